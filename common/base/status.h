@@ -1,0 +1,91 @@
+// Errors as values. `Status` and `Result` are Abseil's; this is the only file that makes them, so each
+// kind of failure has one code, and a code means one thing for the caller's next move.
+//
+//   Invalid      the user's configuration or flags are wrong: fix the input          (exit 2)
+//   Malformed    a data line, file or message cannot be read: refuse it whole        (exit 3 for data)
+//   NotFound     the named thing does not exist
+//   Stale        sent under an old generation, term or map version: refresh, resend
+//   Busy         a bound is reached: wait, then again
+//   Unavailable  the surroundings fail (disk, peer, port): try elsewhere, or stop
+//   Timeout      a deadline passed: as Unavailable
+//   DataLoss     stored bytes are damaged: stop, name the file
+//   Cancelled    stopped on request
+//   NotYet       valid, but its mechanism is not available yet                        (exit 2)
+//   Internal     the other side of a boundary broke its contract: a bug
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace dt {
+
+using Status = absl::Status;
+using StatusCode = absl::StatusCode;
+template <class T>
+using Result = absl::StatusOr<T>;
+
+// What a person reads: the sentence, the place it is about, and what to do. `where` and `hint` may be
+// empty.
+struct Problem {
+  std::string what;
+  std::string where;
+  std::string hint;
+};
+
+Status MakeStatus(StatusCode code, std::string_view message);
+std::string_view MessageOf(const Status& status);
+
+// Adds the place or the advice; keeps what is there already. An OK status stays as it is.
+Status WithWhere(Status status, std::string_view where);
+Status WithHint(Status status, std::string_view hint);
+// "<before>: <message>", same code, place and advice.
+Status Prefixed(Status status, std::string_view before);
+Problem ProblemOf(const Status& status);
+// One line: "what (where); hint".
+std::string ToText(const Status& status);
+// 0 for OK, 2 Invalid and NotYet, 3 Malformed, otherwise 1.
+int ExitCodeOf(const Status& status);
+
+inline Status OkStatus() { return absl::OkStatus(); }
+
+#define DT_STATUS_MAKER(Name, code)                                        \
+  template <class... Args>                                                 \
+  Status Name(fmt::format_string<Args...> format, Args&&... args) {        \
+    return MakeStatus(code, fmt::format(format, std::forward<Args>(args)...)); \
+  }
+DT_STATUS_MAKER(Invalid, StatusCode::kInvalidArgument)
+DT_STATUS_MAKER(Malformed, StatusCode::kOutOfRange)
+DT_STATUS_MAKER(NotFound, StatusCode::kNotFound)
+DT_STATUS_MAKER(Stale, StatusCode::kFailedPrecondition)
+DT_STATUS_MAKER(Busy, StatusCode::kResourceExhausted)
+DT_STATUS_MAKER(Unavailable, StatusCode::kUnavailable)
+DT_STATUS_MAKER(Timeout, StatusCode::kDeadlineExceeded)
+DT_STATUS_MAKER(DataLoss, StatusCode::kDataLoss)
+DT_STATUS_MAKER(Cancelled, StatusCode::kCancelled)
+DT_STATUS_MAKER(NotYet, StatusCode::kUnimplemented)
+DT_STATUS_MAKER(Internal, StatusCode::kInternal)
+#undef DT_STATUS_MAKER
+
+}  // namespace dt
+
+#define DT_CONCAT_INNER(a, b) a##b
+#define DT_CONCAT(a, b) DT_CONCAT_INNER(a, b)
+#define DT_TRY_INNER(result, declaration, expression) \
+  auto result = (expression);                         \
+  if (!result.ok()) return std::move(result).status(); \
+  declaration = *std::move(result)
+
+// Binds the value, or returns the error from the enclosing function.
+#define DT_TRY(declaration, expression) \
+  DT_TRY_INNER(DT_CONCAT(dt_result_, __LINE__), declaration, expression)
+// Returns the error from the enclosing function.
+#define DT_TRY_STATUS(expression)                                        \
+  do {                                                                   \
+    if (::dt::Status dt_status = (expression); !dt_status.ok()) return dt_status; \
+  } while (false)

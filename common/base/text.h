@@ -1,0 +1,28 @@
+// Small things with text that several roles need.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+// The candidate with the least edit distance to `word`, if near enough to be a likely spelling of it
+// (at most a third of its length, at least 1); empty otherwise.
+std::string LikelySpelling(std::string_view word, std::span<const std::string> candidates);
+
+// "; did you mean "x"?" or nothing.
+std::string DidYouMean(std::string_view word, std::span<const std::string> candidates);
+
+std::vector<std::string_view> SplitText(std::string_view text, char separator);
+std::string JoinText(std::span<const std::string> parts, std::string_view separator);
+// Shell-like pattern: `*` any run of characters, `?` any one.
+bool MatchesPattern(std::string_view text, std::string_view pattern);
+// 16 lower-case hex digits.
+std::string HexOf(uint64_t value);
+// "1.5 GiB", "12 KiB", "3 B".
+std::string BytesText(uint64_t bytes);
+
+}  // namespace dt

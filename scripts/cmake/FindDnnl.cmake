@@ -1,0 +1,10 @@
+# Debian's own package file asks for OpenCL, so the library is found by path. Gives dt_ext::dnnl.
+find_path(DNNL_INCLUDE_DIR dnnl.hpp)
+find_library(DNNL_LIBRARY dnnl)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Dnnl DEFAULT_MSG DNNL_LIBRARY DNNL_INCLUDE_DIR)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+add_library(dt_ext_dnnl INTERFACE)
+target_link_libraries(dt_ext_dnnl INTERFACE ${DNNL_LIBRARY} OpenMP::OpenMP_CXX)
+target_include_directories(dt_ext_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+add_library(dt_ext::dnnl ALIAS dt_ext_dnnl)

@@ -1,0 +1,11 @@
+# Libraries that are one header and one file: ZeroMQ, xxHash, zstd. Gives dt_ext::zmq, dt_ext::xxhash, dt_ext::zstd.
+include(FindPackageHandleStandardArgs)
+set(_dt_plain_vars)
+foreach(_lib zmq xxhash zstd)
+  find_library(DT_${_lib}_LIBRARY ${_lib})
+  list(APPEND _dt_plain_vars DT_${_lib}_LIBRARY)
+  add_library(dt_ext_${_lib} INTERFACE)
+  target_link_libraries(dt_ext_${_lib} INTERFACE ${DT_${_lib}_LIBRARY})
+  add_library(dt_ext::${_lib} ALIAS dt_ext_${_lib})
+endforeach()
+find_package_handle_standard_args(Plain DEFAULT_MSG ${_dt_plain_vars})

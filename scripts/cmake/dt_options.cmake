@@ -1,0 +1,39 @@
+# Every switch of the build, and the one place where compiler flags are written.
+
+set(DT_WITH_CUDA AUTO CACHE STRING "Compile CUDA code: AUTO (where nvcc is), ON, OFF")
+set(DT_SANITIZE none CACHE STRING "none, address (with undefined), thread")
+option(DT_WERROR "Warnings are errors" ON)
+option(DT_BUILD_TESTS "Build the tests" ON)
+option(DT_FUZZ "Build libFuzzer targets (clang)" OFF)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+add_library(dt_flags INTERFACE)
+# Contraction is off so that the same source gives the same bits in every function it is inlined into.
+target_compile_options(dt_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -ffp-contract=off -fno-math-errno
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  $<$<BOOL:${DT_WERROR}>:-Werror>)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  # The workers' common instruction set: every process computes with the same one, so that bits agree.
+  target_compile_options(dt_flags INTERFACE -march=x86-64-v3)
+endif()
+if(DT_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(DT_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(NOT DT_SANITIZE STREQUAL "none")
+  message(FATAL_ERROR "DT_SANITIZE is '${DT_SANITIZE}': none, address or thread")
+endif()
+if(DT_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
