@@ -1,0 +1,211 @@
+// The job file as values. Every field has been checked: types, ranges, names that must exist, combinations.
+// Immutable after loading. The meaning of each key is written in docs/job-file.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+
+namespace dt {
+
+// Where a value was written, for errors that appear later than loading. Lines count from 1; 0 = unknown.
+struct SourceMark {
+  std::string file;
+  int line = 0;
+};
+
+// ---------------------------------------------------------------- data
+
+enum class DataFormat { kCriteo, kLibsvm, kLibffm, kCsv, kBinary, kPipe };
+enum class ColumnType { kFloat, kId, kString, kIds, kStrings };
+enum class ColumnRole { kFeature, kLabel, kWeight };
+enum class OnError { kStop, kSkip };
+
+// One named column of a data set. Floats have width 1. Ids and strings become 64-bit keys; a column of
+// them holds `length` keys per sample, or a varying number (length 0, at most max_len) if it is ragged.
+struct ColumnSpec {
+  std::string name;
+  ColumnType type = ColumnType::kFloat;
+  ColumnRole role = ColumnRole::kFeature;
+  std::string separator = "|";   // Between the ids of one cell (ids, strings).
+  uint32_t length = 1;           // Keys per sample; 0 = ragged.
+  uint32_t max_len = 0;          // Ragged: longer lists are cut to their last max_len ids; 0 = no bound.
+  float fill = 0;                // Value of an empty float cell.
+  bool weighted = false;         // libsvm: the ids carry values that are not all 1.
+  // An integer cell is bucketed before hashing: key = HashString("<name>=" + bucket), see docs/job-file.md.
+  std::string transform;         // "", "log", "bucket", …: the reader transforms.
+
+  bool is_keys() const { return type != ColumnType::kFloat; }
+  bool is_ragged() const { return is_keys() && length == 0; }
+  friend bool operator==(const ColumnSpec&, const ColumnSpec&) = default;
+};
+
+struct DataConfig {
+  DataFormat format = DataFormat::kLibsvm;
+  std::vector<std::string> train, valid, test;  // Files, globs expanded and sorted; absolute or relative
+                                                // to the working directory. May name files that are absent.
+  std::string command;                          // pipe: prints CSV.
+  std::vector<ColumnSpec> columns;              // As written; empty where the format gives them.
+  char delimiter = ',';
+  uint64_t shuffle_window = 65536;              // 0: no shuffling.
+  OnError on_error = OnError::kStop;
+  std::string cache_dir;                        // Default: <run dir>/cache.
+};
+
+// ---------------------------------------------------------------- model
+
+enum class OptimizerKind { kSgd, kMomentum, kAdagrad, kRowwiseAdagrad, kAdam, kLazyAdam, kAdamW, kFtrl };
+enum class L2Scope { kGap, kTouched };
+enum class InitKind { kZeros, kConstant, kNormal, kUniform, kXavierNormal, kXavierUniform };
+
+struct InitSpec {
+  InitKind kind = InitKind::kNormal;
+  float value = 1.0e-4f;  // Constant; standard deviation; half width. Unused by Xavier.
+  friend bool operator==(const InitSpec&, const InitSpec&) = default;
+};
+
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::kAdam;
+  float lr = 0.001f;
+  float momentum = 0.9f;
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1.0e-8f;
+  float initial_accumulator = 0.0f;          // adagrad
+  float ftrl_l1 = 0.0f, ftrl_l2 = 0.0f, ftrl_beta = 1.0f;
+  float weight_decay = 0.0f;                 // adamw only; decoupled.
+  float l2 = 0.0f;                           // Added to the gradient as l2 · value.
+  L2Scope l2_scope = L2Scope::kGap;          // Tables only.
+  float clip_row_norm = 0.0f;                // Tables only; 0: off.
+  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
+};
+
+enum class Device { kAuto, kCpu, kGpu, kPs };
+enum class EvalDefault { kInitial, kZeros };
+
+struct TableConfig {
+  std::string name;
+  TableId id;          // TableIdOf(name).
+  uint32_t dim = 0;
+  InitSpec init;       // Constant, zeros, normal, uniform.
+  OptimizerSpec optimizer;
+  bool scheduled = true;  // The optimizer section's schedule scales this table's rate.
+  EvalDefault eval_default = EvalDefault::kInitial;
+  SourceMark mark;
+};
+
+using AttrValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>,
+                               std::vector<double>, std::vector<std::string>>;
+using Attrs = std::map<std::string, AttrValue>;
+
+// A node as the user wrote it: an operator or a composite.
+struct NodeConfig {
+  std::string name;
+  std::string op;
+  std::vector<std::string> inputs;  // Columns, nodes, or patterns of column names ("C*").
+  Attrs attrs;                      // Everything else, "table", "units", "axis", …
+  Device device = Device::kAuto;
+  SourceMark mark;
+};
+
+struct LossConfig {
+  std::string type;   // binary_cross_entropy, mse
+  std::string input;  // Node of shape [B, 1].
+  std::string label;  // Column.
+  std::string name;   // Column of `predict`'s output; default: the label's name.
+  float weight = 1.0f;
+  SourceMark mark;
+};
+
+struct ModelConfig {
+  std::vector<TableConfig> tables;
+  std::vector<NodeConfig> nodes;
+  std::vector<LossConfig> losses;
+};
+
+struct PlateauConfig {
+  std::string metric = "valid.auc";
+  float factor = 0.1f;
+  uint32_t patience = 0;  // Evaluations without gain before the rate falls.
+  float min_scale = 0.0f;
+};
+
+struct DenseOptimizerConfig {
+  OptimizerSpec spec;
+  float clip_norm = 0.0f;  // Of the whole dense gradient; 0: off.
+  std::optional<PlateauConfig> plateau;
+};
+
+// ---------------------------------------------------------------- the run
+
+struct EarlyStopConfig {
+  std::string metric = "valid.auc";
+  uint32_t patience = 2;  // Evaluations without gain before training stops.
+};
+
+struct TrainConfig {
+  uint32_t batch_size = 4096;
+  uint32_t slices = 0;  // 0: auto (1 under `train`, cluster.workers otherwise).
+  uint32_t epochs = 1;
+  std::optional<EarlyStopConfig> early_stop;
+  uint64_t evaluate_every = 0;  // Steps; 0: every epoch.
+};
+
+struct ServerConfig {
+  uint64_t memory_bytes = 8ull << 30;
+  uint32_t executors = 0;  // 0: auto.
+};
+
+struct ClusterConfig {
+  uint32_t servers = 1, workers = 1, shards = 64;
+  std::string scheduler = "tcp://127.0.0.1:0";
+  Duration lease = std::chrono::seconds(3);
+  Duration scheduler_outage = std::chrono::seconds(60);
+  Duration wait_for_server = std::chrono::seconds(60);
+  Duration start_timeout = std::chrono::seconds(300);  // For all processes to join and read their data.
+  ServerConfig server;
+};
+
+struct CheckpointConfig {
+  std::string dir;           // Default runs/<job>/checkpoints.
+  uint64_t every_steps = 0;  // 0: only at the end.
+  uint32_t keep = 3;
+};
+
+struct ObserveConfig {
+  std::string http = "127.0.0.1:0";  // "off": no page.
+  bool log_json = false;
+};
+
+struct SecurityConfig {
+  bool insecure = false;
+};
+
+struct JobConfig {
+  std::string job;
+  uint64_t seed = 1;
+  DataConfig data;
+  ModelConfig model;
+  DenseOptimizerConfig optimizer;
+  TrainConfig train;
+  ClusterConfig cluster;
+  CheckpointConfig checkpoint;
+  ObserveConfig observe;
+  SecurityConfig security;
+
+  std::string run_dir;   // runs/<job>: state, cache, run.json.
+  std::string file;      // As given on the command line.
+  // XXH3 of everything that must be equal in all processes of a job, in a canonical form. A process that
+  // joins with another one is refused.
+  uint64_t fingerprint = 0;
+  // The part of it that a checkpoint must match to be resumed: job, seed, tables, graph, batch_size, slices.
+  uint64_t resume_fingerprint = 0;
+  // The canonical text of what resume_fingerprint hashes, one "key value" line each, for naming differences.
+  std::string resume_text;
+};
+
+}  // namespace dt

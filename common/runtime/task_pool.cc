@@ -1,0 +1,39 @@
+#include "common/runtime/task_pool.h"
+
+#include <algorithm>
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "common/base/check.h"
+
+namespace dt {
+
+struct TaskPool::Impl {
+  explicit Impl(int threads) : arena(threads) {}
+  tbb::task_arena arena;
+};
+
+TaskPool::TaskPool(uint32_t threads)
+    : impl_(std::make_unique<Impl>(threads == 0 ? tbb::task_arena::automatic
+                                                : static_cast<int>(threads))) {}
+TaskPool::~TaskPool() = default;
+
+uint32_t TaskPool::threads() const {
+  return static_cast<uint32_t>(impl_->arena.max_concurrency());
+}
+
+void TaskPool::ParallelFor(size_t n, size_t grain,
+                           absl::FunctionRef<void(size_t begin, size_t end)> body) {
+  DT_CHECK(grain > 0);
+  const size_t pieces = (n + grain - 1) / grain;
+  if (pieces == 0) return;
+  if (pieces == 1) return body(0, n);
+  impl_->arena.execute([&] {
+    tbb::parallel_for(size_t{0}, pieces, [&](size_t piece) {
+      body(piece * grain, std::min(n, (piece + 1) * grain));
+    }, tbb::simple_partitioner());
+  });
+}
+
+}  // namespace dt
