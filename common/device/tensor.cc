@@ -1,0 +1,17 @@
+#include "common/device/tensor.h"
+
+namespace dt {
+
+std::string_view NameOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "f32";
+    case DType::kF64:
+      return "f64";
+    case DType::kU32:
+      return "u32";
+  }
+  DT_UNREACHABLE();
+}
+
+}  // namespace dt

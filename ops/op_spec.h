@@ -1,0 +1,64 @@
+// What is known of an operator without running it: shapes, gradient, sharding rule, cost. The scheduler
+// links these only; kernels are in ops/kernel.h's table.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/graph.h"
+
+namespace dt {
+
+// Gives the outputs of one node their dtype and shape. Errors are sentences without place; the pass adds
+// node, file and line.
+struct InferContext {
+  const Graph& graph;
+  const Node& node;
+  std::vector<Value> outputs;  // To be filled: dtype and shape of each output.
+
+  const Value& in(size_t i) const { return graph.value(node.inputs[i]); }
+  size_t in_count() const { return node.inputs.size(); }
+  std::string shape_text(size_t i) const { return ShapeText(graph, in(i).shape); }
+};
+
+// Writes the gradient of one node as nodes. Given: the gradient of each output (kNone where none reaches it).
+class GradientContext {
+ public:
+  virtual ~GradientContext() = default;
+  virtual const Graph& graph() const = 0;
+  virtual const Node& node() const = 0;
+  virtual ValueIndex output_grad(size_t i) const = 0;
+  virtual bool needs_grad(size_t input) const = 0;
+  // Adds a gradient node "<node>.grad[.k]" with inferred outputs; returns them.
+  virtual std::vector<ValueIndex> Add(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs,
+                                      size_t outputs = 1) = 0;
+  virtual void SetInputGrad(size_t input, ValueIndex grad) = 0;
+};
+
+// How a node may be cut over devices. kBatch: along B only. The rules of 30-parallelism replace this.
+enum class ShardingRule : uint8_t { kBatch, kElementwise, kReplicated };
+
+// For one slice of `batch` samples.
+struct OpCost {
+  double flops = 0;
+  double bytes = 0;
+};
+
+struct OpSpec {
+  std::string_view name;
+  uint8_t outputs = 1;
+  Status (*infer)(InferContext& context) = nullptr;
+  Status (*gradient)(GradientContext& context) = nullptr;  // nullptr: no gradient flows through.
+  OpCost (*cost)(const Graph& graph, const Node& node, int64_t batch) = nullptr;  // nullptr: bytes moved.
+  ShardingRule sharding = ShardingRule::kBatch;
+  bool user_visible = true;  // May be written in a job file.
+};
+
+// Every operator, sorted by name.
+std::span<const OpSpec* const> AllOps();
+// nullptr if there is none.
+const OpSpec* FindOp(std::string_view name);
+
+}  // namespace dt

@@ -1,0 +1,37 @@
+// The optimizers: one arithmetic for embedding rows (servers) and dense parameters (workers).
+// SGD; momentum (PyTorch's SGD with momentum); Adagrad; row-wise Adagrad (one accumulator a row); Adam,
+// AdamW and LazyAdam (PyTorch's Adam, AdamW, SparseAdam; Adam on rows first decays both moments by
+// beta^(gap - 1)); FTRL-proximal (McMahan et al., KDD 2013, algorithm 1).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "common/config/job_config.h"
+
+namespace dt {
+
+struct UpdateInfo {
+  Step step = 0;            // Of the push; t = step + 1 in bias correction.
+  float rate_scale = 1.0f;  // Of the schedule.
+};
+
+// Floats of state beside `dim` values of one row (dense parameters: one "row" of all elements, except
+// row-wise Adagrad, whose rows are the last dimension).
+uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim);
+void InitState(const OptimizerSpec& spec, std::span<float> state);
+
+// One embedding row. `gap` ≥ 1: steps since the row's last push (step + 1 for a row never pushed);
+// l2 · value · (gap or 1) is added to the gradient, then the row norm is clipped, then the row updated.
+// `grad` is overwritten. REQUIRES: state holds StateFloats floats.
+void UpdateRow(const OptimizerSpec& spec, const UpdateInfo& info, uint64_t gap, std::span<float> value,
+               std::span<float> state, std::span<float> grad);
+
+// A piece of a dense parameter, elementwise: state is split in arrays as long as the parameter.
+// `grad` already has l2 and clipping. Not for row-wise Adagrad (refused for dense parameters).
+uint32_t DenseStates(const OptimizerSpec& spec);  // Number of state arrays.
+float InitialState(const OptimizerSpec& spec, uint32_t which);
+void UpdateDense(const OptimizerSpec& spec, const UpdateInfo& info, std::span<float> value,
+                 std::span<float* const> states, std::span<const float> grad);
+
+}  // namespace dt
