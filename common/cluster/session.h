@@ -1,0 +1,59 @@
+// Exactly-once, in-order delivery between two processes over a network that may drop, duplicate, delay and
+// reorder. A plain state machine: no socket, no clock, no thread. Owned by whoever drives it.
+//
+//   Send(m) ──▶ [seq, ack, m] ──▶ network ──▶ OnPacket ──▶ delivered, in order, once
+//
+// Unacknowledged packets are sent again after `resend_after`; the window is bounded.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+
+namespace dt {
+
+struct Packet {
+  uint64_t session = 0;   // Incarnation of the process that joined; both directions carry it.
+  uint64_t sequence = 0;  // 1, 2, …; 0: no payload, or one that is neither ordered nor resent.
+  uint64_t ack = 0;       // Every sequence up to this one has been delivered.
+  std::string payload;
+};
+
+class Session {
+ public:
+  Session(uint64_t id, Duration resend_after) : id_(id), resend_after_(resend_after) {}
+
+  // Appends to `out` what to put on the network. Busy when 1,024 packets are unacknowledged.
+  Status Send(TimePoint now, std::string payload, std::vector<Packet>& out);
+  // Sent once, not resent, not ordered.
+  Packet Datagram(std::string payload) const;
+  // Payloads now deliverable, in order, appended to `delivered`; answers (acks) to `out`.
+  void OnPacket(TimePoint now, Packet packet, std::vector<std::string>& delivered,
+                std::vector<Packet>& out);
+  // Resends what is overdue. Call at least every resend_after.
+  void Tick(TimePoint now, std::vector<Packet>& out);
+
+  uint64_t id() const { return id_; }
+  bool all_acknowledged() const { return unacknowledged_.empty(); }
+
+ private:
+  struct Pending {
+    uint64_t sequence;
+    TimePoint sent;
+    std::string payload;
+  };
+  const uint64_t id_;
+  const Duration resend_after_;
+  uint64_t next_sequence_ = 1;
+  std::deque<Pending> unacknowledged_;
+  uint64_t delivered_ = 0;                  // Highest sequence delivered.
+  std::map<uint64_t, std::string> early_;  // Arrived before their turn; bounded.
+};
+
+}  // namespace dt

@@ -1,0 +1,45 @@
+// A block of bytes on its way through the network: one part of a message. Owns its memory, starts at a
+// 64-byte boundary, moves but does not copy. Buffers come from a pool and go back to it, on any thread, when
+// the last byte has been sent or read (freeing large buffers to the kernel halves the transport's rate).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+class Frame {
+ public:
+  Frame() = default;
+  // Uninitialised bytes from the pool.
+  static Frame Of(size_t size);
+  static Frame CopyOf(std::span<const std::byte> bytes);
+  // Memory that something else owns until `owner` is destroyed. REQUIRES: 8-byte aligned.
+  static Frame Of(std::span<std::byte> bytes, std::shared_ptr<void> owner);
+
+  size_t size() const { return bytes_.size(); }
+  std::span<std::byte> bytes() { return bytes_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+  // The frame as an array. REQUIRES: size() is a multiple of sizeof(T).
+  template <class T>
+  std::span<T> as() {
+    return {reinterpret_cast<T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+  template <class T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+
+ private:
+  std::span<std::byte> bytes_;
+  std::shared_ptr<void> owner_;
+};
+
+// The parts of one message, in order.
+using Frames = std::vector<Frame>;
+
+}  // namespace dt

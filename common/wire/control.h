@@ -1,0 +1,188 @@
+// Messages between the scheduler and every other process. One FlatBuffers frame each (control.fbs), carried
+// in order and exactly once by a Session (common/cluster/session.h), except Heartbeat, which is not resent.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/cluster/shard_map.h"
+#include "common/config/job_config.h"
+
+namespace dt {
+
+enum class Role : uint8_t { kScheduler, kServer, kWorker };
+std::string_view NameOf(Role role);
+
+// What one process has used so far; goes into the result file.
+struct ProcessStats {
+  double cpu_seconds = 0;
+  uint64_t peak_rss_bytes = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;
+};
+
+// ------------------------------------------------------------ process → scheduler
+
+struct JoinMessage {
+  Role role = Role::kWorker;
+  Incarnation incarnation;             // Random per start; a second Join of it is answered as the first.
+  uint32_t wire_version = 0;
+  std::string version;                 // Of the program.
+  int64_t pid = 0;
+  std::string host;
+  uint64_t job_fingerprint = 0;        // JobConfig::fingerprint; must equal the scheduler's.
+  std::vector<std::string> endpoints;  // Servers: one per executor.
+};
+// Worker: its data sets are open. All workers must report the same.
+struct DataReadyMessage {
+  uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
+  uint64_t rows_skipped = 0;
+  uint64_t fingerprint = 0;
+  std::vector<ColumnSpec> columns;
+};
+// Start is carried out: shards are made, the mesh is connected, the plan is bound.
+struct ReadyMessage {};
+// At least four in a lease.
+struct HeartbeatMessage {
+  Step step = 0;          // Workers: steps done. Servers: the least applied.
+  uint64_t samples = 0;   // Workers: trained so far.
+  double loss = 0;        // Workers: of the last step.
+  ProcessStats stats;
+};
+
+struct TrainDone {
+  Step end_step = 0;
+  uint64_t samples = 0;      // Of all workers, in this order.
+  double loss_sum = 0;       // Sum over steps of loss × samples of the step; equal on all workers.
+  double seconds = 0;
+};
+// Of one evaluation batch. Batches are numbered over the split, whoever computes them.
+struct EvaluatePart {
+  uint64_t batch = 0;
+  uint64_t samples = 0;
+  double loss_sum = 0;        // Of logloss (or squared error), in sample order.
+  double label_sum = 0;
+  double prediction_sum = 0;  // Of probabilities.
+};
+struct EvaluateDone {
+  std::vector<EvaluatePart> parts;
+  std::vector<float> scores;    // Of this worker's samples, ascending; logits.
+  std::vector<uint8_t> labels;  // 0 or 1, beside the scores.
+};
+// One file of a checkpoint as its writer left it.
+struct CheckpointFile {
+  std::string name;  // Relative to the checkpoint's folder.
+  uint64_t bytes = 0;
+  uint64_t digest = 0;  // XXH3-64 of the content.
+};
+struct SaveDone {
+  std::vector<CheckpointFile> files;
+};
+struct LoadDone {};
+struct TableReport {
+  std::string name;
+  uint64_t rows = 0, rows_in_memory = 0, rows_on_disk = 0, bytes = 0;
+  uint64_t checksum_low = 0, checksum_high = 0;  // Summed over servers mod 2^64.
+};
+struct FinishDone {
+  std::vector<TableReport> tables;  // Servers.
+  std::string dense_checksum;       // Workers.
+  ProcessStats stats;
+};
+struct OrderDoneMessage {
+  uint64_t order = 0;
+  std::variant<TrainDone, EvaluateDone, SaveDone, LoadDone, FinishDone> result;
+};
+// This process cannot go on; it exits after sending.
+struct FailedMessage {
+  StatusCode code = StatusCode::kInternal;
+  Problem problem;
+};
+// Stopped on request (SIGINT, SIGTERM at the process itself).
+struct LeavingMessage {};
+// Rendezvous of collectives: small values by key, kept for the job's generation.
+struct KvPutMessage {
+  std::string key, value;
+};
+struct KvGetMessage {  // Answered by KvValue as soon as the key is there.
+  std::string key;
+};
+// From `dovetail status`, without joining.
+struct StatusRequestMessage {};
+
+// ------------------------------------------------------------ scheduler → process
+
+struct WelcomeMessage {
+  ProcessId id;
+  Term term;
+  Duration lease{};
+};
+struct RefusedMessage {
+  StatusCode code = StatusCode::kInvalidArgument;
+  Problem problem;
+};
+struct StartMessage {
+  Generation generation;
+  uint32_t slices = 1;
+  ShardMap map;
+  std::vector<ProcessId> workers;  // In rank order.
+  std::string plan;                // Workers: wire/plan_codec.h.
+};
+
+struct TrainOrder {
+  uint64_t epoch = 0;
+  Step epoch_first_step = 0;
+  Step first_step = 0, end_step = 0;
+  float rate_scale = 1;
+  std::vector<uint32_t> slice_owner;  // Rank by slice.
+};
+enum class SplitKind : uint8_t { kTrain, kValid, kTest };
+// At the step boundary where every step before `step` is done. Batch b goes to rank b mod workers.
+struct EvaluateOrder {
+  Step step = 0;
+  SplitKind split = SplitKind::kValid;
+  std::string predictions_path;  // Not empty: also written as CSV (one worker only).
+};
+// To workers and servers alike, at a step boundary. Rank 0 writes "dense.bin"; server i its shards.
+struct SaveOrder {
+  Step step = 0;
+  std::string folder;  // Exists; not yet complete.
+};
+struct LoadOrder {
+  Step step = 0;  // The clock after it.
+  std::string folder;
+  Generation generation;  // Raised; in every message from now on.
+};
+struct FinishOrder {};
+struct OrderMessage {
+  uint64_t number = 0;  // Ascending. A process carries out its orders one after the other.
+  std::variant<TrainOrder, EvaluateOrder, SaveOrder, LoadOrder, FinishOrder> what;
+};
+struct KvValueMessage {
+  std::string key, value;
+};
+// The end, for this process: exit code 0 if ok, else the job failed or was interrupted as described.
+struct StopMessage {
+  StatusCode code = StatusCode::kOk;
+  Problem problem;
+};
+struct StatusReplyMessage {
+  std::string json;
+};
+
+using ControlMessage =
+    std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
+                 FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
+                 WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage, StopMessage,
+                 StatusReplyMessage>;
+std::string_view NameOf(const ControlMessage& message);
+
+std::string EncodeControl(const ControlMessage& message);
+// Malformed for anything that is not exactly one of the above, whatever the bytes.
+Result<ControlMessage> DecodeControl(std::span<const std::byte> bytes);
+
+}  // namespace dt

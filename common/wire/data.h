@@ -1,0 +1,93 @@
+// Messages between workers and the executor threads of servers. A message is a FlatBuffers header (data.fbs,
+// verified before any field is read) and raw little-endian arrays, in frames of their own, that are never
+// copied on the way. Decoding believes nothing: sizes, counts and sums are checked first; a bad message is
+// Malformed as a whole.
+//
+// Keys travel grouped: for each group (shard, table) `rows` keys, groups in the order of the header. Values
+// and gradients stand in key order, dim(table) floats each, all tables in one array.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/net/frame.h"
+
+namespace dt {
+
+inline constexpr uint32_t kWireVersion = 1;           // Both ends must have the same.
+inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // A larger message is refused.
+
+// On every message; a receiver refuses lower ones (Stale).
+struct Stamp {
+  Generation generation;
+  Term term;
+  MapVersion map;
+  friend bool operator==(const Stamp&, const Stamp&) = default;
+};
+
+struct KeyGroup {
+  ShardId shard;
+  uint32_t table = 0;  // Index into the job's tables.
+  uint32_t rows = 0;
+  friend bool operator==(const KeyGroup&, const KeyGroup&) = default;
+};
+
+enum class PullMode : uint8_t { kTrain, kEvaluate };  // Absent rows: initial values; eval_default.
+
+struct PullRequest {
+  uint64_t request = 0;  // Chosen by the sender; comes back in the answer.
+  Stamp stamp;
+  Step step = 0;         // Answered once every step before it is applied (parked until then).
+  PullMode mode = PullMode::kTrain;
+  std::vector<KeyGroup> groups;
+  Frame keys;            // u64 [sum of rows]
+};
+
+// Contributions of one slice to one executor. `groups` names every shard of the executor, if only with 0
+// rows of table 0. The parts of one push are applied together.
+struct PushRequest {
+  uint64_t request = 0;
+  Stamp stamp;
+  Step step = 0;
+  SliceIndex slice = 0;
+  uint32_t slices = 1;   // Of the step.
+  uint32_t part = 0, parts = 1;
+  float rate_scale = 1;
+  std::vector<KeyGroup> groups;
+  Frame keys;            // u64 [sum of rows]
+  Frame gradients;       // f32 [sum of rows × dim]
+};
+
+// Every worker is past the barrier of `step`: apply it. Not answered.
+struct CompleteRequest {
+  Stamp stamp;
+  Step step = 0;
+};
+
+struct DataRequest {
+  enum class Kind : uint8_t { kPull, kPush, kComplete } kind = Kind::kPull;
+  PullRequest pull;          // The one named by kind is filled.
+  PushRequest push;
+  CompleteRequest complete;
+};
+
+// The answer to a pull (values filled) or push. A failure carries its code and sentence.
+struct DataReply {
+  uint64_t request = 0;
+  Status status;
+  Frame values;  // f32, pulls only.
+};
+
+Frames Encode(PullRequest request);
+Frames Encode(PushRequest request);
+Frames Encode(const CompleteRequest& request);
+Frames Encode(DataReply reply);
+
+// `dims`: of the job's tables; keys and gradients are checked against it.
+Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const uint32_t> dims);
+Result<DataReply> DecodeDataReply(Frames frames);
+
+}  // namespace dt
