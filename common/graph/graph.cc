@@ -1,0 +1,211 @@
+#include "common/graph/graph.h"
+
+#include <algorithm>
+
+namespace dt {
+
+ValueIndex Graph::AddValue(Value value) {
+  values.push_back(std::move(value));
+  return static_cast<ValueIndex>(values.size() - 1);
+}
+
+NodeIndex Graph::AddNode(Node node, size_t outputs) {
+  const auto index = static_cast<NodeIndex>(nodes.size());
+  node.outputs.clear();
+  for (size_t i = 0; i < outputs; ++i) {
+    Value value;
+    value.name = outputs == 1 ? node.name : fmt::format("{}:{}", node.name, i);
+    value.producer = index;
+    node.outputs.push_back(AddValue(std::move(value)));
+  }
+  nodes.push_back(std::move(node));
+  return index;
+}
+
+SymbolIndex Graph::SymbolNamed(const std::string& name) {
+  const auto found = std::find(symbols.begin(), symbols.end(), name);
+  if (found != symbols.end()) return static_cast<SymbolIndex>(found - symbols.begin());
+  symbols.push_back(name);
+  return static_cast<SymbolIndex>(symbols.size() - 1);
+}
+
+namespace {
+
+const AttrValue* FindAttr(const Attrs& attrs, std::string_view name) {
+  const auto found = attrs.find(std::string(name));
+  return found == attrs.end() ? nullptr : &found->second;
+}
+
+template <class T>
+const T* TypedAttr(const Attrs& attrs, std::string_view name) {
+  const AttrValue* value = FindAttr(attrs, name);
+  if (value == nullptr) return nullptr;
+  const T* typed = std::get_if<T>(value);
+  DT_CHECK_MSG(typed != nullptr, "attribute {} has type number {}", name, value->index());
+  return typed;
+}
+
+}  // namespace
+
+int64_t IntAttr(const Attrs& attrs, std::string_view name, int64_t fallback) {
+  const int64_t* value = TypedAttr<int64_t>(attrs, name);
+  return value == nullptr ? fallback : *value;
+}
+
+double FloatAttr(const Attrs& attrs, std::string_view name, double fallback) {
+  const AttrValue* value = FindAttr(attrs, name);
+  if (value == nullptr) return fallback;
+  // YAML's `1` is a whole number wherever a real one is asked for.
+  if (const auto* whole = std::get_if<int64_t>(value)) return static_cast<double>(*whole);
+  return *TypedAttr<double>(attrs, name);
+}
+
+bool BoolAttr(const Attrs& attrs, std::string_view name, bool fallback) {
+  const bool* value = TypedAttr<bool>(attrs, name);
+  return value == nullptr ? fallback : *value;
+}
+
+std::string TextAttr(const Attrs& attrs, std::string_view name, std::string fallback) {
+  const std::string* value = TypedAttr<std::string>(attrs, name);
+  return value == nullptr ? std::move(fallback) : *value;
+}
+
+std::vector<int64_t> IntsAttr(const Attrs& attrs, std::string_view name) {
+  const auto* value = TypedAttr<std::vector<int64_t>>(attrs, name);
+  return value == nullptr ? std::vector<int64_t>() : *value;
+}
+
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(const Graph& graph) : graph_(graph), produced_(graph.values.size(), false) {}
+
+  Status Run() {
+    DT_TRY_STATUS(Values());
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) DT_TRY_STATUS(OneNode(n));
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (graph_.values[v].kind == ValueKind::kNode && !produced_[v]) {
+        return Bad("value {} \"{}\" is produced by no node", v, graph_.values[v].name);
+      }
+    }
+    DT_TRY_STATUS(Lookups());
+    DT_TRY_STATUS(Inputs());
+    return Roots();
+  }
+
+ private:
+  template <class... Args>
+  static Status Bad(fmt::format_string<Args...> format, Args&&... args) {
+    return Internal("graph: {}", fmt::format(format, std::forward<Args>(args)...));
+  }
+  bool IsValue(ValueIndex v) const { return v < graph_.values.size(); }
+  bool IsKind(ValueIndex v, ValueKind kind) const {
+    return IsValue(v) && graph_.values[v].kind == kind;
+  }
+
+  Status Values() const {
+    if (graph_.symbols.size() < 2 || graph_.symbols[kConstant] != "1" ||
+        graph_.symbols[kBatch] != "B") {
+      return Bad("the first two symbols must be 1 and B");
+    }
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      const Value& value = graph_.values[v];
+      for (const Dim& dim : value.shape) {
+        if (dim.symbol >= graph_.symbols.size() || dim.times < 0) {
+          return Bad("value {} \"{}\" has a dimension out of range", v, value.name);
+        }
+      }
+      if ((value.kind == ValueKind::kNode) != (value.producer != kNone)) {
+        return Bad("value {} \"{}\": its kind and its producer disagree", v, value.name);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status OneNode(size_t n) {
+    const Node& node = graph_.nodes[n];
+    if (node.op.empty()) return Bad("node {} \"{}\" has no operator", n, node.name);
+    if (node.forward != kNone && node.forward >= graph_.nodes.size()) {
+      return Bad("node {} \"{}\" differentiates node {}, which is none", n, node.name,
+                 node.forward);
+    }
+    for (const ValueIndex v : node.inputs) {
+      if (!IsValue(v)) return Bad("node {} \"{}\" reads value {}, which is none", n, node.name, v);
+      if (graph_.values[v].kind == ValueKind::kNode && !produced_[v]) {
+        return Bad("node {} \"{}\" reads value {} before it is produced", n, node.name, v);
+      }
+    }
+    for (const ValueIndex v : node.outputs) {
+      if (!IsKind(v, ValueKind::kNode) || graph_.values[v].producer != n || produced_[v]) {
+        return Bad("node {} \"{}\" cannot produce value {}", n, node.name, v);
+      }
+      produced_[v] = true;
+    }
+    return OkStatus();
+  }
+
+  Status Lookups() const {
+    for (const LookupSpec& lookup : graph_.lookups) {
+      const bool shape_ok =
+          !lookup.columns.empty() && (lookup.length > 0 || lookup.columns.size() == 1);
+      if (lookup.table >= graph_.tables.size() || !shape_ok) {
+        return Bad("lookup \"{}\" is not well formed", lookup.name);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status Inputs() const {
+    std::vector<bool> bound(graph_.values.size(), false);
+    for (const InputSpec& input : graph_.inputs) {
+      if (!IsKind(input.value, ValueKind::kInput) || bound[input.value]) {
+        return Bad("an input binds value {}, which is no input or bound twice", input.value);
+      }
+      bound[input.value] = true;
+      const bool of_columns = input.kind <= InputKind::kSampleWeight;
+      const bool of_table = input.kind == InputKind::kRows;
+      const bool of_lookup = !of_columns && !of_table;
+      if ((of_columns && input.columns.empty()) ||
+          (of_table && input.table >= graph_.tables.size()) ||
+          (of_lookup && input.lookup >= graph_.lookups.size())) {
+        return Bad("input \"{}\" names no source", graph_.values[input.value].name);
+      }
+    }
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (graph_.values[v].kind == ValueKind::kInput && !bound[v]) {
+        return Bad("input value {} \"{}\" has no source", v, graph_.values[v].name);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status Roots() const {
+    for (const ParameterSpec& p : graph_.parameters) {
+      if (!IsKind(p.value, ValueKind::kParameter) && !IsKind(p.value, ValueKind::kState)) {
+        return Bad("parameter value {} is none", p.value);
+      }
+    }
+    for (const TableUse& t : graph_.tables) {
+      const bool grad_ok = t.row_grad == kNone || IsKind(t.row_grad, ValueKind::kNode);
+      if (!IsKind(t.rows, ValueKind::kInput) || !grad_ok || t.dim == 0) {
+        return Bad("table \"{}\" is not well formed", t.name);
+      }
+    }
+    for (const LossSpec& loss : graph_.losses) {
+      if (!IsValue(loss.output) || !IsKind(loss.label, ValueKind::kInput) || !IsValue(loss.loss)) {
+        return Bad("loss \"{}\" is not well formed", loss.name);
+      }
+    }
+    return OkStatus();
+  }
+
+  const Graph& graph_;
+  std::vector<bool> produced_;
+};
+
+}  // namespace
+
+Status CheckGraph(const Graph& graph) { return Checker(graph).Run(); }
+
+}  // namespace dt
