@@ -1,6 +1,7 @@
 # dt_library(NAME SRCS … [FBS …] [DEPS …] [PRIVATE_DEPS …])  → target dt::NAME
 # dt_binary(NAME SRCS … DEPS …)
-# dt_test(NAME LABEL fast|sim|slow|… SRCS … DEPS … [TIMEOUT s])  one GoogleTest program = one ctest entry
+# dt_test(NAME LABEL fast|sim|slow|… SRCS … DEPS … [TIMEOUT s] [SANITIZE address thread])
+#   one GoogleTest program = one ctest entry
 # Sources are listed by name; scripts/check/tidy.py compares the lists with the files on disk.
 
 function(dt_library name)
@@ -27,13 +28,58 @@ function(dt_binary name)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} dt_flags)
 endfunction()
 
+# The sources' directories, below test/, whose programs are built and run again with a sanitizer every day:
+# under address what reads foreign bytes; under thread what has threads of its own and no ZeroMQ, oneTBB or
+# RocksDB, which Debian builds without instrumentation.
+set(DT_EVERYDAY_address "^unit/(server|common/(wire|config)|worker/data)(/|$)")
+set(DT_EVERYDAY_thread "^unit/(common/(base|runtime)|server/shard|worker/client)(/|$)")
+set(DT_PREFIX_address asan)
+set(DT_PREFIX_thread tsan)
+
+# In a sanitizer's tree the label becomes asan (tsan) for those above or with SANITIZE address (thread), and
+# asan-full (tsan-full) for the rest: there a label says which run of scripts/test.sh wants the test.
 function(dt_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SRCS;DEPS;SANITIZE")
   dt_binary(${name} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
-    ENVIRONMENT "DT_SOURCE_DIR=${PROJECT_SOURCE_DIR};DT_PROGRAM=${PROJECT_BINARY_DIR}/dovetail")
+  set(test_name ${name})
+  if(NOT DT_SANITIZE STREQUAL "none")
+    set(prefix ${DT_PREFIX_${DT_SANITIZE}})
+    set(test_name ${prefix}.${name})
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+    file(RELATIVE_PATH dir ${PROJECT_SOURCE_DIR}/test ${CMAKE_CURRENT_SOURCE_DIR})
+    if(dir MATCHES "${DT_EVERYDAY_${DT_SANITIZE}}" OR "${DT_SANITIZE}" IN_LIST arg_SANITIZE)
+      set(arg_LABEL ${prefix})
+      add_dependencies(${prefix}_tests ${name})
+    else()
+      set(arg_LABEL ${prefix}-full)
+    endif()
+  endif()
+  add_test(NAME ${test_name} COMMAND ${name})
+  set(supp ${PROJECT_SOURCE_DIR}/scripts/sanitizers)
+  set_tests_properties(${test_name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT "DT_SOURCE_DIR=${PROJECT_SOURCE_DIR};DT_PROGRAM=${PROJECT_BINARY_DIR}/dovetail;\
+ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1;\
+UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1;LSAN_OPTIONS=suppressions=${supp}/lsan.supp;\
+TSAN_OPTIONS=suppressions=${supp}/tsan.supp:halt_on_error=1:second_deadlock_stack=1")
+endfunction()
+
+# One source per header that no source of the same name includes first: proof that it compiles alone.
+function(dt_check_headers)
+  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+    common/*.h ops/*.h scheduler/*.h server/*.h worker/*.h cli/*.h test/*.h)
+  set(sources)
+  foreach(header ${headers})
+    string(REGEX REPLACE "\\.h$" ".cc" twin ${header})
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${twin})
+      set(source ${PROJECT_BINARY_DIR}/generated/headers/${twin})
+      file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
+      list(APPEND sources ${source})
+    endif()
+  endforeach()
+  add_library(dt_headers OBJECT EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(dt_headers PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(dt_headers PRIVATE dt_flags)
 endfunction()

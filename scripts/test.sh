@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, runs the tests. No argument is needed; repeated runs build only what changed.
+#   (none)   the everyday tests: release build, all of fast, sim and e2e; the unit tests of everything that
+#            reads foreign bytes again under AddressSanitizer and UBSan; those of threads under ThreadSanitizer
+#   --full   also slow and fuzz tests, every test under AddressSanitizer, clang's warnings and fuzzers, clang-tidy
+# The last output is ctest's summary over all of it. docs/testing.md says what each kind of test shows.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+full=
+case "${1:-}" in
+  "") ;;
+  --full) full=1 ;;
+  *) echo "usage: scripts/test.sh [--full]" >&2; exit 2 ;;
+esac
+
+scripts/setup.sh ${full:+--full}
+if [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+: "${CMAKE_BUILD_PARALLEL_LEVEL:=$(nproc)}"
+: "${CTEST_PARALLEL_LEVEL:=$(nproc)}"
+export CMAKE_BUILD_PARALLEL_LEVEL CTEST_PARALLEL_LEVEL
+
+# build PRESET TARGET: says what it does and how long it took; the log is shown only if it fails.
+build() {
+  local preset=$1 target=$2 begin=$SECONDS
+  local log=build/$preset.log
+  mkdir -p build
+  echo "test: building $target in build/$preset"
+  if ! { cmake --preset "$preset" && cmake --build "build/$preset" --target "$target"; } >"$log" 2>&1; then
+    grep -nE 'error|FAILED|undefined reference' "$log" | head -40 >&2 || true
+    tail -n 60 "$log" >&2
+    echo "test: the build of $target in build/$preset failed; the whole log is $log" >&2
+    exit 1
+  fi
+  echo "test: built in $((SECONDS - begin)) s"
+}
+
+trees=(release asan tsan)
+labels='fast|sim|e2e|asan|tsan'
+build release all
+build release dt_headers
+if [[ -n $full ]]; then
+  trees+=(fuzz)
+  labels+='|slow|asan-full|tsan-full|fuzz|tidy'
+  build asan all
+  build tsan all
+  build fuzz all
+else
+  build asan asan_tests
+  build tsan tsan_tests
+fi
+
+# One run over all trees, so that there is one summary.
+mkdir -p build/everything
+for tree in "${trees[@]}"; do
+  printf 'subdirs("%s")\n' "$PWD/build/$tree"
+done >build/everything/CTestTestfile.cmake
+ctest --test-dir build/everything -L "^($labels)\$" --no-tests=error --output-on-failure
