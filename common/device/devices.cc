@@ -1,0 +1,39 @@
+#include "common/device/devices.h"
+
+#include <thread>
+#include <unistd.h>
+
+#include "common/device/cuda_library.h"
+
+namespace dt {
+
+std::string_view NameOf(DeviceKind kind) { return kind == DeviceKind::kCpu ? "cpu" : "cuda"; }
+
+DeviceInfo HostDevice() {
+  const auto pages = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));
+  const auto page_bytes = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
+  return {.kind = DeviceKind::kCpu,
+          .index = 0,
+          .name = fmt::format("{} hardware threads", std::thread::hardware_concurrency()),
+          .memory_bytes = pages * page_bytes};
+}
+
+Result<std::vector<DeviceInfo>> FindCudaDevices() {
+  DT_TRY(const CudaLibrary cuda, CudaLibrary::Open());
+  DT_TRY(const int count, cuda.CountDevices());
+  std::vector<DeviceInfo> devices;
+  Status last = OkStatus();
+  for (int i = 0; i < count; ++i) {
+    const Result<CudaDevice> found = cuda.Describe(i);
+    last = found.ok() ? cuda.Probe(i) : found.status();
+    if (!last.ok()) continue;
+    devices.push_back({.kind = DeviceKind::kCuda,
+                       .index = i,
+                       .name = found->name,
+                       .memory_bytes = found->memory_bytes});
+  }
+  if (devices.empty()) return last;
+  return devices;
+}
+
+}  // namespace dt
