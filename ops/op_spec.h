@@ -16,7 +16,7 @@ namespace dt {
 struct InferContext {
   const Graph& graph;
   const Node& node;
-  std::vector<Value> outputs;  // To be filled: dtype and shape of each output.
+  std::vector<Value> outputs;  // Assigned by infer, whole: dtype and shape of each output.
 
   const Value& in(size_t i) const { return graph.value(node.inputs[i]); }
   size_t in_count() const { return node.inputs.size(); }
@@ -46,6 +46,17 @@ struct OpCost {
   double bytes = 0;
 };
 
+// An attribute that a job file may give, or that gradient and passes write.
+enum class AttrType : uint8_t { kBool, kInt, kFloat, kText, kInts };
+struct AttrSpec {
+  std::string_view name;
+  AttrType type = AttrType::kInt;  // kFloat takes an integer too; kInts takes a single one.
+  bool required = false;
+};
+
+// The number of outputs is what infer gives.
+inline constexpr uint8_t kVariableOutputs = 255;
+
 struct OpSpec {
   std::string_view name;
   uint8_t outputs = 1;
@@ -54,6 +65,7 @@ struct OpSpec {
   OpCost (*cost)(const Graph& graph, const Node& node, int64_t batch) = nullptr;  // nullptr: bytes moved.
   ShardingRule sharding = ShardingRule::kBatch;
   bool user_visible = true;  // May be written in a job file.
+  std::span<const AttrSpec> attrs = {};
 };
 
 // Every operator, sorted by name.

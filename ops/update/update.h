@@ -1,7 +1,8 @@
 // The optimizers: one arithmetic for embedding rows (servers) and dense parameters (workers).
-// SGD; momentum (PyTorch's SGD with momentum); Adagrad; row-wise Adagrad (one accumulator a row); Adam,
-// AdamW and LazyAdam (PyTorch's Adam, AdamW, SparseAdam; Adam on rows first decays both moments by
-// beta^(gap - 1)); FTRL-proximal (McMahan et al., KDD 2013, algorithm 1).
+// SGD; momentum (PyTorch's SGD with momentum); Adagrad; row-wise Adagrad (one accumulator a row);
+// Adam, AdamW and LazyAdam (PyTorch's Adam, AdamW, SparseAdam; Adam on rows first decays both
+// moments by beta^(gap - 1), AdamW then decays the value `gap` times, or once with l2_scope
+// touched; a dense LazyAdam is Adam); FTRL-proximal (McMahan et al., KDD 2013, algorithm 1).
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,36 @@ struct UpdateInfo {
   float rate_scale = 1.0f;  // Of the schedule.
 };
 
-// Floats of state beside `dim` values of one row (dense parameters: one "row" of all elements, except
-// row-wise Adagrad, whose rows are the last dimension).
+// Floats of state beside `dim` values of one row (dense parameters: one "row" of all elements,
+// except row-wise Adagrad, whose rows are the last dimension).
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim);
 void InitState(const OptimizerSpec& spec, std::span<float> state);
 
 // One embedding row. `gap` ≥ 1: steps since the row's last push (step + 1 for a row never pushed);
-// l2 · value · (gap or 1) is added to the gradient, then the row norm is clipped, then the row updated.
-// `grad` is overwritten. REQUIRES: state holds StateFloats floats.
-void UpdateRow(const OptimizerSpec& spec, const UpdateInfo& info, uint64_t gap, std::span<float> value,
-               std::span<float> state, std::span<float> grad);
+// l2 · value · (gap or 1) is added to the gradient, then the row norm is clipped, then the row
+// updated. `grad` is overwritten. REQUIRES: state holds StateFloats floats.
+void UpdateRow(const OptimizerSpec& spec, const UpdateInfo& info, uint64_t gap,
+               std::span<float> value, std::span<float> state, std::span<float> grad);
+
+// What depends on the step alone: computed once, in float64.
+struct UpdateRates {
+  float lr = 0;         // Scaled by the schedule.
+  float adam_rate = 0;  // With Adam's bias corrections: the rate, and the factor of the root of v.
+  float adam_root = 1;
+  double keep = 1;  // AdamW: the factor of the value, for each step of the gap.
+};
+
+// UpdateRow for many rows of one push: saves computing the rates for each. Immutable; any thread.
+class RowUpdate {
+ public:
+  RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info);
+  void Apply(uint64_t gap, std::span<float> value, std::span<float> state,
+             std::span<float> grad) const;
+
+ private:
+  OptimizerSpec spec_;
+  UpdateRates rates_;
+};
 
 // A piece of a dense parameter, elementwise: state is split in arrays as long as the parameter.
 // `grad` already has l2 and clipping. Not for row-wise Adagrad (refused for dense parameters).

@@ -25,6 +25,11 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   # The workers' common instruction set: every process computes with the same one, so that bits agree.
   target_compile_options(dt_flags INTERFACE -march=x86-64-v3)
 endif()
+
+# Arithmetic kernels: g++ 12 vectorises loops of unknown length from -O3 on.
+add_library(dt_kernel_flags INTERFACE)
+target_compile_options(dt_kernel_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O3>)
+
 if(DT_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)

@@ -1,0 +1,71 @@
+#include "ops/update/attrs.h"
+
+#include <array>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace dt {
+namespace {
+
+constexpr std::array<std::pair<OptimizerKind, std::string_view>, 8> kNames = {{
+    {OptimizerKind::kSgd, "sgd"},
+    {OptimizerKind::kMomentum, "momentum"},
+    {OptimizerKind::kAdagrad, "adagrad"},
+    {OptimizerKind::kRowwiseAdagrad, "rowwise_adagrad"},
+    {OptimizerKind::kAdam, "adam"},
+    {OptimizerKind::kLazyAdam, "lazy_adam"},
+    {OptimizerKind::kAdamW, "adamw"},
+    {OptimizerKind::kFtrl, "ftrl"},
+}};
+
+struct Field {
+  const char* name;
+  float OptimizerSpec::*member;
+};
+constexpr Field kFields[] = {
+    {"lr", &OptimizerSpec::lr},
+    {"momentum", &OptimizerSpec::momentum},
+    {"beta1", &OptimizerSpec::beta1},
+    {"beta2", &OptimizerSpec::beta2},
+    {"epsilon", &OptimizerSpec::epsilon},
+    {"initial_accumulator", &OptimizerSpec::initial_accumulator},
+    {"ftrl_l1", &OptimizerSpec::ftrl_l1},
+    {"ftrl_l2", &OptimizerSpec::ftrl_l2},
+    {"ftrl_beta", &OptimizerSpec::ftrl_beta},
+    {"weight_decay", &OptimizerSpec::weight_decay},
+};
+
+OptimizerKind KindNamed(std::string_view name) {
+  for (const auto& [kind, text] : kNames) {
+    if (text == name) return kind;
+  }
+  DT_UNREACHABLE();
+}
+
+}  // namespace
+
+std::string_view NameOf(OptimizerKind kind) {
+  for (const auto& [candidate, text] : kNames) {
+    if (candidate == kind) return text;
+  }
+  DT_UNREACHABLE();
+}
+
+Attrs OptimizerAttrs(const OptimizerSpec& spec) {
+  Attrs attrs;
+  attrs["optimizer"] = std::string(NameOf(spec.kind));
+  for (const Field& field : kFields) attrs[field.name] = static_cast<double>(spec.*field.member);
+  return attrs;
+}
+
+OptimizerSpec OptimizerFromAttrs(const Attrs& attrs) {
+  OptimizerSpec spec;
+  spec.kind = KindNamed(std::get<std::string>(attrs.at("optimizer")));
+  for (const Field& field : kFields) {
+    spec.*field.member = static_cast<float>(std::get<double>(attrs.at(field.name)));
+  }
+  return spec;
+}
+
+}  // namespace dt

@@ -1,0 +1,234 @@
+#include "ops/update/update.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+
+namespace dt {
+namespace {
+
+// By squaring: gaps and steps are whole, and rows are many.
+double Power(double base, uint64_t exponent) {
+  double power = 1;
+  for (; exponent != 0; exponent >>= 1, base *= base) {
+    if (exponent & 1) power *= base;
+  }
+  return power;
+}
+
+UpdateRates RatesFor(const OptimizerSpec& spec, const UpdateInfo& info, bool sparse) {
+  UpdateRates rates;
+  const double lr = static_cast<double>(spec.lr) * info.rate_scale;
+  rates.lr = static_cast<float>(lr);
+  const uint64_t t = info.step + 1;
+  const double correction1 = 1.0 - Power(spec.beta1, t);
+  const double root2 = std::sqrt(1.0 - Power(spec.beta2, t));
+  if (sparse && spec.kind == OptimizerKind::kLazyAdam) {
+    // SparseAdam corrects the rate, so that epsilon is added to the raw root.
+    rates.adam_rate = static_cast<float>(lr * root2 / correction1);
+  } else {
+    rates.adam_rate = static_cast<float>(lr / correction1);
+    rates.adam_root = static_cast<float>(1.0 / root2);
+  }
+  if (spec.kind == OptimizerKind::kAdamW) rates.keep = 1.0 - lr * spec.weight_decay;
+  return rates;
+}
+
+void Sgd(float lr, size_t n, float* __restrict value, const float* __restrict grad) {
+  for (size_t i = 0; i < n; ++i) value[i] -= lr * grad[i];
+}
+
+void Momentum(float lr, float momentum, std::span<float> values, float* __restrict velocity,
+              const float* __restrict grad) {
+  float* __restrict value = values.data();
+  for (size_t i = 0; i < values.size(); ++i) {
+    velocity[i] = momentum * velocity[i] + grad[i];
+    value[i] -= lr * velocity[i];
+  }
+}
+
+void Adagrad(float lr, float epsilon, std::span<float> values, float* __restrict sum,
+             const float* __restrict grad) {
+  float* __restrict value = values.data();
+  for (size_t i = 0; i < values.size(); ++i) {
+    sum[i] += grad[i] * grad[i];
+    value[i] -= lr * grad[i] / (std::sqrt(sum[i]) + epsilon);
+  }
+}
+
+void RowwiseAdagrad(float lr, float epsilon, std::span<float> value, float& sum,
+                    std::span<const float> grad) {
+  double squares = 0;
+  for (const float g : grad) squares += static_cast<double>(g) * g;
+  sum += static_cast<float>(squares / static_cast<double>(grad.size()));
+  const float rate = lr / (std::sqrt(sum) + epsilon);
+  for (size_t i = 0; i < value.size(); ++i) value[i] -= rate * grad[i];
+}
+
+// `keep`: AdamW's decay of the value.
+struct AdamState {
+  float* __restrict first;
+  float* __restrict second;
+};
+void Adam(const OptimizerSpec& spec, const UpdateRates& rates, float keep, std::span<float> values,
+          AdamState state, const float* __restrict grad) {
+  float* __restrict value = values.data();
+  float* __restrict first = state.first;
+  float* __restrict second = state.second;
+  const float beta1 = spec.beta1, beta2 = spec.beta2, epsilon = spec.epsilon;
+  const float gain1 = 1.0f - beta1, gain2 = 1.0f - beta2;
+  const float rate = rates.adam_rate, root = rates.adam_root;
+  for (size_t i = 0; i < values.size(); ++i) {
+    first[i] = beta1 * first[i] + gain1 * grad[i];
+    second[i] = beta2 * second[i] + gain2 * grad[i] * grad[i];
+    value[i] = keep * value[i] - rate * first[i] / (std::sqrt(second[i]) * root + epsilon);
+  }
+}
+
+// McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), algorithm 1.
+// `z` and `n` are its names; alpha is the learning rate.
+void Ftrl(const OptimizerSpec& spec, float alpha, std::span<float> values, float* __restrict z,
+          float* __restrict n, const float* __restrict grad) {
+  float* __restrict value = values.data();
+  const float l1 = spec.ftrl_l1, l2 = spec.ftrl_l2, beta = spec.ftrl_beta;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float squares = n[i] + grad[i] * grad[i];
+    const float root = std::sqrt(squares);
+    z[i] += grad[i] - (root - std::sqrt(n[i])) / alpha * value[i];
+    n[i] = squares;
+    const float shrunk = std::fabs(z[i]) - l1;
+    const float size = shrunk / ((beta + root) / alpha + l2);
+    value[i] = shrunk <= 0.0f ? 0.0f : (z[i] > 0.0f ? -size : size);
+  }
+}
+
+void Decay(double beta, uint64_t times, std::span<float> moment) {
+  if (times == 0) return;
+  const auto factor = static_cast<float>(Power(beta, times));
+  for (float& m : moment) m *= factor;
+}
+
+void AddL2(float factor, std::span<const float> value, std::span<float> grad) {
+  for (size_t i = 0; i < grad.size(); ++i) grad[i] += factor * value[i];
+}
+
+void ClipNorm(float limit, std::span<float> grad) {
+  double squares = 0;
+  for (const float g : grad) squares += static_cast<double>(g) * g;
+  const double norm = std::sqrt(squares);
+  if (norm <= limit) return;
+  const auto factor = static_cast<float>(limit / norm);
+  for (float& g : grad) g *= factor;
+}
+
+void PrepareRowGrad(const OptimizerSpec& spec, uint64_t gap, std::span<const float> value,
+                    std::span<float> grad) {
+  if (spec.l2 != 0.0f) {
+    const uint64_t times = spec.l2_scope == L2Scope::kGap ? gap : 1;
+    AddL2(static_cast<float>(spec.l2 * static_cast<double>(times)), value, grad);
+  }
+  if (spec.clip_row_norm > 0.0f) ClipNorm(spec.clip_row_norm, grad);
+}
+
+}  // namespace
+
+uint32_t DenseStates(const OptimizerSpec& spec) {
+  switch (spec.kind) {
+    case OptimizerKind::kSgd:
+      return 0;
+    case OptimizerKind::kMomentum:
+    case OptimizerKind::kAdagrad:
+    case OptimizerKind::kRowwiseAdagrad:
+      return 1;
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kLazyAdam:
+    case OptimizerKind::kAdamW:
+    case OptimizerKind::kFtrl:
+      return 2;
+  }
+  DT_UNREACHABLE();
+}
+
+float InitialState(const OptimizerSpec& spec, uint32_t which) {
+  DT_CHECK(which < DenseStates(spec));
+  const bool accumulates =
+      spec.kind == OptimizerKind::kAdagrad || spec.kind == OptimizerKind::kRowwiseAdagrad;
+  return accumulates ? spec.initial_accumulator : 0.0f;
+}
+
+uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
+  return spec.kind == OptimizerKind::kRowwiseAdagrad ? 1 : DenseStates(spec) * dim;
+}
+
+void InitState(const OptimizerSpec& spec, std::span<float> state) {
+  if (state.empty()) return;
+  std::ranges::fill(state, InitialState(spec, 0));
+}
+
+RowUpdate::RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info)
+    : spec_(spec), rates_(RatesFor(spec, info, true)) {}
+
+void RowUpdate::Apply(uint64_t gap, std::span<float> value, std::span<float> state,
+                      std::span<float> grad) const {
+  const size_t dim = value.size();
+  DT_DCHECK(gap >= 1 && grad.size() == dim);
+  DT_DCHECK(state.size() == StateFloats(spec_, static_cast<uint32_t>(dim)));
+  PrepareRowGrad(spec_, gap, value, grad);
+  float* const second = state.data() + (state.size() > dim ? dim : 0);
+  switch (spec_.kind) {
+    case OptimizerKind::kSgd:
+      return Sgd(rates_.lr, dim, value.data(), grad.data());
+    case OptimizerKind::kMomentum:
+      return Momentum(rates_.lr, spec_.momentum, value, state.data(), grad.data());
+    case OptimizerKind::kAdagrad:
+      return Adagrad(rates_.lr, spec_.epsilon, value, state.data(), grad.data());
+    case OptimizerKind::kRowwiseAdagrad:
+      return RowwiseAdagrad(rates_.lr, spec_.epsilon, value, state[0], grad);
+    case OptimizerKind::kLazyAdam:
+      return Adam(spec_, rates_, 1.0f, value, {state.data(), second}, grad.data());
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamW: {
+      Decay(spec_.beta1, gap - 1, state.first(dim));
+      Decay(spec_.beta2, gap - 1, state.subspan(dim));
+      const uint64_t decays = spec_.l2_scope == L2Scope::kGap ? gap : 1;
+      const auto keep = static_cast<float>(Power(rates_.keep, decays));
+      return Adam(spec_, rates_, keep, value, {state.data(), second}, grad.data());
+    }
+    case OptimizerKind::kFtrl:
+      return Ftrl(spec_, rates_.lr, value, state.data(), second, grad.data());
+  }
+  DT_UNREACHABLE();
+}
+
+void UpdateRow(const OptimizerSpec& spec, const UpdateInfo& info, uint64_t gap,
+               std::span<float> value, std::span<float> state, std::span<float> grad) {
+  RowUpdate(spec, info).Apply(gap, value, state, grad);
+}
+
+void UpdateDense(const OptimizerSpec& spec, const UpdateInfo& info, std::span<float> value,
+                 std::span<float* const> states, std::span<const float> grad) {
+  DT_CHECK(states.size() == DenseStates(spec) && grad.size() == value.size());
+  const UpdateRates rates = RatesFor(spec, info, false);
+  switch (spec.kind) {
+    case OptimizerKind::kSgd:
+      return Sgd(rates.lr, value.size(), value.data(), grad.data());
+    case OptimizerKind::kMomentum:
+      return Momentum(rates.lr, spec.momentum, value, states[0], grad.data());
+    case OptimizerKind::kAdagrad:
+      return Adagrad(rates.lr, spec.epsilon, value, states[0], grad.data());
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kLazyAdam:
+    case OptimizerKind::kAdamW: {
+      const auto keep = static_cast<float>(rates.keep);
+      return Adam(spec, rates, keep, value, {states[0], states[1]}, grad.data());
+    }
+    case OptimizerKind::kFtrl:
+      return Ftrl(spec, rates.lr, value, states[0], states[1], grad.data());
+    case OptimizerKind::kRowwiseAdagrad:
+      break;  // Refused for dense parameters when the graph is built.
+  }
+  DT_UNREACHABLE();
+}
+
+}  // namespace dt
