@@ -1,5 +1,5 @@
-// The job file as values. Every field has been checked: types, ranges, names that must exist, combinations.
-// Immutable after loading. The meaning of each key is written in docs/job-file.md.
+// The job file as values. Every field has been checked: types, ranges, names that must exist,
+// combinations. Immutable after loading. The meaning of each key is written in docs/job-file.md.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace dt {
 
-// Where a value was written, for errors that appear later than loading. Lines count from 1; 0 = unknown.
+// Where a value was written, for errors that appear later than loading. Lines count from 1; 0 =
+// unknown.
 struct SourceMark {
   std::string file;
   int line = 0;
@@ -27,19 +28,21 @@ enum class ColumnType { kFloat, kId, kString, kIds, kStrings };
 enum class ColumnRole { kFeature, kLabel, kWeight };
 enum class OnError { kStop, kSkip };
 
-// One named column of a data set. Floats have width 1. Ids and strings become 64-bit keys; a column of
-// them holds `length` keys per sample, or a varying number (length 0, at most max_len) if it is ragged.
+// One named column of a data set. Floats have width 1. Ids and strings become 64-bit keys; a column
+// of them holds `length` keys per sample, or a varying number (length 0, at most max_len) if it is
+// ragged.
 struct ColumnSpec {
   std::string name;
   ColumnType type = ColumnType::kFloat;
   ColumnRole role = ColumnRole::kFeature;
-  std::string separator = "|";   // Between the ids of one cell (ids, strings).
-  uint32_t length = 1;           // Keys per sample; 0 = ragged.
-  uint32_t max_len = 0;          // Ragged: longer lists are cut to their last max_len ids; 0 = no bound.
-  float fill = 0;                // Value of an empty float cell.
-  bool weighted = false;         // libsvm: the ids carry values that are not all 1.
-  // An integer cell is bucketed before hashing: key = HashString("<name>=" + bucket), see docs/job-file.md.
-  std::string transform;         // "", "log", "bucket", …: the reader transforms.
+  std::string separator = "|";  // Between the ids of one cell (ids, strings).
+  uint32_t length = 1;          // Keys per sample; 0 = ragged.
+  uint32_t max_len = 0;   // Ragged: longer lists are cut to their last max_len ids; 0 = no bound.
+  float fill = 0;         // Value of an empty float cell.
+  bool weighted = false;  // libsvm: the ids carry values that are not all 1.
+  // An integer cell is bucketed before hashing: key = HashString("<name>=" + bucket), see
+  // docs/job-file.md.
+  std::string transform;  // "", "log", "bucket", …: the reader transforms.
 
   bool is_keys() const { return type != ColumnType::kFloat; }
   bool is_ragged() const { return is_keys() && length == 0; }
@@ -48,19 +51,29 @@ struct ColumnSpec {
 
 struct DataConfig {
   DataFormat format = DataFormat::kLibsvm;
-  std::vector<std::string> train, valid, test;  // Files, globs expanded and sorted; absolute or relative
-                                                // to the working directory. May name files that are absent.
-  std::string command;                          // pipe: prints CSV.
-  std::vector<ColumnSpec> columns;              // As written; empty where the format gives them.
+  std::vector<std::string> train, valid,
+      test;                         // Files, globs expanded and sorted; absolute or relative
+                                    // to the working directory. May name files that are absent.
+  std::string command;              // pipe: prints CSV.
+  std::vector<ColumnSpec> columns;  // As written; empty where the format gives them.
   char delimiter = ',';
-  uint64_t shuffle_window = 65536;              // 0: no shuffling.
+  uint64_t shuffle_window = 65536;  // 0: no shuffling.
   OnError on_error = OnError::kStop;
-  std::string cache_dir;                        // Default: <run dir>/cache.
+  std::string cache_dir;  // Default: <run dir>/cache.
 };
 
 // ---------------------------------------------------------------- model
 
-enum class OptimizerKind { kSgd, kMomentum, kAdagrad, kRowwiseAdagrad, kAdam, kLazyAdam, kAdamW, kFtrl };
+enum class OptimizerKind {
+  kSgd,
+  kMomentum,
+  kAdagrad,
+  kRowwiseAdagrad,
+  kAdam,
+  kLazyAdam,
+  kAdamW,
+  kFtrl
+};
 enum class L2Scope { kGap, kTouched };
 enum class InitKind { kZeros, kConstant, kNormal, kUniform, kXavierNormal, kXavierUniform };
 
@@ -75,12 +88,12 @@ struct OptimizerSpec {
   float lr = 0.001f;
   float momentum = 0.9f;
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1.0e-8f;
-  float initial_accumulator = 0.0f;          // adagrad
+  float initial_accumulator = 0.0f;  // adagrad
   float ftrl_l1 = 0.0f, ftrl_l2 = 0.0f, ftrl_beta = 1.0f;
-  float weight_decay = 0.0f;                 // adamw only; decoupled.
-  float l2 = 0.0f;                           // Added to the gradient as l2 · value.
-  L2Scope l2_scope = L2Scope::kGap;          // Tables only.
-  float clip_row_norm = 0.0f;                // Tables only; 0: off.
+  float weight_decay = 0.0f;         // adamw only; decoupled.
+  float l2 = 0.0f;                   // Added to the gradient as l2 · value.
+  L2Scope l2_scope = L2Scope::kGap;  // Tables only.
+  float clip_row_norm = 0.0f;        // Tables only; 0: off.
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 
@@ -89,9 +102,9 @@ enum class EvalDefault { kInitial, kZeros };
 
 struct TableConfig {
   std::string name;
-  TableId id;          // TableIdOf(name).
+  TableId id;  // TableIdOf(name).
   uint32_t dim = 0;
-  InitSpec init;       // Constant, zeros, normal, uniform.
+  InitSpec init;  // Constant, zeros, normal, uniform.
   OptimizerSpec optimizer;
   bool scheduled = true;  // The optimizer section's schedule scales this table's rate.
   EvalDefault eval_default = EvalDefault::kInitial;
@@ -166,7 +179,8 @@ struct ClusterConfig {
   Duration lease = std::chrono::seconds(3);
   Duration scheduler_outage = std::chrono::seconds(60);
   Duration wait_for_server = std::chrono::seconds(60);
-  Duration start_timeout = std::chrono::seconds(300);  // For all processes to join and read their data.
+  Duration start_timeout =
+      std::chrono::seconds(300);  // For all processes to join and read their data.
   ServerConfig server;
 };
 
@@ -197,14 +211,16 @@ struct JobConfig {
   ObserveConfig observe;
   SecurityConfig security;
 
-  std::string run_dir;   // runs/<job>: state, cache, run.json.
-  std::string file;      // As given on the command line.
-  // XXH3 of everything that must be equal in all processes of a job, in a canonical form. A process that
-  // joins with another one is refused.
+  std::string run_dir;  // runs/<job>: state, cache, run.json.
+  std::string file;     // As given on the command line.
+  // XXH3 of everything that must be equal in all processes of a job, in a canonical form. A process
+  // that joins with another one is refused.
   uint64_t fingerprint = 0;
-  // The part of it that a checkpoint must match to be resumed: job, seed, tables, graph, batch_size, slices.
+  // The part of it that a checkpoint must match to be resumed: job, seed, tables, graph,
+  // batch_size, slices.
   uint64_t resume_fingerprint = 0;
-  // The canonical text of what resume_fingerprint hashes, one "key value" line each, for naming differences.
+  // The canonical text of what resume_fingerprint hashes, one "key value" line each, for naming
+  // differences.
   std::string resume_text;
 };
 

@@ -15,16 +15,17 @@ struct LoadOptions {
   uint32_t auto_slices = 0;            // What `slices: auto` means here; 0: cluster.workers.
 };
 
-// Reads the file, `use:` templates it names, expands ${NAME:-default}, applies overrides, checks everything.
-// Error: Invalid (or NotYet, if every problem is a mechanism that is not available yet) whose message holds
-// one problem a line and closes with "N problems, nothing started".
+// Reads the file, `use:` templates it names, expands ${NAME:-default}, applies overrides, checks
+// everything. Error: Invalid (or NotYet, if every problem is a mechanism that is not available yet)
+// whose message holds one problem a line and closes with "N problems, nothing started".
 Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options);
 
-// The JSON Schema of the job file (draft 2020-12), made from the same table of keys that the loader uses.
+// The JSON Schema of the job file (draft 2020-12), made from the same table of keys that the loader
+// uses.
 std::string JobSchemaJson();
 
-// The columns that the configuration alone determines (format criteria and explicit `columns`); empty where
-// only the data tells (libsvm and libffm without `columns`).
+// The columns that the configuration alone determines (format criteria and explicit `columns`);
+// empty where only the data tells (libsvm and libffm without `columns`).
 std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data);
 
 std::string_view NameOf(OptimizerKind kind);

@@ -1,0 +1,62 @@
+#include "common/config/config_node.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "common/base/check.h"
+
+namespace dt {
+
+const ConfigNode* ConfigNode::Find(std::string_view key) const {
+  const auto it = std::find(keys.begin(), keys.end(), key);
+  return it == keys.end() ? nullptr : &items[static_cast<size_t>(it - keys.begin())];
+}
+
+ConfigNode* ConfigNode::Find(std::string_view key) {
+  const auto it = std::find(keys.begin(), keys.end(), key);
+  return it == keys.end() ? nullptr : &items[static_cast<size_t>(it - keys.begin())];
+}
+
+ConfigNode& ConfigNode::Append(std::string key, SourceMark key_mark, ConfigNode value) {
+  DT_CHECK(is_map() && Find(key) == nullptr);
+  keys.push_back(std::move(key));
+  key_marks.push_back(std::move(key_mark));
+  items.push_back(std::move(value));
+  return items.back();
+}
+
+void ConfigNode::Remove(std::string_view key) {
+  const auto it = std::find(keys.begin(), keys.end(), key);
+  if (it == keys.end()) return;
+  const auto index = it - keys.begin();
+  keys.erase(it);
+  key_marks.erase(key_marks.begin() + index);
+  items.erase(items.begin() + index);
+}
+
+std::string Describe(const ConfigNode& node) {
+  switch (node.kind) {
+    case ConfigNode::Kind::kNull:
+      return "nothing";
+    case ConfigNode::Kind::kScalar:
+      return fmt::format("\"{}\"", node.text.substr(0, 80));
+    case ConfigNode::Kind::kList:
+      return "a list";
+    case ConfigNode::Kind::kMap:
+      return "a map";
+  }
+  DT_UNREACHABLE();
+}
+
+std::string JoinPath(std::string_view parent, std::string_view key) {
+  if (parent.empty()) return std::string(key);
+  if (key.empty()) return std::string(parent);
+  return fmt::format("{}.{}", parent, key);
+}
+
+std::string MarkText(const SourceMark& mark) {
+  return mark.line > 0 ? fmt::format("{}:{}", mark.file, mark.line) : mark.file;
+}
+
+}  // namespace dt

@@ -1,0 +1,140 @@
+#include <filesystem>
+
+#include "common/base/hash.h"
+#include "common/config/load_job.h"
+#include "common/config/read_sections.h"
+
+namespace dt {
+namespace {
+
+// One "key value" line per fact. Floats are written so that equal text means equal bits.
+class Canon {
+ public:
+  template <class T>
+  void Put(std::string_view key, const T& value) {
+    text_ += fmt::format("{} {}\n", key, value);
+  }
+  void Put(std::string_view key, float value) { text_ += fmt::format("{} {:.9g}\n", key, value); }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string RuleText(const OptimizerSpec& o) {
+  return fmt::format(
+      "{} lr={:.9g} momentum={:.9g} beta1={:.9g} beta2={:.9g} epsilon={:.9g} "
+      "initial_accumulator={:.9g} ftrl_l1={:.9g} ftrl_l2={:.9g} ftrl_beta={:.9g} "
+      "weight_decay={:.9g} l2={:.9g} l2_scope={} clip_row_norm={:.9g}",
+      NameOf(o.kind), o.lr, o.momentum, o.beta1, o.beta2, o.epsilon, o.initial_accumulator,
+      o.ftrl_l1, o.ftrl_l2, o.ftrl_beta, o.weight_decay, o.l2,
+      o.l2_scope == L2Scope::kGap ? "gap" : "touched", o.clip_row_norm);
+}
+
+struct AttrText {
+  std::string operator()(bool v) const { return v ? "true" : "false"; }
+  std::string operator()(int64_t v) const { return fmt::format("{}", v); }
+  std::string operator()(double v) const { return fmt::format("{:.17g}", v); }
+  std::string operator()(const std::string& v) const { return fmt::format("\"{}\"", v); }
+  template <class T>
+  std::string operator()(const std::vector<T>& list) const {
+    std::string text = "[";
+    for (const T& item : list) text += (*this)(item) + ",";
+    return text + "]";
+  }
+};
+
+void PutModel(const ModelConfig& model, Canon& canon) {
+  for (const TableConfig& t : model.tables) {
+    canon.Put(fmt::format("model.tables.{}", t.name),
+              fmt::format("dim={} init={}:{:.9g} scheduled={} eval_default={} optimizer={}", t.dim,
+                          static_cast<int>(t.init.kind), t.init.value, t.scheduled,
+                          static_cast<int>(t.eval_default), RuleText(t.optimizer)));
+  }
+  for (const NodeConfig& n : model.nodes) {
+    std::string text = fmt::format("op={} inputs={}", n.op, AttrText()(n.inputs));
+    for (const auto& [key, value] : n.attrs) {
+      text += fmt::format(" {}={}", key, std::visit(AttrText(), value));
+    }
+    canon.Put(fmt::format("model.graph.{}", n.name), text);
+  }
+  for (const LossConfig& l : model.losses) {
+    canon.Put(
+        fmt::format("model.loss.{}", l.name),
+        fmt::format("type={} input={} label={} weight={:.9g}", l.type, l.input, l.label, l.weight));
+  }
+}
+
+// Directories differ between machines, the files' names do not.
+std::string FileNames(const std::vector<std::string>& files) {
+  std::string text;
+  for (const std::string& file : files) {
+    text += std::filesystem::path(file).filename().string() + ",";
+  }
+  return text;
+}
+
+void PutData(const DataConfig& data, Canon& canon) {
+  canon.Put("data.format", NameOf(data.format));
+  canon.Put("data.train", FileNames(data.train));
+  canon.Put("data.valid", FileNames(data.valid));
+  canon.Put("data.test", FileNames(data.test));
+  canon.Put("data.command", data.command);
+  canon.Put("data.delimiter", static_cast<int>(data.delimiter));
+  canon.Put("data.shuffle.window", data.shuffle_window);
+  canon.Put("data.on_error", static_cast<int>(data.on_error));
+  for (const ColumnSpec& c : data.columns) {
+    canon.Put(fmt::format("data.columns.{}", c.name),
+              fmt::format("type={} role={} separator={} length={} max_len={} fill={:.9g} "
+                          "weighted={} transform={}",
+                          static_cast<int>(c.type), static_cast<int>(c.role), c.separator, c.length,
+                          c.max_len, c.fill, c.weighted, c.transform));
+  }
+}
+
+void PutRun(const JobConfig& job, Canon& canon) {
+  const DenseOptimizerConfig& o = job.optimizer;
+  canon.Put("optimizer", RuleText(o.spec));
+  canon.Put("optimizer.clip_norm", o.clip_norm);
+  if (o.plateau.has_value()) {
+    canon.Put("optimizer.schedule",
+              fmt::format("plateau metric={} factor={:.9g} patience={} min_scale={:.9g}",
+                          o.plateau->metric, o.plateau->factor, o.plateau->patience,
+                          o.plateau->min_scale));
+  }
+  canon.Put("train.epochs", job.train.epochs);
+  canon.Put("train.evaluate_every", job.train.evaluate_every);
+  if (job.train.early_stop.has_value()) {
+    canon.Put("train.early_stop", fmt::format("metric={} patience={}", job.train.early_stop->metric,
+                                              job.train.early_stop->patience));
+  }
+  const ClusterConfig& c = job.cluster;
+  canon.Put("cluster.servers", c.servers);
+  canon.Put("cluster.workers", c.workers);
+  canon.Put("cluster.shards", c.shards);
+  canon.Put("cluster.lease", c.lease.count());
+  canon.Put("cluster.scheduler_outage", c.scheduler_outage.count());
+  canon.Put("cluster.wait_for_server", c.wait_for_server.count());
+  canon.Put("checkpoint.every", job.checkpoint.every_steps);
+}
+
+}  // namespace
+
+void FillFingerprints(JobConfig& job) {
+  Canon canon;
+  canon.Put("job", job.job);
+  canon.Put("seed", job.seed);
+  canon.Put("train.batch_size", job.train.batch_size);
+  canon.Put("train.slices", job.train.slices);
+  canon.Put("optimizer.name", NameOf(job.optimizer.spec.kind));
+  PutModel(job.model, canon);
+  job.resume_text = canon.Take();
+  job.resume_fingerprint = HashString(job.resume_text);
+
+  Canon rest;
+  PutData(job.data, rest);
+  PutRun(job, rest);
+  job.fingerprint = HashString(job.resume_text + rest.Take());
+}
+
+}  // namespace dt

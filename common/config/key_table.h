@@ -1,0 +1,60 @@
+// Every key of the job file, once: type, range, default, what is available, meaning. The reader,
+// the suggestions for unknown keys, the JSON Schema and the test of docs/job-file.md all come from
+// this table.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dt {
+
+enum class KeyType {
+  kBool,
+  kUint,
+  kFloat,
+  kText,
+  kTexts,   // A text or a list of texts.
+  kChoice,  // One of `values`.
+  kDuration,
+  kSize,
+  kMap,     // Of section `values`.
+  kMapOf,   // Names chosen by the user → maps of section `values`.
+  kListOf,  // Maps of section `values`.
+  kFree,    // Anything: read by code of its own.
+};
+
+struct KeySpec {
+  std::string_view section;  // "" is the top level.
+  std::string_view name;     // "*": this section takes any other key too.
+  KeyType type;
+  std::string_view
+      values;  // kChoice: "a|b", in the enum's order. kMap…: a section. Else: words also allowed.
+  double min = 0, max = 0;     // kUint, kFloat (inclusive).
+  std::string_view fallback;   // The default as text; "required"; "" for none.
+  std::string_view available;  // "a|b": other values are valid but not available yet. "": all are.
+  std::string_view meaning;    // One line.
+};
+
+inline constexpr std::string_view kRequired = "required";
+
+// Bounds that are not worth telling.
+inline constexpr double kAnyCount = 4294967295.0;
+inline constexpr double kAnyWhole = 1e18;
+inline constexpr double kAnyNumber = 1e30;
+
+const std::vector<KeySpec>& AllKeys();
+// Its two parts.
+std::span<const KeySpec> DataAndModelKeys();
+std::span<const KeySpec> RunKeys();
+// The keys of a section in the table's order. REQUIRES: the section exists.
+std::span<const KeySpec> KeysOf(std::string_view section);
+// REQUIRES: the key exists.
+const KeySpec& KeyOf(std::string_view section, std::string_view name);
+std::vector<std::string> NamesOf(std::span<const KeySpec> keys);
+// "a whole number (1 to 64)", "one of a, b", …
+std::string Expected(const KeySpec& key);
+std::vector<std::string> Alternatives(std::string_view values);
+
+}  // namespace dt

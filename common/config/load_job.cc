@@ -1,0 +1,43 @@
+#include "common/config/load_job.h"
+
+#include "common/base/text.h"
+#include "common/config/prepare.h"
+#include "common/config/read_sections.h"
+
+namespace dt {
+namespace {
+
+template <class E>
+std::string_view ChoiceName(std::string_view section, std::string_view name, E value) {
+  return SplitText(KeyOf(section, name).values, '|')[static_cast<size_t>(value)];
+}
+
+}  // namespace
+
+Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
+  Problems problems;
+  const ConfigNode root = PrepareJob(path, options.overrides, problems);
+  if (!root.is_map()) return problems.ToStatus(path);
+
+  JobConfig job;
+  job.file = path;
+  const MapReader in(&root, "", "", root.mark, problems);
+  ReadData(in.Sub("data"), job.data);
+  ReadOptimizer(in.Sub("optimizer"), job.optimizer);
+  ReadModel(in.Sub("model"), job.data, job.optimizer.spec, job.model);
+  ReadRun(in, job);
+  CheckJob(in, job);
+  DT_TRY_STATUS(problems.ToStatus(path));
+
+  if (job.train.slices == 0) {
+    job.train.slices = options.auto_slices > 0 ? options.auto_slices : job.cluster.workers;
+  }
+  FillFingerprints(job);
+  return job;
+}
+
+std::string_view NameOf(OptimizerKind kind) { return ChoiceName("optimizer", "name", kind); }
+std::string_view NameOf(DataFormat format) { return ChoiceName("data", "format", format); }
+std::string_view NameOf(Device device) { return ChoiceName("table", "device", device); }
+
+}  // namespace dt

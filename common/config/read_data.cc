@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <set>
+
+#include <glob.h>
+
+#include "common/config/load_job.h"
+#include "common/config/read_sections.h"
+
+namespace dt {
+namespace {
+
+// A pattern without a match stays as it is: who opens it says that it is absent.
+void ExpandGlob(const std::string& pattern, std::vector<std::string>& out) {
+  glob_t found{};
+  const bool is_glob = pattern.find_first_of("*?[") != std::string::npos;
+  if (!is_glob || glob(pattern.c_str(), 0, nullptr, &found) != 0) {
+    out.push_back(pattern);
+  } else {
+    std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    std::sort(files.begin(), files.end());
+    out.insert(out.end(), files.begin(), files.end());
+  }
+  globfree(&found);
+}
+
+std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name) {
+  std::vector<std::string> files;
+  for (const std::string& path : in.Paths(name)) ExpandGlob(path, files);
+  if (in.Has(name) && files.empty()) in.Report(name, "found an empty list, expected files");
+  if (std::find(files.begin(), files.end(), "") != files.end()) {
+    in.Report(name, "found an empty name, expected files");
+  }
+  return files;
+}
+
+void RefuseKeyFor(const MapReader& in, std::string_view key, bool allowed, std::string_view only) {
+  if (!allowed && in.Has(key)) in.Report(key, fmt::format("is for {} only", only));
+}
+
+void CheckTransform(const MapReader& in, const ColumnSpec& column) {
+  const auto refuse = [&](std::string_view type) {
+    in.Report("transform",
+              fmt::format("found \"{}\", which is for {} only", column.transform, type));
+  };
+  if (column.transform == "log" && column.type != ColumnType::kFloat) refuse("type float");
+  if (column.transform == "bucket" && column.type != ColumnType::kId) refuse("type id");
+  if (column.transform == "named" && column.type != ColumnType::kString) refuse("type string");
+}
+
+ColumnSpec ReadColumn(const MapReader& in) {
+  ColumnSpec column;
+  in.Read("name", column.name);
+  in.Read("type", column.type);
+  in.Read("role", column.role);
+  in.Read("length", column.length);
+  in.Read("max_len", column.max_len);
+  in.Read("fill", column.fill);
+  in.Read("weighted", column.weighted);
+  in.Read("transform", column.transform);
+  if (column.transform == "none") column.transform.clear();
+  char separator = '|';
+  in.Read("separator", separator);
+  column.separator = std::string(1, separator);
+
+  const bool list = column.type == ColumnType::kIds || column.type == ColumnType::kStrings;
+  if (list && !in.Has("length")) column.length = 0;
+  RefuseKeyFor(in, "length", list, "ids and strings");
+  RefuseKeyFor(in, "max_len", list && !in.Has("length"), "ids and strings without a length");
+  RefuseKeyFor(in, "separator", list, "ids and strings");
+  RefuseKeyFor(in, "fill", column.type == ColumnType::kFloat, "type float");
+  if (column.role != ColumnRole::kFeature && column.type != ColumnType::kFloat) {
+    in.Report("role", "a label or weight is a number, expected type float");
+  }
+  CheckTransform(in, column);
+  return column;
+}
+
+void ReadColumns(const MapReader& in, std::vector<ColumnSpec>& columns) {
+  std::set<std::string> seen;
+  for (const auto& [name, item] : in.Items("columns")) {
+    ColumnSpec column = ReadColumn(item);
+    if (column.name.empty()) continue;  // Reported as missing.
+    if (!seen.insert(column.name).second) {
+      item.Report("name",
+                  fmt::format("\"{}\" is written twice, expected a name of its own", column.name));
+      continue;
+    }
+    columns.push_back(std::move(column));
+  }
+}
+
+// libsvm has one list of ids per line and nothing else.
+void CheckLibsvmColumns(const MapReader& in, const std::vector<ColumnSpec>& columns) {
+  const auto is_label = [](const ColumnSpec& c) { return c.role == ColumnRole::kLabel; };
+  const auto is_ids = [](const ColumnSpec& c) { return c.type == ColumnType::kIds; };
+  if (columns.size() == 2 && std::any_of(columns.begin(), columns.end(), is_label) &&
+      std::any_of(columns.begin(), columns.end(), is_ids)) {
+    return;
+  }
+  in.Report("columns", "format libsvm has one float label and one column of type ids");
+}
+
+void CheckColumns(const MapReader& in, const DataConfig& data) {
+  const bool csv = data.format == DataFormat::kCsv || data.format == DataFormat::kPipe;
+  if (csv && !in.Has("columns")) {
+    in.problems().Add(
+        in.mark(), in.PathOf("columns"),
+        fmt::format("missing, format {} needs a list of columns", NameOf(data.format)));
+  }
+  if (data.format == DataFormat::kCriteo && in.Has("columns")) {
+    in.Report("columns", "format criteo has its own: label, I1..I13, C1..C26");
+  }
+  if (data.format == DataFormat::kLibsvm && in.Has("columns")) {
+    CheckLibsvmColumns(in, data.columns);
+  }
+}
+
+}  // namespace
+
+void ReadData(const MapReader& in, DataConfig& data) {
+  in.Read("format", data.format);
+  data.train = ReadFiles(in, "train");
+  data.valid = ReadFiles(in, "valid");
+  data.test = ReadFiles(in, "test");
+  in.Read("command", data.command);
+  ReadColumns(in, data.columns);
+  in.Read("delimiter", data.delimiter);
+  in.Sub("shuffle").Read("window", data.shuffle_window);
+  in.Read("on_error", data.on_error);
+  in.Read("cache_dir", data.cache_dir);
+  if (!in.Has("format")) return;
+
+  CheckColumns(in, data);
+  const bool pipe = data.format == DataFormat::kPipe;
+  const bool csv = pipe || data.format == DataFormat::kCsv;
+  RefuseKeyFor(in, "command", pipe, "format pipe");
+  RefuseKeyFor(in, "delimiter", csv, "formats csv and pipe");
+  if (pipe && data.command.empty()) {
+    in.problems().Add(in.mark(), in.PathOf("command"), "missing, format pipe runs it to read CSV");
+  }
+  if (!pipe && !in.Has("train") && in.node() != nullptr && in.node()->Find("train") == nullptr) {
+    in.problems().Add(in.mark(), in.PathOf("train"), "missing, expected a text or a list of texts");
+  }
+}
+
+std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data) {
+  if (data.format != DataFormat::kCriteo) return data.columns;
+  std::vector<ColumnSpec> columns = {
+      {.name = "label", .role = ColumnRole::kLabel, .transform = ""}};
+  for (int i = 1; i <= 13; ++i) {
+    columns.push_back({.name = fmt::format("I{}", i), .transform = "log"});
+  }
+  for (int i = 1; i <= 26; ++i) {
+    columns.push_back(
+        {.name = fmt::format("C{}", i), .type = ColumnType::kString, .transform = ""});
+  }
+  return columns;
+}
+
+}  // namespace dt

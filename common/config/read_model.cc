@@ -1,0 +1,283 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/base/hash.h"
+#include "common/base/text.h"
+#include "common/config/load_job.h"
+#include "common/config/read_sections.h"
+#include "common/config/values.h"
+
+namespace dt {
+namespace {
+
+constexpr std::string_view kInits[] = {"zeros", "constant", "normal", "uniform"};
+
+void ReadInit(const MapReader& in, InitSpec& init) {
+  const ConfigNode* node = in.Find("init");
+  if (node == nullptr) return;
+  const bool pair = node->is_map() && node->keys.size() == 1 && node->items[0].is_scalar();
+  const std::string name = node->is_scalar() ? node->text : pair ? node->keys[0] : "";
+  const auto known = std::find(std::begin(kInits), std::end(kInits), name);
+  const auto value = pair ? ParseFloat(node->items[0].text) : std::nullopt;
+  const bool zeros = name == "zeros";
+  if (known == std::end(kInits) || (!zeros && !value.has_value()) || (zeros && pair)) {
+    in.problems().Add(node->mark, in.PathOf("init"),
+                      fmt::format("found {}, expected zeros, or one of {{constant: x}}, {{normal: "
+                                  "stddev}}, {{uniform: half width}}",
+                                  Describe(*node)));
+    return;
+  }
+  init.kind = static_cast<InitKind>(known - std::begin(kInits));
+  init.value = static_cast<float>(value.value_or(0.0));
+}
+
+void ReadRule(const MapReader& in, OptimizerSpec& spec) {
+  in.Read("name", spec.kind);
+  in.Read("lr", spec.lr);
+  in.Read("momentum", spec.momentum);
+  in.Read("beta1", spec.beta1);
+  in.Read("beta2", spec.beta2);
+  in.Read("epsilon", spec.epsilon);
+  in.Read("initial_accumulator", spec.initial_accumulator);
+  in.Read("ftrl_l1", spec.ftrl_l1);
+  in.Read("ftrl_l2", spec.ftrl_l2);
+  in.Read("ftrl_beta", spec.ftrl_beta);
+  in.Read("weight_decay", spec.weight_decay);
+  if (in.Has("weight_decay") && spec.weight_decay != 0 && spec.kind != OptimizerKind::kAdamW) {
+    in.Report("weight_decay",
+              fmt::format("is for adamw only, the optimizer is {}; use l2", NameOf(spec.kind)));
+  }
+  for (const char* beta : {"beta1", "beta2"}) {
+    const float value = beta[4] == '1' ? spec.beta1 : spec.beta2;
+    if (in.Has(beta) && value >= 1) in.Report(beta, "found 1, expected a number below 1");
+  }
+}
+
+TableConfig ReadTable(const std::string& name, const MapReader& in,
+                      const OptimizerSpec& inherited) {
+  TableConfig table;
+  table.name = name;
+  table.id = TableIdOf(name);
+  table.mark = in.mark();
+  table.optimizer = inherited;
+  table.optimizer.l2 = 0;
+  table.optimizer.l2_scope = L2Scope::kGap;
+  in.Read("dim", table.dim);
+  ReadInit(in, table.init);
+  const MapReader rule = in.Sub("optimizer");
+  ReadRule(rule, table.optimizer);
+  if (table.optimizer.kind != OptimizerKind::kAdamW) table.optimizer.weight_decay = 0;
+  table.scheduled = !(rule.Has("schedule") && rule.Find("schedule")->text == "none");
+  in.Read("l2", table.optimizer.l2);
+  in.Read("l2_scope", table.optimizer.l2_scope);
+  in.Read("clip_row_norm", table.optimizer.clip_row_norm);
+  in.Read("eval_default", table.eval_default);
+  return table;
+}
+
+// ---------------------------------------------------------------- attributes of nodes
+
+std::optional<AttrValue> ScalarAttr(const ConfigNode& node) {
+  if (!node.is_scalar()) return std::nullopt;
+  if (node.quoted) return node.text;
+  if (const auto value = ParseBool(node.text)) return *value;
+  if (const auto value = ParseInt(node.text)) return *value;
+  if (const auto value = ParseFloat(node.text)) return *value;
+  return node.text;
+}
+
+template <class T>
+std::optional<AttrValue> ListOf(const std::vector<AttrValue>& values) {
+  std::vector<T> out;
+  for (const AttrValue& value : values) {
+    if (!std::holds_alternative<T>(value)) return std::nullopt;
+    out.push_back(std::get<T>(value));
+  }
+  return out;
+}
+
+std::optional<AttrValue> ListAttr(const ConfigNode& node) {
+  std::vector<AttrValue> values;
+  bool any_double = false;
+  for (const ConfigNode& item : node.items) {
+    const auto value = ScalarAttr(item);
+    if (!value.has_value()) return std::nullopt;
+    any_double = any_double || std::holds_alternative<double>(*value);
+    values.push_back(*value);
+  }
+  for (AttrValue& value : values) {
+    const auto* whole = std::get_if<int64_t>(&value);
+    if (any_double && whole != nullptr) value = static_cast<double>(*whole);
+  }
+  if (auto list = ListOf<int64_t>(values)) return list;
+  if (auto list = ListOf<double>(values)) return list;
+  return ListOf<std::string>(values);
+}
+
+void ReadAttrs(const MapReader& in, Attrs& attrs) {
+  const std::vector<std::string> known = NamesOf(KeysOf("node"));
+  for (size_t i = 0; i < in.node()->keys.size(); ++i) {
+    const std::string& key = in.node()->keys[i];
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const ConfigNode& value = in.node()->items[i];
+    const auto attr = value.is_list() ? ListAttr(value) : ScalarAttr(value);
+    if (attr.has_value()) {
+      attrs[key] = *attr;
+    } else {
+      in.Report(key, fmt::format("found {}, expected a number, true or false, a text, or a list "
+                                 "of one of them",
+                                 value.is_list() ? "a mixed list" : Describe(value)));
+    }
+  }
+}
+
+// ---------------------------------------------------------------- names
+
+// What a node may read: feature columns and the nodes before it.
+struct Names {
+  std::vector<std::string> features, labels, nodes, tables;
+  bool columns_known = false;
+
+  bool Has(const std::string& name) const {
+    return Contains(features, name) || Contains(nodes, name);
+  }
+  static bool Contains(const std::vector<std::string>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+  std::vector<std::string> Readable() const {
+    std::vector<std::string> all = features;
+    all.insert(all.end(), nodes.begin(), nodes.end());
+    return all;
+  }
+};
+
+Names NamesOfData(const DataConfig& data) {
+  Names names;
+  for (const ColumnSpec& column : ConfiguredColumns(data)) {
+    (column.role == ColumnRole::kFeature ? names.features : names.labels).push_back(column.name);
+  }
+  if (data.format == DataFormat::kLibsvm && data.columns.empty()) {
+    names.features = {"features"};
+    names.labels = {"label"};
+  }
+  names.columns_known = !names.features.empty() || !names.labels.empty();
+  return names;
+}
+
+void CheckInput(const MapReader& in, const std::string& input, const Names& names) {
+  if (!names.columns_known || names.Has(input)) return;
+  if (input.find_first_of("*?") != std::string::npos) {
+    const auto matches = [&](const std::string& name) { return MatchesPattern(name, input); };
+    if (std::any_of(names.features.begin(), names.features.end(), matches)) return;
+    in.Report("inputs", fmt::format("\"{}\" matches no feature column", input));
+    return;
+  }
+  if (Names::Contains(names.labels, input)) {
+    in.Report("inputs", fmt::format("\"{}\" is a label, expected a feature or node", input));
+    return;
+  }
+  in.Report("inputs", fmt::format("\"{}\" is neither a column nor an earlier node{}", input,
+                                  DidYouMean(input, names.Readable())));
+}
+
+void CheckTable(const MapReader& in, const NodeConfig& node, const Names& names) {
+  const auto attr = node.attrs.find("table");
+  const bool lookup = node.op == "lookup" || node.op == "bag" || node.op == "linear";
+  if (attr == node.attrs.end()) {
+    if (lookup)
+      in.problems().Add(in.mark(), in.PathOf("table"), "missing, expected a table's name");
+    return;
+  }
+  const auto* name = std::get_if<std::string>(&attr->second);
+  if (name == nullptr) {
+    in.Report("table", "expected a table's name");
+  } else if (!Names::Contains(names.tables, *name)) {
+    in.Report("table", fmt::format("\"{}\" is no table of model.tables{}", *name,
+                                   DidYouMean(*name, names.tables)));
+  }
+}
+
+void ReadNode(const MapReader& in, Names& names, ModelConfig& model) {
+  NodeConfig node;
+  in.Read("name", node.name);
+  in.Read("op", node.op);
+  node.inputs = in.Texts("inputs");
+  in.Read("device", node.device);
+  node.mark = in.mark();
+  ReadAttrs(in, node.attrs);
+  for (const std::string& input : node.inputs) CheckInput(in, input, names);
+  CheckTable(in, node, names);
+  if (names.Has(node.name) || Names::Contains(names.labels, node.name)) {
+    in.Report("name", fmt::format("\"{}\" is already the name of a {}", node.name,
+                                  Names::Contains(names.nodes, node.name) ? "node" : "column"));
+  }
+  if (!node.name.empty()) names.nodes.push_back(node.name);
+  model.nodes.push_back(std::move(node));
+}
+
+void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
+  LossConfig loss;
+  in.Read("type", loss.type);
+  in.Read("input", loss.input);
+  loss.label = "label";
+  in.Read("label", loss.label);
+  loss.name = loss.label;
+  in.Read("name", loss.name);
+  in.Read("weight", loss.weight);
+  loss.mark = in.mark();
+  if (in.Has("input") && !Names::Contains(names.nodes, loss.input)) {
+    in.Report("input", fmt::format("\"{}\" is no node of the graph{}", loss.input,
+                                   DidYouMean(loss.input, names.nodes)));
+  }
+  if (names.columns_known && !Names::Contains(names.labels, loss.label)) {
+    in.Report("label", fmt::format("\"{}\" is no column with role label{}", loss.label,
+                                   DidYouMean(loss.label, names.labels)));
+  }
+  for (const LossConfig& other : model.losses) {
+    if (other.name != loss.name) continue;
+    in.Report("name", fmt::format("\"{}\" is the name of another loss, expected one of its own",
+                                  loss.name));
+  }
+  model.losses.push_back(std::move(loss));
+}
+
+}  // namespace
+
+void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer) {
+  ReadRule(in, optimizer.spec);
+  in.Read("l2", optimizer.spec.l2);
+  in.Read("clip_norm", optimizer.clip_norm);
+  if (!in.Has("schedule")) return;
+  const MapReader schedule = in.Sub("schedule");
+  if (schedule.Has("type") && schedule.Find("type")->text == "none") return;
+  PlateauConfig plateau;
+  schedule.Read("metric", plateau.metric);
+  schedule.Read("factor", plateau.factor);
+  schedule.Read("patience", plateau.patience);
+  schedule.Read("min_scale", plateau.min_scale);
+  optimizer.plateau = plateau;
+}
+
+void ReadModel(const MapReader& in, const DataConfig& data, const OptimizerSpec& inherited,
+               ModelConfig& model) {
+  if (in.node() == nullptr) return;
+  Names names = NamesOfData(data);
+  for (const auto& [name, table] : in.Items("tables")) {
+    model.tables.push_back(ReadTable(name, table, inherited));
+    names.tables.push_back(name);
+  }
+  for (const auto& item : in.Items("graph")) ReadNode(item.map, names, model);
+  for (const auto& item : in.Items("loss")) ReadLoss(item.map, names, model);
+  if (in.Has("with") && !in.Has("use")) in.Report("with", "is for a model with `use` only");
+  for (const char* needed : {"graph", "loss"}) {
+    const ConfigNode* value = in.node()->Find(needed);
+    if (value != nullptr && !value->is_null() && !(value->is_list() && value->items.empty())) {
+      continue;
+    }
+    in.problems().Add(in.mark(), in.PathOf(needed),
+                      "missing, expected a list of maps, or a template in model.use");
+  }
+}
+
+}  // namespace dt

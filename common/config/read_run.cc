@@ -1,0 +1,118 @@
+#include <bit>
+
+#include "common/base/text.h"
+#include "common/config/read_sections.h"
+
+namespace dt {
+namespace {
+
+void ReadTrain(const MapReader& in, TrainConfig& train) {
+  in.Read("batch_size", train.batch_size);
+  in.Read("slices", train.slices);
+  in.Read("epochs", train.epochs);
+  in.Read("evaluate_every", train.evaluate_every);
+  if (in.Has("early_stop")) {
+    const MapReader stop = in.Sub("early_stop");
+    train.early_stop.emplace();
+    stop.Read("metric", train.early_stop->metric);
+    stop.Read("patience", train.early_stop->patience);
+  }
+}
+
+// HOST:PORT with a port from 0 to 65535.
+bool IsHostPort(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view port = text.substr(colon + 1);
+  unsigned value = 0;
+  for (const char c : port) {
+    if (c < '0' || c > '9' || value > 65535) return false;
+    value = value * 10 + static_cast<unsigned>(c - '0');
+  }
+  return !port.empty() && value <= 65535;
+}
+
+void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
+  in.Read("servers", cluster.servers);
+  in.Read("workers", cluster.workers);
+  in.Read("shards", cluster.shards);
+  in.Read("scheduler", cluster.scheduler);
+  in.Read("lease", cluster.lease);
+  in.Read("scheduler_outage", cluster.scheduler_outage);
+  in.Read("wait_for_server", cluster.wait_for_server);
+  in.Read("start_timeout", cluster.start_timeout);
+  const MapReader server = in.Sub("server");
+  server.Read("memory", cluster.server.memory_bytes);
+  server.Read("executors", cluster.server.executors);
+  if (!std::has_single_bit(cluster.shards)) {
+    const uint32_t below = std::bit_floor(cluster.shards);
+    in.Report("shards", fmt::format("found {}, expected a power of two, such as {} or {}",
+                                    cluster.shards, below, 2 * below));
+  }
+  constexpr uint64_t kServerBytesMin = 16ull << 20;
+  if (cluster.server.memory_bytes < kServerBytesMin) {
+    server.Report("memory", fmt::format("found {}, expected 16 MiB or more",
+                                        BytesText(cluster.server.memory_bytes)));
+  }
+  const std::string_view address = cluster.scheduler;
+  if (!address.starts_with("tcp://") || !IsHostPort(address.substr(6))) {
+    in.Report("scheduler", fmt::format("found \"{}\", expected tcp://HOST:PORT", address));
+  }
+}
+
+void ReadObserve(const MapReader& in, ObserveConfig& observe) {
+  in.Read("http", observe.http);
+  if (observe.http != "off" && !IsHostPort(observe.http)) {
+    in.Report("http", fmt::format("found \"{}\", expected HOST:PORT or off", observe.http));
+  }
+  if (const ConfigNode* log = in.Find("log")) observe.log_json = log->text == "json";
+}
+
+}  // namespace
+
+void ReadRun(const MapReader& root, JobConfig& job) {
+  root.Read("job", job.job);
+  root.Read("seed", job.seed);
+  ReadTrain(root.Sub("train"), job.train);
+  static_cast<void>(root.Sub("parallel"));  // Only its defaults are available: nothing to keep.
+  ReadCluster(root.Sub("cluster"), job.cluster);
+  ReadObserve(root.Sub("observe"), job.observe);
+  root.Sub("security").Read("insecure", job.security.insecure);
+
+  job.run_dir = "runs/" + job.job;
+  const MapReader checkpoint = root.Sub("checkpoint");
+  static_cast<void>(checkpoint.Sub("log"));
+  job.checkpoint.dir = job.run_dir + "/checkpoints";
+  checkpoint.Read("dir", job.checkpoint.dir);
+  checkpoint.Read("every", job.checkpoint.every_steps);
+  checkpoint.Read("keep", job.checkpoint.keep);
+  if (job.data.cache_dir.empty()) job.data.cache_dir = job.run_dir + "/cache";
+
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  const bool named = root.Has("job");
+  if (named && (job.job.empty() || job.job.find_first_not_of(kAllowed) != std::string::npos ||
+                job.job.starts_with('.') || job.job.size() > 100)) {
+    root.Report("job",
+                fmt::format("found \"{}\", expected letters, digits, '_', '-' or '.'", job.job));
+  }
+}
+
+void CheckJob(const MapReader& root, const JobConfig& job) {
+  Problems& problems = root.problems();
+  const MapReader* in = &root;
+  const auto need_valid = [&](std::string_view path, const char* top) {
+    if (!job.data.valid.empty()) return;
+    problems.Add(in->MarkOf(top), path, "needs data.valid, which names no files");
+  };
+  if (job.train.early_stop.has_value()) need_valid("train.early_stop", "train");
+  if (job.train.evaluate_every > 0) need_valid("train.evaluate_every", "train");
+  if (job.optimizer.plateau.has_value()) need_valid("optimizer.schedule", "optimizer");
+  if (job.train.slices > job.train.batch_size) {
+    problems.Add(root.MarkOf("train"), "train.slices",
+                 fmt::format("found {}, expected at most the batch_size of {}", job.train.slices,
+                             job.train.batch_size));
+  }
+}
+
+}  // namespace dt

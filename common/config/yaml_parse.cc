@@ -1,0 +1,203 @@
+#include "common/config/yaml_parse.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+namespace dt {
+namespace {
+
+constexpr size_t kNodesMax = 100'000;  // Of a document, aliases written out.
+constexpr uintmax_t kFileBytesMax = 4u << 20;
+
+// Thrown through the library's parser, never further than ParseYaml.
+struct TooLarge {};
+
+size_t CountNodes(const ConfigNode& node) {
+  size_t count = 1;
+  for (const ConfigNode& item : node.items) count += CountNodes(item);
+  return count;
+}
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(const std::string& file, int first_line, Problems& problems)
+      : file_(file), first_line_(first_line), problems_(problems) {}
+
+  ConfigNode TakeRoot() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    ConfigNode node = Make(ConfigNode::Kind::kNull, mark);
+    Complete(std::move(node), anchor);
+  }
+
+  void OnAlias(const YAML::Mark&, YAML::anchor_t anchor) override {
+    const auto it = anchors_.find(anchor);
+    ConfigNode copy = it == anchors_.end() ? ConfigNode() : it->second;
+    nodes_ += CountNodes(copy);
+    if (nodes_ > kNodesMax) throw TooLarge();
+    Complete(std::move(copy), 0);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    ConfigNode node = Make(ConfigNode::Kind::kScalar, mark);
+    node.text = value;
+    node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
+    Complete(std::move(node), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open_.push_back({Make(ConfigNode::Kind::kList, mark), anchor, {}});
+  }
+  void OnSequenceEnd() override { Close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open_.push_back({Make(ConfigNode::Kind::kMap, mark), anchor, {}});
+  }
+  void OnMapEnd() override { Close(); }
+
+ private:
+  struct Open {
+    ConfigNode node;
+    YAML::anchor_t anchor;
+    std::vector<ConfigNode> pending_key;  // 0 or 1: a map's key that waits for its value.
+  };
+
+  ConfigNode Make(ConfigNode::Kind kind, const YAML::Mark& mark) {
+    if (++nodes_ > kNodesMax) throw TooLarge();
+    ConfigNode node;
+    node.kind = kind;
+    node.mark = {file_, first_line_ == 0 ? 0 : mark.line + first_line_};
+    return node;
+  }
+
+  void Close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    Complete(std::move(done.node), done.anchor);
+  }
+
+  void Complete(ConfigNode node, YAML::anchor_t anchor) {
+    if (anchor != 0) {
+      nodes_ += CountNodes(node);
+      if (nodes_ > kNodesMax) throw TooLarge();
+      anchors_[anchor] = node;
+    }
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node.is_list()) {
+      parent.node.items.push_back(std::move(node));
+    } else if (parent.pending_key.empty()) {
+      parent.pending_key.push_back(std::move(node));
+    } else {
+      AddPair(parent, std::move(node));
+    }
+  }
+
+  void AddPair(Open& parent, ConfigNode value) {
+    const ConfigNode key = std::move(parent.pending_key.back());
+    parent.pending_key.clear();
+    if (!key.is_scalar()) {
+      problems_.Add(key.mark, Path(),
+                    fmt::format("found {} as a key, expected a word", Describe(key)));
+      return;
+    }
+    if (const ConfigNode* first = parent.node.Find(key.text); first != nullptr) {
+      const auto index = static_cast<size_t>(first - parent.node.items.data());
+      problems_.Add(key.mark, JoinPath(Path(), key.text),
+                    fmt::format("duplicate key, already written in line {}",
+                                parent.node.key_marks[index].line));
+      return;
+    }
+    parent.node.Append(key.text, key.mark, std::move(value));
+  }
+
+  std::string Path() const {
+    std::string path;
+    for (const Open& open : open_) {
+      if (open.node.is_list()) {
+        path = JoinPath(path, std::to_string(open.node.items.size()));
+      } else if (!open.pending_key.empty()) {
+        path = JoinPath(path, open.pending_key.back().text);
+      }
+    }
+    return path;
+  }
+
+  const std::string file_;
+  const int first_line_;
+  Problems& problems_;
+  ConfigNode root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, ConfigNode> anchors_;
+  size_t nodes_ = 0;
+};
+
+}  // namespace
+
+ConfigNode ParseYaml(const std::string& text, const std::string& file, int first_line,
+                     Problems& problems) {
+  TreeBuilder builder(file, first_line, problems);
+  const SourceMark start{file, first_line};
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder)) return builder.TakeRoot();
+    ConfigNode root = builder.TakeRoot();
+    Problems unused;
+    TreeBuilder second(file, first_line, unused);
+    if (parser.HandleNextDocument(second)) {
+      problems.Add(start, "", "found several YAML documents (---), expected one");
+    }
+    return root;
+  } catch (const YAML::Exception& error) {
+    const int line = error.mark.is_null() ? 0 : error.mark.line;
+    problems.Add({file, first_line == 0 ? 0 : line + first_line}, "",
+                 fmt::format("is not valid YAML: {}", error.msg));
+  } catch (const TooLarge&) {
+    problems.Add(start, "", fmt::format("holds more than {} values", kNodesMax));
+  }
+  return {};
+}
+
+ConfigNode ParseYamlFile(const std::string& file, const SourceMark& asked_at, std::string_view path,
+                         Problems& problems) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    const bool exists = std::filesystem::exists(file, error);
+    problems.Add(asked_at, path,
+                 fmt::format("{}: {}", file,
+                             exists ? "is not a file, expected a YAML file" : "no such file"));
+    return {};
+  }
+  if (std::filesystem::file_size(file, error) > kFileBytesMax) {
+    problems.Add(asked_at, path,
+                 fmt::format("{}: is larger than 4 MiB, expected a YAML file", file));
+    return {};
+  }
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (!stream.is_open() || !(text << stream.rdbuf())) {
+    problems.Add(asked_at, path, fmt::format("{}: cannot be read or is empty", file));
+    return {};
+  }
+  return ParseYaml(text.str(), file, 1, problems);
+}
+
+}  // namespace dt
