@@ -39,13 +39,13 @@ as_root=()
 if [[ $EUID -ne 0 ]]; then
   if ! command -v sudo >/dev/null; then
     echo "setup: packages are missing and neither root nor sudo is at hand; as root, run:" \
-      "apt-get install" $missing >&2
+      "apt-get install ${missing//$'\n'/ }" >&2
     exit 1
   fi
   as_root=(sudo)
 fi
 
-echo "setup: installing" $missing
+echo "setup: installing ${missing//$'\n'/ }"
 apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get -q -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" </dev/null

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# clang_tidy.sh BUILD [FILES]: clang-tidy 16 over the sources that build directory compiles (default: all of ours).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=$1
+shift
+if ! command -v clang-tidy-16 >/dev/null; then
+  echo "clang_tidy: skipped, clang-tidy-16 is not installed (scripts/setup.sh --full installs it)"
+  exit 0
+fi
+files=("$@")
+if [[ ${#files[@]} -eq 0 ]]; then
+  mapfile -t files < <(find common ops scheduler server worker cli test -name '*.cc' | sort)
+fi
+printf '%s\0' "${files[@]}" |
+  xargs -0 -n 4 -P "$(nproc)" clang-tidy-16 -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option

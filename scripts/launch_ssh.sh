@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# launch_ssh.sh JOB.yaml HOSTS [flags for every role]
+#
+# Runs a job's scheduler here and its servers and workers on the machines of the file HOSTS, one per line:
+#     server HOST [ADDRESS]     HOST as ssh takes it; ADDRESS is where the others reach it (default: HOST)
+#     worker HOST [ADDRESS]
+# Every machine needs the program and the job file at the same paths as here. Ctrl-C stops all cleanly. The exit
+# code is the scheduler's. docs/multi-machine.md says more.
+#
+#   DOVETAIL_ADDRESS  where the others reach the scheduler (default: tcp://<this machine's address>:4700)
+#   DOVETAIL          the program (default: build/release/dovetail)
+#   DOVETAIL_SSH      instead of "ssh", with options
+set -uo pipefail
+
+fail() {
+  echo "launch_ssh: $*" >&2
+  exit "${code:-2}"
+}
+
+[[ $# -ge 2 ]] || fail "usage: launch_ssh.sh JOB.yaml HOSTS [flags for every role]"
+job=$1 hosts=$2
+shift 2
+[[ -r $job ]] || fail "the job file $job cannot be read"
+[[ -r $hosts ]] || fail "the file of hosts $hosts cannot be read"
+dovetail=${DOVETAIL:-$(cd "$(dirname "$0")/.." && pwd)/build/release/dovetail}
+[[ -x $dovetail ]] || fail "$dovetail does not exist; build it: cmake --workflow --preset release"
+address=${DOVETAIL_ADDRESS:-tcp://$(hostname -I 2>/dev/null | awk '{print $1}'):4700}
+[[ $address =~ ^tcp://.+:[0-9]+$ ]] || fail "DOVETAIL_ADDRESS is '$address'; needs tcp://HOST:PORT"
+read -ra ssh <<<"${DOVETAIL_SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3}"
+
+roles=() machines=() addresses=()
+line_number=0
+while read -r role machine reached rest || [[ -n $role ]]; do
+  line_number=$((line_number + 1))
+  [[ -z $role || $role == \#* ]] && continue
+  [[ $role == server || $role == worker ]] || fail "$hosts:$line_number: '$role' is neither server nor worker"
+  [[ -n $machine ]] || fail "$hosts:$line_number: no host"
+  [[ -z $rest || $rest == \#* ]] || fail "$hosts:$line_number: '$rest' is too much; ROLE HOST [ADDRESS]"
+  roles+=("$role") machines+=("$machine") addresses+=("${reached:-${machine#*@}}")
+done <"$hosts"
+count_of() { printf '%s\n' "${roles[@]}" | grep -c "^$1\$"; }
+servers=$(count_of server) workers=$(count_of worker)
+((servers > 0 && workers > 0)) || fail "$hosts names $servers servers and $workers workers; needs one of each"
+
+# All processes of a job must see the same job, so the counts go to all of them.
+common=("$job" --set "cluster.servers=$servers" --set "cluster.workers=$workers" "$@")
+scratch=$(mktemp -d)
+pids=() names=() pipes=() done_=()
+scheduler_code=
+
+# On a machine: runs the role; a line on standard input, or its end (a lost connection), stops it. The signal is
+# TERM, since a shell's background process is deaf to INT.
+# shellcheck disable=SC2016
+remote_script='cd "$0" || exit 126
+exec 3<&0
+"$@" </dev/null 3<&- & child=$!
+{ read -r _ <&3; kill "$child"; } 2>/dev/null & watcher=$!
+wait "$child"; code=$?
+kill "$watcher" 2>/dev/null
+exit "$code"'
+
+# start NAME COMMAND…: in a session of its own, so that the terminal's Ctrl-C reaches this script only.
+start() {
+  local name=$1 pipe
+  shift
+  mkfifo "$scratch/${#pids[@]}"
+  exec {pipe}<>"$scratch/${#pids[@]}"
+  setsid "$@" <"$scratch/${#pids[@]}" > >(exec sed -u "s|^|$name: |") 2>&1 {pipe}>&- &
+  pids+=($!) names+=("$name") pipes+=("$pipe") done_+=("")
+}
+
+# Tells all that still run to stop.
+stop() {
+  local i
+  for i in "${!pids[@]}"; do
+    [[ -n ${done_[i]} ]] || echo stop >&"${pipes[i]}"
+  done
+}
+
+# await_all SECONDS: waits for all to end, at most so long; false if some still run.
+await_all() {
+  local deadline=$((SECONDS + $1))
+  while ((SECONDS < deadline)) && running; do wait_for_change; done
+  ! running
+}
+
+# end SECONDS: as await_all; then cuts the connections, which ends what is left.
+end() {
+  local i
+  await_all "$1" && return
+  for i in "${!pids[@]}"; do
+    [[ -n ${done_[i]} ]] && continue
+    echo "launch_ssh: ${names[i]} did not stop in time; its connection is cut" >&2
+    kill -KILL "${pids[i]}" 2>/dev/null
+  done
+}
+
+running() {
+  local i
+  for i in "${!pids[@]}"; do [[ -n ${done_[i]} ]] || return 0; done
+  return 1
+}
+
+# Waits a moment; notes who has ended, and says so if it was no success.
+wait_for_change() {
+  local i
+  read -r -t 0.2 -u "$timer" _ || true
+  for i in "${!pids[@]}"; do
+    [[ -n ${done_[i]} ]] && continue
+    kill -0 "${pids[i]}" 2>/dev/null && continue
+    wait "${pids[i]}"
+    done_[i]=$?
+    ((i == 0)) && scheduler_code=${done_[0]}
+    ((done_[i] == 0)) || [[ -n $stopping ]] || explain "${names[i]}" "${done_[i]}"
+  done
+}
+
+# What the code of a role means; hopeless ones end the job, the rest is the scheduler's to decide.
+explain() {
+  local hopeless=1
+  case $2 in
+    255) echo "launch_ssh: $1 cannot be reached by ssh; stopping" >&2 ;;
+    126 | 127) echo "launch_ssh: $1 has no directory $PWD or no program $dovetail; stopping" >&2 ;;
+    2) echo "launch_ssh: $1 refused the job's configuration; stopping" >&2 ;;
+    3) echo "launch_ssh: $1 met bad data; stopping" >&2 ;;
+    *) echo "launch_ssh: $1 ended with code $2" >&2; hopeless='' ;;
+  esac
+  [[ -z $hopeless ]] || gave_up=$2
+}
+
+stopping='' gave_up=''
+mkfifo "$scratch/timer"
+exec {timer}<>"$scratch/timer"
+trap 'stopping=130; stop' INT
+trap 'stopping=143; stop' TERM HUP
+trap 'stop; end 10; rm -rf "$scratch"' EXIT
+
+local_run=(sh -c "$remote_script" "$PWD" "$dovetail")
+start scheduler "${local_run[@]}" scheduler "${common[@]}" --listen "$address"
+for i in "${!roles[@]}"; do
+  command=$(printf '%q ' sh -c "$remote_script" "$PWD" "$dovetail" "${roles[i]}" "${common[@]}" \
+    --scheduler "$address" --listen "tcp://${addresses[i]}:0")
+  start "${roles[i]} ${machines[i]}" "${ssh[@]}" "${machines[i]}" "$command"
+done
+
+while [[ -z $scheduler_code && -z $stopping && -z $gave_up ]]; do wait_for_change; done
+if [[ -n $gave_up && -z $stopping ]]; then
+  stopping=$gave_up
+  stop
+fi
+# Those who do not know yet that the scheduler has ended would wait for it to come back.
+await_all 5 || stop
+end 30
+exit "${stopping:-${scheduler_code:-1}}"

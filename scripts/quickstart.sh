@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# From a fresh machine to a trained model: installs what is missing, builds, makes a data set, trains on
+# 1 scheduler, 2 servers and 2 workers, and says where the report and the checkpoint lie. A second run builds
+# and makes nothing again, and trains anew.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh
+if [[ -z ${CMAKE_CXX_COMPILER_LAUNCHER:-} ]] && command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+
+out=runs/quickstart
+mkdir -p build "$out"
+echo "quickstart: building build/release/dovetail (the first time takes minutes)"
+if ! { cmake --preset release && cmake --build build/release --target dovetail; } >build/quickstart.log 2>&1; then
+  tail -n 40 build/quickstart.log >&2
+  echo "quickstart: the build failed; the whole log is build/quickstart.log" >&2
+  exit 1
+fi
+dovetail=build/release/dovetail
+
+# truth.json is written last: with it the data set is complete.
+if [[ ! -f $out/data/truth.json ]]; then
+  echo "quickstart: making 400,000 rows of click data in $out/data"
+  "$dovetail" data generate --rows 400000 --seed 1 --out "$out/data"
+fi
+
+echo "quickstart: training on 1 scheduler, 2 servers and 2 workers"
+"$dovetail" launch configs/quickstart.yaml --result "$out/result.json"
+
+python3 - "$out" <<'PY'
+import json, sys
+out = sys.argv[1]
+with open(f"{out}/result.json") as f:
+    auc = json.load(f)["metrics"]["test"]["auc"]
+with open(f"{out}/data/truth.json") as f:
+    best = json.load(f)["test"]["auc"]
+print(f"quickstart: test AUC {auc:.4f}; the best possible on this data is {best:.4f}")
+PY
+echo "quickstart: report     $PWD/$out/report.html"
+echo "quickstart: checkpoint $PWD/$out/checkpoints"
