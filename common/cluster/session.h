@@ -3,7 +3,9 @@
 //
 //   Send(m) ──▶ [seq, ack, m] ──▶ network ──▶ OnPacket ──▶ delivered, in order, once
 //
-// Unacknowledged packets are sent again after `resend_after`; the window is bounded.
+// Unacknowledged packets are sent again after `resend_after` (plus the time that their bytes need on a slow
+// network), then after twice as long, and so on up to 16 times; the window is bounded. Every packet with a
+// payload is answered, datagrams too: who hears nothing for long is cut off.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +47,12 @@ class Session {
  private:
   struct Pending {
     uint64_t sequence;
-    TimePoint sent;
+    TimePoint due;    // When it is sent again.
+    Duration pause;   // From then to the next time.
     std::string payload;
   };
+  Packet PacketOf(const Pending& pending) const;
+
   const uint64_t id_;
   const Duration resend_after_;
   uint64_t next_sequence_ = 1;

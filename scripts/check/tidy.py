@@ -29,7 +29,7 @@ BANNED = [
     (r"\bsleep_for\b|\busleep\s*\(|\bsleep\s*\(", "wait on a condition with a deadline", r"^$"),
     (r"\b(steady|system|high_resolution)_clock::now\b", "a Clock that is passed in",
      r"common/base/clock\.cc"),
-    (r"\brandom_device\b", "EntropyBytes, or a seed", r"common/base/entropy\.cc"),
+    (r"\brandom_device\b", "EntropyBits, or a seed", r"common/base/entropy\.cc"),
     (r"\bstd::rand\b|\bsrand\b|(?<![\w.])rand\(\)", "Philox with a seed", r"^$"),
     (r"\bnew\b(?!\s*>)", "make_unique or a value", r"^$"),
     (r"\.\s*detach\(", "a thread that is joined", r"^$"),

@@ -1,0 +1,68 @@
+#include "common/cluster/session.h"
+
+#include <algorithm>
+
+namespace dt {
+namespace {
+
+constexpr size_t kWindow = 1024;
+constexpr int64_t kMostPauses = 16;
+constexpr int64_t kSlowBytesPerSecond = 50'000'000;
+
+Duration TransferTime(size_t bytes) {
+  return Duration(static_cast<int64_t>(bytes) * (1'000'000'000 / kSlowBytesPerSecond));
+}
+
+}  // namespace
+
+Packet Session::PacketOf(const Pending& pending) const {
+  return {id_, pending.sequence, delivered_, pending.payload};
+}
+
+Status Session::Send(TimePoint now, std::string payload, std::vector<Packet>& out) {
+  if (unacknowledged_.size() >= kWindow) {
+    return Busy("{} messages are not acknowledged yet", unacknowledged_.size());
+  }
+  const Duration pause = resend_after_ + TransferTime(payload.size());
+  unacknowledged_.push_back({next_sequence_++, now + pause, pause, std::move(payload)});
+  out.push_back(PacketOf(unacknowledged_.back()));
+  return OkStatus();
+}
+
+Packet Session::Datagram(std::string payload) const {
+  return {id_, 0, delivered_, std::move(payload)};
+}
+
+void Session::OnPacket(TimePoint /*now*/, Packet packet, std::vector<std::string>& delivered,
+                       std::vector<Packet>& out) {
+  if (packet.session != id_) return;
+  if (packet.ack < next_sequence_) {  // Else the peer acknowledges what was never sent.
+    while (!unacknowledged_.empty() && unacknowledged_.front().sequence <= packet.ack) {
+      unacknowledged_.pop_front();
+    }
+  }
+  if (packet.sequence == 0) {
+    if (packet.payload.empty()) return;
+    delivered.push_back(std::move(packet.payload));
+  } else if (packet.sequence > delivered_ && packet.sequence <= delivered_ + kWindow) {
+    early_.emplace(packet.sequence, std::move(packet.payload));
+    while (!early_.empty() && early_.begin()->first == delivered_ + 1) {
+      delivered.push_back(std::move(early_.begin()->second));
+      early_.erase(early_.begin());
+      ++delivered_;
+    }
+  }
+  out.push_back({id_, 0, delivered_, {}});
+}
+
+void Session::Tick(TimePoint now, std::vector<Packet>& out) {
+  for (Pending& pending : unacknowledged_) {
+    if (pending.due > now) continue;
+    const Duration most = kMostPauses * (resend_after_ + TransferTime(pending.payload.size()));
+    pending.pause = std::min(2 * pending.pause, most);
+    pending.due = now + pending.pause;
+    out.push_back(PacketOf(pending));
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,325 @@
+#include "common/control/control_link.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "common/base/entropy.h"
+#include "common/base/log.h"
+#include "common/cluster/session.h"
+#include "common/control/packet.h"
+#include "common/wire/data.h"
+
+namespace dt {
+namespace {
+
+// How long a message may lie in a queue before the link's thread looks.
+constexpr Duration kPoll = milliseconds(5);
+constexpr Duration kResendAfter = milliseconds(300);
+
+std::span<const std::byte> BytesOf(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+Status FromProblem(StatusCode code, const Problem& problem) {
+  Status status = MakeStatus(code, problem.what);
+  if (!problem.where.empty()) status = WithWhere(std::move(status), problem.where);
+  if (!problem.hint.empty()) status = WithHint(std::move(status), problem.hint);
+  return status;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+}
+
+// Session over a socket: what both the joining and the joined link do. One thread at a time.
+class Channel {
+ public:
+  Channel(std::unique_ptr<ClientSocket> socket, uint64_t id)
+      : socket_(std::move(socket)), session_(id, kResendAfter) {}
+
+  Status Send(TimePoint now, const ControlMessage& message) {
+    std::vector<Packet> out;
+    DT_TRY_STATUS(session_.Send(now, EncodeControl(message), out));
+    Transmit(out);
+    return OkStatus();
+  }
+  void SendDatagram(const ControlMessage& message) {
+    Transmit({session_.Datagram(EncodeControl(message))});
+  }
+  void Tick(TimePoint now) {
+    std::vector<Packet> out;
+    session_.Tick(now, out);
+    Transmit(out);
+  }
+  // What arrives within `patience`; `heard` is set if the other side showed life.
+  std::vector<ControlMessage> Receive(const Clock& clock, Duration patience, bool& heard) {
+    std::vector<std::string> payloads;
+    std::vector<Packet> out;
+    Result<Frames> frames = socket_->Receive(patience);
+    while (frames.ok()) {
+      Result<Packet> packet = DecodePacket(*frames);
+      if (packet.ok() && packet->session == session_.id()) {
+        heard = true;
+        session_.OnPacket(clock.Now(), *std::move(packet), payloads, out);
+      }
+      frames = socket_->Receive(Duration(0));
+    }
+    Transmit(out);
+    std::vector<ControlMessage> messages = std::move(unread_);
+    unread_.clear();
+    for (const std::string& payload : payloads) {
+      Result<ControlMessage> message = DecodeControl(BytesOf(payload));
+      if (message.ok()) {
+        messages.push_back(*std::move(message));
+      } else {
+        LogWarn("control.malformed", {{"problem", MessageOf(message.status())}});
+      }
+    }
+    return messages;
+  }
+  // The next Receive begins with these.
+  void PutBack(std::vector<ControlMessage> messages) { unread_ = std::move(messages); }
+  bool all_acknowledged() const { return session_.all_acknowledged(); }
+
+ private:
+  // A full queue loses the packet, as the network may: the session sends it again.
+  void Transmit(const std::vector<Packet>& packets) {
+    for (const Packet& packet : packets) socket_->Send(EncodePacket(packet)).IgnoreError();
+  }
+
+  std::unique_ptr<ClientSocket> socket_;
+  Session session_;
+  std::vector<ControlMessage> unread_;
+};
+
+class ControlLinkImpl : public ControlLink {
+ public:
+  ControlLinkImpl(const Options& options, Channel channel, WelcomeMessage welcome)
+      : options_(options),
+        welcome_(welcome),
+        channel_(std::move(channel)),
+        thread_([this](std::stop_token stop) { Run(stop); }) {}
+
+  const WelcomeMessage& welcome() const override { return welcome_; }
+
+  void Send(ControlMessage message) override {
+    std::lock_guard lock(mutex_);
+    outgoing_.push_back(std::move(message));
+    unsent_ = true;
+  }
+
+  Result<ControlMessage> Receive(Duration patience) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [&] { return !incoming_.empty() || ended_; });
+    if (!incoming_.empty()) {
+      ControlMessage message = std::move(incoming_.front());
+      incoming_.pop_front();
+      return message;
+    }
+    if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
+    return Timeout("no message from the scheduler");
+  }
+
+  void SetProgress(Step step, uint64_t samples, double loss) override {
+    std::lock_guard lock(mutex_);
+    progress_ = {step, samples, loss, {}};
+  }
+
+  void Put(const std::string& key, std::string value) override {
+    Send(KvPutMessage{key, std::move(value)});
+  }
+
+  Result<std::string> Get(const std::string& key, Duration patience) override {
+    Send(KvGetMessage{key});
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [&] { return values_.contains(key) || ended_; });
+    const auto found = values_.find(key);
+    if (found != values_.end()) return found->second;
+    if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
+    return Timeout("no process has published \"{}\" within {:.0f} s", key,
+                   std::chrono::duration<double>(patience).count());
+  }
+
+  bool ended() const override { return ended_; }
+
+  Status end_status() const override {
+    std::lock_guard lock(mutex_);
+    return end_status_;
+  }
+
+  void Flush(Duration patience) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [&] { return !unsent_; });
+  }
+
+ private:
+  void Run(std::stop_token stop) {
+    const Clock& clock = SystemClock();
+    TimePoint last_heard = clock.Now();
+    TimePoint next_heartbeat = clock.Now();
+    while (!stop.stop_requested()) {
+      bool heard = false;
+      for (ControlMessage& message : channel_.Receive(clock, kPoll, heard)) {
+        Take(std::move(message));
+      }
+      const TimePoint now = clock.Now();
+      if (heard) last_heard = now;
+      if (now >= next_heartbeat) {
+        channel_.SendDatagram(Progress());
+        next_heartbeat = now + welcome_.lease / 4;
+      }
+      SendOutgoing(now);
+      channel_.Tick(now);
+      if (now - last_heard > options_.scheduler_outage) {
+        End(Unavailable("the scheduler at {} has been silent for {:.0f} s", options_.scheduler,
+                        SecondsBetween(last_heard, now)));
+      }
+    }
+  }
+
+  HeartbeatMessage Progress() {
+    HeartbeatMessage heartbeat;
+    {
+      std::lock_guard lock(mutex_);
+      heartbeat = progress_;
+    }
+    heartbeat.stats = ReadProcessStats(options_.network);
+    return heartbeat;
+  }
+
+  void SendOutgoing(TimePoint now) {
+    std::deque<ControlMessage> messages;
+    {
+      std::lock_guard lock(mutex_);
+      messages.swap(outgoing_);
+    }
+    while (!messages.empty() && channel_.Send(now, messages.front()).ok()) messages.pop_front();
+    std::lock_guard lock(mutex_);
+    while (!messages.empty()) {  // The window is full: later, before what was sent meanwhile.
+      outgoing_.push_front(std::move(messages.back()));
+      messages.pop_back();
+    }
+    const bool unsent = !outgoing_.empty() || !channel_.all_acknowledged();
+    if (unsent_ && !unsent) changed_.notify_all();
+    unsent_ = unsent;
+  }
+
+  void Take(ControlMessage message) {
+    if (const auto* stop = std::get_if<StopMessage>(&message)) {
+      End(FromProblem(stop->code, stop->problem));
+      return;
+    }
+    std::lock_guard lock(mutex_);
+    if (auto* kv = std::get_if<KvValueMessage>(&message)) {
+      values_[kv->key] = std::move(kv->value);
+    } else {
+      incoming_.push_back(std::move(message));
+    }
+    changed_.notify_all();
+  }
+
+  void End(Status status) {
+    std::lock_guard lock(mutex_);
+    if (ended_) return;
+    end_status_ = std::move(status);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  const Options options_;
+  const WelcomeMessage welcome_;
+  Channel channel_;  // Touched by thread_ only.
+
+  // A mutex, because several threads of a process talk to the one scheduler, and wait for its answers.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<ControlMessage> outgoing_, incoming_;
+  std::map<std::string, std::string> values_;
+  HeartbeatMessage progress_;
+  bool unsent_ = false;  // Something is queued or unacknowledged.
+  Status end_status_;
+  std::atomic<bool> ended_ = false;  // Set under the mutex, after end_status_.
+
+  std::jthread thread_;  // Last: starts when the rest exists, ends before it goes.
+};
+
+Status NoAnswer(const std::string& address, Duration patience) {
+  return WithHint(Unavailable("no scheduler answers at {} within {:.0f} s", address,
+                              std::chrono::duration<double>(patience).count()),
+                  "start it with `dovetail scheduler`, or correct the address");
+}
+
+// The first of `Wanted` or Refused that arrives.
+template <class Wanted>
+Result<Wanted> Await(Channel& channel, const std::string& address, Duration patience) {
+  const Clock& clock = SystemClock();
+  const TimePoint deadline = clock.Now() + patience;
+  while (clock.Now() < deadline) {
+    bool heard = false;
+    std::vector<ControlMessage> messages = channel.Receive(clock, milliseconds(20), heard);
+    for (size_t i = 0; i < messages.size(); ++i) {
+      if (const auto* refused = std::get_if<RefusedMessage>(&messages[i])) {
+        return FromProblem(refused->code, refused->problem);
+      }
+      if (auto* wanted = std::get_if<Wanted>(&messages[i])) {
+        Wanted found = std::move(*wanted);
+        messages.erase(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(i) + 1);
+        channel.PutBack(std::move(messages));
+        return found;
+      }
+    }
+    channel.Tick(clock.Now());
+  }
+  return NoAnswer(address, patience);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ControlLink>> ControlLink::Open(const Options& options) {
+  DT_TRY(std::unique_ptr<ClientSocket> socket, options.network->Connect(options.scheduler));
+  JoinMessage join = options.join;
+  join.incarnation = Incarnation(EntropyBits());
+  join.wire_version = kWireVersion;
+  if (join.pid == 0) join.pid = getpid();
+  if (join.host.empty()) join.host = HostName();
+  Channel channel(std::move(socket), join.incarnation.value());
+  DT_TRY_STATUS(channel.Send(SystemClock().Now(), join));
+  DT_TRY(const WelcomeMessage welcome,
+         Await<WelcomeMessage>(channel, options.scheduler, options.join_patience));
+  return std::make_unique<ControlLinkImpl>(options, std::move(channel), welcome);
+}
+
+Result<std::string> RequestStatus(Network& network, const std::string& scheduler,
+                                  Duration patience) {
+  DT_TRY(std::unique_ptr<ClientSocket> socket, network.Connect(scheduler));
+  Channel channel(std::move(socket), EntropyBits());
+  DT_TRY_STATUS(channel.Send(SystemClock().Now(), StatusRequestMessage{}));
+  DT_TRY(StatusReplyMessage reply, Await<StatusReplyMessage>(channel, scheduler, patience));
+  return std::move(reply.json);
+}
+
+ProcessStats ReadProcessStats(const Network* network) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds_of = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  ProcessStats stats;
+  stats.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+  stats.peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  if (network != nullptr) {
+    stats.bytes_sent = network->bytes_sent();
+    stats.bytes_received = network->bytes_received();
+  }
+  return stats;
+}
+
+}  // namespace dt

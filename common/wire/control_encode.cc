@@ -1,0 +1,245 @@
+#include <flatbuffers/flatbuffers.h>
+
+#include "common/wire/control.h"
+#include "control_generated.h"
+
+namespace dt {
+namespace {
+
+namespace fbs = dt::fbs::control;
+using Builder = flatbuffers::FlatBufferBuilder;
+using Text = flatbuffers::Offset<flatbuffers::String>;
+// What a union holds: its tag and the table.
+template <class Tag>
+struct Tagged {
+  Tag tag;
+  flatbuffers::Offset<void> table;
+};
+using Body = Tagged<fbs::Body>;
+
+Text TextOf(Builder& to, std::string_view text) { return to.CreateString(text.data(), text.size()); }
+
+auto BytesOf(Builder& to, std::string_view bytes) {
+  return to.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+}
+
+auto TextsOf(Builder& to, const std::vector<std::string>& texts) {
+  std::vector<Text> all;
+  for (const std::string& text : texts) all.push_back(TextOf(to, text));
+  return to.CreateVector(all);
+}
+
+auto ProblemTable(Builder& to, const Problem& problem) {
+  const Text what = TextOf(to, problem.what);
+  const Text where = TextOf(to, problem.where);
+  return fbs::CreateProblem(to, what, where, TextOf(to, problem.hint));
+}
+
+fbs::Stats StatsOf(const ProcessStats& stats) {
+  return {stats.cpu_seconds, stats.peak_rss_bytes, stats.bytes_sent, stats.bytes_received};
+}
+
+auto ColumnTable(Builder& to, const ColumnSpec& c) {
+  const Text name = TextOf(to, c.name);
+  const Text separator = TextOf(to, c.separator);
+  const Text transform = TextOf(to, c.transform);
+  return fbs::CreateColumn(to, name, static_cast<uint8_t>(c.type), static_cast<uint8_t>(c.role),
+                           separator, c.length, c.max_len, c.fill, c.weighted, transform);
+}
+
+auto ShardMapTable(Builder& to, const ShardMap& map) {
+  std::vector<uint32_t> lengths, members;
+  for (const Chain& chain : map.chains) {
+    lengths.push_back(static_cast<uint32_t>(chain.size()));
+    for (ProcessId member : chain) members.push_back(member.value());
+  }
+  std::vector<flatbuffers::Offset<fbs::Server>> servers;
+  for (const ServerInfo& server : map.servers) {
+    servers.push_back(fbs::CreateServer(to, server.id.value(), TextsOf(to, server.endpoints)));
+  }
+  const auto length_vector = to.CreateVector(lengths);
+  const auto member_vector = to.CreateVector(members);
+  return fbs::CreateShardMap(to, map.version.value(), length_vector, member_vector,
+                             to.CreateVector(servers));
+}
+
+Body Encode(Builder& to, const JoinMessage& m) {
+  const Text version = TextOf(to, m.version);
+  const Text host = TextOf(to, m.host);
+  const auto endpoints = TextsOf(to, m.endpoints);
+  return {fbs::Body::Join,
+          fbs::CreateJoin(to, static_cast<uint8_t>(m.role), m.incarnation.value(), m.wire_version,
+                          version, m.pid, host, m.job_fingerprint, endpoints)
+              .Union()};
+}
+
+Body Encode(Builder& to, const DataReadyMessage& m) {
+  std::vector<flatbuffers::Offset<fbs::Column>> columns;
+  for (const ColumnSpec& column : m.columns) columns.push_back(ColumnTable(to, column));
+  return {fbs::Body::DataReady,
+          fbs::CreateDataReady(to, m.train_rows, m.valid_rows, m.test_rows, m.rows_skipped,
+                               m.fingerprint, to.CreateVector(columns))
+              .Union()};
+}
+
+Body Encode(Builder& to, const ReadyMessage&) {
+  return {fbs::Body::Ready, fbs::CreateReady(to).Union()};
+}
+
+Body Encode(Builder& to, const HeartbeatMessage& m) {
+  const fbs::Stats stats = StatsOf(m.stats);
+  return {fbs::Body::Heartbeat,
+          fbs::CreateHeartbeat(to, m.step, m.samples, m.loss, &stats).Union()};
+}
+
+using Done = Tagged<fbs::Done>;
+
+Done EncodeDone(Builder& to, const TrainDone& m) {
+  return {fbs::Done::TrainDone,
+          fbs::CreateTrainDone(to, m.end_step, m.samples, m.loss_sum, m.seconds).Union()};
+}
+
+Done EncodeDone(Builder& to, const EvaluateDone& m) {
+  std::vector<fbs::Part> parts;
+  for (const EvaluatePart& p : m.parts) {
+    parts.emplace_back(p.batch, p.samples, p.loss_sum, p.label_sum, p.prediction_sum);
+  }
+  const auto part_vector = to.CreateVectorOfStructs(parts);
+  const auto scores = to.CreateVector(m.scores);
+  return {fbs::Done::EvaluateDone,
+          fbs::CreateEvaluateDone(to, part_vector, scores, to.CreateVector(m.labels)).Union()};
+}
+
+Done EncodeDone(Builder& to, const SaveDone& m) {
+  std::vector<flatbuffers::Offset<fbs::File>> files;
+  for (const CheckpointFile& file : m.files) {
+    files.push_back(fbs::CreateFile(to, TextOf(to, file.name), file.bytes, file.digest));
+  }
+  return {fbs::Done::SaveDone, fbs::CreateSaveDone(to, to.CreateVector(files)).Union()};
+}
+
+Done EncodeDone(Builder& to, const LoadDone&) {
+  return {fbs::Done::LoadDone, fbs::CreateLoadDone(to).Union()};
+}
+
+Done EncodeDone(Builder& to, const FinishDone& m) {
+  std::vector<flatbuffers::Offset<fbs::TableReport>> tables;
+  for (const TableReport& t : m.tables) {
+    tables.push_back(fbs::CreateTableReport(to, TextOf(to, t.name), t.rows, t.rows_in_memory,
+                                            t.rows_on_disk, t.bytes, t.checksum_low,
+                                            t.checksum_high));
+  }
+  const fbs::Stats stats = StatsOf(m.stats);
+  const auto table_vector = to.CreateVector(tables);
+  const Text dense = TextOf(to, m.dense_checksum);
+  return {fbs::Done::FinishDone, fbs::CreateFinishDone(to, table_vector, dense, &stats).Union()};
+}
+
+Body Encode(Builder& to, const OrderDoneMessage& m) {
+  const Done done = std::visit([&](const auto& result) { return EncodeDone(to, result); }, m.result);
+  return {fbs::Body::OrderDone,
+          fbs::CreateOrderDone(to, m.order, done.tag, done.table).Union()};
+}
+
+Body Encode(Builder& to, const FailedMessage& m) {
+  return {fbs::Body::Failed,
+          fbs::CreateFailed(to, static_cast<uint32_t>(m.code), ProblemTable(to, m.problem)).Union()};
+}
+
+Body Encode(Builder& to, const LeavingMessage&) {
+  return {fbs::Body::Leaving, fbs::CreateLeaving(to).Union()};
+}
+
+Body Encode(Builder& to, const KvPutMessage& m) {
+  const Text key = TextOf(to, m.key);
+  return {fbs::Body::KvPut, fbs::CreateKvPut(to, key, BytesOf(to, m.value)).Union()};
+}
+
+Body Encode(Builder& to, const KvGetMessage& m) {
+  return {fbs::Body::KvGet, fbs::CreateKvGet(to, TextOf(to, m.key)).Union()};
+}
+
+Body Encode(Builder& to, const StatusRequestMessage&) {
+  return {fbs::Body::StatusRequest, fbs::CreateStatusRequest(to).Union()};
+}
+
+Body Encode(Builder& to, const WelcomeMessage& m) {
+  return {fbs::Body::Welcome,
+          fbs::CreateWelcome(to, m.id.value(), m.term.value(), m.lease.count()).Union()};
+}
+
+Body Encode(Builder& to, const RefusedMessage& m) {
+  return {fbs::Body::Refused,
+          fbs::CreateRefused(to, static_cast<uint32_t>(m.code), ProblemTable(to, m.problem))
+              .Union()};
+}
+
+Body Encode(Builder& to, const StartMessage& m) {
+  std::vector<uint32_t> workers;
+  for (ProcessId worker : m.workers) workers.push_back(worker.value());
+  const auto map = ShardMapTable(to, m.map);
+  const auto worker_vector = to.CreateVector(workers);
+  return {fbs::Body::Start, fbs::CreateStart(to, m.generation.value(), m.slices, map, worker_vector,
+                                             BytesOf(to, m.plan))
+                                .Union()};
+}
+
+using What = Tagged<fbs::What>;
+
+What EncodeOrder(Builder& to, const TrainOrder& m) {
+  const auto owners = to.CreateVector(m.slice_owner);
+  return {fbs::What::TrainOrder,
+          fbs::CreateTrainOrder(to, m.epoch, m.epoch_first_step, m.first_step, m.end_step,
+                                m.rate_scale, owners)
+              .Union()};
+}
+
+What EncodeOrder(Builder& to, const EvaluateOrder& m) {
+  const Text path = TextOf(to, m.predictions_path);
+  return {fbs::What::EvaluateOrder,
+          fbs::CreateEvaluateOrder(to, m.step, static_cast<uint8_t>(m.split), path).Union()};
+}
+
+What EncodeOrder(Builder& to, const SaveOrder& m) {
+  return {fbs::What::SaveOrder, fbs::CreateSaveOrder(to, m.step, TextOf(to, m.folder)).Union()};
+}
+
+What EncodeOrder(Builder& to, const LoadOrder& m) {
+  const Text folder = TextOf(to, m.folder);
+  return {fbs::What::LoadOrder,
+          fbs::CreateLoadOrder(to, m.step, folder, m.generation.value()).Union()};
+}
+
+What EncodeOrder(Builder& to, const FinishOrder&) {
+  return {fbs::What::FinishOrder, fbs::CreateFinishOrder(to).Union()};
+}
+
+Body Encode(Builder& to, const OrderMessage& m) {
+  const What what = std::visit([&](const auto& order) { return EncodeOrder(to, order); }, m.what);
+  return {fbs::Body::Order, fbs::CreateOrder(to, m.number, what.tag, what.table).Union()};
+}
+
+Body Encode(Builder& to, const KvValueMessage& m) {
+  const Text key = TextOf(to, m.key);
+  return {fbs::Body::KvValue, fbs::CreateKvValue(to, key, BytesOf(to, m.value)).Union()};
+}
+
+Body Encode(Builder& to, const StopMessage& m) {
+  return {fbs::Body::Stop,
+          fbs::CreateStop(to, static_cast<uint32_t>(m.code), ProblemTable(to, m.problem)).Union()};
+}
+
+Body Encode(Builder& to, const StatusReplyMessage& m) {
+  return {fbs::Body::StatusReply, fbs::CreateStatusReply(to, TextOf(to, m.json)).Union()};
+}
+
+}  // namespace
+
+std::string EncodeControl(const ControlMessage& message) {
+  Builder to;
+  const Body body = std::visit([&](const auto& m) { return Encode(to, m); }, message);
+  to.Finish(fbs::CreateControl(to, body.tag, body.table), fbs::ControlIdentifier());
+  return {reinterpret_cast<const char*>(to.GetBufferPointer()), to.GetSize()};
+}
+
+}  // namespace dt
