@@ -1,5 +1,5 @@
-// The operating system's randomness: for what must differ between two starts of a process, and for nothing
-// that a result depends on.
+// The operating system's randomness: for what must differ between two starts of a process, and for
+// nothing that a result depends on.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,12 @@
-// Exactly-once, in-order delivery between two processes over a network that may drop, duplicate, delay and
-// reorder. A plain state machine: no socket, no clock, no thread. Owned by whoever drives it.
+// Exactly-once, in-order delivery between two processes over a network that may drop, duplicate,
+// delay and reorder. A plain state machine: no socket, no clock, no thread. Owned by whoever drives
+// it.
 //
 //   Send(m) ──▶ [seq, ack, m] ──▶ network ──▶ OnPacket ──▶ delivered, in order, once
 //
-// Unacknowledged packets are sent again after `resend_after` (plus the time that their bytes need on a slow
-// network), then after twice as long, and so on up to 16 times; the window is bounded. Every packet with a
-// payload is answered, datagrams too: who hears nothing for long is cut off.
+// Unacknowledged packets are sent again after `resend_after` (plus the time that their bytes need
+// on a slow network), then after twice as long, and so on up to 16 times; the window is bounded.
+// Every packet with a payload is answered, datagrams too: who hears nothing for long is cut off.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,8 @@ class Session {
  private:
   struct Pending {
     uint64_t sequence;
-    TimePoint due;    // When it is sent again.
-    Duration pause;   // From then to the next time.
+    TimePoint due;   // When it is sent again.
+    Duration pause;  // From then to the next time.
     std::string payload;
   };
   Packet PacketOf(const Pending& pending) const;
@@ -57,7 +58,7 @@ class Session {
   const Duration resend_after_;
   uint64_t next_sequence_ = 1;
   std::deque<Pending> unacknowledged_;
-  uint64_t delivered_ = 0;                  // Highest sequence delivered.
+  uint64_t delivered_ = 0;                 // Highest sequence delivered.
   std::map<uint64_t, std::string> early_;  // Arrived before their turn; bounded.
 };
 

@@ -38,8 +38,7 @@ Status CheckShardMap(const ShardMap& map) {
       return Malformed("a shard map whose servers are not in ascending order");
     }
     if (map.servers[i].endpoints.empty()) {
-      return Malformed("a shard map in which server {} has no endpoint",
-                       map.servers[i].id.value());
+      return Malformed("a shard map in which server {} has no endpoint", map.servers[i].id.value());
     }
   }
   for (size_t shard = 0; shard < map.chains.size(); ++shard) {

@@ -1,14 +1,13 @@
 #include "common/control/control_link.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 #include "common/base/entropy.h"
 #include "common/base/log.h"
@@ -238,7 +237,8 @@ class ControlLinkImpl : public ControlLink {
   const WelcomeMessage welcome_;
   Channel channel_;  // Touched by thread_ only.
 
-  // A mutex, because several threads of a process talk to the one scheduler, and wait for its answers.
+  // A mutex, because several threads of a process talk to the one scheduler, and wait for its
+  // answers.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<ControlMessage> outgoing_, incoming_;

@@ -1,5 +1,5 @@
-// A server's or worker's connection to the scheduler. Its own thread owns the socket and the Session: joins,
-// sends heartbeats, resends, and notices when the scheduler is gone.
+// A server's or worker's connection to the scheduler. Its own thread owns the socket and the
+// Session: joins, sends heartbeats, resends, and notices when the scheduler is gone.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,21 @@ class ControlLink {
     Network* network = nullptr;
     std::string scheduler;  // Endpoint.
     JoinMessage join;       // incarnation, wire_version, pid and host are filled in by Open.
-    Duration join_patience = seconds(30);      // For the scheduler to be there.
-    Duration scheduler_outage = seconds(60);   // Silence longer than this ends the link (Unavailable).
+    Duration join_patience = seconds(30);  // For the scheduler to be there.
+    Duration scheduler_outage =
+        seconds(60);  // Silence longer than this ends the link (Unavailable).
   };
-  // Returns when welcomed. Errors: Unavailable naming the address when nobody answers in time; what the
-  // scheduler refused with.
+  // Returns when welcomed. Errors: Unavailable naming the address when nobody answers in time; what
+  // the scheduler refused with.
   static Result<std::unique_ptr<ControlLink>> Open(const Options& options);
   virtual ~ControlLink() = default;
 
   virtual const WelcomeMessage& welcome() const = 0;
   // Any thread. In order, exactly once, as long as the link lives.
   virtual void Send(ControlMessage message) = 0;
-  // One thread. The next message; KvValue messages go to Get instead. Timeout after `patience`; Cancelled or
-  // the job's error after Stop (stopped() tells which); Unavailable when the scheduler is silent too long.
+  // One thread. The next message; KvValue messages go to Get instead. Timeout after `patience`;
+  // Cancelled or the job's error after Stop (stopped() tells which); Unavailable when the scheduler
+  // is silent too long.
   virtual Result<ControlMessage> Receive(Duration patience) = 0;
   // Goes out with the next heartbeats. Any thread.
   virtual void SetProgress(Step step, uint64_t samples, double loss) = 0;
@@ -42,9 +44,10 @@ class ControlLink {
   virtual void Flush(Duration patience) = 0;
 };
 
-// Asks a running scheduler how its job is doing, without joining: the JSON of `dovetail status`. Unavailable
-// naming the address when nobody answers in time.
-Result<std::string> RequestStatus(Network& network, const std::string& scheduler, Duration patience);
+// Asks a running scheduler how its job is doing, without joining: the JSON of `dovetail status`.
+// Unavailable naming the address when nobody answers in time.
+Result<std::string> RequestStatus(Network& network, const std::string& scheduler,
+                                  Duration patience);
 
 // This process's own numbers.
 ProcessStats ReadProcessStats(const Network* network);

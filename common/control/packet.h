@@ -1,5 +1,5 @@
-// A packet of a Session as one frame: 32 bytes (magic, session, sequence, ack; little-endian), then the
-// payload.
+// A packet of a Session as one frame: 32 bytes (magic, session, sequence, ack; little-endian), then
+// the payload.
 #pragma once
 
 #include "common/base/status.h"

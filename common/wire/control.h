@@ -1,5 +1,6 @@
-// Messages between the scheduler and every other process. One FlatBuffers frame each (control.fbs), carried
-// in order and exactly once by a Session (common/cluster/session.h), except Heartbeat, which is not resent.
+// Messages between the scheduler and every other process. One FlatBuffers frame each (control.fbs),
+// carried in order and exactly once by a Session (common/cluster/session.h), except Heartbeat,
+// which is not resent.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,9 @@ struct ProcessStats {
 
 struct JoinMessage {
   Role role = Role::kWorker;
-  Incarnation incarnation;             // Random per start; a second Join of it is answered as the first.
+  Incarnation incarnation;  // Random per start; a second Join of it is answered as the first.
   uint32_t wire_version = 0;
-  std::string version;                 // Of the program.
+  std::string version;  // Of the program.
   int64_t pid = 0;
   std::string host;
   uint64_t job_fingerprint = 0;        // JobConfig::fingerprint; must equal the scheduler's.
@@ -48,23 +49,23 @@ struct DataReadyMessage {
 struct ReadyMessage {};
 // At least four in a lease.
 struct HeartbeatMessage {
-  Step step = 0;          // Workers: steps done. Servers: the least applied.
-  uint64_t samples = 0;   // Workers: trained so far.
-  double loss = 0;        // Workers: of the last step.
+  Step step = 0;         // Workers: steps done. Servers: the least applied.
+  uint64_t samples = 0;  // Workers: trained so far.
+  double loss = 0;       // Workers: of the last step.
   ProcessStats stats;
 };
 
 struct TrainDone {
   Step end_step = 0;
-  uint64_t samples = 0;      // Of all workers, in this order.
-  double loss_sum = 0;       // Sum over steps of loss × samples of the step; equal on all workers.
+  uint64_t samples = 0;  // Of all workers, in this order.
+  double loss_sum = 0;   // Sum over steps of loss × samples of the step; equal on all workers.
   double seconds = 0;
 };
 // Of one evaluation batch. Batches are numbered over the split, whoever computes them.
 struct EvaluatePart {
   uint64_t batch = 0;
   uint64_t samples = 0;
-  double loss_sum = 0;        // Of logloss (or squared error), in sample order.
+  double loss_sum = 0;  // Of logloss (or squared error), in sample order.
   double label_sum = 0;
   double prediction_sum = 0;  // Of probabilities.
 };
@@ -165,7 +166,8 @@ struct OrderMessage {
 struct KvValueMessage {
   std::string key, value;
 };
-// The end, for this process: exit code 0 if ok, else the job failed or was interrupted as described.
+// The end, for this process: exit code 0 if ok, else the job failed or was interrupted as
+// described.
 struct StopMessage {
   StatusCode code = StatusCode::kOk;
   Problem problem;
@@ -177,8 +179,8 @@ struct StatusReplyMessage {
 using ControlMessage =
     std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
                  FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
-                 WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage, StopMessage,
-                 StatusReplyMessage>;
+                 WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
+                 StopMessage, StatusReplyMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

@@ -1,6 +1,6 @@
-#include <flatbuffers/flatbuffers.h>
-
 #include <cstring>
+
+#include <flatbuffers/flatbuffers.h>
 
 #include "common/wire/control.h"
 #include "control_generated.h"
@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-namespace fbs = dt::fbs::control;
+namespace fbs = dt::control_fbs;
 
 // Absent fields read as empty. Enumerations are checked: what is out of range makes `ok` false.
 class Reader {
@@ -111,8 +111,8 @@ JoinMessage Read(Reader& in, const fbs::Join& m) {
 }
 
 DataReadyMessage Read(Reader& in, const fbs::DataReady& m) {
-  DataReadyMessage to{m.train_rows(), m.valid_rows(), m.test_rows(), m.rows_skipped(),
-                      m.fingerprint(), {}};
+  DataReadyMessage to{m.train_rows(),   m.valid_rows(),  m.test_rows(),
+                      m.rows_skipped(), m.fingerprint(), {}};
   if (m.columns() == nullptr) return to;
   for (const fbs::Column* column : *m.columns()) to.columns.push_back(ReadColumn(in, *column));
   return to;
@@ -283,8 +283,8 @@ StatusReplyMessage Read(Reader& in, const fbs::StatusReply& m) { return {in.Text
 
 Result<ControlMessage> ReadBody(Reader& in, const fbs::Control& control) {
   switch (control.body_type()) {
-#define DT_BODY(Name)     \
-  case fbs::Body::Name:   \
+#define DT_BODY(Name)   \
+  case fbs::Body::Name: \
     return ControlMessage(Read(in, *control.body_as_##Name()))
     DT_BODY(Join);
     DT_BODY(DataReady);

@@ -6,7 +6,7 @@
 namespace dt {
 namespace {
 
-namespace fbs = dt::fbs::control;
+namespace fbs = dt::control_fbs;
 using Builder = flatbuffers::FlatBufferBuilder;
 using Text = flatbuffers::Offset<flatbuffers::String>;
 // What a union holds: its tag and the table.
@@ -17,7 +17,9 @@ struct Tagged {
 };
 using Body = Tagged<fbs::Body>;
 
-Text TextOf(Builder& to, std::string_view text) { return to.CreateString(text.data(), text.size()); }
+Text TextOf(Builder& to, std::string_view text) {
+  return to.CreateString(text.data(), text.size());
+}
 
 auto BytesOf(Builder& to, std::string_view bytes) {
   return to.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
@@ -136,14 +138,15 @@ Done EncodeDone(Builder& to, const FinishDone& m) {
 }
 
 Body Encode(Builder& to, const OrderDoneMessage& m) {
-  const Done done = std::visit([&](const auto& result) { return EncodeDone(to, result); }, m.result);
-  return {fbs::Body::OrderDone,
-          fbs::CreateOrderDone(to, m.order, done.tag, done.table).Union()};
+  const Done done =
+      std::visit([&](const auto& result) { return EncodeDone(to, result); }, m.result);
+  return {fbs::Body::OrderDone, fbs::CreateOrderDone(to, m.order, done.tag, done.table).Union()};
 }
 
 Body Encode(Builder& to, const FailedMessage& m) {
-  return {fbs::Body::Failed,
-          fbs::CreateFailed(to, static_cast<uint32_t>(m.code), ProblemTable(to, m.problem)).Union()};
+  return {
+      fbs::Body::Failed,
+      fbs::CreateFailed(to, static_cast<uint32_t>(m.code), ProblemTable(to, m.problem)).Union()};
 }
 
 Body Encode(Builder& to, const LeavingMessage&) {
@@ -169,9 +172,9 @@ Body Encode(Builder& to, const WelcomeMessage& m) {
 }
 
 Body Encode(Builder& to, const RefusedMessage& m) {
-  return {fbs::Body::Refused,
-          fbs::CreateRefused(to, static_cast<uint32_t>(m.code), ProblemTable(to, m.problem))
-              .Union()};
+  return {
+      fbs::Body::Refused,
+      fbs::CreateRefused(to, static_cast<uint32_t>(m.code), ProblemTable(to, m.problem)).Union()};
 }
 
 Body Encode(Builder& to, const StartMessage& m) {

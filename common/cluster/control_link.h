@@ -1,3 +1,0 @@
-// Moved: wire includes cluster, so what includes wire is not in cluster.
-#pragma once
-#include "common/control/control_link.h"

@@ -1,0 +1,25 @@
+// The seeds of a simulation: 20 fixed ones, the one in DT_SIM_SEED, or as many as DT_SIM_RUNS says.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace dt {
+
+inline std::vector<uint64_t> SimSeeds() {
+  if (const char* seed = std::getenv("DT_SIM_SEED")) return {std::stoull(seed)};
+  const char* runs = std::getenv("DT_SIM_RUNS");
+  std::vector<uint64_t> seeds(runs != nullptr ? std::stoull(runs) : 20);
+  std::iota(seeds.begin(), seeds.end(), 1);
+  return seeds;
+}
+
+// For failure messages.
+inline std::string Repeat(uint64_t seed) {
+  return "repeat with DT_SIM_SEED=" + std::to_string(seed);
+}
+
+}  // namespace dt

@@ -1,0 +1,55 @@
+// One message of every kind, every field set.
+#pragma once
+
+#include "common/wire/control.h"
+
+namespace dt {
+
+inline std::vector<ControlMessage> ControlSamples() {
+  const Problem problem{"it broke", "here", "mend it"};
+  const ProcessStats stats{1.5, 100, 200, 300};
+  ColumnSpec column;
+  column.name = "history";
+  column.type = ColumnType::kIds;
+  column.role = ColumnRole::kFeature;
+  column.separator = "|";
+  column.length = 0;
+  column.max_len = 50;
+  column.fill = 2.5f;
+  column.weighted = true;
+  column.transform = "log";
+  const ShardMap map =
+      MakeShardMap(MapVersion(3), 4,
+                   {{ProcessId(1), {"tcp://a:1", "tcp://a:2"}}, {ProcessId(2), {"tcp://b:1"}}});
+  return {
+      JoinMessage{Role::kServer, Incarnation(~0ull), 1, "1.0", 4711, "host", 99, {"tcp://a:1"}},
+      DataReadyMessage{10, 20, 30, 1, 77, {column, ColumnSpec{}}},
+      ReadyMessage{},
+      HeartbeatMessage{5, 640, 0.25, stats},
+      OrderDoneMessage{1, TrainDone{100, 6400, 12.5, 3.5}},
+      OrderDoneMessage{2, EvaluateDone{{{0, 2, 0.5, 1, 0.75}, {1, 1, 0.1, 0, 0.2}},
+                                       {-1.0f, 0.0f, 2.0f},
+                                       {0, 1, 1}}},
+      OrderDoneMessage{3, SaveDone{{{"dense.bin", 12, 34}}}},
+      OrderDoneMessage{4, LoadDone{}},
+      OrderDoneMessage{5, FinishDone{{{"item", 1, 2, 3, 4, 5, 6}}, "abc", stats}},
+      FailedMessage{StatusCode::kDataLoss, problem},
+      LeavingMessage{},
+      KvPutMessage{"key", std::string("a\0b", 3)},
+      KvGetMessage{"key"},
+      StatusRequestMessage{},
+      WelcomeMessage{ProcessId(4), Term(2), seconds(3)},
+      RefusedMessage{StatusCode::kInvalidArgument, problem},
+      StartMessage{Generation(1), 2, map, {ProcessId(3), ProcessId(4)}, std::string("p\0n", 3)},
+      OrderMessage{1, TrainOrder{1, 10, 10, 20, 0.5f, {0, 1}}},
+      OrderMessage{2, EvaluateOrder{20, SplitKind::kTest, "out.csv"}},
+      OrderMessage{3, SaveOrder{20, "folder"}},
+      OrderMessage{4, LoadOrder{20, "folder", Generation(2)}},
+      OrderMessage{5, FinishOrder{}},
+      KvValueMessage{"key", "value"},
+      StopMessage{StatusCode::kCancelled, problem},
+      StatusReplyMessage{"{}"},
+  };
+}
+
+}  // namespace dt
