@@ -1,0 +1,80 @@
+#include "cli/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace dt::cli {
+namespace {
+
+// In the child, between fork and exec: only calls that are safe there.
+[[noreturn]] void BecomeChild(pid_t parent, const char* program, char* const* arguments) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);  // The parent died before the line above.
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null_input = open("/dev/null", O_RDONLY);
+  if (null_input >= 0) dup2(null_input, STDIN_FILENO);
+  execv(program, arguments);
+  _exit(127);
+}
+
+}  // namespace
+
+std::string ChildExit::Text() const {
+  if (signal != 0) return fmt::format("was killed by signal {} ({})", signal, strsignal(signal));
+  return fmt::format("exited with code {}", code);
+}
+
+Result<ChildProcess> ChildProcess::Start(std::string name, const std::string& program,
+                                         const std::vector<std::string>& arguments) {
+  std::vector<char*> argv;
+  argv.push_back(const_cast<char*>(program.c_str()));
+  for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return Unavailable("cannot start {}: {}", name, std::strerror(errno));
+  if (pid == 0) BecomeChild(parent, program.c_str(), argv.data());
+  return ChildProcess(std::move(name), pid);
+}
+
+void ChildProcess::Poll() {
+  if (exit_.has_value()) return;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return;
+  exit_ = WIFSIGNALED(status) ? ChildExit{.signal = WTERMSIG(status)}
+                              : ChildExit{.code = WEXITSTATUS(status)};
+}
+
+void ChildProcess::Signal(int signal_number) const {
+  if (running()) kill(pid_, signal_number);
+}
+
+void StopAll(std::vector<ChildProcess>& children, Duration patience) {
+  const auto none_running = [](const std::vector<ChildProcess>& all) {
+    for (const ChildProcess& child : all) {
+      if (child.running()) return false;
+    }
+    return true;
+  };
+  for (ChildProcess& child : children) child.Signal(SIGTERM);
+  if (WaitFor(children, patience, none_running)) return;
+  for (ChildProcess& child : children) child.Signal(SIGKILL);
+  WaitFor(children, seconds(10), none_running);
+}
+
+void Pause(Duration time) {
+  const auto ms = std::chrono::duration_cast<milliseconds>(time).count();
+  poll(nullptr, 0, static_cast<int>(ms));
+}
+
+}  // namespace dt::cli

@@ -1,0 +1,40 @@
+// What was typed, as values. The only user of CLI11.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/log.h"
+
+namespace dt::cli {
+
+struct CommandLine {
+  std::string command;     // "train", "data generate", "bench store", …
+  std::string job_path;    // JOB.yaml
+  std::vector<std::string> overrides;
+  std::string result_path;
+  std::string resume = "never";  // never | auto | DIR
+  LogLevel log_level = LogLevel::kWarn;
+  bool no_progress = false;
+  bool json = false;
+
+  std::string scheduler;   // tcp://HOST:PORT
+  std::string listen;      // Roles.
+  std::string checkpoint;  // eval, predict, checkpoint list|verify
+  std::string data_path;   // predict
+  std::string out_path;    // predict, data generate, report
+  uint64_t rows = 1'000'000;
+  uint64_t seed = 1;
+  std::string pass;        // plan --after
+  std::string format = "text";
+  std::string program;     // argv[0], for starting further processes.
+};
+
+// Parses; prints help or the mistake itself. Returns -1 to go on, or the exit code.
+int ParseCommandLine(int argc, char** argv, CommandLine& out);
+
+// Flags that a child process of `launch` gets as well, in the form of arguments.
+std::vector<std::string> SharedArguments(const CommandLine& line);
+
+}  // namespace dt::cli

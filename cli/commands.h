@@ -1,0 +1,21 @@
+// The subcommands: one file each, one function each. Each returns the exit code.
+#pragma once
+
+#include "cli/command_line.h"
+#include "cli/signals.h"
+
+namespace dt::cli {
+
+int RunTrain(const CommandLine& line, StopSignals& signals);
+int RunLaunch(const CommandLine& line, StopSignals& signals);
+int RunRole(const CommandLine& line, StopSignals& signals);
+int RunEvaluate(const CommandLine& line, StopSignals& signals);  // eval and predict
+int RunPlan(const CommandLine& line);
+int RunStatus(const CommandLine& line);
+int RunCheckpoint(const CommandLine& line);
+int RunReport(const CommandLine& line);
+int RunSchema(const CommandLine& line);
+int RunData(const CommandLine& line);
+int RunBench(const CommandLine& line, StopSignals& signals);
+
+}  // namespace dt::cli

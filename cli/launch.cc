@@ -1,0 +1,197 @@
+// `dovetail launch`: the job as separate processes on this machine.
+//
+// Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. The
+// scheduler ends the job; if it is the scheduler that is lost, this process does. Nothing is left running.
+#include <signal.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/child_process.h"
+#include "cli/commands.h"
+#include "cli/outcome.h"
+#include "common/base/log.h"
+#include "common/config/load_job.h"
+
+namespace dt::cli {
+namespace {
+
+constexpr Duration kSchedulerStart = seconds(30);
+constexpr Duration kStopPatience = seconds(3);      // Between SIGTERM and SIGKILL.
+constexpr Duration kCleanStop = seconds(60);        // For the scheduler's own clean stop on Ctrl-C.
+constexpr Duration kAfterLoss = seconds(10);        // For the scheduler to end the job when a role is lost.
+constexpr Duration kAfterScheduler = seconds(10);   // For the others, once the scheduler has ended.
+
+class Launch {
+ public:
+  Launch(const CommandLine& line, const JobConfig& job, StopSignals& signals)
+      : line_(line), job_(job), signals_(signals), result_path_(job.run_dir + "/result.part.json") {}
+
+  // The job's end: OK, or what the first lost process, or the scheduler, says.
+  Status Run() {
+    std::error_code ignored;
+    std::filesystem::create_directories(job_.run_dir, ignored);
+    std::filesystem::remove(job_.run_dir + "/run.json", ignored);
+    std::filesystem::remove(result_path_, ignored);
+    Status status = StartAll();
+    if (status.ok()) status = Watch();
+    StopAll(children_, kStopPatience);
+    return status;
+  }
+
+  // What the scheduler wrote, or an empty result naming the job.
+  JobResult TakeResult(const Status& status) const {
+    JobResult result;
+    if (Result<std::string> text = ReadWholeFile(result_path_); text.ok()) {
+      if (Result<JobResult> read = JobResultFromJson(*text); read.ok()) result = *std::move(read);
+    }
+    std::error_code ignored;
+    std::filesystem::remove(result_path_, ignored);
+    result.job = job_.job;
+    if (!status.ok() && result.status == JobStatus::kCompleted) {
+      result.status = signals_.received() != 0 ? JobStatus::kInterrupted : JobStatus::kFailed;
+    }
+    if (!status.ok() && !result.error.has_value()) result.error = ProblemOf(status);
+    return result;
+  }
+
+ private:
+  Status StartAll() {
+    std::vector<std::string> arguments = Arguments("scheduler");
+    arguments.insert(arguments.end(), {"--result", result_path_, "--resume", line_.resume});
+    if (line_.no_progress) arguments.push_back("--no-progress");
+    DT_TRY_STATUS(StartOne("scheduler", arguments));
+    DT_TRY(const std::string scheduler, WaitForScheduler());
+    for (uint32_t i = 0; i < job_.cluster.servers; ++i) {
+      DT_TRY_STATUS(StartRole("server", i, scheduler));
+    }
+    for (uint32_t i = 0; i < job_.cluster.workers; ++i) {
+      DT_TRY_STATUS(StartRole("worker", i, scheduler));
+    }
+    return OkStatus();
+  }
+
+  std::vector<std::string> Arguments(const std::string& role) const {
+    std::vector<std::string> arguments = {role};
+    for (std::string& shared : SharedArguments(line_)) arguments.push_back(std::move(shared));
+    return arguments;
+  }
+
+  Status StartRole(const std::string& role, uint32_t number, const std::string& scheduler) {
+    std::vector<std::string> arguments = Arguments(role);
+    arguments.insert(arguments.end(), {"--scheduler", scheduler});
+    return StartOne(fmt::format("{} {}", role, number), arguments);
+  }
+
+  Status StartOne(const std::string& name, const std::vector<std::string>& arguments) {
+    DT_TRY(ChildProcess child, ChildProcess::Start(name, "/proc/self/exe", arguments));
+    LogInfo("launch.started", {{"name", name}, {"pid", child.pid()}});
+    children_.push_back(std::move(child));
+    return OkStatus();
+  }
+
+  // The scheduler's endpoint, from the run.json that this scheduler wrote.
+  Result<std::string> WaitForScheduler() {
+    std::string endpoint;
+    WaitFor(children_, kSchedulerStart, [&](const std::vector<ChildProcess>& children) {
+      if (!children.front().running() || signals_.received() != 0) return true;
+      const Result<std::string> text = ReadWholeFile(job_.run_dir + "/run.json");
+      if (!text.ok()) return false;
+      const auto json = nlohmann::json::parse(*text, nullptr, false);
+      if (!json.is_object() || json.value("pid", 0) != children.front().pid()) return false;
+      endpoint = json.value("scheduler", "");
+      return true;
+    });
+    if (!endpoint.empty()) return endpoint;
+    if (signals_.received() != 0) return Cancelled("stopped before the job began");
+    if (!children_.front().running()) return SchedulerEnd();
+    return Timeout("the scheduler did not write {}/run.json within {} s", job_.run_dir,
+                   std::chrono::duration_cast<seconds>(kSchedulerStart).count());
+  }
+
+  Status Watch() {
+    constexpr Duration kForever = std::chrono::hours(24 * 365);
+    const auto something = [this](const std::vector<ChildProcess>& children) {
+      return signals_.received() != 0 || FirstLost(children) != nullptr || !children.front().running();
+    };
+    WaitFor(children_, kForever, something);
+    const auto scheduler_ended = [](const std::vector<ChildProcess>& children) {
+      return !children.front().running();
+    };
+    if (signals_.received() != 0) {
+      children_.front().Signal(SIGTERM);
+      WaitFor(children_, kCleanStop, scheduler_ended);
+      LetOthersEnd();
+      return Cancelled("stopped by signal {}", signals_.received());
+    }
+    const ChildProcess* lost = FirstLost(children_);
+    std::string lost_text;
+    if (lost != nullptr && lost != &children_.front()) {
+      lost_text = fmt::format("{} (pid {}) {}", lost->name(), lost->pid(), lost->exit()->Text());
+      LogWarn("launch.role_lost", {{"name", lost->name()}, {"how", lost->exit()->Text()}});
+      if (!WaitFor(children_, kAfterLoss, scheduler_ended)) return Unavailable("{}", lost_text);
+    }
+    LetOthersEnd();
+    const Status end = SchedulerEnd();
+    if (end.ok() || lost_text.empty() || HasResult()) return end;
+    return Unavailable("{}", lost_text);
+  }
+
+  // A child that ended with anything but success while the scheduler had not ended the job.
+  static const ChildProcess* FirstLost(const std::vector<ChildProcess>& children) {
+    for (const ChildProcess& child : children) {
+      if (child.exit().has_value() && (child.exit()->code != 0 || child.exit()->signal != 0)) {
+        return &child;
+      }
+    }
+    return nullptr;
+  }
+
+  void LetOthersEnd() {
+    WaitFor(children_, kAfterScheduler, [](const std::vector<ChildProcess>& children) {
+      for (const ChildProcess& child : children) {
+        if (child.running()) return false;
+      }
+      return true;
+    });
+  }
+
+  bool HasResult() const { return std::filesystem::exists(result_path_); }
+
+  // OK, the job's own error if the scheduler could say it, or how the scheduler itself was lost.
+  Status SchedulerEnd() const {
+    const ChildProcess& scheduler = children_.front();
+    if (scheduler.exit()->code == 0 && scheduler.exit()->signal == 0) return OkStatus();
+    if (Result<std::string> text = ReadWholeFile(result_path_); text.ok()) {
+      if (const Result<JobResult> read = JobResultFromJson(*text); read.ok() && read->error) {
+        const StatusCode code = scheduler.exit()->code == 2   ? StatusCode::kInvalidArgument
+                                : scheduler.exit()->code == 3 ? StatusCode::kOutOfRange
+                                                              : StatusCode::kUnavailable;
+        return WithHint(WithWhere(MakeStatus(code, read->error->what), read->error->where),
+                        read->error->hint);
+      }
+    }
+    return Unavailable("the scheduler (pid {}) {}", scheduler.pid(), scheduler.exit()->Text());
+  }
+
+  const CommandLine& line_;
+  const JobConfig& job_;
+  StopSignals& signals_;
+  const std::string result_path_;
+  std::vector<ChildProcess> children_;  // The scheduler first.
+};
+
+}  // namespace
+
+int RunLaunch(const CommandLine& line, StopSignals& signals) {
+  const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides});
+  if (!job.ok()) return EndWithError(line, "", job.status());
+  const TimePoint begin = SystemClock().Now();
+  Launch launch(line, *job, signals);
+  const Status status = launch.Run();
+  JobResult result = launch.TakeResult(status);
+  result.seconds_total = SecondsBetween(begin, SystemClock().Now());
+  return EndJob(line, result, status, signals);
+}
+
+}  // namespace dt::cli

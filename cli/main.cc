@@ -1,0 +1,33 @@
+// `dovetail`: parses the command line and runs one subcommand.
+#include <malloc.h>
+
+#include <string>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "common/base/log.h"
+
+int main(int argc, char** argv) {
+  using namespace dt::cli;
+  // glibc would hand large message buffers back to the kernel at every free.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+
+  CommandLine line;
+  if (const int code = ParseCommandLine(argc, argv, line); code >= 0) return code;
+  dt::InitLog({.level = line.log_level, .role = ""});
+  StopSignals signals;
+
+  const std::string first = line.command.substr(0, line.command.find(' '));
+  if (first == "train") return RunTrain(line, signals);
+  if (first == "launch") return RunLaunch(line, signals);
+  if (first == "scheduler" || first == "server" || first == "worker") return RunRole(line, signals);
+  if (first == "eval" || first == "predict") return RunEvaluate(line, signals);
+  if (first == "plan") return RunPlan(line);
+  if (first == "status") return RunStatus(line);
+  if (first == "checkpoint") return RunCheckpoint(line);
+  if (first == "report") return RunReport(line);
+  if (first == "schema") return RunSchema(line);
+  if (first == "data") return RunData(line);
+  return RunBench(line, signals);
+}

@@ -1,0 +1,62 @@
+// `dovetail plan`: what would run where, and why; the graph after any pass.
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/outcome.h"
+#include "common/base/text.h"
+#include "common/config/load_job.h"
+#include "scheduler/plan/plan.h"
+#include "worker/data/dataset.h"
+
+namespace dt::cli {
+namespace {
+
+// From the job file alone where it tells; else from the data.
+Result<std::vector<ColumnSpec>> ColumnsOf(const JobConfig& job) {
+  std::vector<ColumnSpec> columns = ConfiguredColumns(job.data);
+  if (!columns.empty()) return columns;
+  TaskPool pool;
+  auto data = worker::Dataset::Open(job.data, worker::Split::kTrain, pool);
+  if (!data.ok()) {
+    return WithHint(data.status(), "list data.columns in the job file to plan without the data");
+  }
+  return (*data)->columns();
+}
+
+Status PrintPasses(const CommandLine& line, const scheduler::PlanRequest& request) {
+  DT_TRY(const std::vector<scheduler::PassDump> dumps, scheduler::DumpPasses(request));
+  bool found = false;
+  std::vector<std::string> names;
+  for (const scheduler::PassDump& dump : dumps) {
+    names.push_back(dump.pass);
+    if (line.pass != "all" && line.pass != dump.pass) continue;
+    found = true;
+    if (line.pass == "all") std::printf("== after %s\n", dump.pass.c_str());
+    const std::string text = line.format == "dot"    ? DumpDot(dump.graph)
+                             : line.format == "json" ? DumpJson(dump.graph)
+                                                     : DumpText(dump.graph);
+    std::printf("%s", text.c_str());
+  }
+  if (found) return OkStatus();
+  return Invalid("there is no pass \"{}\"; passes: {}", line.pass, JoinText(names, ", "));
+}
+
+}  // namespace
+
+int RunPlan(const CommandLine& line) {
+  const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides});
+  if (!job.ok()) return EndWithError(line, "", job.status());
+  Result<std::vector<ColumnSpec>> columns = ColumnsOf(*job);
+  if (!columns.ok()) return EndWithError(line, job->job, columns.status());
+  const scheduler::PlanRequest request{*job, *std::move(columns), job->train.slices};
+  if (!line.pass.empty()) {
+    const Status status = PrintPasses(line, request);
+    return status.ok() ? 0 : EndWithError(line, job->job, status);
+  }
+  const Result<Plan> plan = scheduler::MakePlan(request);
+  if (!plan.ok()) return EndWithError(line, job->job, plan.status());
+  std::printf("%s", scheduler::ExplainPlan(*plan, *job).c_str());
+  return 0;
+}
+
+}  // namespace dt::cli

@@ -1,0 +1,58 @@
+#include "cli/progress.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "common/base/log.h"
+
+namespace dt::cli {
+namespace {
+
+constexpr Duration kLogInterval = seconds(10);
+
+std::string TimeText(double seconds_left) {
+  if (!std::isfinite(seconds_left) || seconds_left < 0) return "-";
+  const auto s = static_cast<long>(seconds_left + 0.5);
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+}  // namespace
+
+ProgressPrinter::ProgressPrinter(const CommandLine& line)
+    : terminal_(!line.no_progress && isatty(STDOUT_FILENO) == 1) {}
+
+void ProgressPrinter::operator()(const scheduler::Progress& p) {
+  const double percent =
+      p.steps_per_epoch == 0
+          ? 0.0
+          : 100.0 * static_cast<double>(p.step_in_epoch) / static_cast<double>(p.steps_per_epoch);
+  if (terminal_) {
+    const std::string auc = std::isnan(p.valid_auc) ? "-" : fmt::format("{:.4f}", p.valid_auc);
+    const std::string text = fmt::format(
+        "epoch {}/{} {:5.1f}%  {:.0f} samples/s  loss {:.4f}  valid AUC {}  left {}", p.epoch + 1,
+        p.epochs, percent, p.samples_per_second, p.loss, auc, TimeText(p.seconds_left));
+    std::printf("\r%s\033[K", text.c_str());
+    std::fflush(stdout);
+    open_ = true;
+    return;
+  }
+  const TimePoint now = SystemClock().Now();
+  if (now - last_log_ < kLogInterval) return;
+  last_log_ = now;
+  LogInfo("progress", {{"epoch", p.epoch + 1},
+                       {"step", p.step},
+                       {"percent", fmt::format("{:.1f}", percent)},
+                       {"samples_per_second", fmt::format("{:.0f}", p.samples_per_second)},
+                       {"loss", fmt::format("{:.5f}", p.loss)},
+                       {"valid_auc", fmt::format("{:.5f}", p.valid_auc)}});
+}
+
+void ProgressPrinter::Finish() {
+  if (open_) std::printf("\n");
+  open_ = false;
+}
+
+}  // namespace dt::cli

@@ -1,0 +1,29 @@
+// SIGINT and SIGTERM as a stop request. One per process, made before any other thread.
+#pragma once
+
+#include <atomic>
+#include <stop_token>
+#include <thread>
+
+namespace dt::cli {
+
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  std::stop_token token() const { return source_.get_token(); }
+  // 0, SIGINT or SIGTERM: the first that came. A second one ends the process at once.
+  int received() const { return received_.load(); }
+  // 130, 143.
+  int exit_code() const { return 128 + received_.load(); }
+
+ private:
+  std::stop_source source_;
+  std::atomic<int> received_{0};
+  std::jthread thread_;  // Waits for the signals; last.
+};
+
+}  // namespace dt::cli
