@@ -1,0 +1,29 @@
+// `dovetail eval` and `dovetail predict`: a checkpoint on data, in one process.
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/local_job.h"
+#include "cli/outcome.h"
+#include "cli/summary.h"
+#include "common/config/load_job.h"
+
+namespace dt::cli {
+
+int RunEvaluate(const CommandLine& line, StopSignals& signals) {
+  Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
+  if (!job.ok()) return EndWithError(line, "", job.status());
+  if (line.command == "predict") job->data.test = {line.data_path};
+  const TimePoint begin = SystemClock().Now();
+  JobEnd end = RunLocalJob(*job, {.goal = scheduler::Goal::kEvaluate,
+                                  .checkpoint = line.checkpoint,
+                                  .predictions_path = line.out_path,
+                                  .stop = signals.token()});
+  end.result.seconds_total = SecondsBetween(begin, SystemClock().Now());
+  if (end.status.ok()) {
+    PrintSummary(end.result);
+    if (!line.out_path.empty()) std::printf("predictions: %s\n", line.out_path.c_str());
+  }
+  return EndJob(line, end.result, end.status, signals);
+}
+
+}  // namespace dt::cli

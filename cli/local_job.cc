@@ -1,0 +1,86 @@
+#include "cli/local_job.h"
+
+#include <thread>
+
+#include "common/net/socket.h"
+#include "server/service/server.h"
+#include "worker/service/worker.h"
+
+namespace dt::cli {
+namespace {
+
+// The job as one process sees it.
+JobConfig OneProcess(JobConfig job) {
+  job.cluster.servers = 1;
+  job.cluster.workers = 1;
+  return job;
+}
+
+Status RunServer(const JobConfig& job, Network& network, const std::string& scheduler,
+                 std::stop_token stop) {
+  DT_TRY(const auto server, server::Server::Open({.job = job,
+                                                  .network = network,
+                                                  .scheduler = scheduler,
+                                                  .listen = "inproc://server"}));
+  return server->Run(stop);
+}
+
+Status RunWorker(const JobConfig& job, Network& network, const std::string& scheduler,
+                 std::stop_token stop) {
+  DT_TRY(const auto worker, worker::Worker::Open({.job = job,
+                                                  .network = network,
+                                                  .scheduler = scheduler,
+                                                  .one_process = true}));
+  return worker->Run(stop);
+}
+
+}  // namespace
+
+JobEnd RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
+  const JobConfig job = OneProcess(given);
+  const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  JobEnd end;
+  auto scheduler = scheduler::Scheduler::Open({.job = job,
+                                               .network = *network,
+                                               .listen = "inproc://scheduler",
+                                               .goal = options.goal,
+                                               .resume = options.resume,
+                                               .checkpoint = options.checkpoint,
+                                               .predictions_path = options.predictions_path,
+                                               .on_progress = options.on_progress});
+  if (!scheduler.ok()) {
+    end.status = scheduler.status();
+    end.result.job = job.job;
+    end.result.status = JobStatus::kFailed;
+    end.result.error = ProblemOf(end.status);
+    return end;
+  }
+  // The roles stop when the scheduler says so; this stop is for a scheduler that has ended without them.
+  std::stop_source roles;
+  std::stop_source job_stop;
+  const std::stop_callback forward(options.stop, [&] { job_stop.request_stop(); });
+  const std::string endpoint = (*scheduler)->endpoint();
+  Status server_end, worker_end;
+  {
+    const auto run = [&](auto body, Status& status) {
+      return std::jthread([&, body] {
+        status = body(job, *network, endpoint, roles.get_token());
+        if (!status.ok()) job_stop.request_stop();
+      });
+    };
+    const std::jthread server = run(RunServer, server_end);
+    const std::jthread worker = run(RunWorker, worker_end);
+    end.result = (*scheduler)->Run(job_stop.get_token());
+    roles.request_stop();
+  }
+  end.status = (*scheduler)->end_status();
+  // A role that failed before it could tell the scheduler is the cause of the stop.
+  if (end.result.status == JobStatus::kInterrupted && !options.stop.stop_requested()) {
+    end.status = !worker_end.ok() ? worker_end : server_end;
+    end.result.status = JobStatus::kFailed;
+    end.result.error = ProblemOf(end.status);
+  }
+  return end;
+}
+
+}  // namespace dt::cli

@@ -1,0 +1,93 @@
+// `dovetail scheduler|server|worker`: one role in the foreground.
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/outcome.h"
+#include "cli/progress.h"
+#include "cli/summary.h"
+#include "common/base/log.h"
+#include "common/config/load_job.h"
+#include "common/net/socket.h"
+#include "scheduler/service/scheduler.h"
+#include "server/service/server.h"
+#include "worker/service/worker.h"
+
+namespace dt::cli {
+namespace {
+
+int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network,
+                 StopSignals& signals) {
+  const TimePoint begin = SystemClock().Now();
+  ProgressPrinter progress(line);
+  auto scheduler = scheduler::Scheduler::Open(
+      {.job = job,
+       .network = network,
+       .listen = line.listen.empty() ? job.cluster.scheduler : line.listen,
+       .resume = line.resume,
+       .on_progress = [&](const auto& p) { progress(p); }});
+  if (!scheduler.ok()) return EndWithError(line, job.job, scheduler.status());
+  JobResult result = (*scheduler)->Run(signals.token());
+  progress.Finish();
+  result.seconds_total = SecondsBetween(begin, SystemClock().Now());
+  const Status status = (*scheduler)->end_status();
+  if (status.ok()) PrintSummary(result);
+  return EndJob(line, result, status, signals);
+}
+
+Status RunServer(const CommandLine& line, const JobConfig& job, Network& network,
+                 std::stop_token stop) {
+  DT_TRY(const auto server,
+         server::Server::Open({.job = job,
+                               .network = network,
+                               .scheduler = line.scheduler,
+                               .listen = line.listen.empty() ? "tcp://127.0.0.1:0" : line.listen}));
+  return server->Run(stop);
+}
+
+// The host part of "tcp://HOST:PORT", or the text itself.
+std::string HostOf(const std::string& listen) {
+  const size_t begin = listen.find("://") == std::string::npos ? 0 : listen.find("://") + 3;
+  const size_t end = listen.rfind(':');
+  return listen.substr(begin, end == std::string::npos || end < begin ? std::string::npos : end - begin);
+}
+
+Status RunWorker(const CommandLine& line, const JobConfig& job, Network& network,
+                 std::stop_token stop) {
+  DT_TRY(const auto worker,
+         worker::Worker::Open({.job = job,
+                               .network = network,
+                               .scheduler = line.scheduler,
+                               .host = line.listen.empty() ? "127.0.0.1" : HostOf(line.listen)}));
+  return worker->Run(stop);
+}
+
+}  // namespace
+
+int RunRole(const CommandLine& given, StopSignals& signals) {
+  CommandLine line = given;
+  const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides});
+  if (!job.ok()) return EndWithError(line, "", job.status());
+  InitLog({.level = line.log_level,
+           .format = job->observe.log_json ? LogFormat::kJson : LogFormat::kText,
+           .role = line.command});
+  const std::unique_ptr<Network> network =
+      MakeZmqNetwork({.allow_non_loopback = job->security.insecure});
+  if (line.command == "scheduler") return RunScheduler(line, *job, *network, signals);
+
+  if (line.scheduler.empty()) line.scheduler = job->cluster.scheduler;
+  if (line.scheduler.ends_with(":0")) {
+    return EndWithError(line, job->job,
+                        Invalid("{} needs --scheduler tcp://HOST:PORT, or a fixed port in "
+                                "cluster.scheduler (it is {})",
+                                line.command, job->cluster.scheduler));
+  }
+  const Status status = line.command == "server" ? RunServer(line, *job, *network, signals.token())
+                                                 : RunWorker(line, *job, *network, signals.token());
+  JobResult result;
+  result.job = job->job;
+  result.status = status.ok() ? JobStatus::kCompleted : JobStatus::kFailed;
+  if (!status.ok()) result.error = ProblemOf(status);
+  return EndJob(line, result, status, signals);
+}
+
+}  // namespace dt::cli

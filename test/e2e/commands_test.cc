@@ -1,0 +1,129 @@
+// Goal: every subcommand does what its help says, on a small job. Method: the real program.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(Commands, TrainLearnsAndEvalOfItsCheckpointAgrees) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.rows = 8000, .epochs = 6});
+  const ProgramEnd train = RunProgram(folder.path(), {"train", job, "--result", "train.json"});
+  ASSERT_EQ(train.exit_code, 0) << train.output;
+  EXPECT_GT(NumberAt(folder, "train.json", "/metrics/valid/auc"), 0.70);
+  EXPECT_LT(NumberAt(folder, "train.json", "/metrics/valid/logloss"), 0.64);
+  EXPECT_EQ(NumberAt(folder, "train.json", "/samples"), 48000);
+  EXPECT_EQ(NumberAt(folder, "train.json", "/steps"), 6 * 32);
+
+  const ProgramEnd list = RunProgram(folder.path(), {"checkpoint", "list", job});
+  ASSERT_EQ(list.exit_code, 0) << list.output;
+  const std::string last = "runs/tiny/checkpoints/step-000000000192";
+  ASSERT_NE(list.output.find(last), std::string::npos) << list.output;
+  EXPECT_EQ(RunProgram(folder.path(), {"checkpoint", "verify", last}).exit_code, 0);
+
+  const ProgramEnd eval =
+      RunProgram(folder.path(), {"eval", job, "--checkpoint", last, "--result", "eval.json"});
+  ASSERT_EQ(eval.exit_code, 0) << eval.output;
+  EXPECT_EQ(NumberAt(folder, "eval.json", "/metrics/valid/auc"),
+            NumberAt(folder, "train.json", "/metrics/valid/auc"));
+}
+
+TEST(Commands, PredictWritesALineForEverySampleInInputOrder) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.epochs = 1});
+  ASSERT_EQ(RunProgram(folder.path(), {"train", job}).exit_code, 0);
+  const ProgramEnd predict = RunProgram(
+      folder.path(), {"predict", job, "--checkpoint", "runs/tiny/checkpoints/step-000000000012", "--data",
+                      "valid.libsvm", "--out", "scores.csv"});
+  ASSERT_EQ(predict.exit_code, 0) << predict.output;
+  const std::string scores = folder.Read("scores.csv");
+  EXPECT_EQ(std::count(scores.begin(), scores.end(), '\n'), 751);
+  EXPECT_EQ(scores.substr(0, scores.find('\n')), "label");
+}
+
+TEST(Commands, PlanShowsTheGraphAfterAPass) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  const ProgramEnd plan = RunProgram(folder.path(), {"plan", job});
+  ASSERT_EQ(plan.exit_code, 0) << plan.output;
+  EXPECT_NE(plan.output.find("deep"), std::string::npos);
+  const ProgramEnd dot = RunProgram(folder.path(), {"plan", job, "--after", "differentiate", "--format", "dot"});
+  ASSERT_EQ(dot.exit_code, 0) << dot.output;
+  EXPECT_NE(dot.output.find("digraph"), std::string::npos);
+  const ProgramEnd wrong = RunProgram(folder.path(), {"plan", job, "--after", "nothing"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.output.find("passes: expand"), std::string::npos) << wrong.output;
+}
+
+TEST(Commands, StatusTellsOfARunningJob) {
+  TempFolder folder;
+  const std::string job =
+      WriteTinyJob(folder, {.epochs = 100000, .slices = 2, .servers = 2, .workers = 2});
+  Program launch(folder.path(), {"launch", job});
+  ProgramEnd status;
+  ASSERT_TRUE(Eventually(seconds(30), [&] {
+    status = RunProgram(folder.path(), {"status", job, "--json"}, seconds(10));
+    if (status.exit_code != 0) return false;
+    const auto json = nlohmann::json::parse(status.output, nullptr, false);
+    return json.is_object() && json.value("processes", nlohmann::json::array()).size() >= 4 &&
+           json.value("step", 0) > 0;
+  })) << status.output << launch.Output();
+  launch.Signal(SIGTERM);
+  EXPECT_EQ(launch.Wait(seconds(30)).exit_code, 143);
+  EXPECT_EQ(RunProgram(folder.path(), {"status", job}).exit_code, 1);
+}
+
+TEST(Commands, GeneratedDataIsTheSameForTheSameSeedAndConverts) {
+  TempFolder folder;
+  const std::vector<std::string> generate = {"data", "generate", "--rows", "1000", "--seed", "3", "--out"};
+  for (const char* out : {"a", "b"}) {
+    std::vector<std::string> arguments = generate;
+    arguments.push_back(out);
+    const ProgramEnd end = RunProgram(folder.path(), arguments);
+    ASSERT_EQ(end.exit_code, 0) << end.output;
+    EXPECT_NE(end.output.find("best possible AUC"), std::string::npos);
+  }
+  EXPECT_NE(folder.Read("a/train.tsv"), "");
+  EXPECT_EQ(folder.Read("a/train.tsv"), folder.Read("b/train.tsv"));
+  EXPECT_EQ(folder.Read("a/truth.json"), folder.Read("b/truth.json"));
+
+  const std::string job = WriteTinyJob(folder, {});
+  EXPECT_EQ(RunProgram(folder.path(), {"data", "convert", job}).exit_code, 0);
+  const ProgramEnd stats = RunProgram(folder.path(), {"data", "stats", job, "--json"});
+  ASSERT_EQ(stats.exit_code, 0) << stats.output;
+  EXPECT_EQ(nlohmann::json::parse(stats.output)["train"]["rows"], 3000);
+}
+
+TEST(Commands, SchemaIsJsonAndReportIsOnePage) {
+  TempFolder folder;
+  const ProgramEnd schema = RunProgram(folder.path(), {"schema"});
+  ASSERT_EQ(schema.exit_code, 0);
+  EXPECT_TRUE(nlohmann::json::parse(schema.output, nullptr, false).is_object());
+  const std::string job = WriteTinyJob(folder, {.epochs = 1});
+  ASSERT_EQ(RunProgram(folder.path(), {"train", job, "--result", "r.json"}).exit_code, 0);
+  ASSERT_EQ(RunProgram(folder.path(), {"report", "r.json", "--out", "r.html"}).exit_code, 0);
+  const std::string page = folder.Read("r.html");
+  EXPECT_NE(page.find("</html>"), std::string::npos);
+  EXPECT_EQ(page.find("src=\"http"), std::string::npos);
+  EXPECT_EQ(page.find("href=\"http"), std::string::npos);
+}
+
+TEST(Commands, HelpOfEverySubcommandHasAnExample) {
+  TempFolder folder;
+  for (const char* command : {"train", "launch", "scheduler", "server", "worker", "plan", "status", "eval",
+                              "predict", "schema", "report"}) {
+    const ProgramEnd help = RunProgram(folder.path(), {command, "--help"});
+    EXPECT_EQ(help.exit_code, 0) << command;
+    EXPECT_NE(help.output.find(std::string("dovetail ") + command), std::string::npos) << command;
+  }
+}
+
+}  // namespace
+}  // namespace dt::test

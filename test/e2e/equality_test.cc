@@ -1,0 +1,75 @@
+// Goal: the parameters do not depend on how many processes train, nor on having been killed and resumed.
+// Method: the real program on a small job; the result files' checksums (keys, values, optimizer state) must
+// be equal strings.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+namespace {
+
+using std::chrono::seconds;
+
+std::vector<std::string> With(std::vector<std::string> arguments, int servers, int workers) {
+  arguments.push_back("--set");
+  arguments.push_back("cluster.servers=" + std::to_string(servers));
+  arguments.push_back("--set");
+  arguments.push_back("cluster.workers=" + std::to_string(workers));
+  return arguments;
+}
+
+// Checksum after a run; every run has a folder of its own for checkpoints and state.
+std::string Run(const TempFolder& folder, const std::string& name, std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--set", "job=" + name, "--result", name + ".json"});
+  const ProgramEnd end = RunProgram(folder.path(), arguments, seconds(60));
+  EXPECT_EQ(end.exit_code, 0) << name << ": " << end.output;
+  return ChecksumOf(folder, name + ".json");
+}
+
+TEST(Equality, OneSliceGivesTheSameBitsOnAnyNumberOfServers) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.slices = 1});
+  const std::string one = Run(folder, "one", {"train", job});
+  ASSERT_NE(one, "");
+  EXPECT_EQ(Run(folder, "w1s1", With({"launch", job}, 1, 1)), one);
+  EXPECT_EQ(Run(folder, "w1s3", With({"launch", job}, 3, 1)), one);
+}
+
+TEST(Equality, TwoSlicesGiveTheSameBitsOnAnyNumberOfWorkersAndServers) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.slices = 2});
+  const std::string one = Run(folder, "one", {"train", job});
+  ASSERT_NE(one, "");
+  EXPECT_EQ(Run(folder, "w2s1", With({"launch", job}, 1, 2)), one);
+  EXPECT_EQ(Run(folder, "w2s3", With({"launch", job}, 3, 2)), one);
+}
+
+TEST(Equality, AnotherSeedGivesOtherBits) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  EXPECT_NE(Run(folder, "a", {"train", job}), Run(folder, "b", {"train", job, "--set", "seed=6"}));
+}
+
+TEST(Equality, KilledAfterACheckpointAndResumedEqualsUninterrupted) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(
+      folder, {.rows = 6000, .epochs = 30, .slices = 2, .servers = 2, .workers = 2,
+               .more = "checkpoint: {every: 20, keep: 2}"});
+  const std::string whole = Run(folder, "whole", {"launch", job});
+  ASSERT_NE(whole, "");
+  {
+    Program killed(folder.path(), {"launch", job, "--set", "job=broken"});
+    ASSERT_TRUE(Eventually(seconds(30), [&] {
+      return RunProgram(folder.path(), {"checkpoint", "list", job, "--set", "job=broken"})
+                 .output.find("step-") != std::string::npos;
+    })) << killed.Output();
+    killed.Signal(SIGKILL);
+    killed.Wait(seconds(5));
+  }
+  ASSERT_TRUE(Eventually(seconds(15), [] { return ProcessesWith("job=broken").empty(); }));
+  EXPECT_EQ(Run(folder, "broken", {"launch", job, "--resume", "auto"}), whole);
+}
+
+}  // namespace
+}  // namespace dt::test

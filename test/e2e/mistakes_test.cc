@@ -1,0 +1,130 @@
+// Goal: a mistake gets one clear answer, the right exit code and a result file, and starts nothing.
+// Method: the real program on a job with one thing wrong.
+#include <gtest/gtest.h>
+
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+namespace {
+
+struct Mistake {
+  const char* name;
+  std::vector<std::string> arguments;  // After JOB.yaml.
+  int exit_code;
+  const char* sentence;  // Part of what is printed.
+};
+
+const Mistake kMistakes[] = {
+    {"unknown key", {"--set", "train.batchsize=8"}, 2, "did you mean \"batch_size\"?"},
+    {"wrong type", {"--set", "train.epochs=many"}, 2, "train.epochs"},
+    {"unknown operator", {"--set", "model.graph=[{name: logit, op: mpl, inputs: [features]}]"}, 2,
+     "did you mean \"mlp\"?"},
+    {"unknown input", {"--set", "model.loss=[{type: binary_cross_entropy, input: logits, label: label}]"}, 2,
+     "did you mean \"logit\"?"},
+    {"unknown label", {"--set", "model.loss=[{type: binary_cross_entropy, input: logit, label: labl}]"}, 2,
+     "labl"},
+    {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 3, "nowhere.libsvm"},
+    {"mechanism of later", {"--set", "train.staleness=2"}, 2, "not available yet"},
+    {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
+    {"two problems at once", {"--set", "train.epochs=-1", "--set", "cluster.shards=3"}, 2, "2 problems"},
+};
+
+TEST(Mistakes, GetOneClearAnswerAndAResultFile) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  for (const Mistake& mistake : kMistakes) {
+    SCOPED_TRACE(mistake.name);
+    std::vector<std::string> arguments = {"train", job, "--result", "r.json"};
+    arguments.insert(arguments.end(), mistake.arguments.begin(), mistake.arguments.end());
+    const ProgramEnd end = RunProgram(folder.path(), arguments);
+    EXPECT_EQ(end.exit_code, mistake.exit_code) << end.output;
+    EXPECT_NE(end.output.find(mistake.sentence), std::string::npos) << end.output;
+    EXPECT_EQ(TextAt(folder, "r.json", "/status"), "failed");
+    EXPECT_NE(TextAt(folder, "r.json", "/error/what"), "");
+  }
+}
+
+TEST(Mistakes, ABadLineStopsBeforeAnyStepWithItsPlace) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  folder.Write("train.libsvm", folder.Read("train.libsvm") + "1 12:1 thirteen:1\n");
+  for (const char* command : {"train", "launch"}) {
+    SCOPED_TRACE(command);
+    const ProgramEnd end = RunProgram(folder.path(), {command, job, "--result", "r.json"});
+    EXPECT_EQ(end.exit_code, 3) << end.output;
+    EXPECT_NE(end.output.find("train.libsvm:3001"), std::string::npos) << end.output;
+    EXPECT_NE(end.output.find("thirteen"), std::string::npos) << end.output;
+    EXPECT_EQ(NumberAt(folder, "r.json", "/steps"), 0);
+  }
+}
+
+TEST(Mistakes, LabelsThatAreNotZeroOrOneAreNamed) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  folder.Write("train.libsvm", "7" + folder.Read("train.libsvm").substr(1));
+  const ProgramEnd end = RunProgram(folder.path(), {"train", job});
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_NE(end.output.find("label"), std::string::npos) << end.output;
+  EXPECT_NE(end.output.find("7"), std::string::npos) << end.output;
+}
+
+TEST(Mistakes, ResumingAnotherJobNamesTheDifference) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.epochs = 1});
+  ASSERT_EQ(RunProgram(folder.path(), {"train", job}).exit_code, 0);
+  const ProgramEnd end =
+      RunProgram(folder.path(), {"train", job, "--resume", "auto", "--set", "train.batch_size=128"});
+  EXPECT_EQ(end.exit_code, 2) << end.output;
+  EXPECT_NE(end.output.find("batch_size"), std::string::npos) << end.output;
+}
+
+TEST(Mistakes, NoSchedulerThereIsSaidWithinTheDeadline) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  const ProgramEnd end = RunProgram(folder.path(), {"worker", job, "--scheduler", "tcp://127.0.0.1:9"},
+                                    std::chrono::seconds(45));
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_EQ(end.exit_code, 1) << end.output;
+  EXPECT_NE(end.output.find("tcp://127.0.0.1:9"), std::string::npos) << end.output;
+}
+
+TEST(Mistakes, AnOpenAddressNeedsToBeWrittenOut) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  const ProgramEnd end =
+      RunProgram(folder.path(), {"scheduler", job, "--listen", "tcp://0.0.0.0:0"}, std::chrono::seconds(20));
+  EXPECT_EQ(end.exit_code, 2) << end.output;
+  EXPECT_NE(end.output.find("security.insecure"), std::string::npos) << end.output;
+}
+
+TEST(Mistakes, ADamagedCheckpointIsNamed) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.epochs = 1});
+  ASSERT_EQ(RunProgram(folder.path(), {"train", job}).exit_code, 0);
+  const std::string checkpoint = "runs/tiny/checkpoints/step-000000000012";
+  std::string dense = folder.Read(checkpoint + "/dense.bin");
+  ASSERT_GT(dense.size(), 100u);
+  dense[dense.size() / 2] = static_cast<char>(dense[dense.size() / 2] ^ 1);
+  folder.Write(checkpoint + "/dense.bin", dense);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"checkpoint", "verify", checkpoint},
+        {"eval", job, "--checkpoint", checkpoint},
+        {"train", job, "--resume", checkpoint}}) {
+    const ProgramEnd end = RunProgram(folder.path(), arguments);
+    EXPECT_EQ(end.exit_code, 1) << end.output;
+    EXPECT_NE(end.output.find("dense.bin"), std::string::npos) << end.output;
+  }
+}
+
+TEST(Mistakes, WrongUsageExitsWithTwo) {
+  TempFolder folder;
+  EXPECT_EQ(RunProgram(folder.path(), {}).exit_code, 2);
+  EXPECT_EQ(RunProgram(folder.path(), {"tarin"}).exit_code, 2);
+  EXPECT_EQ(RunProgram(folder.path(), {"train"}).exit_code, 2);
+  const ProgramEnd absent = RunProgram(folder.path(), {"train", "nowhere.yaml"});
+  EXPECT_EQ(absent.exit_code, 2) << absent.output;
+  EXPECT_NE(absent.output.find("nowhere.yaml"), std::string::npos) << absent.output;
+}
+
+}  // namespace
+}  // namespace dt::test

@@ -1,0 +1,31 @@
+// A small real job for end-to-end tests: a few thousand libsvm rows with a pattern that can be learned, and
+// a job file with a model that has every part that could break equality (lookups, batch norm, dropout,
+// clipping, Adam, gap L2).
+#pragma once
+
+#include <string>
+
+#include "test/support/program.h"
+
+namespace dt::test {
+
+struct TinyJobOptions {
+  std::string job = "tiny";
+  uint32_t rows = 3000;
+  uint32_t epochs = 2;
+  uint32_t slices = 1;
+  uint32_t servers = 1, workers = 1;
+  std::string more;  // Further top-level YAML.
+};
+
+// Writes train.libsvm, valid.libsvm and <job>.yaml into the folder; returns the path of the job file.
+std::string WriteTinyJob(const TempFolder& folder, const TinyJobOptions& options);
+
+// The "checksum" object of a result file, as text; "" if the file or the object is absent.
+std::string ChecksumOf(const TempFolder& folder, const std::string& result_file);
+// A string at a JSON pointer of a result file ("/error/what"), "" if absent.
+std::string TextAt(const TempFolder& folder, const std::string& result_file,
+                   const std::string& pointer);
+double NumberAt(const TempFolder& folder, const std::string& result_file, const std::string& pointer);
+
+}  // namespace dt::test
