@@ -108,6 +108,7 @@ bool MapReader::CheckValue(const KeySpec& key, const ConfigNode& value) {
   const bool empty_default = value.is_null() && key.fallback != kRequired;
   if (empty_default) return true;
   if (!IsWellFormed(key, value)) {
+    if (ReportItems(key, value)) return false;
     const bool choice = key.type == KeyType::kChoice && value.is_scalar();
     const std::string near = choice ? DidYouMean(value.text, Alternatives(key.values)) : "";
     problems_.Add(value.mark, PathOf(key.name),
@@ -119,6 +120,21 @@ bool MapReader::CheckValue(const KeySpec& key, const ConfigNode& value) {
                         fmt::format("found {}, which is not available yet; available: {}",
                                     Describe(value), JoinText(Alternatives(key.available), ", ")));
     return false;
+  }
+  return true;
+}
+
+bool MapReader::ReportItems(const KeySpec& key, const ConfigNode& value) const {
+  const bool items = (key.type == KeyType::kMapOf && value.is_map()) ||
+                     (key.type == KeyType::kListOf && value.is_list());
+  if (!items) return false;
+  for (size_t i = 0; i < value.items.size(); ++i) {
+    const ConfigNode& item = value.items[i];
+    if (item.is_map()) continue;
+    const std::string name = value.is_map() ? value.keys[i] : std::to_string(i);
+    problems_.Add(item.mark, JoinPath(PathOf(key.name), name),
+                  fmt::format("found {}, expected a map with {}", Describe(item),
+                              JoinText(NamesOf(KeysOf(key.values)), ", ")));
   }
   return true;
 }

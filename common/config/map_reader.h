@@ -64,6 +64,8 @@ class MapReader {
  private:
   void CheckKeys();
   bool CheckValue(const KeySpec& key, const ConfigNode& value);
+  // Reports the items that are no maps, if that is what is wrong.
+  bool ReportItems(const KeySpec& key, const ConfigNode& value) const;
   bool IsWellFormed(const KeySpec& key, const ConfigNode& value) const;
   bool IsAvailable(const KeySpec& key, const ConfigNode& value) const;
   int ChoiceIndex(std::string_view name) const;

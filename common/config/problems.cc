@@ -13,6 +13,12 @@ void Problems::AddNotYet(const SourceMark& mark, std::string_view path, std::str
   entries_.push_back({mark, std::string(path), std::string(text), true});
 }
 
+bool Problems::HasUnder(std::string_view path) const {
+  return std::any_of(entries_.begin(), entries_.end(), [path](const Entry& entry) {
+    return entry.path == path || entry.path.starts_with(std::string(path) + ".");
+  });
+}
+
 Status Problems::ToStatus(std::string_view first_file) const {
   if (entries_.empty()) return OkStatus();
   std::vector<Entry> sorted = entries_;

@@ -18,6 +18,8 @@ class Problems {
   // A valid wish whose mechanism does not exist yet.
   void AddNotYet(const SourceMark& mark, std::string_view path, std::string_view text);
   bool empty() const { return entries_.empty(); }
+  // Something is wrong with this key or below it.
+  bool HasUnder(std::string_view path) const;
 
   // OK if empty. Otherwise one line each, by file (`first_file` first) and line, then the closing
   // line.

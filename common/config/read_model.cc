@@ -137,7 +137,8 @@ void ReadAttrs(const MapReader& in, Attrs& attrs) {
 // What a node may read: feature columns and the nodes before it.
 struct Names {
   std::vector<std::string> features, labels, nodes, tables;
-  bool columns_known = false;
+  // False where other problems hide names: then nothing is said about names that are missing.
+  bool columns_known = false, nodes_known = false, tables_known = false;
 
   bool Has(const std::string& name) const {
     return Contains(features, name) || Contains(nodes, name);
@@ -183,7 +184,7 @@ void CheckInput(const MapReader& in, const std::string& input, const Names& name
 
 void CheckTable(const MapReader& in, const NodeConfig& node, const Names& names) {
   const auto attr = node.attrs.find("table");
-  const bool lookup = node.op == "lookup" || node.op == "bag" || node.op == "linear";
+  const bool lookup = node.op == "lookup" || node.op == "bag";
   if (attr == node.attrs.end()) {
     if (lookup)
       in.problems().Add(in.mark(), in.PathOf("table"), "missing, expected a table's name");
@@ -192,7 +193,7 @@ void CheckTable(const MapReader& in, const NodeConfig& node, const Names& names)
   const auto* name = std::get_if<std::string>(&attr->second);
   if (name == nullptr) {
     in.Report("table", "expected a table's name");
-  } else if (!Names::Contains(names.tables, *name)) {
+  } else if (names.tables_known && !Names::Contains(names.tables, *name)) {
     in.Report("table", fmt::format("\"{}\" is no table of model.tables{}", *name,
                                    DidYouMean(*name, names.tables)));
   }
@@ -226,7 +227,7 @@ void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   in.Read("name", loss.name);
   in.Read("weight", loss.weight);
   loss.mark = in.mark();
-  if (in.Has("input") && !Names::Contains(names.nodes, loss.input)) {
+  if (in.Has("input") && names.nodes_known && !Names::Contains(names.nodes, loss.input)) {
     in.Report("input", fmt::format("\"{}\" is no node of the graph{}", loss.input,
                                    DidYouMean(loss.input, names.nodes)));
   }
@@ -263,6 +264,12 @@ void ReadModel(const MapReader& in, const DataConfig& data, const OptimizerSpec&
                ModelConfig& model) {
   if (in.node() == nullptr) return;
   Names names = NamesOfData(data);
+  const auto hidden = [&in](std::string_view key) {
+    return in.node()->Find(key) != nullptr && !in.Has(key);
+  };
+  names.columns_known = names.columns_known && !in.problems().HasUnder("data.columns");
+  names.nodes_known = !hidden("graph");
+  names.tables_known = !hidden("tables");
   for (const auto& [name, table] : in.Items("tables")) {
     model.tables.push_back(ReadTable(name, table, inherited));
     names.tables.push_back(name);

@@ -1,9 +1,8 @@
 #include "common/config/yaml_parse.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -179,25 +178,25 @@ ConfigNode ParseYaml(const std::string& text, const std::string& file, int first
 ConfigNode ParseYamlFile(const std::string& file, const SourceMark& asked_at, std::string_view path,
                          Problems& problems) {
   std::error_code error;
+  const std::string own = asked_at.file == file ? "" : file + ": ";  // The mark names it already.
   if (!std::filesystem::is_regular_file(file, error)) {
     const bool exists = std::filesystem::exists(file, error);
-    problems.Add(asked_at, path,
-                 fmt::format("{}: {}", file,
-                             exists ? "is not a file, expected a YAML file" : "no such file"));
+    const std::string what = exists ? "is not a file, expected a YAML file" : "no such file";
+    problems.Add(asked_at, path, own + what);
     return {};
   }
   if (std::filesystem::file_size(file, error) > kFileBytesMax) {
-    problems.Add(asked_at, path,
-                 fmt::format("{}: is larger than 4 MiB, expected a YAML file", file));
+    problems.Add(asked_at, path, own + "is larger than 4 MiB, expected a YAML file");
     return {};
   }
   std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (!stream.is_open() || !(text << stream.rdbuf())) {
-    problems.Add(asked_at, path, fmt::format("{}: cannot be read or is empty", file));
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream.is_open() || text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    const std::string what = stream.is_open() ? "is empty" : "cannot be read";
+    problems.Add(asked_at, path, own + what + ", expected a YAML file");
     return {};
   }
-  return ParseYaml(text.str(), file, 1, problems);
+  return ParseYaml(text, file, 1, problems);
 }
 
 }  // namespace dt
