@@ -1,0 +1,184 @@
+// Goal: the exchange of a step gives the same bits for any number of ranks and over any mesh, and a silent
+// peer or the job's end stops a wait with a sentence that names it.
+// Method: slices of made-up floats are shared out over 1 to 4 ranks, a thread each; what every rank gets is
+// compared with a plain loop in slice order.
+#include "worker/collective/collective.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <latch>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "common/base/philox.h"
+
+namespace dt::worker {
+namespace {
+
+class HashRendezvous : public Rendezvous {
+ public:
+  Status Put(const std::string& key, std::string value) override {
+    std::lock_guard lock(mutex_);
+    values_[key] = std::move(value);
+    changed_.notify_all();
+    return OkStatus();
+  }
+  Result<std::string> Get(const std::string& key, Duration patience) override {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, patience, [&] { return values_.contains(key); })) {
+      return Timeout("nobody put {}", key);
+    }
+    return values_[key];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::string> values_;
+};
+
+enum class Kind { kMemory, kGloo };
+
+struct Case {
+  Kind kind;
+  uint32_t ranks;
+};
+
+// Runs `body` on every rank's collective, each on its thread.
+void OnRanks(const Case& c, const MeshLimits& limits,
+             const std::function<void(Collective&)>& body) {
+  std::vector<std::unique_ptr<Mesh>> memory = MakeMemoryMesh(c.ranks, limits);
+  HashRendezvous rendezvous;
+  std::vector<std::jthread> threads;
+  for (uint32_t r = 0; r < c.ranks; ++r) {
+    threads.emplace_back([&, r] {
+      std::unique_ptr<Mesh> mesh = std::move(memory[r]);
+      if (c.kind == Kind::kGloo) {
+        auto connected = ConnectGlooMesh(
+            rendezvous, {.rank = r, .size = c.ranks, .prefix = "g0", .limits = limits});
+        ASSERT_TRUE(connected.ok()) << ToText(connected.status());
+        mesh = *std::move(connected);
+      }
+      Collective collective(std::move(mesh));
+      body(collective);
+    });
+  }
+}
+
+std::vector<float> Made(uint64_t stream, uint64_t slice, size_t n) {
+  std::vector<float> values(n);
+  FillNormal(stream, slice, values);
+  return values;
+}
+
+// One rank's part in an exchange, filled with the slices it owns.
+struct Part {
+  Part(uint32_t rank, std::span<const uint32_t> owner, size_t sum_size, size_t gather_size)
+      : sums(owner.size()), gathers(owner.size()), sum(owner.size()), gather(owner.size()) {
+    for (size_t k = 0; k < owner.size(); ++k) {
+      if (owner[k] != rank) continue;
+      sum[k] = sums[k] = Made(1, k, sum_size);
+      gather[k] = gathers[k] = Made(2, k, gather_size);
+    }
+    summed.resize(sum_size);
+    gathered.resize(owner.size() * gather_size);
+  }
+  std::vector<std::vector<float>> sums, gathers;
+  std::vector<std::span<const float>> sum, gather;
+  std::vector<float> summed, gathered;
+};
+
+class CollectiveTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(CollectiveTest, ExchangeGivesTheBitsOfALoopInSliceOrder) {
+  const uint32_t ranks = GetParam().ranks;
+  for (const size_t sum_size : {0, 1, 100, 5003}) {
+    const size_t gather_size = sum_size == 100 ? 0 : 7;
+    const uint32_t slices = 5;
+    std::vector<float> summed = Made(1, 0, sum_size), gathered;
+    for (uint32_t k = 0; k < slices; ++k) {
+      const std::vector<float> slice = Made(1, k, sum_size), gather = Made(2, k, gather_size);
+      for (size_t i = 0; k > 0 && i < sum_size; ++i) summed[i] += slice[i];
+      gathered.insert(gathered.end(), gather.begin(), gather.end());
+    }
+    std::vector<uint32_t> owner(slices);
+    for (uint32_t k = 0; k < slices; ++k) owner[k] = (k * 7 + 1) % ranks;
+    OnRanks(GetParam(), {}, [&](Collective& collective) {
+      Part part(collective.rank(), owner, sum_size, gather_size);
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        const Status done = collective.ExchangeSlices(
+            {owner, part.sum, part.gather, part.summed, part.gathered});
+        ASSERT_TRUE(done.ok()) << ToText(done);
+        EXPECT_EQ(0, std::memcmp(part.summed.data(), summed.data(), 4 * sum_size));
+        EXPECT_EQ(part.gathered, gathered);
+      }
+    });
+  }
+}
+
+TEST_P(CollectiveTest, NobodyPassesABarrierBeforeAllAreThere) {
+  std::atomic<uint32_t> entered = 0;
+  OnRanks(GetParam(), {}, [&](Collective& collective) {
+    for (uint32_t round = 1; round <= 5; ++round) {
+      ++entered;
+      ASSERT_TRUE(collective.Barrier().ok());
+      EXPECT_GE(entered.load(), round * GetParam().ranks);
+    }
+  });
+}
+
+TEST_P(CollectiveTest, ASilentPeerIsNamedWithinTheDeadline) {
+  if (GetParam().ranks == 1) GTEST_SKIP() << "has no peer";
+  // Rank 0 stays away until the others have given up.
+  std::latch gave_up(GetParam().ranks - 1);
+  OnRanks(GetParam(), {.patience = milliseconds(300)}, [&](Collective& collective) {
+    if (collective.rank() == 0) {
+      gave_up.wait();
+      return;
+    }
+    const Status status = collective.Barrier();
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(ToText(status), ::testing::HasSubstr("barrier"));
+    EXPECT_THAT(ToText(status), ::testing::HasSubstr("rank"));
+    gave_up.count_down();
+  });
+}
+
+TEST_P(CollectiveTest, TheEndOfTheJobEndsAWaitAtOnce) {
+  if (GetParam().ranks == 1) GTEST_SKIP() << "waits for nobody";
+  std::atomic<bool> ended = false;
+  std::latch gave_up(GetParam().ranks - 1);
+  const MeshLimits limits = {
+      .patience = seconds(60),
+      .interrupted = [&] { return ended ? Cancelled("the job was stopped") : OkStatus(); }};
+  const TimePoint begun = SystemClock().Now();
+  OnRanks(GetParam(), limits, [&](Collective& collective) {
+    if (collective.rank() == 0) {
+      ended = true;
+      gave_up.wait();
+      return;
+    }
+    const Status status = collective.Barrier();
+    EXPECT_EQ(ToText(status), "the job was stopped");
+    gave_up.count_down();
+  });
+  EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Meshes, CollectiveTest,
+    ::testing::Values(Case{Kind::kMemory, 1}, Case{Kind::kMemory, 2}, Case{Kind::kMemory, 3},
+                      Case{Kind::kMemory, 4}, Case{Kind::kGloo, 1}, Case{Kind::kGloo, 2},
+                      Case{Kind::kGloo, 4}),
+    [](const auto& info) {
+      return std::string(info.param.kind == Kind::kGloo ? "Gloo" : "Memory") +
+             std::to_string(info.param.ranks);
+    });
+
+}  // namespace
+}  // namespace dt::worker

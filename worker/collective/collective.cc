@@ -1,0 +1,110 @@
+#include "worker/collective/collective.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace dt::worker {
+namespace {
+
+std::span<const float> Piece(std::span<const float> all, size_t begin, size_t end) {
+  return all.subspan(begin, end - begin);
+}
+
+}  // namespace
+
+// Cut at multiples of 16 floats: cache lines.
+Collective::Range Collective::RangeOf(uint32_t rank, size_t elements) const {
+  const size_t blocks = (elements + 15) / 16;
+  const auto cut = [&](size_t r) { return std::min(elements, 16 * (blocks * r / size())); };
+  return {cut(rank), cut(rank + 1)};
+}
+
+Status Collective::ExchangeSlices(const SliceExchange& exchange) {
+  const size_t slices = exchange.owner.size();
+  DT_CHECK(slices > 0 && exchange.sum.size() == slices && exchange.gather.size() == slices);
+  DT_CHECK(exchange.gathered.size() % slices == 0);
+  if (size() > 1) DT_TRY_STATUS(SendSlices(exchange));
+  const size_t each = exchange.gathered.size() / slices;
+  for (size_t k = 0; k < slices; ++k) {
+    if (exchange.owner[k] != rank()) continue;
+    DT_CHECK(exchange.gather[k].size() == each);
+    std::ranges::copy(exchange.gather[k], exchange.gathered.begin() + k * each);
+  }
+  SumOwnRange(exchange);
+  return size() > 1 ? ShareRanges(exchange.summed) : OkStatus();
+}
+
+// To each rank its range of every own slice, and all of what is gathered.
+Status Collective::SendSlices(const SliceExchange& exchange) {
+  const size_t slices = exchange.owner.size();
+  const size_t each = exchange.gathered.size() / slices;
+  const Range mine = RangeOf(rank(), exchange.summed.size());
+  const size_t length = mine.end - mine.begin;
+  received_.resize(slices * length);
+  send_.clear();
+  receive_.clear();
+  for (size_t k = 0; k < slices; ++k) {
+    const uint32_t owner = exchange.owner[k];
+    DT_CHECK(owner < size());
+    if (owner != rank()) {
+      receive_.push_back(
+          {owner, std::as_writable_bytes(std::span(received_).subspan(k * length, length))});
+      receive_.push_back({owner, std::as_writable_bytes(exchange.gathered.subspan(k * each, each))});
+      continue;
+    }
+    DT_CHECK(exchange.sum[k].size() == exchange.summed.size());
+    for (uint32_t r = 0; r < size(); ++r) {
+      if (r == rank()) continue;
+      const Range range = RangeOf(r, exchange.summed.size());
+      send_.push_back({r, std::as_bytes(Piece(exchange.sum[k], range.begin, range.end))});
+      send_.push_back({r, std::as_bytes(exchange.gather[k])});
+    }
+  }
+  return mesh_->Exchange("sum over slices", send_, receive_);
+}
+
+void Collective::SumOwnRange(const SliceExchange& exchange) const {
+  const Range mine = RangeOf(rank(), exchange.summed.size());
+  const size_t length = mine.end - mine.begin;
+  float* const out = exchange.summed.data() + mine.begin;
+  for (size_t k = 0; k < exchange.owner.size(); ++k) {
+    const bool own = exchange.owner[k] == rank();
+    const float* const in = own ? exchange.sum[k].data() + mine.begin : received_.data() + k * length;
+    if (k == 0) {
+      std::copy_n(in, length, out);
+    } else {
+      for (size_t i = 0; i < length; ++i) out[i] += in[i];
+    }
+  }
+}
+
+Status Collective::ShareRanges(std::span<float> summed) {
+  const Range mine = RangeOf(rank(), summed.size());
+  send_.clear();
+  receive_.clear();
+  for (uint32_t r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    const Range range = RangeOf(r, summed.size());
+    send_.push_back({r, std::as_bytes(Piece(summed, mine.begin, mine.end))});
+    receive_.push_back(
+        {r, std::as_writable_bytes(summed.subspan(range.begin, range.end - range.begin))});
+  }
+  return mesh_->Exchange("all-gather of sums", send_, receive_);
+}
+
+Status Collective::Barrier() {
+  if (size() == 1) return OkStatus();
+  const std::byte here{1};
+  std::vector<std::byte> heard(size());
+  send_.clear();
+  receive_.clear();
+  for (uint32_t r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    send_.push_back({r, std::span(&here, 1)});
+    receive_.push_back({r, std::span(heard).subspan(r, 1)});
+  }
+  return mesh_->Exchange("barrier", send_, receive_);
+}
+
+}  // namespace dt::worker

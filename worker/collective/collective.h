@@ -1,0 +1,49 @@
+// Collectives over a mesh, with sums in slice order: the same bits for any number of ranks. All ranks make
+// the same calls in the same order. One thread; keeps its buffers between calls.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "worker/collective/mesh.h"
+
+namespace dt::worker {
+
+// What the slices of one step leave behind, and where all ranks want it.
+struct SliceExchange {
+  std::span<const uint32_t> owner;                 // Rank by slice.
+  std::span<const std::span<const float>> sum;     // By slice: filled for own slices, equally long.
+  std::span<const std::span<const float>> gather;  // The same.
+  std::span<float> summed;    // As long as one `sum`: sum[0] + sum[1] + …, in this order.
+  std::span<float> gathered;  // Every slice's `gather`, one after the other.
+};
+
+class Collective {
+ public:
+  explicit Collective(std::unique_ptr<Mesh> mesh) : mesh_(std::move(mesh)) {}
+
+  uint32_t rank() const { return mesh_->rank(); }
+  uint32_t size() const { return mesh_->size(); }
+
+  // Each rank sums one range of the elements over all slices, then everybody gets every range.
+  Status ExchangeSlices(const SliceExchange& exchange);
+  // Returns when every rank has called it.
+  Status Barrier();
+
+ private:
+  struct Range {
+    size_t begin = 0, end = 0;
+  };
+  Range RangeOf(uint32_t rank, size_t elements) const;
+  Status SendSlices(const SliceExchange& exchange);
+  void SumOwnRange(const SliceExchange& exchange) const;
+  Status ShareRanges(std::span<float> summed);
+
+  const std::unique_ptr<Mesh> mesh_;
+  std::vector<float> received_;  // Own range of the slices of others: [slices, range].
+  std::vector<Outgoing> send_;
+  std::vector<Incoming> receive_;
+};
+
+}  // namespace dt::worker

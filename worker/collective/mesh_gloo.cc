@@ -1,0 +1,203 @@
+// The mesh over Gloo's TCP transport: only its tagged point-to-point messages are used.
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "worker/collective/mesh.h"
+
+namespace dt::worker {
+namespace {
+
+using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
+
+std::chrono::milliseconds InMs(Duration d) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(d);
+}
+
+// Gloo's rendezvous over ours. A failure leaves as an exception, which Connect turns into a Status.
+class PrefixedStore : public gloo::rendezvous::Store {
+ public:
+  PrefixedStore(Rendezvous& rendezvous, const GlooOptions& options)
+      : rendezvous_(rendezvous), options_(options) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    Keep(rendezvous_.Put(NameOf(key), std::string(data.begin(), data.end())));
+  }
+  std::vector<char> get(const std::string& key) override {
+    Result<std::string> value = rendezvous_.Get(NameOf(key), options_.limits.patience);
+    Keep(value.status());
+    return {value->begin(), value->end()};
+  }
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) get(key);
+  }
+  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds&) override {
+    wait(keys);
+  }
+
+  const Status& status() const { return status_; }
+
+ private:
+  std::string NameOf(const std::string& key) const { return options_.prefix + "/" + key; }
+  void Keep(const Status& status) {
+    if (status.ok()) return;
+    status_ = status;
+    throw std::runtime_error(std::string(MessageOf(status)));
+  }
+
+  Rendezvous& rendezvous_;
+  const GlooOptions& options_;
+  Status status_;
+};
+
+// Ends waits in Gloo when the job ends: Gloo can be told to give up, but not asked for a while.
+class Watch {
+ public:
+  explicit Watch(std::function<Status()> interrupted)
+      : interrupted_(std::move(interrupted)), thread_([this](std::stop_token stop) { Run(stop); }) {}
+
+  // Not OK if the job has ended already: then nothing is watched.
+  Status Begin(const std::vector<Buffer>* sends, const std::vector<Buffer>* receives) {
+    std::lock_guard lock(mutex_);
+    if (!reason_.ok()) return reason_;
+    sends_ = sends;
+    receives_ = receives;
+    return OkStatus();
+  }
+  // What ended the wait, if it was not its own end.
+  Status End() {
+    std::lock_guard lock(mutex_);
+    sends_ = receives_ = nullptr;
+    return reason_;
+  }
+
+ private:
+  void Run(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested() && reason_.ok()) {
+      stopped_.wait_for(lock, stop, milliseconds(100), [] { return false; });
+      if (sends_ == nullptr || !interrupted_) continue;
+      reason_ = interrupted_();
+      if (reason_.ok()) continue;
+      for (const Buffer& buffer : *sends_) buffer->abortWaitSend();
+      for (const Buffer& buffer : *receives_) buffer->abortWaitRecv();
+    }
+  }
+
+  const std::function<Status()> interrupted_;
+  std::mutex mutex_;
+  std::condition_variable_any stopped_;
+  Status reason_;                                  // Under mutex_, as the next two.
+  const std::vector<Buffer>* sends_ = nullptr;
+  const std::vector<Buffer>* receives_ = nullptr;
+  std::jthread thread_;  // Last: starts when the rest exists.
+};
+
+class GlooMesh : public Mesh {
+ public:
+  GlooMesh(const GlooOptions& options, std::shared_ptr<gloo::rendezvous::Context> context)
+      : options_(options), context_(std::move(context)), watch_(options.limits.interrupted) {}
+
+  uint32_t rank() const override { return options_.rank; }
+  uint32_t size() const override { return options_.size; }
+
+  Status Exchange(std::string_view operation, std::span<const Outgoing> send,
+                  std::span<const Incoming> receive) override {
+    if (!broken_.ok()) return broken_;
+    uint32_t peer = options_.rank;  // The one being waited for, for the error.
+    Status done = OkStatus();
+    sends_.clear();
+    receives_.clear();
+    try {
+      Post(send, receive);
+      done = watch_.Begin(&sends_, &receives_);
+      if (done.ok()) done = Wait(send, receive, peer);
+    } catch (const std::exception& e) {
+      done = Unavailable("{}: rank {} of {} lost rank {}: {}", operation, options_.rank,
+                         options_.size, peer, e.what());
+    }
+    const Status interrupted = watch_.End();
+    ++sequence_;
+    if (!done.ok()) broken_ = interrupted.ok() ? Prefixed(done, operation) : interrupted;
+    return broken_;
+  }
+
+ private:
+  // The slot of the n-th message of an exchange between two ranks.
+  uint64_t SlotOf(uint32_t n) const { return sequence_ << 20 | n; }
+
+  void Post(std::span<const Outgoing> send, std::span<const Incoming> receive) {
+    counts_.assign(options_.size, 0);
+    for (const Incoming& in : receive) {
+      if (in.bytes.empty()) continue;
+      receives_.push_back(context_->createUnboundBuffer(in.bytes.data(), in.bytes.size()));
+      receives_.back()->recv(static_cast<int>(in.rank), SlotOf(counts_[in.rank]++));
+    }
+    counts_.assign(options_.size, 0);
+    for (const Outgoing& out : send) {
+      if (out.bytes.empty()) continue;
+      // Gloo only reads what it sends, but asks for a mutable pointer.
+      sends_.push_back(context_->createUnboundBuffer(const_cast<std::byte*>(out.bytes.data()),
+                                                     out.bytes.size()));
+      sends_.back()->send(static_cast<int>(out.rank), SlotOf(counts_[out.rank]++));
+    }
+  }
+
+  Status Wait(std::span<const Outgoing> send, std::span<const Incoming> receive, uint32_t& peer) {
+    const TimePoint deadline = SystemClock().Now() + options_.limits.patience;
+    const auto left = [&] {
+      return std::max(milliseconds(1), InMs(deadline - SystemClock().Now()));
+    };
+    size_t next = 0;
+    for (const Incoming& in : receive) {
+      if (in.bytes.empty()) continue;
+      peer = in.rank;
+      if (!receives_[next++]->waitRecv(left())) return Cancelled("interrupted");
+    }
+    next = 0;
+    for (const Outgoing& out : send) {
+      if (out.bytes.empty()) continue;
+      peer = out.rank;
+      if (!sends_[next++]->waitSend(left())) return Cancelled("interrupted");
+    }
+    return OkStatus();
+  }
+
+  const GlooOptions options_;
+  const std::shared_ptr<gloo::rendezvous::Context> context_;
+  uint64_t sequence_ = 1;
+  Status broken_;
+  std::vector<uint32_t> counts_;
+  std::vector<Buffer> sends_, receives_;
+  Watch watch_;  // Last: looks at the buffers.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options) {
+  PrefixedStore store(rendezvous, options);
+  try {
+    gloo::transport::tcp::attr attr;
+    attr.hostname = options.host;
+    std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(attr);
+    auto context = std::make_shared<gloo::rendezvous::Context>(static_cast<int>(options.rank),
+                                                               static_cast<int>(options.size));
+    context->setTimeout(InMs(options.limits.patience));
+    context->connectFullMesh(store, device);
+    return std::make_unique<GlooMesh>(options, std::move(context));
+  } catch (const std::exception& e) {
+    const std::string doing = fmt::format("connecting rank {} of {} from {}", options.rank,
+                                          options.size, options.host);
+    if (!store.status().ok()) return Prefixed(store.status(), doing);
+    return WithHint(Unavailable("{}: {}", doing, e.what()),
+                    "check that the workers reach each other at the addresses of --listen");
+  }
+}
+
+}  // namespace dt::worker

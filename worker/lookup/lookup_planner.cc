@@ -1,0 +1,190 @@
+#include "worker/lookup/lookup_planner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "common/base/check.h"
+#include "common/base/hash.h"
+
+namespace dt::worker {
+namespace {
+
+// Ids of one sample in a column of fixed length.
+size_t LengthOf(const BatchColumn& column, uint32_t samples) {
+  return samples == 0 ? 0 : column.keys.size() / samples;
+}
+
+// Occurrences of each row, by counting: row_ends[u] and the positions in ascending order.
+void Transpose(size_t rows, LookupLists& lists) {
+  lists.row_ends.assign(rows, 0);
+  lists.row_order.resize(lists.index.size());
+  for (const uint32_t row : lists.index) ++lists.row_ends[row];
+  uint32_t first = 0;
+  for (uint32_t& end : lists.row_ends) first += std::exchange(end, first);
+  // Each row's entry now is where its next occurrence goes; after the last one it is the row's end.
+  for (size_t i = 0; i < lists.index.size(); ++i) {
+    lists.row_order[lists.row_ends[lists.index[i]]++] = static_cast<uint32_t>(i);
+  }
+}
+
+}  // namespace
+
+std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConfig>& tables) {
+  std::vector<uint32_t> wire;
+  for (const TableUse& use : graph.tables) {
+    const auto at = std::find_if(tables.begin(), tables.end(),
+                                 [&](const TableConfig& table) { return table.id == use.id; });
+    DT_CHECK_MSG(at != tables.end(), "the plan uses table {}, which the job has not", use.name);
+    wire.push_back(static_cast<uint32_t>(at - tables.begin()));
+  }
+  return wire;
+}
+
+LookupPlanner::LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
+                             std::vector<uint32_t> wire_tables)
+    : plan_(plan), routes_(std::move(routes)), table_order_(plan.graph.tables.size()) {
+  DT_CHECK(wire_tables.size() == table_order_.size());
+  std::iota(table_order_.begin(), table_order_.end(), 0);
+  std::sort(table_order_.begin(), table_order_.end(),
+            [&](uint32_t a, uint32_t b) { return wire_tables[a] < wire_tables[b]; });
+  place_first_.assign(table_order_.size(), std::vector<uint32_t>(routes_->shards() + 1));
+}
+
+Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
+  const Graph& graph = plan_.graph;
+  plan.tables.resize(graph.tables.size());
+  plan.lookups.resize(graph.lookups.size());
+  for (uint32_t t = 0; t < graph.tables.size(); ++t) DT_TRY_STATUS(FillTable(t, plan));
+  for (size_t l = 0; l < graph.lookups.size(); ++l) {
+    const LookupSpec& spec = graph.lookups[l];
+    LookupLists& lists = plan.lookups[l];
+    if (spec.weighted) FillWeights(spec, plan.batch, lists);
+    if (purpose == LookupFor::kTrain) Transpose(plan.tables[spec.table].size(), lists);
+  }
+  FillExecutors(plan);
+  return OkStatus();
+}
+
+Status LookupPlanner::FillTable(uint32_t table, LookupPlan& plan) {
+  const Graph& graph = plan_.graph;
+  size_t ids = 0;
+  for (const LookupSpec& spec : graph.lookups) {
+    if (spec.table != table) continue;
+    for (const uint32_t c : spec.columns) ids += plan.batch.columns[c].keys.size();
+  }
+  if (ids > std::numeric_limits<uint32_t>::max()) {
+    return WithHint(Invalid("one slice of step {} reads {} ids of table {}; at most 2^32 are possible",
+                            plan.batch.step, ids, graph.tables[table].name),
+                    "lower train.batch_size or raise train.slices");
+  }
+  numbering_.Begin(ids);
+  distinct_.clear();
+  for (size_t l = 0; l < graph.lookups.size(); ++l) {
+    if (graph.lookups[l].table != table) continue;
+    LookupLists& lists = plan.lookups[l];
+    const std::span<const Key> keys = KeysOf(graph.lookups[l], plan.batch, lists);
+    lists.index.resize(keys.size());
+    numbering_.Number(keys, lists.index, distinct_);
+  }
+  PlaceRows(table, plan);
+  for (size_t l = 0; l < graph.lookups.size(); ++l) {
+    if (graph.lookups[l].table != table) continue;
+    for (uint32_t& row : plan.lookups[l].index) row = row_of_[row];
+  }
+  return OkStatus();
+}
+
+// The ids of a lookup in the order of its index; the ends of a ragged one.
+std::span<const Key> LookupPlanner::KeysOf(const LookupSpec& spec, const Batch& batch,
+                                           LookupLists& lists) {
+  const BatchColumn& first = batch.columns[spec.columns.front()];
+  if (spec.length == 0) {
+    lists.ends.clear();
+    if (batch.samples > 0) lists.ends.assign(first.offsets.begin() + 1, first.offsets.end());
+  }
+  if (spec.columns.size() == 1) return first.keys;
+  joined_.resize(static_cast<size_t>(batch.samples) * spec.length);
+  size_t at = 0;
+  for (const uint32_t c : spec.columns) {
+    const BatchColumn& column = batch.columns[c];
+    const size_t length = LengthOf(column, batch.samples);
+    for (size_t b = 0; b < batch.samples; ++b) {
+      std::copy_n(column.keys.begin() + b * length, length,
+                  joined_.begin() + b * spec.length + at);
+    }
+    at += length;
+  }
+  DT_CHECK(batch.samples == 0 || at == spec.length);
+  return joined_;
+}
+
+void LookupPlanner::FillWeights(const LookupSpec& spec, const Batch& batch,
+                                LookupLists& lists) const {
+  lists.weights.assign(lists.index.size(), 1.0f);
+  if (spec.columns.size() == 1) {
+    const std::vector<float>& weights = batch.columns[spec.columns.front()].weights;
+    std::copy(weights.begin(), weights.end(), lists.weights.begin());
+    return;
+  }
+  size_t at = 0;
+  for (const uint32_t c : spec.columns) {
+    const BatchColumn& column = batch.columns[c];
+    const size_t length = LengthOf(column, batch.samples);
+    for (size_t b = 0; b < batch.samples && !column.weights.empty(); ++b) {
+      std::copy_n(column.weights.begin() + b * length, length,
+                  lists.weights.begin() + b * spec.length + at);
+    }
+    at += length;
+  }
+}
+
+// Sorts the distinct keys by their shard's place; stable, so the order does not depend on the hash table.
+void LookupPlanner::PlaceRows(uint32_t table, LookupPlan& plan) {
+  const TableId id = plan_.graph.tables[table].id;
+  std::vector<uint32_t>& first = place_first_[table];
+  std::fill(first.begin(), first.end(), 0);
+  place_of_.resize(distinct_.size());
+  row_of_.resize(distinct_.size());
+  for (size_t i = 0; i < distinct_.size(); ++i) {
+    place_of_[i] = routes_->place[ShardOf(id, distinct_[i], routes_->shards()).value()];
+    ++first[place_of_[i] + 1];
+  }
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<Key>& keys = plan.tables[table];
+  keys.resize(distinct_.size());
+  for (size_t i = 0; i < distinct_.size(); ++i) {
+    row_of_[i] = first[place_of_[i]]++;
+    keys[row_of_[i]] = distinct_[i];
+  }
+  // Every entry has moved to its end, which is the next one's beginning.
+  std::copy_backward(first.begin(), first.end() - 1, first.end());
+  first.front() = 0;
+}
+
+void LookupPlanner::FillExecutors(LookupPlan& plan) {
+  plan.executors.resize(routes_->executors.size());
+  uint32_t place = 0;
+  for (size_t e = 0; e < plan.executors.size(); ++e) {
+    ExecutorKeys& executor = plan.executors[e];
+    executor.groups.clear();
+    size_t rows = 0;
+    for (const ShardId shard : routes_->executors[e].shards) {
+      for (const uint32_t t : table_order_) {
+        const uint32_t first = place_first_[t][place], end = place_first_[t][place + 1];
+        if (first == end) continue;
+        executor.groups.push_back({shard, t, first, end - first});
+        rows += end - first;
+      }
+      ++place;
+    }
+    executor.keys = Frame::Of(rows * sizeof(Key));
+    Key* out = executor.keys.as<Key>().data();
+    for (const RowGroup& group : executor.groups) {
+      out = std::copy_n(plan.tables[group.table].begin() + group.first, group.rows, out);
+    }
+  }
+}
+
+}  // namespace dt::worker

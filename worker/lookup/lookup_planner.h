@@ -1,0 +1,52 @@
+// Batch → LookupPlan. Keeps its working memory, and uses the memory that the plan brings along, so that
+// recycled plans cost no allocation. One thread.
+//
+// Rows of a table are numbered in wire order (Routes), so that what a group's answer carries is one piece of
+// the table's rows.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/config/job_config.h"
+#include "common/graph/plan.h"
+#include "worker/lookup/key_numbering.h"
+#include "worker/lookup/lookup_plan.h"
+#include "worker/lookup/routes.h"
+
+namespace dt::worker {
+
+enum class LookupFor { kTrain, kEvaluate };  // Evaluation needs no transposed lists.
+
+// By table of the graph: its index in the job, which is what travels.
+std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConfig>& tables);
+
+class LookupPlanner {
+ public:
+  // `plan` outlives the planner.
+  LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
+                std::vector<uint32_t> wire_tables);
+  // Fills all but batch and rows from plan.batch. Error: Invalid, more ids than 2^32 in one slice.
+  Status Fill(LookupFor purpose, LookupPlan& plan);
+
+ private:
+  Status FillTable(uint32_t table, LookupPlan& plan);
+  std::span<const Key> KeysOf(const LookupSpec& spec, const Batch& batch, LookupLists& lists);
+  void PlaceRows(uint32_t table, LookupPlan& plan);
+  void FillExecutors(LookupPlan& plan);
+  void FillWeights(const LookupSpec& spec, const Batch& batch, LookupLists& lists) const;
+
+  const Plan& plan_;
+  const std::shared_ptr<const Routes> routes_;
+  std::vector<uint32_t> table_order_;               // Tables of the graph, ascending on the wire.
+  std::vector<std::vector<uint32_t>> place_first_;  // [table][place]: first row, and one past the end.
+
+  KeyNumbering numbering_;
+  std::vector<Key> joined_;         // Keys of several columns, side by side.
+  std::vector<Key> distinct_;       // By first occurrence.
+  std::vector<uint32_t> row_of_;    // By first occurrence: the row.
+  std::vector<uint32_t> place_of_;  // By first occurrence: the shard's place.
+};
+
+}  // namespace dt::worker
