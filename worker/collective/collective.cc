@@ -50,7 +50,8 @@ Status Collective::SendSlices(const SliceExchange& exchange) {
     if (owner != rank()) {
       receive_.push_back(
           {owner, std::as_writable_bytes(std::span(received_).subspan(k * length, length))});
-      receive_.push_back({owner, std::as_writable_bytes(exchange.gathered.subspan(k * each, each))});
+      receive_.push_back(
+          {owner, std::as_writable_bytes(exchange.gathered.subspan(k * each, each))});
       continue;
     }
     DT_CHECK(exchange.sum[k].size() == exchange.summed.size());
@@ -70,7 +71,8 @@ void Collective::SumOwnRange(const SliceExchange& exchange) const {
   float* const out = exchange.summed.data() + mine.begin;
   for (size_t k = 0; k < exchange.owner.size(); ++k) {
     const bool own = exchange.owner[k] == rank();
-    const float* const in = own ? exchange.sum[k].data() + mine.begin : received_.data() + k * length;
+    const float* const in =
+        own ? exchange.sum[k].data() + mine.begin : received_.data() + k * length;
     if (k == 0) {
       std::copy_n(in, length, out);
     } else {

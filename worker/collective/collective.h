@@ -1,5 +1,5 @@
-// Collectives over a mesh, with sums in slice order: the same bits for any number of ranks. All ranks make
-// the same calls in the same order. One thread; keeps its buffers between calls.
+// Collectives over a mesh, with sums in slice order: the same bits for any number of ranks. All
+// ranks make the same calls in the same order. One thread; keeps its buffers between calls.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// Point-to-point messages between the ranks of one worker set: what collectives stand on. One thread per
-// rank. Every wait has a deadline and ends at once when the job does. After an error a mesh is of no more
-// use: it is connected anew under another prefix.
+// Point-to-point messages between the ranks of one worker set: what collectives stand on. One
+// thread per rank. Every wait has a deadline and ends at once when the job does. After an error a
+// mesh is of no more use: it is connected anew under another prefix.
 #pragma once
 
 #include <cstddef>
@@ -31,16 +31,17 @@ class Mesh {
   virtual ~Mesh() = default;
   virtual uint32_t rank() const = 0;
   virtual uint32_t size() const = 0;
-  // Sends and receives all of it, in any order, and returns when all is done. The n-th message from rank a
-  // to rank b in a call meets the n-th one that b awaits from a in the same call: all ranks make the same
-  // calls in the same order. Empty messages are left out on both sides. `operation` is for errors.
+  // Sends and receives all of it, in any order, and returns when all is done. The n-th message from
+  // rank a to rank b in a call meets the n-th one that b awaits from a in the same call: all ranks
+  // make the same calls in the same order. Empty messages are left out on both sides. `operation`
+  // is for errors.
   virtual Status Exchange(std::string_view operation, std::span<const Outgoing> send,
                           std::span<const Incoming> receive) = 0;
 };
 
 struct MeshLimits {
-  Duration patience = seconds(30);      // For one exchange.
-  std::function<Status()> interrupted;  // Asked while waiting, on any thread: not OK ends it.
+  Duration patience = seconds(30);           // For one exchange.
+  std::function<Status()> interrupted = {};  // Asked while waiting, on any thread: not OK ends it.
 };
 
 // Ranks of one process, through memory; index = rank. Each may go to a thread of its own.
@@ -58,7 +59,7 @@ struct GlooOptions {
   uint32_t rank = 0, size = 1;
   std::string host = "127.0.0.1";  // Of this rank's interface.
   std::string prefix;              // Of the keys in the rendezvous: a new one for each connection.
-  MeshLimits limits;
+  MeshLimits limits = {};
 };
 // Connects to every other rank over TCP. Errors: Unavailable, naming the rank; what interrupted it.
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options);

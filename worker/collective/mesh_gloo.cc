@@ -1,13 +1,13 @@
 // The mesh over Gloo's TCP transport: only its tagged point-to-point messages are used.
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/store.h>
-#include <gloo/transport/tcp/device.h>
-#include <gloo/transport/unbound_buffer.h>
-
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
+
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
 
 #include "worker/collective/mesh.h"
 
@@ -60,7 +60,8 @@ class PrefixedStore : public gloo::rendezvous::Store {
 class Watch {
  public:
   explicit Watch(std::function<Status()> interrupted)
-      : interrupted_(std::move(interrupted)), thread_([this](std::stop_token stop) { Run(stop); }) {}
+      : interrupted_(std::move(interrupted)),
+        thread_([this](std::stop_token stop) { Run(stop); }) {}
 
   // Not OK if the job has ended already: then nothing is watched.
   Status Begin(const std::vector<Buffer>* sends, const std::vector<Buffer>* receives) {
@@ -93,7 +94,7 @@ class Watch {
   const std::function<Status()> interrupted_;
   std::mutex mutex_;
   std::condition_variable_any stopped_;
-  Status reason_;                                  // Under mutex_, as the next two.
+  Status reason_;  // Under mutex_, as the next two.
   const std::vector<Buffer>* sends_ = nullptr;
   const std::vector<Buffer>* receives_ = nullptr;
   std::jthread thread_;  // Last: starts when the rest exists.
@@ -192,8 +193,8 @@ Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const Gloo
     context->connectFullMesh(store, device);
     return std::make_unique<GlooMesh>(options, std::move(context));
   } catch (const std::exception& e) {
-    const std::string doing = fmt::format("connecting rank {} of {} from {}", options.rank,
-                                          options.size, options.host);
+    const std::string doing =
+        fmt::format("connecting rank {} of {} from {}", options.rank, options.size, options.host);
     if (!store.status().ok()) return Prefixed(store.status(), doing);
     return WithHint(Unavailable("{}: {}", doing, e.what()),
                     "check that the workers reach each other at the addresses of --listen");

@@ -1,5 +1,5 @@
-// What one batch slice reads from the tables: its distinct keys, grouped as they travel, and for each lookup
-// where its ids' rows are. Made by a LookupPlanner, then only read.
+// What one batch slice reads from the tables: its distinct keys, grouped as they travel, and for
+// each lookup where its ids' rows are. Made by a LookupPlanner, then only read.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct RowGroup {
   uint32_t rows = 0;
 };
 
-// One executor's part, in wire order: shards ascending, tables ascending within a shard, none empty.
+// One executor's part, in wire order: shards ascending, tables ascending within a shard, none
+// empty.
 struct ExecutorKeys {
   std::vector<RowGroup> groups;
   Frame keys;  // u64, of all groups.
@@ -28,8 +29,8 @@ struct ExecutorKeys {
 // Index into Graph::lookups gives one of these; InputKind says what each list holds.
 struct LookupLists {
   std::vector<uint32_t> index;
-  std::vector<uint32_t> ends;  // Ragged only.
-  std::vector<float> weights;  // Weighted only.
+  std::vector<uint32_t> ends;                 // Ragged only.
+  std::vector<float> weights;                 // Weighted only.
   std::vector<uint32_t> row_ends, row_order;  // Training only.
 };
 
@@ -38,7 +39,7 @@ struct LookupPlan {
   std::vector<uint64_t> rows;            // Of the data set: sample i is row rows[i].
   std::vector<std::vector<Key>> tables;  // By table of the graph: the distinct keys in row order.
   std::vector<LookupLists> lookups;
-  std::vector<ExecutorKeys> executors;   // As Routes::executors.
+  std::vector<ExecutorKeys> executors;  // As Routes::executors.
 };
 
 }  // namespace dt::worker

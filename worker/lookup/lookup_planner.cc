@@ -75,9 +75,10 @@ Status LookupPlanner::FillTable(uint32_t table, LookupPlan& plan) {
     for (const uint32_t c : spec.columns) ids += plan.batch.columns[c].keys.size();
   }
   if (ids > std::numeric_limits<uint32_t>::max()) {
-    return WithHint(Invalid("one slice of step {} reads {} ids of table {}; at most 2^32 are possible",
-                            plan.batch.step, ids, graph.tables[table].name),
-                    "lower train.batch_size or raise train.slices");
+    return WithHint(
+        Invalid("one slice of step {} reads {} ids of table {}; at most 2^32 are possible",
+                plan.batch.step, ids, graph.tables[table].name),
+        "lower train.batch_size or raise train.slices");
   }
   numbering_.Begin(ids);
   distinct_.clear();
@@ -111,8 +112,7 @@ std::span<const Key> LookupPlanner::KeysOf(const LookupSpec& spec, const Batch& 
     const BatchColumn& column = batch.columns[c];
     const size_t length = LengthOf(column, batch.samples);
     for (size_t b = 0; b < batch.samples; ++b) {
-      std::copy_n(column.keys.begin() + b * length, length,
-                  joined_.begin() + b * spec.length + at);
+      std::copy_n(column.keys.begin() + b * length, length, joined_.begin() + b * spec.length + at);
     }
     at += length;
   }
@@ -140,7 +140,8 @@ void LookupPlanner::FillWeights(const LookupSpec& spec, const Batch& batch,
   }
 }
 
-// Sorts the distinct keys by their shard's place; stable, so the order does not depend on the hash table.
+// Sorts the distinct keys by their shard's place; stable, so the order does not depend on the hash
+// table.
 void LookupPlanner::PlaceRows(uint32_t table, LookupPlan& plan) {
   const TableId id = plan_.graph.tables[table].id;
   std::vector<uint32_t>& first = place_first_[table];

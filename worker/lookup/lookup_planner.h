@@ -1,8 +1,8 @@
-// Batch → LookupPlan. Keeps its working memory, and uses the memory that the plan brings along, so that
-// recycled plans cost no allocation. One thread.
+// Batch → LookupPlan. Keeps its working memory, and uses the memory that the plan brings along, so
+// that recycled plans cost no allocation. One thread.
 //
-// Rows of a table are numbered in wire order (Routes), so that what a group's answer carries is one piece of
-// the table's rows.
+// Rows of a table are numbered in wire order (Routes), so that what a group's answer carries is one
+// piece of the table's rows.
 #pragma once
 
 #include <memory>
@@ -39,8 +39,9 @@ class LookupPlanner {
 
   const Plan& plan_;
   const std::shared_ptr<const Routes> routes_;
-  std::vector<uint32_t> table_order_;               // Tables of the graph, ascending on the wire.
-  std::vector<std::vector<uint32_t>> place_first_;  // [table][place]: first row, and one past the end.
+  std::vector<uint32_t> table_order_;  // Tables of the graph, ascending on the wire.
+  std::vector<std::vector<uint32_t>>
+      place_first_;  // [table][place]: first row, and one past the end.
 
   KeyNumbering numbering_;
   std::vector<Key> joined_;         // Keys of several columns, side by side.

@@ -11,7 +11,8 @@ Routes MakeRoutes(const ShardMap& map) {
   for (const ServerInfo& server : map.servers) {
     std::vector<ExecutorRoute> executors(server.endpoints.size());
     for (uint32_t s = 0; s < map.shards(); ++s) {
-      // Pushes enter at a chain's head and pulls are served by its tail; chains have one member today.
+      // Pushes enter at a chain's head and pulls are served by its tail; chains have one member
+      // today.
       DT_CHECK(map.chains[s].size() == 1);
       if (map.chains[s].front() != server.id) continue;
       executors[ShardMap::ExecutorOf(ShardId(s), executors.size())].shards.push_back(ShardId(s));

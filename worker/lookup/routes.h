@@ -1,4 +1,5 @@
-// The shard map as a sender sees it: which executor endpoint serves which shards. Immutable once made.
+// The shard map as a sender sees it: which executor endpoint serves which shards. Immutable once
+// made.
 #pragma once
 
 #include <cstdint>
