@@ -20,9 +20,9 @@ struct BatchColumn {
 struct Batch {
   Step step = 0;
   SliceIndex slice = 0;
-  uint32_t samples = 0;        // Of this slice; may be 0 in a short last batch.
-  uint32_t step_samples = 0;   // Of the whole step: the divisor of losses.
-  uint64_t first_sample = 0;   // Position in the epoch of this slice's first sample: keys dropout.
+  uint32_t samples = 0;       // Of this slice; may be 0 in a short last batch.
+  uint32_t step_samples = 0;  // Of the whole step: the divisor of losses.
+  uint64_t first_sample = 0;  // Position in the epoch of this slice's first sample: keys dropout.
   std::vector<BatchColumn> columns;  // In the order of Dataset::columns().
 };
 

@@ -1,9 +1,9 @@
 // The samples of one split (train, valid, test), readable at random.
 //
-// On first use the source files are parsed, in parallel and with bounded memory, into a binary columnar
-// cache with a row index, which is memory-mapped; later opens check the cache against its sources (paths,
-// sizes, modification times, reader options) and use it. Processes on one machine share the cache under a
-// file lock. Immutable once open; reads are any-thread.
+// On first use the source files are parsed, in parallel and with bounded memory, into a binary
+// columnar cache with a row index, which is memory-mapped; later opens check the cache against its
+// sources (paths, sizes, modification times, reader options) and use it. Processes on one machine
+// share the cache under a file lock. Immutable once open; reads are any-thread.
 #pragma once
 
 #include <memory>
@@ -27,9 +27,10 @@ class Dataset {
     uint64_t rows_skipped = 0;  // data.on_error: skip
     double seconds = 0;
   };
-  // Errors: Malformed "file:line: column: …" for bad data, NotFound for an absent file (with a hint), others.
-  // A split without files gives a data set of 0 rows.
-  static Result<std::unique_ptr<Dataset>> Open(const DataConfig& config, Split split, TaskPool& pool);
+  // Errors: Malformed "file:line: column: …" for bad data, NotFound for an absent file (with a
+  // hint), others. A split without files gives a data set of 0 rows.
+  static Result<std::unique_ptr<Dataset>> Open(const DataConfig& config, Split split,
+                                               TaskPool& pool);
   virtual ~Dataset() = default;
 
   virtual uint64_t rows() const = 0;
@@ -42,10 +43,10 @@ class Dataset {
   virtual void Gather(std::span<const uint64_t> rows, Batch& batch) const = 0;
 };
 
-// The order of the samples of an epoch: position → row. A pure function of (seed, epoch, rows, window):
-// the epoch's rows are cut into windows from a rotated start, windows are visited in shuffled order, and
-// rows are shuffled within their window. window 0: the identity. Cheap to copy; positions of one window at
-// a time are materialised.
+// The order of the samples of an epoch: position → row. A pure function of (seed, epoch, rows,
+// window): the epoch's rows are cut into windows from a rotated start, windows are visited in
+// shuffled order, and rows are shuffled within their window. window 0: the identity. Cheap to copy;
+// positions of one window at a time are materialised.
 class EpochOrder {
  public:
   EpochOrder(uint64_t seed, uint64_t epoch, uint64_t rows, uint64_t window);
@@ -55,8 +56,9 @@ class EpochOrder {
  private:
   void Materialise(uint64_t window_number);
   uint64_t seed_, epoch_, rows_, window_, start_ = 0;
+  uint64_t last_visit_ = 0;  // When the last window, the one that may be short, is visited.
   std::vector<uint64_t> window_order_;
-  uint64_t held_ = ~uint64_t{0};     // The window in `permutation_`.
+  uint64_t held_ = ~uint64_t{0};  // The window in `permutation_`.
   std::vector<uint32_t> permutation_;
 };
 
@@ -64,9 +66,12 @@ struct SampleRange {
   uint64_t begin = 0, end = 0;  // Positions in the epoch.
   uint64_t size() const { return end - begin; }
 };
-// Positions of step `step_in_epoch` of an epoch, and of slice k of n of it: ceil(count / n) to the first
-// ones, less or nothing to the last.
+// Positions of step `step_in_epoch` of an epoch, and of slice k of n of it: ceil(count / n) to the
+// first ones, less or nothing to the last.
 SampleRange StepRange(uint64_t rows, uint32_t batch_size, uint64_t step_in_epoch);
 SampleRange SliceRange(SampleRange step, SliceIndex k, uint32_t n);
+
+// Fills columns, samples and first_sample of `batch` with the samples at the positions of `slice`.
+void FillSlice(const Dataset& data, EpochOrder& order, SampleRange slice, Batch& batch);
 
 }  // namespace dt::worker

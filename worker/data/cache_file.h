@@ -1,0 +1,85 @@
+// The cache of a split on disk:
+//
+//   header (4096 bytes) | records [rows × record_bytes] | heap u64 [heap_words] | CacheMeta
+//
+// The header holds magic, version, and place, size and hash of the rest; all is little-endian. A
+// file comes to be under another name and is renamed when it is whole, so a reader never sees half
+// of one.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/runtime/task_pool.h"
+#include "worker/data/cache_meta.h"
+#include "worker/data/row_layout.h"
+
+namespace dt::worker {
+
+// Writes one cache file. One thread at a time.
+class CacheWriter {
+ public:
+  // Makes `path` (and its directory), replacing what is there. The file goes with the writer unless
+  // Finish has succeeded.
+  static Result<std::unique_ptr<CacheWriter>> Create(std::string path);
+  // For Create: owns both descriptors.
+  CacheWriter(int file, int heap_file, std::string path)
+      : file_(file), heap_file_(heap_file), path_(std::move(path)) {}
+  ~CacheWriter();
+  CacheWriter(const CacheWriter&) = delete;
+  CacheWriter& operator=(const CacheWriter&) = delete;
+
+  Status Append(std::span<const std::byte> records, std::span<const uint64_t> heap);
+  // Hashes what was appended, in parallel, and writes the description: sets chunk_hashes and
+  // fingerprint.
+  Status Finish(CacheMeta meta, TaskPool& pool);
+
+  uint64_t bytes_written() const { return records_bytes_ + heap_bytes_; }
+  // For the sentence about a full disk.
+  void set_bytes_expected(uint64_t bytes) { bytes_expected_ = bytes; }
+
+ private:
+  Status Write(int file, const void* bytes, uint64_t size, uint64_t at);
+  Status WriteFailed(int error) const;
+  Status AppendHeap();
+
+  const int file_;
+  const int heap_file_;  // Has no name; its bytes go behind the records at the end.
+  const std::string path_;
+  uint64_t records_bytes_ = 0;
+  uint64_t heap_bytes_ = 0;
+  uint64_t bytes_expected_ = 0;
+  bool finished_ = false;
+};
+
+// A cache file in memory. Immutable: any thread.
+class CacheFile {
+ public:
+  // NotFound where there is none; DataLoss, with the reason, for one that is damaged or of another
+  // version. Every byte is checked, in parallel.
+  static Result<std::unique_ptr<CacheFile>> Open(const std::string& path, TaskPool& pool);
+  // For Open: owns the mapping, whose header and description have been checked.
+  CacheFile(void* map, uint64_t map_bytes, CacheMeta meta)
+      : map_(map), map_bytes_(map_bytes), meta_(std::move(meta)), layout_(meta_.columns) {}
+  ~CacheFile();
+  CacheFile(const CacheFile&) = delete;
+  CacheFile& operator=(const CacheFile&) = delete;
+
+  const CacheMeta& meta() const { return meta_; }
+  const RowLayout& layout() const { return layout_; }
+  const std::byte* records() const;
+  const uint64_t* heap() const;
+
+ private:
+  Status CheckContent(TaskPool& pool) const;
+  Status CheckHeapPlaces(TaskPool& pool) const;
+
+  void* const map_;
+  const uint64_t map_bytes_;
+  const CacheMeta meta_;
+  const RowLayout layout_;
+};
+
+}  // namespace dt::worker

@@ -1,0 +1,254 @@
+#include "worker/data/format/delimited.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "common/base/hash.h"
+#include "worker/data/format/number.h"
+
+namespace dt::worker {
+namespace {
+
+constexpr size_t kSmallIntegers = 4096;
+constexpr std::string_view kIdExpected = "an id from 0 to 18446744073709551615";
+
+// False if a quote is not closed, or followed by more than a delimiter. `store` holds what had to
+// be changed and must not move: it has room for the whole line.
+bool SplitQuoted(std::string_view line, char delimiter, LineScratch& scratch) {
+  scratch.cells.clear();
+  scratch.unquoted.clear();
+  scratch.unquoted.reserve(line.size());
+  for (size_t at = 0;;) {
+    if (at < line.size() && line[at] == '"') {
+      const size_t start = scratch.unquoted.size();
+      for (++at;; ++at) {
+        const size_t quote = line.find('"', at);
+        if (quote == std::string_view::npos) return false;
+        scratch.unquoted.append(line, at, quote - at);
+        at = quote + 1;
+        if (at >= line.size() || line[at] != '"') break;
+        scratch.unquoted += '"';
+      }
+      scratch.cells.push_back(std::string_view(scratch.unquoted).substr(start));
+      if (at < line.size() && line[at] != delimiter) return false;
+    } else {
+      const size_t end = std::min(line.find(delimiter, at), line.size());
+      scratch.cells.push_back(line.substr(at, end - at));
+      at = end;
+    }
+    if (at >= line.size()) return true;
+    ++at;  // A delimiter at the end of the line is followed by an empty cell.
+    if (at == line.size()) {
+      scratch.cells.emplace_back();
+      return true;
+    }
+  }
+}
+
+void SplitPlain(std::string_view line, char delimiter, std::vector<std::string_view>& cells) {
+  cells.clear();
+  const char* start = line.data();
+  const char* const end = start + line.size();
+  for (const char* at = start; at < end; ++at) {
+    if (*at != delimiter) continue;
+    cells.emplace_back(start, static_cast<size_t>(at - start));
+    start = at + 1;
+  }
+  cells.emplace_back(start, static_cast<size_t>(end - start));
+}
+
+bool SplitCells(std::string_view line, char delimiter, LineScratch& scratch) {
+  if (delimiter != '\t' && line.find('"') != std::string_view::npos) {
+    return SplitQuoted(line, delimiter, scratch);
+  }
+  SplitPlain(line, delimiter, scratch.cells);
+  return true;
+}
+
+// floor(ln(v)²) for integers above 2, others as they are: the usual buckets of Criteo's counts.
+int64_t BucketOf(int64_t v) {
+  if (v <= 2) return v;
+  const double log = std::log(static_cast<double>(v));
+  return static_cast<int64_t>(log * log);
+}
+
+class DelimitedFormat : public RowFormat {
+ public:
+  DelimitedFormat(std::vector<ColumnSpec> columns, DelimitedOptions options)
+      : RowFormat(RowLayout(std::move(columns))), options_(std::move(options)) {
+    small_logs_.resize(kSmallIntegers);
+    for (size_t i = 0; i < kSmallIntegers; ++i) {
+      small_logs_[i] = SignedLog(static_cast<float>(i));
+    }
+  }
+
+  size_t line_bytes() const override { return 3 * options_.cells; }
+
+  LineResult Parse(std::string_view line, LineScratch& scratch, Block& block,
+                   std::string& error) const override {
+    if (!SplitCells(line, options_.delimiter, scratch)) {
+      error = "a quoted cell that does not end on its line found, a closing quote expected";
+      return LineResult::kBad;
+    }
+    if (scratch.cells.size() != options_.cells) {
+      error = fmt::format("{} cells found, {} expected", scratch.cells.size(), options_.cells);
+      return LineResult::kBad;
+    }
+    const size_t count = layout().columns().size();
+    for (size_t c = 0; c < count; ++c) {
+      const std::string_view cell = scratch.cells[options_.cell_of_column[c]];
+      if (!PutCell(c, cell, scratch, block, error)) return LineResult::kBad;
+    }
+    return LineResult::kRow;
+  }
+
+ private:
+  bool PutCell(size_t c, std::string_view cell, LineScratch& scratch, Block& block,
+               std::string& error) const {
+    const ColumnSpec& column = layout().columns()[c];
+    switch (column.type) {
+      case ColumnType::kFloat:
+        return PutFloat(c, cell, block, error);
+      case ColumnType::kString:
+        return block.PutKey(c, HashString(cell));
+      case ColumnType::kId:
+        return PutId(c, cell, block, error);
+      case ColumnType::kIds:
+      case ColumnType::kStrings:
+        return PutList(c, cell, scratch, block, error);
+    }
+    return false;
+  }
+
+  bool PutFloat(size_t c, std::string_view cell, Block& block, std::string& error) const {
+    const ColumnSpec& column = layout().columns()[c];
+    cell = Trimmed(cell);
+    float value = column.fill;
+    if (cell.empty() && column.role == ColumnRole::kFeature) {
+      block.PutFloat(c, value);  // The fill is not transformed.
+      return true;
+    }
+    if (!ParseFloat(cell, value)) {
+      error = CellError(column.name, Quoted(cell), "a finite number");
+      return false;
+    }
+    if (!column.transform.empty()) {
+      const bool small =
+          value >= 0 && value < static_cast<float>(kSmallIntegers) && value == std::floor(value);
+      value = small ? small_logs_[static_cast<size_t>(value)] : SignedLog(value);
+    }
+    block.PutFloat(c, value);
+    return true;
+  }
+
+  bool PutId(size_t c, std::string_view cell, Block& block, std::string& error) const {
+    const ColumnSpec& column = layout().columns()[c];
+    cell = Trimmed(cell);
+    if (!column.transform.empty()) return PutBucket(c, cell, block, error);
+    Key key = 0;
+    if (ParseU64(cell, key)) return block.PutKey(c, key);
+    error = CellError(column.name, Quoted(cell), kIdExpected);
+    return false;
+  }
+
+  bool PutBucket(size_t c, std::string_view cell, Block& block, std::string& error) const {
+    const ColumnSpec& column = layout().columns()[c];
+    fmt::memory_buffer text;
+    fmt::format_to(std::back_inserter(text), "{}=", column.name);
+    int64_t value = 0;
+    if (!cell.empty()) {
+      if (!ParseI64(cell, value)) {
+        error = CellError(column.name, Quoted(cell), "an integer of at most 64 bits");
+        return false;
+      }
+      fmt::format_to(std::back_inserter(text), "{}", BucketOf(value));
+    }
+    return block.PutKey(c, HashString({text.data(), text.size()}));
+  }
+
+  bool PutList(size_t c, std::string_view cell, LineScratch& scratch, Block& block,
+               std::string& error) const {
+    const ColumnSpec& column = layout().columns()[c];
+    scratch.keys.clear();
+    for (bool more = !cell.empty(); more;) {
+      const size_t end = column.separator.empty() ? cell.npos : cell.find(column.separator);
+      std::string_view item = cell.substr(0, end);
+      more = end != cell.npos;
+      if (more) cell.remove_prefix(end + column.separator.size());
+      Key key = 0;
+      if (column.type == ColumnType::kStrings) {
+        key = HashString(item);
+      } else if (item = Trimmed(item); !ParseU64(item, key)) {
+        error = CellError(column.name, Quoted(item), kIdExpected);
+        return false;
+      }
+      scratch.keys.push_back(key);
+    }
+    if (block.PutKeys(c, scratch.keys, {})) return true;
+    error = CellError(column.name, fmt::format("{} items", scratch.keys.size()),
+                      fmt::format("{} items", column.length));
+    return false;
+  }
+
+  const DelimitedOptions options_;
+  std::vector<float> small_logs_;  // SignedLog of small integers, which most cells are.
+};
+
+}  // namespace
+
+std::unique_ptr<RowFormat> MakeDelimitedFormat(std::vector<ColumnSpec> columns,
+                                               DelimitedOptions options) {
+  return std::make_unique<DelimitedFormat>(std::move(columns), std::move(options));
+}
+
+std::vector<ColumnSpec> CriteoColumns() {
+  std::vector<ColumnSpec> columns(40);
+  columns[0].name = "label";
+  columns[0].role = ColumnRole::kLabel;
+  for (size_t i = 1; i <= 13; ++i) {
+    columns[i].name = fmt::format("I{}", i);
+    columns[i].transform = "log";
+  }
+  for (size_t i = 1; i <= 26; ++i) {
+    columns[13 + i].name = fmt::format("C{}", i);
+    columns[13 + i].type = ColumnType::kString;
+  }
+  return columns;
+}
+
+std::unique_ptr<RowFormat> MakeCriteoFormat() {
+  std::vector<ColumnSpec> columns = CriteoColumns();
+  DelimitedOptions options{.delimiter = '\t', .cells = columns.size()};
+  options.cell_of_column.resize(columns.size());
+  std::iota(options.cell_of_column.begin(), options.cell_of_column.end(), size_t{0});
+  return MakeDelimitedFormat(std::move(columns), std::move(options));
+}
+
+Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns) {
+  if (columns.empty()) return Invalid("data.columns: nothing found, the columns to read expected");
+  for (const ColumnSpec& column : columns) {
+    const bool can = column.transform.empty() ||
+                     (column.transform == "log" && column.type == ColumnType::kFloat) ||
+                     (column.transform == "bucket" && column.type == ColumnType::kId);
+    if (!can) {
+      return Invalid(
+          "data.columns: column \"{}\": transform \"{}\" found; \"log\" for type float "
+          "or \"bucket\" for type id expected",
+          column.name, column.transform);
+    }
+  }
+  return OkStatus();
+}
+
+std::vector<std::string> HeaderCells(std::string_view line, char delimiter) {
+  LineScratch scratch;
+  if (!SplitCells(line, delimiter, scratch)) return {};
+  std::vector<std::string> names;
+  for (const std::string_view cell : scratch.cells) names.emplace_back(Trimmed(cell));
+  return names;
+}
+
+}  // namespace dt::worker

@@ -1,0 +1,34 @@
+// Lines of cells between delimiters: CSV with named, typed columns, and Criteo's TSV.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "worker/data/format/row_format.h"
+
+namespace dt::worker {
+
+struct DelimitedOptions {
+  char delimiter = ',';
+  size_t cells = 0;                    // Of every line.
+  std::vector<size_t> cell_of_column{};  // Which cell holds columns[i].
+};
+
+// A cell that starts with '"' ends at the next single '"', and may hold the delimiter and '""' for
+// a quote (RFC 4180), but no end of line; with a tab as delimiter quotes mean nothing.
+std::unique_ptr<RowFormat> MakeDelimitedFormat(std::vector<ColumnSpec> columns,
+                                               DelimitedOptions options);
+
+// label, I1..I13, C1..C26.
+std::vector<ColumnSpec> CriteoColumns();
+std::unique_ptr<RowFormat> MakeCriteoFormat();
+
+// Invalid if a column asks for what the reader cannot do.
+Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns);
+
+// The cells of a first line, blanks around them taken off.
+std::vector<std::string> HeaderCells(std::string_view line, char delimiter);
+
+}  // namespace dt::worker

@@ -1,0 +1,31 @@
+// Numbers and cells from text. Pure; any thread.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace dt::worker {
+
+// Blanks around numbers do not matter.
+std::string_view Trimmed(std::string_view text);
+
+// Decimal digits only, exact; false where there is anything else, or more than 64 bits.
+bool ParseU64(std::string_view text, uint64_t& out);
+// The same with an optional sign.
+bool ParseI64(std::string_view text, int64_t& out);
+// A finite number that fits 32 bits; "+1" and "1e-3" are fine, "nan" and "inf" are not.
+bool ParseFloat(std::string_view text, float& out);
+
+// sign(x) · log(1 + |x|), the usual scale for counts.
+float SignedLog(float x);
+
+// `text` in quotes, cut to 40 bytes, control and non-ASCII bytes as \xNN; "an empty cell" for
+// nothing.
+std::string Quoted(std::string_view text);
+
+// `column "x": FOUND found, EXPECTED expected`
+std::string CellError(std::string_view column, std::string_view found, std::string_view expected);
+
+}  // namespace dt::worker

@@ -1,0 +1,133 @@
+#include "worker/data/mapped_dataset.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/base/check.h"
+
+namespace dt::worker {
+namespace {
+
+// Rows whose records are in flight from memory while the columns of as many others are copied: the
+// records of 64 rows fit the first-level cache for 39 columns.
+constexpr size_t kTile = 64;
+constexpr uint32_t kCacheLine = 64;
+
+void ClearColumns(size_t samples, std::span<const ColumnSpec> columns, Batch& batch) {
+  batch.samples = static_cast<uint32_t>(samples);
+  batch.columns.resize(columns.size());
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const ColumnSpec& spec = columns[c];
+    BatchColumn& out = batch.columns[c];
+    const size_t keys = spec.is_keys() ? samples * spec.length : 0;  // Ragged: 0 for now.
+    out.floats.resize(spec.is_keys() ? 0 : samples);
+    out.keys.resize(keys);
+    out.weights.resize(spec.weighted ? keys : 0);
+    out.offsets.assign(spec.is_ragged() ? samples + 1 : 0, 0);
+  }
+}
+
+}  // namespace
+
+void EmptyDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
+  DT_CHECK(rows.empty());
+  ClearColumns(0, columns_, batch);
+}
+
+void MappedDataset::Prefetch(std::span<const uint64_t> rows) const {
+  const uint32_t bytes = cache_->layout().record_bytes();
+  for (const uint64_t row : rows) {
+    const std::byte* const record = Record(row);
+    // The tail of a long record is left to the processor's own prefetcher.
+    for (uint32_t at = 0; at < std::min(bytes, 8 * kCacheLine); at += kCacheLine) {
+      __builtin_prefetch(record + at);
+    }
+  }
+}
+
+void MappedDataset::GatherFixed(size_t column, std::span<const uint64_t> rows, size_t first,
+                                BatchColumn& out) const {
+  const ColumnSpec& spec = columns()[column];
+  const ColumnSlot slot = cache_->layout().slot(column);
+  if (!spec.is_keys()) {
+    float* const to = out.floats.data() + first;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(to + i, Record(rows[i]) + slot.value, sizeof(float));
+    }
+    return;
+  }
+  const size_t length = spec.length;
+  Key* const to = out.keys.data() + first * length;
+  if (length == 1) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(to + i, Record(rows[i]) + slot.value, sizeof(Key));
+    }
+  } else {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(to + i * length, Record(rows[i]) + slot.value, length * sizeof(Key));
+    }
+  }
+  if (!spec.weighted) return;
+  float* const weights = out.weights.data() + first * length;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::memcpy(weights + i * length, Record(rows[i]) + slot.weights, length * sizeof(float));
+  }
+}
+
+void MappedDataset::GatherRagged(std::span<const uint64_t> rows, Batch& batch) const {
+  const RowLayout& layout = cache_->layout();
+  const std::vector<ColumnSpec>& specs = columns();
+  std::vector<size_t> ragged;
+  for (size_t c = 0; c < specs.size(); ++c) {
+    if (specs[c].is_ragged()) ragged.push_back(c);
+  }
+  for (const size_t c : ragged) {
+    BatchColumn& out = batch.columns[c];
+    uint64_t total = 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      uint32_t count;
+      std::memcpy(&count, Record(rows[i]) + layout.slot(c).value, sizeof count);
+      total += count;
+      out.offsets[i + 1] = static_cast<uint32_t>(total);
+    }
+    DT_CHECK_MSG(total <= ~uint32_t{0}, "{} keys in one slice of column {}", total, specs[c].name);
+    out.keys.resize(total);
+    if (specs[c].weighted) out.weights.resize(total);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    uint64_t place;
+    std::memcpy(&place, Record(rows[i]) + layout.heap_slot(), sizeof place);
+    const uint64_t* from = cache_->heap() + place;
+    for (const size_t c : ragged) {
+      BatchColumn& out = batch.columns[c];
+      const uint32_t start = out.offsets[i];
+      const uint32_t count = out.offsets[i + 1] - start;
+      if (count == 0) continue;
+      std::memcpy(out.keys.data() + start, from, count * sizeof(Key));
+      if (specs[c].weighted) {
+        std::memcpy(out.weights.data() + start, from + count, count * sizeof(float));
+      }
+      from += RowLayout::HeapWords(specs[c], count);
+    }
+  }
+}
+
+void MappedDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
+  for (const uint64_t row : rows) {
+    DT_CHECK_MSG(row < this->rows(), "row {} of {}", row, this->rows());
+  }
+  ClearColumns(rows.size(), columns(), batch);
+  Prefetch(rows.first(std::min(kTile, rows.size())));
+  for (size_t first = 0; first < rows.size(); first += kTile) {
+    const std::span<const uint64_t> tile =
+        rows.subspan(first, std::min(kTile, rows.size() - first));
+    const size_t next = std::min(first + kTile, rows.size());
+    Prefetch(rows.subspan(next, std::min(kTile, rows.size() - next)));
+    for (size_t c = 0; c < columns().size(); ++c) {
+      if (!columns()[c].is_ragged()) GatherFixed(c, tile, first, batch.columns[c]);
+    }
+  }
+  if (cache_->layout().has_heap()) GatherRagged(rows, batch);
+}
+
+}  // namespace dt::worker

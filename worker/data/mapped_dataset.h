@@ -1,0 +1,51 @@
+// A data set over a mapped cache file.
+#pragma once
+
+#include <memory>
+
+#include "worker/data/cache_file.h"
+#include "worker/data/dataset.h"
+
+namespace dt::worker {
+
+class MappedDataset : public Dataset {
+ public:
+  MappedDataset(std::unique_ptr<CacheFile> cache, OpenStats stats)
+      : cache_(std::move(cache)), stats_(stats) {}
+
+  uint64_t rows() const override { return cache_->meta().rows; }
+  const std::vector<ColumnSpec>& columns() const override { return cache_->layout().columns(); }
+  uint64_t fingerprint() const override { return cache_->meta().fingerprint; }
+  const OpenStats& open_stats() const override { return stats_; }
+  void Gather(std::span<const uint64_t> rows, Batch& batch) const override;
+
+ private:
+  const std::byte* Record(uint64_t row) const {
+    return cache_->records() + row * cache_->layout().record_bytes();
+  }
+  void Prefetch(std::span<const uint64_t> rows) const;
+  // One column of `rows`, which are samples first, first + 1, … of the batch.
+  void GatherFixed(size_t column, std::span<const uint64_t> rows, size_t first,
+                   BatchColumn& out) const;
+  void GatherRagged(std::span<const uint64_t> rows, Batch& batch) const;
+
+  const std::unique_ptr<CacheFile> cache_;
+  const OpenStats stats_;
+};
+
+// A split without files.
+class EmptyDataset : public Dataset {
+ public:
+  explicit EmptyDataset(std::vector<ColumnSpec> columns) : columns_(std::move(columns)) {}
+  uint64_t rows() const override { return 0; }
+  const std::vector<ColumnSpec>& columns() const override { return columns_; }
+  uint64_t fingerprint() const override { return 0; }
+  const OpenStats& open_stats() const override { return stats_; }
+  void Gather(std::span<const uint64_t> rows, Batch& batch) const override;
+
+ private:
+  const std::vector<ColumnSpec> columns_;
+  const OpenStats stats_;
+};
+
+}  // namespace dt::worker
