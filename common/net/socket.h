@@ -3,6 +3,7 @@
 // A socket belongs to one thread at a time: the one that uses it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,6 +12,9 @@
 #include "common/net/frame.h"
 
 namespace dt {
+
+// Of one part of a message; a peer that sends a larger one is disconnected.
+inline constexpr uint64_t kPartBytesMax = 1 << 30;
 
 // One side of a connection to one peer (ZeroMQ DEALER). Connects, and reconnects, by itself.
 class ClientSocket {
