@@ -13,8 +13,8 @@ namespace dt {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kSmallestShift = 8;   // 256 B
-constexpr size_t kLargestShift = 27;   // 128 MiB; larger ones are not kept.
+constexpr size_t kSmallestShift = 8;     // 256 B
+constexpr size_t kLargestShift = 27;     // 128 MiB; larger ones are not kept.
 constexpr size_t kClassesPerDouble = 4;  // At most a quarter of a buffer is unused.
 constexpr size_t kClasses = (kLargestShift - kSmallestShift) * kClassesPerDouble + 1;
 constexpr size_t kKeptBytesMax = size_t{512} << 20;  // Of all free buffers together.
@@ -33,8 +33,8 @@ size_t BytesOf(size_t size_class) {
   return (size_t{1} << shift) + (size_class % kClassesPerDouble) * (size_t{1} << (shift - 2));
 }
 
-// Free buffers by size. Any thread: a lock per size, held for a push or a pop, because the threads of
-// ZeroMQ return buffers and cannot be made to own them.
+// Free buffers by size. Any thread: a lock per size, held for a push or a pop, because the threads
+// of ZeroMQ return buffers and cannot be made to own them.
 class FramePool {
  public:
   void* Take(size_t size_class) {
@@ -64,7 +64,8 @@ class FramePool {
   }
 
   static void* Allocate(size_t bytes) {
-    void* const memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
+    void* const memory =
+        std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
     DT_CHECK_MSG(memory != nullptr, "out of memory for a message of {} bytes", bytes);
     return memory;
   }

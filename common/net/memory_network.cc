@@ -57,7 +57,7 @@ using ClientBox = Mailbox<Frames>;
 struct Place {
   Mailbox<PeerMessage> inbox;
   std::mutex mutex;
-  bool bound = false;                                    // Guarded by mutex.
+  bool bound = false;                                  // Guarded by mutex.
   std::map<PeerId, std::weak_ptr<ClientBox>> clients;  // Guarded by mutex.
 };
 

@@ -1,9 +1,9 @@
 #include "common/net/zmq_endpoint.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
-
 #include <charconv>
+
+#include <netdb.h>
 
 namespace dt {
 namespace {
@@ -64,7 +64,8 @@ bool IsLoopback(const EndpointParts& parts) {
 }
 
 Status CheckHost(const EndpointParts& parts, const std::string& endpoint) {
-  if (parts.scheme != "tcp" || parts.host == "localhost" || IsAddress(parts.host)) return OkStatus();
+  if (parts.scheme != "tcp" || parts.host == "localhost" || IsAddress(parts.host))
+    return OkStatus();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -73,10 +74,9 @@ Status CheckHost(const EndpointParts& parts, const std::string& endpoint) {
     freeaddrinfo(found);
     return OkStatus();
   }
-  return WithHint(
-      Unavailable("cannot connect to {}: host {} is not known ({})", endpoint, parts.host,
-                  gai_strerror(error)),
-      "check the name, or write the address in numbers");
+  return WithHint(Unavailable("cannot connect to {}: host {} is not known ({})", endpoint,
+                              parts.host, gai_strerror(error)),
+                  "check the name, or write the address in numbers");
 }
 
 std::string EndpointText(const EndpointParts& parts) {

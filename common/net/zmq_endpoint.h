@@ -1,5 +1,5 @@
-// What may be written as an endpoint, checked before ZeroMQ sees it. Pure functions, but for the name
-// service.
+// What may be written as an endpoint, checked before ZeroMQ sees it. Pure functions, but for the
+// name service.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct EndpointParts {
 // Invalid, naming the text, unless it is tcp://HOST:PORT, inproc://NAME or ipc://PATH.
 Result<EndpointParts> ParseEndpoint(const std::string& endpoint);
 bool IsLoopback(const EndpointParts& parts);
-// Unavailable, naming the endpoint, when the host's name is not known here. Asks the name service for
-// names, not for addresses.
+// Unavailable, naming the endpoint, when the host's name is not known here. Asks the name service
+// for names, not for addresses.
 Status CheckHost(const EndpointParts& parts, const std::string& endpoint);
 // As ZeroMQ wants it: "localhost" is an address, IPv6 in brackets.
 std::string EndpointText(const EndpointParts& parts);

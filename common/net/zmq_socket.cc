@@ -1,11 +1,11 @@
 // ZeroMQ behind the sockets of socket.h: DEALER for clients, ROUTER for servers.
-#include <malloc.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <malloc.h>
 #include <zmq.hpp>
 
 #include "common/base/check.h"
@@ -16,10 +16,10 @@
 namespace dt {
 namespace {
 
-constexpr int kQueueMessagesMax = 10'000;      // Per peer and direction; then Busy.
-constexpr int kLingerMs = 500;                 // For the last answers of a socket that is closed.
-constexpr size_t kCopyBytesMax = 4096;         // Smaller parts are copied: cheaper than sharing them.
-constexpr size_t kPartsMax = 16;               // A message of more is dropped.
+constexpr int kQueueMessagesMax = 10'000;  // Per peer and direction; then Busy.
+constexpr int kLingerMs = 500;             // For the last answers of a socket that is closed.
+constexpr size_t kCopyBytesMax = 4096;     // Smaller parts are copied: cheaper than sharing them.
+constexpr size_t kPartsMax = 16;           // A message of more is dropped.
 
 struct Totals {
   std::atomic<uint64_t> sent = 0, received = 0;
@@ -56,7 +56,8 @@ Frame ToFrame(zmq::message_t part) {
 Status SendParts(zmq::socket_t& socket, Frames message) {
   for (size_t i = 0; i < message.size(); ++i) {
     const bool last = i + 1 == message.size();
-    const auto flags = zmq::send_flags::dontwait | (last ? zmq::send_flags::none : zmq::send_flags::sndmore);
+    const auto flags =
+        zmq::send_flags::dontwait | (last ? zmq::send_flags::none : zmq::send_flags::sndmore);
     try {
       if (!socket.send(ToPart(std::move(message[i])), flags)) {
         return Busy("{} messages wait to be sent to the peer", kQueueMessagesMax);
@@ -136,7 +137,8 @@ class ZmqServerSocket : public ServerSocket {
     const size_t bytes = BytesIn(message);
     message.insert(message.begin(), Frame::CopyOf(std::as_bytes(std::span(peer))));
     const Status status = SendParts(socket_, std::move(message));
-    if (status.code() == StatusCode::kResourceExhausted) return OkStatus();  // Lost, as by a network.
+    if (status.code() == StatusCode::kResourceExhausted)
+      return OkStatus();  // Lost, as by a network.
     DT_TRY_STATUS(status);
     own_.sent.fetch_add(bytes, std::memory_order_relaxed);
     totals_.sent.fetch_add(bytes, std::memory_order_relaxed);
@@ -211,12 +213,14 @@ void SetOptions(zmq::socket_t& socket, const EndpointParts& parts) {
 Status BindProblem(const std::string& endpoint, int error) {
   switch (error) {
     case EADDRINUSE:
-      return WithHint(Unavailable("cannot listen on {}: the address is in use", endpoint),
-                      "end the program that uses it, or choose another port (0 takes any free one)");
+      return WithHint(
+          Unavailable("cannot listen on {}: the address is in use", endpoint),
+          "end the program that uses it, or choose another port (0 takes any free one)");
     case EADDRNOTAVAIL:
     case ENODEV:
-      return WithHint(Unavailable("cannot listen on {}: this machine has no such address", endpoint),
-                      "choose an address of this machine");
+      return WithHint(
+          Unavailable("cannot listen on {}: this machine has no such address", endpoint),
+          "choose an address of this machine");
     case EACCES:
       return WithHint(Unavailable("cannot listen on {}: permission denied", endpoint),
                       "choose a port above 1023");
@@ -279,8 +283,8 @@ class ZmqNetwork : public Network {
 }  // namespace
 
 std::unique_ptr<Network> MakeZmqNetwork(const ZmqOptions& options) {
-  // ZeroMQ allocates what it receives; given back to the kernel at every free, each page is faulted in
-  // again for the next message.
+  // ZeroMQ allocates what it receives; given back to the kernel at every free, each page is faulted
+  // in again for the next message.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   return std::make_unique<ZmqNetwork>(options);

@@ -166,9 +166,9 @@ Frames Encode(PushRequest request) {
   flatbuffers::FlatBufferBuilder builder;
   const auto groups = builder.CreateVectorOfStructs(ToFb(request.groups));
   const fb::Stamp stamp = ToFb(request.stamp);
-  const auto body = fb::CreatePush(builder, request.request, request.step, &stamp, request.slice,
-                                   request.slices, request.part, request.parts,
-                                   request.rate_scale, groups);
+  const auto body =
+      fb::CreatePush(builder, request.request, request.step, &stamp, request.slice, request.slices,
+                     request.part, request.parts, request.rate_scale, groups);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Push, body.Union()));
   frames.push_back(std::move(request.keys));

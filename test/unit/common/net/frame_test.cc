@@ -1,19 +1,21 @@
 #include "common/net/frame.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 namespace dt {
 namespace {
 
 TEST(Frame, StartsAtACacheLineWhateverItsSize) {
-  for (const size_t size : {1u, 7u, 255u, 256u, 257u, 319u, 320u, 321u, 4097u, 1u << 20, (1u << 20) + 1}) {
+  for (const size_t size :
+       {1u, 7u, 255u, 256u, 257u, 319u, 320u, 321u, 4097u, 1u << 20, (1u << 20) + 1}) {
     Frame frame = Frame::Of(size);
     ASSERT_EQ(frame.size(), size);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.bytes().data()) % 64, 0u) << size;
-    std::ranges::fill(frame.bytes(), std::byte{0xab});  // Sanitizers see a buffer that is too short.
+    std::ranges::fill(frame.bytes(),
+                      std::byte{0xab});  // Sanitizers see a buffer that is too short.
   }
 }
 

@@ -2,10 +2,10 @@
 // Method: the same tests over ZeroMQ on loopback, ZeroMQ in one process, and the in-memory network.
 #include "common/net/socket.h"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 #include "common/net/memory_network.h"
 
@@ -59,8 +59,8 @@ class Sockets : public ::testing::TestWithParam<Kind> {
 TEST_P(Sockets, CarryMessagesOfAllSizesThereAndBack) {
   auto server = Bind(GetParam().endpoint);
   auto client = Connect(server->endpoint());
-  for (const auto& sizes : {std::initializer_list<size_t>{1}, {5, 0, 8}, {100, 4096, 4104},
-                            {64, 3 << 20, 1 << 16}}) {
+  for (const auto& sizes :
+       {std::initializer_list<size_t>{1}, {5, 0, 8}, {100, 4096, 4104}, {64, 3 << 20, 1 << 16}}) {
     const Frames sent = MessageOf(sizes);
     ASSERT_TRUE(client->Send(sent).ok());
     auto got = server->Receive(kPatience);
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(All, Sockets,
                          ::testing::Values(Kind{"tcp", "tcp://127.0.0.1:0", false},
                                            Kind{"inproc", "inproc://x", false},
                                            Kind{"memory", "tcp://127.0.0.1:0", true}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& kind) { return kind.param.name; });
 
 TEST(ZmqNetwork, ListensBeyondThisMachineOnlyWhenAllowed) {
   const auto strict = MakeZmqNetwork({});

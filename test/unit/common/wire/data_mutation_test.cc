@@ -1,9 +1,9 @@
 // Goal: no bytes can hurt the decoders, and what they accept is consistent.
-// Method: good messages, cut and with bits, bytes and words changed by a seeded generator; run under ASan
-// daily. The libFuzzer target is test/fuzz/data_fuzz.cc.
-#include <gtest/gtest.h>
-
+// Method: good messages, cut and with bits, bytes and words changed by a seeded generator; run
+// under ASan daily. The libFuzzer target is test/fuzz/data_fuzz.cc.
 #include <cstring>
+
+#include <gtest/gtest.h>
 
 #include "common/base/philox.h"
 #include "common/wire/data.h"
@@ -49,7 +49,8 @@ Frames GoodMessage(Draws& draw) {
 
 void Damage(Frames& frames, Draws& draw) {
   for (uint32_t n = draw.Below(4); n > 0 && !frames.empty(); --n) {
-    Frame& frame = frames[draw.Below(3) == 0 ? draw.Below(static_cast<uint32_t>(frames.size())) : 0];
+    Frame& frame =
+        frames[draw.Below(3) == 0 ? draw.Below(static_cast<uint32_t>(frames.size())) : 0];
     const auto size = static_cast<uint32_t>(frame.size());
     const uint32_t how = draw.Below(8);
     if (how == 0) frames.pop_back();

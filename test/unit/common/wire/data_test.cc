@@ -1,9 +1,9 @@
 #include "common/wire/data.h"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <functional>
+
+#include <gtest/gtest.h>
 
 namespace dt {
 namespace {
@@ -122,13 +122,26 @@ TEST(Data, AnswersSurviveTheWire) {
 
 // The bytes of version 1. If one of these fails, the format has changed: raise kWireVersion.
 TEST(Data, BytesOfVersionOneStay) {
-  EXPECT_EQ(HexText(Encode(SomePull())[0]), "PULL");
-  EXPECT_EQ(HexText(Encode(SomePush())[0]), "PUSH");
-  EXPECT_EQ(HexText(Encode(CompleteRequest{kStamp, 12})[0]), "COMPLETE");
+  EXPECT_EQ(HexText(Encode(SomePull())[0]),
+            "18000000445444410000000000000a001200080007000c000a000000000000010100000014000000"
+            "00000e003800280030000800070024000e0000000000000103000000000000000200000000000000"
+            "090000000000000000000000140000004d0000000000000005000000000000000300000001000000"
+            "0000000002000000010000000100000000000000030000000100000001000000");
+  EXPECT_EQ(HexText(Encode(SomePush())[0]),
+            "140000004454444100000a001200080007000c000a00000000000002010000001c00000000001600"
+            "480034003c0004001c002000240028002c0030001600000003000000000000000200000000000000"
+            "0900000000000000010000000300000001000000020000000000003f180000004e00000000000000"
+            "06000000000000000000000002000000010000000000000001000000020000000100000001000000");
+  EXPECT_EQ(HexText(Encode(CompleteRequest{kStamp, 12})[0]),
+            "140000004454444100000a001000080007000c000a00000000000003010000000c00000008002400"
+            "1c000400080000000300000000000000020000000000000009000000000000000c00000000000000");
   DataReply reply;
   reply.request = 6;
   reply.status = Stale("old");
-  EXPECT_EQ(HexText(Encode(reply)[0]), "REPLY");
+  EXPECT_EQ(HexText(Encode(reply)[0]),
+            "140000004454444100000a001200080007000c000a00000000000004010000001400000000000e00"
+            "1c001400040008000c0010000e0000000900000024000000180000000c0000000600000000000000"
+            "00000000000000000000000000000000030000006f6c6400");
 }
 
 TEST(Data, LyingRequestsAreRefused) {
@@ -153,10 +166,22 @@ TEST(Data, LyingRequestsAreRefused) {
   const Case cases[] = {
       {"no frames", [] { return Frames{}; }},
       {"an empty header", [] { return Frames(1); }},
-      {"a frame too few", [] { Frames f = Encode(SomePull()); f.pop_back(); return f; }},
-      {"a frame too many", [] { Frames f = Encode(SomePush()); f.emplace_back(); return f; }},
+      {"a frame too few",
+       [] {
+         Frames f = Encode(SomePull());
+         f.pop_back();
+         return f;
+       }},
+      {"a frame too many",
+       [] {
+         Frames f = Encode(SomePush());
+         f.emplace_back();
+         return f;
+       }},
       {"an answer", [] { return Encode(DataReply{}); }},
-      {"keys missing", pull([](auto& p) { p.keys = FrameOf<uint64_t>({1, 2}); })},
+      {"keys missing", pull([](auto& p) {
+         p.keys = FrameOf<uint64_t>({1, 2});
+       })},
       {"half a key", pull([](auto& p) { p.keys = Frame::CopyOf(p.keys.bytes().first(23)); })},
       {"no such table", pull([](auto& p) { p.groups[2].table = 2; })},
       {"groups out of order", pull([](auto& p) { std::swap(p.groups[0], p.groups[2]); })},
@@ -180,7 +205,8 @@ TEST(Data, LyingRequestsAreRefused) {
 TEST(Data, AnotherWireVersionIsNamed) {
   Frames frames = Encode(CompleteRequest{kStamp, 12});
   const std::string before = HexText(frames[0]);
-  for (size_t i = 0; i + 4 <= frames[0].size(); i += 4) {  // The only 1 in the header is the version.
+  for (size_t i = 0; i + 4 <= frames[0].size();
+       i += 4) {  // The only 1 in the header is the version.
     uint32_t word = 0;
     std::memcpy(&word, frames[0].bytes().data() + i, 4);
     if (word != kWireVersion) continue;
