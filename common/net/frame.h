@@ -1,7 +1,7 @@
 // A block of bytes on its way through the network: one part of a message. Owns its memory, starts
-// at a 64-byte boundary. A copy of a Frame shares the bytes. Buffers come from a pool and go back to it, on
-// any thread, when the last byte has been sent or read (freeing large buffers to the kernel
-// halves the transport's rate).
+// at a 64-byte boundary; a copy of a Frame shares the bytes. Buffers come from a pool and go back
+// to it, on any thread, when the last byte has been sent or read (freeing large buffers to the
+// kernel halves the transport's rate).
 #pragma once
 
 #include <cstddef>
