@@ -19,6 +19,7 @@ namespace dt {
 struct SourceMark {
   std::string file;
   int line = 0;
+  friend bool operator==(const SourceMark&, const SourceMark&) = default;
 };
 
 // ---------------------------------------------------------------- data

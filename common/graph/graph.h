@@ -1,6 +1,7 @@
-// The graph: nodes (operators) and values (tensors) between them. One graph holds forward, backward,
-// communication and optimizer nodes. A plain value: copied, compared and serialised; passes are functions
-// Graph → Graph. Nodes stand in a topological order: a node's inputs are produced before it.
+// The graph: nodes (operators) and values (tensors) between them. One graph holds forward,
+// backward, communication and optimizer nodes. A plain value: copied, compared and serialised;
+// passes are functions Graph → Graph. Nodes stand in a topological order: a node's inputs are
+// produced before it.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,9 @@ using ValueIndex = uint32_t;
 using NodeIndex = uint32_t;
 inline constexpr uint32_t kNone = ~uint32_t{0};
 
-// A dimension is a constant (symbol kConstant) or a symbol times a constant. Symbols: B, the samples of
-// this slice; N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct keys of a table.
+// A dimension is a constant (symbol kConstant) or a symbol times a constant. Symbols: B, the
+// samples of this slice; N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct keys of a
+// table.
 using SymbolIndex = uint32_t;
 inline constexpr SymbolIndex kConstant = 0;
 inline constexpr SymbolIndex kBatch = 1;
@@ -63,6 +65,7 @@ struct Node {
   uint32_t stage = 0;
   NodeIndex forward = kNone;  // Of a gradient node: the node it differentiates.
   SourceMark mark;            // Where the user wrote it, or the composite it comes from.
+  friend bool operator==(const Node&, const Node&) = default;
 };
 
 // Where a kInput value comes from.
@@ -70,7 +73,8 @@ enum class InputKind : uint8_t {
   kFloats,         // Float columns `columns`, concatenated: [B, columns].
   kLabel,          // Label column: [B, 1].
   kSampleWeight,   // [B, 1]
-  kLookupIndex,    // u32 [B × L] or [N.<lookup>]: position of each id's row in the table's pulled rows.
+  kLookupIndex,    // u32 [B × L] or [N.<lookup>]: position of each id's row in the table's pulled
+                   // rows.
   kLookupWeights,  // f32, as the index: the ids' values.
   kLookupEnds,     // u32 [B]: ragged only; ids of sample b are [ends[b-1], ends[b]).
   kRowEnds,        // u32 [U.<table>]: occurrences of row u are order[ends[u-1] .. ends[u]) …
@@ -101,25 +105,27 @@ struct TableUse {
   std::string name;
   TableId id;
   uint32_t dim = 0;
-  ValueIndex rows = kNone;      // kRows input.
-  ValueIndex row_grad = kNone;  // Pushed; kNone before differentiation or if no gradient reaches it.
+  ValueIndex rows = kNone;  // kRows input.
+  ValueIndex row_grad =
+      kNone;  // Pushed; kNone before differentiation or if no gradient reaches it.
   friend bool operator==(const TableUse&, const TableUse&) = default;
 };
 
 struct ParameterSpec {
   ValueIndex value = kNone;
   InitSpec init;
-  int64_t fan_in = 0, fan_out = 0;      // Of Xavier.
-  bool trained = true;                  // false: batch-norm running values and optimizer state.
+  int64_t fan_in = 0, fan_out = 0;  // Of Xavier.
+  bool trained = true;              // false: batch-norm running values and optimizer state.
+  ValueIndex grad = kNone;  // Of one slice; kNone before differentiation or if none reaches it.
   friend bool operator==(const ParameterSpec&, const ParameterSpec&) = default;
 };
 
 struct LossSpec {
-  std::string name;              // Column of predictions.
-  std::string type;              // binary_cross_entropy, mse
-  ValueIndex output = kNone;     // [B, 1] logits, or the predicted value.
-  ValueIndex label = kNone;      // kLabel input.
-  ValueIndex loss = kNone;       // [1]: this slice's part of the mean over the step's samples.
+  std::string name;           // Column of predictions.
+  std::string type;           // binary_cross_entropy, mse
+  ValueIndex output = kNone;  // [B, 1] logits, or the predicted value.
+  ValueIndex label = kNone;   // kLabel input.
+  ValueIndex loss = kNone;    // [1]: this slice's part of the mean over the step's samples.
   uint32_t label_column = kNone;
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
@@ -134,6 +140,8 @@ struct Graph {
   std::vector<LookupSpec> lookups;
   std::vector<LossSpec> losses;
 
+  friend bool operator==(const Graph&, const Graph&) = default;
+
   const Value& value(ValueIndex i) const { return values[i]; }
   ValueIndex AddValue(Value value);
   // Appends the node and its output values ("<node>:<i>", or "<node>" for a single one).
@@ -141,7 +149,8 @@ struct Graph {
   SymbolIndex SymbolNamed(const std::string& name);  // Added if new.
 };
 
-// Attribute access with a default; a wrong type is our bug (expand has checked the user's attributes).
+// Attribute access with a default; a wrong type is our bug (expand has checked the user's
+// attributes).
 int64_t IntAttr(const Attrs& attrs, std::string_view name, int64_t fallback);
 double FloatAttr(const Attrs& attrs, std::string_view name, double fallback);
 bool BoolAttr(const Attrs& attrs, std::string_view name, bool fallback);

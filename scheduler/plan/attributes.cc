@@ -1,0 +1,185 @@
+#include "scheduler/plan/attributes.h"
+
+#include <algorithm>
+#include <map>
+
+#include "common/base/text.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr double kAnyMin = -1e300, kAnyMax = 1e300;
+constexpr std::string_view kActivations[] = {"none", "relu", "sigmoid", "tanh", "gelu"};
+
+using Rules = std::vector<AttrRule>;
+
+Rules Joined(Rules rules, const Rules& more) {
+  rules.insert(rules.end(), more.begin(), more.end());
+  return rules;
+}
+
+AttrRule Whole(std::string_view name, double min, double max) {
+  return {name, AttrType::kInt, false, min, max};
+}
+AttrRule Real(std::string_view name, double min, double max) {
+  return {name, AttrType::kFloat, false, min, max};
+}
+AttrRule Flag(std::string_view name) { return {name, AttrType::kBool}; }
+AttrRule Choice(std::string_view name, std::vector<std::string_view> choices) {
+  return {name, AttrType::kText, false, kAnyMin, kAnyMax, std::move(choices)};
+}
+AttrRule Needed(AttrRule rule) {
+  rule.required = true;
+  return rule;
+}
+
+// Of composites. An operator says its own in its OpSpec.
+std::map<std::string_view, Rules> MakeRules() {
+  const AttrRule table = Needed({"table", AttrType::kText});
+  const Rules init = {
+      Choice("init", {"zeros", "constant", "normal", "uniform", "xavier_normal", "xavier_uniform"}),
+      Real("init_value", kAnyMin, kAnyMax)};
+  const Rules norm = {Real("momentum", 0, 1), Real("epsilon", 0, 1)};
+  const Rules layer =
+      Joined({Choice("activation", {std::begin(kActivations), std::end(kActivations)}),
+              Flag("bias"), Flag("batch_norm"), Real("batch_norm_momentum", 0, 1),
+              Real("batch_norm_epsilon", 0, 1), Real("dropout", 0, 0.999)},
+             init);
+  const AttrRule layers = Needed(Whole("layers", 1, 64));
+  const AttrRule units = Needed({"units", AttrType::kInts, false, 1, 1 << 20});
+  return {
+      {"lookup", {table, Flag("weighted")}},
+      {"bag", {table, Flag("weighted"), Choice("combiner", {"sum", "mean", "sqrtn"})}},
+      {"linear", Joined({{"table", AttrType::kText}, Flag("weighted"), Flag("bias")}, init)},
+      {"dense", Joined({Needed(Whole("units", 1, 1 << 20))}, layer)},
+      {"mlp", Joined({units}, layer)},
+      {"cross", Joined({layers}, init)},
+      {"cross_v2", Joined({layers, Whole("rank", 1, 1 << 20)}, init)},
+      {"batch_norm", norm},
+      {"concat", {Whole("axis", -8, 8)}},
+      {"parameter", Joined({Needed({"shape", AttrType::kInts, false, 1, 1 << 30})}, init)},
+  };
+}
+
+std::string_view Expected(AttrType type) {
+  switch (type) {
+    case AttrType::kBool:
+      return "true or false";
+    case AttrType::kInt:
+      return "a whole number";
+    case AttrType::kFloat:
+      return "a number";
+    case AttrType::kText:
+      return "a word";
+    case AttrType::kInts:
+      return "a list of whole numbers";
+  }
+  return "";
+}
+
+template <class T>
+std::vector<int64_t> AsList(const T& value) {
+  if constexpr (std::is_same_v<T, int64_t>) return {value};
+  if constexpr (std::is_same_v<T, std::vector<int64_t>>) return value;
+  return {};
+}
+
+// False if the value has another type than the rule asks for.
+bool Convert(const AttrRule& rule, AttrValue& value) {
+  if (rule.type == AttrType::kFloat && std::holds_alternative<int64_t>(value)) {
+    value = static_cast<double>(std::get<int64_t>(value));
+  }
+  if (rule.type == AttrType::kInts) {
+    value = std::visit([](const auto& v) { return AsList(v); }, value);
+    return !std::get<std::vector<int64_t>>(value).empty();
+  }
+  switch (rule.type) {
+    case AttrType::kBool:
+      return std::holds_alternative<bool>(value);
+    case AttrType::kInt:
+      return std::holds_alternative<int64_t>(value);
+    case AttrType::kFloat:
+      return std::holds_alternative<double>(value);
+    default:
+      return std::holds_alternative<std::string>(value);
+  }
+}
+
+std::string RangeProblem(const AttrRule& rule, double number) {
+  if (number >= rule.min && number <= rule.max) return "";
+  if (rule.max >= 1 << 20)
+    return fmt::format("{} is {}, expected {} or more", rule.name, number, rule.min);
+  return fmt::format("{} is {}, expected {} to {}", rule.name, number, rule.min, rule.max);
+}
+
+std::string ValueProblem(const AttrRule& rule, const AttrValue& value) {
+  if (const auto* whole = std::get_if<int64_t>(&value)) {
+    return RangeProblem(rule, static_cast<double>(*whole));
+  }
+  if (const auto* real = std::get_if<double>(&value)) return RangeProblem(rule, *real);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    for (const int64_t item : *list) {
+      std::string problem = RangeProblem(rule, static_cast<double>(item));
+      if (!problem.empty()) return problem;
+    }
+  }
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr || rule.choices.empty()) return "";
+  if (std::find(rule.choices.begin(), rule.choices.end(), *text) != rule.choices.end()) return "";
+  const std::vector<std::string> words(rule.choices.begin(), rule.choices.end());
+  return fmt::format("{} is \"{}\", expected one of {}{}", rule.name, *text, JoinText(words, ", "),
+                     DidYouMean(*text, words));
+}
+
+std::string OneProblem(std::span<const AttrRule> rules, const std::string& op,
+                       const std::string& name, AttrValue& value) {
+  const auto rule =
+      std::find_if(rules.begin(), rules.end(), [&](const AttrRule& r) { return r.name == name; });
+  if (rule == rules.end()) {
+    std::vector<std::string> names;
+    for (const AttrRule& r : rules) names.emplace_back(r.name);
+    return fmt::format("{} takes no attribute \"{}\"{}", op, name, DidYouMean(name, names));
+  }
+  if (!Convert(*rule, value)) return fmt::format("{} must be {}", name, Expected(rule->type));
+  return ValueProblem(*rule, value);
+}
+
+}  // namespace
+
+std::vector<AttrRule> AttrRules(std::string_view op) {
+  static const std::map<std::string_view, Rules> rules = MakeRules();
+  if (const auto found = rules.find(op); found != rules.end()) return found->second;
+  Rules own;
+  if (const OpSpec* spec = FindOp(op); spec != nullptr) {
+    for (const AttrSpec& attr : spec->attrs) own.push_back({attr.name, attr.type, attr.required});
+  }
+  return own;
+}
+
+std::span<const std::string_view> Activations() { return kActivations; }
+
+Result<Attrs> CheckedAttrs(const NodeConfig& node) {
+  const Rules rules = AttrRules(node.op);
+  Attrs attrs = node.attrs;
+  // One stage is what every plan has; pipelines do not exist yet.
+  if (const auto stage = attrs.find("stage"); stage != attrs.end()) {
+    if (stage->second != AttrValue(int64_t{0}))
+      return NotYet("stage: pipelines are not available yet");
+    attrs.erase(stage);
+  }
+  std::vector<std::string> problems;
+  for (auto& [name, value] : attrs) {
+    std::string problem = OneProblem(rules, node.op, name, value);
+    if (!problem.empty()) problems.push_back(std::move(problem));
+  }
+  for (const AttrRule& rule : rules) {
+    if (rule.required && !attrs.contains(std::string(rule.name))) {
+      problems.push_back(fmt::format("{} needs the attribute \"{}\" ({})", node.op, rule.name,
+                                     Expected(rule.type)));
+    }
+  }
+  if (!problems.empty()) return Invalid("{}", JoinText(problems, "; "));
+  return attrs;
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,91 @@
+// Adds operators, parameters and inputs to a graph while expand walks the user's nodes. Each
+// operator's shape is inferred at once, so a mistake is reported at the node that makes it.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/plan/plan.h"
+
+namespace dt::scheduler {
+
+// What a name in `inputs` stands for: a column of the data, or a value of the graph.
+struct Operand {
+  std::string name;
+  ValueIndex value = kNone;
+  uint32_t column = kNone;  // Of the data set; the value is then kNone.
+};
+
+// Weights, their first values, and the fans that Xavier's need.
+struct NewParameter {
+  std::string part;  // Name: "<node>.<part>".
+  std::vector<int64_t> shape;
+  InitSpec init;
+  int64_t fan_in = 0, fan_out = 0;
+  bool trained = true;
+};
+
+// The inputs of one use of a table, as the operators over it take them; kNone where it has none.
+struct LookupValues {
+  ValueIndex rows = kNone, index = kNone, row_ends = kNone, row_order = kNone;
+  ValueIndex ends = kNone, weights = kNone;
+};
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(const PlanRequest& request) : request_(request) {}
+
+  // What is added from now on comes from this node: its names begin with the node's.
+  void Enter(const NodeConfig& node) { user_ = &node; }
+  const NodeConfig& user() const { return *user_; }
+  const JobConfig& job() const { return request_.job; }
+  const ColumnSpec& column(uint32_t i) const { return request_.columns[i]; }
+  std::span<const ColumnSpec> columns() const { return request_.columns; }
+  Graph& graph() { return graph_; }
+  const SymShape& shape(ValueIndex v) const { return graph_.value(v).shape; }
+
+  // The operator "<node>.<part>" ("<node>" if part is empty); its first output.
+  Result<ValueIndex> Add(std::string_view op, std::string_view part, std::vector<ValueIndex> inputs,
+                         Attrs attrs = {});
+  Result<ValueIndex> Parameter(NewParameter parameter);
+  // Float columns side by side: [B, columns].
+  ValueIndex Floats(const std::vector<uint32_t>& columns);
+  // A label or sample weight: [B, 1].
+  ValueIndex Target(InputKind kind, uint32_t column);
+  // Key columns of the table that the node names in `table`. Looking up the same columns again
+  // gives the same values.
+  Result<LookupValues> Lookup(const std::vector<uint32_t>& columns, std::string_view part);
+  const LookupSpec& lookup_of(ValueIndex index) const;
+
+  // Operands as values. Float columns become inputs: those next to each other one input if
+  // `grouped`.
+  Result<std::vector<ValueIndex>> Values(std::span<const Operand> operands, bool grouped);
+  // [B, …] → [B, n]; several are laid side by side.
+  Result<ValueIndex> Flat(std::vector<ValueIndex> values, std::string_view part);
+  // [B, D] and [B, F, D] → [B, fields, D].
+  Result<ValueIndex> Fields(std::vector<ValueIndex> values);
+
+  // Invalid with the current node's name and place.
+  template <class... Args>
+  Status Error(fmt::format_string<Args...> format, Args&&... args) const {
+    return ErrorText(fmt::format(format, std::forward<Args>(args)...));
+  }
+  Status ErrorText(std::string_view text) const;
+
+ private:
+  std::string Name(std::string_view part) const;
+  ValueIndex Input(InputSpec spec, Value value);
+  Result<uint32_t> Table();
+  Result<LookupSpec> DescribeLookup(const std::vector<uint32_t>& columns, std::string_view part);
+  LookupValues BindLookup(uint32_t lookup);
+
+  const PlanRequest& request_;
+  const NodeConfig* user_ = nullptr;
+  Graph graph_;
+  std::map<std::string, std::string> parameter_owner_;  // Parameter name → node.
+};
+
+}  // namespace dt::scheduler

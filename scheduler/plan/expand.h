@@ -1,0 +1,32 @@
+// Composites: words of a job file that stand for several operators and their parameters.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "scheduler/plan/builder.h"
+
+namespace dt::scheduler {
+
+struct Composite {
+  std::string_view name;
+  // Adds the operators of builder.user(), whose attributes are checked; gives their result.
+  Result<ValueIndex> (*expand)(GraphBuilder& builder, std::span<const Operand> operands);
+  size_t inputs_min = 1;
+};
+
+// In composites.cc and lookups.cc.
+std::span<const Composite> DenseComposites();
+std::span<const Composite> LookupComposites();
+const Composite* FindComposite(std::string_view name);
+
+// `init` and `init_value` of the current node, or the fallback.
+InitSpec InitOf(const GraphBuilder& builder, InitSpec fallback);
+// x · W[n, units] (+ b[units]). REQUIRES: x is [B, n]. Parameters "<node>.<prefix>weight" and so
+// on.
+Result<ValueIndex> DenseLayer(GraphBuilder& builder, ValueIndex x, int64_t units,
+                              std::string_view prefix);
+// a + b + …, in order.
+Result<ValueIndex> SumOf(GraphBuilder& builder, std::span<const ValueIndex> values);
+
+}  // namespace dt::scheduler

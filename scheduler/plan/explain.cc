@@ -1,0 +1,151 @@
+#include "common/base/text.h"
+#include "ops/op_spec.h"
+#include "scheduler/plan/plan.h"
+
+namespace dt::scheduler {
+namespace {
+
+class Explainer {
+ public:
+  Explainer(const Plan& plan, const JobConfig& job)
+      : plan_(plan), graph_(plan.graph), job_(job), samples_(SliceSamples(plan)) {}
+
+  std::string Run() {
+    Summary();
+    Tables();
+    Passes("training", plan_.train);
+    Passes("evaluation", plan_.evaluate);
+    return text_;
+  }
+
+ private:
+  template <class... Args>
+  void Line(fmt::format_string<Args...> format, Args&&... args) {
+    text_ += fmt::format(format, std::forward<Args>(args)...) + "\n";
+  }
+
+  static int64_t SliceSamples(const Plan& plan) {
+    return (int64_t{plan.batch_size} + plan.slices - 1) / plan.slices;
+  }
+
+  // Elements of a full slice. Lists of varying length count with their bound, or as one id a
+  // sample; distinct keys as one for each id that is looked up.
+  double Elements(const SymShape& shape) const {
+    double elements = 1;
+    for (const Dim& dim : shape)
+      elements *= static_cast<double>(dim.times) * SymbolSize(dim.symbol);
+    return elements;
+  }
+
+  double SymbolSize(SymbolIndex symbol) const {
+    if (symbol == kConstant) return 1;
+    const std::string& name = graph_.symbols[symbol];
+    double size = symbol == kBatch ? static_cast<double>(samples_) : 0;
+    for (const LookupSpec& lookup : graph_.lookups) {
+      const bool counts =
+          name == "N." + lookup.name || name == "U." + graph_.tables[lookup.table].name;
+      if (counts) size += IdsOf(lookup);
+    }
+    return size;
+  }
+
+  double IdsOf(const LookupSpec& lookup) const {
+    const uint32_t max_len = plan_.columns[lookup.columns[0]].max_len;
+    const uint32_t each = lookup.length > 0 ? lookup.length : std::max(1u, max_len);
+    return static_cast<double>(samples_) * each;
+  }
+
+  double BytesOf(ValueIndex v) const {
+    const Value& value = graph_.value(v);
+    return Elements(value.shape) * static_cast<double>(SizeOf(value.dtype));
+  }
+
+  OpCost CostOf(const Node& node) const {
+    const OpSpec* op = FindOp(node.op);
+    if (op != nullptr && op->cost != nullptr) return op->cost(graph_, node, samples_);
+    OpCost cost;
+    for (const auto* side : {&node.inputs, &node.outputs}) {
+      for (const ValueIndex v : *side) cost.bytes += BytesOf(v);
+    }
+    return cost;
+  }
+
+  void Summary() {
+    int64_t trained = 0, states = 0;
+    for (const ParameterSpec& p : graph_.parameters) {
+      (p.trained ? trained : states) += static_cast<int64_t>(Elements(graph_.value(p.value).shape));
+    }
+    std::vector<double> slots(plan_.slot_count, 0);
+    double unshared = 0;
+    for (size_t v = 0; v < plan_.slot.size(); ++v) {
+      if (plan_.slot[v] == kNone) continue;
+      const double bytes = BytesOf(static_cast<ValueIndex>(v));
+      slots[plan_.slot[v]] = std::max(slots[plan_.slot[v]], bytes);
+      unshared += bytes;
+    }
+    double memory = 0;
+    for (const double bytes : slots) memory += bytes;
+    Line("plan of {}: {} nodes, {} values; batch {} in {} slices of {}", job_.job,
+         graph_.nodes.size(), graph_.values.size(), plan_.batch_size, plan_.slices, samples_);
+    Line("dense parameters: {} trained, {} of optimizer state and running statistics", trained,
+         states);
+    Line("memory of a slice: {} in {} slots (without sharing: {})", Bytes(memory), plan_.slot_count,
+         Bytes(unshared));
+  }
+
+  static std::string Bytes(double bytes) { return BytesText(static_cast<uint64_t>(bytes)); }
+
+  void Tables() {
+    for (const TableUse& table : graph_.tables) {
+      double ids = 0;
+      for (const LookupSpec& lookup : graph_.lookups) {
+        if (graph_.tables[lookup.table].id == table.id) ids += IdsOf(lookup);
+      }
+      const double bytes = ids * table.dim * sizeof(float);
+      Line(
+          "table {} on ps, because its keys are open: dim {}, at most {:.0f} rows pulled a slice "
+          "({}){}",
+          table.name, table.dim, ids, Bytes(bytes),
+          table.row_grad == kNone ? ", nothing pushed" : ", as many pushed");
+    }
+  }
+
+  static std::string Why(const Node& node) {
+    if (IsCommunication(node)) return "joins the slices of all workers";
+    return node.phase == Phase::kStep ? "dense parameters live on the worker" : "auto: cpu";
+  }
+
+  void Passes(std::string_view name, const std::vector<Subgraph>& subgraphs) {
+    for (const Subgraph& subgraph : subgraphs) {
+      OpCost total;
+      std::string lines;
+      for (const NodeIndex n : subgraph.nodes) {
+        const Node& node = graph_.nodes[n];
+        const OpCost cost = CostOf(node);
+        total.flops += cost.flops;
+        total.bytes += cost.bytes;
+        const std::string shape =
+            node.outputs.empty() ? "" : ShapeText(graph_, graph_.value(node.outputs[0]).shape);
+        lines +=
+            fmt::format("  {:<32} {:<20} {:<16} cpu  {}\n", node.name, node.op, shape, Why(node));
+      }
+      Line("{} subgraph {}: each {}, {:.3g} flops, {} moved", name, subgraph.name,
+           subgraph.phase == Phase::kSlice ? "slice" : "step", total.flops, Bytes(total.bytes));
+      text_ += lines;
+    }
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const JobConfig& job_;
+  const int64_t samples_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string ExplainPlan(const Plan& plan, const JobConfig& job) {
+  return Explainer(plan, job).Run();
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,113 @@
+#include "scheduler/plan/expand.h"
+
+namespace dt::scheduler {
+namespace {
+
+using Operands = std::span<const Operand>;
+
+Result<std::vector<uint32_t>> KeyColumns(GraphBuilder& b, Operands operands) {
+  std::vector<uint32_t> columns;
+  for (const Operand& operand : operands) {
+    if (operand.column == kNone) {
+      return b.Error("{} reads columns of keys, \"{}\" is a node", b.user().op, operand.name);
+    }
+    if (!b.column(operand.column).is_keys()) {
+      return b.Error("{} reads columns of keys, column \"{}\" holds numbers", b.user().op,
+                     operand.name);
+    }
+    columns.push_back(operand.column);
+  }
+  return columns;
+}
+
+Result<ValueIndex> LookupRows(GraphBuilder& b, Operands operands) {
+  DT_TRY(const std::vector<uint32_t> columns, KeyColumns(b, operands));
+  for (const uint32_t c : columns) {
+    if (!b.column(c).is_ragged()) continue;
+    return b.Error("column \"{}\" holds lists of varying length: use op: bag, which sums them",
+                   b.column(c).name);
+  }
+  DT_TRY(const LookupValues in, b.Lookup(columns, ""));
+  const LookupSpec spec = b.lookup_of(in.index);
+  std::vector<ValueIndex> inputs = {in.rows, in.index, in.row_ends, in.row_order};
+  if (spec.weighted) inputs.push_back(in.weights);
+  return b.Add("gather_rows", "", std::move(inputs),
+               {{"length", int64_t{spec.length}}, {"weighted", spec.weighted}});
+}
+
+Result<ValueIndex> BagOf(GraphBuilder& b, const std::vector<uint32_t>& columns,
+                         std::string_view part) {
+  DT_TRY(const LookupValues in, b.Lookup(columns, part));
+  const LookupSpec spec = b.lookup_of(in.index);
+  const bool ragged = spec.length == 0;
+  std::vector<ValueIndex> inputs = {in.rows, in.index, in.row_ends, in.row_order};
+  if (ragged) inputs.push_back(in.ends);
+  if (spec.weighted) inputs.push_back(in.weights);
+  return b.Add("bag", part, std::move(inputs),
+               {{"ragged", ragged},
+                {"weighted", spec.weighted},
+                {"length", int64_t{spec.length}},
+                {"combiner", TextAttr(b.user().attrs, "combiner", "sum")}});
+}
+
+Result<ValueIndex> Bag(GraphBuilder& b, Operands operands) {
+  DT_TRY(const std::vector<uint32_t> columns, KeyColumns(b, operands));
+  return BagOf(b, columns, "");
+}
+
+// Sums of weights: one bag for all columns of fixed length, one for each ragged one.
+Status AddBags(GraphBuilder& b, const std::vector<uint32_t>& keys, std::vector<ValueIndex>& terms) {
+  if (keys.empty()) return OkStatus();
+  if (!b.user().attrs.contains("table")) {
+    return b.Error("column \"{}\" holds keys, so linear needs the attribute \"table\"",
+                   b.column(keys.front()).name);
+  }
+  std::vector<uint32_t> fixed;
+  for (const uint32_t c : keys) {
+    if (!b.column(c).is_ragged()) {
+      fixed.push_back(c);
+      continue;
+    }
+    DT_TRY(const ValueIndex bag, BagOf(b, {c}, b.column(c).name));
+    terms.push_back(bag);
+  }
+  if (fixed.empty()) return OkStatus();
+  DT_TRY(const ValueIndex bag, BagOf(b, fixed, "bag"));
+  terms.insert(terms.begin(), bag);
+  return OkStatus();
+}
+
+// w · x + b over keys (a table of weights), floats and nodes.
+Result<ValueIndex> Linear(GraphBuilder& b, Operands operands) {
+  std::vector<uint32_t> keys;
+  std::vector<Operand> numbers;
+  for (const Operand& operand : operands) {
+    const bool is_key = operand.column != kNone && b.column(operand.column).is_keys();
+    if (is_key) {
+      keys.push_back(operand.column);
+    } else {
+      numbers.push_back(operand);
+    }
+  }
+  std::vector<ValueIndex> terms;
+  DT_TRY_STATUS(AddBags(b, keys, terms));
+  const int64_t units = terms.empty() ? 1 : b.shape(terms[0])[1].times;
+  if (!numbers.empty()) {
+    DT_TRY(std::vector<ValueIndex> values, b.Values(numbers, true));
+    DT_TRY(const ValueIndex x, b.Flat(std::move(values), ""));
+    DT_TRY(const ValueIndex y, DenseLayer(b, x, units, ""));
+    terms.push_back(y);
+  }
+  DT_TRY(const ValueIndex sum, SumOf(b, terms));
+  if (!numbers.empty() || !BoolAttr(b.user().attrs, "bias", true)) return sum;
+  DT_TRY(const ValueIndex bias, b.Parameter({"bias", {units}, {InitKind::kZeros, 0}}));
+  return b.Add("bias_add", "bias_add", {sum, bias});
+}
+
+constexpr Composite kComposites[] = {{"bag", Bag}, {"linear", Linear}, {"lookup", LookupRows}};
+
+}  // namespace
+
+std::span<const Composite> LookupComposites() { return kComposites; }
+
+}  // namespace dt::scheduler

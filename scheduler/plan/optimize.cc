@@ -1,0 +1,137 @@
+#include "ops/update/attrs.h"
+#include "ops/update/update.h"
+#include "scheduler/plan/passes.h"
+
+namespace dt::scheduler {
+namespace {
+
+class Optimizer {
+ public:
+  Optimizer(Graph graph, const PlanRequest& request)
+      : graph_(std::move(graph)), config_(request.job.optimizer), slices_(request.slices) {}
+
+  Result<Graph> Run() {
+    if (config_.spec.kind == OptimizerKind::kRowwiseAdagrad) {
+      return Invalid(
+          "optimizer.name: rowwise_adagrad is for tables; dense parameters take adagrad");
+    }
+    std::vector<ParameterSpec> trained;
+    for (const ParameterSpec& p : graph_.parameters) {
+      if (p.trained && p.grad != kNone) trained.push_back(p);
+    }
+    std::vector<ValueIndex> grads;
+    for (const ParameterSpec& p : trained) {
+      DT_TRY(const ValueIndex sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}));
+      grads.push_back(sum);
+    }
+    DT_TRY_STATUS(Gathers());
+    DT_TRY_STATUS(Regularise(trained, grads));
+    DT_TRY_STATUS(Clip(grads));
+    for (size_t i = 0; i < trained.size(); ++i) DT_TRY_STATUS(Update(trained[i], grads[i]));
+    for (const Running& r : running_) {
+      DT_TRY_STATUS(Append("batch_norm_running", r.name, r.inputs, r.attrs, 0).status());
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  struct Running {
+    std::string name;
+    std::vector<ValueIndex> inputs;
+    Attrs attrs;
+  };
+
+  std::string NameOf(const ParameterSpec& p) const { return graph_.value(p.value).name; }
+
+  Result<std::vector<ValueIndex>> Append(std::string_view op, std::string name,
+                                         std::vector<ValueIndex> inputs, Attrs attrs,
+                                         size_t outputs) {
+    Node node;
+    node.name = std::move(name);
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.attrs = std::move(attrs);
+    node.phase = Phase::kStep;
+    const NodeIndex index = graph_.AddNode(std::move(node), outputs);
+    DT_TRY_STATUS(InferNode(graph_, index));
+    return graph_.nodes[index].outputs;
+  }
+  Result<ValueIndex> Step(std::string_view op, std::string name, std::vector<ValueIndex> inputs,
+                          Attrs attrs = {}) {
+    DT_TRY(const std::vector<ValueIndex> outputs,
+           Append(op, std::move(name), std::move(inputs), std::move(attrs), 1));
+    return outputs[0];
+  }
+  Result<ValueIndex> Gather(ValueIndex value) {
+    return Step("gather_slices", "gather." + graph_.value(value).name, {value},
+                {{"slices", int64_t{slices_}}});
+  }
+
+  // Every rank learns every slice's loss, and the statistics of every slice's batch norms.
+  Status Gathers() {
+    for (const LossSpec& loss : graph_.losses) DT_TRY_STATUS(Gather(loss.loss).status());
+    const size_t count = graph_.nodes.size();
+    for (size_t n = 0; n < count; ++n) {
+      const Node node = graph_.nodes[n];
+      if (node.op != "batch_norm") continue;
+      DT_TRY(const ValueIndex means, Gather(node.outputs[1]));
+      DT_TRY(const ValueIndex vars, Gather(node.outputs[2]));
+      DT_TRY(const ValueIndex counts, Gather(node.outputs[4]));
+      running_.push_back({"running." + node.name,
+                          {node.inputs[3], node.inputs[4], means, vars, counts},
+                          node.attrs});
+    }
+    return OkStatus();
+  }
+
+  Status Regularise(const std::vector<ParameterSpec>& trained, std::vector<ValueIndex>& grads) {
+    if (config_.spec.l2 == 0) return OkStatus();
+    for (size_t i = 0; i < trained.size(); ++i) {
+      DT_TRY(grads[i], Step("add_l2", "l2." + NameOf(trained[i]), {grads[i], trained[i].value},
+                            {{"l2", double{config_.spec.l2}}}));
+    }
+    return OkStatus();
+  }
+
+  Status Clip(std::vector<ValueIndex>& grads) {
+    if (config_.clip_norm == 0 || grads.empty()) return OkStatus();
+    DT_TRY(std::vector<ValueIndex> outputs,
+           Append("clip_by_global_norm", "clip", grads, {{"clip_norm", double{config_.clip_norm}}},
+                  grads.size() + 1));
+    outputs.pop_back();  // The norm.
+    grads = std::move(outputs);
+    return OkStatus();
+  }
+
+  Status Update(const ParameterSpec& parameter, ValueIndex grad) {
+    std::vector<ValueIndex> inputs = {parameter.value, grad};
+    for (uint32_t i = 0; i < DenseStates(config_.spec); ++i) {
+      Value state;
+      state.name = fmt::format("{}.state{}", NameOf(parameter), i);
+      state.shape = graph_.value(parameter.value).shape;
+      state.kind = ValueKind::kState;
+      ParameterSpec spec;
+      spec.init = {InitKind::kConstant, InitialState(config_.spec, i)};
+      spec.trained = false;
+      spec.value = graph_.AddValue(std::move(state));
+      graph_.parameters.push_back(spec);
+      inputs.push_back(spec.value);
+    }
+    return Append("update", "update." + NameOf(parameter), std::move(inputs),
+                  OptimizerAttrs(config_.spec), 0)
+        .status();
+  }
+
+  Graph graph_;
+  const DenseOptimizerConfig& config_;
+  const uint32_t slices_;
+  std::vector<Running> running_;
+};
+
+}  // namespace
+
+Result<Graph> Optimize(Graph graph, const PlanRequest& request) {
+  return Optimizer(std::move(graph), request).Run();
+}
+
+}  // namespace dt::scheduler

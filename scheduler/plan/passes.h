@@ -1,0 +1,41 @@
+// The passes of the planner, in their order. A graph pass is a function Graph → Graph; running the
+// graph before and after it gives the same results. The last two cut the graph and give every value
+// its memory.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "scheduler/plan/plan.h"
+
+namespace dt::scheduler {
+
+struct GraphPass {
+  std::string_view name;
+  Result<Graph> (*run)(Graph graph, const PlanRequest& request);
+};
+std::span<const GraphPass> GraphPasses();
+
+// The user's nodes and losses → operators. Ignores the given graph.
+Result<Graph> Expand(Graph graph, const PlanRequest& request);
+// Every shape and dtype anew, from inputs and parameters.
+Result<Graph> InferShapes(Graph graph, const PlanRequest& request);
+// Appends gradient nodes where a trained parameter or rows of a table are reached; sets
+// ParameterSpec::grad and TableUse::row_grad.
+Result<Graph> Differentiate(Graph graph, const PlanRequest& request);
+// Appends the step nodes: sums over slices, regularisation, clipping, updates.
+Result<Graph> Optimize(Graph graph, const PlanRequest& request);
+// Gives every node its device.
+Result<Graph> Place(Graph graph, const PlanRequest& request);
+
+// Fills Plan::train and Plan::evaluate.
+void Partition(Plan& plan);
+// Fills Plan::slot. REQUIRES: partitioned.
+void PlanMemory(Plan& plan);
+
+// Fills dtype and shape of the node's outputs. The error names the node, its file and line.
+Status InferNode(Graph& graph, NodeIndex node);
+// An Invalid (or other) status about a node as the user knows it.
+Status AboutNode(Status status, std::string_view node, const SourceMark& mark);
+
+}  // namespace dt::scheduler
