@@ -1,0 +1,69 @@
+// How a job ended: the content of the file that --result names.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/metrics/metrics.h"
+
+namespace dt {
+
+struct JobResult {
+  struct Best {
+    uint64_t epoch = 0;  // From 1.
+    Metrics valid;
+  };
+  struct RoleReport {
+    std::string role;
+    uint32_t id = 0;
+    int64_t pid = 0;
+    double cpu_seconds = 0;
+    uint64_t peak_rss_bytes = 0, bytes_sent = 0, bytes_received = 0;
+  };
+  struct Table {
+    uint64_t rows = 0, rows_in_memory = 0, rows_on_disk = 0, bytes = 0;
+    std::string checksum;  // Hex.
+  };
+  using Detail = std::variant<double, std::string>;
+  struct Event {
+    double t = 0;  // Seconds since the scheduler's start.
+    std::string kind;
+    std::vector<std::pair<std::string, Detail>> details;
+  };
+  // One evaluation on the validation data.
+  struct Evaluation {
+    uint64_t epoch = 0;  // From 1: the one that was under way or had just ended.
+    uint64_t step = 0;
+    float rate_scale = 1;  // Of the steps before it.
+    Metrics valid;
+    std::optional<double> train_logloss;  // Of the epoch so far.
+  };
+
+  std::string job;
+  // OK: completed. Cancelled: interrupted. Anything else: failed, with this as the error.
+  Status status;
+  uint64_t samples = 0, steps = 0, epochs = 0;
+  double seconds = 0;  // Training only.
+  double seconds_total = 0;
+  std::optional<double> train_logloss;  // Of the last epoch.
+  std::optional<Metrics> valid, test;
+  std::optional<Best> best;
+  std::vector<RoleReport> roles;
+  std::map<std::string, Table> tables;
+  std::string dense_checksum;
+  std::vector<Event> events;
+  std::vector<Evaluation> history;
+};
+
+// "completed", "interrupted", "failed".
+std::string_view OutcomeOf(const JobResult& result);
+// One object, absent values null, two spaces of indentation, a line feed at its end.
+std::string ToJson(const JobResult& result);
+
+}  // namespace dt

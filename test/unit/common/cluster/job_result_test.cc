@@ -1,0 +1,71 @@
+#include "common/cluster/job_result.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dt {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(JobResult, EverythingAbsentIsNull) {
+  JobResult result;
+  result.job = "j";
+  const Json json = Json::parse(ToJson(result));
+  EXPECT_EQ(json["status"], "completed");
+  EXPECT_TRUE(json["error"].is_null());
+  EXPECT_TRUE(json["best"].is_null());
+  EXPECT_TRUE(json["metrics"]["train"]["logloss"].is_null());
+  EXPECT_TRUE(json["metrics"]["test"]["auc"].is_null());
+  EXPECT_TRUE(json["samples_per_second"].is_null());
+  EXPECT_TRUE(json["checksum"]["dense"].is_null());
+  for (const char* key : {"samples", "steps", "epochs", "seconds", "seconds_total", "roles",
+                          "tables", "events", "history"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+}
+
+TEST(JobResult, EveryValueHasItsPlace) {
+  JobResult result;
+  result.samples = 100;
+  result.seconds = 4;
+  result.valid = Metrics{0.75, 0.5, 1.0, 10, false};
+  result.best = JobResult::Best{3, *result.valid};
+  result.roles = {{"server", 1, 77, 1.5, 2, 3, 4}};
+  result.tables["item"] = {5, 4, 1, 80, "00ff"};
+  result.events = {{1.5, "checkpoint", {{"step", 20.0}, {"folder", std::string("f")}}}};
+  result.history = {{1, 10, 0.5f, *result.valid, 0.25}};
+  const Json json = Json::parse(ToJson(result));
+  EXPECT_EQ(json["samples_per_second"], 25);
+  EXPECT_EQ(json["metrics"]["valid"]["auc"], 0.75);
+  EXPECT_EQ(json["metrics"]["valid"]["auc_exact"], false);
+  EXPECT_EQ(json["best"]["epoch"], 3);
+  EXPECT_EQ(json["roles"][0]["pid"], 77);
+  EXPECT_EQ(json["tables"]["item"]["rows_on_disk"], 1);
+  EXPECT_EQ(json["checksum"]["tables"]["item"], "00ff");
+  EXPECT_EQ(json["events"][0]["folder"], "f");
+  EXPECT_EQ(json["events"][0]["step"], 20);
+  EXPECT_EQ(json["history"][0]["train"]["logloss"], 0.25);
+}
+
+TEST(JobResult, FailuresSayWhatWhereAndHint) {
+  JobResult result;
+  result.status = WithHint(WithWhere(Malformed("bad \xff line"), "a.csv:3"), "mend it");
+  const Json json = Json::parse(ToJson(result));
+  EXPECT_EQ(json["status"], "failed");
+  EXPECT_EQ(json["error"]["where"], "a.csv:3");
+  EXPECT_EQ(json["error"]["hint"], "mend it");
+  result.status = Cancelled("SIGTERM");
+  EXPECT_EQ(Json::parse(ToJson(result))["status"], "interrupted");
+}
+
+TEST(JobResult, NumbersThatJsonLacksAreNull) {
+  JobResult result;
+  result.train_logloss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(Json::parse(ToJson(result))["metrics"]["train"]["logloss"].is_null());
+}
+
+}  // namespace
+}  // namespace dt
