@@ -1,0 +1,188 @@
+// Goal: a process joins, talks, and learns the end, over a real thread and an in-memory network.
+// Method: the test plays the scheduler by hand; every wait has a deadline.
+#include "common/control/control_link.h"
+
+#include <future>
+#include <map>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "common/cluster/session.h"
+#include "common/control/packet.h"
+#include "common/net/memory_network.h"
+
+namespace dt {
+namespace {
+
+constexpr Duration kPatience = seconds(20);
+
+// The scheduler's side of one link.
+class Other {
+ public:
+  explicit Other(Network& network) : socket_(*network.Bind("inproc://scheduler")) {}
+
+  // The next message of this kind; others are dropped.
+  template <class T>
+  T Await() {
+    const TimePoint deadline = SystemClock().Now() + kPatience;
+    while (SystemClock().Now() < deadline) {
+      for (size_t i = 0; i < messages_.size(); ++i) {
+        if (!std::holds_alternative<T>(messages_[i])) continue;
+        T found = std::get<T>(messages_[i]);
+        messages_.erase(messages_.begin(), messages_.begin() + static_cast<ptrdiff_t>(i) + 1);
+        return found;
+      }
+      Receive();
+    }
+    ADD_FAILURE() << "nothing came";
+    return {};
+  }
+  void Send(const ControlMessage& message) {
+    std::vector<Packet> out;
+    EXPECT_TRUE(session_->Send(SystemClock().Now(), EncodeControl(message), out).ok());
+    Transmit(out);
+  }
+
+ private:
+  void Receive() {
+    messages_.clear();
+    Result<PeerMessage> arrived = socket_->Receive(milliseconds(10));
+    if (!arrived.ok()) return;
+    peer_ = arrived->peer;
+    Packet packet = *DecodePacket(arrived->frames);
+    if (!session_) session_.emplace(packet.session, milliseconds(100));
+    std::vector<std::string> delivered;
+    std::vector<Packet> out;
+    session_->OnPacket(SystemClock().Now(), std::move(packet), delivered, out);
+    for (const std::string& payload : delivered) {
+      messages_.push_back(*DecodeControl(std::as_bytes(std::span(payload.data(), payload.size()))));
+    }
+    Transmit(out);
+  }
+  void Transmit(const std::vector<Packet>& packets) {
+    for (const Packet& p : packets) EXPECT_TRUE(socket_->Send(peer_, EncodePacket(p)).ok());
+  }
+
+  std::unique_ptr<ServerSocket> socket_;
+  PeerId peer_;
+  std::optional<Session> session_;
+  std::vector<ControlMessage> messages_;
+};
+
+class ControlLinkTest : public ::testing::Test {
+ protected:
+  ControlLink::Options Options() {
+    ControlLink::Options options;
+    options.network = network_.get();
+    options.scheduler = "inproc://scheduler";
+    options.join.role = Role::kWorker;
+    options.join.job_fingerprint = 5;
+    options.join_patience = kPatience;
+    return options;
+  }
+  // A joined link, and Start sent right behind Welcome.
+  std::unique_ptr<ControlLink> Join() {
+    auto opening = std::async(std::launch::async, [&] { return ControlLink::Open(Options()); });
+    join_ = other_.Await<JoinMessage>();
+    other_.Send(WelcomeMessage{ProcessId(3), Term(1), milliseconds(200)});
+    other_.Send(OrderMessage{1, FinishOrder{}});
+    Result<std::unique_ptr<ControlLink>> link = opening.get();
+    EXPECT_TRUE(link.ok()) << link.status();
+    return link.ok() ? *std::move(link) : nullptr;
+  }
+
+  std::unique_ptr<Network> network_ = MakeMemoryNetwork();
+  Other other_{*network_};
+  JoinMessage join_;
+};
+
+TEST_F(ControlLinkTest, JoinsAndLosesNothingSentBehindTheWelcome) {
+  const auto link = Join();
+  EXPECT_EQ(link->welcome().id, ProcessId(3));
+  EXPECT_EQ(join_.job_fingerprint, 5u);
+  EXPECT_NE(join_.incarnation.value(), 0u);
+  EXPECT_GT(join_.pid, 0);
+  const Result<ControlMessage> order = link->Receive(kPatience);
+  ASSERT_TRUE(order.ok());
+  EXPECT_TRUE(std::holds_alternative<OrderMessage>(*order));
+  EXPECT_EQ(link->Receive(milliseconds(1)).status().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ControlLinkTest, SendsMessagesAndProgress) {
+  const auto link = Join();
+  link->SetProgress(17, 170, 0.5);
+  link->Send(ReadyMessage{});
+  other_.Await<ReadyMessage>();
+  HeartbeatMessage beat = other_.Await<HeartbeatMessage>();
+  while (beat.step != 17 && !HasFailure()) beat = other_.Await<HeartbeatMessage>();
+  EXPECT_EQ(beat.samples, 170u);
+  EXPECT_GT(beat.stats.peak_rss_bytes, 0u);
+}
+
+TEST_F(ControlLinkTest, GetWaitsForTheValue) {
+  const auto link = Join();
+  auto value = std::async(std::launch::async, [&] { return link->Get("k", kPatience); });
+  EXPECT_EQ(other_.Await<KvGetMessage>().key, "k");
+  other_.Send(KvValueMessage{"k", "v"});
+  EXPECT_EQ(*value.get(), "v");
+  EXPECT_EQ(link->Get("never", milliseconds(1)).status().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(ControlLinkTest, StopEndsEveryWaitWithTheJobsError) {
+  const auto link = Join();
+  ASSERT_TRUE(link->Receive(kPatience).ok());
+  auto message = std::async(std::launch::async, [&] { return link->Receive(kPatience); });
+  auto value = std::async(std::launch::async, [&] { return link->Get("k", kPatience); });
+  other_.Await<KvGetMessage>();
+  other_.Send(StopMessage{StatusCode::kDataLoss, {"it broke", "here", ""}});
+  EXPECT_EQ(message.get().status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(value.get().status().code(), StatusCode::kDataLoss);
+  EXPECT_TRUE(link->ended());
+  EXPECT_EQ(ToText(link->end_status()), "it broke (here)");
+}
+
+TEST_F(ControlLinkTest, RefusalIsTheSchedulersSentence) {
+  auto opening = std::async(std::launch::async, [&] { return ControlLink::Open(Options()); });
+  other_.Await<JoinMessage>();
+  other_.Send(RefusedMessage{StatusCode::kInvalidArgument, {"no room", "", "go home"}});
+  const auto link = opening.get();
+  EXPECT_EQ(link.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ToText(link.status()), "no room; go home");
+}
+
+TEST_F(ControlLinkTest, AbsentSchedulerIsNamedWithinThePatience) {
+  ControlLink::Options options = Options();
+  options.scheduler = "inproc://nobody";
+  options.join_patience = milliseconds(100);
+  const auto link = ControlLink::Open(options);
+  EXPECT_EQ(link.status().code(), StatusCode::kUnavailable);
+  EXPECT_NE(ToText(link.status()).find("inproc://nobody"), std::string::npos);
+}
+
+TEST_F(ControlLinkTest, SilentSchedulerEndsTheLink) {
+  auto opening = std::async(std::launch::async, [&] {
+    ControlLink::Options options = Options();
+    options.scheduler_outage = milliseconds(300);
+    return ControlLink::Open(options);
+  });
+  other_.Await<JoinMessage>();
+  other_.Send(WelcomeMessage{ProcessId(3), Term(1), milliseconds(100)});
+  const auto link = opening.get();
+  ASSERT_TRUE(link.ok());
+  const Result<ControlMessage> message = (*link)->Receive(kPatience);
+  EXPECT_EQ(message.status().code(), StatusCode::kUnavailable);
+  EXPECT_TRUE((*link)->ended());
+}
+
+TEST_F(ControlLinkTest, StatusIsAnsweredWithoutJoining) {
+  auto asking = std::async(std::launch::async, [&] {
+    return RequestStatus(*network_, "inproc://scheduler", kPatience);
+  });
+  other_.Await<StatusRequestMessage>();
+  other_.Send(StatusReplyMessage{"{}"});
+  EXPECT_EQ(*asking.get(), "{}");
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,38 @@
+#include "common/control/packet.h"
+
+#include <gtest/gtest.h>
+
+namespace dt {
+namespace {
+
+TEST(Packet, ComesBackAsItWas) {
+  for (const std::string& payload : {std::string(), std::string("a\0b", 3)}) {
+    const Packet packet{~0ull, 2, 3, payload};
+    const Result<Packet> back = DecodePacket(EncodePacket(packet));
+    ASSERT_TRUE(back.ok());
+    EXPECT_EQ(back->session, packet.session);
+    EXPECT_EQ(back->sequence, 2u);
+    EXPECT_EQ(back->ack, 3u);
+    EXPECT_EQ(back->payload, payload);
+  }
+}
+
+TEST(Packet, OtherBytesAreMalformed) {
+  const Frames good = EncodePacket({1, 2, 3, "x"});
+  for (size_t size = 0; size < 32; ++size) {
+    Frames cut;
+    cut.push_back(Frame::CopyOf(good[0].bytes().first(size)));
+    EXPECT_FALSE(DecodePacket(cut).ok()) << size;
+  }
+  Frames other;
+  other.push_back(Frame::CopyOf(good[0].bytes()));
+  other[0].bytes()[0] ^= std::byte{1};
+  EXPECT_FALSE(DecodePacket(other).ok());
+  EXPECT_FALSE(DecodePacket({}).ok());
+  Frames two = EncodePacket({1, 2, 3, "x"});
+  two.push_back(Frame::CopyOf({}));
+  EXPECT_FALSE(DecodePacket(two).ok());
+}
+
+}  // namespace
+}  // namespace dt
