@@ -1,0 +1,107 @@
+// Pulls rows from the servers and pushes gradients to them. Owned by the train thread, which may leave a
+// pull and any number of pushes under way while it computes. Requests are resent under the same number
+// until their deadline; servers take a push once. All waits end at once when the job does.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/net/socket.h"
+#include "common/wire/data.h"
+#include "worker/lookup/lookup_plan.h"
+#include "worker/lookup/routes.h"
+
+namespace dt::worker {
+
+// By table of the graph: f32 [its distinct keys, dim], in row order. Reused between pulls.
+class PulledRows {
+ public:
+  std::span<const float> table(size_t t) const { return views_[t]; }
+
+ private:
+  friend class PsClient;
+  std::vector<std::span<const float>> views_;
+  std::vector<std::vector<float>> copies_;  // Where answers of several executors are put together.
+  Frame frame_;                             // Or the answer itself.
+};
+
+struct PushInfo {
+  Step step = 0;
+  SliceIndex slice = 0;
+  uint32_t slices = 1;
+  float rate_scale = 1;
+};
+
+class PsClient {
+ public:
+  struct Options {
+    Network* network = nullptr;
+    std::vector<uint32_t> wire_tables;  // By table of the graph: its index in the job.
+    std::vector<uint32_t> dims;         // By table of the graph.
+    Duration patience = seconds(60);    // For one request, resends included.
+    Duration resend_after = seconds(5);
+    size_t part_bytes_max = 60 << 20;     // Of keys and gradients in one message.
+    std::function<Status()> interrupted;  // Asked while waiting: not OK ends it.
+    const Clock* clock = &SystemClock();
+  };
+  static Result<std::unique_ptr<PsClient>> Open(std::shared_ptr<const Routes> routes,
+                                                const Stamp& stamp, Options options);
+
+  // From now on.
+  void SetStamp(const Stamp& stamp) { stamp_ = stamp; }
+
+  // REQUIRES: no pull is under way. `plan` stays as it is until FinishPull.
+  void BeginPull(const LookupPlan& plan, Step step, PullMode mode);
+  // Waits for the answers. The rows stay valid until the next use of `rows`.
+  Status FinishPull(const LookupPlan& plan, PulledRows& rows);
+
+  // gradients[t]: f32 [distinct keys, dim] of table t of the graph; read before it returns.
+  void BeginPush(const PushInfo& info, const LookupPlan& plan,
+                   std::span<const std::span<const float>> gradients);
+  // Returns when all pushes are acknowledged.
+  Status WaitForPushes();
+
+  // Every worker is past the barrier of `step`.
+  Status Complete(Step step);
+
+ private:
+  enum class Kind { kPull, kPush };
+  struct Request {  // Under way, or a pull answered.
+    uint64_t number = 0;
+    Kind kind = Kind::kPull;
+    uint32_t executor = 0;
+    TimePoint begun, next_send;
+    PullRequest pull;  // The one of its kind, to send again; its frames share their memory.
+    PushRequest push;
+    bool answered = false;
+    Frame values;
+  };
+  struct PartCut;  // Rows of one executor that travel in one push message.
+
+  PsClient(std::shared_ptr<const Routes> routes, const Stamp& stamp, Options options);
+  void Begin(Request request);
+  void SendNow(Request& request);
+  Status Wait(Kind kind);
+  Status CheckTimes();
+  Status OnReply(uint32_t executor, Frames frames);
+  std::vector<PartCut> CutParts(const ExecutorKeys& keys) const;
+  PushRequest MakePart(const PartCut& part, uint32_t executor, const LookupPlan& plan,
+                       std::span<const std::span<const float>> gradients) const;
+  Status PlaceRows(const LookupPlan& plan, PulledRows& rows);
+  std::vector<KeyGroup> WireGroups(std::span<const RowGroup> groups) const;
+
+  const std::shared_ptr<const Routes> routes_;
+  const Options options_;
+  Stamp stamp_;
+  std::vector<std::unique_ptr<ClientSocket>> sockets_;  // By executor.
+  std::vector<Request> requests_;
+  uint64_t next_number_ = 1;
+};
+
+}  // namespace dt::worker

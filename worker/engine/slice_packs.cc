@@ -1,0 +1,75 @@
+#include "worker/engine/slice_packs.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace dt::worker {
+namespace {
+
+// Pieces begin at cache lines.
+size_t Padded(size_t floats) { return (floats + 15) / 16 * 16; }
+
+size_t FloatsOf(const Value& value) {
+  size_t count = 1;
+  for (const Dim& dim : value.shape) {
+    DT_CHECK_MSG(dim.symbol == kConstant, "{} is exchanged and has no constant shape", value.name);
+    count *= static_cast<size_t>(dim.times);
+  }
+  DT_CHECK(SizeOf(value.dtype) == sizeof(float));
+  return count;
+}
+
+}  // namespace
+
+SlicePacks::SlicePacks(const Plan& plan) : packs_(plan.slices), sums_(plan.slices), gathers_(plan.slices) {
+  std::vector<bool> taken(plan.graph.values.size());
+  for (const Subgraph& subgraph : plan.train) {
+    for (const NodeIndex n : subgraph.nodes) {
+      const Node& node = plan.graph.nodes[n];
+      if (!IsCommunication(node)) continue;
+      DT_CHECK(node.inputs.size() == 1 && node.outputs.size() == 1);
+      Piece piece{.node = n, .in = node.inputs[0], .out = node.outputs[0]};
+      piece.summed = node.op == "sum_slices";
+      piece.direct = plan.graph.value(piece.in).kind == ValueKind::kNode && !taken[piece.in];
+      taken[piece.in] = true;
+      piece.floats = FloatsOf(plan.graph.value(piece.in));
+      size_t& end = piece.summed ? sum_floats_ : gather_floats_;
+      piece.offset = end;
+      end += Padded(piece.floats);
+      pieces_.push_back(piece);
+    }
+  }
+}
+
+SlicePacks::Pack& SlicePacks::Touch(SliceIndex k) {
+  Pack& pack = packs_[k];
+  const size_t floats = sum_floats_ + gather_floats_;
+  if (pack.sum.size() + pack.gather.size() < floats) {
+    auto* const memory = static_cast<float*>(pack.memory.Reserve(floats * sizeof(float)));
+    std::fill_n(memory, floats, 0.0f);
+    pack.sum = {memory, sum_floats_};
+    pack.gather = {memory + sum_floats_, gather_floats_};
+  }
+  sums_[k] = pack.sum;
+  gathers_[k] = pack.gather;
+  return pack;
+}
+
+float* SlicePacks::PieceOf(SliceIndex k, const Piece& piece) {
+  Pack& pack = Touch(k);
+  return (piece.summed ? pack.sum.data() : pack.gather.data()) + piece.offset;
+}
+
+void SlicePacks::Clear(SliceIndex k) {
+  Pack& pack = Touch(k);
+  std::ranges::fill(pack.sum, 0.0f);
+  std::ranges::fill(pack.gather, 0.0f);
+}
+
+void SlicePacks::Begin() {
+  std::ranges::fill(sums_, std::span<const float>());
+  std::ranges::fill(gathers_, std::span<const float>());
+}
+
+}  // namespace dt::worker

@@ -1,0 +1,52 @@
+// What the slices of a step leave for its exchange: for each own slice the inputs of the plan's sum_slices
+// nodes, packed one after the other, and those of its gather_slices nodes. Kernels write straight into the
+// packs. Owned by the train thread.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/graph/plan.h"
+#include "worker/engine/aligned_buffer.h"
+
+namespace dt::worker {
+
+class SlicePacks {
+ public:
+  explicit SlicePacks(const Plan& plan);
+
+  struct Piece {
+    NodeIndex node = kNone;
+    ValueIndex in = kNone, out = kNone;
+    bool summed = false;  // Else gathered.
+    bool direct = false;  // The kernel that makes `in` writes into the pack; else it is copied there.
+    size_t offset = 0, floats = 0;
+  };
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  size_t sum_floats() const { return sum_floats_; }
+  size_t gather_floats() const { return gather_floats_; }
+
+  // The memory of a piece for slice k.
+  float* PieceOf(SliceIndex k, const Piece& piece);
+  // Zeros: a slice without samples.
+  void Clear(SliceIndex k);
+
+  // For Collective::ExchangeSlices. By slice; of slices not touched since Begin the spans are empty.
+  void Begin();
+  std::span<const std::span<const float>> sums() const { return sums_; }
+  std::span<const std::span<const float>> gathers() const { return gathers_; }
+
+ private:
+  struct Pack {
+    AlignedBuffer memory;
+    std::span<float> sum, gather;
+  };
+  Pack& Touch(SliceIndex k);
+
+  std::vector<Piece> pieces_;
+  size_t sum_floats_ = 0, gather_floats_ = 0;
+  std::vector<Pack> packs_;  // By slice.
+  std::vector<std::span<const float>> sums_, gathers_;
+};
+
+}  // namespace dt::worker
