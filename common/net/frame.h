@@ -1,6 +1,7 @@
-// A block of bytes on its way through the network: one part of a message. Owns its memory, starts at a
-// 64-byte boundary, moves but does not copy. Buffers come from a pool and go back to it, on any thread, when
-// the last byte has been sent or read (freeing large buffers to the kernel halves the transport's rate).
+// A block of bytes on its way through the network: one part of a message. Owns its memory, starts
+// at a 64-byte boundary; a copy of a Frame shares the bytes. Buffers come from a pool and go back
+// to it, on any thread, when the last byte has been sent or read (freeing large buffers to the
+// kernel halves the transport's rate).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace dt {
 class Frame {
  public:
   Frame() = default;
-  // Uninitialised bytes from the pool.
+  // Uninitialised bytes from the pool, 64-byte aligned.
   static Frame Of(size_t size);
   static Frame CopyOf(std::span<const std::byte> bytes);
   // Memory that something else owns until `owner` is destroyed. REQUIRES: 8-byte aligned.

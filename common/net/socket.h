@@ -1,8 +1,9 @@
-// Message sockets. The real ones are ZeroMQ's (zmq_socket.cc, the only user of cppzmq); tests run on an
-// in-memory network (memory_network.h) that is instrumented for ThreadSanitizer.
-// A socket belongs to one thread at a time: the one that uses it.
+// Message sockets. The real ones are ZeroMQ's (zmq_socket.cc, the only user of cppzmq); tests run
+// on an in-memory network (memory_network.h) that is instrumented for ThreadSanitizer. A socket
+// belongs to one thread at a time: the one that uses it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,6 +12,9 @@
 #include "common/net/frame.h"
 
 namespace dt {
+
+// Of one part of a message; a peer that sends a larger one is disconnected.
+inline constexpr uint64_t kPartBytesMax = 1 << 30;
 
 // One side of a connection to one peer (ZeroMQ DEALER). Connects, and reconnects, by itself.
 class ClientSocket {
@@ -40,7 +44,8 @@ class ServerSocket {
   virtual const std::string& endpoint() const = 0;
   // Wakes a Receive from any thread; it returns Cancelled once.
   virtual void Wake() = 0;
-  // A descriptor that becomes readable when Receive(0) may succeed (edge-triggered: drain); -1 if none.
+  // A descriptor that becomes readable when Receive(0) may succeed (edge-triggered: drain); -1 if
+  // none.
   virtual int descriptor() const = 0;
   virtual uint64_t bytes_sent() const = 0;
   virtual uint64_t bytes_received() const = 0;
@@ -50,11 +55,11 @@ class ServerSocket {
 class Network {
  public:
   virtual ~Network() = default;
-  // "tcp://127.0.0.1:0", "inproc://name". Errors name the address: port in use, not loopback without
-  // security.insecure, unknown host.
+  // "tcp://127.0.0.1:0", "inproc://name". Errors name the address: port in use, not loopback
+  // without security.insecure, unknown host.
   virtual Result<std::unique_ptr<ServerSocket>> Bind(const std::string& endpoint) = 0;
   virtual Result<std::unique_ptr<ClientSocket>> Connect(const std::string& endpoint) = 0;
-  virtual uint64_t bytes_sent() const = 0;      // Of all its sockets so far.
+  virtual uint64_t bytes_sent() const = 0;  // Of all its sockets so far.
   virtual uint64_t bytes_received() const = 0;
 };
 

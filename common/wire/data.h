@@ -1,10 +1,11 @@
-// Messages between workers and the executor threads of servers. A message is a FlatBuffers header (data.fbs,
-// verified before any field is read) and raw little-endian arrays, in frames of their own, that are never
-// copied on the way. Decoding believes nothing: sizes, counts and sums are checked first; a bad message is
-// Malformed as a whole.
+// Messages between workers and the executor threads of servers. A message is a FlatBuffers header
+// (data.fbs, verified before any field is read) and raw little-endian arrays, in frames of their
+// own, that are never copied on the way. Decoding believes nothing: sizes, counts and sums are
+// checked first; a bad message is Malformed as a whole.
 //
-// Keys travel grouped: for each group (shard, table) `rows` keys, groups in the order of the header. Values
-// and gradients stand in key order, dim(table) floats each, all tables in one array.
+// Keys travel grouped: for each group (shard, table) `rows` keys, groups in the order of the
+// header, which ascends by (shard, table) without repeats. Values and gradients stand in key order, dim(table) floats each, all tables in one
+// array.
 #pragma once
 
 #include <span>
@@ -17,7 +18,7 @@
 
 namespace dt {
 
-inline constexpr uint32_t kWireVersion = 1;           // Both ends must have the same.
+inline constexpr uint32_t kWireVersion = 1;            // Both ends must have the same.
 inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // A larger message is refused.
 
 // On every message; a receiver refuses lower ones (Stale).
@@ -40,25 +41,25 @@ enum class PullMode : uint8_t { kTrain, kEvaluate };  // Absent rows: initial va
 struct PullRequest {
   uint64_t request = 0;  // Chosen by the sender; comes back in the answer.
   Stamp stamp;
-  Step step = 0;         // Answered once every step before it is applied (parked until then).
+  Step step = 0;  // Answered once every step before it is applied (parked until then).
   PullMode mode = PullMode::kTrain;
   std::vector<KeyGroup> groups;
-  Frame keys;            // u64 [sum of rows]
+  Frame keys;  // u64 [sum of rows]
 };
 
-// Contributions of one slice to one executor. `groups` names every shard of the executor, if only with 0
-// rows of table 0. The parts of one push are applied together.
+// Contributions of one slice to one executor. `groups` names every shard of the executor, if only
+// with 0 rows of table 0. The parts of one push are applied together.
 struct PushRequest {
   uint64_t request = 0;
   Stamp stamp;
   Step step = 0;
   SliceIndex slice = 0;
-  uint32_t slices = 1;   // Of the step.
+  uint32_t slices = 1;  // Of the step.
   uint32_t part = 0, parts = 1;
   float rate_scale = 1;
   std::vector<KeyGroup> groups;
-  Frame keys;            // u64 [sum of rows]
-  Frame gradients;       // f32 [sum of rows × dim]
+  Frame keys;       // u64 [sum of rows]
+  Frame gradients;  // f32 [sum of rows × dim]
 };
 
 // Every worker is past the barrier of `step`: apply it. Not answered.
@@ -69,7 +70,7 @@ struct CompleteRequest {
 
 struct DataRequest {
   enum class Kind : uint8_t { kPull, kPush, kComplete } kind = Kind::kPull;
-  PullRequest pull;          // The one named by kind is filled.
+  PullRequest pull;  // The one named by kind is filled.
   PushRequest push;
   CompleteRequest complete;
 };

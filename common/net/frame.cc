@@ -1,0 +1,121 @@
+#include "common/net/frame.h"
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "common/base/check.h"
+
+namespace dt {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kSmallestShift = 8;     // 256 B
+constexpr size_t kLargestShift = 27;     // 128 MiB; larger ones are not kept.
+constexpr size_t kClassesPerDouble = 4;  // At most a quarter of a buffer is unused.
+constexpr size_t kClasses = (kLargestShift - kSmallestShift) * kClassesPerDouble + 1;
+constexpr size_t kKeptBytesMax = size_t{512} << 20;  // Of all free buffers together.
+constexpr size_t kLargest = size_t{1} << kLargestShift;
+
+size_t ClassOf(size_t size) {
+  if (size <= (size_t{1} << kSmallestShift)) return 0;
+  const size_t shift = std::bit_width(size - 1) - 1;  // 2^shift < size <= 2^(shift + 1)
+  const size_t quarter = size_t{1} << (shift - 2);
+  const size_t above = (size - (size_t{1} << shift) + quarter - 1) / quarter;  // 1..4
+  return (shift - kSmallestShift) * kClassesPerDouble + above;
+}
+
+size_t BytesOf(size_t size_class) {
+  const size_t shift = kSmallestShift + size_class / kClassesPerDouble;
+  return (size_t{1} << shift) + (size_class % kClassesPerDouble) * (size_t{1} << (shift - 2));
+}
+
+// Free buffers by size. Any thread: a lock per size, held for a push or a pop, because the threads
+// of ZeroMQ return buffers and cannot be made to own them.
+class FramePool {
+ public:
+  void* Take(size_t size_class) {
+    Shelf& shelf = shelves_[size_class];
+    {
+      std::lock_guard lock(shelf.mutex);
+      if (!shelf.free.empty()) {
+        void* const memory = shelf.free.back();
+        shelf.free.pop_back();
+        kept_bytes_.fetch_sub(BytesOf(size_class), std::memory_order_relaxed);
+        return memory;
+      }
+    }
+    return Allocate(BytesOf(size_class));
+  }
+
+  void Return(void* memory, size_t size_class) {
+    const size_t bytes = BytesOf(size_class);
+    if (kept_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > kKeptBytesMax) {
+      kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+      std::free(memory);
+      return;
+    }
+    Shelf& shelf = shelves_[size_class];
+    std::lock_guard lock(shelf.mutex);
+    shelf.free.push_back(memory);
+  }
+
+  static void* Allocate(size_t bytes) {
+    void* const memory =
+        std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
+    DT_CHECK_MSG(memory != nullptr, "out of memory for a message of {} bytes", bytes);
+    return memory;
+  }
+
+ private:
+  struct Shelf {
+    std::mutex mutex;
+    std::vector<void*> free;
+  };
+  std::array<Shelf, kClasses> shelves_;
+  std::atomic<size_t> kept_bytes_ = 0;
+};
+
+// Lives until the process ends: buffers come back from ZeroMQ's threads as long as those run.
+FramePool& Pool() {
+  static FramePool& pool = *std::make_unique<FramePool>().release();
+  return pool;
+}
+
+}  // namespace
+
+Frame Frame::Of(size_t size) {
+  Frame frame;
+  if (size == 0) return frame;
+  void* memory = nullptr;
+  if (size > kLargest) {
+    memory = FramePool::Allocate(size);
+    frame.owner_ = std::shared_ptr<void>(memory, [](void* m) { std::free(m); });
+  } else {
+    const size_t size_class = ClassOf(size);
+    memory = Pool().Take(size_class);
+    frame.owner_ =
+        std::shared_ptr<void>(memory, [size_class](void* m) { Pool().Return(m, size_class); });
+  }
+  frame.bytes_ = {static_cast<std::byte*>(memory), size};
+  return frame;
+}
+
+Frame Frame::CopyOf(std::span<const std::byte> bytes) {
+  Frame frame = Of(bytes.size());
+  if (!bytes.empty()) std::memcpy(frame.bytes_.data(), bytes.data(), bytes.size());
+  return frame;
+}
+
+Frame Frame::Of(std::span<std::byte> bytes, std::shared_ptr<void> owner) {
+  DT_CHECK(reinterpret_cast<uintptr_t>(bytes.data()) % 8 == 0);
+  Frame frame;
+  frame.bytes_ = bytes;
+  frame.owner_ = std::move(owner);
+  return frame;
+}
+
+}  // namespace dt

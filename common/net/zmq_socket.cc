@@ -1,0 +1,293 @@
+// ZeroMQ behind the sockets of socket.h: DEALER for clients, ROUTER for servers.
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <malloc.h>
+#include <zmq.hpp>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/net/socket.h"
+#include "common/net/zmq_endpoint.h"
+
+namespace dt {
+namespace {
+
+constexpr int kQueueMessagesMax = 10'000;  // Per peer and direction; then Busy.
+constexpr int kLingerMs = 500;             // For the last answers of a socket that is closed.
+constexpr size_t kCopyBytesMax = 4096;     // Smaller parts are copied: cheaper than sharing them.
+constexpr size_t kPartsMax = 16;           // A message of more is dropped.
+
+struct Totals {
+  std::atomic<uint64_t> sent = 0, received = 0;
+};
+
+size_t BytesIn(const Frames& message) {
+  size_t bytes = 0;
+  for (const Frame& frame : message) bytes += frame.size();
+  return bytes;
+}
+
+// Large ones stay where they are until ZeroMQ has written them to the network.
+zmq::message_t ToPart(Frame frame) {
+  if (frame.size() <= kCopyBytesMax) return zmq::message_t(frame.bytes().data(), frame.size());
+  auto held = std::make_unique<Frame>(std::move(frame));
+  const std::span<std::byte> bytes = held->bytes();
+  zmq::message_t part(
+      bytes.data(), bytes.size(),
+      [](void*, void* hint) { std::unique_ptr<Frame>(static_cast<Frame*>(hint)).reset(); },
+      held.get());
+  static_cast<void>(held.release());
+  return part;
+}
+
+// ZeroMQ hands out small parts unaligned.
+Frame ToFrame(zmq::message_t part) {
+  const bool aligned = reinterpret_cast<uintptr_t>(part.data()) % 8 == 0;
+  const std::span<std::byte> bytes(part.data<std::byte>(), part.size());
+  if (!aligned || part.size() <= kCopyBytesMax) return Frame::CopyOf(bytes);
+  return Frame::Of(bytes, std::make_shared<zmq::message_t>(std::move(part)));
+}
+
+// Before the parts are handed over, one call may fail for want of room in the queue: the first.
+Status SendParts(zmq::socket_t& socket, Frames message) {
+  for (size_t i = 0; i < message.size(); ++i) {
+    const bool last = i + 1 == message.size();
+    const auto flags =
+        zmq::send_flags::dontwait | (last ? zmq::send_flags::none : zmq::send_flags::sndmore);
+    try {
+      if (!socket.send(ToPart(std::move(message[i])), flags)) {
+        return Busy("{} messages wait to be sent to the peer", kQueueMessagesMax);
+      }
+    } catch (const zmq::error_t& error) {
+      if (error.num() == EHOSTUNREACH) return OkStatus();  // The peer has gone.
+      return Unavailable("cannot send a message: {}", error.what());
+    }
+  }
+  return OkStatus();
+}
+
+// Nothing when no message is there.
+Result<Frames> TakeParts(zmq::socket_t& socket) {
+  Frames frames;
+  bool more = true;
+  for (size_t count = 0; more; ++count) {
+    zmq::message_t part;
+    if (!socket.recv(part, zmq::recv_flags::dontwait)) return Frames{};
+    more = part.more();
+    if (count < kPartsMax) frames.push_back(ToFrame(std::move(part)));
+    if (count == kPartsMax) frames.resize(1);  // Whoever reads it finds no payload, and refuses.
+  }
+  return frames;
+}
+
+// Waits for a message or a byte in `wake` (-1: none). False when the time is over.
+bool WaitReadable(zmq::socket_t& socket, int wake, TimePoint deadline) {
+  const Duration left = deadline - SystemClock().Now();
+  if (left <= Duration::zero()) return false;
+  zmq_pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake, ZMQ_POLLIN, 0}};
+  const auto ms = std::chrono::ceil<milliseconds>(std::min<Duration>(left, seconds(3600)));
+  zmq_poll(items, wake < 0 ? 1 : 2, ms.count());  // Interrupted: as if nothing came.
+  return true;
+}
+
+class ZmqClientSocket : public ClientSocket {
+ public:
+  ZmqClientSocket(zmq::socket_t socket, Totals& totals)
+      : socket_(std::move(socket)), totals_(totals) {}
+
+  Status Send(Frames message) override {
+    const size_t bytes = BytesIn(message);
+    DT_TRY_STATUS(SendParts(socket_, std::move(message)));
+    totals_.sent.fetch_add(bytes, std::memory_order_relaxed);
+    return OkStatus();
+  }
+
+  Result<Frames> Receive(Duration patience) override {
+    const TimePoint deadline = SystemClock().Now() + patience;
+    do {
+      DT_TRY(Frames frames, TakeParts(socket_));
+      if (frames.empty()) continue;
+      totals_.received.fetch_add(BytesIn(frames), std::memory_order_relaxed);
+      return frames;
+    } while (WaitReadable(socket_, -1, deadline));
+    return Timeout("no message within {} ms", patience / milliseconds(1));
+  }
+
+ private:
+  zmq::socket_t socket_;
+  Totals& totals_;
+};
+
+class ZmqServerSocket : public ServerSocket {
+ public:
+  ZmqServerSocket(zmq::socket_t socket, Totals& totals)
+      : socket_(std::move(socket)),
+        totals_(totals),
+        endpoint_(socket_.get(zmq::sockopt::last_endpoint)),
+        wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    DT_CHECK(wake_ >= 0);
+  }
+  ~ZmqServerSocket() override { close(wake_); }
+
+  Status Send(const PeerId& peer, Frames message) override {
+    const size_t bytes = BytesIn(message);
+    message.insert(message.begin(), Frame::CopyOf(std::as_bytes(std::span(peer))));
+    const Status status = SendParts(socket_, std::move(message));
+    if (status.code() == StatusCode::kResourceExhausted)
+      return OkStatus();  // Lost, as by a network.
+    DT_TRY_STATUS(status);
+    own_.sent.fetch_add(bytes, std::memory_order_relaxed);
+    totals_.sent.fetch_add(bytes, std::memory_order_relaxed);
+    return OkStatus();
+  }
+
+  Result<PeerMessage> Receive(Duration patience) override {
+    const TimePoint deadline = SystemClock().Now() + patience;
+    do {
+      if (TakeWake()) return Cancelled("woken");
+      DT_TRY(Frames frames, TakeParts(socket_));
+      if (frames.empty()) continue;
+      PeerMessage message;
+      const auto peer = frames.front().as<char>();
+      message.peer.assign(peer.begin(), peer.end());
+      frames.erase(frames.begin());
+      message.frames = std::move(frames);
+      own_.received.fetch_add(BytesIn(message.frames), std::memory_order_relaxed);
+      totals_.received.fetch_add(BytesIn(message.frames), std::memory_order_relaxed);
+      return message;
+    } while (WaitReadable(socket_, wake_, deadline));
+    if (TakeWake()) return Cancelled("woken");
+    return Timeout("no message within {} ms", patience / milliseconds(1));
+  }
+
+  const std::string& endpoint() const override { return endpoint_; }
+
+  void Wake() override {
+    woken_.store(true, std::memory_order_release);
+    const uint64_t one = 1;
+    static_cast<void>(!write(wake_, &one, sizeof(one)));  // Full: it is readable already.
+  }
+
+  int descriptor() const override { return socket_.get(zmq::sockopt::fd); }
+  uint64_t bytes_sent() const override { return own_.sent.load(std::memory_order_relaxed); }
+  uint64_t bytes_received() const override { return own_.received.load(std::memory_order_relaxed); }
+
+ private:
+  // The flag spares a system call per message; the descriptor ends the wait.
+  bool TakeWake() {
+    if (!woken_.exchange(false, std::memory_order_acquire)) return false;
+    uint64_t count = 0;
+    static_cast<void>(!read(wake_, &count, sizeof(count)));
+    return true;
+  }
+
+  // Touched by the socket's thread.
+  zmq::socket_t socket_;
+  Totals& totals_;
+  Totals own_;
+  const std::string endpoint_;
+  // Any thread.
+  const int wake_;
+  std::atomic<bool> woken_ = false;
+};
+
+void SetOptions(zmq::socket_t& socket, const EndpointParts& parts) {
+  socket.set(zmq::sockopt::sndhwm, kQueueMessagesMax);
+  socket.set(zmq::sockopt::rcvhwm, kQueueMessagesMax);
+  socket.set(zmq::sockopt::linger, kLingerMs);
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<int64_t>(kPartBytesMax));
+  socket.set(zmq::sockopt::tcp_keepalive, 1);
+  socket.set(zmq::sockopt::tcp_keepalive_idle, 10);
+  socket.set(zmq::sockopt::tcp_keepalive_intvl, 5);
+  socket.set(zmq::sockopt::tcp_keepalive_cnt, 3);
+  socket.set(zmq::sockopt::handshake_ivl, 10'000);
+  socket.set(zmq::sockopt::reconnect_ivl, 10);
+  socket.set(zmq::sockopt::reconnect_ivl_max, 1000);
+  socket.set(zmq::sockopt::ipv6, parts.host.find(':') != std::string::npos);
+}
+
+Status BindProblem(const std::string& endpoint, int error) {
+  switch (error) {
+    case EADDRINUSE:
+      return WithHint(
+          Unavailable("cannot listen on {}: the address is in use", endpoint),
+          "end the program that uses it, or choose another port (0 takes any free one)");
+    case EADDRNOTAVAIL:
+    case ENODEV:
+      return WithHint(
+          Unavailable("cannot listen on {}: this machine has no such address", endpoint),
+          "choose an address of this machine");
+    case EACCES:
+      return WithHint(Unavailable("cannot listen on {}: permission denied", endpoint),
+                      "choose a port above 1023");
+    default:
+      return Unavailable("cannot listen on {}: {}", endpoint, zmq_strerror(error));
+  }
+}
+
+class ZmqNetwork : public Network {
+ public:
+  explicit ZmqNetwork(const ZmqOptions& options)
+      : options_(options), context_(static_cast<int>(options.io_threads)) {
+    context_.set(zmq::ctxopt::max_sockets, 4096);
+  }
+
+  Result<std::unique_ptr<ServerSocket>> Bind(const std::string& endpoint) override {
+    DT_TRY(const EndpointParts parts, ParseEndpoint(endpoint));
+    if (!IsLoopback(parts) && !options_.allow_non_loopback) {
+      return WithHint(
+          Invalid("cannot listen on {}: without keys only this machine may connect", endpoint),
+          "listen on 127.0.0.1, or write security.insecure: true in the job file");
+    }
+    try {
+      zmq::socket_t socket(context_, zmq::socket_type::router);
+      SetOptions(socket, parts);
+      socket.bind(EndpointText(parts));
+      return std::make_unique<ZmqServerSocket>(std::move(socket), totals_);
+    } catch (const zmq::error_t& error) {
+      return BindProblem(endpoint, error.num());
+    }
+  }
+
+  Result<std::unique_ptr<ClientSocket>> Connect(const std::string& endpoint) override {
+    DT_TRY(const EndpointParts parts, ParseEndpoint(endpoint));
+    if (parts.scheme == "tcp" && parts.port == "0") {
+      return Invalid("cannot connect to {}: port 0 is none", endpoint);
+    }
+    DT_TRY_STATUS(CheckHost(parts, endpoint));
+    try {
+      zmq::socket_t socket(context_, zmq::socket_type::dealer);
+      SetOptions(socket, parts);
+      socket.connect(EndpointText(parts));
+      return std::make_unique<ZmqClientSocket>(std::move(socket), totals_);
+    } catch (const zmq::error_t& error) {
+      return Unavailable("cannot connect to {}: {}", endpoint, error.what());
+    }
+  }
+
+  uint64_t bytes_sent() const override { return totals_.sent.load(std::memory_order_relaxed); }
+  uint64_t bytes_received() const override {
+    return totals_.received.load(std::memory_order_relaxed);
+  }
+
+ private:
+  const ZmqOptions options_;
+  Totals totals_;
+  zmq::context_t context_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> MakeZmqNetwork(const ZmqOptions& options) {
+  // ZeroMQ allocates what it receives; given back to the kernel at every free, each page is faulted
+  // in again for the next message.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  return std::make_unique<ZmqNetwork>(options);
+}
+
+}  // namespace dt

@@ -1,0 +1,253 @@
+#include "common/wire/data.h"
+
+#include <cmath>
+
+#include "common/net/socket.h"
+#include "data_generated.h"
+
+namespace dt {
+namespace {
+
+static_assert(kMessageBytesMax == kPartBytesMax);  // The sockets refuse what is larger.
+
+constexpr size_t kHeaderBytesMax = 16 << 20;
+constexpr uint32_t kPartsMax = 1 << 16;
+constexpr uint32_t kSlicesMax = 1 << 20;
+
+fb::Stamp ToFb(const Stamp& stamp) {
+  return {stamp.generation.value(), stamp.term.value(), stamp.map.value()};
+}
+
+Stamp FromFb(const fb::Stamp& stamp) {
+  return {Generation(stamp.generation()), Term(stamp.term()), MapVersion(stamp.map())};
+}
+
+std::vector<fb::Group> ToFb(const std::vector<KeyGroup>& groups) {
+  std::vector<fb::Group> out;
+  out.reserve(groups.size());
+  for (const KeyGroup& g : groups) out.emplace_back(g.shard.value(), g.table, g.rows);
+  return out;
+}
+
+Frame Finish(flatbuffers::FlatBufferBuilder& builder, fb::Body type,
+             flatbuffers::Offset<void> body) {
+  builder.Finish(fb::CreateData(builder, kWireVersion, type, body), fb::DataIdentifier());
+  return Frame::CopyOf(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
+}
+
+// The header, if it is one: verified, of our version, and with as many frames as its kind has.
+Result<const fb::Data*> OpenHeader(const Frames& frames) {
+  if (frames.empty()) return Malformed("data message: empty");
+  const auto bytes = frames[0].as<uint8_t>();
+  if (bytes.size() > kHeaderBytesMax) {
+    return Malformed("data message: a header of {} bytes, at most {}", bytes.size(),
+                     kHeaderBytesMax);
+  }
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), /*max_depth=*/8, /*max_tables=*/8);
+  if (!fb::VerifyDataBuffer(verifier)) {
+    return Malformed("data message: the {} bytes of the header are damaged", bytes.size());
+  }
+  const fb::Data* const data = fb::GetData(bytes.data());
+  if (data->version() != kWireVersion) {
+    return Malformed("data message: wire version {}, this program speaks {}", data->version(),
+                     kWireVersion);
+  }
+  return data;
+}
+
+struct Counts {
+  uint64_t rows = 0, floats = 0;
+};
+
+// Groups must ascend by (shard, table), so that none comes twice.
+Result<Counts> ReadGroups(const flatbuffers::Vector<const fb::Group*>& in,
+                          std::span<const uint32_t> dims, std::vector<KeyGroup>& out) {
+  Counts counts;
+  out.reserve(in.size());
+  for (const fb::Group* g : in) {
+    if (g->table() >= dims.size()) {
+      return Malformed("data message: table number {} of {}", g->table(), dims.size());
+    }
+    const KeyGroup group{ShardId(g->shard()), g->table(), g->rows()};
+    if (!out.empty() && (group.shard < out.back().shard ||
+                         (group.shard == out.back().shard && group.table <= out.back().table))) {
+      return Malformed("data message: shard {} table {} is out of order", g->shard(), g->table());
+    }
+    out.push_back(group);
+    counts.rows += group.rows;
+    counts.floats += uint64_t{group.rows} * dims[group.table];
+    if (counts.rows > kMessageBytesMax / sizeof(uint64_t) ||
+        counts.floats > kMessageBytesMax / sizeof(float)) {
+      return Malformed("data message: more than {} bytes", kMessageBytesMax);
+    }
+  }
+  return counts;
+}
+
+Status CheckFrames(const Frames& frames, size_t want) {
+  if (frames.size() == want) return OkStatus();
+  return Malformed("data message: {} frames instead of {}", frames.size(), want);
+}
+
+Status CheckSize(const Frame& frame, uint64_t count, size_t element, const char* what) {
+  if (frame.size() == count * element) return OkStatus();
+  return Malformed("data message: {} bytes of {} instead of {}", frame.size(), what,
+                   count * element);
+}
+
+Status ReadPull(const fb::Pull& in, Frames frames, std::span<const uint32_t> dims,
+                PullRequest& out) {
+  DT_TRY_STATUS(CheckFrames(frames, 2));
+  if (in.mode() > static_cast<uint8_t>(PullMode::kEvaluate)) {
+    return Malformed("pull: mode {} is unknown", in.mode());
+  }
+  DT_TRY(const Counts counts, ReadGroups(*in.groups(), dims, out.groups));
+  DT_TRY_STATUS(CheckSize(frames[1], counts.rows, sizeof(uint64_t), "keys"));
+  out.request = in.request();
+  out.stamp = FromFb(*in.stamp());
+  out.step = in.step();
+  out.mode = static_cast<PullMode>(in.mode());
+  out.keys = std::move(frames[1]);
+  return OkStatus();
+}
+
+Status CheckPush(const fb::Push& in) {
+  if (in.slices() == 0 || in.slices() > kSlicesMax || in.slice() >= in.slices()) {
+    return Malformed("push: slice {} of {}", in.slice(), in.slices());
+  }
+  if (in.parts() == 0 || in.parts() > kPartsMax || in.part() >= in.parts()) {
+    return Malformed("push: part {} of {}", in.part(), in.parts());
+  }
+  if (!std::isfinite(in.rate_scale()) || in.rate_scale() < 0) {
+    return Malformed("push: a rate scale of {}", in.rate_scale());
+  }
+  return OkStatus();
+}
+
+Status ReadPush(const fb::Push& in, Frames frames, std::span<const uint32_t> dims,
+                PushRequest& out) {
+  DT_TRY_STATUS(CheckFrames(frames, 3));
+  DT_TRY_STATUS(CheckPush(in));
+  DT_TRY(const Counts counts, ReadGroups(*in.groups(), dims, out.groups));
+  DT_TRY_STATUS(CheckSize(frames[1], counts.rows, sizeof(uint64_t), "keys"));
+  DT_TRY_STATUS(CheckSize(frames[2], counts.floats, sizeof(float), "gradients"));
+  out.request = in.request();
+  out.stamp = FromFb(*in.stamp());
+  out.step = in.step();
+  out.slice = in.slice();
+  out.slices = in.slices();
+  out.part = in.part();
+  out.parts = in.parts();
+  out.rate_scale = in.rate_scale();
+  out.keys = std::move(frames[1]);
+  out.gradients = std::move(frames[2]);
+  return OkStatus();
+}
+
+std::string TextOf(const flatbuffers::String* text) {
+  return text == nullptr ? std::string() : text->str();
+}
+
+}  // namespace
+
+Frames Encode(PullRequest request) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto groups = builder.CreateVectorOfStructs(ToFb(request.groups));
+  const fb::Stamp stamp = ToFb(request.stamp);
+  const auto body = fb::CreatePull(builder, request.request, request.step, &stamp,
+                                   static_cast<uint8_t>(request.mode), groups);
+  Frames frames;
+  frames.push_back(Finish(builder, fb::Body::Pull, body.Union()));
+  frames.push_back(std::move(request.keys));
+  return frames;
+}
+
+Frames Encode(PushRequest request) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto groups = builder.CreateVectorOfStructs(ToFb(request.groups));
+  const fb::Stamp stamp = ToFb(request.stamp);
+  const auto body =
+      fb::CreatePush(builder, request.request, request.step, &stamp, request.slice, request.slices,
+                     request.part, request.parts, request.rate_scale, groups);
+  Frames frames;
+  frames.push_back(Finish(builder, fb::Body::Push, body.Union()));
+  frames.push_back(std::move(request.keys));
+  frames.push_back(std::move(request.gradients));
+  return frames;
+}
+
+Frames Encode(const CompleteRequest& request) {
+  flatbuffers::FlatBufferBuilder builder;
+  const fb::Stamp stamp = ToFb(request.stamp);
+  const auto body = fb::CreateComplete(builder, request.step, &stamp);
+  Frames frames;
+  frames.push_back(Finish(builder, fb::Body::Complete, body.Union()));
+  return frames;
+}
+
+Frames Encode(DataReply reply) {
+  flatbuffers::FlatBufferBuilder builder;
+  flatbuffers::Offset<flatbuffers::String> what, where, hint;
+  if (!reply.status.ok()) {
+    const Problem problem = ProblemOf(reply.status);
+    what = builder.CreateString(problem.what);
+    where = builder.CreateString(problem.where);
+    hint = builder.CreateString(problem.hint);
+  }
+  const auto code = static_cast<uint32_t>(reply.status.code());
+  const auto body = fb::CreateReply(builder, reply.request, code, what, where, hint);
+  Frames frames;
+  frames.push_back(Finish(builder, fb::Body::Reply, body.Union()));
+  if (reply.status.ok()) frames.push_back(std::move(reply.values));
+  return frames;
+}
+
+Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const uint32_t> dims) {
+  DT_TRY(const fb::Data* const data, OpenHeader(frames));
+  const Frame header = frames[0];  // Shared: `data` points into it.
+  DataRequest out;
+  switch (data->body_type()) {
+    case fb::Body::Pull:
+      out.kind = DataRequest::Kind::kPull;
+      DT_TRY_STATUS(ReadPull(*data->body_as_Pull(), std::move(frames), dims, out.pull));
+      return out;
+    case fb::Body::Push:
+      out.kind = DataRequest::Kind::kPush;
+      DT_TRY_STATUS(ReadPush(*data->body_as_Push(), std::move(frames), dims, out.push));
+      return out;
+    case fb::Body::Complete: {
+      const fb::Complete& in = *data->body_as_Complete();
+      DT_TRY_STATUS(CheckFrames(frames, 1));
+      out.kind = DataRequest::Kind::kComplete;
+      out.complete = {FromFb(*in.stamp()), in.step()};
+      return out;
+    }
+    default:
+      return Malformed("data message: not a request");
+  }
+}
+
+Result<DataReply> DecodeDataReply(Frames frames) {
+  DT_TRY(const fb::Data* const data, OpenHeader(frames));
+  const fb::Reply* const in = data->body_as_Reply();
+  if (in == nullptr) return Malformed("data message: not an answer");
+  if (in->code() > static_cast<uint32_t>(StatusCode::kUnauthenticated)) {
+    return Malformed("answer: code {} is unknown", in->code());
+  }
+  const auto code = static_cast<StatusCode>(in->code());
+  DT_TRY_STATUS(CheckFrames(frames, code == StatusCode::kOk ? 2 : 1));
+  DataReply out;
+  out.request = in->request();
+  if (code == StatusCode::kOk) {
+    if (frames[1].size() % sizeof(float) != 0) {
+      return Malformed("answer: {} bytes of values", frames[1].size());
+    }
+    out.values = std::move(frames[1]);
+    return out;
+  }
+  out.status = MakeStatus(code, TextOf(in->what()));
+  out.status = WithHint(WithWhere(out.status, TextOf(in->where())), TextOf(in->hint()));
+  return out;
+}
+
+}  // namespace dt

@@ -1,0 +1,70 @@
+#include "common/net/frame.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace dt {
+namespace {
+
+TEST(Frame, StartsAtACacheLineWhateverItsSize) {
+  for (const size_t size :
+       {1u, 7u, 255u, 256u, 257u, 319u, 320u, 321u, 4097u, 1u << 20, (1u << 20) + 1}) {
+    Frame frame = Frame::Of(size);
+    ASSERT_EQ(frame.size(), size);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.bytes().data()) % 64, 0u) << size;
+    std::ranges::fill(frame.bytes(),
+                      std::byte{0xab});  // Sanitizers see a buffer that is too short.
+  }
+}
+
+TEST(Frame, OfNothingIsEmpty) {
+  EXPECT_EQ(Frame::Of(0).size(), 0u);
+  EXPECT_TRUE(Frame::CopyOf({}).as<float>().empty());
+}
+
+TEST(Frame, ReturnsItsBufferToThePool) {
+  constexpr size_t kSize = 3 << 20;
+  const void* first = nullptr;
+  {
+    Frame frame = Frame::Of(kSize);
+    first = frame.bytes().data();
+  }
+  EXPECT_EQ(Frame::Of(kSize - 5).bytes().data(), first);
+}
+
+TEST(Frame, SharesForeignMemoryUntilTheLastHolderIsGone) {
+  auto memory = std::make_shared<std::vector<uint64_t>>(4, 7);
+  Frame frame = Frame::Of(std::as_writable_bytes(std::span(*memory)), memory);
+  EXPECT_EQ(memory.use_count(), 2);
+  EXPECT_EQ(frame.as<uint64_t>()[3], 7u);
+  Frame moved = std::move(frame);
+  EXPECT_EQ(moved.as<uint64_t>()[3], 7u);
+  moved = Frame();
+  EXPECT_EQ(memory.use_count(), 1);
+}
+
+TEST(Frame, LargerThanEveryClassStillWorks) {
+  constexpr size_t kSize = (size_t{1} << 27) + 1;
+  Frame frame = Frame::Of(kSize);
+  frame.bytes()[kSize - 1] = std::byte{1};
+  EXPECT_EQ(frame.size(), kSize);
+}
+
+TEST(Frame, PoolServesManyThreads) {
+  std::vector<std::jthread> threads;
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([t] {
+      for (size_t i = 0; i < 2000; ++i) {
+        Frame frame = Frame::Of(1 + (i * 37) % 5000);
+        std::ranges::fill(frame.bytes(), static_cast<std::byte>(t));
+        const auto bytes = frame.bytes();
+        ASSERT_TRUE(std::ranges::all_of(bytes, [t](std::byte b) { return b == std::byte(t); }));
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace dt

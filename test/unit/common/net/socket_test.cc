@@ -1,0 +1,196 @@
+// Goal: both networks keep the contract of socket.h.
+// Method: the same tests over ZeroMQ on loopback, ZeroMQ in one process, and the in-memory network.
+#include "common/net/socket.h"
+
+#include <cstring>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "common/net/memory_network.h"
+
+namespace dt {
+namespace {
+
+constexpr Duration kPatience = seconds(20);
+
+Frames MessageOf(std::initializer_list<size_t> sizes) {
+  Frames frames;
+  uint8_t value = 1;
+  for (const size_t size : sizes) {
+    frames.push_back(Frame::Of(size));
+    for (std::byte& b : frames.back().bytes()) b = static_cast<std::byte>(value += 13);
+  }
+  return frames;
+}
+
+bool Equal(const Frames& a, const Frames& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].size() != b[i].size()) return false;
+    if (a[i].size() != 0 && std::memcmp(a[i].bytes().data(), b[i].bytes().data(), a[i].size()) != 0)
+      return false;
+  }
+  return true;
+}
+
+struct Kind {
+  std::string name;
+  std::string endpoint;
+  bool memory;
+};
+
+class Sockets : public ::testing::TestWithParam<Kind> {
+ protected:
+  std::unique_ptr<ServerSocket> Bind(const std::string& endpoint) {
+    auto server = network_->Bind(endpoint);
+    EXPECT_TRUE(server.ok()) << server.status();
+    return server.ok() ? *std::move(server) : nullptr;
+  }
+  std::unique_ptr<ClientSocket> Connect(const std::string& endpoint) {
+    auto client = network_->Connect(endpoint);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return client.ok() ? *std::move(client) : nullptr;
+  }
+  const std::unique_ptr<Network> network_ =
+      GetParam().memory ? MakeMemoryNetwork() : MakeZmqNetwork({});
+};
+
+TEST_P(Sockets, CarryMessagesOfAllSizesThereAndBack) {
+  auto server = Bind(GetParam().endpoint);
+  auto client = Connect(server->endpoint());
+  for (const auto& sizes :
+       {std::initializer_list<size_t>{1}, {5, 0, 8}, {100, 4096, 4104}, {64, 3 << 20, 1 << 16}}) {
+    const Frames sent = MessageOf(sizes);
+    ASSERT_TRUE(client->Send(sent).ok());
+    auto got = server->Receive(kPatience);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_TRUE(Equal(got->frames, sent));
+    for (const Frame& frame : got->frames) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.bytes().data()) % 8, 0u);
+    }
+    ASSERT_TRUE(server->Send(got->peer, std::move(got->frames)).ok());
+    auto back = client->Receive(kPatience);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_TRUE(Equal(*back, sent));
+  }
+  EXPECT_EQ(server->bytes_sent(), server->bytes_received());
+  EXPECT_EQ(network_->bytes_sent(), 2 * server->bytes_sent());
+  EXPECT_EQ(network_->bytes_received(), network_->bytes_sent());
+}
+
+TEST_P(Sockets, AnswerGoesToTheOneWhoAsked) {
+  auto server = Bind(GetParam().endpoint);
+  auto a = Connect(server->endpoint()), b = Connect(server->endpoint());
+  ASSERT_TRUE(a->Send(MessageOf({10})).ok());
+  ASSERT_TRUE(b->Send(MessageOf({20})).ok());
+  for (int i = 0; i < 2; ++i) {
+    auto got = server->Receive(kPatience);
+    ASSERT_TRUE(got.ok());
+    ASSERT_TRUE(server->Send(got->peer, std::move(got->frames)).ok());
+  }
+  EXPECT_EQ((*a->Receive(kPatience))[0].size(), 10u);
+  EXPECT_EQ((*b->Receive(kPatience))[0].size(), 20u);
+  EXPECT_EQ(a->Receive(milliseconds(1)).status().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_P(Sockets, NothingArrivesIsATimeout) {
+  auto server = Bind(GetParam().endpoint);
+  auto client = Connect(server->endpoint());
+  EXPECT_EQ(server->Receive(Duration::zero()).status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(server->Receive(milliseconds(5)).status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(client->Receive(Duration::zero()).status().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_P(Sockets, WakeEndsAWaitOnce) {
+  auto server = Bind(GetParam().endpoint);
+  std::jthread waker([&] { server->Wake(); });
+  EXPECT_EQ(server->Receive(kPatience).status().code(), StatusCode::kCancelled);
+  waker.join();
+  EXPECT_EQ(server->Receive(milliseconds(5)).status().code(), StatusCode::kDeadlineExceeded);
+}
+
+TEST_P(Sockets, ToAPeerThatHasGoneIsDropped) {
+  auto server = Bind(GetParam().endpoint);
+  auto client = Connect(server->endpoint());
+  ASSERT_TRUE(client->Send(MessageOf({10})).ok());
+  auto got = server->Receive(kPatience);
+  ASSERT_TRUE(got.ok());
+  client.reset();
+  EXPECT_TRUE(server->Send(got->peer, MessageOf({1})).ok());
+  EXPECT_TRUE(server->Send("nobody", MessageOf({1})).ok());
+}
+
+TEST_P(Sockets, ConnectingBeforeBindingWorks) {
+  const std::string endpoint =
+      GetParam().memory || GetParam().endpoint.starts_with("inproc") ? "inproc://later" : "";
+  if (endpoint.empty()) return;  // A free TCP port is known only once it is bound.
+  auto client = Connect(endpoint);
+  ASSERT_TRUE(client->Send(MessageOf({10})).ok());
+  auto server = Bind(endpoint);
+  EXPECT_TRUE(server->Receive(kPatience).ok());
+}
+
+TEST_P(Sockets, AddressInUseIsNamed) {
+  auto server = Bind(GetParam().endpoint);
+  const auto second = network_->Bind(server->endpoint());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+  EXPECT_NE(ToText(second.status()).find(server->endpoint()), std::string::npos);
+  EXPECT_NE(ToText(second.status()).find("in use"), std::string::npos);
+}
+
+TEST_P(Sockets, LastAnswerSurvivesTheServersEnd) {
+  auto server = Bind(GetParam().endpoint);
+  auto client = Connect(server->endpoint());
+  ASSERT_TRUE(client->Send(MessageOf({10})).ok());
+  auto got = server->Receive(kPatience);
+  ASSERT_TRUE(got.ok());
+  ASSERT_TRUE(server->Send(got->peer, MessageOf({100'000})).ok());
+  server.reset();
+  EXPECT_TRUE(client->Receive(kPatience).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Sockets,
+                         ::testing::Values(Kind{"tcp", "tcp://127.0.0.1:0", false},
+                                           Kind{"inproc", "inproc://x", false},
+                                           Kind{"memory", "tcp://127.0.0.1:0", true}),
+                         [](const auto& kind) { return kind.param.name; });
+
+TEST(ZmqNetwork, ListensBeyondThisMachineOnlyWhenAllowed) {
+  const auto strict = MakeZmqNetwork({});
+  const auto refused = strict->Bind("tcp://0.0.0.0:0");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(ToText(refused.status()).find("tcp://0.0.0.0:0"), std::string::npos);
+  EXPECT_NE(ToText(refused.status()).find("security.insecure"), std::string::npos);
+  const auto open = MakeZmqNetwork({.allow_non_loopback = true});
+  EXPECT_TRUE(open->Bind("tcp://0.0.0.0:0").ok());
+}
+
+TEST(ZmqNetwork, ClientReachesAServerThatStartsLaterAndOneThatStartsAgain) {
+  const auto network = MakeZmqNetwork({});
+  auto first = network->Bind("tcp://127.0.0.1:0");
+  ASSERT_TRUE(first.ok());
+  const std::string endpoint = (*first)->endpoint();
+  auto client = network->Connect(endpoint);
+  ASSERT_TRUE((*client)->Send(MessageOf({1})).ok());
+  ASSERT_TRUE((*first)->Receive(kPatience).ok());
+  first->reset();
+  std::unique_ptr<ServerSocket> second;  // The port is free when ZeroMQ's thread has closed it.
+  const TimePoint deadline = SystemClock().Now() + kPatience;
+  while (second == nullptr && SystemClock().Now() < deadline) {
+    auto again = network->Bind(endpoint);
+    if (again.ok()) second = *std::move(again);
+    static_cast<void>((*client)->Receive(milliseconds(5)));
+  }
+  ASSERT_NE(second, nullptr);
+  while (SystemClock().Now() < deadline) {  // What is sent into a breaking connection is lost.
+    ASSERT_TRUE((*client)->Send(MessageOf({2})).ok());
+    if (second->Receive(milliseconds(50)).ok()) return;
+  }
+  FAIL() << "nothing arrived at the second server";
+}
+
+}  // namespace
+}  // namespace dt

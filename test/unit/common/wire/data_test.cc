@@ -1,0 +1,236 @@
+#include "common/wire/data.h"
+
+#include <cstring>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+namespace dt {
+namespace {
+
+const std::vector<uint32_t> kDims = {2, 4};
+const Stamp kStamp{Generation(3), Term(2), MapVersion(9)};
+
+template <class T>
+Frame FrameOf(const std::vector<T>& values) {
+  return Frame::CopyOf(std::as_bytes(std::span(values)));
+}
+
+PullRequest SomePull() {
+  PullRequest pull;
+  pull.request = 77;
+  pull.stamp = kStamp;
+  pull.step = 5;
+  pull.mode = PullMode::kEvaluate;
+  pull.groups = {{ShardId(1), 0, 2}, {ShardId(1), 1, 0}, {ShardId(3), 1, 1}};
+  pull.keys = FrameOf<uint64_t>({10, 11, ~0ull});
+  return pull;
+}
+
+PushRequest SomePush() {
+  PushRequest push;
+  push.request = 78;
+  push.stamp = kStamp;
+  push.step = 6;
+  push.slice = 1;
+  push.slices = 3;
+  push.part = 1;
+  push.parts = 2;
+  push.rate_scale = 0.5f;
+  push.groups = {{ShardId(1), 0, 1}, {ShardId(2), 1, 1}};
+  push.keys = FrameOf<uint64_t>({10, 20});
+  push.gradients = FrameOf<float>({1, 2, 3, 4, 5, 6});
+  return push;
+}
+
+std::string HexText(const Frame& frame) {
+  std::string text;
+  for (const std::byte b : frame.bytes()) text += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return text;
+}
+
+template <class T>
+std::vector<T> Values(const Frame& frame) {
+  const auto values = frame.as<T>();
+  return {values.begin(), values.end()};
+}
+
+TEST(Data, PullSurvivesTheWire) {
+  const auto out = DecodeDataRequest(Encode(SomePull()), kDims);
+  ASSERT_TRUE(out.ok()) << out.status();
+  ASSERT_EQ(out->kind, DataRequest::Kind::kPull);
+  const PullRequest want = SomePull();
+  EXPECT_EQ(out->pull.request, want.request);
+  EXPECT_EQ(out->pull.stamp, want.stamp);
+  EXPECT_EQ(out->pull.step, want.step);
+  EXPECT_EQ(out->pull.mode, want.mode);
+  EXPECT_EQ(out->pull.groups, want.groups);
+  EXPECT_EQ(Values<uint64_t>(out->pull.keys), Values<uint64_t>(want.keys));
+}
+
+TEST(Data, PushSurvivesTheWire) {
+  const auto out = DecodeDataRequest(Encode(SomePush()), kDims);
+  ASSERT_TRUE(out.ok()) << out.status();
+  ASSERT_EQ(out->kind, DataRequest::Kind::kPush);
+  const PushRequest want = SomePush();
+  EXPECT_EQ(out->push.request, want.request);
+  EXPECT_EQ(out->push.stamp, want.stamp);
+  EXPECT_EQ(out->push.step, want.step);
+  EXPECT_EQ(out->push.slice, want.slice);
+  EXPECT_EQ(out->push.slices, want.slices);
+  EXPECT_EQ(out->push.part, want.part);
+  EXPECT_EQ(out->push.parts, want.parts);
+  EXPECT_EQ(out->push.rate_scale, want.rate_scale);
+  EXPECT_EQ(out->push.groups, want.groups);
+  EXPECT_EQ(Values<uint64_t>(out->push.keys), Values<uint64_t>(want.keys));
+  EXPECT_EQ(Values<float>(out->push.gradients), Values<float>(want.gradients));
+}
+
+TEST(Data, CompleteSurvivesTheWire) {
+  const auto out = DecodeDataRequest(Encode(CompleteRequest{kStamp, 12}), kDims);
+  ASSERT_TRUE(out.ok()) << out.status();
+  ASSERT_EQ(out->kind, DataRequest::Kind::kComplete);
+  EXPECT_EQ(out->complete.stamp, kStamp);
+  EXPECT_EQ(out->complete.step, 12u);
+}
+
+TEST(Data, ArraysAreNotCopied) {
+  PullRequest pull = SomePull();
+  const std::byte* const keys = pull.keys.bytes().data();
+  const auto out = DecodeDataRequest(Encode(std::move(pull)), kDims);
+  EXPECT_EQ(out->pull.keys.bytes().data(), keys);
+}
+
+TEST(Data, AnswersSurviveTheWire) {
+  DataReply good;
+  good.request = 5;
+  good.values = FrameOf<float>({1.5f, -2});
+  const auto out = DecodeDataReply(Encode(good));
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_TRUE(out->status.ok());
+  EXPECT_EQ(out->request, 5u);
+  EXPECT_EQ(Values<float>(out->values), (std::vector<float>{1.5f, -2}));
+
+  DataReply bad;
+  bad.request = 6;
+  bad.status = WithHint(WithWhere(Stale("the map is old"), "server 2"), "refresh it");
+  const auto refused = DecodeDataReply(Encode(bad));
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  EXPECT_EQ(refused->status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ToText(refused->status), "the map is old (server 2); refresh it");
+}
+
+// The bytes of version 1. If one of these fails, the format has changed: raise kWireVersion.
+TEST(Data, BytesOfVersionOneStay) {
+  EXPECT_EQ(HexText(Encode(SomePull())[0]),
+            "18000000445444410000000000000a001200080007000c000a000000000000010100000014000000"
+            "00000e003800280030000800070024000e0000000000000103000000000000000200000000000000"
+            "090000000000000000000000140000004d0000000000000005000000000000000300000001000000"
+            "0000000002000000010000000100000000000000030000000100000001000000");
+  EXPECT_EQ(HexText(Encode(SomePush())[0]),
+            "140000004454444100000a001200080007000c000a00000000000002010000001c00000000001600"
+            "480034003c0004001c002000240028002c0030001600000003000000000000000200000000000000"
+            "0900000000000000010000000300000001000000020000000000003f180000004e00000000000000"
+            "06000000000000000000000002000000010000000000000001000000020000000100000001000000");
+  EXPECT_EQ(HexText(Encode(CompleteRequest{kStamp, 12})[0]),
+            "140000004454444100000a001000080007000c000a00000000000003010000000c00000008002400"
+            "1c000400080000000300000000000000020000000000000009000000000000000c00000000000000");
+  DataReply reply;
+  reply.request = 6;
+  reply.status = Stale("old");
+  EXPECT_EQ(HexText(Encode(reply)[0]),
+            "140000004454444100000a001200080007000c000a00000000000004010000001400000000000e00"
+            "1c001400040008000c0010000e0000000900000024000000180000000c0000000600000000000000"
+            "00000000000000000000000000000000030000006f6c6400");
+}
+
+TEST(Data, LyingRequestsAreRefused) {
+  struct Case {
+    std::string name;
+    std::function<Frames()> make;
+  };
+  const auto pull = [](auto change) {
+    return [change] {
+      PullRequest p = SomePull();
+      change(p);
+      return Encode(std::move(p));
+    };
+  };
+  const auto push = [](auto change) {
+    return [change] {
+      PushRequest p = SomePush();
+      change(p);
+      return Encode(std::move(p));
+    };
+  };
+  const Case cases[] = {
+      {"no frames", [] { return Frames{}; }},
+      {"an empty header", [] { return Frames(1); }},
+      {"a frame too few",
+       [] {
+         Frames f = Encode(SomePull());
+         f.pop_back();
+         return f;
+       }},
+      {"a frame too many",
+       [] {
+         Frames f = Encode(SomePush());
+         f.emplace_back();
+         return f;
+       }},
+      {"an answer", [] { return Encode(DataReply{}); }},
+      {"keys missing", pull([](auto& p) {
+         p.keys = FrameOf<uint64_t>({1, 2});
+       })},
+      {"half a key", pull([](auto& p) { p.keys = Frame::CopyOf(p.keys.bytes().first(23)); })},
+      {"no such table", pull([](auto& p) { p.groups[2].table = 2; })},
+      {"groups out of order", pull([](auto& p) { std::swap(p.groups[0], p.groups[2]); })},
+      {"a group twice", pull([](auto& p) { p.groups[1].table = 0; })},
+      {"more rows than fit", pull([](auto& p) { p.groups[2].rows = ~0u; })},
+      {"an unknown mode", pull([](auto& p) { p.mode = PullMode(7); })},
+      {"gradients missing", push([](auto& p) { p.gradients = FrameOf<float>({1}); })},
+      {"slice beyond", push([](auto& p) { p.slice = 3; })},
+      {"no slices", push([](auto& p) { p.slices = 0; })},
+      {"part beyond", push([](auto& p) { p.part = 2; })},
+      {"no parts", push([](auto& p) { p.parts = 0; })},
+      {"a rate that is no number", push([](auto& p) { p.rate_scale = 0.0f / 0.0f; })},
+  };
+  for (const Case& c : cases) {
+    const auto out = DecodeDataRequest(c.make(), kDims);
+    ASSERT_FALSE(out.ok()) << c.name;
+    EXPECT_EQ(out.status().code(), StatusCode::kOutOfRange) << c.name;
+  }
+}
+
+TEST(Data, AnotherWireVersionIsNamed) {
+  Frames frames = Encode(CompleteRequest{kStamp, 12});
+  const std::string before = HexText(frames[0]);
+  for (size_t i = 0; i + 4 <= frames[0].size();
+       i += 4) {  // The only 1 in the header is the version.
+    uint32_t word = 0;
+    std::memcpy(&word, frames[0].bytes().data() + i, 4);
+    if (word != kWireVersion) continue;
+    word = 2;
+    std::memcpy(frames[0].bytes().data() + i, &word, 4);
+  }
+  ASSERT_NE(HexText(frames[0]), before);
+  const auto out = DecodeDataRequest(std::move(frames), kDims);
+  ASSERT_FALSE(out.ok());
+  EXPECT_NE(ToText(out.status()).find("wire version 2"), std::string::npos) << out.status();
+}
+
+TEST(Data, LyingAnswersAreRefused) {
+  DataReply reply;
+  reply.values = Frame::Of(6);
+  EXPECT_FALSE(DecodeDataReply(Encode(reply)).ok());
+  EXPECT_FALSE(DecodeDataReply(Encode(SomePull())).ok());
+  EXPECT_FALSE(DecodeDataReply({}).ok());
+  reply.values = {};
+  reply.status = Stale("x");
+  Frames frames = Encode(reply);
+  frames.emplace_back();
+  EXPECT_FALSE(DecodeDataReply(std::move(frames)).ok());
+}
+
+}  // namespace
+}  // namespace dt
