@@ -1,0 +1,24 @@
+// RocksDB's errors as ours. Only for the files of this directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <rocksdb/slice.h>
+#include <rocksdb/status.h>
+
+#include "common/base/status.h"
+
+namespace dt {
+
+// `doing`: "writing", "opening", …; `bytes_needed`: 0 where unknown.
+Status FromRocks(const rocksdb::Status& status, std::string_view doing, const std::string& path,
+                 uint64_t bytes_needed = 0);
+
+inline rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string_view FromSlice(const rocksdb::Slice& slice) {
+  return {slice.data(), slice.size()};
+}
+
+}  // namespace dt

@@ -1,0 +1,73 @@
+// Keys and values on this machine's disk, in key order, changed in atomic batches. RocksDB behind a
+// narrow face: the rest of the program does not know it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace dt {
+
+struct RocksOptions {
+  std::string folder;                     // Made if absent, with its parents.
+  uint64_t write_buffer_bytes = 4 << 20;  // In memory before it is written out.
+  uint64_t block_cache_bytes = 8 << 20;
+};
+
+// Changes that happen together or not at all.
+struct RocksBatch {
+  struct Change {
+    std::string key;
+    std::string value;
+    bool is_delete = false;
+  };
+  std::vector<Change> changes;
+
+  void Put(std::string key, std::string value) {
+    changes.push_back({std::move(key), std::move(value), false});
+  }
+  void Delete(std::string key) { changes.push_back({std::move(key), {}, true}); }
+};
+
+// Any thread. One process at a time has a folder open.
+// Errors say what was done and where: DataLoss names the damaged file; Unavailable for a full disk,
+// missing permission and a folder that another process has open, with what to do.
+class RocksStore {
+ public:
+  static Result<std::unique_ptr<RocksStore>> Open(const RocksOptions& options);
+  ~RocksStore();
+
+  Result<std::string> Get(std::string_view key) const;  // NotFound.
+  Status Put(std::string_view key, std::string_view value);
+  Status Delete(std::string_view key);
+  Status Write(const RocksBatch& batch);
+  // As Write, and on the disk itself when it returns: survives loss of power.
+  Status WriteDurably(const RocksBatch& batch);
+
+  // Every pair whose key begins with `prefix`, ascending bytewise, as of the call. Stops at the
+  // first error of `visit` and returns it.
+  using Visit = std::function<Status(std::string_view key, std::string_view value)>;
+  Status ForEach(std::string_view prefix, const Visit& visit) const;
+
+  // A copy of now in `folder`, which must not exist; hard links on one file system.
+  Status Checkpoint(const std::string& folder);
+  // Adds the files of SortedFileWriter, which move into the store. Their pairs win over older ones.
+  Status Ingest(const std::vector<std::string>& files);
+
+  const std::string& folder() const { return folder_; }
+
+ private:
+  struct Impl;
+  RocksStore(std::string folder, std::unique_ptr<Impl> impl);
+
+  const std::string folder_;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dt
