@@ -77,6 +77,9 @@ std::vector<int64_t> IntsAttr(const Attrs& attrs, std::string_view name) {
 
 namespace {
 
+constexpr int64_t kElementsMax = int64_t{1} << 31;
+constexpr size_t kRankMax = 8;
+
 class Checker {
  public:
   explicit Checker(const Graph& graph) : graph_(graph), produced_(graph.values.size(), false) {}
@@ -111,16 +114,24 @@ class Checker {
     }
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const Value& value = graph_.values[v];
-      for (const Dim& dim : value.shape) {
-        if (dim.symbol >= graph_.symbols.size() || dim.times < 0) {
-          return Bad("value {} \"{}\" has a dimension out of range", v, value.name);
-        }
-      }
+      if (!ShapeIsSane(value.shape)) return Bad("value {} \"{}\" has no shape", v, value.name);
       if ((value.kind == ValueKind::kNode) != (value.producer != kNone)) {
         return Bad("value {} \"{}\": its kind and its producer disagree", v, value.name);
       }
     }
     return OkStatus();
+  }
+
+  // Few dimensions, whose product cannot overflow whatever the symbols are.
+  bool ShapeIsSane(const SymShape& shape) const {
+    int64_t elements = 1;
+    for (const Dim& dim : shape) {
+      if (dim.symbol >= graph_.symbols.size() || dim.times < 0 || dim.times > kElementsMax)
+        return false;
+      elements *= std::max<int64_t>(1, dim.times);
+      if (elements > kElementsMax) return false;
+    }
+    return shape.size() <= kRankMax;
   }
 
   Status OneNode(size_t n) {
@@ -184,6 +195,12 @@ class Checker {
     for (const ParameterSpec& p : graph_.parameters) {
       if (!IsKind(p.value, ValueKind::kParameter) && !IsKind(p.value, ValueKind::kState)) {
         return Bad("parameter value {} is none", p.value);
+      }
+      for (const Dim& dim : graph_.values[p.value].shape) {
+        if (dim.symbol != kConstant) return Bad("parameter value {} has no fixed size", p.value);
+      }
+      if (p.grad != kNone && !IsKind(p.grad, ValueKind::kNode)) {
+        return Bad("the gradient of parameter value {} is none", p.value);
       }
     }
     for (const TableUse& t : graph_.tables) {
