@@ -1,5 +1,5 @@
-// What is known of an operator without running it: shapes, gradient, sharding rule, cost. The scheduler
-// links these only; kernels are in ops/kernel.h's table.
+// What is known of an operator without running it: shapes, gradient, sharding rule, cost. The
+// scheduler links these only; kernels are in ops/kernel.h's table.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace dt {
 
-// Gives the outputs of one node their dtype and shape. Errors are sentences without place; the pass adds
-// node, file and line.
+// Gives the outputs of one node their dtype and shape. Errors are sentences without place; the pass
+// adds node, file and line.
 struct InferContext {
   const Graph& graph;
   const Node& node;
@@ -23,7 +23,8 @@ struct InferContext {
   std::string shape_text(size_t i) const { return ShapeText(graph, in(i).shape); }
 };
 
-// Writes the gradient of one node as nodes. Given: the gradient of each output (kNone where none reaches it).
+// Writes the gradient of one node as nodes. Given: the gradient of each output (kNone where none
+// reaches it).
 class GradientContext {
  public:
   virtual ~GradientContext() = default;
@@ -32,8 +33,8 @@ class GradientContext {
   virtual ValueIndex output_grad(size_t i) const = 0;
   virtual bool needs_grad(size_t input) const = 0;
   // Adds a gradient node "<node>.grad[.k]" with inferred outputs; returns them.
-  virtual std::vector<ValueIndex> Add(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs,
-                                      size_t outputs = 1) = 0;
+  virtual std::vector<ValueIndex> Add(std::string_view op, std::vector<ValueIndex> inputs,
+                                      Attrs attrs, size_t outputs = 1) = 0;
   virtual void SetInputGrad(size_t input, ValueIndex grad) = 0;
 };
 

@@ -1,0 +1,102 @@
+#include "ops/infer.h"
+#include "ops/op_families.h"
+
+namespace dt {
+namespace {
+
+// matmul(a, b): each operand is seen as a matrix whose rows are all dimensions but the last, then
+// transposed if asked. a keeps its leading dimensions in the result unless it is transposed:
+// [B, F, K] times [K, N] gives [B, F, N]; with transpose_a, [B, F, K] and [B, F, N] give [K, N].
+struct Operand {
+  Dim rows, cols;
+};
+
+Result<Operand> OperandOf(const InferContext& context, size_t i, bool transpose) {
+  const SymShape& shape = context.in(i).shape;
+  if (shape.size() < 2) {
+    return Invalid("matmul: input {} (\"{}\") needs two dimensions, is {}", i + 1,
+                   context.in(i).name, context.shape_text(i));
+  }
+  DT_TRY(const Dim rows, Product(context, shape, 0, shape.size() - 1));
+  if (transpose) return Operand{shape.back(), rows};
+  return Operand{rows, shape.back()};
+}
+
+Status InferMatmul(InferContext& context) {
+  DT_TRY_STATUS(ExpectFloats(context, 2));
+  const bool transpose_a = BoolAttr(context.node.attrs, "transpose_a", false);
+  const bool transpose_b = BoolAttr(context.node.attrs, "transpose_b", false);
+  DT_TRY(const Operand a, OperandOf(context, 0, transpose_a));
+  DT_TRY(const Operand b, OperandOf(context, 1, transpose_b));
+  if (a.cols != b.rows) {
+    return Invalid("matmul: inner dimensions differ: {}{} times {}{}", context.shape_text(0),
+                   transpose_a ? " transposed" : "", context.shape_text(1),
+                   transpose_b ? " transposed" : "");
+  }
+  SymShape out = context.in(0).shape;
+  if (transpose_a) out = {a.rows, a.rows};
+  out.back() = b.cols;
+  context.outputs = {Output(context.in(0).dtype, std::move(out))};
+  return OkStatus();
+}
+
+Attrs Transposed(bool a, bool b) {
+  Attrs attrs;
+  if (a) attrs["transpose_a"] = true;
+  if (b) attrs["transpose_b"] = true;
+  return attrs;
+}
+
+// With op(a) = A, op(b) = B and D the gradient of AB: dA = D Bᵀ and dB = Aᵀ D, each transposed
+// back. Only the left operand, not transposed, keeps more than two dimensions.
+Status MatmulGradient(GradientContext& context) {
+  const Node& node = context.node();
+  const bool ta = BoolAttr(node.attrs, "transpose_a", false);
+  const bool tb = BoolAttr(node.attrs, "transpose_b", false);
+  const ValueIndex a = node.inputs[0], b = node.inputs[1], d = context.output_grad(0);
+  const bool keeps[] = {!ta, false};
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const SymShape& shape = context.graph().value(node.inputs[i]).shape;
+    if (context.needs_grad(i) && !keeps[i] && shape.size() > 2) {
+      return Invalid("matmul: there is no gradient for input {} of shape {}", i + 1,
+                     ShapeText(context.graph(), shape));
+    }
+  }
+  if (context.needs_grad(0)) {
+    const auto grad = ta ? context.Add("matmul", {b, d}, Transposed(tb, true))
+                         : context.Add("matmul", {d, b}, Transposed(false, !tb));
+    context.SetInputGrad(0, grad[0]);
+  }
+  if (context.needs_grad(1)) {
+    const auto grad = tb ? context.Add("matmul", {d, a}, Transposed(true, ta))
+                         : context.Add("matmul", {a, d}, Transposed(!ta, false));
+    context.SetInputGrad(1, grad[0]);
+  }
+  return OkStatus();
+}
+
+OpCost MatmulCost(const Graph& graph, const Node& node, int64_t batch) {
+  const SymShape& a = graph.value(node.inputs[0]).shape;
+  const SymShape& b = graph.value(node.inputs[1]).shape;
+  const SymShape& out = graph.value(node.outputs[0]).shape;
+  SymShape inner = {a.back()};
+  if (BoolAttr(node.attrs, "transpose_a", false)) inner.assign(a.begin(), a.end() - 1);
+  OpCost cost;
+  cost.flops = 2 * ElementsAt(inner, batch) * ElementsAt(out, batch);
+  cost.bytes = 4 * (ElementsAt(a, batch) + ElementsAt(b, batch) + ElementsAt(out, batch));
+  return cost;
+}
+
+constexpr AttrSpec kAttrs[] = {{.name = "transpose_a", .type = AttrType::kBool},
+                               {.name = "transpose_b", .type = AttrType::kBool}};
+constexpr OpSpec kSpecs[] = {{.name = "matmul",
+                              .infer = InferMatmul,
+                              .gradient = MatmulGradient,
+                              .cost = MatmulCost,
+                              .attrs = kAttrs}};
+
+}  // namespace
+
+std::span<const OpSpec> MatmulSpecs() { return kSpecs; }
+
+}  // namespace dt

@@ -1,0 +1,33 @@
+// The lists that make up FindKernel's table: one for each file of CPU kernels.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ops/kernel.h"
+
+namespace dt {
+
+struct NamedKernel {
+  std::string_view op;
+  Kernel kernel;
+};
+
+std::span<const NamedKernel> MatmulKernels();
+std::span<const NamedKernel> BiasKernels();
+std::span<const NamedKernel> BinaryKernels();
+std::span<const NamedKernel> UnaryKernels();
+std::span<const NamedKernel> BatchNormKernels();
+std::span<const NamedKernel> DropoutKernels();
+std::span<const NamedKernel> JoinKernels();
+std::span<const NamedKernel> ReshapeKernels();
+std::span<const NamedKernel> ReduceKernels();
+std::span<const NamedKernel> GatherRowsKernels();
+std::span<const NamedKernel> BagKernels();
+std::span<const NamedKernel> FmKernels();
+std::span<const NamedKernel> DotKernels();
+std::span<const NamedKernel> CrossLayerKernels();
+std::span<const NamedKernel> LossKernels();
+std::span<const NamedKernel> StepKernels();
+
+}  // namespace dt

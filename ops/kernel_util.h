@@ -1,0 +1,79 @@
+// What the CPU kernels share: dispatch on the element type, pieces, sums in a stated order.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "ops/kernel.h"
+
+namespace dt {
+
+// Elements of one piece of work; rows of one partial sum.
+inline constexpr size_t kGrain = 16384;
+inline constexpr size_t kSumRows = 256;
+
+// Calls body(T()) with T = float or double.
+template <class Body>
+void OnFloat(DType dtype, Body&& body) {
+  if (dtype == DType::kF32) return body(float());
+  DT_CHECK(dtype == DType::kF64);
+  body(double());
+}
+
+template <class T>
+T* DataOf(const TensorView& view) {
+  return view.as<T>().data();
+}
+
+// `count` elements of the node's scratch memory; earlier spans of it are lost.
+template <class T>
+std::span<T> Scratch(KernelContext& context, size_t count) {
+  if (context.scratch.size() < count * sizeof(T)) context.scratch.resize(count * sizeof(T));
+  return {reinterpret_cast<T*>(context.scratch.data()), count};
+}
+
+// Rows and row length of a tensor seen as a matrix [all but the last, last] …
+struct MatrixShape {
+  size_t rows = 0, cols = 0;
+};
+inline MatrixShape AsMatrix(const TensorView& view) {
+  DT_CHECK(!view.shape.empty());
+  size_t rows = 1;
+  for (size_t i = 0; i + 1 < view.shape.size(); ++i) rows *= static_cast<size_t>(view.shape[i]);
+  return {rows, static_cast<size_t>(view.shape.back())};
+}
+// … or as [first, all others].
+inline MatrixShape AsSamples(const TensorView& view) {
+  DT_CHECK(!view.shape.empty());
+  size_t cols = 1;
+  for (size_t i = 1; i < view.shape.size(); ++i) cols *= static_cast<size_t>(view.shape[i]);
+  return {static_cast<size_t>(view.shape[0]), cols};
+}
+
+// Rows that make a piece of about kGrain elements.
+inline size_t RowGrain(size_t cols) {
+  return std::max<size_t>(1, kGrain / std::max<size_t>(1, cols));
+}
+
+// Sums over rows: body(begin, end, partial) adds rows [begin, end) to the zeroed `cols` values of
+// `partial`, in pieces of kSumRows; the pieces are then added in order, in float64. Uses all of the
+// node's scratch memory; the result lies in it.
+template <class T, class Body>
+std::span<const T> SumOverRows(KernelContext& context, size_t rows, size_t cols, Body&& body) {
+  const size_t pieces = (rows + kSumRows - 1) / kSumRows;
+  const std::span<T> parts = Scratch<T>(context, (pieces + 1) * cols);
+  context.pool.ParallelFor(rows, kSumRows, [&](size_t begin, size_t end) {
+    T* partial = parts.data() + (1 + begin / kSumRows) * cols;
+    std::fill_n(partial, cols, T(0));
+    body(begin, end, partial);
+  });
+  for (size_t c = 0; c < cols; ++c) {
+    double sum = 0;
+    for (size_t p = 1; p <= pieces; ++p) sum += static_cast<double>(parts[p * cols + c]);
+    parts[c] = static_cast<T>(sum);
+  }
+  return parts.first(cols);
+}
+
+}  // namespace dt

@@ -1,0 +1,28 @@
+// The lists that make up AllOps: one for each file of specifications.
+#pragma once
+
+#include <span>
+
+#include "ops/op_spec.h"
+
+namespace dt {
+
+std::span<const OpSpec> MatmulSpecs();
+std::span<const OpSpec> BiasSpecs();
+std::span<const OpSpec> BinarySpecs();
+std::span<const OpSpec> UnarySpecs();
+std::span<const OpSpec> BatchNormSpecs();
+std::span<const OpSpec> DropoutSpecs();
+std::span<const OpSpec> JoinSpecs();
+std::span<const OpSpec> ReshapeSpecs();
+std::span<const OpSpec> ReduceSpecs();
+std::span<const OpSpec> GatherRowsSpecs();
+std::span<const OpSpec> BagSpecs();
+std::span<const OpSpec> FmSpecs();
+std::span<const OpSpec> DotSpecs();
+std::span<const OpSpec> CrossLayerSpecs();
+std::span<const OpSpec> LossSpecs();
+std::span<const OpSpec> StepSpecs();
+std::span<const OpSpec> CommunicationSpecs();
+
+}  // namespace dt

@@ -1,0 +1,37 @@
+#include <algorithm>
+#include <vector>
+
+#include "ops/op_families.h"
+#include "ops/op_spec.h"
+
+namespace dt {
+namespace {
+
+std::vector<const OpSpec*> MakeList() {
+  std::vector<const OpSpec*> all;
+  for (const std::span<const OpSpec> part :
+       {MatmulSpecs(), BiasSpecs(), BinarySpecs(), UnarySpecs(), BatchNormSpecs(), DropoutSpecs(),
+        JoinSpecs(), ReshapeSpecs(), ReduceSpecs(), GatherRowsSpecs(), BagSpecs(), FmSpecs(),
+        DotSpecs(), CrossLayerSpecs(), LossSpecs(), StepSpecs(), CommunicationSpecs()}) {
+    for (const OpSpec& spec : part) all.push_back(&spec);
+  }
+  std::ranges::sort(all, {}, [](const OpSpec* spec) { return spec->name; });
+  return all;
+}
+
+const std::vector<const OpSpec*>& List() {
+  static const std::vector<const OpSpec*> list = MakeList();
+  return list;
+}
+
+}  // namespace
+
+std::span<const OpSpec* const> AllOps() { return List(); }
+
+const OpSpec* FindOp(std::string_view name) {
+  const auto at =
+      std::ranges::lower_bound(List(), name, {}, [](const OpSpec* s) { return s->name; });
+  return at != List().end() && (*at)->name == name ? *at : nullptr;
+}
+
+}  // namespace dt
