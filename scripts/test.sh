@@ -29,8 +29,7 @@ build() {
   mkdir -p build
   echo "test: building $target in build/$preset"
   if ! { cmake --preset "$preset" && cmake --build "build/$preset" --target "$target"; } >"$log" 2>&1; then
-    grep -nE 'error|FAILED|undefined reference' "$log" | head -40 >&2 || true
-    tail -n 60 "$log" >&2
+    grep -nE -A 8 'error|undefined reference' "$log" | head -n 80 >&2 || tail -n 60 "$log" >&2
     echo "test: the build of $target in build/$preset failed; the whole log is $log" >&2
     exit 1
   fi
@@ -40,7 +39,6 @@ build() {
 trees=(release asan tsan)
 labels='fast|sim|e2e|asan|tsan'
 build release all
-build release dt_headers
 if [[ -n $full ]]; then
   trees+=(fuzz)
   labels+='|slow|asan-full|tsan-full|fuzz|tidy'
