@@ -1,0 +1,22 @@
+// The values of rows that were never pushed: a pure function of (seed, table, key, column), so they
+// do not depend on which server makes a row, nor when. Immutable; any thread.
+#pragma once
+
+#include <span>
+
+#include "common/base/ids.h"
+#include "common/config/job_config.h"
+
+namespace dt::server {
+
+class InitialRows {
+ public:
+  InitialRows(const InitSpec& init, uint64_t seed, TableId table);
+  void Fill(Key key, std::span<float> values) const;
+
+ private:
+  const InitSpec init_;
+  const uint64_t stream_;
+};
+
+}  // namespace dt::server

@@ -1,0 +1,181 @@
+// Goal: an EmbeddingTable equals the obvious table under any sequence of operations, through
+// growth. Method: seeded pushes, pulls, dumps with restore and clearing, against a std::map of rows
+// that the same arithmetic updates one by one; every value, state and header is compared bit for
+// bit.
+#include <cstring>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "common/base/philox.h"
+#include "server/table/embedding_table.h"
+
+namespace dt::server {
+namespace {
+
+class Draws {
+ public:
+  explicit Draws(uint64_t seed) : seed_(seed) {}
+  uint32_t Next() { return Philox(seed_, 0, count_++)[0]; }
+  uint32_t Below(uint32_t bound) { return Next() % bound; }
+  float Gradient() { return ToUniform(Next()) * 4 - 2; }
+
+ private:
+  const uint64_t seed_;
+  uint64_t count_ = 0;
+};
+
+struct ModelRow {
+  std::vector<float> values, state;
+  Step last_push = 0;
+};
+
+class Model {
+ public:
+  explicit Model(const TableSpec& spec) : spec_(spec), initial_(spec.init, spec.seed, spec.id) {}
+
+  std::vector<float> Read(Key key) const {
+    const auto it = rows_.find(key);
+    if (it != rows_.end()) return it->second.values;
+    std::vector<float> values(spec_.dim);
+    initial_.Fill(key, values);
+    return values;
+  }
+  void Push(Key key, std::vector<float> gradient, Step step) {
+    auto it = rows_.find(key);
+    uint64_t gap = step + 1;
+    if (it == rows_.end()) {
+      it = rows_.emplace(key, ModelRow{Read(key), std::vector<float>(spec_.state()), 0}).first;
+      InitState(spec_.optimizer, it->second.state);
+    } else {
+      gap = step - it->second.last_push;
+    }
+    UpdateRow(spec_.optimizer, {.step = step}, gap, it->second.values, it->second.state, gradient);
+    it->second.last_push = step;
+  }
+  std::vector<std::byte> Record(Key key) const {
+    const ModelRow& row = rows_.at(key);
+    std::vector<std::byte> out;
+    const auto append = [&out](const void* from, size_t bytes) {
+      const auto* const begin = static_cast<const std::byte*>(from);
+      out.insert(out.end(), begin, begin + bytes);
+    };
+    append(row.values.data(), row.values.size() * sizeof(float));
+    append(row.state.data(), row.state.size() * sizeof(float));
+    append(&row.last_push, sizeof(row.last_push));
+    return out;
+  }
+  const std::map<Key, ModelRow>& rows() const { return rows_; }
+  void Clear() { rows_.clear(); }
+
+ private:
+  const TableSpec spec_;
+  const InitialRows initial_;
+  std::map<Key, ModelRow> rows_;
+};
+
+class Story {
+ public:
+  explicit Story(uint64_t seed) : draws_(seed), spec_(DrawSpec()), table_(spec_), model_(spec_) {
+    const uint32_t spaces[] = {40, 3000, 1u << 30};
+    key_space_ = spaces[draws_.Below(3)];
+  }
+  void Go() {
+    for (int i = 0; i < 60; ++i) {
+      const uint32_t what = draws_.Below(20);
+      if (what < 10) Push();
+      if (what >= 10 && what < 18) Pull();
+      if (what == 18) Restore();
+      if (what == 19 && draws_.Below(5) == 0) Clear();
+      step_ += 1 + draws_.Below(3);
+    }
+    Compare();
+  }
+
+ private:
+  TableSpec DrawSpec() {
+    constexpr OptimizerKind kKinds[] = {OptimizerKind::kSgd,     OptimizerKind::kMomentum,
+                                        OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad,
+                                        OptimizerKind::kAdam,    OptimizerKind::kLazyAdam,
+                                        OptimizerKind::kAdamW,   OptimizerKind::kFtrl};
+    TableSpec spec;
+    spec.name = "t";
+    spec.id = TableIdOf("t");
+    spec.dim = 1 + draws_.Below(20);
+    spec.optimizer.kind = kKinds[draws_.Below(8)];
+    spec.optimizer.l2 = draws_.Below(2) == 0 ? 0.0f : 0.01f;
+    spec.seed = draws_.Next();
+    return spec;
+  }
+  Key DrawKey() { return MixBits(draws_.Below(key_space_)); }
+
+  void Push() {
+    std::set<Key> keys;
+    for (uint32_t n = draws_.Below(400); n > 0; --n) keys.insert(DrawKey());
+    const std::vector<Key> list(keys.begin(), keys.end());
+    std::vector<float> gradients(list.size() * spec_.dim);
+    for (float& g : gradients) g = draws_.Gradient();
+    for (size_t i = 0; i < list.size(); ++i) {
+      const auto begin = gradients.begin() + static_cast<std::ptrdiff_t>(i * spec_.dim);
+      model_.Push(list[i], {begin, begin + spec_.dim}, step_);
+    }
+    table_.Push(list, gradients, {.step = step_});
+  }
+  void Pull() {
+    std::vector<Key> keys(draws_.Below(200));
+    for (Key& key : keys) key = DrawKey();
+    std::vector<float> got(keys.size() * spec_.dim), want;
+    table_.Pull(keys, got);
+    for (const Key key : keys) {
+      const auto row = model_.Read(key);
+      want.insert(want.end(), row.begin(), row.end());
+    }
+    ASSERT_EQ(got, want);
+  }
+  void Restore() {
+    std::map<Key, std::vector<std::byte>> rows;
+    for (const KeyRow& row : table_.SortedRows()) {
+      const auto record = table_.record(row.row);
+      rows[row.key] = {record.begin(), record.end()};
+    }
+    table_.Clear();
+    for (const auto& [key, record] : rows) ASSERT_TRUE(table_.Restore(key, record).ok());
+  }
+  void Clear() {
+    table_.Clear();
+    model_.Clear();
+  }
+  void Compare() {
+    const auto rows = table_.SortedRows();
+    ASSERT_EQ(rows.size(), model_.rows().size());
+    ASSERT_EQ(table_.rows(), rows.size());
+    auto want = model_.rows().begin();
+    for (const KeyRow& row : rows) {
+      ASSERT_EQ(row.key, want->first);
+      const auto got = table_.record(row.row);
+      const auto record = model_.Record(row.key);
+      ASSERT_EQ(got.size(), record.size());
+      ASSERT_EQ(std::memcmp(got.data(), record.data(), record.size()), 0) << "key " << row.key;
+      ++want;
+    }
+  }
+
+  Draws draws_;
+  const TableSpec spec_;
+  EmbeddingTable table_;
+  Model model_;
+  uint32_t key_space_ = 0;
+  Step step_ = 0;
+};
+
+TEST(EmbeddingTableProperty, EqualsAMapOfRows) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Story(seed).Go();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace dt::server

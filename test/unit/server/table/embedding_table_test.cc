@@ -1,0 +1,145 @@
+#include "server/table/embedding_table.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+namespace dt::server {
+namespace {
+
+TableSpec SpecOf(OptimizerKind kind, uint32_t dim = 4) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.id = TableIdOf("t");
+  spec.dim = dim;
+  spec.optimizer.kind = kind;
+  spec.optimizer.lr = 1.0f;
+  spec.seed = 11;
+  return spec;
+}
+
+std::vector<float> PullOf(const EmbeddingTable& table, const std::vector<Key>& keys) {
+  std::vector<float> out(keys.size() * table.dim());
+  table.Pull(keys, out);
+  return out;
+}
+
+TEST(EmbeddingTable, PullCreatesNothingAndReadsInitialValues) {
+  EmbeddingTable table(SpecOf(OptimizerKind::kSgd));
+  const auto first = PullOf(table, {7, 8});
+  EXPECT_EQ(PullOf(table, {8, 7}), (std::vector<float>{first[4], first[5], first[6], first[7],
+                                                       first[0], first[1], first[2], first[3]}));
+  EXPECT_EQ(table.rows(), 0u);
+  EXPECT_NE(first[0], first[4]);
+}
+
+TEST(EmbeddingTable, InitialValuesFollowTheirSpecification) {
+  TableSpec spec = SpecOf(OptimizerKind::kSgd, 64);
+  std::vector<Key> keys(200);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 31;
+  struct Case {
+    InitSpec init;
+    double mean, deviation;
+  };
+  for (const Case& c :
+       {Case{{InitKind::kZeros, 9}, 0, 0}, Case{{InitKind::kConstant, 0.5f}, 0.5, 0},
+        Case{{InitKind::kNormal, 0.1f}, 0, 0.1},
+        Case{{InitKind::kUniform, 0.3f}, 0, 0.3 / std::sqrt(3.0)}}) {
+    spec.init = c.init;
+    const auto values = PullOf(EmbeddingTable(spec), keys);
+    double sum = 0, squares = 0;
+    for (const float v : values) sum += v, squares += double{v} * v;
+    const auto n = static_cast<double>(values.size());
+    EXPECT_NEAR(sum / n, c.mean, 0.01);
+    EXPECT_NEAR(std::sqrt(std::max(0.0, squares / n - c.mean * c.mean)), c.deviation, 0.01);
+  }
+}
+
+TEST(EmbeddingTable, InitialValuesDependOnSeedAndTable) {
+  TableSpec spec = SpecOf(OptimizerKind::kSgd);
+  const auto a = PullOf(EmbeddingTable(spec), {1});
+  spec.seed = 12;
+  EXPECT_NE(PullOf(EmbeddingTable(spec), {1}), a);
+  spec.seed = 11;
+  spec.id = TableIdOf("u");
+  EXPECT_NE(PullOf(EmbeddingTable(spec), {1}), a);
+}
+
+TEST(EmbeddingTable, FirstPushMakesTheRowFromItsInitialValue) {
+  EmbeddingTable table(SpecOf(OptimizerKind::kSgd));
+  auto want = PullOf(table, {5});
+  std::vector<float> grad = {1, 2, 3, 4};
+  table.Push(std::vector<Key>{5}, grad, {.step = 0});
+  for (size_t i = 0; i < 4; ++i) want[i] -= static_cast<float>(i + 1);
+  EXPECT_EQ(PullOf(table, {5}), want);
+  EXPECT_EQ(table.rows(), 1u);
+}
+
+TEST(EmbeddingTable, GapIsCountedFromTheLastPush) {
+  TableSpec spec = SpecOf(OptimizerKind::kSgd, 1);
+  spec.init = {InitKind::kConstant, 1.0f};
+  spec.optimizer.l2 = 0.125f;
+  EmbeddingTable table(spec);
+  const auto push = [&](Step step) {
+    std::vector<float> grad = {0};
+    table.Push(std::vector<Key>{1}, grad, {.step = step});
+    return PullOf(table, {1})[0];
+  };
+  EXPECT_EQ(push(1), 1.0f - 0.25f);            // Never pushed: steps 0 and 1.
+  EXPECT_EQ(push(2), 0.75f - 0.75f * 0.125f);  // The step after.
+  const float before = PullOf(table, {1})[0];
+  EXPECT_FLOAT_EQ(push(6), before - before * 0.5f);  // Four steps.
+}
+
+TEST(EmbeddingTable, RateScaleTouchesScheduledTablesOnly) {
+  for (const bool scheduled : {true, false}) {
+    TableSpec spec = SpecOf(OptimizerKind::kSgd, 1);
+    spec.init = {InitKind::kZeros, 0};
+    spec.scheduled = scheduled;
+    EmbeddingTable table(spec);
+    std::vector<float> grad = {1};
+    table.Push(std::vector<Key>{1}, grad, {.step = 0, .rate_scale = 0.5f});
+    EXPECT_EQ(PullOf(table, {1})[0], scheduled ? -0.5f : -1.0f);
+  }
+}
+
+TEST(EmbeddingTable, AbsentRowsInEvaluationReadAsConfigured) {
+  TableSpec spec = SpecOf(OptimizerKind::kSgd, 2);
+  spec.init = {InitKind::kConstant, 3};
+  std::vector<float> out(4);
+  EmbeddingTable initial(spec);
+  initial.Evaluate(std::vector<Key>{1, 2}, out);
+  EXPECT_EQ(out, (std::vector<float>{3, 3, 3, 3}));
+  spec.eval_default = EvalDefault::kZeros;
+  EmbeddingTable zeros(spec);
+  std::vector<float> grad = {1, 1};
+  zeros.Push(std::vector<Key>{2}, grad, {.step = 0});
+  zeros.Evaluate(std::vector<Key>{1, 2}, out);
+  EXPECT_EQ(out, (std::vector<float>{0, 0, 2, 2}));
+}
+
+TEST(EmbeddingTable, RestoredRowsGoOnAsTheyWere) {
+  for (const auto kind :
+       {OptimizerKind::kAdam, OptimizerKind::kRowwiseAdagrad, OptimizerKind::kFtrl}) {
+    EmbeddingTable table(SpecOf(kind, 3)), copy(SpecOf(kind, 3));
+    const std::vector<Key> keys = {1, 2, 3};
+    const auto push = [&](EmbeddingTable& to, Step step) {
+      std::vector<float> grads = {1, -2, 3, -4, 5, -6, 7, -8, 9};
+      to.Push(keys, grads, {.step = step});
+    };
+    push(table, 0);
+    push(table, 3);
+    for (const KeyRow& row : table.SortedRows()) {
+      ASSERT_TRUE(copy.Restore(row.key, table.record(row.row)).ok());
+    }
+    push(table, 5);
+    push(copy, 5);
+    EXPECT_EQ(PullOf(copy, keys), PullOf(table, keys));
+    EXPECT_FALSE(copy.Restore(1, table.record(0)).ok());
+    EXPECT_FALSE(copy.Restore(9, table.record(0).first(8)).ok());
+  }
+}
+
+}  // namespace
+}  // namespace dt::server
