@@ -1,0 +1,98 @@
+#include "scheduler/membership/membership.h"
+
+#include <algorithm>
+
+namespace dt::scheduler {
+
+std::string Member::Name() const {
+  return fmt::format("{} {} (pid {} on {})", NameOf(role()), id.value(), join.pid, join.host);
+}
+
+Status Membership::CheckJoin(const JoinMessage& join) const {
+  if (join.role != Role::kServer && join.role != Role::kWorker) {
+    return Invalid("a {} cannot join a job", NameOf(join.role));
+  }
+  if (join.wire_version != needs_.wire_version) {
+    return WithHint(Invalid("this {} speaks version {} of the messages, the scheduler version {}",
+                            NameOf(join.role), join.wire_version, needs_.wire_version),
+                    "start all processes of a job from one build");
+  }
+  if (join.job_fingerprint != needs_.job_fingerprint) {
+    return WithHint(
+        Invalid("this {} was started with another job than the scheduler", NameOf(join.role)),
+        "start all processes with the same job file and the same --set");
+  }
+  const uint32_t wanted = join.role == Role::kServer ? needs_.servers : needs_.workers;
+  if (OfRole(join.role).size() >= wanted) {
+    return WithHint(Invalid("the job already has its {} {}{}", wanted, NameOf(join.role),
+                            wanted == 1 ? "" : "s"),
+                    fmt::format("cluster.{}s says how many it has", NameOf(join.role)));
+  }
+  if (join.role == Role::kServer && join.endpoints.empty()) {
+    return Invalid("this server names no endpoint");
+  }
+  return OkStatus();
+}
+
+Result<const Member*> Membership::Join(TimePoint now, const JoinMessage& join) {
+  if (const Member* known = Find(join.incarnation)) return known;
+  DT_TRY_STATUS(CheckJoin(join));
+  const ProcessId id(static_cast<uint32_t>(members_.size()) + 1);
+  return &members_.emplace_back(Member{id, join, now, {}});
+}
+
+Member* Membership::FindMutable(Incarnation incarnation) {
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [&](const Member& m) { return m.incarnation() == incarnation; });
+  return found == members_.end() ? nullptr : &*found;
+}
+
+const Member* Membership::Find(Incarnation incarnation) const {
+  return const_cast<Membership*>(this)->FindMutable(incarnation);
+}
+
+const Member* Membership::Find(ProcessId id) const {
+  return id.value() == 0 || id.value() > members_.size() ? nullptr : &members_[id.value() - 1];
+}
+
+void Membership::Heard(TimePoint now, Incarnation from) {
+  if (Member* member = FindMutable(from)) member->heard = std::max(member->heard, now);
+}
+
+void Membership::Report(Incarnation from, const HeartbeatMessage& report) {
+  if (Member* member = FindMutable(from)) member->report = report;
+}
+
+bool Membership::complete() const {
+  return OfRole(Role::kServer).size() == needs_.servers &&
+         OfRole(Role::kWorker).size() == needs_.workers;
+}
+
+std::string Membership::Present() const {
+  return fmt::format("{} of {} server{} and {} of {} worker{}", OfRole(Role::kServer).size(),
+                     needs_.servers, needs_.servers == 1 ? "" : "s", OfRole(Role::kWorker).size(),
+                     needs_.workers, needs_.workers == 1 ? "" : "s");
+}
+
+const Member* Membership::Lost(TimePoint now) const {
+  const Member* lost = nullptr;
+  for (const Member& member : members_) {
+    if (now - member.heard <= needs_.lease) continue;
+    if (lost == nullptr || member.heard < lost->heard) lost = &member;
+  }
+  return lost;
+}
+
+void Membership::ExtendLeases(Duration by) {
+  for (Member& member : members_) member.heard += by;
+}
+
+std::vector<const Member*> Membership::OfRole(Role role) const {
+  std::vector<const Member*> found;
+  for (const Member& member : members_) {
+    if (member.role() == role) found.push_back(&member);
+  }
+  return found;
+}
+
+}  // namespace dt::scheduler

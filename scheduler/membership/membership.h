@@ -1,0 +1,67 @@
+// Who takes part in a job: exactly the servers and workers that it asks for. A member that is
+// silent for a lease counts as lost. A plain state machine: time is passed in.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/wire/control.h"
+
+namespace dt::scheduler {
+
+struct Member {
+  ProcessId id;
+  JoinMessage join;
+  TimePoint heard{};        // Last sign of life.
+  HeartbeatMessage report;  // Its last heartbeat.
+
+  Role role() const { return join.role; }
+  Incarnation incarnation() const { return join.incarnation; }
+  // "worker 3 (pid 4711 on host7)": how errors name it.
+  std::string Name() const;
+};
+
+struct MembershipNeeds {
+  uint32_t servers = 1, workers = 1;
+  uint64_t job_fingerprint = 0;
+  uint32_t wire_version = 0;
+  Duration lease{};
+};
+
+class Membership {
+ public:
+  explicit Membership(const MembershipNeeds& needs) : needs_(needs) {}
+
+  // Ids count from 1 in the order of joining. The same incarnation again is the same member.
+  // Invalid: another job, version or role; a surplus process. The reference holds as long as the
+  // Membership.
+  Result<const Member*> Join(TimePoint now, const JoinMessage& join);
+  const Member* Find(Incarnation incarnation) const;
+  const Member* Find(ProcessId id) const;
+  void Heard(TimePoint now, Incarnation from);
+  void Report(Incarnation from, const HeartbeatMessage& report);
+
+  bool complete() const;
+  // "1 of 2 servers and 0 of 2 workers": who is there.
+  std::string Present() const;
+  // The member whose lease has run out for the longest time, if any has.
+  const Member* Lost(TimePoint now) const;
+  // The scheduler itself stood still for so long: its pause is not their silence.
+  void ExtendLeases(Duration by);
+
+  const std::deque<Member>& members() const { return members_; }
+  // In order of id.
+  std::vector<const Member*> OfRole(Role role) const;
+
+ private:
+  Member* FindMutable(Incarnation incarnation);
+  Status CheckJoin(const JoinMessage& join) const;
+
+  const MembershipNeeds needs_;
+  std::deque<Member> members_;  // By id; a deque, so that references hold.
+};
+
+}  // namespace dt::scheduler

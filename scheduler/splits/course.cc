@@ -1,0 +1,146 @@
+#include "scheduler/splits/course.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr uint32_t kTrainsAhead = 2;
+constexpr double kOrderSeconds = 0.4;
+constexpr uint64_t kOrderStepsMax = 4096;
+
+Step NextMultiple(Step above, uint64_t of) { return (above / of + 1) * of; }
+
+double RoundedTo9Digits(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10.0, 8 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+}  // namespace
+
+std::optional<double> CourseState::train_logloss() const {
+  if (epoch_samples == 0) return std::nullopt;
+  return RoundedTo9Digits(epoch_loss_sum / static_cast<double>(epoch_samples));
+}
+
+Course::Course(const CourseConfig& config, CourseState state)
+    : config_(config), decisions_(config.plateau, config.early_stop), state_(std::move(state)) {
+  issued_ = state_.step;
+  if (state_.step > 0) saved_ = state_.step;
+}
+
+std::optional<course::Order> Course::Next() {
+  if (out_.has_value() || finished_) return std::nullopt;
+  if (trains_out_ > 0) return NextTrain();
+  if (std::optional<course::Order> order = NextAtBoundary()) return out_ = order;
+  return NextTrain();
+}
+
+// The first step after `from` at which something other than training may be due.
+Step Course::Boundary(Step from) const {
+  Step boundary = NextMultiple(from, config_.steps_per_epoch());
+  if (config_.save_every > 0) {
+    boundary = std::min(boundary, NextMultiple(from, config_.save_every));
+  }
+  if (config_.evaluate_every > 0) {
+    boundary = std::min(boundary, NextMultiple(from, config_.evaluate_every));
+  }
+  return boundary;
+}
+
+std::optional<course::Order> Course::NextTrain() {
+  if (stop_requested_ || at_end() || trains_out_ >= kTrainsAhead) return std::nullopt;
+  if (issued_ == Boundary(state_.step)) return std::nullopt;  // Handed out up to it.
+  const Step end = std::min(Boundary(issued_), issued_ + chunk_);
+  const uint64_t per_epoch = config_.steps_per_epoch();
+  const uint64_t epoch = issued_ / per_epoch;
+  course::Train train{epoch, epoch * per_epoch, issued_, end, state_.decisions.rate_scale};
+  issued_ = end;
+  ++trains_out_;
+  return train;
+}
+
+bool Course::EvaluationDue() const {
+  if (config_.valid_rows == 0 || state_.step == 0 || state_.evaluated == state_.step) return false;
+  if (state_.step == config_.steps()) return true;
+  const uint64_t every =
+      config_.evaluate_every > 0 ? config_.evaluate_every : config_.steps_per_epoch();
+  return state_.step % every == 0;
+}
+
+bool Course::SaveDue() const {
+  if (state_.step == 0 || saved_ == state_.step) return false;
+  if (config_.save_every > 0 && (stop_requested_ || state_.step % config_.save_every == 0)) {
+    return true;
+  }
+  return !stop_requested_ && (at_end() || BestHere());
+}
+
+bool Course::RestoreDue() const {
+  const std::optional<Step>& best = state_.decisions.best_step;
+  return !restored_ && keeps_best() && best.has_value() && best != state_.step;
+}
+
+std::optional<course::Order> Course::NextAtBoundary() {
+  if (!stop_requested_ && EvaluationDue()) return course::Evaluate{state_.step, false};
+  if (SaveDue()) return course::Save{state_.step, BestHere()};
+  if (stop_requested_ || !at_end()) return std::nullopt;
+  const Step position =
+      keeps_best() ? state_.decisions.best_step.value_or(state_.step) : state_.step;
+  if (RestoreDue()) return course::Restore{position};
+  if (config_.test_rows > 0 && !test_.has_value()) return course::Evaluate{position, true};
+  return course::Finish{};
+}
+
+bool Course::interrupted() const {
+  return stop_requested_ && !finished_ && !out_.has_value() && trains_out_ == 0 && !SaveDue();
+}
+
+void Course::OnTrained(Step end_step, uint64_t samples, double loss_sum, double seconds) {
+  DT_CHECK(trains_out_ > 0 && end_step <= issued_);
+  --trains_out_;
+  if (state_.step % config_.steps_per_epoch() == 0) {
+    state_.epoch_loss_sum = 0;
+    state_.epoch_samples = 0;
+  }
+  const double steps = static_cast<double>(end_step - state_.step);
+  state_.step = end_step;
+  state_.samples += samples;
+  state_.train_seconds += seconds;
+  state_.epoch_loss_sum += loss_sum;
+  state_.epoch_samples += samples;
+  if (seconds <= 0) return;
+  const double fitting =
+      std::clamp(kOrderSeconds * steps / seconds, 1.0, 4.0 * static_cast<double>(chunk_));
+  chunk_ = std::min(kOrderStepsMax, static_cast<uint64_t>(fitting));
+}
+
+void Course::OnEvaluated(const Metrics& metrics) {
+  DT_CHECK(out_.has_value() && std::holds_alternative<course::Evaluate>(*out_));
+  const bool test = std::get<course::Evaluate>(*out_).test;
+  out_.reset();
+  if (test) {
+    test_ = metrics;
+    return;
+  }
+  const uint64_t per_epoch = config_.steps_per_epoch();
+  const uint64_t epoch = (state_.step + per_epoch - 1) / per_epoch;
+  state_.evaluated = state_.step;
+  state_.history.push_back(
+      {epoch, state_.step, state_.decisions.rate_scale, metrics, state_.train_logloss()});
+  decisions_.OnEvaluation(metrics, state_.step, epoch, state_.decisions);
+}
+
+void Course::OnDone() {
+  DT_CHECK(out_.has_value());
+  if (std::holds_alternative<course::Save>(*out_)) saved_ = state_.step;
+  if (std::holds_alternative<course::Restore>(*out_)) restored_ = true;
+  if (std::holds_alternative<course::Finish>(*out_)) finished_ = true;
+  out_.reset();
+}
+
+}  // namespace dt::scheduler

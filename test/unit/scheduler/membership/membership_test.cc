@@ -1,0 +1,88 @@
+#include "scheduler/membership/membership.h"
+
+#include <gtest/gtest.h>
+
+namespace dt::scheduler {
+namespace {
+
+JoinMessage Joiner(Role role, uint64_t incarnation) {
+  JoinMessage join;
+  join.role = role;
+  join.incarnation = Incarnation(incarnation);
+  join.wire_version = 1;
+  join.pid = 4711;
+  join.host = "host";
+  join.job_fingerprint = 99;
+  if (role == Role::kServer) join.endpoints = {"tcp://a:1"};
+  return join;
+}
+
+MembershipNeeds Needs() { return {1, 2, 99, 1, seconds(3)}; }
+
+TEST(Membership, IsCompleteWithExactlyWhatTheJobNeeds) {
+  Membership members(Needs());
+  EXPECT_EQ(members.Present(), "0 of 1 server and 0 of 2 workers");
+  EXPECT_TRUE(members.Join({}, Joiner(Role::kWorker, 1)).ok());
+  EXPECT_TRUE(members.Join({}, Joiner(Role::kServer, 2)).ok());
+  EXPECT_FALSE(members.complete());
+  EXPECT_TRUE(members.Join({}, Joiner(Role::kWorker, 3)).ok());
+  EXPECT_TRUE(members.complete());
+  EXPECT_EQ(members.OfRole(Role::kWorker).size(), 2u);
+  EXPECT_EQ(members.Find(ProcessId(2))->Name(), "server 2 (pid 4711 on host)");
+  EXPECT_EQ(members.Find(ProcessId(0)), nullptr);
+  EXPECT_EQ(members.Find(ProcessId(4)), nullptr);
+}
+
+TEST(Membership, TheSameIncarnationIsTheSameMember) {
+  Membership members(Needs());
+  const Member* first = *members.Join({}, Joiner(Role::kWorker, 1));
+  EXPECT_EQ(*members.Join({}, Joiner(Role::kWorker, 1)), first);
+  EXPECT_EQ(members.members().size(), 1u);
+}
+
+struct Refusal {
+  std::string name;
+  void (*change)(JoinMessage&);
+  std::string sentence;
+};
+
+TEST(Membership, RefusesWithASentence) {
+  const Refusal refusals[] = {
+      {"version", [](JoinMessage& j) { j.wire_version = 2; }, "speaks version 2"},
+      {"job", [](JoinMessage& j) { j.job_fingerprint = 1; }, "another job"},
+      {"role", [](JoinMessage& j) { j.role = Role::kScheduler; }, "scheduler cannot join"},
+      {"endpoints", [](JoinMessage& j) { j.endpoints.clear(); }, "no endpoint"},
+  };
+  for (const Refusal& refusal : refusals) {
+    Membership members(Needs());
+    JoinMessage join = Joiner(Role::kServer, 1);
+    refusal.change(join);
+    const auto result = members.Join({}, join);
+    EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument) << refusal.name;
+    EXPECT_NE(ToText(result.status()).find(refusal.sentence), std::string::npos)
+        << ToText(result.status());
+    EXPECT_TRUE(members.members().empty());
+  }
+  Membership members(Needs());
+  ASSERT_TRUE(members.Join({}, Joiner(Role::kServer, 1)).ok());
+  const auto surplus = members.Join({}, Joiner(Role::kServer, 2));
+  EXPECT_EQ(ToText(surplus.status()),
+            "the job already has its 1 server; cluster.servers says how many it has");
+}
+
+TEST(Membership, SilenceOfALeaseIsLoss) {
+  Membership members(Needs());
+  const TimePoint start{};
+  ASSERT_TRUE(members.Join(start, Joiner(Role::kServer, 1)).ok());
+  ASSERT_TRUE(members.Join(start, Joiner(Role::kWorker, 2)).ok());
+  members.Heard(start + seconds(2), Incarnation(2));
+  EXPECT_EQ(members.Lost(start + seconds(3)), nullptr) << "a lease is not over at its end";
+  EXPECT_EQ(members.Lost(start + milliseconds(3001))->id, ProcessId(1));
+  members.Heard(start + seconds(1), Incarnation(2));
+  EXPECT_EQ(members.Lost(start + seconds(9))->id, ProcessId(1)) << "the longest silent first";
+  members.ExtendLeases(seconds(7));
+  EXPECT_EQ(members.Lost(start + seconds(9)), nullptr);
+}
+
+}  // namespace
+}  // namespace dt::scheduler

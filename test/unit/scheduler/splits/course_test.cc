@@ -1,0 +1,206 @@
+// Goal: the sequence of orders of a job. Method: each order is carried out at once and written down
+// as text; training is given by its boundaries only, however it is cut.
+#include "scheduler/splits/course.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace dt::scheduler {
+namespace {
+
+CourseConfig Config() {
+  CourseConfig config;
+  config.train_rows = 95;
+  config.batch_size = 10;  // 10 steps an epoch, the last one short.
+  config.valid_rows = 20;
+  config.test_rows = 20;
+  config.epochs = 3;
+  return config;
+}
+
+struct Story {
+  std::string text;
+  CourseState saved;  // At the last save.
+};
+
+class Player {
+ public:
+  Player(Course& course, std::vector<double> auc, double step_seconds)
+      : course_(course), auc_(std::move(auc)), step_seconds_(step_seconds) {}
+
+  // Until `stop_at` is trained, where it asks to stop.
+  Story Play(Step stop_at = ~Step{0}) {
+    for (int i = 0; i < 10000 && !course_.finished() && !course_.interrupted(); ++i) {
+      while (std::optional<course::Order> order = course_.Next()) out_.push_back(*order);
+      if (out_.empty()) break;
+      const course::Order order = out_.front();
+      out_.erase(out_.begin());
+      std::visit([&](const auto& o) { Carry(o); }, order);
+      if (course_.state().step >= stop_at) course_.RequestStop();
+    }
+    Flush();
+    if (course_.finished()) story_.text += "finished";
+    if (course_.interrupted()) story_.text += "interrupted";
+    return story_;
+  }
+
+ private:
+  void Carry(const course::Train& o) {
+    EXPECT_EQ(o.first_step, course_.state().step);
+    EXPECT_EQ(o.epoch_first_step, o.epoch * 10);
+    EXPECT_EQ((o.end_step - 1) / 10, o.epoch) << "an order lies within an epoch";
+    rate_ = o.rate_scale;
+    const uint64_t steps = o.end_step - o.first_step;
+    course_.OnTrained(o.end_step, steps * 10, static_cast<double>(steps) * 5,
+                      static_cast<double>(steps) * step_seconds_);
+    trained_ = o.end_step;
+  }
+  void Carry(const course::Evaluate& o) {
+    Write(o.test ? fmt::format("test@{}", o.step) : fmt::format("valid@{}", o.step));
+    Metrics metrics;
+    metrics.auc = next_ < auc_.size() ? auc_[next_++] : 0.5;
+    course_.OnEvaluated(metrics);
+  }
+  void Carry(const course::Save& o) {
+    Write(fmt::format("save@{}{}", o.step, o.best ? "*" : ""));
+    course_.OnDone();
+    story_.saved = course_.state();
+  }
+  void Carry(const course::Restore& o) {
+    Write(fmt::format("restore@{}", o.step));
+    course_.OnDone();
+  }
+  void Carry(const course::Finish&) {
+    Flush();
+    course_.OnDone();
+  }
+  void Flush() {
+    if (!trained_.has_value()) return;
+    story_.text += rate_ == 1 ? fmt::format("train..{} ", *trained_)
+                              : fmt::format("train..{}x{} ", *trained_, rate_);
+    trained_.reset();
+  }
+  void Write(const std::string& what) {
+    Flush();
+    story_.text += what + " ";
+  }
+
+  Course& course_;
+  const std::vector<double> auc_;
+  const double step_seconds_;
+  size_t next_ = 0;
+  float rate_ = 1;
+  std::optional<Step> trained_;
+  std::vector<course::Order> out_;
+  Story story_;
+};
+
+std::string Told(const CourseConfig& config, std::vector<double> auc, double step_seconds = 0.01) {
+  Course course(config, {});
+  return Player(course, std::move(auc), step_seconds).Play().text;
+}
+
+TEST(Course, PlainTraining) {
+  CourseConfig config = Config();
+  config.epochs = 2;
+  EXPECT_EQ(Told(config, {}), "train..10 valid@10 train..20 valid@20 save@20 test@20 finished");
+  config.valid_rows = config.test_rows = 0;
+  EXPECT_EQ(Told(config, {}), "train..20 save@20 finished");
+}
+
+TEST(Course, SavesAndEvaluatesAtTheirSteps) {
+  CourseConfig config = Config();
+  config.epochs = 2;
+  config.save_every = 8;
+  config.evaluate_every = 12;
+  EXPECT_EQ(
+      Told(config, {}),
+      "train..8 save@8 train..12 valid@12 train..16 save@16 train..20 valid@20 save@20 test@20 "
+      "finished");
+}
+
+TEST(Course, KeepsTheBestAndRestoresIt) {
+  CourseConfig config = Config();
+  config.epochs = 10;
+  config.plateau = PlateauConfig{"valid.auc", 0.5f, 0, 0};
+  config.early_stop = EarlyStopConfig{"valid.auc", 2};
+  EXPECT_EQ(Told(config, {0.6, 0.7, 0.65, 0.65}),
+            "train..10 valid@10 save@10* train..20 valid@20 save@20* train..30 valid@30 "
+            "train..40x0.5 valid@40 save@40 restore@20 test@20 finished");
+}
+
+TEST(Course, BestAtTheEndNeedsNoRestore) {
+  CourseConfig config = Config();
+  config.epochs = 2;
+  config.early_stop = EarlyStopConfig{"valid.auc", 2};
+  EXPECT_EQ(Told(config, {0.6, 0.7}),
+            "train..10 valid@10 save@10* train..20 valid@20 save@20* test@20 finished");
+}
+
+TEST(Course, ThePaceDoesNotChangeWhatHappens) {
+  CourseConfig config = Config();
+  config.save_every = 7;
+  EXPECT_EQ(Told(config, {}, 0.0001), Told(config, {}, 3.0));
+}
+
+TEST(Course, StopsAtABoundaryWithACheckpoint) {
+  CourseConfig config = Config();
+  config.save_every = 100;
+  Course course(config, {});
+  EXPECT_EQ(Player(course, {}, 3.0).Play(13).text.substr(0, 29), "train..10 valid@10 train..13 ");
+  EXPECT_TRUE(course.interrupted());
+  EXPECT_EQ(course.state().step, 13u);
+  config.save_every = 0;
+  Course unsaved(config, {});
+  EXPECT_EQ(Player(unsaved, {}, 3.0).Play(11).text, "train..10 valid@10 train..11 interrupted");
+}
+
+TEST(Course, SlowStepsAreOrderedOneByOne) {
+  CourseConfig config = Config();
+  Course course(config, {});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(course.Next().has_value());
+  EXPECT_FALSE(course.Next().has_value()) << "two are out";
+  course.OnTrained(4, 40, 1, 40);
+  const auto next = course.Next();
+  EXPECT_FALSE(next.has_value()) << "up to the boundary at 10";
+  course.OnTrained(8, 40, 1, 40);
+  const auto after = std::get<course::Train>(*course.Next());
+  EXPECT_EQ(after.end_step - after.first_step, 1u);
+}
+
+// Stopping anywhere and going on from the checkpoint comes to the same orders, decisions and
+// metrics.
+TEST(Course, ResumedEqualsUninterrupted) {
+  CourseConfig config = Config();
+  config.save_every = 7;
+  config.early_stop = EarlyStopConfig{"valid.auc", 3};
+  config.plateau = PlateauConfig{"valid.auc", 0.5f, 0, 0};
+  const std::vector<double> auc = {0.6, 0.7, 0.65};
+  Course whole(config, {});
+  Player(whole, auc, 0.01).Play();
+  for (Step stop = 1; stop < 30; ++stop) {
+    Course first(config, {});
+    const Story story = Player(first, auc, 0.1).Play(stop);
+    ASSERT_TRUE(first.interrupted()) << stop;
+    ASSERT_EQ(story.saved.step, first.state().step) << stop;
+    Course second(config, story.saved);
+    const size_t seen = story.saved.history.size();
+    Player(second, {auc.begin() + static_cast<ptrdiff_t>(seen), auc.end()}, 0.01).Play();
+    ASSERT_TRUE(second.finished());
+    EXPECT_EQ(second.state().decisions, whole.state().decisions) << stop;
+    EXPECT_EQ(second.state().samples, whole.state().samples);
+    EXPECT_EQ(second.state().train_logloss(), whole.state().train_logloss());
+    EXPECT_EQ(second.state().history.size(), whole.state().history.size());
+  }
+}
+
+TEST(Course, TrainLoglossIsThatOfTheEpoch) {
+  Course course(Config(), {});
+  Player(course, {}, 0.01).Play();
+  EXPECT_EQ(course.state().train_logloss(), 0.5);
+  EXPECT_EQ(course.state().epoch_samples, 100u);
+  EXPECT_EQ(course.state().samples, 300u);
+}
+
+}  // namespace
+}  // namespace dt::scheduler
