@@ -1,0 +1,65 @@
+// A job's checkpoints on disk:
+//
+//   <dir>/step-000000001000/manifest.json   complete: written last, the folder is renamed into
+//   place <dir>/step-000000001000/…               what servers and rank 0 wrote
+//   <dir>/.writing-000000002000/            not complete; swept away at the next start
+//   <dir>/best -> step-000000001000         exempt from `keep`
+//
+// One thread. Errors of the disk are Unavailable and say what, where and why.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/checkpoint/manifest.h"
+
+namespace dt::scheduler {
+
+struct CheckpointInfo {
+  std::string folder;
+  Step step = 0;
+  bool best = false;
+  uint64_t bytes = 0;
+  std::string written;
+  Status status;  // Of its manifest; the files are not read.
+};
+// Ascending by step. Empty where there are none.
+std::vector<CheckpointInfo> ListCheckpoints(const std::string& dir);
+Result<Manifest> ReadManifest(const std::string& folder);
+// Reads every file. DataLoss naming the damaged or missing one, and the checkpoint before as a way
+// out.
+Status VerifyCheckpoint(const std::string& folder);
+// The newest complete checkpoint; nothing where there is none. DataLoss as VerifyCheckpoint if it
+// is damaged.
+Result<std::optional<std::string>> NewestCheckpoint(const std::string& dir);
+
+class CheckpointStore {
+ public:
+  struct Options {
+    std::string dir;
+    uint32_t keep = 3;
+    bool fresh = true;  // The job starts anew: the older ones go when its first one is complete.
+  };
+  static Result<CheckpointStore> Open(const Options& options);
+
+  // Where the checkpoint of `step` is written; made, empty, absolute.
+  Result<std::string> Begin(Step step);
+  // Completes what Begin began: checks that every file is there, writes the manifest, renames,
+  // links `best`, and removes what is more than `keep`. Returns the folder.
+  Result<std::string> Commit(const Manifest& manifest, bool best);
+  // Where the complete checkpoint of `step` lies. NotFound.
+  Result<std::string> Find(Step step) const;
+  const std::vector<std::string>& complete() const { return own_; }
+
+ private:
+  explicit CheckpointStore(const Options& options) : options_(options) {}
+  Status LinkBest(const std::string& folder);
+  void Prune();
+
+  Options options_;
+  std::vector<std::string> older_;  // Of an earlier run; they go with the first Commit.
+  std::vector<std::string> own_;    // Complete ones that count for `keep`, oldest first.
+};
+
+}  // namespace dt::scheduler

@@ -1,0 +1,204 @@
+#include "scheduler/checkpoint/manifest.h"
+
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "common/base/hash.h"
+#include "common/base/text.h"
+
+namespace dt::scheduler {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// JSON has no NaN: it is null.
+double NumberOf(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+template <class T>
+Json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+template <class T>
+std::optional<T> OptionalOf(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return json.get<T>();
+}
+
+uint64_t HexNumber(const Json& json) { return std::stoull(json.get<std::string>(), nullptr, 16); }
+
+Json MetricsJson(const Metrics& m) {
+  return {{"auc", OrNull(m.auc)},
+          {"logloss", OrNull(m.logloss)},
+          {"calibration", OrNull(m.calibration)},
+          {"samples", m.samples},
+          {"auc_exact", m.auc_exact}};
+}
+
+Metrics MetricsOf(const Json& json) {
+  return {OptionalOf<double>(json.at("auc")), OptionalOf<double>(json.at("logloss")),
+          OptionalOf<double>(json.at("calibration")), json.at("samples").get<uint64_t>(),
+          json.at("auc_exact").get<bool>()};
+}
+
+Json DecisionsJson(const DecisionState& d) {
+  return {{"rate_scale", d.rate_scale},
+          {"plateau_without_gain", d.plateau_without_gain},
+          {"stop_without_gain", d.stop_without_gain},
+          {"plateau_best", OrNull(d.plateau_best)},
+          {"stop_best", OrNull(d.stop_best)},
+          {"best_step", OrNull(d.best_step)},
+          {"best_epoch", d.best_epoch},
+          {"best", d.best.has_value() ? MetricsJson(*d.best) : Json(nullptr)},
+          {"stopped", d.stopped}};
+}
+
+DecisionState DecisionsOf(const Json& json) {
+  DecisionState d;
+  d.rate_scale = json.at("rate_scale").get<float>();
+  d.plateau_without_gain = json.at("plateau_without_gain").get<uint32_t>();
+  d.stop_without_gain = json.at("stop_without_gain").get<uint32_t>();
+  d.plateau_best = OptionalOf<double>(json.at("plateau_best"));
+  d.stop_best = OptionalOf<double>(json.at("stop_best"));
+  d.best_step = OptionalOf<Step>(json.at("best_step"));
+  d.best_epoch = json.at("best_epoch").get<uint64_t>();
+  if (!json.at("best").is_null()) d.best = MetricsOf(json.at("best"));
+  d.stopped = json.at("stopped").get<bool>();
+  return d;
+}
+
+Json HistoryJson(const std::vector<JobResult::Evaluation>& history) {
+  Json all = Json::array();
+  for (const JobResult::Evaluation& e : history) {
+    all.push_back({{"epoch", e.epoch},
+                   {"step", e.step},
+                   {"rate_scale", e.rate_scale},
+                   {"train_logloss", OrNull(e.train_logloss)},
+                   {"valid", MetricsJson(e.valid)}});
+  }
+  return all;
+}
+
+Json CourseJson(const CourseState& c) {
+  return {{"step", c.step},
+          {"samples", c.samples},
+          {"train_seconds", c.train_seconds},
+          {"epoch_loss_sum", c.epoch_loss_sum},
+          {"epoch_samples", c.epoch_samples},
+          {"evaluated", OrNull(c.evaluated)},
+          {"decisions", DecisionsJson(c.decisions)},
+          {"history", HistoryJson(c.history)}};
+}
+
+CourseState CourseOf(const Json& json) {
+  CourseState c;
+  c.step = json.at("step").get<Step>();
+  c.samples = json.at("samples").get<uint64_t>();
+  c.train_seconds = json.at("train_seconds").get<double>();
+  c.epoch_loss_sum = NumberOf(json.at("epoch_loss_sum"));
+  c.epoch_samples = json.at("epoch_samples").get<uint64_t>();
+  c.evaluated = OptionalOf<Step>(json.at("evaluated"));
+  c.decisions = DecisionsOf(json.at("decisions"));
+  for (const Json& e : json.at("history")) {
+    c.history.push_back({e.at("epoch").get<uint64_t>(), e.at("step").get<uint64_t>(),
+                         e.at("rate_scale").get<float>(), MetricsOf(e.at("valid")),
+                         OptionalOf<double>(e.at("train_logloss"))});
+  }
+  return c;
+}
+
+Manifest ManifestOf(const Json& json) {
+  Manifest m;
+  m.job = json.at("job").get<std::string>();
+  m.course = CourseOf(json.at("course"));
+  m.slices = json.at("slices").get<uint32_t>();
+  m.tables = json.at("tables").get<std::vector<std::string>>();
+  m.resume_fingerprint = HexNumber(json.at("resume_fingerprint"));
+  m.resume_text = json.at("resume_text").get<std::string>();
+  m.written = json.at("written").get<std::string>();
+  for (const Json& file : json.at("files")) {
+    m.files.push_back({file.at("name").get<std::string>(), file.at("bytes").get<uint64_t>(),
+                       HexNumber(file.at("digest"))});
+  }
+  return m;
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::string_view line : SplitText(text, '\n')) lines.emplace_back(line);
+  return lines;
+}
+
+std::string_view KeyOf(std::string_view line) { return line.substr(0, line.find(' ')); }
+
+// The first line in which two canonical texts differ, as "key: a, b".
+std::string FirstDifference(const std::string& in_checkpoint, const std::string& in_job) {
+  const std::vector<std::string> a = LinesOf(in_checkpoint), b = LinesOf(in_job);
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const std::string left = i < a.size() ? a[i] : "", right = i < b.size() ? b[i] : "";
+    if (left == right) continue;
+    const std::string_view key = KeyOf(right.empty() ? left : right);
+    if (KeyOf(left) != KeyOf(right)) return std::string(key);
+    return fmt::format("{}, which is {} there and {} here", key, left.substr(key.size() + 1),
+                       right.substr(key.size() + 1));
+  }
+  return "its fingerprint";
+}
+
+}  // namespace
+
+std::string ManifestToJson(const Manifest& m) {
+  Json files = Json::array();
+  for (const CheckpointFile& file : m.files) {
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"digest", HexOf(file.digest)}});
+  }
+  Json json = {{"format", kManifestFormat},
+               {"job", m.job},
+               {"step", m.course.step},
+               {"written", m.written},
+               {"course", CourseJson(m.course)},
+               {"slices", m.slices},
+               {"tables", m.tables},
+               {"resume_fingerprint", HexOf(m.resume_fingerprint)},
+               {"resume_text", m.resume_text},
+               {"files", std::move(files)}};
+  json["digest"] = HexOf(HashString(Dump(json)));
+  return Dump(json) + "\n";
+}
+
+Result<Manifest> ManifestFromJson(const std::string& text, const std::string& where) {
+  try {
+    Json json = Json::parse(text);
+    const uint32_t format = json.at("format").get<uint32_t>();
+    if (format != kManifestFormat) {
+      return WithWhere(
+          NotYet("the checkpoint has format {}; this program reads {}", format, kManifestFormat),
+          where);
+    }
+    const std::string digest = json.at("digest").get<std::string>();
+    json.erase("digest");
+    if (digest != HexOf(HashString(Dump(json)))) {
+      return WithWhere(DataLoss("the checkpoint's manifest is damaged: its digest differs"), where);
+    }
+    return ManifestOf(json);
+  } catch (const std::exception& e) {  // nlohmann's and std::stoull's.
+    return WithWhere(DataLoss("the checkpoint's manifest is damaged: {}", e.what()), where);
+  }
+}
+
+Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
+  if (manifest.resume_fingerprint == job.resume_fingerprint) return OkStatus();
+  return WithHint(WithWhere(Invalid("the checkpoint is another job's: it differs in {}",
+                                    FirstDifference(manifest.resume_text, job.resume_text)),
+                            folder),
+                  "start anew with --resume never, or set the key as it was");
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,34 @@
+// manifest.json of a checkpoint: what makes it complete. It names every file with size and digest,
+// and itself ends with the digest of what stands before.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/config/job_config.h"
+#include "common/wire/control.h"
+#include "scheduler/splits/course.h"
+
+namespace dt::scheduler {
+
+inline constexpr uint32_t kManifestFormat = 1;
+
+struct Manifest {
+  std::string job;
+  CourseState course;  // course.step is the checkpoint's.
+  uint32_t slices = 1;
+  std::vector<std::string> tables;
+  uint64_t resume_fingerprint = 0;
+  std::string resume_text;
+  std::string written;  // Wall-clock time.
+  std::vector<CheckpointFile> files;
+};
+
+std::string ManifestToJson(const Manifest& manifest);
+// DataLoss naming `where` for anything that was not written so; NotYet for a newer format.
+Result<Manifest> ManifestFromJson(const std::string& text, const std::string& where);
+
+// Whether a job may go on from it: OK, or Invalid naming the first key that differs.
+Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder);
+
+}  // namespace dt::scheduler

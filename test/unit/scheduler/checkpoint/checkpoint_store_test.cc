@@ -1,0 +1,172 @@
+#include "scheduler/checkpoint/checkpoint_store.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "common/base/hash.h"
+
+namespace dt::scheduler {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointStoreTest : public ::testing::Test {
+ protected:
+  CheckpointStoreTest()
+      : dir_(fs::path(::testing::TempDir()) /
+             ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    fs::remove_all(dir_);
+  }
+  ~CheckpointStoreTest() override { fs::remove_all(dir_); }
+
+  CheckpointStore Open(bool fresh = true, uint32_t keep = 2) {
+    return *CheckpointStore::Open({dir_.string(), keep, fresh});
+  }
+  static void WriteFile(const fs::path& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+  }
+  // A complete checkpoint with one file.
+  Result<std::string> Make(CheckpointStore& store, Step step, bool best = false) {
+    const Result<std::string> folder = store.Begin(step);
+    EXPECT_TRUE(folder.ok()) << folder.status();
+    const std::string content = "rows of step " + std::to_string(step);
+    WriteFile(fs::path(*folder) / "dense.bin", content);
+    Manifest manifest = ManifestAt(step);
+    manifest.files = {{"dense.bin", content.size(), HashString(content)}};
+    return store.Commit(manifest, best);
+  }
+  static Manifest ManifestAt(Step step) {
+    Manifest manifest;
+    manifest.job = "j";
+    manifest.course.step = step;
+    manifest.course.decisions.best = Metrics{0.75, 0.5, std::nullopt, 10, true};
+    manifest.course.decisions.best_step = step;
+    manifest.course.history = {{1, step, 0.5f, *manifest.course.decisions.best, 0.1}};
+    manifest.resume_text = "batch_size 10\njob j\nseed 1";
+    manifest.resume_fingerprint = 0xfedcba9876543210;
+    return manifest;
+  }
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(dir_)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  using Strings = std::vector<std::string>;
+
+  const fs::path dir_;
+};
+
+TEST_F(CheckpointStoreTest, ManifestComesBackAsItWas) {
+  CheckpointStore store = Open();
+  const std::string folder = *Make(store, 1000);
+  const Result<Manifest> back = ReadManifest(folder);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ManifestToJson(*back), ManifestToJson([&] {
+              Manifest m = ManifestAt(1000);
+              m.files = back->files;
+              return m;
+            }()));
+  EXPECT_EQ(back->course.decisions, ManifestAt(1000).course.decisions);
+  EXPECT_EQ(back->resume_fingerprint, 0xfedcba9876543210);
+  EXPECT_EQ(fs::path(folder).filename(), "step-000000001000");
+  EXPECT_TRUE(VerifyCheckpoint(folder).ok());
+}
+
+TEST_F(CheckpointStoreTest, KeepsTheNewestAndTheBest) {
+  CheckpointStore store = Open();
+  ASSERT_TRUE(Make(store, 1, true).ok());
+  for (Step step = 2; step <= 5; ++step) ASSERT_TRUE(Make(store, step).ok());
+  EXPECT_EQ(Names(),
+            (Strings{"best", "step-000000000001", "step-000000000004", "step-000000000005"}));
+  ASSERT_TRUE(Make(store, 6, true).ok());
+  EXPECT_EQ(Names(),
+            (Strings{"best", "step-000000000004", "step-000000000005", "step-000000000006"}));
+  const auto all = ListCheckpoints(dir_.string());
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_TRUE(all[2].best);
+  EXPECT_FALSE(all[0].best);
+}
+
+TEST_F(CheckpointStoreTest, OlderOnesGoWithTheFirstCompleteOne) {
+  {
+    CheckpointStore store = Open();
+    ASSERT_TRUE(Make(store, 7, true).ok());
+    ASSERT_TRUE(Make(store, 9).ok());
+    ASSERT_TRUE(store.Begin(11).ok());
+  }
+  CheckpointStore again = Open();
+  EXPECT_EQ(Names(), (Strings{"best", "step-000000000007", "step-000000000009"}))
+      << "what was not complete is swept away";
+  ASSERT_TRUE(Make(again, 3).ok());
+  EXPECT_EQ(Names(), Strings{"step-000000000003"});
+  CheckpointStore resumed = Open(false);
+  ASSERT_TRUE(Make(resumed, 4).ok());
+  EXPECT_EQ(Names().size(), 2u) << "a resumed job keeps them";
+}
+
+TEST_F(CheckpointStoreTest, UncommittedIsNotThere) {
+  CheckpointStore store = Open();
+  ASSERT_TRUE(store.Begin(5).ok());
+  EXPECT_TRUE(ListCheckpoints(dir_.string()).empty());
+  EXPECT_EQ(*NewestCheckpoint(dir_.string()), std::nullopt);
+  EXPECT_EQ(store.Find(5).status().code(), StatusCode::kNotFound);
+  Manifest manifest = ManifestAt(5);
+  manifest.files = {{"absent.bin", 3, 1}};
+  EXPECT_EQ(store.Commit(manifest, false).status().code(), StatusCode::kDataLoss);
+  manifest.files = {{"../outside", 3, 1}};
+  EXPECT_FALSE(store.Commit(manifest, false).ok());
+  EXPECT_TRUE(ListCheckpoints(dir_.string()).empty());
+}
+
+TEST_F(CheckpointStoreTest, DamageIsNamedAndThePreviousOffered) {
+  CheckpointStore store = Open();
+  const std::string first = *Make(store, 1), second = *Make(store, 2);
+  EXPECT_EQ(*NewestCheckpoint(dir_.string()), second);
+  const fs::path file = fs::path(second) / "dense.bin";
+  WriteFile(file, "rows of step X");
+  for (const Status& status :
+       {VerifyCheckpoint(second), NewestCheckpoint(dir_.string()).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+    EXPECT_EQ(ProblemOf(status).where, file.string());
+    EXPECT_NE(ProblemOf(status).hint.find(first), std::string::npos) << ToText(status);
+  }
+  WriteFile(file, "short");
+  EXPECT_EQ(VerifyCheckpoint(second).code(), StatusCode::kDataLoss);
+  fs::remove(file);
+  EXPECT_EQ(VerifyCheckpoint(second).code(), StatusCode::kDataLoss);
+}
+
+TEST_F(CheckpointStoreTest, AnyDamageOfTheManifestIsNoticed) {
+  CheckpointStore store = Open();
+  const std::string folder = *Make(store, 1);
+  const fs::path path = fs::path(folder) / "manifest.json";
+  const std::string good = ManifestToJson(*ReadManifest(folder));
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = bad[i] == '1' ? '2' : '1';
+    const Result<Manifest> result = ManifestFromJson(bad, path.string());
+    EXPECT_TRUE(!result.ok() || ManifestToJson(*result) == good) << "byte " << i;
+  }
+  EXPECT_FALSE(ManifestFromJson(good.substr(0, good.size() / 2), "x").ok());
+  EXPECT_FALSE(ManifestFromJson("[]", "x").ok());
+}
+
+TEST_F(CheckpointStoreTest, AnotherJobIsRefusedNamingTheKey) {
+  JobConfig job;
+  job.resume_fingerprint = 1;
+  job.resume_text = "batch_size 20\njob j\nseed 1";
+  const Status status = CheckSameJob(ManifestAt(1), job, "folder");
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(ToText(status).find("batch_size, which is 10 there and 20 here"), std::string::npos)
+      << ToText(status);
+  job.resume_text = "batch_size 10\nepochs 3\njob j\nseed 1";
+  EXPECT_NE(ToText(CheckSameJob(ManifestAt(1), job, "f")).find("epochs"), std::string::npos);
+  job.resume_fingerprint = 0xfedcba9876543210;
+  EXPECT_TRUE(CheckSameJob(ManifestAt(1), job, "folder").ok());
+}
+
+}  // namespace
+}  // namespace dt::scheduler
