@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <span>
 
 #include "ops/kernel.h"
@@ -54,6 +55,49 @@ inline MatrixShape AsSamples(const TensorView& view) {
 // Rows that make a piece of about kGrain elements.
 inline size_t RowGrain(size_t cols) {
   return std::max<size_t>(1, kGrain / std::max<size_t>(1, cols));
+}
+
+// Sums in eight lanes: a stated order that the compiler can vectorise.
+template <class T>
+T DotOf(const T* __restrict a, const T* __restrict b, size_t n) {
+  T lanes[8] = {};
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (size_t k = 0; k < 8; ++k) lanes[k] += a[i + k] * b[i + k];
+  }
+  for (size_t k = 0; i < n; ++i, ++k) lanes[k] += a[i] * b[i];
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+template <class T>
+T SumOf(const T* __restrict a, size_t n) {
+  T lanes[8] = {};
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (size_t k = 0; k < 8; ++k) lanes[k] += a[i + k];
+  }
+  for (size_t k = 0; i < n; ++i, ++k) lanes[k] += a[i];
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+// out += factor · x
+template <class T>
+void AddScaled(T factor, const T* __restrict x, T* __restrict out, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] += factor * x[i];
+}
+template <class T>
+void AddTo(const T* __restrict x, T* __restrict out, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] += x[i];
+}
+
+// The whole of input 0 into output 0, whatever their shapes.
+inline void CopyBytes(KernelContext& context) {
+  const auto* from = static_cast<const std::byte*>(context.in(0).data);
+  auto* to = static_cast<std::byte*>(context.out(0).data);
+  context.pool.ParallelFor(context.out(0).bytes(), 4 * kGrain, [&](size_t begin, size_t end) {
+    std::memcpy(to + begin, from + begin, end - begin);
+  });
 }
 
 // Sums over rows: body(begin, end, partial) adds rows [begin, end) to the zeroed `cols` values of

@@ -38,7 +38,8 @@ class GradientContext {
   virtual void SetInputGrad(size_t input, ValueIndex grad) = 0;
 };
 
-// How a node may be cut over devices. kAlongBatch: along B only. The rules of 30-parallelism replace this.
+// How a node may be cut over devices. kAlongBatch: along B only. The rules of 30-parallelism
+// replace this.
 enum class ShardingRule : uint8_t { kAlongBatch, kElementwise, kReplicated };
 
 // For one slice of `batch` samples.
@@ -63,7 +64,8 @@ struct OpSpec {
   uint8_t outputs = 1;
   Status (*infer)(InferContext& context) = nullptr;
   Status (*gradient)(GradientContext& context) = nullptr;  // nullptr: no gradient flows through.
-  OpCost (*cost)(const Graph& graph, const Node& node, int64_t batch) = nullptr;  // nullptr: bytes moved.
+  OpCost (*cost)(const Graph& graph, const Node& node,
+                 int64_t batch) = nullptr;  // nullptr: bytes moved.
   ShardingRule sharding = ShardingRule::kAlongBatch;
   bool user_visible = true;  // May be written in a job file.
   std::span<const AttrSpec> attrs = {};

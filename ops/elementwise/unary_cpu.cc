@@ -1,5 +1,4 @@
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numbers>
 
@@ -125,14 +124,6 @@ void ClipGrad(KernelContext& context) {
   });
 }
 
-void Copy(KernelContext& context) {
-  const auto* from = static_cast<const std::byte*>(context.in(0).data);
-  auto* to = static_cast<std::byte*>(context.out(0).data);
-  context.pool.ParallelFor(context.out(0).bytes(), 4 * kGrain, [&](size_t begin, size_t end) {
-    std::memcpy(to + begin, from + begin, end - begin);
-  });
-}
-
 constexpr NamedKernel kKernels[] = {
     {"relu", Unary<Relu>},
     {"sigmoid", Unary<Sigmoid>},
@@ -145,7 +136,7 @@ constexpr NamedKernel kKernels[] = {
     {"neg", Unary<Neg>},
     {"scale", Scale},
     {"add_const", AddConst},
-    {"stop_gradient", Copy},
+    {"stop_gradient", CopyBytes},
     {"clip", Clip},
     {"relu_grad", UnaryGrad<ReluGrad>},
     {"sigmoid_grad", UnaryGrad<SigmoidGrad>},

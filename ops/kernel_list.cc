@@ -1,0 +1,30 @@
+#include <algorithm>
+#include <vector>
+
+#include "ops/kernel_families.h"
+
+namespace dt {
+namespace {
+
+std::vector<NamedKernel> MakeTable() {
+  std::vector<NamedKernel> table;
+  for (const std::span<const NamedKernel> part :
+       {MatmulKernels(), BiasKernels(), BinaryKernels(), UnaryKernels(), BatchNormKernels(),
+        DropoutKernels(), JoinKernels(), ReshapeKernels(), ReduceKernels(), GatherRowsKernels(),
+        BagKernels(), FmKernels(), DotKernels(), CrossLayerKernels(), LossKernels(),
+        StepKernels()}) {
+    table.insert(table.end(), part.begin(), part.end());
+  }
+  std::ranges::sort(table, {}, &NamedKernel::op);
+  return table;
+}
+
+}  // namespace
+
+Kernel FindKernel(std::string_view op) {
+  static const std::vector<NamedKernel> table = MakeTable();
+  const auto at = std::ranges::lower_bound(table, op, {}, &NamedKernel::op);
+  return at != table.end() && at->op == op ? at->kernel : nullptr;
+}
+
+}  // namespace dt

@@ -1,0 +1,82 @@
+#include <cmath>
+
+#include "ops/kernel_families.h"
+#include "ops/kernel_util.h"
+
+namespace dt {
+namespace {
+
+constexpr size_t kPiece = 1024;
+
+// log(1 + e^x) - x z without overflow: max(x, 0) - x z + log(1 + e^-|x|).
+struct Bce {
+  static double Loss(double x, double z) {
+    return (x > 0 ? x : 0) - x * z + std::log1p(std::exp(-std::fabs(x)));
+  }
+  static double Slope(double x, double z) { return 1 / (1 + std::exp(-x)) - z; }
+};
+struct Mse {
+  static double Loss(double x, double z) { return (x - z) * (x - z); }
+  static double Slope(double x, double z) { return 2 * (x - z); }
+};
+
+// Predictions, labels, and weights or nullptr, from input `first` on.
+template <class T>
+struct Samples {
+  std::span<const T> x;
+  const T* label;
+  const T* weight;
+  Samples(const KernelContext& context, size_t first)
+      : x(context.in(first).as<T>()),
+        label(DataOf<T>(context.in(first + 1))),
+        weight(context.inputs.size() > first + 2 ? DataOf<T>(context.in(first + 2)) : nullptr) {}
+  double weight_of(size_t i) const { return weight == nullptr ? 1.0 : weight[i]; }
+};
+
+// In float64: partial sums of kPiece samples, in order.
+template <class Of>
+void Loss(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const Samples<T> samples(context, 0);
+    const size_t pieces = (samples.x.size() + kPiece - 1) / kPiece;
+    const std::span<double> parts = Scratch<double>(context, pieces);
+    context.pool.ParallelFor(samples.x.size(), kPiece, [&](size_t begin, size_t end) {
+      double sum = 0;
+      for (size_t i = begin; i < end; ++i) {
+        sum += samples.weight_of(i) * Of::Loss(samples.x[i], samples.label[i]);
+      }
+      parts[begin / kPiece] = sum;
+    });
+    double total = 0;
+    for (const double part : parts) total += part;
+    context.out(0).as<T>()[0] = static_cast<T>(total / context.run.step_samples);
+  });
+}
+
+template <class Of>
+void LossGrad(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const Samples<T> samples(context, 1);
+    const double share = static_cast<double>(context.in(0).as<T>()[0]) / context.run.step_samples;
+    T* out = DataOf<T>(context.out(0));
+    context.pool.ParallelFor(samples.x.size(), kPiece, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        const double slope = Of::Slope(samples.x[i], samples.label[i]);
+        out[i] = static_cast<T>(share * samples.weight_of(i) * slope);
+      }
+    });
+  });
+}
+
+constexpr NamedKernel kKernels[] = {
+    {"bce_with_logits", Loss<Bce>},
+    {"bce_with_logits_grad", LossGrad<Bce>},
+    {"mse", Loss<Mse>},
+    {"mse_grad", LossGrad<Mse>},
+};
+
+}  // namespace
+
+std::span<const NamedKernel> LossKernels() { return kKernels; }
+
+}  // namespace dt

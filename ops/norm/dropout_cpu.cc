@@ -1,0 +1,113 @@
+#include <array>
+
+#include "common/base/hash.h"
+#include "common/base/philox.h"
+#include "ops/kernel_families.h"
+#include "ops/kernel_util.h"
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace dt {
+namespace {
+
+// 16 neighbouring places of a sample use four Philox blocks: place p takes word 2 (p / 8) + p % 2
+// of block (p % 8) / 2, the order in which four blocks side by side in vector registers are
+// cheapest to store.
+constexpr size_t kPlaces = 16;
+using Bits = std::array<uint32_t, kPlaces>;
+
+#if defined(__AVX2__)
+// Four blocks at once, one in each 64-bit lane; only the lower halves count until the end.
+Bits DrawBits(uint64_t key, uint64_t sample, uint64_t block) {
+  const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
+  const __m256i lows = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<int64_t>(block)),
+                                        _mm256_set_epi64x(3, 2, 1, 0));
+  __m256i c0 = lows, c1 = _mm256_srli_epi64(lows, 32);
+  __m256i c2 = _mm256_set1_epi64x(static_cast<int64_t>(sample));
+  __m256i c3 = _mm256_srli_epi64(c2, 32);
+  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const __m256i p0 = _mm256_mul_epu32(m0, c0), p1 = _mm256_mul_epu32(m1, c2);
+    const __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
+    c0 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1), key0);
+    c2 = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3), key1);
+    c1 = p1;
+    c3 = p0;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  Bits bits;
+  auto* to = reinterpret_cast<__m256i*>(bits.data());
+  _mm256_storeu_si256(to, _mm256_blend_epi32(c0, _mm256_slli_epi64(c1, 32), 0xAA));
+  _mm256_storeu_si256(to + 1, _mm256_blend_epi32(c2, _mm256_slli_epi64(c3, 32), 0xAA));
+  return bits;
+}
+#else
+Bits DrawBits(uint64_t key, uint64_t sample, uint64_t block) {
+  Bits bits;
+  for (size_t b = 0; b < 4; ++b) {
+    const PhiloxBlock words = Philox(key, sample, block + b);
+    for (size_t w = 0; w < 4; ++w) bits[8 * (w / 2) + 2 * b + w % 2] = words[w];
+  }
+  return bits;
+}
+#endif
+
+struct Mask {
+  uint64_t key;
+  uint32_t below;  // Zeroed where the bits are below it.
+  double scale;
+};
+
+Mask MaskOf(const KernelContext& context) {
+  const Attrs& attrs = context.node.attrs;
+  const double rate = FloatAttr(attrs, "rate", 0.5);
+  const uint64_t node = HashString(TextAttr(attrs, "mask_of", context.node.name));
+  const uint64_t purpose = HashString("dropout");
+  return {StreamKey(context.run.seed, purpose, context.run.step, node),
+          static_cast<uint32_t>(rate * 0x1.0p32), 1 / (1 - rate)};
+}
+
+template <class T>
+void OneRow(const Mask& mask, uint64_t sample, const T* __restrict x, std::span<T> row) {
+  T* __restrict out = row.data();
+  const T scale = static_cast<T>(mask.scale);
+  size_t i = 0;
+  for (; i + kPlaces <= row.size(); i += kPlaces) {
+    const Bits bits = DrawBits(mask.key, sample, i / 4);
+    for (size_t k = 0; k < kPlaces; ++k)
+      out[i + k] = bits[k] < mask.below ? T(0) : x[i + k] * scale;
+  }
+  if (i == row.size()) return;
+  const Bits bits = DrawBits(mask.key, sample, i / 4);
+  for (size_t k = 0; i < row.size(); ++i, ++k) out[i] = bits[k] < mask.below ? T(0) : x[i] * scale;
+}
+
+// The gradient multiplies by the same mask.
+void Dropout(KernelContext& context) {
+  if (!context.run.training) return CopyBytes(context);
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const MatrixShape shape = AsSamples(context.in(0));
+    const Mask mask = MaskOf(context);
+    const T* x = DataOf<T>(context.in(0));
+    T* out = DataOf<T>(context.out(0));
+    context.pool.ParallelFor(shape.rows, RowGrain(shape.cols), [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        const size_t at = r * shape.cols;
+        OneRow<T>(mask, context.run.first_sample + r, x + at, {out + at, shape.cols});
+      }
+    });
+  });
+}
+
+constexpr NamedKernel kKernels[] = {
+    {"dropout", Dropout},
+    {"dropout_grad", Dropout},
+};
+
+}  // namespace
+
+std::span<const NamedKernel> DropoutKernels() { return kKernels; }
+
+}  // namespace dt

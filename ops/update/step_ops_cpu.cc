@@ -1,0 +1,86 @@
+#include <array>
+#include <cmath>
+
+#include "ops/kernel_families.h"
+#include "ops/kernel_util.h"
+#include "ops/update/attrs.h"
+#include "ops/update/update.h"
+
+namespace dt {
+namespace {
+
+// Squares of all elements, in float64: partial sums of kGrain elements, in order.
+template <class T>
+double SquaresOf(KernelContext& context, std::span<const T> values) {
+  const std::span<double> parts = Scratch<double>(context, (values.size() + kGrain - 1) / kGrain);
+  context.pool.ParallelFor(values.size(), kGrain, [&](size_t begin, size_t end) {
+    double lanes[8] = {};
+    for (size_t i = begin; i < end; ++i) {
+      lanes[i % 8] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    }
+    parts[begin / kGrain] = SumOf(lanes, 8);
+  });
+  double total = 0;
+  for (const double part : parts) total += part;
+  return total;
+}
+
+void ClipByGlobalNorm(KernelContext& context) {
+  const double clip_norm = FloatAttr(context.node.attrs, "clip_norm", 0);
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    double squares = 0;
+    for (const TensorView& grad : context.inputs) {
+      squares += SquaresOf<T>(context, grad.as<T>());
+    }
+    const double norm = std::sqrt(squares);
+    const double limit = clip_norm / (norm + 1e-6);  // As PyTorch's clip_grad_norm_.
+    const T factor = clip_norm > 0 && limit < 1 ? static_cast<T>(limit) : T(1);
+    for (size_t g = 0; g < context.inputs.size(); ++g) {
+      const T* from = DataOf<T>(context.in(g));
+      T* to = DataOf<T>(context.out(g));
+      const auto size = static_cast<size_t>(context.in(g).size());
+      context.pool.ParallelFor(size, kGrain, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) to[i] = from[i] * factor;
+      });
+    }
+    context.outputs.back().as<T>()[0] = static_cast<T>(norm);
+  });
+}
+
+void AddL2(KernelContext& context) {
+  const double l2 = FloatAttr(context.node.attrs, "l2", 0);
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const T *grad = DataOf<T>(context.in(0)), *param = DataOf<T>(context.in(1));
+    const std::span<T> out = context.out(0).as<T>();
+    const T factor = static_cast<T>(l2);
+    context.pool.ParallelFor(out.size(), kGrain, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) out[i] = grad[i] + factor * param[i];
+    });
+  });
+}
+
+void Update(KernelContext& context) {
+  const OptimizerSpec spec = OptimizerFromAttrs(context.node.attrs);
+  const UpdateInfo info{.step = context.run.step, .rate_scale = context.run.rate_scale};
+  const std::span<float> value = context.in(0).as<float>();
+  const std::span<const float> grad = context.in(1).as<float>();
+  const size_t states = context.inputs.size() - 2;
+  context.pool.ParallelFor(value.size(), kGrain, [&](size_t begin, size_t end) {
+    std::array<float*, 2> at{};
+    for (size_t s = 0; s < states; ++s) at[s] = DataOf<float>(context.in(2 + s)) + begin;
+    UpdateDense(spec, info, value.subspan(begin, end - begin), std::span(at).first(states),
+                grad.subspan(begin, end - begin));
+  });
+}
+
+constexpr NamedKernel kKernels[] = {
+    {"clip_by_global_norm", ClipByGlobalNorm},
+    {"add_l2", AddL2},
+    {"update", Update},
+};
+
+}  // namespace
+
+std::span<const NamedKernel> StepKernels() { return kKernels; }
+
+}  // namespace dt
