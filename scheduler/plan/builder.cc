@@ -239,35 +239,17 @@ Result<ValueIndex> GraphBuilder::Flat(std::vector<ValueIndex> values, std::strin
                    graph_.value(v).name, ShapeText(graph_, from));
     }
     if (from.size() == 2) continue;
-    int64_t width = 1;
-    for (size_t i = 1; i < from.size(); ++i) width *= from[i].times;
     const std::string name =
         number++ == 0 ? prefix + "flat" : fmt::format("{}flat{}", prefix, number);
-    DT_TRY(v, Add("reshape", name, {v}, {{"shape", std::vector<int64_t>{-1, width}}}));
+    DT_TRY(v, Add("flatten", name, {v}));
   }
   if (values.size() == 1) return values[0];
   return Add("concat", prefix + "concat", std::move(values), {{"axis", int64_t{1}}});
 }
 
 Result<ValueIndex> GraphBuilder::Fields(std::vector<ValueIndex> values) {
-  size_t flat = 0;
-  for (const ValueIndex v : values) {
-    const size_t rank = shape(v).size();
-    if (rank != 2 && rank != 3) {
-      return Error("its input \"{}\" has shape {}, expected [B, D] or [B, fields, D]",
-                   graph_.value(v).name, ShapeText(graph_, shape(v)));
-    }
-    flat += rank == 2 ? 1 : 0;
-  }
-  if (flat == values.size() && flat > 1) return Add("stack", "fields", std::move(values));
-  size_t number = 0;
-  for (ValueIndex& v : values) {
-    if (shape(v).size() == 3) continue;
-    const std::vector<int64_t> to = {-1, 1, shape(v)[1].times};
-    DT_TRY(v, Add("reshape", fmt::format("field{}", number++), {v}, {{"shape", to}}));
-  }
-  if (values.size() == 1) return values[0];
-  return Add("concat", "fields", std::move(values), {{"axis", int64_t{1}}});
+  if (values.size() == 1 && shape(values[0]).size() == 3) return values[0];
+  return Add("stack", "fields", std::move(values));
 }
 
 }  // namespace dt::scheduler
