@@ -43,18 +43,18 @@ OptimizerKind KindNamed(std::string_view name) {
   DT_UNREACHABLE();
 }
 
-}  // namespace
-
-std::string_view NameOf(OptimizerKind kind) {
+std::string_view OptimizerName(OptimizerKind kind) {
   for (const auto& [candidate, text] : kNames) {
     if (candidate == kind) return text;
   }
   DT_UNREACHABLE();
 }
 
+}  // namespace
+
 Attrs OptimizerAttrs(const OptimizerSpec& spec) {
   Attrs attrs;
-  attrs["optimizer"] = std::string(NameOf(spec.kind));
+  attrs["optimizer"] = std::string(OptimizerName(spec.kind));
   for (const Field& field : kFields) attrs[field.name] = static_cast<double>(spec.*field.member);
   return attrs;
 }

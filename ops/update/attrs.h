@@ -10,6 +10,4 @@ Attrs OptimizerAttrs(const OptimizerSpec& spec);
 // REQUIRES: `attrs` made by OptimizerAttrs. Fields that concern tables only have their defaults.
 OptimizerSpec OptimizerFromAttrs(const Attrs& attrs);
 
-std::string_view NameOf(OptimizerKind kind);
-
 }  // namespace dt

@@ -1,0 +1,271 @@
+// Goal: a plan holds together for every model that is shipped and for one that has every part;
+// mistakes are answered with node, place and likely spelling.
+#include "scheduler/plan/plan.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/config/load_job.h"
+#include "scheduler/plan/passes.h"
+#include "test/support/tiny_model.h"
+
+namespace dt::scheduler {
+namespace {
+
+using test::TinyColumns;
+using test::TinyDeepFm;
+using test::TinyJob;
+using test::TinyNode;
+using ::testing::HasSubstr;
+
+Result<Plan> PlanOf(const JobConfig& job, uint32_t slices = 2) {
+  return MakePlan({job, TinyColumns(), slices});
+}
+
+std::vector<std::filesystem::path> ShippedJobs() {
+  std::vector<std::filesystem::path> jobs;
+  const std::filesystem::path root = std::getenv("DT_SOURCE_DIR");
+  for (const auto& entry : std::filesystem::directory_iterator(root / "configs")) {
+    if (entry.path().extension() == ".yaml") jobs.push_back(entry.path());
+  }
+  std::sort(jobs.begin(), jobs.end());
+  return jobs;
+}
+
+// What a libsvm file without declared columns gives.
+std::vector<ColumnSpec> ColumnsOf(const JobConfig& job) {
+  std::vector<ColumnSpec> columns = ConfiguredColumns(job.data);
+  if (!columns.empty()) return columns;
+  columns = {test::TinyColumn("label", ColumnType::kFloat, ColumnRole::kLabel),
+             test::TinyColumn("features", ColumnType::kIds)};
+  columns[1].length = 10;
+  return columns;
+}
+
+TEST(PlanTest, EveryShippedJobPlans) {
+  const auto jobs = ShippedJobs();
+  ASSERT_GE(jobs.size(), 20u);
+  for (const auto& path : jobs) {
+    Result<JobConfig> job = LoadJob(path.string(), {});
+    ASSERT_TRUE(job.ok()) << path << "\n" << ToText(job.status());
+    const Result<Plan> plan = MakePlan({*job, ColumnsOf(*job), 2});
+    ASSERT_TRUE(plan.ok()) << path << "\n" << ToText(plan.status());
+    EXPECT_THAT(ExplainPlan(*plan, *job), HasSubstr("training subgraph")) << path;
+  }
+}
+
+TEST(PlanTest, EveryCompositeTogetherPlans) {
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.optimizer.clip_norm = 1;
+  job.optimizer.spec.l2 = 0.1f;
+  const Result<Plan> plan = PlanOf(job);
+  ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+  EXPECT_TRUE(CheckPlan(*plan).ok());
+  for (const TableUse& table : plan->graph.tables) EXPECT_NE(table.row_grad, kNone) << table.name;
+  for (const ParameterSpec& p : plan->graph.parameters) {
+    EXPECT_EQ(p.trained, p.grad != kNone) << plan->graph.value(p.value).name;
+  }
+}
+
+TEST(PlanTest, LookupsOfOneTableShareItsRows) {
+  const Result<Plan> plan = PlanOf(TinyJob(TinyDeepFm()));
+  ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+  EXPECT_EQ(plan->graph.tables.size(), 2u);
+  EXPECT_EQ(plan->graph.lookups.size(),
+            3u);  // first and e read C* from two tables; taste reads tags.
+  const auto rows = std::count_if(plan->graph.inputs.begin(), plan->graph.inputs.end(),
+                                  [](const auto& i) { return i.kind == InputKind::kRows; });
+  EXPECT_EQ(rows, 2);
+}
+
+TEST(PlanTest, EqualRequestsGiveEqualPlans) {
+  const JobConfig job = TinyJob(TinyDeepFm());
+  EXPECT_EQ(*PlanOf(job), *PlanOf(job));
+}
+
+TEST(PlanTest, WhatNeedsNoPulledRowsRunsFirst) {
+  const Result<Plan> plan = PlanOf(TinyJob(TinyDeepFm()));
+  ASSERT_TRUE(plan.ok());
+  const Subgraph& first = plan->train.front();
+  const auto has = [&](std::string_view name) {
+    return std::any_of(first.nodes.begin(), first.nodes.end(),
+                       [&](NodeIndex n) { return plan->graph.nodes[n].name == name; });
+  };
+  EXPECT_TRUE(has("first.matmul") || has("numbers.0.matmul"));
+  EXPECT_FALSE(has("e"));
+}
+
+TEST(PlanTest, ExchangeIsTheFirstStepSubgraph) {
+  const Result<Plan> plan = PlanOf(TinyJob(TinyDeepFm()));
+  ASSERT_TRUE(plan.ok());
+  const auto step = std::find_if(plan->train.begin(), plan->train.end(),
+                                 [](const Subgraph& s) { return s.phase == Phase::kStep; });
+  ASSERT_NE(step, plan->train.end());
+  for (auto later = plan->train.begin(); later != plan->train.end(); ++later) {
+    for (const NodeIndex n : later->nodes) {
+      EXPECT_EQ(IsCommunication(plan->graph.nodes[n]), later == step) << plan->graph.nodes[n].name;
+    }
+  }
+}
+
+TEST(PlanTest, SlotsAreSharedAndKeptValuesAreNot) {
+  const Result<Plan> plan = PlanOf(TinyJob(TinyDeepFm()));
+  ASSERT_TRUE(plan.ok());
+  size_t values = 0;
+  for (const uint32_t slot : plan->slot) values += slot == kNone ? 0 : 1;
+  EXPECT_LT(plan->slot_count, values);
+}
+
+TEST(PlanTest, CheckFindsASlotTakenTooEarly) {
+  const Plan good = *PlanOf(TinyJob(TinyDeepFm()));
+  // Merge each pair of neighbouring slots: some of the merged lives overlap.
+  size_t refused = 0;
+  for (uint32_t s = 0; s + 1 < good.slot_count; ++s) {
+    Plan bad = good;
+    for (uint32_t& slot : bad.slot) slot = slot == s + 1 ? s : slot;
+    refused += CheckPlan(bad).ok() ? 0 : 1;
+  }
+  EXPECT_GT(refused, good.slot_count / 2);
+}
+
+TEST(PlanTest, CheckFindsAWrongOrder) {
+  const Plan good = *PlanOf(TinyJob(TinyDeepFm()));
+  Plan swapped = good;
+  std::swap(swapped.train[0], swapped.train.back());
+  EXPECT_FALSE(CheckPlan(swapped).ok());
+  Plan missing = good;
+  missing.train.pop_back();
+  EXPECT_FALSE(CheckPlan(missing).ok());
+  Plan merged = good;  // Two pieces without a common value.
+  auto& into = merged.train.back().nodes;
+  const auto& from = merged.train[merged.train.size() - 2].nodes;
+  into.insert(into.begin(), from.begin(), from.end());
+  merged.train.erase(merged.train.end() - 2);
+  EXPECT_FALSE(CheckPlan(merged).ok());
+}
+
+TEST(PlanTest, DumpsFollowTheList) {
+  const JobConfig job = TinyJob(TinyDeepFm());
+  const auto dumps = DumpPasses({job, TinyColumns(), 2});
+  ASSERT_TRUE(dumps.ok());
+  ASSERT_EQ(dumps->size(), GraphPasses().size() + 1);
+  for (size_t i = 0; i < GraphPasses().size(); ++i) {
+    EXPECT_EQ((*dumps)[i].pass, GraphPasses()[i].name);
+    EXPECT_THAT((*dumps)[i].dot, HasSubstr("digraph"));
+  }
+}
+
+// Logistic regression on one column: small enough to read.
+TEST(PlanTest, LogisticRegressionAsText) {
+  JobConfig job = TinyJob({TinyNode("logit", "linear", {"C1"}, {{"table", "wide"}}, 1)});
+  job.optimizer.spec.kind = OptimizerKind::kAdagrad;
+  job.optimizer.clip_norm = 10;
+  const Result<Plan> plan = PlanOf(job);
+  ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+  const std::string text = DumpText(plan->graph);
+  for (const char* line : {
+           "input rows(wide) [U.wide, 1]\n",
+           "input index(logit.bag) [B] u32\n",
+           "parameter logit.bias [1]\n",
+           "state logit.bias.state0 [1]\n",
+           "logit.bag [B, 1] = bag(rows(wide), index(logit.bag), row_ends(logit.bag), "
+           "row_order(logit.bag)) {combiner: sum, length: 1, ragged: false, weighted: false} on "
+           "cpu\n",
+           "logit.bias_add [B, 1] = bias_add(logit.bag, logit.bias) on cpu\n",
+           "loss.label [1] = bce_with_logits(logit.bias_add, label) on cpu\n",
+           "sum.logit.bias [1] = sum_slices(",
+           "gather.loss.label [2, 1] = gather_slices(loss.label) {slices: 2} on cpu each step\n",
+           "push wide <- logit.bag.grad\n",
+           "loss label = binary_cross_entropy of logit.bias_add -> loss.label\n",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+struct Mistake {
+  const char* name;
+  std::vector<NodeConfig> nodes;
+  std::vector<std::string> says;
+};
+
+std::vector<Mistake> Mistakes() {
+  const Attrs emb = {{"table", "emb"}};
+  const Attrs one = {{"units", int64_t{1}}};
+  return {
+      {"Operator",
+       {TinyNode("d", "dens", {"I1"}, one, 5)},
+       {"\"d\"", "dens", "\"dense\"", "model.yaml:5"}},
+      {"Input",
+       {TinyNode("d", "dense", {"I11"}, one, 6)},
+       {"\"d\"", "\"I11\"", "\"I1\"", "model.yaml:6"}},
+      {"Pattern",
+       {TinyNode("d", "dense", {"X*"}, one, 6)},
+       {"\"X*\"", "no column", "model.yaml:6"}},
+      {"Attribute",
+       {TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}, {"activaton", "relu"}}, 7)},
+       {"\"activaton\"", "\"activation\"", "model.yaml:7"}},
+      {"Missing", {TinyNode("d", "dense", {"I1"}, {}, 7)}, {"dense", "\"units\""}},
+      {"Word",
+       {TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}, {"activation", "reluu"}}, 7)},
+       {"reluu", "\"relu\""}},
+      {"Type", {TinyNode("d", "dense", {"I1"}, {{"units", "many"}}, 7)}, {"units", "whole number"}},
+      {"Range",
+       {TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}, {"dropout", 1.5}}, 7)},
+       {"dropout is 1.5", "0 to"}},
+      {"Table",
+       {TinyNode("e", "bag", {"C1"}, {{"table", "emp"}}, 8)},
+       {"\"emp\"", "\"emb\"", "model.yaml:8"}},
+      {"Keys", {TinyNode("d", "dense", {"C1"}, one, 9)}, {"\"C1\"", "keys", "lookup"}},
+      {"Numbers", {TinyNode("e", "lookup", {"I1"}, emb, 9)}, {"\"I1\"", "numbers"}},
+      {"Ragged", {TinyNode("e", "lookup", {"tags"}, emb, 9)}, {"\"tags\"", "bag"}},
+      {"Label", {TinyNode("d", "dense", {"label"}, one, 9)}, {"\"label\"", "not a feature"}},
+      {"Shape",
+       {TinyNode("d", "dense", {"I1"}, {{"units", int64_t{3}}}, 9)},
+       {"\"d\"", "[B, 3]", "[B, 1]", "model.yaml:9", "dense"}},
+      {"Infer", {TinyNode("f", "dot", {"I1"}, {}, 9)}, {"\"f\"", "model.yaml:9"}},
+      {"Twice",
+       {TinyNode("d", "dense", {"I1"}, one, 9), TinyNode("d", "dense", {"I2"}, one, 10)},
+       {"taken", "model.yaml:10"}},
+      {"Column", {TinyNode("C1", "dense", {"I1"}, one, 9)}, {"column", "rename"}},
+      {"Two",
+       {TinyNode("a", "densee", {"I1"}, one, 3), TinyNode("b", "dense", {"a"}, one, 4),
+        TinyNode("c", "dense", {"I9"}, one, 5), TinyNode("d", "dense", {"I1"}, one, 6)},
+       {"model.yaml:3", "model.yaml:5", "2 problems"}},
+  };
+}
+
+TEST(PlanMistakeTest, IsNamedWithPlaceAndLikelySpelling) {
+  for (const Mistake& mistake : Mistakes()) {
+    const Result<Plan> plan = PlanOf(TinyJob(mistake.nodes));
+    ASSERT_FALSE(plan.ok()) << mistake.name;
+    EXPECT_EQ(ExitCodeOf(plan.status()), 2) << mistake.name;
+    for (const std::string& word : mistake.says) {
+      EXPECT_THAT(ToText(plan.status()), HasSubstr(word)) << mistake.name;
+    }
+  }
+}
+
+TEST(PlanMistakeTest, DevicesThatDoNotExistYetAreRefused) {
+  JobConfig job = TinyJob({TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}}, 4)});
+  job.model.nodes[0].device = Device::kGpu;
+  const Status status = PlanOf(job).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(ToText(status), HasSubstr("model.yaml:4"));
+}
+
+TEST(PlanMistakeTest, LossWithoutLabelSaysSo) {
+  JobConfig job = TinyJob({TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}}, 4)});
+  job.model.losses[0].label = "labels";
+  EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("did you mean \"label\""));
+  job.model.losses[0].label = "C1";
+  EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("no label"));
+  job.model.losses.clear();
+  EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("no loss"));
+}
+
+}  // namespace
+}  // namespace dt::scheduler
