@@ -76,11 +76,11 @@ class PsClient {
     uint64_t number = 0;
     Kind kind = Kind::kPull;
     uint32_t executor = 0;
-    TimePoint begun, next_send;
-    PullRequest pull;  // The one of its kind, to send again; its frames share their memory.
-    PushRequest push;
+    TimePoint begun{}, next_send{};
+    PullRequest pull{};  // The one of its kind, to send again; its frames share their memory.
+    PushRequest push{};
     bool answered = false;
-    Frame values;
+    Frame values{};
   };
   struct PartCut;  // Rows of one executor that travel in one push message.
 

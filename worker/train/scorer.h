@@ -1,0 +1,45 @@
+// Turns the outputs of evaluation batches into what the scheduler merges, and into predictions for people.
+// Owned by the train thread.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/graph.h"
+#include "common/wire/control.h"
+#include "worker/data/batch.h"
+
+namespace dt::worker {
+
+class Scorer {
+ public:
+  // `predictions`: the CSV file to write, complete only after Finish; empty: none. `graph` outlives it.
+  static Result<Scorer> Open(const Graph& graph, const std::string& predictions);
+
+  // outputs: by loss, [samples]. Batches come in ascending order. Error: Unavailable, not finite, or the
+  // file cannot be written.
+  Status Add(uint64_t number, const Batch& batch, std::span<const std::span<const float>> outputs);
+  Result<EvaluateDone> Finish();
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  Scorer(const Graph& graph, std::string predictions)
+      : graph_(&graph), predictions_(std::move(predictions)) {}
+  Status Write(std::string_view text);
+  Status WriteLines(const Batch& batch, std::span<const std::span<const float>> outputs);
+
+  const Graph* graph_;
+  std::string predictions_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::string lines_;
+  EvaluateDone done_;
+  std::vector<uint64_t> scored_;  // Score, as bits that sort like it, and label below.
+};
+
+}  // namespace dt::worker

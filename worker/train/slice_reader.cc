@@ -1,0 +1,70 @@
+#include "worker/train/slice_reader.h"
+
+#include "common/base/check.h"
+
+namespace dt::worker {
+
+Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
+                   const LookupPlan& plan) {
+  for (const LossSpec& loss : graph.losses) {
+    if (loss.type != "binary_cross_entropy") continue;
+    const std::vector<float>& labels = plan.batch.columns[loss.label_column].floats;
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == 0.0f || labels[i] == 1.0f) continue;
+      return WithHint(
+          Malformed("column {} of sample {} is {}; binary_cross_entropy takes labels 0 and 1",
+                    columns[loss.label_column].name, plan.rows[i] + 1, labels[i]),
+          "map the labels to 0 and 1, or use the loss mse");
+    }
+  }
+  return OkStatus();
+}
+
+SliceReader::SliceReader(Options options)
+    : options_(std::move(options)),
+      planner_(options_.plan, options_.routes, options_.wire_tables),
+      thread_([this] { Run(); }) {}
+
+SliceReader::~SliceReader() { ready_.Close(); }
+
+Result<std::unique_ptr<LookupPlan>> SliceReader::Next() {
+  if (at_end_) return nullptr;
+  for (;;) {
+    if (std::optional<Item> item = ready_.Pop(milliseconds(100))) {
+      at_end_ = item->plan == nullptr;
+      DT_TRY_STATUS(item->status);
+      return std::move(item->plan);
+    }
+    if (options_.interrupted) DT_TRY_STATUS(options_.interrupted());
+  }
+}
+
+void SliceReader::Recycle(std::unique_ptr<LookupPlan> plan) {
+  static_cast<void>(options_.spare.TryPush(plan));  // Full: let it go.
+}
+
+void SliceReader::Run() {
+  for (;;) {
+    Item item = Read();
+    const bool last = item.plan == nullptr;
+    while (!ready_.Push(item, milliseconds(200))) {
+      if (ready_.closed()) return;
+    }
+    if (last) return;
+  }
+}
+
+SliceReader::Item SliceReader::Read() {
+  std::unique_ptr<LookupPlan> plan = options_.spare.Pop(Duration::zero())
+                                         .value_or(nullptr);
+  if (plan == nullptr) plan = std::make_unique<LookupPlan>();
+  plan->rows.clear();
+  if (!options_.next(*plan)) return {};
+  options_.data.Gather(plan->rows, plan->batch);
+  Status status = CheckLabels(options_.plan.graph, options_.data.columns(), *plan);
+  if (status.ok()) status = planner_.Fill(options_.purpose, *plan);
+  if (!status.ok()) return {.status = std::move(status), .plan = nullptr};
+  return {.status = OkStatus(), .plan = std::move(plan)};
+}
+
+}  // namespace dt::worker

@@ -1,0 +1,61 @@
+// Reads slices ahead of their use: a thread of its own gathers the samples, finds the distinct keys, and
+// keeps a bounded number of finished plans waiting.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/runtime/bounded_queue.h"
+#include "worker/data/dataset.h"
+#include "worker/lookup/lookup_planner.h"
+
+namespace dt::worker {
+
+// Plans to be used again, with the memory they hold. Any thread.
+using SparePlans = BoundedQueue<std::unique_ptr<LookupPlan>>;
+
+class SliceReader {
+ public:
+  struct Options {
+    const Dataset& data;
+    const Plan& plan;
+    std::shared_ptr<const Routes> routes;
+    std::vector<uint32_t> wire_tables;
+    LookupFor purpose = LookupFor::kTrain;
+    SparePlans& spare;
+    std::function<Status()> interrupted;  // Asked while waiting, on the caller's thread.
+    // Names the next slice: fills plan.rows and plan.batch save its columns; false after the last. On the
+    // reader's thread.
+    std::function<bool(LookupPlan& plan)> next;
+  };
+  explicit SliceReader(Options options);
+  ~SliceReader();
+
+  // The next slice, in order; nullptr after the last. One thread. Errors: Malformed, a label that the loss
+  // cannot take, with its row; what interrupted.
+  Result<std::unique_ptr<LookupPlan>> Next();
+  // Gives the plan's memory back.
+  void Recycle(std::unique_ptr<LookupPlan> plan);
+
+ private:
+  struct Item {
+    Status status;
+    std::unique_ptr<LookupPlan> plan;  // nullptr: the end.
+  };
+  void Run();
+  Item Read();
+
+  const Options options_;
+  LookupPlanner planner_;
+  BoundedQueue<Item> ready_{3};
+  bool at_end_ = false;  // The consumer's.
+  std::jthread thread_;  // Last: starts when the rest exists.
+};
+
+// Labels of binary cross entropy are 0 or 1. Error: Malformed, naming column and row.
+Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns, const LookupPlan& plan);
+
+}  // namespace dt::worker

@@ -1,0 +1,53 @@
+#include "worker/train/train_step.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace dt::worker {
+namespace {
+
+RunInfo RunInfoOf(const StepInfo& info, const Engine& engine, uint64_t first_sample) {
+  return {.seed = engine.plan().seed,
+          .step = info.step,
+          .first_sample = first_sample,
+          .step_samples = info.samples,
+          .rate_scale = info.rate_scale,
+          .training = true};
+}
+
+}  // namespace
+
+Status BeginStep(Step step, Stages& on) { return on.puller.Begin(step, PullMode::kTrain); }
+
+Result<double> TrainStep(const StepInfo& info, Stages& on) {
+  const uint32_t slices = static_cast<uint32_t>(info.slice_owner.size());
+  auto own = std::ranges::count(info.slice_owner, on.collective.rank());
+  for (; own > 0; --own) {
+    DT_TRY(const LookupPlan* const slice, on.puller.Finish());
+    DT_CHECK(slice != nullptr && slice->batch.step == info.step);
+    // Rows of one step do not change: the next slice's are on their way while this one is computed.
+    const std::span<const std::span<const float>> rows = on.puller.rows();
+    if (own > 1) DT_TRY_STATUS(BeginStep(info.step, on));
+    DT_TRY(const auto row_grads,
+           on.engine.RunSlice({*slice, rows}, RunInfoOf(info, on.engine, slice->batch.first_sample)));
+    on.client.BeginPush({.step = info.step,
+                         .slice = slice->batch.slice,
+                         .slices = slices,
+                         .rate_scale = info.rate_scale},
+                        *slice, row_grads);
+  }
+  DT_TRY_STATUS(on.engine.Exchange(on.collective, info.slice_owner, info.step));
+
+  // With all acknowledgements and the dense sums of everybody, nothing can be missing any more.
+  DT_TRY_STATUS(on.client.WaitForPushes());
+  DT_TRY_STATUS(on.collective.Barrier());
+  DT_TRY_STATUS(on.client.Complete(info.step));
+
+  // Servers update rows, and answer the next pull, while the dense parameters are updated here.
+  DT_TRY_STATUS(BeginStep(info.step + 1, on));
+  on.engine.Update(RunInfoOf(info, on.engine, 0));
+  return on.engine.step_loss();
+}
+
+}  // namespace dt::worker

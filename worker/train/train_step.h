@@ -1,0 +1,41 @@
+// One step of training as one rank does it: the order of all stages. Read this first.
+//
+//   reader ─▶ pull ─▶ RunSlice ─▶ push            for each own slice of the step
+//                        └─▶ Exchange             dense sums, with all ranks
+//                              └─▶ barrier ─▶ Complete ─▶ Update
+//
+// Servers apply a step once every rank is past its barrier; no rank pulls for the next step before. A rank
+// dies or fails between any two lines: then nobody has applied the step, or everybody can.
+#pragma once
+
+#include <span>
+
+#include "common/base/status.h"
+#include "worker/client/ps_client.h"
+#include "worker/collective/collective.h"
+#include "worker/engine/engine.h"
+#include "worker/train/row_puller.h"
+
+namespace dt::worker {
+
+struct Stages {
+  RowPuller& puller;
+  PsClient& client;
+  Engine& engine;
+  Collective& collective;
+};
+
+struct StepInfo {
+  Step step = 0;
+  uint32_t samples = 0;                       // Of the whole step.
+  std::span<const uint32_t> slice_owner = {};  // Rank by slice.
+  float rate_scale = 1;
+};
+
+// Sends the pull of the step's first own slice. Before the first step of an order; later ones are begun by
+// the step before.
+Status BeginStep(Step step, Stages& on);
+// Gives the step's loss, equal on all ranks.
+Result<double> TrainStep(const StepInfo& info, Stages& on);
+
+}  // namespace dt::worker
