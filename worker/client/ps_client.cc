@@ -15,7 +15,7 @@ constexpr Duration kPoll = milliseconds(50);  // How soon a wait notices the job
 Result<std::unique_ptr<PsClient>> PsClient::Open(std::shared_ptr<const Routes> routes,
                                                  const Stamp& stamp, Options options) {
   DT_CHECK(options.wire_tables.size() == options.dims.size());
-  std::unique_ptr<PsClient> client(new PsClient(std::move(routes), stamp, std::move(options)));
+  auto client = std::make_unique<PsClient>(std::move(routes), stamp, std::move(options));
   for (const ExecutorRoute& route : client->routes_->executors) {
     DT_TRY(auto socket, client->options_.network->Connect(route.endpoint));
     client->sockets_.push_back(std::move(socket));
@@ -200,7 +200,8 @@ std::vector<PsClient::PartCut> PsClient::CutParts(const ExecutorKeys& keys) cons
         bytes = 0;
         continue;
       }
-      const auto rows = static_cast<uint32_t>(std::min<size_t>(group.rows, std::max<size_t>(fit, 1)));
+      const auto rows =
+          static_cast<uint32_t>(std::min<size_t>(group.rows, std::max<size_t>(fit, 1)));
       PartCut& part = parts.back();
       part.groups.push_back({group.shard, group.table, group.first, rows});
       part.rows += rows;
@@ -214,7 +215,7 @@ std::vector<PsClient::PartCut> PsClient::CutParts(const ExecutorKeys& keys) cons
 }
 
 void PsClient::BeginPush(const PushInfo& info, const LookupPlan& plan,
-                           std::span<const std::span<const float>> gradients) {
+                         std::span<const std::span<const float>> gradients) {
   for (size_t t = 0; t < gradients.size(); ++t) {
     DT_CHECK(gradients[t].size() == plan.tables[t].size() * options_.dims[t]);
   }
@@ -255,7 +256,8 @@ PushRequest PsClient::MakePart(const PartCut& part, uint32_t executor, const Loo
   float* floats = push.gradients.as<float>().data();
   for (const RowGroup& group : part.groups) {
     const size_t dim = options_.dims[group.table];
-    floats = std::copy_n(gradients[group.table].data() + group.first * dim, group.rows * dim, floats);
+    floats =
+        std::copy_n(gradients[group.table].data() + group.first * dim, group.rows * dim, floats);
   }
   const ExecutorKeys& keys = plan.executors[executor];
   if (part.rows * sizeof(Key) == keys.keys.size()) {

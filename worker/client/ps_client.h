@@ -1,6 +1,7 @@
-// Pulls rows from the servers and pushes gradients to them. Owned by the train thread, which may leave a
-// pull and any number of pushes under way while it computes. Requests are resent under the same number
-// until their deadline; servers take a push once. All waits end at once when the job does.
+// Pulls rows from the servers and pushes gradients to them. Owned by the train thread, which may
+// leave a pull and any number of pushes under way while it computes. Requests are resent under the
+// same number until their deadline; servers take a push once. All waits end at once when the job
+// does.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +54,9 @@ class PsClient {
   static Result<std::unique_ptr<PsClient>> Open(std::shared_ptr<const Routes> routes,
                                                 const Stamp& stamp, Options options);
 
+  // Not connected yet: use Open.
+  PsClient(std::shared_ptr<const Routes> routes, const Stamp& stamp, Options options);
+
   // From now on.
   void SetStamp(const Stamp& stamp) { stamp_ = stamp; }
 
@@ -63,7 +67,7 @@ class PsClient {
 
   // gradients[t]: f32 [distinct keys, dim] of table t of the graph; read before it returns.
   void BeginPush(const PushInfo& info, const LookupPlan& plan,
-                   std::span<const std::span<const float>> gradients);
+                 std::span<const std::span<const float>> gradients);
   // Returns when all pushes are acknowledged.
   Status WaitForPushes();
 
@@ -84,7 +88,6 @@ class PsClient {
   };
   struct PartCut;  // Rows of one executor that travel in one push message.
 
-  PsClient(std::shared_ptr<const Routes> routes, const Stamp& stamp, Options options);
   void Begin(Request request);
   void SendNow(Request& request);
   Status Wait(Kind kind);

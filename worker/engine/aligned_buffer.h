@@ -11,8 +11,8 @@ namespace dt::worker {
 
 class AlignedBuffer {
  public:
-  // At least `bytes` bytes. What was inside is lost when it grows; it then takes an eighth more than asked,
-  // so that sizes that creep up settle.
+  // At least `bytes` bytes. What was inside is lost when it grows; it then takes an eighth more
+  // than asked, so that sizes that creep up settle.
   void* Reserve(size_t bytes) {
     if (bytes > capacity_) {
       capacity_ = (bytes + bytes / 8 + 63) / 64 * 64;

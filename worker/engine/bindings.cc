@@ -72,7 +72,8 @@ void Bindings::SetSizes(const SliceInputs& inputs) {
   for (const ValueIndex v : symbolic_) {
     const SymShape& shape = plan_.graph.value(v).shape;
     for (size_t i = 0; i < shape.size(); ++i) {
-      if (shape[i].symbol != kConstant) views_[v].shape[i] = shape[i].times * sizes_[shape[i].symbol];
+      if (shape[i].symbol != kConstant)
+        views_[v].shape[i] = shape[i].times * sizes_[shape[i].symbol];
     }
   }
 }
@@ -126,7 +127,8 @@ void Bindings::BindInput(const InputSpec& spec, const SliceInputs& inputs) {
 // [B, columns] from columns of [B].
 void* Bindings::JoinColumns(size_t input, const InputSpec& spec, const Batch& batch) {
   const size_t width = spec.columns.size();
-  auto* const out = static_cast<float*>(joined_[input].Reserve(batch.samples * width * sizeof(float)));
+  auto* const out =
+      static_cast<float*>(joined_[input].Reserve(batch.samples * width * sizeof(float)));
   for (size_t c = 0; c < width; ++c) {
     const std::vector<float>& column = batch.columns[spec.columns[c]].floats;
     DT_CHECK(column.size() == batch.samples);

@@ -1,9 +1,10 @@
-// Where every value of the plan is for the slice at hand: its actual shape and its memory. Owned by the
-// train thread.
+// Where every value of the plan is for the slice at hand: its actual shape and its memory. Owned by
+// the train thread.
 //
 //   kNode        its slot of the memory plan, at the high-water mark so far
 //   kParameter   the dense parameters' arrays
-//   kInput       the batch, the lookup lists, the pulled rows: not copied, save float columns to be joined
+//   kInput       the batch, the lookup lists, the pulled rows: not copied, save float columns to be
+//   joined
 #pragma once
 
 #include <span>
@@ -27,8 +28,8 @@ class Bindings {
  public:
   // `plan` outlives it.
   explicit Bindings(const Plan& plan) : plan_(plan), views_(plan.graph.values.size()) {}
-  // Before anything else. Error: Internal, the plan has a symbol that means nothing. `parameters` outlives
-  // it.
+  // Before anything else. Error: Internal, the plan has a symbol that means nothing. `parameters`
+  // outlives it.
   Status Open(Parameters& parameters);
 
   // Everything but values that are placed elsewhere afterwards. REQUIRES: the slice has samples.
@@ -47,13 +48,13 @@ class Bindings {
 
   const Plan& plan_;
   std::vector<TensorView> views_;
-  std::vector<ValueIndex> symbolic_;             // Values whose shape depends on the slice.
-  std::vector<uint32_t> symbol_lookup_;          // By symbol: the lookup whose ids it counts, …
-  std::vector<uint32_t> symbol_table_;           // … or the table whose distinct keys it counts.
-  std::vector<int64_t> sizes_;                   // By symbol.
-  std::vector<size_t> slot_bytes_;               // Needed now.
+  std::vector<ValueIndex> symbolic_;     // Values whose shape depends on the slice.
+  std::vector<uint32_t> symbol_lookup_;  // By symbol: the lookup whose ids it counts, …
+  std::vector<uint32_t> symbol_table_;   // … or the table whose distinct keys it counts.
+  std::vector<int64_t> sizes_;           // By symbol.
+  std::vector<size_t> slot_bytes_;       // Needed now.
   std::vector<AlignedBuffer> slots_;
-  std::vector<AlignedBuffer> joined_;            // By input.
+  std::vector<AlignedBuffer> joined_;  // By input.
 };
 
 }  // namespace dt::worker

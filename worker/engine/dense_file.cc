@@ -1,15 +1,17 @@
 // "dense.bin", little-endian:
 //
-//   "DTDENSE1" | u32 arrays | each: u32 name bytes, name, u32 dims, i64 dims…, f32 values… | u64 digest
+//   "DTDENSE1" | u32 arrays | each: u32 name bytes, name, u32 dims, i64 dims…, f32 values… | u64
+//   digest
 //
 // in the order of names; the digest is the XXH3-64 of all before it.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
+
+#include <fmt/format.h>
 
 #include "common/base/hash.h"
 #include "worker/engine/parameters.h"
@@ -116,9 +118,9 @@ Status ReadArray(FieldReader& in, const Parameters::Array& array, const std::str
 Result<std::string> ReadWhole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return WithWhere(NotFound("the dense parameters of the checkpoint cannot be read: {}",
-                              std::strerror(errno)),
-                     path);
+    return WithWhere(
+        NotFound("the dense parameters of the checkpoint cannot be read: {}", std::strerror(errno)),
+        path);
   }
   std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   return content;
@@ -141,9 +143,8 @@ Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
   Append(content, HashBytes(BytesOf(content)));
   const std::string path = (std::filesystem::path(folder) / kName).string();
   DT_TRY_STATUS(WriteWhole(path, content));
-  return CheckpointFile{.name = std::string(kName),
-                        .bytes = content.size(),
-                        .digest = HashBytes(BytesOf(content))};
+  return CheckpointFile{
+      .name = std::string(kName), .bytes = content.size(), .digest = HashBytes(BytesOf(content))};
 }
 
 Status Parameters::Load(const std::string& folder) {
@@ -153,10 +154,12 @@ Status Parameters::Load(const std::string& folder) {
   DT_TRY(const std::string_view magic, in.Bytes(kMagic.size()));
   if (magic != kMagic) return in.Damaged("it does not begin as one");
   if (content.size() < kMagic.size() + sizeof(uint64_t)) return in.Damaged("ends too early");
-  const std::string_view body = std::string_view(content).substr(0, content.size() - sizeof(uint64_t));
+  const std::string_view body =
+      std::string_view(content).substr(0, content.size() - sizeof(uint64_t));
   uint64_t digest = 0;
   std::memcpy(&digest, content.data() + body.size(), sizeof(digest));
-  if (digest != HashBytes(BytesOf(body))) return in.Damaged("its digest does not match its content");
+  if (digest != HashBytes(BytesOf(body)))
+    return in.Damaged("its digest does not match its content");
   DT_TRY(const uint32_t arrays, in.Read<uint32_t>());
   if (arrays != arrays_.size()) {
     return Differs(path, fmt::format("it has {} dense arrays, not {}", arrays, arrays_.size()));

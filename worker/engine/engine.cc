@@ -22,15 +22,16 @@ std::span<const float> FloatsOf(const TensorView& view) {
 }
 
 Status NotFinite(std::string_view what, Step step) {
-  return WithHint(Unavailable("{} is not finite at step {}", what, step),
-                  "lower the learning rate, set optimizer.clip_norm, or look for extreme input values");
+  return WithHint(
+      Unavailable("{} is not finite at step {}", what, step),
+      "lower the learning rate, set optimizer.clip_norm, or look for extreme input values");
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Create(Plan plan, TaskPool& pool) {
   DT_TRY_STATUS(CheckPlan(plan));
-  std::unique_ptr<Engine> engine(new Engine(std::move(plan), pool));
+  auto engine = std::make_unique<Engine>(std::move(plan), pool);
   DT_TRY_STATUS(engine->Prepare());
   return engine;
 }
@@ -135,10 +136,10 @@ void Engine::CopyPieces(SliceIndex slice) {
 Status Engine::CheckFinite(const Batch& batch) {
   for (const LossSpec& loss : plan_.graph.losses) {
     if (AllFinite(FloatsOf(bindings_.view(loss.loss)))) continue;
-    return NotFinite(fmt::format("loss {} of slice {} (samples {} to {} of the epoch)", loss.name,
-                                 batch.slice, batch.first_sample,
-                                 batch.first_sample + batch.samples - 1),
-                     batch.step);
+    return NotFinite(
+        fmt::format("loss {} of slice {} (samples {} to {} of the epoch)", loss.name, batch.slice,
+                    batch.first_sample, batch.first_sample + batch.samples - 1),
+        batch.step);
   }
   for (size_t t = 0; t < row_grads_.size(); ++t) {
     if (AllFinite(row_grads_[t])) continue;
@@ -156,12 +157,12 @@ Status Engine::Exchange(Collective& collective, std::span<const uint32_t> owner,
   auto* const summed = static_cast<float*>(summed_.Reserve(0));
   auto* const gathered = static_cast<float*>(gathered_.Reserve(0));
   const std::span<float> sums(summed, packs_.sum_floats());
-  DT_TRY_STATUS(collective.ExchangeSlices(
-      {.owner = owner,
-       .sum = packs_.sums(),
-       .gather = packs_.gathers(),
-       .summed = sums,
-       .gathered = {gathered, plan_.slices * packs_.gather_floats()}}));
+  DT_TRY_STATUS(
+      collective.ExchangeSlices({.owner = owner,
+                                 .sum = packs_.sums(),
+                                 .gather = packs_.gathers(),
+                                 .summed = sums,
+                                 .gathered = {gathered, plan_.slices * packs_.gather_floats()}}));
   packs_.Begin();
   if (!AllFinite(sums)) return NotFinite("the gradient of the dense parameters", step);
   SpreadResults();

@@ -1,5 +1,6 @@
-// Carries out a plan on the CPU. For each step: RunSlice for every own slice, then Exchange, then Update;
-// between steps, Evaluate. Owned by the train thread. In a steady state it allocates nothing.
+// Carries out a plan on the CPU. For each step: RunSlice for every own slice, then Exchange, then
+// Update; between steps, Evaluate. Owned by the train thread. In a steady state it allocates
+// nothing.
 #pragma once
 
 #include <memory>
@@ -31,15 +32,19 @@ class Engine {
   // Errors: Internal, a plan that does not hold together; NotYet, an operator without a CPU kernel.
   static Result<std::unique_ptr<Engine>> Create(Plan plan, TaskPool& pool);
 
+  // Not ready yet: use Create.
+  Engine(Plan plan, TaskPool& pool);
+
   const Plan& plan() const { return plan_; }
   Parameters& parameters() { return parameters_; }
 
-  // Forward and backward of one slice. Gives, by table of the graph, the gradients f32 [distinct keys, dim]
-  // of its rows (empty where none reaches them), valid until the next call. A slice without samples adds
-  // nothing. Error: Unavailable, the loss or a gradient is not finite.
+  // Forward and backward of one slice. Gives, by table of the graph, the gradients f32 [distinct
+  // keys, dim] of its rows (empty where none reaches them), valid until the next call. A slice
+  // without samples adds nothing. Error: Unavailable, the loss or a gradient is not finite.
   Result<std::span<const std::span<const float>>> RunSlice(const SliceInputs& inputs,
                                                            const RunInfo& run);
-  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Also without a slice of one's own.
+  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Also without a slice of
+  // one's own.
   Status Exchange(Collective& collective, std::span<const uint32_t> owner, Step step);
   // The rest of the step's nodes: the dense update.
   void Update(const RunInfo& run);
@@ -61,7 +66,6 @@ class Engine {
     Duration time{};
   };
 
-  Engine(Plan plan, TaskPool& pool);
   Status Prepare();
   void Run(NodeIndex index, const RunInfo& run);
   void RunPhase(std::span<const Subgraph> subgraphs, Phase phase, const RunInfo& run);

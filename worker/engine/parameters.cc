@@ -36,7 +36,9 @@ std::vector<const Parameters::Array*> Parameters::ByName() const {
 std::string Parameters::Checksum() const {
   XXH3_state_t state;
   XXH3_128bits_reset(&state);
-  const auto add = [&](const void* data, size_t bytes) { XXH3_128bits_update(&state, data, bytes); };
+  const auto add = [&](const void* data, size_t bytes) {
+    XXH3_128bits_update(&state, data, bytes);
+  };
   for (const Array* array : ByName()) {
     const uint64_t sizes[] = {array->name.size(), array->shape.size()};
     add(sizes, sizeof(sizes));

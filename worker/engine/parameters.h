@@ -1,5 +1,5 @@
-// The dense parameters and their state: one array each, living as long as the job. Every worker has the
-// same, bit for bit. Owned by the train thread.
+// The dense parameters and their state: one array each, living as long as the job. Every worker has
+// the same, bit for bit. Owned by the train thread.
 #pragma once
 
 #include <string>
@@ -33,8 +33,8 @@ class Parameters {
 
   // Writes "<folder>/dense.bin" whole or not at all. Errors: Unavailable, naming the file.
   Result<CheckpointFile> Save(const std::string& folder) const;
-  // Errors: NotFound; DataLoss for a damaged file, with the place; Invalid if it holds other parameters than
-  // this model. Nothing changes on error.
+  // Errors: NotFound; DataLoss for a damaged file, with the place; Invalid if it holds other
+  // parameters than this model. Nothing changes on error.
   Status Load(const std::string& folder);
 
  private:

@@ -22,7 +22,8 @@ size_t FloatsOf(const Value& value) {
 
 }  // namespace
 
-SlicePacks::SlicePacks(const Plan& plan) : packs_(plan.slices), sums_(plan.slices), gathers_(plan.slices) {
+SlicePacks::SlicePacks(const Plan& plan)
+    : packs_(plan.slices), sums_(plan.slices), gathers_(plan.slices) {
   std::vector<bool> taken(plan.graph.values.size());
   for (const Subgraph& subgraph : plan.train) {
     for (const NodeIndex n : subgraph.nodes) {

@@ -1,6 +1,6 @@
-// What the slices of a step leave for its exchange: for each own slice the inputs of the plan's sum_slices
-// nodes, packed one after the other, and those of its gather_slices nodes. Kernels write straight into the
-// packs. Owned by the train thread.
+// What the slices of a step leave for its exchange: for each own slice the inputs of the plan's
+// sum_slices nodes, packed one after the other, and those of its gather_slices nodes. Kernels write
+// straight into the packs. Owned by the train thread.
 #pragma once
 
 #include <span>
@@ -19,7 +19,8 @@ class SlicePacks {
     NodeIndex node = kNone;
     ValueIndex in = kNone, out = kNone;
     bool summed = false;  // Else gathered.
-    bool direct = false;  // The kernel that makes `in` writes into the pack; else it is copied there.
+    bool direct =
+        false;  // The kernel that makes `in` writes into the pack; else it is copied there.
     size_t offset = 0, floats = 0;
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
@@ -31,7 +32,8 @@ class SlicePacks {
   // Zeros: a slice without samples.
   void Clear(SliceIndex k);
 
-  // For Collective::ExchangeSlices. By slice; of slices not touched since Begin the spans are empty.
+  // For Collective::ExchangeSlices. By slice; of slices not touched since Begin the spans are
+  // empty.
   void Begin();
   std::span<const std::span<const float>> sums() const { return sums_; }
   std::span<const std::span<const float>> gathers() const { return gathers_; }

@@ -1,5 +1,5 @@
-// Takes slices from the reader and gets their rows, one slice ahead of the computing. Owned by the train
-// thread.
+// Takes slices from the reader and gets their rows, one slice ahead of the computing. Owned by the
+// train thread.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ class RowPuller {
   // Sends the pull of the next slice, as of `step`; does nothing after the last slice.
   // REQUIRES: none is under way.
   Status Begin(Step step, PullMode mode);
-  // Waits for the rows of the slice begun, which stays the current one until the next Finish; nullptr after
-  // the last.
+  // Waits for the rows of the slice begun, which stays the current one until the next Finish;
+  // nullptr after the last.
   Result<const LookupPlan*> Finish();
   // By table of the graph, of the current slice.
   std::span<const std::span<const float>> rows() const { return tables_; }

@@ -1,5 +1,5 @@
-// Turns the outputs of evaluation batches into what the scheduler merges, and into predictions for people.
-// Owned by the train thread.
+// Turns the outputs of evaluation batches into what the scheduler merges, and into predictions for
+// people. Owned by the train thread.
 #pragma once
 
 #include <cstdio>
@@ -17,11 +17,12 @@ namespace dt::worker {
 
 class Scorer {
  public:
-  // `predictions`: the CSV file to write, complete only after Finish; empty: none. `graph` outlives it.
+  // `predictions`: the CSV file to write, complete only after Finish; empty: none. `graph` outlives
+  // it.
   static Result<Scorer> Open(const Graph& graph, const std::string& predictions);
 
-  // outputs: by loss, [samples]. Batches come in ascending order. Error: Unavailable, not finite, or the
-  // file cannot be written.
+  // outputs: by loss, [samples]. Batches come in ascending order. Error: Unavailable, not finite,
+  // or the file cannot be written.
   Status Add(uint64_t number, const Batch& batch, std::span<const std::span<const float>> outputs);
   Result<EvaluateDone> Finish();
 

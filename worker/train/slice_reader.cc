@@ -55,8 +55,7 @@ void SliceReader::Run() {
 }
 
 SliceReader::Item SliceReader::Read() {
-  std::unique_ptr<LookupPlan> plan = options_.spare.Pop(Duration::zero())
-                                         .value_or(nullptr);
+  std::unique_ptr<LookupPlan> plan = options_.spare.Pop(Duration::zero()).value_or(nullptr);
   if (plan == nullptr) plan = std::make_unique<LookupPlan>();
   plan->rows.clear();
   if (!options_.next(*plan)) return {};

@@ -1,5 +1,5 @@
-// Reads slices ahead of their use: a thread of its own gathers the samples, finds the distinct keys, and
-// keeps a bounded number of finished plans waiting.
+// Reads slices ahead of their use: a thread of its own gathers the samples, finds the distinct
+// keys, and keeps a bounded number of finished plans waiting.
 #pragma once
 
 #include <functional>
@@ -27,15 +27,15 @@ class SliceReader {
     LookupFor purpose = LookupFor::kTrain;
     SparePlans& spare;
     std::function<Status()> interrupted;  // Asked while waiting, on the caller's thread.
-    // Names the next slice: fills plan.rows and plan.batch save its columns; false after the last. On the
-    // reader's thread.
+    // Names the next slice: fills plan.rows and plan.batch save its columns; false after the last.
+    // On the reader's thread.
     std::function<bool(LookupPlan& plan)> next;
   };
   explicit SliceReader(Options options);
   ~SliceReader();
 
-  // The next slice, in order; nullptr after the last. One thread. Errors: Malformed, a label that the loss
-  // cannot take, with its row; what interrupted.
+  // The next slice, in order; nullptr after the last. One thread. Errors: Malformed, a label that
+  // the loss cannot take, with its row; what interrupted.
   Result<std::unique_ptr<LookupPlan>> Next();
   // Gives the plan's memory back.
   void Recycle(std::unique_ptr<LookupPlan> plan);
@@ -56,6 +56,7 @@ class SliceReader {
 };
 
 // Labels of binary cross entropy are 0 or 1. Error: Malformed, naming column and row.
-Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns, const LookupPlan& plan);
+Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
+                   const LookupPlan& plan);
 
 }  // namespace dt::worker

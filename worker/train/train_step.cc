@@ -29,8 +29,9 @@ Result<double> TrainStep(const StepInfo& info, Stages& on) {
     // Rows of one step do not change: the next slice's are on their way while this one is computed.
     const std::span<const std::span<const float>> rows = on.puller.rows();
     if (own > 1) DT_TRY_STATUS(BeginStep(info.step, on));
-    DT_TRY(const auto row_grads,
-           on.engine.RunSlice({*slice, rows}, RunInfoOf(info, on.engine, slice->batch.first_sample)));
+    DT_TRY(
+        const auto row_grads,
+        on.engine.RunSlice({*slice, rows}, RunInfoOf(info, on.engine, slice->batch.first_sample)));
     on.client.BeginPush({.step = info.step,
                          .slice = slice->batch.slice,
                          .slices = slices,

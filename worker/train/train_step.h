@@ -4,8 +4,8 @@
 //                        └─▶ Exchange             dense sums, with all ranks
 //                              └─▶ barrier ─▶ Complete ─▶ Update
 //
-// Servers apply a step once every rank is past its barrier; no rank pulls for the next step before. A rank
-// dies or fails between any two lines: then nobody has applied the step, or everybody can.
+// Servers apply a step once every rank is past its barrier; no rank pulls for the next step before.
+// A rank dies or fails between any two lines: then nobody has applied the step, or everybody can.
 #pragma once
 
 #include <span>
@@ -27,13 +27,13 @@ struct Stages {
 
 struct StepInfo {
   Step step = 0;
-  uint32_t samples = 0;                       // Of the whole step.
+  uint32_t samples = 0;                        // Of the whole step.
   std::span<const uint32_t> slice_owner = {};  // Rank by slice.
   float rate_scale = 1;
 };
 
-// Sends the pull of the step's first own slice. Before the first step of an order; later ones are begun by
-// the step before.
+// Sends the pull of the step's first own slice. Before the first step of an order; later ones are
+// begun by the step before.
 Status BeginStep(Step step, Stages& on);
 // Gives the step's loss, equal on all ranks.
 Result<double> TrainStep(const StepInfo& info, Stages& on);

@@ -23,15 +23,15 @@ const Dataset& Datasets::of(SplitKind split) const {
 std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor purpose,
                                                  std::function<bool(LookupPlan&)> next) {
   const Plan& plan = options_.engine.plan();
-  return std::make_unique<SliceReader>(SliceReader::Options{
-      .data = data,
-      .plan = plan,
-      .routes = options_.routes,
-      .wire_tables = WireTables(plan.graph, options_.job.model.tables),
-      .purpose = purpose,
-      .spare = spare_,
-      .interrupted = options_.interrupted,
-      .next = std::move(next)});
+  return std::make_unique<SliceReader>(
+      SliceReader::Options{.data = data,
+                           .plan = plan,
+                           .routes = options_.routes,
+                           .wire_tables = WireTables(plan.graph, options_.job.model.tables),
+                           .purpose = purpose,
+                           .spare = spare_,
+                           .interrupted = options_.interrupted,
+                           .next = std::move(next)});
 }
 
 // ------------------------------------------------------------ training
@@ -40,7 +40,8 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
 std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) const {
   const uint64_t rows = options_.data.train->rows();
   const JobConfig& job = options_.job;
-  return [order, rows, rank = options_.collective.rank(), batch_size = options_.engine.plan().batch_size,
+  return [order, rows, rank = options_.collective.rank(),
+          batch_size = options_.engine.plan().batch_size,
           positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
           step = order.first_step, slice = SliceIndex{0}](LookupPlan& plan) mutable {
     const auto slices = static_cast<uint32_t>(order.slice_owner.size());
@@ -131,11 +132,12 @@ Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
     const Batch& batch = slice->batch;
     const std::span<const std::span<const float>> rows = puller.rows();
     DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
-    const auto outputs = options_.engine.Evaluate({*slice, rows}, {.seed = plan.seed,
-                                                                   .step = order.step,
-                                                                   .first_sample = batch.first_sample,
-                                                                   .step_samples = batch.samples,
-                                                                   .training = false});
+    const auto outputs =
+        options_.engine.Evaluate({*slice, rows}, {.seed = plan.seed,
+                                                  .step = order.step,
+                                                  .first_sample = batch.first_sample,
+                                                  .step_samples = batch.samples,
+                                                  .training = false});
     DT_TRY_STATUS(scorer.Add(batch.first_sample / plan.batch_size, batch, outputs));
   }
   return scorer.Finish();

@@ -1,0 +1,230 @@
+#include "worker/service/worker.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/base/log.h"
+#include "common/control/control_link.h"
+#include "common/wire/plan_codec.h"
+#include "worker/service/control_rendezvous.h"
+#include "worker/train/trainer.h"
+
+namespace dt::worker {
+namespace {
+
+constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
+constexpr Duration kLastWords = seconds(3);    // For the scheduler to hear why.
+constexpr Duration kCollectivePatience =
+    seconds(60);  // The scheduler notices a dead worker before.
+
+uint64_t Combined(uint64_t fingerprint, uint64_t next) {
+  return MixBits(fingerprint ^ next) + next;
+}
+
+class WorkerRole : public Worker {
+ public:
+  WorkerRole(const WorkerOptions& options, std::unique_ptr<ControlLink> link)
+      : options_(options), pool_(options.threads), link_(std::move(link)) {}
+
+  Status Run(std::stop_token stop) override {
+    stop_ = stop;
+    const Status worked = Work();
+    if (stop.stop_requested()) {
+      link_->Send(LeavingMessage{});
+      link_->Flush(kLastWords);
+      return Cancelled("stopped on request");
+    }
+    if (link_->ended()) return link_->end_status();
+    link_->Send(FailedMessage{.code = worked.code(), .problem = ProblemOf(worked)});
+    link_->Flush(kLastWords);
+    return worked;
+  }
+
+ private:
+  // Ends with what stops the worker; never OK.
+  Status Work() {
+    DT_TRY_STATUS(OpenData());
+    link_->Send(DataReady());
+    for (;;) {
+      DT_TRY_STATUS(Interrupted());
+      Result<ControlMessage> message = link_->Receive(kPoll);
+      if (!message.ok()) {
+        if (message.status().code() == StatusCode::kDeadlineExceeded) continue;
+        return message.status();
+      }
+      if (auto* start = std::get_if<StartMessage>(&*message)) {
+        DT_TRY_STATUS(Start(*start));
+        link_->Send(ReadyMessage{});
+      } else if (auto* order = std::get_if<OrderMessage>(&*message)) {
+        DT_TRY_STATUS(CarryOut(*order));
+      } else {
+        LogWarn("worker.unexpected_message", {{"message", NameOf(*message)}});
+      }
+    }
+  }
+
+  Status Interrupted() const {
+    if (stop_.stop_requested()) return Cancelled("stopped on request");
+    if (!link_->ended()) return OkStatus();
+    const Status end = link_->end_status();
+    return end.ok() ? Cancelled("the job is complete") : end;
+  }
+
+  // ---------------------------------------------------------- before the first order
+
+  Status OpenData() {
+    const DataConfig& config = options_.job.data;
+    DT_TRY(data_.train, Dataset::Open(config, Split::kTrain, pool_));
+    DT_TRY_STATUS(Interrupted());
+    DT_TRY(data_.valid, Dataset::Open(config, Split::kValid, pool_));
+    DT_TRY_STATUS(Interrupted());
+    DT_TRY(data_.test, Dataset::Open(config, Split::kTest, pool_));
+    return OkStatus();
+  }
+
+  DataReadyMessage DataReady() const {
+    DataReadyMessage ready;
+    ready.train_rows = data_.train->rows();
+    ready.valid_rows = data_.valid->rows();
+    ready.test_rows = data_.test->rows();
+    ready.columns = data_.train->columns();
+    for (const Dataset* data : {data_.train.get(), data_.valid.get(), data_.test.get()}) {
+      ready.rows_skipped += data->open_stats().rows_skipped;
+      ready.fingerprint = Combined(ready.fingerprint, data->fingerprint());
+    }
+    return ready;
+  }
+
+  Status Start(const StartMessage& start) {
+    DT_TRY_STATUS(CheckShardMap(start.map));
+    DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(start.plan.data(), start.plan.size()))));
+    DT_TRY(engine_, Engine::Create(std::move(plan), pool_));
+    routes_ = std::make_shared<const Routes>(MakeRoutes(start.map));
+    stamp_ = {
+        .generation = start.generation, .term = link_->welcome().term, .map = start.map.version};
+    const Graph& graph = engine_->plan().graph;
+    PsClient::Options client;
+    client.network = &options_.network;
+    client.wire_tables = WireTables(graph, options_.job.model.tables);
+    for (const TableUse& table : graph.tables) client.dims.push_back(table.dim);
+    client.interrupted = [this] { return Interrupted(); };
+    DT_TRY(client_, PsClient::Open(routes_, stamp_, std::move(client)));
+    DT_TRY_STATUS(ConnectMesh(start));
+    trainer_ = std::make_unique<Trainer>(
+        Trainer::Options{.job = options_.job,
+                         .data = data_,
+                         .routes = routes_,
+                         .client = *client_,
+                         .engine = *engine_,
+                         .collective = *collective_,
+                         .interrupted = [this] { return Interrupted(); },
+                         .progress =
+                             [this](Step step, uint64_t samples, double loss) {
+                               link_->SetProgress(step, samples_before_ + samples, loss);
+                             }});
+    LogInfo("worker.started", {{"rank", collective_->rank()},
+                               {"workers", collective_->size()},
+                               {"train_rows", data_.train->rows()},
+                               {"dense_bytes", engine_->parameters().bytes()}});
+    return OkStatus();
+  }
+
+  Status ConnectMesh(const StartMessage& start) {
+    const auto self = std::ranges::find(start.workers, link_->welcome().id);
+    if (self == start.workers.end()) {
+      return Internal("the scheduler started a job without this worker in it");
+    }
+    const MeshLimits limits{.patience = kCollectivePatience,
+                            .interrupted = [this] { return Interrupted(); }};
+    if (start.workers.size() == 1) {
+      collective_ = std::make_unique<Collective>(std::move(MakeMemoryMesh(1, limits).front()));
+      return OkStatus();
+    }
+    ControlRendezvous rendezvous(*link_);
+    DT_TRY(auto mesh,
+           ConnectGlooMesh(rendezvous, {.rank = static_cast<uint32_t>(self - start.workers.begin()),
+                                        .size = static_cast<uint32_t>(start.workers.size()),
+                                        .host = options_.host,
+                                        .prefix = fmt::format("mesh/{}", start.generation.value()),
+                                        .limits = limits}));
+    collective_ = std::make_unique<Collective>(std::move(mesh));
+    return OkStatus();
+  }
+
+  // ---------------------------------------------------------- orders
+
+  Status CarryOut(const OrderMessage& order) {
+    if (trainer_ == nullptr) return Internal("the scheduler gave an order before the start");
+    OrderDoneMessage done{.order = order.number, .result = {}};
+    DT_TRY_STATUS(std::visit([&](const auto& what) { return Do(what, done); }, order.what));
+    link_->Send(std::move(done));
+    return OkStatus();
+  }
+
+  Status Do(const TrainOrder& order, OrderDoneMessage& done) {
+    DT_TRY(const TrainDone trained, trainer_->Train(order));
+    samples_before_ += trained.samples;
+    done.result = trained;
+    return OkStatus();
+  }
+  Status Do(const EvaluateOrder& order, OrderDoneMessage& done) {
+    DT_TRY(done.result, trainer_->Evaluate(order));
+    return OkStatus();
+  }
+  // Dense parameters are the same everywhere: rank 0 writes them.
+  Status Do(const SaveOrder& order, OrderDoneMessage& done) {
+    SaveDone saved;
+    if (collective_->rank() == 0) {
+      DT_TRY(CheckpointFile file, engine_->parameters().Save(order.folder));
+      saved.files.push_back(std::move(file));
+    }
+    done.result = std::move(saved);
+    return OkStatus();
+  }
+  Status Do(const LoadOrder& order, OrderDoneMessage& done) {
+    DT_TRY_STATUS(engine_->parameters().Load(order.folder));
+    stamp_.generation = order.generation;
+    client_->SetStamp(stamp_);
+    done.result = LoadDone{};
+    return OkStatus();
+  }
+  Status Do(const FinishOrder&, OrderDoneMessage& done) {
+    done.result = FinishDone{.tables = {},
+                             .dense_checksum = engine_->parameters().Checksum(),
+                             .stats = ReadProcessStats(&options_.network)};
+    return OkStatus();
+  }
+
+  const WorkerOptions options_;
+  std::stop_token stop_;
+  TaskPool pool_;
+  std::unique_ptr<ControlLink> link_;
+  Datasets data_;
+
+  // From Start on. Each uses those before it.
+  std::unique_ptr<Engine> engine_;
+  std::shared_ptr<const Routes> routes_;
+  Stamp stamp_;
+  std::unique_ptr<PsClient> client_;
+  std::unique_ptr<Collective> collective_;
+  std::unique_ptr<Trainer> trainer_;
+  uint64_t samples_before_ = 0;  // Trained by orders that are done.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
+  JoinMessage join;
+  join.role = Role::kWorker;
+  join.job_fingerprint = options.job.fingerprint;
+  ControlLink::Options link_options{.network = &options.network,
+                                    .scheduler = options.scheduler,
+                                    .join = std::move(join),
+                                    .scheduler_outage = options.job.cluster.scheduler_outage};
+  DT_TRY(auto link, ControlLink::Open(link_options));
+  if (!options.one_process) SetLogProcess("worker", link->welcome().id.value());
+  return std::make_unique<WorkerRole>(options, std::move(link));
+}
+
+}  // namespace dt::worker

@@ -1,0 +1,36 @@
+// The worker role: joins the job, opens its data, carries out the scheduler's orders until Stop.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/config/job_config.h"
+#include "common/net/socket.h"
+
+namespace dt::worker {
+
+struct WorkerOptions {
+  const JobConfig& job;
+  Network& network;
+  std::string scheduler;           // Endpoint.
+  std::string host = "127.0.0.1";  // This machine's address, for other workers to connect to.
+  uint32_t threads = 0;            // For arithmetic and parsing; 0: as many as the machine has.
+  bool one_process = false;        // The only worker, with all other roles in its process.
+};
+
+// Used by one thread. Outlives nothing: the job and the network outlive it.
+class Worker {
+ public:
+  // Joins. Errors: as ControlLink::Open.
+  static Result<std::unique_ptr<Worker>> Open(const WorkerOptions& options);
+  virtual ~Worker() = default;
+
+  // Returns when the job ends: OK if it completed; Cancelled when stopped, here by `stop` or by the
+  // scheduler; otherwise what made this worker or the job fail, which the scheduler has been told.
+  virtual Status Run(std::stop_token stop) = 0;
+};
+
+}  // namespace dt::worker
