@@ -12,7 +12,7 @@ namespace dt::worker {
 
 struct DelimitedOptions {
   char delimiter = ',';
-  size_t cells = 0;                    // Of every line.
+  size_t cells = 0;                      // Of every line.
   std::vector<size_t> cell_of_column{};  // Which cell holds columns[i].
 };
 
