@@ -14,7 +14,7 @@ std::string Payload(const Status& status, const char* key) {
 }
 
 Status WithPayload(Status status, const char* key, std::string_view text) {
-  if (!status.ok() && !status.GetPayload(key).has_value()) {
+  if (!status.ok() && !text.empty() && !status.GetPayload(key).has_value()) {
     status.SetPayload(key, absl::Cord(absl::string_view(text.data(), text.size())));
   }
   return status;

@@ -41,7 +41,7 @@ struct Problem {
 Status MakeStatus(StatusCode code, std::string_view message);
 std::string_view MessageOf(const Status& status);
 
-// Adds the place or the advice; keeps what is there already. An OK status stays as it is.
+// Adds the place or the advice, unless empty; keeps what is there already. An OK status stays as it is.
 Status WithWhere(Status status, std::string_view where);
 Status WithHint(Status status, std::string_view hint);
 // "<before>: <message>", same code, place and advice.

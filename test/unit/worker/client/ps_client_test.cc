@@ -1,0 +1,343 @@
+// Goal: the client keeps its side of the protocol, also with a server that is slow, forgetful or
+// wrong. Method: a made-up server in threads, one for each executor, over the in-memory network.
+// Its rows are a function of (table, key, column); it notes what is pushed to it, and may drop or
+// refuse a first request.
+#include "worker/client/ps_client.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/hash.h"
+#include "common/net/memory_network.h"
+
+namespace dt::worker {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint32_t kShards = 8;
+const std::vector<uint32_t> kDims = {3, 5};  // By table, the graph's and the job's alike.
+
+float RowValue(uint32_t table, Key key, size_t column) {
+  return static_cast<float>(table * 1000 + key * 10 + column);
+}
+
+struct Behaviour {
+  std::atomic<uint32_t> drop = 0;    // As many requests stay without an answer.
+  std::atomic<uint32_t> refuse = 0;  // As many are answered Busy.
+  std::atomic<bool> fail = false;
+  std::atomic<bool> answer_twice = false;
+};
+
+class FakeServer {
+ public:
+  FakeServer(Network& network, const std::vector<std::string>& endpoints) {
+    for (const std::string& endpoint : endpoints) {
+      sockets_.push_back(*network.Bind(endpoint));
+      threads_.emplace_back([this, socket = sockets_.back().get()](std::stop_token stop) {
+        while (!stop.stop_requested()) Serve(*socket);
+      });
+    }
+  }
+
+  Behaviour behaviour;
+
+  struct Seen {
+    std::set<std::tuple<Step, SliceIndex, uint32_t, uint32_t>> parts;  // …, part, first shard.
+    std::map<std::pair<uint32_t, Key>, std::vector<float>> gradients;
+    std::map<ShardId, size_t> named;  // Shards named by the parts taken.
+    std::vector<Step> completed;
+    size_t pushes = 0, pulls = 0;
+  };
+  Seen seen() {
+    std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  void Serve(ServerSocket& socket) {
+    auto message = socket.Receive(milliseconds(20));
+    if (!message.ok()) return;
+    auto request = DecodeDataRequest(std::move(message->frames), kDims);
+    ASSERT_TRUE(request.ok()) << ToText(request.status());
+    if (request->kind == DataRequest::Kind::kComplete) {
+      std::lock_guard lock(mutex_);
+      seen_.completed.push_back(request->complete.step);
+      return;
+    }
+    const bool pull = request->kind == DataRequest::Kind::kPull;
+    DataReply reply;
+    reply.request = pull ? request->pull.request : request->push.request;
+    if (TakeOne(behaviour.drop)) return;
+    if (TakeOne(behaviour.refuse)) {
+      reply.status = Busy("not now");
+    } else if (behaviour.fail) {
+      reply.status = DataLoss("the shard is gone");
+    } else if (pull) {
+      reply.values = RowsOf(request->pull);
+    } else {
+      Note(request->push);
+    }
+    if (behaviour.answer_twice) {
+      ASSERT_TRUE(socket.Send(message->peer, Encode(DataReply(reply))).ok());
+    }
+    ASSERT_TRUE(socket.Send(message->peer, Encode(std::move(reply))).ok());
+  }
+
+  static bool TakeOne(std::atomic<uint32_t>& count) {
+    uint32_t left = count;
+    while (left > 0 && !count.compare_exchange_weak(left, left - 1)) {
+    }
+    return left > 0;
+  }
+
+  Frame RowsOf(const PullRequest& pull) {
+    std::lock_guard lock(mutex_);
+    ++seen_.pulls;
+    std::vector<float> values;
+    const std::span<const Key> keys = pull.keys.as<Key>();
+    size_t next = 0;
+    for (const KeyGroup& group : pull.groups) {
+      for (uint32_t i = 0; i < group.rows; ++i, ++next) {
+        for (size_t c = 0; c < kDims[group.table]; ++c) {
+          values.push_back(RowValue(group.table, keys[next], c));
+        }
+      }
+    }
+    return Frame::CopyOf(std::as_bytes(std::span(values)));
+  }
+
+  void Note(const PushRequest& push) {
+    std::lock_guard lock(mutex_);
+    ++seen_.pushes;
+    const auto id = std::tuple(push.step, push.slice, push.part, push.groups.front().shard.value());
+    if (!seen_.parts.insert(id).second) return;  // Again: acknowledged and dropped.
+    const std::span<const Key> keys = push.keys.as<Key>();
+    const float* from = push.gradients.as<float>().data();
+    size_t next = 0;
+    std::set<ShardId> shards;
+    for (const KeyGroup& group : push.groups) {
+      shards.insert(group.shard);
+      const size_t dim = kDims[group.table];
+      for (uint32_t i = 0; i < group.rows; ++i, ++next, from += dim) {
+        seen_.gradients[{group.table, keys[next]}] = {from, from + dim};
+      }
+    }
+    for (const ShardId shard : shards) ++seen_.named[shard];
+  }
+
+  std::mutex mutex_;
+  Seen seen_;
+  std::vector<std::unique_ptr<ServerSocket>> sockets_;
+  std::vector<std::jthread> threads_;
+};
+
+// Keys 0..rows-1 of both tables, as a planner would group them.
+LookupPlan MakePlan(const Routes& routes, uint32_t rows) {
+  LookupPlan plan;
+  plan.tables.resize(kDims.size());
+  for (const ExecutorRoute& route : routes.executors) {
+    ExecutorKeys& executor = plan.executors.emplace_back();
+    std::vector<Key> sent;
+    for (const ShardId shard : route.shards) {
+      for (uint32_t t = 0; t < kDims.size(); ++t) {
+        const auto first = static_cast<uint32_t>(plan.tables[t].size());
+        for (Key key = 0; key < rows; ++key) {
+          if (ShardOf(TableId(t), key, kShards) == shard) plan.tables[t].push_back(key);
+        }
+        const auto count = static_cast<uint32_t>(plan.tables[t].size()) - first;
+        if (count == 0) continue;
+        executor.groups.push_back({shard, t, first, count});
+        sent.insert(sent.end(), plan.tables[t].begin() + first, plan.tables[t].end());
+      }
+    }
+    executor.keys = Frame::CopyOf(std::as_bytes(std::span(sent)));
+  }
+  return plan;
+}
+
+class PsClientTest : public ::testing::Test {
+ protected:
+  PsClientTest()
+      : network_(MakeMemoryNetwork()),
+        server_(*network_, {"inproc://a", "inproc://b", "inproc://c"}),
+        routes_(std::make_shared<const Routes>(MakeRoutes(MakeShardMap(
+            MapVersion(1), kShards,
+            {{ProcessId(1), {"inproc://a", "inproc://b"}}, {ProcessId(2), {"inproc://c"}}})))) {
+    options_.network = network_.get();
+    options_.wire_tables = {0, 1};
+    options_.dims = kDims;
+    options_.patience = seconds(20);
+    options_.resend_after = milliseconds(100);
+  }
+
+  std::unique_ptr<PsClient> Client() { return *PsClient::Open(routes_, Stamp{}, options_); }
+
+  void ExpectRows(const LookupPlan& plan, const PulledRows& rows) {
+    for (uint32_t t = 0; t < kDims.size(); ++t) {
+      ASSERT_EQ(rows.table(t).size(), plan.tables[t].size() * kDims[t]);
+      for (size_t i = 0; i < rows.table(t).size(); ++i) {
+        ASSERT_EQ(rows.table(t)[i], RowValue(t, plan.tables[t][i / kDims[t]], i % kDims[t]));
+      }
+    }
+  }
+
+  // Gradients that are the rows themselves.
+  std::vector<std::vector<float>> GradientsOf(const LookupPlan& plan) {
+    std::vector<std::vector<float>> gradients(kDims.size());
+    for (uint32_t t = 0; t < kDims.size(); ++t) {
+      for (const Key key : plan.tables[t]) {
+        for (size_t c = 0; c < kDims[t]; ++c) gradients[t].push_back(RowValue(t, key, c));
+      }
+    }
+    return gradients;
+  }
+
+  Status Push(PsClient& client, const PushInfo& info, const LookupPlan& plan) {
+    const std::vector<std::vector<float>> gradients = GradientsOf(plan);
+    const std::vector<std::span<const float>> spans(gradients.begin(), gradients.end());
+    client.BeginPush(info, plan, spans);
+    return client.WaitForPushes();
+  }
+
+  void ExpectPushed(const LookupPlan& plan) {
+    const FakeServer::Seen seen = server_.seen();
+    size_t rows = 0;
+    for (uint32_t t = 0; t < kDims.size(); ++t) {
+      rows += plan.tables[t].size();
+      for (const Key key : plan.tables[t]) {
+        ASSERT_TRUE(seen.gradients.contains({t, key}));
+        for (size_t c = 0; c < kDims[t]; ++c) {
+          ASSERT_EQ(seen.gradients.at({t, key})[c], RowValue(t, key, c));
+        }
+      }
+    }
+    EXPECT_EQ(seen.gradients.size(), rows);
+    EXPECT_EQ(seen.named.size(), kShards) << "every shard is named, also those without rows";
+  }
+
+  const std::unique_ptr<Network> network_;
+  FakeServer server_;
+  const std::shared_ptr<const Routes> routes_;
+  PsClient::Options options_;
+};
+
+TEST_F(PsClientTest, RowsOfSeveralExecutorsAndTablesLandInRowOrder) {
+  const auto client = Client();
+  PulledRows rows;
+  for (const uint32_t count : {100, 1, 0, 37}) {
+    const LookupPlan plan = MakePlan(*routes_, count);
+    client->BeginPull(plan, 0, PullMode::kTrain);
+    ASSERT_TRUE(client->FinishPull(plan, rows).ok());
+    ExpectRows(plan, rows);
+  }
+}
+
+TEST_F(PsClientTest, APushNamesEveryShardAndCarriesEveryRow) {
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 3);
+  ASSERT_TRUE(Push(*client, {.step = 4, .slice = 1, .slices = 2}, plan).ok());
+  ExpectPushed(plan);
+  EXPECT_EQ(server_.seen().pushes, 3);
+}
+
+TEST_F(PsClientTest, APushWithoutRowsStillMovesEveryClock) {
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 0);
+  ASSERT_TRUE(Push(*client, {}, plan).ok());
+  ExpectPushed(plan);
+}
+
+TEST_F(PsClientTest, ALargePushIsCutInPartsThatAddUp) {
+  options_.part_bytes_max = 200;
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 500);
+  ASSERT_TRUE(Push(*client, {}, plan).ok());
+  ExpectPushed(plan);
+  EXPECT_GT(server_.seen().pushes, 30);
+}
+
+TEST_F(PsClientTest, WhatIsLostIsSentAgainUnderTheSameNumber) {
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 50);
+  server_.behaviour.drop = 4;
+  PulledRows rows;
+  client->BeginPull(plan, 0, PullMode::kTrain);
+  ASSERT_TRUE(client->FinishPull(plan, rows).ok());
+  ExpectRows(plan, rows);
+  server_.behaviour.drop = 2;
+  ASSERT_TRUE(Push(*client, {}, plan).ok());
+  ExpectPushed(plan);
+}
+
+TEST_F(PsClientTest, ABusyServerIsAskedAgain) {
+  options_.resend_after = seconds(100);
+  server_.behaviour.refuse = 3;
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 50);
+  PulledRows rows;
+  client->BeginPull(plan, 0, PullMode::kTrain);
+  ASSERT_TRUE(client->FinishPull(plan, rows).ok());
+  ExpectRows(plan, rows);
+}
+
+TEST_F(PsClientTest, SecondAnswersAreIgnored) {
+  server_.behaviour.answer_twice = true;
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 50);
+  PulledRows rows;
+  for (int i = 0; i < 5; ++i) {
+    client->BeginPull(plan, 0, PullMode::kTrain);
+    ASSERT_TRUE(client->FinishPull(plan, rows).ok());
+    ExpectRows(plan, rows);
+    ASSERT_TRUE(Push(*client, {.step = static_cast<Step>(i)}, plan).ok());
+  }
+}
+
+TEST_F(PsClientTest, AServersErrorNamesItsEndpoint) {
+  server_.behaviour.fail = true;
+  const auto client = Client();
+  const Status status = Push(*client, {}, MakePlan(*routes_, 5));
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(ToText(status), HasSubstr("the shard is gone (inproc://"));
+}
+
+TEST_F(PsClientTest, SilenceEndsAtTheDeadline) {
+  server_.behaviour.drop = 1000;
+  options_.patience = milliseconds(300);
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 5);
+  PulledRows rows;
+  client->BeginPull(plan, 7, PullMode::kTrain);
+  const Status status = client->FinishPull(plan, rows);
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(ToText(status), HasSubstr("did not answer a pull of step 7"));
+  EXPECT_THAT(ToText(status), HasSubstr("inproc://"));
+}
+
+TEST_F(PsClientTest, TheEndOfTheJobEndsAWaitAtOnce) {
+  server_.behaviour.drop = 1000;
+  options_.patience = seconds(60);
+  options_.interrupted = [] { return Cancelled("the job was stopped"); };
+  const auto client = Client();
+  const TimePoint begun = SystemClock().Now();
+  EXPECT_EQ(ToText(Push(*client, {}, MakePlan(*routes_, 5))), "the job was stopped");
+  EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 10);
+}
+
+TEST_F(PsClientTest, CompleteReachesEveryExecutor) {
+  const auto client = Client();
+  ASSERT_TRUE(client->Complete(9).ok());
+  // An answered request behind it: what came before has arrived.
+  ASSERT_TRUE(Push(*client, {}, MakePlan(*routes_, 50)).ok());
+  EXPECT_EQ(server_.seen().completed, std::vector<Step>({9, 9, 9}));
+}
+
+}  // namespace
+}  // namespace dt::worker

@@ -1,0 +1,186 @@
+// Method: random batches with several tables and kinds of lookups; every list of the plan is
+// checked against its definition in common/graph/graph.h, and the wire order against the shard map.
+#include "worker/lookup/lookup_planner.h"
+
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "common/base/hash.h"
+
+namespace dt::worker {
+namespace {
+
+constexpr uint32_t kShards = 16;
+
+ShardMap TwoServers() {
+  return MakeShardMap(MapVersion(1), kShards,
+                      {{ProcessId(3), {"a", "b", "c"}}, {ProcessId(5), {"d", "e"}}});
+}
+
+// Columns: 0 of length 2 with weights, 1 of length 1, 2 ragged with weights.
+Plan MakeTestPlan() {
+  Plan plan;
+  Graph& graph = plan.graph;
+  for (const char* name : {"first", "second"}) {
+    graph.tables.push_back({.name = name, .id = TableIdOf(name), .dim = 4});
+  }
+  graph.lookups = {
+      {.name = "fixed", .table = 0, .columns = {0}, .length = 2, .weighted = true},
+      {.name = "joined", .table = 1, .columns = {0, 1}, .length = 3, .weighted = true},
+      {.name = "ragged", .table = 0, .columns = {2}, .length = 0, .weighted = true},
+      {.name = "plain", .table = 0, .columns = {1}, .length = 1},
+  };
+  return plan;
+}
+
+Batch RandomBatch(std::mt19937_64& random, uint32_t samples) {
+  Batch batch;
+  batch.samples = samples;
+  batch.columns.resize(3);
+  const auto fill = [&](BatchColumn& column, size_t keys, bool weighted) {
+    for (size_t i = 0; i < keys; ++i) {
+      column.keys.push_back(random() % 200);
+      if (weighted) column.weights.push_back(static_cast<float>(random() % 100));
+    }
+  };
+  fill(batch.columns[0], samples * 2, true);
+  fill(batch.columns[1], samples, false);
+  batch.columns[2].offsets.push_back(0);
+  for (uint32_t b = 0; b < samples; ++b) {
+    batch.columns[2].offsets.push_back(batch.columns[2].offsets.back() + random() % 4);
+  }
+  fill(batch.columns[2], batch.columns[2].offsets.back(), true);
+  return batch;
+}
+
+// The ids and weights of a lookup, sample by sample, from the definition.
+struct Occurrence {
+  Key key;
+  float weight;
+};
+std::vector<Occurrence> OccurrencesOf(const LookupSpec& spec, const Batch& batch) {
+  std::vector<Occurrence> all;
+  for (uint32_t b = 0; b < batch.samples; ++b) {
+    for (const uint32_t c : spec.columns) {
+      const BatchColumn& column = batch.columns[c];
+      const size_t length = column.keys.size() / batch.samples;
+      const size_t begin = spec.length == 0 ? column.offsets[b] : b * length;
+      const size_t end = spec.length == 0 ? column.offsets[b + 1] : begin + length;
+      for (size_t i = begin; i < end; ++i) {
+        all.push_back({column.keys[i], column.weights.empty() ? 1.0f : column.weights[i]});
+      }
+    }
+  }
+  return all;
+}
+
+void ExpectListsHold(const Plan& plan, const LookupPlan& made) {
+  for (size_t l = 0; l < plan.graph.lookups.size(); ++l) {
+    const LookupSpec& spec = plan.graph.lookups[l];
+    const LookupLists& lists = made.lookups[l];
+    const std::vector<Key>& keys = made.tables[spec.table];
+    const std::vector<Occurrence> all = OccurrencesOf(spec, made.batch);
+    ASSERT_EQ(lists.index.size(), all.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      ASSERT_EQ(keys[lists.index[i]], all[i].key) << spec.name;
+      if (spec.weighted) {
+        ASSERT_EQ(lists.weights[i], all[i].weight) << spec.name;
+      }
+    }
+    if (spec.length == 0) {
+      const std::vector<uint32_t>& offsets = made.batch.columns[spec.columns[0]].offsets;
+      ASSERT_EQ(lists.ends, std::vector<uint32_t>(offsets.begin() + 1, offsets.end()));
+    }
+    ASSERT_EQ(lists.row_ends.size(), keys.size());
+    std::vector<uint32_t> expected;
+    for (uint32_t u = 0; u < keys.size(); ++u) {
+      for (uint32_t i = 0; i < lists.index.size(); ++i) {
+        if (lists.index[i] == u) expected.push_back(i);
+      }
+      ASSERT_EQ(lists.row_ends[u], expected.size());
+    }
+    ASSERT_EQ(lists.row_order, expected);
+  }
+}
+
+void ExpectWireOrder(const Plan& plan, const Routes& routes, const LookupPlan& made) {
+  std::vector<size_t> rows(plan.graph.tables.size());
+  ASSERT_EQ(made.executors.size(), routes.executors.size());
+  for (size_t e = 0; e < made.executors.size(); ++e) {
+    const ExecutorKeys& executor = made.executors[e];
+    const std::vector<ShardId>& shards = routes.executors[e].shards;
+    std::vector<Key> keys;
+    std::pair<ShardId, uint32_t> last{ShardId(0), 0};
+    for (const RowGroup& group : executor.groups) {
+      ASSERT_GT(group.rows, 0);
+      ASSERT_EQ(group.first, rows[group.table]);  // Rows are numbered in wire order.
+      ASSERT_TRUE(keys.empty() || last < std::pair(group.shard, group.table));
+      ASSERT_NE(std::find(shards.begin(), shards.end(), group.shard), shards.end());
+      last = {group.shard, group.table};
+      rows[group.table] += group.rows;
+      for (uint32_t u = group.first; u < group.first + group.rows; ++u) {
+        const Key key = made.tables[group.table][u];
+        ASSERT_EQ(ShardOf(plan.graph.tables[group.table].id, key, kShards), group.shard);
+        keys.push_back(key);
+      }
+    }
+    const std::span<const Key> sent = executor.keys.as<Key>();
+    ASSERT_EQ(keys, std::vector<Key>(sent.begin(), sent.end()));
+  }
+  for (size_t t = 0; t < rows.size(); ++t) {
+    ASSERT_EQ(rows[t], made.tables[t].size());
+    ASSERT_EQ(std::set<Key>(made.tables[t].begin(), made.tables[t].end()).size(), rows[t]);
+  }
+}
+
+TEST(LookupPlannerTest, EveryListIsWhatTheGraphSaysOverRecycledPlans) {
+  const Plan plan = MakeTestPlan();
+  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  LookupPlanner planner(plan, routes, {0, 1});
+  std::mt19937_64 random(11);
+  LookupPlan made;
+  for (const uint32_t samples : {50, 1, 200, 0, 3, 120}) {
+    made.batch = RandomBatch(random, samples);
+    ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+    ExpectListsHold(plan, made);
+    ExpectWireOrder(plan, *routes, made);
+  }
+}
+
+TEST(LookupPlannerTest, TablesTravelInTheJobsOrder) {
+  const Plan plan = MakeTestPlan();
+  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  LookupPlanner planner(plan, routes, {7, 2});
+  std::mt19937_64 random(3);
+  LookupPlan made;
+  made.batch = RandomBatch(random, 100);
+  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+  for (const ExecutorKeys& executor : made.executors) {
+    for (size_t i = 1; i < executor.groups.size(); ++i) {
+      const RowGroup &a = executor.groups[i - 1], &b = executor.groups[i];
+      if (a.shard == b.shard) {
+        EXPECT_GT(a.table, b.table);
+      }
+    }
+  }
+}
+
+TEST(LookupPlannerTest, TheSameBatchGivesTheSamePlanWhateverCameBefore) {
+  const Plan plan = MakeTestPlan();
+  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  LookupPlanner used(plan, routes, {0, 1}), fresh(plan, routes, {0, 1});
+  std::mt19937_64 random(5);
+  LookupPlan a, b;
+  a.batch = RandomBatch(random, 300);
+  ASSERT_TRUE(used.Fill(LookupFor::kTrain, a).ok());
+  a.batch = b.batch = RandomBatch(random, 80);
+  ASSERT_TRUE(used.Fill(LookupFor::kTrain, a).ok());
+  ASSERT_TRUE(fresh.Fill(LookupFor::kTrain, b).ok());
+  EXPECT_EQ(a.tables, b.tables);
+  EXPECT_EQ(a.lookups[1].index, b.lookups[1].index);
+}
+
+}  // namespace
+}  // namespace dt::worker
