@@ -9,8 +9,9 @@
 
 namespace dt {
 
-// The candidate with the least edit distance to `word`, if near enough to be a likely spelling of it
-// (at most a third of its length, at least 1); empty otherwise.
+// The candidate with the least edit distance (a swap of neighbours counts once) to `word`, if near
+// enough to be a likely spelling of it (at most a third of its length, at least 1); empty
+// otherwise.
 std::string LikelySpelling(std::string_view word, std::span<const std::string> candidates);
 
 // "; did you mean "x"?" or nothing.

@@ -35,6 +35,12 @@ void ConfigNode::Remove(std::string_view key) {
   items.erase(items.begin() + index);
 }
 
+std::string ConfigNode::NameOfItem(size_t index) const {
+  if (is_map()) return keys[index];
+  const ConfigNode* name = items[index].Find("name");
+  return name != nullptr && name->is_scalar() ? name->text : std::to_string(index);
+}
+
 std::string Describe(const ConfigNode& node) {
   switch (node.kind) {
     case ConfigNode::Kind::kNull:

@@ -31,6 +31,9 @@ struct ConfigNode {
   // REQUIRES: a map without this key.
   ConfigNode& Append(std::string key, SourceMark key_mark, ConfigNode value);
   void Remove(std::string_view key);
+  // What item `index` is called in paths: a map's key; in a list, the item's `name`, else the
+  // index.
+  std::string NameOfItem(size_t index) const;
 };
 
 // What a person is told was found: `"text"`, `a list`, `a map`, `nothing`.

@@ -131,8 +131,7 @@ bool MapReader::ReportItems(const KeySpec& key, const ConfigNode& value) const {
   for (size_t i = 0; i < value.items.size(); ++i) {
     const ConfigNode& item = value.items[i];
     if (item.is_map()) continue;
-    const std::string name = value.is_map() ? value.keys[i] : std::to_string(i);
-    problems_.Add(item.mark, JoinPath(PathOf(key.name), name),
+    problems_.Add(item.mark, JoinPath(PathOf(key.name), value.NameOfItem(i)),
                   fmt::format("found {}, expected a map with {}", Describe(item),
                               JoinText(NamesOf(KeysOf(key.values)), ", ")));
   }
@@ -262,9 +261,7 @@ std::vector<MapReader::Named> MapReader::Items(std::string_view name) const {
   const KeySpec& key = KeyOf(section_, name);
   for (size_t i = 0; i < value->items.size(); ++i) {
     const ConfigNode& item = value->items[i];
-    const ConfigNode* own_name = item.Find("name");
-    std::string called = value->is_map() ? value->keys[i] : std::to_string(i);
-    if (value->is_list() && own_name != nullptr && own_name->is_scalar()) called = own_name->text;
+    const std::string called = value->NameOfItem(i);
     const SourceMark& mark = value->is_map() ? value->key_marks[i] : item.mark;
     const std::string path = JoinPath(PathOf(name), called);
     out.push_back({called, MapReader(&item, key.values, path, mark, problems_)});

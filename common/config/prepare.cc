@@ -67,8 +67,9 @@ class Expander {
     for (size_t i = 0; i < node.items.size(); ++i) {
       ConfigNode& item = node.items[i];
       const bool placeholder = Placeholder(item) != nullptr;
-      Expand(item, JoinPath(path, node.is_map() ? node.keys[i] : std::to_string(i)));
-      if (node.is_list() && placeholder && item.is_list()) {
+      Expand(item, JoinPath(path, node.NameOfItem(i)));
+      const bool spliced = item.is_list() || item.is_null();  // Null: reported as missing.
+      if (node.is_list() && placeholder && spliced) {
         std::move(item.items.begin(), item.items.end(), std::back_inserter(items));
       } else {
         items.push_back(std::move(item));
@@ -174,7 +175,9 @@ void UseTemplate(ConfigNode& model, Problems& problems) {
   const std::string file = BesideFile(use.text, use.mark);
   ConfigNode body = ParseYamlFile(file, use.mark, "model.use", problems);
   if (!body.is_map()) {
-    if (problems.empty()) problems.Add(use.mark, "model.use", file + " is not a map");
+    if (!problems.HasUnder("model.use")) {
+      problems.Add(use.mark, "model.use", file + " is not a map with tables, graph and loss");
+    }
     return;
   }
   CheckTemplateKeys(body, problems);
@@ -186,7 +189,9 @@ void UseTemplate(ConfigNode& model, Problems& problems) {
   body.Remove("parameters");
   Expander(parameters, problems).Expand(body, "model");
   for (size_t i = 0; i < body.keys.size(); ++i) {
-    if (model.Find(body.keys[i]) == nullptr) {
+    const bool known =
+        body.keys[i] == "tables" || body.keys[i] == "graph" || body.keys[i] == "loss";
+    if (known && model.Find(body.keys[i]) == nullptr) {
       model.Append(body.keys[i], body.key_marks[i], std::move(body.items[i]));
     }
   }

@@ -102,7 +102,7 @@ void CheckLibsvmColumns(const MapReader& in, const std::vector<ColumnSpec>& colu
 
 void CheckColumns(const MapReader& in, const DataConfig& data) {
   const bool csv = data.format == DataFormat::kCsv || data.format == DataFormat::kPipe;
-  if (csv && !in.Has("columns")) {
+  if (csv && in.node()->Find("columns") == nullptr) {
     in.problems().Add(
         in.mark(), in.PathOf("columns"),
         fmt::format("missing, format {} needs a list of columns", NameOf(data.format)));

@@ -277,6 +277,7 @@ void ReadModel(const MapReader& in, const DataConfig& data, const OptimizerSpec&
   for (const auto& item : in.Items("graph")) ReadNode(item.map, names, model);
   for (const auto& item : in.Items("loss")) ReadLoss(item.map, names, model);
   if (in.Has("with") && !in.Has("use")) in.Report("with", "is for a model with `use` only");
+  if (in.problems().HasUnder("model.use")) return;
   for (const char* needed : {"graph", "loss"}) {
     const ConfigNode* value = in.node()->Find(needed);
     if (value != nullptr && !value->is_null() && !(value->is_list() && value->items.empty())) {

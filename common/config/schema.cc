@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "common/base/text.h"
 #include "common/config/key_table.h"
 #include "common/config/load_job.h"
 #include "common/config/values.h"
@@ -107,7 +108,47 @@ json SectionSchema(std::string_view section) {
           {"additionalProperties", open}};
 }
 
+// A cell of a Markdown table.
+std::string Cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string TypeCell(const KeySpec& key) {
+  switch (key.type) {
+    case KeyType::kMap:
+      return fmt::format("map: `{}`", key.values);
+    case KeyType::kMapOf:
+      return fmt::format("names to maps: `{}`", key.values);
+    case KeyType::kListOf:
+      return fmt::format("list of maps: `{}`", key.values);
+    default:
+      return Cell(Expected(key));
+  }
+}
+
 }  // namespace
+
+std::string KeysMarkdown(std::string_view section) {
+  std::string out = "| key | value | default | meaning |\n|---|---|---|---|\n";
+  for (const KeySpec& key : KeysOf(section)) {
+    std::string meaning = Cell(key.meaning);
+    if (!key.available.empty()) {
+      const std::string words = JoinText(Alternatives(key.available), ", ");
+      meaning += fmt::format(" *Available now: {}.*", words);
+    }
+    const std::string name = key.name == "*" ? "any other" : fmt::format("`{}`", key.name);
+    const std::string fallback = key.fallback == kRequired ? std::string("required")
+                                 : key.fallback.empty()    ? std::string()
+                                                           : fmt::format("`{}`", key.fallback);
+    out += fmt::format("| {} | {} | {} | {} |\n", name, TypeCell(key), Cell(fallback), meaning);
+  }
+  return out;
+}
 
 std::string JobSchemaJson() {
   json defs = json::object();

@@ -150,6 +150,22 @@ class TreeBuilder : public YAML::EventHandler {
 
 }  // namespace
 
+namespace {
+
+// What the library says, or the usual reason.
+std::string SyntaxText(const std::string& text, const YAML::Exception& error) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int i = 0; !error.mark.is_null() && i <= error.mark.line; ++i) std::getline(lines, line);
+  const size_t content = line.find_first_not_of(" \t");
+  if (line.substr(0, content).find('\t') != std::string::npos) {
+    return "the line is indented with a tab, expected blanks";
+  }
+  return "is not valid YAML: " + error.msg;
+}
+
+}  // namespace
+
 ConfigNode ParseYaml(const std::string& text, const std::string& file, int first_line,
                      Problems& problems) {
   TreeBuilder builder(file, first_line, problems);
@@ -167,8 +183,7 @@ ConfigNode ParseYaml(const std::string& text, const std::string& file, int first
     return root;
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 0 : error.mark.line;
-    problems.Add({file, first_line == 0 ? 0 : line + first_line}, "",
-                 fmt::format("is not valid YAML: {}", error.msg));
+    problems.Add({file, first_line == 0 ? 0 : line + first_line}, "", SyntaxText(text, error));
   } catch (const TooLarge&) {
     problems.Add(start, "", fmt::format("holds more than {} values", kNodesMax));
   }

@@ -113,7 +113,7 @@ class DelimitedFormat : public RowFormat {
       case ColumnType::kFloat:
         return PutFloat(c, cell, block, error);
       case ColumnType::kString:
-        return block.PutKey(c, HashString(cell));
+        return block.PutKey(c, StringKey(column, cell));
       case ColumnType::kId:
         return PutId(c, cell, block, error);
       case ColumnType::kIds:
@@ -121,6 +121,14 @@ class DelimitedFormat : public RowFormat {
         return PutList(c, cell, scratch, block, error);
     }
     return false;
+  }
+
+  // `named` tells equal texts of two columns apart.
+  static Key StringKey(const ColumnSpec& column, std::string_view cell) {
+    if (column.transform.empty()) return HashString(cell);
+    fmt::memory_buffer text;
+    fmt::format_to(std::back_inserter(text), "{}={}", column.name, cell);
+    return HashString({text.data(), text.size()});
   }
 
   bool PutFloat(size_t c, std::string_view cell, Block& block, std::string& error) const {
@@ -232,11 +240,12 @@ Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns) {
   for (const ColumnSpec& column : columns) {
     const bool can = column.transform.empty() ||
                      (column.transform == "log" && column.type == ColumnType::kFloat) ||
-                     (column.transform == "bucket" && column.type == ColumnType::kId);
+                     (column.transform == "bucket" && column.type == ColumnType::kId) ||
+                     (column.transform == "named" && column.type == ColumnType::kString);
     if (!can) {
       return Invalid(
-          "data.columns: column \"{}\": transform \"{}\" found; \"log\" for type float "
-          "or \"bucket\" for type id expected",
+          "data.columns: column \"{}\": transform \"{}\" found; \"log\" for type float, "
+          "\"bucket\" for type id or \"named\" for type string expected",
           column.name, column.transform);
     }
   }

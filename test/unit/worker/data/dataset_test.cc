@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/hash.h"
 #include "test/unit/worker/data/data_files.h"
 
 namespace dt::worker {
@@ -48,6 +49,25 @@ TEST(Dataset, LibsvmOfUnequalLinesIsRaggedAndWeighted) {
   EXPECT_THAT(batch.columns[1].offsets, ElementsAre(0, 2, 3, 3, 6));
   EXPECT_THAT(batch.columns[1].keys, ElementsAre(5, 6, 7, 1, 2, 3));
   EXPECT_THAT(batch.columns[1].weights, ElementsAre(1, 1, 0.25, 1, -3, 1));
+}
+
+TEST(Dataset, NamedStringsOfTwoColumnsDiffer) {
+  const TempDir dir;
+  DataConfig config = ConfigFor(dir, DataFormat::kCsv, "y,a,b\n1,x,x\n");
+  config.columns.resize(3);
+  const char* const names[] = {"y", "a", "b"};
+  for (size_t c = 0; c < 3; ++c) {
+    config.columns[c].name = names[c];
+    if (c > 0) config.columns[c].type = ColumnType::kString;
+  }
+  config.columns[0].role = ColumnRole::kLabel;
+  config.columns[2].transform = "named";
+  TaskPool pool(1);
+  const auto data = Dataset::Open(config, Split::kTrain, pool);
+  ASSERT_TRUE(data.ok()) << data.status();
+  const Batch batch = AllOf(**data);
+  EXPECT_THAT(batch.columns[1].keys, ElementsAre(HashString("x")));
+  EXPECT_THAT(batch.columns[2].keys, ElementsAre(HashString("b=x")));
 }
 
 }  // namespace

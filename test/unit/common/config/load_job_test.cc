@@ -1,0 +1,166 @@
+#include "common/config/load_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/hash.h"
+#include "test/unit/common/config/temp_job.h"
+
+namespace dt {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(LoadJob, ReadsWhatIsWritten) {
+  const JobConfig job = Loaded(kGoodJob);
+  EXPECT_EQ(job.job, "ads");
+  EXPECT_EQ(job.seed, 7u);
+  ASSERT_EQ(job.data.columns.size(), 4u);
+  EXPECT_EQ(job.data.columns[0].role, ColumnRole::kLabel);
+  EXPECT_EQ(job.data.columns[1].type, ColumnType::kString);
+  EXPECT_TRUE(job.data.columns[2].is_ragged());
+  EXPECT_EQ(job.data.columns[2].max_len, 50u);
+  ASSERT_EQ(job.model.tables.size(), 1u);
+  EXPECT_EQ(job.model.tables[0].id, TableIdOf("item"));
+  EXPECT_EQ(job.model.tables[0].dim, 16u);
+  EXPECT_EQ(job.model.tables[0].mark.line, 14);
+  ASSERT_EQ(job.model.nodes.size(), 2u);
+  EXPECT_THAT(job.model.nodes[1].inputs, ElementsAre("e", "price"));
+  EXPECT_EQ(job.model.nodes[1].mark.line, 17);
+  EXPECT_EQ(job.model.losses.at(0).name, "click");
+  EXPECT_EQ(job.optimizer.clip_norm, 10.0f);
+  EXPECT_EQ(job.optimizer.plateau->metric, "valid.auc");
+  EXPECT_EQ(job.train.early_stop->patience, 2u);
+  EXPECT_EQ(job.cluster.servers, 2u);
+}
+
+TEST(LoadJob, DefaultsAreTheDocumentedOnes) {
+  const JobConfig job = Loaded(kGoodJob);
+  EXPECT_EQ(job.run_dir, "runs/ads");
+  EXPECT_EQ(job.checkpoint.dir, "runs/ads/checkpoints");
+  EXPECT_EQ(job.data.cache_dir, "runs/ads/cache");
+  EXPECT_EQ(job.data.shuffle_window, 65536u);
+  EXPECT_EQ(job.cluster.shards, 64u);
+  EXPECT_EQ(job.cluster.lease, seconds(3));
+  EXPECT_EQ(job.cluster.server.memory_bytes, 8ull << 30);
+  EXPECT_EQ(job.checkpoint.every_steps, 0u);
+  EXPECT_EQ(job.train.evaluate_every, 0u);
+  EXPECT_FALSE(job.security.insecure);
+}
+
+TEST(LoadJob, TablesInheritTheRuleButNotRegularisation) {
+  const JobConfig job = Loaded(Replaced(
+      Replaced(kGoodJob, "optimizer: {name: adagrad, lr: 0.02}, l2: 0.05", "l2_scope: touched"),
+      "lr: 0.001", "lr: 0.5, beta1: 0.8, l2: 3"));
+  const OptimizerSpec& table = job.model.tables[0].optimizer;
+  EXPECT_EQ(table.kind, OptimizerKind::kAdam);
+  EXPECT_EQ(table.lr, 0.5f);
+  EXPECT_EQ(table.beta1, 0.8f);
+  EXPECT_EQ(table.l2, 0.0f);
+  EXPECT_EQ(table.l2_scope, L2Scope::kTouched);
+  EXPECT_EQ(job.optimizer.spec.l2, 3.0f);
+  EXPECT_TRUE(job.model.tables[0].scheduled);
+}
+
+TEST(LoadJob, TablesMayDiffer) {
+  const JobConfig job =
+      Loaded(Replaced(kGoodJob, "lr: 0.02}", "lr: 0.02, schedule: none}, init: {uniform: 0.5}"));
+  const TableConfig& table = job.model.tables[0];
+  EXPECT_EQ(table.optimizer.kind, OptimizerKind::kAdagrad);
+  EXPECT_EQ(table.optimizer.lr, 0.02f);
+  EXPECT_EQ(table.optimizer.l2, 0.05f);
+  EXPECT_FALSE(table.scheduled);
+  EXPECT_EQ(table.init, (InitSpec{InitKind::kUniform, 0.5f}));
+}
+
+TEST(LoadJob, AttributesHaveTheirNaturalTypes) {
+  const JobConfig job = Loaded(Replaced(
+      kGoodJob, "dropout: 0.2",
+      "a: 3, b: 1.0e-4, c: true, d: relu, e: \"5\", f: [1, 2.5], g: [x, y], h: [], i: -2"));
+  const Attrs& attrs = job.model.nodes[1].attrs;
+  EXPECT_EQ(attrs.at("a"), AttrValue(int64_t{3}));
+  EXPECT_EQ(attrs.at("b"), AttrValue(1.0e-4));
+  EXPECT_EQ(attrs.at("c"), AttrValue(true));
+  EXPECT_EQ(attrs.at("d"), AttrValue(std::string("relu")));
+  EXPECT_EQ(attrs.at("e"), AttrValue(std::string("5")));
+  EXPECT_EQ(attrs.at("f"), AttrValue(std::vector<double>{1.0, 2.5}));
+  EXPECT_EQ(attrs.at("g"), AttrValue(std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(attrs.at("h"), AttrValue(std::vector<int64_t>{}));
+  EXPECT_EQ(attrs.at("i"), AttrValue(int64_t{-2}));
+  EXPECT_EQ(attrs.at("units"), AttrValue(std::vector<int64_t>{400, 400}));
+  EXPECT_FALSE(attrs.contains("name") || attrs.contains("op") || attrs.contains("inputs"));
+}
+
+TEST(LoadJob, SlicesAreDecidedByTheCommand) {
+  EXPECT_EQ(Loaded(kGoodJob).train.slices, 2u);
+  EXPECT_EQ(Loaded(kGoodJob, {.overrides = {}, .auto_slices = 1}).train.slices, 1u);
+  const LoadOptions fixed = {.overrides = {"train.slices=8"}, .auto_slices = 1};
+  EXPECT_EQ(Loaded(kGoodJob, fixed).train.slices, 8u);
+}
+
+TEST(LoadJob, GlobsAreExpandedAndSorted) {
+  const TempDir dir;
+  for (const char* name : {"d/b.csv", "d/a.csv", "d/c.txt"}) dir.Write(name, "x");
+  const std::string text = Replaced(kGoodJob, "[train.csv]", "[\"d/*.csv\", absent.csv, \"no*\"]");
+  const Result<JobConfig> job = LoadJob(dir.Write("job.yaml", text), {});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_THAT(job->data.train, ElementsAre(dir.path() + "/d/a.csv", dir.path() + "/d/b.csv",
+                                           dir.path() + "/absent.csv", dir.path() + "/no*"));
+}
+
+TEST(LoadJob, ColumnsOfCriteoAreKnown) {
+  DataConfig data;
+  data.format = DataFormat::kCriteo;
+  const std::vector<ColumnSpec> columns = ConfiguredColumns(data);
+  ASSERT_EQ(columns.size(), 40u);
+  EXPECT_EQ(columns[0].role, ColumnRole::kLabel);
+  EXPECT_EQ(columns[13].name, "I13");
+  EXPECT_EQ(columns[13].transform, "log");
+  EXPECT_EQ(columns[39].name, "C26");
+  EXPECT_EQ(columns[39].type, ColumnType::kString);
+  data.format = DataFormat::kLibsvm;
+  EXPECT_TRUE(ConfiguredColumns(data).empty());
+}
+
+TEST(LoadJob, NamesOfEnumsAreTheWordsOfTheFile) {
+  EXPECT_EQ(NameOf(OptimizerKind::kRowwiseAdagrad), "rowwise_adagrad");
+  EXPECT_EQ(NameOf(OptimizerKind::kFtrl), "ftrl");
+  EXPECT_EQ(NameOf(DataFormat::kPipe), "pipe");
+  EXPECT_EQ(NameOf(Device::kPs), "ps");
+}
+
+JobConfig WithFlag(const std::string& flag) {
+  return Loaded(kGoodJob, {.overrides = {flag}, .auto_slices = 2});
+}
+
+TEST(Fingerprints, CoverWhatMustBeEqual) {
+  const JobConfig job = Loaded(kGoodJob, {.overrides = {}, .auto_slices = 2});
+  EXPECT_EQ(Loaded(kGoodJob, {.overrides = {}, .auto_slices = 2}).fingerprint, job.fingerprint);
+  for (const char* same : {"observe.log=json", "observe.http=off", "checkpoint.dir=/elsewhere",
+                           "cluster.scheduler=tcp://10.0.0.1:7000", "data.train=[d/train.csv]"}) {
+    EXPECT_EQ(WithFlag(same).fingerprint, job.fingerprint) << same;
+  }
+  for (const char* other : {"train.epochs=11", "optimizer.lr=0.002", "seed=8", "data.on_error=skip",
+                            "model.tables.item.dim=8", "cluster.workers=3", "data.valid=[w.csv]",
+                            "model.graph.deep.units=[400, 401]", "data.columns.price.fill=1"}) {
+    EXPECT_NE(WithFlag(other).fingerprint, job.fingerprint) << other;
+  }
+}
+
+TEST(Fingerprints, ResumingNeedsTheSameModelNotTheSameCluster) {
+  const JobConfig job = Loaded(kGoodJob, {.overrides = {}, .auto_slices = 2});
+  EXPECT_EQ(job.resume_fingerprint, HashString(job.resume_text));
+  for (const char* same : {"train.epochs=11", "cluster.servers=5", "cluster.workers=3",
+                           "observe.log=json", "checkpoint.every=5", "train.early_stop=~"}) {
+    EXPECT_EQ(WithFlag(same).resume_fingerprint, job.resume_fingerprint) << same;
+  }
+  for (const char* other :
+       {"job=b", "seed=8", "train.batch_size=64", "train.slices=4", "model.tables.item.dim=8",
+        "model.graph.deep.dropout=0.3", "model.loss.0.weight=2", "optimizer.name=sgd"}) {
+    EXPECT_NE(WithFlag(other).resume_fingerprint, job.resume_fingerprint) << other;
+  }
+  EXPECT_NE(job.resume_text.find("\ntrain.batch_size 4096\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dt

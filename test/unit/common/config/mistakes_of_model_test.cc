@@ -1,0 +1,136 @@
+// Mistakes in tables, graph and loss; and what is valid but not available yet.
+#include <gtest/gtest.h>
+
+#include "test/unit/common/config/temp_job.h"
+
+namespace dt {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* from;
+  const char* to;
+  const char* sentence;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class ModelMistakes : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ModelMistakes, AreToldInOneSentence) {
+  const Case& c = GetParam();
+  EXPECT_EQ(ProblemsAfter(c.from, c.to),
+            std::string("job.yaml:") + c.sentence + "\n1 problem, nothing started");
+}
+
+constexpr Case kMistakes[] = {
+    {"ZeroDim", "dim: 16", "dim: 0",
+     "14: model.tables.item.dim: found \"0\", expected a whole number (1 to 4096)"},
+    {"UnknownInit", "dim: 16", "dim: 16, init: {gauss: 1}",
+     "14: model.tables.item.init: found a map, expected zeros, or one of {constant: x}, {normal: "
+     "stddev}, {uniform: half width}"},
+    {"ClipOfTable", "l2: 0.05", "clip_norm: 1",
+     "14: model.tables.item.clip_norm: unknown key; known here: dim, init, optimizer, l2, "
+     "l2_scope, clip_row_norm, device, wire, memory, eval_default, rows, admission, expiry"},
+    {"NegativeL2", "l2: 0.05", "l2: -1",
+     "14: model.tables.item.l2: found \"-1\", expected a number (0 or more)"},
+    {"TableRuleMisspelled", "name: adagrad", "name: adagard",
+     "14: model.tables.item.optimizer.name: found \"adagard\", expected one of sgd, momentum, "
+     "adagrad, rowwise_adagrad, adam, lazy_adam, adamw, ftrl; did you mean \"adagrad\"?"},
+    {"UnknownTable", "table: item", "table: itme",
+     "16: model.graph.e.table: \"itme\" is no table of model.tables; did you mean \"item\"?"},
+    {"LookupWithoutTable", "table: item, ", "",
+     "16: model.graph.e.table: missing, expected a table's name"},
+    {"UnknownInput", "[e, price]", "[e, prize]",
+     "17: model.graph.deep.inputs: \"prize\" is neither a column nor an earlier node; did you mean "
+     "\"price\"?"},
+    {"LaterNode", "inputs: [item]", "inputs: [deep]",
+     "16: model.graph.e.inputs: \"deep\" is neither a column nor an earlier node"},
+    {"LabelAsInput", "[e, price]", "[e, click]",
+     "17: model.graph.deep.inputs: \"click\" is a label, expected a feature or node"},
+    {"PatternWithoutMatch", "[e, price]", "[e, \"I*\"]",
+     "17: model.graph.deep.inputs: \"I*\" matches no feature column"},
+    {"NodeTwice", "    - {name: deep,",
+     "    - {name: e, op: lookup, table: item, inputs: [item]}\n"
+     "    - {name: deep,",
+     "17: model.graph.e.name: \"e\" is already the name of a node"},
+    {"NodeNamedAsColumn", "- {name: e,",
+     "- {name: item, op: relu, inputs: [price]}\n    - {name: e,",
+     "16: model.graph.item.name: \"item\" is already the name of a column"},
+    {"NodeWithoutOp", "op: mlp, ", "", "17: model.graph.deep.op: missing, expected a text"},
+    {"MixedList", "[400, 400]", "[400, big]",
+     "17: model.graph.deep.units: found a mixed list, expected a number, true or false, a text, or "
+     "a list of one of them"},
+    {"MapAsAttribute", "dropout: 0.2", "dropout: {rate: 0.2}",
+     "17: model.graph.deep.dropout: found a map, expected a number, true or false, a text, or a "
+     "list of one of them"},
+    {"UnknownLoss", "binary_cross_entropy", "cross_entropy",
+     "18: model.loss.0.type: found \"cross_entropy\", expected one of binary_cross_entropy, mse"},
+    {"LossOfNothing", "input: deep", "input: dep",
+     "18: model.loss.0.input: \"dep\" is no node of the graph; did you mean \"deep\"?"},
+    {"LabelMisspelled", "label: click", "label: clicks",
+     "18: model.loss.0.label: \"clicks\" is no column with role label; did you mean \"click\"?"},
+    {"NoLoss", "  loss: [{type: binary_cross_entropy, input: deep, label: click}]\n", "",
+     "12: model.loss: missing, expected a list of maps, or a template in model.use"},
+    {"WithWithoutUse",
+     "  tables:", "  with: {dim: 4}\n  tables:", "13: model.with: is for a model with `use` only"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Model, ModelMistakes, ::testing::ValuesIn(kMistakes),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// A valid wish whose mechanism is absent is refused, never ignored.
+class NotAvailable : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NotAvailable, IsRefusedAsSuch) {
+  const TempDir dir;
+  const Result<JobConfig> job =
+      LoadJob(dir.Write("job.yaml", kGoodJob), {.overrides = {GetParam()}, .auto_slices = 0});
+  ASSERT_EQ(job.status().code(), StatusCode::kUnimplemented) << job.status();
+  EXPECT_EQ(ExitCodeOf(job.status()), 2);
+  const std::string message(MessageOf(job.status()));
+  const std::string flag = GetParam();
+  EXPECT_TRUE(message.starts_with("--set " + flag.substr(0, flag.find('=')) + ": found "))
+      << message;
+  EXPECT_NE(message.find("not available yet"), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Keys, NotAvailable,
+    ::testing::Values("train.staleness=4", "train.staleness=unbounded", "cluster.replicas=2",
+                      "cluster.restarts=1", "cluster.devices=cuda", "cluster.devices=emulated",
+                      "cluster.store=memory", "cluster.server.dir=/x", "parallel.stages=2",
+                      "parallel.micro_batches=4", "parallel.data=2", "parallel.strategy=dynamic",
+                      "parallel.fallback=cpu", "model.graph.deep.device=gpu",
+                      "model.graph.deep.device=ps", "model.graph.deep.stage=1",
+                      "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
+                      "model.tables.item.device=cpu", "model.tables.item.wire=bf16",
+                      "model.tables.item.rows=100", "model.tables.item.memory=1GiB",
+                      "model.tables.item.admission=3", "model.tables.item.expiry={steps: 9}",
+                      "checkpoint.durability=log", "checkpoint.log.sync=true",
+                      "checkpoint.log.max_bytes=1GiB", "observe.trace=on",
+                      "observe.tensorboard=logs", "security.curve={key: a}",
+                      "data.split=full_batch", "data.format=binary",
+                      "optimizer.schedule.type=cosine", "optimizer.device=gpu"));
+
+TEST(NotAvailableValues, DefaultsMayBeWrittenOut) {
+  const char* const flags[] = {"train.staleness=0",         "cluster.replicas=1",
+                               "parallel.stages=01",        "model.graph.deep.device=cpu",
+                               "model.tables.item.rows=~",  "model.tables.item.device=ps",
+                               "checkpoint.log.sync=False", "checkpoint.log.max_bytes=4096MiB",
+                               "observe.trace=off",         "security.curve=none"};
+  LoadOptions options;
+  for (const char* flag : flags) options.overrides.emplace_back(flag);
+  EXPECT_EQ(ProblemsOf(kGoodJob, options), "");
+}
+
+TEST(NotAvailableValues, AMistakeBesideItIsAMistake) {
+  const TempDir dir;
+  const LoadOptions options = {.overrides = {"cluster.replicas=2", "train.epochs=x"},
+                               .auto_slices = 0};
+  const Result<JobConfig> job = LoadJob(dir.Write("job.yaml", kGoodJob), options);
+  EXPECT_EQ(job.status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace dt

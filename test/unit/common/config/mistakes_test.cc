@@ -1,0 +1,137 @@
+// What a newcomer reads after a mistake: the whole sentence, for each.
+#include <gtest/gtest.h>
+
+#include "test/unit/common/config/temp_job.h"
+
+namespace dt {
+namespace {
+
+struct Mistake {
+  const char* name;
+  const char* from;
+  const char* to;
+  const char* sentence;  // Of job.yaml.
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
+
+class Mistakes : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(Mistakes, AreToldInOneSentence) {
+  const Mistake& m = GetParam();
+  EXPECT_EQ(ProblemsAfter(m.from, m.to),
+            std::string("job.yaml:") + m.sentence + "\n1 problem, nothing started");
+}
+
+constexpr Mistake kMistakes[] = {
+    {"MisspelledSection", "seed: 7", "sead: 7", "2: sead: unknown key; did you mean \"seed\"?"},
+    {"MisspelledKey", "batch_size: 4096", "batchsize: 4096",
+     "20: train.batchsize: unknown key; did you mean \"batch_size\"?"},
+    {"InventedKey", "seed: 7", "verbosity_of_output: 7",
+     "2: verbosity_of_output: unknown key; known here: job, seed, data, model, optimizer, train, "
+     "parallel, cluster, checkpoint, observe, security"},
+    {"LetterInNumber", "4096", "4O96",
+     "20: train.batch_size: found \"4O96\", expected a whole number (1 to 16777216)"},
+    {"NegativeCount", "epochs: 10", "epochs: -1",
+     "20: train.epochs: found \"-1\", expected a whole number (1 to 1000000)"},
+    {"FractionalCount", "servers: 2", "servers: 1.5",
+     "21: cluster.servers: found \"1.5\", expected a whole number (1 to 4096)"},
+    {"ZeroWorkers", "workers: 2", "workers: 0",
+     "21: cluster.workers: found \"0\", expected a whole number (1 to 4096)"},
+    {"WordForRate", "lr: 0.001", "lr: fast",
+     "19: optimizer.lr: found \"fast\", expected a number (0 to 1000000)"},
+    {"UnknownFormat", "format: csv", "format: cvs",
+     "4: data.format: found \"cvs\", expected one of criteo, libsvm, libffm, csv, binary, pipe; "
+     "did you mean \"csv\"?"},
+    {"UnknownOptimizer", "name: adam,", "name: adem,",
+     "19: optimizer.name: found \"adem\", expected one of sgd, momentum, adagrad, "
+     "rowwise_adagrad, adam, lazy_adam, adamw, ftrl; did you mean \"adam\"?"},
+    {"ScalarForMap", "{servers: 2, workers: 2}", "2",
+     "21: cluster: found \"2\", expected a map with servers, workers, replicas, shards, scheduler, "
+     "devices, lease, restarts, scheduler_outage, wait_for_server, start_timeout, store, server"},
+    {"ListForText", "job: ads", "job: [ads]", "1: job: found a list, expected a text"},
+    {"NoName", "job: ads\n", "", "1: job: missing, expected a text"},
+    {"NameWithBlank", "job: ads", "job: my ads",
+     "1: job: found \"my ads\", expected letters, digits, '_', '-' or '.'"},
+    {"NoTrainingFiles", "  train: [train.csv]\n", "",
+     "3: data.train: missing, expected a text or a list of texts"},
+    {"EmptyFileList", "[train.csv]", "[]", "5: data.train: found an empty list, expected files"},
+    {"DuplicateKey", "seed: 7", "job: ad", "2: job: duplicate key, already written in line 1"},
+    {"ShardsNoPowerOfTwo", "servers: 2", "shards: 48",
+     "21: cluster.shards: found 48, expected a power of two, such as 32 or 64"},
+    {"TimeWithoutUnit", "servers: 2", "lease: 3",
+     "21: cluster.lease: found \"3\", expected a time with its unit, such as 3s or 500ms (0.1 s to "
+     "3600 s)"},
+    {"SizeWithoutUnit", "servers: 2", "server: {memory: 8Gig}",
+     "21: cluster.server.memory: found \"8Gig\", expected a size such as 512MiB or 8GiB"},
+    {"TinyMemory", "servers: 2", "server: {memory: 8}",
+     "21: cluster.server.memory: found 8 B, expected 16 MiB or more"},
+    {"SchedulerWithoutScheme", "servers: 2", "scheduler: localhost",
+     "21: cluster.scheduler: found \"localhost\", expected tcp://HOST:PORT"},
+    {"PortTooLarge", "seed: 7", "observe: {http: 127.0.0.1:99999}",
+     "2: observe.http: found \"127.0.0.1:99999\", expected HOST:PORT or off"},
+    {"MoreSlicesThanSamples", "batch_size: 4096", "batch_size: 4, slices: 8",
+     "20: train.slices: found 8, expected at most the batch_size of 4"},
+    {"TestMetric", "{patience: 2}", "{metric: test.auc}",
+     "20: train.early_stop.metric: found \"test.auc\", expected one of valid.auc, valid.logloss"},
+    {"DecayWithoutAdamW", "clip_norm: 10", "weight_decay: 0.1",
+     "19: optimizer.weight_decay: is for adamw only, the optimizer is adam; use l2"},
+    {"LabelThatIsText", "{name: click, role: label}", "{name: click, type: string, role: label}",
+     "8: data.columns.click.role: a label or weight is a number, expected type float"},
+    {"FillOfIds", "max_len: 50", "fill: 0",
+     "10: data.columns.history.fill: is for type float only"},
+    {"LongSeparator", "separator: \"|\"", "separator: \", \"",
+     "10: data.columns.history.separator: found \", \", expected one character"},
+    {"ColumnTwice", "{name: price, fill: 0}\n", "{name: price}\n    - {name: price}\n",
+     "12: data.columns.price.name: \"price\" is written twice, expected a name of its own"},
+    {"ColumnThatIsNoMap", "{name: price, fill: 0}", "price",
+     "11: data.columns.3: found \"price\", expected a map with name, type, role, separator, "
+     "length, "
+     "max_len, fill, weighted, transform"},
+    {"LogOfText", "{name: item, type: string}", "{name: item, type: string, transform: log}",
+     "9: data.columns.item.transform: found \"log\", which is for type float only"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Job, Mistakes, ::testing::ValuesIn(kMistakes),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(MistakesTogether, AreAllToldAtOnceInOrder) {
+  std::string text = Replaced(kGoodJob, "epochs: 10", "epochs: none");
+  text = Replaced(text, "seed: 7", "sead: 7");
+  text = Replaced(text, "dim: 16", "dims: 16");
+  EXPECT_EQ(ProblemsOf(text),
+            "job.yaml:2: sead: unknown key; did you mean \"seed\"?\n"
+            "job.yaml:14: model.tables.item.dims: unknown key; did you mean \"dim\"?\n"
+            "job.yaml:14: model.tables.item.dim: missing, expected a whole number (1 to 4096)\n"
+            "job.yaml:20: train.epochs: found \"none\", expected a whole number (1 to 1000000)\n"
+            "4 problems, nothing started");
+}
+
+TEST(MistakesTogether, WithoutValidationNothingCanImprove) {
+  EXPECT_EQ(ProblemsAfter("  valid: [valid.csv]\n", ""),
+            "job.yaml:18: optimizer.schedule: needs data.valid, which names no files\n"
+            "job.yaml:19: train.early_stop: needs data.valid, which names no files\n"
+            "2 problems, nothing started");
+}
+
+TEST(MistakesTogether, FormatsTakeTheirOwnKeys) {
+  EXPECT_EQ(ProblemsAfter("format: csv", "format: criteo\n  delimiter: \";\"\n  command: cat"),
+            "job.yaml:5: data.delimiter: is for formats csv and pipe only\n"
+            "job.yaml:6: data.command: is for format pipe only\n"
+            "job.yaml:9: data.columns: format criteo has its own: label, I1..I13, C1..C26\n"
+            "3 problems, nothing started");
+}
+
+TEST(MistakesInFiles, AbsentEmptyAndOther) {
+  EXPECT_EQ(ProblemsOf(""), "job.yaml: is empty, expected a YAML file\n1 problem, nothing started");
+  EXPECT_EQ(ProblemsOf("- a\n"),
+            "job.yaml:1: found a list, expected a map of keys\n1 problem, nothing started");
+  const Result<JobConfig> absent = LoadJob("no/such.yaml", {});
+  EXPECT_EQ(MessageOf(absent.status()), "no/such.yaml: no such file\n1 problem, nothing started");
+  EXPECT_EQ(ExitCodeOf(absent.status()), 2);
+  EXPECT_EQ(MessageOf(LoadJob("/", {}).status()),
+            "/: is not a file, expected a YAML file\n1 problem, nothing started");
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,178 @@
+// Overrides, the environment, and model templates.
+#include "common/config/prepare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "test/unit/common/config/temp_job.h"
+
+namespace dt {
+namespace {
+
+using ::testing::ElementsAre;
+
+LoadOptions Flags(std::vector<std::string> flags) {
+  return {.overrides = std::move(flags), .auto_slices = 1};
+}
+
+TEST(Overrides, SetAnyKeyInOrder) {
+  const JobConfig job = Loaded(
+      kGoodJob,
+      Flags({"train.epochs=3", "train.epochs=4", "checkpoint.every=7", "seed=1",
+             "optimizer.schedule={type: none}", "model.graph.deep.units=[8, 4]",
+             "model.graph.1.dropout=0.5", "data.columns.price.fill=2", "data.cache_dir=a=b"}));
+  EXPECT_EQ(job.train.epochs, 4u);
+  EXPECT_EQ(job.checkpoint.every_steps, 7u);
+  EXPECT_FALSE(job.optimizer.plateau.has_value());
+  EXPECT_EQ(job.model.nodes[1].attrs.at("units"), AttrValue(std::vector<int64_t>{8, 4}));
+  EXPECT_EQ(job.model.nodes[1].attrs.at("dropout"), AttrValue(0.5));
+  EXPECT_EQ(job.data.columns[3].fill, 2.0f);
+  EXPECT_EQ(job.data.cache_dir, "a=b");
+}
+
+TEST(Overrides, PathsAreRelativeToTheWorkingDirectory) {
+  const TempDir dir;
+  const std::string file = dir.Write("job.yaml", kGoodJob);
+  const Result<JobConfig> job = LoadJob(file, Flags({"data.train=[here/x.csv]"}));
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_THAT(job->data.train, ElementsAre("here/x.csv"));
+  EXPECT_THAT(job->data.valid, ElementsAre(dir.path() + "/valid.csv"));
+}
+
+TEST(Overrides, MistakesNameTheFlag) {
+  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"train.epoch=3"})),
+            "--set train.epoch: unknown key; did you mean \"epochs\"?\n1 problem, nothing started");
+  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"train.epochs=x"})),
+            "--set train.epochs: found \"x\", expected a whole number (1 to 1000000)\n"
+            "1 problem, nothing started");
+  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"epochs"})),
+            "--set epochs: expected a.b.c=value\n1 problem, nothing started");
+  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"model.graph.dep.units=[1]"})),
+            "--set model.graph.dep.units: there is nothing called \"dep\" to set\n"
+            "1 problem, nothing started");
+  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"train.epochs=[3"})).substr(0, 44),
+            "--set train.epochs: is not valid YAML: end o");
+}
+
+TEST(Environment, ExpandsInTexts) {
+  setenv("DT_TEST_DIR", "/data", 1);
+  setenv("DT_TEST_EPOCHS", "6", 1);
+  unsetenv("DT_TEST_ABSENT");
+  std::string text = Replaced(kGoodJob, "[train.csv]",
+                              "[\"${DT_TEST_DIR}/a.csv\", \"${DT_TEST_ABSENT:-/other}/b.csv\"]");
+  text = Replaced(text, "epochs: 10", "epochs: \"${DT_TEST_EPOCHS:-2}\"");
+  const JobConfig job = Loaded(text);
+  EXPECT_THAT(job.data.train, ElementsAre("/data/a.csv", "/other/b.csv"));
+  EXPECT_EQ(job.train.epochs, 6u);
+}
+
+TEST(Environment, AbsentWithoutDefaultIsAProblem) {
+  unsetenv("DT_TEST_ABSENT");
+  EXPECT_EQ(ProblemsAfter("[train.csv]", "[\"${DT_TEST_ABSENT}/a.csv\"]"),
+            "job.yaml:5: data.train.0: the environment variable DT_TEST_ABSENT is not set; write "
+            "${DT_TEST_ABSENT:-default} to give a default\n1 problem, nothing started");
+}
+
+constexpr std::string_view kJob = R"(job: t
+data:
+  format: csv
+  train: [train.csv]
+  columns: [{name: y, role: label}, {name: a, type: id}, {name: b, type: id}, {name: x}]
+model:
+  use: models/m.yaml
+  with:
+    ids: [a, b]
+    dim: 4
+)";
+
+constexpr std::string_view kTemplate = R"(parameters:
+  ids: ~
+  numeric: []
+  dim: 10
+  units: [8, 4]
+  act: relu
+  label: y
+tables:
+  t: {dim: "${dim}"}
+graph:
+  - {name: e, op: lookup, table: t, inputs: ["${ids}"]}
+  - name: deep
+    op: mlp
+    inputs: [e, "${numeric}"]
+    units: ${units}
+    note: ${act}_${dim}
+loss:
+  - {type: mse, input: deep, label: "${label}"}
+)";
+
+class Templates : public ::testing::Test {
+ protected:
+  Result<JobConfig> Load(std::string_view job, std::string_view model) {
+    dir_.Write("models/m.yaml", model);
+    return LoadJob(dir_.Write("job.yaml", job), {});
+  }
+  std::string ProblemsOfBoth(std::string_view job, std::string_view model) {
+    const Result<JobConfig> loaded = Load(job, model);
+    std::string message(MessageOf(loaded.status()));
+    for (size_t at; (at = message.find(dir_.path() + "/")) != std::string::npos;) {
+      message.erase(at, dir_.path().size() + 1);
+    }
+    return message;
+  }
+  TempDir dir_;
+};
+
+TEST_F(Templates, ParametersReplacePlaceholders) {
+  const Result<JobConfig> job = Load(kJob, kTemplate);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->model.tables.at(0).dim, 4u);
+  const NodeConfig& lookup = job->model.nodes.at(0);
+  EXPECT_THAT(lookup.inputs, ElementsAre("a", "b"));
+  EXPECT_EQ(lookup.mark.file, dir_.path() + "/models/m.yaml");
+  EXPECT_EQ(lookup.mark.line, 11);
+  const NodeConfig& deep = job->model.nodes.at(1);
+  EXPECT_THAT(deep.inputs, ElementsAre("e"));
+  EXPECT_EQ(deep.attrs.at("units"), AttrValue(std::vector<int64_t>{8, 4}));
+  EXPECT_EQ(deep.attrs.at("note"), AttrValue(std::string("relu_4")));
+}
+
+TEST_F(Templates, MistakesInParametersNameTheJob) {
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "dim: 4", "dims: 4"), kTemplate),
+            "job.yaml:10: model.with.dims: unknown parameter of models/m.yaml; did you mean "
+            "\"dim\"?\n1 problem, nothing started");
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "dim: 4", "dim: big"), kTemplate),
+            "job.yaml:10: model.tables.t.dim: found \"big\", expected a whole number (1 to 4096)\n"
+            "1 problem, nothing started");
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "    ids: [a, b]\n", ""), kTemplate),
+            "job.yaml:7: model.with.ids: missing, models/m.yaml needs it\n"
+            "1 problem, nothing started");
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "[a, b]", "[a, bb]"), kTemplate),
+            "models/m.yaml:11: model.graph.e.inputs: \"bb\" is neither a column nor an earlier "
+            "node; did you mean \"b\"?\n1 problem, nothing started");
+}
+
+TEST_F(Templates, MistakesInTheTemplateNameIt) {
+  EXPECT_EQ(ProblemsOfBoth(kJob, Replaced(kTemplate, "${units}", "${unit}")),
+            "models/m.yaml:15: model.graph.deep.units: the environment variable unit is not set; "
+            "write ${unit:-default} to give a default; did you mean \"units\"?\n"
+            "1 problem, nothing started");
+  EXPECT_EQ(ProblemsOfBoth(kJob, Replaced(kTemplate, "tables:", "table:")),
+            "models/m.yaml:8: table: unknown key of a model template; did you mean \"tables\"?\n"
+            "models/m.yaml:11: model.graph.e.table: \"t\" is no table of model.tables\n"
+            "2 problems, nothing started");
+}
+
+TEST_F(Templates, AbsentTemplate) {
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "models/m.yaml", "models/n.yaml"), kTemplate),
+            "job.yaml:7: model.use: models/n.yaml: no such file\n1 problem, nothing started");
+}
+
+TEST_F(Templates, ExcludeTheirOwnGraph) {
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "  with:", "  graph: []\n  with:"), kTemplate),
+            "job.yaml:8: model.graph: found beside `use`, expected either a template or tables, "
+            "graph and loss\n1 problem, nothing started");
+}
+
+}  // namespace
+}  // namespace dt

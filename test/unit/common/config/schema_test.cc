@@ -1,0 +1,76 @@
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "common/config/key_table.h"
+#include "common/config/load_job.h"
+
+namespace dt {
+namespace {
+
+using nlohmann::json;
+
+std::string DefOf(std::string_view section) {
+  return section.empty() ? "job" : std::string(section);
+}
+
+TEST(Schema, HasExactlyTheKeysOfTheTable) {
+  const json schema = json::parse(JobSchemaJson());
+  std::set<std::string> in_table, in_schema;
+  for (const KeySpec& key : AllKeys()) {
+    if (key.name != "*") in_table.insert(DefOf(key.section) + " " + std::string(key.name));
+  }
+  for (const auto& [section, def] : schema["$defs"].items()) {
+    for (const auto& [name, unused] : def["properties"].items()) {
+      in_schema.insert(section + " " + name);
+    }
+  }
+  EXPECT_EQ(in_schema, in_table);
+  EXPECT_EQ(schema["$ref"], "#/$defs/job");
+}
+
+TEST(Schema, ClosedSectionsAreClosed) {
+  const json defs = json::parse(JobSchemaJson())["$defs"];
+  EXPECT_EQ(defs["train"]["additionalProperties"], false);
+  EXPECT_EQ(defs["node"]["additionalProperties"], true);
+  EXPECT_EQ(defs["job"]["required"], (json{"job", "data", "model"}));
+}
+
+TEST(Schema, EveryReferenceIsDefined) {
+  const std::string text = JobSchemaJson();
+  const json defs = json::parse(text)["$defs"];
+  const std::string before = "\"#/$defs/";
+  for (size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+    const size_t begin = at + before.size();
+    EXPECT_TRUE(defs.contains(text.substr(begin, text.find('"', begin) - begin)));
+  }
+}
+
+TEST(KeyTable, DefaultsAreValuesOfTheirKeys) {
+  for (const KeySpec& key : AllKeys()) {
+    if (key.type != KeyType::kChoice || key.fallback.empty() || key.fallback == kRequired) continue;
+    const std::vector<std::string> values = Alternatives(key.values);
+    EXPECT_NE(std::find(values.begin(), values.end(), key.fallback), values.end())
+        << key.section << "." << key.name;
+  }
+}
+
+TEST(KeyTable, TheDocumentTellsEveryKey) {
+  const char* source = std::getenv("DT_SOURCE_DIR");
+  std::ifstream file(std::string(source == nullptr ? "." : source) + "/docs/job-file.md");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::set<std::string_view> sections;
+  for (const KeySpec& key : AllKeys()) sections.insert(key.section);
+  for (const std::string_view section : sections) {
+    const std::string table = KeysMarkdown(section);
+    EXPECT_NE(text.find(table), std::string::npos) << "docs/job-file.md lacks this, as it stands:\n"
+                                                   << table;
+  }
+}
+
+}  // namespace
+}  // namespace dt
