@@ -1,7 +1,6 @@
 #include "worker/data/format/number.h"
 
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -31,19 +30,16 @@ namespace {
 bool ParseFloatFully(std::string_view text, float& out) {
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   const char* const end = text.data() + text.size();
-  double value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const auto [stop, error] = std::from_chars(text.data(), end, out);
   if (stop != end || text.empty() || error == std::errc::invalid_argument) return false;
-  if (error == std::errc::result_out_of_range) {
-    // Too large, or too near to zero: only the second is a number for us.
-    const size_t exponent = text.find_first_of("eE");
-    const bool tiny = exponent != std::string_view::npos && text.substr(exponent + 1, 1) == "-";
-    out = 0;
-    return tiny;
-  }
-  if (!(std::abs(value) <= std::numeric_limits<float>::max())) return false;
-  out = static_cast<float>(value);
-  return true;
+  if (error == std::errc()) return std::isfinite(out);
+  // Too large, or too near to zero: only the second is a number for us.
+  double value = 0;
+  const bool known = std::from_chars(text.data(), end, value).ec == std::errc();
+  const size_t exponent = text.find_first_of("eE");
+  const bool tiny = exponent != std::string_view::npos && text.substr(exponent + 1, 1) == "-";
+  out = 0;
+  return known ? std::abs(value) < 1 : tiny;
 }
 
 }  // namespace

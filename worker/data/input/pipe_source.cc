@@ -38,8 +38,8 @@ class PipeSource : public ByteSource {
         break;
       }
       done += static_cast<size_t>(got);
+      made_ += static_cast<uint64_t>(got);
     }
-    made_ += done;
     return done;
   }
   uint64_t consumed() const override { return made_; }

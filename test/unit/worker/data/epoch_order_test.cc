@@ -17,16 +17,20 @@ std::vector<uint64_t> OrderOf(EpochOrder order, uint64_t rows) {
   return out;
 }
 
+bool IsPermutation(std::vector<uint64_t> order, uint64_t rows) {
+  std::sort(order.begin(), order.end());
+  for (uint64_t i = 0; i < order.size(); ++i) {
+    if (order[i] != i) return false;
+  }
+  return order.size() == rows;
+}
+
 TEST(EpochOrder, IsAPermutationForAllSizes) {
   for (const uint64_t rows : {1, 2, 3, 7, 64, 65, 100, 1000}) {
     for (const uint64_t window : {0, 1, 2, 3, 7, 64, 99, 100, 101, 100000}) {
       for (const uint64_t epoch : {0, 1, 5}) {
-        std::vector<uint64_t> order = OrderOf(EpochOrder(9, epoch, rows, window), rows);
-        std::sort(order.begin(), order.end());
-        ASSERT_EQ(order.size(), rows);
-        for (uint64_t i = 0; i < rows; ++i) {
-          ASSERT_EQ(order[i], i) << "rows " << rows << " window " << window << " epoch " << epoch;
-        }
+        ASSERT_TRUE(IsPermutation(OrderOf(EpochOrder(9, epoch, rows, window), rows), rows))
+            << "rows " << rows << " window " << window << " epoch " << epoch;
       }
     }
   }

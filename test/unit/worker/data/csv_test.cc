@@ -1,0 +1,165 @@
+// Goal: cells become the documented values and keys, whatever the header, quotes and line ends.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/hash.h"
+#include "test/unit/worker/data/data_files.h"
+
+namespace dt::worker {
+namespace {
+
+using testing::ElementsAre;
+
+std::unique_ptr<Dataset> MustOpen(const DataConfig& config, Split split = Split::kTrain) {
+  TaskPool pool(2);
+  auto data = Dataset::Open(config, split, pool);
+  EXPECT_TRUE(data.ok()) << data.status();
+  return data.ok() ? *std::move(data) : nullptr;
+}
+
+DataConfig CsvConfig(const TempDir& dir, std::string_view text, std::vector<ColumnSpec> columns) {
+  DataConfig config = ConfigFor(dir, DataFormat::kCsv, text);
+  config.columns = std::move(columns);
+  return config;
+}
+
+TEST(Csv, ColumnsComeInTheOrderOfTheJobFile) {
+  const TempDir dir;
+  ColumnSpec log = Column("price", ColumnType::kFloat);
+  log.transform = "log";
+  log.fill = -1;
+  const auto data = MustOpen(CsvConfig(
+      dir, "a,click,price,name\r\n7,1,3,Ann\r\n8,0,,\r\n18446744073709551615,1,-3,Bob",
+      {Column("name", ColumnType::kString), Column("click", ColumnType::kFloat, ColumnRole::kLabel),
+       log, Column("a", ColumnType::kId)}));
+  ASSERT_NE(data, nullptr);
+  const Batch batch = AllOf(*data);
+  EXPECT_THAT(batch.columns[0].keys,
+              ElementsAre(HashString("Ann"), HashString(""), HashString("Bob")));
+  EXPECT_THAT(batch.columns[1].floats, ElementsAre(1, 0, 1));
+  EXPECT_THAT(batch.columns[2].floats, ElementsAre(std::log(4.0f), -1, -std::log(4.0f)));
+  EXPECT_THAT(batch.columns[3].keys, ElementsAre(7, 8, ~uint64_t{0}));
+}
+
+TEST(Csv, ListsAreRaggedAndCutToTheirEnd) {
+  const TempDir dir;
+  ColumnSpec ids = Column("ids", ColumnType::kIds);
+  ids.length = 0;
+  ids.max_len = 2;
+  ColumnSpec words = Column("words", ColumnType::kStrings);
+  words.length = 0;
+  words.separator = " ";
+  const auto data =
+      MustOpen(CsvConfig(dir, "words,ids\na b,1|2|3\n,\nc,4\nd  e,5|6\n", {ids, words}));
+  ASSERT_NE(data, nullptr);
+  const Batch batch = AllOf(*data);
+  EXPECT_THAT(batch.columns[0].offsets, ElementsAre(0, 2, 2, 3, 5));
+  EXPECT_THAT(batch.columns[0].keys, ElementsAre(2, 3, 4, 5, 6));
+  EXPECT_THAT(batch.columns[1].offsets, ElementsAre(0, 2, 2, 3, 6));
+  EXPECT_THAT(batch.columns[1].keys, ElementsAre(HashString("a"), HashString("b"), HashString("c"),
+                                                 HashString("d"), HashString(""), HashString("e")));
+  Batch some;
+  const uint64_t rows[] = {3, 0, 0, 1};
+  data->Gather(rows, some);
+  EXPECT_THAT(some.columns[0].offsets, ElementsAre(0, 2, 4, 6, 6));
+  EXPECT_THAT(some.columns[0].keys, ElementsAre(5, 6, 2, 3, 2, 3));
+}
+
+TEST(Csv, BucketsAreHashedWithTheirColumn) {
+  const TempDir dir;
+  ColumnSpec count = Column("n", ColumnType::kId);
+  count.transform = "bucket";
+  const auto data = MustOpen(CsvConfig(dir, "n,x\n-3,\n2,\n3,\n100,\n,\n", {count}));
+  ASSERT_NE(data, nullptr);
+  // ln(3)² = 1.2, ln(100)² = 21.2.
+  EXPECT_THAT(AllOf(*data).columns[0].keys,
+              ElementsAre(HashString("n=-3"), HashString("n=2"), HashString("n=1"),
+                          HashString("n=21"), HashString("n=")));
+}
+
+TEST(Csv, QuotesHoldDelimitersAndQuotes) {
+  const TempDir dir;
+  const auto data =
+      MustOpen(CsvConfig(dir, "\"s\",t\n\"a,b\",c\n\"say \"\"hi\"\"\",\nx,\"\"\nin\"side,y\n",
+                         {Column("s", ColumnType::kString), Column("t", ColumnType::kString)}));
+  ASSERT_NE(data, nullptr);
+  const Batch batch = AllOf(*data);
+  EXPECT_THAT(batch.columns[0].keys, ElementsAre(HashString("a,b"), HashString("say \"hi\""),
+                                                 HashString("x"), HashString("in\"side")));
+  EXPECT_THAT(batch.columns[1].keys,
+              ElementsAre(HashString("c"), HashString(""), HashString(""), HashString("y")));
+}
+
+TEST(Csv, TabsMakeQuotesPlain) {
+  const TempDir dir;
+  DataConfig config =
+      CsvConfig(dir, "s\tt\n\"Heat\" (1995)\t1\n", {Column("s", ColumnType::kString)});
+  config.delimiter = '\t';
+  const auto data = MustOpen(config);
+  ASSERT_NE(data, nullptr);
+  EXPECT_THAT(AllOf(*data).columns[0].keys, ElementsAre(HashString("\"Heat\" (1995)")));
+}
+
+TEST(Csv, FilesWithoutHeaderUseTheFirstTrainingFiles) {
+  const TempDir dir;
+  DataConfig config = CsvConfig(dir,
+                                "\xef\xbb\xbf"
+                                "a,b\n1,2\n",
+                                {Column("b", ColumnType::kId)});
+  config.train.push_back(dir.Write("second.csv", "3,4\n"));
+  config.train.push_back(dir.Write("third.csv", "b,c,a\n6,0,5\n"));
+  config.valid = {dir.Write("valid.csv", "7,8\n9,10\n")};
+  const auto train = MustOpen(config);
+  ASSERT_NE(train, nullptr);
+  EXPECT_THAT(AllOf(*train).columns[0].keys, ElementsAre(2, 4, 6));
+  const auto valid = MustOpen(config, Split::kValid);
+  ASSERT_NE(valid, nullptr);
+  EXPECT_THAT(AllOf(*valid).columns[0].keys, ElementsAre(8, 10));
+}
+
+TEST(Csv, TransformsThatDoNotExistAreRefused) {
+  const TempDir dir;
+  ColumnSpec bad = Column("a", ColumnType::kString);
+  bad.transform = "log";
+  EXPECT_EQ(OpenError(dir, CsvConfig(dir, "a\n1\n", {bad})),
+            "data.columns: column \"a\": transform \"log\" found; \"log\" for type float or "
+            "\"bucket\" for type id expected");
+}
+
+TEST(Criteo, CountsAreScaledAndEmptyCellsCount) {
+  const TempDir dir;
+  std::string row = "1\t0\t-2\t\t1000000";
+  for (int i = 5; i <= 13; ++i) row += "\t1";
+  row += "\t68fd1e64\t";
+  for (int i = 3; i <= 26; ++i) row += "\tx" + std::to_string(i);
+  const auto data = MustOpen(ConfigFor(dir, DataFormat::kCriteo, row + "\n"));
+  ASSERT_NE(data, nullptr);
+  const Batch batch = AllOf(*data);
+  ASSERT_EQ(batch.columns.size(), 40u);
+  EXPECT_EQ(data->columns()[13].name, "I13");
+  EXPECT_EQ(data->columns()[39].name, "C26");
+  EXPECT_EQ(batch.columns[0].floats[0], 1);
+  EXPECT_EQ(batch.columns[1].floats[0], 0);
+  EXPECT_FLOAT_EQ(batch.columns[2].floats[0], -std::log(3.0f));
+  EXPECT_EQ(batch.columns[3].floats[0], 0);
+  EXPECT_FLOAT_EQ(batch.columns[4].floats[0], static_cast<float>(std::log(1000001.0)));
+  EXPECT_FLOAT_EQ(batch.columns[5].floats[0], std::log(2.0f));
+  EXPECT_EQ(batch.columns[14].keys[0], HashString("68fd1e64"));
+  EXPECT_EQ(batch.columns[15].keys[0], HashString(""));
+  EXPECT_EQ(batch.columns[39].keys[0], HashString("x26"));
+}
+
+TEST(Libffm, FieldsAreCheckedAndNotUsed) {
+  const TempDir dir;
+  const auto data = MustOpen(ConfigFor(dir, DataFormat::kLibffm, "1 2:7:1 1:9:0.5\n0 1:3:1 2:4:1"));
+  ASSERT_NE(data, nullptr);
+  const Batch batch = AllOf(*data);
+  EXPECT_THAT(batch.columns[1].keys, ElementsAre(7, 9, 3, 4));
+  EXPECT_THAT(batch.columns[1].weights, ElementsAre(1, 0.5, 1, 1));
+  EXPECT_EQ(data->columns()[1].length, 2u);
+}
+
+}  // namespace
+}  // namespace dt::worker
