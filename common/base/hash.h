@@ -17,6 +17,14 @@ inline uint64_t HashBytes(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+struct Hash128 {
+  uint64_t low = 0, high = 0;
+};
+inline Hash128 HashBytes128(std::span<const std::byte> bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {hash.low64, hash.high64};
+}
+
 // The key of a string is XXH3-64 of its bytes.
 inline uint64_t HashString(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 

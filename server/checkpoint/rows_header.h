@@ -1,0 +1,37 @@
+// The first record of a file of rows: what the file holds, as lines of text.
+//
+//   dovetail rows 1
+//   step 1200
+//   shards 64                      of the job
+//   holds 0 2 4                    of those, in this file
+//   table 00c0ffee00c0ffee 16 17 item    id, dim, floats of state, name
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+
+namespace dt::server {
+
+struct RowsHeader {
+  struct Table {
+    TableId id;
+    uint32_t dim = 0, state = 0;
+    std::string name;
+    friend bool operator==(const Table&, const Table&) = default;
+  };
+  Step step = 0;
+  uint32_t shards = 0;
+  std::vector<ShardId> holds;
+  std::vector<Table> tables;
+  friend bool operator==(const RowsHeader&, const RowsHeader&) = default;
+};
+
+std::string HeaderText(const RowsHeader& header);
+// DataLoss unless the text is one that HeaderText makes.
+Result<RowsHeader> ParseRowsHeader(std::string_view text);
+
+}  // namespace dt::server

@@ -1,0 +1,58 @@
+// Where requests enter: decodes them, hands them to the handlers, and makes the answers. Pulls that
+// must wait are parked, each with a deadline. A bad message is counted, logged once per peer and
+// minute, and answered with its error; it never ends anything.
+//
+// Owned by the executor's thread; no socket, no clock.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/net/socket.h"
+#include "common/wire/data.h"
+#include "server/shard/shard_set.h"
+
+namespace dt::server {
+
+class DataFrontend {
+ public:
+  // `dims` of the job's tables. A pull that waits longer than `pull_patience` is answered with
+  // Timeout.
+  DataFrontend(std::vector<uint32_t> dims, Duration pull_patience);
+
+  // From now on requests are for these; without shards they are answered with Busy. Parked pulls
+  // are answered with Stale. `shards` must outlive its use here.
+  void Serve(ShardSet* shards, std::vector<PeerMessage>& answers);
+  // Answers, of this and of parked requests, are appended.
+  void OnMessage(TimePoint now, PeerMessage message, std::vector<PeerMessage>& answers);
+  // Parked pulls whose time has come, either way.
+  void OnTick(TimePoint now, std::vector<PeerMessage>& answers);
+  // When OnTick must be called again.
+  TimePoint NextDeadline() const;
+
+  uint64_t bad_messages() const { return bad_messages_; }
+  size_t parked() const { return parked_.size(); }
+
+ private:
+  struct Parked {
+    PeerId peer;
+    PullRequest request;
+    TimePoint deadline;
+  };
+
+  void OnPull(TimePoint now, const PeerId& peer, PullRequest request,
+              std::vector<PeerMessage>& answers);
+  void OnBad(TimePoint now, const PeerId& peer, const Status& status);
+  void ServeParked(std::vector<PeerMessage>& answers);
+  Status Ready() const;
+
+  const std::vector<uint32_t> dims_;
+  const Duration pull_patience_;
+  ShardSet* shards_ = nullptr;
+  std::vector<Parked> parked_;  // In order of arrival, so by deadline.
+  uint64_t bad_messages_ = 0;
+  std::map<PeerId, TimePoint> last_logged_;
+};
+
+}  // namespace dt::server

@@ -1,0 +1,114 @@
+// One thread of a server: owns a socket and some shards, and nothing of it is touched by another
+// thread. The server's main thread gives it commands through a queue and wakes it.
+//
+//   Waiting ──Begin──▶ Serving ──(Save | Load | Report)*──▶ end with the object
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "common/net/socket.h"
+#include "common/runtime/bounded_queue.h"
+#include "common/wire/control.h"
+#include "server/checkpoint/rows_file.h"
+#include "server/service/data_frontend.h"
+
+namespace dt::server {
+
+struct BeginCommand {
+  ShardSetOptions shards;
+};
+// Waits until every step before `step` is applied: Timeout after `patience`, with what is missing.
+struct SaveCommand {
+  Step step = 0;
+  SavePlace place;
+  Duration patience{};
+};
+struct LoadCommand {
+  std::string folder;
+  Step step = 0;
+  Generation generation;
+};
+// Every step that is held as a whole counts as complete: the job is over.
+struct ReportCommand {};
+using ExecutorCommand = std::variant<BeginCommand, SaveCommand, LoadCommand, ReportCommand>;
+
+struct ExecutorAnswer {
+  Status status;
+  CheckpointFile file;              // Save.
+  std::vector<TableReport> tables;  // Report.
+};
+
+struct ExecutorOptions {
+  std::vector<uint32_t> dims;  // Of the job's tables.
+  Duration pull_patience = seconds(60);
+  uint64_t memory_bytes_max = 0;  // Of all executors of the server.
+  // Of all executors together; each adds what its own shards use.
+  std::atomic<uint64_t>* memory_bytes = nullptr;
+};
+
+class Executor {
+ public:
+  Executor(ExecutorOptions options, std::unique_ptr<ServerSocket> socket);
+  ~Executor();
+
+  const std::string& endpoint() const { return endpoint_; }
+
+  // The server's main thread: one command, then its answer.
+  void Post(ExecutorCommand command);
+  // Nothing within `patience`: ask again.
+  std::optional<ExecutorAnswer> Await(Duration patience) { return answers_.Pop(patience); }
+  // Why this executor can serve no more; once.
+  std::optional<Status> TakeFailure() { return failures_.Pop(Duration::zero()); }
+
+  // Any thread. The least step that is not applied.
+  Step clock() const { return clock_.load(std::memory_order_relaxed); }
+
+ private:
+  void Run(std::stop_token stop);
+  void TakeCommands();
+  ExecutorAnswer CarryOut(BeginCommand& command);
+  ExecutorAnswer CarryOut(LoadCommand& command);
+  ExecutorAnswer CarryOut(ReportCommand& command);
+  void TrySave();
+  void Answer(ExecutorAnswer answer);
+  // One message, if there is one before the next deadline. False when the socket is of no use.
+  bool TakeMessage();
+  void SendAll();
+  void NoteProgress();
+  void Fail(Status status);
+  Duration Patience() const;
+
+  struct PendingSave {
+    SaveCommand command;
+    TimePoint deadline;
+  };
+
+  const ExecutorOptions options_;
+  const std::string endpoint_;
+
+  // Touched by thread_ only.
+  const std::unique_ptr<ServerSocket> socket_;
+  std::unique_ptr<ShardSet> shards_;
+  DataFrontend frontend_;
+  std::vector<PeerMessage> outgoing_;
+  std::optional<PendingSave> save_;
+  uint64_t own_memory_bytes_ = 0;
+  bool failed_ = false;
+
+  // Between the threads.
+  BoundedQueue<ExecutorCommand> commands_{4};
+  BoundedQueue<ExecutorAnswer> answers_{4};
+  BoundedQueue<Status> failures_{1};
+  std::atomic<Step> clock_ = 0;
+
+  std::jthread thread_;  // Last: starts when the rest exists, ends before it goes.
+};
+
+}  // namespace dt::server

@@ -1,0 +1,31 @@
+#include "server/service/handlers.h"
+
+namespace dt::server {
+
+Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& request) {
+  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
+  const std::span<const Key> keys = request.keys.as<Key>();
+  DT_TRY_STATUS(shards.CheckGroups(request.groups, keys));
+  // A worker pulls for step t when it is past the barrier of t - 1: all before is complete.
+  shards.Advance(request.step);
+  if (!shards.Reached(request.step)) return std::optional<Frame>();
+  if (request.mode == PullMode::kTrain && shards.clock() > request.step) {
+    return Stale("pull of step {}, but step {} is next: the rows have changed", request.step,
+                 shards.clock());
+  }
+  return std::optional(shards.Gather(request.mode, request.groups, keys));
+}
+
+Status HandlePush(ShardSet& shards, PushRequest request) {
+  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
+  return shards.Push(std::move(request));
+}
+
+Status HandleComplete(ShardSet& shards, const CompleteRequest& request) {
+  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
+  if (request.step + 1 == 0) return Malformed("complete: step {}", request.step);
+  shards.Advance(request.step + 1);
+  return OkStatus();
+}
+
+}  // namespace dt::server

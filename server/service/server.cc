@@ -1,0 +1,240 @@
+#include "server/service/server.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <unistd.h>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/control/control_link.h"
+#include "server/service/executor.h"
+#include "server/shard/checksum.h"
+
+namespace dt::server {
+namespace {
+
+constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
+constexpr Duration kLastWords = seconds(3);    // For the scheduler to hear why.
+constexpr Duration kSavePatience = seconds(60);
+constexpr uint32_t kExecutorsMax = 64;
+
+uint32_t ExecutorsOf(const ServerOptions& options) {
+  if (options.executors != 0) return std::min(options.executors, kExecutorsMax);
+  if (options.job.cluster.server.executors != 0) {
+    return std::min(options.job.cluster.server.executors, kExecutorsMax);
+  }
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u);
+}
+
+// Of executor i: any free port, or the i-th from the one that was named.
+std::string EndpointOf(const std::string& listen, uint32_t i) {
+  if (i == 0) return listen;
+  const size_t colon = listen.rfind(':');
+  if (!listen.starts_with("tcp://") || colon < 6) return fmt::format("{}-{}", listen, i);
+  const uint64_t port = std::strtoull(listen.c_str() + colon + 1, nullptr, 10);
+  if (port == 0) return listen;
+  return fmt::format("{}:{}", listen.substr(0, colon), port + i);
+}
+
+// What others connect to: "all addresses" is none.
+std::string Advertised(const std::string& endpoint) {
+  for (const std::string all : {"tcp://0.0.0.0:", "tcp://[::]:", "tcp://*:"}) {
+    char host[256] = {};
+    if (!endpoint.starts_with(all) || gethostname(host, sizeof(host) - 1) != 0) continue;
+    return fmt::format("tcp://{}:{}", host, endpoint.substr(all.size()));
+  }
+  return endpoint;
+}
+
+class ServerRole : public Server {
+ public:
+  explicit ServerRole(const ServerOptions& options)
+      : options_(options), tables_(TableSpecsOf(options.job)) {}
+
+  Status Bind() {
+    ExecutorOptions executor;
+    for (const TableSpec& table : tables_) executor.dims.push_back(table.dim);
+    executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
+    executor.memory_bytes = &memory_bytes_;
+    for (uint32_t i = 0; i < ExecutorsOf(options_); ++i) {
+      DT_TRY(auto socket, options_.network.Bind(EndpointOf(options_.listen, i)));
+      executors_.push_back(std::make_unique<Executor>(executor, std::move(socket)));
+    }
+    return OkStatus();
+  }
+
+  Status Run(std::stop_token stop) override {
+    stop_ = stop;
+    ControlLink::Options link;
+    link.network = &options_.network;
+    link.scheduler = options_.scheduler;
+    link.join.role = Role::kServer;
+    link.join.job_fingerprint = options_.job.fingerprint;
+    link.scheduler_outage = options_.job.cluster.scheduler_outage;
+    for (const auto& executor : executors_) {
+      link.join.endpoints.push_back(Advertised(executor->endpoint()));
+    }
+    DT_TRY(link_, ControlLink::Open(link));
+    // In one process with other roles the log is not this one's to name.
+    if (options_.listen.starts_with("tcp://")) {
+      SetLogProcess("server", link_->welcome().id.value());
+    }
+    const Status worked = Work();
+    if (link_->ended()) return link_->end_status();
+    if (stop.stop_requested()) {
+      link_->Send(LeavingMessage{});
+      link_->Flush(kLastWords);
+      return Cancelled("stopped on request");
+    }
+    link_->Send(FailedMessage{.code = worked.code(), .problem = ProblemOf(worked)});
+    link_->Flush(kLastWords);
+    return worked;
+  }
+
+ private:
+  // Ends with what stops the server; never OK.
+  Status Work() {
+    for (;;) {
+      DT_TRY_STATUS(Interrupted());
+      Result<ControlMessage> message = link_->Receive(kPoll);
+      NoteProgress();
+      if (!message.ok()) {
+        if (message.status().code() == StatusCode::kDeadlineExceeded) continue;
+        return message.status();
+      }
+      if (const auto* start = std::get_if<StartMessage>(&*message)) {
+        DT_TRY_STATUS(Start(*start));
+        link_->Send(ReadyMessage{});
+      } else if (const auto* order = std::get_if<OrderMessage>(&*message)) {
+        DT_TRY_STATUS(CarryOut(*order));
+      } else {
+        LogWarn("server.unexpected_message", {{"message", NameOf(*message)}});
+      }
+    }
+  }
+
+  // Not OK when nothing more is to be done: a stop, the job's end, an executor that failed.
+  Status Interrupted() {
+    if (stop_.stop_requested()) return Cancelled("stopped on request");
+    if (link_->ended()) return Cancelled("the job has ended");
+    for (const auto& executor : executors_) {
+      if (const auto failure = executor->TakeFailure()) return *failure;
+    }
+    return OkStatus();
+  }
+
+  void NoteProgress() {
+    if (!started_) return;
+    Step least = ~Step{0};
+    for (const auto& executor : executors_) least = std::min(least, executor->clock());
+    link_->SetProgress(least == ~Step{0} ? 0 : least, 0, 0);
+  }
+
+  // Every executor's answer; the first error of any.
+  Result<std::vector<ExecutorAnswer>> AskAll(
+      const std::function<ExecutorCommand(uint32_t executor)>& command) {
+    for (uint32_t i = 0; i < executors_.size(); ++i) executors_[i]->Post(command(i));
+    std::vector<ExecutorAnswer> answers;
+    Status failed;
+    for (const auto& executor : executors_) {
+      std::optional<ExecutorAnswer> answer;
+      while (!(answer = executor->Await(kPoll)).has_value()) DT_TRY_STATUS(Interrupted());
+      failed.Update(answer->status);
+      answers.push_back(*std::move(answer));
+    }
+    if (!failed.ok()) return failed;
+    return answers;
+  }
+
+  Status Start(const StartMessage& start) {
+    DT_TRY_STATUS(CheckShardMap(start.map));
+    const ProcessId self = link_->welcome().id;
+    const ServerInfo* const info = start.map.FindServer(self);
+    if (info == nullptr) LogWarn("server.without_shards", {{"id", self.value()}});
+    const Stamp stamp{start.generation, link_->welcome().term, start.map.version};
+    DT_TRY(const auto answers, AskAll([&](uint32_t i) {
+             ShardSetOptions shards;
+             shards.tables = tables_;
+             shards.slices = std::max(1u, start.slices);
+             shards.shards_of_job = start.map.shards();
+             shards.shards = ShardsOf(start.map, self, i, executors_.size());
+             shards.stamp = stamp;
+             return BeginCommand{std::move(shards)};
+           }));
+    started_ = true;
+    LogInfo("server.started", {{"executors", answers.size()},
+                               {"shards_of_job", start.map.shards()},
+                               {"tables", tables_.size()}});
+    return OkStatus();
+  }
+
+  Status CarryOut(const OrderMessage& order) {
+    OrderDoneMessage done{.order = order.number, .result = LoadDone{}};
+    if (const auto* save = std::get_if<SaveOrder>(&order.what)) {
+      DT_TRY(done.result, Save(*save));
+    } else if (const auto* load = std::get_if<LoadOrder>(&order.what)) {
+      DT_TRY(done.result, Load(*load));
+    } else if (std::holds_alternative<FinishOrder>(order.what)) {
+      DT_TRY(done.result, Finish());
+    } else {
+      LogWarn("server.unexpected_order", {{"order", order.number}});
+      return OkStatus();
+    }
+    link_->Send(std::move(done));
+    return OkStatus();
+  }
+
+  Result<SaveDone> Save(const SaveOrder& order) {
+    const ProcessId self = link_->welcome().id;
+    const TimePoint begin = SystemClock().Now();
+    Result<std::vector<ExecutorAnswer>> answers = AskAll([&](uint32_t i) {
+      return SaveCommand{order.step, {order.folder, self, i}, kSavePatience};
+    });
+    if (!answers.ok()) {
+      std::error_code ignored;
+      std::filesystem::remove_all(fmt::format("{}/server-{}", order.folder, self.value()), ignored);
+      return answers.status();
+    }
+    SaveDone done;
+    for (ExecutorAnswer& answer : *answers) done.files.push_back(std::move(answer.file));
+    LogInfo("server.saved",
+            {{"step", order.step}, {"seconds", SecondsBetween(begin, SystemClock().Now())}});
+    return done;
+  }
+
+  Result<LoadDone> Load(const LoadOrder& order) {
+    DT_TRY_STATUS(AskAll([&](uint32_t) {
+                    return LoadCommand{order.folder, order.step, order.generation};
+                  }).status());
+    LogInfo("server.loaded", {{"step", order.step}, {"generation", order.generation.value()}});
+    return LoadDone{};
+  }
+
+  Result<FinishDone> Finish() {
+    DT_TRY(const auto answers, AskAll([](uint32_t) { return ReportCommand{}; }));
+    FinishDone done;
+    done.tables = answers[0].tables;
+    for (size_t i = 1; i < answers.size(); ++i) AddReports(done.tables, answers[i].tables);
+    done.stats = ReadProcessStats(&options_.network);
+    return done;
+  }
+
+  const ServerOptions options_;
+  const std::vector<TableSpec> tables_;
+  std::atomic<uint64_t> memory_bytes_ = 0;
+  std::vector<std::unique_ptr<Executor>> executors_;
+  std::stop_token stop_;
+  std::unique_ptr<ControlLink> link_;
+  bool started_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::Open(const ServerOptions& options) {
+  auto server = std::make_unique<ServerRole>(options);
+  DT_TRY_STATUS(server->Bind());
+  return server;
+}
+
+}  // namespace dt::server

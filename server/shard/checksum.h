@@ -1,0 +1,19 @@
+// What a table holds, in 128 bits that depend neither on the order of rows nor on who holds them:
+// the sum over rows of XXH3-128(table id, key, record), low and high halves each modulo 2^64.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/wire/control.h"
+#include "server/shard/shard.h"
+
+namespace dt::server {
+
+// One report per table, over the shards. `tables` are those of the shards, in their order.
+std::vector<TableReport> ReportTables(std::span<const TableSpec> tables,
+                                      std::span<const Shard> shards);
+// Adds counts and checksums, table by table. REQUIRES: of the same tables.
+void AddReports(std::vector<TableReport>& to, std::span<const TableReport> more);
+
+}  // namespace dt::server

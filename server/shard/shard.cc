@@ -1,0 +1,125 @@
+#include "server/shard/shard.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace dt::server {
+namespace {
+
+uint64_t BytesOf(const Contribution& contribution) {
+  uint64_t bytes = 0;
+  for (const GroupView& group : contribution.groups) {
+    bytes += group.keys.size_bytes() + group.gradients.size_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+bool Shard::Slice::whole() const {
+  return !parts.empty() && std::ranges::all_of(parts, [](const auto& p) { return p != nullptr; });
+}
+
+Shard::Shard(ShardId id, std::span<const TableSpec> tables, uint32_t slices)
+    : id_(id), tables_(tables.begin(), tables.end()), slices_(slices) {
+  DT_CHECK(slices > 0);
+}
+
+Status Shard::Hold(Contribution contribution) {
+  if (contribution.step < clock_) return OkStatus();
+  if (contribution.step > clock_ && (contribution.step > clock_ + 1 || !Gathered(clock_))) {
+    return Busy("push of step {}: shard {} still waits for {} of step {}", contribution.step,
+                id_.value(), Missing(), clock_);
+  }
+  DT_CHECK(contribution.slice < slices_ && contribution.part < contribution.parts);
+  Slices& slices = held_.try_emplace(contribution.step, slices_).first->second;
+  Slice& slice = slices[contribution.slice];
+  if (slice.parts.empty()) slice.parts.resize(contribution.parts);
+  if (slice.parts.size() != contribution.parts) {
+    return Malformed("push of step {} slice {}: {} parts now, {} before", contribution.step,
+                     contribution.slice, contribution.parts, slice.parts.size());
+  }
+  std::unique_ptr<Contribution>& place = slice.parts[contribution.part];
+  if (place != nullptr) return OkStatus();
+  held_bytes_ += BytesOf(contribution);
+  place = std::make_unique<Contribution>(std::move(contribution));
+  return OkStatus();
+}
+
+bool Shard::Gathered(Step step) const {
+  const auto it = held_.find(step);
+  return it != held_.end() &&
+         std::ranges::all_of(it->second, [](const Slice& slice) { return slice.whole(); });
+}
+
+bool Shard::CanReach(Step step) const {
+  Step reached = clock_;
+  while (reached < step && Gathered(reached)) ++reached;
+  return reached >= step;
+}
+
+void Shard::Advance(Step step, GradientSum& scratch) {
+  while (clock_ < step && Gathered(clock_)) {
+    const auto it = held_.find(clock_);
+    Apply(it->second, scratch);
+    for (const Slice& slice : it->second) {
+      for (const auto& part : slice.parts) held_bytes_ -= BytesOf(*part);
+    }
+    held_.erase(it);
+    ++clock_;
+  }
+}
+
+void Shard::Apply(const Slices& slices, GradientSum& scratch) {
+  for (uint32_t t = 0; t < tables_.size(); ++t) ApplyTable(t, slices, scratch);
+}
+
+void Shard::ApplyTable(uint32_t table, const Slices& slices, GradientSum& scratch) {
+  std::vector<const GroupView*>
+      groups;  // In slice order, within a slice in the order of its parts.
+  size_t keys = 0;
+  for (const Slice& slice : slices) {
+    for (const auto& part : slice.parts) {
+      for (const GroupView& group : part->groups) {
+        if (group.table != table || group.keys.empty()) continue;
+        groups.push_back(&group);
+        keys += group.keys.size();
+      }
+    }
+  }
+  if (groups.empty()) return;
+  scratch.Begin(keys, tables_[table].dim());
+  for (const GroupView* group : groups) scratch.Add(group->keys, group->gradients);
+  const UpdateInfo info{.step = clock_, .rate_scale = slices[0].parts[0]->rate_scale};
+  tables_[table].Push(scratch.keys(), scratch.sums(), info);
+}
+
+std::string Shard::Missing() const {
+  const auto it = held_.find(clock_);
+  if (it == held_.end()) return "every slice";
+  for (size_t s = 0; s < it->second.size(); ++s) {
+    const Slice& slice = it->second[s];
+    if (slice.parts.empty()) return fmt::format("slice {}", s);
+    for (size_t p = 0; p < slice.parts.size(); ++p) {
+      if (slice.parts[p] != nullptr) continue;
+      return fmt::format("slice {} part {} of {}", s, p, slice.parts.size());
+    }
+  }
+  return "nothing";
+}
+
+void Shard::Reset(Step clock) {
+  for (EmbeddingTable& table : tables_) table.Clear();
+  held_.clear();
+  held_bytes_ = 0;
+  clock_ = clock;
+}
+
+uint64_t Shard::bytes() const {
+  uint64_t bytes = 0;
+  for (const EmbeddingTable& table : tables_) bytes += table.bytes();
+  return bytes;
+}
+
+}  // namespace dt::server

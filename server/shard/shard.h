@@ -1,0 +1,88 @@
+// One shard: its part of every table, and the contributions of the step that is being gathered.
+//
+//   clock t ──all slices and parts of t held, and t known to be complete──▶ sum, apply, clock t + 1
+//
+// Always:
+//  1. A contribution (step, slice, part) counts once, whoever sends it and how often.
+//  2. Gradients of equal keys are summed in slice order; then each row is updated once. So the bits
+//     depend neither on the order of arrival nor on the number of shards.
+//  3. A push of a step is applied as a whole, or not at all.
+//
+// A plain state machine: no I/O, no clock, no thread of its own. Owned by its executor's thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "server/shard/gradient_sum.h"
+#include "server/table/embedding_table.h"
+
+namespace dt::server {
+
+// The gradients of one part of one slice for one shard. The spans live as long as `owner`.
+struct GroupView {
+  uint32_t table = 0;
+  std::span<const Key> keys;
+  std::span<const float> gradients;
+};
+struct Contribution {
+  Step step = 0;
+  SliceIndex slice = 0;
+  uint32_t part = 0, parts = 1;
+  float rate_scale = 1;
+  std::vector<GroupView> groups;
+  std::shared_ptr<const void> owner;
+};
+
+class Shard {
+ public:
+  Shard(ShardId id, std::span<const TableSpec> tables, uint32_t slices);
+
+  ShardId id() const { return id_; }
+  // Every step before it is applied.
+  Step clock() const { return clock_; }
+
+  // Holds it, or drops it if it is held or applied already. Busy: an earlier step is not gathered
+  // yet. Malformed: it contradicts what is held.
+  Status Hold(Contribution contribution);
+  // True if Advance(step) would make clock() at least `step`.
+  bool CanReach(Step step) const;
+  // Every step before `step` is complete on all workers: applies those of them that are held.
+  void Advance(Step step, GradientSum& scratch);
+  // Of the step at the clock: "slice 3", "slice 2 part 1 of 4", "nothing".
+  std::string Missing() const;
+
+  // Forgets rows and contributions.
+  void Reset(Step clock);
+
+  EmbeddingTable& table(uint32_t index) { return tables_[index]; }
+  const EmbeddingTable& table(uint32_t index) const { return tables_[index]; }
+  size_t tables() const { return tables_.size(); }
+  uint64_t held_bytes() const { return held_bytes_; }  // Of contributions.
+  uint64_t bytes() const;                              // Of tables.
+
+ private:
+  struct Slice {
+    std::vector<std::unique_ptr<Contribution>> parts;  // Null: not there yet.
+    bool whole() const;
+  };
+  using Slices = std::vector<Slice>;
+
+  bool Gathered(Step step) const;
+  void Apply(const Slices& slices, GradientSum& scratch);
+  void ApplyTable(uint32_t table, const Slices& slices, GradientSum& scratch);
+
+  const ShardId id_;
+  std::vector<EmbeddingTable> tables_;
+  const uint32_t slices_;
+  Step clock_ = 0;
+  std::map<Step, Slices> held_;  // At the clock and one later.
+  uint64_t held_bytes_ = 0;
+};
+
+}  // namespace dt::server

@@ -1,0 +1,193 @@
+#include "server/shard/shard_set.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "common/base/check.h"
+
+namespace dt::server {
+namespace {
+
+constexpr uint64_t kHeldBytesMax = uint64_t{4} << 30;
+
+// Of one executor: the shards of a request need not be all here.
+Status NotHere(ShardId shard) {
+  return WithHint(Stale("shard {} is not on this executor", shard.value()),
+                  "the sender's shard map is another one");
+}
+
+}  // namespace
+
+ShardSet::ShardSet(ShardSetOptions options) : options_(std::move(options)) {
+  DT_CHECK(std::ranges::is_sorted(options_.shards));
+  shards_.reserve(options_.shards.size());
+  for (const ShardId id : options_.shards) {
+    shards_.emplace_back(id, options_.tables, options_.slices);
+  }
+}
+
+Status ShardSet::CheckStamp(const Stamp& stamp) const {
+  const Stamp& own = options_.stamp;
+  if (stamp.generation < own.generation) {
+    return Stale("sent in generation {} of the job, which is now in {}", stamp.generation.value(),
+                 own.generation.value());
+  }
+  if (stamp.term < own.term) {
+    return Stale("sent in term {} of the scheduler, which is now in {}", stamp.term.value(),
+                 own.term.value());
+  }
+  if (stamp.map < own.map) {
+    return Stale("sent with version {} of the shard map, which is now at {}", stamp.map.value(),
+                 own.map.value());
+  }
+  if (stamp.generation > own.generation || stamp.map > own.map) {
+    return Busy("generation {} and shard map {} are not known here yet", stamp.generation.value(),
+                stamp.map.value());
+  }
+  return OkStatus();
+}
+
+Status ShardSet::CheckGroups(std::span<const KeyGroup> groups, std::span<const Key> keys) const {
+  size_t at = 0;
+  for (const KeyGroup& group : groups) {
+    if (Find(group.shard) == nullptr) return NotHere(group.shard);
+    const TableId table = options_.tables[group.table].id;
+    for (const Key key : keys.subspan(at, group.rows)) {
+      if (ShardOf(table, key, options_.shards_of_job) == group.shard) continue;
+      return Malformed("key {} of table {} does not belong to shard {}", key,
+                       options_.tables[group.table].name, group.shard.value());
+    }
+    at += group.rows;
+  }
+  return OkStatus();
+}
+
+Status ShardSet::CheckPush(const PushRequest& request) const {
+  DT_TRY_STATUS(CheckGroups(request.groups, request.keys.as<Key>()));
+  if (request.slices != options_.slices) {
+    return Malformed("push of {} slices a step; this job has {}", request.slices, options_.slices);
+  }
+  size_t named = 0;
+  for (size_t i = 0; i < request.groups.size(); ++i) {
+    named += i == 0 || request.groups[i].shard != request.groups[i - 1].shard;
+  }
+  if (named == shards_.size()) return OkStatus();
+  return Malformed("push that names {} of this executor's {} shards", named, shards_.size());
+}
+
+Status ShardSet::Push(PushRequest request) {
+  DT_TRY_STATUS(CheckPush(request));
+  if (held_bytes() > kHeldBytesMax) {
+    return Busy("{} bytes of pushes wait to be applied", held_bytes());
+  }
+  // A worker pushes step t when it is past the barrier of t - 1: all before is complete.
+  Advance(request.step);
+  if (!std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(request.step); })) {
+    return Busy("push of step {}, but {}", request.step, SlowestText());
+  }
+  auto owner = std::make_shared<PushRequest>(std::move(request));
+  const std::span<const Key> keys = std::as_const(owner->keys).as<Key>();
+  const std::span<const float> gradients = std::as_const(owner->gradients).as<float>();
+  size_t key = 0, value = 0;
+  std::vector<Contribution> contributions;
+  for (const KeyGroup& group : owner->groups) {
+    if (contributions.empty() ||
+        owner->groups[&group - owner->groups.data() - 1].shard != group.shard) {
+      contributions.push_back(
+          {owner->step, owner->slice, owner->part, owner->parts, owner->rate_scale, {}, owner});
+    }
+    const size_t values = size_t{group.rows} * options_.tables[group.table].dim;
+    contributions.back().groups.push_back(
+        {group.table, keys.subspan(key, group.rows), gradients.subspan(value, values)});
+    key += group.rows;
+    value += values;
+  }
+  // All shards are at one state with respect to (step, slice, part): the first error is everyone's.
+  for (size_t i = 0; i < contributions.size(); ++i) {
+    DT_TRY_STATUS(shards_[i].Hold(std::move(contributions[i])));
+  }
+  return OkStatus();
+}
+
+void ShardSet::Advance(Step step) {
+  for (Shard& shard : shards_) shard.Advance(step, scratch_);
+}
+
+Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups,
+                       std::span<const Key> keys) const {
+  size_t floats = 0;
+  for (const KeyGroup& group : groups) {
+    floats += size_t{group.rows} * options_.tables[group.table].dim;
+  }
+  Frame frame = Frame::Of(floats * sizeof(float));
+  std::span<float> out = frame.as<float>();
+  for (const KeyGroup& group : groups) {
+    const EmbeddingTable& table = Find(group.shard)->table(group.table);
+    const std::span<float> values = out.first(size_t{group.rows} * table.dim());
+    if (mode == PullMode::kEvaluate) {
+      table.Evaluate(keys.first(group.rows), values);
+    } else {
+      table.Pull(keys.first(group.rows), values);
+    }
+    keys = keys.subspan(group.rows);
+    out = out.subspan(values.size());
+  }
+  return frame;
+}
+
+Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> record) {
+  const auto spec = std::ranges::find(options_.tables, table, &TableSpec::id);
+  if (spec == options_.tables.end()) return DataLoss("row {} is of an unknown table", key);
+  Shard* const shard = Find(ShardOf(table, key, options_.shards_of_job));
+  if (shard == nullptr) return OkStatus();
+  const auto index = static_cast<uint32_t>(spec - options_.tables.begin());
+  const Status restored = shard->table(index).Restore(key, record);
+  return restored.ok() ? restored : DataLoss("{}", MessageOf(restored));
+}
+
+Step ShardSet::clock() const {
+  Step least = std::numeric_limits<Step>::max();
+  for (const Shard& shard : shards_) least = std::min(least, shard.clock());
+  return least;
+}
+
+std::string ShardSet::SlowestText() const {
+  const auto slowest = std::ranges::min_element(shards_, {}, &Shard::clock);
+  if (slowest == shards_.end()) return "there are no shards here";
+  return fmt::format("shard {} waits for {} of step {}", slowest->id().value(), slowest->Missing(),
+                     slowest->clock());
+}
+
+void ShardSet::Reset(Step clock, Generation generation) {
+  for (Shard& shard : shards_) shard.Reset(clock);
+  options_.stamp.generation = generation;
+}
+
+uint64_t ShardSet::held_bytes() const {
+  uint64_t bytes = 0;
+  for (const Shard& shard : shards_) bytes += shard.held_bytes();
+  return bytes;
+}
+
+uint64_t ShardSet::bytes() const {
+  uint64_t bytes = 0;
+  for (const Shard& shard : shards_) bytes += shard.bytes();
+  return bytes;
+}
+
+Shard* ShardSet::Find(ShardId id) {
+  const auto it = std::ranges::lower_bound(shards_, id, {}, &Shard::id);
+  return it != shards_.end() && it->id() == id ? &*it : nullptr;
+}
+
+std::vector<ShardId> ShardsOf(const ShardMap& map, ProcessId server, uint32_t executor,
+                              size_t executors) {
+  std::vector<ShardId> shards;
+  for (uint32_t s = 0; s < map.shards(); ++s) {
+    const bool ours = std::ranges::find(map.chains[s], server) != map.chains[s].end();
+    if (ours && ShardMap::ExecutorOf(ShardId(s), executors) == executor) shards.emplace_back(s);
+  }
+  return shards;
+}
+
+}  // namespace dt::server

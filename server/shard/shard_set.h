@@ -1,0 +1,72 @@
+// The shards of one executor under one shard map: who may be addressed, and what a request means
+// for all of them together. Owned by the executor's thread; no I/O.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/cluster/shard_map.h"
+#include "common/wire/data.h"
+#include "server/shard/shard.h"
+
+namespace dt::server {
+
+struct ShardSetOptions {
+  std::vector<TableSpec> tables;
+  uint32_t slices = 1;
+  uint32_t shards_of_job = 1;   // A power of two.
+  std::vector<ShardId> shards;  // Of this executor, ascending.
+  Stamp stamp;
+};
+
+class ShardSet {
+ public:
+  explicit ShardSet(ShardSetOptions options);
+
+  // OK if the sender's view is ours. Stale: it is older. Busy: it is newer, ours will follow.
+  Status CheckStamp(const Stamp& stamp) const;
+  // Refuses keys of shards that are not here, or not theirs: Stale, Malformed.
+  Status CheckGroups(std::span<const KeyGroup> groups, std::span<const Key> keys) const;
+
+  // Holds what the push brings for every shard; on an error nothing is held.
+  Status Push(PushRequest request);
+  // Every step before `step` is complete on all workers: applies what is held.
+  void Advance(Step step);
+  // True if every shard has applied every step before `step`.
+  bool Reached(Step step) const { return clock() >= step; }
+  // The values of the groups' rows, in key order. REQUIRES: CheckGroups was OK.
+  Frame Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys) const;
+
+  // Adds a row as it was saved; rows of shards that are not here are passed over. DataLoss: it
+  // cannot be one of this job.
+  Status Restore(TableId table, Key key, std::span<const std::byte> record);
+
+  // The least of its shards; with no shards: no bound.
+  Step clock() const;
+  // "shard 5 waits for slice 1 of step 7"
+  std::string SlowestText() const;
+  void Reset(Step clock, Generation generation);
+
+  std::span<Shard> shards() { return shards_; }
+  std::span<const Shard> shards() const { return shards_; }
+  std::span<const TableSpec> tables() const { return options_.tables; }
+  uint32_t shards_of_job() const { return options_.shards_of_job; }
+  uint64_t held_bytes() const;
+  uint64_t bytes() const;
+
+ private:
+  Shard* Find(ShardId id);
+  const Shard* Find(ShardId id) const { return const_cast<ShardSet*>(this)->Find(id); }
+  Status CheckPush(const PushRequest& request) const;
+
+  ShardSetOptions options_;
+  std::vector<Shard> shards_;
+  GradientSum scratch_;
+};
+
+// The shards that `map` gives to an executor of a server.
+std::vector<ShardId> ShardsOf(const ShardMap& map, ProcessId server, uint32_t executor,
+                              size_t executors);
+
+}  // namespace dt::server
