@@ -1,0 +1,269 @@
+#include "test/support/interpreter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/base/check.h"
+#include "common/base/philox.h"
+#include "common/graph/initial_values.h"
+
+namespace dt::test {
+namespace {
+
+Shape SizesOf(const SymShape& shape, const SliceData& slice) {
+  Shape sizes;
+  for (const Dim& dim : shape) {
+    const int64_t symbol = dim.symbol == kConstant ? 1
+                           : dim.symbol == kBatch  ? slice.samples
+                                                   : slice.sizes.at(dim.symbol);
+    sizes.push_back(dim.times * symbol);
+  }
+  return sizes;
+}
+
+class Draws {
+ public:
+  explicit Draws(uint64_t seed) : seed_(seed) {}
+  uint32_t Next() { return Philox(seed_, 0, count_++)[0]; }
+  uint32_t Below(uint32_t n) { return Next() % n; }
+  double Real() { return 2.0 * ToUniform(Next()) - 1.0; }
+
+ private:
+  uint64_t seed_, count_ = 0;
+};
+
+// The ids of one lookup, and the uses of each row.
+struct Ids {
+  std::vector<uint32_t> index, ends, row_ends, row_order;
+};
+
+Ids RandomIds(const LookupSpec& spec, uint32_t samples, uint32_t rows, Draws& draws) {
+  Ids ids;
+  for (uint32_t b = 0; b < samples; ++b) {
+    const uint32_t length = spec.length > 0 ? spec.length : draws.Below(4);
+    for (uint32_t i = 0; i < length; ++i) ids.index.push_back(draws.Below(rows));
+    ids.ends.push_back(static_cast<uint32_t>(ids.index.size()));
+  }
+  for (uint32_t row = 0; row < rows; ++row) {
+    for (uint32_t i = 0; i < ids.index.size(); ++i) {
+      if (ids.index[i] == row) ids.row_order.push_back(i);
+    }
+    ids.row_ends.push_back(static_cast<uint32_t>(ids.row_order.size()));
+  }
+  return ids;
+}
+
+HostTensor OfNumbers(const std::vector<uint32_t>& numbers) {
+  HostTensor tensor = HostTensor::Of(DType::kU32, {static_cast<int64_t>(numbers.size())});
+  std::ranges::copy(numbers, tensor.view().as<uint32_t>().begin());
+  return tensor;
+}
+
+HostTensor RandomFloats(const SymShape& shape, const SliceData& slice, Draws& draws) {
+  HostTensor tensor = HostTensor::Of(DType::kF32, SizesOf(shape, slice));
+  for (size_t i = 0; i < tensor.size(); ++i) tensor.set(i, draws.Real());
+  return tensor;
+}
+
+HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector<Ids>& ids,
+                   const SliceData& slice, Draws& draws) {
+  switch (input.kind) {
+    case InputKind::kLookupIndex:
+      return OfNumbers(ids[input.lookup].index);
+    case InputKind::kLookupEnds:
+      return OfNumbers(ids[input.lookup].ends);
+    case InputKind::kRowEnds:
+      return OfNumbers(ids[input.lookup].row_ends);
+    case InputKind::kRowOrder:
+      return OfNumbers(ids[input.lookup].row_order);
+    default:
+      break;
+  }
+  HostTensor tensor = RandomFloats(graph.value(input.value).shape, slice, draws);
+  for (size_t i = 0; i < tensor.size(); ++i) {
+    if (input.kind == InputKind::kLabel) tensor.set(i, tensor.at(i) > 0 ? 1 : 0);
+    if (input.kind == InputKind::kSampleWeight) tensor.set(i, 1.5 + tensor.at(i));
+  }
+  return tensor;
+}
+
+void RunKernel(const Node& node, std::span<const TensorView> inputs,
+               std::span<const TensorView> outputs, const RunInfo& run, TaskPool& pool) {
+  const Kernel kernel = FindKernel(node.op);
+  DT_CHECK_MSG(kernel != nullptr, "operator {} has no kernel", node.op);
+  std::vector<std::byte> scratch;
+  KernelContext context{node, inputs, outputs, run, pool, scratch};
+  kernel(context);
+}
+
+}  // namespace
+
+HostTensor HostTensor::Of(DType dtype, Shape shape) {
+  HostTensor tensor{dtype, std::move(shape), {}};
+  tensor.bytes.resize(tensor.size() * SizeOf(dtype));
+  return tensor;
+}
+
+TensorView HostTensor::view() { return {dtype, shape, bytes.data()}; }
+
+double HostTensor::at(size_t i) const {
+  if (dtype == DType::kF64) return reinterpret_cast<const double*>(bytes.data())[i];
+  return reinterpret_cast<const float*>(bytes.data())[i];
+}
+
+void HostTensor::set(size_t i, double value) {
+  if (dtype == DType::kF64) {
+    reinterpret_cast<double*>(bytes.data())[i] = value;
+  } else {
+    reinterpret_cast<float*>(bytes.data())[i] = static_cast<float>(value);
+  }
+}
+
+SliceData RandomSlice(const Graph& graph, uint32_t samples, uint64_t seed) {
+  constexpr uint32_t kRows = 5;
+  Draws draws(seed);
+  SliceData slice;
+  slice.samples = samples;
+  std::vector<Ids> ids;
+  for (const LookupSpec& lookup : graph.lookups) {
+    ids.push_back(RandomIds(lookup, samples, kRows, draws));
+  }
+  for (SymbolIndex s = kBatch + 1; s < graph.symbols.size(); ++s) {
+    slice.sizes[s] = kRows;
+    for (size_t l = 0; l < graph.lookups.size(); ++l) {
+      if (graph.symbols[s] != "N." + graph.lookups[l].name) continue;
+      slice.sizes[s] = static_cast<int64_t>(ids[l].index.size());
+    }
+  }
+  for (const InputSpec& input : graph.inputs) {
+    slice.inputs[input.value] = InputOf(graph, input, ids, slice, draws);
+  }
+  return slice;
+}
+
+Tensors FirstParameters(const Graph& graph, uint64_t seed) {
+  Tensors tensors;
+  for (const ParameterSpec& p : graph.parameters) {
+    const Value& value = graph.value(p.value);
+    HostTensor tensor = HostTensor::Of(DType::kF32, SizesOf(value.shape, {}));
+    const std::vector<float> values = InitialValues(seed, value, p);
+    std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+    tensors[p.value] = std::move(tensor);
+  }
+  return tensors;
+}
+
+Graph InFloat64(Graph graph) {
+  for (Value& value : graph.values) {
+    if (value.dtype == DType::kF32) value.dtype = DType::kF64;
+  }
+  return graph;
+}
+
+Tensors InFloat64(Tensors tensors) {
+  for (auto& [index, tensor] : tensors) {
+    if (tensor.dtype != DType::kF32) continue;
+    HostTensor wide = HostTensor::Of(DType::kF64, tensor.shape);
+    for (size_t i = 0; i < wide.size(); ++i) wide.set(i, tensor.at(i));
+    tensor = std::move(wide);
+  }
+  return tensors;
+}
+
+void Interpreter::RunNode(const Node& node, const SliceData& sizes, Tensors& values,
+                          const RunInfo& run) {
+  std::vector<TensorView> inputs, outputs;
+  for (const ValueIndex v : node.inputs) inputs.push_back(values.at(v).view());
+  for (const ValueIndex v : node.outputs) {
+    const Value& value = graph_.value(v);
+    HostTensor& tensor = values[v] = HostTensor::Of(value.dtype, SizesOf(value.shape, sizes));
+    outputs.push_back(tensor.view());
+  }
+  RunKernel(node, inputs, outputs, run, pool_);
+}
+
+Tensors Interpreter::RunSlice(const SliceData& slice, Tensors& parameters, RunInfo run) {
+  run.first_sample = slice.first_sample;
+  Tensors values = slice.inputs;
+  values.insert(parameters.begin(), parameters.end());
+  for (const Node& node : graph_.nodes) {
+    if (node.phase == Phase::kSlice) RunNode(node, slice, values, run);
+  }
+  return values;
+}
+
+void Interpreter::Communicate(const Node& node, StepResult& result) {
+  const ValueIndex in = node.inputs[0], out = node.outputs[0];
+  HostTensor joined = result.slices[0].at(in);
+  if (node.op == "gather_slices") {
+    joined.shape.insert(joined.shape.begin(), static_cast<int64_t>(result.slices.size()));
+  }
+  for (size_t k = 1; k < result.slices.size(); ++k) {
+    const HostTensor& piece = result.slices[k].at(in);
+    if (node.op == "gather_slices") {
+      joined.bytes.insert(joined.bytes.end(), piece.bytes.begin(), piece.bytes.end());
+      continue;
+    }
+    for (size_t i = 0; i < joined.size(); ++i) joined.set(i, joined.at(i) + piece.at(i));
+  }
+  result.step[out] = std::move(joined);
+}
+
+StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& parameters,
+                                const RunInfo& run) {
+  StepResult result;
+  for (const SliceData& slice : slices) result.slices.push_back(RunSlice(slice, parameters, run));
+  result.step = parameters;
+  for (const Node& node : graph_.nodes) {
+    if (node.phase != Phase::kStep) continue;
+    if (IsCommunication(node)) {
+      Communicate(node, result);
+    } else {
+      RunNode(node, {}, result.step, run);
+    }
+  }
+  for (auto& [value, tensor] : parameters) tensor = result.step.at(value);
+  return result;
+}
+
+Tensors RunOnSlots(const Plan& plan, const std::vector<Subgraph>& pass, const SliceData& slice,
+                   Tensors& parameters, const RunInfo& run, const std::vector<bool>& wanted) {
+  const Graph& graph = plan.graph;
+  Tensors outside = slice.inputs;
+  outside.insert(parameters.begin(), parameters.end());
+  std::vector<TensorView> views(graph.values.size());
+  std::vector<size_t> bytes(plan.slot_count, 0);
+  for (size_t v = 0; v < views.size(); ++v) {
+    views[v] = {graph.values[v].dtype, SizesOf(graph.values[v].shape, slice), nullptr};
+    if (plan.slot[v] == kNone) continue;
+    bytes[plan.slot[v]] = std::max(bytes[plan.slot[v]], views[v].bytes());
+  }
+  std::vector<std::vector<std::byte>> slots;
+  for (const size_t size : bytes) slots.emplace_back(size, std::byte{0xAB});
+  for (size_t v = 0; v < views.size(); ++v) {
+    const auto found = outside.find(static_cast<ValueIndex>(v));
+    if (found != outside.end()) views[v] = found->second.view();
+    if (plan.slot[v] != kNone) views[v].data = slots[plan.slot[v]].data();
+  }
+  TaskPool pool(1);
+  for (const Subgraph& subgraph : pass) {
+    if (subgraph.phase != Phase::kSlice) continue;
+    for (const NodeIndex n : subgraph.nodes) {
+      std::vector<TensorView> inputs, outputs;
+      for (const ValueIndex v : graph.nodes[n].inputs) inputs.push_back(views[v]);
+      for (const ValueIndex v : graph.nodes[n].outputs) outputs.push_back(views[v]);
+      RunKernel(graph.nodes[n], inputs, outputs, run, pool);
+    }
+  }
+  Tensors left;
+  for (ValueIndex v = 0; v < wanted.size(); ++v) {
+    if (!wanted[v]) continue;
+    HostTensor tensor = HostTensor::Of(views[v].dtype, views[v].shape);
+    if (views[v].data != nullptr)
+      std::memcpy(tensor.bytes.data(), views[v].data, tensor.bytes.size());
+    left[v] = std::move(tensor);
+  }
+  return left;
+}
+
+}  // namespace dt::test

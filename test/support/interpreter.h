@@ -1,0 +1,77 @@
+// The reference interpreter: runs a graph on the CPU kernels, all slices of a step in lock step in
+// one thread, communication included. The judge of the planner's passes: every value has memory of
+// its own, nothing is reused, nodes run in the order of the graph. RunOnSlots runs a plan as an
+// engine does, with its order and its memory plan.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "common/device/tensor.h"
+#include "common/graph/plan.h"
+#include "common/runtime/task_pool.h"
+#include "ops/kernel.h"
+
+namespace dt::test {
+
+struct HostTensor {
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::vector<std::byte> bytes;
+
+  static HostTensor Of(DType dtype, Shape shape);
+  TensorView view();
+  // Element `i` of a float tensor of either width.
+  double at(size_t i) const;
+  void set(size_t i, double value);
+  size_t size() const { return static_cast<size_t>(ElementCount(shape)); }
+  friend bool operator==(const HostTensor&, const HostTensor&) = default;
+};
+using Tensors = std::map<ValueIndex, HostTensor>;
+
+// The inputs of one slice.
+struct SliceData {
+  uint32_t samples = 0;
+  uint64_t first_sample = 0;
+  std::map<SymbolIndex, int64_t> sizes;
+  Tensors inputs;
+};
+
+// Random inputs of a slice: keys among `rows` rows of each table, lists of 0 to 3 ids, labels 0
+// and 1.
+SliceData RandomSlice(const Graph& graph, uint32_t samples, uint64_t seed);
+// Parameters and state with their first values.
+Tensors FirstParameters(const Graph& graph, uint64_t seed);
+// The same graph in float64. REQUIRES: no step node has run on it.
+Graph InFloat64(Graph graph);
+Tensors InFloat64(Tensors tensors);
+
+struct StepResult {
+  std::vector<Tensors> slices;  // Every value of the slice pass, by slice.
+  Tensors step;                 // Every value of the step pass.
+};
+
+class Interpreter {
+ public:
+  Interpreter(const Graph& graph, TaskPool& pool) : graph_(graph), pool_(pool) {}
+
+  // Runs the slice nodes of each slice, then the step nodes, which change `parameters`.
+  StepResult RunStep(const std::vector<SliceData>& slices, Tensors& parameters, const RunInfo& run);
+  // The slice nodes of one slice only.
+  Tensors RunSlice(const SliceData& slice, Tensors& parameters, RunInfo run);
+
+ private:
+  void RunNode(const Node& node, const SliceData& sizes, Tensors& values, const RunInfo& run);
+  void Communicate(const Node& node, StepResult& result);
+
+  const Graph& graph_;
+  TaskPool& pool_;
+};
+
+// Runs the subgraphs of a pass in their order with the plan's slots as memory, filled with rubbish
+// first; gives the values that are still there at the end and that `wanted` marks.
+Tensors RunOnSlots(const Plan& plan, const std::vector<Subgraph>& pass, const SliceData& slice,
+                   Tensors& parameters, const RunInfo& run, const std::vector<bool>& wanted);
+
+}  // namespace dt::test
