@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/config/job_config.h"
-#include "common/graph/plan.h"
 
 namespace dt::test {
 
