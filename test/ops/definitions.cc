@@ -1,0 +1,350 @@
+#include <cmath>
+#include <functional>
+
+#include "common/base/hash.h"
+#include "common/base/philox.h"
+#include "test/ops/op_case.h"
+
+namespace dt::test {
+namespace {
+
+using Index = std::vector<int64_t>;
+
+// A tensor that is read by index; dimensions of 1 repeat, missing ones on the left too.
+struct Tensor {
+  Shape shape;
+  Numbers values;
+
+  double at(const Index& index) const {
+    int64_t flat = 0;
+    const size_t skip = index.size() - shape.size();
+    for (size_t d = 0; d < shape.size(); ++d) {
+      flat = flat * shape[d] + (shape[d] == 1 ? 0 : index[skip + d]);
+    }
+    return values[static_cast<size_t>(flat)];
+  }
+  int64_t dim(size_t d) const { return shape[d]; }
+};
+
+Tensor In(const OpCase& c, size_t i) { return {ShapeIn(c, c.inputs[i].shape), c.inputs[i].values}; }
+
+// f(index) for every index of `shape`, in order.
+Numbers ForEach(const Shape& shape, const std::function<double(const Index&)>& f) {
+  Numbers out;
+  Index index(shape.size(), 0);
+  for (int64_t n = ElementCount(shape); n > 0; --n) {
+    out.push_back(f(index));
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
+    }
+  }
+  return out;
+}
+
+Shape OutShape(const OpCase& c, size_t i = 0) {
+  const Result<std::vector<Value>> inferred = InferCase(c);
+  DT_CHECK_MSG(inferred.ok(), "{}: {}", c.name, ToText(inferred.status()));
+  return ShapeIn(c, (*inferred)[i].shape);
+}
+
+bool Flag(const OpCase& c, const char* name) { return BoolAttr(c.attrs, name, false); }
+
+std::vector<Numbers> Matmul(const OpCase& c) {
+  const auto matrix = [&](size_t i) {
+    Tensor t = In(c, i);
+    const int64_t cols = t.shape.back();
+    int64_t rows = 1;
+    for (size_t d = 0; d + 1 < t.shape.size(); ++d) rows *= t.shape[d];
+    t.shape = {rows, cols};
+    return t;
+  };
+  const Tensor a = matrix(0), b = matrix(1);
+  const bool ta = Flag(c, "transpose_a"), tb = Flag(c, "transpose_b");
+  const int64_t m = a.dim(ta ? 1 : 0), k = a.dim(ta ? 0 : 1), n = b.dim(tb ? 0 : 1);
+  return {ForEach({m, n}, [&](const Index& i) {
+    double sum = 0;
+    for (int64_t p = 0; p < k; ++p) {
+      const size_t at_a = static_cast<size_t>(ta ? p * m + i[0] : i[0] * k + p);
+      const size_t at_b = static_cast<size_t>(tb ? i[1] * k + p : p * n + i[1]);
+      sum += a.values[at_a] * b.values[at_b];
+    }
+    return sum;
+  })};
+}
+
+std::vector<Numbers> Binary(const OpCase& c, double (*f)(double, double)) {
+  const Tensor a = In(c, 0), b = In(c, 1);
+  return {ForEach(OutShape(c), [&](const Index& i) { return f(a.at(i), b.at(i)); })};
+}
+
+std::vector<Numbers> Unary(const OpCase& c, const std::function<double(double)>& f) {
+  Numbers out = c.inputs[0].values;
+  for (double& x : out) x = f(x);
+  return {out};
+}
+
+std::vector<Numbers> BatchNorm(const OpCase& c) {
+  const Tensor x = In(c, 0);
+  const int64_t n = x.dim(0), channels = x.dim(1);
+  const double epsilon = FloatAttr(c.attrs, "epsilon", 1e-5);
+  Numbers y(x.values.size()), means, vars, inverses;
+  for (int64_t ch = 0; ch < channels; ++ch) {
+    const auto at = static_cast<size_t>(ch);
+    double mean = 0, var = 0;
+    for (int64_t b = 0; b < n; ++b) mean += x.at({b, ch}) / static_cast<double>(n);
+    for (int64_t b = 0; b < n; ++b)
+      var += std::pow(x.at({b, ch}) - mean, 2) / static_cast<double>(n);
+    if (!c.run.training) mean = c.inputs[3].values[at], var = c.inputs[4].values[at];
+    const double inverse = 1 / std::sqrt(var + epsilon);
+    for (int64_t b = 0; b < n; ++b) {
+      y[static_cast<size_t>(b * channels + ch)] =
+          (x.at({b, ch}) - mean) * inverse * c.inputs[1].values[at] + c.inputs[2].values[at];
+    }
+    means.push_back(mean), vars.push_back(var), inverses.push_back(inverse);
+  }
+  return {y, means, vars, inverses, {c.run.training ? static_cast<double>(n) : 0.0}};
+}
+
+// The mask as ops/norm/dropout_cpu.cc states it, from the scalar generator.
+std::vector<Numbers> Dropout(const OpCase& c) {
+  if (!c.run.training) return {c.inputs[0].values};
+  const double rate = FloatAttr(c.attrs, "rate", 0.5);
+  const uint64_t key = StreamKey(c.run.seed, HashString("dropout"), c.run.step, HashString("node"));
+  const Shape shape = ShapeIn(c, c.inputs[0].shape);
+  const size_t places =
+      shape[0] == 0 ? 1 : c.inputs[0].values.size() / static_cast<size_t>(shape[0]);
+  Numbers out = c.inputs[0].values;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const size_t place = i % places, in_group = place % 16;
+    const PhiloxBlock block =
+        Philox(key, c.run.first_sample + i / places, place / 16 * 4 + in_group % 8 / 2);
+    const uint32_t bits = block[2 * (in_group / 8) + in_group % 2];
+    out[i] = bits < static_cast<uint32_t>(rate * 0x1.0p32) ? 0 : out[i] / (1 - rate);
+  }
+  return {out};
+}
+
+// Joins along `axis`, after giving inputs of rank 2 a field dimension if `fields`.
+std::vector<Numbers> Join(const OpCase& c, bool fields) {
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    parts.push_back(In(c, i));
+    Shape& shape = parts.back().shape;
+    if (fields && shape.size() == 2) shape.insert(shape.begin() + 1, 1);
+  }
+  const int64_t written = fields ? 1 : IntAttr(c.attrs, "axis", -1);
+  const auto axis =
+      static_cast<size_t>(written < 0 ? written + std::ssize(parts[0].shape) : written);
+  return {ForEach(OutShape(c), [&](Index i) {
+    for (const Tensor& part : parts) {
+      if (i[axis] < part.dim(axis)) return part.at(i);
+      i[axis] -= part.dim(axis);
+    }
+    return std::nan("");
+  })};
+}
+
+std::vector<Numbers> SliceOrPad(const OpCase& c) {
+  const Tensor x = In(c, 0);
+  const int64_t written = IntAttr(c.attrs, "axis", -1);
+  const auto axis = static_cast<size_t>(written < 0 ? written + std::ssize(x.shape) : written);
+  const int64_t shift = IntAttr(c.attrs, "begin", 0) - IntAttr(c.attrs, "before", 0);
+  return {ForEach(OutShape(c), [&](Index i) {
+    i[axis] += shift;
+    return i[axis] < 0 || i[axis] >= x.dim(axis) ? 0.0 : x.at(i);
+  })};
+}
+
+std::vector<Numbers> Transpose(const OpCase& c) {
+  const Tensor x = In(c, 0);
+  const std::vector<int64_t> perm = IntsAttr(c.attrs, "perm");
+  return {ForEach(OutShape(c), [&](const Index& i) {
+    Index from(i.size());
+    for (size_t d = 0; d < i.size(); ++d) from[static_cast<size_t>(perm[d])] = i[d];
+    return x.at(from);
+  })};
+}
+
+// Adds each element of the input to the output element it is reduced to: dimensions of `kept` that
+// are 1.
+std::vector<Numbers> ReduceTo(const OpCase& c, const Shape& kept, bool mean) {
+  const Tensor x = In(c, 0);
+  Numbers out(static_cast<size_t>(ElementCount(kept)), 0.0);
+  const double share =
+      mean ? static_cast<double>(out.size()) / static_cast<double>(x.values.size()) : 1;
+  ForEach(x.shape, [&](const Index& i) {
+    int64_t flat = 0;
+    const size_t skip = i.size() - kept.size();
+    for (size_t d = 0; d < kept.size(); ++d) {
+      flat = flat * kept[d] + (kept[d] == 1 ? 0 : i[skip + d]);
+    }
+    out[static_cast<size_t>(flat)] += x.at(i) * share;
+    return 0.0;
+  });
+  return {out};
+}
+
+std::vector<Numbers> Reduce(const OpCase& c, bool mean) {
+  Shape kept = ShapeIn(c, c.inputs[0].shape);
+  Index axes = {0};
+  if (const auto* one = std::get_if<int64_t>(&c.attrs.at("axis")))
+    axes = {*one};
+  else
+    axes = IntsAttr(c.attrs, "axis");
+  for (const int64_t axis : axes)
+    kept[static_cast<size_t>(axis < 0 ? axis + std::ssize(kept) : axis)] = 1;
+  return ReduceTo(c, kept, mean);
+}
+
+// Weighted sum of the rows of positions [begin, end), divided as the combiner says.
+double Combined(const OpCase& c, size_t begin, size_t end, size_t d) {
+  const Tensor rows = In(c, 0);
+  const bool weighted = Flag(c, "weighted");
+  const std::string combiner = TextAttr(c.attrs, "combiner", "sum");
+  double sum = 0, weights = 0, squares = 0;
+  for (size_t i = begin; i < end; ++i) {
+    const double weight = weighted ? c.inputs.back().values[i] : 1;
+    sum += weight * rows.at({static_cast<int64_t>(c.inputs[1].values[i]), static_cast<int64_t>(d)});
+    weights += weight;
+    squares += weight * weight;
+  }
+  if (begin == end || combiner == "sum") return sum;
+  return combiner == "mean" ? sum / weights : sum / std::sqrt(squares);
+}
+
+std::vector<Numbers> Bag(const OpCase& c) {
+  const auto length = static_cast<size_t>(IntAttr(c.attrs, "length", 1));
+  const bool ragged = Flag(c, "ragged");
+  return {ForEach(OutShape(c), [&](const Index& i) {
+    const auto b = static_cast<size_t>(i[0]);
+    const auto end_of = [&](size_t s) { return static_cast<size_t>(c.inputs[4].values[s]); };
+    const size_t begin = ragged ? (b == 0 ? 0 : end_of(b - 1)) : b * length;
+    return Combined(c, begin, ragged ? end_of(b) : begin + length, static_cast<size_t>(i[1]));
+  })};
+}
+
+std::vector<Numbers> GatherRows(const OpCase& c) {
+  const auto length = static_cast<size_t>(IntAttr(c.attrs, "length", 1));
+  return {ForEach(OutShape(c), [&](const Index& i) {
+    const size_t at = static_cast<size_t>(i[0]) * length + static_cast<size_t>(i[1]);
+    return Combined(c, at, at + 1, static_cast<size_t>(i[2]));
+  })};
+}
+
+double PairDot(const Tensor& x, int64_t b, int64_t i, int64_t j) {
+  double sum = 0;
+  for (int64_t d = 0; d < x.dim(2); ++d) sum += x.at({b, i, d}) * x.at({b, j, d});
+  return sum;
+}
+
+// The sum over pairs itself, not the identity that the kernel uses.
+std::vector<Numbers> Pairs(const OpCase& c, bool summed) {
+  const Tensor x = In(c, 0);
+  Numbers out;
+  for (int64_t b = 0; b < x.dim(0); ++b) {
+    double sum = 0;
+    for (int64_t i = 0; i < x.dim(1); ++i) {
+      for (int64_t j = 0; j < i; ++j) {
+        sum += PairDot(x, b, i, j);
+        if (!summed) out.push_back(PairDot(x, b, i, j));
+      }
+    }
+    if (summed) out.push_back(sum);
+  }
+  return {out};
+}
+
+std::vector<Numbers> CrossLayer(const OpCase& c) {
+  const Tensor x0 = In(c, 0), x = In(c, 1), w = In(c, 2), bias = In(c, 3);
+  return {ForEach(x0.shape, [&](const Index& i) {
+    double s = 0;
+    for (int64_t d = 0; d < x0.dim(1); ++d) s += x.at({i[0], d}) * w.at({d, 0});
+    return x0.at(i) * s + bias.at({i[1]}) + x.at(i);
+  })};
+}
+
+std::vector<Numbers> Loss(const OpCase& c, double (*f)(double, double)) {
+  double sum = 0;
+  for (size_t i = 0; i < c.inputs[0].values.size(); ++i) {
+    const double weight = c.inputs.size() == 3 ? c.inputs[2].values[i] : 1;
+    sum += weight * f(c.inputs[0].values[i], c.inputs[1].values[i]);
+  }
+  return {{sum / c.run.step_samples}};
+}
+
+double Bce(double x, double label) {
+  const double p = 1 / (1 + std::exp(-x));
+  return -label * std::log(p) - (1 - label) * std::log(1 - p);
+}
+
+using Defined = std::function<std::vector<Numbers>(const OpCase&)>;
+std::map<std::string, Defined> MakeUnary() {
+  const auto unary = [](double (*f)(double)) {
+    return [f](const OpCase& c) { return Unary(c, f); };
+  };
+  return {
+      {"relu", unary([](double x) { return x > 0 ? x : 0; })},
+      {"sigmoid", unary([](double x) { return 1 / (1 + std::exp(-x)); })},
+      {"tanh", unary([](double x) { return std::tanh(x); })},
+      {"gelu", unary([](double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); })},
+      {"exp", unary([](double x) { return std::exp(x); })},
+      {"log", unary([](double x) { return std::log(x); })},
+      {"sqrt", unary([](double x) { return std::sqrt(x); })},
+      {"square", unary([](double x) { return x * x; })},
+      {"neg", unary([](double x) { return -x; })},
+      {"stop_gradient", unary([](double x) { return x; })},
+      {"reshape", unary([](double x) { return x; })},
+      {"flatten", unary([](double x) { return x; })},
+      {"scale", [](const OpCase& c) { return Unary(c, [](double x) { return -1.5 * x; }); }},
+      {"add_const", [](const OpCase& c) { return Unary(c, [](double x) { return x + 0.25; }); }},
+      {"clip",
+       [](const OpCase& c) {
+         const double low = FloatAttr(c.attrs, "min", -1e300);
+         return Unary(c, [low](double x) { return std::min(0.75, std::max(low, x)); });
+       }},
+  };
+}
+
+std::map<std::string, Defined> MakeDefinitions() {
+  std::map<std::string, Defined> all = MakeUnary();
+  const auto binary = [](double (*f)(double, double)) {
+    return [f](const OpCase& c) { return Binary(c, f); };
+  };
+  all["matmul"] = Matmul;
+  all["add"] = all["bias_add"] = binary([](double a, double b) { return a + b; });
+  all["sub"] = binary([](double a, double b) { return a - b; });
+  all["mul"] = binary([](double a, double b) { return a * b; });
+  all["broadcast_to"] = binary([](double a, double) { return a; });
+  all["batch_norm"] = BatchNorm;
+  all["dropout"] = Dropout;
+  all["concat"] = [](const OpCase& c) { return Join(c, false); };
+  all["stack"] = [](const OpCase& c) { return Join(c, true); };
+  all["slice"] = all["pad"] = SliceOrPad;
+  all["transpose"] = Transpose;
+  all["fill"] = [](const OpCase&) { return std::vector<Numbers>{Numbers(6, 1.5)}; };
+  all["reduce_sum"] = [](const OpCase& c) { return Reduce(c, false); };
+  all["reduce_mean"] = [](const OpCase& c) { return Reduce(c, true); };
+  all["reduce_to"] =
+      all["reduce_batch"] = [](const OpCase& c) { return ReduceTo(c, OutShape(c), false); };
+  all["gather_rows"] = GatherRows;
+  all["bag"] = Bag;
+  all["fm"] = [](const OpCase& c) { return Pairs(c, true); };
+  all["dot"] = [](const OpCase& c) { return Pairs(c, false); };
+  all["cross_layer"] = CrossLayer;
+  all["bce_with_logits"] = [](const OpCase& c) { return Loss(c, Bce); };
+  all["mse"] = [](const OpCase& c) {
+    return Loss(c, [](double x, double label) { return (x - label) * (x - label); });
+  };
+  return all;
+}
+
+}  // namespace
+
+std::vector<Numbers> Definition(const OpCase& c) {
+  static const std::map<std::string, Defined> definitions = MakeDefinitions();
+  const auto found = definitions.find(c.op);
+  return found == definitions.end() ? std::vector<Numbers>() : found->second(c);
+}
+
+}  // namespace dt::test

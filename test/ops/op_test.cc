@@ -1,0 +1,159 @@
+// Goal: every operator computes its definition, its gradient is the derivative of what it computes,
+// and neither depends on the number of threads. Method: one table of cases (cases.cc), definitions
+// as plain loops in float64 (definitions.cc), central differences in float64, and equal bits with
+// 1, 2 and 3 threads on batches that are cut into several pieces.
+#include <cmath>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/ops/op_case.h"
+
+namespace dt::test {
+namespace {
+
+// Values of one sum in float32 lie within this of the definition, relative to the largest value.
+constexpr double kFloatTolerance = 2e-5;
+
+void ExpectNear(const std::vector<Numbers>& got, const std::vector<Numbers>& want,
+                double tolerance) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t o = 0; o < want.size(); ++o) {
+    ASSERT_EQ(got[o].size(), want[o].size()) << "output " << o;
+    double largest = 1;
+    for (const double w : want[o]) largest = std::max(largest, std::fabs(w));
+    for (size_t i = 0; i < want[o].size(); ++i) {
+      ASSERT_NEAR(got[o][i], want[o][i], tolerance * largest) << "output " << o << " at " << i;
+    }
+  }
+}
+
+std::vector<Numbers> RandomGrads(const OpCase& c) {
+  std::vector<Numbers> grads;
+  for (const Numbers& output : RunCase(c, DType::kF64).outputs) {
+    grads.push_back(Normals(output.size(), 1000 + grads.size()));
+  }
+  // No gradient flows through batch norm's statistics: they only feed the running values.
+  for (size_t i = 1; c.op == "batch_norm" && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
+  return grads;
+}
+
+double Dot(const std::vector<Numbers>& a, const std::vector<Numbers>& b) {
+  double sum = 0;
+  for (size_t o = 0; o < a.size(); ++o) {
+    for (size_t i = 0; i < a[o].size(); ++i) sum += a[o][i] == 0 ? 0 : a[o][i] * b[o][i];
+  }
+  return sum;
+}
+
+// d (Σ outputs · grads) / d (element of an input), by central difference.
+double Difference(OpCase& c, size_t input, size_t at, const std::vector<Numbers>& grads) {
+  constexpr double kStep = 1e-5;
+  double& x = c.inputs[input].values[at];
+  const double there = x;
+  x = there + kStep;
+  const double above = Dot(grads, RunCase(c, DType::kF64).outputs);
+  x = there - kStep;
+  const double below = Dot(grads, RunCase(c, DType::kF64).outputs);
+  x = there;
+  return (above - below) / (2 * kStep);
+}
+
+void ExpectGradientIsDifference(OpCase c) {
+  const std::vector<Numbers> grads = RandomGrads(c);
+  const std::vector<Numbers> got = GradientOf(c, grads, DType::kF64);
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    if (!c.inputs[i].smooth) continue;
+    ASSERT_EQ(got[i].size(), c.inputs[i].values.size()) << "input " << i;
+    const size_t stride = std::max<size_t>(1, got[i].size() / 40);
+    for (size_t at = 0; at < got[i].size(); at += stride) {
+      const double want = Difference(c, i, at, grads);
+      ASSERT_NEAR(got[i][at], want, 1e-6 * (1 + std::fabs(want))) << "input " << i << " at " << at;
+    }
+  }
+}
+
+bool HasGradient(const OpCase& c) {
+  return FindOp(c.op)->gradient != nullptr &&
+         std::ranges::any_of(c.inputs, [](const CaseInput& input) { return input.smooth; });
+}
+
+TEST(Operator, ComputesItsDefinition) {
+  for (const int64_t batch : {0, 1, 5, 300}) {
+    for (const OpCase& c : CasesFor(batch)) {
+      SCOPED_TRACE(fmt::format("{}, batch {}", c.name, batch));
+      const std::vector<Numbers> want = Definition(c);
+      ASSERT_FALSE(want.empty()) << "no definition of " << c.op;
+      ExpectNear(RunCase(c, DType::kF64).outputs, want, 1e-11);
+      ExpectNear(RunCase(c, DType::kF32).outputs, want, kFloatTolerance);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Operator, GradientIsTheDerivative) {
+  for (const int64_t batch : {0, 1, 4}) {
+    for (const OpCase& c : CasesFor(batch)) {
+      if (!HasGradient(c)) continue;
+      SCOPED_TRACE(fmt::format("{}, batch {}", c.name, batch));
+      ExpectGradientIsDifference(c);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Operator, FloatGradientIsTheFloat64One) {
+  for (const OpCase& c : CasesFor(300)) {
+    if (!HasGradient(c)) continue;
+    SCOPED_TRACE(c.name);
+    const std::vector<Numbers> grads = RandomGrads(c);
+    ExpectNear(GradientOf(c, grads, DType::kF32), GradientOf(c, grads, DType::kF64),
+               kFloatTolerance);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Operator, BitsDoNotDependOnThreads) {
+  for (const OpCase& c : CasesFor(3000)) {
+    if (c.name == "matmul, wide") continue;  // Large; the others of its kind suffice.
+    SCOPED_TRACE(c.name);
+    const std::vector<Numbers> one = RunCase(c, DType::kF32, 1).outputs;
+    const std::vector<Numbers> grads = RandomGrads(c);
+    const auto gradient = [&](uint32_t threads) {
+      return HasGradient(c) ? GradientOf(c, grads, DType::kF32, threads) : std::vector<Numbers>();
+    };
+    const std::vector<Numbers> grad_one = gradient(1);
+    for (const uint32_t threads : {2u, 3u}) {
+      EXPECT_EQ(RunCase(c, DType::kF32, threads).outputs, one);
+      EXPECT_EQ(gradient(threads), grad_one);
+    }
+  }
+}
+
+TEST(Operator, EachHasAKernelADefinitionAndAGradientCase) {
+  std::set<std::string, std::less<>> defined, differentiated;
+  for (const OpCase& c : CasesFor(4)) {
+    defined.insert(c.op);
+    if (HasGradient(c)) differentiated.insert(c.op);
+  }
+  for (const OpSpec* spec : AllOps()) {
+    SCOPED_TRACE(spec->name);
+    const bool communicates = spec->name == "sum_slices" || spec->name == "gather_slices";
+    EXPECT_EQ(FindKernel(spec->name) != nullptr, !communicates);
+    EXPECT_NE(spec->infer, nullptr);
+    EXPECT_TRUE(!spec->user_visible || defined.contains(spec->name));
+    EXPECT_TRUE(spec->gradient == nullptr || differentiated.contains(spec->name));
+  }
+}
+
+TEST(Operator, ListIsSortedAndFindsItsOwn) {
+  EXPECT_TRUE(std::ranges::is_sorted(AllOps(), {}, [](const OpSpec* s) { return s->name; }));
+  for (const OpSpec* spec : AllOps()) EXPECT_EQ(FindOp(spec->name), spec);
+  EXPECT_EQ(FindOp("matmull"), nullptr);
+  EXPECT_EQ(FindOp(""), nullptr);
+  EXPECT_EQ(FindKernel("zzz"), nullptr);
+}
+
+}  // namespace
+}  // namespace dt::test
