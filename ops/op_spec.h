@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -34,7 +35,10 @@ class GradientContext {
   virtual bool needs_grad(size_t input) const = 0;
   // Adds a gradient node "<node>.grad[.k]" with inferred outputs; returns them.
   virtual std::vector<ValueIndex> Add(std::string_view op, std::vector<ValueIndex> inputs,
-                                      Attrs attrs, size_t outputs = 1) = 0;
+                                      Attrs attrs, size_t outputs) = 0;
+  std::vector<ValueIndex> Add(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs) {
+    return Add(op, std::move(inputs), std::move(attrs), 1);
+  }
   virtual void SetInputGrad(size_t input, ValueIndex grad) = 0;
 };
 

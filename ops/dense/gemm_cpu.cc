@@ -32,13 +32,19 @@ Tile TileFor(const GemmShape& shape) {
   return {shape.m >= 1024 ? 256 : quarter(shape.m), cols};
 }
 
-void OneTile(const GemmShape& shape, size_t rows, size_t cols, const float* a, const float* b,
-             float* c) {
+// One block of C: where it and its operands begin.
+struct Block {
+  size_t rows, cols;
+  const float* a;
+  const float* b;
+  float* c;
+};
+void OneTile(const GemmShape& shape, const Block& block) {
   const auto dim = [](size_t n) { return static_cast<dnnl_dim_t>(n); };
-  const dnnl_status_t status =
-      dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(rows), dim(cols),
-                 dim(shape.k), 1.0f, a, dim(shape.transpose_a ? shape.m : shape.k), b,
-                 dim(shape.transpose_b ? shape.k : shape.n), 0.0f, c, dim(shape.n));
+  const dnnl_status_t status = dnnl_sgemm(
+      shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(block.rows),
+      dim(block.cols), dim(shape.k), 1.0f, block.a, dim(shape.transpose_a ? shape.m : shape.k),
+      block.b, dim(shape.transpose_b ? shape.k : shape.n), 0.0f, block.c, dim(shape.n));
   DT_CHECK_MSG(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
 }
 
@@ -56,9 +62,11 @@ void Gemm(TaskPool& pool, const GemmShape& shape, const float* a, const float* b
     UseOneThreadHere();
     for (size_t t = begin; t < end; ++t) {
       const size_t i = t / across * tile.rows, j = t % across * tile.cols;
-      const size_t rows = std::min(tile.rows, shape.m - i), cols = std::min(tile.cols, shape.n - j);
-      OneTile(shape, rows, cols, a + (shape.transpose_a ? i : i * shape.k),
-              b + (shape.transpose_b ? j * shape.k : j), c + i * shape.n + j);
+      OneTile(shape, {.rows = std::min(tile.rows, shape.m - i),
+                      .cols = std::min(tile.cols, shape.n - j),
+                      .a = a + (shape.transpose_a ? i : i * shape.k),
+                      .b = b + (shape.transpose_b ? j * shape.k : j),
+                      .c = c + i * shape.n + j});
     }
   });
 }

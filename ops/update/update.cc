@@ -66,20 +66,23 @@ void RowwiseAdagrad(float lr, float epsilon, std::span<float> value, float& sum,
   for (size_t i = 0; i < value.size(); ++i) value[i] -= rate * grad[i];
 }
 
-// `keep`: AdamW's decay of the value.
-struct AdamState {
-  float* __restrict first;
-  float* __restrict second;
+struct AdamArrays {
+  std::span<float> value;
+  float* first;   // Moment.
+  float* second;  // Moment.
+  const float* grad;
 };
-void Adam(const OptimizerSpec& spec, const UpdateRates& rates, float keep, std::span<float> values,
-          AdamState state, const float* __restrict grad) {
-  float* __restrict value = values.data();
-  float* __restrict first = state.first;
-  float* __restrict second = state.second;
+// `keep`: AdamW's decay of the value.
+void Adam(const OptimizerSpec& spec, const UpdateRates& rates, float keep,
+          const AdamArrays& arrays) {
+  float* __restrict value = arrays.value.data();
+  float* __restrict first = arrays.first;
+  float* __restrict second = arrays.second;
+  const float* __restrict grad = arrays.grad;
   const float beta1 = spec.beta1, beta2 = spec.beta2, epsilon = spec.epsilon;
   const float gain1 = 1.0f - beta1, gain2 = 1.0f - beta2;
   const float rate = rates.adam_rate, root = rates.adam_root;
-  for (size_t i = 0; i < values.size(); ++i) {
+  for (size_t i = 0; i < arrays.value.size(); ++i) {
     first[i] = beta1 * first[i] + gain1 * grad[i];
     second[i] = beta2 * second[i] + gain2 * grad[i] * grad[i];
     value[i] = keep * value[i] - rate * first[i] / (std::sqrt(second[i]) * root + epsilon);
@@ -88,11 +91,19 @@ void Adam(const OptimizerSpec& spec, const UpdateRates& rates, float keep, std::
 
 // McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), algorithm 1.
 // `z` and `n` are its names; alpha is the learning rate.
-void Ftrl(const OptimizerSpec& spec, float alpha, std::span<float> values, float* __restrict z,
-          float* __restrict n, const float* __restrict grad) {
-  float* __restrict value = values.data();
+struct FtrlArrays {
+  std::span<float> value;
+  float* z;
+  float* n;
+  const float* grad;
+};
+void Ftrl(const OptimizerSpec& spec, float alpha, const FtrlArrays& arrays) {
+  float* __restrict value = arrays.value.data();
+  float* __restrict z = arrays.z;
+  float* __restrict n = arrays.n;
+  const float* __restrict grad = arrays.grad;
   const float l1 = spec.ftrl_l1, l2 = spec.ftrl_l2, beta = spec.ftrl_beta;
-  for (size_t i = 0; i < values.size(); ++i) {
+  for (size_t i = 0; i < arrays.value.size(); ++i) {
     const float squares = n[i] + grad[i] * grad[i];
     const float root = std::sqrt(squares);
     z[i] += grad[i] - (root - std::sqrt(n[i])) / alpha * value[i];
@@ -186,24 +197,19 @@ void RowUpdate::Apply(uint64_t gap, std::span<float> value, std::span<float> sta
     case OptimizerKind::kRowwiseAdagrad:
       return RowwiseAdagrad(rates_.lr, spec_.epsilon, value, state[0], grad);
     case OptimizerKind::kLazyAdam:
-      return Adam(spec_, rates_, 1.0f, value, {state.data(), second}, grad.data());
+      return Adam(spec_, rates_, 1.0f, {value, state.data(), second, grad.data()});
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW: {
       Decay(spec_.beta1, gap - 1, state.first(dim));
       Decay(spec_.beta2, gap - 1, state.subspan(dim));
       const uint64_t decays = spec_.l2_scope == L2Scope::kGap ? gap : 1;
       const auto keep = static_cast<float>(Power(rates_.keep, decays));
-      return Adam(spec_, rates_, keep, value, {state.data(), second}, grad.data());
+      return Adam(spec_, rates_, keep, {value, state.data(), second, grad.data()});
     }
     case OptimizerKind::kFtrl:
-      return Ftrl(spec_, rates_.lr, value, state.data(), second, grad.data());
+      return Ftrl(spec_, rates_.lr, {value, state.data(), second, grad.data()});
   }
   DT_UNREACHABLE();
-}
-
-void UpdateRow(const OptimizerSpec& spec, const UpdateInfo& info, uint64_t gap,
-               std::span<float> value, std::span<float> state, std::span<float> grad) {
-  RowUpdate(spec, info).Apply(gap, value, state, grad);
 }
 
 void UpdateDense(const OptimizerSpec& spec, const UpdateInfo& info, std::span<float> value,
@@ -221,10 +227,10 @@ void UpdateDense(const OptimizerSpec& spec, const UpdateInfo& info, std::span<fl
     case OptimizerKind::kLazyAdam:
     case OptimizerKind::kAdamW: {
       const auto keep = static_cast<float>(rates.keep);
-      return Adam(spec, rates, keep, value, {states[0], states[1]}, grad.data());
+      return Adam(spec, rates, keep, {value, states[0], states[1], grad.data()});
     }
     case OptimizerKind::kFtrl:
-      return Ftrl(spec, rates.lr, value, states[0], states[1], grad.data());
+      return Ftrl(spec, rates.lr, {value, states[0], states[1], grad.data()});
     case OptimizerKind::kRowwiseAdagrad:
       break;  // Refused for dense parameters when the graph is built.
   }

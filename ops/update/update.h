@@ -22,12 +22,6 @@ struct UpdateInfo {
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim);
 void InitState(const OptimizerSpec& spec, std::span<float> state);
 
-// One embedding row. `gap` ≥ 1: steps since the row's last push (step + 1 for a row never pushed);
-// l2 · value · (gap or 1) is added to the gradient, then the row norm is clipped, then the row
-// updated. `grad` is overwritten. REQUIRES: state holds StateFloats floats.
-void UpdateRow(const OptimizerSpec& spec, const UpdateInfo& info, uint64_t gap,
-               std::span<float> value, std::span<float> state, std::span<float> grad);
-
 // What depends on the step alone: computed once, in float64.
 struct UpdateRates {
   float lr = 0;         // Scaled by the schedule.
@@ -36,10 +30,14 @@ struct UpdateRates {
   double keep = 1;  // AdamW: the factor of the value, for each step of the gap.
 };
 
-// UpdateRow for many rows of one push: saves computing the rates for each. Immutable; any thread.
+// Updates embedding rows of one push. Immutable; any thread.
 class RowUpdate {
  public:
   RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info);
+
+  // `gap` ≥ 1: steps since the row's last push (step + 1 for a row never pushed). l2 · value · (gap
+  // or 1) is added to the gradient, then the row's norm is clipped, then the row updated. `grad` is
+  // overwritten. REQUIRES: state holds StateFloats floats.
   void Apply(uint64_t gap, std::span<float> value, std::span<float> state,
              std::span<float> grad) const;
 
