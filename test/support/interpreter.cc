@@ -226,8 +226,9 @@ StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& p
   return result;
 }
 
-Tensors RunOnSlots(const Plan& plan, const std::vector<Subgraph>& pass, const SliceData& slice,
-                   Tensors& parameters, const RunInfo& run, const std::vector<bool>& wanted) {
+Tensors RunOnSlots(const SlotRun& what, const SliceData& slice, const Tensors& parameters,
+                   const RunInfo& run) {
+  const Plan& plan = what.plan;
   const Graph& graph = plan.graph;
   Tensors outside = slice.inputs;
   outside.insert(parameters.begin(), parameters.end());
@@ -246,7 +247,7 @@ Tensors RunOnSlots(const Plan& plan, const std::vector<Subgraph>& pass, const Sl
     if (plan.slot[v] != kNone) views[v].data = slots[plan.slot[v]].data();
   }
   TaskPool pool(1);
-  for (const Subgraph& subgraph : pass) {
+  for (const Subgraph& subgraph : what.pass) {
     if (subgraph.phase != Phase::kSlice) continue;
     for (const NodeIndex n : subgraph.nodes) {
       std::vector<TensorView> inputs, outputs;
@@ -256,8 +257,8 @@ Tensors RunOnSlots(const Plan& plan, const std::vector<Subgraph>& pass, const Sl
     }
   }
   Tensors left;
-  for (ValueIndex v = 0; v < wanted.size(); ++v) {
-    if (!wanted[v]) continue;
+  for (ValueIndex v = 0; v < what.wanted.size(); ++v) {
+    if (!what.wanted[v]) continue;
     HostTensor tensor = HostTensor::Of(views[v].dtype, views[v].shape);
     if (views[v].data != nullptr)
       std::memcpy(tensor.bytes.data(), views[v].data, tensor.bytes.size());

@@ -69,9 +69,14 @@ class Interpreter {
   TaskPool& pool_;
 };
 
-// Runs the subgraphs of a pass in their order with the plan's slots as memory, filled with rubbish
-// first; gives the values that are still there at the end and that `wanted` marks.
-Tensors RunOnSlots(const Plan& plan, const std::vector<Subgraph>& pass, const SliceData& slice,
-                   Tensors& parameters, const RunInfo& run, const std::vector<bool>& wanted);
+// Runs the slice subgraphs of a pass in their order with the plan's slots as memory, filled with
+// rubbish first; gives the values that `wanted` marks, as they are at the end.
+struct SlotRun {
+  const Plan& plan;
+  const std::vector<Subgraph>& pass;
+  const std::vector<bool>& wanted;  // By value.
+};
+Tensors RunOnSlots(const SlotRun& what, const SliceData& slice, const Tensors& parameters,
+                   const RunInfo& run);
 
 }  // namespace dt::test

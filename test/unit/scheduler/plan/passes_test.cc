@@ -88,7 +88,7 @@ TEST(PassesTest, OrderAndMemoryOfThePlanGiveTheSameBits) {
   const SliceData slice = RandomSlice(plan->graph, 7, 3);
   const Tensors own = reference.RunSlice(slice, parameters, RunOf());
   const std::vector<bool> kept = KeptValues(plan->graph);
-  Tensors slots = RunOnSlots(*plan, plan->train, slice, parameters, RunOf(), kept);
+  Tensors slots = RunOnSlots({*plan, plan->train, kept}, slice, parameters, RunOf());
   std::erase_if(slots,
                 [&](const auto& e) { return plan->graph.value(e.first).kind != ValueKind::kNode; });
   for (const auto& [value, tensor] : slots) {
@@ -108,7 +108,8 @@ TEST(PassesTest, EvaluationOnTheSameSlotsGivesTheSameBits) {
   const ValueIndex output = plan->graph.losses[0].output;
   std::vector<bool> wanted(plan->graph.values.size(), false);
   wanted[output] = true;
-  const Tensors slots = RunOnSlots(*plan, plan->evaluate, slice, parameters, RunOf(false), wanted);
+  const Tensors slots =
+      RunOnSlots({*plan, plan->evaluate, wanted}, slice, parameters, RunOf(false));
   EXPECT_EQ(slots.at(output), own.at(output));
 }
 
@@ -207,8 +208,8 @@ TEST(PassesTest, LossWeightsScaleTheGradientAndSumOverLosses) {
     DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
     TaskPool pool(1);
     Tensors parameters = FirstParameters(plan->graph, kSeed);
-    const auto values =
-        Interpreter(plan->graph, pool).RunSlice(RandomSlice(plan->graph, 7, 6), parameters, RunOf());
+    const SliceData slice = RandomSlice(plan->graph, 7, 6);
+    const Tensors values = Interpreter(plan->graph, pool).RunSlice(slice, parameters, RunOf());
     return values.at(plan->graph.parameters[0].grad).at(0);
   };
   EXPECT_NEAR(grad_of(2, 3), 2 * grad_of(1, 0) + 3 * grad_of(0, 1), 1e-6);
