@@ -161,7 +161,8 @@ Result<CheckpointStore> CheckpointStore::Open(const Options& options) {
     if (entry.path().filename().string().starts_with(kWritingPrefix)) Remove(entry.path());
   }
   for (const CheckpointInfo& info : ListCheckpoints(absolute.dir)) {
-    (options.fresh ? store.older_ : store.own_).push_back(info.folder);
+    const bool own = options.resumed.has_value() && info.step <= *options.resumed;
+    (own ? store.own_ : store.older_).push_back(info.folder);
   }
   return store;
 }

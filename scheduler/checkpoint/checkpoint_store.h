@@ -39,7 +39,9 @@ class CheckpointStore {
   struct Options {
     std::string dir;
     uint32_t keep = 3;
-    bool fresh = true;  // The job starts anew: the older ones go when its first one is complete.
+    // The step that the job goes on from. Of the other checkpoints those after it, and without it
+    // all, are another run's: they go when the job's first own one is complete.
+    std::optional<Step> resumed;
   };
   static Result<CheckpointStore> Open(const Options& options);
 

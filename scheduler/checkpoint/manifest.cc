@@ -138,18 +138,24 @@ std::vector<std::string> LinesOf(const std::string& text) {
 
 std::string_view KeyOf(std::string_view line) { return line.substr(0, line.find(' ')); }
 
-// The first line in which two canonical texts differ, as "key: a, b".
-std::string FirstDifference(const std::string& in_checkpoint, const std::string& in_job) {
-  const std::vector<std::string> a = LinesOf(in_checkpoint), b = LinesOf(in_job);
+// The first line in which two canonical texts differ, as "key, which is a there and b here"; "" if
+// none.
+std::string FirstDifference(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
     const std::string left = i < a.size() ? a[i] : "", right = i < b.size() ? b[i] : "";
     if (left == right) continue;
     const std::string_view key = KeyOf(right.empty() ? left : right);
     if (KeyOf(left) != KeyOf(right)) return std::string(key);
-    return fmt::format("{}, which is {} there and {} here", key, left.substr(key.size() + 1),
-                       right.substr(key.size() + 1));
+    return fmt::format("{}, which is{} there and{} here", key, left.substr(key.size()),
+                       right.substr(key.size()));
   }
-  return "its fingerprint";
+  return "";
+}
+
+Status Differs(const std::string& difference, const std::string& folder) {
+  return WithHint(
+      WithWhere(Invalid("the checkpoint is another job's: it differs in {}", difference), folder),
+      "start anew with --resume never, or set the key as it was");
 }
 
 }  // namespace
@@ -195,10 +201,18 @@ Result<Manifest> ManifestFromJson(const std::string& text, const std::string& wh
 
 Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
   if (manifest.resume_fingerprint == job.resume_fingerprint) return OkStatus();
-  return WithHint(WithWhere(Invalid("the checkpoint is another job's: it differs in {}",
-                                    FirstDifference(manifest.resume_text, job.resume_text)),
-                            folder),
-                  "start anew with --resume never, or set the key as it was");
+  const std::string difference =
+      FirstDifference(LinesOf(manifest.resume_text), LinesOf(job.resume_text));
+  return Differs(difference.empty() ? "its fingerprint" : difference, folder);
+}
+
+Status CheckSameModel(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
+  std::vector<std::string> there = LinesOf(manifest.resume_text), here = LinesOf(job.resume_text);
+  const auto other = [](const std::string& line) { return !line.starts_with("model."); };
+  std::erase_if(there, other);
+  std::erase_if(here, other);
+  const std::string difference = FirstDifference(there, here);
+  return difference.empty() ? OkStatus() : Differs(difference, folder);
 }
 
 }  // namespace dt::scheduler

@@ -30,5 +30,7 @@ Result<Manifest> ManifestFromJson(const std::string& text, const std::string& wh
 
 // Whether a job may go on from it: OK, or Invalid naming the first key that differs.
 Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder);
+// Whether its parameters are those of the job's model: tables and graph alone.
+Status CheckSameModel(const Manifest& manifest, const JobConfig& job, const std::string& folder);
 
 }  // namespace dt::scheduler

@@ -21,8 +21,8 @@ class CheckpointStoreTest : public ::testing::Test {
   }
   ~CheckpointStoreTest() override { fs::remove_all(dir_); }
 
-  CheckpointStore Open(bool fresh = true, uint32_t keep = 2) {
-    return *CheckpointStore::Open({dir_.string(), keep, fresh});
+  CheckpointStore Open(std::optional<Step> resumed = {}, uint32_t keep = 2) {
+    return *CheckpointStore::Open({dir_.string(), keep, resumed});
   }
   static void WriteFile(const fs::path& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
@@ -102,9 +102,16 @@ TEST_F(CheckpointStoreTest, OlderOnesGoWithTheFirstCompleteOne) {
       << "what was not complete is swept away";
   ASSERT_TRUE(Make(again, 3).ok());
   EXPECT_EQ(Names(), Strings{"step-000000000003"});
-  CheckpointStore resumed = Open(false);
-  ASSERT_TRUE(Make(resumed, 4).ok());
-  EXPECT_EQ(Names().size(), 2u) << "a resumed job keeps them";
+}
+
+TEST_F(CheckpointStoreTest, ResumedJobKeepsWhatLedToIt) {
+  {
+    CheckpointStore store = Open({}, 9);
+    for (Step step : {2, 4, 6}) ASSERT_TRUE(Make(store, step).ok());
+  }
+  CheckpointStore resumed = Open(4, 9);
+  ASSERT_TRUE(Make(resumed, 5).ok());
+  EXPECT_EQ(Names(), (Strings{"step-000000000002", "step-000000000004", "step-000000000005"}));
 }
 
 TEST_F(CheckpointStoreTest, UncommittedIsNotThere) {

@@ -1,0 +1,15 @@
+// What the workers found in one evaluation, as one.
+#pragma once
+
+#include <map>
+
+#include "common/metrics/metrics.h"
+#include "common/wire/control.h"
+
+namespace dt::scheduler {
+
+// The same numbers for any sharing of the batches: sums run in batch order, the AUC counts.
+// Malformed if a batch is missing or there twice, or if scores and batches differ in number.
+Result<Metrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& outcomes);
+
+}  // namespace dt::scheduler

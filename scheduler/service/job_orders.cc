@@ -1,0 +1,311 @@
+// What a running job does: the course's orders out to the processes, their results back.
+#include <algorithm>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "scheduler/service/evaluation.h"
+#include "scheduler/service/job_state.h"
+
+namespace dt::scheduler {
+namespace {
+
+// The outcomes of one kind, by process.
+template <class T>
+std::map<ProcessId, T> OutcomesOf(OrderBoard::Completed& done) {
+  std::map<ProcessId, T> found;
+  for (auto& [id, outcome] : done.outcomes) found.emplace(id, std::get<T>(std::move(outcome)));
+  return found;
+}
+
+CourseConfig CourseConfigOf(const JobConfig& job, const DataReadyMessage& data) {
+  CourseConfig config;
+  config.train_rows = data.train_rows;
+  config.valid_rows = data.valid_rows;
+  config.test_rows = data.test_rows;
+  config.batch_size = job.train.batch_size;
+  config.epochs = job.train.epochs;
+  config.save_every = job.checkpoint.every_steps;
+  config.evaluate_every = job.train.evaluate_every;
+  config.plateau = job.optimizer.plateau;
+  config.early_stop = job.train.early_stop;
+  return config;
+}
+
+}  // namespace
+
+std::vector<ProcessId> JobState::Ids(bool with_servers) const {
+  std::vector<ProcessId> ids;
+  for (const Member* worker : membership_.OfRole(Role::kWorker)) ids.push_back(worker->id);
+  if (!with_servers) return ids;
+  for (const Member* server : membership_.OfRole(Role::kServer)) ids.push_back(server->id);
+  return ids;
+}
+
+// Evenly, neighbours together.
+std::vector<uint32_t> JobState::SliceOwners() const {
+  std::vector<uint32_t> owners;
+  for (uint64_t k = 0; k < slices_; ++k) {
+    owners.push_back(static_cast<uint32_t>(k * options_.job.cluster.workers / slices_));
+  }
+  return owners;
+}
+
+void JobState::BeginCourse() {
+  begun_ = !options_.checkpoint.has_value();
+  if (options_.goal == Goal::kEvaluate) return;
+  CourseState state;
+  if (options_.checkpoint.has_value()) state = options_.checkpoint->manifest.course;
+  pace_.step = state.step;
+  course_.emplace(CourseConfigOf(options_.job, data_.begin()->second), std::move(state));
+}
+
+void JobState::Issue(OrderBoard::What what, bool to_servers) {
+  const std::vector<ProcessId> to = Ids(to_servers);
+  const OrderMessage order = board_.Issue(std::move(what), to);
+  for (ProcessId id : to) Send(*membership_.Find(id), order);
+}
+
+void JobState::HandOut(TimePoint now) {
+  if (!begun_) {
+    if (!board_.empty()) return;
+    generation_ = Generation(generation_.value() + 1);
+    const Status kept = surroundings_.KeepGeneration(generation_);
+    if (!kept.ok()) return Fail(now, kept);
+    const JobOptions::Checkpoint& from = *options_.checkpoint;
+    return Issue(LoadOrder{from.manifest.course.step, from.folder, generation_}, true);
+  }
+  if (options_.goal == Goal::kEvaluate) return HandOutEvaluation(now);
+  HandOutTraining(now);
+}
+
+void JobState::HandOutEvaluation(TimePoint now) {
+  if (!board_.empty()) return;
+  if (finished_) return End(now, OkStatus());
+  if (!evaluation_issued_) {
+    evaluation_issued_ = true;
+    const bool test = data_.begin()->second.test_rows > 0;
+    return Issue(
+        EvaluateOrder{options_.checkpoint->manifest.course.step,
+                      test ? SplitKind::kTest : SplitKind::kValid, options_.predictions_path},
+        false);
+  }
+  if (!finish_issued_) Issue(FinishOrder{}, true);
+  finish_issued_ = true;
+}
+
+void JobState::HandOutTraining(TimePoint now) {
+  while (std::optional<course::Order> next = course_->Next()) {
+    Result<OrderBoard::What> what = OrderOf(*next);
+    if (!what.ok()) return Fail(now, what.status());
+    const bool train = std::holds_alternative<course::Train>(*next);
+    const bool evaluate = std::holds_alternative<course::Evaluate>(*next);
+    if (!train) out_ = next;
+    Issue(*std::move(what), !train && !evaluate);
+  }
+  if (course_->finished()) {
+    End(now, OkStatus());
+  } else if (course_->interrupted()) {
+    End(now, Cancelled("stopped on request"));
+  }
+}
+
+Result<OrderBoard::What> JobState::OrderOf(const course::Order& order) {
+  if (const auto* train = std::get_if<course::Train>(&order)) {
+    return OrderBoard::What(TrainOrder{train->epoch, train->epoch_first_step, train->first_step,
+                                       train->end_step, train->rate_scale, SliceOwners()});
+  }
+  if (const auto* evaluate = std::get_if<course::Evaluate>(&order)) {
+    return OrderBoard::What(
+        EvaluateOrder{evaluate->step, evaluate->test ? SplitKind::kTest : SplitKind::kValid, {}});
+  }
+  if (const auto* save = std::get_if<course::Save>(&order)) {
+    DT_TRY(std::string folder, surroundings_.BeginCheckpoint(save->step));
+    return OrderBoard::What(SaveOrder{save->step, std::move(folder)});
+  }
+  if (const auto* restore = std::get_if<course::Restore>(&order)) {
+    DT_TRY(std::string folder, surroundings_.FindCheckpoint(restore->step));
+    generation_ = Generation(generation_.value() + 1);
+    DT_TRY_STATUS(surroundings_.KeepGeneration(generation_));
+    return OrderBoard::What(LoadOrder{restore->step, std::move(folder), generation_});
+  }
+  return OrderBoard::What(FinishOrder{});
+}
+
+Status JobState::Complete(TimePoint now, OrderBoard::Completed done) {
+  if (std::holds_alternative<TrainOrder>(done.order.what)) return CompleteTrain(done);
+  if (std::holds_alternative<EvaluateOrder>(done.order.what)) {
+    return CompleteEvaluate(now, std::move(done));
+  }
+  if (std::holds_alternative<SaveOrder>(done.order.what)) return CompleteSave(now, done);
+  if (std::holds_alternative<FinishOrder>(done.order.what)) return CompleteFinish(done);
+  const LoadOrder& load = std::get<LoadOrder>(done.order.what);
+  AddEvent(now, begun_ ? "restored" : "resumed", {{"step", static_cast<double>(load.step)}});
+  LogInfo(begun_ ? "job.restored" : "job.resumed", {{"step", load.step}, {"folder", load.folder}});
+  if (begun_) course_->OnDone();
+  if (!begun_) last_checkpoint_ = load.folder;
+  begun_ = true;
+  return OkStatus();
+}
+
+Status JobState::CompleteTrain(const OrderBoard::Completed& done) {
+  const TrainOrder& order = std::get<TrainOrder>(done.order.what);
+  const auto& [first_id, first] = *done.outcomes.begin();
+  const TrainDone& its = std::get<TrainDone>(first);
+  double seconds = 0;
+  for (const auto& [id, outcome] : done.outcomes) {
+    const TrainDone& other = std::get<TrainDone>(outcome);
+    seconds = std::max(seconds, other.seconds);
+    if (other.end_step != order.end_step || other.samples != its.samples) {
+      return Internal("{} and {} disagree on what steps {} to {} were",
+                      membership_.Find(first_id)->Name(), membership_.Find(id)->Name(),
+                      order.first_step, order.end_step);
+    }
+  }
+  course_->OnTrained(order.end_step, its.samples, its.loss_sum, seconds);
+  return OkStatus();
+}
+
+Status JobState::CompleteEvaluate(TimePoint now, OrderBoard::Completed done) {
+  const EvaluateOrder order = std::get<EvaluateOrder>(done.order.what);
+  DT_TRY(const Metrics metrics, MergeEvaluation(OutcomesOf<EvaluateDone>(done)));
+  const std::string split = order.split == SplitKind::kTest ? "test" : "valid";
+  LogInfo("job.evaluated", {{"split", split},
+                            {"step", order.step},
+                            {"auc", fmt::format("{:.6f}", metrics.auc.value_or(0))},
+                            {"logloss", fmt::format("{:.6f}", metrics.logloss.value_or(0))}});
+  if (options_.goal == Goal::kEvaluate) {
+    evaluated_ = metrics;
+    return OkStatus();
+  }
+  const float before = course_->state().decisions.rate_scale;
+  course_->OnEvaluated(metrics);
+  const DecisionState& decided = course_->state().decisions;
+  const double step = static_cast<double>(order.step);
+  if (decided.rate_scale != before) {
+    AddEvent(now, "rate_changed", {{"step", step}, {"rate_scale", double{decided.rate_scale}}});
+  }
+  if (decided.stopped && order.split == SplitKind::kValid)
+    AddEvent(now, "early_stop", {{"step", step}});
+  return OkStatus();
+}
+
+Status JobState::CompleteSave(TimePoint now, const OrderBoard::Completed& done) {
+  Manifest manifest;
+  manifest.job = options_.job.job;
+  manifest.course = course_->state();
+  manifest.slices = slices_;
+  manifest.resume_fingerprint = options_.job.resume_fingerprint;
+  manifest.resume_text = options_.job.resume_text;
+  manifest.written = WallTimeText();
+  for (const TableConfig& table : options_.job.model.tables) manifest.tables.push_back(table.name);
+  for (const auto& [id, outcome] : done.outcomes) {
+    const std::vector<CheckpointFile>& files = std::get<SaveDone>(outcome).files;
+    manifest.files.insert(manifest.files.end(), files.begin(), files.end());
+  }
+  const bool best = std::get<course::Save>(*out_).best;
+  Result<std::string> folder = surroundings_.CommitCheckpoint(manifest, best);
+  if (!folder.ok()) {
+    if (last_checkpoint_.empty()) return folder.status();
+    return WithHint(folder.status(),
+                    fmt::format("the last good checkpoint is {}", last_checkpoint_));
+  }
+  last_checkpoint_ = *folder;
+  AddEvent(now, "checkpoint",
+           {{"step", static_cast<double>(manifest.course.step)}, {"folder", *folder}});
+  LogInfo("job.checkpoint", {{"step", manifest.course.step}, {"folder", *folder}});
+  course_->OnDone();
+  return OkStatus();
+}
+
+Status JobState::CompleteFinish(const OrderBoard::Completed& done) {
+  std::map<std::string, std::pair<uint64_t, uint64_t>> sums;  // High, low.
+  for (const auto& [id, outcome] : done.outcomes) {
+    const FinishDone& its = std::get<FinishDone>(outcome);
+    final_stats_[id] = its.stats;
+    for (const TableReport& report : its.tables) {
+      JobResult::Table& table = tables_[report.name];
+      table.rows += report.rows;
+      table.rows_in_memory += report.rows_in_memory;
+      table.rows_on_disk += report.rows_on_disk;
+      table.bytes += report.bytes;
+      sums[report.name].first += report.checksum_high;
+      sums[report.name].second += report.checksum_low;
+    }
+    if (its.dense_checksum.empty()) continue;
+    if (dense_checksum_.empty()) dense_checksum_ = its.dense_checksum;
+    if (dense_checksum_ != its.dense_checksum) {
+      return Internal("{} holds other dense parameters than the workers before it",
+                      membership_.Find(id)->Name());
+    }
+  }
+  for (const auto& [name, sum] : sums)
+    tables_[name].checksum = HexOf(sum.first) + HexOf(sum.second);
+  finished_ = true;
+  if (course_.has_value()) course_->OnDone();
+  return OkStatus();
+}
+
+Progress JobState::ProgressAt(TimePoint now) {
+  Progress progress;
+  if (!course_.has_value()) return progress;
+  const CourseConfig config = CourseConfigOf(options_.job, data_.begin()->second);
+  const Member* first = membership_.OfRole(Role::kWorker).front();
+  progress.steps = config.steps();
+  progress.step = std::min(progress.steps, std::max(course_->state().step, first->report.step));
+  progress.epochs = config.epochs;
+  progress.steps_per_epoch = config.steps_per_epoch();
+  const Step last = progress.step > 0 ? progress.step - 1 : 0;
+  progress.epoch = last / progress.steps_per_epoch;
+  progress.step_in_epoch = progress.step - progress.epoch * progress.steps_per_epoch;
+  progress.loss = first->report.loss;
+  if (!course_->state().history.empty()) {
+    progress.valid_auc = course_->state().history.back().valid.auc.value_or(progress.valid_auc);
+  }
+  const double seconds = SecondsBetween(pace_.at, now);
+  if (seconds >= 1 && progress.step > pace_.step) {
+    pace_ = {now, progress.step, static_cast<double>(progress.step - pace_.step) / seconds};
+  }
+  progress.samples_per_second = pace_.steps_per_second * options_.job.train.batch_size;
+  if (pace_.steps_per_second > 0) {
+    progress.seconds_left =
+        static_cast<double>(progress.steps - progress.step) / pace_.steps_per_second;
+  }
+  return progress;
+}
+
+JobResult JobState::ResultAt(TimePoint now) const {
+  JobResult result;
+  result.job = options_.job.job;
+  result.status = outcome_;
+  result.seconds_total = SecondsBetween(begin_, now);
+  result.events = events_;
+  result.tables = tables_;
+  result.dense_checksum = dense_checksum_;
+  for (const Member& member : membership_.members()) {
+    const auto final = final_stats_.find(member.id);
+    const ProcessStats& stats = final != final_stats_.end() ? final->second : member.report.stats;
+    result.roles.push_back({std::string(NameOf(member.role())), member.id.value(), member.join.pid,
+                            stats.cpu_seconds, stats.peak_rss_bytes, stats.bytes_sent,
+                            stats.bytes_received});
+  }
+  if (evaluated_.has_value()) {
+    (data_.begin()->second.test_rows > 0 ? result.test : result.valid) = evaluated_;
+  }
+  if (!course_.has_value()) return result;
+  const CourseState& state = course_->state();
+  result.samples = state.samples;
+  result.steps = state.step;
+  const uint64_t per_epoch = CourseConfigOf(options_.job, data_.begin()->second).steps_per_epoch();
+  result.epochs = (state.step + per_epoch - 1) / per_epoch;
+  result.seconds = state.train_seconds;
+  result.train_logloss = state.train_logloss();
+  result.history = state.history;
+  result.test = course_->test();
+  if (!state.history.empty()) result.valid = state.history.back().valid;
+  const DecisionState& decisions = state.decisions;
+  if (decisions.best.has_value()) result.best = {decisions.best_epoch, *decisions.best};
+  if (finished_ && decisions.best.has_value()) result.valid = decisions.best;  // It was restored.
+  return result;
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,274 @@
+#include "scheduler/service/job_state.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/wire/data.h"
+
+namespace dt::scheduler {
+namespace {
+
+MembershipNeeds NeedsOf(const JobConfig& job) {
+  return {job.cluster.servers, job.cluster.workers, job.fingerprint, kWireVersion,
+          job.cluster.lease};
+}
+
+Status FromProblem(StatusCode code, const Problem& problem) {
+  if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure that says it is none.
+  Status status = MakeStatus(code, problem.what);
+  if (!problem.where.empty()) status = WithWhere(std::move(status), problem.where);
+  if (!problem.hint.empty()) status = WithHint(std::move(status), problem.hint);
+  return status;
+}
+
+double NumberOf(ProcessId id) { return static_cast<double>(id.value()); }
+
+// What differs between two workers' data, "" if nothing does.
+std::string DifferenceOf(const DataReadyMessage& a, const DataReadyMessage& b) {
+  if (a.train_rows != b.train_rows) {
+    return fmt::format("{} and {} training samples", a.train_rows, b.train_rows);
+  }
+  if (a.valid_rows != b.valid_rows) {
+    return fmt::format("{} and {} validation samples", a.valid_rows, b.valid_rows);
+  }
+  if (a.test_rows != b.test_rows) {
+    return fmt::format("{} and {} test samples", a.test_rows, b.test_rows);
+  }
+  if (a.columns != b.columns) return "different columns";
+  return a.fingerprint != b.fingerprint ? "different values" : "";
+}
+
+}  // namespace
+
+std::string_view NameOf(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kGathering:
+      return "gathering";
+    case JobPhase::kReading:
+      return "reading data";
+    case JobPhase::kStarting:
+      return "starting";
+    case JobPhase::kRunning:
+      return "running";
+    case JobPhase::kEnded:
+      return "ended";
+  }
+  DT_UNREACHABLE();
+}
+
+JobState::JobState(const JobOptions& options, JobSurroundings& surroundings, TimePoint now)
+    : options_(options),
+      surroundings_(surroundings),
+      begin_(now),
+      membership_(NeedsOf(options.job)),
+      generation_(options.generation) {
+  slices_ = options.job.train.slices > 0 ? options.job.train.slices : options.job.cluster.workers;
+}
+
+void JobState::AddEvent(TimePoint now, std::string kind,
+                        std::vector<std::pair<std::string, JobResult::Detail>> details) {
+  events_.push_back({SecondsBetween(begin_, now), std::move(kind), std::move(details)});
+}
+
+void JobState::Send(const Member& to, ControlMessage message) {
+  outgoing_.push_back({to.incarnation(), std::move(message)});
+}
+
+std::vector<Outgoing> JobState::TakeOutgoing() { return std::exchange(outgoing_, {}); }
+
+void JobState::Answer(const std::vector<Rendezvous::Answer>& answers) {
+  for (const Rendezvous::Answer& answer : answers) outgoing_.push_back({answer.to, answer.message});
+}
+
+void JobState::On(TimePoint now, Incarnation from, ControlMessage message) {
+  membership_.Heard(now, from);
+  if (const auto* join = std::get_if<JoinMessage>(&message)) {
+    Take(now, from, *join);
+  } else if (const Member* member = membership_.Find(from); member != nullptr) {
+    Take(now, *member, std::move(message));
+  }
+  Advance(now);
+}
+
+void JobState::Take(TimePoint now, Incarnation from, const JoinMessage& join) {
+  const bool known = membership_.Find(from) != nullptr;
+  Status refusal;
+  if (join.incarnation != from) {
+    refusal = Invalid("a process joins under another's name");
+  } else if (phase_ == JobPhase::kEnded) {
+    refusal = Unavailable("the job has ended");
+  }
+  const Member* member = nullptr;
+  if (refusal.ok()) {
+    const Result<const Member*> joined = membership_.Join(now, join);
+    refusal = joined.status();
+    if (joined.ok()) member = *joined;
+  }
+  if (member == nullptr) {
+    outgoing_.push_back({from, RefusedMessage{refusal.code(), ProblemOf(refusal)}});
+    LogWarn("member.refused", {{"role", NameOf(join.role)}, {"why", ToText(refusal)}});
+    return;
+  }
+  Send(*member, WelcomeMessage{member->id, options_.term, options_.job.cluster.lease});
+  if (known) return;
+  const std::string role(NameOf(join.role));
+  AddEvent(now, role + "_joined", {{"id", NumberOf(member->id)}, {"host", join.host}});
+  LogInfo("member.joined", {{"who", member->Name()}});
+}
+
+void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
+  if (auto* put = std::get_if<KvPutMessage>(&message)) {
+    Result<std::vector<Rendezvous::Answer>> answers = rendezvous_.Put(std::move(*put));
+    if (!answers.ok()) return Fail(now, Prefixed(answers.status(), from.Name()));
+    Answer(*answers);
+  } else if (const auto* get = std::get_if<KvGetMessage>(&message)) {
+    Answer(rendezvous_.Get(from.incarnation(), *get));
+  } else if (const auto* report = std::get_if<HeartbeatMessage>(&message)) {
+    membership_.Report(from.incarnation(), *report);
+  } else if (auto* data = std::get_if<DataReadyMessage>(&message)) {
+    TakeDataReady(now, from, std::move(*data));
+  } else if (std::holds_alternative<ReadyMessage>(message)) {
+    ready_.insert(from.id);
+  } else if (auto* done = std::get_if<OrderDoneMessage>(&message)) {
+    const Status status = board_.OnDone(from.id, std::move(*done));
+    if (!status.ok()) Fail(now, Prefixed(status, from.Name()));
+  } else if (const auto* failed = std::get_if<FailedMessage>(&message)) {
+    AddEvent(now, fmt::format("{}_failed", NameOf(from.role())), {{"id", NumberOf(from.id)}});
+    Fail(now, Prefixed(FromProblem(failed->code, failed->problem), from.Name()));
+  } else if (std::holds_alternative<LeavingMessage>(message)) {
+    Fail(now, stop_requested_ ? Cancelled("stopped on request")
+                              : Unavailable("{} was stopped", from.Name()));
+  } else {
+    Fail(now, Internal("{} sends {}, which only a scheduler does", from.Name(), NameOf(message)));
+  }
+}
+
+void JobState::TakeDataReady(TimePoint now, const Member& from, DataReadyMessage data) {
+  if (from.role() != Role::kWorker) return;
+  if (!data_.empty()) {
+    const auto& [first, its] = *data_.begin();
+    const std::string difference = DifferenceOf(its, data);
+    if (!difference.empty()) {
+      return Fail(now, WithHint(Malformed("{} and {} read different data: {}",
+                                          membership_.Find(first)->Name(), from.Name(), difference),
+                                "give every worker the same files"));
+    }
+  }
+  data_.emplace(from.id, std::move(data));
+}
+
+// Whatever can happen now, happens.
+void JobState::Advance(TimePoint now) {
+  if (phase_ == JobPhase::kGathering && membership_.complete()) phase_ = JobPhase::kReading;
+  if (phase_ == JobPhase::kReading && data_.size() == options_.job.cluster.workers) MakeStart(now);
+  if (phase_ == JobPhase::kStarting && ready_.size() == membership_.members().size()) {
+    phase_ = JobPhase::kRunning;
+    pace_ = {now, 0, 0};
+    AddEvent(now, "started", {});
+    LogInfo("job.running", {{"processes", membership_.members().size()}});
+    BeginCourse();
+  }
+  while (phase_ == JobPhase::kRunning) {
+    std::optional<OrderBoard::Completed> done = board_.TakeCompleted();
+    if (!done.has_value()) break;
+    const Status status = Complete(now, *std::move(done));
+    if (!status.ok()) Fail(now, status);
+  }
+  if (phase_ == JobPhase::kRunning) HandOut(now);
+}
+
+void JobState::MakeStart(TimePoint now) {
+  const DataReadyMessage& data = data_.begin()->second;
+  if (options_.goal == Goal::kTrain && data.train_rows == 0) {
+    return Fail(now, WithHint(Invalid("there is no training data"), "data.train names the files"));
+  }
+  const bool decides = options_.job.optimizer.plateau || options_.job.train.early_stop;
+  if (options_.goal == Goal::kTrain && decides && data.valid_rows == 0) {
+    return Fail(now, WithHint(Invalid("the plateau schedule and early_stop need validation data"),
+                              "data.valid names the files"));
+  }
+  if (options_.goal == Goal::kEvaluate && data.test_rows + data.valid_rows == 0) {
+    return Fail(now, WithHint(Invalid("there is neither test nor validation data"),
+                              "data.test names the files"));
+  }
+  Result<std::string> plan = surroundings_.MakePlan(data.columns, slices_);
+  if (!plan.ok()) return Fail(now, plan.status());
+  std::vector<ServerInfo> servers;
+  for (const Member* server : membership_.OfRole(Role::kServer)) {
+    servers.push_back({server->id, server->join.endpoints});
+  }
+  map_ = MakeShardMap(MapVersion(1), options_.job.cluster.shards, std::move(servers));
+  StartMessage start{generation_, slices_, map_, Ids(false), *std::move(plan)};
+  for (const Member* worker : membership_.OfRole(Role::kWorker)) Send(*worker, start);
+  start.plan.clear();
+  for (const Member* server : membership_.OfRole(Role::kServer)) Send(*server, start);
+  phase_ = JobPhase::kStarting;
+}
+
+void JobState::CheckStartTime(TimePoint now) {
+  if (phase_ >= JobPhase::kRunning || now - begin_ <= options_.job.cluster.start_timeout) return;
+  const double waited = SecondsBetween(begin_, now);
+  if (phase_ == JobPhase::kGathering) {
+    return Fail(
+        now, WithHint(Timeout("after {:.0f} s only {} have joined", waited, membership_.Present()),
+                      "start the others, or raise cluster.start_timeout"));
+  }
+  for (const Member& member : membership_.members()) {
+    if (phase_ == JobPhase::kStarting && ready_.contains(member.id)) continue;
+    if (phase_ == JobPhase::kReading &&
+        (member.role() != Role::kWorker || data_.contains(member.id))) {
+      continue;
+    }
+    return Fail(now, WithHint(Timeout("after {:.0f} s {} {}", waited, member.Name(),
+                                      phase_ == JobPhase::kReading ? "is still reading its data"
+                                                                   : "has not started"),
+                              "see its log, or raise cluster.start_timeout"));
+  }
+}
+
+void JobState::Tick(TimePoint now) {
+  if (phase_ == JobPhase::kEnded) return;
+  if (const Member* lost = membership_.Lost(now)) {
+    AddEvent(now, fmt::format("{}_lost", NameOf(lost->role())), {{"id", NumberOf(lost->id)}});
+    Status why = Unavailable("{} has not been heard of for {:.1f} s", lost->Name(),
+                             SecondsBetween(lost->heard, now));
+    if (!last_checkpoint_.empty()) {
+      why = WithHint(std::move(why),
+                     fmt::format("see its log; --resume auto goes on from {}", last_checkpoint_));
+    } else {
+      why = WithHint(std::move(why), "see its log");
+    }
+    return Fail(now, std::move(why));
+  }
+  CheckStartTime(now);
+  Advance(now);
+}
+
+void JobState::RequestStop(TimePoint now) {
+  if (stop_requested_ || phase_ == JobPhase::kEnded) return;
+  stop_requested_ = true;
+  LogInfo("job.stopping", {{"phase", NameOf(phase_)}});
+  if (course_.has_value()) {
+    course_->RequestStop();
+    Advance(now);
+  } else {
+    End(now, Cancelled("stopped on request"));
+  }
+}
+
+void JobState::Fail(TimePoint now, Status why) {
+  DT_CHECK(!why.ok());
+  End(now, std::move(why));
+}
+
+void JobState::End(TimePoint now, Status outcome) {
+  if (phase_ == JobPhase::kEnded) return;
+  phase_ = JobPhase::kEnded;
+  outcome_ = std::move(outcome);
+  const StopMessage stop{outcome_.code(), ProblemOf(outcome_)};
+  for (const Member& member : membership_.members()) Send(member, stop);
+  AddEvent(now, "ended", {{"status", std::string(outcome_.ok() ? "completed" : ToText(outcome_))}});
+}
+
+}  // namespace dt::scheduler

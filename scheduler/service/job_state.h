@@ -1,0 +1,160 @@
+// A job, from the first process that joins to the last Stop.
+//
+//   gathering ─all there─▶ reading ─all DataReady, plan─▶ starting ─all Ready─▶ running ─Finish
+//   done─▶ ended
+//       └──────────┴─────────────────────┴──────────────────────┴── failed, lost, too late, stopped
+//       ──▶ ended
+//
+// A state machine without clock, socket or disk: messages and ticks in, messages out; what needs
+// the disk or the planner goes through JobSurroundings. One thread.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/cluster/job_result.h"
+#include "common/wire/control.h"
+#include "scheduler/checkpoint/manifest.h"
+#include "scheduler/membership/membership.h"
+#include "scheduler/service/progress.h"
+#include "scheduler/service/rendezvous.h"
+#include "scheduler/splits/course.h"
+#include "scheduler/splits/order_board.h"
+
+namespace dt::scheduler {
+
+enum class Goal { kTrain, kEvaluate };
+enum class JobPhase { kGathering, kReading, kStarting, kRunning, kEnded };
+std::string_view NameOf(JobPhase phase);
+
+struct Outgoing {
+  Incarnation to;
+  ControlMessage message;
+};
+
+// What a job needs of the world. Called on the job's thread; each call returns soon.
+class JobSurroundings {
+ public:
+  virtual ~JobSurroundings() = default;
+  // The plan as bytes.
+  virtual Result<std::string> MakePlan(const std::vector<ColumnSpec>& columns, uint32_t slices) = 0;
+  // See CheckpointStore.
+  virtual Result<std::string> BeginCheckpoint(Step step) = 0;
+  virtual Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) = 0;
+  virtual Result<std::string> FindCheckpoint(Step step) = 0;
+  // Persisted before it is used.
+  virtual Status KeepGeneration(Generation generation) = 0;
+};
+
+struct JobOptions {
+  const JobConfig& job;
+  Goal goal = Goal::kTrain;
+  Term term;
+  Generation generation;
+  // The checkpoint to begin with: Goal::kEvaluate, or a resumed job.
+  struct Checkpoint {
+    std::string folder;
+    Manifest manifest;
+  };
+  std::optional<Checkpoint> checkpoint;
+  std::string predictions_path;  // Goal::kEvaluate.
+};
+
+class JobState {
+ public:
+  // REQUIRES: both outlive the state.
+  JobState(const JobOptions& options, JobSurroundings& surroundings, TimePoint now);
+
+  // From a process that joins or has joined.
+  void On(TimePoint now, Incarnation from, ControlMessage message);
+  // At least four times in a lease, after everything that has arrived.
+  void Tick(TimePoint now);
+  // A clean stop at the next step boundary.
+  void RequestStop(TimePoint now);
+  // The job fails.
+  void Fail(TimePoint now, Status why);
+  // The scheduler itself stood still for so long: its pause is not the others' silence.
+  void ExtendLeases(Duration by) { membership_.ExtendLeases(by); }
+  std::vector<Outgoing> TakeOutgoing();
+
+  JobPhase phase() const { return phase_; }
+  // Of an ended job: OK, Cancelled (stopped on request), or why it failed.
+  const Status& outcome() const { return outcome_; }
+  const Membership& membership() const { return membership_; }
+  const ShardMap& map() const { return map_; }
+  const std::string& last_checkpoint() const { return last_checkpoint_; }
+  const std::vector<JobResult::Event>& events() const { return events_; }
+  const CourseState* course() const { return course_ ? &course_->state() : nullptr; }
+  Progress ProgressAt(TimePoint now);
+  // Without the scheduler's own part.
+  JobResult ResultAt(TimePoint now) const;
+
+ private:
+  // job_state.cc: from joining to the end.
+  void Take(TimePoint now, Incarnation from, const JoinMessage& join);
+  void Take(TimePoint now, const Member& from, ControlMessage message);
+  void TakeDataReady(TimePoint now, const Member& from, DataReadyMessage data);
+  void Advance(TimePoint now);
+  void MakeStart(TimePoint now);
+  void CheckStartTime(TimePoint now);
+  void End(TimePoint now, Status outcome);
+  void Send(const Member& to, ControlMessage message);
+  void Answer(const std::vector<Rendezvous::Answer>& answers);
+  void AddEvent(TimePoint now, std::string kind,
+                std::vector<std::pair<std::string, JobResult::Detail>> details);
+
+  // job_orders.cc: what a running job does.
+  void BeginCourse();
+  void HandOut(TimePoint now);
+  void HandOutTraining(TimePoint now);
+  void HandOutEvaluation(TimePoint now);
+  void Issue(OrderBoard::What what, bool to_servers);
+  Result<OrderBoard::What> OrderOf(const course::Order& order);
+  Status Complete(TimePoint now, OrderBoard::Completed done);
+  Status CompleteTrain(const OrderBoard::Completed& done);
+  Status CompleteEvaluate(TimePoint now, OrderBoard::Completed done);
+  Status CompleteSave(TimePoint now, const OrderBoard::Completed& done);
+  Status CompleteFinish(const OrderBoard::Completed& done);
+  std::vector<uint32_t> SliceOwners() const;
+  std::vector<ProcessId> Ids(bool with_servers) const;
+
+  const JobOptions options_;
+  JobSurroundings& surroundings_;
+  const TimePoint begin_;
+  JobPhase phase_ = JobPhase::kGathering;
+  Status outcome_;
+  Membership membership_;
+  Rendezvous rendezvous_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<JobResult::Event> events_;
+
+  std::map<ProcessId, DataReadyMessage> data_;
+  std::set<ProcessId> ready_;
+  ShardMap map_;
+  uint32_t slices_ = 1;
+  Generation generation_;
+
+  OrderBoard board_;
+  std::optional<Course> course_;
+  bool begun_ = false;                // The checkpoint to begin with, if any, is loaded.
+  std::optional<course::Order> out_;  // The order of the course that is out, but for training.
+  std::optional<Metrics> evaluated_;  // Goal::kEvaluate.
+  bool evaluation_issued_ = false, finish_issued_ = false, finished_ = false;
+  bool stop_requested_ = false;
+  std::string last_checkpoint_;
+  std::map<std::string, JobResult::Table> tables_;
+  std::string dense_checksum_;
+  std::map<ProcessId, ProcessStats> final_stats_;
+
+  // The rate of progress: steps done at a time not long ago.
+  struct Pace {
+    TimePoint at{};
+    Step step = 0;
+    double steps_per_second = 0;
+  };
+  Pace pace_;
+};
+
+}  // namespace dt::scheduler

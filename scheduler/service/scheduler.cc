@@ -1,0 +1,220 @@
+#include "scheduler/service/scheduler.h"
+
+#include <filesystem>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/base/log.h"
+#include "common/control/control_link.h"
+#include "common/control/packet.h"
+#include "common/net/http_server.h"
+#include "common/runtime/event_loop.h"
+#include "scheduler/checkpoint/files.h"
+#include "scheduler/plan/plan.h"
+#include "scheduler/service/status_of.h"
+#include "scheduler/service/surroundings.h"
+#include "scheduler/service/switchboard.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr Duration kPoll = milliseconds(5);
+constexpr Duration kProgressEvery = milliseconds(250);
+constexpr Duration kResendAfter = milliseconds(300);
+constexpr Duration kEndPatience = seconds(5);  // For all processes to hear of the end.
+
+Result<std::optional<JobOptions::Checkpoint>> CheckpointOf(const SchedulerOptions& options) {
+  const JobConfig& job = options.job;
+  std::optional<std::string> folder;
+  if (options.goal == Goal::kEvaluate) {
+    folder = options.checkpoint;
+  } else if (options.resume == "auto") {
+    DT_TRY(folder, NewestCheckpoint(job.checkpoint.dir));
+    if (!folder.has_value()) LogInfo("job.nothing_to_resume", {{"dir", job.checkpoint.dir}});
+  } else if (options.resume != "never") {
+    folder = options.resume;
+  }
+  if (!folder.has_value()) return std::optional<JobOptions::Checkpoint>();
+  DT_TRY_STATUS(VerifyCheckpoint(*folder));
+  DT_TRY(Manifest manifest, ReadManifest(*folder));
+  DT_TRY_STATUS(options.goal == Goal::kEvaluate ? CheckSameModel(manifest, job, *folder)
+                                                : CheckSameJob(manifest, job, *folder));
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(*folder, error);
+  return std::optional<JobOptions::Checkpoint>(
+      {error ? *folder : real.string(), std::move(manifest)});
+}
+
+class SchedulerImpl : public Scheduler {
+ public:
+  SchedulerImpl(SchedulerOptions options, std::unique_ptr<ServerSocket> socket)
+      : options_(std::move(options)),
+        socket_(std::move(socket)),
+        switchboard_(kResendAfter, [this](const PeerId& peer, const Packet& packet) {
+          socket_->Send(peer, EncodePacket(packet)).IgnoreError();  // As if lost: sent again.
+        }) {}
+
+  Status Begin() {
+    DT_TRY(const std::optional<JobOptions::Checkpoint> checkpoint, CheckpointOf(options_));
+    std::optional<Step> resumed;
+    if (checkpoint.has_value()) resumed = checkpoint->manifest.course.step;
+    const bool evaluates = options_.goal == Goal::kEvaluate;
+    DT_TRY(surroundings_, DiskSurroundings::Open({options_.job, PlannerOf(), evaluates, resumed}));
+    const JobOptions job{options_.job,
+                         options_.goal,
+                         surroundings_->term(),
+                         surroundings_->generation(),
+                         checkpoint,
+                         options_.predictions_path};
+    job_ = std::make_unique<JobState>(job, *surroundings_, clock_.Now());
+    if (evaluates) return OkStatus();
+    if (options_.job.observe.http != "off") DT_TRY_STATUS(ServePage());
+    return WriteRunFile();
+  }
+
+  const std::string& endpoint() const override { return socket_->endpoint(); }
+
+  JobResult Run(std::stop_token stop) override {
+    const std::stop_callback on_stop(
+        stop, [this] { loop_.Post([this] { job_->RequestStop(clock_.Now()); }); });
+    last_tick_ = clock_.Now();
+    if (socket_->descriptor() >= 0) {
+      const Status watched = loop_.Watch(socket_->descriptor(), [this] { Work(); });
+      if (!watched.ok()) LogWarn("scheduler.polls", {{"why", MessageOf(watched)}});
+    }
+    loop_.Every(kPoll, [this] {
+      Work();
+      Tick();
+    });
+    if (options_.on_progress) loop_.Every(kProgressEvery, [this] { ReportProgress(); });
+    loop_.Run();
+    RemoveRunFile();
+    return FinalResult();
+  }
+
+ private:
+  Planner PlannerOf() const {
+    if (options_.planner) return options_.planner;
+    return [&job = options_.job](const std::vector<ColumnSpec>& columns, uint32_t slices) {
+      return MakePlan({job, columns, slices});
+    };
+  }
+
+  Status ServePage() {
+    DT_TRY(http_, HttpServer::Open(loop_, options_.job.observe.http,
+                                   [this](const std::string& path) { return Page(path); }));
+    LogInfo("scheduler.page", {{"url", http_->url()}});
+    return OkStatus();
+  }
+
+  HttpReply Page(const std::string& path) {
+    if (path == "/") return {200, "text/html; charset=utf-8", std::string(StatusPage())};
+    if (path == "/status") return {200, "application/json", StatusJson(StatusNow())};
+    if (path == "/metrics") return {200, "text/plain; version=0.0.4", StatusMetrics(StatusNow())};
+    return {404, "text/plain; charset=utf-8", "there is /, /status and /metrics\n"};
+  }
+
+  JobStatus StatusNow() {
+    JobStatus status = StatusOf(*job_, options_.job.job, clock_.Now());
+    status.malformed = switchboard_.malformed() + malformed_packets_;
+    return status;
+  }
+
+  std::string RunFile() const { return options_.job.run_dir + "/run.json"; }
+
+  Status WriteRunFile() {
+    nlohmann::ordered_json json = {
+        {"job", options_.job.job}, {"pid", getpid()}, {"scheduler", endpoint()}, {"http", nullptr}};
+    if (http_ != nullptr) json["http"] = http_->url();
+    return WriteWholeFile(RunFile(), json.dump(2) + "\n");
+  }
+
+  void RemoveRunFile() {
+    std::error_code ignored;
+    if (options_.goal == Goal::kTrain) std::filesystem::remove(RunFile(), ignored);
+  }
+
+  // Everything that has arrived, and what follows from it.
+  void Work() {
+    for (Result<PeerMessage> arrived = socket_->Receive(Duration(0)); arrived.ok();
+         arrived = socket_->Receive(Duration(0))) {
+      Result<Packet> packet = DecodePacket(arrived->frames);
+      if (!packet.ok()) {
+        ++malformed_packets_;
+        continue;
+      }
+      const TimePoint now = clock_.Now();
+      for (Switchboard::Arrived& a :
+           switchboard_.OnPacket(now, arrived->peer, *std::move(packet))) {
+        Take(now, std::move(a));
+      }
+    }
+    SendAll();
+  }
+
+  void Take(TimePoint now, Switchboard::Arrived arrived) {
+    if (std::holds_alternative<StatusRequestMessage>(arrived.message)) {
+      switchboard_.Send(now, arrived.from, StatusReplyMessage{StatusJson(StatusNow())});
+    } else {
+      job_->On(now, arrived.from, std::move(arrived.message));
+    }
+  }
+
+  void SendAll() {
+    const TimePoint now = clock_.Now();
+    for (const Outgoing& out : job_->TakeOutgoing()) switchboard_.Send(now, out.to, out.message);
+  }
+
+  void Tick() {
+    const TimePoint now = clock_.Now();
+    const Duration lease = options_.job.cluster.lease;
+    if (now - last_tick_ > lease / 4) job_->ExtendLeases(now - last_tick_);
+    last_tick_ = now;
+    job_->Tick(now);
+    SendAll();
+    switchboard_.Tick(now);
+    if (job_->phase() != JobPhase::kEnded) return;
+    if (!ended_.has_value()) ended_ = now;
+    if (switchboard_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndPatience)
+      loop_.Stop();
+  }
+
+  void ReportProgress() {
+    if (job_->phase() == JobPhase::kRunning && job_->course() != nullptr) {
+      options_.on_progress(job_->ProgressAt(clock_.Now()));
+    }
+  }
+
+  JobResult FinalResult() const {
+    JobResult result = job_->ResultAt(clock_.Now());
+    const ProcessStats stats = ReadProcessStats(&options_.network);
+    result.roles.insert(result.roles.begin(),
+                        {"scheduler", 0, getpid(), stats.cpu_seconds, stats.peak_rss_bytes,
+                         socket_->bytes_sent(), socket_->bytes_received()});
+    return result;
+  }
+
+  const SchedulerOptions options_;
+  const Clock& clock_ = SystemClock();
+  const std::unique_ptr<ServerSocket> socket_;
+  EventLoop loop_;
+  Switchboard switchboard_;
+  std::unique_ptr<DiskSurroundings> surroundings_;
+  std::unique_ptr<JobState> job_;
+  std::unique_ptr<HttpServer> http_;
+  TimePoint last_tick_{};
+  std::optional<TimePoint> ended_;
+  uint64_t malformed_packets_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Scheduler>> Scheduler::Open(SchedulerOptions options) {
+  DT_TRY(std::unique_ptr<ServerSocket> socket, options.network.Bind(options.listen));
+  auto scheduler = std::make_unique<SchedulerImpl>(std::move(options), std::move(socket));
+  DT_TRY_STATUS(scheduler->Begin());
+  return scheduler;
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,52 @@
+// The real JobSurroundings: planner, checkpoint folder and the scheduler's own state on the disk.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/graph/plan.h"
+#include "scheduler/checkpoint/checkpoint_store.h"
+#include "scheduler/service/job_state.h"
+#include "scheduler/service/state_store.h"
+
+namespace dt::scheduler {
+
+using Planner = std::function<Result<Plan>(const std::vector<ColumnSpec>&, uint32_t slices)>;
+
+class DiskSurroundings : public JobSurroundings {
+ public:
+  struct Options {
+    const JobConfig& job;
+    Planner planner;
+    bool evaluates_only = false;  // Writes nothing.
+    std::optional<Step> resumed;
+  };
+  // Raises term and generation.
+  static Result<std::unique_ptr<DiskSurroundings>> Open(Options options);
+
+  Term term() const { return term_; }
+  Generation generation() const { return generation_; }
+
+  Result<std::string> MakePlan(const std::vector<ColumnSpec>& columns, uint32_t slices) override;
+  Result<std::string> BeginCheckpoint(Step step) override;
+  Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) override;
+  Result<std::string> FindCheckpoint(Step step) override;
+  Status KeepGeneration(Generation generation) override;
+
+ private:
+  struct Key {};
+
+ public:
+  DiskSurroundings(Key, Options options) : options_(std::move(options)) {}  // See Open.
+
+ private:
+  Status OpenState();
+
+  const Options options_;
+  std::unique_ptr<StateStore> state_;           // Null if nothing is written.
+  std::optional<CheckpointStore> checkpoints_;  // Likewise.
+  Term term_ = Term(1);
+  Generation generation_ = Generation(1);
+};
+
+}  // namespace dt::scheduler

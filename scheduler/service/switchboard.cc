@@ -1,0 +1,92 @@
+#include "scheduler/service/switchboard.h"
+
+#include <algorithm>
+
+#include "common/base/log.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr size_t kLinesMax = 4096;
+constexpr Duration kForgetAfter = seconds(30);  // Who only asked for the status.
+constexpr Duration kWarnEvery = seconds(60);
+
+Result<ControlMessage> Decode(const std::string& payload) {
+  return DecodeControl(std::as_bytes(std::span(payload.data(), payload.size())));
+}
+
+}  // namespace
+
+void Switchboard::CountMalformed(TimePoint now, const PeerId& peer, const Status& why) {
+  ++malformed_;
+  if (malformed_ > 1 && now - last_warning_ < kWarnEvery) return;
+  last_warning_ = now;
+  LogWarn("control.malformed",
+          {{"peer_bytes", peer.size()}, {"problem", MessageOf(why)}, {"so_far", malformed_}});
+}
+
+bool Switchboard::MayBegin(TimePoint now, const PeerId& peer, const Packet& packet) {
+  if (packet.sequence != 1 || lines_.size() >= kLinesMax) return false;
+  const Result<ControlMessage> message = Decode(packet.payload);
+  if (!message.ok()) CountMalformed(now, peer, message.status());
+  return message.ok() && (std::holds_alternative<JoinMessage>(*message) ||
+                          std::holds_alternative<StatusRequestMessage>(*message));
+}
+
+std::vector<Switchboard::Arrived> Switchboard::OnPacket(TimePoint now, const PeerId& peer,
+                                                        Packet packet) {
+  const uint64_t id = packet.session;
+  auto found = lines_.find(id);
+  if (found == lines_.end()) {
+    if (!MayBegin(now, peer, packet)) return {};
+    found = lines_.emplace(id, Line{Session(id, resend_after_), peer, now, false}).first;
+  }
+  Line& line = found->second;
+  line.heard = now;
+  line.peer = peer;  // After a reconnection it is another one.
+  std::vector<std::string> payloads;
+  std::vector<Packet> answers;
+  line.session.OnPacket(now, std::move(packet), payloads, answers);
+  for (const Packet& answer : answers) transmit_(line.peer, answer);
+  std::vector<Arrived> arrived;
+  for (const std::string& payload : payloads) {
+    Result<ControlMessage> message = Decode(payload);
+    if (!message.ok()) {
+      CountMalformed(now, peer, message.status());
+      continue;
+    }
+    if (std::holds_alternative<JoinMessage>(*message)) line.joined = true;
+    arrived.push_back({Incarnation(id), *std::move(message)});
+  }
+  return arrived;
+}
+
+void Switchboard::Send(TimePoint now, Incarnation to, const ControlMessage& message) {
+  const auto found = lines_.find(to.value());
+  if (found == lines_.end()) return;
+  std::vector<Packet> packets;
+  const Status sent = found->second.session.Send(now, EncodeControl(message), packets);
+  if (!sent.ok())
+    LogWarn("control.dropped", {{"message", NameOf(message)}, {"why", MessageOf(sent)}});
+  for (const Packet& packet : packets) transmit_(found->second.peer, packet);
+}
+
+void Switchboard::Tick(TimePoint now) {
+  for (auto& [id, line] : lines_) {
+    std::vector<Packet> packets;
+    line.session.Tick(now, packets);
+    for (const Packet& packet : packets) transmit_(line.peer, packet);
+  }
+  std::erase_if(lines_, [&](const auto& entry) {
+    return !entry.second.joined && now - entry.second.heard > kForgetAfter;
+  });
+}
+
+bool Switchboard::all_acknowledged(TimePoint since) const {
+  return std::all_of(lines_.begin(), lines_.end(), [since](const auto& entry) {
+    const Line& line = entry.second;
+    return !line.joined || line.heard < since || line.session.all_acknowledged();
+  });
+}
+
+}  // namespace dt::scheduler

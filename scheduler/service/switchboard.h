@@ -1,0 +1,56 @@
+// The sessions of all processes over one socket: packets in, messages of known senders out, and
+// back. Counts and drops what is malformed. One thread; time is passed in; the socket is behind
+// `Transmit`.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "common/cluster/session.h"
+#include "common/net/socket.h"
+#include "common/wire/control.h"
+
+namespace dt::scheduler {
+
+class Switchboard {
+ public:
+  using Transmit = std::function<void(const PeerId&, const Packet&)>;
+  struct Arrived {
+    Incarnation from;
+    ControlMessage message;
+  };
+
+  Switchboard(Duration resend_after, Transmit transmit)
+      : resend_after_(resend_after), transmit_(std::move(transmit)) {}
+
+  // A session begins with a Join or a StatusRequest as its first message. The answers to status
+  // requests are the caller's as those to joins are.
+  std::vector<Arrived> OnPacket(TimePoint now, const PeerId& peer, Packet packet);
+  // To an unknown session, or one that is 1,024 messages behind: dropped.
+  void Send(TimePoint now, Incarnation to, const ControlMessage& message);
+  // Resends; forgets those that asked for the status and went silent.
+  void Tick(TimePoint now);
+
+  // By all who joined and were heard of since `since`.
+  bool all_acknowledged(TimePoint since) const;
+  uint64_t malformed() const { return malformed_; }
+
+ private:
+  struct Line {
+    Session session;
+    PeerId peer;
+    TimePoint heard{};
+    bool joined = false;  // Else it asked for the status only.
+  };
+  void CountMalformed(TimePoint now, const PeerId& peer, const Status& why);
+  bool MayBegin(TimePoint now, const PeerId& peer, const Packet& packet);
+
+  const Duration resend_after_;
+  const Transmit transmit_;
+  std::map<uint64_t, Line> lines_;  // By session.
+  uint64_t malformed_ = 0;
+  TimePoint last_warning_{};
+};
+
+}  // namespace dt::scheduler

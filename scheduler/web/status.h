@@ -1,0 +1,43 @@
+// What a running job looks like from outside: for `dovetail status`, the page and Prometheus.
+// Values only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/cluster/job_result.h"
+
+namespace dt::scheduler {
+
+struct JobStatus {
+  struct Process {
+    std::string role;
+    uint32_t id = 0;
+    int64_t pid = 0;
+    std::string host;
+    double heartbeat_age = 0;  // Seconds.
+    uint64_t step = 0;
+    uint32_t shards = 0;  // Servers.
+    double cpu_seconds = 0;
+    uint64_t peak_rss_bytes = 0, bytes_sent = 0, bytes_received = 0;
+  };
+  std::string job, phase;
+  double seconds = 0;                                   // Since the scheduler's start.
+  uint64_t epoch = 0, epochs = 0, step = 0, steps = 0;  // The epoch from 1; 0 before training.
+  uint64_t samples = 0;
+  double samples_per_second = 0, loss = 0, seconds_left = 0;  // Not a number: unknown.
+  float rate_scale = 1;
+  std::string checkpoint;  // The newest.
+  uint64_t malformed = 0;  // Messages refused.
+  std::vector<Process> processes;
+  std::vector<JobResult::Evaluation> history;
+  std::vector<JobResult::Event> events;
+};
+
+std::string StatusJson(const JobStatus& status);
+// In Prometheus' text format.
+std::string StatusMetrics(const JobStatus& status);
+// One page that shows StatusJson, fetched from /status, and needs nothing else.
+std::string_view StatusPage();
+
+}  // namespace dt::scheduler
