@@ -1,0 +1,109 @@
+// Dense parameters on disk: what is saved comes back; what is damaged or of another model is named.
+#include "worker/engine/parameters.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/support/scratch_folder.h"
+
+namespace dt::worker {
+namespace {
+
+using ::testing::HasSubstr;
+
+Plan PlanOf(const std::vector<std::pair<std::string, int64_t>>& vectors, uint64_t seed = 3) {
+  Plan plan;
+  plan.seed = seed;
+  for (const auto& [name, size] : vectors) {
+    const ValueIndex value = plan.graph.AddValue(
+        {.name = name, .shape = {Const(2), Const(size)}, .kind = ValueKind::kParameter});
+    plan.graph.parameters.push_back({.value = value, .init = {InitKind::kNormal, 1.0f}});
+  }
+  return plan;
+}
+
+class ParametersTest : public ::testing::Test {
+ protected:
+  std::string path() const { return folder_.path() + "/dense.bin"; }
+  void Damage(uint64_t offset) const {
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(offset));
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.put(byte);
+  }
+  test::ScratchFolder folder_;
+};
+
+TEST_F(ParametersTest, WhatIsSavedComesBack) {
+  const Parameters saved(PlanOf({{"w", 5}, {"b", 1}}, 3));
+  const auto file = saved.Save(folder_.path());
+  ASSERT_TRUE(file.ok()) << ToText(file.status());
+  EXPECT_EQ(file->name, "dense.bin");
+  EXPECT_EQ(file->bytes, std::filesystem::file_size(path()));
+  // Another seed, and the same names in another order.
+  Parameters loaded(PlanOf({{"b", 1}, {"w", 5}}, 4));
+  EXPECT_NE(loaded.Checksum(), saved.Checksum());
+  ASSERT_TRUE(loaded.Load(folder_.path()).ok());
+  EXPECT_EQ(loaded.Checksum(), saved.Checksum());
+  EXPECT_EQ(loaded.arrays()[1].values, saved.arrays()[0].values);
+}
+
+TEST_F(ParametersTest, AnyDamageIsFound) {
+  Parameters parameters(PlanOf({{"w", 5}, {"b", 1}}));
+  for (const uint64_t from_end : {1, 9, 20, 60, 80}) {
+    ASSERT_TRUE(parameters.Save(folder_.path()).ok());
+    Damage(std::filesystem::file_size(path()) - from_end);
+    const Status status = parameters.Load(folder_.path());
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << from_end;
+    EXPECT_THAT(ToText(status), HasSubstr("dense.bin, offset"));
+  }
+}
+
+TEST_F(ParametersTest, EveryTruncationIsFound) {
+  Parameters parameters(PlanOf({{"w", 5}}));
+  ASSERT_TRUE(parameters.Save(folder_.path()).ok());
+  const uint64_t size = std::filesystem::file_size(path());
+  for (uint64_t shorter = size; shorter-- > 0;) {
+    std::filesystem::resize_file(path(), shorter);
+    EXPECT_EQ(parameters.Load(folder_.path()).code(), StatusCode::kDataLoss) << shorter;
+  }
+}
+
+TEST_F(ParametersTest, AnotherModelIsNamedAndChangesNothing) {
+  ASSERT_TRUE(Parameters(PlanOf({{"w", 5}})).Save(folder_.path()).ok());
+  for (const auto& [other, what] :
+       {std::pair{PlanOf({{"w", 6}}), "w has shape [2, 5] there and [2, 6] here"},
+        std::pair{PlanOf({{"v", 5}}), "it has w where this job has v"},
+        std::pair{PlanOf({{"w", 5}, {"b", 1}}), "1 dense arrays, not 2"}}) {
+    Parameters parameters(other);
+    const std::string before = parameters.Checksum();
+    const Status status = parameters.Load(folder_.path());
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(ToText(status), HasSubstr(what));
+    EXPECT_EQ(parameters.Checksum(), before);
+  }
+}
+
+TEST_F(ParametersTest, AnAbsentFileIsNamed) {
+  Parameters parameters(PlanOf({{"w", 5}}));
+  const Status status = parameters.Load(folder_.path());
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(ToText(status), HasSubstr(path()));
+}
+
+TEST_F(ParametersTest, TheChecksumCoversNamesShapesAndValues) {
+  const std::string sum = Parameters(PlanOf({{"w", 6}})).Checksum();
+  EXPECT_EQ(sum.size(), 32);
+  EXPECT_EQ(sum, Parameters(PlanOf({{"w", 6}})).Checksum());
+  Parameters changed(PlanOf({{"w", 6}}));
+  changed.arrays()[0].values[3] += 1.0f;
+  EXPECT_NE(sum, changed.Checksum());
+  EXPECT_NE(sum, Parameters(PlanOf({{"x", 6}})).Checksum());
+}
+
+}  // namespace
+}  // namespace dt::worker

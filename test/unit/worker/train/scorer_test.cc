@@ -1,0 +1,92 @@
+// Method: against the formulas in float64, written out sample by sample.
+#include "worker/train/scorer.h"
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/support/scratch_folder.h"
+
+namespace dt::worker {
+namespace {
+
+Graph TwoLosses() {
+  Graph graph;
+  graph.losses = {{.name = "click", .type = "binary_cross_entropy", .label_column = 0},
+                  {.name = "price", .type = "mse", .label_column = 1}};
+  return graph;
+}
+
+Batch Labels(uint64_t first, std::vector<float> clicks) {
+  Batch batch;
+  batch.samples = static_cast<uint32_t>(clicks.size());
+  batch.first_sample = first;
+  batch.columns.resize(2);
+  batch.columns[0].floats = std::move(clicks);
+  return batch;
+}
+
+TEST(ScorerTest, SumsAreTheFormulasAndScoresAscend) {
+  const Graph graph = TwoLosses();
+  auto scorer = Scorer::Open(graph, "");
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> logits = {0.5f, -2.0f, 30.0f, -30.0f, 0.0f, -0.0f}, prices(6, 1.0f);
+  const Batch batch = Labels(0, {1, 1, 0, 0, 0, 1});
+  const std::vector<std::span<const float>> outputs = {logits, prices};
+  ASSERT_TRUE(scorer->Add(4, batch, outputs).ok());
+  const auto done = scorer->Finish();
+  ASSERT_TRUE(done.ok());
+  ASSERT_EQ(done->parts.size(), 1);
+  double loss = 0, predictions = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double p = 1 / (1 + std::exp(-double{logits[i]}));
+    loss -= batch.columns[0].floats[i] != 0 ? std::log(p) : std::log1p(-p);
+    predictions += p;
+  }
+  EXPECT_EQ(done->parts[0].batch, 4);
+  EXPECT_EQ(done->parts[0].samples, 6);
+  EXPECT_NEAR(done->parts[0].loss_sum, loss, 1e-3);  // log1p(-p) loses digits at 30.
+  EXPECT_NEAR(done->parts[0].prediction_sum, predictions, 1e-12);
+  EXPECT_EQ(done->parts[0].label_sum, 3);
+  EXPECT_EQ(done->scores, (std::vector<float>{-30, -2, 0, 0, 0.5, 30}));
+  EXPECT_EQ(done->labels, (std::vector<uint8_t>{0, 1, 0, 1, 1, 0}));
+}
+
+TEST(ScorerTest, PredictionsAreOneLineASampleAndAColumnALoss) {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "out.csv";
+  const Graph graph = TwoLosses();
+  auto scorer = Scorer::Open(graph, path);
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> logits = {0.0f, 100.0f}, prices = {1.5f, -2.0f};
+  const std::vector<std::span<const float>> outputs = {logits, prices};
+  ASSERT_TRUE(scorer->Add(0, Labels(0, {0, 1}), outputs).ok());
+  EXPECT_FALSE(std::ifstream(path).good()) << "not there before it is complete";
+  ASSERT_TRUE(scorer->Finish().ok());
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_EQ(text.str(), "click,price\n0.5,1.5\n1,-2\n");
+}
+
+TEST(ScorerTest, AScoreThatIsNotFiniteNamesTheSample) {
+  const Graph graph = TwoLosses();
+  auto scorer = Scorer::Open(graph, "");
+  const std::vector<float> logits = {0, std::numeric_limits<float>::quiet_NaN()}, prices(2);
+  const std::vector<std::span<const float>> outputs = {logits, prices};
+  const Status status = scorer->Add(0, Labels(10, {0, 1}), outputs);
+  EXPECT_THAT(ToText(status), ::testing::HasSubstr("click of evaluation sample 12 is not finite"));
+}
+
+TEST(ScorerTest, AnUnwritableFileIsNamed) {
+  const Graph graph = TwoLosses();
+  const auto scorer = Scorer::Open(graph, "/nowhere/out.csv");
+  ASSERT_FALSE(scorer.ok());
+  EXPECT_THAT(ToText(scorer.status()), ::testing::HasSubstr("/nowhere/out.csv"));
+}
+
+}  // namespace
+}  // namespace dt::worker
