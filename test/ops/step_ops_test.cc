@@ -1,0 +1,164 @@
+// Step nodes: clipping, l2, the update node, batch norm's running values; and what dropout and the
+// losses promise beyond their definitions.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ops/update/attrs.h"
+#include "ops/update/update.h"
+#include "test/ops/op_case.h"
+
+namespace dt::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+CaseInput Of(SymShape shape, Numbers values) { return {std::move(shape), std::move(values)}; }
+
+OpCase Step(std::string op, Attrs attrs, std::vector<CaseInput> inputs) {
+  OpCase c;
+  c.name = op;
+  c.op = std::move(op);
+  c.attrs = std::move(attrs);
+  c.inputs = std::move(inputs);
+  return c;
+}
+
+TEST(ClipByGlobalNorm, ScalesAllGradientsByOneFactor) {
+  const auto clip = [](double limit) {
+    return RunCase(Step("clip_by_global_norm", {{"clip_norm", limit}},
+                        {Of({Const(2)}, {3, 0}), Of({Const(1), Const(1)}, {4})}),
+                   DType::kF64)
+        .outputs;
+  };
+  const std::vector<Numbers> cut = clip(1.0);
+  ASSERT_EQ(cut.size(), 3u);
+  EXPECT_NEAR(cut[0][0], 0.6, 1e-6);
+  EXPECT_NEAR(cut[1][0], 0.8, 1e-6);
+  EXPECT_EQ(cut[2][0], 5);
+  EXPECT_THAT(clip(10.0), ElementsAre(Numbers{3, 0}, Numbers{4}, Numbers{5}));
+  EXPECT_THAT(clip(0.0), ElementsAre(Numbers{3, 0}, Numbers{4}, Numbers{5}));
+}
+
+TEST(ClipByGlobalNorm, BitsDoNotDependOnThreads) {
+  const OpCase c = Step("clip_by_global_norm", {{"clip_norm", 0.5}},
+                        {Of({Const(70000)}, Normals(70000, 1)), Of({Const(11)}, Normals(11, 2))});
+  const auto one = RunCase(c, DType::kF32, 1).outputs;
+  EXPECT_EQ(RunCase(c, DType::kF32, 2).outputs, one);
+  double squares = 0;
+  for (const CaseInput& input : c.inputs) {
+    for (const double x : input.values) squares += x * x;
+  }
+  EXPECT_NEAR(one[2][0], std::sqrt(squares), 1e-4);
+}
+
+TEST(AddL2, AddsTheParameter) {
+  const OpCase c = Step("add_l2", {{"l2", 0.5}}, {Of({Const(2)}, {1, 2}), Of({Const(2)}, {4, -4})});
+  EXPECT_THAT(RunCase(c, DType::kF32).outputs, ElementsAre(Numbers{3, 0}));
+}
+
+TEST(UpdateNode, WritesTheParameterAndItsStatesInPlace) {
+  for (const OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
+        OptimizerKind::kAdam, OptimizerKind::kAdamW, OptimizerKind::kFtrl}) {
+    const OptimizerSpec spec{.kind = kind, .lr = 0.1f, .weight_decay = 0.1f};
+    constexpr size_t kSize = 40000;  // Several pieces of work.
+    OpCase c = Step("update", OptimizerAttrs(spec), {});
+    for (uint64_t i = 0; i < 2 + DenseStates(spec); ++i) {
+      c.inputs.push_back(Of({Const(kSize)}, Normals(kSize, i)));
+      for (double& x : c.inputs.back().values) x = i < 2 ? x : std::fabs(x);
+    }
+    c.run = {.step = 5, .rate_scale = 0.5f};
+    std::vector<std::vector<float>> want;
+    for (const CaseInput& in : c.inputs) want.emplace_back(in.values.begin(), in.values.end());
+    std::vector<float*> states;
+    for (size_t s = 2; s < want.size(); ++s) states.push_back(want[s].data());
+    UpdateDense(spec, {.step = 5, .rate_scale = 0.5f}, want[0], states, want[1]);
+    const std::vector<Numbers> got = RunCase(c, DType::kF32, 2).inputs;
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ(got[i], Numbers(want[i].begin(), want[i].end()))
+          << "optimizer " << static_cast<int>(kind) << " input " << i;
+    }
+  }
+}
+
+TEST(BatchNormRunning, FoldsSlicesInOrderAndSkipsEmptyOnes) {
+  const OpCase c =
+      Step("batch_norm_running", {{"momentum", 0.5}},
+           {Of({Const(1)}, {8}), Of({Const(1)}, {16}), Of({Const(3), Const(1)}, {4, 100, 2}),
+            Of({Const(3), Const(1)}, {6, 100, 10}), Of({Const(3), Const(1)}, {4, 0, 1})});
+  const std::vector<Numbers> after = RunCase(c, DType::kF64).inputs;
+  EXPECT_DOUBLE_EQ(after[0][0], (8 + 4) / 2.0 / 2 + 2 / 2.0);
+  // 6 of four samples is 8 unbiased; 10 of one sample stays.
+  EXPECT_DOUBLE_EQ(after[1][0], (16 + 8) / 2.0 / 2 + 10 / 2.0);
+}
+
+OpCase DropoutOf(int64_t batch, int64_t columns, RunInfo run) {
+  OpCase c = Step("dropout", {{"rate", 0.25}}, {});
+  c.sizes[kBatch] = batch;
+  c.run = run;
+  c.inputs = {Of({Batch(), Const(columns)}, Numbers(static_cast<size_t>(batch * columns), 1.0))};
+  return c;
+}
+
+TEST(Dropout, ZeroesItsRateAndKeepsTheMean) {
+  const Numbers out = RunCase(DropoutOf(2000, 100, {.seed = 1}), DType::kF64).outputs[0];
+  const double zeros = static_cast<double>(std::ranges::count(out, 0.0));
+  EXPECT_NEAR(zeros / 200000, 0.25, 0.005);  // Five standard deviations.
+  for (const double x : out) ASSERT_TRUE(x == 0 || std::fabs(x - 4.0 / 3) < 1e-12);
+}
+
+TEST(Dropout, MaskBelongsToTheSampleNotToTheSlice) {
+  const Numbers whole = RunCase(DropoutOf(6, 37, {.first_sample = 100}), DType::kF32).outputs[0];
+  Numbers parts = RunCase(DropoutOf(2, 37, {.first_sample = 100}), DType::kF32).outputs[0];
+  const Numbers rest = RunCase(DropoutOf(4, 37, {.first_sample = 102}), DType::kF32).outputs[0];
+  parts.insert(parts.end(), rest.begin(), rest.end());
+  EXPECT_EQ(whole, parts);
+}
+
+TEST(Dropout, MaskDiffersBySeedStepAndNode) {
+  const auto mask = [](RunInfo run, const char* node) {
+    OpCase c = DropoutOf(8, 64, run);
+    c.op = "dropout_grad";
+    c.attrs["mask_of"] = std::string(node);
+    return RunCase(c, DType::kF32).outputs[0];
+  };
+  const Numbers one = mask({.seed = 1, .step = 1}, "a");
+  EXPECT_EQ(mask({.seed = 1, .step = 1}, "a"), one);
+  EXPECT_NE(mask({.seed = 2, .step = 1}, "a"), one);
+  EXPECT_NE(mask({.seed = 1, .step = 2}, "a"), one);
+  EXPECT_NE(mask({.seed = 1, .step = 1}, "b"), one);
+}
+
+TEST(Loss, StaysFiniteForLogitsOfAnySize) {
+  OpCase c = Step("bce_with_logits", {}, {});
+  c.sizes[kBatch] = 4;
+  c.run.step_samples = 1;
+  c.inputs = {Of({Batch(), Const(1)}, {200, -200, 200, -200}),
+              Of({Batch(), Const(1)}, {1, 0, 0, 1})};
+  c.inputs[1].smooth = false;
+  EXPECT_NEAR(RunCase(c, DType::kF32).outputs[0][0], 400, 1e-3);
+  const Numbers grad = GradientOf(c, {{1.0}}, DType::kF32)[0];
+  EXPECT_THAT(grad, ElementsAre(0, ::testing::DoubleNear(0, 1e-30), 1, -1));
+}
+
+TEST(Loss, SlicesOfAStepAddUpToTheMeanOfTheStep) {
+  OpCase c = Step("mse", {}, {});
+  c.run.step_samples = 3;
+  c.sizes[kBatch] = 3;
+  c.inputs = {Of({Batch(), Const(1)}, {1, 2, 3}), Of({Batch(), Const(1)}, {0, 0, 0})};
+  const double whole = RunCase(c, DType::kF64).outputs[0][0];
+  EXPECT_DOUBLE_EQ(whole, 14.0 / 3);
+  c.sizes[kBatch] = 1;
+  double sum = 0;
+  for (const double x : {1.0, 2.0, 3.0}) {
+    c.inputs[0].values = {x}, c.inputs[1].values = {0};
+    sum += RunCase(c, DType::kF64).outputs[0][0];
+  }
+  EXPECT_DOUBLE_EQ(sum, whole);
+}
+
+}  // namespace
+}  // namespace dt::test
