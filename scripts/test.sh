@@ -2,7 +2,7 @@
 # Installs what is missing, builds, runs the tests. No argument is needed; repeated runs build only what changed.
 #   (none)   the everyday tests: release build, all of fast, sim and e2e; the unit tests of everything that
 #            reads foreign bytes again under AddressSanitizer and UBSan; those of threads under ThreadSanitizer
-#   --full   also slow and fuzz tests, every test under AddressSanitizer, clang's warnings and fuzzers, clang-tidy
+#   --full   also slow and fuzz tests, every test under AddressSanitizer, clang's fuzzers and clang-tidy
 # The last output is ctest's summary over all of it. docs/testing.md says what each kind of test shows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,7 +44,7 @@ if [[ -n $full ]]; then
   labels+='|slow|asan-full|tsan-full|fuzz|tidy'
   build asan all
   build tsan all
-  build fuzz all
+  build fuzz fuzz_tests
 else
   build asan asan_tests
   build tsan tsan_tests

@@ -129,19 +129,20 @@ def check_includes(path, text, headers, report):
 
 def check_cmake_lists(root, sources, report):
     listed = set()
-    for top in TOPS:
-        for file in sorted((root / top).rglob("CMakeLists.txt")):
-            path = file.relative_to(root).as_posix()
-            folder = path.rsplit("/", 1)[0]
-            text = re.sub(r"#[^\n]*", "", file.read_text(encoding="utf-8"))
-            for name in re.findall(r"[^\s()\"]+\.(?:cc|cu|fbs)(?![\w.])", text):
-                name = name.replace("${PROJECT_SOURCE_DIR}/", "/").replace("${CMAKE_CURRENT_SOURCE_DIR}/", "")
-                full = name[1:] if name.startswith("/") else f"{folder}/{name}"
-                full = str(pathlib.PurePosixPath(*normal_parts(full)))
-                if "$" not in full:
-                    listed.add(full)
-                    if not (root / full).exists():
-                        report.add(path, 0, f"lists {full}, which does not exist")
+    files = [f for top in TOPS for f in sorted((root / top).rglob("CMakeLists.txt"))]
+    for file in files + sorted((root / "scripts/cmake").glob("*.cmake")):
+        path = file.relative_to(root).as_posix()
+        folder = path.rsplit("/", 1)[0]
+        text = re.sub(r"#[^\n]*", "", file.read_text(encoding="utf-8"))
+        for name in re.findall(r"[^\s()\"]+\.(?:cc|cu|fbs)(?![\w.])", text):
+            name = name.replace("${PROJECT_SOURCE_DIR}/", "/")
+            name = name.replace("${CMAKE_CURRENT_SOURCE_DIR}/", "")
+            full = name[1:] if name.startswith("/") else f"{folder}/{name}"
+            full = "/".join(normal_parts(full))
+            if "$" not in full:
+                listed.add(full)
+                if not (root / full).exists():
+                    report.add(path, 0, f"lists {full}, which does not exist")
     for source in sources:
         if source not in listed:
             report.add(source, 0, "is in no CMakeLists.txt: neither built nor run")

@@ -1,6 +1,6 @@
 # dt_library(NAME SRCS … [FBS …] [DEPS …] [PRIVATE_DEPS …])  → target dt::NAME
 # dt_binary(NAME SRCS … DEPS …)
-# dt_test(NAME LABEL fast|sim|slow|… SRCS … DEPS … [TIMEOUT s] [SANITIZE address thread])
+# dt_test(NAME LABEL fast|sim|slow|… SRCS … DEPS … [TIMEOUT s] [SANITIZE address thread] [OWN_MAIN] [ARGS …])
 #   one GoogleTest program = one ctest entry
 # Sources are listed by name; scripts/check/tidy.py compares the lists with the files on disk.
 
@@ -39,8 +39,11 @@ set(DT_PREFIX_thread tsan)
 # In a sanitizer's tree the label becomes asan (tsan) for those above or with SANITIZE address (thread), and
 # asan-full (tsan-full) for the rest: there a label says which run of scripts/test.sh wants the test.
 function(dt_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SRCS;DEPS;SANITIZE")
-  dt_binary(${name} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_MAIN" "LABEL;TIMEOUT" "SRCS;DEPS;SANITIZE;ARGS")
+  if(NOT arg_OWN_MAIN)
+    list(APPEND arg_DEPS GTest::gtest_main)
+  endif()
+  dt_binary(${name} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gtest GTest::gmock)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -57,13 +60,36 @@ function(dt_test name)
       set(arg_LABEL ${prefix}-full)
     endif()
   endif()
-  add_test(NAME ${test_name} COMMAND ${name})
+  add_test(NAME ${test_name} COMMAND ${name} ${arg_ARGS})
   set(supp ${PROJECT_SOURCE_DIR}/scripts/sanitizers)
   set_tests_properties(${test_name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
     ENVIRONMENT "DT_SOURCE_DIR=${PROJECT_SOURCE_DIR};DT_PROGRAM=${PROJECT_BINARY_DIR}/dovetail;\
 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1;\
 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1;LSAN_OPTIONS=suppressions=${supp}/lsan.supp;\
 TSAN_OPTIONS=suppressions=${supp}/tsan.supp:halt_on_error=1:second_deadlock_stack=1")
+endfunction()
+
+# dt_fuzz(NAME SRCS … DEPS …): a program around LLVMFuzzerTestOneInput, with inputs in test/fuzz/corpus/NAME. With DT_FUZZ
+# libFuzzer searches from them for a minute (label fuzz); otherwise they and seeded mutations of them are replayed
+# (labels fast, asan).
+function(dt_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SRCS;DEPS")
+  set(given ${PROJECT_SOURCE_DIR}/test/fuzz/corpus/${name})
+  if(NOT DT_FUZZ)
+    dt_test(${name} LABEL fast TIMEOUT 120 SANITIZE address OWN_MAIN
+      SRCS ${arg_SRCS} ${PROJECT_SOURCE_DIR}/test/fuzz/replay_main.cc
+      DEPS ${arg_DEPS} dt::common_base ARGS ${given} 4000)
+    return()
+  endif()
+  dt_binary(${name} SRCS ${arg_SRCS} DEPS ${arg_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  # New inputs go to the first directory.
+  set(found ${CMAKE_CURRENT_BINARY_DIR}/corpus_${name})
+  file(MAKE_DIRECTORY ${found})
+  add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=60 -timeout=10 -rss_limit_mb=2048
+    -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}- ${found} ${given})
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 180)
+  add_dependencies(fuzz_tests ${name})
 endfunction()
 
 # One source per header that no source of the same name includes first: proof that it compiles alone.

@@ -1,6 +1,6 @@
 // Goal: no bytes can hurt the decoders, and what they accept is consistent.
 // Method: good messages, cut and with bits, bytes and words changed by a seeded generator; run
-// under ASan daily. The libFuzzer target is test/fuzz/data_fuzz.cc.
+// under ASan daily. The libFuzzer target is test/fuzz/message_fuzz.cc.
 #include <cstring>
 
 #include <gtest/gtest.h>

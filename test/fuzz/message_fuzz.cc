@@ -1,0 +1,60 @@
+// A message between worker and server is refused, or its arrays are as long as its header says. An
+// input is frames: each a length (two bytes, low first) and so many bytes, or all that is left.
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/check.h"
+#include "common/wire/data.h"
+
+namespace dt {
+namespace {
+
+const std::vector<uint32_t> kDims = {3, 1, 8};
+
+Frames FramesOf(std::span<const std::byte> bytes) {
+  Frames frames;
+  while (bytes.size() >= 2) {
+    const size_t wanted = std::to_integer<size_t>(bytes[0]) | std::to_integer<size_t>(bytes[1])
+                                                                  << 8;
+    const size_t length = std::min(wanted, bytes.size() - 2);
+    frames.push_back(Frame::CopyOf(bytes.subspan(2, length)));
+    bytes = bytes.subspan(2 + length);
+  }
+  return frames;
+}
+
+// Returns the floats that gradients of these groups have.
+size_t CheckKeys(const std::vector<KeyGroup>& groups, const Frame& keys) {
+  size_t rows = 0, floats = 0;
+  for (const KeyGroup& group : groups) {
+    DT_CHECK(group.table < kDims.size());
+    rows += group.rows;
+    floats += size_t{group.rows} * kDims[group.table];
+  }
+  DT_CHECK(keys.size() == rows * sizeof(uint64_t));
+  return floats;
+}
+
+void OneInput(std::span<const std::byte> bytes) {
+  const Result<DataRequest> request = DecodeDataRequest(FramesOf(bytes), kDims);
+  if (request.ok() && request->kind == DataRequest::Kind::kPull) {
+    CheckKeys(request->pull.groups, request->pull.keys);
+  }
+  if (request.ok() && request->kind == DataRequest::Kind::kPush) {
+    const PushRequest& push = request->push;
+    DT_CHECK(push.gradients.size() == CheckKeys(push.groups, push.keys) * sizeof(float));
+    DT_CHECK(push.slice < push.slices && push.part < push.parts);
+  }
+  const Result<DataReply> reply = DecodeDataReply(FramesOf(bytes));
+  if (reply.ok()) DT_CHECK(reply->values.size() % sizeof(float) == 0);
+}
+
+}  // namespace
+}  // namespace dt
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  dt::OneInput(std::as_bytes(std::span(data, size)));
+  return 0;
+}
