@@ -32,9 +32,9 @@ Status PrintPasses(const CommandLine& line, const scheduler::PlanRequest& reques
     if (line.pass != "all" && line.pass != dump.pass) continue;
     found = true;
     if (line.pass == "all") std::printf("== after %s\n", dump.pass.c_str());
-    const std::string text = line.format == "dot"    ? DumpDot(dump.graph)
-                             : line.format == "json" ? DumpJson(dump.graph)
-                                                     : DumpText(dump.graph);
+    const std::string& text = line.format == "dot"    ? dump.dot
+                              : line.format == "json" ? dump.json
+                                                      : dump.text;
     std::printf("%s", text.c_str());
   }
   if (found) return OkStatus();

@@ -115,6 +115,7 @@ class PlanChecker {
         return Bad("node \"{}\" does not belong in subgraph \"{}\"", node.name, subgraph.name);
       }
     }
+    if (subgraph.nodes.size() == 1) return OkStatus();
     const bool exchange =
         std::all_of(subgraph.nodes.begin(), subgraph.nodes.end(),
                     [this](NodeIndex n) { return IsCommunication(graph_.nodes[n]); });
@@ -151,7 +152,8 @@ class PlanChecker {
   bool IsConvex(const Subgraph& subgraph) const {
     std::vector<bool> inside(graph_.nodes.size(), false), left(graph_.nodes.size(), false);
     for (const NodeIndex n : subgraph.nodes) inside[n] = true;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    const auto [first, last] = std::minmax_element(subgraph.nodes.begin(), subgraph.nodes.end());
+    for (size_t n = *first; n <= *last; ++n) {
       bool after_leaving = false;
       for (const ValueIndex v : graph_.nodes[n].inputs) {
         const NodeIndex from = graph_.values[v].producer;

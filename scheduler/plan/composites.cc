@@ -106,7 +106,10 @@ Result<ValueIndex> Mlp(GraphBuilder& b, Operands operands) {
   DT_TRY(ValueIndex x, Flattened(b, operands));
   const std::vector<int64_t> units = IntsAttr(b.user().attrs, "units");
   for (size_t i = 0; i < units.size(); ++i) {
-    DT_TRY(x, FullLayer(b, x, units[i], fmt::format("{}.", i)));
+    const std::string prefix = fmt::format("{}.", i);
+    // A single unit at the end is a logit: an activation or dropout would only harm it.
+    const bool is_logit = i + 1 == units.size() && units[i] == 1;
+    DT_TRY(x, is_logit ? DenseLayer(b, x, 1, prefix) : FullLayer(b, x, units[i], prefix));
   }
   return x;
 }

@@ -63,7 +63,8 @@ class Explainer {
   OpCost CostOf(const Node& node) const {
     const OpSpec* op = FindOp(node.op);
     if (op != nullptr && op->cost != nullptr) return op->cost(graph_, node, samples_);
-    OpCost cost;
+    OpCost cost;  // Of an operator that only passes over its elements once.
+    for (const ValueIndex v : node.outputs) cost.flops += Elements(graph_.value(v).shape);
     for (const auto* side : {&node.inputs, &node.outputs}) {
       for (const ValueIndex v : *side) cost.bytes += BytesOf(v);
     }

@@ -41,7 +41,6 @@ double Capacity(const Plan& plan, const Value& value) {
 
 struct Slot {
   double capacity = 0;
-  bool closed = false;  // Holds a value that is read after the pass.
   std::vector<std::pair<Life, Life>> lives;
 };
 
@@ -68,21 +67,23 @@ class Allocator {
     const double capacity = Capacity(plan_, plan_.graph.value(v));
     const bool alone = kept_[v] || phase == Phase::kStep;
     size_t best = slots_.size();
-    for (size_t s = 0; !alone && s < slots_.size(); ++s) {
-      if (!IsFree(slots_[s], v)) continue;
-      if (best == slots_.size() || Waste(slots_[s], capacity) < Waste(slots_[best], capacity))
+    for (const size_t s : open_) {
+      if (alone || !IsFree(slots_[s], v)) continue;
+      if (best == slots_.size() || Waste(slots_[s], capacity) < Waste(slots_[best], capacity)) {
         best = s;
+      }
     }
-    if (best == slots_.size()) slots_.emplace_back();
+    if (best == slots_.size()) {
+      slots_.emplace_back();
+      if (!alone) open_.push_back(best);
+    }
     Slot& slot = slots_[best];
-    slot.closed = alone;
     slot.capacity = std::max(slot.capacity, capacity);
     slot.lives.emplace_back(train_[v], evaluate_[v]);
     plan_.slot[v] = static_cast<uint32_t>(best);
   }
 
   bool IsFree(const Slot& slot, ValueIndex v) const {
-    if (slot.closed) return false;
     return std::none_of(slot.lives.begin(), slot.lives.end(), [&](const auto& lives) {
       return lives.first.Overlaps(train_[v]) || lives.second.Overlaps(evaluate_[v]);
     });
@@ -96,6 +97,7 @@ class Allocator {
   const std::vector<Life> train_, evaluate_;
   const std::vector<bool> kept_;
   std::vector<Slot> slots_;
+  std::vector<size_t> open_;  // Slots without a value that is read after the pass.
 };
 
 }  // namespace

@@ -186,6 +186,16 @@ TEST(PlanTest, LogisticRegressionAsText) {
   }
 }
 
+TEST(PlanTest, ASingleLastUnitOfAnMlpIsALogit) {
+  const JobConfig job = TinyJob({TinyNode(
+      "m", "mlp", {"I*"},
+      {{"units", std::vector<int64_t>{3, 1}}, {"dropout", 0.5}, {"batch_norm", true}}, 1)});
+  const Result<Plan> plan = PlanOf(job);
+  ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+  const ValueIndex output = plan->graph.losses[0].output;
+  EXPECT_EQ(plan->graph.nodes[plan->graph.value(output).producer].op, "bias_add");
+}
+
 struct Mistake {
   const char* name;
   std::vector<NodeConfig> nodes;
