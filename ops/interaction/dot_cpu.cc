@@ -32,14 +32,31 @@ void Dot(KernelContext& context) {
   });
 }
 
+// Place of the pair of two different fields in the output.
+size_t PairAt(size_t i, size_t j) { return i > j ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i; }
+
+// dx of one field: Σ over the other fields j of dy(i, j) x_j, kColumns columns at a time in
+// registers.
+constexpr size_t kColumns = 16;
 template <class T>
-void OneGrad(const T* x, const T* dy, T* dx, const DotShape& shape) {
-  std::fill_n(dx, shape.fields * shape.dim, T(0));
-  for (size_t i = 1; i < shape.fields; ++i) {
-    for (size_t j = 0; j < i; ++j, ++dy) {
-      AddScaled(*dy, x + j * shape.dim, dx + i * shape.dim, shape.dim);
-      AddScaled(*dy, x + i * shape.dim, dx + j * shape.dim, shape.dim);
+void FieldGrad(const T* __restrict x, const T* __restrict dy, T* __restrict dx, size_t i,
+               const DotShape& shape) {
+  size_t d = 0;
+  for (; d + kColumns <= shape.dim; d += kColumns) {
+    T sum[kColumns] = {};
+    for (size_t j = 0; j < shape.fields; ++j) {
+      const T pair = i == j ? T(0) : dy[PairAt(i, j)];
+      const T* row = x + j * shape.dim + d;
+      for (size_t k = 0; k < kColumns; ++k) sum[k] += pair * row[k];
     }
+    for (size_t k = 0; k < kColumns; ++k) dx[d + k] = sum[k];
+  }
+  for (; d < shape.dim; ++d) {
+    T sum = 0;
+    for (size_t j = 0; j < shape.fields; ++j) {
+      if (i != j) sum += dy[PairAt(i, j)] * x[j * shape.dim + d];
+    }
+    dx[d] = sum;
   }
 }
 
@@ -52,7 +69,10 @@ void DotGrad(KernelContext& context) {
     const size_t stride = shape.fields * shape.dim;
     context.pool.ParallelFor(shape.samples, RowGrain(stride), [&](size_t begin, size_t end) {
       for (size_t b = begin; b < end; ++b) {
-        OneGrad(x + b * stride, dy + b * shape.pairs, dx + b * stride, shape);
+        for (size_t i = 0; i < shape.fields; ++i) {
+          const size_t at = b * stride + i * shape.dim;
+          FieldGrad(x + b * stride, dy + b * shape.pairs, dx + at, i, shape);
+        }
       }
     });
   });
