@@ -1,7 +1,6 @@
 #include "test/support/tiny_job.h"
 
 #include <fmt/core.h>
-
 #include <nlohmann/json.hpp>
 
 #include "common/base/philox.h"
@@ -47,12 +46,11 @@ model:
     wide: {{dim: 1, optimizer: {{name: adagrad, lr: 0.05}}}}
   graph:
     - {{name: e, op: lookup, table: deep, inputs: [features]}}
-    - {{name: w, op: lookup, table: wide, inputs: [features]}}
-    - {{name: first, op: sum, inputs: [w]}}
+    - {{name: first, op: linear, table: wide, inputs: [features]}}
     - {{name: second, op: fm, inputs: [e]}}
     - {{name: hidden, op: mlp, inputs: [e], units: [16, 8], batch_norm: true, dropout: 0.2}}
     - {{name: third, op: dense, inputs: [hidden], units: 1}}
-    - {{name: logit, op: add, inputs: [first, second, third]}}
+    - {{name: logit, op: sum, inputs: [first, second, third]}}
   loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
 optimizer: {{name: adam, lr: 0.01, clip_norm: 1}}
 train: {{batch_size: 256, slices: {}, epochs: {}}}
