@@ -4,8 +4,8 @@
 // checked first; a bad message is Malformed as a whole.
 //
 // Keys travel grouped: for each group (shard, table) `rows` keys, groups in the order of the
-// header, which ascends by (shard, table) without repeats. Values and gradients stand in key order, dim(table) floats each, all tables in one
-// array.
+// header, which ascends by (shard, table) without repeats. Values and gradients stand in key order,
+// dim(table) floats each, all tables in one array.
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
 #include "common/storage/file_digest.h"
 
-#include <gtest/gtest.h>
-
 #include <fstream>
+
+#include <gtest/gtest.h>
 
 #include "common/base/hash.h"
 #include "test/support/scratch_folder.h"
@@ -12,7 +12,7 @@ namespace {
 
 TEST(FileDigest, EqualsTheHashOfTheContent) {
   const test::ScratchFolder temp;
-  for (const size_t size : {size_t{0}, size_t{1}, size_t{300}, size_t{1} << 20, (size_t{3} << 20) + 7}) {
+  for (const size_t size : {0u, 1u, 300u, 1u << 20, (3u << 20) + 7}) {
     std::string content(size, '\0');
     for (size_t i = 0; i < size; ++i) content[i] = static_cast<char>(i * 7 + i / 256);
     std::ofstream(temp / "f", std::ios::binary) << content;

@@ -1,0 +1,72 @@
+// Requests as a worker makes them, from (table, key) → gradient.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/base/hash.h"
+#include "common/wire/data.h"
+#include "server/table/embedding_table.h"
+
+namespace dt::test {
+
+using server::TableSpec;
+
+// (table number, key) → gradient or value.
+using RowMap = std::map<std::pair<uint32_t, Key>, std::vector<float>>;
+
+inline TableSpec SimpleTable(const std::string& name, uint32_t dim,
+                             OptimizerKind kind = OptimizerKind::kSgd) {
+  TableSpec spec;
+  spec.name = name;
+  spec.id = TableIdOf(name);
+  spec.dim = dim;
+  spec.optimizer.kind = kind;
+  spec.optimizer.lr = 1.0f;
+  spec.init = {InitKind::kNormal, 0.5f};
+  spec.seed = 5;
+  return spec;
+}
+
+template <class T>
+Frame FrameOf(const std::vector<T>& values) {
+  return Frame::CopyOf(std::as_bytes(std::span(values)));
+}
+
+// Groups keys by shard and table, for those shards that are in `shards`; every shard is named.
+class Grouping {
+ public:
+  Grouping(const std::vector<TableSpec>& tables, uint32_t shards_of_job,
+           const std::vector<ShardId>& shards, const RowMap& rows) {
+    std::map<std::pair<ShardId, uint32_t>, std::vector<Key>> groups;
+    for (const ShardId shard : shards) groups[{shard, 0}];
+    for (const auto& [at, gradient] : rows) {
+      const ShardId shard = ShardOf(tables[at.first].id, at.second, shards_of_job);
+      if (std::ranges::find(shards, shard) == shards.end()) continue;
+      groups[{shard, at.first}].push_back(at.second);
+    }
+    for (const auto& [at, keys] : groups) {
+      out_groups.push_back({at.first, at.second, static_cast<uint32_t>(keys.size())});
+      for (const Key key : keys) {
+        order.emplace_back(at.second, key);
+        out_keys.push_back(key);
+        const auto& row = rows.at({at.second, key});
+        floats.insert(floats.end(), row.begin(), row.end());
+      }
+    }
+  }
+  std::vector<KeyGroup> out_groups;
+  std::vector<Key> out_keys;
+  std::vector<std::pair<uint32_t, Key>> order;  // (table, key) in wire order.
+  std::vector<float> floats;
+};
+
+inline std::vector<ShardId> AllShards(uint32_t shards) {
+  std::vector<ShardId> all;
+  for (uint32_t s = 0; s < shards; ++s) all.emplace_back(s);
+  return all;
+}
+
+}  // namespace dt::test

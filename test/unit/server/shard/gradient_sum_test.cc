@@ -1,0 +1,50 @@
+#include "server/shard/gradient_sum.h"
+
+#include <gtest/gtest.h>
+
+namespace dt::server {
+namespace {
+
+std::vector<Key> KeysOf(const GradientSum& sum) { return {sum.keys().begin(), sum.keys().end()}; }
+std::vector<float> SumsOf(GradientSum& sum) { return {sum.sums().begin(), sum.sums().end()}; }
+
+TEST(GradientSum, EqualKeysAddUpInOrder) {
+  GradientSum sum;
+  sum.Begin(4, 2);
+  sum.Add(std::vector<Key>{7, 0}, std::vector<float>{1, 2, 3, 4});
+  sum.Add(std::vector<Key>{0, ~Key{0}}, std::vector<float>{10, 20, 5, 6});
+  EXPECT_EQ(KeysOf(sum), (std::vector<Key>{7, 0, ~Key{0}}));
+  EXPECT_EQ(SumsOf(sum), (std::vector<float>{1, 2, 13, 24, 5, 6}));
+}
+
+TEST(GradientSum, OrderOfAdditionDecidesTheBits) {
+  const float a = 1e8f, b = -1e8f, c = 1.0f;
+  const auto add = [](std::vector<float> terms) {
+    GradientSum sum;
+    sum.Begin(terms.size(), 1);
+    for (const float t : terms) sum.Add(std::vector<Key>{1}, std::vector<float>{t});
+    return sum.sums()[0];
+  };
+  EXPECT_EQ(add({a, b, c}), 1.0f);
+  EXPECT_EQ(add({a, c, b}), 0.0f);
+}
+
+TEST(GradientSum, KeyTwiceInOneContributionCountsTwice) {
+  GradientSum sum;
+  sum.Begin(2, 1);
+  sum.Add(std::vector<Key>{3, 3}, std::vector<float>{1, 1});
+  EXPECT_EQ(SumsOf(sum), std::vector<float>{2});
+}
+
+TEST(GradientSum, BeginForgets) {
+  GradientSum sum;
+  for (const size_t keys : {500u, 2u, 900u}) {
+    sum.Begin(keys, 1);
+    EXPECT_TRUE(sum.keys().empty());
+    for (Key key = 0; key < keys; ++key) sum.Add({&key, 1}, std::vector<float>{1});
+    EXPECT_EQ(SumsOf(sum), std::vector<float>(keys, 1.0f));
+  }
+}
+
+}  // namespace
+}  // namespace dt::server

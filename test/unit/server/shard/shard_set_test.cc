@@ -1,0 +1,186 @@
+#include "server/shard/shard_set.h"
+
+#include <gtest/gtest.h>
+
+#include "common/base/philox.h"
+#include "server/shard/checksum.h"
+#include "test/support/push_maker.h"
+
+namespace dt::server {
+namespace {
+
+using test::Grouping;
+using test::RowMap;
+
+const Stamp kStamp{Generation(2), Term(3), MapVersion(4)};
+const std::vector<TableSpec> kTables = {test::SimpleTable("a", 3, OptimizerKind::kAdam),
+                                        test::SimpleTable("b", 1, OptimizerKind::kAdagrad)};
+
+ShardSet MakeSet(uint32_t shards_of_job, std::vector<ShardId> shards, uint32_t slices = 1) {
+  return ShardSet({kTables, slices, shards_of_job, std::move(shards), kStamp});
+}
+
+PushRequest MakePush(const ShardSet& set, const RowMap& rows, Step step, SliceIndex slice = 0,
+                     uint32_t slices = 1) {
+  std::vector<ShardId> shards;
+  for (const Shard& shard : set.shards()) shards.push_back(shard.id());
+  const Grouping grouping(kTables, set.shards_of_job(), shards, rows);
+  PushRequest push;
+  push.stamp = kStamp;
+  push.step = step;
+  push.slice = slice;
+  push.slices = slices;
+  push.groups = grouping.out_groups;
+  push.keys = test::FrameOf(grouping.out_keys);
+  push.gradients = test::FrameOf(grouping.floats);
+  return push;
+}
+
+RowMap RandomRows(uint64_t seed, uint32_t count) {
+  RowMap rows;
+  for (uint32_t i = 0; i < count; ++i) {
+    const PhiloxBlock bits = Philox(seed, 0, i);
+    std::vector<float> gradient(kTables[bits[0] % 2].dim);
+    FillNormal(seed, i, gradient);
+    rows[{bits[0] % 2, bits[1] % 500}] = gradient;
+  }
+  return rows;
+}
+
+TEST(ShardSet, StampsAreComparedPartByPart) {
+  const ShardSet set = MakeSet(4, test::AllShards(4));
+  EXPECT_TRUE(set.CheckStamp(kStamp).ok());
+  struct Case {
+    Stamp stamp;
+    StatusCode want;
+  };
+  const Case cases[] = {
+      {{Generation(1), Term(3), MapVersion(4)}, StatusCode::kFailedPrecondition},
+      {{Generation(2), Term(2), MapVersion(4)}, StatusCode::kFailedPrecondition},
+      {{Generation(2), Term(3), MapVersion(3)}, StatusCode::kFailedPrecondition},
+      {{Generation(3), Term(3), MapVersion(4)}, StatusCode::kResourceExhausted},
+      {{Generation(2), Term(3), MapVersion(5)}, StatusCode::kResourceExhausted},
+      {{Generation(2), Term(4), MapVersion(4)}, StatusCode::kOk},
+  };
+  for (const Case& c : cases) EXPECT_EQ(set.CheckStamp(c.stamp).code(), c.want);
+}
+
+TEST(ShardSet, KeysMustBeWhereTheyBelong) {
+  const ShardSet set = MakeSet(4, {ShardId(1), ShardId(3)});
+  Key key = 0;
+  while (ShardOf(kTables[0].id, key, 4) != ShardId(1)) ++key;
+  const auto check = [&](uint32_t shard) {
+    return set.CheckGroups(std::vector<KeyGroup>{{ShardId(shard), 0, 1}}, {&key, 1}).code();
+  };
+  EXPECT_EQ(check(1), StatusCode::kOk);
+  EXPECT_EQ(check(3), StatusCode::kOutOfRange);
+  EXPECT_EQ(check(0), StatusCode::kFailedPrecondition);
+}
+
+TEST(ShardSet, PushNamesEveryShard) {
+  ShardSet set = MakeSet(4, test::AllShards(4));
+  PushRequest push = MakePush(set, {}, 0);
+  push.groups.pop_back();
+  EXPECT_EQ(set.Push(std::move(push)).code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(set.held_bytes(), 0u);
+  EXPECT_TRUE(set.Push(MakePush(set, {}, 0)).ok());
+}
+
+TEST(ShardSet, SlicesMustBeTheJobs) {
+  ShardSet set = MakeSet(2, test::AllShards(2), 2);
+  EXPECT_EQ(set.Push(MakePush(set, {}, 0, 0, 3)).code(), StatusCode::kOutOfRange);
+}
+
+TEST(ShardSet, PushOfTheNextStepImpliesThatTheLastIsComplete) {
+  ShardSet set = MakeSet(2, test::AllShards(2));
+  ASSERT_TRUE(set.Push(MakePush(set, RandomRows(1, 10), 0)).ok());
+  EXPECT_EQ(set.clock(), 0u);
+  ASSERT_TRUE(set.Push(MakePush(set, RandomRows(2, 10), 1)).ok());
+  EXPECT_EQ(set.clock(), 1u);
+}
+
+TEST(ShardSet, PushTooEarlyChangesNothing) {
+  ShardSet set = MakeSet(2, test::AllShards(2));
+  const Status early = set.Push(MakePush(set, RandomRows(1, 10), 5));
+  EXPECT_EQ(early.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(ToText(early).find("waits for every slice of step 0"), std::string::npos) << early;
+  EXPECT_EQ(set.held_bytes(), 0u);
+}
+
+TEST(ShardSet, GatherGivesValuesInKeyOrderOverAllTables) {
+  ShardSet set = MakeSet(8, test::AllShards(8));
+  const RowMap rows = RandomRows(3, 100);
+  ASSERT_TRUE(set.Push(MakePush(set, rows, 0)).ok());
+  set.Advance(1);
+  const Grouping grouping(kTables, 8, test::AllShards(8), rows);
+  const Frame frame = set.Gather(PullMode::kTrain, grouping.out_groups, grouping.out_keys);
+  std::span<const float> values = frame.as<float>();
+  ASSERT_EQ(values.size(), grouping.floats.size());
+  for (const auto& [table, key] : grouping.order) {
+    const uint32_t dim = kTables[table].dim;
+    std::vector<float> want(dim);
+    const ShardId shard = ShardOf(kTables[table].id, key, 8);
+    set.shards()[shard.value()].table(table).Pull({&key, 1}, want);
+    ASSERT_EQ(std::vector<float>(values.begin(), values.begin() + dim), want);
+    values = values.subspan(dim);
+  }
+}
+
+// The promise of equal bits: the same pushes, in another order of arrival, on another number of
+// shards, over one or several sets.
+TEST(ShardSet, BitsDependOnNeitherShardsNorArrival) {
+  constexpr uint32_t kSlices = 4;
+  const auto run = [&](uint32_t shards_of_job, uint32_t sets_count, bool backwards) {
+    std::vector<ShardSet> sets;
+    for (uint32_t i = 0; i < sets_count; ++i) {
+      std::vector<ShardId> shards;
+      for (uint32_t s = i; s < shards_of_job; s += sets_count) shards.emplace_back(s);
+      sets.push_back(MakeSet(shards_of_job, shards, kSlices));
+    }
+    for (Step step = 0; step < 6; ++step) {
+      for (uint32_t n = 0; n < kSlices; ++n) {
+        const uint32_t slice = backwards ? kSlices - 1 - n : n;
+        const RowMap rows = RandomRows(step * 100 + slice, 200);
+        for (ShardSet& set : sets) {
+          EXPECT_TRUE(set.Push(MakePush(set, rows, step, slice, kSlices)).ok());
+          EXPECT_TRUE(set.Push(MakePush(set, rows, step, slice, kSlices)).ok());  // A resend.
+        }
+      }
+    }
+    auto total = ReportTables(kTables, {});
+    for (ShardSet& set : sets) {
+      set.Advance(6);
+      EXPECT_EQ(set.clock(), 6u);
+      AddReports(total, ReportTables(kTables, set.shards()));
+    }
+    return total;
+  };
+  const auto want = run(1, 1, false);
+  EXPECT_GT(want[0].rows, 100u);
+  EXPECT_NE(want[0].checksum_low, 0u);
+  for (const auto& got : {run(1, 1, true), run(64, 1, false), run(64, 3, true), run(2, 2, false)}) {
+    for (size_t t = 0; t < kTables.size(); ++t) {
+      EXPECT_EQ(got[t].rows, want[t].rows);
+      EXPECT_EQ(got[t].checksum_low, want[t].checksum_low);
+      EXPECT_EQ(got[t].checksum_high, want[t].checksum_high);
+    }
+  }
+}
+
+TEST(ShardSet, ShardsOfAMapGoToOneExecutorEach) {
+  ShardMap map =
+      MakeShardMap(MapVersion(1), 16, {{ProcessId(1), {"x", "y", "z"}}, {ProcessId(2), {"u"}}});
+  std::vector<ShardId> all;
+  for (uint32_t e = 0; e < 3; ++e) {
+    const auto shards = ShardsOf(map, ProcessId(1), e, 3);
+    all.insert(all.end(), shards.begin(), shards.end());
+  }
+  const auto other = ShardsOf(map, ProcessId(2), 0, 1);
+  all.insert(all.end(), other.begin(), other.end());
+  std::ranges::sort(all);
+  EXPECT_EQ(all, test::AllShards(16));
+  EXPECT_TRUE(ShardsOf(map, ProcessId(3), 0, 1).empty());
+}
+
+}  // namespace
+}  // namespace dt::server

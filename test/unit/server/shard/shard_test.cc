@@ -1,0 +1,129 @@
+#include "server/shard/shard.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "test/support/push_maker.h"
+
+namespace dt::server {
+namespace {
+
+constexpr Step kNever = 1'000'000;
+
+// One table, dim 1, SGD with rate 1 from zero: a row is minus the sum of its gradients.
+class ShardTest : public ::testing::Test {
+ protected:
+  static std::vector<TableSpec> Tables() {
+    TableSpec spec = test::SimpleTable("t", 1);
+    spec.init = {InitKind::kZeros, 0};
+    return {spec};
+  }
+  static Contribution Of(Step step, SliceIndex slice, float gradient, Key key = 1) {
+    auto owner = std::make_shared<std::pair<Key, float>>(key, gradient);
+    return {step, slice, 0, 1, 1.0f, {{0, {&owner->first, 1}, {&owner->second, 1}}}, owner};
+  }
+  static Contribution Part(Contribution contribution, uint32_t part, uint32_t parts) {
+    contribution.part = part;
+    contribution.parts = parts;
+    return contribution;
+  }
+  float Row(Key key = 1) {
+    float value = 0;
+    shard_.table(0).Pull({&key, 1}, {&value, 1});
+    return value;
+  }
+  const std::vector<TableSpec> tables_ = Tables();
+  Shard shard_{ShardId(3), tables_, 3};
+  GradientSum scratch_;
+};
+
+TEST_F(ShardTest, AppliesOnlyWhenCompleteAndWhole) {
+  ASSERT_TRUE(shard_.Hold(Of(0, 0, 1)).ok());
+  ASSERT_TRUE(shard_.Hold(Of(0, 2, 4)).ok());
+  shard_.Advance(kNever, scratch_);
+  EXPECT_EQ(shard_.clock(), 0u);  // Complete, but slice 1 is missing.
+  EXPECT_EQ(shard_.Missing(), "slice 1");
+  ASSERT_TRUE(shard_.Hold(Of(0, 1, 2)).ok());
+  EXPECT_EQ(Row(), 0.0f);  // Whole, but not said to be complete.
+  shard_.Advance(1, scratch_);
+  EXPECT_EQ(shard_.clock(), 1u);
+  EXPECT_EQ(Row(), -7.0f);
+  EXPECT_EQ(shard_.held_bytes(), 0u);
+}
+
+TEST_F(ShardTest, SecondCopiesAreAcknowledgedAndDropped) {
+  for (SliceIndex s = 0; s < 3; ++s) {
+    ASSERT_TRUE(shard_.Hold(Of(0, s, 1)).ok());
+    const uint64_t held = shard_.held_bytes();
+    ASSERT_TRUE(shard_.Hold(Of(0, s, 100)).ok());
+    EXPECT_EQ(shard_.held_bytes(), held);
+  }
+  shard_.Advance(1, scratch_);
+  ASSERT_TRUE(shard_.Hold(Of(0, 1, 100)).ok());  // Of an applied step.
+  shard_.Advance(kNever, scratch_);
+  EXPECT_EQ(Row(), -3.0f);
+  EXPECT_EQ(shard_.clock(), 1u);
+}
+
+TEST_F(ShardTest, SumsInSliceOrderWhateverTheArrival) {
+  const float gradients[] = {1e8f, -1e8f, 1.0f};  // In another order the 1 would be lost.
+  std::vector<SliceIndex> order = {0, 1, 2};
+  do {
+    shard_.Reset(0);
+    for (const SliceIndex s : order) ASSERT_TRUE(shard_.Hold(Of(0, s, gradients[s])).ok());
+    shard_.Advance(1, scratch_);
+    EXPECT_EQ(Row(), -1.0f);
+  } while (std::ranges::next_permutation(order).found);
+}
+
+TEST_F(ShardTest, PartsOfOneSliceGoTogetherInTheirOrder) {
+  const float gradients[] = {1e8f, -1e8f, 1.0f};
+  for (const std::vector<uint32_t>& order : {std::vector<uint32_t>{2, 0, 1}, {1, 2, 0}}) {
+    shard_.Reset(0);
+    for (const uint32_t p : order) {
+      EXPECT_FALSE(shard_.CanReach(1));
+      ASSERT_TRUE(shard_.Hold(Part(Of(0, 1, gradients[p]), p, 3)).ok());
+    }
+    ASSERT_TRUE(shard_.Hold(Of(0, 0, 0)).ok());
+    ASSERT_TRUE(shard_.Hold(Of(0, 2, 0)).ok());
+    shard_.Advance(1, scratch_);
+    EXPECT_EQ(Row(), -1.0f);
+  }
+}
+
+TEST_F(ShardTest, ContradictingNumbersOfPartsAreRefused) {
+  ASSERT_TRUE(shard_.Hold(Part(Of(0, 1, 1), 0, 2)).ok());
+  EXPECT_EQ(shard_.Hold(Part(Of(0, 1, 1), 0, 3)).code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(shard_.Missing(), "slice 0");
+}
+
+TEST_F(ShardTest, TooEarlyContributionsMustComeAgain) {
+  EXPECT_EQ(shard_.Hold(Of(1, 0, 1)).code(), StatusCode::kResourceExhausted);
+  for (SliceIndex s = 0; s < 3; ++s) ASSERT_TRUE(shard_.Hold(Of(0, s, 1)).ok());
+  EXPECT_EQ(shard_.Hold(Of(2, 0, 1)).code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(shard_.Hold(Of(1, 0, 1)).ok());
+}
+
+TEST_F(ShardTest, EmptyContributionsMoveTheClock) {
+  for (SliceIndex s = 0; s < 3; ++s) {
+    ASSERT_TRUE(shard_.Hold({.step = 0, .slice = s, .groups = {}, .owner = nullptr}).ok());
+  }
+  shard_.Advance(kNever, scratch_);
+  EXPECT_EQ(shard_.clock(), 1u);
+  EXPECT_EQ(shard_.table(0).rows(), 0u);
+}
+
+TEST_F(ShardTest, ResetForgetsRowsAndContributions) {
+  for (SliceIndex s = 0; s < 3; ++s) ASSERT_TRUE(shard_.Hold(Of(0, s, 1)).ok());
+  shard_.Advance(1, scratch_);
+  ASSERT_TRUE(shard_.Hold(Of(1, 0, 1)).ok());
+  shard_.Reset(40);
+  EXPECT_EQ(shard_.clock(), 40u);
+  EXPECT_EQ(shard_.held_bytes(), 0u);
+  EXPECT_EQ(Row(), 0.0f);
+  EXPECT_EQ(shard_.Missing(), "every slice");
+}
+
+}  // namespace
+}  // namespace dt::server
