@@ -1,0 +1,170 @@
+#include "server/service/data_frontend.h"
+
+#include <gtest/gtest.h>
+
+#include "test/support/push_maker.h"
+
+namespace dt::server {
+namespace {
+
+using test::Grouping;
+using test::RowMap;
+
+const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+const std::vector<TableSpec> kTables = {test::SimpleTable("a", 2)};
+constexpr Duration kPatience = seconds(60);
+
+class Frontend : public ::testing::Test {
+ protected:
+  void SetUp() override { frontend_.Serve(&shards_, answers_); }
+
+  static PushRequest Push(Step step, SliceIndex slice) {
+    const Grouping grouping(kTables, 4, test::AllShards(4), RowMap{{{0, 9}, {1, 1}}});
+    PushRequest push;
+    push.request = 100 + step * 10 + slice;
+    push.stamp = kStamp;
+    push.step = step;
+    push.slice = slice;
+    push.slices = 2;
+    push.groups = grouping.out_groups;
+    push.keys = test::FrameOf(grouping.out_keys);
+    push.gradients = test::FrameOf(grouping.floats);
+    return push;
+  }
+  static PullRequest Pull(Step step, uint64_t request = 7, PullMode mode = PullMode::kTrain) {
+    PullRequest pull;
+    pull.request = request;
+    pull.stamp = kStamp;
+    pull.step = step;
+    pull.mode = mode;
+    pull.groups = {{ShardOf(kTables[0].id, 9, 4), 0, 1}};
+    pull.keys = test::FrameOf(std::vector<Key>{9});
+    return pull;
+  }
+  // The answers to one message, decoded, with their peers.
+  std::vector<std::pair<PeerId, DataReply>> Tell(const PeerId& peer, Frames frames) {
+    frontend_.OnMessage(now_, {peer, std::move(frames)}, answers_);
+    return Answers();
+  }
+  std::vector<std::pair<PeerId, DataReply>> Answers() {
+    std::vector<std::pair<PeerId, DataReply>> out;
+    for (PeerMessage& m : answers_) {
+      auto reply = DecodeDataReply(std::move(m.frames));
+      EXPECT_TRUE(reply.ok()) << reply.status();
+      out.emplace_back(m.peer, *std::move(reply));
+    }
+    answers_.clear();
+    return out;
+  }
+  void Gather(Step step) {
+    for (SliceIndex s = 0; s < 2; ++s) {
+      const auto answers = Tell("w", Encode(Push(step, s)));
+      ASSERT_FALSE(answers.empty());
+      ASSERT_TRUE(answers[0].second.status.ok()) << answers[0].second.status;
+      ASSERT_EQ(answers[0].second.request, 100 + step * 10 + s);
+    }
+  }
+
+  ShardSet shards_{{kTables, 2, 4, test::AllShards(4), kStamp}};
+  DataFrontend frontend_{{2}, kPatience};
+  std::vector<PeerMessage> answers_;
+  TimePoint now_{};
+};
+
+TEST_F(Frontend, PullOfTheCurrentStepIsAnsweredAtOnce) {
+  const auto answers = Tell("w", Encode(Pull(0)));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].first, "w");
+  EXPECT_EQ(answers[0].second.request, 7u);
+  EXPECT_EQ(answers[0].second.values.size(), 2 * sizeof(float));
+}
+
+TEST_F(Frontend, PullOfTheNextStepImpliesThatTheLastIsComplete) {
+  Gather(0);
+  const auto answers = Tell("w", Encode(Pull(1)));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(answers[0].second.status.ok());
+  EXPECT_EQ(shards_.clock(), 1u);
+}
+
+TEST_F(Frontend, PullThatMustWaitIsParkedUntilTheStepIsThere) {
+  EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
+  EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());  // A resend does not wait twice.
+  EXPECT_TRUE(Tell("v", Encode(Pull(1))).empty());
+  EXPECT_EQ(frontend_.parked(), 2u);
+  EXPECT_EQ(Tell("w", Encode(Push(0, 1))).size(), 1u);
+  const auto answers = Tell("w", Encode(Push(0, 0)));
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[1].first, "w");
+  EXPECT_EQ(answers[2].first, "v");
+  EXPECT_EQ(frontend_.parked(), 0u);
+}
+
+TEST_F(Frontend, ParkedPullsEndAtTheirDeadlineAndSayWhatIsMissing) {
+  Tell("w", Encode(Push(0, 0)));
+  EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
+  EXPECT_EQ(frontend_.NextDeadline(), now_ + kPatience);
+  frontend_.OnTick(now_ + kPatience - milliseconds(1), answers_);
+  EXPECT_TRUE(answers_.empty());
+  frontend_.OnTick(now_ + kPatience, answers_);
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].second.status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_NE(ToText(answers[0].second.status).find("waits for slice 1 of step 0"), std::string::npos)
+      << answers[0].second.status;
+  EXPECT_EQ(frontend_.NextDeadline(), TimePoint::max());
+}
+
+TEST_F(Frontend, PullOfAStepThatIsPastIsRefused) {
+  Gather(0);
+  Tell("w", Encode(CompleteRequest{kStamp, 0}));
+  const auto late = Tell("w", Encode(Pull(0)));
+  EXPECT_EQ(late[0].second.status.code(), StatusCode::kFailedPrecondition);
+  // Evaluation asks for what is there now.
+  EXPECT_TRUE(Tell("w", Encode(Pull(0, 8, PullMode::kEvaluate)))[0].second.status.ok());
+}
+
+TEST_F(Frontend, CompleteIsNotAnsweredAndApplies) {
+  Gather(0);
+  EXPECT_TRUE(Tell("w", Encode(CompleteRequest{kStamp, 0})).empty());
+  EXPECT_EQ(shards_.clock(), 1u);
+  EXPECT_TRUE(Tell("w", Encode(CompleteRequest{kStamp, ~Step{0}})).empty());
+  EXPECT_EQ(shards_.clock(), 1u);
+}
+
+TEST_F(Frontend, OldStampsAreRefusedWithoutEffect) {
+  PushRequest push = Push(0, 0);
+  push.stamp.generation = Generation(0);
+  const auto answers = Tell("w", Encode(push));
+  EXPECT_EQ(answers[0].second.status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(shards_.held_bytes(), 0u);
+  EXPECT_EQ(frontend_.bad_messages(), 0u);
+}
+
+TEST_F(Frontend, GarbageIsCountedAndAnswered) {
+  const std::vector<uint64_t> words = {1, 2, 3};
+  for (uint64_t n = 1; n <= 3; ++n) {
+    Frames frames;
+    frames.push_back(test::FrameOf(words));
+    const auto answers = Tell("w", std::move(frames));
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].second.status.code(), StatusCode::kOutOfRange);
+    EXPECT_EQ(frontend_.bad_messages(), n);
+  }
+  EXPECT_EQ(Tell("w", {}).size(), 1u);
+  EXPECT_TRUE(Tell("w", Encode(Pull(0)))[0].second.status.ok());
+}
+
+TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {
+  EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
+  frontend_.Serve(nullptr, answers_);
+  EXPECT_EQ(Answers()[0].second.status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Tell("w", Encode(Pull(0)))[0].second.status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(Tell("w", Encode(Push(0, 0)))[0].second.status.code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Tell("w", Encode(CompleteRequest{kStamp, 0})).empty());
+  frontend_.OnTick(now_ + 2 * kPatience, answers_);
+  EXPECT_TRUE(answers_.empty());
+}
+
+}  // namespace
+}  // namespace dt::server

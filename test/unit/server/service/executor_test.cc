@@ -1,0 +1,192 @@
+// Goal: an executor serves many peers and its server's commands at once, and counts every push
+// once. Method: real threads over the in-memory network, which ThreadSanitizer sees. Every gradient
+// is 1, the rate is 1 and rows begin at 0: a row ends as minus the number of its pushes, exact in
+// float.
+#include "server/service/executor.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "common/net/memory_network.h"
+#include "test/support/push_maker.h"
+
+namespace dt::server {
+namespace {
+
+using test::Grouping;
+using test::RowMap;
+
+constexpr Duration kPatience = seconds(20);
+constexpr uint32_t kShards = 8;
+const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+
+std::vector<TableSpec> CountingTables() {
+  TableSpec spec = test::SimpleTable("t", 2);
+  spec.init = {InitKind::kZeros, 0};
+  return {spec};
+}
+const std::vector<TableSpec> kTables = CountingTables();
+
+// One worker's connection to one executor. Sends everything twice, as a careless network would.
+class Client {
+ public:
+  Client(Network& network, const std::string& endpoint) : socket_(*network.Connect(endpoint)) {}
+
+  DataReply Ask(Frames frames, uint64_t request) {
+    EXPECT_TRUE(socket_->Send(frames).ok());
+    EXPECT_TRUE(socket_->Send(std::move(frames)).ok());
+    const TimePoint deadline = SystemClock().Now() + kPatience;
+    while (SystemClock().Now() < deadline) {
+      auto got = socket_->Receive(milliseconds(50));
+      if (!got.ok()) continue;
+      auto reply = DecodeDataReply(*std::move(got));
+      EXPECT_TRUE(reply.ok()) << reply.status();
+      if (reply.ok() && reply->request == request) return *std::move(reply);
+    }
+    ADD_FAILURE() << "no answer to request " << request;
+    return {};
+  }
+  DataReply Push(Step step, SliceIndex slice, uint32_t slices, const RowMap& rows) {
+    const Grouping grouping(kTables, kShards, test::AllShards(kShards), rows);
+    PushRequest push;
+    push.request = ++number_;
+    push.stamp = kStamp;
+    push.step = step;
+    push.slice = slice;
+    push.slices = slices;
+    push.groups = grouping.out_groups;
+    push.keys = test::FrameOf(grouping.out_keys);
+    push.gradients = test::FrameOf(grouping.floats);
+    return Ask(Encode(push), number_);
+  }
+  DataReply Pull(Step step, const RowMap& rows) {
+    const Grouping grouping(kTables, kShards, test::AllShards(kShards), rows);
+    PullRequest pull;
+    pull.request = ++number_;
+    pull.stamp = kStamp;
+    pull.step = step;
+    pull.groups = grouping.out_groups;
+    pull.keys = test::FrameOf(grouping.out_keys);
+    return Ask(Encode(pull), number_);
+  }
+  void Garbage() {
+    Frames frames;
+    frames.push_back(Frame::Of(8));
+    frames[0].as<uint64_t>()[0] = 42;
+    EXPECT_TRUE(socket_->Send(std::move(frames)).ok());
+  }
+
+ private:
+  const std::unique_ptr<ClientSocket> socket_;
+  uint64_t number_ = 0;
+};
+
+class ExecutorTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Executor> Make(uint64_t memory_bytes_max = 1 << 30) {
+    ExecutorOptions options;
+    options.dims = {2};
+    options.memory_bytes_max = memory_bytes_max;
+    options.memory_bytes = &memory_bytes_;
+    return std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"));
+  }
+  static ExecutorAnswer Do(Executor& executor, ExecutorCommand command) {
+    executor.Post(std::move(command));
+    auto answer = executor.Await(kPatience);
+    EXPECT_TRUE(answer.has_value());
+    return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent"), {}, {}};
+  }
+  static BeginCommand Begin(uint32_t slices) {
+    return {{kTables, slices, kShards, test::AllShards(kShards), kStamp}};
+  }
+
+  const std::unique_ptr<Network> network_ = MakeMemoryNetwork();
+  std::atomic<uint64_t> memory_bytes_ = 0;
+};
+
+TEST_F(ExecutorTest, IsBusyUntilItHasShards) {
+  auto executor = Make();
+  Client client(*network_, executor->endpoint());
+  EXPECT_EQ(client.Pull(0, {}).status.code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(Do(*executor, ReportCommand{}).status.code(), StatusCode::kInternal);
+  EXPECT_TRUE(Do(*executor, Begin(1)).status.ok());
+  EXPECT_TRUE(client.Pull(0, {}).status.ok());
+}
+
+TEST_F(ExecutorTest, ManyWorkersInStepCountEveryPushOnce) {
+  constexpr uint32_t kWorkers = 4;
+  constexpr Step kSteps = 25;
+  auto executor = Make();
+  ASSERT_TRUE(Do(*executor, Begin(kWorkers)).status.ok());
+  {
+    std::vector<std::jthread> workers;
+    for (uint32_t w = 0; w < kWorkers; ++w) {
+      workers.emplace_back([&, w] {
+        Client client(*network_, executor->endpoint());
+        // Key 0 is everyone's, keys 1 to 4 one worker's each.
+        const RowMap rows = {{{0, 0}, {1, 1}}, {{0, w + 1}, {1, 1}}};
+        for (Step step = 0; step < kSteps; ++step) {
+          const DataReply pulled = client.Pull(step, rows);  // Waits for the others: the barrier.
+          ASSERT_TRUE(pulled.status.ok()) << pulled.status;
+          for (const float v : pulled.values.as<float>()) {
+            const auto own = static_cast<float>(step);
+            ASSERT_TRUE(v == -own || v == -own * kWorkers) << v << " at step " << step;
+          }
+          ASSERT_TRUE(client.Push(step, w, kWorkers, rows).status.ok());
+          if (step % 5 == w) client.Garbage();
+        }
+      });
+    }
+  }
+  const ExecutorAnswer report = Do(*executor, ReportCommand{});
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(report.tables[0].rows, 1u + kWorkers);
+  Client client(*network_, executor->endpoint());
+  const DataReply last = client.Pull(kSteps, {{{0, 0}, {0, 0}}});
+  ASSERT_EQ(last.values.as<float>().size(), 2u);
+  EXPECT_EQ(last.values.as<float>()[0], -static_cast<float>(kSteps * kWorkers));
+}
+
+TEST_F(ExecutorTest, SaveThatWaitsForAStepInVainSaysWhatIsMissing) {
+  auto executor = Make();
+  ASSERT_TRUE(Do(*executor, Begin(1)).status.ok());
+  const ExecutorAnswer answer =
+      Do(*executor, SaveCommand{3, {"/nowhere", ProcessId(1), 0}, milliseconds(30)});
+  EXPECT_EQ(answer.status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_NE(dt::ToText(answer.status).find("waits for every slice of step 0"), std::string::npos)
+      << answer.status;
+}
+
+TEST_F(ExecutorTest, TooLargeTablesEndItWithAdvice) {
+  auto executor = Make(/*memory_bytes_max=*/10'000);
+  ASSERT_TRUE(Do(*executor, Begin(1)).status.ok());
+  Client client(*network_, executor->endpoint());
+  RowMap rows;
+  for (Key key = 0; key < 2000; ++key) rows[{0, key}] = {1, 1};
+  ASSERT_TRUE(client.Push(0, 0, 1, rows).status.ok());
+  EXPECT_FALSE(executor->TakeFailure().has_value());
+  ASSERT_TRUE(client.Pull(1, {}).status.ok());
+  std::optional<Status> failure;
+  const TimePoint deadline = SystemClock().Now() + kPatience;
+  while (!failure.has_value() && SystemClock().Now() < deadline) {
+    client.Pull(1, {});
+    failure = executor->TakeFailure();
+  }
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_NE(dt::ToText(*failure).find("cluster.server.memory"), std::string::npos) << *failure;
+}
+
+TEST_F(ExecutorTest, EndsWhileRequestsWait) {
+  auto executor = Make();
+  ASSERT_TRUE(Do(*executor, Begin(1)).status.ok());
+  auto socket = network_->Connect(executor->endpoint());
+  PullRequest pull;
+  pull.step = 9;
+  pull.stamp = kStamp;
+  ASSERT_TRUE((*socket)->Send(Encode(pull)).ok());
+  executor.reset();
+}
+
+}  // namespace
+}  // namespace dt::server
