@@ -1,0 +1,49 @@
+#include "common/base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace dt {
+namespace {
+
+TEST(Text, LikelySpellingIsNearAndOnlyNear) {
+  const std::vector<std::string> words = {"shards", "servers", "lr", "memory"};
+  EXPECT_EQ(LikelySpelling("shard", words), "shards");
+  EXPECT_EQ(LikelySpelling("sevrers", words), "servers");  // A swap counts once.
+  EXPECT_EQ(LikelySpelling("lt", words), "lr");
+  EXPECT_EQ(LikelySpelling("optimizer", words), "");
+  EXPECT_EQ(DidYouMean("memroy", words), "; did you mean \"memory\"?");
+  EXPECT_EQ(DidYouMean("xyz", words), "");
+}
+
+TEST(Text, SplittingAndJoiningAreInverse) {
+  for (const std::string text : {"", "a", "a,b", ",", "a,,b,"}) {
+    const std::vector<std::string_view> views = SplitText(text, ',');
+    EXPECT_EQ(JoinText(std::vector<std::string>(views.begin(), views.end()), ","), text);
+  }
+  EXPECT_EQ(SplitText("", ',').size(), 1u);
+}
+
+TEST(Text, Patterns) {
+  struct Case {
+    const char *text, *pattern;
+    bool matches;
+  };
+  const Case cases[] = {
+      {"C12", "C*", true},     {"C", "C*", true},       {"I1", "C*", false},  {"C1", "C?", true},
+      {"C12", "C?", false},    {"", "", true},          {"", "*", true},      {"a", "", false},
+      {"abcbc", "a*bc", true}, {"abcb", "a*bc", false}, {"x*y", "x*y", true}, {"ab", "**b", true},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(MatchesPattern(c.text, c.pattern), c.matches) << c.text << " ~ " << c.pattern;
+  }
+}
+
+TEST(Text, Numbers) {
+  EXPECT_EQ(HexOf(0xabcull), "0000000000000abc");
+  EXPECT_EQ(BytesText(3), "3 B");
+  EXPECT_EQ(BytesText(12 << 10), "12 KiB");
+  EXPECT_EQ(BytesText(3ull << 29), "1.5 GiB");
+}
+
+}  // namespace
+}  // namespace dt
