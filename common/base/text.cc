@@ -10,15 +10,17 @@ namespace dt {
 namespace {
 
 // Letters added, left out, replaced, or swapped with their neighbour ("optimal string alignment").
+// Insertions, deletions, replacements, and swaps of neighbours, each one edit ("optimal string
+// alignment").
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before, last, row(b.size() + 1);
+  std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    before = std::exchange(last, row);
+    before = std::exchange(above, row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      const size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replaced});
       const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
       if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }

@@ -161,8 +161,21 @@ Result<ValueIndex> Interaction(GraphBuilder& b, Operands operands) {
   return b.Add(b.user().op, "", {fields}, b.user().attrs);
 }
 
-Result<ValueIndex> Sum(GraphBuilder& b, Operands operands) {
+// As elementwise addition, of any number.
+Result<ValueIndex> Add(GraphBuilder& b, Operands operands) {
   DT_TRY(const std::vector<ValueIndex> values, b.Values(operands, false));
+  if (values.size() == 2) return b.Add("add", "", values);
+  return SumOf(b, values);
+}
+
+// Over the fields of each input, and over the inputs.
+Result<ValueIndex> Sum(GraphBuilder& b, Operands operands) {
+  DT_TRY(std::vector<ValueIndex> values, b.Values(operands, false));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (b.shape(values[i]).size() != 3) continue;
+    DT_TRY(values[i], b.Add("reduce_sum", fmt::format("fields{}", i), {values[i]},
+                            {{"axis", std::vector<int64_t>{1}}}));
+  }
   return SumOf(b, values);
 }
 
@@ -187,10 +200,10 @@ Result<ValueIndex> UserParameter(GraphBuilder& b, Operands operands) {
 }
 
 constexpr Composite kComposites[] = {
-    {"batch_norm", BatchNorm},       {"concat", Concat},  {"cross", Cross},
-    {"cross_v2", CrossV2},           {"dense", Dense},    {"dot", Interaction},
-    {"flatten", Flattened},          {"fm", Interaction}, {"mlp", Mlp},
-    {"parameter", UserParameter, 0}, {"sum", Sum},
+    {"add", Add, 1},      {"batch_norm", BatchNorm},       {"concat", Concat},
+    {"cross", Cross},     {"cross_v2", CrossV2},           {"dense", Dense},
+    {"dot", Interaction}, {"flatten", Flattened},          {"fm", Interaction},
+    {"mlp", Mlp},         {"parameter", UserParameter, 0}, {"sum", Sum},
 };
 
 }  // namespace

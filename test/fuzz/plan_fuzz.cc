@@ -1,5 +1,5 @@
-// Any bytes as a plan. Beyond not crashing: what decodes passes the plan's own check, and encoding it
-// again gives a message that decodes to the same plan.
+// Any bytes as a plan. Beyond not crashing: what decodes passes the plan's own check, and encoding
+// it again gives a message that decodes to the same plan.
 #include <cstdint>
 #include <span>
 #include <string>

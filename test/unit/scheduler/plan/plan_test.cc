@@ -196,6 +196,17 @@ TEST(PlanTest, ASingleLastUnitOfAnMlpIsALogit) {
   EXPECT_EQ(plan->graph.nodes[plan->graph.value(output).producer].op, "bias_add");
 }
 
+TEST(PlanTest, SumAddsFieldsAndAddTakesAnyNumber) {
+  const Attrs wide = {{"table", "wide"}};
+  const JobConfig job =
+      TinyJob({TinyNode("w", "lookup", {"C*"}, wide, 1), TinyNode("first", "sum", {"w"}, {}, 2),
+               TinyNode("b", "bag", {"tags"}, wide, 3),
+               TinyNode("logit", "add", {"first", "b", "I1"}, {}, 4)});
+  const Result<Plan> plan = PlanOf(job);
+  ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+  EXPECT_THAT(DumpText(plan->graph), HasSubstr("first.fields0 [B, 1] = reduce_sum(w)"));
+}
+
 struct Mistake {
   const char* name;
   std::vector<NodeConfig> nodes;
@@ -209,6 +220,9 @@ std::vector<Mistake> Mistakes() {
       {"Operator",
        {TinyNode("d", "dens", {"I1"}, one, 5)},
        {"\"d\"", "dens", "\"dense\"", "model.yaml:5"}},
+      {"Swap",
+       {TinyNode("d", "mpl", {"I1"}, one, 5)},
+       {"there is no operator \"mpl\"; did you mean \"mlp\"?"}},
       {"Input",
        {TinyNode("d", "dense", {"I11"}, one, 6)},
        {"\"d\"", "\"I11\"", "\"I1\"", "model.yaml:6"}},
