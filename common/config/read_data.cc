@@ -135,6 +135,7 @@ void ReadData(const MapReader& in, DataConfig& data) {
   const bool csv = pipe || data.format == DataFormat::kCsv;
   RefuseKeyFor(in, "command", pipe, "format pipe");
   RefuseKeyFor(in, "delimiter", csv, "formats csv and pipe");
+  RefuseKeyFor(in, "train", !pipe, "formats other than pipe, whose command gives the samples");
   if (pipe && data.command.empty()) {
     in.problems().Add(in.mark(), in.PathOf("command"), "missing, format pipe runs it to read CSV");
   }
