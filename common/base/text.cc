@@ -9,7 +9,6 @@
 namespace dt {
 namespace {
 
-// Letters added, left out, replaced, or swapped with their neighbour ("optimal string alignment").
 // Insertions, deletions, replacements, and swaps of neighbours, each one edit ("optimal string
 // alignment").
 size_t EditDistance(std::string_view a, std::string_view b) {
