@@ -1,0 +1,253 @@
+// Goal: a job completes, and all processes carry out the same orders once and in the same sequence,
+// whatever the network does; a process that crashes ends the job with its name within a lease and a
+// bound. Method: the real JobState and Switchboard, fake processes, one thread, a clock of our own.
+#include <optional>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/service/job_state.h"
+#include "scheduler/service/switchboard.h"
+#include "test/support/fake_process.h"
+#include "test/support/sim_network.h"
+#include "test/support/sim_seeds.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr Duration kTick = milliseconds(10);
+
+class FakeSurroundings : public JobSurroundings {
+ public:
+  Result<std::string> MakePlan(const std::vector<ColumnSpec>&, uint32_t) override { return "plan"; }
+  Result<std::string> BeginCheckpoint(Step step) override {
+    return fmt::format("/writing/{}", step);
+  }
+  Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) override {
+    committed.push_back(fmt::format("{}{}", manifest.course.step, best ? "*" : ""));
+    files = manifest.files.size();
+    last = manifest;
+    return fmt::format("/done/{}", manifest.course.step);
+  }
+  Result<std::string> FindCheckpoint(Step step) override { return fmt::format("/done/{}", step); }
+  Status KeepGeneration(Generation) override { return OkStatus(); }
+
+  std::vector<std::string> committed;
+  size_t files = 0;
+  Manifest last;
+};
+
+// On its way to the scheduler (to = 0) or to a process by incarnation.
+struct Letter {
+  uint64_t to = 0;
+  Packet packet;
+};
+
+class SimJob {
+ public:
+  SimJob(uint64_t seed, const JobConfig& job, std::optional<JobOptions::Checkpoint> from = {})
+      : network_(seed),
+        switchboard_(milliseconds(200),
+                     [this](const PeerId& peer, const Packet& packet) {
+                       network_.Put(now_, {std::stoull(peer), packet});
+                     }),
+        state_({job, Goal::kTrain, Term(1), Generation(1), std::move(from), ""}, surroundings_,
+               now_) {}
+
+  FakeProcess& Add(Role role, const FakeData& data = {}) {
+    processes_.push_back(std::make_unique<FakeProcess>(role, processes_.size() + 1, data));
+    std::vector<Packet> out;
+    processes_.back()->Start(now_, out);
+    ToScheduler(*processes_.back(), out);
+    return *processes_.back();
+  }
+  void Crash(size_t index) { crashed_.insert(processes_[index]->incarnation()); }
+
+  template <class Condition>
+  bool RunUntil(Duration at_most, Condition condition) {
+    for (const TimePoint end = now_ + at_most; now_ < end; Step()) {
+      if (condition()) return true;
+    }
+    return condition();
+  }
+  bool RunToTheEnd(Duration at_most) {
+    return RunUntil(at_most, [&] {
+      return state_.phase() == JobPhase::kEnded && switchboard_.all_acknowledged(now_ - seconds(2));
+    });
+  }
+  void Step() {
+    now_ += kTick;
+    for (const auto& process : processes_) {
+      if (crashed_.contains(process->incarnation())) continue;
+      std::vector<Packet> out;
+      process->Tick(now_, out);
+      ToScheduler(*process, out);
+    }
+    for (Letter& letter : network_.Take(now_)) Deliver(std::move(letter));
+    state_.Tick(now_);
+    for (const Outgoing& out : state_.TakeOutgoing()) switchboard_.Send(now_, out.to, out.message);
+    switchboard_.Tick(now_);
+  }
+
+  SimNetwork<Letter>& network() { return network_; }
+  JobState& state() { return state_; }
+  FakeSurroundings& surroundings() { return surroundings_; }
+  TimePoint now() const { return now_; }
+  const std::vector<std::unique_ptr<FakeProcess>>& processes() const { return processes_; }
+
+ private:
+  void ToScheduler(const FakeProcess& from, const std::vector<Packet>& packets) {
+    for (Packet packet : packets) {
+      EXPECT_EQ(packet.session, from.incarnation());
+      network_.Put(now_, {0, packet});
+    }
+  }
+  void Deliver(Letter letter) {
+    if (letter.to == 0) {
+      const std::string peer = std::to_string(letter.packet.session);
+      for (Switchboard::Arrived& a : switchboard_.OnPacket(now_, peer, std::move(letter.packet))) {
+        state_.On(now_, a.from, std::move(a.message));
+      }
+      return;
+    }
+    if (crashed_.contains(letter.to)) return;
+    std::vector<Packet> out;
+    FakeProcess& process = *processes_[letter.to - 1];
+    process.OnPacket(now_, std::move(letter.packet), out);
+    ToScheduler(process, out);
+  }
+
+  TimePoint now_ = TimePoint() + seconds(1000);
+  SimNetwork<Letter> network_;
+  FakeSurroundings surroundings_;
+  Switchboard switchboard_;
+  JobState state_;
+  std::vector<std::unique_ptr<FakeProcess>> processes_;
+  std::set<uint64_t> crashed_;
+};
+
+JobConfig Job() {
+  JobConfig job;
+  job.job = "sim";
+  job.train.batch_size = 10;
+  job.train.epochs = 3;
+  job.cluster.servers = 2;
+  job.cluster.workers = 2;
+  job.cluster.shards = 8;
+  job.cluster.lease = seconds(3);
+  job.cluster.start_timeout = seconds(60);
+  job.checkpoint.every_steps = 7;
+  job.train.early_stop = EarlyStopConfig{"valid.auc", 2};
+  return job;
+}
+
+class JobSim : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  void Populate(SimJob& sim) {
+    for (int i = 0; i < 2; ++i) sim.Add(Role::kWorker);
+    for (int i = 0; i < 2; ++i) sim.Add(Role::kServer);
+  }
+  const JobConfig job_ = Job();
+};
+
+TEST_P(JobSim, CompletesWithTheSameOrdersEverywhere) {
+  SimJob sim(GetParam(), job_);
+  sim.network().Misbehave({.drop = 0.1, .duplicate = 0.1, .delay_max = milliseconds(120)});
+  Populate(sim);
+  ASSERT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
+  EXPECT_TRUE(sim.state().outcome().ok()) << sim.state().outcome() << Repeat(GetParam());
+  const auto& p = sim.processes();
+  EXPECT_EQ(p[0]->done(), p[1]->done()) << Repeat(GetParam());
+  EXPECT_EQ(p[2]->done(), p[3]->done()) << Repeat(GetParam());
+  // The AUC is constant: the first epoch is best, two without gain end training.
+  EXPECT_EQ(p[2]->done(),
+            (std::vector<std::string>{"save 7", "save 10", "save 14", "save 21", "save 28",
+                                      "save 30", "load 10 generation 2", "finish"}));
+  EXPECT_EQ(sim.surroundings().committed,
+            (std::vector<std::string>{"7", "10*", "14", "21", "28", "30"}));
+  EXPECT_EQ(sim.surroundings().files, 4u);
+  Step trained = 0;
+  for (const std::string& order : p[0]->done()) {
+    if (!order.starts_with("train")) continue;
+    EXPECT_EQ(order.substr(0, order.find("..")), fmt::format("train {}", trained))
+        << "each step once";
+    trained = std::stoull(order.substr(order.find("..") + 2));
+  }
+  EXPECT_EQ(trained, 30u);
+  for (const auto& process : p) EXPECT_TRUE(process->stop().has_value());
+}
+
+TEST_P(JobSim, ResultsDoNotDependOnTheNetwork) {
+  const auto run = [&](uint64_t seed, double drop) {
+    SimJob sim(seed, job_);
+    sim.network().Misbehave({.drop = drop, .duplicate = drop, .delay_max = milliseconds(50)});
+    Populate(sim);
+    EXPECT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
+    JobResult result = sim.state().ResultAt(sim.now());
+    result.events.clear();
+    result.roles.clear();
+    result.seconds = result.seconds_total = 0;
+    return ToJson(result);
+  };
+  EXPECT_EQ(run(GetParam(), 0.1), run(1, 0)) << Repeat(GetParam());
+}
+
+TEST_P(JobSim, CrashEndsTheJobWithTheProcesssName) {
+  SimJob sim(GetParam(), job_);
+  sim.network().Misbehave({.drop = 0.05, .duplicate = 0.05, .delay_max = milliseconds(50)});
+  Populate(sim);
+  const Duration before = milliseconds(50 * sim.network().Below(16));
+  sim.RunUntil(before, [&] { return sim.state().phase() == JobPhase::kEnded; });
+  ASSERT_NE(sim.state().phase(), JobPhase::kEnded) << Repeat(GetParam());
+  const size_t victim = sim.network().Below(4);
+  sim.Crash(victim);
+  const TimePoint crashed = sim.now();
+  // One that never joined is missing at the start's deadline; the others are lost after a lease.
+  const auto find = [&] { return sim.state().membership().Find(Incarnation(victim + 1)); };
+  const bool joined = find() != nullptr;
+  ASSERT_TRUE(sim.RunUntil(joined ? seconds(8) : seconds(70),
+                           [&] { return sim.state().phase() == JobPhase::kEnded; }))
+      << Repeat(GetParam()) << " after " << SecondsBetween(crashed, sim.now());
+  const std::string why = ToText(sim.state().outcome());
+  const Member* member = find();  // Its Join may have been on the way.
+  if (member == nullptr) {
+    EXPECT_NE(why.find("only"), std::string::npos) << why << Repeat(GetParam());
+    return;
+  }
+  const std::string name =
+      fmt::format("{} {} (pid ", victim < 2 ? "worker" : "server", member->id.value());
+  EXPECT_EQ(sim.state().outcome().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(why.substr(0, name.size()), name) << why << Repeat(GetParam());
+  const bool told = sim.RunUntil(seconds(20), [&] {
+    for (size_t i = 0; i < 4; ++i) {
+      if (i != victim && !sim.processes()[i]->stop().has_value()) return false;
+    }
+    return true;
+  });
+  EXPECT_TRUE(told) << Repeat(GetParam());
+}
+
+TEST_P(JobSim, StopsOnRequestWithACheckpointAndGoesOnFromIt) {
+  SimJob sim(GetParam(), job_);
+  Populate(sim);
+  sim.RunUntil(milliseconds(100 + 20 * static_cast<int64_t>(GetParam())), [] { return false; });
+  sim.state().RequestStop(sim.now());
+  ASSERT_TRUE(sim.RunToTheEnd(seconds(20))) << Repeat(GetParam());
+  EXPECT_EQ(sim.state().outcome().code(), StatusCode::kCancelled);
+  if (sim.surroundings().committed.empty()) return;  // Nothing was trained yet.
+  const Step stopped = sim.surroundings().last.course.step;
+  EXPECT_EQ(stopped, sim.state().course()->step) << Repeat(GetParam());
+
+  SimJob again(GetParam() + 100, job_, JobOptions::Checkpoint{"/from", sim.surroundings().last});
+  Populate(again);
+  ASSERT_TRUE(again.RunToTheEnd(seconds(300))) << Repeat(GetParam());
+  EXPECT_TRUE(again.state().outcome().ok()) << again.state().outcome();
+  EXPECT_EQ(again.processes()[2]->done().front(), fmt::format("load {} generation 2", stopped));
+  EXPECT_EQ(again.state().course()->step, 30u);
+  EXPECT_EQ(again.state().course()->samples, 285u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, JobSim, ::testing::ValuesIn(SimSeeds()));
+
+}  // namespace
+}  // namespace dt::scheduler
