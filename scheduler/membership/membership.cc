@@ -38,7 +38,7 @@ Result<const Member*> Membership::Join(TimePoint now, const JoinMessage& join) {
   if (const Member* known = Find(join.incarnation)) return known;
   DT_TRY_STATUS(CheckJoin(join));
   const ProcessId id(static_cast<uint32_t>(members_.size()) + 1);
-  return &members_.emplace_back(Member{id, join, now, {}});
+  return &members_.emplace_back(Member{id, join, now, {}, false});
 }
 
 Member* Membership::FindMutable(Incarnation incarnation) {
@@ -60,7 +60,10 @@ void Membership::Heard(TimePoint now, Incarnation from) {
 }
 
 void Membership::Report(Incarnation from, const HeartbeatMessage& report) {
-  if (Member* member = FindMutable(from)) member->report = report;
+  Member* member = FindMutable(from);
+  if (member == nullptr) return;
+  member->report = report;
+  member->reported = true;
 }
 
 bool Membership::complete() const {
@@ -77,7 +80,7 @@ std::string Membership::Present() const {
 const Member* Membership::Lost(TimePoint now) const {
   const Member* lost = nullptr;
   for (const Member& member : members_) {
-    if (now - member.heard <= needs_.lease) continue;
+    if (now - member.heard <= needs_.lease * (member.reported ? 1 : 2)) continue;
     if (lost == nullptr || member.heard < lost->heard) lost = &member;
   }
   return lost;

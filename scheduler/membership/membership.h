@@ -17,6 +17,7 @@ struct Member {
   JoinMessage join;
   TimePoint heard{};        // Last sign of life.
   HeartbeatMessage report;  // Its last heartbeat.
+  bool reported = false;    // Whether there was one.
 
   Role role() const { return join.role; }
   Incarnation incarnation() const { return join.incarnation; }
@@ -47,7 +48,8 @@ class Membership {
   bool complete() const;
   // "1 of 2 servers and 0 of 2 workers": who is there.
   std::string Present() const;
-  // The member whose lease has run out for the longest time, if any has.
+  // The member whose lease has run out for the longest time, if any has. Until its first heartbeat
+  // a member has two leases: it does not know of its welcome yet.
   const Member* Lost(TimePoint now) const;
   // The scheduler itself stood still for so long: its pause is not their silence.
   void ExtendLeases(Duration by);

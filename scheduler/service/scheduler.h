@@ -21,9 +21,9 @@ struct SchedulerOptions {
   std::string listen;  // "tcp://127.0.0.1:0", "inproc://scheduler".
   Goal goal = Goal::kTrain;
   std::string resume =
-      "never";             // never; auto: the newest checkpoint of the job, if any; or a folder.
-  std::string checkpoint;  // Goal::kEvaluate: a folder.
-  std::string predictions_path;  // Goal::kEvaluate: also written as CSV, if not empty.
+      "never";  // never; auto: the newest checkpoint of the job, if any; or a folder.
+  std::string checkpoint = {};        // Goal::kEvaluate: a folder.
+  std::string predictions_path = {};  // Goal::kEvaluate: also written as CSV, if not empty.
   // On the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
   // Empty: MakePlan of scheduler/plan.

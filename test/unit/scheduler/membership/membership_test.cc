@@ -75,6 +75,9 @@ TEST(Membership, SilenceOfALeaseIsLoss) {
   const TimePoint start{};
   ASSERT_TRUE(members.Join(start, Joiner(Role::kServer, 1)).ok());
   ASSERT_TRUE(members.Join(start, Joiner(Role::kWorker, 2)).ok());
+  EXPECT_EQ(members.Lost(start + seconds(6)), nullptr) << "none has reported yet";
+  EXPECT_NE(members.Lost(start + milliseconds(6001)), nullptr);
+  for (uint64_t i : {1, 2}) members.Report(Incarnation(i), {});
   members.Heard(start + seconds(2), Incarnation(2));
   EXPECT_EQ(members.Lost(start + seconds(3)), nullptr) << "a lease is not over at its end";
   EXPECT_EQ(members.Lost(start + milliseconds(3001))->id, ProcessId(1));
