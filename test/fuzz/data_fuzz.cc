@@ -102,13 +102,9 @@ void FuzzMeta(std::string_view bytes) {
 }
 
 }  // namespace
-}  // namespace dt::worker
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace dt::worker;  // NOLINT: the entry point must be outside.
-  if (size == 0) return 0;
-  const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0]) {
+void FuzzData(char reader, std::string_view rest) {
+  switch (reader) {
     case 'l':
       FuzzLibsvm(rest, {.open_length = true, .open_weights = true});
       break;
@@ -136,5 +132,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     default:
       FuzzMeta(rest);
   }
+}
+
+}  // namespace dt::worker
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  dt::worker::FuzzData(static_cast<char>(data[0]), rest);
   return 0;
 }

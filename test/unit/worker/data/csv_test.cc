@@ -125,7 +125,7 @@ TEST(Csv, TransformsThatDoNotExistAreRefused) {
   bad.transform = "log";
   EXPECT_EQ(OpenError(dir, CsvConfig(dir, "a\n1\n", {bad})),
             "data.columns: column \"a\": transform \"log\" found; \"log\" for type float or "
-            "\"bucket\" for type id expected");
+            "\"bucket\" for type id or \"named\" for type string expected");
 }
 
 TEST(Criteo, CountsAreScaledAndEmptyCellsCount) {
