@@ -1,0 +1,93 @@
+// Goal: pages are served, bad requests survive. Method: real loopback sockets by hand, deadlines on
+// each.
+#include "common/net/http_server.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace dt {
+namespace {
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  HttpServerTest() {
+    server_ = *HttpServer::Open(loop_, "127.0.0.1:0", [](const std::string& path) {
+      if (path == "/") return HttpReply{200, "text/plain", "hello\n"};
+      return HttpReply{404, "text/plain", "nothing at " + path};
+    });
+    thread_ = std::jthread([this] { loop_.Run(); });
+  }
+  ~HttpServerTest() override {
+    loop_.Stop();
+    thread_.join();
+  }
+  // Everything that comes back for these bytes.
+  std::string Ask(const std::string& bytes) {
+    const std::string& url = server_->url();  // "http://127.0.0.1:PORT/"
+    const int port = std::stoi(url.substr(url.rfind(':') + 1));
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const timeval patience{20, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(port));
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+    EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+    shutdown(fd, SHUT_WR);
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t n; (n = recv(fd, buffer, sizeof(buffer), 0)) > 0;) {
+      answer.append(buffer, static_cast<size_t>(n));
+    }
+    close(fd);
+    return answer;
+  }
+
+  EventLoop loop_;
+  std::unique_ptr<HttpServer> server_;
+  std::jthread thread_;
+};
+
+TEST_F(HttpServerTest, ServesItsPages) {
+  const std::string answer = Ask("GET /?x=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
+  EXPECT_TRUE(answer.ends_with("\r\n\r\nhello\n")) << answer;
+  EXPECT_TRUE(Ask("GET /a/b HTTP/1.0\r\n\r\n").ends_with("nothing at /a/b"));
+  EXPECT_TRUE(Ask("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").starts_with("HTTP/1.1 405"));
+}
+
+TEST_F(HttpServerTest, BadRequestsDoNotHurt) {
+  for (const std::string& bytes :
+       {std::string(), std::string("\0\xff\r\n\r\n", 6), std::string("GET"),
+        "GET / HTTP/1.1\r\nA: " + std::string(20000, 'x') + "\r\n\r\n",
+        std::string("POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n")}) {
+    Ask(bytes);
+  }
+  EXPECT_TRUE(Ask("GET / HTTP/1.1\r\n\r\n").ends_with("hello\n"));
+}
+
+TEST(HttpServerAddress, IsCheckedAndNamed) {
+  EventLoop loop;
+  const auto open = [&](const std::string& address) {
+    return HttpServer::Open(loop, address, [](const std::string&) { return HttpReply(); }).status();
+  };
+  EXPECT_EQ(open("nonsense").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(open("127.0.0.1:x").code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(open("0.0.0.0:0").code(), StatusCode::kUnimplemented);
+  const auto first =
+      HttpServer::Open(loop, "localhost:0", [](const std::string&) { return HttpReply(); });
+  ASSERT_TRUE(first.ok());
+  const std::string url = (*first)->url();
+  const std::string address = url.substr(7, url.size() - 8);
+  EXPECT_EQ(open(address).code(), StatusCode::kUnavailable);
+  EXPECT_NE(ToText(open(address)).find(address), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,53 @@
+#include "scheduler/web/status.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dt::scheduler {
+namespace {
+
+JobStatus Sample() {
+  JobStatus status;
+  status.job = "a \"job\"";
+  status.phase = "running";
+  status.step = 7;
+  status.steps = 10;
+  status.loss = std::numeric_limits<double>::quiet_NaN();
+  status.processes = {{"server", 1, 77, "host", 0.5, 7, 32, 1.5, 100, 200, 300}};
+  Metrics valid;
+  valid.auc = 0.75;
+  status.history = {{1, 5, 0.5f, valid, 0.25}};
+  status.events = {{1.0, "checkpoint", {{"step", 5.0}}}};
+  return status;
+}
+
+TEST(Status, JsonHoldsEverything) {
+  const nlohmann::json json = nlohmann::json::parse(StatusJson(Sample()));
+  EXPECT_EQ(json["job"], "a \"job\"");
+  EXPECT_TRUE(json["loss"].is_null());
+  EXPECT_EQ(json["processes"][0]["shards"], 32);
+  EXPECT_EQ(json["history"][0]["valid_auc"], 0.75);
+  EXPECT_TRUE(json["history"][0]["valid_logloss"].is_null());
+  EXPECT_EQ(json["events"][0]["step"], 5);
+}
+
+TEST(Status, MetricsAreLinesThatPrometheusReads) {
+  const std::string text = StatusMetrics(Sample());
+  EXPECT_NE(text.find("# TYPE dovetail_step gauge\n"), std::string::npos);
+  EXPECT_NE(text.find("dovetail_step{job=\"a \\\"job\\\"\"} 7\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("dovetail_loss{job=\"a \\\"job\\\"\"} NaN\n"), std::string::npos);
+  EXPECT_NE(text.find(",role=\"server\",id=\"1\"} 300\n"), std::string::npos);
+}
+
+TEST(Status, ThePageNeedsNothingFromElsewhere) {
+  const std::string_view page = StatusPage();
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  EXPECT_EQ(page.find("http://"), std::string_view::npos);
+  EXPECT_EQ(page.find("https://"), std::string_view::npos);
+  EXPECT_EQ(page.find(" src="), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace dt::scheduler
