@@ -128,6 +128,8 @@ class Parser {
                                "report runs/job/result.json --out report.html");
     report->add_option("result", out_.result_path, "Result file")->required()->type_name("FILE.json");
     report->add_option("--out", out_.out_path, "Page to write")->required();
+    report->add_option("--truth", out_.truth_path, "truth.json of generated data: the best possible result")
+        ->type_name("FILE.json");
     Command(app_, "schema", "Print the JSON Schema of the job file", "schema > job.schema.json");
   }
 

@@ -23,6 +23,7 @@ struct CommandLine {
   std::string listen;      // Roles.
   std::string checkpoint;  // eval, predict, checkpoint list|verify
   std::string data_path;   // predict
+  std::string truth_path;  // report
   std::string out_path;    // predict, data generate, report
   uint64_t rows = 1'000'000;
   uint64_t seed = 1;

@@ -20,13 +20,15 @@ constexpr std::pair<Split, const char*> kSplits[] = {
 
 int Generate(const CommandLine& line) {
   TaskPool pool;
-  const Result<worker::GenerateReport> report =
+  const Result<worker::GenerateTruth> truth =
       worker::GenerateCriteo({.rows = line.rows, .seed = line.seed, .out_dir = line.out_path}, pool);
-  if (!report.ok()) return EndWithError(line, "", report.status());
+  if (!truth.ok()) return EndWithError(line, "", truth.status());
   std::printf("%s: %llu rows, seed %llu\n", line.out_path.c_str(),
               static_cast<unsigned long long>(line.rows), static_cast<unsigned long long>(line.seed));
-  for (const worker::SplitTruth& split : report->splits) {
-    std::printf("  %-5s %9llu rows, best possible AUC %.5f, logloss %.5f\n", split.name.c_str(),
+  const std::pair<const char*, const worker::SplitTruth&> splits[] = {
+      {"train", truth->train}, {"valid", truth->valid}, {"test", truth->test}};
+  for (const auto& [name, split] : splits) {
+    std::printf("  %-5s %9llu rows, best possible AUC %.5f, logloss %.5f\n", name,
                 static_cast<unsigned long long>(split.rows), split.auc, split.logloss);
   }
   return 0;

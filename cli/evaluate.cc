@@ -14,16 +14,16 @@ int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   if (!job.ok()) return EndWithError(line, "", job.status());
   if (line.command == "predict") job->data.test = {line.data_path};
   const TimePoint begin = SystemClock().Now();
-  JobEnd end = RunLocalJob(*job, {.goal = scheduler::Goal::kEvaluate,
+  JobResult result = RunLocalJob(*job, {.goal = scheduler::Goal::kEvaluate,
                                   .checkpoint = line.checkpoint,
                                   .predictions_path = line.out_path,
                                   .stop = signals.token()});
-  end.result.seconds_total = SecondsBetween(begin, SystemClock().Now());
-  if (end.status.ok()) {
-    PrintSummary(end.result);
+  result.seconds_total = SecondsBetween(begin, SystemClock().Now());
+  if (result.status.ok()) {
+    PrintSummary(result);
     if (!line.out_path.empty()) std::printf("predictions: %s\n", line.out_path.c_str());
   }
-  return EndJob(line, end.result, end.status, signals);
+  return EndJob(line, result, signals);
 }
 
 }  // namespace dt::cli

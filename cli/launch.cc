@@ -39,20 +39,19 @@ class Launch {
     return status;
   }
 
-  // What the scheduler wrote, or an empty result naming the job.
-  JobResult TakeResult(const Status& status) const {
-    JobResult result;
-    if (Result<std::string> text = ReadWholeFile(result_path_); text.ok()) {
-      if (Result<JobResult> read = JobResultFromJson(*text); read.ok()) result = *std::move(read);
-    }
+  // The result file's text: what the scheduler wrote, or what is known without it.
+  std::string TakeResult(const Status& status, double seconds_total) const {
+    nlohmann::ordered_json json = SchedulersResult();
     std::error_code ignored;
     std::filesystem::remove(result_path_, ignored);
-    result.job = job_.job;
-    if (!status.ok() && result.status == JobStatus::kCompleted) {
-      result.status = signals_.received() != 0 ? JobStatus::kInterrupted : JobStatus::kFailed;
+    if (!json.is_object()) {
+      JobResult result;
+      result.job = job_.job;
+      result.status = status;
+      json = nlohmann::ordered_json::parse(ToJson(result));
     }
-    if (!status.ok() && !result.error.has_value()) result.error = ProblemOf(status);
-    return result;
+    json["seconds_total"] = seconds_total;
+    return json.dump(2) + "\n";
   }
 
  private:
@@ -158,18 +157,31 @@ class Launch {
 
   bool HasResult() const { return std::filesystem::exists(result_path_); }
 
+  // null if there is none.
+  nlohmann::ordered_json SchedulersResult() const {
+    const Result<std::string> text = ReadWholeFile(result_path_);
+    if (!text.ok()) return nullptr;
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(*text, nullptr, false);
+    return json.is_object() ? json : nlohmann::ordered_json(nullptr);
+  }
+
   // OK, the job's own error if the scheduler could say it, or how the scheduler itself was lost.
   Status SchedulerEnd() const {
     const ChildProcess& scheduler = children_.front();
     if (scheduler.exit()->code == 0 && scheduler.exit()->signal == 0) return OkStatus();
-    if (Result<std::string> text = ReadWholeFile(result_path_); text.ok()) {
-      if (const Result<JobResult> read = JobResultFromJson(*text); read.ok() && read->error) {
-        const StatusCode code = scheduler.exit()->code == 2   ? StatusCode::kInvalidArgument
-                                : scheduler.exit()->code == 3 ? StatusCode::kOutOfRange
-                                                              : StatusCode::kUnavailable;
-        return WithHint(WithWhere(MakeStatus(code, read->error->what), read->error->where),
-                        read->error->hint);
-      }
+    const nlohmann::ordered_json result = SchedulersResult();
+    if (result.is_object() && result.contains("error") && result["error"].is_object()) {
+      const auto& error = result["error"];
+      const StatusCode code = scheduler.exit()->code == 2   ? StatusCode::kInvalidArgument
+                              : scheduler.exit()->code == 3 ? StatusCode::kOutOfRange
+                                                            : StatusCode::kUnavailable;
+      const auto text = [&error](const char* key) {
+        return error.contains(key) && error[key].is_string() ? error[key].get<std::string>() : "";
+      };
+      Status status = MakeStatus(code, text("what"));
+      if (!text("where").empty()) status = WithWhere(std::move(status), text("where"));
+      if (!text("hint").empty()) status = WithHint(std::move(status), text("hint"));
+      return status;
     }
     return Unavailable("the scheduler (pid {}) {}", scheduler.pid(), scheduler.exit()->Text());
   }
@@ -189,9 +201,8 @@ int RunLaunch(const CommandLine& line, StopSignals& signals) {
   const TimePoint begin = SystemClock().Now();
   Launch launch(line, *job, signals);
   const Status status = launch.Run();
-  JobResult result = launch.TakeResult(status);
-  result.seconds_total = SecondsBetween(begin, SystemClock().Now());
-  return EndJob(line, result, status, signals);
+  const std::string result = launch.TakeResult(status, SecondsBetween(begin, SystemClock().Now()));
+  return EndJobWith(line, status, result, signals);
 }
 
 }  // namespace dt::cli

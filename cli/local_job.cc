@@ -36,10 +36,10 @@ Status RunWorker(const JobConfig& job, Network& network, const std::string& sche
 
 }  // namespace
 
-JobEnd RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
+JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
   const JobConfig job = OneProcess(given);
   const std::unique_ptr<Network> network = MakeZmqNetwork({});
-  JobEnd end;
+  JobResult result;
   auto scheduler = scheduler::Scheduler::Open({.job = job,
                                                .network = *network,
                                                .listen = "inproc://scheduler",
@@ -49,11 +49,9 @@ JobEnd RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
                                                .predictions_path = options.predictions_path,
                                                .on_progress = options.on_progress});
   if (!scheduler.ok()) {
-    end.status = scheduler.status();
-    end.result.job = job.job;
-    end.result.status = JobStatus::kFailed;
-    end.result.error = ProblemOf(end.status);
-    return end;
+    result.job = job.job;
+    result.status = scheduler.status();
+    return result;
   }
   // The roles stop when the scheduler says so; this stop is for a scheduler that has ended without them.
   std::stop_source roles;
@@ -70,17 +68,15 @@ JobEnd RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
     };
     const std::jthread server = run(RunServer, server_end);
     const std::jthread worker = run(RunWorker, worker_end);
-    end.result = (*scheduler)->Run(job_stop.get_token());
+    result = (*scheduler)->Run(job_stop.get_token());
     roles.request_stop();
   }
-  end.status = (*scheduler)->end_status();
   // A role that failed before it could tell the scheduler is the cause of the stop.
-  if (end.result.status == JobStatus::kInterrupted && !options.stop.stop_requested()) {
-    end.status = !worker_end.ok() ? worker_end : server_end;
-    end.result.status = JobStatus::kFailed;
-    end.result.error = ProblemOf(end.status);
+  const bool stopped = result.status.code() == StatusCode::kCancelled;
+  if (stopped && !options.stop.stop_requested()) {
+    result.status = !worker_end.ok() ? worker_end : server_end;
   }
-  return end;
+  return result;
 }
 
 }  // namespace dt::cli

@@ -22,12 +22,7 @@ struct LocalJobOptions {
   std::stop_token stop;
 };
 
-struct JobEnd {
-  Status status;
-  JobResult result;
-};
-
 // Runs to the end. cluster.servers and cluster.workers of the job are taken as 1.
-JobEnd RunLocalJob(const JobConfig& job, const LocalJobOptions& options);
+JobResult RunLocalJob(const JobConfig& job, const LocalJobOptions& options);
 
 }  // namespace dt::cli

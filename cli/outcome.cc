@@ -47,15 +47,18 @@ int EndWithError(const CommandLine& line, const std::string& job, const Status& 
   if (!line.result_path.empty()) {
     JobResult result;
     result.job = job;
-    result.status = JobStatus::kFailed;
-    result.error = ProblemOf(status);
+    result.status = status;
     if (Status s = WriteWholeFile(line.result_path, ToJson(result)); !s.ok()) PrintError(s);
   }
   return ExitCodeOf(status);
 }
 
-int EndJob(const CommandLine& line, const JobResult& result, const Status& status,
-           const StopSignals& signals) {
+int EndJob(const CommandLine& line, const JobResult& result, const StopSignals& signals) {
+  return EndJobWith(line, result.status, ToJson(result), signals);
+}
+
+int EndJobWith(const CommandLine& line, const Status& status, const std::string& result_json,
+               const StopSignals& signals) {
   int code = ExitCodeOf(status);
   if (signals.received() != 0 && !status.ok()) {
     code = signals.exit_code();
@@ -64,7 +67,7 @@ int EndJob(const CommandLine& line, const JobResult& result, const Status& statu
     PrintError(status);
   }
   if (!line.result_path.empty()) {
-    if (Status s = WriteWholeFile(line.result_path, ToJson(result)); !s.ok()) {
+    if (Status s = WriteWholeFile(line.result_path, result_json); !s.ok()) {
       PrintError(s);
       if (code == 0) code = 1;
     }

@@ -20,8 +20,11 @@ Result<std::string> ReadWholeFile(const std::string& path);
 // For a command that ends before a job runs: prints, writes --result, gives the exit code.
 int EndWithError(const CommandLine& line, const std::string& job, const Status& status);
 
-// For a job that ran. `status` is OK if it completed. An interrupted job gives 130 or 143.
-int EndJob(const CommandLine& line, const JobResult& result, const Status& status,
-           const StopSignals& signals);
+// For a job that ran: prints its error if it has one, writes --result, gives the exit code. A job that a
+// signal interrupted gives 130 or 143.
+int EndJob(const CommandLine& line, const JobResult& result, const StopSignals& signals);
+// The same with the result file's text already made.
+int EndJobWith(const CommandLine& line, const Status& status, const std::string& result_json,
+               const StopSignals& signals);
 
 }  // namespace dt::cli

@@ -7,7 +7,8 @@
 
 namespace dt::cli {
 
-// `result_json` is a result file; a "best_possible" object {auc, logloss} in it is shown beside the test.
-Result<std::string> RenderReport(const std::string& result_json);
+// `result_json` is a result file. `truth_json` may be empty, or what `data generate` wrote: its test figures
+// are shown beside the model's.
+Result<std::string> RenderReport(const std::string& result_json, const std::string& truth_json);
 
 }  // namespace dt::cli

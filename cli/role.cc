@@ -29,9 +29,8 @@ int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network
   JobResult result = (*scheduler)->Run(signals.token());
   progress.Finish();
   result.seconds_total = SecondsBetween(begin, SystemClock().Now());
-  const Status status = (*scheduler)->end_status();
-  if (status.ok()) PrintSummary(result);
-  return EndJob(line, result, status, signals);
+  if (result.status.ok()) PrintSummary(result);
+  return EndJob(line, result, signals);
 }
 
 Status RunServer(const CommandLine& line, const JobConfig& job, Network& network,
@@ -85,9 +84,8 @@ int RunRole(const CommandLine& given, StopSignals& signals) {
                                                  : RunWorker(line, *job, *network, signals.token());
   JobResult result;
   result.job = job->job;
-  result.status = status.ok() ? JobStatus::kCompleted : JobStatus::kFailed;
-  if (!status.ok()) result.error = ProblemOf(status);
-  return EndJob(line, result, status, signals);
+  result.status = status;
+  return EndJob(line, result, signals);
 }
 
 }  // namespace dt::cli

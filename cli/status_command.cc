@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
-#include "common/cluster/status_query.h"
+#include "common/control/status_query.h"
 #include "common/config/load_job.h"
 
 namespace dt::cli {

@@ -15,13 +15,13 @@ int RunTrain(const CommandLine& line, StopSignals& signals) {
   if (!job.ok()) return EndWithError(line, "", job.status());
   const TimePoint begin = SystemClock().Now();
   ProgressPrinter progress(line);
-  JobEnd end = RunLocalJob(*job, {.resume = line.resume,
+  JobResult result = RunLocalJob(*job, {.resume = line.resume,
                                   .on_progress = [&](const auto& p) { progress(p); },
                                   .stop = signals.token()});
   progress.Finish();
-  end.result.seconds_total = SecondsBetween(begin, SystemClock().Now());
-  if (end.status.ok()) PrintSummary(end.result);
-  return EndJob(line, end.result, end.status, signals);
+  result.seconds_total = SecondsBetween(begin, SystemClock().Now());
+  if (result.status.ok()) PrintSummary(result);
+  return EndJob(line, result, signals);
 }
 
 }  // namespace dt::cli
