@@ -1,0 +1,90 @@
+// Planning perceptrons of growing depth, and the dense arithmetic and memory of this machine.
+#include <cstring>
+
+#include "cli/bench.h"
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "ops/kernel.h"
+#include "scheduler/plan/plan.h"
+
+namespace dt::cli {
+namespace {
+
+constexpr int kRepeats = 5;
+
+// One table, `layers` dense layers of 64, one loss.
+JobConfig DeepJob(int layers) {
+  JobConfig job;
+  job.job = "bench";
+  job.data.format = DataFormat::kCriteo;
+  TableConfig table;
+  table.name = "t";
+  table.id = TableIdOf(table.name);
+  table.dim = 16;
+  job.model.tables.push_back(table);
+  NodeConfig lookup{.name = "e", .op = "lookup", .inputs = {"C1", "C2"}};
+  lookup.attrs["table"] = std::string("t");
+  job.model.nodes.push_back(lookup);
+  std::string last = "e";
+  for (int i = 0; i <= layers; ++i) {
+    NodeConfig dense{.name = "d" + std::to_string(i), .op = "dense", .inputs = {last}};
+    dense.attrs["units"] = int64_t{i == layers ? 1 : 64};
+    if (i < layers) dense.attrs["activation"] = std::string("relu");
+    last = dense.name;
+    job.model.nodes.push_back(std::move(dense));
+  }
+  job.model.losses.push_back(
+      {.type = "binary_cross_entropy", .input = last, .label = "label", .name = "label"});
+  return job;
+}
+
+std::vector<ColumnSpec> Columns() {
+  return {{.name = "label", .role = ColumnRole::kLabel},
+          {.name = "C1", .type = ColumnType::kString},
+          {.name = "C2", .type = ColumnType::kString}};
+}
+
+std::vector<double> GemmRate(TaskPool& pool) {
+  constexpr int64_t kM = 4096, kN = 400;
+  std::vector<float> a(kM * kN, 0.5f), b(kN * kN, 0.25f), c(kM * kN);
+  const Node node{.name = "bench", .op = "matmul"};
+  const TensorView inputs[] = {{DType::kF32, {kM, kN}, a.data()}, {DType::kF32, {kN, kN}, b.data()}};
+  const TensorView outputs[] = {{DType::kF32, {kM, kN}, c.data()}};
+  const RunInfo run;
+  std::vector<std::byte> scratch;
+  KernelContext context{node, inputs, outputs, run, pool, scratch};
+  const Kernel kernel = FindKernel("matmul");
+  return MeasureRate(10 * 2.0 * kM * kN * kN / 1e9, kRepeats, [&] {
+    for (int i = 0; i < 10; ++i) kernel(context);
+  });
+}
+
+}  // namespace
+
+std::vector<BenchCase> BenchPlan() {
+  std::vector<BenchCase> cases;
+  for (const int layers : {3, 30, 300}) {
+    const JobConfig job = DeepJob(layers);
+    const scheduler::PlanRequest request{job, Columns(), 1};
+    const auto nodes = static_cast<double>(layers + 1);
+    cases.push_back({.name = "plan a perceptron of " + std::to_string(layers) + " layers",
+                     .unit = "k layers/s",
+                     .runs = MeasureRate(nodes / 1e3, kRepeats, [&] {
+                       const Result<Plan> plan = scheduler::MakePlan(request);
+                       DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
+                     })});
+  }
+  return cases;
+}
+
+std::vector<BenchCase> BenchDevices() {
+  TaskPool one(1), all;
+  constexpr size_t kBytes = 256 << 20;
+  std::vector<std::byte> from(kBytes), to(kBytes);
+  const auto copy = MeasureRate(kBytes / 1e9, kRepeats,
+                                [&] { std::memcpy(to.data(), from.data(), kBytes); });
+  return {{"matmul 4096x400x400, all threads", "GFLOP/s", GemmRate(all), "one thread", GemmRate(one)},
+          {.name = "memcpy of 256 MiB", .unit = "GB/s", .runs = copy}};
+}
+
+}  // namespace dt::cli
