@@ -124,7 +124,7 @@ TEST(Csv, TransformsThatDoNotExistAreRefused) {
   ColumnSpec bad = Column("a", ColumnType::kString);
   bad.transform = "log";
   EXPECT_EQ(OpenError(dir, CsvConfig(dir, "a\n1\n", {bad})),
-            "data.columns: column \"a\": transform \"log\" found; \"log\" for type float or "
+            "data.columns: column \"a\": transform \"log\" found; \"log\" for type float, "
             "\"bucket\" for type id or \"named\" for type string expected");
 }
 
