@@ -135,7 +135,9 @@ void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
     if (!status.ok()) Fail(now, Prefixed(status, from.Name()));
   } else if (const auto* failed = std::get_if<FailedMessage>(&message)) {
     AddEvent(now, fmt::format("{}_failed", NameOf(from.role())), {{"id", NumberOf(from.id)}});
-    Fail(now, Prefixed(FromProblem(failed->code, failed->problem), from.Name()));
+    StatusCode code = failed->code;  // Only a request interrupts a job.
+    if (code == StatusCode::kCancelled && !stop_requested_) code = StatusCode::kUnavailable;
+    Fail(now, Prefixed(FromProblem(code, failed->problem), from.Name()));
   } else if (std::holds_alternative<LeavingMessage>(message)) {
     Fail(now, stop_requested_ ? Cancelled("stopped on request")
                               : Unavailable("{} was stopped", from.Name()));

@@ -1,0 +1,213 @@
+// Goal: how a job begins and how it fails: who is let in, what is named. Method: messages by hand,
+// a clock of our own.
+#include "scheduler/service/job_state.h"
+
+#include <gtest/gtest.h>
+
+#include "common/wire/data.h"
+
+namespace dt::scheduler {
+namespace {
+
+const TimePoint kStart{};
+
+class NoSurroundings : public JobSurroundings {
+ public:
+  Result<std::string> MakePlan(const std::vector<ColumnSpec>&, uint32_t) override { return plan; }
+  Result<std::string> BeginCheckpoint(Step) override { return Unavailable("disk full"); }
+  Result<std::string> CommitCheckpoint(const Manifest&, bool) override { return std::string(); }
+  Result<std::string> FindCheckpoint(Step) override { return NotFound("none"); }
+  Status KeepGeneration(Generation) override { return OkStatus(); }
+  Result<std::string> plan = std::string("plan");
+};
+
+class JobStateTest : public ::testing::Test {
+ protected:
+  JobStateTest() {
+    job_.cluster.servers = 1;
+    job_.cluster.workers = 2;
+    job_.cluster.shards = 4;
+    job_.cluster.start_timeout = seconds(30);
+    job_.train.batch_size = 10;
+    state_.emplace(JobOptions{job_, Goal::kTrain, Term(1), Generation(1), {}, ""}, surroundings_,
+                   kStart);
+  }
+  void Say(uint64_t from, ControlMessage message, Duration at = {}) {
+    state_->On(kStart + at, Incarnation(from), std::move(message));
+  }
+  void Join(uint64_t incarnation, Role role) {
+    JoinMessage join;
+    join.role = role;
+    join.incarnation = Incarnation(incarnation);
+    join.wire_version = kWireVersion;
+    join.host = "host";
+    join.endpoints = {"inproc://x"};
+    Say(incarnation, join);
+  }
+  void JoinAll() {
+    Join(1, Role::kWorker);
+    Join(2, Role::kWorker);
+    Join(3, Role::kServer);
+  }
+  static DataReadyMessage Data(uint64_t train = 100) { return {train, 0, 0, 0, 7, {ColumnSpec{}}}; }
+  void Begin() {
+    JoinAll();
+    Say(1, Data());
+    Say(2, Data());
+    for (uint64_t from : {1, 2, 3}) Say(from, ReadyMessage{});
+  }
+  // What has been sent to one process since the last call.
+  template <class T>
+  std::vector<T> SentTo(uint64_t to) {
+    std::vector<T> found;
+    for (Outgoing& out : state_->TakeOutgoing()) {
+      if (out.to == Incarnation(to) && std::holds_alternative<T>(out.message)) {
+        found.push_back(std::get<T>(out.message));
+      }
+    }
+    return found;
+  }
+  std::string Outcome() const {
+    return state_->phase() == JobPhase::kEnded ? ToText(state_->outcome()) : "not ended";
+  }
+
+  JobConfig job_;
+  NoSurroundings surroundings_;
+  std::optional<JobState> state_;
+};
+
+TEST_F(JobStateTest, StartsWhenAllAreThereWithEqualData) {
+  JoinAll();
+  EXPECT_EQ(state_->phase(), JobPhase::kReading);
+  Say(2, Data());
+  Say(1, Data());
+  EXPECT_EQ(state_->phase(), JobPhase::kStarting);
+  const auto start = SentTo<StartMessage>(1);
+  ASSERT_EQ(start.size(), 1u);
+  EXPECT_EQ(start[0].workers, (std::vector<ProcessId>{ProcessId(1), ProcessId(2)}));
+  EXPECT_EQ(start[0].plan, "plan");
+  EXPECT_EQ(start[0].slices, 2u) << "auto: as many as workers";
+  EXPECT_EQ(start[0].map.shards(), 4u);
+  for (uint64_t from : {1, 2}) Say(from, ReadyMessage{});
+  EXPECT_EQ(state_->phase(), JobPhase::kStarting) << "the server is not ready";
+  Say(3, ReadyMessage{});
+  EXPECT_EQ(state_->phase(), JobPhase::kRunning);
+  const auto orders = SentTo<OrderMessage>(2);
+  ASSERT_EQ(orders.size(), 2u);
+  EXPECT_EQ(std::get<TrainOrder>(orders[0].what).slice_owner, (std::vector<uint32_t>{0, 1}));
+}
+
+TEST_F(JobStateTest, SurplusIsRefusedAndTheSameIsWelcomedAgain) {
+  JoinAll();
+  state_->TakeOutgoing();
+  Join(3, Role::kServer);
+  EXPECT_EQ(SentTo<WelcomeMessage>(3).size(), 1u);
+  Join(4, Role::kServer);
+  const auto refused = SentTo<RefusedMessage>(4);
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].problem.what, "the job already has its 1 server");
+  EXPECT_EQ(Outcome(), "not ended");
+}
+
+TEST_F(JobStateTest, DifferentDataNamesBothWorkers) {
+  JoinAll();
+  Say(1, Data(100));
+  Say(2, Data(90));
+  EXPECT_EQ(Outcome().substr(0, 102),
+            "worker 1 (pid 0 on host) and worker 2 (pid 0 on host) read different data: 100 and 90 "
+            "training samples");
+  EXPECT_EQ(SentTo<StopMessage>(3).size(), 1u);
+}
+
+TEST_F(JobStateTest, NoDataAndNoPlanEndTheJob) {
+  JoinAll();
+  Say(1, Data(0));
+  Say(2, Data(0));
+  EXPECT_EQ(state_->outcome().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(JobStateTest, ThePlannersSentenceIsTheJobs) {
+  surroundings_.plan = Invalid("node x: no such table");
+  JoinAll();
+  Say(1, Data());
+  Say(2, Data());
+  EXPECT_EQ(Outcome(), "node x: no such table");
+}
+
+TEST_F(JobStateTest, WhoIsLateIsNamed) {
+  JoinAll();
+  Say(1, Data());
+  for (int s = 1; s <= 31; ++s) {
+    for (uint64_t from : {1, 2, 3}) Say(from, HeartbeatMessage{}, seconds(s));
+    state_->Tick(kStart + seconds(s));
+  }
+  EXPECT_EQ(state_->outcome().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(Outcome().substr(0, 60),
+            "after 31 s worker 2 (pid 0 on host) is still reading its dat");
+}
+
+TEST_F(JobStateTest, FailureKeepsItsCodePlaceAndHint) {
+  Begin();
+  Say(2, FailedMessage{StatusCode::kOutOfRange, {"not a number", "a.csv:3", "mend it"}});
+  EXPECT_EQ(state_->outcome().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(Outcome(), "worker 2 (pid 0 on host): not a number (a.csv:3); mend it");
+  const auto stop = SentTo<StopMessage>(1);
+  ASSERT_EQ(stop.size(), 1u);
+  EXPECT_EQ(stop[0].problem.where, "a.csv:3");
+}
+
+TEST_F(JobStateTest, OnlyARequestInterrupts) {
+  Begin();
+  Say(2, FailedMessage{StatusCode::kCancelled, {"gone", "", ""}});
+  EXPECT_EQ(state_->outcome().code(), StatusCode::kUnavailable);
+}
+
+TEST_F(JobStateTest, LeavingEndsTheJob) {
+  Begin();
+  Say(3, LeavingMessage{});
+  EXPECT_EQ(Outcome(), "server 3 (pid 0 on host) was stopped");
+}
+
+TEST_F(JobStateTest, WhatOnlyASchedulerSaysAndWrongReportsEndTheJob) {
+  Begin();
+  Say(1, OrderDoneMessage{99, TrainDone{}});
+  EXPECT_EQ(state_->outcome().code(), StatusCode::kInternal);
+  EXPECT_NE(Outcome().find("worker 1"), std::string::npos);
+}
+
+TEST_F(JobStateTest, StrangersAreIgnored) {
+  Begin();
+  Say(77, FailedMessage{StatusCode::kInternal, {"x", "", ""}});
+  Say(77, WelcomeMessage{});
+  EXPECT_EQ(Outcome(), "not ended");
+}
+
+TEST_F(JobStateTest, ValuesWaitForTheirGet) {
+  Begin();
+  state_->TakeOutgoing();
+  Say(1, KvGetMessage{"k"});
+  EXPECT_TRUE(SentTo<KvValueMessage>(1).empty());
+  Say(2, KvPutMessage{"k", "v"});
+  EXPECT_EQ(SentTo<KvValueMessage>(1).at(0).value, "v");
+  Say(2, KvGetMessage{"k"});
+  EXPECT_EQ(SentTo<KvValueMessage>(2).size(), 1u);
+}
+
+TEST_F(JobStateTest, ADiskThatFailsAtACheckpointIsNamed) {
+  job_.checkpoint.every_steps = 1;
+  Begin();
+  const auto orders = SentTo<OrderMessage>(1);
+  ASSERT_EQ(orders.size(), 1u) << "up to the first checkpoint";
+  for (uint64_t from : {1, 2}) Say(from, OrderDoneMessage{1, TrainDone{1, 10, 5, 0.1}});
+  EXPECT_EQ(Outcome(), "disk full");
+}
+
+TEST_F(JobStateTest, WorkersThatDisagreeEndTheJob) {
+  Begin();
+  Say(1, OrderDoneMessage{1, TrainDone{4, 40, 5, 0.1}});
+  Say(2, OrderDoneMessage{1, TrainDone{4, 30, 5, 0.1}});
+  EXPECT_EQ(state_->outcome().code(), StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace dt::scheduler
