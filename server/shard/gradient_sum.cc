@@ -9,6 +9,8 @@ void GradientSum::Begin(size_t keys, size_t dim) {
   index_.Reset(keys);
   keys_.clear();
   sums_.clear();
+  keys_.reserve(keys);
+  sums_.reserve(keys * dim);
 }
 
 void GradientSum::Add(std::span<const Key> keys, std::span<const float> gradients) {

@@ -112,9 +112,14 @@ void EmbeddingTable::PushOne(const RowUpdate& update, uint32_t row, Step step,
   std::memcpy(header, &step, sizeof(step));
 }
 
-std::vector<KeyRow> EmbeddingTable::SortedRows() const {
+std::vector<KeyRow> EmbeddingTable::UnsortedRows() const {
   std::vector<KeyRow> rows;
   index_.AppendTo(rows);
+  return rows;
+}
+
+std::vector<KeyRow> EmbeddingTable::SortedRows() const {
+  std::vector<KeyRow> rows = UnsortedRows();
   std::ranges::sort(rows);
   return rows;
 }

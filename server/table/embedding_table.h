@@ -49,7 +49,8 @@ class EmbeddingTable {
   void Push(std::span<const Key> keys, std::span<float> gradients, const UpdateInfo& info);
 
   // For checkpoints and checksums.
-  std::vector<KeyRow> SortedRows() const;
+  std::vector<KeyRow> SortedRows() const;    // By key.
+  std::vector<KeyRow> UnsortedRows() const;  // In no useful order.
   std::span<const std::byte> record(uint32_t row) const { return {rows_.row(row), record_bytes_}; }
   // Adds a row as it was. Malformed: another size, or a key that is there.
   Status Restore(Key key, std::span<const std::byte> record);

@@ -2,8 +2,11 @@
 // Method: the same tests over ZeroMQ on loopback, ZeroMQ in one process, and the in-memory network.
 #include "common/net/socket.h"
 
+#include <arpa/inet.h>
 #include <cstring>
+#include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -190,6 +193,32 @@ TEST(ZmqNetwork, ClientReachesAServerThatStartsLaterAndOneThatStartsAgain) {
     if (second->Receive(milliseconds(50)).ok()) return;
   }
   FAIL() << "nothing arrived at the second server";
+}
+
+// Bytes that are not ZeroMQ's, and bytes that begin as ZeroMQ's greeting does and then lie.
+TEST(ZmqNetwork, SurvivesBytesOfStrangers) {
+  const auto network = MakeZmqNetwork({});
+  auto server = network->Bind("tcp://127.0.0.1:0");
+  ASSERT_TRUE(server.ok());
+  const std::string endpoint = (*server)->endpoint();
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port =
+      htons(static_cast<uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1))));
+  const std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
+  for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(5000, '\xff'),
+                                   greeting, greeting + std::string(1000, '\x05')}) {
+    const int stranger = socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_GE(stranger, 0);
+    ASSERT_EQ(connect(stranger, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_GT(send(stranger, bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
+    EXPECT_FALSE((*server)->Receive(milliseconds(20)).ok());
+    close(stranger);
+  }
+  auto client = network->Connect(endpoint);
+  ASSERT_TRUE((*client)->Send(MessageOf({8})).ok());
+  EXPECT_TRUE((*server)->Receive(kPatience).ok());
 }
 
 }  // namespace
