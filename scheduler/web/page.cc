@@ -11,7 +11,7 @@ constexpr std::string_view kPage = R"html(<!doctype html>
 <title>Dovetail</title>
 <style>
 :root { color-scheme: light dark; --line: #8884; --ink: #2a6fdb; }
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 1rem; }
 h1 { font-size: 1.3rem; }
 h2 { font-size: 1rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; }
