@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
-#include "common/control/status_query.h"
+#include "common/control/control_link.h"
 #include "common/config/load_job.h"
 
 namespace dt::cli {
@@ -40,7 +40,7 @@ int RunStatus(const CommandLine& line) {
   const Result<std::string> scheduler = SchedulerOf(line);
   if (!scheduler.ok()) return EndWithError(line, "", scheduler.status());
   const std::unique_ptr<Network> network = MakeZmqNetwork({});
-  const Result<std::string> json = QueryStatus(*network, *scheduler, seconds(5));
+  const Result<std::string> json = RequestStatus(*network, *scheduler, seconds(5));
   if (!json.ok()) return EndWithError(line, "", json.status());
   if (line.json) {
     std::printf("%s\n", json->c_str());
