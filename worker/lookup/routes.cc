@@ -8,6 +8,7 @@ Routes MakeRoutes(const ShardMap& map) {
   Routes routes;
   routes.version = map.version;
   routes.place.resize(map.shards());
+  uint32_t placed = 0;
   for (const ServerInfo& server : map.servers) {
     std::vector<ExecutorRoute> executors(server.endpoints.size());
     for (uint32_t s = 0; s < map.shards(); ++s) {
@@ -22,13 +23,12 @@ Routes MakeRoutes(const ShardMap& map) {
       executors[e].server = server.id;
       executors[e].endpoint = server.endpoints[e];
       for (const ShardId shard : executors[e].shards) {
-        routes.place[shard.value()] = static_cast<uint32_t>(routes.order.size());
-        routes.order.push_back(shard);
+        routes.place[shard.value()] = placed++;
       }
       routes.executors.push_back(std::move(executors[e]));
     }
   }
-  DT_CHECK(routes.order.size() == routes.place.size());
+  DT_CHECK(placed == map.shards());
   return routes;
 }
 

@@ -19,9 +19,8 @@ struct ExecutorRoute {
 struct Routes {
   MapVersion version;
   std::vector<ExecutorRoute> executors;  // By server, then by executor number.
-  // Wire order: executor by executor, shards ascending within one.
-  std::vector<uint32_t> place;  // By shard: its position in wire order.
-  std::vector<ShardId> order;   // By position: the shard.
+  // By shard: its position in wire order, executor by executor, shards ascending within one.
+  std::vector<uint32_t> place;
 
   uint32_t shards() const { return static_cast<uint32_t>(place.size()); }
 };

@@ -30,12 +30,12 @@ class WorkerRole : public Worker {
   Status Run(std::stop_token stop) override {
     stop_ = stop;
     const Status worked = Work();
+    if (link_->ended()) return link_->end_status();
     if (stop.stop_requested()) {
       link_->Send(LeavingMessage{});
       link_->Flush(kLastWords);
       return Cancelled("stopped on request");
     }
-    if (link_->ended()) return link_->end_status();
     link_->Send(FailedMessage{.code = worked.code(), .problem = ProblemOf(worked)});
     link_->Flush(kLastWords);
     return worked;
@@ -190,10 +190,26 @@ class WorkerRole : public Worker {
     return OkStatus();
   }
   Status Do(const FinishOrder&, OrderDoneMessage& done) {
+    LogTimings();
     done.result = FinishDone{.tables = {},
                              .dense_checksum = engine_->parameters().Checksum(),
                              .stats = ReadProcessStats(&options_.network)};
     return OkStatus();
+  }
+
+  // Where the time of this run went, the most first.
+  void LogTimings() const {
+    constexpr size_t kShown = 10;
+    std::vector<NodeTiming> timings = engine_->Timings();
+    std::ranges::sort(timings, std::greater<>(), &NodeTiming::time);
+    timings.resize(std::min(timings.size(), kShown));
+    for (const NodeTiming& timing : timings) {
+      LogDebug("worker.node_time",
+               {{"node", timing.node},
+                {"op", timing.op},
+                {"runs", timing.runs},
+                {"seconds", std::chrono::duration<double>(timing.time).count()}});
+    }
   }
 
   const WorkerOptions options_;

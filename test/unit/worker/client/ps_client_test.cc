@@ -138,6 +138,14 @@ class FakeServer {
   std::vector<std::jthread> threads_;
 };
 
+std::vector<Key> KeysIn(ShardId shard, uint32_t table, uint32_t rows) {
+  std::vector<Key> keys;
+  for (Key key = 0; key < rows; ++key) {
+    if (ShardOf(TableId(table), key, kShards) == shard) keys.push_back(key);
+  }
+  return keys;
+}
+
 // Keys 0..rows-1 of both tables, as a planner would group them.
 LookupPlan MakePlan(const Routes& routes, uint32_t rows) {
   LookupPlan plan;
@@ -145,17 +153,16 @@ LookupPlan MakePlan(const Routes& routes, uint32_t rows) {
   for (const ExecutorRoute& route : routes.executors) {
     ExecutorKeys& executor = plan.executors.emplace_back();
     std::vector<Key> sent;
-    for (const ShardId shard : route.shards) {
-      for (uint32_t t = 0; t < kDims.size(); ++t) {
-        const auto first = static_cast<uint32_t>(plan.tables[t].size());
-        for (Key key = 0; key < rows; ++key) {
-          if (ShardOf(TableId(t), key, kShards) == shard) plan.tables[t].push_back(key);
-        }
-        const auto count = static_cast<uint32_t>(plan.tables[t].size()) - first;
-        if (count == 0) continue;
-        executor.groups.push_back({shard, t, first, count});
-        sent.insert(sent.end(), plan.tables[t].begin() + first, plan.tables[t].end());
-      }
+    for (uint32_t i = 0; i < route.shards.size() * kDims.size(); ++i) {
+      const ShardId shard = route.shards[i / kDims.size()];
+      const auto table = static_cast<uint32_t>(i % kDims.size());
+      const std::vector<Key> keys = KeysIn(shard, table, rows);
+      if (keys.empty()) continue;
+      std::vector<Key>& all = plan.tables[table];
+      executor.groups.push_back(
+          {shard, table, static_cast<uint32_t>(all.size()), static_cast<uint32_t>(keys.size())});
+      all.insert(all.end(), keys.begin(), keys.end());
+      sent.insert(sent.end(), keys.begin(), keys.end());
     }
     executor.keys = Frame::CopyOf(std::as_bytes(std::span(sent)));
   }

@@ -58,7 +58,19 @@ struct Tables {
   }
 };
 
-// Samples whose label follows C1, a column of a few values.
+constexpr size_t kLeading = 1;  // Column C1: its few values decide the label.
+
+void AddCell(const ColumnSpec& spec, size_t c, Key leading, const PhiloxBlock& draw,
+             BatchColumn& column) {
+  if (spec.role == ColumnRole::kLabel) return column.floats.push_back(leading < 3 ? 1.0f : 0.0f);
+  if (!spec.is_keys()) return column.floats.push_back(ToUniform(draw[0]));
+  const uint32_t length = spec.is_ragged() ? draw[1] % 3 : spec.length;
+  for (uint32_t i = 0; i < length; ++i) {
+    column.keys.push_back(c * 100 + (c == kLeading ? leading : draw[2 + i] % 20));
+  }
+  if (spec.is_ragged()) column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
+}
+
 Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice, uint32_t samples) {
   Batch batch{.step = step,
               .slice = slice,
@@ -70,21 +82,9 @@ Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice, uint32_t samples)
     BatchColumn& column = batch.columns.emplace_back();
     if (plan.columns[c].is_ragged()) column.offsets.push_back(0);
     for (uint32_t b = 0; b < samples; ++b) {
-      const PhiloxBlock draw = Philox(c, step, slice * kSliceSamples + b);
-      const Key c1 = Philox(1, step, slice * kSliceSamples + b)[0] % 6;
-      if (plan.columns[c].name == "label") {
-        column.floats.push_back(c1 < 3 ? 1.0f : 0.0f);
-      } else if (!plan.columns[c].is_keys()) {
-        column.floats.push_back(ToUniform(draw[0]));
-      } else {
-        const uint32_t length = plan.columns[c].is_ragged() ? draw[1] % 3 : plan.columns[c].length;
-        for (uint32_t i = 0; i < length; ++i) {
-          column.keys.push_back(c * 100 + (c == 1 ? c1 : draw[2 + i] % 20));
-        }
-        if (plan.columns[c].is_ragged()) {
-          column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
-        }
-      }
+      const uint64_t sample = slice * kSliceSamples + b;
+      AddCell(plan.columns[c], c, Philox(kLeading, step, sample)[0] % 6, Philox(c, step, sample),
+              column);
     }
   }
   return batch;
