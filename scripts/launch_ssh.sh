@@ -2,7 +2,7 @@
 # launch_ssh.sh JOB.yaml HOSTS [flags for every role]
 #
 # Runs a job's scheduler here and its servers and workers on the machines of the file HOSTS, one per line:
-#     server HOST [ADDRESS]     HOST as ssh takes it; ADDRESS is where the others reach it (default: HOST)
+#     server HOST [ADDRESS]     HOST as ssh takes it; ADDRESS is where the others reach it (default: HOST's)
 #     worker HOST [ADDRESS]
 # Every machine needs the program and the job file at the same paths as here. Ctrl-C stops all cleanly. The exit
 # code is the scheduler's. docs/multi-machine.md says more.
@@ -28,6 +28,13 @@ address=${DOVETAIL_ADDRESS:-tcp://$(hostname -I 2>/dev/null | awk '{print $1}'):
 [[ $address =~ ^tcp://.+:[0-9]+$ ]] || fail "DOVETAIL_ADDRESS is '$address'; needs tcp://HOST:PORT"
 read -ra ssh <<<"${DOVETAIL_SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3}"
 
+# The address of a host as seen from here: on itself, its name often means 127.0.1.1. The name if it has none.
+number_of() {
+  local found
+  found=$(getent ahostsv4 "$1" | awk 'NR == 1 {print $1}')
+  echo "${found:-$1}"
+}
+
 roles=() machines=() addresses=()
 line_number=0
 while read -r role machine reached rest || [[ -n $role ]]; do
@@ -36,7 +43,7 @@ while read -r role machine reached rest || [[ -n $role ]]; do
   [[ $role == server || $role == worker ]] || fail "$hosts:$line_number: '$role' is neither server nor worker"
   [[ -n $machine ]] || fail "$hosts:$line_number: no host"
   [[ -z $rest || $rest == \#* ]] || fail "$hosts:$line_number: '$rest' is too much; ROLE HOST [ADDRESS]"
-  roles+=("$role") machines+=("$machine") addresses+=("${reached:-${machine#*@}}")
+  roles+=("$role") machines+=("$machine") addresses+=("${reached:-$(number_of "${machine#*@}")}")
 done <"$hosts"
 count_of() { printf '%s\n' "${roles[@]}" | grep -c "^$1\$"; }
 servers=$(count_of server) workers=$(count_of worker)
