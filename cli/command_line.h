@@ -18,6 +18,7 @@ struct CommandLine {
   LogLevel log_level = LogLevel::kWarn;
   bool no_progress = false;
   bool json = false;
+  bool child = false;      // Started by `launch`, which prints what went wrong, once.
 
   std::string scheduler;   // tcp://HOST:PORT
   std::string listen;      // Roles.

@@ -25,14 +25,15 @@ constexpr Duration kAfterScheduler = seconds(10);   // For the others, once the 
 class Launch {
  public:
   Launch(const CommandLine& line, const JobConfig& job, StopSignals& signals)
-      : line_(line), job_(job), signals_(signals), result_path_(job.run_dir + "/result.part.json") {}
+      : line_(line), job_(job), signals_(signals) {}
 
   // The job's end: OK, or what the first lost process, or the scheduler, says.
   Status Run() {
     std::error_code ignored;
     std::filesystem::create_directories(job_.run_dir, ignored);
     std::filesystem::remove(job_.run_dir + "/run.json", ignored);
-    std::filesystem::remove(result_path_, ignored);
+    std::filesystem::remove_all(PartsFolder(), ignored);
+    std::filesystem::create_directories(PartsFolder(), ignored);
     Status status = StartAll();
     if (status.ok()) status = Watch();
     StopAll(children_, kStopPatience);
@@ -41,9 +42,9 @@ class Launch {
 
   // The result file's text: what the scheduler wrote, or what is known without it.
   std::string TakeResult(const Status& status, double seconds_total) const {
-    nlohmann::ordered_json json = SchedulersResult();
+    nlohmann::ordered_json json = ResultOf("scheduler");
     std::error_code ignored;
-    std::filesystem::remove(result_path_, ignored);
+    std::filesystem::remove_all(PartsFolder(), ignored);
     if (!json.is_object()) {
       JobResult result;
       result.job = job_.job;
@@ -57,7 +58,7 @@ class Launch {
  private:
   Status StartAll() {
     std::vector<std::string> arguments = Arguments("scheduler");
-    arguments.insert(arguments.end(), {"--result", result_path_, "--resume", line_.resume});
+    arguments.insert(arguments.end(), {"--result", PartOf("scheduler"), "--resume", line_.resume});
     if (line_.no_progress) arguments.push_back("--no-progress");
     DT_TRY_STATUS(StartOne("scheduler", arguments));
     DT_TRY(const std::string scheduler, WaitForScheduler());
@@ -71,15 +72,16 @@ class Launch {
   }
 
   std::vector<std::string> Arguments(const std::string& role) const {
-    std::vector<std::string> arguments = {role};
+    std::vector<std::string> arguments = {role, "--child"};
     for (std::string& shared : SharedArguments(line_)) arguments.push_back(std::move(shared));
     return arguments;
   }
 
   Status StartRole(const std::string& role, uint32_t number, const std::string& scheduler) {
     std::vector<std::string> arguments = Arguments(role);
-    arguments.insert(arguments.end(), {"--scheduler", scheduler});
-    return StartOne(fmt::format("{} {}", role, number), arguments);
+    const std::string name = fmt::format("{} {}", role, number);
+    arguments.insert(arguments.end(), {"--scheduler", scheduler, "--result", PartOf(name)});
+    return StartOne(name, arguments);
   }
 
   Status StartOne(const std::string& name, const std::vector<std::string>& arguments) {
@@ -127,13 +129,12 @@ class Launch {
     std::string lost_text;
     if (lost != nullptr && lost != &children_.front()) {
       lost_text = fmt::format("{} (pid {}) {}", lost->name(), lost->pid(), lost->exit()->Text());
-      LogWarn("launch.role_lost", {{"name", lost->name()}, {"how", lost->exit()->Text()}});
+      if (const Status own = ErrorOf(*lost); !own.ok()) lost_text += ": " + ToText(own);
+      LogInfo("launch.role_lost", {{"name", lost->name()}, {"how", lost->exit()->Text()}});
       if (!WaitFor(children_, kAfterLoss, scheduler_ended)) return Unavailable("{}", lost_text);
     }
     LetOthersEnd();
-    const Status end = SchedulerEnd();
-    if (end.ok() || lost_text.empty() || HasResult()) return end;
-    return Unavailable("{}", lost_text);
+    return SchedulerEnd();
   }
 
   // A child that ended with anything but success while the scheduler had not ended the job.
@@ -155,11 +156,12 @@ class Launch {
     });
   }
 
-  bool HasResult() const { return std::filesystem::exists(result_path_); }
+  std::string PartsFolder() const { return job_.run_dir + "/launch"; }
+  std::string PartOf(const std::string& name) const { return PartsFolder() + "/" + name + ".json"; }
 
-  // null if there is none.
-  nlohmann::ordered_json SchedulersResult() const {
-    const Result<std::string> text = ReadWholeFile(result_path_);
+  // The result file of one child; null if there is none.
+  nlohmann::ordered_json ResultOf(const std::string& name) const {
+    const Result<std::string> text = ReadWholeFile(PartOf(name));
     if (!text.ok()) return nullptr;
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(*text, nullptr, false);
     return json.is_object() ? json : nlohmann::ordered_json(nullptr);
@@ -169,27 +171,31 @@ class Launch {
   Status SchedulerEnd() const {
     const ChildProcess& scheduler = children_.front();
     if (scheduler.exit()->code == 0 && scheduler.exit()->signal == 0) return OkStatus();
-    const nlohmann::ordered_json result = SchedulersResult();
-    if (result.is_object() && result.contains("error") && result["error"].is_object()) {
-      const auto& error = result["error"];
-      const StatusCode code = scheduler.exit()->code == 2   ? StatusCode::kInvalidArgument
-                              : scheduler.exit()->code == 3 ? StatusCode::kOutOfRange
-                                                            : StatusCode::kUnavailable;
-      const auto text = [&error](const char* key) {
-        return error.contains(key) && error[key].is_string() ? error[key].get<std::string>() : "";
-      };
-      Status status = MakeStatus(code, text("what"));
-      if (!text("where").empty()) status = WithWhere(std::move(status), text("where"));
-      if (!text("hint").empty()) status = WithHint(std::move(status), text("hint"));
-      return status;
-    }
+    if (Status said = ErrorOf(scheduler); !said.ok()) return said;
     return Unavailable("the scheduler (pid {}) {}", scheduler.pid(), scheduler.exit()->Text());
+  }
+
+  // What an ended child wrote into its result file as its error; OK if it wrote none.
+  Status ErrorOf(const ChildProcess& child) const {
+    const nlohmann::ordered_json result = ResultOf(child.name());
+    if (!result.is_object() || !result.contains("error") || !result["error"].is_object()) {
+      return OkStatus();
+    }
+    const auto text = [&error = result["error"]](const char* key) {
+      return error.contains(key) && error[key].is_string() ? error[key].get<std::string>() : "";
+    };
+    const StatusCode code = child.exit()->code == 2   ? StatusCode::kInvalidArgument
+                            : child.exit()->code == 3 ? StatusCode::kOutOfRange
+                                                      : StatusCode::kUnavailable;
+    Status status = MakeStatus(code, text("what"));
+    if (!text("where").empty()) status = WithWhere(std::move(status), text("where"));
+    if (!text("hint").empty()) status = WithHint(std::move(status), text("hint"));
+    return status;
   }
 
   const CommandLine& line_;
   const JobConfig& job_;
   StopSignals& signals_;
-  const std::string result_path_;
   std::vector<ChildProcess> children_;  // The scheduler first.
 };
 

@@ -43,7 +43,7 @@ Result<std::string> ReadWholeFile(const std::string& path) {
 }
 
 int EndWithError(const CommandLine& line, const std::string& job, const Status& status) {
-  PrintError(status);
+  if (!line.child) PrintError(status);
   if (!line.result_path.empty()) {
     JobResult result;
     result.job = job;
@@ -62,8 +62,8 @@ int EndJobWith(const CommandLine& line, const Status& status, const std::string&
   int code = ExitCodeOf(status);
   if (signals.received() != 0 && !status.ok()) {
     code = signals.exit_code();
-    std::fprintf(stderr, "dovetail: stopped by signal %d\n", signals.received());
-  } else if (!status.ok()) {
+    if (!line.child) std::fprintf(stderr, "dovetail: stopped by signal %d\n", signals.received());
+  } else if (!status.ok() && !line.child) {
     PrintError(status);
   }
   if (!line.result_path.empty()) {
