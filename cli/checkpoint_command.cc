@@ -14,7 +14,8 @@ int List(const CommandLine& line) {
   const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides});
   if (!job.ok()) return EndWithError(line, "", job.status());
   const auto checkpoints = scheduler::ListCheckpoints(job->checkpoint.dir);
-  if (checkpoints.empty()) std::printf("no complete checkpoint in %s\n", job->checkpoint.dir.c_str());
+  if (checkpoints.empty())
+    std::printf("no complete checkpoint in %s\n", job->checkpoint.dir.c_str());
   for (const scheduler::CheckpointInfo& info : checkpoints) {
     std::printf("%s  %s  %s%s%s\n", info.folder.c_str(), BytesText(info.bytes).c_str(),
                 info.written.c_str(), info.best ? "  best" : "",

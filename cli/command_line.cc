@@ -20,8 +20,9 @@ class Parser {
   explicit Parser(CommandLine& out) : out_(out) {
     app_.set_version_flag("--version", std::string("dovetail ") + kVersion);
     app_.require_subcommand(1);
-    app_.footer("Exit codes: 0 done, 1 the job failed, 2 wrong usage or configuration, 3 bad data, "
-                "130 SIGINT, 143 SIGTERM.");
+    app_.footer(
+        "Exit codes: 0 done, 1 the job failed, 2 wrong usage or configuration, 3 bad data, "
+        "130 SIGINT, 143 SIGTERM.");
     AddJobCommands();
     AddRoles();
     AddInspection();
@@ -55,7 +56,8 @@ class Parser {
   void JobFlags(CLI::App* sub, bool required = true) {
     CLI::Option* job = sub->add_option("job", out_.job_path, "The job file")->type_name("JOB.yaml");
     if (required) job->required();
-    sub->add_option("--set", out_.overrides, "Override a key of the job (repeatable); the value is YAML")
+    sub->add_option("--set", out_.overrides,
+                    "Override a key of the job (repeatable); the value is YAML")
         ->type_name("a.b.c=value")
         ->take_all();
     LogFlag(sub);
@@ -68,9 +70,11 @@ class Parser {
 
   void RunFlags(CLI::App* sub) {
     JobFlags(sub);
-    sub->add_option("--result", out_.result_path, "Write one JSON object here at the end, on failure too")
+    sub->add_option("--result", out_.result_path,
+                    "Write one JSON object here at the end, on failure too")
         ->type_name("FILE.json");
-    sub->add_option("--resume", out_.resume, "never (default), auto (the newest complete checkpoint), or DIR")
+    sub->add_option("--resume", out_.resume,
+                    "never (default), auto (the newest complete checkpoint), or DIR")
         ->type_name("auto|never|DIR");
     sub->add_flag("--no-progress", out_.no_progress,
                   "No progress line (default when standard output is no terminal)");
@@ -81,12 +85,14 @@ class Parser {
                      "train configs/frappe_deepfm.yaml --set train.epochs=2"));
     RunFlags(Command(app_, "launch", "Run the job as separate processes on this machine",
                      "launch configs/quickstart.yaml --result result.json"));
-    CLI::App* eval = Command(app_, "eval", "Evaluate a checkpoint on the test data, else the validation data",
-                             "eval job.yaml --checkpoint runs/job/checkpoints/best");
+    CLI::App* eval =
+        Command(app_, "eval", "Evaluate a checkpoint on the test data, else the validation data",
+                "eval job.yaml --checkpoint runs/job/checkpoints/best");
     RunFlags(eval);
     eval->add_option("--checkpoint", out_.checkpoint, "Folder of the checkpoint")->required();
-    CLI::App* predict = Command(app_, "predict", "Write a prediction for every sample of a file",
-                                "predict job.yaml --checkpoint DIR --data new.tsv --out scores.csv");
+    CLI::App* predict =
+        Command(app_, "predict", "Write a prediction for every sample of a file",
+                "predict job.yaml --checkpoint DIR --data new.tsv --out scores.csv");
     RunFlags(predict);
     predict->add_option("--checkpoint", out_.checkpoint, "Folder of the checkpoint")->required();
     predict->add_option("--data", out_.data_path, "Samples, in the job's format")->required();
@@ -95,14 +101,16 @@ class Parser {
 
   void AddRoles() {
     for (const char* role : {"scheduler", "server", "worker"}) {
-      CLI::App* sub = Command(app_, role, std::string("Run one ") + role + " of a job in the foreground",
-                              std::string(role) + " job.yaml --scheduler tcp://10.0.0.1:7000");
+      CLI::App* sub =
+          Command(app_, role, std::string("Run one ") + role + " of a job in the foreground",
+                  std::string(role) + " job.yaml --scheduler tcp://10.0.0.1:7000");
       RunFlags(sub);
       sub->add_option("--scheduler", out_.scheduler,
                       "Where the scheduler is (default: cluster.scheduler of the job)")
           ->type_name("tcp://HOST:PORT");
       sub->add_flag("--child", out_.child)->group("");  // Not in the help: `launch` says it.
-      sub->add_option("--listen", out_.listen, "Address to bind and to be reached at")->type_name("ADDR");
+      sub->add_option("--listen", out_.listen, "Address to bind and to be reached at")
+          ->type_name("ADDR");
     }
   }
 
@@ -116,30 +124,39 @@ class Parser {
     CLI::App* status = Command(app_, "status", "Show a running job: processes, shards, progress",
                                "status job.yaml --json");
     JobFlags(status, false);
-    status->add_option("--scheduler", out_.scheduler, "Ask this scheduler")->type_name("tcp://HOST:PORT");
+    status->add_option("--scheduler", out_.scheduler, "Ask this scheduler")
+        ->type_name("tcp://HOST:PORT");
     status->add_flag("--json", out_.json, "One JSON object");
-    CLI::App* checkpoint = Command(app_, "checkpoint", "Look at checkpoints", "checkpoint list job.yaml");
+    CLI::App* checkpoint =
+        Command(app_, "checkpoint", "Look at checkpoints", "checkpoint list job.yaml");
     checkpoint->require_subcommand(1);
     JobFlags(Command(*checkpoint, "list", "The complete checkpoints of a job, oldest first",
                      "checkpoint list job.yaml"));
-    CLI::App* verify = Command(*checkpoint, "verify", "Check every file of a checkpoint against its digest",
-                               "checkpoint verify runs/job/checkpoints/best");
+    CLI::App* verify =
+        Command(*checkpoint, "verify", "Check every file of a checkpoint against its digest",
+                "checkpoint verify runs/job/checkpoints/best");
     verify->add_option("folder", out_.checkpoint, "Folder of the checkpoint")->required();
     CLI::App* report = Command(app_, "report", "Write the report page of a result file",
                                "report runs/job/result.json --out report.html");
-    report->add_option("result", out_.result_path, "Result file")->required()->type_name("FILE.json");
+    report->add_option("result", out_.result_path, "Result file")
+        ->required()
+        ->type_name("FILE.json");
     report->add_option("--out", out_.out_path, "Page to write")->required();
-    report->add_option("--truth", out_.truth_path, "truth.json of generated data: the best possible result")
+    report
+        ->add_option("--truth", out_.truth_path,
+                     "truth.json of generated data: the best possible result")
         ->type_name("FILE.json");
     Command(app_, "schema", "Print the JSON Schema of the job file", "schema > job.schema.json");
   }
 
   void AddDataCommands() {
-    CLI::App* data = Command(app_, "data", "Make, convert and describe data", "data stats job.yaml");
+    CLI::App* data =
+        Command(app_, "data", "Make, convert and describe data", "data stats job.yaml");
     data->require_subcommand(1);
-    CLI::App* generate = Command(*data, "generate",
-                                 "Criteo-shaped rows with a planted model: the best possible AUC is known",
-                                 "data generate --rows 1000000 --seed 1 --out data/synthetic");
+    CLI::App* generate =
+        Command(*data, "generate",
+                "Criteo-shaped rows with a planted model: the best possible AUC is known",
+                "data generate --rows 1000000 --seed 1 --out data/synthetic");
     generate->add_option("--rows", out_.rows, "Rows in all; 80/10/10 go to train, valid, test")
         ->check(CLI::Range(uint64_t{10}, uint64_t{100'000'000'000}));
     generate->add_option("--seed", out_.seed, "Same seed, same bytes");
@@ -154,7 +171,8 @@ class Parser {
   }
 
   void AddBench() {
-    CLI::App* bench = Command(app_, "bench", "Measure this machine and this program", "bench store --json");
+    CLI::App* bench =
+        Command(app_, "bench", "Measure this machine and this program", "bench store --json");
     bench->require_subcommand(1);
     for (const char* what : {"store", "transport", "plan", "devices"}) {
       CLI::App* sub = Command(*bench, what, std::string("Measure: ") + what,

@@ -10,15 +10,15 @@
 namespace dt::cli {
 
 struct CommandLine {
-  std::string command;     // "train", "data generate", "bench store", …
-  std::string job_path;    // JOB.yaml
+  std::string command;   // "train", "data generate", "bench store", …
+  std::string job_path;  // JOB.yaml
   std::vector<std::string> overrides;
   std::string result_path;
   std::string resume = "never";  // never | auto | DIR
   LogLevel log_level = LogLevel::kWarn;
   bool no_progress = false;
   bool json = false;
-  bool child = false;      // Started by `launch`, which prints what went wrong, once.
+  bool child = false;  // Started by `launch`, which prints what went wrong, once.
 
   std::string scheduler;   // tcp://HOST:PORT
   std::string listen;      // Roles.
@@ -28,9 +28,9 @@ struct CommandLine {
   std::string out_path;    // predict, data generate, report
   uint64_t rows = 1'000'000;
   uint64_t seed = 1;
-  std::string pass;        // plan --after
+  std::string pass;  // plan --after
   std::string format = "text";
-  std::string program;     // argv[0], for starting further processes.
+  std::string program;  // argv[0], for starting further processes.
 };
 
 // Parses; prints help or the mistake itself. Returns -1 to go on, or the exit code.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command_line.h"
-#include "cli/signals.h"
+#include "cli/process/signals.h"
 
 namespace dt::cli {
 

@@ -1,5 +1,6 @@
 // `dovetail data generate|convert|stats`.
 #include <cstdio>
+
 #include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_set.h"
@@ -20,11 +21,12 @@ constexpr std::pair<Split, const char*> kSplits[] = {
 
 int Generate(const CommandLine& line) {
   TaskPool pool;
-  const Result<worker::GenerateTruth> truth =
-      worker::GenerateCriteo({.rows = line.rows, .seed = line.seed, .out_dir = line.out_path}, pool);
+  const Result<worker::GenerateTruth> truth = worker::GenerateCriteo(
+      {.rows = line.rows, .seed = line.seed, .out_dir = line.out_path}, pool);
   if (!truth.ok()) return EndWithError(line, "", truth.status());
   std::printf("%s: %llu rows, seed %llu\n", line.out_path.c_str(),
-              static_cast<unsigned long long>(line.rows), static_cast<unsigned long long>(line.seed));
+              static_cast<unsigned long long>(line.rows),
+              static_cast<unsigned long long>(line.seed));
   const std::pair<const char*, const worker::SplitTruth&> splits[] = {
       {"train", truth->train}, {"valid", truth->valid}, {"test", truth->test}};
   for (const auto& [name, split] : splits) {
@@ -66,7 +68,8 @@ nlohmann::ordered_json StatsOf(const Dataset& data) {
       counts[c] += columns[c].is_keys() ? batch.columns[c].keys.size() : rows.size();
     }
   }
-  nlohmann::ordered_json out = {{"rows", data.rows()}, {"columns", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json out = {{"rows", data.rows()},
+                                {"columns", nlohmann::ordered_json::array()}};
   const double row_count = std::max(1.0, static_cast<double>(data.rows()));
   for (size_t c = 0; c < columns.size(); ++c) {
     nlohmann::ordered_json column = {{"name", columns[c].name}};

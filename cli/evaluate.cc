@@ -15,9 +15,9 @@ int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   if (line.command == "predict") job->data.test = {line.data_path};
   const TimePoint begin = SystemClock().Now();
   JobResult result = RunLocalJob(*job, {.goal = scheduler::Goal::kEvaluate,
-                                  .checkpoint = line.checkpoint,
-                                  .predictions_path = line.out_path,
-                                  .stop = signals.token()});
+                                        .checkpoint = line.checkpoint,
+                                        .predictions_path = line.out_path,
+                                        .stop = signals.token()});
   result.seconds_total = SecondsBetween(begin, SystemClock().Now());
   if (result.status.ok()) {
     PrintSummary(result);

@@ -1,15 +1,16 @@
 // `dovetail launch`: the job as separate processes on this machine.
 //
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. The
-// scheduler ends the job; if it is the scheduler that is lost, this process does. Nothing is left running.
+// scheduler ends the job; if it is the scheduler that is lost, this process does. Nothing is left
+// running.
+#include <filesystem>
 #include <signal.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/child_process.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
+#include "cli/process/child_process.h"
 #include "common/base/log.h"
 #include "common/config/load_job.h"
 
@@ -17,10 +18,11 @@ namespace dt::cli {
 namespace {
 
 constexpr Duration kSchedulerStart = seconds(30);
-constexpr Duration kStopPatience = seconds(3);      // Between SIGTERM and SIGKILL.
-constexpr Duration kCleanStop = seconds(60);        // For the scheduler's own clean stop on Ctrl-C.
-constexpr Duration kAfterLoss = seconds(10);        // For the scheduler to end the job when a role is lost.
-constexpr Duration kAfterScheduler = seconds(10);   // For the others, once the scheduler has ended.
+constexpr Duration kStopPatience = seconds(3);  // Between SIGTERM and SIGKILL.
+constexpr Duration kCleanStop = seconds(60);    // For the scheduler's own clean stop on Ctrl-C.
+constexpr Duration kAfterLoss =
+    seconds(10);  // For the scheduler to end the job when a role is lost.
+constexpr Duration kAfterScheduler = seconds(10);  // For the others, once the scheduler has ended.
 
 class Launch {
  public:
@@ -113,7 +115,8 @@ class Launch {
   Status Watch() {
     constexpr Duration kForever = std::chrono::hours(24 * 365);
     const auto something = [this](const std::vector<ChildProcess>& children) {
-      return signals_.received() != 0 || FirstLost(children) != nullptr || !children.front().running();
+      return signals_.received() != 0 || FirstLost(children) != nullptr ||
+             !children.front().running();
     };
     WaitFor(children_, kForever, something);
     const auto scheduler_ended = [](const std::vector<ChildProcess>& children) {

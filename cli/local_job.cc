@@ -18,19 +18,18 @@ JobConfig OneProcess(JobConfig job) {
 
 Status RunServer(const JobConfig& job, Network& network, const std::string& scheduler,
                  std::stop_token stop) {
-  DT_TRY(const auto server, server::Server::Open({.job = job,
-                                                  .network = network,
-                                                  .scheduler = scheduler,
-                                                  .listen = "inproc://server"}));
+  DT_TRY(
+      const auto server,
+      server::Server::Open(
+          {.job = job, .network = network, .scheduler = scheduler, .listen = "inproc://server"}));
   return server->Run(stop);
 }
 
 Status RunWorker(const JobConfig& job, Network& network, const std::string& scheduler,
                  std::stop_token stop) {
-  DT_TRY(const auto worker, worker::Worker::Open({.job = job,
-                                                  .network = network,
-                                                  .scheduler = scheduler,
-                                                  .one_process = true}));
+  DT_TRY(const auto worker,
+         worker::Worker::Open(
+             {.job = job, .network = network, .scheduler = scheduler, .one_process = true}));
   return worker->Run(stop);
 }
 
@@ -53,7 +52,8 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
     result.status = scheduler.status();
     return result;
   }
-  // The roles stop when the scheduler says so; this stop is for a scheduler that has ended without them.
+  // The roles stop when the scheduler says so; this stop is for a scheduler that has ended without
+  // them.
   std::stop_source roles;
   std::stop_source job_stop;
   const std::stop_callback forward(options.stop, [&] { job_stop.request_stop(); });

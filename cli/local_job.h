@@ -1,5 +1,5 @@
-// The whole job in this process: one scheduler, one server, one worker, over inproc://. The same code as in
-// separate processes.
+// The whole job in this process: one scheduler, one server, one worker, over inproc://. The same
+// code as in separate processes.
 #pragma once
 
 #include <functional>

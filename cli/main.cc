@@ -1,7 +1,7 @@
 // `dovetail`: parses the command line and runs one subcommand.
-#include <malloc.h>
-
 #include <string>
+
+#include <malloc.h>
 
 #include "cli/command_line.h"
 #include "cli/commands.h"

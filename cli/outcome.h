@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/command_line.h"
-#include "cli/signals.h"
+#include "cli/process/signals.h"
 #include "common/base/status.h"
 #include "common/cluster/job_result.h"
 
@@ -13,15 +13,16 @@ namespace dt::cli {
 // Prints a failed status for a person: "dovetail: what (where)\n  hint".
 void PrintError(const Status& status);
 
-// Writes a text file through a temporary name in the same folder, so that a reader never sees half of it.
+// Writes a text file through a temporary name in the same folder, so that a reader never sees half
+// of it.
 Status WriteWholeFile(const std::string& path, const std::string& text);
 Result<std::string> ReadWholeFile(const std::string& path);
 
 // For a command that ends before a job runs: prints, writes --result, gives the exit code.
 int EndWithError(const CommandLine& line, const std::string& job, const Status& status);
 
-// For a job that ran: prints its error if it has one, writes --result, gives the exit code. A job that a
-// signal interrupted gives 130 or 143.
+// For a job that ran: prints its error if it has one, writes --result, gives the exit code. A job
+// that a signal interrupted gives 130 or 143.
 int EndJob(const CommandLine& line, const JobResult& result, const StopSignals& signals);
 // The same with the result file's text already made.
 int EndJobWith(const CommandLine& line, const Status& status, const std::string& result_json,

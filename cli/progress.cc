@@ -1,9 +1,8 @@
 #include "cli/progress.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdio>
+#include <unistd.h>
 
 #include "common/base/log.h"
 
@@ -25,10 +24,9 @@ ProgressPrinter::ProgressPrinter(const CommandLine& line)
     : terminal_(!line.no_progress && isatty(STDOUT_FILENO) == 1) {}
 
 void ProgressPrinter::operator()(const scheduler::Progress& p) {
-  const double percent =
-      p.steps_per_epoch == 0
-          ? 0.0
-          : 100.0 * static_cast<double>(p.step_in_epoch) / static_cast<double>(p.steps_per_epoch);
+  const double percent = p.steps_per_epoch == 0 ? 0.0
+                                                : 100.0 * static_cast<double>(p.step_in_epoch) /
+                                                      static_cast<double>(p.steps_per_epoch);
   if (terminal_) {
     const std::string auc = std::isnan(p.valid_auc) ? "-" : fmt::format("{:.4f}", p.valid_auc);
     const std::string text = fmt::format(

@@ -1,6 +1,7 @@
 #include "cli/report.h"
 
 #include <cstdio>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"

@@ -47,7 +47,8 @@ Status RunServer(const CommandLine& line, const JobConfig& job, Network& network
 std::string HostOf(const std::string& listen) {
   const size_t begin = listen.find("://") == std::string::npos ? 0 : listen.find("://") + 3;
   const size_t end = listen.rfind(':');
-  return listen.substr(begin, end == std::string::npos || end < begin ? std::string::npos : end - begin);
+  return listen.substr(begin,
+                       end == std::string::npos || end < begin ? std::string::npos : end - begin);
 }
 
 Status RunWorker(const CommandLine& line, const JobConfig& job, Network& network,

@@ -1,11 +1,12 @@
 // `dovetail status`: asks a running scheduler.
 #include <cstdio>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
-#include "common/control/control_link.h"
 #include "common/config/load_job.h"
+#include "common/control/control_link.h"
 
 namespace dt::cli {
 namespace {
@@ -27,7 +28,8 @@ Result<std::string> SchedulerOf(const CommandLine& line) {
 
 void PrintText(const nlohmann::json& status) {
   std::printf("job %s: %s, epoch %s, step %s\n", status.value("job", "?").c_str(),
-              status.value("phase", "?").c_str(), status.value("epoch", nlohmann::json()).dump().c_str(),
+              status.value("phase", "?").c_str(),
+              status.value("epoch", nlohmann::json()).dump().c_str(),
               status.value("step", nlohmann::json()).dump().c_str());
   for (const auto& process : status.value("processes", nlohmann::json::array())) {
     std::printf("  %s\n", process.dump().c_str());

@@ -11,13 +11,14 @@
 namespace dt::cli {
 
 int RunTrain(const CommandLine& line, StopSignals& signals) {
-  const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
+  const Result<JobConfig> job =
+      LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
   const TimePoint begin = SystemClock().Now();
   ProgressPrinter progress(line);
   JobResult result = RunLocalJob(*job, {.resume = line.resume,
-                                  .on_progress = [&](const auto& p) { progress(p); },
-                                  .stop = signals.token()});
+                                        .on_progress = [&](const auto& p) { progress(p); },
+                                        .stop = signals.token()});
   progress.Finish();
   result.seconds_total = SecondsBetween(begin, SystemClock().Now());
   if (result.status.ok()) PrintSummary(result);

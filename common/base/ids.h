@@ -27,10 +27,12 @@ class Id {
 using TableId = Id<struct TableTag, uint64_t>;  // XXH3-64 of the table's name.
 using Key = uint64_t;                           // Of a row; exact end to end.
 using ShardId = Id<struct ShardTag, uint32_t>;
-using ProcessId = Id<struct ProcessTag, uint32_t>;      // Given by the scheduler, never reused in a job.
+using ProcessId =
+    Id<struct ProcessTag, uint32_t>;  // Given by the scheduler, never reused in a job.
 using Incarnation = Id<struct IncarnationTag, uint64_t>;  // Random per process start.
-using Generation = Id<struct GenerationTag, uint64_t>;  // Of the job; raised by each return to a checkpoint.
-using Term = Id<struct TermTag, uint64_t>;              // Of the scheduler; raised by each start of it.
+using Generation =
+    Id<struct GenerationTag, uint64_t>;     // Of the job; raised by each return to a checkpoint.
+using Term = Id<struct TermTag, uint64_t>;  // Of the scheduler; raised by each start of it.
 using MapVersion = Id<struct MapVersionTag, uint64_t>;  // Of the shard map; only grows.
 using Step = uint64_t;                                  // One global mini-batch, counted from 0.
 using SliceIndex = uint32_t;                            // 0..train.slices-1.

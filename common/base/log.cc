@@ -96,9 +96,17 @@ void SetLogProcess(std::string_view role, uint32_t id) {
   state.role = fmt::format("{}-{}", role, id);
 }
 
-void LogDebug(std::string_view event, LogFields fields) { Write(spdlog::level::debug, event, fields); }
-void LogInfo(std::string_view event, LogFields fields) { Write(spdlog::level::info, event, fields); }
-void LogWarn(std::string_view event, LogFields fields) { Write(spdlog::level::warn, event, fields); }
-void LogError(std::string_view event, LogFields fields) { Write(spdlog::level::err, event, fields); }
+void LogDebug(std::string_view event, LogFields fields) {
+  Write(spdlog::level::debug, event, fields);
+}
+void LogInfo(std::string_view event, LogFields fields) {
+  Write(spdlog::level::info, event, fields);
+}
+void LogWarn(std::string_view event, LogFields fields) {
+  Write(spdlog::level::warn, event, fields);
+}
+void LogError(std::string_view event, LogFields fields) {
+  Write(spdlog::level::err, event, fields);
+}
 
 }  // namespace dt

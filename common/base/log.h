@@ -1,14 +1,15 @@
-// One event name and key=value pairs: LogInfo("shard.moved", {{"shard", 17}, {"ms", 812}}). The role and the
-// process id are added. error: a person must act; warn: healed by itself; info: a state changed (a few per
-// second at most); debug: off unless asked. Never per row or per request. Any thread.
+// One event name and key=value pairs: LogInfo("shard.moved", {{"shard", 17}, {"ms", 812}}). The
+// role and the process id are added. error: a person must act; warn: healed by itself; info: a
+// state changed (a few per second at most); debug: off unless asked. Never per row or per request.
+// Any thread.
 #pragma once
-
-#include <fmt/core.h>
 
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
+
+#include <fmt/core.h>
 
 namespace dt {
 

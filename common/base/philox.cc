@@ -8,7 +8,8 @@
 namespace dt {
 
 uint64_t StreamKey(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b) {
-  return MixBits(MixBits(MixBits(MixBits(seed + 0x9e3779b97f4a7c15ull) ^ purpose) + a) ^ (b << 1 | 1));
+  return MixBits(MixBits(MixBits(MixBits(seed + 0x9e3779b97f4a7c15ull) ^ purpose) + a) ^
+                 (b << 1 | 1));
 }
 
 void FillNormal(uint64_t stream, uint64_t row, std::span<float> out) {

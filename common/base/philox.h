@@ -1,6 +1,6 @@
-// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2,
-// 3" (SC 2011): four 32-bit numbers as a pure function of (counter, key). Nothing has a state, so a value
-// does not depend on who draws it, when, or in which order.
+// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as
+// 1, 2, 3" (SC 2011): four 32-bit numbers as a pure function of (counter, key). Nothing has a
+// state, so a value does not depend on who draws it, when, or in which order.
 #pragma once
 
 #include <array>

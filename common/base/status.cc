@@ -41,9 +41,8 @@ Status WithHint(Status status, std::string_view hint) {
 Status Prefixed(Status status, std::string_view before) {
   if (status.ok()) return status;
   Status longer = MakeStatus(status.code(), fmt::format("{}: {}", before, MessageOf(status)));
-  status.ForEachPayload([&longer](absl::string_view key, const absl::Cord& value) {
-    longer.SetPayload(key, value);
-  });
+  status.ForEachPayload(
+      [&longer](absl::string_view key, const absl::Cord& value) { longer.SetPayload(key, value); });
   return longer;
 }
 

@@ -1,11 +1,10 @@
-// Errors as values. `Status` and `Result` are Abseil's; this is the only file that makes them, so each
-// kind of failure has one code, and a code means one thing for the caller's next move.
+// Errors as values. `Status` and `Result` are Abseil's; this is the only file that makes them, so
+// each kind of failure has one code, and a code means one thing for the caller's next move.
 //
 //   Invalid      the user's configuration or flags are wrong: fix the input          (exit 2)
-//   Malformed    a data line, file or message cannot be read: refuse it whole        (exit 3 for data)
-//   NotFound     the named thing does not exist
-//   Stale        sent under an old generation, term or map version: refresh, resend
-//   Busy         a bound is reached: wait, then again
+//   Malformed    a data line, file or message cannot be read: refuse it whole        (exit 3 for
+//   data) NotFound     the named thing does not exist Stale        sent under an old generation,
+//   term or map version: refresh, resend Busy         a bound is reached: wait, then again
 //   Unavailable  the surroundings fail (disk, peer, port): try elsewhere, or stop
 //   Timeout      a deadline passed: as Unavailable
 //   DataLoss     stored bytes are damaged: stop, name the file
@@ -14,11 +13,11 @@
 //   Internal     the other side of a boundary broke its contract: a bug
 #pragma once
 
-#include <fmt/core.h>
-
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,8 +29,8 @@ using StatusCode = absl::StatusCode;
 template <class T>
 using Result = absl::StatusOr<T>;
 
-// What a person reads: the sentence, the place it is about, and what to do. `where` and `hint` may be
-// empty.
+// What a person reads: the sentence, the place it is about, and what to do. `where` and `hint` may
+// be empty.
 struct Problem {
   std::string what;
   std::string where;
@@ -41,7 +40,8 @@ struct Problem {
 Status MakeStatus(StatusCode code, std::string_view message);
 std::string_view MessageOf(const Status& status);
 
-// Adds the place or the advice, unless empty; keeps what is there already. An OK status stays as it is.
+// Adds the place or the advice, unless empty; keeps what is there already. An OK status stays as it
+// is.
 Status WithWhere(Status status, std::string_view where);
 Status WithHint(Status status, std::string_view hint);
 // "<before>: <message>", same code, place and advice.
@@ -54,9 +54,9 @@ int ExitCodeOf(const Status& status);
 
 inline Status OkStatus() { return absl::OkStatus(); }
 
-#define DT_STATUS_MAKER(Name, code)                                        \
-  template <class... Args>                                                 \
-  Status Name(fmt::format_string<Args...> format, Args&&... args) {        \
+#define DT_STATUS_MAKER(Name, code)                                            \
+  template <class... Args>                                                     \
+  Status Name(fmt::format_string<Args...> format, Args&&... args) {            \
     return MakeStatus(code, fmt::format(format, std::forward<Args>(args)...)); \
   }
 DT_STATUS_MAKER(Invalid, StatusCode::kInvalidArgument)
@@ -76,8 +76,8 @@ DT_STATUS_MAKER(Internal, StatusCode::kInternal)
 
 #define DT_CONCAT_INNER(a, b) a##b
 #define DT_CONCAT(a, b) DT_CONCAT_INNER(a, b)
-#define DT_TRY_INNER(result, declaration, expression) \
-  auto result = (expression);                         \
+#define DT_TRY_INNER(result, declaration, expression)  \
+  auto result = (expression);                          \
   if (!result.ok()) return std::move(result).status(); \
   declaration = *std::move(result)
 
@@ -85,7 +85,7 @@ DT_STATUS_MAKER(Internal, StatusCode::kInternal)
 #define DT_TRY(declaration, expression) \
   DT_TRY_INNER(DT_CONCAT(dt_result_, __LINE__), declaration, expression)
 // Returns the error from the enclosing function.
-#define DT_TRY_STATUS(expression)                                        \
-  do {                                                                   \
+#define DT_TRY_STATUS(expression)                                                 \
+  do {                                                                            \
     if (::dt::Status dt_status = (expression); !dt_status.ok()) return dt_status; \
   } while (false)

@@ -1,4 +1,5 @@
-// Element types and views of tensors in host memory. A view does not own; row-major, densely packed.
+// Element types and views of tensors in host memory. A view does not own; row-major, densely
+// packed.
 #pragma once
 
 #include <cstddef>

@@ -26,8 +26,8 @@ class BoundedQueue {
   // False when closed, or still full after `patience`; `value` is then untouched.
   [[nodiscard]] bool Push(T& value, Duration patience) {
     std::unique_lock lock(mutex_);
-    const bool room = changed_.wait_for(
-        lock, patience, [&] { return closed_ || items_.size() < capacity_; });
+    const bool room =
+        changed_.wait_for(lock, patience, [&] { return closed_ || items_.size() < capacity_; });
     if (!room || closed_) return false;
     items_.push_back(std::move(value));
     changed_.notify_all();

@@ -19,9 +19,7 @@ TaskPool::TaskPool(uint32_t threads)
                                                 : static_cast<int>(threads))) {}
 TaskPool::~TaskPool() = default;
 
-uint32_t TaskPool::threads() const {
-  return static_cast<uint32_t>(impl_->arena.max_concurrency());
-}
+uint32_t TaskPool::threads() const { return static_cast<uint32_t>(impl_->arena.max_concurrency()); }
 
 void TaskPool::ParallelFor(size_t n, size_t grain,
                            absl::FunctionRef<void(size_t begin, size_t end)> body) {
@@ -30,9 +28,10 @@ void TaskPool::ParallelFor(size_t n, size_t grain,
   if (pieces == 0) return;
   if (pieces == 1) return body(0, n);
   impl_->arena.execute([&] {
-    tbb::parallel_for(size_t{0}, pieces, [&](size_t piece) {
-      body(piece * grain, std::min(n, (piece + 1) * grain));
-    }, tbb::simple_partitioner());
+    tbb::parallel_for(
+        size_t{0}, pieces,
+        [&](size_t piece) { body(piece * grain, std::min(n, (piece + 1) * grain)); },
+        tbb::simple_partitioner());
   });
 }
 

@@ -19,9 +19,10 @@ class TaskPool {
 
   uint32_t threads() const;
 
-  // Calls body(begin, end) for [0, n) cut into pieces of `grain` (the last may be shorter), each piece once,
-  // in any order and on any thread, and returns when all are done. The pieces depend on (n, grain) alone, so
-  // a body that sums inside its piece gives the same bits with any number of threads. Any thread; may nest.
+  // Calls body(begin, end) for [0, n) cut into pieces of `grain` (the last may be shorter), each
+  // piece once, in any order and on any thread, and returns when all are done. The pieces depend on
+  // (n, grain) alone, so a body that sums inside its piece gives the same bits with any number of
+  // threads. Any thread; may nest.
   void ParallelFor(size_t n, size_t grain, absl::FunctionRef<void(size_t begin, size_t end)> body);
 
  private:

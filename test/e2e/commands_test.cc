@@ -1,8 +1,8 @@
 // Goal: every subcommand does what its help says, on a small job. Method: the real program.
-#include <gtest/gtest.h>
+#include <algorithm>
 #include <signal.h>
 
-#include <algorithm>
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "test/support/tiny_job.h"
@@ -40,8 +40,8 @@ TEST(Commands, PredictWritesALineForEverySampleInInputOrder) {
   const std::string job = WriteTinyJob(folder, {.epochs = 1});
   ASSERT_EQ(RunProgram(folder.path(), {"train", job}).exit_code, 0);
   const ProgramEnd predict = RunProgram(
-      folder.path(), {"predict", job, "--checkpoint", "runs/tiny/checkpoints/step-000000000012", "--data",
-                      "valid.libsvm", "--out", "scores.csv"});
+      folder.path(), {"predict", job, "--checkpoint", "runs/tiny/checkpoints/step-000000000012",
+                      "--data", "valid.libsvm", "--out", "scores.csv"});
   ASSERT_EQ(predict.exit_code, 0) << predict.output;
   const std::string scores = folder.Read("scores.csv");
   EXPECT_EQ(std::count(scores.begin(), scores.end(), '\n'), 751);
@@ -54,7 +54,8 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
   const ProgramEnd plan = RunProgram(folder.path(), {"plan", job});
   ASSERT_EQ(plan.exit_code, 0) << plan.output;
   EXPECT_NE(plan.output.find("deep"), std::string::npos);
-  const ProgramEnd dot = RunProgram(folder.path(), {"plan", job, "--after", "differentiate", "--format", "dot"});
+  const ProgramEnd dot =
+      RunProgram(folder.path(), {"plan", job, "--after", "differentiate", "--format", "dot"});
   ASSERT_EQ(dot.exit_code, 0) << dot.output;
   EXPECT_NE(dot.output.find("digraph"), std::string::npos);
   const ProgramEnd wrong = RunProgram(folder.path(), {"plan", job, "--after", "nothing"});
@@ -68,13 +69,16 @@ TEST(Commands, StatusTellsOfARunningJob) {
       WriteTinyJob(folder, {.epochs = 100000, .slices = 2, .servers = 2, .workers = 2});
   Program launch(folder.path(), {"launch", job});
   ProgramEnd status;
-  ASSERT_TRUE(Eventually(seconds(30), [&] {
-    status = RunProgram(folder.path(), {"status", job, "--json"}, seconds(10));
-    if (status.exit_code != 0) return false;
-    const auto json = nlohmann::json::parse(status.output, nullptr, false);
-    return json.is_object() && json.value("processes", nlohmann::json::array()).size() >= 4 &&
-           json.value("step", 0) > 0;
-  })) << status.output << launch.Output();
+  ASSERT_TRUE(Eventually(
+      seconds(30),
+      [&] {
+        status = RunProgram(folder.path(), {"status", job, "--json"}, seconds(10));
+        if (status.exit_code != 0) return false;
+        const auto json = nlohmann::json::parse(status.output, nullptr, false);
+        return json.is_object() && json.value("processes", nlohmann::json::array()).size() >= 4 &&
+               json.value("step", 0) > 0;
+      }))
+      << status.output << launch.Output();
   launch.Signal(SIGTERM);
   EXPECT_EQ(launch.Wait(seconds(30)).exit_code, 143);
   EXPECT_EQ(RunProgram(folder.path(), {"status", job}).exit_code, 1);
@@ -82,7 +86,8 @@ TEST(Commands, StatusTellsOfARunningJob) {
 
 TEST(Commands, GeneratedDataIsTheSameForTheSameSeedAndConverts) {
   TempFolder folder;
-  const std::vector<std::string> generate = {"data", "generate", "--rows", "1000", "--seed", "3", "--out"};
+  const std::vector<std::string> generate = {"data",   "generate", "--rows", "1000",
+                                             "--seed", "3",        "--out"};
   for (const char* out : {"a", "b"}) {
     std::vector<std::string> arguments = generate;
     arguments.push_back(out);
@@ -117,8 +122,8 @@ TEST(Commands, SchemaIsJsonAndReportIsOnePage) {
 
 TEST(Commands, HelpOfEverySubcommandHasAnExample) {
   TempFolder folder;
-  for (const char* command : {"train", "launch", "scheduler", "server", "worker", "plan", "status", "eval",
-                              "predict", "schema", "report"}) {
+  for (const char* command : {"train", "launch", "scheduler", "server", "worker", "plan", "status",
+                              "eval", "predict", "schema", "report"}) {
     const ProgramEnd help = RunProgram(folder.path(), {command, "--help"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_NE(help.output.find(std::string("dovetail ") + command), std::string::npos) << command;

@@ -1,8 +1,9 @@
-// Goal: the parameters do not depend on how many processes train, nor on having been killed and resumed.
-// Method: the real program on a small job; the result files' checksums (keys, values, optimizer state) must
-// be equal strings.
-#include <gtest/gtest.h>
+// Goal: the parameters do not depend on how many processes train, nor on having been killed and
+// resumed. Method: the real program on a small job; the result files' checksums (keys, values,
+// optimizer state) must be equal strings.
 #include <signal.h>
+
+#include <gtest/gtest.h>
 
 #include "test/support/tiny_job.h"
 
@@ -20,7 +21,8 @@ std::vector<std::string> With(std::vector<std::string> arguments, int servers, i
 }
 
 // Checksum after a run; every run has a folder of its own for checkpoints and state.
-std::string Run(const TempFolder& folder, const std::string& name, std::vector<std::string> arguments) {
+std::string Run(const TempFolder& folder, const std::string& name,
+                std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--set", "job=" + name, "--result", name + ".json"});
   const ProgramEnd end = RunProgram(folder.path(), arguments, seconds(60));
   EXPECT_EQ(end.exit_code, 0) << name << ": " << end.output;
@@ -53,9 +55,12 @@ TEST(Equality, AnotherSeedGivesOtherBits) {
 
 TEST(Equality, KilledAfterACheckpointAndResumedEqualsUninterrupted) {
   TempFolder folder;
-  const std::string job = WriteTinyJob(
-      folder, {.rows = 6000, .epochs = 30, .slices = 2, .servers = 2, .workers = 2,
-               .more = "checkpoint: {every: 20, keep: 2}"});
+  const std::string job = WriteTinyJob(folder, {.rows = 6000,
+                                                .epochs = 30,
+                                                .slices = 2,
+                                                .servers = 2,
+                                                .workers = 2,
+                                                .more = "checkpoint: {every: 20, keep: 2}"});
   const std::string whole = Run(folder, "whole", {"launch", job});
   ASSERT_NE(whole, "");
   {

@@ -1,7 +1,8 @@
-// Goal: whatever role is lost, the job ends within 15 s with a sentence that names it, a result file, and no
-// process left. Method: the real processes, killed with SIGKILL while they train.
-#include <gtest/gtest.h>
+// Goal: whatever role is lost, the job ends within 15 s with a sentence that names it, a result
+// file, and no process left. Method: the real processes, killed with SIGKILL while they train.
 #include <signal.h>
+
+#include <gtest/gtest.h>
 
 #include "test/support/tiny_job.h"
 
@@ -12,15 +13,19 @@ using std::chrono::seconds;
 
 class Faults : public ::testing::Test {
  protected:
-  // Starts a job that would train for minutes, and waits until it trains. Its processes carry `mark`.
+  // Starts a job that would train for minutes, and waits until it trains. Its processes carry
+  // `mark`.
   void StartTraining(const std::string& mark) {
     mark_ = "job=" + mark;
-    const std::string job = WriteTinyJob(
-        folder_, {.epochs = 100000, .slices = 2, .servers = 2, .workers = 2,
-                  .more = "checkpoint: {every: 50, keep: 2}"});
+    const std::string job = WriteTinyJob(folder_, {.epochs = 100000,
+                                                   .slices = 2,
+                                                   .servers = 2,
+                                                   .workers = 2,
+                                                   .more = "checkpoint: {every: 50, keep: 2}"});
     job_ = job;
     program_ = std::make_unique<Program>(
-        folder_.path(), std::vector<std::string>{"launch", job, "--set", mark_, "--result", "r.json"});
+        folder_.path(),
+        std::vector<std::string>{"launch", job, "--set", mark_, "--result", "r.json"});
     ASSERT_TRUE(Eventually(seconds(30), [&] {
       return RunProgram(folder_.path(), {"checkpoint", "list", job, "--set", mark_})
                  .output.find("step-") != std::string::npos;
@@ -31,7 +36,8 @@ class Faults : public ::testing::Test {
   pid_t PidOf(const std::string& role) const {
     for (const pid_t pid : ProcessesWith(mark_)) {
       const std::string words = CommandLineOf(pid);
-      if (words.find(std::string("\0", 1) + role + std::string("\0", 1)) != std::string::npos) return pid;
+      if (words.find(std::string("\0", 1) + role + std::string("\0", 1)) != std::string::npos)
+        return pid;
     }
     return -1;
   }

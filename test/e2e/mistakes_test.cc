@@ -17,16 +17,25 @@ struct Mistake {
 const Mistake kMistakes[] = {
     {"unknown key", {"--set", "train.batchsize=8"}, 2, "did you mean \"batch_size\"?"},
     {"wrong type", {"--set", "train.epochs=many"}, 2, "train.epochs"},
-    {"unknown operator", {"--set", "model.graph=[{name: logit, op: mpl, inputs: [features]}]"}, 2,
+    {"unknown operator",
+     {"--set", "model.graph=[{name: logit, op: mpl, inputs: [features]}]"},
+     2,
      "did you mean \"mlp\"?"},
-    {"unknown input", {"--set", "model.loss=[{type: binary_cross_entropy, input: logits, label: label}]"}, 2,
+    {"unknown input",
+     {"--set", "model.loss=[{type: binary_cross_entropy, input: logits, label: label}]"},
+     2,
      "did you mean \"logit\"?"},
-    {"unknown label", {"--set", "model.loss=[{type: binary_cross_entropy, input: logit, label: labl}]"}, 2,
+    {"unknown label",
+     {"--set", "model.loss=[{type: binary_cross_entropy, input: logit, label: labl}]"},
+     2,
      "labl"},
     {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 3, "nowhere.libsvm"},
     {"mechanism of later", {"--set", "train.staleness=2"}, 2, "not available yet"},
     {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
-    {"two problems at once", {"--set", "train.epochs=-1", "--set", "cluster.shards=3"}, 2, "2 problems"},
+    {"two problems at once",
+     {"--set", "train.epochs=-1", "--set", "cluster.shards=3"},
+     2,
+     "2 problems"},
 };
 
 TEST(Mistakes, GetOneClearAnswerAndAResultFile) {
@@ -72,8 +81,8 @@ TEST(Mistakes, ResumingAnotherJobNamesTheDifference) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.epochs = 1});
   ASSERT_EQ(RunProgram(folder.path(), {"train", job}).exit_code, 0);
-  const ProgramEnd end =
-      RunProgram(folder.path(), {"train", job, "--resume", "auto", "--set", "train.batch_size=128"});
+  const ProgramEnd end = RunProgram(
+      folder.path(), {"train", job, "--resume", "auto", "--set", "train.batch_size=128"});
   EXPECT_EQ(end.exit_code, 2) << end.output;
   EXPECT_NE(end.output.find("batch_size"), std::string::npos) << end.output;
 }
@@ -81,8 +90,8 @@ TEST(Mistakes, ResumingAnotherJobNamesTheDifference) {
 TEST(Mistakes, NoSchedulerThereIsSaidWithinTheDeadline) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});
-  const ProgramEnd end = RunProgram(folder.path(), {"worker", job, "--scheduler", "tcp://127.0.0.1:9"},
-                                    std::chrono::seconds(45));
+  const ProgramEnd end = RunProgram(
+      folder.path(), {"worker", job, "--scheduler", "tcp://127.0.0.1:9"}, std::chrono::seconds(45));
   EXPECT_FALSE(end.timed_out);
   EXPECT_EQ(end.exit_code, 1) << end.output;
   EXPECT_NE(end.output.find("tcp://127.0.0.1:9"), std::string::npos) << end.output;
@@ -91,8 +100,8 @@ TEST(Mistakes, NoSchedulerThereIsSaidWithinTheDeadline) {
 TEST(Mistakes, AnOpenAddressNeedsToBeWrittenOut) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});
-  const ProgramEnd end =
-      RunProgram(folder.path(), {"scheduler", job, "--listen", "tcp://0.0.0.0:0"}, std::chrono::seconds(20));
+  const ProgramEnd end = RunProgram(
+      folder.path(), {"scheduler", job, "--listen", "tcp://0.0.0.0:0"}, std::chrono::seconds(20));
   EXPECT_EQ(end.exit_code, 2) << end.output;
   EXPECT_NE(end.output.find("security.insecure"), std::string::npos) << end.output;
 }

@@ -1,20 +1,19 @@
 // Runs the real program (DT_PROGRAM) as a child, with a deadline, in a temporary folder.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <functional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace dt::test {
 
 struct ProgramEnd {
-  int exit_code = -1;   // -1: did not exit by itself.
-  int signal = 0;       // Killed by.
+  int exit_code = -1;  // -1: did not exit by itself.
+  int signal = 0;      // Killed by.
   bool timed_out = false;
-  std::string output;   // Standard output and error together.
+  std::string output;  // Standard output and error together.
 };
 
 class Program {

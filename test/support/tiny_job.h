@@ -1,6 +1,6 @@
-// A small real job for end-to-end tests: a few thousand libsvm rows with a pattern that can be learned, and
-// a job file with a model that has every part that could break equality (lookups, batch norm, dropout,
-// clipping, Adam, gap L2).
+// A small real job for end-to-end tests: a few thousand libsvm rows with a pattern that can be
+// learned, and a job file with a model that has every part that could break equality (lookups,
+// batch norm, dropout, clipping, Adam, gap L2).
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@ struct TinyJobOptions {
   std::string more;  // Further top-level YAML.
 };
 
-// Writes train.libsvm, valid.libsvm and <job>.yaml into the folder; returns the path of the job file.
+// Writes train.libsvm, valid.libsvm and <job>.yaml into the folder; returns the path of the job
+// file.
 std::string WriteTinyJob(const TempFolder& folder, const TinyJobOptions& options);
 
 // The "checksum" object of a result file, as text; "" if the file or the object is absent.
@@ -26,6 +27,7 @@ std::string ChecksumOf(const TempFolder& folder, const std::string& result_file)
 // A string at a JSON pointer of a result file ("/error/what"), "" if absent.
 std::string TextAt(const TempFolder& folder, const std::string& result_file,
                    const std::string& pointer);
-double NumberAt(const TempFolder& folder, const std::string& result_file, const std::string& pointer);
+double NumberAt(const TempFolder& folder, const std::string& result_file,
+                const std::string& pointer);
 
 }  // namespace dt::test

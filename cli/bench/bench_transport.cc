@@ -1,9 +1,9 @@
-// Answers of 4,096 rows of 64 floats from another thread over tcp loopback, one request in flight and eight,
-// against a copy of as many bytes.
+// Answers of 4,096 rows of 64 floats from another thread over tcp loopback, one request in flight
+// and eight, against a copy of as many bytes.
 #include <cstring>
 #include <thread>
 
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 #include "common/base/check.h"
 #include "common/net/socket.h"
 

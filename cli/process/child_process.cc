@@ -1,14 +1,13 @@
-#include "cli/child_process.h"
+#include "cli/process/child_process.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 
 namespace dt::cli {
 namespace {

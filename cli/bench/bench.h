@@ -1,5 +1,5 @@
-// What `dovetail bench` measures. A case is repeated; what counts is its median and its ratio to a reference
-// measured in the same run.
+// What `dovetail bench` measures. A case is repeated; what counts is its median and its ratio to a
+// reference measured in the same run.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@ namespace dt::cli {
 
 struct BenchCase {
   std::string name;
-  std::string unit;          // Larger is better: "M rows/s", "GB/s", …
+  std::string unit;  // Larger is better: "M rows/s", "GB/s", …
   std::vector<double> runs;
-  std::string reference;     // "" if there is none.
+  std::string reference;  // "" if there is none.
   std::vector<double> reference_runs;
 };
 

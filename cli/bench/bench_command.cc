@@ -1,7 +1,7 @@
 // `dovetail bench store|transport|train|plan|devices`.
 #include <cstdio>
 
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 #include "cli/commands.h"
 #include "cli/local_job.h"
 #include "cli/outcome.h"
@@ -12,16 +12,20 @@ namespace {
 
 // Trains the job once in this process: rates of the whole, and what it costs.
 int BenchTrain(const CommandLine& line, StopSignals& signals) {
-  const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
+  const Result<JobConfig> job =
+      LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
   const JobResult result = RunLocalJob(*job, {.stop = signals.token()});
   if (!result.status.ok()) return EndWithError(line, job->job, result.status);
   const double samples = std::max(1.0, static_cast<double>(result.samples));
   double cpu_seconds = 0;
   for (const JobResult::RoleReport& role : result.roles) {
-    cpu_seconds = std::max(cpu_seconds, role.cpu_seconds);  // One process: each role reports all of it.
+    cpu_seconds =
+        std::max(cpu_seconds, role.cpu_seconds);  // One process: each role reports all of it.
   }
-  PrintBench({{.name = job->job + ": training", .unit = "k samples/s", .runs = {samples / 1e3 / result.seconds}},
+  PrintBench({{.name = job->job + ": training",
+               .unit = "k samples/s",
+               .runs = {samples / 1e3 / result.seconds}},
               {.name = job->job + ": samples per CPU-second",
                .unit = "k samples",
                .runs = {samples / 1e3 / std::max(cpu_seconds, 1e-9)}}},

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 #include "common/base/hash.h"
 #include "server/table/embedding_table.h"
 

@@ -1,7 +1,7 @@
 // Planning perceptrons of growing depth, and the dense arithmetic and memory of this machine.
 #include <cstring>
 
-#include "cli/bench.h"
+#include "cli/bench/bench.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
 #include "ops/kernel.h"
@@ -48,7 +48,8 @@ std::vector<double> GemmRate(TaskPool& pool) {
   constexpr int64_t kM = 4096, kN = 400;
   std::vector<float> a(kM * kN, 0.5f), b(kN * kN, 0.25f), c(kM * kN);
   const Node node{.name = "bench", .op = "matmul"};
-  const TensorView inputs[] = {{DType::kF32, {kM, kN}, a.data()}, {DType::kF32, {kN, kN}, b.data()}};
+  const TensorView inputs[] = {{DType::kF32, {kM, kN}, a.data()},
+                               {DType::kF32, {kN, kN}, b.data()}};
   const TensorView outputs[] = {{DType::kF32, {kM, kN}, c.data()}};
   const RunInfo run;
   std::vector<std::byte> scratch;
@@ -81,10 +82,11 @@ std::vector<BenchCase> BenchDevices() {
   TaskPool one(1), all;
   constexpr size_t kBytes = 256 << 20;
   std::vector<std::byte> from(kBytes), to(kBytes);
-  const auto copy = MeasureRate(kBytes / 1e9, kRepeats,
-                                [&] { std::memcpy(to.data(), from.data(), kBytes); });
-  return {{"matmul 4096x400x400, all threads", "GFLOP/s", GemmRate(all), "one thread", GemmRate(one)},
-          {.name = "memcpy of 256 MiB", .unit = "GB/s", .runs = copy}};
+  const auto copy =
+      MeasureRate(kBytes / 1e9, kRepeats, [&] { std::memcpy(to.data(), from.data(), kBytes); });
+  return {
+      {"matmul 4096x400x400, all threads", "GFLOP/s", GemmRate(all), "one thread", GemmRate(one)},
+      {.name = "memcpy of 256 MiB", .unit = "GB/s", .runs = copy}};
 }
 
 }  // namespace dt::cli

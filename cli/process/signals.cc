@@ -1,4 +1,4 @@
-#include "cli/signals.h"
+#include "cli/process/signals.h"
 
 #include <pthread.h>
 #include <signal.h>

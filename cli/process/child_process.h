@@ -1,11 +1,10 @@
-// Child processes of `launch`. A child is in a process group of its own (Ctrl-C reaches only the parent) and
-// gets SIGTERM when the parent dies, however it dies.
+// Child processes of `launch`. A child is in a process group of its own (Ctrl-C reaches only the
+// parent) and gets SIGTERM when the parent dies, however it dies.
 #pragma once
-
-#include <sys/types.h>
 
 #include <optional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -14,8 +13,8 @@
 namespace dt::cli {
 
 struct ChildExit {
-  int code = 0;    // Exit code, if it exited.
-  int signal = 0;  // Not 0: killed by this signal.
+  int code = 0;              // Exit code, if it exited.
+  int signal = 0;            // Not 0: killed by this signal.
   std::string Text() const;  // "exited with code 3", "was killed by signal 9 (Killed)"
 };
 
