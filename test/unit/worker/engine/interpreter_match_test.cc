@@ -1,0 +1,184 @@
+// Goal: the engine, which reuses memory and packs what it exchanges, computes what the reference
+// interpreter computes with memory of its own for every value: the same bits. Method: one rank runs
+// all slices of a few steps; the interpreter gets the very same inputs.
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "common/base/philox.h"
+#include "scheduler/plan/plan.h"
+#include "test/support/interpreter.h"
+#include "test/support/tiny_model.h"
+#include "worker/engine/engine.h"
+#include "worker/lookup/lookup_planner.h"
+
+namespace dt::worker {
+namespace {
+
+constexpr uint32_t kSlices = 2;
+constexpr uint32_t kSamples = 12;
+
+Plan TestPlan() {
+  JobConfig job = test::TinyJob(test::TinyDeepFm());
+  job.optimizer.clip_norm = 5;
+  job.train.batch_size = kSlices * kSamples;
+  Result<Plan> plan = scheduler::MakePlan({job, test::TinyColumns(), kSlices});
+  DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
+  return *std::move(plan);
+}
+
+Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice) {
+  Batch batch;
+  batch.step = step;
+  batch.slice = slice;
+  batch.samples = kSamples;
+  batch.step_samples = kSlices * kSamples;
+  batch.first_sample = slice * kSamples;
+  for (size_t c = 0; c < plan.columns.size(); ++c) {
+    const ColumnSpec& spec = plan.columns[c];
+    BatchColumn& column = batch.columns.emplace_back();
+    column.offsets.assign(spec.is_ragged() ? 1 : 0, 0);
+    for (uint32_t b = 0; b < kSamples; ++b) {
+      const PhiloxBlock draw = Philox(c, step, batch.first_sample + b);
+      const float number =
+          spec.role == ColumnRole::kLabel ? static_cast<float>(draw[0] % 2) : ToUniform(draw[0]);
+      if (!spec.is_keys()) column.floats.push_back(number);
+      const uint32_t length = !spec.is_keys() ? 0 : spec.is_ragged() ? draw[1] % 3 : spec.length;
+      for (uint32_t i = 0; i < length; ++i) column.keys.push_back(draw[2 + i] % 9);
+      if (spec.is_ragged()) column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
+    }
+  }
+  return batch;
+}
+
+template <class T>
+std::vector<std::byte> BytesOf(const std::vector<T>& values) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+struct Slice {
+  LookupPlan plan;
+  std::vector<std::vector<float>> rows;
+};
+
+// The bytes of one input, from its definition in common/graph/graph.h.
+std::vector<std::byte> InputBytes(const InputSpec& spec, const Slice& slice) {
+  switch (spec.kind) {
+    case InputKind::kLookupIndex:
+      return BytesOf(slice.plan.lookups[spec.lookup].index);
+    case InputKind::kLookupWeights:
+      return BytesOf(slice.plan.lookups[spec.lookup].weights);
+    case InputKind::kLookupEnds:
+      return BytesOf(slice.plan.lookups[spec.lookup].ends);
+    case InputKind::kRowEnds:
+      return BytesOf(slice.plan.lookups[spec.lookup].row_ends);
+    case InputKind::kRowOrder:
+      return BytesOf(slice.plan.lookups[spec.lookup].row_order);
+    case InputKind::kRows:
+      return BytesOf(slice.rows[spec.table]);
+    default:
+      break;
+  }
+  std::vector<float> joined;
+  for (uint32_t b = 0; b < kSamples; ++b) {
+    for (const uint32_t c : spec.columns) joined.push_back(slice.plan.batch.columns[c].floats[b]);
+  }
+  return BytesOf(joined);
+}
+
+test::SliceData DataOf(const Graph& graph, const Slice& slice) {
+  test::SliceData data{.samples = kSamples,
+                       .first_sample = slice.plan.batch.first_sample,
+                       .sizes = {{kBatch, kSamples}},
+                       .inputs = {}};
+  for (SymbolIndex s = kBatch + 1; s < graph.symbols.size(); ++s) {
+    for (size_t l = 0; l < graph.lookups.size(); ++l) {
+      if (graph.symbols[s] != "N." + graph.lookups[l].name) continue;
+      data.sizes[s] = static_cast<int64_t>(slice.plan.lookups[l].index.size());
+    }
+    for (size_t t = 0; t < graph.tables.size(); ++t) {
+      if (graph.symbols[s] != "U." + graph.tables[t].name) continue;
+      data.sizes[s] = static_cast<int64_t>(slice.plan.tables[t].size());
+    }
+  }
+  for (const InputSpec& spec : graph.inputs) {
+    const Value& value = graph.value(spec.value);
+    Shape shape;
+    for (const Dim& dim : value.shape) {
+      shape.push_back(dim.times * (dim.symbol == kConstant ? 1 : data.sizes.at(dim.symbol)));
+    }
+    test::HostTensor tensor = test::HostTensor::Of(value.dtype, shape);
+    const std::vector<std::byte> bytes = InputBytes(spec, slice);
+    EXPECT_EQ(bytes.size(), tensor.bytes.size()) << value.name;
+    tensor.bytes = bytes;
+    data.inputs[spec.value] = std::move(tensor);
+  }
+  return data;
+}
+
+Slice MakeSlice(const Plan& plan, LookupPlanner& planner, Step step, SliceIndex k) {
+  Slice slice;
+  slice.plan.batch = MakeBatch(plan, step, k);
+  EXPECT_TRUE(planner.Fill(LookupFor::kTrain, slice.plan).ok());
+  for (size_t t = 0; t < plan.graph.tables.size(); ++t) {
+    std::vector<float>& rows = slice.rows.emplace_back();
+    for (const Key key : slice.plan.tables[t]) {
+      std::vector<float> row(plan.graph.tables[t].dim);
+      FillNormal(t + 50, key, row);
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+  }
+  return slice;
+}
+
+// Equal as bits, NaN included.
+void ExpectSameBits(std::span<const float> got, const test::HostTensor& expected,
+                    const std::string& what) {
+  ASSERT_EQ(got.size_bytes(), expected.bytes.size()) << what;
+  EXPECT_TRUE(got.empty() || std::memcmp(got.data(), expected.bytes.data(), got.size_bytes()) == 0)
+      << what;
+}
+
+TEST(InterpreterMatchTest, StepsGiveTheBitsOfTheReferenceInterpreter) {
+  TaskPool pool(2);
+  const auto engine = *Engine::Create(TestPlan(), pool);
+  const Plan& plan = engine->plan();
+  LookupPlanner planner(plan,
+                        std::make_shared<const Routes>(MakeRoutes(
+                            MakeShardMap(MapVersion(1), 4, {{ProcessId(1), {"a", "b"}}}))),
+                        {0, 1});
+  Collective collective(std::move(MakeMemoryMesh(1, {}).front()));
+  test::Interpreter interpreter(plan.graph, pool);
+  test::Tensors parameters = test::FirstParameters(plan.graph, plan.seed);
+  const std::vector<uint32_t> owner(kSlices, 0);
+  for (Step step = 0; step < 3; ++step) {
+    RunInfo run{.seed = plan.seed, .step = step, .step_samples = kSlices * kSamples};
+    std::vector<Slice> slices;
+    std::vector<test::SliceData> data;
+    for (SliceIndex k = 0; k < kSlices; ++k) {
+      slices.push_back(MakeSlice(plan, planner, step, k));
+      data.push_back(DataOf(plan.graph, slices.back()));
+    }
+    const test::StepResult expected = interpreter.RunStep(data, parameters, run);
+    for (SliceIndex k = 0; k < kSlices; ++k) {
+      const std::vector<std::span<const float>> rows(slices[k].rows.begin(), slices[k].rows.end());
+      run.first_sample = slices[k].plan.batch.first_sample;
+      const auto grads = engine->RunSlice({slices[k].plan, rows}, run);
+      ASSERT_TRUE(grads.ok()) << ToText(grads.status());
+      for (size_t t = 0; t < grads->size(); ++t) {
+        ExpectSameBits((*grads)[t], expected.slices[k].at(plan.graph.tables[t].row_grad),
+                       plan.graph.tables[t].name);
+      }
+    }
+    run.first_sample = 0;
+    ASSERT_TRUE(engine->Exchange(collective, owner, step).ok());
+    engine->Update(run);
+    for (const Parameters::Array& array : engine->parameters().arrays()) {
+      ExpectSameBits(array.values, parameters.at(array.value), array.name);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dt::worker
