@@ -23,21 +23,11 @@ dovetail=build/release/dovetail
 
 # truth.json is written last: with it the data set is complete.
 if [[ ! -f $out/data/truth.json ]]; then
-  echo "quickstart: making 400,000 rows of click data in $out/data"
-  "$dovetail" data generate --rows 400000 --seed 1 --out "$out/data"
+  echo "quickstart: making 2,000,000 rows of click data in $out/data"
+  "$dovetail" data generate --rows 2000000 --seed 1 --out "$out/data"
 fi
 
 echo "quickstart: training on 1 scheduler, 2 servers and 2 workers"
 "$dovetail" launch configs/quickstart.yaml --result "$out/result.json"
-
-python3 - "$out" <<'PY'
-import json, sys
-out = sys.argv[1]
-with open(f"{out}/result.json") as f:
-    auc = json.load(f)["metrics"]["test"]["auc"]
-with open(f"{out}/data/truth.json") as f:
-    best = json.load(f)["test"]["auc"]
-print(f"quickstart: test AUC {auc:.4f}; the best possible on this data is {best:.4f}")
-PY
-echo "quickstart: report     $PWD/$out/report.html"
-echo "quickstart: checkpoint $PWD/$out/checkpoints"
+"$dovetail" report "$out/result.json" --truth "$out/data/truth.json" --out "$out/report.html"
+echo "quickstart: the report is $PWD/$out/report.html, checkpoints are in $PWD/$out/checkpoints"
