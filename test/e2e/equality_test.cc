@@ -21,8 +21,8 @@ std::vector<std::string> With(std::vector<std::string> arguments, int servers, i
 }
 
 // Checksum after a run; every run has a folder of its own for checkpoints and state.
-std::string Run(const TempFolder& folder, const std::string& name,
-                std::vector<std::string> arguments) {
+std::string ChecksumAfter(const TempFolder& folder, const std::string& name,
+                          std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--set", "job=" + name, "--result", name + ".json"});
   const ProgramEnd end = RunProgram(folder.path(), arguments, seconds(60));
   EXPECT_EQ(end.exit_code, 0) << name << ": " << end.output;
@@ -32,25 +32,26 @@ std::string Run(const TempFolder& folder, const std::string& name,
 TEST(Equality, OneSliceGivesTheSameBitsOnAnyNumberOfServers) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.slices = 1});
-  const std::string one = Run(folder, "one", {"train", job});
+  const std::string one = ChecksumAfter(folder, "one", {"train", job});
   ASSERT_NE(one, "");
-  EXPECT_EQ(Run(folder, "w1s1", With({"launch", job}, 1, 1)), one);
-  EXPECT_EQ(Run(folder, "w1s3", With({"launch", job}, 3, 1)), one);
+  EXPECT_EQ(ChecksumAfter(folder, "w1s1", With({"launch", job}, 1, 1)), one);
+  EXPECT_EQ(ChecksumAfter(folder, "w1s3", With({"launch", job}, 3, 1)), one);
 }
 
 TEST(Equality, TwoSlicesGiveTheSameBitsOnAnyNumberOfWorkersAndServers) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.slices = 2});
-  const std::string one = Run(folder, "one", {"train", job});
+  const std::string one = ChecksumAfter(folder, "one", {"train", job});
   ASSERT_NE(one, "");
-  EXPECT_EQ(Run(folder, "w2s1", With({"launch", job}, 1, 2)), one);
-  EXPECT_EQ(Run(folder, "w2s3", With({"launch", job}, 3, 2)), one);
+  EXPECT_EQ(ChecksumAfter(folder, "w2s1", With({"launch", job}, 1, 2)), one);
+  EXPECT_EQ(ChecksumAfter(folder, "w2s3", With({"launch", job}, 3, 2)), one);
 }
 
 TEST(Equality, AnotherSeedGivesOtherBits) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});
-  EXPECT_NE(Run(folder, "a", {"train", job}), Run(folder, "b", {"train", job, "--set", "seed=6"}));
+  EXPECT_NE(ChecksumAfter(folder, "a", {"train", job}),
+            ChecksumAfter(folder, "b", {"train", job, "--set", "seed=6"}));
 }
 
 TEST(Equality, KilledAfterACheckpointAndResumedEqualsUninterrupted) {
@@ -61,7 +62,7 @@ TEST(Equality, KilledAfterACheckpointAndResumedEqualsUninterrupted) {
                                                 .servers = 2,
                                                 .workers = 2,
                                                 .more = "checkpoint: {every: 20, keep: 2}"});
-  const std::string whole = Run(folder, "whole", {"launch", job});
+  const std::string whole = ChecksumAfter(folder, "whole", {"launch", job});
   ASSERT_NE(whole, "");
   {
     Program killed(folder.path(), {"launch", job, "--set", "job=broken"});
@@ -73,7 +74,7 @@ TEST(Equality, KilledAfterACheckpointAndResumedEqualsUninterrupted) {
     killed.Wait(seconds(5));
   }
   ASSERT_TRUE(Eventually(seconds(15), [] { return ProcessesWith("job=broken").empty(); }));
-  EXPECT_EQ(Run(folder, "broken", {"launch", job, "--resume", "auto"}), whole);
+  EXPECT_EQ(ChecksumAfter(folder, "broken", {"launch", job, "--resume", "auto"}), whole);
 }
 
 }  // namespace
