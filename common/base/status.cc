@@ -63,6 +63,7 @@ int ExitCodeOf(const Status& status) {
     case StatusCode::kOk:
       return 0;
     case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
     case StatusCode::kUnimplemented:
       return 2;
     case StatusCode::kOutOfRange:

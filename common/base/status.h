@@ -2,9 +2,10 @@
 // each kind of failure has one code, and a code means one thing for the caller's next move.
 //
 //   Invalid      the user's configuration or flags are wrong: fix the input          (exit 2)
-//   Malformed    a data line, file or message cannot be read: refuse it whole        (exit 3 for
-//   data) NotFound     the named thing does not exist Stale        sent under an old generation,
-//   term or map version: refresh, resend Busy         a bound is reached: wait, then again
+//   NotFound     the named thing does not exist: fix the name                        (exit 2)
+//   Malformed    a data line, file or message cannot be read: refuse it whole        (exit 3)
+//   Stale        sent under an old generation, term or map version: refresh, resend
+//   Busy         a bound is reached: wait, then again
 //   Unavailable  the surroundings fail (disk, peer, port): try elsewhere, or stop
 //   Timeout      a deadline passed: as Unavailable
 //   DataLoss     stored bytes are damaged: stop, name the file
@@ -49,7 +50,7 @@ Status Prefixed(Status status, std::string_view before);
 Problem ProblemOf(const Status& status);
 // One line: "what (where); hint".
 std::string ToText(const Status& status);
-// 0 for OK, 2 Invalid and NotYet, 3 Malformed, otherwise 1.
+// 0 for OK, 2 Invalid, NotFound and NotYet, 3 Malformed, otherwise 1.
 int ExitCodeOf(const Status& status);
 
 inline Status OkStatus() { return absl::OkStatus(); }

@@ -1,7 +1,7 @@
 // A job's checkpoints on disk:
 //
-//   <dir>/step-000000001000/manifest.json   complete: written last, the folder is renamed into
-//   place <dir>/step-000000001000/…               what servers and rank 0 wrote
+//   <dir>/step-000000001000/manifest.json   written last; then the folder is renamed into place
+//   <dir>/step-000000001000/…               what servers and rank 0 wrote
 //   <dir>/.writing-000000002000/            not complete; swept away at the next start
 //   <dir>/best -> step-000000001000         exempt from `keep`
 //

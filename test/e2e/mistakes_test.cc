@@ -29,7 +29,7 @@ const Mistake kMistakes[] = {
      {"--set", "model.loss=[{type: binary_cross_entropy, input: logit, label: labl}]"},
      2,
      "labl"},
-    {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 3, "nowhere.libsvm"},
+    {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 2, "nowhere.libsvm"},
     {"mechanism of later", {"--set", "train.staleness=2"}, 2, "not available yet"},
     {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
     {"two problems at once",

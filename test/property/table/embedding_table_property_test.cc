@@ -51,7 +51,8 @@ class Model {
     } else {
       gap = step - it->second.last_push;
     }
-    UpdateRow(spec_.optimizer, {.step = step}, gap, it->second.values, it->second.state, gradient);
+    RowUpdate(spec_.optimizer, {.step = step})
+        .Apply(gap, it->second.values, it->second.state, gradient);
     it->second.last_push = step;
   }
   std::vector<std::byte> Record(Key key) const {
