@@ -1,0 +1,64 @@
+// Goal: the shipped models learn real data to their gates (docs/accuracy.md).
+// Method: configs/frappe_*.yaml through `launch` on 2 servers and 2 workers. The data is not part of
+// the project: $DOVETAIL_DATA, or ../shared/data beside it; without it the tests are skipped.
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+namespace {
+
+struct Gate {
+  const char* model;
+  double auc_min, auc_max;  // Of the validation data at the best epoch.
+  double logloss_max;
+};
+
+const Gate kGates[] = {
+    {"lr", 0.9367, 0.9387, 1.0},      {"fm", 0.967, 1.0, 1.0},       {"dnn", 0.983, 1.0, 0.160},
+    {"wide_deep", 0.982, 1.0, 0.160}, {"deepfm", 0.983, 1.0, 0.160}, {"dcn", 0.983, 1.0, 0.160},
+    {"dcn_v2", 0.983, 1.0, 0.160},    {"dlrm", 0.983, 1.0, 0.160},
+};
+
+std::string DataFolder() {
+  if (const char* given = std::getenv("DOVETAIL_DATA")) return given;
+  return std::string(std::getenv("DT_SOURCE_DIR")) + "/../shared/data";
+}
+
+class Frappe : public ::testing::TestWithParam<std::tuple<Gate, int>> {};
+
+TEST_P(Frappe, ReachesItsGate) {
+  const auto& [gate, seed] = GetParam();
+  if (!std::filesystem::exists(DataFolder() + "/frappe/train.libsvm")) {
+    GTEST_SKIP() << "no Frappe data in " << DataFolder() << " (set DOVETAIL_DATA)";
+  }
+  setenv("DOVETAIL_DATA", std::filesystem::absolute(DataFolder()).c_str(), 1);
+  TempFolder folder;
+  const std::string job =
+      std::string(std::getenv("DT_SOURCE_DIR")) + "/configs/frappe_" + gate.model + ".yaml";
+  const ProgramEnd end =
+      RunProgram(folder.path(),
+                 {"launch", job, "--set", "cluster.servers=2", "--set", "cluster.workers=2",
+                  "--set", "seed=" + std::to_string(seed), "--result", "r.json"},
+                 std::chrono::minutes(15));
+  ASSERT_EQ(end.exit_code, 0) << end.output;
+  const double auc = NumberAt(folder, "r.json", "/best/valid/auc");
+  EXPECT_GE(auc, gate.auc_min);
+  EXPECT_LE(auc, gate.auc_max);
+  EXPECT_LE(NumberAt(folder, "r.json", "/best/valid/logloss"), gate.logloss_max);
+}
+
+std::string NameOfCase(const ::testing::TestParamInfo<Frappe::ParamType>& info) {
+  return std::string(std::get<0>(info.param).model) + "_" + std::to_string(std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Frappe,
+                         ::testing::Combine(::testing::ValuesIn(kGates),
+                                            ::testing::Values(1, 2, 3)),
+                         NameOfCase);
+
+}  // namespace
+}  // namespace dt::test
