@@ -1,6 +1,6 @@
 // Goal: the shipped models learn real data to their gates (docs/accuracy.md).
-// Method: configs/frappe_*.yaml through `launch` on 2 servers and 2 workers. The data is not part of
-// the project: $DOVETAIL_DATA, or ../shared/data beside it; without it the tests are skipped.
+// Method: configs/frappe_*.yaml through `launch` on 2 servers and 2 workers. The data is not part
+// of the project: $DOVETAIL_DATA, or ../shared/data beside it; without it the tests are skipped.
 #include <cstdlib>
 #include <filesystem>
 
