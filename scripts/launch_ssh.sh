@@ -50,7 +50,17 @@ servers=$(count_of server) workers=$(count_of worker)
 ((servers > 0 && workers > 0)) || fail "$hosts names $servers servers and $workers workers; needs one of each"
 
 # All processes of a job must see the same job, so the counts go to all of them.
-common=("$job" --set "cluster.servers=$servers" --set "cluster.workers=$workers" "$@")
+common=("$job" --set "cluster.servers=$servers" --set "cluster.workers=$workers")
+# The job's result is the scheduler's to write: another role's would take its place where they share a folder.
+result=()
+while (($# > 0)); do
+  case $1 in
+    --result) result=("$1" "${2-}"); shift ;;
+    --result=*) result=("$1") ;;
+    *) common+=("$1") ;;
+  esac
+  shift $(($# > 0))
+done
 scratch=$(mktemp -d)
 pids=() names=() pipes=() done_=()
 scheduler_code=
@@ -143,7 +153,7 @@ trap 'stopping=143; stop' TERM HUP
 trap 'stop; end 10; rm -rf "$scratch"' EXIT
 
 local_run=(sh -c "$remote_script" "$PWD" "$dovetail")
-start scheduler "${local_run[@]}" scheduler "${common[@]}" --listen "$address"
+start scheduler "${local_run[@]}" scheduler "${common[@]}" "${result[@]}" --listen "$address"
 for i in "${!roles[@]}"; do
   command=$(printf '%q ' sh -c "$remote_script" "$PWD" "$dovetail" "${roles[i]}" "${common[@]}" \
     --scheduler "$address" --listen "tcp://${addresses[i]}:0")

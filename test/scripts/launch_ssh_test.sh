@@ -54,8 +54,8 @@ complain() {
 said() { grep -qF -- "$1" out || complain "$current" "does not say: $1"; }
 called() { grep -qF -- "$1" calls || complain "$current" "never called: $1 ($(cat calls))"; }
 
-run "job done" 0 env scheduler_CODE=0 server_CODE=0 worker_CODE=0 "$launch" job.yaml hosts --seed "a b"
-called "scheduler job.yaml --set cluster.servers=2 --set cluster.workers=1 --seed a b --listen tcp://10.0.0.1:4700"
+run "job done" 0 env scheduler_CODE=0 server_CODE=0 worker_CODE=0 "$launch" job.yaml hosts --result r.json --seed "a b"
+called "scheduler job.yaml --set cluster.servers=2 --set cluster.workers=1 --seed a b --result r.json --listen tcp://10.0.0.1:4700"
 called "server job.yaml --set cluster.servers=2 --set cluster.workers=1 --seed a b --scheduler tcp://10.0.0.1:4700 --listen tcp://alpha:0"
 called "--listen tcp://10.0.0.2:0"
 called "worker job.yaml"
