@@ -32,6 +32,10 @@ const Mistake kMistakes[] = {
     {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 2, "nowhere.libsvm"},
     {"mechanism of later", {"--set", "train.staleness=2"}, 2, "not available yet"},
     {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
+    {"a folder as data", {"--set", "data.train=[.]"}, 2, "a directory found"},
+    {"a text that needs quotes", {"--set", "data.train=[${X}/a]"}, 2, "needs quotes"},
+    {"no folder of checkpoints", {"--set", "checkpoint.dir=train.libsvm/x"}, 1, "checkpoint.dir"},
+    {"no such checkpoint", {"--resume", "nowhere"}, 2, "there is no folder nowhere"},
     {"two problems at once",
      {"--set", "train.epochs=-1", "--set", "cluster.shards=3"},
      2,
@@ -128,11 +132,34 @@ TEST(Mistakes, ADamagedCheckpointIsNamed) {
 TEST(Mistakes, WrongUsageExitsWithTwo) {
   TempFolder folder;
   EXPECT_EQ(RunProgram(folder.path(), {}).exit_code, 2);
-  EXPECT_EQ(RunProgram(folder.path(), {"tarin"}).exit_code, 2);
+  const ProgramEnd mistyped = RunProgram(folder.path(), {"tarin", "--result", "r.json"});
+  EXPECT_EQ(mistyped.exit_code, 2);
+  EXPECT_NE(mistyped.output.find("did you mean \"train\"?"), std::string::npos) << mistyped.output;
+  EXPECT_EQ(TextAt(folder, "r.json", "/status"), "failed");
   EXPECT_EQ(RunProgram(folder.path(), {"train"}).exit_code, 2);
   const ProgramEnd absent = RunProgram(folder.path(), {"train", "nowhere.yaml"});
   EXPECT_EQ(absent.exit_code, 2) << absent.output;
   EXPECT_NE(absent.output.find("nowhere.yaml"), std::string::npos) << absent.output;
+}
+
+TEST(Mistakes, AResultFileThatCannotBeWrittenIsSaidAtOnce) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  const ProgramEnd end = RunProgram(folder.path(), {"train", job, "--result", "/proc/r.json"});
+  EXPECT_EQ(end.exit_code, 2) << end.output;
+  EXPECT_NE(end.output.find("/proc/r.json"), std::string::npos) << end.output;
+  EXPECT_EQ(end.output.find("samples/s"), std::string::npos) << end.output;
+}
+
+// Its rows are pulled, and have no gradient.
+TEST(Mistakes, ALookupThatTheLossDoesNotReadIsLegal) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.epochs = 1});
+  const std::string graph =
+      "[{name: x, op: lookup, table: deep, inputs: [features]}, "
+      "{name: logit, op: linear, table: wide, inputs: [features]}]";
+  const ProgramEnd end = RunProgram(folder.path(), {"train", job, "--set", "model.graph=" + graph});
+  EXPECT_EQ(end.exit_code, 0) << end.output;
 }
 
 }  // namespace

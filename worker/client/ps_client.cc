@@ -186,11 +186,14 @@ struct PsClient::PartCut {
   size_t rows = 0, floats = 0;
 };
 
-// Whole groups as long as they fit; a group that does not is cut.
-std::vector<PsClient::PartCut> PsClient::CutParts(const ExecutorKeys& keys) const {
+// Whole groups as long as they fit; a group that does not is cut. Tables without gradient are left
+// out.
+std::vector<PsClient::PartCut> PsClient::CutParts(
+    const ExecutorKeys& keys, std::span<const std::span<const float>> gradients) const {
   std::vector<PartCut> parts(1);
   size_t bytes = 0;
   for (RowGroup group : keys.groups) {
+    if (gradients[group.table].empty()) continue;
     const size_t dim = options_.dims[group.table];
     const size_t row_bytes = sizeof(Key) + dim * sizeof(float);
     while (group.rows > 0) {
@@ -217,10 +220,11 @@ std::vector<PsClient::PartCut> PsClient::CutParts(const ExecutorKeys& keys) cons
 void PsClient::BeginPush(const PushInfo& info, const LookupPlan& plan,
                          std::span<const std::span<const float>> gradients) {
   for (size_t t = 0; t < gradients.size(); ++t) {
-    DT_CHECK(gradients[t].size() == plan.tables[t].size() * options_.dims[t]);
+    const bool whole = gradients[t].size() == plan.tables[t].size() * options_.dims[t];
+    DT_CHECK(whole || gradients[t].empty());
   }
   for (uint32_t e = 0; e < plan.executors.size(); ++e) {
-    const std::vector<PartCut> parts = CutParts(plan.executors[e]);
+    const std::vector<PartCut> parts = CutParts(plan.executors[e], gradients);
     for (uint32_t i = 0; i < parts.size(); ++i) {
       PushRequest push = MakePart(parts[i], e, plan, gradients);
       push.stamp = stamp_;

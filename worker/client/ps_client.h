@@ -93,7 +93,8 @@ class PsClient {
   Status Wait(Kind kind);
   Status CheckTimes();
   Status OnReply(uint32_t executor, Frames frames);
-  std::vector<PartCut> CutParts(const ExecutorKeys& keys) const;
+  std::vector<PartCut> CutParts(const ExecutorKeys& keys,
+                                std::span<const std::span<const float>> gradients) const;
   PushRequest MakePart(const PartCut& part, uint32_t executor, const LookupPlan& plan,
                        std::span<const std::span<const float>> gradients) const;
   Status PlaceRows(const LookupPlan& plan, PulledRows& rows);

@@ -8,6 +8,7 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <netdb.h>
 
 #include "worker/collective/mesh.h"
 
@@ -179,9 +180,22 @@ class GlooMesh : public Mesh {
   Watch watch_;  // Last: looks at the buffers.
 };
 
+// Gloo reads the answer for a name that has none.
+Status CheckHost(const std::string& host) {
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, nullptr, &found);
+  if (error != 0) {
+    return WithHint(Invalid("the host \"{}\" has no address: {}", host, gai_strerror(error)),
+                    "give --listen tcp://ADDRESS:0 with this machine's address as a number");
+  }
+  freeaddrinfo(found);
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options) {
+  DT_TRY_STATUS(CheckHost(options.host));
   PrefixedStore store(rendezvous, options);
   try {
     gloo::transport::tcp::attr attr;
