@@ -30,7 +30,7 @@ struct JobResult {
     uint64_t rows = 0, rows_in_memory = 0, rows_on_disk = 0, bytes = 0;
     std::string checksum;  // Hex.
   };
-  using Detail = std::variant<double, std::string>;
+  using Detail = std::variant<int64_t, double, std::string>;
   struct Event {
     double t = 0;  // Seconds since the scheduler's start.
     std::string kind;

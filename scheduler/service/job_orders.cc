@@ -139,7 +139,7 @@ Status JobState::Complete(TimePoint now, OrderBoard::Completed done) {
   if (std::holds_alternative<SaveOrder>(done.order.what)) return CompleteSave(now, done);
   if (std::holds_alternative<FinishOrder>(done.order.what)) return CompleteFinish(done);
   const LoadOrder& load = std::get<LoadOrder>(done.order.what);
-  AddEvent(now, begun_ ? "restored" : "resumed", {{"step", static_cast<double>(load.step)}});
+  AddEvent(now, begun_ ? "restored" : "resumed", {{"step", static_cast<int64_t>(load.step)}});
   LogInfo(begun_ ? "job.restored" : "job.resumed", {{"step", load.step}, {"folder", load.folder}});
   if (begun_) course_->OnDone();
   if (!begun_) last_checkpoint_ = load.folder;
@@ -180,7 +180,7 @@ Status JobState::CompleteEvaluate(TimePoint now, OrderBoard::Completed done) {
   const float before = course_->state().decisions.rate_scale;
   course_->OnEvaluated(metrics);
   const DecisionState& decided = course_->state().decisions;
-  const double step = static_cast<double>(order.step);
+  const auto step = static_cast<int64_t>(order.step);
   if (decided.rate_scale != before) {
     AddEvent(now, "rate_changed", {{"step", step}, {"rate_scale", double{decided.rate_scale}}});
   }
@@ -211,7 +211,7 @@ Status JobState::CompleteSave(TimePoint now, const OrderBoard::Completed& done) 
   }
   last_checkpoint_ = *folder;
   AddEvent(now, "checkpoint",
-           {{"step", static_cast<double>(manifest.course.step)}, {"folder", *folder}});
+           {{"step", static_cast<int64_t>(manifest.course.step)}, {"folder", *folder}});
   LogInfo("job.checkpoint", {{"step", manifest.course.step}, {"folder", *folder}});
   course_->OnDone();
   return OkStatus();

@@ -22,7 +22,7 @@ Status FromProblem(StatusCode code, const Problem& problem) {
   return status;
 }
 
-double NumberOf(ProcessId id) { return static_cast<double>(id.value()); }
+int64_t NumberOf(ProcessId id) { return int64_t{id.value()}; }
 
 // What differs between two workers' data, "" if nothing does.
 std::string DifferenceOf(const DataReadyMessage& a, const DataReadyMessage& b) {
@@ -107,7 +107,9 @@ void JobState::Take(TimePoint now, Incarnation from, const JoinMessage& join) {
   }
   if (member == nullptr) {
     outgoing_.push_back({from, RefusedMessage{refusal.code(), ProblemOf(refusal)}});
-    LogWarn("member.refused", {{"role", NameOf(join.role)}, {"why", ToText(refusal)}});
+    // One that comes when the job has ended needs nobody's attention.
+    const auto log = phase_ == JobPhase::kEnded ? LogInfo : LogWarn;
+    log("member.refused", {{"role", NameOf(join.role)}, {"why", ToText(refusal)}});
     return;
   }
   Send(*member, WelcomeMessage{member->id, options_.term, options_.job.cluster.lease});
