@@ -209,7 +209,7 @@ void ApplyOverride(const std::string& flag, ConfigNode& root, Problems& problems
   const SourceMark mark{"--set " + path, 0};
   ConfigNode value = ParseYaml(flag.substr(equals + 1), mark.file, 0, problems);
   value.mark = mark;
-  ConfigNode* at = &root;
+  ConfigNode *parent = nullptr, *at = &root;
   for (const std::string_view key : SplitText(path, '.')) {
     ConfigNode* next = Enter(*at, key);
     if (next == nullptr) {
@@ -220,9 +220,11 @@ void ApplyOverride(const std::string& flag, ConfigNode& root, Problems& problems
       }
       next = &at->Append(std::string(key), mark, {.mark = mark});
     }
+    parent = at;
     at = next;
   }
   *at = std::move(value);
+  if (parent->is_map()) parent->key_marks[static_cast<size_t>(at - parent->items.data())] = mark;
 }
 
 ConfigNode PrepareJob(const std::string& path, const std::vector<std::string>& overrides,

@@ -38,8 +38,9 @@ Status Problems::ToStatus(std::string_view first_file) const {
       fmt::format("{} problem{}, nothing started", sorted.size(), sorted.size() == 1 ? "" : "s");
   const bool all_not_yet =
       std::all_of(sorted.begin(), sorted.end(), [](const Entry& e) { return e.not_yet; });
-  return MakeStatus(all_not_yet ? StatusCode::kUnimplemented : StatusCode::kInvalidArgument,
-                    message);
+  return WithWhere(
+      MakeStatus(all_not_yet ? StatusCode::kUnimplemented : StatusCode::kInvalidArgument, message),
+      MarkText(sorted.front().mark));
 }
 
 }  // namespace dt

@@ -152,8 +152,17 @@ class TreeBuilder : public YAML::EventHandler {
 
 namespace {
 
+// In a person's words, what is usually meant by what the library says; empty for the rest.
+std::string_view UsualReason(const std::string& message) {
+  if (message == YAML::ErrorMsg::END_OF_MAP) return "a line has more or less indent than its peers";
+  if (message == YAML::ErrorMsg::MAP_VALUE) return "a colon is missing or too many (key: value)";
+  if (message == YAML::ErrorMsg::END_OF_SEQ_FLOW) return "a comma or a closing ] is missing";
+  if (message == YAML::ErrorMsg::END_OF_MAP_FLOW) return "a comma or a closing } is missing";
+  return "";
+}
+
 // What the library says, or the usual reason.
-std::string SyntaxText(const std::string& text, const YAML::Exception& error) {
+std::string SyntaxText(const std::string& text, const YAML::Exception& error, bool in_file) {
   std::istringstream lines(text);
   std::string line;
   for (int i = 0; !error.mark.is_null() && i <= error.mark.line; ++i) std::getline(lines, line);
@@ -161,7 +170,12 @@ std::string SyntaxText(const std::string& text, const YAML::Exception& error) {
   if (line.substr(0, content).find('\t') != std::string::npos) {
     return "the line is indented with a tab, expected blanks";
   }
-  return "is not valid YAML: " + error.msg;
+  if (line.find_first_of("[{") < line.find("${") && line.find("${") != std::string::npos) {
+    return "is not valid YAML: inside [...] and {...}, a text with ${...} needs quotes";
+  }
+  const std::string_view reason = UsualReason(error.msg);
+  if (reason.empty()) return "is not valid YAML: " + error.msg;
+  return fmt::format("is not valid YAML{}: {}", in_file ? ", here or just above" : "", reason);
 }
 
 }  // namespace
@@ -183,7 +197,8 @@ ConfigNode ParseYaml(const std::string& text, const std::string& file, int first
     return root;
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 0 : error.mark.line;
-    problems.Add({file, first_line == 0 ? 0 : line + first_line}, "", SyntaxText(text, error));
+    problems.Add({file, first_line == 0 ? 0 : line + first_line}, "",
+                 SyntaxText(text, error, first_line != 0));
   } catch (const TooLarge&) {
     problems.Add(start, "", fmt::format("holds more than {} values", kNodesMax));
   }

@@ -51,8 +51,12 @@ TEST(Overrides, MistakesNameTheFlag) {
   EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"model.graph.dep.units=[1]"})),
             "--set model.graph.dep.units: there is nothing called \"dep\" to set\n"
             "1 problem, nothing started");
-  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"train.epochs=[3"})).substr(0, 44),
-            "--set train.epochs: is not valid YAML: end o");
+  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"train.epochs=[3"})),
+            "--set train.epochs: is not valid YAML: a comma or a closing ] is missing\n"
+            "1 problem, nothing started");
+  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"job=a/b"})),
+            "--set job: found \"a/b\", expected letters, digits, '_', '-' or '.'\n"
+            "1 problem, nothing started");
 }
 
 TEST(Environment, ExpandsInTexts) {

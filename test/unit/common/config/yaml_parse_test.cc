@@ -43,7 +43,17 @@ TEST(YamlParse, RefusesWhatTheLibraryTakes) {
 }
 
 TEST(YamlParse, BrokenTextNamesTheLine) {
-  EXPECT_EQ(ProblemIn("a: [1\nb: 2\n").substr(0, 30), "f.yaml:2: is not valid YAML: e");
+  EXPECT_EQ(ProblemIn("a: [1\nb: 2\n"),
+            "f.yaml:2: is not valid YAML, here or just above: a comma or a closing ] is missing");
+  EXPECT_EQ(
+      ProblemIn("a:\n   b: 1\n  c: 2\n"),
+      "f.yaml:3: is not valid YAML, here or just above: a line has more or less indent than its "
+      "peers");
+  EXPECT_EQ(ProblemIn("a:\n  b c\n  d: 2\n"),
+            "f.yaml:3: is not valid YAML, here or just above: a colon is missing or too many (key: "
+            "value)");
+  EXPECT_EQ(ProblemIn("a: [${DIR}/b.csv]\n"),
+            "f.yaml:1: is not valid YAML: inside [...] and {...}, a text with ${...} needs quotes");
   EXPECT_EQ(ProblemIn("a:\n\tb: 2\n"),
             "f.yaml:2: the line is indented with a tab, expected blanks");
   EXPECT_EQ(ProblemIn("a: *x\n"),
