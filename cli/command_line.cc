@@ -1,13 +1,19 @@
 #include "cli/command_line.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/outcome.h"
 #include "cli/version.h"
+#include "common/base/text.h"
 
 namespace dt::cli {
 namespace {
+
+// Commands that the documents name and that do not exist yet.
+constexpr std::string_view kLater[] = {"drain", "scale", "export", "serve", "keygen"};
 
 const std::vector<std::pair<std::string, LogLevel>> kLevels = {{"debug", LogLevel::kDebug},
                                                                {"info", LogLevel::kInfo},
@@ -20,6 +26,7 @@ class Parser {
   explicit Parser(CommandLine& out) : out_(out) {
     app_.set_version_flag("--version", std::string("dovetail ") + kVersion);
     app_.require_subcommand(1);
+    app_.name("dovetail");
     app_.footer(
         "Exit codes: 0 done, 1 the job failed, 2 wrong usage or configuration, 3 bad data, "
         "130 SIGINT, 143 SIGTERM.");
@@ -32,10 +39,12 @@ class Parser {
 
   int Parse(int argc, char** argv) {
     try {
+      if (argc > 1) CheckCommand(argv[1]);
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-      const int code = app_.exit(e);
-      return code == 0 ? 0 : 2;
+      if (app_.exit(e) == 0) return 0;
+      KeepResult(argc, argv, e.what());
+      return 2;
     }
     for (const CLI::App* sub = app_.get_subcommands().front(); sub != nullptr;) {
       out_.command += (out_.command.empty() ? "" : " ") + sub->get_name();
@@ -46,6 +55,32 @@ class Parser {
   }
 
  private:
+  // The library would only say that a subcommand is required.
+  void CheckCommand(const std::string& name) const {
+    if (name.starts_with("-")) return;
+    std::vector<std::string> names;
+    for (const CLI::App* sub : app_.get_subcommands({})) names.push_back(sub->get_name());
+    if (std::ranges::find(names, name) != names.end()) return;
+    if (std::ranges::find(kLater, name) != std::end(kLater)) {
+      throw CLI::ValidationError("dovetail", "the command " + name + " is not available yet");
+    }
+    throw CLI::ValidationError("dovetail",
+                               "there is no command \"" + name + "\"" + DidYouMean(name, names));
+  }
+
+  // Wrong usage too leaves a result file where one is asked for.
+  static void KeepResult(int argc, char** argv, const std::string& why) {
+    JobResult result;
+    result.status = Invalid("{}", why);
+    for (int i = 1; i < argc; ++i) {
+      const std::string flag = argv[i];
+      const bool apart = flag == "--result" && i + 1 < argc;
+      if (!apart && !flag.starts_with("--result=")) continue;
+      const std::string path = apart ? argv[i + 1] : flag.substr(flag.find('=') + 1);
+      if (Status s = WriteWholeFile(path, ToJson(result)); !s.ok()) PrintError(s);
+    }
+  }
+
   CLI::App* Command(CLI::App& parent, const std::string& name, const std::string& what,
                     const std::string& example) {
     CLI::App* sub = parent.add_subcommand(name, what);
@@ -64,8 +99,20 @@ class Parser {
   }
 
   void LogFlag(CLI::App* sub) {
-    sub->add_option("--log-level", out_.log_level, "debug, info, warn, error or off")
-        ->transform(CLI::CheckedTransformer(kLevels, CLI::ignore_case));
+    sub->add_option_function<std::string>(
+           "--log-level",
+           [this](const std::string& name) {
+             const auto level =
+                 std::ranges::find(kLevels, name, &decltype(kLevels)::value_type::first);
+             if (level == kLevels.end()) {
+               throw CLI::ValidationError(
+                   "--log-level",
+                   "found \"" + name + "\", expected debug, info, warn, error or off");
+             }
+             out_.log_level = level->second;
+           },
+           "debug, info, warn (default), error or off")
+        ->type_name("LEVEL");
   }
 
   void RunFlags(CLI::App* sub) {

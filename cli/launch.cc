@@ -31,11 +31,15 @@ class Launch {
 
   // The job's end: OK, or what the first lost process, or the scheduler, says.
   Status Run() {
-    std::error_code ignored;
-    std::filesystem::create_directories(job_.run_dir, ignored);
+    std::error_code ignored, error;
     std::filesystem::remove(job_.run_dir + "/run.json", ignored);
     std::filesystem::remove_all(PartsFolder(), ignored);
-    std::filesystem::create_directories(PartsFolder(), ignored);
+    std::filesystem::create_directories(PartsFolder(), error);
+    if (error) {
+      return WithHint(
+          Unavailable("the folder {} cannot be made: {}", job_.run_dir, error.message()),
+          "start the job in a working directory that this user can write");
+    }
     Status status = StartAll();
     if (status.ok()) status = Watch();
     StopAll(children_, kStopPatience);

@@ -5,6 +5,7 @@
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/outcome.h"
 #include "common/base/log.h"
 
 int main(int argc, char** argv) {
@@ -19,6 +20,12 @@ int main(int argc, char** argv) {
   StopSignals signals;
 
   const std::string first = line.command.substr(0, line.command.find(' '));
+  if (first != "report" && !line.result_path.empty()) {  // A report's is an input.
+    if (const dt::Status s = CheckWritable(line.result_path); !s.ok()) {
+      PrintError(s);
+      return dt::ExitCodeOf(s);
+    }
+  }
   if (first == "train") return RunTrain(line, signals);
   if (first == "launch") return RunLaunch(line, signals);
   if (first == "scheduler" || first == "server" || first == "worker") return RunRole(line, signals);

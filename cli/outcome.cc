@@ -12,7 +12,9 @@ namespace dt::cli {
 void PrintError(const Status& status) {
   const Problem problem = ProblemOf(status);
   std::fprintf(stderr, "dovetail: %s", problem.what.c_str());
-  if (!problem.where.empty()) std::fprintf(stderr, " (%s)", problem.where.c_str());
+  // A list of problems names the place of each.
+  const bool named = problem.what.find(problem.where) != std::string::npos;
+  if (!named) std::fprintf(stderr, " (%s)", problem.where.c_str());
   if (!problem.hint.empty()) std::fprintf(stderr, "\n  %s", problem.hint.c_str());
   std::fprintf(stderr, "\n");
 }
@@ -30,6 +32,24 @@ Status WriteWholeFile(const std::string& path, const std::string& text) {
     const int why = errno;
     std::remove(part.c_str());
     return Unavailable("cannot write {} bytes to {}: {}", text.size(), path, std::strerror(why));
+  }
+  return OkStatus();
+}
+
+Status CheckWritable(const std::string& path) {
+  const std::string part = path + ".part";
+  std::error_code ignored;
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+  std::FILE* file = std::fopen(part.c_str(), "ab");
+  const int why = errno;
+  if (file != nullptr) std::fclose(file);
+  std::remove(part.c_str());
+  if (std::filesystem::is_directory(path, ignored)) {
+    return Invalid("the result file {} is a folder", path);
+  }
+  if (file == nullptr) {
+    return Invalid("the result file {} cannot be written: {}", path, std::strerror(why));
   }
   return OkStatus();
 }

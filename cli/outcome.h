@@ -16,6 +16,8 @@ void PrintError(const Status& status);
 // Writes a text file through a temporary name in the same folder, so that a reader never sees half
 // of it.
 Status WriteWholeFile(const std::string& path, const std::string& text);
+// Invalid if WriteWholeFile could not write there: said before hours of work, not after.
+Status CheckWritable(const std::string& path);
 Result<std::string> ReadWholeFile(const std::string& path);
 
 // For a command that ends before a job runs: prints, writes --result, gives the exit code.

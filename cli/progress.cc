@@ -29,9 +29,13 @@ void ProgressPrinter::operator()(const scheduler::Progress& p) {
                                                       static_cast<double>(p.steps_per_epoch);
   if (terminal_) {
     const std::string auc = std::isnan(p.valid_auc) ? "-" : fmt::format("{:.4f}", p.valid_auc);
-    const std::string text = fmt::format(
-        "epoch {}/{} {:5.1f}%  {:.0f} samples/s  loss {:.4f}  valid AUC {}  left {}", p.epoch + 1,
-        p.epochs, percent, p.samples_per_second, p.loss, auc, TimeText(p.seconds_left));
+    // Nothing is known before the first report of the workers.
+    const bool known = p.samples_per_second > 0;
+    const std::string rate = known ? fmt::format("{:.0f}", p.samples_per_second) : "-";
+    const std::string loss = known ? fmt::format("{:.4f}", p.loss) : "-";
+    const std::string text =
+        fmt::format("epoch {}/{} {:5.1f}%  {} samples/s  loss {}  valid AUC {}  left {}",
+                    p.epoch + 1, p.epochs, percent, rate, loss, auc, TimeText(p.seconds_left));
     std::printf("\r%s\033[K", text.c_str());
     std::fflush(stdout);
     open_ = true;

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
+#include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/control/control_link.h"
 
@@ -23,16 +24,48 @@ Result<std::string> SchedulerOf(const CommandLine& line) {
   }
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("scheduler")) return Malformed("{} is damaged", path);
-  return json["scheduler"].get<std::string>();
+  std::string scheduler = json["scheduler"].get<std::string>();
+  if (scheduler.starts_with("inproc:")) {
+    return WithHint(
+        Unavailable("job {} runs in one process, which only its page can be asked", job.job),
+        fmt::format("open {}, or {}status for JSON", json.value("http", "its page"),
+                    json.value("http", "")));
+  }
+  return scheduler;
+}
+
+// The number at `key`; 0 where there is none or it is not known (null).
+double NumberAt(const nlohmann::json& object, const char* key) {
+  return object.contains(key) && object[key].is_number() ? object[key].get<double>() : 0.0;
+}
+
+std::string BytesAt(const nlohmann::json& object, const char* key) {
+  return BytesText(static_cast<uint64_t>(NumberAt(object, key)));
 }
 
 void PrintText(const nlohmann::json& status) {
-  std::printf("job %s: %s, epoch %s, step %s\n", status.value("job", "?").c_str(),
-              status.value("phase", "?").c_str(),
-              status.value("epoch", nlohmann::json()).dump().c_str(),
-              status.value("step", nlohmann::json()).dump().c_str());
-  for (const auto& process : status.value("processes", nlohmann::json::array())) {
-    std::printf("  %s\n", process.dump().c_str());
+  if (!status.is_object()) return;
+  fmt::print("job {}: {}, epoch {:.0f} of {:.0f}, step {:.0f} of {:.0f}\n",
+             status.value("job", "?"), status.value("phase", "?"), NumberAt(status, "epoch"),
+             NumberAt(status, "epochs"), NumberAt(status, "step"), NumberAt(status, "steps"));
+  fmt::print("  {:.0f} samples/s, loss {:.5f}, about {:.0f} s left\n",
+             NumberAt(status, "samples_per_second"), NumberAt(status, "loss"),
+             NumberAt(status, "seconds_left"));
+  const auto history = status.value("history", nlohmann::json::array());
+  if (!history.empty()) {
+    fmt::print("  valid AUC {:.5f}, logloss {:.5f} after epoch {:.0f}\n",
+               NumberAt(history.back(), "valid_auc"), NumberAt(history.back(), "valid_logloss"),
+               NumberAt(history.back(), "epoch"));
+  }
+  fmt::print("  {:<9} {:>3} {:>8} {:<12} {:>9} {:>6} {:>8} {:>10} {:>10} {:>10} {:>7}\n", "role",
+             "id", "pid", "host", "step", "shards", "CPU s", "memory", "sent", "received", "heard");
+  for (const auto& p : status.value("processes", nlohmann::json::array())) {
+    fmt::print("  {:<9} {:>3.0f} {:>8.0f} {:<12} {:>9.0f} {:>6.0f} {:>8.1f} {:>10} {:>10} {:>10}",
+               p.value("role", "?"), NumberAt(p, "id"), NumberAt(p, "pid"), p.value("host", "?"),
+               NumberAt(p, "step"), NumberAt(p, "shards"), NumberAt(p, "cpu_seconds"),
+               BytesAt(p, "peak_rss_bytes"), BytesAt(p, "bytes_sent"),
+               BytesAt(p, "bytes_received"));
+    fmt::print(" {:>5.1f} s\n", NumberAt(p, "heartbeat_age"));
   }
 }
 

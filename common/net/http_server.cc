@@ -129,7 +129,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Open(EventLoop& loop, const std:
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
-  if (error) return Unavailable("the page cannot be served at {}: {}", address, error.message());
+  if (error) {
+    return WithHint(Unavailable("the page cannot be served at {}: {}", address, error.message()),
+                    "set observe.http to another HOST:PORT (port 0 takes any free one), or to off");
+  }
   const std::string url = fmt::format("http://{}:{}/", endpoint.address().to_string(),
                                       acceptor.local_endpoint().port());
   return std::make_unique<HttpServerImpl>(std::move(acceptor), std::move(handler), url);

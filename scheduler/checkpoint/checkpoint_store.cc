@@ -116,6 +116,11 @@ Result<Manifest> ReadManifest(const std::string& folder) {
   const std::string path = (fs::path(folder) / kManifest).string();
   Result<std::string> text = ReadWholeFile(path);
   if (text.status().code() == StatusCode::kNotFound) {
+    std::error_code ignored;
+    if (!fs::exists(folder, ignored)) {
+      return WithHint(NotFound("there is no folder {}", folder),
+                      "`dovetail checkpoint list JOB.yaml` shows the checkpoints of a job");
+    }
     return WithWhere(NotFound("this is no complete checkpoint: it has no {}", kManifest), folder);
   }
   if (!text.ok()) return text.status();
@@ -155,7 +160,11 @@ Result<CheckpointStore> CheckpointStore::Open(const Options& options) {
   absolute.keep = std::max(1u, options.keep);
   std::error_code error;
   fs::create_directories(absolute.dir, error);
-  if (error) return DiskError("making", absolute.dir, error.value());
+  if (error) {
+    return WithHint(Unavailable("the folder of checkpoints {} cannot be made: {}", absolute.dir,
+                                error.message()),
+                    "set checkpoint.dir to a folder that this user can write");
+  }
   CheckpointStore store(absolute);
   for (const fs::directory_entry& entry : fs::directory_iterator(absolute.dir, error)) {
     if (entry.path().filename().string().starts_with(kWritingPrefix)) Remove(entry.path());
