@@ -133,6 +133,8 @@ void Course::OnEvaluated(const Metrics& metrics) {
   state_.history.push_back(
       {epoch, state_.step, state_.decisions.rate_scale, metrics, state_.train_logloss()});
   decisions_.OnEvaluation(metrics, state_.step, epoch, state_.decisions);
+  // A job that was stopped here had saved before it evaluated: saved again, it is kept as the best.
+  if (BestHere()) saved_.reset();
 }
 
 void Course::OnDone() {

@@ -193,6 +193,21 @@ TEST(Course, ResumedEqualsUninterrupted) {
   }
 }
 
+// The checkpoint of a stop at an epoch's end was written before the evaluation that makes it the
+// best: it is written again, as the best, or it could be gone when the job returns to it.
+TEST(Course, ABoundaryThatWasStoppedAtIsKeptAsTheBest) {
+  CourseConfig config = Config();
+  config.save_every = 100;
+  config.early_stop = EarlyStopConfig{"valid.auc", 2};
+  Course first(config, {});
+  const Story story = Player(first, {}, 0.01).Play(10);
+  EXPECT_EQ(story.text, "train..10 save@10 interrupted");
+  Course second(config, story.saved);
+  EXPECT_EQ(Player(second, {0.7, 0.6, 0.6}, 0.01).Play().text,
+            "valid@10 save@10* train..20 valid@20 train..30 valid@30 save@30 restore@10 test@10 "
+            "finished");
+}
+
 TEST(Course, TrainLoglossIsThatOfTheEpoch) {
   Course course(Config(), {});
   Player(course, {}, 0.01).Play();
