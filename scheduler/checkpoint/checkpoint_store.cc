@@ -1,7 +1,10 @@
 #include "scheduler/checkpoint/checkpoint_store.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
+#include <set>
 
 #include "common/base/log.h"
 #include "scheduler/checkpoint/files.h"
@@ -13,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kWritingPrefix = ".writing-";
+constexpr std::string_view kRemovingPrefix = ".removing-";
 constexpr char kManifest[] = "manifest.json";
 constexpr char kBest[] = "best";
 
@@ -87,6 +91,45 @@ void Remove(const fs::path& path) {
     LogWarn("checkpoint.not_removed", {{"folder", path.string()}, {"why", error.message()}});
 }
 
+// At once: whoever looks meanwhile, or after a crash, finds it whole or not at all.
+void RemoveComplete(const fs::path& folder) {
+  const fs::path away =
+      folder.parent_path() / (std::string(kRemovingPrefix) + folder.filename().string());
+  Remove(away);
+  std::error_code error;
+  fs::rename(folder, away, error);
+  Remove(error ? folder : away);
+}
+
+// Puts `writing` in the place of `folder`. One that is there already is then at `writing`, where
+// the file system can exchange the two; else it is removed first.
+Status PutInPlace(const std::string& writing, const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error)) {
+    if (renameat2(AT_FDCWD, writing.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
+      return OkStatus();
+    }
+    RemoveComplete(folder);
+  }
+  fs::rename(writing, folder, error);
+  return error ? DiskError("naming", folder, error.value()) : OkStatus();
+}
+
+// The files, and the folders that name them.
+Status SyncFiles(const fs::path& folder, const std::vector<CheckpointFile>& files) {
+  std::set<std::string> folders = {folder.string()};
+  for (const CheckpointFile& file : files) {
+    const fs::path path = folder / file.name;
+    DT_TRY_STATUS(SyncPath(path.string()));
+    for (fs::path up = path.parent_path(); up != folder && up.has_relative_path();
+         up = up.parent_path()) {
+      folders.insert(up.string());
+    }
+  }
+  for (const std::string& one : folders) DT_TRY_STATUS(SyncPath(one));
+  return OkStatus();
+}
+
 }  // namespace
 
 std::vector<CheckpointInfo> ListCheckpoints(const std::string& dir) {
@@ -154,6 +197,23 @@ Result<std::optional<std::string>> NewestCheckpoint(const std::string& dir) {
   return std::optional<std::string>(Absolute(folder));
 }
 
+Result<std::optional<BestCheckpoint>> BestOfResumed(const std::string& folder,
+                                                    const Manifest& manifest) {
+  const std::optional<Step>& step = manifest.course.decisions.best_step;
+  if (!step.has_value()) return std::optional<BestCheckpoint>();
+  if (*step == manifest.course.step) return std::optional<BestCheckpoint>({*step, folder});
+  const fs::path beside = fs::path(folder).parent_path() / NameOf(kPrefix, *step);
+  if (!ReadManifest(beside.string()).ok()) {
+    return WithHint(
+        WithWhere(NotFound("the best checkpoint so far, of step {}, is not beside the one of step "
+                           "{} that the job goes on from",
+                           *step, manifest.course.step),
+                  beside.string()),
+        "put it back: at its end the job returns to the best one");
+  }
+  return std::optional<BestCheckpoint>({*step, beside.string()});
+}
+
 Result<CheckpointStore> CheckpointStore::Open(const Options& options) {
   Options absolute = options;
   absolute.dir = Absolute(options.dir);
@@ -167,12 +227,14 @@ Result<CheckpointStore> CheckpointStore::Open(const Options& options) {
   }
   CheckpointStore store(absolute);
   for (const fs::directory_entry& entry : fs::directory_iterator(absolute.dir, error)) {
-    if (entry.path().filename().string().starts_with(kWritingPrefix)) Remove(entry.path());
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kWritingPrefix) || name.starts_with(kRemovingPrefix)) Remove(entry.path());
   }
   for (const CheckpointInfo& info : ListCheckpoints(absolute.dir)) {
     const bool own = options.resumed.has_value() && info.step <= *options.resumed;
     (own ? store.own_ : store.older_).push_back(info.folder);
   }
+  if (store.best_.has_value()) DT_TRY_STATUS(store.LinkBest());
   return store;
 }
 
@@ -193,16 +255,14 @@ Result<std::string> CheckpointStore::Commit(const Manifest& manifest, bool best)
   for (const CheckpointFile& file : manifest.files) {
     DT_TRY_STATUS(CheckName(file.name));
     DT_TRY_STATUS(CheckFile(writing, file));
-    DT_TRY_STATUS(SyncPath((fs::path(writing) / file.name).string()));
   }
   DT_TRY_STATUS(WriteWholeFile((fs::path(writing) / kManifest).string(), ManifestToJson(manifest)));
-  DT_TRY_STATUS(SyncPath(writing));
-  std::error_code error;
-  if (fs::exists(folder, error)) Remove(folder);  // Of an earlier run.
-  fs::rename(writing, folder, error);
-  if (error) return DiskError("naming", folder, error.value());
-  if (best) DT_TRY_STATUS(LinkBest(folder));
+  DT_TRY_STATUS(SyncFiles(writing, manifest.files));
+  DT_TRY_STATUS(PutInPlace(writing, folder));
+  if (best) best_ = {step, folder};
+  if (best) DT_TRY_STATUS(LinkBest());
   DT_TRY_STATUS(SyncPath(options_.dir));
+  Remove(writing);  // What it was exchanged for.
   std::erase(own_, folder);
   own_.push_back(folder);
   Prune();
@@ -210,38 +270,39 @@ Result<std::string> CheckpointStore::Commit(const Manifest& manifest, bool best)
 }
 
 Result<std::string> CheckpointStore::Find(Step step) const {
-  const std::string folder = (fs::path(options_.dir) / NameOf(kPrefix, step)).string();
+  const bool best = best_.has_value() && best_->step == step;
+  const std::string folder =
+      best ? best_->folder : (fs::path(options_.dir) / NameOf(kPrefix, step)).string();
   DT_TRY_STATUS(ReadManifest(folder).status());
   return folder;
 }
 
-Status CheckpointStore::LinkBest(const std::string& folder) {
+Status CheckpointStore::LinkBest() const {
+  const fs::path folder(best_->folder);
   const fs::path link = fs::path(options_.dir) / kBest;
   const fs::path temporary = fs::path(options_.dir) / ".best.writing";
   std::error_code error;
+  const bool here = fs::equivalent(folder.parent_path(), options_.dir, error);
   fs::remove(temporary, error);
-  fs::create_directory_symlink(fs::path(folder).filename(), temporary, error);
+  fs::create_directory_symlink(here ? folder.filename() : folder, temporary, error);
   if (!error) fs::rename(temporary, link, error);
   return error ? DiskError("linking", link.string(), error.value()) : OkStatus();
 }
 
 void CheckpointStore::Prune() {
   for (const std::string& folder : older_) {
-    if (std::find(own_.begin(), own_.end(), folder) == own_.end()) Remove(folder);
-  }
-  if (!older_.empty()) {  // A link to what has just gone.
-    std::error_code error;
-    const fs::path link = fs::path(options_.dir) / kBest;
-    if (fs::is_symlink(link, error) && !fs::exists(link, error)) fs::remove(link, error);
+    if (std::find(own_.begin(), own_.end(), folder) == own_.end()) RemoveComplete(folder);
   }
   older_.clear();
+  std::error_code error;
+  if (!best_.has_value()) fs::remove(fs::path(options_.dir) / kBest, error);  // Another run's.
   const std::string best = BestOf(options_.dir);
   std::vector<std::string> counted;
   for (const std::string& folder : own_) {
     if (fs::path(folder).filename() != best) counted.push_back(folder);
   }
   for (size_t i = 0; i + options_.keep < counted.size(); ++i) {
-    Remove(counted[i]);
+    RemoveComplete(counted[i]);
     std::erase(own_, counted[i]);
   }
 }

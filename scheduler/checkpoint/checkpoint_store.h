@@ -3,6 +3,7 @@
 //   <dir>/step-000000001000/manifest.json   written last; then the folder is renamed into place
 //   <dir>/step-000000001000/…               what servers and rank 0 wrote
 //   <dir>/.writing-000000002000/            not complete; swept away at the next start
+//   <dir>/.removing-step-000000000500/      on its way out; as well
 //   <dir>/best -> step-000000001000         exempt from `keep`
 //
 // One thread. Errors of the disk are Unavailable and say what, where and why.
@@ -34,6 +35,15 @@ Status VerifyCheckpoint(const std::string& folder);
 // is damaged.
 Result<std::optional<std::string>> NewestCheckpoint(const std::string& dir);
 
+struct BestCheckpoint {
+  Step step = 0;
+  std::string folder;
+};
+// The best one that a job which goes on from `folder` has so far: that one, or one beside it;
+// nothing if none is kept. NotFound if it is not there: the job could not return to it at its end.
+Result<std::optional<BestCheckpoint>> BestOfResumed(const std::string& folder,
+                                                    const Manifest& manifest);
+
 class CheckpointStore {
  public:
   struct Options {
@@ -42,24 +52,27 @@ class CheckpointStore {
     // The step that the job goes on from. Of the other checkpoints those after it, and without it
     // all, are another run's: they go when the job's first own one is complete.
     std::optional<Step> resumed;
+    std::optional<BestCheckpoint> best;  // Of the resumed job; may lie elsewhere.
   };
   static Result<CheckpointStore> Open(const Options& options);
 
   // Where the checkpoint of `step` is written; made, empty, absolute.
   Result<std::string> Begin(Step step);
-  // Completes what Begin began: checks that every file is there, writes the manifest, renames,
-  // links `best`, and removes what is more than `keep`. Returns the folder.
+  // Completes what Begin began: checks that every file is there, writes the manifest, renames (in
+  // exchange for one of the same step, if there is one), links `best`, and removes what is more
+  // than `keep`. Returns the folder.
   Result<std::string> Commit(const Manifest& manifest, bool best);
   // Where the complete checkpoint of `step` lies. NotFound.
   Result<std::string> Find(Step step) const;
   const std::vector<std::string>& complete() const { return own_; }
 
  private:
-  explicit CheckpointStore(const Options& options) : options_(options) {}
-  Status LinkBest(const std::string& folder);
+  explicit CheckpointStore(const Options& options) : options_(options), best_(options.best) {}
+  Status LinkBest() const;
   void Prune();
 
   Options options_;
+  std::optional<BestCheckpoint> best_;
   std::vector<std::string> older_;  // Of an earlier run; they go with the first Commit.
   std::vector<std::string> own_;    // Complete ones that count for `keep`, oldest first.
 };

@@ -114,6 +114,7 @@ Manifest ManifestOf(const Json& json) {
   Manifest m;
   m.job = json.at("job").get<std::string>();
   m.course = CourseOf(json.at("course"));
+  m.train_rows = json.value("train_rows", uint64_t{0});
   m.slices = json.at("slices").get<uint32_t>();
   m.tables = json.at("tables").get<std::vector<std::string>>();
   m.resume_fingerprint = HexNumber(json.at("resume_fingerprint"));
@@ -170,6 +171,7 @@ std::string ManifestToJson(const Manifest& m) {
                {"step", m.course.step},
                {"written", m.written},
                {"course", CourseJson(m.course)},
+               {"train_rows", m.train_rows},
                {"slices", m.slices},
                {"tables", m.tables},
                {"resume_fingerprint", HexOf(m.resume_fingerprint)},

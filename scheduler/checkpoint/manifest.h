@@ -15,7 +15,8 @@ inline constexpr uint32_t kManifestFormat = 1;
 
 struct Manifest {
   std::string job;
-  CourseState course;  // course.step is the checkpoint's.
+  CourseState course;       // course.step is the checkpoint's.
+  uint64_t train_rows = 0;  // 0: not known.
   uint32_t slices = 1;
   std::vector<std::string> tables;
   uint64_t resume_fingerprint = 0;

@@ -86,8 +86,8 @@ const Member* Membership::Lost(TimePoint now) const {
   return lost;
 }
 
-void Membership::ExtendLeases(Duration by) {
-  for (Member& member : members_) member.heard += by;
+void Membership::ExtendLeases(TimePoint now, Duration by) {
+  for (Member& member : members_) member.heard = std::min(now, member.heard + by);
 }
 
 std::vector<const Member*> Membership::OfRole(Role role) const {

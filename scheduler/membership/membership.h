@@ -51,8 +51,8 @@ class Membership {
   // The member whose lease has run out for the longest time, if any has. Until its first heartbeat
   // a member has two leases: it does not know of its welcome yet.
   const Member* Lost(TimePoint now) const;
-  // The scheduler itself stood still for so long: its pause is not their silence.
-  void ExtendLeases(Duration by);
+  // The scheduler itself stood still for so long until `now`: its pause is not their silence.
+  void ExtendLeases(TimePoint now, Duration by);
 
   const std::deque<Member>& members() const { return members_; }
   // In order of id.

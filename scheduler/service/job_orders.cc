@@ -193,6 +193,7 @@ Status JobState::CompleteSave(TimePoint now, const OrderBoard::Completed& done) 
   Manifest manifest;
   manifest.job = options_.job.job;
   manifest.course = course_->state();
+  manifest.train_rows = data_.begin()->second.train_rows;
   manifest.slices = slices_;
   manifest.resume_fingerprint = options_.job.resume_fingerprint;
   manifest.resume_text = options_.job.resume_text;

@@ -187,6 +187,13 @@ void JobState::MakeStart(TimePoint now) {
   if (options_.goal == Goal::kTrain && data.train_rows == 0) {
     return Fail(now, WithHint(Invalid("there is no training data"), "data.train names the files"));
   }
+  const uint64_t saved_rows = options_.checkpoint ? options_.checkpoint->manifest.train_rows : 0;
+  if (options_.goal == Goal::kTrain && saved_rows != 0 && saved_rows != data.train_rows) {
+    return Fail(now, WithHint(Invalid("the checkpoint is of a job on {} training samples; there "
+                                      "are {} now, so its place in them is not known",
+                                      saved_rows, data.train_rows),
+                              "give it the same files, or start anew with --resume never"));
+  }
   const bool decides = options_.job.optimizer.plateau || options_.job.train.early_stop;
   if (options_.goal == Goal::kTrain && decides && data.valid_rows == 0) {
     return Fail(now, WithHint(Invalid("the plateau schedule and early_stop need validation data"),

@@ -76,7 +76,7 @@ class JobState {
   // The job fails.
   void Fail(TimePoint now, Status why);
   // The scheduler itself stood still for so long: its pause is not the others' silence.
-  void ExtendLeases(Duration by) { membership_.ExtendLeases(by); }
+  void ExtendLeases(TimePoint now, Duration by) { membership_.ExtendLeases(now, by); }
   std::vector<Outgoing> TakeOutgoing();
 
   JobPhase phase() const { return phase_; }

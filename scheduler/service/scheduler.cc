@@ -36,7 +36,8 @@ Result<std::optional<JobOptions::Checkpoint>> CheckpointOf(const SchedulerOption
     folder = options.resume;
   }
   if (!folder.has_value()) return std::optional<JobOptions::Checkpoint>();
-  DT_TRY_STATUS(VerifyCheckpoint(*folder));
+  const bool verified = options.goal != Goal::kEvaluate && options.resume == "auto";
+  if (!verified) DT_TRY_STATUS(VerifyCheckpoint(*folder));
   DT_TRY(Manifest manifest, ReadManifest(*folder));
   DT_TRY_STATUS(options.goal == Goal::kEvaluate ? CheckSameModel(manifest, job, *folder)
                                                 : CheckSameJob(manifest, job, *folder));
@@ -60,7 +61,12 @@ class SchedulerImpl : public Scheduler {
     std::optional<Step> resumed;
     if (checkpoint.has_value()) resumed = checkpoint->manifest.course.step;
     const bool evaluates = options_.goal == Goal::kEvaluate;
-    DT_TRY(surroundings_, DiskSurroundings::Open({options_.job, PlannerOf(), evaluates, resumed}));
+    std::optional<BestCheckpoint> best;
+    if (checkpoint.has_value() && !evaluates) {
+      DT_TRY(best, BestOfResumed(checkpoint->folder, checkpoint->manifest));
+    }
+    DT_TRY(surroundings_, DiskSurroundings::Open(
+                              {options_.job, PlannerOf(), evaluates, resumed, std::move(best)}));
     const JobOptions job{options_.job,
                          options_.goal,
                          surroundings_->term(),
@@ -169,7 +175,7 @@ class SchedulerImpl : public Scheduler {
   void Tick() {
     const TimePoint now = clock_.Now();
     const Duration lease = options_.job.cluster.lease;
-    if (now - last_tick_ > lease / 4) job_->ExtendLeases(now - last_tick_);
+    if (now - last_tick_ > lease / 4) job_->ExtendLeases(now, now - last_tick_);
     last_tick_ = now;
     job_->Tick(now);
     SendAll();

@@ -11,8 +11,8 @@ Result<std::unique_ptr<DiskSurroundings>> DiskSurroundings::Open(Options options
   if (made->options_.evaluates_only) return made;
   DT_TRY_STATUS(made->OpenState());
   const JobConfig& job = made->options_.job;
-  DT_TRY(made->checkpoints_,
-         CheckpointStore::Open({job.checkpoint.dir, job.checkpoint.keep, made->options_.resumed}));
+  DT_TRY(made->checkpoints_, CheckpointStore::Open({job.checkpoint.dir, job.checkpoint.keep,
+                                                    made->options_.resumed, made->options_.best}));
   return made;
 }
 

@@ -19,7 +19,8 @@ class DiskSurroundings : public JobSurroundings {
     const JobConfig& job;
     Planner planner;
     bool evaluates_only = false;  // Writes nothing.
-    std::optional<Step> resumed;
+    std::optional<Step> resumed;  // See CheckpointStore.
+    std::optional<BestCheckpoint> best;
   };
   // Raises term and generation.
   static Result<std::unique_ptr<DiskSurroundings>> Open(Options options);

@@ -22,7 +22,7 @@ class CheckpointStoreTest : public ::testing::Test {
   ~CheckpointStoreTest() override { fs::remove_all(dir_); }
 
   CheckpointStore Open(std::optional<Step> resumed = {}, uint32_t keep = 2) {
-    return *CheckpointStore::Open({dir_.string(), keep, resumed});
+    return *CheckpointStore::Open({dir_.string(), keep, resumed, {}});
   }
   static void WriteFile(const fs::path& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
@@ -112,6 +112,56 @@ TEST_F(CheckpointStoreTest, ResumedJobKeepsWhatLedToIt) {
   CheckpointStore resumed = Open(4, 9);
   ASSERT_TRUE(Make(resumed, 5).ok());
   EXPECT_EQ(Names(), (Strings{"step-000000000002", "step-000000000004", "step-000000000005"}));
+}
+
+// Also when the process died between the rename and the link, which then names the best before.
+TEST_F(CheckpointStoreTest, ResumedJobKeepsItsBest) {
+  {
+    CheckpointStore store = Open({}, 9);
+    ASSERT_TRUE(Make(store, 2, true).ok());
+    ASSERT_TRUE(Make(store, 4).ok());
+    ASSERT_TRUE(Make(store, 6).ok());
+  }
+  Manifest at6 = ManifestAt(6);
+  at6.course.decisions.best_step = 4;
+  const std::string folder = (dir_ / "step-000000000006").string();
+  const auto best = BestOfResumed(folder, at6);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ((*best)->folder, (dir_ / "step-000000000004").string());
+  CheckpointStore resumed = *CheckpointStore::Open({dir_.string(), 1, 6, *best});
+  for (Step step : {8, 9}) ASSERT_TRUE(Make(resumed, step).ok());
+  EXPECT_EQ(Names(), (Strings{"best", "step-000000000004", "step-000000000009"}));
+  EXPECT_EQ(fs::read_symlink(dir_ / "best"), "step-000000000004");
+  // Into another folder: it stays where it is.
+  const std::string elsewhere = (dir_ / "other").string();
+  CheckpointStore moved = *CheckpointStore::Open({elsewhere, 1, 6, *best});
+  EXPECT_EQ(*moved.Find(4), (*best)->folder);
+  EXPECT_TRUE(fs::equivalent(fs::path(elsewhere) / "best", (*best)->folder));
+
+  fs::remove_all((*best)->folder);
+  const Status gone = BestOfResumed(folder, at6).status();
+  EXPECT_EQ(gone.code(), StatusCode::kNotFound);
+  EXPECT_NE(ToText(gone).find("of step 4"), std::string::npos) << ToText(gone);
+  at6.course.decisions.best_step = 6;
+  EXPECT_EQ((*BestOfResumed(folder, at6))->folder, folder);
+}
+
+TEST_F(CheckpointStoreTest, TheSameStepAgainTakesThePlace) {
+  CheckpointStore store = Open();
+  ASSERT_TRUE(Make(store, 4).ok());
+  WriteFile(dir_ / "step-000000000004" / "old", "of the first");
+  ASSERT_TRUE(Make(store, 4, true).ok());
+  EXPECT_EQ(Names(), (Strings{"best", "step-000000000004"}));
+  EXPECT_FALSE(fs::exists(dir_ / "step-000000000004" / "old"));
+  EXPECT_TRUE(VerifyCheckpoint((dir_ / "best").string()).ok());
+}
+
+TEST_F(CheckpointStoreTest, ARemovalThatWasCutShortIsFinished) {
+  fs::create_directories(dir_ / ".removing-step-000000000004");
+  WriteFile(dir_ / ".removing-step-000000000004" / "dense.bin", "half");
+  EXPECT_TRUE(ListCheckpoints(dir_.string()).empty());
+  Open();
+  EXPECT_TRUE(Names().empty());
 }
 
 TEST_F(CheckpointStoreTest, UncommittedIsNotThere) {

@@ -83,8 +83,12 @@ TEST(Membership, SilenceOfALeaseIsLoss) {
   EXPECT_EQ(members.Lost(start + milliseconds(3001))->id, ProcessId(1));
   members.Heard(start + seconds(1), Incarnation(2));
   EXPECT_EQ(members.Lost(start + seconds(9))->id, ProcessId(1)) << "the longest silent first";
-  members.ExtendLeases(seconds(7));
+  members.ExtendLeases(start + seconds(9), seconds(6));
   EXPECT_EQ(members.Lost(start + seconds(9)), nullptr);
+  // Worker 2 was heard at 2 s, so now at 8; another pause does not reach into the future.
+  members.ExtendLeases(start + seconds(10), seconds(60));
+  EXPECT_EQ(members.Lost(start + seconds(13)), nullptr);
+  EXPECT_NE(members.Lost(start + milliseconds(13001)), nullptr);
 }
 
 }  // namespace

@@ -126,6 +126,21 @@ TEST_F(JobStateTest, NoDataAndNoPlanEndTheJob) {
   EXPECT_EQ(state_->outcome().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(JobStateTest, AResumedJobNeedsAsManySamples) {
+  JobOptions::Checkpoint checkpoint{"folder", {}};
+  checkpoint.manifest.course.step = 5;
+  checkpoint.manifest.train_rows = 99;
+  for (const uint64_t rows : {99, 100}) {
+    state_.emplace(JobOptions{job_, Goal::kTrain, Term(1), Generation(1), checkpoint, ""},
+                   surroundings_, kStart);
+    JoinAll();
+    Say(1, Data(rows));
+    Say(2, Data(rows));
+    EXPECT_EQ(state_->phase(), rows == 99 ? JobPhase::kStarting : JobPhase::kEnded);
+  }
+  EXPECT_NE(Outcome().find("on 99 training samples; there are 100 now"), std::string::npos);
+}
+
 TEST_F(JobStateTest, ThePlannersSentenceIsTheJobs) {
   surroundings_.plan = Invalid("node x: no such table");
   JoinAll();
