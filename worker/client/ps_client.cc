@@ -71,9 +71,12 @@ Status PsClient::CheckTimes() {
     if (request.answered) continue;
     if (now - request.begun >= options_.patience) {
       const bool pull = request.kind == Kind::kPull;
-      return WithWhere(Timeout("the server did not answer a {} of step {} in {:.0f} s",
-                               pull ? "pull" : "push", pull ? request.pull.step : request.push.step,
-                               std::chrono::duration<double>(options_.patience).count()),
+      const bool refused = !request.refusal.empty();
+      return WithWhere(Timeout("the server {} a {} of step {} {} {:.0f} s{}{}",
+                               refused ? "refused" : "did not answer", pull ? "pull" : "push",
+                               pull ? request.pull.step : request.push.step, refused ? "for" : "in",
+                               std::chrono::duration<double>(options_.patience).count(),
+                               refused ? ": " : "", request.refusal),
                        routes_->executors[request.executor].endpoint);
     }
     if (now >= request.next_send) SendNow(request);
@@ -97,6 +100,7 @@ Status PsClient::OnReply(uint32_t executor, Frames frames) {
     case StatusCode::kResourceExhausted:  // Busy
     case StatusCode::kDeadlineExceeded:   // Parked too long: the rows are not there yet.
       at->next_send = options_.clock->Now() + kRetryBusy;
+      at->refusal = MessageOf(reply->status);
       return OkStatus();
     default:
       return WithWhere(reply->status, endpoint);

@@ -328,6 +328,16 @@ TEST_F(PsClientTest, SilenceEndsAtTheDeadline) {
   EXPECT_THAT(ToText(status), HasSubstr("inproc://"));
 }
 
+TEST_F(PsClientTest, WhatAServerRefusedWithIsSaidAtTheDeadline) {
+  server_.behaviour.refuse = 1000;
+  options_.patience = milliseconds(300);
+  const auto client = Client();
+  const Status status = Push(*client, {.step = 7}, MakePlan(*routes_, 5));
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(ToText(status), HasSubstr("refused a push of step 7"));
+  EXPECT_THAT(ToText(status), HasSubstr("not now"));
+}
+
 TEST_F(PsClientTest, TheEndOfTheJobEndsAWaitAtOnce) {
   server_.behaviour.drop = 1000;
   options_.patience = seconds(60);
