@@ -22,7 +22,8 @@ constexpr Duration kStopPatience = seconds(3);  // Between SIGTERM and SIGKILL.
 constexpr Duration kCleanStop = seconds(60);    // For the scheduler's own clean stop on Ctrl-C.
 constexpr Duration kAfterLoss =
     seconds(10);  // For the scheduler to end the job when a role is lost.
-constexpr Duration kAfterScheduler = seconds(10);  // For the others, once the scheduler has ended.
+constexpr Duration kAfterScheduler = seconds(10);  // For the others, once the job is complete,
+constexpr Duration kAfterFailure = seconds(3);     // or has failed, which they know by then.
 
 class Launch {
  public:
@@ -155,7 +156,11 @@ class Launch {
   }
 
   void LetOthersEnd() {
-    WaitFor(children_, kAfterScheduler, [](const std::vector<ChildProcess>& children) {
+    const std::optional<ChildExit>& scheduler = children_.front().exit();
+    if (scheduler.has_value() && scheduler->signal != 0) return;  // They cannot know.
+    const bool complete = scheduler.has_value() && scheduler->code == 0;
+    const Duration patience = complete ? kAfterScheduler : kAfterFailure;
+    WaitFor(children_, patience, [](const std::vector<ChildProcess>& children) {
       for (const ChildProcess& child : children) {
         if (child.running()) return false;
       }

@@ -27,9 +27,11 @@ Status RunServer(const JobConfig& job, Network& network, const std::string& sche
 
 Status RunWorker(const JobConfig& job, Network& network, const std::string& scheduler,
                  std::stop_token stop) {
-  DT_TRY(const auto worker,
-         worker::Worker::Open(
-             {.job = job, .network = network, .scheduler = scheduler, .one_process = true}));
+  DT_TRY(const auto worker, worker::Worker::Open({.job = job,
+                                                  .network = network,
+                                                  .scheduler = scheduler,
+                                                  .one_process = true,
+                                                  .stop = stop}));
   return worker->Run(stop);
 }
 

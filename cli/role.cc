@@ -57,7 +57,8 @@ Status RunWorker(const CommandLine& line, const JobConfig& job, Network& network
          worker::Worker::Open({.job = job,
                                .network = network,
                                .scheduler = line.scheduler,
-                               .host = line.listen.empty() ? "127.0.0.1" : HostOf(line.listen)}));
+                               .host = line.listen.empty() ? "127.0.0.1" : HostOf(line.listen),
+                               .stop = stop}));
   return worker->Run(stop);
 }
 

@@ -259,10 +259,12 @@ Status NoAnswer(const std::string& address, Duration patience) {
 
 // The first of `Wanted` or Refused that arrives.
 template <class Wanted>
-Result<Wanted> Await(Channel& channel, const std::string& address, Duration patience) {
+Result<Wanted> Await(Channel& channel, const std::string& address, Duration patience,
+                     const std::stop_token& stop = {}) {
   const Clock& clock = SystemClock();
   const TimePoint deadline = clock.Now() + patience;
   while (clock.Now() < deadline) {
+    if (stop.stop_requested()) return Cancelled("stopped on request");
     bool heard = false;
     std::vector<ControlMessage> messages = channel.Receive(clock, milliseconds(20), heard);
     for (size_t i = 0; i < messages.size(); ++i) {
@@ -293,7 +295,7 @@ Result<std::unique_ptr<ControlLink>> ControlLink::Open(const Options& options) {
   Channel channel(std::move(socket), join.incarnation.value());
   DT_TRY_STATUS(channel.Send(SystemClock().Now(), join));
   DT_TRY(const WelcomeMessage welcome,
-         Await<WelcomeMessage>(channel, options.scheduler, options.join_patience));
+         Await<WelcomeMessage>(channel, options.scheduler, options.join_patience, options.stop));
   return std::make_unique<ControlLinkImpl>(options, std::move(channel), welcome);
 }
 

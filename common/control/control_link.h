@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 
 #include "common/base/clock.h"
 #include "common/net/socket.h"
@@ -17,6 +18,7 @@ class ControlLink {
     std::string scheduler;  // Endpoint.
     JoinMessage join;       // incarnation, wire_version, pid and host are filled in by Open.
     Duration join_patience = seconds(30);  // For the scheduler to be there.
+    std::stop_token stop = {};             // Ends the joining: Cancelled.
     Duration scheduler_outage =
         seconds(60);  // Silence longer than this ends the link (Unavailable).
   };

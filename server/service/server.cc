@@ -72,6 +72,7 @@ class ServerRole : public Server {
     link.join.role = Role::kServer;
     link.join.job_fingerprint = options_.job.fingerprint;
     link.scheduler_outage = options_.job.cluster.scheduler_outage;
+    link.stop = stop;
     for (const auto& executor : executors_) {
       link.join.endpoints.push_back(Advertised(executor->endpoint()));
     }

@@ -2,6 +2,7 @@
 // file, and no process left. Method: the real processes, killed with SIGKILL while they train.
 #include <signal.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "test/support/tiny_job.h"
@@ -63,7 +64,9 @@ class Faults : public ::testing::Test {
     EXPECT_NE(end.output.find(std::to_string(pid)), std::string::npos) << end.output;
     EXPECT_TRUE(ProcessesWith(mark_).empty());
     EXPECT_EQ(TextAt(folder_, "r.json", "/status"), "failed");
-    EXPECT_NE(TextAt(folder_, "r.json", "/error/what").find(role), std::string::npos);
+    const std::string what = TextAt(folder_, "r.json", "/error/what");
+    EXPECT_NE(what.find(role), std::string::npos) << what;
+    EXPECT_NE(what.find(fmt::format("pid {}", pid)), std::string::npos) << what;
   }
 
   TempFolder folder_;

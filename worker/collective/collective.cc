@@ -62,7 +62,13 @@ Status Collective::SendSlices(const SliceExchange& exchange) {
       send_.push_back({r, std::as_bytes(exchange.gather[k])});
     }
   }
-  return mesh_->Exchange("sum over slices", send_, receive_);
+  return Exchange("sum over slices");
+}
+
+Status Collective::Exchange(std::string_view operation) {
+  Status done = mesh_->Exchange(operation, send_, receive_);
+  broken_ = broken_ || !done.ok();
+  return done;
 }
 
 void Collective::SumOwnRange(const SliceExchange& exchange) const {
@@ -92,7 +98,7 @@ Status Collective::ShareRanges(std::span<float> summed) {
     receive_.push_back(
         {r, std::as_writable_bytes(summed.subspan(range.begin, range.end - range.begin))});
   }
-  return mesh_->Exchange("all-gather of sums", send_, receive_);
+  return Exchange("all-gather of sums");
 }
 
 Status Collective::Barrier() {
@@ -106,7 +112,7 @@ Status Collective::Barrier() {
     send_.push_back({r, std::span(&here, 1)});
     receive_.push_back({r, std::span(heard).subspan(r, 1)});
   }
-  return mesh_->Exchange("barrier", send_, receive_);
+  return Exchange("barrier");
 }
 
 }  // namespace dt::worker

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "worker/collective/mesh.h"
@@ -30,6 +31,8 @@ class Collective {
   Status ExchangeSlices(const SliceExchange& exchange);
   // Returns when every rank has called it.
   Status Barrier();
+  // An exchange has failed: some rank may be lost.
+  bool broken() const { return broken_; }
 
  private:
   struct Range {
@@ -37,6 +40,7 @@ class Collective {
   };
   Range RangeOf(uint32_t rank, size_t elements) const;
   Status SendSlices(const SliceExchange& exchange);
+  Status Exchange(std::string_view operation);
   void SumOwnRange(const SliceExchange& exchange) const;
   Status ShareRanges(std::span<float> summed);
 
@@ -44,6 +48,7 @@ class Collective {
   std::vector<float> received_;  // Own range of the slices of others: [slices, range].
   std::vector<Outgoing> send_;
   std::vector<Incoming> receive_;
+  bool broken_ = false;
 };
 
 }  // namespace dt::worker

@@ -1,4 +1,5 @@
 // The mesh over Gloo's TCP transport: only its tagged point-to-point messages are used.
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -14,6 +15,8 @@
 
 namespace dt::worker {
 namespace {
+
+constexpr Duration kConnectPatience = seconds(10);  // Gloo cannot be interrupted meanwhile.
 
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
@@ -121,12 +124,16 @@ class GlooMesh : public Mesh {
       done = watch_.Begin(&sends_, &receives_);
       if (done.ok()) done = Wait(send, receive, peer);
     } catch (const std::exception& e) {
-      done = Unavailable("{}: rank {} of {} lost rank {}: {}", operation, options_.rank,
-                         options_.size, peer, e.what());
+      done = Unavailable("rank {} of {} lost rank {}: {}", options_.rank, options_.size, peer,
+                         e.what());
     }
     const Status interrupted = watch_.End();
     ++sequence_;
-    if (!done.ok()) broken_ = interrupted.ok() ? Prefixed(done, operation) : interrupted;
+    if (done.ok()) return done;
+    broken_ = interrupted.ok() ? Prefixed(done, operation) : interrupted;
+    // What arrives from now on must not be written to memory that the caller gives up.
+    sends_.clear();
+    receives_.clear();
     return broken_;
   }
 
@@ -203,7 +210,8 @@ Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const Gloo
     std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(attr);
     auto context = std::make_shared<gloo::rendezvous::Context>(static_cast<int>(options.rank),
                                                                static_cast<int>(options.size));
-    context->setTimeout(InMs(options.limits.patience));
+    // Of a peer that has published its address; one that has not is waited for in the store.
+    context->setTimeout(InMs(kConnectPatience));
     context->connectFullMesh(store, device);
     return std::make_unique<GlooMesh>(options, std::move(context));
   } catch (const std::exception& e) {

@@ -16,7 +16,8 @@ namespace {
 constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
 constexpr Duration kLastWords = seconds(3);    // For the scheduler to hear why.
 constexpr Duration kCollectivePatience =
-    seconds(60);  // The scheduler notices a dead worker before.
+    seconds(60);                              // The scheduler notices a dead worker before.
+constexpr Duration kVerdictMax = seconds(8);  // For the scheduler to say who is lost.
 
 uint64_t Combined(uint64_t fingerprint, uint64_t next) {
   return MixBits(fingerprint ^ next) + next;
@@ -30,6 +31,7 @@ class WorkerRole : public Worker {
   Status Run(std::stop_token stop) override {
     stop_ = stop;
     const Status worked = Work();
+    if (PeerMayBeLost()) AwaitVerdict();
     if (link_->ended()) return link_->end_status();
     if (stop.stop_requested()) {
       link_->Send(LeavingMessage{});
@@ -69,6 +71,18 @@ class WorkerRole : public Worker {
     if (!link_->ended()) return OkStatus();
     const Status end = link_->end_status();
     return end.ok() ? Cancelled("the job is complete") : end;
+  }
+
+  // The mesh notices a lost worker at once, the scheduler a lease later; but it knows which one.
+  bool PeerMayBeLost() const {
+    return connecting_ || (collective_ != nullptr && collective_->broken());
+  }
+  void AwaitVerdict() {
+    const TimePoint deadline =
+        SystemClock().Now() + std::min<Duration>(kVerdictMax, 2 * link_->welcome().lease);
+    while (Interrupted().ok() && SystemClock().Now() < deadline) {
+      link_->Receive(kPoll).IgnoreError();  // Orders are of no use any more.
+    }
   }
 
   // ---------------------------------------------------------- before the first order
@@ -142,12 +156,14 @@ class WorkerRole : public Worker {
       return OkStatus();
     }
     ControlRendezvous rendezvous(*link_);
+    connecting_ = true;
     DT_TRY(auto mesh,
            ConnectGlooMesh(rendezvous, {.rank = static_cast<uint32_t>(self - start.workers.begin()),
                                         .size = static_cast<uint32_t>(start.workers.size()),
                                         .host = options_.host,
                                         .prefix = fmt::format("mesh/{}", start.generation.value()),
                                         .limits = limits}));
+    connecting_ = false;
     collective_ = std::make_unique<Collective>(std::move(mesh));
     return OkStatus();
   }
@@ -223,6 +239,7 @@ class WorkerRole : public Worker {
   std::shared_ptr<const Routes> routes_;
   Stamp stamp_;
   std::unique_ptr<PsClient> client_;
+  bool connecting_ = false;  // To the other workers.
   std::unique_ptr<Collective> collective_;
   std::unique_ptr<Trainer> trainer_;
   uint64_t samples_before_ = 0;  // Trained by orders that are done.
@@ -237,6 +254,7 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
   ControlLink::Options link_options{.network = &options.network,
                                     .scheduler = options.scheduler,
                                     .join = std::move(join),
+                                    .stop = options.stop,
                                     .scheduler_outage = options.job.cluster.scheduler_outage};
   DT_TRY(auto link, ControlLink::Open(link_options));
   if (!options.one_process) SetLogProcess("worker", link->welcome().id.value());

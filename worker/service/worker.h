@@ -19,6 +19,7 @@ struct WorkerOptions {
   std::string host = "127.0.0.1";  // This machine's address, for other workers to connect to.
   uint32_t threads = 0;            // For arithmetic and parsing; 0: as many as the machine has.
   bool one_process = false;        // The only worker, with all other roles in its process.
+  std::stop_token stop = {};       // Ends the joining; Run takes its own.
 };
 
 // Used by one thread. Outlives nothing: the job and the network outlive it.

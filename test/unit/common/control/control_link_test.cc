@@ -160,6 +160,18 @@ TEST_F(ControlLinkTest, AbsentSchedulerIsNamedWithinThePatience) {
   EXPECT_NE(ToText(link.status()).find("inproc://nobody"), std::string::npos);
 }
 
+TEST_F(ControlLinkTest, AStopEndsTheJoining) {
+  ControlLink::Options options = Options();
+  options.scheduler = "inproc://nobody";
+  std::stop_source stop;
+  options.stop = stop.get_token();
+  auto opening = std::async(std::launch::async, [&] { return ControlLink::Open(options); });
+  stop.request_stop();
+  const TimePoint begun = SystemClock().Now();
+  EXPECT_EQ(opening.get().status().code(), StatusCode::kCancelled);
+  EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 10);
+}
+
 TEST_F(ControlLinkTest, SilentSchedulerEndsTheLink) {
   auto opening = std::async(std::launch::async, [&] {
     ControlLink::Options options = Options();

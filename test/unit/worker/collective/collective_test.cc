@@ -140,7 +140,7 @@ TEST_P(CollectiveTest, NobodyPassesABarrierBeforeAllAreThere) {
 TEST_P(PeerTest, ASilentPeerIsNamedWithinTheDeadline) {
   // Rank 0 stays away until the others have given up.
   std::latch gave_up(GetParam().ranks - 1);
-  OnRanks(GetParam(), {.patience = milliseconds(300)}, [&](Collective& collective) {
+  OnRanks(GetParam(), {.patience = seconds(1)}, [&](Collective& collective) {
     if (collective.rank() == 0) {
       gave_up.wait();
       return;
@@ -171,6 +171,37 @@ TEST_P(PeerTest, TheEndOfTheJobEndsAWaitAtOnce) {
     gave_up.count_down();
   });
   EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 20);
+}
+
+// Whoever gave up has freed the memory by the time the message comes.
+TEST(GlooMesh, WhatComesTooLateIsWrittenNowhere) {
+  HashRendezvous rendezvous;
+  std::atomic<bool> ended = false;
+  const auto connect = [&](uint32_t rank) {
+    MeshLimits limits{.patience = seconds(20)};
+    if (rank == 1) limits.interrupted = [&] { return ended ? Cancelled("stopped") : OkStatus(); };
+    return *ConnectGlooMesh(rendezvous,
+                            {.rank = rank, .size = 2, .prefix = "late", .limits = limits});
+  };
+  std::latch gave_up(1), sent(1);
+  std::jthread other([&] {
+    const std::unique_ptr<Mesh> mesh = connect(0);
+    ended = true;
+    gave_up.wait();
+    const std::byte late{7};
+    const Outgoing out{1, std::span(&late, 1)};
+    mesh->Exchange("late", std::span(&out, 1), {}).IgnoreError();
+    sent.count_down();
+    sent.wait();
+  });
+  const std::unique_ptr<Mesh> mesh = connect(1);
+  std::byte place{1};
+  const Incoming in{0, std::span(&place, 1)};
+  EXPECT_EQ(ToText(mesh->Exchange("late", {}, std::span(&in, 1))), "stopped");
+  gave_up.count_down();
+  sent.wait();
+  other.join();
+  EXPECT_EQ(place, std::byte{1});
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, CollectiveTest,
