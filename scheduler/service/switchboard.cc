@@ -64,6 +64,8 @@ std::vector<Switchboard::Arrived> Switchboard::OnPacket(TimePoint now, const Pee
 void Switchboard::Send(TimePoint now, Incarnation to, const ControlMessage& message) {
   const auto found = lines_.find(to.value());
   if (found == lines_.end()) return;
+  // Forgotten once it is silent, or those who try again and again would take every line.
+  if (std::holds_alternative<RefusedMessage>(message)) found->second.joined = false;
   std::vector<Packet> packets;
   const Status sent = found->second.session.Send(now, EncodeControl(message), packets);
   if (!sent.ok())

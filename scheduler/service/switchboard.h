@@ -29,7 +29,7 @@ class Switchboard {
   std::vector<Arrived> OnPacket(TimePoint now, const PeerId& peer, Packet packet);
   // To an unknown session, or one that is 1,024 messages behind: dropped.
   void Send(TimePoint now, Incarnation to, const ControlMessage& message);
-  // Resends; forgets those that asked for the status and went silent.
+  // Resends; forgets those that asked for the status or were refused, and went silent.
   void Tick(TimePoint now);
 
   // By all who joined and were heard of since `since`.
@@ -41,7 +41,7 @@ class Switchboard {
     Session session;
     PeerId peer;
     TimePoint heard{};
-    bool joined = false;  // Else it asked for the status only.
+    bool joined = false;  // Else it asked for the status only, or was refused.
   };
   void CountMalformed(TimePoint now, const PeerId& peer, const Status& why);
   bool MayBegin(TimePoint now, const PeerId& peer, const Packet& packet);
