@@ -2,6 +2,7 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include "common/wire/aligned.h"
 #include "common/wire/control.h"
 #include "control_generated.h"
 
@@ -131,6 +132,8 @@ TrainDone Read(Reader&, const fbs::TrainDone& m) {
 EvaluateDone Read(Reader& in, const fbs::EvaluateDone& m) {
   EvaluateDone to;
   if (m.parts() != nullptr) {
+    in.ok = in.ok && HasAlignedItems(*m.parts(), alignof(fbs::Part));
+    if (!in.ok) return to;
     for (const fbs::Part* p : *m.parts()) {
       to.parts.push_back(
           {p->batch(), p->samples(), p->loss_sum(), p->label_sum(), p->prediction_sum()});

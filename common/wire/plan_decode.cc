@@ -3,6 +3,7 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include "common/wire/aligned.h"
 #include "common/wire/plan_codec.h"
 #include "plan_generated.h"
 
@@ -25,6 +26,11 @@ class Reader {
     return ok_;
   }
 
+  bool Require(bool condition) {
+    ok_ = ok_ && condition;
+    return ok_;
+  }
+
   std::string Text(const flatbuffers::String* text) {
     if (text == nullptr || !Charge(text->size())) return {};
     // Operators and files are C strings to some of their readers.
@@ -34,6 +40,7 @@ class Reader {
   template <class T>
   std::vector<T> Numbers(const flatbuffers::Vector<T>* from) {
     if (from == nullptr || !Charge(from->size() * sizeof(T))) return {};
+    if (!Require(HasAlignedItems(*from, alignof(T)))) return {};
     return {from->begin(), from->end()};
   }
   template <class Enum>
@@ -96,6 +103,7 @@ Value ReadValue(Reader& in, const fbs::Value& from) {
   to.kind = in.Code(from.kind(), ValueKind::kState);
   to.producer = from.producer();
   if (from.shape() == nullptr) return to;
+  if (!in.Require(HasAlignedItems(*from.shape(), alignof(fbs::Dim)))) return to;
   for (const fbs::Dim* dim : *from.shape()) {
     if (to.shape.size() > 16) return to;  // CheckGraph refuses it.
     to.shape.push_back({dim->symbol(), dim->times()});

@@ -1,0 +1,16 @@
+// FlatBuffers' verifier checks where the length of a vector lies, but not that its items of eight
+// bytes lie at multiples of eight: bytes of a stranger may place them anywhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dt {
+
+// Whether the items of a verified vector may be read in place.
+template <class Vector>
+bool HasAlignedItems(const Vector& vector, size_t alignment) {
+  return reinterpret_cast<uintptr_t>(vector.Data()) % alignment == 0;
+}
+
+}  // namespace dt
