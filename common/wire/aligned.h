@@ -7,10 +7,11 @@
 
 namespace dt {
 
-// Whether the items of a verified vector may be read in place.
+// Whether the items of a verified vector may be read in place. Without items there is nothing to
+// read, and the end of an empty vector may lie anywhere.
 template <class Vector>
 bool HasAlignedItems(const Vector& vector, size_t alignment) {
-  return reinterpret_cast<uintptr_t>(vector.Data()) % alignment == 0;
+  return vector.size() == 0 || reinterpret_cast<uintptr_t>(vector.Data()) % alignment == 0;
 }
 
 }  // namespace dt
