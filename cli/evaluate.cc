@@ -12,7 +12,10 @@ namespace dt::cli {
 int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
-  if (line.command == "predict") job->data.test = {line.data_path};
+  if (line.command == "predict") {
+    job->data.test = {line.data_path};
+    job->data.labels_optional = true;
+  }
   const TimePoint begin = SystemClock().Now();
   JobResult result = RunLocalJob(*job, {.goal = scheduler::Goal::kEvaluate,
                                         .checkpoint = line.checkpoint,

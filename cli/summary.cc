@@ -6,7 +6,7 @@ namespace dt::cli {
 namespace {
 
 void PrintMetrics(const char* name, const std::optional<Metrics>& metrics) {
-  if (!metrics.has_value()) return;
+  if (!metrics.has_value() || metrics->samples == 0) return;
   std::printf("%s AUC %.5f, logloss %.5f\n", name, metrics->auc.value_or(0.5),
               metrics->logloss.value_or(0.0));
 }

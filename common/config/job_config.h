@@ -61,6 +61,8 @@ struct DataConfig {
   uint64_t shuffle_window = 65536;  // 0: no shuffling.
   OnError on_error = OnError::kStop;
   std::string cache_dir;  // Default: <run dir>/cache.
+  // `predict` only: samples of the test split need neither label nor weight.
+  bool labels_optional = false;
 };
 
 // ---------------------------------------------------------------- model

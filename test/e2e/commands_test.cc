@@ -1,6 +1,7 @@
 // Goal: every subcommand does what its help says, on a small job. Method: the real program.
 #include <algorithm>
 #include <signal.h>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,13 @@ TEST(Commands, TrainLearnsAndEvalOfItsCheckpointAgrees) {
             NumberAt(folder, "train.json", "/metrics/valid/auc"));
 }
 
+std::string WithoutFirstWords(const std::string& text) {
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) out += line.substr(line.find(' ') + 1) + "\n";
+  return out;
+}
+
 TEST(Commands, PredictWritesALineForEverySampleInInputOrder) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.epochs = 1});
@@ -46,6 +54,16 @@ TEST(Commands, PredictWritesALineForEverySampleInInputOrder) {
   const std::string scores = folder.Read("scores.csv");
   EXPECT_EQ(std::count(scores.begin(), scores.end(), '\n'), 751);
   EXPECT_EQ(scores.substr(0, scores.find('\n')), "label");
+
+  // The same samples without their labels: the same predictions, and no metrics.
+  folder.Write("unlabelled.libsvm", WithoutFirstWords(folder.Read("valid.libsvm")));
+  const ProgramEnd unlabelled = RunProgram(
+      folder.path(), {"predict", job, "--checkpoint", "runs/tiny/checkpoints/step-000000000012",
+                      "--data", "unlabelled.libsvm", "--out", "same.csv"});
+  ASSERT_EQ(unlabelled.exit_code, 0) << unlabelled.output;
+  EXPECT_EQ(folder.Read("same.csv"), scores);
+  EXPECT_NE(predict.output.find("AUC"), std::string::npos) << predict.output;
+  EXPECT_EQ(unlabelled.output.find("AUC"), std::string::npos) << unlabelled.output;
 }
 
 TEST(Commands, PlanShowsTheGraphAfterAPass) {

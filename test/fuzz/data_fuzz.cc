@@ -111,11 +111,17 @@ void FuzzData(char reader, std::string_view rest) {
     case 'L':
       FuzzLibsvm(rest, {});
       break;
+    case 'o':
+      FuzzLibsvm(rest, {.open_length = true, .labels_optional = true});
+      break;
     case 'f':
       FuzzLibsvm(rest, {.fields = true, .open_length = true});
       break;
     case 'c':
-      FuzzRows(*MakeCriteoFormat(), rest);
+      FuzzRows(*MakeCriteoFormat(true), rest);
+      break;
+    case 'C':
+      FuzzRows(*MakeCriteoFormat(false), rest);
       break;
     case 'v':
       FuzzCsv(rest, ',');

@@ -47,6 +47,7 @@ Result<SplitSource> SplitSource::Make(const DataConfig& config, Split split,
   source.given_shape_ = source.shape_ = shape;
   // The command prints the training data; the other splits of format pipe are CSV files.
   source.is_command_ = config.format == DataFormat::kPipe && split == Split::kTrain;
+  source.labels_optional_ = config.labels_optional && split == Split::kTest;
   DT_TRY_STATUS(source.CheckColumns());
   if (!source.is_command_) DT_TRY_STATUS(source.FindFiles(split));
   return source;
@@ -92,6 +93,7 @@ std::string SplitSource::OptionsText() const {
   std::string text =
       fmt::format("format {} delimiter {} on_error {}\n", static_cast<int>(config_.format),
                   static_cast<int>(config_.delimiter), static_cast<int>(config_.on_error));
+  if (labels_optional_) text += "labels optional\n";
   if (given_shape_.has_value()) {
     text += fmt::format("shape {} {}\n", given_shape_->length, given_shape_->weighted);
   }
@@ -107,7 +109,7 @@ Result<SplitSource::Format> SplitSource::FormatFor(size_t input, std::string_vie
     return NamedFormat(input, text);
   }
   if (shared_ == nullptr) {
-    shared_ = config_.format == DataFormat::kCriteo ? MakeCriteoFormat() : KeyFormat(text);
+    shared_ = config_.format == DataFormat::kCriteo ? CriteoFormat(text) : KeyFormat(text);
   }
   return Format{shared_, false};
 }
@@ -117,8 +119,14 @@ void SplitSource::Widen(KeyShape shape) {
   shared_ = nullptr;
 }
 
+std::shared_ptr<const RowFormat> SplitSource::CriteoFormat(std::string_view text) const {
+  const auto tabs = static_cast<size_t>(std::ranges::count(FirstLine(text), '\t'));
+  return MakeCriteoFormat(!labels_optional_ || tabs + 1 == CriteoColumns().size());
+}
+
 std::shared_ptr<const RowFormat> SplitSource::KeyFormat(std::string_view text) {
-  LibsvmOptions options{.fields = config_.format == DataFormat::kLibffm};
+  LibsvmOptions options{.fields = config_.format == DataFormat::kLibffm,
+                        .labels_optional = labels_optional_};
   const bool named = !config_.columns.empty();
   if (!shape_.has_value() && !named) {
     shape_ = ProbeLibsvm(text, options);
@@ -136,7 +144,8 @@ std::shared_ptr<const RowFormat> SplitSource::KeyFormat(std::string_view text) {
 
 const ColumnSpec* SplitSource::Missing(const std::vector<std::string>& header) const {
   for (const ColumnSpec& column : config_.columns) {
-    if (std::find(header.begin(), header.end(), column.name) == header.end()) return &column;
+    if (labels_optional_ && column.role != ColumnRole::kFeature) continue;
+    if (std::ranges::find(header, column.name) == header.end()) return &column;
   }
   return nullptr;
 }
@@ -177,10 +186,12 @@ Result<std::vector<std::string>> SplitSource::TrainHeader() const {
 
 std::shared_ptr<const RowFormat> SplitSource::FormatOf(
     const std::vector<std::string>& header) const {
-  DelimitedOptions options{.delimiter = config_.delimiter, .cells = header.size()};
+  DelimitedOptions options{
+      .delimiter = config_.delimiter, .cells = header.size(), .labels_optional = labels_optional_};
   for (const ColumnSpec& column : config_.columns) {
-    const auto at = std::find(header.begin(), header.end(), column.name);
-    options.cell_of_column.push_back(static_cast<size_t>(at - header.begin()));
+    const auto at = std::ranges::find(header, column.name);
+    const bool found = at != header.end();
+    options.cell_of_column.push_back(found ? static_cast<size_t>(at - header.begin()) : kNoCell);
   }
   return MakeDelimitedFormat(config_.columns, std::move(options));
 }

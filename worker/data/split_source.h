@@ -49,15 +49,17 @@ class SplitSource {
  private:
   Status CheckColumns();
   Status FindFiles(Split split);
+  std::shared_ptr<const RowFormat> CriteoFormat(std::string_view text) const;
   std::shared_ptr<const RowFormat> KeyFormat(std::string_view text);
   Result<Format> NamedFormat(size_t input, std::string_view text);
   std::shared_ptr<const RowFormat> FormatOf(const std::vector<std::string>& header) const;
   Result<std::vector<std::string>> TrainHeader() const;
-  // The first listed column that the header lacks.
+  // The first listed column that the header lacks and must have.
   const ColumnSpec* Missing(const std::vector<std::string>& header) const;
 
   DataConfig config_;
   bool is_command_ = false;
+  bool labels_optional_ = false;
   std::vector<std::string> files_;
   uint64_t bytes_ = 0;
   std::string sources_text_;

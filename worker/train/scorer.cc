@@ -62,13 +62,15 @@ Status Scorer::Add(uint64_t number, const Batch& batch,
   const std::span<const float> scores = outputs.front();
   const std::vector<float>& labels = batch.columns[loss.label_column].floats;
   DT_CHECK(scores.size() == batch.samples && labels.size() == batch.samples);
-  EvaluatePart part{.batch = number, .samples = batch.samples};
+  EvaluatePart part{.batch = number};
   for (size_t i = 0; i < scores.size(); ++i) {
     if (!std::isfinite(scores[i])) {
       return WithHint(Unavailable("output {} of evaluation sample {} is not finite", loss.name,
                                   batch.first_sample + i + 1),
                       "lower the learning rate or set optimizer.clip_norm");
     }
+    if (std::isnan(labels[i])) continue;  // A sample without a label is only predicted.
+    part.samples += 1;
     part.loss_sum += LossOf(loss, double{scores[i]}, double{labels[i]});
     part.label_sum += double{labels[i]};
     part.prediction_sum += IsBinary(loss) ? Sigmoid(double{scores[i]}) : double{scores[i]};

@@ -1,5 +1,7 @@
 #include "worker/train/slice_reader.h"
 
+#include <cmath>
+
 #include "common/base/check.h"
 
 namespace dt::worker {
@@ -10,7 +12,8 @@ Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
     if (loss.type != "binary_cross_entropy") continue;
     const std::vector<float>& labels = plan.batch.columns[loss.label_column].floats;
     for (size_t i = 0; i < labels.size(); ++i) {
-      if (labels[i] == 0.0f || labels[i] == 1.0f) continue;
+      // Not a number: no label; only `predict` reads such samples.
+      if (labels[i] == 0.0f || labels[i] == 1.0f || std::isnan(labels[i])) continue;
       return WithHint(
           Malformed("column {} of sample {} is {}; binary_cross_entropy takes labels 0 and 1",
                     columns[loss.label_column].name, plan.rows[i] + 1, labels[i]),

@@ -99,7 +99,8 @@ class DelimitedFormat : public RowFormat {
     }
     const size_t count = layout().columns().size();
     for (size_t c = 0; c < count; ++c) {
-      const std::string_view cell = scratch.cells[options_.cell_of_column[c]];
+      const size_t at = options_.cell_of_column[c];
+      const std::string_view cell = at == kNoCell ? std::string_view() : scratch.cells[at];
       if (!PutCell(c, cell, scratch, block, error)) return LineResult::kBad;
     }
     return LineResult::kRow;
@@ -137,6 +138,10 @@ class DelimitedFormat : public RowFormat {
     float value = column.fill;
     if (cell.empty() && column.role == ColumnRole::kFeature) {
       block.PutFloat(c, value);  // The fill is not transformed.
+      return true;
+    }
+    if (cell.empty() && options_.labels_optional) {
+      block.PutFloat(c, column.role == ColumnRole::kLabel ? kNoLabel : 1.0f);
       return true;
     }
     if (!ParseFloat(cell, value)) {
@@ -227,11 +232,18 @@ std::vector<ColumnSpec> CriteoColumns() {
   return columns;
 }
 
-std::unique_ptr<RowFormat> MakeCriteoFormat() {
+std::unique_ptr<RowFormat> MakeCriteoFormat(bool labelled) {
   std::vector<ColumnSpec> columns = CriteoColumns();
-  DelimitedOptions options{.delimiter = '\t', .cells = columns.size()};
+  DelimitedOptions options{
+      .delimiter = '\t', .cells = columns.size(), .labels_optional = !labelled};
   options.cell_of_column.resize(columns.size());
-  std::iota(options.cell_of_column.begin(), options.cell_of_column.end(), size_t{0});
+  const auto begin = options.cell_of_column.begin();
+  std::iota(begin, options.cell_of_column.end(), size_t{0});
+  if (!labelled) {
+    options.cells -= 1;
+    *begin = kNoCell;
+    std::iota(begin + 1, options.cell_of_column.end(), size_t{0});
+  }
   return MakeDelimitedFormat(std::move(columns), std::move(options));
 }
 

@@ -13,8 +13,10 @@ namespace dt::worker {
 struct DelimitedOptions {
   char delimiter = ',';
   size_t cells = 0;                      // Of every line.
-  std::vector<size_t> cell_of_column{};  // Which cell holds columns[i].
+  std::vector<size_t> cell_of_column{};  // Which cell holds columns[i]; kNoCell: none does.
+  bool labels_optional = false;          // A label or weight may have no cell, or an empty one.
 };
+inline constexpr size_t kNoCell = ~size_t{0};
 
 // A cell that starts with '"' ends at the next single '"', and may hold the delimiter and '""' for
 // a quote (RFC 4180), but no end of line; with a tab as delimiter quotes mean nothing.
@@ -23,7 +25,8 @@ std::unique_ptr<RowFormat> MakeDelimitedFormat(std::vector<ColumnSpec> columns,
 
 // label, I1..I13, C1..C26.
 std::vector<ColumnSpec> CriteoColumns();
-std::unique_ptr<RowFormat> MakeCriteoFormat();
+// Without `labelled`, lines begin with I1.
+std::unique_ptr<RowFormat> MakeCriteoFormat(bool labelled);
 
 // Invalid if a column asks for what the reader cannot do.
 Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns);

@@ -52,15 +52,18 @@ class LibsvmFormat : public RowFormat {
   LineResult Parse(std::string_view line, LineScratch& scratch, Block& block,
                    std::string& error) const override {
     Words words(line);
-    const std::string_view label_text = words.Next();
-    float label = 0;
-    if (label_text.empty()) return LineResult::kNothing;
-    if (!ParseFloat(label_text, label)) return BadLabel(label_text, error);
+    std::string_view word = words.Next();
+    if (word.empty()) return LineResult::kNothing;
+    float label = kNoLabel;
+    if (!options_.labels_optional || word.find(':') == word.npos) {
+      if (!ParseFloat(word, label)) return BadLabel(word, error);
+      word = words.Next();
+    }
     block.PutFloat(label_, label);
     scratch.keys.clear();
     scratch.weights.clear();
     bool weighted = false;
-    for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
+    for (; !word.empty(); word = words.Next()) {
       Key key = 0;
       float value = 1;
       if (!ParsePair(word, key, value)) return BadPair(word, error);

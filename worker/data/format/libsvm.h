@@ -12,6 +12,7 @@ struct LibsvmOptions {
   bool fields = false;        // libffm; the field is checked to be a number and not used.
   bool open_length = false;   // A line of another length asks for a ragged column; else it is bad.
   bool open_weights = false;  // A value that is not 1 asks for a weighted column; else it is bad.
+  bool labels_optional = false;  // A first word with ':' is no label: the line has none.
 };
 
 // `columns` holds one label and one column of keys, in any order.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ struct LineScratch {
   KeyShape
       wider;  // Set where a line needs a wider shape than the format's, and the format may widen.
 };
+
+// The label of a sample that has none, where that is allowed: not a number.
+inline constexpr float kNoLabel = std::numeric_limits<float>::quiet_NaN();
 
 enum class LineResult { kRow, kNothing, kBad, kWiden };
 

@@ -56,6 +56,21 @@ TEST(ScorerTest, SumsAreTheFormulasAndScoresAscend) {
   EXPECT_EQ(done->labels, (std::vector<uint8_t>{0, 1, 0, 1, 1, 0}));
 }
 
+TEST(ScorerTest, SamplesWithoutALabelEnterNoSum) {
+  const Graph graph = TwoLosses();
+  auto scorer = Scorer::Open(graph, "");
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> logits = {0.5f, -2.0f, 1.0f}, prices(3, 1.0f);
+  const std::vector<std::span<const float>> outputs = {logits, prices};
+  ASSERT_TRUE(scorer->Add(0, Labels(0, {std::nanf(""), 1, std::nanf("")}), outputs).ok());
+  const auto done = scorer->Finish();
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->parts[0].samples, 1);
+  EXPECT_EQ(done->parts[0].label_sum, 1);
+  EXPECT_NEAR(done->parts[0].loss_sum, std::log1p(std::exp(2.0)), 1e-12);
+  EXPECT_EQ(done->scores, (std::vector<float>{-2}));
+}
+
 TEST(ScorerTest, PredictionsAreOneLineASampleAndAColumnALoss) {
   const test::ScratchFolder folder;
   const std::string path = folder / "out.csv";
