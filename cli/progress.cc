@@ -13,7 +13,7 @@ constexpr Duration kLogInterval = seconds(10);
 
 std::string TimeText(double seconds_left) {
   if (!std::isfinite(seconds_left) || seconds_left < 0) return "-";
-  const auto s = static_cast<long>(seconds_left + 0.5);
+  const auto s = std::lround(seconds_left);
   return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }

@@ -65,9 +65,9 @@ bool BoolAttr(const Attrs& attrs, std::string_view name, bool fallback) {
   return value == nullptr ? fallback : *value;
 }
 
-std::string TextAttr(const Attrs& attrs, std::string_view name, std::string fallback) {
+std::string TextAttr(const Attrs& attrs, std::string_view name, const std::string& fallback) {
   const std::string* value = TypedAttr<std::string>(attrs, name);
-  return value == nullptr ? std::move(fallback) : *value;
+  return value == nullptr ? fallback : *value;
 }
 
 std::vector<int64_t> IntsAttr(const Attrs& attrs, std::string_view name) {

@@ -154,7 +154,7 @@ struct Graph {
 int64_t IntAttr(const Attrs& attrs, std::string_view name, int64_t fallback);
 double FloatAttr(const Attrs& attrs, std::string_view name, double fallback);
 bool BoolAttr(const Attrs& attrs, std::string_view name, bool fallback);
-std::string TextAttr(const Attrs& attrs, std::string_view name, std::string fallback);
+std::string TextAttr(const Attrs& attrs, std::string_view name, const std::string& fallback);
 std::vector<int64_t> IntsAttr(const Attrs& attrs, std::string_view name);
 
 // "[B, 26, 16]"

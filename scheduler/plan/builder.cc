@@ -46,7 +46,7 @@ Result<ValueIndex> GraphBuilder::Add(std::string_view op, std::string_view part,
   return graph_.nodes[index].outputs[0];
 }
 
-Result<ValueIndex> GraphBuilder::Parameter(NewParameter parameter) {
+Result<ValueIndex> GraphBuilder::Parameter(const NewParameter& parameter) {
   Value value;
   value.name = Name(parameter.part);
   value.kind = parameter.trained ? ValueKind::kParameter : ValueKind::kState;

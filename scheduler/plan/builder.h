@@ -50,7 +50,7 @@ class GraphBuilder {
   // The operator "<node>.<part>" ("<node>" if part is empty); its first output.
   Result<ValueIndex> Add(std::string_view op, std::string_view part, std::vector<ValueIndex> inputs,
                          Attrs attrs = {});
-  Result<ValueIndex> Parameter(NewParameter parameter);
+  Result<ValueIndex> Parameter(const NewParameter& parameter);
   // Float columns side by side: [B, columns].
   ValueIndex Floats(const std::vector<uint32_t>& columns);
   // A label or sample weight: [B, 1].

@@ -209,6 +209,8 @@ class Expander {
 
 }  // namespace
 
+// A GraphPass takes its graph by value.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<Graph> Expand(Graph, const PlanRequest& request) { return Expander(request).Run(); }
 
 }  // namespace dt::scheduler

@@ -81,7 +81,7 @@ class ServerRole : public Server {
     if (options_.listen.starts_with("tcp://")) {
       SetLogProcess("server", link_->welcome().id.value());
     }
-    const Status worked = Work();
+    Status worked = Work();
     if (link_->ended()) return link_->end_status();
     if (stop.stop_requested()) {
       link_->Send(LeavingMessage{});

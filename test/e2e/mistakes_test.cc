@@ -78,7 +78,7 @@ TEST(Mistakes, LabelsThatAreNotZeroOrOneAreNamed) {
   const ProgramEnd end = RunProgram(folder.path(), {"train", job});
   EXPECT_NE(end.exit_code, 0);
   EXPECT_NE(end.output.find("label"), std::string::npos) << end.output;
-  EXPECT_NE(end.output.find("7"), std::string::npos) << end.output;
+  EXPECT_NE(end.output.find('7'), std::string::npos) << end.output;
 }
 
 TEST(Mistakes, ResumingAnotherJobNamesTheDifference) {

@@ -97,7 +97,7 @@ class SimJob {
 
  private:
   void ToScheduler(const FakeProcess& from, const std::vector<Packet>& packets) {
-    for (Packet packet : packets) {
+    for (const Packet& packet : packets) {
       EXPECT_EQ(packet.session, from.incarnation());
       network_.Put(now_, {0, packet});
     }

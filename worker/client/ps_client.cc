@@ -142,7 +142,7 @@ void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
 
 Status PsClient::FinishPull(const LookupPlan& plan, PulledRows& rows) {
   DT_TRY_STATUS(Wait(Kind::kPull));
-  const Status placed = PlaceRows(plan, rows);
+  Status placed = PlaceRows(plan, rows);
   std::erase_if(requests_, [](const Request& r) { return r.kind == Kind::kPull; });
   return placed;
 }

@@ -30,7 +30,7 @@ class WorkerRole : public Worker {
 
   Status Run(std::stop_token stop) override {
     stop_ = stop;
-    const Status worked = Work();
+    Status worked = Work();
     if (PeerMayBeLost()) AwaitVerdict();
     if (link_->ended()) return link_->end_status();
     if (stop.stop_requested()) {

@@ -26,7 +26,7 @@ TEST(Schema, HasExactlyTheKeysOfTheTable) {
   }
   for (const auto& [section, def] : schema["$defs"].items()) {
     for (const auto& [name, unused] : def["properties"].items()) {
-      in_schema.insert(section + " " + name);
+      in_schema.insert(std::string(section).append(" ").append(name));
     }
   }
   EXPECT_EQ(in_schema, in_table);

@@ -13,7 +13,7 @@ namespace dt {
 namespace {
 
 class HttpServerTest : public ::testing::Test {
- protected:
+ public:
   HttpServerTest() {
     server_ = *HttpServer::Open(loop_, "127.0.0.1:0", [](const std::string& path) {
       if (path == "/") return HttpReply{200, "text/plain", "hello\n"};
@@ -25,6 +25,8 @@ class HttpServerTest : public ::testing::Test {
     loop_.Stop();
     thread_.join();
   }
+
+ protected:
   // Everything that comes back for these bytes.
   std::string Ask(const std::string& bytes) {
     const std::string& url = server_->url();  // "http://127.0.0.1:PORT/"

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 class CheckpointStoreTest : public ::testing::Test {
- protected:
+ public:
   CheckpointStoreTest()
       : dir_(fs::path(::testing::TempDir()) /
              ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
@@ -21,6 +21,7 @@ class CheckpointStoreTest : public ::testing::Test {
   }
   ~CheckpointStoreTest() override { fs::remove_all(dir_); }
 
+ protected:
   CheckpointStore Open(std::optional<Step> resumed = {}, uint32_t keep = 2) {
     return *CheckpointStore::Open({dir_.string(), keep, resumed, {}});
   }

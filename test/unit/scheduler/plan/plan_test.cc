@@ -172,9 +172,9 @@ TEST(PlanTest, LogisticRegressionAsText) {
            "input index(logit.bag) [B] u32\n",
            "parameter logit.bias [1]\n",
            "state logit.bias.state0 [1]\n",
-           "logit.bag [B, 1] = bag(rows(wide), index(logit.bag), row_ends(logit.bag), "
-           "row_order(logit.bag)) {combiner: sum, length: 1, ragged: false, weighted: false} on "
-           "cpu\n",
+           ("logit.bag [B, 1] = bag(rows(wide), index(logit.bag), row_ends(logit.bag), "
+            "row_order(logit.bag)) {combiner: sum, length: 1, ragged: false, weighted: false} on "
+            "cpu\n"),
            "logit.bias_add [B, 1] = bias_add(logit.bag, logit.bias) on cpu\n",
            "loss.label [1] = bce_with_logits(logit.bias_add, label) on cpu\n",
            "sum.logit.bias [1] = sum_slices(",

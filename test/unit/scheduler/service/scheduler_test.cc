@@ -62,7 +62,7 @@ class FakeThread {
 };
 
 class SchedulerTest : public ::testing::Test {
- protected:
+ public:
   SchedulerTest()
       : dir_(fs::path(::testing::TempDir()) /
              ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
@@ -80,6 +80,7 @@ class SchedulerTest : public ::testing::Test {
   }
   ~SchedulerTest() override { fs::remove_all(dir_); }
 
+ protected:
   SchedulerOptions Options() {
     return {.job = job_,
             .network = *network_,

@@ -19,7 +19,7 @@ TEST(GradientSum, EqualKeysAddUpInOrder) {
 
 TEST(GradientSum, OrderOfAdditionDecidesTheBits) {
   const float a = 1e8f, b = -1e8f, c = 1.0f;
-  const auto add = [](std::vector<float> terms) {
+  const auto add = [](const std::vector<float>& terms) {
     GradientSum sum;
     sum.Begin(terms.size(), 1);
     for (const float t : terms) sum.Add(std::vector<Key>{1}, std::vector<float>{t});
