@@ -1,5 +1,5 @@
-// What `dovetail bench` measures. A case is repeated; what counts is its median and its ratio to a
-// reference measured in the same run.
+// What `dovetail bench` measures. A case and its reference are run in turns, in pairs, so that what
+// disturbs the machine disturbs both; what counts is the median of the pairs' ratios.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,20 @@ namespace dt::cli {
 
 struct BenchCase {
   std::string name;
+  std::string what;  // In words.
   std::string unit;  // Larger is better: "M rows/s", "GB/s", …
   std::vector<double> runs;
-  std::string reference;  // "" if there is none.
-  std::vector<double> reference_runs;
+  std::string reference;               // "" if there is none.
+  std::vector<double> reference_runs;  // As many as `runs`: pair i is run i and reference run i.
 };
 
 // `work` units done by one call of `body`, per second of it; one warm-up, then `repeats` runs.
 std::vector<double> MeasureRate(double work, int repeats, const std::function<void()>& body);
+
+// Fills in runs and reference_runs: `pairs` pairs after a warm-up of both. The bodies are told the
+// number of the pair.
+void MeasurePairs(BenchCase& bench, double work, int pairs, const std::function<void(int)>& body,
+                  const std::function<void(int)>& reference);
 
 // As people read it, or as one JSON object {"machine", "cases": […]}.
 void PrintBench(const std::vector<BenchCase>& cases, bool json);

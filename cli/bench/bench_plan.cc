@@ -84,9 +84,9 @@ std::vector<BenchCase> BenchDevices() {
   std::vector<std::byte> from(kBytes), to(kBytes);
   const auto copy =
       MeasureRate(kBytes / 1e9, kRepeats, [&] { std::memcpy(to.data(), from.data(), kBytes); });
-  return {
-      {"matmul 4096x400x400, all threads", "GFLOP/s", GemmRate(all), "one thread", GemmRate(one)},
-      {.name = "memcpy of 256 MiB", .unit = "GB/s", .runs = copy}};
+  return {{"matmul 4096x400x400, all threads", "", "GFLOP/s", GemmRate(all), "one thread",
+           GemmRate(one)},
+          {.name = "memcpy of 256 MiB", .unit = "GB/s", .runs = copy}};
 }
 
 }  // namespace dt::cli

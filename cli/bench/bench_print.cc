@@ -34,21 +34,25 @@ std::string MachineText() {
          name.sysname + " " + name.release;
 }
 
+// Of pairs the median ratio; of others, which were not measured in turns, the ratio of medians.
+double RatioOf(const BenchCase& c) {
+  if (c.runs.size() != c.reference_runs.size()) return Median(c.runs) / Median(c.reference_runs);
+  std::vector<double> ratios;
+  for (size_t i = 0; i < c.runs.size(); ++i) ratios.push_back(c.runs[i] / c.reference_runs[i]);
+  return Median(ratios);
+}
+
 nlohmann::ordered_json JsonOf(const BenchCase& c) {
   const auto [low, high] = std::ranges::minmax(c.runs);
-  nlohmann::ordered_json json = {{"name", c.name},
-                                 {"unit", c.unit},
-                                 {"median", Median(c.runs)},
-                                 {"min", low},
-                                 {"max", high},
-                                 {"runs", c.runs.size()},
-                                 {"reference", nullptr},
-                                 {"reference_median", nullptr},
-                                 {"ratio", nullptr}};
+  nlohmann::ordered_json json = {
+      {"name", c.name},           {"what", c.what},       {"unit", c.unit},
+      {"median", Median(c.runs)}, {"min", low},           {"max", high},
+      {"runs", c.runs.size()},    {"reference", nullptr}, {"reference_median", nullptr},
+      {"ratio", nullptr}};
   if (!c.reference.empty()) {
     json["reference"] = c.reference;
     json["reference_median"] = Median(c.reference_runs);
-    json["ratio"] = Median(c.runs) / Median(c.reference_runs);
+    json["ratio"] = RatioOf(c);
   }
   return json;
 }
@@ -66,6 +70,21 @@ std::vector<double> MeasureRate(double work, int repeats, const std::function<vo
   return rates;
 }
 
+void MeasurePairs(BenchCase& bench, double work, int pairs, const std::function<void(int)>& body,
+                  const std::function<void(int)>& reference) {
+  const auto rate_of = [&](const std::function<void(int)>& what, int pair) {
+    const TimePoint begin = SystemClock().Now();
+    what(pair);
+    return work / std::max(SecondsBetween(begin, SystemClock().Now()), 1e-9);
+  };
+  for (int pair = 0; pair <= pairs; ++pair) {
+    const double rate = rate_of(body, pair), reference_rate = rate_of(reference, pair);
+    if (pair == 0) continue;
+    bench.runs.push_back(rate);
+    bench.reference_runs.push_back(reference_rate);
+  }
+}
+
 void PrintBench(const std::vector<BenchCase>& cases, bool json) {
   nlohmann::ordered_json all = {{"machine", MachineText()},
                                 {"cases", nlohmann::ordered_json::array()}};
@@ -76,7 +95,9 @@ void PrintBench(const std::vector<BenchCase>& cases, bool json) {
   }
   std::printf("%s\n", MachineText().c_str());
   for (const auto& c : all["cases"]) {
-    std::printf("%-44s %10.3f %-12s (%.3f to %.3f, %d runs)", c["name"].get<std::string>().c_str(),
+    const std::string what = c["what"].get<std::string>();
+    const std::string name = c["name"].get<std::string>() + (what.empty() ? "" : ": ") + what;
+    std::printf("%-64s %10.3f %-12s (%.3f to %.3f, %d runs)", name.c_str(),
                 c["median"].get<double>(), c["unit"].get<std::string>().c_str(),
                 c["min"].get<double>(), c["max"].get<double>(), c["runs"].get<int>());
     if (!c["reference"].is_null()) {

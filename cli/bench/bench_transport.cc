@@ -55,8 +55,8 @@ std::vector<BenchCase> BenchTransport() {
   });
   const auto one = MeasureRate(kWork, kRepeats, [&] { Ask(**client, 1); });
   const auto eight = MeasureRate(kWork, kRepeats, [&] { Ask(**client, 8); });
-  return {{"1 MiB answers over tcp, 1 in flight", "GB/s", one, "memcpy", copy},
-          {"1 MiB answers over tcp, 8 in flight", "GB/s", eight, "memcpy", copy}};
+  return {{"1 MiB answers over tcp, 1 in flight", "", "GB/s", one, "memcpy", copy},
+          {"1 MiB answers over tcp, 8 in flight", "", "GB/s", eight, "memcpy", copy}};
 }
 
 }  // namespace dt::cli

@@ -1,6 +1,7 @@
 #include "ops/update/update.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "common/base/check.h"
@@ -133,13 +134,19 @@ void ClipNorm(float limit, std::span<float> grad) {
   for (float& g : grad) g *= factor;
 }
 
-void PrepareRowGrad(const OptimizerSpec& spec, uint64_t gap, std::span<const float> value,
-                    std::span<float> grad) {
+// The gradient with l2 and clipping: itself where there are none, else in `room`.
+std::span<const float> RowGradient(const OptimizerSpec& spec, uint64_t gap,
+                                   std::span<const float> value, std::span<const float> grad,
+                                   std::span<float> room) {
+  if (spec.l2 == 0.0f && spec.clip_row_norm <= 0.0f) return grad;
+  const std::span<float> own = room.first(grad.size());
+  std::ranges::copy(grad, own.begin());
   if (spec.l2 != 0.0f) {
     const uint64_t times = spec.l2_scope == L2Scope::kGap ? gap : 1;
-    AddL2(static_cast<float>(spec.l2 * static_cast<double>(times)), value, grad);
+    AddL2(static_cast<float>(spec.l2 * static_cast<double>(times)), value, own);
   }
-  if (spec.clip_row_norm > 0.0f) ClipNorm(spec.clip_row_norm, grad);
+  if (spec.clip_row_norm > 0.0f) ClipNorm(spec.clip_row_norm, own);
+  return own;
 }
 
 }  // namespace
@@ -181,11 +188,12 @@ RowUpdate::RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info)
     : spec_(spec), rates_(RatesFor(spec, info, true)) {}
 
 void RowUpdate::Apply(uint64_t gap, std::span<float> value, std::span<float> state,
-                      std::span<float> grad) const {
+                      std::span<const float> given) const {
   const size_t dim = value.size();
-  DT_DCHECK(gap >= 1 && grad.size() == dim);
+  DT_DCHECK(gap >= 1 && given.size() == dim && dim <= kRowDimMax);
   DT_DCHECK(state.size() == StateFloats(spec_, static_cast<uint32_t>(dim)));
-  PrepareRowGrad(spec_, gap, value, grad);
+  std::array<float, kRowDimMax> room;  // Not initialised: most rows need none of it.
+  const std::span<const float> grad = RowGradient(spec_, gap, value, given, room);
   float* const second = state.data() + (state.size() > dim ? dim : 0);
   switch (spec_.kind) {
     case OptimizerKind::kSgd:

@@ -15,6 +15,7 @@ namespace dt {
 struct UpdateInfo {
   Step step = 0;            // Of the push; t = step + 1 in bias correction.
   float rate_scale = 1.0f;  // Of the schedule.
+  friend bool operator==(const UpdateInfo&, const UpdateInfo&) = default;
 };
 
 // Floats of state beside `dim` values of one row (dense parameters: one "row" of all elements,
@@ -30,16 +31,19 @@ struct UpdateRates {
   double keep = 1;  // AdamW: the factor of the value, for each step of the gap.
 };
 
+// Values of an embedding row.
+inline constexpr uint32_t kRowDimMax = 4096;
+
 // Updates embedding rows of one push. Immutable; any thread.
 class RowUpdate {
  public:
   RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info);
 
   // `gap` ≥ 1: steps since the row's last push (step + 1 for a row never pushed). l2 · value · (gap
-  // or 1) is added to the gradient, then the row's norm is clipped, then the row updated. `grad` is
-  // overwritten. REQUIRES: state holds StateFloats floats.
+  // or 1) is added to the gradient, then the row's norm is clipped, then the row updated.
+  // REQUIRES: state holds StateFloats floats; at most kRowDimMax values.
   void Apply(uint64_t gap, std::span<float> value, std::span<float> state,
-             std::span<float> grad) const;
+             std::span<const float> grad) const;
 
  private:
   OptimizerSpec spec_;

@@ -48,10 +48,12 @@ RowsHeader HeaderOf(const ShardSet& shards, Step step) {
 
 Status WriteTable(const EmbeddingTable& table, std::string prefix, SortedFileWriter& file) {
   AppendBigEndian(prefix, table.spec().id.value(), 8);
+  std::vector<std::byte> record(table.record_bytes());
   for (const KeyRow& row : table.SortedRows()) {
     std::string key = prefix;
     AppendBigEndian(key, row.key, 8);
-    DT_TRY_STATUS(file.Add(key, TextOf(table.record(row.row))));
+    table.CopyRecord(row, record);
+    DT_TRY_STATUS(file.Add(key, TextOf(record)));
   }
   return OkStatus();
 }
@@ -60,7 +62,7 @@ Status WriteFile(const ShardSet& shards, Step step, const std::string& path) {
   uint64_t bytes = 4096;
   for (const Shard& shard : shards.shards()) {
     for (uint32_t t = 0; t < shard.tables(); ++t) {
-      bytes += uint64_t{shard.table(t).rows()} * (kRowKeyBytes + shard.table(t).record_bytes());
+      bytes += shard.table(t).rows() * (kRowKeyBytes + shard.table(t).record_bytes());
     }
   }
   // Files are sorted by table id, not by the order of the job.

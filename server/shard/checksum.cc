@@ -14,8 +14,7 @@ void AddTable(const EmbeddingTable& table, TableReport& report) {
   std::memcpy(bytes.data(), &id, sizeof(id));
   for (const KeyRow& row : rows) {
     std::memcpy(bytes.data() + sizeof(id), &row.key, sizeof(row.key));
-    const std::span<const std::byte> record = table.record(row.row);
-    std::memcpy(bytes.data() + sizeof(id) + sizeof(row.key), record.data(), record.size());
+    table.CopyRecord(row, std::span(bytes).subspan(sizeof(id) + sizeof(row.key)));
     const Hash128 hash = HashBytes128(bytes);
     report.checksum_low += hash.low;
     report.checksum_high += hash.high;

@@ -21,9 +21,10 @@ bool Shard::Slice::whole() const {
   return !parts.empty() && std::ranges::all_of(parts, [](const auto& p) { return p != nullptr; });
 }
 
-Shard::Shard(ShardId id, std::span<const TableSpec> tables, uint32_t slices)
-    : id_(id), tables_(tables.begin(), tables.end()), slices_(slices) {
+Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices)
+    : id_(id), rows_(rows), slices_(slices) {
   DT_CHECK(slices > 0);
+  for (const auto& table : rows) tables_.emplace_back(*table);
 }
 
 Status Shard::Hold(Contribution contribution) {
@@ -72,27 +73,46 @@ void Shard::Advance(Step step, GradientSum& scratch) {
 }
 
 void Shard::Apply(const Slices& slices, GradientSum& scratch) {
-  for (uint32_t t = 0; t < tables_.size(); ++t) ApplyTable(t, slices, scratch);
+  const std::vector<const GroupView*> groups = GroupsByTable(slices);
+  size_t keys = 0, values = 0;
+  for (const GroupView* group : groups) {
+    keys += group->keys.size();
+    values += group->gradients.size();
+  }
+  scratch.Begin(keys, values);
+  const UpdateInfo info{.step = clock_, .rate_scale = slices[0].parts[0]->rate_scale};
+  std::vector<EmbeddingTable::PushRun> runs;
+  for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
+    const uint32_t t = groups[begin]->table;
+    while (end < groups.size() && groups[end]->table == t) ++end;
+    const auto same = std::span(groups).subspan(begin, end - begin);
+    EmbeddingTable& table = tables_[t];
+    const RowUpdate* const update = &rows_[t]->UpdateFor(info);
+    if (same.size() == 1) {  // A sender's keys are distinct.
+      runs.push_back({&table, same[0]->keys, same[0]->gradients.data(), update});
+      continue;
+    }
+    size_t keys_of_table = 0;
+    for (const GroupView* group : same) keys_of_table += group->keys.size();
+    scratch.BeginTable(keys_of_table, table.dim());
+    for (const GroupView* group : same) scratch.Add(group->keys, group->gradients);
+    runs.push_back({&table, scratch.keys(), scratch.sums().data(), update});
+  }
+  EmbeddingTable::Push(runs, clock_);
 }
 
-void Shard::ApplyTable(uint32_t table, const Slices& slices, GradientSum& scratch) {
-  std::vector<const GroupView*>
-      groups;  // In slice order, within a slice in the order of its parts.
-  size_t keys = 0;
+// Those with keys, by table; of one table in the order of slices, within a slice of its parts.
+std::vector<const GroupView*> Shard::GroupsByTable(const Slices& slices) {
+  std::vector<const GroupView*> groups;
   for (const Slice& slice : slices) {
     for (const auto& part : slice.parts) {
       for (const GroupView& group : part->groups) {
-        if (group.table != table || group.keys.empty()) continue;
-        groups.push_back(&group);
-        keys += group.keys.size();
+        if (!group.keys.empty()) groups.push_back(&group);
       }
     }
   }
-  if (groups.empty()) return;
-  scratch.Begin(keys, tables_[table].dim());
-  for (const GroupView* group : groups) scratch.Add(group->keys, group->gradients);
-  const UpdateInfo info{.step = clock_, .rate_scale = slices[0].parts[0]->rate_scale};
-  tables_[table].Push(scratch.keys(), scratch.sums(), info);
+  std::ranges::stable_sort(groups, {}, &GroupView::table);
+  return groups;
 }
 
 std::string Shard::Missing() const {
@@ -116,9 +136,9 @@ void Shard::Reset(Step clock) {
   clock_ = clock;
 }
 
-uint64_t Shard::bytes() const {
+uint64_t Shard::index_bytes() const {
   uint64_t bytes = 0;
-  for (const EmbeddingTable& table : tables_) bytes += table.bytes();
+  for (const EmbeddingTable& table : tables_) bytes += table.index_bytes();
   return bytes;
 }
 

@@ -41,7 +41,8 @@ struct Contribution {
 
 class Shard {
  public:
-  Shard(ShardId id, std::span<const TableSpec> tables, uint32_t slices);
+  // `rows`: of all shards of the executor, by table; they outlive it.
+  Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices);
 
   ShardId id() const { return id_; }
   // Every step before it is applied.
@@ -57,14 +58,14 @@ class Shard {
   // Of the step at the clock: "slice 3", "slice 2 part 1 of 4", "nothing".
   std::string Missing() const;
 
-  // Forgets rows and contributions.
+  // Forgets keys and contributions.
   void Reset(Step clock);
 
   EmbeddingTable& table(uint32_t index) { return tables_[index]; }
   const EmbeddingTable& table(uint32_t index) const { return tables_[index]; }
   size_t tables() const { return tables_.size(); }
   uint64_t held_bytes() const { return held_bytes_; }  // Of contributions.
-  uint64_t bytes() const;                              // Of tables.
+  uint64_t index_bytes() const;
 
  private:
   struct Slice {
@@ -75,11 +76,12 @@ class Shard {
 
   bool Gathered(Step step) const;
   void Apply(const Slices& slices, GradientSum& scratch);
-  void ApplyTable(uint32_t table, const Slices& slices, GradientSum& scratch);
+  static std::vector<const GroupView*> GroupsByTable(const Slices& slices);
 
-  const ShardId id_;
+  ShardId id_;
+  std::span<const std::unique_ptr<TableRows>> rows_;
   std::vector<EmbeddingTable> tables_;
-  const uint32_t slices_;
+  uint32_t slices_;
   Step clock_ = 0;
   std::map<Step, Slices> held_;  // At the clock and one later.
   uint64_t held_bytes_ = 0;

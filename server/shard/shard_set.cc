@@ -20,9 +20,11 @@ Status NotHere(ShardId shard) {
 
 ShardSet::ShardSet(ShardSetOptions options) : options_(std::move(options)) {
   DT_CHECK(std::ranges::is_sorted(options_.shards));
+  for (const TableSpec& table : options_.tables)
+    rows_.push_back(std::make_unique<TableRows>(table));
   shards_.reserve(options_.shards.size());
   for (const ShardId id : options_.shards) {
-    shards_.emplace_back(id, options_.tables, options_.slices);
+    shards_.emplace_back(id, rows_, options_.slices);
   }
 }
 
@@ -120,18 +122,16 @@ Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups,
     floats += size_t{group.rows} * options_.tables[group.table].dim;
   }
   Frame frame = Frame::Of(floats * sizeof(float));
-  std::span<float> out = frame.as<float>();
+  float* out = frame.as<float>().data();
+  std::vector<EmbeddingTable::PullRun> runs;
+  runs.reserve(groups.size());
   for (const KeyGroup& group : groups) {
     const EmbeddingTable& table = Find(group.shard)->table(group.table);
-    const std::span<float> values = out.first(size_t{group.rows} * table.dim());
-    if (mode == PullMode::kEvaluate) {
-      table.Evaluate(keys.first(group.rows), values);
-    } else {
-      table.Pull(keys.first(group.rows), values);
-    }
+    runs.push_back({&table, keys.first(group.rows), out});
     keys = keys.subspan(group.rows);
-    out = out.subspan(values.size());
+    out += size_t{group.rows} * table.dim();
   }
+  EmbeddingTable::Pull(runs, mode == PullMode::kEvaluate);
   return frame;
 }
 
@@ -160,6 +160,7 @@ std::string ShardSet::SlowestText() const {
 
 void ShardSet::Reset(Step clock, Generation generation) {
   for (Shard& shard : shards_) shard.Reset(clock);
+  for (const auto& rows : rows_) rows->Clear();
   options_.stamp.generation = generation;
 }
 
@@ -171,7 +172,8 @@ uint64_t ShardSet::held_bytes() const {
 
 uint64_t ShardSet::bytes() const {
   uint64_t bytes = 0;
-  for (const Shard& shard : shards_) bytes += shard.bytes();
+  for (const auto& rows : rows_) bytes += rows->bytes();
+  for (const Shard& shard : shards_) bytes += shard.index_bytes();
   return bytes;
 }
 

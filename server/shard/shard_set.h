@@ -61,6 +61,7 @@ class ShardSet {
   Status CheckPush(const PushRequest& request) const;
 
   ShardSetOptions options_;
+  std::vector<std::unique_ptr<TableRows>> rows_;  // By table.
   std::vector<Shard> shards_;
   GradientSum scratch_;
 };

@@ -9,107 +9,228 @@
 namespace dt::server {
 namespace {
 
-// Keys looked up together, so that the cache misses of one are hidden behind those of the others.
-constexpr size_t kBatch = 32;
-constexpr uint64_t kCacheLine = 64;
+constexpr size_t kCacheLine = 64;
 
-uint32_t RoundUp8(uint32_t bytes) { return (bytes + 7) & ~7u; }
+// The row of an item whose key is not there.
+constexpr uint32_t kAbsent = KeyIndex::kAbsent;
 
-void PrefetchRow(const std::byte* row, uint64_t bytes) {
-  for (uint64_t at = 0; at < bytes; at += kCacheLine) __builtin_prefetch(row + at);
+void PrefetchLines(const void* begin, size_t bytes) {
+  const auto* const at = static_cast<const std::byte*>(begin);
+  for (size_t offset = 0; offset < bytes; offset += kCacheLine) __builtin_prefetch(at + offset);
 }
+
+using Floats8 [[gnu::vector_size(32), gnu::aligned(4), gnu::may_alias]] = float;
+
+// Inline and wide: a call per row would cost as much as the copy.
+void CopyFloats(const float* from, size_t count, float* to) {
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    *reinterpret_cast<Floats8*>(to + i) = *reinterpret_cast<const Floats8*>(from + i);
+  }
+  for (; i < count; ++i) to[i] = from[i];
+}
+
+// Takes the keys of all runs through their stages, block by block, so that each finds in the cache
+// what an earlier one asked for: buckets are asked for a block ahead, rows some keys ahead. Short
+// runs follow each other without a gap. Each stage is a small loop, so that the processor works on
+// many keys at once.
+template <class Work>
+class BlockPipeline {
+ public:
+  using Run = typename Work::Run;
+  BlockPipeline(std::span<const Run> runs, Work& work)
+      : run_(runs.begin()), end_(runs.end()), work_(work) {}
+
+  void Go() {
+    Begin(blocks_[0]);
+    for (size_t b = 0; blocks_[b].size != 0; b ^= 1) {
+      Block& block = blocks_[b];
+      for (size_t i = 0; i < block.size; ++i) work_.Find(block.items[i]);
+      Begin(blocks_[b ^ 1]);
+      const size_t ahead = std::min(Work::kRowsAhead, block.size);
+      for (size_t i = 0; i < ahead; ++i) work_.Fetch(block.items[i]);
+      for (size_t i = 0; i < block.size; ++i) {
+        if (i + ahead < block.size) work_.Fetch(block.items[i + ahead]);
+        work_.Finish(block.items[i]);
+      }
+    }
+  }
+
+ private:
+  struct Block {
+    std::array<typename Work::Item, Work::kBlock> items;
+    size_t size = 0;
+  };
+
+  void Begin(Block& block) {
+    block.size = 0;
+    while (block.size < Work::kBlock && run_ != end_) {
+      const size_t n = std::min(Work::kBlock - block.size, run_->keys.size() - in_run_);
+      work_.Begin(*run_, in_run_, {&block.items[block.size], n});
+      block.size += n;
+      in_run_ += n;
+      if (in_run_ == run_->keys.size()) ++run_, in_run_ = 0;
+    }
+  }
+
+  typename std::span<const Run>::iterator run_;
+  const typename std::span<const Run>::iterator end_;
+  size_t in_run_ = 0;
+  Work& work_;
+  std::array<Block, 2> blocks_;
+};
 
 }  // namespace
 
-std::vector<TableSpec> TableSpecsOf(const JobConfig& job) {
-  std::vector<TableSpec> specs;
-  for (const TableConfig& t : job.model.tables) {
-    specs.push_back(
-        {t.name, t.id, t.dim, t.init, t.optimizer, t.scheduled, t.eval_default, job.seed});
+// What both have in common: finding the row.
+struct PipelineItem {
+  const EmbeddingTable* table;
+  Key key;
+  uint64_t hash;
+  uint32_t row;
+};
+
+class Pipeline {
+ public:
+  static void Begin(const EmbeddingTable& table, Key key, PipelineItem& item) {
+    item.table = &table;
+    item.key = key;
+    item.hash = table.index_.HashOf(key);
+    __builtin_prefetch(table.index_.BucketOf(item.hash));
   }
-  return specs;
+  static void Find(PipelineItem& item) {
+    const KeyIndex& index = item.table->index_;
+    item.row = index.FindFirst(item.hash, item.key);
+    if (item.row == KeyIndex::kFurther) __builtin_prefetch(index.SecondBucketOf(item.hash));
+  }
+  static void FindFurther(PipelineItem& item) {
+    if (item.row == KeyIndex::kFurther) item.row = item.table->index_.Find(item.hash, item.key);
+  }
+};
+
+class PullPipeline : Pipeline {
+ public:
+  using Run = EmbeddingTable::PullRun;
+  // Measured, as are those of PushPipeline: less is slower, more is not faster.
+  static constexpr size_t kBlock = 256;
+  static constexpr size_t kRowsAhead = 128;
+  struct Item : PipelineItem {
+    const float* from;
+    float* out;
+  };
+  explicit PullPipeline(bool evaluate) : evaluate_(evaluate) {}
+
+  static void Begin(const Run& run, size_t first, std::span<Item> items) {
+    const size_t dim = run.table->dim();
+    for (size_t i = 0; i < items.size(); ++i) {
+      Pipeline::Begin(*run.table, run.keys[first + i], items[i]);
+      items[i].out = run.out + (first + i) * dim;
+    }
+  }
+  using Pipeline::Find;
+  static void Fetch(Item& item) {
+    FindFurther(item);
+    if (item.row == kAbsent) return;
+    item.from = std::as_const(*item.table->rows_).row(item.row);
+    PrefetchLines(item.from, item.table->dim() * sizeof(float));
+  }
+  void Finish(const Item& item) const {
+    const size_t dim = item.table->dim();
+    if (item.row != kAbsent) {
+      CopyFloats(item.from, dim, item.out);
+    } else if (evaluate_ && item.table->spec().eval_default == EvalDefault::kZeros) {
+      std::fill_n(item.out, dim, 0.0f);
+    } else {
+      item.table->rows_->initial().Fill(item.key, {item.out, dim});
+    }
+  }
+
+ private:
+  const bool evaluate_;
+};
+
+class PushPipeline : Pipeline {
+ public:
+  using Run = EmbeddingTable::PushRun;
+  static constexpr size_t kBlock = 64;
+  static constexpr size_t kRowsAhead = 64;
+  struct Item : PipelineItem {
+    const Run* run;
+    const float* gradient;
+    float* values;
+    RowHeader* header;
+  };
+  explicit PushPipeline(Step step) : step_(step) {}
+
+  static void Begin(const Run& run, size_t first, std::span<Item> items) {
+    const size_t dim = run.table->dim();
+    for (size_t i = 0; i < items.size(); ++i) {
+      Pipeline::Begin(*run.table, run.keys[first + i], items[i]);
+      items[i].run = &run;
+      items[i].gradient = run.gradients + (first + i) * dim;
+    }
+  }
+  using Pipeline::Find;
+  static void Fetch(Item& item) {
+    EmbeddingTable& table = *item.run->table;
+    TableRows& rows = *table.rows_;
+    // Other rows may have been made since Find, even this one, if a sender named its key twice.
+    if (item.row >= KeyIndex::kFurther) item.row = table.index_.Find(item.key);
+    const bool fresh = item.row == kAbsent;
+    if (fresh) {
+      item.row = rows.Add(item.key);
+      table.index_.Insert(item.key, item.row);
+    }
+    item.values = rows.row(item.row);
+    item.header = &rows.header(item.row);
+    if (fresh) return;
+    PrefetchLines(item.values, rows.row_bytes());
+    __builtin_prefetch(item.header, 1);
+  }
+  void Finish(const Item& item) const {
+    const TableRows& rows = *item.table->rows_;
+    const size_t dim = rows.spec().dim;
+    // A sender that names a key twice breaks its promise, and nothing else.
+    const uint64_t gap = std::max<uint64_t>(1, step_ - item.header->last_push);
+    item.run->update->Apply(gap, {item.values, dim}, {item.values + dim, rows.state()},
+                            {item.gradient, dim});
+    item.header->last_push = step_;
+  }
+
+ private:
+  const Step step_;
+};
+
+EmbeddingTable::EmbeddingTable(TableRows& rows)
+    : rows_(&rows), index_(MixBits(rows.spec().id.value())) {}
+
+void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
+  PullPipeline work(evaluate);
+  BlockPipeline(runs, work).Go();
 }
 
-EmbeddingTable::EmbeddingTable(const TableSpec& spec)
-    : spec_(spec),
-      state_(spec.state()),
-      record_bytes_((spec.dim + state_) * uint32_t{sizeof(float)} + uint32_t{sizeof(Step)}),
-      initial_(spec.init, spec.seed, spec.id),
-      index_(MixBits(spec.id.value())),
-      rows_(RoundUp8(record_bytes_)) {}
+void EmbeddingTable::Push(std::span<const PushRun> runs, Step step) {
+  PushPipeline work(step);
+  BlockPipeline(runs, work).Go();
+}
 
 void EmbeddingTable::Pull(std::span<const Key> keys, std::span<float> out) const {
-  Gather(keys, Absent::kInitial, out);
+  DT_CHECK(out.size() == keys.size() * dim());
+  const PullRun run{this, keys, out.data()};
+  Pull({&run, 1}, false);
 }
 
 void EmbeddingTable::Evaluate(std::span<const Key> keys, std::span<float> out) const {
-  const bool zeros = spec_.eval_default == EvalDefault::kZeros;
-  Gather(keys, zeros ? Absent::kZeros : Absent::kInitial, out);
+  DT_CHECK(out.size() == keys.size() * dim());
+  const PullRun run{this, keys, out.data()};
+  Pull({&run, 1}, true);
 }
 
-void EmbeddingTable::Gather(std::span<const Key> keys, Absent absent, std::span<float> out) const {
-  const size_t dim = spec_.dim;
-  DT_CHECK(out.size() == keys.size() * dim);
-  std::array<uint32_t, kBatch> rows;
-  for (size_t begin = 0; begin < keys.size(); begin += kBatch) {
-    const auto batch = keys.subspan(begin, std::min(kBatch, keys.size() - begin));
-    for (const Key key : batch) index_.Prefetch(key);
-    for (size_t i = 0; i < batch.size(); ++i) {
-      rows[i] = index_.Find(batch[i]);
-      if (rows[i] != KeyIndex::kAbsent) PrefetchRow(rows_.row(rows[i]), dim * sizeof(float));
-    }
-    for (size_t i = 0; i < batch.size(); ++i) {
-      const std::span<float> to = out.subspan((begin + i) * dim, dim);
-      if (rows[i] != KeyIndex::kAbsent) {
-        std::memcpy(to.data(), rows_.row(rows[i]), dim * sizeof(float));
-      } else if (absent == Absent::kInitial) {
-        initial_.Fill(batch[i], to);
-      } else {
-        std::ranges::fill(to, 0.0f);
-      }
-    }
-  }
-}
-
-void EmbeddingTable::Push(std::span<const Key> keys, std::span<float> gradients,
+void EmbeddingTable::Push(std::span<const Key> keys, std::span<const float> gradients,
                           const UpdateInfo& info) {
-  const size_t dim = spec_.dim;
-  DT_CHECK(gradients.size() == keys.size() * dim);
-  UpdateInfo own = info;
-  if (!spec_.scheduled) own.rate_scale = 1.0f;
-  const RowUpdate update(spec_.optimizer, own);
-  std::array<uint32_t, kBatch> rows;
-  for (size_t begin = 0; begin < keys.size(); begin += kBatch) {
-    const auto batch = keys.subspan(begin, std::min(kBatch, keys.size() - begin));
-    for (const Key key : batch) index_.Prefetch(key);
-    for (size_t i = 0; i < batch.size(); ++i) {
-      rows[i] = index_.FindOrInsert(batch[i], rows_.count());
-      if (rows[i] == rows_.count()) {
-        float* const values = reinterpret_cast<float*>(rows_.row(rows_.Add()));
-        initial_.Fill(batch[i], {values, dim});
-        InitState(spec_.optimizer, {values + dim, state_});
-        const Step never = ~Step{0};  // The gap to it is step + 1.
-        std::memcpy(values + dim + state_, &never, sizeof(never));
-      } else {
-        PrefetchRow(rows_.row(rows[i]), record_bytes_);
-      }
-    }
-    for (size_t i = 0; i < batch.size(); ++i) {
-      PushOne(update, rows[i], own.step, gradients.subspan((begin + i) * dim, dim));
-    }
-  }
-}
-
-void EmbeddingTable::PushOne(const RowUpdate& update, uint32_t row, Step step,
-                             std::span<float> gradient) {
-  float* const values = reinterpret_cast<float*>(rows_.row(row));
-  float* const state = values + spec_.dim;
-  float* const header = state + state_;
-  Step last_push = 0;
-  std::memcpy(&last_push, header, sizeof(last_push));
-  DT_DCHECK(last_push == ~Step{0} || last_push < step);
-  update.Apply(step - last_push, {values, spec_.dim}, {state, state_}, gradient);
-  std::memcpy(header, &step, sizeof(step));
+  DT_CHECK(gradients.size() == keys.size() * dim());
+  const PushRun run{this, keys, gradients.data(), &rows_->UpdateFor(info)};
+  Push({&run, 1}, info.step);
 }
 
 std::vector<KeyRow> EmbeddingTable::UnsortedRows() const {
@@ -125,20 +246,15 @@ std::vector<KeyRow> EmbeddingTable::SortedRows() const {
 }
 
 Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record) {
-  if (record.size() != record_bytes_) {
-    return Malformed("a row of table {} has {} bytes instead of {}", spec_.name, record.size(),
-                     record_bytes_);
+  if (record.size() != record_bytes()) {
+    return Malformed("a row of table {} has {} bytes instead of {}", spec().name, record.size(),
+                     record_bytes());
   }
-  if (index_.FindOrInsert(key, rows_.count()) != rows_.count()) {
-    return Malformed("row {} of table {} comes twice", key, spec_.name);
+  if (index_.Find(key) != KeyIndex::kAbsent) {
+    return Malformed("row {} of table {} comes twice", key, spec().name);
   }
-  std::memcpy(rows_.row(rows_.Add()), record.data(), record.size());
+  index_.Insert(key, rows_->AddRecord(record));
   return OkStatus();
-}
-
-void EmbeddingTable::Clear() {
-  index_.Reset(0);
-  rows_.Clear();
 }
 
 }  // namespace dt::server

@@ -1,79 +1,74 @@
-// The rows of one table that fall into one shard. A row is one piece of memory:
-//
-//   values f32 [dim] | optimizer state f32 [state] | last push u64
-//
-// which is also the record of a row in checkpoints and checksums. Owned by the executor's thread:
-// no method may be called from another, none waits.
+// The rows of one table that fall into one shard: an index into the rows that all shards of the
+// executor share. Owned by the executor's thread: no method may be called from another, none waits.
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/config/job_config.h"
-#include "ops/update/update.h"
-#include "server/table/initial_rows.h"
 #include "server/table/key_index.h"
-#include "server/table/row_slabs.h"
+#include "server/table/table_rows.h"
 
 namespace dt::server {
 
-// What the parts of a table in all shards have in common.
-struct TableSpec {
-  std::string name;
-  TableId id;
-  uint32_t dim = 0;
-  InitSpec init;
-  OptimizerSpec optimizer;
-  bool scheduled = true;  // The rate scale of pushes applies.
-  EvalDefault eval_default = EvalDefault::kInitial;
-  uint64_t seed = 0;
-
-  uint32_t state() const { return StateFloats(optimizer, dim); }
-};
-std::vector<TableSpec> TableSpecsOf(const JobConfig& job);
-
 class EmbeddingTable {
  public:
-  explicit EmbeddingTable(const TableSpec& spec);
+  // `rows` outlives it.
+  explicit EmbeddingTable(TableRows& rows);
 
-  // Writes the values of keys[i] to out[i * dim, (i + 1) * dim); initial values where there is no
-  // row. Creates nothing. REQUIRES: out holds keys.size() * dim floats.
+  // What rows that are not there read as.
+  enum class Absent { kInitial, kZeros };
+
+  // Keys of one table, and where their values go: [keys, dim].
+  struct PullRun {
+    const EmbeddingTable* table = nullptr;
+    std::span<const Key> keys;
+    float* out = nullptr;
+  };
+  // Writes the values of all keys. Creates nothing. One call for many runs, however short, hides
+  // the cache misses of all behind one another.
+  static void Pull(std::span<const PullRun> runs, bool evaluate);
+
+  struct PushRun {
+    EmbeddingTable* table = nullptr;
+    std::span<const Key> keys;
+    const float* gradients = nullptr;   // Summed; [keys, dim].
+    const RowUpdate* update = nullptr;  // TableRows::UpdateFor of the step.
+  };
+  // One update of each row; makes the rows that are not there. REQUIRES: the keys of a table are
+  // distinct; `step` is above that of every earlier push to them.
+  static void Push(std::span<const PushRun> runs, Step step);
+
+  // The same for one run.
   void Pull(std::span<const Key> keys, std::span<float> out) const;
-  // As Pull, but rows that are not there read as the table's eval_default.
   void Evaluate(std::span<const Key> keys, std::span<float> out) const;
-  // One update of each row with its summed gradient; makes the rows that are not there.
-  // `gradients` is overwritten. REQUIRES: keys are distinct; info.step is above every earlier
-  // one's.
-  void Push(std::span<const Key> keys, std::span<float> gradients, const UpdateInfo& info);
+  void Push(std::span<const Key> keys, std::span<const float> gradients, const UpdateInfo& info);
 
   // For checkpoints and checksums.
   std::vector<KeyRow> SortedRows() const;    // By key.
   std::vector<KeyRow> UnsortedRows() const;  // In no useful order.
-  std::span<const std::byte> record(uint32_t row) const { return {rows_.row(row), record_bytes_}; }
+  // The record of a row: values, state, last push. See TableRows.
+  void CopyRecord(const KeyRow& row, std::span<std::byte> out) const {
+    rows_->CopyRecord(row.row, out);
+  }
   // Adds a row as it was. Malformed: another size, or a key that is there.
   Status Restore(Key key, std::span<const std::byte> record);
-  void Clear();
+  // Forgets all keys; their rows go with TableRows::Clear.
+  void Clear() { index_.Reset(0); }
 
-  const TableSpec& spec() const { return spec_; }
-  uint32_t dim() const { return spec_.dim; }
-  uint32_t rows() const { return rows_.count(); }
-  uint32_t record_bytes() const { return record_bytes_; }
-  // Index and rows, as far as they hold something.
-  uint64_t bytes() const { return index_.bytes() + rows_.used_bytes(); }
+  const TableSpec& spec() const { return rows_->spec(); }
+  uint32_t dim() const { return spec().dim; }
+  uint64_t rows() const { return index_.size(); }
+  uint32_t record_bytes() const { return rows_->record_bytes(); }
+  uint64_t index_bytes() const { return index_.bytes(); }
 
  private:
-  enum class Absent { kInitial, kZeros };
-  void Gather(std::span<const Key> keys, Absent absent, std::span<float> out) const;
-  void PushOne(const RowUpdate& update, uint32_t row, Step step, std::span<float> gradient);
+  friend class Pipeline;
+  friend class PullPipeline;
+  friend class PushPipeline;
 
-  const TableSpec spec_;
-  const uint32_t state_;
-  const uint32_t record_bytes_;
-  const InitialRows initial_;
+  TableRows* rows_;
   KeyIndex index_;
-  RowSlabs rows_;
 };
 
 }  // namespace dt::server

@@ -3,17 +3,25 @@
 //
 //   bucket (64 bytes): key u64 [5] | row u32 [5] | used u8 | overflowed u8 | 2 unused
 //
-// A full bucket sets `overflowed` and the search goes on to the next one. Growth doubles the
-// buckets and moves the old ones a few per insertion, so that no insertion waits for a whole
-// rehash; a search looks in the old buckets too until they are empty. Keys are never removed
-// singly.
+// A key's home is bucket hash · count / 2^64. A full bucket sets `overflowed` and the search goes
+// on to the next one, from the last to the first; buckets from behind one that is not overflowed
+// up to the next such one are a run, and no key lies in another run than its home.
 //
-// Owned by one thread.
+// Growth by a quarter moves the old buckets, in order and whole runs at a time, a few per
+// insertion. Homes keep their order from one count to the next, so both sides of the move are
+// walked as streams and the old pages go back on the way: growing takes hardly more memory than
+// having grown. What is moved is looked up in the new buckets only, all else in the old ones only.
+//
+// Owned by one thread. Keys are never removed singly.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 #include "common/base/hash.h"
 #include "common/base/ids.h"
@@ -29,23 +37,32 @@ struct KeyRow {
 
 class KeyIndex {
  public:
-  static constexpr uint32_t kAbsent = ~0u;  // No row number: rows are counted from 0 and fewer.
+  static constexpr uint32_t kAbsent = ~0u;  // No row number; see RowSlabs.
 
-  // `salt` decides which keys collide.
-  explicit KeyIndex(uint64_t salt) : salt_(salt) {}
+  // `salt` decides which keys collide. The bits of the hash that chose the shard count least.
+  explicit KeyIndex(uint64_t salt) : salt_(salt) { Reset(0); }
 
   // kAbsent where the key is not.
-  uint32_t Find(Key key) const;
-  // The row number of the key. Absent keys get `fresh`, which must be size().
-  uint32_t FindOrInsert(Key key, uint32_t fresh);
-  // Fetches the key's bucket into the cache.
-  void Prefetch(Key key) const;
+  uint32_t Find(Key key) const { return Find(HashOf(key), key); }
 
+  // The same in steps, between which the caller can fetch what the next one will look at, and do
+  // other things. (The fetching is the caller's: g++ 12 takes a function that does nothing else for
+  // one without effect, and drops the call.)
+  uint64_t HashOf(Key key) const { return std::rotl(MixBits(key ^ salt_), 32); }
+  const void* BucketOf(uint64_t hash) const;
+  // In the first bucket: the row, kAbsent, or kFurther if only Find can tell.
+  static constexpr uint32_t kFurther = ~0u - 1;
+  uint32_t FindFirst(uint64_t hash, Key key) const;
+  const void* SecondBucketOf(uint64_t hash) const;
+  uint32_t Find(uint64_t hash, Key key) const;
+
+  // Of a key that is not there. REQUIRES: Find(key) is kAbsent.
+  void Insert(Key key, uint32_t row);
   // Empties it, with room for `keys` keys before it grows.
   void Reset(size_t keys);
 
-  uint32_t size() const { return size_; }
-  uint64_t bytes() const { return buckets_.memory.size() + old_.memory.size(); }
+  uint64_t size() const { return size_; }
+  uint64_t bytes() const;
   // Every key, in no useful order.
   void AppendTo(std::vector<KeyRow>& out) const;
 
@@ -61,26 +78,81 @@ class KeyIndex {
 
   struct Buckets {
     PageMemory memory;
-    uint64_t count = 0;  // A power of two, or 0.
+    uint64_t count = 0;
 
-    Bucket& at(uint64_t i) { return reinterpret_cast<Bucket*>(memory.data())[i & (count - 1)]; }
-    const Bucket& at(uint64_t i) const {
-      return reinterpret_cast<const Bucket*>(memory.data())[i & (count - 1)];
+    uint64_t HomeOf(uint64_t hash) const {
+      return static_cast<uint64_t>(static_cast<unsigned __int128>(hash) * count >> 64);
     }
+    uint64_t After(uint64_t i) const { return i + 1 == count ? 0 : i + 1; }
+    Bucket& at(uint64_t i) { return reinterpret_cast<Bucket*>(memory.data())[i]; }
+    const Bucket& at(uint64_t i) const { return reinterpret_cast<const Bucket*>(memory.data())[i]; }
   };
 
-  uint64_t HashOf(Key key) const { return MixBits(key ^ salt_); }
-  static uint32_t FindIn(const Buckets& buckets, uint64_t hash, Key key);
+  // Where the key is, if it is anywhere. In the midst of a move no branch could predict the side.
+  const Buckets& SideOf(uint64_t hash) const {
+    if (old_.count == 0) [[likely]]
+      return buckets_;
+    const Buckets* const sides[] = {&old_, &buckets_};
+    uint64_t behind = old_.HomeOf(hash) - first_moved_;
+    behind += old_.count & (uint64_t{0} - (behind >> 63));
+    return *sides[behind < moved_];
+  }
+  static uint32_t Matches(const Bucket& bucket, Key key);
   static void InsertNew(Buckets& buckets, uint64_t hash, KeyRow entry);
   void Grow();
-  void MoveSome();
+  void MoveSome(uint64_t at_least);
+  void MoveOne(uint64_t i);
+  uint64_t FirstOfARun() const;
 
   const uint64_t salt_;
   Buckets buckets_;
-  uint32_t size_ = 0;
-  // While growing: the buckets before `moved_` are empty.
+  uint64_t size_ = 0;
+  uint64_t grow_at_ = 0;
+  // While growing: `moved_` old buckets from `first_moved_` on are empty, whole runs.
   Buckets old_;
+  uint64_t first_moved_ = 0;
   uint64_t moved_ = 0;
 };
+
+inline const void* KeyIndex::BucketOf(uint64_t hash) const {
+  const Buckets& side = SideOf(hash);
+  return &side.at(side.HomeOf(hash));
+}
+
+inline const void* KeyIndex::SecondBucketOf(uint64_t hash) const {
+  const Buckets& side = SideOf(hash);
+  return &side.at(side.After(side.HomeOf(hash)));
+}
+
+// Bit k: key k is this one. Without a branch per key: which one it is cannot be predicted.
+inline uint32_t KeyIndex::Matches(const Bucket& bucket, Key key) {
+  uint32_t found = uint32_t{bucket.keys[4] == key} << 4;
+#ifdef __AVX2__
+  const __m256i four = _mm256_load_si256(reinterpret_cast<const __m256i*>(bucket.keys.data()));
+  const __m256i equal = _mm256_cmpeq_epi64(four, _mm256_set1_epi64x(static_cast<int64_t>(key)));
+  found |= static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(equal)));
+#else
+  for (uint32_t k = 0; k < 4; ++k) found |= uint32_t{bucket.keys[k] == key} << k;
+#endif
+  return found & ((1u << bucket.used) - 1);
+}
+
+inline uint32_t KeyIndex::FindFirst(uint64_t hash, Key key) const {
+  const Buckets& side = SideOf(hash);
+  const Bucket& bucket = side.at(side.HomeOf(hash));
+  const uint32_t found = Matches(bucket, key);
+  if (found != 0) return bucket.rows[static_cast<size_t>(std::countr_zero(found))];
+  return bucket.overflowed ? kFurther : kAbsent;
+}
+
+inline uint32_t KeyIndex::Find(uint64_t hash, Key key) const {
+  const Buckets& side = SideOf(hash);
+  for (uint64_t i = side.HomeOf(hash);; i = side.After(i)) {
+    const Bucket& bucket = side.at(i);
+    const uint32_t found = Matches(bucket, key);
+    if (found != 0) return bucket.rows[static_cast<size_t>(std::countr_zero(found))];
+    if (!bucket.overflowed) return kAbsent;
+  }
+}
 
 }  // namespace dt::server

@@ -1,5 +1,6 @@
 #include "server/table/page_memory.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
@@ -12,9 +13,23 @@ namespace {
 constexpr size_t kFromKernelBytes = 1 << 20;  // The kernel allows some 65,000 mappings a process.
 constexpr size_t kHugePage = 2 << 20;
 
+// The kernel promises small pages' alignment only: asks for more, and gives the ends back.
+void* MapAligned(size_t bytes) {
+  const size_t asked = bytes + kHugePage;
+  void* const mapped = mmap(nullptr, asked, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  DT_CHECK_MSG(mapped != MAP_FAILED, "out of memory for {} bytes of rows", bytes);
+  auto* const begin = static_cast<std::byte*>(mapped);
+  const size_t before = -reinterpret_cast<uintptr_t>(begin) % kHugePage;
+  if (before != 0) munmap(begin, before);
+  const size_t pages = (bytes + 4095) & ~size_t{4095};
+  munmap(begin + before + pages, asked - before - pages);
+  return begin + before;
+}
+
 }  // namespace
 
-PageMemory PageMemory::Zeroed(size_t bytes) {
+PageMemory PageMemory::Zeroed(size_t bytes, Pages pages) {
   PageMemory memory;
   if (bytes == 0) return memory;
   if (bytes < kFromKernelBytes) {
@@ -25,11 +40,8 @@ PageMemory PageMemory::Zeroed(size_t bytes) {
     return memory;
   }
   memory.size_ = bytes;
-  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  DT_CHECK_MSG(mapped != MAP_FAILED, "out of memory for {} bytes of rows", bytes);
-  memory.data_ = mapped;
-  if (bytes >= kHugePage) madvise(mapped, bytes, MADV_HUGEPAGE);  // A hint: may fail.
+  memory.data_ = MapAligned(bytes);
+  if (pages == Pages::kHuge) memory.UseHugePages();
   return memory;
 }
 
@@ -40,6 +52,17 @@ PageMemory::~PageMemory() {
   } else {
     munmap(data_, size_);
   }
+}
+
+void PageMemory::UseHugePages() {
+  if (size_ >= kHugePage) madvise(data_, size_, MADV_HUGEPAGE);  // A hint: may fail.
+}
+
+void PageMemory::Release(size_t begin, size_t end) {
+  if (size_ < kFromKernelBytes) return;
+  const size_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  const size_t last = end / kHugePage * kHugePage;
+  if (first < last) madvise(data() + first, last - first, MADV_DONTNEED);
 }
 
 }  // namespace dt::server

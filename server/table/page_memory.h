@@ -1,5 +1,5 @@
-// A block of zeroed memory for indexes and rows: large ones come from the kernel, on huge pages
-// where it has them, and cost nothing until touched; small ones from the heap.
+// A block of zeroed memory for indexes and rows: large ones come from the kernel and cost nothing
+// until touched; small ones from the heap.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,14 @@ namespace dt::server {
 
 class PageMemory {
  public:
+  enum class Pages {
+    kHuge,   // Where the kernel has them. With small ones, the look-up of addresses dominates.
+    kSmall,  // Until UseHugePages: for memory of which little may ever be touched.
+  };
+
   PageMemory() = default;
-  // 64-byte aligned.
-  static PageMemory Zeroed(size_t bytes);
+  // 64-byte aligned; from 2 MiB on, aligned to huge pages.
+  static PageMemory Zeroed(size_t bytes, Pages pages = Pages::kHuge);
   ~PageMemory();
   PageMemory(PageMemory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -20,6 +25,11 @@ class PageMemory {
     std::swap(size_, other.size_);
     return *this;
   }
+
+  // What is touched from now on lies on huge pages.
+  void UseHugePages();
+  // Gives the whole huge pages of [begin, end) back to the kernel. What they held is lost.
+  void Release(size_t begin, size_t end);
 
   std::byte* data() { return static_cast<std::byte*>(data_); }
   const std::byte* data() const { return static_cast<const std::byte*>(data_); }

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
-#include "server/table/embedding_table.h"
+#include "test/support/one_table.h"
 
 namespace dt::server {
 namespace {
@@ -137,8 +137,7 @@ class Story {
   void Restore() {
     std::map<Key, std::vector<std::byte>> rows;
     for (const KeyRow& row : table_.SortedRows()) {
-      const auto record = table_.record(row.row);
-      rows[row.key] = {record.begin(), record.end()};
+      rows[row.key] = table_.Record(row);
     }
     table_.Clear();
     for (const auto& [key, record] : rows) ASSERT_TRUE(table_.Restore(key, record).ok());
@@ -154,7 +153,7 @@ class Story {
     auto want = model_.rows().begin();
     for (const KeyRow& row : rows) {
       ASSERT_EQ(row.key, want->first);
-      const auto got = table_.record(row.row);
+      const auto got = table_.Record(row);
       const auto record = model_.Record(row.key);
       ASSERT_EQ(got.size(), record.size());
       ASSERT_EQ(std::memcmp(got.data(), record.data(), record.size()), 0) << "key " << row.key;
@@ -164,7 +163,7 @@ class Story {
 
   Draws draws_;
   const TableSpec spec_;
-  EmbeddingTable table_;
+  test::OneTable table_;
   Model model_;
   uint32_t key_space_ = 0;
   Step step_ = 0;

@@ -5,12 +5,16 @@
 namespace dt::server {
 namespace {
 
+void Begin(GradientSum& sum, size_t keys, size_t dim) {
+  sum.Begin(keys, keys * dim);
+  sum.BeginTable(keys, dim);
+}
 std::vector<Key> KeysOf(const GradientSum& sum) { return {sum.keys().begin(), sum.keys().end()}; }
-std::vector<float> SumsOf(GradientSum& sum) { return {sum.sums().begin(), sum.sums().end()}; }
+std::vector<float> SumsOf(const GradientSum& sum) { return {sum.sums().begin(), sum.sums().end()}; }
 
 TEST(GradientSum, EqualKeysAddUpInOrder) {
   GradientSum sum;
-  sum.Begin(4, 2);
+  Begin(sum, 4, 2);
   sum.Add(std::vector<Key>{7, 0}, std::vector<float>{1, 2, 3, 4});
   sum.Add(std::vector<Key>{0, ~Key{0}}, std::vector<float>{10, 20, 5, 6});
   EXPECT_EQ(KeysOf(sum), (std::vector<Key>{7, 0, ~Key{0}}));
@@ -21,7 +25,7 @@ TEST(GradientSum, OrderOfAdditionDecidesTheBits) {
   const float a = 1e8f, b = -1e8f, c = 1.0f;
   const auto add = [](const std::vector<float>& terms) {
     GradientSum sum;
-    sum.Begin(terms.size(), 1);
+    Begin(sum, terms.size(), 1);
     for (const float t : terms) sum.Add(std::vector<Key>{1}, std::vector<float>{t});
     return sum.sums()[0];
   };
@@ -31,15 +35,28 @@ TEST(GradientSum, OrderOfAdditionDecidesTheBits) {
 
 TEST(GradientSum, KeyTwiceInOneContributionCountsTwice) {
   GradientSum sum;
-  sum.Begin(2, 1);
+  Begin(sum, 2, 1);
   sum.Add(std::vector<Key>{3, 3}, std::vector<float>{1, 1});
   EXPECT_EQ(SumsOf(sum), std::vector<float>{2});
+}
+
+TEST(GradientSum, TablesStandSideBySide) {
+  GradientSum sum;
+  sum.Begin(4, 6);
+  sum.BeginTable(2, 1);
+  sum.Add(std::vector<Key>{7, 8}, std::vector<float>{1, 2});
+  const std::span<const float> first = sum.sums();
+  sum.BeginTable(2, 2);
+  sum.Add(std::vector<Key>{8, 8}, std::vector<float>{1, 2, 3, 4});
+  EXPECT_EQ(KeysOf(sum), (std::vector<Key>{8}));
+  EXPECT_EQ(SumsOf(sum), (std::vector<float>{4, 6}));
+  EXPECT_EQ(first[1], 2);  // Did not move.
 }
 
 TEST(GradientSum, BeginForgets) {
   GradientSum sum;
   for (const size_t keys : {500u, 2u, 900u}) {
-    sum.Begin(keys, 1);
+    Begin(sum, keys, 1);
     EXPECT_TRUE(sum.keys().empty());
     for (Key key = 0; key < keys; ++key) sum.Add({&key, 1}, std::vector<float>{1});
     EXPECT_EQ(SumsOf(sum), std::vector<float>(keys, 1.0f));

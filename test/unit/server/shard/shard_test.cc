@@ -33,8 +33,8 @@ class ShardTest : public ::testing::Test {
     shard_.table(0).Pull({&key, 1}, {&value, 1});
     return value;
   }
-  const std::vector<TableSpec> tables_ = Tables();
-  Shard shard_{ShardId(3), tables_, 3};
+  const std::unique_ptr<TableRows> rows_[1] = {std::make_unique<TableRows>(Tables()[0])};
+  Shard shard_{ShardId(3), rows_, 3};
   GradientSum scratch_;
 };
 

@@ -5,8 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/one_table.h"
+
 namespace dt::server {
 namespace {
+
+using test::OneTable;
 
 TableSpec SpecOf(OptimizerKind kind, uint32_t dim = 4) {
   TableSpec spec;
@@ -26,7 +30,7 @@ std::vector<float> PullOf(const EmbeddingTable& table, const std::vector<Key>& k
 }
 
 TEST(EmbeddingTable, PullCreatesNothingAndReadsInitialValues) {
-  EmbeddingTable table(SpecOf(OptimizerKind::kSgd));
+  OneTable table(SpecOf(OptimizerKind::kSgd));
   const auto first = PullOf(table, {7, 8});
   EXPECT_EQ(PullOf(table, {8, 7}), (std::vector<float>{first[4], first[5], first[6], first[7],
                                                        first[0], first[1], first[2], first[3]}));
@@ -47,7 +51,7 @@ TEST(EmbeddingTable, InitialValuesFollowTheirSpecification) {
         Case{{InitKind::kNormal, 0.1f}, 0, 0.1},
         Case{{InitKind::kUniform, 0.3f}, 0, 0.3 / std::sqrt(3.0)}}) {
     spec.init = c.init;
-    const auto values = PullOf(EmbeddingTable(spec), keys);
+    const auto values = PullOf(OneTable(spec), keys);
     double sum = 0, squares = 0;
     for (const float v : values) sum += v, squares += double{v} * v;
     const auto n = static_cast<double>(values.size());
@@ -58,16 +62,16 @@ TEST(EmbeddingTable, InitialValuesFollowTheirSpecification) {
 
 TEST(EmbeddingTable, InitialValuesDependOnSeedAndTable) {
   TableSpec spec = SpecOf(OptimizerKind::kSgd);
-  const auto a = PullOf(EmbeddingTable(spec), {1});
+  const auto a = PullOf(OneTable(spec), {1});
   spec.seed = 12;
-  EXPECT_NE(PullOf(EmbeddingTable(spec), {1}), a);
+  EXPECT_NE(PullOf(OneTable(spec), {1}), a);
   spec.seed = 11;
   spec.id = TableIdOf("u");
-  EXPECT_NE(PullOf(EmbeddingTable(spec), {1}), a);
+  EXPECT_NE(PullOf(OneTable(spec), {1}), a);
 }
 
 TEST(EmbeddingTable, FirstPushMakesTheRowFromItsInitialValue) {
-  EmbeddingTable table(SpecOf(OptimizerKind::kSgd));
+  OneTable table(SpecOf(OptimizerKind::kSgd));
   auto want = PullOf(table, {5});
   std::vector<float> grad = {1, 2, 3, 4};
   table.Push(std::vector<Key>{5}, grad, {.step = 0});
@@ -80,7 +84,7 @@ TEST(EmbeddingTable, GapIsCountedFromTheLastPush) {
   TableSpec spec = SpecOf(OptimizerKind::kSgd, 1);
   spec.init = {InitKind::kConstant, 1.0f};
   spec.optimizer.l2 = 0.125f;
-  EmbeddingTable table(spec);
+  OneTable table(spec);
   const auto push = [&](Step step) {
     std::vector<float> grad = {0};
     table.Push(std::vector<Key>{1}, grad, {.step = step});
@@ -97,7 +101,7 @@ TEST(EmbeddingTable, RateScaleTouchesScheduledTablesOnly) {
     TableSpec spec = SpecOf(OptimizerKind::kSgd, 1);
     spec.init = {InitKind::kZeros, 0};
     spec.scheduled = scheduled;
-    EmbeddingTable table(spec);
+    OneTable table(spec);
     std::vector<float> grad = {1};
     table.Push(std::vector<Key>{1}, grad, {.step = 0, .rate_scale = 0.5f});
     EXPECT_EQ(PullOf(table, {1})[0], scheduled ? -0.5f : -1.0f);
@@ -108,36 +112,68 @@ TEST(EmbeddingTable, AbsentRowsInEvaluationReadAsConfigured) {
   TableSpec spec = SpecOf(OptimizerKind::kSgd, 2);
   spec.init = {InitKind::kConstant, 3};
   std::vector<float> out(4);
-  EmbeddingTable initial(spec);
+  OneTable initial(spec);
   initial.Evaluate(std::vector<Key>{1, 2}, out);
   EXPECT_EQ(out, (std::vector<float>{3, 3, 3, 3}));
   spec.eval_default = EvalDefault::kZeros;
-  EmbeddingTable zeros(spec);
+  OneTable zeros(spec);
   std::vector<float> grad = {1, 1};
   zeros.Push(std::vector<Key>{2}, grad, {.step = 0});
   zeros.Evaluate(std::vector<Key>{1, 2}, out);
   EXPECT_EQ(out, (std::vector<float>{0, 0, 2, 2}));
 }
 
+TEST(EmbeddingTable, ManyShortRunsAreServedAsOneByOne) {
+  OneTable wide(SpecOf(OptimizerKind::kAdam, 40)), narrow(SpecOf(OptimizerKind::kAdagrad, 3));
+  OneTable wide_alone(wide.spec()), narrow_alone(narrow.spec());
+  const RowUpdate adam(wide.spec().optimizer, {.step = 4});
+  const RowUpdate adagrad(narrow.spec().optimizer, {.step = 4});
+  std::vector<Key> keys(600);
+  std::vector<float> gradients(keys.size() * 40);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * i;
+  for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = static_cast<float>(i % 7) - 3;
+  std::vector<EmbeddingTable::PushRun> pushes;
+  std::vector<EmbeddingTable::PullRun> pulls;
+  std::vector<float> got(keys.size() * 40), want(got.size());
+  for (size_t begin = 0, length = 0; begin < keys.size(); begin += length) {
+    length = std::min<size_t>(begin % 13, keys.size() - begin);  // Runs of no key, too.
+    if (begin % 13 == 0) length = 1;
+    const auto run = std::span(keys).subspan(begin, length);
+    const bool to_wide = begin % 2 == 0;
+    const size_t dim = to_wide ? 40 : 3;
+    const auto grads = std::span(gradients).subspan(begin * 40, length * dim);
+    pushes.push_back({to_wide ? &wide : &narrow, run, grads.data(), to_wide ? &adam : &adagrad});
+    pushes.push_back({to_wide ? &narrow : &wide, {}, nullptr, nullptr});
+    pulls.push_back({to_wide ? &wide : &narrow, run, got.data() + begin * 40});
+    OneTable& alone = to_wide ? wide_alone : narrow_alone;
+    alone.Push(run, grads, {.step = 4});
+    alone.Pull(run, std::span(want).subspan(begin * 40, length * dim));
+  }
+  EmbeddingTable::Push(pushes, 4);
+  EmbeddingTable::Pull(pulls, false);
+  EXPECT_EQ(got, want);
+  EXPECT_EQ(wide.rows(), wide_alone.rows());
+}
+
 TEST(EmbeddingTable, RestoredRowsGoOnAsTheyWere) {
   for (const auto kind :
        {OptimizerKind::kAdam, OptimizerKind::kRowwiseAdagrad, OptimizerKind::kFtrl}) {
-    EmbeddingTable table(SpecOf(kind, 3)), copy(SpecOf(kind, 3));
+    OneTable table(SpecOf(kind, 3)), copy(SpecOf(kind, 3));
     const std::vector<Key> keys = {1, 2, 3};
-    const auto push = [&](EmbeddingTable& to, Step step) {
+    const auto push = [&](OneTable& to, Step step) {
       std::vector<float> grads = {1, -2, 3, -4, 5, -6, 7, -8, 9};
       to.Push(keys, grads, {.step = step});
     };
     push(table, 0);
     push(table, 3);
     for (const KeyRow& row : table.SortedRows()) {
-      ASSERT_TRUE(copy.Restore(row.key, table.record(row.row)).ok());
+      ASSERT_TRUE(copy.Restore(row.key, table.Record(row)).ok());
     }
     push(table, 5);
     push(copy, 5);
     EXPECT_EQ(PullOf(copy, keys), PullOf(table, keys));
-    EXPECT_FALSE(copy.Restore(1, table.record(0)).ok());
-    EXPECT_FALSE(copy.Restore(9, table.record(0).first(8)).ok());
+    EXPECT_FALSE(copy.Restore(1, table.Record({1, 0})).ok());
+    EXPECT_FALSE(copy.Restore(9, std::vector<std::byte>(8)).ok());
   }
 }
 

@@ -1,11 +1,18 @@
 #include "server/table/key_index.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <gtest/gtest.h>
 
 namespace dt::server {
 namespace {
+
+// Inserts the key if it is not there; its row.
+uint32_t FindOrInsert(KeyIndex& index, Key key, uint32_t row) {
+  if (index.Find(key) == KeyIndex::kAbsent) index.Insert(key, row);
+  return index.Find(key);
+}
 
 TEST(KeyIndex, EmptyFindsNothing) {
   const KeyIndex index(1);
@@ -16,7 +23,7 @@ TEST(KeyIndex, EmptyFindsNothing) {
 TEST(KeyIndex, NoKeyIsSpecial) {
   KeyIndex index(1);
   const Key keys[] = {0, ~Key{0}, Key{1} << 63, 1, ~Key{0} - 1};
-  for (uint32_t i = 0; i < std::size(keys); ++i) EXPECT_EQ(index.FindOrInsert(keys[i], i), i);
+  for (uint32_t i = 0; i < std::size(keys); ++i) EXPECT_EQ(FindOrInsert(index, keys[i], i), i);
   for (uint32_t i = 0; i < std::size(keys); ++i) EXPECT_EQ(index.Find(keys[i]), i);
   EXPECT_EQ(index.Find(2), KeyIndex::kAbsent);
 }
@@ -25,29 +32,55 @@ TEST(KeyIndex, EveryKeyIsFoundAtEveryMomentOfGrowth) {
   KeyIndex index(7);
   constexpr uint32_t kKeys = 3000;
   for (uint32_t n = 0; n < kKeys; ++n) {
-    ASSERT_EQ(index.FindOrInsert(n * 977u, n), n);
-    ASSERT_EQ(index.FindOrInsert(n * 977u, n + 1), n);  // Found, not inserted again.
+    ASSERT_EQ(FindOrInsert(index, n * 977u, n), n);
+    ASSERT_EQ(FindOrInsert(index, n * 977u, n + 1), n);  // Found, not inserted again.
     for (uint32_t i = 0; i <= n; i += 1 + n / 50) ASSERT_EQ(index.Find(i * 977u), i) << n;
     ASSERT_EQ(index.Find(n * 977u + 1), KeyIndex::kAbsent);
   }
   EXPECT_EQ(index.size(), kKeys);
 }
 
-// Keys that all hash to one bucket: MixBits is a bijection, so equal low bits can be made.
+// The key whose hash is `hash`, under salt 0: the inverse of SplitMix64's finaliser.
+Key KeyWithHash(uint64_t hash) {
+  uint64_t x = std::rotl(hash, 32);
+  x ^= x >> 31 ^ x >> 62;
+  x *= 0x319642b2d24d8ec3ull;
+  x ^= x >> 27 ^ x >> 54;
+  x *= 0x96de1b173f119089ull;
+  return x ^ x >> 30 ^ x >> 60;
+}
+
+// The hardest cases of growth: one long run, at any place, also around the end.
 TEST(KeyIndex, CollidingKeysSpillIntoTheNextBuckets) {
-  KeyIndex index(0);
-  std::vector<Key> keys;
-  for (Key key = 0; keys.size() < 60; ++key) {
-    if (MixBits(key) % 64 == 63) keys.push_back(key);  // The last bucket: spills wrap around.
+  ASSERT_EQ(std::rotl(MixBits(KeyWithHash(12345)), 32), 12345u);
+  for (const uint64_t home : {uint64_t{0}, ~uint64_t{0} / 3, ~uint64_t{0} - 5000}) {
+    KeyIndex index(0);
+    std::vector<Key> keys;
+    for (uint32_t i = 0; i < 2000; ++i) {
+      // Every other one elsewhere, so that there are runs to move singly.
+      keys.push_back(i % 2 == 0 ? KeyWithHash(home + i) : Key{i});
+      ASSERT_EQ(FindOrInsert(index, keys[i], i), i);
+      for (uint32_t k = 0; k <= i; k += 1 + i / 50) ASSERT_EQ(index.Find(keys[k]), k) << i;
+    }
+    for (uint32_t i = 0; i < keys.size(); ++i) ASSERT_EQ(index.Find(keys[i]), i);
   }
-  for (uint32_t i = 0; i < keys.size(); ++i) ASSERT_EQ(index.FindOrInsert(keys[i], i), i);
-  for (uint32_t i = 0; i < keys.size(); ++i) ASSERT_EQ(index.Find(keys[i]), i);
+}
+
+TEST(KeyIndex, HoldsManyKeysInFewBytes) {
+  KeyIndex index(5);
+  uint64_t most = 0;
+  for (uint32_t n = 0; n < 300'000; ++n) {
+    index.Insert(n * 31u, n);
+    if (n >= 1000) most = std::max(most, index.bytes() * 1000 / index.size());
+  }
+  EXPECT_LE(most, 24'000u);
+  for (uint32_t n = 0; n < 300'000; ++n) ASSERT_EQ(index.Find(n * 31u), n);
 }
 
 TEST(KeyIndex, ListsEachKeyOnceEvenWhileGrowing) {
   KeyIndex index(3);
   for (uint32_t n = 0; n < 500; ++n) {
-    index.FindOrInsert(n, n);
+    FindOrInsert(index, n, n);
     std::vector<KeyRow> rows;
     index.AppendTo(rows);
     std::ranges::sort(rows);
@@ -63,7 +96,7 @@ TEST(KeyIndex, ResetEmptiesWhateverTheSizeBefore) {
     EXPECT_EQ(index.size(), 0u);
     for (uint32_t n = 0; n < 1000; ++n) ASSERT_EQ(index.Find(n), KeyIndex::kAbsent);
     const uint64_t bytes = index.bytes();
-    for (uint32_t n = 0; n < keys; ++n) ASSERT_EQ(index.FindOrInsert(n, n), n);
+    for (uint32_t n = 0; n < keys; ++n) ASSERT_EQ(FindOrInsert(index, n, n), n);
     EXPECT_EQ(index.bytes(), bytes) << "grew although there was room for " << keys;
   }
 }

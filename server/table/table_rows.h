@@ -1,0 +1,71 @@
+// The rows of one table in all shards of one executor, and what these shards know of the table.
+// Owned by the executor's thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/config/job_config.h"
+#include "ops/update/update.h"
+#include "server/table/initial_rows.h"
+#include "server/table/row_slabs.h"
+
+namespace dt::server {
+
+struct TableSpec {
+  std::string name;
+  TableId id;
+  uint32_t dim = 0;
+  InitSpec init;
+  OptimizerSpec optimizer;
+  bool scheduled = true;  // The rate scale of pushes applies.
+  EvalDefault eval_default = EvalDefault::kInitial;
+  uint64_t seed = 0;
+
+  uint32_t state() const { return StateFloats(optimizer, dim); }
+};
+std::vector<TableSpec> TableSpecsOf(const JobConfig& job);
+
+class TableRows {
+ public:
+  explicit TableRows(const TableSpec& spec);
+
+  // A new row as it is before its first push; its number.
+  uint32_t Add(Key key);
+  // A row as CopyRecord gave it. REQUIRES: record.size() == record_bytes().
+  uint32_t AddRecord(std::span<const std::byte> record);
+  void Clear() { slabs_.Clear(); }
+
+  // values f32 [dim] | optimizer state f32 [state]
+  float* row(uint32_t number) { return reinterpret_cast<float*>(slabs_.row(number)); }
+  const float* row(uint32_t number) const {
+    return reinterpret_cast<const float*>(slabs_.row(number));
+  }
+  RowHeader& header(uint32_t number) { return slabs_.header(number); }
+  const RowHeader& header(uint32_t number) const { return slabs_.header(number); }
+
+  // The form of a row in checkpoints and checksums: values, state, last push u64.
+  uint32_t record_bytes() const { return row_bytes_ + uint32_t{sizeof(RowHeader)}; }
+  void CopyRecord(uint32_t number, std::span<std::byte> out) const;
+
+  const TableSpec& spec() const { return spec_; }
+  const InitialRows& initial() const { return initial_; }
+  uint32_t state() const { return state_; }
+  uint32_t row_bytes() const { return row_bytes_; }
+  uint32_t count() const { return slabs_.count(); }
+  uint64_t bytes() const { return slabs_.bytes(); }
+  // Of pushes with this step and rate scale; valid until it is asked for another one.
+  const RowUpdate& UpdateFor(const UpdateInfo& info);
+
+ private:
+  const TableSpec spec_;
+  const uint32_t state_;
+  const uint32_t row_bytes_;
+  const InitialRows initial_;
+  RowSlabs slabs_;
+  UpdateInfo update_info_;
+  RowUpdate update_;  // Of update_info_.
+};
+
+}  // namespace dt::server
