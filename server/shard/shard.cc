@@ -24,7 +24,7 @@ bool Shard::Slice::whole() const {
 Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices)
     : id_(id), rows_(rows), slices_(slices) {
   DT_CHECK(slices > 0);
-  for (const auto& table : rows) tables_.emplace_back(*table);
+  for (const auto& table : rows) tables_.emplace_back(*table, id);
 }
 
 Status Shard::Hold(Contribution contribution) {

@@ -10,6 +10,7 @@ namespace dt::server {
 namespace {
 
 constexpr size_t kCacheLine = 64;
+constexpr size_t kRowsAhead = 32;  // Of rows that leave or are saved.
 
 // The row of an item whose key is not there.
 constexpr uint32_t kAbsent = KeyIndex::kAbsent;
@@ -190,19 +191,53 @@ class PushPipeline : Pipeline {
   void Finish(const Item& item) const {
     const TableRows& rows = *item.table->rows_;
     const size_t dim = rows.spec().dim;
-    // A sender that names a key twice breaks its promise, and nothing else.
-    const uint64_t gap = std::max<uint64_t>(1, step_ - item.header->last_push);
+    if (RowSink* const sink = rows.first_changes(); sink != nullptr) [[unlikely]] {
+      if (item.header->change() != RowHeader::kOnDisk && item.header->change() != rows.epoch()) {
+        item.run->table->SaveRow({item.key, item.row}, *sink);
+      }
+    }
+    const uint64_t gap = item.header->GapTo(step_);
     item.run->update->Apply(gap, {item.values, dim}, {item.values + dim, rows.state()},
                             {item.gradient, dim});
-    item.header->last_push = step_;
+    *item.header = {step_, rows.epoch()};
   }
 
  private:
   const Step step_;
 };
 
-EmbeddingTable::EmbeddingTable(TableRows& rows)
-    : rows_(&rows), index_(MixBits(rows.spec().id.value())) {}
+class AbsencePipeline : Pipeline {
+ public:
+  using Run = EmbeddingTable::KeyRun;
+  static constexpr size_t kBlock = 256;
+  static constexpr size_t kRowsAhead = 128;
+  struct Item : PipelineItem {
+    EmbeddingTable* writable;
+  };
+  explicit AbsencePipeline(std::vector<EmbeddingTable::AbsentKey>& absent) : absent_(absent) {}
+
+  static void Begin(const Run& run, size_t first, std::span<Item> items) {
+    for (size_t i = 0; i < items.size(); ++i) {
+      Pipeline::Begin(*run.table, run.keys[first + i], items[i]);
+      items[i].writable = run.table;
+    }
+  }
+  static void Find(Item& item) {
+    KeyIndex& index = item.writable->index_;
+    item.row = index.TouchFirst(item.hash, item.key);
+    if (item.row == KeyIndex::kFurther) __builtin_prefetch(index.SecondBucketOf(item.hash));
+  }
+  static void Fetch(Item& item) { FindFurther(item); }
+  void Finish(const Item& item) {
+    if (item.row == kAbsent) absent_.push_back({item.writable, item.key});
+  }
+
+ private:
+  std::vector<EmbeddingTable::AbsentKey>& absent_;
+};
+
+EmbeddingTable::EmbeddingTable(TableRows& rows, ShardId shard)
+    : rows_(&rows), shard_(shard), index_(MixBits(rows.spec().id.value())) {}
 
 void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
   PullPipeline work(evaluate);
@@ -212,6 +247,47 @@ void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
 void EmbeddingTable::Push(std::span<const PushRun> runs, Step step) {
   PushPipeline work(step);
   BlockPipeline(runs, work).Go();
+}
+
+void EmbeddingTable::FindAbsent(std::span<const KeyRun> runs, std::vector<AbsentKey>& absent) {
+  AbsencePipeline work(absent);
+  BlockPipeline(runs, work).Go();
+}
+
+void EmbeddingTable::SaveRow(const KeyRow& row, RowSink& sink) {
+  rows_->CopyRecord(row.row, sink.Add(*this, row.key));
+  RowHeader& header = rows_->header(row.row);
+  header = {header.last_push(), RowHeader::kOnDisk};
+}
+
+void EmbeddingTable::Evict(uint64_t buckets, uint32_t keep_epoch, RowSink& sink) {
+  std::vector<KeyRow> cold;
+  index_.Sweep(buckets, cold);
+  for (size_t i = 0; i < cold.size(); ++i) {
+    if (i + kRowsAhead < cold.size()) {
+      const KeyRow& ahead = cold[i + kRowsAhead];
+      __builtin_prefetch(&rows_->header(ahead.row), 1);
+      __builtin_prefetch(index_.BucketOf(index_.HashOf(ahead.key)), 1);
+    }
+    const RowHeader& header = rows_->header(cold[i].row);
+    if (header.change() == keep_epoch && keep_epoch != 0) continue;
+    if (header.change() != RowHeader::kOnDisk) SaveRow(cold[i], sink);
+    index_.Erase(cold[i].key);
+    rows_->Remove(cold[i].row);
+  }
+}
+
+uint64_t EmbeddingTable::SaveChanged(uint64_t from, uint64_t buckets, uint32_t epoch,
+                                     RowSink& sink) {
+  std::vector<KeyRow> rows;
+  const uint64_t next = index_.Walk(from, buckets, rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + kRowsAhead < rows.size()) {
+      __builtin_prefetch(&rows_->header(rows[i + kRowsAhead].row), 1);
+    }
+    if (rows_->header(rows[i].row).change() == epoch) SaveRow(rows[i], sink);
+  }
+  return next;
 }
 
 void EmbeddingTable::Pull(std::span<const Key> keys, std::span<float> out) const {
@@ -245,7 +321,7 @@ std::vector<KeyRow> EmbeddingTable::SortedRows() const {
   return rows;
 }
 
-Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record) {
+Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record, bool on_disk) {
   if (record.size() != record_bytes()) {
     return Malformed("a row of table {} has {} bytes instead of {}", spec().name, record.size(),
                      record_bytes());
@@ -253,7 +329,7 @@ Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record) {
   if (index_.Find(key) != KeyIndex::kAbsent) {
     return Malformed("row {} of table {} comes twice", key, spec().name);
   }
-  index_.Insert(key, rows_->AddRecord(record));
+  index_.Insert(key, rows_->AddRecord(record, on_disk));
   return OkStatus();
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "server/table/key_index.h"
+#include "server/table/row_sink.h"
 #include "server/table/table_rows.h"
 
 namespace dt::server {
@@ -14,7 +15,7 @@ namespace dt::server {
 class EmbeddingTable {
  public:
   // `rows` outlives it.
-  explicit EmbeddingTable(TableRows& rows);
+  explicit EmbeddingTable(TableRows& rows, ShardId shard = ShardId(0));
 
   // What rows that are not there read as.
   enum class Absent { kInitial, kZeros };
@@ -39,6 +40,25 @@ class EmbeddingTable {
   // distinct; `step` is above that of every earlier push to them.
   static void Push(std::span<const PushRun> runs, Step step);
 
+  // Keys of one table, and those of them that are not in memory.
+  struct KeyRun {
+    EmbeddingTable* table = nullptr;
+    std::span<const Key> keys;
+  };
+  struct AbsentKey {
+    EmbeddingTable* table = nullptr;
+    Key key = 0;
+  };
+  // Appends them; the others get warmer.
+  static void FindAbsent(std::span<const KeyRun> runs, std::vector<AbsentKey>& absent);
+
+  // The hand of the clock goes over `buckets` buckets of the index. Cold rows leave; those that the
+  // disk has not go into `sink`. Rows changed in `keep_epoch` stay (0: none does).
+  void Evict(uint64_t buckets, uint32_t keep_epoch, RowSink& sink);
+  // Rows changed in `epoch` go into `sink` and are as on disk from then on. In calls of some
+  // `buckets` each: begins at 0, returns where to go on, KeyIndex::kEnd behind the last.
+  uint64_t SaveChanged(uint64_t from, uint64_t buckets, uint32_t epoch, RowSink& sink);
+
   // The same for one run.
   void Pull(std::span<const Key> keys, std::span<float> out) const;
   void Evaluate(std::span<const Key> keys, std::span<float> out) const;
@@ -52,22 +72,27 @@ class EmbeddingTable {
     rows_->CopyRecord(row.row, out);
   }
   // Adds a row as it was. Malformed: another size, or a key that is there.
-  Status Restore(Key key, std::span<const std::byte> record);
+  Status Restore(Key key, std::span<const std::byte> record, bool on_disk = false);
   // Forgets all keys; their rows go with TableRows::Clear.
   void Clear() { index_.Reset(0); }
 
+  ShardId shard() const { return shard_; }
   const TableSpec& spec() const { return rows_->spec(); }
   uint32_t dim() const { return spec().dim; }
   uint64_t rows() const { return index_.size(); }
   uint32_t record_bytes() const { return rows_->record_bytes(); }
   uint64_t index_bytes() const { return index_.bytes(); }
+  uint64_t index_buckets() const { return index_.buckets(); }
 
  private:
   friend class Pipeline;
   friend class PullPipeline;
   friend class PushPipeline;
+  friend class AbsencePipeline;
+  void SaveRow(const KeyRow& row, RowSink& sink);
 
   TableRows* rows_;
+  ShardId shard_;
   KeyIndex index_;
 };
 

@@ -14,6 +14,7 @@ constexpr uint64_t kBucketsMin = 2;
 constexpr uint64_t kKeysPer10BucketsMax = 34;
 constexpr uint64_t kMovedPerInsert = 4;  // The old buckets are empty before the next growth.
 constexpr uint64_t kReleasedAtOnce = (2 << 20) / 64;
+constexpr uint8_t kPassedMax = 255;
 
 uint64_t BucketsFor(uint64_t keys) {
   return std::max(kBucketsMin, keys * 10 / kKeysPer10BucketsMax + 1);
@@ -21,33 +22,107 @@ uint64_t BucketsFor(uint64_t keys) {
 
 }  // namespace
 
-void KeyIndex::InsertNew(Buckets& buckets, uint64_t hash, KeyRow entry) {
+void KeyIndex::InsertNew(Buckets& buckets, uint64_t hash, KeyRow entry, uint32_t heat) {
   for (uint64_t i = buckets.HomeOf(hash);; i = buckets.After(i)) {
     Bucket& bucket = buckets.at(i);
     if (bucket.used < kKeysPerBucket) {
       bucket.keys[bucket.used] = entry.key;
       bucket.rows[bucket.used] = entry.row;
+      bucket.SetHeat(bucket.used, heat);
       ++bucket.used;
       return;
     }
-    bucket.overflowed = 1;
+    if (bucket.passed < kPassedMax) ++bucket.passed;
   }
 }
 
-void KeyIndex::Insert(Key key, uint32_t row) {
+void KeyIndex::Erase(Key key) {
+  const uint64_t hash = HashOf(key);
+  Buckets& side = const_cast<Buckets&>(SideOf(hash));
+  uint64_t i = side.HomeOf(hash);
+  uint32_t found = Matches(side.at(i), key);
+  for (; found == 0; found = Matches(side.at(i), key)) {
+    Bucket& passed = side.at(i);
+    DT_CHECK(passed.passed != 0);
+    if (passed.passed < kPassedMax) --passed.passed;
+    i = side.After(i);
+  }
+  Bucket& bucket = side.at(i);
+  const auto k = static_cast<uint32_t>(std::countr_zero(found));
+  const uint32_t last = --bucket.used;
+  bucket.keys[k] = bucket.keys[last];
+  bucket.rows[k] = bucket.rows[last];
+  bucket.SetHeat(k, bucket.HeatOf(last));
+  --size_;
+}
+
+// Bucket i of both sides, one after the other.
+KeyIndex::Bucket& KeyIndex::BucketAt(uint64_t i) {
+  return i < buckets_.count ? buckets_.at(i) : old_.at(i - buckets_.count);
+}
+
+void KeyIndex::Sweep(uint64_t buckets, std::vector<KeyRow>& cold) {
+  const uint64_t all = buckets_.count + old_.count;
+  for (buckets = std::min(buckets, all); buckets > 0; --buckets, ++hand_) {
+    if (hand_ >= all) hand_ = 0;
+    Bucket& bucket = BucketAt(hand_);
+    for (uint32_t k = 0; k < bucket.used; ++k) {
+      const uint32_t heat = bucket.HeatOf(k);
+      if (heat != 0) {
+        bucket.SetHeat(k, heat - 1);
+      } else {
+        cold.push_back({bucket.keys[k], bucket.rows[k]});
+      }
+    }
+  }
+}
+
+// The first hash whose home is bucket i; kEnd behind the last.
+uint64_t KeyIndex::Buckets::FirstHashOf(uint64_t i) const {
+  if (i >= count) return kEnd;
+  const auto scaled = static_cast<unsigned __int128>(i) << 64;
+  return static_cast<uint64_t>((scaled + count - 1) / count);
+}
+
+// Stops behind whole runs only: no key with a home before the place where it stopped lies behind
+// it, nor the other way round, whatever is moved until it goes on.
+uint64_t KeyIndex::Walk(uint64_t from, uint64_t buckets, std::vector<KeyRow>& keys) const {
+  for (uint64_t walked = 0; walked < buckets && from != kEnd;) {
+    const Buckets& side = SideOf(from);
+    const uint64_t first = side.HomeOf(from);
+    uint64_t i = first;
+    for (bool in_run = true; in_run; ++walked, i = side.After(i)) {
+      const Bucket& bucket = side.at(i);
+      for (uint32_t k = 0; k < bucket.used; ++k) keys.push_back({bucket.keys[k], bucket.rows[k]});
+      in_run = bucket.passed != 0 && side.After(i) != first;
+    }
+    uint64_t next = i > first ? side.FirstHashOf(i) : kEnd;
+    if (old_.count != 0) {
+      // Where the sides meet, the run of one may lie over the beginning of the other.
+      for (const uint64_t old : {first_moved_, (first_moved_ + moved_) % old_.count}) {
+        const uint64_t border = old_.FirstHashOf(old);
+        if (border > from) next = std::min(next, border);
+      }
+    }
+    from = next;
+  }
+  return from;
+}
+
+void KeyIndex::Insert(Key key, uint32_t row, uint32_t heat) {
   DT_DCHECK(Find(key) == kAbsent);
   if (size_ == grow_at_) Grow();
   if (old_.count != 0) MoveSome(kMovedPerInsert);
   const uint64_t hash = HashOf(key);
   if (&SideOf(hash) == &buckets_) {
-    InsertNew(buckets_, hash, {key, row});
+    InsertNew(buckets_, hash, {key, row}, heat);
   } else {
     // What is not moved yet must not spill into what is.
     if (old_.at((first_moved_ + old_.count - 1) % old_.count).used == kKeysPerBucket) {
       MoveSome(old_.count);
-      InsertNew(buckets_, hash, {key, row});
+      InsertNew(buckets_, hash, {key, row}, heat);
     } else {
-      InsertNew(old_, hash, {key, row});
+      InsertNew(old_, hash, {key, row}, heat);
     }
   }
   ++size_;
@@ -57,7 +132,7 @@ void KeyIndex::Insert(Key key, uint32_t row) {
 uint64_t KeyIndex::FirstOfARun() const {
   uint64_t first = old_.count;
   for (uint64_t i = old_.count; i-- > 0;) {
-    if (old_.at(i).overflowed) continue;
+    if (old_.at(i).passed != 0) continue;
     first = old_.After(i);
     if (old_.at(i).used <= 1) break;
   }
@@ -82,7 +157,7 @@ void KeyIndex::MoveSome(uint64_t at_least) {
   bool in_run = false;
   for (uint64_t n = 0; moved_ < old_.count && (n < at_least || in_run); ++n, ++moved_) {
     const uint64_t i = (first_moved_ + moved_) % old_.count;
-    in_run = old_.at(i).overflowed != 0;
+    in_run = old_.at(i).passed != 0;
     MoveOne(i);
     if (i % kReleasedAtOnce == 0 && i != 0 && (first_moved_ == 0 || i < first_moved_)) {
       old_.memory.Release((i - kReleasedAtOnce) * sizeof(Bucket), i * sizeof(Bucket));
@@ -94,7 +169,7 @@ void KeyIndex::MoveSome(uint64_t at_least) {
 void KeyIndex::MoveOne(uint64_t i) {
   Bucket& bucket = old_.at(i);
   for (uint32_t k = 0; k < bucket.used; ++k) {
-    InsertNew(buckets_, HashOf(bucket.keys[k]), {bucket.keys[k], bucket.rows[k]});
+    InsertNew(buckets_, HashOf(bucket.keys[k]), {bucket.keys[k], bucket.rows[k]}, bucket.HeatOf(k));
   }
   bucket.used = 0;
 }

@@ -1,18 +1,22 @@
 // From key to row number: open addressing over buckets of one cache line, five keys with their row
 // numbers each. Presence is the bucket's count of keys: no key and no row number is special.
 //
-//   bucket (64 bytes): key u64 [5] | row u32 [5] | used u8 | overflowed u8 | 2 unused
+//   bucket (64 bytes): key u64 [5] | row u32 [5] | used u8 | passed u8 | heat: 3 bits a place
 //
-// A key's home is bucket hash · count / 2^64. A full bucket sets `overflowed` and the search goes
-// on to the next one, from the last to the first; buckets from behind one that is not overflowed
-// up to the next such one are a run, and no key lies in another run than its home.
+// A key's home is bucket hash · count / 2^64. A key that finds it full goes on to the next one,
+// from the last to the first; each bucket counts the keys that passed it. Buckets from behind one
+// that nobody passed up to the next such one are a run, and no key lies in another run than its
+// home. (From 255 on the count is not exact, and never falls.)
+//
+// Heat says how lately and often a key was touched: the clock with counts of Nomad and GCLOCK (A.
+// J. Smith, 1978). A hint for eviction, in no checksum.
 //
 // Growth by a quarter moves the old buckets, in order and whole runs at a time, a few per
 // insertion. Homes keep their order from one count to the next, so both sides of the move are
 // walked as streams and the old pages go back on the way: growing takes hardly more memory than
 // having grown. What is moved is looked up in the new buckets only, all else in the old ones only.
 //
-// Owned by one thread. Keys are never removed singly.
+// Owned by one thread.
 #pragma once
 
 #include <array>
@@ -53,16 +57,30 @@ class KeyIndex {
   // In the first bucket: the row, kAbsent, or kFurther if only Find can tell.
   static constexpr uint32_t kFurther = ~0u - 1;
   uint32_t FindFirst(uint64_t hash, Key key) const;
+  // The same, and the key gets warmer if it is there.
+  uint32_t TouchFirst(uint64_t hash, Key key);
   const void* SecondBucketOf(uint64_t hash) const;
   uint32_t Find(uint64_t hash, Key key) const;
 
   // Of a key that is not there. REQUIRES: Find(key) is kAbsent.
-  void Insert(Key key, uint32_t row);
+  void Insert(Key key, uint32_t row, uint32_t heat = 1);
+  // REQUIRES: the key is there.
+  void Erase(Key key);
+  static constexpr uint32_t kHeatMax = 3;
+  // The hand of the clock moves over `buckets` buckets, at most once around: appends the keys that
+  // are cold, and cools the others.
+  void Sweep(uint64_t buckets, std::vector<KeyRow>& cold);
+  // Appends all keys, in calls of some `buckets` each: begins at 0, returns where to go on, kEnd
+  // behind the last. A key that is there all the time is met, some more than once, whatever is
+  // inserted or erased between the calls.
+  static constexpr uint64_t kEnd = ~uint64_t{0};
+  uint64_t Walk(uint64_t from, uint64_t buckets, std::vector<KeyRow>& keys) const;
   // Empties it, with room for `keys` keys before it grows.
   void Reset(size_t keys);
 
   uint64_t size() const { return size_; }
   uint64_t bytes() const;
+  uint64_t buckets() const { return buckets_.count + old_.count; }
   // Every key, in no useful order.
   void AppendTo(std::vector<KeyRow>& out) const;
 
@@ -72,7 +90,13 @@ class KeyIndex {
     std::array<Key, kKeysPerBucket> keys;
     std::array<uint32_t, kKeysPerBucket> rows;
     uint8_t used;
-    uint8_t overflowed;
+    uint8_t passed;
+    uint16_t heat;
+
+    uint32_t HeatOf(uint32_t k) const { return heat >> (3 * k) & 7; }
+    void SetHeat(uint32_t k, uint32_t value) {
+      heat = static_cast<uint16_t>((heat & ~(7u << (3 * k))) | value << (3 * k));
+    }
   };
   static_assert(sizeof(Bucket) == 64);
 
@@ -83,6 +107,7 @@ class KeyIndex {
     uint64_t HomeOf(uint64_t hash) const {
       return static_cast<uint64_t>(static_cast<unsigned __int128>(hash) * count >> 64);
     }
+    uint64_t FirstHashOf(uint64_t i) const;
     uint64_t After(uint64_t i) const { return i + 1 == count ? 0 : i + 1; }
     Bucket& at(uint64_t i) { return reinterpret_cast<Bucket*>(memory.data())[i]; }
     const Bucket& at(uint64_t i) const { return reinterpret_cast<const Bucket*>(memory.data())[i]; }
@@ -98,7 +123,8 @@ class KeyIndex {
     return *sides[behind < moved_];
   }
   static uint32_t Matches(const Bucket& bucket, Key key);
-  static void InsertNew(Buckets& buckets, uint64_t hash, KeyRow entry);
+  static void InsertNew(Buckets& buckets, uint64_t hash, KeyRow entry, uint32_t heat);
+  Bucket& BucketAt(uint64_t i);
   void Grow();
   void MoveSome(uint64_t at_least);
   void MoveOne(uint64_t i);
@@ -108,6 +134,7 @@ class KeyIndex {
   Buckets buckets_;
   uint64_t size_ = 0;
   uint64_t grow_at_ = 0;
+  uint64_t hand_ = 0;
   // While growing: `moved_` old buckets from `first_moved_` on are empty, whole runs.
   Buckets old_;
   uint64_t first_moved_ = 0;
@@ -142,7 +169,18 @@ inline uint32_t KeyIndex::FindFirst(uint64_t hash, Key key) const {
   const Bucket& bucket = side.at(side.HomeOf(hash));
   const uint32_t found = Matches(bucket, key);
   if (found != 0) return bucket.rows[static_cast<size_t>(std::countr_zero(found))];
-  return bucket.overflowed ? kFurther : kAbsent;
+  return bucket.passed != 0 ? kFurther : kAbsent;
+}
+
+inline uint32_t KeyIndex::TouchFirst(uint64_t hash, Key key) {
+  Buckets& side = const_cast<Buckets&>(SideOf(hash));
+  Bucket& bucket = side.at(side.HomeOf(hash));
+  const uint32_t found = Matches(bucket, key);
+  if (found == 0) return bucket.passed != 0 ? kFurther : kAbsent;
+  const auto k = static_cast<uint32_t>(std::countr_zero(found));
+  // The hottest keys are not written to: their lines stay clean.
+  if (const uint32_t heat = bucket.HeatOf(k); heat < kHeatMax) bucket.SetHeat(k, heat + 1);
+  return bucket.rows[k];
 }
 
 inline uint32_t KeyIndex::Find(uint64_t hash, Key key) const {
@@ -151,7 +189,7 @@ inline uint32_t KeyIndex::Find(uint64_t hash, Key key) const {
     const Bucket& bucket = side.at(i);
     const uint32_t found = Matches(bucket, key);
     if (found != 0) return bucket.rows[static_cast<size_t>(std::countr_zero(found))];
-    if (!bucket.overflowed) return kAbsent;
+    if (bucket.passed == 0) return kAbsent;
   }
 }
 

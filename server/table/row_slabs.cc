@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "common/base/check.h"
 
@@ -27,20 +28,32 @@ RowSlabs::RowSlabs(uint32_t row_bytes)
 }
 
 uint32_t RowSlabs::Add() {
-  const uint32_t number = count_;
+  if (free_ != 0) {
+    --free_;
+    const uint32_t number = first_free_;
+    std::memcpy(&first_free_, row(number), sizeof(first_free_));
+    return number;
+  }
+  const uint32_t number = places_;
   DT_CHECK_MSG(number < kRowsMax, "{} rows of one table on one executor", number);
   if ((number & mask_) == 0) {
     const auto pages = slabs_.empty() ? PageMemory::Pages::kSmall : PageMemory::Pages::kHuge;
     slabs_.push_back(PageMemory::Zeroed(headers_at_ + (sizeof(RowHeader) << shift_), pages));
   }
   if (number == kOnSmallPagesBytes / row_bytes_) slabs_[0].UseHugePages();
-  ++count_;
+  ++places_;
   return number;
+}
+
+void RowSlabs::Remove(uint32_t number) {
+  std::memcpy(row(number), &first_free_, sizeof(first_free_));
+  first_free_ = number;
+  ++free_;
 }
 
 void RowSlabs::Clear() {
   slabs_.clear();
-  count_ = 0;
+  places_ = free_ = 0;
 }
 
 }  // namespace dt::server

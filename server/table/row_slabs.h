@@ -16,9 +16,28 @@
 
 namespace dt::server {
 
-struct RowHeader {
-  Step last_push = 0;
+// `change` is local to this process, and in no record or checksum: what the copy of the row on disk
+// is worth. kOnDisk: it is the row; else the epoch of the last change, 1 or 2 (TableRows::epoch).
+class RowHeader {
+ public:
+  static constexpr uint32_t kOnDisk = 0;
+  static constexpr Step kNever = ~Step{0} >> 2;  // Last push of a row that had none.
+  RowHeader() = default;
+  RowHeader(Step last_push, uint32_t change) : bits_(last_push << 2 | change) {}
+
+  Step last_push() const { return bits_ >> 2; }
+  uint32_t change() const { return bits_ & 3; }
+  // Steps since the last push; since before step 0 if there was none. A sender that names a key
+  // twice breaks its promise, and nothing else.
+  uint64_t GapTo(Step step) const {
+    const uint64_t gap = (step - last_push()) & kNever;
+    return gap == 0 ? 1 : gap;
+  }
+
+ private:
+  uint64_t bits_ = 0;
 };
+static_assert(sizeof(RowHeader) == 8);
 
 class RowSlabs {
  public:
@@ -27,11 +46,13 @@ class RowSlabs {
   // REQUIRES: a multiple of 4, above 0.
   explicit RowSlabs(uint32_t row_bytes);
 
-  // The number of a new row; row and header are zeroed.
+  // The number of a new row; what it holds is anything.
   uint32_t Add();
+  // Its place is used again.
+  void Remove(uint32_t number);
   void Clear();
 
-  // REQUIRES: number < count().
+  // REQUIRES: the number of a row.
   std::byte* row(uint32_t number) { return slabs_[number >> shift_].data() + OffsetOf(number); }
   const std::byte* row(uint32_t number) const {
     return slabs_[number >> shift_].data() + OffsetOf(number);
@@ -44,9 +65,10 @@ class RowSlabs {
     return const_cast<RowSlabs*>(this)->header(number);
   }
 
-  uint32_t count() const { return count_; }
-  // Of the rows and their headers.
-  uint64_t bytes() const { return count_ * (row_bytes_ + sizeof(RowHeader)); }
+  uint32_t count() const { return places_ - free_; }
+  uint32_t free() const { return free_; }
+  // Of memory that is or was in use: the rows, their headers, and free places among them.
+  uint64_t bytes() const { return places_ * (row_bytes_ + sizeof(RowHeader)); }
 
  private:
   uint64_t OffsetOf(uint32_t number) const { return (number & mask_) * row_bytes_; }
@@ -56,7 +78,9 @@ class RowSlabs {
   const uint32_t mask_;
   const uint64_t headers_at_;
   std::vector<PageMemory> slabs_;
-  uint32_t count_ = 0;
+  uint32_t places_ = 0;
+  uint32_t free_ = 0;
+  uint32_t first_free_ = 0;  // The first four bytes of a free place name the next one.
 };
 
 }  // namespace dt::server

@@ -5,12 +5,6 @@
 #include "common/base/check.h"
 
 namespace dt::server {
-namespace {
-
-constexpr Step kNever = ~Step{0};  // The gap to it is step + 1.
-
-}  // namespace
-
 std::vector<TableSpec> TableSpecsOf(const JobConfig& job) {
   std::vector<TableSpec> specs;
   for (const TableConfig& t : job.model.tables) {
@@ -33,22 +27,25 @@ uint32_t TableRows::Add(Key key) {
   float* const values = row(number);
   initial_.Fill(key, {values, spec_.dim});
   InitState(spec_.optimizer, {values + spec_.dim, state_});
-  header(number).last_push = kNever;
+  header(number) = {RowHeader::kNever, epoch_};
   return number;
 }
 
-uint32_t TableRows::AddRecord(std::span<const std::byte> record) {
+uint32_t TableRows::AddRecord(std::span<const std::byte> record, bool on_disk) {
   DT_CHECK(record.size() == record_bytes());
   const uint32_t number = slabs_.Add();
   std::memcpy(row(number), record.data(), row_bytes_);
-  std::memcpy(&header(number), record.data() + row_bytes_, sizeof(RowHeader));
+  Step last_push = 0;
+  std::memcpy(&last_push, record.data() + row_bytes_, sizeof(last_push));
+  header(number) = {last_push, on_disk ? RowHeader::kOnDisk : epoch_};
   return number;
 }
 
 void TableRows::CopyRecord(uint32_t number, std::span<std::byte> out) const {
   DT_CHECK(out.size() == record_bytes());
   std::memcpy(out.data(), row(number), row_bytes_);
-  std::memcpy(out.data() + row_bytes_, &header(number), sizeof(RowHeader));
+  const Step last_push = header(number).last_push();
+  std::memcpy(out.data() + row_bytes_, &last_push, sizeof(last_push));
 }
 
 const RowUpdate& TableRows::UpdateFor(const UpdateInfo& info) {

@@ -9,6 +9,7 @@
 #include "common/config/job_config.h"
 #include "ops/update/update.h"
 #include "server/table/initial_rows.h"
+#include "server/table/row_sink.h"
 #include "server/table/row_slabs.h"
 
 namespace dt::server {
@@ -34,7 +35,9 @@ class TableRows {
   // A new row as it is before its first push; its number.
   uint32_t Add(Key key);
   // A row as CopyRecord gave it. REQUIRES: record.size() == record_bytes().
-  uint32_t AddRecord(std::span<const std::byte> record);
+  // `on_disk`: it is there as it is here.
+  uint32_t AddRecord(std::span<const std::byte> record, bool on_disk = false);
+  void Remove(uint32_t number) { slabs_.Remove(number); }
   void Clear() { slabs_.Clear(); }
 
   // values f32 [dim] | optimizer state f32 [state]
@@ -46,14 +49,23 @@ class TableRows {
   const RowHeader& header(uint32_t number) const { return slabs_.header(number); }
 
   // The form of a row in checkpoints and checksums: values, state, last push u64.
-  uint32_t record_bytes() const { return row_bytes_ + uint32_t{sizeof(RowHeader)}; }
+  uint32_t record_bytes() const { return row_bytes_ + uint32_t{sizeof(Step)}; }
   void CopyRecord(uint32_t number, std::span<std::byte> out) const;
 
   const TableSpec& spec() const { return spec_; }
   const InitialRows& initial() const { return initial_; }
   uint32_t state() const { return state_; }
   uint32_t row_bytes() const { return row_bytes_; }
+  // Changes are marked with it: the next one begins when a checkpoint is cut.
+  uint32_t epoch() const { return epoch_; }
+  void BeginEpoch() { epoch_ = 3 - epoch_; }
+  // While a checkpoint is being saved: takes rows of the epoch before, as they are, when they are
+  // about to change. Null: none is.
+  void SaveFirstChanges(RowSink* sink) { first_changes_ = sink; }
+  RowSink* first_changes() const { return first_changes_; }
+
   uint32_t count() const { return slabs_.count(); }
+  uint32_t free() const { return slabs_.free(); }
   uint64_t bytes() const { return slabs_.bytes(); }
   // Of pushes with this step and rate scale; valid until it is asked for another one.
   const RowUpdate& UpdateFor(const UpdateInfo& info);
@@ -64,6 +76,8 @@ class TableRows {
   const uint32_t row_bytes_;
   const InitialRows initial_;
   RowSlabs slabs_;
+  uint32_t epoch_ = 1;
+  RowSink* first_changes_ = nullptr;
   UpdateInfo update_info_;
   RowUpdate update_;  // Of update_info_.
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -64,6 +66,76 @@ TEST(KeyIndex, CollidingKeysSpillIntoTheNextBuckets) {
     }
     for (uint32_t i = 0; i < keys.size(); ++i) ASSERT_EQ(index.Find(keys[i]), i);
   }
+}
+
+// Against a map, through growth, with keys that crowd a few buckets.
+TEST(KeyIndex, EqualsAMapThroughInsertionsAndErasures) {
+  for (const uint64_t spread : {uint64_t{3}, uint64_t{1} << 30, ~uint64_t{0}}) {
+    KeyIndex index(0);
+    std::map<Key, uint32_t> map;
+    uint64_t random = 1;
+    for (uint32_t i = 0; i < 40'000; ++i) {
+      random = MixBits(random + i);
+      const Key key = KeyWithHash(random % 3000 * (spread / 3000 + 1));
+      if (map.contains(key) && random >> 63 == 0) {
+        index.Erase(key);
+        map.erase(key);
+      } else if (!map.contains(key)) {
+        index.Insert(key, i);
+        map[key] = i;
+      }
+      ASSERT_EQ(index.size(), map.size());
+      const auto it = map.find(key);
+      ASSERT_EQ(index.Find(key), it == map.end() ? KeyIndex::kAbsent : it->second);
+    }
+    for (const auto& [key, row] : map) ASSERT_EQ(index.Find(key), row);
+    for (const auto& [key, row] : std::map(map)) index.Erase(key);
+    EXPECT_EQ(index.size(), 0u);
+    for (const auto& [key, row] : map) ASSERT_EQ(index.Find(key), KeyIndex::kAbsent);
+  }
+}
+
+TEST(KeyIndex, WalkMeetsEveryKeyThatStaysWhateverHappensBetween) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    KeyIndex index(seed);
+    std::set<Key> staying, passing;
+    for (uint64_t k = 0; k < 500 + 77 * seed; ++k) {
+      index.Insert(MixBits(k), 0);
+      staying.insert(MixBits(k));
+    }
+    std::vector<KeyRow> met;
+    uint64_t made = 1u << 20;
+    for (uint64_t at = 0; at != KeyIndex::kEnd;) {
+      at = index.Walk(at, 1 + seed % 5, met);
+      for (uint64_t n = MixBits(at) % 40; n > 0; --n) {
+        const Key key = MixBits(++made);
+        index.Insert(key, 1);
+        passing.insert(key);
+        if (n % 3 != 0) continue;
+        index.Erase(*passing.begin());
+        passing.erase(passing.begin());
+      }
+    }
+    for (const KeyRow& row : met) staying.erase(row.key);
+    EXPECT_TRUE(staying.empty()) << staying.size() << " not met, seed " << seed;
+  }
+}
+
+TEST(KeyIndex, SweepsGiveUpWhatIsNotTouched) {
+  KeyIndex index(1);
+  for (Key k = 0; k < 1000; ++k) index.Insert(k, static_cast<uint32_t>(k));
+  std::vector<KeyRow> cold;
+  index.Sweep(index.buckets(), cold);
+  EXPECT_TRUE(cold.empty());  // New ones are spared once.
+  for (Key k = 0; k < 1000; k += 2) index.TouchFirst(index.HashOf(k), k);
+  index.Sweep(index.buckets() / 2, cold);
+  index.Sweep(index.buckets() - index.buckets() / 2, cold);
+  std::set<Key> keys;
+  for (const KeyRow& row : cold) keys.insert(row.key);
+  EXPECT_EQ(cold.size(), keys.size());
+  // A touch does not reach the few that are not in their first bucket.
+  for (Key k = 1; k < 1000; k += 2) EXPECT_TRUE(keys.contains(k)) << k;
+  EXPECT_LT(keys.size(), 560u);
 }
 
 TEST(KeyIndex, HoldsManyKeysInFewBytes) {
