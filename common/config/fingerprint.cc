@@ -108,6 +108,9 @@ void PutRun(const JobConfig& job, Canon& canon) {
     canon.Put("train.early_stop", fmt::format("metric={} patience={}", job.train.early_stop->metric,
                                               job.train.early_stop->patience));
   }
+  for (const TableConfig& t : job.model.tables) {
+    canon.Put(fmt::format("model.tables.{}.wire", t.name), static_cast<int>(t.wire));
+  }
   const ClusterConfig& c = job.cluster;
   canon.Put("cluster.servers", c.servers);
   canon.Put("cluster.workers", c.workers);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/float_formats.h"
 #include "common/base/ids.h"
 
 namespace dt {
@@ -111,6 +112,7 @@ struct TableConfig {
   OptimizerSpec optimizer;
   bool scheduled = true;  // The optimizer section's schedule scales this table's rate.
   EvalDefault eval_default = EvalDefault::kInitial;
+  FloatFormat wire = FloatFormat::kFp32;  // Of values and gradients between worker and server.
   SourceMark mark;
 };
 

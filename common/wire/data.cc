@@ -56,17 +56,18 @@ Result<const fb::Data*> OpenHeader(const Frames& frames) {
 }
 
 struct Counts {
-  uint64_t rows = 0, floats = 0;
+  uint64_t rows = 0;
+  uint64_t bytes = 0;  // Of values or gradients.
 };
 
 // Groups must ascend by (shard, table), so that none comes twice.
 Result<Counts> ReadGroups(const flatbuffers::Vector<const fb::Group*>& in,
-                          std::span<const uint32_t> dims, std::vector<KeyGroup>& out) {
+                          std::span<const WireTable> tables, std::vector<KeyGroup>& out) {
   Counts counts;
   out.reserve(in.size());
   for (const fb::Group* g : in) {
-    if (g->table() >= dims.size()) {
-      return Malformed("data message: table number {} of {}", g->table(), dims.size());
+    if (g->table() >= tables.size()) {
+      return Malformed("data message: table number {} of {}", g->table(), tables.size());
     }
     const KeyGroup group{ShardId(g->shard()), g->table(), g->rows()};
     if (!out.empty() && (group.shard < out.back().shard ||
@@ -75,9 +76,9 @@ Result<Counts> ReadGroups(const flatbuffers::Vector<const fb::Group*>& in,
     }
     out.push_back(group);
     counts.rows += group.rows;
-    counts.floats += uint64_t{group.rows} * dims[group.table];
+    counts.bytes += tables[group.table].BytesOf(group.rows);
     if (counts.rows > kMessageBytesMax / sizeof(uint64_t) ||
-        counts.floats > kMessageBytesMax / sizeof(float)) {
+        counts.bytes > kMessageBytesMax) {
       return Malformed("data message: more than {} bytes", kMessageBytesMax);
     }
   }
@@ -95,13 +96,13 @@ Status CheckSize(const Frame& frame, uint64_t count, size_t element, const char*
                    count * element);
 }
 
-Status ReadPull(const fb::Pull& in, Frames frames, std::span<const uint32_t> dims,
+Status ReadPull(const fb::Pull& in, Frames frames, std::span<const WireTable> tables,
                 PullRequest& out) {
   DT_TRY_STATUS(CheckFrames(frames, 2));
   if (in.mode() > static_cast<uint8_t>(PullMode::kEvaluate)) {
     return Malformed("pull: mode {} is unknown", in.mode());
   }
-  DT_TRY(const Counts counts, ReadGroups(*in.groups(), dims, out.groups));
+  DT_TRY(const Counts counts, ReadGroups(*in.groups(), tables, out.groups));
   DT_TRY_STATUS(CheckSize(frames[1], counts.rows, sizeof(uint64_t), "keys"));
   out.request = in.request();
   out.stamp = FromFb(*in.stamp());
@@ -124,13 +125,13 @@ Status CheckPush(const fb::Push& in) {
   return OkStatus();
 }
 
-Status ReadPush(const fb::Push& in, Frames frames, std::span<const uint32_t> dims,
+Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> tables,
                 PushRequest& out) {
   DT_TRY_STATUS(CheckFrames(frames, 3));
   DT_TRY_STATUS(CheckPush(in));
-  DT_TRY(const Counts counts, ReadGroups(*in.groups(), dims, out.groups));
+  DT_TRY(const Counts counts, ReadGroups(*in.groups(), tables, out.groups));
   DT_TRY_STATUS(CheckSize(frames[1], counts.rows, sizeof(uint64_t), "keys"));
-  DT_TRY_STATUS(CheckSize(frames[2], counts.floats, sizeof(float), "gradients"));
+  DT_TRY_STATUS(CheckSize(frames[2], counts.bytes, 1, "gradients"));
   out.request = in.request();
   out.stamp = FromFb(*in.stamp());
   out.step = in.step();
@@ -202,18 +203,18 @@ Frames Encode(DataReply reply) {
   return frames;
 }
 
-Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const uint32_t> dims) {
+Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> tables) {
   DT_TRY(const fb::Data* const data, OpenHeader(frames));
   const Frame header = frames[0];  // Shared: `data` points into it.
   DataRequest out;
   switch (data->body_type()) {
     case fb::Body::Pull:
       out.kind = DataRequest::Kind::kPull;
-      DT_TRY_STATUS(ReadPull(*data->body_as_Pull(), std::move(frames), dims, out.pull));
+      DT_TRY_STATUS(ReadPull(*data->body_as_Pull(), std::move(frames), tables, out.pull));
       return out;
     case fb::Body::Push:
       out.kind = DataRequest::Kind::kPush;
-      DT_TRY_STATUS(ReadPush(*data->body_as_Push(), std::move(frames), dims, out.push));
+      DT_TRY_STATUS(ReadPush(*data->body_as_Push(), std::move(frames), tables, out.push));
       return out;
     case fb::Body::Complete: {
       const fb::Complete& in = *data->body_as_Complete();

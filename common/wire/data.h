@@ -5,20 +5,22 @@
 //
 // Keys travel grouped: for each group (shard, table) `rows` keys, groups in the order of the
 // header, which ascends by (shard, table) without repeats. Values and gradients stand in key order,
-// dim(table) floats each, all tables in one array.
+// each group's in the format in which rows of its table travel, filled up to a multiple of 4 bytes
+// (RowsBytes). Both ends know the formats from the job, whose fingerprint they compared.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/base/float_formats.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
 
 namespace dt {
 
-inline constexpr uint32_t kWireVersion = 1;            // Both ends must have the same.
+inline constexpr uint32_t kWireVersion = 2;            // Both ends must have the same.
 inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // A larger message is refused.
 
 // On every message; a receiver refuses lower ones (Stale).
@@ -34,6 +36,15 @@ struct KeyGroup {
   uint32_t table = 0;  // Index into the job's tables.
   uint32_t rows = 0;
   friend bool operator==(const KeyGroup&, const KeyGroup&) = default;
+};
+
+// How rows of a table travel.
+struct WireTable {
+  uint32_t dim = 0;
+  FloatFormat format = FloatFormat::kFp32;
+
+  // Of a group of so many rows.
+  uint64_t BytesOf(uint64_t rows) const { return RowsBytes(format, dim, rows); }
 };
 
 enum class PullMode : uint8_t { kTrain, kEvaluate };  // Absent rows: initial values; eval_default.
@@ -59,7 +70,7 @@ struct PushRequest {
   float rate_scale = 1;
   std::vector<KeyGroup> groups;
   Frame keys;       // u64 [sum of rows]
-  Frame gradients;  // f32 [sum of rows × dim]
+  Frame gradients;  // Group by group.
 };
 
 // Every worker is past the barrier of `step`: apply it. Not answered.
@@ -79,7 +90,7 @@ struct DataRequest {
 struct DataReply {
   uint64_t request = 0;
   Status status;
-  Frame values;  // f32, pulls only.
+  Frame values;  // Group by group; pulls only.
 };
 
 Frames Encode(PullRequest request);
@@ -87,8 +98,8 @@ Frames Encode(PushRequest request);
 Frames Encode(const CompleteRequest& request);
 Frames Encode(DataReply reply);
 
-// `dims`: of the job's tables; keys and gradients are checked against it.
-Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const uint32_t> dims);
+// `tables`: of the job; keys and gradients are checked against them.
+Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> tables);
 Result<DataReply> DecodeDataReply(Frames frames);
 
 }  // namespace dt

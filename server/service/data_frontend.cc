@@ -18,8 +18,8 @@ PeerMessage Answer(const PeerId& peer, uint64_t request, Status status, Frame va
 
 }  // namespace
 
-DataFrontend::DataFrontend(std::vector<uint32_t> dims, Duration pull_patience)
-    : dims_(std::move(dims)), pull_patience_(pull_patience) {}
+DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_patience)
+    : tables_(std::move(tables)), pull_patience_(pull_patience) {}
 
 void DataFrontend::Serve(ShardSet* shards, std::vector<PeerMessage>& answers) {
   shards_ = shards;
@@ -35,7 +35,7 @@ Status DataFrontend::Ready() const {
 
 void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
                              std::vector<PeerMessage>& answers) {
-  Result<DataRequest> request = DecodeDataRequest(std::move(message.frames), dims_);
+  Result<DataRequest> request = DecodeDataRequest(std::move(message.frames), tables_);
   if (!request.ok()) {
     OnBad(now, message.peer, request.status());
     answers.push_back(Answer(message.peer, 0, request.status()));

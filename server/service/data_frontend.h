@@ -17,9 +17,8 @@ namespace dt::server {
 
 class DataFrontend {
  public:
-  // `dims` of the job's tables. A pull that waits longer than `pull_patience` is answered with
-  // Timeout.
-  DataFrontend(std::vector<uint32_t> dims, Duration pull_patience);
+  // `tables` of the job. A pull that waits longer than `pull_patience` is answered with Timeout.
+  DataFrontend(std::vector<WireTable> tables, Duration pull_patience);
 
   // From now on requests are for these; without shards they are answered with Busy. Parked pulls
   // are answered with Stale. `shards` must outlive its use here.
@@ -47,7 +46,7 @@ class DataFrontend {
   void ServeParked(std::vector<PeerMessage>& answers);
   Status Ready() const;
 
-  const std::vector<uint32_t> dims_;
+  const std::vector<WireTable> tables_;
   const Duration pull_patience_;
   ShardSet* shards_ = nullptr;
   std::vector<Parked> parked_;  // In order of arrival, so by deadline.

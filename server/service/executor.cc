@@ -20,7 +20,7 @@ Executor::Executor(ExecutorOptions options, std::unique_ptr<ServerSocket> socket
     : options_(std::move(options)),
       endpoint_(socket->endpoint()),
       socket_(std::move(socket)),
-      frontend_(options_.dims, options_.pull_patience),
+      frontend_(options_.tables, options_.pull_patience),
       thread_([this](std::stop_token stop) { Run(stop); }) {}
 
 Executor::~Executor() {

@@ -46,7 +46,7 @@ struct ExecutorAnswer {
 };
 
 struct ExecutorOptions {
-  std::vector<uint32_t> dims;  // Of the job's tables.
+  std::vector<WireTable> tables;  // Of the job's tables.
   Duration pull_patience = seconds(60);
   uint64_t memory_bytes_max = 0;  // Of all executors of the server.
   // Of all executors together; each adds what its own shards use.

@@ -54,7 +54,7 @@ class ServerRole : public Server {
 
   Status Bind() {
     ExecutorOptions executor;
-    for (const TableSpec& table : tables_) executor.dims.push_back(table.dim);
+    for (const TableSpec& table : tables_) executor.tables.push_back({table.dim, table.wire});
     executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
     executor.memory_bytes = &memory_bytes_;
     for (uint32_t i = 0; i < ExecutorsOf(options_); ++i) {

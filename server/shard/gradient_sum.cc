@@ -21,15 +21,16 @@ void GradientSum::BeginTable(size_t keys, size_t dim) {
   index_.Reset(keys);
 }
 
-void GradientSum::Add(std::span<const Key> keys, std::span<const float> gradients) {
-  DT_CHECK(gradients.size() == keys.size() * dim_);
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const std::span<const float> gradient = gradients.subspan(i * dim_, dim_);
+void GradientSum::Add(std::span<const Key> keys, FloatFormat format, const std::byte* gradients) {
+  const size_t row_bytes = RowBytes(format, dim_);
+  row_.resize(dim_);
+  for (size_t i = 0; i < keys.size(); ++i, gradients += row_bytes) {
+    const float* const gradient = FloatsOf(format, gradients, row_);
     const uint32_t at = index_.Find(keys[i]);
     if (at == KeyIndex::kAbsent) {
       index_.Insert(keys[i], static_cast<uint32_t>(keys_.size() - first_key_));
       keys_.push_back(keys[i]);
-      sums_.insert(sums_.end(), gradient.begin(), gradient.end());
+      sums_.insert(sums_.end(), gradient, gradient + dim_);
       continue;
     }
     float* const sum = sums_.data() + first_sum_ + size_t{at} * dim_;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "common/base/float_formats.h"
 #include "server/table/key_index.h"
 
 namespace dt::server {
@@ -17,8 +18,8 @@ class GradientSum {
   void Begin(size_t keys, size_t values);
   // From now on `keys` keys or fewer of another table, of `dim` values. REQUIRES: there is room.
   void BeginTable(size_t keys, size_t dim);
-  // REQUIRES: gradients holds keys.size() * dim values.
-  void Add(std::span<const Key> keys, std::span<const float> gradients);
+  // REQUIRES: gradients holds keys.size() rows of `dim` values in the format.
+  void Add(std::span<const Key> keys, FloatFormat format, const std::byte* gradients);
 
   // Of the table: distinct keys in order of first appearance, and their sums beside them. Valid
   // until Begin.
@@ -31,6 +32,7 @@ class GradientSum {
   KeyIndex index_;
   std::vector<Key> keys_;
   std::vector<float> sums_;
+  std::vector<float> row_;
 };
 
 }  // namespace dt::server

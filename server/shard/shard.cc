@@ -77,7 +77,7 @@ void Shard::Apply(const Slices& slices, GradientSum& scratch) {
   size_t keys = 0, values = 0;
   for (const GroupView* group : groups) {
     keys += group->keys.size();
-    values += group->gradients.size();
+    values += group->keys.size() * tables_[group->table].dim();
   }
   scratch.Begin(keys, values);
   const UpdateInfo info{.step = clock_, .rate_scale = slices[0].parts[0]->rate_scale};
@@ -87,15 +87,18 @@ void Shard::Apply(const Slices& slices, GradientSum& scratch) {
     while (end < groups.size() && groups[end]->table == t) ++end;
     const auto same = std::span(groups).subspan(begin, end - begin);
     EmbeddingTable& table = tables_[t];
+    const FloatFormat wire = table.spec().wire;
     const RowUpdate* const update = &rows_[t]->UpdateFor(info);
     if (same.size() == 1) {  // A sender's keys are distinct.
-      runs.push_back({&table, same[0]->keys, same[0]->gradients.data(), update});
+      runs.push_back({&table, same[0]->keys, same[0]->gradients.data(), update, wire});
       continue;
     }
     size_t keys_of_table = 0;
     for (const GroupView* group : same) keys_of_table += group->keys.size();
     scratch.BeginTable(keys_of_table, table.dim());
-    for (const GroupView* group : same) scratch.Add(group->keys, group->gradients);
+    for (const GroupView* group : same) {
+      scratch.Add(group->keys, wire, group->gradients.data());
+    }
     runs.push_back({&table, scratch.keys(), scratch.sums().data(), update});
   }
   EmbeddingTable::Push(runs, clock_);

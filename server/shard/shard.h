@@ -28,7 +28,7 @@ namespace dt::server {
 struct GroupView {
   uint32_t table = 0;
   std::span<const Key> keys;
-  std::span<const float> gradients;
+  std::span<const std::byte> gradients;  // In the wire format of the table.
 };
 struct Contribution {
   Step step = 0;

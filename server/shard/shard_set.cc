@@ -1,6 +1,7 @@
 #include "server/shard/shard_set.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "common/base/check.h"
@@ -14,6 +15,12 @@ constexpr uint64_t kHeldBytesMax = uint64_t{4} << 30;
 Status NotHere(ShardId shard) {
   return WithHint(Stale("shard {} is not on this executor", shard.value()),
                   "the sender's shard map is another one");
+}
+
+// What fills a group up to a multiple of 4 bytes, before `end`: nothing of ours may travel there.
+void ZeroPadding(const WireTable& wire, uint64_t rows, std::byte* end) {
+  const uint64_t used = RowBytes(wire.format, wire.dim) * rows;
+  std::memset(end - (wire.BytesOf(rows) - used), 0, wire.BytesOf(rows) - used);
 }
 
 }  // namespace
@@ -89,8 +96,8 @@ Status ShardSet::Push(PushRequest request) {
   }
   auto owner = std::make_shared<PushRequest>(std::move(request));
   const std::span<const Key> keys = std::as_const(owner->keys).as<Key>();
-  const std::span<const float> gradients = std::as_const(owner->gradients).as<float>();
-  size_t key = 0, value = 0;
+  const std::span<const std::byte> gradients = std::as_const(owner->gradients).bytes();
+  size_t key = 0, byte = 0;
   std::vector<Contribution> contributions;
   for (const KeyGroup& group : owner->groups) {
     if (contributions.empty() ||
@@ -98,11 +105,11 @@ Status ShardSet::Push(PushRequest request) {
       contributions.push_back(
           {owner->step, owner->slice, owner->part, owner->parts, owner->rate_scale, {}, owner});
     }
-    const size_t values = size_t{group.rows} * options_.tables[group.table].dim;
+    const uint64_t bytes = WireOf(group.table).BytesOf(group.rows);
     contributions.back().groups.push_back(
-        {group.table, keys.subspan(key, group.rows), gradients.subspan(value, values)});
+        {group.table, keys.subspan(key, group.rows), gradients.subspan(byte, bytes)});
     key += group.rows;
-    value += values;
+    byte += bytes;
   }
   // All shards are at one state with respect to (step, slice, part): the first error is everyone's.
   for (size_t i = 0; i < contributions.size(); ++i) {
@@ -117,19 +124,19 @@ void ShardSet::Advance(Step step) {
 
 Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups,
                        std::span<const Key> keys) const {
-  size_t floats = 0;
-  for (const KeyGroup& group : groups) {
-    floats += size_t{group.rows} * options_.tables[group.table].dim;
-  }
-  Frame frame = Frame::Of(floats * sizeof(float));
-  float* out = frame.as<float>().data();
+  uint64_t bytes = 0;
+  for (const KeyGroup& group : groups) bytes += WireOf(group.table).BytesOf(group.rows);
+  Frame frame = Frame::Of(bytes);
+  std::byte* out = frame.bytes().data();
   std::vector<EmbeddingTable::PullRun> runs;
   runs.reserve(groups.size());
   for (const KeyGroup& group : groups) {
     const EmbeddingTable& table = Find(group.shard)->table(group.table);
-    runs.push_back({&table, keys.first(group.rows), out});
+    const WireTable wire = WireOf(group.table);
+    runs.push_back({&table, keys.first(group.rows), out, wire.format});
     keys = keys.subspan(group.rows);
-    out += size_t{group.rows} * table.dim();
+    out += wire.BytesOf(group.rows);
+    ZeroPadding(wire, group.rows, out);
   }
   EmbeddingTable::Pull(runs, mode == PullMode::kEvaluate);
   return frame;

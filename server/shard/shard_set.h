@@ -35,7 +35,7 @@ class ShardSet {
   void Advance(Step step);
   // True if every shard has applied every step before `step`.
   bool Reached(Step step) const { return clock() >= step; }
-  // The values of the groups' rows, in key order. REQUIRES: CheckGroups was OK.
+  // The values of the groups' rows, as they travel. REQUIRES: CheckGroups was OK.
   Frame Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys) const;
 
   // Adds a row as it was saved; rows of shards that are not here are passed over. DataLoss: it
@@ -58,6 +58,9 @@ class ShardSet {
  private:
   Shard* Find(ShardId id);
   const Shard* Find(ShardId id) const { return const_cast<ShardSet*>(this)->Find(id); }
+  WireTable WireOf(uint32_t table) const {
+    return {options_.tables[table].dim, options_.tables[table].wire};
+  }
   Status CheckPush(const PushRequest& request) const;
 
   ShardSetOptions options_;

@@ -117,15 +117,17 @@ class PullPipeline : Pipeline {
   static constexpr size_t kRowsAhead = 128;
   struct Item : PipelineItem {
     const float* from;
-    float* out;
+    std::byte* out;
+    FloatFormat format;
   };
   explicit PullPipeline(bool evaluate) : evaluate_(evaluate) {}
 
   static void Begin(const Run& run, size_t first, std::span<Item> items) {
-    const size_t dim = run.table->dim();
+    const size_t bytes = RowBytes(run.format, run.table->dim());
     for (size_t i = 0; i < items.size(); ++i) {
       Pipeline::Begin(*run.table, run.keys[first + i], items[i]);
-      items[i].out = run.out + (first + i) * dim;
+      items[i].out = static_cast<std::byte*>(run.out) + (first + i) * bytes;
+      items[i].format = run.format;
     }
   }
   using Pipeline::Find;
@@ -137,16 +139,28 @@ class PullPipeline : Pipeline {
   }
   void Finish(const Item& item) const {
     const size_t dim = item.table->dim();
-    if (item.row != kAbsent) {
-      CopyFloats(item.from, dim, item.out);
-    } else if (evaluate_ && item.table->spec().eval_default == EvalDefault::kZeros) {
-      std::fill_n(item.out, dim, 0.0f);
+    if (item.row == kAbsent) return WriteAbsent(item);
+    if (item.format == FloatFormat::kFp32) {
+      CopyFloats(item.from, dim, reinterpret_cast<float*>(item.out));
     } else {
-      item.table->rows_->initial().Fill(item.key, {item.out, dim});
+      EncodeRow(item.format, {item.from, dim}, item.out);
     }
   }
 
  private:
+  void WriteAbsent(const Item& item) const {
+    const TableRows& rows = *item.table->rows_;
+    const size_t dim = rows.spec().dim;
+    std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
+    const std::span<float> values(room.data(), dim);
+    if (evaluate_ && rows.spec().eval_default == EvalDefault::kZeros) {
+      std::ranges::fill(values, 0.0f);
+    } else {
+      rows.initial().Fill(item.key, values);
+    }
+    EncodeRow(item.format, values, item.out);
+  }
+
   const bool evaluate_;
 };
 
@@ -157,18 +171,18 @@ class PushPipeline : Pipeline {
   static constexpr size_t kRowsAhead = 64;
   struct Item : PipelineItem {
     const Run* run;
-    const float* gradient;
+    const std::byte* gradient;
     float* values;
     RowHeader* header;
   };
   explicit PushPipeline(Step step) : step_(step) {}
 
   static void Begin(const Run& run, size_t first, std::span<Item> items) {
-    const size_t dim = run.table->dim();
+    const size_t bytes = RowBytes(run.format, run.table->dim());
     for (size_t i = 0; i < items.size(); ++i) {
       Pipeline::Begin(*run.table, run.keys[first + i], items[i]);
       items[i].run = &run;
-      items[i].gradient = run.gradients + (first + i) * dim;
+      items[i].gradient = static_cast<const std::byte*>(run.gradients) + (first + i) * bytes;
     }
   }
   using Pipeline::Find;
@@ -197,8 +211,10 @@ class PushPipeline : Pipeline {
       }
     }
     const uint64_t gap = item.header->GapTo(step_);
+    std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
+    const float* const gradient = FloatsOf(item.run->format, item.gradient, {room.data(), dim});
     item.run->update->Apply(gap, {item.values, dim}, {item.values + dim, rows.state()},
-                            {item.gradient, dim});
+                            {gradient, dim});
     *item.header = {step_, rows.epoch()};
   }
 

@@ -20,11 +20,12 @@ class EmbeddingTable {
   // What rows that are not there read as.
   enum class Absent { kInitial, kZeros };
 
-  // Keys of one table, and where their values go: [keys, dim].
+  // Keys of one table, and where their values go: keys.size() rows in a format.
   struct PullRun {
     const EmbeddingTable* table = nullptr;
     std::span<const Key> keys;
-    float* out = nullptr;
+    void* out = nullptr;
+    FloatFormat format = FloatFormat::kFp32;
   };
   // Writes the values of all keys. Creates nothing. One call for many runs, however short, hides
   // the cache misses of all behind one another.
@@ -33,8 +34,9 @@ class EmbeddingTable {
   struct PushRun {
     EmbeddingTable* table = nullptr;
     std::span<const Key> keys;
-    const float* gradients = nullptr;   // Summed; [keys, dim].
+    const void* gradients = nullptr;    // Summed; keys.size() rows in a format.
     const RowUpdate* update = nullptr;  // TableRows::UpdateFor of the step.
+    FloatFormat format = FloatFormat::kFp32;
   };
   // One update of each row; makes the rows that are not there. REQUIRES: the keys of a table are
   // distinct; `step` is above that of every earlier push to them.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/float_formats.h"
 #include "common/config/job_config.h"
 #include "ops/update/update.h"
 #include "server/table/initial_rows.h"
@@ -23,6 +24,7 @@ struct TableSpec {
   bool scheduled = true;  // The rate scale of pushes applies.
   EvalDefault eval_default = EvalDefault::kInitial;
   uint64_t seed = 0;
+  FloatFormat wire = FloatFormat::kFp32;  // Of values and gradients on the way.
 
   uint32_t state() const { return StateFloats(optimizer, dim); }
 };

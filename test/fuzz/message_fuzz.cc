@@ -11,7 +11,8 @@
 namespace dt {
 namespace {
 
-const std::vector<uint32_t> kDims = {3, 1, 8};
+const std::vector<WireTable> kTables = {
+    {3, FloatFormat::kBf16}, {1}, {8, FloatFormat::kInt8}};
 
 Frames FramesOf(std::span<const std::byte> bytes) {
   Frames frames;
@@ -25,26 +26,26 @@ Frames FramesOf(std::span<const std::byte> bytes) {
   return frames;
 }
 
-// Returns the floats that gradients of these groups have.
+// Returns the bytes that gradients of these groups have.
 size_t CheckKeys(const std::vector<KeyGroup>& groups, const Frame& keys) {
-  size_t rows = 0, floats = 0;
+  size_t rows = 0, bytes = 0;
   for (const KeyGroup& group : groups) {
-    DT_CHECK(group.table < kDims.size());
+    DT_CHECK(group.table < kTables.size());
     rows += group.rows;
-    floats += size_t{group.rows} * kDims[group.table];
+    bytes += kTables[group.table].BytesOf(group.rows);
   }
   DT_CHECK(keys.size() == rows * sizeof(uint64_t));
-  return floats;
+  return bytes;
 }
 
 void OneInput(std::span<const std::byte> bytes) {
-  const Result<DataRequest> request = DecodeDataRequest(FramesOf(bytes), kDims);
+  const Result<DataRequest> request = DecodeDataRequest(FramesOf(bytes), kTables);
   if (request.ok() && request->kind == DataRequest::Kind::kPull) {
     CheckKeys(request->pull.groups, request->pull.keys);
   }
   if (request.ok() && request->kind == DataRequest::Kind::kPush) {
     const PushRequest& push = request->push;
-    DT_CHECK(push.gradients.size() == CheckKeys(push.groups, push.keys) * sizeof(float));
+    DT_CHECK(push.gradients.size() == CheckKeys(push.groups, push.keys));
     DT_CHECK(push.slice < push.slices && push.part < push.parts);
   }
   const Result<DataReply> reply = DecodeDataReply(FramesOf(bytes));

@@ -14,7 +14,7 @@ constexpr Duration kPoll = milliseconds(50);  // How soon a wait notices the job
 
 Result<std::unique_ptr<PsClient>> PsClient::Open(std::shared_ptr<const Routes> routes,
                                                  const Stamp& stamp, Options options) {
-  DT_CHECK(options.wire_tables.size() == options.dims.size());
+  DT_CHECK(options.wire_tables.size() == options.tables.size());
   auto client = std::make_unique<PsClient>(std::move(routes), stamp, std::move(options));
   for (const ExecutorRoute& route : client->routes_->executors) {
     DT_TRY(auto socket, client->options_.network->Connect(route.endpoint));
@@ -44,23 +44,26 @@ void PsClient::SendNow(Request& request) {
   request.next_send = options_.clock->Now() + (sent.ok() ? options_.resend_after : kRetryBusy);
 }
 
-Status PsClient::Wait(Kind kind) {
-  TimePoint checked = options_.clock->Now();
-  for (;;) {
-    const auto waiting = std::ranges::find_if(
-        requests_, [&](const Request& r) { return r.kind == kind && !r.answered; });
-    if (waiting == requests_.end()) return OkStatus();
-    const uint32_t executor = waiting->executor;
-    Result<Frames> frames = sockets_[executor]->Receive(kPoll);
-    if (frames.ok()) {
-      DT_TRY_STATUS(OnReply(executor, *std::move(frames)));
-    } else if (frames.status().code() != StatusCode::kDeadlineExceeded) {
-      return WithWhere(frames.status(), routes_->executors[executor].endpoint);
-    }
-    if (options_.clock->Now() - checked < kPoll) continue;
-    DT_TRY_STATUS(CheckTimes());
-    checked = options_.clock->Now();
+bool PsClient::UnderWay(Kind kind) const {
+  return std::ranges::any_of(requests_,
+                             [&](const Request& r) { return r.kind == kind && !r.answered; });
+}
+
+// Receives an answer, if one comes soon. REQUIRES: UnderWay(kind).
+Status PsClient::WaitForOne(Kind kind, TimePoint& checked) {
+  const auto waiting = std::ranges::find_if(
+      requests_, [&](const Request& r) { return r.kind == kind && !r.answered; });
+  const uint32_t executor = waiting->executor;
+  Result<Frames> frames = sockets_[executor]->Receive(kPoll);
+  if (frames.ok()) {
+    DT_TRY_STATUS(OnReply(executor, *std::move(frames)));
+  } else if (frames.status().code() != StatusCode::kDeadlineExceeded) {
+    return WithWhere(frames.status(), routes_->executors[executor].endpoint);
   }
+  if (options_.clock->Now() - checked < kPoll) return OkStatus();
+  DT_TRY_STATUS(CheckTimes());
+  checked = options_.clock->Now();
+  return OkStatus();
 }
 
 // Ends waits that have no point any more, and resends what is overdue.
@@ -114,94 +117,26 @@ Status PsClient::OnReply(uint32_t executor, Frames frames) {
   return OkStatus();
 }
 
-std::vector<KeyGroup> PsClient::WireGroups(std::span<const RowGroup> groups) const {
-  std::vector<KeyGroup> wire;
-  wire.reserve(groups.size());
-  for (const RowGroup& group : groups) {
-    wire.push_back({group.shard, options_.wire_tables[group.table], group.rows});
-  }
-  return wire;
-}
-
-// ------------------------------------------------------------ pull
-
-void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
-  DT_CHECK(std::ranges::none_of(requests_, [](const Request& r) { return r.kind == Kind::kPull; }));
-  for (uint32_t e = 0; e < plan.executors.size(); ++e) {
-    const ExecutorKeys& keys = plan.executors[e];
-    if (keys.groups.empty()) continue;
-    Begin({.kind = Kind::kPull,
-           .executor = e,
-           .pull = {.stamp = stamp_,
-                    .step = step,
-                    .mode = mode,
-                    .groups = WireGroups(keys.groups),
-                    .keys = keys.keys}});
-  }
-}
-
-Status PsClient::FinishPull(const LookupPlan& plan, PulledRows& rows) {
-  DT_TRY_STATUS(Wait(Kind::kPull));
-  Status placed = PlaceRows(plan, rows);
-  std::erase_if(requests_, [](const Request& r) { return r.kind == Kind::kPull; });
-  return placed;
-}
-
-Status PsClient::PlaceRows(const LookupPlan& plan, PulledRows& rows) {
-  const size_t tables = plan.tables.size();
-  rows.views_.resize(tables);
-  rows.copies_.resize(tables);
-  // The answer of one executor for one table is the rows as they are.
-  const bool whole = tables == 1 && plan.executors.size() == 1;
-  for (size_t t = 0; t < tables && !whole; ++t) {
-    rows.copies_[t].resize(plan.tables[t].size() * options_.dims[t]);
-    rows.views_[t] = rows.copies_[t];
-  }
-  if (whole) rows.views_[0] = {};
-  for (Request& request : requests_) {
-    if (request.kind != Kind::kPull) continue;
-    const std::vector<RowGroup>& groups = plan.executors[request.executor].groups;
-    size_t expected = 0;
-    for (const RowGroup& g : groups) expected += size_t{g.rows} * options_.dims[g.table];
-    if (request.values.size() != expected * sizeof(float)) {
-      return WithWhere(Internal("a server answered a pull with {} bytes of values, not {}",
-                                request.values.size(), expected * sizeof(float)),
-                       routes_->executors[request.executor].endpoint);
-    }
-    if (whole) {
-      rows.frame_ = std::move(request.values);
-      rows.views_[0] = std::as_const(rows.frame_).as<float>();
-      continue;
-    }
-    const float* from = std::as_const(request.values).as<float>().data();
-    for (const RowGroup& g : groups) {
-      const size_t dim = options_.dims[g.table];
-      std::copy_n(from, g.rows * dim, rows.copies_[g.table].data() + g.first * dim);
-      from += g.rows * dim;
-    }
-  }
-  return OkStatus();
-}
-
-// ------------------------------------------------------------ push
+// ------------------------------------------------------------ parts
 
 struct PsClient::PartCut {
   std::vector<RowGroup> groups;
-  size_t rows = 0, floats = 0;
+  size_t rows = 0;
 };
 
-// Whole groups as long as they fit; a group that does not is cut. Tables without gradient are left
-// out.
+// Whole groups as long as they fit; a group that does not is cut. Tables that carry nothing are
+// left out.
 std::vector<PsClient::PartCut> PsClient::CutParts(
-    const ExecutorKeys& keys, std::span<const std::span<const float>> gradients) const {
+    const ExecutorKeys& keys, const std::function<bool(uint32_t)>& carries) const {
   std::vector<PartCut> parts(1);
   size_t bytes = 0;
   for (RowGroup group : keys.groups) {
-    if (gradients[group.table].empty()) continue;
-    const size_t dim = options_.dims[group.table];
-    const size_t row_bytes = sizeof(Key) + dim * sizeof(float);
+    if (!carries(group.table)) continue;
+    const WireTable& wire = options_.tables[group.table];
+    const size_t row_bytes = sizeof(Key) + RowBytes(wire.format, wire.dim);
     while (group.rows > 0) {
-      size_t fit = (options_.part_bytes_max - std::min(bytes, options_.part_bytes_max)) / row_bytes;
+      const size_t fit =
+          (options_.part_bytes_max - std::min(bytes, options_.part_bytes_max)) / row_bytes;
       if (fit == 0 && bytes > 0) {
         parts.emplace_back();
         bytes = 0;
@@ -212,7 +147,6 @@ std::vector<PsClient::PartCut> PsClient::CutParts(
       PartCut& part = parts.back();
       part.groups.push_back({group.shard, group.table, group.first, rows});
       part.rows += rows;
-      part.floats += rows * dim;
       bytes += rows * row_bytes;
       group.first += rows;
       group.rows -= rows;
@@ -221,14 +155,100 @@ std::vector<PsClient::PartCut> PsClient::CutParts(
   return parts;
 }
 
+// Shares the memory of the executor's keys where it is all of them.
+Frame PsClient::KeysOf(const PartCut& part, const ExecutorKeys& keys,
+                       const LookupPlan& plan) const {
+  if (part.rows * sizeof(Key) == keys.keys.size()) return keys.keys;
+  Frame frame = Frame::Of(part.rows * sizeof(Key));
+  Key* out = frame.as<Key>().data();
+  for (const RowGroup& group : part.groups) {
+    out = std::copy_n(plan.tables[group.table].begin() + group.first, group.rows, out);
+  }
+  return frame;
+}
+
+// ------------------------------------------------------------ pull
+
+void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
+  DT_CHECK(std::ranges::none_of(requests_, [](const Request& r) { return r.kind == Kind::kPull; }));
+  for (uint32_t e = 0; e < plan.executors.size(); ++e) {
+    const ExecutorKeys& keys = plan.executors[e];
+    if (keys.groups.empty()) continue;
+    for (PartCut& part : CutParts(keys, [](uint32_t) { return true; })) {
+      PullRequest pull{.stamp = stamp_, .step = step, .mode = mode};
+      for (const RowGroup& group : part.groups) {
+        pull.groups.push_back({group.shard, options_.wire_tables[group.table], group.rows});
+      }
+      pull.keys = KeysOf(part, keys, plan);
+      Begin({.kind = Kind::kPull,
+             .executor = e,
+             .pull = std::move(pull),
+             .groups = std::move(part.groups)});
+    }
+  }
+}
+
+Status PsClient::FinishPull(const LookupPlan& plan, PulledRows& rows) {
+  MakeRoom(plan, rows);
+  TimePoint checked = options_.clock->Now();
+  for (;;) {
+    for (Request& request : requests_) {
+      if (request.kind == Kind::kPull && request.answered) DT_TRY_STATUS(Place(request, rows));
+    }
+    std::erase_if(requests_, [](const Request& r) { return r.kind == Kind::kPull && r.answered; });
+    if (!UnderWay(Kind::kPull)) return OkStatus();
+    DT_TRY_STATUS(WaitForOne(Kind::kPull, checked));
+  }
+}
+
+// The only answer of a pull of one fp32 table is the rows as they are, and needs no copy.
+void PsClient::MakeRoom(const LookupPlan& plan, PulledRows& rows) const {
+  const size_t tables = plan.tables.size();
+  const auto pulls = std::ranges::count(requests_, Kind::kPull, &Request::kind);
+  rows.whole_ = tables == 1 && pulls == 1 && options_.tables[0].format == FloatFormat::kFp32;
+  rows.views_.assign(tables, {});
+  rows.copies_.resize(tables);
+  for (size_t t = 0; t < tables && !rows.whole_; ++t) {
+    rows.copies_[t].resize(plan.tables[t].size() * options_.tables[t].dim);
+    rows.views_[t] = rows.copies_[t];
+  }
+}
+
+Status PsClient::Place(Request& request, PulledRows& rows) const {
+  uint64_t expected = 0;
+  for (const RowGroup& g : request.groups) expected += options_.tables[g.table].BytesOf(g.rows);
+  if (request.values.size() != expected) {
+    return WithWhere(Internal("a server answered a pull with {} bytes of values, not {}",
+                              request.values.size(), expected),
+                     routes_->executors[request.executor].endpoint);
+  }
+  if (rows.whole_) {
+    rows.frame_ = std::move(request.values);
+    rows.views_[0] = std::as_const(rows.frame_).as<float>();
+    return OkStatus();
+  }
+  const std::byte* from = std::as_const(request.values).bytes().data();
+  for (const RowGroup& g : request.groups) {
+    const WireTable& wire = options_.tables[g.table];
+    const std::span<float> to(rows.copies_[g.table].data() + size_t{g.first} * wire.dim,
+                              size_t{g.rows} * wire.dim);
+    DecodeRows(wire.format, wire.dim, from, to);
+    from += wire.BytesOf(g.rows);
+  }
+  return OkStatus();
+}
+
+// ------------------------------------------------------------ push
+
 void PsClient::BeginPush(const PushInfo& info, const LookupPlan& plan,
                          std::span<const std::span<const float>> gradients) {
   for (size_t t = 0; t < gradients.size(); ++t) {
-    const bool whole = gradients[t].size() == plan.tables[t].size() * options_.dims[t];
+    const bool whole = gradients[t].size() == plan.tables[t].size() * options_.tables[t].dim;
     DT_CHECK(whole || gradients[t].empty());
   }
   for (uint32_t e = 0; e < plan.executors.size(); ++e) {
-    const std::vector<PartCut> parts = CutParts(plan.executors[e], gradients);
+    const std::vector<PartCut> parts = CutParts(
+        plan.executors[e], [&](uint32_t table) { return !gradients[table].empty(); });
     for (uint32_t i = 0; i < parts.size(); ++i) {
       PushRequest push = MakePart(parts[i], e, plan, gradients);
       push.stamp = stamp_;
@@ -260,27 +280,27 @@ PushRequest PsClient::MakePart(const PartCut& part, uint32_t executor, const Loo
     push.groups.push_back({group.shard, options_.wire_tables[group.table], group.rows});
   }
   name_until(shards.size());
-  push.gradients = Frame::Of(part.floats * sizeof(float));
-  float* floats = push.gradients.as<float>().data();
+  uint64_t bytes = 0;
+  for (const RowGroup& g : part.groups) bytes += options_.tables[g.table].BytesOf(g.rows);
+  push.gradients = Frame::Of(bytes);
+  std::byte* out = push.gradients.bytes().data();
   for (const RowGroup& group : part.groups) {
-    const size_t dim = options_.dims[group.table];
-    floats =
-        std::copy_n(gradients[group.table].data() + group.first * dim, group.rows * dim, floats);
+    const WireTable& wire = options_.tables[group.table];
+    EncodeRows(wire.format, wire.dim,
+               gradients[group.table].subspan(size_t{group.first} * wire.dim,
+                                              size_t{group.rows} * wire.dim),
+               out);
+    out += wire.BytesOf(group.rows);
   }
-  const ExecutorKeys& keys = plan.executors[executor];
-  if (part.rows * sizeof(Key) == keys.keys.size()) {
-    push.keys = keys.keys;
-    return push;
-  }
-  push.keys = Frame::Of(part.rows * sizeof(Key));
-  Key* out = push.keys.as<Key>().data();
-  for (const RowGroup& group : part.groups) {
-    out = std::copy_n(plan.tables[group.table].begin() + group.first, group.rows, out);
-  }
+  push.keys = KeysOf(part, plan.executors[executor], plan);
   return push;
 }
 
-Status PsClient::WaitForPushes() { return Wait(Kind::kPush); }
+Status PsClient::WaitForPushes() {
+  TimePoint checked = options_.clock->Now();
+  while (UnderWay(Kind::kPush)) DT_TRY_STATUS(WaitForOne(Kind::kPush, checked));
+  return OkStatus();
+}
 
 Status PsClient::Complete(Step step) {
   for (size_t e = 0; e < sockets_.size(); ++e) {

@@ -27,9 +27,10 @@ class PulledRows {
 
  private:
   friend class PsClient;
+  bool whole_ = false;  // Of the pull under way: it is one answer, taken as it is.
   std::vector<std::span<const float>> views_;
-  std::vector<std::vector<float>> copies_;  // Where answers of several executors are put together.
-  Frame frame_;                             // Or the answer itself.
+  std::vector<std::vector<float>> copies_;  // Where answers are put together.
+  Frame frame_;                             // Or the only answer itself.
 };
 
 struct PushInfo {
@@ -44,10 +45,10 @@ class PsClient {
   struct Options {
     Network* network = nullptr;
     std::vector<uint32_t> wire_tables;  // By table of the graph: its index in the job.
-    std::vector<uint32_t> dims;         // By table of the graph.
+    std::vector<WireTable> tables;      // By table of the graph: how its rows travel.
     Duration patience = seconds(60);    // For one request, resends included.
     Duration resend_after = seconds(5);
-    size_t part_bytes_max = 60 << 20;     // Of keys and gradients in one message.
+    size_t part_bytes_max = 60 << 20;     // Of keys and rows in one message or its answer.
     std::function<Status()> interrupted;  // Asked while waiting: not OK ends it.
     const Clock* clock = &SystemClock();
   };
@@ -84,22 +85,25 @@ class PsClient {
     PullRequest pull{};  // The one of its kind, to send again; its frames share their memory.
     PushRequest push{};
     std::string refusal{};  // Why it is sent again, as the server said.
+    std::vector<RowGroup> groups{};  // Of a pull: where its rows belong.
     bool answered = false;
     Frame values{};
   };
-  struct PartCut;  // Rows of one executor that travel in one push message.
+  struct PartCut;  // Rows of one executor that travel in one message.
 
   void Begin(Request request);
   void SendNow(Request& request);
-  Status Wait(Kind kind);
+  bool UnderWay(Kind kind) const;
+  Status WaitForOne(Kind kind, TimePoint& checked);
   Status CheckTimes();
   Status OnReply(uint32_t executor, Frames frames);
   std::vector<PartCut> CutParts(const ExecutorKeys& keys,
-                                std::span<const std::span<const float>> gradients) const;
+                                const std::function<bool(uint32_t)>& carries) const;
+  Frame KeysOf(const PartCut& part, const ExecutorKeys& keys, const LookupPlan& plan) const;
   PushRequest MakePart(const PartCut& part, uint32_t executor, const LookupPlan& plan,
                        std::span<const std::span<const float>> gradients) const;
-  Status PlaceRows(const LookupPlan& plan, PulledRows& rows);
-  std::vector<KeyGroup> WireGroups(std::span<const RowGroup> groups) const;
+  void MakeRoom(const LookupPlan& plan, PulledRows& rows) const;
+  Status Place(Request& request, PulledRows& rows) const;
 
   const std::shared_ptr<const Routes> routes_;
   const Options options_;

@@ -121,7 +121,10 @@ class WorkerRole : public Worker {
     PsClient::Options client;
     client.network = &options_.network;
     client.wire_tables = WireTables(graph, options_.job.model.tables);
-    for (const TableUse& table : graph.tables) client.dims.push_back(table.dim);
+    for (const uint32_t t : client.wire_tables) {
+      const TableConfig& table = options_.job.model.tables[t];
+      client.tables.push_back({table.dim, table.wire});
+    }
     client.interrupted = [this] { return Interrupted(); };
     DT_TRY(client_, PsClient::Open(routes_, stamp_, std::move(client)));
     DT_TRY_STATUS(ConnectMesh(start));

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "parallel.fallback=cpu", "model.graph.deep.device=gpu",
                       "model.graph.deep.device=ps", "model.graph.deep.stage=1",
                       "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
-                      "model.tables.item.device=cpu", "model.tables.item.wire=bf16",
+                      "model.tables.item.device=cpu",
                       "model.tables.item.rows=100", "model.tables.item.memory=1GiB",
                       "model.tables.item.admission=3", "model.tables.item.expiry={steps: 9}",
                       "checkpoint.durability=log", "checkpoint.log.sync=true",

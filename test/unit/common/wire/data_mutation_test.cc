@@ -12,7 +12,8 @@ namespace dt {
 namespace {
 
 constexpr uint64_t kSeed = 20260101;
-const std::vector<uint32_t> kDims = {3, 1, 8};
+const std::vector<WireTable> kTables = {
+    {3, FloatFormat::kBf16}, {1}, {8, FloatFormat::kInt8}};
 
 class Draws {
  public:
@@ -37,7 +38,7 @@ Frames GoodMessage(Draws& draw) {
     PushRequest push;
     push.groups = groups;
     push.keys = Frame::Of(7 * 8);
-    push.gradients = Frame::Of((2 * 3 + 8 + 4) * 4);
+    push.gradients = Frame::Of(12 + 12 + 16);
     return Encode(std::move(push));
   }
   if (kind == 2) return Encode(CompleteRequest{{}, draw.Below(1000)});
@@ -64,15 +65,15 @@ void Damage(Frames& frames, Draws& draw) {
 }
 
 void ExpectConsistent(const std::vector<KeyGroup>& groups, const Frame& keys, const Frame* grads) {
-  uint64_t rows = 0, floats = 0;
+  uint64_t rows = 0, bytes = 0;
   for (const KeyGroup& g : groups) {
-    ASSERT_LT(g.table, kDims.size());
+    ASSERT_LT(g.table, kTables.size());
     rows += g.rows;
-    floats += uint64_t{g.rows} * kDims[g.table];
+    bytes += kTables[g.table].BytesOf(g.rows);
   }
   EXPECT_EQ(keys.as<uint64_t>().size(), rows);
   if (grads != nullptr) {
-    EXPECT_EQ(grads->as<float>().size(), floats);
+    EXPECT_EQ(grads->size(), bytes);
   }
 }
 
@@ -84,7 +85,7 @@ TEST(DataMutation, DecodersRefuseOrAgreeWithThemselves) {
     Frames frames = GoodMessage(draw);
     Damage(frames, draw);
     const auto reply = DecodeDataReply(frames);
-    const auto request = DecodeDataRequest(std::move(frames), kDims);
+    const auto request = DecodeDataRequest(std::move(frames), kTables);
     EXPECT_FALSE(reply.ok() && request.ok());
     ++(reply.ok() || request.ok() ? accepted : refused);
     if (!request.ok()) continue;

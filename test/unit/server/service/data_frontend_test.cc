@@ -66,7 +66,7 @@ class Frontend : public ::testing::Test {
   }
 
   ShardSet shards_{{kTables, 2, 4, test::AllShards(4), kStamp}};
-  DataFrontend frontend_{{2}, kPatience};
+  DataFrontend frontend_{{{.dim = 2}}, kPatience};
   std::vector<PeerMessage> answers_;
   TimePoint now_{};
 };

@@ -86,7 +86,7 @@ class ExecutorTest : public ::testing::Test {
  protected:
   std::unique_ptr<Executor> Make(uint64_t memory_bytes_max = 1 << 30) {
     ExecutorOptions options;
-    options.dims = {2};
+    options.tables = {{.dim = 2}};
     options.memory_bytes_max = memory_bytes_max;
     options.memory_bytes = &memory_bytes_;
     return std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"));

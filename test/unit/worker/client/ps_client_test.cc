@@ -4,6 +4,7 @@
 // refuse a first request.
 #include "worker/client/ps_client.h"
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -22,10 +23,33 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr uint32_t kShards = 8;
-const std::vector<uint32_t> kDims = {3, 5};  // By table, the graph's and the job's alike.
+// By table, the graph's and the job's alike.
+const std::vector<uint32_t> kDims = {3, 5};
+using Formats = std::array<FloatFormat, 2>;
+constexpr Formats kFp32 = {FloatFormat::kFp32, FloatFormat::kFp32};
+constexpr Formats kMixed = {FloatFormat::kInt8, FloatFormat::kBf16};
+
+std::vector<WireTable> TablesOf(const Formats& formats) {
+  return {{kDims[0], formats[0]}, {kDims[1], formats[1]}};
+}
+
+// What arrives of a row.
+std::vector<float> Travelled(const WireTable& wire, const std::vector<float>& row) {
+  std::vector<std::byte> bytes(RowsBytes(wire.format, wire.dim, 1));
+  EncodeRows(wire.format, wire.dim, row, bytes.data());
+  std::vector<float> values(wire.dim);
+  DecodeRow(wire.format, bytes.data(), values);
+  return values;
+}
 
 float RowValue(uint32_t table, Key key, size_t column) {
   return static_cast<float>(table * 1000 + key * 10 + column);
+}
+
+std::vector<float> RowOf(uint32_t table, Key key) {
+  std::vector<float> row(kDims[table]);
+  for (size_t c = 0; c < row.size(); ++c) row[c] = RowValue(table, key, c);
+  return row;
 }
 
 struct Behaviour {
@@ -47,13 +71,14 @@ class FakeServer {
   }
 
   Behaviour behaviour;
+  std::vector<WireTable> tables = TablesOf(kFp32);  // Set before the first request.
 
   struct Seen {
     std::set<std::tuple<Step, SliceIndex, uint32_t, uint32_t>> parts;  // …, part, first shard.
     std::map<std::pair<uint32_t, Key>, std::vector<float>> gradients;
     std::map<ShardId, size_t> named;  // Shards named by the parts taken.
     std::vector<Step> completed;
-    size_t pushes = 0, pulls = 0;
+    size_t pushes = 0, pulls = 0, largest_pull = 0;
   };
   Seen seen() {
     std::lock_guard lock(mutex_);
@@ -64,7 +89,7 @@ class FakeServer {
   void Serve(ServerSocket& socket) {
     auto message = socket.Receive(milliseconds(20));
     if (!message.ok()) return;
-    auto request = DecodeDataRequest(std::move(message->frames), kDims);
+    auto request = DecodeDataRequest(std::move(message->frames), tables);
     ASSERT_TRUE(request.ok()) << ToText(request.status());
     if (request->kind == DataRequest::Kind::kComplete) {
       std::lock_guard lock(mutex_);
@@ -100,17 +125,21 @@ class FakeServer {
   Frame RowsOf(const PullRequest& pull) {
     std::lock_guard lock(mutex_);
     ++seen_.pulls;
-    std::vector<float> values;
-    const std::span<const Key> keys = pull.keys.as<Key>();
-    size_t next = 0;
+    std::vector<std::byte> answer;
+    const Key* key = pull.keys.as<Key>().data();
     for (const KeyGroup& group : pull.groups) {
-      for (uint32_t i = 0; i < group.rows; ++i, ++next) {
-        for (size_t c = 0; c < kDims[group.table]; ++c) {
-          values.push_back(RowValue(group.table, keys[next], c));
-        }
+      std::vector<float> values;
+      for (uint32_t i = 0; i < group.rows; ++i) {
+        const std::vector<float> row = RowOf(group.table, *key++);
+        values.insert(values.end(), row.begin(), row.end());
       }
+      const WireTable& wire = tables[group.table];
+      answer.resize(answer.size() + wire.BytesOf(group.rows));
+      std::byte* const out = answer.data() + answer.size() - wire.BytesOf(group.rows);
+      EncodeRows(wire.format, wire.dim, values, out);
     }
-    return Frame::CopyOf(std::as_bytes(std::span(values)));
+    seen_.largest_pull = std::max(seen_.largest_pull, answer.size() + pull.keys.size());
+    return Frame::CopyOf(answer);
   }
 
   void Note(const PushRequest& push) {
@@ -118,15 +147,18 @@ class FakeServer {
     ++seen_.pushes;
     const auto id = std::tuple(push.step, push.slice, push.part, push.groups.front().shard.value());
     if (!seen_.parts.insert(id).second) return;  // Again: acknowledged and dropped.
-    const std::span<const Key> keys = push.keys.as<Key>();
-    const float* from = push.gradients.as<float>().data();
-    size_t next = 0;
+    const Key* key = push.keys.as<Key>().data();
+    const std::byte* from = push.gradients.bytes().data();
     std::set<ShardId> shards;
     for (const KeyGroup& group : push.groups) {
       shards.insert(group.shard);
-      const size_t dim = kDims[group.table];
-      for (uint32_t i = 0; i < group.rows; ++i, ++next, from += dim) {
-        seen_.gradients[{group.table, keys[next]}] = {from, from + dim};
+      const WireTable& wire = tables[group.table];
+      std::vector<float> values(size_t{group.rows} * wire.dim);
+      DecodeRows(wire.format, wire.dim, from, values);
+      from += wire.BytesOf(group.rows);
+      for (uint32_t i = 0; i < group.rows; ++i) {
+        const auto row = values.begin() + i * wire.dim;
+        seen_.gradients[{group.table, *key++}] = {row, row + wire.dim};
       }
     }
     for (const ShardId shard : shards) ++seen_.named[shard];
@@ -179,7 +211,7 @@ class PsClientTest : public ::testing::Test {
             {{ProcessId(1), {"inproc://a", "inproc://b"}}, {ProcessId(2), {"inproc://c"}}})))) {
     options_.network = network_.get();
     options_.wire_tables = {0, 1};
-    options_.dims = kDims;
+    options_.tables = server_.tables;
     options_.patience = seconds(20);
     options_.resend_after = milliseconds(100);
   }
@@ -189,11 +221,15 @@ class PsClientTest : public ::testing::Test {
   void ExpectRows(const LookupPlan& plan, const PulledRows& rows) {
     for (uint32_t t = 0; t < kDims.size(); ++t) {
       ASSERT_EQ(rows.table(t).size(), plan.tables[t].size() * kDims[t]);
-      for (size_t i = 0; i < rows.table(t).size(); ++i) {
-        ASSERT_EQ(rows.table(t)[i], RowValue(t, plan.tables[t][i / kDims[t]], i % kDims[t]));
+      for (size_t i = 0; i < plan.tables[t].size(); ++i) {
+        const auto row = rows.table(t).subspan(i * kDims[t], kDims[t]);
+        ASSERT_EQ(std::vector<float>(row.begin(), row.end()),
+                  Travelled(options_.tables[t], RowOf(t, plan.tables[t][i])));
       }
     }
   }
+
+  void UseFormats(const Formats& formats) { options_.tables = server_.tables = TablesOf(formats); }
 
   // Gradients that are the rows themselves.
   std::vector<std::vector<float>> GradientsOf(const LookupPlan& plan) {
@@ -220,9 +256,7 @@ class PsClientTest : public ::testing::Test {
       rows += plan.tables[t].size();
       for (const Key key : plan.tables[t]) {
         ASSERT_TRUE(seen.gradients.contains({t, key}));
-        for (size_t c = 0; c < kDims[t]; ++c) {
-          ASSERT_EQ(seen.gradients.at({t, key})[c], RowValue(t, key, c));
-        }
+        ASSERT_EQ(seen.gradients.at({t, key}), Travelled(options_.tables[t], RowOf(t, key)));
       }
     }
     EXPECT_EQ(seen.gradients.size(), rows);
@@ -268,6 +302,48 @@ TEST_F(PsClientTest, ALargePushIsCutInPartsThatAddUp) {
   ASSERT_TRUE(Push(*client, {}, plan).ok());
   ExpectPushed(plan);
   EXPECT_GT(server_.seen().pushes, 30);
+}
+
+TEST_F(PsClientTest, ALargePullIsCutInPartsThatAddUp) {
+  options_.part_bytes_max = 200;
+  for (const Formats& formats : {kFp32, kMixed}) {
+    UseFormats(formats);
+    const auto client = Client();
+    const LookupPlan plan = MakePlan(*routes_, 500);
+    PulledRows rows;
+    client->BeginPull(plan, 0, PullMode::kTrain);
+    ASSERT_TRUE(client->FinishPull(plan, rows).ok());
+    ExpectRows(plan, rows);
+  }
+  EXPECT_GT(server_.seen().pulls, 60);
+  EXPECT_LE(server_.seen().largest_pull, 200 + kShards * 2 * 3);  // Groups are filled up.
+}
+
+TEST_F(PsClientTest, PartsOfAPullThatAreLostOrRefusedComeAgain) {
+  options_.part_bytes_max = 500;
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 300);
+  server_.behaviour.drop = 7;
+  server_.behaviour.refuse = 5;
+  PulledRows rows;
+  client->BeginPull(plan, 0, PullMode::kTrain);
+  ASSERT_TRUE(client->FinishPull(plan, rows).ok());
+  ExpectRows(plan, rows);
+}
+
+TEST_F(PsClientTest, RowsTravelInTheFormatOfTheirTable) {
+  for (const Formats& formats : {kMixed, Formats{FloatFormat::kFp16, FloatFormat::kInt8}}) {
+    UseFormats(formats);
+    const auto client = Client();
+    const LookupPlan plan = MakePlan(*routes_, 100);
+    PulledRows rows;
+    client->BeginPull(plan, 0, PullMode::kTrain);
+    ASSERT_TRUE(client->FinishPull(plan, rows).ok());
+    ExpectRows(plan, rows);
+    const PushInfo info{.step = formats == kMixed ? Step{0} : Step{1}};
+    ASSERT_TRUE(Push(*client, info, plan).ok());
+    ExpectPushed(plan);
+  }
 }
 
 TEST_F(PsClientTest, WhatIsLostIsSentAgainUnderTheSameNumber) {
