@@ -83,7 +83,8 @@ uint16_t ToFp16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 16 & 0x8000;
   const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
+  if (magnitude > 0x7f800000)
+    return static_cast<uint16_t>(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
   if (magnitude == 0x7f800000) return static_cast<uint16_t>(sign | 0x7c00);
   if (magnitude >= 0x477fe000) return static_cast<uint16_t>(sign | 0x7bff);  // kFp16Max.
   if (magnitude < 0x38800000) {  // Below the least normal number: a multiple of 2^-24.

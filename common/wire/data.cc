@@ -77,8 +77,7 @@ Result<Counts> ReadGroups(const flatbuffers::Vector<const fb::Group*>& in,
     out.push_back(group);
     counts.rows += group.rows;
     counts.bytes += tables[group.table].BytesOf(group.rows);
-    if (counts.rows > kMessageBytesMax / sizeof(uint64_t) ||
-        counts.bytes > kMessageBytesMax) {
+    if (counts.rows > kMessageBytesMax / sizeof(uint64_t) || counts.bytes > kMessageBytesMax) {
       return Malformed("data message: more than {} bytes", kMessageBytesMax);
     }
   }

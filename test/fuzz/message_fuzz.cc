@@ -11,8 +11,7 @@
 namespace dt {
 namespace {
 
-const std::vector<WireTable> kTables = {
-    {3, FloatFormat::kBf16}, {1}, {8, FloatFormat::kInt8}};
+const std::vector<WireTable> kTables = {{3, FloatFormat::kBf16}, {1}, {8, FloatFormat::kInt8}};
 
 Frames FramesOf(std::span<const std::byte> bytes) {
   Frames frames;

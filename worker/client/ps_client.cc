@@ -247,8 +247,8 @@ void PsClient::BeginPush(const PushInfo& info, const LookupPlan& plan,
     DT_CHECK(whole || gradients[t].empty());
   }
   for (uint32_t e = 0; e < plan.executors.size(); ++e) {
-    const std::vector<PartCut> parts = CutParts(
-        plan.executors[e], [&](uint32_t table) { return !gradients[table].empty(); });
+    const std::vector<PartCut> parts =
+        CutParts(plan.executors[e], [&](uint32_t table) { return !gradients[table].empty(); });
     for (uint32_t i = 0; i < parts.size(); ++i) {
       PushRequest push = MakePart(parts[i], e, plan, gradients);
       push.stamp = stamp_;

@@ -84,7 +84,7 @@ class PsClient {
     TimePoint begun{}, next_send{};
     PullRequest pull{};  // The one of its kind, to send again; its frames share their memory.
     PushRequest push{};
-    std::string refusal{};  // Why it is sent again, as the server said.
+    std::string refusal{};           // Why it is sent again, as the server said.
     std::vector<RowGroup> groups{};  // Of a pull: where its rows belong.
     bool answered = false;
     Frame values{};

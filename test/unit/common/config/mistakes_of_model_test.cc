@@ -104,12 +104,11 @@ INSTANTIATE_TEST_SUITE_P(
                       "parallel.fallback=cpu", "model.graph.deep.device=gpu",
                       "model.graph.deep.device=ps", "model.graph.deep.stage=1",
                       "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
-                      "model.tables.item.device=cpu",
-                      "model.tables.item.rows=100", "model.tables.item.memory=1GiB",
-                      "model.tables.item.admission=3", "model.tables.item.expiry={steps: 9}",
-                      "checkpoint.durability=log", "checkpoint.log.sync=true",
-                      "checkpoint.log.max_bytes=1GiB", "observe.trace=on",
-                      "observe.tensorboard=logs", "security.curve={key: a}",
+                      "model.tables.item.device=cpu", "model.tables.item.rows=100",
+                      "model.tables.item.memory=1GiB", "model.tables.item.admission=3",
+                      "model.tables.item.expiry={steps: 9}", "checkpoint.durability=log",
+                      "checkpoint.log.sync=true", "checkpoint.log.max_bytes=1GiB",
+                      "observe.trace=on", "observe.tensorboard=logs", "security.curve={key: a}",
                       "data.split=full_batch", "data.format=binary",
                       "optimizer.schedule.type=cosine", "optimizer.device=gpu"));
 

@@ -12,8 +12,7 @@ namespace dt {
 namespace {
 
 constexpr uint64_t kSeed = 20260101;
-const std::vector<WireTable> kTables = {
-    {3, FloatFormat::kBf16}, {1}, {8, FloatFormat::kInt8}};
+const std::vector<WireTable> kTables = {{3, FloatFormat::kBf16}, {1}, {8, FloatFormat::kInt8}};
 
 class Draws {
  public:

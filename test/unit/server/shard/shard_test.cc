@@ -21,7 +21,9 @@ class ShardTest : public ::testing::Test {
   }
   static Contribution Of(Step step, SliceIndex slice, float gradient, Key key = 1) {
     auto owner = std::make_shared<std::pair<Key, float>>(key, gradient);
-    return {step, slice, 0, 1, 1.0f, {{0, {&owner->first, 1}, std::as_bytes(std::span(&owner->second, 1))}}, owner};
+    return {step, slice, 0,
+            1,    1.0f,  {{0, {&owner->first, 1}, std::as_bytes(std::span(&owner->second, 1))}},
+            owner};
   }
   static Contribution Part(Contribution contribution, uint32_t part, uint32_t parts) {
     contribution.part = part;
