@@ -226,6 +226,10 @@ class Parser {
                               std::string("bench ") + what + " --json");
       sub->add_flag("--json", out_.json, "One JSON object");
     }
+    CLI::App* peer = Command(*bench, "peer", "The other process of bench transport", "");
+    peer->group("");  // Not in the help: `bench transport` starts it.
+    peer->add_option("--scheduler", out_.scheduler)->required();
+    peer->add_option("--format", out_.format)->required();
     CLI::App* train = Command(*bench, "train", "Measure training of a job, and where the time goes",
                               "bench train configs/frappe_deepfm.yaml --set train.epochs=1");
     JobFlags(train);

@@ -7,6 +7,7 @@
 #include "cli/summary.h"
 #include "common/base/log.h"
 #include "common/config/load_job.h"
+#include "common/net/shm_network.h"
 #include "common/net/socket.h"
 #include "scheduler/service/scheduler.h"
 #include "server/service/server.h"
@@ -35,11 +36,13 @@ int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network
 
 Status RunServer(const CommandLine& line, const JobConfig& job, Network& network,
                  std::stop_token stop) {
+  const std::unique_ptr<Network> data_network = MakeShmNetwork(network);
   DT_TRY(const auto server,
          server::Server::Open({.job = job,
                                .network = network,
                                .scheduler = line.scheduler,
-                               .listen = line.listen.empty() ? "tcp://127.0.0.1:0" : line.listen}));
+                               .listen = line.listen.empty() ? "tcp://127.0.0.1:0" : line.listen,
+                               .data_network = data_network.get()}));
   return server->Run(stop);
 }
 
@@ -53,12 +56,14 @@ std::string HostOf(const std::string& listen) {
 
 Status RunWorker(const CommandLine& line, const JobConfig& job, Network& network,
                  std::stop_token stop) {
+  const std::unique_ptr<Network> data_network = MakeShmNetwork(network);
   DT_TRY(const auto worker,
          worker::Worker::Open({.job = job,
                                .network = network,
                                .scheduler = line.scheduler,
                                .host = line.listen.empty() ? "127.0.0.1" : HostOf(line.listen),
-                               .stop = stop}));
+                               .stop = stop,
+                               .data_network = data_network.get()}));
   return worker->Run(stop);
 }
 

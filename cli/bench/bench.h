@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dt::cli {
@@ -11,10 +12,11 @@ namespace dt::cli {
 struct BenchCase {
   std::string name;
   std::string what;  // In words.
-  std::string unit;  // Larger is better: "M rows/s", "GB/s", …
+  std::string unit;  // Larger is better unless it says otherwise: "M rows/s", "GB/s", …
   std::vector<double> runs;
   std::string reference;               // "" if there is none.
   std::vector<double> reference_runs;  // As many as `runs`: pair i is run i and reference run i.
+  std::vector<std::pair<std::string, double>> details;  // Further figures, by name.
 };
 
 // `work` units done by one call of `body`, per second of it; one warm-up, then `repeats` runs.

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/bench_peer.h"
 #include "cli/commands.h"
 #include "cli/local_job.h"
 #include "cli/outcome.h"
@@ -37,6 +38,7 @@ int BenchTrain(const CommandLine& line, StopSignals& signals) {
 
 int RunBench(const CommandLine& line, StopSignals& signals) {
   if (line.command == "bench train") return BenchTrain(line, signals);
+  if (line.command == "bench peer") return RunBenchPeer(line, signals);
   std::vector<BenchCase> cases;
   if (line.command == "bench store") cases = BenchStore();
   if (line.command == "bench transport") cases = BenchTransport();

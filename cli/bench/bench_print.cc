@@ -54,6 +54,7 @@ nlohmann::ordered_json JsonOf(const BenchCase& c) {
     json["reference_median"] = Median(c.reference_runs);
     json["ratio"] = RatioOf(c);
   }
+  for (const auto& [name, value] : c.details) json[name] = value;
   return json;
 }
 

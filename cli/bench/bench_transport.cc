@@ -1,62 +1,160 @@
-// Answers of 4,096 rows of 64 floats from another thread over tcp loopback, one request in flight
-// and eight, against a copy of as many bytes.
-#include <cstring>
-#include <thread>
+// The way between a worker and a server, two processes, with the real messages and the real rows
+// behind, against plain ZeroMQ that carries as many bytes. docs/performance.md explains the cases.
+#include <algorithm>
 
 #include "cli/bench/bench.h"
+#include "cli/bench/bench_worker.h"
 #include "common/base/check.h"
-#include "common/net/socket.h"
+#include "common/control/control_link.h"
+#include "common/net/shm_network.h"
+#include "common/net/zmq_bare.h"
 
 namespace dt::cli {
 namespace {
 
-constexpr size_t kAnswerBytes = 4096 * 64 * sizeof(float);
-constexpr int kRequests = 200;
-constexpr int kRepeats = 5;
-constexpr Duration kPatience = seconds(10);
+constexpr int kPairs = 12;
+constexpr size_t kRowsPerRun = 1 << 21;
+constexpr size_t kSmallRequests = 2000;  // Of 256 rows, in one run.
 
-void Serve(ServerSocket& socket, std::stop_token stop) {
-  while (!stop.stop_requested()) {
-    Result<PeerMessage> request = socket.Receive(milliseconds(100));
-    if (!request.ok()) continue;
-    Frames answer;
-    answer.push_back(Frame::Of(kAnswerBytes));
-    if (!socket.Send(request->peer, std::move(answer)).ok()) return;
-  }
+// What one side of a case cost, over all its runs.
+struct Costs {
+  double cpu_seconds = 0;  // Of both processes.
+  Latencies latencies;
+};
+
+double Percentile(Latencies values, double part) {
+  if (values.empty()) return 0;
+  const auto at = static_cast<size_t>(part * static_cast<double>(values.size() - 1));
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(at));
+  return values[at];
 }
 
-void Ask(ClientSocket& socket, int in_flight) {
-  for (int sent = 0, received = 0; received < kRequests;) {
-    while (sent < kRequests && sent - received < in_flight) {
-      Frames request;
-      request.push_back(Frame::Of(64));
-      DT_CHECK(socket.Send(std::move(request)).ok());
-      ++sent;
+// As many bytes there and back as `load` of the real messages, all of them ready.
+void AskBare(BareRequester& bare, const BenchLoad& load, std::pair<size_t, size_t> bytes,
+             Latencies& latencies) {
+  std::vector<TimePoint> begun(load.requests);
+  for (size_t sent = 0, taken = 0; taken < load.requests;) {
+    while (sent < load.requests && sent - taken < load.in_flight) {
+      begun[sent++] = SystemClock().Now();
+      bare.Ask(bytes.first, bytes.second);
     }
-    DT_CHECK(socket.Receive(kPatience).ok());
-    ++received;
+    DT_CHECK(bare.Receive() == bytes.second);
+    const double seconds = SecondsBetween(begun[taken++], SystemClock().Now());
+    latencies.push_back(static_cast<float>(seconds * 1e6));
   }
 }
+
+class TransportBench {
+ public:
+  TransportBench()
+      : executor_("executor"),
+        plain_("bare"),
+        tcp_(MakeZmqNetwork({})),
+        shm_(MakeShmNetwork(*tcp_)),
+        worker_(*tcp_, executor_.endpoint()),
+        bare_(MakeBareRequester(plain_.endpoint(), kBenchBytesMax)) {
+    worker_.PushAllRows();
+  }
+
+  BenchCase Pull(std::string name, std::string what, const BenchLoad& load) {
+    return Throughput({.name = std::move(name), .what = std::move(what)}, load, false);
+  }
+  BenchCase Push(std::string name, std::string what, const BenchLoad& load) {
+    return Throughput({.name = std::move(name), .what = std::move(what)}, load, true);
+  }
+  void UseSharedMemory() { worker_.Reconnect(*shm_); }
+  BenchCase SmallP99(std::string name, const std::string& way) {
+    const BenchLoad load{.rows = 256, .requests = kSmallRequests};
+    BenchCase bench{.name = std::move(name),
+                    .what = "99th percentile of pulls of 256 rows, " + way,
+                    .unit = "us (less is better)"};
+    Measure(bench, load, false, [](const Latencies& run) { return Percentile(run, 0.99); });
+    return bench;
+  }
+
+ private:
+  BenchCase Throughput(BenchCase bench, const BenchLoad& load, bool push) {
+    bench.unit = "M rows/s";
+    const double rows = static_cast<double>(load.rows * load.requests) / 1e6;
+    Measure(bench, load, push, [&](const Latencies&) { return rows / seconds_; });
+    return bench;
+  }
+
+  // Ours and the reference in turns; `figure` of the latencies of a run is what is compared.
+  template <class Figure>
+  void Measure(BenchCase& bench, const BenchLoad& load, bool push, Figure figure) {
+    bench.reference = "plain ZeroMQ over tcp, as many bytes";
+    const std::pair bytes(worker_.RequestBytes(load.rows, push),
+                          worker_.AnswerBytes(load.rows, push));
+    Costs ours, reference;
+    for (int pair = 0; pair <= kPairs; ++pair) {
+      const Latencies run = Timed(executor_, ours, [&](Latencies& latencies) {
+        push ? worker_.Push(load, latencies) : worker_.Pull(load, latencies);
+      });
+      const double value = figure(run);
+      const Latencies reference_run = Timed(plain_, reference, [&](Latencies& latencies) {
+        AskBare(*bare_, load, bytes, latencies);
+      });
+      if (pair == 0) {  // The warm-up.
+        ours = reference = {};
+        continue;
+      }
+      bench.runs.push_back(value);
+      bench.reference_runs.push_back(figure(reference_run));
+    }
+    const double million_rows = static_cast<double>(load.rows * load.requests) * kPairs / 1e6;
+    bench.details = {
+        {"p50_us", Percentile(ours.latencies, 0.5)},
+        {"p99_us", Percentile(ours.latencies, 0.99)},
+        {"cpu_s_per_M_rows", ours.cpu_seconds / million_rows},
+        {"reference_p50_us", Percentile(reference.latencies, 0.5)},
+        {"reference_p99_us", Percentile(reference.latencies, 0.99)},
+        {"reference_cpu_s_per_M_rows", reference.cpu_seconds / million_rows},
+    };
+  }
+
+  // Runs the body, adds what it cost to `costs`, leaves its time in seconds_.
+  template <class Body>
+  Latencies Timed(BenchPeer& peer, Costs& costs, Body body) {
+    const auto cpu_now = [&] { return peer.CpuSeconds() + ReadProcessStats(nullptr).cpu_seconds; };
+    const double cpu_before = cpu_now();
+    Latencies run;
+    const TimePoint begin = SystemClock().Now();
+    body(run);
+    seconds_ = SecondsBetween(begin, SystemClock().Now());
+    costs.cpu_seconds += cpu_now() - cpu_before;
+    costs.latencies.insert(costs.latencies.end(), run.begin(), run.end());
+    return run;
+  }
+
+  BenchPeer executor_, plain_;
+  const std::unique_ptr<Network> tcp_, shm_;
+  BenchWorker worker_;
+  const std::unique_ptr<BareRequester> bare_;
+  double seconds_ = 0;  // Of the last run.
+};
 
 }  // namespace
 
 std::vector<BenchCase> BenchTransport() {
-  const std::unique_ptr<Network> network = MakeZmqNetwork({});
-  auto server = network->Bind("tcp://127.0.0.1:0");
-  DT_CHECK_MSG(server.ok(), "{}", ToText(server.status()));
-  auto client = network->Connect((*server)->endpoint());
-  DT_CHECK_MSG(client.ok(), "{}", ToText(client.status()));
-  const std::jthread serving([&](std::stop_token stop) { Serve(**server, stop); });
-
-  constexpr double kWork = static_cast<double>(kAnswerBytes) * kRequests / 1e9;  // GB
-  std::vector<std::byte> from(kAnswerBytes), to(kAnswerBytes);
-  const auto copy = MeasureRate(kWork, kRepeats, [&] {
-    for (int i = 0; i < kRequests; ++i) std::memcpy(to.data(), from.data(), kAnswerBytes);
-  });
-  const auto one = MeasureRate(kWork, kRepeats, [&] { Ask(**client, 1); });
-  const auto eight = MeasureRate(kWork, kRepeats, [&] { Ask(**client, 8); });
-  return {{"1 MiB answers over tcp, 1 in flight", "", "GB/s", one, "memcpy", copy},
-          {"1 MiB answers over tcp, 8 in flight", "", "GB/s", eight, "memcpy", copy}};
+  TransportBench bench;
+  std::vector<BenchCase> cases;
+  for (const size_t rows : {4096, 16'384}) {
+    for (const size_t in_flight : {1, 8}) {
+      const BenchLoad load{rows, in_flight, kRowsPerRun / rows};
+      const std::string suffix = fmt::format("{}_d{}", rows, in_flight);
+      const std::string what = fmt::format("of {} rows, {} in flight, tcp", rows, in_flight);
+      cases.push_back(bench.Pull("transport.pull_" + suffix, "pulls " + what, load));
+      cases.push_back(bench.Push("transport.push_" + suffix, "pushes " + what, load));
+    }
+  }
+  cases.push_back(bench.SmallP99("transport.p99_256", "tcp"));
+  bench.UseSharedMemory();
+  cases.push_back(bench.Pull("transport.shm_vs_tcp_4096_d1",
+                             "pulls of 4096 rows, 1 in flight, shared memory",
+                             {4096, 1, kRowsPerRun / 4096}));
+  cases.push_back(bench.SmallP99("transport.p99_256_shm", "shared memory"));
+  return cases;
 }
 
 }  // namespace dt::cli

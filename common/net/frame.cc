@@ -8,17 +8,19 @@
 #include <mutex>
 
 #include "common/base/check.h"
+#include "common/net/shm_arena.h"
 
 namespace dt {
 namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kSmallestShift = 8;     // 256 B
-constexpr size_t kLargestShift = 27;     // 128 MiB; larger ones are not kept.
+constexpr size_t kLargestShift = 30;     // 1 GiB; larger ones come from the heap and go there.
 constexpr size_t kClassesPerDouble = 4;  // At most a quarter of a buffer is unused.
 constexpr size_t kClasses = (kLargestShift - kSmallestShift) * kClassesPerDouble + 1;
 constexpr size_t kKeptBytesMax = size_t{512} << 20;  // Of all free buffers together.
 constexpr size_t kLargest = size_t{1} << kLargestShift;
+constexpr size_t kPrivateBytesMax = 4096;  // Smaller ones travel by copy: never in the arena.
 
 size_t ClassOf(size_t size) {
   if (size <= (size_t{1} << kSmallestShift)) return 0;
@@ -42,25 +44,37 @@ class FramePool {
     {
       std::lock_guard lock(shelf.mutex);
       if (!shelf.free.empty()) {
-        void* const memory = shelf.free.back();
-        shelf.free.pop_back();
         kept_bytes_.fetch_sub(BytesOf(size_class), std::memory_order_relaxed);
-        return memory;
+        return Pop(shelf.free);
       }
+      if (!shelf.hollow.empty()) return Pop(shelf.hollow);
     }
-    return Allocate(BytesOf(size_class));
+    const size_t bytes = BytesOf(size_class);
+    if (bytes > kPrivateBytesMax && ShmArena::is_open()) {
+      if (void* const memory = ShmArena::Allocate(bytes); memory != nullptr) return memory;
+    }
+    return Allocate(bytes);
   }
 
   void Return(void* memory, size_t size_class) {
     const size_t bytes = BytesOf(size_class);
-    if (kept_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > kKeptBytesMax) {
-      kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    const bool keep =
+        kept_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kKeptBytesMax;
+    Shelf& shelf = shelves_[size_class];
+    if (keep) {
+      std::lock_guard lock(shelf.mutex);
+      shelf.free.push_back(memory);
+      return;
+    }
+    kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    auto* const begin = static_cast<std::byte*>(memory);
+    if (!ShmArena::OffsetOf({begin, bytes}).has_value()) {
       std::free(memory);
       return;
     }
-    Shelf& shelf = shelves_[size_class];
+    ShmArena::DropPages(begin, bytes);
     std::lock_guard lock(shelf.mutex);
-    shelf.free.push_back(memory);
+    shelf.hollow.push_back(memory);
   }
 
   static void* Allocate(size_t bytes) {
@@ -73,8 +87,15 @@ class FramePool {
  private:
   struct Shelf {
     std::mutex mutex;
-    std::vector<void*> free;
+    std::vector<void*> free;    // With their pages.
+    std::vector<void*> hollow;  // In the arena, without.
   };
+  static void* Pop(std::vector<void*>& memory) {
+    void* const last = memory.back();
+    memory.pop_back();
+    return last;
+  }
+
   std::array<Shelf, kClasses> shelves_;
   std::atomic<size_t> kept_bytes_ = 0;
 };

@@ -58,7 +58,7 @@ class ServerRole : public Server {
     executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
     executor.memory_bytes = &memory_bytes_;
     for (uint32_t i = 0; i < ExecutorsOf(options_); ++i) {
-      DT_TRY(auto socket, options_.network.Bind(EndpointOf(options_.listen, i)));
+      DT_TRY(auto socket, DataNetwork().Bind(EndpointOf(options_.listen, i)));
       executors_.push_back(std::make_unique<Executor>(executor, std::move(socket)));
     }
     return OkStatus();
@@ -94,6 +94,10 @@ class ServerRole : public Server {
   }
 
  private:
+  Network& DataNetwork() const {
+    return options_.data_network != nullptr ? *options_.data_network : options_.network;
+  }
+
   // Ends with what stops the server; never OK.
   Status Work() {
     for (;;) {
@@ -217,7 +221,7 @@ class ServerRole : public Server {
     FinishDone done;
     done.tables = answers[0].tables;
     for (size_t i = 1; i < answers.size(); ++i) AddReports(done.tables, answers[i].tables);
-    done.stats = ReadProcessStats(&options_.network);
+    done.stats = ReadProcessStats(&DataNetwork());
     return done;
   }
 

@@ -44,6 +44,10 @@ class WorkerRole : public Worker {
   }
 
  private:
+  Network& DataNetwork() const {
+    return options_.data_network != nullptr ? *options_.data_network : options_.network;
+  }
+
   // Ends with what stops the worker; never OK.
   Status Work() {
     DT_TRY_STATUS(OpenData());
@@ -119,7 +123,7 @@ class WorkerRole : public Worker {
         .generation = start.generation, .term = link_->welcome().term, .map = start.map.version};
     const Graph& graph = engine_->plan().graph;
     PsClient::Options client;
-    client.network = &options_.network;
+    client.network = &DataNetwork();
     client.wire_tables = WireTables(graph, options_.job.model.tables);
     for (const uint32_t t : client.wire_tables) {
       const TableConfig& table = options_.job.model.tables[t];
@@ -212,7 +216,7 @@ class WorkerRole : public Worker {
     LogTimings();
     done.result = FinishDone{.tables = {},
                              .dense_checksum = engine_->parameters().Checksum(),
-                             .stats = ReadProcessStats(&options_.network)};
+                             .stats = ReadProcessStats(&DataNetwork())};
     return OkStatus();
   }
 

@@ -15,11 +15,12 @@ namespace dt::worker {
 struct WorkerOptions {
   const JobConfig& job;
   Network& network;
-  std::string scheduler;           // Endpoint.
-  std::string host = "127.0.0.1";  // This machine's address, for other workers to connect to.
-  uint32_t threads = 0;            // For arithmetic and parsing; 0: as many as the machine has.
-  bool one_process = false;        // The only worker, with all other roles in its process.
-  std::stop_token stop = {};       // Ends the joining; Run takes its own.
+  std::string scheduler;            // Endpoint.
+  std::string host = "127.0.0.1";   // This machine's address, for other workers to connect to.
+  uint32_t threads = 0;             // For arithmetic and parsing; 0: as many as the machine has.
+  bool one_process = false;         // The only worker, with all other roles in its process.
+  std::stop_token stop = {};        // Ends the joining; Run takes its own.
+  Network* data_network = nullptr;  // To the servers; null: `network`.
 };
 
 // Used by one thread. Outlives nothing: the job and the network outlive it.

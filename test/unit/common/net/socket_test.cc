@@ -1,5 +1,6 @@
-// Goal: both networks keep the contract of socket.h.
-// Method: the same tests over ZeroMQ on loopback, ZeroMQ in one process, and the in-memory network.
+// Goal: all networks keep the contract of socket.h.
+// Method: the same tests over ZeroMQ on loopback, ZeroMQ in one process, shared memory, and the
+// in-memory network.
 #include "common/net/socket.h"
 
 #include <arpa/inet.h>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/net/memory_network.h"
+#include "common/net/shm_network.h"
 
 namespace dt {
 namespace {
@@ -40,7 +42,7 @@ bool Equal(const Frames& a, const Frames& b) {
 struct Kind {
   std::string name;
   std::string endpoint;
-  bool memory;
+  enum Net { kZmq, kShm, kMemory } net;
 };
 
 class Sockets : public ::testing::TestWithParam<Kind> {
@@ -55,8 +57,11 @@ class Sockets : public ::testing::TestWithParam<Kind> {
     EXPECT_TRUE(client.ok()) << client.status();
     return client.ok() ? *std::move(client) : nullptr;
   }
-  const std::unique_ptr<Network> network_ =
-      GetParam().memory ? MakeMemoryNetwork() : MakeZmqNetwork({});
+  const std::unique_ptr<Network> below_ =
+      GetParam().net == Kind::kMemory ? MakeMemoryNetwork() : MakeZmqNetwork({});
+  const std::unique_ptr<Network> shm_ =
+      GetParam().net == Kind::kShm ? MakeShmNetwork(*below_) : nullptr;
+  Network* const network_ = shm_ != nullptr ? shm_.get() : below_.get();
 };
 
 TEST_P(Sockets, CarryMessagesOfAllSizesThereAndBack) {
@@ -126,7 +131,9 @@ TEST_P(Sockets, ToAPeerThatHasGoneIsDropped) {
 
 TEST_P(Sockets, ConnectingBeforeBindingWorks) {
   const std::string endpoint =
-      GetParam().memory || GetParam().endpoint.starts_with("inproc") ? "inproc://later" : "";
+      GetParam().net == Kind::kMemory || GetParam().endpoint.starts_with("inproc")
+          ? "inproc://later"
+          : "";
   if (endpoint.empty()) return;  // A free TCP port is known only once it is bound.
   auto client = Connect(endpoint);
   ASSERT_TRUE(client->Send(MessageOf({10})).ok());
@@ -155,9 +162,11 @@ TEST_P(Sockets, LastAnswerSurvivesTheServersEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Sockets,
-                         ::testing::Values(Kind{"tcp", "tcp://127.0.0.1:0", false},
-                                           Kind{"inproc", "inproc://x", false},
-                                           Kind{"memory", "tcp://127.0.0.1:0", true}),
+                         ::testing::Values(Kind{"tcp", "tcp://127.0.0.1:0", Kind::kZmq},
+                                           Kind{"inproc", "inproc://x", Kind::kZmq},
+                                           Kind{"shm", "tcp://127.0.0.1:0", Kind::kShm},
+                                           Kind{"shm_inproc", "inproc://x", Kind::kShm},
+                                           Kind{"memory", "tcp://127.0.0.1:0", Kind::kMemory}),
                          [](const auto& kind) { return kind.param.name; });
 
 TEST(ZmqNetwork, ListensBeyondThisMachineOnlyWhenAllowed) {

@@ -1,0 +1,129 @@
+#include "cli/bench/bench_peer.h"
+
+#include <atomic>
+
+#include "cli/bench/bench.h"
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/control/control_link.h"
+#include "common/net/shm_network.h"
+#include "common/net/zmq_bare.h"
+#include "server/service/executor.h"
+
+namespace dt::cli {
+namespace {
+
+constexpr Duration kStart = seconds(20);
+constexpr Duration kPoll = milliseconds(50);  // How soon a peer hears what it is asked.
+
+Frames TextMessage(const std::string& text) {
+  Frames frames;
+  frames.push_back(Frame::CopyOf(std::as_bytes(std::span(text))));
+  return frames;
+}
+
+std::string TextOf(const Frames& frames) {
+  if (frames.empty()) return "";
+  const auto text = frames[0].as<char>();
+  return {text.begin(), text.end()};
+}
+
+// The child's end of the line to its parent: tells where it serves, then answers each message with
+// the CPU-seconds used.
+class Control {
+ public:
+  Control(Network& network, const std::string& parent, const std::string& endpoint) {
+    auto socket = network.Connect(parent);
+    DT_CHECK_MSG(socket.ok(), "{}", ToText(socket.status()));
+    socket_ = *std::move(socket);
+    static_cast<void>(socket_->Send(TextMessage(endpoint)));
+  }
+  void Answer(Duration patience) {
+    if (!socket_->Receive(patience).ok()) return;
+    const double cpu_seconds = ReadProcessStats(nullptr).cpu_seconds;
+    static_cast<void>(socket_->Send(TextMessage(fmt::format("{}", cpu_seconds))));
+  }
+
+ private:
+  std::unique_ptr<ClientSocket> socket_;
+};
+
+server::ShardSetOptions BenchShards() {
+  server::TableSpec table;
+  table.name = "bench";
+  table.id = TableIdOf(table.name);
+  table.dim = kBenchDim;
+  table.init = {InitKind::kZeros, 0};
+  table.optimizer.kind = OptimizerKind::kSgd;
+  table.optimizer.lr = 1;
+  table.optimizer.l2 = 0;
+  server::ShardSetOptions options;
+  options.tables = {table};
+  options.shards_of_job = kBenchShards;
+  for (uint32_t s = 0; s < kBenchShards; ++s) options.shards.emplace_back(s);
+  options.stamp = {Generation(1), Term(1), MapVersion(1)};
+  return options;
+}
+
+void ServeRows(Network& network, const std::string& parent, const StopSignals& signals) {
+  const std::unique_ptr<Network> data_network = MakeShmNetwork(network);
+  auto socket = data_network->Bind("tcp://127.0.0.1:0");
+  DT_CHECK_MSG(socket.ok(), "{}", ToText(socket.status()));
+  std::atomic<uint64_t> memory_bytes = 0;
+  server::ExecutorOptions options;
+  options.dims = {kBenchDim};
+  options.memory_bytes_max = uint64_t{8} << 30;
+  options.memory_bytes = &memory_bytes;
+  server::Executor executor(options, *std::move(socket));
+  executor.Post(server::BeginCommand{BenchShards()});
+  const auto begun = executor.Await(kStart);
+  DT_CHECK(begun.has_value() && begun->status.ok());
+  Control control(network, parent, executor.endpoint());
+  while (!signals.token().stop_requested()) control.Answer(kPoll);
+}
+
+void ServeBytes(Network& network, const std::string& parent, const StopSignals& signals) {
+  const auto replier = MakeBareReplier(kBenchBytesMax, kPoll);
+  Control control(network, parent, replier->endpoint());
+  while (!signals.token().stop_requested()) {
+    if (!replier->AnswerOne()) control.Answer(Duration::zero());
+  }
+}
+
+}  // namespace
+
+int RunBenchPeer(const CommandLine& line, StopSignals& signals) {
+  const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  if (line.format == "executor") {
+    ServeRows(*network, line.scheduler, signals);
+  } else {
+    ServeBytes(*network, line.scheduler, signals);
+  }
+  return 0;
+}
+
+BenchPeer::BenchPeer(const std::string& kind) : network_(MakeZmqNetwork({})) {
+  auto control = network_->Bind("tcp://127.0.0.1:0");
+  DT_CHECK_MSG(control.ok(), "{}", ToText(control.status()));
+  control_ = *std::move(control);
+  auto child =
+      ChildProcess::Start("the bench's server", "/proc/self/exe",
+                          {"bench", "peer", "--scheduler", control_->endpoint(), "--format", kind});
+  DT_CHECK_MSG(child.ok(), "{}", ToText(child.status()));
+  child_.push_back(*std::move(child));
+  auto hello = control_->Receive(kStart);
+  DT_CHECK_MSG(hello.ok(), "the bench's server does not start: {}", ToText(hello.status()));
+  peer_ = hello->peer;
+  endpoint_ = TextOf(hello->frames);
+}
+
+BenchPeer::~BenchPeer() { StopAll(child_, seconds(3)); }
+
+double BenchPeer::CpuSeconds() {
+  static_cast<void>(control_->Send(peer_, TextMessage("cpu")));
+  const auto answer = control_->Receive(kStart);
+  DT_CHECK_MSG(answer.ok(), "the bench's server is silent: {}", ToText(answer.status()));
+  return std::stod(TextOf(answer->frames));
+}
+
+}  // namespace dt::cli

@@ -1,0 +1,33 @@
+// The memory of this process that others of its host may read. Once it is open, frames beyond a few
+// KiB are made in it (frame.cc), so that they can be handed to a peer where they are. One per
+// process; it lives until the process ends. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "common/base/status.h"
+#include "common/net/shm_memory.h"
+
+namespace dt {
+
+inline constexpr size_t kArenaBytes = size_t{16} << 30;  // Of addresses; pages come when touched.
+
+class ShmArena {
+ public:
+  // Opens it at the first call. Unavailable: this system has no such memory.
+  static Status Open();
+  static bool is_open();
+
+  // Fresh memory at a 64-byte boundary, for good; null when there is none left.
+  static std::byte* Allocate(size_t bytes);
+  // Gives the pages back to the system; the addresses stay, with zeros.
+  static void DropPages(std::byte* memory, size_t bytes);
+  // Where the bytes lie in it; nothing if they are elsewhere.
+  static std::optional<size_t> OffsetOf(std::span<const std::byte> bytes);
+  // For a peer. REQUIRES: open.
+  static Result<OwnedFd> ReadOnlyFd();
+};
+
+}  // namespace dt

@@ -1,0 +1,257 @@
+#include "common/net/shm_channel.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <mutex>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/futex.h>
+
+#include "common/base/check.h"
+#include "common/net/shm_arena.h"
+#include "common/net/shm_rendezvous.h"
+#include "common/net/socket.h"
+
+namespace dt {
+namespace {
+
+size_t Padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+// Of both processes, so not FUTEX_PRIVATE.
+void FutexWait(std::atomic<uint32_t>& word, uint32_t while_equal, Duration time) {
+  const auto whole = std::chrono::duration_cast<seconds>(time);
+  const timespec patience{.tv_sec = whole.count(), .tv_nsec = (time - whole).count()};
+  syscall(SYS_futex, &word, FUTEX_WAIT, while_equal, &patience, nullptr, 0);
+}
+void FutexWake(std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+bool HungUp(int socket) {
+  pollfd item{socket, 0, 0};
+  return poll(&item, 1, 0) > 0 && (item.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+// A part that was received: tells its sender when nothing reads it any more.
+class Lease {
+ public:
+  Lease(std::shared_ptr<ShmLink> link, std::atomic<uint32_t>& word, uint32_t number)
+      : link_(std::move(link)), word_(word), number_(number) {}
+  ~Lease() { word_.store(number_, std::memory_order_release); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+ private:
+  const std::shared_ptr<ShmLink> link_;
+  std::atomic<uint32_t>& word_;
+  const uint32_t number_;
+};
+
+}  // namespace
+
+// Parts of connections that were closed here while the peer still read them. Any thread.
+struct ShmChannel::Orphans {
+  struct Entry {
+    std::shared_ptr<ShmLink> link;
+    ShmRing* ring;
+    std::vector<Lent> lent;
+  };
+  std::mutex mutex;
+  std::vector<Entry> entries;  // Guarded by mutex.
+
+  static Orphans& All() {
+    static Orphans& all = *std::make_unique<Orphans>().release();
+    return all;
+  }
+  void Take(Entry entry) {
+    std::lock_guard lock(mutex);
+    entries.push_back(std::move(entry));
+  }
+  void Purge() {
+    std::lock_guard lock(mutex);
+    std::erase_if(entries, [](Entry& entry) {
+      std::erase_if(entry.lent, [&](const Lent& l) {
+        return entry.ring->released[l.slot].load(std::memory_order_acquire) == l.lease;
+      });
+      return entry.lent.empty() || HungUp(entry.link->socket.get());
+    });
+  }
+};
+
+ShmChannel::ShmChannel(ShmSide side, std::shared_ptr<ShmLink> link)
+    : side_(side),
+      link_(std::move(link)),
+      in_ring_(side == ShmSide::kClient ? link_->shared().to_client : link_->shared().to_server),
+      out_ring_(side == ShmSide::kClient ? link_->shared().to_server : link_->shared().to_client),
+      in_(in_ring_),
+      out_(out_ring_),
+      last_lease_(kShmSlots, 0) {
+  for (uint32_t slot = kShmSlots; slot > 0; --slot) free_slots_.push_back(slot - 1);
+  Orphans::All().Purge();
+}
+
+ShmChannel::~ShmChannel() {
+  out_ring_.closed.store(1);
+  WakePeer();
+  if (!settled()) Orphans::All().Take({link_, &out_ring_, std::move(lent_)});
+  Orphans::All().Purge();
+}
+
+// ------------------------------------------------------------ sending
+
+void ShmChannel::Reclaim() {
+  std::erase_if(lent_, [this](const Lent& l) {
+    if (out_ring_.released[l.slot].load(std::memory_order_acquire) != l.lease) return false;
+    free_slots_.push_back(l.slot);
+    return true;
+  });
+}
+
+bool ShmChannel::settled() {
+  Reclaim();
+  return lent_.empty() || gone();
+}
+
+// A part that was not made in the arena is copied there.
+std::optional<size_t> ShmChannel::PlaceInArena(Frame& part) const {
+  const Frame& read = part;
+  if (const auto place = ShmArena::OffsetOf(read.bytes()); place.has_value()) return place;
+  part = Frame::CopyOf(read.bytes());
+  return ShmArena::OffsetOf(std::as_const(part).bytes());
+}
+
+// False: no slot or no memory for it.
+bool ShmChannel::AppendPart(Frame part) {
+  ShmPartHead head{.size = part.size()};
+  const size_t number = reinterpret_cast<ShmRecordHead*>(record_out_.data())->parts++;
+  if (part.size() <= kShmInlineBytesMax) {
+    const size_t at = record_out_.size();
+    record_out_.resize(at + Padded(part.size()));
+    if (part.size() != 0) std::memcpy(&record_out_[at], part.bytes().data(), part.size());
+  } else {
+    const std::optional<size_t> place = PlaceInArena(part);
+    if (!place.has_value() || free_slots_.empty()) return false;
+    head.offset = *place;
+    head.slot = free_slots_.back();
+    head.lease = ++last_lease_[head.slot];
+    free_slots_.pop_back();
+    lending_.push_back({head.slot, head.lease, std::move(part)});
+  }
+  std::memcpy(&record_out_[sizeof(ShmRecordHead) + number * sizeof(head)], &head, sizeof(head));
+  return true;
+}
+
+Status ShmChannel::Send(const Frames& message) {
+  DT_CHECK(!message.empty() && message.size() <= kShmPartsMax);
+  Reclaim();
+  record_out_.assign(sizeof(ShmRecordHead) + message.size() * sizeof(ShmPartHead), std::byte{});
+  bool placed = true;
+  for (const Frame& part : message) placed = placed && AppendPart(part);
+  reinterpret_cast<ShmRecordHead*>(record_out_.data())->bytes =
+      static_cast<uint32_t>(record_out_.size());
+  using Outcome = ShmRingWriter::Outcome;
+  const Outcome outcome = placed ? out_.Write(record_out_) : Outcome::kFull;
+  if (outcome == Outcome::kWritten) {
+    std::ranges::move(lending_, std::back_inserter(lent_));
+    lending_.clear();
+    WakePeer();
+    return OkStatus();
+  }
+  for (const Lent& l : lending_) free_slots_.push_back(l.slot);
+  lending_.clear();
+  if (outcome == Outcome::kFull) return Busy("the peer has {} parts to read", lent_.size());
+  return Unavailable("shared memory of a peer: its ring is damaged");
+}
+
+void ShmChannel::WakePeer() {
+  if (out_ring_.waiting.load() == 0 || out_ring_.waiting.exchange(0) == 0) return;
+  if (side_ == ShmSide::kServer) {
+    FutexWake(out_ring_.waiting);
+    return;
+  }
+  const char bell = 1;  // When the socket is full the server is awake.
+  static_cast<void>(send(link_->socket.get(), &bell, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0);
+}
+
+// ------------------------------------------------------------ receiving
+
+Status ShmChannel::OpenPeerArena() {
+  if (link_->peer_arena.size() != 0) return OkStatus();
+  DT_TRY(std::optional<ShmHello> hello, TakeShmHello(link_->socket.get()));
+  if (!hello.has_value() || hello->fds.size() != 1) {
+    return Malformed("shared memory of a peer: a message, but no greeting");
+  }
+  DT_TRY(link_->peer_arena,
+         SharedMemory::Open(std::move(hello->fds[0]), kArenaBytes, SharedMemory::Access::kRead));
+  return OkStatus();
+}
+
+Result<Frame> ShmChannel::ReadPart(const ShmPartHead& head, bool first,
+                                   std::span<const std::byte>& rest) {
+  if (head.offset == kShmInline) {
+    if (head.size > kShmInlineBytesMax || Padded(head.size) > rest.size()) {
+      return Malformed("shared memory of a peer: {} bytes in a record of {}", head.size,
+                       rest.size());
+    }
+    Frame part = Frame::CopyOf(rest.first(head.size));
+    rest = rest.subspan(Padded(head.size));
+    return part;
+  }
+  DT_TRY_STATUS(OpenPeerArena());
+  const size_t bytes = link_->peer_arena.size();
+  if (head.size > kPartBytesMax || head.offset % 8 != 0 || head.offset > bytes ||
+      head.size > bytes - head.offset || head.slot >= kShmSlots) {
+    return Malformed("shared memory of a peer: {} bytes at {}", head.size, head.offset);
+  }
+  auto lease = std::make_shared<Lease>(link_, in_ring_.released[head.slot], head.lease);
+  const std::span<std::byte> place{link_->peer_arena.data() + head.offset, head.size};
+  return first ? Frame::CopyOf(place) : Frame::Of(place, std::move(lease));
+}
+
+Result<std::optional<Frames>> ShmChannel::Receive() {
+  using Outcome = ShmRingReader::Outcome;
+  const Outcome outcome = in_.Read(record_in_);
+  if (outcome == Outcome::kEmpty) return std::optional<Frames>();
+  ShmRecordHead head;
+  if (outcome == Outcome::kRead) std::memcpy(&head, record_in_.data(), sizeof(head));
+  const size_t heads = sizeof(head) + size_t{head.parts} * sizeof(ShmPartHead);
+  if (head.parts == 0 || head.parts > kShmPartsMax || heads > record_in_.size()) {
+    return Malformed("shared memory of a peer: its ring is damaged");
+  }
+  std::span<const std::byte> rest = std::span<const std::byte>(record_in_).subspan(heads);
+  Frames message;
+  for (size_t i = 0; i < head.parts; ++i) {
+    ShmPartHead part;
+    std::memcpy(&part, &record_in_[sizeof(head) + i * sizeof(part)], sizeof(part));
+    DT_TRY(Frame frame, ReadPart(part, i == 0, rest));
+    message.push_back(std::move(frame));
+  }
+  return std::optional(std::move(message));
+}
+
+// ------------------------------------------------------------ waiting
+
+bool ShmChannel::PrepareWait() {
+  in_ring_.waiting.store(1);  // In one order with the writer's tail: neither is missed.
+  if (in_.empty()) return true;
+  EndWait();
+  return false;
+}
+
+void ShmChannel::Sleep(Duration time) {
+  DT_CHECK(side_ == ShmSide::kClient);
+  FutexWait(in_ring_.waiting, 1, time);
+}
+
+void ShmChannel::TakeDoorbell() {
+  std::byte bells[64];
+  static_cast<void>(recv(link_->socket.get(), bells, sizeof(bells), MSG_DONTWAIT) < 0);
+}
+
+bool ShmChannel::gone() const { return HungUp(link_->socket.get()); }
+
+}  // namespace dt

@@ -1,0 +1,79 @@
+// Messages over a shared-memory connection. Large parts are not copied: they are read where the
+// sender made them, in its arena, and the sender keeps them until the reader's last frame of them
+// goes. Part 0, which decoders trust once they have checked it, is copied always; the bytes of the
+// others may still be changed by a hostile sender, so they may only be values.
+//
+// One thread; frames that were received may be used and freed by any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/net/frame.h"
+#include "common/net/shm_segment.h"
+
+namespace dt {
+
+enum class ShmSide { kClient, kServer };
+
+class ShmChannel {
+ public:
+  ShmChannel(ShmSide side, std::shared_ptr<ShmLink> link);
+  // Tells the peer. What it still reads is kept for it.
+  ~ShmChannel();
+  ShmChannel(const ShmChannel&) = delete;
+  ShmChannel& operator=(const ShmChannel&) = delete;
+
+  // Busy: the ring or the table of leases is full. Unavailable: of no use any more.
+  Status Send(const Frames& message);
+  // Nothing when no message is there. Malformed: the peer broke the rules, or its memory is damaged.
+  Result<std::optional<Frames>> Receive();
+  bool empty() const { return in_.empty(); }
+
+  // Before sleeping: the peer will wake this side. False when a message is there: do not sleep.
+  bool PrepareWait();
+  void EndWait() { in_ring_.waiting.store(0); }
+  // The client's sleep. Returns when woken, or when the time is over.
+  void Sleep(Duration time);
+  // The server's way to hear of a wake, beside other descriptors: reads what was written to it.
+  void TakeDoorbell();
+  int descriptor() const { return link_->socket.get(); }
+
+  // The peer will send nothing more.
+  bool closed() const { return in_ring_.closed.load() != 0; }
+  // The peer's process has gone, or holds nothing of this connection any more.
+  bool gone() const;
+  // True when the peer holds nothing of ours.
+  bool settled();
+
+ private:
+  struct Lent {
+    uint32_t slot = 0, lease = 0;
+    Frame frame;
+  };
+  struct Orphans;
+
+  std::optional<size_t> PlaceInArena(Frame& part) const;
+  bool AppendPart(Frame part);
+  void Reclaim();
+  void WakePeer();
+  Result<Frame> ReadPart(const ShmPartHead& head, bool first, std::span<const std::byte>& rest);
+  Status OpenPeerArena();
+
+  const ShmSide side_;
+  const std::shared_ptr<ShmLink> link_;
+  ShmRing& in_ring_;
+  ShmRing& out_ring_;
+  ShmRingReader in_;
+  ShmRingWriter out_;
+  std::vector<std::byte> record_in_, record_out_;
+  std::vector<Lent> lent_, lending_;  // The second: of the message that is being sent.
+  std::vector<uint32_t> free_slots_;
+  std::vector<uint32_t> last_lease_;  // By slot.
+};
+
+}  // namespace dt

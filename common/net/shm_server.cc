@@ -1,0 +1,287 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/net/shm_arena.h"
+#include "common/net/shm_rendezvous.h"
+#include "common/net/shm_socket.h"
+
+namespace dt {
+namespace {
+
+constexpr size_t kConnectionsMax = 1024;     // Those that have not greeted included.
+constexpr Duration kGreeting = seconds(10);  // For a greeting.
+constexpr size_t kBelowEvery = 16;           // Of so many messages one look at the network below.
+constexpr size_t kLookEvery = 64;            // And one at who comes and goes.
+constexpr char kFromBelow = 'b', kFromShm = 's';  // What the ids of peers begin with.
+
+size_t BytesIn(const Frames& message) {
+  size_t bytes = 0;
+  for (const Frame& frame : message) bytes += frame.size();
+  return bytes;
+}
+
+struct Connection {
+  PeerId id;
+  OwnedFd greeting;  // Until it has greeted.
+  TimePoint greet_until{};
+  std::unique_ptr<ShmChannel> channel;  // From then on.
+  bool over = false;                    // To be closed.
+
+  int descriptor() const { return channel != nullptr ? channel->descriptor() : greeting.get(); }
+};
+
+// The segment and the arena of one who greeted, and our arena for it.
+Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello) {
+  if (hello.fds.size() != 2) return Malformed("a greeting with {} descriptors", hello.fds.size());
+  auto link = std::make_shared<ShmLink>();
+  using Access = SharedMemory::Access;
+  DT_TRY(link->segment,
+         SharedMemory::Open(std::move(hello.fds[0]), sizeof(ShmSegment), Access::kReadWrite));
+  DT_TRY(link->peer_arena, SharedMemory::Open(std::move(hello.fds[1]), kArenaBytes, Access::kRead));
+  DT_TRY(const OwnedFd arena, ShmArena::ReadOnlyFd());
+  const std::array fds = {arena.get()};
+  DT_TRY_STATUS(SendShmHello(socket.get(), fds));
+  link->socket = std::move(socket);
+  return std::make_unique<ShmChannel>(ShmSide::kServer, std::move(link));
+}
+
+class ShmServerSocket : public ServerSocket {
+ public:
+  ShmServerSocket(std::unique_ptr<ServerSocket> below, OwnedFd listener, ShmTotals& totals)
+      : below_(std::move(below)),
+        listener_(std::move(listener)),
+        wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+        totals_(totals) {
+    DT_CHECK(wake_.valid());
+  }
+
+  Status Send(const PeerId& peer, Frames message) override;
+  Result<PeerMessage> Receive(Duration patience) override;
+
+  const std::string& endpoint() const override { return below_->endpoint(); }
+  void Wake() override {
+    woken_.store(true, std::memory_order_release);
+    const uint64_t one = 1;
+    static_cast<void>(!write(wake_.get(), &one, sizeof(one)));  // Full: it is readable already.
+  }
+  int descriptor() const override { return -1; }
+  uint64_t bytes_sent() const override {
+    return own_.sent.load(std::memory_order_relaxed) + below_->bytes_sent();
+  }
+  uint64_t bytes_received() const override {
+    return own_.received.load(std::memory_order_relaxed) + below_->bytes_received();
+  }
+
+ private:
+  bool TakeWake();
+  Result<std::optional<PeerMessage>> Poll();
+  std::optional<PeerMessage> PollRings();
+  Result<std::optional<PeerMessage>> PollBelow();
+  bool AnyInRings() const;
+  void WaitForAny(Duration time);
+  bool PrepareWaits();
+  void LookAround(Duration time);
+  void AcceptAll(TimePoint now);
+  void Greet(Connection& connection, TimePoint now);
+  void Drop(Connection& connection, const Status& why);
+
+  // Touched by the socket's thread.
+  const std::unique_ptr<ServerSocket> below_;
+  const OwnedFd listener_;
+  const OwnedFd wake_;
+  ShmTotals& totals_;
+  ShmTotals own_;
+  std::vector<Connection> connections_;
+  std::vector<pollfd> items_;
+  size_t next_ = 0;           // Whose turn it is.
+  size_t since_below_ = 0;    // Messages from rings since the last look below.
+  size_t since_look_ = 0;     // Messages since the last look at all descriptors.
+  uint64_t last_number_ = 0;  // Of a connection.
+  ShmSpin spin_;
+  // Any thread.
+  std::atomic<bool> woken_ = false;
+};
+
+// ------------------------------------------------------------ sending
+
+Status ShmServerSocket::Send(const PeerId& peer, Frames message) {
+  if (peer.empty() || peer[0] != kFromShm) {
+    return below_->Send(peer.empty() ? peer : peer.substr(1), std::move(message));
+  }
+  const auto at = std::ranges::find(connections_, peer, &Connection::id);
+  if (at == connections_.end() || at->channel == nullptr) return OkStatus();
+  const size_t bytes = BytesIn(message);
+  const Status sent = at->channel->Send(message);
+  if (sent.code() == StatusCode::kResourceExhausted) return OkStatus();  // Lost, as by a network.
+  if (!sent.ok()) {
+    Drop(*at, sent);
+    return OkStatus();
+  }
+  own_.sent.fetch_add(bytes, std::memory_order_relaxed);
+  totals_.sent.fetch_add(bytes, std::memory_order_relaxed);
+  return OkStatus();
+}
+
+// ------------------------------------------------------------ receiving
+
+bool ShmServerSocket::TakeWake() {
+  if (!woken_.exchange(false, std::memory_order_acquire)) return false;
+  uint64_t count = 0;
+  static_cast<void>(!read(wake_.get(), &count, sizeof(count)));
+  return true;
+}
+
+// What breaks the rules ends its connection, never the server.
+void ShmServerSocket::Drop(Connection& connection, const Status& why) {
+  LogWarn("net.shared_memory_refused", {{"problem", MessageOf(why)}});
+  connection.over = true;
+}
+
+std::optional<PeerMessage> ShmServerSocket::PollRings() {
+  for (size_t i = 0; i < connections_.size(); ++i) {
+    Connection& connection = connections_[next_++ % connections_.size()];
+    if (connection.channel == nullptr || connection.over) continue;
+    Result<std::optional<Frames>> frames = connection.channel->Receive();
+    if (!frames.ok()) {
+      Drop(connection, frames.status());
+      continue;
+    }
+    if (!frames->has_value()) continue;
+    const size_t bytes = BytesIn(**frames);
+    own_.received.fetch_add(bytes, std::memory_order_relaxed);
+    totals_.received.fetch_add(bytes, std::memory_order_relaxed);
+    return PeerMessage{connection.id, **std::move(frames)};
+  }
+  return {};
+}
+
+Result<std::optional<PeerMessage>> ShmServerSocket::PollBelow() {
+  since_below_ = 0;
+  Result<PeerMessage> message = below_->Receive(Duration::zero());
+  if (message.ok()) {
+    message->peer.insert(message->peer.begin(), kFromBelow);
+    return std::optional(*std::move(message));
+  }
+  if (message.status().code() == StatusCode::kDeadlineExceeded) {
+    return std::optional<PeerMessage>();
+  }
+  return message.status();
+}
+
+// A message that is there already. Looks below last, so that its descriptor tells of the next one.
+Result<std::optional<PeerMessage>> ShmServerSocket::Poll() {
+  if (since_below_++ < kBelowEvery) {
+    if (auto message = PollRings(); message.has_value()) return message;
+  }
+  DT_TRY(auto message, PollBelow());
+  return message.has_value() ? std::move(message) : PollRings();
+}
+
+bool ShmServerSocket::AnyInRings() const {
+  return std::ranges::any_of(connections_, [](const Connection& c) {
+    return c.channel != nullptr && !c.over && !c.channel->empty();
+  });
+}
+
+Result<PeerMessage> ShmServerSocket::Receive(Duration patience) {
+  const TimePoint deadline = SystemClock().Now() + patience;
+  for (;;) {
+    if (TakeWake()) return Cancelled("woken");
+    if (since_look_++ >= kLookEvery) LookAround(Duration::zero());
+    DT_TRY(std::optional<PeerMessage> message, Poll());
+    if (message.has_value()) return *std::move(message);
+    const Duration left = deadline - SystemClock().Now();
+    if (left < Duration::zero()) break;
+    WaitForAny(left);
+  }
+  return Timeout("no message within {} ms", patience / milliseconds(1));
+}
+
+// ------------------------------------------------------------ waiting
+
+void ShmServerSocket::WaitForAny(Duration time) {
+  const auto ready = [this] { return AnyInRings() || woken_.load(std::memory_order_relaxed); };
+  if (!connections_.empty() && spin_.Until(ready)) return;
+  const TimePoint begin = SystemClock().Now();
+  LookAround(PrepareWaits() ? std::min<Duration>(time, seconds(1)) : Duration::zero());
+  spin_.Slept(SystemClock().Now() - begin);
+  for (const Connection& c : connections_) {
+    if (c.channel != nullptr) c.channel->EndWait();
+  }
+}
+
+// False when a message is there.
+bool ShmServerSocket::PrepareWaits() {
+  for (const Connection& c : connections_) {
+    if (c.channel != nullptr && !c.over && !c.channel->PrepareWait()) return false;
+  }
+  return true;
+}
+
+// Waits on all descriptors, takes who comes and lets go who has gone. What those sent last is still
+// taken.
+void ShmServerSocket::LookAround(Duration time) {
+  since_look_ = 0;
+  items_.assign(
+      {{wake_.get(), POLLIN, 0}, {below_->descriptor(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
+  for (const Connection& c : connections_) items_.push_back({c.descriptor(), POLLIN, 0});
+  const auto whole = std::chrono::duration_cast<seconds>(time);
+  const timespec patience{.tv_sec = whole.count(), .tv_nsec = (time - whole).count()};
+  ppoll(items_.data(), items_.size(), &patience, nullptr);
+  const TimePoint now = SystemClock().Now();
+  for (size_t i = 0; i < connections_.size(); ++i) {
+    Connection& c = connections_[i];
+    const short events = items_[i + 3].revents;
+    if (c.channel == nullptr) {
+      Greet(c, now);
+      continue;
+    }
+    if ((events & POLLIN) != 0) c.channel->TakeDoorbell();
+    const bool gone = (events & (POLLHUP | POLLERR)) != 0;
+    const bool left = gone || (c.channel->closed() && c.channel->settled());
+    c.over = c.over || (left && c.channel->empty());
+  }
+  std::erase_if(connections_, [](const Connection& c) { return c.over; });
+  if ((items_[2].revents & POLLIN) != 0) AcceptAll(now);
+}
+
+void ShmServerSocket::AcceptAll(TimePoint now) {
+  while (connections_.size() < kConnectionsMax) {
+    OwnedFd socket = AcceptShm(listener_);
+    if (!socket.valid()) return;
+    Connection connection;
+    connection.id = fmt::format("{}{}", kFromShm, ++last_number_);
+    connection.greeting = std::move(socket);
+    connection.greet_until = now + kGreeting;
+    Greet(connection, now);
+    connections_.push_back(std::move(connection));
+  }
+}
+
+void ShmServerSocket::Greet(Connection& connection, TimePoint now) {
+  Result<std::optional<ShmHello>> hello = TakeShmHello(connection.greeting.get());
+  if (hello.ok() && !hello->has_value()) {
+    connection.over = now >= connection.greet_until;
+    return;
+  }
+  if (!hello.ok()) return Drop(connection, hello.status());
+  auto channel = Accept(std::move(connection.greeting), **std::move(hello));
+  if (!channel.ok()) return Drop(connection, channel.status());
+  connection.channel = *std::move(channel);
+}
+
+}  // namespace
+
+std::unique_ptr<ServerSocket> MakeShmServerSocket(std::unique_ptr<ServerSocket> below,
+                                                  OwnedFd listener, ShmTotals& totals) {
+  return std::make_unique<ShmServerSocket>(std::move(below), std::move(listener), totals);
+}
+
+}  // namespace dt

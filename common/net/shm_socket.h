@@ -1,0 +1,59 @@
+// The two sockets of shm_network.h.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/net/shm_channel.h"
+#include "common/net/shm_spin.h"
+#include "common/net/socket.h"
+
+namespace dt {
+
+// Bytes through shared memory. Any thread.
+struct ShmTotals {
+  std::atomic<uint64_t> sent = 0, received = 0;
+};
+
+// `below` is bound to the endpoint; `listener` listens beside it. `below` has a descriptor.
+std::unique_ptr<ServerSocket> MakeShmServerSocket(std::unique_ptr<ServerSocket> below,
+                                                  OwnedFd listener, ShmTotals& totals);
+
+// A connection to one of `names`; Unavailable when nobody of our user listens there.
+Result<std::unique_ptr<ShmChannel>> OpenShmChannel(const std::vector<std::string>& names);
+
+// Uses shared memory whenever one of `names` answers, the network below at other times.
+class ShmClientSocket : public ClientSocket {
+ public:
+  ShmClientSocket(std::string endpoint, std::vector<std::string> names, Network& below,
+                  ShmTotals& totals);
+  // Connects, either way.
+  Status Open();
+
+  Status Send(Frames message) override;
+  Result<Frames> Receive(Duration patience) override;
+
+ private:
+  Status UseBelow();
+  void TryChannel();
+  void LeaveChannel();
+  Result<std::optional<Frames>> Poll();
+  // For a message through the channel. REQUIRES: there is a channel.
+  void Wait(TimePoint deadline);
+
+  const std::string endpoint_;
+  const std::vector<std::string> names_;
+  Network& below_network_;
+  ShmTotals& totals_;
+  std::unique_ptr<ShmChannel> channel_;
+  std::unique_ptr<ClientSocket> below_;  // While there is no channel, and for some time after.
+  TimePoint next_try_{};                 // Of a channel.
+  TimePoint below_until_{};              // With a channel: answers may still come from below.
+  std::deque<Frames> last_words_;        // Of a peer that has gone.
+  ShmSpin spin_;
+};
+
+}  // namespace dt

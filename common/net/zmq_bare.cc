@@ -1,0 +1,91 @@
+#include "common/net/zmq_bare.h"
+
+#include <cstring>
+#include <vector>
+
+#include <zmq.hpp>
+
+#include "common/base/check.h"
+
+namespace dt {
+namespace {
+
+constexpr Duration kPatience = seconds(10);  // For an answer.
+
+int MsOf(Duration patience) {
+  return static_cast<int>(std::chrono::ceil<milliseconds>(patience).count());
+}
+
+// Bytes that outlive every message: nothing is copied, counted or freed.
+zmq::message_t Lent(std::vector<std::byte>& bytes, size_t size) {
+  DT_CHECK(size <= bytes.size());
+  return {bytes.data(), size, nullptr, nullptr};
+}
+
+class Replier : public BareReplier {
+ public:
+  Replier(size_t answer_bytes_max, Duration patience)
+      : answer_(answer_bytes_max), socket_(context_, zmq::socket_type::router) {
+    socket_.set(zmq::sockopt::rcvtimeo, MsOf(patience));
+    socket_.bind("tcp://127.0.0.1:*");
+    endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
+  }
+
+  const std::string& endpoint() const override { return endpoint_; }
+
+  bool AnswerOne() override {
+    zmq::message_t peer, request;
+    if (!socket_.recv(peer) || !socket_.recv(request)) return false;
+    uint64_t bytes = 0;
+    DT_CHECK(request.size() >= sizeof(bytes));
+    std::memcpy(&bytes, request.data(), sizeof(bytes));
+    socket_.send(std::move(peer), zmq::send_flags::sndmore);
+    socket_.send(Lent(answer_, bytes), zmq::send_flags::none);
+    return true;
+  }
+
+ private:
+  std::vector<std::byte> answer_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  std::string endpoint_;
+};
+
+class Requester : public BareRequester {
+ public:
+  Requester(const std::string& endpoint, size_t request_bytes_max)
+      : request_(request_bytes_max), socket_(context_, zmq::socket_type::dealer) {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::rcvtimeo, MsOf(kPatience));
+    socket_.connect(endpoint);
+  }
+
+  void Ask(size_t bytes, size_t answer_bytes) override {
+    const uint64_t number = answer_bytes;
+    std::memcpy(request_.data(), &number, sizeof(number));
+    socket_.send(Lent(request_, bytes), zmq::send_flags::none);
+  }
+
+  size_t Receive() override {
+    zmq::message_t answer;
+    return socket_.recv(answer) ? answer.size() : 0;
+  }
+
+ private:
+  std::vector<std::byte> request_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+};
+
+}  // namespace
+
+std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration patience) {
+  return std::make_unique<Replier>(answer_bytes_max, patience);
+}
+
+std::unique_ptr<BareRequester> MakeBareRequester(const std::string& endpoint,
+                                                 size_t request_bytes_max) {
+  return std::make_unique<Requester>(endpoint, request_bytes_max);
+}
+
+}  // namespace dt
