@@ -16,9 +16,9 @@ inline constexpr size_t kBenchPartRows = 16'384;
 // How long each request took, in microseconds, from sending it to having its answer.
 using Latencies = std::vector<float>;
 
-// `requests` requests of `rows` rows, at most `in_flight` of them unanswered at a time. Each travels
-// in messages of at most kBenchPartRows rows, so that the server reads rows for one while the
-// network carries another.
+// `requests` requests of `rows` rows, at most `in_flight` of them unanswered at a time. Each
+// travels in messages of at most kBenchPartRows rows, so that the server reads rows for one while
+// the network carries another.
 struct BenchLoad {
   size_t rows = 0;
   size_t in_flight = 1;

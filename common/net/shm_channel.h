@@ -30,7 +30,7 @@ class ShmChannel {
 
   // Busy: the ring or the table of leases is full. Unavailable: of no use any more.
   Status Send(const Frames& message);
-  // Nothing when no message is there. Malformed: the peer broke the rules, or its memory is damaged.
+  // Nothing when no message is there. Malformed: the peer broke the rules, or its memory is broken.
   Result<std::optional<Frames>> Receive();
   bool empty() const { return in_.empty(); }
 
