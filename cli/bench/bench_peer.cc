@@ -71,7 +71,7 @@ void ServeRows(Network& network, const std::string& parent, const StopSignals& s
   DT_CHECK_MSG(socket.ok(), "{}", ToText(socket.status()));
   std::atomic<uint64_t> memory_bytes = 0;
   server::ExecutorOptions options;
-  options.dims = {kBenchDim};
+  options.tables = {{.dim = kBenchDim}};
   options.memory_bytes_max = uint64_t{8} << 30;
   options.memory_bytes = &memory_bytes;
   server::Executor executor(options, *std::move(socket));
