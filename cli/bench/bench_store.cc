@@ -53,7 +53,8 @@ class Store {
     for (size_t i = 0; i < kQueryBlocks * kKeysPerRun; ++i) {
       const uint64_t row = i * 2654435761 % kBatch * stride + MixBits(i + 77) % stride;
       keys_.push_back(KeyOf(row));
-      pointers_.push_back(rows_.row(static_cast<uint32_t>(row)));  // Numbered as inserted.
+      pointers_.push_back(reinterpret_cast<float*>(
+          rows_.row(static_cast<uint32_t>(row))));  // Numbered as inserted.
     }
   }
 

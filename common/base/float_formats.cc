@@ -172,6 +172,11 @@ uint32_t Mix32(uint32_t x) {
 
 }  // namespace
 
+const char* NameOf(FloatFormat format) {
+  constexpr const char* kNames[] = {"fp32", "bf16", "fp16", "int8"};
+  return kNames[static_cast<size_t>(format)];
+}
+
 void EncodeRow(FloatFormat format, std::span<const float> values, std::byte* out) {
   switch (format) {
     case FloatFormat::kFp32:

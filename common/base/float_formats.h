@@ -19,6 +19,7 @@
 namespace dt {
 
 enum class FloatFormat : uint8_t { kFp32, kBf16, kFp16, kInt8 };
+const char* NameOf(FloatFormat format);  // As in the job file: "fp32", …
 
 constexpr size_t RowBytes(FloatFormat format, size_t dim) {
   switch (format) {

@@ -46,10 +46,11 @@ struct AttrText {
 
 void PutModel(const ModelConfig& model, Canon& canon) {
   for (const TableConfig& t : model.tables) {
-    canon.Put(fmt::format("model.tables.{}", t.name),
-              fmt::format("dim={} init={}:{:.9g} scheduled={} eval_default={} optimizer={}", t.dim,
-                          static_cast<int>(t.init.kind), t.init.value, t.scheduled,
-                          static_cast<int>(t.eval_default), RuleText(t.optimizer)));
+    canon.Put(
+        fmt::format("model.tables.{}", t.name),
+        fmt::format("dim={} dtype={} init={}:{:.9g} scheduled={} eval_default={} optimizer={}",
+                    t.dim, static_cast<int>(t.dtype), static_cast<int>(t.init.kind), t.init.value,
+                    t.scheduled, static_cast<int>(t.eval_default), RuleText(t.optimizer)));
   }
   for (const NodeConfig& n : model.nodes) {
     std::string text = fmt::format("op={} inputs={}", n.op, AttrText()(n.inputs));

@@ -112,7 +112,8 @@ struct TableConfig {
   OptimizerSpec optimizer;
   bool scheduled = true;  // The optimizer section's schedule scales this table's rate.
   EvalDefault eval_default = EvalDefault::kInitial;
-  FloatFormat wire = FloatFormat::kFp32;  // Of values and gradients between worker and server.
+  FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
+  FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients between worker and server.
   SourceMark mark;
 };
 

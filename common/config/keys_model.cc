@@ -77,6 +77,8 @@ constexpr KeySpec kKeys[] = {
      "Largest norm of a row's gradient; 0: off."},
     {"table", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "auto|ps",
      "Where the table lives."},
+    {"table", "dtype", kChoice, "fp32|bf16", 0, 0, "fp32", "",
+     "Number format of stored rows; optimizer state is fp32. bf16 is rounded by chance."},
     {"table", "wire", kChoice, "fp32|bf16|fp16|int8", 0, 0, "fp32", "",
      "Number format of rows and gradients on the network; int8 has a scale per row."},
     {"table", "memory", kSize, "all", 0, 0, "all", "all", "How much of the table stays in memory."},

@@ -73,6 +73,7 @@ TableConfig ReadTable(const std::string& name, const MapReader& in,
   in.Read("l2_scope", table.optimizer.l2_scope);
   in.Read("clip_row_norm", table.optimizer.clip_row_norm);
   in.Read("eval_default", table.eval_default);
+  in.Read("dtype", table.dtype);
   in.Read("wire", table.wire);
   return table;
 }

@@ -41,7 +41,7 @@ RowsHeader HeaderOf(const ShardSet& shards, Step step) {
   RowsHeader header{step, shards.shards_of_job(), {}, {}};
   for (const Shard& shard : shards.shards()) header.holds.push_back(shard.id());
   for (const TableSpec& t : shards.tables()) {
-    header.tables.push_back({t.id, t.dim, t.state(), t.name});
+    header.tables.push_back({t.id, t.dim, t.state(), t.name, t.dtype});
   }
   return header;
 }
@@ -99,6 +99,11 @@ Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) 
     const auto job = std::ranges::find(tables, saved.id, &TableSpec::id);
     if (job == tables.end()) {
       return Invalid("the checkpoint has a table {}, which the job has not", saved.name);
+    }
+    if (job->dtype != saved.dtype) {
+      return WithHint(Invalid("the rows of table {} were saved as {}; the job keeps them as {}",
+                              saved.name, NameOf(saved.dtype), NameOf(job->dtype)),
+                      "use the dtype of the saved job, or start anew");
     }
     if (job->dim == saved.dim && job->state() == saved.state) continue;
     return WithHint(Invalid("table {} was saved with dim {} and {} floats of optimizer state; the "

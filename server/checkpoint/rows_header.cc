@@ -7,7 +7,7 @@
 namespace dt::server {
 namespace {
 
-constexpr std::string_view kFirstLine = "dovetail rows 1";
+constexpr std::string_view kFirstLine = "dovetail rows 2";
 
 Status Damaged(std::string_view line) {
   return DataLoss("the header is damaged at \"{}\"", line.substr(0, 80));
@@ -20,17 +20,22 @@ bool Parse(std::string_view text, int base, T& value) {
   return error == std::errc() && stop == end;
 }
 
+bool ParseDtype(std::string_view text, FloatFormat& dtype) {
+  dtype = text == "bf16" ? FloatFormat::kBf16 : FloatFormat::kFp32;
+  return text == NameOf(dtype);
+}
+
 Status ParseTable(std::string_view line, RowsHeader& header) {
   // The name comes last and may hold blanks.
   RowsHeader::Table table;
   uint64_t id = 0;
   const std::vector<std::string_view> words = SplitText(line, ' ');
-  if (words.size() < 5 || !Parse(words[1], 16, id) || !Parse(words[2], 10, table.dim) ||
-      !Parse(words[3], 10, table.state)) {
+  if (words.size() < 6 || !Parse(words[1], 16, id) || !Parse(words[2], 10, table.dim) ||
+      !ParseDtype(words[3], table.dtype) || !Parse(words[4], 10, table.state)) {
     return Damaged(line);
   }
   table.id = TableId(id);
-  table.name = line.substr(static_cast<size_t>(words[4].data() - line.data()));
+  table.name = line.substr(static_cast<size_t>(words[5].data() - line.data()));
   header.tables.push_back(std::move(table));
   return OkStatus();
 }
@@ -63,7 +68,8 @@ std::string HeaderText(const RowsHeader& header) {
       fmt::format("{}\nstep {}\nshards {}\nholds", kFirstLine, header.step, header.shards);
   for (const ShardId shard : header.holds) text += fmt::format(" {}", shard.value());
   for (const RowsHeader::Table& t : header.tables) {
-    text += fmt::format("\ntable {} {} {} {}", HexOf(t.id.value()), t.dim, t.state, t.name);
+    text += fmt::format("\ntable {} {} {} {} {}", HexOf(t.id.value()), t.dim, NameOf(t.dtype),
+                        t.state, t.name);
   }
   return text;
 }

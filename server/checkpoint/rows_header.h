@@ -1,16 +1,17 @@
 // The first record of a file of rows: what the file holds, as lines of text.
 //
-//   dovetail rows 1
+//   dovetail rows 2
 //   step 1200
 //   shards 64                      of the job
 //   holds 0 2 4                    of those, in this file
-//   table 00c0ffee00c0ffee 16 17 item    id, dim, floats of state, name
+//   table 00c0ffee00c0ffee 16 fp32 17 item    id, dim, dtype, floats of state, name
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/base/float_formats.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
 
@@ -21,6 +22,7 @@ struct RowsHeader {
     TableId id;
     uint32_t dim = 0, state = 0;
     std::string name;
+    FloatFormat dtype = FloatFormat::kFp32;
     friend bool operator==(const Table&, const Table&) = default;
   };
   Step step = 0;

@@ -116,7 +116,7 @@ class PullPipeline : Pipeline {
   static constexpr size_t kBlock = 256;
   static constexpr size_t kRowsAhead = 128;
   struct Item : PipelineItem {
-    const float* from;
+    const std::byte* from;
     std::byte* out;
     FloatFormat format;
   };
@@ -135,30 +135,27 @@ class PullPipeline : Pipeline {
     FindFurther(item);
     if (item.row == kAbsent) return;
     item.from = std::as_const(*item.table->rows_).row(item.row);
-    PrefetchLines(item.from, item.table->dim() * sizeof(float));
+    PrefetchLines(item.from, item.table->rows_->values_bytes());
   }
   void Finish(const Item& item) const {
     const size_t dim = item.table->dim();
     if (item.row == kAbsent) return WriteAbsent(item);
-    if (item.format == FloatFormat::kFp32) {
-      CopyFloats(item.from, dim, reinterpret_cast<float*>(item.out));
+    if (item.format == FloatFormat::kFp32 && item.table->spec().dtype == FloatFormat::kFp32) {
+      CopyFloats(reinterpret_cast<const float*>(item.from), dim,
+                 reinterpret_cast<float*>(item.out));
     } else {
-      EncodeRow(item.format, {item.from, dim}, item.out);
+      item.table->rows_->ReadValues(item.from, item.format, item.out);
     }
   }
 
  private:
   void WriteAbsent(const Item& item) const {
-    const TableRows& rows = *item.table->rows_;
-    const size_t dim = rows.spec().dim;
-    std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
-    const std::span<float> values(room.data(), dim);
-    if (evaluate_ && rows.spec().eval_default == EvalDefault::kZeros) {
-      std::ranges::fill(values, 0.0f);
+    if (evaluate_ && item.table->spec().eval_default == EvalDefault::kZeros) {
+      // Zero in every format.
+      std::fill_n(item.out, RowBytes(item.format, item.table->dim()), std::byte{0});
     } else {
-      rows.initial().Fill(item.key, values);
+      item.table->rows_->ReadInitial(item.key, item.format, item.out);
     }
-    EncodeRow(item.format, values, item.out);
   }
 
   const bool evaluate_;
@@ -172,7 +169,7 @@ class PushPipeline : Pipeline {
   struct Item : PipelineItem {
     const Run* run;
     const std::byte* gradient;
-    float* values;
+    std::byte* to;
     RowHeader* header;
   };
   explicit PushPipeline(Step step) : step_(step) {}
@@ -196,10 +193,10 @@ class PushPipeline : Pipeline {
       item.row = rows.Add(item.key);
       table.index_.Insert(item.key, item.row);
     }
-    item.values = rows.row(item.row);
+    item.to = rows.row(item.row);
     item.header = &rows.header(item.row);
     if (fresh) return;
-    PrefetchLines(item.values, rows.row_bytes());
+    PrefetchLines(item.to, rows.row_bytes());
     __builtin_prefetch(item.header, 1);
   }
   void Finish(const Item& item) const {
@@ -213,8 +210,7 @@ class PushPipeline : Pipeline {
     const uint64_t gap = item.header->GapTo(step_);
     std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
     const float* const gradient = FloatsOf(item.run->format, item.gradient, {room.data(), dim});
-    item.run->update->Apply(gap, {item.values, dim}, {item.values + dim, rows.state()},
-                            {gradient, dim});
+    rows.Update(item.to, *item.run->update, {item.key, step_, gap, gradient});
     *item.header = {step_, rows.epoch()};
   }
 

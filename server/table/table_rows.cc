@@ -1,32 +1,85 @@
 #include "server/table/table_rows.h"
 
+#include <array>
 #include <cstring>
 
 #include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/base/philox.h"
 
 namespace dt::server {
 std::vector<TableSpec> TableSpecsOf(const JobConfig& job) {
   std::vector<TableSpec> specs;
   for (const TableConfig& t : job.model.tables) {
-    specs.push_back(
-        {t.name, t.id, t.dim, t.init, t.optimizer, t.scheduled, t.eval_default, job.seed, t.wire});
+    specs.push_back({t.name, t.id, t.dim, t.init, t.optimizer, t.scheduled, t.eval_default,
+                     job.seed, t.wire, t.dtype});
   }
   return specs;
 }
 
 TableRows::TableRows(const TableSpec& spec)
     : spec_(spec),
+      rounding_(StreamKey(spec.seed, HashString("rounding"), spec.id.value())),
       state_(spec.state()),
-      row_bytes_((spec.dim + state_) * uint32_t{sizeof(float)}),
+      values_bytes_(static_cast<uint32_t>(RowsBytes(spec.dtype, spec.dim, 1))),
+      row_bytes_(values_bytes_ + state_ * uint32_t{sizeof(float)}),
       initial_(spec.init, spec.seed, spec.id),
       slabs_(row_bytes_),
-      update_(spec.optimizer, update_info_) {}
+      update_(spec.optimizer, update_info_) {
+  DT_CHECK(spec.dtype == FloatFormat::kFp32 || spec.dtype == FloatFormat::kBf16);
+}
+
+uint64_t TableRows::RandomOf(Key key, Step step) const {
+  return MixBits(MixBits(key ^ rounding_) + step);
+}
+
+// The values of a row that was never pushed, as they are stored.
+void TableRows::FillInitial(Key key, std::byte* row) const {
+  if (spec_.dtype == FloatFormat::kFp32) {
+    return initial_.Fill(key, {reinterpret_cast<float*>(row), spec_.dim});
+  }
+  std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
+  const std::span<float> values(room.data(), spec_.dim);
+  initial_.Fill(key, values);
+  std::memset(row + values_bytes_ - 4, 0, 4);  // What fills up is part of the record.
+  RoundToBf16(RandomOf(key, RowHeader::kNever), values, row);
+}
+
+void TableRows::ReadValues(const std::byte* row, FloatFormat format, std::byte* out) const {
+  if (format == spec_.dtype) {
+    std::memcpy(out, row, RowBytes(format, spec_.dim));
+    return;
+  }
+  std::array<float, kRowDimMax> room;
+  const float* const values = FloatsOf(spec_.dtype, row, {room.data(), spec_.dim});
+  EncodeRow(format, {values, spec_.dim}, out);
+}
+
+void TableRows::ReadInitial(Key key, FloatFormat format, std::byte* out) const {
+  alignas(float) std::array<std::byte, kRowDimMax * sizeof(float)> row;
+  FillInitial(key, row.data());
+  ReadValues(row.data(), format, out);
+}
+
+void TableRows::Update(std::byte* row, const RowUpdate& update, const RowPush& push) const {
+  const std::span<float> state(reinterpret_cast<float*>(row + values_bytes_), state_);
+  const std::span<const float> gradient(push.gradient, spec_.dim);
+  if (spec_.dtype == FloatFormat::kFp32) {
+    update.Apply(push.gap, {reinterpret_cast<float*>(row), spec_.dim}, state, gradient);
+    return;
+  }
+  std::array<float, kRowDimMax> room;
+  const std::span<float> values(room.data(), spec_.dim);
+  DecodeRow(spec_.dtype, row, values);
+  update.Apply(push.gap, values, state, gradient);
+  RoundToBf16(RandomOf(push.key, push.step), values, row);
+}
 
 uint32_t TableRows::Add(Key key) {
   const uint32_t number = slabs_.Add();
-  float* const values = row(number);
-  initial_.Fill(key, {values, spec_.dim});
-  InitState(spec_.optimizer, {values + spec_.dim, state_});
+  std::byte* const to = row(number);
+  FillInitial(key, to);
+  InitState(spec_.optimizer, {reinterpret_cast<float*>(to + values_bytes_), state_});
   header(number) = {RowHeader::kNever, epoch_};
   return number;
 }

@@ -24,7 +24,8 @@ struct TableSpec {
   bool scheduled = true;  // The rate scale of pushes applies.
   EvalDefault eval_default = EvalDefault::kInitial;
   uint64_t seed = 0;
-  FloatFormat wire = FloatFormat::kFp32;  // Of values and gradients on the way.
+  FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients on the way.
+  FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
 
   uint32_t state() const { return StateFloats(optimizer, dim); }
 };
@@ -42,11 +43,9 @@ class TableRows {
   void Remove(uint32_t number) { slabs_.Remove(number); }
   void Clear() { slabs_.Clear(); }
 
-  // values f32 [dim] | optimizer state f32 [state]
-  float* row(uint32_t number) { return reinterpret_cast<float*>(slabs_.row(number)); }
-  const float* row(uint32_t number) const {
-    return reinterpret_cast<const float*>(slabs_.row(number));
-  }
+  // values f32 or bf16 [dim], filled up to a multiple of 4 bytes | optimizer state f32 [state]
+  std::byte* row(uint32_t number) { return slabs_.row(number); }
+  const std::byte* row(uint32_t number) const { return slabs_.row(number); }
   RowHeader& header(uint32_t number) { return slabs_.header(number); }
   const RowHeader& header(uint32_t number) const { return slabs_.header(number); }
 
@@ -54,9 +53,24 @@ class TableRows {
   uint32_t record_bytes() const { return row_bytes_ + uint32_t{sizeof(Step)}; }
   void CopyRecord(uint32_t number, std::span<std::byte> out) const;
 
+  // The values of a row, and of one that was never pushed, in a format. Stored as bf16, initial
+  // values are rounded as updates are: a row reads the same before and after it is made.
+  void ReadValues(const std::byte* row, FloatFormat format, std::byte* out) const;
+  void ReadInitial(Key key, FloatFormat format, std::byte* out) const;
+  // One update of a row. Values stored as bf16 are rounded by chance, which (seed, table, key, step,
+  // column) decide: the mean of what a row becomes is what fp32 would make of it.
+  struct RowPush {
+    Key key = 0;
+    Step step = 0;
+    uint64_t gap = 1;
+    const float* gradient = nullptr;
+  };
+  void Update(std::byte* row, const RowUpdate& update, const RowPush& push) const;
+
   const TableSpec& spec() const { return spec_; }
   const InitialRows& initial() const { return initial_; }
   uint32_t state() const { return state_; }
+  uint32_t values_bytes() const { return values_bytes_; }
   uint32_t row_bytes() const { return row_bytes_; }
   // Changes are marked with it: the next one begins when a checkpoint is cut.
   uint32_t epoch() const { return epoch_; }
@@ -73,8 +87,13 @@ class TableRows {
   const RowUpdate& UpdateFor(const UpdateInfo& info);
 
  private:
+  void FillInitial(Key key, std::byte* row) const;
+  uint64_t RandomOf(Key key, Step step) const;
+
   const TableSpec spec_;
+  const uint64_t rounding_;  // The stream of its random numbers.
   const uint32_t state_;
+  const uint32_t values_bytes_;
   const uint32_t row_bytes_;
   const InitialRows initial_;
   RowSlabs slabs_;

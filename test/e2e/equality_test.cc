@@ -47,6 +47,21 @@ TEST(Equality, TwoSlicesGiveTheSameBitsOnAnyNumberOfWorkersAndServers) {
   EXPECT_EQ(ChecksumAfter(folder, "w2s3", With({"launch", job}, 3, 2)), one);
 }
 
+TEST(Equality, HoldsInEveryFormatOfRows) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.slices = 2});
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(),
+                     {"--set", "model.tables.deep.wire=int8", "--set",
+                      "model.tables.wide.wire=fp16", "--set", "model.tables.deep.dtype=bf16"});
+    return arguments;
+  };
+  const std::string one = ChecksumAfter(folder, "one", with({"train", job}));
+  ASSERT_NE(one, "");
+  EXPECT_EQ(ChecksumAfter(folder, "w2s3", with(With({"launch", job}, 3, 2))), one);
+  EXPECT_NE(ChecksumAfter(folder, "plain", {"train", job}), one);
+}
+
 TEST(Equality, AnotherSeedGivesOtherBits) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});

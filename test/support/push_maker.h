@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "common/base/hash.h"
 #include "common/wire/data.h"
 #include "server/table/embedding_table.h"
@@ -33,6 +35,34 @@ inline TableSpec SimpleTable(const std::string& name, uint32_t dim,
 template <class T>
 Frame FrameOf(const std::vector<T>& values) {
   return Frame::CopyOf(std::as_bytes(std::span(values)));
+}
+
+// Rows of the groups as they travel, and back.
+inline Frame EncodedRows(const std::vector<TableSpec>& tables, const std::vector<KeyGroup>& groups,
+                         std::span<const float> values) {
+  std::vector<std::byte> bytes;
+  for (const KeyGroup& group : groups) {
+    const TableSpec& table = tables[group.table];
+    const size_t begin = bytes.size();
+    bytes.resize(begin + RowsBytes(table.wire, table.dim, group.rows));
+    EncodeRows(table.wire, table.dim, values.first(size_t{group.rows} * table.dim), &bytes[begin]);
+    values = values.subspan(size_t{group.rows} * table.dim);
+  }
+  return Frame::CopyOf(bytes);
+}
+inline std::vector<float> DecodedRows(const std::vector<TableSpec>& tables,
+                                      const std::vector<KeyGroup>& groups, const Frame& frame) {
+  std::vector<float> values;
+  const std::byte* from = frame.bytes().data();
+  for (const KeyGroup& group : groups) {
+    const TableSpec& table = tables[group.table];
+    std::vector<float> rows(size_t{group.rows} * table.dim);
+    DecodeRows(table.wire, table.dim, from, rows);
+    values.insert(values.end(), rows.begin(), rows.end());
+    from += RowsBytes(table.wire, table.dim, group.rows);
+  }
+  EXPECT_EQ(from, frame.bytes().data() + frame.size());
+  return values;
 }
 
 // Groups keys by shard and table, for those shards that are in `shards`; every shard is named.

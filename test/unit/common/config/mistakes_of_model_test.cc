@@ -31,7 +31,7 @@ constexpr Case kMistakes[] = {
      "stddev}, {uniform: half width}"},
     {"ClipOfTable", "l2: 0.05", "clip_norm: 1",
      "14: model.tables.item.clip_norm: unknown key; known here: dim, init, optimizer, l2, "
-     "l2_scope, clip_row_norm, device, wire, memory, eval_default, rows, admission, expiry"},
+     "l2_scope, clip_row_norm, device, dtype, wire, memory, eval_default, rows, admission, expiry"},
     {"NegativeL2", "l2: 0.05", "l2: -1",
      "14: model.tables.item.l2: found \"-1\", expected a number (0 or more)"},
     {"TableRuleMisspelled", "name: adagrad", "name: adagard",

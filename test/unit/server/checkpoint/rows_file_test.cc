@@ -167,6 +167,7 @@ TEST_F(RowsFile, TablesThatDifferAreNamed) {
   const Case cases[] = {
       {[](auto& t) { t[0].dim = 4; }, "table item was saved with dim 3"},
       {[](auto& t) { t[1].optimizer.kind = OptimizerKind::kAdam; }, "table user was saved"},
+      {[](auto& t) { t[0].dtype = FloatFormat::kBf16; }, "item were saved as fp32"},
       {[](auto& t) { t.pop_back(); }, "has a table empty"},
       {[](auto& t) { t.push_back(test::SimpleTable("new", 1)); }, "has no table new"},
   };

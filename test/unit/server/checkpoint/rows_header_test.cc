@@ -5,13 +5,14 @@
 namespace dt::server {
 namespace {
 
-const RowsHeader kHeader{1200,
-                         64,
-                         {ShardId(0), ShardId(63)},
-                         {{TableId(0xc0ffee), 16, 17, "item of shop"}, {TableId(1), 1, 0, "b"}}};
+const RowsHeader kHeader{
+    1200,
+    64,
+    {ShardId(0), ShardId(63)},
+    {{TableId(0xc0ffee), 16, 17, "item of shop"}, {TableId(1), 1, 0, "b", FloatFormat::kBf16}}};
 constexpr std::string_view kText =
-    "dovetail rows 1\nstep 1200\nshards 64\nholds 0 63\n"
-    "table 0000000000c0ffee 16 17 item of shop\ntable 0000000000000001 1 0 b";
+    "dovetail rows 2\nstep 1200\nshards 64\nholds 0 63\n"
+    "table 0000000000c0ffee 16 fp32 17 item of shop\ntable 0000000000000001 1 bf16 0 b";
 
 TEST(RowsHeader, TextStays) {
   EXPECT_EQ(HeaderText(kHeader), kText);

@@ -80,6 +80,23 @@ TEST(EmbeddingTable, FirstPushMakesTheRowFromItsInitialValue) {
   EXPECT_EQ(table.rows(), 1u);
 }
 
+TEST(EmbeddingTable, RowsOfBf16ReadTheSameBeforeAndAfterTheyAreMade) {
+  TableSpec spec = SpecOf(OptimizerKind::kSgd, 5);
+  spec.dtype = FloatFormat::kBf16;
+  OneTable table(spec);
+  const std::vector<Key> keys = {1, 2, 3};
+  const auto before = PullOf(table, keys);
+  table.Push(keys, std::vector<float>(15), {.step = 0});
+  EXPECT_EQ(PullOf(table, keys), before);
+  EXPECT_EQ(table.record_bytes(), 12 + sizeof(Step));  // Filled up to a multiple of four.
+  const OneTable plain(SpecOf(OptimizerKind::kSgd, 5));
+  const auto exact = PullOf(plain, keys);
+  EXPECT_NE(before, exact);
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_NEAR(before[i], exact[i], std::abs(exact[i]) * 0x1p-7f);
+  }
+}
+
 TEST(EmbeddingTable, GapIsCountedFromTheLastPush) {
   TableSpec spec = SpecOf(OptimizerKind::kSgd, 1);
   spec.init = {InitKind::kConstant, 1.0f};
