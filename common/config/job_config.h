@@ -114,6 +114,7 @@ struct TableConfig {
   EvalDefault eval_default = EvalDefault::kInitial;
   FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
   FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients between worker and server.
+  bool all_in_memory = false;
   SourceMark mark;
 };
 
@@ -177,6 +178,7 @@ struct TrainConfig {
 struct ServerConfig {
   uint64_t memory_bytes = 8ull << 30;
   uint32_t executors = 0;  // 0: auto.
+  std::string dir;         // Each server takes a directory server-<n> in it; default <run_dir>.
 };
 
 struct ClusterConfig {

@@ -75,6 +75,7 @@ TableConfig ReadTable(const std::string& name, const MapReader& in,
   in.Read("eval_default", table.eval_default);
   in.Read("dtype", table.dtype);
   in.Read("wire", table.wire);
+  if (const ConfigNode* memory = in.Find("memory")) table.all_in_memory = memory->text == "all";
   return table;
 }
 

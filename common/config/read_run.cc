@@ -44,14 +44,15 @@ void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   const MapReader server = in.Sub("server");
   server.Read("memory", cluster.server.memory_bytes);
   server.Read("executors", cluster.server.executors);
+  server.Read("dir", cluster.server.dir);
   if (!std::has_single_bit(cluster.shards)) {
     const uint32_t below = std::bit_floor(cluster.shards);
     in.Report("shards", fmt::format("found {}, expected a power of two, such as {} or {}",
                                     cluster.shards, below, 2 * below));
   }
-  constexpr uint64_t kServerBytesMin = 16ull << 20;
+  constexpr uint64_t kServerBytesMin = 64 << 10;
   if (cluster.server.memory_bytes < kServerBytesMin) {
-    server.Report("memory", fmt::format("found {}, expected 16 MiB or more",
+    server.Report("memory", fmt::format("found {}, expected 64 KiB or more",
                                         BytesText(cluster.server.memory_bytes)));
   }
   const std::string_view address = cluster.scheduler;
@@ -86,6 +87,7 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   checkpoint.Read("dir", job.checkpoint.dir);
   checkpoint.Read("every", job.checkpoint.every_steps);
   checkpoint.Read("keep", job.checkpoint.keep);
+  if (job.cluster.server.dir.empty()) job.cluster.server.dir = job.run_dir;
   if (job.data.cache_dir.empty()) job.data.cache_dir = job.run_dir + "/cache";
 
   constexpr std::string_view kAllowed =

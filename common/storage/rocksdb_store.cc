@@ -6,7 +6,6 @@
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
-#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
 #include "common/storage/rocksdb_status.h"
@@ -119,22 +118,6 @@ Status RocksStore::ForEach(std::string_view prefix, const Visit& visit) const {
     DT_TRY_STATUS(visit(key, FromSlice(at->value())));
   }
   return FromRocks(at->status(), "reading", folder_);
-}
-
-Status RocksStore::Checkpoint(const std::string& folder) {
-  rocksdb::Checkpoint* made = nullptr;
-  DT_TRY_STATUS(
-      FromRocks(rocksdb::Checkpoint::Create(impl_->db.get(), &made), "checkpointing", folder_));
-  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
-  return FromRocks(checkpoint->CreateCheckpoint(folder), "writing checkpoint", folder);
-}
-
-Status RocksStore::Ingest(const std::vector<std::string>& files) {
-  if (files.empty()) return OkStatus();
-  rocksdb::IngestExternalFileOptions options;
-  options.move_files = true;
-  options.verify_checksums_before_ingest = true;
-  return FromRocks(impl_->db->IngestExternalFile(files, options), "adding files to", folder_);
 }
 
 }  // namespace dt

@@ -55,11 +55,6 @@ class RocksStore {
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
   Status ForEach(std::string_view prefix, const Visit& visit) const;
 
-  // A copy of now in `folder`, which must not exist; hard links on one file system.
-  Status Checkpoint(const std::string& folder);
-  // Adds the files of SortedFileWriter, which move into the store. Their pairs win over older ones.
-  Status Ingest(const std::vector<std::string>& files);
-
   const std::string& folder() const { return folder_; }
 
  private:

@@ -2,39 +2,18 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <set>
 
-#include "common/base/check.h"
-#include "common/base/hash.h"
-#include "common/storage/file_digest.h"
-#include "common/storage/rocksdb_sorted_file.h"
 #include "server/checkpoint/rows_header.h"
 
 namespace dt::server {
 namespace {
 
 constexpr std::string_view kHeaderKey("\0", 1);
-constexpr size_t kRowKeyBytes = 20;
-
-void AppendBigEndian(std::string& out, uint64_t value, int bytes) {
-  for (int i = bytes - 1; i >= 0; --i) out.push_back(static_cast<char>(value >> (8 * i)));
-}
-
-uint64_t ReadBigEndian(std::string_view bytes) {
-  uint64_t value = 0;
-  for (const char c : bytes) value = value << 8 | static_cast<uint8_t>(c);
-  return value;
-}
+constexpr uint64_t kRowsAtOnce = 1024;
 
 std::string ShardKey(ShardId shard) {
-  std::string key;
-  AppendBigEndian(key, shard.value(), 4);
-  return key;
-}
-
-std::string_view TextOf(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return std::string(RowKey(shard, TableId(0), 0).text().substr(0, sizeof(uint32_t)));
 }
 
 RowsHeader HeaderOf(const ShardSet& shards, Step step) {
@@ -46,52 +25,20 @@ RowsHeader HeaderOf(const ShardSet& shards, Step step) {
   return header;
 }
 
-Status WriteTable(const EmbeddingTable& table, std::string prefix, SortedFileWriter& file) {
-  AppendBigEndian(prefix, table.spec().id.value(), 8);
-  std::vector<std::byte> record(table.record_bytes());
-  for (const KeyRow& row : table.SortedRows()) {
-    std::string key = prefix;
-    AppendBigEndian(key, row.key, 8);
-    table.CopyRecord(row, record);
-    DT_TRY_STATUS(file.Add(key, TextOf(record)));
-  }
-  return OkStatus();
-}
-
-Status WriteFile(const ShardSet& shards, Step step, const std::string& path) {
-  uint64_t bytes = 4096;
-  for (const Shard& shard : shards.shards()) {
-    for (uint32_t t = 0; t < shard.tables(); ++t) {
-      bytes += shard.table(t).rows() * (kRowKeyBytes + shard.table(t).record_bytes());
-    }
-  }
-  // Files are sorted by table id, not by the order of the job.
-  std::vector<uint32_t> order(shards.tables().size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::ranges::sort(order, {}, [&](uint32_t t) { return shards.tables()[t].id; });
-  DT_TRY(const auto file, SortedFileWriter::Open(path, bytes));
-  DT_TRY_STATUS(file->Add(kHeaderKey, HeaderText(HeaderOf(shards, step))));
-  for (const Shard& shard : shards.shards()) {
-    for (const uint32_t t : order) {
-      DT_TRY_STATUS(WriteTable(shard.table(t), ShardKey(shard.id()), *file));
-    }
-  }
-  return file->Finish();
-}
-
-std::vector<std::string> FilesIn(const std::string& folder) {
+// <folder>/server-<id>/rows-<executor>
+std::vector<std::string> FoldersIn(const std::string& folder) {
   namespace fs = std::filesystem;
-  std::vector<std::string> files;
+  std::vector<std::string> found;
   std::error_code error;
   for (const fs::directory_entry& server : fs::directory_iterator(folder, error)) {
     const bool ours = server.path().filename().string().starts_with("server-");
     if (!ours || !server.is_directory(error)) continue;
-    for (const fs::directory_entry& file : fs::directory_iterator(server.path(), error)) {
-      if (file.path().extension() == ".sst") files.push_back(file.path().string());
+    for (const fs::directory_entry& rows : fs::directory_iterator(server.path(), error)) {
+      if (rows.path().filename().string().starts_with("rows-")) found.push_back(rows.path());
     }
   }
-  std::ranges::sort(files);
-  return files;
+  std::ranges::sort(found);
+  return found;
 }
 
 Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) {
@@ -120,14 +67,31 @@ Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) 
   return DataLoss("the header names a table twice");
 }
 
-// Reads the rows of our shards out of one file after the other.
+// Reads the rows of our shards out of one folder after the other.
 class RowsLoader {
  public:
-  RowsLoader(Step step, ShardSet& shards) : step_(step), shards_(shards) {}
+  RowsLoader(Step step, ShardSet& shards, DiskTier* tier)
+      : step_(step), shards_(shards), tier_(tier) {}
 
-  Status Load(const std::string& path) {
-    DT_TRY(const auto file, SortedFileReader::Open(path));
-    return WithWhere(LoadFrom(*file), path);
+  Status Load(const std::string& folder) {
+    DT_TRY(const auto db, RowsDb::OpenToRead(folder));
+    const std::unique_ptr<RowsDb::Cursor> at = db->Read();
+    DT_TRY(const RowsHeader header, ReadHeader(*at));
+    // All of ours, and nothing else: the tier goes on with these files.
+    on_disk_ = tier_ != nullptr && header.shards == shards_.shards_of_job() &&
+               std::ranges::equal(header.holds, shards_.shards(), {}, {}, &Shard::id);
+    if (on_disk_) DT_TRY_STATUS(tier_->Adopt(folder));
+    if (saved_shards_ != shards_.shards_of_job()) {
+      DT_TRY_STATUS(at->Next());
+      return TakeRows(*at, {});
+    }
+    for (const Shard& shard : shards_.shards()) {
+      const std::string prefix = ShardKey(shard.id());
+      DT_TRY_STATUS(at->Seek(prefix));
+      // Shard 0's prefix sorts behind the header's key.
+      DT_TRY_STATUS(TakeRows(*at, prefix));
+    }
+    return OkStatus();
   }
   // Of the saved job: those that no file held.
   Status CheckComplete() const {
@@ -138,10 +102,10 @@ class RowsLoader {
   }
 
  private:
-  Status LoadFrom(SortedFileReader& file) {
-    DT_TRY_STATUS(file.Seek({}));
-    if (!file.valid() || file.key() != kHeaderKey) return DataLoss("it has no header");
-    DT_TRY(const RowsHeader header, ParseRowsHeader(file.value()));
+  Result<RowsHeader> ReadHeader(RowsDb::Cursor& at) {
+    DT_TRY_STATUS(at.Seek({}));
+    if (!at.valid() || at.key() != kHeaderKey) return DataLoss("it has no header");
+    DT_TRY(RowsHeader header, ParseRowsHeader(at.value()));
     DT_TRY_STATUS(CheckTables(header, shards_.tables()));
     if (header.step != step_) {
       return DataLoss("it was saved at step {}, not at {}", header.step, step_);
@@ -153,62 +117,50 @@ class RowsLoader {
     for (const ShardId shard : header.holds) {
       if (!seen_.insert(shard).second) return DataLoss("shard {} is in two files", shard.value());
     }
-    if (saved_shards_ != shards_.shards_of_job()) {
-      DT_TRY_STATUS(file.Next());
-      return TakeRows(file, {});
-    }
-    for (const Shard& shard : shards_.shards()) {
-      const std::string prefix = ShardKey(shard.id());
-      DT_TRY_STATUS(file.Seek(prefix));
-      // Shard 0's prefix sorts behind the header's key.
-      DT_TRY_STATUS(TakeRows(file, prefix));
-    }
-    return OkStatus();
+    return header;
   }
 
   // Of the rows from here on that begin with `prefix`, those of our shards.
-  Status TakeRows(SortedFileReader& file, const std::string& prefix) {
-    while (file.valid() && file.key().starts_with(prefix)) {
-      const std::string_view key = file.key();
-      if (key.size() != kRowKeyBytes) return DataLoss("it holds a key of {} bytes", key.size());
-      const TableId table(ReadBigEndian(key.substr(4, 8)));
-      DT_TRY_STATUS(shards_.Restore(table, ReadBigEndian(key.substr(12)),
-                                    std::as_bytes(std::span(file.value()))));
-      DT_TRY_STATUS(file.Next());
+  Status TakeRows(RowsDb::Cursor& at, const std::string& prefix) {
+    for (uint64_t n = 1; at.valid() && at.key().starts_with(prefix); ++n) {
+      const std::string_view key = at.key();
+      if (key.size() != RowKey::kBytes) return DataLoss("it holds a key of {} bytes", key.size());
+      const RowKey row(key);
+      DT_TRY_STATUS(
+          shards_.Restore(row.table(), row.key(), std::as_bytes(std::span(at.value())), on_disk_));
+      DT_TRY_STATUS(at.Next());
+      if (tier_ != nullptr && n % kRowsAtOnce == 0) DT_TRY_STATUS(tier_->MakeRoom());
     }
     return OkStatus();
   }
 
   const Step step_;
   ShardSet& shards_;
+  DiskTier* const tier_;
+  bool on_disk_ = false;
   uint32_t saved_shards_ = 0;
   std::set<ShardId> seen_;
 };
 
 }  // namespace
 
-Result<CheckpointFile> SaveRows(const ShardSet& shards, Step step, const SavePlace& place) {
-  const std::string server = fmt::format("server-{}", place.server.value());
-  const std::string name = fmt::format("{}/rows-{}.sst", server, place.executor);
-  const std::string path = place.folder + "/" + name;
-  std::error_code error;
-  std::filesystem::create_directories(place.folder + "/" + server, error);
-  if (error) {
-    return WithHint(Unavailable("making folder {}/{}: {}", place.folder, server, error.message()),
-                    "checkpoint.dir must be writable by every process");
-  }
-  DT_TRY_STATUS(Prefixed(WriteFile(shards, step, path), "saving rows"));
-  DT_TRY(const FileDigest digest, DigestOf(path));
-  return CheckpointFile{.name = name, .bytes = digest.bytes, .digest = digest.digest};
+std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
+                                         const SavePlace& place) {
+  auto task = std::make_unique<CheckpointTask>();
+  task->name = fmt::format("server-{}/rows-{}", place.server.value(), place.executor);
+  task->folder = place.folder + "/" + task->name;
+  task->notes.emplace_back(kHeaderKey, HeaderText(HeaderOf(shards, step)));
+  return task;
 }
 
-Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards) {
+Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards,
+                DiskTier* tier) {
   shards.Reset(step, generation);
-  const std::vector<std::string> files = FilesIn(folder);
-  if (files.empty()) return DataLoss("checkpoint {} has no files of rows", folder);
-  RowsLoader loader(step, shards);
-  for (const std::string& file : files) {
-    DT_TRY_STATUS(Prefixed(loader.Load(file), "loading rows of " + file));
+  const std::vector<std::string> folders = FoldersIn(folder);
+  if (folders.empty()) return DataLoss("checkpoint {} has no rows", folder);
+  RowsLoader loader(step, shards, tier);
+  for (const std::string& one : folders) {
+    DT_TRY_STATUS(WithWhere(Prefixed(loader.Load(one), "loading rows"), one));
   }
   return WithWhere(loader.CheckComplete(), folder);
 }

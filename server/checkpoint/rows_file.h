@@ -1,16 +1,16 @@
-// The rows of shards as files of a checkpoint: sorted, checked block by block, readable by any
-// number of servers with any number of shards.
+// The rows of shards in a checkpoint: the files of an executor's disk tier, readable by any number
+// of servers with any number of shards.
 //
-//   <folder>/server-<id>/rows-<executor>.sst
-//   header:  key 0x00                                        value RowsHeader as text
-//   a row:   key shard u32 | table id u64 | key u64, big-endian   value the row's record
-//   (embedding_table.h)
+//   <folder>/server-<id>/rows-<executor>/   RocksDB's files (common/storage/rocksdb_rows.h)
+//   header:  key 0x00                       value RowsHeader as text
+//   a row:   key as in row_key.h            value the row's record (table_rows.h)
 #pragma once
 
+#include <memory>
 #include <string>
 
-#include "common/wire/control.h"
 #include "server/shard/shard_set.h"
+#include "server/storage/disk_tier.h"
 
 namespace dt::server {
 
@@ -20,13 +20,14 @@ struct SavePlace {
   uint32_t executor = 0;
 };
 
-// Writes every row. A file that could not be written whole is removed; the error says what, where
-// and how much room it needs.
-Result<CheckpointFile> SaveRows(const ShardSet& shards, Step step, const SavePlace& place);
+// For DiskTier::BeginSave, at the cut.
+std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step, const SavePlace& place);
 
 // Forgets what `shards` hold and reads their rows from all files of the folder; their clocks become
-// `step`. Errors: DataLoss naming the damaged or missing part, Invalid where the job's tables
-// differ. After an error the shards hold some of the rows: the caller must not go on with them.
-Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards);
+// `step`. `tier` is fresh; what does not fit into memory stays below it. Null: all must fit.
+// Errors: DataLoss naming the damaged or missing part, Invalid where the job's tables differ. After
+// an error the shards hold some of the rows: the caller must not go on with them.
+Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards,
+                DiskTier* tier = nullptr);
 
 }  // namespace dt::server

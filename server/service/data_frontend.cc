@@ -86,10 +86,10 @@ void DataFrontend::OnPull(TimePoint now, const PeerId& peer, PullRequest request
   answers.push_back(Answer(peer, request.request, status));
 }
 
-// Parked pulls wait for a clock, so only a message that moves it, or says that it may, can help
-// them.
+// Parked pulls wait for a clock or for the disk.
 void DataFrontend::ServeParked(std::vector<PeerMessage>& answers) {
-  if (shards_ == nullptr) return;
+  if (shards_ == nullptr || parked_.empty() || shards_->progress() == served_at_) return;
+  served_at_ = shards_->progress();
   std::erase_if(parked_, [&](const Parked& p) {
     Result<std::optional<Frame>> values = HandlePull(*shards_, p.request);
     if (values.ok() && !values->has_value()) return false;

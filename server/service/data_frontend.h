@@ -50,6 +50,7 @@ class DataFrontend {
   const Duration pull_patience_;
   ShardSet* shards_ = nullptr;
   std::vector<Parked> parked_;  // In order of arrival, so by deadline.
+  uint64_t served_at_ = 0;      // ShardSet::progress of the last try of all parked pulls.
   uint64_t bad_messages_ = 0;
   std::map<PeerId, TimePoint> last_logged_;
 };

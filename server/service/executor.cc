@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration kPatience = milliseconds(100);     // A stop or a command wakes earlier.
 constexpr Duration kSavePatience = milliseconds(10);  // While a save waits for its step.
+constexpr Duration kReportPatience = seconds(60);
 
 }  // namespace
 
@@ -36,7 +37,9 @@ void Executor::Post(ExecutorCommand command) {
 void Executor::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     TakeCommands();
+    if (tier_ != nullptr) tier_->Work();
     TrySave();
+    TryReport();
     const bool alive = TakeMessage();
     frontend_.OnTick(SystemClock().Now(), outgoing_);
     SendAll();
@@ -54,53 +57,87 @@ void Executor::TakeCommands() {
     } else if (auto* const load = std::get_if<LoadCommand>(&*command)) {
       Answer(CarryOut(*load));
     } else {
-      Answer(CarryOut(std::get<ReportCommand>(*command)));
+      report_by_ = SystemClock().Now() + kReportPatience;
     }
   }
 }
 
 ExecutorAnswer Executor::CarryOut(BeginCommand& command) {
   frontend_.Serve(nullptr, outgoing_);
+  tier_.reset();
   shards_ = std::make_unique<ShardSet>(std::move(command.shards));
+  disk_options_ = std::move(command.disk);
+  disk_options_.wake = [this] { socket_->Wake(); };
+  MakeTier();
   frontend_.Serve(shards_.get(), outgoing_);
   return {};
+}
+
+void Executor::MakeTier() {
+  tier_.reset();  // Its folder is the next one's.
+  tier_ = std::make_unique<DiskTier>(disk_options_, *shards_);
+  shards_->Attach(tier_.get());
 }
 
 ExecutorAnswer Executor::CarryOut(LoadCommand& command) {
   if (shards_ == nullptr) return {Internal("load before the start of the job"), {}, {}};
   frontend_.Serve(nullptr, outgoing_);
-  Status status = LoadRows(command.folder, command.step, command.generation, *shards_);
+  MakeTier();
+  Status status = LoadRows(command.folder, command.step, command.generation, *shards_, tier_.get());
   // With half of the rows it serves nobody.
   if (status.ok()) frontend_.Serve(shards_.get(), outgoing_);
   return {std::move(status), {}, {}};
 }
 
-ExecutorAnswer Executor::CarryOut(ReportCommand&) {
-  if (shards_ == nullptr) return {Internal("report before the start of the job"), {}, {}};
-  shards_->Advance(std::numeric_limits<Step>::max());
-  return {OkStatus(), {}, ReportTables(shards_->tables(), shards_->shards())};
+void Executor::TryReport() {
+  if (!report_by_.has_value()) return;
+  ExecutorAnswer answer;
+  if (shards_ == nullptr) {
+    answer.status = Internal("report before the start of the job");
+  } else {
+    shards_->Advance(std::numeric_limits<Step>::max());
+    if (!shards_->Settled()) {
+      if (SystemClock().Now() < *report_by_) return;
+      answer.status = Timeout("report: {}", shards_->SlowestText());
+    }
+    answer.tables = ReportTables(shards_->tables(), shards_->shards());
+    answer.status.Update(tier_->VisitRowsBelow(
+        [&](const EmbeddingTable& table, Key key, std::span<const std::byte> record) {
+          AddRowBelow(table, key, record, answer.tables);
+        }));
+  }
+  report_by_.reset();
+  Answer(std::move(answer));
 }
 
 void Executor::TrySave() {
   if (!save_.has_value()) return;
-  const SaveCommand& command = save_->command;
-  ExecutorAnswer answer;
-  if (shards_ == nullptr) {
-    answer.status = Internal("save before the start of the job");
-  } else {
-    // The scheduler orders a save when every worker is past the step: all before is complete.
-    shards_->Advance(command.step);
-    if (!shards_->Reached(command.step)) {
-      if (SystemClock().Now() < save_->deadline) return;
-      answer.status = Timeout("save at step {}: {}", command.step, shards_->SlowestText());
-    } else {
-      Result<CheckpointFile> file = SaveRows(*shards_, command.step, command.place);
-      answer.status = file.status();
-      if (file.ok()) answer.file = *std::move(file);
-    }
-  }
+  std::optional<ExecutorAnswer> answer = Save(*save_);
+  if (!answer.has_value()) return;
   save_.reset();
-  Answer(std::move(answer));
+  Answer(*std::move(answer));
+}
+
+// Nothing while it waits: for the step, then for the disk.
+std::optional<ExecutorAnswer> Executor::Save(PendingSave& save) {
+  const SaveCommand& command = save.command;
+  if (shards_ == nullptr)
+    return ExecutorAnswer{Internal("save before the start of the job"), {}, {}};
+  if (save.begun) {
+    const std::unique_ptr<CheckpointTask> task = tier_->TakeSaved();
+    if (task == nullptr) return std::nullopt;
+    return ExecutorAnswer{Prefixed(task->status, "saving rows"), std::move(task->files), {}};
+  }
+  // The scheduler orders a save when every worker is past the step: all before is complete.
+  shards_->Advance(command.step);
+  if (shards_->Reached(command.step)) {
+    tier_->BeginSave(SaveTask(*shards_, command.step, command.place));
+    save.begun = true;
+    return std::nullopt;
+  }
+  if (SystemClock().Now() < save.deadline) return std::nullopt;
+  return ExecutorAnswer{
+      Timeout("save at step {}: {}", command.step, shards_->SlowestText()), {}, {}};
 }
 
 void Executor::Answer(ExecutorAnswer answer) { DT_CHECK(answers_.TryPush(answer)); }
@@ -118,7 +155,8 @@ bool Executor::TakeMessage() {
 }
 
 Duration Executor::Patience() const {
-  if (save_.has_value()) return kSavePatience;
+  if (tier_ != nullptr && tier_->busy()) return Duration::zero();
+  if (save_.has_value() || report_by_.has_value()) return kSavePatience;
   if (frontend_.NextDeadline() == TimePoint::max()) return kPatience;
   const Duration left = frontend_.NextDeadline() - SystemClock().Now();
   return std::clamp<Duration>(left, Duration::zero(), kPatience);
@@ -134,16 +172,18 @@ void Executor::SendAll() {
 
 // The step has been applied when it shows here; what it cost in memory is known only now.
 void Executor::NoteProgress() {
+  if (tier_ != nullptr && !tier_->failure().ok()) Fail(tier_->failure());
   if (shards_ == nullptr || (shards_->clock() == clock() && own_memory_bytes_ != 0)) return;
   clock_.store(shards_->clock(), std::memory_order_relaxed);
-  const uint64_t bytes = shards_->bytes();
+  const uint64_t bytes = shards_->bytes() + tier_->bytes();
   const uint64_t total =
       options_.memory_bytes->fetch_add(bytes - own_memory_bytes_) + bytes - own_memory_bytes_;
   own_memory_bytes_ = bytes;
-  if (total <= options_.memory_bytes_max) return;
-  Fail(WithHint(Unavailable("the tables need {}; this server may use {}", BytesText(total),
-                            BytesText(options_.memory_bytes_max)),
-                "raise cluster.server.memory, or start more servers"));
+  // Rows of the steps under way stay, whatever their size.
+  if (total <= options_.memory_bytes_max / 20 * 21 + options_.memory_slack) return;
+  Fail(WithHint(Unavailable("the rows that must stay in memory need {}; this server may use {}",
+                            BytesText(total), BytesText(options_.memory_bytes_max)),
+                "raise cluster.server.memory, start more servers, or make batches smaller"));
 }
 
 void Executor::Fail(Status status) {

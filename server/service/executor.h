@@ -23,6 +23,7 @@ namespace dt::server {
 
 struct BeginCommand {
   ShardSetOptions shards;
+  DiskTierOptions disk;  // `wake` is the executor's.
 };
 // Waits until every step before `step` is applied: Timeout after `patience`, with what is missing.
 struct SaveCommand {
@@ -41,14 +42,15 @@ using ExecutorCommand = std::variant<BeginCommand, SaveCommand, LoadCommand, Rep
 
 struct ExecutorAnswer {
   Status status;
-  CheckpointFile file;              // Save.
-  std::vector<TableReport> tables;  // Report.
+  std::vector<CheckpointFile> files;  // Save.
+  std::vector<TableReport> tables;    // Report.
 };
 
 struct ExecutorOptions {
   std::vector<WireTable> tables;  // Of the job's tables.
   Duration pull_patience = seconds(60);
-  uint64_t memory_bytes_max = 0;  // Of all executors of the server.
+  uint64_t memory_bytes_max = 0;      // Of all executors of the server; above it by a 20th and by
+  uint64_t memory_slack = 256 << 20;  // this is too much.
   // Of all executors together; each adds what its own shards use.
   std::atomic<uint64_t>* memory_bytes = nullptr;
 };
@@ -71,12 +73,20 @@ class Executor {
   Step clock() const { return clock_.load(std::memory_order_relaxed); }
 
  private:
+  struct PendingSave {
+    SaveCommand command;
+    TimePoint deadline;
+    bool begun = false;
+  };
+
   void Run(std::stop_token stop);
   void TakeCommands();
   ExecutorAnswer CarryOut(BeginCommand& command);
   ExecutorAnswer CarryOut(LoadCommand& command);
-  ExecutorAnswer CarryOut(ReportCommand& command);
+  void MakeTier();
   void TrySave();
+  void TryReport();
+  std::optional<ExecutorAnswer> Save(PendingSave& save);
   void Answer(ExecutorAnswer answer);
   // One message, if there is one before the next deadline. False when the socket is of no use.
   bool TakeMessage();
@@ -85,20 +95,18 @@ class Executor {
   void Fail(Status status);
   Duration Patience() const;
 
-  struct PendingSave {
-    SaveCommand command;
-    TimePoint deadline;
-  };
-
   const ExecutorOptions options_;
   const std::string endpoint_;
 
   // Touched by thread_ only.
   const std::unique_ptr<ServerSocket> socket_;
   std::unique_ptr<ShardSet> shards_;
+  DiskTierOptions disk_options_;
+  std::unique_ptr<DiskTier> tier_;  // Of shards_.
   DataFrontend frontend_;
   std::vector<PeerMessage> outgoing_;
   std::optional<PendingSave> save_;
+  std::optional<TimePoint> report_by_;  // A report is asked for.
   uint64_t own_memory_bytes_ = 0;
   bool failed_ = false;
 

@@ -13,6 +13,7 @@ Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& req
     return Stale("pull of step {}, but step {} is next: the rows have changed", request.step,
                  shards.clock());
   }
+  if (!shards.Resident(request.groups, keys)) return std::optional<Frame>();
   return std::optional(shards.Gather(request.mode, request.groups, keys));
 }
 

@@ -165,7 +165,11 @@ class ServerRole : public Server {
              shards.shards_of_job = start.map.shards();
              shards.shards = ShardsOf(start.map, self, i, executors_.size());
              shards.stamp = stamp;
-             return BeginCommand{std::move(shards)};
+             DiskTierOptions disk;
+             disk.folder = fmt::format("{}/server-{}/rows-{}", options_.job.cluster.server.dir,
+                                       self.value(), i);
+             disk.memory_bytes = options_.job.cluster.server.memory_bytes / executors_.size();
+             return BeginCommand{std::move(shards), std::move(disk)};
            }));
     started_ = true;
     LogInfo("server.started", {{"executors", answers.size()},
@@ -202,7 +206,8 @@ class ServerRole : public Server {
       return answers.status();
     }
     SaveDone done;
-    for (ExecutorAnswer& answer : *answers) done.files.push_back(std::move(answer.file));
+    for (ExecutorAnswer& answer : *answers)
+      std::ranges::move(answer.files, std::back_inserter(done.files));
     LogInfo("server.saved",
             {{"step", order.step}, {"seconds", SecondsBetween(begin, SystemClock().Now())}});
     return done;

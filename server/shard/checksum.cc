@@ -1,5 +1,6 @@
 #include "server/shard/checksum.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "common/base/check.h"
@@ -7,24 +8,38 @@
 namespace dt::server {
 namespace {
 
-void AddTable(const EmbeddingTable& table, TableReport& report) {
-  const std::vector<KeyRow> rows = table.UnsortedRows();  // Sums do not mind.
-  const uint64_t id = table.spec().id.value();
-  std::vector<std::byte> bytes(sizeof(id) + sizeof(Key) + table.record_bytes());
+void AddRow(TableId table, Key key, std::span<const std::byte> record, TableReport& report) {
+  std::vector<std::byte> bytes(sizeof(uint64_t) + sizeof(Key) + record.size());
+  const uint64_t id = table.value();
   std::memcpy(bytes.data(), &id, sizeof(id));
+  std::memcpy(bytes.data() + sizeof(id), &key, sizeof(key));
+  std::ranges::copy(record, bytes.begin() + sizeof(id) + sizeof(key));
+  const Hash128 hash = HashBytes128(bytes);
+  report.checksum_low += hash.low;
+  report.checksum_high += hash.high;
+  ++report.rows;
+  report.bytes += sizeof(key) + record.size();
+}
+
+void AddTable(const EmbeddingTable& table, TableReport& report) {
+  std::vector<std::byte> record(table.record_bytes());
+  const std::vector<KeyRow> rows = table.UnsortedRows();  // Sums do not mind.
   for (const KeyRow& row : rows) {
-    std::memcpy(bytes.data() + sizeof(id), &row.key, sizeof(row.key));
-    table.CopyRecord(row, std::span(bytes).subspan(sizeof(id) + sizeof(row.key)));
-    const Hash128 hash = HashBytes128(bytes);
-    report.checksum_low += hash.low;
-    report.checksum_high += hash.high;
+    table.CopyRecord(row, record);
+    AddRow(table.spec().id, row.key, record, report);
   }
-  report.rows += rows.size();
   report.rows_in_memory += rows.size();
-  report.bytes += rows.size() * (sizeof(Key) + table.record_bytes());
 }
 
 }  // namespace
+
+void AddRowBelow(const EmbeddingTable& table, Key key, std::span<const std::byte> record,
+                 std::span<TableReport> reports) {
+  const auto report = std::ranges::find(reports, table.spec().name, &TableReport::name);
+  DT_CHECK(report != reports.end());
+  AddRow(table.spec().id, key, record, *report);
+  ++report->rows_on_disk;
+}
 
 std::vector<TableReport> ReportTables(std::span<const TableSpec> tables,
                                       std::span<const Shard> shards) {

@@ -13,6 +13,9 @@ namespace dt::server {
 // One report per table, over the shards. `tables` are those of the shards, in their order.
 std::vector<TableReport> ReportTables(std::span<const TableSpec> tables,
                                       std::span<const Shard> shards);
+// A row that is not in memory.
+void AddRowBelow(const EmbeddingTable& table, Key key, std::span<const std::byte> record,
+                 std::span<TableReport> reports);
 // Adds counts and checksums, table by table. REQUIRES: of the same tables.
 void AddReports(std::vector<TableReport>& to, std::span<const TableReport> more);
 

@@ -60,9 +60,18 @@ bool Shard::CanReach(Step step) const {
   return reached >= step;
 }
 
-void Shard::Advance(Step step, GradientSum& scratch) {
+bool Shard::Writable(const Slices& slices, Residency& residency) {
+  std::vector<EmbeddingTable::KeyRun> runs;
+  for (const GroupView* group : GroupsByTable(slices)) {
+    runs.push_back({&tables_[group->table], group->keys});
+  }
+  return residency.Writable(runs);
+}
+
+void Shard::Advance(Step step, GradientSum& scratch, Residency* residency) {
   while (clock_ < step && Gathered(clock_)) {
     const auto it = held_.find(clock_);
+    if (residency != nullptr && !Writable(it->second, *residency)) return;
     Apply(it->second, scratch);
     for (const Slice& slice : it->second) {
       for (const auto& part : slice.parts) held_bytes_ -= BytesOf(*part);

@@ -20,6 +20,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "server/shard/gradient_sum.h"
+#include "server/shard/residency.h"
 #include "server/table/embedding_table.h"
 
 namespace dt::server {
@@ -53,8 +54,9 @@ class Shard {
   Status Hold(Contribution contribution);
   // True if Advance(step) would make clock() at least `step`.
   bool CanReach(Step step) const;
-  // Every step before `step` is complete on all workers: applies those of them that are held.
-  void Advance(Step step, GradientSum& scratch);
+  // Every step before `step` is complete on all workers: applies those of them that are held, as
+  // far as their rows are in memory.
+  void Advance(Step step, GradientSum& scratch, Residency* residency);
   // Of the step at the clock: "slice 3", "slice 2 part 1 of 4", "nothing".
   std::string Missing() const;
 
@@ -75,6 +77,7 @@ class Shard {
   using Slices = std::vector<Slice>;
 
   bool Gathered(Step step) const;
+  bool Writable(const Slices& slices, Residency& residency);
   void Apply(const Slices& slices, GradientSum& scratch);
   static std::vector<const GroupView*> GroupsByTable(const Slices& slices);
 

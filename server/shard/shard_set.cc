@@ -115,11 +115,42 @@ Status ShardSet::Push(PushRequest request) {
   for (size_t i = 0; i < contributions.size(); ++i) {
     DT_TRY_STATUS(shards_[i].Hold(std::move(contributions[i])));
   }
+  ++changes_;
   return OkStatus();
 }
 
 void ShardSet::Advance(Step step) {
-  for (Shard& shard : shards_) shard.Advance(step, scratch_);
+  for (Shard& shard : shards_) {
+    const Step before = shard.clock();
+    shard.Advance(step, scratch_, residency_);
+    changes_ += shard.clock() != before;
+  }
+}
+
+bool ShardSet::Resident(std::span<const KeyGroup> groups, std::span<const Key> keys) {
+  if (residency_ == nullptr) return true;
+  std::vector<EmbeddingTable::KeyRun> runs;
+  runs.reserve(groups.size());
+  for (const KeyGroup& group : groups) {
+    runs.push_back({&Find(group.shard)->table(group.table), keys.first(group.rows)});
+    keys = keys.subspan(group.rows);
+  }
+  return residency_->Resident(runs);
+}
+
+bool ShardSet::Settled() const {
+  return std::ranges::none_of(shards_, [](const Shard& s) { return s.CanReach(s.clock() + 1); });
+}
+
+uint64_t ShardSet::progress() const {
+  return changes_ + (residency_ != nullptr ? residency_->progress() : 0);
+}
+
+EmbeddingTable* ShardSet::FindTable(ShardId shard, TableId table) {
+  Shard* const found = Find(shard);
+  const auto spec = std::ranges::find(options_.tables, table, &TableSpec::id);
+  if (found == nullptr || spec == options_.tables.end()) return nullptr;
+  return &found->table(static_cast<uint32_t>(spec - options_.tables.begin()));
 }
 
 Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups,
@@ -142,13 +173,13 @@ Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups,
   return frame;
 }
 
-Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> record) {
+Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> record, bool on_disk) {
   const auto spec = std::ranges::find(options_.tables, table, &TableSpec::id);
   if (spec == options_.tables.end()) return DataLoss("row {} is of an unknown table", key);
   Shard* const shard = Find(ShardOf(table, key, options_.shards_of_job));
   if (shard == nullptr) return OkStatus();
   const auto index = static_cast<uint32_t>(spec - options_.tables.begin());
-  const Status restored = shard->table(index).Restore(key, record);
+  const Status restored = shard->table(index).Restore(key, record, on_disk);
   return restored.ok() ? restored : DataLoss("{}", MessageOf(restored));
 }
 

@@ -35,12 +35,21 @@ class ShardSet {
   void Advance(Step step);
   // True if every shard has applied every step before `step`.
   bool Reached(Step step) const { return clock() >= step; }
+  // What lies below memory, if anything does; outlives its use here.
+  void Attach(Residency* residency) { residency_ = residency; }
+  // True if Gather of these can be answered now; else ask again when progress() has changed.
+  // REQUIRES: CheckGroups was OK.
+  bool Resident(std::span<const KeyGroup> groups, std::span<const Key> keys);
+  // Changes whenever a request that had to wait may be answered.
+  uint64_t progress() const;
+  // Nothing is held that Advance could still apply.
+  bool Settled() const;
   // The values of the groups' rows, as they travel. REQUIRES: CheckGroups was OK.
   Frame Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys) const;
 
   // Adds a row as it was saved; rows of shards that are not here are passed over. DataLoss: it
   // cannot be one of this job.
-  Status Restore(TableId table, Key key, std::span<const std::byte> record);
+  Status Restore(TableId table, Key key, std::span<const std::byte> record, bool on_disk = false);
 
   // The least of its shards; with no shards: no bound.
   Step clock() const;
@@ -52,8 +61,10 @@ class ShardSet {
   std::span<const Shard> shards() const { return shards_; }
   std::span<const TableSpec> tables() const { return options_.tables; }
   uint32_t shards_of_job() const { return options_.shards_of_job; }
+  std::span<const std::unique_ptr<TableRows>> rows() const { return rows_; }
+  EmbeddingTable* FindTable(ShardId shard, TableId table);
   uint64_t held_bytes() const;
-  uint64_t bytes() const;
+  uint64_t bytes() const;  // Of rows and indexes.
 
  private:
   Shard* Find(ShardId id);
@@ -67,6 +78,8 @@ class ShardSet {
   std::vector<std::unique_ptr<TableRows>> rows_;  // By table.
   std::vector<Shard> shards_;
   GradientSum scratch_;
+  Residency* residency_ = nullptr;
+  uint64_t changes_ = 0;
 };
 
 // The shards that `map` gives to an executor of a server.

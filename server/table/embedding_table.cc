@@ -286,6 +286,7 @@ void EmbeddingTable::Evict(uint64_t buckets, uint32_t keep_epoch, RowSink& sink)
     if (header.change() != RowHeader::kOnDisk) SaveRow(cold[i], sink);
     index_.Erase(cold[i].key);
     rows_->Remove(cold[i].row);
+    sink.Left(*this, cold[i].key);
   }
 }
 

@@ -73,12 +73,14 @@ class EmbeddingTable {
   void CopyRecord(const KeyRow& row, std::span<std::byte> out) const {
     rows_->CopyRecord(row.row, out);
   }
+  bool Contains(Key key) const { return index_.Find(key) != KeyIndex::kAbsent; }
   // Adds a row as it was. Malformed: another size, or a key that is there.
   Status Restore(Key key, std::span<const std::byte> record, bool on_disk = false);
   // Forgets all keys; their rows go with TableRows::Clear.
   void Clear() { index_.Reset(0); }
 
   ShardId shard() const { return shard_; }
+  const TableRows& rows_of_all() const { return *rows_; }  // Of all shards of the executor.
   const TableSpec& spec() const { return rows_->spec(); }
   uint32_t dim() const { return spec().dim; }
   uint64_t rows() const { return index_.size(); }

@@ -12,7 +12,7 @@ std::vector<TableSpec> TableSpecsOf(const JobConfig& job) {
   std::vector<TableSpec> specs;
   for (const TableConfig& t : job.model.tables) {
     specs.push_back({t.name, t.id, t.dim, t.init, t.optimizer, t.scheduled, t.eval_default,
-                     job.seed, t.wire, t.dtype});
+                     job.seed, t.wire, t.dtype, t.all_in_memory});
   }
   return specs;
 }

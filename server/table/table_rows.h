@@ -26,6 +26,7 @@ struct TableSpec {
   uint64_t seed = 0;
   FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients on the way.
   FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
+  bool all_in_memory = false;              // No row leaves for the disk.
 
   uint32_t state() const { return StateFloats(optimizer, dim); }
 };

@@ -65,7 +65,7 @@ constexpr Mistake kMistakes[] = {
     {"SizeWithoutUnit", "servers: 2", "server: {memory: 8Gig}",
      "21: cluster.server.memory: found \"8Gig\", expected a size such as 512MiB or 8GiB"},
     {"TinyMemory", "servers: 2", "server: {memory: 8}",
-     "21: cluster.server.memory: found 8 B, expected 16 MiB or more"},
+     "21: cluster.server.memory: found 8 B, expected 64 KiB or more"},
     {"SchedulerWithoutScheme", "servers: 2", "scheduler: localhost",
      "21: cluster.scheduler: found \"localhost\", expected tcp://HOST:PORT"},
     {"PortTooLarge", "seed: 7", "observe: {http: 127.0.0.1:99999}",

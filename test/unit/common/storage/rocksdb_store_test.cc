@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "common/storage/rocksdb_sorted_file.h"
 #include "test/support/scratch_folder.h"
 
 namespace dt {
@@ -74,29 +73,6 @@ TEST(RocksStore, VisitsExactlyThePrefixAndStopsAtAnError) {
   });
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(visits, 2);
-}
-
-TEST(RocksStore, CheckpointIsACopyOfThen) {
-  const ScratchFolder temp;
-  auto store = OpenAt(temp / "s");
-  ASSERT_TRUE(store->Put("k", "then").ok());
-  ASSERT_TRUE(store->Checkpoint(temp / "copy").ok());
-  ASSERT_TRUE(store->Put("k", "now").ok());
-  EXPECT_EQ(*OpenAt(temp / "copy")->Get("k"), "then");
-  EXPECT_FALSE(store->Checkpoint(temp / "copy").ok());
-}
-
-TEST(RocksStore, IngestedFilesWin) {
-  const ScratchFolder temp;
-  auto store = OpenAt(temp / "s");
-  ASSERT_TRUE(store->Put("k2", "old").ok());
-  auto file = SortedFileWriter::Open(temp / "f.sst", 0);
-  ASSERT_TRUE(file.ok());
-  ASSERT_TRUE((*file)->Add("k1", "a").ok());
-  ASSERT_TRUE((*file)->Add("k2", "b").ok());
-  ASSERT_TRUE((*file)->Finish().ok());
-  ASSERT_TRUE(store->Ingest({temp / "f.sst"}).ok());
-  EXPECT_EQ(ContentOf(*store, "k"), (std::map<std::string, std::string>{{"k1", "a"}, {"k2", "b"}}));
 }
 
 TEST(RocksStore, SecondOpenerIsToldSo) {

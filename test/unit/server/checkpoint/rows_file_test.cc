@@ -11,6 +11,7 @@
 #include "server/shard/checksum.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
+#include "test/support/tiered_shards.h"
 
 namespace dt::server {
 namespace {
@@ -24,6 +25,12 @@ const std::vector<TableSpec> kTables = {test::SimpleTable("item", 3, OptimizerKi
 ShardSet MakeSet(uint32_t shards_of_job, const std::vector<ShardId>& shards,
                  const std::vector<TableSpec>& tables = kTables) {
   return ShardSet({tables, 1, shards_of_job, shards, {Generation(1), Term(1), MapVersion(1)}});
+}
+
+std::vector<ShardId> EveryOther(uint32_t shards_of_job, uint32_t first, uint32_t by) {
+  std::vector<ShardId> shards;
+  for (uint32_t s = first; s < shards_of_job; s += by) shards.emplace_back(s);
+  return shards;
 }
 
 void Fill(ShardSet& set, uint32_t keys) {
@@ -43,9 +50,7 @@ void Fill(ShardSet& set, uint32_t keys) {
 std::vector<ShardSet> SplitOver(uint32_t shards_of_job, uint32_t servers) {
   std::vector<ShardSet> sets;
   for (uint32_t i = 0; i < servers; ++i) {
-    std::vector<ShardId> shards;
-    for (uint32_t s = i; s < shards_of_job; s += servers) shards.emplace_back(s);
-    sets.push_back(MakeSet(shards_of_job, shards));
+    sets.push_back(MakeSet(shards_of_job, EveryOther(shards_of_job, i, servers)));
   }
   return sets;
 }
@@ -65,20 +70,31 @@ class RowsFile : public ::testing::Test {
     std::vector<ShardSet> sets = SplitOver(8, 2);
     for (uint32_t i = 0; i < sets.size(); ++i) {
       Fill(sets[i], keys);
-      auto file = SaveRows(sets[i], kStep, {temp_.path(), ProcessId(10 + i), i});
-      EXPECT_TRUE(file.ok()) << file.status();
-      files_.push_back(*file);
+      test::TieredShards tiered(kTables, 8, EveryOther(8, i, 2), temp_ / "tier", 1 << 24);
+      Fill(tiered.shards(), keys);
+      auto files = tiered.Save(kStep, {temp_.path(), ProcessId(10 + i), i});
+      EXPECT_TRUE(files.ok()) << files.status();
+      files_.push_back(*files);
     }
     return Sums(sets);
   }
-  std::string PathOf(size_t file) const { return temp_ / files_[file].name; }
+  // The file of rows of a server: the largest.
+  const CheckpointFile& RowsOf(size_t server) const {
+    return *std::ranges::max_element(files_[server], {}, [](const CheckpointFile& file) {
+      return file.name.ends_with(".sst") ? file.bytes : 0;
+    });
+  }
+  std::string PathOf(size_t server) const { return temp_ / RowsOf(server).name; }
+  std::string FolderOf(size_t server) const {
+    return std::filesystem::path(PathOf(server)).parent_path();
+  }
   Status LoadOne() {
     ShardSet set = MakeSet(8, test::AllShards(8));
     return LoadRows(temp_.path(), kStep, kNext, set);
   }
 
   const test::ScratchFolder temp_;
-  std::vector<CheckpointFile> files_;
+  std::vector<std::vector<CheckpointFile>> files_;
 };
 
 TEST_F(RowsFile, AnyNumberOfServersAndShardsReadsTheSameRows) {
@@ -101,12 +117,17 @@ TEST_F(RowsFile, AnyNumberOfServersAndShardsReadsTheSameRows) {
 
 TEST_F(RowsFile, ReportsItsFilesAsTheyAre) {
   Save(10);
-  EXPECT_EQ(files_[1].name, "server-11/rows-1.sst");
-  for (size_t i = 0; i < 2; ++i) {
-    std::ifstream in(PathOf(i), std::ios::binary);
+  size_t there = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(FolderOf(1))) {
+    there += entry.is_regular_file();
+  }
+  EXPECT_EQ(files_[1].size(), there);
+  for (const CheckpointFile& file : files_[1]) {
+    EXPECT_TRUE(file.name.starts_with("server-11/rows-1/")) << file.name;
+    std::ifstream in(temp_ / file.name, std::ios::binary);
     const std::string content((std::istreambuf_iterator<char>(in)), {});
-    EXPECT_EQ(files_[i].bytes, content.size());
-    EXPECT_EQ(files_[i].digest, HashString(content));
+    EXPECT_EQ(file.bytes, content.size()) << file.name;
+    EXPECT_EQ(file.digest, HashString(content)) << file.name;
   }
 }
 
@@ -118,7 +139,7 @@ TEST_F(RowsFile, TablesWithoutRowsAreKept) {
 TEST_F(RowsFile, DamageNamesTheFile) {
   Save();
   std::fstream file(PathOf(0), std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(static_cast<std::streamoff>(files_[0].bytes / 3));
+  file.seekp(static_cast<std::streamoff>(RowsOf(0).bytes / 3));
   file.write("\x5a\xa5\x5a", 3);
   file.close();
   const Status status = LoadOne();
@@ -128,7 +149,7 @@ TEST_F(RowsFile, DamageNamesTheFile) {
 
 TEST_F(RowsFile, TruncationNamesTheFile) {
   Save();
-  std::filesystem::resize_file(PathOf(1), files_[1].bytes - 100);
+  std::filesystem::resize_file(PathOf(1), RowsOf(1).bytes - 100);
   const Status status = LoadOne();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_NE(ToText(status).find(PathOf(1)), std::string::npos) << status;
@@ -136,11 +157,11 @@ TEST_F(RowsFile, TruncationNamesTheFile) {
 
 TEST_F(RowsFile, MissingFilesAreNoticed) {
   Save();
-  std::filesystem::remove(PathOf(1));
+  std::filesystem::remove_all(FolderOf(1));
   Status status = LoadOne();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_NE(ToText(status).find("shard 1 are missing"), std::string::npos) << status;
-  std::filesystem::remove(PathOf(0));
+  std::filesystem::remove_all(FolderOf(0));
   status = LoadOne();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_NE(ToText(status).find(temp_.path()), std::string::npos) << status;
@@ -149,7 +170,7 @@ TEST_F(RowsFile, MissingFilesAreNoticed) {
 TEST_F(RowsFile, FilesOfAnotherStepOrTwiceAreNoticed) {
   Save(10);
   std::filesystem::create_directory(temp_ / "server-99");
-  std::filesystem::copy_file(PathOf(0), temp_ / "server-99/rows-0.sst");
+  std::filesystem::copy(FolderOf(0), temp_ / "server-99/rows-0");
   EXPECT_NE(ToText(LoadOne()).find("is in two files"), std::string::npos);
   std::filesystem::remove_all(temp_ / "server-99");
   ShardSet set = MakeSet(8, test::AllShards(8));
@@ -181,16 +202,36 @@ TEST_F(RowsFile, TablesThatDifferAreNamed) {
   }
 }
 
-TEST_F(RowsFile, FolderThatCannotBeWrittenIsNamedAndNothingIsLeft) {
+TEST_F(RowsFile, FolderThatCannotBeWrittenIsNamed) {
   std::ofstream(temp_ / "server-10") << "in the way";
-  ShardSet set = MakeSet(1, test::AllShards(1));
-  const auto file = SaveRows(set, kStep, {temp_.path(), ProcessId(10), 0});
+  test::TieredShards tiered(kTables, 1, test::AllShards(1), temp_ / "tier", 1 << 24);
+  const auto file = tiered.Save(kStep, {temp_.path(), ProcessId(10), 0});
   ASSERT_FALSE(file.ok());
   EXPECT_NE(ToText(file.status()).find(temp_ / "server-10"), std::string::npos) << file.status();
-  std::filesystem::create_directories(temp_ / "server-11/rows-0.sst");
-  const auto folder = SaveRows(set, kStep, {temp_.path(), ProcessId(11), 0});
+  std::filesystem::create_directories(temp_ / "server-11/rows-0");
+  const auto folder = tiered.Save(kStep, {temp_.path(), ProcessId(11), 0});
   ASSERT_FALSE(folder.ok());
-  EXPECT_NE(ToText(folder.status()).find("rows-0.sst"), std::string::npos) << folder.status();
+  EXPECT_NE(ToText(folder.status()).find("rows-0"), std::string::npos) << folder.status();
+}
+
+TEST_F(RowsFile, FilesThatDidNotChangeAreSharedByCheckpoints) {
+  test::TieredShards tiered(kTables, 1, test::AllShards(1), temp_ / "tier", 1 << 24);
+  Fill(tiered.shards(), 2000);
+  const auto first = tiered.Save(kStep, {temp_ / "a", ProcessId(1), 0});
+  ASSERT_TRUE(first.ok()) << first.status();
+  const Key key = MixBits(5);
+  tiered.shards().shards()[0].table(0).Push({&key, 1}, std::vector<float>{1, 2, 3}, {.step = 9});
+  const auto second = tiered.Save(kStep, {temp_ / "b", ProcessId(1), 0});
+  ASSERT_TRUE(second.ok()) << second.status();
+  uint64_t all = 0, fresh = 0;
+  for (const CheckpointFile& file : *second) {
+    all += file.bytes;
+    std::error_code error;
+    const bool shared =
+        std::filesystem::equivalent(temp_ / ("a/" + file.name), temp_ / ("b/" + file.name), error);
+    if (!shared) fresh += file.bytes;
+  }
+  EXPECT_LT(fresh, all / 3);
 }
 
 }  // namespace

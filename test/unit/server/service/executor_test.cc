@@ -10,6 +10,7 @@
 
 #include "common/net/memory_network.h"
 #include "test/support/push_maker.h"
+#include "test/support/scratch_folder.h"
 
 namespace dt::server {
 namespace {
@@ -88,6 +89,7 @@ class ExecutorTest : public ::testing::Test {
     ExecutorOptions options;
     options.tables = {{.dim = 2}};
     options.memory_bytes_max = memory_bytes_max;
+    options.memory_slack = 0;
     options.memory_bytes = &memory_bytes_;
     return std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"));
   }
@@ -97,12 +99,14 @@ class ExecutorTest : public ::testing::Test {
     EXPECT_TRUE(answer.has_value());
     return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent"), {}, {}};
   }
-  static BeginCommand Begin(uint32_t slices) {
-    return {{kTables, slices, kShards, test::AllShards(kShards), kStamp}};
+  BeginCommand Begin(uint32_t slices) const {
+    return {{kTables, slices, kShards, test::AllShards(kShards), kStamp},
+            {temp_ / "rows", 1 << 30}};
   }
 
   const std::unique_ptr<Network> network_ = MakeMemoryNetwork();
   std::atomic<uint64_t> memory_bytes_ = 0;
+  const test::ScratchFolder temp_;
 };
 
 TEST_F(ExecutorTest, IsBusyUntilItHasShards) {

@@ -43,12 +43,12 @@ class ShardTest : public ::testing::Test {
 TEST_F(ShardTest, AppliesOnlyWhenCompleteAndWhole) {
   ASSERT_TRUE(shard_.Hold(Of(0, 0, 1)).ok());
   ASSERT_TRUE(shard_.Hold(Of(0, 2, 4)).ok());
-  shard_.Advance(kNever, scratch_);
+  shard_.Advance(kNever, scratch_, nullptr);
   EXPECT_EQ(shard_.clock(), 0u);  // Complete, but slice 1 is missing.
   EXPECT_EQ(shard_.Missing(), "slice 1");
   ASSERT_TRUE(shard_.Hold(Of(0, 1, 2)).ok());
   EXPECT_EQ(Row(), 0.0f);  // Whole, but not said to be complete.
-  shard_.Advance(1, scratch_);
+  shard_.Advance(1, scratch_, nullptr);
   EXPECT_EQ(shard_.clock(), 1u);
   EXPECT_EQ(Row(), -7.0f);
   EXPECT_EQ(shard_.held_bytes(), 0u);
@@ -61,9 +61,9 @@ TEST_F(ShardTest, SecondCopiesAreAcknowledgedAndDropped) {
     ASSERT_TRUE(shard_.Hold(Of(0, s, 100)).ok());
     EXPECT_EQ(shard_.held_bytes(), held);
   }
-  shard_.Advance(1, scratch_);
+  shard_.Advance(1, scratch_, nullptr);
   ASSERT_TRUE(shard_.Hold(Of(0, 1, 100)).ok());  // Of an applied step.
-  shard_.Advance(kNever, scratch_);
+  shard_.Advance(kNever, scratch_, nullptr);
   EXPECT_EQ(Row(), -3.0f);
   EXPECT_EQ(shard_.clock(), 1u);
 }
@@ -74,7 +74,7 @@ TEST_F(ShardTest, SumsInSliceOrderWhateverTheArrival) {
   do {
     shard_.Reset(0);
     for (const SliceIndex s : order) ASSERT_TRUE(shard_.Hold(Of(0, s, gradients[s])).ok());
-    shard_.Advance(1, scratch_);
+    shard_.Advance(1, scratch_, nullptr);
     EXPECT_EQ(Row(), -1.0f);
   } while (std::ranges::next_permutation(order).found);
 }
@@ -89,7 +89,7 @@ TEST_F(ShardTest, PartsOfOneSliceGoTogetherInTheirOrder) {
     }
     ASSERT_TRUE(shard_.Hold(Of(0, 0, 0)).ok());
     ASSERT_TRUE(shard_.Hold(Of(0, 2, 0)).ok());
-    shard_.Advance(1, scratch_);
+    shard_.Advance(1, scratch_, nullptr);
     EXPECT_EQ(Row(), -1.0f);
   }
 }
@@ -111,14 +111,14 @@ TEST_F(ShardTest, EmptyContributionsMoveTheClock) {
   for (SliceIndex s = 0; s < 3; ++s) {
     ASSERT_TRUE(shard_.Hold({.step = 0, .slice = s, .groups = {}, .owner = nullptr}).ok());
   }
-  shard_.Advance(kNever, scratch_);
+  shard_.Advance(kNever, scratch_, nullptr);
   EXPECT_EQ(shard_.clock(), 1u);
   EXPECT_EQ(shard_.table(0).rows(), 0u);
 }
 
 TEST_F(ShardTest, ResetForgetsRowsAndContributions) {
   for (SliceIndex s = 0; s < 3; ++s) ASSERT_TRUE(shard_.Hold(Of(0, s, 1)).ok());
-  shard_.Advance(1, scratch_);
+  shard_.Advance(1, scratch_, nullptr);
   ASSERT_TRUE(shard_.Hold(Of(1, 0, 1)).ok());
   shard_.Reset(40);
   EXPECT_EQ(shard_.clock(), 40u);

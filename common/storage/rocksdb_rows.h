@@ -1,0 +1,94 @@
+// Many small records on disk below a cache in memory: written in sorted files that are built
+// outside and added whole, read by sorted batches of keys. RocksDB with its options for this; the
+// reasons stand beside them in the source. Later files win over earlier ones.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace dt {
+
+// Errors name what was done and where: DataLoss the damaged file; Unavailable a full disk, missing
+// permission.
+class RowsDb {
+  struct Impl;
+
+ public:
+  explicit RowsDb(std::unique_ptr<Impl> impl);
+  // Holds nothing: what was in the folder is removed. `cache_bytes`: for blocks, filters and
+  // indexes of files, all of them.
+  static Result<std::unique_ptr<RowsDb>> Create(const std::string& folder, uint64_t cache_bytes);
+  // Goes on with a copy made by Checkpoint; the folder becomes its own.
+  static Result<std::unique_ptr<RowsDb>> Open(const std::string& folder, uint64_t cache_bytes);
+  // A copy made by Checkpoint, only to be read; nothing in the folder changes.
+  static Result<std::unique_ptr<RowsDb>> OpenToRead(const std::string& folder);
+  ~RowsDb();
+
+  // A file that is filled, then added. One thread at a time.
+  class File {
+    struct Impl;
+
+   public:
+    explicit File(std::unique_ptr<Impl> impl);
+    ~File();
+    // REQUIRES: the key is greater than the one before.
+    Status Add(std::string_view key, std::string_view value);
+
+   private:
+    friend class RowsDb;
+    const std::unique_ptr<Impl> impl_;
+  };
+  // `bytes_expected`: for the sentence about a full disk.
+  Result<std::unique_ptr<File>> NewFile(uint64_t bytes_expected);
+  // REQUIRES: at least one record.
+  Status Ingest(std::unique_ptr<File> file);
+  // So many sorted files lie over one another that reading gets slow: add none for now.
+  bool Crowded() const;
+
+  // Any thread. Visits, in the order of `keys`, what each key has: nothing where it is not there.
+  // REQUIRES: ascending keys.
+  using Visit = std::function<void(size_t key, std::optional<std::string_view> value)>;
+  Status MultiGet(std::span<const std::string_view> keys, const Visit& visit) const;
+
+  // In key order, as of its making. One thread; does not outlive the RowsDb.
+  class Cursor {
+    struct Impl;
+
+   public:
+    explicit Cursor(std::unique_ptr<Impl> impl);
+    ~Cursor();
+    // To the first record whose key is not less than `key`.
+    Status Seek(std::string_view key);
+    Status Next();
+    // False at the end. The views live until the next Seek or Next.
+    bool valid() const;
+    std::string_view key() const;
+    std::string_view value() const;
+
+   private:
+    friend class RowsDb;
+    const std::unique_ptr<Impl> impl_;
+  };
+  std::unique_ptr<Cursor> Read() const;
+
+  // A copy of now in `folder`, which must not exist; hard links on one file system, which last as
+  // long as either.
+  Status Checkpoint(const std::string& folder);
+
+  uint64_t bytes_on_disk() const;
+
+ private:
+  static Result<std::unique_ptr<RowsDb>> OpenAt(const std::string& folder, uint64_t cache_bytes,
+                                                bool create);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dt

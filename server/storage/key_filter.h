@@ -1,0 +1,47 @@
+// Which keys may be on disk: a Bloom filter of cache-line blocks (Putze, Sanders and Singler,
+// "Cache-, hash- and space-efficient Bloom filters", 2007), in layers of doubling size (Almeida et
+// al., "Scalable Bloom filters", 2007), since nobody knows how many keys come. 12 bits a key: of
+// absent keys some 0.5 % a layer pass. Keys are never removed. One thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "server/table/page_memory.h"
+
+namespace dt::server {
+
+class KeyFilter {
+ public:
+  // Of a key: well mixed bits.
+  void Add(uint64_t hash);
+  bool MayContain(uint64_t hash) const;
+  // Asks for the lines that MayContain will look at.
+  void Prefetch(uint64_t hash) const {
+    for (const Layer& layer : layers_) __builtin_prefetch(&layer.block(hash));
+  }
+  void Clear() { layers_.clear(); }
+
+  uint64_t bytes() const;
+
+ private:
+  struct alignas(64) Block {
+    std::array<uint64_t, 8> words;
+  };
+  struct Layer {
+    PageMemory memory;
+    uint64_t blocks = 0;
+    uint64_t keys = 0;
+
+    Block& block(uint64_t hash) {
+      const uint64_t i = static_cast<uint64_t>(static_cast<unsigned __int128>(hash) * blocks >> 64);
+      return reinterpret_cast<Block*>(memory.data())[i];
+    }
+    const Block& block(uint64_t hash) const { return const_cast<Layer*>(this)->block(hash); }
+  };
+
+  std::vector<Layer> layers_;
+};
+
+}  // namespace dt::server

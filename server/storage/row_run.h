@@ -1,0 +1,51 @@
+// Rows on their way to disk: what eviction and checkpoints gather, until a file holds it. Filled by
+// the executor's thread; from then on constant, and read by any.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/storage/row_key.h"
+#include "server/table/embedding_table.h"
+
+namespace dt::server {
+
+class RowRun {
+ public:
+  // Room for the record of a row; an earlier one of the same row is void.
+  std::span<std::byte> Add(const EmbeddingTable& table, Key key);
+  // The record; empty if the row is not here.
+  std::span<const std::byte> Find(const EmbeddingTable& table, Key key) const;
+
+  struct Entry {
+    RowKey key;
+    uint32_t bytes = 0;
+    uint64_t at = 0;
+    std::span<const std::byte> record(const RowRun& run) const {
+      return std::span(run.records_).subspan(at, bytes);
+    }
+  };
+  // In key order.
+  std::vector<Entry> Sorted() const;
+  size_t rows() const { return places_.size(); }
+  // Of memory.
+  uint64_t bytes() const { return records_.size() + entries_.size() * (sizeof(Entry) + 40); }
+
+ private:
+  struct Place {
+    const EmbeddingTable* table;
+    Key key;
+    friend bool operator==(const Place&, const Place&) = default;
+    template <class H>
+    friend H AbslHashValue(H state, const Place& place) {
+      return H::combine(std::move(state), place.table, place.key);
+    }
+  };
+  std::vector<std::byte> records_;
+  std::vector<Entry> entries_;
+  absl::flat_hash_map<Place, uint32_t> places_;  // Of the entry that counts.
+};
+
+}  // namespace dt::server

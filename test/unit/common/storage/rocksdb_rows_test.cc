@@ -1,0 +1,146 @@
+#include "common/storage/rocksdb_rows.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "test/support/scratch_folder.h"
+
+namespace dt {
+namespace {
+
+using test::ScratchFolder;
+using Content = std::map<std::string, std::string>;
+
+std::unique_ptr<RowsDb> MakeIn(const std::string& folder) {
+  auto db = RowsDb::Create(folder, 1 << 20);
+  EXPECT_TRUE(db.ok()) << db.status();
+  return *std::move(db);
+}
+
+void Add(RowsDb& db, const Content& rows) {
+  auto file = db.NewFile(1000);
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (const auto& [key, value] : rows) ASSERT_TRUE((*file)->Add(key, value).ok());
+  const Status added = db.Ingest(*std::move(file));
+  ASSERT_TRUE(added.ok()) << added;
+}
+
+Content All(const RowsDb& db) {
+  Content rows;
+  const auto at = db.Read();
+  EXPECT_TRUE(at->Seek({}).ok());
+  while (at->valid()) {
+    rows[std::string(at->key())] = at->value();
+    EXPECT_TRUE(at->Next().ok());
+  }
+  return rows;
+}
+
+TEST(RowsDb, LaterFilesWin) {
+  const ScratchFolder temp;
+  auto db = MakeIn(temp / "rows");
+  Add(*db, {{"a", "1"}, {"b", "1"}});
+  Add(*db, {{"b", "2"}, {"c", "2"}});
+  EXPECT_EQ(All(*db), (Content{{"a", "1"}, {"b", "2"}, {"c", "2"}}));
+}
+
+TEST(RowsDb, MultiGetVisitsEveryKeyInOrder) {
+  const ScratchFolder temp;
+  auto db = MakeIn(temp / "rows");
+  Content rows;
+  for (int i = 1000; i < 2000; i += 2) rows[std::to_string(i)] = std::to_string(3 * i);
+  Add(*db, rows);
+  std::vector<std::string> keys;
+  for (int i = 1000; i < 2000; ++i) keys.push_back(std::to_string(i));
+  const std::vector<std::string_view> views(keys.begin(), keys.end());
+  size_t next = 0;
+  const Status read = db->MultiGet(views, [&](size_t i, std::optional<std::string_view> value) {
+    ASSERT_EQ(i, next++);
+    ASSERT_EQ(value.has_value(), i % 2 == 0);
+    if (value.has_value()) ASSERT_EQ(*value, rows.at(keys[i]));
+  });
+  EXPECT_TRUE(read.ok()) << read;
+  EXPECT_EQ(next, keys.size());
+}
+
+TEST(RowsDb, CheckpointIsACopyOfThenThatOthersReadAndGoOnWith) {
+  const ScratchFolder temp;
+  auto db = MakeIn(temp / "rows");
+  Add(*db, {{"a", "1"}});
+  ASSERT_TRUE(db->Checkpoint(temp / "copy").ok());
+  Add(*db, {{"a", "2"}});
+  auto copy = RowsDb::OpenToRead(temp / "copy");
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_EQ(All(**copy), (Content{{"a", "1"}}));
+  EXPECT_FALSE(db->Checkpoint(temp / "copy").ok());
+  copy->reset();
+  auto own = RowsDb::Open(temp / "copy", 1 << 20);
+  ASSERT_TRUE(own.ok()) << own.status();
+  Add(**own, {{"b", "3"}});
+  EXPECT_EQ(All(**own), (Content{{"a", "1"}, {"b", "3"}}));
+  EXPECT_EQ(All(*db), (Content{{"a", "2"}}));
+}
+
+TEST(RowsDb, CreateForgetsWhatWasThere) {
+  const ScratchFolder temp;
+  Add(*MakeIn(temp / "rows"), {{"a", "1"}});
+  EXPECT_TRUE(All(*MakeIn(temp / "rows")).empty());
+}
+
+TEST(RowsDb, FileThatIsNotAddedIsRemoved) {
+  const ScratchFolder temp;
+  auto db = MakeIn(temp / "rows");
+  ASSERT_TRUE((*db->NewFile(10))->Add("a", "1").ok());
+  for (const auto& entry : std::filesystem::directory_iterator(temp / "rows")) {
+    EXPECT_NE(entry.path().extension(), ".sst");
+  }
+}
+
+TEST(RowsDb, DamageIsDataLossAndNamesTheFile) {
+  const ScratchFolder temp;
+  auto db = MakeIn(temp / "rows");
+  Content rows;
+  for (int i = 1000; i < 9000; ++i) rows[std::to_string(i)] = std::string(50, 'x');
+  Add(*db, rows);
+  ASSERT_TRUE(db->Checkpoint(temp / "copy").ok());
+  std::string path;
+  for (const auto& entry : std::filesystem::directory_iterator(temp / "copy")) {
+    if (entry.path().extension() == ".sst") path = entry.path();
+  }
+  std::filesystem::copy_file(path, path + ".own");  // Not the one that the first shares.
+  std::filesystem::rename(path + ".own", path);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(100'000);
+  file.write("\x5a\xa5\x5a", 3);
+  file.close();
+  auto copy = RowsDb::OpenToRead(temp / "copy");
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  const auto at = (*copy)->Read();
+  Status status = at->Seek({});
+  while (status.ok() && at->valid()) status = at->Next();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_NE(ToText(status).find(path), std::string::npos) << status;
+  // One row, as a server reads it.
+  status = OkStatus();
+  for (int i = 1000; i < 9000 && status.ok(); ++i) {
+    const std::string key = std::to_string(i);
+    const std::string_view view = key;
+    status = (*copy)->MultiGet({&view, 1}, [](size_t, std::optional<std::string_view>) {});
+  }
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(All(*db).size(), rows.size());
+}
+
+TEST(RowsDb, FolderThatCannotBeMadeIsNamed) {
+  const ScratchFolder temp;
+  std::ofstream(temp / "file") << "x";
+  const auto db = RowsDb::Create(temp / "file/below", 1 << 20);
+  ASSERT_FALSE(db.ok());
+  EXPECT_NE(ToText(db.status()).find(temp / "file/below"), std::string::npos) << db.status();
+}
+
+}  // namespace
+}  // namespace dt
