@@ -60,7 +60,8 @@ TEST(RowsDb, MultiGetVisitsEveryKeyInOrder) {
   const Status read = db->MultiGet(views, [&](size_t i, std::optional<std::string_view> value) {
     ASSERT_EQ(i, next++);
     ASSERT_EQ(value.has_value(), i % 2 == 0);
-    if (value.has_value()) ASSERT_EQ(*value, rows.at(keys[i]));
+    if (!value.has_value()) return;
+    ASSERT_EQ(*value, rows.at(keys[i]));
   });
   EXPECT_TRUE(read.ok()) << read;
   EXPECT_EQ(next, keys.size());
