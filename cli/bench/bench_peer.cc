@@ -1,6 +1,8 @@
 #include "cli/bench/bench_peer.h"
 
 #include <atomic>
+#include <filesystem>
+#include <unistd.h>
 
 #include "cli/bench/bench.h"
 #include "common/base/check.h"
@@ -75,7 +77,10 @@ void ServeRows(Network& network, const std::string& parent, const StopSignals& s
   options.memory_bytes_max = uint64_t{8} << 30;
   options.memory_bytes = &memory_bytes;
   server::Executor executor(options, *std::move(socket));
-  executor.Post(server::BeginCommand{BenchShards()});
+  // All rows fit: the folder is not made.
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("dovetail-bench-{}", getpid());
+  executor.Post(server::BeginCommand{BenchShards(), {folder, options.memory_bytes_max}});
   const auto begun = executor.Await(kStart);
   DT_CHECK(begun.has_value() && begun->status.ok());
   Control control(network, parent, executor.endpoint());
