@@ -37,7 +37,7 @@ void Executor::Post(ExecutorCommand command) {
 void Executor::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     TakeCommands();
-    if (tier_ != nullptr) tier_->Work();
+    WorkOnTier();
     TrySave();
     TryReport();
     const bool alive = TakeMessage();
@@ -46,6 +46,13 @@ void Executor::Run(std::stop_token stop) {
     NoteProgress();
     if (!alive) return;
   }
+}
+
+void Executor::WorkOnTier() {
+  if (tier_ == nullptr) return;
+  const uint64_t before = tier_->progress();
+  tier_->Work();
+  if (tier_->progress() != before) shards_->Resume();
 }
 
 void Executor::TakeCommands() {

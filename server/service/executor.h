@@ -84,6 +84,7 @@ class Executor {
   ExecutorAnswer CarryOut(BeginCommand& command);
   ExecutorAnswer CarryOut(LoadCommand& command);
   void MakeTier();
+  void WorkOnTier();
   void TrySave();
   void TryReport();
   std::optional<ExecutorAnswer> Save(PendingSave& save);

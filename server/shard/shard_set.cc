@@ -120,6 +120,7 @@ Status ShardSet::Push(PushRequest request) {
 }
 
 void ShardSet::Advance(Step step) {
+  complete_ = std::max(complete_, step);
   for (Shard& shard : shards_) {
     const Step before = shard.clock();
     shard.Advance(step, scratch_, residency_);
@@ -200,6 +201,7 @@ void ShardSet::Reset(Step clock, Generation generation) {
   for (Shard& shard : shards_) shard.Reset(clock);
   for (const auto& rows : rows_) rows->Clear();
   options_.stamp.generation = generation;
+  complete_ = 0;
 }
 
 uint64_t ShardSet::held_bytes() const {

@@ -33,6 +33,8 @@ class ShardSet {
   Status Push(PushRequest request);
   // Every step before `step` is complete on all workers: applies what is held.
   void Advance(Step step);
+  // Goes on with what Advance had to leave, when progress() has changed.
+  void Resume() { Advance(complete_); }
   // True if every shard has applied every step before `step`.
   bool Reached(Step step) const { return clock() >= step; }
   // What lies below memory, if anything does; outlives its use here.
@@ -80,6 +82,7 @@ class ShardSet {
   GradientSum scratch_;
   Residency* residency_ = nullptr;
   uint64_t changes_ = 0;
+  Step complete_ = 0;  // Every step before it is, on all workers.
 };
 
 // The shards that `map` gives to an executor of a server.

@@ -136,6 +136,7 @@ void DiskTier::Install(RowFetch& fetch) {
 // ------------------------------------------------------------ leaving
 
 void DiskTier::Work() {
+  const uint64_t before = progress_;
   TakeDone(Duration::zero());
   const Status problem = disk_->write_problem();
   if (problem.ok()) {
@@ -149,7 +150,7 @@ void DiskTier::Work() {
     failure_.Update(problem);
   }
   if (save_ != nullptr) SaveSome();
-  Evict();
+  if (progress_ == before) Evict();  // Else whoever waits for rows goes first.
 }
 
 void DiskTier::TakeDone(Duration patience) {
@@ -186,7 +187,7 @@ void DiskTier::Evict() {
   uint64_t buckets = 0;
   for (const EmbeddingTable* table : evictable_) buckets += table->index_buckets();
   const uint64_t turn = std::min(buckets, kBucketsPerTurn);
-  // What a waiting request has touched survives one round of the hand.
+  // Requests that wait touch their rows at each progress: these survive a round of the hand.
   const uint64_t most_swept = waiting_ ? buckets : ~uint64_t{0};
   size_t content = 0;  // Tables in a row that have enough free places.
   for (uint64_t swept = 0; swept < turn && swept_ < most_swept && runs_.size() < kRunsMax;) {

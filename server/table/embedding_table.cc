@@ -234,12 +234,8 @@ class AbsencePipeline : Pipeline {
       items[i].writable = run.table;
     }
   }
-  static void Find(Item& item) {
-    KeyIndex& index = item.writable->index_;
-    item.row = index.TouchFirst(item.hash, item.key);
-    if (item.row == KeyIndex::kFurther) __builtin_prefetch(index.SecondBucketOf(item.hash));
-  }
-  static void Fetch(Item& item) { FindFurther(item); }
+  static void Find(Item& item) { item.row = item.writable->index_.Touch(item.hash, item.key); }
+  static void Fetch(Item&) {}
   void Finish(const Item& item) {
     if (item.row == kAbsent) absent_.push_back({item.writable, item.key});
   }
@@ -334,6 +330,7 @@ std::vector<KeyRow> EmbeddingTable::SortedRows() const {
   return rows;
 }
 
+// A little warm, or what is wanted now would be the first to leave again.
 Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record, bool on_disk) {
   if (record.size() != record_bytes()) {
     return Malformed("a row of table {} has {} bytes instead of {}", spec().name, record.size(),
@@ -342,7 +339,7 @@ Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record, bool 
   if (index_.Find(key) != KeyIndex::kAbsent) {
     return Malformed("row {} of table {} comes twice", key, spec().name);
   }
-  index_.Insert(key, rows_->AddRecord(record, on_disk));
+  index_.Insert(key, rows_->AddRecord(record, on_disk), 2);
   return OkStatus();
 }
 

@@ -57,10 +57,10 @@ class KeyIndex {
   // In the first bucket: the row, kAbsent, or kFurther if only Find can tell.
   static constexpr uint32_t kFurther = ~0u - 1;
   uint32_t FindFirst(uint64_t hash, Key key) const;
-  // The same, and the key gets warmer if it is there.
-  uint32_t TouchFirst(uint64_t hash, Key key);
   const void* SecondBucketOf(uint64_t hash) const;
   uint32_t Find(uint64_t hash, Key key) const;
+  // The same, and the key gets warmer if it is there.
+  uint32_t Touch(uint64_t hash, Key key);
 
   // Of a key that is not there. REQUIRES: Find(key) is kAbsent.
   void Insert(Key key, uint32_t row, uint32_t heat = 1);
@@ -172,15 +172,20 @@ inline uint32_t KeyIndex::FindFirst(uint64_t hash, Key key) const {
   return bucket.passed != 0 ? kFurther : kAbsent;
 }
 
-inline uint32_t KeyIndex::TouchFirst(uint64_t hash, Key key) {
+inline uint32_t KeyIndex::Touch(uint64_t hash, Key key) {
   Buckets& side = const_cast<Buckets&>(SideOf(hash));
-  Bucket& bucket = side.at(side.HomeOf(hash));
-  const uint32_t found = Matches(bucket, key);
-  if (found == 0) return bucket.passed != 0 ? kFurther : kAbsent;
-  const auto k = static_cast<uint32_t>(std::countr_zero(found));
-  // The hottest keys are not written to: their lines stay clean.
-  if (const uint32_t heat = bucket.HeatOf(k); heat < kHeatMax) bucket.SetHeat(k, heat + 1);
-  return bucket.rows[k];
+  for (uint64_t i = side.HomeOf(hash);; i = side.After(i)) {
+    Bucket& bucket = side.at(i);
+    const uint32_t found = Matches(bucket, key);
+    if (found == 0) {
+      if (bucket.passed == 0) return kAbsent;
+      continue;
+    }
+    const auto k = static_cast<uint32_t>(std::countr_zero(found));
+    // The hottest keys are not written to: their lines stay clean.
+    if (const uint32_t heat = bucket.HeatOf(k); heat < kHeatMax) bucket.SetHeat(k, heat + 1);
+    return bucket.rows[k];
+  }
 }
 
 inline uint32_t KeyIndex::Find(uint64_t hash, Key key) const {
