@@ -43,6 +43,12 @@ class BoundedQueue {
     changed_.notify_all();
     return value;
   }
+  // True if the next item to be popped is there, and such.
+  template <class Predicate>
+  bool FrontIs(Predicate&& such) const {
+    std::lock_guard lock(mutex_);
+    return !items_.empty() && such(items_.front());
+  }
   // Pushes fail from now on; what is inside can still be popped.
   void Close() {
     std::lock_guard lock(mutex_);

@@ -98,7 +98,7 @@ Status CheckSize(const Frame& frame, uint64_t count, size_t element, const char*
 Status ReadPull(const fb::Pull& in, Frames frames, std::span<const WireTable> tables,
                 PullRequest& out) {
   DT_TRY_STATUS(CheckFrames(frames, 2));
-  if (in.mode() > static_cast<uint8_t>(PullMode::kEvaluate)) {
+  if (in.mode() > static_cast<uint8_t>(PullMode::kLookahead)) {
     return Malformed("pull: mode {} is unknown", in.mode());
   }
   DT_TRY(const Counts counts, ReadGroups(*in.groups(), tables, out.groups));
@@ -195,7 +195,7 @@ Frames Encode(DataReply reply) {
     hint = builder.CreateString(problem.hint);
   }
   const auto code = static_cast<uint32_t>(reply.status.code());
-  const auto body = fb::CreateReply(builder, reply.request, code, what, where, hint);
+  const auto body = fb::CreateReply(builder, reply.request, code, what, where, hint, reply.disk);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Reply, body.Union()));
   if (reply.status.ok()) frames.push_back(std::move(reply.values));
@@ -238,6 +238,7 @@ Result<DataReply> DecodeDataReply(Frames frames) {
   DT_TRY_STATUS(CheckFrames(frames, code == StatusCode::kOk ? 2 : 1));
   DataReply out;
   out.request = in->request();
+  out.disk = in->disk();
   if (code == StatusCode::kOk) {
     if (frames[1].size() % sizeof(float) != 0) {
       return Malformed("answer: {} bytes of values", frames[1].size());

@@ -47,7 +47,11 @@ struct WireTable {
   uint64_t BytesOf(uint64_t rows) const { return RowsBytes(format, dim, rows); }
 };
 
-enum class PullMode : uint8_t { kTrain, kEvaluate };  // Absent rows: initial values; eval_default.
+enum class PullMode : uint8_t {
+  kTrain,      // Absent rows: initial values.
+  kEvaluate,   // Absent rows: eval_default.
+  kLookahead,  // Soon to be pulled: rows on disk may come to memory. Not answered.
+};
 
 struct PullRequest {
   uint64_t request = 0;  // Chosen by the sender; comes back in the answer.
@@ -90,7 +94,8 @@ struct DataRequest {
 struct DataReply {
   uint64_t request = 0;
   Status status;
-  Frame values;  // Group by group; pulls only.
+  Frame values;       // Group by group; pulls only.
+  bool disk = false;  // Some rows of the executor are on disk: lookahead helps.
 };
 
 Frames Encode(PullRequest request);

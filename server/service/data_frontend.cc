@@ -12,11 +12,13 @@ constexpr size_t kParkedMax = 4096;
 constexpr size_t kPeersLoggedMax = 1024;
 constexpr Duration kLogInterval = std::chrono::minutes(1);
 
-PeerMessage Answer(const PeerId& peer, uint64_t request, Status status, Frame values = {}) {
-  return {peer, Encode(DataReply{request, std::move(status), std::move(values)})};
-}
-
 }  // namespace
+
+PeerMessage DataFrontend::Answer(const PeerId& peer, uint64_t request, Status status,
+                                 Frame values) const {
+  const bool disk = shards_ != nullptr && shards_->below();
+  return {peer, Encode(DataReply{request, std::move(status), std::move(values), disk})};
+}
 
 DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_patience)
     : tables_(std::move(tables)), pull_patience_(pull_patience) {}
@@ -63,6 +65,10 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
 void DataFrontend::OnPull(TimePoint now, const PeerId& peer, PullRequest request,
                           std::vector<PeerMessage>& answers) {
   Status status = Ready();
+  if (request.mode == PullMode::kLookahead) {
+    if (status.ok()) OnBad(now, peer, HandleLookahead(*shards_, request));
+    return;
+  }
   if (status.ok()) {
     Result<std::optional<Frame>> values = HandlePull(*shards_, request);
     if (values.ok() && values->has_value()) {
@@ -104,9 +110,10 @@ void DataFrontend::OnTick(TimePoint now, std::vector<PeerMessage>& answers) {
   ServeParked(answers);
   std::erase_if(parked_, [&](const Parked& p) {
     if (now < p.deadline) return false;
-    const Status late =
-        Timeout("pull of step {} waited {:.0f} s: {}", p.request.step,
-                std::chrono::duration<double>(pull_patience_).count(), shards_->SlowestText());
+    const std::string why =
+        shards_->Reached(p.request.step) ? "its rows are on disk" : shards_->SlowestText();
+    const Status late = Timeout("pull of step {} waited {:.0f} s: {}", p.request.step,
+                                std::chrono::duration<double>(pull_patience_).count(), why);
     answers.push_back(Answer(p.peer, p.request.request, late));
     return true;
   });

@@ -42,6 +42,7 @@ class DataFrontend {
 
   void OnPull(TimePoint now, const PeerId& peer, PullRequest request,
               std::vector<PeerMessage>& answers);
+  PeerMessage Answer(const PeerId& peer, uint64_t request, Status status, Frame values = {}) const;
   void OnBad(TimePoint now, const PeerId& peer, const Status& status);
   void ServeParked(std::vector<PeerMessage>& answers);
   Status Ready() const;

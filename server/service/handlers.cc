@@ -17,6 +17,14 @@ Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& req
   return std::optional(shards.Gather(request.mode, request.groups, keys));
 }
 
+Status HandleLookahead(ShardSet& shards, const PullRequest& request) {
+  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
+  const std::span<const Key> keys = request.keys.as<Key>();
+  DT_TRY_STATUS(shards.CheckGroups(request.groups, keys));
+  static_cast<void>(shards.Resident(request.groups, keys));
+  return OkStatus();
+}
+
 Status HandlePush(ShardSet& shards, PushRequest request) {
   DT_TRY_STATUS(shards.CheckStamp(request.stamp));
   return shards.Push(std::move(request));

@@ -12,6 +12,8 @@ namespace dt::server {
 // The values; nothing while steps before the pull's are not applied, or rows are on
 // their way from the disk.
 Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& request);
+// The rows may come to memory.
+Status HandleLookahead(ShardSet& shards, const PullRequest& request);
 // OK once the contribution is held, or was before.
 Status HandlePush(ShardSet& shards, PushRequest request);
 Status HandleComplete(ShardSet& shards, const CompleteRequest& request);

@@ -16,6 +16,8 @@ class Residency {
   virtual bool Resident(std::span<const EmbeddingTable::KeyRun> runs) = 0;
   // As Resident for an update of the rows, which may have to wait until rows have left.
   virtual bool Writable(std::span<const EmbeddingTable::KeyRun> runs) = 0;
+  // Some rows are not in memory.
+  virtual bool below() const = 0;
   // Changes whenever an answer may.
   virtual uint64_t progress() const = 0;
 };

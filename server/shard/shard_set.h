@@ -42,6 +42,7 @@ class ShardSet {
   // True if Gather of these can be answered now; else ask again when progress() has changed.
   // REQUIRES: CheckGroups was OK.
   bool Resident(std::span<const KeyGroup> groups, std::span<const Key> keys);
+  bool below() const { return residency_ != nullptr && residency_->below(); }
   // Changes whenever a request that had to wait may be answered.
   uint64_t progress() const;
   // Nothing is held that Advance could still apply.

@@ -38,6 +38,7 @@ class DiskTier : public Residency {
 
   bool Resident(std::span<const EmbeddingTable::KeyRun> runs) override;
   bool Writable(std::span<const EmbeddingTable::KeyRun> runs) override;
+  bool below() const override { return rows_below_ != 0; }
   uint64_t progress() const override { return progress_; }
 
   // Takes back what the disk has done, makes room, goes on with a save. At every turn of the loop.

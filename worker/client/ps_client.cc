@@ -92,6 +92,7 @@ Status PsClient::OnReply(uint32_t executor, Frames frames) {
   Result<DataReply> reply = DecodeDataReply(std::move(frames));
   if (!reply.ok()) return WithWhere(Prefixed(reply.status(), "answer of a server"), endpoint);
   const auto at = std::ranges::find(requests_, reply->request, &Request::number);
+  lookahead_helps_ = lookahead_helps_ || reply->disk;
   // Unknown: the answer to a resend of something that is done.
   if (at == requests_.end() || at->answered) return OkStatus();
   if (at->executor != executor) {
@@ -236,6 +237,21 @@ Status PsClient::Place(Request& request, PulledRows& rows) const {
     from += wire.BytesOf(g.rows);
   }
   return OkStatus();
+}
+
+void PsClient::Lookahead(const LookupPlan& plan, Step step) {
+  for (uint32_t e = 0; e < plan.executors.size(); ++e) {
+    const ExecutorKeys& keys = plan.executors[e];
+    if (keys.groups.empty()) continue;
+    PullRequest request{.stamp = stamp_,
+                        .step = step,
+                        .mode = PullMode::kLookahead,
+                        .keys = keys.keys};
+    for (const RowGroup& group : keys.groups) {
+      request.groups.push_back({group.shard, options_.wire_tables[group.table], group.rows});
+    }
+    static_cast<void>(sockets_[e]->Send(Encode(std::move(request))).ok());
+  }
 }
 
 // ------------------------------------------------------------ push

@@ -66,6 +66,11 @@ class PsClient {
   // Waits for the answers. The rows stay valid until the next use of `rows`.
   Status FinishPull(const LookupPlan& plan, PulledRows& rows);
 
+  // Some rows are on a server's disk: it helps to announce what will be pulled.
+  bool lookahead_helps() const { return lookahead_helps_; }
+  // Rows that will be pulled soon. Waits for nothing, and fails silently: the pull will tell.
+  void Lookahead(const LookupPlan& plan, Step step);
+
   // gradients[t]: f32 [distinct keys, dim] of table t of the graph; read before it returns.
   void BeginPush(const PushInfo& info, const LookupPlan& plan,
                  std::span<const std::span<const float>> gradients);
@@ -111,6 +116,7 @@ class PsClient {
   std::vector<std::unique_ptr<ClientSocket>> sockets_;  // By executor.
   std::vector<Request> requests_;
   uint64_t next_number_ = 1;
+  bool lookahead_helps_ = false;
 };
 
 }  // namespace dt::worker

@@ -2,6 +2,7 @@
 // train thread.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <span>
 
@@ -24,9 +25,13 @@ class RowPuller {
   std::span<const std::span<const float>> rows() const { return tables_; }
 
  private:
+  Result<std::unique_ptr<LookupPlan>> NextPlan();
+  void LookAhead(Step step);
+
   SliceReader& reader_;
   PsClient& client_;
   std::unique_ptr<LookupPlan> ahead_, current_;
+  std::deque<std::unique_ptr<LookupPlan>> coming_;  // Announced, if that helps.
   PulledRows pulled_;
   std::vector<std::span<const float>> tables_;
 };

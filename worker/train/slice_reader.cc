@@ -42,6 +42,13 @@ Result<std::unique_ptr<LookupPlan>> SliceReader::Next() {
   }
 }
 
+std::optional<std::unique_ptr<LookupPlan>> SliceReader::TryNext() {
+  if (at_end_ || !ready_.FrontIs([](const Item& item) { return item.plan != nullptr; })) {
+    return std::nullopt;
+  }
+  return std::move(ready_.Pop(Duration::zero())->plan);
+}
+
 void SliceReader::Recycle(std::unique_ptr<LookupPlan> plan) {
   static_cast<void>(options_.spare.TryPush(plan));  // Full: let it go.
 }

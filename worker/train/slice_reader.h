@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -37,6 +38,8 @@ class SliceReader {
   // The next slice, in order; nullptr after the last. One thread. Errors: Malformed, a label that
   // the loss cannot take, with its row; what interrupted.
   Result<std::unique_ptr<LookupPlan>> Next();
+  // The same, if it is ready: else nothing, and ask again.
+  std::optional<std::unique_ptr<LookupPlan>> TryNext();
   // Gives the plan's memory back.
   void Recycle(std::unique_ptr<LookupPlan> plan);
 
