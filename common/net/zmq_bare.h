@@ -28,7 +28,8 @@ class BareRequester {
   virtual ~BareRequester() = default;
   // REQUIRES: 8 <= bytes <= request_bytes_max.
   virtual void Ask(size_t bytes, size_t answer_bytes) = 0;
-  // The size of the next answer; 0 when none came in 10 s.
+  // The size of the next answer; 0 when none came in 10 s. Reads one word of each cache line, as
+  // whoever asked for it would.
   virtual size_t Receive() = 0;
 };
 std::unique_ptr<BareRequester> MakeBareRequester(const std::string& endpoint,

@@ -36,7 +36,10 @@ class BoundedQueue {
   // Nothing when closed and empty, or still empty after `patience`.
   std::optional<T> Pop(Duration patience) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [&] { return closed_ || !items_.empty(); });
+    // A wait for no time would still be a system call, and a timer set.
+    if (patience > Duration::zero()) {
+      changed_.wait_for(lock, patience, [&] { return closed_ || !items_.empty(); });
+    }
     if (items_.empty()) return std::nullopt;
     std::optional<T> value(std::move(items_.front()));
     items_.pop_front();

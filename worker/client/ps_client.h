@@ -48,7 +48,9 @@ class PsClient {
     std::vector<WireTable> tables;      // By table of the graph: how its rows travel.
     Duration patience = seconds(60);    // For one request, resends included.
     Duration resend_after = seconds(5);
-    size_t part_bytes_max = 60 << 20;     // Of keys and rows in one message or its answer.
+    // Of keys and rows in one message or its answer. Small, so that the server reads rows for one
+    // while the network carries another; measured.
+    size_t part_bytes_max = 264 << 10;
     std::function<Status()> interrupted;  // Asked while waiting: not OK ends it.
     const Clock* clock = &SystemClock();
   };
