@@ -31,6 +31,7 @@ void MeasurePairs(BenchCase& bench, double work, int pairs, const std::function<
 void PrintBench(const std::vector<BenchCase>& cases, bool json);
 
 std::vector<BenchCase> BenchStore();
+std::vector<BenchCase> BenchDisk();
 std::vector<BenchCase> BenchTransport();
 std::vector<BenchCase> BenchPlan();
 std::vector<BenchCase> BenchDevices();

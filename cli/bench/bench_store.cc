@@ -238,7 +238,7 @@ BenchCase BenchGrowth(const char* name, uint64_t rows) {
 }  // namespace
 
 std::vector<BenchCase> BenchStore() {
-  std::vector<BenchCase> cases;
+  std::vector<BenchCase> cases = BenchDisk();
   BenchRowsOf64(cases);
   cases.push_back(BenchAdagrad());
   cases.push_back(BenchGrowth("store.growth_1e6", 1'000'000));

@@ -81,7 +81,9 @@ bool DiskTier::Resident(std::span<const EmbeddingTable::KeyRun> runs) {
     }
     const auto [table, key] = absent_[i];
     if (!filter_.MayContain(FilterHash(*table, key))) continue;
-    if (Reinstall(*table, key) || nowhere_.contains(Place{table, key})) continue;
+    // Slices may name a key each: it came back a moment ago.
+    if (table->Contains(key) || Reinstall(*table, key) || nowhere_.contains(Place{table, key}))
+      continue;
     all = false;
     Want(*table, key);
   }

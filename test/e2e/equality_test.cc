@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "test/support/tiny_job.h"
 
@@ -60,6 +61,23 @@ TEST(Equality, HoldsInEveryFormatOfRows) {
   ASSERT_NE(one, "");
   EXPECT_EQ(ChecksumAfter(folder, "w2s3", with(With({"launch", job}, 3, 2))), one);
   EXPECT_NE(ChecksumAfter(folder, "plain", {"train", job}), one);
+}
+
+TEST(Equality, RowsThatLieOnDiskGiveTheSameBits) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.slices = 2});
+  const auto with = [&](std::vector<std::string> arguments, const std::string& memory) {
+    arguments.insert(arguments.end(),
+                     {"--set", "model.tables.deep.dim=128", "--set", "checkpoint.every=5", "--set",
+                      "cluster.server.memory=" + memory});
+    return arguments;
+  };
+  const std::string one = ChecksumAfter(folder, "one", with({"train", job}, "1GiB"));
+  ASSERT_NE(one, "");
+  EXPECT_EQ(ChecksumAfter(folder, "small", with({"train", job}, "64KiB")), one);
+  const nlohmann::json result = nlohmann::json::parse(folder.Read("small.json"));
+  EXPECT_GT(result["tables"]["deep"]["rows_on_disk"].get<int>(), 100);
+  EXPECT_EQ(ChecksumAfter(folder, "w2s2", with(With({"launch", job}, 2, 2), "64KiB")), one);
 }
 
 TEST(Equality, AnotherSeedGivesOtherBits) {

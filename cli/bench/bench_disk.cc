@@ -1,0 +1,204 @@
+// Rows to disk and back, against RocksDB as it comes.
+#include <algorithm>
+#include <filesystem>
+#include <semaphore>
+#include <unistd.h>
+
+#include "cli/bench/bench.h"
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/storage/rocksdb_bare.h"
+#include "server/storage/disk_tier.h"
+
+namespace dt::cli {
+namespace {
+
+constexpr uint32_t kDim = 64;
+constexpr int kPairs = 10;
+constexpr uint64_t kRowsPerRun = 200'000;
+constexpr uint64_t kRows = kRowsPerRun * (kPairs + 1);
+constexpr size_t kBatch = 4096;
+constexpr size_t kBatchesPerRun = 5;
+constexpr uint64_t kRunBytes = 32 << 20;
+constexpr uint64_t kCacheBytes = 64 << 20;
+
+Key KeyOf(uint64_t row) { return MixBits(row * 0x9e3779b97f4a7c15ull + 1); }
+
+server::TableSpec Spec() {
+  server::TableSpec spec;
+  spec.name = "bench";
+  spec.id = TableIdOf(spec.name);
+  spec.dim = kDim;
+  spec.optimizer.kind = OptimizerKind::kSgd;
+  return spec;
+}
+
+class Folder {
+ public:
+  Folder()
+      : path_((std::filesystem::temp_directory_path() / fmt::format("dovetail-bench-{}", getpid()))
+                  .string()) {}
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string operator/(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  const std::string path_;
+};
+
+void Must(const Status& status) { DT_CHECK_MSG(status.ok(), "{}", ToText(status)); }
+
+// What leaves goes to a file as soon as there is enough of it.
+class ToFiles : public server::RowSink {
+ public:
+  explicit ToFiles(RowsDb& db) : db_(db) {}
+  std::span<std::byte> Add(const server::EmbeddingTable& table, Key key) override {
+    if (run_.bytes() >= kRunBytes) Flush();
+    return run_.Add(table, key);
+  }
+  void Left(const server::EmbeddingTable&, Key) override { ++left_; }
+  void Flush() {
+    const server::RowRun run = std::exchange(run_, {});
+    if (run.rows() == 0) return;
+    auto file = db_.NewFile(run.bytes());
+    Must(file.status());
+    for (const server::RowRun::Entry& entry : run.Sorted()) {
+      const std::span<const std::byte> record = entry.record(run);
+      Must((*file)->Add(entry.key.text(),
+                        {reinterpret_cast<const char*>(record.data()), record.size()}));
+    }
+    Must(db_.Ingest(*std::move(file)));
+  }
+  uint64_t left() const { return left_; }
+
+ private:
+  RowsDb& db_;
+  server::RowRun run_;
+  uint64_t left_ = 0;
+};
+
+std::vector<std::string> RowKeys(uint64_t begin, uint64_t count) {
+  std::vector<std::string> keys;
+  for (uint64_t row = begin; row < begin + count; ++row) {
+    keys.emplace_back(server::RowKey(ShardId(0), Spec().id, KeyOf(row)).text());
+  }
+  return keys;
+}
+
+BenchCase BenchEvict(const Folder& folder, BareRocks& bare) {
+  server::TableRows rows(Spec());
+  server::EmbeddingTable table(rows);
+  const std::vector<float> gradients(kBatch * kDim, 0.5f);
+  for (uint64_t at = 0; at < kRows; at += kBatch) {
+    std::vector<Key> keys;
+    for (uint64_t row = at; row < std::min(kRows, at + kBatch); ++row) keys.push_back(KeyOf(row));
+    table.Push(keys, {gradients.data(), keys.size() * kDim}, {.step = 1});
+  }
+  auto db = RowsDb::Create(folder / "evict", kCacheBytes);
+  Must(db.status());
+  ToFiles sink(**db);
+  table.Evict(table.index_buckets(), 0, sink);  // Cools all.
+  BenchCase evict{.name = "store.evict_vs_writebatch",
+                  .what = "cold rows of 64 floats to disk",
+                  .unit = "M rows/s",
+                  .reference = "RocksDB WriteBatch of 4,096 rows, without log, flushed"};
+  const std::string value(table.record_bytes(), 'x');
+  MeasurePairs(
+      evict, kRowsPerRun / 1e6, kPairs,
+      [&](int) {
+        const uint64_t until = sink.left() + kRowsPerRun;
+        while (sink.left() < until && table.rows() > 0) table.Evict(512, 0, sink);
+        sink.Flush();
+      },
+      [&](int run) {
+        const uint64_t begin = static_cast<uint64_t>(run + 1) % (kPairs + 1) * kRowsPerRun;
+        for (uint64_t at = 0; at < kRowsPerRun; at += kBatch) {
+          bare.Write(RowKeys(begin + at, std::min(kBatch, kRowsPerRun - at)), value);
+        }
+        bare.Flush();
+      });
+  return evict;
+}
+
+// A server's shards with rows on disk, and an executor's loop.
+class Tier {
+ public:
+  explicit Tier(const std::string& folder)
+      : shards_({{Spec()}, 1, 1, {ShardId(0)}, {}}),
+        tier_({folder, 128 << 20, [this] { woken_.release(); }}, shards_) {
+    server::EmbeddingTable& table = shards_.shards()[0].table(0);
+    const std::vector<float> gradients(kBatch * kDim, 0.5f);
+    for (uint64_t at = 0; at < kRows; at += kBatch) {
+      std::vector<Key> keys;
+      for (uint64_t row = at; row < std::min(kRows, at + kBatch); ++row) keys.push_back(KeyOf(row));
+      const server::EmbeddingTable::KeyRun run{&table, keys};
+      Until([&] { return tier_.Writable({&run, 1}); });
+      table.Push(keys, {gradients.data(), keys.size() * kDim}, {.step = 1});
+      tier_.Work();
+    }
+  }
+  // Rows from disk.
+  void Fetch(std::span<const Key> keys) {
+    const server::EmbeddingTable::KeyRun run{&shards_.shards()[0].table(0), keys};
+    Until([&] { return tier_.Resident({&run, 1}); });
+  }
+
+ private:
+  void Until(const std::function<bool()>& done) {
+    while (!done()) {
+      static_cast<void>(woken_.try_acquire_for(milliseconds(1)));
+      tier_.Work();
+      Must(tier_.failure());
+    }
+  }
+  std::counting_semaphore<> woken_{0};
+  server::ShardSet shards_;
+  server::DiskTier tier_;
+};
+
+BenchCase BenchFetch(const Folder& folder, BareRocks& bare) {
+  Tier tier(folder / "tier");
+  BenchCase fetch{.name = "store.fetch_vs_multiget",
+                  .what = "rows of 64 floats from disk, 4,096 at once",
+                  .unit = "M rows/s",
+                  .reference = "RocksDB MultiGet of 4,096 sorted keys"};
+  const auto row_of = [](int run, uint64_t i) {
+    return MixBits(static_cast<uint64_t>(run + 1) << 32 | i) % kRows;
+  };
+  MeasurePairs(
+      fetch, kBatch * kBatchesPerRun / 1e6, kPairs,
+      [&](int run) {
+        for (uint64_t b = 0; b < kBatchesPerRun; ++b) {
+          std::vector<Key> keys;
+          for (uint64_t i = 0; i < kBatch; ++i) keys.push_back(KeyOf(row_of(run, b * kBatch + i)));
+          tier.Fetch(keys);
+        }
+      },
+      [&](int run) {
+        for (uint64_t b = 0; b < kBatchesPerRun; ++b) {
+          std::vector<std::string> keys;
+          for (uint64_t i = 0; i < kBatch; ++i) {
+            keys.push_back(RowKeys(row_of(run, b * kBatch + i), 1)[0]);
+          }
+          std::ranges::sort(keys);
+          DT_CHECK(bare.MultiGet(keys) == keys.size());
+        }
+      });
+  return fetch;
+}
+
+}  // namespace
+
+std::vector<BenchCase> BenchDisk() {
+  const Folder folder;
+  std::filesystem::create_directories(folder / "");
+  const std::unique_ptr<BareRocks> bare = MakeBareRocks(folder / "bare");
+  std::vector<BenchCase> cases;
+  cases.push_back(BenchEvict(folder, *bare));
+  cases.push_back(BenchFetch(folder, *bare));
+  return cases;
+}
+
+}  // namespace dt::cli
