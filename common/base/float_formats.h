@@ -1,5 +1,5 @@
-// Number formats in which rows travel and are stored. A row of `dim` values takes RowBytes bytes, in
-// little-endian order:
+// Number formats in which rows travel and are stored. A row of `dim` values takes RowBytes bytes,
+// little-endian:
 //
 //   fp32   f32 [dim]
 //   bf16   u16 [dim]              the upper half of a float
@@ -48,7 +48,8 @@ inline void DecodeRow(FloatFormat format, const std::byte* in, std::span<float> 
   DecodeRows(format, values.size(), in, values);
 }
 
-// The row itself where it is fp32, else decoded into `room`. REQUIRES: fp32 lies at a multiple of 4.
+// The row itself where it is fp32, else decoded into `room`. REQUIRES: fp32 lies at a multiple of
+// 4.
 inline const float* FloatsOf(FloatFormat format, const std::byte* in, std::span<float> room) {
   if (format == FloatFormat::kFp32) return reinterpret_cast<const float*>(in);
   DecodeRow(format, in, room);

@@ -58,8 +58,8 @@ class TableRows {
   // values are rounded as updates are: a row reads the same before and after it is made.
   void ReadValues(const std::byte* row, FloatFormat format, std::byte* out) const;
   void ReadInitial(Key key, FloatFormat format, std::byte* out) const;
-  // One update of a row. Values stored as bf16 are rounded by chance, which (seed, table, key, step,
-  // column) decide: the mean of what a row becomes is what fp32 would make of it.
+  // One update of a row. Values stored as bf16 are rounded by chance, which (seed, table, key,
+  // step, column) decide: the mean of what a row becomes is what fp32 would make of it.
   struct RowPush {
     Key key = 0;
     Step step = 0;
