@@ -30,6 +30,7 @@ void MeasurePairs(BenchCase& bench, double work, int pairs, const std::function<
 // As people read it, or as one JSON object {"machine", "cases": […]}.
 void PrintBench(const std::vector<BenchCase>& cases, bool json);
 
+BenchCase BenchDedup();  // Of the cases of the store.
 std::vector<BenchCase> BenchStore();
 std::vector<BenchCase> BenchDisk();
 std::vector<BenchCase> BenchTransport();

@@ -240,6 +240,7 @@ BenchCase BenchGrowth(const char* name, uint64_t rows) {
 std::vector<BenchCase> BenchStore() {
   std::vector<BenchCase> cases = BenchDisk();
   BenchRowsOf64(cases);
+  cases.push_back(BenchDedup());
   cases.push_back(BenchAdagrad());
   cases.push_back(BenchGrowth("store.growth_1e6", 1'000'000));
   cases.push_back(BenchGrowth("store.growth_1e7", 10'000'000));

@@ -48,8 +48,7 @@ inline void DecodeRow(FloatFormat format, const std::byte* in, std::span<float> 
   DecodeRows(format, values.size(), in, values);
 }
 
-// The row itself where it is fp32, else decoded into `room`. REQUIRES: fp32 lies at a multiple of
-// 4.
+// The row itself where it is fp32, else decoded into `room`. REQUIRES: fp32 is aligned as such.
 inline const float* FloatsOf(FloatFormat format, const std::byte* in, std::span<float> room) {
   if (format == FloatFormat::kFp32) return reinterpret_cast<const float*>(in);
   DecodeRow(format, in, room);

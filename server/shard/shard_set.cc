@@ -1,7 +1,6 @@
 #include "server/shard/shard_set.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "common/base/check.h"
@@ -19,8 +18,8 @@ Status NotHere(ShardId shard) {
 
 // What fills a group up to a multiple of 4 bytes, before `end`: nothing of ours may travel there.
 void ZeroPadding(const WireTable& wire, uint64_t rows, std::byte* end) {
-  const uint64_t used = RowBytes(wire.format, wire.dim) * rows;
-  std::memset(end - (wire.BytesOf(rows) - used), 0, wire.BytesOf(rows) - used);
+  const uint64_t bytes = wire.BytesOf(rows) - RowBytes(wire.format, wire.dim) * rows;
+  std::fill_n(end - bytes, bytes, std::byte{0});
 }
 
 }  // namespace
