@@ -12,17 +12,17 @@ namespace dt::cli {
 namespace {
 
 constexpr uint32_t kColumns = 26, kSamples = 2048, kBatches = 20;
-constexpr size_t kIds = 1'000'000;
+constexpr uint32_t kIds = 1'000'000;
 constexpr int kPairs = 12;
 
 std::vector<std::vector<Key>> DrawBatches() {
   std::vector<double> below(kIds);  // Probability of a smaller id.
   double sum = 0;
-  for (size_t id = 0; id < kIds; ++id) below[id] = sum += std::pow(id + 1.0, -1.05);
+  for (uint32_t id = 0; id < kIds; ++id) below[id] = sum += std::pow(id + 1.0, -1.05);
   std::vector<std::vector<Key>> batches(kBatches);
   for (uint32_t b = 0; b < kBatches; ++b) {
     for (uint32_t i = 0; i < kColumns * kSamples; ++i) {
-      const double draw = Philox(1, b, i)[0] * 0x1p-32 * sum;
+      const double draw = 0x1p-32 * Philox(1, b, i)[0] * sum;
       const auto id = static_cast<uint64_t>(std::ranges::lower_bound(below, draw) - below.begin());
       batches[b].push_back(MixBits((uint64_t{i / kSamples} << 40) + id + 1));
     }
