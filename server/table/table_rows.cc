@@ -61,17 +61,11 @@ void TableRows::ReadInitial(Key key, FloatFormat format, std::byte* out) const {
   ReadValues(row.data(), format, out);
 }
 
-void TableRows::Update(std::byte* row, const RowUpdate& update, const RowPush& push) const {
-  const std::span<float> state(reinterpret_cast<float*>(row + values_bytes_), state_);
-  const std::span<const float> gradient(push.gradient, spec_.dim);
-  if (spec_.dtype == FloatFormat::kFp32) {
-    update.Apply(push.gap, {reinterpret_cast<float*>(row), spec_.dim}, state, gradient);
-    return;
-  }
+void TableRows::UpdateRounded(std::byte* row, const RowUpdate& update, const RowPush& push) const {
   std::array<float, kRowDimMax> room;
   const std::span<float> values(room.data(), spec_.dim);
   DecodeRow(spec_.dtype, row, values);
-  update.Apply(push.gap, values, state, gradient);
+  update.Apply(push.gap, values, StateOf(row), {push.gradient, spec_.dim});
   RoundToBf16(RandomOf(push.key, push.step), values, row);
 }
 
@@ -79,7 +73,7 @@ uint32_t TableRows::Add(Key key) {
   const uint32_t number = slabs_.Add();
   std::byte* const to = row(number);
   FillInitial(key, to);
-  InitState(spec_.optimizer, {reinterpret_cast<float*>(to + values_bytes_), state_});
+  InitState(spec_.optimizer, StateOf(to));
   header(number) = {RowHeader::kNever, epoch_};
   return number;
 }

@@ -66,7 +66,11 @@ class TableRows {
     uint64_t gap = 1;
     const float* gradient = nullptr;
   };
-  void Update(std::byte* row, const RowUpdate& update, const RowPush& push) const;
+  void Update(std::byte* row, const RowUpdate& update, const RowPush& push) const {
+    if (spec_.dtype != FloatFormat::kFp32) return UpdateRounded(row, update, push);
+    update.Apply(push.gap, {reinterpret_cast<float*>(row), spec_.dim}, StateOf(row),
+                 {push.gradient, spec_.dim});
+  }
 
   const TableSpec& spec() const { return spec_; }
   const InitialRows& initial() const { return initial_; }
@@ -88,6 +92,10 @@ class TableRows {
   const RowUpdate& UpdateFor(const UpdateInfo& info);
 
  private:
+  std::span<float> StateOf(std::byte* row) const {
+    return {reinterpret_cast<float*>(row + values_bytes_), state_};
+  }
+  void UpdateRounded(std::byte* row, const RowUpdate& update, const RowPush& push) const;
   void FillInitial(Key key, std::byte* row) const;
   uint64_t RandomOf(Key key, Step step) const;
 

@@ -1,6 +1,7 @@
 #include "worker/lookup/key_numbering.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "common/base/hash.h"
@@ -18,14 +19,21 @@ void KeyNumbering::Begin(size_t keys_max) {
 
 void KeyNumbering::Number(std::span<const Key> keys, std::span<uint32_t> numbers,
                           std::vector<Key>& distinct) {
-  constexpr size_t kAhead = 12;  // Probes in flight while one is resolved.
+  constexpr size_t kAhead = 16;  // Probes in flight while one is resolved; a power of two.
   const size_t mask = slots_.size() - 1;
   Slot* const slots = slots_.data();
   const uint32_t epoch = epoch_;
+  std::array<size_t, kAhead> homes;  // Of the keys ahead.
+  const auto look_ahead = [&](size_t i) {
+    const size_t home = MixBits(keys[i]) & mask;
+    homes[i % kAhead] = home;
+    __builtin_prefetch(&slots[home], 1);
+  };
+  for (size_t i = 0; i < std::min(kAhead, keys.size()); ++i) look_ahead(i);
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (i + kAhead < keys.size()) __builtin_prefetch(&slots[MixBits(keys[i + kAhead]) & mask], 1);
     const Key key = keys[i];
-    size_t at = MixBits(key) & mask;
+    size_t at = homes[i % kAhead];
+    if (i + kAhead < keys.size()) look_ahead(i + kAhead);
     while (slots[at].epoch == epoch && slots[at].key != key) at = (at + 1) & mask;
     if (slots[at].epoch != epoch) {
       slots[at] = {key, static_cast<uint32_t>(distinct.size()), epoch};
