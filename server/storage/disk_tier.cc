@@ -14,6 +14,7 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr size_t kRunsMax = 2;                  // Being written; more wait for them.
 constexpr uint64_t kBucketsAtOnce = 512;        // Of one index, in one step of the clock's hand.
 constexpr uint64_t kBucketsPerTurn = 32 << 10;  // Some milliseconds.
+constexpr uint64_t kMemoryPerFilterKey = 512;  // 0.3 % of the memory, at first.
 constexpr size_t kNowhereMax = 1 << 22;
 constexpr Duration kDiskPatience = seconds(30);  // With a disk that takes nothing.
 constexpr Duration kPoll = milliseconds(100);
@@ -39,10 +40,11 @@ class DiskTier::Sink : public RowSink {
 
 DiskTier::DiskTier(DiskTierOptions options, ShardSet& shards)
     : options_(std::move(options)),
-      run_bytes_(std::clamp(options_.memory_bytes / 64, kMiB / 16, 32 * kMiB)),
+      run_bytes_(std::clamp(options_.memory_bytes / 32, kMiB / 16, 32 * kMiB)),
       cache_bytes_(std::clamp(options_.memory_bytes / 16, kMiB, 512 * kMiB)),
       shards_(shards),
       sink_(std::make_unique<Sink>(*this)),
+      filter_(std::max<uint64_t>(options_.memory_bytes / kMemoryPerFilterKey, 1024)),
       disk_(std::make_unique<DiskThreads>(options_.folder, cache_bytes_, options_.wake)) {
   for (Shard& shard : shards_.shards()) {
     for (uint32_t t = 0; t < shard.tables(); ++t) {

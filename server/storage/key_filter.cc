@@ -5,7 +5,6 @@
 namespace dt::server {
 namespace {
 
-constexpr uint64_t kKeysFirst = 4096;
 constexpr uint64_t kKeysPerBlock = 42;  // Of 512 bits.
 constexpr int kProbes = 7;
 
@@ -34,7 +33,7 @@ bool KeyFilter::MayContain(uint64_t hash) const {
 void KeyFilter::Add(uint64_t hash) {
   if (MayContain(hash)) return;
   if (layers_.empty() || layers_.back().keys == layers_.back().blocks * kKeysPerBlock) {
-    const uint64_t keys = layers_.empty() ? kKeysFirst : layers_.back().keys * 2;
+    const uint64_t keys = layers_.empty() ? keys_first_ : layers_.back().keys * 2;
     Layer layer;
     layer.blocks = keys / kKeysPerBlock + 1;
     layer.memory = PageMemory::Zeroed(layer.blocks * sizeof(Block));

@@ -14,6 +14,9 @@ namespace dt::server {
 
 class KeyFilter {
  public:
+  // The first layer is for `keys_first` keys; more layers are slower to ask.
+  explicit KeyFilter(uint64_t keys_first) : keys_first_(keys_first) {}
+
   // Of a key: well mixed bits.
   void Add(uint64_t hash);
   bool MayContain(uint64_t hash) const;
@@ -21,8 +24,6 @@ class KeyFilter {
   void Prefetch(uint64_t hash) const {
     for (const Layer& layer : layers_) __builtin_prefetch(&layer.block(hash));
   }
-  void Clear() { layers_.clear(); }
-
   uint64_t bytes() const;
 
  private:
@@ -41,6 +42,7 @@ class KeyFilter {
     const Block& block(uint64_t hash) const { return const_cast<Layer*>(this)->block(hash); }
   };
 
+  const uint64_t keys_first_;
   std::vector<Layer> layers_;
 };
 
