@@ -43,6 +43,13 @@ class TieredShards {
     return true;
   }
 
+  // Turns of the loop with nothing to do, of a millisecond each.
+  void Rest(int turns) {
+    for (; turns > 0; --turns) {
+      tier_->Work();
+      static_cast<void>(woken_.try_acquire_for(milliseconds(1)));
+    }
+  }
   // A push of a whole step; the rows of one table.
   bool Push(uint32_t table, Step step, const std::map<Key, std::vector<float>>& rows) {
     RowMap map;

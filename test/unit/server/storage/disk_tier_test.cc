@@ -1,0 +1,107 @@
+#include "server/storage/disk_tier.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "test/support/scratch_folder.h"
+#include "test/support/tiered_shards.h"
+
+namespace dt::server {
+namespace {
+
+constexpr uint64_t kKeys = 3000;
+constexpr uint32_t kDim = 32;
+
+class DiskTierTest : public ::testing::Test {
+ protected:
+  // Every key gets a push of ones, 100 at a step.
+  bool PushAll() {
+    for (uint64_t begin = 0; begin < kKeys; begin += 100) {
+      std::map<Key, std::vector<float>> rows;
+      for (Key key = begin; key < begin + 100; ++key) rows[key] = std::vector<float>(kDim, 1);
+      if (!tiered_.Push(0, tiered_.shards().clock(), rows)) return false;
+      tiered_.Rest(10);
+    }
+    return true;
+  }
+  float Pushes(Key key) {
+    const std::vector<float> values = tiered_.Pull(0, key);
+    return values.empty() ? -1 : -values[kDim - 1];
+  }
+  static std::vector<TableSpec> Counting() {
+    TableSpec spec = test::SimpleTable("t", kDim);
+    spec.init = {InitKind::kZeros, 0};
+    return {spec};
+  }
+
+  const test::ScratchFolder temp_;
+  test::TieredShards tiered_{Counting(), 2, test::AllShards(2), temp_ / "rows", 1 << 17};
+};
+
+TEST_F(DiskTierTest, RowsLeaveAndComeBack) {
+  ASSERT_TRUE(PushAll());
+  EXPECT_GT(tiered_.tier().rows_below(), kKeys / 2);
+  EXPECT_TRUE(tiered_.shards().below());
+  for (Key key = 0; key < kKeys; key += 7) ASSERT_EQ(Pushes(key), 1) << key;
+  EXPECT_EQ(Pushes(kKeys + 1), 0);  // Never pushed.
+  EXPECT_LT(tiered_.shards().bytes(), uint64_t{1} << 18);
+}
+
+TEST_F(DiskTierTest, WithoutNeedTheDiskIsNotTouched) {
+  std::map<Key, std::vector<float>> rows;
+  for (Key key = 0; key < 50; ++key) rows[key] = std::vector<float>(kDim, 1);
+  ASSERT_TRUE(tiered_.Push(0, 0, rows));
+  EXPECT_FALSE(std::filesystem::exists(temp_ / "rows"));
+  EXPECT_FALSE(tiered_.shards().below());
+}
+
+TEST_F(DiskTierTest, ADiskThatFailsForAWhileLosesNothing) {
+  // A folder cannot be made below a file.
+  const std::string folder = temp_ / "file";
+  std::ofstream(folder) << "in the way";
+  test::TieredShards tiered(Counting(), 2, test::AllShards(2), folder + "/rows", 1 << 17);
+  std::map<Key, std::vector<float>> rows;
+  for (Key key = 0; key < kKeys; ++key) rows[key] = std::vector<float>(kDim, 1);
+  ASSERT_TRUE(tiered.Push(0, 0, rows));
+  const auto saved = tiered.Save(1, {temp_ / "checkpoint", ProcessId(1), 0});
+  ASSERT_FALSE(saved.ok());
+  EXPECT_NE(ToText(saved.status()).find(folder), std::string::npos) << saved.status();
+  std::filesystem::remove(folder);
+  ASSERT_TRUE(tiered.Push(0, 1, rows));
+  tiered.Rest(1000);
+  EXPECT_GT(tiered.tier().rows_below(), kKeys / 2);
+  for (Key key = 0; key < kKeys; key += 13) {
+    ASSERT_EQ(tiered.Pull(0, key).front(), -2) << key;
+  }
+}
+
+TEST_F(DiskTierTest, ADamagedFileIsNamed) {
+  ASSERT_TRUE(PushAll());
+  for (const auto& entry : std::filesystem::directory_iterator(temp_ / "rows")) {
+    if (entry.path().extension() != ".sst") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    for (int at = 100; at < 40'000; at += 1000) {
+      file.seekp(at);
+      file.write("\x5a\xa5\x5a", 3);
+    }
+  }
+  Key key = 0;
+  while (key < kKeys && tiered_.tier().failure().ok()) Pushes(key += 3);
+  EXPECT_EQ(tiered_.tier().failure().code(), StatusCode::kDataLoss);
+  EXPECT_NE(ToText(tiered_.tier().failure()).find(temp_ / "rows"), std::string::npos)
+      << tiered_.tier().failure();
+}
+
+TEST_F(DiskTierTest, TheFolderGoesWithIt) {
+  {
+    test::TieredShards other(Counting(), 2, test::AllShards(2), temp_ / "other", 1 << 17);
+    ASSERT_TRUE(other.Save(0, {temp_ / "checkpoint", ProcessId(1), 0}).ok());
+    EXPECT_TRUE(std::filesystem::exists(temp_ / "other"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(temp_ / "other"));
+}
+
+}  // namespace
+}  // namespace dt::server
