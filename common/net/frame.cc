@@ -41,15 +41,17 @@ class FramePool {
  public:
   void* Take(size_t size_class) {
     Shelf& shelf = shelves_[size_class];
+    const size_t bytes = BytesOf(size_class);
     {
       std::lock_guard lock(shelf.mutex);
-      if (!shelf.free.empty()) {
-        kept_bytes_.fetch_sub(BytesOf(size_class), std::memory_order_relaxed);
-        return Pop(shelf.free);
+      while (!shelf.free.empty()) {
+        kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+        void* const memory = Pop(shelf.free);
+        if (IsWhereItBelongs(memory, bytes)) return memory;
+        std::free(memory);  // Made before the arena was opened.
       }
       if (!shelf.hollow.empty()) return Pop(shelf.hollow);
     }
-    const size_t bytes = BytesOf(size_class);
     if (bytes > kPrivateBytesMax && ShmArena::is_open()) {
       if (void* const memory = ShmArena::Allocate(bytes); memory != nullptr) return memory;
     }
@@ -90,6 +92,11 @@ class FramePool {
     std::vector<void*> free;    // With their pages.
     std::vector<void*> hollow;  // In the arena, without.
   };
+  // Once there is an arena, buffers of other memory leave the pool: they could not be lent to peers.
+  static bool IsWhereItBelongs(void* memory, size_t bytes) {
+    return bytes <= kPrivateBytesMax || !ShmArena::is_open() ||
+           ShmArena::OffsetOf({static_cast<std::byte*>(memory), bytes}).has_value();
+  }
   static void* Pop(std::vector<void*>& memory) {
     void* const last = memory.back();
     memory.pop_back();

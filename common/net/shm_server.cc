@@ -17,8 +17,9 @@ namespace {
 
 constexpr size_t kConnectionsMax = 1024;     // Those that have not greeted included.
 constexpr Duration kGreeting = seconds(10);  // For a greeting.
-constexpr size_t kBelowEvery = 16;           // Of so many messages one look at the network below.
-constexpr size_t kLookEvery = 64;            // And one at who comes and goes.
+constexpr Duration kLogInterval = std::chrono::minutes(1);
+constexpr size_t kBelowEvery = 16;  // Of so many messages one look at the network below.
+constexpr size_t kLookEvery = 64;   // And one at who comes and goes.
 constexpr char kFromBelow = 'b', kFromShm = 's';  // What the ids of peers begin with.
 
 size_t BytesIn(const Frames& message) {
@@ -47,7 +48,8 @@ Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello) {
   DT_TRY(link->peer_arena, SharedMemory::Open(std::move(hello.fds[1]), kArenaBytes, Access::kRead));
   DT_TRY(const OwnedFd arena, ShmArena::ReadOnlyFd());
   const std::array fds = {arena.get()};
-  DT_TRY_STATUS(SendShmHello(socket.get(), fds));
+  // One who has gone already may have left a message.
+  static_cast<void>(SendShmHello(socket.get(), fds).ok());
   link->socket = std::move(socket);
   return std::make_unique<ShmChannel>(ShmSide::kServer, std::move(link));
 }
@@ -104,6 +106,8 @@ class ShmServerSocket : public ServerSocket {
   size_t since_below_ = 0;    // Messages from rings since the last look below.
   size_t since_look_ = 0;     // Messages since the last look at all descriptors.
   uint64_t last_number_ = 0;  // Of a connection.
+  uint64_t refused_ = 0;      // Connections.
+  TimePoint log_again_{};
   ShmSpin spin_;
   // Any thread.
   std::atomic<bool> woken_ = false;
@@ -140,8 +144,12 @@ bool ShmServerSocket::TakeWake() {
 
 // What breaks the rules ends its connection, never the server.
 void ShmServerSocket::Drop(Connection& connection, const Status& why) {
-  LogWarn("net.shared_memory_refused", {{"problem", MessageOf(why)}});
   connection.over = true;
+  ++refused_;
+  const TimePoint now = SystemClock().Now();
+  if (now < log_again_) return;
+  log_again_ = now + kLogInterval;
+  LogWarn("net.shared_memory_refused", {{"problem", MessageOf(why)}, {"refused_so_far", refused_}});
 }
 
 std::optional<PeerMessage> ShmServerSocket::PollRings() {
@@ -192,23 +200,24 @@ bool ShmServerSocket::AnyInRings() const {
 
 Result<PeerMessage> ShmServerSocket::Receive(Duration patience) {
   const TimePoint deadline = SystemClock().Now() + patience;
-  for (;;) {
+  for (bool late = false;;) {
     if (TakeWake()) return Cancelled("woken");
     if (since_look_++ >= kLookEvery) LookAround(Duration::zero());
     DT_TRY(std::optional<PeerMessage> message, Poll());
     if (message.has_value()) return *std::move(message);
+    if (late) return Timeout("no message within {} ms", patience / milliseconds(1));
     const Duration left = deadline - SystemClock().Now();
-    if (left < Duration::zero()) break;
-    WaitForAny(left);
+    late = left <= Duration::zero();
+    WaitForAny(std::max(left, Duration::zero()));
   }
-  return Timeout("no message within {} ms", patience / milliseconds(1));
 }
 
 // ------------------------------------------------------------ waiting
 
 void ShmServerSocket::WaitForAny(Duration time) {
   const auto ready = [this] { return AnyInRings() || woken_.load(std::memory_order_relaxed); };
-  if (!connections_.empty() && spin_.Until(ready)) return;
+  const bool spin = time > Duration::zero() && !connections_.empty();
+  if (spin && spin_.Until(ready)) return;
   const TimePoint begin = SystemClock().Now();
   LookAround(PrepareWaits() ? std::min<Duration>(time, seconds(1)) : Duration::zero());
   spin_.Slept(SystemClock().Now() - begin);
