@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Trains a table of 2^33 possible keys in a fixed memory, and draws what it used.
+
+    test/bench/terabyte.py BUILD [--samples 100000000] [--memory 8GiB] [--out DIR]
+
+BUILD is a build folder with dovetail and zipf_csv. Writes DIR/terabyte.csv and DIR/terabyte.svg: samples/s,
+resident memory of the server, its files on disk, rows in memory and on disk, over time. Then starts the
+job again from its last checkpoint, and compares the checksums of all rows.
+"""
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COLUMNS = ["seconds", "samples_per_second", "rss_gib", "disk_gib", "rows_in_memory_m", "rows_on_disk_m"]
+
+
+def find(build, name):
+    for folder, _, files in os.walk(build):
+        if name in files and os.access(os.path.join(folder, name), os.X_OK):
+            return os.path.abspath(os.path.join(folder, name))
+    sys.exit(f"{build} holds no {name}: build it first")
+
+
+def disk_bytes(folder):
+    seen, total = set(), 0
+    for path, _, files in os.walk(folder):
+        for name in files:
+            try:
+                info = os.lstat(os.path.join(path, name))
+            except FileNotFoundError:
+                continue
+            if info.st_ino not in seen:  # Checkpoints share files.
+                seen.add(info.st_ino)
+                total += info.st_blocks * 512
+    return total
+
+
+def rss_bytes(pid):
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            for line in status:
+                if line.startswith("VmRSS"):
+                    return int(line.split()[1]) * 1024
+    except FileNotFoundError:
+        pass
+    return 0
+
+
+def watch(dovetail, job, rows, begun):
+    state = {"samples": 0, "at": time.monotonic()}
+    while job.poll() is None:
+        time.sleep(5)
+        got = subprocess.run([dovetail, "status", "--json", JOB], capture_output=True, text=True, timeout=60)
+        if got.returncode != 0:
+            continue
+        status = json.loads(got.stdout)
+        now = time.monotonic()
+        server = next((p for p in status["processes"] if p["role"] == "server"), None)
+        if server is None or status["samples"] == 0:
+            continue
+        table = status.get("tables", {}).get("key", {})
+        rate = (status["samples"] - state["samples"]) / (now - state["at"])
+        state = {"samples": status["samples"], "at": now}
+        rows.append([round(now - begun, 1), round(rate), rss_bytes(server["pid"]) / 2**30,
+                     disk_bytes("runs/terabyte") / 2**30, table.get("rows_in_memory", 0) / 1e6,
+                     table.get("rows_on_disk", 0) / 1e6])
+        print(" ".join(f"{name}={value:.2f}" for name, value in zip(COLUMNS, rows[-1])), flush=True)
+
+
+def draw(rows, path):
+    width, height, left = 720, 130, 60
+    parts = []
+    for c, name in enumerate(COLUMNS[1:], 1):
+        top = (c - 1) * (height + 30) + 20
+        most = max(row[c] for row in rows) or 1
+        last = rows[-1][0]
+        points = " ".join(f"{left + row[0] / last * (width - left):.1f},{top + height - row[c] / most * height:.1f}"
+                          for row in rows)
+        parts.append(f'<text x="{left}" y="{top - 6}">{name}: up to {most:,.2f}</text>'
+                     f'<path d="M{left} {top}V{top + height}H{width}" stroke="#999" fill="none"/>'
+                     f'<polyline points="{points}" stroke="#06c" fill="none" stroke-width="1.5"/>')
+    total = 5 * (height + 30) + 10
+    with open(path, "w") as out:
+        out.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 20}" height="{total}" '
+                  f'font-family="sans-serif" font-size="12">{"".join(parts)}'
+                  f'<text x="{left}" y="{total - 2}">over {rows[-1][0] / 60:.0f} minutes</text></svg>\n')
+
+
+def main():
+    global JOB
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--memory", default="8GiB")
+    parser.add_argument("--samples", type=int, default=100_000_000)
+    parser.add_argument("--out", default=".")
+    options = parser.parse_args()
+    dovetail, zipf = find(options.build, "dovetail"), find(options.build, "zipf_csv")
+    JOB = os.path.join(HERE, "terabyte.yaml")
+    os.makedirs(options.out, exist_ok=True)
+    os.environ["ZIPF_COMMAND"] = f"{zipf} {options.samples} 8 8589934592 1.05 1"
+    command = [dovetail, "launch", JOB, "--set", f"cluster.server.memory={options.memory}", "--set",
+               "checkpoint.every=1000000", "--log-level", "warn"]
+    begun = time.monotonic()
+    rows = []
+    job = subprocess.Popen(command + ["--result", "terabyte.json"])
+    watch(dovetail, job, rows, begun)
+    if job.returncode != 0 or not rows:
+        sys.exit(f"exit code {job.returncode}")
+    first = rows[0][0]
+    for row in rows:
+        row[0] = round(row[0] - first, 1)
+    with open(os.path.join(options.out, "terabyte.csv"), "w", newline="") as out:
+        csv.writer(out).writerows([COLUMNS] + [[f"{v:.3f}" for v in row] for row in rows])
+    draw(rows, os.path.join(options.out, "terabyte.svg"))
+    again = subprocess.run(command + ["--resume", "auto", "--result", "resumed.json"], timeout=3600)
+    results = [json.load(open(name)) for name in ("terabyte.json", "resumed.json")]
+    print(json.dumps(results[0]["tables"]), json.dumps(results[1]["tables"]))
+    same = results[0]["checksum"] == results[1]["checksum"] and again.returncode == 0
+    print("rows after the restart:", "identical" if same else "DIFFERENT", results[1]["checksum"])
+    sys.exit(0 if same else 1)
+
+
+if __name__ == "__main__":
+    main()
