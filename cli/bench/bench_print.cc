@@ -95,7 +95,8 @@ void PrintBench(const std::vector<BenchCase>& cases, bool json) {
     return;
   }
   std::printf("%s\n", MachineText().c_str());
-  for (const auto& c : all["cases"]) {
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto& c = all["cases"][i];
     const std::string what = c["what"].get<std::string>();
     const std::string name = c["name"].get<std::string>() + (what.empty() ? "" : ": ") + what;
     std::printf("%-64s %10.3f %-12s (%.3f to %.3f, %d runs)", name.c_str(),
@@ -106,6 +107,10 @@ void PrintBench(const std::vector<BenchCase>& cases, bool json) {
                   c["reference"].get<std::string>().c_str(), c["reference_median"].get<double>());
     }
     std::printf("\n");
+    for (const auto& [detail, value] : cases[i].details) {
+      std::printf("  %s %.3g", detail.c_str(), value);
+    }
+    if (!cases[i].details.empty()) std::printf("\n");
   }
 }
 

@@ -53,11 +53,13 @@ BenchWorker::Part BenchWorker::MakePart(std::span<const uint64_t> row_numbers, s
   Part part{.first = first, .rows = row_numbers.size()};
   part.keys = Frame::Of(row_numbers.size() * sizeof(Key));
   Key* key = part.keys.as<Key>().data();
-  for (uint32_t s = 0; s < kBenchShards; ++s) part.groups.push_back({ShardId(s), 0, 0});
+  for (uint32_t s = 0; s < kBenchShards; ++s) part.of_shards.push_back({ShardId(s), 0, 0});
   for (const uint64_t row : row_numbers) {
     *key++ = KeyOf(row);
-    ++part.groups[ShardOfRow(row).value()].rows;
+    ++part.of_shards[ShardOfRow(row).value()].rows;
   }
+  std::ranges::copy_if(part.of_shards, std::back_inserter(part.groups),
+                       [](const KeyGroup& group) { return group.rows != 0; });
   return part;
 }
 
@@ -107,7 +109,7 @@ void BenchWorker::SendPush(const Batch& batch, std::span<const Frame> gradients)
     push.step = step_;
     push.part = number;
     push.parts = static_cast<uint32_t>(batch.parts.size());
-    push.groups = part.groups;
+    push.groups = part.of_shards;
     push.keys = part.keys;
     push.gradients = gradients[number];
     Send(*socket_, Encode(std::move(push)));
@@ -223,7 +225,7 @@ size_t BenchWorker::RequestBytes(size_t rows, bool push) {
   size_t bytes = 0;
   for (const Part& part : BatchesOf(rows)[0].parts) {
     PushRequest request;
-    request.groups = part.groups;
+    request.groups = part.of_shards;
     request.keys = part.keys;
     request.gradients = GradientsOf(part.rows);
     bytes += push ? BytesIn(Encode(std::move(request)))

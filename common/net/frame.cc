@@ -92,7 +92,7 @@ class FramePool {
     std::vector<void*> free;    // With their pages.
     std::vector<void*> hollow;  // In the arena, without.
   };
-  // Once there is an arena, buffers of other memory leave the pool: they could not be lent to peers.
+  // Once there is an arena, buffers of other memory leave the pool: they cannot be lent to peers.
   static bool IsWhereItBelongs(void* memory, size_t bytes) {
     return bytes <= kPrivateBytesMax || !ShmArena::is_open() ||
            ShmArena::OffsetOf({static_cast<std::byte*>(memory), bytes}).has_value();
