@@ -36,5 +36,7 @@ using Term = Id<struct TermTag, uint64_t>;  // Of the scheduler; raised by each 
 using MapVersion = Id<struct MapVersionTag, uint64_t>;  // Of the shard map; only grows.
 using Step = uint64_t;                                  // One global mini-batch, counted from 0.
 using SliceIndex = uint32_t;                            // 0..train.slices-1.
+// Of train.staleness: a worker never waits for another one.
+inline constexpr Step kUnboundedStaleness = ~Step{0};
 
 }  // namespace dt

@@ -104,6 +104,8 @@ void PutRun(const JobConfig& job, Canon& canon) {
                           o.plateau->min_scale));
   }
   canon.Put("train.epochs", job.train.epochs);
+  canon.Put("train.staleness", job.train.staleness);
+  canon.Put("train.cached_rows", job.train.cached_rows);
   canon.Put("train.evaluate_every", job.train.evaluate_every);
   if (job.train.early_stop.has_value()) {
     canon.Put("train.early_stop", fmt::format("metric={} patience={}", job.train.early_stop->metric,
@@ -132,6 +134,7 @@ void FillFingerprints(JobConfig& job) {
   canon.Put("train.slices", job.train.slices);
   canon.Put("optimizer.name", NameOf(job.optimizer.spec.kind));
   PutModel(job.model, canon);
+  if (job.train.asynchronous()) canon.Put("train.staleness", "above 0");
   job.resume_text = canon.Take();
   job.resume_fingerprint = HashString(job.resume_text);
 

@@ -171,8 +171,13 @@ struct TrainConfig {
   uint32_t batch_size = 4096;
   uint32_t slices = 0;  // 0: auto (1 under `train`, cluster.workers otherwise).
   uint32_t epochs = 1;
+  Step staleness = 0;        // Steps; kUnboundedStaleness: no bound.
+  uint64_t cached_rows = 0;  // That a worker keeps, with staleness.
   std::optional<EarlyStopConfig> early_stop;
   uint64_t evaluate_every = 0;  // Steps; 0: every epoch.
+
+  // Workers run apart, and dense parameters are on servers.
+  bool asynchronous() const { return staleness > 0; }
 };
 
 struct ServerConfig {

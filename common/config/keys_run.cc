@@ -48,8 +48,11 @@ constexpr KeySpec kKeys[] = {
      "Fixed pieces of a batch; results depend on it, not on the number of workers. auto: 1 under "
      "train, else cluster.workers."},
     {"train", "epochs", kUint, "", 1, 1000000, "1", "", "Passes over the training data."},
-    {"train", "staleness", kUint, "unbounded", 0, 1000000, "0", "0",
-     "Steps a worker may run ahead; 0 is synchronous."},
+    {"train", "staleness", kUint, "unbounded", 0, 1000000, "0", "",
+     "Steps by which a worker may run ahead of the slowest; 0 is synchronous."},
+    {"train", "cached_rows", kUint, "", 0, kAnyCount, "0", "",
+     "With staleness: rows that a worker keeps and uses again within the bound; its own updates of "
+     "them show when they are pulled again."},
     {"train", "early_stop", kMap, "train.early_stop", 0, 0, "", "",
      "Stop when validation no longer improves; without it, all epochs run."},
     {"train", "evaluate_every", kUint, "epoch", 1, kAnyWhole, "epoch", "",

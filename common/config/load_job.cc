@@ -29,7 +29,9 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   CheckJob(in, job);
   DT_TRY_STATUS(problems.ToStatus(path));
 
-  if (job.train.slices == 0) {
+  if (job.train.asynchronous()) {
+    job.train.slices = 1;
+  } else if (job.train.slices == 0) {
     job.train.slices = options.auto_slices > 0 ? options.auto_slices : job.cluster.workers;
   }
   FillFingerprints(job);

@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "common/base/text.h"
+#include "common/config/dense_tables.h"
 #include "common/config/read_sections.h"
 
 namespace dt {
@@ -10,6 +11,9 @@ void ReadTrain(const MapReader& in, TrainConfig& train) {
   in.Read("batch_size", train.batch_size);
   in.Read("slices", train.slices);
   in.Read("epochs", train.epochs);
+  in.Read("staleness", train.staleness);
+  if (in.IsWord("staleness")) train.staleness = kUnboundedStaleness;
+  in.Read("cached_rows", train.cached_rows);
   in.Read("evaluate_every", train.evaluate_every);
   if (in.Has("early_stop")) {
     const MapReader stop = in.Sub("early_stop");
@@ -69,6 +73,23 @@ void ReadObserve(const MapReader& in, ObserveConfig& observe) {
   if (const ConfigNode* log = in.Find("log")) observe.log_json = log->text == "json";
 }
 
+// A worker's share of a batch is whole, and two names are taken.
+void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
+  Problems& problems = root.problems();
+  if (job.train.slices > 1) {
+    problems.Add(
+        root.MarkOf("train"), "train.slices",
+        fmt::format("found {}, expected auto: with staleness above 0 a worker's share of a "
+                    "batch is not cut",
+                    job.train.slices));
+  }
+  for (const TableConfig& table : job.model.tables) {
+    if (table.name != kDenseTable && table.name != kRunningTable) continue;
+    problems.Add(table.mark, JoinPath("model.tables", table.name),
+                 "is the name of a table of dense parameters, expected another one");
+  }
+}
+
 }  // namespace
 
 void ReadRun(const MapReader& root, JobConfig& job) {
@@ -110,6 +131,13 @@ void CheckJob(const MapReader& root, const JobConfig& job) {
   if (job.train.early_stop.has_value()) need_valid("train.early_stop", "train");
   if (job.train.evaluate_every > 0) need_valid("train.evaluate_every", "train");
   if (job.optimizer.plateau.has_value()) need_valid("optimizer.schedule", "optimizer");
+  if (job.train.asynchronous()) CheckAsynchronous(root, job);
+  const bool bounded = job.train.asynchronous() && job.train.staleness != kUnboundedStaleness;
+  if (job.train.cached_rows > 0 && !bounded) {
+    problems.Add(root.MarkOf("train"), "train.cached_rows",
+                 "needs train.staleness with a bound above 0: it says for how many steps a row may "
+                 "be used again");
+  }
   if (job.train.slices > job.train.batch_size) {
     problems.Add(root.MarkOf("train"), "train.slices",
                  fmt::format("found {}, expected at most the batch_size of {}", job.train.slices,

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
@@ -147,6 +148,18 @@ class ControlLinkImpl : public ControlLink {
                    std::chrono::duration<double>(patience).count());
   }
 
+  Result<SplitMessage> NextSplit(uint64_t order, Duration patience) override {
+    if (!std::exchange(split_asked_, true)) Send(SplitRequestMessage{order});
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [&] { return split_.has_value() || ended_; });
+    if (split_.has_value()) {
+      split_asked_ = false;
+      return *std::exchange(split_, std::nullopt);
+    }
+    if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
+    return Timeout("the scheduler has not shared out more of the order");
+  }
+
   bool ended() const override { return ended_; }
 
   Status end_status() const override {
@@ -219,6 +232,8 @@ class ControlLinkImpl : public ControlLink {
     std::lock_guard lock(mutex_);
     if (auto* kv = std::get_if<KvValueMessage>(&message)) {
       values_[kv->key] = std::move(kv->value);
+    } else if (const auto* split = std::get_if<SplitMessage>(&message)) {
+      split_ = *split;
     } else {
       incoming_.push_back(std::move(message));
     }
@@ -235,7 +250,8 @@ class ControlLinkImpl : public ControlLink {
 
   const Options options_;
   const WelcomeMessage welcome_;
-  Channel channel_;  // Touched by thread_ only.
+  bool split_asked_ = false;  // Touched by NextSplit only.
+  Channel channel_;           // Touched by thread_ only.
 
   // A mutex, because several threads of a process talk to the one scheduler, and wait for its
   // answers.
@@ -243,6 +259,7 @@ class ControlLinkImpl : public ControlLink {
   std::condition_variable changed_;
   std::deque<ControlMessage> outgoing_, incoming_;
   std::map<std::string, std::string> values_;
+  std::optional<SplitMessage> split_;
   HeartbeatMessage progress_;
   bool unsent_ = false;  // Something is queued or unacknowledged.
   Status end_status_;

@@ -30,15 +30,18 @@ class ControlLink {
   virtual const WelcomeMessage& welcome() const = 0;
   // Any thread. In order, exactly once, as long as the link lives.
   virtual void Send(ControlMessage message) = 0;
-  // One thread. The next message; KvValue messages go to Get instead. Timeout after `patience`;
-  // Cancelled or the job's error after Stop (stopped() tells which); Unavailable when the scheduler
-  // is silent too long.
+  // One thread. The next message; KvValue messages go to Get and Split messages to NextSplit
+  // instead. Timeout after `patience`; Cancelled or the job's error after Stop (stopped() tells
+  // which); Unavailable when the scheduler is silent too long.
   virtual Result<ControlMessage> Receive(Duration patience) = 0;
   // Goes out with the next heartbeats. Any thread.
   virtual void SetProgress(Step step, uint64_t samples, double loss) = 0;
   // Rendezvous. Any thread but the link's.
   virtual void Put(const std::string& key, std::string value) = 0;
   virtual Result<std::string> Get(const std::string& key, Duration patience) = 0;
+  // What of a TrainOrder to do next. One thread at a time. Timeout: the answer is still to come,
+  // call again.
+  virtual Result<SplitMessage> NextSplit(uint64_t order, Duration patience) = 0;
   // Set once Stop has arrived or the link is lost: whoever waits elsewhere polls it, and gives up.
   virtual bool ended() const = 0;
   virtual Status end_status() const = 0;  // OK if the job completed.

@@ -17,6 +17,9 @@ std::vector<bool> KeptValues(const Graph& graph) {
   for (const TableUse& table : graph.tables) {
     if (table.row_grad != kNone) kept[table.row_grad] = true;
   }
+  for (const ParameterSpec& parameter : graph.parameters) {
+    if (parameter.pushed != kNone) kept[parameter.pushed] = true;
+  }
   for (const LossSpec& loss : graph.losses) {
     kept[loss.output] = true;
     if (loss.loss != kNone) kept[loss.loss] = true;

@@ -162,6 +162,10 @@ std::string DumpText(const Graph& graph) {
     if (table.row_grad == kNone) continue;
     text += fmt::format("push {} <- {}\n", table.name, graph.value(table.row_grad).name);
   }
+  for (const ParameterSpec& p : graph.parameters) {
+    if (p.pushed == kNone) continue;
+    text += fmt::format("push {} <- {}\n", graph.value(p.value).name, graph.value(p.pushed).name);
+  }
   for (const LossSpec& loss : graph.losses) {
     text += fmt::format("loss {} = {} of {}", loss.name, loss.type, graph.value(loss.output).name);
     if (loss.loss != kNone) text += fmt::format(" -> {}", graph.value(loss.loss).name);

@@ -202,6 +202,10 @@ class Checker {
       if (p.grad != kNone && !IsKind(p.grad, ValueKind::kNode)) {
         return Bad("the gradient of parameter value {} is none", p.value);
       }
+      if (p.pushed != kNone && (!IsKind(p.pushed, ValueKind::kNode) ||
+                                graph_.values[p.pushed].shape != graph_.values[p.value].shape)) {
+        return Bad("what is pushed of parameter value {} is not its gradient", p.value);
+      }
     }
     for (const TableUse& t : graph_.tables) {
       const bool grad_ok = t.row_grad == kNone || IsKind(t.row_grad, ValueKind::kNode);

@@ -117,6 +117,8 @@ struct ParameterSpec {
   int64_t fan_in = 0, fan_out = 0;  // Of Xavier.
   bool trained = true;              // false: batch-norm running values and optimizer state.
   ValueIndex grad = kNone;  // Of one slice; kNone before differentiation or if none reaches it.
+  // Of the step, as it is pushed; kNone if workers update the parameter themselves.
+  ValueIndex pushed = kNone;
   friend bool operator==(const ParameterSpec&, const ParameterSpec&) = default;
 };
 

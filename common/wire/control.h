@@ -114,6 +114,10 @@ struct KvGetMessage {  // Answered by KvValue as soon as the key is there.
 };
 // From `dovetail status`, without joining.
 struct StatusRequestMessage {};
+// Workers that run apart without a bound: what of a TrainOrder to do next.
+struct SplitRequestMessage {
+  uint64_t order = 0;
+};
 
 // ------------------------------------------------------------ scheduler → process
 
@@ -175,12 +179,18 @@ struct StopMessage {
 struct StatusReplyMessage {
   std::string json;
 };
+// Parts [begin, end) of the order, for this worker alone; none: nothing is left. Part p is the
+// slice of rank p mod workers of step first_step + p / workers.
+struct SplitMessage {
+  uint64_t order = 0;
+  uint64_t begin = 0, end = 0;
+};
 
 using ControlMessage =
     std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
                  FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
                  WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
-                 StopMessage, StatusReplyMessage>;
+                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

@@ -284,6 +284,13 @@ StopMessage Read(Reader& in, const fbs::Stop& m) {
 
 StatusReplyMessage Read(Reader& in, const fbs::StatusReply& m) { return {in.Text(m.json())}; }
 
+SplitRequestMessage Read(Reader&, const fbs::SplitRequest& m) { return {m.order()}; }
+
+SplitMessage Read(Reader& in, const fbs::Split& m) {
+  in.ok = in.ok && m.begin() <= m.end();
+  return {m.order(), m.begin(), m.end()};
+}
+
 Result<ControlMessage> ReadBody(Reader& in, const fbs::Control& control) {
   switch (control.body_type()) {
 #define DT_BODY(Name)   \
@@ -306,6 +313,8 @@ Result<ControlMessage> ReadBody(Reader& in, const fbs::Control& control) {
     DT_BODY(KvValue);
     DT_BODY(Stop);
     DT_BODY(StatusReply);
+    DT_BODY(SplitRequest);
+    DT_BODY(Split);
 #undef DT_BODY
     case fbs::Body::NONE:
       break;

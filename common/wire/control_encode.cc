@@ -236,6 +236,14 @@ Body Encode(Builder& to, const StatusReplyMessage& m) {
   return {fbs::Body::StatusReply, fbs::CreateStatusReply(to, TextOf(to, m.json)).Union()};
 }
 
+Body Encode(Builder& to, const SplitRequestMessage& m) {
+  return {fbs::Body::SplitRequest, fbs::CreateSplitRequest(to, m.order).Union()};
+}
+
+Body Encode(Builder& to, const SplitMessage& m) {
+  return {fbs::Body::Split, fbs::CreateSplit(to, m.order, m.begin, m.end).Union()};
+}
+
 }  // namespace
 
 std::string EncodeControl(const ControlMessage& message) {

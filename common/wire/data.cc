@@ -121,6 +121,12 @@ Status CheckPush(const fb::Push& in) {
   if (!std::isfinite(in.rate_scale()) || in.rate_scale() < 0) {
     return Malformed("push: a rate scale of {}", in.rate_scale());
   }
+  if (in.mode() > static_cast<uint8_t>(PushMode::kSetAbsent)) {
+    return Malformed("push: mode {} is unknown", in.mode());
+  }
+  if (in.first_step() > in.step()) {
+    return Malformed("push: step {} of an order that begins at {}", in.step(), in.first_step());
+  }
   return OkStatus();
 }
 
@@ -139,6 +145,9 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   out.part = in.part();
   out.parts = in.parts();
   out.rate_scale = in.rate_scale();
+  out.mode = static_cast<PushMode>(in.mode());
+  out.worker = ProcessId(in.worker());
+  out.first_step = in.first_step();
   out.keys = std::move(frames[1]);
   out.gradients = std::move(frames[2]);
   return OkStatus();
@@ -166,9 +175,10 @@ Frames Encode(PushRequest request) {
   flatbuffers::FlatBufferBuilder builder;
   const auto groups = builder.CreateVectorOfStructs(ToFb(request.groups));
   const fb::Stamp stamp = ToFb(request.stamp);
-  const auto body =
-      fb::CreatePush(builder, request.request, request.step, &stamp, request.slice, request.slices,
-                     request.part, request.parts, request.rate_scale, groups);
+  const auto body = fb::CreatePush(builder, request.request, request.step, &stamp, request.slice,
+                                   request.slices, request.part, request.parts, request.rate_scale,
+                                   groups, static_cast<uint8_t>(request.mode),
+                                   request.worker.value(), request.first_step);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Push, body.Union()));
   frames.push_back(std::move(request.keys));
@@ -195,7 +205,8 @@ Frames Encode(DataReply reply) {
     hint = builder.CreateString(problem.hint);
   }
   const auto code = static_cast<uint32_t>(reply.status.code());
-  const auto body = fb::CreateReply(builder, reply.request, code, what, where, hint, reply.disk);
+  const auto body =
+      fb::CreateReply(builder, reply.request, code, what, where, hint, reply.disk, reply.clock);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Reply, body.Union()));
   if (reply.status.ok()) frames.push_back(std::move(reply.values));
@@ -239,6 +250,7 @@ Result<DataReply> DecodeDataReply(Frames frames) {
   DataReply out;
   out.request = in->request();
   out.disk = in->disk();
+  out.clock = in->clock();
   if (code == StatusCode::kOk) {
     if (frames[1].size() % sizeof(float) != 0) {
       return Malformed("answer: {} bytes of values", frames[1].size());

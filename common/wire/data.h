@@ -52,6 +52,8 @@ enum class PullMode : uint8_t {
   kEvaluate,   // Absent rows: eval_default.
   kLookahead,  // Soon to be pulled: rows on disk may come to memory. Not answered.
 };
+// kSetAbsent: the gradients are values; rows that are not there are made with them, others stay.
+enum class PushMode : uint8_t { kGradients, kSetAbsent };
 
 struct PullRequest {
   uint64_t request = 0;  // Chosen by the sender; comes back in the answer.
@@ -72,6 +74,11 @@ struct PushRequest {
   uint32_t slices = 1;  // Of the step.
   uint32_t part = 0, parts = 1;
   float rate_scale = 1;
+  PushMode mode = PushMode::kGradients;
+  // Asynchronous training only: the sender, and the first step of its order. All its pushes before
+  // that one are acknowledged.
+  ProcessId worker;
+  Step first_step = 0;
   std::vector<KeyGroup> groups;
   Frame keys;       // u64 [sum of rows]
   Frame gradients;  // Group by group.
@@ -96,6 +103,8 @@ struct DataReply {
   Status status;
   Frame values;       // Group by group; pulls only.
   bool disk = false;  // Some rows of the executor are on disk: lookahead helps.
+  // Pulls of workers that run apart: every worker's pushes of steps before it are in the values.
+  Step clock = 0;
 };
 
 Frames Encode(PullRequest request);

@@ -76,7 +76,7 @@ Offset<fbs::TableUse> Write(Builder& b, const TableUse& table) {
 
 Offset<fbs::Parameter> Write(Builder& b, const ParameterSpec& p) {
   return fbs::CreateParameter(b, p.value, Code(p.init.kind), p.init.value, p.fan_in, p.fan_out,
-                              p.trained, p.grad);
+                              p.trained, p.grad, p.pushed);
 }
 
 Offset<fbs::Loss> Write(Builder& b, const LossSpec& loss) {

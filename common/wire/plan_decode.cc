@@ -148,7 +148,8 @@ TableUse ReadTable(Reader& in, const fbs::TableUse& from) {
 ParameterSpec ReadParameter(Reader& in, const fbs::Parameter& from) {
   return {from.value(),   {in.Code(from.init(), InitKind::kXavierUniform), from.init_value()},
           from.fan_in(),  from.fan_out(),
-          from.trained(), from.grad()};
+          from.trained(), from.grad(),
+          from.pushed()};
 }
 
 LossSpec ReadLoss(Reader& in, const fbs::Loss& from) {

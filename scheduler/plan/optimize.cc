@@ -8,7 +8,10 @@ namespace {
 class Optimizer {
  public:
   Optimizer(Graph graph, const PlanRequest& request)
-      : graph_(std::move(graph)), config_(request.job.optimizer), slices_(request.slices) {}
+      : graph_(std::move(graph)),
+        config_(request.job.optimizer),
+        slices_(request.slices),
+        servers_update_(request.job.train.asynchronous()) {}
 
   Result<Graph> Run() {
     if (config_.spec.kind == OptimizerKind::kRowwiseAdagrad) {
@@ -27,7 +30,13 @@ class Optimizer {
     DT_TRY_STATUS(Gathers());
     DT_TRY_STATUS(Regularise(trained, grads));
     DT_TRY_STATUS(Clip(grads));
-    for (size_t i = 0; i < trained.size(); ++i) DT_TRY_STATUS(Update(trained[i], grads[i]));
+    for (size_t i = 0; i < trained.size(); ++i) {
+      if (servers_update_) {
+        Push(trained[i].value, grads[i]);
+      } else {
+        DT_TRY_STATUS(Update(trained[i], grads[i]));
+      }
+    }
     for (const Running& r : running_) {
       DT_TRY_STATUS(Append("batch_norm_running", r.name, r.inputs, r.attrs, 0).status());
     }
@@ -103,6 +112,13 @@ class Optimizer {
     return OkStatus();
   }
 
+  // The server that holds the parameter updates it.
+  void Push(ValueIndex parameter, ValueIndex grad) {
+    for (ParameterSpec& spec : graph_.parameters) {
+      if (spec.value == parameter) spec.pushed = grad;
+    }
+  }
+
   Status Update(const ParameterSpec& parameter, ValueIndex grad) {
     std::vector<ValueIndex> inputs = {parameter.value, grad};
     for (uint32_t i = 0; i < DenseStates(config_.spec); ++i) {
@@ -125,6 +141,7 @@ class Optimizer {
   Graph graph_;
   const DenseOptimizerConfig& config_;
   const uint32_t slices_;
+  const bool servers_update_;
   std::vector<Running> running_;
 };
 

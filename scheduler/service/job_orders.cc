@@ -44,8 +44,11 @@ std::vector<ProcessId> JobState::Ids(bool with_servers) const {
 // Evenly, neighbours together.
 std::vector<uint32_t> JobState::SliceOwners() const {
   std::vector<uint32_t> owners;
-  for (uint64_t k = 0; k < slices_; ++k) {
-    owners.push_back(static_cast<uint32_t>(k * options_.job.cluster.workers / slices_));
+  // Of workers that run apart each has its part of every batch.
+  const uint64_t slices =
+      options_.job.train.asynchronous() ? options_.job.cluster.workers : slices_;
+  for (uint64_t k = 0; k < slices; ++k) {
+    owners.push_back(static_cast<uint32_t>(k * options_.job.cluster.workers / slices));
   }
   return owners;
 }
@@ -62,6 +65,9 @@ void JobState::BeginCourse() {
 void JobState::Issue(OrderBoard::What what, bool to_servers) {
   const std::vector<ProcessId> to = Ids(to_servers);
   const OrderMessage order = board_.Issue(std::move(what), to);
+  if (const auto* train = std::get_if<TrainOrder>(&order.what)) {
+    splits_.Open(order.number, train->end_step - train->first_step);
+  }
   for (ProcessId id : to) Send(*membership_.Find(id), order);
 }
 
@@ -151,17 +157,24 @@ Status JobState::CompleteTrain(const OrderBoard::Completed& done) {
   const TrainOrder& order = std::get<TrainOrder>(done.order.what);
   const auto& [first_id, first] = *done.outcomes.begin();
   const TrainDone& its = std::get<TrainDone>(first);
-  double seconds = 0;
+  // Together they report the same; apart each its own share.
+  const bool apart = options_.job.train.asynchronous();
+  TrainDone all{.end_step = order.end_step, .samples = its.samples, .loss_sum = its.loss_sum};
+  if (apart) all.samples = 0, all.loss_sum = 0;
   for (const auto& [id, outcome] : done.outcomes) {
     const TrainDone& other = std::get<TrainDone>(outcome);
-    seconds = std::max(seconds, other.seconds);
-    if (other.end_step != order.end_step || other.samples != its.samples) {
+    all.seconds = std::max(all.seconds, other.seconds);
+    if (other.end_step != order.end_step || (!apart && other.samples != its.samples)) {
       return Internal("{} and {} disagree on what steps {} to {} were",
                       membership_.Find(first_id)->Name(), membership_.Find(id)->Name(),
                       order.first_step, order.end_step);
     }
+    if (!apart) continue;
+    all.samples += other.samples;
+    all.loss_sum += other.loss_sum;
   }
-  course_->OnTrained(order.end_step, its.samples, its.loss_sum, seconds);
+  splits_.Close(done.order.number);
+  course_->OnTrained(order.end_step, all.samples, all.loss_sum, all.seconds);
   return OkStatus();
 }
 

@@ -63,6 +63,7 @@ JobState::JobState(const JobOptions& options, JobSurroundings& surroundings, Tim
       begin_(now),
       membership_(NeedsOf(options.job)),
       generation_(options.generation) {
+  splits_ = SplitBoard(options.job.cluster.workers);
   slices_ = options.job.train.slices > 0 ? options.job.train.slices : options.job.cluster.workers;
 }
 
@@ -126,6 +127,8 @@ void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
     Answer(*answers);
   } else if (const auto* get = std::get_if<KvGetMessage>(&message)) {
     Answer(rendezvous_.Get(from.incarnation(), *get));
+  } else if (const auto* split = std::get_if<SplitRequestMessage>(&message)) {
+    Send(from, splits_.Next(split->order));
   } else if (const auto* report = std::get_if<HeartbeatMessage>(&message)) {
     membership_.Report(from.incarnation(), *report);
   } else if (auto* data = std::get_if<DataReadyMessage>(&message)) {

@@ -22,6 +22,7 @@
 #include "scheduler/service/rendezvous.h"
 #include "scheduler/splits/course.h"
 #include "scheduler/splits/order_board.h"
+#include "scheduler/splits/split_board.h"
 
 namespace dt::scheduler {
 
@@ -137,6 +138,7 @@ class JobState {
   Generation generation_;
 
   OrderBoard board_;
+  SplitBoard splits_;
   std::optional<Course> course_;
   bool begun_ = false;                // The checkpoint to begin with, if any, is loaded.
   std::optional<course::Order> out_;  // The order of the course that is out, but for training.

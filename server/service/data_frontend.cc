@@ -16,8 +16,12 @@ constexpr Duration kLogInterval = std::chrono::minutes(1);
 
 PeerMessage DataFrontend::Answer(const PeerId& peer, uint64_t request, Status status,
                                  Frame values) const {
-  const bool disk = shards_ != nullptr && shards_->below();
-  return {peer, Encode(DataReply{request, std::move(status), std::move(values), disk})};
+  DataReply reply{request, std::move(status), std::move(values)};
+  if (shards_ != nullptr) {
+    reply.disk = shards_->below();
+    if (shards_->asynchronous()) reply.clock = shards_->clock();
+  }
+  return {peer, Encode(std::move(reply))};
 }
 
 DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_patience)

@@ -6,6 +6,12 @@ Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& req
   DT_TRY_STATUS(shards.CheckStamp(request.stamp));
   const std::span<const Key> keys = request.keys.as<Key>();
   DT_TRY_STATUS(shards.CheckGroups(request.groups, keys));
+  if (shards.asynchronous()) {
+    const bool evaluate = request.mode == PullMode::kEvaluate;
+    if (!evaluate && !shards.MayPull(request.step)) return std::optional<Frame>();
+    if (!shards.Resident(request.groups, keys)) return std::optional<Frame>();
+    return std::optional(shards.Gather(request.mode, request.groups, keys));
+  }
   // A worker pulls for step t when it is past the barrier of t - 1: all before is complete.
   shards.Advance(request.step);
   if (!shards.Reached(request.step)) return std::optional<Frame>();

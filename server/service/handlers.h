@@ -9,8 +9,8 @@
 
 namespace dt::server {
 
-// The values; nothing while steps before the pull's are not applied, or rows are on
-// their way from the disk.
+// The values; nothing while steps before the pull's are not applied (of workers that run apart:
+// those that the staleness asks for), or rows are on their way from the disk.
 Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& request);
 // The rows may come to memory.
 Status HandleLookahead(ShardSet& shards, const PullRequest& request);

@@ -165,6 +165,9 @@ class ServerRole : public Server {
              shards.shards_of_job = start.map.shards();
              shards.shards = ShardsOf(start.map, self, i, executors_.size());
              shards.stamp = stamp;
+             if (options_.job.train.asynchronous()) {
+               shards.async = AsyncOptions{options_.job.train.staleness, start.workers};
+             }
              DiskTierOptions disk;
              disk.folder = fmt::format("{}/server-{}/rows-{}", options_.job.cluster.server.dir,
                                        self.value(), i);

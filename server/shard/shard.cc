@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "server/shard/async_clock.h"
 
 namespace dt::server {
-namespace {
 
 uint64_t BytesOf(const Contribution& contribution) {
   uint64_t bytes = 0;
@@ -15,16 +15,25 @@ uint64_t BytesOf(const Contribution& contribution) {
   return bytes;
 }
 
-}  // namespace
-
 bool Shard::Slice::whole() const {
   return !parts.empty() && std::ranges::all_of(parts, [](const auto& p) { return p != nullptr; });
 }
 
-Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices)
+Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices,
+             const AsyncOptions* async)
     : id_(id), rows_(rows), slices_(slices) {
   DT_CHECK(slices > 0);
   for (const auto& table : rows) tables_.emplace_back(*table, id);
+  if (async != nullptr) async_ = std::make_unique<AsyncClock>(*async, clock_);
+}
+
+Shard::Shard(Shard&&) noexcept = default;
+Shard::~Shard() = default;
+
+Step Shard::clock() const { return async_ != nullptr ? async_->least() : clock_; }
+
+uint64_t Shard::held_bytes() const {
+  return held_bytes_ + (async_ != nullptr ? async_->held_bytes() : 0);
 }
 
 Status Shard::Hold(Contribution contribution) {
@@ -60,19 +69,22 @@ bool Shard::CanReach(Step step) const {
   return reached >= step;
 }
 
-bool Shard::Writable(const Slices& slices, Residency& residency) {
+bool Shard::Writable(const Groups& groups, Residency& residency) {
   std::vector<EmbeddingTable::KeyRun> runs;
-  for (const GroupView* group : GroupsByTable(slices)) {
-    runs.push_back({&tables_[group->table], group->keys});
+  for (const GroupView* group : groups) {
+    if (!group->keys.empty()) runs.push_back({&tables_[group->table], group->keys});
   }
   return residency.Writable(runs);
 }
 
 void Shard::Advance(Step step, GradientSum& scratch, Residency* residency) {
+  if (async_ != nullptr) return async_->Resume(Applying(scratch, residency));
   while (clock_ < step && Gathered(clock_)) {
     const auto it = held_.find(clock_);
-    if (residency != nullptr && !Writable(it->second, *residency)) return;
-    Apply(it->second, scratch);
+    const Groups groups = GroupsOf(it->second);
+    if (residency != nullptr && !Writable(groups, *residency)) return;
+    const float rate_scale = it->second[0].parts[0]->rate_scale;
+    Apply(groups, {.step = clock_, .rate_scale = rate_scale}, scratch);
     for (const Slice& slice : it->second) {
       for (const auto& part : slice.parts) held_bytes_ -= BytesOf(*part);
     }
@@ -81,15 +93,33 @@ void Shard::Advance(Step step, GradientSum& scratch, Residency* residency) {
   }
 }
 
-void Shard::Apply(const Slices& slices, GradientSum& scratch) {
-  const std::vector<const GroupView*> groups = GroupsByTable(slices);
+Status Shard::Take(Contribution contribution, GradientSum& scratch, Residency* residency) {
+  return async_->Take(std::move(contribution), Applying(scratch, residency));
+}
+
+AsyncClock::Apply Shard::Applying(GradientSum& scratch, Residency* residency) {
+  return [this, &scratch, residency](const AsyncClock::Parts& push) {
+    Groups groups;
+    for (const auto& part : push) {
+      for (const GroupView& group : part->groups) groups.push_back(&group);
+    }
+    if (residency != nullptr && !Writable(groups, *residency)) return false;
+    Apply(std::move(groups), {.step = push[0]->step, .rate_scale = push[0]->rate_scale}, scratch);
+    return true;
+  };
+}
+
+bool Shard::MayPull(Step step) const { return async_->MayPull(step); }
+
+void Shard::Apply(Groups groups, const UpdateInfo& info, GradientSum& scratch) {
+  std::erase_if(groups, [](const GroupView* group) { return group->keys.empty(); });
+  std::ranges::stable_sort(groups, {}, &GroupView::table);
   size_t keys = 0, values = 0;
   for (const GroupView* group : groups) {
     keys += group->keys.size();
     values += group->keys.size() * tables_[group->table].dim();
   }
   scratch.Begin(keys, values);
-  const UpdateInfo info{.step = clock_, .rate_scale = slices[0].parts[0]->rate_scale};
   std::vector<EmbeddingTable::PushRun> runs;
   for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
     const uint32_t t = groups[begin]->table;
@@ -110,24 +140,22 @@ void Shard::Apply(const Slices& slices, GradientSum& scratch) {
     }
     runs.push_back({&table, scratch.keys(), scratch.sums().data(), update});
   }
-  EmbeddingTable::Push(runs, clock_);
+  EmbeddingTable::Push(runs, info.step);
 }
 
-// Those with keys, by table; of one table in the order of slices, within a slice of its parts.
-std::vector<const GroupView*> Shard::GroupsByTable(const Slices& slices) {
-  std::vector<const GroupView*> groups;
+// In the order of slices, within a slice of its parts.
+Shard::Groups Shard::GroupsOf(const Slices& slices) {
+  Groups groups;
   for (const Slice& slice : slices) {
     for (const auto& part : slice.parts) {
-      for (const GroupView& group : part->groups) {
-        if (!group.keys.empty()) groups.push_back(&group);
-      }
+      for (const GroupView& group : part->groups) groups.push_back(&group);
     }
   }
-  std::ranges::stable_sort(groups, {}, &GroupView::table);
   return groups;
 }
 
 std::string Shard::Missing() const {
+  if (async_ != nullptr) return async_->SlowestText();
   const auto it = held_.find(clock_);
   if (it == held_.end()) return "every slice";
   for (size_t s = 0; s < it->second.size(); ++s) {
@@ -146,6 +174,7 @@ void Shard::Reset(Step clock) {
   held_.clear();
   held_bytes_ = 0;
   clock_ = clock;
+  if (async_ != nullptr) async_->Reset(clock);
 }
 
 uint64_t Shard::index_bytes() const {

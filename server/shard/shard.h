@@ -11,6 +11,7 @@
 // A plain state machine: no I/O, no clock, no thread of its own. Owned by its executor's thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -38,16 +39,31 @@ struct Contribution {
   float rate_scale = 1;
   std::vector<GroupView> groups;
   std::shared_ptr<const void> owner;
+  // Asynchronous training: who sends it, and the first step of its order.
+  ProcessId worker = {};
+  Step first_step = 0;
 };
+uint64_t BytesOf(const Contribution& contribution);
+
+// Workers that run apart.
+struct AsyncOptions {
+  Step staleness = kUnboundedStaleness;
+  std::vector<ProcessId> workers;
+};
+class AsyncClock;
 
 class Shard {
  public:
   // `rows`: of all shards of the executor, by table; they outlive it.
-  Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices);
+  // `async`: contributions are applied as they come.
+  Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices,
+        const AsyncOptions* async = nullptr);
+  Shard(Shard&&) noexcept;
+  ~Shard();
 
   ShardId id() const { return id_; }
   // Every step before it is applied.
-  Step clock() const { return clock_; }
+  Step clock() const;
 
   // Holds it, or drops it if it is held or applied already. Busy: an earlier step is not gathered
   // yet. Malformed: it contradicts what is held.
@@ -60,13 +76,17 @@ class Shard {
   // Of the step at the clock: "slice 3", "slice 2 part 1 of 4", "nothing".
   std::string Missing() const;
 
+  // Asynchronous training: see AsyncClock.
+  Status Take(Contribution contribution, GradientSum& scratch, Residency* residency);
+  bool MayPull(Step step) const;
+
   // Forgets keys and contributions.
   void Reset(Step clock);
 
   EmbeddingTable& table(uint32_t index) { return tables_[index]; }
   const EmbeddingTable& table(uint32_t index) const { return tables_[index]; }
   size_t tables() const { return tables_.size(); }
-  uint64_t held_bytes() const { return held_bytes_; }  // Of contributions.
+  uint64_t held_bytes() const;  // Of contributions.
   uint64_t index_bytes() const;
 
  private:
@@ -77,9 +97,14 @@ class Shard {
   using Slices = std::vector<Slice>;
 
   bool Gathered(Step step) const;
-  bool Writable(const Slices& slices, Residency& residency);
-  void Apply(const Slices& slices, GradientSum& scratch);
-  static std::vector<const GroupView*> GroupsByTable(const Slices& slices);
+  using Groups = std::vector<const GroupView*>;
+  bool Writable(const Groups& groups, Residency& residency);
+  // One update of each row by the sum of the groups, which are in the order of summing.
+  void Apply(Groups groups, const UpdateInfo& info, GradientSum& scratch);
+  static Groups GroupsOf(const Slices& slices);
+  // False: the rows are not in memory yet.
+  std::function<bool(const std::vector<std::unique_ptr<Contribution>>& push)> Applying(
+      GradientSum& scratch, Residency* residency);
 
   ShardId id_;
   std::span<const std::unique_ptr<TableRows>> rows_;
@@ -88,6 +113,7 @@ class Shard {
   Step clock_ = 0;
   std::map<Step, Slices> held_;  // At the clock and one later.
   uint64_t held_bytes_ = 0;
+  std::unique_ptr<AsyncClock> async_;  // Instead of the last three.
 };
 
 }  // namespace dt::server

@@ -30,7 +30,8 @@ ShardSet::ShardSet(ShardSetOptions options) : options_(std::move(options)) {
     rows_.push_back(std::make_unique<TableRows>(table));
   shards_.reserve(options_.shards.size());
   for (const ShardId id : options_.shards) {
-    shards_.emplace_back(id, rows_, options_.slices);
+    shards_.emplace_back(id, rows_, options_.slices,
+                         options_.async.has_value() ? &*options_.async : nullptr);
   }
 }
 
@@ -85,24 +86,46 @@ Status ShardSet::CheckPush(const PushRequest& request) const {
 
 Status ShardSet::Push(PushRequest request) {
   DT_TRY_STATUS(CheckPush(request));
-  if (held_bytes() > kHeldBytesMax) {
-    return Busy("{} bytes of pushes wait to be applied", held_bytes());
+  if (!asynchronous()) {  // Else AsyncClock has a limit of its own.
+    if (held_bytes() > kHeldBytesMax) {
+      return Busy("{} bytes of pushes wait to be applied", held_bytes());
+    }
+    // A worker pushes step t when it is past the barrier of t - 1: all before is complete.
+    Advance(request.step);
+    if (!std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(request.step); })) {
+      return Busy("push of step {}, but {}", request.step, SlowestText());
+    }
   }
-  // A worker pushes step t when it is past the barrier of t - 1: all before is complete.
-  Advance(request.step);
-  if (!std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(request.step); })) {
-    return Busy("push of step {}, but {}", request.step, SlowestText());
+  const PushMode mode = request.mode;
+  if (mode == PushMode::kSetAbsent && !Resident(request.groups, request.keys.as<Key>())) {
+    return Busy("rows that may be there are on their way from the disk");
   }
-  auto owner = std::make_shared<PushRequest>(std::move(request));
-  const std::span<const Key> keys = std::as_const(owner->keys).as<Key>();
-  const std::span<const std::byte> gradients = std::as_const(owner->gradients).bytes();
+  std::vector<Contribution> contributions =
+      Cut(std::make_shared<const PushRequest>(std::move(request)));
+  if (mode == PushMode::kSetAbsent) {
+    SetAbsent(contributions);
+    return OkStatus();
+  }
+  return asynchronous() ? Take(std::move(contributions)) : Hold(std::move(contributions));
+}
+
+std::vector<Contribution> ShardSet::Cut(std::shared_ptr<const PushRequest> push) const {
+  const std::span<const Key> keys = push->keys.as<Key>();
+  const std::span<const std::byte> gradients = push->gradients.bytes();
   size_t key = 0, byte = 0;
   std::vector<Contribution> contributions;
-  for (const KeyGroup& group : owner->groups) {
+  for (const KeyGroup& group : push->groups) {
     if (contributions.empty() ||
-        owner->groups[&group - owner->groups.data() - 1].shard != group.shard) {
-      contributions.push_back(
-          {owner->step, owner->slice, owner->part, owner->parts, owner->rate_scale, {}, owner});
+        push->groups[&group - push->groups.data() - 1].shard != group.shard) {
+      contributions.push_back({push->step,
+                               push->slice,
+                               push->part,
+                               push->parts,
+                               push->rate_scale,
+                               {},
+                               push,
+                               push->worker,
+                               push->first_step});
     }
     const uint64_t bytes = WireOf(group.table).BytesOf(group.rows);
     contributions.back().groups.push_back(
@@ -110,12 +133,44 @@ Status ShardSet::Push(PushRequest request) {
     key += group.rows;
     byte += bytes;
   }
+  return contributions;
+}
+
+Status ShardSet::Hold(std::vector<Contribution> contributions) {
   // All shards are at one state with respect to (step, slice, part): the first error is everyone's.
   for (size_t i = 0; i < contributions.size(); ++i) {
     DT_TRY_STATUS(shards_[i].Hold(std::move(contributions[i])));
   }
   ++changes_;
   return OkStatus();
+}
+
+Status ShardSet::Take(std::vector<Contribution> contributions) {
+  // Each is asked, also after a refusal: they differ at most in which rows are in memory.
+  Status status;
+  for (size_t i = 0; i < contributions.size(); ++i) {
+    status.Update(shards_[i].Take(std::move(contributions[i]), scratch_, residency_));
+  }
+  ++changes_;
+  return status;
+}
+
+void ShardSet::SetAbsent(const std::vector<Contribution>& contributions) {
+  for (size_t i = 0; i < contributions.size(); ++i) {
+    for (const GroupView& group : contributions[i].groups) {
+      EmbeddingTable& table = shards_[i].table(group.table);
+      const WireTable wire = WireOf(group.table);
+      std::vector<float> values(group.keys.size() * wire.dim);
+      DecodeRows(wire.format, wire.dim, group.gradients.data(), values);
+      for (size_t k = 0; k < group.keys.size(); ++k) {
+        table.SetAbsent(group.keys[k], std::span(values).subspan(k * wire.dim, wire.dim));
+      }
+    }
+  }
+}
+
+bool ShardSet::MayPull(Step step) const {
+  return std::ranges::all_of(shards_, [&](const Shard& shard) { return shard.MayPull(step); });
 }
 
 void ShardSet::Advance(Step step) {
@@ -139,6 +194,7 @@ bool ShardSet::Resident(std::span<const KeyGroup> groups, std::span<const Key> k
 }
 
 bool ShardSet::Settled() const {
+  if (asynchronous()) return held_bytes() == 0;
   return std::ranges::none_of(shards_, [](const Shard& s) { return s.CanReach(s.clock() + 1); });
 }
 
@@ -192,6 +248,7 @@ Step ShardSet::clock() const {
 std::string ShardSet::SlowestText() const {
   const auto slowest = std::ranges::min_element(shards_, {}, &Shard::clock);
   if (slowest == shards_.end()) return "there are no shards here";
+  if (asynchronous()) return slowest->Missing();
   return fmt::format("shard {} waits for {} of step {}", slowest->id().value(), slowest->Missing(),
                      slowest->clock());
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ShardSetOptions {
   uint32_t shards_of_job = 1;   // A power of two.
   std::vector<ShardId> shards;  // Of this executor, ascending.
   Stamp stamp;
+  std::optional<AsyncOptions> async = {};  // Workers run apart.
 };
 
 class ShardSet {
@@ -29,14 +31,19 @@ class ShardSet {
   // Refuses keys of shards that are not here, or not theirs: Stale, Malformed.
   Status CheckGroups(std::span<const KeyGroup> groups, std::span<const Key> keys) const;
 
-  // Holds what the push brings for every shard; on an error nothing is held.
+  // Holds what the push brings for every shard; on an error nothing is held. Workers that run
+  // apart: applies it as AsyncClock says.
   Status Push(PushRequest request);
   // Every step before `step` is complete on all workers: applies what is held.
   void Advance(Step step);
   // Goes on with what Advance had to leave, when progress() has changed.
   void Resume() { Advance(complete_); }
-  // True if every shard has applied every step before `step`.
-  bool Reached(Step step) const { return clock() >= step; }
+  // True if every shard has applied every step before `step`; with workers that run apart, if
+  // nothing waits to be applied.
+  bool Reached(Step step) const { return asynchronous() ? held_bytes() == 0 : clock() >= step; }
+  bool asynchronous() const { return options_.async.has_value(); }
+  // Whether a pull for this step may be answered. REQUIRES: asynchronous().
+  bool MayPull(Step step) const;
   // What lies below memory, if anything does; outlives its use here.
   void Attach(Residency* residency) { residency_ = residency; }
   // True if Gather of these can be answered now; else ask again when progress() has changed.
@@ -76,6 +83,11 @@ class ShardSet {
     return {options_.tables[table].dim, options_.tables[table].wire};
   }
   Status CheckPush(const PushRequest& request) const;
+  Status Hold(std::vector<Contribution> contributions);
+  Status Take(std::vector<Contribution> contributions);
+  void SetAbsent(const std::vector<Contribution>& contributions);
+  // One for each shard.
+  std::vector<Contribution> Cut(std::shared_ptr<const PushRequest> push) const;
 
   ShardSetOptions options_;
   std::vector<std::unique_ptr<TableRows>> rows_;  // By table.

@@ -211,7 +211,7 @@ class PushPipeline : Pipeline {
     std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
     const float* const gradient = FloatsOf(item.run->format, item.gradient, {room.data(), dim});
     rows.Update(item.to, *item.run->update, {item.key, step_, gap, gradient});
-    *item.header = {step_, rows.epoch()};
+    *item.header = {item.header->LastAfter(step_), rows.epoch()};
   }
 
  private:
@@ -341,6 +341,14 @@ Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record, bool 
   }
   index_.Insert(key, rows_->AddRecord(record, on_disk), 2);
   return OkStatus();
+}
+
+void EmbeddingTable::SetAbsent(Key key, std::span<const float> values) {
+  DT_CHECK(values.size() == dim());
+  if (index_.Find(key) != KeyIndex::kAbsent) return;
+  const uint32_t row = rows_->Add(key);
+  EncodeRow(spec().dtype, values, rows_->row(row));
+  index_.Insert(key, row);
 }
 
 }  // namespace dt::server

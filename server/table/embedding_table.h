@@ -39,7 +39,7 @@ class EmbeddingTable {
     FloatFormat format = FloatFormat::kFp32;
   };
   // One update of each row; makes the rows that are not there. REQUIRES: the keys of a table are
-  // distinct; `step` is above that of every earlier push to them.
+  // distinct. A step that is not above that of an earlier push counts as one after it.
   static void Push(std::span<const PushRun> runs, Step step);
 
   // Keys of one table, and those of them that are not in memory.
@@ -76,6 +76,9 @@ class EmbeddingTable {
   bool Contains(Key key) const { return index_.Find(key) != KeyIndex::kAbsent; }
   // Adds a row as it was. Malformed: another size, or a key that is there.
   Status Restore(Key key, std::span<const std::byte> record, bool on_disk = false);
+  // Makes a row with these values, and optimizer state as before its first push, unless it is
+  // there.
+  void SetAbsent(Key key, std::span<const float> values);
   // Forgets all keys; their rows go with TableRows::Clear.
   void Clear() { index_.Reset(0); }
 

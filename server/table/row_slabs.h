@@ -27,11 +27,16 @@ class RowHeader {
 
   Step last_push() const { return bits_ >> 2; }
   uint32_t change() const { return bits_ & 3; }
-  // Steps since the last push; since before step 0 if there was none. A sender that names a key
-  // twice breaks its promise, and nothing else.
+  // Steps since the last push; since before step 0 if there was none. 1 if that was no earlier
+  // step: workers that run apart push their steps in any order, and a sender that names a key twice
+  // breaks its promise and nothing else.
   uint64_t GapTo(Step step) const {
     const uint64_t gap = (step - last_push()) & kNever;
-    return gap == 0 ? 1 : gap;
+    return gap == 0 || gap > kNever / 2 ? 1 : gap;
+  }
+  // The last push after one of this step.
+  Step LastAfter(Step step) const {
+    return last_push() == kNever || step > last_push() ? step : last_push();
   }
 
  private:

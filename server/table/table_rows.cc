@@ -6,11 +6,12 @@
 #include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/base/philox.h"
+#include "common/config/dense_tables.h"
 
 namespace dt::server {
 std::vector<TableSpec> TableSpecsOf(const JobConfig& job) {
   std::vector<TableSpec> specs;
-  for (const TableConfig& t : job.model.tables) {
+  for (const TableConfig& t : TablesOnServers(job)) {
     specs.push_back({t.name, t.id, t.dim, t.init, t.optimizer, t.scheduled, t.eval_default,
                      job.seed, t.wire, t.dtype, t.all_in_memory});
   }

@@ -30,7 +30,7 @@ const Mistake kMistakes[] = {
      2,
      "labl"},
     {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 2, "nowhere.libsvm"},
-    {"mechanism of later", {"--set", "train.staleness=2"}, 2, "not available yet"},
+    {"mechanism of later", {"--set", "cluster.replicas=2"}, 2, "not available yet"},
     {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
     {"a folder as data", {"--set", "data.train=[.]"}, 2, "a directory found"},
     {"a text that needs quotes", {"--set", "data.train=[${X}/a]"}, 2, "needs quotes"},

@@ -53,11 +53,11 @@ model:
     - {{name: logit, op: sum, inputs: [first, second, third]}}
   loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
 optimizer: {{name: adam, lr: 0.01, clip_norm: 1}}
-train: {{batch_size: 256, slices: {}, epochs: {}}}
+train: {{batch_size: 256, slices: {}, epochs: {}, staleness: {}}}
 cluster: {{servers: {}, workers: {}, shards: 16}}
 {}
 )",
-      o.job, o.slices, o.epochs, o.servers, o.workers, o.more);
+      o.job, o.slices, o.epochs, o.staleness, o.servers, o.workers, o.more);
   return folder.Write(o.job + ".yaml", yaml);
 }
 

@@ -15,6 +15,7 @@ struct TinyJobOptions {
   uint32_t epochs = 2;
   uint32_t slices = 1;
   uint32_t servers = 1, workers = 1;
+  std::string staleness = "0";
   std::string more;  // Further top-level YAML.
 };
 

@@ -44,15 +44,15 @@ void PsClient::SendNow(Request& request) {
   request.next_send = options_.clock->Now() + (sent.ok() ? options_.resend_after : kRetryBusy);
 }
 
-bool PsClient::UnderWay(Kind kind) const {
+bool PsClient::UnderWay(const Awaited& awaited) const {
   return std::ranges::any_of(requests_,
-                             [&](const Request& r) { return r.kind == kind && !r.answered; });
+                             [&](const Request& r) { return !r.answered && awaited(r); });
 }
 
-// Receives an answer, if one comes soon. REQUIRES: UnderWay(kind).
-Status PsClient::WaitForOne(Kind kind, TimePoint& checked) {
-  const auto waiting = std::ranges::find_if(
-      requests_, [&](const Request& r) { return r.kind == kind && !r.answered; });
+// Receives an answer, if one comes soon. REQUIRES: UnderWay(awaited).
+Status PsClient::WaitForOne(const Awaited& awaited, TimePoint& checked) {
+  const auto waiting =
+      std::ranges::find_if(requests_, [&](const Request& r) { return !r.answered && awaited(r); });
   const uint32_t executor = waiting->executor;
   Result<Frames> frames = sockets_[executor]->Receive(kPoll);
   if (frames.ok()) {
@@ -114,6 +114,7 @@ Status PsClient::OnReply(uint32_t executor, Frames frames) {
   } else {
     at->answered = true;
     at->values = std::move(reply->values);
+    at->clock = reply->clock;
   }
   return OkStatus();
 }
@@ -171,7 +172,7 @@ Frame PsClient::KeysOf(const PartCut& part, const ExecutorKeys& keys,
 // ------------------------------------------------------------ pull
 
 void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
-  DT_CHECK(std::ranges::none_of(requests_, [](const Request& r) { return r.kind == Kind::kPull; }));
+  DT_CHECK(std::ranges::none_of(requests_, [&](const Request& r) { return r.plan == &plan; }));
   for (uint32_t e = 0; e < plan.executors.size(); ++e) {
     const ExecutorKeys& keys = plan.executors[e];
     if (keys.groups.empty()) continue;
@@ -183,6 +184,7 @@ void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
       pull.keys = KeysOf(part, keys, plan);
       Begin({.kind = Kind::kPull,
              .executor = e,
+             .plan = &plan,
              .pull = std::move(pull),
              .groups = std::move(part.groups)});
     }
@@ -192,21 +194,23 @@ void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
 Status PsClient::FinishPull(const LookupPlan& plan, PulledRows& rows) {
   MakeRoom(plan, rows);
   TimePoint checked = options_.clock->Now();
+  const auto of_plan = [&](const Request& r) { return r.plan == &plan; };
   for (;;) {
     for (Request& request : requests_) {
-      if (request.kind == Kind::kPull && request.answered) DT_TRY_STATUS(Place(request, rows));
+      if (of_plan(request) && request.answered) DT_TRY_STATUS(Place(request, rows));
     }
-    std::erase_if(requests_, [](const Request& r) { return r.kind == Kind::kPull && r.answered; });
-    if (!UnderWay(Kind::kPull)) return OkStatus();
-    DT_TRY_STATUS(WaitForOne(Kind::kPull, checked));
+    std::erase_if(requests_, [&](const Request& r) { return of_plan(r) && r.answered; });
+    if (!UnderWay(of_plan)) return OkStatus();
+    DT_TRY_STATUS(WaitForOne(of_plan, checked));
   }
 }
 
 // The only answer of a pull of one fp32 table is the rows as they are, and needs no copy.
 void PsClient::MakeRoom(const LookupPlan& plan, PulledRows& rows) const {
   const size_t tables = plan.tables.size();
-  const auto pulls = std::ranges::count(requests_, Kind::kPull, &Request::kind);
+  const auto pulls = std::ranges::count(requests_, &plan, &Request::plan);
   rows.whole_ = tables == 1 && pulls == 1 && options_.tables[0].format == FloatFormat::kFp32;
+  rows.clock_ = ~Step{0};
   rows.views_.assign(tables, {});
   rows.copies_.resize(tables);
   for (size_t t = 0; t < tables && !rows.whole_; ++t) {
@@ -216,6 +220,7 @@ void PsClient::MakeRoom(const LookupPlan& plan, PulledRows& rows) const {
 }
 
 Status PsClient::Place(Request& request, PulledRows& rows) const {
+  rows.clock_ = std::min(rows.clock_, request.clock);
   uint64_t expected = 0;
   for (const RowGroup& g : request.groups) expected += options_.tables[g.table].BytesOf(g.rows);
   if (request.values.size() != expected) {
@@ -243,10 +248,8 @@ void PsClient::Lookahead(const LookupPlan& plan, Step step) {
   for (uint32_t e = 0; e < plan.executors.size(); ++e) {
     const ExecutorKeys& keys = plan.executors[e];
     if (keys.groups.empty()) continue;
-    PullRequest request{.stamp = stamp_,
-                        .step = step,
-                        .mode = PullMode::kLookahead,
-                        .keys = keys.keys};
+    PullRequest request{
+        .stamp = stamp_, .step = step, .mode = PullMode::kLookahead, .keys = keys.keys};
     for (const RowGroup& group : keys.groups) {
       request.groups.push_back({group.shard, options_.wire_tables[group.table], group.rows});
     }
@@ -274,6 +277,9 @@ void PsClient::BeginPush(const PushInfo& info, const LookupPlan& plan,
       push.part = i;
       push.parts = static_cast<uint32_t>(parts.size());
       push.rate_scale = info.rate_scale;
+      push.worker = info.worker;
+      push.first_step = info.first_step;
+      push.mode = info.mode;
       Begin({.kind = Kind::kPush, .executor = e, .push = std::move(push)});
     }
   }
@@ -312,9 +318,19 @@ PushRequest PsClient::MakePart(const PartCut& part, uint32_t executor, const Loo
   return push;
 }
 
-Status PsClient::WaitForPushes() {
+void PsClient::BeginSetAbsent(const LookupPlan& plan,
+                              std::span<const std::span<const float>> values) {
+  BeginPush({.mode = PushMode::kSetAbsent}, plan, values);
+}
+
+Status PsClient::WaitForPushes() { return WaitForPushesBefore(~Step{0}); }
+
+Status PsClient::WaitForPushesBefore(Step end) {
+  const auto before = [end](const Request& r) {
+    return r.kind == Kind::kPush && r.push.step < end;
+  };
   TimePoint checked = options_.clock->Now();
-  while (UnderWay(Kind::kPush)) DT_TRY_STATUS(WaitForOne(Kind::kPush, checked));
+  while (UnderWay(before)) DT_TRY_STATUS(WaitForOne(before, checked));
   return OkStatus();
 }
 

@@ -24,6 +24,8 @@ namespace dt::worker {
 class PulledRows {
  public:
   std::span<const float> table(size_t t) const { return views_[t]; }
+  // The least of the answers': see DataReply.
+  Step clock() const { return clock_; }
 
  private:
   friend class PsClient;
@@ -31,6 +33,7 @@ class PulledRows {
   std::vector<std::span<const float>> views_;
   std::vector<std::vector<float>> copies_;  // Where answers are put together.
   Frame frame_;                             // Or the only answer itself.
+  Step clock_ = 0;
 };
 
 struct PushInfo {
@@ -38,6 +41,10 @@ struct PushInfo {
   SliceIndex slice = 0;
   uint32_t slices = 1;
   float rate_scale = 1;
+  // Asynchronous training only: see PushRequest.
+  ProcessId worker = {};
+  Step first_step = 0;
+  PushMode mode = PushMode::kGradients;
 };
 
 class PsClient {
@@ -63,7 +70,8 @@ class PsClient {
   // From now on.
   void SetStamp(const Stamp& stamp) { stamp_ = stamp; }
 
-  // REQUIRES: no pull is under way. `plan` stays as it is until FinishPull.
+  // REQUIRES: no pull of this plan is under way; of other plans there may be. `plan` stays where
+  // and as it is until FinishPull.
   void BeginPull(const LookupPlan& plan, Step step, PullMode mode);
   // Waits for the answers. The rows stay valid until the next use of `rows`.
   Status FinishPull(const LookupPlan& plan, PulledRows& rows);
@@ -76,8 +84,11 @@ class PsClient {
   // gradients[t]: f32 [distinct keys, dim] of table t of the graph; read before it returns.
   void BeginPush(const PushInfo& info, const LookupPlan& plan,
                  std::span<const std::span<const float>> gradients);
-  // Returns when all pushes are acknowledged.
+  // As BeginPush, with values for rows that are not there yet.
+  void BeginSetAbsent(const LookupPlan& plan, std::span<const std::span<const float>> values);
+  // Returns when all pushes are acknowledged; or those of steps before `end`.
   Status WaitForPushes();
+  Status WaitForPushesBefore(Step end);
 
   // Every worker is past the barrier of `step`.
   Status Complete(Step step);
@@ -88,6 +99,7 @@ class PsClient {
     uint64_t number = 0;
     Kind kind = Kind::kPull;
     uint32_t executor = 0;
+    const LookupPlan* plan = nullptr;  // Pulls only: whose.
     TimePoint begun{}, next_send{};
     PullRequest pull{};  // The one of its kind, to send again; its frames share their memory.
     PushRequest push{};
@@ -95,13 +107,15 @@ class PsClient {
     std::vector<RowGroup> groups{};  // Of a pull: where its rows belong.
     bool answered = false;
     Frame values{};
+    Step clock = 0;
   };
+  using Awaited = std::function<bool(const Request&)>;
   struct PartCut;  // Rows of one executor that travel in one message.
 
   void Begin(Request request);
   void SendNow(Request& request);
-  bool UnderWay(Kind kind) const;
-  Status WaitForOne(Kind kind, TimePoint& checked);
+  bool UnderWay(const Awaited& awaited) const;
+  Status WaitForOne(const Awaited& awaited, TimePoint& checked);
   Status CheckTimes();
   Status OnReply(uint32_t executor, Frames frames);
   std::vector<PartCut> CutParts(const ExecutorKeys& keys,

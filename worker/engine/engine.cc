@@ -193,6 +193,10 @@ void Engine::SpreadResults() {
 
 void Engine::Update(const RunInfo& run) { RunPhase(plan_.train, Phase::kStep, run); }
 
+std::span<const float> Engine::pushed(size_t parameter) const {
+  return FloatsOf(bindings_.view(plan_.graph.parameters[parameter].pushed));
+}
+
 // ------------------------------------------------------------ evaluation
 
 std::span<const std::span<const float>> Engine::Evaluate(const SliceInputs& inputs,

@@ -48,6 +48,8 @@ class Engine {
   Status Exchange(Collective& collective, std::span<const uint32_t> owner, Step step);
   // The rest of the step's nodes: the dense update.
   void Update(const RunInfo& run);
+  // After Update: what is pushed of a parameter of the graph. REQUIRES: ParameterSpec::pushed.
+  std::span<const float> pushed(size_t parameter) const;
   // Of the step exchanged last: over all slices, equal on all ranks.
   double step_loss() const { return step_loss_; }
 

@@ -43,8 +43,11 @@ std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConf
 }
 
 LookupPlanner::LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
-                             std::vector<uint32_t> wire_tables)
-    : plan_(plan), routes_(std::move(routes)), table_order_(plan.graph.tables.size()) {
+                             std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed)
+    : plan_(plan),
+      routes_(std::move(routes)),
+      fixed_(std::move(fixed)),
+      table_order_(plan.graph.tables.size() + fixed_.size()) {
   DT_CHECK(wire_tables.size() == table_order_.size());
   std::iota(table_order_.begin(), table_order_.end(), 0);
   std::sort(table_order_.begin(), table_order_.end(),
@@ -54,7 +57,7 @@ LookupPlanner::LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> rou
 
 Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
   const Graph& graph = plan_.graph;
-  plan.tables.resize(graph.tables.size());
+  plan.tables.resize(table_order_.size());
   plan.lookups.resize(graph.lookups.size());
   for (uint32_t t = 0; t < graph.tables.size(); ++t) DT_TRY_STATUS(FillTable(t, plan));
   for (size_t l = 0; l < graph.lookups.size(); ++l) {
@@ -63,8 +66,26 @@ Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
     if (spec.weighted) FillWeights(spec, plan.batch, lists);
     if (purpose == LookupFor::kTrain) Transpose(plan.tables[spec.table].size(), lists);
   }
+  PlaceFixed(purpose == LookupFor::kTrain, plan);
   FillExecutors(plan);
   return OkStatus();
+}
+
+void LookupPlanner::FillFixed(LookupPlan& plan) {
+  plan.tables.resize(table_order_.size());
+  distinct_.clear();
+  for (uint32_t t = 0; t < plan_.graph.tables.size(); ++t) PlaceRows(t, plan);
+  PlaceFixed(true, plan);
+  FillExecutors(plan);
+}
+
+void LookupPlanner::PlaceFixed(bool with_keys, LookupPlan& plan) {
+  const auto first = static_cast<uint32_t>(plan_.graph.tables.size());
+  for (uint32_t f = 0; f < fixed_.size(); ++f) {
+    distinct_.clear();
+    if (with_keys) distinct_ = fixed_[f].keys;
+    PlaceRows(first + f, plan);
+  }
 }
 
 Status LookupPlanner::FillTable(uint32_t table, LookupPlan& plan) {
@@ -143,7 +164,8 @@ void LookupPlanner::FillWeights(const LookupSpec& spec, const Batch& batch,
 // Sorts the distinct keys by their shard's place; stable, so the order does not depend on the hash
 // table.
 void LookupPlanner::PlaceRows(uint32_t table, LookupPlan& plan) {
-  const TableId id = plan_.graph.tables[table].id;
+  const std::vector<TableUse>& tables = plan_.graph.tables;
+  const TableId id = table < tables.size() ? tables[table].id : fixed_[table - tables.size()].id;
   std::vector<uint32_t>& first = place_first_[table];
   std::fill(first.begin(), first.end(), 0);
   place_of_.resize(distinct_.size());

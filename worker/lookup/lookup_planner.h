@@ -22,23 +22,36 @@ enum class LookupFor { kTrain, kEvaluate };  // Evaluation needs no transposed l
 // By table of the graph: its index in the job, which is what travels.
 std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConfig>& tables);
 
+// Besides those of the graph: a table of which every training slice reads the same keys.
+struct FixedTable {
+  TableId id;
+  std::vector<Key> keys;
+  uint32_t dim = 0;
+  uint32_t wire = 0;  // Its index in the job.
+};
+
 class LookupPlanner {
  public:
-  // `plan` outlives the planner.
+  // `plan` outlives the planner. wire_tables: of the graph, then of the fixed tables, which are
+  // numbered after those of the graph.
   LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
-                std::vector<uint32_t> wire_tables);
+                std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed = {});
   // Fills all but batch and rows from plan.batch. Error: Invalid, more ids than 2^32 in one slice.
   Status Fill(LookupFor purpose, LookupPlan& plan);
+  // The keys of the fixed tables alone.
+  void FillFixed(LookupPlan& plan);
 
  private:
   Status FillTable(uint32_t table, LookupPlan& plan);
   std::span<const Key> KeysOf(const LookupSpec& spec, const Batch& batch, LookupLists& lists);
+  void PlaceFixed(bool with_keys, LookupPlan& plan);
   void PlaceRows(uint32_t table, LookupPlan& plan);
   void FillExecutors(LookupPlan& plan);
   void FillWeights(const LookupSpec& spec, const Batch& batch, LookupLists& lists) const;
 
   const Plan& plan_;
   const std::shared_ptr<const Routes> routes_;
+  const std::vector<FixedTable> fixed_;
   std::vector<uint32_t> table_order_;  // Tables of the graph, ascending on the wire.
   std::vector<std::vector<uint32_t>>
       place_first_;  // [table][place]: first row, and one past the end.

@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
+#include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
 #include "common/wire/plan_codec.h"
 #include "worker/service/control_rendezvous.h"
@@ -129,9 +130,18 @@ class WorkerRole : public Worker {
       const TableConfig& table = options_.job.model.tables[t];
       client.tables.push_back({table.dim, table.wire});
     }
+    auto wire = static_cast<uint32_t>(options_.job.model.tables.size());
+    for (const TableConfig& table : DenseTables(options_.job)) {
+      client.wire_tables.push_back(wire++);
+      client.tables.push_back({table.dim, table.wire});
+    }
     client.interrupted = [this] { return Interrupted(); };
     DT_TRY(client_, PsClient::Open(routes_, stamp_, std::move(client)));
     DT_TRY_STATUS(ConnectMesh(start));
+    std::function<Result<SplitMessage>()> next_split;
+    if (options_.job.train.staleness == kUnboundedStaleness) {
+      next_split = [this] { return NextSplit(); };
+    }
     trainer_ = std::make_unique<Trainer>(
         Trainer::Options{.job = options_.job,
                          .data = data_,
@@ -139,13 +149,17 @@ class WorkerRole : public Worker {
                          .client = *client_,
                          .engine = *engine_,
                          .collective = *collective_,
+                         .self = link_->welcome().id,
+                         .rank = rank_,
+                         .ranks = static_cast<uint32_t>(start.workers.size()),
+                         .next_split = std::move(next_split),
                          .interrupted = [this] { return Interrupted(); },
                          .progress =
                              [this](Step step, uint64_t samples, double loss) {
                                link_->SetProgress(step, samples_before_ + samples, loss);
                              }});
-    LogInfo("worker.started", {{"rank", collective_->rank()},
-                               {"workers", collective_->size()},
+    LogInfo("worker.started", {{"rank", rank_},
+                               {"workers", start.workers.size()},
                                {"train_rows", data_.train->rows()},
                                {"dense_bytes", engine_->parameters().bytes()}});
     return OkStatus();
@@ -158,14 +172,16 @@ class WorkerRole : public Worker {
     }
     const MeshLimits limits{.patience = kCollectivePatience,
                             .interrupted = [this] { return Interrupted(); }};
-    if (start.workers.size() == 1) {
+    rank_ = static_cast<uint32_t>(self - start.workers.begin());
+    // Workers that run apart have nothing to say to one another.
+    if (start.workers.size() == 1 || options_.job.train.asynchronous()) {
       collective_ = std::make_unique<Collective>(std::move(MakeMemoryMesh(1, limits).front()));
       return OkStatus();
     }
     ControlRendezvous rendezvous(*link_);
     connecting_ = true;
     DT_TRY(auto mesh,
-           ConnectGlooMesh(rendezvous, {.rank = static_cast<uint32_t>(self - start.workers.begin()),
+           ConnectGlooMesh(rendezvous, {.rank = rank_,
                                         .size = static_cast<uint32_t>(start.workers.size()),
                                         .host = options_.host,
                                         .prefix = fmt::format("mesh/{}", start.generation.value()),
@@ -179,10 +195,20 @@ class WorkerRole : public Worker {
 
   Status CarryOut(const OrderMessage& order) {
     if (trainer_ == nullptr) return Internal("the scheduler gave an order before the start");
+    order_ = order.number;
     OrderDoneMessage done{.order = order.number, .result = {}};
     DT_TRY_STATUS(std::visit([&](const auto& what) { return Do(what, done); }, order.what));
     link_->Send(std::move(done));
     return OkStatus();
+  }
+
+  // On the reader's thread, which lives within one order.
+  Result<SplitMessage> NextSplit() {
+    for (;;) {
+      Result<SplitMessage> split = link_->NextSplit(order_, kPoll);
+      if (split.status().code() != StatusCode::kDeadlineExceeded) return split;
+      DT_TRY_STATUS(Interrupted());
+    }
   }
 
   Status Do(const TrainOrder& order, OrderDoneMessage& done) {
@@ -195,10 +221,12 @@ class WorkerRole : public Worker {
     DT_TRY(done.result, trainer_->Evaluate(order));
     return OkStatus();
   }
-  // Dense parameters are the same everywhere: rank 0 writes them.
+  // Dense parameters are the same everywhere: rank 0 writes them. If they live on servers, which
+  // save them with their optimizer state, the file is for those who read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
-    if (collective_->rank() == 0) {
+    if (rank_ == 0) {
+      DT_TRY_STATUS(trainer_->PullDense());
       DT_TRY(CheckpointFile file, engine_->parameters().Save(order.folder));
       saved.files.push_back(std::move(file));
     }
@@ -206,7 +234,10 @@ class WorkerRole : public Worker {
     return OkStatus();
   }
   Status Do(const LoadOrder& order, OrderDoneMessage& done) {
-    DT_TRY_STATUS(engine_->parameters().Load(order.folder));
+    if (!options_.job.train.asynchronous()) {
+      DT_TRY_STATUS(engine_->parameters().Load(order.folder));
+    }
+    trainer_->ForgetRows();
     stamp_.generation = order.generation;
     client_->SetStamp(stamp_);
     done.result = LoadDone{};
@@ -214,6 +245,10 @@ class WorkerRole : public Worker {
   }
   Status Do(const FinishOrder&, OrderDoneMessage& done) {
     LogTimings();
+    if (const RowCache* const cache = trainer_->cache()) {
+      LogInfo("worker.row_cache", {{"lookups", cache->lookups()}, {"hits", cache->hits()}});
+    }
+    DT_TRY_STATUS(trainer_->PullDense());
     done.result = FinishDone{.tables = {},
                              .dense_checksum = engine_->parameters().Checksum(),
                              .stats = ReadProcessStats(&DataNetwork())};
@@ -246,9 +281,11 @@ class WorkerRole : public Worker {
   std::shared_ptr<const Routes> routes_;
   Stamp stamp_;
   std::unique_ptr<PsClient> client_;
+  uint32_t rank_ = 0;
   bool connecting_ = false;  // To the other workers.
   std::unique_ptr<Collective> collective_;
   std::unique_ptr<Trainer> trainer_;
+  uint64_t order_ = 0;           // The one that is carried out.
   uint64_t samples_before_ = 0;  // Trained by orders that are done.
 };
 

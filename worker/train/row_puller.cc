@@ -1,7 +1,5 @@
 #include "worker/train/row_puller.h"
 
-#include "common/base/check.h"
-
 namespace dt::worker {
 namespace {
 
@@ -10,10 +8,15 @@ constexpr size_t kSlicesAhead = 2;
 }  // namespace
 
 Status RowPuller::Begin(Step step, PullMode mode) {
-  DT_CHECK(ahead_ == nullptr);
-  DT_TRY(ahead_, NextPlan());
-  if (ahead_ == nullptr) return OkStatus();
-  client_.BeginPull(*ahead_, step, mode);
+  DT_TRY(std::unique_ptr<LookupPlan> next, NextPlan());
+  if (next == nullptr) return OkStatus();
+  Slice slice{std::move(next), nullptr};
+  if (cache_ != nullptr) {
+    slice.cached = spare_ != nullptr ? std::move(spare_) : std::make_unique<CachedPull>();
+    cache_->Split(*slice.plan, step, *slice.cached);
+  }
+  client_.BeginPull(slice.cached != nullptr ? slice.cached->misses : *slice.plan, step, mode);
+  ahead_.push_back(std::move(slice));
   if (mode == PullMode::kTrain) LookAhead(step);
   return OkStatus();
 }
@@ -36,13 +39,21 @@ void RowPuller::LookAhead(Step step) {
 }
 
 Result<const LookupPlan*> RowPuller::Finish() {
-  if (current_ != nullptr) reader_.Recycle(std::move(current_));
-  current_ = std::move(ahead_);
-  if (current_ == nullptr) return nullptr;
-  DT_TRY_STATUS(client_.FinishPull(*current_, pulled_));
+  if (current_.plan != nullptr) reader_.Recycle(std::move(current_.plan));
+  if (current_.cached != nullptr) spare_ = std::move(current_.cached);
+  if (ahead_.empty()) return nullptr;
+  current_ = std::move(ahead_.front());
+  ahead_.pop_front();
   tables_.clear();
-  for (size_t t = 0; t < current_->tables.size(); ++t) tables_.push_back(pulled_.table(t));
-  return current_.get();
+  if (current_.cached == nullptr) {
+    DT_TRY_STATUS(client_.FinishPull(*current_.plan, pulled_));
+    for (size_t t = 0; t < current_.plan->tables.size(); ++t) tables_.push_back(pulled_.table(t));
+    return current_.plan.get();
+  }
+  DT_TRY_STATUS(client_.FinishPull(current_.cached->misses, pulled_));
+  cache_->Join(pulled_, *current_.cached);
+  for (const std::vector<float>& rows : current_.cached->rows) tables_.emplace_back(rows);
+  return current_.plan.get();
 }
 
 }  // namespace dt::worker

@@ -1,5 +1,5 @@
-// Takes slices from the reader and gets their rows, one slice ahead of the computing. Owned by the
-// train thread.
+// Takes slices from the reader and gets their rows, one slice or more ahead of the computing. Owned
+// by the train thread.
 #pragma once
 
 #include <deque>
@@ -7,20 +7,23 @@
 #include <span>
 
 #include "worker/client/ps_client.h"
+#include "worker/client/row_cache.h"
 #include "worker/train/slice_reader.h"
 
 namespace dt::worker {
 
 class RowPuller {
  public:
-  RowPuller(SliceReader& reader, PsClient& client) : reader_(reader), client_(client) {}
+  // With a cache only what it lacks is pulled; not for evaluation.
+  RowPuller(SliceReader& reader, PsClient& client, RowCache* cache = nullptr)
+      : reader_(reader), client_(client), cache_(cache) {}
 
   // Sends the pull of the next slice, as of `step`; does nothing after the last slice.
-  // REQUIRES: none is under way.
   Status Begin(Step step, PullMode mode);
-  // Waits for the rows of the slice begun, which stays the current one until the next Finish;
+  // Waits for the rows of the first slice begun, which stays the current one until the next Finish;
   // nullptr after the last.
   Result<const LookupPlan*> Finish();
+  size_t ahead() const { return ahead_.size(); }  // Slices begun.
   // By table of the graph, of the current slice.
   std::span<const std::span<const float>> rows() const { return tables_; }
 
@@ -30,7 +33,14 @@ class RowPuller {
 
   SliceReader& reader_;
   PsClient& client_;
-  std::unique_ptr<LookupPlan> ahead_, current_;
+  RowCache* const cache_;
+  struct Slice {
+    std::unique_ptr<LookupPlan> plan;
+    std::unique_ptr<CachedPull> cached;  // With a cache.
+  };
+  std::deque<Slice> ahead_;
+  Slice current_;
+  std::unique_ptr<CachedPull> spare_;
   std::deque<std::unique_ptr<LookupPlan>> coming_;  // Announced, if that helps.
   PulledRows pulled_;
   std::vector<std::span<const float>> tables_;

@@ -25,7 +25,7 @@ Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
 
 SliceReader::SliceReader(Options options)
     : options_(std::move(options)),
-      planner_(options_.plan, options_.routes, options_.wire_tables),
+      planner_(options_.plan, options_.routes, options_.wire_tables, options_.fixed),
       thread_([this] { Run(); }) {}
 
 SliceReader::~SliceReader() { ready_.Close(); }

@@ -25,6 +25,7 @@ class SliceReader {
     const Plan& plan;
     std::shared_ptr<const Routes> routes;
     std::vector<uint32_t> wire_tables;
+    std::vector<FixedTable> fixed;
     LookupFor purpose = LookupFor::kTrain;
     SparePlans& spare;
     std::function<Status()> interrupted;  // Asked while waiting, on the caller's thread.

@@ -7,6 +7,11 @@
 #include "worker/train/scorer.h"
 
 namespace dt::worker {
+namespace {
+
+constexpr Step kPullsAhead = 1;
+
+}  // namespace
 
 const Dataset& Datasets::of(SplitKind split) const {
   switch (split) {
@@ -20,18 +25,42 @@ const Dataset& Datasets::of(SplitKind split) const {
   DT_UNREACHABLE();
 }
 
+Trainer::Trainer(Options options) : options_(std::move(options)) {
+  if (!options_.job.train.asynchronous()) return;
+  dense_.emplace(options_.job, options_.engine, options_.ranks);
+  if (options_.job.train.cached_rows == 0) return;
+  RowCache::Options cache{.dims = {},
+                          .rows = options_.job.train.cached_rows,
+                          .staleness = options_.job.train.staleness};
+  for (const TableUse& table : options_.engine.plan().graph.tables) {
+    cache.dims.push_back(table.dim);
+  }
+  cache_.emplace(cache);
+}
+
+void Trainer::ForgetRows() {
+  if (cache_) cache_->Clear();
+}
+
+std::vector<uint32_t> Trainer::WireTablesOf(const std::vector<FixedTable>& fixed) const {
+  std::vector<uint32_t> wire = WireTables(options_.engine.plan().graph, options_.job.model.tables);
+  for (const FixedTable& table : fixed) wire.push_back(table.wire);
+  return wire;
+}
+
 std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor purpose,
                                                  std::function<bool(LookupPlan&)> next) {
   const Plan& plan = options_.engine.plan();
-  return std::make_unique<SliceReader>(
-      SliceReader::Options{.data = data,
-                           .plan = plan,
-                           .routes = options_.routes,
-                           .wire_tables = WireTables(plan.graph, options_.job.model.tables),
-                           .purpose = purpose,
-                           .spare = spare_,
-                           .interrupted = options_.interrupted,
-                           .next = std::move(next)});
+  const auto fixed = dense_ ? dense_->tables() : std::vector<FixedTable>();
+  return std::make_unique<SliceReader>(SliceReader::Options{.data = data,
+                                                            .plan = plan,
+                                                            .routes = options_.routes,
+                                                            .wire_tables = WireTablesOf(fixed),
+                                                            .fixed = fixed,
+                                                            .purpose = purpose,
+                                                            .spare = spare_,
+                                                            .interrupted = options_.interrupted,
+                                                            .next = std::move(next)});
 }
 
 // ------------------------------------------------------------ training
@@ -40,8 +69,7 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
 std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) const {
   const uint64_t rows = options_.data.train->rows();
   const JobConfig& job = options_.job;
-  return [order, rows, rank = options_.collective.rank(),
-          batch_size = options_.engine.plan().batch_size,
+  return [order, rows, rank = options_.rank, batch_size = options_.engine.plan().batch_size,
           positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
           step = order.first_step, slice = SliceIndex{0}](LookupPlan& plan) mutable {
     const auto slices = static_cast<uint32_t>(order.slice_owner.size());
@@ -66,12 +94,17 @@ std::function<bool(LookupPlan&)> Trainer::OwnSlices(const TrainOrder& order) con
 }
 
 Result<TrainDone> Trainer::Train(const TrainOrder& order) {
-  const uint64_t rows = options_.data.train->rows();
-  const Plan& plan = options_.engine.plan();
-  if (order.slice_owner.size() != plan.slices || order.first_step < order.epoch_first_step) {
+  const uint32_t slices = dense_ ? options_.ranks : options_.engine.plan().slices;
+  if (order.slice_owner.size() != slices || order.first_step < order.epoch_first_step) {
     return Internal("the scheduler ordered steps {} to {} in {} slices, which the plan cannot do",
                     order.first_step, order.end_step, order.slice_owner.size());
   }
+  return dense_ ? TrainApart(order) : TrainTogether(order);
+}
+
+Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
+  const uint64_t rows = options_.data.train->rows();
+  const Plan& plan = options_.engine.plan();
   const std::unique_ptr<SliceReader> reader =
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnSlices(order));
   RowPuller puller(*reader, options_.client);
@@ -96,14 +129,112 @@ Result<TrainDone> Trainer::Train(const TrainOrder& order) {
   return done;
 }
 
+// ------------------------------------------------------------ training apart
+
+Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
+  DT_TRY_STATUS(SetDense());
+  const std::unique_ptr<SliceReader> reader =
+      OpenReader(*options_.data.train, LookupFor::kTrain, OwnParts(order));
+  RowPuller puller(*reader, options_.client, cache_ ? &*cache_ : nullptr);
+  AsyncStages stages{puller, options_.client, options_.engine, options_.collective, *dense_};
+  // The staler the rows may be, the more pulls may be under way. With one, the rows of a step are
+  // asked for when the step before begins.
+  const size_t ahead = std::min<Step>(options_.job.train.staleness, kPullsAhead);
+  const TimePoint begun = SystemClock().Now();
+  TrainDone done{.end_step = order.end_step};
+  Step pulled = order.first_step;
+  for (Step step = order.first_step;; ++step) {
+    DT_TRY_STATUS(options_.interrupted());
+    for (bool more = true; more && puller.ahead() <= ahead;) {
+      const size_t before = puller.ahead();
+      DT_TRY_STATUS(puller.Begin(pulled++, PullMode::kTrain));
+      more = puller.ahead() > before;
+    }
+    if (puller.ahead() == 0) break;
+    DT_TRY(const AsyncStepResult result, AsyncTrainStep({.worker = options_.self,
+                                                         .step = step,
+                                                         .first_step = order.first_step,
+                                                         .rate_scale = order.rate_scale},
+                                                        stages));
+    done.samples += result.samples;
+    done.loss_sum += result.loss * result.samples;
+    options_.progress(std::min(step + 1, order.end_step), done.samples, result.loss);
+  }
+  DT_TRY_STATUS(options_.client.WaitForPushes());
+  done.seconds = SecondsBetween(begun, SystemClock().Now());
+  return done;
+}
+
+// This worker's part of each batch; or, without a bound, the parts that it asks for.
+std::function<bool(LookupPlan&)> Trainer::OwnParts(const TrainOrder& order) const {
+  const uint64_t rows = options_.data.train->rows();
+  const JobConfig& job = options_.job;
+  return [order, rows, rank = options_.rank, ranks = options_.ranks,
+          batch_size = options_.engine.plan().batch_size,
+          positions = EpochOrder(job.seed, order.epoch, rows, job.data.shuffle_window),
+          next_split = options_.next_split, own = order.first_step,
+          split = SplitMessage()](LookupPlan& plan) mutable {
+    Step step = own;
+    SliceIndex slice = rank;
+    if (next_split) {
+      if (split.begin == split.end) split = next_split().value_or(SplitMessage());
+      if (split.begin == split.end) return false;
+      step = order.first_step + split.begin / ranks;
+      slice = static_cast<SliceIndex>(split.begin++ % ranks);
+    }
+    if (step >= order.end_step) return false;
+    const SampleRange part =
+        SliceRange(StepRange(rows, batch_size, step - order.epoch_first_step), slice, ranks);
+    positions.Rows(part.begin, part.end, plan.rows);
+    plan.batch.step = own++;
+    plan.batch.slice = 0;
+    plan.batch.samples = plan.batch.step_samples = static_cast<uint32_t>(part.size());
+    plan.batch.first_sample = part.begin;
+    return true;
+  };
+}
+
+LookupPlan Trainer::DensePlan() const {
+  const Plan& plan = options_.engine.plan();
+  const std::vector<FixedTable> fixed = dense_->tables();
+  LookupPlan blocks;
+  LookupPlanner(plan, options_.routes, WireTablesOf(fixed), fixed).FillFixed(blocks);
+  return blocks;
+}
+
+// Every worker offers the same first values; servers that have values keep those.
+Status Trainer::SetDense() {
+  if (dense_set_) return OkStatus();
+  const LookupPlan blocks = DensePlan();
+  const DenseBlocks::Rows values = dense_->Values(blocks);
+  std::vector<std::span<const float>> rows(blocks.tables.size());
+  std::ranges::copy(values, rows.end() - values.size());
+  options_.client.BeginSetAbsent(blocks, rows);
+  DT_TRY_STATUS(options_.client.WaitForPushes());
+  dense_set_ = true;
+  return OkStatus();
+}
+
+Status Trainer::PullDense() {
+  if (!dense_) return OkStatus();
+  const LookupPlan blocks = DensePlan();
+  options_.client.BeginPull(blocks, 0, PullMode::kEvaluate);
+  PulledRows pulled;
+  DT_TRY_STATUS(options_.client.FinishPull(blocks, pulled));
+  std::vector<std::span<const float>> rows;
+  for (size_t t = 0; t < blocks.tables.size(); ++t) rows.push_back(pulled.table(t));
+  dense_->Take(blocks, rows);
+  return OkStatus();
+}
+
 // ------------------------------------------------------------ evaluation
 
 // Batch b of the split, in file order, is rank b mod ranks'.
 std::function<bool(LookupPlan&)> Trainer::OwnBatches(const EvaluateOrder& order) const {
   const uint64_t rows = options_.data.of(order.split).rows();
-  return [step = order.step, rows, ranks = options_.collective.size(),
+  return [step = order.step, rows, ranks = options_.ranks,
           batch_size = options_.engine.plan().batch_size,
-          batch = uint64_t{options_.collective.rank()}](LookupPlan& plan) mutable {
+          batch = uint64_t{options_.rank}](LookupPlan& plan) mutable {
     const uint64_t begin = batch * batch_size;
     if (begin >= rows) return false;
     const uint64_t end = std::min(rows, begin + batch_size);
@@ -119,6 +250,7 @@ std::function<bool(LookupPlan&)> Trainer::OwnBatches(const EvaluateOrder& order)
 }
 
 Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
+  DT_TRY_STATUS(PullDense());
   const Plan& plan = options_.engine.plan();
   const std::unique_ptr<SliceReader> reader =
       OpenReader(options_.data.of(order.split), LookupFor::kEvaluate, OwnBatches(order));

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "common/base/status.h"
 #include "common/config/job_config.h"
 #include "common/wire/control.h"
 #include "worker/data/dataset.h"
+#include "worker/train/async_step.h"
 #include "worker/train/train_step.h"
 
 namespace dt::worker {
@@ -25,24 +27,44 @@ class Trainer {
     std::shared_ptr<const Routes> routes;
     PsClient& client;
     Engine& engine;
-    Collective& collective;
+    Collective& collective;  // Of all workers; of this one alone if workers run apart.
+    ProcessId self;
+    uint32_t rank = 0, ranks = 1;
+    // Workers that run apart without a bound: the next parts of the order at hand; none, or an
+    // error: the end of it. On the reader's thread.
+    std::function<Result<SplitMessage>()> next_split = {};
     std::function<Status()> interrupted;
     // After each step: steps done, samples of this order so far, loss of the step.
     std::function<void(Step step, uint64_t samples, double loss)> progress;
   };
-  explicit Trainer(Options options) : options_(std::move(options)) {}
+  explicit Trainer(Options options);
 
   Result<TrainDone> Train(const TrainOrder& order);
   Result<EvaluateDone> Evaluate(const EvaluateOrder& order);
+  // Brings the engine's parameters to what they are on the servers, if they live there. At a
+  // boundary between orders, where they do not change.
+  Status PullDense();
+  // What servers hold has been replaced.
+  void ForgetRows();
+  const RowCache* cache() const { return cache_ ? &*cache_ : nullptr; }
 
  private:
   std::unique_ptr<SliceReader> OpenReader(const Dataset& data, LookupFor purpose,
                                           std::function<bool(LookupPlan&)> next);
+  Result<TrainDone> TrainTogether(const TrainOrder& order);
+  Result<TrainDone> TrainApart(const TrainOrder& order);
+  Status SetDense();
+  LookupPlan DensePlan() const;
+  std::vector<uint32_t> WireTablesOf(const std::vector<FixedTable>& fixed) const;
   std::function<bool(LookupPlan&)> OwnSlices(const TrainOrder& order) const;
+  std::function<bool(LookupPlan&)> OwnParts(const TrainOrder& order) const;
   std::function<bool(LookupPlan&)> OwnBatches(const EvaluateOrder& order) const;
 
   const Options options_;
   SparePlans spare_{8};
+  std::optional<DenseBlocks> dense_;  // If workers run apart.
+  std::optional<RowCache> cache_;     // If they keep rows.
+  bool dense_set_ = false;            // The servers have values.
 };
 
 }  // namespace dt::worker

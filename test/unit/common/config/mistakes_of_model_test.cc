@@ -97,17 +97,17 @@ TEST_P(NotAvailable, IsRefusedAsSuch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Keys, NotAvailable,
-    ::testing::Values("train.staleness=4", "train.staleness=unbounded", "cluster.replicas=2",
-                      "cluster.restarts=1", "cluster.devices=cuda", "cluster.devices=emulated",
-                      "cluster.store=memory", "parallel.stages=2", "parallel.micro_batches=4",
-                      "parallel.data=2", "parallel.strategy=dynamic", "parallel.fallback=cpu",
-                      "model.graph.deep.device=gpu", "model.graph.deep.device=ps",
-                      "model.graph.deep.stage=1", "model.graph.deep.recompute=true",
-                      "model.tables.item.device=gpu", "model.tables.item.device=cpu",
-                      "model.tables.item.rows=100", "model.tables.item.admission=3",
-                      "model.tables.item.expiry={steps: 9}", "checkpoint.durability=log",
-                      "checkpoint.log.sync=true", "checkpoint.log.max_bytes=1GiB",
-                      "observe.trace=on", "observe.tensorboard=logs", "security.curve={key: a}",
+    ::testing::Values("cluster.replicas=2", "cluster.restarts=1", "cluster.devices=cuda",
+                      "cluster.devices=emulated", "cluster.store=memory", "parallel.stages=2",
+                      "parallel.micro_batches=4", "parallel.data=2", "parallel.strategy=dynamic",
+                      "parallel.fallback=cpu", "model.graph.deep.device=gpu",
+                      "model.graph.deep.device=ps", "model.graph.deep.stage=1",
+                      "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
+                      "model.tables.item.device=cpu", "model.tables.item.rows=100",
+                      "model.tables.item.admission=3", "model.tables.item.expiry={steps: 9}",
+                      "checkpoint.durability=log", "checkpoint.log.sync=true",
+                      "checkpoint.log.max_bytes=1GiB", "observe.trace=on",
+                      "observe.tensorboard=logs", "security.curve={key: a}",
                       "data.split=full_batch", "data.format=binary",
                       "optimizer.schedule.type=cosine", "optimizer.device=gpu"));
 
@@ -120,6 +120,19 @@ TEST(NotAvailableValues, DefaultsMayBeWrittenOut) {
   LoadOptions options;
   for (const char* flag : flags) options.overrides.emplace_back(flag);
   EXPECT_EQ(ProblemsOf(kGoodJob, options), "");
+}
+
+TEST(StalenessValues, WhatItCannotGoWithIsRefused) {
+  const auto with = [](const char* staleness, const char* flag) {
+    LoadOptions options;
+    options.overrides = {std::string("train.staleness=") + staleness, flag};
+    return ProblemsOf(kGoodJob, options);
+  };
+  EXPECT_EQ(with("4", "train.cached_rows=1000"), "");
+  EXPECT_EQ(with("unbounded", "train.slices=1"), "");
+  EXPECT_NE(with("4", "train.slices=2").find("train.slices"), std::string::npos);
+  EXPECT_NE(with("0", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
+  EXPECT_NE(with("unbounded", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
 }
 
 TEST(NotAvailableValues, AMistakeBesideItIsAMistake) {

@@ -49,6 +49,8 @@ inline std::vector<ControlMessage> ControlSamples() {
       KvValueMessage{"key", "value"},
       StopMessage{StatusCode::kCancelled, problem},
       StatusReplyMessage{"{}"},
+      SplitRequestMessage{7},
+      SplitMessage{7, 12, 16},
   };
 }
 

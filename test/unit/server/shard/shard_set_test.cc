@@ -182,6 +182,59 @@ TEST(ShardSet, BitsDependOnNeitherShardsNorArrival) {
   }
 }
 
+// Gradient 1 and rate 1: a row counts the pushes that named it. They arrive in any order, more than
+// once, until they are acknowledged.
+TEST(ShardSet, PushesOfWorkersApartCountOnceEach) {
+  TableSpec counter = test::SimpleTable("a", 3);
+  counter.init = {InitKind::kZeros, 0};
+  const AsyncOptions async{.staleness = 1, .workers = {ProcessId(1), ProcessId(2)}};
+  ShardSet set({{counter, kTables[1]}, 1, 4, test::AllShards(4), kStamp, async});
+  std::vector<PushRequest> unacknowledged;
+  std::map<Key, float> pushes;
+  for (uint32_t i = 0; i < 60; ++i) {
+    RowMap rows;
+    for (uint32_t k = 0; k < 5; ++k) rows[{0u, Philox(9, i, k)[0] % 40}] = {1, 1, 1};
+    for (const auto& [at, gradient] : rows) pushes[at.second] += 1;
+    PushRequest& push = unacknowledged.emplace_back(MakePush(set, rows, i / 2));
+    push.worker = async.workers[i % 2];
+  }
+  for (uint32_t draw = 0; !unacknowledged.empty(); ++draw) {
+    ASSERT_LT(draw, 100'000u);
+    const PhiloxBlock bits = Philox(8, 1, draw);
+    const auto at = unacknowledged.begin() + bits[0] % unacknowledged.size();
+    const bool answer_lost = bits[1] % 3 == 0;
+    if (set.Push(*at).ok() && !answer_lost) unacknowledged.erase(at);
+  }
+  EXPECT_EQ(set.clock(), 30u);
+  EXPECT_TRUE(set.Reached(30));
+  for (const auto& [key, count] : pushes) {
+    std::vector<float> row(3);
+    set.shards()[ShardOf(counter.id, key, 4).value()].table(0).Pull({&key, 1}, row);
+    EXPECT_EQ(row, std::vector<float>(3, -count)) << key;
+  }
+}
+
+TEST(ShardSet, ValuesAreSetWhereThereIsNoRow) {
+  ShardSet set = MakeSet(4, test::AllShards(4));
+  RowMap rows = {{{0u, 7}, {1, 2, 3}}};
+  PushRequest push = MakePush(set, rows, 0);
+  push.mode = PushMode::kSetAbsent;
+  ASSERT_TRUE(set.Push(push).ok());
+  rows[{0u, 7}] = {9, 9, 9};
+  rows[{0u, 8}] = {4, 5, 6};
+  push = MakePush(set, rows, 0);
+  push.mode = PushMode::kSetAbsent;
+  ASSERT_TRUE(set.Push(push).ok());
+  const auto row = [&](Key key) {
+    std::vector<float> values(3);
+    set.shards()[ShardOf(kTables[0].id, key, 4).value()].table(0).Pull({&key, 1}, values);
+    return values;
+  };
+  EXPECT_EQ(row(7), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(row(8), (std::vector<float>{4, 5, 6}));
+  EXPECT_EQ(set.clock(), 0u);
+}
+
 TEST(ShardSet, ShardsOfAMapGoToOneExecutorEach) {
   ShardMap map =
       MakeShardMap(MapVersion(1), 16, {{ProcessId(1), {"x", "y", "z"}}, {ProcessId(2), {"u"}}});

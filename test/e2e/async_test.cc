@@ -1,0 +1,78 @@
+// Goal: workers that run apart (train.staleness above 0) train every sample once, learn, and leave
+// checkpoints from which a job goes on and is evaluated. Method: whole jobs in this process.
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "test/e2e/in_process_job.h"
+
+namespace dt {
+namespace {
+
+using test::ExpectCompleted;
+using test::JobRun;
+using test::RunJob;
+using test::Shape;
+
+std::string LastCheckpoint(const test::TempFolder& folder, const std::string& name) {
+  std::string last;
+  const std::string checkpoints = folder.path() + "/runs/" + name + "/checkpoints";
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoints)) {
+    last = std::max(last, entry.path().string());
+  }
+  return last;
+}
+
+TEST(AsyncTest, WorkersApartTrainEverySampleOnceAndLearn) {
+  for (const Shape& shape :
+       {Shape{2, 2, 1, "2"}, Shape{1, 3, 1, "unbounded"}, Shape{1, 1, 1, "1"}}) {
+    SCOPED_TRACE(fmt::format("{} workers, staleness {}", shape.workers, shape.staleness));
+    const test::TempFolder folder;
+    const JobRun run = RunJob(folder, "apart", shape);
+    ExpectCompleted(run);
+    ASSERT_TRUE(run.result.valid.has_value());
+    EXPECT_EQ(run.result.steps, 3 * 12);
+    EXPECT_EQ(run.result.samples, 3 * 3000);
+    ASSERT_GE(run.result.history.size(), 2);
+    EXPECT_LT(*run.result.history.back().train_logloss, *run.result.history.front().train_logloss);
+    EXPECT_GT(run.result.valid->auc.value_or(0), 0.6);
+    EXPECT_EQ(run.result.tables.count("(dense)"), 1u);
+    EXPECT_EQ(run.result.dense_checksum.size(), 32u);
+  }
+}
+
+TEST(AsyncTest, ACheckpointHoldsTheDenseParametersToo) {
+  const test::TempFolder folder;
+  const Shape shape{2, 2, 1, "4"};
+  const JobRun trained = RunJob(folder, "saved", shape);
+  ExpectCompleted(trained);
+  Shape other = shape;
+  other.servers = 1;
+  other.workers = 1;
+  const JobRun evaluated =
+      RunJob(folder, "saved", other,
+             {.goal = scheduler::Goal::kEvaluate, .checkpoint = LastCheckpoint(folder, "saved")});
+  ExpectCompleted(evaluated);
+  ASSERT_TRUE(evaluated.result.valid.has_value());
+  EXPECT_EQ(evaluated.result.valid->auc, trained.result.history.back().valid.auc);
+  EXPECT_EQ(evaluated.result.dense_checksum, trained.result.dense_checksum);
+}
+
+TEST(AsyncTest, AJobGoesOnFromItsCheckpoint) {
+  const test::TempFolder folder;
+  Shape shape{1, 2, 1, "3"};
+  shape.epochs = 2;
+  const JobRun first = RunJob(folder, "goes_on", shape);
+  ExpectCompleted(first);
+  shape.epochs = 4;
+  shape.staleness = "unbounded";
+  const JobRun second = RunJob(folder, "goes_on", shape, {.resume = "auto"});
+  ExpectCompleted(second);
+  EXPECT_EQ(second.result.steps, 4 * 12);
+  EXPECT_EQ(second.result.samples, 4 * 3000);
+  EXPECT_LT(*second.result.history.back().train_logloss,
+            *first.result.history.front().train_logloss);
+}
+
+}  // namespace
+}  // namespace dt

@@ -1,0 +1,82 @@
+#include "test/e2e/in_process_job.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "common/config/load_job.h"
+#include "common/net/socket.h"
+#include "scheduler/service/scheduler.h"
+#include "server/service/server.h"
+#include "worker/service/worker.h"
+
+namespace dt::test {
+namespace {
+
+Result<JobConfig> JobIn(const TempFolder& folder, const std::string& name, const Shape& shape) {
+  const std::string file = WriteTinyJob(folder, {.job = name,
+                                                 .rows = 3000,
+                                                 .epochs = shape.epochs,
+                                                 .slices = shape.slices,
+                                                 .servers = shape.servers,
+                                                 .workers = shape.workers,
+                                                 .staleness = shape.staleness,
+                                                 .more = shape.more});
+  DT_TRY(JobConfig job, LoadJob(file, {}));
+  job.run_dir = folder.path() + "/runs/" + name;
+  job.checkpoint.dir = job.run_dir + "/checkpoints";
+  job.data.cache_dir = folder.path() + "/cache";
+  return job;
+}
+
+}  // namespace
+
+JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& shape,
+              const RunOptions& options) {
+  JobRun run;
+  const Result<JobConfig> job = JobIn(folder, name, shape);
+  EXPECT_TRUE(job.ok()) << ToText(job.status());
+  if (!job.ok()) return run;
+  const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  auto scheduler = scheduler::Scheduler::Open({.job = *job,
+                                               .network = *network,
+                                               .listen = "inproc://scheduler",
+                                               .goal = options.goal,
+                                               .resume = options.resume,
+                                               .checkpoint = options.checkpoint});
+  EXPECT_TRUE(scheduler.ok()) << ToText(scheduler.status());
+  if (!scheduler.ok()) return run;
+  const std::string endpoint = (*scheduler)->endpoint();
+  run.roles.resize(shape.servers + shape.workers);
+  std::stop_source stop;
+  {
+    std::vector<std::jthread> threads;
+    for (uint32_t i = 0; i < shape.servers; ++i) {
+      threads.emplace_back([&, i] {
+        auto server = server::Server::Open({.job = *job,
+                                            .network = *network,
+                                            .scheduler = endpoint,
+                                            .listen = "inproc://server" + std::to_string(i)});
+        run.roles[i] = server.ok() ? (*server)->Run(stop.get_token()) : server.status();
+      });
+    }
+    for (uint32_t i = 0; i < shape.workers; ++i) {
+      threads.emplace_back([&, i] {
+        auto worker = worker::Worker::Open(
+            {.job = *job, .network = *network, .scheduler = endpoint, .threads = 1});
+        run.roles[shape.servers + i] =
+            worker.ok() ? (*worker)->Run(stop.get_token()) : worker.status();
+      });
+    }
+    run.result = (*scheduler)->Run(stop.get_token());
+    stop.request_stop();
+  }
+  return run;
+}
+
+void ExpectCompleted(const JobRun& run) {
+  EXPECT_TRUE(run.result.status.ok()) << ToText(run.result.status);
+  for (const Status& role : run.roles) EXPECT_TRUE(role.ok()) << ToText(role);
+}
+
+}  // namespace dt::test

@@ -1,0 +1,38 @@
+// A tiny job whose roles are threads of this process: real schedulers, servers and workers over
+// inproc sockets (Gloo over loopback between workers).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/cluster/job_result.h"
+#include "scheduler/service/job_state.h"
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+
+struct Shape {
+  uint32_t servers = 1, workers = 1, slices = 1;
+  std::string staleness = "0";
+  uint32_t epochs = 3;
+  std::string more;  // Further top-level YAML.
+};
+
+struct JobRun {
+  JobResult result;
+  std::vector<Status> roles;
+};
+
+// What the scheduler does other than training from step 0.
+struct RunOptions {
+  scheduler::Goal goal = scheduler::Goal::kTrain;
+  std::string resume = "never";
+  std::string checkpoint;
+};
+
+// Of jobs of one name in one folder the checkpoints are the same.
+JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& shape,
+              const RunOptions& options = {});
+void ExpectCompleted(const JobRun& run);
+
+}  // namespace dt::test

@@ -1,0 +1,186 @@
+// Goal: pushes of workers that run apart are applied once each and in their sender's order whatever
+// arrives when, and pulls wait exactly for what the staleness names. Method: stories, and a random
+// network that delays, repeats and reorders parts, against a plain list of what was applied.
+#include "server/shard/async_clock.h"
+
+#include <gtest/gtest.h>
+
+#include "common/base/philox.h"
+
+namespace dt::server {
+namespace {
+
+struct Sent {
+  uint32_t worker = 0;
+  Step step = 0;
+  uint32_t part = 0, parts = 1;
+  Step first_step = 0;
+};
+
+Contribution Of(const Sent& sent) {
+  Contribution part;
+  part.step = sent.step;
+  part.part = sent.part;
+  part.parts = sent.parts;
+  part.worker = ProcessId(sent.worker);
+  part.first_step = sent.first_step;
+  return part;
+}
+
+class AsyncClockTest : public ::testing::Test {
+ protected:
+  static AsyncOptions Workers(uint32_t count, Step staleness) {
+    AsyncOptions options{.staleness = staleness, .workers = {}};
+    for (uint32_t w = 1; w <= count; ++w) options.workers.emplace_back(w);
+    return options;
+  }
+  StatusCode Take(const Sent& sent) {
+    return clock_
+        .Take(Of(sent),
+              [&](const AsyncClock::Parts& push) {
+                for (size_t p = 0; p < push.size(); ++p) EXPECT_EQ(push[p]->part, p);
+                if (!rows_there_) return false;
+                applied_[push[0]->worker.value()].push_back(push[0]->step);
+                return true;
+              })
+        .code();
+  }
+  static constexpr StatusCode kOk = StatusCode::kOk, kBusy = StatusCode::kResourceExhausted,
+                              kMalformed = StatusCode::kOutOfRange;
+
+  AsyncClock clock_{Workers(2, 3), 0};
+  std::map<uint32_t, std::vector<Step>> applied_;
+  bool rows_there_ = true;
+};
+
+TEST_F(AsyncClockTest, APushIsAppliedAtOnceAndOnce) {
+  EXPECT_EQ(Take({.worker = 1, .step = 0}), kOk);
+  EXPECT_EQ(Take({.worker = 1, .step = 0}), kOk);
+  EXPECT_EQ(Take({.worker = 2, .step = 0}), kOk);
+  EXPECT_EQ(applied_[1], std::vector<Step>{0});
+  EXPECT_EQ(applied_[2], std::vector<Step>{0});
+  EXPECT_EQ(clock_.held_bytes(), 0u);
+}
+
+TEST_F(AsyncClockTest, ALaterPushIsParkedUntilItsTurn) {
+  EXPECT_EQ(Take({.worker = 1, .step = 2}), kBusy);
+  EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
+  EXPECT_TRUE(applied_[1].empty());
+  EXPECT_EQ(Take({.worker = 1, .step = 0}), kOk);
+  EXPECT_EQ(applied_[1], (std::vector<Step>{0, 1, 2}));
+  EXPECT_EQ(Take({.worker = 1, .step = 2}), kOk);  // Its sender comes again.
+  EXPECT_EQ(applied_[1].size(), 3u);
+}
+
+TEST_F(AsyncClockTest, OnlySoManyAreParked) {
+  for (Step step = 1; step < 100; ++step) EXPECT_EQ(Take({.worker = 1, .step = step}), kBusy);
+  EXPECT_EQ(Take({.worker = 1, .step = 0}), kOk);
+  EXPECT_EQ(applied_[1].size(), AsyncClock::kAhead + 1);
+  EXPECT_EQ(Take({.worker = 1, .step = AsyncClock::kAhead + 1}), kOk);
+}
+
+TEST_F(AsyncClockTest, PartsGoTogether) {
+  EXPECT_EQ(Take({.worker = 1, .step = 0, .part = 1, .parts = 2}), kOk);
+  EXPECT_TRUE(applied_[1].empty());
+  EXPECT_EQ(Take({.worker = 1, .step = 0, .part = 1, .parts = 2}), kOk);
+  EXPECT_EQ(Take({.worker = 1, .step = 0, .part = 0, .parts = 3}), kMalformed);
+  EXPECT_EQ(Take({.worker = 1, .step = 0, .part = 0, .parts = 2}), kOk);
+  EXPECT_EQ(applied_[1], std::vector<Step>{0});
+}
+
+TEST_F(AsyncClockTest, APushWaitsForItsRowsAndIsAcknowledgedOnlyThen) {
+  rows_there_ = false;
+  EXPECT_EQ(Take({.worker = 1, .step = 0}), kBusy);
+  EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
+  EXPECT_FALSE(clock_.MayPull(4));
+  std::vector<Step> resumed;
+  const auto apply = [&](const AsyncClock::Parts& push) {
+    resumed.push_back(push[0]->step);
+    return true;
+  };
+  clock_.Resume(apply);
+  EXPECT_EQ(resumed, (std::vector<Step>{0, 1}));
+  EXPECT_EQ(Take({.worker = 1, .step = 1}), kOk);
+  EXPECT_EQ(clock_.held_bytes(), 0u);
+}
+
+TEST_F(AsyncClockTest, AStrangerIsRefused) { EXPECT_EQ(Take({.worker = 9}), kMalformed); }
+
+TEST_F(AsyncClockTest, AnOrderBeginsWhereItSays) {
+  // Worker 1 did more steps of the first order than its number says, worker 2 fewer.
+  for (Step step = 0; step < 7; ++step) ASSERT_EQ(Take({.worker = 1, .step = step}), kOk);
+  EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 5}), kBusy);
+  EXPECT_EQ(Take({.worker = 1, .step = 5, .first_step = 5}), kOk);
+  EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 0}), kOk);  // Of the last order: applied.
+  EXPECT_EQ(applied_[1], (std::vector<Step>{0, 1, 2, 3, 4, 5, 6, 5, 6}));
+}
+
+TEST_F(AsyncClockTest, APullWaitsForEveryWorkersPushOfTheStepThatStalenessNames) {
+  for (Step step = 0; step < 10; ++step) ASSERT_EQ(Take({.worker = 1, .step = step}), kOk);
+  for (Step slow = 0; slow < 6; ++slow) {
+    // `slow` steps are pushed by worker 2: a pull of t may go if step t - 4 is among them.
+    for (Step t = 0; t < 14; ++t) EXPECT_EQ(clock_.MayPull(t), t < slow + 4) << slow << " " << t;
+    ASSERT_EQ(Take({.worker = 2, .step = slow}), kOk);
+  }
+  EXPECT_EQ(clock_.SlowestText(), "worker 2 has not pushed step 6 yet");
+}
+
+TEST_F(AsyncClockTest, WithoutBoundNothingWaits) {
+  const AsyncClock clock(Workers(3, kUnboundedStaleness), 0);
+  EXPECT_TRUE(clock.MayPull(1'000'000'000));
+}
+
+TEST_F(AsyncClockTest, ResetBeginsAnew) {
+  EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
+  clock_.Reset(40);
+  EXPECT_EQ(clock_.least(), 40u);
+  EXPECT_EQ(Take({.worker = 1, .step = 39, .first_step = 38}), kOk);
+  EXPECT_TRUE(applied_[1].empty());
+  EXPECT_EQ(Take({.worker = 1, .step = 40, .first_step = 40}), kOk);
+  EXPECT_EQ(applied_[1], std::vector<Step>{40});
+}
+
+// Every worker sends its parts in order and again until they are acknowledged; the network hands
+// over any of those that are under way, or loses, or repeats them.
+TEST_F(AsyncClockTest, AnyArrivalAppliesEveryPushOnceInOrder) {
+  constexpr Step kSteps = 40;
+  constexpr uint32_t kWorkers = 2;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    clock_.Reset(0);
+    applied_.clear();
+    std::vector<Sent> unacknowledged;
+    std::map<uint32_t, Step> next;
+    const auto parts_of = [&](uint32_t w, Step step) { return 1 + Philox(seed, w, step)[0] % 3; };
+    uint64_t draw = 0;
+    while (applied_[1].size() + applied_[2].size() < kWorkers * kSteps || !unacknowledged.empty()) {
+      ASSERT_LT(++draw, 100'000u);
+      const PhiloxBlock bits = Philox(seed, 99, draw);
+      const uint32_t worker = 1 + bits[0] % kWorkers;
+      if (bits[1] % 3 == 0 && next[worker] < kSteps) {
+        const uint32_t parts = parts_of(worker, next[worker]);
+        for (uint32_t p = 0; p < parts; ++p) {
+          unacknowledged.push_back({worker, next[worker], p, parts});
+        }
+        ++next[worker];
+      } else if (!unacknowledged.empty()) {
+        const size_t at = bits[2] % unacknowledged.size();
+        const StatusCode code = Take(unacknowledged[at]);
+        ASSERT_TRUE(code == kOk || code == kBusy);
+        const bool answer_lost = bits[3] % 4 == 0;
+        if (code == kOk && !answer_lost) {
+          unacknowledged.erase(unacknowledged.begin() + static_cast<ptrdiff_t>(at));
+        }
+      }
+    }
+    for (uint32_t w = 1; w <= kWorkers; ++w) {
+      ASSERT_EQ(applied_[w].size(), kSteps);
+      for (Step step = 0; step < kSteps; ++step) ASSERT_EQ(applied_[w][step], step);
+    }
+    EXPECT_EQ(clock_.held_bytes(), 0u);
+    EXPECT_EQ(clock_.least(), kSteps);
+  }
+}
+
+}  // namespace
+}  // namespace dt::server

@@ -1,0 +1,158 @@
+#include "worker/client/row_cache.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "common/base/philox.h"
+#include "common/net/memory_network.h"
+#include "common/wire/data.h"
+
+namespace dt::worker {
+namespace {
+
+// One executor with all four shards; table 0 is kept, table 1 is not.
+constexpr uint32_t kDim = 2, kOtherDim = 3;
+
+LookupPlan PlanOf(const std::vector<Key>& keys) {
+  LookupPlan plan;
+  plan.tables = {{}, {7}};
+  plan.executors.resize(1);
+  for (uint32_t shard = 0; shard < 4; ++shard) {
+    RowGroup group{ShardId(shard), 0, static_cast<uint32_t>(plan.tables[0].size()), 0};
+    for (const Key key : keys) {
+      if (key % 4 != shard) continue;
+      plan.tables[0].push_back(key);
+      ++group.rows;
+    }
+    if (group.rows > 0) plan.executors[0].groups.push_back(group);
+    if (shard == 2) plan.executors[0].groups.push_back({ShardId(2), 1, 0, 1});
+  }
+  return plan;
+}
+
+// Answers a pull with `clock` and rows made by `value(key)`.
+class RowCacheTest : public ::testing::Test {
+ protected:
+  static std::shared_ptr<const Routes> OneExecutor() {
+    Routes routes;
+    routes.executors.push_back({ProcessId(1), "server", test_shards()});
+    routes.place = {0, 1, 2, 3};
+    return std::make_shared<const Routes>(std::move(routes));
+  }
+  static std::vector<ShardId> test_shards() {
+    return {ShardId(0), ShardId(1), ShardId(2), ShardId(3)};
+  }
+
+  void SetUp() override {
+    network_ = MakeMemoryNetwork();
+    auto server = network_->Bind("server");
+    ASSERT_TRUE(server.ok());
+    server_ = *std::move(server);
+    PsClient::Options options;
+    options.network = network_.get();
+    options.wire_tables = {0, 1};
+    options.tables = {{kDim}, {kOtherDim}};
+    auto client = PsClient::Open(OneExecutor(), {}, std::move(options));
+    ASSERT_TRUE(client.ok());
+    client_ = *std::move(client);
+  }
+
+  // One step; gives the rows, and the keys that were really pulled.
+  std::vector<std::vector<float>> Pull(const LookupPlan& plan, Step step, Step clock) {
+    cache_.Split(plan, step, pull_);
+    client_->BeginPull(pull_.misses, step, PullMode::kTrain);
+    Answer(clock);
+    PulledRows pulled;
+    EXPECT_TRUE(client_->FinishPull(pull_.misses, pulled).ok());
+    cache_.Join(pulled, pull_);
+    return pull_.rows;
+  }
+
+  void Answer(Step clock) {
+    Result<PeerMessage> message = server_->Receive(seconds(5));
+    ASSERT_TRUE(message.ok());
+    const WireTable tables[] = {{kDim}, {kOtherDim}};
+    Result<DataRequest> request = DecodeDataRequest(std::move(message->frames), tables);
+    ASSERT_TRUE(request.ok());
+    std::vector<float> values;
+    const std::span<const Key> keys = std::as_const(request->pull.keys).as<Key>();
+    pulled_keys_.clear();
+    size_t at = 0;
+    for (const KeyGroup& group : request->pull.groups) {
+      for (uint32_t i = 0; i < group.rows; ++i, ++at) {
+        if (group.table == 0) pulled_keys_.push_back(keys[at]);
+        values.insert(values.end(), tables[group.table].dim, ValueOf(keys[at], clock));
+      }
+    }
+    DataReply reply{request->pull.request, OkStatus(),
+                    Frame::CopyOf(std::as_bytes(std::span(values)))};
+    reply.clock = clock;
+    ASSERT_TRUE(server_->Send(message->peer, Encode(std::move(reply))).ok());
+  }
+  static float ValueOf(Key key, Step clock) {
+    return static_cast<float>(100 * key) + static_cast<float>(clock);
+  }
+
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<ServerSocket> server_;
+  std::unique_ptr<PsClient> client_;
+  RowCache cache_{{.dims = {kDim}, .rows = 64, .staleness = 3}};
+  CachedPull pull_;
+  std::vector<Key> pulled_keys_;
+};
+
+TEST_F(RowCacheTest, ARowServesUntilItsClockIsTooOld) {
+  const LookupPlan plan = PlanOf({5, 6});
+  Pull(plan, 10, 9);  // Pushes before step 9 are in it: it serves steps up to 12.
+  EXPECT_EQ(pulled_keys_, (std::vector<Key>{5, 6}));
+  for (const Step step : {11, 12}) {
+    const auto rows = Pull(plan, step, 11);
+    EXPECT_TRUE(pulled_keys_.empty()) << step;
+    EXPECT_EQ(rows[0], (std::vector<float>{509, 509, 609, 609}));
+  }
+  EXPECT_EQ(Pull(plan, 13, 12)[0], (std::vector<float>{512, 512, 612, 612}));
+  EXPECT_EQ(pulled_keys_, (std::vector<Key>{5, 6}));
+  EXPECT_EQ(cache_.lookups(), 8u);
+  EXPECT_EQ(cache_.hits(), 4u);
+}
+
+TEST_F(RowCacheTest, TablesThatAreNotKeptArePulledEveryTime) {
+  const LookupPlan plan = PlanOf({5});
+  Pull(plan, 10, 9);
+  EXPECT_EQ(Pull(plan, 11, 10)[1], std::vector<float>(kOtherDim, ValueOf(7, 10)));
+}
+
+TEST_F(RowCacheTest, NothingIsLeftAfterClear) {
+  const LookupPlan plan = PlanOf({5});
+  Pull(plan, 10, 9);
+  cache_.Clear();
+  Pull(plan, 11, 10);
+  EXPECT_EQ(pulled_keys_, std::vector<Key>{5});
+}
+
+// Against a map: every row is in its place, and none is older than the staleness allows.
+TEST_F(RowCacheTest, RowsAreInTheirPlacesAndFreshEnough) {
+  for (Step step = 1; step < 300; ++step) {
+    std::map<Key, bool> keys;
+    for (uint32_t i = 0; i < 40; ++i) {
+      const PhiloxBlock bits = Philox(4, step, i);
+      keys[bits[0] % (bits[1] % 2 == 0 ? 10 : 500)] = true;
+    }
+    std::vector<Key> list;
+    for (const auto& [key, used] : keys) list.push_back(key);
+    const LookupPlan plan = PlanOf(list);
+    const auto rows = Pull(plan, step, step - 1);
+    for (size_t row = 0; row < plan.tables[0].size(); ++row) {
+      const float age = ValueOf(plan.tables[0][row], step) - rows[0][row * kDim];
+      ASSERT_GE(age, 0.0f);
+      ASSERT_LE(age, 3.0f);  // Pushes of steps before step - 3 are in it.
+      ASSERT_EQ(rows[0][row * kDim], rows[0][row * kDim + 1]);
+    }
+  }
+  EXPECT_GT(cache_.hits(), cache_.lookups() / 10);
+  EXPECT_LT(cache_.hits(), cache_.lookups());
+}
+
+}  // namespace
+}  // namespace dt::worker
