@@ -1,5 +1,5 @@
-// RocksDB as it comes, with nothing of ours around it: what `dovetail bench store` measures the disk
-// tier against. One thread.
+// RocksDB as it comes, with nothing of ours around it: what `dovetail bench store` measures the
+// disk tier against. One thread.
 #pragma once
 
 #include <cstdint>

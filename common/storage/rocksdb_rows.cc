@@ -5,6 +5,8 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
@@ -20,6 +22,61 @@ namespace {
 constexpr uint64_t kReadingCacheBytes = 8 << 20;
 constexpr uint64_t kFilesCrowded = 30;
 
+// Live files are scratch: nobody waits until they are on the disk itself. Those of a checkpoint are
+// synced when it is committed.
+class UnsyncedFile : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
+  rocksdb::IOStatus Sync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    return rocksdb::IOStatus::OK();
+  }
+  rocksdb::IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    return rocksdb::IOStatus::OK();
+  }
+};
+
+class UnsyncedFolder : public rocksdb::FSDirectory {
+ public:
+  rocksdb::IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    return rocksdb::IOStatus::OK();
+  }
+};
+
+class UnsyncedFiles : public rocksdb::FileSystemWrapper {
+ public:
+  UnsyncedFiles() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "UnsyncedFiles"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    return Wrap(FileSystemWrapper::NewWritableFile(path, options, file, debug), file);
+  }
+  rocksdb::IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                       rocksdb::IODebugContext* debug) override {
+    return Wrap(FileSystemWrapper::ReopenWritableFile(path, options, file, debug), file);
+  }
+  rocksdb::IOStatus NewDirectory(const std::string&, const rocksdb::IOOptions&,
+                                 std::unique_ptr<rocksdb::FSDirectory>* folder,
+                                 rocksdb::IODebugContext*) override {
+    *folder = std::make_unique<UnsyncedFolder>();
+    return rocksdb::IOStatus::OK();
+  }
+
+ private:
+  static rocksdb::IOStatus Wrap(rocksdb::IOStatus status,
+                                std::unique_ptr<rocksdb::FSWritableFile>* file) {
+    if (status.ok()) *file = std::make_unique<UnsyncedFile>(std::move(*file));
+    return status;
+  }
+};
+
+rocksdb::Env* UnsyncedEnv() {
+  static const std::unique_ptr<rocksdb::Env> env =
+      rocksdb::NewCompositeEnv(std::make_shared<UnsyncedFiles>());
+  return env.get();
+}
+
 rocksdb::Options OptionsFor(uint64_t cache_bytes) {
   rocksdb::BlockBasedTableOptions table;
   // One cache, with an end, for all that RocksDB keeps of files: the server's budget counts it.
@@ -32,6 +89,7 @@ rocksdb::Options OptionsFor(uint64_t cache_bytes) {
   table.format_version = 5;
   table.checksum = rocksdb::kXXH3;
   rocksdb::Options out;
+  out.env = UnsyncedEnv();
   out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   // A filter of ours has said that the key is there: the last level, most of all, needs none.
   out.optimize_filters_for_hits = true;

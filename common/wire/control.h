@@ -82,6 +82,9 @@ struct CheckpointFile {
 };
 struct SaveDone {
   std::vector<CheckpointFile> files;
+  // Servers: what is to be saved is fixed, and training may go on; the files follow in a
+  // SavedMessage.
+  bool writing = false;
 };
 struct LoadDone {};
 struct TableReport {
@@ -102,6 +105,11 @@ struct OrderDoneMessage {
 struct FailedMessage {
   StatusCode code = StatusCode::kInternal;
   Problem problem;
+};
+// The files of a checkpoint that was being written are complete.
+struct SavedMessage {
+  Step step = 0;
+  std::vector<CheckpointFile> files;
 };
 // Stopped on request (SIGINT, SIGTERM at the process itself).
 struct LeavingMessage {};
@@ -190,7 +198,7 @@ using ControlMessage =
     std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
                  FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
                  WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
-                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage>;
+                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage, SavedMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

@@ -145,13 +145,18 @@ EvaluateDone Read(Reader& in, const fbs::EvaluateDone& m) {
   return to;
 }
 
-SaveDone Read(Reader& in, const fbs::SaveDone& m) {
-  SaveDone to;
-  if (m.files() == nullptr) return to;
-  for (const fbs::File* f : *m.files()) {
-    to.files.push_back({in.Text(f->name()), f->bytes(), f->digest()});
+std::vector<CheckpointFile> ReadFiles(
+    Reader& in, const flatbuffers::Vector<flatbuffers::Offset<fbs::File>>* files) {
+  std::vector<CheckpointFile> to;
+  if (files == nullptr) return to;
+  for (const fbs::File* f : *files) {
+    to.push_back({in.Text(f->name()), f->bytes(), f->digest()});
   }
   return to;
+}
+
+SaveDone Read(Reader& in, const fbs::SaveDone& m) {
+  return {ReadFiles(in, m.files()), m.writing()};
 }
 
 LoadDone Read(Reader&, const fbs::LoadDone&) { return {}; }
@@ -200,6 +205,8 @@ OrderDoneMessage Read(Reader& in, const fbs::OrderDone& m) {
 FailedMessage Read(Reader& in, const fbs::Failed& m) {
   return {in.Code(m.code()), in.ReadProblem(m.problem())};
 }
+
+SavedMessage Read(Reader& in, const fbs::Saved& m) { return {m.step(), ReadFiles(in, m.files())}; }
 
 LeavingMessage Read(Reader&, const fbs::Leaving&) { return {}; }
 
@@ -302,6 +309,7 @@ Result<ControlMessage> ReadBody(Reader& in, const fbs::Control& control) {
     DT_BODY(Heartbeat);
     DT_BODY(OrderDone);
     DT_BODY(Failed);
+    DT_BODY(Saved);
     DT_BODY(Leaving);
     DT_BODY(KvPut);
     DT_BODY(KvGet);

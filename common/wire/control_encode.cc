@@ -112,12 +112,18 @@ Done EncodeDone(Builder& to, const EvaluateDone& m) {
           fbs::CreateEvaluateDone(to, part_vector, scores, to.CreateVector(m.labels)).Union()};
 }
 
-Done EncodeDone(Builder& to, const SaveDone& m) {
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fbs::File>>> FilesOf(
+    Builder& to, const std::vector<CheckpointFile>& from) {
   std::vector<flatbuffers::Offset<fbs::File>> files;
-  for (const CheckpointFile& file : m.files) {
+  for (const CheckpointFile& file : from) {
     files.push_back(fbs::CreateFile(to, TextOf(to, file.name), file.bytes, file.digest));
   }
-  return {fbs::Done::SaveDone, fbs::CreateSaveDone(to, to.CreateVector(files)).Union()};
+  return to.CreateVector(files);
+}
+
+Done EncodeDone(Builder& to, const SaveDone& m) {
+  const auto files = FilesOf(to, m.files);
+  return {fbs::Done::SaveDone, fbs::CreateSaveDone(to, files, m.writing).Union()};
 }
 
 Done EncodeDone(Builder& to, const LoadDone&) {
@@ -147,6 +153,11 @@ Body Encode(Builder& to, const FailedMessage& m) {
   return {
       fbs::Body::Failed,
       fbs::CreateFailed(to, static_cast<uint32_t>(m.code), ProblemTable(to, m.problem)).Union()};
+}
+
+Body Encode(Builder& to, const SavedMessage& m) {
+  const auto files = FilesOf(to, m.files);
+  return {fbs::Body::Saved, fbs::CreateSaved(to, m.step, files).Union()};
 }
 
 Body Encode(Builder& to, const LeavingMessage&) {

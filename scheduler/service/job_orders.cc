@@ -212,12 +212,42 @@ Status JobState::CompleteSave(TimePoint now, const OrderBoard::Completed& done) 
   manifest.resume_text = options_.job.resume_text;
   manifest.written = WallTimeText();
   for (const TableConfig& table : options_.job.model.tables) manifest.tables.push_back(table.name);
+  Writing& writing = writing_.emplace();
   for (const auto& [id, outcome] : done.outcomes) {
-    const std::vector<CheckpointFile>& files = std::get<SaveDone>(outcome).files;
-    manifest.files.insert(manifest.files.end(), files.begin(), files.end());
+    const SaveDone& its = std::get<SaveDone>(outcome);
+    manifest.files.insert(manifest.files.end(), its.files.begin(), its.files.end());
+    if (its.writing) writing.servers.insert(id);
   }
-  const bool best = std::get<course::Save>(*out_).best;
-  Result<std::string> folder = surroundings_.CommitCheckpoint(manifest, best);
+  for (const auto& [id, saved] : std::exchange(saved_early_, {})) {
+    if (writing.servers.erase(id) == 0) continue;
+    manifest.files.insert(manifest.files.end(), saved.files.begin(), saved.files.end());
+  }
+  writing.manifest = std::move(manifest);
+  writing.best = std::get<course::Save>(*out_).best;
+  course_->OnCut();
+  return writing.servers.empty() ? CommitSave(now) : OkStatus();
+}
+
+Status JobState::TakeSaved(TimePoint now, const Member& from, const SavedMessage& saved) {
+  const auto* const save = out_.has_value() ? std::get_if<course::Save>(&*out_) : nullptr;
+  if (!writing_.has_value() && save != nullptr && save->step == saved.step) {
+    saved_early_[from.id] = saved;  // Others have not answered the order yet.
+    return OkStatus();
+  }
+  if (!writing_.has_value() || writing_->manifest.course.step != saved.step ||
+      writing_->servers.erase(from.id) == 0) {
+    return Internal("{} has written a checkpoint of step {}, which it was not asked for",
+                    from.Name(), saved.step);
+  }
+  std::vector<CheckpointFile>& files = writing_->manifest.files;
+  files.insert(files.end(), saved.files.begin(), saved.files.end());
+  return writing_->servers.empty() ? CommitSave(now) : OkStatus();
+}
+
+Status JobState::CommitSave(TimePoint now) {
+  const Writing written = *std::exchange(writing_, std::nullopt);
+  const Manifest& manifest = written.manifest;
+  Result<std::string> folder = surroundings_.CommitCheckpoint(manifest, written.best);
   if (!folder.ok()) {
     if (last_checkpoint_.empty()) return folder.status();
     return WithHint(folder.status(),
@@ -227,7 +257,7 @@ Status JobState::CompleteSave(TimePoint now, const OrderBoard::Completed& done) 
   AddEvent(now, "checkpoint",
            {{"step", static_cast<int64_t>(manifest.course.step)}, {"folder", *folder}});
   LogInfo("job.checkpoint", {{"step", manifest.course.step}, {"folder", *folder}});
-  course_->OnDone();
+  course_->OnWritten();
   return OkStatus();
 }
 

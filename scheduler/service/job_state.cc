@@ -138,6 +138,9 @@ void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
   } else if (auto* done = std::get_if<OrderDoneMessage>(&message)) {
     const Status status = board_.OnDone(from.id, std::move(*done));
     if (!status.ok()) Fail(now, Prefixed(status, from.Name()));
+  } else if (const auto* saved = std::get_if<SavedMessage>(&message)) {
+    const Status status = TakeSaved(now, from, *saved);
+    if (!status.ok()) Fail(now, status);
   } else if (const auto* failed = std::get_if<FailedMessage>(&message)) {
     AddEvent(now, fmt::format("{}_failed", NameOf(from.role())), {{"id", NumberOf(from.id)}});
     StatusCode code = failed->code;  // Only a request interrupts a job.

@@ -117,6 +117,8 @@ class JobState {
   Status CompleteTrain(const OrderBoard::Completed& done);
   Status CompleteEvaluate(TimePoint now, OrderBoard::Completed done);
   Status CompleteSave(TimePoint now, const OrderBoard::Completed& done);
+  Status TakeSaved(TimePoint now, const Member& from, const SavedMessage& saved);
+  Status CommitSave(TimePoint now);
   Status CompleteFinish(const OrderBoard::Completed& done);
   std::vector<uint32_t> SliceOwners() const;
   std::vector<ProcessId> Ids(bool with_servers) const;
@@ -145,6 +147,14 @@ class JobState {
   std::optional<Metrics> evaluated_;  // Goal::kEvaluate.
   bool evaluation_issued_ = false, finish_issued_ = false, finished_ = false;
   bool stop_requested_ = false;
+  // A checkpoint whose content is fixed and which these servers are still writing.
+  struct Writing {
+    Manifest manifest;
+    bool best = false;
+    std::set<ProcessId> servers;
+  };
+  std::optional<Writing> writing_;
+  std::map<ProcessId, SavedMessage> saved_early_;
   std::string last_checkpoint_;
   std::map<std::string, JobResult::Table> tables_;
   std::string dense_checksum_;

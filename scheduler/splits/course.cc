@@ -36,8 +36,10 @@ Course::Course(const CourseConfig& config, CourseState state)
 std::optional<course::Order> Course::Next() {
   if (out_.has_value() || finished_) return std::nullopt;
   if (trains_out_ > 0) return NextTrain();
-  if (std::optional<course::Order> order = NextAtBoundary()) return out_ = order;
-  return NextTrain();
+  std::optional<course::Order> order = NextAtBoundary();
+  if (!order.has_value()) return NextTrain();
+  if (writing_ && !std::holds_alternative<course::Evaluate>(*order)) return std::nullopt;
+  return out_ = order;
 }
 
 // The first step after `from` at which something other than training may be due.
@@ -97,7 +99,8 @@ std::optional<course::Order> Course::NextAtBoundary() {
 }
 
 bool Course::interrupted() const {
-  return stop_requested_ && !finished_ && !out_.has_value() && trains_out_ == 0 && !SaveDue();
+  return stop_requested_ && !finished_ && !out_.has_value() && trains_out_ == 0 && !writing_ &&
+         !SaveDue();
 }
 
 void Course::OnTrained(Step end_step, uint64_t samples, double loss_sum, double seconds) {
@@ -135,6 +138,16 @@ void Course::OnEvaluated(const Metrics& metrics) {
   decisions_.OnEvaluation(metrics, state_.step, epoch, state_.decisions);
   // A job that was stopped here had saved before it evaluated: saved again, it is kept as the best.
   if (BestHere()) saved_.reset();
+}
+
+void Course::OnCut() {
+  OnDone();
+  writing_ = true;
+}
+
+void Course::OnAbandoned() {
+  writing_ = false;
+  if (saved_ == state_.step) saved_.reset();
 }
 
 void Course::OnDone() {

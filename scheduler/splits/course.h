@@ -79,6 +79,11 @@ class Course {
   void OnTrained(Step end_step, uint64_t samples, double loss_sum, double seconds);
   void OnEvaluated(const Metrics& metrics);  // Of the evaluation that is out.
   void OnDone();                             // Save, Restore or Finish is done.
+  // Instead of it: what Save saves is fixed, and training goes on while it is written. It will be
+  // the last such order until OnWritten, or OnAbandoned.
+  void OnCut();
+  void OnWritten() { writing_ = false; }
+  void OnAbandoned();
   // Ends at the next boundary, with a checkpoint if any are made during training.
   void RequestStop() { stop_requested_ = true; }
 
@@ -108,6 +113,7 @@ class Course {
   uint64_t chunk_ = 4;                // Steps of the next order; follows the pace.
   std::optional<course::Order> out_;  // The order other than training that is out.
   std::optional<Step> saved_;         // The last boundary that is checkpointed.
+  bool writing_ = false;
   bool stop_requested_ = false, restored_ = false, finished_ = false;
 };
 

@@ -118,33 +118,34 @@ void Executor::TryReport() {
 }
 
 void Executor::TrySave() {
+  TakeSavedRows();
   if (!save_.has_value()) return;
-  std::optional<ExecutorAnswer> answer = Save(*save_);
-  if (!answer.has_value()) return;
+  std::optional<Status> status = Save(*save_);
+  if (!status.has_value()) return;
   save_.reset();
-  Answer(*std::move(answer));
+  Answer({*std::move(status), {}, {}});
 }
 
-// Nothing while it waits: for the step, then for the disk.
-std::optional<ExecutorAnswer> Executor::Save(PendingSave& save) {
+// Nothing while it waits for the step.
+std::optional<Status> Executor::Save(const PendingSave& save) {
   const SaveCommand& command = save.command;
-  if (shards_ == nullptr)
-    return ExecutorAnswer{Internal("save before the start of the job"), {}, {}};
-  if (save.begun) {
-    const std::unique_ptr<CheckpointTask> task = tier_->TakeSaved();
-    if (task == nullptr) return std::nullopt;
-    return ExecutorAnswer{Prefixed(task->status, "saving rows"), std::move(task->files), {}};
-  }
+  if (shards_ == nullptr) return Internal("save before the start of the job");
   // The scheduler orders a save when every worker is past the step: all before is complete.
   shards_->Advance(command.step);
   if (shards_->Reached(command.step)) {
     tier_->BeginSave(SaveTask(*shards_, command.step, command.place));
-    save.begun = true;
-    return std::nullopt;
+    return OkStatus();
   }
   if (SystemClock().Now() < save.deadline) return std::nullopt;
-  return ExecutorAnswer{
-      Timeout("save at step {}: {}", command.step, shards_->SlowestText()), {}, {}};
+  return Timeout("save at step {}: {}", command.step, shards_->SlowestText());
+}
+
+void Executor::TakeSavedRows() {
+  if (tier_ == nullptr) return;
+  const std::unique_ptr<CheckpointTask> task = tier_->TakeSaved();
+  if (task == nullptr) return;
+  ExecutorAnswer saved{Prefixed(task->status, "saving rows"), std::move(task->files), {}};
+  DT_CHECK(saved_.TryPush(saved));
 }
 
 void Executor::Answer(ExecutorAnswer answer) { DT_CHECK(answers_.TryPush(answer)); }

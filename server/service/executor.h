@@ -26,6 +26,7 @@ struct BeginCommand {
   DiskTierOptions disk;  // `wake` is the executor's.
 };
 // Waits until every step before `step` is applied: Timeout after `patience`, with what is missing.
+// Answered when what is to be saved is fixed; TakeSaved tells when it is written.
 struct SaveCommand {
   Step step = 0;
   SavePlace place;
@@ -42,7 +43,7 @@ using ExecutorCommand = std::variant<BeginCommand, SaveCommand, LoadCommand, Rep
 
 struct ExecutorAnswer {
   Status status;
-  std::vector<CheckpointFile> files;  // Save.
+  std::vector<CheckpointFile> files;  // TakeSaved.
   std::vector<TableReport> tables;    // Report.
 };
 
@@ -66,6 +67,8 @@ class Executor {
   void Post(ExecutorCommand command);
   // Nothing within `patience`: ask again.
   std::optional<ExecutorAnswer> Await(Duration patience) { return answers_.Pop(patience); }
+  // What a save came to: its status and files; once.
+  std::optional<ExecutorAnswer> TakeSaved() { return saved_.Pop(Duration::zero()); }
   // Why this executor can serve no more; once.
   std::optional<Status> TakeFailure() { return failures_.Pop(Duration::zero()); }
 
@@ -76,7 +79,6 @@ class Executor {
   struct PendingSave {
     SaveCommand command;
     TimePoint deadline;
-    bool begun = false;
   };
 
   void Run(std::stop_token stop);
@@ -87,7 +89,8 @@ class Executor {
   void WorkOnTier();
   void TrySave();
   void TryReport();
-  std::optional<ExecutorAnswer> Save(PendingSave& save);
+  std::optional<Status> Save(const PendingSave& save);
+  void TakeSavedRows();
   void Answer(ExecutorAnswer answer);
   // One message, if there is one before the next deadline. False when the socket is of no use.
   bool TakeMessage();
@@ -114,6 +117,7 @@ class Executor {
   // Between the threads.
   BoundedQueue<ExecutorCommand> commands_{4};
   BoundedQueue<ExecutorAnswer> answers_{4};
+  BoundedQueue<ExecutorAnswer> saved_{4};
   BoundedQueue<Status> failures_{1};
   std::atomic<Step> clock_ = 0;
 

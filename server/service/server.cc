@@ -15,7 +15,8 @@ namespace dt::server {
 namespace {
 
 constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
-constexpr Duration kLastWords = seconds(3);    // For the scheduler to hear why.
+constexpr Duration kSavingPoll = milliseconds(10);
+constexpr Duration kLastWords = seconds(3);  // For the scheduler to hear why.
 constexpr Duration kSavePatience = seconds(60);
 constexpr uint32_t kExecutorsMax = 64;
 
@@ -102,7 +103,8 @@ class ServerRole : public Server {
   Status Work() {
     for (;;) {
       DT_TRY_STATUS(Interrupted());
-      Result<ControlMessage> message = link_->Receive(kPoll);
+      DT_TRY_STATUS(CheckSaving());
+      Result<ControlMessage> message = link_->Receive(saving_.has_value() ? kSavingPoll : kPoll);
       NoteProgress();
       if (!message.ok()) {
         if (message.status().code() == StatusCode::kDeadlineExceeded) continue;
@@ -199,21 +201,36 @@ class ServerRole : public Server {
 
   Result<SaveDone> Save(const SaveOrder& order) {
     const ProcessId self = link_->welcome().id;
-    const TimePoint begin = SystemClock().Now();
-    Result<std::vector<ExecutorAnswer>> answers = AskAll([&](uint32_t i) {
-      return SaveCommand{order.step, {order.folder, self, i}, kSavePatience};
-    });
-    if (!answers.ok()) {
-      std::error_code ignored;
-      std::filesystem::remove_all(fmt::format("{}/server-{}", order.folder, self.value()), ignored);
-      return answers.status();
+    const Status cut = AskAll([&](uint32_t i) {
+                         return SaveCommand{order.step, {order.folder, self, i}, kSavePatience};
+                       }).status();
+    if (!cut.ok()) return cut;
+    saving_ = Saving{order, SystemClock().Now(), static_cast<uint32_t>(executors_.size()), {}, {}};
+    return SaveDone{.files = {}, .writing = true};
+  }
+
+  // The rows of a save are written while requests go on.
+  Status CheckSaving() {
+    if (!saving_.has_value()) return OkStatus();
+    for (const auto& executor : executors_) {
+      std::optional<ExecutorAnswer> saved = executor->TakeSaved();
+      if (!saved.has_value()) continue;
+      saving_->status.Update(saved->status);
+      std::ranges::move(saved->files, std::back_inserter(saving_->files));
+      --saving_->executors_left;
     }
-    SaveDone done;
-    for (ExecutorAnswer& answer : *answers)
-      std::ranges::move(answer.files, std::back_inserter(done.files));
-    LogInfo("server.saved",
-            {{"step", order.step}, {"seconds", SecondsBetween(begin, SystemClock().Now())}});
-    return done;
+    if (saving_->executors_left > 0) return OkStatus();
+    if (!saving_->status.ok()) {
+      std::error_code ignored;
+      std::filesystem::remove_all(
+          fmt::format("{}/server-{}", saving_->order.folder, link_->welcome().id.value()), ignored);
+      return saving_->status;
+    }
+    LogInfo("server.saved", {{"step", saving_->order.step},
+                             {"seconds", SecondsBetween(saving_->begun, SystemClock().Now())}});
+    link_->Send(SavedMessage{saving_->order.step, std::move(saving_->files)});
+    saving_.reset();
+    return OkStatus();
   }
 
   Result<LoadDone> Load(const LoadOrder& order) {
@@ -240,6 +257,14 @@ class ServerRole : public Server {
   std::stop_token stop_;
   std::unique_ptr<ControlLink> link_;
   bool started_ = false;
+  struct Saving {
+    SaveOrder order;
+    TimePoint begun{};
+    uint32_t executors_left = 0;
+    std::vector<CheckpointFile> files;
+    Status status;
+  };
+  std::optional<Saving> saving_;  // Rows of a checkpoint are being written.
 };
 
 }  // namespace

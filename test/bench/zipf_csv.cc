@@ -2,8 +2,8 @@
 // few keys are everywhere and most are seen once. zipf_csv ROWS COLUMNS KEYS EXPONENT SEED
 //
 // Ranks come from rejection-inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to
-// generate variates from monotone discrete distributions", 1996); ids are hashes of ranks. The label
-// leans on hidden weights of the ids.
+// generate variates from monotone discrete distributions", 1996); ids are hashes of ranks. The
+// label leans on hidden weights of the ids.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

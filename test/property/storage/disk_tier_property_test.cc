@@ -72,6 +72,7 @@ class Story {
       rows[DrawKey()] = gradient;
     }
     ASSERT_TRUE(tiered_.Push(table, step_, rows)) << tiered_.tier().failure();
+    tiered_.Rest(4);
     ASSERT_TRUE(plain_.Push(table, step_, rows));
     ++step_;
     most_below_ = std::max(most_below_, tiered_.tier().rows_below());

@@ -51,6 +51,7 @@ inline std::vector<ControlMessage> ControlSamples() {
       StatusReplyMessage{"{}"},
       SplitRequestMessage{7},
       SplitMessage{7, 12, 16},
+      SavedMessage{7, {{"server-1/rows-0/000001.sst", 12, 34}}},
   };
 }
 

@@ -100,6 +100,42 @@ std::string Told(const CourseConfig& config, std::vector<double> auc, double ste
   return Player(course, std::move(auc), step_seconds).Play().text;
 }
 
+// The orders up to the one that goes out alone, or to none.
+template <class Order>
+Order Until(Course& course) {
+  for (;;) {
+    std::optional<course::Order> order = course.Next();
+    EXPECT_TRUE(order.has_value());
+    if (!order.has_value()) return {};
+    if (auto* const wanted = std::get_if<Order>(&*order)) return *wanted;
+    const auto& train = std::get<course::Train>(*order);
+    course.OnTrained(train.end_step, 10, 5, 0.01);
+  }
+}
+
+TEST(Course, TrainingGoesOnWhileACheckpointIsWrittenUpToTheNext) {
+  CourseConfig config = Config();
+  config.valid_rows = config.test_rows = 0;
+  config.epochs = 2;
+  config.save_every = 8;
+  Course course(config, {});
+  EXPECT_EQ(Until<course::Save>(course).step, 8u);
+  course.OnCut();
+  EXPECT_EQ(Until<course::Train>(course).first_step, 8u);
+  course.OnTrained(10, 20, 10, 0.01);
+  while (std::optional<course::Order> order = course.Next()) {
+    const Step end = std::get<course::Train>(*order).end_step;
+    course.OnTrained(end, 10, 5, 0.01);
+  }
+  EXPECT_EQ(course.state().step, 16u);  // Where the next one is due.
+  course.OnWritten();
+  EXPECT_EQ(Until<course::Save>(course).step, 16u);
+  course.OnCut();
+  EXPECT_FALSE(course.interrupted());
+  course.OnAbandoned();
+  EXPECT_EQ(Until<course::Save>(course).step, 16u);  // Nothing was trained since.
+}
+
 TEST(Course, PlainTraining) {
   CourseConfig config = Config();
   config.epochs = 2;

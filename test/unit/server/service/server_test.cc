@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -188,10 +189,15 @@ TEST_F(ServerTest, ServesSavesLoadsAndReports) {
   Push(0);
   Push(1);
   // No Complete: the order itself says that every step before 2 is.
-  const auto saved = orders_.Do<SaveDone>(SaveOrder{2, temp.path()});
+  EXPECT_TRUE(orders_.Do<SaveDone>(SaveOrder{2, temp.path()}).writing);
+  const auto saved = orders_.Await<SavedMessage>();
+  EXPECT_EQ(saved.step, 2u);
   ASSERT_FALSE(saved.files.empty());
-  EXPECT_TRUE(saved.files.front().name.starts_with("server-4/rows-0/"));
-  EXPECT_TRUE(saved.files.back().name.starts_with("server-4/rows-1/"));
+  std::set<std::string> folders;
+  for (const CheckpointFile& file : saved.files) {
+    folders.insert(std::filesystem::path(file.name).parent_path());
+  }
+  EXPECT_EQ(folders, (std::set<std::string>{"server-4/rows-0", "server-4/rows-1"}));
   Push(2);
   const auto at3 = orders_.Do<FinishDone>(FinishOrder{});
   ASSERT_EQ(at3.tables.size(), 1u);
