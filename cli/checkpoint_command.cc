@@ -1,11 +1,16 @@
-// `dovetail checkpoint list|verify`.
+// `dovetail checkpoint list|verify|inspect`.
 #include <cstdio>
+#include <map>
+
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
+#include "server/checkpoint/rows_reader.h"
+#include "worker/engine/dense_file.h"
 
 namespace dt::cli {
 namespace {
@@ -31,10 +36,85 @@ int Verify(const CommandLine& line) {
   return 0;
 }
 
+struct Contents {
+  scheduler::Manifest manifest;
+  server::RowsHeader header;
+  std::map<TableId, std::pair<uint64_t, uint64_t>> tables;  // Rows, bytes.
+  uint64_t dense_arrays = 0, dense_values = 0;
+};
+
+// Rows are counted one by one: the files do not say how many they hold.
+Result<Contents> ContentsOf(const std::string& folder) {
+  Contents contents;
+  DT_TRY(contents.manifest, scheduler::ReadManifest(folder));
+  DT_TRY(contents.header, server::ReadRowsHeader(folder));
+  DT_TRY_STATUS(server::ForEachRow(folder, [&](const server::SavedRow& row) {
+    auto& [rows, bytes] = contents.tables[row.table];
+    ++rows;
+    bytes += sizeof(row.key) + row.record.size();
+    return OkStatus();
+  }));
+  DT_TRY(const auto arrays, worker::ReadDenseFile(folder));
+  contents.dense_arrays = arrays.size();
+  for (const worker::DenseArray& array : arrays) contents.dense_values += array.values.size();
+  return contents;
+}
+
+void PrintContents(const Contents& contents) {
+  const scheduler::Manifest& manifest = contents.manifest;
+  fmt::print("job {}, step {}, written {}\n", manifest.job, contents.header.step, manifest.written);
+  fmt::print("{} shards, {} slices\n", contents.header.shards, manifest.slices);
+  for (const server::RowsHeader::Table& t : contents.header.tables) {
+    const auto at = contents.tables.find(t.id);
+    const auto [rows, bytes] = at == contents.tables.end() ? std::pair{0ul, 0ul} : at->second;
+    fmt::print("table {}: {} rows of {} values and {} of optimizer state, {}\n", t.name, rows,
+               t.dim, t.state, BytesText(bytes));
+  }
+  fmt::print("dense: {} arrays, {} values\n", contents.dense_arrays, contents.dense_values);
+  for (const CheckpointFile& file : manifest.files) {
+    fmt::print("file {}  {}\n", file.name, BytesText(file.bytes));
+  }
+}
+
+void PrintContentsJson(const Contents& contents) {
+  using Json = nlohmann::ordered_json;
+  Json tables = Json::object(), files = Json::array();
+  for (const server::RowsHeader::Table& t : contents.header.tables) {
+    const auto at = contents.tables.find(t.id);
+    const auto [rows, bytes] = at == contents.tables.end() ? std::pair{0ul, 0ul} : at->second;
+    tables[t.name] = {{"rows", rows}, {"bytes", bytes}, {"dim", t.dim}, {"state", t.state}};
+  }
+  for (const CheckpointFile& file : contents.manifest.files) {
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}});
+  }
+  const Json json = {
+      {"job", contents.manifest.job},
+      {"step", contents.header.step},
+      {"written", contents.manifest.written},
+      {"shards", contents.header.shards},
+      {"slices", contents.manifest.slices},
+      {"tables", std::move(tables)},
+      {"dense", {{"arrays", contents.dense_arrays}, {"values", contents.dense_values}}},
+      {"files", std::move(files)}};
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int Inspect(const CommandLine& line) {
+  const Result<Contents> contents = ContentsOf(line.checkpoint);
+  if (!contents.ok()) return EndWithError(line, "", contents.status());
+  if (line.json) {
+    PrintContentsJson(*contents);
+  } else {
+    PrintContents(*contents);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int RunCheckpoint(const CommandLine& line) {
-  return line.command == "checkpoint list" ? List(line) : Verify(line);
+  if (line.command == "checkpoint list") return List(line);
+  return line.command == "checkpoint verify" ? Verify(line) : Inspect(line);
 }
 
 }  // namespace dt::cli

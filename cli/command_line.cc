@@ -13,7 +13,7 @@ namespace dt::cli {
 namespace {
 
 // Commands that the documents name and that do not exist yet.
-constexpr std::string_view kLater[] = {"drain", "scale", "export", "serve", "keygen"};
+constexpr std::string_view kLater[] = {"drain", "scale", "serve", "keygen"};
 
 const std::vector<std::pair<std::string, LogLevel>> kLevels = {{"debug", LogLevel::kDebug},
                                                                {"info", LogLevel::kInfo},
@@ -183,6 +183,24 @@ class Parser {
         Command(*checkpoint, "verify", "Check every file of a checkpoint against its digest",
                 "checkpoint verify runs/job/checkpoints/best");
     verify->add_option("folder", out_.checkpoint, "Folder of the checkpoint")->required();
+    CLI::App* inspect =
+        Command(*checkpoint, "inspect", "What a checkpoint holds: tables, rows, sizes, files",
+                "checkpoint inspect runs/job/checkpoints/best");
+    inspect->add_option("folder", out_.checkpoint, "Folder of the checkpoint")->required();
+    inspect->add_flag("--json", out_.json, "One JSON object");
+    CLI::App* exported =
+        Command(app_, "export", "Write tables and dense parameters for other programs",
+                "export runs/job/checkpoints/best --format safetensors --out model.safetensors");
+    exported->add_option("folder", out_.checkpoint, "Folder of the checkpoint")
+        ->required()
+        ->type_name("CHECKPOINT");
+    exported->add_option("--format", out_.format, "safetensors, npz or onnx")
+        ->required()
+        ->check(CLI::IsMember({"safetensors", "npz", "onnx"}));
+    exported->add_option("--table", out_.table, "This table alone, without dense parameters")
+        ->type_name("NAME");
+    exported->add_option("--out", out_.out_path, "File to write (default: named after both)")
+        ->type_name("FILE");
     CLI::App* report = Command(app_, "report", "Write the report page of a result file",
                                "report runs/job/result.json --out report.html");
     report->add_option("result", out_.result_path, "Result file")

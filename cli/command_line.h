@@ -22,13 +22,14 @@ struct CommandLine {
 
   std::string scheduler;   // tcp://HOST:PORT
   std::string listen;      // Roles.
-  std::string checkpoint;  // eval, predict, checkpoint list|verify
+  std::string checkpoint;  // eval, predict, export, checkpoint verify|inspect
   std::string data_path;   // predict
   std::string truth_path;  // report
-  std::string out_path;    // predict, data generate, report
+  std::string out_path;    // predict, data generate, report, export
   uint64_t rows = 1'000'000;
   uint64_t seed = 1;
-  std::string pass;  // plan --after
+  std::string table;  // export --table
+  std::string pass;   // plan --after
   std::string format = "text";
   std::string program;  // argv[0], for starting further processes.
 };

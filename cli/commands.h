@@ -13,6 +13,7 @@ int RunEvaluate(const CommandLine& line, StopSignals& signals);  // eval and pre
 int RunPlan(const CommandLine& line);
 int RunStatus(const CommandLine& line);
 int RunCheckpoint(const CommandLine& line);
+int RunExport(const CommandLine& line);
 int RunReport(const CommandLine& line);
 int RunSchema(const CommandLine& line);
 int RunData(const CommandLine& line);

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   if (first == "plan") return RunPlan(line);
   if (first == "status") return RunStatus(line);
   if (first == "checkpoint") return RunCheckpoint(line);
+  if (first == "export") return RunExport(line);
   if (first == "report") return RunReport(line);
   if (first == "schema") return RunSchema(line);
   if (first == "data") return RunData(line);

@@ -72,7 +72,9 @@ void AddTables(const JobResult& result, Json& to) {
     tables[name] = {{"rows", table.rows},
                     {"rows_in_memory", table.rows_in_memory},
                     {"rows_on_disk", table.rows_on_disk},
-                    {"bytes", table.bytes}};
+                    {"bytes", table.bytes},
+                    {"pushes_refused", table.pushes_refused},
+                    {"rows_expired", table.rows_expired}};
     checksums[name] = table.checksum;
   }
   to["tables"] = std::move(tables);

@@ -66,6 +66,17 @@ void PutModel(const ModelConfig& model, Canon& canon) {
   }
 }
 
+// Not part of what a checkpoint must match: a trained job may be frozen for fine-tuning, or begin
+// to forget.
+void PutLife(const ModelConfig& model, Canon& canon) {
+  for (const TableConfig& t : model.tables) {
+    canon.Put(fmt::format("model.tables.{}.life", t.name),
+              fmt::format("pushes={} sketch={} steps={} time={} freeze={}", t.life.admission_pushes,
+                          t.life.sketch_bytes, t.life.expiry_steps, t.life.expiry_time.count(),
+                          t.life.freeze));
+  }
+}
+
 // Directories differ between machines, the files' names do not.
 std::string FileNames(const std::vector<std::string>& files) {
   std::string text;
@@ -139,6 +150,7 @@ void FillFingerprints(JobConfig& job) {
   job.resume_fingerprint = HashString(job.resume_text);
 
   Canon rest;
+  PutLife(job.model, rest);
   PutData(job.data, rest);
   PutRun(job, rest);
   job.fingerprint = HashString(job.resume_text + rest.Take());

@@ -104,6 +104,14 @@ struct OptimizerSpec {
 enum class Device { kAuto, kCpu, kGpu, kPs };
 enum class EvalDefault { kInitial, kZeros };
 
+struct RowLifeConfig {
+  uint32_t admission_pushes = 1;     // The push that makes a row.
+  uint64_t sketch_bytes = 16 << 20;  // Of the whole table.
+  uint64_t expiry_steps = 0;         // 0: never. At most one of steps and time.
+  Duration expiry_time{};            // Zero: never.
+  bool freeze = false;
+};
+
 struct TableConfig {
   std::string name;
   TableId id;  // TableIdOf(name).
@@ -115,6 +123,7 @@ struct TableConfig {
   FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
   FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients between worker and server.
   bool all_in_memory = false;
+  RowLifeConfig life;
   SourceMark mark;
 };
 

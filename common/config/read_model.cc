@@ -54,6 +54,27 @@ void ReadRule(const MapReader& in, OptimizerSpec& spec) {
   }
 }
 
+void ReadLife(const MapReader& in, TableConfig& table) {
+  const MapReader admission = in.Sub("admission");
+  admission.Read("pushes", table.life.admission_pushes);
+  admission.Read("sketch", table.life.sketch_bytes);
+  const MapReader expiry = in.Sub("expiry");
+  float hours = 0;
+  expiry.Read("steps", table.life.expiry_steps);
+  expiry.Read("hours", hours);
+  // Hours of less than a second are nobody's wish, but a test's.
+  table.life.expiry_time =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::ratio<3600>>(hours));
+  if (expiry.Has("hours") && table.life.expiry_time <= Duration::zero()) {
+    expiry.Report("hours", fmt::format("found {}, expected a number above 0",
+                                       Describe(*expiry.Find("hours"))));
+  }
+  if (in.Has("expiry") && expiry.Has("steps") == expiry.Has("hours")) {
+    in.Report("expiry", "expected {steps: t} or {hours: h}");
+  }
+  in.Read("freeze", table.life.freeze);
+}
+
 TableConfig ReadTable(const std::string& name, const MapReader& in,
                       const OptimizerSpec& inherited) {
   TableConfig table;
@@ -76,6 +97,7 @@ TableConfig ReadTable(const std::string& name, const MapReader& in,
   in.Read("dtype", table.dtype);
   in.Read("wire", table.wire);
   if (const ConfigNode* memory = in.Find("memory")) table.all_in_memory = memory->text == "all";
+  ReadLife(in, table);
   return table;
 }
 

@@ -128,9 +128,9 @@ class ControlLinkImpl : public ControlLink {
     return Timeout("no message from the scheduler");
   }
 
-  void SetProgress(Step step, uint64_t samples, double loss) override {
+  void SetProgress(HeartbeatMessage progress) override {
     std::lock_guard lock(mutex_);
-    progress_ = {step, samples, loss, {}};
+    progress_ = std::move(progress);
   }
 
   void Put(const std::string& key, std::string value) override {

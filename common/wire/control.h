@@ -47,12 +47,20 @@ struct DataReadyMessage {
 };
 // Start is carried out: shards are made, the mesh is connected, the plan is bound.
 struct ReadyMessage {};
+struct TableReport {
+  std::string name;
+  uint64_t rows = 0, rows_in_memory = 0, rows_on_disk = 0, bytes = 0;
+  uint64_t checksum_low = 0, checksum_high = 0;  // Summed over servers mod 2^64.
+  // Since the process began: pushes to keys that had no row and got none; rows that were gone.
+  uint64_t pushes_refused = 0, rows_expired = 0;
+};
 // At least four in a lease.
 struct HeartbeatMessage {
   Step step = 0;         // Workers: steps done. Servers: the least applied.
   uint64_t samples = 0;  // Workers: trained so far.
   double loss = 0;       // Workers: of the last step.
   ProcessStats stats;
+  std::vector<TableReport> tables;  // Servers: sizes; rows that are gone may still be counted.
 };
 
 struct TrainDone {
@@ -87,11 +95,6 @@ struct SaveDone {
   bool writing = false;
 };
 struct LoadDone {};
-struct TableReport {
-  std::string name;
-  uint64_t rows = 0, rows_in_memory = 0, rows_on_disk = 0, bytes = 0;
-  uint64_t checksum_low = 0, checksum_high = 0;  // Summed over servers mod 2^64.
-};
 struct FinishDone {
   std::vector<TableReport> tables;  // Servers.
   std::string dense_checksum;       // Workers.

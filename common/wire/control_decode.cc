@@ -121,8 +121,20 @@ DataReadyMessage Read(Reader& in, const fbs::DataReady& m) {
 
 ReadyMessage Read(Reader&, const fbs::Ready&) { return {}; }
 
+std::vector<TableReport> ReadTables(
+    Reader& in, const flatbuffers::Vector<flatbuffers::Offset<fbs::TableReport>>* tables) {
+  std::vector<TableReport> reports;
+  if (tables == nullptr) return reports;
+  for (const fbs::TableReport* t : *tables) {
+    reports.push_back({in.Text(t->name()), t->rows(), t->rows_in_memory(), t->rows_on_disk(),
+                       t->bytes(), t->checksum_low(), t->checksum_high(), t->pushes_refused(),
+                       t->rows_expired()});
+  }
+  return reports;
+}
+
 HeartbeatMessage Read(Reader& in, const fbs::Heartbeat& m) {
-  return {m.step(), m.samples(), m.loss(), in.ReadStats(m.stats())};
+  return {m.step(), m.samples(), m.loss(), in.ReadStats(m.stats()), ReadTables(in, m.tables())};
 }
 
 TrainDone Read(Reader&, const fbs::TrainDone& m) {
@@ -163,12 +175,7 @@ LoadDone Read(Reader&, const fbs::LoadDone&) { return {}; }
 
 FinishDone Read(Reader& in, const fbs::FinishDone& m) {
   FinishDone to;
-  if (m.tables() != nullptr) {
-    for (const fbs::TableReport* t : *m.tables()) {
-      to.tables.push_back({in.Text(t->name()), t->rows(), t->rows_in_memory(), t->rows_on_disk(),
-                           t->bytes(), t->checksum_low(), t->checksum_high()});
-    }
-  }
+  to.tables = ReadTables(in, m.tables());
   to.dense_checksum = in.Text(m.dense_checksum());
   to.stats = in.ReadStats(m.stats());
   return to;

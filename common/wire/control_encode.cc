@@ -88,10 +88,21 @@ Body Encode(Builder& to, const ReadyMessage&) {
   return {fbs::Body::Ready, fbs::CreateReady(to).Union()};
 }
 
+auto TableVector(Builder& to, const std::vector<TableReport>& reports) {
+  std::vector<flatbuffers::Offset<fbs::TableReport>> tables;
+  for (const TableReport& t : reports) {
+    tables.push_back(fbs::CreateTableReport(to, TextOf(to, t.name), t.rows, t.rows_in_memory,
+                                            t.rows_on_disk, t.bytes, t.checksum_low,
+                                            t.checksum_high, t.pushes_refused, t.rows_expired));
+  }
+  return to.CreateVector(tables);
+}
+
 Body Encode(Builder& to, const HeartbeatMessage& m) {
   const fbs::Stats stats = StatsOf(m.stats);
+  const auto tables = TableVector(to, m.tables);
   return {fbs::Body::Heartbeat,
-          fbs::CreateHeartbeat(to, m.step, m.samples, m.loss, &stats).Union()};
+          fbs::CreateHeartbeat(to, m.step, m.samples, m.loss, &stats, tables).Union()};
 }
 
 using Done = Tagged<fbs::Done>;
@@ -131,14 +142,8 @@ Done EncodeDone(Builder& to, const LoadDone&) {
 }
 
 Done EncodeDone(Builder& to, const FinishDone& m) {
-  std::vector<flatbuffers::Offset<fbs::TableReport>> tables;
-  for (const TableReport& t : m.tables) {
-    tables.push_back(fbs::CreateTableReport(to, TextOf(to, t.name), t.rows, t.rows_in_memory,
-                                            t.rows_on_disk, t.bytes, t.checksum_low,
-                                            t.checksum_high));
-  }
   const fbs::Stats stats = StatsOf(m.stats);
-  const auto table_vector = to.CreateVector(tables);
+  const auto table_vector = TableVector(to, m.tables);
   const Text dense = TextOf(to, m.dense_checksum);
   return {fbs::Done::FinishDone, fbs::CreateFinishDone(to, table_vector, dense, &stats).Union()};
 }

@@ -94,13 +94,19 @@ class Differentiator : public GradientContext {
   void MarkNeeded() {
     needed_.assign(graph_.values.size(), false);
     for (const ParameterSpec& p : graph_.parameters) needed_[p.value] = p.trained;
-    for (const TableUse& table : graph_.tables) needed_[table.rows] = true;
+    for (const TableUse& table : graph_.tables) needed_[table.rows] = !IsFrozen(table);
     for (const Node& node : graph_.nodes) {
       if (FindOp(node.op)->gradient == nullptr) continue;
       const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
                                    [this](ValueIndex v) { return needed_[v]; });
       for (const ValueIndex v : node.outputs) needed_[v] = any;
     }
+  }
+
+  bool IsFrozen(const TableUse& table) const {
+    const auto& tables = request_.job.model.tables;
+    const auto config = std::ranges::find(tables, table.name, &TableConfig::name);
+    return config != tables.end() && config->life.freeze;
   }
 
   // d(weighted sum of losses) / d(loss) is the loss's weight.

@@ -272,6 +272,8 @@ Status JobState::CompleteFinish(const OrderBoard::Completed& done) {
       table.rows_in_memory += report.rows_in_memory;
       table.rows_on_disk += report.rows_on_disk;
       table.bytes += report.bytes;
+      table.pushes_refused += report.pushes_refused;
+      table.rows_expired += report.rows_expired;
       sums[report.name].first += report.checksum_high;
       sums[report.name].second += report.checksum_low;
     }

@@ -27,6 +27,17 @@ JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
                                 ShardsOf(job.map(), m.id), stats.cpu_seconds, stats.peak_rss_bytes,
                                 stats.bytes_sent, stats.bytes_received});
   }
+  for (const Member& m : job.membership().members()) {
+    for (const TableReport& report : m.report.tables) {
+      JobResult::Table& table = status.tables[report.name];
+      table.rows += report.rows;
+      table.rows_in_memory += report.rows_in_memory;
+      table.rows_on_disk += report.rows_on_disk;
+      table.bytes += report.bytes;
+      table.pushes_refused += report.pushes_refused;
+      table.rows_expired += report.rows_expired;
+    }
+  }
   if (job.course() == nullptr) return status;
   const Progress progress = job.ProgressAt(now);
   status.epoch = progress.epoch + 1;

@@ -32,6 +32,7 @@ polyline { fill: none; stroke: var(--ink); stroke-width: 1.5; vector-effect: non
 <h2>Loss</h2>
 <svg viewBox="0 0 100 100" preserveAspectRatio="none"><polyline id="loss"/></svg>
 <h2>Processes</h2><table id="processes"></table>
+<h2>Tables</h2><table id="tables"></table>
 <h2>Evaluations</h2><table id="history"></table>
 <h2>Events</h2><table id="events"></table>
 <script>
@@ -86,6 +87,11 @@ function show(s) {
     s.processes.map(p => [p.role, p.id, p.host, p.pid, number(p.step, 0), p.shards,
       number(p.cpu_seconds, 1), mib(p.peak_rss_bytes), mib(p.bytes_sent),
       number(p.heartbeat_age, 1)]));
+  table("tables",
+    ["table", "rows", "in memory", "on disk", "MiB", "refused pushes", "expired rows"],
+    Object.entries(s.tables).map(([name, t]) => [name, number(t.rows, 0),
+      number(t.rows_in_memory, 0), number(t.rows_on_disk, 0), mib(t.bytes),
+      number(t.pushes_refused, 0), number(t.rows_expired, 0)]));
   table("history",
     ["epoch", "step", "train logloss", "valid AUC", "valid logloss", "rate ×"],
     s.history.map(h => [h.epoch, number(h.step, 0), number(h.train_logloss, 5),

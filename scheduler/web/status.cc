@@ -28,6 +28,19 @@ Json ProcessJson(const JobStatus::Process& p) {
           {"bytes_received", p.bytes_received}};
 }
 
+Json TablesJson(const JobStatus& status) {
+  Json all = Json::object();
+  for (const auto& [name, table] : status.tables) {
+    all[name] = {{"rows", table.rows},
+                 {"rows_in_memory", table.rows_in_memory},
+                 {"rows_on_disk", table.rows_on_disk},
+                 {"bytes", table.bytes},
+                 {"pushes_refused", table.pushes_refused},
+                 {"rows_expired", table.rows_expired}};
+  }
+  return all;
+}
+
 Json HistoryJson(const JobStatus& status) {
   Json all = Json::array();
   for (const JobResult::Evaluation& e : status.history) {
@@ -85,6 +98,26 @@ class MetricsText {
   std::string text_;
 };
 
+void AddTables(const JobStatus& s, MetricsText& text) {
+  using TableField = uint64_t JobResult::Table::*;
+  const std::tuple<const char*, const char*, TableField> table_fields[] = {
+      {"table_rows", "Rows of the table.", &JobResult::Table::rows},
+      {"table_rows_in_memory", "Rows in memory.", &JobResult::Table::rows_in_memory},
+      {"table_rows_on_disk", "Rows on disk.", &JobResult::Table::rows_on_disk},
+      {"table_bytes", "Keys, values, optimizer state.", &JobResult::Table::bytes},
+      {"table_pushes_refused_total", "Pushes dropped by admission.",
+       &JobResult::Table::pushes_refused},
+      {"table_rows_expired_total", "Rows that expired.", &JobResult::Table::rows_expired},
+  };
+  for (const auto& [name, help, field] : table_fields) {
+    text.Head(name, help);
+    for (const auto& [table, its] : s.tables) {
+      text.Line(name, fmt::format(",table=\"{}\"", Escaped(table)),
+                static_cast<double>(its.*field));
+    }
+  }
+}
+
 }  // namespace
 
 std::string StatusJson(const JobStatus& s) {
@@ -105,6 +138,7 @@ std::string StatusJson(const JobStatus& s) {
                      {"checkpoint", s.checkpoint},
                      {"malformed", s.malformed},
                      {"processes", std::move(processes)},
+                     {"tables", TablesJson(s)},
                      {"history", HistoryJson(s)},
                      {"events", EventsJson(s)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -143,6 +177,7 @@ std::string StatusMetrics(const JobStatus& s) {
       text.Line(name, fmt::format(",role=\"{}\",id=\"{}\"", p.role, p.id), field(p));
     }
   }
+  AddTables(s, text);
   return text.Take();
 }
 

@@ -2,6 +2,7 @@
 // Values only.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct JobStatus {
   std::string checkpoint;  // The newest.
   uint64_t malformed = 0;  // Messages refused.
   std::vector<Process> processes;
+  std::map<std::string, JobResult::Table> tables;  // Without checksums.
   std::vector<JobResult::Evaluation> history;
   std::vector<JobResult::Event> events;
 };

@@ -1,20 +1,20 @@
 #include "server/checkpoint/rows_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <set>
 
+#include "common/base/log.h"
+#include "server/checkpoint/row_keys.h"
 #include "server/checkpoint/rows_header.h"
+#include "server/checkpoint/rows_reader.h"
 
 namespace dt::server {
 namespace {
 
-constexpr std::string_view kHeaderKey("\0", 1);
 constexpr uint64_t kRowsAtOnce = 1024;
-
-std::string ShardKey(ShardId shard) {
-  return std::string(RowKey(shard, TableId(0), 0).text().substr(0, sizeof(uint32_t)));
-}
 
 RowsHeader HeaderOf(const ShardSet& shards, Step step) {
   RowsHeader header{step, shards.shards_of_job(), {}, {}};
@@ -23,22 +23,6 @@ RowsHeader HeaderOf(const ShardSet& shards, Step step) {
     header.tables.push_back({t.id, t.dim, t.state(), t.name, t.dtype});
   }
   return header;
-}
-
-// <folder>/server-<id>/rows-<executor>
-std::vector<std::string> FoldersIn(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const fs::directory_entry& server : fs::directory_iterator(folder, error)) {
-    const bool ours = server.path().filename().string().starts_with("server-");
-    if (!ours || !server.is_directory(error)) continue;
-    for (const fs::directory_entry& rows : fs::directory_iterator(server.path(), error)) {
-      if (rows.path().filename().string().starts_with("rows-")) found.push_back(rows.path());
-    }
-  }
-  std::ranges::sort(found);
-  return found;
 }
 
 Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) {
@@ -93,6 +77,8 @@ class RowsLoader {
     }
     return OkStatus();
   }
+  // Some shards begin anew to count pushes, or the time until rows expire.
+  bool counts_lost() const { return counts_lost_; }
   // Of the saved job: those that no file held.
   Status CheckComplete() const {
     for (uint32_t s = 0; s < saved_shards_; ++s) {
@@ -123,14 +109,38 @@ class RowsLoader {
   // Of the rows from here on that begin with `prefix`, those of our shards.
   Status TakeRows(RowsDb::Cursor& at, const std::string& prefix) {
     for (uint64_t n = 1; at.valid() && at.key().starts_with(prefix); ++n) {
-      const std::string_view key = at.key();
-      if (key.size() != RowKey::kBytes) return DataLoss("it holds a key of {} bytes", key.size());
-      const RowKey row(key);
-      DT_TRY_STATUS(
-          shards_.Restore(row.table(), row.key(), std::as_bytes(std::span(at.value())), on_disk_));
+      DT_TRY_STATUS(Take(at.key(), at.value()));
       DT_TRY_STATUS(at.Next());
       if (tier_ != nullptr && n % kRowsAtOnce == 0) DT_TRY_STATUS(tier_->MakeRoom());
     }
+    return OkStatus();
+  }
+
+  // One key and value of a file.
+  Status Take(std::string_view key, std::string_view value) {
+    if (key.size() == kStateKeyBytes) return TakeState(key, value);
+    if (key.size() != RowKey::kBytes) return DataLoss("it holds a key of {} bytes", key.size());
+    const RowKey row(key);
+    if (key.starts_with(gone_in_)) {
+      Step last_push = 0;
+      if (value.size() < sizeof(last_push)) return DataLoss("a row has {} bytes", value.size());
+      std::memcpy(&last_push, value.data() + value.size() - sizeof(last_push), sizeof(last_push));
+      if (last_push < gone_before_) return OkStatus();
+    }
+    return shards_.Restore(row.table(), row.key(), std::as_bytes(std::span(value)), on_disk_);
+  }
+  Status TakeState(std::string_view key, std::string_view value) {
+    if (value.empty()) return OkStatus();
+    if (saved_shards_ != shards_.shards_of_job()) {
+      counts_lost_ = true;
+      gone_in_ = key;
+      const Result<Step> before = RowLife::ExpireBeforeOf(value);
+      if (!before.ok()) return DataLoss("a state: {}", MessageOf(before.status()));
+      gone_before_ = *before;
+      return OkStatus();
+    }
+    DT_TRY(const bool taken, shards_.RestoreLife(ShardOfKey(key), TableOfKey(key), value));
+    counts_lost_ = counts_lost_ || !taken;
     return OkStatus();
   }
 
@@ -138,6 +148,10 @@ class RowsLoader {
   ShardSet& shards_;
   DiskTier* const tier_;
   bool on_disk_ = false;
+  bool counts_lost_ = false;
+  // Where shards are not as they were saved: rows under this prefix are gone, if not pushed since.
+  std::string gone_in_;
+  Step gone_before_ = 0;
   uint32_t saved_shards_ = 0;
   std::set<ShardId> seen_;
 };
@@ -150,17 +164,32 @@ std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
   task->name = fmt::format("server-{}/rows-{}", place.server.value(), place.executor);
   task->folder = place.folder + "/" + task->name;
   task->notes.emplace_back(kHeaderKey, HeaderText(HeaderOf(shards, step)));
+  // On disk tables are sorted by id, not by the order of the job. Empty states too: they take the
+  // place of what an adopted checkpoint had there.
+  std::vector<uint32_t> order(shards.tables().size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::sort(order, {}, [&](uint32_t t) { return shards.tables()[t].id; });
+  for (const Shard& shard : shards.shards()) {
+    for (const uint32_t t : order) {
+      const EmbeddingTable& table = shard.table(t);
+      task->notes.emplace_back(StateKey(shard.id(), table.spec().id), table.life().State());
+    }
+  }
   return task;
 }
 
 Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards,
                 DiskTier* tier) {
   shards.Reset(step, generation);
-  const std::vector<std::string> folders = FoldersIn(folder);
+  const std::vector<std::string> folders = RowsFoldersIn(folder);
   if (folders.empty()) return DataLoss("checkpoint {} has no rows", folder);
   RowsLoader loader(step, shards, tier);
   for (const std::string& one : folders) {
     DT_TRY_STATUS(WithWhere(Prefixed(loader.Load(one), "loading rows"), one));
+  }
+  if (loader.counts_lost()) {
+    LogWarn("server.counts_begin_anew",
+            {{"checkpoint", folder}, {"why", "another number of shards, or size of the sketch"}});
   }
   return WithWhere(loader.CheckComplete(), folder);
 }

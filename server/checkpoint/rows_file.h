@@ -3,6 +3,7 @@
 //
 //   <folder>/server-<id>/rows-<executor>/   RocksDB's files (common/storage/rocksdb_rows.h)
 //   header:  key 0x00                       value RowsHeader as text
+//   state:   key shard | table              value RowLife::State; empty where there is none
 //   a row:   key as in row_key.h            value the row's record (table_rows.h)
 #pragma once
 
@@ -26,7 +27,9 @@ std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step, cons
 // Forgets what `shards` hold and reads their rows from all files of the folder; their clocks become
 // `step`. `tier` is fresh; what does not fit into memory stays below it. Null: all must fit.
 // Errors: DataLoss naming the damaged or missing part, Invalid where the job's tables differ. After
-// an error the shards hold some of the rows: the caller must not go on with them.
+// an error the shards hold some of the rows: the caller must not go on with them. Counts of
+// admission are those of the saved shards: into another number of shards, or under another size of
+// sketch, they are not taken, and a warning says so.
 Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards,
                 DiskTier* tier = nullptr);
 

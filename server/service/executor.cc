@@ -11,7 +11,8 @@
 namespace dt::server {
 namespace {
 
-constexpr Duration kPatience = milliseconds(100);     // A stop or a command wakes earlier.
+constexpr Duration kPatience = milliseconds(100);  // A stop or a command wakes earlier.
+constexpr Duration kSizesEvery = milliseconds(500);
 constexpr Duration kSavePatience = milliseconds(10);  // While a save waits for its step.
 constexpr Duration kReportPatience = seconds(60);
 
@@ -36,6 +37,7 @@ void Executor::Post(ExecutorCommand command) {
 
 void Executor::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
+    PassTime();
     TakeCommands();
     WorkOnTier();
     TrySave();
@@ -53,6 +55,17 @@ void Executor::WorkOnTier() {
   const uint64_t before = tier_->progress();
   tier_->Work();
   if (tier_->progress() != before) shards_->Resume();
+}
+
+// For rows that expire by time, and for those who watch.
+void Executor::PassTime() {
+  const TimePoint now = SystemClock().Now();
+  if (shards_ != nullptr) shards_->PassTime(now - time_passed_until_);
+  time_passed_until_ = now;
+  if (shards_ == nullptr || now < next_sizes_) return;
+  next_sizes_ = now + kSizesEvery;
+  std::vector<TableReport> sizes = SizesOf(shards_->tables(), shards_->shards());
+  static_cast<void>(sizes_.TryPush(sizes));  // The server takes them when it can.
 }
 
 void Executor::TakeCommands() {

@@ -72,6 +72,9 @@ class Executor {
   // Why this executor can serve no more; once.
   std::optional<Status> TakeFailure() { return failures_.Pop(Duration::zero()); }
 
+  // What the tables held within the last second or so, if that is news.
+  std::optional<std::vector<TableReport>> TakeSizes() { return sizes_.Pop(Duration::zero()); }
+
   // Any thread. The least step that is not applied.
   Step clock() const { return clock_.load(std::memory_order_relaxed); }
 
@@ -96,6 +99,7 @@ class Executor {
   bool TakeMessage();
   void SendAll();
   void NoteProgress();
+  void PassTime();
   void Fail(Status status);
   Duration Patience() const;
 
@@ -112,6 +116,8 @@ class Executor {
   std::optional<PendingSave> save_;
   std::optional<TimePoint> report_by_;  // A report is asked for.
   uint64_t own_memory_bytes_ = 0;
+  TimePoint time_passed_until_ = SystemClock().Now();
+  TimePoint next_sizes_{};
   bool failed_ = false;
 
   // Between the threads.
@@ -119,6 +125,7 @@ class Executor {
   BoundedQueue<ExecutorAnswer> answers_{4};
   BoundedQueue<ExecutorAnswer> saved_{4};
   BoundedQueue<Status> failures_{1};
+  BoundedQueue<std::vector<TableReport>> sizes_{1};
   std::atomic<Step> clock_ = 0;
 
   std::jthread thread_;  // Last: starts when the rest exists, ends before it goes.

@@ -133,9 +133,17 @@ class ServerRole : public Server {
 
   void NoteProgress() {
     if (!started_) return;
+    sizes_.resize(executors_.size());
     Step least = ~Step{0};
     for (const auto& executor : executors_) least = std::min(least, executor->clock());
-    link_->SetProgress(least == ~Step{0} ? 0 : least, 0, 0);
+    for (size_t i = 0; i < executors_.size(); ++i) {
+      if (auto sizes = executors_[i]->TakeSizes()) sizes_[i] = *std::move(sizes);
+    }
+    std::vector<TableReport> all = sizes_[0];
+    for (size_t i = 1; i < sizes_.size() && !all.empty(); ++i) {
+      if (!sizes_[i].empty()) AddReports(all, sizes_[i]);
+    }
+    link_->SetProgress({least == ~Step{0} ? 0 : least, 0, 0, {}, std::move(all)});
   }
 
   // Every executor's answer; the first error of any.
@@ -265,6 +273,7 @@ class ServerRole : public Server {
     Status status;
   };
   std::optional<Saving> saving_;  // Rows of a checkpoint are being written.
+  std::vector<std::vector<TableReport>> sizes_;  // By executor: its last.
 };
 
 }  // namespace

@@ -8,6 +8,11 @@
 namespace dt::server {
 namespace {
 
+void AddCounts(const EmbeddingTable& table, TableReport& report) {
+  report.pushes_refused += table.life().refused();
+  report.rows_expired += table.life().gone();
+}
+
 void AddRow(TableId table, Key key, std::span<const std::byte> record, TableReport& report) {
   std::vector<std::byte> bytes(sizeof(uint64_t) + sizeof(Key) + record.size());
   const uint64_t id = table.value();
@@ -29,12 +34,14 @@ void AddTable(const EmbeddingTable& table, TableReport& report) {
     AddRow(table.spec().id, row.key, record, report);
   }
   report.rows_in_memory += rows.size();
+  AddCounts(table, report);
 }
 
 }  // namespace
 
 void AddRowBelow(const EmbeddingTable& table, Key key, std::span<const std::byte> record,
                  std::span<TableReport> reports) {
+  if (table.IsGone(record)) return;
   const auto report = std::ranges::find(reports, table.spec().name, &TableReport::name);
   DT_CHECK(report != reports.end());
   AddRow(table.spec().id, key, record, *report);
@@ -51,6 +58,21 @@ std::vector<TableReport> ReportTables(std::span<const TableSpec> tables,
   return reports;
 }
 
+std::vector<TableReport> SizesOf(std::span<const TableSpec> tables, std::span<const Shard> shards) {
+  std::vector<TableReport> sizes(tables.size());
+  for (uint32_t t = 0; t < tables.size(); ++t) {
+    sizes[t].name = tables[t].name;
+    for (const Shard& shard : shards) {
+      const EmbeddingTable& table = shard.table(t);
+      sizes[t].rows += table.rows();
+      sizes[t].rows_in_memory += table.rows();
+      sizes[t].bytes += table.rows() * (sizeof(Key) + table.record_bytes());
+      AddCounts(table, sizes[t]);
+    }
+  }
+  return sizes;
+}
+
 void AddReports(std::vector<TableReport>& to, std::span<const TableReport> more) {
   DT_CHECK(to.size() == more.size());
   for (size_t t = 0; t < to.size(); ++t) {
@@ -59,6 +81,8 @@ void AddReports(std::vector<TableReport>& to, std::span<const TableReport> more)
     to[t].rows_in_memory += more[t].rows_in_memory;
     to[t].rows_on_disk += more[t].rows_on_disk;
     to[t].bytes += more[t].bytes;
+    to[t].pushes_refused += more[t].pushes_refused;
+    to[t].rows_expired += more[t].rows_expired;
     to[t].checksum_low += more[t].checksum_low;
     to[t].checksum_high += more[t].checksum_high;
   }

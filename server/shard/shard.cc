@@ -90,6 +90,7 @@ void Shard::Advance(Step step, GradientSum& scratch, Residency* residency) {
     }
     held_.erase(it);
     ++clock_;
+    ExpireRows();
   }
 }
 
@@ -105,6 +106,7 @@ AsyncClock::Apply Shard::Applying(GradientSum& scratch, Residency* residency) {
     }
     if (residency != nullptr && !Writable(groups, *residency)) return false;
     Apply(std::move(groups), {.step = push[0]->step, .rate_scale = push[0]->rate_scale}, scratch);
+    ExpireRows();
     return true;
   };
 }
@@ -124,6 +126,7 @@ void Shard::Apply(Groups groups, const UpdateInfo& info, GradientSum& scratch) {
   for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
     const uint32_t t = groups[begin]->table;
     while (end < groups.size() && groups[end]->table == t) ++end;
+    if (rows_[t]->spec().life.freeze) continue;
     const auto same = std::span(groups).subspan(begin, end - begin);
     EmbeddingTable& table = tables_[t];
     const FloatFormat wire = table.spec().wire;
@@ -170,7 +173,7 @@ std::string Shard::Missing() const {
 }
 
 void Shard::Reset(Step clock) {
-  for (EmbeddingTable& table : tables_) table.Clear();
+  for (EmbeddingTable& table : tables_) table.Clear(clock);
   held_.clear();
   held_bytes_ = 0;
   clock_ = clock;
@@ -179,8 +182,19 @@ void Shard::Reset(Step clock) {
 
 uint64_t Shard::index_bytes() const {
   uint64_t bytes = 0;
-  for (const EmbeddingTable& table : tables_) bytes += table.index_bytes();
+  for (const EmbeddingTable& table : tables_) bytes += table.index_bytes() + table.life().bytes();
   return bytes;
+}
+
+void Shard::ExpireRows() {
+  for (EmbeddingTable& table : tables_) {
+    table.life().MoveClock(clock());
+    table.RemoveGone();
+  }
+}
+
+void Shard::PassTime(Duration elapsed) {
+  for (EmbeddingTable& table : tables_) table.life().PassTime(elapsed);
 }
 
 }  // namespace dt::server

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "server/shard/gradient_sum.h"
@@ -86,8 +87,11 @@ class Shard {
   EmbeddingTable& table(uint32_t index) { return tables_[index]; }
   const EmbeddingTable& table(uint32_t index) const { return tables_[index]; }
   size_t tables() const { return tables_.size(); }
-  uint64_t held_bytes() const;  // Of contributions.
-  uint64_t index_bytes() const;
+  uint64_t held_bytes() const;   // Of contributions.
+  uint64_t index_bytes() const;  // And what the lives of rows are counted with.
+
+  // For expiry by time: the shard runs for so long since the last call.
+  void PassTime(Duration elapsed);
 
  private:
   struct Slice {
@@ -105,6 +109,7 @@ class Shard {
   // False: the rows are not in memory yet.
   std::function<bool(const std::vector<std::unique_ptr<Contribution>>& push)> Applying(
       GradientSum& scratch, Residency* residency);
+  void ExpireRows();  // The clock has moved.
 
   ShardId id_;
   std::span<const std::unique_ptr<TableRows>> rows_;

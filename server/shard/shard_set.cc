@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "common/base/check.h"
+#include "common/base/text.h"
 
 namespace dt::server {
 namespace {
@@ -235,8 +236,30 @@ Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> reco
   Shard* const shard = Find(ShardOf(table, key, options_.shards_of_job));
   if (shard == nullptr) return OkStatus();
   const auto index = static_cast<uint32_t>(spec - options_.tables.begin());
+  if (shard->table(index).IsGone(record)) return OkStatus();
   const Status restored = shard->table(index).Restore(key, record, on_disk);
   return restored.ok() ? restored : DataLoss("{}", MessageOf(restored));
+}
+
+Result<bool> ShardSet::RestoreLife(ShardId id, TableId table, std::string_view state) {
+  const auto at = std::ranges::find(options_.tables, table, &TableSpec::id);
+  if (at == options_.tables.end()) {
+    return DataLoss("it holds state of table {}, which is unknown", HexOf(table.value()));
+  }
+  Shard* const shard = Find(id);
+  if (shard == nullptr) return true;
+  const auto index = static_cast<uint32_t>(at - options_.tables.begin());
+  Result<bool> restored = shard->table(index).life().Restore(state);
+  if (restored.ok()) return restored;
+  return DataLoss("the state of table {} in shard {}: {}", at->name, id.value(),
+                  MessageOf(restored.status()));
+}
+
+void ShardSet::PassTime(Duration elapsed) {
+  const bool timed = std::ranges::any_of(
+      options_.tables, [](const TableSpec& t) { return t.life.expiry_time > Duration::zero(); });
+  if (!timed) return;
+  for (Shard& shard : shards_) shard.PassTime(elapsed);
 }
 
 Step ShardSet::clock() const {

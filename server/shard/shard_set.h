@@ -57,9 +57,16 @@ class ShardSet {
   // The values of the groups' rows, as they travel. REQUIRES: CheckGroups was OK.
   Frame Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys) const;
 
-  // Adds a row as it was saved; rows of shards that are not here are passed over. DataLoss: it
-  // cannot be one of this job.
+  // Adds a row as it was saved. Passes over rows of shards that are not here, and those that are
+  // gone. DataLoss: it cannot be one of this job.
   Status Restore(TableId table, Key key, std::span<const std::byte> record, bool on_disk = false);
+
+  // Adds what a shard has to remember beside its rows, as RowLife::State gave it; that of a shard
+  // that is not here is passed over. False: it is of other rules, and the table begins anew to
+  // count. DataLoss as above.
+  Result<bool> RestoreLife(ShardId shard, TableId table, std::string_view state);
+  // The shards run for so long since the last call.
+  void PassTime(Duration elapsed);
 
   // The least of its shards; with no shards: no bound.
   Step clock() const;

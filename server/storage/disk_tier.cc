@@ -14,7 +14,7 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr size_t kRunsMax = 2;                  // Being written; more wait for them.
 constexpr uint64_t kBucketsAtOnce = 512;        // Of one index, in one step of the clock's hand.
 constexpr uint64_t kBucketsPerTurn = 32 << 10;  // Some milliseconds.
-constexpr uint64_t kMemoryPerFilterKey = 512;  // 0.3 % of the memory, at first.
+constexpr uint64_t kMemoryPerFilterKey = 512;   // 0.3 % of the memory, at first.
 constexpr size_t kNowhereMax = 1 << 22;
 constexpr Duration kDiskPatience = seconds(30);  // With a disk that takes nothing.
 constexpr Duration kPoll = milliseconds(100);
@@ -110,6 +110,7 @@ bool DiskTier::Reinstall(EmbeddingTable& table, Key key) {
     record = (*run)->Find(table, key);
   }
   if (record.empty()) return false;
+  if (table.IsGone(record)) return true;  // As on disk, see Install.
   const Status restored = table.Restore(key, record, true);
   DT_CHECK_MSG(restored.ok(), "{}", ToText(restored));
   --rows_below_;
@@ -127,7 +128,9 @@ void DiskTier::Install(RowFetch& fetch) {
   if (nowhere_.size() > kNowhereMax) nowhere_.clear();
   for (const RowFetch::Row& row : fetch.rows) {
     wanted_.erase(Place{row.table, row.key});
-    if (row.record.empty()) {
+    // A row that is gone may have been removed from memory and never counted here; those that were
+    // counted stay so. Hence rows_below_ is never too low.
+    if (row.record.empty() || row.table->IsGone(row.record)) {
       nowhere_.insert(Place{row.table, row.key});
       continue;
     }

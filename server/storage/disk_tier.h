@@ -64,8 +64,8 @@ class DiskTier : public Residency {
   using Visit =
       std::function<void(const EmbeddingTable& table, Key key, std::span<const std::byte> record)>;
   Status VisitRowsBelow(const Visit& visit);
-  uint64_t rows_below() const { return rows_below_; }
-  uint64_t bytes() const;  // Of memory, beside the shards'.
+  uint64_t rows_below() const { return rows_below_; }  // With those that are gone.
+  uint64_t bytes() const;                              // Of memory, beside the shards'.
   uint64_t disk_bytes() const;
 
  private:

@@ -117,6 +117,7 @@ class PullPipeline : Pipeline {
   static constexpr size_t kRowsAhead = 128;
   struct Item : PipelineItem {
     const std::byte* from;
+    const RowHeader* header;  // Null: the row cannot be gone.
     std::byte* out;
     FloatFormat format;
   };
@@ -134,12 +135,17 @@ class PullPipeline : Pipeline {
   static void Fetch(Item& item) {
     FindFurther(item);
     if (item.row == kAbsent) return;
-    item.from = std::as_const(*item.table->rows_).row(item.row);
-    PrefetchLines(item.from, item.table->rows_->values_bytes());
+    const TableRows& rows = *item.table->rows_;
+    item.from = rows.row(item.row);
+    PrefetchLines(item.from, rows.values_bytes());
+    item.header = nullptr;
+    if (item.table->life_.expire_before() == 0) return;
+    item.header = &rows.header(item.row);
+    __builtin_prefetch(item.header);
   }
   void Finish(const Item& item) const {
     const size_t dim = item.table->dim();
-    if (item.row == kAbsent) return WriteAbsent(item);
+    if (item.row == kAbsent || IsGone(item)) return WriteAbsent(item);
     if (item.format == FloatFormat::kFp32 && item.table->spec().dtype == FloatFormat::kFp32) {
       CopyFloats(reinterpret_cast<const float*>(item.from), dim,
                  reinterpret_cast<float*>(item.out));
@@ -149,6 +155,10 @@ class PullPipeline : Pipeline {
   }
 
  private:
+  static bool IsGone(const Item& item) {
+    return item.header != nullptr && item.table->life_.IsGone(item.header->last_push());
+  }
+
   void WriteAbsent(const Item& item) const {
     if (evaluate_ && item.table->spec().eval_default == EvalDefault::kZeros) {
       // Zero in every format.
@@ -182,7 +192,11 @@ class PushPipeline : Pipeline {
       items[i].gradient = static_cast<const std::byte*>(run.gradients) + (first + i) * bytes;
     }
   }
-  using Pipeline::Find;
+  static void Find(Item& item) {
+    Pipeline::Find(item);
+    const RowLife& life = item.table->life_;
+    if (item.row == kAbsent && !life.admits_all()) __builtin_prefetch(life.CounterOf(item.key));
+  }
   static void Fetch(Item& item) {
     EmbeddingTable& table = *item.run->table;
     TableRows& rows = *table.rows_;
@@ -190,6 +204,7 @@ class PushPipeline : Pipeline {
     if (item.row >= KeyIndex::kFurther) item.row = table.index_.Find(item.key);
     const bool fresh = item.row == kAbsent;
     if (fresh) {
+      if (!table.life_.Admit(item.key)) return;
       item.row = rows.Add(item.key);
       table.index_.Insert(item.key, item.row);
     }
@@ -200,12 +215,19 @@ class PushPipeline : Pipeline {
     __builtin_prefetch(item.header, 1);
   }
   void Finish(const Item& item) const {
-    const TableRows& rows = *item.table->rows_;
+    if (item.row == kAbsent) return;  // Not admitted.
+    TableRows& rows = *item.table->rows_;
     const size_t dim = rows.spec().dim;
     if (RowSink* const sink = rows.first_changes(); sink != nullptr) [[unlikely]] {
       if (item.header->change() != RowHeader::kOnDisk && item.header->change() != rows.epoch()) {
         item.run->table->SaveRow({item.key, item.row}, *sink);
       }
+    }
+    RowLife& life = item.run->table->life_;
+    if (life.IsGone(item.header->last_push())) {
+      if (!life.Admit(item.key)) return;
+      rows.Renew(item.row, item.key);
+      life.CountGone(1);
     }
     const uint64_t gap = item.header->GapTo(step_);
     std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
@@ -245,7 +267,10 @@ class AbsencePipeline : Pipeline {
 };
 
 EmbeddingTable::EmbeddingTable(TableRows& rows, ShardId shard)
-    : rows_(&rows), shard_(shard), index_(MixBits(rows.spec().id.value())) {}
+    : rows_(&rows),
+      shard_(shard),
+      index_(MixBits(rows.spec().id.value())),
+      life_(rows.spec().life, rows.spec().id.value()) {}
 
 void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
   PullPipeline work(evaluate);
@@ -255,6 +280,7 @@ void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
 void EmbeddingTable::Push(std::span<const PushRun> runs, Step step) {
   PushPipeline work(step);
   BlockPipeline(runs, work).Go();
+  for (const PushRun& run : runs) run.table->life_.Settle();
 }
 
 void EmbeddingTable::FindAbsent(std::span<const KeyRun> runs, std::vector<AbsentKey>& absent) {
@@ -321,6 +347,10 @@ void EmbeddingTable::Push(std::span<const Key> keys, std::span<const float> grad
 std::vector<KeyRow> EmbeddingTable::UnsortedRows() const {
   std::vector<KeyRow> rows;
   index_.AppendTo(rows);
+  if (life_.expire_before() != 0) {
+    std::erase_if(
+        rows, [&](const KeyRow& row) { return life_.IsGone(rows_->header(row.row).last_push()); });
+  }
   return rows;
 }
 

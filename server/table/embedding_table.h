@@ -38,8 +38,9 @@ class EmbeddingTable {
     const RowUpdate* update = nullptr;  // TableRows::UpdateFor of the step.
     FloatFormat format = FloatFormat::kFp32;
   };
-  // One update of each row; makes the rows that are not there. REQUIRES: the keys of a table are
-  // distinct. A step that is not above that of an earlier push counts as one after it.
+  // One update of each row; makes the rows that are not there, where life() admits them. REQUIRES:
+  // the keys of a table are distinct. A step that is not above that of an earlier push counts as
+  // one after it.
   static void Push(std::span<const PushRun> runs, Step step);
 
   // Keys of one table, and those of them that are not in memory.
@@ -61,12 +62,23 @@ class EmbeddingTable {
   // `buckets` each: begins at 0, returns where to go on, KeyIndex::kEnd behind the last.
   uint64_t SaveChanged(uint64_t from, uint64_t buckets, uint32_t epoch, RowSink& sink);
 
+  // Frees the places of rows that are gone, of some of the index: a share that comes around in a
+  // thousand calls. Nobody can tell the difference. While a checkpoint is being saved it waits: the
+  // cut may lie before they went.
+  void RemoveGone();
+
   // The same for one run.
   void Pull(std::span<const Key> keys, std::span<float> out) const;
   void Evaluate(std::span<const Key> keys, std::span<float> out) const;
   void Push(std::span<const Key> keys, std::span<const float> gradients, const UpdateInfo& info);
 
-  // For checkpoints and checksums.
+  RowLife& life() { return life_; }
+  const RowLife& life() const { return life_; }
+
+  // Of the record of a row, wherever it was kept.
+  bool IsGone(std::span<const std::byte> record) const;
+
+  // For checkpoints and checksums: rows that are gone are not among them.
   std::vector<KeyRow> SortedRows() const;    // By key.
   std::vector<KeyRow> UnsortedRows() const;  // In no useful order.
   // The record of a row: values, state, last push. See TableRows.
@@ -80,13 +92,16 @@ class EmbeddingTable {
   // there.
   void SetAbsent(Key key, std::span<const float> values);
   // Forgets all keys; their rows go with TableRows::Clear.
-  void Clear() { index_.Reset(0); }
+  void Clear(Step clock = 0) {
+    index_.Reset(0);
+    life_.Reset(clock);
+  }
 
   ShardId shard() const { return shard_; }
   const TableRows& rows_of_all() const { return *rows_; }  // Of all shards of the executor.
   const TableSpec& spec() const { return rows_->spec(); }
   uint32_t dim() const { return spec().dim; }
-  uint64_t rows() const { return index_.size(); }
+  uint64_t rows() const { return index_.size(); }  // With those that are gone and not removed.
   uint32_t record_bytes() const { return rows_->record_bytes(); }
   uint64_t index_bytes() const { return index_.bytes(); }
   uint64_t index_buckets() const { return index_.buckets(); }
@@ -101,6 +116,8 @@ class EmbeddingTable {
   TableRows* rows_;
   ShardId shard_;
   KeyIndex index_;
+  RowLife life_;
+  uint64_t removed_up_to_ = 0;  // A place of KeyIndex::Walk.
 };
 
 }  // namespace dt::server

@@ -9,11 +9,24 @@
 #include "common/config/dense_tables.h"
 
 namespace dt::server {
+namespace {
+
+LifeSpec LifeSpecOf(const TableConfig& table, uint32_t shards) {
+  return {.admission_pushes = table.life.admission_pushes,
+          .sketch_bytes = table.life.sketch_bytes / shards,
+          .expiry_steps = table.life.expiry_steps,
+          .expiry_time = table.life.expiry_time,
+          .freeze = table.life.freeze};
+}
+
+}  // namespace
+
 std::vector<TableSpec> TableSpecsOf(const JobConfig& job) {
   std::vector<TableSpec> specs;
   for (const TableConfig& t : TablesOnServers(job)) {
     specs.push_back({t.name, t.id, t.dim, t.init, t.optimizer, t.scheduled, t.eval_default,
-                     job.seed, t.wire, t.dtype, t.all_in_memory});
+                     job.seed, t.wire, t.dtype, t.all_in_memory,
+                     LifeSpecOf(t, job.cluster.shards)});
   }
   return specs;
 }
@@ -72,11 +85,15 @@ void TableRows::UpdateRounded(std::byte* row, const RowUpdate& update, const Row
 
 uint32_t TableRows::Add(Key key) {
   const uint32_t number = slabs_.Add();
+  Renew(number, key);
+  return number;
+}
+
+void TableRows::Renew(uint32_t number, Key key) {
   std::byte* const to = row(number);
   FillInitial(key, to);
   InitState(spec_.optimizer, StateOf(to));
   header(number) = {RowHeader::kNever, epoch_};
-  return number;
 }
 
 uint32_t TableRows::AddRecord(std::span<const std::byte> record, bool on_disk) {

@@ -9,6 +9,7 @@
 #include "common/base/float_formats.h"
 #include "common/config/job_config.h"
 #include "ops/update/update.h"
+#include "server/life/row_life.h"
 #include "server/table/initial_rows.h"
 #include "server/table/row_sink.h"
 #include "server/table/row_slabs.h"
@@ -27,6 +28,7 @@ struct TableSpec {
   FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients on the way.
   FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
   bool all_in_memory = false;              // No row leaves for the disk.
+  LifeSpec life;
 
   uint32_t state() const { return StateFloats(optimizer, dim); }
 };
@@ -38,6 +40,8 @@ class TableRows {
 
   // A new row as it is before its first push; its number.
   uint32_t Add(Key key);
+  // Makes it so again.
+  void Renew(uint32_t number, Key key);
   // A row as CopyRecord gave it. REQUIRES: record.size() == record_bytes().
   // `on_disk`: it is there as it is here.
   uint32_t AddRecord(std::span<const std::byte> record, bool on_disk = false);

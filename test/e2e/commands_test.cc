@@ -81,6 +81,11 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
   EXPECT_NE(wrong.output.find("passes: expand"), std::string::npos) << wrong.output;
 }
 
+// 0 where it is not.
+double NumberOf(const nlohmann::json& object, const char* key, const char* field) {
+  return object.contains(key) ? object[key].value(field, 0.0) : 0.0;
+}
+
 TEST(Commands, StatusTellsOfARunningJob) {
   TempFolder folder;
   const std::string job =
@@ -94,7 +99,8 @@ TEST(Commands, StatusTellsOfARunningJob) {
         if (status.exit_code != 0) return false;
         const auto json = nlohmann::json::parse(status.output, nullptr, false);
         return json.is_object() && json.value("processes", nlohmann::json::array()).size() >= 4 &&
-               json.value("step", 0) > 0;
+               json.value("step", 0) > 0 && json.value("tables", nlohmann::json()).is_object() &&
+               NumberOf(json["tables"], "deep", "rows") > 0;
       }))
       << status.output << launch.Output();
   launch.Signal(SIGTERM);

@@ -12,13 +12,14 @@ namespace dt::test {
 
 class TieredShards {
  public:
+  inline static const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+
   TieredShards(std::vector<TableSpec> tables, uint32_t shards_of_job, std::vector<ShardId> shards,
                std::string folder, uint64_t memory_bytes)
-      : shards_({std::move(tables),
-                 1,
-                 shards_of_job,
-                 std::move(shards),
-                 {Generation(1), Term(1), MapVersion(1)}}),
+      : TieredShards({std::move(tables), 1, shards_of_job, std::move(shards), kStamp},
+                     std::move(folder), memory_bytes) {}
+  TieredShards(server::ShardSetOptions shards, std::string folder, uint64_t memory_bytes)
+      : shards_(std::move(shards)),
         options_{std::move(folder), memory_bytes, [this] { woken_.release(); }} {
     Attach();
   }
@@ -59,7 +60,7 @@ class TieredShards {
     const Grouping grouping({shards_.tables().begin(), shards_.tables().end()},
                             shards_.shards_of_job(), ids, map);
     PushRequest push;
-    push.stamp = {Generation(1), Term(1), MapVersion(1)};
+    push.stamp = kStamp;
     push.step = step;
     push.groups = grouping.out_groups;
     push.keys = FrameOf(grouping.out_keys);

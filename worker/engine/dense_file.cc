@@ -1,9 +1,5 @@
-// "dense.bin", little-endian:
-//
-//   "DTDENSE1" | u32 arrays | each: u32 name bytes, name, u32 dims, i64 dims…, f32 values… | u64
-//   digest
-//
-// in the order of names; the digest is the XXH3-64 of all before it.
+#include "worker/engine/dense_file.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -21,6 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "DTDENSE1";
 constexpr std::string_view kName = "dense.bin";
+constexpr uint64_t kValuesMax = uint64_t{1} << 60;
 
 template <class T>
 void Append(std::string& out, const T& value) {
@@ -92,27 +89,24 @@ Status Differs(const std::string& path, std::string_view how) {
                   "resume with the job file it was written with, or start anew");
 }
 
-Status ReadArray(FieldReader& in, const Parameters::Array& array, const std::string& path,
-                 std::vector<float>& values) {
+Result<DenseArray> ReadArray(FieldReader& in) {
+  DenseArray array;
   DT_TRY(const uint32_t name_bytes, in.Read<uint32_t>());
-  DT_TRY(const std::string_view name, in.Bytes(name_bytes));
-  if (name != array.name) {
-    return Differs(path, fmt::format("it has {} where this job has {}", name, array.name));
-  }
+  DT_TRY(array.name, in.Bytes(name_bytes));
   DT_TRY(const uint32_t dims, in.Read<uint32_t>());
   if (dims > 16) return in.Damaged("an array has too many dimensions");
-  Shape shape(dims);
-  for (int64_t& dim : shape) {
+  array.shape.resize(dims);
+  uint64_t values = 1;
+  for (int64_t& dim : array.shape) {
     DT_TRY(dim, in.Read<int64_t>());
+    const bool sane = dim >= 0 && (dim == 0 || values <= kValuesMax / static_cast<uint64_t>(dim));
+    if (!sane) return in.Damaged("an array has an impossible shape");
+    values *= static_cast<uint64_t>(dim);
   }
-  if (shape != array.shape) {
-    return Differs(path, fmt::format("{} has shape {} there and {} here", name, TextOf(shape),
-                                     TextOf(array.shape)));
-  }
-  DT_TRY(const std::string_view bytes, in.Bytes(array.values.size() * sizeof(float)));
-  values.resize(array.values.size());
-  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return OkStatus();
+  DT_TRY(const std::string_view bytes, in.Bytes(values * sizeof(float)));
+  array.values.resize(values);
+  if (!bytes.empty()) std::memcpy(array.values.data(), bytes.data(), bytes.size());
+  return array;
 }
 
 Result<std::string> ReadWhole(const std::string& path) {
@@ -147,7 +141,7 @@ Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
       .name = std::string(kName), .bytes = content.size(), .digest = HashBytes(BytesOf(content))};
 }
 
-Status Parameters::Load(const std::string& folder) {
+Result<std::vector<DenseArray>> ReadDenseFile(const std::string& folder) {
   const std::string path = (std::filesystem::path(folder) / kName).string();
   DT_TRY(const std::string content, ReadWhole(path));
   FieldReader in(content, path);
@@ -160,20 +154,37 @@ Status Parameters::Load(const std::string& folder) {
   std::memcpy(&digest, content.data() + body.size(), sizeof(digest));
   if (digest != HashBytes(BytesOf(body)))
     return in.Damaged("its digest does not match its content");
-  DT_TRY(const uint32_t arrays, in.Read<uint32_t>());
-  if (arrays != arrays_.size()) {
-    return Differs(path, fmt::format("it has {} dense arrays, not {}", arrays, arrays_.size()));
-  }
-  std::vector<std::vector<float>> loaded;
-  for (const Array* array : ByName()) {
-    DT_TRY_STATUS(ReadArray(in, *array, path, loaded.emplace_back()));
+  DT_TRY(const uint32_t count, in.Read<uint32_t>());
+  std::vector<DenseArray> arrays;
+  for (uint32_t i = 0; i < count; ++i) {
+    DT_TRY(DenseArray array, ReadArray(in));
+    arrays.push_back(std::move(array));
   }
   DT_TRY_STATUS(in.Bytes(sizeof(uint64_t)).status());
   if (!in.at_end()) return in.Damaged("something follows the last array");
-  const std::vector<const Array*> sorted = ByName();
-  for (size_t i = 0; i < sorted.size(); ++i) {
+  return arrays;
+}
+
+Status Parameters::Load(const std::string& folder) {
+  const std::string path = (std::filesystem::path(folder) / kName).string();
+  DT_TRY(const std::vector<DenseArray> saved, ReadDenseFile(folder));
+  if (saved.size() != arrays_.size()) {
+    return Differs(path,
+                   fmt::format("it has {} dense arrays, not {}", saved.size(), arrays_.size()));
+  }
+  const std::vector<const Array*> own = ByName();
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (saved[i].name != own[i]->name) {
+      return Differs(path,
+                     fmt::format("it has {} where this job has {}", saved[i].name, own[i]->name));
+    }
+    if (saved[i].shape == own[i]->shape) continue;
+    return Differs(path, fmt::format("{} has shape {} there and {} here", own[i]->name,
+                                     TextOf(saved[i].shape), TextOf(own[i]->shape)));
+  }
+  for (size_t i = 0; i < own.size(); ++i) {
     // Copied in place: kernels hold no pointer between steps, but views do.
-    std::ranges::copy(loaded[i], arrays_[sorted[i] - arrays_.data()].values.begin());
+    std::ranges::copy(saved[i].values, arrays_[own[i] - arrays_.data()].values.begin());
   }
   return OkStatus();
 }

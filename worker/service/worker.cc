@@ -156,7 +156,7 @@ class WorkerRole : public Worker {
                          .interrupted = [this] { return Interrupted(); },
                          .progress =
                              [this](Step step, uint64_t samples, double loss) {
-                               link_->SetProgress(step, samples_before_ + samples, loss);
+                               link_->SetProgress({step, samples_before_ + samples, loss, {}, {}});
                              }});
     LogInfo("worker.started", {{"rank", rank_},
                                {"workers", start.workers.size()},

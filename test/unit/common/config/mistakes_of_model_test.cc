@@ -31,9 +31,18 @@ constexpr Case kMistakes[] = {
      "stddev}, {uniform: half width}"},
     {"ClipOfTable", "l2: 0.05", "clip_norm: 1",
      "14: model.tables.item.clip_norm: unknown key; known here: dim, init, optimizer, l2, "
-     "l2_scope, clip_row_norm, device, dtype, wire, memory, eval_default, rows, admission, expiry"},
+     "l2_scope, clip_row_norm, device, dtype, wire, memory, eval_default, rows, admission, expiry, "
+     "freeze"},
     {"NegativeL2", "l2: 0.05", "l2: -1",
      "14: model.tables.item.l2: found \"-1\", expected a number (0 or more)"},
+    {"AdmissionOfNone", "l2: 0.05", "admission: {pushes: 0}",
+     "14: model.tables.item.admission.pushes: found \"0\", expected a whole number (1 to 256)"},
+    {"ExpiryWithoutRule", "l2: 0.05", "expiry: {}",
+     "14: model.tables.item.expiry: expected {steps: t} or {hours: h}"},
+    {"ExpiryOfTwoRules", "l2: 0.05", "expiry: {steps: 5, hours: 1}",
+     "14: model.tables.item.expiry: expected {steps: t} or {hours: h}"},
+    {"ExpiryAtOnce", "l2: 0.05", "expiry: {hours: 0}",
+     "14: model.tables.item.expiry.hours: found \"0\", expected a number above 0"},
     {"TableRuleMisspelled", "name: adagrad", "name: adagard",
      "14: model.tables.item.optimizer.name: found \"adagard\", expected one of sgd, momentum, "
      "adagrad, rowwise_adagrad, adam, lazy_adam, adamw, ftrl; did you mean \"adagrad\"?"},
@@ -104,7 +113,6 @@ INSTANTIATE_TEST_SUITE_P(
                       "model.graph.deep.device=ps", "model.graph.deep.stage=1",
                       "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
                       "model.tables.item.device=cpu", "model.tables.item.rows=100",
-                      "model.tables.item.admission=3", "model.tables.item.expiry={steps: 9}",
                       "checkpoint.durability=log", "checkpoint.log.sync=true",
                       "checkpoint.log.max_bytes=1GiB", "observe.trace=on",
                       "observe.tensorboard=logs", "security.curve={key: a}",

@@ -71,6 +71,17 @@ TEST(PlanTest, EveryCompositeTogetherPlans) {
   }
 }
 
+TEST(PlanTest, NothingIsPushedToFrozenTables) {
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.model.tables[0].life.freeze = true;
+  const Result<Plan> plan = PlanOf(job);
+  ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+  EXPECT_TRUE(CheckPlan(*plan).ok());
+  for (const TableUse& table : plan->graph.tables) {
+    EXPECT_EQ(table.row_grad == kNone, table.name == job.model.tables[0].name) << table.name;
+  }
+}
+
 TEST(PlanTest, LookupsOfOneTableShareItsRows) {
   const Result<Plan> plan = PlanOf(TinyJob(TinyDeepFm()));
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());

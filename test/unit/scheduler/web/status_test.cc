@@ -16,6 +16,7 @@ JobStatus Sample() {
   status.steps = 10;
   status.loss = std::numeric_limits<double>::quiet_NaN();
   status.processes = {{"server", 1, 77, "host", 0.5, 7, 32, 1.5, 100, 200, 300}};
+  status.tables["item"] = {1000, 900, 100, 5, 6, 7, ""};
   Metrics valid;
   valid.auc = 0.75;
   status.history = {{1, 5, 0.5f, valid, 0.25}};
@@ -28,6 +29,8 @@ TEST(Status, JsonHoldsEverything) {
   EXPECT_EQ(json["job"], "a \"job\"");
   EXPECT_TRUE(json["loss"].is_null());
   EXPECT_EQ(json["processes"][0]["shards"], 32);
+  EXPECT_EQ(json["tables"]["item"]["rows_in_memory"], 900);
+  EXPECT_EQ(json["tables"]["item"]["rows_expired"], 7);
   EXPECT_EQ(json["history"][0]["valid_auc"], 0.75);
   EXPECT_TRUE(json["history"][0]["valid_logloss"].is_null());
   EXPECT_EQ(json["events"][0]["step"], 5);
@@ -38,6 +41,9 @@ TEST(Status, MetricsAreLinesThatPrometheusReads) {
   EXPECT_NE(text.find("# TYPE dovetail_step gauge\n"), std::string::npos);
   EXPECT_NE(text.find("dovetail_step{job=\"a \\\"job\\\"\"} 7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("dovetail_loss{job=\"a \\\"job\\\"\"} NaN\n"), std::string::npos);
+  EXPECT_NE(text.find("dovetail_table_rows_on_disk{job=\"a \\\"job\\\"\",table=\"item\"} 100\n"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find(",role=\"server\",id=\"1\"} 300\n"), std::string::npos);
 }
 

@@ -1,0 +1,140 @@
+// `dovetail export`: a checkpoint's tables and dense parameters for other programs.
+//
+//   table.NAME.keys u64 [n], table.NAME.values f32 [n, dim]; dense.NAME f32 as its shape
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "cli/commands.h"
+#include "cli/export/array_file.h"
+#include "cli/outcome.h"
+#include "common/base/text.h"
+#include "scheduler/checkpoint/checkpoint_store.h"
+#include "server/checkpoint/rows_reader.h"
+#include "worker/engine/dense_file.h"
+
+namespace dt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using server::RowsHeader;
+using server::SavedRow;
+
+struct ExportedTable {
+  RowsHeader::Table table;
+  uint64_t rows = 0;
+  size_t keys_array = 0;  // The next array is that of its values.
+};
+using Exported = std::map<TableId, ExportedTable>;
+
+Result<Exported> TablesToExport(const RowsHeader& header, const std::string& only) {
+  Exported tables;
+  std::vector<std::string> names;
+  for (const RowsHeader::Table& table : header.tables) {
+    names.push_back(table.name);
+    if (only.empty() || only == table.name) tables[table.id] = {table, 0, 0};
+  }
+  if (!tables.empty() || only.empty()) return tables;
+  return Invalid("the checkpoint has no table {}{}", only, DidYouMean(only, names));
+}
+
+// A view of a number or a list of them as bytes.
+template <class T>
+std::span<const std::byte> BytesOf(std::span<T> values) {
+  return std::as_bytes(values);
+}
+
+class Exporter {
+ public:
+  Exporter(std::string folder, const CommandLine& line) : folder_(std::move(folder)), line_(line) {}
+
+  Status Go(const std::string& out) {
+    DT_TRY(const RowsHeader header, server::ReadRowsHeader(folder_));
+    DT_TRY(tables_, TablesToExport(header, line_.table));
+    DT_TRY_STATUS(server::ForEachRow(folder_, [&](const SavedRow& row) {
+      const auto table = tables_.find(row.table);
+      if (table != tables_.end()) ++table->second.rows;
+      return OkStatus();
+    }));
+    if (line_.table.empty()) {
+      DT_TRY(dense_, worker::ReadDenseFile(folder_));
+    }
+    DT_TRY(const auto file,
+           ArrayFile::Create(out,
+                             line_.format == "npz" ? ArrayFormat::kNpz : ArrayFormat::kSafetensors,
+                             Specs(), fmt::format("dovetail, step {}", header.step)));
+    DT_TRY_STATUS(WriteRows(*file));
+    for (size_t i = 0; i < dense_.size(); ++i) {
+      DT_TRY_STATUS(file->Append(2 * tables_.size() + i, BytesOf(std::span(dense_[i].values))));
+    }
+    return file->Finish();
+  }
+
+  void Print(const std::string& out) const {
+    for (const auto& [id, t] : tables_) {
+      std::printf("table %s: %llu rows of %u values\n", t.table.name.c_str(),
+                  static_cast<unsigned long long>(t.rows), t.table.dim);
+    }
+    if (line_.table.empty()) std::printf("dense arrays: %zu\n", dense_.size());
+    std::error_code ignored;
+    std::printf("written: %s, %s\n", out.c_str(), BytesText(fs::file_size(out, ignored)).c_str());
+  }
+
+ private:
+  std::vector<ArraySpec> Specs() {
+    std::vector<ArraySpec> specs;
+    for (auto& [id, t] : tables_) {
+      t.keys_array = specs.size();
+      specs.push_back({"table." + t.table.name + ".keys", ArraySpec::Type::kU64, {t.rows}});
+      specs.push_back(
+          {"table." + t.table.name + ".values", ArraySpec::Type::kF32, {t.rows, t.table.dim}});
+    }
+    for (const worker::DenseArray& array : dense_) {
+      specs.push_back({"dense." + array.name, ArraySpec::Type::kF32,
+                       std::vector<uint64_t>(array.shape.begin(), array.shape.end())});
+    }
+    return specs;
+  }
+  Status WriteRows(ArrayFile& file) const {
+    std::vector<float> values;
+    return server::ForEachRow(folder_, [&](const SavedRow& row) -> Status {
+      const auto at = tables_.find(row.table);
+      if (at == tables_.end()) return OkStatus();
+      const ExportedTable& t = at->second;
+      values.resize(t.table.dim);
+      DT_TRY_STATUS(server::ReadValues(t.table, row.record, values));
+      DT_TRY_STATUS(file.Append(t.keys_array, BytesOf(std::span(&row.key, 1))));
+      return file.Append(t.keys_array + 1, BytesOf(std::span(values)));
+    });
+  }
+
+  const std::string folder_;
+  const CommandLine& line_;
+  Exported tables_;
+  std::vector<worker::DenseArray> dense_;
+};
+
+}  // namespace
+
+int RunExport(const CommandLine& line) {
+  if (line.format == "onnx") {
+    return EndWithError(
+        line, "",
+        WithHint(NotYet("export to onnx is not available yet"), "use --format safetensors or npz"));
+  }
+  const auto manifest = scheduler::ReadManifest(line.checkpoint);
+  if (!manifest.ok()) return EndWithError(line, "", manifest.status());
+  std::string out = line.out_path;
+  if (out.empty()) {
+    const fs::path folder = fs::weakly_canonical(line.checkpoint);
+    out = fmt::format("{}-{}.{}", manifest->job, folder.filename().string(), line.format);
+  }
+  Exporter exporter(line.checkpoint, line);
+  const Status exported = exporter.Go(out);
+  if (!exported.ok()) return EndWithError(line, "", exported);
+  exporter.Print(out);
+  return 0;
+}
+
+}  // namespace dt::cli

@@ -1,0 +1,37 @@
+// The keys of a checkpoint's records that are not rows (row_key.h):
+//
+//   header   0x00
+//   state    shard u32 | table id u64, big-endian: before the rows of that shard and table
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "server/storage/row_key.h"
+
+namespace dt::server {
+
+inline constexpr std::string_view kHeaderKey("\0", 1);
+inline constexpr size_t kStateKeyBytes = 12;
+
+inline std::string StateKey(ShardId shard, TableId table) {
+  return std::string(RowKey(shard, table, 0).text().substr(0, kStateKeyBytes));
+}
+// What all keys of a shard begin with.
+inline std::string ShardKey(ShardId shard) {
+  return StateKey(shard, TableId(0)).substr(0, sizeof(uint32_t));
+}
+
+// Of the key of a row or a state.
+inline ShardId ShardOfKey(std::string_view key) {
+  uint32_t shard = 0;
+  std::memcpy(&shard, key.data(), sizeof(shard));
+  return ShardId(__builtin_bswap32(shard));
+}
+inline TableId TableOfKey(std::string_view key) {
+  uint64_t table = 0;
+  std::memcpy(&table, key.data() + sizeof(uint32_t), sizeof(table));
+  return TableId(__builtin_bswap64(table));
+}
+
+}  // namespace dt::server

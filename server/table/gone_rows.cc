@@ -1,0 +1,38 @@
+// Rows that have expired (server/life/row_life.h).
+#include <algorithm>
+#include <cstring>
+
+#include "server/table/embedding_table.h"
+
+namespace dt::server {
+namespace {
+
+constexpr uint64_t kCallsPerRound = 1024;
+constexpr size_t kRowsAhead = 32;
+
+}  // namespace
+
+bool EmbeddingTable::IsGone(std::span<const std::byte> record) const {
+  Step last_push = 0;
+  if (record.size() < sizeof(last_push)) return false;
+  std::memcpy(&last_push, record.data() + record.size() - sizeof(last_push), sizeof(last_push));
+  return life_.IsGone(last_push);
+}
+
+void EmbeddingTable::RemoveGone() {
+  if (life_.expire_before() == 0 || rows_->first_changes() != nullptr) return;
+  std::vector<KeyRow> rows;
+  removed_up_to_ = index_.Walk(removed_up_to_, index_.buckets() / kCallsPerRound + 1, rows);
+  if (removed_up_to_ == KeyIndex::kEnd) removed_up_to_ = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const KeyRow& ahead = rows[std::min(i + kRowsAhead, rows.size() - 1)];
+    __builtin_prefetch(&rows_->header(ahead.row));
+    if (!life_.IsGone(rows_->header(rows[i].row).last_push())) continue;
+    if (index_.Find(rows[i].key) != rows[i].row) continue;  // Walked over twice.
+    index_.Erase(rows[i].key);
+    rows_->Remove(rows[i].row);
+    life_.CountGone(1);
+  }
+}
+
+}  // namespace dt::server

@@ -1,0 +1,61 @@
+// What the tables of a job hold, in the obvious way: a std::map of rows that are updated one by
+// one, with admission and expiry by definition. Tests compare the real store with it bit for bit.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "server/life/count_min_sketch.h"
+#include "test/support/push_maker.h"
+
+namespace dt::test {
+
+class ReferenceStore {
+ public:
+  struct Row {
+    std::vector<float> values, state;
+    Step last_push = 0;
+  };
+
+  ReferenceStore(const std::vector<server::TableSpec>& tables, uint32_t shards);
+
+  void Freeze(uint32_t table, bool freeze) { tables_[table].freeze = freeze; }
+  // As of now: where the table's rule is by time, rows last pushed before `step` are gone.
+  void ExpireBefore(uint32_t table, Step step) { tables_[table].expire_before = step; }
+
+  std::vector<float> Read(uint32_t table, Key key, PullMode mode) const;
+  // All gradients of the step at the clock, then the clock moves on.
+  void Push(const RowMap& gradients);
+  // As if from a checkpoint of now.
+  void Loaded();
+
+  Step clock() const { return clock_; }
+  // Those that are not gone.
+  std::map<Key, Row> Rows(uint32_t table) const;
+  // As EmbeddingTable::CopyRecord gives it.
+  std::vector<std::byte> Record(uint32_t table, const Row& row) const;
+
+ private:
+  struct Table {
+    server::TableSpec spec;
+    server::InitialRows initial;
+    std::map<Key, Row> rows;
+    std::vector<server::CountMinSketch> sketches;  // By shard.
+    bool freeze = false;
+    Step expire_before = 0;
+  };
+  // What is left of values once they are stored.
+  static std::vector<float> Stored(const Table& table, Key key, Step step,
+                                   std::vector<float> values);
+  static std::vector<float> Initial(const Table& table, Key key);
+  bool IsThere(const Table& table, Key key) const;
+  bool Admits(const Table& table, Key key, uint32_t& pushes) const;
+  static Row& RowFor(Table& table, Key key, bool there);
+
+  const uint32_t shards_;
+  Step clock_ = 0;
+  std::vector<Table> tables_;
+};
+
+}  // namespace dt::test
