@@ -34,7 +34,8 @@ TEST(JobResult, EveryValueHasItsPlace) {
   result.valid = Metrics{0.75, 0.5, 1.0, 10, false};
   result.best = JobResult::Best{3, *result.valid};
   result.roles = {{"server", 1, 77, 1.5, 2, 3, 4}};
-  result.tables["item"] = {5, 4, 1, 80, "00ff"};
+  result.tables["item"] = {
+      .rows = 5, .rows_in_memory = 4, .rows_on_disk = 1, .bytes = 80, .checksum = "00ff"};
   result.events = {{1.5, "checkpoint", {{"step", 20.0}, {"folder", std::string("f")}}}};
   result.history = {{1, 10, 0.5f, *result.valid, 0.25}};
   const Json json = Json::parse(ToJson(result));
