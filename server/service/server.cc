@@ -272,7 +272,7 @@ class ServerRole : public Server {
     std::vector<CheckpointFile> files;
     Status status;
   };
-  std::optional<Saving> saving_;  // Rows of a checkpoint are being written.
+  std::optional<Saving> saving_;                 // Rows of a checkpoint are being written.
   std::vector<std::vector<TableReport>> sizes_;  // By executor: its last.
 };
 
