@@ -45,7 +45,8 @@ inline Frame EncodedRows(const std::vector<TableSpec>& tables, const std::vector
     const TableSpec& table = tables[group.table];
     const size_t begin = bytes.size();
     bytes.resize(begin + RowsBytes(table.wire, table.dim, group.rows));
-    EncodeRows(table.wire, table.dim, values.first(size_t{group.rows} * table.dim), &bytes[begin]);
+    EncodeRows(table.wire, table.dim, values.first(size_t{group.rows} * table.dim),
+               bytes.data() + begin);
     values = values.subspan(size_t{group.rows} * table.dim);
   }
   return Frame::CopyOf(bytes);
