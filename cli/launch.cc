@@ -3,6 +3,7 @@
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. The
 // scheduler ends the job; if it is the scheduler that is lost, this process does. Nothing is left
 // running.
+#include <algorithm>
 #include <filesystem>
 #include <signal.h>
 
@@ -69,6 +70,7 @@ class Launch {
     if (line_.no_progress) arguments.push_back("--no-progress");
     DT_TRY_STATUS(StartOne("scheduler", arguments));
     DT_TRY(const std::string scheduler, WaitForScheduler());
+    scheduler_ = scheduler;
     for (uint32_t i = 0; i < job_.cluster.servers; ++i) {
       DT_TRY_STATUS(StartRole("server", i, scheduler));
     }
@@ -92,9 +94,14 @@ class Launch {
   }
 
   Status StartOne(const std::string& name, const std::vector<std::string>& arguments) {
-    DT_TRY(ChildProcess child, ChildProcess::Start(name, "/proc/self/exe", arguments));
+    DT_TRY(ChildProcess child, ChildProcess::Start(name, OwnProgram(), arguments));
     LogInfo("launch.started", {{"name", name}, {"pid", child.pid()}});
-    children_.push_back(std::move(child));
+    const auto before = std::ranges::find(children_, name, &ChildProcess::name);
+    if (before == children_.end()) {
+      children_.push_back(std::move(child));
+    } else {
+      *before = std::move(child);
+    }
     return OkStatus();
   }
 
@@ -123,7 +130,9 @@ class Launch {
       return signals_.received() != 0 || FirstLost(children) != nullptr ||
              !children.front().running();
     };
-    WaitFor(children_, kForever, something);
+    do {
+      WaitFor(children_, kForever, something);
+    } while (RestartServers());
     const auto scheduler_ended = [](const std::vector<ChildProcess>& children) {
       return !children.front().running();
     };
@@ -143,6 +152,27 @@ class Launch {
     }
     LetOthersEnd();
     return SchedulerEnd();
+  }
+
+  // Servers that were killed or crashed start again, as often as the job says; one that ended by
+  // itself has told the scheduler why. True if any was started and nothing else is wrong.
+  bool RestartServers() {
+    if (signals_.received() != 0 || !children_.front().running()) return false;
+    bool started = false;
+    for (uint32_t i = 0; i < job_.cluster.servers; ++i) {
+      const std::string name = fmt::format("server {}", i);
+      const auto child = std::ranges::find(children_, name, &ChildProcess::name);
+      const std::optional<ChildExit> exit = child->exit();
+      if (!exit.has_value() || exit->signal == 0 || restarts_ == job_.cluster.restarts) continue;
+      ++restarts_;
+      const Status status = StartRole("server", i, scheduler_);
+      LogWarn("launch.restarted", {{"name", name},
+                                   {"how", exit->Text()},
+                                   {"restarts_left", job_.cluster.restarts - restarts_},
+                                   {"problem", status.ok() ? "" : ToText(status)}});
+      started = started || status.ok();
+    }
+    return started && FirstLost(children_) == nullptr;
   }
 
   // A child that ended with anything but success while the scheduler had not ended the job.
@@ -209,6 +239,8 @@ class Launch {
   const JobConfig& job_;
   StopSignals& signals_;
   std::vector<ChildProcess> children_;  // The scheduler first.
+  std::string scheduler_;               // Its endpoint.
+  uint32_t restarts_ = 0;               // So far.
 };
 
 }  // namespace

@@ -18,10 +18,11 @@ JobConfig OneProcess(JobConfig job) {
 
 Status RunServer(const JobConfig& job, Network& network, const std::string& scheduler,
                  std::stop_token stop) {
-  DT_TRY(
-      const auto server,
-      server::Server::Open(
-          {.job = job, .network = network, .scheduler = scheduler, .listen = "inproc://server"}));
+  DT_TRY(const auto server, server::Server::Open({.job = job,
+                                                  .network = network,
+                                                  .scheduler = scheduler,
+                                                  .listen = "inproc://server",
+                                                  .one_process = true}));
   return server->Run(stop);
 }
 

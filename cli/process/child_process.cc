@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -44,6 +45,13 @@ Result<ChildProcess> ChildProcess::Start(std::string name, const std::string& pr
   if (pid < 0) return Unavailable("cannot start {}: {}", name, std::strerror(errno));
   if (pid == 0) BecomeChild(parent, program.c_str(), argv.data());
   return ChildProcess(std::move(name), pid);
+}
+
+std::string OwnProgram() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  // Replaced by another build meanwhile, the link still leads to the one that runs.
+  return error || !std::filesystem::exists(path, error) ? "/proc/self/exe" : path.string();
 }
 
 void ChildProcess::Poll() {

@@ -38,6 +38,8 @@ class ChildProcess {
   std::optional<ChildExit> exit_;
 };
 
+// The path of this program, as it was when it started: what processes are listed as.
+std::string OwnProgram();
 // SIGTERM to all that run, `patience` for them to end, then SIGKILL. Returns when none is left.
 void StopAll(std::vector<ChildProcess>& children, Duration patience);
 // Polls all every 20 ms until `done(children)` or the deadline. True if done.

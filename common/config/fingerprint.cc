@@ -133,6 +133,7 @@ void PutRun(const JobConfig& job, Canon& canon) {
   canon.Put("cluster.scheduler_outage", c.scheduler_outage.count());
   canon.Put("cluster.wait_for_server", c.wait_for_server.count());
   canon.Put("checkpoint.every", job.checkpoint.every_steps);
+  canon.Put("checkpoint.durability", static_cast<uint32_t>(job.checkpoint.durability));
 }
 
 }  // namespace

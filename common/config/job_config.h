@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/float_formats.h"
 #include "common/base/ids.h"
+#include "common/config/run_config.h"
 
 namespace dt {
 
@@ -167,58 +168,6 @@ struct DenseOptimizerConfig {
   OptimizerSpec spec;
   float clip_norm = 0.0f;  // Of the whole dense gradient; 0: off.
   std::optional<PlateauConfig> plateau;
-};
-
-// ---------------------------------------------------------------- the run
-
-struct EarlyStopConfig {
-  std::string metric = "valid.auc";
-  uint32_t patience = 2;  // Evaluations without gain before training stops.
-};
-
-struct TrainConfig {
-  uint32_t batch_size = 4096;
-  uint32_t slices = 0;  // 0: auto (1 under `train`, cluster.workers otherwise).
-  uint32_t epochs = 1;
-  Step staleness = 0;        // Steps; kUnboundedStaleness: no bound.
-  uint64_t cached_rows = 0;  // That a worker keeps, with staleness.
-  std::optional<EarlyStopConfig> early_stop;
-  uint64_t evaluate_every = 0;  // Steps; 0: every epoch.
-
-  // Workers run apart, and dense parameters are on servers.
-  bool asynchronous() const { return staleness > 0; }
-};
-
-struct ServerConfig {
-  uint64_t memory_bytes = 8ull << 30;
-  uint32_t executors = 0;  // 0: auto.
-  std::string dir;         // Each server takes a directory server-<n> in it; default <run_dir>.
-};
-
-struct ClusterConfig {
-  uint32_t servers = 1, workers = 1, shards = 64;
-  std::string scheduler = "tcp://127.0.0.1:0";
-  Duration lease = std::chrono::seconds(3);
-  Duration scheduler_outage = std::chrono::seconds(60);
-  Duration wait_for_server = std::chrono::seconds(60);
-  Duration start_timeout =
-      std::chrono::seconds(300);  // For all processes to join and read their data.
-  ServerConfig server;
-};
-
-struct CheckpointConfig {
-  std::string dir;           // Default runs/<job>/checkpoints.
-  uint64_t every_steps = 0;  // 0: only at the end.
-  uint32_t keep = 3;
-};
-
-struct ObserveConfig {
-  std::string http = "127.0.0.1:0";  // "off": no page.
-  bool log_json = false;
-};
-
-struct SecurityConfig {
-  bool insecure = false;
 };
 
 struct JobConfig {

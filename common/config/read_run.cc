@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "common/base/text.h"
@@ -44,6 +45,7 @@ void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   in.Read("lease", cluster.lease);
   in.Read("scheduler_outage", cluster.scheduler_outage);
   in.Read("wait_for_server", cluster.wait_for_server);
+  in.Read("restarts", cluster.restarts);
   in.Read("start_timeout", cluster.start_timeout);
   const MapReader server = in.Sub("server");
   server.Read("memory", cluster.server.memory_bytes);
@@ -103,11 +105,19 @@ void ReadRun(const MapReader& root, JobConfig& job) {
 
   job.run_dir = "runs/" + job.job;
   const MapReader checkpoint = root.Sub("checkpoint");
-  static_cast<void>(checkpoint.Sub("log"));
   job.checkpoint.dir = job.run_dir + "/checkpoints";
   checkpoint.Read("dir", job.checkpoint.dir);
   checkpoint.Read("every", job.checkpoint.every_steps);
   checkpoint.Read("keep", job.checkpoint.keep);
+  checkpoint.Read("durability", job.checkpoint.durability);
+  const MapReader log = checkpoint.Sub("log");
+  log.Read("sync", job.checkpoint.log.sync);
+  log.Read("max_bytes", job.checkpoint.log.max_bytes);
+  constexpr uint64_t kLogBytesMin = 1ull << 20;
+  if (job.checkpoint.log.max_bytes < kLogBytesMin) {
+    log.Report("max_bytes", fmt::format("found {}, expected 1 MiB or more",
+                                        BytesText(job.checkpoint.log.max_bytes)));
+  }
   if (job.cluster.server.dir.empty()) job.cluster.server.dir = job.run_dir;
   if (job.data.cache_dir.empty()) job.data.cache_dir = job.run_dir + "/cache";
 
@@ -137,6 +147,21 @@ void CheckJob(const MapReader& root, const JobConfig& job) {
     problems.Add(root.MarkOf("train"), "train.cached_rows",
                  "needs train.staleness with a bound above 0: it says for how many steps a row may "
                  "be used again");
+  }
+  if (job.cluster.restarts > 0 && job.checkpoint.durability != Durability::kLog) {
+    problems.Add(root.MarkOf("cluster"), "cluster.restarts",
+                 "needs checkpoint.durability: log; without a log a lost server's rows are gone");
+  }
+  if (job.train.asynchronous() && job.checkpoint.durability == Durability::kLog) {
+    problems.AddNotYet(root.MarkOf("checkpoint"), "checkpoint.durability",
+                       "found log, which is not available yet with train.staleness above 0");
+  }
+  const bool by_hours = std::ranges::any_of(job.model.tables, [](const TableConfig& table) {
+    return table.life.expiry_time > Duration::zero();
+  });
+  if (by_hours && job.checkpoint.durability == Durability::kLog) {
+    problems.AddNotYet(root.MarkOf("checkpoint"), "checkpoint.durability",
+                       "found log, which is not available yet with a table's expiry in hours");
   }
   if (job.train.slices > job.train.batch_size) {
     problems.Add(root.MarkOf("train"), "train.slices",

@@ -22,7 +22,7 @@ std::string_view NameOf(const ControlMessage& message) {
   static constexpr std::array<std::string_view, std::variant_size_v<ControlMessage>> kNames = {
       "Join",    "DataReady", "Ready",         "Heartbeat",    "OrderDone", "Failed", "Leaving",
       "KvPut",   "KvGet",     "StatusRequest", "Welcome",      "Refused",   "Start",  "Order",
-      "KvValue", "Stop",      "StatusReply",   "SplitRequest", "Split",     "Saved"};
+      "KvValue", "Stop",      "StatusReply",   "SplitRequest", "Split",     "Saved",  "Kept"};
   return kNames[message.index()];
 }
 

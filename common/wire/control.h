@@ -37,6 +37,9 @@ struct JoinMessage {
   std::string host;
   uint64_t job_fingerprint = 0;        // JobConfig::fingerprint; must equal the scheduler's.
   std::vector<std::string> endpoints;  // Servers: one per executor.
+  // Servers that keep a log: the name of their directory, random. Who joins with the claim of a
+  // member takes its place. 0: none.
+  uint64_t claim = 0;
 };
 // Worker: its data sets are open. All workers must report the same.
 struct DataReadyMessage {
@@ -60,6 +63,7 @@ struct HeartbeatMessage {
   uint64_t samples = 0;  // Workers: trained so far.
   double loss = 0;       // Workers: of the last step.
   ProcessStats stats;
+  uint64_t log_bytes = 0;           // Servers: of their log on the disk.
   std::vector<TableReport> tables;  // Servers: sizes; rows that are gone may still be counted.
 };
 
@@ -136,6 +140,9 @@ struct WelcomeMessage {
   ProcessId id;
   Term term;
   Duration lease{};
+  // A server: it takes the place of a member with its claim, and what its directory holds is of
+  // this job. What the job has given it before (Kept, Start, orders) comes again.
+  bool returned = false;
 };
 struct RefusedMessage {
   StatusCode code = StatusCode::kInvalidArgument;
@@ -196,12 +203,19 @@ struct SplitMessage {
   uint64_t order = 0;
   uint64_t begin = 0, end = 0;
 };
+// Servers that keep a log: this checkpoint is complete, and what it holds need not be logged.
+struct KeptMessage {
+  Generation generation;
+  Step step = 0;
+  std::string folder;
+};
 
 using ControlMessage =
     std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
                  FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
                  WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
-                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage, SavedMessage>;
+                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage, SavedMessage,
+                 KeptMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

@@ -108,6 +108,7 @@ JoinMessage Read(Reader& in, const fbs::Join& m) {
   to.host = in.Text(m.host());
   to.job_fingerprint = m.job_fingerprint();
   to.endpoints = in.Texts(m.endpoints());
+  to.claim = m.claim();
   return to;
 }
 
@@ -134,7 +135,9 @@ std::vector<TableReport> ReadTables(
 }
 
 HeartbeatMessage Read(Reader& in, const fbs::Heartbeat& m) {
-  return {m.step(), m.samples(), m.loss(), in.ReadStats(m.stats()), ReadTables(in, m.tables())};
+  return {m.step(),      m.samples(),
+          m.loss(),      in.ReadStats(m.stats()),
+          m.log_bytes(), ReadTables(in, m.tables())};
 }
 
 TrainDone Read(Reader&, const fbs::TrainDone& m) {
@@ -226,7 +229,7 @@ KvGetMessage Read(Reader& in, const fbs::KvGet& m) { return {in.Text(m.key())}; 
 StatusRequestMessage Read(Reader&, const fbs::StatusRequest&) { return {}; }
 
 WelcomeMessage Read(Reader&, const fbs::Welcome& m) {
-  return {ProcessId(m.id()), Term(m.term()), Duration(m.lease_ns())};
+  return {ProcessId(m.id()), Term(m.term()), Duration(m.lease_ns()), m.returned()};
 }
 
 RefusedMessage Read(Reader& in, const fbs::Refused& m) {
@@ -305,6 +308,10 @@ SplitMessage Read(Reader& in, const fbs::Split& m) {
   return {m.order(), m.begin(), m.end()};
 }
 
+KeptMessage Read(Reader& in, const fbs::Kept& m) {
+  return {Generation(m.generation()), m.step(), in.Text(m.folder())};
+}
+
 Result<ControlMessage> ReadBody(Reader& in, const fbs::Control& control) {
   switch (control.body_type()) {
 #define DT_BODY(Name)   \
@@ -330,6 +337,7 @@ Result<ControlMessage> ReadBody(Reader& in, const fbs::Control& control) {
     DT_BODY(StatusReply);
     DT_BODY(SplitRequest);
     DT_BODY(Split);
+    DT_BODY(Kept);
 #undef DT_BODY
     case fbs::Body::NONE:
       break;

@@ -71,7 +71,7 @@ Body Encode(Builder& to, const JoinMessage& m) {
   const auto endpoints = TextsOf(to, m.endpoints);
   return {fbs::Body::Join,
           fbs::CreateJoin(to, static_cast<uint8_t>(m.role), m.incarnation.value(), m.wire_version,
-                          version, m.pid, host, m.job_fingerprint, endpoints)
+                          version, m.pid, host, m.job_fingerprint, endpoints, m.claim)
               .Union()};
 }
 
@@ -102,7 +102,7 @@ Body Encode(Builder& to, const HeartbeatMessage& m) {
   const fbs::Stats stats = StatsOf(m.stats);
   const auto tables = TableVector(to, m.tables);
   return {fbs::Body::Heartbeat,
-          fbs::CreateHeartbeat(to, m.step, m.samples, m.loss, &stats, tables).Union()};
+          fbs::CreateHeartbeat(to, m.step, m.samples, m.loss, &stats, m.log_bytes, tables).Union()};
 }
 
 using Done = Tagged<fbs::Done>;
@@ -183,8 +183,9 @@ Body Encode(Builder& to, const StatusRequestMessage&) {
 }
 
 Body Encode(Builder& to, const WelcomeMessage& m) {
-  return {fbs::Body::Welcome,
-          fbs::CreateWelcome(to, m.id.value(), m.term.value(), m.lease.count()).Union()};
+  return {
+      fbs::Body::Welcome,
+      fbs::CreateWelcome(to, m.id.value(), m.term.value(), m.lease.count(), m.returned).Union()};
 }
 
 Body Encode(Builder& to, const RefusedMessage& m) {
@@ -258,6 +259,11 @@ Body Encode(Builder& to, const SplitRequestMessage& m) {
 
 Body Encode(Builder& to, const SplitMessage& m) {
   return {fbs::Body::Split, fbs::CreateSplit(to, m.order, m.begin, m.end).Union()};
+}
+
+Body Encode(Builder& to, const KeptMessage& m) {
+  return {fbs::Body::Kept,
+          fbs::CreateKept(to, m.generation.value(), m.step, TextOf(to, m.folder)).Union()};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "common/base/log.h"
-#include "scheduler/checkpoint/files.h"
+#include "common/storage/files.h"
 
 namespace dt::scheduler {
 namespace {

@@ -8,10 +8,7 @@ std::string Member::Name() const {
   return fmt::format("{} {} (pid {} on {})", NameOf(role()), id.value(), join.pid, join.host);
 }
 
-Status Membership::CheckJoin(const JoinMessage& join) const {
-  if (join.role != Role::kServer && join.role != Role::kWorker) {
-    return Invalid("a {} cannot join a job", NameOf(join.role));
-  }
+Status Membership::CheckSameJob(const JoinMessage& join) const {
   if (join.wire_version != needs_.wire_version) {
     return WithHint(Invalid("this {} speaks version {} of the messages, the scheduler version {}",
                             NameOf(join.role), join.wire_version, needs_.wire_version),
@@ -22,6 +19,14 @@ Status Membership::CheckJoin(const JoinMessage& join) const {
         Invalid("this {} was started with another job than the scheduler", NameOf(join.role)),
         "start all processes with the same job file and the same --set");
   }
+  return OkStatus();
+}
+
+Status Membership::CheckJoin(const JoinMessage& join) const {
+  if (join.role != Role::kServer && join.role != Role::kWorker) {
+    return Invalid("a {} cannot join a job", NameOf(join.role));
+  }
+  DT_TRY_STATUS(CheckSameJob(join));
   const uint32_t wanted = join.role == Role::kServer ? needs_.servers : needs_.workers;
   if (OfRole(join.role).size() >= wanted) {
     return WithHint(Invalid("the job already has its {} {}{}", wanted, NameOf(join.role),
@@ -41,6 +46,28 @@ Result<const Member*> Membership::Join(TimePoint now, const JoinMessage& join) {
   return &members_.emplace_back(Member{id, join, now, {}, false});
 }
 
+const Member* Membership::FindClaim(uint64_t claim) const {
+  const auto found = std::ranges::find_if(
+      members_, [&](const Member& m) { return claim != 0 && m.join.claim == claim; });
+  return found == members_.end() ? nullptr : &*found;
+}
+
+Status Membership::Return(TimePoint now, ProcessId id, const JoinMessage& join) {
+  DT_TRY_STATUS(CheckSameJob(join));
+  Member& member = members_[id.value() - 1];
+  if (join.role != member.role() || join.endpoints != member.join.endpoints) {
+    return WithHint(Invalid("{} has come back at other addresses", member.Name()),
+                    "start it as before, with the same --listen");
+  }
+  member.join = join;
+  member.heard = now;
+  member.reported = false;
+  member.away_since.reset();
+  return OkStatus();
+}
+
+void Membership::SetAway(TimePoint now, ProcessId id) { members_[id.value() - 1].away_since = now; }
+
 Member* Membership::FindMutable(Incarnation incarnation) {
   const auto found = std::find_if(members_.begin(), members_.end(),
                                   [&](const Member& m) { return m.incarnation() == incarnation; });
@@ -56,7 +83,10 @@ const Member* Membership::Find(ProcessId id) const {
 }
 
 void Membership::Heard(TimePoint now, Incarnation from) {
-  if (Member* member = FindMutable(from)) member->heard = std::max(member->heard, now);
+  Member* const member = FindMutable(from);
+  if (member == nullptr) return;
+  member->heard = std::max(member->heard, now);
+  member->away_since.reset();
 }
 
 void Membership::Report(Incarnation from, const HeartbeatMessage& report) {
@@ -80,6 +110,7 @@ std::string Membership::Present() const {
 const Member* Membership::Lost(TimePoint now) const {
   const Member* lost = nullptr;
   for (const Member& member : members_) {
+    if (member.away_since.has_value()) continue;
     if (now - member.heard <= needs_.lease * (member.reported ? 1 : 2)) continue;
     if (lost == nullptr || member.heard < lost->heard) lost = &member;
   }

@@ -15,9 +15,10 @@ namespace dt::scheduler {
 struct Member {
   ProcessId id;
   JoinMessage join;
-  TimePoint heard{};        // Last sign of life.
-  HeartbeatMessage report;  // Its last heartbeat.
-  bool reported = false;    // Whether there was one.
+  TimePoint heard{};                         // Last sign of life.
+  HeartbeatMessage report;                   // Its last heartbeat.
+  bool reported = false;                     // Whether there was one.
+  std::optional<TimePoint> away_since = {};  // Waited for, until it returns.
 
   Role role() const { return join.role; }
   Incarnation incarnation() const { return join.incarnation; }
@@ -40,6 +41,13 @@ class Membership {
   // Invalid: another job, version or role; a surplus process. The reference holds as long as the
   // Membership.
   Result<const Member*> Join(TimePoint now, const JoinMessage& join);
+  // The member whose place a process with this claim would take; null if there is none.
+  const Member* FindClaim(uint64_t claim) const;
+  // `join` takes its place: same id, another process. Invalid: of another job or version, or at
+  // other addresses than before.
+  Status Return(TimePoint now, ProcessId id, const JoinMessage& join);
+  // Not asked for its lease until it is heard of again.
+  void SetAway(TimePoint now, ProcessId id);
   const Member* Find(Incarnation incarnation) const;
   const Member* Find(ProcessId id) const;
   void Heard(TimePoint now, Incarnation from);
@@ -48,8 +56,8 @@ class Membership {
   bool complete() const;
   // "1 of 2 servers and 0 of 2 workers": who is there.
   std::string Present() const;
-  // The member whose lease has run out for the longest time, if any has. Until its first heartbeat
-  // a member has two leases: it does not know of its welcome yet.
+  // The member whose lease has run out for the longest time, if any has, but for those away. Until
+  // its first heartbeat a member has two leases: it does not know of its welcome yet.
   const Member* Lost(TimePoint now) const;
   // The scheduler itself stood still for so long until `now`: its pause is not their silence.
   void ExtendLeases(TimePoint now, Duration by);
@@ -61,6 +69,7 @@ class Membership {
  private:
   Member* FindMutable(Incarnation incarnation);
   Status CheckJoin(const JoinMessage& join) const;
+  Status CheckSameJob(const JoinMessage& join) const;
 
   const MembershipNeeds needs_;
   std::deque<Member> members_;  // By id; a deque, so that references hold.

@@ -222,6 +222,9 @@ Status JobState::CompleteSave(TimePoint now, const OrderBoard::Completed& done) 
     if (writing.servers.erase(id) == 0) continue;
     manifest.files.insert(manifest.files.end(), saved.files.begin(), saved.files.end());
   }
+  for (const ProcessId id : std::exchange(writers_lost_, {})) {
+    if (writing.servers.erase(id) != 0) writing.lost = true;
+  }
   writing.manifest = std::move(manifest);
   writing.best = std::get<course::Save>(*out_).best;
   course_->OnCut();
@@ -247,6 +250,14 @@ Status JobState::TakeSaved(TimePoint now, const Member& from, const SavedMessage
 Status JobState::CommitSave(TimePoint now) {
   const Writing written = *std::exchange(writing_, std::nullopt);
   const Manifest& manifest = written.manifest;
+  if (written.lost) {
+    const Step step = manifest.course.step;
+    AddEvent(now, "checkpoint_abandoned", {{"step", static_cast<int64_t>(step)}});
+    LogWarn("job.checkpoint_abandoned", {{"step", step}, {"why", "a server was lost meanwhile"}});
+    course_->OnAbandoned();
+    course_->RequestSave();
+    return OkStatus();
+  }
   Result<std::string> folder = surroundings_.CommitCheckpoint(manifest, written.best);
   if (!folder.ok()) {
     if (last_checkpoint_.empty()) return folder.status();
@@ -257,6 +268,7 @@ Status JobState::CommitSave(TimePoint now) {
   AddEvent(now, "checkpoint",
            {{"step", static_cast<int64_t>(manifest.course.step)}, {"folder", *folder}});
   LogInfo("job.checkpoint", {{"step", manifest.course.step}, {"folder", *folder}});
+  TellKept(now, manifest.course.step, *folder);
   course_->OnWritten();
   return OkStatus();
 }

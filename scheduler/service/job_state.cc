@@ -83,7 +83,10 @@ void JobState::Answer(const std::vector<Rendezvous::Answer>& answers) {
 }
 
 void JobState::On(TimePoint now, Incarnation from, ControlMessage message) {
+  const Member* const heard = membership_.Find(from);
+  const bool was_away = heard != nullptr && heard->away_since.has_value();
   membership_.Heard(now, from);
+  if (was_away) NoteReturn(now, *heard);  // The same process: it had only been silent.
   if (const auto* join = std::get_if<JoinMessage>(&message)) {
     Take(now, from, *join);
   } else if (const Member* member = membership_.Find(from); member != nullptr) {
@@ -101,6 +104,11 @@ void JobState::Take(TimePoint now, Incarnation from, const JoinMessage& join) {
     refusal = Unavailable("the job has ended");
   }
   const Member* member = nullptr;
+  const Member* const back = known ? nullptr : membership_.FindClaim(join.claim);
+  if (refusal.ok() && back != nullptr) {
+    refusal = TakeBack(now, *back, join);
+    if (refusal.ok()) return;
+  }
   if (refusal.ok()) {
     const Result<const Member*> joined = membership_.Join(now, join);
     refusal = joined.status();
@@ -113,7 +121,7 @@ void JobState::Take(TimePoint now, Incarnation from, const JoinMessage& join) {
     log("member.refused", {{"role", NameOf(join.role)}, {"why", ToText(refusal)}});
     return;
   }
-  Send(*member, WelcomeMessage{member->id, options_.term, options_.job.cluster.lease});
+  Send(*member, WelcomeMessage{member->id, options_.term, options_.job.cluster.lease, false});
   if (known) return;
   const std::string role(NameOf(join.role));
   AddEvent(now, role + "_joined", {{"id", NumberOf(member->id)}, {"host", join.host}});
@@ -131,10 +139,12 @@ void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
     Send(from, splits_.Next(split->order));
   } else if (const auto* report = std::get_if<HeartbeatMessage>(&message)) {
     membership_.Report(from.incarnation(), *report);
+    TakeReport(now, from, *report);
   } else if (auto* data = std::get_if<DataReadyMessage>(&message)) {
     TakeDataReady(now, from, std::move(*data));
   } else if (std::holds_alternative<ReadyMessage>(message)) {
     ready_.insert(from.id);
+    if (lost_at_.contains(from.id)) NoteReturn(now, from);
   } else if (auto* done = std::get_if<OrderDoneMessage>(&message)) {
     const Status status = board_.OnDone(from.id, std::move(*done));
     if (!status.ok()) Fail(now, Prefixed(status, from.Name()));
@@ -147,6 +157,7 @@ void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
     if (code == StatusCode::kCancelled && !stop_requested_) code = StatusCode::kUnavailable;
     Fail(now, Prefixed(FromProblem(code, failed->problem), from.Name()));
   } else if (std::holds_alternative<LeavingMessage>(message)) {
+    if (!stop_requested_ && WaitsFor(from)) return SetAway(now, from, "it was stopped");
     Fail(now, stop_requested_ ? Cancelled("stopped on request")
                               : Unavailable("{} was stopped", from.Name()));
   } else {
@@ -220,6 +231,7 @@ void JobState::MakeStart(TimePoint now) {
   for (const Member* worker : membership_.OfRole(Role::kWorker)) Send(*worker, start);
   start.plan.clear();
   for (const Member* server : membership_.OfRole(Role::kServer)) Send(*server, start);
+  start_ = std::move(start);
   phase_ = JobPhase::kStarting;
 }
 
@@ -246,18 +258,7 @@ void JobState::CheckStartTime(TimePoint now) {
 
 void JobState::Tick(TimePoint now) {
   if (phase_ == JobPhase::kEnded) return;
-  if (const Member* lost = membership_.Lost(now)) {
-    AddEvent(now, fmt::format("{}_lost", NameOf(lost->role())), {{"id", NumberOf(lost->id)}});
-    Status why = Unavailable("{} has not been heard of for {:.1f} s", lost->Name(),
-                             SecondsBetween(lost->heard, now));
-    if (!last_checkpoint_.empty()) {
-      why = WithHint(std::move(why),
-                     fmt::format("see its log; --resume auto goes on from {}", last_checkpoint_));
-    } else {
-      why = WithHint(std::move(why), "see its log");
-    }
-    return Fail(now, std::move(why));
-  }
+  CheckLeases(now);
   CheckStartTime(now);
   Advance(now);
 }

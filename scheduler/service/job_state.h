@@ -100,6 +100,15 @@ class JobState {
   void Advance(TimePoint now);
   void MakeStart(TimePoint now);
   void CheckStartTime(TimePoint now);
+  // job_returns.cc: servers that keep a log are lost, waited for, and come back.
+  void CheckLeases(TimePoint now);
+  bool WaitsFor(const Member& member) const;
+  void SetAway(TimePoint now, const Member& member, std::string_view why);
+  void NoteReturn(TimePoint now, const Member& member);
+  Status TakeBack(TimePoint now, const Member& member, const JoinMessage& join);
+  Status LoseWriter(TimePoint now, ProcessId id);
+  void TakeReport(TimePoint now, const Member& from, const HeartbeatMessage& report);
+  void TellKept(TimePoint now, Step step, const std::string& folder);
   void End(TimePoint now, Status outcome);
   void Send(const Member& to, ControlMessage message);
   void Answer(const std::vector<Rendezvous::Answer>& answers);
@@ -135,6 +144,10 @@ class JobState {
 
   std::map<ProcessId, DataReadyMessage> data_;
   std::set<ProcessId> ready_;
+  StartMessage start_;               // Of servers, once it is made.
+  std::optional<KeptMessage> kept_;  // The last complete checkpoint, if servers keep logs.
+  TimePoint kept_at_{};
+  std::map<ProcessId, TimePoint> lost_at_;  // Servers that have not come back and recovered.
   ShardMap map_;
   uint32_t slices_ = 1;
   Generation generation_;
@@ -152,9 +165,11 @@ class JobState {
     Manifest manifest;
     bool best = false;
     std::set<ProcessId> servers;
+    bool lost = false;  // A writer has died: when the others are done, it is abandoned.
   };
   std::optional<Writing> writing_;
   std::map<ProcessId, SavedMessage> saved_early_;
+  std::set<ProcessId> writers_lost_;  // While others have not answered the order yet.
   std::string last_checkpoint_;
   std::map<std::string, JobResult::Table> tables_;
   std::string dense_checksum_;

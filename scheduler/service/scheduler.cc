@@ -10,7 +10,7 @@
 #include "common/control/packet.h"
 #include "common/net/http_server.h"
 #include "common/runtime/event_loop.h"
-#include "scheduler/checkpoint/files.h"
+#include "common/storage/files.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/service/status_of.h"
 #include "scheduler/service/surroundings.h"

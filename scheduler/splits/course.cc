@@ -57,6 +57,7 @@ Step Course::Boundary(Step from) const {
 std::optional<course::Order> Course::NextTrain() {
   if (stop_requested_ || at_end() || trains_out_ >= kTrainsAhead) return std::nullopt;
   if (issued_ == Boundary(state_.step)) return std::nullopt;  // Handed out up to it.
+  if (save_requested_ && trains_out_ > 0) return std::nullopt;
   const Step end = std::min(Boundary(issued_), issued_ + chunk_);
   const uint64_t per_epoch = config_.steps_per_epoch();
   const uint64_t epoch = issued_ / per_epoch;
@@ -76,6 +77,7 @@ bool Course::EvaluationDue() const {
 
 bool Course::SaveDue() const {
   if (state_.step == 0 || saved_ == state_.step) return false;
+  if (save_requested_ && !stop_requested_) return true;
   if (config_.save_every > 0 && (stop_requested_ || state_.step % config_.save_every == 0)) {
     return true;
   }
@@ -96,6 +98,11 @@ std::optional<course::Order> Course::NextAtBoundary() {
   if (RestoreDue()) return course::Restore{position};
   if (config_.test_rows > 0 && !test_.has_value()) return course::Evaluate{position, true};
   return course::Finish{};
+}
+
+void Course::RequestSave() {
+  const bool just_saved = saved_ == state_.step && trains_out_ == 0;
+  if (!just_saved && !at_end()) save_requested_ = true;
 }
 
 bool Course::interrupted() const {
@@ -152,7 +159,10 @@ void Course::OnAbandoned() {
 
 void Course::OnDone() {
   DT_CHECK(out_.has_value());
-  if (std::holds_alternative<course::Save>(*out_)) saved_ = state_.step;
+  if (std::holds_alternative<course::Save>(*out_)) {
+    saved_ = state_.step;
+    save_requested_ = false;
+  }
   if (std::holds_alternative<course::Restore>(*out_)) restored_ = true;
   if (std::holds_alternative<course::Finish>(*out_)) finished_ = true;
   out_.reset();

@@ -87,6 +87,9 @@ class Course {
   // Ends at the next boundary, with a checkpoint if any are made during training.
   void RequestStop() { stop_requested_ = true; }
 
+  // A checkpoint at the next boundary, wherever that is.
+  void RequestSave();
+
   bool finished() const { return finished_; }  // Finish is done.
   bool interrupted() const;                    // Stopped on request; nothing is out.
   const CourseState& state() const { return state_; }
@@ -114,7 +117,7 @@ class Course {
   std::optional<course::Order> out_;  // The order other than training that is out.
   std::optional<Step> saved_;         // The last boundary that is checkpointed.
   bool writing_ = false;
-  bool stop_requested_ = false, restored_ = false, finished_ = false;
+  bool stop_requested_ = false, save_requested_ = false, restored_ = false, finished_ = false;
 };
 
 }  // namespace dt::scheduler

@@ -27,6 +27,14 @@ Status OrderBoard::OnDone(ProcessId from, OrderDoneMessage done) {
   return OkStatus();
 }
 
+std::vector<OrderMessage> OrderBoard::OutTo(ProcessId id) const {
+  std::vector<OrderMessage> orders;
+  for (const Out& out : out_) {
+    if (out.missing.contains(id)) orders.push_back(out.order);
+  }
+  return orders;
+}
+
 std::optional<OrderBoard::Completed> OrderBoard::TakeCompleted() {
   if (out_.empty() || !out_.front().missing.empty()) return std::nullopt;
   Completed completed{std::move(out_.front().order), std::move(out_.front().outcomes)};

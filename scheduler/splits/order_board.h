@@ -27,6 +27,8 @@ class OrderBoard {
   Status OnDone(ProcessId from, OrderDoneMessage done);
   // The oldest order, once all have carried it out.
   std::optional<Completed> TakeCompleted();
+  // What is out to one process and not done, oldest first.
+  std::vector<OrderMessage> OutTo(ProcessId id) const;
   bool empty() const { return out_.empty(); }
 
  private:

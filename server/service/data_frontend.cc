@@ -27,8 +27,11 @@ PeerMessage DataFrontend::Answer(const PeerId& peer, uint64_t request, Status st
 DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_patience)
     : tables_(std::move(tables)), pull_patience_(pull_patience) {}
 
-void DataFrontend::Serve(ShardSet* shards, std::vector<PeerMessage>& answers) {
+void DataFrontend::Serve(ShardSet* shards, PushLog* log, std::vector<PeerMessage>& answers) {
   shards_ = shards;
+  OnCommit(Busy("the server takes up another state"), answers);
+  log_ = log;
+  log_status_ = OkStatus();
   for (const Parked& p : parked_) {
     answers.push_back(Answer(p.peer, p.request.request, Stale("the job starts again elsewhere")));
   }
@@ -41,6 +44,8 @@ Status DataFrontend::Ready() const {
 
 void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
                              std::vector<PeerMessage>& answers) {
+  Frames raw;  // For the log: shares the bytes.
+  if (log_ != nullptr) raw = message.frames;
   Result<DataRequest> request = DecodeDataRequest(std::move(message.frames), tables_);
   if (!request.ok()) {
     OnBad(now, message.peer, request.status());
@@ -52,18 +57,37 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
     case DataRequest::Kind::kPull:
       OnPull(now, message.peer, std::move(request->pull), answers);
       break;
-    case DataRequest::Kind::kPush: {
-      const uint64_t number = request->push.request;
-      const Status pushed = ready.ok() ? HandlePush(*shards_, std::move(request->push)) : ready;
-      OnBad(now, message.peer, pushed);
-      answers.push_back(Answer(message.peer, number, pushed));
+    case DataRequest::Kind::kPush:
+      OnPush(now, message.peer, std::move(request->push), raw, answers);
       break;
-    }
     case DataRequest::Kind::kComplete:
       if (ready.ok()) OnBad(now, message.peer, HandleComplete(*shards_, request->complete));
       break;
   }
   ServeParked(answers);
+}
+
+void DataFrontend::OnPush(TimePoint now, const PeerId& peer, PushRequest request, const Frames& raw,
+                          std::vector<PeerMessage>& answers) {
+  const uint64_t number = request.request;
+  const Step step = request.step;
+  Status status = Ready();
+  if (status.ok() && !log_status_.ok()) status = Busy("{}", MessageOf(log_status_));
+  if (status.ok()) status = HandlePush(*shards_, std::move(request));
+  OnBad(now, peer, status);
+  if (status.ok() && log_ != nullptr) {
+    log_->Append(step, raw);
+    unlogged_.push_back({peer, number});
+  } else {
+    answers.push_back(Answer(peer, number, status));
+  }
+}
+
+void DataFrontend::OnCommit(const Status& written, std::vector<PeerMessage>& answers) {
+  log_status_ = written;
+  const Status status = written.ok() ? OkStatus() : Busy("{}", MessageOf(written));
+  for (const Unlogged& push : unlogged_) answers.push_back(Answer(push.peer, push.request, status));
+  unlogged_.clear();
 }
 
 void DataFrontend::OnPull(TimePoint now, const PeerId& peer, PullRequest request,

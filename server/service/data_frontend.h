@@ -12,6 +12,7 @@
 #include "common/net/socket.h"
 #include "common/wire/data.h"
 #include "server/shard/shard_set.h"
+#include "server/storage/push_log.h"
 
 namespace dt::server {
 
@@ -21,8 +22,12 @@ class DataFrontend {
   DataFrontend(std::vector<WireTable> tables, Duration pull_patience);
 
   // From now on requests are for these; without shards they are answered with Busy. Parked pulls
-  // are answered with Stale. `shards` must outlive its use here.
-  void Serve(ShardSet* shards, std::vector<PeerMessage>& answers);
+  // are answered with Stale. With a log, pushes go into it, and are acknowledged by OnCommit. Both
+  // must outlive their use here.
+  void Serve(ShardSet* shards, PushLog* log, std::vector<PeerMessage>& answers);
+  // After every commit of the log: OK acknowledges the pushes since the last; else they are
+  // answered with Busy, and pushes are refused until one is OK.
+  void OnCommit(const Status& written, std::vector<PeerMessage>& answers);
   // Answers, of this and of parked requests, are appended.
   void OnMessage(TimePoint now, PeerMessage message, std::vector<PeerMessage>& answers);
   // Parked pulls whose time has come, either way.
@@ -45,13 +50,22 @@ class DataFrontend {
   PeerMessage Answer(const PeerId& peer, uint64_t request, Status status, Frame values = {}) const;
   void OnBad(TimePoint now, const PeerId& peer, const Status& status);
   void ServeParked(std::vector<PeerMessage>& answers);
+  void OnPush(TimePoint now, const PeerId& peer, PushRequest request, const Frames& raw,
+              std::vector<PeerMessage>& answers);
   Status Ready() const;
 
   const std::vector<WireTable> tables_;
   const Duration pull_patience_;
   ShardSet* shards_ = nullptr;
-  std::vector<Parked> parked_;  // In order of arrival, so by deadline.
-  uint64_t served_at_ = 0;      // ShardSet::progress of the last try of all parked pulls.
+  PushLog* log_ = nullptr;
+  Status log_status_;  // Of the last commit.
+  struct Unlogged {
+    PeerId peer;
+    uint64_t request = 0;
+  };
+  std::vector<Unlogged> unlogged_;  // Held, but not in the log yet.
+  std::vector<Parked> parked_;      // In order of arrival, so by deadline.
+  uint64_t served_at_ = 0;          // ShardSet::progress of the last try of all parked pulls.
   uint64_t bad_messages_ = 0;
   std::map<PeerId, TimePoint> last_logged_;
 };

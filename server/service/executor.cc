@@ -15,6 +15,8 @@ constexpr Duration kPatience = milliseconds(100);  // A stop or a command wakes 
 constexpr Duration kSizesEvery = milliseconds(500);
 constexpr Duration kSavePatience = milliseconds(10);  // While a save waits for its step.
 constexpr Duration kReportPatience = seconds(60);
+constexpr size_t kTurnMessages = 64;     // That share a write to the log,
+constexpr size_t kTurnBytes = 64 << 20;  // likewise.
 
 }  // namespace
 
@@ -42,8 +44,10 @@ void Executor::Run(std::stop_token stop) {
     WorkOnTier();
     TrySave();
     TryReport();
-    const bool alive = TakeMessage();
+    Replay();
+    const bool alive = TakeMessages();
     frontend_.OnTick(SystemClock().Now(), outgoing_);
+    CommitLog();
     SendAll();
     NoteProgress();
     if (!alive) return;
@@ -73,24 +77,38 @@ void Executor::TakeCommands() {
     if (auto* const save = std::get_if<SaveCommand>(&*command)) {
       save_ = {*save, SystemClock().Now() + save->patience};
     } else if (auto* const begin = std::get_if<BeginCommand>(&*command)) {
-      Answer(CarryOut(*begin));
+      CarryOut(*begin);
     } else if (auto* const load = std::get_if<LoadCommand>(&*command)) {
       Answer(CarryOut(*load));
+    } else if (const auto* const cut = std::get_if<CutCommand>(&*command)) {
+      Answer(CarryOut(*cut));
     } else {
       report_by_ = SystemClock().Now() + kReportPatience;
     }
   }
 }
 
-ExecutorAnswer Executor::CarryOut(BeginCommand& command) {
-  frontend_.Serve(nullptr, outgoing_);
+void Executor::CarryOut(BeginCommand& command) {
+  frontend_.Serve(nullptr, nullptr, outgoing_);
+  log_.reset();
   tier_.reset();
   shards_ = std::make_unique<ShardSet>(std::move(command.shards));
   disk_options_ = std::move(command.disk);
   disk_options_.wake = [this] { socket_->Wake(); };
   MakeTier();
-  frontend_.Serve(shards_.get(), outgoing_);
-  return {};
+  const Generation generation = shards_->stamp().generation;
+  Status status;
+  if (command.log.has_value() && command.log->base.has_value()) {
+    status = BeginReplay(*command.log, generation);
+    if (status.ok()) return;  // Answered at its end.
+  } else if (command.log.has_value()) {
+    const LogPlace& place = *command.log;
+    auto log = PushLog::Open({place.dir, place.executor, place.sync}, generation, 1);
+    status = log.status();
+    if (log.ok()) log_ = *std::move(log);
+  }
+  if (status.ok()) frontend_.Serve(shards_.get(), log_.get(), outgoing_);
+  Answer({.status = std::move(status), .first_segment = FirstSegment()});
 }
 
 void Executor::MakeTier() {
@@ -99,14 +117,54 @@ void Executor::MakeTier() {
   shards_->Attach(tier_.get());
 }
 
+Status Executor::BeginReplay(const LogPlace& place, Generation generation) {
+  const LogPlace::Base& base = *place.base;
+  if (!base.folder.empty()) {
+    DT_TRY_STATUS(LoadRows(base.folder, base.step, generation, *shards_, tier_.get()));
+  } else if (base.step != 0) {
+    shards_->Reset(base.step, generation);
+  }
+  DT_TRY(PushLogReader reader, PushLogReader::Open({place.dir, place.executor, generation,
+                                                    base.first_segment, place.sync}));
+  replay_ = std::make_unique<LogReplay>(
+      std::move(reader), PushLog::Options{place.dir, place.executor, place.sync}, options_.tables);
+  return OkStatus();
+}
+
+// A part of the log at a time: between them the thread does what it always does, so that a push
+// that waits for rows from the disk gets them.
+void Executor::Replay() {
+  if (replay_ == nullptr) return;
+  Result<bool> more = replay_->Some(SystemClock().Now(), *shards_);
+  if (more.ok() && *more) return;
+  Status status = more.status();
+  if (status.ok()) {
+    auto log = replay_->Finish(shards_->stamp().generation);
+    status = log.status();
+    if (log.ok()) log_ = *std::move(log);
+  }
+  replay_.reset();
+  // With half of the pushes it serves nobody.
+  if (status.ok()) frontend_.Serve(shards_.get(), log_.get(), outgoing_);
+  Answer({.status = std::move(status), .first_segment = FirstSegment()});
+}
+
+uint64_t Executor::FirstSegment() const { return log_ == nullptr ? 0 : log_->first_segment(); }
+
 ExecutorAnswer Executor::CarryOut(LoadCommand& command) {
-  if (shards_ == nullptr) return {Internal("load before the start of the job"), {}, {}};
-  frontend_.Serve(nullptr, outgoing_);
+  if (shards_ == nullptr) return {Internal("load before the start of the job")};
+  frontend_.Serve(nullptr, nullptr, outgoing_);
   MakeTier();
   Status status = LoadRows(command.folder, command.step, command.generation, *shards_, tier_.get());
+  if (status.ok() && log_ != nullptr) status = log_->Restart(command.generation);
   // With half of the rows it serves nobody.
-  if (status.ok()) frontend_.Serve(shards_.get(), outgoing_);
-  return {std::move(status), {}, {}};
+  if (status.ok()) frontend_.Serve(shards_.get(), log_.get(), outgoing_);
+  return {.status = std::move(status), .first_segment = FirstSegment()};
+}
+
+ExecutorAnswer Executor::CarryOut(const CutCommand& command) {
+  if (log_ != nullptr) log_->Cut(command.step);
+  return {.status = OkStatus(), .first_segment = FirstSegment()};
 }
 
 void Executor::TryReport() {
@@ -136,7 +194,7 @@ void Executor::TrySave() {
   std::optional<Status> status = Save(*save_);
   if (!status.has_value()) return;
   save_.reset();
-  Answer({*std::move(status), {}, {}});
+  Answer({*std::move(status)});
 }
 
 // Nothing while it waits for the step.
@@ -147,6 +205,8 @@ std::optional<Status> Executor::Save(const PendingSave& save) {
   shards_->Advance(command.step);
   if (shards_->Reached(command.step)) {
     tier_->BeginSave(SaveTask(*shards_, command.step, command.place));
+    // What comes now is not in the checkpoint. Where no segment can begin, the cut comes later.
+    if (log_ != nullptr) log_->BeginSegment().IgnoreError();
     return OkStatus();
   }
   if (SystemClock().Now() < save.deadline) return std::nullopt;
@@ -157,27 +217,52 @@ void Executor::TakeSavedRows() {
   if (tier_ == nullptr) return;
   const std::unique_ptr<CheckpointTask> task = tier_->TakeSaved();
   if (task == nullptr) return;
-  ExecutorAnswer saved{Prefixed(task->status, "saving rows"), std::move(task->files), {}};
+  ExecutorAnswer saved{Prefixed(task->status, "saving rows"), std::move(task->files)};
   DT_CHECK(saved_.TryPush(saved));
 }
 
 void Executor::Answer(ExecutorAnswer answer) { DT_CHECK(answers_.TryPush(answer)); }
 
-bool Executor::TakeMessage() {
-  Result<PeerMessage> message = socket_->Receive(Patience());
-  const StatusCode code = message.status().code();
-  if (message.ok()) {
+bool Executor::TakeMessages() {
+  Duration patience = Patience();
+  for (size_t i = 0, bytes = 0; i < kTurnMessages && bytes < kTurnBytes; ++i) {
+    Result<PeerMessage> message = socket_->Receive(patience);
+    const StatusCode code = message.status().code();
+    if (code == StatusCode::kDeadlineExceeded || code == StatusCode::kCancelled) return true;
+    if (!message.ok()) {
+      Fail(WithWhere(message.status(), endpoint_));
+      return false;
+    }
+    for (const Frame& frame : message->frames) bytes += frame.size();
     frontend_.OnMessage(SystemClock().Now(), *std::move(message), outgoing_);
-  } else if (code != StatusCode::kDeadlineExceeded && code != StatusCode::kCancelled) {
-    Fail(WithWhere(message.status(), endpoint_));
-    return false;
+    if (log_ == nullptr) return true;
+    patience = Duration::zero();
   }
   return true;
 }
 
+void Executor::CommitLog() {
+  if (log_ == nullptr) return;
+  const Status written = log_->Commit();
+  frontend_.OnCommit(written, outgoing_);
+  log_bytes_.store(log_->bytes(), std::memory_order_relaxed);
+  if (written.ok()) {
+    if (log_failing_since_.has_value()) LogInfo("server.log_goes_on", {{"bytes", log_->bytes()}});
+    log_failing_since_.reset();
+    return;
+  }
+  const TimePoint now = SystemClock().Now();
+  if (!log_failing_since_.has_value()) {
+    log_failing_since_ = now;
+    LogWarn("server.log_not_written", {{"problem", ToText(written)}});
+  }
+  if (log_->broken() || now - *log_failing_since_ > options_.log_patience) Fail(written);
+}
+
 Duration Executor::Patience() const {
+  if (replay_ != nullptr && !replay_->stalled()) return Duration::zero();
   if (tier_ != nullptr && tier_->busy()) return Duration::zero();
-  if (save_.has_value() || report_by_.has_value()) return kSavePatience;
+  if (save_.has_value() || report_by_.has_value() || replay_ != nullptr) return kSavePatience;
   if (frontend_.NextDeadline() == TimePoint::max()) return kPatience;
   const Duration left = frontend_.NextDeadline() - SystemClock().Now();
   return std::clamp<Duration>(left, Duration::zero(), kPatience);

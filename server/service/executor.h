@@ -18,12 +18,27 @@
 #include "common/wire/control.h"
 #include "server/checkpoint/rows_file.h"
 #include "server/service/data_frontend.h"
+#include "server/service/log_replay.h"
 
 namespace dt::server {
 
+// A log to keep, or to go on with.
+struct LogPlace {
+  std::string dir;
+  uint32_t executor = 0;
+  bool sync = false;
+  // What the log in `dir` continues: it is read back first. Nothing: the log begins here.
+  struct Base {
+    Step step = 0;
+    std::string folder;  // Of the checkpoint; "": no rows.
+    uint64_t first_segment = 1;
+  };
+  std::optional<Base> base = {};
+};
 struct BeginCommand {
   ShardSetOptions shards;
-  DiskTierOptions disk;  // `wake` is the executor's.
+  DiskTierOptions disk;              // `wake` is the executor's.
+  std::optional<LogPlace> log = {};  // Nothing: none is kept.
 };
 // Waits until every step before `step` is applied: Timeout after `patience`, with what is missing.
 // Answered when what is to be saved is fixed; TakeSaved tells when it is written.
@@ -39,19 +54,26 @@ struct LoadCommand {
 };
 // Every step that is held as a whole counts as complete: the job is over.
 struct ReportCommand {};
-using ExecutorCommand = std::variant<BeginCommand, SaveCommand, LoadCommand, ReportCommand>;
+// A checkpoint holds every step before `step`: the log forgets them.
+struct CutCommand {
+  Step step = 0;
+};
+using ExecutorCommand =
+    std::variant<BeginCommand, SaveCommand, LoadCommand, ReportCommand, CutCommand>;
 
 struct ExecutorAnswer {
   Status status;
-  std::vector<CheckpointFile> files;  // TakeSaved.
-  std::vector<TableReport> tables;    // Report.
+  std::vector<CheckpointFile> files = {};  // TakeSaved.
+  std::vector<TableReport> tables = {};    // Report.
+  uint64_t first_segment = 0;              // Begin, Load, Cut: of the log; 0: there is none.
 };
 
 struct ExecutorOptions {
   std::vector<WireTable> tables;  // Of the job's tables.
   Duration pull_patience = seconds(60);
-  uint64_t memory_bytes_max = 0;      // Of all executors of the server; above it by a 20th and by
-  uint64_t memory_slack = 256 << 20;  // this is too much.
+  uint64_t memory_bytes_max = 0;        // Of all executors of the server; above it by a 20th and by
+  uint64_t memory_slack = 256 << 20;    // this is too much.
+  Duration log_patience = seconds(30);  // With a log that cannot be written.
   // Of all executors together; each adds what its own shards use.
   std::atomic<uint64_t>* memory_bytes = nullptr;
 };
@@ -77,6 +99,7 @@ class Executor {
 
   // Any thread. The least step that is not applied.
   Step clock() const { return clock_.load(std::memory_order_relaxed); }
+  uint64_t log_bytes() const { return log_bytes_.load(std::memory_order_relaxed); }
 
  private:
   struct PendingSave {
@@ -86,7 +109,7 @@ class Executor {
 
   void Run(std::stop_token stop);
   void TakeCommands();
-  ExecutorAnswer CarryOut(BeginCommand& command);
+  void CarryOut(BeginCommand& command);
   ExecutorAnswer CarryOut(LoadCommand& command);
   void MakeTier();
   void WorkOnTier();
@@ -94,9 +117,15 @@ class Executor {
   void TryReport();
   std::optional<Status> Save(const PendingSave& save);
   void TakeSavedRows();
+  ExecutorAnswer CarryOut(const CutCommand& command);
+  Status BeginReplay(const LogPlace& place, Generation generation);
+  void Replay();
+  uint64_t FirstSegment() const;
   void Answer(ExecutorAnswer answer);
-  // One message, if there is one before the next deadline. False when the socket is of no use.
-  bool TakeMessage();
+  // Those that are there, or the first before the next deadline: one, or as many as share a write
+  // to the log. False when the socket is of no use.
+  bool TakeMessages();
+  void CommitLog();
   void SendAll();
   void NoteProgress();
   void PassTime();
@@ -110,7 +139,10 @@ class Executor {
   const std::unique_ptr<ServerSocket> socket_;
   std::unique_ptr<ShardSet> shards_;
   DiskTierOptions disk_options_;
-  std::unique_ptr<DiskTier> tier_;  // Of shards_.
+  std::unique_ptr<DiskTier> tier_;     // Of shards_.
+  std::unique_ptr<PushLog> log_;       // Null: none is kept.
+  std::unique_ptr<LogReplay> replay_;  // While the log is read back; then nothing is served.
+  std::optional<TimePoint> log_failing_since_;
   DataFrontend frontend_;
   std::vector<PeerMessage> outgoing_;
   std::optional<PendingSave> save_;
@@ -127,6 +159,7 @@ class Executor {
   BoundedQueue<Status> failures_{1};
   BoundedQueue<std::vector<TableReport>> sizes_{1};
   std::atomic<Step> clock_ = 0;
+  std::atomic<uint64_t> log_bytes_ = 0;
 
   std::jthread thread_;  // Last: starts when the rest exists, ends before it goes.
 };

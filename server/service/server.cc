@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <poll.h>
 #include <thread>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/control/control_link.h"
 #include "server/service/executor.h"
+#include "server/service/log_keeper.h"
 #include "server/shard/checksum.h"
 
 namespace dt::server {
@@ -19,6 +21,8 @@ constexpr Duration kSavingPoll = milliseconds(10);
 constexpr Duration kLastWords = seconds(3);  // For the scheduler to hear why.
 constexpr Duration kSavePatience = seconds(60);
 constexpr uint32_t kExecutorsMax = 64;
+constexpr Duration kRebindPatience = seconds(5);
+constexpr int kRebindPauseMs = 50;
 
 uint32_t ExecutorsOf(const ServerOptions& options) {
   if (options.executors != 0) return std::min(options.executors, kExecutorsMax);
@@ -54,20 +58,27 @@ class ServerRole : public Server {
       : options_(options), tables_(TableSpecsOf(options.job)) {}
 
   Status Bind() {
+    if (options_.job.checkpoint.durability == Durability::kLog && !options_.one_process) {
+      DT_TRY(LogKeeper keeper, LogKeeper::Open(options_.job, options_.listen));
+      keeper_.emplace(std::move(keeper));
+    }
+    DT_TRY(std::vector<std::unique_ptr<ServerSocket>> sockets, BindSockets());
     ExecutorOptions executor;
     for (const TableSpec& table : tables_) executor.tables.push_back({table.dim, table.wire});
     executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
     executor.memory_bytes = &memory_bytes_;
-    for (uint32_t i = 0; i < ExecutorsOf(options_); ++i) {
-      DT_TRY(auto socket, DataNetwork().Bind(EndpointOf(options_.listen, i)));
+    std::vector<std::string> endpoints;
+    for (auto& socket : sockets) {
+      endpoints.push_back(socket->endpoint());
       executors_.push_back(std::make_unique<Executor>(executor, std::move(socket)));
     }
-    return OkStatus();
+    return keeper_.has_value() ? keeper_->SetEndpoints(std::move(endpoints)) : OkStatus();
   }
 
   Status Run(std::stop_token stop) override {
     stop_ = stop;
     ControlLink::Options link;
+    if (keeper_.has_value()) link.join.claim = keeper_->claim();
     link.network = &options_.network;
     link.scheduler = options_.scheduler;
     link.join.role = Role::kServer;
@@ -82,7 +93,10 @@ class ServerRole : public Server {
     if (options_.listen.starts_with("tcp://")) {
       SetLogProcess("server", link_->welcome().id.value());
     }
+    if (keeper_.has_value()) keeper_->OnWelcome(link_->welcome().returned);
     Status worked = Work();
+    const bool told = link_->ended() && link_->end_status().code() != StatusCode::kUnavailable;
+    if (told && keeper_.has_value()) keeper_->Remove();
     if (link_->ended()) return link_->end_status();
     if (stop.stop_requested()) {
       link_->Send(LeavingMessage{});
@@ -97,6 +111,34 @@ class ServerRole : public Server {
  private:
   Network& DataNetwork() const {
     return options_.data_network != nullptr ? *options_.data_network : options_.network;
+  }
+
+  // A server that comes back is found at its old addresses; others may have them for a moment.
+  Result<std::vector<std::unique_ptr<ServerSocket>>> BindSockets() {
+    std::vector<std::string> endpoints;
+    for (uint32_t i = 0; i < ExecutorsOf(options_); ++i) {
+      endpoints.push_back(EndpointOf(options_.listen, i));
+    }
+    if (!keeper_.has_value() || keeper_->endpoints().empty()) return BindAll(endpoints);
+    const TimePoint deadline = SystemClock().Now() + kRebindPatience;
+    auto sockets = BindAll(keeper_->endpoints());
+    while (!sockets.ok() && SystemClock().Now() < deadline) {
+      poll(nullptr, 0, kRebindPauseMs);
+      sockets = BindAll(keeper_->endpoints());
+    }
+    if (sockets.ok()) return sockets;
+    LogWarn("server.begins_anew", {{"why", ToText(sockets.status())}});
+    keeper_->BeginAnew();
+    return BindAll(endpoints);
+  }
+
+  Result<std::vector<std::unique_ptr<ServerSocket>>> BindAll(
+      const std::vector<std::string>& endpoints) {
+    std::vector<std::unique_ptr<ServerSocket>> sockets;
+    for (const std::string& endpoint : endpoints) {
+      DT_TRY(sockets.emplace_back(), DataNetwork().Bind(endpoint));
+    }
+    return sockets;
   }
 
   // Ends with what stops the server; never OK.
@@ -115,6 +157,8 @@ class ServerRole : public Server {
         link_->Send(ReadyMessage{});
       } else if (const auto* order = std::get_if<OrderMessage>(&*message)) {
         DT_TRY_STATUS(CarryOut(*order));
+      } else if (const auto* kept = std::get_if<KeptMessage>(&*message)) {
+        DT_TRY_STATUS(Kept(*kept));
       } else {
         LogWarn("server.unexpected_message", {{"message", NameOf(*message)}});
       }
@@ -133,17 +177,19 @@ class ServerRole : public Server {
 
   void NoteProgress() {
     if (!started_) return;
+    HeartbeatMessage progress{.step = ~Step{0}};
     sizes_.resize(executors_.size());
-    Step least = ~Step{0};
-    for (const auto& executor : executors_) least = std::min(least, executor->clock());
     for (size_t i = 0; i < executors_.size(); ++i) {
+      progress.step = std::min(progress.step, executors_[i]->clock());
+      progress.log_bytes += executors_[i]->log_bytes();
       if (auto sizes = executors_[i]->TakeSizes()) sizes_[i] = *std::move(sizes);
     }
-    std::vector<TableReport> all = sizes_[0];
-    for (size_t i = 1; i < sizes_.size() && !all.empty(); ++i) {
-      if (!sizes_[i].empty()) AddReports(all, sizes_[i]);
+    if (progress.step == ~Step{0}) progress.step = 0;
+    progress.tables = sizes_[0];
+    for (size_t i = 1; i < sizes_.size() && !progress.tables.empty(); ++i) {
+      if (!sizes_[i].empty()) AddReports(progress.tables, sizes_[i]);
     }
-    link_->SetProgress({least == ~Step{0} ? 0 : least, 0, 0, {}, std::move(all)});
+    link_->SetProgress(std::move(progress));
   }
 
   // Every executor's answer; the first error of any.
@@ -167,7 +213,11 @@ class ServerRole : public Server {
     const ProcessId self = link_->welcome().id;
     const ServerInfo* const info = start.map.FindServer(self);
     if (info == nullptr) LogWarn("server.without_shards", {{"id", self.value()}});
-    const Stamp stamp{start.generation, link_->welcome().term, start.map.version};
+    Stamp stamp{start.generation, link_->welcome().term, start.map.version};
+    std::vector<std::optional<LogPlace>> logs(executors_.size());
+    if (keeper_.has_value()) {
+      DT_TRY(logs, keeper_->PlacesAtStart(executors_.size(), stamp.generation));
+    }
     DT_TRY(const auto answers, AskAll([&](uint32_t i) {
              ShardSetOptions shards;
              shards.tables = tables_;
@@ -179,11 +229,13 @@ class ServerRole : public Server {
                shards.async = AsyncOptions{options_.job.train.staleness, start.workers};
              }
              DiskTierOptions disk;
-             disk.folder = fmt::format("{}/server-{}/rows-{}", options_.job.cluster.server.dir,
-                                       self.value(), i);
+             disk.folder = fmt::format("{}/rows-{}", DirOf(self), i);
              disk.memory_bytes = options_.job.cluster.server.memory_bytes / executors_.size();
-             return BeginCommand{std::move(shards), std::move(disk)};
+             return BeginCommand{std::move(shards), std::move(disk), logs[i]};
            }));
+    if (keeper_.has_value()) {
+      DT_TRY_STATUS(keeper_->OnStarted(FirstSegments(answers)));
+    }
     started_ = true;
     LogInfo("server.started", {{"executors", answers.size()},
                                {"shards_of_job", start.map.shards()},
@@ -209,6 +261,10 @@ class ServerRole : public Server {
 
   Result<SaveDone> Save(const SaveOrder& order) {
     const ProcessId self = link_->welcome().id;
+    if (keeper_.has_value()) {  // This server's process before may have been killed while it saved.
+      std::error_code absent;
+      std::filesystem::remove_all(fmt::format("{}/server-{}", order.folder, self.value()), absent);
+    }
     const Status cut = AskAll([&](uint32_t i) {
                          return SaveCommand{order.step, {order.folder, self, i}, kSavePatience};
                        }).status();
@@ -242,11 +298,43 @@ class ServerRole : public Server {
   }
 
   Result<LoadDone> Load(const LoadOrder& order) {
-    DT_TRY_STATUS(AskAll([&](uint32_t) {
-                    return LoadCommand{order.folder, order.step, order.generation};
-                  }).status());
+    DT_TRY(const auto answers, AskAll([&](uint32_t) {
+             return LoadCommand{order.folder, order.step, order.generation};
+           }));
+    if (keeper_.has_value()) {
+      DT_TRY_STATUS(
+          keeper_->SetBase({order.generation, order.step, order.folder, FirstSegments(answers)}));
+    }
     LogInfo("server.loaded", {{"step", order.step}, {"generation", order.generation.value()}});
     return LoadDone{};
+  }
+
+  // A checkpoint is complete: the log is cut.
+  Status Kept(const KeptMessage& kept) {
+    if (!keeper_.has_value()) return OkStatus();
+    if (!started_) {
+      keeper_->KeepForStart(kept);
+      return OkStatus();
+    }
+    if (!keeper_->Continues(kept)) return OkStatus();
+    DT_TRY(const auto answers, AskAll([&](uint32_t) { return CutCommand{kept.step}; }));
+    const Status cut =
+        keeper_->SetBase({kept.generation, kept.step, kept.folder, FirstSegments(answers)});
+    if (!cut.ok())
+      LogWarn("server.log_not_cut", {{"problem", ToText(cut)}});  // Then with the next.
+    return OkStatus();
+  }
+
+  // Where this server keeps what it alone needs.
+  std::string DirOf(ProcessId self) const {
+    if (keeper_.has_value()) return keeper_->dir();
+    return fmt::format("{}/server-{}", options_.job.cluster.server.dir, self.value());
+  }
+
+  static std::vector<uint64_t> FirstSegments(const std::vector<ExecutorAnswer>& answers) {
+    std::vector<uint64_t> firsts;
+    for (const ExecutorAnswer& answer : answers) firsts.push_back(answer.first_segment);
+    return firsts;
   }
 
   Result<FinishDone> Finish() {
@@ -260,6 +348,7 @@ class ServerRole : public Server {
 
   const ServerOptions options_;
   const std::vector<TableSpec> tables_;
+  std::optional<LogKeeper> keeper_;  // Where a log is kept.
   std::atomic<uint64_t> memory_bytes_ = 0;
   std::vector<std::unique_ptr<Executor>> executors_;
   std::stop_token stop_;

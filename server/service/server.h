@@ -19,6 +19,7 @@ struct ServerOptions {
   std::string listen = "tcp://127.0.0.1:0";  // Port 0: any; else the first of `executors` ports.
   uint32_t executors = 0;                    // Threads; 0: as the job says.
   Network* data_network = nullptr;           // Of the executors; null: `network`.
+  bool one_process = false;  // With its workers: no log is kept, for it would outlive them.
 };
 
 class Server {

@@ -26,6 +26,7 @@ class ShardSet {
  public:
   explicit ShardSet(ShardSetOptions options);
 
+  const Stamp& stamp() const { return options_.stamp; }
   // OK if the sender's view is ours. Stale: it is older. Busy: it is newer, ours will follow.
   Status CheckStamp(const Stamp& stamp) const;
   // Refuses keys of shards that are not here, or not theirs: Stale, Malformed.

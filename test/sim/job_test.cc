@@ -54,8 +54,9 @@ class SimJob {
         state_({job, Goal::kTrain, Term(1), Generation(1), std::move(from), ""}, surroundings_,
                now_) {}
 
-  FakeProcess& Add(Role role, const FakeData& data = {}) {
+  FakeProcess& Add(Role role, const FakeData& data = {}, uint64_t claim = 0) {
     processes_.push_back(std::make_unique<FakeProcess>(role, processes_.size() + 1, data));
+    processes_.back()->claim = claim;
     std::vector<Packet> out;
     processes_.back()->Start(now_, out);
     ToScheduler(*processes_.back(), out);
@@ -225,6 +226,63 @@ TEST_P(JobSim, CrashEndsTheJobWithTheProcesssName) {
     return true;
   });
   EXPECT_TRUE(told) << Repeat(GetParam());
+}
+
+// What the two processes of one server did, an order that both did counted once.
+std::vector<std::string> DoneByBoth(const FakeProcess& first, const FakeProcess& second) {
+  std::vector<std::string> done = first.done();
+  const bool twice = !done.empty() && !second.done().empty() && done.back() == second.done()[0];
+  done.insert(done.end(), second.done().begin() + (twice ? 1 : 0), second.done().end());
+  return done;
+}
+
+TEST_P(JobSim, AServerThatKeepsALogIsWaitedForAndReplaced) {
+  JobConfig job = job_;
+  job.checkpoint.durability = Durability::kLog;
+  SimJob sim(GetParam(), job);
+  sim.network().Misbehave({.drop = 0.05, .duplicate = 0.05, .delay_max = milliseconds(50)});
+  for (int i = 0; i < 2; ++i) sim.Add(Role::kWorker);
+  for (uint64_t i = 0; i < 2; ++i) sim.Add(Role::kServer, {}, 71 + i);
+  sim.RunUntil(milliseconds(50 * sim.network().Below(20)),
+               [&] { return sim.state().phase() == JobPhase::kEnded; });
+  const size_t victim = 2 + sim.network().Below(2);
+  const bool joined = sim.state().membership().Find(Incarnation(victim + 1)) != nullptr;
+  if (!joined || sim.state().phase() == JobPhase::kEnded) return;
+  sim.Crash(victim);
+  // Before the lease has run out, or long after it.
+  sim.RunUntil(milliseconds(500 * sim.network().Below(40)), [] { return false; });
+  ASSERT_NE(sim.state().phase(), JobPhase::kEnded)
+      << ToText(sim.state().outcome()) << Repeat(GetParam());
+  sim.Add(Role::kServer, {}, 71 + victim - 2);
+  ASSERT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
+  EXPECT_TRUE(sim.state().outcome().ok()) << sim.state().outcome() << Repeat(GetParam());
+  const auto& p = sim.processes();
+  // The first may never have heard of its welcome.
+  if (p[victim]->id().value() != 0) {
+    EXPECT_EQ(p[4]->id(), p[victim]->id());
+  }
+  EXPECT_EQ(p[0]->done(), p[1]->done()) << Repeat(GetParam());
+  EXPECT_EQ(DoneByBoth(*p[victim], *p[4]), p[5 - victim]->done()) << Repeat(GetParam());
+  EXPECT_EQ(sim.surroundings().files, 4u);
+  std::vector<std::string> kinds;
+  for (const auto& event : sim.state().events()) {
+    if (event.kind == "server_lost" || event.kind == "recovered") kinds.push_back(event.kind);
+  }
+  EXPECT_EQ(kinds, (std::vector<std::string>{"server_lost", "recovered"})) << Repeat(GetParam());
+}
+
+TEST_P(JobSim, AServerThatDoesNotComeBackEndsTheJob) {
+  JobConfig job = job_;
+  job.cluster.wait_for_server = seconds(10);
+  SimJob sim(GetParam(), job);
+  for (int i = 0; i < 2; ++i) sim.Add(Role::kWorker);
+  for (uint64_t i = 0; i < 2; ++i) sim.Add(Role::kServer, {}, 71 + i);
+  sim.RunUntil(milliseconds(200), [] { return false; });
+  sim.Crash(3);
+  ASSERT_FALSE(sim.RunUntil(seconds(12), [&] { return sim.state().phase() == JobPhase::kEnded; }));
+  ASSERT_TRUE(sim.RunUntil(seconds(3), [&] { return sim.state().phase() == JobPhase::kEnded; }));
+  const std::string name = fmt::format("server {} (pid ", sim.processes()[3]->id().value());
+  EXPECT_EQ(ToText(sim.state().outcome()).substr(0, name.size()), name) << Repeat(GetParam());
 }
 
 TEST_P(JobSim, StopsOnRequestWithACheckpointAndGoesOnFromIt) {

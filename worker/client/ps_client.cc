@@ -7,8 +7,9 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kRetryBusy = milliseconds(50);
-constexpr Duration kPoll = milliseconds(50);  // How soon a wait notices the job's end.
+constexpr Duration kRetryBusy = milliseconds(50);      // A full queue.
+constexpr Duration kRetryBusyMax = milliseconds(800);  // A request that is refused.
+constexpr Duration kPoll = milliseconds(50);           // How soon a wait notices the job's end.
 
 }  // namespace
 
@@ -103,7 +104,8 @@ Status PsClient::OnReply(uint32_t executor, Frames frames) {
       break;
     case StatusCode::kResourceExhausted:  // Busy
     case StatusCode::kDeadlineExceeded:   // Parked too long: the rows are not there yet.
-      at->next_send = options_.clock->Now() + kRetryBusy;
+      at->next_send = options_.clock->Now() + at->retry_after;
+      at->retry_after = std::min<Duration>(2 * at->retry_after, kRetryBusyMax);
       at->refusal = MessageOf(reply->status);
       return OkStatus();
     default:

@@ -103,8 +103,9 @@ class PsClient {
     TimePoint begun{}, next_send{};
     PullRequest pull{};  // The one of its kind, to send again; its frames share their memory.
     PushRequest push{};
-    std::string refusal{};           // Why it is sent again, as the server said.
-    std::vector<RowGroup> groups{};  // Of a pull: where its rows belong.
+    std::string refusal{};                    // Why it is sent again, as the server said.
+    std::vector<RowGroup> groups{};           // Of a pull: where its rows belong.
+    Duration retry_after = milliseconds(50);  // When it is refused.
     bool answered = false;
     Frame values{};
     Step clock = 0;

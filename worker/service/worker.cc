@@ -16,8 +16,11 @@ namespace {
 
 constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
 constexpr Duration kLastWords = seconds(3);    // For the scheduler to hear why.
-constexpr Duration kCollectivePatience =
-    seconds(60);                              // The scheduler notices a dead worker before.
+constexpr Duration kPatience =
+    seconds(60);  // With others; the scheduler notices a dead one before.
+// For a server that comes back: to read its checkpoint and log; and how soon it is asked again.
+constexpr Duration kRecovery = std::chrono::minutes(15);
+constexpr Duration kResendToReturning = seconds(1);
 constexpr Duration kVerdictMax = seconds(8);  // For the scheduler to say who is lost.
 
 uint64_t Combined(uint64_t fingerprint, uint64_t next) {
@@ -78,6 +81,14 @@ class WorkerRole : public Worker {
     return end.ok() ? Cancelled("the job is complete") : end;
   }
 
+  bool WaitsForServers() const {
+    return options_.job.checkpoint.durability == Durability::kLog && !options_.one_process;
+  }
+  // For answers of others. A server that keeps a log comes back, or the scheduler ends the job.
+  Duration Patience() const {
+    return WaitsForServers() ? options_.job.cluster.wait_for_server + kRecovery : kPatience;
+  }
+
   // The mesh notices a lost worker at once, the scheduler a lease later; but it knows which one.
   bool PeerMayBeLost() const {
     return connecting_ || (collective_ != nullptr && collective_->broken());
@@ -135,6 +146,8 @@ class WorkerRole : public Worker {
       client.wire_tables.push_back(wire++);
       client.tables.push_back({table.dim, table.wire});
     }
+    client.patience = Patience();
+    if (WaitsForServers()) client.resend_after = kResendToReturning;
     client.interrupted = [this] { return Interrupted(); };
     DT_TRY(client_, PsClient::Open(routes_, stamp_, std::move(client)));
     DT_TRY_STATUS(ConnectMesh(start));
@@ -142,22 +155,23 @@ class WorkerRole : public Worker {
     if (options_.job.train.staleness == kUnboundedStaleness) {
       next_split = [this] { return NextSplit(); };
     }
-    trainer_ = std::make_unique<Trainer>(
-        Trainer::Options{.job = options_.job,
-                         .data = data_,
-                         .routes = routes_,
-                         .client = *client_,
-                         .engine = *engine_,
-                         .collective = *collective_,
-                         .self = link_->welcome().id,
-                         .rank = rank_,
-                         .ranks = static_cast<uint32_t>(start.workers.size()),
-                         .next_split = std::move(next_split),
-                         .interrupted = [this] { return Interrupted(); },
-                         .progress =
-                             [this](Step step, uint64_t samples, double loss) {
-                               link_->SetProgress({step, samples_before_ + samples, loss, {}, {}});
-                             }});
+    trainer_ = std::make_unique<Trainer>(Trainer::Options{
+        .job = options_.job,
+        .data = data_,
+        .routes = routes_,
+        .client = *client_,
+        .engine = *engine_,
+        .collective = *collective_,
+        .self = link_->welcome().id,
+        .rank = rank_,
+        .ranks = static_cast<uint32_t>(start.workers.size()),
+        .next_split = std::move(next_split),
+        .interrupted = [this] { return Interrupted(); },
+        .progress =
+            [this](Step step, uint64_t samples, double loss) {
+              link_->SetProgress(
+                  {.step = step, .samples = samples_before_ + samples, .loss = loss});
+            }});
     LogInfo("worker.started", {{"rank", rank_},
                                {"workers", start.workers.size()},
                                {"train_rows", data_.train->rows()},
@@ -170,7 +184,7 @@ class WorkerRole : public Worker {
     if (self == start.workers.end()) {
       return Internal("the scheduler started a job without this worker in it");
     }
-    const MeshLimits limits{.patience = kCollectivePatience,
+    const MeshLimits limits{.patience = Patience(),
                             .interrupted = [this] { return Interrupted(); }};
     rank_ = static_cast<uint32_t>(self - start.workers.begin());
     // Workers that run apart have nothing to say to one another.

@@ -106,17 +106,14 @@ TEST_P(NotAvailable, IsRefusedAsSuch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Keys, NotAvailable,
-    ::testing::Values("cluster.replicas=2", "cluster.restarts=1", "cluster.devices=cuda",
-                      "cluster.devices=emulated", "cluster.store=memory", "parallel.stages=2",
-                      "parallel.micro_batches=4", "parallel.data=2", "parallel.strategy=dynamic",
-                      "parallel.fallback=cpu", "model.graph.deep.device=gpu",
-                      "model.graph.deep.device=ps", "model.graph.deep.stage=1",
-                      "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
-                      "model.tables.item.device=cpu", "model.tables.item.rows=100",
-                      "checkpoint.durability=log", "checkpoint.log.sync=true",
-                      "checkpoint.log.max_bytes=1GiB", "observe.trace=on",
-                      "observe.tensorboard=logs", "security.curve={key: a}",
-                      "data.split=full_batch", "data.format=binary",
+    ::testing::Values("cluster.replicas=2", "cluster.devices=cuda", "cluster.devices=emulated",
+                      "cluster.store=memory", "parallel.stages=2", "parallel.micro_batches=4",
+                      "parallel.data=2", "parallel.strategy=dynamic", "parallel.fallback=cpu",
+                      "model.graph.deep.device=gpu", "model.graph.deep.device=ps",
+                      "model.graph.deep.stage=1", "model.graph.deep.recompute=true",
+                      "model.tables.item.device=gpu", "model.tables.item.device=cpu",
+                      "model.tables.item.rows=100", "observe.trace=on", "observe.tensorboard=logs",
+                      "security.curve={key: a}", "data.split=full_batch", "data.format=binary",
                       "optimizer.schedule.type=cosine", "optimizer.device=gpu"));
 
 TEST(NotAvailableValues, DefaultsMayBeWrittenOut) {
@@ -141,6 +138,18 @@ TEST(StalenessValues, WhatItCannotGoWithIsRefused) {
   EXPECT_NE(with("4", "train.slices=2").find("train.slices"), std::string::npos);
   EXPECT_NE(with("0", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
   EXPECT_NE(with("unbounded", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
+}
+
+TEST(DurabilityValues, WhatTheLogCannotGoWithIsRefused) {
+  const auto with = [](const char* flag) {
+    LoadOptions options;
+    options.overrides = {"checkpoint.durability=log", flag};
+    return ProblemsOf(kGoodJob, options);
+  };
+  EXPECT_EQ(with("cluster.restarts=3"), "");
+  EXPECT_EQ(with("model.tables.item.expiry.steps=100"), "");
+  EXPECT_NE(with("model.tables.item.expiry.hours=1").find("in hours"), std::string::npos);
+  EXPECT_NE(with("train.staleness=4").find("staleness above 0"), std::string::npos);
 }
 
 TEST(NotAvailableValues, AMistakeBesideItIsAMistake) {

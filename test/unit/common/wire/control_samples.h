@@ -22,10 +22,10 @@ inline std::vector<ControlMessage> ControlSamples() {
       MakeShardMap(MapVersion(3), 4,
                    {{ProcessId(1), {"tcp://a:1", "tcp://a:2"}}, {ProcessId(2), {"tcp://b:1"}}});
   return {
-      JoinMessage{Role::kServer, Incarnation(~0ull), 1, "1.0", 4711, "host", 99, {"tcp://a:1"}},
+      JoinMessage{Role::kServer, Incarnation(~0ull), 1, "1.0", 4711, "host", 99, {"tcp://a:1"}, 88},
       DataReadyMessage{10, 20, 30, 1, 77, {column, ColumnSpec{}}},
       ReadyMessage{},
-      HeartbeatMessage{5, 640, 0.25, stats, {{"item", 1, 2, 3, 4, 0, 0, 7, 8}}},
+      HeartbeatMessage{5, 640, 0.25, stats, 99, {{"item", 1, 2, 3, 4, 0, 0, 7, 8}}},
       OrderDoneMessage{1, TrainDone{100, 6400, 12.5, 3.5}},
       OrderDoneMessage{2, EvaluateDone{{{0, 2, 0.5, 1, 0.75}, {1, 1, 0.1, 0, 0.2}},
                                        {-1.0f, 0.0f, 2.0f},
@@ -38,7 +38,7 @@ inline std::vector<ControlMessage> ControlSamples() {
       KvPutMessage{"key", std::string("a\0b", 3)},
       KvGetMessage{"key"},
       StatusRequestMessage{},
-      WelcomeMessage{ProcessId(4), Term(2), seconds(3)},
+      WelcomeMessage{ProcessId(4), Term(2), seconds(3), true},
       RefusedMessage{StatusCode::kInvalidArgument, problem},
       StartMessage{Generation(1), 2, map, {ProcessId(3), ProcessId(4)}, std::string("p\0n", 3)},
       OrderMessage{1, TrainOrder{1, 10, 10, 20, 0.5f, {0, 1}}},
@@ -52,6 +52,7 @@ inline std::vector<ControlMessage> ControlSamples() {
       SplitRequestMessage{7},
       SplitMessage{7, 12, 16},
       SavedMessage{7, {{"server-1/rows-0/000001.sst", 12, 34}}},
+      KeptMessage{Generation(2), 20, "folder"},
   };
 }
 

@@ -91,5 +91,30 @@ TEST(Membership, SilenceOfALeaseIsLoss) {
   EXPECT_NE(members.Lost(start + milliseconds(13001)), nullptr);
 }
 
+TEST(Membership, AProcessWithAMembersClaimTakesItsPlace) {
+  Membership members(Needs());
+  JoinMessage join = Joiner(Role::kServer, 1);
+  join.claim = 70;
+  ASSERT_TRUE(members.Join({}, join).ok());
+  EXPECT_EQ(members.FindClaim(0), nullptr);
+  EXPECT_EQ(members.FindClaim(71), nullptr);
+  const Member* const member = members.FindClaim(70);
+  ASSERT_NE(member, nullptr);
+  members.SetAway(TimePoint() + seconds(10), member->id);
+  EXPECT_EQ(members.Lost(TimePoint() + seconds(1000)), nullptr) << "it is waited for";
+  JoinMessage again = join;
+  again.incarnation = Incarnation(2);
+  again.endpoints = {"tcp://a:2"};
+  EXPECT_EQ(ToText(members.Return({}, member->id, again)),
+            "server 1 (pid 4711 on host) has come back at other addresses; start it as before, "
+            "with the same --listen");
+  again.endpoints = join.endpoints;
+  ASSERT_TRUE(members.Return(TimePoint() + seconds(20), member->id, again).ok());
+  EXPECT_EQ(members.Find(Incarnation(1)), nullptr);
+  EXPECT_EQ(members.Find(Incarnation(2)), member);
+  EXPECT_EQ(members.Lost(TimePoint() + seconds(26)), nullptr);
+  EXPECT_EQ(members.Lost(TimePoint() + seconds(27)), member);
+}
+
 }  // namespace
 }  // namespace dt::scheduler

@@ -136,6 +136,25 @@ TEST(Course, TrainingGoesOnWhileACheckpointIsWrittenUpToTheNext) {
   EXPECT_EQ(Until<course::Save>(course).step, 16u);  // Nothing was trained since.
 }
 
+TEST(Course, ACheckpointThatIsAskedForComesAtTheNextBoundary) {
+  CourseConfig config = Config();
+  config.epochs = 1;
+  Course course(config, {});
+  ASSERT_TRUE(course.Next().has_value());
+  ASSERT_TRUE(course.Next().has_value());
+  course.RequestSave();
+  EXPECT_FALSE(course.Next().has_value());
+  course.OnTrained(4, 40, 1, 1);
+  EXPECT_FALSE(course.Next().has_value()) << "what is out comes first";
+  course.OnTrained(8, 40, 1, 1);
+  const auto save = course.Next();
+  ASSERT_TRUE(save.has_value() && std::holds_alternative<course::Save>(*save));
+  EXPECT_EQ(std::get<course::Save>(*save).step, 8u);
+  course.OnDone();
+  course.RequestSave();  // Nothing was done since.
+  EXPECT_TRUE(std::holds_alternative<course::Train>(*course.Next()));
+}
+
 TEST(Course, PlainTraining) {
   CourseConfig config = Config();
   config.epochs = 2;

@@ -23,6 +23,16 @@ TEST(OrderBoard, CompletesInOrderWhenAllHaveReported) {
   EXPECT_TRUE(board.empty());
 }
 
+TEST(OrderBoard, KnowsWhatIsOutToOne) {
+  OrderBoard board;
+  board.Issue(TrainOrder{}, {kA, kB});
+  board.Issue(FinishOrder{}, {kB});
+  EXPECT_TRUE(board.OnDone(kB, {1, TrainDone{}}).ok());
+  ASSERT_EQ(board.OutTo(kB).size(), 1u);
+  EXPECT_EQ(board.OutTo(kB)[0].number, 2u);
+  EXPECT_EQ(board.OutTo(kA).size(), 1u);
+}
+
 TEST(OrderBoard, ReportsThatCannotBeAreRefused) {
   OrderBoard board;
   board.Issue(TrainOrder{}, {kA});

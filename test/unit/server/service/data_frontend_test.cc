@@ -16,7 +16,7 @@ constexpr Duration kPatience = seconds(60);
 
 class Frontend : public ::testing::Test {
  protected:
-  void SetUp() override { frontend_.Serve(&shards_, answers_); }
+  void SetUp() override { frontend_.Serve(&shards_, nullptr, answers_); }
 
   static PushRequest Push(Step step, SliceIndex slice) {
     const Grouping grouping(kTables, 4, test::AllShards(4), RowMap{{{0, 9}, {1, 1}}});
@@ -157,7 +157,7 @@ TEST_F(Frontend, GarbageIsCountedAndAnswered) {
 
 TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {
   EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
-  frontend_.Serve(nullptr, answers_);
+  frontend_.Serve(nullptr, nullptr, answers_);
   EXPECT_EQ(Answers()[0].second.status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(Tell("w", Encode(Pull(0)))[0].second.status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(Tell("w", Encode(Push(0, 0)))[0].second.status.code(), StatusCode::kResourceExhausted);

@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 
-namespace dt::scheduler {
+namespace dt {
 
 // "writing <path>: No space left on device", with a hint.
 Status DiskError(std::string_view doing, const std::string& path, int error);
@@ -17,4 +17,4 @@ Status SyncPath(const std::string& path);
 // XXH3-64 of the content.
 Result<uint64_t> DigestOfFile(const std::string& path);
 
-}  // namespace dt::scheduler
+}  // namespace dt

@@ -1,4 +1,4 @@
-#include "scheduler/checkpoint/files.h"
+#include "common/storage/files.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 #include "common/base/hash.h"
 
-namespace dt::scheduler {
+namespace dt {
 namespace {
 
 class Descriptor {
@@ -94,4 +94,4 @@ Result<uint64_t> DigestOfFile(const std::string& path) {
   return digest;
 }
 
-}  // namespace dt::scheduler
+}  // namespace dt

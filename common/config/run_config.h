@@ -1,0 +1,73 @@
+// The parts of the job file that say how a job runs: train, cluster, checkpoint, observe, security.
+// See job_config.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+
+namespace dt {
+
+struct EarlyStopConfig {
+  std::string metric = "valid.auc";
+  uint32_t patience = 2;  // Evaluations without gain before training stops.
+};
+
+struct TrainConfig {
+  uint32_t batch_size = 4096;
+  uint32_t slices = 0;  // 0: auto (1 under `train`, cluster.workers otherwise).
+  uint32_t epochs = 1;
+  Step staleness = 0;        // Steps; kUnboundedStaleness: no bound.
+  uint64_t cached_rows = 0;  // That a worker keeps, with staleness.
+  std::optional<EarlyStopConfig> early_stop;
+  uint64_t evaluate_every = 0;  // Steps; 0: every epoch.
+
+  // Workers run apart, and dense parameters are on servers.
+  bool asynchronous() const { return staleness > 0; }
+};
+
+struct ServerConfig {
+  uint64_t memory_bytes = 8ull << 30;
+  uint32_t executors = 0;  // 0: auto.
+  std::string dir;         // Each server takes a directory server-<n> in it; default <run_dir>.
+};
+
+struct ClusterConfig {
+  uint32_t servers = 1, workers = 1, shards = 64;
+  std::string scheduler = "tcp://127.0.0.1:0";
+  Duration lease = std::chrono::seconds(3);
+  Duration scheduler_outage = std::chrono::seconds(60);
+  Duration wait_for_server = std::chrono::seconds(60);
+  uint32_t restarts = 0;  // Under launch: of all servers together.
+  Duration start_timeout =
+      std::chrono::seconds(300);  // For all processes to join and read their data.
+  ServerConfig server;
+};
+
+enum class Durability : uint8_t { kCheckpoint, kLog };
+struct LogConfig {
+  uint64_t max_bytes = 4ull << 30;  // Of one server; a longer one asks for a checkpoint.
+  bool sync = false;                // On the disk before it is acknowledged.
+};
+
+struct CheckpointConfig {
+  std::string dir;           // Default runs/<job>/checkpoints.
+  uint64_t every_steps = 0;  // 0: only at the end.
+  uint32_t keep = 3;
+  Durability durability = Durability::kCheckpoint;
+  LogConfig log;
+};
+
+struct ObserveConfig {
+  std::string http = "127.0.0.1:0";  // "off": no page.
+  bool log_json = false;
+};
+
+struct SecurityConfig {
+  bool insecure = false;
+};
+
+}  // namespace dt

@@ -1,0 +1,53 @@
+// What a server that keeps a log knows of itself on the disk: who it is to the scheduler, which
+// addresses it has, and what its log continues. The server's main thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/wire/control.h"
+#include "server/service/executor.h"
+#include "server/storage/server_dir.h"
+
+namespace dt::server {
+
+class LogKeeper {
+ public:
+  // Takes a directory; one that was used for the same job and `listen` goes on where it was.
+  static Result<LogKeeper> Open(const JobConfig& job, const std::string& listen);
+
+  const std::string& dir() const { return dir_.path(); }
+  uint64_t claim() const { return identity_.claim; }
+  // To be bound again; none for a new server.
+  const std::vector<std::string>& endpoints() const { return identity_.endpoints; }
+  // The old addresses cannot be had: another server.
+  void BeginAnew();
+  Status SetEndpoints(std::vector<std::string> endpoints);
+
+  // Whether the scheduler knows the directory; else what it holds is of another run, and goes.
+  void OnWelcome(bool returned);
+  // A checkpoint that was completed while this server was away.
+  void KeepForStart(const KeptMessage& kept) { kept_ = kept; }
+  // What each executor begins with. `generation` of the start; of the log's where it goes on.
+  Result<std::vector<std::optional<LogPlace>>> PlacesAtStart(size_t executors,
+                                                             Generation& generation);
+  Status OnStarted(std::vector<uint64_t> first_segments);
+  // False for a checkpoint before the log's base.
+  bool Continues(const KeptMessage& kept) const;
+  // On the disk; then the segments before the first ones go.
+  Status SetBase(LogBase base);
+  // The job is over.
+  void Remove() const { dir_.RemoveAll(); }
+
+ private:
+  LogKeeper(ServerDir dir, bool sync) : dir_(std::move(dir)), sync_(sync) {}
+
+  ServerDir dir_;
+  bool sync_ = false;
+  ServerIdentity identity_;
+  LogBase base_;
+  std::optional<KeptMessage> kept_;
+};
+
+}  // namespace dt::server

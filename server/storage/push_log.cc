@@ -1,0 +1,204 @@
+#include "server/storage/push_log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common/base/check.h"
+#include "common/base/text.h"
+#include "server/storage/push_log_format.h"
+
+namespace dt::server {
+namespace {
+
+constexpr size_t kPiecesMax = 1024;  // Of one writev: IOV_MAX.
+
+iovec PieceOf(const void* data, size_t bytes) { return {const_cast<void*>(data), bytes}; }
+
+// errno, or 0. Writes everything unless it fails.
+int WriteAllAt(int fd, std::vector<iovec> pieces, uint64_t offset) {
+  size_t first = 0;
+  while (first < pieces.size()) {
+    if (pieces[first].iov_len == 0) {
+      ++first;
+      continue;
+    }
+    const auto count = static_cast<int>(std::min(kPiecesMax, pieces.size() - first));
+    const ssize_t n = pwritev(fd, pieces.data() + first, count, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    offset += static_cast<uint64_t>(n);
+    for (auto left = static_cast<size_t>(n); left > 0;) {
+      const size_t taken = std::min(left, pieces[first].iov_len);
+      pieces[first].iov_base = static_cast<char*>(pieces[first].iov_base) + taken;
+      pieces[first].iov_len -= taken;
+      left -= taken;
+      if (pieces[first].iov_len == 0) ++first;
+    }
+  }
+  return 0;
+}
+
+int SyncFolder(const std::string& dir) {
+  const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int error = fsync(fd) == 0 ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PushLog>> PushLog::Open(Options options, Generation generation,
+                                               uint64_t segment, uint64_t first_record,
+                                               std::vector<LogSegment> older) {
+  auto log = std::make_unique<PushLog>(Key(), std::move(options));
+  log->generation_ = generation;
+  log->next_record_ = first_record;
+  log->written_ = first_record - 1;
+  log->older_ = std::move(older);
+  for (const LogSegment& s : log->older_) log->older_bytes_ += s.bytes;
+  DT_TRY_STATUS(log->OpenSegment(segment));
+  return log;
+}
+
+PushLog::~PushLog() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string PushLog::path() const {
+  return push_log::SegmentPath(options_.dir, options_.executor, segment_);
+}
+
+Status PushLog::OpenSegment(uint64_t segment) {
+  push_log::SegmentHead head;
+  head.executor = options_.executor;
+  head.generation = generation_.value();
+  head.segment = segment;
+  head.first_record = written_ + 1;
+  head.digest = push_log::DigestOfHead(head);
+  const std::string path = push_log::SegmentPath(options_.dir, options_.executor, segment);
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  int error = fd < 0 ? errno : WriteAllAt(fd, {PieceOf(&head, sizeof(head))}, 0);
+  if (error == 0 && options_.sync && fdatasync(fd) != 0) error = errno;
+  if (error == 0 && options_.sync) error = SyncFolder(options_.dir);
+  if (error != 0) {
+    if (fd >= 0) close(fd);
+    if (fd >= 0) unlink(path.c_str());
+    return WithHint(Unavailable("the log {} cannot be made: {}", path, std::strerror(error)),
+                    "see cluster.server.dir");
+  }
+  if (fd_ >= 0) close(fd_);
+  fd_ = fd;
+  segment_ = segment;
+  good_ = sizeof(head);
+  end_step_ = 0;
+  return OkStatus();
+}
+
+void PushLog::Append(Step step, const Frames& frames) {
+  DT_CHECK(frames.size() <= push_log::kFramesMax);
+  Pending record;
+  record.step = step;
+  record.frames = frames;
+  std::vector<push_log::FrameHead> heads;
+  uint64_t bytes = 0;
+  for (const Frame& frame : frames) {
+    heads.push_back({frame.size(), HashBytes(frame.bytes())});
+    bytes += frame.size();
+  }
+  const std::span<const std::byte> head_bytes = std::as_bytes(std::span(heads));
+  push_log::RecordHead head;
+  head.number = next_record_++;
+  head.step = step;
+  head.frames = static_cast<uint32_t>(frames.size());
+  head.frames_digest = HashBytes(head_bytes);
+  head.digest = push_log::DigestOfHead(head);
+  record.head.append(reinterpret_cast<const char*>(&head), sizeof(head));
+  record.head.append(reinterpret_cast<const char*>(head_bytes.data()), head_bytes.size());
+  record.end_mark = push_log::EndMarkOf(head.number);
+  record.bytes = record.head.size() + bytes + sizeof(record.end_mark);
+  pending_.push_back(std::move(record));
+}
+
+Status PushLog::Commit() {
+  if (pending_.empty()) return OkStatus();
+  DT_TRY_STATUS(WritePending());
+  if (good_ > options_.segment_bytes_max) BeginSegment().IgnoreError();  // Later, then.
+  return OkStatus();
+}
+
+Status PushLog::WritePending() {
+  std::vector<iovec> pieces;
+  uint64_t bytes = 0;
+  for (const Pending& record : pending_) {
+    pieces.push_back(PieceOf(record.head.data(), record.head.size()));
+    for (const Frame& frame : record.frames) {
+      pieces.push_back(PieceOf(frame.bytes().data(), frame.size()));
+    }
+    pieces.push_back(PieceOf(&record.end_mark, sizeof(record.end_mark)));
+    bytes += record.bytes;
+  }
+  if (broken_) return WriteError(EIO, bytes);
+  if (const int error = WriteAllAt(fd_, std::move(pieces), good_); error != 0) {
+    // What was written of it goes: a reader must not find it whole, nor half.
+    if (ftruncate(fd_, static_cast<off_t>(good_)) != 0) broken_ = true;
+    return WriteError(error, bytes);
+  }
+  if (options_.sync && fdatasync(fd_) != 0) {
+    // The kernel may have given up these pages: a second attempt would lie.
+    broken_ = true;
+    return WriteError(errno, bytes);
+  }
+  good_ += bytes;
+  written_ += pending_.size();
+  for (const Pending& record : pending_) end_step_ = std::max(end_step_, record.step + 1);
+  pending_.clear();
+  return OkStatus();
+}
+
+Status PushLog::WriteError(int error, uint64_t bytes) {
+  std::error_code unknown;
+  const std::filesystem::space_info room = std::filesystem::space(options_.dir, unknown);
+  const std::string free =
+      unknown ? "" : fmt::format("; {} are free there", BytesText(room.available));
+  return WithHint(Unavailable("the log {} cannot take {}: {}{}", path(), BytesText(bytes),
+                              std::strerror(error), free),
+                  "make room on that disk, or give cluster.server.dir another one");
+}
+
+Status PushLog::BeginSegment() {
+  const LogSegment closed{segment_, end_step_, good_};
+  DT_TRY_STATUS(OpenSegment(segment_ + 1));
+  older_.push_back(closed);
+  older_bytes_ += closed.bytes;
+  return OkStatus();
+}
+
+Status PushLog::Restart(Generation generation) {
+  const Generation before = std::exchange(generation_, generation);
+  const Status opened = OpenSegment(segment_ + 1);
+  if (!opened.ok()) {
+    generation_ = before;
+    return opened;
+  }
+  pending_.clear();
+  next_record_ = written_ + 1;
+  older_.clear();
+  older_bytes_ = 0;
+  return OkStatus();
+}
+
+uint64_t PushLog::Cut(Step step) {
+  const auto keep = std::ranges::find_if(
+      older_, [&](const LogSegment& segment) { return segment.end_step > step; });
+  for (auto s = older_.begin(); s != keep; ++s) older_bytes_ -= s->bytes;
+  older_.erase(older_.begin(), keep);
+  return first_segment();
+}
+
+}  // namespace dt::server

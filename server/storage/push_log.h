@@ -1,0 +1,98 @@
+// What one executor of a server was pushed, on the disk: append-only segments in the server's
+// directory. A push is acknowledged when Commit has returned OK behind its Append, so that it
+// outlives the process (with `sync`: the power).
+//
+//   Append, Append, …  ──one turn of the executor──▶  Commit: one write for all  ──▶  answers
+//
+// A segment begins at every checkpoint; Cut says which segments a complete one makes useless.
+// One thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/net/frame.h"
+
+namespace dt::server {
+
+// A segment whose records have all been read or written.
+struct LogSegment {
+  uint64_t number = 0;
+  Step end_step = 0;  // Every record in it is of an earlier step.
+  uint64_t bytes = 0;
+};
+
+class PushLog {
+  struct Key {};
+
+ public:
+  struct Options {
+    std::string dir;
+    uint32_t executor = 0;
+    bool sync = false;
+    uint64_t segment_bytes_max = uint64_t{256} << 20;  // A longer one is followed by a new one.
+  };
+  // Begins segment `segment`; `older` are those before it that still count, in order.
+  static Result<std::unique_ptr<PushLog>> Open(Options options, Generation generation,
+                                               uint64_t segment, uint64_t first_record = 1,
+                                               std::vector<LogSegment> older = {});
+  PushLog(Key, Options options) : options_(std::move(options)) {}  // See Open.
+  ~PushLog();
+  PushLog(const PushLog&) = delete;
+  PushLog& operator=(const PushLog&) = delete;
+
+  // Keeps the frames until the next Commit; shares their memory.
+  void Append(Step step, const Frames& frames);
+  // Writes everything appended. After an error it is all still there, in order, and nothing half
+  // written: try again. Unavailable naming the file, how much was to be written and how much room
+  // there is.
+  Status Commit();
+  // Appended, and not yet written.
+  bool behind() const { return !pending_.empty(); }
+  // True once the disk failed in a way that trying again cannot mend.
+  bool broken() const { return broken_; }
+
+  // From now on records go into a new segment. An error leaves the present one in use.
+  Status BeginSegment();
+  // A new generation: what was logged before does not count any more; its segments are the caller's
+  // to remove.
+  Status Restart(Generation generation);
+  // A checkpoint holds every step before `step`: forgets segments without later ones, oldest first.
+  // Returns the number of the first that stays; the files before it are the caller's to remove.
+  uint64_t Cut(Step step);
+
+  uint64_t first_segment() const { return older_.empty() ? segment_ : older_.front().number; }
+  uint64_t bytes() const { return older_bytes_ + good_; }
+
+ private:
+  struct Pending {
+    Step step = 0;
+    std::string head;  // RecordHead and FrameHeads.
+    Frames frames;
+    uint64_t end_mark = 0;
+    uint64_t bytes = 0;
+  };
+  Status OpenSegment(uint64_t segment);
+  Status WritePending();
+  Status WriteError(int error, uint64_t bytes);
+  std::string path() const;
+
+  const Options options_;
+  Generation generation_;
+  int fd_ = -1;
+  uint64_t segment_ = 0;
+  uint64_t good_ = 0;         // The end of what is written whole.
+  uint64_t next_record_ = 1;  // To be appended.
+  uint64_t written_ = 0;      // Records written so far; those pending come behind.
+  Step end_step_ = 0;         // Of this segment.
+  std::deque<Pending> pending_;
+  std::vector<LogSegment> older_;
+  uint64_t older_bytes_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace dt::server

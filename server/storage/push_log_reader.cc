@@ -1,0 +1,268 @@
+#include "server/storage/push_log_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/check.h"
+#include "server/storage/push_log_format.h"
+
+namespace dt::server {
+namespace {
+
+constexpr uint64_t kFrameBytesMax = uint64_t{1} << 30;  // As messages have them.
+
+std::string PrefixOf(uint32_t executor) { return fmt::format("log-{}-", executor); }
+
+// The numbers of an executor's segments, ascending.
+std::vector<uint64_t> SegmentsIn(const std::string& dir, uint32_t executor) {
+  std::vector<uint64_t> found;
+  const std::string prefix = PrefixOf(executor);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    uint64_t number = 0;
+    const char* const end = name.data() + name.size();
+    const auto [stop, bad] = std::from_chars(name.data() + prefix.size(), end, number);
+    if (bad == std::errc() && stop == end) found.push_back(number);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+template <class T>
+std::span<std::byte> BytesOf(T& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+PushLogReader::PushLogReader(PushLogReader&& other) noexcept
+    : options_(other.options_),
+      segments_(std::move(other.segments_)),
+      at_(other.at_),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_),
+      offset_(other.offset_),
+      began_(other.began_),
+      end_step_(other.end_step_),
+      number_(other.number_),
+      bytes_total_(other.bytes_total_),
+      ended_(other.ended_),
+      end_(std::move(other.end_)) {}
+
+PushLogReader::~PushLogReader() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Result<PushLogReader> PushLogReader::Open(Options options) {
+  PushLogReader reader(std::move(options));
+  const Options& o = reader.options_;
+  reader.segments_ = SegmentsIn(o.dir, o.executor);
+  std::erase_if(reader.segments_, [&](uint64_t s) { return s < o.first_segment; });
+  reader.end_.next_segment = o.first_segment;
+  for (size_t i = 0; i < reader.segments_.size(); ++i) {
+    const std::string path = push_log::SegmentPath(o.dir, o.executor, o.first_segment + i);
+    if (reader.segments_[i] != o.first_segment + i) return DataLoss("the log {} is missing", path);
+    std::error_code error;
+    const uint64_t bytes = std::filesystem::file_size(path, error);
+    if (!error) reader.bytes_total_ += bytes;
+  }
+  if (reader.segments_.empty()) {
+    return DataLoss("the log {} is missing",
+                    push_log::SegmentPath(o.dir, o.executor, o.first_segment));
+  }
+  return reader;
+}
+
+std::string PushLogReader::Where() const {
+  const uint64_t segment = segments_[std::min(at_, segments_.size() - 1)];
+  return fmt::format("{}, byte {}", push_log::SegmentPath(options_.dir, options_.executor, segment),
+                     began_);
+}
+
+Status PushLogReader::Damage(std::string_view what) const {
+  return WithHint(DataLoss("the log is damaged at {}: {}", Where(), what),
+                  "what was pushed since the last checkpoint cannot be read back");
+}
+
+Status PushLogReader::ReadAt(uint64_t offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t n = pread(fd_, to.data(), to.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      return Unavailable("reading {}: {}", Where(), n < 0 ? std::strerror(errno) : "it ends early");
+    }
+    offset += static_cast<uint64_t>(n);
+    to = to.subspan(static_cast<size_t>(n));
+  }
+  return OkStatus();
+}
+
+Status PushLogReader::OpenSegment(uint64_t segment) {
+  const std::string path = push_log::SegmentPath(options_.dir, options_.executor, segment);
+  fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd_ < 0) return Unavailable("reading {}: {}", path, std::strerror(errno));
+  struct stat status {};
+  if (fstat(fd_, &status) != 0) return Unavailable("reading {}: {}", path, std::strerror(errno));
+  size_ = static_cast<uint64_t>(status.st_size);
+  offset_ = began_ = 0;
+  end_step_ = 0;
+  push_log::SegmentHead head;
+  if (size_ < sizeof(head)) return Bad(true, "the file has no head").status();
+  DT_TRY_STATUS(ReadAt(0, BytesOf(head)));
+  if (head.digest != push_log::DigestOfHead(head) || head.magic != push_log::kMagic) {
+    return Bad(false, "the file's head is not as it was written").status();
+  }
+  if (head.version != push_log::kVersion) {
+    return Damage(fmt::format("it is of version {}", head.version));
+  }
+  if (head.executor != options_.executor || head.segment != segment) {
+    return Damage("the file has another one's head");
+  }
+  if (head.generation > options_.generation.value()) {  // A return to a checkpoint that was not
+    ended_ = true;                                      // completed; nobody pushed to it.
+    return OkStatus();
+  }
+  if (head.generation < options_.generation.value()) {
+    return Damage(fmt::format("it is of generation {} of the job", head.generation));
+  }
+  if (number_.has_value() && *number_ != head.first_record) {
+    return Damage(fmt::format("it begins with record {}, the one before ended with {}",
+                              head.first_record, *number_ - 1));
+  }
+  number_ = head.first_record;
+  offset_ = sizeof(head);
+  return OkStatus();
+}
+
+void PushLogReader::CloseSegment() {
+  close(fd_);
+  fd_ = -1;
+  end_.segments.push_back({segments_[at_], end_step_, offset_});
+  end_.bytes += std::exchange(offset_, 0);
+  ++at_;
+}
+
+Result<std::optional<PushLogReader::Record>> PushLogReader::Next() {
+  while (!ended_ && at_ < segments_.size()) {
+    if (fd_ < 0) DT_TRY_STATUS(OpenSegment(segments_[at_]));
+    if (ended_) break;
+    if (offset_ < size_) {
+      DT_TRY(std::optional<Record> record, ReadRecord());
+      if (record.has_value()) return record;
+      break;  // Torn.
+    }
+    CloseSegment();
+  }
+  ended_ = true;
+  return std::optional<Record>();
+}
+
+Result<std::optional<PushLogReader::Record>> PushLogReader::Bad(bool cut_short,
+                                                                std::string_view what) {
+  const bool last = at_ + 1 == segments_.size();
+  uint64_t tail = 0;
+  if (!cut_short && size_ >= sizeof(tail))
+    DT_TRY_STATUS(ReadAt(size_ - sizeof(tail), BytesOf(tail)));
+  const bool torn = cut_short || tail == 0;
+  if (!last || !torn) return Damage(torn ? "the file ends within a record" : what);
+  end_.torn_bytes = size_ - offset_;
+  ended_ = true;
+  return std::optional<Record>();
+}
+
+Result<std::optional<PushLogReader::Record>> PushLogReader::ReadRecord() {
+  began_ = offset_;
+  uint64_t left = size_ - offset_;
+  push_log::RecordHead head;
+  if (left < sizeof(head)) return Bad(true, "");
+  DT_TRY_STATUS(ReadAt(offset_, BytesOf(head)));
+  if (head.digest != push_log::DigestOfHead(head) || head.frames > push_log::kFramesMax) {
+    return Bad(false, "the record's head is not as it was written");
+  }
+  left -= sizeof(head);
+  std::vector<push_log::FrameHead> frames(head.frames);
+  const auto frame_heads = std::as_writable_bytes(std::span(frames));
+  if (left < frame_heads.size()) return Bad(true, "");
+  uint64_t at = offset_ + sizeof(head);
+  DT_TRY_STATUS(ReadAt(at, frame_heads));
+  if (HashBytes(frame_heads) != head.frames_digest) {
+    return Bad(false, "the sizes in the record are not as they were written");
+  }
+  at += frame_heads.size();
+  Record record;
+  record.step = head.step;
+  for (const push_log::FrameHead& frame : frames) {
+    if (frame.bytes > kFrameBytesMax) return Damage("the record has a frame of more than 1 GiB");
+    if (size_ - at < frame.bytes) return Bad(true, "");
+    Frame bytes = Frame::Of(frame.bytes);
+    DT_TRY_STATUS(ReadAt(at, bytes.bytes()));
+    if (HashBytes(std::as_const(bytes).bytes()) != frame.digest) {
+      return Bad(false, "the record's content is not as it was written");
+    }
+    at += frame.bytes;
+    record.frames.push_back(std::move(bytes));
+  }
+  uint64_t end_mark = 0;
+  if (size_ - at < sizeof(end_mark)) return Bad(true, "");
+  DT_TRY_STATUS(ReadAt(at, BytesOf(end_mark)));
+  if (end_mark != push_log::EndMarkOf(head.number)) {
+    return Bad(false, "the record's end is not as it was written");
+  }
+  if (head.number != *number_) {
+    return Damage(fmt::format("it is record {} where {} belongs", head.number, *number_));
+  }
+  number_ = head.number + 1;
+  ++end_.records;
+  end_step_ = std::max(end_step_, head.step + 1);
+  offset_ = at + sizeof(end_mark);
+  return std::optional(std::move(record));
+}
+
+Result<PushLogReader::End> PushLogReader::Finish() {
+  DT_CHECK(ended_);
+  const std::string& dir = options_.dir;
+  if (fd_ >= 0 && offset_ > 0) {
+    const bool torn = end_.torn_bytes > 0;
+    const bool cut = !torn || (ftruncate(fd_, static_cast<off_t>(offset_)) == 0 &&
+                               (!options_.sync || fsync(fd_) == 0));
+    if (!cut) {
+      return Unavailable("cutting off the torn end of {}: {}", Where(), std::strerror(errno));
+    }
+    CloseSegment();
+  }
+  // Without a good head, or of a generation that did not come to be.
+  for (; at_ < segments_.size(); ++at_) {
+    const std::string path = push_log::SegmentPath(dir, options_.executor, segments_[at_]);
+    if (unlink(path.c_str()) != 0) {
+      return Unavailable("removing {}: {}", path, std::strerror(errno));
+    }
+  }
+  if (!end_.segments.empty()) end_.next_segment = end_.segments.back().number + 1;
+  end_.next_record = number_.value_or(1);
+  return std::move(end_);
+}
+
+void RemoveSegments(const std::string& dir, uint32_t executor, uint64_t first) {
+  for (const uint64_t segment : SegmentsIn(dir, executor)) {
+    if (segment < first) unlink(push_log::SegmentPath(dir, executor, segment).c_str());
+  }
+}
+
+void RemoveAllSegments(const std::string& dir) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
+    if (entry.path().filename().string().starts_with("log-")) {
+      unlink(entry.path().string().c_str());
+    }
+  }
+}
+
+}  // namespace dt::server

@@ -1,0 +1,240 @@
+// Goal: under `durability: log` a server may be killed at any instant: every push that was
+// acknowledged is there when it has come back, once; the job goes on, and ends with the same bits.
+// Damage is found and named. Method: the real scheduler and server as processes, SIGKILL; a worker
+// that counts (test/support/counting_worker.h), or the real job under launch.
+#include <filesystem>
+#include <fstream>
+#include <signal.h>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/philox.h"
+#include "common/config/load_job.h"
+#include "test/support/counting_worker.h"
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+class Durability : public ::testing::Test {
+ protected:
+  void StartJob(const std::string& more, bool shared_memory = true) {
+    job_path_ = folder_.Write("counting.yaml", CountingJob(4, more));
+    const auto job = LoadJob(job_path_, {});
+    ASSERT_TRUE(job.ok()) << job.status();
+    job_ = *job;
+    scheduler_ =
+        std::make_unique<Program>(folder_.path(), std::vector<std::string>{"scheduler", job_path_});
+    ASSERT_TRUE(Eventually(seconds(30), [&] {
+      return !(address_ = TextAt(folder_, "runs/counting/run.json", "/scheduler")).empty();
+    })) << scheduler_->Output();
+    StartServer();
+    worker_ = std::make_unique<CountingWorker>(
+        job_, address_, CountingWorker::Options{.shared_memory = shared_memory});
+  }
+  void StartServer() {
+    server_ = std::make_unique<Program>(
+        folder_.path(), std::vector<std::string>{"server", job_path_, "--scheduler", address_});
+  }
+  void KillServer() {
+    server_->Signal(SIGKILL);
+    ASSERT_EQ(server_->Wait(seconds(10)).signal, SIGKILL) << server_->Output();
+  }
+  // Until the worker has done `more` steps, or has ended.
+  bool Progresses(uint64_t more) {
+    const Step until = worker_->steps() + more;
+    return Eventually(seconds(60), [&] { return ended_ || worker_->steps() >= until; }) && !ended_;
+  }
+  // The server is killed `kills` times at random instants while the worker counts.
+  void Count(uint32_t kills, uint64_t seed) {
+    std::atomic<bool> enough = false;
+    std::jthread killer([&] {
+      for (uint32_t i = 0; i < kills && !ended_; ++i) {
+        // Now and then before it has come back.
+        const PhiloxBlock random = Philox(seed, i, 0);
+        if (random[0] % 5 != 0 && !Progresses(1)) break;
+        const milliseconds instant(random[1] % 200);
+        Eventually(instant, [&] { return ended_.load(); });
+        KillServer();
+        StartServer();
+      }
+      Progresses(5);
+      enough = true;
+    });
+    const Status end = worker_->Run([&] { return enough.load(); });
+    ended_ = true;
+    killer.join();
+    ASSERT_TRUE(end.ok()) << end << "\n" << server_->Output() << scheduler_->Output();
+    const Status all = worker_->CheckAll();
+    EXPECT_TRUE(all.ok()) << all;
+    std::printf("%u kills, %llu steps, %llu pushes acknowledged, every one present once\n", kills,
+                static_cast<unsigned long long>(worker_->steps()),
+                static_cast<unsigned long long>(worker_->pushes()));
+  }
+  std::vector<std::string> Segments() const {
+    std::vector<std::string> found;
+    std::error_code absent;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder_.path() + "/runs/counting/server-0", absent)) {
+      const std::string path = entry.path().string();
+      if (path.find("/log-") != std::string::npos) found.push_back(path);
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+
+  TempFolder folder_;
+  std::string job_path_, address_;
+  JobConfig job_;
+  std::unique_ptr<Program> scheduler_, server_;
+  std::unique_ptr<CountingWorker> worker_;
+  std::atomic<bool> ended_ = false;
+};
+
+TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterFiveKills) {
+  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 2}}
+checkpoint: {every: 150, keep: 1, durability: log})");
+  Count(5, 1);
+}
+
+TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterFiveKillsOverTcp) {
+  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+checkpoint: {every: 150, keep: 1, durability: log, log: {sync: true}})",
+           false);
+  Count(5, 3);
+}
+
+TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterTwoHundredKills) {
+  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 2}}
+checkpoint: {every: 500, keep: 1, durability: log})");
+  Count(200, 2);
+}
+
+TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterTwoHundredKillsAmongCheckpoints) {
+  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+checkpoint: {every: 20, keep: 2, durability: log})");
+  Count(200, 4);
+}
+
+TEST_F(Durability, ALogThatIsTooLongAsksForACheckpointWhichCutsIt) {
+  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+checkpoint: {durability: log, log: {max_bytes: 1MiB, sync: true}})");
+  std::jthread run([&] { ended_ = !worker_->Run([&] { return ended_.load(); }).ok(); });
+  EXPECT_TRUE(Eventually(seconds(30), [&] {
+    const auto segments = Segments();
+    return !segments.empty() && !segments.front().ends_with("log-0-1");
+  })) << scheduler_->Output();
+  KillServer();  // What is left goes on from the checkpoint.
+  StartServer();
+  EXPECT_TRUE(Progresses(3)) << server_->Output() << scheduler_->Output();
+  ended_ = true;
+  run.join();
+  EXPECT_TRUE(worker_->CheckAll().ok());
+}
+
+TEST_F(Durability, DamageInTheLogEndsTheJobNamingFileAndByte) {
+  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+checkpoint: {durability: log})");
+  Status end;
+  std::jthread run([&] {
+    end = worker_->Run([] { return false; });
+    ended_ = true;
+  });
+  ASSERT_TRUE(Progresses(5)) << server_->Output() << scheduler_->Output();
+  KillServer();
+  ASSERT_EQ(Segments().size(), 1u);
+  {
+    std::fstream file(Segments()[0], std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(300);
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(300);
+    file.put(byte);
+  }
+  StartServer();
+  EXPECT_TRUE(Eventually(seconds(20), [&] { return ended_.load(); })) << scheduler_->Output();
+  ASSERT_TRUE(ended_);
+  run.join();
+  EXPECT_THAT(ToText(end), HasSubstr("the log is damaged at"));
+  EXPECT_THAT(ToText(end), HasSubstr("log-0-1, byte 48:"));
+}
+
+TEST_F(Durability, AServerThatDoesNotComeBackEndsTheJob) {
+  StartJob(R"(cluster: {shards: 8, lease: 500ms, wait_for_server: 1s}
+checkpoint: {durability: log})");
+  Status end;
+  std::jthread run([&] {
+    end = worker_->Run([] { return false; });
+    ended_ = true;
+  });
+  ASSERT_TRUE(Progresses(5)) << server_->Output() << scheduler_->Output();
+  const pid_t pid = server_->pid();
+  KillServer();
+  EXPECT_TRUE(Eventually(seconds(15), [&] { return ended_.load(); })) << scheduler_->Output();
+  ASSERT_TRUE(ended_);
+  run.join();
+  EXPECT_THAT(ToText(end), HasSubstr(fmt::format("pid {}", pid)));
+  EXPECT_THAT(ToText(end), HasSubstr("has not been heard of"));
+}
+
+// The children of `launch`, by role.
+std::vector<pid_t> PidsOf(const std::string& mark, const std::string& role) {
+  std::vector<pid_t> found;
+  for (const pid_t pid : ProcessesWith(mark)) {
+    std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
+    const std::string words((std::istreambuf_iterator<char>(file)), {});
+    const std::string word = std::string("\0", 1) + role + std::string("\0", 1);
+    if (words.find(word) != std::string::npos) found.push_back(pid);
+  }
+  return found;
+}
+
+TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
+  const TempFolder folder;
+  const std::string job =
+      WriteTinyJob(folder, {.epochs = 30,
+                            .slices = 2,
+                            .servers = 2,
+                            .workers = 2,
+                            .more = "checkpoint: {every: 100, durability: log}"});
+  const std::string mark = "job=kill-and-return";
+  const ProgramEnd calm =
+      RunProgram(folder.path(), {"launch", job, "--set", "job=calm", "--result", "calm.json"});
+  ASSERT_EQ(calm.exit_code, 0) << calm.output;
+  Program launch(folder.path(), {"launch", job, "--set", mark, "--set", "cluster.restarts=5",
+                                 "--result", "killed.json"});
+  const auto trained_to = [&](int step) {
+    return Eventually(seconds(30), [&] {
+      std::error_code absent;
+      for (const auto& entry : std::filesystem::directory_iterator(
+               folder.path() + "/runs/kill-and-return/checkpoints", absent)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("step-") && std::stoi(name.substr(5)) >= step) return true;
+      }
+      return false;
+    });
+  };
+  for (const int step : {100, 200}) {
+    ASSERT_TRUE(trained_to(step)) << launch.Output();
+    const std::vector<pid_t> servers = PidsOf(mark, "server");
+    ASSERT_FALSE(servers.empty()) << launch.Output();
+    kill(servers[static_cast<size_t>(step / 100 - 1) % servers.size()], SIGKILL);
+  }
+  const ProgramEnd end = launch.Wait(seconds(60));
+  ASSERT_EQ(end.exit_code, 0) << end.output;
+  EXPECT_EQ(ChecksumOf(folder, "killed.json"), ChecksumOf(folder, "calm.json"));
+  EXPECT_NE(ChecksumOf(folder, "calm.json"), "");
+  const std::string result = folder.Read("killed.json");
+  EXPECT_THAT(result, HasSubstr("server_lost"));
+  EXPECT_THAT(result, HasSubstr("recovered"));
+  EXPECT_TRUE(ProcessesWith(mark).empty());
+}
+
+}  // namespace
+}  // namespace dt::test

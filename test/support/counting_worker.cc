@@ -1,0 +1,198 @@
+#include "test/support/counting_worker.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "common/base/hash.h"
+#include "common/base/philox.h"
+#include "common/net/shm_network.h"
+#include "common/net/socket.h"
+#include "worker/lookup/lookup_plan.h"
+#include "worker/lookup/routes.h"
+
+namespace dt::test {
+namespace {
+
+constexpr Duration kPoll = milliseconds(50);
+constexpr uint64_t kRows = 1'000'000'000;  // More than a test comes to.
+
+}  // namespace
+
+std::string CountingJob(uint32_t dim, const std::string& more) {
+  return fmt::format(R"(job: counting
+seed: 3
+data:
+  format: csv
+  train: [absent.csv]
+  columns:
+    - {{name: click, role: label, type: float}}
+    - {{name: item, type: id}}
+model:
+  tables:
+    item: {{dim: {}, init: zeros, optimizer: {{name: sgd, lr: 1}}}}
+  graph:
+    - {{name: e, op: lookup, table: item, inputs: [item]}}
+    - {{name: logit, op: dense, inputs: [e], units: 1}}
+  loss: [{{type: binary_cross_entropy, input: logit, label: click}}]
+train: {{batch_size: 10, slices: 2, epochs: 1}}
+{}
+)",
+                     dim, more);
+}
+
+CountingWorker::CountingWorker(const JobConfig& job, const std::string& scheduler,
+                               const Options& options)
+    : job_(job),
+      options_(options),
+      network_(MakeZmqNetwork({})),
+      data_network_(MakeShmNetwork(*network_)) {
+  ControlLink::Options link;
+  link.network = network_.get();
+  link.scheduler = scheduler;
+  link.join.role = Role::kWorker;
+  link.join.job_fingerprint = job_.fingerprint;
+  auto opened = ControlLink::Open(link);
+  opened_ = opened.status();
+  if (opened.ok()) link_ = *std::move(opened);
+}
+
+Status CountingWorker::Run(const std::function<bool()>& done) {
+  DT_TRY_STATUS(opened_);
+  DataReadyMessage ready;
+  ready.train_rows = kRows;
+  ready.columns = job_.data.columns;
+  link_->Send(ready);
+  const TimePoint deadline = SystemClock().Now() + options_.patience;
+  while (!stopped_ && !done()) {
+    auto message = link_->Receive(kPoll);
+    if (message.status().code() == StatusCode::kDeadlineExceeded) {
+      if (client_ == nullptr && SystemClock().Now() > deadline) return message.status();
+      continue;
+    }
+    DT_TRY_STATUS(message.status());
+    if (const auto* start = std::get_if<StartMessage>(&*message)) {
+      DT_TRY_STATUS(Start(*start));
+      link_->Send(ReadyMessage{});
+    } else if (const auto* order = std::get_if<OrderMessage>(&*message)) {
+      DT_TRY_STATUS(Carry(*order, done));
+    }
+  }
+  return OkStatus();
+}
+
+Status CountingWorker::Start(const StartMessage& start) {
+  slices_ = start.slices;
+  routes_ = std::make_shared<const worker::Routes>(worker::MakeRoutes(start.map));
+  stamp_ = {start.generation, link_->welcome().term, start.map.version};
+  worker::PsClient::Options client;
+  client.network = options_.shared_memory ? data_network_.get() : network_.get();
+  client.wire_tables = {0};
+  client.tables = {{job_.model.tables[0].dim, job_.model.tables[0].wire}};
+  client.patience = options_.patience;
+  client.resend_after = options_.resend_after;
+  client.interrupted = [this] { return link_->ended() ? link_->end_status() : OkStatus(); };
+  DT_TRY(client_, worker::PsClient::Open(routes_, stamp_, std::move(client)));
+  return OkStatus();
+}
+
+Status CountingWorker::Carry(const OrderMessage& order, const std::function<bool()>& done) {
+  OrderDoneMessage answer{order.number, {}};
+  if (const auto* train = std::get_if<TrainOrder>(&order.what)) {
+    const TimePoint begin = SystemClock().Now();
+    for (Step step = train->first_step; step < train->end_step; ++step) {
+      if (done()) {
+        stopped_ = true;
+        return OkStatus();
+      }
+      DT_TRY_STATUS(OneStep(step));
+    }
+    const double seconds = SecondsBetween(begin, SystemClock().Now());
+    seconds_ = seconds_ + seconds;
+    answer.result =
+        TrainDone{train->end_step, (train->end_step - train->first_step) * 10, 0, seconds};
+  } else if (std::holds_alternative<SaveOrder>(order.what)) {
+    answer.result = SaveDone{};
+  } else {
+    return Internal("an order that a counting worker does not know");
+  }
+  link_->Send(std::move(answer));
+  return OkStatus();
+}
+
+// Distinct, different in every step and slice.
+std::vector<Key> CountingWorker::KeysOf(Step step, SliceIndex slice) const {
+  std::set<Key> keys;
+  for (uint32_t i = 0; i < options_.keys_a_push; ++i) {
+    keys.insert(Philox(17, step * slices_ + slice, i)[0] % options_.keys);
+  }
+  return {keys.begin(), keys.end()};
+}
+
+worker::LookupPlan CountingWorker::PlanOf(std::vector<Key> keys) const {
+  const auto shard = [this](Key key) {
+    return ShardOf(job_.model.tables[0].id, key, routes_->shards());
+  };
+  std::ranges::stable_sort(keys, {}, [&](Key k) { return routes_->place[shard(k).value()]; });
+  worker::LookupPlan plan;
+  plan.executors.resize(routes_->executors.size());
+  uint32_t first = 0;
+  for (size_t e = 0; e < routes_->executors.size(); ++e) {
+    worker::ExecutorKeys& part = plan.executors[e];
+    const uint32_t begin = first;
+    for (const ShardId s : routes_->executors[e].shards) {
+      uint32_t rows = 0;
+      while (first + rows < keys.size() && shard(keys[first + rows]) == s) ++rows;
+      if (rows > 0) part.groups.push_back({s, 0, first, rows});
+      first += rows;
+    }
+    part.keys = Frame::CopyOf(std::as_bytes(std::span(keys).subspan(begin, first - begin)));
+  }
+  plan.tables = {std::move(keys)};
+  return plan;
+}
+
+Status CountingWorker::Check(const worker::LookupPlan& plan, Step step) {
+  worker::PulledRows rows;
+  client_->BeginPull(plan, step, PullMode::kTrain);
+  DT_TRY_STATUS(client_->FinishPull(plan, rows));
+  const std::span<const float> values = rows.table(0);
+  const size_t dim = job_.model.tables[0].dim;
+  for (size_t i = 0; i < plan.tables[0].size(); ++i) {
+    const auto count = counts_.find(plan.tables[0][i]);
+    const auto expected = count == counts_.end() ? 0.0f : -static_cast<float>(count->second);
+    for (size_t d = 0; d < dim; ++d) {
+      if (values[i * dim + d] == expected) continue;
+      return DataLoss("step {}: key {} has {} at column {}; {} was counted", step,
+                      plan.tables[0][i], values[i * dim + d], d, expected);
+    }
+  }
+  return OkStatus();
+}
+
+Status CountingWorker::OneStep(Step step) {
+  const size_t dim = job_.model.tables[0].dim;
+  for (SliceIndex slice = 0; slice < slices_; ++slice) {
+    const worker::LookupPlan plan = PlanOf(KeysOf(step, slice));
+    DT_TRY_STATUS(Check(plan, step));
+    const std::vector<float> ones(plan.tables[0].size() * dim, 1.0f);
+    const std::span<const float> gradients[] = {ones};
+    client_->BeginPush({.step = step, .slice = slice, .slices = slices_}, plan, gradients);
+    DT_TRY_STATUS(client_->WaitForPushes());
+    ++pushes_;
+  }
+  for (SliceIndex slice = 0; slice < slices_; ++slice) {
+    for (const Key key : KeysOf(step, slice)) ++counts_[key];
+  }
+  DT_TRY_STATUS(client_->Complete(step));
+  steps_ = step + 1;
+  return OkStatus();
+}
+
+Status CountingWorker::CheckAll() {
+  std::vector<Key> keys(options_.keys);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  return Check(PlanOf(std::move(keys)), steps_);
+}
+
+}  // namespace dt::test

@@ -1,0 +1,278 @@
+// Goal: what was committed is read back exactly, however the process ended; what a crash cut off is
+// cut off; any damage is found and named. Method: real files; every offset is torn, every byte is
+// flipped; a full disk is a limit on the size of files.
+#include "server/storage/push_log.h"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <sys/resource.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/storage/push_log_reader.h"
+#include "test/support/scratch_folder.h"
+
+namespace dt::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Generation kGeneration(3);
+
+std::string ReadFile(const std::string& path) {
+  std::string text(std::filesystem::file_size(path), '\0');
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
+  std::fclose(file);
+  return text;
+}
+
+void WriteFile(const std::string& path, const std::string& text) {
+  std::FILE* const file = std::fopen(path.c_str(), "wb");
+  EXPECT_EQ(std::fwrite(text.data(), 1, text.size(), file), text.size());
+  std::fclose(file);
+}
+
+Frames FramesOf(const std::vector<std::string>& parts) {
+  Frames frames;
+  for (const std::string& p : parts) frames.push_back(Frame::CopyOf(std::as_bytes(std::span(p))));
+  return frames;
+}
+
+std::vector<std::string> TextsOf(const Frames& frames) {
+  std::vector<std::string> texts;
+  for (const Frame& frame : frames) {
+    const auto bytes = frame.as<char>();
+    texts.emplace_back(bytes.begin(), bytes.end());
+  }
+  return texts;
+}
+
+class PushLogTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<PushLog> Open(uint64_t segment = 1, uint64_t record = 1) {
+    auto log = PushLog::Open({.dir = folder_.path(), .executor = 2}, kGeneration, segment, record);
+    EXPECT_TRUE(log.ok()) << log.status();
+    return *std::move(log);
+  }
+  static std::vector<std::string> Parts(uint64_t record) {
+    return {"header " + std::to_string(record), std::string(record % 7, 'k'), "",
+            std::string(20 + record, static_cast<char>('a' + record % 26))};
+  }
+  static void Append(PushLog& log, uint64_t record) {
+    log.Append(record / 2, FramesOf(Parts(record)));
+  }
+  std::string Path(uint64_t segment) const {
+    return folder_ / ("log-2-" + std::to_string(segment));
+  }
+  // Records 1, 2, … in order, as many as there are; the end, or the damage.
+  struct ReadBack {
+    uint64_t records = 0;
+    Status status;
+    PushLogReader::End end;
+  };
+  ReadBack ReadAll(uint64_t first_segment = 1, uint64_t first_record = 1) {
+    ReadBack back;
+    auto reader = PushLogReader::Open({folder_.path(), 2, kGeneration, first_segment});
+    back.status = reader.status();
+    while (back.status.ok()) {
+      auto record = reader->Next();
+      back.status = record.status();
+      if (!record.ok()) return back;
+      if (!record->has_value()) break;
+      const uint64_t number = first_record + back.records++;
+      EXPECT_EQ(TextsOf((*record)->frames), Parts(number));
+      EXPECT_EQ((*record)->step, number / 2);
+    }
+    if (!back.status.ok()) return back;
+    auto end = reader->Finish();
+    back.status = end.status();
+    if (end.ok()) back.end = *std::move(end);
+    return back;
+  }
+
+  const test::ScratchFolder folder_;
+};
+
+TEST_F(PushLogTest, GivesBackWhatWasCommittedAndNothingElse) {
+  {
+    const auto log = Open();
+    for (uint64_t r = 1; r <= 10; ++r) Append(*log, r);
+    EXPECT_TRUE(log->behind());
+    ASSERT_TRUE(log->Commit().ok());
+    EXPECT_FALSE(log->behind());
+    EXPECT_EQ(log->bytes(), std::filesystem::file_size(Path(1)));
+    Append(*log, 11);  // Never committed.
+  }
+  const ReadBack back = ReadAll();
+  EXPECT_TRUE(back.status.ok()) << back.status;
+  EXPECT_EQ(back.records, 10u);
+  EXPECT_EQ(back.end.next_segment, 2u);
+  EXPECT_EQ(back.end.next_record, 11u);
+  EXPECT_EQ(back.end.torn_bytes, 0u);
+}
+
+TEST_F(PushLogTest, AnEndTornAtAnyByteIsCutOffAndTheLogGoesOn) {
+  uint64_t whole = 0;
+  {
+    const auto log = Open();
+    for (uint64_t r = 1; r <= 3; ++r) Append(*log, r);
+    ASSERT_TRUE(log->Commit().ok());
+    whole = log->bytes();
+    Append(*log, 4);
+    ASSERT_TRUE(log->Commit().ok());
+  }
+  const std::string text = ReadFile(Path(1));
+  for (size_t size = 0; size <= text.size(); ++size) {
+    WriteFile(Path(1), text.substr(0, size));
+    const ReadBack back = ReadAll();
+    ASSERT_TRUE(back.status.ok()) << size << ": " << back.status;
+    if (size < whole) {
+      EXPECT_LT(back.records, 4u) << size;
+      continue;
+    }
+    ASSERT_EQ(back.records, size == text.size() ? 4u : 3u) << size;
+    EXPECT_EQ(back.end.torn_bytes, size == text.size() ? 0u : size - whole);
+    const auto log = Open(back.end.next_segment, back.end.next_record);
+    for (uint64_t r = back.records + 1; r <= 6; ++r) Append(*log, r);
+    ASSERT_TRUE(log->Commit().ok());
+    EXPECT_EQ(ReadAll().records, 6u) << size;
+    std::filesystem::remove(Path(2));
+  }
+}
+
+// Room that the file system had made, without the data that should have come.
+TEST_F(PushLogTest, AnEndOfZeroesIsTorn) {
+  {
+    const auto log = Open();
+    for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
+    ASSERT_TRUE(log->Commit().ok());
+  }
+  const std::string text = ReadFile(Path(1));
+  WriteFile(Path(1), text + std::string(5000, '\0'));
+  EXPECT_EQ(ReadAll().records, 4u);
+  WriteFile(Path(1), text.substr(0, text.size() - 12) + std::string(12, '\0'));
+  const ReadBack back = ReadAll();
+  EXPECT_TRUE(back.status.ok()) << back.status;
+  EXPECT_EQ(back.records, 3u);
+}
+
+TEST_F(PushLogTest, AFlippedBitAnywhereIsFoundAndNamed) {
+  std::vector<uint64_t> begins;  // Of the records of the first segment.
+  {
+    const auto log = Open();
+    for (uint64_t r = 1; r <= 4; ++r) {
+      begins.push_back(log->bytes());
+      Append(*log, r);
+      ASSERT_TRUE(log->Commit().ok());
+    }
+    ASSERT_TRUE(log->BeginSegment().ok());
+    for (uint64_t r = 5; r <= 6; ++r) Append(*log, r);
+    ASSERT_TRUE(log->Commit().ok());
+  }
+  for (const uint64_t segment : {1, 2}) {
+    const std::string text = ReadFile(Path(segment));
+    for (size_t at = 0; at < text.size(); ++at) {
+      std::string damaged = text;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+      WriteFile(Path(segment), damaged);
+      const ReadBack back = ReadAll();
+      ASSERT_EQ(back.status.code(), StatusCode::kDataLoss) << segment << " " << at;
+      EXPECT_THAT(ToText(back.status), HasSubstr(Path(segment)));
+      uint64_t begin = 0;
+      for (const uint64_t b : begins) begin = segment == 1 && at >= b ? b : begin;
+      if (segment == 1) {
+        EXPECT_THAT(ToText(back.status), HasSubstr(fmt::format("byte {}:", begin))) << at;
+      }
+    }
+    WriteFile(Path(segment), text);
+  }
+  EXPECT_EQ(ReadAll().records, 6u);
+}
+
+TEST_F(PushLogTest, AnEarlierSegmentThatEndsEarlyOrIsMissingIsDamage) {
+  {
+    const auto log = Open();
+    for (uint64_t r = 1; r <= 4; ++r) {
+      Append(*log, r);
+      ASSERT_TRUE(log->Commit().ok());
+      ASSERT_TRUE(log->BeginSegment().ok());
+    }
+  }
+  const std::string text = ReadFile(Path(2));
+  for (size_t size = 0; size < text.size(); ++size) {
+    WriteFile(Path(2), text.substr(0, size));
+    const ReadBack back = ReadAll();
+    ASSERT_EQ(back.status.code(), StatusCode::kDataLoss) << size;
+    EXPECT_THAT(ToText(back.status), HasSubstr("log-2-")) << size;
+  }
+  std::filesystem::remove(Path(2));
+  EXPECT_THAT(ToText(ReadAll().status), HasSubstr(Path(2) + " is missing"));
+  std::filesystem::remove(Path(1));
+  EXPECT_THAT(ToText(ReadAll().status), HasSubstr(Path(1) + " is missing"));
+}
+
+TEST_F(PushLogTest, ACheckpointCutsWhatItHoldsAndKeepsTheRest) {
+  const auto log = Open();
+  for (uint64_t r = 1; r <= 9; ++r) {  // Steps 0, 1, 1, 2, 2 | 3, 3, 4, 4
+    if (r == 6) {
+      ASSERT_TRUE(log->BeginSegment().ok());
+    }
+    Append(*log, r);
+    ASSERT_TRUE(log->Commit().ok());
+  }
+  ASSERT_TRUE(log->BeginSegment().ok());
+  EXPECT_EQ(log->Cut(2), 1u) << "segment 1 has a push of step 2";
+  const uint64_t before = log->bytes();
+  EXPECT_EQ(log->Cut(3), 2u);
+  EXPECT_LT(log->bytes(), before);
+  RemoveSegments(folder_.path(), 2, 2);
+  EXPECT_FALSE(std::filesystem::exists(Path(1)));
+  const ReadBack back = ReadAll(2, 6);
+  EXPECT_TRUE(back.status.ok()) << back.status;
+  EXPECT_EQ(back.records, 4u);
+  EXPECT_EQ(log->Cut(5), 3u);
+}
+
+TEST_F(PushLogTest, AReturnToACheckpointThatWasNotCompletedDoesNotCount) {
+  const auto log = Open();
+  for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
+  ASSERT_TRUE(log->Commit().ok());
+  ASSERT_TRUE(log->Restart(Generation(4)).ok());
+  EXPECT_EQ(log->first_segment(), 2u);
+  const ReadBack back = ReadAll();
+  EXPECT_TRUE(back.status.ok()) << back.status;
+  EXPECT_EQ(back.records, 4u);
+  EXPECT_EQ(back.end.next_segment, 2u);
+  EXPECT_FALSE(std::filesystem::exists(Path(2)));
+}
+
+TEST_F(PushLogTest, AFullDiskLosesNothingAndIsNamed) {
+  const auto log = Open();
+  for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
+  ASSERT_TRUE(log->Commit().ok());
+  const uint64_t size = log->bytes();
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit tight = before;
+  tight.rlim_cur = size + 100;  // One record and a part of the next.
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
+  for (uint64_t r = 5; r <= 8; ++r) Append(*log, r);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Status full = log->Commit();
+    EXPECT_EQ(full.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(ToText(full), HasSubstr(Path(1) + " cannot take "));
+    EXPECT_EQ(std::filesystem::file_size(Path(1)), size) << "nothing half written stays";
+    EXPECT_TRUE(log->behind());
+    EXPECT_FALSE(log->broken());
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_TRUE(log->Commit().ok());
+  EXPECT_EQ(ReadAll().records, 8u);
+}
+
+}  // namespace
+}  // namespace dt::server

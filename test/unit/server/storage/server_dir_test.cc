@@ -1,0 +1,89 @@
+// Goal: a server finds its own directory again, and no other's. Method: real folders and locks.
+#include "server/storage/server_dir.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/support/scratch_folder.h"
+
+namespace dt::server {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class ServerDirTest : public ::testing::Test {
+ protected:
+  ServerDirTest() {
+    job_.cluster.server.dir = folder_ / "run";
+    job_.fingerprint = 12;
+  }
+  ServerIdentity Identity() const { return {7, 12, HostName(), "tcp://a:0", {"tcp://a:1"}}; }
+
+  const test::ScratchFolder folder_;
+  JobConfig job_;
+};
+
+TEST_F(ServerDirTest, EachLivingServerHasItsOwnAndADeadOnesIsTakenAgain) {
+  std::optional<ServerDir> first = *ServerDir::Open(job_);
+  const auto second = ServerDir::Open(job_);
+  ASSERT_TRUE(second.ok());
+  EXPECT_THAT(first->path(), EndsWith("run/server-0"));
+  EXPECT_THAT(second->path(), EndsWith("run/server-1"));
+  ASSERT_TRUE(first->SetIdentity(Identity()).ok());
+  first.reset();
+  const auto again = ServerDir::Open(job_);
+  EXPECT_THAT(again->path(), EndsWith("run/server-0"));
+  const auto identity = again->ReadIdentity(job_);
+  ASSERT_TRUE(identity.has_value());
+  EXPECT_EQ(identity->claim, 7u);
+  EXPECT_EQ(identity->endpoints, std::vector<std::string>{"tcp://a:1"});
+}
+
+TEST_F(ServerDirTest, AnotherJobsIdentityIsNone) {
+  const auto dir = ServerDir::Open(job_);
+  EXPECT_FALSE(dir->ReadIdentity(job_).has_value());
+  ASSERT_TRUE(dir->SetIdentity(Identity()).ok());
+  EXPECT_TRUE(dir->ReadIdentity(job_).has_value());
+  job_.fingerprint = 13;
+  EXPECT_FALSE(dir->ReadIdentity(job_).has_value());
+}
+
+TEST_F(ServerDirTest, AnotherMachinesDirectoryIsLeftAlone) {
+  {
+    const auto dir = ServerDir::Open(job_);
+    ServerIdentity identity = Identity();
+    identity.host = "elsewhere";
+    ASSERT_TRUE(dir->SetIdentity(identity).ok());
+  }
+  EXPECT_THAT(ServerDir::Open(job_)->path(), EndsWith("run/server-1"));
+}
+
+TEST_F(ServerDirTest, TheBaseIsWholeOrDamaged) {
+  const auto dir = ServerDir::Open(job_);
+  EXPECT_FALSE(dir->ReadBase()->has_value());
+  ASSERT_TRUE(dir->SetBase({Generation(2), 40, "/c/step-40", {3, 4}}).ok());
+  const auto base = dir->ReadBase();
+  ASSERT_TRUE(base.ok() && base->has_value());
+  EXPECT_EQ((*base)->generation, Generation(2));
+  EXPECT_EQ((*base)->step, 40u);
+  EXPECT_EQ((*base)->folder, "/c/step-40");
+  EXPECT_EQ((*base)->first_segments, (std::vector<uint64_t>{3, 4}));
+  std::ofstream(dir->path() + "/base.json") << R"({"content": {"step": 41}, "check": 1})";
+  EXPECT_EQ(dir->ReadBase().status().code(), StatusCode::kDataLoss);
+  EXPECT_THAT(ToText(dir->ReadBase().status()), HasSubstr("base.json is damaged"));
+  dir->RemoveAll();
+  EXPECT_FALSE(dir->ReadBase()->has_value());
+}
+
+TEST_F(ServerDirTest, AFolderThatCannotBeMadeIsNamed) {
+  std::ofstream(folder_ / "file") << "x";
+  job_.cluster.server.dir = folder_ / "file";
+  EXPECT_THAT(ToText(ServerDir::Open(job_).status()), HasSubstr("file/server-0 cannot be made"));
+}
+
+}  // namespace
+}  // namespace dt::server
