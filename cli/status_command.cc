@@ -69,12 +69,15 @@ void PrintText(const nlohmann::json& status) {
   }
   const auto tables = status.value("tables", nlohmann::json::object());
   if (tables.empty()) return;
-  fmt::print("  {:<16} {:>13} {:>13} {:>13} {:>10} {:>15} {:>13}\n", "table", "rows", "in memory",
-             "on disk", "size", "refused pushes", "expired rows");
+  fmt::print("  {:<16} {:>13} {:>13} {:>13} {:>10} {:>15} {:>13} {:>13} {:>13}\n", "table", "rows",
+             "in memory", "on disk", "size", "refused pushes", "expired rows", "pulled",
+             "from disk");
   for (const auto& [name, t] : tables.items()) {
-    fmt::print("  {:<16} {:>13.0f} {:>13.0f} {:>13.0f} {:>10} {:>15.0f} {:>13.0f}\n", name,
-               NumberAt(t, "rows"), NumberAt(t, "rows_in_memory"), NumberAt(t, "rows_on_disk"),
-               BytesAt(t, "bytes"), NumberAt(t, "pushes_refused"), NumberAt(t, "rows_expired"));
+    fmt::print(
+        "  {:<16} {:>13.0f} {:>13.0f} {:>13.0f} {:>10} {:>15.0f} {:>13.0f} {:>13.0f} {:>13.0f}\n",
+        name, NumberAt(t, "rows"), NumberAt(t, "rows_in_memory"), NumberAt(t, "rows_on_disk"),
+        BytesAt(t, "bytes"), NumberAt(t, "pushes_refused"), NumberAt(t, "rows_expired"),
+        NumberAt(t, "rows_touched"), NumberAt(t, "rows_fetched"));
   }
 }
 

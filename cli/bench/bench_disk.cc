@@ -54,11 +54,11 @@ void Must(const Status& status) { DT_CHECK_MSG(status.ok(), "{}", ToText(status)
 class ToFiles : public server::RowSink {
  public:
   explicit ToFiles(RowsDb& db) : db_(db) {}
-  std::span<std::byte> Add(const server::EmbeddingTable& table, Key key) override {
+  std::span<std::byte> Add(server::EmbeddingTable& table, Key key) override {
     if (run_.bytes() >= kRunBytes) Flush();
     return run_.Add(table, key);
   }
-  void Left(const server::EmbeddingTable&, Key) override { ++left_; }
+  void Left(server::EmbeddingTable&, Key) override { ++left_; }
   void Flush() {
     const server::RowRun run = std::exchange(run_, {});
     if (run.rows() == 0) return;

@@ -74,7 +74,10 @@ void AddTables(const JobResult& result, Json& to) {
                     {"rows_on_disk", table.rows_on_disk},
                     {"bytes", table.bytes},
                     {"pushes_refused", table.pushes_refused},
-                    {"rows_expired", table.rows_expired}};
+                    {"rows_expired", table.rows_expired},
+                    {"rows_touched", table.rows_touched},
+                    {"rows_fetched", table.rows_fetched},
+                    {"rows_written", table.rows_written}};
     checksums[name] = table.checksum;
   }
   to["tables"] = std::move(tables);

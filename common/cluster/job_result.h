@@ -28,8 +28,10 @@ struct JobResult {
   };
   struct Table {
     uint64_t rows = 0, rows_in_memory = 0, rows_on_disk = 0, bytes = 0;
-    uint64_t pushes_refused = 0, rows_expired = 0;  // Since the servers began.
-    std::string checksum;                           // Hex.
+    // Since the servers began; see TableReport.
+    uint64_t pushes_refused = 0, rows_expired = 0;
+    uint64_t rows_touched = 0, rows_fetched = 0, rows_written = 0;
+    std::string checksum;  // Hex.
   };
   using Detail = std::variant<int64_t, double, std::string>;
   struct Event {

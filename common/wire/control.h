@@ -56,6 +56,9 @@ struct TableReport {
   uint64_t checksum_low = 0, checksum_high = 0;  // Summed over servers mod 2^64.
   // Since the process began: pushes to keys that had no row and got none; rows that were gone.
   uint64_t pushes_refused = 0, rows_expired = 0;
+  // Since the shards began: keys in answered pulls; rows that were read from disk, for pulls,
+  // pushes and ahead of them; rows that were written to disk, each time.
+  uint64_t rows_touched = 0, rows_fetched = 0, rows_written = 0;
 };
 // At least four in a lease.
 struct HeartbeatMessage {

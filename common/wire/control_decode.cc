@@ -129,7 +129,7 @@ std::vector<TableReport> ReadTables(
   for (const fbs::TableReport* t : *tables) {
     reports.push_back({in.Text(t->name()), t->rows(), t->rows_in_memory(), t->rows_on_disk(),
                        t->bytes(), t->checksum_low(), t->checksum_high(), t->pushes_refused(),
-                       t->rows_expired()});
+                       t->rows_expired(), t->rows_touched(), t->rows_fetched(), t->rows_written()});
   }
   return reports;
 }

@@ -93,7 +93,8 @@ auto TableVector(Builder& to, const std::vector<TableReport>& reports) {
   for (const TableReport& t : reports) {
     tables.push_back(fbs::CreateTableReport(to, TextOf(to, t.name), t.rows, t.rows_in_memory,
                                             t.rows_on_disk, t.bytes, t.checksum_low,
-                                            t.checksum_high, t.pushes_refused, t.rows_expired));
+                                            t.checksum_high, t.pushes_refused, t.rows_expired,
+                                            t.rows_touched, t.rows_fetched, t.rows_written));
   }
   return to.CreateVector(tables);
 }

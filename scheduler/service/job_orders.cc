@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 #include "scheduler/service/evaluation.h"
 #include "scheduler/service/job_state.h"
+#include "scheduler/service/status_of.h"
 
 namespace dt::scheduler {
 namespace {
@@ -279,13 +280,7 @@ Status JobState::CompleteFinish(const OrderBoard::Completed& done) {
     const FinishDone& its = std::get<FinishDone>(outcome);
     final_stats_[id] = its.stats;
     for (const TableReport& report : its.tables) {
-      JobResult::Table& table = tables_[report.name];
-      table.rows += report.rows;
-      table.rows_in_memory += report.rows_in_memory;
-      table.rows_on_disk += report.rows_on_disk;
-      table.bytes += report.bytes;
-      table.pushes_refused += report.pushes_refused;
-      table.rows_expired += report.rows_expired;
+      AddReport(report, tables_[report.name]);
       sums[report.name].first += report.checksum_high;
       sums[report.name].second += report.checksum_low;
     }

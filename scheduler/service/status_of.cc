@@ -13,6 +13,18 @@ uint32_t ShardsOf(const ShardMap& map, ProcessId server) {
 
 }  // namespace
 
+void AddReport(const TableReport& report, JobResult::Table& to) {
+  to.rows += report.rows;
+  to.rows_in_memory += report.rows_in_memory;
+  to.rows_on_disk += report.rows_on_disk;
+  to.bytes += report.bytes;
+  to.pushes_refused += report.pushes_refused;
+  to.rows_expired += report.rows_expired;
+  to.rows_touched += report.rows_touched;
+  to.rows_fetched += report.rows_fetched;
+  to.rows_written += report.rows_written;
+}
+
 JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
   JobStatus status;
   status.job = name;
@@ -29,13 +41,7 @@ JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
   }
   for (const Member& m : job.membership().members()) {
     for (const TableReport& report : m.report.tables) {
-      JobResult::Table& table = status.tables[report.name];
-      table.rows += report.rows;
-      table.rows_in_memory += report.rows_in_memory;
-      table.rows_on_disk += report.rows_on_disk;
-      table.bytes += report.bytes;
-      table.pushes_refused += report.pushes_refused;
-      table.rows_expired += report.rows_expired;
+      AddReport(report, status.tables[report.name]);
     }
   }
   if (job.course() == nullptr) return status;

@@ -6,6 +6,9 @@
 
 namespace dt::scheduler {
 
+// What one server has of a table, to what the job has; not the checksum.
+void AddReport(const TableReport& report, JobResult::Table& to);
+
 JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now);
 
 }  // namespace dt::scheduler

@@ -88,10 +88,12 @@ function show(s) {
       number(p.cpu_seconds, 1), mib(p.peak_rss_bytes), mib(p.bytes_sent),
       number(p.heartbeat_age, 1)]));
   table("tables",
-    ["table", "rows", "in memory", "on disk", "MiB", "refused pushes", "expired rows"],
+    ["table", "rows", "in memory", "on disk", "MiB", "refused pushes", "expired rows",
+      "pulled", "from disk", "to disk"],
     Object.entries(s.tables).map(([name, t]) => [name, number(t.rows, 0),
       number(t.rows_in_memory, 0), number(t.rows_on_disk, 0), mib(t.bytes),
-      number(t.pushes_refused, 0), number(t.rows_expired, 0)]));
+      number(t.pushes_refused, 0), number(t.rows_expired, 0), number(t.rows_touched, 0),
+      number(t.rows_fetched, 0), number(t.rows_written, 0)]));
   table("history",
     ["epoch", "step", "train logloss", "valid AUC", "valid logloss", "rate ×"],
     s.history.map(h => [h.epoch, number(h.step, 0), number(h.train_logloss, 5),

@@ -36,7 +36,10 @@ Json TablesJson(const JobStatus& status) {
                  {"rows_on_disk", table.rows_on_disk},
                  {"bytes", table.bytes},
                  {"pushes_refused", table.pushes_refused},
-                 {"rows_expired", table.rows_expired}};
+                 {"rows_expired", table.rows_expired},
+                 {"rows_touched", table.rows_touched},
+                 {"rows_fetched", table.rows_fetched},
+                 {"rows_written", table.rows_written}};
   }
   return all;
 }
@@ -108,6 +111,9 @@ void AddTables(const JobStatus& s, MetricsText& text) {
       {"table_pushes_refused_total", "Pushes dropped by admission.",
        &JobResult::Table::pushes_refused},
       {"table_rows_expired_total", "Rows that expired.", &JobResult::Table::rows_expired},
+      {"table_rows_touched_total", "Keys in pulls.", &JobResult::Table::rows_touched},
+      {"table_rows_fetched_total", "Rows read from disk.", &JobResult::Table::rows_fetched},
+      {"table_rows_written_total", "Rows written to disk.", &JobResult::Table::rows_written},
   };
   for (const auto& [name, help, field] : table_fields) {
     text.Head(name, help);

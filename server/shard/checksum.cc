@@ -11,6 +11,9 @@ namespace {
 void AddCounts(const EmbeddingTable& table, TableReport& report) {
   report.pushes_refused += table.life().refused();
   report.rows_expired += table.life().gone();
+  report.rows_touched += table.tier_counts().touched;
+  report.rows_fetched += table.tier_counts().fetched;
+  report.rows_written += table.tier_counts().written;
 }
 
 void AddRow(TableId table, Key key, std::span<const std::byte> record, TableReport& report) {
@@ -64,9 +67,11 @@ std::vector<TableReport> SizesOf(std::span<const TableSpec> tables, std::span<co
     sizes[t].name = tables[t].name;
     for (const Shard& shard : shards) {
       const EmbeddingTable& table = shard.table(t);
-      sizes[t].rows += table.rows();
+      const uint64_t below = table.tier_counts().below;
+      sizes[t].rows += table.rows() + below;
       sizes[t].rows_in_memory += table.rows();
-      sizes[t].bytes += table.rows() * (sizeof(Key) + table.record_bytes());
+      sizes[t].rows_on_disk += below;
+      sizes[t].bytes += (table.rows() + below) * (sizeof(Key) + table.record_bytes());
       AddCounts(table, sizes[t]);
     }
   }
@@ -83,6 +88,9 @@ void AddReports(std::vector<TableReport>& to, std::span<const TableReport> more)
     to[t].bytes += more[t].bytes;
     to[t].pushes_refused += more[t].pushes_refused;
     to[t].rows_expired += more[t].rows_expired;
+    to[t].rows_touched += more[t].rows_touched;
+    to[t].rows_fetched += more[t].rows_fetched;
+    to[t].rows_written += more[t].rows_written;
     to[t].checksum_low += more[t].checksum_low;
     to[t].checksum_high += more[t].checksum_high;
   }

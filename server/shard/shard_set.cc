@@ -210,8 +210,7 @@ EmbeddingTable* ShardSet::FindTable(ShardId shard, TableId table) {
   return &found->table(static_cast<uint32_t>(spec - options_.tables.begin()));
 }
 
-Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups,
-                       std::span<const Key> keys) const {
+Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys) {
   uint64_t bytes = 0;
   for (const KeyGroup& group : groups) bytes += WireOf(group.table).BytesOf(group.rows);
   Frame frame = Frame::Of(bytes);
@@ -219,7 +218,8 @@ Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups,
   std::vector<EmbeddingTable::PullRun> runs;
   runs.reserve(groups.size());
   for (const KeyGroup& group : groups) {
-    const EmbeddingTable& table = Find(group.shard)->table(group.table);
+    EmbeddingTable& table = Find(group.shard)->table(group.table);
+    table.tier_counts().touched += group.rows;
     const WireTable wire = WireOf(group.table);
     runs.push_back({&table, keys.first(group.rows), out, wire.format});
     keys = keys.subspan(group.rows);

@@ -55,8 +55,9 @@ class ShardSet {
   uint64_t progress() const;
   // Nothing is held that Advance could still apply.
   bool Settled() const;
-  // The values of the groups' rows, as they travel. REQUIRES: CheckGroups was OK.
-  Frame Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys) const;
+  // The values of the groups' rows, as they travel; counts them as touched. REQUIRES: CheckGroups
+  // was OK.
+  Frame Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys);
 
   // Adds a row as it was saved. Passes over rows of shards that are not here, and those that are
   // gone. DataLoss: it cannot be one of this job.

@@ -28,11 +28,12 @@ uint64_t FilterHash(const EmbeddingTable& table, Key key) {
 class DiskTier::Sink : public RowSink {
  public:
   explicit Sink(DiskTier& tier) : tier_(tier) {}
-  std::span<std::byte> Add(const EmbeddingTable& table, Key key) override {
+  std::span<std::byte> Add(EmbeddingTable& table, Key key) override {
     if (tier_.open_run_.bytes() >= tier_.run_bytes_) tier_.Seal();
+    ++table.tier_counts().written;
     return tier_.open_run_.Add(table, key);
   }
-  void Left(const EmbeddingTable& table, Key key) override { tier_.NoteOnDisk(table, key); }
+  void Left(EmbeddingTable& table, Key key) override { tier_.NoteOnDisk(table, key); }
 
  private:
   DiskTier& tier_;
@@ -113,7 +114,7 @@ bool DiskTier::Reinstall(EmbeddingTable& table, Key key) {
   if (table.IsGone(record)) return true;  // As on disk, see Install.
   const Status restored = table.Restore(key, record, true);
   DT_CHECK_MSG(restored.ok(), "{}", ToText(restored));
-  --rows_below_;
+  NoteBack(table);
   return true;
 }
 
@@ -136,7 +137,8 @@ void DiskTier::Install(RowFetch& fetch) {
     }
     const Status restored = row.table->Restore(row.key, row.record, true);
     if (!restored.ok()) failure_.Update(DataLoss("{}", MessageOf(restored)));
-    --rows_below_;
+    ++row.table->tier_counts().fetched;
+    NoteBack(*row.table);
   }
 }
 
@@ -213,10 +215,16 @@ void DiskTier::Evict() {
   }
 }
 
-void DiskTier::NoteOnDisk(const EmbeddingTable& table, Key key) {
+void DiskTier::NoteOnDisk(EmbeddingTable& table, Key key) {
   filter_.Add(FilterHash(table, key));
   if (!nowhere_.empty()) nowhere_.erase(Place{&table, key});
   ++rows_below_;
+  ++table.tier_counts().below;
+}
+
+void DiskTier::NoteBack(EmbeddingTable& table) {
+  --rows_below_;
+  --table.tier_counts().below;
 }
 
 void DiskTier::Seal() {

@@ -64,8 +64,9 @@ class DiskTier : public Residency {
   using Visit =
       std::function<void(const EmbeddingTable& table, Key key, std::span<const std::byte> record)>;
   Status VisitRowsBelow(const Visit& visit);
-  uint64_t rows_below() const { return rows_below_; }  // With those that are gone.
-  uint64_t bytes() const;                              // Of memory, beside the shards'.
+  // Exact, but that rows which are gone may be counted until a push finds them so.
+  uint64_t rows_below() const { return rows_below_; }
+  uint64_t bytes() const;  // Of memory, beside the shards'.
   uint64_t disk_bytes() const;
 
  private:
@@ -85,7 +86,8 @@ class DiskTier : public Residency {
   void Want(EmbeddingTable& table, Key key);
   bool NeedsRoom() const;
   void Evict();
-  void NoteOnDisk(const EmbeddingTable& table, Key key);
+  void NoteOnDisk(EmbeddingTable& table, Key key);
+  void NoteBack(EmbeddingTable& table);
   void Seal();
   void SaveSome();
   void EndSave(std::unique_ptr<CheckpointTask> task);

@@ -72,6 +72,15 @@ class EmbeddingTable {
   void Evaluate(std::span<const Key> keys, std::span<float> out) const;
   void Push(std::span<const Key> keys, std::span<const float> gradients, const UpdateInfo& info);
 
+  // What happened between it and the tier below, counted by who did it. `below`: rows that are not
+  // in memory, as DiskTier::rows_below; the others count from the beginning: keys pulled, rows read
+  // from disk, rows written to it.
+  struct TierCounts {
+    uint64_t below = 0, touched = 0, fetched = 0, written = 0;
+  };
+  TierCounts& tier_counts() { return tier_counts_; }
+  const TierCounts& tier_counts() const { return tier_counts_; }
+
   RowLife& life() { return life_; }
   const RowLife& life() const { return life_; }
 
@@ -95,6 +104,7 @@ class EmbeddingTable {
   void Clear(Step clock = 0) {
     index_.Reset(0);
     life_.Reset(clock);
+    tier_counts_.below = 0;
   }
 
   ShardId shard() const { return shard_; }
@@ -117,6 +127,7 @@ class EmbeddingTable {
   ShardId shard_;
   KeyIndex index_;
   RowLife life_;
+  TierCounts tier_counts_;
   uint64_t removed_up_to_ = 0;  // A place of KeyIndex::Walk.
 };
 

@@ -15,9 +15,9 @@ class RowSink {
   virtual ~RowSink() = default;
   // Room for the record of a row, which the caller fills before the next call of any kind. An
   // earlier record of the same row is void.
-  virtual std::span<std::byte> Add(const EmbeddingTable& table, Key key) = 0;
+  virtual std::span<std::byte> Add(EmbeddingTable& table, Key key) = 0;
   // The row is not in memory any more.
-  virtual void Left(const EmbeddingTable& table, Key key) = 0;
+  virtual void Left(EmbeddingTable& table, Key key) = 0;
 };
 
 }  // namespace dt::server

@@ -4,7 +4,8 @@
     test/bench/terabyte.py BUILD [--samples 100000000] [--memory 8GiB] [--out DIR]
 
 BUILD is a build folder with dovetail and zipf_csv. Writes DIR/terabyte.csv and DIR/terabyte.svg: samples/s,
-resident memory of the server, its files on disk, rows in memory and on disk, over time. Then starts the
+resident memory of the server, its files on disk, rows in memory and on disk, and the share of pulled keys that
+needed no row from disk, over time. Then starts the
 job again from its last checkpoint, and compares the checksums of all rows.
 """
 import argparse
@@ -16,7 +17,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-COLUMNS = ["seconds", "samples_per_second", "rss_gib", "disk_gib", "rows_in_memory_m", "rows_on_disk_m"]
+COLUMNS = ["seconds", "samples_per_second", "rss_gib", "disk_gib", "rows_in_memory_m", "rows_on_disk_m",
+           "hit_rate"]
 
 
 def find(build, name):
@@ -52,7 +54,7 @@ def rss_bytes(pid):
 
 
 def watch(dovetail, job, rows, begun):
-    state = {"samples": 0, "at": time.monotonic()}
+    state = {"samples": 0, "at": time.monotonic(), "touched": 0, "fetched": 0}
     while job.poll() is None:
         time.sleep(5)
         got = subprocess.run([dovetail, "status", "--json", JOB], capture_output=True, text=True, timeout=60)
@@ -65,10 +67,12 @@ def watch(dovetail, job, rows, begun):
             continue
         table = status.get("tables", {}).get("key", {})
         rate = (status["samples"] - state["samples"]) / (now - state["at"])
-        state = {"samples": status["samples"], "at": now}
+        touched, fetched = table.get("rows_touched", 0), table.get("rows_fetched", 0)
+        missed = (fetched - state["fetched"]) / max(touched - state["touched"], 1)
+        state = {"samples": status["samples"], "at": now, "touched": touched, "fetched": fetched}
         rows.append([round(now - begun, 1), round(rate), rss_bytes(server["pid"]) / 2**30,
                      disk_bytes("runs/terabyte") / 2**30, table.get("rows_in_memory", 0) / 1e6,
-                     table.get("rows_on_disk", 0) / 1e6])
+                     table.get("rows_on_disk", 0) / 1e6, 1 - missed])
         print(" ".join(f"{name}={value:.2f}" for name, value in zip(COLUMNS, rows[-1])), flush=True)
 
 
@@ -84,7 +88,7 @@ def draw(rows, path):
         parts.append(f'<text x="{left}" y="{top - 6}">{name}: up to {most:,.2f}</text>'
                      f'<path d="M{left} {top}V{top + height}H{width}" stroke="#999" fill="none"/>'
                      f'<polyline points="{points}" stroke="#06c" fill="none" stroke-width="1.5"/>')
-    total = 5 * (height + 30) + 10
+    total = (len(COLUMNS) - 1) * (height + 30) + 10
     with open(path, "w") as out:
         out.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 20}" height="{total}" '
                   f'font-family="sans-serif" font-size="12">{"".join(parts)}'

@@ -16,7 +16,7 @@ JobStatus Sample() {
   status.steps = 10;
   status.loss = std::numeric_limits<double>::quiet_NaN();
   status.processes = {{"server", 1, 77, "host", 0.5, 7, 32, 1.5, 100, 200, 300}};
-  status.tables["item"] = {1000, 900, 100, 5, 6, 7, ""};
+  status.tables["item"] = {1000, 900, 100, 5, 6, 7, 8, 9, 10, ""};
   Metrics valid;
   valid.auc = 0.75;
   status.history = {{1, 5, 0.5f, valid, 0.25}};
@@ -31,6 +31,9 @@ TEST(Status, JsonHoldsEverything) {
   EXPECT_EQ(json["processes"][0]["shards"], 32);
   EXPECT_EQ(json["tables"]["item"]["rows_in_memory"], 900);
   EXPECT_EQ(json["tables"]["item"]["rows_expired"], 7);
+  EXPECT_EQ(json["tables"]["item"]["rows_touched"], 8);
+  EXPECT_EQ(json["tables"]["item"]["rows_fetched"], 9);
+  EXPECT_EQ(json["tables"]["item"]["rows_written"], 10);
   EXPECT_EQ(json["history"][0]["valid_auc"], 0.75);
   EXPECT_TRUE(json["history"][0]["valid_logloss"].is_null());
   EXPECT_EQ(json["events"][0]["step"], 5);
@@ -44,6 +47,9 @@ TEST(Status, MetricsAreLinesThatPrometheusReads) {
   EXPECT_NE(text.find("dovetail_table_rows_on_disk{job=\"a \\\"job\\\"\",table=\"item\"} 100\n"),
             std::string::npos)
       << text;
+  EXPECT_NE(
+      text.find("dovetail_table_rows_fetched_total{job=\"a \\\"job\\\"\",table=\"item\"} 9\n"),
+      std::string::npos);
   EXPECT_NE(text.find(",role=\"server\",id=\"1\"} 300\n"), std::string::npos);
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/shard/checksum.h"
 #include "test/support/scratch_folder.h"
 #include "test/support/tiered_shards.h"
 
@@ -47,6 +48,28 @@ TEST_F(DiskTierTest, RowsLeaveAndComeBack) {
   for (Key key = 0; key < kKeys; key += 7) ASSERT_EQ(Pushes(key), 1) << key;
   EXPECT_EQ(Pushes(kKeys + 1), 0);  // Never pushed.
   EXPECT_LT(tiered_.shards().bytes(), uint64_t{1} << 18);
+}
+
+TEST_F(DiskTierTest, CountsWhatIsWhereAndWhatMoves) {
+  ASSERT_TRUE(PushAll());
+  constexpr uint64_t kPulls = 500;
+  for (Key key = 0; key < kPulls; ++key) ASSERT_EQ(Pushes(key), 1) << key;
+  const TableReport sizes = SizesOf(tiered_.shards().tables(), tiered_.shards().shards())[0];
+  std::vector<TableReport> exact =
+      ReportTables(tiered_.shards().tables(), tiered_.shards().shards());
+  ASSERT_TRUE(tiered_.tier()
+                  .VisitRowsBelow([&](const EmbeddingTable& table, Key key, auto record) {
+                    AddRowBelow(table, key, record, exact);
+                  })
+                  .ok());
+  EXPECT_EQ(sizes.rows, kKeys);
+  EXPECT_EQ(sizes.rows_in_memory, exact[0].rows_in_memory);
+  EXPECT_EQ(sizes.rows_on_disk, exact[0].rows_on_disk);
+  EXPECT_EQ(sizes.bytes, exact[0].bytes);
+  EXPECT_EQ(sizes.rows_touched, kPulls);
+  EXPECT_GT(sizes.rows_fetched, 0);
+  EXPECT_LE(sizes.rows_fetched, kPulls);
+  EXPECT_GE(sizes.rows_written, sizes.rows_on_disk);
 }
 
 TEST_F(DiskTierTest, WithoutNeedTheDiskIsNotTouched) {
