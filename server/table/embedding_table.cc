@@ -34,7 +34,7 @@ void CopyFloats(const float* from, size_t count, float* to) {
 // Takes the keys of all runs through their stages, block by block, so that each finds in the cache
 // what an earlier one asked for: buckets are asked for a block ahead, rows some keys ahead. Short
 // runs follow each other without a gap. Each stage is a small loop, so that the processor works on
-// many keys at once.
+// many keys, and looks up many pages' addresses, at once.
 template <class Work>
 class BlockPipeline {
  public:
@@ -48,16 +48,19 @@ class BlockPipeline {
       Block& block = blocks_[b];
       for (size_t i = 0; i < block.size; ++i) work_.Find(block.items[i]);
       Begin(blocks_[b ^ 1]);
-      const size_t ahead = std::min(Work::kRowsAhead, block.size);
-      for (size_t i = 0; i < ahead; ++i) work_.Fetch(block.items[i]);
-      for (size_t i = 0; i < block.size; ++i) {
-        if (i + ahead < block.size) work_.Fetch(block.items[i + ahead]);
-        work_.Finish(block.items[i]);
+      size_t fetched = 0;
+      for (size_t i = 0; i < block.size; i += kChunk) {
+        const size_t until = std::min(i + Work::kRowsAhead + kChunk, block.size);
+        for (; fetched < until; ++fetched) work_.Fetch(block.items[fetched]);
+        const size_t end = std::min(i + kChunk, block.size);
+        for (size_t k = i; k < end; ++k) work_.Finish(block.items[k]);
       }
     }
   }
 
  private:
+  static constexpr size_t kChunk = 16;
+
   struct Block {
     std::array<typename Work::Item, Work::kBlock> items;
     size_t size = 0;

@@ -1,6 +1,5 @@
 #include "server/table/row_slabs.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -12,18 +11,20 @@ namespace {
 constexpr uint64_t kSlabBytesMax = 64 << 20;
 constexpr uint64_t kOnSmallPagesBytes = 2 << 20;
 
-uint32_t ShiftFor(uint64_t row_bytes) {
-  const uint64_t rows = std::max<uint64_t>(1, kSlabBytesMax / (row_bytes + sizeof(RowHeader)));
-  return static_cast<uint32_t>(std::bit_width(rows)) - 1;
+constexpr uint64_t kCacheLine = 64;
+
+constexpr uint64_t WholeLines(uint64_t bytes) {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
 }  // namespace
 
 RowSlabs::RowSlabs(uint32_t row_bytes)
     : row_bytes_(row_bytes),
-      shift_(ShiftFor(row_bytes)),
-      mask_((1u << shift_) - 1),
-      headers_at_(((row_bytes_ << shift_) + 63) & ~uint64_t{63}) {
+      headers_at_(WholeLines(kGroup * row_bytes_)),
+      group_bytes_(headers_at_ + WholeLines(kGroup * sizeof(RowHeader))),
+      shift_(static_cast<uint32_t>(std::bit_width(kSlabBytesMax / group_bytes_ * kGroup)) - 1),
+      mask_((1u << shift_) - 1) {
   DT_CHECK(row_bytes > 0 && row_bytes % 4 == 0);
 }
 
@@ -38,7 +39,7 @@ uint32_t RowSlabs::Add() {
   DT_CHECK_MSG(number < kRowsMax, "{} rows of one table on one executor", number);
   if ((number & mask_) == 0) {
     const auto pages = slabs_.empty() ? PageMemory::Pages::kSmall : PageMemory::Pages::kHuge;
-    slabs_.push_back(PageMemory::Zeroed(headers_at_ + (sizeof(RowHeader) << shift_), pages));
+    slabs_.push_back(PageMemory::Zeroed((group_bytes_ << shift_) / kGroup, pages));
   }
   if (number == kOnSmallPagesBytes / row_bytes_) slabs_[0].UseHugePages();
   ++places_;

@@ -1,9 +1,11 @@
 // Rows of one size and their headers, numbered from 0, in slabs that never move:
 //
-//   slab: row [rows] | header [rows]        rows: a power of two, the slab at most 64 MiB
+//   slab: group [groups]                    groups: a power of two, the slab at most 64 MiB
+//   group: row [8] | header [8]             headers: one cache line
 //
 // Headers stand apart from the rows, because a pull does not need them: rows of a multiple of 64
-// bytes then begin at a cache line and touch no more lines than they must. A slab is address space
+// bytes then begin at a cache line and touch no more lines than they must. They stand near them,
+// because a push needs both: mostly one page, one look-up of its address. A slab is address space
 // first; memory comes with the pages that rows touch. The first 2 MiB of rows lie on small pages,
 // so that small tables stay small. Owned by one thread.
 #pragma once
@@ -63,8 +65,9 @@ class RowSlabs {
     return slabs_[number >> shift_].data() + OffsetOf(number);
   }
   RowHeader& header(uint32_t number) {
-    std::byte* const headers = slabs_[number >> shift_].data() + headers_at_;
-    return reinterpret_cast<RowHeader*>(headers)[number & mask_];
+    std::byte* const slab = slabs_[number >> shift_].data();
+    std::byte* const headers = slab + GroupOf(number) * group_bytes_ + headers_at_;
+    return reinterpret_cast<RowHeader*>(headers)[number % kGroup];
   }
   const RowHeader& header(uint32_t number) const {
     return const_cast<RowSlabs*>(this)->header(number);
@@ -73,15 +76,21 @@ class RowSlabs {
   uint32_t count() const { return places_ - free_; }
   uint32_t free() const { return free_; }
   // Of memory that is or was in use: the rows, their headers, and free places among them.
-  uint64_t bytes() const { return places_ * (row_bytes_ + sizeof(RowHeader)); }
+  uint64_t bytes() const { return places_ * group_bytes_ / kGroup; }
 
  private:
-  uint64_t OffsetOf(uint32_t number) const { return (number & mask_) * row_bytes_; }
+  static constexpr uint32_t kGroup = 8;
+
+  uint64_t GroupOf(uint32_t number) const { return (number & mask_) / kGroup; }
+  uint64_t OffsetOf(uint32_t number) const {
+    return GroupOf(number) * group_bytes_ + number % kGroup * row_bytes_;
+  }
 
   const uint64_t row_bytes_;
-  const uint32_t shift_;  // A slab holds 2^shift_ rows.
+  const uint64_t headers_at_;   // In a group.
+  const uint64_t group_bytes_;  // A multiple of a cache line.
+  const uint32_t shift_;        // A slab holds 2^shift_ rows, whole groups.
   const uint32_t mask_;
-  const uint64_t headers_at_;
   std::vector<PageMemory> slabs_;
   uint32_t places_ = 0;
   uint32_t free_ = 0;
