@@ -1,7 +1,7 @@
 // Rows of one size and their headers, numbered from 0, in slabs that never move:
 //
 //   slab: group [groups]                    groups: a power of two, the slab at most 64 MiB
-//   group: row [8] | header [8]             headers: one cache line
+//   group: row [16] | header [16]           whole cache lines
 //
 // Headers stand apart from the rows, because a pull does not need them: rows of a multiple of 64
 // bytes then begin at a cache line and touch no more lines than they must. They stand near them,
@@ -76,10 +76,10 @@ class RowSlabs {
   uint32_t count() const { return places_ - free_; }
   uint32_t free() const { return free_; }
   // Of memory that is or was in use: the rows, their headers, and free places among them.
-  uint64_t bytes() const { return places_ * group_bytes_ / kGroup; }
+  uint64_t bytes() const { return places_ * (row_bytes_ + sizeof(RowHeader)); }
 
  private:
-  static constexpr uint32_t kGroup = 8;
+  static constexpr uint32_t kGroup = 16;
 
   uint64_t GroupOf(uint32_t number) const { return (number & mask_) / kGroup; }
   uint64_t OffsetOf(uint32_t number) const {
@@ -87,9 +87,9 @@ class RowSlabs {
   }
 
   const uint64_t row_bytes_;
-  const uint64_t headers_at_;   // In a group.
-  const uint64_t group_bytes_;  // A multiple of a cache line.
-  const uint32_t shift_;        // A slab holds 2^shift_ rows, whole groups.
+  const uint64_t headers_at_;  // In a group.
+  const uint64_t group_bytes_;
+  const uint32_t shift_;  // A slab holds 2^shift_ rows, whole groups.
   const uint32_t mask_;
   std::vector<PageMemory> slabs_;
   uint32_t places_ = 0;
