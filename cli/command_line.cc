@@ -239,7 +239,7 @@ class Parser {
     CLI::App* bench =
         Command(app_, "bench", "Measure this machine and this program", "bench store --json");
     bench->require_subcommand(1);
-    for (const char* what : {"store", "transport", "plan", "devices"}) {
+    for (const char* what : {"store", "disk", "transport", "plan", "devices"}) {
       CLI::App* sub = Command(*bench, what, std::string("Measure: ") + what,
                               std::string("bench ") + what + " --json");
       sub->add_flag("--json", out_.json, "One JSON object");

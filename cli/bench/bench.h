@@ -32,7 +32,7 @@ void PrintBench(const std::vector<BenchCase>& cases, bool json);
 
 BenchCase BenchDedup();  // Of the cases of the store.
 std::vector<BenchCase> BenchStore();
-std::vector<BenchCase> BenchDisk();
+std::vector<BenchCase> BenchDisk();  // Likewise.
 std::vector<BenchCase> BenchTransport();
 std::vector<BenchCase> BenchPlan();
 std::vector<BenchCase> BenchDevices();

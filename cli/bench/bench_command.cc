@@ -1,4 +1,4 @@
-// `dovetail bench store|transport|train|plan|devices`.
+// `dovetail bench store|disk|transport|train|plan|devices`.
 #include <cstdio>
 
 #include "cli/bench/bench.h"
@@ -41,6 +41,7 @@ int RunBench(const CommandLine& line, StopSignals& signals) {
   if (line.command == "bench peer") return RunBenchPeer(line, signals);
   std::vector<BenchCase> cases;
   if (line.command == "bench store") cases = BenchStore();
+  if (line.command == "bench disk") cases = BenchDisk();
   if (line.command == "bench transport") cases = BenchTransport();
   if (line.command == "bench plan") cases = BenchPlan();
   if (line.command == "bench devices") cases = BenchDevices();

@@ -7,6 +7,7 @@
 #include "cli/bench/bench.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
+#include "common/control/control_link.h"
 #include "common/storage/rocksdb_bare.h"
 #include "server/storage/disk_tier.h"
 
@@ -167,6 +168,7 @@ BenchCase BenchFetch(const Folder& folder, BareRocks& bare) {
   const auto row_of = [](int run, uint64_t i) {
     return MixBits(static_cast<uint64_t>(run + 1) << 32 | i) % kRows;
   };
+  double reference_seconds = 0;  // Of CPU.
   MeasurePairs(
       fetch, kBatch * kBatchesPerRun / 1e6, kPairs,
       [&](int run) {
@@ -177,6 +179,7 @@ BenchCase BenchFetch(const Folder& folder, BareRocks& bare) {
         }
       },
       [&](int run) {
+        const double begun = ReadProcessStats(nullptr).cpu_seconds;
         for (uint64_t b = 0; b < kBatchesPerRun; ++b) {
           std::vector<std::string> keys;
           for (uint64_t i = 0; i < kBatch; ++i) {
@@ -185,7 +188,10 @@ BenchCase BenchFetch(const Folder& folder, BareRocks& bare) {
           std::ranges::sort(keys);
           DT_CHECK(bare.MultiGet(keys) == keys.size());
         }
+        reference_seconds += ReadProcessStats(nullptr).cpu_seconds - begun;
       });
+  fetch.details = {{"reference_rows_per_cpu_second",
+                    kBatch * kBatchesPerRun * (kPairs + 1) / std::max(reference_seconds, 1e-9)}};
   return fetch;
 }
 

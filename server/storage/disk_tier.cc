@@ -14,7 +14,7 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr size_t kRunsMax = 2;                  // Being written; more wait for them.
 constexpr uint64_t kBucketsAtOnce = 512;        // Of one index, in one step of the clock's hand.
 constexpr uint64_t kBucketsPerTurn = 32 << 10;  // Some milliseconds.
-constexpr uint64_t kMemoryPerFilterKey = 512;   // 0.3 % of the memory, at first.
+constexpr uint64_t kMemoryPerFilterKey = 128;   // 1.2 % of the memory, at first.
 constexpr size_t kNowhereMax = 1 << 22;
 constexpr Duration kDiskPatience = seconds(30);  // With a disk that takes nothing.
 constexpr Duration kPoll = milliseconds(100);
@@ -76,7 +76,7 @@ bool DiskTier::Resident(std::span<const EmbeddingTable::KeyRun> runs) {
   if (rows_below_ == 0) return true;
   absent_.clear();
   EmbeddingTable::FindAbsent(runs, absent_);
-  bool all = true;
+  uint64_t until = 0;
   constexpr size_t kAhead = 16;
   for (size_t i = 0; i < absent_.size(); ++i) {
     if (i + kAhead < absent_.size()) {
@@ -87,12 +87,16 @@ bool DiskTier::Resident(std::span<const EmbeddingTable::KeyRun> runs) {
     // Slices may name a key each: it came back a moment ago.
     if (table->Contains(key) || Reinstall(*table, key) || nowhere_.contains(Place{table, key}))
       continue;
-    all = false;
-    Want(*table, key);
+    until = std::max(until, Want(*table, key));
   }
-  if (fetch_ != nullptr) disk_->Fetch(std::move(fetch_));
-  if (!all) waiting_ = true;
-  return all;
+  if (fetch_ != nullptr) {
+    ++fetches_begun_;
+    disk_->Fetch(std::move(fetch_));
+  }
+  if (until == 0) return true;
+  awaited_.insert(until);
+  waiting_ = true;
+  return false;
 }
 
 bool DiskTier::Writable(std::span<const EmbeddingTable::KeyRun> runs) {
@@ -100,7 +104,7 @@ bool DiskTier::Writable(std::span<const EmbeddingTable::KeyRun> runs) {
   const uint64_t slack = std::max(options_.memory_bytes / 32, 32 * kMiB);
   const bool behind = runs_.size() >= kRunsMax;
   if (!behind || shards_.bytes() + bytes() < options_.memory_bytes + slack) return true;
-  waiting_ = true;
+  waiting_ = behind_ = true;
   return false;
 }
 
@@ -118,10 +122,13 @@ bool DiskTier::Reinstall(EmbeddingTable& table, Key key) {
   return true;
 }
 
-void DiskTier::Want(EmbeddingTable& table, Key key) {
-  if (!wanted_.insert(Place{&table, key}).second) return;
+// The fetch that brings it.
+uint64_t DiskTier::Want(EmbeddingTable& table, Key key) {
+  const auto [at, fresh] = wanted_.try_emplace(Place{&table, key}, fetches_begun_ + 1);
+  if (!fresh) return at->second;
   if (fetch_ == nullptr) fetch_ = std::make_unique<RowFetch>();
   fetch_->rows.push_back({&table, key});
+  return at->second;
 }
 
 void DiskTier::Install(RowFetch& fetch) {
@@ -166,15 +173,24 @@ void DiskTier::TakeDone(Duration patience) {
   for (;; patience = Duration::zero()) {
     std::optional<DiskThreads::Done> done = disk_->Take(patience);
     if (!done.has_value()) return;
-    ++progress_;
-    swept_ = 0;
-    waiting_ = false;
-    if (done->fetched != nullptr) Install(*done->fetched);
-    if (done->made != nullptr) EndSave(std::move(done->made));
-    if (done->written == nullptr) continue;
-    DT_CHECK(runs_.front() == done->written);
-    runs_.pop_front();
+    if (done->fetched != nullptr) {
+      Install(*done->fetched);
+      if (awaited_.erase(++fetches_done_) != 0) NoteProgress();
+    } else if (done->made != nullptr) {
+      EndSave(std::move(done->made));
+    } else {
+      DT_CHECK(runs_.front() == done->written);
+      runs_.pop_front();
+      if (std::exchange(behind_, false)) NoteProgress();
+    }
   }
+}
+
+// Whoever waits looks at all of its rows again: not more often than it may help.
+void DiskTier::NoteProgress() {
+  ++progress_;
+  swept_ = 0;
+  waiting_ = false;
 }
 
 // Of rows and indexes.

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "server/shard/residency.h"
 #include "server/shard/shard_set.h"
@@ -81,9 +82,10 @@ class DiskTier : public Residency {
   using Place = std::pair<const EmbeddingTable*, Key>;
 
   void TakeDone(Duration patience);
+  void NoteProgress();
   void Install(RowFetch& fetch);
   bool Reinstall(EmbeddingTable& table, Key key);
-  void Want(EmbeddingTable& table, Key key);
+  uint64_t Want(EmbeddingTable& table, Key key);
   bool NeedsRoom() const;
   void Evict();
   void NoteOnDisk(EmbeddingTable& table, Key key);
@@ -104,9 +106,12 @@ class DiskTier : public Residency {
   RowRun open_run_;
   std::deque<std::shared_ptr<const RowRun>> runs_;  // Being written, oldest first.
   KeyFilter filter_;
-  absl::flat_hash_set<Place> wanted_;   // Being read.
-  absl::flat_hash_set<Place> nowhere_;  // The filter let them pass, but there is no row.
-  std::unique_ptr<RowFetch> fetch_;     // Being gathered.
+  absl::flat_hash_map<Place, uint64_t> wanted_;    // Being read, by which fetch; from 1.
+  absl::flat_hash_set<Place> nowhere_;             // The filter let them pass, but there is no row.
+  std::unique_ptr<RowFetch> fetch_;                // Being gathered.
+  uint64_t fetches_begun_ = 0, fetches_done_ = 0;  // In one order.
+  absl::flat_hash_set<uint64_t> awaited_;          // Fetches with which somebody's rows are there.
+  bool behind_ = false;                            // Somebody waits until a run is written.
   std::vector<EmbeddingTable::AbsentKey> absent_;
 
   std::unique_ptr<Save> save_;
