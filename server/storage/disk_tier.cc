@@ -83,11 +83,16 @@ bool DiskTier::Resident(std::span<const EmbeddingTable::KeyRun> runs) {
       filter_.Prefetch(FilterHash(*absent_[i + kAhead].table, absent_[i + kAhead].key));
     }
     const auto [table, key] = absent_[i];
+    if (const auto wanted = wanted_.find(Place{table, key}); wanted != wanted_.end()) {
+      until = std::max(until, wanted->second);
+      continue;
+    }
     if (!filter_.MayContain(FilterHash(*table, key))) continue;
     // Slices may name a key each: it came back a moment ago.
     if (table->Contains(key) || Reinstall(*table, key) || nowhere_.contains(Place{table, key}))
       continue;
-    until = std::max(until, Want(*table, key));
+    Want(*table, key);
+    until = fetches_begun_ + 1;
   }
   if (fetch_ != nullptr) {
     ++fetches_begun_;
@@ -122,13 +127,10 @@ bool DiskTier::Reinstall(EmbeddingTable& table, Key key) {
   return true;
 }
 
-// The fetch that brings it.
-uint64_t DiskTier::Want(EmbeddingTable& table, Key key) {
-  const auto [at, fresh] = wanted_.try_emplace(Place{&table, key}, fetches_begun_ + 1);
-  if (!fresh) return at->second;
+void DiskTier::Want(EmbeddingTable& table, Key key) {
+  wanted_.emplace(Place{&table, key}, fetches_begun_ + 1);
   if (fetch_ == nullptr) fetch_ = std::make_unique<RowFetch>();
   fetch_->rows.push_back({&table, key});
-  return at->second;
 }
 
 void DiskTier::Install(RowFetch& fetch) {

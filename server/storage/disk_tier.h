@@ -85,8 +85,7 @@ class DiskTier : public Residency {
   void NoteProgress();
   void Install(RowFetch& fetch);
   bool Reinstall(EmbeddingTable& table, Key key);
-  uint64_t Want(EmbeddingTable& table, Key key);
-  bool NeedsRoom() const;
+  void Want(EmbeddingTable& table, Key key);
   void Evict();
   void NoteOnDisk(EmbeddingTable& table, Key key);
   void NoteBack(EmbeddingTable& table);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "common/base/check.h"
 
@@ -15,6 +16,7 @@ constexpr uint64_t kKeysPer10BucketsMax = 34;
 constexpr uint64_t kMovedPerInsert = 4;  // The old buckets are empty before the next growth.
 constexpr uint64_t kReleasedAtOnce = (2 << 20) / 64;
 constexpr uint8_t kPassedMax = 255;
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 / 1.618…
 
 uint64_t BucketsFor(uint64_t keys) {
   return std::max(kBucketsMin, keys * 10 / kKeysPer10BucketsMax + 1);
@@ -62,9 +64,20 @@ KeyIndex::Bucket& KeyIndex::BucketAt(uint64_t i) {
 }
 
 void KeyIndex::Sweep(uint64_t buckets, std::vector<KeyRow>& cold) {
+  constexpr uint64_t kAhead = 16;
   const uint64_t all = buckets_.count + old_.count;
-  for (buckets = std::min(buckets, all); buckets > 0; --buckets, ++hand_) {
-    if (hand_ >= all) hand_ = 0;
+  if (all != round_) {
+    round_ = all;
+    hand_ %= all;
+    // A golden section: the last rounds' places lie evenly over all, whatever their number.
+    stride_ = static_cast<uint64_t>(static_cast<unsigned __int128>(all) * kGolden >> 64);
+    while (std::gcd(stride_, all) != 1) ++stride_;
+  }
+  uint64_t ahead = (hand_ + kAhead * stride_) % all;
+  for (buckets = std::min(buckets, all); buckets > 0; --buckets) {
+    __builtin_prefetch(&BucketAt(ahead), 1);
+    ahead = (ahead + stride_) % all;
+    hand_ = (hand_ + stride_) % all;
     Bucket& bucket = BucketAt(hand_);
     for (uint32_t k = 0; k < bucket.used; ++k) {
       const uint32_t heat = bucket.HeatOf(k);

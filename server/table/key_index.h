@@ -9,7 +9,8 @@
 // home. (From 255 on the count is not exact, and never falls.)
 //
 // Heat says how lately and often a key was touched: the clock with counts of Nomad and GCLOCK (A.
-// J. Smith, 1978). A hint for eviction, in no checksum.
+// J. Smith, 1978). A hint for eviction, in no checksum. The hand leaps over the buckets: were it to
+// go along, those ahead of it would hold the keys of a whole round and overflow, one into the next.
 //
 // Growth by a quarter moves the old buckets, in order and whole runs at a time, a few per
 // insertion. Homes keep their order from one count to the next, so both sides of the move are
@@ -134,7 +135,8 @@ class KeyIndex {
   Buckets buckets_;
   uint64_t size_ = 0;
   uint64_t grow_at_ = 0;
-  uint64_t hand_ = 0;
+  // The hand leaps: each of `round_` buckets once a round.
+  uint64_t hand_ = 0, stride_ = 0, round_ = 0;
   // While growing: `moved_` old buckets from `first_moved_` on are empty, whole runs.
   Buckets old_;
   uint64_t first_moved_ = 0;

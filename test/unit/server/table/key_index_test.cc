@@ -137,6 +137,28 @@ TEST(KeyIndex, SweepsGiveUpWhatIsNotTouched) {
   for (const Key k : keys) EXPECT_EQ(k % 2, 1u);
 }
 
+// Each key comes once and goes as soon as it may, so that keys leave in the order of the hand.
+TEST(KeyIndex, NeverFillsUpBeforeTheHand) {
+  constexpr Key kKeys = 40'000, kResident = 3200;
+  KeyIndex index(1);
+  std::vector<KeyRow> cold;
+  for (Key key = 0; key < kKeys; ++key) {
+    index.Insert(key, 7);
+    while (index.size() > kResident) {
+      cold.clear();
+      index.Sweep(1, cold);
+      for (const KeyRow& row : cold) index.Erase(row.key);
+    }
+  }
+  // One bucket and what it spilled into, at a time.
+  std::vector<KeyRow> run;
+  for (uint64_t at = 0; at != KeyIndex::kEnd;) {
+    run.clear();
+    at = index.Walk(at, 1, run);
+    EXPECT_LT(run.size(), 300);
+  }
+}
+
 TEST(KeyIndex, HoldsManyKeysInFewBytes) {
   KeyIndex index(5);
   uint64_t most = 0;
