@@ -79,11 +79,13 @@ rocksdb::Env* UnsyncedEnv() {
 
 rocksdb::Options OptionsFor(uint64_t cache_bytes) {
   rocksdb::BlockBasedTableOptions table;
-  // One cache, with an end, for all that RocksDB keeps of files: the server's budget counts it.
-  table.block_cache = rocksdb::NewLRUCache(cache_bytes, -1, false, 0.8);
+  // One cache, with an end, for all that RocksDB keeps of files: the server's budget counts it. Not
+  // cut into shards: an index that is larger than its shard's part would be read again each time.
+  table.block_cache = rocksdb::NewLRUCache(cache_bytes, 0, false, 0.8);
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
-  table.block_size = 4 << 10;  // One read of a row is one page or two.
+  table.index_block_restart_interval = 8;  // Keys of a shard begin alike: half the bytes.
+  table.block_size = 4 << 10;              // One read of a row is one page or two.
   table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10, false));
   table.format_version = 5;
