@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """DeepFM on Zipf-distributed keys, with a table ten times the memory budget, against all in memory.
 
-    test/bench/out_of_core.py BUILD [--pairs 3] [--samples 1200000] [--keys 1500000] [--json]
+    test/bench/out_of_core.py BUILD [--pairs 3] [--samples 1300000] [--keys 1500000] [--json]
 
 BUILD is a build folder with dovetail and zipf_csv. Writes the samples and trains once with all rows in
 memory, to learn the size of the tables; then pairs of a run with a tenth of that as the budget and a run
@@ -95,7 +95,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--samples", type=int, default=1_200_000)
+    parser.add_argument("--samples", type=int, default=1_300_000)
     parser.add_argument("--keys", type=int, default=1_500_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
