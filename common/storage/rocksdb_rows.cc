@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <rocksdb/cache.h>
+#include <rocksdb/compaction_filter.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
@@ -113,9 +114,23 @@ rocksdb::Options OptionsFor(uint64_t cache_bytes) {
   return out;
 }
 
+class Dropping : public rocksdb::CompactionFilter {
+ public:
+  explicit Dropping(RowsDb::Useless useless) : useless_(std::move(useless)) {}
+  const char* Name() const override { return "Dropping"; }
+  bool Filter(int, const rocksdb::Slice& key, const rocksdb::Slice& value, std::string*,
+              bool*) const override {
+    return useless_(FromSlice(key), FromSlice(value));
+  }
+
+ private:
+  const RowsDb::Useless useless_;
+};
+
 }  // namespace
 
 struct RowsDb::Impl {
+  std::unique_ptr<const Dropping> dropping;  // Outlives db.
   std::string folder;
   rocksdb::Options options;
   std::unique_ptr<rocksdb::DB> db;
@@ -140,7 +155,8 @@ RowsDb::~RowsDb() = default;
 RowsDb::File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RowsDb::File::~File() = default;
 
-Result<std::unique_ptr<RowsDb>> RowsDb::Create(const std::string& folder, uint64_t cache_bytes) {
+Result<std::unique_ptr<RowsDb>> RowsDb::Create(const std::string& folder, uint64_t cache_bytes,
+                                               Useless useless) {
   std::error_code error;
   std::filesystem::remove_all(folder, error);
   if (!error) std::filesystem::create_directories(folder, error);
@@ -148,19 +164,24 @@ Result<std::unique_ptr<RowsDb>> RowsDb::Create(const std::string& folder, uint64
     return WithHint(Unavailable("making folder {}: {}", folder, error.message()),
                     "give this user write access, or choose another folder");
   }
-  return OpenAt(folder, cache_bytes, true);
+  return OpenAt(folder, cache_bytes, std::move(useless), true);
 }
 
-Result<std::unique_ptr<RowsDb>> RowsDb::Open(const std::string& folder, uint64_t cache_bytes) {
-  return OpenAt(folder, cache_bytes, false);
+Result<std::unique_ptr<RowsDb>> RowsDb::Open(const std::string& folder, uint64_t cache_bytes,
+                                             Useless useless) {
+  return OpenAt(folder, cache_bytes, std::move(useless), false);
 }
 
 Result<std::unique_ptr<RowsDb>> RowsDb::OpenAt(const std::string& folder, uint64_t cache_bytes,
-                                               bool create) {
+                                               Useless useless, bool create) {
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
   impl->options = OptionsFor(cache_bytes);
   impl->options.create_if_missing = create;
+  if (useless != nullptr) {
+    impl->dropping = std::make_unique<const Dropping>(std::move(useless));
+    impl->options.compaction_filter = impl->dropping.get();
+  }
   rocksdb::DB* db = nullptr;
   DT_TRY_STATUS(FromRocks(rocksdb::DB::Open(impl->options, folder, &db), "opening", folder));
   impl->db.reset(db);

@@ -25,9 +25,14 @@ class RowsDb {
   explicit RowsDb(std::unique_ptr<Impl> impl);
   // Holds nothing: what was in the folder is removed. `cache_bytes`: for blocks, filters and
   // indexes of files, all of them.
-  static Result<std::unique_ptr<RowsDb>> Create(const std::string& folder, uint64_t cache_bytes);
+  // `useless`: records that need not be copied when files are merged; called on RocksDB's threads,
+  // outlives the RowsDb.
+  using Useless = std::function<bool(std::string_view key, std::string_view value)>;
+  static Result<std::unique_ptr<RowsDb>> Create(const std::string& folder, uint64_t cache_bytes,
+                                                Useless useless = nullptr);
   // Goes on with a copy made by Checkpoint; the folder becomes its own.
-  static Result<std::unique_ptr<RowsDb>> Open(const std::string& folder, uint64_t cache_bytes);
+  static Result<std::unique_ptr<RowsDb>> Open(const std::string& folder, uint64_t cache_bytes,
+                                              Useless useless = nullptr);
   // A copy made by Checkpoint, only to be read; nothing in the folder changes.
   static Result<std::unique_ptr<RowsDb>> OpenToRead(const std::string& folder);
   ~RowsDb();
@@ -87,7 +92,7 @@ class RowsDb {
 
  private:
   static Result<std::unique_ptr<RowsDb>> OpenAt(const std::string& folder, uint64_t cache_bytes,
-                                                bool create);
+                                                Useless useless, bool create);
   const std::unique_ptr<Impl> impl_;
 };
 

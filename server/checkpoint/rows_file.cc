@@ -122,10 +122,9 @@ class RowsLoader {
     if (key.size() != RowKey::kBytes) return DataLoss("it holds a key of {} bytes", key.size());
     const RowKey row(key);
     if (key.starts_with(gone_in_)) {
-      Step last_push = 0;
-      if (value.size() < sizeof(last_push)) return DataLoss("a row has {} bytes", value.size());
-      std::memcpy(&last_push, value.data() + value.size() - sizeof(last_push), sizeof(last_push));
-      if (last_push < gone_before_) return OkStatus();
+      const std::optional<Step> last_push = LastPushOf(std::as_bytes(std::span(value)));
+      if (!last_push.has_value()) return DataLoss("a row has {} bytes", value.size());
+      if (*last_push < gone_before_) return OkStatus();
     }
     return shards_.Restore(row.table(), row.key(), std::as_bytes(std::span(value)), on_disk_);
   }

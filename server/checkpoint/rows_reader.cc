@@ -76,15 +76,14 @@ Status VisitShard(RowsDb::Cursor& at, ShardId shard, const VisitRow& visit) {
     }
     if (TableOfKey(key) != table) gone_before = 0;
     table = TableOfKey(key);
-    Step last_push = 0;
     if (key.size() == kStateKeyBytes) {
       DT_TRY(gone_before, RowLife::ExpireBeforeOf(value));
-    } else if (value.size() < sizeof(last_push)) {
-      return DataLoss("a row has {} bytes", value.size());
     } else {
-      std::memcpy(&last_push, value.data() + value.size() - sizeof(last_push), sizeof(last_push));
-      if (last_push >= gone_before) {
-        DT_TRY_STATUS(visit({shard, table, RowKey(key).key(), std::as_bytes(std::span(value))}));
+      const std::span<const std::byte> record = std::as_bytes(std::span(value));
+      const std::optional<Step> last_push = LastPushOf(record);
+      if (!last_push.has_value()) return DataLoss("a row has {} bytes", value.size());
+      if (*last_push >= gone_before) {
+        DT_TRY_STATUS(visit({shard, table, RowKey(key).key(), record}));
       }
     }
     DT_TRY_STATUS(at.Next());

@@ -32,6 +32,13 @@ Result<Fields> FieldsOf(std::string_view state, size_t mark_bytes) {
 
 }  // namespace
 
+std::optional<Step> LastPushOf(std::span<const std::byte> record) {
+  Step step = 0;
+  if (record.size() < sizeof(step)) return std::nullopt;
+  std::memcpy(&step, record.last(sizeof(step)).data(), sizeof(step));
+  return step;
+}
+
 RowLife::RowLife(const LifeSpec& spec, uint64_t salt) : spec_(spec) {
   DT_CHECK(spec.admission_pushes <= CountMinSketch::kCountMax + 1);
   if (!admits_all()) sketch_ = CountMinSketch(spec.sketch_bytes, salt);

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ struct LifeSpec {
   Duration expiry_time{};         // Zero: never. Not both.
   bool freeze = false;            // Pushes change nothing; nothing expires.
 };
+
+// The last push of a record of a row, which ends with it; none if it is too short to be one.
+std::optional<Step> LastPushOf(std::span<const std::byte> record);
 
 class RowLife {
  public:

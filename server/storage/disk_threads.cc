@@ -21,10 +21,8 @@ std::string_view TextOf(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-DiskThreads::DiskThreads(std::string folder, uint64_t cache_bytes, std::function<void()> wake)
-    : folder_(std::move(folder)),
-      cache_bytes_(cache_bytes),
-      wake_(std::move(wake)),
+DiskThreads::DiskThreads(Options options)
+    : options_(std::move(options)),
       writer_([this](std::stop_token stop) { RunWriter(stop); }),
       reader_([this](std::stop_token stop) { RunReader(stop); }) {}
 
@@ -49,7 +47,7 @@ void DiskThreads::Fetch(std::unique_ptr<RowFetch> fetch) { DT_CHECK(fetches_.Try
 
 void DiskThreads::Finish(Done done) {
   DT_CHECK(done_.TryPush(done));
-  wake_();
+  options_.wake();
 }
 
 Status DiskThreads::write_problem() const {
@@ -64,7 +62,7 @@ void DiskThreads::NoteProblem(Status status) {
 
 Status DiskThreads::Adopt() {
   DT_CHECK(own_db_ == nullptr);
-  DT_TRY(own_db_, RowsDb::Open(folder_, cache_bytes_));
+  DT_TRY(own_db_, RowsDb::Open(options_.folder, options_.cache_bytes, options_.useless));
   db_ = own_db_.get();
   return OkStatus();
 }
@@ -72,7 +70,7 @@ Status DiskThreads::Adopt() {
 // A server that needs no disk leaves no trace on it.
 Status DiskThreads::Open() {
   if (own_db_ != nullptr) return OkStatus();
-  DT_TRY(own_db_, RowsDb::Create(folder_, cache_bytes_));
+  DT_TRY(own_db_, RowsDb::Create(options_.folder, options_.cache_bytes, options_.useless));
   db_ = own_db_.get();
   return OkStatus();
 }
@@ -92,7 +90,7 @@ void DiskThreads::RunWriter(std::stop_token stop) {
     for (Status written = WriteRun(*run, stop); !written.ok(); written = WriteRun(*run, stop)) {
       if (write_problem().ok()) LogWarn("server.disk_problem", {{"problem", ToText(written)}});
       NoteProblem(std::move(written));
-      wake_();
+      options_.wake();
       if (!Rest(kRetry, stop)) return;
     }
     NoteProblem(OkStatus());

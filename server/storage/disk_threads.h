@@ -44,8 +44,13 @@ struct CheckpointTask {
 
 class DiskThreads {
  public:
-  // `wake`: called on their threads when something is done; must not block.
-  DiskThreads(std::string folder, uint64_t cache_bytes, std::function<void()> wake);
+  struct Options {
+    std::string folder;
+    uint64_t cache_bytes = 0;
+    RowsDb::Useless useless;     // May be null.
+    std::function<void()> wake;  // Called when something is done, on their threads; must not block.
+  };
+  explicit DiskThreads(Options options);
   ~DiskThreads();
 
   // The executor's thread. Runs are written in this order, each tried again until it succeeds.
@@ -80,9 +85,7 @@ class DiskThreads {
   void NoteProblem(Status status);
   void Finish(Done done);
 
-  const std::string folder_;
-  const uint64_t cache_bytes_;
-  const std::function<void()> wake_;
+  const Options options_;
   std::unique_ptr<RowsDb> own_db_;
   std::atomic<RowsDb*> db_ = nullptr;
   absl::flat_hash_map<std::string, CheckpointFile> digests_;  // Of files that never change.

@@ -19,6 +19,14 @@ constexpr size_t kNowhereMax = 1 << 22;
 constexpr Duration kDiskPatience = seconds(30);  // With a disk that takes nothing.
 constexpr Duration kPoll = milliseconds(100);
 
+std::vector<EmbeddingTable*> TablesOf(ShardSet& shards) {
+  std::vector<EmbeddingTable*> tables;
+  for (Shard& shard : shards.shards()) {
+    for (uint32_t t = 0; t < shard.tables(); ++t) tables.push_back(&shard.table(t));
+  }
+  return tables;
+}
+
 uint64_t FilterHash(const EmbeddingTable& table, Key key) {
   return MixBits(key ^ MixBits(table.spec().id.value()));
 }
@@ -44,15 +52,18 @@ DiskTier::DiskTier(DiskTierOptions options, ShardSet& shards)
       run_bytes_(std::clamp(options_.memory_bytes / 32, kMiB / 16, 32 * kMiB)),
       cache_bytes_(std::clamp(options_.memory_bytes / 16, kMiB, 512 * kMiB)),
       shards_(shards),
+      tables_(TablesOf(shards)),
       sink_(std::make_unique<Sink>(*this)),
-      filter_(std::max<uint64_t>(options_.memory_bytes / kMemoryPerFilterKey, 1024)),
-      disk_(std::make_unique<DiskThreads>(options_.folder, cache_bytes_, options_.wake)) {
-  for (Shard& shard : shards_.shards()) {
-    for (uint32_t t = 0; t < shard.tables(); ++t) {
-      tables_.push_back(&shard.table(t));
-      if (!shards_.tables()[t].all_in_memory) evictable_.push_back(&shard.table(t));
-    }
+      gone_(tables_),
+      filter_(std::max<uint64_t>(options_.memory_bytes / kMemoryPerFilterKey, 1024)) {
+  std::ranges::copy_if(tables_, std::back_inserter(evictable_),
+                       [](const EmbeddingTable* table) { return !table->spec().all_in_memory; });
+  RowsDb::Useless useless;
+  if (!gone_.empty()) {
+    useless = [this](std::string_view key, std::string_view row) { return gone_.IsGone(key, row); };
   }
+  disk_ = std::make_unique<DiskThreads>(
+      DiskThreads::Options{options_.folder, cache_bytes_, std::move(useless), options_.wake});
 }
 
 DiskTier::~DiskTier() {
@@ -247,6 +258,7 @@ void DiskTier::NoteBack(EmbeddingTable& table) {
 
 void DiskTier::Seal() {
   if (open_run_.rows() == 0) return;
+  if (save_ == nullptr) gone_.Update();
   runs_.push_back(std::make_shared<const RowRun>(std::exchange(open_run_, RowRun())));
   disk_->Write(runs_.back());
 }

@@ -21,6 +21,7 @@
 #include "server/shard/residency.h"
 #include "server/shard/shard_set.h"
 #include "server/storage/disk_threads.h"
+#include "server/storage/gone_before.h"
 #include "server/storage/key_filter.h"
 
 namespace dt::server {
@@ -65,7 +66,7 @@ class DiskTier : public Residency {
   using Visit =
       std::function<void(const EmbeddingTable& table, Key key, std::span<const std::byte> record)>;
   Status VisitRowsBelow(const Visit& visit);
-  // Exact, but that rows which are gone may be counted until a push finds them so.
+  // Exact, but that rows which are gone may be counted.
   uint64_t rows_below() const { return rows_below_; }
   uint64_t bytes() const;  // Of memory, beside the shards'.
   uint64_t disk_bytes() const;
@@ -98,9 +99,10 @@ class DiskTier : public Residency {
   const DiskTierOptions options_;
   const uint64_t run_bytes_, cache_bytes_;
   ShardSet& shards_;
-  std::vector<EmbeddingTable*> tables_;     // Of all shards.
-  std::vector<EmbeddingTable*> evictable_;  // Those that need not stay.
+  const std::vector<EmbeddingTable*> tables_;  // Of all shards.
+  std::vector<EmbeddingTable*> evictable_;     // Those that need not stay.
   std::unique_ptr<Sink> sink_;
+  GoneBefore gone_;
 
   RowRun open_run_;
   std::deque<std::shared_ptr<const RowRun>> runs_;  // Being written, oldest first.

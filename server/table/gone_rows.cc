@@ -1,6 +1,5 @@
 // Rows that have expired (server/life/row_life.h).
 #include <algorithm>
-#include <cstring>
 
 #include "server/table/embedding_table.h"
 
@@ -13,10 +12,8 @@ constexpr size_t kRowsAhead = 32;
 }  // namespace
 
 bool EmbeddingTable::IsGone(std::span<const std::byte> record) const {
-  Step last_push = 0;
-  if (record.size() < sizeof(last_push)) return false;
-  std::memcpy(&last_push, record.data() + record.size() - sizeof(last_push), sizeof(last_push));
-  return life_.IsGone(last_push);
+  const std::optional<Step> last_push = LastPushOf(record);
+  return last_push.has_value() && life_.IsGone(*last_push);
 }
 
 void EmbeddingTable::RemoveGone() {

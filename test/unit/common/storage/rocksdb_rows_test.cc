@@ -47,6 +47,18 @@ TEST(RowsDb, LaterFilesWin) {
   EXPECT_EQ(All(*db), (Content{{"a", "1"}, {"b", "2"}, {"c", "2"}}));
 }
 
+TEST(RowsDb, MergingLeavesUselessRecordsOut) {
+  const ScratchFolder temp;
+  auto db = RowsDb::Create(temp / "rows", 1 << 20,
+                           [](std::string_view, std::string_view value) { return value == "old"; });
+  ASSERT_TRUE(db.ok()) << db.status();
+  const Content all = {{"a", "old"}, {"b", "new"}, {"c", "old"}};
+  const auto dropped = [&] { return All(**db) == Content{{"b", "new"}}; };
+  for (int files = 0; files < 200 && !dropped(); ++files)
+    Add(**db, files == 0 ? all : Content{{"b", "new"}});
+  EXPECT_TRUE(dropped());
+}
+
 TEST(RowsDb, MultiGetVisitsEveryKeyInOrder) {
   const ScratchFolder temp;
   auto db = MakeIn(temp / "rows");

@@ -117,6 +117,28 @@ TEST_F(DiskTierTest, ADamagedFileIsNamed) {
       << tiered_.tier().failure();
 }
 
+TEST_F(DiskTierTest, RowsThatAreGoneLeaveTheDiskToo) {
+  std::vector<TableSpec> tables = Counting();
+  tables[0].life.expiry_steps = 40;
+  test::TieredShards expiring{tables, 2, test::AllShards(2), temp_ / "expiring", 1 << 17};
+  constexpr uint64_t kKeysAStep = 100, kSteps = 600;
+  uint64_t most = 0;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    std::map<Key, std::vector<float>> rows;
+    for (uint64_t i = 0; i < kKeysAStep; ++i) {
+      rows[step * kKeysAStep + i] = std::vector<float>(kDim, 1);
+    }
+    ASSERT_TRUE(expiring.Push(0, expiring.shards().clock(), rows));
+    expiring.Rest(1);
+    most = std::max(most, expiring.tier().disk_bytes());
+  }
+  // 41 steps of rows live; merges keep some of the others for a while.
+  const uint64_t all = kSteps * kKeysAStep * kDim * sizeof(float);
+  EXPECT_LT(most, all / 2);
+  EXPECT_EQ(expiring.Pull(0, 5), std::vector<float>(kDim, 0));
+  EXPECT_EQ(expiring.Pull(0, (kSteps - 20) * kKeysAStep), std::vector<float>(kDim, -1));
+}
+
 TEST_F(DiskTierTest, TheFolderGoesWithIt) {
   {
     test::TieredShards other(Counting(), 2, test::AllShards(2), temp_ / "other", 1 << 17);
