@@ -88,6 +88,7 @@ class TransportBench {
                           worker_.AnswerBytes(load.rows, push));
     Costs ours, reference;
     for (int pair = 0; pair <= kPairs; ++pair) {
+      worker_.BringUpToDate(load.rows);
       const Latencies run = Timed(executor_, ours, [&](Latencies& latencies) {
         push ? worker_.Push(load, latencies) : worker_.Pull(load, latencies);
       });

@@ -161,24 +161,21 @@ void BenchWorker::PushAllRows() {
   }
 }
 
-void BenchWorker::BringUpToDate() {
-  for (auto& [rows, batches] : batches_) {
+void BenchWorker::BringUpToDate(size_t rows) {
+  for (auto& [other, batches] : batches_) {
     for (Batch& batch : batches) {
       for (const uint64_t row : batch.row_numbers) values_[row] -= static_cast<float>(batch.pushed);
       batch.pushed = 0;
     }
   }
-  for (auto& [rows, batches] : batches_) {
-    for (Batch& batch : batches) {
-      batch.values.clear();
-      for (const uint64_t row : batch.row_numbers) batch.values.push_back(values_[row]);
-    }
+  for (Batch& batch : BatchesOf(rows)) {
+    batch.values.clear();
+    for (const uint64_t row : batch.row_numbers) batch.values.push_back(values_[row]);
   }
 }
 
 void BenchWorker::Pull(const BenchLoad& load, Latencies& latencies) {
   const std::vector<Batch>& all = BatchesOf(load.rows);
-  BringUpToDate();
   Loop(
       load, latencies, [&](size_t i) { SendPull(all[i % kBatches]); },
       [&](size_t i) {

@@ -32,9 +32,12 @@ class BenchWorker {
   // Gives every row a value of its own.
   void PushAllRows();
   // Keys are distinct within a request and uniform over all rows. Every row of an answer is
-  // compared with what was pushed to it, and every cache line of it is read.
+  // compared with what was pushed to it, and every cache line of it is read. REQUIRES: BringUpToDate
+  // since the last Push.
   void Pull(const BenchLoad& load, Latencies& latencies);
   void Push(const BenchLoad& load, Latencies& latencies);
+  // What the rows of requests for so many are now.
+  void BringUpToDate(size_t rows);
   // From now on over this network: the same server, rows and state.
   void Reconnect(Network& network);
 
@@ -65,7 +68,6 @@ class BenchWorker {
   void SendPull(const Batch& batch);
   void SendPush(const Batch& batch, std::span<const Frame> gradients);
   DataReply NextReply();
-  void BringUpToDate();
   static void Check(std::span<const float> expected, const Frame& values);
   template <class SendOne, class TakeOne>
   void Loop(const BenchLoad& load, Latencies& latencies, SendOne send, TakeOne take);
