@@ -18,6 +18,11 @@ class Residency {
   virtual bool Writable(std::span<const EmbeddingTable::KeyRun> runs) = 0;
   // Some rows are not in memory.
   virtual bool below() const = 0;
+  // That rows and indexes of all shards may take.
+  virtual uint64_t bytes_max() const = 0;
+  // A row of a checkpoint for which memory has no room. `on_disk`: it is there as it is here.
+  virtual void PutBelow(EmbeddingTable& table, Key key, std::span<const std::byte> record,
+                        bool on_disk) = 0;
   // Changes whenever an answer may.
   virtual uint64_t progress() const = 0;
 };

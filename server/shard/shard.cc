@@ -180,6 +180,12 @@ void Shard::Reset(Step clock) {
   if (async_ != nullptr) async_->Reset(clock);
 }
 
+uint64_t Shard::bytes() const {
+  uint64_t bytes = index_bytes();
+  for (const EmbeddingTable& table : tables_) bytes += table.rows() * table.record_bytes();
+  return bytes;
+}
+
 uint64_t Shard::index_bytes() const {
   uint64_t bytes = 0;
   for (const EmbeddingTable& table : tables_) bytes += table.index_bytes() + table.life().bytes();

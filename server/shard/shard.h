@@ -89,6 +89,7 @@ class Shard {
   size_t tables() const { return tables_.size(); }
   uint64_t held_bytes() const;   // Of contributions.
   uint64_t index_bytes() const;  // And what the lives of rows are counted with.
+  uint64_t bytes() const;        // The same with the rows in memory.
 
   // For expiry by time: the shard runs for so long since the last call.
   void PassTime(Duration elapsed);

@@ -236,8 +236,16 @@ Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> reco
   Shard* const shard = Find(ShardOf(table, key, options_.shards_of_job));
   if (shard == nullptr) return OkStatus();
   const auto index = static_cast<uint32_t>(spec - options_.tables.begin());
-  if (shard->table(index).IsGone(record)) return OkStatus();
-  const Status restored = shard->table(index).Restore(key, record, on_disk);
+  EmbeddingTable& to = shard->table(index);
+  if (to.IsGone(record)) return OkStatus();
+  // Every shard gets its part of the memory: were the first ones to have it all, their indexes
+  // would stay large while those of the others grow.
+  if (residency_ != nullptr && !spec->all_in_memory && record.size() == to.record_bytes() &&
+      shard->bytes() >= residency_->bytes_max() / 16 * 15 / shards_.size()) {
+    residency_->PutBelow(to, key, record, on_disk);
+    return OkStatus();
+  }
+  const Status restored = to.Restore(key, record, on_disk);
   return restored.ok() ? restored : DataLoss("{}", MessageOf(restored));
 }
 

@@ -206,8 +206,7 @@ void DiskTier::NoteProgress() {
   waiting_ = false;
 }
 
-// Of rows and indexes.
-uint64_t DiskTier::RowsMax() const {
+uint64_t DiskTier::bytes_max() const {
   const uint64_t others =
       cache_bytes_ + (kRunsMax + 1) * run_bytes_ + filter_.bytes() + shards_.held_bytes();
   // With the smallest budgets the rest takes it all.
@@ -217,7 +216,7 @@ uint64_t DiskTier::RowsMax() const {
 
 // The memory that rows have got they keep: each table must have free places of its own.
 void DiskTier::Evict() {
-  const uint64_t bytes = shards_.bytes(), most = RowsMax();
+  const uint64_t bytes = shards_.bytes(), most = bytes_max();
   const uint64_t margin = most / 50;
   if (bytes + margin <= most || evictable_.empty()) return;
   const double share = static_cast<double>(bytes + margin - most) /
@@ -249,6 +248,12 @@ void DiskTier::NoteOnDisk(EmbeddingTable& table, Key key) {
   if (!nowhere_.empty()) nowhere_.erase(Place{&table, key});
   ++rows_below_;
   ++table.tier_counts().below;
+}
+
+void DiskTier::PutBelow(EmbeddingTable& table, Key key, std::span<const std::byte> record,
+                        bool on_disk) {
+  if (!on_disk) std::ranges::copy(record, sink_->Add(table, key).begin());
+  NoteOnDisk(table, key);
 }
 
 void DiskTier::NoteBack(EmbeddingTable& table) {

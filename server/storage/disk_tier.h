@@ -41,6 +41,9 @@ class DiskTier : public Residency {
   bool Resident(std::span<const EmbeddingTable::KeyRun> runs) override;
   bool Writable(std::span<const EmbeddingTable::KeyRun> runs) override;
   bool below() const override { return rows_below_ != 0; }
+  uint64_t bytes_max() const override;
+  void PutBelow(EmbeddingTable& table, Key key, std::span<const std::byte> record,
+                bool on_disk) override;
   uint64_t progress() const override { return progress_; }
 
   // Takes back what the disk has done, makes room, goes on with a save. At every turn of the loop.
@@ -57,7 +60,7 @@ class DiskTier : public Residency {
   std::unique_ptr<CheckpointTask> TakeSaved() { return std::move(saved_); }
 
   // Instead of an empty disk: the rows in a folder of a checkpoint, which are those of these
-  // shards. The caller restores each into memory, as one that is on disk, with MakeRoom in between.
+  // shards. The caller restores each, as one that is on disk, with MakeRoom in between.
   Status Adopt(const std::string& checkpoint);
   // Makes room for more rows, and waits for the disk where it must.
   Status MakeRoom();
@@ -93,7 +96,6 @@ class DiskTier : public Residency {
   void Seal();
   void SaveSome();
   void EndSave(std::unique_ptr<CheckpointTask> task);
-  uint64_t RowsMax() const;
   Status WaitForWrites(size_t runs_left);
 
   const DiskTierOptions options_;

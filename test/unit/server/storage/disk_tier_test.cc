@@ -117,6 +117,36 @@ TEST_F(DiskTierTest, ADamagedFileIsNamed) {
       << tiered_.tier().failure();
 }
 
+// Of rows ten times the memory, loaded with as many shards and with others.
+TEST_F(DiskTierTest, ALoadStaysWithinTheMemory) {
+  constexpr uint64_t kAllKeys = 60'000, kMemory = 1 << 20;
+  const std::string folder = temp_ / "saved";
+  {
+    test::TieredShards all{Counting(), 8, test::AllShards(8), temp_ / "all", kMemory};
+    for (uint64_t begin = 0; begin < kAllKeys; begin += 1000) {
+      std::map<Key, std::vector<float>> rows;
+      for (Key key = begin; key < begin + 1000; ++key) rows[key] = std::vector<float>(kDim, 1);
+      ASSERT_TRUE(all.Push(0, all.shards().clock(), rows));
+    }
+    ASSERT_TRUE(all.Save(all.shards().clock(), {folder, ProcessId(3), 0}).ok());
+  }
+  for (const uint32_t shards : {8, 5}) {
+    test::TieredShards loaded{Counting(), shards, test::AllShards(shards), temp_ / "loaded",
+                              kMemory};
+    const Status status = loaded.Load(folder, kAllKeys / 1000);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_LE(loaded.shards().bytes(), kMemory) << shards;
+    uint64_t in_memory = 0;
+    for (const Shard& shard : loaded.shards().shards()) in_memory += shard.table(0).rows();
+    EXPECT_GT(in_memory, kAllKeys / 50) << shards;
+    EXPECT_EQ(in_memory + loaded.tier().rows_below(), kAllKeys);
+    for (Key key = 0; key < kAllKeys; key += 997) {
+      ASSERT_EQ(loaded.Pull(0, key), std::vector<float>(kDim, -1)) << key;
+    }
+    EXPECT_LE(loaded.shards().bytes(), kMemory) << shards;
+  }
+}
+
 TEST_F(DiskTierTest, RowsThatAreGoneLeaveTheDiskToo) {
   std::vector<TableSpec> tables = Counting();
   tables[0].life.expiry_steps = 40;
