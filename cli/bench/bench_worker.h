@@ -32,8 +32,8 @@ class BenchWorker {
   // Gives every row a value of its own.
   void PushAllRows();
   // Keys are distinct within a request and uniform over all rows. Every row of an answer is
-  // compared with what was pushed to it, and every cache line of it is read. REQUIRES: BringUpToDate
-  // since the last Push.
+  // compared with what was pushed to it, and every cache line of it is read.
+  // REQUIRES: BringUpToDate since the last Push.
   void Pull(const BenchLoad& load, Latencies& latencies);
   void Push(const BenchLoad& load, Latencies& latencies);
   // What the rows of requests for so many are now.

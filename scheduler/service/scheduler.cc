@@ -37,7 +37,7 @@ Result<std::optional<JobOptions::Checkpoint>> CheckpointOf(const SchedulerOption
   }
   if (!folder.has_value()) return std::optional<JobOptions::Checkpoint>();
   const bool verified = options.goal != Goal::kEvaluate && options.resume == "auto";
-  if (!verified) DT_TRY_STATUS(VerifyCheckpoint(*folder));
+  if (!verified) DT_TRY_STATUS(VerifyButRows(*folder));
   DT_TRY(Manifest manifest, ReadManifest(*folder));
   DT_TRY_STATUS(options.goal == Goal::kEvaluate ? CheckSameModel(manifest, job, *folder)
                                                 : CheckSameJob(manifest, job, *folder));

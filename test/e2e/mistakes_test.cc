@@ -1,5 +1,7 @@
 // Goal: a mistake gets one clear answer, the right exit code and a result file, and starts nothing.
 // Method: the real program on a job with one thing wrong.
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "test/support/tiny_job.h"
@@ -115,17 +117,29 @@ TEST(Mistakes, ADamagedCheckpointIsNamed) {
   const std::string job = WriteTinyJob(folder, {.epochs = 1});
   ASSERT_EQ(RunProgram(folder.path(), {"train", job}).exit_code, 0);
   const std::string checkpoint = "runs/tiny/checkpoints/step-000000000012";
-  std::string dense = folder.Read(checkpoint + "/dense.bin");
-  ASSERT_GT(dense.size(), 100u);
-  dense[dense.size() / 2] = static_cast<char>(dense[dense.size() / 2] ^ 1);
-  folder.Write(checkpoint + "/dense.bin", dense);
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"checkpoint", "verify", checkpoint},
-        {"eval", job, "--checkpoint", checkpoint},
-        {"train", job, "--resume", checkpoint}}) {
-    const ProgramEnd end = RunProgram(folder.path(), arguments);
-    EXPECT_EQ(end.exit_code, 1) << end.output;
-    EXPECT_NE(end.output.find("dense.bin"), std::string::npos) << end.output;
+  std::vector<std::string> files = {"dense.bin"};
+  const std::string rows = "server-1/rows-0";
+  for (const auto& file :
+       std::filesystem::directory_iterator(folder.path() + "/" + checkpoint + "/" + rows)) {
+    if (file.path().extension() == ".sst")
+      files.push_back(rows + "/" + file.path().filename().string());
+  }
+  ASSERT_GT(files.size(), 1u);
+  for (const std::string& file : files) {
+    const std::string intact = folder.Read(checkpoint + "/" + file);
+    ASSERT_GT(intact.size(), 100u);
+    std::string damaged = intact;
+    damaged[damaged.size() / 3] = static_cast<char>(damaged[damaged.size() / 3] ^ 1);
+    folder.Write(checkpoint + "/" + file, damaged);
+    for (const std::vector<std::string>& arguments :
+         {std::vector<std::string>{"checkpoint", "verify", checkpoint},
+          {"eval", job, "--checkpoint", checkpoint},
+          {"train", job, "--resume", checkpoint}}) {
+      const ProgramEnd end = RunProgram(folder.path(), arguments);
+      EXPECT_EQ(end.exit_code, 1) << end.output;
+      EXPECT_NE(end.output.find(file), std::string::npos) << end.output;
+    }
+    folder.Write(checkpoint + "/" + file, intact);
   }
 }
 
