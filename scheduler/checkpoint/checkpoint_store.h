@@ -31,8 +31,8 @@ Result<Manifest> ReadManifest(const std::string& folder);
 // Reads every file. DataLoss naming the damaged or missing one, and the checkpoint before as a way
 // out.
 Status VerifyCheckpoint(const std::string& folder);
-// The same without reading the rows, which may be terabytes: the servers, which read them all, check
-// each block.
+// The same without reading the rows, which may be terabytes: the servers, which read them all,
+// check each block.
 Status VerifyButRows(const std::string& folder);
 // The newest complete checkpoint; nothing where there is none. DataLoss as VerifyButRows if it is
 // damaged.
