@@ -88,6 +88,26 @@ class Grouping {
       }
     }
   }
+  // Of all of it, in one slice.
+  PushRequest Push(uint64_t request, const Stamp& stamp, Step step) const {
+    PushRequest push;
+    push.request = request;
+    push.stamp = stamp;
+    push.step = step;
+    push.groups = out_groups;
+    push.keys = FrameOf(out_keys);
+    push.gradients = FrameOf(floats);
+    return push;
+  }
+  PullRequest Pull(uint64_t request, const Stamp& stamp, Step step) const {
+    PullRequest pull;
+    pull.request = request;
+    pull.stamp = stamp;
+    pull.step = step;
+    pull.groups = out_groups;
+    pull.keys = FrameOf(out_keys);
+    return pull;
+  }
   std::vector<KeyGroup> out_groups;
   std::vector<Key> out_keys;
   std::vector<std::pair<uint32_t, Key>> order;  // (table, key) in wire order.

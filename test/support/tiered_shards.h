@@ -59,13 +59,7 @@ class TieredShards {
     for (const server::Shard& shard : shards_.shards()) ids.push_back(shard.id());
     const Grouping grouping({shards_.tables().begin(), shards_.tables().end()},
                             shards_.shards_of_job(), ids, map);
-    PushRequest push;
-    push.stamp = kStamp;
-    push.step = step;
-    push.groups = grouping.out_groups;
-    push.keys = FrameOf(grouping.out_keys);
-    push.gradients = FrameOf(grouping.floats);
-    const Status pushed = shards_.Push(std::move(push));
+    const Status pushed = shards_.Push(grouping.Push(0, kStamp, step));
     DT_CHECK_MSG(pushed.ok(), "{}", ToText(pushed));
     return Until([&] {
       shards_.Advance(step + 1);

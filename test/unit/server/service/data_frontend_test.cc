@@ -20,15 +20,9 @@ class Frontend : public ::testing::Test {
 
   static PushRequest Push(Step step, SliceIndex slice) {
     const Grouping grouping(kTables, 4, test::AllShards(4), RowMap{{{0, 9}, {1, 1}}});
-    PushRequest push;
-    push.request = 100 + step * 10 + slice;
-    push.stamp = kStamp;
-    push.step = step;
+    PushRequest push = grouping.Push(100 + step * 10 + slice, kStamp, step);
     push.slice = slice;
     push.slices = 2;
-    push.groups = grouping.out_groups;
-    push.keys = test::FrameOf(grouping.out_keys);
-    push.gradients = test::FrameOf(grouping.floats);
     return push;
   }
   static PullRequest Pull(Step step, uint64_t request = 7, PullMode mode = PullMode::kTrain) {

@@ -65,25 +65,12 @@ class ExecutorLog : public ::testing::Test {
   }
   Status Push(Step step) {
     const Grouping grouping(kTables, kShards, test::AllShards(kShards), kRows);
-    PushRequest push;
-    push.request = ++number_;
-    push.stamp = kStamp;
-    push.step = step;
-    push.groups = grouping.out_groups;
-    push.keys = test::FrameOf(grouping.out_keys);
-    push.gradients = test::FrameOf(grouping.floats);
-    return Ask(Encode(push)).status;
+    return Ask(Encode(grouping.Push(++number_, kStamp, step))).status;
   }
   // Every value of every row, if they are all the same.
   float Value(Step step) {
     const Grouping grouping(kTables, kShards, test::AllShards(kShards), kRows);
-    PullRequest pull;
-    pull.request = ++number_;
-    pull.stamp = kStamp;
-    pull.step = step;
-    pull.groups = grouping.out_groups;
-    pull.keys = test::FrameOf(grouping.out_keys);
-    const DataReply reply = Ask(Encode(pull));
+    const DataReply reply = Ask(Encode(grouping.Pull(++number_, kStamp, step)));
     EXPECT_TRUE(reply.status.ok()) << reply.status;
     const auto values = reply.values.as<float>();
     for (const float v : values) EXPECT_EQ(v, values[0]);

@@ -50,26 +50,15 @@ class Client {
   }
   DataReply Push(Step step, SliceIndex slice, uint32_t slices, const RowMap& rows) {
     const Grouping grouping(kTables, kShards, test::AllShards(kShards), rows);
-    PushRequest push;
-    push.request = ++number_;
-    push.stamp = kStamp;
-    push.step = step;
+    PushRequest push = grouping.Push(++number_, kStamp, step);
     push.slice = slice;
     push.slices = slices;
-    push.groups = grouping.out_groups;
-    push.keys = test::FrameOf(grouping.out_keys);
-    push.gradients = test::FrameOf(grouping.floats);
     return Ask(Encode(push), number_);
   }
   DataReply Pull(Step step, const RowMap& rows) {
     const Grouping grouping(kTables, kShards, test::AllShards(kShards), rows);
-    PullRequest pull;
-    pull.request = ++number_;
-    pull.stamp = kStamp;
-    pull.step = step;
-    pull.groups = grouping.out_groups;
-    pull.keys = test::FrameOf(grouping.out_keys);
-    return Ask(Encode(pull), number_);
+    ++number_;
+    return Ask(Encode(grouping.Pull(number_, kStamp, step)), number_);
   }
   void Garbage() {
     Frames frames;

@@ -145,12 +145,7 @@ class ServerTest : public ::testing::Test {
     for (Key key = 0; key < 100; ++key) rows[{0, key}] = {1, 1};
     for (uint32_t e = 0; e < 2; ++e) {
       const test::Grouping grouping(TableSpecsOf(job_), kShards, ShardsOf(e), rows);
-      PushRequest push;
-      push.step = step;
-      push.groups = grouping.out_groups;
-      push.keys = test::FrameOf(grouping.out_keys);
-      push.gradients = test::FrameOf(grouping.floats);
-      const DataReply reply = Ask(e, std::move(push), generation);
+      const DataReply reply = Ask(e, grouping.Push(0, {}, step), generation);
       EXPECT_TRUE(reply.status.ok()) << reply.status;
     }
   }

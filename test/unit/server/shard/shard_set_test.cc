@@ -37,13 +37,9 @@ PushRequest MakePush(const ShardSet& set, const RowMap& rows, Step step, SliceIn
   std::vector<ShardId> shards;
   for (const Shard& shard : set.shards()) shards.push_back(shard.id());
   const Grouping grouping(kTables, set.shards_of_job(), shards, rows);
-  PushRequest push;
-  push.stamp = kStamp;
-  push.step = step;
+  PushRequest push = grouping.Push(0, kStamp, step);
   push.slice = slice;
   push.slices = slices;
-  push.groups = grouping.out_groups;
-  push.keys = test::FrameOf(grouping.out_keys);
   push.gradients = test::EncodedRows(kTables, grouping.out_groups, grouping.floats);
   return push;
 }
