@@ -4,10 +4,10 @@
     compare.py DOVETAIL JOB.yaml VARIANT VARIANT … [--runs 3] [--slow-worker SHARE] [-- --set a.b=c …]
 
 A variant is a list of settings: checkpoint.durability=log,checkpoint.log.sync=true; what stands behind -- holds for
-all. Runs the job with `dovetail launch` in a temporary folder. With --slow-worker the first worker is stopped and
-continued in turns (SIGSTOP, SIGCONT) from the moment it trains, so that it runs that share of the time. Prints samples
-per second, the median of the runs' ratios, CPU-seconds of servers and workers, and whether all rows of all
-variants are the same.
+all. Runs the job with `dovetail launch` in a temporary folder. With --slow-worker each worker gets a processor of its
+own, and the first one is stopped and continued in turns (SIGSTOP, SIGCONT) from the moment it trains, so that it runs
+that share of the time. Prints samples per second, the median of the runs' ratios, CPU-seconds of servers and workers,
+and whether all rows of all variants are the same.
 """
 import argparse
 import json
@@ -33,15 +33,24 @@ def workers_of(log):
     return found
 
 
-def slow_down(log, share, done):
+def pin(pids):
+    """A processor for each, as far as there are."""
+    for number, pid in enumerate(pids):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setaffinity(int(task), {number % os.cpu_count()})
+
+
+def slow_down(log, share, done, slowed):
     """Until `done`. A worker is slowed once it says that it has started."""
-    while not done.wait(0.05):
-        if log.exists() and log.read_text(encoding="utf-8", errors="replace").count("worker.started"):
-            break
+    while "worker.started" not in log.read_text(encoding="utf-8", errors="replace"):
+        if done.wait(0.05):
+            return
     pids = workers_of(log)
-    while pids and not done.is_set():
+    pin(pids)
+    while not done.is_set():
         try:
             os.kill(pids[0], signal.SIGSTOP)
+            slowed.set()
             done.wait(PERIOD * (1 - share))
             os.kill(pids[0], signal.SIGCONT)
         except ProcessLookupError:
@@ -53,15 +62,16 @@ def run(options, variant):
     """The result file of one run."""
     with tempfile.TemporaryDirectory() as folder:
         result, log = pathlib.Path(folder, "result.json"), pathlib.Path(folder, "log")
-        command = [options.dovetail, "launch", options.job, "--result", str(result), "--no-progress", *options.extra]
+        command = [options.dovetail, "launch", options.job, "--result", str(result), "--no-progress",
+                   "--log-level", "info", *options.extra]
         for setting in variant.split(","):
             command += ["--set", setting]
         done = threading.Event()
         with open(log, "w", encoding="utf-8") as out:
             process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=out)
-        slower = None
-        if options.slow_worker < 1:
-            slower = threading.Thread(target=slow_down, args=(log, options.slow_worker, done))
+        slower, slowed = None, threading.Event()
+        if options.slow_worker is not None:
+            slower = threading.Thread(target=slow_down, args=(log, options.slow_worker, done, slowed))
             slower.start()
         try:
             code = process.wait(options.timeout)
@@ -73,6 +83,8 @@ def run(options, variant):
             slower.join()
         if code != 0:
             sys.exit(f"{variant}: exit code {code}\n" + log.read_text(errors="replace")[-3000:])
+        if slower and not slowed.is_set():
+            sys.exit(f"{variant}: no worker said that it has started, none was slowed")
         return json.loads(result.read_text(encoding="utf-8"))
 
 
@@ -81,7 +93,7 @@ def parse():
     parser.add_argument("dovetail")
     parser.add_argument("job")
     parser.add_argument("variants", nargs="+")
-    parser.add_argument("--slow-worker", type=float, default=1)
+    parser.add_argument("--slow-worker", type=float, metavar="SHARE")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=1200, help="seconds a run may take")
     own = sys.argv[1:]
