@@ -118,11 +118,10 @@ TEST(Mistakes, ADamagedCheckpointIsNamed) {
   ASSERT_EQ(RunProgram(folder.path(), {"train", job}).exit_code, 0);
   const std::string checkpoint = "runs/tiny/checkpoints/step-000000000012";
   std::vector<std::string> files = {"dense.bin"};
-  const std::string rows = "server-1/rows-0";
-  for (const auto& file :
-       std::filesystem::directory_iterator(folder.path() + "/" + checkpoint + "/" + rows)) {
-    if (file.path().extension() == ".sst")
-      files.push_back(rows + "/" + file.path().filename().string());
+  const std::filesystem::path root = folder.path() + "/" + checkpoint;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(root)) {
+    if (file.path().extension() != ".sst") continue;
+    files.push_back(std::filesystem::relative(file.path(), root).string());
   }
   ASSERT_GT(files.size(), 1u);
   for (const std::string& file : files) {
