@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/cluster/table_json.h"
+
 namespace dt {
 namespace {
 
@@ -69,15 +71,7 @@ Json HistoryJson(const JobResult& result) {
 void AddTables(const JobResult& result, Json& to) {
   Json tables = Json::object(), checksums = Json::object();
   for (const auto& [name, table] : result.tables) {
-    tables[name] = {{"rows", table.rows},
-                    {"rows_in_memory", table.rows_in_memory},
-                    {"rows_on_disk", table.rows_on_disk},
-                    {"bytes", table.bytes},
-                    {"pushes_refused", table.pushes_refused},
-                    {"rows_expired", table.rows_expired},
-                    {"rows_touched", table.rows_touched},
-                    {"rows_fetched", table.rows_fetched},
-                    {"rows_written", table.rows_written}};
+    tables[name] = TableJson(table);
     checksums[name] = table.checksum;
   }
   to["tables"] = std::move(tables);

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/cluster/table_json.h"
+
 namespace dt::scheduler {
 namespace {
 
@@ -31,15 +33,7 @@ Json ProcessJson(const JobStatus::Process& p) {
 Json TablesJson(const JobStatus& status) {
   Json all = Json::object();
   for (const auto& [name, table] : status.tables) {
-    all[name] = {{"rows", table.rows},
-                 {"rows_in_memory", table.rows_in_memory},
-                 {"rows_on_disk", table.rows_on_disk},
-                 {"bytes", table.bytes},
-                 {"pushes_refused", table.pushes_refused},
-                 {"rows_expired", table.rows_expired},
-                 {"rows_touched", table.rows_touched},
-                 {"rows_fetched", table.rows_fetched},
-                 {"rows_written", table.rows_written}};
+    all[name] = TableJson(table);
   }
   return all;
 }
