@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/base/log.h"
-#include "server/service/handlers.h"
+#include "server/shard/handlers.h"
 
 namespace dt::server {
 namespace {

@@ -11,8 +11,8 @@
 #include "common/base/clock.h"
 #include "common/net/socket.h"
 #include "common/wire/data.h"
+#include "server/log/push_log.h"
 #include "server/shard/shard_set.h"
-#include "server/storage/push_log.h"
 
 namespace dt::server {
 

@@ -17,24 +17,12 @@
 #include "common/runtime/bounded_queue.h"
 #include "common/wire/control.h"
 #include "server/checkpoint/rows_file.h"
+#include "server/log/log_place.h"
+#include "server/log/log_replay.h"
 #include "server/service/data_frontend.h"
-#include "server/service/log_replay.h"
 
 namespace dt::server {
 
-// A log to keep, or to go on with.
-struct LogPlace {
-  std::string dir;
-  uint32_t executor = 0;
-  bool sync = false;
-  // What the log in `dir` continues: it is read back first. Nothing: the log begins here.
-  struct Base {
-    Step step = 0;
-    std::string folder;  // Of the checkpoint; "": no rows.
-    uint64_t first_segment = 1;
-  };
-  std::optional<Base> base = {};
-};
 struct BeginCommand {
   ShardSetOptions shards;
   DiskTierOptions disk;              // `wake` is the executor's.

@@ -9,8 +9,8 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/control/control_link.h"
+#include "server/log/log_keeper.h"
 #include "server/service/executor.h"
-#include "server/service/log_keeper.h"
 #include "server/shard/checksum.h"
 
 namespace dt::server {

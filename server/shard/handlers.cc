@@ -1,4 +1,4 @@
-#include "server/service/handlers.h"
+#include "server/shard/handlers.h"
 
 namespace dt::server {
 

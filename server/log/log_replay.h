@@ -8,9 +8,9 @@
 
 #include "common/base/clock.h"
 #include "common/wire/data.h"
+#include "server/log/push_log.h"
+#include "server/log/push_log_reader.h"
 #include "server/shard/shard_set.h"
-#include "server/storage/push_log.h"
-#include "server/storage/push_log_reader.h"
 
 namespace dt::server {
 

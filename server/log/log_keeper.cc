@@ -1,8 +1,8 @@
-#include "server/service/log_keeper.h"
+#include "server/log/log_keeper.h"
 
 #include "common/base/entropy.h"
 #include "common/base/log.h"
-#include "server/storage/push_log_reader.h"
+#include "server/log/push_log_reader.h"
 
 namespace dt::server {
 

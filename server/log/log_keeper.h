@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/wire/control.h"
-#include "server/service/executor.h"
-#include "server/storage/server_dir.h"
+#include "server/log/log_place.h"
+#include "server/log/server_dir.h"
 
 namespace dt::server {
 

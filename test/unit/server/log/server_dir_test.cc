@@ -1,5 +1,5 @@
 // Goal: a server finds its own directory again, and no other's. Method: real folders and locks.
-#include "server/storage/server_dir.h"
+#include "server/log/server_dir.h"
 
 #include <filesystem>
 #include <fstream>

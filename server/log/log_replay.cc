@@ -1,8 +1,8 @@
-#include "server/service/log_replay.h"
+#include "server/log/log_replay.h"
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "server/service/handlers.h"
+#include "server/shard/handlers.h"
 
 namespace dt::server {
 namespace {

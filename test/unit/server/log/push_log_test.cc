@@ -1,7 +1,7 @@
 // Goal: what was committed is read back exactly, however the process ended; what a crash cut off is
 // cut off; any damage is found and named. Method: real files; every offset is torn, every byte is
 // flipped; a full disk is a limit on the size of files.
-#include "server/storage/push_log.h"
+#include "server/log/push_log.h"
 
 #include <csignal>
 #include <cstdio>
@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/storage/push_log_reader.h"
+#include "server/log/push_log_reader.h"
 #include "test/support/scratch_folder.h"
 
 namespace dt::server {

@@ -1,4 +1,4 @@
-#include "server/storage/server_dir.h"
+#include "server/log/server_dir.h"
 
 #include <cerrno>
 #include <cstring>
@@ -12,7 +12,7 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/storage/files.h"
-#include "server/storage/push_log_reader.h"
+#include "server/log/push_log_reader.h"
 
 namespace dt::server {
 namespace {

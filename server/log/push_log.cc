@@ -1,4 +1,4 @@
-#include "server/storage/push_log.h"
+#include "server/log/push_log.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +10,7 @@
 
 #include "common/base/check.h"
 #include "common/base/text.h"
-#include "server/storage/push_log_format.h"
+#include "server/log/push_log_format.h"
 
 namespace dt::server {
 namespace {

@@ -13,7 +13,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
-#include "server/storage/push_log.h"
+#include "server/log/push_log.h"
 
 namespace dt::server {
 
