@@ -80,7 +80,7 @@ void ServeRows(Network& network, const std::string& parent, const StopSignals& s
   // All rows fit: the folder is not made.
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("dovetail-bench-{}", getpid());
-  executor.Post(server::BeginCommand{BenchShards(), {folder, options.memory_bytes_max}});
+  executor.Post(server::BeginCommand(BenchShards(), {folder, options.memory_bytes_max}));
   const auto begun = executor.Await(kStart);
   DT_CHECK(begun.has_value() && begun->status.ok());
   Control control(network, parent, executor.endpoint());

@@ -12,8 +12,18 @@ constexpr Duration kStallMax = seconds(60);
 
 }  // namespace
 
-LogReplay::LogReplay(PushLogReader reader, PushLog::Options log, std::vector<WireTable> tables)
-    : reader_(std::move(reader)), log_(std::move(log)), tables_(std::move(tables)) {}
+Result<std::unique_ptr<LogReplay>> LogReplay::Open(const LogPlace& place, const ShardSet& shards) {
+  DT_TRY(PushLogReader reader,
+         PushLogReader::Open({place.dir, place.executor, shards.stamp().generation,
+                              place.base->first_segment, place.sync}));
+  return std::make_unique<LogReplay>(
+      Key(), std::move(reader), PushLog::Options{place.dir, place.executor, place.sync}, shards);
+}
+
+LogReplay::LogReplay(Key, PushLogReader reader, PushLog::Options log, const ShardSet& shards)
+    : reader_(std::move(reader)), log_(std::move(log)), generation_(shards.stamp().generation) {
+  for (const TableSpec& table : shards.tables()) tables_.push_back({table.dim, table.wire});
+}
 
 Result<bool> LogReplay::Some(TimePoint now, ShardSet& shards) {
   if (!begun_.has_value()) begun_ = now;
@@ -44,14 +54,14 @@ Result<bool> LogReplay::Push(TimePoint now, ShardSet& shards) {
   return DataLoss("the log cannot be followed at {}: {}", reader_.Where(), MessageOf(status));
 }
 
-Result<std::unique_ptr<PushLog>> LogReplay::Finish(Generation generation) {
+Result<std::unique_ptr<PushLog>> LogReplay::Finish() {
   DT_TRY(PushLogReader::End end, reader_.Finish());
   LogInfo("server.log_read",
           {{"records", end.records},
            {"bytes", BytesText(end.bytes)},
            {"torn_bytes", end.torn_bytes},
            {"seconds", begun_ ? SecondsBetween(*begun_, SystemClock().Now()) : 0}});
-  return PushLog::Open(log_, generation, end.next_segment, end.next_record,
+  return PushLog::Open(log_, generation_, end.next_segment, end.next_record,
                        std::move(end.segments));
 }
 

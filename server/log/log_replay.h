@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/wire/data.h"
+#include "server/log/log_place.h"
 #include "server/log/push_log.h"
 #include "server/log/push_log_reader.h"
 #include "server/shard/shard_set.h"
@@ -15,9 +16,12 @@
 namespace dt::server {
 
 class LogReplay {
+  struct Key {};
+
  public:
-  // `tables` of the job.
-  LogReplay(PushLogReader reader, PushLog::Options log, std::vector<WireTable> tables);
+  // REQUIRES: `place` has a base, whose rows `shards` hold.
+  static Result<std::unique_ptr<LogReplay>> Open(const LogPlace& place, const ShardSet& shards);
+  LogReplay(Key, PushLogReader reader, PushLog::Options log, const ShardSet& shards);  // See Open.
 
   // Pushes some records; false at the end of the log. DataLoss naming file and offset: the log is
   // damaged, or holds what these shards do not take.
@@ -25,14 +29,15 @@ class LogReplay {
   // The next record waits, for rows that come from the disk.
   bool stalled() const { return next_.has_value(); }
   // The log as it goes on. REQUIRES: Some gave false.
-  Result<std::unique_ptr<PushLog>> Finish(Generation generation);
+  Result<std::unique_ptr<PushLog>> Finish();
 
  private:
   Result<bool> Push(TimePoint now, ShardSet& shards);
 
   PushLogReader reader_;
   const PushLog::Options log_;
-  const std::vector<WireTable> tables_;
+  const Generation generation_;
+  std::vector<WireTable> tables_;
   std::optional<PushLogReader::Record> next_;  // Refused with Busy: to be pushed again,
   TimePoint stalled_since_{};                  // since then.
   std::optional<TimePoint> begun_;

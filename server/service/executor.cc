@@ -1,7 +1,6 @@
 #include "server/service/executor.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "common/base/check.h"
 #include "common/base/log.h"
@@ -13,8 +12,6 @@ namespace {
 
 constexpr Duration kPatience = milliseconds(100);  // A stop or a command wakes earlier.
 constexpr Duration kSizesEvery = milliseconds(500);
-constexpr Duration kSavePatience = milliseconds(10);  // While a save waits for its step.
-constexpr Duration kReportPatience = seconds(60);
 constexpr size_t kTurnMessages = 64;     // That share a write to the log,
 constexpr size_t kTurnBytes = 64 << 20;  // likewise.
 
@@ -24,6 +21,7 @@ Executor::Executor(ExecutorOptions options, std::unique_ptr<ServerSocket> socket
     : options_(std::move(options)),
       endpoint_(socket->endpoint()),
       socket_(std::move(socket)),
+      held_([this] { socket_->Wake(); }),
       frontend_(options_.tables, options_.pull_patience),
       thread_([this](std::stop_token stop) { Run(stop); }) {}
 
@@ -32,19 +30,17 @@ Executor::~Executor() {
   socket_->Wake();
 }
 
-void Executor::Post(ExecutorCommand command) {
+void Executor::Post(std::unique_ptr<ExecutorCommand> command) {
   DT_CHECK(commands_.TryPush(command));
   socket_->Wake();
 }
 
 void Executor::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    PassTime();
-    TakeCommands();
+    const TimePoint now = SystemClock().Now();
+    PassTime(now);
     WorkOnTier();
-    TrySave();
-    TryReport();
-    Replay();
+    WorkOnCommand(now);
     const bool alive = TakeMessages();
     frontend_.OnTick(SystemClock().Now(), outgoing_);
     CommitLog();
@@ -54,174 +50,45 @@ void Executor::Run(std::stop_token stop) {
   }
 }
 
-void Executor::WorkOnTier() {
-  if (tier_ == nullptr) return;
-  const uint64_t before = tier_->progress();
-  tier_->Work();
-  if (tier_->progress() != before) shards_->Resume();
-}
-
 // For rows that expire by time, and for those who watch.
-void Executor::PassTime() {
-  const TimePoint now = SystemClock().Now();
-  if (shards_ != nullptr) shards_->PassTime(now - time_passed_until_);
+void Executor::PassTime(TimePoint now) {
+  ShardSet* const shards = held_.shards();
+  if (shards != nullptr) shards->PassTime(now - time_passed_until_);
   time_passed_until_ = now;
-  if (shards_ == nullptr || now < next_sizes_) return;
+  if (shards == nullptr || now < next_sizes_) return;
   next_sizes_ = now + kSizesEvery;
-  std::vector<TableReport> sizes = SizesOf(shards_->tables(), shards_->shards());
+  std::vector<TableReport> sizes = SizesOf(shards->tables(), shards->shards());
   static_cast<void>(sizes_.TryPush(sizes));  // The server takes them when it can.
 }
 
-void Executor::TakeCommands() {
-  while (std::optional<ExecutorCommand> command = commands_.Pop(Duration::zero())) {
-    if (auto* const save = std::get_if<SaveCommand>(&*command)) {
-      save_ = {*save, SystemClock().Now() + save->patience};
-    } else if (auto* const begin = std::get_if<BeginCommand>(&*command)) {
-      CarryOut(*begin);
-    } else if (auto* const load = std::get_if<LoadCommand>(&*command)) {
-      Answer(CarryOut(*load));
-    } else if (const auto* const cut = std::get_if<CutCommand>(&*command)) {
-      Answer(CarryOut(*cut));
-    } else {
-      report_by_ = SystemClock().Now() + kReportPatience;
-    }
-  }
-}
-
-void Executor::CarryOut(BeginCommand& command) {
-  frontend_.Serve(nullptr, nullptr, outgoing_);
-  log_.reset();
-  tier_.reset();
-  shards_ = std::make_unique<ShardSet>(std::move(command.shards));
-  disk_options_ = std::move(command.disk);
-  disk_options_.wake = [this] { socket_->Wake(); };
-  MakeTier();
-  const Generation generation = shards_->stamp().generation;
-  Status status;
-  if (command.log.has_value() && command.log->base.has_value()) {
-    status = BeginReplay(*command.log, generation);
-    if (status.ok()) return;  // Answered at its end.
-  } else if (command.log.has_value()) {
-    const LogPlace& place = *command.log;
-    auto log = PushLog::Open({place.dir, place.executor, place.sync}, generation, 1);
-    status = log.status();
-    if (log.ok()) log_ = *std::move(log);
-  }
-  if (status.ok()) frontend_.Serve(shards_.get(), log_.get(), outgoing_);
-  Answer({.status = std::move(status), .first_segment = FirstSegment()});
-}
-
-void Executor::MakeTier() {
-  tier_.reset();  // Its folder is the next one's.
-  tier_ = std::make_unique<DiskTier>(disk_options_, *shards_);
-  shards_->Attach(tier_.get());
-}
-
-Status Executor::BeginReplay(const LogPlace& place, Generation generation) {
-  const LogPlace::Base& base = *place.base;
-  if (!base.folder.empty()) {
-    DT_TRY_STATUS(LoadRows(base.folder, base.step, generation, *shards_, tier_.get()));
-  } else if (base.step != 0) {
-    shards_->Reset(base.step, generation);
-  }
-  DT_TRY(PushLogReader reader, PushLogReader::Open({place.dir, place.executor, generation,
-                                                    base.first_segment, place.sync}));
-  replay_ = std::make_unique<LogReplay>(
-      std::move(reader), PushLog::Options{place.dir, place.executor, place.sync}, options_.tables);
-  return OkStatus();
-}
-
-// A part of the log at a time: between them the thread does what it always does, so that a push
-// that waits for rows from the disk gets them.
-void Executor::Replay() {
-  if (replay_ == nullptr) return;
-  Result<bool> more = replay_->Some(SystemClock().Now(), *shards_);
-  if (more.ok() && *more) return;
-  Status status = more.status();
-  if (status.ok()) {
-    auto log = replay_->Finish(shards_->stamp().generation);
-    status = log.status();
-    if (log.ok()) log_ = *std::move(log);
-  }
-  replay_.reset();
-  // With half of the pushes it serves nobody.
-  if (status.ok()) frontend_.Serve(shards_.get(), log_.get(), outgoing_);
-  Answer({.status = std::move(status), .first_segment = FirstSegment()});
-}
-
-uint64_t Executor::FirstSegment() const { return log_ == nullptr ? 0 : log_->first_segment(); }
-
-ExecutorAnswer Executor::CarryOut(LoadCommand& command) {
-  if (shards_ == nullptr) return {Internal("load before the start of the job")};
-  frontend_.Serve(nullptr, nullptr, outgoing_);
-  MakeTier();
-  Status status = LoadRows(command.folder, command.step, command.generation, *shards_, tier_.get());
-  if (status.ok() && log_ != nullptr) status = log_->Restart(command.generation);
-  // With half of the rows it serves nobody.
-  if (status.ok()) frontend_.Serve(shards_.get(), log_.get(), outgoing_);
-  return {.status = std::move(status), .first_segment = FirstSegment()};
-}
-
-ExecutorAnswer Executor::CarryOut(const CutCommand& command) {
-  if (log_ != nullptr) log_->Cut(command.step);
-  return {.status = OkStatus(), .first_segment = FirstSegment()};
-}
-
-void Executor::TryReport() {
-  if (!report_by_.has_value()) return;
-  ExecutorAnswer answer;
-  if (shards_ == nullptr) {
-    answer.status = Internal("report before the start of the job");
-  } else {
-    shards_->Advance(std::numeric_limits<Step>::max());
-    if (!shards_->Settled()) {
-      if (SystemClock().Now() < *report_by_) return;
-      answer.status = Timeout("report: {}", shards_->SlowestText());
-    }
-    answer.tables = ReportTables(shards_->tables(), shards_->shards());
-    answer.status.Update(tier_->VisitRowsBelow(
-        [&](const EmbeddingTable& table, Key key, std::span<const std::byte> record) {
-          AddRowBelow(table, key, record, answer.tables);
-        }));
-  }
-  report_by_.reset();
-  Answer(std::move(answer));
-}
-
-void Executor::TrySave() {
-  TakeSavedRows();
-  if (!save_.has_value()) return;
-  std::optional<Status> status = Save(*save_);
-  if (!status.has_value()) return;
-  save_.reset();
-  Answer({*std::move(status)});
-}
-
-// Nothing while it waits for the step.
-std::optional<Status> Executor::Save(const PendingSave& save) {
-  const SaveCommand& command = save.command;
-  if (shards_ == nullptr) return Internal("save before the start of the job");
-  // The scheduler orders a save when every worker is past the step: all before is complete.
-  shards_->Advance(command.step);
-  if (shards_->Reached(command.step)) {
-    tier_->BeginSave(SaveTask(*shards_, command.step, command.place));
-    // What comes now is not in the checkpoint. Where no segment can begin, the cut comes later.
-    if (log_ != nullptr) log_->BeginSegment().IgnoreError();
-    return OkStatus();
-  }
-  if (SystemClock().Now() < save.deadline) return std::nullopt;
-  return Timeout("save at step {}: {}", command.step, shards_->SlowestText());
-}
-
-void Executor::TakeSavedRows() {
-  if (tier_ == nullptr) return;
-  const std::unique_ptr<CheckpointTask> task = tier_->TakeSaved();
+void Executor::WorkOnTier() {
+  DiskTier* const tier = held_.tier();
+  if (tier == nullptr) return;
+  const uint64_t before = tier->progress();
+  tier->Work();
+  if (tier->progress() != before) held_.shards()->Resume();
+  const std::unique_ptr<CheckpointTask> task = tier->TakeSaved();
   if (task == nullptr) return;
-  ExecutorAnswer saved{Prefixed(task->status, "saving rows"), std::move(task->files)};
+  SavedRows saved{Prefixed(task->status, "saving rows"), std::move(task->files)};
   DT_CHECK(saved_.TryPush(saved));
 }
 
-void Executor::Answer(ExecutorAnswer answer) { DT_CHECK(answers_.TryPush(answer)); }
+void Executor::WorkOnCommand(TimePoint now) {
+  if (command_ == nullptr) {
+    auto next = commands_.Pop(Duration::zero());
+    if (!next.has_value()) return;
+    command_ = *std::move(next);
+    if (command_->replaces_rows()) frontend_.Serve(nullptr, nullptr, outgoing_);
+  }
+  std::optional<ExecutorAnswer> answer = command_->Work(now, held_);
+  if (!answer.has_value()) return;
+  // With half of the rows it serves nobody.
+  if (command_->replaces_rows() && answer->status.ok()) {
+    frontend_.Serve(held_.shards(), held_.log(), outgoing_);
+  }
+  command_.reset();
+  DT_CHECK(answers_.TryPush(*answer));
+}
 
 bool Executor::TakeMessages() {
   Duration patience = Patience();
@@ -235,19 +102,20 @@ bool Executor::TakeMessages() {
     }
     for (const Frame& frame : message->frames) bytes += frame.size();
     frontend_.OnMessage(SystemClock().Now(), *std::move(message), outgoing_);
-    if (log_ == nullptr) return true;
+    if (held_.log() == nullptr) return true;
     patience = Duration::zero();
   }
   return true;
 }
 
 void Executor::CommitLog() {
-  if (log_ == nullptr) return;
-  const Status written = log_->Commit();
+  PushLog* const log = held_.log();
+  if (log == nullptr) return;
+  const Status written = log->Commit();
   frontend_.OnCommit(written, outgoing_);
-  log_bytes_.store(log_->bytes(), std::memory_order_relaxed);
+  log_bytes_.store(log->bytes(), std::memory_order_relaxed);
   if (written.ok()) {
-    if (log_failing_since_.has_value()) LogInfo("server.log_goes_on", {{"bytes", log_->bytes()}});
+    if (log_failing_since_.has_value()) LogInfo("server.log_goes_on", {{"bytes", log->bytes()}});
     log_failing_since_.reset();
     return;
   }
@@ -256,13 +124,12 @@ void Executor::CommitLog() {
     log_failing_since_ = now;
     LogWarn("server.log_not_written", {{"problem", ToText(written)}});
   }
-  if (log_->broken() || now - *log_failing_since_ > options_.log_patience) Fail(written);
+  if (log->broken() || now - *log_failing_since_ > options_.log_patience) Fail(written);
 }
 
 Duration Executor::Patience() const {
-  if (replay_ != nullptr && !replay_->stalled()) return Duration::zero();
-  if (tier_ != nullptr && tier_->busy()) return Duration::zero();
-  if (save_.has_value() || report_by_.has_value() || replay_ != nullptr) return kSavePatience;
+  if (held_.tier() != nullptr && held_.tier()->busy()) return Duration::zero();
+  if (command_ != nullptr) return command_->patience();
   if (frontend_.NextDeadline() == TimePoint::max()) return kPatience;
   const Duration left = frontend_.NextDeadline() - SystemClock().Now();
   return std::clamp<Duration>(left, Duration::zero(), kPatience);
@@ -278,10 +145,13 @@ void Executor::SendAll() {
 
 // The step has been applied when it shows here; what it cost in memory is known only now.
 void Executor::NoteProgress() {
-  if (tier_ != nullptr && !tier_->failure().ok()) Fail(tier_->failure());
-  if (shards_ == nullptr || (shards_->clock() == clock() && own_memory_bytes_ != 0)) return;
-  clock_.store(shards_->clock(), std::memory_order_relaxed);
-  const uint64_t bytes = shards_->bytes() + tier_->bytes();
+  if (held_.shards() == nullptr) return;
+  const ShardSet& shards = *held_.shards();
+  const DiskTier& tier = *held_.tier();
+  if (!tier.failure().ok()) Fail(tier.failure());
+  if (shards.clock() == clock() && own_memory_bytes_ != 0) return;
+  clock_.store(shards.clock(), std::memory_order_relaxed);
+  const uint64_t bytes = shards.bytes() + tier.bytes();
   const uint64_t total =
       options_.memory_bytes->fetch_add(bytes - own_memory_bytes_) + bytes - own_memory_bytes_;
   own_memory_bytes_ = bytes;

@@ -194,7 +194,7 @@ class ServerRole : public Server {
 
   // Every executor's answer; the first error of any.
   Result<std::vector<ExecutorAnswer>> AskAll(
-      const std::function<ExecutorCommand(uint32_t executor)>& command) {
+      const std::function<std::unique_ptr<ExecutorCommand>(uint32_t executor)>& command) {
     for (uint32_t i = 0; i < executors_.size(); ++i) executors_[i]->Post(command(i));
     std::vector<ExecutorAnswer> answers;
     Status failed;
@@ -231,7 +231,7 @@ class ServerRole : public Server {
              DiskTierOptions disk;
              disk.folder = fmt::format("{}/rows-{}", DirOf(self), i);
              disk.memory_bytes = options_.job.cluster.server.memory_bytes / executors_.size();
-             return BeginCommand{std::move(shards), std::move(disk), logs[i]};
+             return BeginCommand(std::move(shards), std::move(disk), logs[i]);
            }));
     if (keeper_.has_value()) {
       DT_TRY_STATUS(keeper_->OnStarted(FirstSegments(answers)));
@@ -266,7 +266,7 @@ class ServerRole : public Server {
       std::filesystem::remove_all(fmt::format("{}/server-{}", order.folder, self.value()), absent);
     }
     const Status cut = AskAll([&](uint32_t i) {
-                         return SaveCommand{order.step, {order.folder, self, i}, kSavePatience};
+                         return SaveCommand(order.step, {order.folder, self, i}, kSavePatience);
                        }).status();
     if (!cut.ok()) return cut;
     saving_ = Saving{order, SystemClock().Now(), static_cast<uint32_t>(executors_.size()), {}, {}};
@@ -277,7 +277,7 @@ class ServerRole : public Server {
   Status CheckSaving() {
     if (!saving_.has_value()) return OkStatus();
     for (const auto& executor : executors_) {
-      std::optional<ExecutorAnswer> saved = executor->TakeSaved();
+      std::optional<SavedRows> saved = executor->TakeSaved();
       if (!saved.has_value()) continue;
       saving_->status.Update(saved->status);
       std::ranges::move(saved->files, std::back_inserter(saving_->files));
@@ -299,7 +299,7 @@ class ServerRole : public Server {
 
   Result<LoadDone> Load(const LoadOrder& order) {
     DT_TRY(const auto answers, AskAll([&](uint32_t) {
-             return LoadCommand{order.folder, order.step, order.generation};
+             return LoadCommand(order.folder, order.step, order.generation);
            }));
     if (keeper_.has_value()) {
       DT_TRY_STATUS(
@@ -317,7 +317,7 @@ class ServerRole : public Server {
       return OkStatus();
     }
     if (!keeper_->Continues(kept)) return OkStatus();
-    DT_TRY(const auto answers, AskAll([&](uint32_t) { return CutCommand{kept.step}; }));
+    DT_TRY(const auto answers, AskAll([&](uint32_t) { return CutCommand(kept.step); }));
     const Status cut =
         keeper_->SetBase({kept.generation, kept.step, kept.folder, FirstSegments(answers)});
     if (!cut.ok())
@@ -338,7 +338,7 @@ class ServerRole : public Server {
   }
 
   Result<FinishDone> Finish() {
-    DT_TRY(const auto answers, AskAll([](uint32_t) { return ReportCommand{}; }));
+    DT_TRY(const auto answers, AskAll([](uint32_t) { return ReportCommand(); }));
     FinishDone done;
     done.tables = answers[0].tables;
     for (size_t i = 1; i < answers.size(); ++i) AddReports(done.tables, answers[i].tables);

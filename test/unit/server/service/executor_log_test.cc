@@ -45,9 +45,8 @@ class ExecutorLog : public ::testing::Test {
     socket_ = *network_->Connect(executor_->endpoint());
   }
   ExecutorAnswer Begin(std::optional<LogPlace::Base> base) {
-    BeginCommand begin{{kTables, 1, kShards, test::AllShards(kShards), kStamp}};
-    begin.log = LogPlace{folder_.path(), 0, false, std::move(base)};
-    executor_->Post(std::move(begin));
+    executor_->Post(BeginCommand({kTables, 1, kShards, test::AllShards(kShards), kStamp}, {},
+                                 LogPlace{folder_.path(), 0, false, std::move(base)}));
     auto answer = executor_->Await(kPatience);
     EXPECT_TRUE(answer.has_value());
     return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent")};

@@ -82,15 +82,15 @@ class ExecutorTest : public ::testing::Test {
     options.memory_bytes = &memory_bytes_;
     return std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"));
   }
-  static ExecutorAnswer Do(Executor& executor, ExecutorCommand command) {
+  static ExecutorAnswer Do(Executor& executor, std::unique_ptr<ExecutorCommand> command) {
     executor.Post(std::move(command));
     auto answer = executor.Await(kPatience);
     EXPECT_TRUE(answer.has_value());
-    return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent"), {}, {}};
+    return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent")};
   }
-  BeginCommand Begin(uint32_t slices) const {
-    return {{kTables, slices, kShards, test::AllShards(kShards), kStamp},
-            {temp_ / "rows", 1 << 30}};
+  std::unique_ptr<ExecutorCommand> Begin(uint32_t slices) const {
+    return BeginCommand({kTables, slices, kShards, test::AllShards(kShards), kStamp},
+                        {temp_ / "rows", 1 << 30});
   }
 
   const std::unique_ptr<Network> network_ = MakeMemoryNetwork();
@@ -102,7 +102,7 @@ TEST_F(ExecutorTest, IsBusyUntilItHasShards) {
   auto executor = Make();
   Client client(*network_, executor->endpoint());
   EXPECT_EQ(client.Pull(0, {}).status.code(), StatusCode::kResourceExhausted);
-  EXPECT_EQ(Do(*executor, ReportCommand{}).status.code(), StatusCode::kInternal);
+  EXPECT_EQ(Do(*executor, ReportCommand()).status.code(), StatusCode::kInternal);
   EXPECT_TRUE(Do(*executor, Begin(1)).status.ok());
   EXPECT_TRUE(client.Pull(0, {}).status.ok());
 }
@@ -132,7 +132,7 @@ TEST_F(ExecutorTest, ManyWorkersInStepCountEveryPushOnce) {
       });
     }
   }
-  const ExecutorAnswer report = Do(*executor, ReportCommand{});
+  const ExecutorAnswer report = Do(*executor, ReportCommand());
   ASSERT_TRUE(report.status.ok()) << report.status;
   EXPECT_EQ(report.tables[0].rows, 1u + kWorkers);
   Client client(*network_, executor->endpoint());
@@ -145,7 +145,7 @@ TEST_F(ExecutorTest, SaveThatWaitsForAStepInVainSaysWhatIsMissing) {
   auto executor = Make();
   ASSERT_TRUE(Do(*executor, Begin(1)).status.ok());
   const ExecutorAnswer answer =
-      Do(*executor, SaveCommand{3, {"/nowhere", ProcessId(1), 0}, milliseconds(30)});
+      Do(*executor, SaveCommand(3, {"/nowhere", ProcessId(1), 0}, milliseconds(30)));
   EXPECT_EQ(answer.status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_NE(dt::ToText(answer.status).find("waits for every slice of step 0"), std::string::npos)
       << answer.status;

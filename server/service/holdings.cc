@@ -1,0 +1,20 @@
+#include "server/service/holdings.h"
+
+namespace dt::server {
+
+void Holdings::Begin(ShardSetOptions shards, DiskTierOptions disk) {
+  log_.reset();
+  tier_.reset();
+  shards_ = std::make_unique<ShardSet>(std::move(shards));
+  disk_ = std::move(disk);
+  disk_.wake = wake_;
+  RenewTier();
+}
+
+void Holdings::RenewTier() {
+  tier_.reset();  // Its folder is the next one's.
+  tier_ = std::make_unique<DiskTier>(disk_, *shards_);
+  shards_->Attach(tier_.get());
+}
+
+}  // namespace dt::server

@@ -1,0 +1,189 @@
+// Goal: each command does what it is for, a piece at a time, and says when it has done it. Method:
+// no thread and no socket: the test turns the command, and time is what it says. Every gradient is
+// 1, the rate is 1 and rows begin at 0: a row is minus the number of its pushes.
+#include "server/service/commands.h"
+
+#include <semaphore>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/support/push_maker.h"
+#include "test/support/scratch_folder.h"
+
+namespace dt::server {
+namespace {
+
+using test::Grouping;
+using test::RowMap;
+using ::testing::HasSubstr;
+
+constexpr uint32_t kShards = 4;
+constexpr Duration kPatience = seconds(20);
+const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+const TimePoint kNow = SystemClock().Now();
+
+class Commands : public ::testing::Test {
+ protected:
+  explicit Commands(uint32_t dim = 2) {
+    TableSpec spec = test::SimpleTable("t", dim);
+    spec.init = {InitKind::kZeros, 0};
+    tables_ = {spec};
+  }
+  std::unique_ptr<ExecutorCommand> Begin(std::optional<LogPlace> log = {}) const {
+    return BeginCommand({tables_, 1, kShards, test::AllShards(kShards), kStamp},
+                        {folder_ / "rows", 1 << 30}, std::move(log));
+  }
+  LogPlace Log(std::optional<LogPlace::Base> base = {}) const {
+    return {folder_.path(), 0, false, std::move(base)};
+  }
+  // A command that needs one piece.
+  ExecutorAnswer Do(const std::unique_ptr<ExecutorCommand>& command) {
+    auto answer = command->Work(kNow, held_);
+    EXPECT_TRUE(answer.has_value());
+    return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent")};
+  }
+  std::unique_ptr<ExecutorCommand> Save(Step step) const {
+    return SaveCommand(step, {folder_ / "saved", ProcessId(1), 0}, seconds(5));
+  }
+  void Push(Step step, Key keys = 3) {
+    RowMap rows;
+    for (Key key = 0; key < keys; ++key) rows[{0, key}] = std::vector<float>(tables_[0].dim, 1);
+    PushRequest push =
+        Grouping(tables_, kShards, test::AllShards(kShards), rows).Push(1, kStamp, step);
+    if (held_.log() != nullptr) {
+      held_.log()->Append(step, Encode(push));
+      ASSERT_TRUE(held_.log()->Commit().ok());
+    }
+    ASSERT_TRUE(held_.shards()->Push(std::move(push)).ok());
+  }
+  float Value(Key key) {
+    const KeyGroup group{ShardOf(tables_[0].id, key, kShards), 0, 1};
+    const Frame row = held_.shards()->Gather(PullMode::kTrain, {&group, 1}, {&key, 1});
+    return row.as<float>()[0];
+  }
+  // What a save came to, when the disk has done its part.
+  Status Saved() {
+    const TimePoint deadline = SystemClock().Now() + kPatience;
+    while (SystemClock().Now() < deadline) {
+      if (!held_.tier()->busy()) static_cast<void>(woken_.try_acquire_for(milliseconds(50)));
+      held_.tier()->Work();
+      if (const auto task = held_.tier()->TakeSaved()) return task->status;
+    }
+    return Timeout("the save does not end");
+  }
+
+  const test::ScratchFolder folder_;
+  std::vector<TableSpec> tables_;
+  std::counting_semaphore<> woken_{0};
+  Holdings held_{[this] { woken_.release(); }};
+};
+
+TEST_F(Commands, BeforeTheJobBeginsThereIsNothingToSaveLoadOrReport) {
+  EXPECT_EQ(Do(Save(0)).status.code(), StatusCode::kInternal);
+  EXPECT_EQ(Do(LoadCommand(folder_.path(), 0, Generation(1))).status.code(), StatusCode::kInternal);
+  EXPECT_EQ(Do(ReportCommand()).status.code(), StatusCode::kInternal);
+  EXPECT_TRUE(Do(CutCommand(1)).status.ok()) << "there is no log";
+}
+
+TEST_F(Commands, RequestsAreRefusedWhileRowsAreReplaced) {
+  EXPECT_TRUE(Begin()->replaces_rows());
+  EXPECT_TRUE(LoadCommand("", 0, Generation(1))->replaces_rows());
+  EXPECT_FALSE(Save(0)->replaces_rows());
+  EXPECT_FALSE(CutCommand(0)->replaces_rows());
+  EXPECT_FALSE(ReportCommand()->replaces_rows());
+}
+
+TEST_F(Commands, WhatWasSavedAtAStepIsLoaded) {
+  ASSERT_TRUE(Do(Begin()).status.ok());
+  Push(0);
+  ASSERT_TRUE(Do(Save(1)).status.ok());
+  Push(1);  // Is not in it.
+  ASSERT_TRUE(Saved().ok());
+  ASSERT_TRUE(Do(LoadCommand(folder_ / "saved", 1, Generation(2))).status.ok());
+  EXPECT_EQ(held_.shards()->clock(), 1u);
+  EXPECT_EQ(Value(2), -1);
+}
+
+TEST_F(Commands, ASaveWaitsForItsStepAndSaysWhatIsMissing) {
+  ASSERT_TRUE(Do(Begin()).status.ok());
+  Push(0);
+  const auto save = Save(2);
+  EXPECT_FALSE(save->Work(kNow, held_).has_value());
+  EXPECT_GT(save->patience(), Duration::zero());
+  EXPECT_FALSE(save->Work(kNow + seconds(4), held_).has_value());
+  const auto late = save->Work(kNow + seconds(5), held_);
+  ASSERT_TRUE(late.has_value());
+  EXPECT_THAT(ToText(late->status), HasSubstr("waits for every slice of step 1"));
+  EXPECT_FALSE(held_.tier()->saving());
+}
+
+TEST_F(Commands, ASaveThatWaitedGoesOnWhenItsStepIsThere) {
+  ASSERT_TRUE(Do(Begin()).status.ok());
+  const auto save = Save(1);
+  EXPECT_FALSE(save->Work(kNow, held_).has_value());
+  Push(0);
+  const auto answer = save->Work(kNow + seconds(9), held_);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(answer->status.ok()) << answer->status;
+  EXPECT_TRUE(held_.tier()->saving());
+  EXPECT_TRUE(Saved().ok());
+}
+
+TEST_F(Commands, AReportAppliesWhatIsHeld) {
+  ASSERT_TRUE(Do(Begin()).status.ok());
+  Push(0, 5);
+  const ExecutorAnswer report = Do(ReportCommand());
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(report.tables[0].rows, 5u);
+  EXPECT_EQ(Value(4), -1);
+}
+
+TEST_F(Commands, ALogIsBegunReadBackAndCutWhereACheckpointWasSaved) {
+  EXPECT_EQ(Do(Begin(Log())).first_segment, 1u);
+  Push(0);
+  Push(1);
+  ASSERT_TRUE(Do(Save(2)).status.ok());
+  ASSERT_TRUE(Saved().ok());
+  Push(2);
+  EXPECT_EQ(Do(CutCommand(1)).first_segment, 1u) << "step 1 is in it";
+  EXPECT_EQ(Do(CutCommand(2)).first_segment, 2u);
+
+  EXPECT_EQ(Do(Begin(Log(LogPlace::Base{}))).first_segment, 1u) << "from the first push on";
+  held_.shards()->Advance(3);
+  EXPECT_EQ(Value(0), -3);
+
+  EXPECT_EQ(Do(Begin(Log(LogPlace::Base{2, folder_ / "saved", 2}))).first_segment, 2u);
+  EXPECT_EQ(Value(0), -2) << "the checkpoint";
+  held_.shards()->Advance(3);
+  EXPECT_EQ(Value(0), -3) << "and the log";
+}
+
+TEST_F(Commands, ALogThatCannotBeReadBackIsNotKept) {
+  ASSERT_TRUE(Do(Begin(Log())).status.ok());
+  Push(0);
+  const ExecutorAnswer begun = Do(Begin(Log(LogPlace::Base{0, "", 7})));
+  EXPECT_FALSE(begun.status.ok());
+  EXPECT_EQ(begun.first_segment, 0u);
+  EXPECT_EQ(held_.log(), nullptr);
+}
+
+class CommandsOfLargeRows : public Commands {
+ protected:
+  CommandsOfLargeRows() : Commands(1024) {}
+};
+
+TEST_F(CommandsOfLargeRows, ALongLogIsReadBackInPieces) {
+  ASSERT_TRUE(Do(Begin(Log())).status.ok());
+  for (Step step = 0; step < 3; ++step) Push(step, 3000);  // 12 MB each.
+  const auto begin = Begin(Log(LogPlace::Base{}));
+  EXPECT_FALSE(begin->Work(kNow, held_).has_value()) << "16 MiB are a piece";
+  EXPECT_EQ(begin->patience(), Duration::zero()) << "there is more to do";
+  EXPECT_EQ(held_.log(), nullptr) << "nothing is written behind what is not read";
+  EXPECT_TRUE(Do(begin).status.ok());
+  held_.shards()->Advance(3);
+  EXPECT_EQ(Value(2999), -3);
+}
+
+}  // namespace
+}  // namespace dt::server
