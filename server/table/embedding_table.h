@@ -117,7 +117,7 @@ class EmbeddingTable {
   uint64_t index_buckets() const { return index_.buckets(); }
 
  private:
-  friend class Pipeline;
+  friend class Pipeline;  // This and the next: in pipelines.cc.
   friend class PullPipeline;
   friend class PushPipeline;
   friend class AbsencePipeline;
