@@ -1,7 +1,10 @@
 #include "cli/bench/bench_peer.h"
 
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <unistd.h>
 
 #include "cli/bench/bench.h"
@@ -87,8 +90,55 @@ void ServeRows(Network& network, const std::string& parent, const StopSignals& s
   while (!signals.token().stop_requested()) control.Answer(kPoll);
 }
 
-void ServeBytes(Network& network, const std::string& parent, const StopSignals& signals) {
-  const auto replier = MakeBareReplier(kBenchBytesMax, kPoll);
+// As many rows as the executor has, by number: no index, no header. Which ones is drawn before.
+class NumberedRows {
+ public:
+  NumberedRows() : rows_(kBenchRows), numbers_(kBenchRows) {
+    std::iota(numbers_.begin(), numbers_.end(), 0u);
+    for (uint64_t i = kBenchRows; i > 1; --i) std::swap(numbers_[i - 1], numbers_[MixBits(i) % i]);
+  }
+  // The larger of the two is the rows: those of a pull's answer, or a push's gradients.
+  void Work(std::span<const std::byte> request, std::span<std::byte> answer) {
+    if (answer.size() >= request.size()) {
+      for (; answer.size() >= sizeof(Row); answer = answer.subspan(sizeof(Row))) {
+        const Row& row = Next();
+        std::memcpy(answer.data(), row.data(), sizeof(Row));
+      }
+      return;
+    }
+    for (; request.size() >= sizeof(Row); request = request.subspan(sizeof(Row))) {
+      Row gradient, &row = Next();
+      std::memcpy(gradient.data(), request.data(), sizeof(Row));
+      for (size_t d = 0; d < kBenchDim; ++d) row[d] += gradient[d];
+    }
+  }
+
+ private:
+  using Row = std::array<float, kBenchDim>;
+  static constexpr uint64_t kAhead = 16;
+
+  Row& At(uint64_t i) { return rows_[numbers_[i % kBenchRows]]; }
+  Row& Next() {
+    const auto* const ahead = reinterpret_cast<const char*>(&At(next_ + kAhead));
+    for (size_t at = 0; at < sizeof(Row); at += 64) __builtin_prefetch(ahead + at);
+    return At(next_++);
+  }
+
+  std::vector<Row> rows_;
+  std::vector<uint32_t> numbers_;
+  uint64_t next_ = 0;
+};
+
+void ServeBytes(Network& network, const std::string& parent, bool with_rows,
+                const StopSignals& signals) {
+  BareWork work;
+  if (with_rows) {
+    work = [rows = std::make_shared<NumberedRows>()](std::span<const std::byte> request,
+                                                     std::span<std::byte> answer) {
+      rows->Work(request, answer);
+    };
+  }
+  const auto replier = MakeBareReplier(kBenchBytesMax, kPoll, std::move(work));
   Control control(network, parent, replier->endpoint());
   while (!signals.token().stop_requested()) {
     if (!replier->AnswerOne()) control.Answer(Duration::zero());
@@ -102,7 +152,7 @@ int RunBenchPeer(const CommandLine& line, StopSignals& signals) {
   if (line.format == "executor") {
     ServeRows(*network, line.scheduler, signals);
   } else {
-    ServeBytes(*network, line.scheduler, signals);
+    ServeBytes(*network, line.scheduler, line.format == "rows", signals);
   }
   return 0;
 }

@@ -18,7 +18,7 @@ inline constexpr uint32_t kBenchShards = 64;     // All on one executor.
 inline constexpr size_t kBenchBytesMax = 16'384 * kBenchDim * sizeof(float) + (1 << 20);
 
 // What the child does with --format: "executor": one executor thread of a server, with all that
-// lies between the socket and the rows; "bare": plain ZeroMQ.
+// lies between the socket and the rows; "bare": plain ZeroMQ; "rows": that, and rows by number.
 int RunBenchPeer(const CommandLine& line, StopSignals& signals);
 
 // A peer, from the side that started it. One thread.

@@ -1,5 +1,7 @@
 // The way between a worker and a server, two processes, with the real messages and the real rows
-// behind, against plain ZeroMQ that carries as many bytes. docs/performance.md explains the cases.
+// behind, against plain ZeroMQ that carries as many bytes; and, to tell what the way costs from
+// what reading rows costs, plain ZeroMQ whose answers are read from rows by number ("with_rows").
+// docs/performance.md explains the cases.
 #include <algorithm>
 
 #include "cli/bench/bench.h"
@@ -22,7 +24,8 @@ struct Costs {
   Latencies latencies;
 };
 
-double Percentile(Latencies values, double part) {
+template <class Number>
+double Percentile(std::vector<Number> values, double part) {
   if (values.empty()) return 0;
   const auto at = static_cast<size_t>(part * static_cast<double>(values.size() - 1));
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(at));
@@ -49,10 +52,12 @@ class TransportBench {
   TransportBench()
       : executor_("executor"),
         plain_("bare"),
+        numbered_("rows"),
         tcp_(MakeZmqNetwork({})),
         shm_(MakeShmNetwork(*tcp_)),
         worker_(*tcp_, executor_.endpoint()),
-        bare_(MakeBareRequester(plain_.endpoint(), kBenchBytesMax)) {
+        bare_(MakeBareRequester(plain_.endpoint(), kBenchBytesMax)),
+        with_rows_(MakeBareRequester(numbered_.endpoint(), kBenchBytesMax)) {
     worker_.PushAllRows();
   }
 
@@ -86,7 +91,8 @@ class TransportBench {
     bench.reference = "plain ZeroMQ over tcp, as many bytes";
     const std::pair bytes(worker_.RequestBytes(load.rows, push),
                           worker_.AnswerBytes(load.rows, push));
-    Costs ours, reference;
+    Costs ours, reference, with_rows;
+    std::vector<double> with_rows_runs;
     for (int pair = 0; pair <= kPairs; ++pair) {
       worker_.BringUpToDate(load.rows);
       const Latencies run = Timed(executor_, ours, [&](Latencies& latencies) {
@@ -96,12 +102,17 @@ class TransportBench {
       const Latencies reference_run = Timed(plain_, reference, [&](Latencies& latencies) {
         AskBare(*bare_, load, bytes, latencies);
       });
+      const double reference_value = figure(reference_run);
+      const Latencies with_rows_run = Timed(numbered_, with_rows, [&](Latencies& latencies) {
+        AskBare(*with_rows_, load, bytes, latencies);
+      });
       if (pair == 0) {  // The warm-up.
-        ours = reference = {};
+        ours = reference = with_rows = {};
         continue;
       }
       bench.runs.push_back(value);
-      bench.reference_runs.push_back(figure(reference_run));
+      bench.reference_runs.push_back(reference_value);
+      with_rows_runs.push_back(figure(with_rows_run));
     }
     const double million_rows = static_cast<double>(load.rows * load.requests) * kPairs / 1e6;
     bench.details = {
@@ -111,6 +122,8 @@ class TransportBench {
         {"reference_p50_us", Percentile(reference.latencies, 0.5)},
         {"reference_p99_us", Percentile(reference.latencies, 0.99)},
         {"reference_cpu_s_per_M_rows", reference.cpu_seconds / million_rows},
+        {"with_rows_median", Percentile(with_rows_runs, 0.5)},
+        {"with_rows_cpu_s_per_M_rows", with_rows.cpu_seconds / million_rows},
     };
   }
 
@@ -128,10 +141,10 @@ class TransportBench {
     return run;
   }
 
-  BenchPeer executor_, plain_;
+  BenchPeer executor_, plain_, numbered_;
   const std::unique_ptr<Network> tcp_, shm_;
   BenchWorker worker_;
-  const std::unique_ptr<BareRequester> bare_;
+  const std::unique_ptr<BareRequester> bare_, with_rows_;
   double seconds_ = 0;  // Of the last run.
 };
 

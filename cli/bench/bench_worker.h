@@ -11,7 +11,7 @@
 
 namespace dt::cli {
 
-inline constexpr size_t kBenchPartRows = 1024;  // As PsClient cuts them.
+inline constexpr size_t kBenchPartRows = 4096;  // As PsClient cuts them.
 
 // How long each request took, in microseconds, from sending it to having its answer.
 using Latencies = std::vector<float>;

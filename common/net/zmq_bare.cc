@@ -12,6 +12,7 @@ namespace {
 
 constexpr Duration kPatience = seconds(10);  // For an answer.
 constexpr size_t kLine = 64;
+constexpr size_t kAnswersUnderWay = 16;  // Answers whose bytes may not be touched yet, at most.
 
 int MsOf(Duration patience) {
   return static_cast<int>(std::chrono::ceil<milliseconds>(patience).count());
@@ -25,8 +26,10 @@ zmq::message_t Lent(std::vector<std::byte>& bytes, size_t size) {
 
 class Replier : public BareReplier {
  public:
-  Replier(size_t answer_bytes_max, Duration patience)
-      : answer_(answer_bytes_max), socket_(context_, zmq::socket_type::router) {
+  Replier(size_t answer_bytes_max, Duration patience, BareWork work)
+      : work_(std::move(work)),
+        answers_(work_ == nullptr ? 1 : kAnswersUnderWay, std::vector<std::byte>(answer_bytes_max)),
+        socket_(context_, zmq::socket_type::router) {
     socket_.set(zmq::sockopt::rcvtimeo, MsOf(patience));
     socket_.bind("tcp://127.0.0.1:*");
     endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
@@ -40,13 +43,20 @@ class Replier : public BareReplier {
     uint64_t bytes = 0;
     DT_CHECK(request.size() >= sizeof(bytes));
     std::memcpy(&bytes, request.data(), sizeof(bytes));
+    std::vector<std::byte>& answer = answers_[answered_++ % answers_.size()];
+    DT_CHECK(bytes <= answer.size());
+    if (work_ != nullptr) {
+      work_({request.data<std::byte>(), request.size()}, std::span(answer).first(bytes));
+    }
     socket_.send(std::move(peer), zmq::send_flags::sndmore);
-    socket_.send(Lent(answer_, bytes), zmq::send_flags::none);
+    socket_.send(Lent(answer, bytes), zmq::send_flags::none);
     return true;
   }
 
  private:
-  std::vector<std::byte> answer_;
+  const BareWork work_;
+  std::vector<std::vector<std::byte>> answers_;
+  uint64_t answered_ = 0;
   zmq::context_t context_;
   zmq::socket_t socket_;
   std::string endpoint_;
@@ -84,8 +94,9 @@ class Requester : public BareRequester {
 
 }  // namespace
 
-std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration patience) {
-  return std::make_unique<Replier>(answer_bytes_max, patience);
+std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration patience,
+                                             BareWork work) {
+  return std::make_unique<Replier>(answer_bytes_max, patience, std::move(work));
 }
 
 std::unique_ptr<BareRequester> MakeBareRequester(const std::string& endpoint,

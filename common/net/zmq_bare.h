@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "common/base/clock.h"
@@ -19,8 +21,13 @@ class BareReplier {
   // False when no request came within `patience`.
   virtual bool AnswerOne() = 0;
 };
-// On any port of the loopback device.
-std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration patience);
+// What a server cannot do without, between a request and its answer, whose bytes are undefined
+// before: see the bench.
+using BareWork =
+    std::function<void(std::span<const std::byte> request, std::span<std::byte> answer)>;
+// On any port of the loopback device. Without work every answer has the same bytes.
+std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration patience,
+                                             BareWork work = nullptr);
 
 // One thread.
 class BareRequester {

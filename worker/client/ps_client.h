@@ -55,9 +55,10 @@ class PsClient {
     std::vector<WireTable> tables;      // By table of the graph: how its rows travel.
     Duration patience = seconds(60);    // For one request, resends included.
     Duration resend_after = seconds(5);
-    // Of keys and rows in one message or its answer. Small, so that the server reads rows for one
-    // while the network carries another; measured.
-    size_t part_bytes_max = 264 << 10;
+    // Of keys and rows in one message or its answer. So large that what a message costs (four
+    // threads woken, on both sides) is little beside its bytes; so small that the server reads rows
+    // for one while the network carries another. Measured: docs/performance.md.
+    size_t part_bytes_max = 1056 << 10;
     std::function<Status()> interrupted;  // Asked while waiting: not OK ends it.
     const Clock* clock = &SystemClock();
   };
