@@ -55,7 +55,8 @@ void Must(const Status& status) { DT_CHECK_MSG(status.ok(), "{}", ToText(status)
 // What leaves is sorted and written by the disk's thread, a few runs behind.
 class ToDisk : public server::RowSink {
  public:
-  explicit ToDisk(std::string folder) : disk_({std::move(folder), kCacheBytes, nullptr, [] {}}) {}
+  explicit ToDisk(std::string folder)
+      : disk_({std::move(folder), {.cache_bytes = kCacheBytes}, [] {}}) {}
   std::span<std::byte> Add(server::EmbeddingTable& table, Key key) override {
     if (run_.bytes() >= kRunBytes) {
       Write();

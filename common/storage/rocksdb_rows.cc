@@ -1,118 +1,26 @@
 #include "common/storage/rocksdb_rows.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
+#include <limits>
 
-#include <rocksdb/cache.h>
+#include <fmt/core.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/db.h>
-#include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
-#include <rocksdb/filter_policy.h>
-#include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
-#include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 
 #include "common/base/check.h"
+#include "common/storage/rocksdb_rows_options.h"
 #include "common/storage/rocksdb_status.h"
 
 namespace dt {
 namespace {
 
 constexpr uint64_t kReadingCacheBytes = 8 << 20;
-constexpr uint64_t kFilesCrowded = 30;
-
-// Live files are scratch: nobody waits until they are on the disk itself. Those of a checkpoint are
-// synced when it is committed.
-class UnsyncedFile : public rocksdb::FSWritableFileOwnerWrapper {
- public:
-  using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
-  rocksdb::IOStatus Sync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
-    return rocksdb::IOStatus::OK();
-  }
-  rocksdb::IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
-    return rocksdb::IOStatus::OK();
-  }
-};
-
-class UnsyncedFolder : public rocksdb::FSDirectory {
- public:
-  rocksdb::IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
-    return rocksdb::IOStatus::OK();
-  }
-};
-
-class UnsyncedFiles : public rocksdb::FileSystemWrapper {
- public:
-  UnsyncedFiles() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-  const char* Name() const override { return "UnsyncedFiles"; }
-  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
-                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
-                                    rocksdb::IODebugContext* debug) override {
-    return Wrap(FileSystemWrapper::NewWritableFile(path, options, file, debug), file);
-  }
-  rocksdb::IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
-                                       std::unique_ptr<rocksdb::FSWritableFile>* file,
-                                       rocksdb::IODebugContext* debug) override {
-    return Wrap(FileSystemWrapper::ReopenWritableFile(path, options, file, debug), file);
-  }
-  rocksdb::IOStatus NewDirectory(const std::string&, const rocksdb::IOOptions&,
-                                 std::unique_ptr<rocksdb::FSDirectory>* folder,
-                                 rocksdb::IODebugContext*) override {
-    *folder = std::make_unique<UnsyncedFolder>();
-    return rocksdb::IOStatus::OK();
-  }
-
- private:
-  static rocksdb::IOStatus Wrap(rocksdb::IOStatus status,
-                                std::unique_ptr<rocksdb::FSWritableFile>* file) {
-    if (status.ok()) *file = std::make_unique<UnsyncedFile>(std::move(*file));
-    return status;
-  }
-};
-
-rocksdb::Env* UnsyncedEnv() {
-  static const std::unique_ptr<rocksdb::Env> env =
-      rocksdb::NewCompositeEnv(std::make_shared<UnsyncedFiles>());
-  return env.get();
-}
-
-rocksdb::Options OptionsFor(uint64_t cache_bytes) {
-  rocksdb::BlockBasedTableOptions table;
-  // One cache, with an end, for all that RocksDB keeps of files: the server's budget counts it. Not
-  // cut into shards: an index that is larger than its shard's part would be read again each time.
-  table.block_cache = rocksdb::NewLRUCache(cache_bytes, 0, false, 0.8);
-  table.cache_index_and_filter_blocks = true;
-  table.cache_index_and_filter_blocks_with_high_priority = true;
-  table.index_block_restart_interval = 8;  // Keys of a shard begin alike: half the bytes.
-  table.block_size = 4 << 10;              // One read of a row is one page or two.
-  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10, false));
-  table.format_version = 5;
-  table.checksum = rocksdb::kXXH3;
-  rocksdb::Options out;
-  out.env = UnsyncedEnv();
-  out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  // A filter of ours has said that the key is there: the last level, most of all, needs none.
-  out.optimize_filters_for_hits = true;
-  // Keys are hashed: each file lies over every other, and levels would be written ten times over.
-  out.compaction_style = rocksdb::kCompactionStyleUniversal;
-  out.compaction_options_universal.max_size_amplification_percent = 60;
-  out.compaction_options_universal.min_merge_width = 4;
-  out.level0_file_num_compaction_trigger = 8;
-  out.target_file_size_base = 64 << 20;  // Old files go piece by piece while they are merged.
-  out.max_background_jobs = 2;
-  out.bytes_per_sync = 1 << 20;
-  // Rows of floats shrink by a tenth at best, and every read would pay (docs/performance.md).
-  out.compression = rocksdb::kNoCompression;
-  out.paranoid_checks = true;
-  out.max_open_files = -1;
-  out.keep_log_file_num = 2;
-  out.max_log_file_size = 1 << 20;
-  out.info_log_level = rocksdb::WARN_LEVEL;
-  return out;
-}
+constexpr uint64_t kFilesCrowded = 60;
 
 class Dropping : public rocksdb::CompactionFilter {
  public:
@@ -127,36 +35,60 @@ class Dropping : public rocksdb::CompactionFilter {
   const RowsDb::Useless useless_;
 };
 
+// A part is a column family, whose name is its first key; that of the first is "".
+std::string NameOfPart(const std::string& first_key) {
+  if (first_key.empty()) return rocksdb::kDefaultColumnFamilyName;
+  std::string name;
+  for (const char c : first_key) name += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return name;
+}
+
+std::string FirstKeyOf(const std::string& name) {
+  std::string key;
+  if (name == rocksdb::kDefaultColumnFamilyName) return key;
+  for (size_t at = 0; at + 1 < name.size(); at += 2) {
+    key += static_cast<char>(std::strtoul(name.substr(at, 2).c_str(), nullptr, 16));
+  }
+  return key;
+}
+
 }  // namespace
 
 struct RowsDb::Impl {
+  enum class Mode { kCreate, kGoOn, kRead };
+  Impl(std::string folder_in, Options options_in)
+      : folder(std::move(folder_in)),
+        rocks(RowsOptions(options_in.cache_bytes)),
+        starts(std::move(options_in.cuts)) {
+    starts.insert(starts.begin(), "");
+    if (options_in.useless == nullptr) return;
+    dropping = std::make_unique<const Dropping>(std::move(options_in.useless));
+    rocks.compaction_filter = dropping.get();
+  }
+  ~Impl() {
+    for (rocksdb::ColumnFamilyHandle* part : parts) db->DestroyColumnFamilyHandle(part);
+  }
+  static Result<std::unique_ptr<RowsDb>> Open(const std::string& folder, Options options,
+                                              Mode mode);
+  Status FindParts();
+  size_t PartOf(std::string_view key) const {
+    return static_cast<size_t>(std::ranges::upper_bound(starts, key) - starts.begin()) - 1;
+  }
+
   std::unique_ptr<const Dropping> dropping;  // Outlives db.
-  std::string folder;
-  rocksdb::Options options;
+  const std::string folder;
+  rocksdb::Options rocks;
+  std::vector<std::string> starts;  // First keys of the parts; "" first.
+  std::vector<rocksdb::ColumnFamilyHandle*> parts;
   std::unique_ptr<rocksdb::DB> db;
   std::atomic<uint64_t> files_made = 0;
-};
-
-struct RowsDb::File::Impl {
-  Impl(std::string path_in, uint64_t bytes, const rocksdb::Options& options)
-      : path(std::move(path_in)), bytes_expected(bytes), writer(rocksdb::EnvOptions(), options) {}
-  ~Impl() {
-    std::error_code ignored;
-    if (!ingested) std::filesystem::remove(path, ignored);
-  }
-  const std::string path;
-  const uint64_t bytes_expected;
-  rocksdb::SstFileWriter writer;
-  bool ingested = false;
+  bool merges_held = false;
 };
 
 RowsDb::RowsDb(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RowsDb::~RowsDb() = default;
-RowsDb::File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-RowsDb::File::~File() = default;
 
-Result<std::unique_ptr<RowsDb>> RowsDb::Create(const std::string& folder, uint64_t cache_bytes,
-                                               Useless useless) {
+Result<std::unique_ptr<RowsDb>> RowsDb::Create(const std::string& folder, Options options) {
   std::error_code error;
   std::filesystem::remove_all(folder, error);
   if (!error) std::filesystem::create_directories(folder, error);
@@ -164,72 +96,118 @@ Result<std::unique_ptr<RowsDb>> RowsDb::Create(const std::string& folder, uint64
     return WithHint(Unavailable("making folder {}: {}", folder, error.message()),
                     "give this user write access, or choose another folder");
   }
-  return OpenAt(folder, cache_bytes, std::move(useless), true);
+  return Impl::Open(folder, std::move(options), Impl::Mode::kCreate);
 }
 
-Result<std::unique_ptr<RowsDb>> RowsDb::Open(const std::string& folder, uint64_t cache_bytes,
-                                             Useless useless) {
-  return OpenAt(folder, cache_bytes, std::move(useless), false);
-}
-
-Result<std::unique_ptr<RowsDb>> RowsDb::OpenAt(const std::string& folder, uint64_t cache_bytes,
-                                               Useless useless, bool create) {
-  auto impl = std::make_unique<Impl>();
-  impl->folder = folder;
-  impl->options = OptionsFor(cache_bytes);
-  impl->options.create_if_missing = create;
-  if (useless != nullptr) {
-    impl->dropping = std::make_unique<const Dropping>(std::move(useless));
-    impl->options.compaction_filter = impl->dropping.get();
-  }
-  rocksdb::DB* db = nullptr;
-  DT_TRY_STATUS(FromRocks(rocksdb::DB::Open(impl->options, folder, &db), "opening", folder));
-  impl->db.reset(db);
-  return std::make_unique<RowsDb>(std::move(impl));
+Result<std::unique_ptr<RowsDb>> RowsDb::Open(const std::string& folder, Options options) {
+  return Impl::Open(folder, std::move(options), Impl::Mode::kGoOn);
 }
 
 Result<std::unique_ptr<RowsDb>> RowsDb::OpenToRead(const std::string& folder) {
-  auto impl = std::make_unique<Impl>();
-  impl->folder = folder;
-  impl->options = OptionsFor(kReadingCacheBytes);
-  rocksdb::DB* db = nullptr;
+  return Impl::Open(folder, {.cache_bytes = kReadingCacheBytes}, Impl::Mode::kRead);
+}
+
+Status RowsDb::Impl::FindParts() {
+  std::vector<std::string> names;
   DT_TRY_STATUS(
-      FromRocks(rocksdb::DB::OpenForReadOnly(impl->options, folder, &db), "opening", folder));
+      FromRocks(rocksdb::DB::ListColumnFamilies(rocks, folder, &names), "opening", folder));
+  starts.resize(names.size());
+  std::ranges::transform(names, starts.begin(), FirstKeyOf);
+  std::ranges::sort(starts);
+  return OkStatus();
+}
+
+Result<std::unique_ptr<RowsDb>> RowsDb::Impl::Open(const std::string& folder, Options options,
+                                                   Mode mode) {
+  auto impl = std::make_unique<Impl>(folder, std::move(options));
+  impl->rocks.create_if_missing = mode == Mode::kCreate;
+  impl->rocks.create_missing_column_families = mode == Mode::kCreate;
+  if (mode != Mode::kCreate) DT_TRY_STATUS(impl->FindParts());
+  std::vector<rocksdb::ColumnFamilyDescriptor> parts;
+  for (const std::string& start : impl->starts) parts.emplace_back(NameOfPart(start), impl->rocks);
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status opened =
+      mode == Mode::kRead
+          ? rocksdb::DB::OpenForReadOnly(impl->rocks, folder, parts, &impl->parts, &db)
+          : rocksdb::DB::Open(impl->rocks, folder, parts, &impl->parts, &db);
+  DT_TRY_STATUS(FromRocks(opened, "opening", folder));
   impl->db.reset(db);
   return std::make_unique<RowsDb>(std::move(impl));
 }
 
 // ------------------------------------------------------------ writing
 
-Result<std::unique_ptr<RowsDb::File>> RowsDb::NewFile(uint64_t bytes_expected) {
-  const std::string path =
-      impl_->folder + "/new-" + std::to_string(impl_->files_made.fetch_add(1)) + ".sst";
-  auto file = std::make_unique<File::Impl>(path, bytes_expected, impl_->options);
-  DT_TRY_STATUS(FromRocks(file->writer.Open(path), "writing", path, bytes_expected));
-  return std::make_unique<File>(std::move(file));
+struct RowsDb::File::Impl {
+  struct Piece {
+    size_t part;
+    std::string path;
+  };
+  Impl(RowsDb::Impl& db_in, uint64_t bytes) : db(db_in), bytes_expected(bytes) {}
+  ~Impl() {
+    std::error_code ignored;
+    for (const Piece& piece : pieces) {
+      if (!ingested) std::filesystem::remove(piece.path, ignored);
+    }
+  }
+  Status Begin(size_t part) {
+    pieces.push_back({part, db.folder + "/new-" + std::to_string(db.files_made++) + ".sst"});
+    writer = std::make_unique<rocksdb::SstFileWriter>(rocksdb::EnvOptions(), db.rocks);
+    return FromRocks(writer->Open(pieces.back().path), "writing", pieces.back().path,
+                     bytes_expected);
+  }
+  Status End() {
+    if (writer == nullptr) return OkStatus();
+    return FromRocks(writer->Finish(), "writing", pieces.back().path, bytes_expected);
+  }
+
+  RowsDb::Impl& db;
+  const uint64_t bytes_expected;
+  std::vector<Piece> pieces;
+  std::unique_ptr<rocksdb::SstFileWriter> writer;  // Of the last piece.
+  bool ingested = false;
+};
+
+RowsDb::File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RowsDb::File::~File() = default;
+
+std::unique_ptr<RowsDb::File> RowsDb::NewFile(uint64_t bytes_expected) {
+  return std::make_unique<File>(std::make_unique<File::Impl>(*impl_, bytes_expected));
 }
 
 Status RowsDb::File::Add(std::string_view key, std::string_view value) {
-  const rocksdb::Status status = impl_->writer.Put(ToSlice(key), ToSlice(value));
-  DT_CHECK_MSG(!status.IsInvalidArgument(), "{}: {}", impl_->path, status.ToString());
-  return FromRocks(status, "writing", impl_->path, impl_->bytes_expected);
+  if (impl_->writer == nullptr || impl_->db.PartOf(key) != impl_->pieces.back().part) {
+    DT_TRY_STATUS(impl_->End());
+    DT_TRY_STATUS(impl_->Begin(impl_->db.PartOf(key)));
+  }
+  const rocksdb::Status status = impl_->writer->Put(ToSlice(key), ToSlice(value));
+  const std::string& path = impl_->pieces.back().path;
+  DT_CHECK_MSG(!status.IsInvalidArgument(), "{}: {}", path, status.ToString());
+  return FromRocks(status, "writing", path, impl_->bytes_expected);
 }
 
 Status RowsDb::Ingest(std::unique_ptr<File> file) {
   File::Impl& impl = *file->impl_;
-  DT_TRY_STATUS(FromRocks(impl.writer.Finish(), "writing", impl.path, impl.bytes_expected));
-  rocksdb::IngestExternalFileOptions options;
-  options.move_files = true;
-  options.write_global_seqno = false;
-  DT_TRY_STATUS(FromRocks(impl_->db->IngestExternalFile({impl.path}, options), "adding rows to",
-                          impl_->folder, impl.bytes_expected));
+  DT_TRY_STATUS(impl.End());
+  std::vector<rocksdb::IngestExternalFileArg> files;
+  for (const File::Impl::Piece& piece : impl.pieces) {
+    rocksdb::IngestExternalFileArg& arg = files.emplace_back();
+    arg.column_family = impl_->parts[piece.part];
+    arg.external_files = {piece.path};
+    arg.options.move_files = true;
+    arg.options.write_global_seqno = false;
+  }
+  DT_TRY_STATUS(FromRocks(impl_->db->IngestExternalFiles(files), "adding rows to", impl_->folder,
+                          impl.bytes_expected));
   impl.ingested = true;
   return OkStatus();
 }
 
 bool RowsDb::Crowded() const {
-  uint64_t files = 0;
-  return impl_->db->GetIntProperty("rocksdb.num-files-at-level0", &files) && files > kFilesCrowded;
+  return std::ranges::any_of(impl_->parts, [this](rocksdb::ColumnFamilyHandle* part) {
+    std::string files;  // No number, as far as GetIntProperty is concerned.
+    return impl_->db->GetProperty(part, "rocksdb.num-files-at-level0", &files) &&
+           std::strtoull(files.c_str(), nullptr, 10) > kFilesCrowded;
+  });
 }
 
 Status RowsDb::Checkpoint(const std::string& folder) {
@@ -237,12 +215,22 @@ Status RowsDb::Checkpoint(const std::string& folder) {
   DT_TRY_STATUS(FromRocks(rocksdb::Checkpoint::Create(impl_->db.get(), &made), "checkpointing",
                           impl_->folder));
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
-  return FromRocks(checkpoint->CreateCheckpoint(folder), "writing", folder);
+  // Nothing is in memtables: without a flush, which would wait for merges.
+  constexpr uint64_t kLogBytesToFlush = std::numeric_limits<uint64_t>::max();
+  return FromRocks(checkpoint->CreateCheckpoint(folder, kLogBytesToFlush), "writing", folder);
+}
+
+void RowsDb::HoldMerges() {
+  if (!std::exchange(impl_->merges_held, true)) impl_->db->PauseBackgroundWork();
+}
+
+void RowsDb::ReleaseMerges() {
+  if (std::exchange(impl_->merges_held, false)) impl_->db->ContinueBackgroundWork();
 }
 
 uint64_t RowsDb::bytes_on_disk() const {
   uint64_t bytes = 0;
-  impl_->db->GetIntProperty("rocksdb.total-sst-files-size", &bytes);
+  impl_->db->GetAggregatedIntProperty("rocksdb.total-sst-files-size", &bytes);
   return bytes;
 }
 
@@ -255,11 +243,13 @@ Status RowsDb::MultiGet(std::span<const std::string_view> keys, const Visit& vis
   rocksdb::Slice slices[kAtOnce];
   rocksdb::PinnableSlice values[kAtOnce];
   rocksdb::Status statuses[kAtOnce];
-  for (size_t begin = 0; begin < keys.size(); begin += kAtOnce) {
-    const size_t n = std::min(kAtOnce, keys.size() - begin);
-    for (size_t i = 0; i < n; ++i) slices[i] = ToSlice(keys[begin + i]);
-    impl_->db->MultiGet(options, impl_->db->DefaultColumnFamily(), n, slices, values, statuses,
-                        true);
+  for (size_t begin = 0, n = 0; begin < keys.size(); begin += n) {
+    const size_t part = impl_->PartOf(keys[begin]);
+    const size_t end = std::min(keys.size(), begin + kAtOnce);
+    for (n = 0; begin + n < end && impl_->PartOf(keys[begin + n]) == part; ++n) {
+      slices[n] = ToSlice(keys[begin + n]);
+    }
+    impl_->db->MultiGet(options, impl_->parts[part], n, slices, values, statuses, true);
     for (size_t i = 0; i < n; ++i) {
       if (statuses[i].ok()) {
         visit(begin + i, FromSlice(values[i]));
@@ -275,8 +265,18 @@ Status RowsDb::MultiGet(std::span<const std::string_view> keys, const Visit& vis
 }
 
 struct RowsDb::Cursor::Impl {
-  std::string folder;
-  std::unique_ptr<rocksdb::Iterator> at;
+  // To the next part with records, where the one at hand has no more.
+  Status Settle() {
+    DT_TRY_STATUS(FromRocks(at[part]->status(), "reading rows of", db.folder));
+    while (!at[part]->Valid() && part + 1 < at.size()) {
+      at[++part]->SeekToFirst();
+      DT_TRY_STATUS(FromRocks(at[part]->status(), "reading rows of", db.folder));
+    }
+    return OkStatus();
+  }
+  const RowsDb::Impl& db;
+  std::vector<std::unique_ptr<rocksdb::Iterator>> at;  // Of each part.
+  size_t part = 0;
 };
 
 RowsDb::Cursor::Cursor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -286,25 +286,30 @@ std::unique_ptr<RowsDb::Cursor> RowsDb::Read() const {
   rocksdb::ReadOptions options;
   options.fill_cache = false;
   options.readahead_size = 2 << 20;
-  auto impl = std::make_unique<Cursor::Impl>();
-  impl->folder = impl_->folder;
-  impl->at.reset(impl_->db->NewIterator(options));
+  std::vector<rocksdb::Iterator*> parts;
+  const rocksdb::Status made = impl_->db->NewIterators(options, impl_->parts, &parts);
+  DT_CHECK_MSG(made.ok(), "{}", made.ToString());
+  auto impl = std::make_unique<Cursor::Impl>(*impl_);
+  for (rocksdb::Iterator* part : parts) impl->at.emplace_back(part);
   return std::make_unique<Cursor>(std::move(impl));
 }
 
 Status RowsDb::Cursor::Seek(std::string_view key) {
-  impl_->at->Seek(ToSlice(key));
-  return FromRocks(impl_->at->status(), "reading rows of", impl_->folder);
+  impl_->part = impl_->db.PartOf(key);
+  impl_->at[impl_->part]->Seek(ToSlice(key));
+  return impl_->Settle();
 }
 
 Status RowsDb::Cursor::Next() {
-  DT_CHECK(impl_->at->Valid());
-  impl_->at->Next();
-  return FromRocks(impl_->at->status(), "reading rows of", impl_->folder);
+  DT_CHECK(valid());
+  impl_->at[impl_->part]->Next();
+  return impl_->Settle();
 }
 
-bool RowsDb::Cursor::valid() const { return impl_->at->Valid(); }
-std::string_view RowsDb::Cursor::key() const { return FromSlice(impl_->at->key()); }
-std::string_view RowsDb::Cursor::value() const { return FromSlice(impl_->at->value()); }
+bool RowsDb::Cursor::valid() const { return impl_->at[impl_->part]->Valid(); }
+std::string_view RowsDb::Cursor::key() const { return FromSlice(impl_->at[impl_->part]->key()); }
+std::string_view RowsDb::Cursor::value() const {
+  return FromSlice(impl_->at[impl_->part]->value());
+}
 
 }  // namespace dt

@@ -1,6 +1,9 @@
 // Many small records on disk below a cache in memory: written in sorted files that are built
-// outside and added whole, read by sorted batches of keys. RocksDB with its options for this; the
-// reasons stand beside them in the source. Later files win over earlier ones.
+// outside and added whole, read by sorted batches of keys. RocksDB with its options for this
+// (rocksdb_rows_options.cc). Later files win over earlier ones.
+//
+// Files are merged in the background; what is merged lies there twice until the merge ends. So the
+// records are cut into parts, ranges of keys, and one part is merged at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +26,24 @@ class RowsDb {
 
  public:
   explicit RowsDb(std::unique_ptr<Impl> impl);
-  // Holds nothing: what was in the folder is removed. `cache_bytes`: for blocks, filters and
-  // indexes of files, all of them.
-  // `useless`: records that need not be copied when files are merged; called on RocksDB's threads,
+  // Whether a record need not be copied when files are merged. Called on RocksDB's threads;
   // outlives the RowsDb.
   using Useless = std::function<bool(std::string_view key, std::string_view value)>;
-  static Result<std::unique_ptr<RowsDb>> Create(const std::string& folder, uint64_t cache_bytes,
-                                                Useless useless = nullptr);
-  // Goes on with a copy made by Checkpoint; the folder becomes its own.
-  static Result<std::unique_ptr<RowsDb>> Open(const std::string& folder, uint64_t cache_bytes,
-                                              Useless useless = nullptr);
+  struct Options {
+    uint64_t cache_bytes = 0;  // For blocks, filters and indexes of files, all of them.
+    Useless useless = nullptr;
+    // The first key of each part but the first, ascending. Only of a new RowsDb.
+    std::vector<std::string> cuts = {};
+  };
+  // Holds nothing: what was in the folder is removed.
+  static Result<std::unique_ptr<RowsDb>> Create(const std::string& folder, Options options);
+  // Goes on with a copy made by Checkpoint, and its parts; the folder becomes its own.
+  static Result<std::unique_ptr<RowsDb>> Open(const std::string& folder, Options options);
   // A copy made by Checkpoint, only to be read; nothing in the folder changes.
   static Result<std::unique_ptr<RowsDb>> OpenToRead(const std::string& folder);
   ~RowsDb();
 
-  // A file that is filled, then added. One thread at a time.
+  // A file (one a part) that is filled, then added. One thread at a time.
   class File {
     struct Impl;
 
@@ -52,7 +58,7 @@ class RowsDb {
     const std::unique_ptr<Impl> impl_;
   };
   // `bytes_expected`: for the sentence about a full disk.
-  Result<std::unique_ptr<File>> NewFile(uint64_t bytes_expected);
+  std::unique_ptr<File> NewFile(uint64_t bytes_expected);
   // REQUIRES: at least one record.
   Status Ingest(std::unique_ptr<File> file);
   // So many sorted files lie over one another that reading gets slow: add none for now.
@@ -87,12 +93,13 @@ class RowsDb {
   // A copy of now in `folder`, which must not exist; hard links on one file system, which last as
   // long as either.
   Status Checkpoint(const std::string& folder);
+  // No merge begins until ReleaseMerges; waits for the one under way. One thread for both.
+  void HoldMerges();
+  void ReleaseMerges();
 
   uint64_t bytes_on_disk() const;
 
  private:
-  static Result<std::unique_ptr<RowsDb>> OpenAt(const std::string& folder, uint64_t cache_bytes,
-                                                Useless useless, bool create);
   const std::unique_ptr<Impl> impl_;
 };
 

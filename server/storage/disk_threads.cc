@@ -62,7 +62,7 @@ void DiskThreads::NoteProblem(Status status) {
 
 Status DiskThreads::Adopt() {
   DT_CHECK(own_db_ == nullptr);
-  DT_TRY(own_db_, RowsDb::Open(options_.folder, options_.cache_bytes, options_.useless));
+  DT_TRY(own_db_, RowsDb::Open(options_.folder, options_.rows));
   db_ = own_db_.get();
   return OkStatus();
 }
@@ -70,7 +70,7 @@ Status DiskThreads::Adopt() {
 // A server that needs no disk leaves no trace on it.
 Status DiskThreads::Open() {
   if (own_db_ != nullptr) return OkStatus();
-  DT_TRY(own_db_, RowsDb::Create(options_.folder, options_.cache_bytes, options_.useless));
+  DT_TRY(own_db_, RowsDb::Create(options_.folder, options_.rows));
   db_ = own_db_.get();
   return OkStatus();
 }
@@ -106,11 +106,12 @@ bool DiskThreads::Rest(Duration time, std::stop_token stop) {
 
 Status DiskThreads::WriteRun(const RowRun& run, std::stop_token stop) {
   DT_TRY_STATUS(Open());
+  own_db_->ReleaseMerges();
   while (own_db_->Crowded() && Rest(kMergingPause, stop)) {
   }
   const std::vector<RowRun::Entry> entries = run.Sorted();
   if (entries.empty()) return OkStatus();
-  DT_TRY(auto file, own_db_->NewFile(run.bytes()));
+  std::unique_ptr<RowsDb::File> file = own_db_->NewFile(run.bytes());
   for (const RowRun::Entry& entry : entries) {
     DT_TRY_STATUS(file->Add(entry.key.text(), TextOf(entry.record(run))));
   }
@@ -119,7 +120,9 @@ Status DiskThreads::WriteRun(const RowRun& run, std::stop_token stop) {
 
 Status DiskThreads::MakeCheckpoint(CheckpointTask& task) {
   DT_TRY_STATUS(Open());
-  DT_TRY(auto file, own_db_->NewFile(4096));
+  // What is linked is not written again for nothing: merges go on with the next run.
+  own_db_->HoldMerges();
+  std::unique_ptr<RowsDb::File> file = own_db_->NewFile(4096);
   for (const auto& [key, value] : task.notes) DT_TRY_STATUS(file->Add(key, value));
   DT_TRY_STATUS(own_db_->Ingest(std::move(file)));
   std::error_code error;

@@ -46,8 +46,7 @@ class DiskThreads {
  public:
   struct Options {
     std::string folder;
-    uint64_t cache_bytes = 0;
-    RowsDb::Useless useless;     // May be null.
+    RowsDb::Options rows;
     std::function<void()> wake;  // Called when something is done, on their threads; must not block.
   };
   explicit DiskThreads(Options options);

@@ -11,6 +11,8 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
+constexpr size_t kParts = 16;                   // Of the rows on disk.
+constexpr uint64_t kPartOfRunBytes = kMiB / 2;  // Smaller files cost more than they hold.
 constexpr size_t kRunsMax = 2;                  // Being written; more wait for them.
 constexpr uint64_t kBucketsAtOnce = 512;        // Of one index, in one step of the clock's hand.
 constexpr uint64_t kBucketsPerTurn = 32 << 10;  // Some milliseconds.
@@ -25,6 +27,18 @@ std::vector<EmbeddingTable*> TablesOf(ShardSet& shards) {
     for (uint32_t t = 0; t < shard.tables(); ++t) tables.push_back(&shard.table(t));
   }
   return tables;
+}
+
+// Where the disk's rows are cut into parts, each merged by itself: at shards, which are alike.
+std::vector<std::string> CutsOf(const ShardSet& shards, uint64_t run_bytes) {
+  const size_t count = shards.shards().size();
+  const size_t parts = std::clamp<size_t>(run_bytes / kPartOfRunBytes, 1, std::min(kParts, count));
+  std::vector<std::string> cuts;
+  for (size_t part = 1; part < parts; ++part) {
+    const ShardId first = shards.shards()[part * count / parts].id();
+    cuts.emplace_back(RowKey(first, TableId(0), 0).text().substr(0, sizeof(first)));
+  }
+  return cuts;
 }
 
 uint64_t FilterHash(const EmbeddingTable& table, Key key) {
@@ -58,12 +72,12 @@ DiskTier::DiskTier(DiskTierOptions options, ShardSet& shards)
       filter_(std::max<uint64_t>(options_.memory_bytes / kMemoryPerFilterKey, 1024)) {
   std::ranges::copy_if(tables_, std::back_inserter(evictable_),
                        [](const EmbeddingTable* table) { return !table->spec().all_in_memory; });
-  RowsDb::Useless useless;
+  RowsDb::Options rows{.cache_bytes = cache_bytes_, .cuts = CutsOf(shards_, run_bytes_)};
   if (!gone_.empty()) {
-    useless = [this](std::string_view key, std::string_view row) { return gone_.IsGone(key, row); };
+    rows.useless = [this](auto key, auto row) { return gone_.IsGone(key, row); };
   }
   disk_ = std::make_unique<DiskThreads>(
-      DiskThreads::Options{options_.folder, cache_bytes_, std::move(useless), options_.wake});
+      DiskThreads::Options{options_.folder, std::move(rows), options_.wake});
 }
 
 DiskTier::~DiskTier() {

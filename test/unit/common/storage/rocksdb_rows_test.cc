@@ -15,16 +15,15 @@ using test::ScratchFolder;
 using Content = std::map<std::string, std::string>;
 
 std::unique_ptr<RowsDb> MakeIn(const std::string& folder) {
-  auto db = RowsDb::Create(folder, 1 << 20);
+  auto db = RowsDb::Create(folder, {.cache_bytes = 1 << 20});
   EXPECT_TRUE(db.ok()) << db.status();
   return *std::move(db);
 }
 
 void Add(RowsDb& db, const Content& rows) {
   auto file = db.NewFile(1000);
-  ASSERT_TRUE(file.ok()) << file.status();
-  for (const auto& [key, value] : rows) ASSERT_TRUE((*file)->Add(key, value).ok());
-  const Status added = db.Ingest(*std::move(file));
+  for (const auto& [key, value] : rows) ASSERT_TRUE(file->Add(key, value).ok());
+  const Status added = db.Ingest(std::move(file));
   ASSERT_TRUE(added.ok()) << added;
 }
 
@@ -49,8 +48,8 @@ TEST(RowsDb, LaterFilesWin) {
 
 TEST(RowsDb, MergingLeavesUselessRecordsOut) {
   const ScratchFolder temp;
-  auto db = RowsDb::Create(temp / "rows", 1 << 20,
-                           [](std::string_view, std::string_view value) { return value == "old"; });
+  auto db = RowsDb::Create(
+      temp / "rows", {.cache_bytes = 1 << 20, .useless = [](auto, auto v) { return v == "old"; }});
   ASSERT_TRUE(db.ok()) << db.status();
   const Content all = {{"a", "old"}, {"b", "new"}, {"c", "old"}};
   const auto dropped = [&] { return All(**db) == Content{{"b", "new"}}; };
@@ -79,6 +78,57 @@ TEST(RowsDb, MultiGetVisitsEveryKeyInOrder) {
   EXPECT_EQ(next, keys.size());
 }
 
+// The records of every hundred lie in a part of their own, which a reader does not notice.
+TEST(RowsDb, PartsAreOneForReadersAndOutliveACheckpoint) {
+  const ScratchFolder temp;
+  auto made = RowsDb::Create(temp / "rows", {.cache_bytes = 1 << 20, .cuts = {"11", "12", "14"}});
+  ASSERT_TRUE(made.ok()) << made.status();
+  Content rows;
+  for (int i = 1000; i < 1500; i += 5) rows[std::to_string(i)] = "old";
+  Add(**made, rows);
+  const Content changed = {{"1100", "new"}, {"1395", "new"}, {"1400", "new"}};
+  Add(**made, changed);
+  for (const auto& [key, value] : changed) rows[key] = value;
+  ASSERT_TRUE((*made)->Checkpoint(temp / "copy").ok());
+  for (const bool copy : {false, true}) {
+    if (copy) made = RowsDb::Open(temp / "copy", {.cache_bytes = 1 << 20});
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(All(**made), rows);
+    const std::vector<std::string_view> keys = {"1000", "1001", "1100", "1195", "1395", "1495"};
+    std::vector<std::string> values;
+    const auto take = [&](size_t, std::optional<std::string_view> value) {
+      values.emplace_back(value.value_or("none"));
+    };
+    ASSERT_TRUE((*made)->MultiGet(keys, take).ok());
+    EXPECT_EQ(values, (std::vector<std::string>{"old", "none", "new", "old", "new", "old"}));
+    const auto at = (*made)->Read();
+    ASSERT_TRUE(at->Seek("1196").ok());  // The last of its part is before it.
+    ASSERT_TRUE(at->valid());
+    EXPECT_EQ(at->key(), "1200");
+    ASSERT_TRUE(at->Seek("1500").ok());
+    EXPECT_FALSE(at->valid());
+  }
+}
+
+// However many files lie over one another by then: a checkpoint does not wait for merges.
+TEST(RowsDb, MergesThatAreHeldWaitForTheirRelease) {
+  const ScratchFolder temp;
+  auto db = MakeIn(temp / "rows");
+  db->HoldMerges();
+  for (int file = 0; file < 100; ++file) Add(*db, {{"a", std::to_string(file)}, {"b", "1"}});
+  EXPECT_TRUE(db->Crowded());
+  ASSERT_TRUE(db->Checkpoint(temp / "copy").ok());
+  EXPECT_TRUE(db->Crowded());
+  db->ReleaseMerges();
+  for (int file = 0; file < 200 && db->Crowded(); ++file) {
+    Add(*db, {{"a", "99"}});
+    db->HoldMerges();  // Waits for the merge that began.
+    db->ReleaseMerges();
+  }
+  EXPECT_FALSE(db->Crowded());
+  EXPECT_EQ(All(*db), (Content{{"a", "99"}, {"b", "1"}}));
+}
+
 TEST(RowsDb, CheckpointIsACopyOfThenThatOthersReadAndGoOnWith) {
   const ScratchFolder temp;
   auto db = MakeIn(temp / "rows");
@@ -90,7 +140,7 @@ TEST(RowsDb, CheckpointIsACopyOfThenThatOthersReadAndGoOnWith) {
   EXPECT_EQ(All(**copy), (Content{{"a", "1"}}));
   EXPECT_FALSE(db->Checkpoint(temp / "copy").ok());
   copy->reset();
-  auto own = RowsDb::Open(temp / "copy", 1 << 20);
+  auto own = RowsDb::Open(temp / "copy", {.cache_bytes = 1 << 20});
   ASSERT_TRUE(own.ok()) << own.status();
   Add(**own, {{"b", "3"}});
   EXPECT_EQ(All(**own), (Content{{"a", "1"}, {"b", "3"}}));
@@ -106,7 +156,7 @@ TEST(RowsDb, CreateForgetsWhatWasThere) {
 TEST(RowsDb, FileThatIsNotAddedIsRemoved) {
   const ScratchFolder temp;
   auto db = MakeIn(temp / "rows");
-  ASSERT_TRUE((*db->NewFile(10))->Add("a", "1").ok());
+  ASSERT_TRUE(db->NewFile(10)->Add("a", "1").ok());
   for (const auto& entry : std::filesystem::directory_iterator(temp / "rows")) {
     EXPECT_NE(entry.path().extension(), ".sst");
   }
@@ -150,7 +200,7 @@ TEST(RowsDb, DamageIsDataLossAndNamesTheFile) {
 TEST(RowsDb, FolderThatCannotBeMadeIsNamed) {
   const ScratchFolder temp;
   std::ofstream(temp / "file") << "x";
-  const auto db = RowsDb::Create(temp / "file/below", 1 << 20);
+  const auto db = RowsDb::Create(temp / "file/below", {.cache_bytes = 1 << 20});
   ASSERT_FALSE(db.ok());
   EXPECT_NE(ToText(db.status()).find(temp / "file/below"), std::string::npos) << db.status();
 }

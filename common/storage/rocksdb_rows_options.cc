@@ -1,0 +1,105 @@
+#include "common/storage/rocksdb_rows_options.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+
+namespace dt {
+namespace {
+
+// Live files are scratch: nobody waits until they are on the disk itself. Those of a checkpoint are
+// synced when it is committed.
+class UnsyncedFile : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
+  rocksdb::IOStatus Sync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    return rocksdb::IOStatus::OK();
+  }
+  rocksdb::IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    return rocksdb::IOStatus::OK();
+  }
+};
+
+class UnsyncedFolder : public rocksdb::FSDirectory {
+ public:
+  rocksdb::IOStatus Fsync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {
+    return rocksdb::IOStatus::OK();
+  }
+};
+
+class UnsyncedFiles : public rocksdb::FileSystemWrapper {
+ public:
+  UnsyncedFiles() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "UnsyncedFiles"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    return Wrap(FileSystemWrapper::NewWritableFile(path, options, file, debug), file);
+  }
+  rocksdb::IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                       rocksdb::IODebugContext* debug) override {
+    return Wrap(FileSystemWrapper::ReopenWritableFile(path, options, file, debug), file);
+  }
+  rocksdb::IOStatus NewDirectory(const std::string&, const rocksdb::IOOptions&,
+                                 std::unique_ptr<rocksdb::FSDirectory>* folder,
+                                 rocksdb::IODebugContext*) override {
+    *folder = std::make_unique<UnsyncedFolder>();
+    return rocksdb::IOStatus::OK();
+  }
+
+ private:
+  static rocksdb::IOStatus Wrap(rocksdb::IOStatus status,
+                                std::unique_ptr<rocksdb::FSWritableFile>* file) {
+    if (status.ok()) *file = std::make_unique<UnsyncedFile>(std::move(*file));
+    return status;
+  }
+};
+
+rocksdb::Env* UnsyncedEnv() {
+  static const std::unique_ptr<rocksdb::Env> env =
+      rocksdb::NewCompositeEnv(std::make_shared<UnsyncedFiles>());
+  return env.get();
+}
+
+}  // namespace
+
+rocksdb::Options RowsOptions(uint64_t cache_bytes) {
+  rocksdb::BlockBasedTableOptions table;
+  // One cache, with an end, for all that RocksDB keeps of files: the server's budget counts it. Not
+  // cut into shards: an index that is larger than its shard's part would be read again each time.
+  table.block_cache = rocksdb::NewLRUCache(cache_bytes, 0, false, 0.8);
+  table.cache_index_and_filter_blocks = true;
+  table.cache_index_and_filter_blocks_with_high_priority = true;
+  table.index_block_restart_interval = 8;  // Keys of a shard begin alike: half the bytes.
+  table.block_size = 4 << 10;              // One read of a row is one page or two.
+  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10, false));
+  table.format_version = 5;
+  table.checksum = rocksdb::kXXH3;
+  rocksdb::Options out;
+  out.env = UnsyncedEnv();
+  out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  // A filter of ours has said that the key is there: the last level, most of all, needs none.
+  out.optimize_filters_for_hits = true;
+  // Keys are hashed: each file lies over every other, and levels would be written ten times over.
+  out.compaction_style = rocksdb::kCompactionStyleUniversal;
+  out.compaction_options_universal.max_size_amplification_percent = 60;
+  out.compaction_options_universal.min_merge_width = 4;
+  out.level0_file_num_compaction_trigger = 8;
+  out.target_file_size_base = 64 << 20;  // Old files go piece by piece while they are merged.
+  out.max_background_jobs = 2;
+  out.bytes_per_sync = 1 << 20;
+  // Rows of floats shrink by a tenth at best, and every read would pay (docs/performance.md).
+  out.compression = rocksdb::kNoCompression;
+  out.paranoid_checks = true;
+  out.max_open_files = -1;
+  out.keep_log_file_num = 2;
+  out.max_log_file_size = 1 << 20;
+  out.info_log_level = rocksdb::WARN_LEVEL;
+  return out;
+}
+
+}  // namespace dt

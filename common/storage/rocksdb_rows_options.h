@@ -1,0 +1,14 @@
+// RocksDB's options for rows; the reasons stand beside them in the source. Only for the files of
+// this directory.
+#pragma once
+
+#include <cstdint>
+
+#include <rocksdb/options.h>
+
+namespace dt {
+
+// `cache_bytes`: as in rocksdb_rows.h.
+rocksdb::Options RowsOptions(uint64_t cache_bytes);
+
+}  // namespace dt
