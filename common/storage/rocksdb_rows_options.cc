@@ -89,7 +89,7 @@ rocksdb::Options RowsOptions(uint64_t cache_bytes) {
   out.compaction_options_universal.max_size_amplification_percent = 60;
   out.compaction_options_universal.min_merge_width = 4;
   out.level0_file_num_compaction_trigger = 8;
-  out.target_file_size_base = 64 << 20;  // Old files go piece by piece while they are merged.
+  out.target_file_size_base = 64 << 20;
   out.max_background_jobs = 2;
   out.bytes_per_sync = 1 << 20;
   // Rows of floats shrink by a tenth at best, and every read would pay (docs/performance.md).
