@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/entropy.h"
+#include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/cluster/session.h"
 #include "common/control/packet.h"
@@ -22,6 +23,7 @@ namespace {
 // How long a message may lie in a queue before the link's thread looks.
 constexpr Duration kPoll = milliseconds(5);
 constexpr Duration kResendAfter = milliseconds(300);
+constexpr Duration kLastWords = seconds(3);  // For the scheduler to hear why a role ends.
 
 std::span<const std::byte> BytesOf(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -32,11 +34,6 @@ Status FromProblem(StatusCode code, const Problem& problem) {
   if (!problem.where.empty()) status = WithWhere(std::move(status), problem.where);
   if (!problem.hint.empty()) status = WithHint(std::move(status), problem.hint);
   return status;
-}
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
 // Session over a socket: what both the joining and the joined link do. One thread at a time.
@@ -314,6 +311,18 @@ Result<std::unique_ptr<ControlLink>> ControlLink::Open(const Options& options) {
   DT_TRY(const WelcomeMessage welcome,
          Await<WelcomeMessage>(channel, options.scheduler, options.join_patience, options.stop));
   return std::make_unique<ControlLinkImpl>(options, std::move(channel), welcome);
+}
+
+Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop) {
+  if (link.ended()) return link.end_status();
+  const bool stopped = stop.stop_requested();
+  if (stopped) {
+    link.Send(LeavingMessage{});
+  } else {
+    link.Send(FailedMessage{.code = worked.code(), .problem = ProblemOf(worked)});
+  }
+  link.Flush(kLastWords);
+  return stopped ? Cancelled("stopped on request") : worked;
 }
 
 Result<std::string> RequestStatus(Network& network, const std::string& scheduler,

@@ -49,6 +49,10 @@ class ControlLink {
   virtual void Flush(Duration patience) = 0;
 };
 
+// The end of a role: what the job ended with, if it has. Else the scheduler is told why the role
+// ends, and gets a moment to hear it: Cancelled if `stop` was requested, or `worked`, an error.
+Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop);
+
 // Asks a running scheduler how its job is doing, without joining: the JSON of `dovetail status`.
 // Unavailable naming the address when nobody answers in time.
 Result<std::string> RequestStatus(Network& network, const std::string& scheduler,

@@ -1,6 +1,7 @@
 #include "server/log/log_keeper.h"
 
 #include "common/base/entropy.h"
+#include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "server/log/push_log_reader.h"
 

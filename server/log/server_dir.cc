@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/hash.h"
+#include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/storage/files.h"
 #include "server/log/push_log_reader.h"
@@ -60,11 +61,6 @@ Result<int> TakeLock(const std::string& dir) {
 }
 
 }  // namespace
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
 
 Result<ServerDir> ServerDir::Open(const JobConfig& job) {
   const std::string parent = std::filesystem::absolute(job.cluster.server.dir).string();

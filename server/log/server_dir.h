@@ -64,7 +64,4 @@ class ServerDir {
   int lock_ = -1;
 };
 
-// The name of this machine.
-std::string HostName();
-
 }  // namespace dt::server

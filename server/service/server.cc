@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <poll.h>
 #include <thread>
-#include <unistd.h>
 
 #include "common/base/check.h"
+#include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/control/control_link.h"
 #include "server/log/log_keeper.h"
@@ -18,7 +18,6 @@ namespace {
 
 constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
 constexpr Duration kSavingPoll = milliseconds(10);
-constexpr Duration kLastWords = seconds(3);  // For the scheduler to hear why.
 constexpr Duration kSavePatience = seconds(60);
 constexpr uint32_t kExecutorsMax = 64;
 constexpr Duration kRebindPatience = seconds(5);
@@ -45,9 +44,8 @@ std::string EndpointOf(const std::string& listen, uint32_t i) {
 // What others connect to: "all addresses" is none.
 std::string Advertised(const std::string& endpoint) {
   for (const std::string all : {"tcp://0.0.0.0:", "tcp://[::]:", "tcp://*:"}) {
-    char host[256] = {};
-    if (!endpoint.starts_with(all) || gethostname(host, sizeof(host) - 1) != 0) continue;
-    return fmt::format("tcp://{}:{}", host, endpoint.substr(all.size()));
+    if (!endpoint.starts_with(all)) continue;
+    return fmt::format("tcp://{}:{}", HostName(), endpoint.substr(all.size()));
   }
   return endpoint;
 }
@@ -94,18 +92,10 @@ class ServerRole : public Server {
       SetLogProcess("server", link_->welcome().id.value());
     }
     if (keeper_.has_value()) keeper_->OnWelcome(link_->welcome().returned);
-    Status worked = Work();
+    const Status worked = Work();
     const bool told = link_->ended() && link_->end_status().code() != StatusCode::kUnavailable;
     if (told && keeper_.has_value()) keeper_->Remove();
-    if (link_->ended()) return link_->end_status();
-    if (stop.stop_requested()) {
-      link_->Send(LeavingMessage{});
-      link_->Flush(kLastWords);
-      return Cancelled("stopped on request");
-    }
-    link_->Send(FailedMessage{.code = worked.code(), .problem = ProblemOf(worked)});
-    link_->Flush(kLastWords);
-    return worked;
+    return EndRole(*link_, worked, stop);
   }
 
  private:

@@ -15,7 +15,6 @@ namespace dt::worker {
 namespace {
 
 constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
-constexpr Duration kLastWords = seconds(3);    // For the scheduler to hear why.
 constexpr Duration kPatience =
     seconds(60);  // With others; the scheduler notices a dead one before.
 // For a server that comes back: to read its checkpoint and log; and how soon it is asked again.
@@ -34,17 +33,9 @@ class WorkerRole : public Worker {
 
   Status Run(std::stop_token stop) override {
     stop_ = stop;
-    Status worked = Work();
+    const Status worked = Work();
     if (PeerMayBeLost()) AwaitVerdict();
-    if (link_->ended()) return link_->end_status();
-    if (stop.stop_requested()) {
-      link_->Send(LeavingMessage{});
-      link_->Flush(kLastWords);
-      return Cancelled("stopped on request");
-    }
-    link_->Send(FailedMessage{.code = worked.code(), .problem = ProblemOf(worked)});
-    link_->Flush(kLastWords);
-    return worked;
+    return EndRole(*link_, worked, stop);
   }
 
  private:

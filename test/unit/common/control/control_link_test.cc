@@ -142,6 +142,34 @@ TEST_F(ControlLinkTest, StopEndsEveryWaitWithTheJobsError) {
   EXPECT_EQ(ToText(link->end_status()), "it broke (here)");
 }
 
+TEST_F(ControlLinkTest, ARoleThatFailedSaysWhy) {
+  const auto link = Join();
+  auto end = std::async(std::launch::async,
+                        [&] { return EndRole(*link, DataLoss("it broke"), std::stop_token()); });
+  const FailedMessage failed = other_.Await<FailedMessage>();
+  EXPECT_EQ(failed.code, StatusCode::kDataLoss);
+  EXPECT_EQ(failed.problem.what, "it broke");
+  EXPECT_EQ(end.get().code(), StatusCode::kDataLoss);
+}
+
+TEST_F(ControlLinkTest, ARoleThatWasStoppedSaysThatItLeaves) {
+  const auto link = Join();
+  std::stop_source stop;
+  stop.request_stop();
+  auto end = std::async(std::launch::async,
+                        [&] { return EndRole(*link, DataLoss("it broke"), stop.get_token()); });
+  other_.Await<LeavingMessage>();
+  EXPECT_EQ(end.get().code(), StatusCode::kCancelled);
+}
+
+TEST_F(ControlLinkTest, ARoleEndsAsTheJobDid) {
+  const auto link = Join();
+  other_.Send(StopMessage{StatusCode::kOk, {}});
+  while (link->Receive(kPatience).ok()) {
+  }
+  EXPECT_TRUE(EndRole(*link, DataLoss("it broke"), {}).ok());
+}
+
 TEST_F(ControlLinkTest, RefusalIsTheSchedulersSentence) {
   auto opening = std::async(std::launch::async, [&] { return ControlLink::Open(Options()); });
   other_.Await<JoinMessage>();

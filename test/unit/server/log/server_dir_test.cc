@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/host_name.h"
 #include "test/support/scratch_folder.h"
 
 namespace dt::server {
