@@ -203,7 +203,8 @@ TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
                             .servers = 2,
                             .workers = 2,
                             .more = "checkpoint: {every: 100, durability: log}"});
-  const std::string mark = "job=kill-and-return";
+  const std::string name = JobNameOfOurs("kill-and-return");
+  const std::string mark = "job=" + name;
   const ProgramEnd calm =
       RunProgram(folder.path(), {"launch", job, "--set", "job=calm", "--result", "calm.json"});
   ASSERT_EQ(calm.exit_code, 0) << calm.output;
@@ -213,9 +214,9 @@ TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
     return Eventually(seconds(30), [&] {
       std::error_code absent;
       for (const auto& entry : std::filesystem::directory_iterator(
-               folder.path() + "/runs/kill-and-return/checkpoints", absent)) {
-        const std::string name = entry.path().filename().string();
-        if (name.starts_with("step-") && std::stoi(name.substr(5)) >= step) return true;
+               folder.path() + "/runs/" + name + "/checkpoints", absent)) {
+        const std::string saved = entry.path().filename().string();
+        if (saved.starts_with("step-") && std::stoi(saved.substr(5)) >= step) return true;
       }
       return false;
     });

@@ -94,17 +94,19 @@ TEST(Equality, KilledAfterACheckpointAndResumedEqualsUninterrupted) {
                                                 .more = "checkpoint: {every: 20, keep: 2}"});
   const std::string whole = ChecksumAfter(folder, "whole", {"launch", job});
   ASSERT_NE(whole, "");
+  const std::string name = JobNameOfOurs("broken");
+  const std::string mark = "job=" + name;
   {
-    Program killed(folder.path(), {"launch", job, "--set", "job=broken"});
+    Program killed(folder.path(), {"launch", job, "--set", mark});
     ASSERT_TRUE(Eventually(seconds(30), [&] {
-      return RunProgram(folder.path(), {"checkpoint", "list", job, "--set", "job=broken"})
+      return RunProgram(folder.path(), {"checkpoint", "list", job, "--set", mark})
                  .output.find("step-") != std::string::npos;
     })) << killed.Output();
     killed.Signal(SIGKILL);
     killed.Wait(seconds(5));
   }
-  ASSERT_TRUE(Eventually(seconds(15), [] { return ProcessesWith("job=broken").empty(); }));
-  EXPECT_EQ(ChecksumAfter(folder, "broken", {"launch", job, "--resume", "auto"}), whole);
+  ASSERT_TRUE(Eventually(seconds(15), [&] { return ProcessesWith(mark).empty(); }));
+  EXPECT_EQ(ChecksumAfter(folder, name, {"launch", job, "--resume", "auto"}), whole);
 }
 
 }  // namespace

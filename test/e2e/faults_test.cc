@@ -17,7 +17,7 @@ class Faults : public ::testing::Test {
   // Starts a job that would train for minutes, and waits until it trains. Its processes carry
   // `mark`.
   void StartTraining(const std::string& mark) {
-    mark_ = "job=" + mark;
+    mark_ = "job=" + JobNameOfOurs(mark);
     const std::string job = WriteTinyJob(folder_, {.epochs = 100000,
                                                    .slices = 2,
                                                    .servers = 2,

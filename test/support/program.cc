@@ -104,6 +104,10 @@ std::string TempFolder::Write(const std::string& name, const std::string& text) 
 
 std::string TempFolder::Read(const std::string& name) const { return ReadAll(path_ + "/" + name); }
 
+std::string JobNameOfOurs(const std::string& name) {
+  return "p" + std::to_string(getpid()) + "-" + name;
+}
+
 std::vector<pid_t> ProcessesWith(const std::string& text) {
   std::vector<pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

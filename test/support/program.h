@@ -55,6 +55,9 @@ class TempFolder {
   std::string path_;
 };
 
+// The name of a job that no other process has on its command line: not even those of this same
+// test, when it runs twice at once.
+std::string JobNameOfOurs(const std::string& name);
 // Processes whose command line has `text` in it, other than this one.
 std::vector<pid_t> ProcessesWith(const std::string& text);
 
