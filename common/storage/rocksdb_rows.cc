@@ -20,6 +20,7 @@ namespace dt {
 namespace {
 
 constexpr uint64_t kReadingCacheBytes = 8 << 20;
+constexpr size_t kReadAheadBytes = 2 << 20;  // Of each file that lies over the others.
 constexpr uint64_t kFilesCrowded = 60;
 
 class Dropping : public rocksdb::CompactionFilter {
@@ -265,17 +266,30 @@ Status RowsDb::MultiGet(std::span<const std::string_view> keys, const Visit& vis
 }
 
 struct RowsDb::Cursor::Impl {
+  explicit Impl(const RowsDb::Impl& db_in) : db(db_in) {
+    options.fill_cache = false;
+    options.readahead_size = kReadAheadBytes;
+  }
+  // An iterator keeps what it read ahead of each file: only one part has one.
+  void Enter(size_t next) {
+    if (at != nullptr && part == next) return;
+    at.reset(db.db->NewIterator(options, db.parts[next]));
+    part = next;
+  }
   // To the next part with records, where the one at hand has no more.
   Status Settle() {
-    DT_TRY_STATUS(FromRocks(at[part]->status(), "reading rows of", db.folder));
-    while (!at[part]->Valid() && part + 1 < at.size()) {
-      at[++part]->SeekToFirst();
-      DT_TRY_STATUS(FromRocks(at[part]->status(), "reading rows of", db.folder));
+    DT_TRY_STATUS(FromRocks(at->status(), "reading rows of", db.folder));
+    while (!at->Valid() && part + 1 < db.parts.size()) {
+      Enter(part + 1);
+      at->SeekToFirst();
+      DT_TRY_STATUS(FromRocks(at->status(), "reading rows of", db.folder));
     }
     return OkStatus();
   }
+
   const RowsDb::Impl& db;
-  std::vector<std::unique_ptr<rocksdb::Iterator>> at;  // Of each part.
+  rocksdb::ReadOptions options;
+  std::unique_ptr<rocksdb::Iterator> at;  // Of the part.
   size_t part = 0;
 };
 
@@ -283,33 +297,25 @@ RowsDb::Cursor::Cursor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RowsDb::Cursor::~Cursor() = default;
 
 std::unique_ptr<RowsDb::Cursor> RowsDb::Read() const {
-  rocksdb::ReadOptions options;
-  options.fill_cache = false;
-  options.readahead_size = 2 << 20;
-  std::vector<rocksdb::Iterator*> parts;
-  const rocksdb::Status made = impl_->db->NewIterators(options, impl_->parts, &parts);
-  DT_CHECK_MSG(made.ok(), "{}", made.ToString());
   auto impl = std::make_unique<Cursor::Impl>(*impl_);
-  for (rocksdb::Iterator* part : parts) impl->at.emplace_back(part);
+  impl->Enter(0);
   return std::make_unique<Cursor>(std::move(impl));
 }
 
 Status RowsDb::Cursor::Seek(std::string_view key) {
-  impl_->part = impl_->db.PartOf(key);
-  impl_->at[impl_->part]->Seek(ToSlice(key));
+  impl_->Enter(impl_->db.PartOf(key));
+  impl_->at->Seek(ToSlice(key));
   return impl_->Settle();
 }
 
 Status RowsDb::Cursor::Next() {
   DT_CHECK(valid());
-  impl_->at[impl_->part]->Next();
+  impl_->at->Next();
   return impl_->Settle();
 }
 
-bool RowsDb::Cursor::valid() const { return impl_->at[impl_->part]->Valid(); }
-std::string_view RowsDb::Cursor::key() const { return FromSlice(impl_->at[impl_->part]->key()); }
-std::string_view RowsDb::Cursor::value() const {
-  return FromSlice(impl_->at[impl_->part]->value());
-}
+bool RowsDb::Cursor::valid() const { return impl_->at->Valid(); }
+std::string_view RowsDb::Cursor::key() const { return FromSlice(impl_->at->key()); }
+std::string_view RowsDb::Cursor::value() const { return FromSlice(impl_->at->value()); }
 
 }  // namespace dt

@@ -69,7 +69,8 @@ class RowsDb {
   using Visit = std::function<void(size_t key, std::optional<std::string_view> value)>;
   Status MultiGet(std::span<const std::string_view> keys, const Visit& visit) const;
 
-  // In key order, as of its making. One thread; does not outlive the RowsDb.
+  // In key order; what is written meanwhile may be seen or not. One thread; does not outlive the
+  // RowsDb.
   class Cursor {
     struct Impl;
 
