@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <mutex>
 
 #include <fmt/core.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/db.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/utilities/checkpoint.h>
 
@@ -34,6 +36,22 @@ class Dropping : public rocksdb::CompactionFilter {
 
  private:
   const RowsDb::Useless useless_;
+};
+
+class MergeWatch : public rocksdb::EventListener {
+ public:
+  void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& merge) override {
+    std::lock_guard lock(mutex_);
+    last_ = merge.status;
+  }
+  rocksdb::Status last() const {
+    std::lock_guard lock(mutex_);
+    return last_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  rocksdb::Status last_;
 };
 
 // A part is a column family, whose name is its first key; that of the first is "".
@@ -62,6 +80,7 @@ struct RowsDb::Impl {
         rocks(RowsOptions(options_in.cache_bytes)),
         starts(std::move(options_in.cuts)) {
     starts.insert(starts.begin(), "");
+    rocks.listeners.push_back(merges);
     if (options_in.useless == nullptr) return;
     dropping = std::make_unique<const Dropping>(std::move(options_in.useless));
     rocks.compaction_filter = dropping.get();
@@ -76,6 +95,7 @@ struct RowsDb::Impl {
     return static_cast<size_t>(std::ranges::upper_bound(starts, key) - starts.begin()) - 1;
   }
 
+  const std::shared_ptr<MergeWatch> merges = std::make_shared<MergeWatch>();
   std::unique_ptr<const Dropping> dropping;  // Outlives db.
   const std::string folder;
   rocksdb::Options rocks;
@@ -209,6 +229,10 @@ bool RowsDb::Crowded() const {
     return impl_->db->GetProperty(part, "rocksdb.num-files-at-level0", &files) &&
            std::strtoull(files.c_str(), nullptr, 10) > kFilesCrowded;
   });
+}
+
+Status RowsDb::merge_problem() const {
+  return FromRocks(impl_->merges->last(), "merging rows of", impl_->folder);
 }
 
 Status RowsDb::Checkpoint(const std::string& folder) {

@@ -63,6 +63,8 @@ class RowsDb {
   Status Ingest(std::unique_ptr<File> file);
   // So many sorted files lie over one another that reading gets slow: add none for now.
   bool Crowded() const;
+  // Why the last merge failed; OK if it did not. RocksDB tries again every few seconds.
+  Status merge_problem() const;
 
   // Any thread. Visits, in the order of `keys`, what each key has: nothing where it is not there.
   // REQUIRES: ascending keys.

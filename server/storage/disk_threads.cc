@@ -108,6 +108,7 @@ Status DiskThreads::WriteRun(const RowRun& run, std::stop_token stop) {
   DT_TRY_STATUS(Open());
   own_db_->ReleaseMerges();
   while (own_db_->Crowded() && Rest(kMergingPause, stop)) {
+    DT_TRY_STATUS(own_db_->merge_problem());
   }
   const std::vector<RowRun::Entry> entries = run.Sorted();
   if (entries.empty()) return OkStatus();
@@ -129,7 +130,9 @@ Status DiskThreads::MakeCheckpoint(CheckpointTask& task) {
   std::filesystem::create_directories(std::filesystem::path(task.folder).parent_path(), error);
   if (error) {
     return WithHint(Unavailable("making folder {}: {}", task.folder, error.message()),
-                    "checkpoint.dir must be writable by every process");
+                    error == std::errc::no_space_on_device
+                        ? "make room there, or choose another folder"
+                        : "checkpoint.dir must be writable by every process");
   }
   DT_TRY_STATUS(own_db_->Checkpoint(task.folder));
   return Digest(task);
