@@ -1,6 +1,7 @@
 #include "common/storage/rocksdb_bare.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <rocksdb/db.h>
@@ -32,13 +33,17 @@ class Bare : public BareRocks {
   }
 
   void Write(std::span<const std::string> keys, std::string_view value) override {
+    if (std::exchange(paused_, false)) Check(db_->ContinueBackgroundWork());
     rocksdb::WriteBatch batch(keys.size() * (value.size() + 40));
     for (const std::string& key : keys) Check(batch.Put(key, ToSlice(value)));
     rocksdb::WriteOptions options;
     options.disableWAL = true;
     Check(db_->Write(options, &batch));
   }
-  void Flush() override { Check(db_->Flush(rocksdb::FlushOptions())); }
+  void Flush() override {
+    Check(db_->Flush(rocksdb::FlushOptions()));
+    if (!std::exchange(paused_, true)) Check(db_->PauseBackgroundWork());
+  }
   size_t MultiGet(std::span<const std::string> keys) override {
     slices_.assign(keys.begin(), keys.end());
     values_.resize(keys.size());
@@ -52,6 +57,7 @@ class Bare : public BareRocks {
 
  private:
   std::unique_ptr<rocksdb::DB> db_;
+  bool paused_ = false;
   std::vector<rocksdb::Slice> slices_;
   std::vector<rocksdb::PinnableSlice> values_;
   std::vector<rocksdb::Status> statuses_;

@@ -15,7 +15,7 @@ class BareRocks {
   virtual ~BareRocks() = default;
   // One WriteBatch, without write-ahead log.
   virtual void Write(std::span<const std::string> keys, std::string_view value) = 0;
-  // What was written is in files.
+  // What was written is in files. Waits for merges under way; none begins before the next Write.
   virtual void Flush() = 0;
   // One MultiGet; the number of keys found. REQUIRES: ascending keys.
   virtual size_t MultiGet(std::span<const std::string> keys) = 0;
