@@ -1,7 +1,8 @@
 // What libdovetail_cuda.so offers: one C function that fills a table of functions. Both sides are
-// compiled from this file; the version tells a program from a library of another build.
+// compiled from this file; the version tells a program from a library of another build. Plain data only.
 //
-// An error is a sentence in static memory; nullptr is success. Any thread.
+// An error is a sentence in static or thread-local memory, valid until the thread's next call; nullptr is success.
+// Any thread, unless said.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace dt {
 
-inline constexpr uint32_t kCudaTableVersion = 1;
+inline constexpr uint32_t kCudaTableVersion = 2;
 inline constexpr const char* kCudaTableSymbol = "DtFillCudaTable";
 
 using CudaError = const char*;
@@ -20,6 +21,66 @@ struct CudaDevice {
   int32_t major = 0, minor = 0;  // Compute capability.
 };
 
+struct CudaStream;  // Owned by the library: stream, cuBLASLt handle, workspace.
+struct CudaEvent;
+struct CudaGraph;  // Captured and instantiated.
+
+inline constexpr size_t kCudaRankMax = 6;
+inline constexpr size_t kCudaSymbolsMax = 64;
+
+// What differs from step to step, in device memory, so that captured work stays valid: dt::RunInfo and the sizes
+// of the symbols (index 0 is the constant 1, 1 is B).
+struct CudaRun {
+  uint64_t seed = 0, step = 0, first_sample = 0;
+  uint32_t step_samples = 1;
+  float rate_scale = 1;
+  int32_t training = 1;
+  int64_t sizes[kCudaSymbolsMax] = {};
+};
+
+// Row-major and densely packed. Dimension i is times[i] · sizes[symbol[i]]; kernels read sizes from the CudaRun.
+// `extent` is what the host knows when it launches: exact for constants and B, the capacity for others.
+struct CudaTensor {
+  void* data = nullptr;
+  uint8_t dtype = 0;  // dt::DType
+  uint8_t rank = 0;
+  int32_t symbol[kCudaRankMax] = {};
+  int64_t times[kCudaRankMax] = {};
+  int64_t extent[kCudaRankMax] = {};
+};
+
+struct CudaAttr {
+  enum class Kind : uint8_t { kBool, kInt, kFloat, kText, kInts };
+  const char* name = nullptr;
+  Kind kind = Kind::kInt;
+  int64_t number = 0;  // kBool, kInt
+  double real = 0;
+  const char* text = nullptr;
+  const int64_t* ints = nullptr;
+  size_t count = 0;
+};
+
+// One node. Lives as long as the graph that captured it.
+struct CudaCall {
+  const CudaTensor* inputs = nullptr;
+  size_t input_count = 0;
+  const CudaTensor* outputs = nullptr;
+  size_t output_count = 0;
+  const CudaAttr* attrs = nullptr;
+  size_t attr_count = 0;
+  const CudaRun* run = nullptr;  // Device memory.
+  void* scratch = nullptr;       // Device memory, as much as scratch_bytes asked for.
+  CudaStream* stream = nullptr;
+};
+
+struct CudaKernel {
+  const char* op = nullptr;
+  CudaError (*launch)(const CudaCall& call) = nullptr;      // Returns at once.
+  size_t (*scratch_bytes)(const CudaCall& call) = nullptr;  // At the extents; nullptr: none.
+  // False: it must be launched anew each time, because its arguments depend on sizes other than B.
+  bool (*can_capture)(const CudaCall& call) = nullptr;  // nullptr: always.
+};
+
 struct CudaTable {
   uint32_t version = 0;
   CudaError (*count_devices)(int32_t* count) = nullptr;
@@ -27,6 +88,36 @@ struct CudaTable {
   // out[i] = a[i] + b[i] for i < n, computed on the card; all three lie in host memory.
   CudaError (*add_f32)(int32_t device, const float* a, const float* b, float* out,
                        size_t n) = nullptr;
+
+  // Memory.
+  CudaError (*allocate)(int32_t device, size_t bytes, void** out) = nullptr;
+  CudaError (*free)(int32_t device, void* memory) = nullptr;
+  CudaError (*allocate_pinned)(int32_t device, size_t bytes, void** out) = nullptr;
+  CudaError (*free_pinned)(void* memory) = nullptr;
+  CudaError (*memory_info)(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) = nullptr;
+
+  // Streams: one thread at a time each.
+  CudaError (*make_stream)(int32_t device, CudaStream** out) = nullptr;
+  void (*destroy_stream)(CudaStream* stream) = nullptr;
+  CudaError (*copy_to_device)(CudaStream* stream, void* to, const void* from,
+                              size_t bytes) = nullptr;
+  CudaError (*copy_to_host)(CudaStream* stream, void* to, const void* from, size_t bytes) = nullptr;
+  CudaError (*copy_on_device)(CudaStream* stream, void* to, const void* from,
+                              size_t bytes) = nullptr;
+  CudaError (*record)(CudaStream* stream, CudaEvent* event) = nullptr;
+  CudaError (*wait_for)(CudaStream* stream, CudaEvent* event) = nullptr;
+  CudaError (*make_event)(int32_t device, CudaEvent** out) = nullptr;
+  void (*destroy_event)(CudaEvent* event) = nullptr;
+  CudaError (*query)(CudaEvent* event, bool* done) = nullptr;
+
+  // Work that is launched between begin and end becomes a graph; nothing runs until launch_graph.
+  CudaError (*begin_capture)(CudaStream* stream) = nullptr;
+  CudaError (*end_capture)(CudaStream* stream, CudaGraph** out) = nullptr;
+  CudaError (*launch_graph)(CudaStream* stream, CudaGraph* graph) = nullptr;
+  void (*destroy_graph)(CudaGraph* graph) = nullptr;
+
+  // nullptr: the operator has no CUDA kernel.
+  const CudaKernel* (*find_kernel)(const char* op) = nullptr;
 };
 
 // The type of the library's only entry. False: it was built for another version of the table.

@@ -3,11 +3,22 @@
 #include <thread>
 #include <unistd.h>
 
+#include "common/base/check.h"
 #include "common/device/cuda_library.h"
 
 namespace dt {
 
-std::string_view NameOf(DeviceKind kind) { return kind == DeviceKind::kCpu ? "cpu" : "cuda"; }
+std::string_view NameOf(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kCpu:
+      return "cpu";
+    case DeviceKind::kCuda:
+      return "cuda";
+    case DeviceKind::kEmulated:
+      return "emulated";
+  }
+  DT_UNREACHABLE();
+}
 
 DeviceInfo HostDevice() {
   const auto pages = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));

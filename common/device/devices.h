@@ -9,7 +9,7 @@
 
 namespace dt {
 
-enum class DeviceKind : uint8_t { kCpu, kCuda };
+enum class DeviceKind : uint8_t { kCpu, kCuda, kEmulated };
 std::string_view NameOf(DeviceKind kind);
 
 struct DeviceInfo {

@@ -10,6 +10,8 @@ std::string_view NameOf(DType dtype) {
       return "f64";
     case DType::kU32:
       return "u32";
+    case DType::kBf16:
+      return "bf16";
   }
   DT_UNREACHABLE();
 }

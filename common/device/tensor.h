@@ -12,9 +12,13 @@
 
 namespace dt {
 
-enum class DType : uint8_t { kF32, kF64, kU32 };  // kF64: gradient checks in tests only.
+// kF64: gradient checks in tests only. kBf16: the upper half of a float, as u16 (base/float_formats.h).
+enum class DType : uint8_t { kF32, kF64, kU32, kBf16 };
 
-constexpr size_t SizeOf(DType dtype) { return dtype == DType::kF64 ? 8 : 4; }
+constexpr size_t SizeOf(DType dtype) {
+  if (dtype == DType::kF64) return 8;
+  return dtype == DType::kBf16 ? 2 : 4;
+}
 std::string_view NameOf(DType dtype);
 
 template <class T>

@@ -99,7 +99,7 @@ static_assert(std::variant_size_v<AttrValue> == 7);
 Value ReadValue(Reader& in, const fbs::Value& from) {
   Value to;
   to.name = in.Text(from.name());
-  to.dtype = in.Code(from.dtype(), DType::kU32);
+  to.dtype = in.Code(from.dtype(), DType::kBf16);
   to.kind = in.Code(from.kind(), ValueKind::kState);
   to.producer = from.producer();
   if (from.shape() == nullptr) return to;
