@@ -19,7 +19,7 @@ namespace dt {
 class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
-  // The host waits. Errors: DeadlineExceeded; what broke the queue.
+  // The host waits. Errors: Timeout; what broke the queue.
   virtual Status Wait(Duration patience) = 0;
 };
 
@@ -42,7 +42,7 @@ class Accelerator {
   virtual ~Accelerator() = default;
   virtual const DeviceInfo& info() const = 0;
 
-  // Aligned to 256 bytes. Error: ResourceExhausted, with what is asked, used and there. Any thread.
+  // Aligned to 256 bytes. Error: Unavailable, with what is asked, used and there. Any thread.
   virtual Result<void*> Allocate(size_t bytes) = 0;
   virtual void Free(void* device) = 0;
   virtual uint64_t bytes_used() const = 0;

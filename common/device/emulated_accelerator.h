@@ -23,7 +23,7 @@ class EmulatedAccelerator : public Accelerator {
     uint64_t memory_bytes = uint64_t{4} << 30;
     EmulatedSpeed speed;
   };
-  // Error: ResourceExhausted, no address space.
+  // Error: Unavailable, no address space.
   static Result<std::unique_ptr<EmulatedAccelerator>> Create(Options options);
 
   // For kernels: where the device's memory really is. REQUIRES: allocated here.
