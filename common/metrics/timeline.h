@@ -1,0 +1,123 @@
+// What was busy when: spans of chosen steps, recorded by many threads. timeline_trace.h makes a
+// picture of them, timeline_summary.h figures.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+
+namespace dt {
+
+// A row of the picture. Spans of one track may lie across each other: kernels on several threads,
+// requests to several servers.
+enum class Track : uint8_t {
+  kTrain,     // The train thread's stages: what it does, what it waits for.
+  kReader,    // Gathering samples, finding distinct keys.
+  kPull,      // Requests under way, until their answers are taken.
+  kPush,      // The same, until they are acknowledged.
+  kExchange,  // Dense sums and barriers, with the other workers.
+  kCpu,
+  kGpu,
+  kCopyToDevice,
+  kCopyToHost,
+};
+inline constexpr size_t kTracks = 9;
+// "train", "copy to device", …
+std::string_view NameOf(Track track);
+
+// Categories that mean something; any other, such as an operator's name, is work.
+inline constexpr std::string_view kWork = "work";
+inline constexpr std::string_view kWait = "wait";  // For something else: the track is not busy.
+inline constexpr std::string_view kWholeStep = "step";  // What shares are shares of; nor is this.
+
+// Texts outlive the last use of the timeline's spans.
+struct SpanLabel {
+  Track track = Track::kTrain;
+  std::string_view name;
+  std::string_view category = kWork;
+};
+
+inline constexpr SliceIndex kNoSlice = ~SliceIndex{0};
+
+struct RecordedSpan {
+  SpanLabel label;
+  Step step = 0;
+  SliceIndex slice = kNoSlice;
+  TimePoint begin{}, end{};
+  uint64_t bytes = 0;  // Moved; 0: not told.
+};
+
+// Room for a fixed number of spans, taken one by one without locks or allocation. Any thread.
+class Timeline {
+ public:
+  struct Options {
+    Step first = 0, last = 0;  // Both are recorded.
+    size_t spans_max = size_t{1} << 16;
+    const Clock* clock = &SystemClock();
+  };
+  explicit Timeline(const Options& options);
+
+  // Whether spans of this step are recorded, here and now.
+  bool Wants(Step step) const {
+    return open_.load(std::memory_order_relaxed) && step - options_.first <= steps_after_first_;
+  }
+  TimePoint Now() const { return options_.clock->Now(); }
+  // Of a step that is wanted. Without room left it is only counted.
+  void Record(const RecordedSpan& span);
+  // From now on no step is wanted.
+  void Close() { open_.store(false, std::memory_order_relaxed); }
+
+  // Those complete, by their begin; of two that begin together the longer first.
+  std::vector<RecordedSpan> Spans() const;
+  uint64_t dropped() const;
+  Step first() const { return options_.first; }
+  Step last() const { return options_.last; }
+
+ private:
+  struct Slot {
+    RecordedSpan span;
+    std::atomic<bool> complete{false};
+  };
+
+  const Options options_;
+  const Step steps_after_first_;
+  const std::unique_ptr<Slot[]> slots_;
+  std::atomic<bool> open_{true};
+  std::atomic<size_t> next_{0};
+};
+
+// Records the time from its construction to its destruction, if the timeline (which may be null)
+// wants the step.
+class TimelineSpan {
+ public:
+  TimelineSpan(Timeline* timeline, const SpanLabel& label, Step step, SliceIndex slice = kNoSlice)
+      : timeline_(timeline != nullptr && timeline->Wants(step) ? timeline : nullptr) {
+    if (timeline_ == nullptr) return;
+    span_ = {.label = label, .step = step, .slice = slice, .begin = timeline_->Now()};
+  }
+  ~TimelineSpan() {
+    if (timeline_ == nullptr) return;
+    span_.end = timeline_->Now();
+    timeline_->Record(span_);
+  }
+  TimelineSpan(const TimelineSpan&) = delete;
+  TimelineSpan& operator=(const TimelineSpan&) = delete;
+
+  void set_bytes(uint64_t bytes) { span_.bytes = bytes; }
+  // Nothing is recorded.
+  void Cancel() { timeline_ = nullptr; }
+
+ private:
+  Timeline* timeline_;
+  RecordedSpan span_;
+};
+
+}  // namespace dt
