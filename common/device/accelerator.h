@@ -1,6 +1,7 @@
-// An accelerator as the engine sees it: memory of its own, in-order queues, events, copies that run beside the
-// computing. Two back ends: CUDA cards, and an emulation in host memory (emulated_accelerator.h) that
-// every test can run. Kernels are not started here: ops/ has them, by kind of device.
+// An accelerator as the engine sees it: memory of its own, in-order queues, events, copies that run
+// beside the computing. Two back ends: CUDA cards, and an emulation in host memory
+// (emulated_accelerator.h) that every test can run. Kernels are not started here: ops/ has them, by
+// kind of device.
 //
 // Addresses of device memory are the device's; the host never follows one.
 #pragma once
@@ -14,8 +15,8 @@
 
 namespace dt {
 
-// A point in a queue's work. Recorded by one queue, awaited by others and by the host; may be recorded again
-// once nobody waits for it. Any thread, one at a time.
+// A point in a queue's work. Recorded by one queue, awaited by others and by the host; may be
+// recorded again once nobody waits for it. Any thread, one at a time.
 class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
@@ -23,8 +24,8 @@ class DeviceEvent {
   virtual Status Wait(Duration patience) = 0;
 };
 
-// Work in the order it is given. One thread at a time. Errors are those of the device, and stay: a queue that
-// failed refuses everything after.
+// Work in the order it is given. One thread at a time. Errors are those of the device, and stay: a
+// queue that failed refuses everything after.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
@@ -54,7 +55,8 @@ class Accelerator {
   virtual Result<std::unique_ptr<DeviceEvent>> NewEvent() = 0;
 };
 
-// Memory that goes with its scope; empty by default. `Memory` is released by its accelerator, which outlives it.
+// Memory that goes with its scope; empty by default. `Memory` is released by its accelerator, which
+// outlives it.
 template <Result<void*> (Accelerator::*allocate)(size_t), void (Accelerator::*release)(void*)>
 class AcceleratorMemory {
  public:

@@ -1,8 +1,9 @@
 // What libdovetail_cuda.so offers: one C function that fills a table of functions. Both sides are
-// compiled from this file; the version tells a program from a library of another build. Plain data only.
+// compiled from this file; the version tells a program from a library of another build. Plain data
+// only.
 //
-// An error is a sentence in static or thread-local memory, valid until the thread's next call; nullptr is success.
-// Any thread, unless said.
+// An error is a sentence in static or thread-local memory, valid until the thread's next call;
+// nullptr is success. Any thread, unless said.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +29,8 @@ struct CudaGraph;  // Captured and instantiated.
 inline constexpr size_t kCudaRankMax = 6;
 inline constexpr size_t kCudaSymbolsMax = 64;
 
-// What differs from step to step, in device memory, so that captured work stays valid: dt::RunInfo and the sizes
-// of the symbols (index 0 is the constant 1, 1 is B).
+// What differs from step to step, in device memory, so that captured work stays valid: dt::RunInfo
+// and the sizes of the symbols (index 0 is the constant 1, 1 is B).
 struct CudaRun {
   uint64_t seed = 0, step = 0, first_sample = 0;
   uint32_t step_samples = 1;
@@ -38,8 +39,9 @@ struct CudaRun {
   int64_t sizes[kCudaSymbolsMax] = {};
 };
 
-// Row-major and densely packed. Dimension i is times[i] · sizes[symbol[i]]; kernels read sizes from the CudaRun.
-// `extent` is what the host knows when it launches: exact for constants and B, the capacity for others.
+// Row-major and densely packed. Dimension i is times[i] · sizes[symbol[i]]; kernels read sizes from
+// the CudaRun. `extent` is what the host knows when it launches: exact for constants and B, the
+// capacity for others.
 struct CudaTensor {
   void* data = nullptr;
   uint8_t dtype = 0;  // dt::DType

@@ -1,10 +1,10 @@
-// What `device: gpu` means where there is no card. Device addresses lie in a reservation that nobody may touch
-// (PROT_NONE); the real memory is mapped elsewhere, at a constant distance that only queues and kernels
-// add. So host code that follows a device address faults, as it would on a card. Work runs on the thread that
-// gives it, with the CPU's kernels.
+// What `device: gpu` means where there is no card. Device addresses lie in a reservation that
+// nobody may touch (PROT_NONE); the real memory is mapped elsewhere, at a constant distance that
+// only queues and kernels add. So host code that follows a device address faults, as it would on a
+// card. Work runs on the thread that gives it, with the CPU's kernels.
 //
-// A speed can be set: work then takes at least as long as it would at that speed, so that overlap can be
-// measured on a machine that has few cores.
+// A speed can be set: work then takes at least as long as it would at that speed, so that overlap
+// can be measured on a machine that has few cores.
 #pragma once
 
 #include "common/device/accelerator.h"
@@ -28,7 +28,8 @@ class EmulatedAccelerator : public Accelerator {
 
   // For kernels: where the device's memory really is. REQUIRES: allocated here.
   virtual void* Real(void* device) const = 0;
-  // Until when a kernel that began at `begun` occupies its queue, by the speed.
+  // Until when a kernel that began at `begun` occupies its queue, by the speed (wait_until.h
+  // waits).
   virtual TimePoint EndOf(TimePoint begun, double flops, double bytes) const = 0;
 };
 

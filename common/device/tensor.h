@@ -12,7 +12,8 @@
 
 namespace dt {
 
-// kF64: gradient checks in tests only. kBf16: the upper half of a float, as u16 (base/float_formats.h).
+// kF64: gradient checks in tests only. kBf16: the upper half of a float, as u16
+// (base/float_formats.h).
 enum class DType : uint8_t { kF32, kF64, kU32, kBf16 };
 
 constexpr size_t SizeOf(DType dtype) {

@@ -1,0 +1,249 @@
+#include "common/device/emulated_accelerator.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <sys/mman.h>
+
+#include "common/base/check.h"
+#include "common/base/text.h"
+#include "common/device/block_allocator.h"
+#include "common/device/wait_until.h"
+
+namespace dt {
+namespace {
+
+constexpr uint64_t kAlignment = 256;
+constexpr uint64_t kPageBytes = 4096;
+
+uint64_t WholePages(uint64_t bytes) {
+  return (std::max<uint64_t>(bytes, 1) + kPageBytes - 1) & ~(kPageBytes - 1);
+}
+
+Duration TimeOf(double amount, double per_second) {
+  if (per_second <= 0) return Duration::zero();
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(amount / per_second));
+}
+
+// Addresses without memory behind them until they are touched; given back with the object.
+class Mapping {
+ public:
+  static Result<Mapping> Make(uint64_t bytes, int protection) {
+    void* const begin =
+        mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (begin == MAP_FAILED) {
+      return WithHint(Unavailable("the system has no {} of addresses for an emulated accelerator",
+                                  BytesText(bytes)),
+                      "lower cluster.emulated.memory");
+    }
+    return Mapping(static_cast<std::byte*>(begin), bytes);
+  }
+  Mapping(Mapping&& other) noexcept : begin_(other.begin_), bytes_(other.bytes_) {
+    other.begin_ = nullptr;
+  }
+  ~Mapping() {
+    if (begin_ != nullptr) munmap(begin_, bytes_);
+  }
+  std::byte* begin() const { return begin_; }
+
+ private:
+  Mapping(std::byte* begin, uint64_t bytes) : begin_(begin), bytes_(bytes) {}
+  std::byte* begin_;
+  uint64_t bytes_;
+};
+
+// The host's connection, one direction: transfers follow one another, whichever queues they belong
+// to.
+class Link {
+ public:
+  explicit Link(double bytes_per_second) : speed_(bytes_per_second) {}
+  // When a transfer that may begin now ends.
+  TimePoint Take(size_t bytes) {
+    const TimePoint now = SystemClock().Now();
+    if (speed_ <= 0) return now;
+    const std::lock_guard lock(mutex_);
+    busy_until_ = std::max(now, busy_until_) + TimeOf(static_cast<double>(bytes), speed_);
+    return busy_until_;
+  }
+
+ private:
+  const double speed_;
+  std::mutex mutex_;  // Queues of several threads share the link.
+  TimePoint busy_until_{};
+};
+
+class EmulatedEvent : public DeviceEvent {
+ public:
+  Status Wait(Duration patience) override {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, patience, [&] { return recorded_; })) return OkStatus();
+    return Timeout("the emulated accelerator did not come to an event within {:.3g} s",
+                   std::chrono::duration<double>(patience).count());
+  }
+  void SetRecorded() {
+    const std::lock_guard lock(mutex_);
+    recorded_ = true;
+    changed_.notify_all();
+  }
+  bool recorded() {
+    const std::lock_guard lock(mutex_);
+    return recorded_;
+  }
+
+ private:
+  // Held for a look at the flag: threads meet here, as they would in a driver.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool recorded_ = false;
+};
+
+EmulatedEvent& Own(DeviceEvent& event) {
+  auto* const own = dynamic_cast<EmulatedEvent*>(&event);
+  DT_CHECK(own != nullptr);
+  return *own;
+}
+
+class Emulation : public EmulatedAccelerator {
+ public:
+  Emulation(const Options& options, Mapping addresses, Mapping memory)
+      : speed_(options.speed),
+        info_{.kind = DeviceKind::kEmulated,
+              .index = 0,
+              .name = "emulated accelerator",
+              .memory_bytes = options.memory_bytes},
+        addresses_(std::move(addresses)),
+        memory_(std::move(memory)),
+        blocks_(options.memory_bytes, kAlignment),
+        to_device_(speed_.link_bytes),
+        to_host_(speed_.link_bytes) {}
+
+  const DeviceInfo& info() const override { return info_; }
+
+  Result<void*> Allocate(size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    if (const auto offset = blocks_.Allocate(bytes)) return addresses_.begin() + *offset;
+    return WithHint(
+        Unavailable("out of memory on the emulated accelerator: {} asked, {} of {} used, {} free "
+                    "in one piece",
+                    BytesText(bytes), BytesText(blocks_.bytes_used()),
+                    BytesText(blocks_.bytes_total()), BytesText(blocks_.largest_free())),
+        "lower train.batch_size, move tables or nodes off the accelerator, or raise "
+        "cluster.emulated.memory");
+  }
+  void Free(void* device) override {
+    if (device == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    blocks_.Free(OffsetOf(device));
+  }
+  uint64_t bytes_used() const override {
+    const std::lock_guard lock(mutex_);
+    return blocks_.bytes_used();
+  }
+
+  Result<void*> AllocatePinned(size_t bytes) override {
+    void* const host = std::aligned_alloc(kPageBytes, WholePages(bytes));
+    if (host != nullptr) return host;
+    return WithHint(Unavailable("this machine has no {} of memory for copies from and to the "
+                                "accelerator",
+                                BytesText(bytes)),
+                    "lower train.batch_size");
+  }
+  void FreePinned(void* host) override { std::free(host); }
+
+  Result<std::unique_ptr<DeviceQueue>> NewQueue() override;
+  Result<std::unique_ptr<DeviceEvent>> NewEvent() override {
+    return std::make_unique<EmulatedEvent>();
+  }
+
+  void* Real(void* device) const override { return memory_.begin() + OffsetOf(device); }
+  TimePoint EndOf(TimePoint begun, double flops, double bytes) const override {
+    return begun + std::max(TimeOf(flops, speed_.flops), TimeOf(bytes, speed_.memory_bytes));
+  }
+
+  // Where a range of one block really is.
+  std::byte* RealRange(const void* device, size_t bytes) const {
+    const uint64_t offset = OffsetOf(device);
+    const std::lock_guard lock(mutex_);
+    DT_CHECK(blocks_.IsAllocated(offset, bytes));
+    return memory_.begin() + offset;
+  }
+  bool IsDeviceAddress(const void* address) const {
+    const auto* const at = static_cast<const std::byte*>(address);
+    return at >= addresses_.begin() && at < addresses_.begin() + info_.memory_bytes;
+  }
+  Link& to_device() { return to_device_; }
+  Link& to_host() { return to_host_; }
+
+ private:
+  uint64_t OffsetOf(const void* device) const {
+    DT_CHECK(IsDeviceAddress(device));
+    return static_cast<uint64_t>(static_cast<const std::byte*>(device) - addresses_.begin());
+  }
+
+  // Immutable.
+  const EmulatedSpeed speed_;
+  const DeviceInfo info_;
+  const Mapping addresses_, memory_;
+  // Any thread may allocate, as on a card.
+  mutable std::mutex mutex_;
+  BlockAllocator blocks_;
+  Link to_device_, to_host_;
+};
+
+// Everything is done when a call returns, so an event is over as soon as it is recorded.
+class EmulatedQueue : public DeviceQueue {
+ public:
+  explicit EmulatedQueue(Emulation& on) : on_(on) {}
+
+  Status CopyToDevice(void* device, const void* host, size_t bytes) override {
+    if (bytes == 0) return OkStatus();
+    DT_CHECK(!on_.IsDeviceAddress(host));
+    const TimePoint end = on_.to_device().Take(bytes);
+    std::memcpy(on_.RealRange(device, bytes), host, bytes);
+    WaitUntil(end);
+    return OkStatus();
+  }
+  Status CopyToHost(void* host, const void* device, size_t bytes) override {
+    if (bytes == 0) return OkStatus();
+    DT_CHECK(!on_.IsDeviceAddress(host));
+    const TimePoint end = on_.to_host().Take(bytes);
+    std::memcpy(host, on_.RealRange(device, bytes), bytes);
+    WaitUntil(end);
+    return OkStatus();
+  }
+  Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
+    if (bytes == 0) return OkStatus();
+    const TimePoint begun = SystemClock().Now();
+    std::memmove(on_.RealRange(to, bytes), on_.RealRange(from, bytes), bytes);
+    WaitUntil(on_.EndOf(begun, 0, 2.0 * static_cast<double>(bytes)));
+    return OkStatus();
+  }
+  Status Record(DeviceEvent& event) override {
+    Own(event).SetRecorded();
+    return OkStatus();
+  }
+  Status WaitFor(DeviceEvent& event) override {
+    DT_CHECK(Own(event).recorded());
+    return OkStatus();
+  }
+
+ private:
+  Emulation& on_;
+};
+
+Result<std::unique_ptr<DeviceQueue>> Emulation::NewQueue() {
+  return std::make_unique<EmulatedQueue>(*this);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EmulatedAccelerator>> EmulatedAccelerator::Create(Options options) {
+  const uint64_t bytes = WholePages(options.memory_bytes);
+  DT_TRY(Mapping addresses, Mapping::Make(bytes, PROT_NONE));
+  DT_TRY(Mapping memory, Mapping::Make(bytes, PROT_READ | PROT_WRITE));
+  return std::make_unique<Emulation>(options, std::move(addresses), std::move(memory));
+}
+
+}  // namespace dt
