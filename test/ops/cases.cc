@@ -2,151 +2,127 @@
 #include <cmath>
 
 #include "common/base/philox.h"
-#include "test/ops/op_case.h"
+#include "test/ops/case_maker.h"
 
 namespace dt::test {
 namespace {
 
-class Cases {
- public:
-  explicit Cases(int64_t batch) : batch_(batch) {}
-
-  OpCase& Add(std::string name, std::string op, Attrs attrs, const std::vector<SymShape>& shapes) {
-    OpCase c;
-    c.name = std::move(name);
-    c.op = std::move(op);
-    c.attrs = std::move(attrs);
-    c.sizes[kBatch] = batch_;
-    c.run = {.seed = 3, .step = 2, .first_sample = 40, .step_samples = 7};
-    for (const SymShape& shape : shapes) c.inputs.push_back(Floats(c, shape, ++stream_));
-    cases.push_back(std::move(c));
-    return cases.back();
-  }
-
-  void Dense();
-  void Elementwise();
-  void Norm();
-  void Shapes();
-  void Reductions();
-  void Sparse();
-  void Interactions();
-  void Losses();
-
-  std::vector<OpCase> cases;
-
- private:
-  // Ids of `count` positions over `rows` rows, and each row's uses.
-  void AddLookup(OpCase& c, SymShape index_shape, int64_t rows, int64_t dim);
-
-  const int64_t batch_;
-  uint64_t stream_ = 0;
-};
-
 Attrs Axis(int64_t axis) { return {{"axis", axis}}; }
 
-void Cases::Dense() {
+void AddDense(CaseMaker& make) {
   const Dim b = Batch();
-  Add("matmul", "matmul", {}, {{b, Const(5)}, {Const(5), Const(3)}});
-  Add("matmul, b turned", "matmul", {{"transpose_b", true}}, {{b, Const(5)}, {Const(3), Const(5)}});
-  Add("matmul, a turned", "matmul", {{"transpose_a", true}}, {{b, Const(5)}, {b, Const(3)}});
-  Add("matmul, both turned", "matmul", {{"transpose_a", true}, {"transpose_b", true}},
-      {{b, Const(5)}, {Const(3), b}});
-  Add("matmul of fields", "matmul", {}, {{b, Const(2), Const(5)}, {Const(5), Const(3)}});
-  Add("matmul to one column", "matmul", {}, {{b, Const(9)}, {Const(9), Const(1)}});
-  Add("matmul, wide", "matmul", {}, {{b, Const(70)}, {Const(70), Const(900)}});
-  Add("bias_add", "bias_add", {}, {{b, Const(4)}, {Const(4)}});
-  Add("bias_add of fields", "bias_add", {}, {{b, Const(3), Const(4)}, {Const(4)}});
+  make.Add("matmul", "matmul", {}, {{b, Const(5)}, {Const(5), Const(3)}});
+  make.Add("matmul, b turned", "matmul", {{"transpose_b", true}},
+           {{b, Const(5)}, {Const(3), Const(5)}});
+  make.Add("matmul, a turned", "matmul", {{"transpose_a", true}}, {{b, Const(5)}, {b, Const(3)}});
+  make.Add("matmul, both turned", "matmul", {{"transpose_a", true}, {"transpose_b", true}},
+           {{b, Const(5)}, {Const(3), b}});
+  make.Add("matmul of fields", "matmul", {}, {{b, Const(2), Const(5)}, {Const(5), Const(3)}});
+  make.Add("matmul to one column", "matmul", {}, {{b, Const(9)}, {Const(9), Const(1)}});
+  make.Add("matmul, wide", "matmul", {}, {{b, Const(70)}, {Const(70), Const(900)}});
+  make.Add("bias_add", "bias_add", {}, {{b, Const(4)}, {Const(4)}});
+  make.Add("bias_add of fields", "bias_add", {}, {{b, Const(3), Const(4)}, {Const(4)}});
 }
 
-void Cases::Elementwise() {
+void AddElementwise(CaseMaker& make) {
   const Dim b = Batch();
   for (const char* op : {"add", "sub", "mul"}) {
     const std::string name = op;
-    Add(name, op, {}, {{b, Const(17)}, {b, Const(17)}});
-    Add(name + ", a row for all", op, {}, {{b, Const(17)}, {Const(17)}});
-    Add(name + ", a column for all", op, {}, {{b, Const(17)}, {b, Const(1)}});
-    Add(name + ", one for all", op, {}, {{Const(1)}, {b, Const(17)}});
-    Add(name + ", fields by columns", op, {}, {{b, Const(3), Const(1)}, {Const(1), Const(4)}});
-    Add(name + ", both ways", op, {}, {{b, Const(1), Const(4)}, {b, Const(3), Const(1)}});
+    make.Add(name, op, {}, {{b, Const(17)}, {b, Const(17)}});
+    make.Add(name + ", a row for all", op, {}, {{b, Const(17)}, {Const(17)}});
+    make.Add(name + ", a column for all", op, {}, {{b, Const(17)}, {b, Const(1)}});
+    make.Add(name + ", one for all", op, {}, {{Const(1)}, {b, Const(17)}});
+    make.Add(name + ", fields by columns", op, {}, {{b, Const(3), Const(1)}, {Const(1), Const(4)}});
+    make.Add(name + ", both ways", op, {}, {{b, Const(1), Const(4)}, {b, Const(3), Const(1)}});
   }
   for (const char* op : {"relu", "sigmoid", "tanh", "gelu", "exp", "square", "neg"}) {
-    Add(op, op, {}, {{b, Const(19)}});
+    make.Add(op, op, {}, {{b, Const(19)}});
   }
   for (const char* op : {"log", "sqrt"}) {
-    OpCase& c = Add(op, op, {}, {{b, Const(19)}});
+    OpCase& c = make.Add(op, op, {}, {{b, Const(19)}});
     for (double& x : c.inputs[0].values) x = 0.5 + std::fabs(x);
   }
-  Add("scale", "scale", {{"factor", -1.5}}, {{b, Const(19)}});
-  Add("add_const", "add_const", {{"value", 0.25}}, {{b, Const(19)}});
-  Add("clip", "clip", {{"min", -0.5}, {"max", 0.75}}, {{b, Const(19)}});
-  Add("clip, above only", "clip", {{"max", 0.75}}, {{b, Const(19)}});
-  Add("stop_gradient", "stop_gradient", {}, {{b, Const(19)}});
+  make.Add("scale", "scale", {{"factor", -1.5}}, {{b, Const(19)}});
+  make.Add("add_const", "add_const", {{"value", 0.25}}, {{b, Const(19)}});
+  make.Add("clip", "clip", {{"min", -0.5}, {"max", 0.75}}, {{b, Const(19)}});
+  make.Add("clip, above only", "clip", {{"max", 0.75}}, {{b, Const(19)}});
+  make.Add("stop_gradient", "stop_gradient", {}, {{b, Const(19)}});
 }
 
-void Cases::Norm() {
+void AddNorm(CaseMaker& make) {
   const Dim b = Batch();
-  OpCase& norm = Add("batch_norm", "batch_norm", {{"epsilon", 1e-3}},
-                     {{b, Const(6)}, {Const(6)}, {Const(6)}, {Const(6)}, {Const(6)}});
+  OpCase& norm = make.Add("batch_norm", "batch_norm", {{"epsilon", 1e-3}},
+                          {{b, Const(6)}, {Const(6)}, {Const(6)}, {Const(6)}, {Const(6)}});
   for (double& var : norm.inputs[4].values) var = std::fabs(var);
   norm.inputs[3].smooth = norm.inputs[4].smooth = false;
-  OpCase& frozen = cases.emplace_back(norm);
+  OpCase& frozen = make.cases.emplace_back(norm);
   frozen.name = "batch_norm in evaluation";
   frozen.run.training = false;
   for (CaseInput& input : frozen.inputs) input.smooth = false;
-  Add("dropout", "dropout", {{"rate", 0.4}}, {{b, Const(21)}});
-  Add("dropout of fields", "dropout", {{"rate", 0.1}}, {{b, Const(3), Const(11)}});
-  Add("dropout in evaluation", "dropout", {{"rate", 0.4}}, {{b, Const(21)}}).run.training = false;
+  make.Add("dropout", "dropout", {{"rate", 0.4}}, {{b, Const(21)}});
+  make.Add("dropout of fields", "dropout", {{"rate", 0.1}}, {{b, Const(3), Const(11)}});
+  make.Add("dropout in evaluation", "dropout", {{"rate", 0.4}}, {{b, Const(21)}}).run.training =
+      false;
 }
 
-void Cases::Shapes() {
+void AddShapes(CaseMaker& make) {
   const Dim b = Batch();
-  Add("concat", "concat", {}, {{b, Const(3)}, {b, Const(1)}, {b, Const(4)}});
-  Add("concat of fields", "concat", Axis(1), {{b, Const(3), Const(2)}, {b, Const(1), Const(2)}});
-  Add("slice", "slice", {{"begin", int64_t{1}}, {"end", int64_t{4}}}, {{b, Const(6)}});
-  Add("slice of fields", "slice", {{"axis", int64_t{1}}, {"begin", int64_t{2}}},
-      {{b, Const(4), Const(3)}});
-  Add("pad", "pad", {{"axis", int64_t{1}}, {"before", int64_t{1}}, {"after", int64_t{2}}},
-      {{b, Const(4), Const(3)}});
-  Add("stack", "stack", {}, {{b, Const(5)}, {b, Const(2), Const(5)}, {b, Const(5)}});
-  Add("reshape", "reshape", {{"shape", std::vector<int64_t>{-1, 2, 6}}}, {{b, Const(3), Const(4)}});
-  Add("reshape across samples", "reshape", {{"shape", std::vector<int64_t>{-3, 4}}},
-      {{b, Const(3), Const(4)}});
-  Add("flatten", "flatten", {}, {{b, Const(3), Const(4)}});
-  Add("transpose", "transpose", {{"perm", std::vector<int64_t>{0, 2, 1}}},
-      {{b, Const(3), Const(4)}});
-  Add("transpose, batch last", "transpose", {{"perm", std::vector<int64_t>{2, 1, 0}}},
-      {{b, Const(3), Const(4)}});
-  OpCase& repeated =
-      Add("broadcast_to", "broadcast_to", {}, {{b, Const(1), Const(4)}, {b, Const(3), Const(4)}});
+  make.Add("concat", "concat", {}, {{b, Const(3)}, {b, Const(1)}, {b, Const(4)}});
+  make.Add("concat of fields", "concat", Axis(1),
+           {{b, Const(3), Const(2)}, {b, Const(1), Const(2)}});
+  make.Add("slice", "slice", {{"begin", int64_t{1}}, {"end", int64_t{4}}}, {{b, Const(6)}});
+  make.Add("slice of fields", "slice", {{"axis", int64_t{1}}, {"begin", int64_t{2}}},
+           {{b, Const(4), Const(3)}});
+  make.Add("pad", "pad", {{"axis", int64_t{1}}, {"before", int64_t{1}}, {"after", int64_t{2}}},
+           {{b, Const(4), Const(3)}});
+  make.Add("stack", "stack", {}, {{b, Const(5)}, {b, Const(2), Const(5)}, {b, Const(5)}});
+  make.Add("reshape", "reshape", {{"shape", std::vector<int64_t>{-1, 2, 6}}},
+           {{b, Const(3), Const(4)}});
+  make.Add("reshape across samples", "reshape", {{"shape", std::vector<int64_t>{-3, 4}}},
+           {{b, Const(3), Const(4)}});
+  make.Add("flatten", "flatten", {}, {{b, Const(3), Const(4)}});
+  make.Add("transpose", "transpose", {{"perm", std::vector<int64_t>{0, 2, 1}}},
+           {{b, Const(3), Const(4)}});
+  make.Add("transpose, batch last", "transpose", {{"perm", std::vector<int64_t>{2, 1, 0}}},
+           {{b, Const(3), Const(4)}});
+  OpCase& repeated = make.Add("broadcast_to", "broadcast_to", {},
+                              {{b, Const(1), Const(4)}, {b, Const(3), Const(4)}});
   repeated.inputs[1].smooth = false;
-  Add("fill", "fill", {{"shape", std::vector<int64_t>{2, 3}}, {"value", 1.5}}, {});
+  make.Add("fill", "fill", {{"shape", std::vector<int64_t>{2, 3}}, {"value", 1.5}}, {});
 }
 
-void Cases::Reductions() {
+void AddReductions(CaseMaker& make) {
   const Dim b = Batch();
   for (const char* op : {"reduce_sum", "reduce_mean"}) {
     const std::string name = op;
-    Add(name + " of the last", op, Axis(-1), {{b, Const(3), Const(11)}});
-    Add(name + " of fields", op, Axis(1), {{b, Const(3), Const(11)}});
+    make.Add(name + " of the last", op, Axis(-1), {{b, Const(3), Const(11)}});
+    make.Add(name + " of fields", op, Axis(1), {{b, Const(3), Const(11)}});
     Attrs kept = {{"axis", std::vector<int64_t>{1, 2}}, {"keep_dims", true}};
-    Add(name + " of two", op, kept, {{b, Const(3), Const(11)}});
-    Add(name + " to one column", op, {{"axis", int64_t{1}}, {"keep_dims", true}}, {{b, Const(9)}});
-    Add(name + " of a parameter", op, Axis(0), {{Const(700), Const(3)}});
+    make.Add(name + " of two", op, kept, {{b, Const(3), Const(11)}});
+    make.Add(name + " to one column", op, {{"axis", int64_t{1}}, {"keep_dims", true}},
+             {{b, Const(9)}});
+    make.Add(name + " of a parameter", op, Axis(0), {{Const(700), Const(3)}});
   }
-  Add("reduce_batch", "reduce_batch", {}, {{b, Const(2), Const(5)}});
+  make.Add("reduce_batch", "reduce_batch", {}, {{b, Const(2), Const(5)}});
   for (const SymShape& like :
        {SymShape{Const(5)}, SymShape{b, Const(1), Const(5)}, SymShape{Const(1)},
         SymShape{Const(3), Const(1)}, SymShape{b, Const(3), Const(1)}}) {
-    Add("reduce_to", "reduce_to", {}, {{b, Const(3), Const(5)}, like});
+    make.Add("reduce_to", "reduce_to", {}, {{b, Const(3), Const(5)}, like});
   }
 }
 
-void Cases::AddLookup(OpCase& c, SymShape index_shape, int64_t rows, int64_t dim) {
+struct RowShape {
+  int64_t rows = 0, dim = 0;
+};
+// Ids of `count` positions over `rows` rows, and each row's uses.
+void AddLookup(CaseMaker& make, OpCase& c, SymShape index_shape, const RowShape& of) {
+  const auto [rows, dim] = of;
   c.sizes[kRowsSymbol] = rows;
   const auto count = static_cast<size_t>(ElementCount(ShapeIn(c, index_shape)));
   Numbers index(count), ends, order;
   for (size_t i = 0; i < count; ++i) {
-    index[i] = static_cast<double>(Philox(++stream_, 0, i)[0] % static_cast<uint64_t>(rows));
+    index[i] =
+        static_cast<double>(Philox(make.NextStream(), 0, i)[0] % static_cast<uint64_t>(rows));
   }
   for (int64_t row = 0; row < rows; ++row) {
     for (size_t i = 0; i < count; ++i) {
@@ -154,63 +130,63 @@ void Cases::AddLookup(OpCase& c, SymShape index_shape, int64_t rows, int64_t dim
     }
     ends.push_back(static_cast<double>(order.size()));
   }
-  c.inputs = {Floats(c, {{kRowsSymbol, 1}, Const(dim)}, ++stream_),
+  c.inputs = {Floats(c, {{kRowsSymbol, 1}, Const(dim)}, make.NextStream()),
               {index_shape, index, true, false},
               {{{kRowsSymbol, 1}}, ends, true, false},
               {index_shape, order, true, false}};
 }
 
-void Cases::Sparse() {
+void AddSparse(CaseMaker& make) {
   const Dim b = Batch(), n = {kIdsSymbol, 1};
   for (const bool weighted : {false, true}) {
     const std::string how = weighted ? ", weighted" : "";
-    OpCase& gather = Add("gather_rows" + how, "gather_rows",
-                         {{"length", int64_t{3}}, {"weighted", weighted}}, {});
-    AddLookup(gather, {Batch(3)}, 7, 5);
-    if (weighted) gather.inputs.push_back(Floats(gather, {Batch(3)}, ++stream_));
+    OpCase& gather = make.Add("gather_rows" + how, "gather_rows",
+                              {{"length", int64_t{3}}, {"weighted", weighted}}, {});
+    AddLookup(make, gather, {Batch(3)}, {7, 5});
+    if (weighted) gather.inputs.push_back(Floats(gather, {Batch(3)}, make.NextStream()));
     gather.inputs.back().smooth = false;
     for (const char* combiner : {"sum", "mean", "sqrtn"}) {
-      OpCase& fixed =
-          Add(std::string("bag ") + combiner + how, "bag",
-              {{"length", int64_t{2}}, {"combiner", std::string(combiner)}, {"weighted", weighted}},
-              {});
-      AddLookup(fixed, {Batch(2)}, 6, 17);
-      if (weighted) fixed.inputs.push_back(Floats(fixed, {Batch(2)}, ++stream_));
+      OpCase& fixed = make.Add(
+          std::string("bag ") + combiner + how, "bag",
+          {{"length", int64_t{2}}, {"combiner", std::string(combiner)}, {"weighted", weighted}},
+          {});
+      AddLookup(make, fixed, {Batch(2)}, {6, 17});
+      if (weighted) fixed.inputs.push_back(Floats(fixed, {Batch(2)}, make.NextStream()));
       fixed.inputs.back().smooth = false;
 
-      OpCase& ragged =
-          Add(std::string("ragged bag ") + combiner + how, "bag",
-              {{"ragged", true}, {"combiner", std::string(combiner)}, {"weighted", weighted}}, {});
+      OpCase& ragged = make.Add(
+          std::string("ragged bag ") + combiner + how, "bag",
+          {{"ragged", true}, {"combiner", std::string(combiner)}, {"weighted", weighted}}, {});
       Numbers ends;  // 0, 1, 2, 3, 0, 1, … ids
-      for (int64_t i = 0; i < batch_; ++i) {
+      for (int64_t i = 0; i < make.batch(); ++i) {
         ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<double>(i % 4));
       }
       ragged.sizes[kIdsSymbol] = ends.empty() ? 0 : static_cast<int64_t>(ends.back());
-      AddLookup(ragged, {n}, 6, 4);
+      AddLookup(make, ragged, {n}, {6, 4});
       ragged.inputs.push_back({{b}, ends, true, false});
-      if (weighted) ragged.inputs.push_back(Floats(ragged, {n}, ++stream_));
+      if (weighted) ragged.inputs.push_back(Floats(ragged, {n}, make.NextStream()));
       ragged.inputs.back().smooth = false;
     }
   }
 }
 
-void Cases::Interactions() {
+void AddInteractions(CaseMaker& make) {
   const Dim b = Batch();
-  Add("fm", "fm", {}, {{b, Const(4), Const(5)}});
-  Add("fm, wide", "fm", {}, {{b, Const(3), Const(150)}});
-  Add("fm of one field", "fm", {}, {{b, Const(1), Const(5)}});
-  Add("dot", "dot", {}, {{b, Const(4), Const(19)}});
-  Add("dot of two", "dot", {}, {{b, Const(2), Const(3)}});
-  Add("cross_layer", "cross_layer", {},
-      {{b, Const(11)}, {b, Const(11)}, {Const(11), Const(1)}, {Const(11)}});
+  make.Add("fm", "fm", {}, {{b, Const(4), Const(5)}});
+  make.Add("fm, wide", "fm", {}, {{b, Const(3), Const(150)}});
+  make.Add("fm of one field", "fm", {}, {{b, Const(1), Const(5)}});
+  make.Add("dot", "dot", {}, {{b, Const(4), Const(19)}});
+  make.Add("dot of two", "dot", {}, {{b, Const(2), Const(3)}});
+  make.Add("cross_layer", "cross_layer", {},
+           {{b, Const(11)}, {b, Const(11)}, {Const(11), Const(1)}, {Const(11)}});
 }
 
-void Cases::Losses() {
+void AddLosses(CaseMaker& make) {
   const SymShape column = {Batch(), Const(1)};
   for (const char* op : {"bce_with_logits", "mse"}) {
     for (const size_t inputs : {size_t{2}, size_t{3}}) {
-      OpCase& c = Add(std::string(op) + (inputs == 3 ? ", weighted" : ""), op, {},
-                      std::vector<SymShape>(inputs, column));
+      OpCase& c = make.Add(std::string(op) + (inputs == 3 ? ", weighted" : ""), op, {},
+                           std::vector<SymShape>(inputs, column));
       for (double& label : c.inputs[1].values) label = label > 0 ? 1 : 0;
       for (size_t i = 1; i < inputs; ++i) c.inputs[i].smooth = false;
     }
@@ -220,16 +196,16 @@ void Cases::Losses() {
 }  // namespace
 
 std::vector<OpCase> CasesFor(int64_t batch) {
-  Cases cases(batch);
-  cases.Dense();
-  cases.Elementwise();
-  cases.Norm();
-  cases.Shapes();
-  cases.Reductions();
-  cases.Sparse();
-  cases.Interactions();
-  cases.Losses();
-  return std::move(cases.cases);
+  CaseMaker make(batch);
+  AddDense(make);
+  AddElementwise(make);
+  AddNorm(make);
+  AddShapes(make);
+  AddReductions(make);
+  AddSparse(make);
+  AddInteractions(make);
+  AddLosses(make);
+  return std::move(make.cases);
 }
 
 }  // namespace dt::test

@@ -3,52 +3,10 @@
 
 #include "common/base/hash.h"
 #include "common/base/philox.h"
-#include "test/ops/op_case.h"
+#include "test/ops/case_maker.h"
 
 namespace dt::test {
 namespace {
-
-using Index = std::vector<int64_t>;
-
-// A tensor that is read by index; dimensions of 1 repeat, missing ones on the left too.
-struct Tensor {
-  Shape shape;
-  Numbers values;
-
-  double at(const Index& index) const {
-    int64_t flat = 0;
-    const size_t skip = index.size() - shape.size();
-    for (size_t d = 0; d < shape.size(); ++d) {
-      flat = flat * shape[d] + (shape[d] == 1 ? 0 : index[skip + d]);
-    }
-    return values[static_cast<size_t>(flat)];
-  }
-  int64_t dim(size_t d) const { return shape[d]; }
-};
-
-Tensor In(const OpCase& c, size_t i) { return {ShapeIn(c, c.inputs[i].shape), c.inputs[i].values}; }
-
-// f(index) for every index of `shape`, in order.
-Numbers ForEach(const Shape& shape, const std::function<double(const Index&)>& f) {
-  Numbers out;
-  Index index(shape.size(), 0);
-  for (int64_t n = ElementCount(shape); n > 0; --n) {
-    out.push_back(f(index));
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) break;
-      index[d] = 0;
-    }
-  }
-  return out;
-}
-
-Shape OutShape(const OpCase& c, size_t i = 0) {
-  const Result<std::vector<Value>> inferred = InferCase(c);
-  DT_CHECK_MSG(inferred.ok(), "{}: {}", c.name, ToText(inferred.status()));
-  return ShapeIn(c, (*inferred)[i].shape);
-}
-
-bool Flag(const OpCase& c, const char* name) { return BoolAttr(c.attrs, name, false); }
 
 std::vector<Numbers> Matmul(const OpCase& c) {
   const auto matrix = [&](size_t i) {
