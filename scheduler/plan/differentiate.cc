@@ -8,27 +8,6 @@
 
 namespace dt::scheduler {
 
-Status InferNode(Graph& graph, NodeIndex index) {
-  const Node& node = graph.nodes[index];
-  const OpSpec* spec = FindOp(node.op);
-  if (spec == nullptr || spec->infer == nullptr) {
-    return Internal("node \"{}\": operator {} has no shape rule", node.name, node.op);
-  }
-  InferContext context{graph, node, std::vector<Value>(node.outputs.size())};
-  if (Status status = spec->infer(context); !status.ok()) {
-    return AboutNode(std::move(status), node.name, node.mark);
-  }
-  if (context.outputs.size() != node.outputs.size()) {
-    return Internal("node \"{}\": {} gives {} outputs, not {}", node.name, node.op,
-                    context.outputs.size(), node.outputs.size());
-  }
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    graph.values[node.outputs[i]].dtype = context.outputs[i].dtype;
-    graph.values[node.outputs[i]].shape = context.outputs[i].shape;
-  }
-  return OkStatus();
-}
-
 Result<Graph> InferShapes(Graph graph, const PlanRequest&) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     DT_TRY_STATUS(InferNode(graph, static_cast<NodeIndex>(n)));

@@ -1,11 +1,10 @@
-#include "scheduler/plan/expand.h"
-
 #include <map>
 #include <set>
 
 #include "common/base/text.h"
 #include "ops/op_spec.h"
-#include "scheduler/plan/attributes.h"
+#include "scheduler/composites/attributes.h"
+#include "scheduler/composites/composite.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {
@@ -15,7 +14,8 @@ bool IsPattern(std::string_view name) { return name.find_first_of("*?") != std::
 
 class Expander {
  public:
-  explicit Expander(const PlanRequest& request) : request_(request), builder_(request) {}
+  explicit Expander(const PlanRequest& request)
+      : request_(request), builder_(request.job, request.columns) {}
 
   Result<Graph> Run() {
     for (const NodeConfig& node : request_.job.model.nodes) OneNode(node);
@@ -74,9 +74,7 @@ class Expander {
 
   Status UnknownOp(const NodeConfig& node) const {
     std::vector<std::string> names;
-    for (const auto list : {DenseComposites(), LookupComposites()}) {
-      for (const Composite& composite : list) names.emplace_back(composite.name);
-    }
+    for (const Composite* composite : AllComposites()) names.emplace_back(composite->name);
     for (const OpSpec* op : AllOps()) {
       if (op->user_visible) names.emplace_back(op->name);
     }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "scheduler/composites/infer_node.h"
 #include "scheduler/plan/plan.h"
 
 namespace dt::scheduler {
@@ -32,10 +33,5 @@ Result<Graph> Place(Graph graph, const PlanRequest& request);
 void Partition(Plan& plan);
 // Fills Plan::slot. REQUIRES: partitioned.
 void PlanMemory(Plan& plan);
-
-// Fills dtype and shape of the node's outputs. The error names the node, its file and line.
-Status InferNode(Graph& graph, NodeIndex node);
-// An Invalid (or other) status about a node as the user knows it.
-Status AboutNode(Status status, std::string_view node, const SourceMark& mark);
 
 }  // namespace dt::scheduler

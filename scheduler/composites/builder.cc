@@ -1,18 +1,12 @@
-#include "scheduler/plan/builder.h"
+#include "scheduler/composites/builder.h"
 
 #include <algorithm>
 
 #include "common/base/text.h"
 #include "ops/op_spec.h"
-#include "scheduler/plan/passes.h"
+#include "scheduler/composites/infer_node.h"
 
 namespace dt::scheduler {
-
-Status AboutNode(Status status, std::string_view node, const SourceMark& mark) {
-  Status about = Prefixed(std::move(status), fmt::format("node \"{}\"", node));
-  if (mark.line > 0) return WithWhere(std::move(about), fmt::format("{}:{}", mark.file, mark.line));
-  return mark.file.empty() ? about : WithWhere(std::move(about), mark.file);
-}
 
 Status GraphBuilder::ErrorText(std::string_view text) const {
   return AboutNode(Invalid("{}", text), user_->name, user_->mark);

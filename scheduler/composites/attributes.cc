@@ -1,4 +1,4 @@
-#include "scheduler/plan/attributes.h"
+#include "scheduler/composites/attributes.h"
 
 #include <algorithm>
 #include <map>

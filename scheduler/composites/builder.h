@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "scheduler/plan/plan.h"
+#include "common/base/status.h"
+#include "common/config/job_config.h"
+#include "common/graph/plan.h"
 
 namespace dt::scheduler {
 
@@ -36,14 +38,16 @@ struct LookupValues {
 
 class GraphBuilder {
  public:
-  explicit GraphBuilder(const PlanRequest& request) : request_(request) {}
+  // Both outlive the builder. `columns`: of the data set, in its order.
+  GraphBuilder(const JobConfig& job, std::span<const ColumnSpec> columns)
+      : job_(job), columns_(columns) {}
 
   // What is added from now on comes from this node: its names begin with the node's.
   void Enter(const NodeConfig& node) { user_ = &node; }
   const NodeConfig& user() const { return *user_; }
-  const JobConfig& job() const { return request_.job; }
-  const ColumnSpec& column(uint32_t i) const { return request_.columns[i]; }
-  std::span<const ColumnSpec> columns() const { return request_.columns; }
+  const JobConfig& job() const { return job_; }
+  const ColumnSpec& column(uint32_t i) const { return columns_[i]; }
+  std::span<const ColumnSpec> columns() const { return columns_; }
   Graph& graph() { return graph_; }
   const SymShape& shape(ValueIndex v) const { return graph_.value(v).shape; }
 
@@ -82,7 +86,8 @@ class GraphBuilder {
   Result<LookupSpec> DescribeLookup(const std::vector<uint32_t>& columns, std::string_view part);
   LookupValues BindLookup(uint32_t lookup);
 
-  const PlanRequest& request_;
+  const JobConfig& job_;
+  const std::span<const ColumnSpec> columns_;
   const NodeConfig* user_ = nullptr;
   Graph graph_;
   std::map<std::string, std::string> parameter_owner_;  // Parameter name → node.

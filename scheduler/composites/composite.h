@@ -3,8 +3,9 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
-#include "scheduler/plan/builder.h"
+#include "scheduler/composites/builder.h"
 
 namespace dt::scheduler {
 
@@ -15,9 +16,11 @@ struct Composite {
   size_t inputs_min = 1;
 };
 
-// In composites.cc and lookups.cc.
+// One list for each file that defines some; composites.cc puts them together.
 std::span<const Composite> DenseComposites();
 std::span<const Composite> LookupComposites();
+std::vector<const Composite*> AllComposites();
+// nullptr if there is none.
 const Composite* FindComposite(std::string_view name);
 
 // `init` and `init_value` of the current node, or the fallback.

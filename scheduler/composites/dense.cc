@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "scheduler/plan/attributes.h"
-#include "scheduler/plan/expand.h"
+#include "scheduler/composites/attributes.h"
+#include "scheduler/composites/composite.h"
 
 namespace dt::scheduler {
 
@@ -209,14 +209,5 @@ constexpr Composite kComposites[] = {
 }  // namespace
 
 std::span<const Composite> DenseComposites() { return kComposites; }
-
-const Composite* FindComposite(std::string_view name) {
-  for (const auto list : {DenseComposites(), LookupComposites()}) {
-    for (const Composite& composite : list) {
-      if (composite.name == name) return &composite;
-    }
-  }
-  return nullptr;
-}
 
 }  // namespace dt::scheduler

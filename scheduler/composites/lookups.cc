@@ -1,4 +1,4 @@
-#include "scheduler/plan/expand.h"
+#include "scheduler/composites/composite.h"
 
 namespace dt::scheduler {
 namespace {

@@ -1,0 +1,34 @@
+#include "scheduler/composites/infer_node.h"
+
+#include "ops/op_spec.h"
+
+namespace dt::scheduler {
+
+Status InferNode(Graph& graph, NodeIndex index) {
+  const Node& node = graph.nodes[index];
+  const OpSpec* spec = FindOp(node.op);
+  if (spec == nullptr || spec->infer == nullptr) {
+    return Internal("node \"{}\": operator {} has no shape rule", node.name, node.op);
+  }
+  InferContext context{graph, node, std::vector<Value>(node.outputs.size())};
+  if (Status status = spec->infer(context); !status.ok()) {
+    return AboutNode(std::move(status), node.name, node.mark);
+  }
+  if (context.outputs.size() != node.outputs.size()) {
+    return Internal("node \"{}\": {} gives {} outputs, not {}", node.name, node.op,
+                    context.outputs.size(), node.outputs.size());
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    graph.values[node.outputs[i]].dtype = context.outputs[i].dtype;
+    graph.values[node.outputs[i]].shape = context.outputs[i].shape;
+  }
+  return OkStatus();
+}
+
+Status AboutNode(Status status, std::string_view node, const SourceMark& mark) {
+  Status about = Prefixed(std::move(status), fmt::format("node \"{}\"", node));
+  if (mark.line > 0) return WithWhere(std::move(about), fmt::format("{}:{}", mark.file, mark.line));
+  return mark.file.empty() ? about : WithWhere(std::move(about), mark.file);
+}
+
+}  // namespace dt::scheduler

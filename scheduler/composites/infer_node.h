@@ -1,0 +1,16 @@
+// One node's shapes, and how its errors name it.
+#pragma once
+
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/graph/graph.h"
+
+namespace dt::scheduler {
+
+// Fills dtype and shape of the node's outputs. The error names the node, its file and line.
+Status InferNode(Graph& graph, NodeIndex node);
+// An Invalid (or other) status about a node as the user knows it.
+Status AboutNode(Status status, std::string_view node, const SourceMark& mark);
+
+}  // namespace dt::scheduler
