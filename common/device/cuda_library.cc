@@ -11,10 +11,26 @@ namespace {
 constexpr std::string_view kUseCpu =
     "set cluster.devices to cpu or emulated, or use a build and a machine with CUDA";
 
+constexpr std::string_view kPackIt =
+    "put libcublasLt of the CUDA toolkit that this was built with beside libdovetail_cuda.so, or "
+    "take "
+    "the folder that scripts/package.sh makes (docs/gpu.md)";
+
 std::string LastLoadError() {
   const char* text = dlerror();
   return text == nullptr ? "unknown reason" : text;
 }
+
+Status CheckThere(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return OkStatus();
+  return WithHint(
+      WithWhere(Unavailable("this build has no CUDA library; there is no such file"), path),
+      kUseCpu);
+}
+
+// Stays loaded: who asks will want it again.
+bool DriverLoads() { return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr; }
 
 }  // namespace
 
@@ -24,16 +40,19 @@ std::string CudaLibrary::DefaultPath() {
   return (program.parent_path() / "libdovetail_cuda.so").string();
 }
 
+Result<CudaLibrary> CudaLibrary::OpenForCards() {
+  DT_TRY_STATUS(CheckThere(DefaultPath()));
+  if (DriverLoads()) return Open();
+  return WithHint(Unavailable("this machine has no NVIDIA driver: {}", LastLoadError()), kUseCpu);
+}
+
 Result<CudaLibrary> CudaLibrary::Open(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    return WithHint(
-        WithWhere(Unavailable("this build has no CUDA library; there is no such file"), path),
-        kUseCpu);
-  }
+  DT_TRY_STATUS(CheckThere(path));
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
-    return WithHint(Unavailable("the CUDA library cannot be loaded: {}", LastLoadError()), kUseCpu);
+    const std::string why = LastLoadError();
+    return WithHint(Unavailable("the CUDA library cannot be loaded: {}", why),
+                    why.find("libcublasLt") == std::string::npos ? kUseCpu : kPackIt);
   }
   void* symbol = dlsym(library, kCudaTableSymbol);
   CudaTable table;

@@ -21,6 +21,10 @@ class CudaLibrary {
   // or of another build; the message says which, the hint what to do.
   static Result<CudaLibrary> Open(const std::string& path = DefaultPath());
 
+  // The default one, unless that would be in vain for want of a driver: it brings cuBLASLt, which
+  // takes a second and a lot of memory to load. Unavailable as above, or: no driver.
+  static Result<CudaLibrary> OpenForCards();
+
   // Cards that can be used now, at least one. Unavailable if there is no driver or no card.
   Result<int> CountDevices() const;
   Result<CudaDevice> Describe(int device) const;

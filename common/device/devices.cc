@@ -30,7 +30,7 @@ DeviceInfo HostDevice() {
 }
 
 Result<std::vector<DeviceInfo>> FindCudaDevices() {
-  DT_TRY(const CudaLibrary cuda, CudaLibrary::Open());
+  DT_TRY(const CudaLibrary cuda, CudaLibrary::OpenForCards());
   DT_TRY(const int count, cuda.CountDevices());
   std::vector<DeviceInfo> devices;
   Status last = OkStatus();

@@ -17,6 +17,7 @@ struct DeviceInfo {
   int32_t index = 0;  // Among those of its kind.
   std::string name;
   uint64_t memory_bytes = 0;
+  friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
 // The processor and its memory; always there.
