@@ -1,5 +1,6 @@
 # CUDA is optional. Where nvcc is, all .cu files become one shared library, libdovetail_cuda.so, which the program
-# opens at first use: one program runs with and without a driver. It links nothing of ours.
+# opens at first use: one program runs with and without a driver. It links nothing of ours. The CUDA runtime is
+# inside; cuBLASLt, half a gigabyte, is shared and is looked for beside the library, in a package's lib, then in the toolkit.
 #   dt_cuda_sources(a_cuda.cu …)  adds a directory's files
 #   dt_cuda_library()             makes the library of all of them; called once, at the end
 
@@ -23,6 +24,16 @@ if(NOT DT_WITH_CUDA STREQUAL "OFF")
     endif()
   elseif(DT_WITH_CUDA STREQUAL "ON")
     message(FATAL_ERROR "DT_WITH_CUDA is ON and nvcc is neither in PATH nor in /usr/local/cuda/bin")
+  endif()
+endif()
+if(DT_CUDA)
+  find_package(CUDAToolkit)
+  if(NOT TARGET CUDA::cublasLt)
+    if(DT_WITH_CUDA STREQUAL "ON")
+      message(FATAL_ERROR "DT_WITH_CUDA is ON and the CUDA toolkit of ${DT_NVCC} has no cuBLASLt (libcublas-dev)")
+    endif()
+    message(STATUS "CUDA: the toolkit of ${DT_NVCC} has no cuBLASLt (libcublas-dev)")
+    set(DT_CUDA OFF)
   endif()
 endif()
 if(DT_CUDA AND NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
@@ -49,6 +60,9 @@ function(dt_cuda_library)
   set_target_properties(dovetail_cuda PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} CUDA_RUNTIME_LIBRARY Static
     CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_link_libraries(dovetail_cuda PRIVATE CUDA::cublasLt)
+  set_target_properties(dovetail_cuda PROPERTIES
+    BUILD_RPATH "$ORIGIN;$ORIGIN/../lib;${CUDAToolkit_LIBRARY_DIR}")
   # The runtime is inside and hidden, so nothing of another CUDA runtime in the process can meet it.
   target_link_options(dovetail_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)
 endfunction()

@@ -1,0 +1,213 @@
+#include "common/device/accelerator_cuda.h"
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "common/base/check.h"
+#include "common/base/text.h"
+#include "common/device/wait_until.h"
+
+namespace dt {
+namespace {
+
+// Most events are over after a few looks; for the others the thread sleeps, at first about as long
+// as the system's timers are exact.
+constexpr int kLooksWithoutPause = 64;
+constexpr Duration kFirstPause = std::chrono::microseconds(20);
+constexpr Duration kLongestPause = std::chrono::microseconds(500);
+
+constexpr std::string_view kLateErrors =
+    "a card reports errors late: an earlier kernel or copy may be the cause";
+
+class Event : public DeviceEvent {
+ public:
+  Event(const CudaTable& table, const std::string& card, CudaEvent* event)
+      : table_(table), card_(card), event_(event) {}
+  ~Event() override { table_.destroy_event(event_); }
+
+  Status Wait(Duration patience) override {
+    const TimePoint deadline = SystemClock().Now() + patience;
+    Duration pause = kFirstPause;
+    for (int look = 1;; ++look) {
+      bool done = false;
+      if (const CudaError error = table_.query(event_, &done); error != nullptr) {
+        return WithHint(Unavailable("{}: {}", card_, error), kLateErrors);
+      }
+      if (done) return OkStatus();
+      if (look < kLooksWithoutPause) continue;
+      const TimePoint now = SystemClock().Now();
+      if (now >= deadline) {
+        return Timeout("{} did not come to an event within {:.3g} s", card_,
+                       std::chrono::duration<double>(patience).count());
+      }
+      WaitUntil(std::min(deadline, now + pause));
+      pause = std::min(kLongestPause, pause + pause / 2);
+    }
+  }
+
+  CudaEvent* get() const { return event_; }
+
+ private:
+  const CudaTable& table_;
+  const std::string& card_;
+  CudaEvent* const event_;
+};
+
+CudaEvent* Own(DeviceEvent& event) {
+  auto* const own = dynamic_cast<Event*>(&event);
+  DT_CHECK(own != nullptr);
+  return own->get();
+}
+
+class Queue : public CudaQueue {
+ public:
+  Queue(const CudaTable& table, const std::string& card, CudaStream* stream)
+      : table_(table), card_(card), stream_(stream) {}
+  ~Queue() override { table_.destroy_stream(stream_); }
+
+  Status CopyToDevice(void* device, const void* host, size_t bytes) override {
+    DT_TRY_STATUS(broken_);
+    return Copied(table_.copy_to_device(stream_, device, host, bytes), bytes, "to");
+  }
+  Status CopyToHost(void* host, const void* device, size_t bytes) override {
+    DT_TRY_STATUS(broken_);
+    return Copied(table_.copy_to_host(stream_, host, device, bytes), bytes, "from");
+  }
+  Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
+    DT_TRY_STATUS(broken_);
+    return Copied(table_.copy_on_device(stream_, to, from, bytes), bytes, "on");
+  }
+  Status Record(DeviceEvent& event) override {
+    DT_TRY_STATUS(broken_);
+    return Checked(table_.record(stream_, Own(event)), "recording an event");
+  }
+  Status WaitFor(DeviceEvent& event) override {
+    DT_TRY_STATUS(broken_);
+    return Checked(table_.wait_for(stream_, Own(event)), "waiting for an event");
+  }
+
+  CudaStream* stream() const override { return stream_; }
+  Status Checked(CudaError error, std::string_view doing) override {
+    if (error != nullptr && broken_.ok()) {
+      broken_ = WithHint(Unavailable("{}: {} failed: {}", card_, doing, error), kLateErrors);
+    }
+    return broken_;
+  }
+
+ private:
+  // The text is made for errors only.
+  Status Copied(CudaError error, size_t bytes, std::string_view where) {
+    if (error == nullptr) return OkStatus();
+    return Checked(error, fmt::format("a copy of {} {} it", BytesText(bytes), where));
+  }
+
+  const CudaTable& table_;
+  const std::string& card_;
+  CudaStream* const stream_;
+  Status broken_;
+};
+
+class Card : public CudaAccelerator {
+ public:
+  Card(const CudaLibrary& library, const DeviceInfo& info)
+      : library_(library),
+        info_(info),
+        card_(fmt::format("CUDA card {} ({})", info.index, info.name)) {}
+
+  const DeviceInfo& info() const override { return info_; }
+  const CudaTable& table() const override { return library_.table(); }
+
+  Result<void*> Allocate(size_t bytes) override {
+    void* device = nullptr;
+    if (const CudaError error = table().allocate(info_.index, bytes, &device); error != nullptr) {
+      return NoRoom(bytes, error);
+    }
+    const std::lock_guard lock(mutex_);
+    bytes_of_.emplace(device, bytes);
+    bytes_used_ += bytes;
+    return device;
+  }
+  void Free(void* device) override {
+    if (device == nullptr) return;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = bytes_of_.find(device);
+      DT_CHECK(found != bytes_of_.end());
+      bytes_used_ -= found->second;
+      bytes_of_.erase(found);
+    }
+    table().free(info_.index, device);  // Fails on a broken card only, which has been reported.
+  }
+  uint64_t bytes_used() const override {
+    const std::lock_guard lock(mutex_);
+    return bytes_used_;
+  }
+
+  Result<void*> AllocatePinned(size_t bytes) override {
+    void* host = nullptr;
+    const CudaError error = table().allocate_pinned(info_.index, bytes, &host);
+    if (error == nullptr) return host;
+    return WithHint(Unavailable("{}: no {} of host memory for copies could be pinned: {}", card_,
+                                BytesText(bytes), error),
+                    "lower train.batch_size, or raise the limit of locked memory (ulimit -l)");
+  }
+  void FreePinned(void* host) override { table().free_pinned(host); }
+
+  Result<std::unique_ptr<DeviceQueue>> NewQueue() override {
+    CudaStream* stream = nullptr;
+    const CudaError error = table().make_stream(info_.index, &stream);
+    if (error != nullptr) return Unavailable("{}: no stream could be made: {}", card_, error);
+    return std::make_unique<Queue>(table(), card_, stream);
+  }
+  Result<std::unique_ptr<DeviceEvent>> NewEvent() override {
+    CudaEvent* event = nullptr;
+    const CudaError error = table().make_event(info_.index, &event);
+    if (error != nullptr) return Unavailable("{}: no event could be made: {}", card_, error);
+    return std::make_unique<Event>(table(), card_, event);
+  }
+
+ private:
+  Status NoRoom(size_t bytes, CudaError given) const {
+    const std::string error = given;  // The next call may overwrite it.
+    uint64_t free = 0, total = 0;
+    const bool known = table().memory_info(info_.index, &free, &total) == nullptr;
+    const std::string there = known
+                                  ? fmt::format("{} of {} free", BytesText(free), BytesText(total))
+                                  : "the rest unknown";
+    return WithHint(
+        Unavailable("{}: no room for {}, {} used by this process, {}: {}", card_, BytesText(bytes),
+                    BytesText(bytes_used()), there, error),
+        "lower train.batch_size, move tables or nodes off the card, or free it of other "
+        "processes");
+  }
+
+  // Immutable.
+  const CudaLibrary library_;
+  const DeviceInfo info_;
+  const std::string card_;
+  // Any thread may allocate.
+  mutable std::mutex mutex_;
+  std::unordered_map<void*, size_t> bytes_of_;
+  uint64_t bytes_used_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CudaAccelerator>> CudaAccelerator::Open(const CudaLibrary& library,
+                                                               int32_t index) {
+  DT_TRY(const CudaDevice found, library.Describe(index));
+  DT_TRY_STATUS(library.Probe(index));
+  return std::make_unique<Card>(library, DeviceInfo{.kind = DeviceKind::kCuda,
+                                                    .index = index,
+                                                    .name = found.name,
+                                                    .memory_bytes = found.memory_bytes});
+}
+
+Result<std::unique_ptr<Accelerator>> OpenCudaAccelerator(int32_t index) {
+  DT_TRY(const CudaLibrary library, CudaLibrary::OpenForCards());
+  DT_TRY_STATUS(library.CountDevices().status());
+  return CudaAccelerator::Open(library, index);
+}
+
+}  // namespace dt
