@@ -9,6 +9,7 @@
 #include "common/base/hash.h"
 #include "common/control/control_link.h"
 #include "common/storage/rocksdb_bare.h"
+#include "common/storage/rocksdb_rows.h"
 #include "server/storage/disk_tier.h"
 
 namespace dt::cli {
@@ -100,36 +101,85 @@ std::vector<std::string> RowKeys(uint64_t begin, uint64_t count) {
   return keys;
 }
 
-BenchCase BenchEvict(const Folder& folder, BareRocks& bare) {
-  server::TableRows rows(Spec());
-  server::EmbeddingTable table(rows);
-  const std::vector<float> gradients(kBatch * kDim, 0.5f);
-  for (uint64_t at = 0; at < kRows; at += kBatch) {
-    std::vector<Key> keys;
-    for (uint64_t row = at; row < std::min(kRows, at + kBatch); ++row) keys.push_back(KeyOf(row));
-    table.Push(keys, {gradients.data(), keys.size() * kDim}, {.step = 1});
+// Of a run of MeasurePairs; the warm-up is run -1.
+uint64_t FirstRowOf(int run) { return static_cast<uint64_t>(run + 1) % (kPairs + 1) * kRowsPerRun; }
+
+// Rows that leave a table, one run of the bench after the other. Each run waits for its own merges:
+// else they would go on in the reference's time.
+class Leaving {
+ public:
+  explicit Leaving(const std::string& folder) : rows_(Spec()), table_(rows_), sink_(folder) {
+    const std::vector<float> gradients(kBatch * kDim, 0.5f);
+    for (uint64_t at = 0; at < kRows; at += kBatch) {
+      std::vector<Key> keys;
+      for (uint64_t row = at; row < std::min(kRows, at + kBatch); ++row) keys.push_back(KeyOf(row));
+      table_.Push(keys, {gradients.data(), keys.size() * kDim}, {.step = 1});
+    }
+    table_.Evict(table_.index_buckets(), 0, sink_);  // Cools all.
   }
-  ToDisk sink(folder / "evict");
-  table.Evict(table.index_buckets(), 0, sink);  // Cools all.
+  void Run() {
+    const uint64_t until = sink_.left() + kRowsPerRun;
+    while (sink_.left() < until && table_.rows() > 0) table_.Evict(512, 0, sink_);
+    sink_.Flush();
+  }
+  std::string record() const { return std::string(table_.record_bytes(), 'x'); }
+
+ private:
+  server::TableRows rows_;
+  server::EmbeddingTable table_;
+  ToDisk sink_;
+};
+
+BenchCase BenchEvict(const Folder& folder, BareRocks& bare) {
+  Leaving leaving(folder / "evict");
   BenchCase evict{.name = "store.evict_vs_writebatch",
                   .what = "cold rows of 64 floats to disk",
                   .unit = "M rows/s",
                   .reference = "RocksDB WriteBatch of 4,096 rows, without log, flushed"};
-  // Each side waits for its own merges: else they would run in the other's time.
-  const std::string value(table.record_bytes(), 'x');
+  const std::string value = leaving.record();
   MeasurePairs(
-      evict, kRowsPerRun / 1e6, kPairs,
-      [&](int) {
-        const uint64_t until = sink.left() + kRowsPerRun;
-        while (sink.left() < until && table.rows() > 0) table.Evict(512, 0, sink);
-        sink.Flush();
-      },
+      evict, kRowsPerRun / 1e6, kPairs, [&](int) { leaving.Run(); },
       [&](int run) {
-        const uint64_t begin = static_cast<uint64_t>(run + 1) % (kPairs + 1) * kRowsPerRun;
+        const uint64_t begin = FirstRowOf(run);
         for (uint64_t at = 0; at < kRowsPerRun; at += kBatch) {
           bare.Write(RowKeys(begin + at, std::min(kBatch, kRowsPerRun - at)), value);
         }
         bare.Flush();
+      });
+  return evict;
+}
+
+// The floor of the above: what RocksDB alone takes to write and merge the same sorted runs.
+BenchCase BenchEvictFloor(const Folder& folder) {
+  Leaving leaving(folder / "evict2");
+  BenchCase evict{
+      .name = "store.evict_vs_sorted_files",
+      .what = "cold rows of 64 floats to disk",
+      .unit = "M rows/s",
+      .reference = "sorted before the clock starts: RocksDB writes, adds and merges files"};
+  const std::string value = leaving.record();
+  const uint64_t rows_per_file = kRunBytes / (value.size() + 40);
+  Result<std::unique_ptr<RowsDb>> db =
+      RowsDb::Create(folder / "sorted", {.cache_bytes = kCacheBytes});
+  Must(db.status());
+  std::vector<std::vector<std::string>> files[kPairs + 1];
+  for (int run = -1; run < kPairs; ++run) {
+    for (uint64_t at = 0; at < kRowsPerRun; at += rows_per_file) {
+      files[run + 1].push_back(
+          RowKeys(FirstRowOf(run) + at, std::min(rows_per_file, kRowsPerRun - at)));
+      std::ranges::sort(files[run + 1].back());
+    }
+  }
+  MeasurePairs(
+      evict, kRowsPerRun / 1e6, kPairs, [&](int) { leaving.Run(); },
+      [&](int run) {
+        (*db)->ReleaseMerges();
+        for (const std::vector<std::string>& keys : files[run + 1]) {
+          std::unique_ptr<RowsDb::File> file = (*db)->NewFile(kRunBytes);
+          for (const std::string& key : keys) Must(file->Add(key, value));
+          Must((*db)->Ingest(std::move(file)));
+        }
+        (*db)->HoldMerges();
       });
   return evict;
 }
@@ -214,6 +264,7 @@ std::vector<BenchCase> BenchDisk() {
   const std::unique_ptr<BareRocks> bare = MakeBareRocks(folder / "bare");
   std::vector<BenchCase> cases;
   cases.push_back(BenchEvict(folder, *bare));
+  cases.push_back(BenchEvictFloor(folder));
   cases.push_back(BenchFetch(folder, *bare));
   return cases;
 }
