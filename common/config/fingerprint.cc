@@ -108,6 +108,15 @@ void PutRun(const JobConfig& job, Canon& canon) {
   const DenseOptimizerConfig& o = job.optimizer;
   canon.Put("optimizer", RuleText(o.spec));
   canon.Put("optimizer.clip_norm", o.clip_norm);
+  canon.Put("optimizer.device", static_cast<int>(o.device));
+  canon.Put("parallel.fallback", job.parallel.fall_back_to_cpu);
+  for (const PlaceRule& rule : job.parallel.place) {
+    canon.Put("parallel.place", fmt::format("{} {}", rule.match, static_cast<int>(rule.device)));
+  }
+  for (const NodeConfig& node : job.model.nodes) {
+    if (node.device == Device::kAuto) continue;
+    canon.Put(fmt::format("model.graph.{}.device", node.name), static_cast<int>(node.device));
+  }
   if (o.plateau.has_value()) {
     canon.Put("optimizer.schedule",
               fmt::format("plateau metric={} factor={:.9g} patience={} min_scale={:.9g}",

@@ -166,8 +166,20 @@ struct PlateauConfig {
 
 struct DenseOptimizerConfig {
   OptimizerSpec spec;
-  float clip_norm = 0.0f;  // Of the whole dense gradient; 0: off.
+  Device device = Device::kAuto;  // Where updates run and weights lie; kAuto: with their readers.
+  float clip_norm = 0.0f;         // Of the whole dense gradient; 0: off.
   std::optional<PlateauConfig> plateau;
+};
+
+// Operators whose name matches run on the device, if they have no tag of their own.
+struct PlaceRule {
+  std::string match;  // '*' and '?' as in file names.
+  Device device = Device::kCpu;
+};
+
+struct ParallelConfig {
+  bool fall_back_to_cpu = false;  // Where a tag cannot be met.
+  std::vector<PlaceRule> place;   // The first that matches counts.
 };
 
 struct JobConfig {
@@ -177,6 +189,7 @@ struct JobConfig {
   ModelConfig model;
   DenseOptimizerConfig optimizer;
   TrainConfig train;
+  ParallelConfig parallel;
   ClusterConfig cluster;
   CheckpointConfig checkpoint;
   ObserveConfig observe;

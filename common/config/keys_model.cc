@@ -126,7 +126,7 @@ constexpr KeySpec kKeys[] = {
     {"node", "op", kText, "", 0, 0, "required", "", "Operator or composite."},
     {"node", "inputs", kTexts, "", 0, 0, "", "",
      "Columns, earlier nodes, or patterns of feature columns (C*)."},
-    {"node", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "auto|cpu",
+    {"node", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "auto|cpu|gpu",
      "Where the node computes."},
     {"node", "stage", kUint, "", 0, 1024, "0", "0", "Pipeline stage."},
     {"node", "strategy", kFree, "auto", 0, 0, "auto", "auto", "How the node is cut over devices."},

@@ -274,6 +274,7 @@ void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer) {
   ReadRule(in, optimizer.spec);
   in.Read("l2", optimizer.spec.l2);
   in.Read("clip_norm", optimizer.clip_norm);
+  in.Read("device", optimizer.device);
   if (!in.Has("schedule")) return;
   const MapReader schedule = in.Sub("schedule");
   if (schedule.Has("type") && schedule.Find("type")->text == "none") return;

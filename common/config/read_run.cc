@@ -75,6 +75,20 @@ void ReadObserve(const MapReader& in, ObserveConfig& observe) {
   if (const ConfigNode* log = in.Find("log")) observe.log_json = log->text == "json";
 }
 
+void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
+  if (const ConfigNode* fallback = in.Find("fallback")) {
+    parallel.fall_back_to_cpu = fallback->text == "cpu";
+  }
+  for (const auto& item : in.Items("place")) {
+    PlaceRule rule;
+    item.map.Read("match", rule.match);
+    if (const ConfigNode* device = item.map.Find("device")) {
+      rule.device = device->text == "gpu" ? Device::kGpu : Device::kCpu;
+    }
+    parallel.place.push_back(std::move(rule));
+  }
+}
+
 // A worker's share of a batch is whole, and two names are taken.
 void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
   Problems& problems = root.problems();
@@ -98,7 +112,7 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   root.Read("job", job.job);
   root.Read("seed", job.seed);
   ReadTrain(root.Sub("train"), job.train);
-  static_cast<void>(root.Sub("parallel"));  // Only its defaults are available: nothing to keep.
+  ReadParallel(root.Sub("parallel"), job.parallel);
   ReadCluster(root.Sub("cluster"), job.cluster);
   ReadObserve(root.Sub("observe"), job.observe);
   root.Sub("security").Read("insecure", job.security.insecure);

@@ -1,8 +1,36 @@
 #include <algorithm>
 
-#include "common/graph/plan.h"
+#include "common/graph/plan_order.h"
 
 namespace dt {
+
+bool IsCopy(const Node& node) { return node.op == "copy" || node.op == "refresh"; }
+
+bool WritesInput(const Node& node, size_t input) {
+  if (node.op == "update") return input != 1;  // Parameter, gradient, state.
+  if (node.op == "batch_norm_running") return input < 2;
+  return node.op == "refresh" && input == 1;
+}
+
+Stream StreamOf(const Node& node) {
+  const bool gpu = node.device == Device::kGpu;
+  if (IsCopy(node)) return gpu ? Stream::kToGpu : Stream::kToCpu;
+  return gpu ? Stream::kGpu : Stream::kCpu;
+}
+
+std::string_view NameOf(Stream stream) {
+  switch (stream) {
+    case Stream::kCpu:
+      return "cpu";
+    case Stream::kGpu:
+      return "gpu";
+    case Stream::kToGpu:
+      return "to gpu";
+    case Stream::kToCpu:
+      return "to cpu";
+  }
+  DT_UNREACHABLE();
+}
 
 bool IsCommunication(const Node& node) {
   return node.op == "sum_slices" || node.op == "gather_slices";
@@ -37,11 +65,15 @@ class PlanChecker {
     DT_TRY_STATUS(CheckGraph(graph_));
     DT_TRY_STATUS(Sizes());
     DT_TRY_STATUS(Columns());
+    DT_TRY_STATUS(Devices());
     for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
-      for (const Subgraph& subgraph : *pass) DT_TRY_STATUS(OneSubgraph(subgraph));
+      for (uint32_t s = 0; s < pass->size(); ++s) DT_TRY_STATUS(OneSubgraph(*pass, s));
     }
     DT_TRY_STATUS(Pass(plan_.train, true));
-    return Pass(plan_.evaluate, false);
+    DT_TRY_STATUS(Pass(plan_.evaluate, false));
+    DT_TRY_STATUS(Order(plan_.train, Phase::kSlice));
+    DT_TRY_STATUS(Order(plan_.train, Phase::kStep));
+    return Order(plan_.evaluate, Phase::kSlice);
   }
 
  private:
@@ -107,48 +139,50 @@ class PlanChecker {
     return OkStatus();
   }
 
-  Status OneSubgraph(const Subgraph& subgraph) const {
+  // Nodes find their inputs on their own device; only copies reach over.
+  Status Devices() const {
+    for (const Value& value : graph_.values) {
+      if (value.device == Device::kCpu || value.device == Device::kGpu) continue;
+      return Bad("value \"{}\" lies on no device", value.name);
+    }
+    for (const Node& node : graph_.nodes) {
+      const Device from = node.device == Device::kGpu ? Device::kCpu : Device::kGpu;
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const bool far = IsCopy(node) && i == 0;
+        if (graph_.value(node.inputs[i]).device == (far ? from : node.device)) continue;
+        return Bad("node \"{}\" reads \"{}\" on the wrong device", node.name,
+                   graph_.value(node.inputs[i]).name);
+      }
+      for (const ValueIndex v : node.outputs) {
+        if (graph_.value(v).device != node.device) {
+          return Bad("node \"{}\" writes \"{}\" on the wrong device", node.name,
+                     graph_.value(v).name);
+        }
+      }
+    }
+    return OkStatus();
+  }
+
+  Status OneSubgraph(const std::vector<Subgraph>& pass, uint32_t index) const {
+    const Subgraph& subgraph = pass[index];
     if (subgraph.nodes.empty()) return Bad("subgraph \"{}\" is empty", subgraph.name);
     for (const NodeIndex n : subgraph.nodes) {
       if (n >= graph_.nodes.size())
         return Bad("subgraph \"{}\" holds no node {}", subgraph.name, n);
       const Node& node = graph_.nodes[n];
-      if (node.device != subgraph.device || node.phase != subgraph.phase ||
+      if (StreamOf(node) != subgraph.stream || node.phase != subgraph.phase ||
           node.stage != subgraph.stage) {
         return Bad("node \"{}\" does not belong in subgraph \"{}\"", node.name, subgraph.name);
       }
     }
-    if (subgraph.nodes.size() == 1) return OkStatus();
-    const bool exchange =
-        std::all_of(subgraph.nodes.begin(), subgraph.nodes.end(),
-                    [this](NodeIndex n) { return IsCommunication(graph_.nodes[n]); });
-    if (!exchange && !IsConnected(subgraph))
-      return Bad("subgraph \"{}\" is not connected", subgraph.name);
+    for (const uint32_t w : subgraph.waits) {
+      if (w < index && pass[w].phase == subgraph.phase && pass[w].stream != subgraph.stream) {
+        continue;
+      }
+      return Bad("subgraph \"{}\" waits for {}, which is none before it", subgraph.name, w);
+    }
     if (!IsConvex(subgraph)) return Bad("subgraph \"{}\" is not convex", subgraph.name);
     return OkStatus();
-  }
-
-  bool IsConnected(const Subgraph& subgraph) const {
-    // Spreads a mark from the first node over edges in both directions until nothing changes.
-    std::vector<uint8_t> state(graph_.nodes.size(), 0);  // 1: member, 2: reached.
-    for (const NodeIndex n : subgraph.nodes) state[n] = 1;
-    state[subgraph.nodes[0]] = 2;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const NodeIndex n : subgraph.nodes) changed = Spread(n, state) || changed;
-    }
-    return std::none_of(state.begin(), state.end(), [](uint8_t s) { return s == 1; });
-  }
-
-  bool Spread(NodeIndex n, std::vector<uint8_t>& state) const {
-    bool changed = false;
-    for (const ValueIndex v : graph_.nodes[n].inputs) {
-      const NodeIndex from = graph_.values[v].producer;
-      if (from == kNone || state[from] + state[n] != 3) continue;
-      state[from] = state[n] = 2;
-      changed = true;
-    }
-    return changed;
   }
 
   // No path leaves the subgraph and comes back.
@@ -233,6 +267,84 @@ class PlanChecker {
       if (!kept[v] || plan_.slot[v] == kNone) continue;
       if (holds[plan_.slot[v]] != v) {
         return Bad("\"{}\" is needed after the pass and is not there", graph_.values[v].name);
+      }
+    }
+    return OkStatus();
+  }
+
+  // Streams run side by side: what a node reads has ended, whatever the pace of the others; and nobody
+  // still uses the memory that it writes.
+  Status Order(const std::vector<Subgraph>& pass, Phase phase) const {
+    const PassOrder order(pass, phase, graph_.nodes.size());
+    std::vector<std::vector<NodeIndex>> uses(graph_.values.size());  // The producer first.
+    std::array<bool, kStreams> has_rows = {};
+    for (const Subgraph& subgraph : pass) {
+      if (subgraph.phase != phase) continue;
+      bool& rows = has_rows[static_cast<size_t>(subgraph.stream)];
+      rows = rows || subgraph.needs_rows;
+      for (const NodeIndex n : subgraph.nodes) {
+        for (const ValueIndex v : graph_.nodes[n].outputs) uses[v].insert(uses[v].begin(), n);
+        for (const ValueIndex v : graph_.nodes[n].inputs) uses[v].push_back(n);
+        if (!rows && ReadsRows(n)) return Bad("\"{}\" waits for no rows", graph_.nodes[n].name);
+      }
+    }
+    for (const Subgraph& subgraph : pass) {
+      if (subgraph.phase != phase) continue;
+      for (const NodeIndex n : subgraph.nodes) DT_TRY_STATUS(WritesAlone(n, uses, order));
+    }
+    std::vector<std::vector<ValueIndex>> of_slot(plan_.slot_count);
+    for (ValueIndex v = 0; v < uses.size(); ++v) {
+      const NodeIndex producer = graph_.values[v].producer;
+      if (uses[v].empty() || producer == kNone || !order.Runs(producer)) continue;
+      of_slot[plan_.slot[v]].push_back(v);
+      for (size_t i = 1; i < uses[v].size(); ++i) {
+        if (order.Before(producer, uses[v][i])) continue;
+        return Bad("node \"{}\" may run before \"{}\"", graph_.nodes[uses[v][i]].name,
+                   graph_.nodes[producer].name);
+      }
+    }
+    for (const std::vector<ValueIndex>& values : of_slot) {
+      DT_TRY_STATUS(TakeTurns(values, uses, order));
+    }
+    return OkStatus();
+  }
+
+  // Whoever else uses what the node writes in place has ended, or begins when it has ended.
+  Status WritesAlone(NodeIndex n, const std::vector<std::vector<NodeIndex>>& uses,
+                     const PassOrder& order) const {
+    const Node& node = graph_.nodes[n];
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!WritesInput(node, i)) continue;
+      for (const NodeIndex other : uses[node.inputs[i]]) {
+        if (other == n || order.Before(n, other) || order.Before(other, n)) continue;
+        return Bad("nodes \"{}\" and \"{}\" may use \"{}\" at the same time", node.name,
+                   graph_.nodes[other].name, graph_.value(node.inputs[i]).name);
+      }
+    }
+    return OkStatus();
+  }
+
+  bool ReadsRows(NodeIndex n) const {
+    return std::ranges::any_of(graph_.nodes[n].inputs, [this](ValueIndex v) {
+      return std::ranges::find(graph_.tables, v, &TableUse::rows) != graph_.tables.end();
+    });
+  }
+
+  Status TakeTurns(const std::vector<ValueIndex>& values,
+                   const std::vector<std::vector<NodeIndex>>& uses, const PassOrder& order) const {
+    const auto ends_before = [&](ValueIndex a, ValueIndex b) {
+      return std::ranges::all_of(uses[a], [&](NodeIndex n) { return order.Before(n, uses[b][0]); });
+    };
+    for (size_t i = 0; i < values.size(); ++i) {
+      for (size_t k = i + 1; k < values.size(); ++k) {
+        const ValueIndex a = values[i], b = values[k];
+        if (graph_.values[a].device != graph_.values[b].device) {
+          return Bad("\"{}\" and \"{}\" share a slot on two devices", graph_.values[a].name,
+                     graph_.values[b].name);
+        }
+        if (ends_before(a, b) || ends_before(b, a)) continue;
+        return Bad("\"{}\" and \"{}\" share a slot at the same time", graph_.values[a].name,
+                   graph_.values[b].name);
       }
     }
     return OkStatus();

@@ -29,6 +29,8 @@ std::string_view KindText(ValueKind kind) {
       return "parameter";
     case ValueKind::kState:
       return "state";
+    case ValueKind::kReplica:
+      return "replica";
   }
   DT_UNREACHABLE();
 }
@@ -68,6 +70,7 @@ std::string NamesText(const Graph& graph, const std::vector<ValueIndex>& values)
 std::string ValueText(const Graph& graph, const Value& value) {
   std::string text = value.name + " " + ShapeText(graph, value.shape);
   if (value.dtype != DType::kF32) text += fmt::format(" {}", NameOf(value.dtype));
+  if (value.device == Device::kGpu && value.kind != ValueKind::kNode) text += " on gpu";
   return text;
 }
 
@@ -206,6 +209,7 @@ std::string DumpJson(const Graph& graph) {
     out["values"].push_back({{"name", value.name},
                              {"kind", KindText(value.kind)},
                              {"dtype", NameOf(value.dtype)},
+                             {"device", DeviceText(value.device)},
                              {"shape", ShapeJson(graph, value.shape)}});
   }
   out["nodes"] = nlohmann::json::array();

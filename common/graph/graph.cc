@@ -207,6 +207,13 @@ class Checker {
         return Bad("what is pushed of parameter value {} is not its gradient", p.value);
       }
     }
+    for (const ReplicaSpec& r : graph_.replicas) {
+      const bool of_ok = IsKind(r.of, ValueKind::kParameter) || IsKind(r.of, ValueKind::kState);
+      if (!IsKind(r.value, ValueKind::kReplica) || !of_ok ||
+          graph_.values[r.value].shape != graph_.values[r.of].shape) {
+        return Bad("value {} is a replica of none", r.value);
+      }
+    }
     for (const TableUse& t : graph_.tables) {
       const bool grad_ok = t.row_grad == kNone || IsKind(t.row_grad, ValueKind::kNode);
       if (!IsKind(t.rows, ValueKind::kInput) || !grad_ok || t.dim == 0) {

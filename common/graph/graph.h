@@ -40,6 +40,7 @@ enum class ValueKind : uint8_t {
   kInput,      // Bound for each slice: columns, lookup indices (see InputSpec).
   kParameter,  // Dense weights: live as long as the job.
   kState,      // Optimizer state, batch-norm running values: as parameters, without a gradient.
+  kReplica,    // A parameter or state on another device: lives as long; `refresh` nodes write it.
 };
 
 // A slice node runs once for each batch slice, a step node once per step, after every slice.
@@ -51,6 +52,7 @@ struct Value {
   SymShape shape;
   ValueKind kind = ValueKind::kNode;
   NodeIndex producer = kNone;
+  Device device = Device::kCpu;  // Where it lies: kCpu or kGpu.
   friend bool operator==(const Value&, const Value&) = default;
 };
 
@@ -122,6 +124,12 @@ struct ParameterSpec {
   friend bool operator==(const ParameterSpec&, const ParameterSpec&) = default;
 };
 
+struct ReplicaSpec {
+  ValueIndex value = kNone;
+  ValueIndex of = kNone;  // A kParameter or kState value of the same shape on another device.
+  friend bool operator==(const ReplicaSpec&, const ReplicaSpec&) = default;
+};
+
 struct LossSpec {
   std::string name;           // Column of predictions.
   std::string type;           // binary_cross_entropy, mse
@@ -138,6 +146,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<InputSpec> inputs;
   std::vector<ParameterSpec> parameters;  // kParameter and kState values, in creation order.
+  std::vector<ReplicaSpec> replicas;
   std::vector<TableUse> tables;
   std::vector<LookupSpec> lookups;
   std::vector<LossSpec> losses;

@@ -9,12 +9,20 @@
 
 namespace dt {
 
-// Connected, convex, of one device, stage and phase; its nodes in the order they run.
+// What runs work in order: the processor, the accelerator, and copies each way between them.
+enum class Stream : uint8_t { kCpu, kGpu, kToGpu, kToCpu };
+inline constexpr size_t kStreams = 4;
+
+// Nodes that one stream runs without a pause, in this order: convex, of one stage and phase. It begins
+// when the one before it on its stream and all of `waits` have ended; so it is cut where a value
+// arrives, or is awaited elsewhere.
 struct Subgraph {
   std::string name;
-  Device device = Device::kCpu;
+  Stream stream = Stream::kCpu;
   Phase phase = Phase::kSlice;
   uint32_t stage = 0;
+  bool needs_rows = false;      // Waits for the pulled rows.
+  std::vector<uint32_t> waits;  // Subgraphs of other streams, earlier in the same pass and phase.
   std::vector<NodeIndex> nodes;
   friend bool operator==(const Subgraph&, const Subgraph&) = default;
 };
@@ -25,19 +33,26 @@ struct Plan {
   uint32_t batch_size = 0;
   uint32_t slices = 0;
   uint64_t seed = 0;
-  // Subgraphs in the order they run. Training: for each slice the slice subgraphs, then once the
+  // Subgraphs in an order in which they could run one by one. Training: for each slice the slice subgraphs, then once the
   // step subgraphs, the first of which is the communication (sum_slices and gather_slices nodes,
   // one exchange).
   std::vector<Subgraph> train;
   std::vector<Subgraph> evaluate;  // Forward only; gives LossSpec::output.
-  // Memory plan: values of kind kNode with equal slot share memory (their lives do not overlap
-  // within the slice pass). slot[v] for each value, kNone for values from outside. Evaluation uses
-  // the same slots.
+  // Memory plan: values of kind kNode with equal slot share memory: all that touches one of them
+  // has ended before the other is written. slot[v] for each value, kNone for values from outside.
+  // Values of a slot lie on one device. Evaluation uses the same slots.
   std::vector<uint32_t> slot;
   uint32_t slot_count = 0;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+// By its operator and device.
+Stream StreamOf(const Node& node);
+std::string_view NameOf(Stream stream);
+// True for `copy` and `refresh`, which move a value between devices.
+bool IsCopy(const Node& node);
+// True for inputs that the node writes in place: what `update`, `batch_norm_running` and `refresh` change.
+bool WritesInput(const Node& node, size_t input);
 // True for operators that join the slices of a step: all of them form one exchange.
 bool IsCommunication(const Node& node);
 // Values that are read after the slice pass: by step nodes, pushed, or reported. By value.

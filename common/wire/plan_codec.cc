@@ -48,7 +48,7 @@ Offset<fbs::Value> Write(Builder& b, const Value& value) {
   std::vector<fbs::Dim> shape;
   for (const Dim& dim : value.shape) shape.emplace_back(dim.times, dim.symbol);
   return fbs::CreateValueDirect(b, value.name.c_str(), Code(value.dtype), Code(value.kind),
-                                value.producer, &shape);
+                                value.producer, Code(value.device), &shape);
 }
 
 Offset<fbs::Node> Write(Builder& b, const Node& node) {
@@ -79,6 +79,10 @@ Offset<fbs::Parameter> Write(Builder& b, const ParameterSpec& p) {
                               p.trained, p.grad, p.pushed);
 }
 
+Offset<fbs::Replica> Write(Builder& b, const ReplicaSpec& r) {
+  return fbs::CreateReplica(b, r.value, r.of);
+}
+
 Offset<fbs::Loss> Write(Builder& b, const LossSpec& loss) {
   return fbs::CreateLossDirect(b, loss.name.c_str(), loss.type.c_str(), loss.output, loss.label,
                                loss.loss, loss.label_column);
@@ -91,8 +95,9 @@ Offset<fbs::Column> Write(Builder& b, const ColumnSpec& column) {
 }
 
 Offset<fbs::Subgraph> Write(Builder& b, const Subgraph& subgraph) {
-  return fbs::CreateSubgraphDirect(b, subgraph.name.c_str(), Code(subgraph.device),
-                                   Code(subgraph.phase), subgraph.stage, &subgraph.nodes);
+  return fbs::CreateSubgraphDirect(b, subgraph.name.c_str(), Code(subgraph.stream),
+                                   Code(subgraph.phase), subgraph.stage, subgraph.needs_rows,
+                                   &subgraph.waits, &subgraph.nodes);
 }
 
 // Write(builder, item) of each item, as a vector.
@@ -110,10 +115,12 @@ Offset<fbs::Graph> Write(Builder& b, const Graph& graph) {
   const auto nodes = Each<fbs::Node>(b, graph.nodes);
   const auto inputs = Each<fbs::Input>(b, graph.inputs);
   const auto parameters = Each<fbs::Parameter>(b, graph.parameters);
+  const auto replicas = Each<fbs::Replica>(b, graph.replicas);
   const auto tables = Each<fbs::TableUse>(b, graph.tables);
   const auto lookups = Each<fbs::Lookup>(b, graph.lookups);
   const auto losses = Each<fbs::Loss>(b, graph.losses);
-  return fbs::CreateGraph(b, symbols, values, nodes, inputs, parameters, tables, lookups, losses);
+  return fbs::CreateGraph(b, symbols, values, nodes, inputs, parameters, replicas, tables, lookups,
+                          losses);
 }
 
 }  // namespace

@@ -100,8 +100,9 @@ Value ReadValue(Reader& in, const fbs::Value& from) {
   Value to;
   to.name = in.Text(from.name());
   to.dtype = in.Code(from.dtype(), DType::kBf16);
-  to.kind = in.Code(from.kind(), ValueKind::kState);
+  to.kind = in.Code(from.kind(), ValueKind::kReplica);
   to.producer = from.producer();
+  to.device = in.Code(from.device(), Device::kPs);
   if (from.shape() == nullptr) return to;
   if (!in.Require(HasAlignedItems(*from.shape(), alignof(fbs::Dim)))) return to;
   for (const fbs::Dim* dim : *from.shape()) {
@@ -152,6 +153,8 @@ ParameterSpec ReadParameter(Reader& in, const fbs::Parameter& from) {
           from.pushed()};
 }
 
+ReplicaSpec ReadReplica(Reader&, const fbs::Replica& from) { return {from.value(), from.of()}; }
+
 LossSpec ReadLoss(Reader& in, const fbs::Loss& from) {
   return {in.Text(from.name()), in.Text(from.type()), from.output(),
           from.label(),         from.loss(),          from.label_column()};
@@ -170,8 +173,13 @@ ColumnSpec ReadColumn(Reader& in, const fbs::Column& from) {
 }
 
 Subgraph ReadSubgraph(Reader& in, const fbs::Subgraph& from) {
-  return {in.Text(from.name()), in.Code(from.device(), Device::kPs),
-          in.Code(from.phase(), Phase::kStep), from.stage(), in.Numbers(from.nodes())};
+  return {in.Text(from.name()),
+          in.Code(from.stream(), Stream::kToCpu),
+          in.Code(from.phase(), Phase::kStep),
+          from.stage(),
+          from.needs_rows(),
+          in.Numbers(from.waits()),
+          in.Numbers(from.nodes())};
 }
 
 Graph ReadGraph(Reader& in, const fbs::Graph& from) {
@@ -181,6 +189,7 @@ Graph ReadGraph(Reader& in, const fbs::Graph& from) {
   to.nodes = in.Each(from.nodes(), ReadNode);
   to.inputs = in.Each(from.inputs(), ReadInput);
   to.parameters = in.Each(from.parameters(), ReadParameter);
+  to.replicas = in.Each(from.replicas(), ReadReplica);
   to.tables = in.Each(from.tables(), ReadTable);
   to.lookups = in.Each(from.lookups(), ReadLookup);
   to.losses = in.Each(from.losses(), ReadLoss);

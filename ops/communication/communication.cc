@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// Run by the engine's collectives: no kernel. Both are step nodes whose input is a slice value.
+// Run by the engine's collectives: no kernel. Step nodes whose input is a slice value.
 //
 // sum_slices(x): the sum of x over the step's slices, in slice order.
 // gather_slices(x [C]): [slices, C], one row for each slice.
@@ -18,8 +18,32 @@ Status InferGatherSlices(InferContext& context) {
   return OkStatus();
 }
 
+// Run by the engine's streams, too: copy(x) is x on the node's device; refresh(x, replica) writes x into its
+// replica there.
+Status InferCopy(InferContext& context) {
+  DT_TRY_STATUS(ExpectInputs(context, 1));
+  context.outputs = {Output(context.in(0).dtype, context.in(0).shape)};
+  return OkStatus();
+}
+
+Status InferRefresh(InferContext& context) {
+  DT_TRY_STATUS(ExpectInputs(context, 2));
+  DT_TRY_STATUS(ExpectShape(context, 1, context.in(0).shape, "the replica"));
+  context.outputs = {};
+  return OkStatus();
+}
+
 constexpr AttrSpec kSlices[] = {{.name = "slices", .required = true}};
 constexpr OpSpec kSpecs[] = {
+    {.name = "copy",
+     .infer = InferCopy,
+     .sharding = ShardingRule::kElementwise,
+     .user_visible = false},
+    {.name = "refresh",
+     .outputs = 0,
+     .infer = InferRefresh,
+     .sharding = ShardingRule::kReplicated,
+     .user_visible = false},
     {.name = "sum_slices",
      .infer = InferSame,
      .sharding = ShardingRule::kReplicated,

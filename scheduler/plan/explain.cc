@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "common/base/text.h"
 #include "ops/op_spec.h"
 #include "scheduler/plan/plan.h"
@@ -76,22 +78,32 @@ class Explainer {
     for (const ParameterSpec& p : graph_.parameters) {
       (p.trained ? trained : states) += static_cast<int64_t>(Elements(graph_.value(p.value).shape));
     }
-    std::vector<double> slots(plan_.slot_count, 0);
-    double unshared = 0;
-    for (size_t v = 0; v < plan_.slot.size(); ++v) {
-      if (plan_.slot[v] == kNone) continue;
-      const double bytes = BytesOf(static_cast<ValueIndex>(v));
-      slots[plan_.slot[v]] = std::max(slots[plan_.slot[v]], bytes);
-      unshared += bytes;
-    }
-    double memory = 0;
-    for (const double bytes : slots) memory += bytes;
     Line("plan of {}: {} nodes, {} values; batch {} in {} slices of {}", job_.job,
          graph_.nodes.size(), graph_.values.size(), plan_.batch_size, plan_.slices, samples_);
     Line("dense parameters: {} trained, {} of optimizer state and running statistics", trained,
          states);
-    Line("memory of a slice: {} in {} slots (without sharing: {})", Bytes(memory), plan_.slot_count,
-         Bytes(unshared));
+    Memory(Device::kCpu, "cpu");
+    Memory(Device::kGpu, "gpu");
+  }
+
+  void Memory(Device device, std::string_view name) {
+    std::vector<double> slots(plan_.slot_count, 0);
+    double unshared = 0, lasting = 0;
+    for (size_t v = 0; v < plan_.slot.size(); ++v) {
+      const Value& value = graph_.value(static_cast<ValueIndex>(v));
+      if (value.device != device) continue;
+      const double bytes = BytesOf(static_cast<ValueIndex>(v));
+      if (value.kind != ValueKind::kNode && value.kind != ValueKind::kInput) lasting += bytes;
+      if (plan_.slot[v] == kNone) continue;
+      slots[plan_.slot[v]] = std::max(slots[plan_.slot[v]], bytes);
+      unshared += bytes;
+    }
+    if (device == Device::kGpu && lasting == 0 && unshared == 0) return;
+    double memory = 0;
+    for (const double bytes : slots) memory += bytes;
+    Line("memory on {}: weights and state {}, a slice {} in {} slots (without sharing: {})", name,
+         Bytes(lasting), Bytes(memory),
+         std::ranges::count_if(slots, [](double b) { return b > 0; }), Bytes(unshared));
   }
 
   static std::string Bytes(double bytes) { return BytesText(static_cast<uint64_t>(bytes)); }
@@ -111,9 +123,20 @@ class Explainer {
     }
   }
 
-  static std::string Why(const Node& node) {
+  std::string Why(const Node& node) const {
     if (IsCommunication(node)) return "joins the slices of all workers";
-    return node.phase == Phase::kStep ? "dense parameters live on the worker" : "auto: cpu";
+    if (node.op == "copy") return "read there";
+    if (node.op == "refresh") return "weights that are updated elsewhere";
+    if (node.phase == Phase::kStep) return "where its weights lie";
+    const Node& tagged = node.forward == kNone ? node : graph_.nodes[node.forward];
+    for (const NodeConfig& user : job_.model.nodes) {
+      const bool of_user = tagged.name == user.name || tagged.name.starts_with(user.name + ".");
+      if (of_user && user.device != Device::kAuto) return fmt::format("device of {}", user.name);
+    }
+    for (const PlaceRule& rule : job_.parallel.place) {
+      if (MatchesPattern(node.name, rule.match)) return fmt::format("place {}", rule.match);
+    }
+    return node.forward == kNone ? "auto" : "as its forward node";
   }
 
   void Passes(std::string_view name, const std::vector<Subgraph>& subgraphs) {
@@ -127,11 +150,12 @@ class Explainer {
         total.bytes += cost.bytes;
         const std::string shape =
             node.outputs.empty() ? "" : ShapeText(graph_, graph_.value(node.outputs[0]).shape);
-        lines +=
-            fmt::format("  {:<32} {:<20} {:<16} cpu  {}\n", node.name, node.op, shape, Why(node));
+        lines += fmt::format("  {:<32} {:<20} {:<16} {:<4} {}\n", node.name, node.op, shape,
+                             node.device == Device::kGpu ? "gpu" : "cpu", Why(node));
       }
-      Line("{} subgraph {}: each {}, {:.3g} flops, {} moved", name, subgraph.name,
-           subgraph.phase == Phase::kSlice ? "slice" : "step", total.flops, Bytes(total.bytes));
+      Line("{} subgraph {} on {}: each {}, {:.3g} flops, {} moved", name, subgraph.name,
+           NameOf(subgraph.stream), subgraph.phase == Phase::kSlice ? "slice" : "step", total.flops,
+           Bytes(total.bytes));
       text_ += lines;
     }
   }

@@ -11,7 +11,8 @@ class Optimizer {
       : graph_(std::move(graph)),
         config_(request.job.optimizer),
         slices_(request.slices),
-        servers_update_(request.job.train.asynchronous()) {}
+        servers_update_(request.job.train.asynchronous()),
+        joined_(request.slices > 1 || (request.job.cluster.workers > 1 && !servers_update_)) {}
 
   Result<Graph> Run() {
     if (config_.spec.kind == OptimizerKind::kRowwiseAdagrad) {
@@ -24,7 +25,10 @@ class Optimizer {
     }
     std::vector<ValueIndex> grads;
     for (const ParameterSpec& p : trained) {
-      DT_TRY(const ValueIndex sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}));
+      ValueIndex sum = p.grad;
+      if (joined_) {
+        DT_TRY(sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}));
+      }
       grads.push_back(sum);
     }
     DT_TRY_STATUS(Gathers());
@@ -142,6 +146,7 @@ class Optimizer {
   const DenseOptimizerConfig& config_;
   const uint32_t slices_;
   const bool servers_update_;
+  const bool joined_;  // Else one worker computes the only slice: its gradients are the sums.
   std::vector<Running> running_;
 };
 

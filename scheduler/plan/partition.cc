@@ -1,10 +1,11 @@
-// Subgraphs. The slice nodes are cut by what they wait for and what waits for them: nodes that need
+// Subgraphs. The slice nodes are ordered by what they wait for and what waits for them: nodes that need
 // no pulled rows, then those that the row gradients need, then the rest; so the first can run
 // before a pull arrives and a push can leave before the last runs. No edge leads backwards over
-// these cuts, so every connected piece of one of them is convex.
+// these waves, so the order stays topological. Each stream takes its nodes in this order, and is cut
+// where a value arrives from another stream and where one of its values is awaited by another.
 #include <algorithm>
-#include <map>
-#include <numeric>
+#include <array>
+#include <utility>
 
 #include "scheduler/plan/passes.h"
 
@@ -12,6 +13,88 @@ namespace dt::scheduler {
 namespace {
 
 enum class Wave : uint8_t { kBeforePull, kUntilPush, kAfterPush };
+
+// Takes nodes in a topological order; gives them as subgraphs. What a stream has already waited for it does
+// not wait for again.
+class Segments {
+ public:
+  // The first subgraph will be number `first` of its pass.
+  Segments(const Graph& graph, size_t first)
+      : graph_(graph),
+        first_(static_cast<uint32_t>(first)),
+        of_(graph.nodes.size(), kNone),
+        writer_(graph.values.size(), kNone) {
+    open_.fill(kNone);
+    has_rows_.fill(false);
+  }
+
+  void Add(NodeIndex n, bool reads_rows) {
+    const Node& node = graph_.nodes[n];
+    const auto stream = static_cast<size_t>(StreamOf(node));
+    std::vector<uint32_t> arrivals;
+    for (const ValueIndex v : node.inputs) {
+      const NodeIndex from = writer_[v] == kNone ? graph_.value(v).producer : writer_[v];
+      // Of another phase: everything has ended in between.
+      if (from == kNone || of_[from] == kNone) continue;
+      const uint32_t source = of_[from];
+      const auto there = static_cast<size_t>(all_[source].stream);
+      if (there == stream) continue;
+      if (open_[there] == source) open_[there] = kNone;
+      if (seen_[stream][there] <= source) arrivals.push_back(source);
+    }
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (WritesInput(node, i)) writer_[node.inputs[i]] = n;
+    }
+    const bool rows_arrive = reads_rows && !std::exchange(has_rows_[stream], true);
+    if (open_[stream] == kNone || !arrivals.empty() || rows_arrive ||
+        all_[open_[stream]].stage != node.stage) {
+      Open(stream, node, arrivals);
+      all_.back().needs_rows = rows_arrive;
+    }
+    all_[open_[stream]].nodes.push_back(n);
+    of_[n] = open_[stream];
+  }
+
+  void AddWhole(Subgraph subgraph) {
+    for (const NodeIndex n : subgraph.nodes) of_[n] = static_cast<uint32_t>(all_.size());
+    all_.push_back(std::move(subgraph));
+  }
+
+  void CloseAll() { open_.fill(kNone); }
+  std::vector<Subgraph> Take() { return std::move(all_); }
+
+ private:
+  void Open(size_t stream, const Node& node, const std::vector<uint32_t>& arrivals) {
+    Subgraph subgraph;
+    subgraph.name = node.name;
+    subgraph.stream = static_cast<Stream>(stream);
+    subgraph.phase = node.phase;
+    subgraph.stage = node.stage;
+    // Of each stream the last one is enough.
+    std::array<uint32_t, kStreams> last = {};
+    for (const uint32_t a : arrivals) {
+      uint32_t& latest = last[static_cast<size_t>(all_[a].stream)];
+      latest = std::max(latest, a + 1);
+    }
+    for (size_t k = 0; k < kStreams; ++k) {
+      if (last[k] == 0) continue;
+      subgraph.waits.push_back(first_ + last[k] - 1);
+      seen_[stream][k] = last[k];
+    }
+    open_[stream] = static_cast<uint32_t>(all_.size());
+    all_.push_back(std::move(subgraph));
+  }
+
+  const Graph& graph_;
+  const uint32_t first_;
+  std::vector<uint32_t> of_;       // By node.
+  std::vector<NodeIndex> writer_;  // By value: the last that wrote it in place.
+  std::vector<Subgraph> all_;
+  std::array<uint32_t, kStreams> open_;  // By stream: its subgraph that still takes nodes.
+  std::array<bool, kStreams> has_rows_;
+  // Subgraphs of the other stream before this number have ended.
+  std::array<std::array<uint32_t, kStreams>, kStreams> seen_ = {};
+};
 
 class Cutter {
  public:
@@ -55,39 +138,42 @@ class Cutter {
     return found;
   }
 
-  // Connected pieces of the chosen slice nodes, wave after wave, each in graph order.
+  // The chosen slice nodes, wave after wave.
   std::vector<Subgraph> SliceSubgraphs(const std::vector<bool>& chosen) const {
-    std::vector<Subgraph> all;
+    Segments segments(graph_, 0);
     for (const Wave wave : {Wave::kBeforePull, Wave::kUntilPush, Wave::kAfterPush}) {
-      std::vector<NodeIndex> nodes;
       for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-        if (chosen[n] && graph_.nodes[n].phase == Phase::kSlice && wave_[n] == wave) {
-          nodes.push_back(static_cast<NodeIndex>(n));
-        }
+        if (!chosen[n] || graph_.nodes[n].phase != Phase::kSlice || wave_[n] != wave) continue;
+        segments.Add(static_cast<NodeIndex>(n), ReadsRows(n));
       }
-      for (Subgraph& piece : Pieces(nodes)) all.push_back(std::move(piece));
+      segments.CloseAll();
     }
-    return all;
+    return segments.Take();
   }
 
-  // One subgraph of all communication, then the connected pieces of the rest.
-  std::vector<Subgraph> StepSubgraphs() const {
+  // One subgraph of all communication, then the rest; `before` subgraphs stand before them.
+  std::vector<Subgraph> StepSubgraphs(size_t before) const {
     Subgraph exchange;
     exchange.name = "exchange";
     exchange.phase = Phase::kStep;
-    std::vector<NodeIndex> rest;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (graph_.nodes[n].phase != Phase::kStep) continue;
-      auto& into = IsCommunication(graph_.nodes[n]) ? exchange.nodes : rest;
-      into.push_back(static_cast<NodeIndex>(n));
+      if (IsCommunication(graph_.nodes[n])) exchange.nodes.push_back(static_cast<NodeIndex>(n));
     }
-    std::vector<Subgraph> all;
-    if (!exchange.nodes.empty()) all.push_back(std::move(exchange));
-    for (Subgraph& piece : Pieces(rest)) all.push_back(std::move(piece));
-    return all;
+    Segments segments(graph_, before);
+    if (!exchange.nodes.empty()) segments.AddWhole(std::move(exchange));
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      if (node.phase != Phase::kStep || IsCommunication(node)) continue;
+      segments.Add(static_cast<NodeIndex>(n), false);
+    }
+    return segments.Take();
   }
 
  private:
+  bool ReadsRows(size_t n) const {
+    return std::ranges::any_of(graph_.nodes[n].inputs, [this](ValueIndex v) { return IsRows(v); });
+  }
+
   bool IsRows(ValueIndex v) const {
     return std::any_of(graph_.tables.begin(), graph_.tables.end(),
                        [v](const TableUse& table) { return table.rows == v; });
@@ -103,65 +189,18 @@ class Cutter {
     return first;
   }
 
-  // Weakly connected pieces of nodes of one device and stage, in the order of their first nodes.
-  std::vector<Subgraph> Pieces(const std::vector<NodeIndex>& nodes) const {
-    std::map<NodeIndex, NodeIndex> parent;
-    for (const NodeIndex n : nodes) parent[n] = n;
-    const auto root = [&parent](NodeIndex n) {
-      while (parent[n] != n) n = parent[n] = parent[parent[n]];
-      return n;
-    };
-    for (const NodeIndex n : nodes) {
-      for (const ValueIndex v : graph_.nodes[n].inputs) {
-        const NodeIndex from = graph_.value(v).producer;
-        if (from == kNone || !parent.contains(from) || !SamePlace(n, from)) continue;
-        const NodeIndex a = root(n), b = root(from);
-        parent[std::max(a, b)] = std::min(a, b);
-      }
-    }
-    std::map<NodeIndex, Subgraph> pieces;
-    for (const NodeIndex n : nodes) {
-      Subgraph& piece = pieces[root(n)];
-      const Node& node = graph_.nodes[n];
-      if (piece.nodes.empty()) piece = {node.name, node.device, node.phase, node.stage, {}};
-      piece.nodes.push_back(n);
-    }
-    std::vector<Subgraph> list;
-    for (auto& [first, piece] : pieces) list.push_back(std::move(piece));
-    return list;
-  }
-
-  bool SamePlace(NodeIndex a, NodeIndex b) const {
-    return graph_.nodes[a].device == graph_.nodes[b].device &&
-           graph_.nodes[a].stage == graph_.nodes[b].stage;
-  }
-
   const Graph& graph_;
   std::vector<Wave> wave_;
 };
 
 }  // namespace
 
-Result<Graph> Place(Graph graph, const PlanRequest&) {
-  for (Node& node : graph.nodes) {
-    if (node.device == Device::kGpu) {
-      return AboutNode(NotYet("device: gpu is not available yet; use cpu or auto"), node.name,
-                       node.mark);
-    }
-    if (node.device == Device::kPs) {
-      return AboutNode(NotYet("device: ps is for tables; on a node it is not available yet"),
-                       node.name, node.mark);
-    }
-    node.device = Device::kCpu;
-  }
-  return graph;
-}
-
 void Partition(Plan& plan) {
   Cutter cutter(plan.graph);
   cutter.FindWaves();
   plan.train = cutter.SliceSubgraphs(std::vector<bool>(plan.graph.nodes.size(), true));
-  for (Subgraph& step : cutter.StepSubgraphs()) plan.train.push_back(std::move(step));
+  for (Subgraph& step : cutter.StepSubgraphs(plan.train.size()))
+    plan.train.push_back(std::move(step));
   std::vector<ValueIndex> outputs;
   for (const LossSpec& loss : plan.graph.losses) outputs.push_back(loss.output);
   plan.evaluate = cutter.SliceSubgraphs(cutter.AncestorsOf(outputs));

@@ -24,10 +24,12 @@ Result<Graph> InferShapes(Graph graph, const PlanRequest& request);
 // Appends gradient nodes where a trained parameter or rows of a table are reached; sets
 // ParameterSpec::grad and TableUse::row_grad.
 Result<Graph> Differentiate(Graph graph, const PlanRequest& request);
-// Appends the step nodes: sums over slices, regularisation, clipping, updates.
+// Appends the step nodes: sums over slices if there are several, regularisation, clipping, updates.
 Result<Graph> Optimize(Graph graph, const PlanRequest& request);
-// Gives every node its device.
+// Gives every node and value its device.
 Result<Graph> Place(Graph graph, const PlanRequest& request);
+// Copies and replicas where a value is read on the other device.
+Result<Graph> InsertCopies(Graph graph, const PlanRequest& request);
 
 // Fills Plan::train and Plan::evaluate.
 void Partition(Plan& plan);

@@ -7,11 +7,9 @@
 namespace dt::scheduler {
 namespace {
 
-constexpr GraphPass kGraphPasses[] = {{"expand", Expand},
-                                      {"infer", InferShapes},
-                                      {"differentiate", Differentiate},
-                                      {"optimize", Optimize},
-                                      {"place", Place}};
+constexpr GraphPass kGraphPasses[] = {
+    {"expand", Expand},     {"infer", InferShapes}, {"differentiate", Differentiate},
+    {"optimize", Optimize}, {"place", Place},       {"copies", InsertCopies}};
 
 Status CheckRequest(const PlanRequest& request) {
   if (request.slices == 0 || request.job.train.batch_size == 0) {
@@ -56,11 +54,23 @@ Result<Plan> Finished(Graph graph, const PlanRequest& request) {
   return plan;
 }
 
+std::string WaitsText(const std::vector<Subgraph>& pass, const Subgraph& subgraph) {
+  std::string text;
+  if (subgraph.needs_rows) text = "pulled rows";
+  for (const uint32_t w : subgraph.waits) {
+    if (!text.empty()) text += ", ";
+    text += pass[w].name;
+  }
+  return text.empty() ? text : " after " + text;
+}
+
 std::string SubgraphsText(const Plan& plan) {
   std::string text;
   const auto list = [&](std::string_view pass, const std::vector<Subgraph>& subgraphs) {
     for (const Subgraph& subgraph : subgraphs) {
-      text += fmt::format("{} {} ({} nodes)\n", pass, subgraph.name, subgraph.nodes.size());
+      text +=
+          fmt::format("{} {} on {} ({} nodes){}\n", pass, subgraph.name, NameOf(subgraph.stream),
+                      subgraph.nodes.size(), WaitsText(subgraphs, subgraph));
       for (const NodeIndex n : subgraph.nodes) {
         const Node& node = plan.graph.nodes[n];
         text += fmt::format("  {}", node.name);

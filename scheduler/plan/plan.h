@@ -16,6 +16,7 @@ struct PlanRequest {
   const JobConfig& job;
   std::vector<ColumnSpec> columns;  // Of the data set, in its order.
   uint32_t slices = 1;
+  bool has_accelerator = true;  // Workers have one, a card or an emulated one.
 };
 
 // Error: Invalid or NotYet. One problem reads "node "x": …" with file:line as its place; several

@@ -1,31 +1,30 @@
-// The memory plan: values whose lives do not overlap share a slot. A life reaches from the node
-// that produces a value to the last that reads it, both included, in the order of the pass.
+// The memory plan: values share a slot where all that touches one of them has ended before the other is
+// written, whatever the pace of the streams.
 #include <algorithm>
 
+#include "common/graph/plan_order.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {
 namespace {
 
-struct Life {
-  uint32_t born = kNone, last = 0;  // Positions in a pass; kNone: not part of it.
-  bool Overlaps(const Life& other) const {
-    if (born == kNone || other.born == kNone) return false;
-    return born <= other.last && other.born <= last;
-  }
-};
-
-std::vector<Life> LivesIn(const Graph& graph, const std::vector<Subgraph>& pass) {
-  std::vector<Life> lives(graph.values.size());
-  uint32_t position = 0;
+// By value: the nodes of a pass that touch it, its producer first.
+using Uses = std::vector<std::vector<NodeIndex>>;
+Uses UsesIn(const Graph& graph, const std::vector<Subgraph>& pass) {
+  Uses uses(graph.values.size());
   for (const Subgraph& subgraph : pass) {
     for (const NodeIndex n : subgraph.nodes) {
-      for (const ValueIndex v : graph.nodes[n].inputs) lives[v].last = position;
-      for (const ValueIndex v : graph.nodes[n].outputs) lives[v] = {position, position};
-      ++position;
+      for (const ValueIndex v : graph.nodes[n].outputs) uses[v].push_back(n);
     }
   }
-  return lives;
+  for (const Subgraph& subgraph : pass) {
+    for (const NodeIndex n : subgraph.nodes) {
+      for (const ValueIndex v : graph.nodes[n].inputs) {
+        if (!uses[v].empty()) uses[v].push_back(n);
+      }
+    }
+  }
+  return uses;
 }
 
 // Elements at the full size of a slice. Ids and distinct keys have no bound that is known here; a
@@ -40,16 +39,31 @@ double Capacity(const Plan& plan, const Value& value) {
 }
 
 struct Slot {
+  Device device = Device::kCpu;
   double capacity = 0;
-  std::vector<std::pair<Life, Life>> lives;
+  std::vector<ValueIndex> values;
+};
+
+// One pass, as far as memory goes.
+struct PassUses {
+  PassUses(const Graph& graph, const std::vector<Subgraph>& pass)
+      : order(pass, Phase::kSlice, graph.nodes.size()), uses(UsesIn(graph, pass)) {}
+  // All that touches `a` has ended before `b` is written; or one of them is not in this pass.
+  bool EndsBefore(ValueIndex a, ValueIndex b) const {
+    if (uses[a].empty() || uses[b].empty()) return true;
+    return std::ranges::all_of(uses[a],
+                               [&](NodeIndex n) { return order.Before(n, uses[b].front()); });
+  }
+  const PassOrder order;
+  const Uses uses;
 };
 
 class Allocator {
  public:
   explicit Allocator(Plan& plan)
       : plan_(plan),
-        train_(LivesIn(plan.graph, plan.train)),
-        evaluate_(LivesIn(plan.graph, plan.evaluate)),
+        train_(plan.graph, plan.train),
+        evaluate_(plan.graph, plan.evaluate),
         kept_(KeptValues(plan.graph)) {}
 
   void Run() {
@@ -68,7 +82,9 @@ class Allocator {
     const bool alone = kept_[v] || phase == Phase::kStep;
     size_t best = slots_.size();
     for (const size_t s : open_) {
-      if (alone || !IsFree(slots_[s], v)) continue;
+      if (alone || slots_[s].device != plan_.graph.value(v).device || !IsFree(slots_[s], v)) {
+        continue;
+      }
       if (best == slots_.size() || Waste(slots_[s], capacity) < Waste(slots_[best], capacity)) {
         best = s;
       }
@@ -78,14 +94,15 @@ class Allocator {
       if (!alone) open_.push_back(best);
     }
     Slot& slot = slots_[best];
+    slot.device = plan_.graph.value(v).device;
     slot.capacity = std::max(slot.capacity, capacity);
-    slot.lives.emplace_back(train_[v], evaluate_[v]);
+    slot.values.push_back(v);
     plan_.slot[v] = static_cast<uint32_t>(best);
   }
 
   bool IsFree(const Slot& slot, ValueIndex v) const {
-    return std::none_of(slot.lives.begin(), slot.lives.end(), [&](const auto& lives) {
-      return lives.first.Overlaps(train_[v]) || lives.second.Overlaps(evaluate_[v]);
+    return std::ranges::all_of(slot.values, [&](ValueIndex u) {
+      return train_.EndsBefore(u, v) && evaluate_.EndsBefore(u, v);
     });
   }
 
@@ -94,7 +111,7 @@ class Allocator {
   }
 
   Plan& plan_;
-  const std::vector<Life> train_, evaluate_;
+  const PassUses train_, evaluate_;
   const std::vector<bool> kept_;
   std::vector<Slot> slots_;
   std::vector<size_t> open_;  // Slots without a value that is read after the pass.

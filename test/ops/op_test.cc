@@ -139,8 +139,9 @@ TEST(Operator, EachHasAKernelADefinitionAndAGradientCase) {
   }
   for (const OpSpec* spec : AllOps()) {
     SCOPED_TRACE(spec->name);
-    const bool communicates = spec->name == "sum_slices" || spec->name == "gather_slices";
-    EXPECT_EQ(FindKernel(spec->name) != nullptr, !communicates);
+    const bool moves = spec->name == "copy" || spec->name == "refresh" || spec->name == "sum_slices" ||
+                       spec->name == "gather_slices";
+    EXPECT_EQ(FindKernel(spec->name) != nullptr, !moves);
     EXPECT_NE(spec->infer, nullptr);
     EXPECT_TRUE(!spec->user_visible || defined.contains(spec->name));
     EXPECT_TRUE(spec->gradient == nullptr || differentiated.contains(spec->name));

@@ -89,6 +89,11 @@ HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector
 
 void RunKernel(const Node& node, std::span<const TensorView> inputs,
                std::span<const TensorView> outputs, const RunInfo& run, TaskPool& pool) {
+  if (IsCopy(node)) {
+    const TensorView& to = node.outputs.empty() ? inputs[1] : outputs[0];
+    std::memcpy(to.data, inputs[0].data, to.bytes());
+    return;
+  }
   const Kernel kernel = FindKernel(node.op);
   DT_CHECK_MSG(kernel != nullptr, "operator {} has no kernel", node.op);
   std::vector<std::byte> scratch;
@@ -150,6 +155,7 @@ Tensors FirstParameters(const Graph& graph, uint64_t seed) {
     std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
     tensors[p.value] = std::move(tensor);
   }
+  for (const ReplicaSpec& replica : graph.replicas) tensors[replica.value] = tensors[replica.of];
   return tensors;
 }
 

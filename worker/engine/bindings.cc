@@ -10,6 +10,8 @@ namespace {
 // Kernels take one kind of view; nothing writes to an input.
 void* Mutable(const void* data) { return const_cast<void*>(data); }
 
+size_t DeviceAligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 }  // namespace
 
 Status Bindings::Open(Parameters& parameters) {
@@ -25,13 +27,46 @@ Status Bindings::Open(Parameters& parameters) {
     }
     if (symbolic) symbolic_.push_back(v);
   }
+  DT_TRY_STATUS(PlaceLasting(parameters));
+  slot_bytes_.resize(plan_.slot_count);
+  slots_.resize(plan_.slot_count);
+  on_device_.resize(plan_.slot_count);
+  device_capacity_.resize(plan_.slot_count);
+  device_at_.resize(plan_.slot_count);
+  for (ValueIndex v = 0; v < views_.size(); ++v) {
+    if (plan_.slot[v] == kNone) continue;
+    on_device_[plan_.slot[v]] = plan_.graph.value(v).device == Device::kGpu;
+  }
+  joined_.resize(plan_.graph.inputs.size());
+  return PlaceSlots();
+}
+
+// Weights, optimizer state and replicas: host arrays, or one piece of the accelerator's memory.
+Status Bindings::PlaceLasting(Parameters& parameters) {
   for (Parameters::Array& array : parameters.arrays()) {
     views_[array.value].data = array.values.data();
   }
-  slot_bytes_.resize(plan_.slot_count);
-  slots_.resize(plan_.slot_count);
-  joined_.resize(plan_.graph.inputs.size());
-  PlaceSlots();
+  std::vector<ValueIndex> there;
+  size_t bytes = 0;
+  for (ValueIndex v = 0; v < views_.size(); ++v) {
+    const Value& value = plan_.graph.value(v);
+    const bool lasting = value.kind != ValueKind::kNode && value.kind != ValueKind::kInput;
+    if (!lasting) continue;
+    if (value.device == Device::kGpu) {
+      there.push_back(v);
+      bytes += DeviceAligned(views_[v].bytes());
+    } else if (value.kind == ValueKind::kReplica) {
+      views_[v].data = host_replicas_.emplace_back().Reserve(views_[v].bytes());
+    }
+  }
+  if (there.empty()) return OkStatus();
+  DT_CHECK(accelerator_ != nullptr);
+  DT_TRY(lasting_, DeviceMemory::Make(*accelerator_, bytes));
+  std::byte* at = lasting_.data();
+  for (const ValueIndex v : there) {
+    views_[v].data = at;
+    at += DeviceAligned(views_[v].bytes());
+  }
   return OkStatus();
 }
 
@@ -56,18 +91,27 @@ Status Bindings::ReadSymbols() {
   return OkStatus();
 }
 
-void Bindings::BindSlice(const SliceInputs& inputs) {
-  SetSizes(inputs);
-  PlaceSlots();
-  for (const InputSpec& spec : plan_.graph.inputs) BindInput(spec, inputs);
+Status Bindings::BindSlice(const LookupPlan& slice) {
+  SetSizes(slice);
+  DT_TRY_STATUS(PlaceSlots());
+  for (const InputSpec& spec : plan_.graph.inputs) BindInput(spec, slice);
+  return OkStatus();
 }
 
-void Bindings::SetSizes(const SliceInputs& inputs) {
-  sizes_[kBatch] = inputs.plan.batch.samples;
+void Bindings::BindRows(TableRows rows) {
+  for (const InputSpec& spec : plan_.graph.inputs) {
+    if (spec.kind != InputKind::kRows) continue;
+    DT_CHECK(rows[spec.table].size_bytes() == views_[spec.value].bytes());
+    views_[spec.value].data = Mutable(rows[spec.table].data());
+  }
+}
+
+void Bindings::SetSizes(const LookupPlan& slice) {
+  sizes_[kBatch] = slice.batch.samples;
   for (size_t s = kBatch + 1; s < sizes_.size(); ++s) {
     const bool ids = symbol_lookup_[s] != kNone;
-    sizes_[s] = static_cast<int64_t>(ids ? inputs.plan.lookups[symbol_lookup_[s]].index.size()
-                                         : inputs.plan.tables[symbol_table_[s]].size());
+    sizes_[s] = static_cast<int64_t>(ids ? slice.lookups[symbol_lookup_[s]].index.size()
+                                         : slice.tables[symbol_table_[s]].size());
   }
   for (const ValueIndex v : symbolic_) {
     const SymShape& shape = plan_.graph.value(v).shape;
@@ -78,22 +122,50 @@ void Bindings::SetSizes(const SliceInputs& inputs) {
   }
 }
 
-void Bindings::PlaceSlots() {
+Status Bindings::PlaceSlots() {
   std::ranges::fill(slot_bytes_, size_t{64});
   for (size_t v = 0; v < views_.size(); ++v) {
     const uint32_t slot = plan_.slot[v];
     if (slot != kNone) slot_bytes_[slot] = std::max(slot_bytes_[slot], views_[v].bytes());
   }
+  DT_TRY_STATUS(GrowArena());
   for (size_t v = 0; v < views_.size(); ++v) {
     const uint32_t slot = plan_.slot[v];
-    if (slot != kNone) views_[v].data = slots_[slot].Reserve(slot_bytes_[slot]);
+    if (slot == kNone) continue;
+    views_[v].data = on_device_[slot] ? arena_.data() + device_at_[slot]
+                                      : slots_[slot].Reserve(slot_bytes_[slot]);
   }
+  return OkStatus();
 }
 
-void Bindings::BindInput(const InputSpec& spec, const SliceInputs& inputs) {
+// Slots that are too small get an eighth more than they need, so that sizes that creep up settle.
+Status Bindings::GrowArena() {
+  bool grown = false;
+  size_t bytes = 0;
+  for (size_t slot = 0; slot < slot_bytes_.size(); ++slot) {
+    if (!on_device_[slot]) continue;
+    if (slot_bytes_[slot] > device_capacity_[slot]) {
+      device_capacity_[slot] = DeviceAligned(slot_bytes_[slot] + slot_bytes_[slot] / 8);
+      grown = true;
+    }
+    device_at_[slot] = bytes;
+    bytes += device_capacity_[slot];
+  }
+  if (!grown) return OkStatus();
+  if (arena_.bytes() > 0) ++arena_growths_;
+  arena_ = DeviceMemory();  // Nothing in it outlives a slice.
+  DT_TRY(arena_, DeviceMemory::Make(*accelerator_, bytes));
+  return OkStatus();
+}
+
+Bindings::DeviceBytes Bindings::device_bytes() const {
+  return {lasting_.bytes(), arena_.bytes(), arena_growths_};
+}
+
+void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
   TensorView& view = views_[spec.value];
-  const Batch& batch = inputs.plan.batch;
-  const auto lists = [&]() -> const LookupLists& { return inputs.plan.lookups[spec.lookup]; };
+  const Batch& batch = slice.batch;
+  const auto lists = [&]() -> const LookupLists& { return slice.lookups[spec.lookup]; };
   switch (spec.kind) {
     case InputKind::kFloats:
     case InputKind::kLabel:
@@ -118,9 +190,7 @@ void Bindings::BindInput(const InputSpec& spec, const SliceInputs& inputs) {
       view.data = Mutable(lists().row_order.data());
       break;
     case InputKind::kRows:
-      DT_CHECK(inputs.rows[spec.table].size_bytes() == view.bytes());
-      view.data = Mutable(inputs.rows[spec.table].data());
-      break;
+      break;  // BindRows.
   }
 }
 

@@ -1,15 +1,18 @@
 // Where every value of the plan is for the slice at hand: its actual shape and its memory. Owned by
 // the train thread.
 //
-//   kNode        its slot of the memory plan, at the high-water mark so far
-//   kParameter   the dense parameters' arrays
+//   kNode        its slot of the memory plan, at the high-water mark so far; slots of the accelerator lie in
+//                one arena there
+//   kParameter   the dense parameters' arrays, or memory of the accelerator (kReplica too)
 //   kInput       the batch, the lookup lists, the pulled rows: not copied, save float columns to be
 //   joined
 #pragma once
 
+#include <deque>
 #include <span>
 #include <vector>
 
+#include "common/device/accelerator.h"
 #include "common/device/tensor.h"
 #include "common/graph/plan.h"
 #include "worker/engine/aligned_buffer.h"
@@ -18,43 +21,58 @@
 
 namespace dt::worker {
 
-// One slice as it goes into the engine.
-struct SliceInputs {
-  const LookupPlan& plan;
-  std::span<const std::span<const float>> rows;  // By table of the graph: f32 [distinct keys, dim].
-};
+// By table of the graph: f32 [distinct keys, dim].
+using TableRows = std::span<const std::span<const float>>;
 
 class Bindings {
  public:
-  // `plan` outlives it.
-  explicit Bindings(const Plan& plan) : plan_(plan), views_(plan.graph.values.size()) {}
-  // Before anything else. Error: Internal, the plan has a symbol that means nothing. `parameters`
-  // outlives it.
+  // `plan` outlives it, as does `accelerator`, which may be null if no value lies there.
+  Bindings(const Plan& plan, Accelerator* accelerator)
+      : plan_(plan), accelerator_(accelerator), views_(plan.graph.values.size()) {}
+  // Before anything else. Errors: Internal, the plan has a symbol that means nothing; Unavailable, the
+  // accelerator's memory is too small. `parameters` outlives it.
   Status Open(Parameters& parameters);
 
-  // Everything but values that are placed elsewhere afterwards. REQUIRES: the slice has samples.
-  void BindSlice(const SliceInputs& inputs);
+  // Everything but rows, and values that are placed elsewhere afterwards. REQUIRES: the slice has samples, and
+  // nothing runs. Error: Unavailable, the accelerator's memory is too small.
+  Status BindSlice(const LookupPlan& slice);
+  void BindRows(TableRows rows);
 
   const TensorView& view(ValueIndex v) const { return views_[v]; }
   void Place(ValueIndex v, void* data) { views_[v].data = data; }
-  uint64_t bytes() const;  // Of slots and joined columns.
+  // Of slots and joined columns in host memory.
+  uint64_t bytes() const;
+  struct DeviceBytes {
+    uint64_t lasting = 0;  // Weights, state, replicas.
+    uint64_t arena = 0;
+    uint32_t arena_growths = 0;  // Since Open.
+  };
+  DeviceBytes device_bytes() const;
 
  private:
   Status ReadSymbols();
-  void SetSizes(const SliceInputs& inputs);
-  void PlaceSlots();
-  void BindInput(const InputSpec& spec, const SliceInputs& inputs);
+  Status PlaceLasting(Parameters& parameters);
+  void SetSizes(const LookupPlan& slice);
+  Status PlaceSlots();
+  Status GrowArena();
+  void BindInput(const InputSpec& spec, const LookupPlan& slice);
   void* JoinColumns(size_t input, const InputSpec& spec, const Batch& batch);
 
   const Plan& plan_;
+  Accelerator* const accelerator_;
   std::vector<TensorView> views_;
   std::vector<ValueIndex> symbolic_;     // Values whose shape depends on the slice.
   std::vector<uint32_t> symbol_lookup_;  // By symbol: the lookup whose ids it counts, …
   std::vector<uint32_t> symbol_table_;   // … or the table whose distinct keys it counts.
   std::vector<int64_t> sizes_;           // By symbol.
   std::vector<size_t> slot_bytes_;       // Needed now.
+  std::vector<bool> on_device_;          // By slot.
   std::vector<AlignedBuffer> slots_;
+  std::vector<size_t> device_capacity_, device_at_;  // By slot: its place in the arena.
+  DeviceMemory arena_, lasting_;
+  uint32_t arena_growths_ = 0;
   std::vector<AlignedBuffer> joined_;  // By input.
+  std::deque<AlignedBuffer> host_replicas_;
 };
 
 }  // namespace dt::worker

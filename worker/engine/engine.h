@@ -1,6 +1,6 @@
-// Carries out a plan on the CPU. For each step: RunSlice for every own slice, then Exchange, then
-// Update; between steps, Evaluate. Owned by the train thread. In a steady state it allocates
-// nothing.
+// Carries out a plan on the processor and, if the plan asks for it, an accelerator. For each step: BeginSlice,
+// FinishSlice for every own slice, then Exchange, then Update; between steps, Evaluate. Owned by the
+// train thread, beside which the streams work. In a steady state it allocates nothing.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,7 @@
 #include "worker/engine/bindings.h"
 #include "worker/engine/parameters.h"
 #include "worker/engine/slice_packs.h"
+#include "worker/engine/streams.h"
 
 namespace dt::worker {
 
@@ -27,61 +28,94 @@ struct NodeTiming {
   Duration time{};
 };
 
+// One slice as it goes into the engine.
+struct SliceInputs {
+  const LookupPlan& plan;
+  TableRows rows;
+};
+
 class Engine {
  public:
-  // Errors: Internal, a plan that does not hold together; NotYet, an operator without a CPU kernel.
-  static Result<std::unique_ptr<Engine>> Create(Plan plan, TaskPool& pool);
+  // Errors: Internal, a plan that does not hold together; NotYet, an operator without a kernel; Unavailable,
+  // a plan that needs an accelerator, and none or a smaller one is there. What is passed outlives the engine.
+  static Result<std::unique_ptr<Engine>> Create(Plan plan, TaskPool& pool,
+                                                Accelerator* accelerator = nullptr);
 
   // Not ready yet: use Create.
-  Engine(Plan plan, TaskPool& pool);
+  Engine(Plan plan, TaskPool& pool, Accelerator* accelerator);
 
   const Plan& plan() const { return plan_; }
-  Parameters& parameters() { return parameters_; }
+  // The host's. Whoever may have written them, they go to the accelerator again before they are used there.
+  Parameters& parameters() {
+    parameters_touched_ = true;
+    return parameters_;
+  }
+  // Waits for the update, and brings the accelerator's values to the host's arrays.
+  Status FetchParameters();
 
-  // Forward and backward of one slice. Gives, by table of the graph, the gradients f32 [distinct
-  // keys, dim] of its rows (empty where none reaches them), valid until the next call. A slice
-  // without samples adds nothing. Error: Unavailable, the loss or a gradient is not finite.
-  Result<std::span<const std::span<const float>>> RunSlice(const SliceInputs& inputs,
-                                                           const RunInfo& run);
+  // Forward and backward of one slice. Begin runs what needs no rows; the slice stays as it is until the next Begin
+  // or Exchange. Finish gives, by table of the graph, the gradients f32 [distinct keys, dim] of its
+  // rows (empty where none reaches them), valid until the next Begin; what they do not need may
+  // still run. A slice without samples adds nothing. Error: Unavailable, a gradient is not
+  // finite.
+  Status BeginSlice(const LookupPlan& slice, const RunInfo& run);
+  Result<TableRows> FinishSlice(TableRows rows);
+  Result<TableRows> RunSlice(const SliceInputs& inputs, const RunInfo& run);
   // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Also without a slice of
   // one's own.
   Status Exchange(Collective& collective, std::span<const uint32_t> owner, Step step);
-  // The rest of the step's nodes: the dense update.
-  void Update(const RunInfo& run);
-  // After Update: what is pushed of a parameter of the graph. REQUIRES: ParameterSpec::pushed.
+  // Starts the rest of the step's nodes: the dense update.
+  Status Update(const RunInfo& run);
+  // Waits for it, or whatever else was started last.
+  Status FinishUpdate();
+  // After FinishUpdate: what is pushed of a parameter of the graph. REQUIRES: ParameterSpec::pushed.
   std::span<const float> pushed(size_t parameter) const;
   // Of the step exchanged last: over all slices, equal on all ranks.
   double step_loss() const { return step_loss_; }
 
   // Forward only: by loss of the graph, its output [samples], valid until the next call.
-  std::span<const std::span<const float>> Evaluate(const SliceInputs& inputs, const RunInfo& run);
+  Result<TableRows> Evaluate(const SliceInputs& inputs, const RunInfo& run);
 
+  // After FetchParameters.
   std::vector<NodeTiming> Timings() const;
   uint64_t bytes() const { return bindings_.bytes() + parameters_.bytes(); }
+  Bindings::DeviceBytes device_bytes() const { return bindings_.device_bytes(); }
 
  private:
-  struct Prepared {  // One node, ready to run.
-    Kernel kernel = nullptr;
-    std::vector<TensorView> inputs, outputs;
-    std::vector<std::byte> scratch;
-    uint64_t runs = 0;
-    Duration time{};
-  };
-
   Status Prepare();
-  void Run(NodeIndex index, const RunInfo& run);
-  void RunPhase(std::span<const Subgraph> subgraphs, Phase phase, const RunInfo& run);
+  PreparedNode& PrepareNode(NodeIndex index);
+  void FindLastForPush();
+  Status SendParameters();
+  Status MoveParameter(ValueIndex device, const Parameters::Array& array, bool to_device);
+  Status EndPass();
   void PlacePieces(SliceIndex slice);
   void CopyPieces(SliceIndex slice);
+  bool OwnGradsFinite() const;
   void SpreadResults();
-  Status CheckFinite(const Batch& batch);
+  Status CheckLosses();
+  Status CheckRowGrads();
 
   const Plan plan_;
   TaskPool& pool_;
   Parameters parameters_;
   SlicePacks packs_;
   Bindings bindings_;
-  std::vector<Prepared> nodes_;  // By node.
+  Accelerator* const accelerator_;
+  std::vector<PreparedNode> nodes_;  // By node.
+  std::unique_ptr<Streams> streams_;
+  std::unique_ptr<DeviceQueue>
+      parameter_queue_;  // With an accelerator: for SendParameters, FetchParameters.
+  std::unique_ptr<DeviceEvent> parameters_moved_;
+  bool parameters_touched_ = true;
+  std::vector<uint32_t> for_push_;  // Subgraphs that give the gradients of rows.
+  struct BatchAtHand {
+    Step step = 0;
+    SliceIndex slice = 0;
+    uint64_t first_sample = 0;
+    uint32_t samples = 0;
+  };
+  BatchAtHand batch_;
+  bool slice_ = false;  // Begun, not yet copied to its pack.
   std::vector<std::span<const float>> row_grads_, outputs_;
   AlignedBuffer summed_, gathered_;
   std::vector<size_t> loss_pieces_;  // By loss: its piece of the exchange.

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
+#include "common/device/emulated_accelerator.h"
 #include "common/wire/plan_codec.h"
 #include "worker/service/control_rendezvous.h"
 #include "worker/train/trainer.h"
@@ -120,7 +121,12 @@ class WorkerRole : public Worker {
   Status Start(const StartMessage& start) {
     DT_TRY_STATUS(CheckShardMap(start.map));
     DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(start.plan.data(), start.plan.size()))));
-    DT_TRY(engine_, Engine::Create(std::move(plan), pool_));
+    const bool on_accelerator = std::ranges::any_of(
+        plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
+    if (on_accelerator) {
+      DT_TRY(accelerator_, EmulatedAccelerator::Create({}));
+    }
+    DT_TRY(engine_, Engine::Create(std::move(plan), pool_, accelerator_.get()));
     routes_ = std::make_shared<const Routes>(MakeRoutes(start.map));
     stamp_ = {
         .generation = start.generation, .term = link_->welcome().term, .map = start.map.version};
@@ -232,6 +238,7 @@ class WorkerRole : public Worker {
     SaveDone saved;
     if (rank_ == 0) {
       DT_TRY_STATUS(trainer_->PullDense());
+      DT_TRY_STATUS(engine_->FetchParameters());
       DT_TRY(CheckpointFile file, engine_->parameters().Save(order.folder));
       saved.files.push_back(std::move(file));
     }
@@ -240,6 +247,7 @@ class WorkerRole : public Worker {
   }
   Status Do(const LoadOrder& order, OrderDoneMessage& done) {
     if (!options_.job.train.asynchronous()) {
+      DT_TRY_STATUS(engine_->FetchParameters());
       DT_TRY_STATUS(engine_->parameters().Load(order.folder));
     }
     trainer_->ForgetRows();
@@ -249,6 +257,7 @@ class WorkerRole : public Worker {
     return OkStatus();
   }
   Status Do(const FinishOrder&, OrderDoneMessage& done) {
+    DT_TRY_STATUS(engine_->FetchParameters());
     LogTimings();
     if (const RowCache* const cache = trainer_->cache()) {
       LogInfo("worker.row_cache", {{"lookups", cache->lookups()}, {"hits", cache->hits()}});
@@ -282,6 +291,7 @@ class WorkerRole : public Worker {
   Datasets data_;
 
   // From Start on. Each uses those before it.
+  std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none.
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<const Routes> routes_;
   Stamp stamp_;

@@ -42,7 +42,8 @@ Result<AsyncStepResult> AsyncTrainStep(const AsyncStepInfo& info, AsyncStages& o
   DT_TRY(const auto row_grads, on.engine.RunSlice({*slice, on.puller.rows()}, run));
   constexpr uint32_t kOwner[] = {0};
   DT_TRY_STATUS(on.engine.Exchange(on.alone, kOwner, info.step));
-  on.engine.Update(run);
+  DT_TRY_STATUS(on.engine.Update(run));
+  DT_TRY_STATUS(on.engine.FinishUpdate());
   const DenseBlocks::Rows dense = on.dense.Changes(*slice);
   std::ranges::copy(row_grads, changes.begin());
   std::ranges::copy(dense, changes.begin() + static_cast<ptrdiff_t>(row_grads.size()));

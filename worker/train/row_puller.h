@@ -24,6 +24,8 @@ class RowPuller {
   // nullptr after the last.
   Result<const LookupPlan*> Finish();
   size_t ahead() const { return ahead_.size(); }  // Slices begun.
+  // The first slice begun, whose rows may not be here yet; nullptr: none. It stays where it is.
+  const LookupPlan* next() const { return ahead_.empty() ? nullptr : ahead_.front().plan.get(); }
   // By table of the graph, of the current slice.
   std::span<const std::span<const float>> rows() const { return tables_; }
 

@@ -24,14 +24,16 @@ Result<double> TrainStep(const StepInfo& info, Stages& on) {
   const uint32_t slices = static_cast<uint32_t>(info.slice_owner.size());
   auto own = std::ranges::count(info.slice_owner, on.collective.rank());
   for (; own > 0; --own) {
-    DT_TRY(const LookupPlan* const slice, on.puller.Finish());
+    // What needs no rows is computed while they are on their way.
+    const LookupPlan* const slice = on.puller.next();
     DT_CHECK(slice != nullptr && slice->batch.step == info.step);
+    DT_TRY_STATUS(
+        on.engine.BeginSlice(*slice, RunInfoOf(info, on.engine, slice->batch.first_sample)));
+    DT_TRY_STATUS(on.puller.Finish().status());
     // Rows of one step do not change: the next slice's are on their way while this one is computed.
-    const std::span<const std::span<const float>> rows = on.puller.rows();
+    const TableRows rows = on.puller.rows();
     if (own > 1) DT_TRY_STATUS(BeginStep(info.step, on));
-    DT_TRY(
-        const auto row_grads,
-        on.engine.RunSlice({*slice, rows}, RunInfoOf(info, on.engine, slice->batch.first_sample)));
+    DT_TRY(const TableRows row_grads, on.engine.FinishSlice(rows));
     on.client.BeginPush({.step = info.step,
                          .slice = slice->batch.slice,
                          .slices = slices,
@@ -47,7 +49,7 @@ Result<double> TrainStep(const StepInfo& info, Stages& on) {
 
   // Servers update rows, and answer the next pull, while the dense parameters are updated here.
   DT_TRY_STATUS(BeginStep(info.step + 1, on));
-  on.engine.Update(RunInfoOf(info, on.engine, 0));
+  DT_TRY_STATUS(on.engine.Update(RunInfoOf(info, on.engine, 0)));
   return on.engine.step_loss();
 }
 

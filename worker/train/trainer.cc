@@ -264,12 +264,12 @@ Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
     const Batch& batch = slice->batch;
     const std::span<const std::span<const float>> rows = puller.rows();
     DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
-    const auto outputs =
-        options_.engine.Evaluate({*slice, rows}, {.seed = plan.seed,
-                                                  .step = order.step,
-                                                  .first_sample = batch.first_sample,
-                                                  .step_samples = batch.samples,
-                                                  .training = false});
+    DT_TRY(const TableRows outputs,
+           options_.engine.Evaluate({*slice, rows}, {.seed = plan.seed,
+                                                     .step = order.step,
+                                                     .first_sample = batch.first_sample,
+                                                     .step_samples = batch.samples,
+                                                     .training = false}));
     DT_TRY_STATUS(scorer.Add(batch.first_sample / plan.batch_size, batch, outputs));
   }
   return scorer.Finish();

@@ -151,12 +151,40 @@ TEST(PlanTest, CheckFindsAWrongOrder) {
   Plan missing = good;
   missing.train.pop_back();
   EXPECT_FALSE(CheckPlan(missing).ok());
-  Plan merged = good;  // Two pieces without a common value.
-  auto& into = merged.train.back().nodes;
-  const auto& from = merged.train[merged.train.size() - 2].nodes;
-  into.insert(into.begin(), from.begin(), from.end());
-  merged.train.erase(merged.train.end() - 2);
-  EXPECT_FALSE(CheckPlan(merged).ok());
+}
+
+// Streams go at any pace: what they do not wait for may not be there yet.
+TEST(PlanTest, CheckFindsAMissingWait) {
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.parallel.place = {{"deep*", Device::kGpu}};
+  job.optimizer.device = Device::kCpu;
+  const Plan good = *PlanOf(job);
+  size_t waits = 0;
+  for (size_t s = 0; s < good.train.size(); ++s) {
+    for (size_t w = 0; w < good.train[s].waits.size(); ++w) {
+      Plan bad = good;
+      bad.train[s].waits.erase(bad.train[s].waits.begin() + static_cast<ptrdiff_t>(w));
+      EXPECT_FALSE(CheckPlan(bad).ok()) << good.train[s].name;
+      ++waits;
+    }
+    if (!good.train[s].needs_rows) continue;
+    Plan bad = good;
+    bad.train[s].needs_rows = false;
+    EXPECT_FALSE(CheckPlan(bad).ok()) << good.train[s].name;
+  }
+  EXPECT_GT(waits, 3);
+}
+
+TEST(PlanTest, CheckFindsAValueOnTheWrongDevice) {
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.parallel.place = {{"deep*", Device::kGpu}};
+  const Plan good = *PlanOf(job);
+  for (size_t v = 0; v < good.graph.values.size(); ++v) {
+    Plan bad = good;
+    Device& device = bad.graph.values[v].device;
+    device = device == Device::kCpu ? Device::kGpu : Device::kCpu;
+    EXPECT_FALSE(CheckPlan(bad).ok()) << good.graph.values[v].name;
+  }
 }
 
 TEST(PlanTest, DumpsFollowTheList) {
@@ -284,12 +312,18 @@ TEST(PlanMistakeTest, IsNamedWithPlaceAndLikelySpelling) {
   }
 }
 
-TEST(PlanMistakeTest, DevicesThatDoNotExistYetAreRefused) {
+TEST(PlanMistakeTest, DevicesThatAreNotThereAreRefusedOrFallBack) {
   JobConfig job = TinyJob({TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}}, 4)});
   job.model.nodes[0].device = Device::kGpu;
-  const Status status = PlanOf(job).status();
-  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  PlanRequest request{job, TinyColumns(), 1, false};
+  const Status status = MakePlan(request).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(ToText(status), HasSubstr("model.yaml:4"));
+  EXPECT_THAT(ToText(status), HasSubstr("parallel.fallback"));
+  job.parallel.fall_back_to_cpu = true;
+  const Result<Plan> plan = MakePlan(request);
+  ASSERT_TRUE(plan.ok());
+  for (const Node& node : plan->graph.nodes) EXPECT_EQ(node.device, Device::kCpu) << node.name;
 }
 
 TEST(PlanMistakeTest, LossWithoutLabelSaysSo) {

@@ -9,7 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/hash.h"
 #include "common/base/philox.h"
+#include "common/device/emulated_accelerator.h"
 #include "scheduler/plan/plan.h"
 #include "test/support/tiny_model.h"
 #include "worker/lookup/lookup_planner.h"
@@ -22,8 +24,17 @@ using ::testing::HasSubstr;
 constexpr uint32_t kSlices = 3;
 constexpr uint32_t kSliceSamples = 16;
 
-Plan TestPlan() {
+// What a run of Train may differ in without a change of any bit.
+struct Setting {
+  uint32_t ranks = 1, threads = 1;
+  std::vector<PlaceRule> place = {};
+  Device optimizer = Device::kAuto;
+};
+
+Plan TestPlan(const Setting& setting = {}) {
   JobConfig job = test::TinyJob(test::TinyDeepFm());
+  job.parallel.place = setting.place;
+  job.optimizer.device = setting.optimizer;
   job.optimizer.spec.lr = 0.01f;
   job.optimizer.clip_norm = 5;
   job.train.batch_size = kSlices * kSliceSamples;
@@ -99,9 +110,10 @@ struct Outcome {
 // One rank's engine and what it needs.
 class Rank {
  public:
-  explicit Rank(uint32_t threads, std::unique_ptr<Mesh> mesh)
-      : pool_(threads),
-        engine_(*Engine::Create(TestPlan(), pool_)),
+  explicit Rank(std::unique_ptr<Mesh> mesh, const Setting& setting = {})
+      : pool_(setting.threads),
+        accelerator_(*EmulatedAccelerator::Create({.memory_bytes = 64 << 20, .speed = {}})),
+        engine_(*Engine::Create(TestPlan(setting), pool_, accelerator_.get())),
         collective_(std::move(mesh)),
         planner_(engine_->plan(), OneShard(), {0, 1}) {}
 
@@ -115,6 +127,7 @@ class Rank {
   }
   // Gradients by table; `made_` holds the plan until the next call.
   Result<std::span<const std::span<const float>>> RunSlice(Tables& tables, Batch batch) {
+    EXPECT_TRUE(engine_->FinishUpdate().ok());  // Nobody reads the slice before any more.
     made_.batch = std::move(batch);
     EXPECT_TRUE(planner_.Fill(LookupFor::kTrain, made_).ok());
     std::vector<std::span<const float>> spans;
@@ -129,6 +142,7 @@ class Rank {
   }
 
   TaskPool pool_;
+  const std::unique_ptr<EmulatedAccelerator> accelerator_;
   const std::unique_ptr<Engine> engine_;
   Collective collective_;
   LookupPlanner planner_;
@@ -140,10 +154,11 @@ using SliceGradients =
     std::map<std::pair<SliceIndex, uint32_t>, std::pair<std::vector<Key>, std::vector<float>>>;
 
 // All slices of a step over `ranks` ranks; the last slice has fewer samples, in some steps none.
-Outcome Train(uint32_t ranks, uint32_t threads, Step steps) {
+Outcome Train(const Setting& setting, Step steps) {
+  const uint32_t ranks = setting.ranks;
   std::vector<std::unique_ptr<Mesh>> meshes = MakeMemoryMesh(ranks, {});
   std::vector<std::unique_ptr<Rank>> all;
-  for (auto& mesh : meshes) all.push_back(std::make_unique<Rank>(threads, std::move(mesh)));
+  for (auto& mesh : meshes) all.push_back(std::make_unique<Rank>(std::move(mesh), setting));
   std::vector<uint32_t> owner(kSlices);
   for (uint32_t k = 0; k < kSlices; ++k) owner[k] = (k + 1) % ranks;
   Outcome outcome;
@@ -165,7 +180,7 @@ Outcome Train(uint32_t ranks, uint32_t threads, Step steps) {
       for (const auto& rank : all) {
         threads_of_ranks.emplace_back([&owner, step, r = rank.get()] {
           EXPECT_TRUE(r->engine_->Exchange(r->collective_, owner, step).ok());
-          r->engine_->Update(r->Info(step));
+          EXPECT_TRUE(r->engine_->Update(r->Info(step)).ok());
         });
       }
     }
@@ -174,6 +189,7 @@ Outcome Train(uint32_t ranks, uint32_t threads, Step steps) {
     }
     outcome.losses.push_back(all.front()->engine_->step_loss());
   }
+  for (const auto& rank : all) EXPECT_TRUE(rank->engine_->FetchParameters().ok());
   outcome.dense = all.front()->engine_->parameters().Checksum();
   for (const auto& rank : all) EXPECT_EQ(rank->engine_->parameters().Checksum(), outcome.dense);
   outcome.tables = tables.rows;
@@ -181,39 +197,63 @@ Outcome Train(uint32_t ranks, uint32_t threads, Step steps) {
 }
 
 TEST(EngineTest, TheSameBitsWithAnyNumberOfRanksAndThreads) {
-  const Outcome one = Train(1, 1, 12);
+  const Outcome one = Train({}, 12);
   for (const auto& [ranks, threads] : {std::pair{1u, 3u}, {2u, 1u}, {3u, 2u}, {4u, 1u}}) {
-    const Outcome other = Train(ranks, threads, 12);
+    const Outcome other = Train({.ranks = ranks, .threads = threads}, 12);
     EXPECT_EQ(other.dense, one.dense) << ranks << " ranks, " << threads << " threads";
     EXPECT_EQ(other.tables, one.tables) << ranks << " ranks, " << threads << " threads";
     EXPECT_EQ(other.losses, one.losses) << ranks << " ranks, " << threads << " threads";
   }
 }
 
+// Copies move bits and change none, wherever they are.
+TEST(EngineTest, TheSameBitsWithAnyPlacement) {
+  constexpr Step kSteps = 4;
+  const Outcome one = Train({}, kSteps);
+  const Graph graph = TestPlan().graph;
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    Setting setting;
+    // All, then random ones: each operator, or whole layers.
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      const std::string& name = graph.nodes[n].name;
+      const uint64_t drawn = seed % 2 == 0 ? n : HashString(name.substr(0, name.find('.')));
+      if (seed == 0 || Philox(seed, 1, drawn)[0] % 2 == 0) {
+        setting.place.push_back({name, Device::kGpu});
+      }
+    }
+    setting.optimizer = std::array{Device::kAuto, Device::kCpu, Device::kGpu}[seed % 3];
+    setting.ranks = 1 + seed % 2;
+    const Outcome other = Train(setting, kSteps);
+    EXPECT_EQ(other.dense, one.dense) << "placement " << seed;
+    EXPECT_EQ(other.tables, one.tables) << "placement " << seed;
+    EXPECT_EQ(other.losses, one.losses) << "placement " << seed;
+  }
+}
+
 TEST(EngineTest, ItLearns) {
-  const Outcome outcome = Train(1, 2, 150);
+  const Outcome outcome = Train({.threads = 2}, 150);
   EXPECT_LT(outcome.losses.back(), 0.7 * outcome.losses.front());
 }
 
 TEST(EngineTest, EvaluationGivesTheOutputOfEverySampleAndChangesNothing) {
-  Rank rank(1, std::move(MakeMemoryMesh(1, {}).front()));
+  Rank rank(std::move(MakeMemoryMesh(1, {}).front()));
   Tables tables;
   ASSERT_TRUE(rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), 0, 0, 16)).ok());
   const std::string before = rank.engine_->parameters().Checksum();
   std::vector<std::span<const float>> spans(rank.rows_.begin(), rank.rows_.end());
   RunInfo info = rank.Info(0);
   info.training = false;
-  const auto outputs = rank.engine_->Evaluate({rank.made_, spans}, info);
+  const TableRows outputs = *rank.engine_->Evaluate({rank.made_, spans}, info);
   ASSERT_EQ(outputs.size(), 1);
   ASSERT_EQ(outputs[0].size(), 16);
   const std::vector<float> first(outputs[0].begin(), outputs[0].end());
-  const auto again = rank.engine_->Evaluate({rank.made_, spans}, info);
+  const TableRows again = *rank.engine_->Evaluate({rank.made_, spans}, info);
   EXPECT_EQ(first, std::vector<float>(again[0].begin(), again[0].end()));
   EXPECT_EQ(rank.engine_->parameters().Checksum(), before);
 }
 
 TEST(EngineTest, ALossThatIsNotFiniteNamesStepAndSlice) {
-  Rank rank(1, std::move(MakeMemoryMesh(1, {}).front()));
+  Rank rank(std::move(MakeMemoryMesh(1, {}).front()));
   Tables tables;
   Batch batch = MakeBatch(rank.engine_->plan(), 41, 2, 16);
   for (size_t c = 0; c < batch.columns.size(); ++c) {
@@ -226,9 +266,10 @@ TEST(EngineTest, ALossThatIsNotFiniteNamesStepAndSlice) {
 }
 
 TEST(EngineTest, TimingsNameEveryNodeThatRan) {
-  Rank rank(1, std::move(MakeMemoryMesh(1, {}).front()));
+  Rank rank(std::move(MakeMemoryMesh(1, {}).front()));
   Tables tables;
   ASSERT_TRUE(rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), 0, 0, 16)).ok());
+  ASSERT_TRUE(rank.engine_->FetchParameters().ok());  // Waits.
   uint64_t runs = 0;
   for (const NodeTiming& timing : rank.engine_->Timings()) runs += timing.runs;
   uint64_t nodes = 0;

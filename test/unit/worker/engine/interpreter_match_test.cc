@@ -173,7 +173,8 @@ TEST(InterpreterMatchTest, StepsGiveTheBitsOfTheReferenceInterpreter) {
     }
     run.first_sample = 0;
     ASSERT_TRUE(engine->Exchange(collective, owner, step).ok());
-    engine->Update(run);
+    ASSERT_TRUE(engine->Update(run).ok());
+    ASSERT_TRUE(engine->FetchParameters().ok());
     for (const Parameters::Array& array : engine->parameters().arrays()) {
       ExpectSameBits(array.values, parameters.at(array.value), array.name);
     }
