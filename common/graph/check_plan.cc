@@ -272,8 +272,8 @@ class PlanChecker {
     return OkStatus();
   }
 
-  // Streams run side by side: what a node reads has ended, whatever the pace of the others; and nobody
-  // still uses the memory that it writes.
+  // Streams run side by side: what a node reads has ended, whatever the pace of the others; and
+  // nobody still uses the memory that it writes.
   Status Order(const std::vector<Subgraph>& pass, Phase phase) const {
     const PassOrder order(pass, phase, graph_.nodes.size());
     std::vector<std::vector<NodeIndex>> uses(graph_.values.size());  // The producer first.

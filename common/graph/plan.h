@@ -13,9 +13,9 @@ namespace dt {
 enum class Stream : uint8_t { kCpu, kGpu, kToGpu, kToCpu };
 inline constexpr size_t kStreams = 4;
 
-// Nodes that one stream runs without a pause, in this order: convex, of one stage and phase. It begins
-// when the one before it on its stream and all of `waits` have ended; so it is cut where a value
-// arrives, or is awaited elsewhere.
+// Nodes that one stream runs without a pause, in this order: convex, of one stage and phase. It
+// begins when the one before it on its stream and all of `waits` have ended; so it is cut where a
+// value arrives, or is awaited elsewhere.
 struct Subgraph {
   std::string name;
   Stream stream = Stream::kCpu;
@@ -33,9 +33,9 @@ struct Plan {
   uint32_t batch_size = 0;
   uint32_t slices = 0;
   uint64_t seed = 0;
-  // Subgraphs in an order in which they could run one by one. Training: for each slice the slice subgraphs, then once the
-  // step subgraphs, the first of which is the communication (sum_slices and gather_slices nodes,
-  // one exchange).
+  // Subgraphs in an order in which they could run one by one. Training: for each slice the slice
+  // subgraphs, then once the step subgraphs, the first of which is the communication (sum_slices
+  // and gather_slices nodes, one exchange).
   std::vector<Subgraph> train;
   std::vector<Subgraph> evaluate;  // Forward only; gives LossSpec::output.
   // Memory plan: values of kind kNode with equal slot share memory: all that touches one of them
@@ -51,7 +51,8 @@ Stream StreamOf(const Node& node);
 std::string_view NameOf(Stream stream);
 // True for `copy` and `refresh`, which move a value between devices.
 bool IsCopy(const Node& node);
-// True for inputs that the node writes in place: what `update`, `batch_norm_running` and `refresh` change.
+// True for inputs that the node writes in place: what `update`, `batch_norm_running` and `refresh`
+// change.
 bool WritesInput(const Node& node, size_t input);
 // True for operators that join the slices of a step: all of them form one exchange.
 bool IsCommunication(const Node& node);

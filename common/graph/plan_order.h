@@ -1,6 +1,6 @@
-// What has ended when a node of a pass begins, given that each stream runs its subgraphs in order and
-// a subgraph begins when those it waits for have ended: vector clocks (Mattern, 1989), one count
-// of nodes for each stream.
+// What has ended when a node of a pass begins, given that each stream runs its subgraphs in order
+// and a subgraph begins when those it waits for have ended: vector clocks (Mattern, 1989), one
+// count of nodes for each stream.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace dt {
 
 class PassOrder {
  public:
-  // A pass, or the part of it with one phase. `nodes`: of the graph. REQUIRES: waits of every subgraph
-  // name earlier ones.
+  // A pass, or the part of it with one phase. `nodes`: of the graph. REQUIRES: waits of every
+  // subgraph name earlier ones.
   PassOrder(std::span<const Subgraph> pass, Phase phase, size_t nodes);
 
   bool Runs(NodeIndex node) const { return place_[node].subgraph != kNone; }

@@ -18,8 +18,8 @@ Status InferGatherSlices(InferContext& context) {
   return OkStatus();
 }
 
-// Run by the engine's streams, too: copy(x) is x on the node's device; refresh(x, replica) writes x into its
-// replica there.
+// Run by the engine's streams, too: copy(x) is x on the node's device; refresh(x, replica) writes x
+// into its replica there.
 Status InferCopy(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 1));
   context.outputs = {Output(context.in(0).dtype, context.in(0).shape)};

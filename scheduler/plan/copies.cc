@@ -1,5 +1,6 @@
-// Where a node reads a value of the other device, a copy is put between: one for each value and device.
-// Parameters and state have a replica there instead, which is written anew after each update.
+// Where a node reads a value of the other device, a copy is put between: one for each value and
+// device. Parameters and state have a replica there instead, which is written anew after each
+// update.
 #include <algorithm>
 #include <map>
 

@@ -1,8 +1,8 @@
-// Subgraphs. The slice nodes are ordered by what they wait for and what waits for them: nodes that need
-// no pulled rows, then those that the row gradients need, then the rest; so the first can run
+// Subgraphs. The slice nodes are ordered by what they wait for and what waits for them: nodes that
+// need no pulled rows, then those that the row gradients need, then the rest; so the first can run
 // before a pull arrives and a push can leave before the last runs. No edge leads backwards over
-// these waves, so the order stays topological. Each stream takes its nodes in this order, and is cut
-// where a value arrives from another stream and where one of its values is awaited by another.
+// these waves, so the order stays topological. Each stream takes its nodes in this order, and is
+// cut where a value arrives from another stream and where one of its values is awaited by another.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,8 +14,8 @@ namespace {
 
 enum class Wave : uint8_t { kBeforePull, kUntilPush, kAfterPush };
 
-// Takes nodes in a topological order; gives them as subgraphs. What a stream has already waited for it does
-// not wait for again.
+// Takes nodes in a topological order; gives them as subgraphs. What a stream has already waited for
+// it does not wait for again.
 class Segments {
  public:
   // The first subgraph will be number `first` of its pass.

@@ -80,8 +80,8 @@ class Placer {
     }
   }
 
-  // Weights and their optimizer's state lie where the optimizer runs: where the job says, or where the
-  // first node that reads them runs. What is not trained is joined on the processor.
+  // Weights and their optimizer's state lie where the optimizer runs: where the job says, or where
+  // the first node that reads them runs. What is not trained is joined on the processor.
   Device HomeOf(const ParameterSpec& p) const {
     const ValueIndex of = p.trained ? p.value : UpdatedWith(p.value);
     if (of == kNone || request_.job.train.asynchronous()) return Device::kCpu;
@@ -102,8 +102,8 @@ class Placer {
     return kNone;
   }
 
-  // Updates run where their parameter lies, and what prepares a gradient for one there too; norms of all
-  // gradients where all of them are.
+  // Updates run where their parameter lies, and what prepares a gradient for one there too; norms
+  // of all gradients where all of them are.
   Device DeviceOfStep(const Node& node) const {
     if (node.op == "update") return home_[node.inputs[0]];
     if (node.op == "add_l2") return home_[node.inputs[1]];

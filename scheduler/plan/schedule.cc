@@ -1,5 +1,5 @@
-// The memory plan: values share a slot where all that touches one of them has ended before the other is
-// written, whatever the pace of the streams.
+// The memory plan: values share a slot where all that touches one of them has ended before the
+// other is written, whatever the pace of the streams.
 #include <algorithm>
 
 #include "common/graph/plan_order.h"

@@ -1,8 +1,8 @@
 // Where every value of the plan is for the slice at hand: its actual shape and its memory. Owned by
 // the train thread.
 //
-//   kNode        its slot of the memory plan, at the high-water mark so far; slots of the accelerator lie in
-//                one arena there
+//   kNode        its slot of the memory plan, at the high-water mark so far; slots of the accelerator
+//                lie in one arena there
 //   kParameter   the dense parameters' arrays, or memory of the accelerator (kReplica too)
 //   kInput       the batch, the lookup lists, the pulled rows: not copied, save float columns to be
 //   joined
@@ -29,12 +29,12 @@ class Bindings {
   // `plan` outlives it, as does `accelerator`, which may be null if no value lies there.
   Bindings(const Plan& plan, Accelerator* accelerator)
       : plan_(plan), accelerator_(accelerator), views_(plan.graph.values.size()) {}
-  // Before anything else. Errors: Internal, the plan has a symbol that means nothing; Unavailable, the
-  // accelerator's memory is too small. `parameters` outlives it.
+  // Before anything else. Errors: Internal, the plan has a symbol that means nothing; Unavailable,
+  // the accelerator's memory is too small. `parameters` outlives it.
   Status Open(Parameters& parameters);
 
-  // Everything but rows, and values that are placed elsewhere afterwards. REQUIRES: the slice has samples, and
-  // nothing runs. Error: Unavailable, the accelerator's memory is too small.
+  // Everything but rows, and values that are placed elsewhere afterwards. REQUIRES: the slice has
+  // samples, and nothing runs. Error: Unavailable, the accelerator's memory is too small.
   Status BindSlice(const LookupPlan& slice);
   void BindRows(TableRows rows);
 

@@ -1,6 +1,6 @@
-// Carries out a plan on the processor and, if the plan asks for it, an accelerator. For each step: BeginSlice,
-// FinishSlice for every own slice, then Exchange, then Update; between steps, Evaluate. Owned by the
-// train thread, beside which the streams work. In a steady state it allocates nothing.
+// Carries out a plan on the processor and, if the plan asks for it, an accelerator. For each step:
+// BeginSlice, FinishSlice for every own slice, then Exchange, then Update; between steps, Evaluate.
+// Owned by the train thread, beside which the streams work. In a steady state it allocates nothing.
 #pragma once
 
 #include <memory>
@@ -36,8 +36,9 @@ struct SliceInputs {
 
 class Engine {
  public:
-  // Errors: Internal, a plan that does not hold together; NotYet, an operator without a kernel; Unavailable,
-  // a plan that needs an accelerator, and none or a smaller one is there. What is passed outlives the engine.
+  // Errors: Internal, a plan that does not hold together; NotYet, an operator without a kernel;
+  // Unavailable, a plan that needs an accelerator, and none or a smaller one is there. What is
+  // passed outlives the engine.
   static Result<std::unique_ptr<Engine>> Create(Plan plan, TaskPool& pool,
                                                 Accelerator* accelerator = nullptr);
 
@@ -45,7 +46,8 @@ class Engine {
   Engine(Plan plan, TaskPool& pool, Accelerator* accelerator);
 
   const Plan& plan() const { return plan_; }
-  // The host's. Whoever may have written them, they go to the accelerator again before they are used there.
+  // The host's. Whoever may have written them, they go to the accelerator again before they are
+  // used there.
   Parameters& parameters() {
     parameters_touched_ = true;
     return parameters_;
@@ -53,11 +55,11 @@ class Engine {
   // Waits for the update, and brings the accelerator's values to the host's arrays.
   Status FetchParameters();
 
-  // Forward and backward of one slice. Begin runs what needs no rows; the slice stays as it is until the next Begin
-  // or Exchange. Finish gives, by table of the graph, the gradients f32 [distinct keys, dim] of its
-  // rows (empty where none reaches them), valid until the next Begin; what they do not need may
-  // still run. A slice without samples adds nothing. Error: Unavailable, a gradient is not
-  // finite.
+  // Forward and backward of one slice. Begin runs what needs no rows; the slice stays as it is
+  // until the next Begin or Exchange. Finish gives, by table of the graph, the gradients f32
+  // [distinct keys, dim] of its rows (empty where none reaches them), valid until the next Begin;
+  // what they do not need may still run. A slice without samples adds nothing. Error: Unavailable,
+  // a gradient is not finite.
   Status BeginSlice(const LookupPlan& slice, const RunInfo& run);
   Result<TableRows> FinishSlice(TableRows rows);
   Result<TableRows> RunSlice(const SliceInputs& inputs, const RunInfo& run);
@@ -68,7 +70,8 @@ class Engine {
   Status Update(const RunInfo& run);
   // Waits for it, or whatever else was started last.
   Status FinishUpdate();
-  // After FinishUpdate: what is pushed of a parameter of the graph. REQUIRES: ParameterSpec::pushed.
+  // After FinishUpdate: what is pushed of a parameter of the graph. REQUIRES:
+  // ParameterSpec::pushed.
   std::span<const float> pushed(size_t parameter) const;
   // Of the step exchanged last: over all slices, equal on all ranks.
   double step_loss() const { return step_loss_; }

@@ -1,4 +1,5 @@
-// Runs one node where its stream is: a kernel on the processor or the accelerator, or a copy between them.
+// Runs one node where its stream is: a kernel on the processor or the accelerator, or a copy
+// between them.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,8 @@
 
 namespace dt::worker {
 
-// One node, ready to run: its views are set before each pass, and lie where its inputs and outputs lie.
+// One node, ready to run: its views are set before each pass, and lie where its inputs and outputs
+// lie.
 struct PreparedNode {
   Kernel kernel = nullptr;
   std::vector<TensorView> inputs, outputs;
@@ -26,14 +28,15 @@ class NodeRunner {
  public:
   virtual ~NodeRunner() = default;
   virtual Status Run(const Node& node, PreparedNode& prepared, const RunInfo& run) = 0;
-  // Work given so far has ended when the event has; the stream goes on. Nothing to do for the processor.
+  // Work given so far has ended when the event has; the stream goes on. Nothing to do for the
+  // processor.
   virtual Status Record(DeviceEvent&) { return OkStatus(); }
   // What is run from now on comes after the event.
   virtual Status WaitFor(DeviceEvent& event, Duration patience) { return event.Wait(patience); }
 };
 
-// `accelerator` may be null for Stream::kCpu. Errors: Unavailable, no queue; NotYet, an accelerator whose kernels
-// are not here.
+// `accelerator` may be null for Stream::kCpu. Errors: Unavailable, no queue; NotYet, an accelerator
+// whose kernels are not here.
 Result<std::unique_ptr<NodeRunner>> MakeNodeRunner(Stream stream, TaskPool& pool,
                                                    Accelerator* accelerator);
 

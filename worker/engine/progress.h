@@ -1,5 +1,5 @@
-// How far a pass has come: which of its subgraphs have ended, or why none will any more. Streams and the train
-// thread wait here for one another. Any thread.
+// How far a pass has come: which of its subgraphs have ended, or why none will any more. Streams
+// and the train thread wait here for one another. Any thread.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,5 @@
-// The threads that carry out a pass: one for each stream, which runs its subgraphs in order, each as soon as those
-// it waits for have ended. One pass at a time.
+// The threads that carry out a pass: one for each stream, which runs its subgraphs in order, each
+// as soon as those it waits for have ended. One pass at a time.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ class Streams {
   explicit Streams(Options options);
   ~Streams();
 
-  // Starts the subgraphs of one phase; returns at once. Communication has ended already. `pass` outlives the run.
-  // REQUIRES: the pass before has ended (Wait).
+  // Starts the subgraphs of one phase; returns at once. Communication has ended already. `pass`
+  // outlives the run. REQUIRES: the pass before has ended (Wait).
   void Start(const std::vector<Subgraph>& pass, Phase phase, const RunInfo& run);
   void GiveRows() { progress_.GiveRows(); }
   // The train thread. Errors: what stopped a stream; Timeout.
