@@ -10,6 +10,11 @@ namespace {
 // Kernels take one kind of view; nothing writes to an input.
 void* Mutable(const void* data) { return const_cast<void*>(data); }
 
+// Evaluation has no lists that only gradients read.
+void* DataOrNull(const std::vector<uint32_t>& list) {
+  return list.empty() ? nullptr : Mutable(list.data());
+}
+
 size_t DeviceAligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
@@ -184,10 +189,10 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
       view.data = Mutable(lists().ends.data());
       break;
     case InputKind::kRowEnds:
-      view.data = Mutable(lists().row_ends.data());
+      view.data = DataOrNull(lists().row_ends);
       break;
     case InputKind::kRowOrder:
-      view.data = Mutable(lists().row_order.data());
+      view.data = DataOrNull(lists().row_order);
       break;
     case InputKind::kRows:
       break;  // BindRows.

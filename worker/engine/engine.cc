@@ -32,27 +32,25 @@ Status NotFinite(std::string_view what, Step step) {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> Engine::Create(Plan plan, TaskPool& pool,
-                                               Accelerator* accelerator) {
+Result<std::unique_ptr<Engine>> Engine::Create(Plan plan, const Options& options) {
   DT_TRY_STATUS(CheckPlan(plan));
-  auto engine = std::make_unique<Engine>(std::move(plan), pool, accelerator);
+  auto engine = std::make_unique<Engine>(std::move(plan), options);
   DT_TRY_STATUS(engine->Prepare());
   return engine;
 }
 
-Engine::Engine(Plan plan, TaskPool& pool, Accelerator* accelerator)
+Engine::Engine(Plan plan, const Options& options)
     : plan_(std::move(plan)),
-      pool_(pool),
+      options_(options),
       parameters_(plan_),
       packs_(plan_),
-      bindings_(plan_, accelerator),
-      accelerator_(accelerator) {}
+      bindings_(plan_, options.accelerator) {}
 
 Status Engine::Prepare() {
   const Graph& graph = plan_.graph;
   const bool needs_accelerator = std::ranges::any_of(
       graph.values, [](const Value& value) { return value.device == Device::kGpu; });
-  if (needs_accelerator && accelerator_ == nullptr) {
+  if (needs_accelerator && options_.accelerator == nullptr) {
     return WithHint(Unavailable("the plan needs an accelerator, and this worker has none"),
                     "set cluster.devices to auto or emulated");
   }
@@ -68,15 +66,16 @@ Status Engine::Prepare() {
     }
   }
   if (needs_accelerator) {
-    DT_TRY(parameter_queue_, accelerator_->NewQueue());
-    DT_TRY(parameters_moved_, accelerator_->NewEvent());
+    DT_TRY(parameter_queue_, options_.accelerator->NewQueue());
+    DT_TRY(parameters_moved_, options_.accelerator->NewEvent());
   }
-  DT_TRY(streams_, Streams::Create({.plan = plan_,
-                                    .pool = pool_,
-                                    .accelerator = needs_accelerator ? accelerator_ : nullptr,
-                                    .prepare = [this](NodeIndex n) -> PreparedNode& {
-                                      return PrepareNode(n);
-                                    }}));
+  DT_TRY(streams_,
+         Streams::Create(
+             {.plan = plan_,
+              .pool = options_.pool,
+              .accelerator = needs_accelerator ? options_.accelerator : nullptr,
+              .timeline = options_.timeline,
+              .prepare = [this](NodeIndex n) -> PreparedNode& { return PrepareNode(n); }}));
   FindLastForPush();
   for (const LossSpec& loss : graph.losses) {
     const auto piece = std::ranges::find_if(packs_.pieces(), [&](const SlicePacks::Piece& p) {
@@ -180,7 +179,7 @@ Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {
   PlacePieces(batch.slice);
   batch_ = {batch.step, batch.slice, batch.first_sample, batch.samples};
   slice_ = true;
-  streams_->Start(plan_.train, Phase::kSlice, run);
+  streams_->Start(plan_.train, Phase::kSlice, run, batch.slice);
   return OkStatus();
 }
 

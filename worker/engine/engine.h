@@ -39,11 +39,15 @@ class Engine {
   // Errors: Internal, a plan that does not hold together; NotYet, an operator without a kernel;
   // Unavailable, a plan that needs an accelerator, and none or a smaller one is there. What is
   // passed outlives the engine.
-  static Result<std::unique_ptr<Engine>> Create(Plan plan, TaskPool& pool,
-                                                Accelerator* accelerator = nullptr);
+  struct Options {
+    TaskPool& pool;
+    Accelerator* accelerator = nullptr;  // Needed by plans that have values there.
+    Timeline* timeline = nullptr;        // Records each node.
+  };
+  static Result<std::unique_ptr<Engine>> Create(Plan plan, const Options& options);
 
   // Not ready yet: use Create.
-  Engine(Plan plan, TaskPool& pool, Accelerator* accelerator);
+  Engine(Plan plan, const Options& options);
 
   const Plan& plan() const { return plan_; }
   // The host's. Whoever may have written them, they go to the accelerator again before they are
@@ -99,11 +103,10 @@ class Engine {
   Status CheckRowGrads();
 
   const Plan plan_;
-  TaskPool& pool_;
+  const Options options_;
   Parameters parameters_;
   SlicePacks packs_;
   Bindings bindings_;
-  Accelerator* const accelerator_;
   std::vector<PreparedNode> nodes_;  // By node.
   std::unique_ptr<Streams> streams_;
   std::unique_ptr<DeviceQueue>

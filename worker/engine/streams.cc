@@ -15,6 +15,20 @@ bool IsExchange(const Plan& plan, const Subgraph& subgraph) {
   return IsCommunication(plan.graph.nodes[subgraph.nodes.front()]);
 }
 
+Track TrackOf(Stream stream) {
+  switch (stream) {
+    case Stream::kCpu:
+      return Track::kCpu;
+    case Stream::kGpu:
+      return Track::kGpu;
+    case Stream::kToGpu:
+      return Track::kCopyToDevice;
+    case Stream::kToCpu:
+      return Track::kCopyToHost;
+  }
+  DT_UNREACHABLE();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Streams>> Streams::Create(Options options) {
@@ -58,12 +72,14 @@ Status Streams::Open() {
   return OkStatus();
 }
 
-void Streams::Start(const std::vector<Subgraph>& pass, Phase phase, const RunInfo& run) {
+void Streams::Start(const std::vector<Subgraph>& pass, Phase phase, const RunInfo& run,
+                    SliceIndex slice) {
   const auto streams = std::ranges::count_if(threads_, [](const auto& t) { return t != nullptr; });
   progress_.Begin(pass.size(), static_cast<size_t>(streams));
   pass_ = &pass;
   phase_ = phase;
   run_ = run;
+  slice_ = slice;
   ++passes_;
   for (uint32_t s = 0; s < pass.size(); ++s) {
     if (IsExchange(options_.plan, pass[s])) progress_.End(s);
@@ -111,9 +127,12 @@ Status Streams::AwaitOthers(const Subgraph& subgraph, NodeRunner& runner) {
 Status Streams::RunSubgraph(uint32_t index, NodeRunner& runner) {
   const Subgraph& subgraph = (*pass_)[index];
   for (const NodeIndex n : subgraph.nodes) {
+    const Node& node = options_.plan.graph.nodes[n];
     PreparedNode& prepared = options_.prepare(n);
+    const TimelineSpan span(options_.timeline, {TrackOf(subgraph.stream), node.name, node.op},
+                            run_.step, slice_);
     const TimePoint begun = SystemClock().Now();
-    DT_TRY_STATUS(runner.Run(options_.plan.graph.nodes[n], prepared, run_));
+    DT_TRY_STATUS(runner.Run(node, prepared, run_));
     prepared.time += SystemClock().Now() - begun;
     ++prepared.runs;
   }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/metrics/timeline.h"
 #include "common/runtime/bounded_queue.h"
 #include "worker/engine/node_runner.h"
 #include "worker/engine/progress.h"
@@ -21,6 +22,7 @@ class Streams {
     const Plan& plan;
     TaskPool& pool;
     Accelerator* accelerator = nullptr;  // Needed by plans with other streams than kCpu.
+    Timeline* timeline = nullptr;        // Records each node, if it wants the step.
     // Gives a node its views; on the stream's thread, right before the node runs.
     std::function<PreparedNode&(NodeIndex)> prepare;
   };
@@ -31,7 +33,9 @@ class Streams {
 
   // Starts the subgraphs of one phase; returns at once. Communication has ended already. `pass`
   // outlives the run. REQUIRES: the pass before has ended (Wait).
-  void Start(const std::vector<Subgraph>& pass, Phase phase, const RunInfo& run);
+  // `slice` is for the timeline.
+  void Start(const std::vector<Subgraph>& pass, Phase phase, const RunInfo& run,
+             SliceIndex slice = kNoSlice);
   void GiveRows() { progress_.GiveRows(); }
   // The train thread. Errors: what stopped a stream; Timeout.
   Status WaitFor(uint32_t subgraph);
@@ -60,6 +64,7 @@ class Streams {
   const std::vector<Subgraph>* pass_ = nullptr;
   Phase phase_ = Phase::kSlice;
   RunInfo run_;
+  SliceIndex slice_ = kNoSlice;
 };
 
 }  // namespace dt::worker

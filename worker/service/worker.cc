@@ -126,7 +126,8 @@ class WorkerRole : public Worker {
     if (on_accelerator) {
       DT_TRY(accelerator_, EmulatedAccelerator::Create({}));
     }
-    DT_TRY(engine_, Engine::Create(std::move(plan), pool_, accelerator_.get()));
+    DT_TRY(engine_,
+           Engine::Create(std::move(plan), {.pool = pool_, .accelerator = accelerator_.get()}));
     routes_ = std::make_shared<const Routes>(MakeRoutes(start.map));
     stamp_ = {
         .generation = start.generation, .term = link_->welcome().term, .map = start.map.version};

@@ -113,7 +113,8 @@ class Rank {
   explicit Rank(std::unique_ptr<Mesh> mesh, const Setting& setting = {})
       : pool_(setting.threads),
         accelerator_(*EmulatedAccelerator::Create({.memory_bytes = 64 << 20, .speed = {}})),
-        engine_(*Engine::Create(TestPlan(setting), pool_, accelerator_.get())),
+        engine_(
+            *Engine::Create(TestPlan(setting), {.pool = pool_, .accelerator = accelerator_.get()})),
         collective_(std::move(mesh)),
         planner_(engine_->plan(), OneShard(), {0, 1}) {}
 
@@ -250,6 +251,30 @@ TEST(EngineTest, EvaluationGivesTheOutputOfEverySampleAndChangesNothing) {
   const TableRows again = *rank.engine_->Evaluate({rank.made_, spans}, info);
   EXPECT_EQ(first, std::vector<float>(again[0].begin(), again[0].end()));
   EXPECT_EQ(rank.engine_->parameters().Checksum(), before);
+}
+
+// Lists that only gradients read are not made for evaluation.
+TEST(EngineTest, EvaluationOnTheAcceleratorIsTheProcessors) {
+  std::vector<float> first;
+  for (const std::vector<PlaceRule>& place : {std::vector<PlaceRule>(), {{"*", Device::kGpu}}}) {
+    Rank rank(std::move(MakeMemoryMesh(1, {}).front()), {.place = place});
+    Tables tables;
+    LookupPlan slice;
+    slice.batch = MakeBatch(rank.engine_->plan(), 0, 0, 16);
+    ASSERT_TRUE(rank.planner_.Fill(LookupFor::kEvaluate, slice).ok());
+    std::vector<std::vector<float>> rows;
+    for (uint32_t t = 0; t < slice.tables.size(); ++t) {
+      rows.push_back(tables.Pull(rank.engine_->plan().graph, t, slice.tables[t]));
+    }
+    const std::vector<std::span<const float>> spans(rows.begin(), rows.end());
+    RunInfo info = rank.Info(0);
+    info.training = false;
+    const Result<TableRows> outputs = rank.engine_->Evaluate({slice, spans}, info);
+    ASSERT_TRUE(outputs.ok()) << ToText(outputs.status());
+    const std::vector<float> got((*outputs)[0].begin(), (*outputs)[0].end());
+    if (first.empty()) first = got;
+    EXPECT_EQ(got, first);
+  }
 }
 
 TEST(EngineTest, ALossThatIsNotFiniteNamesStepAndSlice) {

@@ -142,7 +142,7 @@ void ExpectSameBits(std::span<const float> got, const test::HostTensor& expected
 
 TEST(InterpreterMatchTest, StepsGiveTheBitsOfTheReferenceInterpreter) {
   TaskPool pool(2);
-  const auto engine = *Engine::Create(TestPlan(), pool);
+  const auto engine = *Engine::Create(TestPlan(), {.pool = pool});
   const Plan& plan = engine->plan();
   LookupPlanner planner(plan,
                         std::make_shared<const Routes>(MakeRoutes(
