@@ -14,10 +14,13 @@ struct NamedKernel {
 };
 
 std::span<const NamedKernel> MatmulKernels();
+std::span<const NamedKernel> BatchMatmulKernels();
 std::span<const NamedKernel> BiasKernels();
 std::span<const NamedKernel> BinaryKernels();
 std::span<const NamedKernel> UnaryKernels();
 std::span<const NamedKernel> BatchNormKernels();
+std::span<const NamedKernel> LayerNormKernels();
+std::span<const NamedKernel> L2NormalizeKernels();
 std::span<const NamedKernel> DropoutKernels();
 std::span<const NamedKernel> JoinKernels();
 std::span<const NamedKernel> ReshapeKernels();
@@ -27,6 +30,10 @@ std::span<const NamedKernel> BagKernels();
 std::span<const NamedKernel> FmKernels();
 std::span<const NamedKernel> DotKernels();
 std::span<const NamedKernel> CrossLayerKernels();
+std::span<const NamedKernel> OuterKernels();
+std::span<const NamedKernel> CinLayerKernels();
+std::span<const NamedKernel> HeadsKernels();
+std::span<const NamedKernel> SoftmaxKernels();
 std::span<const NamedKernel> LossKernels();
 std::span<const NamedKernel> StepKernels();
 

@@ -8,10 +8,13 @@
 namespace dt {
 
 std::span<const OpSpec> MatmulSpecs();
+std::span<const OpSpec> BatchMatmulSpecs();
 std::span<const OpSpec> BiasSpecs();
 std::span<const OpSpec> BinarySpecs();
 std::span<const OpSpec> UnarySpecs();
 std::span<const OpSpec> BatchNormSpecs();
+std::span<const OpSpec> LayerNormSpecs();
+std::span<const OpSpec> L2NormalizeSpecs();
 std::span<const OpSpec> DropoutSpecs();
 std::span<const OpSpec> JoinSpecs();
 std::span<const OpSpec> ReshapeSpecs();
@@ -21,6 +24,10 @@ std::span<const OpSpec> BagSpecs();
 std::span<const OpSpec> FmSpecs();
 std::span<const OpSpec> DotSpecs();
 std::span<const OpSpec> CrossLayerSpecs();
+std::span<const OpSpec> OuterSpecs();
+std::span<const OpSpec> CinLayerSpecs();
+std::span<const OpSpec> HeadsSpecs();
+std::span<const OpSpec> SoftmaxSpecs();
 std::span<const OpSpec> LossSpecs();
 std::span<const OpSpec> StepSpecs();
 std::span<const OpSpec> CommunicationSpecs();

@@ -1,21 +1,17 @@
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
+#include "ops/vector_math.h"
 
 namespace dt {
 namespace {
 
 template <class T>
-T NormalCdf(T x) {
-  return T(0.5) * (T(1) + std::erf(x * static_cast<T>(std::numbers::sqrt2 / 2)));
-}
-template <class T>
 T GeluSlope(T x) {
-  constexpr double kPeak = std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2;
-  return NormalCdf(x) + x * static_cast<T>(kPeak) * std::exp(T(-0.5) * x * x);
+  const Normal<T> normal = FastNormal(x);
+  return normal.cdf + x * normal.density;
 }
 
 // out = f(x)
@@ -74,7 +70,7 @@ DT_FUNCTION_OF(Sigmoid, x, T(1) / (T(1) + std::exp(-x)));
 DT_GRADIENT_OF(SigmoidGrad, y, dy* y*(T(1) - y));
 DT_FUNCTION_OF(Tanh, x, std::tanh(x));
 DT_GRADIENT_OF(TanhGrad, y, dy*(T(1) - y * y));
-DT_FUNCTION_OF(Gelu, x, x* NormalCdf(x));
+DT_FUNCTION_OF(Gelu, x, x* FastNormal(x).cdf);
 DT_GRADIENT_OF(GeluGrad, x, dy* GeluSlope(x));
 DT_FUNCTION_OF(Exp, x, std::exp(x));
 DT_FUNCTION_OF(Log, x, std::log(x));

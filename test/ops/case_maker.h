@@ -37,6 +37,11 @@ class CaseMaker {
   uint64_t stream_ = 0;
 };
 
+// In cases_<family>.cc.
+void AddAttentionCases(CaseMaker& make);
+// In definitions_<family>.cc; empty if the operator is not of the family.
+std::vector<Numbers> AttentionDefinition(const OpCase& c);
+
 // A tensor that is read by index; dimensions of 1 repeat, missing ones on the left too.
 using Index = std::vector<int64_t>;
 struct Tensor {

@@ -205,6 +205,7 @@ std::vector<OpCase> CasesFor(int64_t batch) {
   AddSparse(make);
   AddInteractions(make);
   AddLosses(make);
+  AddAttentionCases(make);
   return std::move(make.cases);
 }
 

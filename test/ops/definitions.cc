@@ -302,7 +302,12 @@ std::map<std::string, Defined> MakeDefinitions() {
 std::vector<Numbers> Definition(const OpCase& c) {
   static const std::map<std::string, Defined> definitions = MakeDefinitions();
   const auto found = definitions.find(c.op);
-  return found == definitions.end() ? std::vector<Numbers>() : found->second(c);
+  if (found != definitions.end()) return found->second(c);
+  for (const auto family : {AttentionDefinition}) {
+    std::vector<Numbers> defined = family(c);
+    if (!defined.empty()) return defined;
+  }
+  return {};
 }
 
 }  // namespace dt::test

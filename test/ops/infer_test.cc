@@ -236,6 +236,87 @@ std::vector<Refusal> OtherRefusals() {
   };
 }
 
+std::vector<Refusal> AttentionRefusals() {
+  const SymShape wide = {B, Const(4)}, pairs = {B, Const(2), Const(3), Const(5)};
+  return {
+      {"batch_matmul",
+       {},
+       {{B, Const(2), Const(3)}, {B, Const(4), Const(5)}},
+       "batch_matmul: inner dimensions differ: [B, 2, 3] times [B, 4, 5]"},
+      {"batch_matmul",
+       {{"transpose_a", true}},
+       {{B, Const(2), Const(3)}, {B, Const(3), Const(5)}},
+       "batch_matmul: inner dimensions differ: [B, 2, 3] transposed times [B, 3, 5]"},
+      {"batch_matmul",
+       {},
+       {wide, {Const(4), Const(2)}},
+       "batch_matmul: needs two inputs of 3 or 4 dimensions that agree in all but the last two, "
+       "has "
+       "[B, 4] and [4, 2]"},
+      {"batch_matmul",
+       {},
+       {pairs, {B, Const(3), Const(5), Const(3)}},
+       "batch_matmul: needs two inputs of 3 or 4 dimensions that agree in all but the last two, "
+       "has "
+       "[B, 2, 3, 5] and [B, 3, 5, 3]"},
+      {"outer",
+       {},
+       {wide, {B, Const(2), Const(4)}},
+       "outer: needs two inputs that agree in all but the last dimension, has [B, 4] and [B, 2, "
+       "4]"},
+      {"outer", {}, {{B}, {N}}, "outer: [B, N] has two dimensions that vary"},
+      {"outer_grad",
+       {},
+       {wide, {B, Const(3)}, wide},
+       "outer_grad: the gradient must be [B, 12], is [B, 4]"},
+      {"cin_layer",
+       {},
+       {wide, {B, Const(3)}, {Const(7), Const(2)}},
+       "cin_layer: w must be [12, units], is [7, 2]"},
+      {"cin_layer",
+       {},
+       {wide, {Const(4)}, {Const(16), Const(2)}},
+       "cin_layer: needs two inputs that agree in all but a constant last dimension, has [B, 4] "
+       "and "
+       "[4]"},
+      {"cin_layer_grad",
+       {},
+       {wide, wide, {Const(16), Const(2)}, wide},
+       "cin_layer_grad: the gradient must be [B, 2], is [B, 4]"},
+      {"softmax", {}, {{}}, "softmax: its input has no dimension"},
+      {"softmax", {{"scale", 0.0}}, {wide}, "softmax: scale 0 is not above 0"},
+      {"masked_softmax",
+       {},
+       {wide, {B, Const(3)}},
+       "masked_softmax: a mask of [B, 3] cannot be repeated to [B, 4]"},
+      {"softmax_grad", {}, {wide, {B}}, "softmax_grad: shapes differ: [B, 4] and [B]"},
+      {"layer_norm", {}, {wide, {Const(4)}, {Const(3)}}, "layer_norm: beta must be [4], is [3]"},
+      {"layer_norm", {}, {{N}, {N}, {N}}, "layer_norm: the last dimension of [N] must be constant"},
+      {"layer_norm_grad",
+       {{"epsilon", 0.0}},
+       {wide, {Const(4)}, wide},
+       "layer_norm_grad: epsilon must be above 0"},
+      {"layer_norm_grad",
+       {},
+       {wide, {Const(4)}, {Const(4)}},
+       "layer_norm_grad: the gradient must be [B, 4], is [4]"},
+      {"l2_normalize", {{"epsilon", 0.0}}, {wide}, "l2_normalize: epsilon must be above 0"},
+      {"l2_normalize_grad", {}, {wide, {B}}, "l2_normalize_grad: shapes differ: [B, 4] and [B]"},
+      {"split_heads",
+       {{"heads", int64_t{3}}},
+       {{B, Const(2), Const(4)}},
+       "split_heads: the last dimension of [B, 2, 4] cannot be divided among 3 heads"},
+      {"split_heads",
+       {{"heads", int64_t{2}}},
+       {wide},
+       "split_heads: input 1 (\"in0\") must be [B, fields, dim], is [B, 4]"},
+      {"merge_heads",
+       {},
+       {wide},
+       "merge_heads: input 1 (\"in0\") must be [B, heads, fields, dim], is [B, 4]"},
+  };
+}
+
 std::string MessageFor(const Refusal& refusal) {
   OpCase c;
   c.name = c.op = refusal.op;
@@ -249,7 +330,8 @@ std::string MessageFor(const Refusal& refusal) {
 
 TEST(Infer, RefusesWithASentence) {
   std::set<std::string> refused;
-  for (const auto& part : {DenseRefusals(), ShapeRefusals(), SparseRefusals(), OtherRefusals()}) {
+  for (const auto& part :
+       {DenseRefusals(), ShapeRefusals(), SparseRefusals(), OtherRefusals(), AttentionRefusals()}) {
     for (const Refusal& refusal : part) {
       EXPECT_EQ(MessageFor(refusal), refusal.message);
       refused.insert(refusal.op);

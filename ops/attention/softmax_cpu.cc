@@ -1,0 +1,141 @@
+#include <limits>
+
+#include "ops/kernel_families.h"
+#include "ops/strided.h"
+#include "ops/vector_math.h"
+
+namespace dt {
+namespace {
+
+// The largest in eight lanes, so that the compiler can vectorise. NaN is found by the exponentials.
+template <class T>
+T MaxOf(const T* __restrict x, size_t n) {
+  T lanes[8];
+  std::fill_n(lanes, 8, -std::numeric_limits<T>::infinity());
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (size_t k = 0; k < 8; ++k) lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
+  }
+  for (size_t k = 0; i < n; ++i, ++k) lanes[k] = x[i] > lanes[k] ? x[i] : lanes[k];
+  return *std::max_element(lanes, lanes + 8);
+}
+
+template <class T>
+void SoftmaxRow(const T* __restrict x, T scale, T* __restrict y, size_t n) {
+  const T top = MaxOf(x, n);
+  for (size_t i = 0; i < n; ++i) y[i] = FastExp((x[i] - top) * scale);
+  const T share = T(1) / SumOf(y, n);
+  for (size_t i = 0; i < n; ++i) y[i] *= share;
+}
+
+// `mask` moves with x (step 1) or stays (step 0).
+template <class T>
+struct MaskRow {
+  const T* data;
+  int64_t step;
+  T at(size_t i) const { return data[static_cast<int64_t>(i) * step]; }
+};
+template <class T>
+void MaskedRow(const T* __restrict x, const MaskRow<T>& mask, T scale, std::span<T> row) {
+  T* __restrict y = row.data();
+  const size_t n = row.size();
+  T kept = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const bool keep = mask.at(i) != T(0);
+    y[i] = keep ? x[i] : -std::numeric_limits<T>::infinity();
+    kept = keep ? T(1) : kept;
+  }
+  if (kept == T(0)) {
+    std::fill_n(y, n, T(0));
+    return;
+  }
+  const T top = MaxOf(y, n);
+  for (size_t i = 0; i < n; ++i) {
+    y[i] = mask.at(i) != T(0) ? FastExp((x[i] - top) * scale) : T(0);
+  }
+  const T share = T(1) / SumOf(y, n);
+  for (size_t i = 0; i < n; ++i) y[i] *= share;
+}
+
+// Where the mask of a row of x begins, if the mask is repeated to the shape of x.
+class MaskRows {
+ public:
+  MaskRows(const TensorView& x, const TensorView& mask)
+      : dims_(RightAligned(x.shape)), strides_(StridesOf(RightAligned(mask.shape))) {}
+
+  int64_t step() const { return strides_[kLoopRank - 1]; }
+  int64_t OffsetOf(size_t row) const {
+    int64_t left = static_cast<int64_t>(row), offset = 0;
+    for (size_t d = kLoopRank - 1; left > 0 && d-- > 0;) {
+      offset += left % dims_[d] * strides_[d];
+      left /= dims_[d];
+    }
+    return offset;
+  }
+
+ private:
+  LoopDims dims_, strides_;
+};
+
+void Softmax(KernelContext& context) {
+  const double factor = FloatAttr(context.node.attrs, "scale", 1);
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const MatrixShape shape = AsMatrix(context.in(0));
+    const T* x = DataOf<T>(context.in(0));
+    T* y = DataOf<T>(context.out(0));
+    const T scale = static_cast<T>(factor);
+    context.pool.ParallelFor(shape.rows, RowGrain(shape.cols), [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        SoftmaxRow(x + r * shape.cols, scale, y + r * shape.cols, shape.cols);
+      }
+    });
+  });
+}
+
+void MaskedSoftmax(KernelContext& context) {
+  const double factor = FloatAttr(context.node.attrs, "scale", 1);
+  const MaskRows masks(context.in(0), context.in(1));
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const MatrixShape shape = AsMatrix(context.in(0));
+    const T *x = DataOf<T>(context.in(0)), *mask = DataOf<T>(context.in(1));
+    T* y = DataOf<T>(context.out(0));
+    const T scale = static_cast<T>(factor);
+    context.pool.ParallelFor(shape.rows, RowGrain(shape.cols), [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        const MaskRow<T> row{mask + masks.OffsetOf(r), masks.step()};
+        MaskedRow<T>(x + r * shape.cols, row, scale, {y + r * shape.cols, shape.cols});
+      }
+    });
+  });
+}
+
+void SoftmaxGrad(KernelContext& context) {
+  const double factor = FloatAttr(context.node.attrs, "scale", 1);
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const MatrixShape shape = AsMatrix(context.in(0));
+    const T *ys = DataOf<T>(context.in(0)), *dys = DataOf<T>(context.in(1));
+    T* out = DataOf<T>(context.out(0));
+    const T scale = static_cast<T>(factor);
+    context.pool.ParallelFor(shape.rows, RowGrain(shape.cols), [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        const T* __restrict y = ys + r * shape.cols;
+        const T* __restrict dy = dys + r * shape.cols;
+        T* __restrict dx = out + r * shape.cols;
+        const T mean = DotOf(y, dy, shape.cols);
+        for (size_t i = 0; i < shape.cols; ++i) dx[i] = scale * y[i] * (dy[i] - mean);
+      }
+    });
+  });
+}
+
+constexpr NamedKernel kKernels[] = {
+    {"softmax", Softmax},
+    {"masked_softmax", MaskedSoftmax},
+    {"softmax_grad", SoftmaxGrad},
+};
+
+}  // namespace
+
+std::span<const NamedKernel> SoftmaxKernels() { return kKernels; }
+
+}  // namespace dt

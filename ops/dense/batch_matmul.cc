@@ -1,0 +1,97 @@
+#include "ops/infer.h"
+#include "ops/op_families.h"
+
+namespace dt {
+namespace {
+
+// batch_matmul(a [lead.., M, K], b [lead.., K, N]): [lead.., M, N], one product for each of the
+// leading positions, which both have alike. transpose_a, transpose_b: the last two dimensions of
+// the operand are exchanged first.
+struct Turned {
+  bool a, b;
+  explicit Turned(const Attrs& attrs)
+      : a(BoolAttr(attrs, "transpose_a", false)), b(BoolAttr(attrs, "transpose_b", false)) {}
+};
+
+// Rows and columns of an operand of at least two dimensions.
+struct Sides {
+  Dim rows, cols;
+  Sides(const SymShape& shape, bool turned) : rows(shape[shape.size() - 2]), cols(shape.back()) {
+    if (turned) std::swap(rows, cols);
+  }
+};
+
+Status InferBatchMatmul(InferContext& context) {
+  DT_TRY_STATUS(ExpectFloats(context, 2));
+  const SymShape &a = context.in(0).shape, &b = context.in(1).shape;
+  const bool alike = a.size() == b.size() && (a.size() == 3 || a.size() == 4) &&
+                     std::equal(a.begin(), a.end() - 2, b.begin());
+  if (!alike) {
+    return Invalid(
+        "batch_matmul: needs two inputs of 3 or 4 dimensions that agree in all but the last two, "
+        "has {} and {}",
+        context.shape_text(0), context.shape_text(1));
+  }
+  const Turned turned(context.node.attrs);
+  const Sides left(a, turned.a), right(b, turned.b);
+  if (left.cols != right.rows) {
+    return Invalid("batch_matmul: inner dimensions differ: {}{} times {}{}", context.shape_text(0),
+                   turned.a ? " transposed" : "", context.shape_text(1),
+                   turned.b ? " transposed" : "");
+  }
+  SymShape out(a.begin(), a.end() - 2);
+  out.push_back(left.rows);
+  out.push_back(right.cols);
+  context.outputs = {Output(context.in(0).dtype, std::move(out))};
+  return OkStatus();
+}
+
+Attrs Transposed(bool a, bool b) {
+  Attrs attrs;
+  if (a) attrs["transpose_a"] = true;
+  if (b) attrs["transpose_b"] = true;
+  return attrs;
+}
+
+// With op(a) = A, op(b) = B and D the gradient of AB: dA = D Bᵀ and dB = Aᵀ D, each transposed
+// back.
+Status BatchMatmulGradient(GradientContext& context) {
+  const Turned turned(context.node().attrs);
+  const ValueIndex a = context.node().inputs[0], b = context.node().inputs[1];
+  const ValueIndex d = context.output_grad(0);
+  if (context.needs_grad(0)) {
+    const auto grad = turned.a ? context.Add("batch_matmul", {b, d}, Transposed(turned.b, true))
+                               : context.Add("batch_matmul", {d, b}, Transposed(false, !turned.b));
+    context.SetInputGrad(0, grad[0]);
+  }
+  if (context.needs_grad(1)) {
+    const auto grad = turned.b ? context.Add("batch_matmul", {d, a}, Transposed(true, turned.a))
+                               : context.Add("batch_matmul", {a, d}, Transposed(!turned.a, false));
+    context.SetInputGrad(1, grad[0]);
+  }
+  return OkStatus();
+}
+
+OpCost BatchMatmulCost(const Graph& graph, const Node& node, int64_t batch) {
+  const SymShape& a = graph.value(node.inputs[0]).shape;
+  const SymShape& b = graph.value(node.inputs[1]).shape;
+  const SymShape& out = graph.value(node.outputs[0]).shape;
+  const Sides left(a, Turned(node.attrs).a);
+  const double outs = ElementsAt(out, batch);
+  return {.flops = 2 * outs * ElementsAt({left.cols}, batch),
+          .bytes = 4 * (ElementsAt(a, batch) + ElementsAt(b, batch) + outs)};
+}
+
+constexpr AttrSpec kAttrs[] = {{.name = "transpose_a", .type = AttrType::kBool},
+                               {.name = "transpose_b", .type = AttrType::kBool}};
+constexpr OpSpec kSpecs[] = {{.name = "batch_matmul",
+                              .infer = InferBatchMatmul,
+                              .gradient = BatchMatmulGradient,
+                              .cost = BatchMatmulCost,
+                              .attrs = kAttrs}};
+
+}  // namespace
+
+std::span<const OpSpec> BatchMatmulSpecs() { return kSpecs; }
+
+}  // namespace dt

@@ -1,0 +1,127 @@
+#include "ops/dense/gemm_cpu.h"
+#include "ops/kernel_families.h"
+#include "ops/kernel_util.h"
+
+namespace dt {
+namespace {
+
+// Small products, as attention has them, are computed here: a library call costs more than their
+// arithmetic. The right operand is copied to rows of whole vectors that fit a thread's first-level
+// cache; the result is made in blocks of kRows × kCols that stay in registers.
+constexpr size_t kRows = 4, kCols = 16;
+constexpr size_t kPacked = 6144;       // Elements of a packed right operand.
+constexpr size_t kSmall = 256 * 1024;  // Multiplications of a product.
+
+size_t PaddedCols(size_t n) { return (n + kCols - 1) / kCols * kCols; }
+
+bool IsSmall(const GemmShape& shape) {
+  return shape.k * PaddedCols(shape.n) <= kPacked && shape.m * shape.n * shape.k <= kSmall;
+}
+
+// op(B) with its rows filled up with zeros.
+template <class T>
+void Pack(const GemmShape& shape, const T* __restrict b, T* __restrict packed) {
+  const size_t width = PaddedCols(shape.n);
+  for (size_t k = 0; k < shape.k; ++k) {
+    T* to = packed + k * width;
+    if (shape.transpose_b) {
+      for (size_t j = 0; j < shape.n; ++j) to[j] = b[j * shape.k + k];
+    } else {
+      std::copy_n(b + k * shape.n, shape.n, to);
+    }
+    std::fill(to + shape.n, to + width, T(0));
+  }
+}
+
+// `rows` rows of op(A), at strides `row` and `col`, times kCols columns of the packed operand.
+template <class T>
+struct Block {
+  const T* a;
+  size_t row, col, k;
+  const T* b;
+  size_t width;
+};
+template <size_t rows, class T>
+void Multiply(const Block<T>& in, T* __restrict c, size_t stride, size_t cols) {
+  T sum[rows][kCols] = {};
+  for (size_t k = 0; k < in.k; ++k) {
+    const T* __restrict b = in.b + k * in.width;
+    for (size_t r = 0; r < rows; ++r) {
+      const T a = in.a[r * in.row + k * in.col];
+      for (size_t j = 0; j < kCols; ++j) sum[r][j] += a * b[j];
+    }
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    if (cols == kCols) {
+      std::copy_n(sum[r], kCols, c + r * stride);
+    } else {
+      std::copy_n(sum[r], cols, c + r * stride);
+    }
+  }
+}
+
+template <class T>
+void SmallProduct(const GemmShape& shape, const T* a, const T* b, T* c) {
+  alignas(64) T packed[kPacked];
+  Pack(shape, b, packed);
+  const size_t width = PaddedCols(shape.n);
+  Block<T> in{.a = a,
+              .row = shape.transpose_a ? 1 : shape.k,
+              .col = shape.transpose_a ? shape.m : 1,
+              .k = shape.k,
+              .b = packed,
+              .width = width};
+  for (size_t i = 0; i < shape.m;) {
+    const size_t rows = shape.m - i >= kRows ? kRows : 1;
+    in.a = a + i * in.row;
+    for (size_t j = 0; j < shape.n; j += kCols) {
+      in.b = packed + j;
+      T* const to = c + i * shape.n + j;
+      const size_t cols = std::min(kCols, shape.n - j);
+      rows == kRows ? Multiply<kRows>(in, to, shape.n, cols) : Multiply<1>(in, to, shape.n, cols);
+    }
+    i += rows;
+  }
+}
+
+GemmShape ShapeOf(const KernelContext& context) {
+  const Attrs& attrs = context.node.attrs;
+  GemmShape shape;
+  shape.transpose_a = BoolAttr(attrs, "transpose_a", false);
+  shape.transpose_b = BoolAttr(attrs, "transpose_b", false);
+  const Shape &a = context.in(0).shape, &out = context.out(0).shape;
+  shape.m = static_cast<size_t>(out[out.size() - 2]);
+  shape.n = static_cast<size_t>(out.back());
+  shape.k = static_cast<size_t>(shape.transpose_a ? a[a.size() - 2] : a.back());
+  return shape;
+}
+
+void BatchMatmul(KernelContext& context) {
+  const GemmShape shape = ShapeOf(context);
+  const size_t a_size = shape.m * shape.k, b_size = shape.k * shape.n, c_size = shape.m * shape.n;
+  if (context.out(0).size() == 0) return;
+  const size_t count = static_cast<size_t>(context.out(0).size()) / c_size;
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const T *a = DataOf<T>(context.in(0)), *b = DataOf<T>(context.in(1));
+    T* c = DataOf<T>(context.out(0));
+    const bool small = IsSmall(shape);
+    const size_t grain = std::max<size_t>(1, kSmall / std::max<size_t>(1, c_size * shape.k));
+    context.pool.ParallelFor(count, small ? grain : 1, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        if (small) {
+          SmallProduct(shape, a + i * a_size, b + i * b_size, c + i * c_size);
+        } else {
+          Gemm(context.pool, shape, a + i * a_size, b + i * b_size, c + i * c_size);
+        }
+      }
+    });
+  });
+}
+
+constexpr NamedKernel kKernels[] = {{"batch_matmul", BatchMatmul}};
+
+}  // namespace
+
+std::span<const NamedKernel> BatchMatmulKernels() { return kKernels; }
+
+}  // namespace dt

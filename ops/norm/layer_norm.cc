@@ -1,0 +1,71 @@
+#include "ops/infer.h"
+#include "ops/op_families.h"
+
+namespace dt {
+namespace {
+
+// layer_norm(x [.., N], gamma [N], beta [N]): each row of N made mean 0 and variance 1 (biased),
+// times gamma, plus beta (Ba et al., "Layer normalization", 2016). Attribute `epsilon` (1e-5) is
+// added to the variance.
+Status CheckRows(const InferContext& context) {
+  DT_TRY_STATUS(ExpectFloats(context, 3));
+  const SymShape& x = context.in(0).shape;
+  if (x.empty() || x.back().symbol != kConstant) {
+    return Invalid("{}: the last dimension of {} must be constant", context.node.op,
+                   context.shape_text(0));
+  }
+  DT_TRY_STATUS(ExpectShape(context, 1, {x.back()}, "gamma"));
+  if (FloatAttr(context.node.attrs, "epsilon", 1e-5) > 0) return OkStatus();
+  return Invalid("{}: epsilon must be above 0", context.node.op);
+}
+
+Status InferLayerNorm(InferContext& context) {
+  DT_TRY_STATUS(CheckRows(context));
+  const SymShape& x = context.in(0).shape;
+  DT_TRY_STATUS(ExpectShape(context, 2, {x.back()}, "beta"));
+  context.outputs = {Output(context.in(0).dtype, x)};
+  return OkStatus();
+}
+
+// layer_norm_grad(x [.., N], gamma [N], dy [.., N]): dx, dgamma, dbeta. Mean and variance are
+// computed again.
+Status InferLayerNormGrad(InferContext& context) {
+  DT_TRY_STATUS(CheckRows(context));
+  const SymShape& x = context.in(0).shape;
+  DT_TRY_STATUS(ExpectShape(context, 2, x, "the gradient"));
+  const DType dtype = context.in(0).dtype;
+  context.outputs = {Output(dtype, x), Output(dtype, {x.back()}), Output(dtype, {x.back()})};
+  return OkStatus();
+}
+
+Status LayerNormGradient(GradientContext& context) {
+  const Node& node = context.node();
+  const Attrs attrs = node.attrs;
+  const std::vector<ValueIndex> inputs = {node.inputs[0], node.inputs[1], context.output_grad(0)};
+  const auto grads = context.Add("layer_norm_grad", inputs, attrs, 3);
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (context.needs_grad(i)) context.SetInputGrad(i, grads[i]);
+  }
+  return OkStatus();
+}
+
+constexpr AttrSpec kAttrs[] = {{.name = "epsilon", .type = AttrType::kFloat}};
+// Not written by users: a composite adds the parameters.
+constexpr OpSpec kSpecs[] = {
+    {.name = "layer_norm",
+     .infer = InferLayerNorm,
+     .gradient = LayerNormGradient,
+     .user_visible = false,
+     .attrs = kAttrs},
+    {.name = "layer_norm_grad",
+     .outputs = 3,
+     .infer = InferLayerNormGrad,
+     .user_visible = false,
+     .attrs = kAttrs},
+};
+
+}  // namespace
+
+std::span<const OpSpec> LayerNormSpecs() { return kSpecs; }
+
+}  // namespace dt
