@@ -33,6 +33,24 @@ AttrRule Needed(AttrRule rule) {
   return rule;
 }
 
+AttrRule Activation() {
+  return Choice("activation", {std::begin(kActivations), std::end(kActivations)});
+}
+
+// Of attention.cc and cin.cc.
+void AddAttention(const Rules& init, std::map<std::string_view, Rules>& rules) {
+  const Rules layer = Joined(
+      {Whole("layers", 1, 64), Whole("heads", 1, 1024), Flag("masked"), Real("dropout", 0, 0.999)},
+      init);
+  const AttrRule units = Needed({"units", AttrType::kInts, false, 1, 1 << 20});
+  rules["attention"] =
+      Joined({Whole("units", 1, 1 << 20), Flag("residual"), Flag("scale"), Activation()}, layer);
+  rules["transformer"] =
+      Joined({Whole("hidden", 1, 1 << 20), Choice("norm", {"pre", "post"})}, layer);
+  rules["layer_norm"] = {Real("epsilon", 0, 1)};
+  rules["cin"] = Joined({units, Flag("split_half"), Activation()}, init);
+}
+
 // Of composites. An operator says its own in its OpSpec.
 std::map<std::string_view, Rules> MakeRules() {
   const AttrRule table = Needed({"table", AttrType::kText});
@@ -41,13 +59,12 @@ std::map<std::string_view, Rules> MakeRules() {
       Real("init_value", kAnyMin, kAnyMax)};
   const Rules norm = {Real("momentum", 0, 1), Real("epsilon", 0, 1)};
   const Rules layer =
-      Joined({Choice("activation", {std::begin(kActivations), std::end(kActivations)}),
-              Flag("bias"), Flag("batch_norm"), Real("batch_norm_momentum", 0, 1),
+      Joined({Activation(), Flag("bias"), Flag("batch_norm"), Real("batch_norm_momentum", 0, 1),
               Real("batch_norm_epsilon", 0, 1), Real("dropout", 0, 0.999)},
              init);
   const AttrRule layers = Needed(Whole("layers", 1, 64));
   const AttrRule units = Needed({"units", AttrType::kInts, false, 1, 1 << 20});
-  return {
+  std::map<std::string_view, Rules> rules = {
       {"lookup", {table, Flag("weighted")}},
       {"bag", {table, Flag("weighted"), Choice("combiner", {"sum", "mean", "sqrtn"})}},
       {"linear", Joined({{"table", AttrType::kText}, Flag("weighted"), Flag("bias")}, init)},
@@ -59,6 +76,8 @@ std::map<std::string_view, Rules> MakeRules() {
       {"concat", {Whole("axis", -8, 8)}},
       {"parameter", Joined({Needed({"shape", AttrType::kInts, false, 1, 1 << 30})}, init)},
   };
+  AddAttention(init, rules);
+  return rules;
 }
 
 std::string_view Expected(AttrType type) {

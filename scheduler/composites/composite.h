@@ -19,6 +19,8 @@ struct Composite {
 // One list for each file that defines some; composites.cc puts them together.
 std::span<const Composite> DenseComposites();
 std::span<const Composite> LookupComposites();
+std::span<const Composite> AttentionComposites();
+std::span<const Composite> CinComposites();
 std::vector<const Composite*> AllComposites();
 // nullptr if there is none.
 const Composite* FindComposite(std::string_view name);

@@ -6,7 +6,8 @@ namespace dt::scheduler {
 
 std::vector<const Composite*> AllComposites() {
   std::vector<const Composite*> all;
-  for (const std::span<const Composite> part : {DenseComposites(), LookupComposites()}) {
+  for (const std::span<const Composite> part :
+       {DenseComposites(), LookupComposites(), AttentionComposites(), CinComposites()}) {
     for (const Composite& composite : part) all.push_back(&composite);
   }
   return all;

@@ -1,0 +1,37 @@
+// A small model, expanded and run once in float64, and matrices to compute what it should give.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "test/support/interpreter.h"
+#include "test/support/tiny_model.h"
+
+namespace dt::test {
+
+using Matrix = std::vector<std::vector<double>>;
+Matrix Times(const Matrix& a, const Matrix& b);
+Matrix Plus(Matrix a, const Matrix& b);
+Matrix Turned(const Matrix& a);
+
+class ExpandedModel {
+ public:
+  // The nodes over TinyColumns; the last is the logit. Parameters have values of either sign.
+  explicit ExpandedModel(const std::vector<NodeConfig>& nodes);
+
+  static constexpr size_t kSamples = 6;
+  const Graph& graph() const { return graph_; }
+  // One sample of a value [B, rows, cols], or of [B, cols] as a single row. REQUIRES: a value has
+  // this name.
+  Matrix Sample(const std::string& value, size_t sample) const;
+  // A parameter [rows, cols], or [cols] as a single row.
+  Matrix Parameter(const std::string& name) const;
+
+ private:
+  ValueIndex Named(const std::string& name) const;
+
+  Graph graph_;
+  Tensors values_, parameters_;
+};
+
+}  // namespace dt::test
