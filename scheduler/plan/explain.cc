@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "common/base/text.h"
-#include "ops/op_spec.h"
+#include "scheduler/plan/costs.h"
 #include "scheduler/plan/plan.h"
 
 namespace dt::scheduler {
@@ -10,7 +10,10 @@ namespace {
 class Explainer {
  public:
   Explainer(const Plan& plan, const JobConfig& job)
-      : plan_(plan), graph_(plan.graph), job_(job), samples_(SliceSamples(plan)) {}
+      : plan_(plan),
+        graph_(plan.graph),
+        job_(job),
+        costs_(graph_, plan.columns, SliceSamples(plan)) {}
 
   std::string Run() {
     Summary();
@@ -30,56 +33,15 @@ class Explainer {
     return (int64_t{plan.batch_size} + plan.slices - 1) / plan.slices;
   }
 
-  // Elements of a full slice. Lists of varying length count with their bound, or as one id a
-  // sample; distinct keys as one for each id that is looked up.
-  double Elements(const SymShape& shape) const {
-    double elements = 1;
-    for (const Dim& dim : shape)
-      elements *= static_cast<double>(dim.times) * SymbolSize(dim.symbol);
-    return elements;
-  }
-
-  double SymbolSize(SymbolIndex symbol) const {
-    if (symbol == kConstant) return 1;
-    const std::string& name = graph_.symbols[symbol];
-    double size = symbol == kBatch ? static_cast<double>(samples_) : 0;
-    for (const LookupSpec& lookup : graph_.lookups) {
-      const bool counts =
-          name == "N." + lookup.name || name == "U." + graph_.tables[lookup.table].name;
-      if (counts) size += IdsOf(lookup);
-    }
-    return size;
-  }
-
-  double IdsOf(const LookupSpec& lookup) const {
-    const uint32_t max_len = plan_.columns[lookup.columns[0]].max_len;
-    const uint32_t each = lookup.length > 0 ? lookup.length : std::max(1u, max_len);
-    return static_cast<double>(samples_) * each;
-  }
-
-  double BytesOf(ValueIndex v) const {
-    const Value& value = graph_.value(v);
-    return Elements(value.shape) * static_cast<double>(SizeOf(value.dtype));
-  }
-
-  OpCost CostOf(const Node& node) const {
-    const OpSpec* op = FindOp(node.op);
-    if (op != nullptr && op->cost != nullptr) return op->cost(graph_, node, samples_);
-    OpCost cost;  // Of an operator that only passes over its elements once.
-    for (const ValueIndex v : node.outputs) cost.flops += Elements(graph_.value(v).shape);
-    for (const auto* side : {&node.inputs, &node.outputs}) {
-      for (const ValueIndex v : *side) cost.bytes += BytesOf(v);
-    }
-    return cost;
-  }
-
   void Summary() {
     int64_t trained = 0, states = 0;
     for (const ParameterSpec& p : graph_.parameters) {
-      (p.trained ? trained : states) += static_cast<int64_t>(Elements(graph_.value(p.value).shape));
+      (p.trained ? trained : states) +=
+          static_cast<int64_t>(costs_.Elements(graph_.value(p.value).shape));
     }
     Line("plan of {}: {} nodes, {} values; batch {} in {} slices of {}", job_.job,
-         graph_.nodes.size(), graph_.values.size(), plan_.batch_size, plan_.slices, samples_);
+         graph_.nodes.size(), graph_.values.size(), plan_.batch_size, plan_.slices,
+         costs_.samples());
     Line("dense parameters: {} trained, {} of optimizer state and running statistics", trained,
          states);
     Memory(Device::kCpu, "cpu");
@@ -92,7 +54,7 @@ class Explainer {
     for (size_t v = 0; v < plan_.slot.size(); ++v) {
       const Value& value = graph_.value(static_cast<ValueIndex>(v));
       if (value.device != device) continue;
-      const double bytes = BytesOf(static_cast<ValueIndex>(v));
+      const double bytes = costs_.Bytes(static_cast<ValueIndex>(v));
       if (value.kind != ValueKind::kNode && value.kind != ValueKind::kInput) lasting += bytes;
       if (plan_.slot[v] == kNone) continue;
       slots[plan_.slot[v]] = std::max(slots[plan_.slot[v]], bytes);
@@ -112,7 +74,7 @@ class Explainer {
     for (const TableUse& table : graph_.tables) {
       double ids = 0;
       for (const LookupSpec& lookup : graph_.lookups) {
-        if (graph_.tables[lookup.table].id == table.id) ids += IdsOf(lookup);
+        if (graph_.tables[lookup.table].id == table.id) ids += costs_.Ids(lookup);
       }
       const double bytes = ids * table.dim * sizeof(float);
       Line(
@@ -145,7 +107,7 @@ class Explainer {
       std::string lines;
       for (const NodeIndex n : subgraph.nodes) {
         const Node& node = graph_.nodes[n];
-        const OpCost cost = CostOf(node);
+        const OpCost cost = costs_.Of(node);
         total.flops += cost.flops;
         total.bytes += cost.bytes;
         const std::string shape =
@@ -163,7 +125,7 @@ class Explainer {
   const Plan& plan_;
   const Graph& graph_;
   const JobConfig& job_;
-  const int64_t samples_;
+  const SliceCosts costs_;
   std::string text_;
 };
 

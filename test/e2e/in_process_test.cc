@@ -53,6 +53,29 @@ TEST(InProcessTest, EqualSlicesGiveEqualParametersForAnyNumberOfProcesses) {
   }
 }
 
+// On the emulated accelerator: copies and replicas move bits and change none. A checkpoint does not
+// know where anything was.
+TEST(InProcessTest, PlacementsGiveEqualParametersAlsoWhenResumedUnderAnother) {
+  const test::TempFolder folder;
+  const Shape cpu = {.workers = 2, .slices = 2};
+  const JobRun one = RunJob(folder, "cpu", cpu);
+  ExpectCompleted(one);
+  for (const char* match : {"deep*", "*.grad*", "*"}) {
+    Shape shape = cpu;
+    shape.more = fmt::format("parallel: {{place: [{{match: \"{}\", device: gpu}}]}}\n", match);
+    const JobRun other = RunJob(folder, "gpu", shape);
+    ExpectCompleted(other);
+    EXPECT_EQ(Checksums(other.result), Checksums(one.result)) << match;
+    EXPECT_EQ(other.result.valid->auc, one.result.valid->auc) << match;
+    Shape first = shape;
+    first.epochs = 1;
+    ExpectCompleted(RunJob(folder, "both", first));
+    const JobRun resumed = RunJob(folder, "both", cpu, {.resume = "auto"});
+    ExpectCompleted(resumed);
+    EXPECT_EQ(Checksums(resumed.result), Checksums(one.result)) << match << ", resumed";
+  }
+}
+
 TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {
   const test::TempFolder folder;
   const JobRun first = RunJob(folder, "same", {});

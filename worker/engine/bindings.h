@@ -1,8 +1,8 @@
 // Where every value of the plan is for the slice at hand: its actual shape and its memory. Owned by
 // the train thread.
 //
-//   kNode        its slot of the memory plan, at the high-water mark so far; slots of the accelerator
-//                lie in one arena there
+//   kNode        its slot of the memory plan, at the high-water mark so far; those of the
+//                accelerator lie in one arena there
 //   kParameter   the dense parameters' arrays, or memory of the accelerator (kReplica too)
 //   kInput       the batch, the lookup lists, the pulled rows: not copied, save float columns to be
 //   joined

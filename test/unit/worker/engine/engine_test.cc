@@ -4,6 +4,7 @@
 #include "worker/engine/engine.h"
 
 #include <map>
+#include <numeric>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -29,10 +30,11 @@ struct Setting {
   uint32_t ranks = 1, threads = 1;
   std::vector<PlaceRule> place = {};
   Device optimizer = Device::kAuto;
+  std::vector<NodeConfig> nodes = test::TinyDeepFm();
 };
 
 Plan TestPlan(const Setting& setting = {}) {
-  JobConfig job = test::TinyJob(test::TinyDeepFm());
+  JobConfig job = test::TinyJob(setting.nodes);
   job.parallel.place = setting.place;
   job.optimizer.device = setting.optimizer;
   job.optimizer.spec.lr = 0.01f;
@@ -116,7 +118,13 @@ class Rank {
         engine_(
             *Engine::Create(TestPlan(setting), {.pool = pool_, .accelerator = accelerator_.get()})),
         collective_(std::move(mesh)),
-        planner_(engine_->plan(), OneShard(), {0, 1}) {}
+        planner_(engine_->plan(), OneShard(), WireTables(engine_->plan())) {}
+
+  static std::vector<uint32_t> WireTables(const Plan& plan) {
+    std::vector<uint32_t> wire(plan.graph.tables.size());
+    std::iota(wire.begin(), wire.end(), 0u);
+    return wire;
+  }
 
   static std::shared_ptr<const Routes> OneShard() {
     return std::make_shared<const Routes>(
@@ -251,6 +259,33 @@ TEST(EngineTest, EvaluationGivesTheOutputOfEverySampleAndChangesNothing) {
   const TableRows again = *rank.engine_->Evaluate({rank.made_, spans}, info);
   EXPECT_EQ(first, std::vector<float>(again[0].begin(), again[0].end()));
   EXPECT_EQ(rank.engine_->parameters().Checksum(), before);
+}
+
+// Adam keeps two values beside each weight: with the optimizer on the processor they are not on the
+// accelerator. The arena there settles.
+TEST(EngineTest, AnOptimizerOnTheProcessorLeavesAThirdOfTheAcceleratorsMemory) {
+  const std::vector<NodeConfig> wide = {
+      test::TinyNode("numbers", "mlp", {"I1", "I2"}, {{"units", std::vector<int64_t>{256, 128}}}),
+      test::TinyNode("e", "linear", {"C1", "tags"}, {{"table", "wide"}}),
+      test::TinyNode("d", "dense", {"numbers"}, {{"units", int64_t{1}}}),
+      test::TinyNode("logit", "sum", {"e", "d"})};
+  std::array<uint64_t, 2> lasting = {};
+  for (const Device optimizer : {Device::kGpu, Device::kCpu}) {
+    Rank rank(std::move(MakeMemoryMesh(1, {}).front()),
+              {.place = {{"*", Device::kGpu}}, .optimizer = optimizer, .nodes = wide});
+    Tables tables;
+    for (Step step = 0; step < 40; ++step) {
+      ASSERT_TRUE(rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), step, 0, 16)).ok());
+    }
+    const uint32_t growths = rank.engine_->device_bytes().arena_growths;
+    for (Step step = 0; step < 40; ++step) {
+      ASSERT_TRUE(rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), step, 0, 16)).ok());
+    }
+    EXPECT_EQ(rank.engine_->device_bytes().arena_growths, growths);
+    lasting[optimizer == Device::kGpu] = rank.engine_->device_bytes().lasting;
+  }
+  EXPECT_GT(lasting[0], 0);
+  EXPECT_LE(static_cast<double>(lasting[0]), 1.05 / 3 * static_cast<double>(lasting[1]));
 }
 
 // Lists that only gradients read are not made for evaluation.

@@ -1,0 +1,47 @@
+#include "scheduler/plan/costs.h"
+
+#include <algorithm>
+
+namespace dt::scheduler {
+
+double SliceCosts::Elements(const SymShape& shape) const {
+  double elements = 1;
+  for (const Dim& dim : shape) elements *= static_cast<double>(dim.times) * SymbolSize(dim.symbol);
+  return elements;
+}
+
+double SliceCosts::SymbolSize(SymbolIndex symbol) const {
+  if (symbol == kConstant) return 1;
+  const std::string& name = graph_.symbols[symbol];
+  double size = symbol == kBatch ? static_cast<double>(samples_) : 0;
+  for (const LookupSpec& lookup : graph_.lookups) {
+    const bool counts =
+        name == "N." + lookup.name || name == "U." + graph_.tables[lookup.table].name;
+    if (counts) size += Ids(lookup);
+  }
+  return size;
+}
+
+double SliceCosts::Ids(const LookupSpec& lookup) const {
+  const uint32_t max_len = columns_[lookup.columns[0]].max_len;
+  const uint32_t each = lookup.length > 0 ? lookup.length : std::max(1u, max_len);
+  return static_cast<double>(samples_) * each;
+}
+
+double SliceCosts::Bytes(ValueIndex v) const {
+  const Value& value = graph_.value(v);
+  return Elements(value.shape) * static_cast<double>(SizeOf(value.dtype));
+}
+
+OpCost SliceCosts::Of(const Node& node) const {
+  const OpSpec* op = FindOp(node.op);
+  if (op != nullptr && op->cost != nullptr) return op->cost(graph_, node, samples_);
+  OpCost cost;  // Of an operator that only passes over its elements once.
+  for (const ValueIndex v : node.outputs) cost.flops += Elements(graph_.value(v).shape);
+  for (const auto* side : {&node.inputs, &node.outputs}) {
+    for (const ValueIndex v : *side) cost.bytes += Bytes(v);
+  }
+  return cost;
+}
+
+}  // namespace dt::scheduler
