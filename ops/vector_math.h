@@ -1,4 +1,5 @@
-// Functions of one element that the compiler can vectorise in a loop; the library's cannot be.
+// Functions of one element that the compiler can vectorise in a loop; the library's cannot be. Their
+// users are compiled with -fno-trapping-math: else the choices in them are branches.
 #pragma once
 
 #include <bit>
@@ -11,7 +12,8 @@ namespace dt {
 // and NaN for NaN. x = n ln 2 + r with |r| ≤ ln 2 / 2 (ln 2 in two parts: Cody and Waite, 1980);
 // e^r by its Taylor polynomial, whose next term is below 2^-26 of it.
 inline float FastExp(float x) {
-  x = x < -87.0f ? -87.0f : (x > 88.0f ? 88.0f : x);
+  x = x < -87.0f ? -87.0f : x;
+  x = x > 88.0f ? 88.0f : x;
   constexpr float kRound =
       0x1.8p23f;  // Added to a float, it leaves a whole number in the low bits.
   const float shifted = x * 1.44269504f + kRound;
@@ -48,7 +50,8 @@ inline Normal<float> FastNormal(float x) {
   p = p * t - 0.284496736f;
   p = p * t + 0.254829592f;
   const float tail = 0.5f * p * t * power;
-  return {x > 0 ? 1.0f - tail : tail, 0.398942280f * power};
+  const float rest = 1.0f - tail;
+  return {x > 0 ? rest : tail, 0.398942280f * power};
 }
 inline Normal<double> FastNormal(double x) {
   return {0.5 * std::erfc(-x * 0.70710678118654752), 0.39894228040143268 * std::exp(-0.5 * x * x)};
