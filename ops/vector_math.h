@@ -1,5 +1,5 @@
-// Functions of one element that the compiler can vectorise in a loop; the library's cannot be. Their
-// users are compiled with -fno-trapping-math: else the choices in them are branches.
+// Functions of one element that the compiler can vectorise in a loop; the library's cannot be.
+// Their users are compiled with -fno-trapping-math: else the choices in them are branches.
 #pragma once
 
 #include <bit>
