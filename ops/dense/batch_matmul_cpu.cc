@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "ops/dense/gemm_cpu.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
@@ -23,17 +25,32 @@ template <class T>
 void Pack(const GemmShape& shape, const T* __restrict b, T* __restrict packed) {
   const size_t width = PaddedCols(shape.n);
   for (size_t k = 0; k < shape.k; ++k) {
-    T* to = packed + k * width;
-    if (shape.transpose_b) {
-      for (size_t j = 0; j < shape.n; ++j) to[j] = b[j * shape.k + k];
-    } else {
-      std::copy_n(b + k * shape.n, shape.n, to);
-    }
-    std::fill(to + shape.n, to + width, T(0));
+    T* const row = packed + k * width;
+    if (!shape.transpose_b) std::copy_n(b + k * shape.n, shape.n, row);
+    std::fill(row + shape.n, row + width, T(0));
+  }
+  for (size_t j = 0; shape.transpose_b && j < shape.n; ++j) {
+    for (size_t k = 0; k < shape.k; ++k) packed[k * width + j] = b[j * shape.k + k];
   }
 }
 
-// `rows` rows of op(A), at strides `row` and `col`, times kCols columns of the packed operand.
+// Vector registers, written out: the compiler's own choice here is an order without them.
+template <class T>
+struct Register {
+  typedef T Type __attribute__((vector_size(32)));
+  static constexpr size_t kLanes = 32 / sizeof(T);
+  static constexpr size_t kCount = kCols / kLanes;  // Of kCols elements.
+
+  static Type Load(const T* from) {
+    Type value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+  }
+  static void Store(const Type& value, T* to) { std::memcpy(to, &value, sizeof(value)); }
+};
+
+// `rows` rows of op(A), at strides `row` and `col`, times kCols columns of the packed operand, of
+// which `cols` are stored.
 template <class T>
 struct Block {
   const T* a;
@@ -42,22 +59,23 @@ struct Block {
   size_t width;
 };
 template <size_t rows, class T>
-void Multiply(const Block<T>& in, T* __restrict c, size_t stride, size_t cols) {
-  T sum[rows][kCols] = {};
+void Multiply(const Block<T>& in, T* c, size_t stride, size_t cols) {
+  using Vector = Register<T>;
+  typename Vector::Type sum[rows][Vector::kCount] = {};
   for (size_t k = 0; k < in.k; ++k) {
-    const T* __restrict b = in.b + k * in.width;
-    for (size_t r = 0; r < rows; ++r) {
-      const T a = in.a[r * in.row + k * in.col];
-      for (size_t j = 0; j < kCols; ++j) sum[r][j] += a * b[j];
+    const T* const b = in.b + k * in.width;
+    for (size_t v = 0; v < Vector::kCount; ++v) {
+      const typename Vector::Type of_b = Vector::Load(b + v * Vector::kLanes);
+      for (size_t r = 0; r < rows; ++r) sum[r][v] += in.a[r * in.row + k * in.col] * of_b;
     }
   }
+  T stored[rows][kCols];
   for (size_t r = 0; r < rows; ++r) {
-    if (cols == kCols) {
-      std::copy_n(sum[r], kCols, c + r * stride);
-    } else {
-      std::copy_n(sum[r], cols, c + r * stride);
+    for (size_t v = 0; v < Vector::kCount; ++v) {
+      Vector::Store(sum[r][v], stored[r] + v * Vector::kLanes);
     }
   }
+  for (size_t r = 0; r < rows; ++r) std::copy_n(stored[r], cols, c + r * stride);
 }
 
 template <class T>
@@ -72,13 +90,16 @@ void SmallProduct(const GemmShape& shape, const T* a, const T* b, T* c) {
               .b = packed,
               .width = width};
   for (size_t i = 0; i < shape.m;) {
-    const size_t rows = shape.m - i >= kRows ? kRows : 1;
+    const size_t left = shape.m - i;
+    const size_t rows = left >= kRows ? kRows : (left >= 2 ? 2 : 1);
     in.a = a + i * in.row;
     for (size_t j = 0; j < shape.n; j += kCols) {
       in.b = packed + j;
       T* const to = c + i * shape.n + j;
       const size_t cols = std::min(kCols, shape.n - j);
-      rows == kRows ? Multiply<kRows>(in, to, shape.n, cols) : Multiply<1>(in, to, shape.n, cols);
+      if (rows == kRows) Multiply<kRows>(in, to, shape.n, cols);
+      if (rows == 2) Multiply<2>(in, to, shape.n, cols);
+      if (rows == 1) Multiply<1>(in, to, shape.n, cols);
     }
     i += rows;
   }
