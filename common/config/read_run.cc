@@ -37,6 +37,18 @@ bool IsHostPort(std::string_view text) {
   return !port.empty() && value <= 65535;
 }
 
+void ReadEmulated(const MapReader& in, EmulatedConfig& emulated) {
+  in.Read("memory", emulated.memory_bytes);
+  in.Read("flops", emulated.flops);
+  in.Read("memory_bandwidth", emulated.memory_bandwidth);
+  in.Read("link_bandwidth", emulated.link_bandwidth);
+  constexpr uint64_t kBytesMin = 1 << 20, kBytesMax = uint64_t{1} << 44;
+  if (emulated.memory_bytes < kBytesMin || emulated.memory_bytes > kBytesMax) {
+    in.Report("memory",
+              fmt::format("found {}, expected 1 MiB to 16 TiB", BytesText(emulated.memory_bytes)));
+  }
+}
+
 void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   in.Read("servers", cluster.servers);
   in.Read("workers", cluster.workers);
@@ -51,6 +63,8 @@ void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   server.Read("memory", cluster.server.memory_bytes);
   server.Read("executors", cluster.server.executors);
   server.Read("dir", cluster.server.dir);
+  in.Read("devices", cluster.devices);
+  ReadEmulated(in.Sub("emulated"), cluster.emulated);
   if (!std::has_single_bit(cluster.shards)) {
     const uint32_t below = std::bit_floor(cluster.shards);
     in.Report("shards", fmt::format("found {}, expected a power of two, such as {} or {}",

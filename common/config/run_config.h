@@ -35,6 +35,15 @@ struct ServerConfig {
   std::string dir;         // Each server takes a directory server-<n> in it; default <run_dir>.
 };
 
+// Of a worker: what computes nodes on `gpu`.
+enum class AcceleratorChoice : uint8_t { kAuto, kCpu, kCuda, kEmulated };
+// What stands in for a card; rates are a second's, 0: as fast as the machine is.
+struct EmulatedConfig {
+  uint64_t memory_bytes = 4ull << 30;
+  float flops = 0;
+  uint64_t memory_bandwidth = 0, link_bandwidth = 0;  // Bytes; the link each way.
+};
+
 struct ClusterConfig {
   uint32_t servers = 1, workers = 1, shards = 64;
   std::string scheduler = "tcp://127.0.0.1:0";
@@ -44,6 +53,8 @@ struct ClusterConfig {
   uint32_t restarts = 0;  // Under launch: of all servers together.
   Duration start_timeout =
       std::chrono::seconds(300);  // For all processes to join and read their data.
+  AcceleratorChoice devices = AcceleratorChoice::kAuto;
+  EmulatedConfig emulated;
   ServerConfig server;
 };
 

@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "common/cluster/shard_map.h"
 #include "common/config/job_config.h"
+#include "common/device/devices.h"
 
 namespace dt {
 
@@ -40,6 +41,8 @@ struct JoinMessage {
   // Servers that keep a log: the name of their directory, random. Who joins with the claim of a
   // member takes its place. 0: none.
   uint64_t claim = 0;
+  // Workers: the CPU, then the accelerator if it has one.
+  std::vector<DeviceInfo> devices;
 };
 // Worker: its data sets are open. All workers must report the same.
 struct DataReadyMessage {

@@ -109,6 +109,11 @@ JoinMessage Read(Reader& in, const fbs::Join& m) {
   to.job_fingerprint = m.job_fingerprint();
   to.endpoints = in.Texts(m.endpoints());
   to.claim = m.claim();
+  if (m.devices() == nullptr) return to;
+  for (const fbs::Device* device : *m.devices()) {
+    to.devices.push_back({in.Checked(device->kind(), DeviceKind::kEmulated), device->index(),
+                          in.Text(device->name()), device->memory_bytes()});
+  }
   return to;
 }
 

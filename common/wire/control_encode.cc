@@ -69,10 +69,15 @@ Body Encode(Builder& to, const JoinMessage& m) {
   const Text version = TextOf(to, m.version);
   const Text host = TextOf(to, m.host);
   const auto endpoints = TextsOf(to, m.endpoints);
-  return {fbs::Body::Join,
-          fbs::CreateJoin(to, static_cast<uint8_t>(m.role), m.incarnation.value(), m.wire_version,
-                          version, m.pid, host, m.job_fingerprint, endpoints, m.claim)
-              .Union()};
+  std::vector<flatbuffers::Offset<fbs::Device>> devices;
+  for (const DeviceInfo& d : m.devices) {
+    devices.push_back(fbs::CreateDevice(to, static_cast<uint8_t>(d.kind), d.index,
+                                        TextOf(to, d.name), d.memory_bytes));
+  }
+  return {fbs::Body::Join, fbs::CreateJoin(to, static_cast<uint8_t>(m.role), m.incarnation.value(),
+                                           m.wire_version, version, m.pid, host, m.job_fingerprint,
+                                           endpoints, m.claim, to.CreateVector(devices))
+                               .Union()};
 }
 
 Body Encode(Builder& to, const DataReadyMessage& m) {

@@ -106,13 +106,13 @@ TEST_P(NotAvailable, IsRefusedAsSuch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Keys, NotAvailable,
-    ::testing::Values("cluster.replicas=2", "cluster.devices=cuda", "cluster.devices=emulated",
-                      "cluster.store=memory", "parallel.stages=2", "parallel.micro_batches=4",
-                      "parallel.data=2", "parallel.strategy=dynamic", "model.graph.deep.device=ps",
-                      "model.graph.deep.stage=1", "model.graph.deep.recompute=true",
-                      "model.tables.item.device=gpu", "model.tables.item.device=cpu",
-                      "model.tables.item.rows=100", "observe.trace=on", "observe.tensorboard=logs",
-                      "security.curve={key: a}", "data.split=full_batch", "data.format=binary",
+    ::testing::Values("cluster.replicas=2", "cluster.store=memory", "parallel.stages=2",
+                      "parallel.micro_batches=4", "parallel.data=2", "parallel.strategy=dynamic",
+                      "model.graph.deep.device=ps", "model.graph.deep.stage=1",
+                      "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
+                      "model.tables.item.device=cpu", "model.tables.item.rows=100",
+                      "observe.trace=on", "observe.tensorboard=logs", "security.curve={key: a}",
+                      "data.split=full_batch", "data.format=binary",
                       "optimizer.schedule.type=cosine"));
 
 TEST(NotAvailableValues, DefaultsMayBeWrittenOut) {

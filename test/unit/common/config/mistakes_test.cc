@@ -48,7 +48,8 @@ constexpr Mistake kMistakes[] = {
      "rowwise_adagrad, adam, lazy_adam, adamw, ftrl; did you mean \"adam\"?"},
     {"ScalarForMap", "{servers: 2, workers: 2}", "2",
      "21: cluster: found \"2\", expected a map with servers, workers, replicas, shards, scheduler, "
-     "devices, lease, restarts, scheduler_outage, wait_for_server, start_timeout, store, server"},
+     "devices, emulated, lease, restarts, scheduler_outage, wait_for_server, start_timeout, store, "
+     "server"},
     {"ListForText", "job: ads", "job: [ads]", "1: job: found a list, expected a text"},
     {"NoName", "job: ads\n", "", "1: job: missing, expected a text"},
     {"NameWithBlank", "job: ads", "job: my ads",
@@ -66,6 +67,15 @@ constexpr Mistake kMistakes[] = {
      "21: cluster.server.memory: found \"8Gig\", expected a size such as 512MiB or 8GiB"},
     {"TinyMemory", "servers: 2", "server: {memory: 8}",
      "21: cluster.server.memory: found 8 B, expected 64 KiB or more"},
+    {"UnknownDevices", "servers: 2", "devices: gpu",
+     "21: cluster.devices: found \"gpu\", expected one of auto, cpu, cuda, emulated; did you "
+     "mean \"cpu\"?"},
+    {"TinyAccelerator", "servers: 2", "emulated: {memory: 4KiB}",
+     "21: cluster.emulated.memory: found 4 KiB, expected 1 MiB to 16 TiB"},
+    {"HugeAccelerator", "servers: 2", "emulated: {memory: 17TiB}",
+     "21: cluster.emulated.memory: found 17 TiB, expected 1 MiB to 16 TiB"},
+    {"NegativeSpeed", "servers: 2", "emulated: {flops: -1}",
+     "21: cluster.emulated.flops: found \"-1\", expected a number (0 or more)"},
     {"SchedulerWithoutScheme", "servers: 2", "scheduler: localhost",
      "21: cluster.scheduler: found \"localhost\", expected tcp://HOST:PORT"},
     {"PortTooLarge", "seed: 7", "observe: {http: 127.0.0.1:99999}",

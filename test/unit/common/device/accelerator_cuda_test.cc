@@ -132,6 +132,34 @@ TEST(RealCard, CopiesArriveWhereThereIsOne) {
   EXPECT_EQ(std::memcmp(got.data(), sent.data(), kBytes), 0);
   EXPECT_THAT(TextOfError(card->Allocate(size_t{1} << 50).status()), HasSubstr("free"));
 }
+
+TEST(RealCard, CapturedWorkRunsWhenItIsLaunchedAndAgain) {
+  const CudaLibrary library = CudaLibrary::Open(DT_REAL_CUDA).value();
+  if (!library.CountDevices().ok()) GTEST_SKIP() << "no card here";
+  const auto card = CudaAccelerator::Open(library, 0).value();
+  const CudaTable& cuda = card->table();
+  const auto queue = card->NewQueue().value();
+  CudaStream* const stream = dynamic_cast<CudaQueue&>(*queue).stream();
+  const auto end = card->NewEvent().value();
+  const PinnedMemory sent = PinnedMemory::Make(*card, 64).value();
+  const PinnedMemory got = PinnedMemory::Make(*card, 64).value();
+  const DeviceMemory block = DeviceMemory::Make(*card, 64).value();
+  std::memset(got.data(), 0, 64);
+  CudaGraph* graph = nullptr;
+  ASSERT_EQ(cuda.begin_capture(stream), nullptr);
+  ASSERT_TRUE(queue->CopyToDevice(block.data(), sent.data(), 64).ok());
+  ASSERT_TRUE(queue->CopyToHost(got.data(), block.data(), 64).ok());
+  ASSERT_EQ(cuda.end_capture(stream, &graph), nullptr);
+  for (int value = 1; value <= 3; ++value) {
+    std::memset(sent.data(), value, 64);
+    EXPECT_NE(got.data()[0], static_cast<std::byte>(value));
+    ASSERT_EQ(cuda.launch_graph(stream, graph), nullptr);
+    ASSERT_TRUE(queue->Record(*end).ok());
+    ASSERT_TRUE(end->Wait(kPatience).ok());
+    EXPECT_EQ(got.data()[63], static_cast<std::byte>(value));
+  }
+  cuda.destroy_graph(graph);
+}
 #endif
 
 }  // namespace

@@ -22,7 +22,17 @@ inline std::vector<ControlMessage> ControlSamples() {
       MakeShardMap(MapVersion(3), 4,
                    {{ProcessId(1), {"tcp://a:1", "tcp://a:2"}}, {ProcessId(2), {"tcp://b:1"}}});
   return {
-      JoinMessage{Role::kServer, Incarnation(~0ull), 1, "1.0", 4711, "host", 99, {"tcp://a:1"}, 88},
+      JoinMessage{Role::kServer,
+                  Incarnation(~0ull),
+                  1,
+                  "1.0",
+                  4711,
+                  "host",
+                  99,
+                  {"tcp://a:1"},
+                  88,
+                  {{DeviceKind::kCpu, 0, "2 hardware threads", 1ull << 34},
+                   {DeviceKind::kEmulated, 0, "emulated accelerator", 1ull << 32}}},
       DataReadyMessage{10, 20, 30, 1, 77, {column, ColumnSpec{}}},
       ReadyMessage{},
       HeartbeatMessage{5, 640, 0.25, stats, 99, {{"item", 1, 2, 3, 4, 0, 0, 7, 8, 9, 10, 11}}},

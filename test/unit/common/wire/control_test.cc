@@ -32,6 +32,7 @@ TEST(Control, FieldsArriveInTheirPlaces) {
   EXPECT_EQ(join.pid, 4711);
   EXPECT_EQ(join.host, "host");
   EXPECT_EQ(join.job_fingerprint, 99u);
+  EXPECT_EQ(join.devices, std::get<JoinMessage>(samples[0]).devices);
   const auto data = std::get<DataReadyMessage>(*DecodeControl(Bytes(EncodeControl(samples[1]))));
   EXPECT_EQ(data.columns, std::get<DataReadyMessage>(samples[1]).columns);
   const auto start = std::get<StartMessage>(*DecodeControl(Bytes(EncodeControl(samples[16]))));
@@ -48,7 +49,8 @@ TEST(Control, MessagesAreReadAtAnyAddress) {
 
 TEST(Control, ValuesOutOfRangeAreMalformed) {
   const ControlMessage bad[] = {
-      JoinMessage{static_cast<Role>(9), {}, 0, "", 0, "", 0, {}},
+      JoinMessage{static_cast<Role>(9), {}, 0, "", 0, "", 0, {}, 0, {}},
+      JoinMessage{Role::kWorker, {}, 0, "", 0, "", 0, {}, 0, {{static_cast<DeviceKind>(7)}}},
       FailedMessage{static_cast<StatusCode>(99), {}},
       OrderMessage{1, EvaluateOrder{0, static_cast<SplitKind>(3), ""}},
       OrderDoneMessage{1, EvaluateDone{{}, {1.0f}, {}}},
