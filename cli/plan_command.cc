@@ -5,6 +5,7 @@
 #include "cli/outcome.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
+#include "common/device/open_accelerator.h"
 #include "scheduler/plan/plan.h"
 #include "worker/data/dataset.h"
 
@@ -48,7 +49,11 @@ int RunPlan(const CommandLine& line) {
   if (!job.ok()) return EndWithError(line, "", job.status());
   Result<std::vector<ColumnSpec>> columns = ColumnsOf(*job);
   if (!columns.ok()) return EndWithError(line, job->job, columns.status());
-  const scheduler::PlanRequest request{*job, *std::move(columns), job->train.slices};
+  scheduler::PlanRequest request{*job, *std::move(columns), job->train.slices};
+  // As if the workers ran on this machine.
+  const Result<std::optional<DeviceInfo>> accelerator = FindAccelerator(job->cluster);
+  request.has_accelerator = accelerator.ok() && accelerator->has_value();
+  if (request.has_accelerator) request.accelerators = {**accelerator};
   if (!line.pass.empty()) {
     const Status status = PrintPasses(line, request);
     return status.ok() ? 0 : EndWithError(line, job->job, status);

@@ -43,6 +43,16 @@ std::string BytesAt(const nlohmann::json& object, const char* key) {
   return BytesText(static_cast<uint64_t>(NumberAt(object, key)));
 }
 
+void PrintAccelerators(const nlohmann::json& status) {
+  for (const auto& p : status.value("processes", nlohmann::json::array())) {
+    const auto device = p.value("accelerator", nlohmann::json());
+    if (!device.is_object()) continue;
+    fmt::print("  {} {:.0f} computes on {} too ({}, {})\n", p.value("role", "?"), NumberAt(p, "id"),
+               device.value("name", "?"), device.value("kind", "?"),
+               BytesAt(device, "memory_bytes"));
+  }
+}
+
 void PrintText(const nlohmann::json& status) {
   if (!status.is_object()) return;
   fmt::print("job {}: {}, epoch {:.0f} of {:.0f}, step {:.0f} of {:.0f}\n",
@@ -67,6 +77,7 @@ void PrintText(const nlohmann::json& status) {
                BytesAt(p, "bytes_received"));
     fmt::print(" {:>5.1f} s\n", NumberAt(p, "heartbeat_age"));
   }
+  PrintAccelerators(status);
   const auto tables = status.value("tables", nlohmann::json::object());
   if (tables.empty()) return;
   fmt::print("  {:<16} {:>13} {:>13} {:>13} {:>10} {:>15} {:>13} {:>13} {:>13}\n", "table", "rows",

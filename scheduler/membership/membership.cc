@@ -8,6 +8,12 @@ std::string Member::Name() const {
   return fmt::format("{} {} (pid {} on {})", NameOf(role()), id.value(), join.pid, join.host);
 }
 
+const DeviceInfo* Member::accelerator() const {
+  const auto found = std::ranges::find_if(
+      join.devices, [](const DeviceInfo& device) { return device.kind != DeviceKind::kCpu; });
+  return found == join.devices.end() ? nullptr : &*found;
+}
+
 Status Membership::CheckSameJob(const JoinMessage& join) const {
   if (join.wire_version != needs_.wire_version) {
     return WithHint(Invalid("this {} speaks version {} of the messages, the scheduler version {}",

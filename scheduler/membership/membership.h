@@ -22,6 +22,8 @@ struct Member {
 
   Role role() const { return join.role; }
   Incarnation incarnation() const { return join.incarnation; }
+  // What it computes on beside its CPU; null: nothing.
+  const DeviceInfo* accelerator() const;
   // "worker 3 (pid 4711 on host7)": how errors name it.
   std::string Name() const;
 };

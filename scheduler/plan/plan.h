@@ -8,6 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/config/job_config.h"
+#include "common/device/devices.h"
 #include "common/graph/plan.h"
 
 namespace dt::scheduler {
@@ -16,7 +17,11 @@ struct PlanRequest {
   const JobConfig& job;
   std::vector<ColumnSpec> columns;  // Of the data set, in its order.
   uint32_t slices = 1;
-  bool has_accelerator = true;  // Workers have one, a card or an emulated one.
+  bool has_accelerator = true;  // All workers have one, a card or an emulated one.
+  // Of the workers that have one, in rank order; fewer than workers: some have none. An emulated
+  // one is also there where cluster.devices is auto and no card works: for nodes that are on `gpu`
+  // by name.
+  std::vector<DeviceInfo> accelerators = {};
 };
 
 // Error: Invalid or NotYet. One problem reads "node "x": …" with file:line as its place; several

@@ -220,7 +220,11 @@ void JobState::MakeStart(TimePoint now) {
     return Fail(now, WithHint(Invalid("there is neither test nor validation data"),
                               "data.test names the files"));
   }
-  Result<std::string> plan = surroundings_.MakePlan(data.columns, slices_);
+  PlanInput input{data.columns, slices_, {}};
+  for (const Member* worker : membership_.OfRole(Role::kWorker)) {
+    if (const DeviceInfo* device = worker->accelerator()) input.accelerators.push_back(*device);
+  }
+  Result<std::string> plan = surroundings_.MakePlan(input);
   if (!plan.ok()) return Fail(now, plan.status());
   std::vector<ServerInfo> servers;
   for (const Member* server : membership_.OfRole(Role::kServer)) {

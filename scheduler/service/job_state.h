@@ -35,12 +35,19 @@ struct Outgoing {
   ControlMessage message;
 };
 
+// What a plan is made from, besides the job.
+struct PlanInput {
+  std::vector<ColumnSpec> columns;  // Of the data.
+  uint32_t slices = 1;
+  std::vector<DeviceInfo> accelerators;  // Of the workers that have one, in rank order.
+};
+
 // What a job needs of the world. Called on the job's thread; each call returns soon.
 class JobSurroundings {
  public:
   virtual ~JobSurroundings() = default;
   // The plan as bytes.
-  virtual Result<std::string> MakePlan(const std::vector<ColumnSpec>& columns, uint32_t slices) = 0;
+  virtual Result<std::string> MakePlan(const PlanInput& input) = 0;
   // See CheckpointStore.
   virtual Result<std::string> BeginCheckpoint(Step step) = 0;
   virtual Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) = 0;

@@ -102,8 +102,9 @@ class SchedulerImpl : public Scheduler {
  private:
   Planner PlannerOf() const {
     if (options_.planner) return options_.planner;
-    return [&job = options_.job](const std::vector<ColumnSpec>& columns, uint32_t slices) {
-      return MakePlan({job, columns, slices});
+    return [&job = options_.job](const PlanInput& input) {
+      const bool all_have_one = input.accelerators.size() == job.cluster.workers;
+      return MakePlan({job, input.columns, input.slices, all_have_one, input.accelerators});
     };
   }
 

@@ -27,7 +27,7 @@ struct SchedulerOptions {
   // On the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
   // Empty: MakePlan of scheduler/plan.
-  std::function<Result<Plan>(const std::vector<ColumnSpec>&, uint32_t slices)> planner = {};
+  std::function<Result<Plan>(const PlanInput&)> planner = {};
 };
 
 class Scheduler {

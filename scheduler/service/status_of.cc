@@ -38,6 +38,9 @@ JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
                                 m.join.host, SecondsBetween(m.heard, now), m.report.step,
                                 ShardsOf(job.map(), m.id), stats.cpu_seconds, stats.peak_rss_bytes,
                                 stats.bytes_sent, stats.bytes_received});
+    if (const DeviceInfo* device = m.accelerator()) {
+      status.processes.back().accelerator = *device;
+    }
   }
   for (const Member& m : job.membership().members()) {
     for (const TableReport& report : m.report.tables) {

@@ -26,9 +26,8 @@ Status DiskSurroundings::OpenState() {
                       {"generation", std::to_string(generation_.value())}});
 }
 
-Result<std::string> DiskSurroundings::MakePlan(const std::vector<ColumnSpec>& columns,
-                                               uint32_t slices) {
-  DT_TRY(const Plan plan, options_.planner(columns, slices));
+Result<std::string> DiskSurroundings::MakePlan(const PlanInput& input) {
+  DT_TRY(const Plan plan, options_.planner(input));
   return Encode(plan);
 }
 

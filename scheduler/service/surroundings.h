@@ -11,7 +11,7 @@
 
 namespace dt::scheduler {
 
-using Planner = std::function<Result<Plan>(const std::vector<ColumnSpec>&, uint32_t slices)>;
+using Planner = std::function<Result<Plan>(const PlanInput&)>;
 
 class DiskSurroundings : public JobSurroundings {
  public:
@@ -28,7 +28,7 @@ class DiskSurroundings : public JobSurroundings {
   Term term() const { return term_; }
   Generation generation() const { return generation_; }
 
-  Result<std::string> MakePlan(const std::vector<ColumnSpec>& columns, uint32_t slices) override;
+  Result<std::string> MakePlan(const PlanInput& input) override;
   Result<std::string> BeginCheckpoint(Step step) override;
   Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) override;
   Result<std::string> FindCheckpoint(Step step) override;

@@ -83,10 +83,12 @@ function show(s) {
   curve("loss", losses);
   curve("auc", s.history.map(h => h.valid_auc));
   table("processes",
-    ["role", "id", "host", "pid", "step", "shards", "cpu s", "rss MiB", "sent MiB", "silent s"],
+    ["role", "id", "host", "pid", "step", "shards", "cpu s", "rss MiB", "sent MiB", "silent s",
+      "accelerator"],
     s.processes.map(p => [p.role, p.id, p.host, p.pid, number(p.step, 0), p.shards,
       number(p.cpu_seconds, 1), mib(p.peak_rss_bytes), mib(p.bytes_sent),
-      number(p.heartbeat_age, 1)]));
+      number(p.heartbeat_age, 1),
+      p.accelerator ? `${p.accelerator.name}, ${mib(p.accelerator.memory_bytes)} MiB` : "–"]));
   table("tables",
     ["table", "rows", "in memory", "on disk", "MiB", "refused pushes", "expired rows",
       "pulled", "from disk", "to disk"],

@@ -16,6 +16,13 @@ Json OrNull(const std::optional<T>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
 }
 
+Json DeviceJson(const std::optional<DeviceInfo>& device) {
+  if (!device.has_value()) return nullptr;
+  return {{"kind", NameOf(device->kind)},
+          {"name", device->name},
+          {"memory_bytes", device->memory_bytes}};
+}
+
 Json ProcessJson(const JobStatus::Process& p) {
   return {{"role", p.role},
           {"id", p.id},
@@ -27,7 +34,8 @@ Json ProcessJson(const JobStatus::Process& p) {
           {"cpu_seconds", p.cpu_seconds},
           {"peak_rss_bytes", p.peak_rss_bytes},
           {"bytes_sent", p.bytes_sent},
-          {"bytes_received", p.bytes_received}};
+          {"bytes_received", p.bytes_received},
+          {"accelerator", DeviceJson(p.accelerator)}};
 }
 
 Json TablesJson(const JobStatus& status) {

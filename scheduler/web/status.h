@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/cluster/job_result.h"
+#include "common/device/devices.h"
 
 namespace dt::scheduler {
 
@@ -21,6 +23,7 @@ struct JobStatus {
     uint32_t shards = 0;  // Servers.
     double cpu_seconds = 0;
     uint64_t peak_rss_bytes = 0, bytes_sent = 0, bytes_received = 0;
+    std::optional<DeviceInfo> accelerator = {};  // Workers.
   };
   std::string job, phase;
   double seconds = 0;                                   // Since the scheduler's start.

@@ -90,7 +90,8 @@ TEST(Commands, StatusTellsOfARunningJob) {
   TempFolder folder;
   const std::string job =
       WriteTinyJob(folder, {.epochs = 100000, .slices = 2, .servers = 2, .workers = 2});
-  Program launch(folder.path(), {"launch", job});
+  Program launch(folder.path(), {"launch", job, "--set", "cluster.devices=emulated", "--set",
+                                 "cluster.emulated.memory=64MiB"});
   ProgramEnd status;
   ASSERT_TRUE(Eventually(
       seconds(30),
@@ -103,6 +104,10 @@ TEST(Commands, StatusTellsOfARunningJob) {
                NumberOf(json["tables"], "deep", "rows") > 0;
       }))
       << status.output << launch.Output();
+  const ProgramEnd text = RunProgram(folder.path(), {"status", job}, seconds(10));
+  EXPECT_NE(text.output.find("computes on emulated accelerator too (emulated, 64 MiB)"),
+            std::string::npos)
+      << text.output;
   launch.Signal(SIGTERM);
   EXPECT_EQ(launch.Wait(seconds(30)).exit_code, 143);
   EXPECT_EQ(RunProgram(folder.path(), {"status", job}).exit_code, 1);

@@ -59,6 +59,20 @@ TEST(Mistakes, GetOneClearAnswerAndAResultFile) {
   }
 }
 
+TEST(Mistakes, CudaWithoutACardEndsTheJobWithTheReason) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "a card may be here";
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  for (const char* command : {"train", "launch"}) {
+    SCOPED_TRACE(command);
+    const ProgramEnd end = RunProgram(
+        folder.path(), {command, job, "--set", "cluster.devices=cuda", "--result", "r.json"});
+    EXPECT_EQ(end.exit_code, 1) << end.output;
+    EXPECT_NE(end.output.find("set cluster.devices to"), std::string::npos) << end.output;
+    EXPECT_EQ(TextAt(folder, "r.json", "/status"), "failed");
+  }
+}
+
 TEST(Mistakes, ABadLineStopsBeforeAnyStepWithItsPlace) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});

@@ -19,7 +19,7 @@ constexpr Duration kTick = milliseconds(10);
 
 class FakeSurroundings : public JobSurroundings {
  public:
-  Result<std::string> MakePlan(const std::vector<ColumnSpec>&, uint32_t) override { return "plan"; }
+  Result<std::string> MakePlan(const PlanInput&) override { return "plan"; }
   Result<std::string> BeginCheckpoint(Step step) override {
     return fmt::format("/writing/{}", step);
   }

@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
-#include "common/device/emulated_accelerator.h"
+#include "common/device/open_accelerator.h"
 #include "common/wire/plan_codec.h"
 #include "worker/service/control_rendezvous.h"
 #include "worker/train/trainer.h"
@@ -29,8 +29,11 @@ uint64_t Combined(uint64_t fingerprint, uint64_t next) {
 
 class WorkerRole : public Worker {
  public:
-  WorkerRole(const WorkerOptions& options, std::unique_ptr<ControlLink> link)
-      : options_(options), pool_(options.threads), link_(std::move(link)) {}
+  WorkerRole(const WorkerOptions& options, std::unique_ptr<ControlLink> link, Status devices)
+      : options_(options),
+        devices_(std::move(devices)),
+        pool_(options.threads),
+        link_(std::move(link)) {}
 
   Status Run(std::stop_token stop) override {
     stop_ = stop;
@@ -46,6 +49,7 @@ class WorkerRole : public Worker {
 
   // Ends with what stops the worker; never OK.
   Status Work() {
+    DT_TRY_STATUS(devices_);
     DT_TRY_STATUS(OpenData());
     link_->Send(DataReady());
     for (;;) {
@@ -124,7 +128,7 @@ class WorkerRole : public Worker {
     const bool on_accelerator = std::ranges::any_of(
         plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
     if (on_accelerator) {
-      DT_TRY(accelerator_, EmulatedAccelerator::Create({}));
+      DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster));
     }
     DT_TRY(engine_,
            Engine::Create(std::move(plan), {.pool = pool_, .accelerator = accelerator_.get()}));
@@ -286,6 +290,7 @@ class WorkerRole : public Worker {
   }
 
   const WorkerOptions options_;
+  const Status devices_;  // Whether what cluster.devices asks for is there.
   std::stop_token stop_;
   TaskPool pool_;
   std::unique_ptr<ControlLink> link_;
@@ -311,6 +316,15 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
   JoinMessage join;
   join.role = Role::kWorker;
   join.job_fingerprint = options.job.fingerprint;
+  const Result<std::optional<DeviceInfo>> accelerator = FindAccelerator(options.job.cluster);
+  join.devices = {HostDevice()};
+  if (accelerator.ok() && accelerator->has_value()) join.devices.push_back(**accelerator);
+  // One that is asked for and absent ends the job, but its scheduler shall hear why.
+  Status absent = accelerator.status();
+  if (!absent.ok() && options.job.parallel.fall_back_to_cpu) {
+    LogWarn("worker.no_accelerator", {{"why", MessageOf(absent)}});
+    absent = OkStatus();
+  }
   ControlLink::Options link_options{.network = &options.network,
                                     .scheduler = options.scheduler,
                                     .join = std::move(join),
@@ -318,7 +332,7 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
                                     .scheduler_outage = options.job.cluster.scheduler_outage};
   DT_TRY(auto link, ControlLink::Open(link_options));
   if (!options.one_process) SetLogProcess("worker", link->welcome().id.value());
-  return std::make_unique<WorkerRole>(options, std::move(link));
+  return std::make_unique<WorkerRole>(options, std::move(link), std::move(absent));
 }
 
 }  // namespace dt::worker

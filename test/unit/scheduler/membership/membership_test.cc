@@ -40,6 +40,16 @@ TEST(Membership, TheSameIncarnationIsTheSameMember) {
   EXPECT_EQ(members.members().size(), 1u);
 }
 
+TEST(Membership, AMembersAcceleratorIsTheFirstDeviceThatIsNoCpu) {
+  Membership members(Needs());
+  JoinMessage join = Joiner(Role::kWorker, 1);
+  EXPECT_EQ((*members.Join({}, join))->accelerator(), nullptr);
+  join.incarnation = Incarnation(2);
+  join.devices = {{.kind = DeviceKind::kCpu, .index = 0, .name = "cpu", .memory_bytes = 1},
+                  {.kind = DeviceKind::kCuda, .index = 0, .name = "card", .memory_bytes = 2}};
+  EXPECT_EQ(*(*members.Join({}, join))->accelerator(), join.devices[1]);
+}
+
 struct Refusal {
   std::string name;
   void (*change)(JoinMessage&);

@@ -13,12 +13,16 @@ const TimePoint kStart{};
 
 class NoSurroundings : public JobSurroundings {
  public:
-  Result<std::string> MakePlan(const std::vector<ColumnSpec>&, uint32_t) override { return plan; }
+  Result<std::string> MakePlan(const PlanInput& input) override {
+    asked = input;
+    return plan;
+  }
   Result<std::string> BeginCheckpoint(Step) override { return Unavailable("disk full"); }
   Result<std::string> CommitCheckpoint(const Manifest&, bool) override { return std::string(); }
   Result<std::string> FindCheckpoint(Step) override { return NotFound("none"); }
   Status KeepGeneration(Generation) override { return OkStatus(); }
   Result<std::string> plan = std::string("plan");
+  PlanInput asked;
 };
 
 class JobStateTest : public ::testing::Test {
@@ -42,6 +46,7 @@ class JobStateTest : public ::testing::Test {
     join.wire_version = kWireVersion;
     join.host = "host";
     join.endpoints = {"inproc://x"};
+    join.devices = devices_;
     Say(incarnation, join);
   }
   void JoinAll() {
@@ -71,6 +76,7 @@ class JobStateTest : public ::testing::Test {
     return state_->phase() == JobPhase::kEnded ? ToText(state_->outcome()) : "not ended";
   }
 
+  std::vector<DeviceInfo> devices_;  // Of those who join.
   JobConfig job_;
   NoSurroundings surroundings_;
   std::optional<JobState> state_;
@@ -95,6 +101,22 @@ TEST_F(JobStateTest, StartsWhenAllAreThereWithEqualData) {
   const auto orders = SentTo<OrderMessage>(2);
   ASSERT_EQ(orders.size(), 2u);
   EXPECT_EQ(std::get<TrainOrder>(orders[0].what).slice_owner, (std::vector<uint32_t>{0, 1}));
+}
+
+TEST_F(JobStateTest, ThePlannerIsToldWhatWorkersComputeOn) {
+  const DeviceInfo cpu{.kind = DeviceKind::kCpu, .index = 0, .name = "cpu", .memory_bytes = 1};
+  const DeviceInfo card{.kind = DeviceKind::kCuda, .index = 0, .name = "card", .memory_bytes = 2};
+  devices_ = {cpu};
+  Join(1, Role::kWorker);
+  devices_ = {cpu, card};
+  Join(2, Role::kWorker);
+  devices_ = {};
+  Join(3, Role::kServer);
+  Say(2, Data());
+  Say(1, Data());
+  EXPECT_EQ(surroundings_.asked.accelerators, (std::vector{card}));
+  EXPECT_EQ(surroundings_.asked.slices, 2u);
+  EXPECT_EQ(surroundings_.asked.columns.size(), 1u);
 }
 
 TEST_F(JobStateTest, SurplusIsRefusedAndTheSameIsWelcomedAgain) {

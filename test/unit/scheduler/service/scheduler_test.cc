@@ -85,7 +85,7 @@ class SchedulerTest : public ::testing::Test {
     return {.job = job_,
             .network = *network_,
             .listen = "inproc://scheduler",
-            .planner = [](const std::vector<ColumnSpec>&, uint32_t) { return Plan(); }};
+            .planner = [](const PlanInput&) { return Plan(); }};
   }
   struct Ended {
     JobResult result;

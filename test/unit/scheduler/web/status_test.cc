@@ -15,7 +15,9 @@ JobStatus Sample() {
   status.step = 7;
   status.steps = 10;
   status.loss = std::numeric_limits<double>::quiet_NaN();
-  status.processes = {{"server", 1, 77, "host", 0.5, 7, 32, 1.5, 100, 200, 300}};
+  status.processes = {{"server", 1, 77, "host", 0.5, 7, 32, 1.5, 100, 200, 300},
+                      {"worker", 2, 78, "host", 0.5, 7, 0, 1.5, 100, 200, 300,
+                       DeviceInfo{DeviceKind::kEmulated, 0, "emulated accelerator", 1024}}};
   status.tables["item"] = {1000, 900, 100, 5, 6, 7, 8, 9, 10, ""};
   Metrics valid;
   valid.auc = 0.75;
@@ -29,6 +31,9 @@ TEST(Status, JsonHoldsEverything) {
   EXPECT_EQ(json["job"], "a \"job\"");
   EXPECT_TRUE(json["loss"].is_null());
   EXPECT_EQ(json["processes"][0]["shards"], 32);
+  EXPECT_TRUE(json["processes"][0]["accelerator"].is_null());
+  EXPECT_EQ(json["processes"][1]["accelerator"]["kind"], "emulated");
+  EXPECT_EQ(json["processes"][1]["accelerator"]["memory_bytes"], 1024);
   EXPECT_EQ(json["tables"]["item"]["rows_in_memory"], 900);
   EXPECT_EQ(json["tables"]["item"]["rows_expired"], 7);
   EXPECT_EQ(json["tables"]["item"]["rows_touched"], 8);
