@@ -128,7 +128,9 @@ constexpr KeySpec kKeys[] = {
      "Whether every write reaches the disk before it is acknowledged."},
     {"observe", "http", kText, "off", 0, 0, "127.0.0.1:0", "",
      "HOST:PORT of the scheduler's web page, or off."},
-    {"observe", "trace", kChoice, "off|on", 0, 0, "off", "off", "Record a timeline of the steps."},
+    {"observe", "trace", kText, "off", 0, 0, "off", "",
+     "FIRST-LAST: steps, counted from 0, whose timeline each worker writes to runs/<job>/trace; or "
+     "off."},
     {"observe", "log", kChoice, "text|json", 0, 0, "text", "", "Form of the log lines."},
     {"observe", "tensorboard", kText, "off", 0, 0, "off", "off",
      "Directory for TensorBoard event files."},

@@ -4,6 +4,7 @@
 #include "common/base/text.h"
 #include "common/config/dense_tables.h"
 #include "common/config/read_sections.h"
+#include "common/config/values.h"
 
 namespace dt {
 namespace {
@@ -81,10 +82,28 @@ void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   }
 }
 
+// FIRST-LAST; nothing if it is not that.
+std::optional<TraceConfig> ParseSteps(std::string_view text) {
+  const std::vector<std::string_view> ends = SplitText(text, '-');
+  if (ends.size() != 2) return std::nullopt;
+  const std::optional<uint64_t> first = ParseUint(ends[0]), last = ParseUint(ends[1]);
+  if (!first || !last || *first > *last) return std::nullopt;
+  return TraceConfig{.first = *first, .last = *last};
+}
+
 void ReadObserve(const MapReader& in, ObserveConfig& observe) {
   in.Read("http", observe.http);
   if (observe.http != "off" && !IsHostPort(observe.http)) {
     in.Report("http", fmt::format("found \"{}\", expected HOST:PORT or off", observe.http));
+  }
+  std::string trace = "off";
+  in.Read("trace", trace);
+  if (trace != "off") observe.trace = ParseSteps(trace);
+  if (trace != "off" && !observe.trace) {
+    in.Report("trace",
+              fmt::format("found \"{}\", expected off, or the first and the last step to record, "
+                          "such as 100-109",
+                          trace));
   }
   if (const ConfigNode* log = in.Find("log")) observe.log_json = log->text == "json";
 }

@@ -72,8 +72,14 @@ struct CheckpointConfig {
   LogConfig log;
 };
 
+// Steps whose timeline is written; both included.
+struct TraceConfig {
+  Step first = 0, last = 0;
+};
+
 struct ObserveConfig {
   std::string http = "127.0.0.1:0";  // "off": no page.
+  std::optional<TraceConfig> trace;
   bool log_json = false;
 };
 

@@ -111,6 +111,7 @@ Status PsClient::OnReply(uint32_t executor, Frames frames) {
     default:
       return WithWhere(reply->status, endpoint);
   }
+  RecordDone(*at, reply->values.size());
   if (at->kind == Kind::kPush) {
     requests_.erase(at);
   } else {
@@ -119,6 +120,24 @@ Status PsClient::OnReply(uint32_t executor, Frames frames) {
     at->clock = reply->clock;
   }
   return OkStatus();
+}
+
+void PsClient::RecordDone(const Request& request, uint64_t bytes_received) const {
+  Timeline* const timeline = options_.timeline;
+  const bool pull = request.kind == Kind::kPull;
+  const Step step = pull ? request.pull.step : request.push.step;
+  if (timeline == nullptr || !timeline->Wants(step)) return;
+  const bool trains =
+      pull ? request.pull.mode == PullMode::kTrain : request.push.mode == PushMode::kGradients;
+  if (!trains) return;
+  const uint64_t sent =
+      pull ? request.pull.keys.size() : request.push.keys.size() + request.push.gradients.size();
+  timeline->Record({.label = {pull ? Track::kPull : Track::kPush, pull ? "pull" : "push"},
+                    .step = step,
+                    .slice = pull ? request.plan->batch.slice : request.push.slice,
+                    .begin = request.begun,
+                    .end = timeline->Now(),
+                    .bytes = sent + bytes_received});
 }
 
 // ------------------------------------------------------------ parts

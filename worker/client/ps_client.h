@@ -13,6 +13,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
+#include "common/metrics/timeline.h"
 #include "common/net/socket.h"
 #include "common/wire/data.h"
 #include "worker/lookup/lookup_plan.h"
@@ -61,6 +62,7 @@ class PsClient {
     size_t part_bytes_max = 1056 << 10;
     std::function<Status()> interrupted;  // Asked while waiting: not OK ends it.
     const Clock* clock = &SystemClock();
+    Timeline* timeline = nullptr;  // Of requests in training; null: not recorded.
   };
   static Result<std::unique_ptr<PsClient>> Open(std::shared_ptr<const Routes> routes,
                                                 const Stamp& stamp, Options options);
@@ -116,6 +118,7 @@ class PsClient {
 
   void Begin(Request request);
   void SendNow(Request& request);
+  void RecordDone(const Request& request, uint64_t bytes_received) const;
   bool UnderWay(const Awaited& awaited) const;
   Status WaitForOne(const Awaited& awaited, TimePoint& checked);
   Status CheckTimes();

@@ -42,7 +42,7 @@ class Engine {
   struct Options {
     TaskPool& pool;
     Accelerator* accelerator = nullptr;  // Needed by plans that have values there.
-    Timeline* timeline = nullptr;        // Records each node.
+    Timeline* timeline = nullptr;        // Records each node in training.
   };
   static Result<std::unique_ptr<Engine>> Create(Plan plan, const Options& options);
 

@@ -129,8 +129,8 @@ Status Streams::RunSubgraph(uint32_t index, NodeRunner& runner) {
   for (const NodeIndex n : subgraph.nodes) {
     const Node& node = options_.plan.graph.nodes[n];
     PreparedNode& prepared = options_.prepare(n);
-    const TimelineSpan span(options_.timeline, {TrackOf(subgraph.stream), node.name, node.op},
-                            run_.step, slice_);
+    const TimelineSpan span(run_.training ? options_.timeline : nullptr,
+                            {TrackOf(subgraph.stream), node.name, node.op}, run_.step, slice_);
     const TimePoint begun = SystemClock().Now();
     DT_TRY_STATUS(runner.Run(node, prepared, run_));
     prepared.time += SystemClock().Now() - begun;

@@ -10,6 +10,7 @@
 #include "common/device/open_accelerator.h"
 #include "common/wire/plan_codec.h"
 #include "worker/service/control_rendezvous.h"
+#include "worker/service/step_trace.h"
 #include "worker/train/trainer.h"
 
 namespace dt::worker {
@@ -33,11 +34,13 @@ class WorkerRole : public Worker {
       : options_(options),
         devices_(std::move(devices)),
         pool_(options.threads),
-        link_(std::move(link)) {}
+        link_(std::move(link)),
+        trace_(options.job, link_->welcome().id) {}
 
   Status Run(std::stop_token stop) override {
     stop_ = stop;
     const Status worked = Work();
+    trace_.Finish();
     if (PeerMayBeLost()) AwaitVerdict();
     return EndRole(*link_, worked, stop);
   }
@@ -130,8 +133,9 @@ class WorkerRole : public Worker {
     if (on_accelerator) {
       DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster));
     }
-    DT_TRY(engine_,
-           Engine::Create(std::move(plan), {.pool = pool_, .accelerator = accelerator_.get()}));
+    DT_TRY(engine_, Engine::Create(std::move(plan), {.pool = pool_,
+                                                     .accelerator = accelerator_.get(),
+                                                     .timeline = trace_.timeline()}));
     routes_ = std::make_shared<const Routes>(MakeRoutes(start.map));
     stamp_ = {
         .generation = start.generation, .term = link_->welcome().term, .map = start.map.version};
@@ -151,6 +155,7 @@ class WorkerRole : public Worker {
     client.patience = Patience();
     if (WaitsForServers()) client.resend_after = kResendToReturning;
     client.interrupted = [this] { return Interrupted(); };
+    client.timeline = trace_.timeline();
     DT_TRY(client_, PsClient::Open(routes_, stamp_, std::move(client)));
     DT_TRY_STATUS(ConnectMesh(start));
     std::function<Result<SplitMessage>()> next_split;
@@ -173,7 +178,9 @@ class WorkerRole : public Worker {
             [this](Step step, uint64_t samples, double loss) {
               link_->SetProgress(
                   {.step = step, .samples = samples_before_ + samples, .loss = loss});
-            }});
+              trace_.StepsDone(step);
+            },
+        .timeline = trace_.timeline()});
     LogInfo("worker.started", {{"rank", rank_},
                                {"workers", start.workers.size()},
                                {"train_rows", data_.train->rows()},
@@ -295,6 +302,7 @@ class WorkerRole : public Worker {
   TaskPool pool_;
   std::unique_ptr<ControlLink> link_;
   Datasets data_;
+  StepTrace trace_;  // Of all that is below.
 
   // From Start on. Each uses those before it.
   std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none.

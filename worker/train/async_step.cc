@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "worker/train/stage_spans.h"
 
 namespace dt::worker {
 namespace {
@@ -15,6 +16,15 @@ PushInfo PushInfoOf(const AsyncStepInfo& info) {
           .rate_scale = info.rate_scale,
           .worker = info.worker,
           .first_step = info.first_step};
+}
+
+// What the optimizer of the dense parameters does here: l2, clipping.
+Status Update(const AsyncStepInfo& info, const RunInfo& run, AsyncStages& on) {
+  const TimelineSpan span(on.timeline, stage::kUpdate, info.step);
+  constexpr uint32_t kOwner[] = {0};
+  DT_TRY_STATUS(on.engine.Exchange(on.alone, kOwner, info.step));
+  DT_TRY_STATUS(on.engine.Update(run));
+  return on.engine.FinishUpdate();
 }
 
 }  // namespace
@@ -32,23 +42,25 @@ Result<AsyncStepResult> AsyncTrainStep(const AsyncStepInfo& info, AsyncStages& o
     DT_TRY_STATUS(on.client.WaitForPushesBefore(pushes_from));
     return result;
   }
-  on.dense.Take(*slice, on.puller.rows());
+  Recorded(on.timeline, stage::kTakeDense, info.step,
+           [&] { on.dense.Take(*slice, on.puller.rows()); });
   const RunInfo run{.seed = on.engine.plan().seed,
                     .step = info.step,
                     .first_sample = batch.first_sample,
                     .step_samples = batch.step_samples,
                     .rate_scale = info.rate_scale,
                     .training = true};
-  DT_TRY(const auto row_grads, on.engine.RunSlice({*slice, on.puller.rows()}, run));
-  constexpr uint32_t kOwner[] = {0};
-  DT_TRY_STATUS(on.engine.Exchange(on.alone, kOwner, info.step));
-  DT_TRY_STATUS(on.engine.Update(run));
-  DT_TRY_STATUS(on.engine.FinishUpdate());
+  DT_TRY(const auto row_grads, Recorded(on.timeline, stage::kRunSlice, info.step, [&] {
+           return on.engine.RunSlice({*slice, on.puller.rows()}, run);
+         }));
+  DT_TRY_STATUS(Update(info, run, on));
   const DenseBlocks::Rows dense = on.dense.Changes(*slice);
   std::ranges::copy(row_grads, changes.begin());
   std::ranges::copy(dense, changes.begin() + static_cast<ptrdiff_t>(row_grads.size()));
-  on.client.BeginPush(PushInfoOf(info), *slice, changes);
-  DT_TRY_STATUS(on.client.WaitForPushesBefore(pushes_from));
+  Recorded(on.timeline, stage::kSendPush, info.step,
+           [&] { on.client.BeginPush(PushInfoOf(info), *slice, changes); });
+  DT_TRY_STATUS(Recorded(on.timeline, stage::kAwaitPushes, info.step,
+                         [&] { return on.client.WaitForPushesBefore(pushes_from); }));
   result.loss = on.engine.step_loss();
   return result;
 }

@@ -22,6 +22,7 @@ struct AsyncStages {
   Engine& engine;
   Collective& alone;  // This worker and nobody else.
   DenseBlocks& dense;
+  Timeline* timeline = nullptr;  // Null: nothing is recorded.
 };
 
 struct AsyncStepInfo {

@@ -15,8 +15,10 @@ namespace dt::worker {
 class RowPuller {
  public:
   // With a cache only what it lacks is pulled; not for evaluation.
-  RowPuller(SliceReader& reader, PsClient& client, RowCache* cache = nullptr)
-      : reader_(reader), client_(client), cache_(cache) {}
+  // Null: nothing is recorded.
+  RowPuller(SliceReader& reader, PsClient& client, RowCache* cache = nullptr,
+            Timeline* timeline = nullptr)
+      : reader_(reader), client_(client), cache_(cache), timeline_(timeline) {}
 
   // Sends the pull of the next slice, as of `step`; does nothing after the last slice.
   Status Begin(Step step, PullMode mode);
@@ -30,12 +32,14 @@ class RowPuller {
   std::span<const std::span<const float>> rows() const { return tables_; }
 
  private:
-  Result<std::unique_ptr<LookupPlan>> NextPlan();
+  Result<std::unique_ptr<LookupPlan>> NextPlan(Step step);
+  Status TakeRows();
   void LookAhead(Step step);
 
   SliceReader& reader_;
   PsClient& client_;
   RowCache* const cache_;
+  Timeline* const timeline_;
   struct Slice {
     std::unique_ptr<LookupPlan> plan;
     std::unique_ptr<CachedPull> cached;  // With a cache.

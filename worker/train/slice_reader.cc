@@ -5,6 +5,12 @@
 #include "common/base/check.h"
 
 namespace dt::worker {
+namespace {
+
+constexpr SpanLabel kGather{Track::kReader, "gather samples"};
+constexpr SpanLabel kFindKeys{Track::kReader, "find keys"};
+
+}  // namespace
 
 Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
                    const LookupPlan& plan) {
@@ -69,9 +75,16 @@ SliceReader::Item SliceReader::Read() {
   if (plan == nullptr) plan = std::make_unique<LookupPlan>();
   plan->rows.clear();
   if (!options_.next(*plan)) return {};
-  options_.data.Gather(plan->rows, plan->batch);
+  const Batch& batch = plan->batch;
+  {
+    const TimelineSpan span(options_.timeline, kGather, batch.step, batch.slice);
+    options_.data.Gather(plan->rows, plan->batch);
+  }
   Status status = CheckLabels(options_.plan.graph, options_.data.columns(), *plan);
-  if (status.ok()) status = planner_.Fill(options_.purpose, *plan);
+  if (status.ok()) {
+    const TimelineSpan span(options_.timeline, kFindKeys, batch.step, batch.slice);
+    status = planner_.Fill(options_.purpose, *plan);
+  }
   if (!status.ok()) return {.status = std::move(status), .plan = nullptr};
   return {.status = OkStatus(), .plan = std::move(plan)};
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/metrics/timeline.h"
 #include "common/runtime/bounded_queue.h"
 #include "worker/data/dataset.h"
 #include "worker/lookup/lookup_planner.h"
@@ -32,6 +33,7 @@ class SliceReader {
     // Names the next slice: fills plan.rows and plan.batch save its columns; false after the last.
     // On the reader's thread.
     std::function<bool(LookupPlan& plan)> next;
+    Timeline* timeline = nullptr;  // Null: nothing is recorded.
   };
   explicit SliceReader(Options options);
   ~SliceReader();

@@ -23,6 +23,7 @@ struct Stages {
   PsClient& client;
   Engine& engine;
   Collective& collective;
+  Timeline* timeline = nullptr;  // Null: nothing is recorded.
 };
 
 struct StepInfo {

@@ -5,6 +5,7 @@
 
 #include "common/base/check.h"
 #include "worker/train/scorer.h"
+#include "worker/train/stage_spans.h"
 
 namespace dt::worker {
 namespace {
@@ -52,6 +53,7 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
                                                  std::function<bool(LookupPlan&)> next) {
   const Plan& plan = options_.engine.plan();
   const auto fixed = dense_ ? dense_->tables() : std::vector<FixedTable>();
+  Timeline* const timeline = purpose == LookupFor::kTrain ? options_.timeline : nullptr;
   return std::make_unique<SliceReader>(SliceReader::Options{.data = data,
                                                             .plan = plan,
                                                             .routes = options_.routes,
@@ -60,7 +62,8 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
                                                             .purpose = purpose,
                                                             .spare = spare_,
                                                             .interrupted = options_.interrupted,
-                                                            .next = std::move(next)});
+                                                            .next = std::move(next),
+                                                            .timeline = timeline});
 }
 
 // ------------------------------------------------------------ training
@@ -107,8 +110,8 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
   const Plan& plan = options_.engine.plan();
   const std::unique_ptr<SliceReader> reader =
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnSlices(order));
-  RowPuller puller(*reader, options_.client);
-  Stages stages{puller, options_.client, options_.engine, options_.collective};
+  RowPuller puller(*reader, options_.client, nullptr, options_.timeline);
+  Stages stages{puller, options_.client, options_.engine, options_.collective, options_.timeline};
   const TimePoint begun = SystemClock().Now();
   TrainDone done{.end_step = order.end_step};
   DT_TRY_STATUS(BeginStep(order.first_step, stages));
@@ -135,8 +138,9 @@ Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
   DT_TRY_STATUS(SetDense());
   const std::unique_ptr<SliceReader> reader =
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnParts(order));
-  RowPuller puller(*reader, options_.client, cache_ ? &*cache_ : nullptr);
-  AsyncStages stages{puller, options_.client, options_.engine, options_.collective, *dense_};
+  RowPuller puller(*reader, options_.client, cache_ ? &*cache_ : nullptr, options_.timeline);
+  AsyncStages stages{puller,  options_.client,  options_.engine, options_.collective,
+                     *dense_, options_.timeline};
   // The staler the rows may be, the more pulls may be under way. With one, the rows of a step are
   // asked for when the step before begins.
   const size_t ahead = std::min<Step>(options_.job.train.staleness, kPullsAhead);
@@ -145,12 +149,16 @@ Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
   Step pulled = order.first_step;
   for (Step step = order.first_step;; ++step) {
     DT_TRY_STATUS(options_.interrupted());
+    TimelineSpan whole(options_.timeline, stage::kStep, step);
     for (bool more = true; more && puller.ahead() <= ahead;) {
       const size_t before = puller.ahead();
       DT_TRY_STATUS(puller.Begin(pulled++, PullMode::kTrain));
       more = puller.ahead() > before;
     }
-    if (puller.ahead() == 0) break;
+    if (puller.ahead() == 0) {
+      whole.Cancel();
+      break;
+    }
     DT_TRY(const AsyncStepResult result, AsyncTrainStep({.worker = options_.self,
                                                          .step = step,
                                                          .first_step = order.first_step,

@@ -36,6 +36,7 @@ class Trainer {
     std::function<Status()> interrupted;
     // After each step: steps done, samples of this order so far, loss of the step.
     std::function<void(Step step, uint64_t samples, double loss)> progress;
+    Timeline* timeline = nullptr;  // Of training; null: nothing is recorded.
   };
   explicit Trainer(Options options);
 

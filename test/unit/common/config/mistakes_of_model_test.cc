@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "model.graph.deep.device=ps", "model.graph.deep.stage=1",
                       "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
                       "model.tables.item.device=cpu", "model.tables.item.rows=100",
-                      "observe.trace=on", "observe.tensorboard=logs", "security.curve={key: a}",
+                      "observe.tensorboard=logs", "security.curve={key: a}",
                       "data.split=full_batch", "data.format=binary",
                       "optimizer.schedule.type=cosine"));
 

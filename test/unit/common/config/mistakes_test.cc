@@ -80,6 +80,16 @@ constexpr Mistake kMistakes[] = {
      "21: cluster.scheduler: found \"localhost\", expected tcp://HOST:PORT"},
     {"PortTooLarge", "seed: 7", "observe: {http: 127.0.0.1:99999}",
      "2: observe.http: found \"127.0.0.1:99999\", expected HOST:PORT or off"},
+    {"TraceOfUnnamedSteps", "seed: 7", "observe: {trace: on}",
+     "2: observe.trace: found \"on\", expected off, or the first and the last step to record, such "
+     "as 100-109"},
+    {"TraceBackwards", "seed: 7", "observe: {trace: 9-5}",
+     "2: observe.trace: found \"9-5\", expected off, or the first and the last step to record, "
+     "such "
+     "as 100-109"},
+    {"TraceOfOneStepOnly", "seed: 7", "observe: {trace: 5}",
+     "2: observe.trace: found \"5\", expected off, or the first and the last step to record, such "
+     "as 100-109"},
     {"MoreSlicesThanSamples", "batch_size: 4096", "batch_size: 4, slices: 8",
      "20: train.slices: found 8, expected at most the batch_size of 4"},
     {"TestMetric", "{patience: 2}", "{metric: test.auc}",

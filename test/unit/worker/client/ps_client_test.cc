@@ -424,6 +424,31 @@ TEST_F(PsClientTest, TheEndOfTheJobEndsAWaitAtOnce) {
   EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 10);
 }
 
+TEST_F(PsClientTest, RequestsOfTrainingAreInTheTimeline) {
+  Timeline timeline({.first = 7, .last = 7});
+  options_.timeline = &timeline;
+  server_.behaviour.refuse = 1;  // Resent: still one request.
+  const auto client = Client();
+  const LookupPlan plan = MakePlan(*routes_, 50);
+  PulledRows rows;
+  for (const PullMode mode : {PullMode::kTrain, PullMode::kEvaluate}) {
+    client->BeginPull(plan, 7, mode);
+    ASSERT_TRUE(client->FinishPull(plan, rows).ok());
+  }
+  ASSERT_TRUE(Push(*client, {.step = 7, .slice = 2, .slices = 3}, plan).ok());
+  ASSERT_TRUE(Push(*client, {.step = 8, .slice = 2, .slices = 3}, plan).ok());
+  uint64_t pulled = 0, pushed = 0;
+  for (const RecordedSpan& span : timeline.Spans()) {
+    EXPECT_LT(span.begin, span.end);
+    (span.label.track == Track::kPull ? pulled : pushed) += span.bytes;
+    EXPECT_EQ(span.slice, span.label.track == Track::kPush ? 2 : 0);
+  }
+  EXPECT_EQ(timeline.Spans().size(), 3 + 3);  // Of each executor one pull and one push.
+  const uint64_t both_ways = 50 * (2 * sizeof(Key) + (kDims[0] + kDims[1]) * sizeof(float));
+  EXPECT_EQ(pulled, both_ways);
+  EXPECT_EQ(pushed, both_ways);
+}
+
 TEST_F(PsClientTest, CompleteReachesEveryExecutor) {
   const auto client = Client();
   ASSERT_TRUE(client->Complete(9).ok());

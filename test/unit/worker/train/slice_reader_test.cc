@@ -62,11 +62,13 @@ class SliceReaderTest : public ::testing::Test {
               plan.batch.samples = 10;
               plan.batch.step = at++;
               return true;
-            }});
+            },
+        .timeline = timeline_});
   }
   Plan plan_;
   MadeUpData data_;
   SparePlans spare_{4};
+  Timeline* timeline_ = nullptr;
   std::atomic<bool> ended_ = false;
 };
 
@@ -93,6 +95,23 @@ TEST_F(SliceReaderTest, ABadLabelNamesColumnAndRow) {
   const auto third = reader->Next();
   EXPECT_EQ(third.status().code(), StatusCode::kOutOfRange);  // Malformed
   EXPECT_THAT(ToText(third.status()), ::testing::HasSubstr("column click of sample 26 is 2"));
+}
+
+TEST_F(SliceReaderTest, TheTimelineHasBothPartsOfTheWork) {
+  Timeline timeline({.first = 3, .last = 5});
+  timeline_ = &timeline;
+  const auto reader = Open(10);
+  while (*reader->Next() != nullptr) {
+  }
+  std::vector<std::pair<Step, std::string>> seen;
+  for (const RecordedSpan& span : timeline.Spans()) {
+    EXPECT_EQ(span.label.track, Track::kReader);
+    seen.emplace_back(span.step, span.label.name);
+  }
+  EXPECT_THAT(seen,
+              ::testing::ElementsAre(std::pair(3, "gather samples"), std::pair(3, "find keys"),
+                                     std::pair(4, "gather samples"), std::pair(4, "find keys"),
+                                     std::pair(5, "gather samples"), std::pair(5, "find keys")));
 }
 
 TEST_F(SliceReaderTest, ItCanBeLeftAtAnyTime) {

@@ -1,0 +1,135 @@
+// Goal: observe.trace gives a trace of the chosen steps, whole, whatever the shape of the job.
+// Method: tiny jobs in this process; their files are parsed and counted.
+#include <filesystem>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/e2e/in_process_job.h"
+
+namespace dt {
+namespace {
+
+using nlohmann::json;
+using test::ExpectCompleted;
+using test::RunJob;
+using test::Shape;
+using ::testing::HasSubstr;
+using Steps = std::set<uint64_t>;
+
+constexpr const char* kTrace = "observe: {http: off, trace: 7-9}";
+
+// The trace files of a job, by their names without the ending.
+std::vector<std::string> TracesOf(const test::TempFolder& folder, const std::string& job) {
+  std::vector<std::string> names;
+  std::error_code absent;
+  const std::string path = folder.path() + "/runs/" + job + "/trace";
+  for (const auto& entry : std::filesystem::directory_iterator(path, absent)) {
+    const std::string file = entry.path().filename().string();
+    EXPECT_FALSE(file.ends_with(".writing")) << file;
+    if (!file.ends_with(".json")) continue;
+    names.push_back(fmt::format("runs/{}/trace/{}", job, entry.path().stem().string()));
+  }
+  return names;
+}
+
+// By track, the steps of its spans. A track's further threads count as itself.
+std::map<std::string, Steps> StepsByTrack(const json& trace) {
+  std::map<int, std::string> names;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["name"] != "thread_name") continue;
+    const std::string name = event["args"]["name"];
+    names[event["tid"]] = name.substr(0, name.find_first_of("0123456789") - 1);
+  }
+  std::map<std::string, Steps> steps;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X") steps[names.at(event["tid"])].insert(uint64_t{event["args"]["step"]});
+  }
+  return steps;
+}
+
+// Of the events of one name.
+size_t CountOf(const json& trace, const std::string& name) {
+  size_t count = 0;
+  for (const json& event : trace["traceEvents"]) count += event["name"] == name;
+  return count;
+}
+
+TEST(TraceTest, EveryStageOfTheChosenStepsIsThereAndNoOther) {
+  const test::TempFolder folder;
+  ExpectCompleted(RunJob(folder, "one", {.slices = 2, .more = kTrace}));
+  const std::vector<std::string> traces = TracesOf(folder, "one");
+  ASSERT_EQ(traces.size(), 1);
+  const json trace = json::parse(folder.Read(traces[0] + ".json"));
+  const Steps chosen = {7, 8, 9};
+  const std::map<std::string, Steps> steps = StepsByTrack(trace);
+  for (const char* track : {"train", "reader", "pull", "push", "exchange"}) {
+    ASSERT_TRUE(steps.contains(track)) << track;
+    EXPECT_EQ(steps.at(track), chosen) << track;
+  }
+  for (const auto& [track, seen] : steps) EXPECT_EQ(seen, chosen) << track;
+  // Two slices a step, one server.
+  EXPECT_EQ(CountOf(trace, "run slice"), 6);
+  EXPECT_EQ(CountOf(trace, "gather samples"), 6);
+  EXPECT_GE(CountOf(trace, "pull"), 6);
+  EXPECT_GE(CountOf(trace, "push"), 6);
+  EXPECT_EQ(CountOf(trace, "exchange"), 3);
+  EXPECT_EQ(CountOf(trace, "update"), 3);
+  for (const uint64_t step : chosen) EXPECT_EQ(CountOf(trace, fmt::format("step {}", step)), 1);
+  const std::string text = folder.Read(traces[0] + ".txt");
+  EXPECT_THAT(text, HasSubstr(" of one\n\nsteps 7 to 9: 3 recorded"));
+  EXPECT_THAT(text, HasSubstr("the train thread waits for"));
+}
+
+TEST(TraceTest, EveryWorkerWritesItsOwn) {
+  const test::TempFolder folder;
+  ExpectCompleted(RunJob(folder, "two", {.workers = 2, .slices = 2, .more = kTrace}));
+  const std::vector<std::string> traces = TracesOf(folder, "two");
+  ASSERT_EQ(traces.size(), 2);
+  std::set<int> processes;
+  for (const std::string& name : traces) {
+    const json trace = json::parse(folder.Read(name + ".json"));
+    EXPECT_EQ(StepsByTrack(trace)["exchange"], Steps({7, 8, 9}));
+    EXPECT_EQ(CountOf(trace, "run slice"), 3);
+    processes.insert(int{trace["traceEvents"][0]["pid"]});
+  }
+  EXPECT_EQ(processes.size(), 2);  // So that both can be opened together.
+}
+
+TEST(TraceTest, WorkersThatRunApartAreTracedToo) {
+  const test::TempFolder folder;
+  ExpectCompleted(RunJob(folder, "apart", {.staleness = "2", .more = kTrace}));
+  const std::vector<std::string> traces = TracesOf(folder, "apart");
+  ASSERT_EQ(traces.size(), 1);
+  const json trace = json::parse(folder.Read(traces[0] + ".json"));
+  for (const auto& [track, seen] : StepsByTrack(trace)) {
+    EXPECT_EQ(seen, Steps({7, 8, 9})) << track;
+  }
+  EXPECT_EQ(CountOf(trace, "run slice"), 3);
+  EXPECT_EQ(CountOf(trace, "send push"), 3);
+}
+
+TEST(TraceTest, StepsBeyondTheEndAreCutThere) {
+  const test::TempFolder folder;
+  const Shape shape{.epochs = 1, .more = "observe: {http: off, trace: 10-5000}"};
+  ExpectCompleted(RunJob(folder, "end", shape));
+  const std::vector<std::string> traces = TracesOf(folder, "end");
+  ASSERT_EQ(traces.size(), 1);
+  const json trace = json::parse(folder.Read(traces[0] + ".json"));
+  EXPECT_EQ(StepsByTrack(trace)["exchange"], Steps({10, 11}));
+  EXPECT_EQ(CountOf(trace, "run slice"), 2);
+}
+
+TEST(TraceTest, OffWritesNothing) {
+  const test::TempFolder folder;
+  ExpectCompleted(RunJob(folder, "off", {.epochs = 1}));
+  EXPECT_TRUE(TracesOf(folder, "off").empty());
+}
+
+}  // namespace
+}  // namespace dt

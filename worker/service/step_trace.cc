@@ -1,0 +1,88 @@
+#include "worker/service/step_trace.h"
+
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "common/base/log.h"
+#include "common/metrics/timeline_trace.h"
+#include "common/storage/files.h"
+
+namespace dt::worker {
+namespace {
+
+// More than workers that run apart have under way: pushes that nobody has acknowledged yet.
+constexpr Step kStepsUnderWay = 10;
+
+// "train 52 %, pull 13 %": how busy each track was.
+std::string BusyText(const TimelineSummary& summary) {
+  std::string text;
+  for (const TimelineSummary::Use& use : summary.uses) {
+    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", NameOf(use.track),
+                        ShareOf(summary, use.busy));
+  }
+  return text;
+}
+
+}  // namespace
+
+StepTrace::StepTrace(const JobConfig& job, ProcessId self)
+    : name_(fmt::format("worker {} of {}", self.value(), job.job)),
+      folder_(job.run_dir + "/trace"),
+      file_(fmt::format("{}/worker-{}", folder_, self.value())),
+      pid_(self.value() + 1) {
+  if (!job.observe.trace) return;
+  timeline_.emplace(
+      Timeline::Options{.first = job.observe.trace->first, .last = job.observe.trace->last});
+}
+
+void StepTrace::StepsDone(Step end) {
+  trained_ = true;
+  if (timeline_ && !written_ && end > timeline_->last() && end - timeline_->last() > kStepsUnderWay)
+    Finish();
+}
+
+void StepTrace::Finish() {
+  if (!timeline_ || written_) return;
+  written_ = true;
+  timeline_->Close();
+  const std::vector<RecordedSpan> spans = timeline_->Spans();
+  if (spans.empty()) {
+    if (!trained_) return;
+    LogWarn("worker.trace_empty",
+            {{"first_step", timeline_->first()},
+             {"last_step", timeline_->last()},
+             {"why", "no step of observe.trace was trained by this worker in this run"}});
+    return;
+  }
+  const TimelineSummary summary = Summarize(spans);
+  if (const Status wrote = Write(spans, summary); !wrote.ok()) {
+    LogWarn("worker.trace_not_written", {{"why", ToText(wrote)}});
+    return;
+  }
+  if (timeline_->dropped() > 0) {
+    LogWarn("worker.trace_incomplete", {{"spans", spans.size()},
+                                        {"dropped", timeline_->dropped()},
+                                        {"hint", "name fewer steps in observe.trace"}});
+  }
+  LogInfo("worker.trace",
+          {{"file", file_ + ".json"},
+           {"steps", summary.steps},
+           {"spans", spans.size()},
+           {"step_ms", std::chrono::duration<double, std::milli>(summary.step_median).count()},
+           {"busy", BusyText(summary)},
+           {"idle_percent", ShareOf(summary, summary.idle)}});
+}
+
+Status StepTrace::Write(std::span<const RecordedSpan> spans, const TimelineSummary& summary) const {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) return DiskError("making the folder", folder_, error.value());
+  const TraceProcess process{.name = name_, .pid = pid_};
+  DT_TRY_STATUS(WriteWholeFile(file_ + ".json", TraceJson(process, spans)));
+  return WriteWholeFile(file_ + ".txt", fmt::format("{}\n\n{}", name_, ToText(summary)));
+}
+
+}  // namespace dt::worker
