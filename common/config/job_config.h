@@ -180,6 +180,7 @@ struct PlaceRule {
 struct ParallelConfig {
   bool fall_back_to_cpu = false;  // Where a tag cannot be met.
   std::vector<PlaceRule> place;   // The first that matches counts.
+  std::string profile;            // File of the devices' rates; "": shipped defaults.
 };
 
 struct JobConfig {

@@ -73,6 +73,9 @@ constexpr KeySpec kKeys[] = {
      "What a device tag means that cannot be met: an error, or the processor."},
     {"parallel", "place", kListOf, "parallel.place", 0, 0, "", "",
      "Device tags by name pattern, for operators without one; the first that matches counts."},
+    {"parallel", "profile", kText, "", 0, 0, "", "",
+     "Rates of the devices, as dovetail bench devices --out FILE measured them, for placing nodes; "
+     "without it, shipped defaults."},
     {"parallel.place", "match", kText, "", 0, 0, "required", "",
      "Pattern of operator names as `dovetail plan` shows them (deep.*)."},
     {"parallel.place", "device", kChoice, "cpu|gpu", 0, 0, "required", "", "Where they compute."},

@@ -120,6 +120,8 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
     }
     parallel.place.push_back(std::move(rule));
   }
+  const std::vector<std::string> profile = in.Paths("profile");
+  if (!profile.empty()) parallel.profile = profile[0];
 }
 
 // A worker's share of a batch is whole, and two names are taken.
