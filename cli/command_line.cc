@@ -243,6 +243,9 @@ class Parser {
       CLI::App* sub = Command(*bench, what, std::string("Measure: ") + what,
                               std::string("bench ") + what + " --json");
       sub->add_flag("--json", out_.json, "One JSON object");
+      if (std::string_view(what) != "devices") continue;
+      sub->add_option("--out", out_.out_path, "Write a device profile, for parallel.profile")
+          ->type_name("FILE.yaml");
     }
     CLI::App* peer = Command(*bench, "peer", "The other process of bench transport", "");
     peer->group("");  // Not in the help: `bench transport` starts it.

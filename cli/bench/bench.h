@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/profile/device_profile.h"
+
 namespace dt::cli {
 
 struct BenchCase {
@@ -27,6 +29,8 @@ std::vector<double> MeasureRate(double work, int repeats, const std::function<vo
 void MeasurePairs(BenchCase& bench, double work, int pairs, const std::function<void(int)>& body,
                   const std::function<void(int)>& reference);
 
+double Median(std::vector<double> values);  // 0 of none.
+
 // As people read it, or as one JSON object {"machine", "cases": […]}.
 void PrintBench(const std::vector<BenchCase>& cases, bool json);
 
@@ -35,6 +39,10 @@ std::vector<BenchCase> BenchStore();
 std::vector<BenchCase> BenchDisk();  // Likewise.
 std::vector<BenchCase> BenchTransport();
 std::vector<BenchCase> BenchPlan();
-std::vector<BenchCase> BenchDevices();
+// Fills in what was measured of `profile`, with its source; the rest stays.
+std::vector<BenchCase> BenchDevices(DeviceProfile& profile);
+// Of the first card, else the emulated accelerator. After BenchDevices. On an error the profile
+// stays as it is.
+Status BenchAccelerator(std::vector<BenchCase>& cases, DeviceProfile& profile);
 
 }  // namespace dt::cli

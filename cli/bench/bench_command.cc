@@ -7,6 +7,7 @@
 #include "cli/local_job.h"
 #include "cli/outcome.h"
 #include "common/config/load_job.h"
+#include "common/runtime/task_pool.h"
 
 namespace dt::cli {
 namespace {
@@ -34,17 +35,31 @@ int BenchTrain(const CommandLine& line, StopSignals& signals) {
   return 0;
 }
 
+// With --out FILE, a profile for parallel.profile.
+int MeasureDevices(const CommandLine& line) {
+  DeviceProfile profile = DefaultEmulatedProfile(TaskPool().threads());
+  std::vector<BenchCase> cases = BenchDevices(profile);
+  if (Status s = BenchAccelerator(cases, profile); !s.ok()) PrintError(s);
+  PrintBench(cases, line.json);
+  if (line.out_path.empty()) return 0;
+  if (Status s = WriteWholeFile(line.out_path, ToYaml(profile)); !s.ok()) {
+    return EndWithError(line, "", s);
+  }
+  if (!line.json) std::printf("%s: %s\n", line.out_path.c_str(), SourceText(profile).c_str());
+  return 0;
+}
+
 }  // namespace
 
 int RunBench(const CommandLine& line, StopSignals& signals) {
   if (line.command == "bench train") return BenchTrain(line, signals);
+  if (line.command == "bench devices") return MeasureDevices(line);
   if (line.command == "bench peer") return RunBenchPeer(line, signals);
   std::vector<BenchCase> cases;
   if (line.command == "bench store") cases = BenchStore();
   if (line.command == "bench disk") cases = BenchDisk();
   if (line.command == "bench transport") cases = BenchTransport();
   if (line.command == "bench plan") cases = BenchPlan();
-  if (line.command == "bench devices") cases = BenchDevices();
   PrintBench(cases, line.json);
   return 0;
 }

@@ -1,10 +1,7 @@
-// Planning perceptrons of growing depth, and the dense arithmetic and memory of this machine.
-#include <cstring>
-
+// Planning perceptrons of growing depth.
 #include "cli/bench/bench.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
-#include "ops/kernel.h"
 #include "scheduler/plan/plan.h"
 
 namespace dt::cli {
@@ -44,22 +41,6 @@ std::vector<ColumnSpec> Columns() {
           {.name = "C2", .type = ColumnType::kString}};
 }
 
-std::vector<double> GemmRate(TaskPool& pool) {
-  constexpr int64_t kM = 4096, kN = 400;
-  std::vector<float> a(kM * kN, 0.5f), b(kN * kN, 0.25f), c(kM * kN);
-  const Node node{.name = "bench", .op = "matmul"};
-  const TensorView inputs[] = {{DType::kF32, {kM, kN}, a.data()},
-                               {DType::kF32, {kN, kN}, b.data()}};
-  const TensorView outputs[] = {{DType::kF32, {kM, kN}, c.data()}};
-  const RunInfo run;
-  std::vector<std::byte> scratch;
-  KernelContext context{node, inputs, outputs, run, pool, scratch};
-  const Kernel kernel = FindKernel("matmul");
-  return MeasureRate(10 * 2.0 * kM * kN * kN / 1e9, kRepeats, [&] {
-    for (int i = 0; i < 10; ++i) kernel(context);
-  });
-}
-
 }  // namespace
 
 std::vector<BenchCase> BenchPlan() {
@@ -76,17 +57,6 @@ std::vector<BenchCase> BenchPlan() {
                      })});
   }
   return cases;
-}
-
-std::vector<BenchCase> BenchDevices() {
-  TaskPool one(1), all;
-  constexpr size_t kBytes = 256 << 20;
-  std::vector<std::byte> from(kBytes), to(kBytes);
-  const auto copy =
-      MeasureRate(kBytes / 1e9, kRepeats, [&] { std::memcpy(to.data(), from.data(), kBytes); });
-  return {{"matmul 4096x400x400, all threads", "", "GFLOP/s", GemmRate(all), "one thread",
-           GemmRate(one)},
-          {.name = "memcpy of 256 MiB", .unit = "GB/s", .runs = copy}};
 }
 
 }  // namespace dt::cli

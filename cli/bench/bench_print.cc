@@ -12,13 +12,6 @@
 namespace dt::cli {
 namespace {
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 std::string MachineText() {
   std::string model = "unknown processor";
   std::ifstream info("/proc/cpuinfo");
@@ -59,6 +52,13 @@ nlohmann::ordered_json JsonOf(const BenchCase& c) {
 }
 
 }  // namespace
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
 
 std::vector<double> MeasureRate(double work, int repeats, const std::function<void()>& body) {
   std::vector<double> rates;

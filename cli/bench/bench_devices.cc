@@ -1,0 +1,112 @@
+// What automatic placement must know of this machine: dense arithmetic, memory, and what a node
+// costs beside its work.
+#include "cli/bench/bench.h"
+#include "common/base/clock.h"
+#include "ops/kernel.h"
+
+namespace dt::cli {
+namespace {
+
+constexpr int kRepeats = 5;
+
+struct MatmulShape {
+  int64_t m = 0, k = 0, n = 0;
+  double flops() const { return 2.0 * static_cast<double>(m * k * n); }
+};
+// Of layers as recommendation models have them.
+constexpr MatmulShape kShapes[] = {{2048, 367, 512}, {2048, 512, 256}, {4096, 400, 400}};
+
+std::string NameOf(const MatmulShape& shape) {
+  return fmt::format("matmul {}x{}x{}", shape.m, shape.k, shape.n);
+}
+
+// A node of no graph, with memory of its own for every tensor.
+class LoneNode {
+ public:
+  LoneNode(std::string op, const std::vector<Shape>& inputs, const Shape& output)
+      : node_{.name = "bench", .op = std::move(op)}, kernel_(FindKernel(node_.op)) {
+    for (const Shape& shape : inputs) inputs_.push_back(Tensor(shape));
+    outputs_.push_back(Tensor(output));
+  }
+
+  void Run(TaskPool& pool) {
+    KernelContext context{node_, inputs_, outputs_, run_, pool, scratch_};
+    kernel_(context);
+  }
+
+ private:
+  TensorView Tensor(const Shape& shape) {
+    std::vector<float>& memory = memory_.emplace_back(ElementCount(shape), 0.5f);
+    return {DType::kF32, shape, memory.data()};
+  }
+
+  const Node node_;
+  const Kernel kernel_;
+  const RunInfo run_;
+  std::vector<std::vector<float>> memory_;
+  std::vector<TensorView> inputs_, outputs_;
+  std::vector<std::byte> scratch_;
+};
+
+BenchCase BenchMatmul(const MatmulShape& shape, TaskPool& all, TaskPool& one) {
+  constexpr int kRuns = 10;
+  LoneNode node("matmul", {{shape.m, shape.k}, {shape.k, shape.n}}, {shape.m, shape.n});
+  const auto rate = [&](TaskPool& pool) {
+    return MeasureRate(kRuns * shape.flops() / 1e9, kRepeats, [&] {
+      for (int i = 0; i < kRuns; ++i) node.Run(pool);
+    });
+  };
+  return {.name = NameOf(shape) + ", all threads",
+          .unit = "GFLOP/s",
+          .runs = rate(all),
+          .reference = "one thread",
+          .reference_runs = rate(one)};
+}
+
+// Two arrays are read and one is written, larger than caches.
+BenchCase BenchMemory(TaskPool& pool) {
+  constexpr int64_t kElements = 32 << 20;
+  LoneNode node("add", {{kElements}, {kElements}}, {kElements});
+  constexpr double kBytes = 3.0 * kElements * sizeof(float);
+  return {.name = "add of 128 MiB and 128 MiB, all threads",
+          .unit = "GB/s",
+          .runs = MeasureRate(kBytes / 1e9, kRepeats, [&] { node.Run(pool); })};
+}
+
+BenchCase BenchOverhead(TaskPool& pool) {
+  constexpr int kRuns = 20'000;
+  LoneNode node("add", {{1}, {1}}, {1});
+  return {.name = "add of two numbers",
+          .unit = "M nodes/s",
+          .runs = MeasureRate(kRuns / 1e6, kRepeats, [&] {
+            for (int i = 0; i < kRuns; ++i) node.Run(pool);
+          })};
+}
+
+void MeasureCpu(std::vector<BenchCase>& cases, ComputeRates& rates) {
+  TaskPool one(1), all;
+  double flops = 0, seconds = 0;
+  for (const MatmulShape& shape : kShapes) {
+    cases.push_back(BenchMatmul(shape, all, one));
+    flops += shape.flops();
+    seconds += shape.flops() / (Median(cases.back().runs) * 1e9);
+  }
+  // Where there is no kernel of less precision, less precision is not faster.
+  rates.flops.fill(flops / seconds);
+  cases.push_back(BenchMemory(all));
+  rates.memory_bytes = Median(cases.back().runs) * 1e9;
+  cases.push_back(BenchOverhead(all));
+  rates.launch_seconds = 1e-6 / Median(cases.back().runs);
+  rates.name = fmt::format("{} threads", all.threads());
+  rates.source = "measured " + WallTimeText().substr(0, 10);
+}
+
+}  // namespace
+
+std::vector<BenchCase> BenchDevices(DeviceProfile& profile) {
+  std::vector<BenchCase> cases;
+  MeasureCpu(cases, profile.cpu);
+  return cases;
+}
+
+}  // namespace dt::cli
