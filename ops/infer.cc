@@ -129,6 +129,13 @@ Status InferLike(InferContext& context) {
   return OkStatus();
 }
 
+ValueIndex ReducedTo(GradientContext& context, size_t i, ValueIndex grad) {
+  const Graph& graph = context.graph();
+  const ValueIndex input = context.node().inputs[i];
+  if (graph.value(input).shape == graph.value(grad).shape) return grad;
+  return context.Add("reduce_to", {grad, input}, {})[0];
+}
+
 double ElementsAt(const SymShape& shape, int64_t batch) {
   double count = 1;
   for (const Dim& dim : shape) {

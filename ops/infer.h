@@ -43,6 +43,9 @@ Status InferAllSame(InferContext& context);
 // Input 0 is a gradient or a tensor, input 1 has the shape of the output.
 Status InferLike(InferContext& context);
 
+// The gradient `grad` of the output, summed over the dimensions along which input `i` was repeated.
+ValueIndex ReducedTo(GradientContext& context, size_t i, ValueIndex grad);
+
 // Total elements for a slice of `batch` samples; other symbols than B are taken as B.
 double ElementsAt(const SymShape& shape, int64_t batch);
 

@@ -4,20 +4,13 @@
 namespace dt {
 namespace {
 
-// add, sub, mul (a, b): equal shapes, or right-aligned with dimensions of 1 repeated.
+// Operators of (a, b): equal shapes, or right-aligned with dimensions of 1 repeated. Comparisons
+// give 1 where they hold, else 0, and no gradient flows through them.
 Status InferBinary(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
   DT_TRY(SymShape out, Broadcast(context, context.in(0).shape, context.in(1).shape));
   context.outputs = {Output(context.in(0).dtype, std::move(out))};
   return OkStatus();
-}
-
-// Sums `grad` over the dimensions along which input `i` was repeated.
-ValueIndex ReducedTo(GradientContext& context, size_t i, ValueIndex grad) {
-  const Graph& graph = context.graph();
-  const ValueIndex input = context.node().inputs[i];
-  if (graph.value(input).shape == graph.value(grad).shape) return grad;
-  return context.Add("reduce_to", {grad, input}, {})[0];
 }
 
 Status AddGradient(GradientContext& context) {
@@ -48,6 +41,33 @@ Status MulGradient(GradientContext& context) {
   return OkStatus();
 }
 
+// y = a / b: da = dy / b, db = -y da.
+Status DivGradient(GradientContext& context) {
+  const std::vector<ValueIndex> inputs = context.node().inputs;
+  const ValueIndex y = context.node().outputs[0];
+  const ValueIndex share = context.Add("div", {context.output_grad(0), inputs[1]}, {})[0];
+  if (context.needs_grad(0)) context.SetInputGrad(0, ReducedTo(context, 0, share));
+  if (!context.needs_grad(1)) return OkStatus();
+  const ValueIndex product = ReducedTo(context, 1, context.Add("mul", {share, y}, {})[0]);
+  context.SetInputGrad(1, context.Add("neg", {product}, {})[0]);
+  return OkStatus();
+}
+
+// Of maximum and minimum: the gradient goes where the value came from, to `a` where both are equal.
+Status PickGradient(GradientContext& context) {
+  const bool is_max = context.node().op == "maximum";
+  const std::vector<ValueIndex> inputs = context.node().inputs;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    if (!context.needs_grad(i)) continue;
+    const std::string_view picked =
+        i == 0 ? (is_max ? "greater_equal" : "less_equal") : (is_max ? "less" : "greater");
+    const ValueIndex mask = context.Add(picked, inputs, {})[0];
+    const ValueIndex grad = context.Add("mul", {context.output_grad(0), mask}, {})[0];
+    context.SetInputGrad(i, ReducedTo(context, i, grad));
+  }
+  return OkStatus();
+}
+
 constexpr OpSpec Binary(std::string_view name, Status (*gradient)(GradientContext&)) {
   return {.name = name,
           .infer = InferBinary,
@@ -56,9 +76,10 @@ constexpr OpSpec Binary(std::string_view name, Status (*gradient)(GradientContex
 }
 
 constexpr OpSpec kSpecs[] = {
-    Binary("add", AddGradient),
-    Binary("sub", SubGradient),
-    Binary("mul", MulGradient),
+    Binary("add", AddGradient), Binary("sub", SubGradient),       Binary("mul", MulGradient),
+    Binary("div", DivGradient), Binary("maximum", PickGradient),  Binary("minimum", PickGradient),
+    Binary("equal", nullptr),   Binary("less", nullptr),          Binary("less_equal", nullptr),
+    Binary("greater", nullptr), Binary("greater_equal", nullptr),
 };
 
 }  // namespace

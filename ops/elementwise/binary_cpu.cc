@@ -4,24 +4,26 @@
 namespace dt {
 namespace {
 
-struct Add {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a + b;
+// Function objects of two elements.
+#define DT_FUNCTION_OF(Name, ...)  \
+  struct Name {                    \
+    template <class T>             \
+    T operator()(T a, T b) const { \
+      return __VA_ARGS__;          \
+    }                              \
   }
-};
-struct Sub {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a - b;
-  }
-};
-struct Mul {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a * b;
-  }
-};
+DT_FUNCTION_OF(Add, a + b);
+DT_FUNCTION_OF(Sub, a - b);
+DT_FUNCTION_OF(Mul, a* b);
+DT_FUNCTION_OF(Div, a / b);
+DT_FUNCTION_OF(Maximum, a >= b ? a : b);
+DT_FUNCTION_OF(Minimum, a <= b ? a : b);
+DT_FUNCTION_OF(Equal, a == b ? T(1) : T(0));
+DT_FUNCTION_OF(Less, a < b ? T(1) : T(0));
+DT_FUNCTION_OF(LessEqual, a <= b ? T(1) : T(0));
+DT_FUNCTION_OF(Greater, a > b ? T(1) : T(0));
+DT_FUNCTION_OF(GreaterEqual, a >= b ? T(1) : T(0));
+#undef DT_FUNCTION_OF
 
 // One row; an operand moves with it (step 1) or stays (step 0).
 template <class F, class T>
@@ -77,6 +79,14 @@ constexpr NamedKernel kKernels[] = {
     {"add", Binary<Add>},
     {"sub", Binary<Sub>},
     {"mul", Binary<Mul>},
+    {"div", Binary<Div>},
+    {"maximum", Binary<Maximum>},
+    {"minimum", Binary<Minimum>},
+    {"equal", Binary<Equal>},
+    {"less", Binary<Less>},
+    {"less_equal", Binary<LessEqual>},
+    {"greater", Binary<Greater>},
+    {"greater_equal", Binary<GreaterEqual>},
 };
 
 }  // namespace

@@ -5,7 +5,8 @@ namespace dt {
 namespace {
 
 // gather_rows(rows [U, D], index [B × L], row_ends [U], row_order [B × L], weights [B × L] if
-// `weighted`): [B, L, D], the rows named by the index, each times its weight. `length` is L.
+// `weighted`): [B, L, D], the rows named by the index, each times its weight. `length` is L. If
+// `ragged`, the lists vary in length: the index is [N], the result [N, D].
 // row_ends and row_order list the uses of each row: the gradient sums them in ascending order.
 constexpr size_t kRowsIn = 0, kIndexIn = 1, kRowEndsIn = 2, kRowOrderIn = 3, kWeightsIn = 4;
 
@@ -25,6 +26,10 @@ Status InferGatherRows(InferContext& context) {
   if (weighted) {
     DT_TRY_STATUS(ExpectFloat(context, kWeightsIn));
     DT_TRY_STATUS(ExpectShape(context, kWeightsIn, index, "weights"));
+  }
+  if (BoolAttr(context.node.attrs, "ragged", false)) {
+    context.outputs = {Output(context.in(kRowsIn).dtype, {index[0], rows[1]})};
+    return OkStatus();
   }
   const int64_t length = IntAttr(context.node.attrs, "length", 1);
   if (length < 1 || index[0].times % length != 0) {
@@ -51,21 +56,26 @@ Status GatherRowsGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// gather_rows_grad(dy [B, L, D], row_ends [U], row_order, weights if `weighted`): [U, D].
+// gather_rows_grad(dy [B, L, D], row_ends [U], row_order, weights if `weighted`): [U, D]. dy is [N, D] if
+// `ragged`.
 Status InferGatherRowsGrad(InferContext& context) {
   const bool weighted = BoolAttr(context.node.attrs, "weighted", false);
   DT_TRY_STATUS(ExpectInputs(context, weighted ? 4 : 3));
   DT_TRY_STATUS(ExpectFloat(context, 0));
-  DT_TRY_STATUS(ExpectRank(context, 0, 3, "[B, length, dim]"));
+  const bool ragged = BoolAttr(context.node.attrs, "ragged", false);
+  DT_TRY_STATUS(ExpectRank(context, 0, ragged ? 2 : 3, ragged ? "[ids, dim]" : "[B, length, dim]"));
   DT_TRY_STATUS(ExpectIndex(context, 1));
   DT_TRY_STATUS(ExpectIndex(context, 2));
   if (weighted) DT_TRY_STATUS(ExpectShape(context, 3, context.in(2).shape, "weights"));
-  context.outputs = {Output(context.in(0).dtype, {context.in(1).shape[0], context.in(0).shape[2]})};
+  context.outputs = {
+      Output(context.in(0).dtype, {context.in(1).shape[0], context.in(0).shape.back()})};
   return OkStatus();
 }
 
-constexpr AttrSpec kAttrs[] = {{.name = "length"}, {.name = "weighted", .type = AttrType::kBool}};
-// Not written by users: `lookup` expands to it.
+constexpr AttrSpec kAttrs[] = {{.name = "length"},
+                               {.name = "ragged", .type = AttrType::kBool},
+                               {.name = "weighted", .type = AttrType::kBool}};
+// Not written by users: `lookup` and `sequence` expand to it.
 constexpr OpSpec kSpecs[] = {
     {.name = "gather_rows",
      .infer = InferGatherRows,
