@@ -37,10 +37,21 @@ class CaseMaker {
   uint64_t stream_ = 0;
 };
 
+// Makes the first four inputs of a lookup: rows, an index of random positions in them, and each
+// row's uses.
+struct RowShape {
+  int64_t rows = 0, dim = 0;
+};
+void AddLookup(CaseMaker& make, OpCase& c, SymShape index_shape, const RowShape& of);
+// Of lists of 0, 1, .. longest, 0, 1, … ids; sets the size of the ids' symbol.
+Numbers ListEnds(CaseMaker& make, OpCase& c, int64_t longest);
+
 // In cases_<family>.cc.
 void AddAttentionCases(CaseMaker& make);
+void AddRaggedCases(CaseMaker& make);
 // In definitions_<family>.cc; empty if the operator is not of the family.
 std::vector<Numbers> AttentionDefinition(const OpCase& c);
+std::vector<Numbers> RaggedDefinition(const OpCase& c);
 
 // A tensor that is read by index; dimensions of 1 repeat, missing ones on the left too.
 using Index = std::vector<int64_t>;

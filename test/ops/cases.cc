@@ -111,31 +111,6 @@ void AddReductions(CaseMaker& make) {
   }
 }
 
-struct RowShape {
-  int64_t rows = 0, dim = 0;
-};
-// Ids of `count` positions over `rows` rows, and each row's uses.
-void AddLookup(CaseMaker& make, OpCase& c, SymShape index_shape, const RowShape& of) {
-  const auto [rows, dim] = of;
-  c.sizes[kRowsSymbol] = rows;
-  const auto count = static_cast<size_t>(ElementCount(ShapeIn(c, index_shape)));
-  Numbers index(count), ends, order;
-  for (size_t i = 0; i < count; ++i) {
-    index[i] =
-        static_cast<double>(Philox(make.NextStream(), 0, i)[0] % static_cast<uint64_t>(rows));
-  }
-  for (int64_t row = 0; row < rows; ++row) {
-    for (size_t i = 0; i < count; ++i) {
-      if (index[i] == static_cast<double>(row)) order.push_back(static_cast<double>(i));
-    }
-    ends.push_back(static_cast<double>(order.size()));
-  }
-  c.inputs = {Floats(c, {{kRowsSymbol, 1}, Const(dim)}, make.NextStream()),
-              {index_shape, index, true, false},
-              {{{kRowsSymbol, 1}}, ends, true, false},
-              {index_shape, order, true, false}};
-}
-
 void AddSparse(CaseMaker& make) {
   const Dim b = Batch(), n = {kIdsSymbol, 1};
   for (const bool weighted : {false, true}) {
@@ -157,11 +132,7 @@ void AddSparse(CaseMaker& make) {
       OpCase& ragged = make.Add(
           std::string("ragged bag ") + combiner + how, "bag",
           {{"ragged", true}, {"combiner", std::string(combiner)}, {"weighted", weighted}}, {});
-      Numbers ends;  // 0, 1, 2, 3, 0, 1, … ids
-      for (int64_t i = 0; i < make.batch(); ++i) {
-        ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<double>(i % 4));
-      }
-      ragged.sizes[kIdsSymbol] = ends.empty() ? 0 : static_cast<int64_t>(ends.back());
+      const Numbers ends = ListEnds(make, ragged, 3);
       AddLookup(make, ragged, {n}, {6, 4});
       ragged.inputs.push_back({{b}, ends, true, false});
       if (weighted) ragged.inputs.push_back(Floats(ragged, {n}, make.NextStream()));
@@ -195,6 +166,36 @@ void AddLosses(CaseMaker& make) {
 
 }  // namespace
 
+void AddLookup(CaseMaker& make, OpCase& c, SymShape index_shape, const RowShape& of) {
+  const auto [rows, dim] = of;
+  c.sizes[kRowsSymbol] = rows;
+  const auto count = static_cast<size_t>(ElementCount(ShapeIn(c, index_shape)));
+  Numbers index(count), ends, order;
+  for (size_t i = 0; i < count; ++i) {
+    index[i] =
+        static_cast<double>(Philox(make.NextStream(), 0, i)[0] % static_cast<uint64_t>(rows));
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    for (size_t i = 0; i < count; ++i) {
+      if (index[i] == static_cast<double>(row)) order.push_back(static_cast<double>(i));
+    }
+    ends.push_back(static_cast<double>(order.size()));
+  }
+  c.inputs = {Floats(c, {{kRowsSymbol, 1}, Const(dim)}, make.NextStream()),
+              {index_shape, index, true, false},
+              {{{kRowsSymbol, 1}}, ends, true, false},
+              {index_shape, order, true, false}};
+}
+
+Numbers ListEnds(CaseMaker& make, OpCase& c, int64_t longest) {
+  Numbers ends;
+  for (int64_t i = 0; i < make.batch(); ++i) {
+    ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<double>(i % (longest + 1)));
+  }
+  c.sizes[kIdsSymbol] = ends.empty() ? 0 : static_cast<int64_t>(ends.back());
+  return ends;
+}
+
 std::vector<OpCase> CasesFor(int64_t batch) {
   CaseMaker make(batch);
   AddDense(make);
@@ -206,6 +207,7 @@ std::vector<OpCase> CasesFor(int64_t batch) {
   AddInteractions(make);
   AddLosses(make);
   AddAttentionCases(make);
+  AddRaggedCases(make);
   return std::move(make.cases);
 }
 

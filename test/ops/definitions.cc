@@ -300,14 +300,13 @@ std::map<std::string, Defined> MakeDefinitions() {
 }  // namespace
 
 std::vector<Numbers> Definition(const OpCase& c) {
-  static const std::map<std::string, Defined> definitions = MakeDefinitions();
-  const auto found = definitions.find(c.op);
-  if (found != definitions.end()) return found->second(c);
-  for (const auto family : {AttentionDefinition}) {
+  for (const auto family : {AttentionDefinition, RaggedDefinition}) {
     std::vector<Numbers> defined = family(c);
     if (!defined.empty()) return defined;
   }
-  return {};
+  static const std::map<std::string, Defined> definitions = MakeDefinitions();
+  const auto found = definitions.find(c.op);
+  return found == definitions.end() ? std::vector<Numbers>() : found->second(c);
 }
 
 }  // namespace dt::test

@@ -1,0 +1,111 @@
+#include <cmath>
+
+#include "test/ops/case_maker.h"
+
+namespace dt::test {
+namespace {
+
+void AddPairs(CaseMaker& make, const char* op) {
+  const Dim b = Batch();
+  const std::string name = op;
+  const size_t first = make.cases.size();
+  make.Add(name, op, {}, {{b, Const(17)}, {b, Const(17)}});
+  make.Add(name + ", a row for all", op, {}, {{Const(17)}, {b, Const(17)}});
+  make.Add(name + ", a column for all", op, {}, {{b, Const(17)}, {b, Const(1)}});
+  make.Add(name + ", both ways", op, {}, {{b, Const(1), Const(4)}, {b, Const(3), Const(1)}});
+  for (size_t i = first; i < make.cases.size(); ++i) {
+    const bool compares = FindOp(op)->gradient == nullptr;
+    for (CaseInput& input : make.cases[i].inputs) {
+      // Halves, so that some are equal; divisors away from 0.
+      for (double& x : input.values) {
+        if (compares) x = std::round(2 * x) / 2;
+        if (name == "div") x = std::copysign(0.5 + std::fabs(x), x);
+      }
+    }
+  }
+}
+
+void AddWhere(CaseMaker& make) {
+  const Dim b = Batch();
+  const std::vector<std::vector<SymShape>> shapes = {
+      {{b, Const(17)}, {b, Const(17)}, {b, Const(17)}},
+      {{b, Const(1)}, {b, Const(17)}, {Const(17)}},
+      {{b, Const(17)}, {Const(1)}, {b, Const(1)}},
+      {{Const(1)}, {b, Const(3), Const(4)}, {b, Const(3), Const(4)}},
+      {{b, Const(3), Const(1)}, {b, Const(1), Const(4)}, {Const(3), Const(4)}},
+      {{Const(4)}, {Const(1)}, {b, Const(3), Const(4)}}};
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    OpCase& c = make.Add(fmt::format("where {}", i), "where", {}, shapes[i]);
+    for (double& x : c.inputs[0].values) x = x > 0 ? std::ceil(x) : 0;
+    c.inputs[0].smooth = false;
+  }
+}
+
+void AddActivations(CaseMaker& make) {
+  const Dim b = Batch();
+  for (const auto& [x, alpha] : {std::pair<SymShape, int64_t>{{b, Const(19)}, 19},
+                                 {{b, Const(19)}, 1},
+                                 {{b, Const(3), Const(5)}, 5}}) {
+    const std::string how = fmt::format(" of {} dimensions, {} slopes", x.size(), alpha);
+    make.Add("prelu" + how, "prelu", {}, {x, {Const(alpha)}});
+    make.Add("dice" + how, "dice", {}, {x, x, {Const(alpha)}});
+  }
+}
+
+void AddChoices(CaseMaker& make) {
+  const Dim b = Batch();
+  const SymShape fields = {b, Const(4), Const(6)};
+  make.Add("reduce_max of the last", "reduce_max", {{"axis", int64_t{-1}}}, {fields});
+  make.Add("reduce_max of fields", "reduce_max", {{"axis", int64_t{1}}}, {fields});
+  make.Add("reduce_max, kept", "reduce_max", {{"axis", int64_t{1}}, {"keep_dims", true}}, {fields});
+  make.Add("reduce_max of a parameter", "reduce_max", {{"axis", int64_t{0}}},
+           {{Const(50), Const(3)}});
+  using Ints = std::vector<int64_t>;
+  make.Add("gather", "gather", {{"indices", Ints{5, 0, 5, 1}}}, {fields});
+  make.Add("gather of fields", "gather", {{"axis", int64_t{1}}, {"indices", Ints{2, 2}}}, {fields});
+  make.Add("gather of a parameter", "gather", {{"axis", int64_t{0}}, {"indices", Ints{1, 3, 1}}},
+           {{Const(4), Const(3)}});
+}
+
+// Lists of up to five ids, padded to three.
+void AddLists(CaseMaker& make) {
+  constexpr int64_t kLongest = 5, kDim = 7;
+  const Attrs length = {{"length", int64_t{3}}};
+  const SymShape ids = {{kIdsSymbol, 1}}, values = {{kIdsSymbol, 1}, Const(kDim)};
+  const auto ends_of = [&](OpCase& c) {
+    return CaseInput{{Batch()}, ListEnds(make, c, kLongest), true, false};
+  };
+  OpCase& mask = make.Add("lengths_mask", "lengths_mask", length, {});
+  mask.inputs = {ends_of(mask)};
+  OpCase& pad = make.Add("ragged_to_padded", "ragged_to_padded", length, {});
+  const CaseInput pad_ends = ends_of(pad);
+  pad.inputs = {Floats(pad, values, make.NextStream()), pad_ends};
+  OpCase& cut =
+      make.Add("padded_to_ragged", "padded_to_ragged", {}, {{Batch(), Const(3), Const(kDim)}});
+  cut.inputs.push_back(ends_of(cut));
+  cut.inputs.push_back(Floats(cut, ids, make.NextStream()));
+  cut.inputs.back().smooth = false;
+  for (const bool weighted : {false, true}) {
+    OpCase& rows = make.Add("gather_rows of lists", "gather_rows",
+                            {{"ragged", true}, {"weighted", weighted}}, {});
+    ends_of(rows);
+    AddLookup(make, rows, ids, {6, kDim});
+    if (weighted) rows.inputs.push_back(Floats(rows, ids, make.NextStream()));
+    rows.inputs.back().smooth = false;
+  }
+}
+
+}  // namespace
+
+void AddRaggedCases(CaseMaker& make) {
+  for (const char* op :
+       {"div", "maximum", "minimum", "equal", "less", "less_equal", "greater", "greater_equal"}) {
+    AddPairs(make, op);
+  }
+  AddWhere(make);
+  AddActivations(make);
+  AddChoices(make);
+  AddLists(make);
+}
+
+}  // namespace dt::test
