@@ -92,6 +92,14 @@ Result<SymShape> Broadcast(const InferContext& context, const SymShape& a, const
     }
     out[out.size() - 1 - i] = da == Const(1) ? db : da;
   }
+  const auto varying = [](const SymShape& shape) {
+    return std::ranges::count_if(shape, [](const Dim& d) { return d.symbol != kConstant; });
+  };
+  if (varying(out) > std::max(varying(a), varying(b))) {
+    return Invalid("{}: {} and {} would give {}, every sample with every other", context.node.op,
+                   ShapeText(context.graph, a), ShapeText(context.graph, b),
+                   ShapeText(context.graph, out));
+  }
   return out;
 }
 

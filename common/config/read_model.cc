@@ -168,6 +168,11 @@ struct Names {
   bool Has(const std::string& name) const {
     return Contains(features, name) || Contains(nodes, name);
   }
+  // "<node>.<part>": which parts a node has, the planner knows.
+  bool HasNodeOf(std::string_view name) const {
+    const size_t dot = name.rfind('.');
+    return dot != std::string_view::npos && Contains(nodes, name.substr(0, dot));
+  }
   static bool Contains(const std::vector<std::string>& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   }
@@ -192,7 +197,7 @@ Names NamesOfData(const DataConfig& data) {
 }
 
 void CheckInput(const MapReader& in, const std::string& input, const Names& names) {
-  if (!names.columns_known || names.Has(input)) return;
+  if (!names.columns_known || names.Has(input) || names.HasNodeOf(input)) return;
   if (input.find_first_of("*?") != std::string::npos) {
     const auto matches = [&](const std::string& name) { return MatchesPattern(name, input); };
     if (std::any_of(names.features.begin(), names.features.end(), matches)) return;
@@ -209,7 +214,7 @@ void CheckInput(const MapReader& in, const std::string& input, const Names& name
 
 void CheckTable(const MapReader& in, const NodeConfig& node, const Names& names) {
   const auto attr = node.attrs.find("table");
-  const bool lookup = node.op == "lookup" || node.op == "bag";
+  const bool lookup = node.op == "lookup" || node.op == "bag" || node.op == "sequence";
   if (attr == node.attrs.end()) {
     if (lookup)
       in.problems().Add(in.mark(), in.PathOf("table"), "missing, expected a table's name");
@@ -252,7 +257,8 @@ void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   in.Read("name", loss.name);
   in.Read("weight", loss.weight);
   loss.mark = in.mark();
-  if (in.Has("input") && names.nodes_known && !Names::Contains(names.nodes, loss.input)) {
+  if (in.Has("input") && names.nodes_known && !Names::Contains(names.nodes, loss.input) &&
+      !names.HasNodeOf(loss.input)) {
     in.Report("input", fmt::format("\"{}\" is no node of the graph{}", loss.input,
                                    DidYouMean(loss.input, names.nodes)));
   }

@@ -33,7 +33,7 @@ Status InferPreluGrad(InferContext& context) {
   return OkStatus();
 }
 
-// dice(x [.., N], normal [.., N], alpha [N] or [1]): p x + (1 - p) alpha x with p = sigmoid(normal).
+// dice(x [.., N], normal [.., N], alpha [N] or [1]): p x + (1 - p) alpha x, p = sigmoid(normal).
 // Where `normal` is x after a batch normalisation without scale and shift, it is the activation of
 // Zhou et al., "Deep Interest Network" (2018).
 Status InferDice(InferContext& context) {

@@ -56,8 +56,8 @@ Status GatherRowsGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// gather_rows_grad(dy [B, L, D], row_ends [U], row_order, weights if `weighted`): [U, D]. dy is [N, D] if
-// `ragged`.
+// gather_rows_grad(dy [B, L, D], row_ends [U], row_order, weights if `weighted`): [U, D]. dy is
+// [N, D] if `ragged`.
 Status InferGatherRowsGrad(InferContext& context) {
   const bool weighted = BoolAttr(context.node.attrs, "weighted", false);
   DT_TRY_STATUS(ExpectInputs(context, weighted ? 4 : 3));

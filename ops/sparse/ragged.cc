@@ -4,9 +4,10 @@
 namespace dt {
 namespace {
 
-// Lists of varying length have two forms. Ragged: values [N, D] of all samples one behind the other,
-// with ends [B]; those of sample b are [ends[b - 1], ends[b]). Padded: [B, length, D], a sample's
-// values first, then zeros; of a longer list the last `length` values (as the reader cuts).
+// Lists of varying length have two forms. Ragged: values [N, D], those of all samples one behind
+// the other, with ends [B]; those of sample b are [ends[b - 1], ends[b]). Padded: [B, length, D], a
+// sample's values first, then zeros; of a longer list the last `length` values (as the reader
+// cuts).
 Result<int64_t> LengthOf(const InferContext& context) {
   const int64_t length = IntAttr(context.node.attrs, "length", 0);
   if (length >= 1) return length;

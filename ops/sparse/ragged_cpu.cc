@@ -19,14 +19,16 @@ struct Lists {
 
 void LengthsMask(KernelContext& context) {
   const Lists lists{context.in(0).as<uint32_t>(), static_cast<size_t>(context.out(0).shape[1])};
-  float* const out = DataOf<float>(context.out(0));
-  context.pool.ParallelFor(lists.ends.size(), RowGrain(lists.length),
-                           [&](size_t begin, size_t end) {
-                             for (size_t b = begin; b < end; ++b) {
-                               float* to = std::fill_n(out + b * lists.length, lists.kept(b), 1.0f);
-                               std::fill_n(to, lists.length - lists.kept(b), 0.0f);
-                             }
-                           });
+  OnFloat(context.out(0).dtype, [&]<class T>(T) {
+    T* const out = DataOf<T>(context.out(0));
+    const size_t grain = RowGrain(lists.length);
+    context.pool.ParallelFor(lists.ends.size(), grain, [&](size_t begin, size_t end) {
+      for (size_t b = begin; b < end; ++b) {
+        T* to = std::fill_n(out + b * lists.length, lists.kept(b), T(1));
+        std::fill_n(to, lists.length - lists.kept(b), T(0));
+      }
+    });
+  });
 }
 
 void RaggedToPadded(KernelContext& context) {

@@ -114,9 +114,7 @@ Result<ValueIndex> Attention(GraphBuilder& b, Operands operands) {
       DT_TRY(const ValueIndex past, Projected(b, in.x, units, prefix + "residual."));
       DT_TRY(y, b.Add("add", prefix + "add", {y, past}));
     }
-    if (activation != "none") {
-      DT_TRY(y, b.Add(activation, prefix + activation, {y}));
-    }
+    DT_TRY(y, Activate(b, y, activation, prefix));
     in.x = y;
   }
   return in.x;

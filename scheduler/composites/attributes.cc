@@ -9,7 +9,8 @@ namespace dt::scheduler {
 namespace {
 
 constexpr double kAnyMin = -1e300, kAnyMax = 1e300;
-constexpr std::string_view kActivations[] = {"none", "relu", "sigmoid", "tanh", "gelu"};
+constexpr std::string_view kActivations[] = {"none", "relu",  "sigmoid", "tanh",
+                                             "gelu", "prelu", "dice"};
 
 using Rules = std::vector<AttrRule>;
 
@@ -73,6 +74,12 @@ std::map<std::string_view, Rules> MakeRules() {
       {"cross", Joined({layers}, init)},
       {"cross_v2", Joined({layers, Whole("rank", 1, 1 << 20)}, init)},
       {"batch_norm", norm},
+      {"dice", norm},
+      {"sequence", {table, Flag("weighted"), Whole("max_len", 1, 65536)}},
+      {"din_attention",
+       Joined({{"units", AttrType::kInts, false, 1, 1 << 20}, Activation(), Flag("softmax")},
+              init)},
+      {"split", {Whole("axis", -8, 8), Needed({"sizes", AttrType::kInts, false, 1, 1 << 30})}},
       {"concat", {Whole("axis", -8, 8)}},
       {"parameter", Joined({Needed({"shape", AttrType::kInts, false, 1, 1 << 30})}, init)},
   };

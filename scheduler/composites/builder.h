@@ -43,7 +43,10 @@ class GraphBuilder {
       : job_(job), columns_(columns) {}
 
   // What is added from now on comes from this node: its names begin with the node's.
-  void Enter(const NodeConfig& node) { user_ = &node; }
+  void Enter(const NodeConfig& node) {
+    user_ = &node;
+    parts_.clear();
+  }
   const NodeConfig& user() const { return *user_; }
   const JobConfig& job() const { return job_; }
   const ColumnSpec& column(uint32_t i) const { return columns_[i]; }
@@ -63,6 +66,10 @@ class GraphBuilder {
   // gives the same values.
   Result<LookupValues> Lookup(const std::vector<uint32_t>& columns, std::string_view part);
   const LookupSpec& lookup_of(ValueIndex index) const;
+
+  // A further result of the current node, which later nodes read as "<node>.<part>".
+  void NamePart(std::string part, ValueIndex value) { parts_[std::move(part)] = value; }
+  const std::map<std::string, ValueIndex>& parts() const { return parts_; }
 
   // Operands as values. Float columns become inputs: those next to each other one input if
   // `grouped`.
@@ -89,6 +96,7 @@ class GraphBuilder {
   const JobConfig& job_;
   const std::span<const ColumnSpec> columns_;
   const NodeConfig* user_ = nullptr;
+  std::map<std::string, ValueIndex> parts_;  // Of the current node.
   Graph graph_;
   std::map<std::string, std::string> parameter_owner_;  // Parameter name → node.
 };

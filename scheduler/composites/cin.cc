@@ -13,9 +13,7 @@ Result<ValueIndex> CinLayer(GraphBuilder& b, ValueIndex x0, ValueIndex x, int64_
   DT_TRY(const ValueIndex weight,
          b.Parameter({prefix + "weight", {pairs, units}, init, pairs, units}));
   DT_TRY(const ValueIndex y, b.Add("cin_layer", prefix + "layer", {x0, x, weight}));
-  const std::string activation = TextAttr(b.user().attrs, "activation", "none");
-  if (activation == "none") return y;
-  return b.Add(activation, prefix + activation, {y});
+  return Activate(b, y, TextAttr(b.user().attrs, "activation", "none"), prefix);
 }
 
 Result<ValueIndex> Part(GraphBuilder& b, ValueIndex x, const std::string& name, Attrs range) {

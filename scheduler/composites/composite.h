@@ -17,10 +17,12 @@ struct Composite {
 };
 
 // One list for each file that defines some; composites.cc puts them together.
+std::span<const Composite> ActivationComposites();
 std::span<const Composite> DenseComposites();
 std::span<const Composite> LookupComposites();
 std::span<const Composite> AttentionComposites();
 std::span<const Composite> CinComposites();
+std::span<const Composite> SequenceComposites();
 std::vector<const Composite*> AllComposites();
 // nullptr if there is none.
 const Composite* FindComposite(std::string_view name);
@@ -31,6 +33,17 @@ InitSpec InitOf(const GraphBuilder& builder, InitSpec fallback);
 // on.
 Result<ValueIndex> DenseLayer(GraphBuilder& builder, ValueIndex x, int64_t units,
                               std::string_view prefix);
+struct NormOptions {
+  double momentum = 0.1;
+  double epsilon = 1e-5;
+  bool affine = true;  // With trained scale and shift.
+};
+// Batch normalisation of x. Parameters "<node>.<prefix>gamma" and so on.
+Result<ValueIndex> NormLayer(GraphBuilder& builder, ValueIndex x, const NormOptions& options,
+                             std::string_view prefix);
+// One of Activations(), with the parameter "<node>.<prefix>alpha" if it has one.
+Result<ValueIndex> Activate(GraphBuilder& builder, ValueIndex x, const std::string& activation,
+                            std::string_view prefix);
 // a + b + …, in order.
 Result<ValueIndex> SumOf(GraphBuilder& builder, std::span<const ValueIndex> values);
 

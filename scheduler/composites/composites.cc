@@ -7,7 +7,8 @@ namespace dt::scheduler {
 std::vector<const Composite*> AllComposites() {
   std::vector<const Composite*> all;
   for (const std::span<const Composite> part :
-       {DenseComposites(), LookupComposites(), AttentionComposites(), CinComposites()}) {
+       {ActivationComposites(), DenseComposites(), LookupComposites(), AttentionComposites(),
+        CinComposites(), SequenceComposites()}) {
     for (const Composite& composite : part) all.push_back(&composite);
   }
   return all;

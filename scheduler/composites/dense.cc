@@ -47,28 +47,6 @@ namespace {
 
 using Operands = std::span<const Operand>;
 
-struct NormOptions {
-  double momentum = 0.1;
-  double epsilon = 1e-5;
-};
-
-Result<ValueIndex> NormLayer(GraphBuilder& b, ValueIndex x, const NormOptions& options,
-                             std::string_view prefix) {
-  const std::string before(prefix);
-  if (b.shape(x).size() != 2) {
-    return b.Error("batch normalisation takes [B, n], its input has shape {}",
-                   ShapeText(b.graph(), b.shape(x)));
-  }
-  const std::vector<int64_t> shape = {b.shape(x)[1].times};
-  const InitSpec ones = {InitKind::kConstant, 1.0f}, zeros = {InitKind::kZeros, 0};
-  DT_TRY(const ValueIndex gamma, b.Parameter({before + "gamma", shape, ones}));
-  DT_TRY(const ValueIndex beta, b.Parameter({before + "beta", shape, zeros}));
-  DT_TRY(const ValueIndex mean, b.Parameter({before + "running_mean", shape, zeros, 0, 0, false}));
-  DT_TRY(const ValueIndex var, b.Parameter({before + "running_var", shape, ones, 0, 0, false}));
-  return b.Add("batch_norm", before + "batch_norm", {x, gamma, beta, mean, var},
-               {{"momentum", options.momentum}, {"epsilon", options.epsilon}});
-}
-
 // Linear, batch normalisation, activation, dropout: what a layer of `dense` and `mlp` is.
 Result<ValueIndex> FullLayer(GraphBuilder& b, ValueIndex x, int64_t units,
                              std::string_view prefix) {
@@ -82,9 +60,7 @@ Result<ValueIndex> FullLayer(GraphBuilder& b, ValueIndex x, int64_t units,
   }
   const std::string activation =
       TextAttr(attrs, "activation", b.user().op == "mlp" ? "relu" : "none");
-  if (activation != "none") {
-    DT_TRY(x, b.Add(activation, before + activation, {x}));
-  }
+  DT_TRY(x, Activate(b, x, activation, prefix));
   const double rate = FloatAttr(attrs, "dropout", 0);
   if (rate > 0) {
     DT_TRY(x, b.Add("dropout", before + "dropout", {x}, {{"rate", rate}}));
@@ -185,13 +161,6 @@ Result<ValueIndex> Concat(GraphBuilder& b, Operands operands) {
   return b.Add("concat", "", std::move(values), {{"axis", IntAttr(b.user().attrs, "axis", 1)}});
 }
 
-Result<ValueIndex> BatchNorm(GraphBuilder& b, Operands operands) {
-  DT_TRY(const ValueIndex x, Flattened(b, operands));
-  const Attrs& attrs = b.user().attrs;
-  return NormLayer(b, x, {FloatAttr(attrs, "momentum", 0.1), FloatAttr(attrs, "epsilon", 1e-5)},
-                   "");
-}
-
 Result<ValueIndex> UserParameter(GraphBuilder& b, Operands operands) {
   if (!operands.empty()) return b.Error("a parameter has no inputs");
   const std::vector<int64_t> shape = IntsAttr(b.user().attrs, "shape");
@@ -200,10 +169,12 @@ Result<ValueIndex> UserParameter(GraphBuilder& b, Operands operands) {
 }
 
 constexpr Composite kComposites[] = {
-    {"add", Add, 1},      {"batch_norm", BatchNorm},       {"concat", Concat},
-    {"cross", Cross},     {"cross_v2", CrossV2},           {"dense", Dense},
-    {"dot", Interaction}, {"flatten", Flattened},          {"fm", Interaction},
-    {"mlp", Mlp},         {"parameter", UserParameter, 0}, {"sum", Sum},
+    {"add", Add, 1},        {"concat", Concat},
+    {"cross", Cross},       {"cross_v2", CrossV2},
+    {"dense", Dense},       {"dot", Interaction},
+    {"flatten", Flattened}, {"fm", Interaction},
+    {"mlp", Mlp},           {"parameter", UserParameter, 0},
+    {"sum", Sum},
 };
 
 }  // namespace

@@ -24,8 +24,10 @@ Result<ValueIndex> LookupRows(GraphBuilder& b, Operands operands) {
   DT_TRY(const std::vector<uint32_t> columns, KeyColumns(b, operands));
   for (const uint32_t c : columns) {
     if (!b.column(c).is_ragged()) continue;
-    return b.Error("column \"{}\" holds lists of varying length: use op: bag, which sums them",
-                   b.column(c).name);
+    return b.Error(
+        "column \"{}\" holds lists of varying length: use op: bag, which sums them, or op: "
+        "sequence",
+        b.column(c).name);
   }
   DT_TRY(const LookupValues in, b.Lookup(columns, ""));
   const LookupSpec spec = b.lookup_of(in.index);
@@ -33,6 +35,35 @@ Result<ValueIndex> LookupRows(GraphBuilder& b, Operands operands) {
   if (spec.weighted) inputs.push_back(in.weights);
   return b.Add("gather_rows", "", std::move(inputs),
                {{"length", int64_t{spec.length}}, {"weighted", spec.weighted}});
+}
+
+// The rows of a list of varying length, one behind the other: [B, max_len, dim], with ".mask".
+Result<ValueIndex> Sequence(GraphBuilder& b, Operands operands) {
+  DT_TRY(const std::vector<uint32_t> columns, KeyColumns(b, operands));
+  if (columns.size() != 1) return b.Error("sequence reads one column of lists");
+  const ColumnSpec& column = b.column(columns[0]);
+  if (!column.is_ragged()) {
+    return b.Error(
+        "column \"{}\" has {} {} in every sample: use op: lookup, which keeps them apart",
+        column.name, column.length, column.length == 1 ? "key" : "keys");
+  }
+  const int64_t max_len = IntAttr(b.user().attrs, "max_len", int64_t{column.max_len});
+  if (max_len == 0) {
+    return b.Error(
+        "column \"{}\" says no max_len; give it here or there: the longest list that is "
+        "kept",
+        column.name);
+  }
+  const Attrs length = {{"length", max_len}};
+  DT_TRY(const LookupValues in, b.Lookup(columns, ""));
+  const bool weighted = b.lookup_of(in.index).weighted;
+  std::vector<ValueIndex> inputs = {in.rows, in.index, in.row_ends, in.row_order};
+  if (weighted) inputs.push_back(in.weights);
+  DT_TRY(const ValueIndex rows, b.Add("gather_rows", "rows", std::move(inputs),
+                                      {{"ragged", true}, {"weighted", weighted}}));
+  DT_TRY(const ValueIndex mask, b.Add("lengths_mask", "mask", {in.ends}, length));
+  b.NamePart("mask", mask);
+  return b.Add("ragged_to_padded", "", {rows, in.ends}, length);
 }
 
 Result<ValueIndex> BagOf(GraphBuilder& b, const std::vector<uint32_t>& columns,
@@ -104,7 +135,8 @@ Result<ValueIndex> Linear(GraphBuilder& b, Operands operands) {
   return b.Add("bias_add", "bias_add", {sum, bias});
 }
 
-constexpr Composite kComposites[] = {{"bag", Bag}, {"linear", Linear}, {"lookup", LookupRows}};
+constexpr Composite kComposites[] = {
+    {"bag", Bag}, {"linear", Linear}, {"lookup", LookupRows}, {"sequence", Sequence}};
 
 }  // namespace
 

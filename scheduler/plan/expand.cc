@@ -20,7 +20,7 @@ class Expander {
   Result<Graph> Run() {
     for (const NodeConfig& node : request_.job.model.nodes) OneNode(node);
     for (const LossConfig& loss : request_.job.model.losses) {
-      if (broken_.contains(loss.input)) continue;
+      if (IsBroken(loss.input)) continue;
       if (Status status = OneLoss(loss); !status.ok()) problems_.push_back(status);
     }
     if (problems_.empty() && builder_.graph().losses.empty()) {
@@ -37,17 +37,33 @@ class Expander {
   // A node that reads a broken one is left out without another message.
   void OneNode(const NodeConfig& node) {
     for (const std::string& input : node.inputs) {
-      if (!broken_.contains(input)) continue;
+      if (!IsBroken(input)) continue;
       broken_.insert(node.name);
       return;
     }
     Result<ValueIndex> value = Expanded(node);
-    if (value.ok()) {
-      named_[node.name] = {*value, &node};
-      return;
-    }
+    const Status status = value.ok() ? NameResults(node, *value) : value.status();
+    if (status.ok()) return;
     broken_.insert(node.name);
-    problems_.push_back(value.status());
+    problems_.push_back(status);
+  }
+
+  // "<node>", and "<node>.<part>" of its further results.
+  Status NameResults(const NodeConfig& node, ValueIndex value) {
+    named_[node.name] = {value, &node};
+    for (const auto& [part, result] : builder_.parts()) {
+      const std::string name = fmt::format("{}.{}", node.name, part);
+      if (named_.contains(name) || ColumnNamed(name) != kNone) {
+        return builder_.Error("its result \"{}\" has a name that is taken; rename the node", name);
+      }
+      named_[name] = {result, &node};
+    }
+    return OkStatus();
+  }
+
+  // Also a further result of a broken node.
+  bool IsBroken(const std::string& name) const {
+    return broken_.contains(name) || broken_.contains(name.substr(0, name.rfind('.')));
   }
 
   Result<ValueIndex> Expanded(NodeConfig node) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Joins MovieLens-100K (ml-100k.inter, .item, .user) into the CSV files that configs/ml100k.yaml reads.
+"""Joins MovieLens-100K (ml-100k.inter, .item, .user) into the CSV files that configs/ml100k.yaml
+and ml100k_din.yaml read.
 
     scripts/data/ml100k.py [SOURCE] [TARGET]
 

@@ -99,6 +99,8 @@ TEST(RaggedInfer, RefusesWithASentence) {
   const auto indices = [](std::vector<int64_t> list) { return Attrs{{"indices", list}}; };
   const std::vector<Refusal> refusals = {
       {CaseOf("less", {}, {x, two}, 1), "less: shapes do not fit together: [B, 4] and [2]"},
+      {CaseOf("div", {}, {x, {{B, Const(1), Const(4)}, {}}}, 1),
+       "div: [B, 4] and [B, 1, 4] would give [B, B, 4], every sample with every other"},
       {CaseOf("where", {}, {x, two, x}, 1), "where: shapes do not fit together: [2] and [B, 4]"},
       {CaseOf("where", {}, {two, x, x}, 1), "where: shapes do not fit together: [2] and [B, 4]"},
       {CaseOf("where", {}, {ends, x, x}, 1),

@@ -78,4 +78,21 @@ std::vector<NodeConfig> TinyDeepFm() {
   };
 }
 
+std::vector<NodeConfig> TinyDin() {
+  using Ints = std::vector<int64_t>;
+  const std::vector<std::string> attended = {"candidate", "past", "past.mask"};
+  const Attrs normed = {{"units", Ints{3}}, {"activation", "dice"}, {"softmax", true}};
+  const Attrs mlp = {{"units", Ints{5, 4}}, {"activation", "dice"}, {"dropout", 0.25}};
+  return {
+      TinyNode("candidate", "bag", {"C1"}, {{"table", "emb"}}, 1),
+      TinyNode("past", "sequence", {"tags"}, {{"table", "emb"}, {"max_len", int64_t{2}}}, 2),
+      TinyNode("interest", "din_attention", attended, {{"units", Ints{3, 2}}}, 3),
+      TinyNode("focus", "din_attention", attended, normed, 4),
+      TinyNode("deep", "mlp", {"candidate", "interest", "focus", "I*"}, mlp, 5),
+      TinyNode("halves", "split", {"deep"}, {{"axis", int64_t{1}}, {"sizes", Ints{1, 3}}}, 6),
+      TinyNode("bent", "prelu", {"halves.1"}, {}, 7),
+      TinyNode("logit", "dense", {"halves.0", "bent"}, {{"units", int64_t{1}}}, 8),
+  };
+}
+
 }  // namespace dt::test

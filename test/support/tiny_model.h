@@ -22,6 +22,10 @@ JobConfig TinyJob(std::vector<NodeConfig> nodes);
 // of a table, two tables.
 std::vector<NodeConfig> TinyDeepFm();
 
+// Lists of varying length: a sequence, attention with and without softmax, activations with
+// parameters, results with names of their own.
+std::vector<NodeConfig> TinyDin();
+
 // A column of the kind, for jobs whose columns only the data tells.
 ColumnSpec TinyColumn(std::string name, ColumnType type, ColumnRole role = ColumnRole::kFeature);
 

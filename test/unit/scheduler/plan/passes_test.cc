@@ -22,6 +22,7 @@ using test::SliceData;
 using test::Tensors;
 using test::TinyColumns;
 using test::TinyDeepFm;
+using test::TinyDin;
 using test::TinyJob;
 using test::TinyNode;
 
@@ -41,8 +42,19 @@ std::vector<SliceData> TwoSlices(const Graph& graph) {
   return slices;
 }
 
-JobConfig WholeJob() {
-  JobConfig job = TinyJob(TinyDeepFm());
+// What the passes are tried on; DIN's lists vary in length.
+struct Model {
+  const char* name;
+  std::vector<NodeConfig> (*nodes)();
+};
+constexpr Model kModels[] = {{"DeepFm", TinyDeepFm}, {"Din", TinyDin}};
+
+class PassesOf : public ::testing::TestWithParam<Model> {};
+INSTANTIATE_TEST_SUITE_P(Models, PassesOf, ::testing::ValuesIn(kModels),
+                         [](const auto& model) { return model.param.name; });
+
+JobConfig WholeJob(const Model& model) {
+  JobConfig job = TinyJob(model.nodes());
   job.optimizer.clip_norm = 0.5;
   job.optimizer.spec.l2 = 0.01f;
   return job;
@@ -58,8 +70,8 @@ std::vector<ValueIndex> Different(const Tensors& before, const Tensors& after) {
   return different;
 }
 
-TEST(PassesTest, EachLeavesTheResultsUnchanged) {
-  const JobConfig job = WholeJob();
+TEST_P(PassesOf, EachLeavesTheResultsUnchanged) {
+  const JobConfig job = WholeJob(GetParam());
   const PlanRequest request{job, TinyColumns(), 2};
   TaskPool pool(2);
   Result<Graph> graph = Expand({}, request);
@@ -78,8 +90,8 @@ TEST(PassesTest, EachLeavesTheResultsUnchanged) {
   }
 }
 
-TEST(PassesTest, OrderAndMemoryOfThePlanGiveTheSameBits) {
-  const JobConfig job = WholeJob();
+TEST_P(PassesOf, OrderAndMemoryOfThePlanGiveTheSameBits) {
+  const JobConfig job = WholeJob(GetParam());
   const Result<Plan> plan = MakePlan({job, TinyColumns(), 2});
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
   TaskPool pool(1);
@@ -97,8 +109,8 @@ TEST(PassesTest, OrderAndMemoryOfThePlanGiveTheSameBits) {
   }
 }
 
-TEST(PassesTest, EvaluationOnTheSameSlotsGivesTheSameBits) {
-  const JobConfig job = WholeJob();
+TEST_P(PassesOf, EvaluationOnTheSameSlotsGivesTheSameBits) {
+  const JobConfig job = WholeJob(GetParam());
   const Result<Plan> plan = MakePlan({job, TinyColumns(), 2});
   ASSERT_TRUE(plan.ok());
   TaskPool pool(1);
@@ -166,8 +178,8 @@ class NumericalGradient {
   TaskPool pool_{1};
 };
 
-TEST(PassesTest, GradientsAreThoseOfTheWholeModelInFloat64) {
-  const JobConfig job = WholeJob();
+TEST_P(PassesOf, GradientsAreThoseOfTheWholeModelInFloat64) {
+  const JobConfig job = WholeJob(GetParam());
   const PlanRequest request{job, TinyColumns(), 1};
   const Graph expanded = *InferShapes(*Expand({}, request), request);
   const Graph graph = test::InFloat64(*Differentiate(expanded, request));
