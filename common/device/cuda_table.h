@@ -42,6 +42,7 @@ struct CudaRun {
 // Row-major and densely packed. Dimension i is times[i] · sizes[symbol[i]]; kernels read sizes from
 // the CudaRun. `extent` is what the host knows when it launches: exact for constants and B, the
 // capacity for others.
+inline constexpr uint8_t kCudaF32 = 0, kCudaU32 = 2, kCudaBf16 = 3;  // Of dt::DType.
 struct CudaTensor {
   void* data = nullptr;
   uint8_t dtype = 0;  // dt::DType
@@ -51,11 +52,12 @@ struct CudaTensor {
   int64_t extent[kCudaRankMax] = {};
 };
 
+// Attributes of the node, and one more, `node`: its name. ops/cuda_call.h makes them.
 struct CudaAttr {
   enum class Kind : uint8_t { kBool, kInt, kFloat, kText, kInts };
   const char* name = nullptr;
   Kind kind = Kind::kInt;
-  int64_t number = 0;  // kBool, kInt
+  int64_t number = 0;  // kBool, kInt; of kText its HashString.
   double real = 0;
   const char* text = nullptr;
   const int64_t* ints = nullptr;

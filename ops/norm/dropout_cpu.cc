@@ -4,6 +4,7 @@
 #include "common/base/philox.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
+#include "ops/norm/dropout_stream.h"
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -64,8 +65,7 @@ Mask MaskOf(const KernelContext& context) {
   const Attrs& attrs = context.node.attrs;
   const double rate = FloatAttr(attrs, "rate", 0.5);
   const uint64_t node = HashString(TextAttr(attrs, "mask_of", context.node.name));
-  const uint64_t purpose = HashString("dropout");
-  return {StreamKey(context.run.seed, purpose, context.run.step, node),
+  return {StreamKey(context.run.seed, kDropoutPurpose, context.run.step, node),
           static_cast<uint32_t>(rate * 0x1.0p32), 1 / (1 - rate)};
 }
 

@@ -4,17 +4,45 @@
 #include <cstring>
 #include <limits>
 
+#include "common/base/float_formats.h"
 #include "common/base/philox.h"
 
 namespace dt::test {
 namespace {
 
+uint16_t ToBf16(double value) {
+  const float x = static_cast<float>(value);
+  std::byte bytes[2];
+  EncodeRow(FloatFormat::kBf16, std::span(&x, 1), bytes);
+  uint16_t bits;
+  std::memcpy(&bits, bytes, sizeof(bits));
+  return bits;
+}
+
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(uint32_t threads) : pool_(threads) {}
+  void Run(const Work& work) override {
+    const Kernel kernel = FindKernel(work.node.op);
+    DT_CHECK_MSG(kernel != nullptr, "{} has no kernel", work.node.op);
+    std::vector<std::byte> scratch(64, std::byte{0xff});
+    KernelContext context{work.node, work.inputs, work.outputs, work.run, pool_, scratch};
+    kernel(context);
+  }
+
+ private:
+  TaskPool pool_;
+};
+
 // A graph of the case's node, then of its gradient nodes, and the memory of all values.
 class Bench : public GradientContext {
  public:
-  Bench(const OpCase& c, DType dtype, uint32_t threads) : case_(c), dtype_(dtype), pool_(threads) {
+  // Without a back end nothing can be run.
+  Bench(const OpCase& c, DType dtype, Backend* backend)
+      : case_(c), dtype_(dtype), backend_(backend), sizes_{1} {
     graph_.SymbolNamed("U");
     graph_.SymbolNamed("N");
+    for (SymbolIndex s = kBatch; s < graph_.symbols.size(); ++s) sizes_.push_back(c.sizes.at(s));
     Node node;
     node.name = "node";
     node.op = c.op;
@@ -97,6 +125,7 @@ class Bench : public GradientContext {
       if (view.dtype == DType::kF32) numbers[i] = view.as<float>()[i];
       if (view.dtype == DType::kF64) numbers[i] = view.as<double>()[i];
       if (view.dtype == DType::kU32) numbers[i] = view.as<uint32_t>()[i];
+      if (view.dtype == DType::kBf16) numbers[i] = FromBf16(static_cast<uint16_t*>(view.data)[i]);
     }
     return numbers;
   }
@@ -120,6 +149,7 @@ class Bench : public GradientContext {
       if (view.dtype == DType::kF32) view.as<float>()[i] = static_cast<float>(numbers[i]);
       if (view.dtype == DType::kF64) view.as<double>()[i] = numbers[i];
       if (view.dtype == DType::kU32) view.as<uint32_t>()[i] = static_cast<uint32_t>(numbers[i]);
+      if (view.dtype == DType::kBf16) static_cast<uint16_t*>(view.data)[i] = ToBf16(numbers[i]);
     }
   }
 
@@ -138,19 +168,16 @@ class Bench : public GradientContext {
 
   void RunNode(NodeIndex index) {
     const Node& node = graph_.nodes[index];
-    const Kernel kernel = FindKernel(node.op);
-    DT_CHECK_MSG(kernel != nullptr, "{} has no kernel", node.op);
     std::vector<TensorView> inputs, outputs;
     for (const ValueIndex v : node.inputs) inputs.push_back(View(v));
     for (const ValueIndex v : node.outputs) outputs.push_back(View(v));
-    std::vector<std::byte> scratch(64, std::byte{0xff});
-    KernelContext context{node, inputs, outputs, case_.run, pool_, scratch};
-    kernel(context);
+    backend_->Run({graph_, node, inputs, outputs, case_.run, sizes_});
   }
 
   const OpCase& case_;
   const DType dtype_;
-  TaskPool pool_;
+  Backend* const backend_;
+  std::vector<int64_t> sizes_;
   Graph graph_;
   Node node_;
   std::map<ValueIndex, std::vector<double>> memory_;
@@ -172,11 +199,16 @@ Result<std::vector<Value>> InferCase(const OpCase& c) {
   for (CaseInput& input : without_values.inputs) {
     input.values.assign(static_cast<size_t>(ElementCount(ShapeIn(c, input.shape))), 0.0);
   }
-  return Bench(without_values, DType::kF32, 1).Infer();
+  return Bench(without_values, DType::kF32, nullptr).Infer();
 }
 
 RunResult RunCase(const OpCase& c, DType dtype, uint32_t threads) {
-  Bench bench(c, dtype, threads);
+  CpuBackend cpu(threads);
+  return RunCase(c, dtype, cpu);
+}
+
+RunResult RunCase(const OpCase& c, DType dtype, Backend& backend) {
+  Bench bench(c, dtype, &backend);
   bench.RunForward();
   RunResult result;
   for (const ValueIndex v : bench.node().outputs) {
@@ -189,10 +221,18 @@ RunResult RunCase(const OpCase& c, DType dtype, uint32_t threads) {
 
 std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& output_grads,
                                 DType dtype, uint32_t threads) {
-  Bench bench(c, dtype, threads);
+  CpuBackend cpu(threads);
+  return GradientOf(c, output_grads, dtype, cpu);
+}
+
+std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& output_grads,
+                                DType dtype, Backend& backend) {
+  Bench bench(c, dtype, &backend);
   bench.RunForward();
   return bench.Gradients(output_grads);
 }
+
+double RoundedToBf16(double value) { return FromBf16(ToBf16(value)); }
 
 Numbers Normals(size_t count, uint64_t stream) {
   std::vector<float> values(count);

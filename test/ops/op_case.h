@@ -35,6 +35,20 @@ struct OpCase {
 // The concrete shape under the case's sizes.
 Shape ShapeIn(const OpCase& c, const SymShape& shape);
 
+// Where a case's nodes run. Tensors lie in the host's memory before and after.
+class Backend {
+ public:
+  struct Work {
+    const Graph& graph;
+    const Node& node;
+    std::span<const TensorView> inputs, outputs;
+    const RunInfo& run;
+    std::span<const int64_t> sizes;  // By symbol.
+  };
+  virtual ~Backend() = default;
+  virtual void Run(const Work& work) = 0;
+};
+
 struct RunResult {
   std::vector<Numbers> outputs;
   std::vector<Shape> shapes;    // Of the outputs.
@@ -44,9 +58,14 @@ struct RunResult {
 Result<std::vector<Value>> InferCase(const OpCase& c);
 // Outputs are filled with NaN beforehand. REQUIRES: InferCase succeeds.
 RunResult RunCase(const OpCase& c, DType dtype, uint32_t threads = 1);
+RunResult RunCase(const OpCase& c, DType dtype, Backend& backend);
 // The gradient of Σ outputs · output_grads for each input; empty where the operator gives none.
 std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& output_grads,
                                 DType dtype, uint32_t threads = 1);
+std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& output_grads,
+                                DType dtype, Backend& backend);
+// As bf16 holds it.
+double RoundedToBf16(double value);
 
 // Standard normal values; the same for the same arguments.
 Numbers Normals(size_t count, uint64_t stream);

@@ -1,0 +1,221 @@
+// Matrix products, bias, and layers as the planner joins them.
+#include "ops/cuda_kernels.cuh"
+#include "ops/cuda_sums.cuh"
+#include "ops/dense/gemm_cuda.cuh"
+
+namespace dt {
+namespace {
+
+// The attribute `math` of a product of floats: fp32 (default), tf32, or bf16: operands rounded to
+// bf16, sums in float.
+enum class Math { kFp32, kTf32, kBf16 };
+
+Math MathOf(const CudaCall& call) {
+  const char* text = TextAttr(call, "math", "fp32");
+  if (call.inputs[0].dtype != kCudaF32) return Math::kFp32;
+  if (std::strcmp(text, "bf16") == 0) return Math::kBf16;
+  return std::strcmp(text, "tf32") == 0 ? Math::kTf32 : Math::kFp32;
+}
+
+// cuBLASLt's arguments are capacities. Rows beyond the true size then give rows that nobody reads;
+// where rows are what is added up, they must be zeros.
+bool IsCapacity(const CudaTensor& t) { return t.symbol[0] > 1; }
+CudaError CheckInner(const CudaTensor& t) {
+  for (int i = 1; i < t.rank; ++i) {
+    if (t.symbol[i] > 1) return "a matrix product on a card needs rows or columns that do not vary";
+  }
+  return nullptr;
+}
+
+template <class T>
+struct ZeroBeyond {
+  Count size;
+  T* data;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    if (i >= size.At(run)) data[i] = To<T>(0.0f);
+  }
+};
+// The tail of a tensor's own memory, which has no value.
+void ZeroTail(const CudaCall& call, const CudaTensor& t) {
+  const Count size = SizeOf(t), whole = Fixed(size.extent);
+  if (t.dtype == kCudaF32) {
+    ForEach(call, whole, ZeroBeyond<float>{size, DataOf<float>(t)});
+  } else {
+    ForEach(call, whole, ZeroBeyond<__nv_bfloat16>{size, DataOf<__nv_bfloat16>(t)});
+  }
+}
+
+struct RoundToBf16 {
+  const float* from;
+  __nv_bfloat16* to;
+  __device__ void operator()(int64_t i, const CudaRun&) const {
+    to[i] = To<__nv_bfloat16>(from[i]);
+  }
+};
+
+size_t RoundedBytes(const CudaTensor& t) {
+  return (static_cast<size_t>(SizeOf(t).extent) * sizeof(__nv_bfloat16) + 255) / 256 * 256;
+}
+size_t Scratch(const CudaCall& call) {
+  if (MathOf(call) != Math::kBf16) return 0;
+  return RoundedBytes(call.inputs[0]) + RoundedBytes(call.inputs[1]);
+}
+
+CudaError Multiply(const CudaCall& call, GemmTask task) {
+  const CudaTensor &a = call.inputs[0], &b = call.inputs[1];
+  const Math math = MathOf(call);
+  task.a = a.data;
+  task.b = b.data;
+  task.c = call.outputs[0].data;
+  task.in_type = a.dtype;
+  task.out_type = call.outputs[0].dtype;
+  task.math = math == Math::kTf32 ? GemmMath::kTf32 : GemmMath::kFp32;
+  if (math == Math::kBf16) {
+    auto* const left = static_cast<__nv_bfloat16*>(call.scratch);
+    auto* const right = left + RoundedBytes(a) / sizeof(__nv_bfloat16);
+    ForEach(call, Fixed(SizeOf(a).extent), RoundToBf16{DataOf<float>(a), left});
+    ForEach(call, Fixed(SizeOf(b).extent), RoundToBf16{DataOf<float>(b), right});
+    task.a = left;
+    task.b = right;
+    task.in_type = kCudaBf16;
+  }
+  if (CudaError e = Launched()) return e;
+  return Gemm(*call.stream, task);
+}
+
+CudaError CheckOperands(const CudaCall& call) {
+  uint8_t type = kCudaF32;
+  if (CudaError e = CheckCall(call, &type)) return e;
+  if (CudaError e = CheckInner(call.inputs[0])) return e;
+  if (CudaError e = CheckInner(call.inputs[1])) return e;
+  return CheckInner(call.outputs[0]);
+}
+
+CudaError Matmul(const CudaCall& call) {
+  const CudaTensor &a = call.inputs[0], &b = call.inputs[1];
+  if (CudaError e = CheckOperands(call)) return e;
+  GemmTask task;
+  task.transpose_a = BoolAttr(call, "transpose_a", false);
+  task.transpose_b = BoolAttr(call, "transpose_b", false);
+  task.m = (task.transpose_a ? ColsOf(a) : RowsOf(a)).extent;
+  task.k = (task.transpose_a ? RowsOf(a) : ColsOf(a)).extent;
+  task.n = (task.transpose_b ? RowsOf(b) : ColsOf(b)).extent;
+  if (task.transpose_a && IsCapacity(a)) ZeroTail(call, a);
+  if (!task.transpose_b && IsCapacity(b)) ZeroTail(call, b);
+  return Multiply(call, task);
+}
+
+CudaError BatchMatmul(const CudaCall& call) {
+  const CudaTensor &a = call.inputs[0], &out = call.outputs[0];
+  if (CudaError e = CheckOperands(call)) return e;
+  GemmTask task;
+  task.transpose_a = BoolAttr(call, "transpose_a", false);
+  task.transpose_b = BoolAttr(call, "transpose_b", false);
+  task.m = out.extent[out.rank - 2];
+  task.n = out.extent[out.rank - 1];
+  task.k = a.extent[a.rank - (task.transpose_a ? 2 : 1)];
+  task.batch = Product(out, 0, out.rank - 2).extent;
+  return Multiply(call, task);
+}
+
+template <class T>
+struct PlusRow {
+  Count cols;
+  const T *x, *bias;
+  T* y;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    y[i] = To<T>(ToFloat(x[i]) + ToFloat(bias[Divide(i, cols.At(run)).rest]));
+  }
+};
+CudaError BiasAdd(const CudaCall& call) {
+  const CudaTensor& x = call.inputs[0];
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(
+        call, SizeOf(x),
+        PlusRow<T>{ColsOf(x), DataOf<T>(x), DataOf<T>(call.inputs[1]), DataOf<T>(call.outputs[0])});
+  });
+}
+
+// ------------------------------------------------------------------ layers
+
+// A product of the rows of x with a weight, turned or not.
+GemmTask RowsTimes(const CudaTensor& x, const CudaTensor& weight, bool turned) {
+  GemmTask task;
+  task.transpose_b = turned;
+  task.m = RowsOf(x).extent;
+  task.k = weight.extent[turned ? 1 : 0];
+  task.n = weight.extent[turned ? 0 : 1];
+  return task;
+}
+
+CudaError DenseLayer(const CudaCall& call) {
+  if (CudaError e = CheckOperands(call)) return e;
+  GemmTask task = RowsTimes(call.inputs[0], call.inputs[1], false);
+  task.bias = call.inputs[2].data;
+  task.relu = std::strcmp(TextAttr(call, "activation", "none"), "relu") == 0;
+  return Multiply(call, task);
+}
+
+// dy where y is above 0, in output 0, which may be dy; its sums over rows in output 1.
+template <class T>
+struct Through {
+  const T *y, *dy;
+  T* dx;
+  __device__ void operator()(int64_t i, const CudaRun&) const {
+    dx[i] = ToFloat(y[i]) > 0.0f ? dy[i] : To<T>(0.0f);
+  }
+};
+template <class T>
+struct ColumnOf {
+  Count cols;
+  const T* x;
+  __device__ auto On(int64_t c, const CudaRun& run) const {
+    return [x = x + c, width = cols.At(run)](int64_t r) { return ToFloat(x[r * width]); };
+  }
+};
+template <class T>
+struct StoreColumn {
+  T* out;
+  __device__ void operator()(int64_t c, double sum, const CudaRun&) const {
+    out[c] = To<T>(static_cast<float>(sum));
+  }
+};
+CudaError ReluBias(const CudaCall& call, const CudaTensor& y, const CudaTensor& dy, float* parts) {
+  const CudaTensor &dx = call.outputs[0], &sums = call.outputs[1];
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, SizeOf(y), Through<T>{DataOf<T>(y), DataOf<T>(dy), DataOf<T>(dx)});
+    SumRows(call, {RowsOf(dx), ColsOf(dx), parts}, ColumnOf<T>{ColsOf(dx), DataOf<T>(dx)},
+            StoreColumn<T>{DataOf<T>(sums)});
+  });
+}
+
+size_t SumsBytes(const CudaCall& call) {
+  return SumRowsBytes(RowsOf(call.outputs[0]), ColsOf(call.outputs[0]));
+}
+CudaError ReluBiasGrad(const CudaCall& call) {
+  return ReluBias(call, call.inputs[0], call.inputs[1], static_cast<float*>(call.scratch));
+}
+
+// The rounded operands of the product, then the sums.
+size_t DenseLayerBackScratch(const CudaCall& call) { return Scratch(call) + SumsBytes(call); }
+CudaError DenseLayerBack(const CudaCall& call) {
+  if (CudaError e = CheckOperands(call)) return e;
+  if (CudaError e = Multiply(call, RowsTimes(call.inputs[0], call.inputs[1], true))) return e;
+  auto* const parts = reinterpret_cast<float*>(static_cast<char*>(call.scratch) + Scratch(call));
+  return ReluBias(call, call.inputs[2], call.outputs[0], parts);
+}
+
+constexpr CudaKernel kKernels[] = {
+    {"matmul", Matmul, Scratch},
+    {"batch_matmul", BatchMatmul, Scratch},
+    {"bias_add", BiasAdd},
+    {"dense_layer", DenseLayer, Scratch},
+    {"dense_layer_back", DenseLayerBack, DenseLayerBackScratch},
+    {"relu_bias_grad", ReluBiasGrad, SumsBytes},
+};
+
+}  // namespace
+
+CudaKernelList DenseCudaKernels() { return ListOf(kKernels); }
+
+}  // namespace dt

@@ -1,0 +1,295 @@
+// What a step does to dense parameters: clipping, l2, the optimizers.
+#include "ops/cuda_kernels.cuh"
+#include "ops/cuda_sums.cuh"
+
+namespace dt {
+namespace {
+
+// ------------------------------------------------------------------ clip_by_global_norm
+
+// Tensors of one launch: what fits among a kernel's arguments.
+constexpr int kTensors = 48;
+template <class T>
+struct Tensors {
+  const T* in[kTensors];
+  T* out[kTensors];
+  Count size[kTensors];
+  int64_t first_part[kTensors];
+};
+
+// One row of blocks for each tensor.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    SquaresKernel(Tensors<T> of, const CudaRun* run, double* parts) {
+  const int k = static_cast<int>(blockIdx.y);
+  const int64_t count = of.size[k].At(*run);
+  // Pieces beyond the true size are zeros: what is added up is as long as capacities.
+  const int64_t pieces = (of.size[k].extent + kPieceElements - 1) / kPieceElements;
+  for (int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    const int64_t begin = piece * kPieceElements;
+    const int64_t end = begin + kPieceElements < count ? begin + kPieceElements : count;
+    double sum = 0;
+    for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
+      const double value = ToFloat(of.in[k][i]);
+      sum += value * value;
+    }
+    sum = BlockSum(sum);
+    if (threadIdx.x == 0) parts[of.first_part[k] + piece] = sum;
+  }
+}
+
+// One block: the norm, and the factor of all gradients.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    NormKernel(const double* parts, int64_t pieces, double clip_norm, float* factor, T* out) {
+  double sum = 0;
+  for (int64_t p = threadIdx.x; p < pieces; p += kThreads) sum += parts[p];
+  sum = BlockSum(sum);
+  if (threadIdx.x != 0) return;
+  const double norm = sqrt(sum);
+  const double limit = clip_norm / (norm + 1e-6);  // As PyTorch's clip_grad_norm_.
+  *factor = clip_norm > 0 && limit < 1 ? static_cast<float>(limit) : 1.0f;
+  out[0] = To<T>(static_cast<float>(norm));
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    ScaleKernel(Tensors<T> of, const CudaRun* run, const float* factor) {
+  const int k = static_cast<int>(blockIdx.y);
+  const int64_t count = of.size[k].At(*run), stride = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
+    of.out[k][i] = To<T>(ToFloat(of.in[k][i]) * *factor);
+  }
+}
+
+int64_t PartsOf(const CudaCall& call) {
+  int64_t pieces = 0;
+  for (size_t i = 0; i < call.input_count; ++i) {
+    pieces += (SizeOf(call.inputs[i]).extent + kPieceElements - 1) / kPieceElements;
+  }
+  return pieces;
+}
+// The factor, then the partial sums.
+size_t ClipScratch(const CudaCall& call) {
+  return static_cast<size_t>(1 + PartsOf(call)) * sizeof(double);
+}
+
+// Calls launch(tensors, how many, elements of the largest) for all inputs, kTensors at a time.
+template <class T, class Launch>
+void ForTensors(const CudaCall& call, const Launch& launch) {
+  Tensors<T> of{};
+  int used = 0;
+  int64_t part = 0, largest = 0;
+  for (size_t i = 0; i < call.input_count; ++i) {
+    const Count size = SizeOf(call.inputs[i]);
+    of.in[used] = DataOf<T>(call.inputs[i]);
+    of.out[used] = DataOf<T>(call.outputs[i]);
+    of.size[used] = size;
+    of.first_part[used] = part;
+    part += (size.extent + kPieceElements - 1) / kPieceElements;
+    largest = size.extent > largest ? size.extent : largest;
+    if (++used < kTensors && i + 1 < call.input_count) continue;
+    launch(of, static_cast<unsigned>(used), largest);
+    used = 0;
+    largest = 0;
+  }
+}
+
+CudaError ClipByGlobalNorm(const CudaCall& call) {
+  auto* const factor = static_cast<float*>(call.scratch);
+  auto* const parts = static_cast<double*>(call.scratch) + 1;
+  return OnFloat(call, [&]<class T>(T) {
+    ForTensors<T>(call, [&](const Tensors<T>& of, unsigned used, int64_t largest) {
+      const dim3 grid(BlocksFor(largest, kPieceElements), used);
+      LaunchKernel(call, {grid}, SquaresKernel<T>, of, call.run, parts);
+    });
+    LaunchKernel(call, {1}, NormKernel<T>, parts, PartsOf(call), FloatAttr(call, "clip_norm", 0),
+                 factor, DataOf<T>(call.outputs[call.output_count - 1]));
+    ForTensors<T>(call, [&](const Tensors<T>& of, unsigned used, int64_t largest) {
+      const dim3 grid(BlocksFor(largest), used);
+      LaunchKernel(call, {grid}, ScaleKernel<T>, of, call.run, factor);
+    });
+  });
+}
+
+// ------------------------------------------------------------------ add_l2
+
+template <class T>
+struct PlusScaled {
+  float factor;
+  const T *grad, *param;
+  T* out;
+  __device__ void operator()(int64_t i, const CudaRun&) const {
+    out[i] = To<T>(ToFloat(grad[i]) + factor * ToFloat(param[i]));
+  }
+};
+CudaError AddL2(const CudaCall& call) {
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, SizeOf(call.outputs[0]),
+            PlusScaled<T>{static_cast<float>(FloatAttr(call, "l2", 0)), DataOf<T>(call.inputs[0]),
+                          DataOf<T>(call.inputs[1]), DataOf<T>(call.outputs[0])});
+  });
+}
+
+// ------------------------------------------------------------------ update
+
+// The fields of OptimizerSpec that dense updates read.
+struct Optimizer {
+  float lr, momentum, beta1, beta2, epsilon, ftrl_l1, ftrl_l2, ftrl_beta, weight_decay;
+  explicit Optimizer(const CudaCall& call)
+      : lr(Of(call, "lr")),
+        momentum(Of(call, "momentum")),
+        beta1(Of(call, "beta1")),
+        beta2(Of(call, "beta2")),
+        epsilon(Of(call, "epsilon")),
+        ftrl_l1(Of(call, "ftrl_l1")),
+        ftrl_l2(Of(call, "ftrl_l2")),
+        ftrl_beta(Of(call, "ftrl_beta")),
+        weight_decay(Of(call, "weight_decay")) {}
+  static float Of(const CudaCall& call, const char* name) {
+    return static_cast<float>(FloatAttr(call, name, 0));
+  }
+};
+
+__device__ double Power(double base, uint64_t exponent) {
+  double power = 1;
+  for (; exponent != 0; exponent >>= 1, base *= base) {
+    if (exponent & 1) power *= base;
+  }
+  return power;
+}
+
+// What depends on the step alone.
+struct Rates {
+  float lr, adam_rate, adam_root, keep;
+};
+__device__ Rates RatesFor(const Optimizer& spec, const CudaRun& run) {
+  const double lr = static_cast<double>(spec.lr) * run.rate_scale;
+  const double correction1 = 1.0 - Power(spec.beta1, run.step + 1);
+  const double root2 = sqrt(1.0 - Power(spec.beta2, run.step + 1));
+  return {static_cast<float>(lr), static_cast<float>(lr / correction1),
+          static_cast<float>(1.0 / root2), static_cast<float>(1.0 - lr * spec.weight_decay)};
+}
+
+// Everything a rule may change or read.
+struct Element {
+  float value, grad, first, second;
+};
+struct Sgd {
+  static constexpr int kStates = 0;
+  __device__ static void Apply(const Optimizer&, const Rates& rates, Element& e) {
+    e.value -= rates.lr * e.grad;
+  }
+};
+struct Momentum {
+  static constexpr int kStates = 1;
+  __device__ static void Apply(const Optimizer& spec, const Rates& rates, Element& e) {
+    e.first = spec.momentum * e.first + e.grad;
+    e.value -= rates.lr * e.first;
+  }
+};
+struct Adagrad {
+  static constexpr int kStates = 1;
+  __device__ static void Apply(const Optimizer& spec, const Rates& rates, Element& e) {
+    e.first += e.grad * e.grad;
+    e.value -= rates.lr * e.grad / (sqrtf(e.first) + spec.epsilon);
+  }
+};
+// AdamW where `keep` is not 1.
+template <bool kDecays>
+struct Adam {
+  static constexpr int kStates = 2;
+  __device__ static void Apply(const Optimizer& spec, const Rates& rates, Element& e) {
+    e.first = spec.beta1 * e.first + (1.0f - spec.beta1) * e.grad;
+    e.second = spec.beta2 * e.second + (1.0f - spec.beta2) * e.grad * e.grad;
+    const float divisor = sqrtf(e.second) * rates.adam_root + spec.epsilon;
+    const float keep = kDecays ? rates.keep : 1.0f;
+    e.value = keep * e.value - rates.adam_rate * e.first / divisor;
+  }
+};
+// McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), algorithm 1: z and n.
+struct Ftrl {
+  static constexpr int kStates = 2;
+  __device__ static void Apply(const Optimizer& spec, const Rates& rates, Element& e) {
+    const float alpha = rates.lr, squares = e.second + e.grad * e.grad, root = sqrtf(squares);
+    e.first += e.grad - (root - sqrtf(e.second)) / alpha * e.value;
+    e.second = squares;
+    const float shrunk = fabsf(e.first) - spec.ftrl_l1;
+    const float size = shrunk / ((spec.ftrl_beta + root) / alpha + spec.ftrl_l2);
+    e.value = shrunk <= 0.0f ? 0.0f : (e.first > 0.0f ? -size : size);
+  }
+};
+
+struct Arrays {
+  float* value;
+  const float* grad;
+  float *first, *second;
+};
+template <class Rule>
+__global__ void __launch_bounds__(kThreads)
+    UpdateKernel(Optimizer spec, Arrays arrays, Count n, const CudaRun* run) {
+  __shared__ Rates rates;
+  if (threadIdx.x == 0) rates = RatesFor(spec, *run);
+  __syncthreads();
+  const Rates own = rates;
+  const int64_t count = n.At(*run), stride = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
+    Element e{arrays.value[i], arrays.grad[i], 0, 0};
+    if constexpr (Rule::kStates > 0) e.first = arrays.first[i];
+    if constexpr (Rule::kStates > 1) e.second = arrays.second[i];
+    Rule::Apply(spec, own, e);
+    arrays.value[i] = e.value;
+    if constexpr (Rule::kStates > 0) arrays.first[i] = e.first;
+    if constexpr (Rule::kStates > 1) arrays.second[i] = e.second;
+  }
+}
+
+template <class Rule>
+CudaError RunUpdate(const CudaCall& call) {
+  if (call.input_count != 2 + Rule::kStates) return "update: the optimizer's states do not fit it";
+  const auto state = [&](size_t i) {
+    return call.input_count > i ? DataOf<float>(call.inputs[i]) : nullptr;
+  };
+  const Count n = SizeOf(call.inputs[0]);
+  const Arrays arrays{DataOf<float>(call.inputs[0]), DataOf<float>(call.inputs[1]), state(2),
+                      state(3)};
+  LaunchKernel(call, {BlocksFor(n.extent)}, UpdateKernel<Rule>, Optimizer(call), arrays, n,
+               call.run);
+  return Launched();
+}
+
+CudaError Update(const CudaCall& call) {
+  struct Named {
+    const char* name;
+    CudaError (*run)(const CudaCall& call);
+  };
+  static constexpr Named kRules[] = {
+      {"sgd", RunUpdate<Sgd>},
+      {"momentum", RunUpdate<Momentum>},
+      {"adagrad", RunUpdate<Adagrad>},
+      {"adam", RunUpdate<Adam<false>>},
+      {"lazy_adam", RunUpdate<Adam<false>>},
+      {"adamw", RunUpdate<Adam<true>>},
+      {"ftrl", RunUpdate<Ftrl>},
+  };
+  uint8_t type = kCudaF32;
+  if (CudaError e = CheckCall(call, &type)) return e;
+  if (type != kCudaF32) return "update: masters and states are f32";
+  const char* const name = TextAttr(call, "optimizer", "");
+  for (const Named& rule : kRules) {
+    if (std::strcmp(rule.name, name) == 0) return rule.run(call);
+  }
+  return "update: no such optimizer for dense parameters";
+}
+
+constexpr CudaKernel kKernels[] = {
+    {"clip_by_global_norm", ClipByGlobalNorm, ClipScratch},
+    {"add_l2", AddL2},
+    {"update", Update},
+};
+
+}  // namespace
+
+CudaKernelList UpdateCudaKernels() { return ListOf(kKernels); }
+
+}  // namespace dt

@@ -1,0 +1,201 @@
+// Goal: every operator gives on every back end what it gives on the CPU, forward and backward, in
+// each type that the back end has. Method: the table of cases, and one more for the operators of a
+// step, run on the emulated accelerator (equal bits), with the source of the CUDA kernels compiled
+// for the host, and on a card where there is one: the same numbers within bounds. What lies beyond
+// a tensor's true size is NaN, so reading it shows.
+#include "test/ops/backends.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "common/base/hash.h"
+#include "common/device/cuda_library.h"
+#include "ops/norm/dropout_stream.h"
+#include "ops/update/attrs.h"
+#include "ops/update/update.h"
+#include "test/support/cuda_on_host/cuda_on_host.h"
+
+namespace dt::test {
+namespace {
+
+// Relative to the largest value of an output: sums of a few hundred terms in another order; one
+// rounding of bf16 is 2^-9, and a gradient has a few.
+constexpr double kFloatBound = 5e-5, kBf16Bound = 0.03;
+
+OpCase Step(std::string op, Attrs attrs, const std::vector<SymShape>& shapes) {
+  OpCase c;
+  c.name = op;
+  c.op = std::move(op);
+  c.attrs = std::move(attrs);
+  c.run = {.seed = 3, .step = 5, .step_samples = 7, .rate_scale = 0.5f};
+  for (const SymShape& shape : shapes) c.inputs.push_back(Floats(c, shape, c.inputs.size() + 1));
+  return c;
+}
+
+// Operators of a step, which change parameters.
+std::vector<OpCase> StepCases() {
+  std::vector<OpCase> cases;
+  const Dim n = Const(700), k = Const(3), c = Const(5);
+  for (const double limit : {0.0, 0.5, 1e6}) {
+    cases.push_back(Step("clip_by_global_norm", {{"clip_norm", limit}}, {{n}, {k, c}, {n, k}}));
+  }
+  cases.push_back(Step("add_l2", {{"l2", 0.25}}, {{n}, {n}}));
+  cases.push_back(
+      Step("batch_norm_running", {{"momentum", 0.3}}, {{c}, {c}, {k, c}, {k, c}, {k, Const(1)}}));
+  cases.back().inputs[4].values = {4, 0, 1};
+  for (const OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
+        OptimizerKind::kAdam, OptimizerKind::kLazyAdam, OptimizerKind::kAdamW,
+        OptimizerKind::kFtrl}) {
+    const OptimizerSpec spec{.kind = kind, .lr = 0.1f, .ftrl_l1 = 0.5f, .weight_decay = 0.1f};
+    OpCase update = Step("update", OptimizerAttrs(spec),
+                         std::vector<SymShape>(2 + DenseStates(spec), SymShape{n}));
+    for (size_t i = 2; i < update.inputs.size(); ++i) {
+      for (double& x : update.inputs[i].values) x = std::fabs(x);
+    }
+    cases.push_back(std::move(update));
+  }
+  return cases;
+}
+
+std::vector<OpCase> AllCases(int64_t batch) {
+  std::vector<OpCase> cases = CasesFor(batch);
+  for (OpCase& c : StepCases()) cases.push_back(std::move(c));
+  return cases;
+}
+
+bool HasGradient(const OpCase& c) {
+  return FindOp(c.op)->gradient != nullptr &&
+         std::ranges::any_of(c.inputs, [](const CaseInput& input) { return input.smooth; });
+}
+
+std::vector<Numbers> GradsFor(const OpCase& c) {
+  std::vector<Numbers> grads;
+  for (const Numbers& output : RunCase(c, DType::kF32).outputs) {
+    grads.push_back(Normals(output.size(), 1000 + grads.size()));
+    for (double& g : grads.back()) g = RoundedToBf16(g);
+  }
+  // Only the first output of these passes a gradient on.
+  const bool first_only = c.op == "batch_norm" || c.op == "in_batch_softmax";
+  for (size_t i = 1; first_only && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
+  return grads;
+}
+
+void ExpectNear(const std::vector<Numbers>& got, const std::vector<Numbers>& want, double bound) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t o = 0; o < want.size(); ++o) {
+    ASSERT_EQ(got[o].size(), want[o].size()) << "number " << o;
+    double largest = 1;
+    for (const double w : want[o]) largest = std::max(largest, std::fabs(w));
+    for (size_t i = 0; i < want[o].size(); ++i) {
+      ASSERT_NEAR(got[o][i], want[o][i], bound * largest) << "number " << o << " at " << i;
+    }
+  }
+}
+
+// What bf16 would round away is not there to begin with.
+OpCase Rounded(OpCase c) {
+  for (CaseInput& input : c.inputs) {
+    if (input.index) continue;
+    for (double& x : input.values) x = RoundedToBf16(x);
+  }
+  return c;
+}
+
+// Against the CPU in f32.
+void ExpectSame(const OpCase& c, DType dtype, Backend& backend) {
+  const double bound = dtype == DType::kBf16 ? kBf16Bound : kFloatBound;
+  const RunResult got = RunCase(c, dtype, backend), want = RunCase(c, DType::kF32);
+  ExpectNear(got.outputs, want.outputs, bound);
+  ExpectNear(got.inputs, want.inputs, bound);
+  if (testing::Test::HasFatalFailure() || !HasGradient(c)) return;
+  SCOPED_TRACE("gradient");
+  const std::vector<Numbers> grads = GradsFor(c);
+  ExpectNear(GradientOf(c, grads, dtype, backend), GradientOf(c, grads, DType::kF32), bound);
+}
+
+void ExpectAllSame(Backend& backend) {
+  for (const int64_t batch : {0, 1, 5, 70, 300}) {
+    for (const OpCase& given : AllCases(batch)) {
+      if (batch == 300 && given.name == "matmul, wide") continue;  // Slow on the host.
+      const OpCase c = Rounded(given);
+      SCOPED_TRACE(fmt::format("{}, batch {}", c.name, batch));
+      for (const DType dtype : {DType::kF32, DType::kBf16}) {
+        // Masters and their states are f32; so is what has no float input.
+        if (dtype == DType::kBf16 && c.op == "update") continue;
+        SCOPED_TRACE(NameOf(dtype));
+        ExpectSame(c, dtype, backend);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Backends, EmulatedAcceleratorGivesTheBitsOfTheCpu) {
+  const std::unique_ptr<Backend> backend = MakeEmulatedBackend();
+  for (const int64_t batch : {0, 1, 5, 70}) {
+    for (const OpCase& c : AllCases(batch)) {
+      SCOPED_TRACE(fmt::format("{}, batch {}", c.name, batch));
+      for (const DType dtype : {DType::kF32, DType::kF64}) {
+        if (dtype == DType::kF64 && c.op == "update") continue;
+        const RunResult want = RunCase(c, dtype), got = RunCase(c, dtype, *backend);
+        ASSERT_EQ(got.outputs, want.outputs);
+        ASSERT_EQ(got.inputs, want.inputs);
+        if (!HasGradient(c)) continue;
+        const std::vector<Numbers> grads = GradsFor(c);
+        ASSERT_EQ(GradientOf(c, grads, dtype, *backend), GradientOf(c, grads, dtype));
+      }
+    }
+  }
+}
+
+TEST(Backends, CudaKernelsOnTheHostGiveTheNumbersOfTheCpu) {
+  const CudaTable table = TableOnHost();
+  ExpectAllSame(*MakeCudaBackend(table, 0));
+}
+
+TEST(Backends, CardGivesTheNumbersOfTheCpu) {
+  // The library lies beside the program.
+  const char* const program = std::getenv("DT_PROGRAM");
+  const std::string beside = program == nullptr ? "." : program;
+  const Result<CudaLibrary> library =
+      CudaLibrary::Open(beside.substr(0, beside.rfind('/')) + "/libdovetail_cuda.so");
+  if (!library.ok()) GTEST_SKIP() << "no CUDA here: " << library.status();
+  if (const Result<int> cards = library->CountDevices(); !cards.ok()) {
+    GTEST_SKIP() << "no CUDA card here: " << cards.status();
+  }
+  ExpectAllSame(*MakeCudaBackend(library->table(), 0));
+}
+
+TEST(Backends, EveryOperatorHasACudaKernel) {
+  const CudaTable table = TableOnHost();
+  for (const OpSpec* spec : AllOps()) {
+    if (FindKernel(spec->name) == nullptr) continue;  // The engine's, not a kernel's.
+    EXPECT_NE(table.find_kernel(std::string(spec->name).c_str()), nullptr) << spec->name;
+  }
+  EXPECT_EQ(table.find_kernel("matmull"), nullptr);
+  EXPECT_EQ(table.find_kernel(""), nullptr);
+}
+
+// Products in bf16 round their operands, nothing else.
+TEST(Backends, MathOfAProductIsAnAttribute) {
+  const CudaTable table = TableOnHost();
+  const std::unique_ptr<Backend> backend = MakeCudaBackend(table, 0);
+  OpCase c =
+      Step("matmul", {{"transpose_b", true}}, {{Const(9), Const(33)}, {Const(7), Const(33)}});
+  const std::vector<Numbers> exact = RunCase(c, DType::kF32).outputs;
+  const std::vector<Numbers> rounded = RunCase(Rounded(c), DType::kF32).outputs;
+  c.attrs["math"] = std::string("tf32");
+  ExpectNear(RunCase(c, DType::kF32, *backend).outputs, exact, 2e-3);
+  c.attrs["math"] = std::string("bf16");
+  ExpectNear(RunCase(c, DType::kF32, *backend).outputs, rounded, kFloatBound);
+}
+
+TEST(Backends, DropoutDrawsFromTheStreamOfItsName) {
+  EXPECT_EQ(kDropoutPurpose, HashString("dropout"));
+}
+
+}  // namespace
+}  // namespace dt::test
