@@ -46,6 +46,10 @@ Streams::~Streams() {
     thread->thread.request_stop();
     thread->begins.Close();
   }
+  // A node may still run, and what it uses goes after this.
+  for (const std::unique_ptr<Thread>& thread : threads_) {
+    if (thread != nullptr && thread->thread.joinable()) thread->thread.join();
+  }
 }
 
 Status Streams::Open() {

@@ -125,9 +125,8 @@ class WorkerRole : public Worker {
     return ready;
   }
 
-  Status Start(const StartMessage& start) {
-    DT_TRY_STATUS(CheckShardMap(start.map));
-    DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(start.plan.data(), start.plan.size()))));
+  Status OpenEngine(std::string_view bytes) {
+    DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(bytes.data(), bytes.size()))));
     const bool on_accelerator = std::ranges::any_of(
         plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
     if (on_accelerator) {
@@ -136,6 +135,12 @@ class WorkerRole : public Worker {
     DT_TRY(engine_, Engine::Create(std::move(plan), {.pool = pool_,
                                                      .accelerator = accelerator_.get(),
                                                      .timeline = trace_.timeline()}));
+    return OkStatus();
+  }
+
+  Status Start(const StartMessage& start) {
+    DT_TRY_STATUS(CheckShardMap(start.map));
+    DT_TRY_STATUS(OpenEngine(start.plan));
     routes_ = std::make_shared<const Routes>(MakeRoutes(start.map));
     stamp_ = {
         .generation = start.generation, .term = link_->welcome().term, .map = start.map.version};

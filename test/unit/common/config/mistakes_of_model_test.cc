@@ -104,16 +104,17 @@ TEST_P(NotAvailable, IsRefusedAsSuch) {
   EXPECT_NE(message.find("not available yet"), std::string::npos) << message;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Keys, NotAvailable,
-    ::testing::Values("cluster.replicas=2", "cluster.store=memory", "parallel.stages=2",
-                      "parallel.micro_batches=4", "parallel.data=2", "parallel.strategy=dynamic",
-                      "model.graph.deep.device=ps", "model.graph.deep.stage=1",
-                      "model.graph.deep.recompute=true", "model.tables.item.device=gpu",
-                      "model.tables.item.device=cpu", "model.tables.item.rows=100",
-                      "observe.tensorboard=logs", "security.curve={key: a}",
-                      "data.split=full_batch", "data.format=binary",
-                      "optimizer.schedule.type=cosine"));
+INSTANTIATE_TEST_SUITE_P(Keys, NotAvailable,
+                         ::testing::Values("cluster.replicas=2", "cluster.store=memory",
+                                           "parallel.stages=2", "parallel.micro_batches=4",
+                                           "parallel.data=2", "parallel.strategy=dynamic",
+                                           "model.graph.deep.device=ps", "model.graph.deep.stage=1",
+                                           "model.graph.deep.recompute=true",
+                                           "model.tables.item.device=gpu",
+                                           "model.tables.item.device=cpu",
+                                           "model.tables.item.rows=100", "observe.tensorboard=logs",
+                                           "security.curve={key: a}", "data.split=full_batch",
+                                           "data.format=binary", "optimizer.schedule.type=cosine"));
 
 TEST(NotAvailableValues, DefaultsMayBeWrittenOut) {
   const char* const flags[] = {"train.staleness=0",         "cluster.replicas=1",
