@@ -91,7 +91,10 @@ Result<std::unique_ptr<NodeRunner>> MakeNodeRunner(Stream stream, TaskPool& pool
   DT_TRY(std::unique_ptr<DeviceQueue> queue, accelerator->NewQueue());
   if (stream != Stream::kGpu) return std::make_unique<CopyRunner>(std::move(queue), stream);
   auto* const emulated = dynamic_cast<EmulatedAccelerator*>(accelerator);
-  if (emulated == nullptr) return NotYet("training on CUDA cards");
+  if (emulated == nullptr) {
+    return WithHint(NotYet("nodes on CUDA cards are not available yet"),
+                    "set cluster.devices to emulated, or take the tags off");
+  }
   return std::make_unique<EmulatedRunner>(std::move(queue), *emulated, pool);
 }
 
