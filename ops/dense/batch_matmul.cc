@@ -1,3 +1,4 @@
+#include "ops/dense/product_gradient.h"
 #include "ops/infer.h"
 #include "ops/op_families.h"
 
@@ -46,29 +47,8 @@ Status InferBatchMatmul(InferContext& context) {
   return OkStatus();
 }
 
-Attrs Transposed(bool a, bool b) {
-  Attrs attrs;
-  if (a) attrs["transpose_a"] = true;
-  if (b) attrs["transpose_b"] = true;
-  return attrs;
-}
-
-// With op(a) = A, op(b) = B and D the gradient of AB: dA = D Bᵀ and dB = Aᵀ D, each transposed
-// back.
 Status BatchMatmulGradient(GradientContext& context) {
-  const Turned turned(context.node().attrs);
-  const ValueIndex a = context.node().inputs[0], b = context.node().inputs[1];
-  const ValueIndex d = context.output_grad(0);
-  if (context.needs_grad(0)) {
-    const auto grad = turned.a ? context.Add("batch_matmul", {b, d}, Transposed(turned.b, true))
-                               : context.Add("batch_matmul", {d, b}, Transposed(false, !turned.b));
-    context.SetInputGrad(0, grad[0]);
-  }
-  if (context.needs_grad(1)) {
-    const auto grad = turned.b ? context.Add("batch_matmul", {d, a}, Transposed(true, turned.a))
-                               : context.Add("batch_matmul", {a, d}, Transposed(!turned.a, false));
-    context.SetInputGrad(1, grad[0]);
-  }
+  AddProductGradient(context, "batch_matmul");
   return OkStatus();
 }
 

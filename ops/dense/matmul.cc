@@ -1,3 +1,4 @@
+#include "ops/dense/product_gradient.h"
 #include "ops/infer.h"
 #include "ops/op_families.h"
 
@@ -40,20 +41,10 @@ Status InferMatmul(InferContext& context) {
   return OkStatus();
 }
 
-Attrs Transposed(bool a, bool b) {
-  Attrs attrs;
-  if (a) attrs["transpose_a"] = true;
-  if (b) attrs["transpose_b"] = true;
-  return attrs;
-}
-
-// With op(a) = A, op(b) = B and D the gradient of AB: dA = D Bᵀ and dB = Aᵀ D, each transposed
-// back. Only the left operand, not transposed, keeps more than two dimensions.
+// Only the left operand, not transposed, keeps more than two dimensions.
 Status MatmulGradient(GradientContext& context) {
   const Node& node = context.node();
   const bool ta = BoolAttr(node.attrs, "transpose_a", false);
-  const bool tb = BoolAttr(node.attrs, "transpose_b", false);
-  const ValueIndex a = node.inputs[0], b = node.inputs[1], d = context.output_grad(0);
   const bool keeps[] = {!ta, false};
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const SymShape& shape = context.graph().value(node.inputs[i]).shape;
@@ -62,16 +53,7 @@ Status MatmulGradient(GradientContext& context) {
                      ShapeText(context.graph(), shape));
     }
   }
-  if (context.needs_grad(0)) {
-    const auto grad = ta ? context.Add("matmul", {b, d}, Transposed(tb, true))
-                         : context.Add("matmul", {d, b}, Transposed(false, !tb));
-    context.SetInputGrad(0, grad[0]);
-  }
-  if (context.needs_grad(1)) {
-    const auto grad = tb ? context.Add("matmul", {d, a}, Transposed(true, ta))
-                         : context.Add("matmul", {a, d}, Transposed(!ta, false));
-    context.SetInputGrad(1, grad[0]);
-  }
+  AddProductGradient(context, "matmul");
   return OkStatus();
 }
 

@@ -1,8 +1,9 @@
 // One step of training as one rank does it: the order of all stages. Read this first.
 //
-//   reader ─▶ pull ─▶ RunSlice ─▶ push            for each own slice of the step
-//                        └─▶ Exchange             dense sums, with all ranks
-//                              └─▶ barrier ─▶ Complete ─▶ Update
+//   reader ─▶ pull ─────────────▶ FinishSlice ─▶ push    for each own slice of the step; what needs
+//        └──▶ BeginSlice ──────────┘                     no rows runs while they are pulled
+//                                       └─▶ Exchange     dense sums, with all ranks
+//                                             └─▶ barrier ─▶ Complete ─▶ Update
 //
 // Servers apply a step once every rank is past its barrier; no rank pulls for the next step before.
 // A rank dies or fails between any two lines: then nobody has applied the step, or everybody can.
