@@ -52,7 +52,7 @@ struct CudaTensor {
   int64_t extent[kCudaRankMax] = {};
 };
 
-// Attributes of the node, and one more, `node`: its name. ops/cuda_call.h makes them.
+// Attributes of the node, and one more, `node`: its name. ops/cuda/call.h makes them.
 struct CudaAttr {
   enum class Kind : uint8_t { kBool, kInt, kFloat, kText, kInts };
   const char* name = nullptr;

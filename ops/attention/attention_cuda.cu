@@ -1,6 +1,6 @@
 // Softmax over rows, with and without a mask; heads of attention.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_strided.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/strided.cuh"
 
 namespace dt {
 namespace {

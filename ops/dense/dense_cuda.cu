@@ -1,6 +1,6 @@
 // Matrix products, bias, and layers as the planner joins them.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_sums.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/sums.cuh"
 #include "ops/dense/gemm_cuda.cuh"
 
 namespace dt {

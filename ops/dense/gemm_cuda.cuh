@@ -2,7 +2,7 @@
 // n].
 #pragma once
 
-#include "ops/cuda_util.cuh"
+#include "ops/cuda/util.cuh"
 
 namespace dt {
 

@@ -1,7 +1,7 @@
 // Functions of one element, of two with broadcasting, and a choice between two. bf16 is computed in
 // float.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_strided.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/strided.cuh"
 
 namespace dt {
 namespace {

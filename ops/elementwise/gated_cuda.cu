@@ -1,6 +1,6 @@
 // PReLU and Dice: a slope for each column, or one for all, that is trained.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_sums.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/sums.cuh"
 
 namespace dt {
 namespace {

@@ -1,6 +1,6 @@
 // FM, pairwise dot products, DCN's cross layer.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_sums.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/sums.cuh"
 
 namespace dt {
 namespace {

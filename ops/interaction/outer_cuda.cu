@@ -1,5 +1,5 @@
 // Outer products of rows, and xDeepFM's layer, which multiplies them with a weight.
-#include "ops/cuda_kernels.cuh"
+#include "ops/cuda/kernels.cuh"
 #include "ops/dense/gemm_cuda.cuh"
 
 namespace dt {

@@ -1,6 +1,6 @@
 // Losses of one prediction a sample, in double.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_sums.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/sums.cuh"
 
 namespace dt {
 namespace {

@@ -1,6 +1,6 @@
 // Softmax cross entropy over classes, and over the items of the slice.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_sums.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/sums.cuh"
 #include "ops/dense/gemm_cuda.cuh"
 
 namespace dt {

@@ -1,6 +1,6 @@
 // Dropout by the bits of common/base/philox.h, so that every back end drops the same elements.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_util.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/util.cuh"
 #include "ops/norm/dropout_stream.h"
 
 namespace dt {

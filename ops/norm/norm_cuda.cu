@@ -1,6 +1,6 @@
 // Batch norm, layer norm, l2_normalize.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_sums.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/sums.cuh"
 
 namespace dt {
 namespace {

@@ -1,7 +1,7 @@
 // Sums, means and maxima.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_strided.cuh"
-#include "ops/cuda_sums.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/strided.cuh"
+#include "ops/cuda/sums.cuh"
 
 namespace dt {
 namespace {

@@ -1,6 +1,6 @@
 // Joining, cutting, reshaping, transposing, repeating, gathering.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_strided.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/strided.cuh"
 
 namespace dt {
 namespace {

@@ -1,6 +1,6 @@
 // Embedding rows gathered or combined in bags; lists of varying length.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_util.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/util.cuh"
 
 namespace dt {
 namespace {

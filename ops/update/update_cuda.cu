@@ -1,6 +1,6 @@
 // What a step does to dense parameters: clipping, l2, the optimizers.
-#include "ops/cuda_kernels.cuh"
-#include "ops/cuda_sums.cuh"
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/sums.cuh"
 
 namespace dt {
 namespace {

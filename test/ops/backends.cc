@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "common/device/emulated_accelerator.h"
-#include "ops/cuda_call.h"
+#include "ops/cuda/call.h"
 
 namespace dt::test {
 namespace {

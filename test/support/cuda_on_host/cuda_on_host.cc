@@ -11,7 +11,7 @@
 #include <ucontext.h>
 
 #include "common/device/cuda_stream.cuh"
-#include "ops/cuda_kernels.cuh"
+#include "ops/cuda/kernels.cuh"
 
 thread_local uint3 threadIdx, blockIdx;
 thread_local dim3 blockDim, gridDim;

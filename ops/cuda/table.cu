@@ -1,6 +1,6 @@
 // The only entry of libdovetail_cuda.so.
 #include "common/device/cuda_stream.cuh"
-#include "ops/cuda_kernels.cuh"
+#include "ops/cuda/kernels.cuh"
 
 extern "C" __attribute__((visibility("default"))) bool DtFillCudaTable(uint32_t version,
                                                                        dt::CudaTable* table) {

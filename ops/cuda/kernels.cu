@@ -2,7 +2,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/cuda_kernels.cuh"
+#include "ops/cuda/kernels.cuh"
 
 namespace dt {
 namespace {

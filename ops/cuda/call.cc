@@ -1,4 +1,4 @@
-#include "ops/cuda_call.h"
+#include "ops/cuda/call.h"
 
 #include <algorithm>
 

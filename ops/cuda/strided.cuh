@@ -1,7 +1,7 @@
 // Loops over tensors with any strides: broadcasting, reduction, transposition.
 #pragma once
 
-#include "ops/cuda_util.cuh"
+#include "ops/cuda/util.cuh"
 
 namespace dt {
 

@@ -1,7 +1,7 @@
 // Sums in an order that sizes alone decide: no atomics, no dependence on the card.
 #pragma once
 
-#include "ops/cuda_util.cuh"
+#include "ops/cuda/util.cuh"
 
 namespace dt {
 
