@@ -10,7 +10,7 @@
 #include "common/config/load_job.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
 #include "server/checkpoint/rows_reader.h"
-#include "worker/engine/dense_file.h"
+#include "worker/memory/dense_file.h"
 
 namespace dt::cli {
 namespace {

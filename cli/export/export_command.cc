@@ -12,7 +12,7 @@
 #include "common/base/text.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
 #include "server/checkpoint/rows_reader.h"
-#include "worker/engine/dense_file.h"
+#include "worker/memory/dense_file.h"
 
 namespace dt::cli {
 namespace {

@@ -14,10 +14,12 @@
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
 #include "worker/collective/collective.h"
-#include "worker/engine/bindings.h"
-#include "worker/engine/parameters.h"
-#include "worker/engine/slice_packs.h"
 #include "worker/engine/streams.h"
+#include "worker/exchange/finite_checks.h"
+#include "worker/exchange/step_exchange.h"
+#include "worker/memory/bindings.h"
+#include "worker/memory/parameter_copies.h"
+#include "worker/memory/parameters.h"
 
 namespace dt::worker {
 
@@ -53,7 +55,7 @@ class Engine {
   // The host's. Whoever may have written them, they go to the accelerator again before they are
   // used there.
   Parameters& parameters() {
-    parameters_touched_ = true;
+    copies_->Touch();
     return parameters_;
   }
   // Waits for the update, and brings the accelerator's values to the host's arrays.
@@ -78,7 +80,7 @@ class Engine {
   // ParameterSpec::pushed.
   std::span<const float> pushed(size_t parameter) const;
   // Of the step exchanged last: over all slices, equal on all ranks.
-  double step_loss() const { return step_loss_; }
+  double step_loss() const { return exchange_.step_loss(); }
 
   // Forward only: by loss of the graph, its output [samples], valid until the next call.
   Result<TableRows> Evaluate(const SliceInputs& inputs, const RunInfo& run);
@@ -92,40 +94,20 @@ class Engine {
   Status Prepare();
   PreparedNode& PrepareNode(NodeIndex index);
   void FindLastForPush();
-  Status SendParameters();
-  Status MoveParameter(ValueIndex device, const Parameters::Array& array, bool to_device);
   Status EndPass();
-  void PlacePieces(SliceIndex slice);
-  void CopyPieces(SliceIndex slice);
-  bool OwnGradsFinite() const;
-  void SpreadResults();
-  Status CheckLosses();
-  Status CheckRowGrads();
 
   const Plan plan_;
   const Options options_;
   Parameters parameters_;
-  SlicePacks packs_;
   Bindings bindings_;
+  StepExchange exchange_;
   std::vector<PreparedNode> nodes_;  // By node.
+  std::unique_ptr<ParameterCopies> copies_;
   std::unique_ptr<Streams> streams_;
-  std::unique_ptr<DeviceQueue>
-      parameter_queue_;  // With an accelerator: for SendParameters, FetchParameters.
-  std::unique_ptr<DeviceEvent> parameters_moved_;
-  bool parameters_touched_ = true;
   std::vector<uint32_t> for_push_;  // Subgraphs that give the gradients of rows.
-  struct BatchAtHand {
-    Step step = 0;
-    SliceIndex slice = 0;
-    uint64_t first_sample = 0;
-    uint32_t samples = 0;
-  };
-  BatchAtHand batch_;
+  SliceAtHand at_hand_;
   bool slice_ = false;  // Begun, not yet copied to its pack.
   std::vector<std::span<const float>> row_grads_, outputs_;
-  AlignedBuffer summed_, gathered_;
-  std::vector<size_t> loss_pieces_;  // By loss: its piece of the exchange.
-  double step_loss_ = 0;
 };
 
 }  // namespace dt::worker

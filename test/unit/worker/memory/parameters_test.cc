@@ -1,5 +1,5 @@
 // Dense parameters on disk: what is saved comes back; what is damaged or of another model is named.
-#include "worker/engine/parameters.h"
+#include "worker/memory/parameters.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "worker/engine/slice_packs.h"
+#include "worker/exchange/slice_packs.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "worker/engine/dense_file.h"
+#include "worker/memory/dense_file.h"
 
 #include <cerrno>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/base/hash.h"
-#include "worker/engine/parameters.h"
+#include "worker/memory/parameters.h"
 
 namespace dt::worker {
 namespace {

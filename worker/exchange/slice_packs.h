@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/graph/plan.h"
-#include "worker/engine/aligned_buffer.h"
+#include "worker/memory/aligned_buffer.h"
 
 namespace dt::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/engine/bindings.h"
+#include "worker/memory/bindings.h"
 
 #include <algorithm>
 

@@ -15,9 +15,9 @@
 #include "common/device/accelerator.h"
 #include "common/device/tensor.h"
 #include "common/graph/plan.h"
-#include "worker/engine/aligned_buffer.h"
-#include "worker/engine/parameters.h"
 #include "worker/lookup/lookup_plan.h"
+#include "worker/memory/aligned_buffer.h"
+#include "worker/memory/parameters.h"
 
 namespace dt::worker {
 
@@ -39,6 +39,10 @@ class Bindings {
   void BindRows(TableRows rows);
 
   const TensorView& view(ValueIndex v) const { return views_[v]; }
+  // Of a value f32.
+  std::span<const float> floats(ValueIndex v) const {
+    return {static_cast<const float*>(views_[v].data), static_cast<size_t>(views_[v].size())};
+  }
   void Place(ValueIndex v, void* data) { views_[v].data = data; }
   // Of slots and joined columns in host memory.
   uint64_t bytes() const;

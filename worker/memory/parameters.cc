@@ -1,4 +1,4 @@
-#include "worker/engine/parameters.h"
+#include "worker/memory/parameters.h"
 
 #include <algorithm>
 

@@ -1,0 +1,83 @@
+#include "worker/exchange/step_exchange.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "worker/exchange/finite_checks.h"
+
+namespace dt::worker {
+namespace {
+
+std::span<float> Floats(AlignedBuffer& memory, size_t count) {
+  return {static_cast<float*>(memory.Reserve(count * sizeof(float))), count};
+}
+
+}  // namespace
+
+StepExchange::StepExchange(const Plan& plan, Bindings& bindings)
+    : plan_(plan), bindings_(bindings), packs_(plan) {
+  summed_ = Floats(summed_memory_, packs_.sum_floats());
+  gathered_ = Floats(gathered_memory_, plan_.slices * packs_.gather_floats());
+}
+
+Status StepExchange::Open() {
+  for (const LossSpec& loss : plan_.graph.losses) {
+    const auto piece = std::ranges::find_if(packs_.pieces(), [&](const SlicePacks::Piece& p) {
+      return p.in == loss.loss && !p.summed;
+    });
+    if (piece == packs_.pieces().end()) return Internal("loss {} is not gathered", loss.name);
+    loss_pieces_.push_back(piece - packs_.pieces().begin());
+  }
+  return OkStatus();
+}
+
+void StepExchange::PlacePieces(SliceIndex slice) {
+  for (const SlicePacks::Piece& piece : packs_.pieces()) {
+    float* const memory = packs_.PieceOf(slice, piece);
+    if (piece.direct) bindings_.Place(piece.in, memory);
+  }
+}
+
+void StepExchange::CopyPieces(SliceIndex slice) {
+  for (const SlicePacks::Piece& piece : packs_.pieces()) {
+    if (piece.direct) continue;
+    const auto* const from = static_cast<const float*>(bindings_.view(piece.in).data);
+    std::copy_n(from, piece.floats, packs_.PieceOf(slice, piece));
+  }
+}
+
+Status StepExchange::Join(Collective& collective, std::span<const uint32_t> owner, Step step) {
+  DT_CHECK(owner.size() == plan_.slices);
+  DT_TRY_STATUS(collective.ExchangeSlices({.owner = owner,
+                                           .sum = packs_.sums(),
+                                           .gather = packs_.gathers(),
+                                           .summed = summed_,
+                                           .gathered = gathered_}));
+  packs_.Begin();
+  DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings_, summed_, step));
+  SpreadResults();
+  return OkStatus();
+}
+
+void StepExchange::SpreadResults() {
+  const float* const gathered = gathered_.data();
+  for (const SlicePacks::Piece& piece : packs_.pieces()) {
+    if (piece.summed) {
+      bindings_.Place(piece.out, summed_.data() + piece.offset);
+      continue;
+    }
+    auto* out = static_cast<float*>(bindings_.view(piece.out).data);
+    for (uint32_t k = 0; k < plan_.slices; ++k) {
+      const float* const from = gathered + k * packs_.gather_floats() + piece.offset;
+      out = std::copy_n(from, piece.floats, out);
+    }
+  }
+  step_loss_ = 0;
+  for (uint32_t k = 0; k < plan_.slices; ++k) {
+    for (const size_t p : loss_pieces_) {
+      step_loss_ += double{gathered[k * packs_.gather_floats() + packs_.pieces()[p].offset]};
+    }
+  }
+}
+
+}  // namespace dt::worker

@@ -1,0 +1,49 @@
+// The exchange of a step: packs what each own slice leaves for it, joins the packs of all ranks,
+// and lays the results where the step's nodes read them. Owned by the train thread.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/plan.h"
+#include "worker/collective/collective.h"
+#include "worker/exchange/slice_packs.h"
+#include "worker/memory/aligned_buffer.h"
+#include "worker/memory/bindings.h"
+
+namespace dt::worker {
+
+class StepExchange {
+ public:
+  // What is passed outlives it.
+  StepExchange(const Plan& plan, Bindings& bindings);
+  // Error: Internal, a plan whose losses are not exchanged.
+  Status Open();
+
+  // Of a slice without samples: zeros.
+  void AddNothing(SliceIndex slice) { packs_.Clear(slice); }
+  // Before the slice runs: its nodes write what is exchanged straight into its pack …
+  void PlacePieces(SliceIndex slice);
+  // … and after it has, what they cannot write there is copied.
+  void CopyPieces(SliceIndex slice);
+
+  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Errors: those of
+  // Collective::ExchangeSlices; Unavailable, a sum is not finite.
+  Status Join(Collective& collective, std::span<const uint32_t> owner, Step step);
+  // Of the step joined last: over all slices, equal on all ranks.
+  double step_loss() const { return step_loss_; }
+
+ private:
+  void SpreadResults();
+
+  const Plan& plan_;
+  Bindings& bindings_;
+  SlicePacks packs_;
+  AlignedBuffer summed_memory_, gathered_memory_;
+  std::span<float> summed_, gathered_;  // Of all ranks; gathered_: [slices, floats of one].
+  std::vector<size_t> loss_pieces_;     // By loss: its piece.
+  double step_loss_ = 0;
+};
+
+}  // namespace dt::worker
