@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Training speed against PyTorch's, in turns on this machine's processors, two threads each.
+
+    test/bench/train_vs_pytorch.py BUILD --venv DIR --data DIR [--models dlrm,deepfm] [--math fp32,bf16] [--pairs 3]
+
+BUILD is a build folder with dovetail. PyTorch is installed into DIR where it is absent. The samples are made
+once; both sides read them prepared (ours from the job's cache, PyTorch's from mapped arrays), in order, in
+batches of 2,048. PyTorch first runs once in every way that pytorch_train.py knows, and goes on in the fastest
+for that model; so the reference is its best. Ours is `dovetail train`: reading, distinct keys, pulls and pushes
+to the server, and its updates are in its time. Its rate is that of steps of the second epoch, when the server
+knows most keys, as PyTorch's tables are there before the clock starts.
+
+Prints the medians, their ratio, CPU-seconds, and where the time of our steps goes, in ms a step.
+"""
+import argparse
+import collections
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SAMPLES, BATCH = 1 << 20, 2048
+FIRST_STEP, LAST_STEP = 600, 899  # Of 1,024; 512 are an epoch.
+WAYS = [["--sparse", sparse] + compiled for sparse, compiled in
+        itertools.product(["library", "ours", "compiled"], [[], ["--compile"]])]
+# Multiply-adds of a sample in the products of all layers; all but the first layer's are done three times.
+LAYERS = {"dlrm": [[13, 512, 256, 16], [367, 512, 256, 1]], "deepfm": [[416, 400, 400, 400, 1]]}
+
+
+def flop(model):
+    """Of one sample, forward and backward. The first layer of DLRM's bottom has no gradient of its input."""
+    widths = [pair for layers in LAYERS[model] for pair in zip(layers, layers[1:])]
+    return sum(6 * a * b for a, b in widths) - (2 * 13 * 512 if model == "dlrm" else 0)
+
+
+def find(build, name):
+    for folder, _, files in os.walk(build):
+        if name in files and os.access(os.path.join(folder, name), os.X_OK):
+            return os.path.abspath(os.path.join(folder, name))
+    sys.exit(f"{build} holds no {name}: build it first")
+
+
+def python_of(venv):
+    python = os.path.join(os.path.abspath(venv), "bin", "python3")
+    if not os.path.exists(python):
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    if subprocess.run([python, "-c", "import torch, numpy"], capture_output=True).returncode != 0:
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "torch", "numpy"], check=True)
+    return python
+
+
+class Torch:
+    def __init__(self, python, data):
+        self.command = [python, os.path.join(HERE, "pytorch_train.py")]
+        self.data = data
+        if not os.path.exists(os.path.join(data, "train.csv")):
+            subprocess.run(self.command + ["make", data, "--samples", str(SAMPLES)], check=True)
+
+    def run(self, model, math, way):
+        got = subprocess.run(self.command + ["train", self.data, model, "--math", math] + way, check=True,
+                             capture_output=True, text=True)
+        return json.loads(got.stdout.splitlines()[-1])
+
+    def best_way(self, model, math):
+        rates = {tuple(way): self.run(model, math, way)["samples_per_second"] for way in WAYS}
+        for way, rate in rates.items():
+            print(f"  PyTorch {' '.join(way):<30} {rate:10,.0f} samples/s", flush=True)
+        return list(max(rates, key=rates.get))
+
+
+class Ours:
+    def __init__(self, dovetail, data):
+        self.dovetail, self.data = dovetail, data
+        os.environ["TRAIN_BENCH_DATA"] = os.path.join(data, "train.csv")
+
+    def run(self, model, settings):
+        command = [self.dovetail, "train", os.path.join(HERE, f"train_{model}.yaml"), "--log-level", "error",
+                   "--no-progress", "--result", "result.json"]
+        for setting in settings + [f"observe.trace={FIRST_STEP}-{LAST_STEP}"]:
+            command += ["--set", setting]
+        subprocess.run(command, cwd=self.data, check=True, stdout=subprocess.DEVNULL)
+        with open(os.path.join(self.data, "result.json")) as file:
+            result = json.load(file)
+        with open(os.path.join(self.data, "runs", f"train_{model}", "trace", "worker-1.json")) as file:
+            spans = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X"]
+        steps = [e for e in spans if e["cat"] == "step"]
+        seconds = (max(e["ts"] + e["dur"] for e in steps) - min(e["ts"] for e in steps)) / 1e6
+        return {"samples_per_second": len(steps) * BATCH / seconds, "spans": spans, "steps": len(steps),
+                "cpu_seconds_per_million": result["roles"][0]["cpu_seconds"] / result["samples"] * 1e6,
+                "whole_samples_per_second": result["samples_per_second"],
+                "loss": result["metrics"]["train"]["logloss"]}
+
+
+def by_kind(spans):
+    """ms by operator, stage or wait."""
+    names = collections.Counter()
+    for span in spans:
+        if span["cat"] != "step":
+            stage = span["cat"] in ("work", "wait")
+            names[f"{span['name']} ({span['cat']})" if stage else span["cat"]] += span["dur"] / 1000
+    return names
+
+
+def compare(options, torch, ours, model, math):
+    settings = options.set + ([f"train.math={math}"] if math != "fp32" else [])
+    print(f"{model}, {math}: {flop(model) / 1e6:.2f} MFLOP a sample in products", flush=True)
+    if options.pairs == 0:
+        return show_where(ours.run(model, settings))
+    way = torch.best_way(model, math)
+    pairs = [(ours.run(model, settings), torch.run(model, math, way)) for _ in range(options.pairs)]
+    for name, unit in (("samples_per_second", "samples/s"), ("cpu_seconds_per_million", "CPU-seconds a million")):
+        mine, theirs = ([side[name] for side in sides] for sides in zip(*pairs))
+        print(f"  {unit:<24} ours {statistics.median(mine):10,.1f} ({min(mine):,.1f} to {max(mine):,.1f})   "
+              f"PyTorch {statistics.median(theirs):10,.1f} ({min(theirs):,.1f} to {max(theirs):,.1f})   "
+              f"ratio {statistics.median(mine) / statistics.median(theirs):.2f}")
+    print(f"  PyTorch {pairs[0][1]['torch']} {' '.join(way)}; losses {pairs[0][0]['loss']:.4f}, "
+          f"{pairs[0][1]['loss']:.4f}")
+    show_where(pairs[-1][0])
+
+
+def show_where(run):
+    print(f"  {run['samples_per_second']:,.0f} samples/s in {run['steps']} steps, {run['whole_samples_per_second']:,.0f} "
+          f"in all; {BATCH / run['samples_per_second'] * 1000:.2f} ms a step, of which")
+    for name, time in by_kind(run["spans"]).most_common(24):
+        print(f"    {name:<32} {time / run['steps']:8.3f} ms", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--venv", required=True)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--models", default="dlrm,deepfm")
+    parser.add_argument("--math", default="fp32,bf16")
+    parser.add_argument("--pairs", type=int, default=3, help="0: only ours, once")
+    parser.add_argument("--set", action="append", default=[], metavar="a.b.c=value", help="a key of our job")
+    options = parser.parse_args()
+    options.data = os.path.abspath(options.data)
+    torch = Torch(python_of(options.venv), options.data)
+    ours = Ours(find(options.build, "dovetail"), options.data)
+    for model in options.models.split(","):
+        for math in options.math.split(","):
+            compare(options, torch, ours, model, math)
+
+
+if __name__ == "__main__":
+    main()
