@@ -18,6 +18,7 @@ std::span<const NamedKernel> BatchMatmulKernels();
 std::span<const NamedKernel> BiasKernels();
 std::span<const NamedKernel> BinaryKernels();
 std::span<const NamedKernel> UnaryKernels();
+std::span<const NamedKernel> CastKernels();
 std::span<const NamedKernel> PreluKernels();
 std::span<const NamedKernel> WhereKernels();
 std::span<const NamedKernel> BatchNormKernels();

@@ -12,6 +12,7 @@ std::span<const OpSpec> BatchMatmulSpecs();
 std::span<const OpSpec> BiasSpecs();
 std::span<const OpSpec> BinarySpecs();
 std::span<const OpSpec> UnarySpecs();
+std::span<const OpSpec> CastSpecs();
 std::span<const OpSpec> PreluSpecs();
 std::span<const OpSpec> WhereSpecs();
 std::span<const OpSpec> BatchNormSpecs();

@@ -1,5 +1,5 @@
-// Functions of one element, of two with broadcasting, and a choice between two. bf16 is computed in
-// float.
+// Functions of one element, of two with broadcasting, a choice between two, other types. bf16 is
+// computed in float.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/strided.cuh"
 
@@ -160,6 +160,32 @@ CudaError Where(const CudaCall& call) {
   });
 }
 
+// ------------------------------------------------------------------ types
+
+template <class From, class T>
+struct CastTo {
+  const From* x;
+  T* y;
+  __device__ void operator()(int64_t i, const CudaRun&) const { y[i] = To<T>(ToFloat(x[i])); }
+};
+template <class From>
+CudaError CastFrom(const CudaCall& call) {
+  const CudaTensor &x = call.inputs[0], &y = call.outputs[0];
+  if (y.dtype == kCudaF32) {
+    ForEach(call, SizeOf(y), CastTo<From, float>{DataOf<From>(x), DataOf<float>(y)});
+  } else {
+    ForEach(call, SizeOf(y),
+            CastTo<From, __nv_bfloat16>{DataOf<From>(x), DataOf<__nv_bfloat16>(y)});
+  }
+  return Launched();
+}
+CudaError Cast(const CudaCall& call) {
+  for (const uint8_t type : {call.inputs[0].dtype, call.outputs[0].dtype}) {
+    if (type != kCudaF32 && type != kCudaBf16) return "a CUDA kernel takes f32 or bf16";
+  }
+  return call.inputs[0].dtype == kCudaF32 ? CastFrom<float>(call) : CastFrom<__nv_bfloat16>(call);
+}
+
 constexpr CudaKernel kKernels[] = {
     {"relu", Unary<Relu>},
     {"sigmoid", Unary<Sigmoid>},
@@ -173,6 +199,7 @@ constexpr CudaKernel kKernels[] = {
     {"scale", Scale},
     {"add_const", AddConst},
     {"stop_gradient", Unary<Same>},
+    {"cast", Cast},
     {"clip", Clip},
     {"relu_grad", UnaryGrad<ReluGrad>},
     {"sigmoid_grad", UnaryGrad<SigmoidGrad>},

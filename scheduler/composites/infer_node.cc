@@ -3,12 +3,29 @@
 #include "ops/op_spec.h"
 
 namespace dt::scheduler {
+namespace {
+
+// Kernels of processors compute in f32.
+Status CheckTypes(const Graph& graph, const Node& node) {
+  if (node.op == "cast" || node.op == "copy") return OkStatus();
+  for (const ValueIndex v : node.inputs) {
+    if (graph.value(v).dtype != DType::kBf16) continue;
+    return WithHint(Invalid("{}: input \"{}\" holds bf16", node.op, graph.value(v).name),
+                    "cast it to fp32 first");
+  }
+  return OkStatus();
+}
+
+}  // namespace
 
 Status InferNode(Graph& graph, NodeIndex index) {
   const Node& node = graph.nodes[index];
   const OpSpec* spec = FindOp(node.op);
   if (spec == nullptr || spec->infer == nullptr) {
     return Internal("node \"{}\": operator {} has no shape rule", node.name, node.op);
+  }
+  if (Status status = CheckTypes(graph, node); !status.ok()) {
+    return AboutNode(std::move(status), node.name, node.mark);
   }
   InferContext context{graph, node, std::vector<Value>(node.outputs.size())};
   if (Status status = spec->infer(context); !status.ok()) {

@@ -42,6 +42,11 @@ std::vector<Numbers> Unary(const OpCase& c, const std::function<double(double)>&
   return {out};
 }
 
+std::vector<Numbers> Cast(const OpCase& c) {
+  const bool narrow = TextAttr(c.attrs, "to", "") == "bf16";
+  return Unary(c, [narrow](double x) { return narrow ? RoundedToBf16(x) : x; });
+}
+
 std::vector<Numbers> BatchNorm(const OpCase& c) {
   const Tensor x = In(c, 0);
   const int64_t n = x.dim(0), channels = x.dim(1);
@@ -252,6 +257,7 @@ std::map<std::string, Defined> MakeUnary() {
       {"square", unary([](double x) { return x * x; })},
       {"neg", unary([](double x) { return -x; })},
       {"stop_gradient", unary([](double x) { return x; })},
+      {"cast", Cast},
       {"reshape", unary([](double x) { return x; })},
       {"flatten", unary([](double x) { return x; })},
       {"scale", [](const OpCase& c) { return Unary(c, [](double x) { return -1.5 * x; }); }},

@@ -1,0 +1,42 @@
+#include "ops/infer.h"
+#include "ops/op_families.h"
+
+namespace dt {
+namespace {
+
+// Attribute `to`: "fp32" or "bf16". f64, of tests, is what a float is there.
+Status InferCast(InferContext& context) {
+  DT_TRY_STATUS(ExpectFloats(context, 1));
+  const std::string to = TextAttr(context.node.attrs, "to", "");
+  if (to != "fp32" && to != "bf16") {
+    return Invalid("cast: to is \"{}\"; allowed: fp32, bf16", to);
+  }
+  const Value& in = context.in(0);
+  const DType wide = in.dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  context.outputs = {Output(to == "bf16" ? DType::kBf16 : wide, in.shape)};
+  return OkStatus();
+}
+
+// In the type that the input has; rounding counts as no change.
+Status CastGradient(GradientContext& context) {
+  const bool narrow = context.graph().value(context.node().inputs[0]).dtype == DType::kBf16;
+  const Attrs attrs = {{"to", std::string(narrow ? "bf16" : "fp32")}};
+  context.SetInputGrad(0, context.Add("cast", {context.output_grad(0)}, attrs)[0]);
+  return OkStatus();
+}
+
+constexpr AttrSpec kTo[] = {{.name = "to", .type = AttrType::kText, .required = true}};
+
+constexpr OpSpec kSpecs[] = {
+    {.name = "cast",
+     .infer = InferCast,
+     .gradient = CastGradient,
+     .sharding = ShardingRule::kElementwise,
+     .attrs = kTo},
+};
+
+}  // namespace
+
+std::span<const OpSpec> CastSpecs() { return kSpecs; }
+
+}  // namespace dt
