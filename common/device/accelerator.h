@@ -29,7 +29,8 @@ class DeviceEvent {
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
-  // The host side is pinned memory of the same accelerator, or it may block until it has been read.
+  // Pinned memory of the same accelerator is read and written in its turn. Other host memory has
+  // been read when CopyToDevice returns; CopyToHost may block until it is written.
   virtual Status CopyToDevice(void* device, const void* host, size_t bytes) = 0;
   virtual Status CopyToHost(void* host, const void* device, size_t bytes) = 0;
   virtual Status CopyOnDevice(void* to, const void* from, size_t bytes) = 0;

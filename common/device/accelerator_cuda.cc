@@ -1,6 +1,9 @@
 #include "common/device/accelerator_cuda.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -16,6 +19,10 @@ namespace {
 constexpr int kLooksWithoutPause = 64;
 constexpr Duration kFirstPause = std::chrono::microseconds(20);
 constexpr Duration kLongestPause = std::chrono::microseconds(500);
+
+// Of the blocks through which memory goes to a card that is not pinned.
+constexpr size_t kStagedBytes = size_t{512} << 10;
+constexpr Duration kStagedPatience = std::chrono::minutes(10);
 
 constexpr std::string_view kLateErrors =
     "a card reports errors late: an earlier kernel or copy may be the cause";
@@ -60,63 +67,16 @@ CudaEvent* Own(DeviceEvent& event) {
   return own->get();
 }
 
-class Queue : public CudaQueue {
- public:
-  Queue(const CudaTable& table, const std::string& card, CudaStream* stream)
-      : table_(table), card_(card), stream_(stream) {}
-  ~Queue() override { table_.destroy_stream(stream_); }
-
-  Status CopyToDevice(void* device, const void* host, size_t bytes) override {
-    DT_TRY_STATUS(broken_);
-    return Copied(table_.copy_to_device(stream_, device, host, bytes), bytes, "to");
-  }
-  Status CopyToHost(void* host, const void* device, size_t bytes) override {
-    DT_TRY_STATUS(broken_);
-    return Copied(table_.copy_to_host(stream_, host, device, bytes), bytes, "from");
-  }
-  Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
-    DT_TRY_STATUS(broken_);
-    return Copied(table_.copy_on_device(stream_, to, from, bytes), bytes, "on");
-  }
-  Status Record(DeviceEvent& event) override {
-    DT_TRY_STATUS(broken_);
-    return Checked(table_.record(stream_, Own(event)), "recording an event");
-  }
-  Status WaitFor(DeviceEvent& event) override {
-    DT_TRY_STATUS(broken_);
-    return Checked(table_.wait_for(stream_, Own(event)), "waiting for an event");
-  }
-
-  CudaStream* stream() const override { return stream_; }
-  Status Checked(CudaError error, std::string_view doing) override {
-    if (error != nullptr && broken_.ok()) {
-      broken_ = WithHint(Unavailable("{}: {} failed: {}", card_, doing, error), kLateErrors);
-    }
-    return broken_;
-  }
-
- private:
-  // The text is made for errors only.
-  Status Copied(CudaError error, size_t bytes, std::string_view where) {
-    if (error == nullptr) return OkStatus();
-    return Checked(error, fmt::format("a copy of {} {} it", BytesText(bytes), where));
-  }
-
-  const CudaTable& table_;
-  const std::string& card_;
-  CudaStream* const stream_;
-  Status broken_;
-};
-
 class Card : public CudaAccelerator {
  public:
-  Card(const CudaLibrary& library, const DeviceInfo& info)
-      : library_(library),
+  Card(const CudaTable& table, const DeviceInfo& info)
+      : table_(table),
         info_(info),
         card_(fmt::format("CUDA card {} ({})", info.index, info.name)) {}
 
   const DeviceInfo& info() const override { return info_; }
-  const CudaTable& table() const override { return library_.table(); }
+  const CudaTable& table() const override { return table_; }
+  const std::string& name() const { return card_; }
 
   Result<void*> Allocate(size_t bytes) override {
     void* device = nullptr;
@@ -147,19 +107,33 @@ class Card : public CudaAccelerator {
   Result<void*> AllocatePinned(size_t bytes) override {
     void* host = nullptr;
     const CudaError error = table().allocate_pinned(info_.index, bytes, &host);
-    if (error == nullptr) return host;
+    if (error == nullptr) {
+      const std::lock_guard lock(mutex_);
+      pinned_.emplace(static_cast<const std::byte*>(host), bytes);
+      return host;
+    }
     return WithHint(Unavailable("{}: no {} of host memory for copies could be pinned: {}", card_,
                                 BytesText(bytes), error),
                     "lower train.batch_size, or raise the limit of locked memory (ulimit -l)");
   }
-  void FreePinned(void* host) override { table().free_pinned(host); }
-
-  Result<std::unique_ptr<DeviceQueue>> NewQueue() override {
-    CudaStream* stream = nullptr;
-    const CudaError error = table().make_stream(info_.index, &stream);
-    if (error != nullptr) return Unavailable("{}: no stream could be made: {}", card_, error);
-    return std::make_unique<Queue>(table(), card_, stream);
+  void FreePinned(void* host) override {
+    {
+      const std::lock_guard lock(mutex_);
+      pinned_.erase(static_cast<const std::byte*>(host));
+    }
+    table().free_pinned(host);
   }
+  // Whether all of it lies in one piece that AllocatePinned gave.
+  bool IsPinned(const void* host, size_t bytes) const {
+    const auto* const begin = static_cast<const std::byte*>(host);
+    const std::lock_guard lock(mutex_);
+    auto piece = pinned_.upper_bound(begin);
+    if (piece == pinned_.begin()) return false;
+    --piece;
+    return begin + bytes <= piece->first + piece->second;
+  }
+
+  Result<std::unique_ptr<DeviceQueue>> NewQueue() override;
   Result<std::unique_ptr<DeviceEvent>> NewEvent() override {
     CudaEvent* event = nullptr;
     const CudaError error = table().make_event(info_.index, &event);
@@ -183,14 +157,103 @@ class Card : public CudaAccelerator {
   }
 
   // Immutable.
-  const CudaLibrary library_;
+  const CudaTable table_;
   const DeviceInfo info_;
   const std::string card_;
   // Any thread may allocate.
   mutable std::mutex mutex_;
   std::unordered_map<void*, size_t> bytes_of_;
   uint64_t bytes_used_ = 0;
+  std::map<const std::byte*, size_t> pinned_;
 };
+
+class Queue : public CudaQueue {
+ public:
+  Queue(Card& card, CudaStream* stream) : card_(card), table_(card.table()), stream_(stream) {}
+  ~Queue() override { table_.destroy_stream(stream_); }
+
+  Status CopyToDevice(void* device, const void* host, size_t bytes) override {
+    DT_TRY_STATUS(broken_);
+    if (card_.IsPinned(host, bytes)) return CopyPinned(device, host, bytes);
+    const auto* from = static_cast<const std::byte*>(host);
+    for (auto* to = static_cast<std::byte*>(device); bytes > 0;) {
+      const size_t piece = std::min(bytes, kStagedBytes);
+      DT_TRY_STATUS(CopyStaged(to, from, piece));
+      to += piece;
+      from += piece;
+      bytes -= piece;
+    }
+    return OkStatus();
+  }
+  Status CopyToHost(void* host, const void* device, size_t bytes) override {
+    DT_TRY_STATUS(broken_);
+    return Copied(table_.copy_to_host(stream_, host, device, bytes), bytes, "from");
+  }
+  Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
+    DT_TRY_STATUS(broken_);
+    return Copied(table_.copy_on_device(stream_, to, from, bytes), bytes, "on");
+  }
+  Status Record(DeviceEvent& event) override {
+    DT_TRY_STATUS(broken_);
+    return Checked(table_.record(stream_, Own(event)), "recording an event");
+  }
+  Status WaitFor(DeviceEvent& event) override {
+    DT_TRY_STATUS(broken_);
+    return Checked(table_.wait_for(stream_, Own(event)), "waiting for an event");
+  }
+
+  CudaStream* stream() const override { return stream_; }
+  Status Checked(CudaError error, std::string_view doing) override {
+    if (error != nullptr && broken_.ok()) {
+      broken_ = WithHint(Unavailable("{}: {} failed: {}", card_.name(), doing, error), kLateErrors);
+    }
+    return broken_;
+  }
+
+ private:
+  // A pinned block, on its way to the card until its event.
+  struct Staged {
+    PinnedMemory memory;
+    std::unique_ptr<DeviceEvent> sent;
+  };
+
+  Status CopyPinned(void* device, const void* host, size_t bytes) {
+    return Copied(table_.copy_to_device(stream_, device, host, bytes), bytes, "to");
+  }
+  // While one block is copied the next one is filled.
+  Status CopyStaged(void* device, const void* host, size_t bytes) {
+    Staged& block = staged_[next_staged_++ % staged_.size()];
+    if (block.sent == nullptr) {
+      DT_TRY(block.memory, PinnedMemory::Make(card_, kStagedBytes));
+      DT_TRY(block.sent, card_.NewEvent());
+    } else {
+      DT_TRY_STATUS(block.sent->Wait(kStagedPatience));
+    }
+    std::memcpy(block.memory.data(), host, bytes);
+    DT_TRY_STATUS(CopyPinned(device, block.memory.data(), bytes));
+    return Record(*block.sent);
+  }
+
+  // The text is made for errors only.
+  Status Copied(CudaError error, size_t bytes, std::string_view where) {
+    if (error == nullptr) return OkStatus();
+    return Checked(error, fmt::format("a copy of {} {} it", BytesText(bytes), where));
+  }
+
+  Card& card_;
+  const CudaTable& table_;
+  CudaStream* const stream_;
+  std::array<Staged, 2> staged_;  // From their first use on.
+  size_t next_staged_ = 0;
+  Status broken_;
+};
+
+Result<std::unique_ptr<DeviceQueue>> Card::NewQueue() {
+  CudaStream* stream = nullptr;
+  const CudaError error = table().make_stream(info_.index, &stream);
+  if (error != nullptr) return Unavailable("{}: no stream could be made: {}", card_, error);
+  return std::make_unique<Queue>(*this, stream);
+}
 
 }  // namespace
 
@@ -198,10 +261,15 @@ Result<std::unique_ptr<CudaAccelerator>> CudaAccelerator::Open(const CudaLibrary
                                                                int32_t index) {
   DT_TRY(const CudaDevice found, library.Describe(index));
   DT_TRY_STATUS(library.Probe(index));
-  return std::make_unique<Card>(library, DeviceInfo{.kind = DeviceKind::kCuda,
-                                                    .index = index,
-                                                    .name = found.name,
-                                                    .memory_bytes = found.memory_bytes});
+  return Over(library.table(), {.kind = DeviceKind::kCuda,
+                                .index = index,
+                                .name = found.name,
+                                .memory_bytes = found.memory_bytes});
+}
+
+std::unique_ptr<CudaAccelerator> CudaAccelerator::Over(const CudaTable& table,
+                                                       const DeviceInfo& info) {
+  return std::make_unique<Card>(table, info);
 }
 
 Result<std::unique_ptr<Accelerator>> OpenCudaAccelerator(int32_t index) {

@@ -22,6 +22,8 @@ class CudaAccelerator : public Accelerator {
  public:
   // Unavailable, with the reason, if the card is absent or does not run this build's code.
   static Result<std::unique_ptr<CudaAccelerator>> Open(const CudaLibrary& library, int32_t index);
+  // By the functions of `table`, which is not tried: a card that is known to work.
+  static std::unique_ptr<CudaAccelerator> Over(const CudaTable& table, const DeviceInfo& info);
   virtual const CudaTable& table() const = 0;
 };
 

@@ -130,24 +130,54 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha,
-                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
-                              cublasLtMatrixLayout_t b_layout, const void* beta, const void*,
-                              cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
-  const Sides left(a_layout, desc->a), out(d_layout, CUBLAS_OP_N);
-  const float factor = *static_cast<const float*>(alpha), keep = *static_cast<const float*>(beta);
-  for (int32_t product = 0; product < d_layout->batch; ++product) {
-    const Matrix x(a_layout, a, product), y(b_layout, b, product), to(d_layout, d, product);
+namespace {
+
+// A product with all that it needs: descriptions may change before its stream comes to it.
+struct Product {
+  cublasLtMatmulDescOpaque_t desc;
+  cublasLtMatrixLayoutOpaque_t a_layout, b_layout, d_layout;
+  const void *a, *b;
+  void* d;
+  float factor, keep;
+
+  void Run() const {
+    for (int32_t product = 0; product < d_layout.batch; ++product) RunOne(product);
+  }
+  void RunOne(int32_t product) const {
+    const auto layout = [](const cublasLtMatrixLayoutOpaque_t& of) {
+      return const_cast<cublasLtMatrixLayout_t>(&of);
+    };
+    const Sides left(layout(a_layout), desc.a), out(layout(d_layout), CUBLAS_OP_N);
+    const Matrix x(layout(a_layout), a, product), y(layout(b_layout), b, product),
+        to(layout(d_layout), d, product);
     for (int64_t at = 0; at < out.rows * out.cols; ++at) {
       const int64_t i = at % out.rows, j = at / out.rows;
       float sum = 0;
       for (int64_t k = 0; k < left.cols; ++k) {
-        sum += (desc->a == CUBLAS_OP_N ? x.at(i, k) : x.at(k, i)) *
-               (desc->b == CUBLAS_OP_N ? y.at(k, j) : y.at(j, k));
+        sum += (desc.a == CUBLAS_OP_N ? x.at(i, k) : x.at(k, i)) *
+               (desc.b == CUBLAS_OP_N ? y.at(k, j) : y.at(j, k));
       }
-      to.Set(i, j, After(*desc, to, i, factor * sum + (keep == 0 ? 0.0f : keep * to.at(i, j))));
+      to.Set(i, j, After(desc, to, i, factor * sum + (keep == 0 ? 0.0f : keep * to.at(i, j))));
     }
   }
+};
+
+}  // namespace
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void* beta, const void*,
+                              cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+  const Product product{*desc,
+                        *a_layout,
+                        *b_layout,
+                        *d_layout,
+                        a,
+                        b,
+                        d,
+                        *static_cast<const float*>(alpha),
+                        *static_cast<const float*>(beta)};
+  dt::test::Give(stream, [product] { product.Run(); });
   return CUBLAS_STATUS_SUCCESS;
 }

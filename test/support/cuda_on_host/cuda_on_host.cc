@@ -1,231 +1,332 @@
-// The threads of a block as contexts of one host thread. A thread runs until it waits for others;
-// then the next one goes on, or begins. Most never wait, and share one stack, one after the other.
 #include "test/support/cuda_on_host/cuda_on_host.h"
 
-#include <cstdio>
+#include <atomic>
+#include <condition_variable>
 #include <cstdlib>
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
-#include <span>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include <ucontext.h>
-
+#include "common/base/check.h"
+#include "common/base/philox.h"
 #include "common/device/cuda_stream.cuh"
+#include "common/device/wait_until.h"
 #include "ops/cuda/kernels.cuh"
 
-thread_local uint3 threadIdx, blockIdx;
-thread_local dim3 blockDim, gridDim;
+// In order. The one who gives work captures, too.
+struct CUstream_st {
+ public:
+  using Work = std::function<void()>;
+
+  explicit CUstream_st(int32_t card, uint64_t number) : card_(card), number_(number) {
+    if (card != 0) thread_ = std::thread([this] { Run(); });
+  }
+  ~CUstream_st() {
+    Change([&] { ends_ = true; });
+    if (thread_.joinable()) thread_.join();
+  }
+  CUstream_st(const CUstream_st&) = delete;
+  CUstream_st& operator=(const CUstream_st&) = delete;
+
+  void Give(Work work) {
+    if (captured_.has_value()) {
+      captured_->push_back(std::move(work));
+    } else if (card_ == 0) {
+      work();
+    } else {
+      Change([&] { waiting_.push_back(std::move(work)); });
+    }
+  }
+  // All that was given is done.
+  void Drain() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waiting_.empty(); });
+  }
+  bool captures() const { return captured_.has_value(); }
+  void Capture() { captured_.emplace(); }
+  std::vector<Work> EndCapture() { return *std::exchange(captured_, std::nullopt); }
+
+ private:
+  void Run() {
+    uint64_t n = 0;
+    while (Work* const work = Next()) {
+      Dawdle(n++);
+      (*work)();  // Others only add behind it.
+      Change([&] { waiting_.pop_front(); });
+    }
+  }
+  // Waits for it; none: it ends, and all is done.
+  Work* Next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ends_ || !waiting_.empty(); });
+    return waiting_.empty() ? nullptr : &waiting_.front();
+  }
+  void Dawdle(uint64_t n) const {
+    const dt::PhiloxBlock draw = dt::Philox(static_cast<uint64_t>(card_), number_, n);
+    if (draw[0] % 8 != 0) return;
+    dt::WaitUntil(dt::SystemClock().Now() + std::chrono::microseconds(draw[1] % 300));
+  }
+  template <class Body>
+  void Change(const Body& body) {
+    const std::lock_guard lock(mutex_);
+    body();
+    changed_.notify_all();
+  }
+
+  const int32_t card_;
+  const uint64_t number_;
+  std::optional<std::vector<Work>> captured_;  // Of the thread that gives.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Work> waiting_;  // References stay while others are added.
+  bool ends_ = false;
+  std::thread thread_;
+};
 
 namespace dt {
+namespace test {
+namespace {
 
-thread_local float dt_shared_floats[48 * 1024 / sizeof(float)];
-CudaStream::~CudaStream() = default;
+// A point of a stream's work.
+class Mark {
+ public:
+  void Set() {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_; });
+  }
+  bool done() {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+};
+
+}  // namespace
+}  // namespace test
+
+// Never recorded: over.
+struct CudaEvent {
+  std::mutex mutex;
+  std::shared_ptr<test::Mark> last;
+
+  std::shared_ptr<test::Mark> Last() {
+    const std::lock_guard lock(mutex);
+    return last;
+  }
+};
+struct CudaGraph {
+  std::vector<CUstream_st::Work> work;
+};
+CudaStream::~CudaStream() { std::unique_ptr<CUstream_st>(stream).reset(); }
 
 namespace test {
 namespace {
 
-constexpr size_t kStackBytes = 64 * 1024;
-constexpr unsigned kLanes = 32;
+constexpr CudaError kWhileCapturing = "not while the stream captures";
 
-enum class Waits { kNo, kForWarp, kForBlock };
-
-struct Context {
-  ucontext_t place;
-  std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
-  unsigned thread = 0;  // That it is in the middle of.
-  Waits waits = Waits::kNo;
-  bool ended = false;
-};
-
-class Block {
+// Pieces of memory by their begin.
+class Pieces {
  public:
-  void Run(unsigned threads, void (*body)(const void*), const void* arguments) {
-    threads_ = threads;
-    begun_ = 0;
-    body_ = body;
-    arguments_ = arguments;
-    // Every other block in reverse: a sum that needs an order, or memory that is read too early,
-    // shows.
-    reverse_ = !reverse_;
-    used_ = 0;
-    while (Continue()) {
-    }
+  void Add(const void* begin, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    pieces_[static_cast<const std::byte*>(begin)] = bytes;
   }
-  void Wait(Waits how) {
-    Context& own = *current_;
-    own.waits = how;
-    swapcontext(&own.place, &scheduler_);
+  void Remove(const void* begin) {
+    const std::lock_guard lock(mutex_);
+    DT_CHECK(pieces_.erase(static_cast<const std::byte*>(begin)) == 1);
   }
-  // What the other lane gives in this thread's round. Two values a thread are kept: that of the
-  // round before may not have been read by all.
-  uint64_t Exchange(unsigned thread, unsigned other, uint64_t own) {
-    const uint64_t round = rounds_[thread]++ % 2;
-    given_[round][thread] = own;
-    Wait(Waits::kForWarp);
-    return given_[round][other];
+  // Whether one holds all of it.
+  bool Hold(const void* begin, size_t bytes) {
+    const auto* const at = static_cast<const std::byte*>(begin);
+    const std::lock_guard lock(mutex_);
+    auto piece = pieces_.upper_bound(at);
+    if (piece == pieces_.begin()) return false;
+    --piece;
+    return at + bytes <= piece->first + piece->second;
   }
 
  private:
-  static constexpr unsigned kThreadsMax = 1024;
-
-  // False: all threads have ended.
-  bool Continue() {
-    bool progress = false, ended = true;
-    for (size_t i = 0; i < used_; ++i) {
-      Context& context = *contexts_[i];
-      if (context.ended) continue;
-      ended = false;
-      if (context.waits != Waits::kNo) continue;
-      Enter(context);
-      progress = true;
-    }
-    if (begun_ < threads_) {
-      Begin();
-      return true;
-    }
-    if (ended) return false;
-    if (progress || Release()) return true;
-    std::fprintf(stderr, "CUDA on the host: threads of block %u wait for each other\n", blockIdx.x);
-    std::abort();
-  }
-
-  void Begin() {
-    if (used_ == contexts_.size()) contexts_.push_back(std::make_unique<Context>());
-    Context& context = *contexts_[used_++];
-    context.ended = false;
-    context.waits = Waits::kNo;
-    getcontext(&context.place);
-    context.place.uc_stack.ss_sp = context.stack.get();
-    context.place.uc_stack.ss_size = kStackBytes;
-    context.place.uc_link = &scheduler_;
-    instance_ = this;
-    makecontext(
-        &context.place, [] { instance_->Work(); }, 0);
-    Enter(context);
-  }
-
-  void Enter(Context& context) {
-    current_ = &context;
-    SetThread(context.thread);
-    swapcontext(&scheduler_, &context.place);
-  }
-  void SetThread(unsigned thread) {
-    current_->thread = thread;
-    threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y,
-                 thread / (blockDim.x * blockDim.y)};
-  }
-
-  // One thread after the other, on the context that is entered.
-  void Work() {
-    Context& own = *current_;
-    while (begun_ < threads_) {
-      const unsigned number = begun_++;
-      SetThread(reverse_ ? threads_ - 1 - number : number);
-      rounds_[own.thread] = 0;
-      body_(arguments_);
-    }
-    own.ended = true;
-  }
-
-  // Lets those go on of whom all wait for the same. A warp waits if all its threads do that have
-  // not ended.
-  bool Release() {
-    unsigned warps = 0, blocks = 0, running = 0;
-    std::vector<unsigned> in_warp(threads_ / kLanes + 1);
-    for (Context* c : Running()) {
-      ++running;
-      if (c->waits == Waits::kForBlock) ++blocks;
-      if (c->waits == Waits::kForWarp) ++in_warp[c->thread / kLanes];
-    }
-    for (Context* c : Running()) {
-      const bool whole = in_warp[c->thread / kLanes] == kLanes;
-      const bool go = blocks == running || (c->waits == Waits::kForWarp && whole);
-      if (go) c->waits = Waits::kNo, ++warps;
-    }
-    return warps > 0;
-  }
-  std::vector<Context*> Running() {
-    std::vector<Context*> running;
-    for (size_t i = 0; i < used_; ++i) {
-      if (!contexts_[i]->ended) running.push_back(contexts_[i].get());
-    }
-    return running;
-  }
-
-  static thread_local Block* instance_;
-
-  std::vector<std::unique_ptr<Context>> contexts_;
-  size_t used_ = 0;
-  ucontext_t scheduler_{};
-  Context* current_ = nullptr;
-  unsigned threads_ = 0, begun_ = 0;
-  bool reverse_ = false;
-  void (*body_)(const void*) = nullptr;
-  const void* arguments_ = nullptr;
-  uint64_t given_[2][kThreadsMax] = {};
-  uint64_t rounds_[kThreadsMax] = {};
+  std::mutex mutex_;
+  std::map<const std::byte*, size_t> pieces_;
 };
-thread_local Block* Block::instance_ = nullptr;
 
-Block& TheBlock() {
-  thread_local Block block;
-  return block;
+struct Cards {
+  Pieces device, pinned;
+  std::atomic<uint64_t> streams{0}, allocations{0}, captures{0}, launches{0}, waiting_copies{0};
+};
+Cards& TheCards() {
+  static Cards cards;
+  return cards;
 }
 
-unsigned ThreadNumber() {
-  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+CudaError Take(Pieces& pieces, size_t bytes, void** out) {
+  ++TheCards().allocations;
+  const size_t whole = (bytes + 4096) / 4096 * 4096;
+  *out = std::aligned_alloc(4096, whole);
+  if (*out == nullptr) return "no memory";
+  std::memset(*out, 0xff, whole);
+  pieces.Add(*out, bytes);
+  return nullptr;
 }
-
-CudaError Allocate(int32_t, size_t bytes, void** out) {
-  *out = std::aligned_alloc(256, (bytes + 511) / 256 * 256);
-  return *out == nullptr ? "no memory" : nullptr;
-}
-CudaError Free(int32_t, void* memory) {
+CudaError GiveBack(Pieces& pieces, void* memory) {
+  if (memory == nullptr) return nullptr;
+  pieces.Remove(memory);
   std::free(memory);
   return nullptr;
 }
-CudaError Copy(CudaStream*, void* to, const void* from, size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+
+CudaError CopyToDevice(CudaStream* stream, void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return nullptr;
+  DT_CHECK(TheCards().device.Hold(to, bytes) && !TheCards().device.Hold(from, 1));
+  if (TheCards().pinned.Hold(from, bytes)) {
+    Give(stream->stream, [=] { std::memcpy(to, from, bytes); });
+    return nullptr;
+  }
+  DT_CHECK(!stream->stream->captures());
+  ++TheCards().waiting_copies;
+  const auto* const begin = static_cast<const std::byte*>(from);
+  Give(stream->stream, [to, content = std::vector<std::byte>(begin, begin + bytes)] {
+    std::memcpy(to, content.data(), content.size());
+  });
+  return nullptr;
+}
+
+CudaError CopyToHost(CudaStream* stream, void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return nullptr;
+  DT_CHECK(TheCards().device.Hold(from, bytes) && !TheCards().device.Hold(to, 1));
+  Give(stream->stream, [=] { std::memcpy(to, from, bytes); });
+  if (TheCards().pinned.Hold(to, bytes)) return nullptr;
+  DT_CHECK(!stream->stream->captures());
+  ++TheCards().waiting_copies;
+  stream->stream->Drain();
+  return nullptr;
+}
+
+CudaError CopyOnDevice(CudaStream* stream, void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return nullptr;
+  DT_CHECK(TheCards().device.Hold(to, bytes) && TheCards().device.Hold(from, bytes));
+  Give(stream->stream, [=] { std::memmove(to, from, bytes); });
+  return nullptr;
+}
+
+CudaError MakeStream(int32_t device, CudaStream** out) {
+  auto made = std::make_unique<CudaStream>(device);
+  made->stream = std::make_unique<CUstream_st>(device, TheCards().streams++).release();
+  *out = made.release();
+  return nullptr;
+}
+
+CudaError Record(CudaStream* stream, CudaEvent* event) {
+  if (stream->stream->captures()) return kWhileCapturing;
+  auto mark = std::make_shared<Mark>();
+  {
+    const std::lock_guard lock(event->mutex);
+    event->last = mark;
+  }
+  Give(stream->stream, [mark] { mark->Set(); });
+  return nullptr;
+}
+CudaError WaitFor(CudaStream* stream, CudaEvent* event) {
+  if (stream->stream->captures()) return kWhileCapturing;
+  const std::shared_ptr<Mark> mark = event->Last();
+  if (mark != nullptr) Give(stream->stream, [mark] { mark->Wait(); });
+  return nullptr;
+}
+CudaError Query(CudaEvent* event, bool* done) {
+  const std::shared_ptr<Mark> mark = event->Last();
+  *done = mark == nullptr || mark->done();
+  return nullptr;
+}
+
+CudaError BeginCapture(CudaStream* stream) {
+  if (stream->stream->captures()) return kWhileCapturing;
+  ++TheCards().captures;
+  stream->stream->Capture();
+  return nullptr;
+}
+CudaError EndCapture(CudaStream* stream, CudaGraph** out) {
+  if (!stream->stream->captures()) return "the stream does not capture";
+  *out = std::make_unique<CudaGraph>(stream->stream->EndCapture()).release();
+  return nullptr;
+}
+CudaError LaunchGraph(CudaStream* stream, CudaGraph* graph) {
+  ++TheCards().launches;
+  for (const CUstream_st::Work& work : graph->work) Give(stream->stream, work);
+  return nullptr;
+}
+
+CudaError MemoryInfo(int32_t, uint64_t* free_bytes, uint64_t* total_bytes) {
+  *free_bytes = *total_bytes = uint64_t{1} << 30;
   return nullptr;
 }
 
 }  // namespace
 
-void RunGrid(const cudaLaunchConfig_t& config, void (*body)(const void*), const void* arguments) {
-  gridDim = config.gridDim;
-  blockDim = config.blockDim;
-  const uint64_t blocks = uint64_t{gridDim.x} * gridDim.y * gridDim.z;
-  for (uint64_t b = 0; b < blocks; ++b) {
-    blockIdx = {static_cast<unsigned>(b % gridDim.x),
-                static_cast<unsigned>(b / gridDim.x % gridDim.y),
-                static_cast<unsigned>(b / (uint64_t{gridDim.x} * gridDim.y))};
-    TheBlock().Run(blockDim.x * blockDim.y * blockDim.z, body, arguments);
-  }
-}
-
-uint64_t FromLane(uint64_t own, unsigned lane) {
-  const unsigned thread = ThreadNumber();
-  return TheBlock().Exchange(thread, thread / kLanes * kLanes + lane, own);
+void Give(cudaStream_t stream, std::function<void()> work) {
+  if (stream == nullptr) return work();
+  stream->Give(std::move(work));
 }
 
 CudaTable TableOnHost() {
-  CudaTable table;
-  table.version = kCudaTableVersion;
-  table.allocate = Allocate;
-  table.free = Free;
-  table.make_stream = [](int32_t device, CudaStream** out) -> CudaError {
-    *out = std::make_unique<CudaStream>(device).release();
-    return nullptr;
-  };
-  table.destroy_stream = [](CudaStream* stream) { std::unique_ptr<CudaStream>(stream).reset(); };
-  table.copy_to_device = Copy;
-  table.copy_to_host = Copy;
-  table.copy_on_device = Copy;
-  table.find_kernel = FindCudaKernel;
+  CudaTable table{
+      .version = kCudaTableVersion,
+      .allocate = [](int32_t, size_t bytes,
+                     void** out) { return Take(TheCards().device, bytes, out); },
+      .free = [](int32_t, void* memory) { return GiveBack(TheCards().device, memory); },
+      .allocate_pinned = [](int32_t, size_t bytes,
+                            void** out) { return Take(TheCards().pinned, bytes, out); },
+      .free_pinned = [](void* memory) { return GiveBack(TheCards().pinned, memory); },
+      .memory_info = MemoryInfo,
+      .make_stream = MakeStream,
+      .destroy_stream = [](CudaStream* stream) { std::unique_ptr<CudaStream>(stream).reset(); },
+      .copy_to_device = CopyToDevice,
+      .copy_to_host = CopyToHost,
+      .copy_on_device = CopyOnDevice,
+      .record = Record,
+      .wait_for = WaitFor,
+      .make_event = [](int32_t, CudaEvent** out) -> CudaError {
+        *out = std::make_unique<CudaEvent>().release();
+        return nullptr;
+      },
+      .destroy_event = [](CudaEvent* event) { std::unique_ptr<CudaEvent>(event).reset(); },
+      .query = Query,
+      .begin_capture = BeginCapture,
+      .end_capture = EndCapture,
+      .launch_graph = LaunchGraph,
+      .destroy_graph = [](CudaGraph* graph) { std::unique_ptr<CudaGraph>(graph).reset(); },
+      .find_kernel = FindCudaKernel};
   return table;
+}
+
+std::unique_ptr<CudaAccelerator> OpenCardOnHost(int32_t card) {
+  return CudaAccelerator::Over(TableOnHost(), {.kind = DeviceKind::kCuda,
+                                               .index = card,
+                                               .name = "card on the host",
+                                               .memory_bytes = uint64_t{1} << 30});
+}
+
+UseOfCards UseOnHost() {
+  const Cards& cards = TheCards();
+  return {.allocations = cards.allocations,
+          .captures = cards.captures,
+          .graph_launches = cards.launches,
+          .waiting_copies = cards.waiting_copies};
 }
 
 }  // namespace test
 }  // namespace dt
-
-void __syncthreads() { dt::test::TheBlock().Wait(dt::test::Waits::kForBlock); }

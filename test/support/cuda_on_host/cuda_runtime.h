@@ -1,13 +1,13 @@
 // Stands in for CUDA's header of this name, so that the source of the CUDA kernels compiles as C++
 // and runs on the processor: the threads of a block take turns, and change where they wait for each
 // other. What it cannot show is the speed, and what only a card's arithmetic or memory model does.
-// One host thread.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <tuple>
 
 #define __global__
@@ -38,6 +38,9 @@ struct cudaLaunchConfig_t {
 
 namespace dt::test {
 
+// The stream's next work; of none: done at once.
+void Give(cudaStream_t stream, std::function<void()> work);
+
 // Calls body(arguments) once for each thread of the grid. Ends the program if threads wait for each
 // other forever.
 void RunGrid(const cudaLaunchConfig_t& config, void (*body)(const void*), const void* arguments);
@@ -54,13 +57,15 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     std::tuple<Parameters...> arguments;
   };
   const Call call{kernel, std::tuple<Parameters...>(arguments...)};
-  dt::test::RunGrid(
-      *config,
-      [](const void* opaque) {
-        const auto& own = *static_cast<const Call*>(opaque);
-        std::apply(own.kernel, own.arguments);
-      },
-      &call);
+  dt::test::Give(config->stream, [config = *config, call] {
+    dt::test::RunGrid(
+        config,
+        [](const void* opaque) {
+          const auto& own = *static_cast<const Call*>(opaque);
+          std::apply(own.kernel, own.arguments);
+        },
+        &call);
+  });
   return cudaSuccess;
 }
 
@@ -82,7 +87,7 @@ inline float normcdff(float x) { return 0.5f * std::erfc(-x * 0.70710678f); }
 inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline const char* cudaGetErrorString(cudaError_t) { return "an error"; }
-inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
-  std::memset(to, value, bytes);
+inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  dt::test::Give(stream, [=] { std::memset(to, value, bytes); });
   return cudaSuccess;
 }

@@ -1,12 +1,16 @@
 // Goal: what a card says reaches people as sentences, and memory is counted. Method: the library of
-// fake_cuda.cc; where the real one and a card are, also that.
+// fake_cuda.cc and the card made of host threads; where the real one and a card are, also that.
 #include "common/device/accelerator_cuda.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "test/support/cuda_on_host/cuda_on_host.h"
 
 namespace dt {
 namespace {
@@ -105,6 +109,29 @@ TEST_F(FakeCard, LaunchesShareTheQueuesState) {
   EXPECT_THAT(TextOfError(launches->Checked("unspecified launch failure", "node \"a\"")),
               HasSubstr("node \"a\" failed: unspecified launch failure"));
   EXPECT_FALSE(launches->Checked(nullptr, "node \"b\"").ok());
+}
+
+// Through pinned blocks, of which there are fewer than this takes, on a card that is late.
+TEST(CardOnHost, MemoryThatIsNotPinnedHasBeenReadWhenTheCopyReturns) {
+  constexpr size_t kBytes = (5 << 19) + 12345;
+  const auto card = test::OpenCardOnHost(3);
+  const auto queue = card->NewQueue().value();
+  const auto end = card->NewEvent().value();
+  const DeviceMemory block = DeviceMemory::Make(*card, kBytes).value();
+  const PinnedMemory got = PinnedMemory::Make(*card, kBytes).value();
+  std::vector<std::byte> sent(kBytes), want;
+  const uint64_t before = test::UseOnHost().waiting_copies;
+  for (const size_t factor : {7, 11}) {
+    for (size_t i = 0; i < kBytes; ++i) sent[i] = static_cast<std::byte>(i * factor >> 3);
+    want = sent;
+    ASSERT_TRUE(queue->CopyToDevice(block.data(), sent.data(), kBytes).ok());
+    std::ranges::fill(sent, std::byte{0});
+    ASSERT_TRUE(queue->CopyToHost(got.data(), block.data(), kBytes).ok());
+    ASSERT_TRUE(queue->Record(*end).ok());
+    ASSERT_TRUE(end->Wait(kPatience).ok());
+    EXPECT_EQ(std::memcmp(got.data(), want.data(), kBytes), 0);
+  }
+  EXPECT_EQ(test::UseOnHost().waiting_copies, before);
 }
 
 #ifdef DT_REAL_CUDA
