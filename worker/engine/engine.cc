@@ -19,7 +19,7 @@ Engine::Engine(Plan plan, const Options& options)
       options_(options),
       parameters_(plan_),
       bindings_(plan_, options.accelerator),
-      exchange_(plan_, bindings_) {}
+      exchange_(plan_, bindings_, options.accelerator) {}
 
 Status Engine::Prepare() {
   const Graph& graph = plan_.graph;
@@ -88,6 +88,16 @@ Status Engine::FetchParameters() {
 
 // ------------------------------------------------------------ a slice
 
+Pass Engine::PassOf(const std::vector<Subgraph>& subgraphs, Phase phase, const RunInfo& run,
+                    SliceIndex slice) const {
+  return {.subgraphs = &subgraphs,
+          .phase = phase,
+          .run = run,
+          .slice = slice,
+          .sizes = bindings_.sizes(),
+          .extents = bindings_.extents()};
+}
+
 // Waits for what was started last.
 Status Engine::EndPass() {
   DT_TRY_STATUS(streams_->Wait());
@@ -109,7 +119,7 @@ Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {
   exchange_.PlacePieces(batch.slice);
   at_hand_ = {batch.step, batch.slice, batch.first_sample, batch.samples};
   slice_ = true;
-  streams_->Start(plan_.train, Phase::kSlice, run, batch.slice);
+  streams_->Start(PassOf(plan_.train, Phase::kSlice, run, batch.slice));
   return OkStatus();
 }
 
@@ -143,7 +153,7 @@ Status Engine::Exchange(Collective& collective, std::span<const uint32_t> owner,
 Status Engine::Update(const RunInfo& run) {
   DT_TRY_STATUS(EndPass());
   DT_TRY_STATUS(copies_->Send());
-  streams_->Start(plan_.train, Phase::kStep, run);
+  streams_->Start(PassOf(plan_.train, Phase::kStep, run, kNoSlice));
   return OkStatus();
 }
 
@@ -161,7 +171,7 @@ Result<TableRows> Engine::Evaluate(const SliceInputs& inputs, const RunInfo& run
   DT_TRY_STATUS(copies_->Send());
   DT_TRY_STATUS(bindings_.BindSlice(inputs.plan));
   bindings_.BindRows(inputs.rows);
-  streams_->Start(plan_.evaluate, Phase::kSlice, run);
+  streams_->Start(PassOf(plan_.evaluate, Phase::kSlice, run, kNoSlice));
   streams_->GiveRows();
   DT_TRY_STATUS(EndPass());
   for (size_t l = 0; l < outputs_.size(); ++l) {

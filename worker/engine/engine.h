@@ -89,11 +89,14 @@ class Engine {
   std::vector<NodeTiming> Timings() const;
   uint64_t bytes() const { return bindings_.bytes() + parameters_.bytes(); }
   Bindings::DeviceBytes device_bytes() const { return bindings_.device_bytes(); }
+  uint64_t cuda_graphs_made() const { return streams_->graphs_made(); }
 
  private:
   Status Prepare();
   PreparedNode& PrepareNode(NodeIndex index);
   void FindLastForPush();
+  Pass PassOf(const std::vector<Subgraph>& subgraphs, Phase phase, const RunInfo& run,
+              SliceIndex slice) const;
   Status EndPass();
 
   const Plan plan_;

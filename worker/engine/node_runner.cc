@@ -3,36 +3,63 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/device/accelerator_cuda.h"
 #include "common/device/emulated_accelerator.h"
+#include "worker/engine/cuda_runner.h"
 
 namespace dt::worker {
 namespace {
 
-void RunKernel(const Node& node, PreparedNode& prepared, const RunInfo& run, TaskPool& pool) {
-  KernelContext context{.node = node,
-                        .inputs = prepared.inputs,
-                        .outputs = prepared.outputs,
-                        .run = run,
-                        .pool = pool,
-                        .scratch = prepared.scratch};
-  prepared.kernel(context);
-}
-
-class CpuRunner : public NodeRunner {
+// One node after the other, each timed by itself.
+class OneByOne : public NodeRunner {
  public:
-  explicit CpuRunner(TaskPool& pool) : pool_(pool) {}
-  Status Run(const Node& node, PreparedNode& prepared, const RunInfo& run) override {
-    RunKernel(node, prepared, run, pool_);
+  explicit OneByOne(const RunnerContext& context) : context_(context) {}
+  Status Run(const Subgraph& subgraph, const Pass& pass) override {
+    for (const NodeIndex n : subgraph.nodes) {
+      const Node& node = context_.plan.graph.nodes[n];
+      PreparedNode& prepared = context_.prepare(n);
+      const TimelineSpan span(pass.run.training ? context_.timeline : nullptr,
+                              {TrackOf(subgraph.stream), node.name, node.op}, pass.run.step,
+                              pass.slice);
+      const TimePoint begun = SystemClock().Now();
+      DT_TRY_STATUS(RunNode(node, prepared, pass.run));
+      prepared.time += SystemClock().Now() - begun;
+      ++prepared.runs;
+    }
     return OkStatus();
   }
 
+ protected:
+  virtual Status RunNode(const Node& node, PreparedNode& prepared, const RunInfo& run) = 0;
+  void RunKernel(const Node& node, PreparedNode& prepared, const RunInfo& run) {
+    KernelContext context{.node = node,
+                          .inputs = prepared.inputs,
+                          .outputs = prepared.outputs,
+                          .run = run,
+                          .pool = context_.pool,
+                          .scratch = prepared.scratch};
+    prepared.kernel(context);
+  }
+
  private:
-  TaskPool& pool_;
+  const RunnerContext& context_;
 };
 
-class QueueRunner : public NodeRunner {
+class CpuRunner : public OneByOne {
  public:
-  explicit QueueRunner(std::unique_ptr<DeviceQueue> queue) : queue_(std::move(queue)) {}
+  using OneByOne::OneByOne;
+
+ protected:
+  Status RunNode(const Node& node, PreparedNode& prepared, const RunInfo& run) override {
+    RunKernel(node, prepared, run);
+    return OkStatus();
+  }
+};
+
+class QueueRunner : public OneByOne {
+ public:
+  QueueRunner(const RunnerContext& context, std::unique_ptr<DeviceQueue> queue)
+      : OneByOne(context), queue_(std::move(queue)) {}
   Status Record(DeviceEvent& event) override { return queue_->Record(event); }
   Status WaitFor(DeviceEvent& event, Duration) override { return queue_->WaitFor(event); }
 
@@ -46,9 +73,11 @@ class QueueRunner : public NodeRunner {
 // `copy` writes its output, `refresh` its second input.
 class CopyRunner : public QueueRunner {
  public:
-  CopyRunner(std::unique_ptr<DeviceQueue> queue, Stream stream)
-      : QueueRunner(std::move(queue)), to_device_(stream == Stream::kToGpu) {}
-  Status Run(const Node& node, PreparedNode& prepared, const RunInfo&) override {
+  CopyRunner(const RunnerContext& context, std::unique_ptr<DeviceQueue> queue, Stream stream)
+      : QueueRunner(context, std::move(queue)), to_device_(stream == Stream::kToGpu) {}
+
+ protected:
+  Status RunNode(const Node& node, PreparedNode& prepared, const RunInfo&) override {
     const TensorView& from = prepared.inputs[0];
     const TensorView& to = node.outputs.empty() ? prepared.inputs[1] : prepared.outputs[0];
     DT_CHECK(from.bytes() == to.bytes());
@@ -65,37 +94,55 @@ class CopyRunner : public QueueRunner {
 // The CPU's kernels on the emulated device's memory.
 class EmulatedRunner : public QueueRunner {
  public:
-  EmulatedRunner(std::unique_ptr<DeviceQueue> queue, EmulatedAccelerator& device, TaskPool& pool)
-      : QueueRunner(std::move(queue)), device_(device), pool_(pool) {}
-  Status Run(const Node& node, PreparedNode& prepared, const RunInfo& run) override {
+  EmulatedRunner(const RunnerContext& context, std::unique_ptr<DeviceQueue> queue,
+                 EmulatedAccelerator& device)
+      : QueueRunner(context, std::move(queue)), device_(device) {}
+
+ protected:
+  Status RunNode(const Node& node, PreparedNode& prepared, const RunInfo& run) override {
     for (auto* const side : {&prepared.inputs, &prepared.outputs}) {
       for (TensorView& view : *side) {
         if (view.data != nullptr) view.data = device_.Real(view.data);
       }
     }
-    RunKernel(node, prepared, run, pool_);
+    RunKernel(node, prepared, run);
     return OkStatus();
   }
 
  private:
   EmulatedAccelerator& device_;
-  TaskPool& pool_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<NodeRunner>> MakeNodeRunner(Stream stream, TaskPool& pool,
-                                                   Accelerator* accelerator) {
-  if (stream == Stream::kCpu) return std::make_unique<CpuRunner>(pool);
-  DT_CHECK(accelerator != nullptr);
-  DT_TRY(std::unique_ptr<DeviceQueue> queue, accelerator->NewQueue());
-  if (stream != Stream::kGpu) return std::make_unique<CopyRunner>(std::move(queue), stream);
-  auto* const emulated = dynamic_cast<EmulatedAccelerator*>(accelerator);
-  if (emulated == nullptr) {
-    return WithHint(NotYet("nodes on CUDA cards are not available yet"),
-                    "set cluster.devices to emulated, or take the tags off");
+Track TrackOf(Stream stream) {
+  switch (stream) {
+    case Stream::kCpu:
+      return Track::kCpu;
+    case Stream::kGpu:
+      return Track::kGpu;
+    case Stream::kToGpu:
+      return Track::kCopyToDevice;
+    case Stream::kToCpu:
+      return Track::kCopyToHost;
   }
-  return std::make_unique<EmulatedRunner>(std::move(queue), *emulated, pool);
+  DT_UNREACHABLE();
+}
+
+Result<std::unique_ptr<NodeRunner>> MakeNodeRunner(Stream stream, const RunnerContext& context) {
+  if (stream == Stream::kCpu) return std::make_unique<CpuRunner>(context);
+  DT_CHECK(context.accelerator != nullptr);
+  if (stream == Stream::kGpu) {
+    auto* const card = dynamic_cast<CudaAccelerator*>(context.accelerator);
+    if (card != nullptr) return MakeCudaRunner(context, *card);
+  }
+  DT_TRY(std::unique_ptr<DeviceQueue> queue, context.accelerator->NewQueue());
+  if (stream != Stream::kGpu) {
+    return std::make_unique<CopyRunner>(context, std::move(queue), stream);
+  }
+  auto* const emulated = dynamic_cast<EmulatedAccelerator*>(context.accelerator);
+  DT_CHECK(emulated != nullptr);
+  return std::make_unique<EmulatedRunner>(context, std::move(queue), *emulated);
 }
 
 }  // namespace dt::worker

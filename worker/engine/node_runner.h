@@ -1,13 +1,15 @@
-// Runs one node where its stream is: a kernel on the processor or the accelerator, or a copy
-// between them.
+// Runs the nodes of one stream: kernels on the processor or the accelerator, or copies between
+// them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "common/device/accelerator.h"
 #include "common/graph/plan.h"
+#include "common/metrics/timeline.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
 
@@ -20,24 +22,52 @@ struct PreparedNode {
   std::vector<TensorView> inputs, outputs;
   std::vector<std::byte> scratch;
   uint64_t runs = 0;
-  Duration time{};
+  Duration time{};  // Of nodes on a card: of giving them to it.
+};
+
+// What all passes have in common. What it names outlives the runners.
+struct RunnerContext {
+  const Plan& plan;
+  TaskPool& pool;
+  Accelerator* accelerator = nullptr;  // Needed by streams other than kCpu.
+  Timeline* timeline = nullptr;        // Records each node, if it wants the step.
+  // Gives a node its views; on the stream's thread, right before the node runs.
+  std::function<PreparedNode&(NodeIndex)> prepare;
+};
+
+// The subgraphs of one phase, run once.
+struct Pass {
+  const std::vector<Subgraph>* subgraphs = nullptr;  // Plan::train or Plan::evaluate.
+  Phase phase = Phase::kSlice;
+  RunInfo run;
+  SliceIndex slice = kNoSlice;  // For the timeline.
+  // By symbol, 1 first: the slice's true sizes, and what memory on an accelerator is laid out for
+  // (exact for B).
+  std::span<const int64_t> sizes, extents;
 };
 
 // Of one stream; only its thread uses it.
 class NodeRunner {
  public:
   virtual ~NodeRunner() = default;
-  virtual Status Run(const Node& node, PreparedNode& prepared, const RunInfo& run) = 0;
+  // Before the pass's first subgraph. REQUIRES: all work of the pass before has ended.
+  virtual Status Begin(const Pass&) { return OkStatus(); }
+  // The subgraph's nodes, in order: run, or given to an accelerator.
+  virtual Status Run(const Subgraph& subgraph, const Pass& pass) = 0;
   // Work given so far has ended when the event has; the stream goes on. Nothing to do for the
   // processor.
   virtual Status Record(DeviceEvent&) { return OkStatus(); }
   // What is run from now on comes after the event.
   virtual Status WaitFor(DeviceEvent& event, Duration patience) { return event.Wait(patience); }
+  // CUDA graphs made so far; none more in a steady state.
+  virtual uint64_t graphs_made() const { return 0; }
 };
 
-// `accelerator` may be null for Stream::kCpu. Errors: Unavailable, no queue; NotYet, an accelerator
-// whose kernels are not here.
-Result<std::unique_ptr<NodeRunner>> MakeNodeRunner(Stream stream, TaskPool& pool,
-                                                   Accelerator* accelerator);
+// Errors: Unavailable, no queue or no memory; NotYet, Invalid: a node that the card's kernels
+// cannot run. `context` outlives it.
+Result<std::unique_ptr<NodeRunner>> MakeNodeRunner(Stream stream, const RunnerContext& context);
+
+// Of the timeline: what a stream's spans are called.
+Track TrackOf(Stream stream);
 
 }  // namespace dt::worker

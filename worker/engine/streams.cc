@@ -15,29 +15,15 @@ bool IsExchange(const Plan& plan, const Subgraph& subgraph) {
   return IsCommunication(plan.graph.nodes[subgraph.nodes.front()]);
 }
 
-Track TrackOf(Stream stream) {
-  switch (stream) {
-    case Stream::kCpu:
-      return Track::kCpu;
-    case Stream::kGpu:
-      return Track::kGpu;
-    case Stream::kToGpu:
-      return Track::kCopyToDevice;
-    case Stream::kToCpu:
-      return Track::kCopyToHost;
-  }
-  DT_UNREACHABLE();
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Streams>> Streams::Create(Options options) {
-  auto streams = std::make_unique<Streams>(std::move(options));
+Result<std::unique_ptr<Streams>> Streams::Create(RunnerContext context) {
+  auto streams = std::make_unique<Streams>(std::move(context));
   DT_TRY_STATUS(streams->Open());
   return streams;
 }
 
-Streams::Streams(Options options) : options_(std::move(options)) {}
+Streams::Streams(RunnerContext context) : context_(std::move(context)) {}
 
 Streams::~Streams() {
   progress_.Fail(Cancelled("the engine ends"));
@@ -53,19 +39,19 @@ Streams::~Streams() {
 }
 
 Status Streams::Open() {
-  const Plan& plan = options_.plan;
+  const Plan& plan = context_.plan;
   for (const auto* pass : {&plan.train, &plan.evaluate}) {
     for (const Subgraph& subgraph : *pass) {
       std::unique_ptr<Thread>& thread = threads_[static_cast<size_t>(subgraph.stream)];
       if (thread != nullptr) continue;
       thread = std::make_unique<Thread>();
-      DT_TRY(thread->runner, MakeNodeRunner(subgraph.stream, options_.pool, options_.accelerator));
+      DT_TRY(thread->runner, MakeNodeRunner(subgraph.stream, context_));
     }
   }
-  if (options_.accelerator != nullptr) {
+  if (context_.accelerator != nullptr) {
     events_.resize(std::max(plan.train.size(), plan.evaluate.size()));
     for (std::unique_ptr<DeviceEvent>& event : events_) {
-      DT_TRY(event, options_.accelerator->NewEvent());
+      DT_TRY(event, context_.accelerator->NewEvent());
     }
   }
   for (size_t s = 0; s < kStreams; ++s) {
@@ -76,17 +62,13 @@ Status Streams::Open() {
   return OkStatus();
 }
 
-void Streams::Start(const std::vector<Subgraph>& pass, Phase phase, const RunInfo& run,
-                    SliceIndex slice) {
+void Streams::Start(const Pass& pass) {
   const auto streams = std::ranges::count_if(threads_, [](const auto& t) { return t != nullptr; });
-  progress_.Begin(pass.size(), static_cast<size_t>(streams));
-  pass_ = &pass;
-  phase_ = phase;
-  run_ = run;
-  slice_ = slice;
+  progress_.Begin(pass.subgraphs->size(), static_cast<size_t>(streams));
+  pass_ = pass;
   ++passes_;
-  for (uint32_t s = 0; s < pass.size(); ++s) {
-    if (IsExchange(options_.plan, pass[s])) progress_.End(s);
+  for (uint32_t s = 0; s < pass.subgraphs->size(); ++s) {
+    if (IsExchange(context_.plan, (*pass.subgraphs)[s])) progress_.End(s);
   }
   for (const std::unique_ptr<Thread>& thread : threads_) {
     if (thread == nullptr) continue;
@@ -106,10 +88,11 @@ void Streams::Work(Stream stream, std::stop_token stop) {
 
 Status Streams::RunOwn(Stream stream) {
   NodeRunner& runner = *threads_[static_cast<size_t>(stream)]->runner;
-  for (uint32_t s = 0; s < pass_->size(); ++s) {
-    const Subgraph& subgraph = (*pass_)[s];
-    if (subgraph.stream != stream || subgraph.phase != phase_) continue;
-    if (IsExchange(options_.plan, subgraph)) continue;
+  DT_TRY_STATUS(runner.Begin(pass_));
+  for (uint32_t s = 0; s < pass_.subgraphs->size(); ++s) {
+    const Subgraph& subgraph = (*pass_.subgraphs)[s];
+    if (subgraph.stream != stream || subgraph.phase != pass_.phase) continue;
+    if (IsExchange(context_.plan, subgraph)) continue;
     DT_TRY_STATUS(AwaitOthers(subgraph, runner));
     DT_TRY_STATUS(RunSubgraph(s, runner));
   }
@@ -121,7 +104,7 @@ Status Streams::AwaitOthers(const Subgraph& subgraph, NodeRunner& runner) {
   if (subgraph.needs_rows) DT_TRY_STATUS(progress_.WaitForRows(kPatience));
   for (const uint32_t w : subgraph.waits) {
     DT_TRY_STATUS(progress_.WaitFor(w, kPatience));
-    if ((*pass_)[w].stream != Stream::kCpu) {
+    if ((*pass_.subgraphs)[w].stream != Stream::kCpu) {
       DT_TRY_STATUS(runner.WaitFor(*events_[w], kPatience));
     }
   }
@@ -129,17 +112,8 @@ Status Streams::AwaitOthers(const Subgraph& subgraph, NodeRunner& runner) {
 }
 
 Status Streams::RunSubgraph(uint32_t index, NodeRunner& runner) {
-  const Subgraph& subgraph = (*pass_)[index];
-  for (const NodeIndex n : subgraph.nodes) {
-    const Node& node = options_.plan.graph.nodes[n];
-    PreparedNode& prepared = options_.prepare(n);
-    const TimelineSpan span(run_.training ? options_.timeline : nullptr,
-                            {TrackOf(subgraph.stream), node.name, node.op}, run_.step, slice_);
-    const TimePoint begun = SystemClock().Now();
-    DT_TRY_STATUS(runner.Run(node, prepared, run_));
-    prepared.time += SystemClock().Now() - begun;
-    ++prepared.runs;
-  }
+  const Subgraph& subgraph = (*pass_.subgraphs)[index];
+  DT_TRY_STATUS(runner.Run(subgraph, pass_));
   if (subgraph.stream != Stream::kCpu) DT_TRY_STATUS(runner.Record(*events_[index]));
   progress_.End(index);
   return OkStatus();
@@ -147,17 +121,25 @@ Status Streams::RunSubgraph(uint32_t index, NodeRunner& runner) {
 
 Status Streams::WaitFor(uint32_t subgraph) {
   DT_TRY_STATUS(progress_.WaitFor(subgraph, kPatience));
-  if ((*pass_)[subgraph].stream == Stream::kCpu) return OkStatus();
+  if ((*pass_.subgraphs)[subgraph].stream == Stream::kCpu) return OkStatus();
   return events_[subgraph]->Wait(kPatience);
 }
 
 Status Streams::Wait() {
-  if (pass_ == nullptr) return OkStatus();
+  if (pass_.subgraphs == nullptr) return OkStatus();
   DT_TRY_STATUS(progress_.WaitForStreams(kPatience));
-  for (uint32_t s = 0; s < pass_->size(); ++s) {
-    if ((*pass_)[s].phase == phase_) DT_TRY_STATUS(WaitFor(s));
+  for (uint32_t s = 0; s < pass_.subgraphs->size(); ++s) {
+    if ((*pass_.subgraphs)[s].phase == pass_.phase) DT_TRY_STATUS(WaitFor(s));
   }
   return OkStatus();
+}
+
+uint64_t Streams::graphs_made() const {
+  uint64_t made = 0;
+  for (const std::unique_ptr<Thread>& thread : threads_) {
+    if (thread != nullptr) made += thread->runner->graphs_made();
+  }
+  return made;
 }
 
 }  // namespace dt::worker

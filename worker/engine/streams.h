@@ -3,13 +3,10 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <memory>
-#include <span>
 #include <thread>
 #include <vector>
 
-#include "common/metrics/timeline.h"
 #include "common/runtime/bounded_queue.h"
 #include "worker/engine/node_runner.h"
 #include "worker/engine/progress.h"
@@ -18,29 +15,21 @@ namespace dt::worker {
 
 class Streams {
  public:
-  struct Options {
-    const Plan& plan;
-    TaskPool& pool;
-    Accelerator* accelerator = nullptr;  // Needed by plans with other streams than kCpu.
-    Timeline* timeline = nullptr;        // Records each node, if it wants the step.
-    // Gives a node its views; on the stream's thread, right before the node runs.
-    std::function<PreparedNode&(NodeIndex)> prepare;
-  };
   // Errors: those of MakeNodeRunner.
-  static Result<std::unique_ptr<Streams>> Create(Options options);
-  explicit Streams(Options options);
+  static Result<std::unique_ptr<Streams>> Create(RunnerContext context);
+  explicit Streams(RunnerContext context);
   ~Streams();
 
-  // Starts the subgraphs of one phase; returns at once. Communication has ended already. `pass`
-  // outlives the run. REQUIRES: the pass before has ended (Wait).
-  // `slice` is for the timeline.
-  void Start(const std::vector<Subgraph>& pass, Phase phase, const RunInfo& run,
-             SliceIndex slice = kNoSlice);
+  // Starts a pass; returns at once. Communication has ended already. REQUIRES: the pass before has
+  // ended (Wait).
+  void Start(const Pass& pass);
   void GiveRows() { progress_.GiveRows(); }
   // The train thread. Errors: what stopped a stream; Timeout.
   Status WaitFor(uint32_t subgraph);
   // For all of the pass; nothing to wait for before the first.
   Status Wait();
+  // After Wait.
+  uint64_t graphs_made() const;
 
  private:
   struct Thread {
@@ -54,17 +43,13 @@ class Streams {
   Status RunSubgraph(uint32_t index, NodeRunner& runner);
   Status AwaitOthers(const Subgraph& subgraph, NodeRunner& runner);
 
-  const Options options_;
+  const RunnerContext context_;
   Progress progress_;
   std::array<std::unique_ptr<Thread>, kStreams> threads_;  // Null: the plan does not need it.
   std::vector<std::unique_ptr<DeviceEvent>> events_;       // By subgraph of the longer pass.
   uint64_t passes_ = 0;
 
-  // Of the pass at hand; written while no stream runs.
-  const std::vector<Subgraph>* pass_ = nullptr;
-  Phase phase_ = Phase::kSlice;
-  RunInfo run_;
-  SliceIndex slice_ = kNoSlice;
+  Pass pass_;  // At hand; written while no stream runs.
 };
 
 }  // namespace dt::worker

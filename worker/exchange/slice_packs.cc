@@ -22,8 +22,9 @@ size_t FloatsOf(const Value& value) {
 
 }  // namespace
 
-SlicePacks::SlicePacks(const Plan& plan)
+SlicePacks::SlicePacks(const Plan& plan, Accelerator* accelerator)
     : packs_(plan.slices), sums_(plan.slices), gathers_(plan.slices) {
+  for (Pack& pack : packs_) pack.memory = AlignedBuffer(accelerator);
   std::vector<bool> taken(plan.graph.values.size());
   for (const Subgraph& subgraph : plan.train) {
     for (const NodeIndex n : subgraph.nodes) {

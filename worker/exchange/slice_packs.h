@@ -13,7 +13,8 @@ namespace dt::worker {
 
 class SlicePacks {
  public:
-  explicit SlicePacks(const Plan& plan);
+  // With an accelerator the packs are pinned for copies from it.
+  SlicePacks(const Plan& plan, Accelerator* accelerator);
 
   struct Piece {
     NodeIndex node = kNone;

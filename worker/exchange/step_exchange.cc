@@ -14,8 +14,8 @@ std::span<float> Floats(AlignedBuffer& memory, size_t count) {
 
 }  // namespace
 
-StepExchange::StepExchange(const Plan& plan, Bindings& bindings)
-    : plan_(plan), bindings_(bindings), packs_(plan) {
+StepExchange::StepExchange(const Plan& plan, Bindings& bindings, Accelerator* accelerator)
+    : plan_(plan), bindings_(bindings), packs_(plan, accelerator), summed_memory_(accelerator) {
   summed_ = Floats(summed_memory_, packs_.sum_floats());
   gathered_ = Floats(gathered_memory_, plan_.slices * packs_.gather_floats());
 }

@@ -16,8 +16,8 @@ namespace dt::worker {
 
 class StepExchange {
  public:
-  // What is passed outlives it.
-  StepExchange(const Plan& plan, Bindings& bindings);
+  // What is passed outlives it; `accelerator` may be null if no copy touches what is exchanged.
+  StepExchange(const Plan& plan, Bindings& bindings, Accelerator* accelerator);
   // Error: Internal, a plan whose losses are not exchanged.
   Status Open();
 

@@ -6,20 +6,21 @@
 #include <memory>
 
 #include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/device/accelerator.h"
 
 namespace dt::worker {
 
 class AlignedBuffer {
  public:
+  // With an accelerator, which outlives it: pinned for copies from and to that.
+  explicit AlignedBuffer(Accelerator* pinned_for = nullptr) : pinned_for_(pinned_for) {}
+
   // At least `bytes` bytes. What was inside is lost when it grows; it then takes an eighth more
   // than asked, so that sizes that creep up settle.
   void* Reserve(size_t bytes) {
-    if (bytes > capacity_) {
-      capacity_ = (bytes + bytes / 8 + 63) / 64 * 64;
-      memory_.reset(std::aligned_alloc(64, capacity_));
-      DT_CHECK_MSG(memory_ != nullptr, "no memory for {} bytes", capacity_);
-    }
-    return memory_.get();
+    if (bytes > capacity_) Grow((bytes + bytes / 8 + 63) / 64 * 64);
+    return pinned_.data() != nullptr ? pinned_.data() : memory_.get();
   }
   size_t capacity() const { return capacity_; }
 
@@ -27,7 +28,29 @@ class AlignedBuffer {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
+
+  void Grow(size_t bytes) {
+    capacity_ = bytes;
+    pinned_ = PinnedMemory();
+    memory_.reset();
+    if (pinned_for_ != nullptr && Pin(bytes)) return;
+    memory_.reset(std::aligned_alloc(64, bytes));
+    DT_CHECK_MSG(memory_ != nullptr, "no memory for {} bytes", bytes);
+  }
+  // Without it copies are as right, and slower.
+  bool Pin(size_t bytes) {
+    Result<PinnedMemory> pinned = PinnedMemory::Make(*pinned_for_, bytes);
+    if (pinned.ok()) {
+      pinned_ = *std::move(pinned);
+    } else {
+      LogWarn("device.not_pinned", {{"bytes", bytes}, {"why", MessageOf(pinned.status())}});
+    }
+    return pinned.ok();
+  }
+
+  Accelerator* pinned_for_;
   std::unique_ptr<void, Free> memory_;
+  PinnedMemory pinned_;
   size_t capacity_ = 0;
 };
 

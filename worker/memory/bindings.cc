@@ -42,8 +42,22 @@ Status Bindings::Open(Parameters& parameters) {
     if (plan_.slot[v] == kNone) continue;
     on_device_[plan_.slot[v]] = plan_.graph.value(v).device == Device::kGpu;
   }
+  PinCopiedSlots();
   joined_.resize(plan_.graph.inputs.size());
   return PlaceSlots();
+}
+
+// Copies of an accelerator go from and to the host's slots while their streams do other things.
+void Bindings::PinCopiedSlots() {
+  for (const Node& node : plan_.graph.nodes) {
+    if (!IsCopy(node)) continue;
+    for (const auto* const side : {&node.inputs, &node.outputs}) {
+      for (const ValueIndex v : *side) {
+        const uint32_t slot = plan_.slot[v];
+        if (slot != kNone && !on_device_[slot]) slots_[slot] = AlignedBuffer(accelerator_);
+      }
+    }
+  }
 }
 
 // Weights, optimizer state and replicas: host arrays, or one piece of the accelerator's memory.
@@ -61,7 +75,7 @@ Status Bindings::PlaceLasting(Parameters& parameters) {
       there.push_back(v);
       bytes += DeviceAligned(views_[v].bytes());
     } else if (value.kind == ValueKind::kReplica) {
-      views_[v].data = host_replicas_.emplace_back().Reserve(views_[v].bytes());
+      views_[v].data = host_replicas_.emplace_back(accelerator_).Reserve(views_[v].bytes());
     }
   }
   if (there.empty()) return OkStatus();
@@ -79,6 +93,8 @@ Status Bindings::ReadSymbols() {
   const Graph& graph = plan_.graph;
   const size_t symbols = graph.symbols.size();
   sizes_.assign(symbols, 0);
+  sizes_[kConstant] = 1;
+  extents_ = sizes_;
   symbol_lookup_.assign(symbols, kNone);
   symbol_table_.assign(symbols, kNone);
   for (SymbolIndex s = kBatch + 1; s < symbols; ++s) {
@@ -117,7 +133,10 @@ void Bindings::SetSizes(const LookupPlan& slice) {
     const bool ids = symbol_lookup_[s] != kNone;
     sizes_[s] = static_cast<int64_t>(ids ? slice.lookups[symbol_lookup_[s]].index.size()
                                          : slice.tables[symbol_table_[s]].size());
+    // A mark that is passed goes an eighth further, so that sizes that creep up settle.
+    if (sizes_[s] > extents_[s]) extents_[s] = sizes_[s] + sizes_[s] / 8;
   }
+  extents_[kBatch] = sizes_[kBatch];
   for (const ValueIndex v : symbolic_) {
     const SymShape& shape = plan_.graph.value(v).shape;
     for (size_t i = 0; i < shape.size(); ++i) {
@@ -127,11 +146,21 @@ void Bindings::SetSizes(const LookupPlan& slice) {
   }
 }
 
+size_t Bindings::BytesFor(ValueIndex v) const {
+  const Value& value = plan_.graph.value(v);
+  if (value.device != Device::kGpu) return views_[v].bytes();
+  size_t bytes = SizeOf(value.dtype);
+  for (const Dim& dim : value.shape) {
+    bytes *= static_cast<size_t>(dim.times * extents_[dim.symbol]);
+  }
+  return bytes;
+}
+
 Status Bindings::PlaceSlots() {
   std::ranges::fill(slot_bytes_, size_t{64});
-  for (size_t v = 0; v < views_.size(); ++v) {
+  for (ValueIndex v = 0; v < views_.size(); ++v) {
     const uint32_t slot = plan_.slot[v];
-    if (slot != kNone) slot_bytes_[slot] = std::max(slot_bytes_[slot], views_[v].bytes());
+    if (slot != kNone) slot_bytes_[slot] = std::max(slot_bytes_[slot], BytesFor(v));
   }
   DT_TRY_STATUS(GrowArena());
   for (size_t v = 0; v < views_.size(); ++v) {
@@ -143,14 +172,13 @@ Status Bindings::PlaceSlots() {
   return OkStatus();
 }
 
-// Slots that are too small get an eighth more than they need, so that sizes that creep up settle.
 Status Bindings::GrowArena() {
   bool grown = false;
   size_t bytes = 0;
   for (size_t slot = 0; slot < slot_bytes_.size(); ++slot) {
     if (!on_device_[slot]) continue;
     if (slot_bytes_[slot] > device_capacity_[slot]) {
-      device_capacity_[slot] = DeviceAligned(slot_bytes_[slot] + slot_bytes_[slot] / 8);
+      device_capacity_[slot] = DeviceAligned(slot_bytes_[slot]);
       grown = true;
     }
     device_at_[slot] = bytes;

@@ -2,7 +2,8 @@
 // the train thread.
 //
 //   kNode        its slot of the memory plan, at the high-water mark so far; those of the
-//                accelerator lie in one arena there
+//                accelerator lie in one arena there, at the capacities of sizes: kernels there know
+//                no more when they are given to it
 //   kParameter   the dense parameters' arrays, or memory of the accelerator (kReplica too)
 //   kInput       the batch, the lookup lists, the pulled rows: not copied, save float columns to be
 //   joined
@@ -43,6 +44,10 @@ class Bindings {
   std::span<const float> floats(ValueIndex v) const {
     return {static_cast<const float*>(views_[v].data), static_cast<size_t>(views_[v].size())};
   }
+  // By symbol, 1 first: of the slice bound last, and what the arena is laid out for: B exactly, of
+  // others a mark at or above all sizes so far.
+  std::span<const int64_t> sizes() const { return sizes_; }
+  std::span<const int64_t> extents() const { return extents_; }
   void Place(ValueIndex v, void* data) { views_[v].data = data; }
   // Of slots and joined columns in host memory.
   uint64_t bytes() const;
@@ -57,6 +62,8 @@ class Bindings {
   Status ReadSymbols();
   Status PlaceLasting(Parameters& parameters);
   void SetSizes(const LookupPlan& slice);
+  void PinCopiedSlots();
+  size_t BytesFor(ValueIndex v) const;
   Status PlaceSlots();
   Status GrowArena();
   void BindInput(const InputSpec& spec, const LookupPlan& slice);
@@ -65,12 +72,12 @@ class Bindings {
   const Plan& plan_;
   Accelerator* const accelerator_;
   std::vector<TensorView> views_;
-  std::vector<ValueIndex> symbolic_;     // Values whose shape depends on the slice.
-  std::vector<uint32_t> symbol_lookup_;  // By symbol: the lookup whose ids it counts, …
-  std::vector<uint32_t> symbol_table_;   // … or the table whose distinct keys it counts.
-  std::vector<int64_t> sizes_;           // By symbol.
-  std::vector<size_t> slot_bytes_;       // Needed now.
-  std::vector<bool> on_device_;          // By slot.
+  std::vector<ValueIndex> symbolic_;      // Values whose shape depends on the slice.
+  std::vector<uint32_t> symbol_lookup_;   // By symbol: the lookup whose ids it counts, …
+  std::vector<uint32_t> symbol_table_;    // … or the table whose distinct keys it counts.
+  std::vector<int64_t> sizes_, extents_;  // By symbol.
+  std::vector<size_t> slot_bytes_;        // Needed now.
+  std::vector<bool> on_device_;           // By slot.
   std::vector<AlignedBuffer> slots_;
   std::vector<size_t> device_capacity_, device_at_;  // By slot: its place in the arena.
   DeviceMemory arena_, lasting_;

@@ -188,6 +188,16 @@ TEST(InterpreterMatchTest, StepsGiveTheBitsOfTheReferenceInterpreter) {
   ExpectStepsMatch(test::TinyDeepFm());
 }
 
+TEST(InterpreterMatchTest, StepsThroughBf16DoToo) {
+  const Attrs narrow = {{"to", "bf16"}}, wide = {{"to", "fp32"}};
+  ExpectStepsMatch({test::TinyNode("numbers", "dense", {"I*"}, {{"units", int64_t{4}}}, 1),
+                    test::TinyNode("narrow", "cast", {"numbers"}, narrow, 2),
+                    test::TinyNode("again", "cast", {"narrow"}, wide, 3),
+                    test::TinyNode("e", "linear", {"C*"}, {{"table", "wide"}}, 4),
+                    test::TinyNode("d", "dense", {"again"}, {{"units", int64_t{1}}}, 5),
+                    test::TinyNode("logit", "sum", {"d", "e"}, {}, 6)});
+}
+
 TEST(InterpreterMatchTest, StepsOverListsOfVaryingLengthDoToo) {
   ExpectStepsMatch(test::TinyDin());
 }

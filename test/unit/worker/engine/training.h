@@ -1,0 +1,87 @@
+// A small training for tests of the engine: the planner's plan of a small DeepFM, tables in a map
+// in place of servers, ranks in threads over the in-memory mesh.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/device/accelerator.h"
+#include "test/support/tiny_model.h"
+#include "worker/collective/mesh.h"
+#include "worker/engine/engine.h"
+#include "worker/lookup/lookup_planner.h"
+
+namespace dt::worker {
+
+inline constexpr uint32_t kSlices = 3;
+inline constexpr uint32_t kSliceSamples = 16;
+
+std::unique_ptr<Accelerator> SmallEmulated();
+
+struct Setting {
+  // What a run of Train may differ in without a change of any bit …
+  uint32_t ranks = 1, threads = 1;
+  std::vector<PlaceRule> place = {};
+  Device optimizer = Device::kAuto;
+  // … and what it may not.
+  std::vector<NodeConfig> nodes = test::TinyDeepFm();
+  std::function<std::unique_ptr<Accelerator>()> open = SmallEmulated;  // One for each rank.
+};
+
+Plan TestPlan(const Setting& setting = {});
+// Number 0: all nodes on the accelerator; then random ones, or random whole layers. The optimizer
+// where it likes to be.
+Setting RandomPlacement(uint64_t number);
+
+// Tables by name of the graph, as one server would hold them. Gradients are applied by plain
+// descent.
+struct Tables {
+  std::map<std::pair<uint32_t, Key>, std::vector<float>> rows;
+
+  std::vector<float> Pull(const Graph& graph, uint32_t table, std::span<const Key> keys);
+  void Push(uint32_t table, std::span<const Key> keys, std::span<const float> gradients);
+};
+
+Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice, uint32_t samples);
+
+// One rank's engine and what it needs.
+class Rank {
+ public:
+  explicit Rank(std::unique_ptr<Mesh> mesh, const Setting& setting = {});
+  explicit Rank(const Setting& setting = {});  // The only one.
+
+  RunInfo Info(Step step) const;
+  // Gradients by table; `made_` holds the plan until the next call.
+  Result<TableRows> RunSlice(Tables& tables, Batch batch);
+  // Of the loss.
+  Result<std::vector<float>> Evaluate(Tables& tables, Batch batch);
+
+  TaskPool pool_;
+  const std::unique_ptr<Accelerator> accelerator_;
+  const std::unique_ptr<Engine> engine_;
+  Collective collective_;
+  LookupPlanner planner_;
+  LookupPlan made_;
+  std::vector<std::vector<float>> rows_;
+
+ private:
+  std::vector<std::span<const float>> PullRows(Tables& tables);
+};
+
+struct Outcome {
+  std::string dense;  // Checksum of parameters and their state …
+  std::map<std::string, std::vector<float>> parameters;
+  std::map<std::pair<uint32_t, Key>, std::vector<float>> tables;
+  std::vector<double> losses;
+};
+
+// All slices of a step over `ranks` ranks; the last slice has fewer samples, in some steps none.
+// `after` is called after each step with the first rank.
+Outcome Train(const Setting& setting, Step steps,
+              const std::function<void(Rank&, Tables&, Step)>& after = nullptr);
+
+}  // namespace dt::worker

@@ -1,0 +1,265 @@
+#include "worker/engine/cuda_runner.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "common/base/check.h"
+#include "ops/cuda/call.h"
+
+namespace dt::worker {
+namespace {
+
+constexpr Duration kPatience = std::chrono::minutes(10);
+// Values of B whose calls and graphs are kept. A job has a few: full slices, those of the last
+// batch, the same of evaluation.
+constexpr size_t kBatchesMax = 16;
+
+struct DestroyGraph {
+  const CudaTable* table = nullptr;
+  void operator()(CudaGraph* graph) const { table->destroy_graph(graph); }
+};
+using OwnedGraph = std::unique_ptr<CudaGraph, DestroyGraph>;
+
+struct KernelNode {
+  NodeIndex index;
+  const CudaKernel* kernel;
+  CudaNode node;
+};
+
+// Nodes of a subgraph that follow one another and go to the card alike.
+struct Segment {
+  size_t begin = 0, end = 0;
+  bool can_capture = false;
+  bool has_run = false;  // With the addresses of now.
+  OwnedGraph graph;
+};
+
+// A subgraph for one B.
+struct Work {
+  std::vector<KernelNode> nodes;
+  std::vector<Segment> segments;
+};
+
+class CudaRunner : public NodeRunner {
+ public:
+  CudaRunner(const RunnerContext& context, CudaAccelerator& card)
+      : context_(context), card_(card), table_(card.table()) {}
+
+  Status Open() {
+    DT_TRY_STATUS(CheckNodes());
+    DT_TRY(run_, DeviceMemory::Make(card_, sizeof(CudaRun)));
+    DT_TRY(sent_run_, PinnedMemory::Make(card_, sizeof(CudaRun)));
+    DT_TRY(run_sent_, card_.NewEvent());
+    DT_TRY(std::unique_ptr<DeviceQueue> queue, card_.NewQueue());
+    queue_.reset(dynamic_cast<CudaQueue*>(queue.release()));
+    DT_CHECK(queue_ != nullptr);
+    return queue_->Record(*run_sent_);
+  }
+
+  Status Begin(const Pass& pass) override {
+    FollowExtents(pass);
+    bool has_own = false;
+    for (const Subgraph& subgraph : *pass.subgraphs) {
+      if (subgraph.stream != Stream::kGpu || subgraph.phase != pass.phase) continue;
+      has_own = true;
+      DT_TRY_STATUS(MakeWork(subgraph, pass));
+    }
+    if (!has_own) return OkStatus();
+    DT_TRY_STATUS(GrowScratch());
+    return SendRun(pass);
+  }
+
+  Status Run(const Subgraph& subgraph, const Pass& pass) override {
+    Work& work = works_.at(KeyOf(subgraph, pass));
+    if (Place(work)) {
+      for (Segment& segment : work.segments) {
+        segment.graph.reset();
+        segment.has_run = false;
+      }
+    }
+    for (Segment& segment : work.segments) {
+      // The first time as single kernels: that loads their code, which is no matter for a graph,
+      // and a B that never comes again needs none.
+      if (!segment.can_capture || !std::exchange(segment.has_run, true)) {
+        DT_TRY_STATUS(LaunchTimed(work, segment, pass));
+      } else {
+        DT_TRY_STATUS(LaunchGraph(work, segment, subgraph, pass));
+      }
+    }
+    return OkStatus();
+  }
+
+  Status Record(DeviceEvent& event) override { return queue_->Record(event); }
+  Status WaitFor(DeviceEvent& event, Duration) override { return queue_->WaitFor(event); }
+  uint64_t graphs_made() const override { return graphs_made_; }
+
+ private:
+  // Step nodes know no B.
+  using Key = std::pair<const Subgraph*, int64_t>;
+  static Key KeyOf(const Subgraph& subgraph, const Pass& pass) {
+    return {&subgraph, subgraph.phase == Phase::kSlice ? pass.extents[kBatch] : 0};
+  }
+
+  const Node& NodeOf(NodeIndex n) const { return context_.plan.graph.nodes[n]; }
+
+  // All that may be wrong with a plan, before anything runs.
+  Status CheckNodes() const {
+    const Graph& graph = context_.plan.graph;
+    const std::vector<int64_t> ones(graph.symbols.size(), 1);
+    for (const Node& node : graph.nodes) {
+      if (StreamOf(node) != Stream::kGpu) continue;
+      if (table_.find_kernel(node.op.c_str()) == nullptr) {
+        return WithHint(NotYet("operator {} of node {} has no CUDA kernel", node.op, node.name),
+                        "take its tag off, or set cluster.devices to emulated");
+      }
+      DT_TRY_STATUS(CudaNode::Make(graph, node, ones).status());
+    }
+    return OkStatus();
+  }
+
+  // What is kept holds for the capacities that it was made with.
+  void FollowExtents(const Pass& pass) {
+    const auto capacities = pass.extents.subspan(kBatch + 1);
+    const int64_t batch = pass.extents[kBatch];
+    const bool is_new = std::ranges::find(batches_, batch) == batches_.end();
+    if (!std::ranges::equal(capacities, capacities_) ||
+        (is_new && batches_.size() == kBatchesMax)) {
+      works_.clear();
+      batches_.clear();
+      capacities_.assign(capacities.begin(), capacities.end());
+    }
+    if (is_new || batches_.empty()) batches_.push_back(batch);
+  }
+
+  Status MakeWork(const Subgraph& subgraph, const Pass& pass) {
+    const auto [at, is_new] = works_.try_emplace(KeyOf(subgraph, pass));
+    if (!is_new) return OkStatus();
+    Work& work = at->second;
+    for (const NodeIndex n : subgraph.nodes) {
+      const CudaKernel* const kernel = table_.find_kernel(NodeOf(n).op.c_str());
+      DT_TRY(CudaNode node, CudaNode::Make(context_.plan.graph, NodeOf(n), pass.extents));
+      CudaCall& call = node.call();
+      call.run = reinterpret_cast<const CudaRun*>(run_.data());
+      call.stream = queue_->stream();
+      if (kernel->scratch_bytes != nullptr) {
+        scratch_bytes_ = std::max(scratch_bytes_, kernel->scratch_bytes(call));
+      }
+      const bool can_capture = kernel->can_capture == nullptr || kernel->can_capture(call);
+      if (work.segments.empty() || work.segments.back().can_capture != can_capture) {
+        const size_t begin = work.nodes.size();
+        work.segments.push_back({.begin = begin, .can_capture = can_capture});
+      }
+      work.nodes.push_back({n, kernel, std::move(node)});
+      work.segments.back().end = work.nodes.size();
+    }
+    return OkStatus();
+  }
+
+  // One piece for all nodes: they run one after the other.
+  Status GrowScratch() {
+    if (scratch_bytes_ <= scratch_.bytes()) return OkStatus();
+    scratch_ = DeviceMemory();
+    DT_TRY(scratch_, DeviceMemory::Make(card_, scratch_bytes_ + scratch_bytes_ / 8));
+    return OkStatus();
+  }
+
+  Status SendRun(const Pass& pass) {
+    // Over long ago: the pass before has ended.
+    DT_TRY_STATUS(run_sent_->Wait(kPatience));
+    *reinterpret_cast<CudaRun*>(sent_run_.data()) = CudaRunOf(pass.run, pass.sizes);
+    DT_TRY_STATUS(queue_->CopyToDevice(run_.data(), sent_run_.data(), sizeof(CudaRun)));
+    return queue_->Record(*run_sent_);
+  }
+
+  // Where everything lies now. True: elsewhere than the last time.
+  bool Place(Work& work) {
+    bool moved = false;
+    const auto place = [&moved](void*& at, void* now) {
+      moved |= at != now;
+      at = now;
+    };
+    for (KernelNode& kernel : work.nodes) {
+      PreparedNode& prepared = context_.prepare(kernel.index);
+      for (size_t i = 0; i < prepared.inputs.size(); ++i) {
+        place(kernel.node.input(i).data, prepared.inputs[i].data);
+      }
+      for (size_t i = 0; i < prepared.outputs.size(); ++i) {
+        place(kernel.node.output(i).data, prepared.outputs[i].data);
+      }
+      place(kernel.node.call().scratch, scratch_.data());
+      ++prepared.runs;
+    }
+    return moved;
+  }
+
+  Status Launch(KernelNode& kernel) {
+    const CudaError error = kernel.kernel->launch(kernel.node.call());
+    if (error == nullptr) return OkStatus();
+    const Node& node = NodeOf(kernel.index);
+    return queue_->Checked(error, fmt::format("node \"{}\" ({})", node.name, node.op));
+  }
+
+  Timeline* TimelineOf(const Pass& pass) const {
+    return pass.run.training ? context_.timeline : nullptr;
+  }
+
+  Status LaunchTimed(Work& work, const Segment& segment, const Pass& pass) {
+    for (size_t i = segment.begin; i < segment.end; ++i) {
+      const Node& node = NodeOf(work.nodes[i].index);
+      const TimelineSpan span(TimelineOf(pass), {Track::kGpu, node.name, node.op}, pass.run.step,
+                              pass.slice);
+      const TimePoint begun = SystemClock().Now();
+      DT_TRY_STATUS(Launch(work.nodes[i]));
+      context_.prepare(work.nodes[i].index).time += SystemClock().Now() - begun;
+    }
+    return OkStatus();
+  }
+
+  Status LaunchGraph(Work& work, Segment& segment, const Subgraph& subgraph, const Pass& pass) {
+    const TimelineSpan span(TimelineOf(pass), {Track::kGpu, subgraph.name, "cuda graph"},
+                            pass.run.step, pass.slice);
+    if (segment.graph == nullptr) DT_TRY_STATUS(Capture(work, segment));
+    return queue_->Checked(table_.launch_graph(queue_->stream(), segment.graph.get()),
+                           "launching a graph");
+  }
+
+  Status Capture(Work& work, Segment& segment) {
+    DT_TRY_STATUS(queue_->Checked(table_.begin_capture(queue_->stream()), "beginning a graph"));
+    Status launched;
+    for (size_t i = segment.begin; i < segment.end && launched.ok(); ++i) {
+      launched = Launch(work.nodes[i]);
+    }
+    // Also after an error: the stream captures until then.
+    CudaGraph* graph = nullptr;
+    const CudaError error = table_.end_capture(queue_->stream(), &graph);
+    segment.graph = OwnedGraph(graph, DestroyGraph{&table_});
+    ++graphs_made_;
+    DT_TRY_STATUS(launched);
+    return queue_->Checked(error, "ending a graph");
+  }
+
+  const RunnerContext& context_;
+  CudaAccelerator& card_;
+  const CudaTable& table_;
+  DeviceMemory run_, scratch_;
+  PinnedMemory sent_run_;
+  std::unique_ptr<DeviceEvent> run_sent_;
+  size_t scratch_bytes_ = 0;         // What some node needs.
+  std::vector<int64_t> capacities_;  // Of the symbols after B, that works_ was made with, …
+  std::vector<int64_t> batches_;     // … and the values of B.
+  std::map<Key, Work> works_;
+  uint64_t graphs_made_ = 0;
+  std::unique_ptr<CudaQueue> queue_;  // Last: ends its work before what it uses goes.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<NodeRunner>> MakeCudaRunner(const RunnerContext& context,
+                                                   CudaAccelerator& card) {
+  auto runner = std::make_unique<CudaRunner>(context, card);
+  DT_TRY_STATUS(runner->Open());
+  return runner;
+}
+
+}  // namespace dt::worker
