@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# On a machine with a CUDA card: builds, runs the tests that use one, the same under compute-sanitizer where
+# that is installed, then trains one job on the card and on the processor. Ends at the first failure, also
+# if a test finds no card. docs/gpu.md.
+#   --arch N          the card's compute capability without its point; default: what nvidia-smi says
+#   --no-sanitizer    leaves compute-sanitizer out, which takes an hour
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+arch=
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --arch) [[ $# -ge 2 ]] && arch=$2 && shift 2 || { echo "test_card: --arch needs a number" >&2 && exit 2; } ;;
+    --no-sanitizer) sanitizer= && shift ;;
+    *) echo "usage: scripts/test_card.sh [--arch N] [--no-sanitizer]" >&2 && exit 2 ;;
+  esac
+done
+[[ -n $arch ]] || arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+
+build=build/release
+cmake --preset release -DDT_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$arch"
+cmake --build $build --target dovetail dovetail_cuda common_device_test backends_test worker_engine_test
+
+# The tests of a program that need a card; none may be skipped.
+run() { # the program's path below build/release/test, then what runs it
+  local out
+  out=$(mktemp)
+  DT_PROGRAM=$PWD/$build/dovetail "${@:2}" "$build/test/$1" --gtest_filter='*RealCard*:*.Card*' 2>&1 | tee "$out"
+  if grep -q SKIPPED "$out"; then
+    echo "test_card: $1 found no card" >&2
+    exit 1
+  fi
+  rm "$out"
+}
+programs=(unit/common/device/common_device_test ops/backends_test unit/worker/engine/worker_engine_test)
+for program in "${programs[@]}"; do run "$program"; done
+if [[ -n $sanitizer ]]; then
+  for tool in memcheck synccheck racecheck; do
+    for program in "${programs[@]}"; do
+      run "$program" "$sanitizer" --tool "$tool" --error-exitcode 1 --leak-check no
+    done
+  done
+fi
+
+# The same job twice: the figures of the last lines should agree in their first digits.
+out=build/card
+mkdir -p $out
+[[ -f runs/quickstart/data/truth.json ]] || $build/dovetail data generate --rows 2000000 --seed 1 --out runs/quickstart/data
+for devices in cpu cuda; do
+  place=()
+  [[ $devices == cpu ]] || place=(--set 'parallel.place=[{match: "*", device: gpu}]')
+  $build/dovetail train configs/quickstart.yaml --set train.epochs=1 --set job=card_$devices \
+    --set cluster.devices=$devices "${place[@]}" --result $out/$devices.json
+done
+echo "test_card: all passed; the two jobs' last lines above should agree in their first digits ($out/*.json)"
