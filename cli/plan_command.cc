@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/device/open_accelerator.h"
+#include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
 #include "worker/data/dataset.h"
 
@@ -52,15 +53,20 @@ int RunPlan(const CommandLine& line) {
   scheduler::PlanRequest request{*job, *std::move(columns), job->train.slices};
   // As if the workers ran on this machine.
   const Result<std::optional<DeviceInfo>> accelerator = FindAccelerator(job->cluster);
-  request.has_accelerator = accelerator.ok() && accelerator->has_value();
-  if (request.has_accelerator) request.accelerators = {**accelerator};
+  if (accelerator.ok()) request.accelerator = *accelerator;
+  Result<DeviceProfile> profile =
+      scheduler::ProfileOf(*job, request.accelerator, TaskPool().threads());
+  if (!profile.ok()) return EndWithError(line, job->job, profile.status());
+  request.profile = *std::move(profile);
   if (!line.pass.empty()) {
     const Status status = PrintPasses(line, request);
     return status.ok() ? 0 : EndWithError(line, job->job, status);
   }
+  scheduler::PlacementReport report;
+  request.report = &report;
   const Result<Plan> plan = scheduler::MakePlan(request);
   if (!plan.ok()) return EndWithError(line, job->job, plan.status());
-  std::printf("%s", scheduler::ExplainPlan(*plan, *job).c_str());
+  std::printf("%s", scheduler::ExplainPlan(*plan, *job, report).c_str());
   return 0;
 }
 

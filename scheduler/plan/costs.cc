@@ -44,4 +44,26 @@ OpCost SliceCosts::Of(const Node& node) const {
   return cost;
 }
 
+MemoryUse MemoryOf(const Plan& plan, const SliceCosts& costs, Device device) {
+  MemoryUse use;
+  std::vector<double> slots(plan.slot_count, 0);
+  std::vector<bool> used(plan.slot_count, false);
+  for (size_t v = 0; v < plan.slot.size(); ++v) {
+    const Value& value = plan.graph.value(static_cast<ValueIndex>(v));
+    if (value.device != device) continue;
+    const double bytes = costs.Bytes(static_cast<ValueIndex>(v));
+    if (value.kind != ValueKind::kNode && value.kind != ValueKind::kInput) {
+      use.lasting += bytes;
+      ++use.lasting_count;
+    }
+    if (plan.slot[v] == kNone) continue;
+    slots[plan.slot[v]] = std::max(slots[plan.slot[v]], bytes);
+    used[plan.slot[v]] = true;
+    use.unshared += bytes;
+  }
+  for (const double bytes : slots) use.slots += bytes;
+  use.slot_count = static_cast<uint32_t>(std::ranges::count(used, true));
+  return use;
+}
+
 }  // namespace dt::scheduler

@@ -4,9 +4,15 @@
 
 #include <span>
 
+#include "common/graph/plan.h"
 #include "ops/op_spec.h"
 
 namespace dt::scheduler {
+
+// Of a slice, at most.
+inline int64_t SliceSamples(uint32_t batch_size, uint32_t slices) {
+  return (int64_t{batch_size} + slices - 1) / slices;
+}
 
 class SliceCosts {
  public:
@@ -27,5 +33,21 @@ class SliceCosts {
   const std::span<const ColumnSpec> columns_;
   const int64_t samples_;
 };
+
+// What a plan takes of one device's memory.
+struct MemoryUse {
+  double lasting = 0;   // Weights, state, replicas.
+  double slots = 0;     // Of a slice and the step, at full size, …
+  double unshared = 0;  // … and if every value had memory of its own.
+  uint32_t slot_count = 0;
+  uint32_t lasting_count = 0;
+
+  // As the engine allocates it, at most: lists and rows get an eighth more than they need, and
+  // everything begins at a multiple of 256.
+  double allocated() const {
+    return lasting + slots * 9 / 8 + 256.0 * (slot_count + lasting_count);
+  }
+};
+MemoryUse MemoryOf(const Plan& plan, const SliceCosts& costs, Device device);
 
 }  // namespace dt::scheduler

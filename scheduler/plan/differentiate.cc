@@ -115,8 +115,9 @@ class Differentiator : public GradientContext {
       if (i > 1) add.name += fmt::format("{}", i);
       add.op = "add";
       add.inputs = {sum, parts[i]};
-      add.device = graph_.nodes[graph_.value(parts[0]).producer].device;
       add.forward = graph_.value(value).producer;
+      const NodeIndex of = add.forward == kNone ? graph_.value(parts[0]).producer : add.forward;
+      add.device = graph_.nodes[of].device;
       sum = Append(std::move(add), 1)[0];
     }
     DT_TRY_STATUS(error_);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "scheduler/place/place.h"
 #include "scheduler/plan/costs.h"
 #include "scheduler/plan/plan.h"
 
@@ -9,14 +10,16 @@ namespace {
 
 class Explainer {
  public:
-  Explainer(const Plan& plan, const JobConfig& job)
+  Explainer(const Plan& plan, const JobConfig& job, const PlacementReport& report)
       : plan_(plan),
         graph_(plan.graph),
         job_(job),
-        costs_(graph_, plan.columns, SliceSamples(plan)) {}
+        report_(report),
+        costs_(graph_, plan.columns, SliceSamples(plan.batch_size, plan.slices)) {}
 
   std::string Run() {
     Summary();
+    Places();
     Tables();
     Passes("training", plan_.train);
     Passes("evaluation", plan_.evaluate);
@@ -27,10 +30,6 @@ class Explainer {
   template <class... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
     text_ += fmt::format(format, std::forward<Args>(args)...) + "\n";
-  }
-
-  static int64_t SliceSamples(const Plan& plan) {
-    return (int64_t{plan.batch_size} + plan.slices - 1) / plan.slices;
   }
 
   void Summary() {
@@ -49,23 +48,52 @@ class Explainer {
   }
 
   void Memory(Device device, std::string_view name) {
-    std::vector<double> slots(plan_.slot_count, 0);
-    double unshared = 0, lasting = 0;
-    for (size_t v = 0; v < plan_.slot.size(); ++v) {
-      const Value& value = graph_.value(static_cast<ValueIndex>(v));
-      if (value.device != device) continue;
-      const double bytes = costs_.Bytes(static_cast<ValueIndex>(v));
-      if (value.kind != ValueKind::kNode && value.kind != ValueKind::kInput) lasting += bytes;
-      if (plan_.slot[v] == kNone) continue;
-      slots[plan_.slot[v]] = std::max(slots[plan_.slot[v]], bytes);
-      unshared += bytes;
+    const MemoryUse use = MemoryOf(plan_, costs_, device);
+    if (device == Device::kGpu && use.lasting == 0 && use.unshared == 0) return;
+    const std::string of = device == Device::kGpu ? fmt::format("; allocated at most {} of {}",
+                                                                Bytes(report_.accelerator_bytes),
+                                                                Bytes(report_.accelerator_limit))
+                                                  : "";
+    Line("memory on {}: weights and state {}, a slice {} in {} slots (without sharing: {}){}", name,
+         Bytes(use.lasting), Bytes(use.slots), use.slot_count, Bytes(use.unshared), of);
+  }
+
+  // What the model of scheduler/place says of a step.
+  void Places() {
+    const Placement& p = report_.placement;
+    const Prediction& step = p.prediction;
+    const double slices = report_.slices;
+    Line("predicted: {} a step{}: cpu computes {}{}", TimeText(slices * step.seconds),
+         report_.slices > 1 ? fmt::format(" of {} slices", report_.slices) : "",
+         TimeText(slices * step.computing[kOnCpu]), OnAccelerator(step));
+    if (report_.automatic) {
+      std::string others;
+      for (const Placement::Alternative& other : p.alternatives) {
+        const bool fits = other.prediction.fits();
+        others += fmt::format("{}{} {}", others.empty() ? "" : ", ", other.name,
+                              fits ? TimeText(slices * other.prediction.seconds) : "does not fit");
+      }
+      Line("  placed automatically; {}; instead: {}",
+           p.exact
+               ? "no placement takes less"
+               : fmt::format("no placement takes less than {}", TimeText(slices * p.lower_bound)),
+           others);
     }
-    if (device == Device::kGpu && lasting == 0 && unshared == 0) return;
-    double memory = 0;
-    for (const double bytes : slots) memory += bytes;
-    Line("memory on {}: weights and state {}, a slice {} in {} slots (without sharing: {})", name,
-         Bytes(lasting), Bytes(memory),
-         std::ranges::count_if(slots, [](double b) { return b > 0; }), Bytes(unshared));
+    Line("  without waiting for tables and other workers; {}", report_.constants);
+    if (!report_.fallback.empty()) {
+      Line("  fallback to cpu of what is tagged gpu: {}", report_.fallback);
+    }
+  }
+
+  std::string OnAccelerator(const Prediction& step) const {
+    const double slices = report_.slices;
+    if (step.computing[kOnAccelerator] == 0 && step.copying[kOnCpu] == 0) return "";
+    const auto copies = [&](uint8_t away, std::string_view to) {
+      return fmt::format("copies to {} {} ({})", to, TimeText(slices * step.copying[away]),
+                         Bytes(slices * step.copied_bytes[away]));
+    };
+    return fmt::format(", gpu {}, {}, {}", TimeText(slices * step.computing[kOnAccelerator]),
+                       copies(kOnCpu, "gpu"), copies(kOnAccelerator, "cpu"));
   }
 
   static std::string Bytes(double bytes) { return BytesText(static_cast<uint64_t>(bytes)); }
@@ -85,20 +113,13 @@ class Explainer {
     }
   }
 
-  std::string Why(const Node& node) const {
+  std::string_view Why(const Node& node) const {
     if (IsCommunication(node)) return "joins the slices of all workers";
     if (node.op == "copy") return "read there";
     if (node.op == "refresh") return "weights that are updated elsewhere";
     if (node.phase == Phase::kStep) return "where its weights lie";
-    const Node& tagged = node.forward == kNone ? node : graph_.nodes[node.forward];
-    for (const NodeConfig& user : job_.model.nodes) {
-      const bool of_user = tagged.name == user.name || tagged.name.starts_with(user.name + ".");
-      if (of_user && user.device != Device::kAuto) return fmt::format("device of {}", user.name);
-    }
-    for (const PlaceRule& rule : job_.parallel.place) {
-      if (MatchesPattern(node.name, rule.match)) return fmt::format("place {}", rule.match);
-    }
-    return node.forward == kNone ? "auto" : "as its forward node";
+    const auto why = report_.why.find(node.name);
+    return why == report_.why.end() ? std::string_view() : why->second;
   }
 
   void Passes(std::string_view name, const std::vector<Subgraph>& subgraphs) {
@@ -125,14 +146,15 @@ class Explainer {
   const Plan& plan_;
   const Graph& graph_;
   const JobConfig& job_;
+  const PlacementReport& report_;
   const SliceCosts costs_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string ExplainPlan(const Plan& plan, const JobConfig& job) {
-  return Explainer(plan, job).Run();
+std::string ExplainPlan(const Plan& plan, const JobConfig& job, const PlacementReport& report) {
+  return Explainer(plan, job, report).Run();
 }
 
 }  // namespace dt::scheduler

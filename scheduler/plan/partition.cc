@@ -138,6 +138,16 @@ class Cutter {
     return found;
   }
 
+  std::vector<NodeIndex> InWaves() const {
+    std::vector<NodeIndex> nodes;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) nodes.push_back(static_cast<NodeIndex>(n));
+    const auto last = static_cast<int>(Wave::kAfterPush);
+    std::ranges::stable_sort(nodes, {}, [&](NodeIndex n) {
+      return graph_.nodes[n].phase == Phase::kStep ? last + 1 : static_cast<int>(wave_[n]);
+    });
+    return nodes;
+  }
+
   // The chosen slice nodes, wave after wave.
   std::vector<Subgraph> SliceSubgraphs(const std::vector<bool>& chosen) const {
     Segments segments(graph_, 0);
@@ -194,6 +204,12 @@ class Cutter {
 };
 
 }  // namespace
+
+std::vector<NodeIndex> NodesAsTaken(const Graph& graph) {
+  Cutter cutter(graph);
+  cutter.FindWaves();
+  return cutter.InWaves();
+}
 
 void Partition(Plan& plan) {
   Cutter cutter(plan.graph);

@@ -31,6 +31,12 @@ Result<Graph> Place(Graph graph, const PlanRequest& request);
 // Copies and replicas where a value is read on the other device.
 Result<Graph> InsertCopies(Graph graph, const PlanRequest& request);
 
+// The plan of a graph with copies: partitioned, with its memory, not yet checked.
+Plan Cut(Graph graph, const PlanRequest& request);
+
+// The order in which streams take nodes: slice nodes by what they wait for and what waits for them,
+// then step nodes. Topological.
+std::vector<NodeIndex> NodesAsTaken(const Graph& graph);
 // Fills Plan::train and Plan::evaluate.
 void Partition(Plan& plan);
 // Fills Plan::slot. REQUIRES: partitioned.

@@ -1,129 +1,207 @@
-// Which device each node runs on, and where each value lies.
+// Which device each node runs on, and where each value lies. What nobody said anything of is placed
+// by scheduler/place, by what it costs.
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "scheduler/plan/devices.h"
+#include "scheduler/plan/graph_problem.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {
 namespace {
 
+// Some tenths of a second on models of a few hundred nodes.
+constexpr PlaceLimits kLimits = {.exact_groups = 64,
+                                 .exact_steps = 5'000'000,
+                                 .search_steps = 10'000'000,
+                                 .search_restarts = 16,
+                                 .explain_steps = 5'000'000};
+// Of placements whose plan takes more memory than the model thought; then the accelerator gets only
+// what it must.
+constexpr int kRounds = 6;
+// A card's driver, contexts and kernels take some of its memory.
+constexpr double kShareOfCard = 15.0 / 16;
+constexpr size_t kLargestNamed = 3;
+
+std::string Bytes(double bytes) { return BytesText(static_cast<uint64_t>(std::min(bytes, 1e18))); }
+
+double MemoryFor(const std::optional<DeviceInfo>& accelerator) {
+  if (!accelerator.has_value()) return 0;
+  const auto bytes = static_cast<double>(accelerator->memory_bytes);
+  return accelerator->kind == DeviceKind::kCuda ? bytes * kShareOfCard : bytes;
+}
+
 class Placer {
  public:
-  Placer(Graph graph, const PlanRequest& request)
-      : graph_(std::move(graph)), request_(request), home_(graph_.values.size(), Device::kAuto) {}
+  Placer(const Graph& graph, const PlanRequest& request)
+      : graph_(graph),
+        request_(request),
+        costs_(graph_, request.columns, SliceSamples(request.job.train.batch_size, request.slices)),
+        limit_(MemoryFor(request.accelerator)) {}
 
   Result<Graph> Run() {
-    DT_TRY_STATUS(CheckOptimizer());
-    for (Node& node : graph_.nodes) DT_TRY_STATUS(OneSliceNode(node));
-    for (size_t n = graph_.nodes.size(); n-- > 0;) BesideReader(static_cast<NodeIndex>(n));
-    for (const ParameterSpec& p : graph_.parameters) home_[p.value] = HomeOf(p);
-    for (Node& node : graph_.nodes) {
-      if (node.phase == Phase::kStep) node.device = DeviceOfStep(node);
-      for (const ValueIndex v : node.outputs) graph_.values[v].device = node.device;
-    }
-    for (const ParameterSpec& p : graph_.parameters) {
-      graph_.values[p.value].device = home_[p.value];
-    }
-    return std::move(graph_);
+    Anchors::Options options = {.automatic = MayBeChosen(request_.accelerator, request_.job),
+                                .tags_hold = request_.accelerator.has_value()};
+    if (!options.tags_hold) fallback_ = options.unheld = WhyNone();
+    Result<Graph> placed = WithTags(options);
+    if (placed.ok() || !too_large_ || !request_.job.parallel.fall_back_to_cpu) return placed;
+    options.tags_hold = false;
+    options.unheld = "that does not fit";
+    fallback_ = MessageOf(placed.status());
+    return WithTags(options);
   }
 
  private:
-  bool CannotMeet(Device device) const {
-    return device == Device::kGpu && !request_.has_accelerator;
-  }
-  static std::string_view Remedy() {
-    return "set cluster.devices to auto, cuda or emulated, or parallel.fallback to cpu";
-  }
-
-  Status CheckOptimizer() {
-    optimizer_ = request_.job.optimizer.device;
-    if (!CannotMeet(optimizer_)) return OkStatus();
-    if (!request_.job.parallel.fall_back_to_cpu) {
-      return WithHint(Invalid("optimizer.device: gpu, and cluster.devices is cpu"), Remedy());
-    }
-    optimizer_ = Device::kCpu;
-    return OkStatus();
+  std::string WhyNone() const {
+    return request_.job.cluster.devices == AcceleratorChoice::kCpu
+               ? "cluster.devices is cpu"
+               : "not every worker has an accelerator";
   }
 
-  Status OneSliceNode(Node& node) const {
-    if (node.device == Device::kPs) {
-      return AboutNode(NotYet("device: ps is for tables; on a node it is not available yet"),
-                       node.name, node.mark);
+  Result<Graph> WithTags(const Anchors::Options& options) {
+    DT_TRY(const Anchors anchors, Anchors::Find(graph_, request_.job, options));
+    GraphProblem made = MakeProblem({.graph = graph_,
+                                     .anchors = anchors,
+                                     .costs = costs_,
+                                     .profile = request_.profile,
+                                     .step_share = 1.0 / Slices()});
+    DT_TRY(Fitted fitted, Fit(anchors, made));
+    if (request_.report != nullptr) {
+      *request_.report = {.automatic = options.automatic,
+                          .slices = Slices(),
+                          .placement = std::move(fitted.placement),
+                          .accelerator_bytes = fitted.bytes,
+                          .accelerator_limit = limit_,
+                          .constants = SourceText(request_.profile)};
+      if (anchors.fell_back()) request_.report->fallback = fallback_;
+      Explain(anchors, made, fitted.kept_off);
     }
-    if (node.device == Device::kAuto) node.device = ByRule(node);
-    if (!CannotMeet(node.device)) return OkStatus();
-    if (!request_.job.parallel.fall_back_to_cpu) {
-      return AboutNode(WithHint(Invalid("device: gpu, and cluster.devices is cpu"), Remedy()),
-                       node.name, node.mark);
-    }
-    node.device = Device::kCpu;
-    return OkStatus();
+    return std::move(fitted.graph);
   }
 
-  // A gradient without a tag follows its forward node, which stands before it.
-  Device ByRule(const Node& node) const {
-    for (const PlaceRule& rule : request_.job.parallel.place) {
-      if (MatchesPattern(node.name, rule.match)) return rule.device;
-    }
-    return node.forward == kNone ? Device::kCpu : graph_.nodes[node.forward].device;
+  uint32_t Slices() const {
+    const uint32_t workers = std::max(1u, request_.job.cluster.workers);
+    return std::max(1u, (request_.slices + workers - 1) / workers);
   }
 
-  // A node without inputs (the seed of a gradient) runs where it is read.
-  void BesideReader(NodeIndex index) {
-    Node& node = graph_.nodes[index];
-    if (!node.inputs.empty() || node.phase == Phase::kStep) return;
-    for (const Node& reader : graph_.nodes) {
-      if (reader.phase == Phase::kStep) continue;
-      for (const ValueIndex v : reader.inputs) {
-        if (graph_.value(v).producer == index) node.device = reader.device;
+  struct Fitted {
+    Graph graph;
+    Placement placement;
+    double bytes = 0;       // Of the accelerator.
+    bool kept_off = false;  // By force: what automatic placement wanted there did not fit.
+  };
+
+  // The model's memory is a lower bound of the plan's, whose values share slots at any pace of the
+  // streams: until the plan fits, the model is told of less.
+  Result<Fitted> Fit(const Anchors& anchors, const GraphProblem& made) {
+    double limit = limit_;
+    for (int round = 0;; ++round) {
+      const bool least = round == kRounds || limit <= 0;
+      PlacementProblem problem = made.problem;
+      problem.memory_limit[kOnAccelerator] = least ? kNoLimit : limit;
+      if (least) KeepOffAccelerator(problem);
+      Result<Placement> placement = PlaceItems(std::move(problem), kLimits);
+      if (!placement.ok()) {
+        if (least) return placement.status();
+        limit = 0;
+        continue;
       }
+      Graph graph = Apply(anchors, made, placement->places);
+      DT_TRY(const double bytes, BytesThere(graph));
+      if (bytes <= limit_) return Fitted{std::move(graph), *std::move(placement), bytes, least};
+      if (least) return TooLarge(graph, bytes);
+      limit *= limit_ / bytes;
     }
   }
 
-  // Weights and their optimizer's state lie where the optimizer runs: where the job says, or where
-  // the first node that reads them runs. What is not trained is joined on the processor.
-  Device HomeOf(const ParameterSpec& p) const {
-    const ValueIndex of = p.trained ? p.value : UpdatedWith(p.value);
-    if (of == kNone || request_.job.train.asynchronous()) return Device::kCpu;
-    if (optimizer_ != Device::kAuto) return optimizer_;
-    for (const Node& node : graph_.nodes) {
-      if (node.phase == Phase::kStep) continue;
-      if (std::ranges::find(node.inputs, of) != node.inputs.end()) return node.device;
+  static void KeepOffAccelerator(PlacementProblem& problem) {
+    for (PlacementProblem::Item& item : problem.items) {
+      if (!item.fixed.has_value()) item.fixed = kOnCpu;
     }
-    return Device::kCpu;
   }
 
-  // The parameter whose update writes this state; kNone: none does.
-  ValueIndex UpdatedWith(ValueIndex state) const {
-    for (const Node& node : graph_.nodes) {
-      if (node.op != "update") continue;
-      if (std::ranges::find(node.inputs, state) != node.inputs.end()) return node.inputs[0];
+  Graph Apply(const Anchors& anchors, const GraphProblem& made, const Places& places) const {
+    Graph graph = graph_;
+    for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
+      Node& node = graph.nodes[n];
+      node.device = made.DeviceOf(anchors.of(n), places);
+      for (const ValueIndex v : node.outputs) graph.values[v].device = node.device;
     }
-    return kNone;
+    for (const ParameterSpec& p : graph.parameters) {
+      graph.values[p.value].device = made.DeviceOf(anchors.of_lasting(p.value), places);
+    }
+    return graph;
   }
 
-  // Updates run where their parameter lies, and what prepares a gradient for one there too; norms
-  // of all gradients where all of them are.
-  Device DeviceOfStep(const Node& node) const {
-    if (node.op == "update") return home_[node.inputs[0]];
-    if (node.op == "add_l2") return home_[node.inputs[1]];
-    if (node.op != "clip_by_global_norm") return Device::kCpu;
-    const bool all_gpu = std::ranges::all_of(graph_.parameters, [this](const ParameterSpec& p) {
-      return !p.trained || p.grad == kNone || home_[p.value] == Device::kGpu;
+  // That a plan of the placed graph takes of the accelerator.
+  Result<double> BytesThere(const Graph& placed) const {
+    const bool used = std::ranges::any_of(
+        placed.values, [](const Value& value) { return value.device == Device::kGpu; });
+    if (!used) return 0.0;
+    DT_TRY(Graph graph, InsertCopies(placed, request_));
+    const Plan plan = Cut(std::move(graph), request_);
+    const SliceCosts costs(plan.graph, request_.columns, costs_.samples());
+    return MemoryOf(plan, costs, Device::kGpu).allocated();
+  }
+
+  // Only what was said is there.
+  Status TooLarge(const Graph& placed, double bytes) {
+    too_large_ = true;
+    std::vector<ValueIndex> there;
+    for (ValueIndex v = 0; v < placed.values.size(); ++v) {
+      if (placed.value(v).device == Device::kGpu) there.push_back(v);
+    }
+    std::ranges::stable_sort(there, std::greater<>(),
+                             [&](ValueIndex v) { return costs_.Bytes(v); });
+    const NodeIndex guilty = FirstToucher(placed, there[0]);
+    if (there.size() > kLargestNamed) there.resize(kLargestNamed);
+    std::vector<std::string> largest;
+    for (const ValueIndex v : there) {
+      largest.push_back(fmt::format("{} ({})", placed.value(v).name, Bytes(costs_.Bytes(v))));
+    }
+    return AboutNode(
+        WithHint(Invalid("what is to be on gpu does not fit: it needs {} of {} there, and most of "
+                         "it are {}",
+                         Bytes(bytes), Bytes(limit_), JoinText(largest, ", ")),
+                 "a smaller train.batch_size or more train.slices, fewer nodes on gpu, "
+                 "optimizer.device cpu, or parallel.fallback cpu"),
+        placed.nodes[guilty].name, placed.nodes[guilty].mark);
+  }
+
+  // The node that makes the value, or the first that reads it.
+  static NodeIndex FirstToucher(const Graph& graph, ValueIndex v) {
+    if (graph.value(v).producer != kNone) return graph.value(v).producer;
+    const auto reader = std::ranges::find_if(graph.nodes, [&](const Node& node) {
+      return std::ranges::find(node.inputs, v) != node.inputs.end();
     });
-    return all_gpu ? Device::kGpu : Device::kCpu;
+    return static_cast<NodeIndex>(reader - graph.nodes.begin());
   }
 
-  Graph graph_;
+  void Explain(const Anchors& anchors, const GraphProblem& made, bool kept_off) const {
+    const std::vector<std::string>& reasons = request_.report->placement.reasons;
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      if (node.phase == Phase::kStep) continue;
+      std::string& why = request_.report->why[node.name];
+      why = anchors.why(n);
+      if (!why.empty()) continue;
+      why =
+          kept_off ? "no placement with more on gpu was found that fits" : reasons[made.item_of[n]];
+    }
+  }
+
+  const Graph& graph_;
   const PlanRequest& request_;
-  Device optimizer_ = Device::kAuto;
-  std::vector<Device> home_;  // By value, of parameters and state.
+  const SliceCosts costs_;
+  const double limit_;  // Bytes of the accelerator.
+  bool too_large_ = false;
+  std::string fallback_;  // Why tags do not hold.
 };
 
 }  // namespace
 
 Result<Graph> Place(Graph graph, const PlanRequest& request) {
-  return Placer(std::move(graph), request).Run();
+  return Placer(graph, request).Run();
 }
 
 }  // namespace dt::scheduler

@@ -42,14 +42,7 @@ Result<Graph> RunPasses(const PlanRequest& request, const Seen& seen) {
 }
 
 Result<Plan> Finished(Graph graph, const PlanRequest& request) {
-  Plan plan;
-  plan.graph = std::move(graph);
-  plan.columns = request.columns;
-  plan.batch_size = request.job.train.batch_size;
-  plan.slices = request.slices;
-  plan.seed = request.job.seed;
-  Partition(plan);
-  PlanMemory(plan);
+  Plan plan = Cut(std::move(graph), request);
   DT_TRY_STATUS(CheckPlan(plan));
   return plan;
 }
@@ -97,6 +90,18 @@ std::string SubgraphsDot(const Plan& plan) {
 }
 
 }  // namespace
+
+Plan Cut(Graph graph, const PlanRequest& request) {
+  Plan plan;
+  plan.graph = std::move(graph);
+  plan.columns = request.columns;
+  plan.batch_size = request.job.train.batch_size;
+  plan.slices = request.slices;
+  plan.seed = request.job.seed;
+  Partition(plan);
+  PlanMemory(plan);
+  return plan;
+}
 
 std::span<const GraphPass> GraphPasses() { return kGraphPasses; }
 

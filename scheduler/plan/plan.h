@@ -2,7 +2,8 @@
 // functions over values; nothing here runs a kernel or touches a socket.
 #pragma once
 
-#include <span>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,18 +11,30 @@
 #include "common/config/job_config.h"
 #include "common/device/devices.h"
 #include "common/graph/plan.h"
+#include "common/profile/device_profile.h"
+#include "scheduler/place/place.h"
 
 namespace dt::scheduler {
+
+// For people: where the nodes went and why. A plan carries none of it.
+struct PlacementReport {
+  bool automatic = false;  // Nodes of which nobody said anything could go to the accelerator.
+  uint32_t slices = 1;     // Of a worker, in each step: one after the other.
+  Placement placement;     // Of one slice, and its share of the step's nodes.
+  std::map<std::string, std::string, std::less<>> why;  // By slice node, a few words.
+  double accelerator_bytes = 0, accelerator_limit = 0;  // Needed at most; there.
+  std::string constants;                                // Where the rates come from.
+  std::string fallback;                                 // Why tags do not hold; empty: they do.
+};
 
 struct PlanRequest {
   const JobConfig& job;
   std::vector<ColumnSpec> columns;  // Of the data set, in its order.
   uint32_t slices = 1;
-  bool has_accelerator = true;  // All workers have one, a card or an emulated one.
-  // Of the workers that have one, in rank order; fewer than workers: some have none. An emulated
-  // one is also there where cluster.devices is auto and no card works: for nodes that are on `gpu`
-  // by name.
-  std::vector<DeviceInfo> accelerators = {};
+  // What every worker has, the smallest of them; nothing: some have none. See devices.h.
+  std::optional<DeviceInfo> accelerator = {};
+  DeviceProfile profile = DefaultEmulatedProfile(1);  // Of the workers' devices.
+  PlacementReport* report = nullptr;                  // Filled in, if it is given.
 };
 
 // Error: Invalid or NotYet. One problem reads "node "x": …" with file:line as its place; several
@@ -36,7 +49,8 @@ struct PassDump {
 // As many passes as succeed; their error, if any, is MakePlan's.
 Result<std::vector<PassDump>> DumpPasses(const PlanRequest& request);
 
-// What runs where and why, and what it costs: arithmetic, memory and rows per slice. Many lines.
-std::string ExplainPlan(const Plan& plan, const JobConfig& job);
+// What runs where and why, and what it costs: arithmetic, memory, rows and predicted time. Many
+// lines.
+std::string ExplainPlan(const Plan& plan, const JobConfig& job, const PlacementReport& report);
 
 }  // namespace dt::scheduler

@@ -10,7 +10,9 @@
 #include "common/control/packet.h"
 #include "common/net/http_server.h"
 #include "common/runtime/event_loop.h"
+#include "common/runtime/task_pool.h"
 #include "common/storage/files.h"
+#include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/service/status_of.h"
 #include "scheduler/service/surroundings.h"
@@ -102,10 +104,7 @@ class SchedulerImpl : public Scheduler {
  private:
   Planner PlannerOf() const {
     if (options_.planner) return options_.planner;
-    return [&job = options_.job](const PlanInput& input) {
-      const bool all_have_one = input.accelerators.size() == job.cluster.workers;
-      return MakePlan({job, input.columns, input.slices, all_have_one, input.accelerators});
-    };
+    return [&job = options_.job](const PlanInput& input) { return PlanOf(job, input); };
   }
 
   Status ServePage() {
@@ -216,6 +215,18 @@ class SchedulerImpl : public Scheduler {
 };
 
 }  // namespace
+
+Result<Plan> PlanOf(const JobConfig& job, const PlanInput& input) {
+  PlanRequest request{job, input.columns, input.slices};
+  request.accelerator = CommonAccelerator(input.accelerators, job.cluster.workers);
+  DT_TRY(request.profile, ProfileOf(job, request.accelerator, TaskPool().threads()));
+  PlacementReport report;
+  request.report = &report;
+  DT_TRY(Plan plan, MakePlan(request));
+  if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});
+  if (!report.fallback.empty()) LogWarn("plan.fallback_to_cpu", {{"why", report.fallback}});
+  return plan;
+}
 
 Result<std::unique_ptr<Scheduler>> Scheduler::Open(SchedulerOptions options) {
   DT_TRY(std::unique_ptr<ServerSocket> socket, options.network.Bind(options.listen));

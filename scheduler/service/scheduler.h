@@ -26,9 +26,12 @@ struct SchedulerOptions {
   std::string predictions_path = {};  // Goal::kEvaluate: also written as CSV, if not empty.
   // On the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
-  // Empty: MakePlan of scheduler/plan.
+  // Empty: PlanOf.
   std::function<Result<Plan>(const PlanInput&)> planner = {};
 };
+
+// MakePlan of scheduler/plan for these workers, as if their processors were this machine's.
+Result<Plan> PlanOf(const JobConfig& job, const PlanInput& input);
 
 class Scheduler {
  public:

@@ -72,6 +72,14 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
   const ProgramEnd plan = RunProgram(folder.path(), {"plan", job});
   ASSERT_EQ(plan.exit_code, 0) << plan.output;
   EXPECT_NE(plan.output.find("deep"), std::string::npos);
+  const ProgramEnd placed = RunProgram(
+      folder.path(),
+      {"plan", job, "--set", "cluster.devices=emulated", "--set", "cluster.emulated.flops=1e13"});
+  ASSERT_EQ(placed.exit_code, 0) << placed.output;
+  for (const char* part : {"a step: cpu computes ", "instead: all cpu ", "as cluster.emulated says",
+                           "the step would take ", "with its forward node"}) {
+    EXPECT_NE(placed.output.find(part), std::string::npos) << part << "\n" << placed.output;
+  }
   const ProgramEnd dot =
       RunProgram(folder.path(), {"plan", job, "--after", "differentiate", "--format", "dot"});
   ASSERT_EQ(dot.exit_code, 0) << dot.output;

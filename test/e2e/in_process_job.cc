@@ -22,7 +22,7 @@ Result<JobConfig> JobIn(const TempFolder& folder, const std::string& name, const
                                                  .workers = shape.workers,
                                                  .staleness = shape.staleness,
                                                  .more = shape.more});
-  DT_TRY(JobConfig job, LoadJob(file, {}));
+  DT_TRY(JobConfig job, LoadJob(file, {.overrides = shape.set}));
   job.run_dir = folder.path() + "/runs/" + name;
   job.checkpoint.dir = job.run_dir + "/checkpoints";
   job.data.cache_dir = folder.path() + "/cache";
@@ -43,7 +43,12 @@ JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& sh
                                                .listen = "inproc://scheduler",
                                                .goal = options.goal,
                                                .resume = options.resume,
-                                               .checkpoint = options.checkpoint});
+                                               .checkpoint = options.checkpoint,
+                                               .planner = [&](const scheduler::PlanInput& input) {
+                                                 Result<Plan> plan = scheduler::PlanOf(*job, input);
+                                                 if (plan.ok()) run.plan = *plan;
+                                                 return plan;
+                                               }});
   EXPECT_TRUE(scheduler.ok()) << ToText(scheduler.status());
   if (!scheduler.ok()) return run;
   const std::string endpoint = (*scheduler)->endpoint();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/cluster/job_result.h"
+#include "common/graph/plan.h"
 #include "scheduler/service/job_state.h"
 #include "test/support/tiny_job.h"
 
@@ -15,11 +16,13 @@ struct Shape {
   uint32_t servers = 1, workers = 1, slices = 1;
   std::string staleness = "0";
   uint32_t epochs = 3;
-  std::string more;  // Further top-level YAML.
+  std::string more;              // Further top-level YAML.
+  std::vector<std::string> set;  // Other values of its keys, as on the command line.
 };
 
 struct JobRun {
   JobResult result;
+  Plan plan;  // The last that was made.
   std::vector<Status> roles;
 };
 

@@ -76,6 +76,36 @@ TEST(InProcessTest, PlacementsGiveEqualParametersAlsoWhenResumedUnderAnother) {
   }
 }
 
+// DLRM on an accelerator that is worth it: the planner decides, and decides on both devices.
+TEST(InProcessTest, AnAutomaticPlacementGivesEqualParameters) {
+  const test::TempFolder folder;
+  Shape shape = {.workers = 2, .slices = 2};
+  shape.set = {
+      "model.graph=[{name: e, op: lookup, table: deep, inputs: [features]}, "
+      "{name: first, op: linear, table: wide, inputs: [features]}, "
+      "{name: pairs, op: dot, inputs: [e]}, {name: top, op: mlp, inputs: [e, pairs], "
+      "units: [64, 32], batch_norm: true, dropout: 0.4}, {name: third, op: dense, inputs: [top], "
+      "units: 1}, {name: logit, op: sum, inputs: [first, third]}]",
+      "cluster.devices=cpu"};
+  const JobRun one = RunJob(folder, "one", shape);
+  ExpectCompleted(one);
+  shape.set.back() = "cluster.devices=emulated";
+  shape.set.push_back("parallel.profile=" +
+                      folder.Write("fast.yaml",
+                                   "cpu: {fp32_flops: 1e9, memory_bytes_per_second: 1e9}\n"
+                                   "accelerator: {fp32_flops: 1e12, launch_seconds: 0}\n"
+                                   "to_accelerator: {bytes_per_second: 1e9}\n"));
+  const JobRun other = RunJob(folder, "other", shape);
+  ExpectCompleted(other);
+  EXPECT_EQ(Checksums(other.result), Checksums(one.result));
+  EXPECT_EQ(other.result.valid->auc, one.result.valid->auc);
+  std::map<Stream, size_t> nodes;
+  for (const Subgraph& subgraph : other.plan.train) nodes[subgraph.stream] += subgraph.nodes.size();
+  EXPECT_GT(nodes[Stream::kGpu], 10u);
+  EXPECT_GT(nodes[Stream::kToGpu], 0u);
+  EXPECT_GT(nodes[Stream::kToCpu], 0u);
+}
+
 TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {
   const test::TempFolder folder;
   const JobRun first = RunJob(folder, "same", {});

@@ -30,7 +30,8 @@ void OneInput(std::span<const std::byte> bytes) {
   if (!job.ok()) return;
   const std::vector<ColumnSpec> columns = ConfiguredColumns(job->data);
   if (columns.empty()) return;
-  const Result<Plan> plan = scheduler::MakePlan({*job, columns, 2});
+  const DeviceInfo accelerator{.kind = DeviceKind::kEmulated, .memory_bytes = 1 << 30};
+  const Result<Plan> plan = scheduler::MakePlan({*job, columns, 2, accelerator});
   ExpectUserError(plan.status());
   if (plan.ok()) DT_CHECK(CheckPlan(*plan).ok());
 }

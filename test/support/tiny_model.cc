@@ -13,6 +13,10 @@ ColumnSpec TinyColumn(std::string name, ColumnType type, ColumnRole role) {
   return column;
 }
 
+DeviceInfo TinyAccelerator(uint64_t memory_bytes) {
+  return {.kind = DeviceKind::kEmulated, .name = "emulated", .memory_bytes = memory_bytes};
+}
+
 std::vector<ColumnSpec> TinyColumns() {
   return {TinyColumn("label", ColumnType::kFloat, ColumnRole::kLabel),
           TinyColumn("C1", ColumnType::kId),

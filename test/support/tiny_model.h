@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/config/job_config.h"
+#include "common/device/devices.h"
 
 namespace dt::test {
 
@@ -28,5 +29,8 @@ std::vector<NodeConfig> TinyDin();
 
 // A column of the kind, for jobs whose columns only the data tells.
 ColumnSpec TinyColumn(std::string name, ColumnType type, ColumnRole role = ColumnRole::kFeature);
+
+// An emulated one, as workers tell of it.
+DeviceInfo TinyAccelerator(uint64_t memory_bytes = 64 << 20);
 
 }  // namespace dt::test

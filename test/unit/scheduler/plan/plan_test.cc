@@ -3,8 +3,6 @@
 #include "scheduler/plan/plan.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,10 +10,13 @@
 #include "common/config/load_job.h"
 #include "scheduler/plan/passes.h"
 #include "test/support/tiny_model.h"
+#include "test/unit/scheduler/plan/shipped_jobs.h"
 
 namespace dt::scheduler {
 namespace {
 
+using test::ColumnsOf;
+using test::ShippedJobs;
 using test::TinyColumns;
 using test::TinyDeepFm;
 using test::TinyJob;
@@ -23,27 +24,7 @@ using test::TinyNode;
 using ::testing::HasSubstr;
 
 Result<Plan> PlanOf(const JobConfig& job, uint32_t slices = 2) {
-  return MakePlan({job, TinyColumns(), slices});
-}
-
-std::vector<std::filesystem::path> ShippedJobs() {
-  std::vector<std::filesystem::path> jobs;
-  const std::filesystem::path root = std::getenv("DT_SOURCE_DIR");
-  for (const auto& entry : std::filesystem::directory_iterator(root / "configs")) {
-    if (entry.path().extension() == ".yaml") jobs.push_back(entry.path());
-  }
-  std::sort(jobs.begin(), jobs.end());
-  return jobs;
-}
-
-// What a libsvm file without declared columns gives.
-std::vector<ColumnSpec> ColumnsOf(const JobConfig& job) {
-  std::vector<ColumnSpec> columns = ConfiguredColumns(job.data);
-  if (!columns.empty()) return columns;
-  columns = {test::TinyColumn("label", ColumnType::kFloat, ColumnRole::kLabel),
-             test::TinyColumn("features", ColumnType::kIds)};
-  columns[1].length = 10;
-  return columns;
+  return MakePlan({job, TinyColumns(), slices, test::TinyAccelerator()});
 }
 
 TEST(PlanTest, EveryShippedJobPlans) {
@@ -52,9 +33,12 @@ TEST(PlanTest, EveryShippedJobPlans) {
   for (const auto& path : jobs) {
     Result<JobConfig> job = LoadJob(path.string(), {});
     ASSERT_TRUE(job.ok()) << path << "\n" << ToText(job.status());
-    const Result<Plan> plan = MakePlan({*job, ColumnsOf(*job), 2});
+    PlacementReport report;
+    PlanRequest request{*job, ColumnsOf(*job), 2};
+    request.report = &report;
+    const Result<Plan> plan = MakePlan(request);
     ASSERT_TRUE(plan.ok()) << path << "\n" << ToText(plan.status());
-    EXPECT_THAT(ExplainPlan(*plan, *job), HasSubstr("training subgraph")) << path;
+    EXPECT_THAT(ExplainPlan(*plan, *job, report), HasSubstr("training subgraph")) << path;
   }
 }
 
@@ -319,7 +303,7 @@ TEST(PlanMistakeTest, IsNamedWithPlaceAndLikelySpelling) {
 TEST(PlanMistakeTest, DevicesThatAreNotThereAreRefusedOrFallBack) {
   JobConfig job = TinyJob({TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}}, 4)});
   job.model.nodes[0].device = Device::kGpu;
-  PlanRequest request{job, TinyColumns(), 1, false};
+  const PlanRequest request{job, TinyColumns(), 1};
   const Status status = MakePlan(request).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(ToText(status), HasSubstr("model.yaml:4"));

@@ -3,6 +3,9 @@
 // training.h.
 #include "worker/engine/engine.h"
 
+#include <algorithm>
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,6 +37,48 @@ TEST(EngineTest, TheSameBitsWithAnyPlacement) {
     EXPECT_EQ(other.tables, one.tables) << "placement " << seed;
     EXPECT_EQ(other.losses, one.losses) << "placement " << seed;
   }
+}
+
+// An accelerator worth its copies, more or less.
+DeviceProfile SlowLink(double bytes_per_second) {
+  DeviceProfile profile = DefaultEmulatedProfile(1);
+  profile.cpu.flops.fill(1e9);
+  profile.cpu.memory_bytes = 1e9;
+  profile.cpu.launch_seconds = profile.accelerator.launch_seconds = 0;
+  profile.to_accelerator = profile.from_accelerator = {"", 0, bytes_per_second};
+  return profile;
+}
+
+TEST(EngineTest, TheSameBitsWithAnyAutomaticPlacement) {
+  constexpr Step kSteps = 4;
+  const Outcome one = Train({}, kSteps);
+  std::set<size_t> numbers;
+  for (const double link : {3e7, 1e8, 3e8, 1e9, 1e10}) {
+    const Setting setting = {.ranks = 2, .automatic = SlowLink(link)};
+    const Graph graph = TestPlan(setting).graph;
+    numbers.insert(
+        static_cast<size_t>(std::ranges::count(graph.nodes, Device::kGpu, &Node::device)));
+    const Outcome other = Train(setting, kSteps);
+    EXPECT_EQ(other.dense, one.dense) << link;
+    EXPECT_EQ(other.tables, one.tables) << link;
+    EXPECT_EQ(other.losses, one.losses) << link;
+  }
+  EXPECT_GT(numbers.size(), 2u) << "they hardly differ";
+}
+
+TEST(EngineTest, ThePlanKnowsHowMuchMemoryTheAcceleratorNeedsAtMost) {
+  const Setting setting = {.place = {{"*", Device::kGpu}}};
+  scheduler::PlacementReport report;
+  TestPlan(setting, &report);
+  Rank rank(setting);
+  Tables tables;
+  for (Step step = 0; step < 20; ++step) {
+    ASSERT_TRUE(rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), step, 0, 16)).ok());
+  }
+  const Bindings::DeviceBytes used = rank.engine_->device_bytes();
+  const auto bytes = static_cast<double>(used.lasting + used.arena);
+  EXPECT_LE(bytes, report.accelerator_bytes);
+  EXPECT_GT(bytes, 0.4 * report.accelerator_bytes);
 }
 
 TEST(EngineTest, ItLearns) {

@@ -9,7 +9,6 @@
 #include "common/base/hash.h"
 #include "common/base/philox.h"
 #include "common/device/emulated_accelerator.h"
-#include "scheduler/plan/plan.h"
 
 namespace dt::worker {
 namespace {
@@ -76,14 +75,20 @@ std::unique_ptr<Accelerator> SmallEmulated() {
   return EmulatedAccelerator::Create({.memory_bytes = 64 << 20, .speed = {}}).value();
 }
 
-Plan TestPlan(const Setting& setting) {
+Plan TestPlan(const Setting& setting, scheduler::PlacementReport* report) {
   JobConfig job = test::TinyJob(setting.nodes);
   job.parallel.place = setting.place;
   job.optimizer.device = setting.optimizer;
   job.optimizer.spec.lr = 0.01f;
   job.optimizer.clip_norm = 5;
   job.train.batch_size = kSlices * kSliceSamples;
-  Result<Plan> plan = scheduler::MakePlan({job, test::TinyColumns(), kSlices});
+  scheduler::PlanRequest request{job, test::TinyColumns(), kSlices, test::TinyAccelerator()};
+  if (setting.automatic.has_value()) {
+    job.cluster.devices = AcceleratorChoice::kEmulated;
+    request.profile = *setting.automatic;
+  }
+  request.report = report;
+  Result<Plan> plan = scheduler::MakePlan(request);
   DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
   return *std::move(plan);
 }

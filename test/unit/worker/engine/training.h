@@ -5,11 +5,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/device/accelerator.h"
+#include "scheduler/plan/plan.h"
 #include "test/support/tiny_model.h"
 #include "worker/collective/mesh.h"
 #include "worker/engine/engine.h"
@@ -27,12 +29,14 @@ struct Setting {
   uint32_t ranks = 1, threads = 1;
   std::vector<PlaceRule> place = {};
   Device optimizer = Device::kAuto;
+  std::optional<DeviceProfile> automatic = {};  // Nodes without a rule are placed by these rates.
   // … and what it may not.
   std::vector<NodeConfig> nodes = test::TinyDeepFm();
   std::function<std::unique_ptr<Accelerator>()> open = SmallEmulated;  // One for each rank.
 };
 
-Plan TestPlan(const Setting& setting = {});
+// `report` is filled in, if it is given.
+Plan TestPlan(const Setting& setting = {}, scheduler::PlacementReport* report = nullptr);
 // Number 0: all nodes on the accelerator; then random ones, or random whole layers. The optimizer
 // where it likes to be.
 Setting RandomPlacement(uint64_t number);

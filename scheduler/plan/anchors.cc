@@ -1,0 +1,173 @@
+#include "scheduler/plan/anchors.h"
+
+#include <algorithm>
+
+#include "common/base/text.h"
+#include "scheduler/composites/infer_node.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr std::string_view kRemedy =
+    "set cluster.devices to auto, cuda or emulated, or parallel.fallback to cpu";
+
+std::string_view NameOf(Device device) { return device == Device::kGpu ? "gpu" : "cpu"; }
+
+std::string At(const SourceMark& mark) {
+  return mark.line > 0 ? fmt::format(" at {}:{}", mark.file, mark.line) : "";
+}
+
+const PlaceRule* RuleFor(const Node& node, const JobConfig& job) {
+  const auto& rules = job.parallel.place;
+  const auto rule = std::ranges::find_if(
+      rules, [&](const PlaceRule& r) { return MatchesPattern(node.name, r.match); });
+  return rule == rules.end() ? nullptr : &*rule;
+}
+
+}  // namespace
+
+Result<Anchors> Anchors::Find(const Graph& graph, const JobConfig& job, const Options& options) {
+  Anchors anchors(graph, job, options);
+  DT_TRY_STATUS(anchors.FindOptimizer());
+  const auto count = static_cast<NodeIndex>(graph.nodes.size());
+  for (NodeIndex n = 0; n < count; ++n) {
+    if (graph.nodes[n].phase == Phase::kSlice) DT_TRY_STATUS(anchors.FindSliceNode(n));
+  }
+  for (NodeIndex n = count; n-- > 0;) anchors.FindBesideReader(n);
+  for (const ParameterSpec& p : graph.parameters) {
+    anchors.of_value_[p.value] = anchors.OfLasting(p);
+  }
+  for (NodeIndex n = 0; n < count; ++n) {
+    if (graph.nodes[n].phase == Phase::kStep) anchors.of_node_[n] = anchors.OfStep(graph.nodes[n]);
+  }
+  return anchors;
+}
+
+Anchors::Anchors(const Graph& graph, const JobConfig& job, const Options& options)
+    : graph_(graph),
+      job_(job),
+      options_(options),
+      of_node_(graph.nodes.size()),
+      of_value_(graph.values.size()),
+      why_(graph.nodes.size()) {}
+
+Status Anchors::FindOptimizer() {
+  optimizer_ = job_.optimizer.device;
+  if (optimizer_ != Device::kGpu || options_.tags_hold) return OkStatus();
+  if (!job_.parallel.fall_back_to_cpu) {
+    return WithHint(Invalid("optimizer.device: gpu, and {}", options_.unheld), kRemedy);
+  }
+  optimizer_ = Device::kAuto;
+  fell_back_ = true;
+  return OkStatus();
+}
+
+Status Anchors::FindSliceNode(NodeIndex n) {
+  const Node& node = graph_.nodes[n];
+  DT_TRY(const Device said, SaidOf(n));
+  Anchor& anchor = of_node_[n];
+  if (said != Device::kAuto) {
+    anchor.device = said;
+    return OkStatus();
+  }
+  std::string why;
+  if (node.forward != kNone) {
+    anchor = of_node_[node.forward];
+    why = "with its forward node";
+  } else if (options_.automatic) {
+    anchor = {Device::kAuto, n};
+  } else {
+    why = "auto";
+  }
+  if (why_[n].empty()) why_[n] = std::move(why);
+  return OkStatus();
+}
+
+Result<Device> Anchors::SaidOf(NodeIndex n) {
+  const Node& node = graph_.nodes[n];
+  if (node.device == Device::kPs) {
+    return AboutNode(NotYet("device: ps is for tables; on a node it is not available yet"),
+                     node.name, node.mark);
+  }
+  Device said = node.device;
+  std::string by = "tagged" + At(node.mark);
+  if (said == Device::kAuto) {
+    const PlaceRule* const rule = RuleFor(node, job_);
+    if (rule == nullptr) return said;
+    said = rule->device;
+    by = fmt::format("parallel.place \"{}\"", rule->match);
+  }
+  if (said == Device::kCpu || options_.tags_hold) {
+    why_[n] = by;
+    return said;
+  }
+  if (!job_.parallel.fall_back_to_cpu) {
+    return AboutNode(WithHint(Invalid("device: gpu, and {}", options_.unheld), kRemedy), node.name,
+                     node.mark);
+  }
+  why_[n] = fmt::format("{} {}, but {}", by, NameOf(said), options_.unheld);
+  fell_back_ = true;
+  return Device::kAuto;
+}
+
+// A node without inputs (the seed of a gradient) runs where it is read.
+void Anchors::FindBesideReader(NodeIndex n) {
+  const Node& node = graph_.nodes[n];
+  if (!node.inputs.empty() || node.phase == Phase::kStep) return;
+  for (size_t r = 0; r < graph_.nodes.size(); ++r) {
+    if (graph_.nodes[r].phase == Phase::kStep) continue;
+    for (const ValueIndex v : graph_.nodes[r].inputs) {
+      if (graph_.value(v).producer != n) continue;
+      of_node_[n] = of_node_[r];
+      why_[n] = "where it is read";
+    }
+  }
+}
+
+// Weights and their optimizer's state lie where the optimizer runs: where the job says, or with the
+// first node that reads them. What is not trained is joined on the processor.
+Anchor Anchors::OfLasting(const ParameterSpec& p) const {
+  const ValueIndex of = p.trained ? p.value : UpdatedWith(p.value);
+  if (of == kNone || job_.train.asynchronous()) return {};
+  if (optimizer_ != Device::kAuto) return {optimizer_, kNone};
+  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    const Node& node = graph_.nodes[n];
+    if (node.phase == Phase::kStep) continue;
+    if (std::ranges::find(node.inputs, of) != node.inputs.end()) return of_node_[n];
+  }
+  return {};
+}
+
+// The parameter whose update writes this state; kNone: none does.
+ValueIndex Anchors::UpdatedWith(ValueIndex state) const {
+  for (const Node& node : graph_.nodes) {
+    if (node.op != "update") continue;
+    if (std::ranges::find(node.inputs, state) != node.inputs.end()) return node.inputs[0];
+  }
+  return kNone;
+}
+
+// Updates run where their parameter lies, and what prepares a gradient for one there too; norms of
+// all gradients where most of a gradient is likely to be.
+Anchor Anchors::OfStep(const Node& node) const {
+  if (node.op == "update") return of_value_[node.inputs[0]];
+  if (node.op == "add_l2") return of_value_[node.inputs[1]];
+  if (node.op == "clip_by_global_norm") return OfLargestWeights();
+  return {};
+}
+
+Anchor Anchors::OfLargestWeights() const {
+  Anchor largest;
+  double most = -1;
+  for (const ParameterSpec& p : graph_.parameters) {
+    if (!p.trained || p.grad == kNone) continue;
+    double elements = 1;  // Parameters have no symbols.
+    for (const Dim& dim : graph_.value(p.value).shape) elements *= static_cast<double>(dim.times);
+    if (elements <= most) continue;
+    most = elements;
+    largest = of_value_[p.value];
+  }
+  return largest;
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,65 @@
+// What decides where each node, weight and state of a graph goes: a device that somebody said, or a
+// slice node that it goes with, wherever that goes. Everything that goes with one node is what
+// automatic placement moves as a whole:
+//   - a gradient without a tag goes with its forward node: it reads the same activations and
+//     weights, so that apart from each other they would only copy; and there is half as much to
+//     place
+//   - weights and their optimizer's state go with the first node that reads them, updates with
+//     their weights
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/graph/graph.h"
+
+namespace dt::scheduler {
+
+struct Anchor {
+  Device device = Device::kCpu;  // kCpu or kGpu; kAuto: wherever `root` goes.
+  NodeIndex root = kNone;        // A slice node that is free to go anywhere.
+};
+
+class Anchors {
+ public:
+  struct Options {
+    bool automatic = false;   // Nodes that nobody said anything of may go to the accelerator.
+    bool tags_hold = true;    // Else what is to be on `gpu` is as if nothing was said, …
+    std::string unheld = {};  // … for this reason.
+  };
+  // REQUIRES: the graph outlives it; its forward nodes stand before their gradients. Errors:
+  // NotYet, a tag that means nothing here; Invalid, tags that do not hold without
+  // parallel.fallback.
+  static Result<Anchors> Find(const Graph& graph, const JobConfig& job, const Options& options);
+
+  const Anchor& of(NodeIndex node) const { return of_node_[node]; }
+  // Of a parameter or state.
+  const Anchor& of_lasting(ValueIndex value) const { return of_value_[value]; }
+  // Of a slice node, a few words; empty for a root.
+  const std::string& why(NodeIndex node) const { return why_[node]; }
+  // A node or the optimizer lost its tag.
+  bool fell_back() const { return fell_back_; }
+
+ private:
+  Anchors(const Graph& graph, const JobConfig& job, const Options& options);
+  Status FindOptimizer();
+  Status FindSliceNode(NodeIndex n);
+  // What a tag or rule says of it, if that holds.
+  Result<Device> SaidOf(NodeIndex n);
+  void FindBesideReader(NodeIndex n);
+  Anchor OfLasting(const ParameterSpec& p) const;
+  ValueIndex UpdatedWith(ValueIndex state) const;
+  Anchor OfStep(const Node& node) const;
+  Anchor OfLargestWeights() const;
+
+  const Graph& graph_;
+  const JobConfig& job_;
+  const Options options_;
+  Device optimizer_ = Device::kAuto;
+  std::vector<Anchor> of_node_;
+  std::vector<Anchor> of_value_;  // Of parameters and state.
+  std::vector<std::string> why_;  // By node.
+  bool fell_back_ = false;
+};
+
+}  // namespace dt::scheduler

@@ -1,0 +1,109 @@
+#include "scheduler/plan/graph_problem.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/graph/plan.h"
+#include "scheduler/plan/passes.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr double kMost = 1e15;  // Of seconds and bytes: sums stay what integers hold.
+
+double Amount(double x) { return std::isnan(x) ? 0 : std::clamp(x, 0.0, kMost); }
+
+class Builder {
+ public:
+  explicit Builder(const ProblemOf& of)
+      : of_(of), graph_(of.graph), item_of_value_(of.graph.values.size(), kInputs) {}
+
+  GraphProblem Build() {
+    SetRates();
+    AddItem("inputs", {});
+    for (const ParameterSpec& p : graph_.parameters) AddLasting(p.value);
+    made_.item_of.resize(graph_.nodes.size());
+    for (const NodeIndex n : NodesAsTaken(graph_)) AddNode(n);
+    AddResults();
+    return std::move(made_);
+  }
+
+ private:
+  void SetRates() {
+    PlacementProblem& problem = made_.problem;
+    const DeviceProfile& profile = of_.profile;
+    problem.away = {PlacementProblem::Link{profile.to_accelerator.latency_seconds,
+                                           profile.to_accelerator.bytes},
+                    PlacementProblem::Link{profile.from_accelerator.latency_seconds,
+                                           profile.from_accelerator.bytes}};
+    problem.launch = {profile.cpu.launch_seconds, profile.accelerator.launch_seconds};
+  }
+
+  PlacementProblem::Item& AddItem(std::string name, const Anchor& anchor) {
+    PlacementProblem::Item& item = made_.problem.items.emplace_back();
+    item.name = std::move(name);
+    if (anchor.device == Device::kAuto) {
+      item.group = anchor.root;
+    } else {
+      item.fixed = anchor.device == Device::kGpu ? kOnAccelerator : kOnCpu;
+    }
+    return item;
+  }
+  uint32_t last_item() const { return static_cast<uint32_t>(made_.problem.items.size() - 1); }
+
+  // What is trained lives as a value, from the start to its update: beside its reader on the other
+  // device as a replica. State is read by updates alone.
+  void AddLasting(ValueIndex v) {
+    AddItem(graph_.value(v).name, of_.anchors.of_lasting(v));
+    item_of_value_[v] = last_item();
+  }
+
+  void AddNode(NodeIndex n) {
+    const Node& node = graph_.nodes[n];
+    PlacementProblem::Item& item = AddItem(node.name, of_.anchors.of(n));
+    if (!IsCommunication(node)) item.seconds = SecondsOf(node);
+    made_.item_of[n] = last_item();
+    for (const ValueIndex v : node.inputs) AddEdge(v);
+    for (const ValueIndex v : node.outputs) item_of_value_[v] = last_item();
+  }
+
+  PerPlace<double> SecondsOf(const Node& node) const {
+    const OpCost cost = of_.costs.Of(node);
+    const double flops = Amount(cost.flops), bytes = Amount(cost.bytes);
+    const double share = node.phase == Phase::kStep ? of_.step_share : 1;
+    return {Amount(share * of_.profile.cpu.SecondsOf(flops, bytes, Arithmetic::kFp32)),
+            Amount(share * of_.profile.accelerator.SecondsOf(flops, bytes, Arithmetic::kFp32))};
+  }
+
+  // The last item reads it.
+  void AddEdge(ValueIndex v) {
+    made_.problem.edges.push_back({.from = item_of_value_[v],
+                                   .to = last_item(),
+                                   .bytes = Amount(of_.costs.Bytes(v)),
+                                   .value = v});
+  }
+
+  void AddResults() {
+    AddItem("results", {});
+    std::vector<ValueIndex> read;
+    for (const TableUse& table : graph_.tables) read.push_back(table.row_grad);
+    for (const ParameterSpec& p : graph_.parameters) read.push_back(p.pushed);
+    for (const LossSpec& loss : graph_.losses) read.insert(read.end(), {loss.output, loss.loss});
+    for (const ValueIndex v : read) {
+      if (v != kNone) AddEdge(v);
+    }
+  }
+
+  static constexpr uint32_t kInputs = 0;
+
+  const ProblemOf& of_;
+  const Graph& graph_;
+  GraphProblem made_;
+  std::vector<uint32_t> item_of_value_;
+};
+
+}  // namespace
+
+GraphProblem MakeProblem(const ProblemOf& of) { return Builder(of).Build(); }
+
+}  // namespace dt::scheduler
