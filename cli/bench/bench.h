@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/device/accelerator.h"
 #include "common/profile/device_profile.h"
+#include "common/runtime/task_pool.h"
 
 namespace dt::cli {
 
@@ -39,9 +41,11 @@ std::vector<BenchCase> BenchStore();
 std::vector<BenchCase> BenchDisk();  // Likewise.
 std::vector<BenchCase> BenchTransport();
 std::vector<BenchCase> BenchPlan();
-// Fills in what was measured of `profile`, with its source; the rest stays.
-std::vector<BenchCase> BenchDevices(DeviceProfile& profile);
-// Of the first card, else the emulated accelerator. After BenchDevices. On an error the profile
+// What a node costs beside its work, as the engine runs it: on the accelerator, if there is one.
+Result<BenchCase> BenchLaunch(TaskPool& pool, Accelerator* accelerator);
+// Fills in what was measured of the processor, with its source; the rest stays.
+Status BenchProcessor(std::vector<BenchCase>& cases, DeviceProfile& profile);
+// Of the first card, else the emulated accelerator. After BenchProcessor. On an error the profile
 // stays as it is.
 Status BenchAccelerator(std::vector<BenchCase>& cases, DeviceProfile& profile);
 

@@ -77,14 +77,6 @@ Status MeasureCopies(Accelerator& device, std::vector<BenchCase>& cases, DeviceP
         return OkStatus();
       }));
   profile.to_accelerator.latency_seconds = profile.from_accelerator.latency_seconds = 1e-3 / waits;
-  const double launches =
-      add("copy of 256 B on the accelerator", "k copies/s", timed.Rate(kCopies / 1e3, [&] {
-        for (int i = 0; i < kCopies; ++i) {
-          DT_TRY_STATUS(queue.CopyOnDevice(there + kBytes, there, kSmall));
-        }
-        return OkStatus();
-      }));
-  profile.accelerator.launch_seconds = 1e-3 / launches;
   return timed.status();
 }
 
@@ -147,6 +139,13 @@ Status MeasureCardMatmul(CudaAccelerator& card, std::vector<BenchCase>& cases,
   return OkStatus();
 }
 
+Result<double> MeasureLaunch(Accelerator& device, std::vector<BenchCase>& cases) {
+  TaskPool pool;
+  DT_TRY(BenchCase launch, BenchLaunch(pool, &device));
+  cases.push_back(std::move(launch));
+  return 1e-3 / Median(cases.back().runs);
+}
+
 }  // namespace
 
 Status BenchAccelerator(std::vector<BenchCase>& cases, DeviceProfile& profile) {
@@ -159,12 +158,14 @@ Status BenchAccelerator(std::vector<BenchCase>& cases, DeviceProfile& profile) {
     measured.cpu = profile.cpu;
     DT_TRY_STATUS(MeasureCopies(*card, cases, measured));
     DT_TRY_STATUS(MeasureCardMatmul(*card, cases, measured.accelerator));
+    DT_TRY(measured.accelerator.launch_seconds, MeasureLaunch(*card, cases));
     measured.accelerator.name = card->info().name;
   } else {
     DT_TRY(const std::unique_ptr<EmulatedAccelerator> emulated, EmulatedAccelerator::Create({}));
     DT_TRY_STATUS(MeasureCopies(*emulated, cases, measured));
     measured.accelerator = measured.cpu;
     measured.accelerator.name = "emulated";
+    DT_TRY(measured.accelerator.launch_seconds, MeasureLaunch(*emulated, cases));
   }
   measured.accelerator.source = measured.to_accelerator.source = source;
   measured.from_accelerator.source = source;

@@ -38,7 +38,8 @@ int BenchTrain(const CommandLine& line, StopSignals& signals) {
 // With --out FILE, a profile for parallel.profile.
 int MeasureDevices(const CommandLine& line) {
   DeviceProfile profile = DefaultEmulatedProfile(TaskPool().threads());
-  std::vector<BenchCase> cases = BenchDevices(profile);
+  std::vector<BenchCase> cases;
+  if (Status s = BenchProcessor(cases, profile); !s.ok()) return EndWithError(line, "", s);
   if (Status s = BenchAccelerator(cases, profile); !s.ok()) PrintError(s);
   PrintBench(cases, line.json);
   if (line.out_path.empty()) return 0;

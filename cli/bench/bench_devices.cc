@@ -1,4 +1,4 @@
-// What automatic placement must know of this machine: dense arithmetic, memory, and what a node
+// What automatic placement must know of the processor: dense arithmetic, memory, and what a node
 // costs beside its work.
 #include "cli/bench/bench.h"
 #include "common/base/clock.h"
@@ -73,17 +73,10 @@ BenchCase BenchMemory(TaskPool& pool) {
           .runs = MeasureRate(kBytes / 1e9, kRepeats, [&] { node.Run(pool); })};
 }
 
-BenchCase BenchOverhead(TaskPool& pool) {
-  constexpr int kRuns = 20'000;
-  LoneNode node("add", {{1}, {1}}, {1});
-  return {.name = "add of two numbers",
-          .unit = "M nodes/s",
-          .runs = MeasureRate(kRuns / 1e6, kRepeats, [&] {
-            for (int i = 0; i < kRuns; ++i) node.Run(pool);
-          })};
-}
+}  // namespace
 
-void MeasureCpu(std::vector<BenchCase>& cases, ComputeRates& rates) {
+Status BenchProcessor(std::vector<BenchCase>& cases, DeviceProfile& profile) {
+  ComputeRates& rates = profile.cpu;
   TaskPool one(1), all;
   double flops = 0, seconds = 0;
   for (const MatmulShape& shape : kShapes) {
@@ -95,18 +88,12 @@ void MeasureCpu(std::vector<BenchCase>& cases, ComputeRates& rates) {
   rates.flops.fill(flops / seconds);
   cases.push_back(BenchMemory(all));
   rates.memory_bytes = Median(cases.back().runs) * 1e9;
-  cases.push_back(BenchOverhead(all));
-  rates.launch_seconds = 1e-6 / Median(cases.back().runs);
+  DT_TRY(BenchCase launch, BenchLaunch(all, nullptr));
+  rates.launch_seconds = 1e-3 / Median(launch.runs);
+  cases.push_back(std::move(launch));
   rates.name = fmt::format("{} threads", all.threads());
   rates.source = "measured " + WallTimeText().substr(0, 10);
-}
-
-}  // namespace
-
-std::vector<BenchCase> BenchDevices(DeviceProfile& profile) {
-  std::vector<BenchCase> cases;
-  MeasureCpu(cases, profile.cpu);
-  return cases;
+  return OkStatus();
 }
 
 }  // namespace dt::cli
