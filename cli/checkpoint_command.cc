@@ -8,8 +8,8 @@
 #include "cli/outcome.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
+#include "common/rows/rows_reader.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
-#include "server/checkpoint/rows_reader.h"
 #include "worker/memory/dense_file.h"
 
 namespace dt::cli {
@@ -38,7 +38,7 @@ int Verify(const CommandLine& line) {
 
 struct Contents {
   scheduler::Manifest manifest;
-  server::RowsHeader header;
+  RowsHeader header;
   std::map<TableId, std::pair<uint64_t, uint64_t>> tables;  // Rows, bytes.
   uint64_t dense_arrays = 0, dense_values = 0;
 };
@@ -47,8 +47,8 @@ struct Contents {
 Result<Contents> ContentsOf(const std::string& folder) {
   Contents contents;
   DT_TRY(contents.manifest, scheduler::ReadManifest(folder));
-  DT_TRY(contents.header, server::ReadRowsHeader(folder));
-  DT_TRY_STATUS(server::ForEachRow(folder, [&](const server::SavedRow& row) {
+  DT_TRY(contents.header, ReadRowsHeader(folder));
+  DT_TRY_STATUS(ForEachRow(folder, [&](const SavedRow& row) {
     auto& [rows, bytes] = contents.tables[row.table];
     ++rows;
     bytes += sizeof(row.key) + row.record.size();
@@ -64,7 +64,7 @@ void PrintContents(const Contents& contents) {
   const scheduler::Manifest& manifest = contents.manifest;
   fmt::print("job {}, step {}, written {}\n", manifest.job, contents.header.step, manifest.written);
   fmt::print("{} shards, {} slices\n", contents.header.shards, manifest.slices);
-  for (const server::RowsHeader::Table& t : contents.header.tables) {
+  for (const RowsHeader::Table& t : contents.header.tables) {
     const auto at = contents.tables.find(t.id);
     const auto [rows, bytes] = at == contents.tables.end() ? std::pair{0ul, 0ul} : at->second;
     fmt::print("table {}: {} rows of {} values and {} of optimizer state, {}\n", t.name, rows,
@@ -79,7 +79,7 @@ void PrintContents(const Contents& contents) {
 void PrintContentsJson(const Contents& contents) {
   using Json = nlohmann::ordered_json;
   Json tables = Json::object(), files = Json::array();
-  for (const server::RowsHeader::Table& t : contents.header.tables) {
+  for (const RowsHeader::Table& t : contents.header.tables) {
     const auto at = contents.tables.find(t.id);
     const auto [rows, bytes] = at == contents.tables.end() ? std::pair{0ul, 0ul} : at->second;
     tables[t.name] = {{"rows", rows}, {"bytes", bytes}, {"dim", t.dim}, {"state", t.state}};

@@ -96,7 +96,7 @@ class ToDisk : public server::RowSink {
 std::vector<std::string> RowKeys(uint64_t begin, uint64_t count) {
   std::vector<std::string> keys;
   for (uint64_t row = begin; row < begin + count; ++row) {
-    keys.emplace_back(server::RowKey(ShardId(0), Spec().id, KeyOf(row)).text());
+    keys.emplace_back(RowKey(ShardId(0), Spec().id, KeyOf(row)).text());
   }
   return keys;
 }

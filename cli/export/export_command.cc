@@ -10,16 +10,14 @@
 #include "cli/export/array_file.h"
 #include "cli/outcome.h"
 #include "common/base/text.h"
+#include "common/rows/rows_reader.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
-#include "server/checkpoint/rows_reader.h"
 #include "worker/memory/dense_file.h"
 
 namespace dt::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using server::RowsHeader;
-using server::SavedRow;
 
 struct ExportedTable {
   RowsHeader::Table table;
@@ -50,9 +48,9 @@ class Exporter {
   Exporter(std::string folder, const CommandLine& line) : folder_(std::move(folder)), line_(line) {}
 
   Status Go(const std::string& out) {
-    DT_TRY(const RowsHeader header, server::ReadRowsHeader(folder_));
+    DT_TRY(const RowsHeader header, ReadRowsHeader(folder_));
     DT_TRY(tables_, TablesToExport(header, line_.table));
-    DT_TRY_STATUS(server::ForEachRow(folder_, [&](const SavedRow& row) {
+    DT_TRY_STATUS(ForEachRow(folder_, [&](const SavedRow& row) {
       const auto table = tables_.find(row.table);
       if (table != tables_.end()) ++table->second.rows;
       return OkStatus();
@@ -98,12 +96,12 @@ class Exporter {
   }
   Status WriteRows(ArrayFile& file) const {
     std::vector<float> values;
-    return server::ForEachRow(folder_, [&](const SavedRow& row) -> Status {
+    return ForEachRow(folder_, [&](const SavedRow& row) -> Status {
       const auto at = tables_.find(row.table);
       if (at == tables_.end()) return OkStatus();
       const ExportedTable& t = at->second;
       values.resize(t.table.dim);
-      DT_TRY_STATUS(server::ReadValues(t.table, row.record, values));
+      DT_TRY_STATUS(ReadValues(t.table, row.record, values));
       DT_TRY_STATUS(file.Append(t.keys_array, BytesOf(std::span(&row.key, 1))));
       return file.Append(t.keys_array + 1, BytesOf(std::span(values)));
     });

@@ -7,9 +7,10 @@
 #include <set>
 
 #include "common/base/log.h"
-#include "server/checkpoint/row_keys.h"
-#include "server/checkpoint/rows_header.h"
-#include "server/checkpoint/rows_reader.h"
+#include "common/rows/row_keys.h"
+#include "common/rows/row_record.h"
+#include "common/rows/rows_header.h"
+#include "common/rows/rows_reader.h"
 
 namespace dt::server {
 namespace {
@@ -25,6 +26,7 @@ RowsHeader HeaderOf(const ShardSet& shards, Step step) {
   return header;
 }
 
+// Every table of the header is one of the job's.
 Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) {
   for (const RowsHeader::Table& saved : header.tables) {
     const auto job = std::ranges::find(tables, saved.id, &TableSpec::id);
@@ -42,6 +44,10 @@ Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) 
                             saved.name, saved.dim, saved.state, job->dim, job->state()),
                     "use the dim and optimizer of the saved job, or start anew");
   }
+  return OkStatus();
+}
+
+Status CheckAllTables(const RowsHeader& header, std::span<const TableSpec> tables) {
   if (header.tables.size() == tables.size()) return OkStatus();
   for (const TableSpec& t : tables) {
     if (std::ranges::find(header.tables, t.id, &RowsHeader::Table::id) != header.tables.end())
@@ -61,21 +67,24 @@ class RowsLoader {
     DT_TRY(const auto db, RowsDb::OpenToRead(folder));
     const std::unique_ptr<RowsDb::Cursor> at = db->Read();
     DT_TRY(const RowsHeader header, ReadHeader(*at));
+    DT_TRY_STATUS(CheckAllTables(header, shards_.tables()));
+    for (const ShardId shard : header.holds) {
+      if (!seen_.insert(shard).second) return DataLoss("shard {} is in two files", shard.value());
+    }
     // All of ours, and nothing else: the tier goes on with these files.
     on_disk_ = tier_ != nullptr && header.shards == shards_.shards_of_job() &&
-               std::ranges::equal(header.holds, shards_.shards(), {}, {}, &Shard::id);
+               std::ranges::equal(header.holds, shards_.shards(), {}, {}, &Shard::id) &&
+               std::ranges::none_of(shards_.tables(), &TableSpec::on_worker);
     if (on_disk_) DT_TRY_STATUS(tier_->Adopt(folder));
-    if (saved_shards_ != shards_.shards_of_job()) {
-      DT_TRY_STATUS(at->Next());
-      return TakeRows(*at, {});
-    }
-    for (const Shard& shard : shards_.shards()) {
-      const std::string prefix = ShardKey(shard.id());
-      DT_TRY_STATUS(at->Seek(prefix));
-      // Shard 0's prefix sorts behind the header's key.
-      DT_TRY_STATUS(TakeRows(*at, prefix));
-    }
-    return OkStatus();
+    return TakeOurs(*at);
+  }
+  // What workers had: tables that may be on servers now.
+  Status LoadOfWorker(const std::string& folder) {
+    DT_TRY(const auto db, RowsDb::OpenToRead(folder));
+    const std::unique_ptr<RowsDb::Cursor> at = db->Read();
+    DT_TRY_STATUS(ReadHeader(*at).status());
+    on_disk_ = false;
+    return TakeOurs(*at);
   }
   // Some shards begin anew to count pushes, or the time until rows expire.
   bool counts_lost() const { return counts_lost_; }
@@ -88,6 +97,21 @@ class RowsLoader {
   }
 
  private:
+  // The rows of our shards; the cursor is at the header.
+  Status TakeOurs(RowsDb::Cursor& at) {
+    if (saved_shards_ != shards_.shards_of_job()) {
+      DT_TRY_STATUS(at.Next());
+      return TakeRows(at, {});
+    }
+    for (const Shard& shard : shards_.shards()) {
+      const std::string prefix = ShardKey(shard.id());
+      DT_TRY_STATUS(at.Seek(prefix));
+      // Shard 0's prefix sorts behind the header's key.
+      DT_TRY_STATUS(TakeRows(at, prefix));
+    }
+    return OkStatus();
+  }
+
   Result<RowsHeader> ReadHeader(RowsDb::Cursor& at) {
     DT_TRY_STATUS(at.Seek({}));
     if (!at.valid() || at.key() != kHeaderKey) return DataLoss("it has no header");
@@ -99,9 +123,6 @@ class RowsLoader {
     if (saved_shards_ == 0) saved_shards_ = header.shards;
     if (header.shards != saved_shards_) {
       return DataLoss("it is of {} shards, another file of {}", header.shards, saved_shards_);
-    }
-    for (const ShardId shard : header.holds) {
-      if (!seen_.insert(shard).second) return DataLoss("shard {} is in two files", shard.value());
     }
     return header;
   }
@@ -133,7 +154,7 @@ class RowsLoader {
     if (saved_shards_ != shards_.shards_of_job()) {
       counts_lost_ = true;
       gone_in_ = key;
-      const Result<Step> before = RowLife::ExpireBeforeOf(value);
+      const Result<Step> before = ExpireBeforeOf(value);
       if (!before.ok()) return DataLoss("a state: {}", MessageOf(before.status()));
       gone_before_ = *before;
       return OkStatus();
@@ -185,6 +206,9 @@ Status LoadRows(const std::string& folder, Step step, Generation generation, Sha
   RowsLoader loader(step, shards, tier);
   for (const std::string& one : folders) {
     DT_TRY_STATUS(WithWhere(Prefixed(loader.Load(one), "loading rows"), one));
+  }
+  for (const std::string& one : WorkerRowsFoldersIn(folder)) {
+    DT_TRY_STATUS(WithWhere(Prefixed(loader.LoadOfWorker(one), "loading rows"), one));
   }
   if (loader.counts_lost()) {
     LogWarn("server.counts_begin_anew",

@@ -5,6 +5,9 @@
 //   header:  key 0x00                       value RowsHeader as text
 //   state:   key shard | table              value RowLife::State; empty where there is none
 //   a row:   key as in row_key.h            value the row's record (table_rows.h)
+//
+// Tables on workers are in <folder>/worker-<rank>/rows-0/, in the same form: a table may live
+// elsewhere each time a job is resumed.
 #pragma once
 
 #include <memory>

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/base/check.h"
+#include "common/rows/row_record.h"
 
 namespace dt::server {
 namespace {
@@ -11,33 +12,7 @@ namespace {
 // How finely hours are known: rows go at most this share of expiry_time late.
 constexpr int kMarksPerLife = 64;
 
-constexpr uint64_t kMagic = 0x314546494c5444ull;  // "DTLIFE1"
-
-// A state: these, the sketch, the marks. Little-endian.
-struct Fields {
-  uint64_t magic, sketch_bytes, running_ns, expire_before, marks;
-};
-
-Result<Fields> FieldsOf(std::string_view state, size_t mark_bytes) {
-  Fields fields;
-  if (state.size() < sizeof(fields)) return Malformed("it has {} bytes", state.size());
-  std::memcpy(&fields, state.data(), sizeof(fields));
-  const uint64_t rest = state.size() - sizeof(fields);
-  if (fields.magic != kMagic || fields.sketch_bytes > rest || fields.marks > rest ||
-      rest != fields.sketch_bytes + fields.marks * mark_bytes) {
-    return Malformed("it does not have the form that it should have");
-  }
-  return fields;
-}
-
 }  // namespace
-
-std::optional<Step> LastPushOf(std::span<const std::byte> record) {
-  Step step = 0;
-  if (record.size() < sizeof(step)) return std::nullopt;
-  std::memcpy(&step, record.last(sizeof(step)).data(), sizeof(step));
-  return step;
-}
 
 RowLife::RowLife(const LifeSpec& spec, uint64_t salt) : spec_(spec) {
   DT_CHECK(spec.admission_pushes <= CountMinSketch::kCountMax + 1);
@@ -89,8 +64,10 @@ std::string RowLife::State() const {
   const bool timed = spec_.expiry_time > Duration::zero();
   if (admits_all() && !timed && expire_before_ == 0) return {};
   const std::span<const std::byte> sketch = sketch_.bytes();
-  const Fields fields{kMagic, sketch.size(), static_cast<uint64_t>(running_.count()),
-                      expire_before_, marks_.size()};
+  const LifeState fields{.sketch_bytes = sketch.size(),
+                         .running_ns = static_cast<uint64_t>(running_.count()),
+                         .expire_before = expire_before_,
+                         .marks = marks_.size()};
   std::string state(reinterpret_cast<const char*>(&fields), sizeof(fields));
   state.append(reinterpret_cast<const char*>(sketch.data()), sketch.size());
   for (const Mark& mark : marks_) {
@@ -99,14 +76,9 @@ std::string RowLife::State() const {
   return state;
 }
 
-Result<Step> RowLife::ExpireBeforeOf(std::string_view state) {
-  if (state.empty()) return Step{0};
-  DT_TRY(const Fields fields, FieldsOf(state, sizeof(Mark)));
-  return fields.expire_before;
-}
-
 Result<bool> RowLife::Restore(std::string_view state) {
-  DT_TRY(const Fields fields, FieldsOf(state, sizeof(Mark)));
+  static_assert(sizeof(Mark) == LifeState::kMarkBytes);
+  DT_TRY(const LifeState fields, LifeStateOf(state));
   expire_before_ = std::max(expire_before_, fields.expire_before);
   state.remove_prefix(sizeof(fields));
   const std::span<std::byte> sketch = sketch_.bytes();

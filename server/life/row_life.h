@@ -33,9 +33,6 @@ struct LifeSpec {
   bool freeze = false;            // Pushes change nothing; nothing expires.
 };
 
-// The last push of a record of a row, which ends with it; none if it is too short to be one.
-std::optional<Step> LastPushOf(std::span<const std::byte> record);
-
 class RowLife {
  public:
   RowLife(const LifeSpec& spec, uint64_t salt);
@@ -64,8 +61,6 @@ class RowLife {
   // What State gave; what the rules of now do not need is passed over. False: the sketch begins
   // anew, because that of the state has another size. Malformed: no such state.
   Result<bool> Restore(std::string_view state);
-  // The expire_before() of what State gave: rows saved beside it may be gone.
-  static Result<Step> ExpireBeforeOf(std::string_view state);
   uint64_t bytes() const { return sketch_.bytes().size(); }
 
   // ---- since the process began

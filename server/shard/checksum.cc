@@ -1,9 +1,9 @@
 #include "server/shard/checksum.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "common/base/check.h"
+#include "common/rows/row_record.h"
 
 namespace dt::server {
 namespace {
@@ -14,19 +14,6 @@ void AddCounts(const EmbeddingTable& table, TableReport& report) {
   report.rows_touched += table.tier_counts().touched;
   report.rows_fetched += table.tier_counts().fetched;
   report.rows_written += table.tier_counts().written;
-}
-
-void AddRow(TableId table, Key key, std::span<const std::byte> record, TableReport& report) {
-  std::vector<std::byte> bytes(sizeof(uint64_t) + sizeof(Key) + record.size());
-  const uint64_t id = table.value();
-  std::memcpy(bytes.data(), &id, sizeof(id));
-  std::memcpy(bytes.data() + sizeof(id), &key, sizeof(key));
-  std::ranges::copy(record, bytes.begin() + sizeof(id) + sizeof(key));
-  const Hash128 hash = HashBytes128(bytes);
-  report.checksum_low += hash.low;
-  report.checksum_high += hash.high;
-  ++report.rows;
-  report.bytes += sizeof(key) + record.size();
 }
 
 void AddTable(const EmbeddingTable& table, TableReport& report) {

@@ -1,5 +1,4 @@
-// What a table holds, in 128 bits that depend neither on the order of rows nor on who holds them:
-// the sum over rows of XXH3-128(table id, key, record), low and high halves each modulo 2^64.
+// What tables hold: counts, and the checksum of row_record.h.
 #pragma once
 
 #include <span>

@@ -234,7 +234,7 @@ Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> reco
   const auto spec = std::ranges::find(options_.tables, table, &TableSpec::id);
   if (spec == options_.tables.end()) return DataLoss("row {} is of an unknown table", key);
   Shard* const shard = Find(ShardOf(table, key, options_.shards_of_job));
-  if (shard == nullptr) return OkStatus();
+  if (shard == nullptr || spec->on_worker) return OkStatus();
   const auto index = static_cast<uint32_t>(spec - options_.tables.begin());
   EmbeddingTable& to = shard->table(index);
   if (to.IsGone(record)) return OkStatus();

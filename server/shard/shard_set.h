@@ -59,8 +59,8 @@ class ShardSet {
   // was OK.
   Frame Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys);
 
-  // Adds a row as it was saved. Passes over rows of shards that are not here, and those that are
-  // gone. DataLoss: it cannot be one of this job.
+  // Adds a row as it was saved. Passes over rows of shards and tables that are not here, and those
+  // that are gone. DataLoss: it cannot be one of this job.
   Status Restore(TableId table, Key key, std::span<const std::byte> record, bool on_disk = false);
 
   // Adds what a shard has to remember beside its rows, as RowLife::State gave it; that of a shard

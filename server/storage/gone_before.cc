@@ -1,5 +1,7 @@
 #include "server/storage/gone_before.h"
 
+#include "common/rows/row_record.h"
+
 namespace dt::server {
 
 GoneBefore::GoneBefore(std::span<EmbeddingTable* const> tables) {

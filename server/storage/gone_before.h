@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/storage/row_key.h"
+#include "common/rows/row_key.h"
 #include "server/table/embedding_table.h"
 
 namespace dt::server {

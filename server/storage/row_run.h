@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/storage/row_key.h"
+#include "common/rows/row_key.h"
 #include "server/table/embedding_table.h"
 
 namespace dt::server {

@@ -1,6 +1,7 @@
 // Rows that have expired (server/life/row_life.h).
 #include <algorithm>
 
+#include "common/rows/row_record.h"
 #include "server/table/embedding_table.h"
 
 namespace dt::server {

@@ -8,9 +8,9 @@
 
 #include "common/base/float_formats.h"
 #include "common/config/job_config.h"
+#include "common/rows/initial_rows.h"
 #include "ops/update/update.h"
 #include "server/life/row_life.h"
-#include "server/table/initial_rows.h"
 #include "server/table/row_sink.h"
 #include "server/table/row_slabs.h"
 
@@ -29,6 +29,7 @@ struct TableSpec {
   FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
   bool all_in_memory = false;              // No row leaves for the disk.
   LifeSpec life;
+  bool on_worker = false;  // Its rows are not here.
 
   uint32_t state() const { return StateFloats(optimizer, dim); }
 };

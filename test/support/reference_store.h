@@ -39,7 +39,7 @@ class ReferenceStore {
  private:
   struct Table {
     server::TableSpec spec;
-    server::InitialRows initial;
+    InitialRows initial;
     std::map<Key, Row> rows;
     std::vector<server::CountMinSketch> sketches;  // By shard.
     bool freeze = false;

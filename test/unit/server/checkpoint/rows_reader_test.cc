@@ -1,4 +1,4 @@
-#include "server/checkpoint/rows_reader.h"
+#include "common/rows/rows_reader.h"
 
 #include <algorithm>
 #include <filesystem>

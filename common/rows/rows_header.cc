@@ -1,10 +1,10 @@
-#include "server/checkpoint/rows_header.h"
+#include "common/rows/rows_header.h"
 
 #include <charconv>
 
 #include "common/base/text.h"
 
-namespace dt::server {
+namespace dt {
 namespace {
 
 constexpr std::string_view kFirstLine = "dovetail rows 2";
@@ -85,4 +85,4 @@ Result<RowsHeader> ParseRowsHeader(std::string_view text) {
   return header;
 }
 
-}  // namespace dt::server
+}  // namespace dt

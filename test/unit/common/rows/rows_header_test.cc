@@ -1,8 +1,8 @@
-#include "server/checkpoint/rows_header.h"
+#include "common/rows/rows_header.h"
 
 #include <gtest/gtest.h>
 
-namespace dt::server {
+namespace dt {
 namespace {
 
 const RowsHeader kHeader{
@@ -45,4 +45,4 @@ TEST(RowsHeader, AnyChangeIsDataLossOrAnotherHeader) {
 }
 
 }  // namespace
-}  // namespace dt::server
+}  // namespace dt

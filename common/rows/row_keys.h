@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "server/storage/row_key.h"
+#include "common/rows/row_key.h"
 
-namespace dt::server {
+namespace dt {
 
 inline constexpr std::string_view kHeaderKey("\0", 1);
 inline constexpr size_t kStateKeyBytes = 12;
@@ -34,4 +34,4 @@ inline TableId TableOfKey(std::string_view key) {
   return TableId(__builtin_bswap64(table));
 }
 
-}  // namespace dt::server
+}  // namespace dt

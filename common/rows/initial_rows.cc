@@ -1,4 +1,4 @@
-#include "server/table/initial_rows.h"
+#include "common/rows/initial_rows.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "common/base/hash.h"
 #include "common/base/philox.h"
 
-namespace dt::server {
+namespace dt {
 
 InitialRows::InitialRows(const InitSpec& init, uint64_t seed, TableId table)
     : init_(init), stream_(StreamKey(seed, HashString("table"), table.value())) {}
@@ -32,4 +32,4 @@ void InitialRows::Fill(Key key, std::span<float> values) const {
   for (float& v : values) v *= init_.value;
 }
 
-}  // namespace dt::server
+}  // namespace dt

@@ -15,7 +15,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 
-namespace dt::server {
+namespace dt {
 
 struct RowsHeader {
   struct Table {
@@ -36,4 +36,4 @@ std::string HeaderText(const RowsHeader& header);
 // DataLoss unless the text is one that HeaderText makes.
 Result<RowsHeader> ParseRowsHeader(std::string_view text);
 
-}  // namespace dt::server
+}  // namespace dt

@@ -9,7 +9,7 @@
 
 #include "common/base/ids.h"
 
-namespace dt::server {
+namespace dt {
 
 struct RowKey {
   static constexpr size_t kBytes = 20;
@@ -43,4 +43,4 @@ struct RowKey {
 };
 static_assert(std::endian::native == std::endian::little);
 
-}  // namespace dt::server
+}  // namespace dt

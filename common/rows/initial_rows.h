@@ -7,7 +7,7 @@
 #include "common/base/ids.h"
 #include "common/config/job_config.h"
 
-namespace dt::server {
+namespace dt {
 
 class InitialRows {
  public:
@@ -19,4 +19,4 @@ class InitialRows {
   const uint64_t stream_;
 };
 
-}  // namespace dt::server
+}  // namespace dt
