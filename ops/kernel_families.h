@@ -42,5 +42,6 @@ std::span<const NamedKernel> HeadsKernels();
 std::span<const NamedKernel> SoftmaxKernels();
 std::span<const NamedKernel> LossKernels();
 std::span<const NamedKernel> StepKernels();
+std::span<const NamedKernel> TableRowKernels();
 
 }  // namespace dt

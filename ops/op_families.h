@@ -36,6 +36,7 @@ std::span<const OpSpec> HeadsSpecs();
 std::span<const OpSpec> SoftmaxSpecs();
 std::span<const OpSpec> LossSpecs();
 std::span<const OpSpec> StepSpecs();
+std::span<const OpSpec> TableRowSpecs();
 std::span<const OpSpec> CommunicationSpecs();
 
 }  // namespace dt

@@ -125,7 +125,11 @@ struct TableConfig {
   FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients between worker and server.
   bool all_in_memory = false;
   RowLifeConfig life;
+  Device device = Device::kAuto;  // kAuto: on servers.
+  uint64_t keys_end = 0;          // Keys are below it; 0: any are.
   SourceMark mark;
+
+  bool on_worker() const { return device == Device::kCpu || device == Device::kGpu; }
 };
 
 using AttrValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>,

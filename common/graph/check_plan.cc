@@ -9,6 +9,7 @@ bool IsCopy(const Node& node) { return node.op == "copy" || node.op == "refresh"
 bool WritesInput(const Node& node, size_t input) {
   if (node.op == "update") return input != 1;  // Parameter, gradient, state.
   if (node.op == "batch_norm_running") return input < 2;
+  if (node.op == "update_rows") return input == 0;  // The table.
   return node.op == "refresh" && input == 1;
 }
 
@@ -30,6 +31,11 @@ std::string_view NameOf(Stream stream) {
       return "to cpu";
   }
   DT_UNREACHABLE();
+}
+
+bool IsPulledRows(const Graph& graph, ValueIndex v) {
+  if (graph.value(v).kind != ValueKind::kInput) return false;
+  return std::ranges::find(graph.tables, v, &TableUse::rows) != graph.tables.end();
 }
 
 bool IsCommunication(const Node& node) {
@@ -325,9 +331,8 @@ class PlanChecker {
   }
 
   bool ReadsRows(NodeIndex n) const {
-    return std::ranges::any_of(graph_.nodes[n].inputs, [this](ValueIndex v) {
-      return std::ranges::find(graph_.tables, v, &TableUse::rows) != graph_.tables.end();
-    });
+    return std::ranges::any_of(graph_.nodes[n].inputs,
+                               [this](ValueIndex v) { return IsPulledRows(graph_, v); });
   }
 
   Status TakeTurns(const std::vector<ValueIndex>& values,

@@ -31,6 +31,8 @@ std::string_view KindText(ValueKind kind) {
       return "state";
     case ValueKind::kReplica:
       return "replica";
+    case ValueKind::kTable:
+      return "table";
   }
   DT_UNREACHABLE();
 }

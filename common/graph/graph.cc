@@ -175,7 +175,7 @@ class Checker {
       }
       bound[input.value] = true;
       const bool of_columns = input.kind <= InputKind::kSampleWeight;
-      const bool of_table = input.kind == InputKind::kRows;
+      const bool of_table = input.kind >= InputKind::kRows;
       const bool of_lookup = !of_columns && !of_table;
       if ((of_columns && input.columns.empty()) ||
           (of_table && input.table >= graph_.tables.size()) ||
@@ -189,6 +189,18 @@ class Checker {
       }
     }
     return OkStatus();
+  }
+
+  // On servers, or on the worker: then it has a value of its own, at least as wide as its rows.
+  bool TableIsSane(const TableUse& t) const {
+    const bool grad_ok = t.row_grad == kNone || IsKind(t.row_grad, ValueKind::kNode);
+    if (!grad_ok || t.dim == 0) return false;
+    if (t.store == kNone) return IsKind(t.rows, ValueKind::kInput);
+    if (!IsKind(t.rows, ValueKind::kNode) || !IsKind(t.store, ValueKind::kTable)) return false;
+    const auto others = std::ranges::count(graph_.tables, t.store, &TableUse::store);
+    const SymShape& shape = graph_.values[t.store].shape;
+    return others == 1 && shape.size() == 2 && shape[0].symbol != kConstant &&
+           shape[1].symbol == kConstant && shape[1].times >= t.dim;
   }
 
   Status Roots() const {
@@ -215,10 +227,7 @@ class Checker {
       }
     }
     for (const TableUse& t : graph_.tables) {
-      const bool grad_ok = t.row_grad == kNone || IsKind(t.row_grad, ValueKind::kNode);
-      if (!IsKind(t.rows, ValueKind::kInput) || !grad_ok || t.dim == 0) {
-        return Bad("table \"{}\" is not well formed", t.name);
-      }
+      if (!TableIsSane(t)) return Bad("table \"{}\" is not well formed", t.name);
     }
     for (const LossSpec& loss : graph_.losses) {
       if (!IsValue(loss.output) || !IsKind(loss.label, ValueKind::kInput) || !IsValue(loss.loss)) {

@@ -22,7 +22,7 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 
 // A dimension is a constant (symbol kConstant) or a symbol times a constant. Symbols: B, the
 // samples of this slice; N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct keys of a
-// table.
+// table; R.<table>, the rows that a table on the worker has room for.
 using SymbolIndex = uint32_t;
 inline constexpr SymbolIndex kConstant = 0;
 inline constexpr SymbolIndex kBatch = 1;
@@ -41,6 +41,7 @@ enum class ValueKind : uint8_t {
   kParameter,  // Dense weights: live as long as the job.
   kState,      // Optimizer state, batch-norm running values: as parameters, without a gradient.
   kReplica,    // A parameter or state on another device: lives as long; `refresh` nodes write it.
+  kTable,      // A table on the worker: its rows with their state, f32 [R.<table>, dim + state].
 };
 
 // A slice node runs once for each batch slice, a step node once per step, after every slice.
@@ -82,6 +83,8 @@ enum class InputKind : uint8_t {
   kRowEnds,        // u32 [U.<table>]: occurrences of row u are order[ends[u-1] .. ends[u]) …
   kRowOrder,       // u32, as the index: … positions in the index, ascending for each row.
   kRows,           // f32 [U.<table>, dim]: pulled rows.
+  kRowNumbers,     // u32 [U.<table>]: where in a table on the worker the distinct keys' rows are.
+  kRowGaps,        // u32 [U.<table>]: steps since each of these rows was last updated.
 };
 
 struct InputSpec {
@@ -89,7 +92,7 @@ struct InputSpec {
   InputKind kind = InputKind::kFloats;
   std::vector<uint32_t> columns;  // Indices into Plan::columns, for the column kinds.
   uint32_t lookup = kNone;        // Index into Graph::lookups, for the lookup kinds.
-  uint32_t table = kNone;         // Index into Graph::tables, for kRows.
+  uint32_t table = kNone;         // Index into Graph::tables, for kRows, kRowNumbers, kRowGaps.
   friend bool operator==(const InputSpec&, const InputSpec&) = default;
 };
 
@@ -107,9 +110,12 @@ struct TableUse {
   std::string name;
   TableId id;
   uint32_t dim = 0;
-  ValueIndex rows = kNone;  // kRows input.
-  ValueIndex row_grad =
-      kNone;  // Pushed; kNone before differentiation or if no gradient reaches it.
+  uint64_t keys_end = 0;  // Keys are below it; 0: any are.
+  // kRows input; of a table on the worker what a node takes from `store`.
+  ValueIndex rows = kNone;
+  // Pushed; kNone before differentiation, if no gradient reaches it, or if the worker updates.
+  ValueIndex row_grad = kNone;
+  ValueIndex store = kNone;  // kTable value; kNone: the rows are on servers.
   friend bool operator==(const TableUse&, const TableUse&) = default;
 };
 

@@ -54,6 +54,8 @@ bool IsCopy(const Node& node);
 // True for inputs that the node writes in place: what `update`, `batch_norm_running` and `refresh`
 // change.
 bool WritesInput(const Node& node, size_t input);
+// True for rows that come from servers.
+bool IsPulledRows(const Graph& graph, ValueIndex v);
 // True for operators that join the slices of a step: all of them form one exchange.
 bool IsCommunication(const Node& node);
 // Values that are read after the slice pass: by step nodes, pushed, or reported. By value.

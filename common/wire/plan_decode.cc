@@ -100,7 +100,7 @@ Value ReadValue(Reader& in, const fbs::Value& from) {
   Value to;
   to.name = in.Text(from.name());
   to.dtype = in.Code(from.dtype(), DType::kBf16);
-  to.kind = in.Code(from.kind(), ValueKind::kReplica);
+  to.kind = in.Code(from.kind(), ValueKind::kTable);
   to.producer = from.producer();
   to.device = in.Code(from.device(), Device::kPs);
   if (from.shape() == nullptr) return to;
@@ -133,7 +133,7 @@ Node ReadNode(Reader& in, const fbs::Node& from) {
 }
 
 InputSpec ReadInput(Reader& in, const fbs::Input& from) {
-  return {from.value(), in.Code(from.kind(), InputKind::kRows), in.Numbers(from.columns()),
+  return {from.value(), in.Code(from.kind(), InputKind::kRowGaps), in.Numbers(from.columns()),
           from.lookup(), from.table()};
 }
 
@@ -143,7 +143,8 @@ LookupSpec ReadLookup(Reader& in, const fbs::Lookup& from) {
 }
 
 TableUse ReadTable(Reader& in, const fbs::TableUse& from) {
-  return {in.Text(from.name()), TableId(from.id()), from.dim(), from.rows(), from.row_grad()};
+  return {in.Text(from.name()), TableId(from.id()), from.dim(),  from.keys_end(),
+          from.rows(),          from.row_grad(),    from.store()};
 }
 
 ParameterSpec ReadParameter(Reader& in, const fbs::Parameter& from) {

@@ -13,7 +13,7 @@ std::vector<CudaKernel> MakeTable() {
        {DenseCudaKernels(), ElementwiseCudaKernels(), GatedCudaKernels(), NormCudaKernels(),
         DropoutCudaKernels(), AttentionCudaKernels(), ShapeCudaKernels(), ReduceCudaKernels(),
         SparseCudaKernels(), InteractionCudaKernels(), OuterCudaKernels(), LossCudaKernels(),
-        SoftmaxLossCudaKernels(), UpdateCudaKernels()}) {
+        SoftmaxLossCudaKernels(), UpdateCudaKernels(), TableRowCudaKernels()}) {
     table.insert(table.end(), part.kernels, part.kernels + part.count);
   }
   std::sort(table.begin(), table.end(), [](const CudaKernel& a, const CudaKernel& b) {

@@ -33,5 +33,6 @@ CudaKernelList OuterCudaKernels();
 CudaKernelList LossCudaKernels();
 CudaKernelList SoftmaxLossCudaKernels();
 CudaKernelList UpdateCudaKernels();
+CudaKernelList TableRowCudaKernels();
 
 }  // namespace dt

@@ -68,4 +68,21 @@ OptimizerSpec OptimizerFromAttrs(const Attrs& attrs) {
   return spec;
 }
 
+Attrs RowOptimizerAttrs(const OptimizerSpec& spec, bool scheduled) {
+  Attrs attrs = OptimizerAttrs(spec);
+  attrs["l2"] = static_cast<double>(spec.l2);
+  attrs["l2_by_gap"] = spec.l2_scope == L2Scope::kGap;
+  attrs["clip_row_norm"] = static_cast<double>(spec.clip_row_norm);
+  attrs["scheduled"] = scheduled;
+  return attrs;
+}
+
+OptimizerSpec RowOptimizerFromAttrs(const Attrs& attrs) {
+  OptimizerSpec spec = OptimizerFromAttrs(attrs);
+  spec.l2 = static_cast<float>(std::get<double>(attrs.at("l2")));
+  spec.l2_scope = std::get<bool>(attrs.at("l2_by_gap")) ? L2Scope::kGap : L2Scope::kTouched;
+  spec.clip_row_norm = static_cast<float>(std::get<double>(attrs.at("clip_row_norm")));
+  return spec;
+}
+
 }  // namespace dt

@@ -1,4 +1,4 @@
-// An optimizer as attributes of an `update` node, and back.
+// An optimizer as attributes of an `update` or `update_rows` node, and back.
 #pragma once
 
 #include "common/config/job_config.h"
@@ -9,5 +9,8 @@ namespace dt {
 Attrs OptimizerAttrs(const OptimizerSpec& spec);
 // REQUIRES: `attrs` made by OptimizerAttrs. Fields that concern tables only have their defaults.
 OptimizerSpec OptimizerFromAttrs(const Attrs& attrs);
+// The same with what concerns rows of tables: l2, l2_by_gap, clip_row_norm; and `scheduled`.
+Attrs RowOptimizerAttrs(const OptimizerSpec& spec, bool scheduled);
+OptimizerSpec RowOptimizerFromAttrs(const Attrs& attrs);
 
 }  // namespace dt

@@ -4,6 +4,7 @@
 
 #include "common/base/text.h"
 #include "ops/op_spec.h"
+#include "ops/update/update.h"
 #include "scheduler/composites/infer_node.h"
 
 namespace dt::scheduler {
@@ -111,16 +112,55 @@ Result<uint32_t> GraphBuilder::Table() {
   use.name = found->name;
   use.id = found->id;
   use.dim = found->dim;
+  use.keys_end = found->keys_end;
   const auto index = static_cast<uint32_t>(graph_.tables.size());
+  graph_.tables.push_back(std::move(use));
+  if (found->on_worker()) {
+    DT_TRY(graph_.tables[index].rows, RowsOnWorker(index, *found));
+  } else {
+    graph_.tables[index].rows = Rows(index);
+  }
+  return index;
+}
+
+// Pulled from servers.
+ValueIndex GraphBuilder::Rows(uint32_t table) {
+  const TableUse& use = graph_.tables[table];
   Value rows;
-  rows.name = fmt::format("rows({})", name);
-  rows.shape = {Dim{graph_.SymbolNamed("U." + name), 1}, Const(use.dim)};
+  rows.name = fmt::format("rows({})", use.name);
+  rows.shape = {Dim{graph_.SymbolNamed("U." + use.name), 1}, Const(use.dim)};
   InputSpec spec;
   spec.kind = InputKind::kRows;
-  spec.table = index;
-  use.rows = Input(std::move(spec), std::move(rows));
-  graph_.tables.push_back(std::move(use));
-  return index;
+  spec.table = table;
+  return Input(std::move(spec), std::move(rows));
+}
+
+// Taken from where the table lies.
+Result<ValueIndex> GraphBuilder::RowsOnWorker(uint32_t table, const TableConfig& config) {
+  const std::string& name = config.name;
+  Value store;
+  store.name = fmt::format("table({})", name);
+  store.kind = ValueKind::kTable;
+  store.shape = {Dim{graph_.SymbolNamed("R." + name), 1},
+                 Const(int64_t{config.dim} + StateFloats(config.optimizer, config.dim))};
+  graph_.tables[table].store = graph_.AddValue(std::move(store));
+  Value numbers;
+  numbers.name = fmt::format("numbers({})", name);
+  numbers.dtype = DType::kU32;
+  numbers.shape = {Dim{graph_.SymbolNamed("U." + name), 1}};
+  InputSpec spec;
+  spec.kind = InputKind::kRowNumbers;
+  spec.table = table;
+  Node take;
+  take.name = fmt::format("rows({})", name);
+  take.op = "take_rows";
+  take.attrs = {{"dim", int64_t{config.dim}}};
+  take.inputs = {graph_.tables[table].store, Input(std::move(spec), std::move(numbers))};
+  take.device = config.device;
+  take.mark = config.mark;
+  const NodeIndex index = graph_.AddNode(std::move(take), 1);
+  DT_TRY_STATUS(InferNode(graph_, index));
+  return graph_.nodes[index].outputs[0];
 }
 
 Result<LookupSpec> GraphBuilder::DescribeLookup(const std::vector<uint32_t>& columns,

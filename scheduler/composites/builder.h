@@ -90,6 +90,8 @@ class GraphBuilder {
   std::string Name(std::string_view part) const;
   ValueIndex Input(InputSpec spec, Value value);
   Result<uint32_t> Table();
+  ValueIndex Rows(uint32_t table);
+  Result<ValueIndex> RowsOnWorker(uint32_t table, const TableConfig& config);
   Result<LookupSpec> DescribeLookup(const std::vector<uint32_t>& columns, std::string_view part);
   LookupValues BindLookup(uint32_t lookup);
 

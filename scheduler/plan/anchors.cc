@@ -152,8 +152,15 @@ ValueIndex Anchors::UpdatedWith(ValueIndex state) const {
 Anchor Anchors::OfStep(const Node& node) const {
   if (node.op == "update") return of_value_[node.inputs[0]];
   if (node.op == "add_l2") return of_value_[node.inputs[1]];
+  if (node.op == "update_rows") return OfTable(node.inputs[0]);
   if (node.op == "clip_by_global_norm") return OfLargestWeights();
   return {};
+}
+
+// A table on the worker lies where its rows are taken from it.
+Anchor Anchors::OfTable(ValueIndex store) const {
+  const auto table = std::ranges::find(graph_.tables, store, &TableUse::store);
+  return of_node_[graph_.value(table->rows).producer];
 }
 
 Anchor Anchors::OfLargestWeights() const {

@@ -6,6 +6,7 @@
 //     place
 //   - weights and their optimizer's state go with the first node that reads them, updates with
 //     their weights
+//   - a table on the worker and its update go where its rows are taken from it
 #pragma once
 
 #include <string>
@@ -50,6 +51,7 @@ class Anchors {
   Anchor OfLasting(const ParameterSpec& p) const;
   ValueIndex UpdatedWith(ValueIndex state) const;
   Anchor OfStep(const Node& node) const;
+  Anchor OfTable(ValueIndex store) const;
   Anchor OfLargestWeights() const;
 
   const Graph& graph_;

@@ -19,6 +19,10 @@ double SliceCosts::SymbolSize(SymbolIndex symbol) const {
         name == "N." + lookup.name || name == "U." + graph_.tables[lookup.table].name;
     if (counts) size += Ids(lookup);
   }
+  // Of a table on the worker whose keys are open nobody knows.
+  for (const TableUse& table : graph_.tables) {
+    if (name == "R." + table.name) size = static_cast<double>(table.keys_end);
+  }
   return size;
 }
 

@@ -105,8 +105,14 @@ class Explainer {
         if (graph_.tables[lookup.table].id == table.id) ids += costs_.Ids(lookup);
       }
       const double bytes = ids * table.dim * sizeof(float);
+      if (table.store != kNone) {
+        const bool on_gpu = graph_.value(table.store).device == Device::kGpu;
+        Line("table {} on {}, as its device says: dim {}, at most {:.0f} rows taken a slice ({})",
+             table.name, on_gpu ? "gpu" : "cpu", table.dim, ids, Bytes(bytes));
+        continue;
+      }
       Line(
-          "table {} on ps, because its keys are open: dim {}, at most {:.0f} rows pulled a slice "
+          "table {} on ps: dim {}, at most {:.0f} rows pulled a slice "
           "({}){}",
           table.name, table.dim, ids, Bytes(bytes),
           table.row_grad == kNone ? ", nothing pushed" : ", as many pushed");

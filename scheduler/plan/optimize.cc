@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/update/attrs.h"
 #include "ops/update/update.h"
 #include "scheduler/plan/passes.h"
@@ -9,6 +11,7 @@ class Optimizer {
  public:
   Optimizer(Graph graph, const PlanRequest& request)
       : graph_(std::move(graph)),
+        job_(request.job),
         config_(request.job.optimizer),
         slices_(request.slices),
         servers_update_(request.job.train.asynchronous()),
@@ -41,6 +44,7 @@ class Optimizer {
         DT_TRY_STATUS(Update(trained[i], grads[i]));
       }
     }
+    for (uint32_t t = 0; t < graph_.tables.size(); ++t) DT_TRY_STATUS(UpdateRows(t));
     for (const Running& r : running_) {
       DT_TRY_STATUS(Append("batch_norm_running", r.name, r.inputs, r.attrs, 0).status());
     }
@@ -142,7 +146,31 @@ class Optimizer {
         .status();
   }
 
+  // A table on the worker: what would be pushed of the only slice updates it here.
+  Status UpdateRows(uint32_t table) {
+    const TableUse use = graph_.tables[table];
+    if (use.store == kNone || use.row_grad == kNone) return OkStatus();
+    graph_.tables[table].row_grad = kNone;
+    const auto config = std::ranges::find(job_.model.tables, use.name, &TableConfig::name);
+    Value gaps;
+    gaps.name = fmt::format("gaps({})", use.name);
+    gaps.dtype = DType::kU32;
+    gaps.shape = {graph_.value(use.rows).shape[0]};
+    gaps.kind = ValueKind::kInput;
+    InputSpec spec;
+    spec.kind = InputKind::kRowGaps;
+    spec.table = table;
+    spec.value = graph_.AddValue(std::move(gaps));
+    graph_.inputs.push_back(spec);
+    const NodeIndex take = graph_.value(use.rows).producer;
+    return Append("update_rows", fmt::format("update.{}", use.name),
+                  {use.store, graph_.nodes[take].inputs[1], use.row_grad, spec.value},
+                  RowOptimizerAttrs(config->optimizer, config->scheduled), 0)
+        .status();
+  }
+
   Graph graph_;
+  const JobConfig& job_;
   const DenseOptimizerConfig& config_;
   const uint32_t slices_;
   const bool servers_update_;

@@ -106,7 +106,7 @@ class Cutter {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       for (const ValueIndex v : graph_.nodes[n].inputs) {
         const NodeIndex from = graph_.value(v).producer;
-        if (from == kNone ? IsRows(v) : needs_rows[from]) needs_rows[n] = true;
+        if (from == kNone ? IsPulledRows(graph_, v) : needs_rows[from]) needs_rows[n] = true;
       }
     }
     std::vector<ValueIndex> pushed;
@@ -181,12 +181,8 @@ class Cutter {
 
  private:
   bool ReadsRows(size_t n) const {
-    return std::ranges::any_of(graph_.nodes[n].inputs, [this](ValueIndex v) { return IsRows(v); });
-  }
-
-  bool IsRows(ValueIndex v) const {
-    return std::any_of(graph_.tables.begin(), graph_.tables.end(),
-                       [v](const TableUse& table) { return table.rows == v; });
+    return std::ranges::any_of(graph_.nodes[n].inputs,
+                               [this](ValueIndex v) { return IsPulledRows(graph_, v); });
   }
 
   Wave FirstReader(size_t n) const {

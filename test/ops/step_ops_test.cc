@@ -84,6 +84,52 @@ TEST(UpdateNode, WritesTheParameterAndItsStatesInPlace) {
   }
 }
 
+TEST(TakeRows, GivesTheValuesOfTheNumberedRows) {
+  OpCase c = Step("take_rows", {{"dim", int64_t{2}}},
+                  {Of({Const(3), Const(3)}, {1, 2, 90, 3, 4, 91, 5, 6, 92})});
+  c.inputs.push_back({{Const(4)}, {2, 0, 0, 1}, true, false});
+  EXPECT_THAT(RunCase(c, DType::kF32).outputs, ElementsAre(Numbers{5, 6, 1, 2, 1, 2, 3, 4}));
+}
+
+// The bits that servers give, for every optimizer, with l2 over gaps, clipping, schedules.
+TEST(UpdateRows, GivesTheBitsOfRowUpdate) {
+  for (const OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
+        OptimizerKind::kRowwiseAdagrad, OptimizerKind::kAdam, OptimizerKind::kLazyAdam,
+        OptimizerKind::kAdamW, OptimizerKind::kFtrl}) {
+    for (const bool scheduled : {false, true}) {
+      const OptimizerSpec spec{.kind = kind,
+                               .lr = 0.1f,
+                               .weight_decay = 0.1f,
+                               .l2 = 0.01f,
+                               .l2_scope = scheduled ? L2Scope::kGap : L2Scope::kTouched,
+                               .clip_row_norm = 1.5f};
+      constexpr uint32_t kDim = 6, kRows = 900;  // Several pieces of work.
+      const uint32_t width = kDim + StateFloats(spec, kDim);
+      OpCase c = Step("update_rows", RowOptimizerAttrs(spec, scheduled),
+                      {Of({Const(2 * kRows), Const(width)}, Normals(size_t{2} * kRows * width, 1)),
+                       {{Const(kRows)}, {}, true, false},
+                       Of({Const(kRows), Const(kDim)}, Normals(size_t{kRows} * kDim, 2)),
+                       {{Const(kRows)}, {}, true, false}});
+      for (double& x : c.inputs[0].values) x = std::fabs(x);
+      std::vector<float> want(c.inputs[0].values.begin(), c.inputs[0].values.end());
+      const std::vector<float> grads(c.inputs[2].values.begin(), c.inputs[2].values.end());
+      c.run = {.step = 5, .rate_scale = 0.5f};
+      const RowUpdate update(spec, {.step = 5, .rate_scale = scheduled ? 0.5f : 1.0f});
+      for (uint32_t i = 0; i < kRows; ++i) {
+        const uint32_t number = 2 * (kRows - 1 - i) + 1, gap = 1 + i % 5;
+        c.inputs[1].values.push_back(number);
+        c.inputs[3].values.push_back(gap);
+        const std::span<float> row = std::span(want).subspan(size_t{number} * width, width);
+        update.Apply(gap, row.first(kDim), row.subspan(kDim),
+                     std::span(grads).subspan(size_t{i} * kDim, kDim));
+      }
+      EXPECT_EQ(RunCase(c, DType::kF32, 2).inputs[0], Numbers(want.begin(), want.end()))
+          << "optimizer " << static_cast<int>(kind);
+    }
+  }
+}
+
 TEST(BatchNormRunning, FoldsSlicesInOrderAndSkipsEmptyOnes) {
   const OpCase c =
       Step("batch_norm_running", {{"momentum", 0.5}},

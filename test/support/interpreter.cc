@@ -65,6 +65,8 @@ HostTensor RandomFloats(const SymShape& shape, const SliceData& slice, Draws& dr
   return tensor;
 }
 
+constexpr uint32_t kRows = 5, kTableRows = 7;  // Distinct keys of a table; rows of one on a worker.
+
 HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector<Ids>& ids,
                    const SliceData& slice, Draws& draws) {
   switch (input.kind) {
@@ -76,6 +78,10 @@ HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector
       return OfNumbers(ids[input.lookup].row_ends);
     case InputKind::kRowOrder:
       return OfNumbers(ids[input.lookup].row_order);
+    case InputKind::kRowNumbers:
+      return OfNumbers({6, 0, 3, 5, 1});
+    case InputKind::kRowGaps:
+      return OfNumbers({1, 2, 7, 1, 100});
     default:
       break;
   }
@@ -125,7 +131,6 @@ void HostTensor::set(size_t i, double value) {
 }
 
 SliceData RandomSlice(const Graph& graph, uint32_t samples, uint64_t seed) {
-  constexpr uint32_t kRows = 5;
   Draws draws(seed);
   SliceData slice;
   slice.samples = samples;
@@ -134,7 +139,7 @@ SliceData RandomSlice(const Graph& graph, uint32_t samples, uint64_t seed) {
     ids.push_back(RandomIds(lookup, samples, kRows, draws));
   }
   for (SymbolIndex s = kBatch + 1; s < graph.symbols.size(); ++s) {
-    slice.sizes[s] = kRows;
+    slice.sizes[s] = graph.symbols[s].starts_with("R.") ? kTableRows : kRows;
     for (size_t l = 0; l < graph.lookups.size(); ++l) {
       if (graph.symbols[s] != "N." + graph.lookups[l].name) continue;
       slice.sizes[s] = static_cast<int64_t>(ids[l].index.size());
@@ -156,6 +161,14 @@ Tensors FirstParameters(const Graph& graph, uint64_t seed) {
     tensors[p.value] = std::move(tensor);
   }
   for (const ReplicaSpec& replica : graph.replicas) tensors[replica.value] = tensors[replica.of];
+  Draws draws(seed);
+  for (const TableUse& table : graph.tables) {
+    if (table.store == kNone) continue;
+    const int64_t width = graph.value(table.store).shape[1].times;
+    HostTensor rows = HostTensor::Of(DType::kF32, {kTableRows, width});
+    for (size_t i = 0; i < rows.size(); ++i) rows.set(i, std::fabs(draws.Real()));
+    tensors[table.store] = std::move(rows);
+  }
   return tensors;
 }
 
@@ -220,6 +233,8 @@ StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& p
   StepResult result;
   for (const SliceData& slice : slices) result.slices.push_back(RunSlice(slice, parameters, run));
   result.step = parameters;
+  // Step nodes read what a slice left where it is the only one.
+  if (slices.size() == 1) result.step.insert(result.slices[0].begin(), result.slices[0].end());
   for (const Node& node : graph_.nodes) {
     if (node.phase != Phase::kStep) continue;
     if (IsCommunication(node)) {

@@ -41,7 +41,7 @@ struct SliceData {
 // Random inputs of a slice: keys among `rows` rows of each table, lists of 0 to 3 ids, labels 0
 // and 1.
 SliceData RandomSlice(const Graph& graph, uint32_t samples, uint64_t seed);
-// Parameters and state with their first values.
+// Parameters and state with their first values; rows of tables on the worker, at random.
 Tensors FirstParameters(const Graph& graph, uint64_t seed);
 // The same graph in float64. REQUIRES: no step node has run on it.
 Graph InFloat64(Graph graph);

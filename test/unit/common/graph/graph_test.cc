@@ -93,9 +93,7 @@ constexpr Damage kDamages[] = {
     {"parameter", [](Graph& g) { g.parameters[0].value = 0; }},
     {"gradient", [](Graph& g) { g.parameters[0].grad = 0; }},
     {"table",
-     [](Graph& g) {
-       g.tables.push_back({"t", TableId(1), 4, 1, kNone});
-     }},
+     [](Graph& g) { g.tables.push_back({.name = "t", .id = TableId(1), .dim = 4, .rows = 1}); }},
     {"lookup",
      [](Graph& g) {
        g.lookups.push_back({"l", 0, {1}, 1, false});

@@ -1,0 +1,195 @@
+// Rows of a table on the worker: taken out, and updated as a server would.
+#include "ops/cuda/kernels.cuh"
+#include "ops/update/rules_cuda.cuh"
+
+namespace dt {
+namespace {
+
+// ------------------------------------------------------------------ take_rows
+
+template <class T>
+struct TakeRow {
+  Count dim, width;
+  const T* table;
+  const uint32_t* numbers;
+  T* out;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    const Division at = Divide(i, dim.At(run));
+    out[i] = table[int64_t{numbers[at.quotient]} * width.At(run) + at.rest];
+  }
+};
+CudaError TakeRows(const CudaCall& call) {
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, SizeOf(call.outputs[0]),
+            TakeRow<T>{ColsOf(call.outputs[0]), ColsOf(call.inputs[0]), DataOf<T>(call.inputs[0]),
+                       IndexOf(call.inputs[1]), DataOf<T>(call.outputs[0])});
+  });
+}
+
+// ------------------------------------------------------------------ update_rows
+
+// What concerns rows only.
+struct RowRules {
+  Optimizer optimizer;
+  double l2;
+  float clip_row_norm;
+  bool by_gap, scheduled, lazy;
+  explicit RowRules(const CudaCall& call)
+      : optimizer(call),
+        l2(FloatAttr(call, "l2", 0)),
+        clip_row_norm(static_cast<float>(FloatAttr(call, "clip_row_norm", 0))),
+        by_gap(BoolAttr(call, "l2_by_gap", true)),
+        scheduled(BoolAttr(call, "scheduled", true)),
+        lazy(std::strcmp(TextAttr(call, "optimizer", ""), "lazy_adam") == 0) {}
+};
+
+struct RowRates {
+  Rates all;
+  double keep;  // For each step of the gap.
+};
+__device__ RowRates RowRatesFor(const RowRules& rules, const CudaRun& run) {
+  CudaRun own = run;
+  if (!rules.scheduled) own.rate_scale = 1.0f;
+  const Optimizer& spec = rules.optimizer;
+  const double lr = static_cast<double>(spec.lr) * own.rate_scale;
+  RowRates rates{RatesFor(spec, own), 1.0 - lr * spec.weight_decay};
+  if (!rules.lazy) return rates;
+  // SparseAdam corrects the rate, so that epsilon is added to the raw root.
+  const double root2 = sqrt(1.0 - Power(spec.beta2, run.step + 1));
+  rates.all.adam_rate = static_cast<float>(lr * root2 / (1.0 - Power(spec.beta1, run.step + 1)));
+  rates.all.adam_root = 1.0f;
+  return rates;
+}
+
+struct TableArrays {
+  float* table;
+  const uint32_t* numbers;
+  const float* grads;
+  const uint32_t* gaps;
+  Count dim, width;
+};
+
+// One warp's row.
+struct RowAtHand {
+  float *value, *state;
+  const float* grad;
+  int64_t dim;
+  int lane;
+  float l2, factor;  // Of the value, in the gradient; of the gradient, when its norm is clipped.
+
+  __device__ float GradAt(int64_t i) const { return (grad[i] + l2 * value[i]) * factor; }
+  __device__ double Squares() const {
+    double sum = 0;
+    for (int64_t i = lane; i < dim; i += kWarp) {
+      const double g = GradAt(i);
+      sum += g * g;
+    }
+    return WarpSum(sum);
+  }
+};
+
+// One accumulator a row.
+struct Rowwise {};
+
+template <class Rule>
+__device__ void UpdateRow(const Optimizer& spec, const Rates& rates, const RowAtHand& row,
+                          float decay1, float decay2) {
+  if constexpr (std::is_same_v<Rule, Rowwise>) {
+    // Every lane has read the accumulator when the sum is there.
+    const float before = row.state[0];
+    const float sum = before + static_cast<float>(row.Squares() / static_cast<double>(row.dim));
+    const float rate = rates.lr / (sqrtf(sum) + spec.epsilon);
+    for (int64_t i = row.lane; i < row.dim; i += kWarp) row.value[i] -= rate * row.GradAt(i);
+    if (row.lane == 0) row.state[0] = sum;
+  } else {
+    for (int64_t i = row.lane; i < row.dim; i += kWarp) {
+      Element e{row.value[i], row.GradAt(i), 0, 0};
+      if constexpr (Rule::kStates > 0) e.first = row.state[i] * decay1;
+      if constexpr (Rule::kStates > 1) e.second = row.state[row.dim + i] * decay2;
+      Rule::Apply(spec, rates, e);
+      row.value[i] = e.value;
+      if constexpr (Rule::kStates > 0) row.state[i] = e.first;
+      if constexpr (Rule::kStates > 1) row.state[row.dim + i] = e.second;
+    }
+  }
+}
+
+// `kFades`: moments decay over the gap.
+template <class Rule, bool kFades>
+__global__ void __launch_bounds__(kThreads)
+    UpdateRowsKernel(RowRules rules, TableArrays arrays, Count rows, const CudaRun* run) {
+  __shared__ RowRates shared;
+  if (threadIdx.x == 0) shared = RowRatesFor(rules, *run);
+  __syncthreads();
+  const RowRates rates = shared;
+  const Optimizer& spec = rules.optimizer;
+  const int64_t count = rows.At(*run), warps = kThreads / kWarp;
+  const int64_t dim = arrays.dim.At(*run), width = arrays.width.At(*run);
+  for (int64_t r = blockIdx.x * warps + threadIdx.x / kWarp; r < count; r += gridDim.x * warps) {
+    float* const value = arrays.table + int64_t{arrays.numbers[r]} * width;
+    const uint64_t gap = arrays.gaps[r], times = rules.by_gap ? gap : 1;
+    RowAtHand row{value,
+                  value + dim,
+                  arrays.grads + r * dim,
+                  dim,
+                  static_cast<int>(threadIdx.x % kWarp),
+                  static_cast<float>(rules.l2 * static_cast<double>(times)),
+                  1.0f};
+    if (rules.clip_row_norm > 0) {
+      const double norm = sqrt(row.Squares());
+      if (norm > rules.clip_row_norm) row.factor = static_cast<float>(rules.clip_row_norm / norm);
+    }
+    Rates own = rates.all;
+    own.keep = static_cast<float>(Power(rates.keep, times));
+    const float decay1 = kFades ? static_cast<float>(Power(spec.beta1, gap - 1)) : 1.0f;
+    const float decay2 = kFades ? static_cast<float>(Power(spec.beta2, gap - 1)) : 1.0f;
+    UpdateRow<Rule>(spec, own, row, decay1, decay2);
+  }
+}
+
+template <class Rule, bool kFades = false>
+CudaError RunUpdateRows(const CudaCall& call) {
+  const CudaTensor* const in = call.inputs;
+  const TableArrays arrays{DataOf<float>(in[0]), IndexOf(in[1]), DataOf<float>(in[2]),
+                           IndexOf(in[3]),       ColsOf(in[2]),  ColsOf(in[0])};
+  const Count rows = RowsOf(in[2]);
+  LaunchKernel(call, {BlocksFor(rows.extent, kThreads / kWarp)}, UpdateRowsKernel<Rule, kFades>,
+               RowRules(call), arrays, rows, call.run);
+  return Launched();
+}
+
+CudaError UpdateRows(const CudaCall& call) {
+  struct Named {
+    const char* name;
+    CudaError (*run)(const CudaCall& call);
+  };
+  static constexpr Named kRules[] = {
+      {"sgd", RunUpdateRows<Sgd>},
+      {"momentum", RunUpdateRows<Momentum>},
+      {"adagrad", RunUpdateRows<Adagrad>},
+      {"rowwise_adagrad", RunUpdateRows<Rowwise>},
+      {"adam", RunUpdateRows<Adam<false>, true>},
+      {"lazy_adam", RunUpdateRows<Adam<false>>},
+      {"adamw", RunUpdateRows<Adam<true>, true>},
+      {"ftrl", RunUpdateRows<Ftrl>},
+  };
+  uint8_t type = kCudaF32;
+  if (CudaError e = CheckCall(call, &type)) return e;
+  if (type != kCudaF32) return "update_rows: rows and states are f32";
+  const char* const name = TextAttr(call, "optimizer", "");
+  for (const Named& rule : kRules) {
+    if (std::strcmp(rule.name, name) == 0) return rule.run(call);
+  }
+  return "update_rows: no such optimizer";
+}
+
+constexpr CudaKernel kKernels[] = {
+    {"take_rows", TakeRows},
+    {"update_rows", UpdateRows},
+};
+
+}  // namespace
+
+CudaKernelList TableRowCudaKernels() { return ListOf(kKernels); }
+
+}  // namespace dt
