@@ -133,6 +133,10 @@ void PutRun(const JobConfig& job, Canon& canon) {
   }
   for (const TableConfig& t : job.model.tables) {
     canon.Put(fmt::format("model.tables.{}.wire", t.name), static_cast<int>(t.wire));
+    if (t.on_worker()) {
+      canon.Put(fmt::format("model.tables.{}.device", t.name), static_cast<int>(t.device));
+    }
+    if (t.keys_end != 0) canon.Put(fmt::format("model.tables.{}.rows", t.name), t.keys_end);
   }
   const ClusterConfig& c = job.cluster;
   canon.Put("cluster.servers", c.servers);

@@ -75,6 +75,20 @@ void ReadLife(const MapReader& in, TableConfig& table) {
   in.Read("freeze", table.life.freeze);
 }
 
+// What a table on the worker cannot do.
+void CheckOnWorker(const MapReader& in, const TableConfig& table) {
+  const std::string where = fmt::format("with device: {}", in.Find("device")->text);
+  const auto refuse = [&](std::string_view key, std::string_view found) {
+    in.problems().AddNotYet(
+        in.MarkOf(key), in.PathOf(key),
+        fmt::format("found {}, which is not available yet {}; use device: ps", found, where));
+  };
+  if (in.Has("admission")) refuse("admission", "admission");
+  if (in.Has("expiry")) refuse("expiry", "expiry");
+  if (table.dtype != FloatFormat::kFp32) refuse("dtype", NameOf(table.dtype));
+  if (table.wire != FloatFormat::kFp32) refuse("wire", NameOf(table.wire));
+}
+
 TableConfig ReadTable(const std::string& name, const MapReader& in,
                       const OptimizerSpec& inherited) {
   TableConfig table;
@@ -98,6 +112,9 @@ TableConfig ReadTable(const std::string& name, const MapReader& in,
   in.Read("wire", table.wire);
   if (const ConfigNode* memory = in.Find("memory")) table.all_in_memory = memory->text == "all";
   ReadLife(in, table);
+  in.Read("device", table.device);
+  in.Read("rows", table.keys_end);
+  if (table.on_worker()) CheckOnWorker(in, table);
   return table;
 }
 

@@ -135,6 +135,11 @@ void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
                     job.train.slices));
   }
   for (const TableConfig& table : job.model.tables) {
+    if (table.on_worker()) {
+      problems.AddNotYet(table.mark, JoinPath(JoinPath("model.tables", table.name), "device"),
+                         "found a table on the worker, which is not available yet with "
+                         "train.staleness above 0; use ps");
+    }
     if (table.name != kDenseTable && table.name != kRunningTable) continue;
     problems.Add(table.mark, JoinPath("model.tables", table.name),
                  "is the name of a table of dense parameters, expected another one");

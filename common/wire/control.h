@@ -70,7 +70,7 @@ struct HeartbeatMessage {
   double loss = 0;       // Workers: of the last step.
   ProcessStats stats;
   uint64_t log_bytes = 0;           // Servers: of their log on the disk.
-  std::vector<TableReport> tables;  // Servers: sizes; rows that are gone may still be counted.
+  std::vector<TableReport> tables;  // Sizes; rows that are gone may still be counted.
 };
 
 struct TrainDone {
@@ -106,7 +106,7 @@ struct SaveDone {
 };
 struct LoadDone {};
 struct FinishDone {
-  std::vector<TableReport> tables;  // Servers.
+  std::vector<TableReport> tables;  // Of those with rows here.
   std::string dense_checksum;       // Workers.
   ProcessStats stats;
 };

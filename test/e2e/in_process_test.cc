@@ -106,6 +106,63 @@ TEST(InProcessTest, AnAutomaticPlacementGivesEqualParameters) {
   EXPECT_GT(nodes[Stream::kToCpu], 0u);
 }
 
+// "deep" and "wide" on these devices.
+Shape TablesOn(const char* deep, const char* wide, uint32_t epochs = 3) {
+  return {.epochs = epochs,
+          .set = {fmt::format("model.tables.deep.device={}", deep),
+                  fmt::format("model.tables.wide.device={}", wide)}};
+}
+
+// A table may live anywhere, and elsewhere when its job is resumed: the arithmetic is one.
+TEST(InProcessTest, WhereTablesLiveChangesNothing) {
+  const test::TempFolder folder;
+  const JobRun one = RunJob(folder, "ps", {});
+  ExpectCompleted(one);
+  const std::pair<const char*, const char*> places[] = {
+      {"cpu", "cpu"}, {"gpu", "cpu"}, {"gpu", "gpu"}, {"ps", "cpu"}, {"gpu", "ps"}};
+  for (const auto& [deep, wide] : places) {
+    SCOPED_TRACE(fmt::format("deep on {}, wide on {}", deep, wide));
+    const JobRun other = RunJob(folder, "moved", TablesOn(deep, wide));
+    ExpectCompleted(other);
+    EXPECT_EQ(Checksums(other.result), Checksums(one.result));
+    EXPECT_EQ(other.result.train_logloss, one.result.train_logloss);
+    EXPECT_EQ(other.result.valid->auc, one.result.valid->auc);
+    EXPECT_EQ(other.result.tables.at("deep").bytes, one.result.tables.at("deep").bytes);
+  }
+}
+
+TEST(InProcessTest, TablesMoveBetweenDevicesWhenAJobIsResumed) {
+  const test::TempFolder folder;
+  const JobRun one = RunJob(folder, "ps", {});
+  ExpectCompleted(one);
+  using Places = std::pair<const char*, const char*>;
+  const std::pair<Places, Places> moves[] = {{{"cpu", "gpu"}, {"cpu", "gpu"}},
+                                             {{"cpu", "gpu"}, {"ps", "ps"}},
+                                             {{"ps", "ps"}, {"gpu", "cpu"}},
+                                             {{"gpu", "ps"}, {"ps", "cpu"}}};
+  for (const auto& [from, to] : moves) {
+    SCOPED_TRACE(fmt::format("{} {} to {} {}", from.first, from.second, to.first, to.second));
+    ExpectCompleted(RunJob(folder, "moved", TablesOn(from.first, from.second, 1)));
+    const JobRun resumed =
+        RunJob(folder, "moved", TablesOn(to.first, to.second), {.resume = "auto"});
+    ExpectCompleted(resumed);
+    EXPECT_EQ(Checksums(resumed.result), Checksums(one.result));
+    EXPECT_EQ(resumed.result.valid->auc, one.result.valid->auc);
+  }
+}
+
+TEST(InProcessTest, KeysBeyondTheRowsOfATableEndTheJob) {
+  const test::TempFolder folder;
+  Shape shape = TablesOn("cpu", "ps", 1);
+  shape.set.emplace_back("model.tables.deep.rows=5160");
+  ExpectCompleted(RunJob(folder, "enough", shape));
+  shape.set.back() = "model.tables.deep.rows=5150";
+  const JobRun run = RunJob(folder, "few", shape);
+  EXPECT_EQ(run.result.status.code(), StatusCode::kOutOfRange) << run.result.status;
+  EXPECT_NE(ToText(run.result.status).find("table deep has rows 0 to 5149"), std::string::npos)
+      << run.result.status;
+}
+
 TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {
   const test::TempFolder folder;
   const JobRun first = RunJob(folder, "same", {});

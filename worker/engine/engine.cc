@@ -29,6 +29,10 @@ Status Engine::Prepare() {
     return WithHint(Unavailable("the plan needs an accelerator, and this worker has none"),
                     "set cluster.devices to auto or emulated");
   }
+  for (const TableUse& table : graph.tables) {
+    if (table.store == kNone || options_.tables != nullptr) continue;
+    return Internal("table {} is on the worker, and the engine was given none", table.name);
+  }
   DT_TRY_STATUS(bindings_.Open(parameters_));
   nodes_.resize(graph.nodes.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -103,7 +107,14 @@ Status Engine::EndPass() {
   DT_TRY_STATUS(streams_->Wait());
   if (!std::exchange(slice_, false)) return OkStatus();
   exchange_.CopyPieces(at_hand_.slice);
-  return CheckLosses(plan_.graph, bindings_, at_hand_);
+  DT_TRY_STATUS(CheckLosses(plan_.graph, bindings_, at_hand_));
+  return CheckUpdatedRows(plan_.graph, bindings_, at_hand_);
+}
+
+Status Engine::Bind(const LookupPlan& slice, LookupFor purpose) {
+  if (options_.tables == nullptr) return bindings_.BindSlice(slice);
+  DT_TRY_STATUS(options_.tables->Bind(slice, purpose));
+  return bindings_.BindSlice(slice, options_.tables->places());
 }
 
 Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {
@@ -115,7 +126,7 @@ Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {
     exchange_.AddNothing(batch.slice);
     return OkStatus();
   }
-  DT_TRY_STATUS(bindings_.BindSlice(slice));
+  DT_TRY_STATUS(Bind(slice, LookupFor::kTrain));
   exchange_.PlacePieces(batch.slice);
   at_hand_ = {batch.step, batch.slice, batch.first_sample, batch.samples};
   slice_ = true;
@@ -169,7 +180,7 @@ Result<TableRows> Engine::Evaluate(const SliceInputs& inputs, const RunInfo& run
   DT_CHECK(inputs.plan.batch.samples > 0 && !run.training);
   DT_TRY_STATUS(EndPass());
   DT_TRY_STATUS(copies_->Send());
-  DT_TRY_STATUS(bindings_.BindSlice(inputs.plan));
+  DT_TRY_STATUS(Bind(inputs.plan, LookupFor::kEvaluate));
   bindings_.BindRows(inputs.rows);
   streams_->Start(PassOf(plan_.evaluate, Phase::kSlice, run, kNoSlice));
   streams_->GiveRows();

@@ -20,6 +20,7 @@
 #include "worker/memory/bindings.h"
 #include "worker/memory/parameter_copies.h"
 #include "worker/memory/parameters.h"
+#include "worker/tables/worker_tables.h"
 
 namespace dt::worker {
 
@@ -44,6 +45,7 @@ class Engine {
   struct Options {
     TaskPool& pool;
     Accelerator* accelerator = nullptr;  // Needed by plans that have values there.
+    WorkerTables* tables = nullptr;      // Needed by plans that have tables on the worker.
     Timeline* timeline = nullptr;        // Records each node in training.
   };
   static Result<std::unique_ptr<Engine>> Create(Plan plan, const Options& options);
@@ -98,6 +100,7 @@ class Engine {
   Pass PassOf(const std::vector<Subgraph>& subgraphs, Phase phase, const RunInfo& run,
               SliceIndex slice) const;
   Status EndPass();
+  Status Bind(const LookupPlan& slice, LookupFor purpose);
 
   const Plan plan_;
   const Options options_;

@@ -16,6 +16,13 @@ size_t LengthOf(const BatchColumn& column, uint32_t samples) {
   return samples == 0 ? 0 : column.keys.size() / samples;
 }
 
+// The sample that holds id number `at` of a column.
+size_t SampleOf(const BatchColumn& column, size_t at, const Batch& batch) {
+  if (column.offsets.empty()) return at / LengthOf(column, batch.samples);
+  const auto behind = std::ranges::upper_bound(column.offsets, at);
+  return static_cast<size_t>(behind - column.offsets.begin()) - 1;
+}
+
 // Occurrences of each row, by counting: row_ends[u] and the positions in ascending order.
 void Transpose(size_t rows, LookupLists& lists) {
   lists.row_ends.assign(rows, 0);
@@ -53,11 +60,14 @@ LookupPlanner::LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> rou
   std::sort(table_order_.begin(), table_order_.end(),
             [&](uint32_t a, uint32_t b) { return wire_tables[a] < wire_tables[b]; });
   place_first_.assign(table_order_.size(), std::vector<uint32_t>(routes_->shards() + 1));
+  std::erase_if(table_order_, [&plan](uint32_t t) {
+    return t < plan.graph.tables.size() && plan.graph.tables[t].store != kNone;
+  });
 }
 
 Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
   const Graph& graph = plan_.graph;
-  plan.tables.resize(table_order_.size());
+  plan.tables.resize(place_first_.size());
   plan.lookups.resize(graph.lookups.size());
   for (uint32_t t = 0; t < graph.tables.size(); ++t) DT_TRY_STATUS(FillTable(t, plan));
   for (size_t l = 0; l < graph.lookups.size(); ++l) {
@@ -72,7 +82,7 @@ Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
 }
 
 void LookupPlanner::FillFixed(LookupPlan& plan) {
-  plan.tables.resize(table_order_.size());
+  plan.tables.resize(place_first_.size());
   distinct_.clear();
   for (uint32_t t = 0; t < plan_.graph.tables.size(); ++t) PlaceRows(t, plan);
   PlaceFixed(true, plan);
@@ -110,12 +120,38 @@ Status LookupPlanner::FillTable(uint32_t table, LookupPlan& plan) {
     lists.index.resize(keys.size());
     numbering_.Number(keys, lists.index, distinct_);
   }
+  DT_TRY_STATUS(CheckKeys(table, plan));
   PlaceRows(table, plan);
   for (size_t l = 0; l < graph.lookups.size(); ++l) {
     if (graph.lookups[l].table != table) continue;
     for (uint32_t& row : plan.lookups[l].index) row = row_of_[row];
   }
   return OkStatus();
+}
+
+// Keys of a table of `rows: N` are below N.
+Status LookupPlanner::CheckKeys(uint32_t table, const LookupPlan& plan) const {
+  const TableUse& use = plan_.graph.tables[table];
+  if (use.keys_end == 0) return OkStatus();
+  const auto wrong =
+      std::ranges::find_if(distinct_, [&use](Key key) { return key >= use.keys_end; });
+  if (wrong == distinct_.end()) return OkStatus();
+  for (const LookupSpec& lookup : plan_.graph.lookups) {
+    if (lookup.table != table) continue;
+    for (const uint32_t c : lookup.columns) {
+      const BatchColumn& column = plan.batch.columns[c];
+      const auto at = std::ranges::find(column.keys, *wrong);
+      if (at == column.keys.end()) continue;
+      const uint64_t sample = plan.rows[SampleOf(column, at - column.keys.begin(), plan.batch)];
+      return WithHint(
+          Malformed("column {} of sample {} holds key {}; table {} has rows 0 to {}",
+                    plan_.columns[c].name, sample + 1, *wrong, use.name, use.keys_end - 1),
+          fmt::format("raise model.tables.{0}.rows, or leave it out: any key is a row "
+                      "then, also what texts are hashed to",
+                      use.name));
+    }
+  }
+  DT_UNREACHABLE();
 }
 
 // The ids of a lookup in the order of its index; the ends of a ragged one.

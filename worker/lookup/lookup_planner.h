@@ -36,13 +36,16 @@ class LookupPlanner {
   // numbered after those of the graph.
   LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
                 std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed = {});
-  // Fills all but batch and rows from plan.batch. Error: Invalid, more ids than 2^32 in one slice.
+  // Fills all but batch and rows from plan.batch. Rows of tables on the worker do not travel.
+  // Errors: Invalid, more ids than 2^32 in one slice; Malformed, a key that the table has not, with
+  // its column and sample.
   Status Fill(LookupFor purpose, LookupPlan& plan);
   // The keys of the fixed tables alone.
   void FillFixed(LookupPlan& plan);
 
  private:
   Status FillTable(uint32_t table, LookupPlan& plan);
+  Status CheckKeys(uint32_t table, const LookupPlan& plan) const;
   std::span<const Key> KeysOf(const LookupSpec& spec, const Batch& batch, LookupLists& lists);
   void PlaceFixed(bool with_keys, LookupPlan& plan);
   void PlaceRows(uint32_t table, LookupPlan& plan);
@@ -52,7 +55,7 @@ class LookupPlanner {
   const Plan& plan_;
   const std::shared_ptr<const Routes> routes_;
   const std::vector<FixedTable> fixed_;
-  std::vector<uint32_t> table_order_;  // Tables of the graph, ascending on the wire.
+  std::vector<uint32_t> table_order_;  // Tables on servers, ascending on the wire.
   std::vector<std::vector<uint32_t>>
       place_first_;  // [table][place]: first row, and one past the end.
 

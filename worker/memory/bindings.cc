@@ -69,7 +69,8 @@ Status Bindings::PlaceLasting(Parameters& parameters) {
   size_t bytes = 0;
   for (ValueIndex v = 0; v < views_.size(); ++v) {
     const Value& value = plan_.graph.value(v);
-    const bool lasting = value.kind != ValueKind::kNode && value.kind != ValueKind::kInput;
+    const bool lasting = value.kind != ValueKind::kNode && value.kind != ValueKind::kInput &&
+                         value.kind != ValueKind::kTable;
     if (!lasting) continue;
     if (value.device == Device::kGpu) {
       there.push_back(v);
@@ -97,6 +98,7 @@ Status Bindings::ReadSymbols() {
   extents_ = sizes_;
   symbol_lookup_.assign(symbols, kNone);
   symbol_table_.assign(symbols, kNone);
+  symbol_room_.assign(symbols, kNone);
   for (SymbolIndex s = kBatch + 1; s < symbols; ++s) {
     const std::string& name = graph.symbols[s];
     for (uint32_t l = 0; l < graph.lookups.size(); ++l) {
@@ -104,19 +106,34 @@ Status Bindings::ReadSymbols() {
     }
     for (uint32_t t = 0; t < graph.tables.size(); ++t) {
       if (name == "U." + graph.tables[t].name) symbol_table_[s] = t;
+      if (name == "R." + graph.tables[t].name) symbol_room_[s] = t;
     }
-    if (symbol_lookup_[s] == kNone && symbol_table_[s] == kNone) {
+    if (symbol_lookup_[s] == kNone && symbol_table_[s] == kNone && symbol_room_[s] == kNone) {
       return Internal("the plan has a size \"{}\" of no lookup and no table", name);
     }
   }
   return OkStatus();
 }
 
-Status Bindings::BindSlice(const LookupPlan& slice) {
-  SetSizes(slice);
+Status Bindings::BindSlice(const LookupPlan& slice, TablePlaces tables) {
+  SetSizes(slice, tables);
   DT_TRY_STATUS(PlaceSlots());
   for (const InputSpec& spec : plan_.graph.inputs) BindInput(spec, slice);
+  PlaceTables(tables);
   return OkStatus();
+}
+
+void Bindings::PlaceTables(TablePlaces tables) {
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const ValueIndex store = plan_.graph.tables[t].store;
+    if (store != kNone) views_[store].data = tables[t].rows;
+  }
+  for (const InputSpec& spec : plan_.graph.inputs) {
+    if (spec.kind != InputKind::kRowNumbers && spec.kind != InputKind::kRowGaps) continue;
+    const TablePlace& place = tables[spec.table];
+    const bool numbers = spec.kind == InputKind::kRowNumbers;
+    views_[spec.value].data = Mutable((numbers ? place.numbers : place.gaps).data());
+  }
 }
 
 void Bindings::BindRows(TableRows rows) {
@@ -127,9 +144,13 @@ void Bindings::BindRows(TableRows rows) {
   }
 }
 
-void Bindings::SetSizes(const LookupPlan& slice) {
+void Bindings::SetSizes(const LookupPlan& slice, TablePlaces tables) {
   sizes_[kBatch] = slice.batch.samples;
   for (size_t s = kBatch + 1; s < sizes_.size(); ++s) {
+    if (symbol_room_[s] != kNone) {
+      sizes_[s] = extents_[s] = tables[symbol_room_[s]].room;
+      continue;
+    }
     const bool ids = symbol_lookup_[s] != kNone;
     sizes_[s] = static_cast<int64_t>(ids ? slice.lookups[symbol_lookup_[s]].index.size()
                                          : slice.tables[symbol_table_[s]].size());
@@ -224,6 +245,9 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
       break;
     case InputKind::kRows:
       break;  // BindRows.
+    case InputKind::kRowNumbers:
+    case InputKind::kRowGaps:
+      break;  // PlaceTables.
   }
 }
 

@@ -6,7 +6,8 @@
 //                no more when they are given to it
 //   kParameter   the dense parameters' arrays, or memory of the accelerator (kReplica too)
 //   kInput       the batch, the lookup lists, the pulled rows: not copied, save float columns to be
-//   joined
+//                joined
+//   kTable       where the table on the worker has it
 #pragma once
 
 #include <deque>
@@ -19,6 +20,7 @@
 #include "worker/lookup/lookup_plan.h"
 #include "worker/memory/aligned_buffer.h"
 #include "worker/memory/parameters.h"
+#include "worker/memory/table_place.h"
 
 namespace dt::worker {
 
@@ -34,9 +36,10 @@ class Bindings {
   // the accelerator's memory is too small. `parameters` outlives it.
   Status Open(Parameters& parameters);
 
-  // Everything but rows, and values that are placed elsewhere afterwards. REQUIRES: the slice has
-  // samples, and nothing runs. Error: Unavailable, the accelerator's memory is too small.
-  Status BindSlice(const LookupPlan& slice);
+  // Everything but rows, and values that are placed elsewhere afterwards. `tables`: by table of the
+  // graph; empty if none is on the worker. REQUIRES: the slice has samples, and nothing runs.
+  // Error: Unavailable, the accelerator's memory is too small.
+  Status BindSlice(const LookupPlan& slice, TablePlaces tables = {});
   void BindRows(TableRows rows);
 
   const TensorView& view(ValueIndex v) const { return views_[v]; }
@@ -61,7 +64,8 @@ class Bindings {
  private:
   Status ReadSymbols();
   Status PlaceLasting(Parameters& parameters);
-  void SetSizes(const LookupPlan& slice);
+  void SetSizes(const LookupPlan& slice, TablePlaces tables);
+  void PlaceTables(TablePlaces tables);
   void PinCopiedSlots();
   size_t BytesFor(ValueIndex v) const;
   Status PlaceSlots();
@@ -74,7 +78,8 @@ class Bindings {
   std::vector<TensorView> views_;
   std::vector<ValueIndex> symbolic_;      // Values whose shape depends on the slice.
   std::vector<uint32_t> symbol_lookup_;   // By symbol: the lookup whose ids it counts, …
-  std::vector<uint32_t> symbol_table_;    // … or the table whose distinct keys it counts.
+  std::vector<uint32_t> symbol_table_;    // … or the table whose distinct keys it counts, …
+  std::vector<uint32_t> symbol_room_;     // … or the table on the worker whose rows it counts.
   std::vector<int64_t> sizes_, extents_;  // By symbol.
   std::vector<size_t> slot_bytes_;        // Needed now.
   std::vector<bool> on_device_;           // By slot.

@@ -132,8 +132,10 @@ class WorkerRole : public Worker {
     if (on_accelerator) {
       DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster));
     }
+    DT_TRY(tables_, WorkerTables::Create(plan, options_.job, accelerator_.get()));
     DT_TRY(engine_, Engine::Create(std::move(plan), {.pool = pool_,
                                                      .accelerator = accelerator_.get(),
+                                                     .tables = tables_.get(),
                                                      .timeline = trace_.timeline()}));
     return OkStatus();
   }
@@ -150,7 +152,8 @@ class WorkerRole : public Worker {
     client.wire_tables = WireTables(graph, options_.job.model.tables);
     for (const uint32_t t : client.wire_tables) {
       const TableConfig& table = options_.job.model.tables[t];
-      client.tables.push_back({table.dim, table.wire});
+      // Rows of tables on this worker do not travel.
+      client.tables.push_back({table.on_worker() ? 0 : table.dim, table.wire});
     }
     auto wire = static_cast<uint32_t>(options_.job.model.tables.size());
     for (const TableConfig& table : DenseTables(options_.job)) {
@@ -167,25 +170,27 @@ class WorkerRole : public Worker {
     if (options_.job.train.staleness == kUnboundedStaleness) {
       next_split = [this] { return NextSplit(); };
     }
-    trainer_ = std::make_unique<Trainer>(Trainer::Options{
-        .job = options_.job,
-        .data = data_,
-        .routes = routes_,
-        .client = *client_,
-        .engine = *engine_,
-        .collective = *collective_,
-        .self = link_->welcome().id,
-        .rank = rank_,
-        .ranks = static_cast<uint32_t>(start.workers.size()),
-        .next_split = std::move(next_split),
-        .interrupted = [this] { return Interrupted(); },
-        .progress =
-            [this](Step step, uint64_t samples, double loss) {
-              link_->SetProgress(
-                  {.step = step, .samples = samples_before_ + samples, .loss = loss});
-              trace_.StepsDone(step);
-            },
-        .timeline = trace_.timeline()});
+    trainer_ = std::make_unique<Trainer>(
+        Trainer::Options{.job = options_.job,
+                         .data = data_,
+                         .routes = routes_,
+                         .client = *client_,
+                         .engine = *engine_,
+                         .collective = *collective_,
+                         .self = link_->welcome().id,
+                         .rank = rank_,
+                         .ranks = static_cast<uint32_t>(start.workers.size()),
+                         .next_split = std::move(next_split),
+                         .interrupted = [this] { return Interrupted(); },
+                         .progress =
+                             [this](Step step, uint64_t samples, double loss) {
+                               link_->SetProgress({.step = step,
+                                                   .samples = samples_before_ + samples,
+                                                   .loss = loss,
+                                                   .tables = tables_->Sizes()});
+                               trace_.StepsDone(step);
+                             },
+                         .timeline = trace_.timeline()});
     LogInfo("worker.started", {{"rank", rank_},
                                {"workers", start.workers.size()},
                                {"train_rows", data_.train->rows()},
@@ -249,8 +254,9 @@ class WorkerRole : public Worker {
     DT_TRY(done.result, trainer_->Evaluate(order));
     return OkStatus();
   }
-  // Dense parameters are the same everywhere: rank 0 writes them. If they live on servers, which
-  // save them with their optimizer state, the file is for those who read checkpoints.
+  // Tables here are this worker's own. Dense parameters are the same everywhere: rank 0 writes
+  // them. If they live on servers, which save them with their optimizer state, the file is for
+  // those who read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
     if (rank_ == 0) {
@@ -259,6 +265,9 @@ class WorkerRole : public Worker {
       DT_TRY(CheckpointFile file, engine_->parameters().Save(order.folder));
       saved.files.push_back(std::move(file));
     }
+    DT_TRY(const std::vector<CheckpointFile> tables,
+           tables_->Save({order.folder, rank_, order.step, routes_->shards()}));
+    saved.files.insert(saved.files.end(), tables.begin(), tables.end());
     done.result = std::move(saved);
     return OkStatus();
   }
@@ -266,6 +275,7 @@ class WorkerRole : public Worker {
     if (!options_.job.train.asynchronous()) {
       DT_TRY_STATUS(engine_->FetchParameters());
       DT_TRY_STATUS(engine_->parameters().Load(order.folder));
+      DT_TRY_STATUS(tables_->Load(order.folder, order.step));
     }
     trainer_->ForgetRows();
     stamp_.generation = order.generation;
@@ -280,7 +290,8 @@ class WorkerRole : public Worker {
       LogInfo("worker.row_cache", {{"lookups", cache->lookups()}, {"hits", cache->hits()}});
     }
     DT_TRY_STATUS(trainer_->PullDense());
-    done.result = FinishDone{.tables = {},
+    DT_TRY(std::vector<TableReport> tables, tables_->Reports());
+    done.result = FinishDone{.tables = std::move(tables),
                              .dense_checksum = engine_->parameters().Checksum(),
                              .stats = ReadProcessStats(&DataNetwork())};
     return OkStatus();
@@ -311,6 +322,7 @@ class WorkerRole : public Worker {
 
   // From Start on. Each uses those before it.
   std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none.
+  std::unique_ptr<WorkerTables> tables_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<const Routes> routes_;
   Stamp stamp_;

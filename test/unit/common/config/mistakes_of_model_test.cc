@@ -110,11 +110,9 @@ INSTANTIATE_TEST_SUITE_P(Keys, NotAvailable,
                                            "parallel.data=2", "parallel.strategy=dynamic",
                                            "model.graph.deep.device=ps", "model.graph.deep.stage=1",
                                            "model.graph.deep.recompute=true",
-                                           "model.tables.item.device=gpu",
-                                           "model.tables.item.device=cpu",
-                                           "model.tables.item.rows=100", "observe.tensorboard=logs",
-                                           "security.curve={key: a}", "data.split=full_batch",
-                                           "data.format=binary", "optimizer.schedule.type=cosine"));
+                                           "observe.tensorboard=logs", "security.curve={key: a}",
+                                           "data.split=full_batch", "data.format=binary",
+                                           "optimizer.schedule.type=cosine"));
 
 TEST(NotAvailableValues, DefaultsMayBeWrittenOut) {
   const char* const flags[] = {"train.staleness=0",         "cluster.replicas=1",
@@ -138,6 +136,27 @@ TEST(StalenessValues, WhatItCannotGoWithIsRefused) {
   EXPECT_NE(with("4", "train.slices=2").find("train.slices"), std::string::npos);
   EXPECT_NE(with("0", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
   EXPECT_NE(with("unbounded", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
+}
+
+TEST(TablesOnTheWorker, WhatTheyCannotDoIsRefused) {
+  const auto with = [](const char* device, const char* flag) {
+    LoadOptions options;
+    options.overrides = {std::string("model.tables.item.device=") + device, flag};
+    return ProblemsOf(kGoodJob, options);
+  };
+  for (const char* fine : {"model.tables.item.rows=100", "model.tables.item.l2=0.5",
+                           "model.tables.item.memory=all", "model.tables.item.freeze=true"}) {
+    EXPECT_EQ(with("cpu", fine), "");
+    EXPECT_EQ(with("gpu", fine), "");
+  }
+  for (const char* flag :
+       {"model.tables.item.admission.pushes=3", "model.tables.item.expiry.steps=100",
+        "model.tables.item.dtype=bf16", "model.tables.item.wire=int8", "train.staleness=2"}) {
+    EXPECT_EQ(with("ps", flag), "") << flag;
+    const std::string problem = with("gpu", flag);
+    EXPECT_NE(problem.find("not available yet with"), std::string::npos) << flag << problem;
+    EXPECT_NE(problem.find("use "), std::string::npos) << flag << problem;
+  }
 }
 
 TEST(DurabilityValues, WhatTheLogCannotGoWithIsRefused) {

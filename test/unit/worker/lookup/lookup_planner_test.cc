@@ -182,5 +182,59 @@ TEST(LookupPlannerTest, TheSameBatchGivesTheSamePlanWhateverCameBefore) {
   EXPECT_EQ(a.lookups[1].index, b.lookups[1].index);
 }
 
+// Their keys are found as those of others are, and nobody else hears of them.
+TEST(LookupPlannerTest, TablesOnTheWorkerDoNotTravel) {
+  Plan plan = MakeTestPlan();
+  plan.graph.tables[0].store = 1;
+  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  LookupPlanner planner(plan, routes, {0, 1});
+  std::mt19937_64 random(11);
+  LookupPlan made;
+  made.batch = RandomBatch(random, 90);
+  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+  ExpectListsHold(plan, made);
+  EXPECT_FALSE(made.tables[0].empty());
+  size_t rows = 0;
+  for (const ExecutorKeys& executor : made.executors) {
+    for (const RowGroup& group : executor.groups) {
+      EXPECT_EQ(group.table, 1u);
+      rows += group.rows;
+    }
+  }
+  EXPECT_EQ(rows, made.tables[1].size());
+}
+
+TEST(LookupPlannerTest, AKeyBeyondTheTablesRowsIsNamed) {
+  Plan plan = MakeTestPlan();
+  plan.columns.resize(3);
+  plan.columns[0].name = "pair";
+  plan.columns[2].name = "tags";
+  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  plan.graph.tables[0].keys_end = 200;
+  LookupPlanner planner(plan, routes, {0, 1});
+  std::mt19937_64 random(2);
+  LookupPlan made;
+  made.batch = RandomBatch(random, 50);
+  for (uint64_t b = 0; b < 50; ++b) made.rows.push_back(1000 + b);
+  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+
+  made.batch.columns[0].keys[2 * 7 + 1] = 200;
+  const Status fixed = planner.Fill(LookupFor::kTrain, made);
+  EXPECT_EQ(fixed.code(), StatusCode::kOutOfRange);
+  EXPECT_NE(ToText(fixed).find("column pair of sample 1008 holds key 200; table first has rows 0 "
+                               "to 199"),
+            std::string::npos)
+      << ToText(fixed);
+
+  made.batch.columns[0].keys[2 * 7 + 1] = 1;
+  const auto long_list = std::ranges::adjacent_find(
+      made.batch.columns[2].offsets, [](uint32_t a, uint32_t b) { return b - a >= 2; });
+  const auto sample = static_cast<size_t>(long_list - made.batch.columns[2].offsets.begin());
+  made.batch.columns[2].keys[*long_list + 1] = 12345;
+  const Status ragged = planner.Fill(LookupFor::kEvaluate, made);
+  const std::string text = fmt::format("column tags of sample {} holds key 12345", 1001 + sample);
+  EXPECT_NE(ToText(ragged).find(text), std::string::npos) << ToText(ragged);
+}
+
 }  // namespace
 }  // namespace dt::worker

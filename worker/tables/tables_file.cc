@@ -1,0 +1,127 @@
+// Checkpoints of tables on the worker: the form of the servers' files (server/checkpoint), so that
+// a table may live elsewhere each time a job is resumed.
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+
+#include "common/base/hash.h"
+#include "common/rows/row_keys.h"
+#include "common/rows/rows_reader.h"
+#include "common/storage/file_digest.h"
+#include "common/storage/rocksdb_rows.h"
+#include "worker/tables/worker_tables.h"
+
+namespace dt::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view TextOf(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Status AddHeader(RowsDb& db, const RowsHeader& header) {
+  const std::string text = HeaderText(header);
+  std::unique_ptr<RowsDb::File> file = db.NewFile(text.size());
+  DT_TRY_STATUS(file->Add(kHeaderKey, text));
+  return db.Ingest(std::move(file));
+}
+
+// One sorted file.
+Status AddTable(RowsDb& db, uint32_t shards, WorkerTable& table) {
+  if (table.rows() == 0) return OkStatus();
+  const TableId id = table.config().id;
+  const std::span<const Key> keys = table.keys();
+  std::vector<std::tuple<ShardId, Key, uint32_t>> order(table.rows());
+  for (uint32_t number = 0; number < table.rows(); ++number) {
+    order[number] = {ShardOf(id, keys[number], shards), keys[number], number};
+  }
+  std::ranges::sort(order);
+  std::vector<uint32_t> numbers(table.rows());
+  std::ranges::transform(order, numbers.begin(), [](const auto& row) { return std::get<2>(row); });
+  std::unique_ptr<RowsDb::File> file = db.NewFile(table.Sizes().bytes);
+  DT_TRY_STATUS(table.VisitRows(numbers, [&](Key key, std::span<const std::byte> record) {
+    return file->Add(RowKey(ShardOf(id, key, shards), id, key).text(), TextOf(record));
+  }));
+  return db.Ingest(std::move(file));
+}
+
+Result<std::vector<CheckpointFile>> FilesIn(const std::string& folder, const std::string& name) {
+  std::vector<CheckpointFile> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder + "/" + name, error)) {
+    DT_TRY(const FileDigest digest, DigestOf(entry.path().string()));
+    files.push_back({name + "/" + entry.path().filename().string(), digest.bytes, digest.digest});
+  }
+  if (error) return Unavailable("reading folder {}/{}: {}", folder, name, error.message());
+  std::ranges::sort(files, {}, &CheckpointFile::name);
+  return files;
+}
+
+Status CheckTable(const RowsHeader& header, const WorkerTable& table) {
+  const TableConfig& config = table.config();
+  const auto saved = std::ranges::find(header.tables, config.id, &RowsHeader::Table::id);
+  if (saved == header.tables.end()) {
+    return Invalid("the checkpoint has no table {}", config.name);
+  }
+  if (saved->dim == config.dim && saved->state == table.state() &&
+      saved->dtype == FloatFormat::kFp32) {
+    return OkStatus();
+  }
+  return WithHint(
+      Invalid("table {} was saved with dim {}, {} floats of optimizer state, as {}; the job has "
+              "dim {} and {}, as fp32",
+              config.name, saved->dim, saved->state, NameOf(saved->dtype), config.dim,
+              table.state()),
+      "use the dim, optimizer and dtype of the saved job, or start anew");
+}
+
+}  // namespace
+
+Result<std::vector<CheckpointFile>> WorkerTables::Save(const SavePlace& place) const {
+  if (tables_.empty()) return std::vector<CheckpointFile>();
+  RowsHeader header{place.step, place.shards, {}, {}};
+  for (uint32_t s = 0; s < place.shards; ++s) header.holds.emplace_back(s);
+  for (const auto& table : tables_) {
+    const TableConfig& config = table->config();
+    header.tables.push_back({config.id, config.dim, table->state(), config.name});
+  }
+  const std::string own = fmt::format("worker-{}", place.rank);
+  const std::string draft = fmt::format("{}/{}/draft", place.folder, own);
+  const std::string name = own + "/rows-0";
+  {
+    DT_TRY(const auto db, RowsDb::Create(draft, {}));
+    DT_TRY_STATUS(AddHeader(*db, header));
+    for (const auto& table : tables_) DT_TRY_STATUS(AddTable(*db, place.shards, *table));
+    DT_TRY_STATUS(db->Checkpoint(place.folder + "/" + name));
+  }
+  std::error_code error;
+  fs::remove_all(draft, error);
+  if (error) return Unavailable("removing {}: {}", draft, error.message());
+  return FilesIn(place.folder, name);
+}
+
+Status WorkerTables::Load(const std::string& folder, Step step) {
+  if (tables_.empty()) return OkStatus();
+  DT_TRY(const RowsHeader header, ReadRowsHeader(folder));
+  if (header.step != step) {
+    return WithWhere(DataLoss("it was saved at step {}, not at {}", header.step, step), folder);
+  }
+  std::vector<TableId> ids;
+  for (const auto& table : tables_) {
+    DT_TRY_STATUS(WithWhere(CheckTable(header, *table), folder));
+    ids.push_back(table->config().id);
+    table->Clear();
+  }
+  DT_TRY_STATUS(ForEachRow(
+      folder,
+      [&](const SavedRow& row) {
+        const auto at = std::ranges::find(ids, row.table);
+        return tables_[static_cast<size_t>(at - ids.begin())]->Restore(row.key, row.record);
+      },
+      ids));
+  for (const auto& table : tables_) DT_TRY_STATUS(table->FinishRestore());
+  return OkStatus();
+}
+
+}  // namespace dt::worker

@@ -1,0 +1,91 @@
+// A table that lives on this worker: which keys have a row and where it is. The rows, values and
+// then optimizer state, lie in one piece of a device's memory, where the plan's nodes read and
+// update them; all else is here, in host memory.
+//
+//   a key     row number, step of the last update          by number, the order of first updates
+//   a row     dim values | state                           in RowMemory
+//
+// As on servers, a key without a row reads as its initial value, the first update makes the row,
+// and nothing else does. Owned by the train thread; no method is called while nodes run.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/config/job_config.h"
+#include "common/rows/initial_rows.h"
+#include "common/wire/control.h"
+#include "worker/lookup/lookup_planner.h"
+#include "worker/memory/table_place.h"
+#include "worker/tables/row_memory.h"
+
+namespace dt::worker {
+
+class WorkerTable {
+ public:
+  struct Options {
+    const TableConfig& table;
+    uint64_t seed = 0;
+    bool updated = true;                 // Training makes rows and changes them.
+    Accelerator* accelerator = nullptr;  // Where the rows lie; null: in host memory.
+  };
+  // Error: Unavailable, the memory is too small for the rows that the job says.
+  static Result<std::unique_ptr<WorkerTable>> Create(const Options& options);
+  // Not ready yet: use Create.
+  explicit WorkerTable(const Options& options);
+
+  // Finds the rows of a slice's keys, which are distinct, for training at `step` or for evaluation;
+  // place() says where they are until the next call of any method. Error: Unavailable, the memory
+  // is too small.
+  Status Bind(std::span<const Key> keys, Step step, LookupFor purpose);
+  TablePlace place() const;
+
+  const TableConfig& config() const { return table_; }
+  uint32_t rows() const { return static_cast<uint32_t>(keys_.size()); }
+  std::span<const Key> keys() const { return keys_; }  // By number.
+  uint32_t state() const { return width_ - table_.dim; }
+
+  // These rows as records (common/rows/row_record.h). Stops at the first error.
+  using Visit = std::function<Status(Key key, std::span<const std::byte> record)>;
+  Status VisitRows(std::span<const uint32_t> numbers, const Visit& visit);
+  TableReport Sizes() const;
+  // With the checksum.
+  Result<TableReport> Report();
+
+  // Forgets all rows.
+  void Clear();
+  // Adds a row as it was saved; it counts after FinishRestore. Errors: DataLoss, of another size,
+  // or a key that is there; Unavailable as Bind.
+  Status Restore(Key key, std::span<const std::byte> record);
+  Status FinishRestore();
+
+ private:
+  void FindRows(std::span<const Key> keys);
+  void FindGaps(Step step);
+  void FillFresh(bool zeros);
+  Status MakeRoom(uint32_t needed, uint32_t used);
+
+  const TableConfig table_;
+  const uint32_t width_;
+  const bool updated_;
+  const bool on_accelerator_;
+  const InitialRows initial_;
+  std::unique_ptr<RowMemory> memory_;
+  absl::flat_hash_map<Key, uint32_t> numbers_of_;
+  std::vector<Key> keys_;          // By number.
+  std::vector<Step> last_update_;  // By number.
+  uint64_t touched_ = 0;           // Keys of slices, since the beginning.
+
+  // Of the slice at hand.
+  std::vector<uint32_t> numbers_, gaps_;
+  std::vector<Key> fresh_;         // Without a row until now: numbered behind those that have one.
+  std::vector<float> fresh_rows_;  // Theirs; of Restore the last ones, not written yet.
+};
+
+}  // namespace dt::worker

@@ -1,0 +1,57 @@
+#include "worker/tables/worker_tables.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace dt::worker {
+
+Result<std::unique_ptr<WorkerTables>> WorkerTables::Create(const Plan& plan, const JobConfig& job,
+                                                           Accelerator* accelerator) {
+  auto tables = std::make_unique<WorkerTables>();
+  const Graph& graph = plan.graph;
+  tables->places_.resize(graph.tables.size());
+  for (uint32_t t = 0; t < graph.tables.size(); ++t) {
+    const TableUse& use = graph.tables[t];
+    if (use.store == kNone) continue;
+    const auto config = std::ranges::find(job.model.tables, use.id, &TableConfig::id);
+    DT_CHECK_MSG(config != job.model.tables.end(), "the plan has table {}, the job not", use.name);
+    const bool updated = std::ranges::any_of(graph.nodes, [&](const Node& node) {
+      return node.op == "update_rows" && node.inputs[0] == use.store;
+    });
+    const bool there = graph.value(use.store).device == Device::kGpu;
+    DT_CHECK(!there || accelerator != nullptr);
+    DT_TRY(auto table, WorkerTable::Create({.table = *config,
+                                            .seed = plan.seed,
+                                            .updated = updated,
+                                            .accelerator = there ? accelerator : nullptr}));
+    tables->tables_.push_back(std::move(table));
+    tables->use_of_.push_back(t);
+  }
+  return tables;
+}
+
+Status WorkerTables::Bind(const LookupPlan& slice, LookupFor purpose) {
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const uint32_t t = use_of_[i];
+    DT_TRY_STATUS(tables_[i]->Bind(slice.tables[t], slice.batch.step, purpose));
+    places_[t] = tables_[i]->place();
+  }
+  return OkStatus();
+}
+
+std::vector<TableReport> WorkerTables::Sizes() const {
+  std::vector<TableReport> sizes;
+  for (const auto& table : tables_) sizes.push_back(table->Sizes());
+  return sizes;
+}
+
+Result<std::vector<TableReport>> WorkerTables::Reports() const {
+  std::vector<TableReport> reports;
+  for (const auto& table : tables_) {
+    DT_TRY(reports.emplace_back(), table->Report());
+  }
+  return reports;
+}
+
+}  // namespace dt::worker
