@@ -30,6 +30,7 @@ std::span<const NamedKernel> ReshapeKernels();
 std::span<const NamedKernel> GatherKernels();
 std::span<const NamedKernel> ReduceKernels();
 std::span<const NamedKernel> ReduceMaxKernels();
+std::span<const NamedKernel> TopKKernels();
 std::span<const NamedKernel> GatherRowsKernels();
 std::span<const NamedKernel> BagKernels();
 std::span<const NamedKernel> RaggedKernels();
@@ -41,6 +42,7 @@ std::span<const NamedKernel> CinLayerKernels();
 std::span<const NamedKernel> HeadsKernels();
 std::span<const NamedKernel> SoftmaxKernels();
 std::span<const NamedKernel> LossKernels();
+std::span<const NamedKernel> SoftmaxLossKernels();
 std::span<const NamedKernel> StepKernels();
 std::span<const NamedKernel> TableRowKernels();
 

@@ -16,7 +16,7 @@ std::vector<NamedKernel> MakeTable() {
         ReduceMaxKernels(), GatherRowsKernels(),  BagKernels(),         RaggedKernels(),
         FmKernels(),        DotKernels(),         CrossLayerKernels(),  OuterKernels(),
         CinLayerKernels(),  HeadsKernels(),       SoftmaxKernels(),     LossKernels(),
-        TableRowKernels(),  StepKernels()}) {
+        TableRowKernels(),  SoftmaxLossKernels(), TopKKernels(),        StepKernels()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   std::ranges::sort(table, {}, &NamedKernel::op);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <span>
 
 #include "ops/kernel.h"
@@ -79,6 +80,19 @@ T SumOf(const T* __restrict a, size_t n) {
   for (size_t k = 0; i < n; ++i, ++k) lanes[k] += a[i];
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+// The largest in eight lanes, so that the compiler can vectorise. NaN counts as none.
+template <class T>
+T MaxOf(const T* __restrict x, size_t n) {
+  T lanes[8];
+  std::fill_n(lanes, 8, -std::numeric_limits<T>::infinity());
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (size_t k = 0; k < 8; ++k) lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
+  }
+  for (size_t k = 0; i < n; ++i, ++k) lanes[k] = x[i] > lanes[k] ? x[i] : lanes[k];
+  return *std::max_element(lanes, lanes + 8);
 }
 
 // out += factor · x

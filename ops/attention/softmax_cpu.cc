@@ -7,19 +7,6 @@
 namespace dt {
 namespace {
 
-// The largest in eight lanes, so that the compiler can vectorise. NaN is found by the exponentials.
-template <class T>
-T MaxOf(const T* __restrict x, size_t n) {
-  T lanes[8];
-  std::fill_n(lanes, 8, -std::numeric_limits<T>::infinity());
-  size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (size_t k = 0; k < 8; ++k) lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
-  }
-  for (size_t k = 0; i < n; ++i, ++k) lanes[k] = x[i] > lanes[k] ? x[i] : lanes[k];
-  return *std::max_element(lanes, lanes + 8);
-}
-
 template <class T>
 void SoftmaxRow(const T* __restrict x, T scale, T* __restrict y, size_t n) {
   const T top = MaxOf(x, n);

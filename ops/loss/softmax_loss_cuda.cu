@@ -197,21 +197,26 @@ __device__ float LogSumExp(const InBatch<T>& in, const float* row, int64_t i, in
 }
 
 template <class T>
-struct PairOf {
+struct ScoreOf {
   InBatch<T> in;
   int64_t first;
   Count batch;
   const float* scores;
-  T* pairs;
+  T* scored;
   double* losses;
   __device__ void operator()(int64_t r, int lane, const CudaRun& run) const {
     const int64_t n = batch.At(run), i = first + r;
     const float* const row = scores + r * n;
-    const float total = LogSumExp(in, row, i, n);
+    const float own = in.Corrected(row[i], i, i), loss = LogSumExp(in, row, i, n) - own;
+    float rival = -INFINITY;
+    for (int64_t j = lane; j < n; j += kWarp) {
+      if (j != i) rival = fmaxf(rival, in.Corrected(row[j], i, j));
+    }
+    rival = WarpMax(rival);
     if (lane != 0) return;
-    const float loss = total - in.Corrected(row[i], i, i);
-    pairs[2 * i] = To<T>(row[i] * in.scale);
-    pairs[2 * i + 1] = To<T>(loss);
+    scored[3 * i] = To<T>(row[i] * in.scale);
+    scored[3 * i + 1] = To<T>(loss);
+    scored[3 * i + 2] = To<T>(own > rival ? 1.0f : 0.0f);
     losses[i] = in.WeightOf(i) * static_cast<double>(loss);
   }
 };
@@ -232,9 +237,9 @@ CudaError InBatchLoss(const CudaCall& call) {
     for (int64_t begin = 0; begin < n && error == nullptr; begin += block) {
       const int64_t rows = n - begin < block ? n - begin : block;
       error = Scores<T>(call, user, begin, rows, scores);
-      ForRows(
-          call, Fixed(rows),
-          PairOf<T>{InBatch<T>(call, 0), begin, batch, scores, DataOf<T>(call.outputs[1]), losses});
+      ForRows(call, Fixed(rows),
+              ScoreOf<T>{InBatch<T>(call, 0), begin, batch, scores, DataOf<T>(call.outputs[1]),
+                         losses});
     }
     SumLosses<T>(call, batch, losses);
   });
@@ -265,7 +270,7 @@ struct SlopesOf {
 
 // du = g v, dv = gᵀ u in float, the latter block after block.
 size_t InBatchGradScratch(const CudaCall& call) {
-  const CudaTensor& user = call.inputs[2];
+  const CudaTensor& user = call.inputs[1];
   const auto vectors = static_cast<size_t>(SizeOf(user).extent) * sizeof(float);
   return ScoresBytes(user.extent[0]) + 4 * Aligned(vectors);
 }
@@ -290,7 +295,7 @@ struct Vectors {
 // Products of one block of samples.
 CudaError BlockGrads(const CudaCall& call, const Vectors& v, const float* slopes, int64_t begin,
                      int64_t rows) {
-  const CudaTensor& user = call.inputs[2];
+  const CudaTensor& user = call.inputs[1];
   const int64_t n = user.extent[0], dim = user.extent[1];
   GemmTask left{.m = rows, .n = dim, .k = n};
   left.a = slopes;
@@ -307,7 +312,7 @@ CudaError BlockGrads(const CudaCall& call, const Vectors& v, const float* slopes
 
 template <class T>
 Vectors VectorsOf(const CudaCall& call, float* copies, size_t each) {
-  const CudaTensor &user = call.inputs[2], &item = call.inputs[3];
+  const CudaTensor &user = call.inputs[1], &item = call.inputs[2];
   if constexpr (std::is_same_v<T, float>) {
     return {DataOf<float>(user), DataOf<float>(item), DataOf<float>(call.outputs[0]),
             DataOf<float>(call.outputs[1])};
@@ -319,7 +324,7 @@ Vectors VectorsOf(const CudaCall& call, float* copies, size_t each) {
 }
 
 CudaError InBatchGrad(const CudaCall& call) {
-  const CudaTensor& user = call.inputs[2];
+  const CudaTensor& user = call.inputs[1];
   if (CudaError e = CheckBatch(user)) return e;
   const Count batch = DimOf(user, 0), size = SizeOf(user);
   const int64_t n = batch.extent, block = BlockRows(n);
@@ -334,7 +339,7 @@ CudaError InBatchGrad(const CudaCall& call) {
       error = Scores<T>(call, user, begin, rows, scores);
       if (error != nullptr) return;
       ForRows(call, Fixed(rows),
-              SlopesOf<T>{InBatch<T>(call, 2), begin, batch, DataOf<T>(call.inputs[0]), scores});
+              SlopesOf<T>{InBatch<T>(call, 1), begin, batch, DataOf<T>(call.inputs[0]), scores});
       error = BlockGrads(call, v, scores, begin, rows);
     }
     if constexpr (!std::is_same_v<T, float>) {

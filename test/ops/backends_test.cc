@@ -112,9 +112,7 @@ std::vector<Numbers> GradsFor(const OpCase& c) {
     grads.push_back(Normals(output.size(), 1000 + grads.size()));
     for (double& g : grads.back()) g = RoundedToBf16(g);
   }
-  // Only the first output of these passes a gradient on.
-  const bool first_only = c.op == "batch_norm" || c.op == "in_batch_softmax";
-  for (size_t i = 1; first_only && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
+  for (size_t i = 1; PassesFirstOnly(c) && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
   return grads;
 }
 

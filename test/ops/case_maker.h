@@ -48,9 +48,11 @@ Numbers ListEnds(CaseMaker& make, OpCase& c, int64_t longest);
 
 // In cases_<family>.cc.
 void AddAttentionCases(CaseMaker& make);
+void AddLossCases(CaseMaker& make);
 void AddRaggedCases(CaseMaker& make);
 // In definitions_<family>.cc; empty if the operator is not of the family.
 std::vector<Numbers> AttentionDefinition(const OpCase& c);
+std::vector<Numbers> LossDefinition(const OpCase& c);
 std::vector<Numbers> RaggedDefinition(const OpCase& c);
 
 // A tensor that is read by index; dimensions of 1 repeat, missing ones on the left too.

@@ -156,18 +156,6 @@ void AddInteractions(CaseMaker& make) {
            {{b, Const(11)}, {b, Const(11)}, {Const(11), Const(1)}, {Const(11)}});
 }
 
-void AddLosses(CaseMaker& make) {
-  const SymShape column = {Batch(), Const(1)};
-  for (const char* op : {"bce_with_logits", "mse"}) {
-    for (const size_t inputs : {size_t{2}, size_t{3}}) {
-      OpCase& c = make.Add(std::string(op) + (inputs == 3 ? ", weighted" : ""), op, {},
-                           std::vector<SymShape>(inputs, column));
-      for (double& label : c.inputs[1].values) label = label > 0 ? 1 : 0;
-      for (size_t i = 1; i < inputs; ++i) c.inputs[i].smooth = false;
-    }
-  }
-}
-
 }  // namespace
 
 void AddLookup(CaseMaker& make, OpCase& c, SymShape index_shape, const RowShape& of) {
@@ -209,7 +197,7 @@ std::vector<OpCase> CasesFor(int64_t batch) {
   AddReductions(make);
   AddSparse(make);
   AddInteractions(make);
-  AddLosses(make);
+  AddLossCases(make);
   AddAttentionCases(make);
   AddRaggedCases(make);
   return std::move(make.cases);

@@ -227,20 +227,6 @@ std::vector<Numbers> CrossLayer(const OpCase& c) {
   })};
 }
 
-std::vector<Numbers> Loss(const OpCase& c, double (*f)(double, double)) {
-  double sum = 0;
-  for (size_t i = 0; i < c.inputs[0].values.size(); ++i) {
-    const double weight = c.inputs.size() == 3 ? c.inputs[2].values[i] : 1;
-    sum += weight * f(c.inputs[0].values[i], c.inputs[1].values[i]);
-  }
-  return {{sum / c.run.step_samples}};
-}
-
-double Bce(double x, double label) {
-  const double p = 1 / (1 + std::exp(-x));
-  return -label * std::log(p) - (1 - label) * std::log(1 - p);
-}
-
 using Defined = std::function<std::vector<Numbers>(const OpCase&)>;
 std::map<std::string, Defined> MakeUnary() {
   const auto unary = [](double (*f)(double)) {
@@ -296,17 +282,13 @@ std::map<std::string, Defined> MakeDefinitions() {
   all["fm"] = [](const OpCase& c) { return Pairs(c, true); };
   all["dot"] = [](const OpCase& c) { return Pairs(c, false); };
   all["cross_layer"] = CrossLayer;
-  all["bce_with_logits"] = [](const OpCase& c) { return Loss(c, Bce); };
-  all["mse"] = [](const OpCase& c) {
-    return Loss(c, [](double x, double label) { return (x - label) * (x - label); });
-  };
   return all;
 }
 
 }  // namespace
 
 std::vector<Numbers> Definition(const OpCase& c) {
-  for (const auto family : {AttentionDefinition, RaggedDefinition}) {
+  for (const auto family : {AttentionDefinition, LossDefinition, RaggedDefinition}) {
     std::vector<Numbers> defined = family(c);
     if (!defined.empty()) return defined;
   }

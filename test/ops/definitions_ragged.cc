@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "test/ops/case_maker.h"
 
@@ -51,6 +53,23 @@ std::vector<Numbers> ReduceMax(const OpCase& c) {
     for (i[axis] = 0; i[axis] < x.dim(axis); ++i[axis]) largest = std::max(largest, x.at(i));
     return largest;
   })};
+}
+
+std::vector<Numbers> TopK(const OpCase& c) {
+  const Tensor x = In(c, 0);
+  const auto n = static_cast<size_t>(x.shape.back());
+  const auto k = static_cast<size_t>(IntAttr(c.attrs, "k", 0));
+  std::vector<Numbers> out(2);
+  for (size_t begin = 0; begin < x.values.size(); begin += n) {
+    std::vector<size_t> order(n);
+    std::iota(order.begin(), order.end(), begin);
+    std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return x.values[i]; });
+    for (size_t i = 0; i < k; ++i) {
+      out[0].push_back(x.values[order[i]]);
+      out[1].push_back(static_cast<double>(order[i] - begin));
+    }
+  }
+  return out;
 }
 
 std::vector<Numbers> Gather(const OpCase& c) {
@@ -132,6 +151,7 @@ std::map<std::string, Defined> MakeDefinitions() {
       {"dice", Dice},
       {"reduce_max", ReduceMax},
       {"gather", Gather},
+      {"top_k", TopK},
       {"lengths_mask", LengthsMask},
       {"ragged_to_padded", RaggedToPadded},
       {"padded_to_ragged", PaddedToRagged},

@@ -317,6 +317,59 @@ std::vector<Refusal> AttentionRefusals() {
   };
 }
 
+std::vector<Refusal> LossRefusals() {
+  const SymShape vectors = {B, Const(4)}, column = {B, Const(1)};
+  return {
+      {"softmax_cross_entropy",
+       {},
+       {column, column},
+       "softmax_cross_entropy: needs 2 classes or more, has [B, 1]"},
+      {"softmax_cross_entropy",
+       {},
+       {vectors, vectors},
+       "softmax_cross_entropy: the label must be [B, 1], is [B, 4]"},
+      {"softmax_cross_entropy_grad",
+       {},
+       {column, vectors, column},
+       "softmax_cross_entropy_grad: the gradient of the loss must be [1], is [B, 1]"},
+      {"in_batch_softmax",
+       {},
+       {vectors, {B, Const(5)}},
+       "in_batch_softmax: the item vectors must be [B, 4], is [B, 5]"},
+      {"in_batch_softmax",
+       {{"temperature", 0.0}},
+       {vectors, vectors},
+       "in_batch_softmax: temperature 0 is not above 0"},
+      {"in_batch_softmax",
+       {{"log_q", true}},
+       {vectors, vectors, vectors},
+       "in_batch_softmax: log_q must be [B, 1], is [B, 4]"},
+      {"in_batch_softmax",
+       {{"length", int64_t{3}}},
+       {vectors, vectors, {Batch(2)}},
+       "in_batch_softmax: the index must be [3*B], is [2*B]",
+       {2}},
+      {"in_batch_softmax",
+       {{"length", int64_t{3}}, {"position", int64_t{3}}},
+       {vectors, vectors, {Batch(3)}},
+       "in_batch_softmax: position 3 is not within 3 ids",
+       {2}},
+      {"in_batch_softmax_grad",
+       {},
+       {column, vectors, vectors},
+       "in_batch_softmax_grad: the gradient of the loss must be [1], is [B, 1]"},
+      {"top_k",
+       {{"k", int64_t{5}}},
+       {vectors},
+       "top_k: k is 5, expected 1 or more and at most the last dimension of [B, 4]"},
+      {"top_k_grad",
+       {{"size", int64_t{3}}},
+       {vectors, vectors},
+       "top_k_grad: rows of 3 do not hold [B, 4]",
+       {0}},
+  };
+}
+
 std::string MessageFor(const Refusal& refusal) {
   OpCase c;
   c.name = c.op = refusal.op;
@@ -330,8 +383,8 @@ std::string MessageFor(const Refusal& refusal) {
 
 TEST(Infer, RefusesWithASentence) {
   std::set<std::string> refused;
-  for (const auto& part :
-       {DenseRefusals(), ShapeRefusals(), SparseRefusals(), OtherRefusals(), AttentionRefusals()}) {
+  for (const auto& part : {DenseRefusals(), ShapeRefusals(), SparseRefusals(), OtherRefusals(),
+                           AttentionRefusals(), LossRefusals()}) {
     for (const Refusal& refusal : part) {
       EXPECT_EQ(MessageFor(refusal), refusal.message);
       refused.insert(refusal.op);

@@ -64,6 +64,10 @@ std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& out
                                 DType dtype, uint32_t threads = 1);
 std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& output_grads,
                                 DType dtype, Backend& backend);
+// The operator passes on the gradient of its first output only: the others have none.
+inline bool PassesFirstOnly(const OpCase& c) {
+  return c.op == "batch_norm" || c.op == "in_batch_softmax" || c.op == "top_k";
+}
 // As bf16 holds it.
 double RoundedToBf16(double value);
 

@@ -34,8 +34,7 @@ std::vector<Numbers> RandomGrads(const OpCase& c) {
   for (const Numbers& output : RunCase(c, DType::kF64).outputs) {
     grads.push_back(Normals(output.size(), 1000 + grads.size()));
   }
-  // No gradient flows through batch norm's statistics: they only feed the running values.
-  for (size_t i = 1; c.op == "batch_norm" && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
+  for (size_t i = 1; PassesFirstOnly(c) && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
   return grads;
 }
 

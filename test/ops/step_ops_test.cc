@@ -190,6 +190,24 @@ TEST(Loss, StaysFiniteForLogitsOfAnySize) {
   EXPECT_THAT(grad, ElementsAre(0, ::testing::DoubleNear(0, 1e-30), 1, -1));
 }
 
+TEST(Loss, ALabelThatIsNoClassGivesNoNumber) {
+  for (const double label : {-1.0, 3.0, 1e30}) {
+    OpCase c = Step("softmax_cross_entropy", {}, {});
+    c.sizes[kBatch] = 2;
+    c.inputs = {Of({Batch(), Const(3)}, {1, 2, 3, 4, 5, 6}), Of({Batch(), Const(1)}, {0, label})};
+    EXPECT_TRUE(std::isnan(RunCase(c, DType::kF32).outputs[0][0])) << label;
+  }
+}
+
+TEST(Loss, StaysFiniteForScoresOfAnySize) {
+  OpCase c = Step("in_batch_softmax", {{"temperature", 0.01}}, {});
+  c.sizes[kBatch] = 2;
+  c.run.step_samples = 1;
+  c.inputs = {Of({Batch(), Const(1)}, {30, -30}), Of({Batch(), Const(1)}, {-1, 1})};
+  EXPECT_NEAR(RunCase(c, DType::kF32).outputs[0][0], 12000, 1e-2);
+  EXPECT_THAT(GradientOf(c, {{1.0}, Numbers(6, 0.0)}, DType::kF32)[1], ElementsAre(-6000, 6000));
+}
+
 TEST(Loss, SlicesOfAStepAddUpToTheMeanOfTheStep) {
   OpCase c = Step("mse", {}, {});
   c.run.step_samples = 3;

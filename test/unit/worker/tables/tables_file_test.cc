@@ -138,8 +138,7 @@ TEST_F(TablesFile, WhatDoesNotFitIsRefused) {
   const Status other = Tables()->Load(checkpoint_, kStep);
   EXPECT_EQ(other.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(ToText(other).find("table item was saved with dim 3"), std::string::npos) << other;
-  for (const auto& file :
-       std::filesystem::directory_iterator(checkpoint_ + "/worker-0/rows-0")) {
+  for (const auto& file : std::filesystem::directory_iterator(checkpoint_ + "/worker-0/rows-0")) {
     if (file.path().extension() == ".sst") std::ofstream(file.path()) << "nothing";
   }
   EXPECT_FALSE(tables->Load(checkpoint_, kStep).ok());

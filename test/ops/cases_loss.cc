@@ -1,0 +1,79 @@
+// Cases of losses: parts of the mean over the step's samples.
+#include <cmath>
+
+#include "test/ops/case_maker.h"
+
+namespace dt::test {
+namespace {
+
+void AddColumnLosses(CaseMaker& make) {
+  const SymShape column = {Batch(), Const(1)};
+  for (const char* op : {"bce_with_logits", "mse"}) {
+    for (const size_t inputs : {size_t{2}, size_t{3}}) {
+      OpCase& c = make.Add(std::string(op) + (inputs == 3 ? ", weighted" : ""), op, {},
+                           std::vector<SymShape>(inputs, column));
+      for (double& label : c.inputs[1].values) label = label > 0 ? 1 : 0;
+      for (size_t i = 1; i < inputs; ++i) c.inputs[i].smooth = false;
+    }
+  }
+}
+
+void AddCrossEntropies(CaseMaker& make) {
+  for (const int64_t classes : {2, 41}) {
+    for (const bool weighted : {false, true}) {
+      std::vector<SymShape> shapes = {{Batch(), Const(classes)}, {Batch(), Const(1)}};
+      if (weighted) shapes.push_back(shapes[1]);
+      OpCase& c = make.Add(fmt::format("softmax_cross_entropy of {} classes{}", classes,
+                                       weighted ? ", weighted" : ""),
+                           "softmax_cross_entropy", {}, shapes);
+      for (double& label : c.inputs[1].values) {
+        label = std::fmod(std::floor(std::fabs(label) * 1000), static_cast<double>(classes));
+      }
+      for (size_t i = 1; i < shapes.size(); ++i) c.inputs[i].smooth = false;
+    }
+  }
+}
+
+struct InBatchCase {
+  const char* name;
+  bool label = false, weight = false, log_q = false, ids = false;
+};
+
+void AddInBatch(CaseMaker& make, const InBatchCase& of) {
+  const SymShape vectors = {Batch(), Const(5)}, column = {Batch(), Const(1)};
+  OpCase& c = make.Add(std::string("in_batch_softmax") + of.name, "in_batch_softmax",
+                       {{"temperature", 0.5},
+                        {"label", of.label},
+                        {"weight", of.weight},
+                        {"log_q", of.log_q},
+                        {"length", int64_t{of.ids ? 2 : 0}},
+                        {"position", int64_t{1}}},
+                       {vectors, vectors});
+  for (const bool there : {of.label, of.weight, of.log_q}) {
+    if (!there) continue;
+    c.inputs.push_back(Floats(c, column, make.NextStream()));
+    c.inputs.back().smooth = false;
+  }
+  if (of.label) {
+    for (double& label : c.inputs[2].values) label = label > 0 ? 1 : 0;
+  }
+  if (!of.ids) return;
+  // Of three different ids, so that many are equal.
+  CaseInput index = Floats(c, {Batch(2)}, make.NextStream());
+  for (double& id : index.values) id = std::fmod(std::floor(std::fabs(id) * 1000), 3);
+  index.index = true, index.smooth = false;
+  c.inputs.push_back(std::move(index));
+}
+
+}  // namespace
+
+void AddLossCases(CaseMaker& make) {
+  AddColumnLosses(make);
+  AddCrossEntropies(make);
+  AddInBatch(make, {.name = ""});
+  AddInBatch(make, {.name = ", ids", .ids = true});
+  AddInBatch(make, {.name = ", log_q", .log_q = true});
+  AddInBatch(make, {.name = ", all", .label = true, .weight = true, .log_q = true, .ids = true});
+}
+
+}  // namespace dt::test
