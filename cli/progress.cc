@@ -28,14 +28,13 @@ void ProgressPrinter::operator()(const scheduler::Progress& p) {
                                                 : 100.0 * static_cast<double>(p.step_in_epoch) /
                                                       static_cast<double>(p.steps_per_epoch);
   if (terminal_) {
-    const std::string auc = std::isnan(p.valid_auc) ? "-" : fmt::format("{:.4f}", p.valid_auc);
     // Nothing is known before the first report of the workers.
     const bool known = p.samples_per_second > 0;
     const std::string rate = known ? fmt::format("{:.0f}", p.samples_per_second) : "-";
     const std::string loss = known ? fmt::format("{:.4f}", p.loss) : "-";
     const std::string text =
-        fmt::format("epoch {}/{} {:5.1f}%  {} samples/s  loss {}  valid AUC {}  left {}",
-                    p.epoch + 1, p.epochs, percent, rate, loss, auc, TimeText(p.seconds_left));
+        fmt::format("epoch {}/{} {:5.1f}%  {} samples/s  loss {}  valid {}  left {}", p.epoch + 1,
+                    p.epochs, percent, rate, loss, p.valid, TimeText(p.seconds_left));
     std::printf("\r%s\033[K", text.c_str());
     std::fflush(stdout);
     open_ = true;
@@ -49,7 +48,7 @@ void ProgressPrinter::operator()(const scheduler::Progress& p) {
                        {"percent", fmt::format("{:.1f}", percent)},
                        {"samples_per_second", fmt::format("{:.0f}", p.samples_per_second)},
                        {"loss", fmt::format("{:.5f}", p.loss)},
-                       {"valid_auc", fmt::format("{:.5f}", p.valid_auc)}});
+                       {"valid", p.valid}});
 }
 
 void ProgressPrinter::Finish() {

@@ -63,8 +63,7 @@ void PrintText(const nlohmann::json& status) {
              NumberAt(status, "seconds_left"));
   const auto history = status.value("history", nlohmann::json::array());
   if (!history.empty()) {
-    fmt::print("  valid AUC {:.5f}, logloss {:.5f} after epoch {:.0f}\n",
-               NumberAt(history.back(), "valid_auc"), NumberAt(history.back(), "valid_logloss"),
+    fmt::print("  valid {} after epoch {:.0f}\n", history.back().value("valid_text", "-"),
                NumberAt(history.back(), "epoch"));
   }
   fmt::print("  {:<9} {:>3} {:>8} {:<12} {:>9} {:>6} {:>8} {:>10} {:>10} {:>10} {:>7}\n", "role",

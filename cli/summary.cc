@@ -2,13 +2,22 @@
 
 #include <cstdio>
 
+#include <fmt/core.h>
+
 namespace dt::cli {
 namespace {
 
-void PrintMetrics(const char* name, const std::optional<Metrics>& metrics) {
-  if (!metrics.has_value() || metrics->samples == 0) return;
-  std::printf("%s AUC %.5f, logloss %.5f\n", name, metrics->auc.value_or(0.5),
-              metrics->logloss.value_or(0.0));
+// "valid AUC 0.79310, logloss 0.55100"; of several losses a line each, with its name.
+void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) {
+  if (!metrics.has_value()) return;
+  for (const Metrics& of : *metrics) {
+    if (of.samples == 0) continue;
+    std::string line = split;
+    if (metrics->size() > 1) line += " " + of.loss;
+    if (of.auc.has_value()) line += fmt::format(" AUC {:.5f},", *of.auc);
+    if (of.accuracy.has_value()) line += fmt::format(" accuracy {:.5f},", *of.accuracy);
+    std::printf("%s logloss %.5f\n", line.c_str(), of.logloss.value_or(0.0));
+  }
 }
 
 }  // namespace

@@ -2,27 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/cluster/metrics_json.h"
 #include "common/cluster/table_json.h"
 
 namespace dt {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class T>
-Json OrNull(const std::optional<T>& value) {
-  return value.has_value() ? Json(*value) : Json(nullptr);
-}
-
-Json MetricsJson(const std::optional<Metrics>& metrics) {
-  if (!metrics.has_value())
-    return {{"auc", nullptr}, {"logloss", nullptr}, {"calibration", nullptr}};
-  Json json = {{"auc", OrNull(metrics->auc)},
-               {"logloss", OrNull(metrics->logloss)},
-               {"calibration", OrNull(metrics->calibration)}};
-  if (!metrics->auc_exact) json["auc_exact"] = false;
-  return json;
-}
 
 Json ErrorJson(const JobResult& result) {
   if (result.status.ok()) return nullptr;

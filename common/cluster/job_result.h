@@ -17,7 +17,7 @@ namespace dt {
 struct JobResult {
   struct Best {
     uint64_t epoch = 0;  // From 1.
-    Metrics valid;
+    LossMetrics valid;
   };
   struct RoleReport {
     std::string role;
@@ -44,8 +44,8 @@ struct JobResult {
     uint64_t epoch = 0;  // From 1: the one that was under way or had just ended.
     uint64_t step = 0;
     float rate_scale = 1;  // Of the steps before it.
-    Metrics valid;
-    std::optional<double> train_logloss;  // Of the epoch so far.
+    LossMetrics valid;
+    std::optional<double> train_logloss;  // Of the epoch so far: the weighted sum of losses.
   };
 
   std::string job;
@@ -55,7 +55,7 @@ struct JobResult {
   double seconds = 0;  // Training only.
   double seconds_total = 0;
   std::optional<double> train_logloss;  // Of the last epoch.
-  std::optional<Metrics> valid, test;
+  std::optional<LossMetrics> valid, test;
   std::optional<Best> best;
   std::vector<RoleReport> roles;
   std::map<std::string, Table> tables;

@@ -63,6 +63,10 @@ void PutModel(const ModelConfig& model, Canon& canon) {
     canon.Put(
         fmt::format("model.loss.{}", l.name),
         fmt::format("type={} input={} label={} weight={:.9g}", l.type, l.input, l.label, l.weight));
+    if (l.type != "in_batch_softmax") continue;
+    canon.Put(fmt::format("model.loss.{}.items", l.name),
+              fmt::format("item={} item_id={} log_q={} temperature={:.9g}", l.item, l.item_id,
+                          l.log_q, l.temperature));
   }
 }
 

@@ -147,11 +147,19 @@ struct NodeConfig {
 };
 
 struct LossConfig {
-  std::string type;   // binary_cross_entropy, mse
-  std::string input;  // Node of shape [B, 1].
-  std::string label;  // Column.
-  std::string name;   // Column of `predict`'s output; default: the label's name.
+  std::string type;   // binary_cross_entropy, mse, softmax_cross_entropy, in_batch_softmax
+  std::string input;  // Node of shape [B, 1]; [B, classes]; user vectors [B, dim].
+  std::string label;  // Column; empty: in_batch_softmax, every sample is a pair.
+  std::string name;   // Of its metrics and of predict's column; default: the label's, the type's.
   float weight = 1.0f;
+  // in_batch_softmax only.
+  std::string item;     // Node of the item vectors.
+  std::string item_id;  // Column of keys; empty: all samples have different items.
+  std::string log_q;    // Node or float column; empty: no correction.
+  float temperature = 1.0f;
+
+  // It chooses among classes or items: evaluations give its accuracy.
+  bool ranks() const { return type == "softmax_cross_entropy" || type == "in_batch_softmax"; }
   SourceMark mark;
 };
 
@@ -162,7 +170,7 @@ struct ModelConfig {
 };
 
 struct PlateauConfig {
-  std::string metric = "valid.auc";
+  std::string metric = "valid.auc";  // "valid.auc"; of several losses "valid.<loss>.auc".
   float factor = 0.1f;
   uint32_t patience = 0;  // Evaluations without gain before the rate falls.
   float min_scale = 0.0f;

@@ -134,11 +134,25 @@ constexpr KeySpec kKeys[] = {
      "Compute again in the backward pass instead of keeping the output."},
     {"node", "*", kFree, "", 0, 0, "", "",
      "Attributes of the operator: numbers, true/false, texts, or lists of one kind."},
-    {"loss", "type", kChoice, "binary_cross_entropy|mse", 0, 0, "required", "",
-     "The loss; binary_cross_entropy takes logits."},
-    {"loss", "input", kText, "", 0, 0, "required", "", "Node of shape [B, 1]."},
-    {"loss", "label", kText, "", 0, 0, "label", "", "Column with role label."},
-    {"loss", "name", kText, "", 0, 0, "the label", "", "Name of the column that predict writes."},
+    {"loss", "type", kChoice, "binary_cross_entropy|mse|softmax_cross_entropy|in_batch_softmax", 0,
+     0, "required", "", "The loss; the cross entropies take logits."},
+    {"loss", "input", kText, "", 0, 0, "required", "",
+     "Node of shape [B, 1]; of softmax_cross_entropy [B, classes]; of in_batch_softmax the user "
+     "vectors, [B, dim]."},
+    {"loss", "label", kText, "", 0, 0, "label", "",
+     "Column with role label; in_batch_softmax needs none."},
+    {"loss", "item", kText, "", 0, 0, "", "",
+     "in_batch_softmax: node of the item vectors, [B, dim]."},
+    {"loss", "item_id", kText, "", 0, 0, "", "",
+     "in_batch_softmax: column of one key, which a lookup reads: samples of the same item are no "
+     "negatives of one another."},
+    {"loss", "log_q", kText, "", 0, 0, "", "",
+     "in_batch_softmax: node or float column [B, 1], the logarithm of the item's share of the "
+     "samples; subtracted from its scores."},
+    {"loss", "temperature", kFloat, "", 1e-6, 1e6, "1", "",
+     "in_batch_softmax: scores are divided by it."},
+    {"loss", "name", kText, "", 0, 0, "the label", "",
+     "Name of the loss in metrics, and of the column that predict writes."},
     {"loss", "weight", kFloat, "", 0, kAnyNumber, "1", "", "Factor in the sum of losses."},
 };
 

@@ -34,8 +34,9 @@ constexpr KeySpec kKeys[] = {
      "Where dense parameters are updated."},
     {"optimizer.schedule", "type", kChoice, "none|plateau|step|cosine|warmup", 0, 0, "plateau",
      "none|plateau", "plateau: the rate falls after evaluations without gain."},
-    {"optimizer.schedule", "metric", kChoice, "valid.auc|valid.logloss", 0, 0, "valid.auc", "",
-     "What must improve."},
+    {"optimizer.schedule", "metric", kText, "", 0, 0, "of the first loss", "",
+     "What must improve: valid.auc, valid.logloss or valid.accuracy; with several losses "
+     "valid.<loss>.auc and so on."},
     {"optimizer.schedule", "factor", kFloat, "", 1e-9, 1, "0.1", "",
      "The rate is multiplied by this."},
     {"optimizer.schedule", "patience", kUint, "", 0, 1000000, "0", "",
@@ -57,8 +58,9 @@ constexpr KeySpec kKeys[] = {
      "Stop when validation no longer improves; without it, all epochs run."},
     {"train", "evaluate_every", kUint, "epoch", 1, kAnyWhole, "epoch", "",
      "Steps between evaluations, or epoch."},
-    {"train.early_stop", "metric", kChoice, "valid.auc|valid.logloss", 0, 0, "valid.auc", "",
-     "What must improve."},
+    {"train.early_stop", "metric", kText, "", 0, 0, "of the first loss", "",
+     "What must improve: valid.auc, valid.logloss or valid.accuracy; with several losses "
+     "valid.<loss>.auc and so on."},
     {"train.early_stop", "patience", kUint, "", 1, 1000000, "2", "",
      "Evaluations without gain before training stops."},
     {"parallel", "data", kUint, "auto", 1, 65536, "auto", "auto", "Replicas of the dense part."},

@@ -26,6 +26,7 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   ReadOptimizer(in.Sub("optimizer"), job.optimizer);
   ReadModel(in.Sub("model"), job.data, job.optimizer.spec, job.model);
   ReadRun(in, job);
+  ReadMetrics(in, job);
   CheckJob(in, job);
   DT_TRY_STATUS(problems.ToStatus(path));
 

@@ -264,22 +264,53 @@ void ReadNode(const MapReader& in, Names& names, ModelConfig& model) {
   model.nodes.push_back(std::move(node));
 }
 
+void CheckLossNode(const MapReader& in, std::string_view key, const Names& names) {
+  if (!in.Has(key) || !names.nodes_known) return;
+  const std::string& name = in.Find(key)->text;
+  if (Names::Contains(names.nodes, name) || names.HasNodeOf(name)) return;
+  in.Report(key,
+            fmt::format("\"{}\" is no node of the graph{}", name, DidYouMean(name, names.nodes)));
+}
+
+// Which item belongs to a sample, and what corrects its score.
+void ReadItems(const MapReader& in, const Names& names, LossConfig& loss) {
+  if (loss.type != "in_batch_softmax") {
+    for (const char* key : {"item", "item_id", "log_q", "temperature"}) {
+      if (in.Has(key)) in.Report(key, "is for type: in_batch_softmax only");
+    }
+    return;
+  }
+  in.Read("item", loss.item);
+  in.Read("item_id", loss.item_id);
+  in.Read("log_q", loss.log_q);
+  in.Read("temperature", loss.temperature);
+  if (!in.Has("item")) in.Report("item", "missing, expected the node of the item vectors");
+  CheckLossNode(in, "item", names);
+  if (!names.columns_known || !names.nodes_known) return;
+  if (in.Has("item_id") && !Names::Contains(names.features, loss.item_id)) {
+    in.Report("item_id", fmt::format("\"{}\" is no feature column{}", loss.item_id,
+                                     DidYouMean(loss.item_id, names.features)));
+  }
+  if (in.Has("log_q") && !names.Has(loss.log_q) && !names.HasNodeOf(loss.log_q)) {
+    in.Report("log_q", fmt::format("\"{}\" is neither a column nor a node{}", loss.log_q,
+                                   DidYouMean(loss.log_q, names.Readable())));
+  }
+}
+
 void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   LossConfig loss;
   in.Read("type", loss.type);
   in.Read("input", loss.input);
-  loss.label = "label";
+  const bool has_label = loss.type != "in_batch_softmax" || in.Has("label");
+  if (has_label) loss.label = "label";
   in.Read("label", loss.label);
-  loss.name = loss.label;
+  loss.name = has_label ? loss.label : loss.type;
   in.Read("name", loss.name);
   in.Read("weight", loss.weight);
   loss.mark = in.mark();
-  if (in.Has("input") && names.nodes_known && !Names::Contains(names.nodes, loss.input) &&
-      !names.HasNodeOf(loss.input)) {
-    in.Report("input", fmt::format("\"{}\" is no node of the graph{}", loss.input,
-                                   DidYouMean(loss.input, names.nodes)));
-  }
-  if (names.columns_known && !Names::Contains(names.labels, loss.label)) {
+  CheckLossNode(in, "input", names);
+  ReadItems(in, names, loss);
+  if (has_label && names.columns_known && !Names::Contains(names.labels, loss.label)) {
     in.Report("label", fmt::format("\"{}\" is no column with role label{}", loss.label,
                                    DidYouMean(loss.label, names.labels)));
   }

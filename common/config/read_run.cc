@@ -185,6 +185,52 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   }
 }
 
+namespace {
+
+// What an evaluation gives for a loss.
+std::vector<std::string_view> MetricsOf(const LossConfig& loss) {
+  if (loss.type == "binary_cross_entropy") return {"auc", "logloss"};
+  if (loss.type == "mse") return {"logloss"};
+  return {"logloss", "accuracy"};
+}
+
+// "valid.auc"; of several losses "valid.<loss>.auc".
+std::vector<std::string> MetricNames(const std::vector<LossConfig>& losses) {
+  std::vector<std::string> names;
+  for (const LossConfig& loss : losses) {
+    const std::string of = losses.size() == 1 ? "" : loss.name + ".";
+    for (const std::string_view metric : MetricsOf(loss)) {
+      names.push_back(fmt::format("valid.{}{}", of, metric));
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+void ReadMetrics(const MapReader& root, JobConfig& job) {
+  const std::vector<std::string> names = MetricNames(job.model.losses);
+  const bool known = std::ranges::none_of(job.model.losses,
+                                          [](const LossConfig& loss) { return loss.type.empty(); });
+  if (names.empty() || !known) return;  // That is reported.
+  const auto check = [&](const char* section, const char* key, std::string& metric) {
+    const ConfigNode* node = root.node()->Find(section)->Find(key)->Find("metric");
+    if (node == nullptr || node->is_null()) {
+      metric = names.front();
+    } else if (node->is_scalar() && std::find(names.begin(), names.end(), metric) == names.end()) {
+      root.problems().Add(node->mark, fmt::format("{}.{}.metric", section, key),
+                          fmt::format("found \"{}\", expected one of {}{}", metric,
+                                      JoinText(names, ", "), DidYouMean(metric, names)));
+    }
+  };
+  if (job.optimizer.plateau.has_value()) {
+    check("optimizer", "schedule", job.optimizer.plateau->metric);
+  }
+  if (job.train.early_stop.has_value()) {
+    check("train", "early_stop", job.train.early_stop->metric);
+  }
+}
+
 void CheckJob(const MapReader& root, const JobConfig& job) {
   Problems& problems = root.problems();
   const MapReader* in = &root;

@@ -16,6 +16,10 @@ void ReadModel(const MapReader& in, const DataConfig& data, const OptimizerSpec&
                ModelConfig& model);
 void ReadRun(const MapReader& root, JobConfig& job);
 
+// The metrics of the schedule and of early_stop, which losses give: checked, or the first loss's
+// first. REQUIRES: everything else is read.
+void ReadMetrics(const MapReader& root, JobConfig& job);
+
 // What no section can tell alone.
 void CheckJob(const MapReader& root, const JobConfig& job);
 

@@ -12,8 +12,8 @@
 namespace dt {
 
 struct EarlyStopConfig {
-  std::string metric = "valid.auc";
-  uint32_t patience = 2;  // Evaluations without gain before training stops.
+  std::string metric = "valid.auc";  // As PlateauConfig::metric.
+  uint32_t patience = 2;             // Evaluations without gain before training stops.
 };
 
 struct TrainConfig {

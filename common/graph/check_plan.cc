@@ -124,8 +124,9 @@ class PlanChecker {
     }
     for (const LookupSpec& lookup : graph_.lookups) DT_TRY_STATUS(LookupColumns(lookup));
     for (const LossSpec& loss : graph_.losses) {
-      if (loss.label_column >= plan_.columns.size())
+      if (loss.label != kNone && loss.label_column >= plan_.columns.size()) {
         return Bad("loss \"{}\" has no label", loss.name);
+      }
     }
     return OkStatus();
   }

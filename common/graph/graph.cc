@@ -230,11 +230,22 @@ class Checker {
       if (!TableIsSane(t)) return Bad("table \"{}\" is not well formed", t.name);
     }
     for (const LossSpec& loss : graph_.losses) {
-      if (!IsValue(loss.output) || !IsKind(loss.label, ValueKind::kInput) || !IsValue(loss.loss)) {
+      const bool labelled = loss.label != kNone;
+      if (!IsValue(loss.output) || !IsScored(loss) || !IsValue(loss.loss) ||
+          (labelled && !IsKind(loss.label, ValueKind::kInput))) {
         return Bad("loss \"{}\" is not well formed", loss.name);
       }
     }
     return OkStatus();
+  }
+
+  // Its output is as evaluation reads it.
+  bool IsScored(const LossSpec& loss) const {
+    const SymShape& shape = graph_.values[loss.output].shape;
+    if (shape.size() != 2 || shape[0] != Dim{kBatch, 1} || shape[1].symbol != kConstant)
+      return false;
+    if (loss.type == "softmax_cross_entropy") return shape[1].times >= 2;
+    return shape[1].times == (loss.type == "in_batch_softmax" ? 3 : 1);
   }
 
   const Graph& graph_;

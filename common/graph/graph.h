@@ -137,12 +137,15 @@ struct ReplicaSpec {
 };
 
 struct LossSpec {
-  std::string name;           // Column of predictions.
-  std::string type;           // binary_cross_entropy, mse
-  ValueIndex output = kNone;  // [B, 1] logits, or the predicted value.
-  ValueIndex label = kNone;   // kLabel input.
-  ValueIndex loss = kNone;    // [1]: this slice's part of the mean over the step's samples.
+  std::string name;  // Column of predictions.
+  std::string type;  // As LossConfig's.
+  // [B, 1] logits, or the predicted value; [B, classes] logits; of in_batch_softmax its second
+  // output.
+  ValueIndex output = kNone;
+  ValueIndex label = kNone;  // kLabel input; kNone: in_batch_softmax without labels.
+  ValueIndex loss = kNone;   // [1]: this slice's part of the mean over the step's samples.
   uint32_t label_column = kNone;
+  float weight = 1;  // In the sum of losses.
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 

@@ -1,9 +1,11 @@
-// What an evaluation says about a model.
+// What an evaluation says about a model: one Metrics for each loss, in their order.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace dt {
 
@@ -13,13 +15,20 @@ struct Metrics {
   std::optional<double> calibration;  // Sum of predictions / sum of labels.
   uint64_t samples = 0;
   bool auc_exact = true;  // See auc.h.
+  // Share of the samples whose class, or item, scores highest; softmax losses only.
+  std::optional<double> accuracy;
+  std::string loss;  // Its name.
   friend bool operator==(const Metrics&, const Metrics&) = default;
 };
 
-// "valid.auc" or "valid.logloss".
-inline std::optional<double> ValueOf(const Metrics& metrics, std::string_view name) {
-  return name.ends_with("auc") ? metrics.auc : metrics.logloss;
-}
-inline bool HigherIsBetter(std::string_view name) { return name.ends_with("auc"); }
+using LossMetrics = std::vector<Metrics>;
+
+// By "valid.auc", "valid.logloss", "valid.accuracy"; of several losses "valid.<loss>.auc" and so
+// on. Nothing if there is no such value.
+std::optional<double> ValueOf(const LossMetrics& metrics, std::string_view name);
+bool HigherIsBetter(std::string_view name);
+// "AUC 0.79310" of one loss, "click AUC 0.79310, rating logloss 0.81200" of several: for each what
+// says most about it. "-" where there is none.
+std::string SummaryOf(const LossMetrics& metrics);
 
 }  // namespace dt

@@ -86,11 +86,16 @@ struct EvaluatePart {
   double loss_sum = 0;  // Of logloss (or squared error), in sample order.
   double label_sum = 0;
   double prediction_sum = 0;  // Of probabilities.
+  uint64_t hits = 0;          // Samples whose class, or item, scores highest.
 };
-struct EvaluateDone {
+// Of one loss.
+struct LossScores {
   std::vector<EvaluatePart> parts;
   std::vector<float> scores;    // Of this worker's samples, ascending; logits.
   std::vector<uint8_t> labels;  // 0 or 1, beside the scores.
+};
+struct EvaluateDone {
+  std::vector<LossScores> losses;  // In the order of the job's.
 };
 // One file of a checkpoint as its writer left it.
 struct CheckpointFile {

@@ -149,19 +149,26 @@ TrainDone Read(Reader&, const fbs::TrainDone& m) {
   return {m.end_step(), m.samples(), m.loss_sum(), m.seconds()};
 }
 
-EvaluateDone Read(Reader& in, const fbs::EvaluateDone& m) {
-  EvaluateDone to;
+LossScores Read(Reader& in, const fbs::LossScores& m) {
+  LossScores to;
   if (m.parts() != nullptr) {
     in.ok = in.ok && HasAlignedItems(*m.parts(), alignof(fbs::Part));
     if (!in.ok) return to;
     for (const fbs::Part* p : *m.parts()) {
-      to.parts.push_back(
-          {p->batch(), p->samples(), p->loss_sum(), p->label_sum(), p->prediction_sum()});
+      to.parts.push_back({p->batch(), p->samples(), p->loss_sum(), p->label_sum(),
+                          p->prediction_sum(), p->hits()});
     }
   }
   to.scores = in.Numbers(m.scores());
   to.labels = in.Numbers(m.labels());
   in.ok = in.ok && to.scores.size() == to.labels.size();
+  return to;
+}
+
+EvaluateDone Read(Reader& in, const fbs::EvaluateDone& m) {
+  EvaluateDone to;
+  if (m.losses() == nullptr) return to;
+  for (const fbs::LossScores* loss : *m.losses()) to.losses.push_back(Read(in, *loss));
   return to;
 }
 

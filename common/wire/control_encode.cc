@@ -118,15 +118,20 @@ Done EncodeDone(Builder& to, const TrainDone& m) {
           fbs::CreateTrainDone(to, m.end_step, m.samples, m.loss_sum, m.seconds).Union()};
 }
 
-Done EncodeDone(Builder& to, const EvaluateDone& m) {
+flatbuffers::Offset<fbs::LossScores> Encode(Builder& to, const LossScores& m) {
   std::vector<fbs::Part> parts;
   for (const EvaluatePart& p : m.parts) {
-    parts.emplace_back(p.batch, p.samples, p.loss_sum, p.label_sum, p.prediction_sum);
+    parts.emplace_back(p.batch, p.samples, p.loss_sum, p.label_sum, p.prediction_sum, p.hits);
   }
   const auto part_vector = to.CreateVectorOfStructs(parts);
   const auto scores = to.CreateVector(m.scores);
-  return {fbs::Done::EvaluateDone,
-          fbs::CreateEvaluateDone(to, part_vector, scores, to.CreateVector(m.labels)).Union()};
+  return fbs::CreateLossScores(to, part_vector, scores, to.CreateVector(m.labels));
+}
+
+Done EncodeDone(Builder& to, const EvaluateDone& m) {
+  std::vector<flatbuffers::Offset<fbs::LossScores>> losses;
+  for (const LossScores& loss : m.losses) losses.push_back(Encode(to, loss));
+  return {fbs::Done::EvaluateDone, fbs::CreateEvaluateDone(to, to.CreateVector(losses)).Union()};
 }
 
 flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fbs::File>>> FilesOf(

@@ -85,7 +85,7 @@ Offset<fbs::Replica> Write(Builder& b, const ReplicaSpec& r) {
 
 Offset<fbs::Loss> Write(Builder& b, const LossSpec& loss) {
   return fbs::CreateLossDirect(b, loss.name.c_str(), loss.type.c_str(), loss.output, loss.label,
-                               loss.loss, loss.label_column);
+                               loss.loss, loss.label_column, loss.weight);
 }
 
 Offset<fbs::Column> Write(Builder& b, const ColumnSpec& column) {

@@ -157,8 +157,8 @@ ParameterSpec ReadParameter(Reader& in, const fbs::Parameter& from) {
 ReplicaSpec ReadReplica(Reader&, const fbs::Replica& from) { return {from.value(), from.of()}; }
 
 LossSpec ReadLoss(Reader& in, const fbs::Loss& from) {
-  return {in.Text(from.name()), in.Text(from.type()), from.output(),
-          from.label(),         from.loss(),          from.label_column()};
+  return {in.Text(from.name()), in.Text(from.type()), from.output(), from.label(),
+          from.loss(),          from.label_column(),  from.weight()};
 }
 
 ColumnSpec ReadColumn(Reader& in, const fbs::Column& from) {

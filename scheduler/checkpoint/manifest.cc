@@ -30,18 +30,32 @@ std::optional<T> OptionalOf(const Json& json) {
 
 uint64_t HexNumber(const Json& json) { return std::stoull(json.get<std::string>(), nullptr, 16); }
 
-Json MetricsJson(const Metrics& m) {
-  return {{"auc", OrNull(m.auc)},
-          {"logloss", OrNull(m.logloss)},
-          {"calibration", OrNull(m.calibration)},
-          {"samples", m.samples},
-          {"auc_exact", m.auc_exact}};
+Json MetricsJson(const LossMetrics& metrics) {
+  Json all = Json::array();
+  for (const Metrics& m : metrics) {
+    all.push_back({{"loss", m.loss},
+                   {"auc", OrNull(m.auc)},
+                   {"logloss", OrNull(m.logloss)},
+                   {"calibration", OrNull(m.calibration)},
+                   {"accuracy", OrNull(m.accuracy)},
+                   {"samples", m.samples},
+                   {"auc_exact", m.auc_exact}});
+  }
+  return all;
 }
 
-Metrics MetricsOf(const Json& json) {
-  return {OptionalOf<double>(json.at("auc")), OptionalOf<double>(json.at("logloss")),
-          OptionalOf<double>(json.at("calibration")), json.at("samples").get<uint64_t>(),
-          json.at("auc_exact").get<bool>()};
+LossMetrics MetricsOf(const Json& json) {
+  LossMetrics all;
+  for (const Json& m : json) {
+    all.push_back({.auc = OptionalOf<double>(m.at("auc")),
+                   .logloss = OptionalOf<double>(m.at("logloss")),
+                   .calibration = OptionalOf<double>(m.at("calibration")),
+                   .samples = m.at("samples").get<uint64_t>(),
+                   .auc_exact = m.at("auc_exact").get<bool>(),
+                   .accuracy = OptionalOf<double>(m.at("accuracy")),
+                   .loss = m.at("loss").get<std::string>()});
+  }
+  return all;
 }
 
 Json DecisionsJson(const DecisionState& d) {

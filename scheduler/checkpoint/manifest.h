@@ -11,7 +11,7 @@
 
 namespace dt::scheduler {
 
-inline constexpr uint32_t kManifestFormat = 1;
+inline constexpr uint32_t kManifestFormat = 2;
 
 struct Manifest {
   std::string job;

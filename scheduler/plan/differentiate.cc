@@ -96,8 +96,7 @@ class Differentiator : public GradientContext {
       Node seed;
       seed.name = graph_.value(loss).name + ".seed";
       seed.op = "fill";
-      seed.attrs = {{"shape", std::vector<int64_t>{1}},
-                    {"value", double{request_.job.model.losses[i].weight}}};
+      seed.attrs = {{"shape", std::vector<int64_t>{1}}, {"value", double{graph_.losses[i].weight}}};
       seed.forward = graph_.value(loss).producer;
       grads_[loss].push_back(Append(std::move(seed), 1)[0]);
     }

@@ -20,7 +20,7 @@ class Expander {
   Result<Graph> Run() {
     for (const NodeConfig& node : request_.job.model.nodes) OneNode(node);
     for (const LossConfig& loss : request_.job.model.losses) {
-      if (IsBroken(loss.input)) continue;
+      if (IsBroken(loss.input) || IsBroken(loss.item)) continue;
       if (Status status = OneLoss(loss); !status.ok()) problems_.push_back(status);
     }
     for (const TableUse& table : builder_.graph().tables) CheckTable(table);
@@ -184,43 +184,141 @@ class Expander {
     return where.empty() ? status : WithWhere(status, where);
   }
 
-  // The loss reads values of shape [B, 1].
-  Result<ValueIndex> Logits(const LossConfig& loss) {
-    const auto found = named_.find(loss.input);
-    if (found == named_.end()) {
-      return AboutLoss(loss, fmt::format("there is no node \"{}\"{}", loss.input,
-                                         DidYouMean(loss.input, KnownNames())));
+  // What one form of a loss reads.
+  struct Form {
+    std::string_view op;
+    std::string_view shape;  // Of the input, for errors.
+    size_t columns = 1;      // At least; more are an error where there is one.
+    std::string_view fix;
+  };
+  static Form FormOf(const LossConfig& loss) {
+    if (loss.type == "binary_cross_entropy") return {"bce_with_logits", "[B, 1]", 1, "units: 1"};
+    if (loss.type == "mse") return {"mse", "[B, 1]", 1, "units: 1"};
+    if (loss.type == "softmax_cross_entropy") {
+      return {loss.type, "[B, classes] with 2 classes or more", 2, "units: <classes>"};
     }
-    const ValueIndex value = found->second.value;
-    const SymShape wanted = {Dim{kBatch, 1}, Const(1)};
-    if (builder_.shape(value) == wanted) return value;
+    return {loss.type, "[B, dim]", 2, "units: <dim>"};
+  }
+
+  // The node that a loss reads as `input` or `item`.
+  Result<ValueIndex> LossInput(const LossConfig& loss, const std::string& name) {
+    const auto found = named_.find(name);
+    if (found == named_.end()) {
+      return AboutLoss(
+          loss, fmt::format("there is no node \"{}\"{}", name, DidYouMean(name, KnownNames())));
+    }
+    const Form form = FormOf(loss);
+    const SymShape& shape = builder_.shape(found->second.value);
+    const bool samples = shape.size() == 2 && shape[0] == Dim{kBatch, 1};
+    if (samples && shape[1].symbol == kConstant &&
+        (form.columns == 1 ? shape[1].times == 1 : shape[1].times >= 2)) {
+      return found->second.value;
+    }
     builder_.Enter(*found->second.node);
     return WithHint(
-        builder_.Error("its shape is {}, the loss needs [B, 1]",
-                       ShapeText(builder_.graph(), builder_.shape(value))),
-        fmt::format("put a node {{op: dense, inputs: [{}], units: 1}} between", loss.input));
+        builder_.Error("its shape is {}, the loss {} needs {}", ShapeText(builder_.graph(), shape),
+                       loss.type, form.shape),
+        fmt::format("put a node {{op: dense, inputs: [{}], {}}} between", name, form.fix));
+  }
+
+  // The sample weights, if there are any.
+  ValueIndex SampleWeight() {
+    for (size_t i = 0; i < request_.columns.size(); ++i) {
+      if (request_.columns[i].role != ColumnRole::kWeight) continue;
+      return builder_.Target(InputKind::kSampleWeight, static_cast<uint32_t>(i));
+    }
+    return kNone;
+  }
+
+  // A node or float column of one number a sample.
+  Result<ValueIndex> LogQ(const LossConfig& loss) {
+    const SymShape wanted = {Dim{kBatch, 1}, Const(1)};
+    if (const auto found = named_.find(loss.log_q); found != named_.end()) {
+      const ValueIndex value = found->second.value;
+      if (builder_.shape(value) == wanted) return value;
+      return AboutLoss(loss, fmt::format("log_q \"{}\" has shape {}, expected [B, 1]", loss.log_q,
+                                         ShapeText(builder_.graph(), builder_.shape(value))));
+    }
+    const uint32_t column = ColumnNamed(loss.log_q);
+    if (column == kNone || request_.columns[column].is_keys()) {
+      return AboutLoss(loss, fmt::format("log_q \"{}\" is neither a node nor a float column{}",
+                                         loss.log_q, DidYouMean(loss.log_q, KnownNames())));
+    }
+    return builder_.Floats({column});
+  }
+
+  // The index of a lookup that reads the item's column; sets where among its ids.
+  Result<ValueIndex> ItemIndex(const LossConfig& loss, Attrs& attrs) {
+    const uint32_t column = ColumnNamed(loss.item_id);
+    for (const InputSpec& input : builder_.graph().inputs) {
+      if (input.kind != InputKind::kLookupIndex || column == kNone) continue;
+      const LookupSpec& lookup = builder_.graph().lookups[input.lookup];
+      int64_t position = 0;
+      for (const uint32_t c : lookup.columns) {
+        if (c == column && lookup.length > 0 && request_.columns[c].length == 1) {
+          attrs["length"] = int64_t{lookup.length};
+          attrs["position"] = position;
+          return input.value;
+        }
+        position += request_.columns[c].length;
+      }
+    }
+    return WithHint(
+        AboutLoss(loss, fmt::format("item_id \"{}\" is no column of one key that a lookup reads",
+                                    loss.item_id)),
+        "name the column from which the item vectors come");
+  }
+
+  // What in_batch_softmax reads beside user vectors, label and weight.
+  Status AddItems(const LossConfig& loss, std::vector<ValueIndex>& inputs, Attrs& attrs) {
+    DT_TRY(const ValueIndex items, LossInput(loss, loss.item));
+    inputs.insert(inputs.begin() + 1, items);
+    if (builder_.shape(items) != builder_.shape(inputs[0])) {
+      return AboutLoss(
+          loss, fmt::format("item \"{}\" has shape {}, \"{}\" has {}: they must be equal",
+                            loss.item, ShapeText(builder_.graph(), builder_.shape(items)),
+                            loss.input, ShapeText(builder_.graph(), builder_.shape(inputs[0]))));
+    }
+    attrs["temperature"] = double{loss.temperature};
+    if (!loss.log_q.empty()) {
+      DT_TRY(const ValueIndex log_q, LogQ(loss));
+      inputs.push_back(log_q);
+      attrs["log_q"] = true;
+    }
+    if (loss.item_id.empty()) return OkStatus();
+    DT_TRY(const ValueIndex index, ItemIndex(loss, attrs));
+    inputs.push_back(index);
+    return OkStatus();
   }
 
   Status OneLoss(const LossConfig& loss) {
-    DT_TRY(const uint32_t label, LabelColumn(loss));
-    DT_TRY(const ValueIndex logits, Logits(loss));
     LossSpec spec;
     spec.name = loss.name.empty() ? loss.label : loss.name;
     spec.type = loss.type;
-    spec.output = logits;
-    spec.label_column = label;
-    spec.label = builder_.Target(InputKind::kLabel, label);
-    std::vector<ValueIndex> inputs = {logits, spec.label};
-    for (size_t i = 0; i < request_.columns.size(); ++i) {
-      if (request_.columns[i].role != ColumnRole::kWeight) continue;
-      inputs.push_back(builder_.Target(InputKind::kSampleWeight, static_cast<uint32_t>(i)));
+    spec.weight = loss.weight;
+    const bool in_batch = loss.type == "in_batch_softmax";
+    if (!in_batch || !loss.label.empty()) {
+      DT_TRY(spec.label_column, LabelColumn(loss));
+    }
+    DT_TRY(spec.output, LossInput(loss, loss.input));
+    std::vector<ValueIndex> inputs = {spec.output};
+    Attrs attrs;
+    if (spec.label_column != kNone) {
+      spec.label = builder_.Target(InputKind::kLabel, spec.label_column);
+      inputs.push_back(spec.label);
+      if (in_batch) attrs["label"] = true;
+    }
+    if (const ValueIndex weight = SampleWeight(); weight != kNone) {
+      inputs.push_back(weight);
+      if (in_batch) attrs["weight"] = true;
     }
     NodeConfig node;
     node.name = "loss." + spec.name;
     node.mark = loss.mark;
+    if (in_batch) DT_TRY_STATUS(AddItems(loss, inputs, attrs));
     builder_.Enter(node);
-    const bool is_bce = loss.type == "binary_cross_entropy";
-    DT_TRY(spec.loss, builder_.Add(is_bce ? "bce_with_logits" : "mse", "", std::move(inputs)));
+    DT_TRY(spec.loss, builder_.Add(FormOf(loss).op, "", std::move(inputs), std::move(attrs)));
+    if (in_batch) spec.output = builder_.graph().nodes.back().outputs[1];
     builder_.graph().losses.push_back(std::move(spec));
     return OkStatus();
   }

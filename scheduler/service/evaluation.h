@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <span>
 
+#include "common/config/job_config.h"
 #include "common/metrics/metrics.h"
 #include "common/wire/control.h"
 
@@ -10,6 +12,7 @@ namespace dt::scheduler {
 
 // The same numbers for any sharing of the batches: sums run in batch order, the AUC counts.
 // Malformed if a batch is missing or there twice, or if scores and batches differ in number.
-Result<Metrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& outcomes);
+Result<LossMetrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& outcomes,
+                                    std::span<const LossConfig> losses);
 
 }  // namespace dt::scheduler

@@ -181,12 +181,16 @@ Status JobState::CompleteTrain(const OrderBoard::Completed& done) {
 
 Status JobState::CompleteEvaluate(TimePoint now, OrderBoard::Completed done) {
   const EvaluateOrder order = std::get<EvaluateOrder>(done.order.what);
-  DT_TRY(const Metrics metrics, MergeEvaluation(OutcomesOf<EvaluateDone>(done)));
+  DT_TRY(const LossMetrics metrics,
+         MergeEvaluation(OutcomesOf<EvaluateDone>(done), options_.job.model.losses));
   const std::string split = order.split == SplitKind::kTest ? "test" : "valid";
-  LogInfo("job.evaluated", {{"split", split},
-                            {"step", order.step},
-                            {"auc", fmt::format("{:.6f}", metrics.auc.value_or(0))},
-                            {"logloss", fmt::format("{:.6f}", metrics.logloss.value_or(0))}});
+  for (const Metrics& of : metrics) {
+    LogInfo("job.evaluated", {{"split", split},
+                              {"step", order.step},
+                              {"loss", of.loss},
+                              {"auc", fmt::format("{:.6f}", of.auc.value_or(0))},
+                              {"logloss", fmt::format("{:.6f}", of.logloss.value_or(0))}});
+  }
   if (options_.goal == Goal::kEvaluate) {
     evaluated_ = metrics;
     return OkStatus();
@@ -312,7 +316,7 @@ Progress JobState::ProgressAt(TimePoint now) {
   progress.step_in_epoch = progress.step - progress.epoch * progress.steps_per_epoch;
   progress.loss = first->report.loss;
   if (!course_->state().history.empty()) {
-    progress.valid_auc = course_->state().history.back().valid.auc.value_or(progress.valid_auc);
+    progress.valid = SummaryOf(course_->state().history.back().valid);
   }
   const double seconds = SecondsBetween(pace_.at, now);
   if (seconds >= 1 && progress.step > pace_.step) {

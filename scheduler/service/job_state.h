@@ -162,9 +162,9 @@ class JobState {
   OrderBoard board_;
   SplitBoard splits_;
   std::optional<Course> course_;
-  bool begun_ = false;                // The checkpoint to begin with, if any, is loaded.
-  std::optional<course::Order> out_;  // The order of the course that is out, but for training.
-  std::optional<Metrics> evaluated_;  // Goal::kEvaluate.
+  bool begun_ = false;                    // The checkpoint to begin with, if any, is loaded.
+  std::optional<course::Order> out_;      // The order of the course that is out, but for training.
+  std::optional<LossMetrics> evaluated_;  // Goal::kEvaluate.
   bool evaluation_issued_ = false, finish_issued_ = false, finished_ = false;
   bool stop_requested_ = false;
   // A checkpoint whose content is fixed and which these servers are still writing.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "common/base/ids.h"
 
@@ -13,8 +14,8 @@ struct Progress {
   Step step = 0, steps = 0;        // Of the whole job.
   uint64_t step_in_epoch = 0, steps_per_epoch = 0;
   double samples_per_second = 0;
-  double loss = std::numeric_limits<double>::quiet_NaN();          // Of a recent step.
-  double valid_auc = std::numeric_limits<double>::quiet_NaN();     // Of the last evaluation.
+  double loss = std::numeric_limits<double>::quiet_NaN();  // Of a recent step.
+  std::string valid = "-";  // Of the last evaluation: SummaryOf its metrics.
   double seconds_left = std::numeric_limits<double>::quiet_NaN();  // If no early stop comes.
 };
 

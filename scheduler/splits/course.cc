@@ -129,7 +129,7 @@ void Course::OnTrained(Step end_step, uint64_t samples, double loss_sum, double 
   chunk_ = std::min(kOrderStepsMax, static_cast<uint64_t>(fitting));
 }
 
-void Course::OnEvaluated(const Metrics& metrics) {
+void Course::OnEvaluated(const LossMetrics& metrics) {
   DT_CHECK(out_.has_value() && std::holds_alternative<course::Evaluate>(*out_));
   const bool test = std::get<course::Evaluate>(*out_).test;
   out_.reset();

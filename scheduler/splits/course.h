@@ -77,8 +77,8 @@ class Course {
 
   // Results, in the order of the orders.
   void OnTrained(Step end_step, uint64_t samples, double loss_sum, double seconds);
-  void OnEvaluated(const Metrics& metrics);  // Of the evaluation that is out.
-  void OnDone();                             // Save, Restore or Finish is done.
+  void OnEvaluated(const LossMetrics& metrics);  // Of the evaluation that is out.
+  void OnDone();                                 // Save, Restore or Finish is done.
   // Instead of it: what Save saves is fixed, and training goes on while it is written. It will be
   // the last such order until OnWritten, or OnAbandoned.
   void OnCut();
@@ -93,7 +93,7 @@ class Course {
   bool finished() const { return finished_; }  // Finish is done.
   bool interrupted() const;                    // Stopped on request; nothing is out.
   const CourseState& state() const { return state_; }
-  const std::optional<Metrics>& test() const { return test_; }
+  const std::optional<LossMetrics>& test() const { return test_; }
   bool keeps_best() const { return decisions_.keeps_best() && config_.valid_rows > 0; }
 
  private:
@@ -109,7 +109,7 @@ class Course {
   const CourseConfig config_;
   const Decisions decisions_;
   CourseState state_;
-  std::optional<Metrics> test_;
+  std::optional<LossMetrics> test_;
 
   Step issued_ = 0;  // Training is handed out up to here.
   uint32_t trains_out_ = 0;

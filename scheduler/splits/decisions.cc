@@ -8,7 +8,7 @@ namespace dt::scheduler {
 namespace {
 
 // Whether `metrics` is better in `name` than `best`, which it then becomes.
-bool Gain(const Metrics& metrics, const std::string& name, std::optional<double>& best) {
+bool Gain(const LossMetrics& metrics, const std::string& name, std::optional<double>& best) {
   const std::optional<double> value = ValueOf(metrics, name);
   if (!value.has_value() || std::isnan(*value)) return false;
   const bool better = !best.has_value() || (HigherIsBetter(name) ? *value > *best : *value < *best);
@@ -25,7 +25,7 @@ void Plateau(const PlateauConfig& config, bool gain, DecisionState& state) {
 
 }  // namespace
 
-void Decisions::OnEvaluation(const Metrics& metrics, Step step, uint64_t epoch,
+void Decisions::OnEvaluation(const LossMetrics& metrics, Step step, uint64_t epoch,
                              DecisionState& state) const {
   bool best = false;
   if (plateau_.has_value()) {

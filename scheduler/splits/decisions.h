@@ -25,7 +25,7 @@ struct DecisionState {
   std::optional<double> plateau_best, stop_best;  // Of the two metrics.
   std::optional<Step> best_step;
   uint64_t best_epoch = 0;  // From 1.
-  std::optional<Metrics> best;
+  std::optional<LossMetrics> best;
   bool stopped = false;
   friend bool operator==(const DecisionState&, const DecisionState&) = default;
 };
@@ -38,7 +38,8 @@ class Decisions {
   // Whether the best evaluation is kept.
   bool keeps_best() const { return plateau_.has_value() || early_stop_.has_value(); }
   // `epoch` counts from 1.
-  void OnEvaluation(const Metrics& metrics, Step step, uint64_t epoch, DecisionState& state) const;
+  void OnEvaluation(const LossMetrics& metrics, Step step, uint64_t epoch,
+                    DecisionState& state) const;
 
  private:
   const std::optional<PlateauConfig> plateau_;

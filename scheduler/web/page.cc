@@ -62,6 +62,11 @@ function curve(id, values) {
   at(id).setAttribute("points", v.map((value, i) => `${x(i)},${y(value)}`).join(" "));
 }
 
+// Of one loss the metrics themselves, of several those of the first.
+function first(metrics) {
+  return "calibration" in metrics ? metrics : Object.values(metrics)[0];
+}
+
 function show(s) {
   at("title").textContent = `${s.job}: ${s.phase}`;
   at("bar").value = s.steps ? s.step / s.steps : 0;
@@ -81,7 +86,7 @@ function show(s) {
   if (s.loss !== null && s.step > 0) losses.push(s.loss);
   if (losses.length > 600) losses.shift();
   curve("loss", losses);
-  curve("auc", s.history.map(h => h.valid_auc));
+  curve("auc", s.history.map(h => first(h.valid).auc));
   table("processes",
     ["role", "id", "host", "pid", "step", "shards", "cpu s", "rss MiB", "sent MiB", "silent s",
       "accelerator"],
@@ -97,9 +102,9 @@ function show(s) {
       number(t.pushes_refused, 0), number(t.rows_expired, 0), number(t.rows_touched, 0),
       number(t.rows_fetched, 0), number(t.rows_written, 0)]));
   table("history",
-    ["epoch", "step", "train logloss", "valid AUC", "valid logloss", "rate ×"],
+    ["epoch", "step", "train loss", "valid", "valid logloss", "rate ×"],
     s.history.map(h => [h.epoch, number(h.step, 0), number(h.train_logloss, 5),
-      number(h.valid_auc, 5), number(h.valid_logloss, 5), number(h.rate_scale, 6)]));
+      h.valid_text, number(first(h.valid).logloss, 5), number(h.rate_scale, 6)]));
   table("events", ["kind", "t", "what"], s.events.slice(-30).reverse().map(
     ({kind, t, ...rest}) => [kind, number(t, 1), JSON.stringify(rest)]));
 }

@@ -4,17 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/cluster/metrics_json.h"
 #include "common/cluster/table_json.h"
 
 namespace dt::scheduler {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class T>
-Json OrNull(const std::optional<T>& value) {
-  return value.has_value() ? Json(*value) : Json(nullptr);
-}
 
 Json DeviceJson(const std::optional<DeviceInfo>& device) {
   if (!device.has_value()) return nullptr;
@@ -53,8 +49,8 @@ Json HistoryJson(const JobStatus& status) {
                    {"step", e.step},
                    {"rate_scale", e.rate_scale},
                    {"train_logloss", OrNull(e.train_logloss)},
-                   {"valid_auc", OrNull(e.valid.auc)},
-                   {"valid_logloss", OrNull(e.valid.logloss)}});
+                   {"valid", MetricsJson(e.valid)},
+                   {"valid_text", SummaryOf(e.valid)}});
   }
   return all;
 }
@@ -102,6 +98,21 @@ class MetricsText {
   const std::string job_;
   std::string text_;
 };
+
+void AddEvaluation(const LossMetrics& valid, MetricsText& text) {
+  using Field = std::optional<double> Metrics::*;
+  const std::pair<const char*, Field> fields[] = {{"valid_auc", &Metrics::auc},
+                                                  {"valid_logloss", &Metrics::logloss},
+                                                  {"valid_accuracy", &Metrics::accuracy}};
+  for (const auto& [name, field] : fields) {
+    text.Head(name, "Of the last evaluation.");
+    for (const Metrics& of : valid) {
+      const std::string label =
+          valid.size() == 1 ? "" : fmt::format(",loss=\"{}\"", Escaped(of.loss));
+      text.Line(name, label, (of.*field).value_or(std::nan("")));
+    }
+  }
+}
 
 void AddTables(const JobStatus& s, MetricsText& text) {
   using TableField = uint64_t JobResult::Table::*;
@@ -163,9 +174,7 @@ std::string StatusMetrics(const JobStatus& s) {
   text.Gauge("rate_scale", "Factor on the learning rate.", s.rate_scale);
   text.Gauge("malformed_messages_total", "Messages refused.", static_cast<double>(s.malformed));
   if (!s.history.empty()) {
-    const Metrics& valid = s.history.back().valid;
-    text.Gauge("valid_auc", "Of the last evaluation.", valid.auc.value_or(std::nan("")));
-    text.Gauge("valid_logloss", "Of the last evaluation.", valid.logloss.value_or(std::nan("")));
+    AddEvaluation(s.history.back().valid, text);
   }
   using Field = double (*)(const JobStatus::Process&);
   const std::tuple<const char*, const char*, Field> fields[] = {

@@ -35,7 +35,7 @@ TEST(AsyncTest, WorkersApartTrainEverySampleOnceAndLearn) {
     EXPECT_EQ(run.result.samples, 3 * 3000);
     ASSERT_GE(run.result.history.size(), 2);
     EXPECT_LT(*run.result.history.back().train_logloss, *run.result.history.front().train_logloss);
-    EXPECT_GT(run.result.valid->auc.value_or(0), 0.6);
+    EXPECT_GT(run.result.valid->at(0).auc.value_or(0), 0.6);
     EXPECT_EQ(run.result.tables.count("(dense)"), 1u);
     EXPECT_EQ(run.result.dense_checksum.size(), 32u);
   }
@@ -54,7 +54,7 @@ TEST(AsyncTest, ACheckpointHoldsTheDenseParametersToo) {
              {.goal = scheduler::Goal::kEvaluate, .checkpoint = LastCheckpoint(folder, "saved")});
   ExpectCompleted(evaluated);
   ASSERT_TRUE(evaluated.result.valid.has_value());
-  EXPECT_EQ(evaluated.result.valid->auc, trained.result.history.back().valid.auc);
+  EXPECT_EQ(evaluated.result.valid->at(0).auc, trained.result.history.back().valid.at(0).auc);
   EXPECT_EQ(evaluated.result.dense_checksum, trained.result.dense_checksum);
 }
 

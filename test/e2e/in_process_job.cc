@@ -21,6 +21,7 @@ Result<JobConfig> JobIn(const TempFolder& folder, const std::string& name, const
                                                  .servers = shape.servers,
                                                  .workers = shape.workers,
                                                  .staleness = shape.staleness,
+                                                 .loss = shape.loss,
                                                  .more = shape.more});
   DT_TRY(JobConfig job, LoadJob(file, {.overrides = shape.set}));
   job.run_dir = folder.path() + "/runs/" + name;

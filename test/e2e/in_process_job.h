@@ -18,6 +18,7 @@ struct Shape {
   uint32_t epochs = 3;
   std::string more;              // Further top-level YAML.
   std::vector<std::string> set;  // Other values of its keys, as on the command line.
+  std::string loss = TinyJobOptions().loss;
 };
 
 struct JobRun {

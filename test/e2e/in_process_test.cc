@@ -34,7 +34,7 @@ TEST(InProcessTest, OneOfEachLearns) {
   ASSERT_TRUE(run.result.valid.has_value());
   ASSERT_GE(run.result.history.size(), 2);
   EXPECT_LT(*run.result.history.back().train_logloss, *run.result.history.front().train_logloss);
-  EXPECT_GT(run.result.valid->auc.value_or(0), 0.6);
+  EXPECT_GT(run.result.valid->at(0).auc.value_or(0), 0.6);
   EXPECT_EQ(run.result.steps, 3 * 12);
   EXPECT_EQ(run.result.samples, 3 * 3000);
 }
@@ -49,7 +49,7 @@ TEST(InProcessTest, EqualSlicesGiveEqualParametersForAnyNumberOfProcesses) {
     ExpectCompleted(other);
     EXPECT_EQ(Checksums(other.result), Checksums(one.result)) << name;
     EXPECT_EQ(other.result.train_logloss, one.result.train_logloss) << name;
-    EXPECT_EQ(other.result.valid->auc, one.result.valid->auc) << name;
+    EXPECT_EQ(other.result.valid->at(0).auc, one.result.valid->at(0).auc) << name;
   }
 }
 
@@ -66,7 +66,7 @@ TEST(InProcessTest, PlacementsGiveEqualParametersAlsoWhenResumedUnderAnother) {
     const JobRun other = RunJob(folder, "gpu", shape);
     ExpectCompleted(other);
     EXPECT_EQ(Checksums(other.result), Checksums(one.result)) << match;
-    EXPECT_EQ(other.result.valid->auc, one.result.valid->auc) << match;
+    EXPECT_EQ(other.result.valid->at(0).auc, one.result.valid->at(0).auc) << match;
     Shape first = shape;
     first.epochs = 1;
     ExpectCompleted(RunJob(folder, "both", first));
@@ -98,7 +98,7 @@ TEST(InProcessTest, AnAutomaticPlacementGivesEqualParameters) {
   const JobRun other = RunJob(folder, "other", shape);
   ExpectCompleted(other);
   EXPECT_EQ(Checksums(other.result), Checksums(one.result));
-  EXPECT_EQ(other.result.valid->auc, one.result.valid->auc);
+  EXPECT_EQ(other.result.valid, one.result.valid);
   std::map<Stream, size_t> nodes;
   for (const Subgraph& subgraph : other.plan.train) nodes[subgraph.stream] += subgraph.nodes.size();
   EXPECT_GT(nodes[Stream::kGpu], 10u);
@@ -126,7 +126,7 @@ TEST(InProcessTest, WhereTablesLiveChangesNothing) {
     ExpectCompleted(other);
     EXPECT_EQ(Checksums(other.result), Checksums(one.result));
     EXPECT_EQ(other.result.train_logloss, one.result.train_logloss);
-    EXPECT_EQ(other.result.valid->auc, one.result.valid->auc);
+    EXPECT_EQ(other.result.valid, one.result.valid);
     EXPECT_EQ(other.result.tables.at("deep").bytes, one.result.tables.at("deep").bytes);
   }
 }
@@ -147,7 +147,7 @@ TEST(InProcessTest, TablesMoveBetweenDevicesWhenAJobIsResumed) {
         RunJob(folder, "moved", TablesOn(to.first, to.second), {.resume = "auto"});
     ExpectCompleted(resumed);
     EXPECT_EQ(Checksums(resumed.result), Checksums(one.result));
-    EXPECT_EQ(resumed.result.valid->auc, one.result.valid->auc);
+    EXPECT_EQ(resumed.result.valid, one.result.valid);
   }
 }
 
@@ -161,6 +161,34 @@ TEST(InProcessTest, KeysBeyondTheRowsOfATableEndTheJob) {
   EXPECT_EQ(run.result.status.code(), StatusCode::kOutOfRange) << run.result.status;
   EXPECT_NE(ToText(run.result.status).find("table deep has rows 0 to 5149"), std::string::npos)
       << run.result.status;
+}
+
+// Every type of loss at once: two of them over the slice's items.
+TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
+  const test::TempFolder folder;
+  Shape shape = {.servers = 1, .workers = 1, .slices = 2};
+  shape.loss =
+      "[{type: binary_cross_entropy, input: logit, label: label, name: click},"
+      " {type: mse, input: third, label: label, name: value, weight: 0.5},"
+      " {type: softmax_cross_entropy, input: hidden, label: label, name: class},"
+      " {type: in_batch_softmax, input: hidden, item: hidden, label: label, name: pairs}]";
+  const JobRun one = RunJob(folder, "one", shape);
+  ExpectCompleted(one);
+  const LossMetrics& valid = one.result.valid.value();
+  ASSERT_EQ(valid.size(), 4u);
+  EXPECT_EQ(valid[0].loss, "click");
+  EXPECT_GT(valid[0].auc.value_or(0), 0.6);
+  EXPECT_LT(valid[1].logloss.value_or(1), 0.25) << "better than one half everywhere";
+  EXPECT_GT(valid[2].accuracy.value_or(0), 0.5);
+  EXPECT_FALSE(valid[2].auc.has_value());
+  EXPECT_GT(valid[3].logloss.value_or(0), 0);
+  EXPECT_LT(*one.result.history.back().train_logloss, *one.result.history.front().train_logloss);
+  shape.workers = 2, shape.servers = 2;
+  const JobRun two = RunJob(folder, "two", shape);
+  ExpectCompleted(two);
+  EXPECT_EQ(Checksums(two.result), Checksums(one.result));
+  EXPECT_EQ(two.result.train_logloss, one.result.train_logloss);
+  EXPECT_EQ(two.result.valid, one.result.valid);
 }
 
 TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {

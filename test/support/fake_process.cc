@@ -102,17 +102,18 @@ EvaluateDone FakeProcess::CarryOut(const EvaluateOrder& order) {
   const auto rank =
       static_cast<uint64_t>(std::find(workers_.begin(), workers_.end(), id_) - workers_.begin());
   EvaluateDone done;
+  LossScores& loss = done.losses.emplace_back();
   for (uint64_t batch = rank; batch * data_.batch_size < rows; batch += workers_.size()) {
     const uint64_t begin = batch * data_.batch_size, end = std::min(rows, begin + data_.batch_size);
-    EvaluatePart part{batch, end - begin, 0, 0, 0};
+    EvaluatePart part{.batch = batch, .samples = end - begin};
     for (uint64_t i = begin; i < end; ++i) {
-      done.scores.push_back(static_cast<float>(i));
-      done.labels.push_back(i % 3 == 0 ? 1 : 0);
+      loss.scores.push_back(static_cast<float>(i));
+      loss.labels.push_back(i % 3 == 0 ? 1 : 0);
       part.label_sum += i % 3 == 0 ? 1 : 0;
       part.loss_sum += 0.25;
       part.prediction_sum += 0.5;
     }
-    done.parts.push_back(part);
+    loss.parts.push_back(part);
   }
   return done;
 }

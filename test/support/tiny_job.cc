@@ -51,13 +51,13 @@ model:
     - {{name: hidden, op: mlp, inputs: [e], units: [16, 8], batch_norm: true, dropout: 0.2}}
     - {{name: third, op: dense, inputs: [hidden], units: 1}}
     - {{name: logit, op: sum, inputs: [first, second, third]}}
-  loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
+  loss: {}
 optimizer: {{name: adam, lr: 0.01, clip_norm: 1}}
 train: {{batch_size: 256, slices: {}, epochs: {}, staleness: {}}}
 cluster: {{servers: {}, workers: {}, shards: 16}}
 {}
 )",
-      o.job, o.slices, o.epochs, o.staleness, o.servers, o.workers, o.more);
+      o.job, o.loss, o.slices, o.epochs, o.staleness, o.servers, o.workers, o.more);
   return folder.Write(o.job + ".yaml", yaml);
 }
 

@@ -16,6 +16,7 @@ struct TinyJobOptions {
   uint32_t slices = 1;
   uint32_t servers = 1, workers = 1;
   std::string staleness = "0";
+  std::string loss = "[{type: binary_cross_entropy, input: logit, label: label}]";
   std::string more;  // Further top-level YAML.
 };
 

@@ -99,4 +99,36 @@ std::vector<NodeConfig> TinyDin() {
   };
 }
 
+JobConfig TinyLosses() {
+  const auto units = [](int64_t n) { return Attrs{{"units", n}}; };
+  JobConfig job = TinyJob({
+      TinyNode("e", "lookup", {"C2", "C1"}, {{"table", "emb"}}, 1),
+      TinyNode("likes", "bag", {"tags"}, {{"table", "emb"}}, 2),
+      TinyNode("user", "dense", {"likes", "I*"}, units(3), 3),
+      TinyNode("item", "dense", {"e"}, units(3), 4),
+      TinyNode("share", "dense", {"I1"}, units(1), 5),
+      TinyNode("logit", "dense", {"user", "item"}, units(1), 6),
+  });
+  const auto add = [&](const char* type, const char* input, float weight) -> LossConfig& {
+    LossConfig loss = job.model.losses[0];
+    loss.type = loss.name = type;
+    loss.input = input;
+    loss.weight = weight;
+    loss.mark.line += static_cast<int>(job.model.losses.size());
+    return job.model.losses.emplace_back(std::move(loss));
+  };
+  add("mse", "logit", 0.5f);
+  add("softmax_cross_entropy", "user", 2.0f);
+  LossConfig& pairs = add("in_batch_softmax", "user", 1.5f);
+  pairs.item = "item";
+  pairs.item_id = "C1";
+  pairs.temperature = 0.5f;
+  LossConfig& all = add("in_batch_softmax", "item", 1.0f);
+  all.name = "all";
+  all.item = "user";
+  all.label.clear();
+  all.log_q = "share";
+  return job;
+}
+
 }  // namespace dt::test

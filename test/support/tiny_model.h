@@ -27,6 +27,9 @@ std::vector<NodeConfig> TinyDeepFm();
 // parameters, results with names of their own.
 std::vector<NodeConfig> TinyDin();
 
+// A job with every loss, some on the same nodes.
+JobConfig TinyLosses();
+
 // A column of the kind, for jobs whose columns only the data tells.
 ColumnSpec TinyColumn(std::string name, ColumnType type, ColumnRole role = ColumnRole::kFeature);
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "common/base/check.h"
 
@@ -27,10 +28,49 @@ double Sigmoid(double logit) {
   return logit >= 0 ? 1 / (1 + small) : small / (1 + small);
 }
 
-// Of one sample, in float64.
-double LossOf(const LossSpec& loss, double output, double label) {
-  if (!IsBinary(loss)) return (output - label) * (output - label);
-  return std::max(output, 0.0) - output * label + std::log1p(std::exp(-std::fabs(output)));
+// What one sample adds to the sums of its batch, and what is predicted for it.
+struct Scored {
+  double loss = 0;        // In float64.
+  double prediction = 0;  // Probability, value, class, or score of the pair.
+  bool hit = false;
+};
+
+// The classes of one sample.
+Scored OfClasses(std::span<const float> logits, double label) {
+  const auto top = std::ranges::max_element(logits);
+  double sum = 0;
+  for (const float x : logits) sum += std::exp(double{x} - double{*top});
+  Scored scored{.prediction = static_cast<double>(top - logits.begin())};
+  if (std::isnan(label)) return scored;  // Only predicted.
+  const auto own = static_cast<size_t>(label);
+  scored.loss = std::log(sum) + double{*top} - double{logits[own]};
+  scored.hit = scored.prediction == label;
+  return scored;
+}
+
+// `output`: of one sample.
+Scored ScoredOf(const LossSpec& loss, std::span<const float> output, double label) {
+  if (loss.type == "softmax_cross_entropy") return OfClasses(output, label);
+  if (loss.type == "in_batch_softmax") {
+    return {.loss = double{output[1]}, .prediction = double{output[0]}, .hit = output[2] != 0};
+  }
+  const double x{output[0]};
+  if (!IsBinary(loss)) return {.loss = (x - label) * (x - label), .prediction = x};
+  return {.loss = std::max(x, 0.0) - x * label + std::log1p(std::exp(-std::fabs(x))),
+          .prediction = Sigmoid(x)};
+}
+
+// A sample without a label is only predicted; one whose user and item do not belong together too.
+bool Counts(const LossSpec& loss, float label) {
+  return !std::isnan(label) && (loss.type != "in_batch_softmax" || label != 0.0f);
+}
+
+// Calibration is about these.
+bool Predicts(const LossSpec& loss) { return IsBinary(loss) || loss.type == "mse"; }
+
+std::span<const float> OutputOf(std::span<const float> outputs, uint32_t samples, size_t i) {
+  const size_t width = outputs.size() / samples;
+  return outputs.subspan(i * width, width);
 }
 
 Status Failed(std::string_view doing, const std::string& path) {
@@ -57,38 +97,51 @@ Status Scorer::Write(std::string_view text) {
 
 Status Scorer::Add(uint64_t number, const Batch& batch,
                    std::span<const std::span<const float>> outputs) {
-  // The first loss is the one that metrics are about.
-  const LossSpec& loss = graph_->losses.front();
-  const std::span<const float> scores = outputs.front();
-  const std::vector<float>& labels = batch.columns[loss.label_column].floats;
-  DT_CHECK(scores.size() == batch.samples && labels.size() == batch.samples);
+  for (size_t l = 0; l < outputs.size(); ++l) {
+    DT_TRY_STATUS(AddLoss(l, number, batch, outputs[l]));
+  }
+  return file_ == nullptr ? OkStatus() : WriteLines(batch, outputs);
+}
+
+Status Scorer::AddLoss(size_t l, uint64_t number, const Batch& batch,
+                       std::span<const float> outputs) {
+  const LossSpec& loss = graph_->losses[l];
+  const bool labelled = loss.label_column != kNone;
+  const std::span<const float> labels =
+      labelled ? std::span<const float>(batch.columns[loss.label_column].floats)
+               : std::span<const float>();
+  DT_CHECK(outputs.size() % batch.samples == 0);
+  DT_CHECK(!labelled || labels.size() == batch.samples);
   EvaluatePart part{.batch = number};
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (!std::isfinite(scores[i])) {
+  for (size_t i = 0; i < batch.samples; ++i) {
+    const std::span<const float> output = OutputOf(outputs, batch.samples, i);
+    if (!std::ranges::all_of(output, [](float x) { return std::isfinite(x); })) {
       return WithHint(Unavailable("output {} of evaluation sample {} is not finite", loss.name,
                                   batch.first_sample + i + 1),
                       "lower the learning rate or set optimizer.clip_norm");
     }
-    if (std::isnan(labels[i])) continue;  // A sample without a label is only predicted.
+    const float label = labelled ? labels[i] : 1.0f;
+    if (!Counts(loss, label)) continue;
+    const Scored scored = ScoredOf(loss, output, double{label});
     part.samples += 1;
-    part.loss_sum += LossOf(loss, double{scores[i]}, double{labels[i]});
-    part.label_sum += double{labels[i]};
-    part.prediction_sum += IsBinary(loss) ? Sigmoid(double{scores[i]}) : double{scores[i]};
+    part.loss_sum += scored.loss;
+    part.hits += scored.hit ? 1 : 0;
+    if (Predicts(loss)) part.label_sum += double{label}, part.prediction_sum += scored.prediction;
     if (!IsBinary(loss)) continue;
-    scored_.push_back(uint64_t{SortBits(scores[i])} << 1 | (labels[i] != 0.0f ? 1 : 0));
+    scored_[l].push_back(uint64_t{SortBits(output[0])} << 1 | (label != 0.0f ? 1 : 0));
   }
-  done_.parts.push_back(part);
-  return file_ == nullptr ? OkStatus() : WriteLines(batch, outputs);
+  done_.losses[l].parts.push_back(part);
+  return OkStatus();
 }
 
 Status Scorer::WriteLines(const Batch& batch, std::span<const std::span<const float>> outputs) {
+  constexpr double kNoLabel = std::numeric_limits<double>::quiet_NaN();
   lines_.clear();
   for (size_t i = 0; i < batch.samples; ++i) {
     for (size_t l = 0; l < outputs.size(); ++l) {
-      const double output{outputs[l][i]};
-      const double predicted = IsBinary(graph_->losses[l]) ? Sigmoid(output) : output;
+      const std::span<const float> output = OutputOf(outputs[l], batch.samples, i);
       fmt::format_to(std::back_inserter(lines_), "{}{}", l == 0 ? "" : ",",
-                     static_cast<float>(predicted));
+                     static_cast<float>(ScoredOf(graph_->losses[l], output, kNoLabel).prediction));
     }
     lines_ += '\n';
   }
@@ -102,12 +155,15 @@ Result<EvaluateDone> Scorer::Finish() {
       return Failed("renaming", predictions_);
     }
   }
-  std::ranges::sort(scored_);
-  done_.scores.reserve(scored_.size());
-  done_.labels.reserve(scored_.size());
-  for (const uint64_t scored : scored_) {
-    done_.scores.push_back(FromSortBits(static_cast<uint32_t>(scored >> 1)));
-    done_.labels.push_back(static_cast<uint8_t>(scored & 1));
+  for (size_t l = 0; l < scored_.size(); ++l) {
+    LossScores& done = done_.losses[l];
+    std::ranges::sort(scored_[l]);
+    done.scores.reserve(scored_[l].size());
+    done.labels.reserve(scored_[l].size());
+    for (const uint64_t scored : scored_[l]) {
+      done.scores.push_back(FromSortBits(static_cast<uint32_t>(scored >> 1)));
+      done.labels.push_back(static_cast<uint8_t>(scored & 1));
+    }
   }
   return std::move(done_);
 }

@@ -21,8 +21,8 @@ class Scorer {
   // it.
   static Result<Scorer> Open(const Graph& graph, const std::string& predictions);
 
-  // outputs: by loss, [samples]. Batches come in ascending order. Error: Unavailable, not finite,
-  // or the file cannot be written.
+  // outputs: by loss, as LossSpec::output. Batches come in ascending order. Error: Unavailable, not
+  // finite, or the file cannot be written.
   Status Add(uint64_t number, const Batch& batch, std::span<const std::span<const float>> outputs);
   Result<EvaluateDone> Finish();
 
@@ -31,7 +31,10 @@ class Scorer {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   Scorer(const Graph& graph, std::string predictions)
-      : graph_(&graph), predictions_(std::move(predictions)) {}
+      : graph_(&graph), predictions_(std::move(predictions)), scored_(graph.losses.size()) {
+    done_.losses.resize(graph.losses.size());
+  }
+  Status AddLoss(size_t loss, uint64_t number, const Batch& batch, std::span<const float> outputs);
   Status Write(std::string_view text);
   Status WriteLines(const Batch& batch, std::span<const std::span<const float>> outputs);
 
@@ -40,7 +43,8 @@ class Scorer {
   std::unique_ptr<std::FILE, Close> file_;
   std::string lines_;
   EvaluateDone done_;
-  std::vector<uint64_t> scored_;  // Score, as bits that sort like it, and label below.
+  // By loss with an AUC: score, as bits that sort like it, and label below.
+  std::vector<std::vector<uint64_t>> scored_;
 };
 
 }  // namespace dt::worker

@@ -10,20 +10,40 @@ namespace {
 constexpr SpanLabel kGather{Track::kReader, "gather samples"};
 constexpr SpanLabel kFindKeys{Track::kReader, "find keys"};
 
+// Labels that a loss takes: 0 .. count - 1; 0: any number.
+int64_t LabelsOf(const Graph& graph, const LossSpec& loss) {
+  if (loss.label_column == kNone || loss.type == "mse") return 0;
+  return loss.type == "softmax_cross_entropy" ? graph.value(loss.output).shape[1].times : 2;
+}
+
+Status WrongLabel(const LossSpec& loss, int64_t labels, std::string_view found) {
+  if (loss.type != "softmax_cross_entropy") {
+    const bool value = loss.type == "binary_cross_entropy";
+    return WithHint(
+        Malformed("{}; {} takes labels 0 and 1", found, loss.type),
+        value ? "map the labels to 0 and 1, or use the loss mse" : "map the labels to 0 and 1");
+  }
+  return WithHint(Malformed("{}; {} takes the numbers of its {} classes, 0 to {}", found, loss.type,
+                            labels, labels - 1),
+                  "number the classes from 0, or give the loss's input a column for each");
+}
+
 }  // namespace
 
 Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
                    const LookupPlan& plan) {
   for (const LossSpec& loss : graph.losses) {
-    if (loss.type != "binary_cross_entropy") continue;
+    const int64_t count = LabelsOf(graph, loss);
+    if (count == 0) continue;
     const std::vector<float>& labels = plan.batch.columns[loss.label_column].floats;
     for (size_t i = 0; i < labels.size(); ++i) {
+      const float label = labels[i];
+      const bool in_range = label >= 0.0f && label < static_cast<float>(count);
       // Not a number: no label; only `predict` reads such samples.
-      if (labels[i] == 0.0f || labels[i] == 1.0f || std::isnan(labels[i])) continue;
-      return WithHint(
-          Malformed("column {} of sample {} is {}; binary_cross_entropy takes labels 0 and 1",
-                    columns[loss.label_column].name, plan.rows[i] + 1, labels[i]),
-          "map the labels to 0 and 1, or use the loss mse");
+      if (std::isnan(label) || (in_range && label == std::floor(label))) continue;
+      return WrongLabel(loss, count,
+                        fmt::format("column {} of sample {} is {}", columns[loss.label_column].name,
+                                    plan.rows[i] + 1, label));
     }
   }
   return OkStatus();

@@ -31,7 +31,7 @@ TEST(JobResult, EveryValueHasItsPlace) {
   JobResult result;
   result.samples = 100;
   result.seconds = 4;
-  result.valid = Metrics{0.75, 0.5, 1.0, 10, false};
+  result.valid = LossMetrics{{0.75, 0.5, 1.0, 10, false}};
   result.best = JobResult::Best{3, *result.valid};
   result.roles = {{"server", 1, 77, 1.5, 2, 3, 4}};
   result.tables["item"] = {
@@ -49,6 +49,18 @@ TEST(JobResult, EveryValueHasItsPlace) {
   EXPECT_EQ(json["events"][0]["folder"], "f");
   EXPECT_EQ(json["events"][0]["step"], 20);
   EXPECT_EQ(json["history"][0]["train"]["logloss"], 0.25);
+}
+
+TEST(JobResult, SeveralLossesStandByTheirNames) {
+  JobResult result;
+  result.test = LossMetrics{{.auc = 0.75, .logloss = 0.5, .samples = 10, .loss = "click"},
+                            {.logloss = 1.5, .samples = 10, .accuracy = 0.25, .loss = "next"}};
+  const Json json = Json::parse(ToJson(result))["metrics"]["test"];
+  EXPECT_EQ(json.size(), 2u);
+  EXPECT_EQ(json["click"]["auc"], 0.75);
+  EXPECT_FALSE(json["click"].contains("accuracy"));
+  EXPECT_EQ(json["next"]["accuracy"], 0.25);
+  EXPECT_EQ(json["next"]["logloss"], 1.5);
 }
 
 TEST(JobResult, FailuresSayWhatWhereAndHint) {

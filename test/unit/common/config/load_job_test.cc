@@ -48,6 +48,34 @@ TEST(LoadJob, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(job.security.insecure);
 }
 
+TEST(LoadJob, MetricsAreOfTheLosses) {
+  const std::string mse = Replaced(kGoodJob, "binary_cross_entropy", "mse");
+  EXPECT_EQ(Loaded(mse).train.early_stop->metric, "valid.logloss");
+  EXPECT_EQ(ProblemsOf(Replaced(mse, "{patience: 2}", "{metric: valid.auc}")),
+            "job.yaml:20: train.early_stop.metric: found \"valid.auc\", expected one of "
+            "valid.logloss\n");
+  const std::string two = Replaced(
+      kGoodJob, "label: click}]",
+      "label: click},\n    {type: softmax_cross_entropy, input: deep, label: click, name: next}]");
+  const JobConfig job = Loaded(two);
+  EXPECT_EQ(job.optimizer.plateau->metric, "valid.click.auc");
+  EXPECT_EQ(job.train.early_stop->metric, "valid.click.auc");
+  const std::string named = Replaced(two, "{patience: 2}", "{metric: valid.next.accuracy}");
+  EXPECT_EQ(Loaded(named).train.early_stop->metric, "valid.next.accuracy");
+  EXPECT_EQ(ProblemsOf(Replaced(two, "{patience: 2}", "{metric: valid.auc}")),
+            "job.yaml:21: train.early_stop.metric: found \"valid.auc\", expected one of "
+            "valid.click.auc, valid.click.logloss, valid.next.logloss, valid.next.accuracy\n");
+}
+
+TEST(LoadJob, PairsNeedNoLabel) {
+  const JobConfig job = Loaded(
+      Replaced(kGoodJob, "type: binary_cross_entropy, input: deep, label: click",
+               "type: in_batch_softmax, input: deep, item: e, item_id: item, temperature: 0.5"));
+  EXPECT_EQ(job.model.losses[0].label, "");
+  EXPECT_EQ(job.model.losses[0].name, "in_batch_softmax");
+  EXPECT_EQ(job.model.losses[0].temperature, 0.5f);
+}
+
 TEST(LoadJob, TablesInheritTheRuleButNotRegularisation) {
   const JobConfig job = Loaded(Replaced(
       Replaced(kGoodJob, "optimizer: {name: adagrad, lr: 0.02}, l2: 0.05", "l2_scope: touched"),

@@ -42,7 +42,9 @@ class CheckpointStoreTest : public ::testing::Test {
     Manifest manifest;
     manifest.job = "j";
     manifest.course.step = step;
-    manifest.course.decisions.best = Metrics{0.75, 0.5, std::nullopt, 10, true};
+    manifest.course.decisions.best =
+        LossMetrics{{0.75, 0.5, std::nullopt, 10, true, std::nullopt, "click"},
+                    {.logloss = 1.5, .accuracy = 0.5, .loss = "next"}};
     manifest.course.decisions.best_step = step;
     manifest.course.history = {{1, step, 0.5f, *manifest.course.decisions.best, 0.1}};
     manifest.resume_text = "batch_size 10\njob j\nseed 1";

@@ -45,16 +45,18 @@ std::vector<SliceData> TwoSlices(const Graph& graph) {
 // What the passes are tried on; DIN's lists vary in length.
 struct Model {
   const char* name;
-  std::vector<NodeConfig> (*nodes)();
+  JobConfig (*job)();
 };
-constexpr Model kModels[] = {{"DeepFm", TinyDeepFm}, {"Din", TinyDin}};
+constexpr Model kModels[] = {{"DeepFm", [] { return TinyJob(TinyDeepFm()); }},
+                             {"Din", [] { return TinyJob(TinyDin()); }},
+                             {"EveryLoss", test::TinyLosses}};
 
 class PassesOf : public ::testing::TestWithParam<Model> {};
 INSTANTIATE_TEST_SUITE_P(Models, PassesOf, ::testing::ValuesIn(kModels),
                          [](const auto& model) { return model.param.name; });
 
 JobConfig WholeJob(const Model& model) {
-  JobConfig job = TinyJob(model.nodes());
+  JobConfig job = model.job();
   job.optimizer.clip_norm = 0.5;
   job.optimizer.spec.l2 = 0.01f;
   return job;
@@ -168,7 +170,8 @@ class NumericalGradient {
   double Loss() {
     const Tensors values = Interpreter(graph_, pool_).RunSlice(slice_, parameters_, RunOf());
     double loss = 0;
-    for (const LossSpec& spec : graph_.losses) loss += values.at(spec.loss).at(0);
+    for (const LossSpec& spec : graph_.losses)
+      loss += double{spec.weight} * values.at(spec.loss).at(0);
     return loss;
   }
 

@@ -59,7 +59,7 @@ class Player {
     Write(o.test ? fmt::format("test@{}", o.step) : fmt::format("valid@{}", o.step));
     Metrics metrics;
     metrics.auc = next_ < auc_.size() ? auc_[next_++] : 0.5;
-    course_.OnEvaluated(metrics);
+    course_.OnEvaluated({metrics});
   }
   void Carry(const course::Save& o) {
     Write(fmt::format("save@{}{}", o.step, o.best ? "*" : ""));

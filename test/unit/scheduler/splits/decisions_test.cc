@@ -101,7 +101,7 @@ TEST(Decisions, FollowTheTable) {
     for (size_t i = 0; i < c.metric.size(); ++i) {
       Metrics metrics;
       (logloss ? metrics.logloss : metrics.auc) = c.metric[i];
-      decisions.OnEvaluation(metrics, 10 * (i + 1), i + 1, state);
+      decisions.OnEvaluation({metrics}, 10 * (i + 1), i + 1, state);
       EXPECT_FLOAT_EQ(state.rate_scale, c.rate_scale[i]) << "evaluation " << i;
       EXPECT_EQ(state.stopped, c.stopped[i]) << "evaluation " << i;
     }
@@ -110,11 +110,20 @@ TEST(Decisions, FollowTheTable) {
   }
 }
 
-Metrics Of(double auc, double logloss) {
-  Metrics metrics;
-  metrics.auc = auc;
-  metrics.logloss = logloss;
-  return metrics;
+LossMetrics Of(double auc, double logloss) { return {{.auc = auc, .logloss = logloss}}; }
+
+TEST(Decisions, OfSeveralLossesTheNamedOneDecides) {
+  const Decisions decisions(std::nullopt, EarlyStopConfig{"valid.next.accuracy", 1});
+  DecisionState state;
+  const auto of = [](double auc, double accuracy) {
+    return LossMetrics{{.auc = auc, .loss = "click"}, {.accuracy = accuracy, .loss = "next"}};
+  };
+  decisions.OnEvaluation(of(0.9, 0.2), 10, 1, state);
+  decisions.OnEvaluation(of(0.8, 0.3), 20, 2, state);
+  EXPECT_EQ(state.best_step, 20u);
+  EXPECT_FALSE(state.stopped);
+  decisions.OnEvaluation(of(0.95, 0.1), 30, 3, state);
+  EXPECT_TRUE(state.stopped);
 }
 
 TEST(Decisions, BestFollowsEarlyStopsMetric) {

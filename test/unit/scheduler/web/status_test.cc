@@ -19,9 +19,7 @@ JobStatus Sample() {
                       {"worker", 2, 78, "host", 0.5, 7, 0, 1.5, 100, 200, 300,
                        DeviceInfo{DeviceKind::kEmulated, 0, "emulated accelerator", 1024}}};
   status.tables["item"] = {1000, 900, 100, 5, 6, 7, 8, 9, 10, ""};
-  Metrics valid;
-  valid.auc = 0.75;
-  status.history = {{1, 5, 0.5f, valid, 0.25}};
+  status.history = {{1, 5, 0.5f, {{.auc = 0.75}}, 0.25}};
   status.events = {{1.0, "checkpoint", {{"step", 5.0}}}};
   return status;
 }
@@ -39,8 +37,9 @@ TEST(Status, JsonHoldsEverything) {
   EXPECT_EQ(json["tables"]["item"]["rows_touched"], 8);
   EXPECT_EQ(json["tables"]["item"]["rows_fetched"], 9);
   EXPECT_EQ(json["tables"]["item"]["rows_written"], 10);
-  EXPECT_EQ(json["history"][0]["valid_auc"], 0.75);
-  EXPECT_TRUE(json["history"][0]["valid_logloss"].is_null());
+  EXPECT_EQ(json["history"][0]["valid"]["auc"], 0.75);
+  EXPECT_TRUE(json["history"][0]["valid"]["logloss"].is_null());
+  EXPECT_EQ(json["history"][0]["valid_text"], "AUC 0.75000");
   EXPECT_EQ(json["events"][0]["step"], 5);
 }
 

@@ -26,6 +26,7 @@ Batch Labels(uint64_t first, std::vector<float> clicks) {
   batch.samples = static_cast<uint32_t>(clicks.size());
   batch.first_sample = first;
   batch.columns.resize(2);
+  batch.columns[1].floats.assign(clicks.size(), 1.0f);
   batch.columns[0].floats = std::move(clicks);
   return batch;
 }
@@ -40,20 +41,20 @@ TEST(ScorerTest, SumsAreTheFormulasAndScoresAscend) {
   ASSERT_TRUE(scorer->Add(4, batch, outputs).ok());
   const auto done = scorer->Finish();
   ASSERT_TRUE(done.ok());
-  ASSERT_EQ(done->parts.size(), 1);
+  ASSERT_EQ(done->losses[0].parts.size(), 1);
   double loss = 0, predictions = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
     const double p = 1 / (1 + std::exp(-double{logits[i]}));
     loss -= batch.columns[0].floats[i] != 0 ? std::log(p) : std::log1p(-p);
     predictions += p;
   }
-  EXPECT_EQ(done->parts[0].batch, 4);
-  EXPECT_EQ(done->parts[0].samples, 6);
-  EXPECT_NEAR(done->parts[0].loss_sum, loss, 1e-6);  // log1p(-p) loses digits at 20.
-  EXPECT_NEAR(done->parts[0].prediction_sum, predictions, 1e-12);
-  EXPECT_EQ(done->parts[0].label_sum, 3);
-  EXPECT_EQ(done->scores, (std::vector<float>{-20, -2, 0, 0, 0.5, 20}));
-  EXPECT_EQ(done->labels, (std::vector<uint8_t>{0, 1, 0, 1, 1, 0}));
+  EXPECT_EQ(done->losses[0].parts[0].batch, 4);
+  EXPECT_EQ(done->losses[0].parts[0].samples, 6);
+  EXPECT_NEAR(done->losses[0].parts[0].loss_sum, loss, 1e-6);  // log1p(-p) loses digits at 20.
+  EXPECT_NEAR(done->losses[0].parts[0].prediction_sum, predictions, 1e-12);
+  EXPECT_EQ(done->losses[0].parts[0].label_sum, 3);
+  EXPECT_EQ(done->losses[0].scores, (std::vector<float>{-20, -2, 0, 0, 0.5, 20}));
+  EXPECT_EQ(done->losses[0].labels, (std::vector<uint8_t>{0, 1, 0, 1, 1, 0}));
 }
 
 TEST(ScorerTest, SamplesWithoutALabelEnterNoSum) {
@@ -65,10 +66,57 @@ TEST(ScorerTest, SamplesWithoutALabelEnterNoSum) {
   ASSERT_TRUE(scorer->Add(0, Labels(0, {std::nanf(""), 1, std::nanf("")}), outputs).ok());
   const auto done = scorer->Finish();
   ASSERT_TRUE(done.ok());
-  EXPECT_EQ(done->parts[0].samples, 1);
-  EXPECT_EQ(done->parts[0].label_sum, 1);
-  EXPECT_NEAR(done->parts[0].loss_sum, std::log1p(std::exp(2.0)), 1e-12);
-  EXPECT_EQ(done->scores, (std::vector<float>{-2}));
+  EXPECT_EQ(done->losses[0].parts[0].samples, 1);
+  EXPECT_EQ(done->losses[0].parts[0].label_sum, 1);
+  EXPECT_NEAR(done->losses[0].parts[0].loss_sum, std::log1p(std::exp(2.0)), 1e-12);
+  EXPECT_EQ(done->losses[0].scores, (std::vector<float>{-2}));
+}
+
+TEST(ScorerTest, EveryLossHasItsSums) {
+  const Graph graph = TwoLosses();
+  auto scorer = Scorer::Open(graph, "");
+  ASSERT_TRUE(scorer.ok());
+  const std::vector<float> logits = {0.5f, -2.0f}, prices = {3.0f, 0.5f};
+  const std::vector<std::span<const float>> outputs = {logits, prices};
+  ASSERT_TRUE(scorer->Add(0, Labels(0, {1, 0}), outputs).ok());
+  const auto done = scorer->Finish();
+  ASSERT_TRUE(done.ok());
+  ASSERT_EQ(done->losses.size(), 2u);
+  EXPECT_EQ(done->losses[0].scores.size(), 2u);
+  EXPECT_TRUE(done->losses[1].scores.empty());
+  EXPECT_EQ(done->losses[1].parts[0].loss_sum, 4.25);
+  EXPECT_EQ(done->losses[1].parts[0].prediction_sum, 3.5);
+}
+
+TEST(ScorerTest, ClassesAndPairsAreCountedAndPredicted) {
+  const test::ScratchFolder folder;
+  Graph graph;
+  graph.losses = {{.name = "genre", .type = "softmax_cross_entropy", .label_column = 0},
+                  {.name = "next", .type = "in_batch_softmax"},
+                  {.name = "pair", .type = "in_batch_softmax", .label_column = 1}};
+  auto scorer = Scorer::Open(graph, folder / "out.csv");
+  ASSERT_TRUE(scorer.ok());
+  Batch batch = Labels(0, {2, 0});
+  batch.columns[1].floats = {0, 1};
+  const std::vector<float> classes = {0, 1, 3, 0, 2, 1}, next = {1.5f, 0.25f, 1, 2.5f, 0.5f, 0},
+                           pair = {3, 7, 1, 4, 0.75f, 1};
+  const std::vector<std::span<const float>> outputs = {classes, next, pair};
+  ASSERT_TRUE(scorer->Add(0, batch, outputs).ok());
+  const auto done = scorer->Finish();
+  ASSERT_TRUE(done.ok());
+  const EvaluatePart genre = done->losses[0].parts[0];
+  const double want = std::log(std::exp(0.0) + std::exp(1.0) + std::exp(3.0)) - 3 +
+                      std::log(std::exp(0.0) + std::exp(2.0) + std::exp(1.0));
+  EXPECT_NEAR(genre.loss_sum, want, 1e-12);
+  EXPECT_EQ(genre.samples, 2u);
+  EXPECT_EQ(genre.hits, 1u);
+  EXPECT_EQ(done->losses[1].parts[0].loss_sum, 0.75);
+  EXPECT_EQ(done->losses[1].parts[0].hits, 1u);
+  EXPECT_EQ(done->losses[2].parts[0].samples, 1u) << "the first is no pair";
+  EXPECT_EQ(done->losses[2].parts[0].loss_sum, 0.75);
+  std::stringstream text;
+  text << std::ifstream(folder / "out.csv").rdbuf();
+  EXPECT_EQ(text.str(), "genre,next,pair\n2,1.5,3\n1,2.5,4\n");
 }
 
 TEST(ScorerTest, PredictionsAreOneLineASampleAndAColumnALoss) {

@@ -114,6 +114,37 @@ TEST_F(SliceReaderTest, TheTimelineHasBothPartsOfTheWork) {
                                      std::pair(5, "gather samples"), std::pair(5, "find keys")));
 }
 
+std::string LabelProblem(const std::string& type, int64_t width, std::vector<float> labels) {
+  Graph graph;
+  graph.values.push_back({.name = "logits", .shape = {Dim{kBatch, 1}, Const(width)}});
+  graph.losses = {{.name = "genre", .type = type, .output = 0, .label_column = 0}};
+  LookupPlan plan;
+  plan.batch.columns.resize(1);
+  plan.batch.columns[0].floats = std::move(labels);
+  plan.rows = {10, 11, 12};
+  const Status status = CheckLabels(graph, {{.name = "genre"}}, plan);
+  if (status.ok()) return "";
+  EXPECT_EQ(ExitCodeOf(status), 3) << "bad data";
+  return ToText(status);
+}
+
+TEST(CheckLabelsTest, ALabelThatTheLossDoesNotTakeIsNamed) {
+  const float none = std::nanf("");
+  EXPECT_EQ(LabelProblem("softmax_cross_entropy", 3, {0, 2, none}), "");
+  EXPECT_EQ(LabelProblem("mse", 1, {-1.5f, 7, none}), "");
+  for (const auto& [label, text] : {std::pair{3.0f, "3"}, {-1.0f, "-1"}, {0.5f, "0.5"}}) {
+    EXPECT_EQ(
+        LabelProblem("softmax_cross_entropy", 3, {0, label, 1}),
+        fmt::format("column genre of sample 12 is {}; softmax_cross_entropy takes the numbers "
+                    "of its 3 classes, 0 to 2; number the classes from 0, or give the loss's "
+                    "input a column for each",
+                    text));
+  }
+  EXPECT_EQ(LabelProblem("in_batch_softmax", 3, {0, 1, 2}),
+            "column genre of sample 13 is 2; in_batch_softmax takes labels 0 and 1; map the labels "
+            "to 0 and 1");
+}
+
 TEST_F(SliceReaderTest, ItCanBeLeftAtAnyTime) {
   for (int taken = 0; taken < 5; ++taken) {
     const auto reader = Open(1000);

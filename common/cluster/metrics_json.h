@@ -1,0 +1,36 @@
+// Metrics as result files and `dovetail status --json` show them. For sources only: the JSON
+// library is slow to compile.
+#pragma once
+
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "common/metrics/metrics.h"
+
+namespace dt {
+
+template <class T>
+nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+inline nlohmann::ordered_json MetricsJson(const Metrics& metrics) {
+  nlohmann::ordered_json json = {{"auc", OrNull(metrics.auc)},
+                                 {"logloss", OrNull(metrics.logloss)},
+                                 {"calibration", OrNull(metrics.calibration)}};
+  if (!metrics.auc_exact) json["auc_exact"] = false;
+  if (metrics.accuracy.has_value()) json["accuracy"] = *metrics.accuracy;
+  return json;
+}
+
+// Of one loss; of several, {loss: those of it}.
+inline nlohmann::ordered_json MetricsJson(const std::optional<LossMetrics>& metrics) {
+  if (!metrics.has_value() || metrics->empty()) return MetricsJson(Metrics());
+  if (metrics->size() == 1) return MetricsJson(metrics->front());
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const Metrics& of : *metrics) json[of.loss] = MetricsJson(of);
+  return json;
+}
+
+}  // namespace dt

@@ -1,0 +1,154 @@
+// Goal: losses become the operators they name, with what they read; mistakes are named with place
+// and way out; a loss of weight 0 leaves the gradients of the others as they are, bit for bit.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/plan/plan.h"
+#include "test/support/interpreter.h"
+#include "test/support/tiny_model.h"
+
+namespace dt::scheduler {
+namespace {
+
+using test::TinyColumns;
+using test::TinyLosses;
+using ::testing::HasSubstr;
+
+std::vector<std::string> InputsOf(const Graph& graph, const std::string& node) {
+  const auto found = std::ranges::find(graph.nodes, node, &Node::name);
+  DT_CHECK_MSG(found != graph.nodes.end(), "no node {}", node);
+  std::vector<std::string> names;
+  for (const ValueIndex v : found->inputs) names.push_back(graph.value(v).name);
+  return names;
+}
+
+Result<Plan> PlanOf(const JobConfig& job) { return MakePlan({job, TinyColumns(), 2}); }
+
+TEST(LossesTest, ReadWhatTheyName) {
+  const Result<Plan> plan = PlanOf(TinyLosses());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Graph& graph = plan->graph;
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(InputsOf(graph, "loss.mse"), (Names{"logit.bias_add", "label"}));
+  EXPECT_EQ(InputsOf(graph, "loss.softmax_cross_entropy"), (Names{"user.bias_add", "label"}));
+  EXPECT_EQ(InputsOf(graph, "loss.in_batch_softmax"),
+            (Names{"user.bias_add", "item.bias_add", "label", "index(e)"}));
+  EXPECT_EQ(InputsOf(graph, "loss.all"),
+            (Names{"item.bias_add", "user.bias_add", "share.bias_add"}));
+  const auto pairs = std::ranges::find(graph.nodes, "loss.in_batch_softmax", &Node::name);
+  EXPECT_EQ(IntAttr(pairs->attrs, "length", 0), 2);
+  EXPECT_EQ(IntAttr(pairs->attrs, "position", 0), 1) << "C1 is the second of the lookup's columns";
+  EXPECT_EQ(FloatAttr(pairs->attrs, "temperature", 1), 0.5);
+  ASSERT_EQ(graph.losses.size(), 5u);
+  EXPECT_EQ(graph.losses[2].weight, 2.0f);
+  EXPECT_EQ(graph.losses[3].output, pairs->outputs[1]);
+  EXPECT_EQ(graph.losses[4].label, kNone);
+}
+
+TEST(LossesTest, SampleWeightsReachEveryLoss) {
+  std::vector<ColumnSpec> columns = TinyColumns();
+  columns.push_back(test::TinyColumn("w", ColumnType::kFloat, ColumnRole::kWeight));
+  const JobConfig job = TinyLosses();
+  const Result<Plan> plan = MakePlan({job, columns, 1});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const LossConfig& loss : job.model.losses) {
+    EXPECT_THAT(InputsOf(plan->graph, "loss." + loss.name), ::testing::Contains("w")) << loss.name;
+  }
+}
+
+TEST(LossesTest, WeightZeroChangesNoBitOfTheOthersGradients) {
+  JobConfig one = TinyLosses(), two = one;
+  one.model.losses.resize(1);
+  for (size_t l = 1; l < two.model.losses.size(); ++l) two.model.losses[l].weight = 0;
+  const auto grads = [](const JobConfig& job) {
+    const Result<Plan> plan = PlanOf(job);
+    DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
+    TaskPool pool(1);
+    test::Tensors parameters = test::FirstParameters(plan->graph, 11);
+    RunInfo run;
+    run.step_samples = 7;
+    const test::Tensors values =
+        test::Interpreter(plan->graph, pool)
+            .RunSlice(test::RandomSlice(plan->graph, 7, 6), parameters, run);
+    std::map<std::string, std::vector<double>> by_name;
+    const auto take = [&](ValueIndex of, ValueIndex grad) {
+      const test::HostTensor& tensor = values.at(grad);
+      std::vector<double>& to = by_name[plan->graph.value(of).name];
+      for (size_t i = 0; i < tensor.size(); ++i) to.push_back(tensor.at(i));
+    };
+    for (const ParameterSpec& p : plan->graph.parameters) {
+      if (p.grad != kNone) take(p.value, p.grad);
+    }
+    for (const TableUse& table : plan->graph.tables) take(table.rows, table.row_grad);
+    return by_name;
+  };
+  const auto alone = grads(one);
+  auto beside = grads(two);
+  EXPECT_THAT(beside.extract("share.weight").mapped(), ::testing::Each(0.0));
+  beside.erase("share.bias");
+  EXPECT_EQ(beside, alone);
+}
+
+struct Mistake {
+  const char* name;
+  void (*make)(JobConfig& job);
+  std::vector<std::string> says;
+};
+
+const Mistake kMistakes[] = {
+    {"one class",
+     [](JobConfig& job) { job.model.losses[2].input = "logit"; },
+     {"node \"logit\": its shape is [B, 1], the loss softmax_cross_entropy needs [B, classes] with "
+      "2 "
+      "classes or more",
+      "model.yaml:6", "units: <classes>"}},
+    {"several columns",
+     [](JobConfig& job) { job.model.losses[1].input = "user"; },
+     {"node \"user\": its shape is [B, 3], the loss mse needs [B, 1]", "units: 1"}},
+    {"rows as vectors",
+     [](JobConfig& job) { job.model.losses[3].item = "e"; },
+     {"node \"e\": its shape is [B, 2, 4], the loss in_batch_softmax needs [B, dim]"}},
+    {"vectors of two lengths",
+     [](JobConfig& job) { job.model.losses[3].item = "likes"; },
+     {"item \"likes\" has shape [B, 4], \"user\" has [B, 3]: they must be equal",
+      "model.yaml:102"}},
+    {"no such item",
+     [](JobConfig& job) { job.model.losses[3].item = "itme"; },
+     {"there is no node \"itme\"", "did you mean \"item\""}},
+    {"ids that are not looked up",
+     [](JobConfig& job) { job.model.losses[3].item_id = "C3"; },
+     {"item_id \"C3\" is no column of one key that a lookup reads", "model.yaml:102"}},
+    {"ids in lists",
+     [](JobConfig& job) { job.model.losses[3].item_id = "tags"; },
+     {"item_id \"tags\" is no column of one key"}},
+    {"a wide log_q",
+     [](JobConfig& job) { job.model.losses[4].log_q = "user"; },
+     {"log_q \"user\" has shape [B, 3], expected [B, 1]"}},
+    {"log_q of keys",
+     [](JobConfig& job) { job.model.losses[4].log_q = "C1"; },
+     {"log_q \"C1\" is neither a node nor a float column"}},
+    {"no such label",
+     [](JobConfig& job) { job.model.losses[2].label = "labels"; },
+     {"there is no column \"labels\" for the label", "did you mean \"label\"", "model.yaml:101"}},
+    {"keys as labels",
+     [](JobConfig& job) { job.model.losses[3].label = "C1"; },
+     {"column \"C1\" is no label"}},
+};
+
+TEST(LossesTest, MistakesAreNamedWithPlaceAndWayOut) {
+  for (const Mistake& mistake : kMistakes) {
+    JobConfig job = TinyLosses();
+    mistake.make(job);
+    const Result<Plan> plan = PlanOf(job);
+    ASSERT_FALSE(plan.ok()) << mistake.name;
+    EXPECT_EQ(ExitCodeOf(plan.status()), 2) << mistake.name;
+    for (const std::string& word : mistake.says) {
+      EXPECT_THAT(ToText(plan.status()), HasSubstr(word)) << mistake.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dt::scheduler
