@@ -71,6 +71,8 @@ std::map<std::string_view, Rules> MakeRules() {
       {"linear", Joined({{"table", AttrType::kText}, Flag("weighted"), Flag("bias")}, init)},
       {"dense", Joined({Needed(Whole("units", 1, 1 << 20))}, layer)},
       {"mlp", Joined({units}, layer)},
+      {"mmoe",
+       Joined({units, Needed(Whole("experts", 1, 1024)), Needed(Whole("tasks", 1, 1024))}, layer)},
       {"cross", Joined({layers}, init)},
       {"cross_v2", Joined({layers, Whole("rank", 1, 1 << 20)}, init)},
       {"batch_norm", norm},

@@ -23,6 +23,7 @@ std::span<const Composite> LookupComposites();
 std::span<const Composite> AttentionComposites();
 std::span<const Composite> CinComposites();
 std::span<const Composite> SequenceComposites();
+std::span<const Composite> MmoeComposites();
 std::vector<const Composite*> AllComposites();
 // nullptr if there is none.
 const Composite* FindComposite(std::string_view name);
@@ -33,6 +34,10 @@ InitSpec InitOf(const GraphBuilder& builder, InitSpec fallback);
 // on.
 Result<ValueIndex> DenseLayer(GraphBuilder& builder, ValueIndex x, int64_t units,
                               std::string_view prefix);
+// Linear, batch normalisation, activation, dropout, by the attributes of the current node: what a
+// layer of `dense`, `mlp` and an expert is.
+Result<ValueIndex> FullLayer(GraphBuilder& builder, ValueIndex x, int64_t units,
+                             std::string_view prefix);
 struct NormOptions {
   double momentum = 0.1;
   double epsilon = 1e-5;

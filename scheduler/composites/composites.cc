@@ -8,7 +8,7 @@ std::vector<const Composite*> AllComposites() {
   std::vector<const Composite*> all;
   for (const std::span<const Composite> part :
        {ActivationComposites(), DenseComposites(), LookupComposites(), AttentionComposites(),
-        CinComposites(), SequenceComposites()}) {
+        CinComposites(), SequenceComposites(), MmoeComposites()}) {
     for (const Composite& composite : part) all.push_back(&composite);
   }
   return all;

@@ -43,11 +43,6 @@ Result<ValueIndex> SumOf(GraphBuilder& builder, std::span<const ValueIndex> valu
   return sum;
 }
 
-namespace {
-
-using Operands = std::span<const Operand>;
-
-// Linear, batch normalisation, activation, dropout: what a layer of `dense` and `mlp` is.
 Result<ValueIndex> FullLayer(GraphBuilder& b, ValueIndex x, int64_t units,
                              std::string_view prefix) {
   const std::string before(prefix);
@@ -59,7 +54,7 @@ Result<ValueIndex> FullLayer(GraphBuilder& b, ValueIndex x, int64_t units,
     DT_TRY(x, NormLayer(b, x, options, prefix));
   }
   const std::string activation =
-      TextAttr(attrs, "activation", b.user().op == "mlp" ? "relu" : "none");
+      TextAttr(attrs, "activation", b.user().op == "dense" ? "none" : "relu");
   DT_TRY(x, Activate(b, x, activation, prefix));
   const double rate = FloatAttr(attrs, "dropout", 0);
   if (rate > 0) {
@@ -67,6 +62,10 @@ Result<ValueIndex> FullLayer(GraphBuilder& b, ValueIndex x, int64_t units,
   }
   return x;
 }
+
+namespace {
+
+using Operands = std::span<const Operand>;
 
 Result<ValueIndex> Flattened(GraphBuilder& b, Operands operands) {
   DT_TRY(std::vector<ValueIndex> values, b.Values(operands, true));

@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
-"""Joins MovieLens-100K (ml-100k.inter, .item, .user) into the CSV files that configs/ml100k.yaml
-and ml100k_din.yaml read.
+"""Joins MovieLens-100K (ml-100k.inter, .item, .user) into the CSV files that configs/ml100k*.yaml read.
 
     scripts/data/ml100k.py [SOURCE] [TARGET]
 
 SOURCE  the directory of the three files (default: ${DOVETAIL_DATA:-../shared/data}/ml100k)
 TARGET  where train.csv, valid.csv and test.csv go (default: runs/ml100k)
 
-One line per rating: label (rating 4 or 5), ids, side features, and the user's earlier films, oldest first,
-joined by '|'. The last tenth of each user's ratings is for test, the tenth before it for validation.
+One line per rating: label (rating 4 or 5), ids, side features, the user's earlier films, oldest first,
+joined by '|', the rating, and the logarithm of the film's share of the training ratings (each counted once
+more than it is there). The last tenth of each user's ratings is for test, the tenth before it for validation.
 """
 import collections
 import csv
+import math
 import os
 import pathlib
 import sys
 
 HISTORY_MAX = 50
-HEADER = ["label", "user_id", "item_id", "history", "age", "gender", "occupation", "release_year"]
+HEADER = ["label", "user_id", "item_id", "history", "age", "gender", "occupation", "release_year",
+          "rating", "item_log_q"]
 
 
 def read_table(path):
@@ -46,7 +48,7 @@ def lines_of_user(ratings, user, items):
         item = rating["item_id"]
         yield split_of(position, len(ratings)), [
             int(float(rating["rating"]) >= 4), rating["user_id"], item, "|".join(seen[-HISTORY_MAX:]),
-            user["age"], user["gender"], user["occupation"], items[item]["release_year"]]
+            user["age"], user["gender"], user["occupation"], items[item]["release_year"], rating["rating"]]
         seen.append(item)
 
 
@@ -71,6 +73,11 @@ def main():
     for user_id in sorted(ratings, key=int):
         for split, cells in lines_of_user(ratings[user_id], users[user_id], items):
             lines[split].append(cells)
+    item_at = HEADER.index("item_id")
+    counts = collections.Counter(cells[item_at] for cells in lines["train"])
+    total = len(lines["train"]) + len(items)
+    for cells in (cells for rows in lines.values() for cells in rows):
+        cells.append(f"{math.log((counts[cells[item_at]] + 1) / total):.6f}")
     target.mkdir(parents=True, exist_ok=True)
     for split, rows in lines.items():
         partial = target / f"{split}.csv.partial"
