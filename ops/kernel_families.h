@@ -16,6 +16,7 @@ struct NamedKernel {
 std::span<const NamedKernel> MatmulKernels();
 std::span<const NamedKernel> BatchMatmulKernels();
 std::span<const NamedKernel> BiasKernels();
+std::span<const NamedKernel> DenseLayerKernels();
 std::span<const NamedKernel> BinaryKernels();
 std::span<const NamedKernel> UnaryKernels();
 std::span<const NamedKernel> CastKernels();

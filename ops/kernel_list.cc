@@ -9,14 +9,15 @@ namespace {
 std::vector<NamedKernel> MakeTable() {
   std::vector<NamedKernel> table;
   for (const std::span<const NamedKernel> part :
-       {MatmulKernels(),    BatchMatmulKernels(), BiasKernels(),        BinaryKernels(),
-        UnaryKernels(),     CastKernels(),        PreluKernels(),       WhereKernels(),
-        BatchNormKernels(), LayerNormKernels(),   L2NormalizeKernels(), DropoutKernels(),
-        JoinKernels(),      ReshapeKernels(),     GatherKernels(),      ReduceKernels(),
-        ReduceMaxKernels(), GatherRowsKernels(),  BagKernels(),         RaggedKernels(),
-        FmKernels(),        DotKernels(),         CrossLayerKernels(),  OuterKernels(),
-        CinLayerKernels(),  HeadsKernels(),       SoftmaxKernels(),     LossKernels(),
-        TableRowKernels(),  SoftmaxLossKernels(), TopKKernels(),        StepKernels()}) {
+       {MatmulKernels(),  BatchMatmulKernels(), BiasKernels(),        DenseLayerKernels(),
+        BinaryKernels(),  UnaryKernels(),       CastKernels(),        PreluKernels(),
+        WhereKernels(),   BatchNormKernels(),   LayerNormKernels(),   L2NormalizeKernels(),
+        DropoutKernels(), JoinKernels(),        ReshapeKernels(),     GatherKernels(),
+        ReduceKernels(),  ReduceMaxKernels(),   GatherRowsKernels(),  BagKernels(),
+        RaggedKernels(),  FmKernels(),          DotKernels(),         CrossLayerKernels(),
+        OuterKernels(),   CinLayerKernels(),    HeadsKernels(),       SoftmaxKernels(),
+        LossKernels(),    TableRowKernels(),    SoftmaxLossKernels(), TopKKernels(),
+        StepKernels()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   std::ranges::sort(table, {}, &NamedKernel::op);

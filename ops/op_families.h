@@ -10,6 +10,7 @@ namespace dt {
 std::span<const OpSpec> MatmulSpecs();
 std::span<const OpSpec> BatchMatmulSpecs();
 std::span<const OpSpec> BiasSpecs();
+std::span<const OpSpec> DenseLayerSpecs();
 std::span<const OpSpec> BinarySpecs();
 std::span<const OpSpec> UnarySpecs();
 std::span<const OpSpec> CastSpecs();

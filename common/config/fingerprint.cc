@@ -131,6 +131,7 @@ void PutRun(const JobConfig& job, Canon& canon) {
   canon.Put("train.staleness", job.train.staleness);
   canon.Put("train.cached_rows", job.train.cached_rows);
   canon.Put("train.evaluate_every", job.train.evaluate_every);
+  canon.Put("train.math", job.train.math);
   if (job.train.early_stop.has_value()) {
     canon.Put("train.early_stop", fmt::format("metric={} patience={}", job.train.early_stop->metric,
                                               job.train.early_stop->patience));

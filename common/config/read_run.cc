@@ -17,6 +17,7 @@ void ReadTrain(const MapReader& in, TrainConfig& train) {
   if (in.IsWord("staleness")) train.staleness = kUnboundedStaleness;
   in.Read("cached_rows", train.cached_rows);
   in.Read("evaluate_every", train.evaluate_every);
+  in.Read("math", train.math);
   if (in.Has("early_stop")) {
     const MapReader stop = in.Sub("early_stop");
     train.early_stop.emplace();

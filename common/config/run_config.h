@@ -24,6 +24,7 @@ struct TrainConfig {
   uint64_t cached_rows = 0;  // That a worker keeps, with staleness.
   std::optional<EarlyStopConfig> early_stop;
   uint64_t evaluate_every = 0;  // Steps; 0: every epoch.
+  std::string math = "fp32";    // Of matrix products: the attribute `math` of their operators.
 
   // Workers run apart, and dense parameters are on servers.
   bool asynchronous() const { return staleness > 0; }

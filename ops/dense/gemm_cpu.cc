@@ -1,11 +1,14 @@
 #include "ops/dense/gemm_cpu.h"
 
 #include <algorithm>
+#include <span>
 
 #include <dnnl.h>
 #include <omp.h>
 
 #include "common/base/check.h"
+#include "common/base/float_formats.h"
+#include "ops/dense/gemm_bf16_cpu.h"
 
 namespace dt {
 namespace {
@@ -32,56 +35,148 @@ Tile TileFor(const GemmShape& shape) {
   return {shape.m >= 1024 ? 256 : quarter(shape.m), cols};
 }
 
-// One block of C: where it and its operands begin.
-struct Block {
-  size_t rows, cols;
+// op(A)'s rows of one tile, with what oneDNN calls the leading dimension.
+struct Rows {
   const float* a;
-  const float* b;
-  float* c;
+  size_t leading;
 };
-void OneTile(const GemmShape& shape, const Block& block) {
+void Multiply(const GemmTask<float>& task, const GemmTile& tile, const Rows& rows, const float* b) {
+  const GemmShape& shape = task.shape;
   const auto dim = [](size_t n) { return static_cast<dnnl_dim_t>(n); };
-  const dnnl_status_t status = dnnl_sgemm(
-      shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(block.rows),
-      dim(block.cols), dim(shape.k), 1.0f, block.a, dim(shape.transpose_a ? shape.m : shape.k),
-      block.b, dim(shape.transpose_b ? shape.k : shape.n), 0.0f, block.c, dim(shape.n));
+  const size_t b_at = shape.transpose_b ? tile.col * shape.k : tile.col;
+  const dnnl_status_t status =
+      dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(tile.rows),
+                 dim(tile.cols), dim(shape.k), 1.0f, rows.a, dim(rows.leading), b + b_at,
+                 dim(shape.transpose_b ? shape.k : shape.n), 0.0f,
+                 task.c + tile.row * shape.n + tile.col, dim(shape.n));
   DT_CHECK_MSG(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
+}
+
+void Fp32Tile(const GemmTask<float>& task, const GemmTile& tile) {
+  const GemmShape& shape = task.shape;
+  const size_t at = shape.transpose_a ? tile.row : tile.row * shape.k;
+  Multiply(task, tile, {task.a + at, shape.transpose_a ? shape.m : shape.k}, task.b);
+}
+
+// ------------------------------------------------------------ bf16
+
+void Round(std::span<const float> from, uint16_t* to) { RoundToBf16(from, to); }
+// To floats that bf16 holds, on a processor that does not multiply it.
+void Round(std::span<const float> from, float* to) {
+  constexpr size_t kPiece = 256;
+  std::byte bits[2 * kPiece];
+  for (size_t at = 0; at < from.size(); at += kPiece) {
+    const size_t count = std::min(kPiece, from.size() - at);
+    EncodeRow(FloatFormat::kBf16, from.subspan(at, count), bits);
+    DecodeRow(FloatFormat::kBf16, bits, {to + at, count});
+  }
+}
+
+// The tile's rows of op(A), one after the other as they lie: [rows, k], or [k, rows].
+template <class To>
+const To* RoundedRows(const GemmTask<float>& task, const GemmTile& tile) {
+  thread_local std::vector<To> rounded;
+  const GemmShape& shape = task.shape;
+  const size_t count = tile.rows * shape.k;
+  if (rounded.size() < count) rounded.resize(count);
+  if (!shape.transpose_a) {
+    Round({task.a + tile.row * shape.k, count}, rounded.data());
+    return rounded.data();
+  }
+  for (size_t p = 0; p < shape.k; ++p) {
+    Round({task.a + p * shape.m + tile.row, tile.rows}, rounded.data() + p * tile.rows);
+  }
+  return rounded.data();
+}
+
+template <class To>
+void RoundB(TaskPool& pool, const GemmTask<float>& task) {
+  constexpr size_t kPiece = 16384;
+  To* const to = reinterpret_cast<To*>(task.rounded_b);
+  pool.ParallelFor(task.shape.k * task.shape.n, kPiece, [&](size_t begin, size_t end) {
+    Round({task.b + begin, end - begin}, to + begin);
+  });
+}
+
+void Bf16Tile(const GemmTask<float>& task, const GemmTile& tile) {
+  const GemmShape& shape = task.shape;
+  const auto* const b = reinterpret_cast<const uint16_t*>(task.rounded_b);
+  const Bf16Product product{.m = tile.rows,
+                            .n = tile.cols,
+                            .k = shape.k,
+                            .a_row = shape.transpose_a ? 1 : shape.k,
+                            .a_col = shape.transpose_a ? tile.rows : 1,
+                            .b_row = shape.transpose_b ? 1 : shape.n,
+                            .b_col = shape.transpose_b ? shape.k : 1,
+                            .c_row = shape.n};
+  MultiplyBf16(product, {.a = RoundedRows<uint16_t>(task, tile),
+                         .b = b + (shape.transpose_b ? tile.col * shape.k : tile.col),
+                         .c = task.c + tile.row * shape.n + tile.col});
+}
+
+// On a processor that does not multiply bf16.
+void RoundedTile(const GemmTask<float>& task, const GemmTile& tile) {
+  const size_t leading = task.shape.transpose_a ? tile.rows : task.shape.k;
+  Multiply(task, tile, {RoundedRows<float>(task, tile), leading}, task.rounded_b);
+}
+
+// What makes one tile, after what they share is there.
+using MakeTile = void (*)(const GemmTask<float>& task, const GemmTile& tile);
+MakeTile Prepared(TaskPool& pool, const GemmTask<float>& task) {
+  if (task.math == GemmMath::kFp32) return Fp32Tile;
+  if (MultipliesBf16()) {
+    RoundB<uint16_t>(pool, task);
+    return Bf16Tile;
+  }
+  RoundB<float>(pool, task);
+  return RoundedTile;
 }
 
 }  // namespace
 
-void Gemm(TaskPool& pool, const GemmShape& shape, const float* a, const float* b, float* c) {
+void UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch) {
+  if (TextAttr(attrs, "math", "fp32") != "bf16") return;
+  const size_t bytes = task.shape.k * task.shape.n * sizeof(float);
+  if (scratch.size() < bytes) scratch.resize(bytes);
+  task.math = GemmMath::kBf16;
+  task.rounded_b = reinterpret_cast<float*>(scratch.data());
+}
+
+void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen then) {
+  const GemmShape& shape = task.shape;
   if (shape.m == 0 || shape.n == 0) return;
   if (shape.k == 0) {
-    std::fill_n(c, shape.m * shape.n, 0.0f);
-    return;
+    std::fill_n(task.c, shape.m * shape.n, 0.0f);
+    return then({0, 0, shape.m, shape.n});
   }
+  const MakeTile make_tile = Prepared(pool, task);
   const Tile tile = TileFor(shape);
   const size_t across = DivideUp(shape.n, tile.cols);
   pool.ParallelFor(DivideUp(shape.m, tile.rows) * across, 1, [&](size_t begin, size_t end) {
     UseOneThreadHere();
     for (size_t t = begin; t < end; ++t) {
       const size_t i = t / across * tile.rows, j = t % across * tile.cols;
-      OneTile(shape, {.rows = std::min(tile.rows, shape.m - i),
-                      .cols = std::min(tile.cols, shape.n - j),
-                      .a = a + (shape.transpose_a ? i : i * shape.k),
-                      .b = b + (shape.transpose_b ? j * shape.k : j),
-                      .c = c + i * shape.n + j});
+      const GemmTile here{i, j, std::min(tile.rows, shape.m - i), std::min(tile.cols, shape.n - j)};
+      make_tile(task, here);
+      then(here);
     }
   });
 }
 
-void Gemm(TaskPool& pool, const GemmShape& shape, const double* a, const double* b, double* c) {
+void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen then) {
+  const GemmShape& shape = task.shape;
   const size_t a_row = shape.transpose_a ? 1 : shape.k, a_col = shape.transpose_a ? shape.m : 1;
   const size_t b_row = shape.transpose_b ? 1 : shape.n, b_col = shape.transpose_b ? shape.k : 1;
-  pool.ParallelFor(shape.m * shape.n, 256, [&](size_t begin, size_t end) {
-    for (size_t at = begin; at < end; ++at) {
-      const double* row = a + at / shape.n * a_row;
-      const double* col = b + at % shape.n * b_col;
+  const size_t grain = std::max<size_t>(1, 256 / std::max<size_t>(1, shape.n));
+  pool.ParallelFor(shape.m, grain, [&](size_t begin, size_t end) {
+    for (size_t at = begin * shape.n; at < end * shape.n; ++at) {
+      const double* row = task.a + at / shape.n * a_row;
+      const double* col = task.b + at % shape.n * b_col;
       double sum = 0;
       for (size_t k = 0; k < shape.k; ++k) sum += row[k * a_col] * col[k * b_row];
-      c[at] = sum;
+      task.c[at] = sum;
     }
+    then({begin, 0, end - begin, shape.n});
   });
 }
 

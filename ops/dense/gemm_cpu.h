@@ -2,20 +2,52 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "common/graph/graph.h"
 #include "common/runtime/task_pool.h"
 
 namespace dt {
+
+// kBf16: operands are rounded to bf16, sums are float.
+enum class GemmMath : uint8_t { kFp32, kBf16 };
 
 struct GemmShape {
   size_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;  // A lies as [k, m], B as [n, k].
 };
 
+template <class T>
+struct GemmTask {
+  GemmShape shape = {};
+  const T* a = nullptr;
+  const T* b = nullptr;
+  T* c = nullptr;
+  GemmMath math = GemmMath::kFp32;
+  float* rounded_b = nullptr;  // kBf16: room for as many floats as B has.
+};
+
+// A part of C that has just been computed, on the thread that did.
+struct GemmTile {
+  size_t row = 0, col = 0, rows = 0, cols = 0;
+};
+using GemmThen = absl::FunctionRef<void(const GemmTile&)>;
+
+// Gives a task of floats the arithmetic that the attribute `math` of its node asks for, and its
+// room in the node's scratch memory. Gradient checks in double stay as they are.
+void UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch);
+inline void UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>&) {}
+
 // One oneDNN call, on one thread, for each tile of C. Tiles follow from the shape alone and k is
-// never cut, so the bits do not depend on the number of threads.
-void Gemm(TaskPool& pool, const GemmShape& shape, const float* a, const float* b, float* c);
+// never cut, so the bits do not depend on the number of threads. `then` is called once for each
+// part of C, together for all of it.
+void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen then);
 // Plain loops, for gradient checks.
-void Gemm(TaskPool& pool, const GemmShape& shape, const double* a, const double* b, double* c);
+void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen then);
+template <class T>
+void Gemm(TaskPool& pool, const GemmTask<T>& task) {
+  Gemm(pool, task, [](const GemmTile&) {});
+}
 
 }  // namespace dt

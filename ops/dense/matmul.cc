@@ -25,6 +25,7 @@ Result<Operand> OperandOf(const InferContext& context, size_t i, bool transpose)
 
 Status InferMatmul(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
+  DT_TRY_STATUS(ExpectMath(context));
   const bool transpose_a = BoolAttr(context.node.attrs, "transpose_a", false);
   const bool transpose_b = BoolAttr(context.node.attrs, "transpose_b", false);
   DT_TRY(const Operand a, OperandOf(context, 0, transpose_a));
@@ -70,7 +71,8 @@ OpCost MatmulCost(const Graph& graph, const Node& node, int64_t batch) {
 }
 
 constexpr AttrSpec kAttrs[] = {{.name = "transpose_a", .type = AttrType::kBool},
-                               {.name = "transpose_b", .type = AttrType::kBool}};
+                               {.name = "transpose_b", .type = AttrType::kBool},
+                               {.name = "math", .type = AttrType::kText}};
 constexpr OpSpec kSpecs[] = {{.name = "matmul",
                               .infer = InferMatmul,
                               .gradient = MatmulGradient,

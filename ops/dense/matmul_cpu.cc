@@ -16,8 +16,12 @@ void Matmul(KernelContext& context) {
   shape.n = shape.transpose_b ? b.rows : b.cols;
   DT_CHECK(shape.k == (shape.transpose_b ? b.cols : b.rows));
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    Gemm(context.pool, shape, DataOf<T>(context.in(0)), DataOf<T>(context.in(1)),
-         DataOf<T>(context.out(0)));
+    GemmTask<T> task{.shape = shape,
+                     .a = DataOf<T>(context.in(0)),
+                     .b = DataOf<T>(context.in(1)),
+                     .c = DataOf<T>(context.out(0))};
+    UseMath(attrs, task, context.scratch);
+    Gemm(context.pool, task);
   });
 }
 

@@ -3,8 +3,9 @@
 namespace dt {
 namespace {
 
-Attrs Transposed(bool a, bool b) {
+Attrs Transposed(const Attrs& of, bool a, bool b) {
   Attrs attrs;
+  if (const auto math = of.find("math"); math != of.end()) attrs.insert(*math);
   if (a) attrs["transpose_a"] = true;
   if (b) attrs["transpose_b"] = true;
   return attrs;
@@ -19,15 +20,21 @@ void AddProductGradient(GradientContext& context, std::string_view op) {
   const ValueIndex a = context.node().inputs[0], b = context.node().inputs[1];
   const ValueIndex d = context.output_grad(0);
   if (context.needs_grad(0)) {
-    const auto grad = ta ? context.Add(op, {b, d}, Transposed(tb, true))
-                         : context.Add(op, {d, b}, Transposed(false, !tb));
+    const auto grad = ta ? context.Add(op, {b, d}, Transposed(attrs, tb, true))
+                         : context.Add(op, {d, b}, Transposed(attrs, false, !tb));
     context.SetInputGrad(0, grad[0]);
   }
   if (context.needs_grad(1)) {
-    const auto grad = tb ? context.Add(op, {d, a}, Transposed(true, ta))
-                         : context.Add(op, {a, d}, Transposed(!ta, false));
+    const auto grad = tb ? context.Add(op, {d, a}, Transposed(attrs, true, ta))
+                         : context.Add(op, {a, d}, Transposed(attrs, !ta, false));
     context.SetInputGrad(1, grad[0]);
   }
+}
+
+Status ExpectMath(const InferContext& context) {
+  const std::string math = TextAttr(context.node.attrs, "math", "fp32");
+  if (math == "fp32" || math == "tf32" || math == "bf16") return OkStatus();
+  return Invalid("{}: math \"{}\" is none of fp32, tf32, bf16", context.node.op, math);
 }
 
 }  // namespace dt

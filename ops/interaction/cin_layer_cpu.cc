@@ -54,7 +54,8 @@ void CinLayer(KernelContext& context) {
     shape.EachChunk([&](size_t first, size_t count) {
       shape.Multiply(context.pool, first, count, products.data());
       const GemmShape gemm{.m = count, .n = shape.units, .k = shape.pairs()};
-      Gemm(context.pool, gemm, products.data(), shape.w, out + first * shape.units);
+      Gemm<T>(context.pool,
+              {.shape = gemm, .a = products.data(), .b = shape.w, .c = out + first * shape.units});
     });
   });
 }
@@ -74,11 +75,11 @@ void CinLayerGrad(KernelContext& context) {
     shape.EachChunk([&](size_t first, size_t count) {
       const T* grad = dz + first * units;
       shape.Multiply(context.pool, first, count, products);
-      Gemm(context.pool, {.m = pairs, .n = units, .k = count, .transpose_a = true}, products, grad,
-           part);
+      const GemmShape of_w{.m = pairs, .n = units, .k = count, .transpose_a = true};
+      Gemm<T>(context.pool, {.shape = of_w, .a = products, .b = grad, .c = part});
       AddTo(part, dw.data(), dw.size());
-      Gemm(context.pool, {.m = count, .n = pairs, .k = units, .transpose_b = true}, grad, shape.w,
-           products);
+      const GemmShape of_z{.m = count, .n = pairs, .k = units, .transpose_b = true};
+      Gemm<T>(context.pool, {.shape = of_z, .a = grad, .b = shape.w, .c = products});
       context.pool.ParallelFor(count, RowGrain(pairs), [&](size_t begin, size_t end) {
         for (size_t r = begin; r < end; ++r) {
           const size_t at_x = (first + r) * outer.p, at_y = (first + r) * outer.q;

@@ -28,7 +28,7 @@ class Expander {
       return Invalid("the model has no loss: add model.loss with an input and a label");
     }
     if (problems_.size() == 1) return problems_[0];
-    if (problems_.empty()) return std::move(builder_.graph());
+    if (problems_.empty()) return WithMath(std::move(builder_.graph()));
     std::string text;
     for (const Status& problem : problems_) text += ToText(problem) + "\n";
     return Invalid("{}{} problems", text, problems_.size());
@@ -48,6 +48,15 @@ class Expander {
                              "model.tables.{}.device to ps",
                              table.name)),
         take.name, take.mark));
+  }
+
+  // Products whose node says nothing else are made in the job's arithmetic.
+  Graph WithMath(Graph graph) const {
+    if (request_.job.train.math == "fp32") return graph;
+    for (Node& node : graph.nodes) {
+      if (node.op == "matmul") node.attrs.try_emplace("math", request_.job.train.math);
+    }
+    return graph;
   }
 
   // A node that reads a broken one is left out without another message.

@@ -143,7 +143,8 @@ class Placer {
     const bool used = std::ranges::any_of(
         placed.values, [](const Value& value) { return value.device == Device::kGpu; });
     if (!used) return 0.0;
-    DT_TRY(Graph graph, InsertCopies(placed, request_));
+    DT_TRY(Graph fused, Fuse(placed, request_));
+    DT_TRY(Graph graph, InsertCopies(std::move(fused), request_));
     const Plan plan = Cut(std::move(graph), request_);
     const SliceCosts costs(plan.graph, request_.columns, costs_.samples());
     return MemoryOf(plan, costs, Device::kGpu).allocated();

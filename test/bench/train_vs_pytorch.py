@@ -10,7 +10,7 @@ for that model; so the reference is its best. Ours is `dovetail train`: reading,
 to the server, and its updates are in its time. Its rate is that of steps of the second epoch, when the server
 knows most keys, as PyTorch's tables are there before the clock starts.
 
-Prints the medians, their ratio, CPU-seconds, and where the time of our steps goes, in ms a step.
+Prints the medians, their ratio, and where the time of our steps goes, in ms a step.
 """
 import argparse
 import collections
@@ -89,7 +89,6 @@ class Ours:
         steps = [e for e in spans if e["cat"] == "step"]
         seconds = (max(e["ts"] + e["dur"] for e in steps) - min(e["ts"] for e in steps)) / 1e6
         return {"samples_per_second": len(steps) * BATCH / seconds, "spans": spans, "steps": len(steps),
-                "cpu_seconds_per_million": result["roles"][0]["cpu_seconds"] / result["samples"] * 1e6,
                 "whole_samples_per_second": result["samples_per_second"],
                 "loss": result["metrics"]["train"]["logloss"]}
 
@@ -109,13 +108,12 @@ def compare(options, torch, ours, model, math):
     print(f"{model}, {math}: {flop(model) / 1e6:.2f} MFLOP a sample in products", flush=True)
     if options.pairs == 0:
         return show_where(ours.run(model, settings))
-    way = torch.best_way(model, math)
+    way = options.way.split() if options.way is not None else torch.best_way(model, math)
     pairs = [(ours.run(model, settings), torch.run(model, math, way)) for _ in range(options.pairs)]
-    for name, unit in (("samples_per_second", "samples/s"), ("cpu_seconds_per_million", "CPU-seconds a million")):
-        mine, theirs = ([side[name] for side in sides] for sides in zip(*pairs))
-        print(f"  {unit:<24} ours {statistics.median(mine):10,.1f} ({min(mine):,.1f} to {max(mine):,.1f})   "
-              f"PyTorch {statistics.median(theirs):10,.1f} ({min(theirs):,.1f} to {max(theirs):,.1f})   "
-              f"ratio {statistics.median(mine) / statistics.median(theirs):.2f}")
+    mine, theirs = ([side["samples_per_second"] for side in sides] for sides in zip(*pairs))
+    print(f"  samples/s: ours {statistics.median(mine):,.0f} ({min(mine):,.0f} to {max(mine):,.0f}), "
+          f"PyTorch {statistics.median(theirs):,.0f} ({min(theirs):,.0f} to {max(theirs):,.0f}), "
+          f"ratio {statistics.median(mine) / statistics.median(theirs):.2f}")
     print(f"  PyTorch {pairs[0][1]['torch']} {' '.join(way)}; losses {pairs[0][0]['loss']:.4f}, "
           f"{pairs[0][1]['loss']:.4f}")
     show_where(pairs[-1][0])
@@ -135,6 +133,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--models", default="dlrm,deepfm")
     parser.add_argument("--math", default="fp32,bf16")
+    parser.add_argument("--way", help='how PyTorch runs, such as "--sparse ours --compile", instead of trying all')
     parser.add_argument("--pairs", type=int, default=3, help="0: only ours, once")
     parser.add_argument("--set", action="append", default=[], metavar="a.b.c=value", help="a key of our job")
     options = parser.parse_args()

@@ -22,6 +22,20 @@ void AddDense(CaseMaker& make) {
   make.Add("matmul, wide", "matmul", {}, {{b, Const(70)}, {Const(70), Const(900)}});
   make.Add("bias_add", "bias_add", {}, {{b, Const(4)}, {Const(4)}});
   make.Add("bias_add of fields", "bias_add", {}, {{b, Const(3), Const(4)}, {Const(4)}});
+  for (const char* activation : {"none", "relu"}) {
+    const Attrs attrs = {{"activation", std::string(activation)}};
+    make.Add("dense_layer", "dense_layer", attrs,
+             {{b, Const(5)}, {Const(5), Const(9)}, {Const(9)}});
+    make.Add("dense_layer of fields", "dense_layer", attrs,
+             {{b, Const(3), Const(5)}, {Const(5), Const(2)}, {Const(2)}});
+  }
+  make.Add("dense_layer_back", "dense_layer_back", {},
+           {{b, Const(5)}, {Const(9), Const(5)}, {b, Const(9)}});
+  make.Add("dense_layer_back to fields", "dense_layer_back", {},
+           {{b, Const(3), Const(2)}, {Const(5), Const(2)}, {b, Const(3), Const(5)}});
+  make.Add("relu_bias_grad", "relu_bias_grad", {}, {{b, Const(6)}, {b, Const(6)}});
+  make.Add("relu_bias_grad of fields", "relu_bias_grad", {},
+           {{b, Const(2), Const(6)}, {b, Const(2), Const(6)}});
 }
 
 void AddElementwise(CaseMaker& make) {
@@ -152,6 +166,7 @@ void AddInteractions(CaseMaker& make) {
   make.Add("fm of one field", "fm", {}, {{b, Const(1), Const(5)}});
   make.Add("dot", "dot", {}, {{b, Const(4), Const(19)}});
   make.Add("dot of two", "dot", {}, {{b, Const(2), Const(3)}});
+  make.Add("dot in groups of eight", "dot", {}, {{b, Const(19), Const(16)}});
   make.Add("cross_layer", "cross_layer", {},
            {{b, Const(11)}, {b, Const(11)}, {Const(11), Const(1)}, {Const(11)}});
 }

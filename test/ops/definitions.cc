@@ -31,6 +31,40 @@ std::vector<Numbers> Matmul(const OpCase& c) {
   })};
 }
 
+// Layers by their parts: a case of the product alone, then bias and activation, or what lets a
+// gradient through and its sums.
+OpCase ProductOf(const OpCase& c, bool turned) {
+  OpCase product = c;
+  product.attrs = {{"transpose_b", turned}};
+  product.inputs.resize(2);
+  return product;
+}
+
+std::vector<Numbers> DenseLayer(const OpCase& c) {
+  const bool relu = TextAttr(c.attrs, "activation", "none") == "relu";
+  std::vector<Numbers> out = Matmul(ProductOf(c, false));
+  const Numbers& bias = c.inputs[2].values;
+  for (size_t i = 0; i < out[0].size(); ++i) {
+    const double z = out[0][i] + bias[i % bias.size()];
+    out[0][i] = relu ? std::max(z, 0.0) : z;
+  }
+  return out;
+}
+
+std::vector<Numbers> ReluBiasGrad(const Tensor& y, Numbers dy) {
+  const auto cols = static_cast<size_t>(y.shape.back());
+  Numbers sums(cols, 0.0);
+  for (size_t i = 0; i < dy.size(); ++i) {
+    if (y.values[i] <= 0) dy[i] = 0;
+    sums[i % cols] += dy[i];
+  }
+  return {std::move(dy), std::move(sums)};
+}
+
+std::vector<Numbers> DenseLayerBack(const OpCase& c) {
+  return ReluBiasGrad(In(c, 2), Matmul(ProductOf(c, true))[0]);
+}
+
 std::vector<Numbers> Binary(const OpCase& c, double (*f)(double, double)) {
   const Tensor a = In(c, 0), b = In(c, 1);
   return {ForEach(OutShape(c), [&](const Index& i) { return f(a.at(i), b.at(i)); })};
@@ -262,6 +296,11 @@ std::map<std::string, Defined> MakeDefinitions() {
     return [f](const OpCase& c) { return Binary(c, f); };
   };
   all["matmul"] = Matmul;
+  all["dense_layer"] = DenseLayer;
+  all["dense_layer_back"] = DenseLayerBack;
+  all["relu_bias_grad"] = [](const OpCase& c) {
+    return ReluBiasGrad(In(c, 0), c.inputs[1].values);
+  };
   all["add"] = all["bias_add"] = binary([](double a, double b) { return a + b; });
   all["sub"] = binary([](double a, double b) { return a - b; });
   all["mul"] = binary([](double a, double b) { return a * b; });

@@ -130,6 +130,35 @@ TEST(Operator, BitsDoNotDependOnThreads) {
   }
 }
 
+// Products in bf16 round their operands, nothing else, and are cut as those in float.
+TEST(Operator, MathOfAProductIsAnAttribute) {
+  const auto is_product = [](const OpCase& c) {
+    return c.op == "matmul" || c.op == "dense_layer" || c.op == "dense_layer_back";
+  };
+  size_t rounded_otherwise = 0;
+  for (const int64_t batch : {0, 1, 70, 1100}) {
+    for (OpCase c : CasesFor(batch)) {
+      if (!is_product(c)) continue;
+      SCOPED_TRACE(fmt::format("{}, batch {}", c.name, batch));
+      OpCase rounded = c;
+      for (size_t i = 0; i < 2; ++i) {
+        for (double& x : rounded.inputs[i].values) x = RoundedToBf16(x);
+      }
+      const std::vector<Numbers> exact = RunCase(c, DType::kF32).outputs;
+      c.attrs["math"] = std::string("tf32");
+      EXPECT_EQ(RunCase(c, DType::kF32).outputs, exact);
+      c.attrs["math"] = std::string("bf16");
+      const std::vector<Numbers> got = RunCase(c, DType::kF32).outputs;
+      ExpectNear(got, Definition(rounded), kFloatTolerance);
+      for (const uint32_t threads : {2u, 3u}) {
+        EXPECT_EQ(RunCase(c, DType::kF32, threads).outputs, got);
+      }
+      rounded_otherwise += got != exact ? 1 : 0;
+    }
+  }
+  EXPECT_GT(rounded_otherwise, 20u);
+}
+
 TEST(Operator, EachHasAKernelADefinitionAndAGradientCase) {
   std::set<std::string, std::less<>> defined, differentiated;
   for (const OpCase& c : CasesFor(4)) {

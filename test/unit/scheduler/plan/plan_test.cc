@@ -216,7 +216,7 @@ TEST(PlanTest, ASingleLastUnitOfAnMlpIsALogit) {
   const Result<Plan> plan = PlanOf(job);
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
   const ValueIndex output = plan->graph.losses[0].output;
-  EXPECT_EQ(plan->graph.nodes[plan->graph.value(output).producer].op, "bias_add");
+  EXPECT_EQ(plan->graph.nodes[plan->graph.value(output).producer].op, "dense_layer");
 }
 
 TEST(PlanTest, SumAddsFieldsAndAddTakesAnyNumber) {

@@ -1,0 +1,98 @@
+#include "ops/dense/product_gradient.h"
+#include "ops/infer.h"
+#include "ops/op_families.h"
+
+namespace dt {
+namespace {
+
+// Whole layers, as the planner's pass `fuse` joins them, with the bits of the operators that they
+// replace. They have no gradients: the pass runs on graphs that have theirs already. Products are
+// made in `math`, as matmul's.
+
+// dense_layer(x [.., K], weight [K, N], bias [N]): [.., N] = activation(x weight + bias);
+// `activation` is none or relu.
+Status InferDenseLayer(InferContext& context) {
+  DT_TRY_STATUS(ExpectFloats(context, 3));
+  DT_TRY_STATUS(ExpectMath(context));
+  const std::string activation = TextAttr(context.node.attrs, "activation", "none");
+  if (activation != "none" && activation != "relu") {
+    return Invalid("dense_layer: activation \"{}\" is none of none, relu", activation);
+  }
+  DT_TRY_STATUS(ExpectRank(context, 1, 2, "[inputs, units]"));
+  const SymShape& weight = context.in(1).shape;
+  SymShape out = context.in(0).shape;
+  if (out.size() < 2 || out.back() != weight[0]) {
+    return Invalid("dense_layer: a weight of {} does not fit {}", context.shape_text(1),
+                   context.shape_text(0));
+  }
+  DT_TRY_STATUS(ExpectShape(context, 2, {weight[1]}, "the bias"));
+  out.back() = weight[1];
+  context.outputs = {Output(context.in(0).dtype, std::move(out))};
+  return OkStatus();
+}
+
+// relu_bias_grad(y [.., N], dy [.., N]): dy where y is above 0, else 0; and its sums over all
+// dimensions but the last, [N].
+Status InferReluBiasGrad(InferContext& context) {
+  DT_TRY_STATUS(ExpectFloats(context, 2));
+  const SymShape y = context.in(0).shape;
+  if (y.empty()) return Invalid("relu_bias_grad: its input has no dimension");
+  DT_TRY_STATUS(ExpectShape(context, 1, y, "the gradient"));
+  const DType dtype = context.in(0).dtype;
+  context.outputs = {Output(dtype, y), Output(dtype, {y.back()})};
+  return OkStatus();
+}
+
+// dense_layer_back(dz [.., M], weight [N, M], y [.., N]): relu_bias_grad(y, dz weightᵀ): from the
+// gradient of a layer's product to that of the layer before, whose result is y.
+Status InferDenseLayerBack(InferContext& context) {
+  DT_TRY_STATUS(ExpectFloats(context, 3));
+  DT_TRY_STATUS(ExpectMath(context));
+  DT_TRY_STATUS(ExpectRank(context, 1, 2, "[inputs, units]"));
+  const SymShape& weight = context.in(1).shape;
+  SymShape dx = context.in(0).shape;
+  if (dx.size() < 2 || dx.back() != weight[1]) {
+    return Invalid("dense_layer_back: a weight of {} does not fit {}", context.shape_text(1),
+                   context.shape_text(0));
+  }
+  dx.back() = weight[0];
+  DT_TRY_STATUS(ExpectShape(context, 2, dx, "the layer before"));
+  const DType dtype = context.in(0).dtype;
+  context.outputs = {Output(dtype, dx), Output(dtype, {dx.back()})};
+  return OkStatus();
+}
+
+// Of the product of input 0 and the weight.
+OpCost LayerCost(const Graph& graph, const Node& node, int64_t batch) {
+  OpCost cost;
+  for (const ValueIndex v : node.inputs) cost.bytes += 4 * ElementsAt(graph.value(v).shape, batch);
+  for (const ValueIndex v : node.outputs) cost.bytes += 4 * ElementsAt(graph.value(v).shape, batch);
+  const SymShape& x = graph.value(node.inputs[0]).shape;
+  const SymShape& out = graph.value(node.outputs[0]).shape;
+  cost.flops = 2 * ElementsAt(x, batch) * ElementsAt({out.back()}, batch);
+  return cost;
+}
+
+constexpr AttrSpec kLayer[] = {{.name = "activation", .type = AttrType::kText},
+                               {.name = "math", .type = AttrType::kText}};
+constexpr AttrSpec kBack[] = {{.name = "math", .type = AttrType::kText}};
+constexpr OpSpec kSpecs[] = {
+    {.name = "dense_layer",
+     .infer = InferDenseLayer,
+     .cost = LayerCost,
+     .user_visible = false,
+     .attrs = kLayer},
+    {.name = "dense_layer_back",
+     .outputs = 2,
+     .infer = InferDenseLayerBack,
+     .cost = LayerCost,
+     .user_visible = false,
+     .attrs = kBack},
+    {.name = "relu_bias_grad", .outputs = 2, .infer = InferReluBiasGrad, .user_visible = false},
+};
+
+}  // namespace
+
+std::span<const OpSpec> DenseLayerSpecs() { return kSpecs; }
+
+}  // namespace dt

@@ -1,0 +1,143 @@
+#include "ops/dense/gemm_bf16_cpu.h"
+
+#include <immintrin.h>
+#include <map>
+#include <memory>
+
+#include <dnnl.h>
+
+#include "common/base/check.h"
+
+namespace dt {
+namespace {
+
+void Check(dnnl_status_t status, const char* call) {
+  DT_CHECK_MSG(status == dnnl_success, "{}: {}", call, static_cast<int>(status));
+}
+
+// Shapes that a thread keeps; a model has a few dozen, and a short last batch some more.
+constexpr size_t kKept = 512;
+
+dnnl_engine_t Engine() {
+  static const dnnl_engine_t engine = [] {
+    dnnl_engine_t made = nullptr;
+    Check(dnnl_engine_create(&made, dnnl_cpu, 0), "dnnl_engine_create");
+    return made;
+  }();
+  return engine;
+}
+
+template <class T, dnnl_status_t (*destroy)(T)>
+struct Destroy {
+  using pointer = T;
+  void operator()(T object) const { destroy(object); }
+};
+template <class T, dnnl_status_t (*destroy)(T)>
+using Owned = std::unique_ptr<T, Destroy<T, destroy>>;
+using Memory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
+
+dnnl_dim_t DimOf(size_t n) { return static_cast<dnnl_dim_t>(n); }
+
+// Rows and columns with their strides.
+struct Matrix {
+  size_t rows, cols, row, col;
+  dnnl_memory_desc_t Describe(dnnl_data_type_t type) const {
+    const dnnl_dims_t dims = {DimOf(rows), DimOf(cols)}, strides = {DimOf(row), DimOf(col)};
+    dnnl_memory_desc_t description;
+    Check(dnnl_memory_desc_init_by_strides(&description, 2, dims, type, strides),
+          "dnnl_memory_desc_init_by_strides");
+    return description;
+  }
+};
+
+Memory MemoryOf(const dnnl_memory_desc_t& description) {
+  dnnl_memory_t memory = nullptr;
+  Check(dnnl_memory_create(&memory, &description, Engine(), DNNL_MEMORY_NONE),
+        "dnnl_memory_create");
+  return Memory(memory);
+}
+
+// What oneDNN has compiled for one shape. One thread.
+class Compiled {
+ public:
+  explicit Compiled(const Bf16Product& p) {
+    const dnnl_memory_desc_t a = Matrix{p.m, p.k, p.a_row, p.a_col}.Describe(dnnl_bf16);
+    const dnnl_memory_desc_t b = Matrix{p.k, p.n, p.b_row, p.b_col}.Describe(dnnl_bf16);
+    const dnnl_memory_desc_t c = Matrix{p.m, p.n, p.c_row, 1}.Describe(dnnl_f32);
+    dnnl_matmul_desc_t matmul;
+    Check(dnnl_matmul_desc_init(&matmul, &a, &b, nullptr, &c), "dnnl_matmul_desc_init");
+    dnnl_primitive_desc_t made = nullptr;
+    Check(dnnl_primitive_desc_create(&made, &matmul, nullptr, Engine(), nullptr),
+          "dnnl_primitive_desc_create");
+    const Owned<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy> description(made);
+    dnnl_primitive_t primitive = nullptr;
+    Check(dnnl_primitive_create(&primitive, description.get()), "dnnl_primitive_create");
+    primitive_.reset(primitive);
+    a_ = MemoryOf(a);
+    b_ = MemoryOf(b);
+    c_ = MemoryOf(c);
+  }
+
+  void Run(dnnl_stream_t stream, const Bf16Operands& data) {
+    Point(a_, const_cast<uint16_t*>(data.a));
+    Point(b_, const_cast<uint16_t*>(data.b));
+    Point(c_, data.c);
+    const dnnl_exec_arg_t arguments[] = {
+        {DNNL_ARG_SRC, a_.get()}, {DNNL_ARG_WEIGHTS, b_.get()}, {DNNL_ARG_DST, c_.get()}};
+    Check(dnnl_primitive_execute(primitive_.get(), stream, 3, arguments), "dnnl_primitive_execute");
+  }
+
+ private:
+  static void Point(const Memory& memory, void* data) {
+    Check(dnnl_memory_set_data_handle(memory.get(), data), "dnnl_memory_set_data_handle");
+  }
+
+  Owned<dnnl_primitive_t, dnnl_primitive_destroy> primitive_;
+  Memory a_, b_, c_;
+};
+
+struct OfThread {
+  Owned<dnnl_stream_t, dnnl_stream_destroy> stream;
+  std::map<Bf16Product, Compiled> compiled;
+
+  OfThread() {
+    dnnl_stream_t made = nullptr;
+    Check(dnnl_stream_create(&made, Engine(), dnnl_stream_default_flags), "dnnl_stream_create");
+    stream.reset(made);
+  }
+};
+
+}  // namespace
+
+bool MultipliesBf16() {
+  static const bool does = dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core_bf16;
+  return does;
+}
+
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void RoundToBf16(
+    std::span<const float> from, uint16_t* to) {
+  size_t i = 0;
+  for (; i + 32 <= from.size(); i += 32) {
+    const __m512 low = _mm512_loadu_ps(from.data() + i);
+    const __m512 high = _mm512_loadu_ps(from.data() + i + 16);
+    _mm512_storeu_si512(to + i, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+  }
+  for (; i < from.size(); i += 16) {
+    const size_t left = from.size() - i;
+    const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1u << left) - 1);
+    const __m256bh rounded = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from.data() + i));
+    _mm256_mask_storeu_epi16(to + i, mask, reinterpret_cast<__m256i>(rounded));
+  }
+}
+
+void MultiplyBf16(const Bf16Product& product, const Bf16Operands& data) {
+  thread_local OfThread own;
+  auto at = own.compiled.find(product);
+  if (at == own.compiled.end()) {
+    if (own.compiled.size() >= kKept) own.compiled.clear();
+    at = own.compiled.try_emplace(product, product).first;
+  }
+  at->second.Run(own.stream.get(), data);
+}
+
+}  // namespace dt
