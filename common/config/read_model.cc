@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "common/base/hash.h"
@@ -179,6 +180,7 @@ void ReadAttrs(const MapReader& in, Attrs& attrs) {
 // What a node may read: feature columns and the nodes before it.
 struct Names {
   std::vector<std::string> features, labels, nodes, tables;
+  std::map<std::string, std::vector<std::string>> reads;  // Of every node of the list: its inputs.
   // False where other problems hide names: then nothing is said about names that are missing.
   bool columns_known = false, nodes_known = false, tables_known = false;
 
@@ -189,6 +191,26 @@ struct Names {
   bool HasNodeOf(std::string_view name) const {
     const size_t dot = name.rfind('.');
     return dot != std::string_view::npos && Contains(nodes, name.substr(0, dot));
+  }
+  // "head.0" is part 0 of node "head"; a node's own name may have dots.
+  std::string NodeOf(const std::string& name) const {
+    const size_t dot = name.rfind('.');
+    if (reads.contains(name) || dot == std::string::npos) return name;
+    return name.substr(0, dot);
+  }
+  // Whether `node` reads `from`, itself or by way of others.
+  bool ReadsFrom(const std::string& node, const std::string& from) const {
+    std::vector<std::string> open = {node};
+    std::set<std::string> seen;
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      if (name == from) return true;
+      const auto found = reads.find(name);
+      if (found == reads.end() || !seen.insert(name).second) continue;
+      for (const std::string& input : found->second) open.push_back(NodeOf(input));
+    }
+    return false;
   }
   static bool Contains(const std::vector<std::string>& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -213,7 +235,18 @@ Names NamesOfData(const DataConfig& data) {
   return names;
 }
 
-void CheckInput(const MapReader& in, const std::string& input, const Names& names) {
+// A node that stands below the one that reads it, or is that one.
+std::string NotYetThere(const std::string& node, const std::string& input, const Names& names) {
+  const std::string source = names.NodeOf(input);
+  if (source == node) return fmt::format("\"{}\" is the node itself: a cycle", input);
+  if (names.ReadsFrom(source, node)) {
+    return fmt::format("\"{}\" is below it and reads \"{}\": a cycle", input, node);
+  }
+  return fmt::format("\"{}\" is below it, expected a node above; change their order", input);
+}
+
+void CheckInput(const MapReader& in, const NodeConfig& node, const std::string& input,
+                const Names& names) {
   if (!names.columns_known || names.Has(input) || names.HasNodeOf(input)) return;
   if (input.find_first_of("*?") != std::string::npos) {
     const auto matches = [&](const std::string& name) { return MatchesPattern(name, input); };
@@ -223,6 +256,10 @@ void CheckInput(const MapReader& in, const std::string& input, const Names& name
   }
   if (Names::Contains(names.labels, input)) {
     in.Report("inputs", fmt::format("\"{}\" is a label, expected a feature or node", input));
+    return;
+  }
+  if (names.reads.contains(names.NodeOf(input))) {
+    in.Report("inputs", NotYetThere(node.name, input, names));
     return;
   }
   in.Report("inputs", fmt::format("\"{}\" is neither a column nor an earlier node{}", input,
@@ -246,6 +283,15 @@ void CheckTable(const MapReader& in, const NodeConfig& node, const Names& names)
   }
 }
 
+// What every node reads, before any of them is checked.
+void ReadWiring(const std::vector<MapReader::Named>& nodes, Names& names) {
+  for (const MapReader::Named& item : nodes) {
+    std::string name;
+    item.map.Read("name", name);
+    names.reads[name] = item.map.Texts("inputs");
+  }
+}
+
 void ReadNode(const MapReader& in, Names& names, ModelConfig& model) {
   NodeConfig node;
   in.Read("name", node.name);
@@ -254,7 +300,7 @@ void ReadNode(const MapReader& in, Names& names, ModelConfig& model) {
   in.Read("device", node.device);
   node.mark = in.mark();
   ReadAttrs(in, node.attrs);
-  for (const std::string& input : node.inputs) CheckInput(in, input, names);
+  for (const std::string& input : node.inputs) CheckInput(in, node, input, names);
   CheckTable(in, node, names);
   if (names.Has(node.name) || Names::Contains(names.labels, node.name)) {
     in.Report("name", fmt::format("\"{}\" is already the name of a {}", node.name,
@@ -322,6 +368,21 @@ void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   model.losses.push_back(std::move(loss));
 }
 
+// Every node is read by another or by a loss: one that is not was forgotten, or its reader was
+// misspelt.
+void CheckReaders(const MapReader& in, const Names& names, const ModelConfig& model) {
+  std::set<std::string> read;
+  for (const auto& [name, inputs] : names.reads) {
+    for (const std::string& input : inputs) read.insert(names.NodeOf(input));
+  }
+  for (const LossConfig& loss : model.losses) read.insert(names.NodeOf(loss.input));
+  for (const NodeConfig& node : model.nodes) {
+    if (node.name.empty() || read.contains(node.name)) continue;
+    in.problems().Add(node.mark, in.PathOf("graph." + node.name),
+                      "no node and no loss reads its output; connect it, or take it out");
+  }
+}
+
 }  // namespace
 
 void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer) {
@@ -354,8 +415,12 @@ void ReadModel(const MapReader& in, const DataConfig& data, const OptimizerSpec&
     model.tables.push_back(ReadTable(name, table, inherited));
     names.tables.push_back(name);
   }
-  for (const auto& item : in.Items("graph")) ReadNode(item.map, names, model);
+  const std::vector<MapReader::Named> nodes = in.Items("graph");
+  ReadWiring(nodes, names);
+  for (const MapReader::Named& item : nodes) ReadNode(item.map, names, model);
   for (const auto& item : in.Items("loss")) ReadLoss(item.map, names, model);
+  // Another problem may be why a node has no reader.
+  if (!in.problems().HasUnder("model") && !model.losses.empty()) CheckReaders(in, names, model);
   if (in.Has("with") && !in.Has("use")) in.Report("with", "is for a model with `use` only");
   if (in.problems().HasUnder("model.use")) return;
   for (const char* needed : {"graph", "loss"}) {

@@ -1,0 +1,84 @@
+// Goal: where nodes, embeddings and the optimizer run does not change what a job learns. Method:
+// the real program trains shipped models on generated data, on an emulated accelerator, under each
+// placement that users choose; weights, rows and state must be equal strings of the result files.
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+namespace {
+
+using std::chrono::seconds;
+
+struct Model {
+  const char* name;
+  const char* with;   // Parameters of the template.
+  const char* tower;  // Its nodes of large products.
+};
+void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
+
+class Placement : public ::testing::TestWithParam<Model> {
+ protected:
+  void SetUp() override {
+    const ProgramEnd data = RunProgram(
+        folder_.path(), {"data", "generate", "--rows", "5000", "--seed", "3", "--out", "data"},
+        seconds(60));
+    ASSERT_EQ(data.exit_code, 0) << data.output;
+    const Model& model = GetParam();
+    const std::string models = std::string(std::getenv("DT_SOURCE_DIR")) + "/configs/models/";
+    folder_.Write("job.yaml",
+                  "job: placed\nseed: 7\ndata:\n"
+                  "  format: criteo\n"
+                  "  train: [data/train.tsv]\n"
+                  "  valid: [data/valid.tsv]\n"
+                  "model:\n"
+                  "  use: " +
+                      models + model.name +
+                      ".yaml\n"
+                      "  with: {ids: [C*], numeric: [I*], dim: 8, dropout: 0.2, l2: 1.0e-5, " +
+                      model.with +
+                      "}\n"
+                      "optimizer: {name: adam, lr: 0.001, clip_norm: 10}\n"
+                      "train: {batch_size: 500, epochs: 2}\n"
+                      "cluster: {devices: emulated}\n");
+  }
+
+  // The checksums of tables and dense parameters after training under these settings.
+  std::string Trained(const std::string& name, std::vector<std::string> settings) {
+    std::vector<std::string> arguments = {"train", "job.yaml", "--result", name + ".json"};
+    settings.push_back("job=" + name);
+    for (const std::string& setting : settings) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    const ProgramEnd end = RunProgram(folder_.path(), arguments, seconds(120));
+    EXPECT_EQ(end.exit_code, 0) << name << ": " << end.output;
+    return ChecksumOf(folder_, name + ".json");
+  }
+
+  std::string Tower() const {
+    return std::string("parallel.place=[{match: \"") + GetParam().tower + "\", device: gpu}]";
+  }
+
+  TempFolder folder_;
+};
+
+TEST_P(Placement, DoesNotChangeWhatIsLearned) {
+  const std::string cpu = Trained("cpu", {"parallel.place=[{match: \"*\", device: cpu}]"});
+  ASSERT_NE(cpu, "");
+  EXPECT_EQ(Trained("tower", {Tower()}), cpu);
+  EXPECT_EQ(Trained("tower_optimizer_cpu", {Tower(), "optimizer.device=cpu"}), cpu);
+  EXPECT_EQ(Trained("all_gpu", {"parallel.place=[{match: \"*\", device: gpu}]"}), cpu);
+  EXPECT_EQ(Trained("automatic", {}), cpu);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Placement,
+                         ::testing::Values(Model{"wide_deep", "units: [64, 32]", "deep*"},
+                                           Model{"dlrm_numeric", "bottom: [32, 8], units: [64, 32]",
+                                                 "top*"}),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace dt::test
