@@ -1,10 +1,11 @@
-// A bounded FIFO between threads. Every wait has a deadline; Close() ends all of them. Any thread.
+// A bounded FIFO between threads. Every wait has a deadline; Close() ends all of them. Keeps the
+// memory of the most items that it ever held. Any thread.
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "common/base/clock.h"
 
@@ -18,8 +19,8 @@ class BoundedQueue {
   // False when full or closed; `value` is then untouched.
   [[nodiscard]] bool TryPush(T& value) {
     std::lock_guard lock(mutex_);
-    if (closed_ || items_.size() >= capacity_) return false;
-    items_.push_back(std::move(value));
+    if (closed_ || size() >= capacity_) return false;
+    Append(value);
     changed_.notify_all();
     return true;
   }
@@ -27,9 +28,9 @@ class BoundedQueue {
   [[nodiscard]] bool Push(T& value, Duration patience) {
     std::unique_lock lock(mutex_);
     const bool room =
-        changed_.wait_for(lock, patience, [&] { return closed_ || items_.size() < capacity_; });
+        changed_.wait_for(lock, patience, [&] { return closed_ || size() < capacity_; });
     if (!room || closed_) return false;
-    items_.push_back(std::move(value));
+    Append(value);
     changed_.notify_all();
     return true;
   }
@@ -38,11 +39,11 @@ class BoundedQueue {
     std::unique_lock lock(mutex_);
     // A wait for no time would still be a system call, and a timer set.
     if (patience > Duration::zero()) {
-      changed_.wait_for(lock, patience, [&] { return closed_ || !items_.empty(); });
+      changed_.wait_for(lock, patience, [&] { return closed_ || size() > 0; });
     }
-    if (items_.empty()) return std::nullopt;
-    std::optional<T> value(std::move(items_.front()));
-    items_.pop_front();
+    if (size() == 0) return std::nullopt;
+    std::optional<T> value(std::move(items_[first_]));
+    if (++first_ == items_.size()) Compact();
     changed_.notify_all();
     return value;
   }
@@ -50,7 +51,7 @@ class BoundedQueue {
   template <class Predicate>
   bool FrontIs(Predicate&& such) const {
     std::lock_guard lock(mutex_);
-    return !items_.empty() && such(items_.front());
+    return size() > 0 && such(items_[first_]);
   }
   // Pushes fail from now on; what is inside can still be popped.
   void Close() {
@@ -64,10 +65,22 @@ class BoundedQueue {
   }
 
  private:
+  size_t size() const { return items_.size() - first_; }
+  void Append(T& value) {
+    // Twice the room that is needed, so that this is rare.
+    if (items_.size() == items_.capacity() && 2 * first_ >= items_.size()) Compact();
+    items_.push_back(std::move(value));
+  }
+  void Compact() {
+    items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(first_));
+    first_ = 0;
+  }
+
   const size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<T> items_;
+  std::vector<T> items_;
+  size_t first_ = 0;  // Those before it have been popped.
   bool closed_ = false;
 };
 

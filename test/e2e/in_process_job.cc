@@ -17,9 +17,11 @@ Result<JobConfig> JobIn(const TempFolder& folder, const std::string& name, const
   const std::string file = WriteTinyJob(folder, {.job = name,
                                                  .rows = 3000,
                                                  .epochs = shape.epochs,
+                                                 .batch_size = shape.batch_size,
                                                  .slices = shape.slices,
                                                  .servers = shape.servers,
                                                  .workers = shape.workers,
+                                                 .executors = shape.executors,
                                                  .staleness = shape.staleness,
                                                  .loss = shape.loss,
                                                  .more = shape.more});
@@ -39,6 +41,8 @@ JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& sh
   EXPECT_TRUE(job.ok()) << ToText(job.status());
   if (!job.ok()) return run;
   const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  const std::unique_ptr<Network> data =
+      options.data_network ? options.data_network(*network) : nullptr;
   auto scheduler = scheduler::Scheduler::Open({.job = *job,
                                                .network = *network,
                                                .listen = "inproc://scheduler",
@@ -68,8 +72,11 @@ JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& sh
     }
     for (uint32_t i = 0; i < shape.workers; ++i) {
       threads.emplace_back([&, i] {
-        auto worker = worker::Worker::Open(
-            {.job = *job, .network = *network, .scheduler = endpoint, .threads = 1});
+        auto worker = worker::Worker::Open({.job = *job,
+                                            .network = *network,
+                                            .scheduler = endpoint,
+                                            .threads = 1,
+                                            .data_network = data.get()});
         run.roles[shape.servers + i] =
             worker.ok() ? (*worker)->Run(stop.get_token()) : worker.status();
       });

@@ -2,11 +2,14 @@
 // inproc sockets (Gloo over loopback between workers).
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/cluster/job_result.h"
 #include "common/graph/plan.h"
+#include "common/net/socket.h"
 #include "scheduler/service/job_state.h"
 #include "test/support/tiny_job.h"
 
@@ -15,9 +18,10 @@ namespace dt::test {
 struct Shape {
   uint32_t servers = 1, workers = 1, slices = 1;
   std::string staleness = "0";
-  uint32_t epochs = 3;
-  std::string more;              // Further top-level YAML.
-  std::vector<std::string> set;  // Other values of its keys, as on the command line.
+  uint32_t epochs = 3, batch_size = 256;
+  std::string executors = "auto";  // Of a server.
+  std::string more;                // Further top-level YAML.
+  std::vector<std::string> set;    // Other values of its keys, as on the command line.
   std::string loss = TinyJobOptions().loss;
 };
 
@@ -32,6 +36,8 @@ struct RunOptions {
   scheduler::Goal goal = scheduler::Goal::kTrain;
   std::string resume = "never";
   std::string checkpoint;
+  // What workers reach servers through, over the job's network; null: that itself.
+  std::function<std::unique_ptr<Network>(Network&)> data_network;
 };
 
 // Of jobs of one name in one folder the checkpoints are the same.

@@ -53,11 +53,12 @@ model:
     - {{name: logit, op: sum, inputs: [first, second, third]}}
   loss: {}
 optimizer: {{name: adam, lr: 0.01, clip_norm: 1}}
-train: {{batch_size: 256, slices: {}, epochs: {}, staleness: {}}}
-cluster: {{servers: {}, workers: {}, shards: 16}}
+train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
+cluster: {{servers: {}, workers: {}, shards: 16, server: {{executors: {}}}}}
 {}
 )",
-      o.job, o.loss, o.slices, o.epochs, o.staleness, o.servers, o.workers, o.more);
+      o.job, o.loss, o.batch_size, o.slices, o.epochs, o.staleness, o.servers, o.workers, o.executors,
+      o.more);
   return folder.Write(o.job + ".yaml", yaml);
 }
 

@@ -13,8 +13,9 @@ struct TinyJobOptions {
   std::string job = "tiny";
   uint32_t rows = 3000;
   uint32_t epochs = 2;
-  uint32_t slices = 1;
+  uint32_t batch_size = 256, slices = 1;
   uint32_t servers = 1, workers = 1;
+  std::string executors = "auto";  // Of a server.
   std::string staleness = "0";
   std::string loss = "[{type: binary_cross_entropy, input: logit, label: label}]";
   std::string more;  // Further top-level YAML.

@@ -34,6 +34,13 @@ void EmptyDataset::Gather(std::span<const uint64_t> rows, Batch& batch) const {
   ClearColumns(0, columns_, batch);
 }
 
+MappedDataset::MappedDataset(std::unique_ptr<CacheFile> cache, OpenStats stats)
+    : cache_(std::move(cache)), stats_(stats) {
+  for (size_t c = 0; c < columns().size(); ++c) {
+    if (columns()[c].is_ragged()) ragged_.push_back(c);
+  }
+}
+
 void MappedDataset::Prefetch(std::span<const uint64_t> rows) const {
   const uint32_t bytes = cache_->layout().record_bytes();
   for (const uint64_t row : rows) {
@@ -77,11 +84,7 @@ void MappedDataset::GatherFixed(size_t column, std::span<const uint64_t> rows, s
 void MappedDataset::GatherRagged(std::span<const uint64_t> rows, Batch& batch) const {
   const RowLayout& layout = cache_->layout();
   const std::vector<ColumnSpec>& specs = columns();
-  std::vector<size_t> ragged;
-  for (size_t c = 0; c < specs.size(); ++c) {
-    if (specs[c].is_ragged()) ragged.push_back(c);
-  }
-  for (const size_t c : ragged) {
+  for (const size_t c : ragged_) {
     BatchColumn& out = batch.columns[c];
     uint64_t total = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -98,7 +101,7 @@ void MappedDataset::GatherRagged(std::span<const uint64_t> rows, Batch& batch) c
     uint64_t place;
     std::memcpy(&place, Record(rows[i]) + layout.heap_slot(), sizeof place);
     const uint64_t* from = cache_->heap() + place;
-    for (const size_t c : ragged) {
+    for (const size_t c : ragged_) {
       BatchColumn& out = batch.columns[c];
       const uint32_t start = out.offsets[i];
       const uint32_t count = out.offsets[i + 1] - start;

@@ -10,8 +10,7 @@ namespace dt::worker {
 
 class MappedDataset : public Dataset {
  public:
-  MappedDataset(std::unique_ptr<CacheFile> cache, OpenStats stats)
-      : cache_(std::move(cache)), stats_(stats) {}
+  MappedDataset(std::unique_ptr<CacheFile> cache, OpenStats stats);
 
   uint64_t rows() const override { return cache_->meta().rows; }
   const std::vector<ColumnSpec>& columns() const override { return cache_->layout().columns(); }
@@ -31,6 +30,7 @@ class MappedDataset : public Dataset {
 
   const std::unique_ptr<CacheFile> cache_;
   const OpenStats stats_;
+  std::vector<size_t> ragged_;  // Columns.
 };
 
 // A split without files.

@@ -1,0 +1,119 @@
+// Goal: in a steady state a step allocates nothing that grows with the batch, and what computes
+// allocates nothing at all. Method: a job of one worker and one server in this process over inproc
+// ZeroMQ; every malloc of forty steps in the middle of an epoch is recorded with its stack.
+#include <atomic>
+#include <map>
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "test/e2e/in_process_job.h"
+#include "test/support/allocations.h"
+
+namespace dt {
+namespace {
+
+using test::Allocation;
+
+constexpr uint32_t kStepsInEpoch = 100;
+// Of the fourth epoch, when sizes have settled: between its orders' ends and their readers'.
+constexpr uint64_t kFirst = 3 * kStepsInEpoch + 40, kSteps = 40;
+constexpr uint64_t kBytesMax = 4096;
+
+// Counts the steps of a worker, each of which ends with one message of one part to each executor.
+class StepCounter : public Network {
+ public:
+  explicit StepCounter(Network& under) : under_(under) {}
+  Result<std::unique_ptr<ServerSocket>> Bind(const std::string& endpoint) override {
+    return under_.Bind(endpoint);
+  }
+  Result<std::unique_ptr<ClientSocket>> Connect(const std::string& endpoint) override {
+    DT_TRY(auto socket, under_.Connect(endpoint));
+    return std::make_unique<Socket>(std::move(socket), steps_);
+  }
+  uint64_t bytes_sent() const override { return under_.bytes_sent(); }
+  uint64_t bytes_received() const override { return under_.bytes_received(); }
+
+ private:
+  class Socket : public ClientSocket {
+   public:
+    Socket(std::unique_ptr<ClientSocket> under, std::atomic<uint64_t>& steps)
+        : under_(std::move(under)), steps_(steps) {}
+    Status Send(Frames message) override {
+      if (message.size() == 1) OnStep(++steps_);
+      return under_->Send(std::move(message));
+    }
+    Result<Frames> Receive(Duration patience) override { return under_->Receive(patience); }
+
+   private:
+    static void OnStep(uint64_t step) {
+      if (step == kFirst) test::BeginAllocations();
+      if (step == kFirst + kSteps) test::EndAllocations();
+    }
+    const std::unique_ptr<ClientSocket> under_;
+    std::atomic<uint64_t>& steps_;
+  };
+
+  Network& under_;
+  std::atomic<uint64_t> steps_{0};
+};
+
+std::vector<Allocation> AllocationsOf(const std::string& more) {
+  const test::TempFolder folder;
+  test::Shape shape;
+  shape.epochs = 5;
+  shape.batch_size = 3000 / kStepsInEpoch;
+  shape.executors = 1;
+  shape.more = more;
+  test::RunOptions options;
+  options.data_network = [](Network& under) { return std::make_unique<StepCounter>(under); };
+  const test::JobRun run = test::RunJob(folder, "steady", shape, options);
+  test::ExpectCompleted(run);
+  EXPECT_EQ(test::AllocationsNotKept(), 0);
+  return test::TakeAllocations();
+}
+
+// The messages of a step: their lists of parts, their headers, what is under way.
+bool IsOfMessages(const Allocation& allocation) {
+  for (const char* const place : {"dt::worker::PsClient::", "dt::server::", "dt::Encode",
+                                  "dt::Decode", "dt::Frame::", "dt::(anonymous namespace)::Zmq",
+                                  "dt::ControlLink", "dt::EventLoop", "dt::scheduler::"}) {
+    if (allocation.Within(place)) return true;
+  }
+  return false;
+}
+
+std::string Text(const Allocation& allocation) {
+  std::string text = fmt::format("{} bytes", allocation.bytes);
+  for (const std::string& name : allocation.stack) text += "\n    " + name.substr(0, 160);
+  return text;
+}
+
+class SteadyState : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(SteadyState, AllocatesNothing) {
+  const std::vector<Allocation> all = AllocationsOf(GetParam());
+  std::map<std::string, uint64_t> foreign;
+  uint64_t of_messages = 0;
+  for (const Allocation& allocation : all) {
+    EXPECT_LE(allocation.bytes, kBytesMax) << Text(allocation);
+    if (allocation.foreign()) {
+      ++foreign[allocation.by()];
+    } else if (IsOfMessages(allocation)) {
+      ++of_messages;
+    } else {
+      ADD_FAILURE() << Text(allocation);
+    }
+  }
+  for (const auto& [library, count] : foreign) {
+    fmt::print("{}: {:.1f} a step\n", library, static_cast<double>(count) / kSteps);
+  }
+  fmt::print("messages: {:.1f} a step\n", static_cast<double>(of_messages) / kSteps);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Placements, SteadyState,
+    ::testing::Values("", "parallel: {place: [{match: \"hidden*\", device: gpu}]}\n"));
+
+}  // namespace
+}  // namespace dt
