@@ -193,6 +193,8 @@ struct ParallelConfig {
   bool fall_back_to_cpu = false;  // Where a tag cannot be met.
   std::vector<PlaceRule> place;   // The first that matches counts.
   std::string profile;            // File of the devices' rates; "": shipped defaults.
+  // False: a worker does one thing after the other. Results are the same bits with staleness 0.
+  bool overlap = true;
 };
 
 struct JobConfig {

@@ -81,6 +81,8 @@ constexpr KeySpec kKeys[] = {
     {"parallel", "profile", kText, "", 0, 0, "", "",
      "Rates of the devices, as dovetail bench devices --out FILE measured them, for placing nodes; "
      "without it, shipped defaults."},
+    {"parallel", "overlap", kBool, "", 0, 0, "true", "",
+     "false: a worker does everything of a step one after another, for measuring and debugging."},
     {"parallel.place", "match", kText, "", 0, 0, "required", "",
      "Pattern of operator names as `dovetail plan` shows them (deep.*)."},
     {"parallel.place", "device", kChoice, "cpu|gpu", 0, 0, "required", "", "Where they compute."},

@@ -123,6 +123,7 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
   }
   const std::vector<std::string> profile = in.Paths("profile");
   if (!profile.empty()) parallel.profile = profile[0];
+  in.Read("overlap", parallel.overlap);
 }
 
 // A worker's share of a batch is whole, and two names are taken.

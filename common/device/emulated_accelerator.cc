@@ -54,23 +54,21 @@ class Mapping {
   uint64_t bytes_;
 };
 
-// The host's connection, one direction: transfers follow one another, whichever queues they belong
-// to.
-class Link {
+// A part of the device that does one thing at a time, whichever queues these belong to: its
+// kernels, its link in one direction.
+class Part {
  public:
-  explicit Link(double bytes_per_second) : speed_(bytes_per_second) {}
-  // When a transfer that may begin now ends.
-  TimePoint Take(size_t bytes) {
+  // When what may begin now, and takes so long, ends.
+  TimePoint Take(Duration time) {
     const TimePoint now = SystemClock().Now();
-    if (speed_ <= 0) return now;
+    if (time <= Duration::zero()) return now;
     const std::lock_guard lock(mutex_);
-    busy_until_ = std::max(now, busy_until_) + TimeOf(static_cast<double>(bytes), speed_);
+    busy_until_ = std::max(now, busy_until_) + time;
     return busy_until_;
   }
 
  private:
-  const double speed_;
-  std::mutex mutex_;  // Queues of several threads share the link.
+  std::mutex mutex_;  // Queues of several threads share the part.
   TimePoint busy_until_{};
 };
 
@@ -115,9 +113,7 @@ class Emulation : public EmulatedAccelerator {
               .memory_bytes = options.memory_bytes},
         addresses_(std::move(addresses)),
         memory_(std::move(memory)),
-        blocks_(options.memory_bytes, kAlignment),
-        to_device_(speed_.link_bytes),
-        to_host_(speed_.link_bytes) {}
+        blocks_(options.memory_bytes, kAlignment) {}
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -158,8 +154,8 @@ class Emulation : public EmulatedAccelerator {
   }
 
   void* Real(void* device) const override { return memory_.begin() + OffsetOf(device); }
-  TimePoint EndOf(TimePoint begun, double flops, double bytes) const override {
-    return begun + std::max(TimeOf(flops, speed_.flops), TimeOf(bytes, speed_.memory_bytes));
+  TimePoint Occupy(double flops, double bytes) override {
+    return kernels_.Take(std::max(TimeOf(flops, speed_.flops), TimeOf(bytes, speed_.memory_bytes)));
   }
 
   // Where a range of one block really is.
@@ -173,10 +169,14 @@ class Emulation : public EmulatedAccelerator {
     const auto* const at = static_cast<const std::byte*>(address);
     return at >= addresses_.begin() && at < addresses_.begin() + info_.memory_bytes;
   }
-  Link& to_device() { return to_device_; }
-  Link& to_host() { return to_host_; }
+  // When a transfer that may begin now ends.
+  TimePoint ToDevice(size_t bytes) { return to_device_.Take(LinkTime(bytes)); }
+  TimePoint ToHost(size_t bytes) { return to_host_.Take(LinkTime(bytes)); }
 
  private:
+  Duration LinkTime(size_t bytes) const {
+    return TimeOf(static_cast<double>(bytes), speed_.link_bytes);
+  }
   uint64_t OffsetOf(const void* device) const {
     DT_CHECK(IsDeviceAddress(device));
     return static_cast<uint64_t>(static_cast<const std::byte*>(device) - addresses_.begin());
@@ -189,7 +189,7 @@ class Emulation : public EmulatedAccelerator {
   // Any thread may allocate, as on a card.
   mutable std::mutex mutex_;
   BlockAllocator blocks_;
-  Link to_device_, to_host_;
+  Part kernels_, to_device_, to_host_;
 };
 
 // Everything is done when a call returns, so an event is over as soon as it is recorded.
@@ -200,7 +200,7 @@ class EmulatedQueue : public DeviceQueue {
   Status CopyToDevice(void* device, const void* host, size_t bytes) override {
     if (bytes == 0) return OkStatus();
     DT_CHECK(!on_.IsDeviceAddress(host));
-    const TimePoint end = on_.to_device().Take(bytes);
+    const TimePoint end = on_.ToDevice(bytes);
     std::memcpy(on_.RealRange(device, bytes), host, bytes);
     WaitUntil(end);
     return OkStatus();
@@ -208,16 +208,16 @@ class EmulatedQueue : public DeviceQueue {
   Status CopyToHost(void* host, const void* device, size_t bytes) override {
     if (bytes == 0) return OkStatus();
     DT_CHECK(!on_.IsDeviceAddress(host));
-    const TimePoint end = on_.to_host().Take(bytes);
+    const TimePoint end = on_.ToHost(bytes);
     std::memcpy(host, on_.RealRange(device, bytes), bytes);
     WaitUntil(end);
     return OkStatus();
   }
   Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
     if (bytes == 0) return OkStatus();
-    const TimePoint begun = SystemClock().Now();
+    const TimePoint end = on_.Occupy(0, 2.0 * static_cast<double>(bytes));
     std::memmove(on_.RealRange(to, bytes), on_.RealRange(from, bytes), bytes);
-    WaitUntil(on_.EndOf(begun, 0, 2.0 * static_cast<double>(bytes)));
+    WaitUntil(end);
     return OkStatus();
   }
   Status Record(DeviceEvent& event) override {

@@ -28,9 +28,9 @@ class EmulatedAccelerator : public Accelerator {
 
   // For kernels: where the device's memory really is. REQUIRES: allocated here.
   virtual void* Real(void* device) const = 0;
-  // Until when a kernel that began at `begun` occupies its queue, by the speed (wait_until.h
-  // waits).
-  virtual TimePoint EndOf(TimePoint begun, double flops, double bytes) const = 0;
+  // Until when a kernel that begins now occupies the device, by the speed (wait_until.h waits):
+  // kernels follow one another, whichever queues they belong to. Any thread.
+  virtual TimePoint Occupy(double flops, double bytes) = 0;
 };
 
 }  // namespace dt

@@ -191,6 +191,23 @@ TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
   EXPECT_EQ(two.result.valid, one.result.valid);
 }
 
+// The switch that measures what overlap gains changes when things happen, and no bit.
+TEST(InProcessTest, OneThingAfterTheOtherGivesEqualParameters) {
+  const test::TempFolder folder;
+  const JobRun one = RunJob(folder, "overlap", {.servers = 2, .workers = 2, .slices = 4});
+  ExpectCompleted(one);
+  for (const char* place : {"", ", place: [{match: \"hidden*\", device: gpu}]"}) {
+    const std::string more = fmt::format("parallel: {{overlap: false{}}}\n", place);
+    const JobRun other =
+        RunJob(folder, "apart", {.servers = 2, .workers = 2, .slices = 4, .more = more});
+    ExpectCompleted(other);
+    EXPECT_EQ(Checksums(other.result), Checksums(one.result)) << place;
+    EXPECT_EQ(other.result.train_logloss, one.result.train_logloss) << place;
+  }
+  ExpectCompleted(RunJob(folder, "stale",
+                         {.workers = 2, .staleness = "2", .more = "parallel: {overlap: false}\n"}));
+}
+
 TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {
   const test::TempFolder folder;
   const JobRun first = RunJob(folder, "same", {});

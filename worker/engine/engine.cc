@@ -4,8 +4,21 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "ops/op_spec.h"
 
 namespace dt::worker {
+namespace {
+
+// As the operator says; else it passes over its results once.
+double FlopsOf(const Graph& graph, const Node& node, const PreparedNode& prepared) {
+  const OpSpec* const op = FindOp(node.op);
+  if (op != nullptr && op->cost != nullptr) return op->cost(graph, node, prepared.samples).flops;
+  double elements = 0;
+  for (const TensorView& view : prepared.outputs) elements += static_cast<double>(view.size());
+  return elements;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Create(Plan plan, const Options& options) {
   DT_TRY_STATUS(CheckPlan(plan));
@@ -18,8 +31,7 @@ Engine::Engine(Plan plan, const Options& options)
     : plan_(std::move(plan)),
       options_(options),
       parameters_(plan_),
-      bindings_(plan_, options.accelerator),
-      exchange_(plan_, bindings_, options.accelerator) {}
+      exchange_(plan_, options.accelerator) {}
 
 Status Engine::Prepare() {
   const Graph& graph = plan_.graph;
@@ -33,43 +45,83 @@ Status Engine::Prepare() {
     if (table.store == kNone || options_.tables != nullptr) continue;
     return Internal("table {} is on the worker, and the engine was given none", table.name);
   }
-  DT_TRY_STATUS(bindings_.Open(parameters_));
-  nodes_.resize(graph.nodes.size());
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    nodes_[n].kernel = FindKernel(node.op);
-    nodes_[n].inputs.resize(node.inputs.size());
-    nodes_[n].outputs.resize(node.outputs.size());
-    if (nodes_[n].kernel == nullptr && !IsCommunication(node) && !IsCopy(node)) {
-      return NotYet("operator {} of node {} has no CPU kernel", node.op, node.name);
-    }
-  }
   Accelerator* const accelerator = needs_accelerator ? options_.accelerator : nullptr;
+  const size_t lanes = options_.overlap && SlicesMayOverlap() ? 2 : 1;
+  while (lanes_.size() < lanes) DT_TRY_STATUS(OpenLane(accelerator));
   DT_TRY(copies_, ParameterCopies::Create({.plan = plan_,
-                                           .bindings = bindings_,
+                                           .bindings = lanes_.front()->bindings,
                                            .parameters = parameters_,
                                            .accelerator = accelerator}));
-  DT_TRY(streams_, Streams::Create({.plan = plan_,
-                                    .pool = options_.pool,
-                                    .accelerator = accelerator,
-                                    .timeline = options_.timeline,
-                                    .prepare = [this](NodeIndex n) -> PreparedNode& {
-                                      return PrepareNode(n);
-                                    }}));
   FindLastForPush();
-  row_grads_.resize(graph.tables.size());
   outputs_.resize(graph.losses.size());
   return exchange_.Open();
 }
 
-PreparedNode& Engine::PrepareNode(NodeIndex index) {
+// Slices of a step only read what lasts, and leave everything that the step's nodes read in the
+// exchange. Tables on the worker are bound to one slice at a time.
+bool Engine::SlicesMayOverlap() const {
+  const Graph& graph = plan_.graph;
+  const auto is_of_slice = [&](ValueIndex v) {
+    const NodeIndex producer = graph.value(v).producer;
+    return producer != kNone && graph.nodes[producer].phase == Phase::kSlice;
+  };
+  const auto allows = [&](const Node& node) {
+    if (IsCommunication(node)) return true;
+    if (node.phase == Phase::kStep) return std::ranges::none_of(node.inputs, is_of_slice);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (WritesInput(node, i)) return false;
+    }
+    return true;
+  };
+  const auto on_server = [](const TableUse& table) { return table.store == kNone; };
+  return plan_.slices > 1 && std::ranges::all_of(graph.tables, on_server) &&
+         std::ranges::all_of(graph.nodes, allows);
+}
+
+Status Engine::OpenLane(Accelerator* accelerator) {
+  Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(plan_, accelerator));
+  const Bindings* const lasting = lanes_.size() > 1 ? &lanes_.front()->bindings : nullptr;
+  DT_TRY_STATUS(lane.bindings.Open(parameters_, lasting));
+  DT_TRY_STATUS(PrepareNodes(lane));
+  lane.row_grads.resize(plan_.graph.tables.size());
+  DT_TRY(lane.streams, Streams::Create({.plan = plan_,
+                                        .pool = options_.pool,
+                                        .accelerator = accelerator,
+                                        .timeline = options_.timeline,
+                                        .overlap = options_.overlap,
+                                        .prepare = [this, &lane](NodeIndex n) -> PreparedNode& {
+                                          return PrepareNode(lane, n);
+                                        }}));
+  return OkStatus();
+}
+
+Status Engine::PrepareNodes(Lane& lane) const {
+  const Graph& graph = plan_.graph;
+  lane.nodes.resize(graph.nodes.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    lane.nodes[n].kernel = FindKernel(node.op);
+    lane.nodes[n].inputs.resize(node.inputs.size());
+    lane.nodes[n].outputs.resize(node.outputs.size());
+    if (lane.nodes[n].kernel == nullptr && !IsCommunication(node) && !IsCopy(node)) {
+      return NotYet("operator {} of node {} has no CPU kernel", node.op, node.name);
+    }
+  }
+  return OkStatus();
+}
+
+PreparedNode& Engine::PrepareNode(Lane& lane, NodeIndex index) const {
   const Node& node = plan_.graph.nodes[index];
-  PreparedNode& prepared = nodes_[index];
+  PreparedNode& prepared = lane.nodes[index];
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    prepared.inputs[i] = bindings_.view(node.inputs[i]);
+    prepared.inputs[i] = lane.bindings.view(node.inputs[i]);
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    prepared.outputs[i] = bindings_.view(node.outputs[i]);
+    prepared.outputs[i] = lane.bindings.view(node.outputs[i]);
+  }
+  if (node.device == Device::kGpu && prepared.samples != lane.bindings.sizes()[kBatch]) {
+    prepared.samples = lane.bindings.sizes()[kBatch];
+    prepared.flops = FlopsOf(plan_.graph, node, prepared);
   }
   return prepared;
 }
@@ -86,118 +138,166 @@ void Engine::FindLastForPush() {
 }
 
 Status Engine::FetchParameters() {
-  DT_TRY_STATUS(EndPass());
+  DT_TRY_STATUS(EndPasses());
   return copies_->Fetch();
 }
 
 // ------------------------------------------------------------ a slice
 
-Pass Engine::PassOf(const std::vector<Subgraph>& subgraphs, Phase phase, const RunInfo& run,
-                    SliceIndex slice) const {
+Pass Engine::PassOf(const Lane& lane, const std::vector<Subgraph>& subgraphs, Phase phase,
+                    const RunInfo& run) const {
   return {.subgraphs = &subgraphs,
           .phase = phase,
           .run = run,
-          .slice = slice,
-          .sizes = bindings_.sizes(),
-          .extents = bindings_.extents()};
+          .slice = lane.slice ? lane.at_hand.slice : kNoSlice,
+          .sizes = lane.bindings.sizes(),
+          .extents = lane.bindings.extents()};
 }
 
-// Waits for what was started last.
-Status Engine::EndPass() {
-  DT_TRY_STATUS(streams_->Wait());
-  if (!std::exchange(slice_, false)) return OkStatus();
-  exchange_.CopyPieces(at_hand_.slice);
-  DT_TRY_STATUS(CheckLosses(plan_.graph, bindings_, at_hand_));
-  return CheckUpdatedRows(plan_.graph, bindings_, at_hand_);
+// Waits for what was started last on a lane.
+Status Engine::EndPass(Lane& lane) {
+  DT_TRY_STATUS(lane.streams->Wait());
+  if (!std::exchange(lane.slice, false)) return OkStatus();
+  exchange_.CopyPieces(lane.at_hand.slice, lane.bindings);
+  DT_TRY_STATUS(CheckLosses(plan_.graph, lane.bindings, lane.at_hand));
+  return CheckUpdatedRows(plan_.graph, lane.bindings, lane.at_hand);
 }
 
-Status Engine::Bind(const LookupPlan& slice, LookupFor purpose) {
-  if (options_.tables == nullptr) return bindings_.BindSlice(slice);
+Status Engine::EndPasses() {
+  for (const std::unique_ptr<Lane>& lane : lanes_) DT_TRY_STATUS(EndPass(*lane));
+  updating_ = false;
+  return OkStatus();
+}
+
+Status Engine::Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose) {
+  if (options_.tables == nullptr) return lane.bindings.BindSlice(slice);
   DT_TRY_STATUS(options_.tables->Bind(slice, purpose));
-  return bindings_.BindSlice(slice, options_.tables->places());
+  return lane.bindings.BindSlice(slice, options_.tables->places());
 }
 
 Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {
-  DT_TRY_STATUS(EndPass());
+  DT_CHECK(begun_ - taken_ < lanes_.size());
+  if (begun_ == taken_) begun_ = taken_ = 0;
+  Lane& lane = *lanes_[begun_++ % lanes_.size()];
+  DT_TRY_STATUS(updating_ || copies_->touched() ? EndPasses() : EndPass(lane));
   DT_TRY_STATUS(copies_->Send());
   const Batch& batch = slice.batch;
-  std::ranges::fill(row_grads_, std::span<const float>());
+  std::ranges::fill(lane.row_grads, std::span<const float>());
   if (batch.samples == 0) {
     exchange_.AddNothing(batch.slice);
     return OkStatus();
   }
-  DT_TRY_STATUS(Bind(slice, LookupFor::kTrain));
-  exchange_.PlacePieces(batch.slice);
-  at_hand_ = {batch.step, batch.slice, batch.first_sample, batch.samples};
-  slice_ = true;
-  streams_->Start(PassOf(plan_.train, Phase::kSlice, run, batch.slice));
+  DT_TRY_STATUS(Bind(lane, slice, LookupFor::kTrain));
+  exchange_.PlacePieces(batch.slice, lane.bindings);
+  lane.at_hand = {batch.step, batch.slice, batch.first_sample, batch.samples};
+  lane.slice = true;
+  lane.streams->Start(PassOf(lane, plan_.train, Phase::kSlice, run));
   return OkStatus();
 }
 
-Result<TableRows> Engine::FinishSlice(TableRows rows) {
-  if (!slice_) return TableRows(row_grads_);
-  bindings_.BindRows(rows);
-  streams_->GiveRows();
-  for (const uint32_t subgraph : for_push_) DT_TRY_STATUS(streams_->WaitFor(subgraph));
-  for (size_t t = 0; t < row_grads_.size(); ++t) {
+void Engine::GiveRows(TableRows rows) {
+  DT_CHECK(begun_ > taken_);
+  Lane& lane = *lanes_[(begun_ - 1) % lanes_.size()];
+  if (!lane.slice) return;
+  lane.bindings.BindRows(rows);
+  lane.streams->GiveRows();
+}
+
+Result<TableRows> Engine::RowGrads() {
+  DT_CHECK(begun_ > taken_);
+  Lane& lane = *lanes_[taken_++ % lanes_.size()];
+  if (!lane.slice) return TableRows(lane.row_grads);
+  for (const uint32_t subgraph : for_push_) DT_TRY_STATUS(lane.streams->WaitFor(subgraph));
+  for (size_t t = 0; t < lane.row_grads.size(); ++t) {
     const ValueIndex grad = plan_.graph.tables[t].row_grad;
-    if (grad != kNone) row_grads_[t] = bindings_.floats(grad);
+    if (grad != kNone) lane.row_grads[t] = lane.bindings.floats(grad);
   }
-  Status finite = CheckRowGrads(plan_.graph, row_grads_, at_hand_);
-  if (finite.ok()) return TableRows(row_grads_);
-  DT_TRY_STATUS(EndPass());  // A loss says more.
+  Status finite = CheckRowGrads(plan_.graph, lane.row_grads, lane.at_hand);
+  if (finite.ok()) return TableRows(lane.row_grads);
+  DT_TRY_STATUS(EndPass(lane));  // A loss says more.
   return finite;
 }
 
 Result<TableRows> Engine::RunSlice(const SliceInputs& inputs, const RunInfo& run) {
   DT_TRY_STATUS(BeginSlice(inputs.plan, run));
-  return FinishSlice(inputs.rows);
+  GiveRows(inputs.rows);
+  return RowGrads();
 }
 
 // ------------------------------------------------------------ a step
 
 Status Engine::Exchange(Collective& collective, std::span<const uint32_t> owner, Step step) {
-  DT_TRY_STATUS(EndPass());
-  return exchange_.Join(collective, owner, step);
+  DT_TRY_STATUS(EndPasses());
+  return exchange_.Join(collective, {owner, step}, lanes_.front()->bindings);
 }
 
 Status Engine::Update(const RunInfo& run) {
-  DT_TRY_STATUS(EndPass());
+  DT_TRY_STATUS(EndPasses());
   DT_TRY_STATUS(copies_->Send());
-  streams_->Start(PassOf(plan_.train, Phase::kStep, run, kNoSlice));
+  updating_ = true;
+  Lane& lane = *lanes_.front();
+  lane.streams->Start(PassOf(lane, plan_.train, Phase::kStep, run));
   return OkStatus();
 }
 
-Status Engine::FinishUpdate() { return EndPass(); }
+Status Engine::FinishUpdate() { return EndPasses(); }
 
 std::span<const float> Engine::pushed(size_t parameter) const {
-  return bindings_.floats(plan_.graph.parameters[parameter].pushed);
+  return lanes_.front()->bindings.floats(plan_.graph.parameters[parameter].pushed);
 }
 
 // ------------------------------------------------------------ evaluation
 
 Result<TableRows> Engine::Evaluate(const SliceInputs& inputs, const RunInfo& run) {
   DT_CHECK(inputs.plan.batch.samples > 0 && !run.training);
-  DT_TRY_STATUS(EndPass());
+  DT_TRY_STATUS(EndPasses());
   DT_TRY_STATUS(copies_->Send());
-  DT_TRY_STATUS(Bind(inputs.plan, LookupFor::kEvaluate));
-  bindings_.BindRows(inputs.rows);
-  streams_->Start(PassOf(plan_.evaluate, Phase::kSlice, run, kNoSlice));
-  streams_->GiveRows();
-  DT_TRY_STATUS(EndPass());
+  Lane& lane = *lanes_.front();
+  DT_TRY_STATUS(Bind(lane, inputs.plan, LookupFor::kEvaluate));
+  lane.bindings.BindRows(inputs.rows);
+  lane.streams->Start(PassOf(lane, plan_.evaluate, Phase::kSlice, run));
+  lane.streams->GiveRows();
+  DT_TRY_STATUS(EndPass(lane));
   for (size_t l = 0; l < outputs_.size(); ++l) {
-    outputs_[l] = bindings_.floats(plan_.graph.losses[l].output);
+    outputs_[l] = lane.bindings.floats(plan_.graph.losses[l].output);
   }
   return TableRows(outputs_);
 }
 
 std::vector<NodeTiming> Engine::Timings() const {
   std::vector<NodeTiming> timings;
-  for (size_t n = 0; n < nodes_.size(); ++n) {
+  for (size_t n = 0; n < plan_.graph.nodes.size(); ++n) {
     const Node& node = plan_.graph.nodes[n];
-    timings.push_back({node.name, node.op, nodes_[n].runs, nodes_[n].time});
+    NodeTiming& timing = timings.emplace_back(NodeTiming{.node = node.name, .op = node.op});
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+      timing.runs += lane->nodes[n].runs;
+      timing.time += lane->nodes[n].time;
+    }
   }
   return timings;
+}
+
+uint64_t Engine::bytes() const {
+  uint64_t bytes = parameters_.bytes();
+  for (const std::unique_ptr<Lane>& lane : lanes_) bytes += lane->bindings.bytes();
+  return bytes;
+}
+
+Bindings::DeviceBytes Engine::device_bytes() const {
+  Bindings::DeviceBytes all;
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    const Bindings::DeviceBytes own = lane->bindings.device_bytes();
+    all.lasting += own.lasting;
+    all.arena += own.arena;
+    all.arena_growths += own.arena_growths;
+  }
+  return all;
+}
+
+uint64_t Engine::cuda_graphs_made() const {
+  uint64_t made = 0;
+  for (const std::unique_ptr<Lane>& lane : lanes_) made += lane->streams->graphs_made();
+  return made;
 }
 
 }  // namespace dt::worker

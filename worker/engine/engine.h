@@ -1,5 +1,6 @@
 // Carries out a plan on the processor and, if the plan asks for it, an accelerator. For each step:
-// BeginSlice, FinishSlice for every own slice, then Exchange, then Update; between steps, Evaluate.
+// BeginSlice, GiveRows, RowGrads for every own slice, then Exchange, then Update; between steps,
+// Evaluate.
 // Owned by the train thread, beside which the streams work. In a steady state it allocates nothing.
 #pragma once
 
@@ -47,6 +48,7 @@ class Engine {
     Accelerator* accelerator = nullptr;  // Needed by plans that have values there.
     WorkerTables* tables = nullptr;      // Needed by plans that have tables on the worker.
     Timeline* timeline = nullptr;        // Records each node in training.
+    bool overlap = true;                 // False: one subgraph after the other.
   };
   static Result<std::unique_ptr<Engine>> Create(Plan plan, const Options& options);
 
@@ -63,13 +65,17 @@ class Engine {
   // Waits for the update, and brings the accelerator's values to the host's arrays.
   Status FetchParameters();
 
-  // Forward and backward of one slice. Begin runs what needs no rows; the slice stays as it is
-  // until the next Begin or Exchange. Finish gives, by table of the graph, the gradients f32
-  // [distinct keys, dim] of its rows (empty where none reaches them), valid until the next Begin;
-  // what they do not need may still run. A slice without samples adds nothing. Error: Unavailable,
-  // a gradient is not finite.
+  // Forward and backward of slices, of which slices_at_once() may be under way, begun and without
+  // their gradients taken. Begin runs what needs no rows; GiveRows goes to the slice begun last. A
+  // slice and its rows stay as they are until the Begin after its RowGrads, or Exchange. RowGrads,
+  // of the slice begun first, waits for, by table of the graph, the gradients f32 [distinct keys,
+  // dim] of its rows (empty where none reaches them), valid until the next Begin; what they do not
+  // need may still run. A slice without samples adds nothing. Error: Unavailable, a gradient is not
+  // finite.
+  size_t slices_at_once() const { return lanes_.size(); }
   Status BeginSlice(const LookupPlan& slice, const RunInfo& run);
-  Result<TableRows> FinishSlice(TableRows rows);
+  void GiveRows(TableRows rows);
+  Result<TableRows> RowGrads();
   Result<TableRows> RunSlice(const SliceInputs& inputs, const RunInfo& run);
   // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Also without a slice of
   // one's own.
@@ -89,31 +95,44 @@ class Engine {
 
   // After FetchParameters.
   std::vector<NodeTiming> Timings() const;
-  uint64_t bytes() const { return bindings_.bytes() + parameters_.bytes(); }
-  Bindings::DeviceBytes device_bytes() const { return bindings_.device_bytes(); }
-  uint64_t cuda_graphs_made() const { return streams_->graphs_made(); }
+  uint64_t bytes() const;
+  // Of all slices at once.
+  Bindings::DeviceBytes device_bytes() const;
+  uint64_t cuda_graphs_made() const;
 
  private:
+  // What a slice under way has to itself. The first lane runs everything else too.
+  struct Lane {
+    Lane(const Plan& plan, Accelerator* accelerator) : bindings(plan, accelerator) {}
+    Bindings bindings;
+    std::vector<PreparedNode> nodes;  // By node.
+    std::unique_ptr<Streams> streams;
+    SliceAtHand at_hand;
+    bool slice = false;  // Begun, not yet copied to its pack.
+    std::vector<std::span<const float>> row_grads;
+  };
   Status Prepare();
-  PreparedNode& PrepareNode(NodeIndex index);
+  bool SlicesMayOverlap() const;
+  Status OpenLane(Accelerator* accelerator);
+  Status PrepareNodes(Lane& lane) const;
+  PreparedNode& PrepareNode(Lane& lane, NodeIndex index) const;
   void FindLastForPush();
-  Pass PassOf(const std::vector<Subgraph>& subgraphs, Phase phase, const RunInfo& run,
-              SliceIndex slice) const;
-  Status EndPass();
-  Status Bind(const LookupPlan& slice, LookupFor purpose);
+  Pass PassOf(const Lane& lane, const std::vector<Subgraph>& subgraphs, Phase phase,
+              const RunInfo& run) const;
+  Status EndPass(Lane& lane);
+  Status EndPasses();
+  Status Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose);
 
   const Plan plan_;
   const Options options_;
   Parameters parameters_;
-  Bindings bindings_;
   StepExchange exchange_;
-  std::vector<PreparedNode> nodes_;  // By node.
+  std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<ParameterCopies> copies_;
-  std::unique_ptr<Streams> streams_;
   std::vector<uint32_t> for_push_;  // Subgraphs that give the gradients of rows.
-  SliceAtHand at_hand_;
-  bool slice_ = false;  // Begun, not yet copied to its pack.
-  std::vector<std::span<const float>> row_grads_, outputs_;
+  size_t begun_ = 0, taken_ = 0;    // Slices of the step: modulo the lanes, those they are on.
+  bool updating_ = false;           // The first lane.
+  std::vector<std::span<const float>> outputs_;
 };
 
 }  // namespace dt::worker

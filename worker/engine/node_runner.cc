@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "common/device/accelerator_cuda.h"
 #include "common/device/emulated_accelerator.h"
+#include "common/device/wait_until.h"
 #include "worker/engine/cuda_runner.h"
 
 namespace dt::worker {
@@ -91,7 +92,7 @@ class CopyRunner : public QueueRunner {
   const bool to_device_;
 };
 
-// The CPU's kernels on the emulated device's memory.
+// The CPU's kernels on the emulated device's memory; they occupy it for as long as its speed says.
 class EmulatedRunner : public QueueRunner {
  public:
   EmulatedRunner(const RunnerContext& context, std::unique_ptr<DeviceQueue> queue,
@@ -100,12 +101,17 @@ class EmulatedRunner : public QueueRunner {
 
  protected:
   Status RunNode(const Node& node, PreparedNode& prepared, const RunInfo& run) override {
+    double bytes = 0;
     for (auto* const side : {&prepared.inputs, &prepared.outputs}) {
       for (TensorView& view : *side) {
-        if (view.data != nullptr) view.data = device_.Real(view.data);
+        if (view.data == nullptr) continue;
+        view.data = device_.Real(view.data);
+        bytes += static_cast<double>(view.bytes());
       }
     }
+    const TimePoint end = device_.Occupy(prepared.flops, bytes);
     RunKernel(node, prepared, run);
+    WaitUntil(end);
     return OkStatus();
   }
 

@@ -21,6 +21,8 @@ struct PreparedNode {
   Kernel kernel = nullptr;
   std::vector<TensorView> inputs, outputs;
   std::vector<std::byte> scratch;
+  double flops = 0;  // Of nodes on the accelerator, for so many samples.
+  int64_t samples = -1;
   uint64_t runs = 0;
   Duration time{};  // Of nodes on a card: of giving them to it.
 };
@@ -31,6 +33,7 @@ struct RunnerContext {
   TaskPool& pool;
   Accelerator* accelerator = nullptr;  // Needed by streams other than kCpu.
   Timeline* timeline = nullptr;        // Records each node, if it wants the step.
+  bool overlap = true;                 // False: a subgraph begins when the one before has ended.
   // Gives a node its views; on the stream's thread, right before the node runs.
   std::function<PreparedNode&(NodeIndex)> prepare;
 };

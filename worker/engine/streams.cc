@@ -93,14 +93,18 @@ Status Streams::RunOwn(Stream stream) {
     const Subgraph& subgraph = (*pass_.subgraphs)[s];
     if (subgraph.stream != stream || subgraph.phase != pass_.phase) continue;
     if (IsExchange(context_.plan, subgraph)) continue;
-    DT_TRY_STATUS(AwaitOthers(subgraph, runner));
+    DT_TRY_STATUS(AwaitOthers(s, runner));
     DT_TRY_STATUS(RunSubgraph(s, runner));
   }
   return OkStatus();
 }
 
-Status Streams::AwaitOthers(const Subgraph& subgraph, NodeRunner& runner) {
+Status Streams::AwaitOthers(uint32_t index, NodeRunner& runner) {
+  const Subgraph& subgraph = (*pass_.subgraphs)[index];
   DT_TRY_STATUS(progress_.status());
+  if (!context_.overlap && index > 0 && (*pass_.subgraphs)[index - 1].phase == pass_.phase) {
+    DT_TRY_STATUS(WaitFor(index - 1));
+  }
   if (subgraph.needs_rows) DT_TRY_STATUS(progress_.WaitForRows(kPatience));
   for (const uint32_t w : subgraph.waits) {
     DT_TRY_STATUS(progress_.WaitFor(w, kPatience));

@@ -24,7 +24,7 @@ class Streams {
   // ended (Wait).
   void Start(const Pass& pass);
   void GiveRows() { progress_.GiveRows(); }
-  // The train thread. Errors: what stopped a stream; Timeout.
+  // Errors: what stopped a stream; Timeout.
   Status WaitFor(uint32_t subgraph);
   // For all of the pass; nothing to wait for before the first.
   Status Wait();
@@ -41,7 +41,7 @@ class Streams {
   void Work(Stream stream, std::stop_token stop);
   Status RunOwn(Stream stream);
   Status RunSubgraph(uint32_t index, NodeRunner& runner);
-  Status AwaitOthers(const Subgraph& subgraph, NodeRunner& runner);
+  Status AwaitOthers(uint32_t index, NodeRunner& runner);
 
   const RunnerContext context_;
   Progress progress_;

@@ -14,8 +14,8 @@ std::span<float> Floats(AlignedBuffer& memory, size_t count) {
 
 }  // namespace
 
-StepExchange::StepExchange(const Plan& plan, Bindings& bindings, Accelerator* accelerator)
-    : plan_(plan), bindings_(bindings), packs_(plan, accelerator), summed_memory_(accelerator) {
+StepExchange::StepExchange(const Plan& plan, Accelerator* accelerator)
+    : plan_(plan), packs_(plan, accelerator), summed_memory_(accelerator) {
   summed_ = Floats(summed_memory_, packs_.sum_floats());
   gathered_ = Floats(gathered_memory_, plan_.slices * packs_.gather_floats());
 }
@@ -31,42 +31,42 @@ Status StepExchange::Open() {
   return OkStatus();
 }
 
-void StepExchange::PlacePieces(SliceIndex slice) {
+void StepExchange::PlacePieces(SliceIndex slice, Bindings& bindings) {
   for (const SlicePacks::Piece& piece : packs_.pieces()) {
     float* const memory = packs_.PieceOf(slice, piece);
-    if (piece.direct) bindings_.Place(piece.in, memory);
+    if (piece.direct) bindings.Place(piece.in, memory);
   }
 }
 
-void StepExchange::CopyPieces(SliceIndex slice) {
+void StepExchange::CopyPieces(SliceIndex slice, const Bindings& bindings) {
   for (const SlicePacks::Piece& piece : packs_.pieces()) {
     if (piece.direct) continue;
-    const auto* const from = static_cast<const float*>(bindings_.view(piece.in).data);
+    const auto* const from = static_cast<const float*>(bindings.view(piece.in).data);
     std::copy_n(from, piece.floats, packs_.PieceOf(slice, piece));
   }
 }
 
-Status StepExchange::Join(Collective& collective, std::span<const uint32_t> owner, Step step) {
-  DT_CHECK(owner.size() == plan_.slices);
-  DT_TRY_STATUS(collective.ExchangeSlices({.owner = owner,
+Status StepExchange::Join(Collective& collective, const StepSlices& slices, Bindings& bindings) {
+  DT_CHECK(slices.owner.size() == plan_.slices);
+  DT_TRY_STATUS(collective.ExchangeSlices({.owner = slices.owner,
                                            .sum = packs_.sums(),
                                            .gather = packs_.gathers(),
                                            .summed = summed_,
                                            .gathered = gathered_}));
   packs_.Begin();
-  DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings_, summed_, step));
-  SpreadResults();
+  DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings, summed_, slices.step));
+  SpreadResults(bindings);
   return OkStatus();
 }
 
-void StepExchange::SpreadResults() {
+void StepExchange::SpreadResults(Bindings& bindings) {
   const float* const gathered = gathered_.data();
   for (const SlicePacks::Piece& piece : packs_.pieces()) {
     if (piece.summed) {
-      bindings_.Place(piece.out, summed_.data() + piece.offset);
+      bindings.Place(piece.out, summed_.data() + piece.offset);
       continue;
     }
-    auto* out = static_cast<float*>(bindings_.view(piece.out).data);
+    auto* out = static_cast<float*>(bindings.view(piece.out).data);
     for (uint32_t k = 0; k < plan_.slices; ++k) {
       const float* const from = gathered + k * packs_.gather_floats() + piece.offset;
       out = std::copy_n(from, piece.floats, out);

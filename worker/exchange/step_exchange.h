@@ -17,28 +17,31 @@ namespace dt::worker {
 class StepExchange {
  public:
   // What is passed outlives it; `accelerator` may be null if no copy touches what is exchanged.
-  StepExchange(const Plan& plan, Bindings& bindings, Accelerator* accelerator);
+  StepExchange(const Plan& plan, Accelerator* accelerator);
   // Error: Internal, a plan whose losses are not exchanged.
   Status Open();
 
   // Of a slice without samples: zeros.
   void AddNothing(SliceIndex slice) { packs_.Clear(slice); }
   // Before the slice runs: its nodes write what is exchanged straight into its pack …
-  void PlacePieces(SliceIndex slice);
+  void PlacePieces(SliceIndex slice, Bindings& bindings);
   // … and after it has, what they cannot write there is copied.
-  void CopyPieces(SliceIndex slice);
+  void CopyPieces(SliceIndex slice, const Bindings& bindings);
 
-  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Errors: those of
-  // Collective::ExchangeSlices; Unavailable, a sum is not finite.
-  Status Join(Collective& collective, std::span<const uint32_t> owner, Step step);
+  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. The results go to
+  // `bindings`. Errors: those of Collective::ExchangeSlices; Unavailable, a sum is not finite.
+  struct StepSlices {
+    std::span<const uint32_t> owner;
+    Step step = 0;
+  };
+  Status Join(Collective& collective, const StepSlices& slices, Bindings& bindings);
   // Of the step joined last: over all slices, equal on all ranks.
   double step_loss() const { return step_loss_; }
 
  private:
-  void SpreadResults();
+  void SpreadResults(Bindings& bindings);
 
   const Plan& plan_;
-  Bindings& bindings_;
   SlicePacks packs_;
   AlignedBuffer summed_memory_, gathered_memory_;
   std::span<float> summed_, gathered_;  // Of all ranks; gathered_: [slices, floats of one].

@@ -17,9 +17,14 @@ void* DataOrNull(const std::vector<uint32_t>& list) {
 
 size_t DeviceAligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+bool IsLasting(const Value& value) {
+  return value.kind != ValueKind::kNode && value.kind != ValueKind::kInput &&
+         value.kind != ValueKind::kTable;
+}
+
 }  // namespace
 
-Status Bindings::Open(Parameters& parameters) {
+Status Bindings::Open(Parameters& parameters, const Bindings* lasting) {
   DT_TRY_STATUS(ReadSymbols());
   for (ValueIndex v = 0; v < plan_.graph.values.size(); ++v) {
     const Value& value = plan_.graph.value(v);
@@ -32,7 +37,11 @@ Status Bindings::Open(Parameters& parameters) {
     }
     if (symbolic) symbolic_.push_back(v);
   }
-  DT_TRY_STATUS(PlaceLasting(parameters));
+  if (lasting == nullptr) {
+    DT_TRY_STATUS(PlaceLasting(parameters));
+  } else {
+    ShareLasting(*lasting);
+  }
   slot_bytes_.resize(plan_.slot_count);
   slots_.resize(plan_.slot_count);
   on_device_.resize(plan_.slot_count);
@@ -44,7 +53,14 @@ Status Bindings::Open(Parameters& parameters) {
   }
   PinCopiedSlots();
   joined_.resize(plan_.graph.inputs.size());
-  return PlaceSlots();
+  // The others place theirs with the first slice, if one comes.
+  return lasting == nullptr ? PlaceSlots() : OkStatus();
+}
+
+void Bindings::ShareLasting(const Bindings& other) {
+  for (ValueIndex v = 0; v < views_.size(); ++v) {
+    if (IsLasting(plan_.graph.value(v))) views_[v].data = other.views_[v].data;
+  }
 }
 
 // Copies of an accelerator go from and to the host's slots while their streams do other things.
@@ -69,9 +85,7 @@ Status Bindings::PlaceLasting(Parameters& parameters) {
   size_t bytes = 0;
   for (ValueIndex v = 0; v < views_.size(); ++v) {
     const Value& value = plan_.graph.value(v);
-    const bool lasting = value.kind != ValueKind::kNode && value.kind != ValueKind::kInput &&
-                         value.kind != ValueKind::kTable;
-    if (!lasting) continue;
+    if (!IsLasting(value)) continue;
     if (value.device == Device::kGpu) {
       there.push_back(v);
       bytes += DeviceAligned(views_[v].bytes());

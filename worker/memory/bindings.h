@@ -33,8 +33,9 @@ class Bindings {
   Bindings(const Plan& plan, Accelerator* accelerator)
       : plan_(plan), accelerator_(accelerator), views_(plan.graph.values.size()) {}
   // Before anything else. Errors: Internal, the plan has a symbol that means nothing; Unavailable,
-  // the accelerator's memory is too small. `parameters` outlives it.
-  Status Open(Parameters& parameters);
+  // the accelerator's memory is too small. `parameters` outlives it; with `lasting`, which does
+  // too, weights, state and replicas are where they are there.
+  Status Open(Parameters& parameters, const Bindings* lasting = nullptr);
 
   // Everything but rows, and values that are placed elsewhere afterwards. `tables`: by table of the
   // graph; empty if none is on the worker. REQUIRES: the slice has samples, and nothing runs.
@@ -64,6 +65,7 @@ class Bindings {
  private:
   Status ReadSymbols();
   Status PlaceLasting(Parameters& parameters);
+  void ShareLasting(const Bindings& other);
   void SetSizes(const LookupPlan& slice, TablePlaces tables);
   void PlaceTables(TablePlaces tables);
   void PinCopiedSlots();

@@ -27,6 +27,7 @@ class ParameterCopies {
 
   // Somebody may write the host's arrays: they are what counts from now on.
   void Touch() { touched_ = true; }
+  bool touched() const { return touched_; }
   // Sends them to wherever else they lie, if they were touched since. REQUIRES, as Fetch: no stream
   // runs.
   Status Send();

@@ -28,6 +28,14 @@ uint64_t Combined(uint64_t fingerprint, uint64_t next) {
   return MixBits(fingerprint ^ next) + next;
 }
 
+// Of the same nodes.
+void AddTimings(std::vector<NodeTiming>& timings, const std::vector<NodeTiming>& others) {
+  for (size_t n = 0; n < timings.size(); ++n) {
+    timings[n].runs += others[n].runs;
+    timings[n].time += others[n].time;
+  }
+}
+
 class WorkerRole : public Worker {
  public:
   WorkerRole(const WorkerOptions& options, std::unique_ptr<ControlLink> link, Status devices)
@@ -133,10 +141,17 @@ class WorkerRole : public Worker {
       DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster));
     }
     DT_TRY(tables_, WorkerTables::Create(plan, options_.job, accelerator_.get()));
-    DT_TRY(engine_, Engine::Create(std::move(plan), {.pool = pool_,
-                                                     .accelerator = accelerator_.get(),
-                                                     .tables = tables_.get(),
-                                                     .timeline = trace_.timeline()}));
+    const Engine::Options options{.pool = pool_,
+                                  .accelerator = accelerator_.get(),
+                                  .tables = tables_.get(),
+                                  .timeline = trace_.timeline(),
+                                  .overlap = options_.job.parallel.overlap};
+    const bool all_on_servers = std::ranges::all_of(
+        plan.graph.tables, [](const TableUse& table) { return table.store == kNone; });
+    if (options.overlap && options_.job.train.asynchronous() && all_on_servers) {
+      DT_TRY(other_engine_, Engine::Create(plan, options));
+    }
+    DT_TRY(engine_, Engine::Create(std::move(plan), options));
     return OkStatus();
   }
 
@@ -176,6 +191,7 @@ class WorkerRole : public Worker {
                          .routes = routes_,
                          .client = *client_,
                          .engine = *engine_,
+                         .other_engine = other_engine_.get(),
                          .collective = *collective_,
                          .self = link_->welcome().id,
                          .rank = rank_,
@@ -301,6 +317,7 @@ class WorkerRole : public Worker {
   void LogTimings() const {
     constexpr size_t kShown = 10;
     std::vector<NodeTiming> timings = engine_->Timings();
+    if (other_engine_ != nullptr) AddTimings(timings, other_engine_->Timings());
     std::ranges::sort(timings, std::greater<>(), &NodeTiming::time);
     timings.resize(std::min(timings.size(), kShown));
     for (const NodeTiming& timing : timings) {
@@ -324,6 +341,7 @@ class WorkerRole : public Worker {
   std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none.
   std::unique_ptr<WorkerTables> tables_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Engine> other_engine_;  // See Trainer::Options; null: none.
   std::shared_ptr<const Routes> routes_;
   Stamp stamp_;
   std::unique_ptr<PsClient> client_;

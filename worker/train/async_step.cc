@@ -18,50 +18,67 @@ PushInfo PushInfoOf(const AsyncStepInfo& info) {
           .first_step = info.first_step};
 }
 
+RunInfo RunInfoOf(const AsyncStepInfo& info, const AsyncLane& lane) {
+  const Batch& batch = lane.slice->plan->batch;
+  return {.seed = lane.engine.plan().seed,
+          .step = info.step,
+          .first_sample = batch.first_sample,
+          .step_samples = batch.step_samples,
+          .rate_scale = info.rate_scale,
+          .training = true};
+}
+
 // What the optimizer of the dense parameters does here: l2, clipping.
-Status Update(const AsyncStepInfo& info, const RunInfo& run, AsyncStages& on) {
+Status Update(const AsyncStepInfo& info, AsyncLane& lane, AsyncStages& on) {
   const TimelineSpan span(on.timeline, stage::kUpdate, info.step);
   constexpr uint32_t kOwner[] = {0};
-  DT_TRY_STATUS(on.engine.Exchange(on.alone, kOwner, info.step));
-  DT_TRY_STATUS(on.engine.Update(run));
-  return on.engine.FinishUpdate();
+  DT_TRY_STATUS(lane.engine.Exchange(on.alone, kOwner, info.step));
+  DT_TRY_STATUS(lane.engine.Update(RunInfoOf(info, lane)));
+  return lane.engine.FinishUpdate();
+}
+
+Status FindChanges(const AsyncStepInfo& info, AsyncLane& lane, AsyncStages& on) {
+  DT_TRY(const TableRows row_grads, Recorded(on.timeline, stage::kRunSlice, info.step,
+                                             [&] { return lane.engine.RowGrads(); }));
+  DT_TRY_STATUS(Update(info, lane, on));
+  const DenseBlocks::Rows dense = lane.dense.Changes(*lane.slice->plan);
+  std::ranges::copy(row_grads, lane.changes.begin());
+  std::ranges::copy(dense, lane.changes.begin() + static_cast<ptrdiff_t>(row_grads.size()));
+  return OkStatus();
 }
 
 }  // namespace
 
-Result<AsyncStepResult> AsyncTrainStep(const AsyncStepInfo& info, AsyncStages& on) {
-  DT_TRY(const LookupPlan* const slice, on.puller.Finish());
-  DT_CHECK(slice != nullptr && slice->batch.step == info.step && slice->batch.slice == 0);
-  const Batch& batch = slice->batch;
-  const auto pushes_from = info.step - std::min(info.step, kPushesAhead);
-  // With no samples left the step is still pushed: others count it.
-  std::vector<std::span<const float>> changes(slice->tables.size());
-  AsyncStepResult result{.samples = batch.samples};
-  if (batch.samples == 0) {
-    on.client.BeginPush(PushInfoOf(info), *slice, changes);
-    DT_TRY_STATUS(on.client.WaitForPushesBefore(pushes_from));
-    return result;
-  }
+Status BeginAsyncStep(const AsyncStepInfo& info, AsyncStages& on) {
+  AsyncLane& lane = on.LaneOf(info.step);
+  DT_TRY(lane.slice, on.puller.Finish());
+  DT_CHECK(lane.slice != nullptr);
+  const LookupPlan& slice = *lane.slice->plan;
+  DT_CHECK(slice.batch.step == info.step && slice.batch.slice == 0);
+  if (slice.batch.samples == 0) return OkStatus();
   Recorded(on.timeline, stage::kTakeDense, info.step,
-           [&] { on.dense.Take(*slice, on.puller.rows()); });
-  const RunInfo run{.seed = on.engine.plan().seed,
-                    .step = info.step,
-                    .first_sample = batch.first_sample,
-                    .step_samples = batch.step_samples,
-                    .rate_scale = info.rate_scale,
-                    .training = true};
-  DT_TRY(const auto row_grads, Recorded(on.timeline, stage::kRunSlice, info.step, [&] {
-           return on.engine.RunSlice({*slice, on.puller.rows()}, run);
-         }));
-  DT_TRY_STATUS(Update(info, run, on));
-  const DenseBlocks::Rows dense = on.dense.Changes(*slice);
-  std::ranges::copy(row_grads, changes.begin());
-  std::ranges::copy(dense, changes.begin() + static_cast<ptrdiff_t>(row_grads.size()));
+           [&] { lane.dense.Take(slice, lane.slice->rows); });
+  DT_TRY_STATUS(lane.engine.BeginSlice(slice, RunInfoOf(info, lane)));
+  lane.engine.GiveRows(lane.slice->rows);
+  return OkStatus();
+}
+
+Result<AsyncStepResult> EndAsyncStep(const AsyncStepInfo& info, AsyncStages& on) {
+  AsyncLane& lane = on.LaneOf(info.step);
+  const LookupPlan& slice = *lane.slice->plan;
+  AsyncStepResult result{.samples = slice.batch.samples};
+  // With no samples left the step is still pushed: others count it.
+  lane.changes.assign(slice.tables.size(), {});
+  if (result.samples > 0) {
+    DT_TRY_STATUS(FindChanges(info, lane, on));
+    result.loss = lane.engine.step_loss();
+  }
   Recorded(on.timeline, stage::kSendPush, info.step,
-           [&] { on.client.BeginPush(PushInfoOf(info), *slice, changes); });
+           [&] { on.client.BeginPush(PushInfoOf(info), slice, lane.changes); });
+  const Step pushes_from =
+      on.overlap ? info.step - std::min(info.step, kPushesAhead) : info.step + 1;
   DT_TRY_STATUS(Recorded(on.timeline, stage::kAwaitPushes, info.step,
                          [&] { return on.client.WaitForPushesBefore(pushes_from); }));
-  result.loss = on.engine.step_loss();
   return result;
 }
 

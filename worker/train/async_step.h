@@ -1,11 +1,15 @@
-// One step of a worker that runs apart from the others (train.staleness above 0).
+// A step of a worker that runs apart from the others (train.staleness above 0), in two parts.
 //
-//   reader ─▶ pull, dense blocks too ─▶ RunSlice ─▶ l2, clipping (Update) ─▶ push, dense too
+//   Begin   pull, dense blocks too ─▶ BeginSlice, GiveRows
+//   End     RowGrads ─▶ l2, clipping (Update) ─▶ push, dense too
 //
-// Nothing here waits for another worker: the servers answer the pull when the staleness allows it.
-// The pulls of the next steps are under way meanwhile, and so are the last pushes: a step sees
-// every push of its own worker that was acknowledged before its pull was sent.
+// A step begins on another lane before the one before it has ended: its first nodes run beside the
+// last ones of that, beside its update and its push. Nothing here waits for another worker: the
+// servers answer the pull when the staleness allows it. A step sees every push of its own worker
+// that was acknowledged before its pull was sent.
 #pragma once
+
+#include <span>
 
 #include "common/base/status.h"
 #include "worker/client/ps_client.h"
@@ -16,13 +20,23 @@
 
 namespace dt::worker {
 
+// What one step under way has to itself: values of the dense parameters among it.
+struct AsyncLane {
+  Engine& engine;
+  DenseBlocks& dense;
+  const RowPuller::Slice* slice = nullptr;        // Of the step.
+  std::vector<std::span<const float>> changes{};  // By table of the graph, then the dense ones.
+};
+
 struct AsyncStages {
   RowPuller& puller;
   PsClient& client;
-  Engine& engine;
   Collective& alone;  // This worker and nobody else.
-  DenseBlocks& dense;
+  std::span<AsyncLane> lanes;  // One or two; a step has lane number step modulo their number.
+  bool overlap = true;         // False: a step has ended, pushes included, before the next begins.
   Timeline* timeline = nullptr;  // Null: nothing is recorded.
+
+  AsyncLane& LaneOf(Step step) { return lanes[step % lanes.size()]; }
 };
 
 struct AsyncStepInfo {
@@ -37,7 +51,10 @@ struct AsyncStepResult {
   double loss = 0;  // Mean over the samples.
 };
 
-// The step whose pull was begun first. REQUIRES: there is one.
-Result<AsyncStepResult> AsyncTrainStep(const AsyncStepInfo& info, AsyncStages& on);
+// Takes the rows whose pull was begun first. REQUIRES: there is one, of this step; its lane's step
+// before has ended.
+Status BeginAsyncStep(const AsyncStepInfo& info, AsyncStages& on);
+// REQUIRES: the steps before have ended.
+Result<AsyncStepResult> EndAsyncStep(const AsyncStepInfo& info, AsyncStages& on);
 
 }  // namespace dt::worker

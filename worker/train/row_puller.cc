@@ -13,9 +13,10 @@ Status RowPuller::Begin(Step step, PullMode mode) {
   DT_TRY(std::unique_ptr<LookupPlan> next, NextPlan(step));
   if (next == nullptr) return OkStatus();
   const TimelineSpan span(timeline_, stage::kSendPull, step, next->batch.slice);
-  Slice slice{std::move(next), nullptr};
+  Begun slice{std::move(next), nullptr};
   if (cache_ != nullptr) {
-    slice.cached = spare_ != nullptr ? std::move(spare_) : std::make_unique<CachedPull>();
+    slice.cached = spare_.empty() ? std::make_unique<CachedPull>() : std::move(spare_.back());
+    if (!spare_.empty()) spare_.pop_back();
     cache_->Split(*slice.plan, step, *slice.cached);
   }
   client_.BeginPull(slice.cached != nullptr ? slice.cached->misses : *slice.plan, step, mode);
@@ -29,7 +30,7 @@ Result<std::unique_ptr<LookupPlan>> RowPuller::NextPlan(Step step) {
     return Recorded(timeline_, stage::kAwaitReader, step, [&] { return reader_.Next(); });
   }
   std::unique_ptr<LookupPlan> plan = std::move(coming_.front());
-  coming_.pop_front();
+  coming_.erase(coming_.begin());
   return plan;
 }
 
@@ -43,28 +44,32 @@ void RowPuller::LookAhead(Step step) {
   }
 }
 
-Result<const LookupPlan*> RowPuller::Finish() {
-  if (current_.plan != nullptr) reader_.Recycle(std::move(current_.plan));
-  if (current_.cached != nullptr) spare_ = std::move(current_.cached);
+Result<const RowPuller::Slice*> RowPuller::Finish() {
   if (ahead_.empty()) return nullptr;
-  current_ = std::move(ahead_.front());
-  ahead_.pop_front();
-  DT_TRY_STATUS(TakeRows());
-  return current_.plan.get();
+  Slice& slice = taken_[taken_count_++ % taken_.size()];
+  if (slice.plan != nullptr) reader_.Recycle(std::move(slice.plan));
+  if (slice.cached != nullptr) spare_.push_back(std::move(slice.cached));
+  slice.plan = std::move(ahead_.front().plan);
+  slice.cached = std::move(ahead_.front().cached);
+  ahead_.erase(ahead_.begin());
+  DT_TRY_STATUS(TakeRows(slice));
+  return &slice;
 }
 
-Status RowPuller::TakeRows() {
-  const Batch& batch = current_.plan->batch;
+Status RowPuller::TakeRows(Slice& slice) {
+  const Batch& batch = slice.plan->batch;
   const TimelineSpan span(timeline_, stage::kAwaitRows, batch.step, batch.slice);
-  tables_.clear();
-  if (current_.cached == nullptr) {
-    DT_TRY_STATUS(client_.FinishPull(*current_.plan, pulled_));
-    for (size_t t = 0; t < current_.plan->tables.size(); ++t) tables_.push_back(pulled_.table(t));
+  slice.rows.clear();
+  if (slice.cached == nullptr) {
+    DT_TRY_STATUS(client_.FinishPull(*slice.plan, slice.pulled));
+    for (size_t t = 0; t < slice.plan->tables.size(); ++t) {
+      slice.rows.push_back(slice.pulled.table(t));
+    }
     return OkStatus();
   }
-  DT_TRY_STATUS(client_.FinishPull(current_.cached->misses, pulled_));
-  cache_->Join(pulled_, *current_.cached);
-  for (const std::vector<float>& rows : current_.cached->rows) tables_.emplace_back(rows);
+  DT_TRY_STATUS(client_.FinishPull(slice.cached->misses, slice.pulled));
+  cache_->Join(slice.pulled, *slice.cached);
+  for (const std::vector<float>& rows : slice.cached->rows) slice.rows.emplace_back(rows);
   return OkStatus();
 }
 

@@ -2,9 +2,10 @@
 // by the train thread.
 #pragma once
 
-#include <deque>
+#include <array>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "worker/client/ps_client.h"
 #include "worker/client/row_cache.h"
@@ -22,34 +23,37 @@ class RowPuller {
 
   // Sends the pull of the next slice, as of `step`; does nothing after the last slice.
   Status Begin(Step step, PullMode mode);
-  // Waits for the rows of the first slice begun, which stays the current one until the next Finish;
-  // nullptr after the last.
-  Result<const LookupPlan*> Finish();
+  // Waits for the rows of the first slice begun; nullptr after the last. It and the one before stay
+  // as they are.
+  struct Slice {
+    std::unique_ptr<LookupPlan> plan;
+    std::unique_ptr<CachedPull> cached;  // With a cache.
+    PulledRows pulled;
+    std::vector<std::span<const float>> rows;  // By table of the graph.
+  };
+  Result<const Slice*> Finish();
   size_t ahead() const { return ahead_.size(); }  // Slices begun.
   // The first slice begun, whose rows may not be here yet; nullptr: none. It stays where it is.
   const LookupPlan* next() const { return ahead_.empty() ? nullptr : ahead_.front().plan.get(); }
-  // By table of the graph, of the current slice.
-  std::span<const std::span<const float>> rows() const { return tables_; }
 
  private:
   Result<std::unique_ptr<LookupPlan>> NextPlan(Step step);
-  Status TakeRows();
+  Status TakeRows(Slice& slice);
   void LookAhead(Step step);
 
   SliceReader& reader_;
   PsClient& client_;
   RowCache* const cache_;
   Timeline* const timeline_;
-  struct Slice {
+  struct Begun {
     std::unique_ptr<LookupPlan> plan;
-    std::unique_ptr<CachedPull> cached;  // With a cache.
+    std::unique_ptr<CachedPull> cached;
   };
-  std::deque<Slice> ahead_;
-  Slice current_;
-  std::unique_ptr<CachedPull> spare_;
-  std::deque<std::unique_ptr<LookupPlan>> coming_;  // Announced, if that helps.
-  PulledRows pulled_;
-  std::vector<std::span<const float>> tables_;
+  std::vector<Begun> ahead_;  // A few, as the others.
+  std::array<Slice, 2> taken_;
+  size_t taken_count_ = 0;  // The next goes to this modulo their number.
+  std::vector<std::unique_ptr<CachedPull>> spare_;
+  std::vector<std::unique_ptr<LookupPlan>> coming_;  // Announced, if that helps.
 };
 
 }  // namespace dt::worker

@@ -51,15 +51,17 @@ Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
 
 SliceReader::SliceReader(Options options)
     : options_(std::move(options)),
-      planner_(options_.plan, options_.routes, options_.wire_tables, options_.fixed),
-      thread_([this] { Run(); }) {}
+      planner_(options_.plan, options_.routes, options_.wire_tables, options_.fixed) {
+  if (options_.ahead) thread_ = std::jthread([this] { Run(); });
+}
 
 SliceReader::~SliceReader() { ready_.Close(); }
 
 Result<std::unique_ptr<LookupPlan>> SliceReader::Next() {
   if (at_end_) return nullptr;
   for (;;) {
-    if (std::optional<Item> item = ready_.Pop(milliseconds(100))) {
+    std::optional<Item> item = options_.ahead ? ready_.Pop(milliseconds(100)) : Read();
+    if (item) {
       at_end_ = item->plan == nullptr;
       DT_TRY_STATUS(item->status);
       return std::move(item->plan);

@@ -1,5 +1,5 @@
-// Reads slices ahead of their use: a thread of its own gathers the samples, finds the distinct
-// keys, and keeps a bounded number of finished plans waiting.
+// Reads slices: gathers the samples and finds the distinct keys. Ahead of their use, on a thread of
+// its own that keeps a bounded number of finished plans waiting; or when they are asked for.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,9 @@ class SliceReader {
     SparePlans& spare;
     std::function<Status()> interrupted;  // Asked while waiting, on the caller's thread.
     // Names the next slice: fills plan.rows and plan.batch save its columns; false after the last.
-    // On the reader's thread.
+    // On the thread that reads.
     std::function<bool(LookupPlan& plan)> next;
+    bool ahead = true;             // Else each slice is read by Next.
     Timeline* timeline = nullptr;  // Null: nothing is recorded.
   };
   explicit SliceReader(Options options);
@@ -58,7 +59,7 @@ class SliceReader {
   LookupPlanner planner_;
   BoundedQueue<Item> ready_{3};
   bool at_end_ = false;  // The consumer's.
-  std::jthread thread_;  // Last: starts when the rest exists.
+  std::jthread thread_;  // If it reads ahead. Last: starts when the rest exists.
 };
 
 // Labels of binary cross entropy are 0 or 1. Error: Malformed, naming column and row.

@@ -1,6 +1,7 @@
 #include "worker/train/train_step.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/check.h"
 #include "worker/train/stage_spans.h"
@@ -29,46 +30,87 @@ Status Barrier(const StepInfo& info, Stages& on) {
   return on.collective.Barrier();
 }
 
+Status WaitForPushes(const StepInfo& info, Stages& on) {
+  return Recorded(on.timeline, stage::kAwaitPushes, info.step,
+                  [&] { return on.client.WaitForPushes(); });
+}
+
+// Begins the slice whose pull was sent first, and gives it its rows. What needs none of them is
+// computed while they are on their way.
+Result<const LookupPlan*> StartSlice(const StepInfo& info, bool last, Stages& on) {
+  const auto begin = [&](const LookupPlan& slice) {
+    DT_CHECK(slice.batch.step == info.step);
+    return on.engine.BeginSlice(slice, RunInfoOf(info, on.engine, slice.batch.first_sample));
+  };
+  if (!on.overlap) DT_TRY_STATUS(BeginStep(info.step, on));
+  DT_CHECK(on.puller.next() != nullptr);
+  if (on.overlap) DT_TRY_STATUS(begin(*on.puller.next()));
+  DT_TRY(const RowPuller::Slice* const slice, on.puller.Finish());
+  if (!on.overlap) DT_TRY_STATUS(begin(*slice->plan));
+  // Rows of one step do not change: the next slice's are on their way while this one is computed.
+  if (on.overlap && !last) DT_TRY_STATUS(BeginStep(info.step, on));
+  on.engine.GiveRows(slice->rows);
+  return slice->plan.get();
+}
+
+// Of the slice started first.
+Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
+  DT_TRY(const TableRows row_grads,
+         Recorded(on.timeline, stage::kRunSlice, info.step, [&] { return on.engine.RowGrads(); }));
+  if (!on.overlap) DT_TRY_STATUS(on.engine.FinishUpdate());
+  {
+    const TimelineSpan push(on.timeline, stage::kSendPush, info.step, slice.batch.slice);
+    on.client.BeginPush({.step = info.step,
+                         .slice = slice.batch.slice,
+                         .slices = static_cast<uint32_t>(info.slice_owner.size()),
+                         .rate_scale = info.rate_scale},
+                        slice, row_grads);
+  }
+  return on.overlap ? OkStatus() : WaitForPushes(info, on);
+}
+
+// A slice starts before the one before it has its gradients, if the engine takes two.
+Status OwnSlices(const StepInfo& info, Stages& on) {
+  const LookupPlan* under_way = nullptr;
+  for (auto left = std::ranges::count(info.slice_owner, on.collective.rank()); left > 0; --left) {
+    if (under_way != nullptr && on.engine.slices_at_once() == 1) {
+      DT_TRY_STATUS(PushSlice(info, *std::exchange(under_way, nullptr), on));
+    }
+    DT_TRY(const LookupPlan* const started, StartSlice(info, left == 1, on));
+    if (under_way != nullptr) DT_TRY_STATUS(PushSlice(info, *under_way, on));
+    under_way = started;
+  }
+  return under_way != nullptr ? PushSlice(info, *under_way, on) : OkStatus();
+}
+
+// Starts the dense update; without overlap, waits for it.
+Status Update(const StepInfo& info, Stages& on) {
+  const TimelineSpan span(on.timeline, stage::kUpdate, info.step);
+  DT_TRY_STATUS(on.engine.Update(RunInfoOf(info, on.engine, 0)));
+  return on.overlap ? OkStatus() : on.engine.FinishUpdate();
+}
+
 }  // namespace
 
 Status BeginStep(Step step, Stages& on) { return on.puller.Begin(step, PullMode::kTrain); }
 
 Result<double> TrainStep(const StepInfo& info, Stages& on) {
   const TimelineSpan whole(on.timeline, stage::kStep, info.step);
-  const uint32_t slices = static_cast<uint32_t>(info.slice_owner.size());
-  auto own = std::ranges::count(info.slice_owner, on.collective.rank());
-  for (; own > 0; --own) {
-    // What needs no rows is computed while they are on their way.
-    const LookupPlan* const slice = on.puller.next();
-    DT_CHECK(slice != nullptr && slice->batch.step == info.step);
-    DT_TRY_STATUS(
-        on.engine.BeginSlice(*slice, RunInfoOf(info, on.engine, slice->batch.first_sample)));
-    DT_TRY_STATUS(on.puller.Finish().status());
-    // Rows of one step do not change: the next slice's are on their way while this one is computed.
-    const TableRows rows = on.puller.rows();
-    if (own > 1) DT_TRY_STATUS(BeginStep(info.step, on));
-    DT_TRY(const TableRows row_grads, Recorded(on.timeline, stage::kRunSlice, info.step,
-                                               [&] { return on.engine.FinishSlice(rows); }));
-    const TimelineSpan push(on.timeline, stage::kSendPush, info.step, slice->batch.slice);
-    on.client.BeginPush({.step = info.step,
-                         .slice = slice->batch.slice,
-                         .slices = slices,
-                         .rate_scale = info.rate_scale},
-                        *slice, row_grads);
-  }
+  DT_TRY_STATUS(OwnSlices(info, on));
   DT_TRY_STATUS(Exchange(info, on));
+  if (!on.overlap) DT_TRY_STATUS(Update(info, on));
 
   // With all acknowledgements and the dense sums of everybody, nothing can be missing any more.
-  DT_TRY_STATUS(Recorded(on.timeline, stage::kAwaitPushes, info.step,
-                         [&] { return on.client.WaitForPushes(); }));
+  DT_TRY_STATUS(WaitForPushes(info, on));
   DT_TRY_STATUS(Barrier(info, on));
   DT_TRY_STATUS(Recorded(on.timeline, stage::kComplete, info.step,
                          [&] { return on.client.Complete(info.step); }));
 
   // Servers update rows, and answer the next pull, while the dense parameters are updated here.
-  DT_TRY_STATUS(BeginStep(info.step + 1, on));
-  const TimelineSpan update(on.timeline, stage::kUpdate, info.step);
-  DT_TRY_STATUS(on.engine.Update(RunInfoOf(info, on.engine, 0)));
+  if (on.overlap) {
+    DT_TRY_STATUS(BeginStep(info.step + 1, on));
+    DT_TRY_STATUS(Update(info, on));
+  }
   return on.engine.step_loss();
 }
 

@@ -1,12 +1,15 @@
 // One step of training as one rank does it: the order of all stages. Read this first.
 //
-//   reader ─▶ pull ─────────────▶ FinishSlice ─▶ push    for each own slice of the step; what needs
-//        └──▶ BeginSlice ──────────┘                     no rows runs while they are pulled
-//                                       └─▶ Exchange     dense sums, with all ranks
-//                                             └─▶ barrier ─▶ Complete ─▶ Update
+//   reader ─▶ pull ──────────▶ GiveRows ─▶ RowGrads ─▶ push    for each own slice of the step; what
+//        └──▶ BeginSlice ────────┘             │               needs no rows runs while they come
+//                                              └─▶ Exchange    dense sums, with all ranks
+//                                                    └─▶ barrier ─▶ Complete ─▶ Update
 //
 // Servers apply a step once every rank is past its barrier; no rank pulls for the next step before.
 // A rank dies or fails between any two lines: then nobody has applied the step, or everybody can.
+//
+// Without overlap a line begins when the one before has ended: what is pushed is acknowledged, and
+// the update stands before Complete.
 #pragma once
 
 #include <span>
@@ -24,6 +27,7 @@ struct Stages {
   PsClient& client;
   Engine& engine;
   Collective& collective;
+  bool overlap = true;
   Timeline* timeline = nullptr;  // Null: nothing is recorded.
 };
 
@@ -34,8 +38,8 @@ struct StepInfo {
   float rate_scale = 1;
 };
 
-// Sends the pull of the step's first own slice. Before the first step of an order; later ones are
-// begun by the step before.
+// Sends the pull of the step's first own slice. With overlap, before the first step of an order;
+// later ones are begun by the step before.
 Status BeginStep(Step step, Stages& on);
 // Gives the step's loss, equal on all ranks.
 Result<double> TrainStep(const StepInfo& info, Stages& on);

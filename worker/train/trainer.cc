@@ -8,11 +8,6 @@
 #include "worker/train/stage_spans.h"
 
 namespace dt::worker {
-namespace {
-
-constexpr Step kPullsAhead = 1;
-
-}  // namespace
 
 const Dataset& Datasets::of(SplitKind split) const {
   switch (split) {
@@ -29,6 +24,9 @@ const Dataset& Datasets::of(SplitKind split) const {
 Trainer::Trainer(Options options) : options_(std::move(options)) {
   if (!options_.job.train.asynchronous()) return;
   dense_.emplace(options_.job, options_.engine, options_.ranks);
+  if (options_.other_engine != nullptr) {
+    other_dense_.emplace(options_.job, *options_.other_engine, options_.ranks);
+  }
   if (options_.job.train.cached_rows == 0) return;
   RowCache::Options cache{.dims = {},
                           .rows = options_.job.train.cached_rows,
@@ -63,6 +61,7 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
                                                             .spare = spare_,
                                                             .interrupted = options_.interrupted,
                                                             .next = std::move(next),
+                                                            .ahead = options_.job.parallel.overlap,
                                                             .timeline = timeline});
 }
 
@@ -111,10 +110,12 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
   const std::unique_ptr<SliceReader> reader =
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnSlices(order));
   RowPuller puller(*reader, options_.client, nullptr, options_.timeline);
-  Stages stages{puller, options_.client, options_.engine, options_.collective, options_.timeline};
+  const bool overlap = options_.job.parallel.overlap;
+  Stages stages{puller,  options_.client,  options_.engine, options_.collective,
+                overlap, options_.timeline};
   const TimePoint begun = SystemClock().Now();
   TrainDone done{.end_step = order.end_step};
-  DT_TRY_STATUS(BeginStep(order.first_step, stages));
+  if (overlap) DT_TRY_STATUS(BeginStep(order.first_step, stages));
   for (Step step = order.first_step; step < order.end_step; ++step) {
     DT_TRY_STATUS(options_.interrupted());
     const auto samples = static_cast<uint32_t>(
@@ -134,36 +135,52 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
 
 // ------------------------------------------------------------ training apart
 
+// Sends pulls as far ahead as the staleness allows, and begins steps on free lanes.
+Status Trainer::BeginApart(const TrainOrder& order, Step step, UnderWay& steps, AsyncStages& on) {
+  // Of its own steps a worker does not see those that are pulled and not yet pushed.
+  // One more step is pulled than there are lanes.
+  const Step unseen = std::min<Step>(options_.job.train.staleness, on.lanes.size());
+  const Step end = step + (on.overlap ? unseen : 0) + 1;
+  while (!steps.all_pulled && steps.pulled < end) {
+    const size_t before = on.puller.ahead();
+    DT_TRY_STATUS(on.puller.Begin(steps.pulled, PullMode::kTrain));
+    steps.all_pulled = on.puller.ahead() == before;
+    if (!steps.all_pulled) ++steps.pulled;
+  }
+  for (; steps.begun < std::min(steps.pulled, step + on.lanes.size()); ++steps.begun) {
+    DT_TRY_STATUS(BeginAsyncStep(AsyncInfoOf(order, steps.begun), on));
+  }
+  return OkStatus();
+}
+
+AsyncStepInfo Trainer::AsyncInfoOf(const TrainOrder& order, Step step) const {
+  return {.worker = options_.self,
+          .step = step,
+          .first_step = order.first_step,
+          .rate_scale = order.rate_scale};
+}
+
 Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
   DT_TRY_STATUS(SetDense());
   const std::unique_ptr<SliceReader> reader =
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnParts(order));
   RowPuller puller(*reader, options_.client, cache_ ? &*cache_ : nullptr, options_.timeline);
-  AsyncStages stages{puller,  options_.client,  options_.engine, options_.collective,
-                     *dense_, options_.timeline};
-  // The staler the rows may be, the more pulls may be under way. With one, the rows of a step are
-  // asked for when the step before begins.
-  const size_t ahead = std::min<Step>(options_.job.train.staleness, kPullsAhead);
+  std::vector<AsyncLane> lanes = {{options_.engine, *dense_}};
+  if (other_dense_) lanes.push_back({*options_.other_engine, *other_dense_});
+  AsyncStages stages{puller, options_.client,
+                     options_.collective, lanes, options_.job.parallel.overlap, options_.timeline};
   const TimePoint begun = SystemClock().Now();
   TrainDone done{.end_step = order.end_step};
-  Step pulled = order.first_step;
+  UnderWay steps{.pulled = order.first_step, .begun = order.first_step};
   for (Step step = order.first_step;; ++step) {
     DT_TRY_STATUS(options_.interrupted());
     TimelineSpan whole(options_.timeline, stage::kStep, step);
-    for (bool more = true; more && puller.ahead() <= ahead;) {
-      const size_t before = puller.ahead();
-      DT_TRY_STATUS(puller.Begin(pulled++, PullMode::kTrain));
-      more = puller.ahead() > before;
-    }
-    if (puller.ahead() == 0) {
+    DT_TRY_STATUS(BeginApart(order, step, steps, stages));
+    if (steps.begun == step) {
       whole.Cancel();
       break;
     }
-    DT_TRY(const AsyncStepResult result, AsyncTrainStep({.worker = options_.self,
-                                                         .step = step,
-                                                         .first_step = order.first_step,
-                                                         .rate_scale = order.rate_scale},
-                                                        stages));
+    DT_TRY(const AsyncStepResult result, EndAsyncStep(AsyncInfoOf(order, step), stages));
     done.samples += result.samples;
     done.loss_sum += result.loss * result.samples;
     options_.progress(std::min(step + 1, order.end_step), done.samples, result.loss);
@@ -267,17 +284,16 @@ Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
   DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
   for (;;) {
     DT_TRY_STATUS(options_.interrupted());
-    DT_TRY(const LookupPlan* const slice, puller.Finish());
+    DT_TRY(const RowPuller::Slice* const slice, puller.Finish());
     if (slice == nullptr) break;
-    const Batch& batch = slice->batch;
-    const std::span<const std::span<const float>> rows = puller.rows();
+    const Batch& batch = slice->plan->batch;
     DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
-    DT_TRY(const TableRows outputs,
-           options_.engine.Evaluate({*slice, rows}, {.seed = plan.seed,
-                                                     .step = order.step,
-                                                     .first_sample = batch.first_sample,
-                                                     .step_samples = batch.samples,
-                                                     .training = false}));
+    DT_TRY(const TableRows outputs, options_.engine.Evaluate({*slice->plan, slice->rows},
+                                                             {.seed = plan.seed,
+                                                              .step = order.step,
+                                                              .first_sample = batch.first_sample,
+                                                              .step_samples = batch.samples,
+                                                              .training = false}));
     DT_TRY_STATUS(scorer.Add(batch.first_sample / plan.batch_size, batch, outputs));
   }
   return scorer.Finish();

@@ -27,6 +27,9 @@ class Trainer {
     std::shared_ptr<const Routes> routes;
     PsClient& client;
     Engine& engine;
+    // Of the same plan, for every second step of workers that run apart, so that neighbouring steps
+    // overlap; null: they do not.
+    Engine* other_engine = nullptr;
     Collective& collective;  // Of all workers; of this one alone if workers run apart.
     ProcessId self;
     uint32_t rank = 0, ranks = 1;
@@ -54,6 +57,13 @@ class Trainer {
                                           std::function<bool(LookupPlan&)> next);
   Result<TrainDone> TrainTogether(const TrainOrder& order);
   Result<TrainDone> TrainApart(const TrainOrder& order);
+  // Of an order: steps before `pulled` have been asked for, those before `begun` are computed.
+  struct UnderWay {
+    Step pulled = 0, begun = 0;
+    bool all_pulled = false;
+  };
+  Status BeginApart(const TrainOrder& order, Step step, UnderWay& steps, AsyncStages& on);
+  AsyncStepInfo AsyncInfoOf(const TrainOrder& order, Step step) const;
   Status SetDense();
   LookupPlan DensePlan() const;
   std::vector<uint32_t> WireTablesOf(const std::vector<FixedTable>& fixed) const;
@@ -62,10 +72,11 @@ class Trainer {
   std::function<bool(LookupPlan&)> OwnBatches(const EvaluateOrder& order) const;
 
   const Options options_;
-  SparePlans spare_{8};
-  std::optional<DenseBlocks> dense_;  // If workers run apart.
-  std::optional<RowCache> cache_;     // If they keep rows.
-  bool dense_set_ = false;            // The servers have values.
+  SparePlans spare_{12};
+  std::optional<DenseBlocks> dense_;        // If workers run apart.
+  std::optional<DenseBlocks> other_dense_;  // If they have another engine.
+  std::optional<RowCache> cache_;           // If they keep rows.
+  bool dense_set_ = false;                  // The servers have values.
 };
 
 }  // namespace dt::worker

@@ -4,11 +4,14 @@
 #include "worker/engine/engine.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/device/emulated_accelerator.h"
+#include "scheduler/plan/plan.h"
 #include "test/unit/worker/engine/training.h"
 
 namespace dt::worker {
@@ -31,7 +34,8 @@ TEST(EngineTest, TheSameBitsWithAnyPlacement) {
   constexpr Step kSteps = 4;
   const Outcome one = Train({}, kSteps);
   for (uint64_t seed = 0; seed < 24; ++seed) {
-    const Setting setting = RandomPlacement(seed);
+    Setting setting = RandomPlacement(seed);
+    setting.overlap = seed % 5 != 0;
     const Outcome other = Train(setting, kSteps);
     EXPECT_EQ(other.dense, one.dense) << "placement " << seed;
     EXPECT_EQ(other.tables, one.tables) << "placement " << seed;
@@ -81,6 +85,82 @@ TEST(EngineTest, ThePlanKnowsHowMuchMemoryTheAcceleratorNeedsAtMost) {
   EXPECT_GT(bytes, 0.4 * report.accelerator_bytes);
 }
 
+// A slice with its rows, which stays where it is.
+struct MadeSlice {
+  MadeSlice(Rank& rank, Tables& tables, Batch batch) {
+    plan.batch = std::move(batch);
+    EXPECT_TRUE(rank.planner_.Fill(LookupFor::kTrain, plan).ok());
+    for (uint32_t t = 0; t < plan.tables.size(); ++t) {
+      rows.push_back(tables.Pull(rank.engine_->plan().graph, t, plan.tables[t]));
+    }
+    spans.assign(rows.begin(), rows.end());
+  }
+  LookupPlan plan;
+  std::vector<std::vector<float>> rows;
+  std::vector<std::span<const float>> spans;
+};
+
+// Gradients of all slices of some steps, with up to `at_once` slices under way, then the weights.
+std::vector<std::vector<float>> TrainAtOnce(const Setting& setting, size_t at_once) {
+  Rank rank(setting);
+  Engine& engine = *rank.engine_;
+  Tables tables;
+  std::vector<std::vector<float>> out;
+  const std::vector<uint32_t> owner(kSlices, 0);
+  for (Step step = 0; step < 3; ++step) {
+    std::deque<MadeSlice> slices;
+    size_t taken = 0;
+    const auto take = [&](size_t left) {
+      for (; taken + left < slices.size(); ++taken) {
+        const auto grads = engine.RowGrads();
+        EXPECT_TRUE(grads.ok()) << ToText(grads.status());
+        for (const auto& table : *grads) out.emplace_back(table.begin(), table.end());
+      }
+    };
+    for (SliceIndex k = 0; k < kSlices; ++k) {
+      take(at_once - 1);
+      MadeSlice& slice = slices.emplace_back(rank, tables, MakeBatch(engine.plan(), step, k, 16));
+      RunInfo info = rank.Info(step);
+      info.first_sample = slice.plan.batch.first_sample;
+      EXPECT_TRUE(engine.BeginSlice(slice.plan, info).ok());
+      engine.GiveRows(slice.spans);
+    }
+    take(0);
+    EXPECT_TRUE(engine.Exchange(rank.collective_, owner, step).ok());
+    EXPECT_TRUE(engine.Update(rank.Info(step)).ok());
+    EXPECT_TRUE(engine.FinishUpdate().ok());
+  }
+  EXPECT_TRUE(engine.FetchParameters().ok());
+  for (const auto& array : engine.parameters().arrays()) out.push_back(array.values);
+  return out;
+}
+
+TEST(EngineTest, TheSameBitsWithTwoSlicesUnderWay) {
+  for (const std::vector<PlaceRule>& place :
+       {std::vector<PlaceRule>(), {{"*", Device::kGpu}}, {{"deep*", Device::kGpu}}}) {
+    for (const uint32_t threads : {1, 3}) {
+      const Setting setting{.threads = threads, .place = place};
+      ASSERT_EQ(Rank(setting).engine_->slices_at_once(), 2);
+      Setting apart = setting;
+      apart.overlap = false;
+      EXPECT_EQ(TrainAtOnce(setting, 2), TrainAtOnce(apart, 1));
+      EXPECT_EQ(TrainAtOnce(setting, 1), TrainAtOnce(apart, 1));
+    }
+  }
+}
+
+// The update reads gradients where the only slice made them: a second slice would overwrite them.
+TEST(EngineTest, AStepOfOneSliceHasOneLane) {
+  JobConfig job = test::TinyJob(test::TinyDeepFm());
+  job.train.batch_size = kSliceSamples;
+  TaskPool pool(1);
+  Result<Plan> plan = scheduler::MakePlan({job, test::TinyColumns(), 1});
+  ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+  const auto engine = Engine::Create(*std::move(plan), {.pool = pool});
+  ASSERT_TRUE(engine.ok()) << ToText(engine.status());
+  EXPECT_EQ((*engine)->slices_at_once(), 1);
+}
+
 TEST(EngineTest, ItLearns) {
   const Outcome outcome = Train({.threads = 2}, 150);
   EXPECT_LT(outcome.losses.back(), 0.7 * outcome.losses.front());
@@ -127,6 +207,29 @@ TEST(EngineTest, AnOptimizerOnTheProcessorLeavesAThirdOfTheAcceleratorsMemory) {
   }
   EXPECT_GT(lasting[0], 0);
   EXPECT_LE(static_cast<double>(lasting[0]), 1.05 / 3 * static_cast<double>(lasting[1]));
+}
+
+// A matrix product of 16 x 64 by 64 x 64 is 131,072 operations; forward there is one.
+TEST(EngineTest, KernelsOccupyTheAcceleratorForAsLongAsItsSpeedSays) {
+  const std::vector<NodeConfig> nodes = {
+      test::TinyNode("in", "dense", {"I1", "I2"}, {{"units", int64_t{64}}}),
+      test::TinyNode("big", "dense", {"in"}, {{"units", int64_t{64}}}),
+      test::TinyNode("e", "linear", {"C1", "tags"}, {{"table", "wide"}}),
+      test::TinyNode("d", "dense", {"big"}, {{"units", int64_t{1}}}),
+      test::TinyNode("logit", "sum", {"e", "d"})};
+  const auto slow = [] {
+    return EmulatedAccelerator::Create(
+               {.memory_bytes = 64 << 20, .speed = {.flops = 131072 / 0.02}})
+        .value();
+  };
+  Rank rank({.place = {{"big*", Device::kGpu}}, .nodes = nodes, .open = slow});
+  Tables tables;
+  const TimePoint begun = SystemClock().Now();
+  ASSERT_TRUE(rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), 0, 0, 16)).ok());
+  ASSERT_TRUE(rank.engine_->FinishUpdate().ok());
+  const double seconds = SecondsBetween(begun, SystemClock().Now());
+  EXPECT_GE(seconds, 3 * 0.02);  // And two backward.
+  EXPECT_LT(seconds, 3);
 }
 
 // Lists that only gradients read are not made for evaluation.

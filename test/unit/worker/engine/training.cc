@@ -151,7 +151,9 @@ Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice, uint32_t samples)
 Rank::Rank(std::unique_ptr<Mesh> mesh, const Setting& setting)
     : pool_(setting.threads),
       accelerator_(setting.open()),
-      engine_(Engine::Create(TestPlan(setting), {.pool = pool_, .accelerator = accelerator_.get()})
+      engine_(Engine::Create(
+                  TestPlan(setting),
+                  {.pool = pool_, .accelerator = accelerator_.get(), .overlap = setting.overlap})
                   .value()),
       collective_(std::move(mesh)),
       planner_(engine_->plan(), OneShard(), WireTables(engine_->plan())) {}

@@ -27,6 +27,7 @@ std::unique_ptr<Accelerator> SmallEmulated();
 struct Setting {
   // What a run of Train may differ in without a change of any bit …
   uint32_t ranks = 1, threads = 1;
+  bool overlap = true;
   std::vector<PlaceRule> place = {};
   Device optimizer = Device::kAuto;
   std::optional<DeviceProfile> automatic = {};  // Nodes without a rule are placed by these rates.

@@ -63,28 +63,49 @@ class SliceReaderTest : public ::testing::Test {
               plan.batch.step = at++;
               return true;
             },
+        .ahead = ahead_,
         .timeline = timeline_});
   }
   Plan plan_;
   MadeUpData data_;
   SparePlans spare_{4};
+  bool ahead_ = true;
   Timeline* timeline_ = nullptr;
   std::atomic<bool> ended_ = false;
 };
 
 TEST_F(SliceReaderTest, EverySliceComesInOrderAndThenTheEnd) {
-  const auto reader = Open(50);
-  for (uint64_t k = 0; k < 50; ++k) {
-    auto plan = reader->Next();
-    ASSERT_TRUE(plan.ok());
-    ASSERT_NE(*plan, nullptr);
-    EXPECT_EQ((*plan)->batch.step, k);
-    EXPECT_EQ((*plan)->tables[0].size(), 10);
-    EXPECT_EQ((*plan)->tables[0][(*plan)->lookups[0].index[3]], 10 * k + 3);
-    reader->Recycle(*std::move(plan));
+  for (const bool ahead : {true, false}) {
+    ahead_ = ahead;
+    const auto reader = Open(50);
+    for (uint64_t k = 0; k < 50; ++k) {
+      auto plan = reader->Next();
+      ASSERT_TRUE(plan.ok());
+      ASSERT_NE(*plan, nullptr);
+      EXPECT_EQ((*plan)->batch.step, k);
+      EXPECT_EQ((*plan)->tables[0].size(), 10);
+      EXPECT_EQ((*plan)->tables[0][(*plan)->lookups[0].index[3]], 10 * k + 3);
+      reader->Recycle(*std::move(plan));
+    }
+    EXPECT_EQ(*reader->Next(), nullptr);
+    EXPECT_EQ(*reader->Next(), nullptr);
   }
-  EXPECT_EQ(*reader->Next(), nullptr);
-  EXPECT_EQ(*reader->Next(), nullptr);
+}
+
+// Spans tell when a slice was read.
+TEST_F(SliceReaderTest, NothingIsReadBeforeItIsAskedForUnlessAhead) {
+  for (const bool ahead : {true, false}) {
+    Timeline timeline({.first = 0, .last = 100});
+    timeline_ = &timeline;
+    ahead_ = ahead;
+    const auto reader = Open(50);
+    ASSERT_TRUE(reader->Next().ok());
+    const TimePoint until = SystemClock().Now() + seconds(10);
+    while (ahead && timeline.Spans().size() < 8 && SystemClock().Now() < until) {
+    }
+    const size_t spans = timeline.Spans().size();
+    EXPECT_TRUE(ahead ? spans >= 8 : spans == 2) << spans;
+  }
 }
 
 TEST_F(SliceReaderTest, ABadLabelNamesColumnAndRow) {
