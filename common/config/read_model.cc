@@ -375,7 +375,11 @@ void CheckReaders(const MapReader& in, const Names& names, const ModelConfig& mo
   for (const auto& [name, inputs] : names.reads) {
     for (const std::string& input : inputs) read.insert(names.NodeOf(input));
   }
-  for (const LossConfig& loss : model.losses) read.insert(names.NodeOf(loss.input));
+  for (const LossConfig& loss : model.losses) {
+    for (const std::string& input : {loss.input, loss.item, loss.log_q}) {
+      read.insert(names.NodeOf(input));
+    }
+  }
   for (const NodeConfig& node : model.nodes) {
     if (node.name.empty() || read.contains(node.name)) continue;
     in.problems().Add(node.mark, in.PathOf("graph." + node.name),

@@ -100,14 +100,17 @@ std::vector<NodeConfig> TinyDin() {
 }
 
 JobConfig TinyLosses() {
-  const auto units = [](int64_t n) { return Attrs{{"units", n}}; };
+  const auto tower = [](const char* name, std::vector<std::string> inputs, int line) {
+    const std::vector<int64_t> units = {5, 3};
+    return TinyNode(name, "mlp", std::move(inputs), {{"units", units}, {"activation", "tanh"}},
+                    line);
+  };
   JobConfig job = TinyJob({
       TinyNode("e", "lookup", {"C2", "C1"}, {{"table", "emb"}}, 1),
       TinyNode("likes", "bag", {"tags"}, {{"table", "emb"}}, 2),
-      TinyNode("user", "dense", {"likes", "I*"}, units(3), 3),
-      TinyNode("item", "dense", {"e"}, units(3), 4),
-      TinyNode("share", "dense", {"I1"}, units(1), 5),
-      TinyNode("logit", "dense", {"user", "item"}, units(1), 6),
+      tower("user", {"likes", "I*"}, 3),
+      tower("item", {"e"}, 4),
+      TinyNode("logit", "dense", {"user", "item"}, {{"units", int64_t{1}}}, 5),
   });
   const auto add = [&](const char* type, const char* input, float weight) -> LossConfig& {
     LossConfig loss = job.model.losses[0];
@@ -127,7 +130,7 @@ JobConfig TinyLosses() {
   all.name = "all";
   all.item = "user";
   all.label.clear();
-  all.log_q = "share";
+  all.log_q = "I1";
   return job;
 }
 

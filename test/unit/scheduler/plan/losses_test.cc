@@ -32,11 +32,10 @@ TEST(LossesTest, ReadWhatTheyName) {
   const Graph& graph = plan->graph;
   using Names = std::vector<std::string>;
   EXPECT_EQ(InputsOf(graph, "loss.mse"), (Names{"logit.bias_add", "label"}));
-  EXPECT_EQ(InputsOf(graph, "loss.softmax_cross_entropy"), (Names{"user.bias_add", "label"}));
+  EXPECT_EQ(InputsOf(graph, "loss.softmax_cross_entropy"), (Names{"user.1.tanh", "label"}));
   EXPECT_EQ(InputsOf(graph, "loss.in_batch_softmax"),
-            (Names{"user.bias_add", "item.bias_add", "label", "index(e)"}));
-  EXPECT_EQ(InputsOf(graph, "loss.all"),
-            (Names{"item.bias_add", "user.bias_add", "share.bias_add"}));
+            (Names{"user.1.tanh", "item.1.tanh", "label", "index(e)"}));
+  EXPECT_EQ(InputsOf(graph, "loss.all"), (Names{"item.1.tanh", "user.1.tanh", "I1"}));
   const auto pairs = std::ranges::find(graph.nodes, "loss.in_batch_softmax", &Node::name);
   EXPECT_EQ(IntAttr(pairs->attrs, "length", 0), 2);
   EXPECT_EQ(IntAttr(pairs->attrs, "position", 0), 1) << "C1 is the second of the lookup's columns";
@@ -85,10 +84,8 @@ TEST(LossesTest, WeightZeroChangesNoBitOfTheOthersGradients) {
     return by_name;
   };
   const auto alone = grads(one);
-  auto beside = grads(two);
-  EXPECT_THAT(beside.extract("share.weight").mapped(), ::testing::Each(0.0));
-  beside.erase("share.bias");
-  EXPECT_EQ(beside, alone);
+  EXPECT_GT(alone.size(), 8u);
+  EXPECT_EQ(grads(two), alone);
 }
 
 struct Mistake {
@@ -103,7 +100,7 @@ const Mistake kMistakes[] = {
      {"node \"logit\": its shape is [B, 1], the loss softmax_cross_entropy needs [B, classes] with "
       "2 "
       "classes or more",
-      "model.yaml:6", "units: <classes>"}},
+      "model.yaml:5", "units: <classes>"}},
     {"several columns",
      [](JobConfig& job) { job.model.losses[1].input = "user"; },
      {"node \"user\": its shape is [B, 3], the loss mse needs [B, 1]", "units: 1"}},
