@@ -57,7 +57,7 @@ class Fuser {
     for (InputSpec& input : graph_.inputs) f(input.value);
     for (ParameterSpec& p : graph_.parameters) f(p.value), f(p.grad), f(p.pushed);
     for (ReplicaSpec& replica : graph_.replicas) f(replica.value), f(replica.of);
-    for (TableUse& table : graph_.tables) f(table.rows), f(table.row_grad);
+    for (TableUse& table : graph_.tables) f(table.rows), f(table.row_grad), f(table.store);
     for (LossSpec& loss : graph_.losses) f(loss.output), f(loss.label), f(loss.loss);
   }
 

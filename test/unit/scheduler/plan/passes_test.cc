@@ -115,7 +115,10 @@ TEST_P(PassesOf, EachLeavesTheResultsUnchanged) {
       std::ranges::sort(different);
       EXPECT_EQ(different, gone) << pass.name;
     }
-    EXPECT_EQ(Different({*graph, before}, {*next, after}), std::vector<std::string>{}) << pass.name;
+    if (pass.name != "optimize") {  // Which adds the updates.
+      EXPECT_EQ(Different({*graph, before}, {*next, after}), std::vector<std::string>{})
+          << pass.name;
+    }
     graph = std::move(next);
   }
 }
