@@ -5,8 +5,49 @@
 #include <fmt/core.h>
 
 #include "common/base/check.h"
+#include "common/config/values.h"
 
 namespace dt {
+namespace {
+
+std::optional<AttrValue> ScalarAttr(const ConfigNode& node) {
+  if (!node.is_scalar()) return std::nullopt;
+  if (node.quoted) return node.text;
+  if (const auto value = ParseBool(node.text)) return *value;
+  if (const auto value = ParseInt(node.text)) return *value;
+  if (const auto value = ParseFloat(node.text)) return *value;
+  return node.text;
+}
+
+template <class T>
+std::optional<AttrValue> ListOf(const std::vector<AttrValue>& values) {
+  std::vector<T> out;
+  for (const AttrValue& value : values) {
+    if (!std::holds_alternative<T>(value)) return std::nullopt;
+    out.push_back(std::get<T>(value));
+  }
+  return out;
+}
+
+std::optional<AttrValue> ListAttr(const ConfigNode& node) {
+  std::vector<AttrValue> values;
+  bool any_double = false;
+  for (const ConfigNode& item : node.items) {
+    const auto value = ScalarAttr(item);
+    if (!value.has_value()) return std::nullopt;
+    any_double = any_double || std::holds_alternative<double>(*value);
+    values.push_back(*value);
+  }
+  for (AttrValue& value : values) {
+    const auto* whole = std::get_if<int64_t>(&value);
+    if (any_double && whole != nullptr) value = static_cast<double>(*whole);
+  }
+  if (auto list = ListOf<int64_t>(values)) return list;
+  if (auto list = ListOf<double>(values)) return list;
+  return ListOf<std::string>(values);
+}
+
+}  // namespace
 
 const ConfigNode* ConfigNode::Find(std::string_view key) const {
   const auto it = std::find(keys.begin(), keys.end(), key);
@@ -63,6 +104,10 @@ std::string JoinPath(std::string_view parent, std::string_view key) {
 
 std::string MarkText(const SourceMark& mark) {
   return mark.line > 0 ? fmt::format("{}:{}", mark.file, mark.line) : mark.file;
+}
+
+std::optional<AttrValue> AttrOf(const ConfigNode& node) {
+  return node.is_list() ? ListAttr(node) : ScalarAttr(node);
 }
 
 }  // namespace dt

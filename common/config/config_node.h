@@ -1,6 +1,7 @@
 // A YAML document as our own values: a light tree in which every node knows where it was written.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ struct ConfigNode {
   std::string NameOfItem(size_t index) const;
 };
 
+// A scalar, or a list of scalars of one kind (whole numbers beside others become real), as an
+// attribute of a node; nothing for anything else.
+std::optional<AttrValue> AttrOf(const ConfigNode& node);
 // What a person is told was found: `"text"`, `a list`, `a map`, `nothing`.
 std::string Describe(const ConfigNode& node);
 // "a.b"; either part may be empty.

@@ -119,59 +119,18 @@ TableConfig ReadTable(const std::string& name, const MapReader& in,
   return table;
 }
 
-// ---------------------------------------------------------------- attributes of nodes
-
-std::optional<AttrValue> ScalarAttr(const ConfigNode& node) {
-  if (!node.is_scalar()) return std::nullopt;
-  if (node.quoted) return node.text;
-  if (const auto value = ParseBool(node.text)) return *value;
-  if (const auto value = ParseInt(node.text)) return *value;
-  if (const auto value = ParseFloat(node.text)) return *value;
-  return node.text;
-}
-
-template <class T>
-std::optional<AttrValue> ListOf(const std::vector<AttrValue>& values) {
-  std::vector<T> out;
-  for (const AttrValue& value : values) {
-    if (!std::holds_alternative<T>(value)) return std::nullopt;
-    out.push_back(std::get<T>(value));
-  }
-  return out;
-}
-
-std::optional<AttrValue> ListAttr(const ConfigNode& node) {
-  std::vector<AttrValue> values;
-  bool any_double = false;
-  for (const ConfigNode& item : node.items) {
-    const auto value = ScalarAttr(item);
-    if (!value.has_value()) return std::nullopt;
-    any_double = any_double || std::holds_alternative<double>(*value);
-    values.push_back(*value);
-  }
-  for (AttrValue& value : values) {
-    const auto* whole = std::get_if<int64_t>(&value);
-    if (any_double && whole != nullptr) value = static_cast<double>(*whole);
-  }
-  if (auto list = ListOf<int64_t>(values)) return list;
-  if (auto list = ListOf<double>(values)) return list;
-  return ListOf<std::string>(values);
-}
-
 void ReadAttrs(const MapReader& in, Attrs& attrs) {
   const std::vector<std::string> known = NamesOf(KeysOf("node"));
   for (size_t i = 0; i < in.node()->keys.size(); ++i) {
     const std::string& key = in.node()->keys[i];
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const ConfigNode& value = in.node()->items[i];
-    const auto attr = value.is_list() ? ListAttr(value) : ScalarAttr(value);
-    if (attr.has_value()) {
-      attrs[key] = *attr;
-    } else {
-      in.Report(key, fmt::format("found {}, expected a number, true or false, a text, or a list "
-                                 "of one of them",
-                                 value.is_list() ? "a mixed list" : Describe(value)));
-    }
+    const auto attr = AttrOf(value);
+    if (attr.has_value()) attrs[key] = *attr;
+    if (attr.has_value()) continue;
+    in.Report(key, fmt::format("found {}, expected a number, true or false, a text, or a list of "
+                               "one of them",
+                               value.is_list() ? "a mixed list" : Describe(value)));
   }
 }
 
