@@ -57,8 +57,8 @@ train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
 cluster: {{servers: {}, workers: {}, shards: 16, server: {{executors: {}}}}}
 {}
 )",
-      o.job, o.loss, o.batch_size, o.slices, o.epochs, o.staleness, o.servers, o.workers, o.executors,
-      o.more);
+      o.job, o.loss, o.batch_size, o.slices, o.epochs, o.staleness, o.servers, o.workers,
+      o.executors, o.more);
   return folder.Write(o.job + ".yaml", yaml);
 }
 

@@ -31,7 +31,7 @@ struct AsyncLane {
 struct AsyncStages {
   RowPuller& puller;
   PsClient& client;
-  Collective& alone;  // This worker and nobody else.
+  Collective& alone;           // This worker and nobody else.
   std::span<AsyncLane> lanes;  // One or two; a step has lane number step modulo their number.
   bool overlap = true;         // False: a step has ended, pushes included, before the next begins.
   Timeline* timeline = nullptr;  // Null: nothing is recorded.

@@ -167,8 +167,9 @@ Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
   RowPuller puller(*reader, options_.client, cache_ ? &*cache_ : nullptr, options_.timeline);
   std::vector<AsyncLane> lanes = {{options_.engine, *dense_}};
   if (other_dense_) lanes.push_back({*options_.other_engine, *other_dense_});
-  AsyncStages stages{puller, options_.client,
-                     options_.collective, lanes, options_.job.parallel.overlap, options_.timeline};
+  AsyncStages stages{
+      puller,           options_.client, options_.collective, lanes, options_.job.parallel.overlap,
+      options_.timeline};
   const TimePoint begun = SystemClock().Now();
   TrainDone done{.end_step = order.end_step};
   UnderWay steps{.pulled = order.first_step, .begun = order.first_step};

@@ -1,5 +1,5 @@
-// Goal: what a worker saves of its tables is read by workers and servers alike. Method: a checkpoint
-// of a server that has one table, written beside what a worker has of another one.
+// Goal: what a worker saves of its tables is read by workers and servers alike. Method: a
+// checkpoint of a server that has one table, written beside what a worker has of another one.
 #include <filesystem>
 #include <fstream>
 
