@@ -37,6 +37,11 @@ Result<Anchors> Anchors::Find(const Graph& graph, const JobConfig& job, const Op
   for (const ParameterSpec& p : graph.parameters) {
     anchors.of_value_[p.value] = anchors.OfLasting(p);
   }
+  // A table on the worker lies where its rows are taken from it.
+  for (const TableUse& table : graph.tables) {
+    if (table.store == kNone) continue;
+    anchors.of_value_[table.store] = anchors.of_node_[graph.value(table.rows).producer];
+  }
   for (NodeIndex n = 0; n < count; ++n) {
     if (graph.nodes[n].phase == Phase::kStep) anchors.of_node_[n] = anchors.OfStep(graph.nodes[n]);
   }
@@ -150,17 +155,10 @@ ValueIndex Anchors::UpdatedWith(ValueIndex state) const {
 // Updates run where their parameter lies, and what prepares a gradient for one there too; norms of
 // all gradients where most of a gradient is likely to be.
 Anchor Anchors::OfStep(const Node& node) const {
-  if (node.op == "update") return of_value_[node.inputs[0]];
+  if (node.op == "update" || node.op == "update_rows") return of_value_[node.inputs[0]];
   if (node.op == "add_l2") return of_value_[node.inputs[1]];
-  if (node.op == "update_rows") return OfTable(node.inputs[0]);
   if (node.op == "clip_by_global_norm") return OfLargestWeights();
   return {};
-}
-
-// A table on the worker lies where its rows are taken from it.
-Anchor Anchors::OfTable(ValueIndex store) const {
-  const auto table = std::ranges::find(graph_.tables, store, &TableUse::store);
-  return of_node_[graph_.value(table->rows).producer];
 }
 
 Anchor Anchors::OfLargestWeights() const {

@@ -34,7 +34,7 @@ class Anchors {
   static Result<Anchors> Find(const Graph& graph, const JobConfig& job, const Options& options);
 
   const Anchor& of(NodeIndex node) const { return of_node_[node]; }
-  // Of a parameter or state.
+  // Of a parameter, state or table on the worker.
   const Anchor& of_lasting(ValueIndex value) const { return of_value_[value]; }
   // Of a slice node, a few words; empty for a root.
   const std::string& why(NodeIndex node) const { return why_[node]; }
@@ -51,7 +51,6 @@ class Anchors {
   Anchor OfLasting(const ParameterSpec& p) const;
   ValueIndex UpdatedWith(ValueIndex state) const;
   Anchor OfStep(const Node& node) const;
-  Anchor OfTable(ValueIndex store) const;
   Anchor OfLargestWeights() const;
 
   const Graph& graph_;
@@ -59,7 +58,7 @@ class Anchors {
   const Options options_;
   Device optimizer_ = Device::kAuto;
   std::vector<Anchor> of_node_;
-  std::vector<Anchor> of_value_;  // Of parameters and state.
+  std::vector<Anchor> of_value_;  // Of parameters, state and tables on the worker.
   std::vector<std::string> why_;  // By node.
   bool fell_back_ = false;
 };

@@ -22,6 +22,9 @@ class Builder {
     SetRates();
     AddItem("inputs", {});
     for (const ParameterSpec& p : graph_.parameters) AddLasting(p.value);
+    for (const TableUse& table : graph_.tables) {
+      if (table.store != kNone) AddLasting(table.store);
+    }
     made_.item_of.resize(graph_.nodes.size());
     for (const NodeIndex n : NodesAsTaken(graph_)) AddNode(n);
     AddResults();
@@ -52,7 +55,7 @@ class Builder {
   uint32_t last_item() const { return static_cast<uint32_t>(made_.problem.items.size() - 1); }
 
   // What is trained lives as a value, from the start to its update: beside its reader on the other
-  // device as a replica. State is read by updates alone.
+  // device as a replica. State is read by updates alone, a table on the worker where it lies.
   void AddLasting(ValueIndex v) {
     AddItem(graph_.value(v).name, of_.anchors.of_lasting(v));
     item_of_value_[v] = last_item();

@@ -130,10 +130,9 @@ class Placer {
     for (const ParameterSpec& p : graph.parameters) {
       graph.values[p.value].device = made.DeviceOf(anchors.of_lasting(p.value), places);
     }
-    // A table lies where its rows are taken from it.
     for (const TableUse& table : graph.tables) {
       if (table.store == kNone) continue;
-      graph.values[table.store].device = graph.nodes[graph.value(table.rows).producer].device;
+      graph.values[table.store].device = made.DeviceOf(anchors.of_lasting(table.store), places);
     }
     return graph;
   }

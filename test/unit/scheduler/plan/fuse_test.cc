@@ -17,7 +17,7 @@ using test::TinyJob;
 using test::TinyNode;
 
 Plan PlanOf(const JobConfig& job) {
-  Result<Plan> plan = MakePlan({job, TinyColumns(), 1});
+  Result<Plan> plan = MakePlan({job, TinyColumns(), 1, test::TinyAccelerator()});
   DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
   return *std::move(plan);
 }

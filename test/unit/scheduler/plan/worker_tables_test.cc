@@ -38,7 +38,7 @@ JobConfig JobWith(Device emb, Device wide) {
 }
 
 Plan PlanOf(const JobConfig& job) {
-  Result<Plan> plan = MakePlan({job, TinyColumns(), 1});
+  Result<Plan> plan = MakePlan({job, TinyColumns(), 1, test::TinyAccelerator()});
   EXPECT_TRUE(plan.ok()) << ToText(plan.status());
   return plan.ok() ? *std::move(plan) : Plan();
 }
@@ -146,7 +146,7 @@ TEST(WorkerTables, SeveralSlicesOrWorkersAreRefusedWithAWayOut) {
 
 TEST(WorkerTables, OneOnGpuNeedsAnAcceleratorOrAFallback) {
   JobConfig job = JobWith(Device::kGpu, Device::kPs);
-  const PlanRequest without{.job = job, .columns = TinyColumns(), .has_accelerator = false};
+  const PlanRequest without{job, TinyColumns(), 1};
   EXPECT_THAT(ToText(MakePlan(without).status()), HasSubstr("model.yaml:40"));
   job.parallel.fall_back_to_cpu = true;
   const Result<Plan> plan = MakePlan(without);
