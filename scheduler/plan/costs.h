@@ -43,9 +43,9 @@ struct MemoryUse {
   uint32_t lasting_count = 0;
 
   // As the engine allocates it, at most: lists and rows get an eighth more than they need, and
-  // everything begins at a multiple of 256.
-  double allocated() const {
-    return lasting + slots * 9 / 8 + 256.0 * (slot_count + lasting_count);
+  // everything begins at a multiple of 256. `slices_at_once`: each has slots of its own.
+  double allocated(uint32_t slices_at_once) const {
+    return lasting + 256.0 * lasting_count + slices_at_once * (slots * 9 / 8 + 256.0 * slot_count);
   }
 };
 MemoryUse MemoryOf(const Plan& plan, const SliceCosts& costs, Device device);

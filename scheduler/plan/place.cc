@@ -146,7 +146,13 @@ class Placer {
     DT_TRY(Graph graph, InsertCopies(std::move(fused), request_));
     const Plan plan = Cut(std::move(graph), request_);
     const SliceCosts costs(plan.graph, request_.columns, costs_.samples());
-    return MemoryOf(plan, costs, Device::kGpu).allocated();
+    return MemoryOf(plan, costs, Device::kGpu).allocated(SlicesAtOnce());
+  }
+
+  // That the engine may have under way: two of a step, or of neighbouring ones of workers apart.
+  uint32_t SlicesAtOnce() const {
+    const bool several = Slices() > 1 || request_.job.train.asynchronous();
+    return request_.job.parallel.overlap && several ? 2 : 1;
   }
 
   // Only what was said is there.
