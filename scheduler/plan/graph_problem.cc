@@ -78,8 +78,9 @@ class Builder {
             Amount(share * of_.profile.accelerator.SecondsOf(flops, bytes, Arithmetic::kFp32))};
   }
 
-  // The last item reads it.
+  // The last item reads it. A table lies where it is read.
   void AddEdge(ValueIndex v) {
+    if (graph_.value(v).kind == ValueKind::kTable) return;
     made_.problem.edges.push_back({.from = item_of_value_[v],
                                    .to = last_item(),
                                    .bytes = Amount(of_.costs.Bytes(v)),

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "common/device/emulated_accelerator.h"
+#include "common/graph/plan.h"
 #include "ops/cuda/call.h"
 
 namespace dt::test {
@@ -102,10 +103,6 @@ class Guarded {
   void* data_ = nullptr;
 };
 
-bool WorksInPlace(const Node& node) {
-  return node.op == "update" || node.op == "batch_norm_running";
-}
-
 class CudaBackend : public Backend {
  public:
   CudaBackend(const CudaTable& table, int32_t device) : table_(table), device_(device) {
@@ -162,8 +159,9 @@ class CudaBackend : public Backend {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::vector<std::byte> content = inputs[i]->Read(work.node.op);
       const std::span<std::byte> host = Bytes(work.inputs[i]);
-      DT_CHECK_MSG(WorksInPlace(work.node) || std::equal(host.begin(), host.end(), content.begin()),
-                   "{} changes input {}", work.node.op, i);
+      DT_CHECK_MSG(
+          WritesInput(work.node, i) || std::equal(host.begin(), host.end(), content.begin()),
+          "{} changes input {}", work.node.op, i);
       std::copy_n(content.begin(), host.size(), host.begin());
     }
     for (size_t i = 0; i < outputs.size(); ++i) {

@@ -133,25 +133,27 @@ TEST(WorkerTables, OrderAndMemoryGiveTheSameBits) {
 
 TEST(WorkerTables, SeveralSlicesOrWorkersAreRefusedWithAWayOut) {
   JobConfig job = JobWith(Device::kPs, Device::kPs);
-  EXPECT_TRUE(MakePlan({job, TinyColumns(), 2}).ok());
+  EXPECT_TRUE(MakePlan({job, TinyColumns(), 2, test::TinyAccelerator()}).ok());
   job = JobWith(Device::kCpu, Device::kPs);
-  const Status sliced = MakePlan({job, TinyColumns(), 2}).status();
+  const Status sliced = MakePlan({job, TinyColumns(), 2, test::TinyAccelerator()}).status();
   EXPECT_THAT(ToText(sliced),
               HasSubstr("table \"emb\" on cpu is not available yet with 1 workers"));
   EXPECT_THAT(ToText(sliced), HasSubstr("model.yaml:40"));
   EXPECT_THAT(ToText(sliced), HasSubstr("model.tables.emb.device to ps"));
   job.cluster.workers = 3;
-  EXPECT_THAT(ToText(MakePlan({job, TinyColumns(), 1}).status()), HasSubstr("3 workers"));
+  EXPECT_THAT(ToText(MakePlan({job, TinyColumns(), 1, test::TinyAccelerator()}).status()),
+              HasSubstr("3 workers"));
 }
 
 TEST(WorkerTables, OneOnGpuNeedsAnAcceleratorOrAFallback) {
   JobConfig job = JobWith(Device::kGpu, Device::kPs);
-  const PlanRequest without{job, TinyColumns(), 1};
+  const PlanRequest without{.job = job, .columns = TinyColumns()};
   EXPECT_THAT(ToText(MakePlan(without).status()), HasSubstr("model.yaml:40"));
   job.parallel.fall_back_to_cpu = true;
   const Result<Plan> plan = MakePlan(without);
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
-  EXPECT_EQ(plan->graph.value(plan->graph.tables[0].store).device, Device::kCpu);
+  const auto emb = std::ranges::find(plan->graph.tables, "emb", &TableUse::name);
+  EXPECT_EQ(plan->graph.value(emb->store).device, Device::kCpu);
 }
 
 }  // namespace

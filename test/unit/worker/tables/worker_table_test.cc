@@ -159,7 +159,9 @@ TEST_P(WorkerTableTest, EvaluationMakesNoRow) {
   EXPECT_TRUE(own.table->place().gaps.empty());
   std::vector<float> initial(kDim);
   InitialRows(config.init, kSeed, config.id).Fill(all[0], initial);
-  EXPECT_EQ(std::vector(own.Values().begin(), own.Values().begin() + kDim), initial);
+  std::vector<float> first = own.Values();
+  first.resize(kDim);
+  EXPECT_EQ(first, initial);
   ASSERT_TRUE(own.table->Bind(known, 1, LookupFor::kEvaluate).ok());
   EXPECT_EQ(own.Values(), before);
 
