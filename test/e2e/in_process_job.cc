@@ -72,11 +72,13 @@ JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& sh
     }
     for (uint32_t i = 0; i < shape.workers; ++i) {
       threads.emplace_back([&, i] {
+        const std::vector<Accelerator*>& given = options.accelerators;
         auto worker = worker::Worker::Open({.job = *job,
                                             .network = *network,
                                             .scheduler = endpoint,
                                             .threads = 1,
-                                            .data_network = data.get()});
+                                            .data_network = data.get(),
+                                            .accelerator = i < given.size() ? given[i] : nullptr});
         run.roles[shape.servers + i] =
             worker.ok() ? (*worker)->Run(stop.get_token()) : worker.status();
       });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/cluster/job_result.h"
+#include "common/device/accelerator.h"
 #include "common/graph/plan.h"
 #include "common/net/socket.h"
 #include "scheduler/service/job_state.h"
@@ -37,7 +38,9 @@ struct RunOptions {
   std::string resume = "never";
   std::string checkpoint;
   // What workers reach servers through, over the job's network; null: that itself.
-  std::function<std::unique_ptr<Network>(Network&)> data_network;
+  std::function<std::unique_ptr<Network>(Network&)> data_network = nullptr;
+  // By worker; the rest have what cluster.devices says.
+  std::vector<Accelerator*> accelerators = {};
 };
 
 // Of jobs of one name in one folder the checkpoints are the same.

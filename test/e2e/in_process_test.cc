@@ -3,11 +3,13 @@
 // servers and workers in threads of one process over inproc sockets (Gloo over loopback between
 // workers), on a small generated data set.
 #include <map>
+#include <utility>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "test/e2e/in_process_job.h"
+#include "test/support/cuda_on_host/cuda_on_host.h"
 
 namespace dt {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 using test::ExpectCompleted;
 using test::JobRun;
 using test::RunJob;
+using test::RunOptions;
 using test::Shape;
 
 // Everything that must be equal where parameters are.
@@ -206,6 +209,45 @@ TEST(InProcessTest, OneThingAfterTheOtherGivesEqualParameters) {
   }
   ExpectCompleted(RunJob(folder, "stale",
                          {.workers = 2, .staleness = "2", .more = "parallel: {overlap: false}\n"}));
+}
+
+// Cards sum in another order than processors: bounds, not bits. A checkpoint does not know where
+// anything was. Each worker has two slices on its card at once.
+TEST(InProcessTest, CardsLearnWhatProcessorsDoAndAreLeftAndTakenUp) {
+  const test::TempFolder folder;
+  const Shape cpu = {.workers = 2, .slices = 4, .epochs = 2};
+  const JobRun one = RunJob(folder, "cpu", cpu);
+  ExpectCompleted(one);
+  const auto first_card = test::OpenCardOnHost(0), second_card = test::OpenCardOnHost(2);
+  const RunOptions on_cards = {.accelerators = {first_card.get(), second_card.get()}};
+  Shape all = cpu;
+  all.more = "parallel: {place: [{match: \"*\", device: gpu}]}\n";
+  for (const bool begins_on_card : {true, false}) {
+    const std::string name = begins_on_card ? "left" : "taken up";
+    Shape first = begins_on_card ? all : cpu;
+    first.epochs = 1;
+    ExpectCompleted(RunJob(folder, name, first, begins_on_card ? on_cards : RunOptions()));
+    RunOptions resume = begins_on_card ? RunOptions() : on_cards;
+    resume.resume = "auto";
+    const JobRun run = RunJob(folder, name, begins_on_card ? cpu : all, resume);
+    ExpectCompleted(run);
+    EXPECT_NEAR(*run.result.train_logloss, *one.result.train_logloss, 1e-3) << name;
+    EXPECT_NEAR(run.result.valid->at(0).auc.value_or(0), one.result.valid->at(0).auc.value_or(1),
+                2e-3)
+        << name;
+  }
+}
+
+TEST(InProcessTest, ATableOnACardLearnsWhatItDoesOnAServer) {
+  const test::TempFolder folder;
+  const JobRun server = RunJob(folder, "server", {.epochs = 1});
+  ExpectCompleted(server);
+  const auto card = test::OpenCardOnHost(4);
+  const JobRun run =
+      RunJob(folder, "card", TablesOn("gpu", "gpu", 1), {.accelerators = {card.get()}});
+  ExpectCompleted(run);
+  EXPECT_NEAR(*run.result.train_logloss, *server.result.train_logloss, 1e-3);
+  EXPECT_EQ(run.result.tables.at("deep").rows, server.result.tables.at("deep").rows);
 }
 
 TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {

@@ -33,6 +33,11 @@ Engine::Engine(Plan plan, const Options& options)
       parameters_(plan_),
       exchange_(plan_, options.accelerator) {}
 
+// The first lane has the memory of what lasts: it goes last.
+Engine::~Engine() {
+  while (!lanes_.empty()) lanes_.pop_back();
+}
+
 Status Engine::Prepare() {
   const Graph& graph = plan_.graph;
   const bool needs_accelerator = std::ranges::any_of(

@@ -54,6 +54,7 @@ class Engine {
 
   // Not ready yet: use Create.
   Engine(Plan plan, const Options& options);
+  ~Engine();
 
   const Plan& plan() const { return plan_; }
   // The host's. Whoever may have written them, they go to the accelerator again before they are

@@ -137,12 +137,14 @@ class WorkerRole : public Worker {
     DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(bytes.data(), bytes.size()))));
     const bool on_accelerator = std::ranges::any_of(
         plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
-    if (on_accelerator) {
+    Accelerator* accelerator = options_.accelerator;
+    if (on_accelerator && accelerator == nullptr) {
       DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster));
+      accelerator = accelerator_.get();
     }
-    DT_TRY(tables_, WorkerTables::Create(plan, options_.job, accelerator_.get()));
+    DT_TRY(tables_, WorkerTables::Create(plan, options_.job, accelerator));
     const Engine::Options options{.pool = pool_,
-                                  .accelerator = accelerator_.get(),
+                                  .accelerator = accelerator,
                                   .tables = tables_.get(),
                                   .timeline = trace_.timeline(),
                                   .overlap = options_.job.parallel.overlap};
@@ -327,6 +329,11 @@ class WorkerRole : public Worker {
                 {"runs", timing.runs},
                 {"seconds", std::chrono::duration<double>(timing.time).count()}});
     }
+    const Bindings::DeviceBytes device = engine_->device_bytes();
+    LogDebug("worker.accelerator", {{"lasting_bytes", device.lasting},
+                                    {"arena_bytes", device.arena},
+                                    {"arena_growths", device.arena_growths},
+                                    {"cuda_graphs_made", engine_->cuda_graphs_made()}});
   }
 
   const WorkerOptions options_;
@@ -338,7 +345,7 @@ class WorkerRole : public Worker {
   StepTrace trace_;  // Of all that is below.
 
   // From Start on. Each uses those before it.
-  std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none.
+  std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none, or it is given.
   std::unique_ptr<WorkerTables> tables_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> other_engine_;  // See Trainer::Options; null: none.
@@ -353,13 +360,18 @@ class WorkerRole : public Worker {
   uint64_t samples_before_ = 0;  // Trained by orders that are done.
 };
 
+Result<std::optional<DeviceInfo>> DeviceOf(const WorkerOptions& options) {
+  if (options.accelerator != nullptr) return options.accelerator->info();
+  return FindAccelerator(options.job.cluster);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
   JoinMessage join;
   join.role = Role::kWorker;
   join.job_fingerprint = options.job.fingerprint;
-  const Result<std::optional<DeviceInfo>> accelerator = FindAccelerator(options.job.cluster);
+  const Result<std::optional<DeviceInfo>> accelerator = DeviceOf(options);
   join.devices = {HostDevice()};
   if (accelerator.ok() && accelerator->has_value()) join.devices.push_back(**accelerator);
   // One that is asked for and absent ends the job, but its scheduler shall hear why.

@@ -8,6 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/config/job_config.h"
+#include "common/device/accelerator.h"
 #include "common/net/socket.h"
 
 namespace dt::worker {
@@ -15,12 +16,13 @@ namespace dt::worker {
 struct WorkerOptions {
   const JobConfig& job;
   Network& network;
-  std::string scheduler;            // Endpoint.
-  std::string host = "127.0.0.1";   // This machine's address, for other workers to connect to.
-  uint32_t threads = 0;             // For arithmetic and parsing; 0: as many as the machine has.
-  bool one_process = false;         // The only worker, with all other roles in its process.
-  std::stop_token stop = {};        // Ends the joining; Run takes its own.
-  Network* data_network = nullptr;  // To the servers; null: `network`.
+  std::string scheduler;               // Endpoint.
+  std::string host = "127.0.0.1";      // This machine's address, for other workers to connect to.
+  uint32_t threads = 0;                // For arithmetic and parsing; 0: as many as the machine has.
+  bool one_process = false;            // The only worker, with all other roles in its process.
+  std::stop_token stop = {};           // Ends the joining; Run takes its own.
+  Network* data_network = nullptr;     // To the servers; null: `network`.
+  Accelerator* accelerator = nullptr;  // In place of what cluster.devices says.
 };
 
 // Used by one thread. Outlives nothing: the job and the network outlive it.
