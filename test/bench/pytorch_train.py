@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The models of test/bench/train_vs_pytorch.py in PyTorch, on the processor, as fast as PyTorch does them.
 
-    pytorch_train.py make DIR [--samples 1048576]
+    pytorch_train.py make DIR [--samples 524288]
     pytorch_train.py train DIR dlrm|deepfm [--math fp32|bf16] [--compile] [--sparse library|ours|compiled]
 
 `make` writes the samples: 13 numbers and 26 keys, each of 1 M values by Zipf 1.05, as arrays for PyTorch and as
@@ -215,7 +215,7 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     maker = commands.add_parser("make")
     maker.add_argument("folder")
-    maker.add_argument("--samples", type=int, default=1 << 20)
+    maker.add_argument("--samples", type=int, default=1 << 19)
     trainer = commands.add_parser("train")
     trainer.add_argument("folder")
     trainer.add_argument("model", choices=["dlrm", "deepfm"])

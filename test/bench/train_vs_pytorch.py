@@ -22,8 +22,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SAMPLES, BATCH = 1 << 20, 2048
-FIRST_STEP, LAST_STEP = 600, 899  # Of 1,024; 512 are an epoch.
+SAMPLES, BATCH = 1 << 19, 2048
+FIRST_STEP, LAST_STEP = 300, 499  # Of 512; 256 are an epoch.
 WAYS = [["--sparse", sparse] + compiled for sparse, compiled in
         itertools.product(["library", "ours", "compiled"], [[], ["--compile"]])]
 # Multiply-adds of a sample in the products of all layers; all but the first layer's are done three times.
