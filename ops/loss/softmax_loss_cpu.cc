@@ -155,7 +155,7 @@ struct InBatch {
   void ForScores(TaskPool& pool, size_t begin, T* scores, const Body& body) const {
     const size_t rows = std::min(block(), samples - begin);
     const GemmShape product{.m = rows, .n = samples, .k = dim, .transpose_b = true};
-    Gemm(pool, product, user + begin * dim, item, scores);
+    Gemm(pool, GemmTask<T>{product, user + begin * dim, item, scores});
     pool.ParallelFor(rows, RowGrain(samples), [&](size_t first, size_t last) {
       for (size_t r = first; r < last; ++r) body(begin + r, scores + r * samples);
     });
@@ -212,9 +212,10 @@ void InBatchSoftmaxGrad(KernelContext& context) {
       in.ForScores(context.pool, begin, scores, slopes);
       const size_t rows = std::min(block, n - begin);
       const GemmShape left{.m = rows, .n = in.dim, .k = n};
-      Gemm(context.pool, left, scores, in.item, du + begin * in.dim);
+      Gemm(context.pool, GemmTask<T>{left, scores, in.item, du + begin * in.dim});
       const GemmShape right{.m = n, .n = in.dim, .k = rows, .transpose_a = true};
-      Gemm(context.pool, right, scores, in.user + begin * in.dim, begin == 0 ? dv : part);
+      Gemm(context.pool,
+           GemmTask<T>{right, scores, in.user + begin * in.dim, begin == 0 ? dv : part});
       if (begin == 0) continue;
       context.pool.ParallelFor(size, kGrain, [&](size_t first, size_t last) {
         AddTo(part + first, dv + first, last - first);
