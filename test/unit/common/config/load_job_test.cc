@@ -53,7 +53,7 @@ TEST(LoadJob, MetricsAreOfTheLosses) {
   EXPECT_EQ(Loaded(mse).train.early_stop->metric, "valid.logloss");
   EXPECT_EQ(ProblemsOf(Replaced(mse, "{patience: 2}", "{metric: valid.auc}")),
             "job.yaml:20: train.early_stop.metric: found \"valid.auc\", expected one of "
-            "valid.logloss\n");
+            "valid.logloss\n1 problem, nothing started");
   const std::string two = Replaced(
       kGoodJob, "label: click}]",
       "label: click},\n    {type: softmax_cross_entropy, input: deep, label: click, name: next}]");
@@ -64,7 +64,8 @@ TEST(LoadJob, MetricsAreOfTheLosses) {
   EXPECT_EQ(Loaded(named).train.early_stop->metric, "valid.next.accuracy");
   EXPECT_EQ(ProblemsOf(Replaced(two, "{patience: 2}", "{metric: valid.auc}")),
             "job.yaml:21: train.early_stop.metric: found \"valid.auc\", expected one of "
-            "valid.click.auc, valid.click.logloss, valid.next.logloss, valid.next.accuracy\n");
+            "valid.click.auc, valid.click.logloss, valid.next.logloss, valid.next.accuracy\n"
+            "1 problem, nothing started");
 }
 
 TEST(LoadJob, PairsNeedNoLabel) {
