@@ -52,6 +52,7 @@ class Chain {
   Status Run() {
     RunInfo run;
     run.step_samples = 1;
+    run.training = false;
     return engine_->Evaluate({slice_, {}}, run).status();
   }
 
