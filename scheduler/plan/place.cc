@@ -67,7 +67,7 @@ class Placer {
                                      .step_share = 1.0 / Slices()});
     DT_TRY(Fitted fitted, Fit(anchors, made));
     if (request_.report != nullptr) {
-      *request_.report = {.automatic = options.automatic,
+      *request_.report = {.automatic = options.automatic && !fitted.kept_off,
                           .slices = Slices(),
                           .placement = std::move(fitted.placement),
                           .accelerator_bytes = fitted.bytes,
@@ -110,7 +110,7 @@ class Placer {
       DT_TRY(const double bytes, BytesThere(graph));
       if (bytes <= limit_) return Fitted{std::move(graph), *std::move(placement), bytes, least};
       if (least) return TooLarge(graph, bytes);
-      limit *= limit_ / bytes;
+      limit *= 0.9 * limit_ / bytes;
     }
   }
 

@@ -18,7 +18,7 @@ namespace dt::scheduler {
 
 // For people: where the nodes went and why. A plan carries none of it.
 struct PlacementReport {
-  bool automatic = false;  // Nodes of which nobody said anything could go to the accelerator.
+  bool automatic = false;  // Nodes of which nobody said anything went where it is best.
   uint32_t slices = 1;     // Of a worker, in each step: one after the other.
   Placement placement;     // Of one slice, and its share of the step's nodes.
   std::map<std::string, std::string, std::less<>> why;  // By slice node, a few words.
