@@ -91,8 +91,8 @@ class Placer {
     bool kept_off = false;  // By force: what automatic placement wanted there did not fit.
   };
 
-  // The model's memory is a lower bound of the plan's, whose values share slots at any pace of the
-  // streams: until the plan fits, the model is told of less.
+  // The plan takes more memory than the model says, because values share slots at any pace of the
+  // streams: until the plan fits, the model is told of less, in that relation.
   Result<Fitted> Fit(const Anchors& anchors, const GraphProblem& made) {
     double limit = limit_;
     for (int round = 0;; ++round) {
@@ -110,7 +110,7 @@ class Placer {
       DT_TRY(const double bytes, BytesThere(graph));
       if (bytes <= limit_) return Fitted{std::move(graph), *std::move(placement), bytes, least};
       if (least) return TooLarge(graph, bytes);
-      limit *= 0.9 * limit_ / bytes;
+      limit = 0.9 * placement->prediction.memory(kOnAccelerator) * limit_ / bytes;
     }
   }
 
