@@ -61,7 +61,7 @@ void AddChoices(CaseMaker& make) {
   make.Add("reduce_max of a parameter", "reduce_max", {{"axis", int64_t{0}}},
            {{Const(50), Const(3)}});
   make.Add("top_k", "top_k", {{"k", int64_t{3}}}, {{b, Const(2), Const(41)}});
-  make.Add("top_k of all", "top_k", {{"k", int64_t{6}}}, {fields});
+  make.Add("top_k of all", "top_k", {{"k", int64_t{6}}}, {{b, Const(6)}});
   OpCase& ties = make.Add("top_k with ties", "top_k", {{"k", int64_t{4}}}, {{b, Const(9)}});
   for (double& x : ties.inputs[0].values) x = std::round(x);
   ties.inputs[0].smooth = false;
