@@ -178,13 +178,29 @@ TEST(Mistakes, AResultFileThatCannotBeWrittenIsSaidAtOnce) {
   EXPECT_EQ(end.output.find("samples/s"), std::string::npos) << end.output;
 }
 
-// Its rows are pulled, and have no gradient.
-TEST(Mistakes, ALookupThatTheLossDoesNotReadIsLegal) {
+TEST(Mistakes, ALookupThatNobodyReadsIsTold) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.epochs = 1});
   const std::string graph =
       "[{name: x, op: lookup, table: deep, inputs: [features]}, "
       "{name: logit, op: linear, table: wide, inputs: [features]}]";
+  const ProgramEnd end = RunProgram(folder.path(), {"train", job, "--set", "model.graph=" + graph});
+  EXPECT_EQ(end.exit_code, 2) << end.output;
+  EXPECT_NE(end.output.find("model.graph.x: no node and no loss reads its output"),
+            std::string::npos)
+      << end.output;
+}
+
+// Its rows are pulled, and nothing is pushed.
+TEST(Mistakes, ATableWithoutAGradientIsLegal) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.epochs = 1});
+  const std::string graph =
+      "[{name: x, op: lookup, table: deep, inputs: [features]}, "
+      "{name: still, op: stop_gradient, inputs: [x]}, "
+      "{name: d, op: dense, inputs: [still], units: 1}, "
+      "{name: first, op: linear, table: wide, inputs: [features]}, "
+      "{name: logit, op: sum, inputs: [first, d]}]";
   const ProgramEnd end = RunProgram(folder.path(), {"train", job, "--set", "model.graph=" + graph});
   EXPECT_EQ(end.exit_code, 0) << end.output;
 }

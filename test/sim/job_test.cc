@@ -139,6 +139,7 @@ JobConfig Job() {
   job.cluster.start_timeout = seconds(60);
   job.checkpoint.every_steps = 7;
   job.train.early_stop = EarlyStopConfig{"valid.auc", 2};
+  job.model.losses.emplace_back().type = "binary_cross_entropy";
   return job;
 }
 

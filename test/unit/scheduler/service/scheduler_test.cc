@@ -77,6 +77,7 @@ class SchedulerTest : public ::testing::Test {
     job_.run_dir = dir_.string();
     job_.resume_text = "job j\n";
     job_.resume_fingerprint = 5;
+    job_.model.losses.emplace_back().type = "binary_cross_entropy";
   }
   ~SchedulerTest() override { fs::remove_all(dir_); }
 
