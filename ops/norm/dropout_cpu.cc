@@ -64,7 +64,9 @@ struct Mask {
 Mask MaskOf(const KernelContext& context) {
   const Attrs& attrs = context.node.attrs;
   const double rate = FloatAttr(attrs, "rate", 0.5);
-  const uint64_t node = HashString(TextAttr(attrs, "mask_of", context.node.name));
+  const auto of = attrs.find("mask_of");
+  const uint64_t node =
+      HashString(of == attrs.end() ? context.node.name : std::get<std::string>(of->second));
   return {StreamKey(context.run.seed, kDropoutPurpose, context.run.step, node),
           static_cast<uint32_t>(rate * 0x1.0p32), 1 / (1 - rate)};
 }

@@ -1,5 +1,6 @@
 #include "ops/update/attrs.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -59,11 +60,17 @@ Attrs OptimizerAttrs(const OptimizerSpec& spec) {
   return attrs;
 }
 
+namespace {
+std::string_view KeyOf(const Attrs::value_type& attr) { return attr.first; }
+}  // namespace
+
 OptimizerSpec OptimizerFromAttrs(const Attrs& attrs) {
   OptimizerSpec spec;
   spec.kind = KindNamed(std::get<std::string>(attrs.at("optimizer")));
   for (const Field& field : kFields) {
-    spec.*field.member = static_cast<float>(std::get<double>(attrs.at(field.name)));
+    // Updates read this at each step: `at` would make a string of the name.
+    const auto attr = std::ranges::find(attrs, std::string_view(field.name), KeyOf);
+    spec.*field.member = static_cast<float>(std::get<double>(attr->second));
   }
   return spec;
 }

@@ -182,7 +182,7 @@ TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
   EXPECT_EQ(valid[0].loss, "click");
   EXPECT_GT(valid[0].auc.value_or(0), 0.6);
   EXPECT_LT(valid[1].logloss.value_or(1), 0.25) << "better than one half everywhere";
-  EXPECT_GT(valid[2].accuracy.value_or(0), 0.5);
+  EXPECT_GT(valid[2].accuracy.value_or(0), 0.25) << "one in eight by chance";
   EXPECT_FALSE(valid[2].auc.has_value());
   EXPECT_GT(valid[3].logloss.value_or(0), 0);
   EXPECT_LT(*one.result.history.back().train_logloss, *one.result.history.front().train_logloss);
@@ -223,7 +223,7 @@ TEST(InProcessTest, CardsLearnWhatProcessorsDoAndAreLeftAndTakenUp) {
   Shape all = cpu;
   all.more = "parallel: {place: [{match: \"*\", device: gpu}]}\n";
   for (const bool begins_on_card : {true, false}) {
-    const std::string name = begins_on_card ? "left" : "taken up";
+    const std::string name = begins_on_card ? "left" : "taken_up";
     Shape first = begins_on_card ? all : cpu;
     first.epochs = 1;
     ExpectCompleted(RunJob(folder, name, first, begins_on_card ? on_cards : RunOptions()));
