@@ -17,16 +17,11 @@ import subprocess
 import sys
 import tempfile
 
+from programs import find
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 JOB = os.path.join(HERE, "out_of_core.yaml")
 RATIO = 10  # Of the tables to the budget.
-
-
-def find(build, name):
-    for folder, _, files in os.walk(build):
-        if name in files and os.access(os.path.join(folder, name), os.X_OK):
-            return os.path.abspath(os.path.join(folder, name))
-    sys.exit(f"{build} holds no {name}: build it first")
 
 
 class Run:

@@ -19,16 +19,11 @@ import sys
 import threading
 import time
 
+from programs import find
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 COLUMNS = ["seconds", "samples_per_second", "rss_gib", "disk_gib", "rows_in_memory_m", "rows_on_disk_m",
            "hit_rate"]
-
-
-def find(build, name):
-    for folder, _, files in os.walk(build):
-        if name in files and os.access(os.path.join(folder, name), os.X_OK):
-            return os.path.abspath(os.path.join(folder, name))
-    sys.exit(f"{build} holds no {name}: build it first")
 
 
 def disk_bytes(folder):

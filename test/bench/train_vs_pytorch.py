@@ -21,6 +21,8 @@ import statistics
 import subprocess
 import sys
 
+from programs import find
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES, BATCH = 1 << 19, 2048
 FIRST_STEP, LAST_STEP = 300, 499  # Of 512; 256 are an epoch.
@@ -34,13 +36,6 @@ def flop(model):
     """Of one sample, forward and backward. The first layer of DLRM's bottom has no gradient of its input."""
     widths = [pair for layers in LAYERS[model] for pair in zip(layers, layers[1:])]
     return sum(6 * a * b for a, b in widths) - (2 * 13 * 512 if model == "dlrm" else 0)
-
-
-def find(build, name):
-    for folder, _, files in os.walk(build):
-        if name in files and os.access(os.path.join(folder, name), os.X_OK):
-            return os.path.abspath(os.path.join(folder, name))
-    sys.exit(f"{build} holds no {name}: build it first")
 
 
 def python_of(venv):
