@@ -28,7 +28,7 @@ StopSignals::StopSignals() {
     while (!end.stop_requested()) {
       const int signal_number = sigtimedwait(&waited, nullptr, &patience);
       if (signal_number <= 0) continue;
-      if (received_.load() != 0) _exit(128 + signal_number);
+      if (received_.load() != 0 || !heeded_.load()) _exit(128 + signal_number);
       received_ = signal_number;
       source_.request_stop();
     }

@@ -1,4 +1,5 @@
-// SIGINT and SIGTERM as a stop request. One per process, made before any other thread.
+// SIGINT and SIGTERM as a stop request to whoever took a token; while nobody has, they end the
+// process at once, as a second one does. One per process, made before any other thread.
 #pragma once
 
 #include <atomic>
@@ -14,14 +15,18 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  std::stop_token token() const { return source_.get_token(); }
-  // 0, SIGINT or SIGTERM: the first that came. A second one ends the process at once.
+  std::stop_token token() const {
+    heeded_ = true;
+    return source_.get_token();
+  }
+  // 0, SIGINT or SIGTERM: the first that came.
   int received() const { return received_.load(); }
   // 130, 143.
   int exit_code() const { return 128 + received_.load(); }
 
  private:
   std::stop_source source_;
+  mutable std::atomic<bool> heeded_{false};
   std::atomic<int> received_{0};
   std::jthread thread_;  // Waits for the signals; last.
 };

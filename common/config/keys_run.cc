@@ -84,7 +84,8 @@ constexpr KeySpec kKeys[] = {
     {"parallel", "overlap", kBool, "", 0, 0, "true", "",
      "false: a worker does everything of a step one after another, for measuring and debugging."},
     {"parallel.place", "match", kText, "", 0, 0, "required", "",
-     "Pattern of operator names as `dovetail plan` shows them (deep.*)."},
+     "Pattern of names: of nodes (deep), or of operators as `dovetail plan` shows them "
+     "(deep.1.*)."},
     {"parallel.place", "device", kChoice, "cpu|gpu", 0, 0, "required", "", "Where they compute."},
     {"cluster", "servers", kUint, "", 1, 4096, "1", "", "Server processes."},
     {"cluster", "workers", kUint, "", 1, 4096, "1", "", "Worker processes."},

@@ -17,16 +17,39 @@ std::string At(const SourceMark& mark) {
   return mark.line > 0 ? fmt::format(" at {}:{}", mark.file, mark.line) : "";
 }
 
+// By its own name, or that of what it was made of: deep.0.matmul by deep.0, and by deep.
+bool IsMeant(const Node& node, const PlaceRule& rule) {
+  const std::string_view name = node.name;
+  for (size_t end = name.find('.'); end != name.npos; end = name.find('.', end + 1)) {
+    if (MatchesPattern(name.substr(0, end), rule.match)) return true;
+  }
+  return MatchesPattern(name, rule.match);
+}
+
 const PlaceRule* RuleFor(const Node& node, const JobConfig& job) {
   const auto& rules = job.parallel.place;
-  const auto rule = std::ranges::find_if(
-      rules, [&](const PlaceRule& r) { return MatchesPattern(node.name, r.match); });
+  const auto rule =
+      std::ranges::find_if(rules, [&](const PlaceRule& r) { return IsMeant(node, r); });
   return rule == rules.end() ? nullptr : &*rule;
+}
+
+// A pattern that matches nothing is a slip of the pen, and would be missed only by its speed.
+Status CheckRules(const Graph& graph, const JobConfig& job) {
+  for (const PlaceRule& rule : job.parallel.place) {
+    const bool matches = std::ranges::any_of(graph.nodes, [&](const Node& node) {
+      return node.phase == Phase::kSlice && IsMeant(node, rule);
+    });
+    if (matches) continue;
+    return WithHint(Invalid("parallel.place: no node or operator matches \"{}\"", rule.match),
+                    "`dovetail plan JOB --after differentiate` shows their names");
+  }
+  return OkStatus();
 }
 
 }  // namespace
 
 Result<Anchors> Anchors::Find(const Graph& graph, const JobConfig& job, const Options& options) {
+  DT_TRY_STATUS(CheckRules(graph, job));
   Anchors anchors(graph, job, options);
   DT_TRY_STATUS(anchors.FindOptimizer());
   const auto count = static_cast<NodeIndex>(graph.nodes.size());

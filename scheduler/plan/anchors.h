@@ -30,7 +30,7 @@ class Anchors {
   };
   // REQUIRES: the graph outlives it; its forward nodes stand before their gradients. Errors:
   // NotYet, a tag that means nothing here; Invalid, tags that do not hold without
-  // parallel.fallback.
+  // parallel.fallback, or a pattern of parallel.place that matches no slice node.
   static Result<Anchors> Find(const Graph& graph, const JobConfig& job, const Options& options);
 
   const Anchor& of(NodeIndex node) const { return of_node_[node]; }

@@ -14,9 +14,11 @@ Prints the medians, their ratio, and where the time of our steps goes, in ms a s
 """
 import argparse
 import collections
+import glob
 import itertools
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -76,10 +78,13 @@ class Ours:
                    "--no-progress", "--result", "result.json"]
         for setting in settings + [f"observe.trace={FIRST_STEP}-{LAST_STEP}"]:
             command += ["--set", setting]
+        traces = os.path.join(self.data, "runs", f"train_{model}", "trace")
+        shutil.rmtree(traces, ignore_errors=True)
         subprocess.run(command, cwd=self.data, check=True, stdout=subprocess.DEVNULL)
         with open(os.path.join(self.data, "result.json")) as file:
             result = json.load(file)
-        with open(os.path.join(self.data, "runs", f"train_{model}", "trace", "worker-1.json")) as file:
+        trace, = glob.glob(os.path.join(traces, "worker-*.json"))
+        with open(trace) as file:
             spans = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X"]
         steps = [e for e in spans if e["cat"] == "step"]
         seconds = (max(e["ts"] + e["dur"] for e in steps) - min(e["ts"] for e in steps)) / 1e6

@@ -1,5 +1,6 @@
 // Goal: every subcommand does what its help says, on a small job. Method: the real program.
 #include <algorithm>
+#include <filesystem>
 #include <signal.h>
 #include <sstream>
 
@@ -119,6 +120,16 @@ TEST(Commands, StatusTellsOfARunningJob) {
   launch.Signal(SIGTERM);
   EXPECT_EQ(launch.Wait(seconds(30)).exit_code, 143);
   EXPECT_EQ(RunProgram(folder.path(), {"status", job}).exit_code, 1);
+}
+
+TEST(Commands, SigtermEndsWhatHasNothingToSave) {
+  TempFolder folder;
+  Program generate(folder.path(), {"data", "generate", "--rows", "1000000000", "--out", "a"});
+  ASSERT_TRUE(Eventually(seconds(10), [&] {
+    return std::filesystem::exists(std::filesystem::path(folder.path()) / "a");
+  })) << generate.Output();
+  generate.Signal(SIGTERM);
+  EXPECT_EQ(generate.Wait(seconds(10)).exit_code, 143);
 }
 
 TEST(Commands, GeneratedDataIsTheSameForTheSameSeedAndConverts) {

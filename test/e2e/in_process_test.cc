@@ -63,7 +63,7 @@ TEST(InProcessTest, PlacementsGiveEqualParametersAlsoWhenResumedUnderAnother) {
   const Shape cpu = {.workers = 2, .slices = 2};
   const JobRun one = RunJob(folder, "cpu", cpu);
   ExpectCompleted(one);
-  for (const char* match : {"deep*", "*.grad*", "*"}) {
+  for (const char* match : {"hidden*", "*.grad*", "*"}) {
     Shape shape = cpu;
     shape.more = fmt::format("parallel: {{place: [{{match: \"{}\", device: gpu}}]}}\n", match);
     const JobRun other = RunJob(folder, "gpu", shape);

@@ -171,6 +171,28 @@ TEST(PlanTest, CheckFindsAValueOnTheWrongDevice) {
   }
 }
 
+TEST(PlanTest, ARuleMeansNodesByNameAndWhatIsMadeOfThem) {
+  const auto on_gpu = [](const Graph& graph, std::string_view prefix) {
+    return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+      return node.name.starts_with(prefix) && node.op != "copy" && node.device == Device::kGpu;
+    });
+  };
+  for (const auto& [match, first, second] : {std::tuple{"deep", true, true},
+                                             {"deep.0", true, false},
+                                             {"deep.1.*", false, true},
+                                             {"numbers", false, false}}) {
+    JobConfig job = TinyJob(TinyDeepFm());
+    job.parallel.place = {{match, Device::kGpu}};
+    const Result<Plan> plan = PlanOf(job);
+    ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+    EXPECT_EQ(on_gpu(plan->graph, "deep.0."), first) << match;
+    EXPECT_EQ(on_gpu(plan->graph, "deep.1."), second) << match;
+  }
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.parallel.place = {{"deep", Device::kGpu}, {"dee", Device::kGpu}};
+  EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("no node or operator matches \"dee\""));
+}
+
 TEST(PlanTest, DumpsFollowTheList) {
   const JobConfig job = TinyJob(TinyDeepFm());
   const auto dumps = DumpPasses({job, TinyColumns(), 2});

@@ -97,6 +97,7 @@ Setting RandomPlacement(uint64_t number) {
   const Graph graph = TestPlan().graph;
   Setting setting;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (graph.nodes[n].phase != Phase::kSlice) continue;
     const std::string& name = graph.nodes[n].name;
     const uint64_t drawn = number % 2 == 0 ? n : HashString(name.substr(0, name.find('.')));
     if (number == 0 || Philox(number, 1, drawn)[0] % 2 == 0) {

@@ -1,4 +1,4 @@
-#include "ops/dense/gemm_bf16_cpu.h"
+#include "ops/dense/strided_product_cpu.h"
 
 #include <immintrin.h>
 #include <map>
@@ -60,9 +60,10 @@ Memory MemoryOf(const dnnl_memory_desc_t& description) {
 // What oneDNN has compiled for one shape. One thread.
 class Compiled {
  public:
-  explicit Compiled(const Bf16Product& p) {
-    const dnnl_memory_desc_t a = Matrix{p.m, p.k, p.a_row, p.a_col}.Describe(dnnl_bf16);
-    const dnnl_memory_desc_t b = Matrix{p.k, p.n, p.b_row, p.b_col}.Describe(dnnl_bf16);
+  explicit Compiled(const StridedProduct& p) {
+    const dnnl_data_type_t type = p.type == FactorType::kBf16 ? dnnl_bf16 : dnnl_f32;
+    const dnnl_memory_desc_t a = Matrix{p.m, p.k, p.a_row, p.a_col}.Describe(type);
+    const dnnl_memory_desc_t b = Matrix{p.k, p.n, p.b_row, p.b_col}.Describe(type);
     const dnnl_memory_desc_t c = Matrix{p.m, p.n, p.c_row, 1}.Describe(dnnl_f32);
     dnnl_matmul_desc_t matmul;
     Check(dnnl_matmul_desc_init(&matmul, &a, &b, nullptr, &c), "dnnl_matmul_desc_init");
@@ -78,9 +79,9 @@ class Compiled {
     c_ = MemoryOf(c);
   }
 
-  void Run(dnnl_stream_t stream, const Bf16Operands& data) {
-    Point(a_, const_cast<uint16_t*>(data.a));
-    Point(b_, const_cast<uint16_t*>(data.b));
+  void Run(dnnl_stream_t stream, const StridedOperands& data) {
+    Point(a_, const_cast<void*>(data.a));
+    Point(b_, const_cast<void*>(data.b));
     Point(c_, data.c);
     const dnnl_exec_arg_t arguments[] = {
         {DNNL_ARG_SRC, a_.get()}, {DNNL_ARG_WEIGHTS, b_.get()}, {DNNL_ARG_DST, c_.get()}};
@@ -98,7 +99,7 @@ class Compiled {
 
 struct OfThread {
   Owned<dnnl_stream_t, dnnl_stream_destroy> stream;
-  std::map<Bf16Product, Compiled> compiled;
+  std::map<StridedProduct, Compiled> compiled;
 
   OfThread() {
     dnnl_stream_t made = nullptr;
@@ -130,7 +131,7 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void RoundToBf16
   }
 }
 
-void MultiplyBf16(const Bf16Product& product, const Bf16Operands& data) {
+void Multiply(const StridedProduct& product, const StridedOperands& data) {
   thread_local OfThread own;
   auto at = own.compiled.find(product);
   if (at == own.compiled.end()) {
