@@ -7,6 +7,19 @@
 
 namespace dt::server {
 
+namespace {
+
+// Those of contributions that follow each other in the order of summing.
+void AddGroups(std::span<const std::unique_ptr<Contribution>> parts, ShardScratch& scratch) {
+  for (const auto& part : parts) {
+    for (const GroupView& group : part->groups) {
+      if (!group.keys.empty()) scratch.groups.push_back(&group);
+    }
+  }
+}
+
+}  // namespace
+
 uint64_t BytesOf(const Contribution& contribution) {
   uint64_t bytes = 0;
   for (const GroupView& group : contribution.groups) {
@@ -43,8 +56,7 @@ Status Shard::Hold(Contribution contribution) {
                 id_.value(), Missing(), clock_);
   }
   DT_CHECK(contribution.slice < slices_ && contribution.part < contribution.parts);
-  Slices& slices = held_.try_emplace(contribution.step, slices_).first->second;
-  Slice& slice = slices[contribution.slice];
+  Slice& slice = HeldOf(contribution.step)[contribution.slice];
   if (slice.parts.empty()) slice.parts.resize(contribution.parts);
   if (slice.parts.size() != contribution.parts) {
     return Malformed("push of step {} slice {}: {} parts now, {} before", contribution.step,
@@ -55,6 +67,14 @@ Status Shard::Hold(Contribution contribution) {
   held_bytes_ += BytesOf(contribution);
   place = std::make_unique<Contribution>(std::move(contribution));
   return OkStatus();
+}
+
+Shard::Slices& Shard::HeldOf(Step step) {
+  const auto it = held_.find(step);
+  if (it != held_.end()) return it->second;
+  if (spare_.empty()) return held_.try_emplace(step, slices_).first->second;
+  spare_.key() = step;
+  return held_.insert(std::move(spare_)).position->second;
 }
 
 bool Shard::Gathered(Step step) const {
@@ -69,43 +89,43 @@ bool Shard::CanReach(Step step) const {
   return reached >= step;
 }
 
-bool Shard::Writable(const Groups& groups, Residency& residency) {
-  std::vector<EmbeddingTable::KeyRun> runs;
-  for (const GroupView* group : groups) {
-    if (!group->keys.empty()) runs.push_back({&tables_[group->table], group->keys});
+bool Shard::Writable(ShardScratch& scratch, Residency& residency) {
+  scratch.keys.clear();
+  for (const GroupView* group : scratch.groups) {
+    scratch.keys.push_back({&tables_[group->table], group->keys});
   }
-  return residency.Writable(runs);
+  return residency.Writable(scratch.keys);
 }
 
-void Shard::Advance(Step step, GradientSum& scratch, Residency* residency) {
+void Shard::Advance(Step step, ShardScratch& scratch, Residency* residency) {
   if (async_ != nullptr) return async_->Resume(Applying(scratch, residency));
   while (clock_ < step && Gathered(clock_)) {
     const auto it = held_.find(clock_);
-    const Groups groups = GroupsOf(it->second);
-    if (residency != nullptr && !Writable(groups, *residency)) return;
+    scratch.groups.clear();
+    for (const Slice& slice : it->second) AddGroups(slice.parts, scratch);
+    if (residency != nullptr && !Writable(scratch, *residency)) return;
     const float rate_scale = it->second[0].parts[0]->rate_scale;
-    Apply(groups, {.step = clock_, .rate_scale = rate_scale}, scratch);
-    for (const Slice& slice : it->second) {
+    Apply({.step = clock_, .rate_scale = rate_scale}, scratch);
+    for (Slice& slice : it->second) {
       for (const auto& part : slice.parts) held_bytes_ -= BytesOf(*part);
+      slice.parts.clear();
     }
-    held_.erase(it);
+    spare_ = held_.extract(it);
     ++clock_;
     ExpireRows();
   }
 }
 
-Status Shard::Take(Contribution contribution, GradientSum& scratch, Residency* residency) {
+Status Shard::Take(Contribution contribution, ShardScratch& scratch, Residency* residency) {
   return async_->Take(std::move(contribution), Applying(scratch, residency));
 }
 
-AsyncClock::Apply Shard::Applying(GradientSum& scratch, Residency* residency) {
+AsyncClock::Apply Shard::Applying(ShardScratch& scratch, Residency* residency) {
   return [this, &scratch, residency](const AsyncClock::Parts& push) {
-    Groups groups;
-    for (const auto& part : push) {
-      for (const GroupView& group : part->groups) groups.push_back(&group);
-    }
-    if (residency != nullptr && !Writable(groups, *residency)) return false;
-    Apply(std::move(groups), {.step = push[0]->step, .rate_scale = push[0]->rate_scale}, scratch);
+    scratch.groups.clear();
+    AddGroups(push, scratch);
+    if (residency != nullptr && !Writable(scratch, *residency)) return false;
+    Apply({.step = push[0]->step, .rate_scale = push[0]->rate_scale}, scratch);
     ExpireRows();
     return true;
   };
@@ -113,16 +133,19 @@ AsyncClock::Apply Shard::Applying(GradientSum& scratch, Residency* residency) {
 
 bool Shard::MayPull(Step step) const { return async_->MayPull(step); }
 
-void Shard::Apply(Groups groups, const UpdateInfo& info, GradientSum& scratch) {
-  std::erase_if(groups, [](const GroupView* group) { return group->keys.empty(); });
-  std::ranges::stable_sort(groups, {}, &GroupView::table);
+void Shard::Apply(const UpdateInfo& info, ShardScratch& scratch) {
+  std::vector<const GroupView*>& groups = scratch.groups;
+  // Sorting takes memory, and groups of one slice are in order.
+  if (!std::ranges::is_sorted(groups, {}, &GroupView::table)) {
+    std::ranges::stable_sort(groups, {}, &GroupView::table);
+  }
   size_t keys = 0, values = 0;
   for (const GroupView* group : groups) {
     keys += group->keys.size();
     values += group->keys.size() * tables_[group->table].dim();
   }
-  scratch.Begin(keys, values);
-  std::vector<EmbeddingTable::PushRun> runs;
+  scratch.sum.Begin(keys, values);
+  scratch.pushes.clear();
   for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
     const uint32_t t = groups[begin]->table;
     while (end < groups.size() && groups[end]->table == t) ++end;
@@ -132,29 +155,18 @@ void Shard::Apply(Groups groups, const UpdateInfo& info, GradientSum& scratch) {
     const FloatFormat wire = table.spec().wire;
     const RowUpdate* const update = &rows_[t]->UpdateFor(info);
     if (same.size() == 1) {  // A sender's keys are distinct.
-      runs.push_back({&table, same[0]->keys, same[0]->gradients.data(), update, wire});
+      scratch.pushes.push_back({&table, same[0]->keys, same[0]->gradients.data(), update, wire});
       continue;
     }
     size_t keys_of_table = 0;
     for (const GroupView* group : same) keys_of_table += group->keys.size();
-    scratch.BeginTable(keys_of_table, table.dim());
+    scratch.sum.BeginTable(keys_of_table, table.dim());
     for (const GroupView* group : same) {
-      scratch.Add(group->keys, wire, group->gradients.data());
+      scratch.sum.Add(group->keys, wire, group->gradients.data());
     }
-    runs.push_back({&table, scratch.keys(), scratch.sums().data(), update});
+    scratch.pushes.push_back({&table, scratch.sum.keys(), scratch.sum.sums().data(), update});
   }
-  EmbeddingTable::Push(runs, info.step);
-}
-
-// In the order of slices, within a slice of its parts.
-Shard::Groups Shard::GroupsOf(const Slices& slices) {
-  Groups groups;
-  for (const Slice& slice : slices) {
-    for (const auto& part : slice.parts) {
-      for (const GroupView& group : part->groups) groups.push_back(&group);
-    }
-  }
-  return groups;
+  EmbeddingTable::Push(scratch.pushes, info.step);
 }
 
 std::string Shard::Missing() const {

@@ -46,6 +46,15 @@ struct Contribution {
 };
 uint64_t BytesOf(const Contribution& contribution);
 
+// What applying contributions needs beside the shard: one for the shards of a thread, kept between
+// uses, so that it allocates nothing in steady state.
+struct ShardScratch {
+  GradientSum sum;
+  std::vector<const GroupView*> groups;  // Of the push at hand, in the order of summing.
+  std::vector<EmbeddingTable::PushRun> pushes;
+  std::vector<EmbeddingTable::KeyRun> keys;
+};
+
 // Workers that run apart.
 struct AsyncOptions {
   Step staleness = kUnboundedStaleness;
@@ -73,12 +82,12 @@ class Shard {
   bool CanReach(Step step) const;
   // Every step before `step` is complete on all workers: applies those of them that are held, as
   // far as their rows are in memory.
-  void Advance(Step step, GradientSum& scratch, Residency* residency);
+  void Advance(Step step, ShardScratch& scratch, Residency* residency);
   // Of the step at the clock: "slice 3", "slice 2 part 1 of 4", "nothing".
   std::string Missing() const;
 
   // Asynchronous training: see AsyncClock.
-  Status Take(Contribution contribution, GradientSum& scratch, Residency* residency);
+  Status Take(Contribution contribution, ShardScratch& scratch, Residency* residency);
   bool MayPull(Step step) const;
 
   // Forgets keys and contributions.
@@ -101,15 +110,14 @@ class Shard {
   };
   using Slices = std::vector<Slice>;
 
+  Slices& HeldOf(Step step);
   bool Gathered(Step step) const;
-  using Groups = std::vector<const GroupView*>;
-  bool Writable(const Groups& groups, Residency& residency);
-  // One update of each row by the sum of the groups, which are in the order of summing.
-  void Apply(Groups groups, const UpdateInfo& info, GradientSum& scratch);
-  static Groups GroupsOf(const Slices& slices);
+  bool Writable(ShardScratch& scratch, Residency& residency);
+  // One update of each row by the sum of the groups.
+  void Apply(const UpdateInfo& info, ShardScratch& scratch);
   // False: the rows are not in memory yet.
   std::function<bool(const std::vector<std::unique_ptr<Contribution>>& push)> Applying(
-      GradientSum& scratch, Residency* residency);
+      ShardScratch& scratch, Residency* residency);
   void ExpireRows();  // The clock has moved.
 
   ShardId id_;
@@ -117,9 +125,10 @@ class Shard {
   std::vector<EmbeddingTable> tables_;
   uint32_t slices_;
   Step clock_ = 0;
-  std::map<Step, Slices> held_;  // At the clock and one later.
+  std::map<Step, Slices> held_;                // At the clock and one later.
+  std::map<Step, Slices>::node_type spare_{};  // Of the step applied last: the next one's memory.
   uint64_t held_bytes_ = 0;
-  std::unique_ptr<AsyncClock> async_;  // Instead of the last three.
+  std::unique_ptr<AsyncClock> async_;  // Instead of the last four.
 };
 
 }  // namespace dt::server

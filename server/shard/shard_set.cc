@@ -115,6 +115,7 @@ std::vector<Contribution> ShardSet::Cut(std::shared_ptr<const PushRequest> push)
   const std::span<const std::byte> gradients = push->gradients.bytes();
   size_t key = 0, byte = 0;
   std::vector<Contribution> contributions;
+  contributions.reserve(shards_.size());
   for (const KeyGroup& group : push->groups) {
     if (contributions.empty() ||
         push->groups[&group - push->groups.data() - 1].shard != group.shard) {

@@ -101,7 +101,7 @@ class ShardSet {
   ShardSetOptions options_;
   std::vector<std::unique_ptr<TableRows>> rows_;  // By table.
   std::vector<Shard> shards_;
-  GradientSum scratch_;
+  ShardScratch scratch_;
   Residency* residency_ = nullptr;
   uint64_t changes_ = 0;
   Step complete_ = 0;  // Every step before it is, on all workers.

@@ -23,8 +23,17 @@ size_t SampleOf(const BatchColumn& column, size_t at, const Batch& batch) {
   return static_cast<size_t>(behind - column.offsets.begin()) - 1;
 }
 
+// Lists are kept from slice to slice: room for the most that this one may need, and an eighth more,
+// so that in a while none has to grow.
+template <class T>
+void MakeRoom(size_t most, std::vector<T>& list) {
+  if (list.capacity() < most) list.reserve(most + most / 8);
+}
+
 // Occurrences of each row, by counting: row_ends[u] and the positions in ascending order.
 void Transpose(size_t rows, LookupLists& lists) {
+  MakeRoom(lists.index.size(), lists.row_ends);
+  MakeRoom(lists.index.size(), lists.row_order);
   lists.row_ends.assign(rows, 0);
   lists.row_order.resize(lists.index.size());
   for (const uint32_t row : lists.index) ++lists.row_ends[row];
@@ -113,10 +122,15 @@ Status LookupPlanner::FillTable(uint32_t table, LookupPlan& plan) {
   }
   numbering_.Begin(ids);
   distinct_.clear();
+  MakeRoom(ids, distinct_);
+  MakeRoom(ids, place_of_);
+  MakeRoom(ids, row_of_);
+  MakeRoom(ids, plan.tables[table]);
   for (size_t l = 0; l < graph.lookups.size(); ++l) {
     if (graph.lookups[l].table != table) continue;
     LookupLists& lists = plan.lookups[l];
     const std::span<const Key> keys = KeysOf(graph.lookups[l], plan.batch, lists);
+    MakeRoom(keys.size(), lists.index);
     lists.index.resize(keys.size());
     numbering_.Number(keys, lists.index, distinct_);
   }
@@ -179,6 +193,7 @@ std::span<const Key> LookupPlanner::KeysOf(const LookupSpec& spec, const Batch& 
 
 void LookupPlanner::FillWeights(const LookupSpec& spec, const Batch& batch,
                                 LookupLists& lists) const {
+  MakeRoom(lists.index.size(), lists.weights);
   lists.weights.assign(lists.index.size(), 1.0f);
   if (spec.columns.size() == 1) {
     const std::vector<float>& weights = batch.columns[spec.columns.front()].weights;
@@ -228,6 +243,7 @@ void LookupPlanner::FillExecutors(LookupPlan& plan) {
   for (size_t e = 0; e < plan.executors.size(); ++e) {
     ExecutorKeys& executor = plan.executors[e];
     executor.groups.clear();
+    MakeRoom(routes_->executors[e].shards.size() * table_order_.size(), executor.groups);
     size_t rows = 0;
     for (const ShardId shard : routes_->executors[e].shards) {
       for (const uint32_t t : table_order_) {

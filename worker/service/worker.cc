@@ -150,7 +150,9 @@ class WorkerRole : public Worker {
                                   .overlap = options_.job.parallel.overlap};
     const bool all_on_servers = std::ranges::all_of(
         plan.graph.tables, [](const TableUse& table) { return table.store == kNone; });
-    if (options.overlap && options_.job.train.asynchronous() && all_on_servers) {
+    // On processors alone two steps at once would only share them, and see less of one another.
+    const bool two_lanes = options.overlap && options_.job.train.asynchronous() && on_accelerator;
+    if (two_lanes && all_on_servers) {
       DT_TRY(other_engine_, Engine::Create(plan, options));
     }
     DT_TRY(engine_, Engine::Create(std::move(plan), options));

@@ -37,7 +37,7 @@ class ShardTest : public ::testing::Test {
   }
   const std::unique_ptr<TableRows> rows_[1] = {std::make_unique<TableRows>(Tables()[0])};
   Shard shard_{ShardId(3), rows_, 3};
-  GradientSum scratch_;
+  ShardScratch scratch_;
 };
 
 TEST_F(ShardTest, AppliesOnlyWhenCompleteAndWhole) {
