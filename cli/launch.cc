@@ -29,7 +29,9 @@ constexpr Duration kAfterFailure = seconds(3);     // or has failed, which they 
 class Launch {
  public:
   Launch(const CommandLine& line, const JobConfig& job, StopSignals& signals)
-      : line_(line), job_(job), signals_(signals) {}
+      : line_(line), job_(job), signals_(signals) {
+    signals_.Heed();
+  }
 
   // The job's end: OK, or what the first lost process, or the scheduler, says.
   Status Run() {

@@ -70,7 +70,7 @@ server::ShardSetOptions BenchShards() {
   return options;
 }
 
-void ServeRows(Network& network, const std::string& parent, const StopSignals& signals) {
+void ServeRows(Network& network, const std::string& parent, std::stop_token stop) {
   const std::unique_ptr<Network> data_network = MakeShmNetwork(network);
   auto socket = data_network->Bind("tcp://127.0.0.1:0");
   DT_CHECK_MSG(socket.ok(), "{}", ToText(socket.status()));
@@ -87,7 +87,7 @@ void ServeRows(Network& network, const std::string& parent, const StopSignals& s
   const auto begun = executor.Await(kStart);
   DT_CHECK(begun.has_value() && begun->status.ok());
   Control control(network, parent, executor.endpoint());
-  while (!signals.token().stop_requested()) control.Answer(kPoll);
+  while (!stop.stop_requested()) control.Answer(kPoll);
 }
 
 // As many rows as the executor has, by number: no index, no header. Which ones is drawn before.
@@ -129,8 +129,7 @@ class NumberedRows {
   uint64_t next_ = 0;
 };
 
-void ServeBytes(Network& network, const std::string& parent, bool with_rows,
-                const StopSignals& signals) {
+void ServeBytes(Network& network, const std::string& parent, bool with_rows, std::stop_token stop) {
   BareWork work;
   if (with_rows) {
     work = [rows = std::make_shared<NumberedRows>()](std::span<const std::byte> request,
@@ -140,7 +139,7 @@ void ServeBytes(Network& network, const std::string& parent, bool with_rows,
   }
   const auto replier = MakeBareReplier(kBenchBytesMax, kPoll, std::move(work));
   Control control(network, parent, replier->endpoint());
-  while (!signals.token().stop_requested()) {
+  while (!stop.stop_requested()) {
     if (!replier->AnswerOne()) control.Answer(Duration::zero());
   }
 }
@@ -150,9 +149,9 @@ void ServeBytes(Network& network, const std::string& parent, bool with_rows,
 int RunBenchPeer(const CommandLine& line, StopSignals& signals) {
   const std::unique_ptr<Network> network = MakeZmqNetwork({});
   if (line.format == "executor") {
-    ServeRows(*network, line.scheduler, signals);
+    ServeRows(*network, line.scheduler, signals.token());
   } else {
-    ServeBytes(*network, line.scheduler, line.format == "rows", signals);
+    ServeBytes(*network, line.scheduler, line.format == "rows", signals.token());
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as a stop request to whoever took a token; while nobody has, they end the
-// process at once, as a second one does. One per process, made before any other thread.
+// SIGINT and SIGTERM as a stop request to who heeds it; while nobody does, they end the process at
+// once, as a second one does. One per process, made before any other thread.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,11 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  std::stop_token token() const {
-    heeded_ = true;
+  // From now on somebody looks at received() now and then, …
+  void Heed() { heeded_ = true; }
+  // … or at this.
+  std::stop_token token() {
+    Heed();
     return source_.get_token();
   }
   // 0, SIGINT or SIGTERM: the first that came.
@@ -26,7 +29,7 @@ class StopSignals {
 
  private:
   std::stop_source source_;
-  mutable std::atomic<bool> heeded_{false};
+  std::atomic<bool> heeded_{false};
   std::atomic<int> received_{0};
   std::jthread thread_;  // Waits for the signals; last.
 };
