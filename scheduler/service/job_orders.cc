@@ -101,7 +101,10 @@ void JobState::HandOutEvaluation(TimePoint now) {
 }
 
 void JobState::HandOutTraining(TimePoint now) {
-  while (std::optional<course::Order> next = course_->Next()) {
+  for (;;) {
+    if (!course_->training()) trained_until_ = now;
+    const std::optional<course::Order> next = course_->Next();
+    if (!next.has_value()) break;
     Result<OrderBoard::What> what = OrderOf(*next);
     if (!what.ok()) return Fail(now, what.status());
     const bool train = std::holds_alternative<course::Train>(*next);
@@ -139,7 +142,7 @@ Result<OrderBoard::What> JobState::OrderOf(const course::Order& order) {
 }
 
 Status JobState::Complete(TimePoint now, OrderBoard::Completed done) {
-  if (std::holds_alternative<TrainOrder>(done.order.what)) return CompleteTrain(done);
+  if (std::holds_alternative<TrainOrder>(done.order.what)) return CompleteTrain(now, done);
   if (std::holds_alternative<EvaluateOrder>(done.order.what)) {
     return CompleteEvaluate(now, std::move(done));
   }
@@ -154,7 +157,7 @@ Status JobState::Complete(TimePoint now, OrderBoard::Completed done) {
   return OkStatus();
 }
 
-Status JobState::CompleteTrain(const OrderBoard::Completed& done) {
+Status JobState::CompleteTrain(TimePoint now, const OrderBoard::Completed& done) {
   const TrainOrder& order = std::get<TrainOrder>(done.order.what);
   const auto& [first_id, first] = *done.outcomes.begin();
   const TrainDone& its = std::get<TrainDone>(first);
@@ -174,6 +177,8 @@ Status JobState::CompleteTrain(const OrderBoard::Completed& done) {
     all.samples += other.samples;
     all.loss_sum += other.loss_sum;
   }
+  // Apart, one worker begins an order while another is still in the one before.
+  if (apart) all.seconds = SecondsBetween(std::exchange(trained_until_, now), now);
   splits_.Close(done.order.number);
   course_->OnTrained(order.end_step, all.samples, all.loss_sum, all.seconds);
   return OkStatus();

@@ -130,7 +130,7 @@ class JobState {
   void Issue(OrderBoard::What what, bool to_servers);
   Result<OrderBoard::What> OrderOf(const course::Order& order);
   Status Complete(TimePoint now, OrderBoard::Completed done);
-  Status CompleteTrain(const OrderBoard::Completed& done);
+  Status CompleteTrain(TimePoint now, const OrderBoard::Completed& done);
   Status CompleteEvaluate(TimePoint now, OrderBoard::Completed done);
   Status CompleteSave(TimePoint now, const OrderBoard::Completed& done);
   Status TakeSaved(TimePoint now, const Member& from, const SavedMessage& saved);
@@ -189,6 +189,7 @@ class JobState {
     double steps_per_second = 0;
   };
   Pace pace_;
+  TimePoint trained_until_{};  // Workers apart: training up to here is counted.
 };
 
 }  // namespace dt::scheduler

@@ -28,8 +28,12 @@ TEST(AsyncTest, WorkersApartTrainEverySampleOnceAndLearn) {
        {Shape{2, 2, 1, "2"}, Shape{1, 3, 1, "unbounded"}, Shape{1, 1, 1, "1"}}) {
     SCOPED_TRACE(fmt::format("{} workers, staleness {}", shape.workers, shape.staleness));
     const test::TempFolder folder;
+    const TimePoint begun = SystemClock().Now();
     const JobRun run = RunJob(folder, "apart", shape);
     ExpectCompleted(run);
+    // Orders of several workers overlap, and count once.
+    EXPECT_GT(run.result.seconds, 0);
+    EXPECT_LT(run.result.seconds, SecondsBetween(begun, SystemClock().Now()));
     ASSERT_TRUE(run.result.valid.has_value());
     EXPECT_EQ(run.result.steps, 3 * 12);
     EXPECT_EQ(run.result.samples, 3 * 3000);
