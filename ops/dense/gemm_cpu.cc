@@ -52,20 +52,26 @@ void Sgemm(const GemmTask<float>& task, const GemmTile& tile, const Rows& rows, 
   DT_CHECK_MSG(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
 }
 
+// With A's rows of the tile as they lie: [rows, k], or [k, rows].
+StridedProduct ProductOf(const GemmShape& shape, const GemmTile& tile, FactorType type) {
+  return {.type = type,
+          .m = tile.rows,
+          .n = tile.cols,
+          .k = shape.k,
+          .a_row = shape.transpose_a ? 1 : shape.k,
+          .a_col = shape.transpose_a ? tile.rows : 1,
+          .b_row = shape.transpose_b ? 1 : shape.n,
+          .b_col = shape.transpose_b ? shape.k : 1,
+          .c_row = shape.n};
+}
+
 // dnnl_sgemm is slower where B lies turned: up to a fourth, if its rows are odd in number.
 void MultiplyTurned(const GemmTask<float>& task, const GemmTile& tile) {
   const GemmShape& shape = task.shape;
-  const StridedProduct product{.m = tile.rows,
-                               .n = tile.cols,
-                               .k = shape.k,
-                               .a_row = shape.k,
-                               .a_col = 1,
-                               .b_row = 1,
-                               .b_col = shape.k,
-                               .c_row = shape.n};
-  Multiply(product, {.a = task.a + tile.row * shape.k,
-                     .b = task.b + tile.col * shape.k,
-                     .c = task.c + tile.row * shape.n + tile.col});
+  Multiply(ProductOf(shape, tile, FactorType::kFp32),
+           {.a = task.a + tile.row * shape.k,
+            .b = task.b + tile.col * shape.k,
+            .c = task.c + tile.row * shape.n + tile.col});
 }
 
 void Fp32Tile(const GemmTask<float>& task, const GemmTile& tile) {
@@ -118,18 +124,10 @@ void RoundB(TaskPool& pool, const GemmTask<float>& task) {
 void Bf16Tile(const GemmTask<float>& task, const GemmTile& tile) {
   const GemmShape& shape = task.shape;
   const auto* const b = reinterpret_cast<const uint16_t*>(task.rounded_b);
-  const StridedProduct product{.type = FactorType::kBf16,
-                               .m = tile.rows,
-                               .n = tile.cols,
-                               .k = shape.k,
-                               .a_row = shape.transpose_a ? 1 : shape.k,
-                               .a_col = shape.transpose_a ? tile.rows : 1,
-                               .b_row = shape.transpose_b ? 1 : shape.n,
-                               .b_col = shape.transpose_b ? shape.k : 1,
-                               .c_row = shape.n};
-  Multiply(product, {.a = RoundedRows<uint16_t>(task, tile),
-                     .b = b + (shape.transpose_b ? tile.col * shape.k : tile.col),
-                     .c = task.c + tile.row * shape.n + tile.col});
+  Multiply(ProductOf(shape, tile, FactorType::kBf16),
+           {.a = RoundedRows<uint16_t>(task, tile),
+            .b = b + (shape.transpose_b ? tile.col * shape.k : tile.col),
+            .c = task.c + tile.row * shape.n + tile.col});
 }
 
 // On a processor that does not multiply bf16.

@@ -90,10 +90,9 @@ class Course {
   // A checkpoint at the next boundary, wherever that is.
   void RequestSave();
 
-  bool finished() const { return finished_; }  // Finish is done.
-  bool interrupted() const;
-  // An order to train is out.
-  bool training() const { return trains_out_ > 0; }  // Stopped on request; nothing is out.
+  bool finished() const { return finished_; }        // Finish is done.
+  bool interrupted() const;                          // Stopped on request; nothing is out.
+  bool training() const { return trains_out_ > 0; }  // An order to train is out.
   const CourseState& state() const { return state_; }
   const std::optional<LossMetrics>& test() const { return test_; }
   bool keeps_best() const { return decisions_.keeps_best() && config_.valid_rows > 0; }
