@@ -112,7 +112,7 @@ void BenchWorker::SendPush(const Batch& batch, std::span<const Frame> gradients)
     push.groups = part.of_shards;
     push.keys = part.keys;
     push.gradients = gradients[number];
-    Send(*socket_, Encode(std::move(push)));
+    Send(*socket_, Encode(push));
   }
   ++step_;
 }
@@ -225,7 +225,7 @@ size_t BenchWorker::RequestBytes(size_t rows, bool push) {
     request.groups = part.of_shards;
     request.keys = part.keys;
     request.gradients = GradientsOf(part.rows);
-    bytes += push ? BytesIn(Encode(std::move(request)))
+    bytes += push ? BytesIn(Encode(request))
                   : BytesIn(Encode(PullRequest{.groups = part.groups, .keys = part.keys}));
   }
   return bytes;

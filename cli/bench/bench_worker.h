@@ -50,8 +50,8 @@ class BenchWorker {
   struct Part {
     size_t first = 0;  // Its rows in the batch.
     size_t rows = 0;
-    std::vector<KeyGroup> groups;     // With rows.
-    std::vector<KeyGroup> of_shards;  // Every shard, as a push names them.
+    KeyGroups groups;     // With rows.
+    KeyGroups of_shards;  // Every shard, as a push names them.
     Frame keys;
   };
   // One request: its keys in wire order, and the values of their rows as far as up to date.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "common/base/check.h"
 #include "common/net/shm_arena.h"
@@ -125,8 +126,8 @@ Frame Frame::Of(size_t size) {
   } else {
     const size_t size_class = ClassOf(size);
     memory = Pool().Take(size_class);
-    frame.owner_ =
-        std::shared_ptr<void>(memory, [size_class](void* m) { Pool().Return(m, size_class); });
+    const auto give_back = [size_class](void* m) { Pool().Return(m, size_class); };
+    frame.owner_ = std::shared_ptr<void>(memory, give_back, PoolAllocator<std::byte>());
   }
   frame.bytes_ = {static_cast<std::byte*>(memory), size};
   return frame;

@@ -9,7 +9,8 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
+
+#include "common/base/pool_allocator.h"
 
 namespace dt {
 
@@ -41,6 +42,6 @@ class Frame {
 };
 
 // The parts of one message, in order.
-using Frames = std::vector<Frame>;
+using Frames = PooledVector<Frame>;
 
 }  // namespace dt

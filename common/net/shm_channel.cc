@@ -207,7 +207,7 @@ Result<Frame> ShmChannel::ReadPart(const ShmPartHead& head, bool first,
       head.size > bytes - head.offset || head.slot >= kShmSlots) {
     return Malformed("shared memory of a peer: {} bytes at {}", head.size, head.offset);
   }
-  auto lease = std::make_shared<Lease>(link_, in_ring_.released[head.slot], head.lease);
+  auto lease = MakePooled<Lease>(link_, in_ring_.released[head.slot], head.lease);
   const std::span<std::byte> place{link_->peer_arena.data() + head.offset, head.size};
   return first ? Frame::CopyOf(place) : Frame::Of(place, std::move(lease));
 }

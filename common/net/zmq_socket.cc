@@ -34,14 +34,15 @@ size_t BytesIn(const Frames& message) {
 // Large ones stay where they are until ZeroMQ has written them to the network.
 zmq::message_t ToPart(Frame frame) {
   if (frame.size() <= kCopyBytesMax) return zmq::message_t(frame.bytes().data(), frame.size());
-  auto held = std::make_unique<Frame>(std::move(frame));
-  const std::span<std::byte> bytes = held->bytes();
-  zmq::message_t part(
-      bytes.data(), bytes.size(),
-      [](void*, void* hint) { std::unique_ptr<Frame>(static_cast<Frame*>(hint)).reset(); },
-      held.get());
-  static_cast<void>(held.release());
-  return part;
+  const std::span<std::byte> bytes = frame.bytes();
+  auto* const held =
+      std::construct_at(static_cast<Frame*>(TakeBlock(sizeof(Frame))), std::move(frame));
+  return {bytes.data(), bytes.size(),
+          [](void*, void* hint) {
+            std::destroy_at(static_cast<Frame*>(hint));
+            ReturnBlock(hint, sizeof(Frame));
+          },
+          held};
 }
 
 // ZeroMQ hands out small parts unaligned.
@@ -49,7 +50,7 @@ Frame ToFrame(zmq::message_t part) {
   const bool aligned = reinterpret_cast<uintptr_t>(part.data()) % 8 == 0;
   const std::span<std::byte> bytes(part.data<std::byte>(), part.size());
   if (!aligned || part.size() <= kCopyBytesMax) return Frame::CopyOf(bytes);
-  return Frame::Of(bytes, std::make_shared<zmq::message_t>(std::move(part)));
+  return Frame::Of(bytes, MakePooled<zmq::message_t>(std::move(part)));
 }
 
 // Before the parts are handed over, one call may fail for want of room in the queue: the first.

@@ -22,11 +22,17 @@ Stamp FromFb(const fb::Stamp& stamp) {
   return {Generation(stamp.generation()), Term(stamp.term()), MapVersion(stamp.map())};
 }
 
-std::vector<fb::Group> ToFb(const std::vector<KeyGroup>& groups) {
-  std::vector<fb::Group> out;
-  out.reserve(groups.size());
-  for (const KeyGroup& g : groups) out.emplace_back(g.shard.value(), g.table, g.rows);
-  return out;
+// This thread's, empty; it keeps its memory from message to message.
+flatbuffers::FlatBufferBuilder& EmptyBuilder() {
+  thread_local flatbuffers::FlatBufferBuilder builder;
+  builder.Clear();
+  return builder;
+}
+
+auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const KeyGroup> groups) {
+  return builder.CreateVectorOfStructs<fb::Group>(groups.size(), [&](size_t i, fb::Group* out) {
+    *out = fb::Group(groups[i].shard.value(), groups[i].table, groups[i].rows);
+  });
 }
 
 Frame Finish(flatbuffers::FlatBufferBuilder& builder, fb::Body type,
@@ -62,7 +68,7 @@ struct Counts {
 
 // Groups must ascend by (shard, table), so that none comes twice.
 Result<Counts> ReadGroups(const flatbuffers::Vector<const fb::Group*>& in,
-                          std::span<const WireTable> tables, std::vector<KeyGroup>& out) {
+                          std::span<const WireTable> tables, KeyGroups& out) {
   Counts counts;
   out.reserve(in.size());
   for (const fb::Group* g : in) {
@@ -159,21 +165,21 @@ std::string TextOf(const flatbuffers::String* text) {
 
 }  // namespace
 
-Frames Encode(PullRequest request) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto groups = builder.CreateVectorOfStructs(ToFb(request.groups));
+Frames Encode(const PullRequest& request) {
+  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
+  const auto groups = Add(builder, request.groups);
   const fb::Stamp stamp = ToFb(request.stamp);
   const auto body = fb::CreatePull(builder, request.request, request.step, &stamp,
                                    static_cast<uint8_t>(request.mode), groups);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Pull, body.Union()));
-  frames.push_back(std::move(request.keys));
+  frames.push_back(request.keys);
   return frames;
 }
 
-Frames Encode(PushRequest request) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto groups = builder.CreateVectorOfStructs(ToFb(request.groups));
+Frames Encode(const PushRequest& request) {
+  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
+  const auto groups = Add(builder, request.groups);
   const fb::Stamp stamp = ToFb(request.stamp);
   const auto body = fb::CreatePush(builder, request.request, request.step, &stamp, request.slice,
                                    request.slices, request.part, request.parts, request.rate_scale,
@@ -181,13 +187,13 @@ Frames Encode(PushRequest request) {
                                    request.worker.value(), request.first_step);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Push, body.Union()));
-  frames.push_back(std::move(request.keys));
-  frames.push_back(std::move(request.gradients));
+  frames.push_back(request.keys);
+  frames.push_back(request.gradients);
   return frames;
 }
 
 Frames Encode(const CompleteRequest& request) {
-  flatbuffers::FlatBufferBuilder builder;
+  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
   const fb::Stamp stamp = ToFb(request.stamp);
   const auto body = fb::CreateComplete(builder, request.step, &stamp);
   Frames frames;
@@ -195,8 +201,8 @@ Frames Encode(const CompleteRequest& request) {
   return frames;
 }
 
-Frames Encode(DataReply reply) {
-  flatbuffers::FlatBufferBuilder builder;
+Frames Encode(const DataReply& reply) {
+  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
   flatbuffers::Offset<flatbuffers::String> what, where, hint;
   if (!reply.status.ok()) {
     const Problem problem = ProblemOf(reply.status);
@@ -209,7 +215,7 @@ Frames Encode(DataReply reply) {
       fb::CreateReply(builder, reply.request, code, what, where, hint, reply.disk, reply.clock);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Reply, body.Union()));
-  if (reply.status.ok()) frames.push_back(std::move(reply.values));
+  if (reply.status.ok()) frames.push_back(reply.values);
   return frames;
 }
 

@@ -11,7 +11,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "common/base/float_formats.h"
 #include "common/base/ids.h"
@@ -37,6 +36,7 @@ struct KeyGroup {
   uint32_t rows = 0;
   friend bool operator==(const KeyGroup&, const KeyGroup&) = default;
 };
+using KeyGroups = PooledVector<KeyGroup>;
 
 // How rows of a table travel.
 struct WireTable {
@@ -60,7 +60,7 @@ struct PullRequest {
   Stamp stamp;
   Step step = 0;  // Answered once every step before it is applied (parked until then).
   PullMode mode = PullMode::kTrain;
-  std::vector<KeyGroup> groups;
+  KeyGroups groups;
   Frame keys;  // u64 [sum of rows]
 };
 
@@ -79,7 +79,7 @@ struct PushRequest {
   // that one are acknowledged.
   ProcessId worker;
   Step first_step = 0;
-  std::vector<KeyGroup> groups;
+  KeyGroups groups;
   Frame keys;       // u64 [sum of rows]
   Frame gradients;  // Group by group.
 };
@@ -107,10 +107,11 @@ struct DataReply {
   Step clock = 0;
 };
 
-Frames Encode(PullRequest request);
-Frames Encode(PushRequest request);
+// The frames of the message share the memory of those given.
+Frames Encode(const PullRequest& request);
+Frames Encode(const PushRequest& request);
 Frames Encode(const CompleteRequest& request);
-Frames Encode(DataReply reply);
+Frames Encode(const DataReply& reply);
 
 // `tables`: of the job; keys and gradients are checked against them.
 Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> tables);

@@ -21,7 +21,7 @@ PeerMessage DataFrontend::Answer(const PeerId& peer, uint64_t request, Status st
     reply.disk = shards_->below();
     if (shards_->asynchronous()) reply.clock = shards_->clock();
   }
-  return {peer, Encode(std::move(reply))};
+  return {peer, Encode(reply)};
 }
 
 DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_patience)

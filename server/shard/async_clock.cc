@@ -7,8 +7,8 @@
 namespace dt::server {
 namespace {
 
-bool Whole(const AsyncClock::Parts& push) {
-  return std::ranges::all_of(push, [](const auto& part) { return part != nullptr; });
+bool Whole(const Contributions& push) {
+  return std::ranges::all_of(push, [](const auto& part) { return part.has_value(); });
 }
 
 }  // namespace
@@ -52,16 +52,16 @@ Status AsyncClock::Take(Contribution part, const Apply& apply) {
 
 Status AsyncClock::Place(Worker& worker, Contribution part) {
   DT_CHECK(part.part < part.parts);
-  Parts& push = worker.held[part.step];
+  Contributions& push = worker.held[part.step];
   if (push.empty()) push.resize(part.parts);
   if (push.size() != part.parts) {
     return Malformed("push of step {}: {} parts now, {} before", part.step, part.parts,
                      push.size());
   }
-  std::unique_ptr<Contribution>& place = push[part.part];
-  if (place != nullptr) return OkStatus();
+  std::optional<Contribution>& place = push[part.part];
+  if (place.has_value()) return OkStatus();
   held_bytes_ += BytesOf(part);
-  place = std::make_unique<Contribution>(std::move(part));
+  place = std::move(part);
   return OkStatus();
 }
 
@@ -80,9 +80,9 @@ void AsyncClock::Resume(const Apply& apply) {
   for (auto& [id, worker] : workers_) ApplyReady(worker, apply);
 }
 
-void AsyncClock::Drop(const Parts& push) {
+void AsyncClock::Drop(const Contributions& push) {
   for (const auto& part : push) {
-    if (part != nullptr) held_bytes_ -= BytesOf(*part);
+    if (part.has_value()) held_bytes_ -= BytesOf(*part);
   }
 }
 

@@ -34,9 +34,8 @@ class AsyncClock {
   AsyncClock(const AsyncOptions& options, Step first);
 
   // A push that is whole and whose turn it is, part after part.
-  using Parts = std::vector<std::unique_ptr<Contribution>>;
   // False: nothing was applied, because its rows are not in memory yet.
-  using Apply = std::function<bool(const Parts& push)>;
+  using Apply = std::function<bool(const Contributions& push)>;
   // OK: applied now or before, or held until its other parts are there. Busy: parked, too far
   // ahead, or its rows are on their way. Malformed: it contradicts what is held, or comes from
   // nobody in this job.
@@ -57,11 +56,11 @@ class AsyncClock {
  private:
   struct Worker {
     Step order = 0, next = 0;
-    std::map<Step, Parts> held;  // Null: not there yet.
+    std::map<Step, Contributions> held;
   };
   Status Place(Worker& worker, Contribution part);
   void ApplyReady(Worker& worker, const Apply& apply);
-  void Drop(const Parts& push);
+  void Drop(const Contributions& push);
 
   const Step staleness_;
   std::map<ProcessId, Worker> workers_;

@@ -10,7 +10,7 @@ namespace dt::server {
 namespace {
 
 // Those of contributions that follow each other in the order of summing.
-void AddGroups(std::span<const std::unique_ptr<Contribution>> parts, ShardScratch& scratch) {
+void AddGroups(const Contributions& parts, ShardScratch& scratch) {
   for (const auto& part : parts) {
     for (const GroupView& group : part->groups) {
       if (!group.keys.empty()) scratch.groups.push_back(&group);
@@ -29,7 +29,7 @@ uint64_t BytesOf(const Contribution& contribution) {
 }
 
 bool Shard::Slice::whole() const {
-  return !parts.empty() && std::ranges::all_of(parts, [](const auto& p) { return p != nullptr; });
+  return !parts.empty() && std::ranges::all_of(parts, [](const auto& p) { return p.has_value(); });
 }
 
 Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices,
@@ -62,10 +62,10 @@ Status Shard::Hold(Contribution contribution) {
     return Malformed("push of step {} slice {}: {} parts now, {} before", contribution.step,
                      contribution.slice, contribution.parts, slice.parts.size());
   }
-  std::unique_ptr<Contribution>& place = slice.parts[contribution.part];
-  if (place != nullptr) return OkStatus();
+  std::optional<Contribution>& place = slice.parts[contribution.part];
+  if (place.has_value()) return OkStatus();
   held_bytes_ += BytesOf(contribution);
-  place = std::make_unique<Contribution>(std::move(contribution));
+  place = std::move(contribution);
   return OkStatus();
 }
 
@@ -121,7 +121,7 @@ Status Shard::Take(Contribution contribution, ShardScratch& scratch, Residency* 
 }
 
 AsyncClock::Apply Shard::Applying(ShardScratch& scratch, Residency* residency) {
-  return [this, &scratch, residency](const AsyncClock::Parts& push) {
+  return [this, &scratch, residency](const Contributions& push) {
     scratch.groups.clear();
     AddGroups(push, scratch);
     if (residency != nullptr && !Writable(scratch, *residency)) return false;
@@ -177,7 +177,7 @@ std::string Shard::Missing() const {
     const Slice& slice = it->second[s];
     if (slice.parts.empty()) return fmt::format("slice {}", s);
     for (size_t p = 0; p < slice.parts.size(); ++p) {
-      if (slice.parts[p] != nullptr) continue;
+      if (slice.parts[p].has_value()) continue;
       return fmt::format("slice {} part {} of {}", s, p, slice.parts.size());
     }
   }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,23 +28,25 @@
 
 namespace dt::server {
 
-// The gradients of one part of one slice for one shard. The spans live as long as `owner`.
 struct GroupView {
   uint32_t table = 0;
   std::span<const Key> keys;
   std::span<const std::byte> gradients;  // In the wire format of the table.
 };
+// The gradients of one part of one slice for one shard. The spans live as long as `owner`.
 struct Contribution {
   Step step = 0;
   SliceIndex slice = 0;
   uint32_t part = 0, parts = 1;
   float rate_scale = 1;
-  std::vector<GroupView> groups;
+  std::span<const GroupView> groups;
   std::shared_ptr<const void> owner;
   // Asynchronous training: who sends it, and the first step of its order.
   ProcessId worker = {};
   Step first_step = 0;
 };
+// Of one push, by part; nothing: not there yet.
+using Contributions = std::vector<std::optional<Contribution>>;
 uint64_t BytesOf(const Contribution& contribution);
 
 // What applying contributions needs beside the shard: one for the shards of a thread, kept between
@@ -105,7 +108,7 @@ class Shard {
 
  private:
   struct Slice {
-    std::vector<std::unique_ptr<Contribution>> parts;  // Null: not there yet.
+    Contributions parts;
     bool whole() const;
   };
   using Slices = std::vector<Slice>;
@@ -116,8 +119,8 @@ class Shard {
   // One update of each row by the sum of the groups.
   void Apply(const UpdateInfo& info, ShardScratch& scratch);
   // False: the rows are not in memory yet.
-  std::function<bool(const std::vector<std::unique_ptr<Contribution>>& push)> Applying(
-      ShardScratch& scratch, Residency* residency);
+  std::function<bool(const Contributions& push)> Applying(ShardScratch& scratch,
+                                                          Residency* residency);
   void ExpireRows();  // The clock has moved.
 
   ShardId id_;

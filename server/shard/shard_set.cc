@@ -101,65 +101,71 @@ Status ShardSet::Push(PushRequest request) {
   if (mode == PushMode::kSetAbsent && !Resident(request.groups, request.keys.as<Key>())) {
     return Busy("rows that may be there are on their way from the disk");
   }
-  std::vector<Contribution> contributions =
-      Cut(std::make_shared<const PushRequest>(std::move(request)));
+  Cut(std::move(request));
+  Status status;
   if (mode == PushMode::kSetAbsent) {
-    SetAbsent(contributions);
-    return OkStatus();
+    SetAbsent();
+  } else {
+    status = asynchronous() ? Take() : Hold();
   }
-  return asynchronous() ? Take(std::move(contributions)) : Hold(std::move(contributions));
+  contributions_.clear();
+  return status;
 }
 
-std::vector<Contribution> ShardSet::Cut(std::shared_ptr<const PushRequest> push) const {
-  const std::span<const Key> keys = push->keys.as<Key>();
-  const std::span<const std::byte> gradients = push->gradients.bytes();
-  size_t key = 0, byte = 0;
-  std::vector<Contribution> contributions;
-  contributions.reserve(shards_.size());
-  for (const KeyGroup& group : push->groups) {
-    if (contributions.empty() ||
-        push->groups[&group - push->groups.data() - 1].shard != group.shard) {
-      contributions.push_back({push->step,
-                               push->slice,
-                               push->part,
-                               push->parts,
-                               push->rate_scale,
-                               {},
-                               push,
-                               push->worker,
-                               push->first_step});
-    }
+void ShardSet::Cut(PushRequest request) {
+  struct Push {
+    PushRequest request;
+    PooledVector<GroupView> groups;
+  };
+  const auto push = MakePooled<Push>(std::move(request));
+  const PushRequest& of = push->request;
+  std::span<const Key> keys = of.keys.as<Key>();
+  std::span<const std::byte> gradients = of.gradients.bytes();
+  push->groups.reserve(of.groups.size());  // Contributions point into it.
+  for (size_t i = 0; i < of.groups.size(); ++i) {
+    const KeyGroup& group = of.groups[i];
     const uint64_t bytes = WireOf(group.table).BytesOf(group.rows);
-    contributions.back().groups.push_back(
-        {group.table, keys.subspan(key, group.rows), gradients.subspan(byte, bytes)});
-    key += group.rows;
-    byte += bytes;
+    push->groups.push_back({group.table, keys.first(group.rows), gradients.first(bytes)});
+    keys = keys.subspan(group.rows);
+    gradients = gradients.subspan(bytes);
+    if (i == 0 || of.groups[i - 1].shard != group.shard) {
+      contributions_.push_back({.step = of.step,
+                                .slice = of.slice,
+                                .part = of.part,
+                                .parts = of.parts,
+                                .rate_scale = of.rate_scale,
+                                .groups = {&push->groups.back(), 0},
+                                .owner = push,
+                                .worker = of.worker,
+                                .first_step = of.first_step});
+    }
+    std::span<const GroupView>& groups = contributions_.back().groups;
+    groups = {groups.data(), groups.size() + 1};
   }
-  return contributions;
 }
 
-Status ShardSet::Hold(std::vector<Contribution> contributions) {
+Status ShardSet::Hold() {
   // All shards are at one state with respect to (step, slice, part): the first error is everyone's.
-  for (size_t i = 0; i < contributions.size(); ++i) {
-    DT_TRY_STATUS(shards_[i].Hold(std::move(contributions[i])));
+  for (size_t i = 0; i < contributions_.size(); ++i) {
+    DT_TRY_STATUS(shards_[i].Hold(std::move(contributions_[i])));
   }
   ++changes_;
   return OkStatus();
 }
 
-Status ShardSet::Take(std::vector<Contribution> contributions) {
+Status ShardSet::Take() {
   // Each is asked, also after a refusal: they differ at most in which rows are in memory.
   Status status;
-  for (size_t i = 0; i < contributions.size(); ++i) {
-    status.Update(shards_[i].Take(std::move(contributions[i]), scratch_, residency_));
+  for (size_t i = 0; i < contributions_.size(); ++i) {
+    status.Update(shards_[i].Take(std::move(contributions_[i]), scratch_, residency_));
   }
   ++changes_;
   return status;
 }
 
-void ShardSet::SetAbsent(const std::vector<Contribution>& contributions) {
-  for (size_t i = 0; i < contributions.size(); ++i) {
-    for (const GroupView& group : contributions[i].groups) {
+void ShardSet::SetAbsent() {
+  for (size_t i = 0; i < contributions_.size(); ++i) {
+    for (const GroupView& group : contributions_[i].groups) {
       EmbeddingTable& table = shards_[i].table(group.table);
       const WireTable wire = WireOf(group.table);
       std::vector<float> values(group.keys.size() * wire.dim);
@@ -186,13 +192,12 @@ void ShardSet::Advance(Step step) {
 
 bool ShardSet::Resident(std::span<const KeyGroup> groups, std::span<const Key> keys) {
   if (residency_ == nullptr) return true;
-  std::vector<EmbeddingTable::KeyRun> runs;
-  runs.reserve(groups.size());
+  key_runs_.clear();
   for (const KeyGroup& group : groups) {
-    runs.push_back({&Find(group.shard)->table(group.table), keys.first(group.rows)});
+    key_runs_.push_back({&Find(group.shard)->table(group.table), keys.first(group.rows)});
     keys = keys.subspan(group.rows);
   }
-  return residency_->Resident(runs);
+  return residency_->Resident(key_runs_);
 }
 
 bool ShardSet::Settled() const {
@@ -216,18 +221,17 @@ Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups, std::spa
   for (const KeyGroup& group : groups) bytes += WireOf(group.table).BytesOf(group.rows);
   Frame frame = Frame::Of(bytes);
   std::byte* out = frame.bytes().data();
-  std::vector<EmbeddingTable::PullRun> runs;
-  runs.reserve(groups.size());
+  pull_runs_.clear();
   for (const KeyGroup& group : groups) {
     EmbeddingTable& table = Find(group.shard)->table(group.table);
     table.tier_counts().touched += group.rows;
     const WireTable wire = WireOf(group.table);
-    runs.push_back({&table, keys.first(group.rows), out, wire.format});
+    pull_runs_.push_back({&table, keys.first(group.rows), out, wire.format});
     keys = keys.subspan(group.rows);
     out += wire.BytesOf(group.rows);
     ZeroPadding(wire, group.rows, out);
   }
-  EmbeddingTable::Pull(runs, mode == PullMode::kEvaluate);
+  EmbeddingTable::Pull(pull_runs_, mode == PullMode::kEvaluate);
   return frame;
 }
 

@@ -92,15 +92,20 @@ class ShardSet {
     return {options_.tables[table].dim, options_.tables[table].wire};
   }
   Status CheckPush(const PushRequest& request) const;
-  Status Hold(std::vector<Contribution> contributions);
-  Status Take(std::vector<Contribution> contributions);
-  void SetAbsent(const std::vector<Contribution>& contributions);
-  // One for each shard.
-  std::vector<Contribution> Cut(std::shared_ptr<const PushRequest> push) const;
+  // What Cut has made.
+  Status Hold();
+  Status Take();
+  void SetAbsent();
+  // Makes a contribution for each shard.
+  void Cut(PushRequest request);
 
   ShardSetOptions options_;
   std::vector<std::unique_ptr<TableRows>> rows_;  // By table.
   std::vector<Shard> shards_;
+  // Memory that is kept between messages.
+  std::vector<Contribution> contributions_;  // By shard, of the push at hand; else empty.
+  std::vector<EmbeddingTable::KeyRun> key_runs_;
+  std::vector<EmbeddingTable::PullRun> pull_runs_;
   ShardScratch scratch_;
   Residency* residency_ = nullptr;
   uint64_t changes_ = 0;

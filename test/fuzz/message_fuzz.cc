@@ -26,7 +26,7 @@ Frames FramesOf(std::span<const std::byte> bytes) {
 }
 
 // Returns the bytes that gradients of these groups have.
-size_t CheckKeys(const std::vector<KeyGroup>& groups, const Frame& keys) {
+size_t CheckKeys(std::span<const KeyGroup> groups, const Frame& keys) {
   size_t rows = 0, bytes = 0;
   for (const KeyGroup& group : groups) {
     DT_CHECK(group.table < kTables.size());

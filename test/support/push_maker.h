@@ -38,7 +38,7 @@ Frame FrameOf(const std::vector<T>& values) {
 }
 
 // Rows of the groups as they travel, and back.
-inline Frame EncodedRows(const std::vector<TableSpec>& tables, const std::vector<KeyGroup>& groups,
+inline Frame EncodedRows(const std::vector<TableSpec>& tables, std::span<const KeyGroup> groups,
                          std::span<const float> values) {
   std::vector<std::byte> bytes;
   for (const KeyGroup& group : groups) {
@@ -52,7 +52,7 @@ inline Frame EncodedRows(const std::vector<TableSpec>& tables, const std::vector
   return Frame::CopyOf(bytes);
 }
 inline std::vector<float> DecodedRows(const std::vector<TableSpec>& tables,
-                                      const std::vector<KeyGroup>& groups, const Frame& frame) {
+                                      std::span<const KeyGroup> groups, const Frame& frame) {
   std::vector<float> values;
   const std::byte* from = frame.bytes().data();
   for (const KeyGroup& group : groups) {
@@ -108,7 +108,7 @@ class Grouping {
     pull.keys = FrameOf(out_keys);
     return pull;
   }
-  std::vector<KeyGroup> out_groups;
+  KeyGroups out_groups;
   std::vector<Key> out_keys;
   std::vector<std::pair<uint32_t, Key>> order;  // (table, key) in wire order.
   std::vector<float> floats;

@@ -38,9 +38,7 @@ void PsClient::Begin(Request request) {
 }
 
 void PsClient::SendNow(Request& request) {
-  // The copy shares the frames' memory, so that a resend needs no second one.
-  Frames frames = request.kind == Kind::kPull ? Encode(PullRequest(request.pull))
-                                              : Encode(PushRequest(request.push));
+  Frames frames = request.kind == Kind::kPull ? Encode(request.pull) : Encode(request.push);
   const Status sent = sockets_[request.executor]->Send(std::move(frames));
   request.next_send = options_.clock->Now() + (sent.ok() ? options_.resend_after : kRetryBusy);
 }
@@ -143,15 +141,15 @@ void PsClient::RecordDone(const Request& request, uint64_t bytes_received) const
 // ------------------------------------------------------------ parts
 
 struct PsClient::PartCut {
-  std::vector<RowGroup> groups;
+  PooledVector<RowGroup> groups;
   size_t rows = 0;
 };
 
 // Whole groups as long as they fit; a group that does not is cut. Tables that carry nothing are
 // left out.
-std::vector<PsClient::PartCut> PsClient::CutParts(
+PooledVector<PsClient::PartCut> PsClient::CutParts(
     const ExecutorKeys& keys, const std::function<bool(uint32_t)>& carries) const {
-  std::vector<PartCut> parts(1);
+  PooledVector<PartCut> parts(1);
   size_t bytes = 0;
   for (RowGroup group : keys.groups) {
     if (!carries(group.table)) continue;
@@ -274,7 +272,7 @@ void PsClient::Lookahead(const LookupPlan& plan, Step step) {
     for (const RowGroup& group : keys.groups) {
       request.groups.push_back({group.shard, options_.wire_tables[group.table], group.rows});
     }
-    static_cast<void>(sockets_[e]->Send(Encode(std::move(request))).ok());
+    static_cast<void>(sockets_[e]->Send(Encode(request)).ok());
   }
 }
 
@@ -287,7 +285,7 @@ void PsClient::BeginPush(const PushInfo& info, const LookupPlan& plan,
     DT_CHECK(whole || gradients[t].empty());
   }
   for (uint32_t e = 0; e < plan.executors.size(); ++e) {
-    const std::vector<PartCut> parts =
+    const PooledVector<PartCut> parts =
         CutParts(plan.executors[e], [&](uint32_t table) { return !gradients[table].empty(); });
     for (uint32_t i = 0; i < parts.size(); ++i) {
       PushRequest push = MakePart(parts[i], e, plan, gradients);

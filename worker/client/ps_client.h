@@ -107,7 +107,7 @@ class PsClient {
     PullRequest pull{};  // The one of its kind, to send again; its frames share their memory.
     PushRequest push{};
     std::string refusal{};                    // Why it is sent again, as the server said.
-    std::vector<RowGroup> groups{};           // Of a pull: where its rows belong.
+    PooledVector<RowGroup> groups{};          // Of a pull: where its rows belong.
     Duration retry_after = milliseconds(50);  // When it is refused.
     bool answered = false;
     Frame values{};
@@ -123,8 +123,8 @@ class PsClient {
   Status WaitForOne(const Awaited& awaited, TimePoint& checked);
   Status CheckTimes();
   Status OnReply(uint32_t executor, Frames frames);
-  std::vector<PartCut> CutParts(const ExecutorKeys& keys,
-                                const std::function<bool(uint32_t)>& carries) const;
+  PooledVector<PartCut> CutParts(const ExecutorKeys& keys,
+                                 const std::function<bool(uint32_t)>& carries) const;
   Frame KeysOf(const PartCut& part, const ExecutorKeys& keys, const LookupPlan& plan) const;
   PushRequest MakePart(const PartCut& part, uint32_t executor, const LookupPlan& plan,
                        std::span<const std::span<const float>> gradients) const;

@@ -25,20 +25,20 @@ class Draws {
 };
 
 Frames GoodMessage(Draws& draw) {
-  const std::vector<KeyGroup> groups = {{ShardId(0), 0, 2}, {ShardId(0), 2, 1}, {ShardId(9), 1, 4}};
+  const KeyGroups groups = {{ShardId(0), 0, 2}, {ShardId(0), 2, 1}, {ShardId(9), 1, 4}};
   const uint32_t kind = draw.Below(4);
   if (kind == 0) {
     PullRequest pull;
     pull.groups = groups;
     pull.keys = Frame::Of(7 * 8);
-    return Encode(std::move(pull));
+    return Encode(pull);
   }
   if (kind == 1) {
     PushRequest push;
     push.groups = groups;
     push.keys = Frame::Of(7 * 8);
     push.gradients = Frame::Of(12 + 12 + 16);
-    return Encode(std::move(push));
+    return Encode(push);
   }
   if (kind == 2) return Encode(CompleteRequest{{}, draw.Below(1000)});
   DataReply reply;
@@ -63,7 +63,7 @@ void Damage(Frames& frames, Draws& draw) {
   }
 }
 
-void ExpectConsistent(const std::vector<KeyGroup>& groups, const Frame& keys, const Frame* grads) {
+void ExpectConsistent(std::span<const KeyGroup> groups, const Frame& keys, const Frame* grads) {
   uint64_t rows = 0, bytes = 0;
   for (const KeyGroup& g : groups) {
     ASSERT_LT(g.table, kTables.size());

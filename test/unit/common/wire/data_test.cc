@@ -97,7 +97,7 @@ TEST(Data, CompleteSurvivesTheWire) {
 TEST(Data, ArraysAreNotCopied) {
   PullRequest pull = SomePull();
   const std::byte* const keys = pull.keys.bytes().data();
-  const auto out = DecodeDataRequest(Encode(std::move(pull)), kTables);
+  const auto out = DecodeDataRequest(Encode(pull), kTables);
   EXPECT_EQ(out->pull.keys.bytes().data(), keys);
 }
 
@@ -153,14 +153,14 @@ TEST(Data, LyingRequestsAreRefused) {
     return [change] {
       PullRequest p = SomePull();
       change(p);
-      return Encode(std::move(p));
+      return Encode(p);
     };
   };
   const auto push = [](auto change) {
     return [change] {
       PushRequest p = SomePush();
       change(p);
-      return Encode(std::move(p));
+      return Encode(p);
     };
   };
   const Case cases[] = {

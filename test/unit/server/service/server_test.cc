@@ -129,7 +129,7 @@ class ServerTest : public ::testing::Test {
     request.request = ++number_;
     request.stamp = {generation, Term(1), MapVersion(1)};
     auto socket = *network_->Connect(join_.endpoints[executor]);
-    EXPECT_TRUE(socket->Send(Encode(std::move(request))).ok());
+    EXPECT_TRUE(socket->Send(Encode(request)).ok());
     auto frames = socket->Receive(kPatience);
     EXPECT_TRUE(frames.ok()) << frames.status();
     return frames.ok() ? *DecodeDataReply(*std::move(frames)) : DataReply{};

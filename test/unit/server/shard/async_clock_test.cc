@@ -37,7 +37,7 @@ class AsyncClockTest : public ::testing::Test {
   StatusCode Take(const Sent& sent) {
     return clock_
         .Take(Of(sent),
-              [&](const AsyncClock::Parts& push) {
+              [&](const Contributions& push) {
                 for (size_t p = 0; p < push.size(); ++p) EXPECT_EQ(push[p]->part, p);
                 if (!rows_there_) return false;
                 applied_[push[0]->worker.value()].push_back(push[0]->step);
@@ -94,7 +94,7 @@ TEST_F(AsyncClockTest, APushWaitsForItsRowsAndIsAcknowledgedOnlyThen) {
   EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
   EXPECT_FALSE(clock_.MayPull(4));
   std::vector<Step> resumed;
-  const auto apply = [&](const AsyncClock::Parts& push) {
+  const auto apply = [&](const Contributions& push) {
     resumed.push_back(push[0]->step);
     return true;
   };

@@ -131,7 +131,7 @@ TEST(ShardSet, GatherGivesValuesInKeyOrderOverAllTables) {
     const ShardId shard = ShardOf(kTables[table].id, key, 8);
     set.shards()[shard.value()].table(table).Pull({&key, 1}, want);
     const KeyGroup one{shard, table, 1};
-    want = test::DecodedRows(kTables, {one}, test::EncodedRows(kTables, {one}, want));
+    want = test::DecodedRows(kTables, {&one, 1}, test::EncodedRows(kTables, {&one, 1}, want));
     ASSERT_EQ(std::vector<float>(values.begin(), values.begin() + dim), want);
     values = values.subspan(dim);
   }

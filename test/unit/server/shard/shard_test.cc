@@ -20,10 +20,14 @@ class ShardTest : public ::testing::Test {
     return {spec};
   }
   static Contribution Of(Step step, SliceIndex slice, float gradient, Key key = 1) {
-    auto owner = std::make_shared<std::pair<Key, float>>(key, gradient);
-    return {step, slice, 0,
-            1,    1.0f,  {{0, {&owner->first, 1}, std::as_bytes(std::span(&owner->second, 1))}},
-            owner};
+    struct Push {
+      Key key;
+      float gradient;
+      GroupView group;
+    };
+    const auto push = std::make_shared<Push>(key, gradient);
+    push->group = {0, {&push->key, 1}, std::as_bytes(std::span(&push->gradient, 1))};
+    return {.step = step, .slice = slice, .groups = {&push->group, 1}, .owner = push};
   }
   static Contribution Part(Contribution contribution, uint32_t part, uint32_t parts) {
     contribution.part = part;

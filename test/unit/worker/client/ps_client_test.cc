@@ -112,7 +112,7 @@ class FakeServer {
     if (behaviour.answer_twice) {
       ASSERT_TRUE(socket.Send(message->peer, Encode(DataReply(reply))).ok());
     }
-    ASSERT_TRUE(socket.Send(message->peer, Encode(std::move(reply))).ok());
+    ASSERT_TRUE(socket.Send(message->peer, Encode(reply)).ok());
   }
 
   static bool TakeOne(std::atomic<uint32_t>& count) {

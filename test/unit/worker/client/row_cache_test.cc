@@ -88,7 +88,7 @@ class RowCacheTest : public ::testing::Test {
     DataReply reply{request->pull.request, OkStatus(),
                     Frame::CopyOf(std::as_bytes(std::span(values)))};
     reply.clock = clock;
-    ASSERT_TRUE(server_->Send(message->peer, Encode(std::move(reply))).ok());
+    ASSERT_TRUE(server_->Send(message->peer, Encode(reply)).ok());
   }
   static float ValueOf(Key key, Step clock) {
     return static_cast<float>(100 * key) + static_cast<float>(clock);

@@ -1,0 +1,75 @@
+#include "common/base/pool_allocator.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <mutex>
+
+namespace dt {
+namespace {
+
+using Heap = std::allocator<std::byte>;
+
+constexpr size_t kSmallest = 32, kLargest = 64 << 10;
+constexpr size_t kKeptBytesMax = 1 << 20;  // Of each size.
+constexpr size_t kSizes = std::countr_zero(kLargest) - std::countr_zero(kSmallest) + 1;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kKeeps = false;  // What is used after it was freed shall be found.
+#else
+constexpr bool kKeeps = true;
+#endif
+
+// Free blocks of one size, each holding the address of the next.
+class Shelf {
+ public:
+  void* Take() {
+    const std::lock_guard lock(mutex_);
+    if (first_ == nullptr) return nullptr;
+    Free* const block = std::exchange(first_, first_->next);
+    --count_;
+    return block;
+  }
+  bool Put(void* block, size_t count_max) {
+    const std::lock_guard lock(mutex_);
+    if (count_ >= count_max) return false;
+    first_ = std::construct_at(static_cast<Free*>(block), first_);
+    ++count_;
+    return true;
+  }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  std::mutex mutex_;
+  Free* first_ = nullptr;
+  size_t count_ = 0;
+};
+
+// Lives until the process ends, as threads of libraries do that free messages.
+Shelf& ShelfOf(size_t size) {
+  static auto& shelves = *std::make_unique<std::array<Shelf, kSizes>>().release();
+  return shelves[std::countr_zero(size) - std::countr_zero(kSmallest)];
+}
+
+bool IsPooled(size_t bytes) { return kKeeps && bytes <= kLargest; }
+size_t SizeFor(size_t bytes) { return std::bit_ceil(std::max(bytes, kSmallest)); }
+
+}  // namespace
+
+void* TakeBlock(size_t bytes) {
+  if (!IsPooled(bytes)) return Heap().allocate(bytes);
+  const size_t size = SizeFor(bytes);
+  void* const kept = ShelfOf(size).Take();
+  return kept != nullptr ? kept : Heap().allocate(size);
+}
+
+void ReturnBlock(void* block, size_t bytes) {
+  const size_t size = IsPooled(bytes) ? SizeFor(bytes) : bytes;
+  if (IsPooled(bytes) && ShelfOf(size).Put(block, kKeptBytesMax / size)) return;
+  Heap().deallocate(static_cast<std::byte*>(block), size);
+}
+
+}  // namespace dt
