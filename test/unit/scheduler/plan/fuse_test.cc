@@ -96,16 +96,18 @@ TEST(Fuse, WhatLiesOnTwoDevicesStaysApart) {
 }
 
 TEST(Fuse, ProductsAreMadeInTheJobsArithmetic) {
-  JobConfig job = TinyJob(Mlp());
-  job.train.math = "bf16";
-  const Plan plan = PlanOf(job);
-  size_t products = 0;
-  for (const Node& node : plan.graph.nodes) {
-    if (node.op != "matmul" && !node.op.starts_with("dense_layer")) continue;
-    EXPECT_EQ(TextAttr(node.attrs, "math", "fp32"), "bf16") << node.name;
-    ++products;
+  for (const std::string math : {"bf16", "tf32"}) {
+    JobConfig job = TinyJob(Mlp());
+    job.train.math = math;
+    const Plan plan = PlanOf(job);
+    size_t products = 0;
+    for (const Node& node : plan.graph.nodes) {
+      if (node.op != "matmul" && !node.op.starts_with("dense_layer")) continue;
+      EXPECT_EQ(TextAttr(node.attrs, "math", "fp32"), math) << node.name;
+      ++products;
+    }
+    EXPECT_EQ(products, 11u);
   }
-  EXPECT_EQ(products, 11u);
   for (const Node& node : PlanOf(TinyJob(Mlp())).graph.nodes) {
     EXPECT_FALSE(node.attrs.contains("math")) << node.name;
   }
