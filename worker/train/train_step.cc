@@ -83,6 +83,16 @@ Status OwnSlices(const StepInfo& info, Stages& on) {
   return under_way != nullptr ? PushSlice(info, *under_way, on) : OkStatus();
 }
 
+// From now on servers update rows; with overlap they also get, and answer, the next pull, while
+// what is left of the step runs here.
+Status Complete(const StepInfo& info, Stages& on) {
+  DT_TRY_STATUS(WaitForPushes(info, on));
+  DT_TRY_STATUS(Barrier(info, on));
+  DT_TRY_STATUS(Recorded(on.timeline, stage::kComplete, info.step,
+                         [&] { return on.client.Complete(info.step); }));
+  return on.overlap ? BeginStep(info.step + 1, on) : OkStatus();
+}
+
 // Starts the dense update; without overlap, waits for it.
 Status Update(const StepInfo& info, Stages& on) {
   const TimelineSpan span(on.timeline, stage::kUpdate, info.step);
@@ -97,20 +107,14 @@ Status BeginStep(Step step, Stages& on) { return on.puller.Begin(step, PullMode:
 Result<double> TrainStep(const StepInfo& info, Stages& on) {
   const TimelineSpan whole(on.timeline, stage::kStep, info.step);
   DT_TRY_STATUS(OwnSlices(info, on));
+  // With all acknowledgements and the dense sums of everybody, nothing can be missing any more. A
+  // worker alone, if lost, leaves nobody who could go on with the sums: it does not wait for them.
+  const bool alone = on.overlap && on.collective.size() == 1;
+  if (alone) DT_TRY_STATUS(Complete(info, on));
   DT_TRY_STATUS(Exchange(info, on));
   if (!on.overlap) DT_TRY_STATUS(Update(info, on));
-
-  // With all acknowledgements and the dense sums of everybody, nothing can be missing any more.
-  DT_TRY_STATUS(WaitForPushes(info, on));
-  DT_TRY_STATUS(Barrier(info, on));
-  DT_TRY_STATUS(Recorded(on.timeline, stage::kComplete, info.step,
-                         [&] { return on.client.Complete(info.step); }));
-
-  // Servers update rows, and answer the next pull, while the dense parameters are updated here.
-  if (on.overlap) {
-    DT_TRY_STATUS(BeginStep(info.step + 1, on));
-    DT_TRY_STATUS(Update(info, on));
-  }
+  if (!alone) DT_TRY_STATUS(Complete(info, on));
+  if (on.overlap) DT_TRY_STATUS(Update(info, on));
   return on.engine.step_loss();
 }
 
