@@ -11,7 +11,7 @@ namespace {
 static_assert(kMessageBytesMax == kPartBytesMax);  // The sockets refuse what is larger.
 
 constexpr size_t kHeaderBytesMax = 16 << 20;
-constexpr uint32_t kPartsMax = 1 << 16;
+constexpr uint32_t kPartsMax = 1 << 12;  // Each shard makes room for so many at once.
 constexpr uint32_t kSlicesMax = 1 << 20;
 
 fb::Stamp ToFb(const Stamp& stamp) {

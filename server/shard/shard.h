@@ -28,6 +28,7 @@
 
 namespace dt::server {
 
+// Rows of one table in one shard.
 struct GroupView {
   uint32_t table = 0;
   std::span<const Key> keys;

@@ -193,6 +193,7 @@ TEST(Data, LyingRequestsAreRefused) {
       {"no slices", push([](auto& p) { p.slices = 0; })},
       {"part beyond", push([](auto& p) { p.part = 2; })},
       {"no parts", push([](auto& p) { p.parts = 0; })},
+      {"too many parts", push([](auto& p) { p.parts = 4097; })},
       {"a rate that is no number", push([](auto& p) { p.rate_scale = 0.0f / 0.0f; })},
   };
   for (const Case& c : cases) {
