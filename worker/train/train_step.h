@@ -7,6 +7,8 @@
 //
 // Servers apply a step once every rank is past its barrier; no rank pulls for the next step before.
 // A rank dies or fails between any two lines: then nobody has applied the step, or everybody can.
+// With one rank nobody is left to: with overlap its barrier and Complete come before Exchange, and
+// its loss takes the job back to a checkpoint.
 //
 // Without overlap a line begins when the one before has ended: what is pushed is acknowledged, and
 // the update stands before Complete.
