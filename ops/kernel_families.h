@@ -42,6 +42,8 @@ std::span<const NamedKernel> OuterKernels();
 std::span<const NamedKernel> CinLayerKernels();
 std::span<const NamedKernel> HeadsKernels();
 std::span<const NamedKernel> SoftmaxKernels();
+std::span<const NamedKernel> DispatchKernels();
+std::span<const NamedKernel> ExpertMatmulKernels();
 std::span<const NamedKernel> LossKernels();
 std::span<const NamedKernel> SoftmaxLossKernels();
 std::span<const NamedKernel> StepKernels();

@@ -17,7 +17,7 @@ std::vector<NamedKernel> MakeTable() {
         RaggedKernels(),  FmKernels(),          DotKernels(),         CrossLayerKernels(),
         OuterKernels(),   CinLayerKernels(),    HeadsKernels(),       SoftmaxKernels(),
         LossKernels(),    TableRowKernels(),    SoftmaxLossKernels(), TopKKernels(),
-        StepKernels()}) {
+        StepKernels(),    DispatchKernels(),    ExpertMatmulKernels()}) {
     table.insert(table.end(), part.begin(), part.end());
   }
   std::ranges::sort(table, {}, &NamedKernel::op);

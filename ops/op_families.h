@@ -36,6 +36,8 @@ std::span<const OpSpec> OuterSpecs();
 std::span<const OpSpec> CinLayerSpecs();
 std::span<const OpSpec> HeadsSpecs();
 std::span<const OpSpec> SoftmaxSpecs();
+std::span<const OpSpec> DispatchSpecs();
+std::span<const OpSpec> ExpertMatmulSpecs();
 std::span<const OpSpec> LossSpecs();
 std::span<const OpSpec> SoftmaxLossSpecs();
 std::span<const OpSpec> StepSpecs();

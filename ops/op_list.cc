@@ -10,15 +10,15 @@ namespace {
 std::vector<const OpSpec*> MakeList() {
   std::vector<const OpSpec*> all;
   for (const std::span<const OpSpec> part :
-       {MatmulSpecs(),  BatchMatmulSpecs(),  BiasSpecs(),       DenseLayerSpecs(),
-        BinarySpecs(),  UnarySpecs(),        CastSpecs(),       PreluSpecs(),
-        WhereSpecs(),   BatchNormSpecs(),    LayerNormSpecs(),  L2NormalizeSpecs(),
-        DropoutSpecs(), JoinSpecs(),         ReshapeSpecs(),    GatherSpecs(),
-        ReduceSpecs(),  ReduceMaxSpecs(),    GatherRowsSpecs(), BagSpecs(),
-        RaggedSpecs(),  FmSpecs(),           DotSpecs(),        CrossLayerSpecs(),
-        OuterSpecs(),   CinLayerSpecs(),     HeadsSpecs(),      SoftmaxSpecs(),
-        LossSpecs(),    StepSpecs(),         TableRowSpecs(),   SoftmaxLossSpecs(),
-        TopKSpecs(),    CommunicationSpecs()}) {
+       {MatmulSpecs(),  BatchMatmulSpecs(), BiasSpecs(),         DenseLayerSpecs(),
+        BinarySpecs(),  UnarySpecs(),       CastSpecs(),         PreluSpecs(),
+        WhereSpecs(),   BatchNormSpecs(),   LayerNormSpecs(),    L2NormalizeSpecs(),
+        DropoutSpecs(), JoinSpecs(),        ReshapeSpecs(),      GatherSpecs(),
+        ReduceSpecs(),  ReduceMaxSpecs(),   GatherRowsSpecs(),   BagSpecs(),
+        RaggedSpecs(),  FmSpecs(),          DotSpecs(),          CrossLayerSpecs(),
+        OuterSpecs(),   CinLayerSpecs(),    HeadsSpecs(),        SoftmaxSpecs(),
+        LossSpecs(),    StepSpecs(),        TableRowSpecs(),     SoftmaxLossSpecs(),
+        TopKSpecs(),    DispatchSpecs(),    ExpertMatmulSpecs(), CommunicationSpecs()}) {
     for (const OpSpec& spec : part) all.push_back(&spec);
   }
   std::ranges::sort(all, {}, [](const OpSpec* spec) { return spec->name; });

@@ -12,8 +12,8 @@ std::vector<CudaKernel> MakeTable() {
   for (const CudaKernelList part :
        {DenseCudaKernels(), ElementwiseCudaKernels(), GatedCudaKernels(), NormCudaKernels(),
         DropoutCudaKernels(), AttentionCudaKernels(), ShapeCudaKernels(), ReduceCudaKernels(),
-        SparseCudaKernels(), InteractionCudaKernels(), OuterCudaKernels(), LossCudaKernels(),
-        SoftmaxLossCudaKernels(), UpdateCudaKernels(), TableRowCudaKernels()}) {
+        SparseCudaKernels(), InteractionCudaKernels(), OuterCudaKernels(), MoeCudaKernels(),
+        LossCudaKernels(), SoftmaxLossCudaKernels(), UpdateCudaKernels(), TableRowCudaKernels()}) {
     table.insert(table.end(), part.kernels, part.kernels + part.count);
   }
   std::sort(table.begin(), table.end(), [](const CudaKernel& a, const CudaKernel& b) {

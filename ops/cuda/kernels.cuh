@@ -30,6 +30,7 @@ CudaKernelList ReduceCudaKernels();
 CudaKernelList SparseCudaKernels();
 CudaKernelList InteractionCudaKernels();
 CudaKernelList OuterCudaKernels();
+CudaKernelList MoeCudaKernels();
 CudaKernelList LossCudaKernels();
 CudaKernelList SoftmaxLossCudaKernels();
 CudaKernelList UpdateCudaKernels();

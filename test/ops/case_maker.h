@@ -50,10 +50,12 @@ Numbers ListEnds(CaseMaker& make, OpCase& c, int64_t longest);
 void AddAttentionCases(CaseMaker& make);
 void AddLossCases(CaseMaker& make);
 void AddRaggedCases(CaseMaker& make);
+void AddMoeCases(CaseMaker& make);  // In moe/moe_cases.cc, with its definitions.
 // In definitions_<family>.cc; empty if the operator is not of the family.
 std::vector<Numbers> AttentionDefinition(const OpCase& c);
 std::vector<Numbers> LossDefinition(const OpCase& c);
 std::vector<Numbers> RaggedDefinition(const OpCase& c);
+std::vector<Numbers> MoeDefinition(const OpCase& c);
 
 // A tensor that is read by index; dimensions of 1 repeat, missing ones on the left too.
 using Index = std::vector<int64_t>;

@@ -215,6 +215,7 @@ std::vector<OpCase> CasesFor(int64_t batch) {
   AddLossCases(make);
   AddAttentionCases(make);
   AddRaggedCases(make);
+  AddMoeCases(make);
   return std::move(make.cases);
 }
 

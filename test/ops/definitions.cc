@@ -327,7 +327,7 @@ std::map<std::string, Defined> MakeDefinitions() {
 }  // namespace
 
 std::vector<Numbers> Definition(const OpCase& c) {
-  for (const auto family : {AttentionDefinition, LossDefinition, RaggedDefinition}) {
+  for (const auto family : {AttentionDefinition, LossDefinition, RaggedDefinition, MoeDefinition}) {
     std::vector<Numbers> defined = family(c);
     if (!defined.empty()) return defined;
   }

@@ -66,7 +66,8 @@ std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& out
                                 DType dtype, Backend& backend);
 // The operator passes on the gradient of its first output only: the others have none.
 inline bool PassesFirstOnly(const OpCase& c) {
-  return c.op == "batch_norm" || c.op == "in_batch_softmax" || c.op == "top_k";
+  return c.op == "batch_norm" || c.op == "in_batch_softmax" || c.op == "top_k" ||
+         c.op == "dispatch";
 }
 // As bf16 holds it.
 double RoundedToBf16(double value);

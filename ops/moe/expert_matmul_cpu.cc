@@ -1,0 +1,103 @@
+#include "ops/dense/gemm_cpu.h"
+#include "ops/kernel_families.h"
+#include "ops/kernel_util.h"
+
+namespace dt {
+namespace {
+
+// Calls body(expert, first row, number of rows) for each expert, several at once. Each cuts its
+// work by its number of rows alone.
+template <class Body>
+void ForExperts(KernelContext& context, const Body& body) {
+  const std::span<const uint32_t> ends = context.in(1).as<uint32_t>();
+  context.pool.ParallelFor(ends.size(), 1, [&](size_t first, size_t last) {
+    for (size_t e = first; e < last; ++e) {
+      const size_t begin = e == 0 ? 0 : ends[e - 1];
+      body(e, begin, ends[e] - begin);
+    }
+  });
+}
+
+// The weights [E, N, K] as [E, K, N]: the library compiles a product with a turned operand anew for
+// each number of rows, and experts' numbers change with every slice.
+template <class T>
+const T* Turned(KernelContext& context) {
+  const Shape& shape = context.in(2).shape;
+  const auto experts = static_cast<size_t>(shape[0]), from_rows = static_cast<size_t>(shape[1]),
+             from_cols = static_cast<size_t>(shape[2]);
+  const T* const from = DataOf<T>(context.in(2));
+  const std::span<T> to = Scratch<T>(context, experts * from_rows * from_cols);
+  context.pool.ParallelFor(experts * from_cols, RowGrain(from_rows), [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      const T* const column = from + row / from_cols * from_rows * from_cols + row % from_cols;
+      for (size_t i = 0; i < from_rows; ++i) to[row * from_rows + i] = column[i * from_cols];
+    }
+  });
+  return to.data();
+}
+
+void ExpertMatmul(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const size_t k = AsMatrix(context.in(0)).cols, n = AsMatrix(context.out(0)).cols;
+    const bool turned = BoolAttr(context.node.attrs, "transpose_b", false);
+    const T* const rows = DataOf<T>(context.in(0));
+    const T* const weights = turned ? Turned<T>(context) : DataOf<T>(context.in(2));
+    const T* const biases = context.inputs.size() == 4 ? DataOf<T>(context.in(3)) : nullptr;
+    T* const out = DataOf<T>(context.out(0));
+    ForExperts(context, [&](size_t e, size_t begin, size_t count) {
+      GemmTask<T> task{.a = rows + begin * k, .b = weights + e * k * n, .c = out + begin * n};
+      task.shape = {.m = count, .n = n, .k = k};
+      Gemm(context.pool, task, [&](const GemmTile& tile) {
+        if (biases == nullptr) return;
+        const T* const bias = biases + e * n + tile.col;
+        for (size_t r = tile.row; r < tile.row + tile.rows; ++r) {
+          AddTo(bias, task.c + r * n + tile.col, tile.cols);
+        }
+      });
+    });
+  });
+}
+
+void ExpertMatmulGrad(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const size_t m = AsMatrix(context.in(0)).cols, n = AsMatrix(context.in(2)).cols;
+    const T *const a = DataOf<T>(context.in(0)), *const b = DataOf<T>(context.in(2));
+    T* const out = DataOf<T>(context.out(0));
+    ForExperts(context, [&](size_t e, size_t begin, size_t count) {
+      GemmTask<T> task{.a = a + begin * m, .b = b + begin * n, .c = out + e * m * n};
+      task.shape = {.m = m, .n = n, .k = count, .transpose_a = true};
+      Gemm(context.pool, task);
+    });
+  });
+}
+
+// One expert after the other: its rows are many, and share the node's scratch memory.
+void ExpertSum(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const size_t cols = AsMatrix(context.in(0)).cols;
+    const T* rows = DataOf<T>(context.in(0));
+    T* out = DataOf<T>(context.out(0));
+    size_t at = 0;
+    for (const uint32_t end : context.in(1).as<uint32_t>()) {
+      const auto sums =
+          SumOverRows<T>(context, end - at, cols, [&](size_t first, size_t last, T* partial) {
+            for (size_t r = first; r < last; ++r) AddTo(rows + (at + r) * cols, partial, cols);
+          });
+      std::ranges::copy(sums, out);
+      out += cols;
+      at = end;
+    }
+  });
+}
+
+constexpr NamedKernel kKernels[] = {
+    {"expert_matmul", ExpertMatmul},
+    {"expert_matmul_grad", ExpertMatmulGrad},
+    {"expert_sum", ExpertSum},
+};
+
+}  // namespace
+
+std::span<const NamedKernel> ExpertMatmulKernels() { return kKernels; }
+
+}  // namespace dt
