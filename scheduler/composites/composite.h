@@ -24,6 +24,7 @@ std::span<const Composite> AttentionComposites();
 std::span<const Composite> CinComposites();
 std::span<const Composite> SequenceComposites();
 std::span<const Composite> MmoeComposites();
+std::span<const Composite> MoeComposites();
 std::vector<const Composite*> AllComposites();
 // nullptr if there is none.
 const Composite* FindComposite(std::string_view name);

@@ -8,7 +8,7 @@ std::vector<const Composite*> AllComposites() {
   std::vector<const Composite*> all;
   for (const std::span<const Composite> part :
        {ActivationComposites(), DenseComposites(), LookupComposites(), AttentionComposites(),
-        CinComposites(), SequenceComposites(), MmoeComposites()}) {
+        CinComposites(), SequenceComposites(), MmoeComposites(), MoeComposites()}) {
     for (const Composite& composite : part) all.push_back(&composite);
   }
   return all;

@@ -110,7 +110,10 @@ class Expander {
     if (operands.size() < inputs_min) return builder_.Error("{} needs an input", node.op);
     if (composite != nullptr) return composite->expand(builder_, operands);
     DT_TRY(std::vector<ValueIndex> values, builder_.Values(operands, false));
-    return builder_.Add(node.op, "", std::move(values), node.attrs);
+    DT_TRY(const ValueIndex first, builder_.Add(node.op, "", std::move(values), node.attrs));
+    const std::vector<ValueIndex>& results = builder_.graph().nodes.back().outputs;
+    for (size_t i = 1; i < results.size(); ++i) builder_.NamePart(fmt::format("{}", i), results[i]);
+    return first;
   }
 
   Status UnknownOp(const NodeConfig& node) const {

@@ -194,6 +194,39 @@ TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
   EXPECT_EQ(two.result.valid, one.result.valid);
 }
 
+// Rows go to experts by what they hold, so the sizes of products differ from slice to slice.
+TEST(InProcessTest, ExpertsGiveEqualParametersForAnyNumberOfWorkersAndPlacement) {
+  const test::TempFolder folder;
+  Shape shape = {.workers = 1, .slices = 4};
+  shape.set = {
+      "model.graph=[{name: e, op: lookup, table: deep, inputs: [features]}, "
+      "{name: first, op: linear, table: wide, inputs: [features]}, "
+      "{name: mix, op: moe, inputs: [e], experts: 5, k: 2, units: [24, 8]}, "
+      "{name: one, op: moe, inputs: [mix], experts: 3, k: 1, units: [6], activation: gelu}, "
+      "{name: third, op: dense, inputs: [one], units: 1}, "
+      "{name: logit, op: sum, inputs: [first, third]}]"};
+  const JobRun one = RunJob(folder, "one", shape);
+  ExpectCompleted(one);
+  EXPECT_LT(*one.result.history.back().train_logloss, *one.result.history.front().train_logloss);
+  EXPECT_GT(one.result.valid->at(0).auc.value_or(0), 0.6);
+  shape.workers = 2, shape.servers = 2;
+  const JobRun two = RunJob(folder, "two", shape);
+  ExpectCompleted(two);
+  EXPECT_EQ(Checksums(two.result), Checksums(one.result));
+  EXPECT_EQ(two.result.valid, one.result.valid);
+  for (const char* match : {"*dispatch", "mix*"}) {
+    shape.more = fmt::format("parallel: {{place: [{{match: \"{}\", device: gpu}}]}}\n", match);
+    const JobRun placed = RunJob(folder, "placed", shape);
+    ExpectCompleted(placed);
+    EXPECT_EQ(Checksums(placed.result), Checksums(one.result)) << match;
+  }
+  const auto first_card = test::OpenCardOnHost(0), second_card = test::OpenCardOnHost(2);
+  const JobRun card =
+      RunJob(folder, "card", shape, {.accelerators = {first_card.get(), second_card.get()}});
+  ExpectCompleted(card);
+  EXPECT_NEAR(*card.result.train_logloss, *one.result.train_logloss, 2e-3);
+}
+
 // The switch that measures what overlap gains changes when things happen, and no bit.
 TEST(InProcessTest, OneThingAfterTheOtherGivesEqualParameters) {
   const test::TempFolder folder;

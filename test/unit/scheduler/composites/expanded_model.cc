@@ -81,7 +81,9 @@ Matrix ExpandedModel::Sample(const std::string& value, size_t sample) const {
 
 Matrix ExpandedModel::Parameter(const std::string& name) const {
   const HostTensor& tensor = parameters_.at(Named(name));
-  return AsMatrix(tensor, 0, tensor.shape);
+  if (tensor.shape.size() < 3) return AsMatrix(tensor, 0, tensor.shape);
+  return AsMatrix(tensor, 0,
+                  {ElementCount(tensor.shape) / tensor.shape.back(), tensor.shape.back()});
 }
 
 }  // namespace dt::test

@@ -24,7 +24,8 @@ class ExpandedModel {
   // One sample of a value [B, rows, cols], or of [B, cols] as a single row. REQUIRES: a value has
   // this name.
   Matrix Sample(const std::string& value, size_t sample) const;
-  // A parameter [rows, cols], or [cols] as a single row.
+  // A parameter [rows, cols], [cols] as a single row, or several [n, rows, cols] one below the
+  // other.
   Matrix Parameter(const std::string& name) const;
 
  private:
