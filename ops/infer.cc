@@ -153,4 +153,8 @@ double ElementsAt(const SymShape& shape, int64_t batch) {
   return count;
 }
 
+double BytesAt(const Value& value, int64_t batch) {
+  return static_cast<double>(SizeOf(value.dtype)) * ElementsAt(value.shape, batch);
+}
+
 }  // namespace dt

@@ -48,5 +48,6 @@ ValueIndex ReducedTo(GradientContext& context, size_t i, ValueIndex grad);
 
 // Total elements for a slice of `batch` samples; other symbols than B are taken as B.
 double ElementsAt(const SymShape& shape, int64_t batch);
+double BytesAt(const Value& value, int64_t batch);
 
 }  // namespace dt

@@ -13,7 +13,7 @@ namespace dt {
 
 // Elements of one piece of work; rows of one partial sum.
 inline constexpr size_t kGrain = 16384;
-inline constexpr size_t kSumRows = 256;
+inline constexpr size_t kSumRows = 64;
 
 // Calls body(T()) with T = float or double.
 template <class Body>
@@ -27,6 +27,17 @@ template <class T>
 T* DataOf(const TensorView& view) {
   return view.as<T>().data();
 }
+
+// Where a value of floats or of bf16 begins; the other one is nullptr.
+template <class T>
+struct Either {
+  T* wide = nullptr;
+  uint16_t* bf16 = nullptr;
+  explicit Either(const TensorView& view) {
+    if (view.dtype == DType::kBf16) bf16 = static_cast<uint16_t*>(view.data);
+    if (view.dtype != DType::kBf16) wide = DataOf<T>(view);
+  }
+};
 
 // `count` elements of the node's scratch memory; earlier spans of it are lost.
 template <class T>
@@ -114,24 +125,47 @@ inline void CopyBytes(KernelContext& context) {
   });
 }
 
+// What a sum over rows is made of: for each kSumRows rows the sums of their columns, which are then
+// added in order, in float64.
+template <class T>
+struct RowSums {
+  T* parts = nullptr;  // [pieces, cols]
+  size_t rows = 0, cols = 0;
+
+  static constexpr size_t Pieces(size_t rows) { return (rows + kSumRows - 1) / kSumRows; }
+  static constexpr size_t Bytes(size_t rows, size_t cols) {
+    return Pieces(rows) * cols * sizeof(T);
+  }
+  // The sums that row r counts in.
+  T* PieceOf(size_t r) const { return parts + r / kSumRows * cols; }
+
+  void AddUp(T* out) const {
+    constexpr size_t kBlock = 64;
+    for (size_t at = 0; at < cols; at += kBlock) {
+      double sums[kBlock] = {};
+      const size_t count = std::min(kBlock, cols - at);
+      for (size_t p = 0; p < Pieces(rows); ++p) {
+        const T* part = parts + p * cols + at;
+        for (size_t c = 0; c < count; ++c) sums[c] += static_cast<double>(part[c]);
+      }
+      for (size_t c = 0; c < count; ++c) out[at + c] = static_cast<T>(sums[c]);
+    }
+  }
+};
+
 // Sums over rows: body(begin, end, partial) adds rows [begin, end) to the zeroed `cols` values of
-// `partial`, in pieces of kSumRows; the pieces are then added in order, in float64. Uses all of the
-// node's scratch memory; the result lies in it.
+// `partial`. Uses all of the node's scratch memory; the result lies in it.
 template <class T, class Body>
 std::span<const T> SumOverRows(KernelContext& context, size_t rows, size_t cols, Body&& body) {
-  const size_t pieces = (rows + kSumRows - 1) / kSumRows;
-  const std::span<T> parts = Scratch<T>(context, (pieces + 1) * cols);
+  const std::span<T> all = Scratch<T>(context, (RowSums<T>::Pieces(rows) + 1) * cols);
+  const RowSums<T> sums{all.data() + cols, rows, cols};
   context.pool.ParallelFor(rows, kSumRows, [&](size_t begin, size_t end) {
-    T* partial = parts.data() + (1 + begin / kSumRows) * cols;
+    T* const partial = sums.PieceOf(begin);
     std::fill_n(partial, cols, T(0));
     body(begin, end, partial);
   });
-  for (size_t c = 0; c < cols; ++c) {
-    double sum = 0;
-    for (size_t p = 1; p <= pieces; ++p) sum += static_cast<double>(parts[p * cols + c]);
-    parts[c] = static_cast<T>(sum);
-  }
-  return parts.first(cols);
+  sums.AddUp(all.data());
+  return all.first(cols);
 }
 
 }  // namespace dt

@@ -72,6 +72,7 @@ struct OpSpec {
                  int64_t batch) = nullptr;  // nullptr: bytes moved.
   ShardingRule sharding = ShardingRule::kAlongBatch;
   bool user_visible = true;  // May be written in a job file.
+  bool takes_bf16 = false;   // Kernels of processors read values in bf16, too.
   std::span<const AttrSpec> attrs = {};
 };
 

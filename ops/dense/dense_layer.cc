@@ -7,7 +7,14 @@ namespace {
 
 // Whole layers, as the planner's pass `fuse` joins them, with the bits of the operators that they
 // replace. They have no gradients: the pass runs on graphs that have theirs already. Products are
-// made in `math`, as matmul's.
+// made in `math`, as matmul's. On the processor rows of layers may be stored in bf16, as the pass
+// `narrow` says: what it calls `narrow` gives such rows, and what is said here to be [.., n] takes
+// them.
+
+DType RowsOf(const InferContext& context) {
+  const bool narrow = BoolAttr(context.node.attrs, "narrow", false);
+  return narrow ? DType::kBf16 : context.in(1).dtype;
+}
 
 // dense_layer(x [.., K], weight [K, N], bias [N]): [.., N] = activation(x weight + bias);
 // `activation` is none or relu.
@@ -27,7 +34,7 @@ Status InferDenseLayer(InferContext& context) {
   }
   DT_TRY_STATUS(ExpectShape(context, 2, {weight[1]}, "the bias"));
   out.back() = weight[1];
-  context.outputs = {Output(context.in(0).dtype, std::move(out))};
+  context.outputs = {Output(RowsOf(context), std::move(out))};
   return OkStatus();
 }
 
@@ -38,7 +45,7 @@ Status InferReluBiasGrad(InferContext& context) {
   const SymShape y = context.in(0).shape;
   if (y.empty()) return Invalid("relu_bias_grad: its input has no dimension");
   DT_TRY_STATUS(ExpectShape(context, 1, y, "the gradient"));
-  const DType dtype = context.in(0).dtype;
+  const DType dtype = context.in(1).dtype;
   context.outputs = {Output(dtype, y), Output(dtype, {y.back()})};
   return OkStatus();
 }
@@ -57,38 +64,44 @@ Status InferDenseLayerBack(InferContext& context) {
   }
   dx.back() = weight[0];
   DT_TRY_STATUS(ExpectShape(context, 2, dx, "the layer before"));
-  const DType dtype = context.in(0).dtype;
-  context.outputs = {Output(dtype, dx), Output(dtype, {dx.back()})};
+  context.outputs = {Output(RowsOf(context), dx), Output(context.in(1).dtype, {dx.back()})};
   return OkStatus();
 }
 
 // Of the product of input 0 and the weight.
 OpCost LayerCost(const Graph& graph, const Node& node, int64_t batch) {
   OpCost cost;
-  for (const ValueIndex v : node.inputs) cost.bytes += 4 * ElementsAt(graph.value(v).shape, batch);
-  for (const ValueIndex v : node.outputs) cost.bytes += 4 * ElementsAt(graph.value(v).shape, batch);
+  for (const ValueIndex v : node.inputs) cost.bytes += BytesAt(graph.value(v), batch);
+  for (const ValueIndex v : node.outputs) cost.bytes += BytesAt(graph.value(v), batch);
   const SymShape& x = graph.value(node.inputs[0]).shape;
   const SymShape& out = graph.value(node.outputs[0]).shape;
   cost.flops = 2 * ElementsAt(x, batch) * ElementsAt({out.back()}, batch);
   return cost;
 }
 
-constexpr AttrSpec kLayer[] = {{.name = "activation", .type = AttrType::kText},
-                               {.name = "math", .type = AttrType::kText}};
-constexpr AttrSpec kBack[] = {{.name = "math", .type = AttrType::kText}};
+constexpr AttrSpec kMath = {.name = "math", .type = AttrType::kText};
+constexpr AttrSpec kNarrow = {.name = "narrow", .type = AttrType::kBool};
+constexpr AttrSpec kLayer[] = {{.name = "activation", .type = AttrType::kText}, kMath, kNarrow};
+constexpr AttrSpec kBack[] = {kMath, kNarrow};
 constexpr OpSpec kSpecs[] = {
     {.name = "dense_layer",
      .infer = InferDenseLayer,
      .cost = LayerCost,
      .user_visible = false,
+     .takes_bf16 = true,
      .attrs = kLayer},
     {.name = "dense_layer_back",
      .outputs = 2,
      .infer = InferDenseLayerBack,
      .cost = LayerCost,
      .user_visible = false,
+     .takes_bf16 = true,
      .attrs = kBack},
-    {.name = "relu_bias_grad", .outputs = 2, .infer = InferReluBiasGrad, .user_visible = false},
+    {.name = "relu_bias_grad",
+     .outputs = 2,
+     .infer = InferReluBiasGrad,
+     .user_visible = false,
+     .takes_bf16 = true},
 };
 
 }  // namespace

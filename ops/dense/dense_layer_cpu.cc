@@ -1,3 +1,4 @@
+#include "common/base/float_formats.h"
 #include "ops/dense/gemm_cpu.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
@@ -20,83 +21,107 @@ void AddBiasRelu(const T* __restrict bias, T* __restrict y, size_t n) {
   }
 }
 template <class T>
-void PassWhereAbove0(const T* __restrict y, T* __restrict dx, size_t n) {
-  for (size_t i = 0; i < n; ++i) dx[i] = y[i] > T(0) ? dx[i] : T(0);
+bool IsAbove0(T x) {
+  return x > T(0);
+}
+bool IsAbove0(uint16_t bf16) { return FromBf16(bf16) > 0.0f; }
+template <class Y, class T>
+void PassWhereAbove0(const Y* __restrict y, T* __restrict dx, size_t n) {
+  for (size_t i = 0; i < n; ++i) dx[i] = IsAbove0(y[i]) ? dx[i] : T(0);
 }
 
-// A product of the rows of input 0 with the weight, turned or not, into output 0.
+// A product of the rows of input 0 with the weight, turned or not, into output 0, if that is not
+// stored in bf16; and `more` bytes of scratch memory.
 template <class T>
-GemmTask<T> RowsTimesWeight(KernelContext& context, bool turned) {
-  const MatrixShape x = AsMatrix(context.in(0)), weight = AsMatrix(context.in(1));
-  GemmTask<T> task{
-      .a = DataOf<T>(context.in(0)), .b = DataOf<T>(context.in(1)), .c = DataOf<T>(context.out(0))};
-  task.shape = {.m = x.rows, .n = turned ? weight.rows : weight.cols, .k = x.cols};
-  task.shape.transpose_b = turned;
-  UseMath(context.node.attrs, task, context.scratch);
-  return task;
-}
+struct LayerProduct {
+  GemmTask<T> task;
+  std::byte* more = nullptr;
+
+  LayerProduct(KernelContext& context, bool turned, size_t bytes) {
+    const MatrixShape x = AsMatrix(context.in(0)), weight = AsMatrix(context.in(1));
+    const Either<T> from(context.in(0));
+    task.a = from.wide;
+    task.bf16_a = from.bf16;
+    task.b = DataOf<T>(context.in(1));
+    task.c = Either<T>(context.out(0)).wide;
+    task.shape = {.m = x.rows, .n = turned ? weight.rows : weight.cols, .k = x.cols};
+    task.shape.transpose_b = turned;
+    more = UseMath(context.node.attrs, task, context.scratch, bytes);
+  }
+};
+
+// A row of a tile that is done, if the result is stored in bf16.
+void Store(const float* from, uint16_t* to, size_t n) { StoreBf16({from, n}, to); }
+void Store(const double*, uint16_t*, size_t) { DT_CHECK_MSG(false, "bf16 of float64"); }
 
 void DenseLayer(KernelContext& context) {
   const bool relu = TextAttr(context.node.attrs, "activation", "none") == "relu";
-  OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const GemmTask<T> task = RowsTimesWeight<T>(context, false);
+  OnFloat(context.in(1).dtype, [&]<class T>(T) {
+    const LayerProduct<T> product(context, false, 0);
     const T* const bias = DataOf<T>(context.in(2));
-    Gemm(context.pool, task, [&](const GemmTile& tile) {
-      for (size_t r = tile.row; r < tile.row + tile.rows; ++r) {
-        T* const y = task.c + r * task.shape.n + tile.col;
+    const Either<T> out(context.out(0));
+    const size_t cols = product.task.shape.n;
+    Gemm(context.pool, product.task, [&](const GemmTile<T>& tile) {
+      for (size_t r = 0; r < tile.rows; ++r) {
+        T* const y = tile.values + r * tile.stride;
         if (relu) AddBiasRelu(bias + tile.col, y, tile.cols);
         if (!relu) AddBias(bias + tile.col, y, tile.cols);
+        const size_t at = (tile.row + r) * cols + tile.col;
+        if (out.bf16 != nullptr) Store(y, out.bf16 + at, tile.cols);
       }
     });
   });
 }
 
-// The sums of output 0's rows into output 1, as reduce_batch gives them.
-template <class T>
-void SumGradient(KernelContext& context) {
-  const MatrixShape shape = AsMatrix(context.out(0));
-  const T* const dz = DataOf<T>(context.out(0));
-  const auto sums =
-      SumOverRows<T>(context, shape.rows, shape.cols, [&](size_t begin, size_t end, T* partial) {
-        for (size_t r = begin; r < end; ++r) AddTo(dz + r * shape.cols, partial, shape.cols);
-      });
-  std::ranges::copy(sums, DataOf<T>(context.out(1)));
-}
-
+// The sums of output 0's rows into output 1, as reduce_batch gives them, are added up tile by tile.
 void DenseLayerBack(KernelContext& context) {
-  OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const GemmTask<T> task = RowsTimesWeight<T>(context, true);
-    const T* const y = DataOf<T>(context.in(2));
-    Gemm(context.pool, task, [&](const GemmTile& tile) {
-      for (size_t r = tile.row; r < tile.row + tile.rows; ++r) {
-        const size_t at = r * task.shape.n + tile.col;
-        PassWhereAbove0(y + at, task.c + at, tile.cols);
+  static_assert(kTileRows % kSumRows == 0);
+  OnFloat(context.in(1).dtype, [&]<class T>(T) {
+    const MatrixShape whole = AsMatrix(context.out(0));
+    const LayerProduct<T> product(context, true, RowSums<T>::Bytes(whole.rows, whole.cols));
+    const RowSums<T> sums{reinterpret_cast<T*>(product.more), whole.rows, whole.cols};
+    const Either<T> layer(context.in(2)), out(context.out(0));
+    Gemm(context.pool, product.task, [&](const GemmTile<T>& tile) {
+      for (size_t r = 0; r < tile.rows; ++r) {
+        T* const dx = tile.values + r * tile.stride;
+        T* const partial = sums.PieceOf(tile.row + r) + tile.col;
+        const size_t at = (tile.row + r) * whole.cols + tile.col;
+        if (layer.bf16 != nullptr) PassWhereAbove0(layer.bf16 + at, dx, tile.cols);
+        if (layer.wide != nullptr) PassWhereAbove0(layer.wide + at, dx, tile.cols);
+        if (r % kSumRows == 0) std::fill_n(partial, tile.cols, T(0));
+        AddTo(dx, partial, tile.cols);
+        if (out.bf16 != nullptr) Store(dx, out.bf16 + at, tile.cols);
       }
     });
-    SumGradient<T>(context);
+    sums.AddUp(DataOf<T>(context.out(1)));
   });
 }
 
 // As above, of a gradient that another operator gives: rows are passed on and summed in one go.
-template <class T>
-void PassAndSum(const T* __restrict y, const T* __restrict dy, T* __restrict dx,
+template <class Y, class T>
+void PassAndSum(const Y* __restrict y, const T* __restrict dy, T* __restrict dx,
                 T* __restrict partial, size_t n) {
   for (size_t i = 0; i < n; ++i) {
-    const T d = y[i] > T(0) ? dy[i] : T(0);
+    const T d = IsAbove0(y[i]) ? dy[i] : T(0);
     dx[i] = d;
     partial[i] += d;
   }
 }
 void ReluBiasGrad(KernelContext& context) {
-  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+  OnFloat(context.in(1).dtype, [&]<class T>(T) {
     const MatrixShape shape = AsMatrix(context.in(0));
-    const T *const y = DataOf<T>(context.in(0)), *const dy = DataOf<T>(context.in(1));
+    const Either<T> layer(context.in(0));
+    const T* const dy = DataOf<T>(context.in(1));
     T* const dx = DataOf<T>(context.out(0));
     const auto sums =
         SumOverRows<T>(context, shape.rows, shape.cols, [&](size_t begin, size_t end, T* partial) {
           for (size_t r = begin; r < end; ++r) {
             const size_t at = r * shape.cols;
-            PassAndSum(y + at, dy + at, dx + at, partial, shape.cols);
+            if (layer.bf16 != nullptr) {
+              PassAndSum(layer.bf16 + at, dy + at, dx + at, partial, shape.cols);
+            } else {
+              PassAndSum(layer.wide + at, dy + at, dx + at, partial, shape.cols);
+            }
           }
         });
     std::ranges::copy(sums, DataOf<T>(context.out(1)));

@@ -24,167 +24,201 @@ void UseOneThreadHere() {
 size_t DivideUp(size_t n, size_t by) { return (n + by - 1) / by; }
 
 // Tall results are cut into blocks of 256 rows, whose operands stay in the second-level cache;
-// others into about four blocks, in multiples of the 16 floats of a vector.
+// others into about four blocks, in multiples of the 16 floats of a vector or of kTileRows.
 struct Tile {
   size_t rows, cols;
 };
 Tile TileFor(const GemmShape& shape) {
-  const auto quarter = [](size_t n) { return DivideUp(DivideUp(n, 4), 16) * 16; };
-  if (shape.m < 64) return {shape.m, std::max<size_t>(64, quarter(shape.n))};
+  const auto quarter = [](size_t n, size_t of) { return DivideUp(DivideUp(n, 4), of) * of; };
+  if (shape.m < kTileRows) return {shape.m, std::max<size_t>(64, quarter(shape.n, 16))};
   const size_t cols = shape.n <= 768 ? shape.n : 512;
-  return {shape.m >= 1024 ? 256 : quarter(shape.m), cols};
+  const size_t rows = quarter(shape.m, shape.transpose_a ? 16 : kTileRows);
+  return {shape.m >= 1024 ? 256 : rows, cols};
 }
 
 // op(A)'s rows of one tile, with what oneDNN calls the leading dimension.
+template <class T>
 struct Rows {
-  const float* a;
+  const T* a;
   size_t leading;
 };
-void Sgemm(const GemmTask<float>& task, const GemmTile& tile, const Rows& rows, const float* b) {
+using FloatTile = GemmTile<float>;
+void Sgemm(const GemmTask<float>& task, const FloatTile& tile, const Rows<float>& rows,
+           const float* b) {
   const GemmShape& shape = task.shape;
   const auto dim = [](size_t n) { return static_cast<dnnl_dim_t>(n); };
   const size_t b_at = shape.transpose_b ? tile.col * shape.k : tile.col;
   const dnnl_status_t status =
       dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(tile.rows),
                  dim(tile.cols), dim(shape.k), 1.0f, rows.a, dim(rows.leading), b + b_at,
-                 dim(shape.transpose_b ? shape.k : shape.n), 0.0f,
-                 task.c + tile.row * shape.n + tile.col, dim(shape.n));
+                 dim(shape.transpose_b ? shape.k : shape.n), 0.0f, tile.values, dim(tile.stride));
   DT_CHECK_MSG(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
 }
 
-// With A's rows of the tile as they lie: [rows, k], or [k, rows].
-StridedProduct ProductOf(const GemmShape& shape, const GemmTile& tile, FactorType type) {
+StridedProduct ProductOf(const GemmShape& shape, const FloatTile& tile, FactorType type,
+                         size_t leading) {
   return {.type = type,
           .m = tile.rows,
           .n = tile.cols,
           .k = shape.k,
-          .a_row = shape.transpose_a ? 1 : shape.k,
-          .a_col = shape.transpose_a ? tile.rows : 1,
+          .a_row = shape.transpose_a ? 1 : leading,
+          .a_col = shape.transpose_a ? leading : 1,
           .b_row = shape.transpose_b ? 1 : shape.n,
           .b_col = shape.transpose_b ? shape.k : 1,
-          .c_row = shape.n};
+          .c_row = tile.stride};
+}
+
+// Where the tile's rows of op(A) begin, if A is the whole of it.
+size_t RowsAt(const GemmShape& shape, const FloatTile& tile) {
+  return shape.transpose_a ? tile.row : tile.row * shape.k;
+}
+size_t LeadingOf(const GemmShape& shape) { return shape.transpose_a ? shape.m : shape.k; }
+size_t ColsAt(const GemmShape& shape, const FloatTile& tile) {
+  return shape.transpose_b ? tile.col * shape.k : tile.col;
 }
 
 // dnnl_sgemm is slower where B lies turned: up to a fourth, if its rows are odd in number.
-void MultiplyTurned(const GemmTask<float>& task, const GemmTile& tile) {
+void Fp32Tile(const GemmTask<float>& task, const FloatTile& tile) {
   const GemmShape& shape = task.shape;
-  Multiply(ProductOf(shape, tile, FactorType::kFp32),
-           {.a = task.a + tile.row * shape.k,
-            .b = task.b + tile.col * shape.k,
-            .c = task.c + tile.row * shape.n + tile.col});
-}
-
-void Fp32Tile(const GemmTask<float>& task, const GemmTile& tile) {
-  const GemmShape& shape = task.shape;
-  const size_t at = shape.transpose_a ? tile.row : tile.row * shape.k;
-  if (shape.transpose_b && !shape.transpose_a) return MultiplyTurned(task, tile);
-  Sgemm(task, tile, {task.a + at, shape.transpose_a ? shape.m : shape.k}, task.b);
+  const Rows<float> rows{task.a + RowsAt(shape, tile), LeadingOf(shape)};
+  if (!shape.transpose_b || shape.transpose_a) return Sgemm(task, tile, rows, task.b);
+  Multiply(ProductOf(shape, tile, FactorType::kFp32, rows.leading),
+           {.a = rows.a, .b = task.b + ColsAt(shape, tile), .c = tile.values});
 }
 
 // ------------------------------------------------------------ bf16
 
-void Round(std::span<const float> from, uint16_t* to) { RoundToBf16(from, to); }
+void Convert(std::span<const float> from, uint16_t* to) { RoundToBf16(from, to); }
 // To floats that bf16 holds, on a processor that does not multiply it.
-void Round(std::span<const float> from, float* to) {
+void Convert(std::span<const float> from, float* to) {
   constexpr size_t kPiece = 256;
-  std::byte bits[2 * kPiece];
+  uint16_t bits[kPiece];
   for (size_t at = 0; at < from.size(); at += kPiece) {
     const size_t count = std::min(kPiece, from.size() - at);
-    EncodeRow(FloatFormat::kBf16, from.subspan(at, count), bits);
-    DecodeRow(FloatFormat::kBf16, bits, {to + at, count});
+    StoreBf16(from.subspan(at, count), bits);
+    for (size_t i = 0; i < count; ++i) to[at + i] = FromBf16(bits[i]);
   }
+}
+void Convert(std::span<const uint16_t> from, float* to) {
+  for (size_t i = 0; i < from.size(); ++i) to[i] = FromBf16(from[i]);
 }
 
 // The tile's rows of op(A), one after the other as they lie: [rows, k], or [k, rows].
-template <class To>
-const To* RoundedRows(const GemmTask<float>& task, const GemmTile& tile) {
-  thread_local std::vector<To> rounded;
-  const GemmShape& shape = task.shape;
+template <class To, class From>
+Rows<To> ConvertedRows(const GemmShape& shape, const FloatTile& tile, const From* a) {
+  thread_local std::vector<To> converted;
   const size_t count = tile.rows * shape.k;
-  if (rounded.size() < count) rounded.resize(count);
+  if (converted.size() < count) converted.resize(count);
+  To* const to = converted.data();
   if (!shape.transpose_a) {
-    Round({task.a + tile.row * shape.k, count}, rounded.data());
-    return rounded.data();
+    Convert(std::span(a + tile.row * shape.k, count), to);
+    return {to, shape.k};
   }
   for (size_t p = 0; p < shape.k; ++p) {
-    Round({task.a + p * shape.m + tile.row, tile.rows}, rounded.data() + p * tile.rows);
+    Convert(std::span(a + p * shape.m + tile.row, tile.rows), to + p * tile.rows);
   }
-  return rounded.data();
+  return {to, tile.rows};
 }
 
-template <class To>
-void RoundB(TaskPool& pool, const GemmTask<float>& task) {
+template <class To, class From>
+void ConvertB(TaskPool& pool, const GemmTask<float>& task, const From* b) {
   constexpr size_t kPiece = 16384;
   To* const to = reinterpret_cast<To*>(task.rounded_b);
   pool.ParallelFor(task.shape.k * task.shape.n, kPiece, [&](size_t begin, size_t end) {
-    Round({task.b + begin, end - begin}, to + begin);
+    Convert(std::span(b + begin, end - begin), to + begin);
   });
 }
 
-void Bf16Tile(const GemmTask<float>& task, const GemmTile& tile) {
+void Bf16Tile(const GemmTask<float>& task, const FloatTile& tile) {
   const GemmShape& shape = task.shape;
-  const auto* const b = reinterpret_cast<const uint16_t*>(task.rounded_b);
-  Multiply(ProductOf(shape, tile, FactorType::kBf16),
-           {.a = RoundedRows<uint16_t>(task, tile),
-            .b = b + (shape.transpose_b ? tile.col * shape.k : tile.col),
-            .c = task.c + tile.row * shape.n + tile.col});
+  Rows<uint16_t> rows{task.bf16_a + RowsAt(shape, tile), LeadingOf(shape)};
+  if (task.bf16_a == nullptr) rows = ConvertedRows<uint16_t>(shape, tile, task.a);
+  const auto* const rounded = reinterpret_cast<const uint16_t*>(task.rounded_b);
+  const uint16_t* const b = task.bf16_b == nullptr ? rounded : task.bf16_b;
+  Multiply(ProductOf(shape, tile, FactorType::kBf16, rows.leading),
+           {.a = rows.a, .b = b + ColsAt(shape, tile), .c = tile.values});
 }
 
 // On a processor that does not multiply bf16.
-void RoundedTile(const GemmTask<float>& task, const GemmTile& tile) {
-  const size_t leading = task.shape.transpose_a ? tile.rows : task.shape.k;
-  Sgemm(task, tile, {RoundedRows<float>(task, tile), leading}, task.rounded_b);
+void RoundedTile(const GemmTask<float>& task, const FloatTile& tile) {
+  const bool stored = task.bf16_a != nullptr;
+  Sgemm(task, tile,
+        stored ? ConvertedRows<float>(task.shape, tile, task.bf16_a)
+               : ConvertedRows<float>(task.shape, tile, task.a),
+        task.rounded_b);
 }
 
 // What makes one tile, after what they share is there.
-using MakeTile = void (*)(const GemmTask<float>& task, const GemmTile& tile);
+using MakeTile = void (*)(const GemmTask<float>& task, const FloatTile& tile);
 MakeTile Prepared(TaskPool& pool, const GemmTask<float>& task) {
   if (task.math == GemmMath::kFp32) return Fp32Tile;
   if (MultipliesBf16()) {
-    RoundB<uint16_t>(pool, task);
+    if (task.bf16_b == nullptr) ConvertB<uint16_t>(pool, task, task.b);
     return Bf16Tile;
   }
-  RoundB<float>(pool, task);
+  if (task.bf16_b != nullptr) {
+    ConvertB<float>(pool, task, task.bf16_b);
+  } else {
+    ConvertB<float>(pool, task, task.b);
+  }
   return RoundedTile;
+}
+
+// Room for a tile that nobody stores whole.
+float* TileRoom(size_t count) {
+  thread_local std::vector<float> room;
+  if (room.size() < count) room.resize(count);
+  return room.data();
 }
 
 }  // namespace
 
-void UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch) {
-  if (TextAttr(attrs, "math", "fp32") != "bf16") return;
-  const size_t bytes = task.shape.k * task.shape.n * sizeof(float);
-  if (scratch.size() < bytes) scratch.resize(bytes);
-  task.math = GemmMath::kBf16;
-  task.rounded_b = reinterpret_cast<float*>(scratch.data());
+void StoreBf16(std::span<const float> from, uint16_t* to) {
+  if (MultipliesBf16()) return RoundToBf16(from, to);
+  EncodeRow(FloatFormat::kBf16, from, reinterpret_cast<std::byte*>(to));
 }
 
-void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen then) {
+std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch,
+                   size_t more) {
+  const bool bf16 = TextAttr(attrs, "math", "fp32") == "bf16";
+  const size_t own = bf16 ? DivideUp(task.shape.k * task.shape.n * sizeof(float), 64) * 64 : 0;
+  if (scratch.size() < own + more) scratch.resize(own + more);
+  if (bf16) task.math = GemmMath::kBf16;
+  if (bf16) task.rounded_b = reinterpret_cast<float*>(scratch.data());
+  return scratch.data() + own;
+}
+std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scratch, size_t more) {
+  if (scratch.size() < more) scratch.resize(more);
+  return scratch.data();
+}
+
+void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
   const GemmShape& shape = task.shape;
   if (shape.m == 0 || shape.n == 0) return;
-  if (shape.k == 0) {
-    std::fill_n(task.c, shape.m * shape.n, 0.0f);
-    return then({0, 0, shape.m, shape.n});
-  }
-  const MakeTile make_tile = Prepared(pool, task);
+  const MakeTile make_tile = shape.k == 0 ? nullptr : Prepared(pool, task);
   const Tile tile = TileFor(shape);
   const size_t across = DivideUp(shape.n, tile.cols);
   pool.ParallelFor(DivideUp(shape.m, tile.rows) * across, 1, [&](size_t begin, size_t end) {
     UseOneThreadHere();
     for (size_t t = begin; t < end; ++t) {
       const size_t i = t / across * tile.rows, j = t % across * tile.cols;
-      const GemmTile here{i, j, std::min(tile.rows, shape.m - i), std::min(tile.cols, shape.n - j)};
-      make_tile(task, here);
+      FloatTile here{i, j, std::min(tile.rows, shape.m - i), std::min(tile.cols, shape.n - j)};
+      here.stride = task.c == nullptr ? here.cols : shape.n;
+      here.values = task.c == nullptr ? TileRoom(here.rows * here.cols) : task.c + i * shape.n + j;
+      if (make_tile != nullptr) make_tile(task, here);
+      for (size_t r = 0; make_tile == nullptr && r < here.rows; ++r) {
+        std::fill_n(here.values + r * here.stride, here.cols, 0.0f);
+      }
       then(here);
     }
   });
 }
 
-void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen then) {
+void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then) {
   const GemmShape& shape = task.shape;
   const size_t a_row = shape.transpose_a ? 1 : shape.k, a_col = shape.transpose_a ? shape.m : 1;
   const size_t b_row = shape.transpose_b ? 1 : shape.n, b_col = shape.transpose_b ? shape.k : 1;
-  const size_t grain = std::max<size_t>(1, 256 / std::max<size_t>(1, shape.n));
-  pool.ParallelFor(shape.m, grain, [&](size_t begin, size_t end) {
+  pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
     for (size_t at = begin * shape.n; at < end * shape.n; ++at) {
       const double* row = task.a + at / shape.n * a_row;
       const double* col = task.b + at % shape.n * b_col;
@@ -192,7 +226,7 @@ void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen then) {
       for (size_t k = 0; k < shape.k; ++k) sum += row[k * a_col] * col[k * b_row];
       task.c[at] = sum;
     }
-    then({begin, 0, end - begin, shape.n});
+    then({begin, 0, end - begin, shape.n, task.c + begin * shape.n, shape.n});
   });
 }
 

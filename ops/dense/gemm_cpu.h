@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -23,31 +24,45 @@ struct GemmTask {
   GemmShape shape = {};
   const T* a = nullptr;
   const T* b = nullptr;
-  T* c = nullptr;
+  T* c = nullptr;  // nullptr: `then` takes what it wants of each tile.
   GemmMath math = GemmMath::kFp32;
+  const uint16_t* bf16_a = nullptr;  // kBf16: instead of a and b, where they are stored so.
+  const uint16_t* bf16_b = nullptr;
   float* rounded_b = nullptr;  // kBf16: room for as many floats as B has.
 };
 
-// A part of C that has just been computed, on the thread that did.
+// A part of C that has just been computed, on the thread that did. Its first row is a multiple of
+// kTileRows unless A lies turned.
+inline constexpr size_t kTileRows = 64;
+template <class T>
 struct GemmTile {
   size_t row = 0, col = 0, rows = 0, cols = 0;
+  T* values = nullptr;  // Row r of the part begins at values + r * stride.
+  size_t stride = 0;
 };
-using GemmThen = absl::FunctionRef<void(const GemmTile&)>;
+template <class T>
+using GemmThen = absl::FunctionRef<void(const GemmTile<T>&)>;
 
 // Gives a task of floats the arithmetic that the attribute `math` of its node asks for, and its
-// room in the node's scratch memory. Gradient checks in double stay as they are.
-void UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch);
-inline void UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>&) {}
+// room in the node's scratch memory. Gives where in it `more` bytes of the caller's begin. Gradient
+// checks in double stay as they are.
+std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch,
+                   size_t more);
+std::byte* UseMath(const Attrs& attrs, GemmTask<double>& task, std::vector<std::byte>& scratch,
+                   size_t more);
 
 // One oneDNN call, on one thread, for each tile of C. Tiles follow from the shape alone and k is
 // never cut, so the bits do not depend on the number of threads. `then` is called once for each
 // part of C, together for all of it.
-void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen then);
-// Plain loops, for gradient checks.
-void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen then);
+void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then);
+// Plain loops, for gradient checks. REQUIRES: c.
+void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then);
 template <class T>
 void Gemm(TaskPool& pool, const GemmTask<T>& task) {
-  Gemm(pool, task, [](const GemmTile&) {});
+  Gemm(pool, task, [](const GemmTile<T>&) {});
 }
+
+// As bf16, to the nearest; a float less than 2^-126 may become zero.
+void StoreBf16(std::span<const float> from, uint16_t* to);
 
 }  // namespace dt

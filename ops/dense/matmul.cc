@@ -23,7 +23,7 @@ Result<Operand> OperandOf(const InferContext& context, size_t i, bool transpose)
   return Operand{rows, shape.back()};
 }
 
-Status InferMatmul(InferContext& context) {
+Result<SymShape> ProductShape(const InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
   DT_TRY_STATUS(ExpectMath(context));
   const bool transpose_a = BoolAttr(context.node.attrs, "transpose_a", false);
@@ -38,7 +38,20 @@ Status InferMatmul(InferContext& context) {
   SymShape out = context.in(0).shape;
   if (transpose_a) out = {a.rows, a.rows};
   out.back() = b.cols;
+  return out;
+}
+
+Status InferMatmul(InferContext& context) {
+  DT_TRY(SymShape out, ProductShape(context));
   context.outputs = {Output(context.in(0).dtype, std::move(out))};
+  return OkStatus();
+}
+
+// narrow_matmul: floats, of operands of which some are stored in bf16, as the pass `narrow` says.
+// `math` is bf16.
+Status InferNarrowMatmul(InferContext& context) {
+  DT_TRY(SymShape out, ProductShape(context));
+  context.outputs = {Output(DType::kF32, std::move(out))};
   return OkStatus();
 }
 
@@ -60,13 +73,13 @@ Status MatmulGradient(GradientContext& context) {
 
 OpCost MatmulCost(const Graph& graph, const Node& node, int64_t batch) {
   const SymShape& a = graph.value(node.inputs[0]).shape;
-  const SymShape& b = graph.value(node.inputs[1]).shape;
   const SymShape& out = graph.value(node.outputs[0]).shape;
   SymShape inner = {a.back()};
   if (BoolAttr(node.attrs, "transpose_a", false)) inner.assign(a.begin(), a.end() - 1);
   OpCost cost;
   cost.flops = 2 * ElementsAt(inner, batch) * ElementsAt(out, batch);
-  cost.bytes = 4 * (ElementsAt(a, batch) + ElementsAt(b, batch) + ElementsAt(out, batch));
+  cost.bytes = 4 * ElementsAt(out, batch);
+  for (const ValueIndex v : node.inputs) cost.bytes += BytesAt(graph.value(v), batch);
   return cost;
 }
 
@@ -77,6 +90,12 @@ constexpr OpSpec kSpecs[] = {{.name = "matmul",
                               .infer = InferMatmul,
                               .gradient = MatmulGradient,
                               .cost = MatmulCost,
+                              .attrs = kAttrs},
+                             {.name = "narrow_matmul",
+                              .infer = InferNarrowMatmul,
+                              .cost = MatmulCost,
+                              .user_visible = false,
+                              .takes_bf16 = true,
                               .attrs = kAttrs}};
 
 }  // namespace

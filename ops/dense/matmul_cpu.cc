@@ -15,17 +15,20 @@ void Matmul(KernelContext& context) {
   shape.k = shape.transpose_a ? a.rows : a.cols;
   shape.n = shape.transpose_b ? b.rows : b.cols;
   DT_CHECK(shape.k == (shape.transpose_b ? b.cols : b.rows));
-  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+  OnFloat(context.out(0).dtype, [&]<class T>(T) {
+    const Either<T> left(context.in(0)), right(context.in(1));
     GemmTask<T> task{.shape = shape,
-                     .a = DataOf<T>(context.in(0)),
-                     .b = DataOf<T>(context.in(1)),
-                     .c = DataOf<T>(context.out(0))};
-    UseMath(attrs, task, context.scratch);
+                     .a = left.wide,
+                     .b = right.wide,
+                     .c = DataOf<T>(context.out(0)),
+                     .bf16_a = left.bf16,
+                     .bf16_b = right.bf16};
+    UseMath(attrs, task, context.scratch, 0);
     Gemm(context.pool, task);
   });
 }
 
-constexpr NamedKernel kKernels[] = {{"matmul", Matmul}};
+constexpr NamedKernel kKernels[] = {{"matmul", Matmul}, {"narrow_matmul", Matmul}};
 
 }  // namespace
 

@@ -32,6 +32,7 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferCast,
      .gradient = CastGradient,
      .sharding = ShardingRule::kElementwise,
+     .takes_bf16 = true,
      .attrs = kTo},
 };
 

@@ -47,11 +47,11 @@ void ExpertMatmul(KernelContext& context) {
     ForExperts(context, [&](size_t e, size_t begin, size_t count) {
       GemmTask<T> task{.a = rows + begin * k, .b = weights + e * k * n, .c = out + begin * n};
       task.shape = {.m = count, .n = n, .k = k};
-      Gemm(context.pool, task, [&](const GemmTile& tile) {
+      Gemm(context.pool, task, [&](const GemmTile<T>& tile) {
         if (biases == nullptr) return;
         const T* const bias = biases + e * n + tile.col;
-        for (size_t r = tile.row; r < tile.row + tile.rows; ++r) {
-          AddTo(bias, task.c + r * n + tile.col, tile.cols);
+        for (size_t r = 0; r < tile.rows; ++r) {
+          AddTo(bias, tile.values + r * tile.stride, tile.cols);
         }
       });
     });

@@ -5,9 +5,9 @@
 namespace dt::scheduler {
 namespace {
 
-// Kernels of processors compute in f32.
-Status CheckTypes(const Graph& graph, const Node& node) {
-  if (node.op == "cast" || node.op == "copy") return OkStatus();
+// Most kernels of processors compute in f32.
+Status CheckTypes(const Graph& graph, const Node& node, const OpSpec& spec) {
+  if (spec.takes_bf16) return OkStatus();
   for (const ValueIndex v : node.inputs) {
     if (graph.value(v).dtype != DType::kBf16) continue;
     return WithHint(Invalid("{}: input \"{}\" holds bf16", node.op, graph.value(v).name),
@@ -24,7 +24,7 @@ Status InferNode(Graph& graph, NodeIndex index) {
   if (spec == nullptr || spec->infer == nullptr) {
     return Internal("node \"{}\": operator {} has no shape rule", node.name, node.op);
   }
-  if (Status status = CheckTypes(graph, node); !status.ok()) {
+  if (Status status = CheckTypes(graph, node, *spec); !status.ok()) {
     return AboutNode(std::move(status), node.name, node.mark);
   }
   InferContext context{graph, node, std::vector<Value>(node.outputs.size())};

@@ -31,6 +31,8 @@ Result<Graph> Place(Graph graph, const PlanRequest& request);
 // Products with their bias and activation, and the gradients between two layers, as one node each
 // where nobody else reads what lies between. Values that are gone have no number any more.
 Result<Graph> Fuse(Graph graph, const PlanRequest& request);
+// Rows between layers that are multiplied in bf16 are stored in it.
+Result<Graph> Narrow(Graph graph, const PlanRequest& request);
 // Copies and replicas where a value is read on the other device.
 Result<Graph> InsertCopies(Graph graph, const PlanRequest& request);
 

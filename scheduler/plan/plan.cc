@@ -8,9 +8,9 @@ namespace dt::scheduler {
 namespace {
 
 constexpr GraphPass kGraphPasses[] = {
-    {"expand", Expand},      {"infer", InferShapes}, {"differentiate", Differentiate},
-    {"optimize", Optimize},  {"place", Place},       {"fuse", Fuse},
-    {"copies", InsertCopies}};
+    {"expand", Expand},     {"infer", InferShapes},  {"differentiate", Differentiate},
+    {"optimize", Optimize}, {"place", Place},        {"fuse", Fuse},
+    {"narrow", Narrow},     {"copies", InsertCopies}};
 
 Status CheckRequest(const PlanRequest& request) {
   if (request.slices == 0 || request.job.train.batch_size == 0) {

@@ -1,0 +1,58 @@
+// Rows between the layers of a perceptron, stored in bf16 where `train.math` is bf16:
+//
+//   dense_layer, dense_layer_back ─▶ rows ─▶ dense_layer, dense_layer_back, matmul,
+//                                            relu_bias_grad (as the layer's result)
+//
+// Whoever reads such rows rounds them for a product, or asks whether they are above 0: so results
+// stay the same (but for a result below 2^-126, which becomes zero), rows are rounded once instead
+// of once for each product, and are half as many bytes. On the processor only.
+#include <algorithm>
+
+#include "scheduler/plan/passes.h"
+
+namespace dt::scheduler {
+namespace {
+
+bool IsBf16(const Node& node) { return TextAttr(node.attrs, "math", "fp32") == "bf16"; }
+
+// Whether `node`, whose input `i` is such rows, gives the same of rows in bf16.
+bool TakesRows(const Node& node, size_t i) {
+  if (node.device != Device::kCpu) return false;
+  if (node.op == "relu_bias_grad") return i == 0;
+  if (node.op == "dense_layer") return i == 0 && IsBf16(node);
+  if (node.op == "dense_layer_back") return i == 2 || (i == 0 && IsBf16(node));
+  return node.op == "matmul" && IsBf16(node);
+}
+
+bool GivesRows(const Node& node) {
+  return (node.op == "dense_layer" || node.op == "dense_layer_back") && IsBf16(node) &&
+         node.device == Device::kCpu;
+}
+
+}  // namespace
+
+Result<Graph> Narrow(Graph graph, const PlanRequest&) {
+  std::vector<bool> narrow(graph.values.size(), false);
+  for (const Node& node : graph.nodes) {
+    if (GivesRows(node)) narrow[node.outputs[0]] = true;
+  }
+  for (const Node& node : graph.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!TakesRows(node, i)) narrow[node.inputs[i]] = false;
+    }
+  }
+  for (const LossSpec& loss : graph.losses) narrow[loss.output] = false;
+  const auto is_narrow = [&](ValueIndex v) { return narrow[v]; };
+  for (Node& node : graph.nodes) {
+    if (GivesRows(node) && narrow[node.outputs[0]]) node.attrs["narrow"] = true;
+    if (node.op == "matmul" && std::ranges::any_of(node.inputs, is_narrow)) {
+      node.op = "narrow_matmul";
+    }
+  }
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    DT_TRY_STATUS(InferNode(graph, static_cast<NodeIndex>(n)));
+  }
+  return graph;
+}
+
+}  // namespace dt::scheduler
