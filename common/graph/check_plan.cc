@@ -39,7 +39,7 @@ bool IsPulledRows(const Graph& graph, ValueIndex v) {
 }
 
 bool IsCommunication(const Node& node) {
-  return node.op == "sum_slices" || node.op == "gather_slices";
+  return node.op == "sum_slices" || node.op == "gather_slices" || node.op == "sum_rows";
 }
 
 std::vector<bool> KeptValues(const Graph& graph) {

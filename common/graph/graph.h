@@ -22,7 +22,8 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 
 // A dimension is a constant (symbol kConstant) or a symbol times a constant. Symbols: B, the
 // samples of this slice; N.<lookup>, the ids of a ragged lookup; U.<table>, the distinct keys of a
-// table; R.<table>, the rows that a table on the worker has room for.
+// table; of a table on the worker S.<table>, the distinct keys of a step that is joined, and
+// R.<table>, the rows that it has room for.
 using SymbolIndex = uint32_t;
 inline constexpr SymbolIndex kConstant = 0;
 inline constexpr SymbolIndex kBatch = 1;

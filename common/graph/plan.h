@@ -34,8 +34,8 @@ struct Plan {
   uint32_t slices = 0;
   uint64_t seed = 0;
   // Subgraphs in an order in which they could run one by one. Training: for each slice the slice
-  // subgraphs, then once the step subgraphs, the first of which is the communication (sum_slices
-  // and gather_slices nodes, one exchange).
+  // subgraphs, then once the step subgraphs, the first of which is the communication (sum_slices,
+  // gather_slices and sum_rows nodes, one exchange).
   std::vector<Subgraph> train;
   std::vector<Subgraph> evaluate;  // Forward only; gives LossSpec::output.
   // Memory plan: values of kind kNode with equal slot share memory: all that touches one of them

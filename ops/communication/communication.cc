@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/infer.h"
 #include "ops/op_families.h"
 
@@ -15,6 +17,35 @@ Status InferGatherSlices(InferContext& context) {
   SymShape out = context.in(0).shape;
   out.insert(out.begin(), Const(slices));
   context.outputs = {Output(context.in(0).dtype, std::move(out))};
+  return OkStatus();
+}
+
+// S.<table> where the list is [U.<table>].
+Result<SymbolIndex> StepSymbolOf(const InferContext& context, size_t i) {
+  const std::vector<std::string>& symbols = context.graph.symbols;
+  const std::string& slice = symbols[context.in(i).shape[0].symbol];
+  const auto step = std::ranges::find(symbols, "S" + slice.substr(1));
+  if (slice.starts_with("U.") && step != symbols.end()) {
+    return static_cast<SymbolIndex>(step - symbols.begin());
+  }
+  return Invalid("sum_rows: {} are no rows of a table on the worker", context.shape_text(i));
+}
+
+// sum_rows(grad [U, dim], numbers [U]): the sums of row gradients over the step's slices [S, dim],
+// in slice order for each row; the numbers of their rows [S], by first appearance; and the steps
+// since each was last updated [S], as its table knows.
+Status InferSumRows(InferContext& context) {
+  DT_TRY_STATUS(ExpectInputs(context, 2));
+  DT_TRY_STATUS(ExpectFloat(context, 0));
+  DT_TRY_STATUS(ExpectRank(context, 0, 2, "[rows, dim]"));
+  DT_TRY_STATUS(ExpectIndex(context, 1));
+  DT_TRY_STATUS(ExpectShape(context, 1, {context.in(0).shape[0]}, "numbers"));
+  const int64_t slices = IntAttr(context.node.attrs, "slices", 0);
+  if (slices < 1) return Invalid("sum_rows: slices is {}", slices);
+  DT_TRY(const SymbolIndex symbol, StepSymbolOf(context, 1));
+  const Dim rows{symbol, 1};
+  context.outputs = {Output(context.in(0).dtype, {rows, context.in(0).shape[1]}),
+                     Output(DType::kU32, {rows}), Output(DType::kU32, {rows})};
   return OkStatus();
 }
 
@@ -51,6 +82,12 @@ constexpr OpSpec kSpecs[] = {
      .user_visible = false},
     {.name = "gather_slices",
      .infer = InferGatherSlices,
+     .sharding = ShardingRule::kReplicated,
+     .user_visible = false,
+     .attrs = kSlices},
+    {.name = "sum_rows",
+     .outputs = 3,
+     .infer = InferSumRows,
      .sharding = ShardingRule::kReplicated,
      .user_visible = false,
      .attrs = kSlices},

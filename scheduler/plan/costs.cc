@@ -15,15 +15,21 @@ double SliceCosts::SymbolSize(SymbolIndex symbol) const {
   const std::string& name = graph_.symbols[symbol];
   double size = symbol == kBatch ? static_cast<double>(samples_) : 0;
   for (const LookupSpec& lookup : graph_.lookups) {
-    const bool counts =
-        name == "N." + lookup.name || name == "U." + graph_.tables[lookup.table].name;
-    if (counts) size += Ids(lookup);
+    const std::string& table = graph_.tables[lookup.table].name;
+    if (name == "N." + lookup.name || name == "U." + table) size += Ids(lookup);
+    if (name == "S." + table) size += Ids(lookup) * StepSlices();
   }
   // Of a table on the worker whose keys are open nobody knows.
   for (const TableUse& table : graph_.tables) {
     if (name == "R." + table.name) size = static_cast<double>(table.keys_end);
   }
   return size;
+}
+
+double SliceCosts::StepSlices() const {
+  const auto joins = std::ranges::find(graph_.nodes, "sum_rows", &Node::op);
+  return joins == graph_.nodes.end() ? 1.0
+                                     : static_cast<double>(IntAttr(joins->attrs, "slices", 1));
 }
 
 double SliceCosts::Ids(const LookupSpec& lookup) const {

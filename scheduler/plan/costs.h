@@ -28,6 +28,7 @@ class SliceCosts {
 
  private:
   double SymbolSize(SymbolIndex symbol) const;
+  double StepSlices() const;  // If rows of tables on the worker are joined.
 
   const Graph& graph_;
   const std::span<const ColumnSpec> columns_;

@@ -23,7 +23,6 @@ class Expander {
       if (IsBroken(loss.input) || IsBroken(loss.item)) continue;
       if (Status status = OneLoss(loss); !status.ok()) problems_.push_back(status);
     }
-    for (const TableUse& table : builder_.graph().tables) CheckTable(table);
     if (problems_.empty() && builder_.graph().losses.empty()) {
       return Invalid("the model has no loss: add model.loss with an input and a label");
     }
@@ -35,21 +34,6 @@ class Expander {
   }
 
  private:
-  // The rows of a table on the worker are of one worker, and change once a slice.
-  void CheckTable(const TableUse& table) {
-    const uint32_t workers = request_.job.cluster.workers;
-    if (table.store == kNone || (request_.slices == 1 && workers == 1)) return;
-    const Node& take = builder_.graph().nodes[builder_.graph().value(table.rows).producer];
-    problems_.push_back(AboutNode(
-        WithHint(NotYet("table \"{}\" on {} is not available yet with {} workers and {} slices",
-                        table.name, take.device == Device::kGpu ? "gpu" : "cpu", workers,
-                        request_.slices),
-                 fmt::format("set cluster.workers and train.slices to 1, or "
-                             "model.tables.{}.device to ps",
-                             table.name)),
-        take.name, take.mark));
-  }
-
   // Products whose node says nothing else are made in the job's arithmetic.
   Graph WithMath(Graph graph) const {
     if (request_.job.train.math == "fp32") return graph;

@@ -146,12 +146,32 @@ class Optimizer {
         .status();
   }
 
-  // A table on the worker: what would be pushed of the only slice updates it here.
+  // A table on the worker: what would be pushed updates it here.
   Status UpdateRows(uint32_t table) {
     const TableUse use = graph_.tables[table];
     if (use.store == kNone || use.row_grad == kNone) return OkStatus();
     graph_.tables[table].row_grad = kNone;
+    DT_TRY(std::vector<ValueIndex> inputs, joined_ ? JoinedRows(use) : OwnRows(table, use.row_grad));
+    inputs.insert(inputs.begin(), use.store);
     const auto config = std::ranges::find(job_.model.tables, use.name, &TableConfig::name);
+    return Append("update_rows", fmt::format("update.{}", use.name), std::move(inputs),
+                  RowOptimizerAttrs(config->optimizer, config->scheduled), 0)
+        .status();
+  }
+
+  // Numbers, gradients and gaps of the rows: those of all slices, equal on all workers.
+  Result<std::vector<ValueIndex>> JoinedRows(const TableUse& use) {
+    graph_.SymbolNamed("S." + use.name);
+    const NodeIndex take = graph_.value(use.rows).producer;
+    DT_TRY(std::vector<ValueIndex> sums,
+           Append("sum_rows", fmt::format("sum.rows({})", use.name),
+                  {use.row_grad, graph_.nodes[take].inputs[1]}, {{"slices", int64_t{slices_}}}, 3));
+    return std::vector<ValueIndex>{sums[1], sums[0], sums[2]};
+  }
+
+  // The same of the only slice.
+  Result<std::vector<ValueIndex>> OwnRows(uint32_t table, ValueIndex grad) {
+    const TableUse& use = graph_.tables[table];
     Value gaps;
     gaps.name = fmt::format("gaps({})", use.name);
     gaps.dtype = DType::kU32;
@@ -163,10 +183,7 @@ class Optimizer {
     spec.value = graph_.AddValue(std::move(gaps));
     graph_.inputs.push_back(spec);
     const NodeIndex take = graph_.value(use.rows).producer;
-    return Append("update_rows", fmt::format("update.{}", use.name),
-                  {use.store, graph_.nodes[take].inputs[1], use.row_grad, spec.value},
-                  RowOptimizerAttrs(config->optimizer, config->scheduled), 0)
-        .status();
+    return std::vector<ValueIndex>{graph_.nodes[take].inputs[1], grad, spec.value};
   }
 
   Graph graph_;

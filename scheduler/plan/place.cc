@@ -150,8 +150,11 @@ class Placer {
   }
 
   // That the engine may have under way: two of a step, or of neighbouring ones of workers apart.
+  // Tables on the worker are bound to one at a time.
   uint32_t SlicesAtOnce() const {
-    const bool several = Slices() > 1 || request_.job.train.asynchronous();
+    const auto on_server = [](const TableUse& table) { return table.store == kNone; };
+    const bool several = (Slices() > 1 || request_.job.train.asynchronous()) &&
+                         std::ranges::all_of(graph_.tables, on_server);
     return request_.job.parallel.overlap && several ? 2 : 1;
   }
 

@@ -284,14 +284,25 @@ Status JobState::CommitSave(TimePoint now) {
 }
 
 Status JobState::CompleteFinish(const OrderBoard::Completed& done) {
-  std::map<std::string, std::pair<uint64_t, uint64_t>> sums;  // High, low.
+  using Sum = std::pair<uint64_t, uint64_t>;  // High, low.
+  std::map<std::string, Sum> sums;
+  std::map<std::string, Sum> replicas;  // Of tables on workers.
   for (const auto& [id, outcome] : done.outcomes) {
     const FinishDone& its = std::get<FinishDone>(outcome);
     final_stats_[id] = its.stats;
     for (const TableReport& report : its.tables) {
-      AddReport(report, tables_[report.name]);
-      sums[report.name].first += report.checksum_high;
-      sums[report.name].second += report.checksum_low;
+      const Sum sum = {report.checksum_high, report.checksum_low};
+      const Member& from = *membership_.Find(id);
+      const bool again =
+          from.role() == Role::kWorker && !replicas.try_emplace(report.name, sum).second;
+      if (again && replicas[report.name] != sum) {
+        return Internal("{} holds other rows of table {} than the workers before it", from.Name(),
+                        report.name);
+      }
+      (again ? AddReplica : AddReport)(report, tables_[report.name]);
+      if (again) continue;
+      sums[report.name].first += sum.first;
+      sums[report.name].second += sum.second;
     }
     if (its.dense_checksum.empty()) continue;
     if (dense_checksum_.empty()) dense_checksum_ = its.dense_checksum;

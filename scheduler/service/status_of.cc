@@ -1,5 +1,7 @@
 #include "scheduler/service/status_of.h"
 
+#include <set>
+
 namespace dt::scheduler {
 namespace {
 
@@ -25,6 +27,10 @@ void AddReport(const TableReport& report, JobResult::Table& to) {
   to.rows_written += report.rows_written;
 }
 
+void AddReplica(const TableReport& report, JobResult::Table& to) {
+  to.rows_touched += report.rows_touched;
+}
+
 JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
   JobStatus status;
   status.job = name;
@@ -42,9 +48,11 @@ JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
       status.processes.back().accelerator = *device;
     }
   }
+  std::set<std::string_view> replicated;
   for (const Member& m : job.membership().members()) {
     for (const TableReport& report : m.report.tables) {
-      AddReport(report, status.tables[report.name]);
+      const bool again = m.role() == Role::kWorker && !replicated.insert(report.name).second;
+      (again ? AddReplica : AddReport)(report, status.tables[report.name]);
     }
   }
   if (job.course() == nullptr) return status;

@@ -6,8 +6,10 @@
 
 namespace dt::scheduler {
 
-// What one server has of a table, to what the job has; not the checksum.
+// What one process has of a table, to what the job has; not the checksum.
 void AddReport(const TableReport& report, JobResult::Table& to);
+// The same of a worker whose rows have been counted: all workers hold the same.
+void AddReplica(const TableReport& report, JobResult::Table& to);
 
 JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now);
 

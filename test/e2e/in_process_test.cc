@@ -2,6 +2,7 @@
 // give equal parameters whatever the number of workers and servers. Method: real schedulers,
 // servers and workers in threads of one process over inproc sockets (Gloo over loopback between
 // workers), on a small generated data set.
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -151,6 +152,78 @@ TEST(InProcessTest, TablesMoveBetweenDevicesWhenAJobIsResumed) {
     ExpectCompleted(resumed);
     EXPECT_EQ(Checksums(resumed.result), Checksums(one.result));
     EXPECT_EQ(resumed.result.valid, one.result.valid);
+  }
+}
+
+// Everything that a job tells of itself and that depends on no number of processes.
+void ExpectSame(const JobRun& run, const JobRun& want) {
+  ExpectCompleted(run);
+  EXPECT_EQ(Checksums(run.result), Checksums(want.result));
+  EXPECT_EQ(run.result.train_logloss, want.result.train_logloss);
+  EXPECT_EQ(run.result.valid, want.result.valid);
+  for (const auto& [name, table] : want.result.tables) {
+    EXPECT_EQ(run.result.tables.at(name).bytes, table.bytes) << name;
+  }
+}
+
+// Every worker holds all of a table and updates it with the rows of all slices: the same rows, and
+// those that servers would have.
+TEST(InProcessTest, TablesOnWorkersAreTheSameOnAllOfThem) {
+  const test::TempFolder folder;
+  for (const char* wide_rule : {"adagrad", "sgd"}) {
+    const std::string rule =
+        fmt::format("model.tables.wide.optimizer={{name: {}, lr: 0.05}}", wide_rule);
+    Shape shape{.slices = 4, .epochs = 1, .set = {rule}};
+    const JobRun one = RunJob(folder, "ps", shape);
+    ExpectCompleted(one);
+    const std::pair<const char*, const char*> places[] = {
+        {"cpu", "cpu"}, {"gpu", "cpu"}, {"gpu", "gpu"}, {"ps", "gpu"}};
+    for (const auto& [deep, wide] : places) {
+      for (const uint32_t workers : {1, 2, 3}) {
+        SCOPED_TRACE(fmt::format("deep on {}, wide on {}, {} workers, {}", deep, wide, workers,
+                                 wide_rule));
+        shape.workers = workers;
+        shape.set = TablesOn(deep, wide).set;
+        shape.set.push_back(rule);
+        shape.set.push_back(fmt::format("parallel.overlap={}", workers != 3));
+        ExpectSame(RunJob(folder, "workers", shape), one);
+      }
+    }
+  }
+}
+
+// More workers than slices; and all that can be on the accelerator is.
+TEST(InProcessTest, AWorkerWithoutASliceHasTheSameTables) {
+  const test::TempFolder folder;
+  const JobRun one = RunJob(folder, "ps", {.epochs = 1});
+  ExpectCompleted(one);
+  for (const char* device : {"cpu", "gpu"}) {
+    Shape shape = TablesOn(device, device, 1);
+    shape.workers = 2;
+    ExpectSame(RunJob(folder, device, shape), one);
+    shape.more = "parallel: {place: [{match: \"*\", device: gpu}]}\n";
+    ExpectSame(RunJob(folder, "placed", shape), one);
+  }
+}
+
+TEST(InProcessTest, TablesOnWorkersAreSavedOnceAndResumedByAnyNumber) {
+  const test::TempFolder folder;
+  Shape shape = {.slices = 2};
+  const JobRun one = RunJob(folder, "ps", shape);
+  ExpectCompleted(one);
+  const std::pair<const char*, uint32_t> others[] = {{"cpu", 1}, {"gpu", 2}, {"cpu", 3}, {"ps", 2}};
+  for (const auto& [device, workers] : others) {
+    SCOPED_TRACE(fmt::format("resumed by {} workers on {}", workers, device));
+    Shape first = TablesOn("cpu", "gpu", 1);
+    first.slices = first.workers = 2;
+    ExpectCompleted(RunJob(folder, "moved", first));
+    const std::string saved = folder.path() + "/runs/moved/checkpoints/step-000000000012";
+    EXPECT_TRUE(std::filesystem::exists(saved + "/worker-0/rows-0"));
+    EXPECT_FALSE(std::filesystem::exists(saved + "/worker-1"));
+    Shape resumed = TablesOn(device, device);
+    resumed.slices = 2;
+    resumed.workers = workers;
+    ExpectSame(RunJob(folder, "moved", resumed, {.resume = "auto"}), one);
   }
 }
 

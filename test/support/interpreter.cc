@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "common/base/check.h"
 #include "common/base/philox.h"
@@ -67,6 +68,15 @@ HostTensor RandomFloats(const SymShape& shape, const SliceData& slice, Draws& dr
 
 constexpr uint32_t kRows = 5, kTableRows = 7;  // Distinct keys of a table; rows of one on a worker.
 
+// Distinct, in any order.
+std::vector<uint32_t> SomeRows(Draws& draws) {
+  std::vector<uint32_t> all(kTableRows);
+  std::iota(all.begin(), all.end(), 0u);
+  for (uint32_t i = 0; i < kRows; ++i) std::swap(all[i], all[i + draws.Below(kTableRows - i)]);
+  all.resize(kRows);
+  return all;
+}
+
 HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector<Ids>& ids,
                    const SliceData& slice, Draws& draws) {
   switch (input.kind) {
@@ -79,7 +89,7 @@ HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector
     case InputKind::kRowOrder:
       return OfNumbers(ids[input.lookup].row_order);
     case InputKind::kRowNumbers:
-      return OfNumbers({6, 0, 3, 5, 1});
+      return OfNumbers(SomeRows(draws));
     case InputKind::kRowGaps:
       return OfNumbers({1, 2, 7, 1, 100});
     default:
@@ -228,6 +238,40 @@ void Interpreter::Communicate(const Node& node, StepResult& result) {
   result.step[out] = std::move(joined);
 }
 
+int64_t Interpreter::SumRows(const Node& node, Step step, StepResult& result) {
+  const Value& in = graph_.value(node.inputs[0]);
+  const auto dim = static_cast<size_t>(in.shape[1].times);
+  std::vector<uint32_t> numbers, gaps;
+  for (Tensors& slice : result.slices) {
+    for (const uint32_t number : slice.at(node.inputs[1]).view().as<uint32_t>()) {
+      if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
+    }
+  }
+  const auto rows = static_cast<int64_t>(numbers.size());
+  HostTensor& sums = result.step[node.outputs[0]] =
+      HostTensor::Of(in.dtype, {rows, static_cast<int64_t>(dim)});
+  std::vector<bool> begun(numbers.size(), false);
+  for (Tensors& slice : result.slices) {
+    const HostTensor& grads = slice.at(node.inputs[0]);
+    size_t from = 0;
+    for (const uint32_t number : slice.at(node.inputs[1]).view().as<uint32_t>()) {
+      const size_t row = std::ranges::find(numbers, number) - numbers.begin();
+      for (size_t i = row * dim; i < (row + 1) * dim; ++i, ++from) {
+        sums.set(i, begun[row] ? sums.at(i) + grads.at(from) : grads.at(from));
+      }
+      begun[row] = true;
+    }
+  }
+  for (const uint32_t number : numbers) {
+    const auto [last, is_new] = last_update_.try_emplace({node.inputs[1], number}, step);
+    gaps.push_back(static_cast<uint32_t>(is_new ? step + 1 : step - last->second));
+    last->second = step;
+  }
+  result.step[node.outputs[1]] = OfNumbers(numbers);
+  result.step[node.outputs[2]] = OfNumbers(gaps);
+  return rows;
+}
+
 StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& parameters,
                                 const RunInfo& run) {
   StepResult result;
@@ -235,12 +279,16 @@ StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& p
   result.step = parameters;
   // Step nodes read what a slice left where it is the only one.
   if (slices.size() == 1) result.step.insert(result.slices[0].begin(), result.slices[0].end());
+  SliceData sizes;  // What a step has of them: the rows of its slices.
   for (const Node& node : graph_.nodes) {
     if (node.phase != Phase::kStep) continue;
-    if (IsCommunication(node)) {
+    if (node.op == "sum_rows") {
+      const SymbolIndex rows = graph_.value(node.outputs[0]).shape[0].symbol;
+      sizes.sizes[rows] = SumRows(node, run.step, result);
+    } else if (IsCommunication(node)) {
       Communicate(node, result);
     } else {
-      RunNode(node, {}, result.step, run);
+      RunNode(node, sizes, result.step, run);
     }
   }
   for (auto& [value, tensor] : parameters) tensor = result.step.at(value);

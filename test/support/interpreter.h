@@ -63,10 +63,13 @@ class Interpreter {
 
  private:
   void RunNode(const Node& node, const SliceData& sizes, Tensors& values, const RunInfo& run);
-  void Communicate(const Node& node, StepResult& result);
+  static void Communicate(const Node& node, StepResult& result);
+  // Of sum_rows; gives how many rows there are.
+  int64_t SumRows(const Node& node, Step step, StepResult& result);
 
   const Graph& graph_;
   TaskPool& pool_;
+  std::map<std::pair<ValueIndex, uint32_t>, Step> last_update_;  // By numbers input and number.
 };
 
 // Runs the slice subgraphs of a pass in their order with the plan's slots as memory, filled with

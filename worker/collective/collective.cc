@@ -101,6 +101,61 @@ Status Collective::ShareRanges(std::span<float> summed) {
   return Exchange("all-gather of sums");
 }
 
+Status Collective::GatherSlices(const SliceGather& gather) {
+  DT_CHECK(gather.own.size() == gather.owner.size() && gather.all.size() == gather.owner.size());
+  for (size_t k = 0; k < gather.owner.size(); ++k) {
+    DT_CHECK(gather.owner[k] < size());
+    if (gather.owner[k] == rank()) gather.all[k] = gather.own[k];
+  }
+  if (size() == 1) return OkStatus();
+  DT_TRY_STATUS(GatherSizes(gather));
+  return GatherBytes(gather);
+}
+
+Status Collective::GatherSizes(const SliceGather& gather) {
+  sizes_.resize(gather.owner.size());
+  send_.clear();
+  receive_.clear();
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    if (gather.owner[k] == rank()) {
+      sizes_[k] = gather.own[k].size();
+      SendToAll(std::as_bytes(std::span(&sizes_[k], 1)));
+    } else {
+      receive_.push_back({gather.owner[k], std::as_writable_bytes(std::span(&sizes_[k], 1))});
+    }
+  }
+  return Exchange("all-gather of sizes");
+}
+
+Status Collective::GatherBytes(const SliceGather& gather) {
+  const auto room = [](uint64_t bytes) { return (bytes + 15) / 16 * 16; };
+  size_t needed = 0;
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    if (gather.owner[k] != rank()) needed += room(sizes_[k]);
+  }
+  if (needed > gathered_.size()) gathered_.resize(needed + needed / 8);
+  send_.clear();
+  receive_.clear();
+  size_t at = 0;
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    if (gather.owner[k] == rank()) {
+      SendToAll(gather.own[k]);
+      continue;
+    }
+    const std::span<std::byte> place = std::span(gathered_).subspan(at, sizes_[k]);
+    receive_.push_back({gather.owner[k], place});
+    gather.all[k] = place;
+    at += room(sizes_[k]);
+  }
+  return Exchange("all-gather of slices");
+}
+
+void Collective::SendToAll(std::span<const std::byte> bytes) {
+  for (uint32_t r = 0; r < size(); ++r) {
+    if (r != rank()) send_.push_back({r, bytes});
+  }
+}
+
 Status Collective::Barrier() {
   if (size() == 1) return OkStatus();
   const std::byte here{1};

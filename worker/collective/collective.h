@@ -20,6 +20,15 @@ struct SliceExchange {
   std::span<float> gathered;  // Every slice's `gather`, one after the other.
 };
 
+// What the slices of one step leave behind that differs in length.
+struct SliceGather {
+  std::span<const uint32_t> owner;                      // Rank by slice.
+  std::span<const std::span<const std::byte>> own;      // By slice: filled for own slices.
+  std::span<std::span<const std::byte>> all;            // By slice, on all ranks: `own` of the
+                                                        // owner, or bytes at a multiple of 16 that
+                                                        // are valid until the next gather.
+};
+
 class Collective {
  public:
   explicit Collective(std::unique_ptr<Mesh> mesh) : mesh_(std::move(mesh)) {}
@@ -29,6 +38,8 @@ class Collective {
 
   // Each rank sums one range of the elements over all slices, then everybody gets every range.
   Status ExchangeSlices(const SliceExchange& exchange);
+  // First their sizes, then the slices themselves.
+  Status GatherSlices(const SliceGather& gather);
   // Returns when every rank has called it.
   Status Barrier();
   // An exchange has failed: some rank may be lost.
@@ -40,12 +51,17 @@ class Collective {
   };
   Range RangeOf(uint32_t rank, size_t elements) const;
   Status SendSlices(const SliceExchange& exchange);
+  Status GatherSizes(const SliceGather& gather);
+  Status GatherBytes(const SliceGather& gather);
+  void SendToAll(std::span<const std::byte> bytes);
   Status Exchange(std::string_view operation);
   void SumOwnRange(const SliceExchange& exchange) const;
   Status ShareRanges(std::span<float> summed);
 
   const std::unique_ptr<Mesh> mesh_;
   std::vector<float> received_;  // Own range of the slices of others: [slices, range].
+  std::vector<uint64_t> sizes_;      // Of the slices gathered last.
+  std::vector<std::byte> gathered_;  // Those of others; grows and never shrinks.
   std::vector<Outgoing> send_;
   std::vector<Incoming> receive_;
   bool broken_ = false;

@@ -193,7 +193,7 @@ Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {
     return OkStatus();
   }
   DT_TRY_STATUS(Bind(lane, slice, LookupFor::kTrain));
-  exchange_.PlacePieces(batch.slice, lane.bindings);
+  exchange_.PlacePieces(slice, lane.bindings);
   lane.at_hand = {batch.step, batch.slice, batch.first_sample, batch.samples};
   lane.slice = true;
   lane.streams->Start(PassOf(lane, plan_.train, Phase::kSlice, run));
@@ -233,7 +233,7 @@ Result<TableRows> Engine::RunSlice(const SliceInputs& inputs, const RunInfo& run
 
 Status Engine::Exchange(Collective& collective, std::span<const uint32_t> owner, Step step) {
   DT_TRY_STATUS(EndPasses());
-  return exchange_.Join(collective, {owner, step}, lanes_.front()->bindings);
+  return exchange_.Join(collective, {owner, step, options_.tables}, lanes_.front()->bindings);
 }
 
 Status Engine::Update(const RunInfo& run) {

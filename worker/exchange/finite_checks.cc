@@ -56,12 +56,18 @@ Status CheckRowGrads(const Graph& graph, TableRows row_grads, const SliceAtHand&
 Status CheckUpdatedRows(const Graph& graph, const Bindings& bindings, const SliceAtHand& slice) {
   for (const Node& node : graph.nodes) {
     if (node.op != "update_rows" || node.device == Device::kGpu) continue;
+    if (graph.value(node.inputs[1]).kind != ValueKind::kInput) continue;  // CheckRowSums.
     if (AllFinite(bindings.floats(node.inputs[2]))) continue;
     const auto table = std::ranges::find(graph.tables, node.inputs[0], &TableUse::store);
     return NotFinite(fmt::format("the gradient of table {} in slice {}", table->name, slice.slice),
                      slice.step);
   }
   return OkStatus();
+}
+
+Status CheckRowSums(const TableUse& table, std::span<const float> sums, Step step) {
+  if (AllFinite(sums)) return OkStatus();
+  return NotFinite(fmt::format("the gradient of table {}", table.name), step);
 }
 
 Status CheckDenseGrads(const Graph& graph, const Bindings& bindings, std::span<const float> sums,

@@ -29,7 +29,7 @@ SlicePacks::SlicePacks(const Plan& plan, Accelerator* accelerator)
   for (const Subgraph& subgraph : plan.train) {
     for (const NodeIndex n : subgraph.nodes) {
       const Node& node = plan.graph.nodes[n];
-      if (!IsCommunication(node)) continue;
+      if (node.op != "sum_slices" && node.op != "gather_slices") continue;
       DT_CHECK(node.inputs.size() == 1 && node.outputs.size() == 1);
       Piece piece{.node = n, .in = node.inputs[0], .out = node.outputs[0]};
       piece.summed = node.op == "sum_slices";

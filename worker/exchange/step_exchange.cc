@@ -15,7 +15,10 @@ std::span<float> Floats(AlignedBuffer& memory, size_t count) {
 }  // namespace
 
 StepExchange::StepExchange(const Plan& plan, Accelerator* accelerator)
-    : plan_(plan), packs_(plan, accelerator), summed_memory_(accelerator) {
+    : plan_(plan),
+      packs_(plan, accelerator),
+      rows_(plan, accelerator),
+      summed_memory_(accelerator) {
   summed_ = Floats(summed_memory_, packs_.sum_floats());
   gathered_ = Floats(gathered_memory_, plan_.slices * packs_.gather_floats());
 }
@@ -28,14 +31,20 @@ Status StepExchange::Open() {
     if (piece == packs_.pieces().end()) return Internal("loss {} is not gathered", loss.name);
     loss_pieces_.push_back(piece - packs_.pieces().begin());
   }
-  return OkStatus();
+  return rows_.Open();
 }
 
-void StepExchange::PlacePieces(SliceIndex slice, Bindings& bindings) {
+void StepExchange::AddNothing(SliceIndex slice) {
+  packs_.Clear(slice);
+  rows_.AddNothing(slice);
+}
+
+void StepExchange::PlacePieces(const LookupPlan& slice, Bindings& bindings) {
   for (const SlicePacks::Piece& piece : packs_.pieces()) {
-    float* const memory = packs_.PieceOf(slice, piece);
+    float* const memory = packs_.PieceOf(slice.batch.slice, piece);
     if (piece.direct) bindings.Place(piece.in, memory);
   }
+  rows_.PlacePieces(slice, bindings);
 }
 
 void StepExchange::CopyPieces(SliceIndex slice, const Bindings& bindings) {
@@ -44,6 +53,7 @@ void StepExchange::CopyPieces(SliceIndex slice, const Bindings& bindings) {
     const auto* const from = static_cast<const float*>(bindings.view(piece.in).data);
     std::copy_n(from, piece.floats, packs_.PieceOf(slice, piece));
   }
+  rows_.CopyPieces(slice, bindings);
 }
 
 Status StepExchange::Join(Collective& collective, const StepSlices& slices, Bindings& bindings) {
@@ -55,6 +65,7 @@ Status StepExchange::Join(Collective& collective, const StepSlices& slices, Bind
                                            .gathered = gathered_}));
   packs_.Begin();
   DT_TRY_STATUS(CheckDenseGrads(plan_.graph, bindings, summed_, slices.step));
+  DT_TRY_STATUS(rows_.Join(collective, slices.owner, slices.step, slices.tables, bindings));
   SpreadResults(bindings);
   return OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/graph/plan.h"
 #include "worker/collective/collective.h"
+#include "worker/exchange/row_exchange.h"
 #include "worker/exchange/slice_packs.h"
 #include "worker/memory/aligned_buffer.h"
 #include "worker/memory/bindings.h"
@@ -22,17 +23,19 @@ class StepExchange {
   Status Open();
 
   // Of a slice without samples: zeros.
-  void AddNothing(SliceIndex slice) { packs_.Clear(slice); }
+  void AddNothing(SliceIndex slice);
   // Before the slice runs: its nodes write what is exchanged straight into its pack …
-  void PlacePieces(SliceIndex slice, Bindings& bindings);
+  void PlacePieces(const LookupPlan& slice, Bindings& bindings);
   // … and after it has, what they cannot write there is copied.
   void CopyPieces(SliceIndex slice, const Bindings& bindings);
 
   // Joins the slices of all ranks; owner[k] is the rank that ran slice k. The results go to
-  // `bindings`. Errors: those of Collective::ExchangeSlices; Unavailable, a sum is not finite.
+  // `bindings`, and rows of new keys to `tables`. Errors: those of Collective::ExchangeSlices and
+  // RowExchange::Join; Unavailable, a sum is not finite.
   struct StepSlices {
     std::span<const uint32_t> owner;
     Step step = 0;
+    WorkerTables* tables = nullptr;  // Needed by plans that sum rows.
   };
   Status Join(Collective& collective, const StepSlices& slices, Bindings& bindings);
   // Of the step joined last: over all slices, equal on all ranks.
@@ -43,6 +46,7 @@ class StepExchange {
 
   const Plan& plan_;
   SlicePacks packs_;
+  RowExchange rows_;
   AlignedBuffer summed_memory_, gathered_memory_;
   std::span<float> summed_, gathered_;  // Of all ranks; gathered_: [slices, floats of one].
   std::vector<size_t> loss_pieces_;     // By loss: its piece.

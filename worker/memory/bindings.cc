@@ -112,6 +112,7 @@ Status Bindings::ReadSymbols() {
   extents_ = sizes_;
   symbol_lookup_.assign(symbols, kNone);
   symbol_table_.assign(symbols, kNone);
+  symbol_step_.assign(symbols, kNone);
   symbol_room_.assign(symbols, kNone);
   for (SymbolIndex s = kBatch + 1; s < symbols; ++s) {
     const std::string& name = graph.symbols[s];
@@ -120,9 +121,11 @@ Status Bindings::ReadSymbols() {
     }
     for (uint32_t t = 0; t < graph.tables.size(); ++t) {
       if (name == "U." + graph.tables[t].name) symbol_table_[s] = t;
+      if (name == "S." + graph.tables[t].name) symbol_step_[s] = t;
       if (name == "R." + graph.tables[t].name) symbol_room_[s] = t;
     }
-    if (symbol_lookup_[s] == kNone && symbol_table_[s] == kNone && symbol_room_[s] == kNone) {
+    const auto means = {symbol_lookup_[s], symbol_table_[s], symbol_step_[s], symbol_room_[s]};
+    if (std::ranges::count(means, kNone) == 4) {
       return Internal("the plan has a size \"{}\" of no lookup and no table", name);
     }
   }
@@ -133,6 +136,17 @@ Status Bindings::BindSlice(const LookupPlan& slice, TablePlaces tables) {
   SetSizes(slice, tables);
   DT_TRY_STATUS(PlaceSlots());
   for (const InputSpec& spec : plan_.graph.inputs) BindInput(spec, slice);
+  PlaceTables(tables);
+  return OkStatus();
+}
+
+Status Bindings::BindStep(TablePlaces tables) {
+  for (SymbolIndex s = kBatch + 1; s < sizes_.size(); ++s) {
+    if (symbol_room_[s] != kNone) SetRoom(s, tables);
+    if (symbol_step_[s] != kNone) SetSize(s, tables[symbol_step_[s]].numbers.size());
+  }
+  SetShapes();
+  DT_TRY_STATUS(PlaceSlots());
   PlaceTables(tables);
   return OkStatus();
 }
@@ -160,18 +174,26 @@ void Bindings::BindRows(TableRows rows) {
 
 void Bindings::SetSizes(const LookupPlan& slice, TablePlaces tables) {
   sizes_[kBatch] = slice.batch.samples;
-  for (size_t s = kBatch + 1; s < sizes_.size(); ++s) {
-    if (symbol_room_[s] != kNone) {
-      sizes_[s] = extents_[s] = tables[symbol_room_[s]].room;
-      continue;
-    }
-    const bool ids = symbol_lookup_[s] != kNone;
-    sizes_[s] = static_cast<int64_t>(ids ? slice.lookups[symbol_lookup_[s]].index.size()
-                                         : slice.tables[symbol_table_[s]].size());
-    // A mark that is passed goes an eighth further, so that sizes that creep up settle.
-    if (sizes_[s] > extents_[s]) extents_[s] = sizes_[s] + sizes_[s] / 8;
+  for (SymbolIndex s = kBatch + 1; s < sizes_.size(); ++s) {
+    if (symbol_room_[s] != kNone) SetRoom(s, tables);
+    if (symbol_lookup_[s] != kNone) SetSize(s, slice.lookups[symbol_lookup_[s]].index.size());
+    if (symbol_table_[s] != kNone) SetSize(s, slice.tables[symbol_table_[s]].size());
   }
   extents_[kBatch] = sizes_[kBatch];
+  SetShapes();
+}
+
+// A mark that is passed goes an eighth further, so that sizes that creep up settle.
+void Bindings::SetSize(SymbolIndex symbol, size_t size) {
+  const auto now = sizes_[symbol] = static_cast<int64_t>(size);
+  if (now > extents_[symbol]) extents_[symbol] = now + now / 8;
+}
+
+void Bindings::SetRoom(SymbolIndex symbol, TablePlaces tables) {
+  sizes_[symbol] = extents_[symbol] = tables[symbol_room_[symbol]].room;
+}
+
+void Bindings::SetShapes() {
   for (const ValueIndex v : symbolic_) {
     const SymShape& shape = plan_.graph.value(v).shape;
     for (size_t i = 0; i < shape.size(); ++i) {

@@ -42,6 +42,10 @@ class Bindings {
   // Error: Unavailable, the accelerator's memory is too small.
   Status BindSlice(const LookupPlan& slice, TablePlaces tables = {});
   void BindRows(TableRows rows);
+  // Where several slices update tables on the worker: room for what the step's nodes make of the
+  // places of all their keys. What slices left on the accelerator is lost. REQUIRES: nothing runs.
+  // Error: as BindSlice.
+  Status BindStep(TablePlaces tables);
 
   const TensorView& view(ValueIndex v) const { return views_[v]; }
   // Of a value f32.
@@ -67,6 +71,9 @@ class Bindings {
   Status PlaceLasting(Parameters& parameters);
   void ShareLasting(const Bindings& other);
   void SetSizes(const LookupPlan& slice, TablePlaces tables);
+  void SetSize(SymbolIndex symbol, size_t size);
+  void SetRoom(SymbolIndex symbol, TablePlaces tables);
+  void SetShapes();
   void PlaceTables(TablePlaces tables);
   void PinCopiedSlots();
   size_t BytesFor(ValueIndex v) const;
@@ -81,6 +88,7 @@ class Bindings {
   std::vector<ValueIndex> symbolic_;      // Values whose shape depends on the slice.
   std::vector<uint32_t> symbol_lookup_;   // By symbol: the lookup whose ids it counts, …
   std::vector<uint32_t> symbol_table_;    // … or the table whose distinct keys it counts, …
+  std::vector<uint32_t> symbol_step_;     // … or that whose keys of a step it counts, …
   std::vector<uint32_t> symbol_room_;     // … or the table on the worker whose rows it counts.
   std::vector<int64_t> sizes_, extents_;  // By symbol.
   std::vector<size_t> slot_bytes_;        // Needed now.

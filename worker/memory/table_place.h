@@ -1,4 +1,4 @@
-// Where a table on the worker is for the slice at hand.
+// Where a table on the worker is for the slice or step at hand.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace dt::worker {
 struct TablePlace {
   void* rows = nullptr;  // f32 [room, dim + state], on the table's device.
   int64_t room = 0;
-  // By distinct key of the slice: the number of its row; in training, if the table is updated, the
-  // steps since it last was. In host memory.
+  // By distinct key of the slice or step: the number of its row; where it is updated, the steps
+  // since it last was. In host memory.
   std::span<const uint32_t> numbers, gaps;
 };
 // By table of the graph; those on servers have none.

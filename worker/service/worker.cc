@@ -274,8 +274,8 @@ class WorkerRole : public Worker {
     DT_TRY(done.result, trainer_->Evaluate(order));
     return OkStatus();
   }
-  // Tables here are this worker's own. Dense parameters are the same everywhere: rank 0 writes
-  // them. If they live on servers, which save them with their optimizer state, the file is for
+  // Tables here and dense parameters are the same everywhere: rank 0 writes them. If the latter
+  // live on servers, which save them with their optimizer state, the file is for
   // those who read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
@@ -284,10 +284,10 @@ class WorkerRole : public Worker {
       DT_TRY_STATUS(engine_->FetchParameters());
       DT_TRY(CheckpointFile file, engine_->parameters().Save(order.folder));
       saved.files.push_back(std::move(file));
+      DT_TRY(const std::vector<CheckpointFile> tables,
+             tables_->Save({order.folder, rank_, order.step, routes_->shards()}));
+      saved.files.insert(saved.files.end(), tables.begin(), tables.end());
     }
-    DT_TRY(const std::vector<CheckpointFile> tables,
-           tables_->Save({order.folder, rank_, order.step, routes_->shards()}));
-    saved.files.insert(saved.files.end(), tables.begin(), tables.end());
     done.result = std::move(saved);
     return OkStatus();
   }

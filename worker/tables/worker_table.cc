@@ -54,6 +54,19 @@ Status WorkerTable::MakeRoom(uint32_t needed, uint32_t used) {
 Status WorkerTable::Bind(std::span<const Key> keys, Step step, LookupFor purpose) {
   const bool training = purpose == LookupFor::kTrain;
   touched_ += keys.size();
+  DT_TRY_STATUS(Find(keys, !training && table_.eval_default == EvalDefault::kZeros));
+  if (training && updated_) MakeRows(step);
+  return OkStatus();
+}
+
+Status WorkerTable::BindStep(std::span<const Key> keys, Step step) {
+  DT_TRY_STATUS(Find(keys, false));
+  MakeRows(step);
+  return OkStatus();
+}
+
+// Keys without a row get one behind the last; `zeros`: of zeros, else with its first values.
+Status WorkerTable::Find(std::span<const Key> keys, bool zeros) {
   const uint32_t before = rows();
   if (before + keys.size() > kRowsMax) {
     return Unavailable("table {} has more than 2^32 rows", table_.name);
@@ -62,15 +75,16 @@ Status WorkerTable::Bind(std::span<const Key> keys, Step step, LookupFor purpose
   gaps_.clear();
   const auto needed = before + static_cast<uint32_t>(fresh_.size());
   DT_TRY_STATUS(MakeRoom(needed, before));
-  FillFresh(!training && table_.eval_default == EvalDefault::kZeros);
-  DT_TRY_STATUS(memory_->Write(before, fresh_rows_));
-  if (!training || !updated_) return OkStatus();
+  FillFresh(zeros);
+  return memory_->Write(before, fresh_rows_);
+}
+
+void WorkerTable::MakeRows(Step step) {
   for (const Key key : fresh_) {
     numbers_of_.emplace(key, rows());
     keys_.push_back(key);
   }
   FindGaps(step);
-  return OkStatus();
 }
 
 void WorkerTable::FindRows(std::span<const Key> keys) {

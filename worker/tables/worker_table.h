@@ -6,7 +6,8 @@
 //   a row     dim values | state                           in RowMemory
 //
 // As on servers, a key without a row reads as its initial value, the first update makes the row,
-// and nothing else does. Owned by the train thread; no method is called while nodes run.
+// and nothing else does. Where several slices or workers make a step, all workers update with all
+// keys of the step: then each holds the same rows under the same numbers. Owned by the train thread; no method is called while nodes run.
 #pragma once
 
 #include <functional>
@@ -32,7 +33,7 @@ class WorkerTable {
   struct Options {
     const TableConfig& table;
     uint64_t seed = 0;
-    bool updated = true;                 // Training makes rows and changes them.
+    bool updated = true;                 // A slice's training makes rows: it is the whole step.
     Accelerator* accelerator = nullptr;  // Where the rows lie; null: in host memory.
   };
   // Error: Unavailable, the memory is too small for the rows that the job says.
@@ -44,6 +45,8 @@ class WorkerTable {
   // place() says where they are until the next call of any method. Error: Unavailable, the memory
   // is too small.
   Status Bind(std::span<const Key> keys, Step step, LookupFor purpose);
+  // The same for all keys of a step, of several slices: its update makes rows of new ones.
+  Status BindStep(std::span<const Key> keys, Step step);
   TablePlace place() const;
 
   const TableConfig& config() const { return table_; }
@@ -66,6 +69,8 @@ class WorkerTable {
   Status FinishRestore();
 
  private:
+  Status Find(std::span<const Key> keys, bool zeros);
+  void MakeRows(Step step);
   void FindRows(std::span<const Key> keys);
   void FindGaps(Step step);
   void FillFresh(bool zeros);
@@ -82,7 +87,7 @@ class WorkerTable {
   std::vector<Step> last_update_;  // By number.
   uint64_t touched_ = 0;           // Keys of slices, since the beginning.
 
-  // Of the slice at hand.
+  // Of the slice or step at hand.
   std::vector<uint32_t> numbers_, gaps_;
   std::vector<Key> fresh_;         // Without a row until now: numbered behind those that have one.
   std::vector<float> fresh_rows_;  // Theirs; of Restore the last ones, not written yet.

@@ -19,12 +19,14 @@ Result<std::unique_ptr<WorkerTables>> WorkerTables::Create(const Plan& plan, con
     const bool updated = std::ranges::any_of(graph.nodes, [&](const Node& node) {
       return node.op == "update_rows" && node.inputs[0] == use.store;
     });
+    const bool joined = std::ranges::find(graph.symbols, "S." + use.name) != graph.symbols.end();
     const bool there = graph.value(use.store).device == Device::kGpu;
     DT_CHECK(!there || accelerator != nullptr);
     DT_TRY(auto table, WorkerTable::Create({.table = *config,
                                             .seed = plan.seed,
-                                            .updated = updated,
+                                            .updated = updated && !joined,
                                             .accelerator = there ? accelerator : nullptr}));
+    tables->places_[t] = table->place();
     tables->tables_.push_back(std::move(table));
     tables->use_of_.push_back(t);
   }
@@ -37,6 +39,15 @@ Status WorkerTables::Bind(const LookupPlan& slice, LookupFor purpose) {
     DT_TRY_STATUS(tables_[i]->Bind(slice.tables[t], slice.batch.step, purpose));
     places_[t] = tables_[i]->place();
   }
+  return OkStatus();
+}
+
+Status WorkerTables::BindStep(uint32_t table, std::span<const Key> keys, Step step) {
+  const auto at = std::ranges::find(use_of_, table);
+  DT_CHECK(at != use_of_.end());
+  WorkerTable& own = *tables_[static_cast<size_t>(at - use_of_.begin())];
+  DT_TRY_STATUS(own.BindStep(keys, step));
+  places_[table] = own.place();
   return OkStatus();
 }
 

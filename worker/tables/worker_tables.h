@@ -22,6 +22,8 @@ class WorkerTables {
 
   // WorkerTable::Bind of each, for one slice; places() holds until the next call of any method.
   Status Bind(const LookupPlan& slice, LookupFor purpose);
+  // WorkerTable::BindStep of a table of the graph.
+  Status BindStep(uint32_t table, std::span<const Key> keys, Step step);
   TablePlaces places() const { return places_; }
 
   std::vector<TableReport> Sizes() const;
@@ -34,7 +36,7 @@ class WorkerTables {
     uint32_t shards = 1;  // Of the job.
   };
   // Writes "<folder>/worker-<rank>/rows-0" (common/rows/rows_reader.h), unless there are no tables
-  // here. Error: Unavailable, naming the file.
+  // here. Every rank has the same rows: one writes them. Error: Unavailable, naming the file.
   Result<std::vector<CheckpointFile>> Save(const SavePlace& place) const;
   // The rows of these tables, wherever they lived when the checkpoint was written. Errors: DataLoss
   // naming what is damaged; Invalid, other tables. After an error some of the rows are there.

@@ -37,8 +37,8 @@ JobConfig JobWith(Device emb, Device wide) {
   return job;
 }
 
-Plan PlanOf(const JobConfig& job) {
-  Result<Plan> plan = MakePlan({job, TinyColumns(), 1, test::TinyAccelerator()});
+Plan PlanOf(const JobConfig& job, uint32_t slices = 1) {
+  Result<Plan> plan = MakePlan({job, TinyColumns(), slices, test::TinyAccelerator()});
   EXPECT_TRUE(plan.ok()) << ToText(plan.status());
   return plan.ok() ? *std::move(plan) : Plan();
 }
@@ -68,6 +68,8 @@ TEST(WorkerTables, ATableLiesAndIsUpdatedOnItsDevice) {
   EXPECT_TRUE(std::ranges::none_of(plan.evaluate, &Subgraph::needs_rows));
 }
 
+bool JoinsRows(const Node& node) { return node.op == "sum_rows"; }
+
 TEST(WorkerTables, BesideOnesOnServersThoseStillWait) {
   const Plan plan = PlanOf(JobWith(Device::kCpu, Device::kPs));
   EXPECT_TRUE(std::ranges::any_of(plan.train, &Subgraph::needs_rows));
@@ -85,11 +87,19 @@ TEST(WorkerTables, AFrozenOneIsOnlyRead) {
   NodeNamed(plan.graph, "update.wide");
 }
 
-// By name, the bytes of all that lasts after one step: weights, state, tables.
-std::map<std::string, std::vector<std::byte>> AfterAStep(const Plan& plan) {
+// By name, the bytes of all that lasts after two steps: weights, state, tables.
+std::map<std::string, std::vector<std::byte>> AfterSteps(const Plan& plan) {
   TaskPool pool(1);
   Tensors parameters = FirstParameters(plan.graph, kSeed);
-  Interpreter(plan.graph, pool).RunStep({RandomSlice(plan.graph, 9, 4)}, parameters, kRun);
+  Interpreter interpreter(plan.graph, pool);
+  RunInfo run = kRun;
+  for (; run.step < kRun.step + 2; ++run.step) {
+    std::vector<SliceData> slices;
+    for (uint32_t k = 0; k < plan.slices; ++k) {
+      slices.push_back(RandomSlice(plan.graph, 9 - k, 8 * run.step + k));
+    }
+    interpreter.RunStep(slices, parameters, run);
+  }
   std::map<std::string, std::vector<std::byte>> lasting;
   for (const auto& [value, tensor] : parameters) {
     if (plan.graph.value(value).kind == ValueKind::kReplica) continue;
@@ -99,16 +109,19 @@ std::map<std::string, std::vector<std::byte>> AfterAStep(const Plan& plan) {
 }
 
 TEST(WorkerTables, WhereATableLiesChangesNoBit) {
-  const auto want = AfterAStep(PlanOf(JobWith(Device::kCpu, Device::kCpu)));
-  ASSERT_TRUE(want.contains("table(emb)"));
-  for (const auto& [emb, wide] :
-       {std::pair{Device::kGpu, Device::kCpu}, std::pair{Device::kCpu, Device::kGpu},
-        std::pair{Device::kGpu, Device::kGpu}}) {
-    EXPECT_EQ(AfterAStep(PlanOf(JobWith(emb, wide))), want);
+  for (const uint32_t slices : {1, 3}) {
+    SCOPED_TRACE(slices);
+    const auto want = AfterSteps(PlanOf(JobWith(Device::kCpu, Device::kCpu), slices));
+    ASSERT_TRUE(want.contains("table(emb)"));
+    for (const auto& [emb, wide] :
+         {std::pair{Device::kGpu, Device::kCpu}, std::pair{Device::kCpu, Device::kGpu},
+          std::pair{Device::kGpu, Device::kGpu}}) {
+      EXPECT_EQ(AfterSteps(PlanOf(JobWith(emb, wide), slices)), want);
+    }
+    JobConfig all = JobWith(Device::kGpu, Device::kGpu);
+    all.parallel.place = {{"*", Device::kGpu}};
+    EXPECT_EQ(AfterSteps(PlanOf(all, slices)), want);
   }
-  JobConfig all = JobWith(Device::kGpu, Device::kGpu);
-  all.parallel.place = {{"*", Device::kGpu}};
-  EXPECT_EQ(AfterAStep(PlanOf(all)), want);
 }
 
 TEST(WorkerTables, OrderAndMemoryGiveTheSameBits) {
@@ -131,18 +144,34 @@ TEST(WorkerTables, OrderAndMemoryGiveTheSameBits) {
   EXPECT_EQ(compared, 6u);
 }
 
-TEST(WorkerTables, SeveralSlicesOrWorkersAreRefusedWithAWayOut) {
-  JobConfig job = JobWith(Device::kPs, Device::kPs);
-  EXPECT_TRUE(MakePlan({job, TinyColumns(), 2, test::TinyAccelerator()}).ok());
-  job = JobWith(Device::kCpu, Device::kPs);
-  const Status sliced = MakePlan({job, TinyColumns(), 2, test::TinyAccelerator()}).status();
-  EXPECT_THAT(ToText(sliced),
-              HasSubstr("table \"emb\" on cpu is not available yet with 1 workers"));
-  EXPECT_THAT(ToText(sliced), HasSubstr("model.yaml:40"));
-  EXPECT_THAT(ToText(sliced), HasSubstr("model.tables.emb.device to ps"));
-  job.cluster.workers = 3;
-  EXPECT_THAT(ToText(MakePlan({job, TinyColumns(), 1, test::TinyAccelerator()}).status()),
-              HasSubstr("3 workers"));
+// Gradients leave the card, are joined on the processor, and go back for the update.
+TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
+  const JobConfig job = JobWith(Device::kGpu, Device::kCpu);
+  JobConfig workers = job;
+  workers.cluster.workers = 3;
+  for (const Plan& plan : {PlanOf(job, 4), PlanOf(workers)}) {
+    const Graph& graph = plan.graph;
+    for (const auto& [table, device] :
+         {std::pair{"emb", Device::kGpu}, std::pair{"wide", Device::kCpu}}) {
+      const Node& sum = NodeNamed(graph, fmt::format("sum.rows({})", table));
+      const Node& update = NodeNamed(graph, fmt::format("update.{}", table));
+      EXPECT_EQ(sum.device, Device::kCpu);
+      EXPECT_EQ(sum.phase, Phase::kStep);
+      EXPECT_TRUE(IsCommunication(sum));
+      EXPECT_EQ(update.device, device);
+      const Value& grads = graph.value(update.inputs[2]);
+      EXPECT_EQ(graph.symbols[grads.shape[0].symbol], fmt::format("S.{}", table));
+      const bool copied = graph.nodes[grads.producer].op == "copy";
+      EXPECT_EQ(copied, device == Device::kGpu);
+      EXPECT_EQ(graph.nodes[graph.value(sum.inputs[0]).producer].op == "copy", copied);
+    }
+    // One exchange has them all.
+    const auto exchange = std::ranges::find(plan.train, Phase::kStep, &Subgraph::phase);
+    ASSERT_NE(exchange, plan.train.end());
+    const auto joins = [&](NodeIndex n) { return JoinsRows(graph.nodes[n]); };
+    EXPECT_EQ(std::ranges::count_if(exchange->nodes, joins), 2);
+  }
+  EXPECT_TRUE(std::ranges::none_of(PlanOf(job).graph.nodes, JoinsRows));
 }
 
 TEST(WorkerTables, OneOnGpuNeedsAnAcceleratorOrAFallback) {

@@ -17,11 +17,12 @@ class NoSurroundings : public JobSurroundings {
     asked = input;
     return plan;
   }
-  Result<std::string> BeginCheckpoint(Step) override { return Unavailable("disk full"); }
+  Result<std::string> BeginCheckpoint(Step) override { return checkpoint; }
   Result<std::string> CommitCheckpoint(const Manifest&, bool) override { return std::string(); }
   Result<std::string> FindCheckpoint(Step) override { return NotFound("none"); }
   Status KeepGeneration(Generation) override { return OkStatus(); }
   Result<std::string> plan = std::string("plan");
+  Result<std::string> checkpoint = Unavailable("disk full");
   PlanInput asked;
 };
 
@@ -71,6 +72,23 @@ class JobStateTest : public ::testing::Test {
       }
     }
     return found;
+  }
+  // All carry out their orders up to the last, which it gives.
+  uint64_t UntilFinish() {
+    surroundings_.checkpoint = std::string("folder");
+    for (;;) {
+      const std::vector<OrderMessage> orders = SentTo<OrderMessage>(1);
+      if (orders.empty()) return 0;
+      for (const OrderMessage& order : orders) {
+        const auto* const train = std::get_if<TrainOrder>(&order.what);
+        if (std::holds_alternative<FinishOrder>(order.what)) return order.number;
+        for (const uint64_t from : {1, 2, 3}) {
+          if (train == nullptr) Say(from, OrderDoneMessage{order.number, SaveDone()});
+          if (train == nullptr || from == 3) continue;
+          Say(from, OrderDoneMessage{order.number, TrainDone{train->end_step, 10, 5, 0.1}});
+        }
+      }
+    }
   }
   std::string Outcome() const {
     return state_->phase() == JobPhase::kEnded ? ToText(state_->outcome()) : "not ended";
@@ -237,6 +255,40 @@ TEST_F(JobStateTest, ADiskThatFailsAtACheckpointIsNamed) {
   ASSERT_EQ(orders.size(), 1u) << "up to the first checkpoint";
   for (uint64_t from : {1, 2}) Say(from, OrderDoneMessage{1, TrainDone{1, 10, 5, 0.1}});
   EXPECT_EQ(Outcome(), "disk full");
+}
+
+TableReport ReportOf(uint64_t rows, uint64_t checksum) {
+  TableReport report;
+  report.name = "item";
+  report.rows = rows;
+  report.checksum_low = checksum;
+  report.rows_touched = 100;
+  return report;
+}
+
+// Each worker has all rows of a table on workers; servers have none.
+TEST_F(JobStateTest, RowsThatAllWorkersHoldCountOnce) {
+  Begin();
+  const uint64_t finish = UntilFinish();
+  Say(3, OrderDoneMessage{finish, FinishDone{{ReportOf(0, 0)}, "", {}}});
+  for (uint64_t from : {1, 2}) {
+    Say(from, OrderDoneMessage{finish, FinishDone{{ReportOf(7, 9)}, "dense", {}}});
+  }
+  EXPECT_EQ(Outcome(), "");
+  const JobResult::Table table = state_->ResultAt(kStart).tables.at("item");
+  EXPECT_EQ(table.rows, 7u);
+  EXPECT_EQ(table.rows_touched, 300u);
+  EXPECT_EQ(table.checksum, "00000000000000000000000000000009");
+}
+
+TEST_F(JobStateTest, WorkersWithOtherRowsEndTheJob) {
+  Begin();
+  const uint64_t finish = UntilFinish();
+  Say(3, OrderDoneMessage{finish, FinishDone{}});
+  for (uint64_t from : {1, 2}) {
+    Say(from, OrderDoneMessage{finish, FinishDone{{ReportOf(7, from)}, "dense", {}}});
+  }
+  EXPECT_NE(Outcome().find("holds other rows of table item"), std::string::npos) << Outcome();
 }
 
 TEST_F(JobStateTest, WorkersThatDisagreeEndTheJob) {

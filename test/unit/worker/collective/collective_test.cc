@@ -10,6 +10,7 @@
 #include <latch>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -126,6 +127,36 @@ TEST_P(CollectiveTest, ExchangeGivesTheBitsOfALoopInSliceOrder) {
   }
 }
 
+// Of unequal slices, some of them empty, and with ranks that have none; again and again, longer and
+// shorter.
+TEST_P(CollectiveTest, EveryRankGathersTheBytesOfEverySlice) {
+  const uint32_t ranks = GetParam().ranks;
+  const auto made = [](uint32_t round, uint32_t k) {
+    const size_t bytes = (round + k) % 3 == 0 ? 0 : (round * 7919 + k * 1013) % 5000 * k;
+    const std::vector<float> floats = Made(round, k, bytes / sizeof(float));
+    const std::span<const std::byte> span = std::as_bytes(std::span(floats));
+    return std::vector<std::byte>(span.begin(), span.end());
+  };
+  for (const std::vector<uint32_t>& of : {std::vector<uint32_t>{0, 3, 1, 1, 2, 0}, {1}, {0, 0}}) {
+    std::vector<uint32_t> owner = of;
+    for (uint32_t& rank : owner) rank %= ranks;
+    OnRanks(GetParam(), {}, [&](Collective& collective) {
+      for (uint32_t round = 0; round < 5; ++round) {
+        std::vector<std::vector<std::byte>> slices(owner.size());
+        std::vector<std::span<const std::byte>> own(owner.size()), all(owner.size());
+        for (uint32_t k = 0; k < owner.size(); ++k) {
+          if (owner[k] == collective.rank()) own[k] = slices[k] = made(round, k);
+        }
+        const Status done = collective.GatherSlices({owner, own, all});
+        ASSERT_TRUE(done.ok()) << ToText(done);
+        for (uint32_t k = 0; k < owner.size(); ++k) {
+          EXPECT_TRUE(std::ranges::equal(all[k], made(round, k))) << round << " " << k;
+        }
+      }
+    });
+  }
+}
+
 TEST_P(CollectiveTest, NobodyPassesABarrierBeforeAllAreThere) {
   std::atomic<uint32_t> entered = 0;
   OnRanks(GetParam(), {}, [&](Collective& collective) {
@@ -150,6 +181,28 @@ TEST_P(PeerTest, ASilentPeerIsNamedWithinTheDeadline) {
     EXPECT_THAT(ToText(status), ::testing::HasSubstr("barrier"));
     EXPECT_THAT(ToText(status), ::testing::HasSubstr("rank"));
     gave_up.count_down();
+  });
+}
+
+TEST_P(PeerTest, OneThatGoesAwayBeforeItsSlicesComeIsNamedWithinTheDeadline) {
+  OnRanks(GetParam(), {.patience = seconds(1)}, [&](Collective& collective) {
+    const uint32_t ranks = collective.size();
+    std::vector<uint32_t> owner(ranks);
+    std::iota(owner.begin(), owner.end(), 0u);
+    const std::vector<std::byte> bytes(100 * (1 + collective.rank()), std::byte{7});
+    std::vector<std::span<const std::byte>> own(ranks), all(ranks);
+    own[collective.rank()] = bytes;
+    ASSERT_TRUE(collective.GatherSlices({owner, own, all}).ok());
+    if (collective.rank() == 0) return;
+    const TimePoint begun = SystemClock().Now();
+    const Status status = collective.GatherSlices({owner, own, all});
+    // Memory has no connection that ends: there it is silence.
+    EXPECT_EQ(status.code(), GetParam().kind == Kind::kGloo ? StatusCode::kUnavailable
+                                                            : StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(ToText(status), ::testing::HasSubstr("all-gather"));
+    EXPECT_THAT(ToText(status), ::testing::HasSubstr("rank"));
+    EXPECT_TRUE(collective.broken());
+    EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 10);
   });
 }
 

@@ -1,17 +1,23 @@
 // Goal: the engine, which reuses memory and packs what it exchanges, computes what the reference
 // interpreter computes with memory of its own for every value: the same bits. Method: one rank runs
 // all slices of a few steps; the interpreter gets the very same inputs.
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
+#include "common/rows/initial_rows.h"
+#include "common/rows/row_record.h"
+#include "ops/update/update.h"
 #include "scheduler/plan/plan.h"
 #include "test/support/interpreter.h"
 #include "test/support/tiny_model.h"
 #include "worker/engine/engine.h"
 #include "worker/lookup/lookup_planner.h"
+#include "worker/tables/worker_tables.h"
 
 namespace dt::worker {
 namespace {
@@ -19,10 +25,20 @@ namespace {
 constexpr uint32_t kSlices = 2;
 constexpr uint32_t kSamples = 12;
 
-Plan TestPlan(std::vector<NodeConfig> nodes) {
+constexpr uint32_t kKeys = 9;  // Below it; on the worker key k is row k of the interpreter's table.
+
+JobConfig TestJob(std::vector<NodeConfig> nodes, Device tables) {
   JobConfig job = test::TinyJob(std::move(nodes));
   job.optimizer.clip_norm = 5;
   job.train.batch_size = kSlices * kSamples;
+  for (TableConfig& table : job.model.tables) {
+    table.device = tables;
+    table.init = {InitKind::kNormal, 0.5f};
+  }
+  return job;
+}
+
+Plan TestPlan(const JobConfig& job) {
   Result<Plan> plan = scheduler::MakePlan({job, test::TinyColumns(), kSlices});
   DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
   return *std::move(plan);
@@ -45,7 +61,7 @@ Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice) {
           spec.role == ColumnRole::kLabel ? static_cast<float>(draw[0] % 2) : ToUniform(draw[0]);
       if (!spec.is_keys()) column.floats.push_back(number);
       const uint32_t length = !spec.is_keys() ? 0 : spec.is_ragged() ? draw[1] % 3 : spec.length;
-      for (uint32_t i = 0; i < length; ++i) column.keys.push_back(draw[2 + i] % 9);
+      for (uint32_t i = 0; i < length; ++i) column.keys.push_back(draw[2 + i] % kKeys);
       if (spec.is_ragged()) column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
     }
   }
@@ -78,6 +94,10 @@ std::vector<std::byte> InputBytes(const InputSpec& spec, const Slice& slice) {
       return BytesOf(slice.plan.lookups[spec.lookup].row_order);
     case InputKind::kRows:
       return BytesOf(slice.rows[spec.table]);
+    case InputKind::kRowNumbers: {
+      const std::vector<Key>& keys = slice.plan.tables[spec.table];
+      return BytesOf(std::vector<uint32_t>(keys.begin(), keys.end()));
+    }
     default:
       break;
   }
@@ -102,6 +122,7 @@ test::SliceData DataOf(const Graph& graph, const Slice& slice) {
       if (graph.symbols[s] != "U." + graph.tables[t].name) continue;
       data.sizes[s] = static_cast<int64_t>(slice.plan.tables[t].size());
     }
+    if (graph.symbols[s].starts_with("R.")) data.sizes[s] = kKeys;
   }
   for (const InputSpec& spec : graph.inputs) {
     const Value& value = graph.value(spec.value);
@@ -141,9 +162,51 @@ void ExpectSameBits(std::span<const float> got, const test::HostTensor& expected
       << what;
 }
 
-void ExpectStepsMatch(std::vector<NodeConfig> nodes) {
+// The rows of tables on the worker as the interpreter has them, all with their first values.
+void AddTables(const Plan& plan, const JobConfig& job, test::Tensors& parameters) {
+  for (const TableUse& use : plan.graph.tables) {
+    if (use.store == kNone) continue;
+    const auto table = std::ranges::find(job.model.tables, use.id, &TableConfig::id);
+    const auto width = static_cast<size_t>(plan.graph.value(use.store).shape[1].times);
+    test::HostTensor rows = test::HostTensor::Of(DType::kF32, {kKeys, int64_t(width)});
+    const InitialRows initial(table->init, plan.seed, use.id);
+    for (Key key = 0; key < kKeys; ++key) {
+      const std::span<float> row(reinterpret_cast<float*>(rows.bytes.data()) + key * width, width);
+      initial.Fill(key, row.first(use.dim));
+      InitState(table->optimizer, row.subspan(use.dim));
+    }
+    parameters[use.store] = std::move(rows);
+  }
+}
+
+// The last step that updated each row, by table of the graph.
+using LastUpdates = std::vector<std::map<Key, Step>>;
+
+void ExpectTablesMatch(const Graph& graph, const WorkerTables& tables, const LastUpdates& last,
+                       const test::Tensors& parameters) {
+  const std::vector<TableReport> reports = tables.Reports().value();
+  for (const TableReport& report : reports) {
+    const auto use = std::ranges::find(graph.tables, report.name, &TableUse::name);
+    const test::HostTensor& rows = parameters.at(use->store);
+    const size_t row_bytes = rows.bytes.size() / kKeys;
+    TableReport want;
+    for (const auto& [key, step] : last[use - graph.tables.begin()]) {
+      std::vector<std::byte> record(row_bytes + sizeof(Step));
+      std::memcpy(record.data(), rows.bytes.data() + key * row_bytes, row_bytes);
+      std::memcpy(record.data() + row_bytes, &step, sizeof(Step));
+      AddRow(use->id, key, record, want);
+    }
+    EXPECT_EQ(report.rows, want.rows) << report.name;
+    EXPECT_EQ(report.checksum_low, want.checksum_low) << report.name;
+    EXPECT_EQ(report.checksum_high, want.checksum_high) << report.name;
+  }
+}
+
+void ExpectStepsMatch(std::vector<NodeConfig> nodes, Device on = Device::kPs) {
   TaskPool pool(2);
-  const auto engine = *Engine::Create(TestPlan(std::move(nodes)), {.pool = pool});
+  const JobConfig job = TestJob(std::move(nodes), on);
+  const auto own_tables = WorkerTables::Create(TestPlan(job), job, nullptr).value();
+  const auto engine = *Engine::Create(TestPlan(job), {.pool = pool, .tables = own_tables.get()});
   const Plan& plan = engine->plan();
   std::vector<uint32_t> tables(plan.graph.tables.size());
   std::iota(tables.begin(), tables.end(), 0);
@@ -154,6 +217,8 @@ void ExpectStepsMatch(std::vector<NodeConfig> nodes) {
   Collective collective(std::move(MakeMemoryMesh(1, {}).front()));
   test::Interpreter interpreter(plan.graph, pool);
   test::Tensors parameters = test::FirstParameters(plan.graph, plan.seed);
+  AddTables(plan, job, parameters);
+  LastUpdates last(plan.graph.tables.size());
   const std::vector<uint32_t> owner(kSlices, 0);
   for (Step step = 0; step < 3; ++step) {
     RunInfo run{.seed = plan.seed, .step = step, .step_samples = kSlices * kSamples};
@@ -170,6 +235,8 @@ void ExpectStepsMatch(std::vector<NodeConfig> nodes) {
       const auto grads = engine->RunSlice({slices[k].plan, rows}, run);
       ASSERT_TRUE(grads.ok()) << ToText(grads.status());
       for (size_t t = 0; t < grads->size(); ++t) {
+        for (const Key key : slices[k].plan.tables[t]) last[t][key] = step;
+        if (plan.graph.tables[t].store != kNone) continue;
         ExpectSameBits((*grads)[t], expected.slices[k].at(plan.graph.tables[t].row_grad),
                        plan.graph.tables[t].name);
       }
@@ -181,11 +248,17 @@ void ExpectStepsMatch(std::vector<NodeConfig> nodes) {
     for (const Parameters::Array& array : engine->parameters().arrays()) {
       ExpectSameBits(array.values, parameters.at(array.value), array.name);
     }
+    ExpectTablesMatch(plan.graph, *own_tables, last, parameters);
   }
 }
 
 TEST(InterpreterMatchTest, StepsGiveTheBitsOfTheReferenceInterpreter) {
   ExpectStepsMatch(test::TinyDeepFm());
+}
+
+TEST(InterpreterMatchTest, StepsThatUpdateTablesOnTheWorkerDoToo) {
+  ExpectStepsMatch(test::TinyDeepFm(), Device::kCpu);
+  ExpectStepsMatch(test::TinyDin(), Device::kCpu);
 }
 
 TEST(InterpreterMatchTest, StepsThroughBf16DoToo) {

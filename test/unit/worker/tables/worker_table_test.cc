@@ -171,6 +171,38 @@ TEST_P(WorkerTableTest, EvaluationMakesNoRow) {
   EXPECT_EQ(zeros.Values(), std::vector<float>(all.size() * kDim, 0.0f));
 }
 
+// Where a step has several slices, only the step makes rows, and counts a row's rest.
+TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
+  const TableConfig config = ConfigOf(OptimizerKind::kAdam);
+  Placed own(config, GetParam());
+  own.table = WorkerTable::Create({.table = config,
+                                   .seed = kSeed,
+                                   .updated = false,
+                                   .accelerator = own.device.get()})
+                  .value();
+  test::OneTable server(SpecOf(config));
+  std::mt19937_64 random(6);
+  for (Step step = 1; step < 12; ++step) {
+    const std::vector<Key> keys = SomeKeys(random, 300, 2000);
+    const uint32_t before = own.table->rows();
+    for (const size_t first : {0, 100}) {
+      const std::span<const Key> slice = std::span(keys).subspan(first, 200);
+      ASSERT_TRUE(own.table->Bind(slice, step, LookupFor::kTrain).ok());
+      std::vector<float> pulled(slice.size() * kDim);
+      server.Pull(slice, pulled);
+      EXPECT_EQ(own.Values(), pulled);
+    }
+    EXPECT_EQ(own.table->rows(), before);
+    EXPECT_TRUE(own.table->place().gaps.empty());
+    ASSERT_TRUE(own.table->BindStep(keys, step).ok());
+    const std::vector<float> grads(keys.size() * kDim, 0.125f);
+    own.Update(grads, step);
+    server.Push(keys, grads, {.step = step, .rate_scale = 0.5f});
+  }
+  EXPECT_EQ(RecordsOf(*own.table), RecordsOf(server));
+  EXPECT_EQ(own.table->Sizes().rows_touched, 11u * 400u);
+}
+
 TEST_P(WorkerTableTest, RestoredRowsAreTheSame) {
   const TableConfig config = ConfigOf(OptimizerKind::kAdagrad);
   const Placed own(config, GetParam()), copy(config, !GetParam());

@@ -1,0 +1,146 @@
+#include "worker/exchange/row_exchange.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/base/check.h"
+#include "worker/exchange/finite_checks.h"
+
+namespace dt::worker {
+
+RowExchange::RowExchange(const Plan& plan, Accelerator* accelerator)
+    : plan_(plan), messages_(plan.slices), own_(plan.slices), all_(plan.slices) {
+  const Graph& graph = plan.graph;
+  for (const Node& node : graph.nodes) {
+    if (node.op != "sum_rows") continue;
+    DT_CHECK(node.inputs.size() == 2 && node.outputs.size() == 3);
+    Piece& piece = pieces_.emplace_back();
+    piece.in = node.inputs[0];
+    piece.sums = node.outputs[0], piece.numbers = node.outputs[1], piece.gaps = node.outputs[2];
+    piece.direct = graph.value(piece.in).kind == ValueKind::kNode;
+    piece.keys.resize(plan.slices);
+    piece.grads.resize(plan.slices);
+    const auto numbers = std::ranges::find(graph.inputs, node.inputs[1], &InputSpec::value);
+    if (numbers == graph.inputs.end() || numbers->kind != InputKind::kRowNumbers) continue;
+    piece.table = numbers->table;
+    piece.dim = graph.tables[piece.table].dim;
+  }
+  counts_.resize(pieces_.size());
+  for (Message& message : messages_) {
+    message.memory = AlignedBuffer(accelerator);
+    message.grads.resize(pieces_.size());
+  }
+}
+
+Status RowExchange::Open() {
+  for (const Piece& piece : pieces_) {
+    if (piece.table != kNone && plan_.graph.tables[piece.table].store != kNone) continue;
+    return Internal("{} sums rows of no table on the worker", plan_.graph.value(piece.sums).name);
+  }
+  return OkStatus();
+}
+
+// ------------------------------------------------------------ own slices
+
+uint64_t RowExchange::BytesFor(std::span<const uint64_t> keys) const {
+  uint64_t bytes = keys.size_bytes();
+  for (size_t p = 0; p < keys.size(); ++p) {
+    bytes += keys[p] * (sizeof(Key) + pieces_[p].dim * sizeof(float));
+  }
+  return bytes;
+}
+
+// The message of an own slice, with counts_ at its beginning; gives what follows.
+std::byte* RowExchange::Begin(SliceIndex slice, size_t bytes) {
+  auto* const memory = static_cast<std::byte*>(messages_[slice].memory.Reserve(bytes));
+  own_[slice] = {memory, bytes};
+  const std::span<const std::byte> counts = std::as_bytes(std::span(counts_));
+  return std::ranges::copy(counts, memory).out;
+}
+
+void RowExchange::AddNothing(SliceIndex slice) {
+  if (pieces_.empty()) return;
+  std::ranges::fill(counts_, uint64_t{0});
+  Begin(slice, BytesFor(counts_));
+}
+
+void RowExchange::PlacePieces(const LookupPlan& slice, Bindings& bindings) {
+  if (pieces_.empty()) return;
+  for (size_t p = 0; p < pieces_.size(); ++p) counts_[p] = slice.tables[pieces_[p].table].size();
+  const SliceIndex k = slice.batch.slice;
+  std::byte* at = Begin(k, BytesFor(counts_));
+  for (const Piece& piece : pieces_) {
+    at = std::ranges::copy(std::as_bytes(std::span(slice.tables[piece.table])), at).out;
+  }
+  auto* grads = reinterpret_cast<float*>(at);
+  for (size_t p = 0; p < pieces_.size(); ++p) {
+    messages_[k].grads[p] = grads;
+    if (pieces_[p].direct) bindings.Place(pieces_[p].in, grads);
+    grads += counts_[p] * pieces_[p].dim;
+  }
+}
+
+void RowExchange::CopyPieces(SliceIndex slice, const Bindings& bindings) {
+  for (size_t p = 0; p < pieces_.size(); ++p) {
+    if (pieces_[p].direct) continue;
+    std::ranges::copy(bindings.floats(pieces_[p].in), messages_[slice].grads[p]);
+  }
+}
+
+// ------------------------------------------------------------ all slices
+
+Status RowExchange::Join(Collective& collective, std::span<const uint32_t> owner, Step step,
+                         WorkerTables* tables, Bindings& bindings) {
+  if (pieces_.empty()) return OkStatus();
+  DT_CHECK(tables != nullptr && owner.size() == plan_.slices);
+  DT_TRY_STATUS(collective.GatherSlices({owner, own_, all_}));
+  std::ranges::fill(own_, std::span<const std::byte>());
+  DT_TRY_STATUS(Read(owner));
+  for (Piece& piece : pieces_) {
+    piece.sum.Begin(piece.keys);
+    DT_TRY_STATUS(tables->BindStep(piece.table, piece.sum.keys(), step));
+  }
+  DT_TRY_STATUS(bindings.BindStep(tables->places()));
+  for (Piece& piece : pieces_) {
+    DT_TRY_STATUS(SumPiece(piece, step, tables->places()[piece.table], bindings));
+  }
+  return OkStatus();
+}
+
+// Where keys and gradients are in each slice's message.
+Status RowExchange::Read(std::span<const uint32_t> owner) {
+  for (size_t k = 0; k < all_.size(); ++k) {
+    const std::span<const std::byte> message = all_[k];
+    const size_t counts_bytes = counts_.size() * sizeof(uint64_t);
+    if (message.size() >= counts_bytes) std::memcpy(counts_.data(), message.data(), counts_bytes);
+    const bool in_range = std::ranges::all_of(
+        counts_, [&](uint64_t count) { return count <= message.size() / sizeof(Key); });
+    if (message.size() < counts_bytes || !in_range || BytesFor(counts_) != message.size()) {
+      return Internal("slice {} of rank {} left {} bytes of row gradients, which is no message of "
+                      "this plan",
+                      k, owner[k], message.size());
+    }
+    const auto* keys = reinterpret_cast<const Key*>(message.data() + counts_bytes);
+    for (size_t p = 0; p < pieces_.size(); keys += counts_[p++]) {
+      pieces_[p].keys[k] = {keys, counts_[p]};
+    }
+    const auto* grads = reinterpret_cast<const float*>(keys);
+    for (size_t p = 0; p < pieces_.size(); ++p) {
+      pieces_[p].grads[k] = {grads, counts_[p] * pieces_[p].dim};
+      grads += pieces_[p].grads[k].size();
+    }
+  }
+  return OkStatus();
+}
+
+Status RowExchange::SumPiece(Piece& piece, Step step, const TablePlace& place,
+                             const Bindings& bindings) const {
+  const TensorView& view = bindings.view(piece.sums);
+  const std::span<float> sums(static_cast<float*>(view.data), static_cast<size_t>(view.size()));
+  piece.sum.Sum(piece.grads, piece.dim, sums);
+  std::ranges::copy(place.numbers, static_cast<uint32_t*>(bindings.view(piece.numbers).data));
+  std::ranges::copy(place.gaps, static_cast<uint32_t*>(bindings.view(piece.gaps).data));
+  return CheckRowSums(plan_.graph.tables[piece.table], sums, step);
+}
+
+}  // namespace dt::worker

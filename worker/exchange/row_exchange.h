@@ -1,0 +1,71 @@
+// The sparse half of a step's exchange: what each own slice leaves for the plan's sum_rows nodes,
+// its keys and row gradients of tables on the worker, goes to all ranks, which then make the same
+// rows and the same sums of it. Kernels write gradients straight into a slice's message:
+//
+//   u64 keys of each piece | keys of each piece | gradients of each piece, f32 [keys, dim]
+//
+// Owned by the train thread.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/graph/plan.h"
+#include "worker/collective/collective.h"
+#include "worker/exchange/row_sum.h"
+#include "worker/lookup/lookup_plan.h"
+#include "worker/memory/aligned_buffer.h"
+#include "worker/memory/bindings.h"
+#include "worker/tables/worker_tables.h"
+
+namespace dt::worker {
+
+class RowExchange {
+ public:
+  // `plan` outlives it. With an accelerator messages are pinned for copies from it.
+  RowExchange(const Plan& plan, Accelerator* accelerator);
+  // Error: Internal, a plan that sums rows of no table.
+  Status Open();
+
+  // As StepExchange's.
+  void AddNothing(SliceIndex slice);
+  void PlacePieces(const LookupPlan& slice, Bindings& bindings);
+  void CopyPieces(SliceIndex slice, const Bindings& bindings);
+
+  // Makes the rows of all slices' keys in `tables`, and lays sums, numbers and gaps where the
+  // step's nodes read them. Does nothing if the plan sums no rows. Errors: those of
+  // Collective::GatherSlices and WorkerTables::BindStep; Internal, a message of another form;
+  // Unavailable, a sum is not finite.
+  Status Join(Collective& collective, std::span<const uint32_t> owner, Step step,
+              WorkerTables* tables, Bindings& bindings);
+
+ private:
+  struct Piece {
+    uint32_t table = kNone;  // Index into Graph::tables.
+    size_t dim = 0;
+    bool direct = false;  // The kernel that makes `in` writes into the message.
+    ValueIndex in = kNone;
+    ValueIndex sums = kNone, numbers = kNone, gaps = kNone;
+    RowSum sum;
+    std::vector<std::span<const Key>> keys;  // By slice, as the next.
+    std::vector<std::span<const float>> grads;
+  };
+  struct Message {
+    AlignedBuffer memory;
+    std::vector<float*> grads;  // By piece.
+  };
+  // Of a message with these keys by piece.
+  uint64_t BytesFor(std::span<const uint64_t> keys) const;
+  std::byte* Begin(SliceIndex slice, size_t bytes);
+  Status Read(std::span<const uint32_t> owner);
+  Status SumPiece(Piece& piece, Step step, const TablePlace& place, const Bindings& bindings) const;
+
+  const Plan& plan_;
+  std::vector<Piece> pieces_;
+  std::vector<uint64_t> counts_;   // Keys by piece, of the message at hand.
+  std::vector<Message> messages_;  // By slice, as the next two.
+  std::vector<std::span<const std::byte>> own_, all_;
+};
+
+}  // namespace dt::worker
