@@ -151,7 +151,8 @@ class Optimizer {
     const TableUse use = graph_.tables[table];
     if (use.store == kNone || use.row_grad == kNone) return OkStatus();
     graph_.tables[table].row_grad = kNone;
-    DT_TRY(std::vector<ValueIndex> inputs, joined_ ? JoinedRows(use) : OwnRows(table, use.row_grad));
+    DT_TRY(std::vector<ValueIndex> inputs,
+           joined_ ? JoinedRows(use) : OwnRows(table, use.row_grad));
     inputs.insert(inputs.begin(), use.store);
     const auto config = std::ranges::find(job_.model.tables, use.name, &TableConfig::name);
     return Append("update_rows", fmt::format("update.{}", use.name), std::move(inputs),

@@ -180,8 +180,8 @@ TEST(InProcessTest, TablesOnWorkersAreTheSameOnAllOfThem) {
         {"cpu", "cpu"}, {"gpu", "cpu"}, {"gpu", "gpu"}, {"ps", "gpu"}};
     for (const auto& [deep, wide] : places) {
       for (const uint32_t workers : {1, 2, 3}) {
-        SCOPED_TRACE(fmt::format("deep on {}, wide on {}, {} workers, {}", deep, wide, workers,
-                                 wide_rule));
+        SCOPED_TRACE(
+            fmt::format("deep on {}, wide on {}, {} workers, {}", deep, wide, workers, wide_rule));
         shape.workers = workers;
         shape.set = TablesOn(deep, wide).set;
         shape.set.push_back(rule);
@@ -346,14 +346,19 @@ TEST(InProcessTest, CardsLearnWhatProcessorsDoAndAreLeftAndTakenUp) {
 
 TEST(InProcessTest, ATableOnACardLearnsWhatItDoesOnAServer) {
   const test::TempFolder folder;
-  const JobRun server = RunJob(folder, "server", {.epochs = 1});
-  ExpectCompleted(server);
-  const auto card = test::OpenCardOnHost(4);
-  const JobRun run =
-      RunJob(folder, "card", TablesOn("gpu", "gpu", 1), {.accelerators = {card.get()}});
-  ExpectCompleted(run);
-  EXPECT_NEAR(*run.result.train_logloss, *server.result.train_logloss, 1e-3);
-  EXPECT_EQ(run.result.tables.at("deep").rows, server.result.tables.at("deep").rows);
+  for (const auto& [workers, slices] : {std::pair{1u, 1u}, {1u, 3u}, {2u, 2u}}) {
+    SCOPED_TRACE(fmt::format("{} workers, {} slices", workers, slices));
+    const JobRun server = RunJob(folder, "server", {.slices = slices, .epochs = 1});
+    ExpectCompleted(server);
+    const auto card = test::OpenCardOnHost(4), other = test::OpenCardOnHost(4);
+    Shape shape = TablesOn("gpu", "gpu", 1);
+    shape.workers = workers;
+    shape.slices = slices;
+    const JobRun run = RunJob(folder, "card", shape, {.accelerators = {card.get(), other.get()}});
+    ExpectCompleted(run);
+    EXPECT_NEAR(*run.result.train_logloss, *server.result.train_logloss, 1e-3);
+    EXPECT_EQ(run.result.tables.at("deep").rows, server.result.tables.at("deep").rows);
+  }
 }
 
 TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {

@@ -22,11 +22,11 @@ struct SliceExchange {
 
 // What the slices of one step leave behind that differs in length.
 struct SliceGather {
-  std::span<const uint32_t> owner;                      // Rank by slice.
-  std::span<const std::span<const std::byte>> own;      // By slice: filled for own slices.
-  std::span<std::span<const std::byte>> all;            // By slice, on all ranks: `own` of the
-                                                        // owner, or bytes at a multiple of 16 that
-                                                        // are valid until the next gather.
+  std::span<const uint32_t> owner;                  // Rank by slice.
+  std::span<const std::span<const std::byte>> own;  // By slice: filled for own slices.
+  std::span<std::span<const std::byte>> all;        // By slice, on all ranks: `own` of the
+                                                    // owner, or bytes at a multiple of 16 that
+                                                    // are valid until the next gather.
 };
 
 class Collective {
@@ -59,7 +59,7 @@ class Collective {
   Status ShareRanges(std::span<float> summed);
 
   const std::unique_ptr<Mesh> mesh_;
-  std::vector<float> received_;  // Own range of the slices of others: [slices, range].
+  std::vector<float> received_;      // Own range of the slices of others: [slices, range].
   std::vector<uint64_t> sizes_;      // Of the slices gathered last.
   std::vector<std::byte> gathered_;  // Those of others; grows and never shrinks.
   std::vector<Outgoing> send_;

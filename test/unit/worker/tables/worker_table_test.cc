@@ -175,11 +175,10 @@ TEST_P(WorkerTableTest, EvaluationMakesNoRow) {
 TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
   const TableConfig config = ConfigOf(OptimizerKind::kAdam);
   Placed own(config, GetParam());
-  own.table = WorkerTable::Create({.table = config,
-                                   .seed = kSeed,
-                                   .updated = false,
-                                   .accelerator = own.device.get()})
-                  .value();
+  own.table =
+      WorkerTable::Create(
+          {.table = config, .seed = kSeed, .updated = false, .accelerator = own.device.get()})
+          .value();
   test::OneTable server(SpecOf(config));
   std::mt19937_64 random(6);
   for (Step step = 1; step < 12; ++step) {
