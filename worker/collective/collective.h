@@ -24,9 +24,9 @@ struct SliceExchange {
 struct SliceGather {
   std::span<const uint32_t> owner;                  // Rank by slice.
   std::span<const std::span<const std::byte>> own;  // By slice: filled for own slices.
-  std::span<std::span<const std::byte>> all;        // By slice, on all ranks: `own` of the
-                                                    // owner, or bytes at a multiple of 16 that
-                                                    // are valid until the next gather.
+  // By slice, on all ranks: those of its owner. Of other ranks the bytes begin at a multiple of 16,
+  // and are valid until the next gather.
+  std::span<std::span<const std::byte>> all;
 };
 
 class Collective {

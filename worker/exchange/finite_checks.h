@@ -21,7 +21,8 @@ struct SliceAtHand {
 Status CheckLosses(const Graph& graph, const Bindings& bindings, const SliceAtHand& slice);
 // row_grads: by table of the graph.
 Status CheckRowGrads(const Graph& graph, TableRows row_grads, const SliceAtHand& slice);
-// Of the gradients of tables on the worker that the slice alone updates; what lies on the accelerator shows in the next loss.
+// Of the gradients of tables on the worker that the slice alone updates; what lies on the
+// accelerator shows in the next loss.
 Status CheckUpdatedRows(const Graph& graph, const Bindings& bindings, const SliceAtHand& slice);
 // Of a table on the worker: `sums` of all slices.
 Status CheckRowSums(const TableUse& table, std::span<const float> sums, Step step);

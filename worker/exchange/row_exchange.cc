@@ -116,10 +116,8 @@ Status RowExchange::Read(std::span<const uint32_t> owner) {
     const bool in_range = std::ranges::all_of(
         counts_, [&](uint64_t count) { return count <= message.size() / sizeof(Key); });
     if (message.size() < counts_bytes || !in_range || BytesFor(counts_) != message.size()) {
-      return Internal(
-          "slice {} of rank {} left {} bytes of row gradients, which is no message of "
-          "this plan",
-          k, owner[k], message.size());
+      return Internal("slice {} of rank {} left {} bytes, which are no rows of this plan", k,
+                      owner[k], message.size());
     }
     const auto* keys = reinterpret_cast<const Key*>(message.data() + counts_bytes);
     for (size_t p = 0; p < pieces_.size(); keys += counts_[p++]) {

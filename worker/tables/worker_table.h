@@ -7,7 +7,8 @@
 //
 // As on servers, a key without a row reads as its initial value, the first update makes the row,
 // and nothing else does. Where several slices or workers make a step, all workers update with all
-// keys of the step: then each holds the same rows under the same numbers. Owned by the train thread; no method is called while nodes run.
+// keys of the step: then each holds the same rows under the same numbers. Owned by the train
+// thread; no method is called while nodes run.
 #pragma once
 
 #include <functional>

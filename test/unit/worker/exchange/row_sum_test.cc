@@ -1,5 +1,5 @@
-// Goal: row gradients are added slice after slice, as a shard adds them. Method: made-up slices whose
-// keys overlap; a map that adds one by one, in floats for which the order shows.
+// Goal: row gradients are added slice after slice, as a shard adds them. Method: made-up slices
+// whose keys overlap; a map that adds one by one, in floats for which the order shows.
 #include "worker/exchange/row_sum.h"
 
 #include <algorithm>
