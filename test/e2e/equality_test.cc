@@ -109,5 +109,23 @@ TEST(Equality, KilledAfterACheckpointAndResumedEqualsUninterrupted) {
   EXPECT_EQ(ChecksumAfter(folder, name, {"launch", job, "--resume", "auto"}), whole);
 }
 
+// Workers that each hold a table whole, in processes of their own, killed and resumed by one.
+TEST(Equality, TablesOnWorkersGiveTheSameBitsAlsoWhenOneGoesOn) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.epochs = 3, .slices = 2});
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--set", "model.tables.deep.device=cpu", "--set",
+                                       "model.tables.wide.device=gpu"});
+    return arguments;
+  };
+  const std::string servers = ChecksumAfter(folder, "servers", {"train", job});
+  ASSERT_NE(servers, "");
+  EXPECT_EQ(ChecksumAfter(folder, "w2s2", with(With({"launch", job}, 2, 2))), servers);
+  std::vector<std::string> part = with(With({"launch", job}, 1, 2));
+  part.insert(part.end(), {"--set", "train.epochs=1"});
+  EXPECT_NE(ChecksumAfter(folder, "part", part), servers);
+  EXPECT_EQ(ChecksumAfter(folder, "part", with({"train", job, "--resume", "auto"})), servers);
+}
+
 }  // namespace
 }  // namespace dt::test

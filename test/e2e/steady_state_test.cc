@@ -61,13 +61,22 @@ class StepCounter : public Network {
   std::atomic<uint64_t> steps_{0};
 };
 
-std::vector<Allocation> AllocationsOf(const std::string& more) {
+// What is asked of the tiny job.
+struct Asked {
+  const char* more = "";      // Top-level YAML.
+  const char* deep = "auto";  // Where this table lies.
+  uint32_t slices = 1;
+};
+
+std::vector<Allocation> AllocationsOf(const Asked& asked) {
   const test::TempFolder folder;
   test::Shape shape;
+  shape.slices = asked.slices;
+  shape.set = {fmt::format("model.tables.deep.device={}", asked.deep)};
   shape.epochs = 5;
   shape.batch_size = 3000 / kStepsInEpoch;
   shape.executors = "1";
-  shape.more = more;
+  shape.more = asked.more;
   test::RunOptions options;
   options.data_network = [](Network& under) { return std::make_unique<StepCounter>(under); };
   const test::JobRun run = test::RunJob(folder, "steady", shape, options);
@@ -92,7 +101,7 @@ std::string Text(const Allocation& allocation) {
   return text;
 }
 
-class SteadyState : public ::testing::TestWithParam<const char*> {};
+class SteadyState : public ::testing::TestWithParam<Asked> {};
 
 TEST_P(SteadyState, AllocatesNothing) {
   const std::vector<Allocation> all = AllocationsOf(GetParam());
@@ -121,7 +130,9 @@ TEST_P(SteadyState, AllocatesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(
     Placements, SteadyState,
-    ::testing::Values("", "parallel: {place: [{match: \"hidden*\", device: gpu}]}\n"));
+    ::testing::Values(Asked(),
+                      Asked{.more = "parallel: {place: [{match: \"hidden*\", device: gpu}]}\n"},
+                      Asked{.deep = "cpu", .slices = 3}));
 
 }  // namespace
 }  // namespace dt
