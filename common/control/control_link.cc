@@ -125,9 +125,9 @@ class ControlLinkImpl : public ControlLink {
     return Timeout("no message from the scheduler");
   }
 
-  void SetProgress(HeartbeatMessage progress) override {
+  void SetProgress(const HeartbeatMessage& progress) override {
     std::lock_guard lock(mutex_);
-    progress_ = std::move(progress);
+    progress_ = progress;
   }
 
   void Put(const std::string& key, std::string value) override {

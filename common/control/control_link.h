@@ -35,7 +35,7 @@ class ControlLink {
   // which); Unavailable when the scheduler is silent too long.
   virtual Result<ControlMessage> Receive(Duration patience) = 0;
   // Goes out with the next heartbeats, which add the process's stats. Any thread.
-  virtual void SetProgress(HeartbeatMessage progress) = 0;
+  virtual void SetProgress(const HeartbeatMessage& progress) = 0;
   // Rendezvous. Any thread but the link's.
   virtual void Put(const std::string& key, std::string value) = 0;
   virtual Result<std::string> Get(const std::string& key, Duration patience) = 0;

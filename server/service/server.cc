@@ -179,7 +179,7 @@ class ServerRole : public Server {
     for (size_t i = 1; i < sizes_.size() && !progress.tables.empty(); ++i) {
       if (!sizes_[i].empty()) AddReports(progress.tables, sizes_[i]);
     }
-    link_->SetProgress(std::move(progress));
+    link_->SetProgress(progress);
   }
 
   // Every executor's answer; the first error of any.

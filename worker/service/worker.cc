@@ -204,10 +204,11 @@ class WorkerRole : public Worker {
                          .interrupted = [this] { return Interrupted(); },
                          .progress =
                              [this](Step step, uint64_t samples, double loss) {
-                               link_->SetProgress({.step = step,
-                                                   .samples = samples_before_ + samples,
-                                                   .loss = loss,
-                                                   .tables = tables_->Sizes()});
+                               progress_.step = step;
+                               progress_.samples = samples_before_ + samples;
+                               progress_.loss = loss;
+                               tables_->PutSizes(progress_.tables);
+                               link_->SetProgress(progress_);
                                trace_.StepsDone(step);
                              },
                          .timeline = trace_.timeline()});
@@ -360,6 +361,7 @@ class WorkerRole : public Worker {
   std::unique_ptr<Trainer> trainer_;
   uint64_t order_ = 0;           // The one that is carried out.
   uint64_t samples_before_ = 0;  // Trained by orders that are done.
+  HeartbeatMessage progress_;    // As it was told last.
 };
 
 Result<std::optional<DeviceInfo>> DeviceOf(const WorkerOptions& options) {

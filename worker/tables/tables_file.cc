@@ -39,7 +39,7 @@ Status AddTable(RowsDb& db, uint32_t shards, WorkerTable& table) {
   std::ranges::sort(order);
   std::vector<uint32_t> numbers(table.rows());
   std::ranges::transform(order, numbers.begin(), [](const auto& row) { return std::get<2>(row); });
-  std::unique_ptr<RowsDb::File> file = db.NewFile(table.Sizes().bytes);
+  std::unique_ptr<RowsDb::File> file = db.NewFile(table.bytes());
   DT_TRY_STATUS(table.VisitRows(numbers, [&](Key key, std::span<const std::byte> record) {
     return file->Add(RowKey(ShardOf(id, key, shards), id, key).text(), TextOf(record));
   }));

@@ -139,17 +139,16 @@ Status WorkerTable::VisitRows(std::span<const uint32_t> numbers, const Visit& vi
   return OkStatus();
 }
 
-TableReport WorkerTable::Sizes() const {
-  TableReport sizes;
+void WorkerTable::PutSizes(TableReport& sizes) const {
   sizes.name = table_.name;
   sizes.rows = sizes.rows_in_memory = rows();
-  sizes.bytes = rows() * (sizeof(Key) + width_ * sizeof(float) + sizeof(Step));
+  sizes.bytes = bytes();
   sizes.rows_touched = touched_;
-  return sizes;
 }
 
 Result<TableReport> WorkerTable::Report() {
-  TableReport report = Sizes();
+  TableReport report;
+  PutSizes(report);
   report.rows = report.bytes = 0;  // AddRow counts them.
   std::vector<uint32_t> numbers(rows());
   std::iota(numbers.begin(), numbers.end(), 0u);

@@ -52,13 +52,15 @@ class WorkerTable {
 
   const TableConfig& config() const { return table_; }
   uint32_t rows() const { return static_cast<uint32_t>(keys_.size()); }
+  uint64_t bytes() const { return rows() * (sizeof(Key) + width_ * sizeof(float) + sizeof(Step)); }
   std::span<const Key> keys() const { return keys_; }  // By number.
   uint32_t state() const { return width_ - table_.dim; }
 
   // These rows as records (common/rows/row_record.h). Stops at the first error.
   using Visit = std::function<Status(Key key, std::span<const std::byte> record)>;
   Status VisitRows(std::span<const uint32_t> numbers, const Visit& visit);
-  TableReport Sizes() const;
+  // Takes no memory for the name where there was room.
+  void PutSizes(TableReport& sizes) const;
   // With the checksum.
   Result<TableReport> Report();
 

@@ -51,10 +51,9 @@ Status WorkerTables::BindStep(uint32_t table, std::span<const Key> keys, Step st
   return OkStatus();
 }
 
-std::vector<TableReport> WorkerTables::Sizes() const {
-  std::vector<TableReport> sizes;
-  for (const auto& table : tables_) sizes.push_back(table->Sizes());
-  return sizes;
+void WorkerTables::PutSizes(std::vector<TableReport>& sizes) const {
+  sizes.resize(tables_.size());
+  for (size_t i = 0; i < tables_.size(); ++i) tables_[i]->PutSizes(sizes[i]);
 }
 
 Result<std::vector<TableReport>> WorkerTables::Reports() const {

@@ -26,7 +26,8 @@ class WorkerTables {
   Status BindStep(uint32_t table, std::span<const Key> keys, Step step);
   TablePlaces places() const { return places_; }
 
-  std::vector<TableReport> Sizes() const;
+  // One for each table; takes no memory where there was room.
+  void PutSizes(std::vector<TableReport>& sizes) const;
   Result<std::vector<TableReport>> Reports() const;
 
   struct SavePlace {

@@ -199,7 +199,7 @@ TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
     server.Push(keys, grads, {.step = step, .rate_scale = 0.5f});
   }
   EXPECT_EQ(RecordsOf(*own.table), RecordsOf(server));
-  EXPECT_EQ(own.table->Sizes().rows_touched, 11u * 400u);
+  EXPECT_EQ(own.table->Report()->rows_touched, 11u * 400u);
 }
 
 TEST_P(WorkerTableTest, RestoredRowsAreTheSame) {
@@ -221,7 +221,7 @@ TEST_P(WorkerTableTest, RestoredRowsAreTheSame) {
   EXPECT_EQ(a.checksum_low, b.checksum_low);
   EXPECT_EQ(a.checksum_high, b.checksum_high);
   EXPECT_EQ(a.rows, records.size());
-  EXPECT_EQ(a.bytes, own.table->Sizes().bytes);
+  EXPECT_EQ(a.bytes, own.table->bytes());
   const auto& [key, record] = *records.begin();
   EXPECT_EQ(copy.table->Restore(key, record).code(), StatusCode::kDataLoss);
   EXPECT_EQ(copy.table->Restore(77, std::span(record).first(9)).code(), StatusCode::kDataLoss);
