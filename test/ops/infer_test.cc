@@ -261,7 +261,6 @@ std::vector<Refusal> OtherRefusals() {
       {"update", OptimizerAttrs({}), {{Const(4)}, {Const(4)}}, "update: takes 4 inputs, has 2"},
       {"sum_slices", {}, {}, "sum_slices: takes 1 input, has 0"},
       {"gather_slices", {}, {{Const(4)}}, "gather_slices: slices is 0"},
-      {"sum_rows", {}, {{B, Const(4)}}, "sum_rows: takes 2 inputs, has 1"},
   };
 }
 
@@ -453,33 +452,6 @@ TEST(Infer, GivesTheShapesOfCommunication) {
   const Result<std::vector<Value>> summed = InferCase(c);
   ASSERT_TRUE(summed.ok());
   EXPECT_EQ((*summed)[0].shape, SymShape({Const(4)}));
-}
-
-// The rows of a step are counted by a symbol of their own.
-TEST(Infer, GivesTheShapesOfRowsJoined) {
-  Graph graph;
-  const Dim keys{graph.SymbolNamed("U.item"), 1};
-  const auto input = [&graph](DType dtype, SymShape shape) {
-    Value value;
-    value.dtype = dtype;
-    value.shape = std::move(shape);
-    return graph.AddValue(std::move(value));
-  };
-  Node node;
-  node.op = "sum_rows";
-  node.attrs = {{"slices", int64_t{2}}};
-  node.inputs = {input(DType::kF32, {keys, Const(4)}), input(DType::kU32, {keys})};
-  InferContext context{graph, node, {}};
-  EXPECT_EQ(MessageOf(FindOp("sum_rows")->infer(context)),
-            "sum_rows: [U.item] are no rows of a table on the worker");
-  const Dim rows{graph.SymbolNamed("S.item"), 1};
-  ASSERT_TRUE(FindOp("sum_rows")->infer(context).ok());
-  ASSERT_EQ(context.outputs.size(), 3u);
-  EXPECT_EQ(context.outputs[0].shape, SymShape({rows, Const(4)}));
-  for (const size_t list : {1, 2}) {
-    EXPECT_EQ(context.outputs[list].shape, SymShape({rows}));
-    EXPECT_EQ(context.outputs[list].dtype, DType::kU32);
-  }
 }
 
 }  // namespace

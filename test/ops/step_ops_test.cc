@@ -224,5 +224,35 @@ TEST(Loss, SlicesOfAStepAddUpToTheMeanOfTheStep) {
   EXPECT_DOUBLE_EQ(sum, whole);
 }
 
+// The rows of a step are counted by a symbol of their own.
+TEST(SumRows, HasTheShapesOfRowsOfTheStep) {
+  Graph graph;
+  const Dim keys{graph.SymbolNamed("U.item"), 1};
+  const auto input = [&graph](DType dtype, SymShape shape) {
+    Value value;
+    value.dtype = dtype;
+    value.shape = std::move(shape);
+    return graph.AddValue(std::move(value));
+  };
+  Node node;
+  node.op = "sum_rows";
+  node.inputs = {input(DType::kF32, {keys, Const(4)}), input(DType::kU32, {keys})};
+  InferContext context{graph, node, {}};
+  const auto infer = FindOp("sum_rows")->infer;
+  EXPECT_EQ(MessageOf(infer(context)), "sum_rows: slices is 0");
+  node.attrs = {{"slices", int64_t{2}}};
+  EXPECT_EQ(MessageOf(infer(context)), "sum_rows: [U.item] are no rows of a table on the worker");
+  const Dim rows{graph.SymbolNamed("S.item"), 1};
+  ASSERT_TRUE(infer(context).ok());
+  ASSERT_EQ(context.outputs.size(), 3u);
+  EXPECT_EQ(context.outputs[0].shape, SymShape({rows, Const(4)}));
+  for (const size_t list : {1, 2}) {
+    EXPECT_EQ(context.outputs[list].shape, SymShape({rows}));
+    EXPECT_EQ(context.outputs[list].dtype, DType::kU32);
+  }
+  node.inputs.pop_back();
+  EXPECT_EQ(MessageOf(infer(context)), "sum_rows: takes 2 inputs, has 1");
+}
+
 }  // namespace
 }  // namespace dt::test
