@@ -4,48 +4,78 @@
 namespace dt {
 namespace {
 
-// dot(x [B, fields, dim]): [B, fields (fields - 1) / 2], the dot products of fields i > j, in the
-// order (1,0), (2,0), (2,1), (3,0), …: DLRM's interaction.
-Result<SymShape> PairsOf(const InferContext& context) {
-  DT_TRY_STATUS(ExpectRank(context, 0, 3, "[B, fields, dim]"));
-  const SymShape& shape = context.in(0).shape;
-  if (shape[1].symbol != kConstant || shape[1].times < 2) {
-    return Invalid("dot: needs at least two fields, has {}", context.shape_text(0));
+// dot(x…, each [B, fields, dim] or one field [B, dim]): [B, n (n - 1) / 2], the dot products of the
+// n fields i > j of all inputs, in the order (1,0), (2,0), (2,1), (3,0), …: DLRM's interaction.
+Result<SymShape> PairsOf(const InferContext& context, size_t inputs) {
+  const SymShape& first = context.in(0).shape;
+  int64_t fields = 0;
+  for (size_t i = 0; i < inputs; ++i) {
+    const SymShape& shape = context.in(i).shape;
+    const bool fits = (shape.size() == 2 || shape.size() == 3) && shape[0] == first[0] &&
+                      shape.back() == first.back() && shape.back().symbol == kConstant &&
+                      (shape.size() == 2 || shape[1].symbol == kConstant);
+    if (!fits) {
+      return Invalid("dot: input {} (\"{}\") is {}; all must be [B, fields, dim] or [B, dim]",
+                     i + 1, context.in(i).name, context.shape_text(i));
+    }
+    fields += shape.size() == 3 ? shape[1].times : 1;
   }
-  return SymShape{shape[0], Const(shape[1].times * (shape[1].times - 1) / 2)};
+  if (fields < 2) return Invalid("dot: needs at least two fields, has {}", context.shape_text(0));
+  return SymShape{first[0], Const(fields * (fields - 1) / 2)};
 }
 
 Status InferDot(InferContext& context) {
-  DT_TRY_STATUS(ExpectFloats(context, 1));
-  DT_TRY(SymShape out, PairsOf(context));
+  DT_TRY_STATUS(ExpectInputs(context, 1, kNone));
+  DT_TRY_STATUS(ExpectFloats(context, context.in_count()));
+  DT_TRY(SymShape out, PairsOf(context, context.in_count()));
   context.outputs = {Output(context.in(0).dtype, std::move(out))};
   return OkStatus();
 }
 
-// dot_grad(x, dy)
+// dot_grad(x…, dy): the gradient of each x.
 Status InferDotGrad(InferContext& context) {
-  DT_TRY_STATUS(ExpectFloats(context, 2));
-  DT_TRY(const SymShape pairs, PairsOf(context));
-  DT_TRY_STATUS(ExpectShape(context, 1, pairs, "the gradient"));
-  context.outputs = {Output(context.in(0).dtype, context.in(0).shape)};
+  DT_TRY_STATUS(ExpectInputs(context, 2, kNone));
+  DT_TRY_STATUS(ExpectFloats(context, context.in_count()));
+  const size_t inputs = context.in_count() - 1;
+  DT_TRY(const SymShape pairs, PairsOf(context, inputs));
+  DT_TRY_STATUS(ExpectShape(context, inputs, pairs, "the gradient"));
+  context.outputs.clear();
+  for (size_t i = 0; i < inputs; ++i) {
+    context.outputs.push_back(Output(context.in(i).dtype, context.in(i).shape));
+  }
   return OkStatus();
 }
 
 Status DotGradient(GradientContext& context) {
-  const ValueIndex x = context.node().inputs[0];
-  context.SetInputGrad(0, context.Add("dot_grad", {x, context.output_grad(0)}, {})[0]);
+  std::vector<ValueIndex> inputs = context.node().inputs;
+  const size_t count = inputs.size();
+  inputs.push_back(context.output_grad(0));
+  const std::vector<ValueIndex> grads = context.Add("dot_grad", std::move(inputs), {}, count);
+  for (size_t i = 0; i < count; ++i) {
+    if (context.needs_grad(i)) context.SetInputGrad(i, grads[i]);
+  }
   return OkStatus();
 }
 
+// The output of dot and the gradient of dot_grad are the pairs.
 OpCost DotCost(const Graph& graph, const Node& node, int64_t batch) {
-  const SymShape& x = graph.value(node.inputs[0]).shape;
-  const double elements = ElementsAt(x, batch);
-  return {.flops = elements * static_cast<double>(x[1].times), .bytes = 8 * elements};
+  const ValueIndex of_pairs = node.op == "dot" ? node.outputs[0] : node.inputs.back();
+  const double pairs = ElementsAt(graph.value(of_pairs).shape, batch);
+  const double dim = ElementsAt({graph.value(node.inputs[0]).shape.back()}, batch);
+  const double products = node.op == "dot" ? pairs : 2 * pairs;
+  OpCost cost{.flops = 2 * products * dim};
+  for (const ValueIndex v : node.inputs) cost.bytes += BytesAt(graph.value(v), batch);
+  for (const ValueIndex v : node.outputs) cost.bytes += BytesAt(graph.value(v), batch);
+  return cost;
 }
 
 constexpr OpSpec kSpecs[] = {
     {.name = "dot", .infer = InferDot, .gradient = DotGradient, .cost = DotCost},
-    {.name = "dot_grad", .infer = InferDotGrad, .cost = DotCost, .user_visible = false},
+    {.name = "dot_grad",
+     .outputs = kVariableOutputs,
+     .infer = InferDotGrad,
+     .cost = DotCost,
+     .user_visible = false},
 };
 
 }  // namespace

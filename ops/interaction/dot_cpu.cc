@@ -5,12 +5,60 @@ namespace dt {
 namespace {
 
 struct DotShape {
-  size_t samples, fields, dim, pairs;
-  explicit DotShape(const TensorView& x)
-      : samples(static_cast<size_t>(x.shape[0])),
-        fields(static_cast<size_t>(x.shape[1])),
-        dim(static_cast<size_t>(x.shape[2])),
-        pairs(fields * (fields - 1) / 2) {}
+  size_t samples = 0, fields = 0, dim = 0, pairs = 0;
+  explicit DotShape(std::span<const TensorView> inputs)
+      : samples(static_cast<size_t>(inputs[0].shape[0])),
+        dim(static_cast<size_t>(inputs[0].shape.back())) {
+    for (const TensorView& x : inputs) {
+      fields += x.shape.size() == 3 ? static_cast<size_t>(x.shape[1]) : 1;
+    }
+    pairs = fields * (fields - 1) / 2;
+  }
+  size_t stride() const { return fields * dim; }
+};
+
+// Room of this thread for the fields of a sample, or for their gradients.
+enum class Purpose : uint8_t { kFields, kGradients };
+template <class T, Purpose>
+T* RoomFor(size_t count) {
+  thread_local std::vector<T> room;
+  if (room.size() < count) room.resize(count);
+  return room.data();
+}
+
+// The fields of one sample, which lie in one or several tensors. One thread.
+template <class T, Purpose purpose>
+class SampleFields {
+ public:
+  SampleFields(std::span<const TensorView> parts, const DotShape& shape)
+      : parts_(parts), room_(parts.size() > 1 ? RoomFor<T, purpose>(shape.stride()) : nullptr) {}
+
+  // All fields of sample b, one behind the other.
+  const T* Load(size_t b) {
+    if (parts_.size() == 1) return PartOf(0, b);
+    T* to = room_;
+    for (size_t i = 0; i < parts_.size(); ++i) to = std::copy_n(PartOf(i, b), Length(i), to);
+    return room_;
+  }
+  // Where they are to be written, before Store(b) puts them in their tensors.
+  T* Place(size_t b) { return parts_.size() == 1 ? PartOf(0, b) : room_; }
+  void Store(size_t b) const {
+    if (parts_.size() == 1) return;
+    const T* from = room_;
+    for (size_t i = 0; i < parts_.size(); from += Length(i), ++i) {
+      std::copy_n(from, Length(i), PartOf(i, b));
+    }
+  }
+
+ private:
+  size_t Length(size_t i) const {
+    return static_cast<size_t>(parts_[i].shape.size() == 3 ? parts_[i].shape[1] * parts_[i].shape[2]
+                                                           : parts_[i].shape[1]);
+  }
+  T* PartOf(size_t i, size_t b) const { return static_cast<T*>(parts_[i].data) + b * Length(i); }
+
+  std::span<const TensorView> parts_;
+  T* room_;
 };
 
 // Eight dot products at a time, each with the bits of DotOf.
@@ -64,22 +112,23 @@ size_t InGroups(const double*, size_t, const DotShape&, double*) { return 0; }
 
 void Dot(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const DotShape shape(context.in(0));
-    const T* x = DataOf<T>(context.in(0));
+    const DotShape shape(context.inputs);
     T* out = DataOf<T>(context.out(0));
-    const size_t grain = RowGrain(shape.fields * shape.dim);
-    context.pool.ParallelFor(shape.samples, grain, [&](size_t begin, size_t end) {
-      T* to = out + begin * shape.pairs;
-      for (size_t b = begin; b < end; ++b) {
-        const T* sample = x + b * shape.fields * shape.dim;
-        for (size_t i = 1; i < shape.fields; ++i) {
-          const T* left = sample + i * shape.dim;
-          size_t j = InGroups(sample, i, shape, to);
-          for (; j < i; ++j) to[j] = DotOf(left, sample + j * shape.dim, shape.dim);
-          to += i;
-        }
-      }
-    });
+    context.pool.ParallelFor(shape.samples, RowGrain(shape.stride()),
+                             [&](size_t begin, size_t end) {
+                               SampleFields<T, Purpose::kFields> fields(context.inputs, shape);
+                               T* to = out + begin * shape.pairs;
+                               for (size_t b = begin; b < end; ++b) {
+                                 const T* const sample = fields.Load(b);
+                                 for (size_t i = 1; i < shape.fields; ++i) {
+                                   const T* left = sample + i * shape.dim;
+                                   size_t j = InGroups(sample, i, shape, to);
+                                   for (; j < i; ++j)
+                                     to[j] = DotOf(left, sample + j * shape.dim, shape.dim);
+                                   to += i;
+                                 }
+                               }
+                             });
   });
 }
 
@@ -113,20 +162,23 @@ void FieldGrad(const T* __restrict x, const T* __restrict dy, T* __restrict dx, 
 }
 
 void DotGrad(KernelContext& context) {
+  const auto inputs = context.inputs.first(context.inputs.size() - 1);
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const DotShape shape(context.in(0));
-    const T* x = DataOf<T>(context.in(0));
-    const T* dy = DataOf<T>(context.in(1));
-    T* dx = DataOf<T>(context.out(0));
-    const size_t stride = shape.fields * shape.dim;
-    context.pool.ParallelFor(shape.samples, RowGrain(stride), [&](size_t begin, size_t end) {
-      for (size_t b = begin; b < end; ++b) {
-        for (size_t i = 0; i < shape.fields; ++i) {
-          const size_t at = b * stride + i * shape.dim;
-          FieldGrad(x + b * stride, dy + b * shape.pairs, dx + at, i, shape);
-        }
-      }
-    });
+    const DotShape shape(inputs);
+    const T* const dy = DataOf<T>(context.inputs.back());
+    context.pool.ParallelFor(
+        shape.samples, RowGrain(shape.stride()), [&](size_t begin, size_t end) {
+          SampleFields<T, Purpose::kFields> fields(inputs, shape);
+          SampleFields<T, Purpose::kGradients> grads(context.outputs, shape);
+          for (size_t b = begin; b < end; ++b) {
+            const T* const sample = fields.Load(b);
+            T* const dx = grads.Place(b);
+            for (size_t i = 0; i < shape.fields; ++i) {
+              FieldGrad(sample, dy + b * shape.pairs, dx + i * shape.dim, i, shape);
+            }
+            grads.Store(b);
+          }
+        });
   });
 }
 

@@ -10,6 +10,7 @@ namespace {
 // [B, fields, dim]
 struct Fields {
   Count fields, dim;
+  Fields(Count fields_of, Count dim_of) : fields(fields_of), dim(dim_of) {}
   explicit Fields(const CudaTensor& x) : fields(DimOf(x, 1)), dim(DimOf(x, 2)) {}
 };
 
@@ -179,35 +180,93 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-size_t DotBytes(const CudaTensor& x, bool with_grads) {
-  const int64_t fields = x.extent[1], pairs = fields * (fields - 1) / 2;
-  return static_cast<size_t>(fields * (x.extent[2] + 1) + (with_grads ? pairs : 0)) * sizeof(float);
+// The inputs of dot, or its gradients, as one [B, fields, dim]: where there is only one, itself;
+// else behind each other in the node's scratch memory.
+struct JoinedFields {
+  int64_t fields = 0, dim = 0;
+  Count samples;
+  const CudaTensor* parts = nullptr;
+  size_t part_count = 0;
+
+  JoinedFields(const CudaTensor* tensors, size_t count)
+      : dim(tensors[0].extent[tensors[0].rank - 1]),
+        samples(DimOf(tensors[0], 0)),
+        parts(tensors),
+        part_count(count) {
+    for (size_t i = 0; i < count; ++i) fields += FieldsOf(tensors[i]);
+  }
+  static int64_t FieldsOf(const CudaTensor& t) { return t.rank == 3 ? t.extent[1] : 1; }
+  size_t ScratchBytes() const {
+    const auto elements = static_cast<size_t>(samples.extent * fields * dim);
+    return part_count == 1 ? 0 : (elements * sizeof(float) + 255) / 256 * 256;
+  }
+  // Shared memory of a block.
+  size_t BlockBytes(bool with_grads) const {
+    const int64_t pairs = fields * (fields - 1) / 2;
+    return static_cast<size_t>(fields * (dim + 1) + (with_grads ? pairs : 0)) * sizeof(float);
+  }
+  Fields shape() const { return {Fixed(fields), Fixed(dim)}; }
+};
+
+template <class T>
+struct MovePart {
+  int64_t row, begin, length;  // Elements of a sample of the whole; of the part in it.
+  T *whole, *part;
+  bool join;  // Else the part is taken out of the whole.
+  __device__ void operator()(int64_t i, const CudaRun&) const {
+    const Division at = Divide(i, length);
+    T& element = whole[at.quotient * row + begin + at.rest];
+    if (join) element = part[i];
+    if (!join) part[i] = element;
+  }
+};
+template <class T>
+void MoveParts(const CudaCall& call, const JoinedFields& of, T* whole, bool join) {
+  int64_t begin = 0;
+  for (size_t i = 0; i < of.part_count && of.part_count > 1; ++i) {
+    const int64_t length = JoinedFields::FieldsOf(of.parts[i]) * of.dim;
+    ForEach(call, of.samples * Fixed(length),
+            MovePart<T>{of.fields * of.dim, begin, length, whole, DataOf<T>(of.parts[i]), join});
+    begin += length;
+  }
 }
 
+JoinedFields DotInputs(const CudaCall& call) { return {call.inputs, call.input_count}; }
+size_t DotScratch(const CudaCall& call) { return DotInputs(call).ScratchBytes(); }
 CudaError RunDot(const CudaCall& call) {
-  const CudaTensor& x = call.inputs[0];
-  const size_t bytes = DotBytes(x, false);
-  const unsigned blocks = BlocksFor(x.extent[0], 1);
+  const JoinedFields x = DotInputs(call);
+  const size_t bytes = x.BlockBytes(false);
+  const unsigned blocks = BlocksFor(x.samples.extent, 1);
   return OnFloat(call, [&]<class T>(T) {
-    const T* const from = DataOf<T>(x);
+    T* const from = x.part_count == 1 ? DataOf<T>(x.parts[0]) : static_cast<T*>(call.scratch);
+    MoveParts(call, x, from, true);
     T* const to = DataOf<T>(call.outputs[0]);
     const bool fits = bytes <= kSharedBytes;
     LaunchKernel(call, {blocks, kThreads, fits ? bytes : 0},
-                 fits ? DotKernel<T, true> : DotKernel<T, false>, Fields(x), DimOf(x, 0), call.run,
+                 fits ? DotKernel<T, true> : DotKernel<T, false>, x.shape(), x.samples, call.run,
                  from, to);
   });
 }
+
+// The joined fields, then their gradients.
+JoinedFields DotGradInputs(const CudaCall& call) { return {call.inputs, call.input_count - 1}; }
+size_t DotGradScratch(const CudaCall& call) { return 2 * DotGradInputs(call).ScratchBytes(); }
 CudaError RunDotGrad(const CudaCall& call) {
-  const CudaTensor& x = call.inputs[0];
-  const size_t bytes = DotBytes(x, true);
-  const unsigned blocks = BlocksFor(x.extent[0], 1);
+  const JoinedFields x = DotGradInputs(call), dx(call.outputs, x.part_count);
+  const size_t bytes = x.BlockBytes(true);
+  const unsigned blocks = BlocksFor(x.samples.extent, 1);
   return OnFloat(call, [&]<class T>(T) {
-    const T *const from = DataOf<T>(x), *const grad = DataOf<T>(call.inputs[1]);
-    T* const to = DataOf<T>(call.outputs[0]);
+    const bool one = x.part_count == 1;
+    auto* const second = static_cast<char*>(call.scratch) + x.ScratchBytes();
+    T* const from = one ? DataOf<T>(x.parts[0]) : static_cast<T*>(call.scratch);
+    T* const to = one ? DataOf<T>(dx.parts[0]) : reinterpret_cast<T*>(second);
+    MoveParts(call, x, from, true);
+    const T* const grad = DataOf<T>(call.inputs[x.part_count]);
     const bool fits = bytes <= kSharedBytes;
     LaunchKernel(call, {blocks, kThreads, fits ? bytes : 0},
-                 fits ? DotGradKernel<T, true> : DotGradKernel<T, false>, Fields(x), DimOf(x, 0),
+                 fits ? DotGradKernel<T, true> : DotGradKernel<T, false>, x.shape(), x.samples,
                  call.run, from, grad, to);
+    MoveParts(call, dx, to, false);
   });
 }
 
@@ -305,8 +364,8 @@ CudaError CrossLayerGrad(const CudaCall& call) {
 constexpr CudaKernel kKernels[] = {
     {"fm", RunFm},
     {"fm_grad", RunFmGrad},
-    {"dot", RunDot},
-    {"dot_grad", RunDotGrad},
+    {"dot", RunDot, DotScratch},
+    {"dot_grad", RunDotGrad, DotGradScratch},
     {"cross_layer", CrossLayer},
     {"cross_layer_grad", CrossLayerGrad, CrossLayerGradScratch},
 };

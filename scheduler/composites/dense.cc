@@ -168,11 +168,9 @@ Result<ValueIndex> UserParameter(GraphBuilder& b, Operands operands) {
 }
 
 constexpr Composite kComposites[] = {
-    {"add", Add, 1},        {"concat", Concat},
-    {"cross", Cross},       {"cross_v2", CrossV2},
-    {"dense", Dense},       {"dot", Interaction},
-    {"flatten", Flattened}, {"fm", Interaction},
-    {"mlp", Mlp},           {"parameter", UserParameter, 0},
+    {"add", Add, 1},       {"concat", Concat}, {"cross", Cross},
+    {"cross_v2", CrossV2}, {"dense", Dense},   {"flatten", Flattened},
+    {"fm", Interaction},   {"mlp", Mlp},       {"parameter", UserParameter, 0},
     {"sum", Sum},
 };
 

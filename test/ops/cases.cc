@@ -167,6 +167,8 @@ void AddInteractions(CaseMaker& make) {
   make.Add("dot", "dot", {}, {{b, Const(4), Const(19)}});
   make.Add("dot of two", "dot", {}, {{b, Const(2), Const(3)}});
   make.Add("dot in groups of eight", "dot", {}, {{b, Const(19), Const(16)}});
+  make.Add("dot of several", "dot", {}, {{b, Const(16)}, {b, Const(9), Const(16)}, {b, Const(16)}});
+  make.Add("dot of single fields", "dot", {}, {{b, Const(5)}, {b, Const(5)}});
   make.Add("cross_layer", "cross_layer", {},
            {{b, Const(11)}, {b, Const(11)}, {Const(11), Const(1)}, {Const(11)}});
 }

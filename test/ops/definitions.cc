@@ -236,7 +236,38 @@ double PairDot(const Tensor& x, int64_t b, int64_t i, int64_t j) {
 }
 
 // The sum over pairs itself, not the identity that the kernel uses.
-std::vector<Numbers> Pairs(const OpCase& c, bool summed) {
+// Of the fields of all inputs.
+std::vector<Numbers> Dot(const OpCase& c) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < c.inputs.size(); ++i) inputs.push_back(In(c, i));
+  struct Field {
+    const Tensor* x;
+    Index at;
+  };
+  const auto product = [](Field a, Field b) {
+    double sum = 0;
+    for (int64_t d = 0; d < a.x->shape.back(); ++d) {
+      a.at.back() = b.at.back() = d;
+      sum += a.x->at(a.at) * b.x->at(b.at);
+    }
+    return sum;
+  };
+  Numbers out;
+  for (int64_t b = 0; b < inputs[0].dim(0); ++b) {
+    std::vector<Field> fields;
+    for (const Tensor& x : inputs) {
+      if (x.shape.size() == 2) fields.push_back({&x, {b, 0}});
+      for (int64_t f = 0; x.shape.size() == 3 && f < x.dim(1); ++f)
+        fields.push_back({&x, {b, f, 0}});
+    }
+    for (size_t i = 0; i < fields.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) out.push_back(product(fields[i], fields[j]));
+    }
+  }
+  return {out};
+}
+
+std::vector<Numbers> Fm(const OpCase& c) {
   const Tensor x = In(c, 0);
   Numbers out;
   for (int64_t b = 0; b < x.dim(0); ++b) {
@@ -244,10 +275,9 @@ std::vector<Numbers> Pairs(const OpCase& c, bool summed) {
     for (int64_t i = 0; i < x.dim(1); ++i) {
       for (int64_t j = 0; j < i; ++j) {
         sum += PairDot(x, b, i, j);
-        if (!summed) out.push_back(PairDot(x, b, i, j));
       }
     }
-    if (summed) out.push_back(sum);
+    out.push_back(sum);
   }
   return {out};
 }
@@ -318,8 +348,8 @@ std::map<std::string, Defined> MakeDefinitions() {
       all["reduce_batch"] = [](const OpCase& c) { return ReduceTo(c, OutShape(c), false); };
   all["gather_rows"] = GatherRows;
   all["bag"] = Bag;
-  all["fm"] = [](const OpCase& c) { return Pairs(c, true); };
-  all["dot"] = [](const OpCase& c) { return Pairs(c, false); };
+  all["fm"] = Fm;
+  all["dot"] = Dot;
   all["cross_layer"] = CrossLayer;
   return all;
 }
