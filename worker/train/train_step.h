@@ -2,7 +2,7 @@
 //
 //   reader ─▶ pull ──────────▶ GiveRows ─▶ RowGrads ─▶ push    for each own slice of the step; what
 //        └──▶ BeginSlice ────────┘             │               needs no rows runs while they come
-//                                              └─▶ Exchange    dense sums, with all ranks
+//                                              └─▶ Exchange    dense sums, rows of tables here
 //                                                    └─▶ barrier ─▶ Complete ─▶ Update
 //
 // Servers apply a step once every rank is past its barrier; no rank pulls for the next step before.
