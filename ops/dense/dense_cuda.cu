@@ -56,9 +56,26 @@ struct RoundToBf16 {
 size_t RoundedBytes(const CudaTensor& t) {
   return (static_cast<size_t>(SizeOf(t).extent) * sizeof(__nv_bfloat16) + 255) / 256 * 256;
 }
-size_t Scratch(const CudaCall& call) {
-  if (MathOf(call) != Math::kBf16) return 0;
+size_t RoundedScratch(const CudaCall& call) {
   return RoundedBytes(call.inputs[0]) + RoundedBytes(call.inputs[1]);
+}
+size_t Scratch(const CudaCall& call) {
+  return MathOf(call) == Math::kBf16 ? RoundedScratch(call) : 0;
+}
+
+// The operands of a product in bf16: as they are stored, or rounded in the node's scratch memory.
+void UseBf16(const CudaCall& call, GemmTask* task) {
+  const CudaTensor &a = call.inputs[0], &b = call.inputs[1];
+  auto* const left = static_cast<__nv_bfloat16*>(call.scratch);
+  auto* const right = left + RoundedBytes(a) / sizeof(__nv_bfloat16);
+  const auto rounded = [&](const CudaTensor& from, __nv_bfloat16* to) -> const void* {
+    if (from.dtype == kCudaBf16) return from.data;
+    ForEach(call, Fixed(SizeOf(from).extent), RoundToBf16{DataOf<float>(from), to});
+    return to;
+  };
+  task->a = rounded(a, left);
+  task->b = rounded(b, right);
+  task->in_type = kCudaBf16;
 }
 
 CudaError Multiply(const CudaCall& call, GemmTask task) {
@@ -70,30 +87,25 @@ CudaError Multiply(const CudaCall& call, GemmTask task) {
   task.in_type = a.dtype;
   task.out_type = call.outputs[0].dtype;
   task.math = math == Math::kTf32 ? GemmMath::kTf32 : GemmMath::kFp32;
-  if (math == Math::kBf16) {
-    auto* const left = static_cast<__nv_bfloat16*>(call.scratch);
-    auto* const right = left + RoundedBytes(a) / sizeof(__nv_bfloat16);
-    ForEach(call, Fixed(SizeOf(a).extent), RoundToBf16{DataOf<float>(a), left});
-    ForEach(call, Fixed(SizeOf(b).extent), RoundToBf16{DataOf<float>(b), right});
-    task.a = left;
-    task.b = right;
-    task.in_type = kCudaBf16;
-  }
+  if (math == Math::kBf16) UseBf16(call, &task);
   if (CudaError e = Launched()) return e;
   return Gemm(*call.stream, task);
 }
 
-CudaError CheckOperands(const CudaCall& call) {
-  uint8_t type = kCudaF32;
-  if (CudaError e = CheckCall(call, &type)) return e;
+CudaError CheckSizes(const CudaCall& call) {
   if (CudaError e = CheckInner(call.inputs[0])) return e;
   if (CudaError e = CheckInner(call.inputs[1])) return e;
   return CheckInner(call.outputs[0]);
 }
+CudaError CheckOperands(const CudaCall& call) {
+  uint8_t type = kCudaF32;
+  if (CudaError e = CheckCall(call, &type)) return e;
+  return CheckSizes(call);
+}
 
-CudaError Matmul(const CudaCall& call) {
+// Of matmul; rows beyond the true size are made zeros where rows are what is added up.
+GemmTask MatmulTask(const CudaCall& call) {
   const CudaTensor &a = call.inputs[0], &b = call.inputs[1];
-  if (CudaError e = CheckOperands(call)) return e;
   GemmTask task;
   task.transpose_a = BoolAttr(call, "transpose_a", false);
   task.transpose_b = BoolAttr(call, "transpose_b", false);
@@ -102,7 +114,23 @@ CudaError Matmul(const CudaCall& call) {
   task.n = (task.transpose_b ? RowsOf(b) : ColsOf(b)).extent;
   if (task.transpose_a && IsCapacity(a)) ZeroTail(call, a);
   if (!task.transpose_b && IsCapacity(b)) ZeroTail(call, b);
-  return Multiply(call, task);
+  return task;
+}
+
+CudaError Matmul(const CudaCall& call) {
+  if (CudaError e = CheckOperands(call)) return e;
+  return Multiply(call, MatmulTask(call));
+}
+
+// Operands of floats and of bf16.
+CudaError NarrowMatmul(const CudaCall& call) {
+  if (CudaError e = CheckSizes(call)) return e;
+  if (call.outputs[0].dtype != kCudaF32) return "narrow_matmul gives floats";
+  GemmTask task = MatmulTask(call);
+  task.c = call.outputs[0].data;
+  UseBf16(call, &task);
+  if (CudaError e = Launched()) return e;
+  return Gemm(*call.stream, task);
 }
 
 CudaError BatchMatmul(const CudaCall& call) {
@@ -207,6 +235,7 @@ CudaError DenseLayerBack(const CudaCall& call) {
 
 constexpr CudaKernel kKernels[] = {
     {"matmul", Matmul, Scratch},
+    {"narrow_matmul", NarrowMatmul, RoundedScratch},
     {"batch_matmul", BatchMatmul, Scratch},
     {"bias_add", BiasAdd},
     {"dense_layer", DenseLayer, Scratch},
