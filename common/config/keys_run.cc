@@ -59,8 +59,9 @@ constexpr KeySpec kKeys[] = {
     {"train", "evaluate_every", kUint, "epoch", 1, kAnyWhole, "epoch", "",
      "Steps between evaluations, or epoch."},
     {"train", "math", kChoice, "fp32|tf32|bf16", 0, 0, "fp32", "",
-     "Arithmetic of matrix products. bf16: their operands are rounded to it, sums, weights and "
-     "everything else stay fp32. tf32: likewise on a card; processors compute fp32."},
+     "Arithmetic of matrix products. bf16: their operands are rounded to it (less than 2^-126 may "
+     "become 0), sums, weights and everything else stay fp32. tf32: likewise on a card; processors "
+     "compute fp32."},
     {"train.early_stop", "metric", kText, "", 0, 0, "of the first loss", "",
      "What must improve: valid.auc, valid.logloss or valid.accuracy; with several losses "
      "valid.<loss>.auc and so on."},

@@ -5,7 +5,7 @@
 
 namespace dt {
 
-// Rows of one partial sum, as on the CPU.
+// Rows of one partial sum.
 inline constexpr int64_t kPieceRows = 256;
 inline constexpr int64_t kFewRows = 32;  // One thread adds them.
 inline constexpr int kTileCols = 32, kTileRows = 8, kPieceLanes = 32;

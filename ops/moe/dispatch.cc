@@ -41,6 +41,8 @@ SymShape ChosenRows(SymShape rows, const SymShape& choices) {
   return rows;
 }
 
+constexpr int64_t kExpertsMax = 65535;  // Blocks of a card's grid along one side.
+
 // dispatch(x [B, D], chosen u32 [B, k]), k of the `experts` for each row (those beyond the last
 // count as the last): x's rows in the order of the experts that take them, [k B, D], those of one
 // expert by row, then by choice; where each expert's end, u32 [experts]; and where each choice's
@@ -55,6 +57,9 @@ Status InferDispatch(InferContext& context) {
   if (experts < chosen[1].times) {
     return Invalid("dispatch: {} choices for each row need as many experts, there are {}",
                    chosen[1].times, experts);
+  }
+  if (experts > kExpertsMax) {
+    return Invalid("dispatch: {} experts; at most {} are possible", experts, kExpertsMax);
   }
   context.outputs = {Output(context.in(0).dtype, ChosenRows(x, chosen)),
                      Output(DType::kU32, {Const(experts)}), Output(DType::kU32, chosen)};

@@ -31,6 +31,7 @@ bool GivesRows(const Node& node) {
 
 }  // namespace
 
+// What others than nodes read stays as it is, too.
 Result<Graph> Narrow(Graph graph, const PlanRequest&) {
   std::vector<bool> narrow(graph.values.size(), false);
   for (const Node& node : graph.nodes) {
@@ -41,7 +42,12 @@ Result<Graph> Narrow(Graph graph, const PlanRequest&) {
       if (!TakesRows(node, i)) narrow[node.inputs[i]] = false;
     }
   }
-  for (const LossSpec& loss : graph.losses) narrow[loss.output] = false;
+  const auto keep = [&](ValueIndex v) {
+    if (v != kNone) narrow[v] = false;
+  };
+  for (const LossSpec& loss : graph.losses) keep(loss.output), keep(loss.loss);
+  for (const ParameterSpec& p : graph.parameters) keep(p.grad), keep(p.pushed);
+  for (const TableUse& table : graph.tables) keep(table.row_grad);
   const auto is_narrow = [&](ValueIndex v) { return narrow[v]; };
   for (Node& node : graph.nodes) {
     if (GivesRows(node) && narrow[node.outputs[0]]) node.attrs["narrow"] = true;

@@ -124,7 +124,15 @@ Status Collective::GatherSizes(const SliceGather& gather) {
       receive_.push_back({gather.owner[k], std::as_writable_bytes(std::span(&sizes_[k], 1))});
     }
   }
-  return Exchange("all-gather of sizes");
+  DT_TRY_STATUS(Exchange("all-gather of sizes"));
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    if (sizes_[k] <= kSliceBytesMax) continue;
+    return WithHint(
+        Internal("slice {} of rank {} leaves {} bytes to gather; at most {} are possible", k,
+                 gather.owner[k], sizes_[k], kSliceBytesMax),
+        "raise train.slices, or put the tables on servers");
+  }
+  return OkStatus();
 }
 
 Status Collective::GatherBytes(const SliceGather& gather) {

@@ -29,6 +29,9 @@ struct SliceGather {
   std::span<std::span<const std::byte>> all;
 };
 
+// Of one slice that is gathered.
+inline constexpr uint64_t kSliceBytesMax = uint64_t{1} << 32;
+
 class Collective {
  public:
   explicit Collective(std::unique_ptr<Mesh> mesh) : mesh_(std::move(mesh)) {}
@@ -38,7 +41,8 @@ class Collective {
 
   // Each rank sums one range of the elements over all slices, then everybody gets every range.
   Status ExchangeSlices(const SliceExchange& exchange);
-  // First their sizes, then the slices themselves.
+  // First their sizes, then the slices themselves. Error, too: Internal on all ranks, a slice of
+  // more than kSliceBytesMax.
   Status GatherSlices(const SliceGather& gather);
   // Returns when every rank has called it.
   Status Barrier();

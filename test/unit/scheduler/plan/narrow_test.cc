@@ -1,6 +1,7 @@
 // Goal: `narrow` stores in bf16 what products round anyway, and nothing else; results have the same
 // bits. Method: the reference interpreter before and after the pass, for slices that are one tile,
 // several, and no whole number of them.
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <string>
@@ -75,6 +76,21 @@ TEST(Narrow, RowsBetweenLayersOnTheProcessor) {
   JobConfig job = TwoTowers("bf16");
   job.parallel.place = {{"m.1*", Device::kGpu}};
   EXPECT_EQ(NarrowOf(GraphsOf(job).after), (std::set<std::string>{"n.0.relu", "n.0.relu.grad"}));
+}
+
+TEST(Narrow, WhatOthersThanNodesReadStays) {
+  const JobConfig job = TwoTowers("bf16");
+  Graph before = GraphsOf(job).before;
+  const auto value = [&](const std::string& name) {
+    return static_cast<ValueIndex>(std::ranges::find(before.values, name, &Value::name) -
+                                   before.values.begin());
+  };
+  before.parameters[0].pushed = value("m.0.relu.grad");
+  before.losses[0].output = value("n.0.relu");
+  const Result<Graph> after = Narrow(before, {job, test::TinyColumns(), 1});
+  ASSERT_TRUE(after.ok()) << ToText(after.status());
+  EXPECT_EQ(NarrowOf(*after),
+            (std::set<std::string>{"m.0.relu", "m.1.relu", "m.1.relu.grad", "n.0.relu.grad"}));
 }
 
 TEST(Narrow, ResultsHaveTheSameBits) {

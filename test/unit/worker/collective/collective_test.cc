@@ -157,6 +157,21 @@ TEST_P(CollectiveTest, EveryRankGathersTheBytesOfEverySlice) {
   }
 }
 
+// A size that no slice has is refused by all before anything is made ready for it.
+TEST_P(CollectiveTest, ASliceOfImpossibleSizeIsRefused) {
+  if (GetParam().ranks < 2) return;
+  OnRanks(GetParam(), {}, [&](Collective& collective) {
+    const std::vector<uint32_t> owner = {0, 1};
+    const std::byte byte{1};
+    std::vector<std::span<const std::byte>> own(2), all(2);
+    if (collective.rank() == 0) own[0] = {&byte, ~uint64_t{7}};
+    if (collective.rank() == 1) own[1] = {&byte, 1};
+    const Status done = collective.GatherSlices({owner, own, all});
+    EXPECT_EQ(done.code(), absl::StatusCode::kInternal);
+    EXPECT_NE(ToText(done).find("slice 0 of rank 0 leaves"), std::string::npos) << ToText(done);
+  });
+}
+
 TEST_P(CollectiveTest, NobodyPassesABarrierBeforeAllAreThere) {
   std::atomic<uint32_t> entered = 0;
   OnRanks(GetParam(), {}, [&](Collective& collective) {
