@@ -10,12 +10,6 @@ namespace {
 // made in `math`, as matmul's. On the processor the pass `narrow` stores rows of layers in bf16:
 // with the attribute `narrow` a layer gives such rows; x, dz and a layer's result y may be such.
 
-// All others are floats.
-Status ExpectWide(const InferContext& context, size_t i) {
-  if (context.in(i).dtype != DType::kBf16) return OkStatus();
-  return Invalid("{}: input {} (\"{}\") holds bf16", context.node.op, i + 1, context.in(i).name);
-}
-
 DType RowsOf(const InferContext& context) {
   const bool narrow = BoolAttr(context.node.attrs, "narrow", false);
   return narrow ? DType::kBf16 : context.in(1).dtype;
@@ -25,8 +19,6 @@ DType RowsOf(const InferContext& context) {
 // `activation` is none or relu.
 Status InferDenseLayer(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 3));
-  DT_TRY_STATUS(ExpectWide(context, 1));
-  DT_TRY_STATUS(ExpectWide(context, 2));
   DT_TRY_STATUS(ExpectMath(context));
   const std::string activation = TextAttr(context.node.attrs, "activation", "none");
   if (activation != "none" && activation != "relu") {
@@ -49,7 +41,6 @@ Status InferDenseLayer(InferContext& context) {
 // dimensions but the last, [N].
 Status InferReluBiasGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
-  DT_TRY_STATUS(ExpectWide(context, 1));
   const SymShape y = context.in(0).shape;
   if (y.empty()) return Invalid("relu_bias_grad: its input has no dimension");
   DT_TRY_STATUS(ExpectShape(context, 1, y, "the gradient"));
@@ -62,7 +53,6 @@ Status InferReluBiasGrad(InferContext& context) {
 // gradient of a layer's product to that of the layer before, whose result is y.
 Status InferDenseLayerBack(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 3));
-  DT_TRY_STATUS(ExpectWide(context, 1));
   DT_TRY_STATUS(ExpectMath(context));
   DT_TRY_STATUS(ExpectRank(context, 1, 2, "[inputs, units]"));
   const SymShape& weight = context.in(1).shape;
