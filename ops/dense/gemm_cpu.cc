@@ -131,8 +131,9 @@ void ConvertB(TaskPool& pool, const GemmTask<float>& task, const From* b) {
 
 void Bf16Tile(const GemmTask<float>& task, const FloatTile& tile) {
   const GemmShape& shape = task.shape;
-  Rows<uint16_t> rows{task.bf16_a + RowsAt(shape, tile), LeadingOf(shape)};
-  if (task.bf16_a == nullptr) rows = ConvertedRows<uint16_t>(shape, tile, task.a);
+  const Rows<uint16_t> rows =
+      task.bf16_a == nullptr ? ConvertedRows<uint16_t>(shape, tile, task.a)
+                             : Rows<uint16_t>{task.bf16_a + RowsAt(shape, tile), LeadingOf(shape)};
   const auto* const rounded = reinterpret_cast<const uint16_t*>(task.rounded_b);
   const uint16_t* const b = task.bf16_b == nullptr ? rounded : task.bf16_b;
   Multiply(ProductOf(shape, tile, FactorType::kBf16, rows.leading),
