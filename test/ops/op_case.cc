@@ -232,6 +232,15 @@ std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& out
   return bench.Gradients(output_grads);
 }
 
+OpCase CaseOf(std::string op, Attrs attrs, std::vector<CaseInput> inputs, int64_t batch) {
+  OpCase c;
+  c.name = c.op = std::move(op);
+  c.attrs = std::move(attrs);
+  c.inputs = std::move(inputs);
+  c.sizes[kBatch] = batch;
+  return c;
+}
+
 double RoundedToBf16(double value) { return FromBf16(ToBf16(value)); }
 
 Numbers Normals(size_t count, uint64_t stream) {

@@ -11,15 +11,6 @@ namespace {
 
 const Dim B = Batch();
 
-OpCase CaseOf(std::string op, Attrs attrs, std::vector<CaseInput> inputs, int64_t batch) {
-  OpCase c;
-  c.name = c.op = std::move(op);
-  c.attrs = std::move(attrs);
-  c.inputs = std::move(inputs);
-  c.sizes[kBatch] = batch;
-  return c;
-}
-
 Numbers RunOne(const OpCase& c) { return RunCase(c, DType::kF32).outputs[0]; }
 
 TEST(ReduceMax, GradientGoesToTheFirstOfEqualOnes) {

@@ -15,15 +15,6 @@ CaseInput Indexes(SymShape shape, Numbers values) {
   return {std::move(shape), std::move(values), true, false};
 }
 
-OpCase CaseOf(std::string op, Attrs attrs, std::vector<CaseInput> inputs, int64_t batch) {
-  OpCase c;
-  c.name = c.op = std::move(op);
-  c.attrs = std::move(attrs);
-  c.inputs = std::move(inputs);
-  c.sizes[kBatch] = batch;
-  return c;
-}
-
 TEST(Dispatch, SortsByExpertThenByRowThenByChoice) {
   const OpCase c = CaseOf(
       "dispatch", {{"experts", int64_t{3}}},
