@@ -43,15 +43,24 @@ struct Rows {
   size_t leading;
 };
 using FloatTile = GemmTile<float>;
+
+// Where the tile's rows of op(A) begin, if A is the whole of it.
+size_t RowsAt(const GemmShape& shape, const FloatTile& tile) {
+  return shape.transpose_a ? tile.row : tile.row * shape.k;
+}
+size_t LeadingOf(const GemmShape& shape) { return shape.transpose_a ? shape.m : shape.k; }
+size_t ColsAt(const GemmShape& shape, const FloatTile& tile) {
+  return shape.transpose_b ? tile.col * shape.k : tile.col;
+}
+
 void Sgemm(const GemmTask<float>& task, const FloatTile& tile, const Rows<float>& rows,
            const float* b) {
   const GemmShape& shape = task.shape;
   const auto dim = [](size_t n) { return static_cast<dnnl_dim_t>(n); };
-  const size_t b_at = shape.transpose_b ? tile.col * shape.k : tile.col;
-  const dnnl_status_t status =
-      dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(tile.rows),
-                 dim(tile.cols), dim(shape.k), 1.0f, rows.a, dim(rows.leading), b + b_at,
-                 dim(shape.transpose_b ? shape.k : shape.n), 0.0f, tile.values, dim(tile.stride));
+  const dnnl_status_t status = dnnl_sgemm(
+      shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(tile.rows), dim(tile.cols),
+      dim(shape.k), 1.0f, rows.a, dim(rows.leading), b + ColsAt(shape, tile),
+      dim(shape.transpose_b ? shape.k : shape.n), 0.0f, tile.values, dim(tile.stride));
   DT_CHECK_MSG(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
 }
 
@@ -68,22 +77,16 @@ StridedProduct ProductOf(const GemmShape& shape, const FloatTile& tile, FactorTy
           .c_row = tile.stride};
 }
 
-// Where the tile's rows of op(A) begin, if A is the whole of it.
-size_t RowsAt(const GemmShape& shape, const FloatTile& tile) {
-  return shape.transpose_a ? tile.row : tile.row * shape.k;
-}
-size_t LeadingOf(const GemmShape& shape) { return shape.transpose_a ? shape.m : shape.k; }
-size_t ColsAt(const GemmShape& shape, const FloatTile& tile) {
-  return shape.transpose_b ? tile.col * shape.k : tile.col;
+// What oneDNN compiles is for one shape and keeps its memory; dnnl_sgemm takes some at each call.
+void FloatProduct(const GemmTask<float>& task, const FloatTile& tile, const Rows<float>& rows,
+                  const float* b) {
+  if (task.rows_vary) return Sgemm(task, tile, rows, b);
+  Multiply(ProductOf(task.shape, tile, FactorType::kFp32, rows.leading),
+           {.a = rows.a, .b = b + ColsAt(task.shape, tile), .c = tile.values});
 }
 
-// dnnl_sgemm is slower where B lies turned: up to a fourth, if its rows are odd in number.
 void Fp32Tile(const GemmTask<float>& task, const FloatTile& tile) {
-  const GemmShape& shape = task.shape;
-  const Rows<float> rows{task.a + RowsAt(shape, tile), LeadingOf(shape)};
-  if (!shape.transpose_b || shape.transpose_a) return Sgemm(task, tile, rows, task.b);
-  Multiply(ProductOf(shape, tile, FactorType::kFp32, rows.leading),
-           {.a = rows.a, .b = task.b + ColsAt(shape, tile), .c = tile.values});
+  FloatProduct(task, tile, {task.a + RowsAt(task.shape, tile), LeadingOf(task.shape)}, task.b);
 }
 
 // ------------------------------------------------------------ bf16
@@ -143,10 +146,10 @@ void Bf16Tile(const GemmTask<float>& task, const FloatTile& tile) {
 // On a processor that does not multiply bf16.
 void RoundedTile(const GemmTask<float>& task, const FloatTile& tile) {
   const bool stored = task.bf16_a != nullptr;
-  Sgemm(task, tile,
-        stored ? ConvertedRows<float>(task.shape, tile, task.bf16_a)
-               : ConvertedRows<float>(task.shape, tile, task.a),
-        task.rounded_b);
+  FloatProduct(task, tile,
+               stored ? ConvertedRows<float>(task.shape, tile, task.bf16_a)
+                      : ConvertedRows<float>(task.shape, tile, task.a),
+               task.rounded_b);
 }
 
 // What makes one tile, after what they share is there.

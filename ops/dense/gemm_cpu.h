@@ -28,6 +28,8 @@ struct GemmTask {
   GemmMath math = GemmMath::kFp32;
   const uint16_t* bf16_a = nullptr;  // kBf16: instead of a and b, where they are stored so.
   const uint16_t* bf16_b = nullptr;
+  bool rows_vary =
+      false;  // From call to call, so that nothing should be compiled for their number.
   float* rounded_b = nullptr;  // kBf16: room for as many floats as B has.
 };
 
@@ -51,9 +53,10 @@ std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::b
 std::byte* UseMath(const Attrs& attrs, GemmTask<double>& task, std::vector<std::byte>& scratch,
                    size_t more);
 
-// One oneDNN call, on one thread, for each tile of C. Tiles follow from the shape alone and k is
-// never cut, so the bits do not depend on the number of threads. `then` is called once for each
-// part of C, together for all of it.
+// One oneDNN call, on one thread, for each tile of C; what it compiles for a shape is kept, so that
+// a product whose rows do not vary allocates nothing once its shapes are known. Tiles follow from
+// the shape alone and k is never cut, so the bits do not depend on the number of threads. `then` is
+// called once for each part of C, together for all of it.
 void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then);
 // Plain loops, for gradient checks. REQUIRES: c.
 void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then);

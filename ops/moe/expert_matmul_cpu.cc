@@ -18,35 +18,18 @@ void ForExperts(KernelContext& context, const Body& body) {
   });
 }
 
-// The weights [E, N, K] as [E, K, N]: the library compiles a product with a turned operand anew for
-// each number of rows, and experts' numbers change with every slice.
-template <class T>
-const T* Turned(KernelContext& context) {
-  const Shape& shape = context.in(2).shape;
-  const auto experts = static_cast<size_t>(shape[0]), from_rows = static_cast<size_t>(shape[1]),
-             from_cols = static_cast<size_t>(shape[2]);
-  const T* const from = DataOf<T>(context.in(2));
-  const std::span<T> to = Scratch<T>(context, experts * from_rows * from_cols);
-  context.pool.ParallelFor(experts * from_cols, RowGrain(from_rows), [&](size_t begin, size_t end) {
-    for (size_t row = begin; row < end; ++row) {
-      const T* const column = from + row / from_cols * from_rows * from_cols + row % from_cols;
-      for (size_t i = 0; i < from_rows; ++i) to[row * from_rows + i] = column[i * from_cols];
-    }
-  });
-  return to.data();
-}
-
 void ExpertMatmul(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const size_t k = AsMatrix(context.in(0)).cols, n = AsMatrix(context.out(0)).cols;
     const bool turned = BoolAttr(context.node.attrs, "transpose_b", false);
     const T* const rows = DataOf<T>(context.in(0));
-    const T* const weights = turned ? Turned<T>(context) : DataOf<T>(context.in(2));
+    const T* const weights = DataOf<T>(context.in(2));
     const T* const biases = context.inputs.size() == 4 ? DataOf<T>(context.in(3)) : nullptr;
     T* const out = DataOf<T>(context.out(0));
     ForExperts(context, [&](size_t e, size_t begin, size_t count) {
-      GemmTask<T> task{.a = rows + begin * k, .b = weights + e * k * n, .c = out + begin * n};
-      task.shape = {.m = count, .n = n, .k = k};
+      GemmTask<T> task{
+          .a = rows + begin * k, .b = weights + e * k * n, .c = out + begin * n, .rows_vary = true};
+      task.shape = {.m = count, .n = n, .k = k, .transpose_b = turned};
       Gemm(context.pool, task, [&](const GemmTile<T>& tile) {
         if (biases == nullptr) return;
         const T* const bias = biases + e * n + tile.col;
@@ -64,7 +47,8 @@ void ExpertMatmulGrad(KernelContext& context) {
     const T *const a = DataOf<T>(context.in(0)), *const b = DataOf<T>(context.in(2));
     T* const out = DataOf<T>(context.out(0));
     ForExperts(context, [&](size_t e, size_t begin, size_t count) {
-      GemmTask<T> task{.a = a + begin * m, .b = b + begin * n, .c = out + e * m * n};
+      GemmTask<T> task{
+          .a = a + begin * m, .b = b + begin * n, .c = out + e * m * n, .rows_vary = true};
       task.shape = {.m = m, .n = n, .k = count, .transpose_a = true};
       Gemm(context.pool, task);
     });

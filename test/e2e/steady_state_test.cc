@@ -110,10 +110,7 @@ TEST_P(SteadyState, AllocatesNothing) {
   size_t count_of_ours = 0;
   for (const Allocation& allocation : all) {
     if (GoesByTheClock(allocation)) continue;
-    // oneDNN packs operands into memory of its own at each product.
-    if (allocation.by() != "libdnnl") {
-      EXPECT_LE(allocation.bytes, kBytesMax) << Text(allocation);
-    }
+    EXPECT_LE(allocation.bytes, kBytesMax) << Text(allocation);
     if (allocation.foreign()) {
       ++foreign[allocation.by()];
     } else {
