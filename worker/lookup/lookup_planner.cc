@@ -4,12 +4,15 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 #include "common/base/check.h"
 #include "common/base/hash.h"
 
 namespace dt::worker {
 namespace {
+
+constexpr size_t kJoinedAtOnce = 32;  // Samples.
 
 // Ids of one sample in a column of fixed length.
 size_t LengthOf(const BatchColumn& column, uint32_t samples) {
@@ -28,6 +31,17 @@ size_t SampleOf(const BatchColumn& column, size_t at, const Batch& batch) {
 template <class T>
 void MakeRoom(size_t most, std::vector<T>& list) {
   if (list.capacity() < most) list.reserve(most + most / 8);
+}
+
+// Keys of a column, `length` a sample, to every `stride`th place.
+void JoinColumn(std::span<const Key> keys, size_t length, size_t stride, Key* out) {
+  if (length == 1) {
+    for (const Key key : keys) *out = key, out += stride;
+    return;
+  }
+  for (size_t i = 0; i < keys.size(); i += length, out += stride) {
+    std::ranges::copy(keys.subspan(i, length), out);
+  }
 }
 
 // Occurrences of each row, by counting: row_ends[u] and the positions in ascending order.
@@ -72,13 +86,40 @@ LookupPlanner::LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> rou
   std::erase_if(table_order_, [&plan](uint32_t t) {
     return t < plan.graph.tables.size() && plan.graph.tables[t].store != kNone;
   });
+  GroupTables();
+}
+
+void LookupPlanner::GroupTables() {
+  const Graph& graph = plan_.graph;
+  lookups_of_.resize(graph.tables.size());
+  for (uint32_t l = 0; l < graph.lookups.size(); ++l) {
+    lookups_of_[graph.lookups[l].table].push_back(l);
+  }
+  const auto alike = [&](uint32_t a, uint32_t b) {
+    const auto columns = [&graph](uint32_t l) -> const auto& { return graph.lookups[l].columns; };
+    return std::ranges::equal(lookups_of_[a], lookups_of_[b], {}, columns, columns);
+  };
+  for (uint32_t t = 0; t < graph.tables.size(); ++t) {
+    const auto group = std::ranges::find_if(
+        same_keys_, [&](const std::vector<uint32_t>& tables) { return alike(tables.front(), t); });
+    if (group == same_keys_.end()) {
+      same_keys_.push_back({t});
+    } else {
+      group->push_back(t);
+    }
+  }
 }
 
 Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
   const Graph& graph = plan_.graph;
   plan.tables.resize(place_first_.size());
   plan.lookups.resize(graph.lookups.size());
-  for (uint32_t t = 0; t < graph.tables.size(); ++t) DT_TRY_STATUS(FillTable(t, plan));
+  for (const std::vector<uint32_t>& tables : same_keys_) {
+    DT_TRY_STATUS(NumberKeys(tables.front(), plan));
+    for (const uint32_t t : tables) DT_TRY_STATUS(CheckKeys(t, plan));
+    // The first table's lists hold the numbers until every other table's are made of them.
+    for (const uint32_t t : std::views::reverse(tables)) FillTable(t, tables.front(), plan);
+  }
   for (size_t l = 0; l < graph.lookups.size(); ++l) {
     const LookupSpec& spec = graph.lookups[l];
     LookupLists& lists = plan.lookups[l];
@@ -107,12 +148,12 @@ void LookupPlanner::PlaceFixed(bool with_keys, LookupPlan& plan) {
   }
 }
 
-Status LookupPlanner::FillTable(uint32_t table, LookupPlan& plan) {
+// Into the index of the table's lookups: the numbers of their keys, by first occurrence.
+Status LookupPlanner::NumberKeys(uint32_t table, LookupPlan& plan) {
   const Graph& graph = plan_.graph;
   size_t ids = 0;
-  for (const LookupSpec& spec : graph.lookups) {
-    if (spec.table != table) continue;
-    for (const uint32_t c : spec.columns) ids += plan.batch.columns[c].keys.size();
+  for (const uint32_t l : lookups_of_[table]) {
+    for (const uint32_t c : graph.lookups[l].columns) ids += plan.batch.columns[c].keys.size();
   }
   if (ids > std::numeric_limits<uint32_t>::max()) {
     return WithHint(
@@ -125,22 +166,31 @@ Status LookupPlanner::FillTable(uint32_t table, LookupPlan& plan) {
   MakeRoom(ids, distinct_);
   MakeRoom(ids, place_of_);
   MakeRoom(ids, row_of_);
-  MakeRoom(ids, plan.tables[table]);
-  for (size_t l = 0; l < graph.lookups.size(); ++l) {
-    if (graph.lookups[l].table != table) continue;
+  for (const uint32_t l : lookups_of_[table]) {
     LookupLists& lists = plan.lookups[l];
     const std::span<const Key> keys = KeysOf(graph.lookups[l], plan.batch, lists);
     MakeRoom(keys.size(), lists.index);
     lists.index.resize(keys.size());
     numbering_.Number(keys, lists.index, distinct_);
   }
-  DT_TRY_STATUS(CheckKeys(table, plan));
-  PlaceRows(table, plan);
-  for (size_t l = 0; l < graph.lookups.size(); ++l) {
-    if (graph.lookups[l].table != table) continue;
-    for (uint32_t& row : plan.lookups[l].index) row = row_of_[row];
-  }
   return OkStatus();
+}
+
+// From the lists of `numbered`, which is the table itself or one that sees the same keys.
+void LookupPlanner::FillTable(uint32_t table, uint32_t numbered, LookupPlan& plan) {
+  size_t ids = 0;
+  for (const uint32_t l : lookups_of_[numbered]) ids += plan.lookups[l].index.size();
+  MakeRoom(ids, plan.tables[table]);
+  PlaceRows(table, plan);
+  for (size_t k = 0; k < lookups_of_[table].size(); ++k) {
+    const LookupLists& from = plan.lookups[lookups_of_[numbered][k]];
+    LookupLists& lists = plan.lookups[lookups_of_[table][k]];
+    MakeRoom(from.index.size(), lists.index);
+    lists.index.resize(from.index.size());
+    std::ranges::transform(from.index, lists.index.begin(),
+                           [this](uint32_t number) { return row_of_[number]; });
+    if (table != numbered) lists.ends = from.ends;
+  }
 }
 
 // Keys of a table of `rows: N` are below N.
@@ -150,9 +200,8 @@ Status LookupPlanner::CheckKeys(uint32_t table, const LookupPlan& plan) const {
   const auto wrong =
       std::ranges::find_if(distinct_, [&use](Key key) { return key >= use.keys_end; });
   if (wrong == distinct_.end()) return OkStatus();
-  for (const LookupSpec& lookup : plan_.graph.lookups) {
-    if (lookup.table != table) continue;
-    for (const uint32_t c : lookup.columns) {
+  for (const uint32_t l : lookups_of_[table]) {
+    for (const uint32_t c : plan_.graph.lookups[l].columns) {
       const BatchColumn& column = plan.batch.columns[c];
       const auto at = std::ranges::find(column.keys, *wrong);
       if (at == column.keys.end()) continue;
@@ -171,23 +220,26 @@ Status LookupPlanner::CheckKeys(uint32_t table, const LookupPlan& plan) const {
 // The ids of a lookup in the order of its index; the ends of a ragged one.
 std::span<const Key> LookupPlanner::KeysOf(const LookupSpec& spec, const Batch& batch,
                                            LookupLists& lists) {
-  const BatchColumn& first = batch.columns[spec.columns.front()];
+  const BatchColumn& front = batch.columns[spec.columns.front()];
   if (spec.length == 0) {
     lists.ends.clear();
-    if (batch.samples > 0) lists.ends.assign(first.offsets.begin() + 1, first.offsets.end());
+    if (batch.samples > 0) lists.ends.assign(front.offsets.begin() + 1, front.offsets.end());
   }
-  if (spec.columns.size() == 1) return first.keys;
+  if (spec.columns.size() == 1) return front.keys;
   joined_.resize(static_cast<size_t>(batch.samples) * spec.length);
-  size_t at = 0;
-  for (const uint32_t c : spec.columns) {
-    const BatchColumn& column = batch.columns[c];
-    const size_t length = LengthOf(column, batch.samples);
-    for (size_t b = 0; b < batch.samples; ++b) {
-      std::copy_n(column.keys.begin() + b * length, length, joined_.begin() + b * spec.length + at);
+  // Some samples at a time: few enough that what they become stays in the nearest cache.
+  for (size_t first = 0; first < batch.samples; first += kJoinedAtOnce) {
+    const size_t end = std::min<size_t>(first + kJoinedAtOnce, batch.samples);
+    size_t at = 0;
+    for (const uint32_t c : spec.columns) {
+      const BatchColumn& column = batch.columns[c];
+      const size_t length = LengthOf(column, batch.samples);
+      JoinColumn(std::span(column.keys).subspan(first * length, (end - first) * length), length,
+                 spec.length, joined_.data() + first * spec.length + at);
+      at += length;
     }
-    at += length;
+    DT_CHECK(at == spec.length);
   }
-  DT_CHECK(batch.samples == 0 || at == spec.length);
   return joined_;
 }
 

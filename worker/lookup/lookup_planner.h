@@ -44,7 +44,9 @@ class LookupPlanner {
   void FillFixed(LookupPlan& plan);
 
  private:
-  Status FillTable(uint32_t table, LookupPlan& plan);
+  void GroupTables();
+  Status NumberKeys(uint32_t table, LookupPlan& plan);
+  void FillTable(uint32_t table, uint32_t numbered, LookupPlan& plan);
   Status CheckKeys(uint32_t table, const LookupPlan& plan) const;
   std::span<const Key> KeysOf(const LookupSpec& spec, const Batch& batch, LookupLists& lists);
   void PlaceFixed(bool with_keys, LookupPlan& plan);
@@ -58,6 +60,10 @@ class LookupPlanner {
   std::vector<uint32_t> table_order_;  // Tables on servers, ascending on the wire.
   std::vector<std::vector<uint32_t>>
       place_first_;  // [table][place]: first row, and one past the end.
+  std::vector<std::vector<uint32_t>> lookups_of_;  // By table of the graph.
+  // Tables of the graph whose lookups read the same lists of columns see the same keys, which are
+  // numbered once. Ascending, and by their first table.
+  std::vector<std::vector<uint32_t>> same_keys_;
 
   KeyNumbering numbering_;
   std::vector<Key> joined_;         // Keys of several columns, side by side.

@@ -149,6 +149,99 @@ TEST(LookupPlannerTest, EveryListIsWhatTheGraphSaysOverRecycledPlans) {
   }
 }
 
+// Tables 0 and 1 see the same keys, table 2 the same in another order, 3 and 4 those of two lookups
+// each, 5 both in the other order.
+Plan PlanOfTablesAlike() {
+  Plan plan;
+  Graph& graph = plan.graph;
+  for (const char* name : {"one", "alike", "turned", "two", "two alike", "two turned"}) {
+    graph.tables.push_back({.name = name, .id = TableIdOf(name), .dim = 4});
+  }
+  graph.lookups = {
+      {.name = "a0", .table = 0, .columns = {0, 1}, .length = 3},
+      {.name = "b1", .table = 4, .columns = {1, 0}, .length = 3, .weighted = true},
+      {.name = "c0", .table = 2, .columns = {1, 0}, .length = 3},
+      {.name = "d0", .table = 3, .columns = {1, 0}, .length = 3},
+      {.name = "a1", .table = 1, .columns = {0, 1}, .length = 3, .weighted = true},
+      {.name = "d1", .table = 3, .columns = {2}, .length = 0},
+      {.name = "b2", .table = 4, .columns = {2}, .length = 0, .weighted = true},
+      {.name = "e0", .table = 5, .columns = {2}, .length = 0},
+      {.name = "e1", .table = 5, .columns = {1, 0}, .length = 3},
+  };
+  return plan;
+}
+
+// One table of a plan and its lookups.
+Plan OnlyTable(const Plan& plan, uint32_t table) {
+  Plan only;
+  only.graph.tables = {plan.graph.tables[table]};
+  for (LookupSpec lookup : plan.graph.lookups) {
+    if (std::exchange(lookup.table, 0) == table) only.graph.lookups.push_back(lookup);
+  }
+  return only;
+}
+
+TEST(LookupPlannerTest, TablesThatSeeTheSameKeysAreAsEachAlone) {
+  Plan plan = PlanOfTablesAlike();
+  plan.graph.tables[1].store = 0;
+  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  LookupPlanner planner(plan, routes, {0, 1, 2, 3, 4, 5});
+  std::mt19937_64 random(17);
+  LookupPlan made;
+  for (const uint32_t samples : {120, 1, 0, 77}) {
+    made.batch = RandomBatch(random, samples);
+    ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+    ExpectListsHold(plan, made);
+    for (uint32_t t = 0; t < plan.graph.tables.size(); ++t) {
+      const Plan only = OnlyTable(plan, t);
+      LookupPlanner alone(only, routes, {t});
+      LookupPlan own;
+      own.batch = made.batch;
+      ASSERT_TRUE(alone.Fill(LookupFor::kTrain, own).ok());
+      ASSERT_EQ(made.tables[t], own.tables[0]);
+      size_t k = 0;
+      for (size_t l = 0; l < plan.graph.lookups.size(); ++l) {
+        if (plan.graph.lookups[l].table != t) continue;
+        const LookupLists &a = made.lookups[l], &b = own.lookups[k++];
+        ASSERT_EQ(a.index, b.index) << plan.graph.lookups[l].name;
+        ASSERT_EQ(a.ends, b.ends);
+        ASSERT_EQ(a.weights, b.weights);
+        ASSERT_EQ(a.row_ends, b.row_ends);
+        ASSERT_EQ(a.row_order, b.row_order);
+      }
+      for (size_t e = 0; e < made.executors.size(); ++e) {
+        std::vector<std::pair<ShardId, uint32_t>> all, of_own;
+        for (const RowGroup& g : made.executors[e].groups) {
+          if (g.table == t) all.emplace_back(g.shard, g.first), all.emplace_back(g.shard, g.rows);
+        }
+        for (const RowGroup& g : own.executors[e].groups) {
+          of_own.emplace_back(g.shard, g.first), of_own.emplace_back(g.shard, g.rows);
+        }
+        ASSERT_EQ(all, of_own);
+      }
+    }
+  }
+}
+
+TEST(LookupPlannerTest, EveryTableThatSeesTheKeysChecksThem) {
+  Plan plan = PlanOfTablesAlike();
+  plan.columns.resize(3);
+  plan.columns[1].name = "plain";
+  plan.graph.tables[1].keys_end = 200;
+  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  LookupPlanner planner(plan, routes, {0, 1, 2, 3, 4, 5});
+  std::mt19937_64 random(2);
+  LookupPlan made;
+  made.batch = RandomBatch(random, 50);
+  for (uint64_t b = 0; b < 50; ++b) made.rows.push_back(b);
+  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+  made.batch.columns[1].keys[7] = 200;
+  const std::string text = ToText(planner.Fill(LookupFor::kTrain, made));
+  EXPECT_NE(text.find("column plain of sample 8 holds key 200; table alike has rows 0 to 199"),
+            std::string::npos)
+      << text;
+}
+
 TEST(LookupPlannerTest, TablesTravelInTheJobsOrder) {
   const Plan plan = MakeTestPlan();
   const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
