@@ -27,7 +27,8 @@ struct CudaEvent;
 struct CudaGraph;  // Captured and instantiated.
 
 inline constexpr size_t kCudaRankMax = 6;
-inline constexpr size_t kCudaSymbolsMax = 64;
+// A replicated table takes three.
+inline constexpr size_t kCudaSymbolsMax = 1024;
 
 // What differs from step to step, in device memory, so that captured work stays valid: dt::RunInfo
 // and the sizes of the symbols (index 0 is the constant 1, 1 is B).
