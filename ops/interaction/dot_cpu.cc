@@ -14,171 +14,291 @@ struct DotShape {
     }
     pairs = fields * (fields - 1) / 2;
   }
-  size_t stride() const { return fields * dim; }
+  size_t grain() const { return RowGrain(fields * dim); }
 };
-
-// Room of this thread for the fields of a sample, or for their gradients.
-enum class Purpose : uint8_t { kFields, kGradients };
-template <class T, Purpose>
-T* RoomFor(size_t count) {
-  thread_local std::vector<T> room;
-  if (room.size() < count) room.resize(count);
-  return room.data();
-}
-
-// The fields of one sample, which lie in one or several tensors. One thread.
-template <class T, Purpose purpose>
-class SampleFields {
- public:
-  SampleFields(std::span<const TensorView> parts, const DotShape& shape)
-      : parts_(parts), room_(parts.size() > 1 ? RoomFor<T, purpose>(shape.stride()) : nullptr) {}
-
-  // All fields of sample b, one behind the other.
-  const T* Load(size_t b) {
-    if (parts_.size() == 1) return PartOf(0, b);
-    T* to = room_;
-    for (size_t i = 0; i < parts_.size(); ++i) to = std::copy_n(PartOf(i, b), Length(i), to);
-    return room_;
-  }
-  // Where they are to be written, before Store(b) puts them in their tensors.
-  T* Place(size_t b) { return parts_.size() == 1 ? PartOf(0, b) : room_; }
-  void Store(size_t b) const {
-    if (parts_.size() == 1) return;
-    const T* from = room_;
-    for (size_t i = 0; i < parts_.size(); from += Length(i), ++i) {
-      std::copy_n(from, Length(i), PartOf(i, b));
-    }
-  }
-
- private:
-  size_t Length(size_t i) const {
-    return static_cast<size_t>(parts_[i].shape.size() == 3 ? parts_[i].shape[1] * parts_[i].shape[2]
-                                                           : parts_[i].shape[1]);
-  }
-  T* PartOf(size_t i, size_t b) const { return static_cast<T*>(parts_[i].data) + b * Length(i); }
-
-  std::span<const TensorView> parts_;
-  T* room_;
-};
-
-// Eight dot products at a time, each with the bits of DotOf.
-constexpr size_t kLanes = 8;
-typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
-
-Vector LanesOf(const float* a, const float* b, size_t dim) {
-  Vector sum = {};
-  for (size_t d = 0; d < dim; d += kLanes) {
-    Vector x, y;
-    std::memcpy(&x, a + d, sizeof(x));
-    std::memcpy(&y, b + d, sizeof(y));
-    sum += x * y;
-  }
-  return sum;
-}
-
-// The lanes of each pair, added up: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).
-Vector SumsOf(const Vector (&pair)[kLanes]) {
-  Vector quads[4], twos[2];
-  for (size_t i = 0; i < 4; ++i) {
-    const Vector &a = pair[2 * i], &b = pair[2 * i + 1];
-    quads[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
-               __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-  }
-  for (size_t i = 0; i < 2; ++i) {
-    const Vector &a = quads[2 * i], &b = quads[2 * i + 1];
-    twos[i] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
-              __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-  }
-  const Vector sums = __builtin_shufflevector(twos[0], twos[1], 0, 2, 8, 10, 4, 6, 12, 14) +
-                      __builtin_shufflevector(twos[0], twos[1], 1, 3, 9, 11, 5, 7, 13, 15);
-  return __builtin_shufflevector(sums, sums, 0, 4, 1, 5, 2, 6, 3, 7);
-}
-
-// Products of field i with fields [0, i), as far as whole groups of eight fields are there; gives
-// how many.
-size_t InGroups(const float* sample, size_t i, const DotShape& shape, float* to) {
-  const size_t groups = shape.dim % kLanes == 0 ? shape.fields / kLanes : 0;
-  for (size_t j = 0; j < std::min(i, groups * kLanes); j += kLanes) {
-    Vector lanes[kLanes];
-    for (size_t k = 0; k < kLanes; ++k) {
-      lanes[k] = LanesOf(sample + i * shape.dim, sample + (j + k) * shape.dim, shape.dim);
-    }
-    const Vector sums = SumsOf(lanes);
-    std::memcpy(to + j, &sums, std::min(kLanes, i - j) * sizeof(float));
-  }
-  return std::min(i, groups * kLanes);
-}
-size_t InGroups(const double*, size_t, const DotShape&, double*) { return 0; }
-
-void Dot(KernelContext& context) {
-  OnFloat(context.in(0).dtype, [&]<class T>(T) {
-    const DotShape shape(context.inputs);
-    T* out = DataOf<T>(context.out(0));
-    context.pool.ParallelFor(shape.samples, RowGrain(shape.stride()),
-                             [&](size_t begin, size_t end) {
-                               SampleFields<T, Purpose::kFields> fields(context.inputs, shape);
-                               T* to = out + begin * shape.pairs;
-                               for (size_t b = begin; b < end; ++b) {
-                                 const T* const sample = fields.Load(b);
-                                 for (size_t i = 1; i < shape.fields; ++i) {
-                                   const T* left = sample + i * shape.dim;
-                                   size_t j = InGroups(sample, i, shape, to);
-                                   for (; j < i; ++j)
-                                     to[j] = DotOf(left, sample + j * shape.dim, shape.dim);
-                                   to += i;
-                                 }
-                               }
-                             });
-  });
-}
 
 // Place of the pair of fields i > j in the output.
 size_t PairAt(size_t i, size_t j) { return i * (i - 1) / 2 + j; }
 
-// dx of one field: Σ over the other fields j of dy(i, j) x_j, kColumns columns at a time in
-// registers.
-constexpr size_t kColumns = 16;
+// Where the fields of a sample begin, which lie in one or several tensors. One thread.
 template <class T>
-void FieldGrad(const T* __restrict x, const T* __restrict dy, T* __restrict dx, size_t i,
-               const DotShape& shape) {
-  size_t d = 0;
-  for (; d + kColumns <= shape.dim; d += kColumns) {
-    T sum[kColumns] = {};
-    const auto add = [&](size_t j, T pair) {
-      const T* row = x + j * shape.dim + d;
-      for (size_t k = 0; k < kColumns; ++k) sum[k] += pair * row[k];
-    };
-    for (size_t j = 0; j < i; ++j) add(j, dy[PairAt(i, j)]);
-    for (size_t j = i + 1; j < shape.fields; ++j) add(j, dy[PairAt(j, i)]);
-    for (size_t k = 0; k < kColumns; ++k) dx[d + k] = sum[k];
-  }
-  for (; d < shape.dim; ++d) {
-    T sum = 0;
-    for (size_t j = 0; j < shape.fields; ++j) {
-      if (i != j) sum += dy[PairAt(std::max(i, j), std::min(i, j))] * x[j * shape.dim + d];
+class Fields {
+ public:
+  explicit Fields(std::span<const TensorView> parts) {
+    for (const TensorView& part : parts) {
+      const auto dim = static_cast<size_t>(part.shape.back());
+      const size_t count = part.shape.size() == 3 ? static_cast<size_t>(part.shape[1]) : 1;
+      for (size_t f = 0; f < count; ++f) {
+        all_.push_back({DataOf<T>(part) + f * dim, count * dim});
+      }
     }
-    dx[d] = sum;
+    sample_.resize(all_.size());
+  }
+  void Seek(size_t sample) {
+    for (size_t f = 0; f < all_.size(); ++f) sample_[f] = all_[f].at + sample * all_[f].stride;
+  }
+  T* const* begins() const { return sample_.data(); }
+
+ private:
+  struct Field {
+    T* at;
+    size_t stride;  // From sample to sample.
+  };
+  std::vector<Field> all_;
+  std::vector<T*> sample_;
+};
+
+// Lanes of a vector; rows and columns of a tile.
+constexpr size_t kLanes = 8, kTall = 4, kWide = 2 * kLanes;
+template <class T>
+struct Vector {
+  typedef T Lanes __attribute__((vector_size(kLanes * sizeof(T)), aligned(sizeof(T)), may_alias));
+};
+template <class T>
+using Lanes = typename Vector<T>::Lanes;
+template <class T>
+const Lanes<T>& LanesAt(const T* at) {
+  return *reinterpret_cast<const Lanes<T>*>(at);
+}
+template <class T>
+Lanes<T>& LanesAt(T* at) {
+  return *reinterpret_cast<Lanes<T>*>(at);
+}
+
+// Sums of `tall` rows, kWide columns each, in registers.
+template <class T, size_t tall>
+struct Tile {
+  struct Row {
+    Lanes<T> left, right;
+  };
+  Row sums[tall] = {};
+
+  // Adds factor_of(r) · row to each row r but `skipped`.
+  template <class FactorOf>
+  void Add(const T* row, const FactorOf& factor_of, size_t skipped = tall) {
+    const Lanes<T> left = LanesAt(row), right = LanesAt(row + kLanes);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < tall; ++r) {
+      if (r == skipped) continue;
+      const T factor = factor_of(r);
+      sums[r].left += factor * left;
+      sums[r].right += factor * right;
+    }
+  }
+  void Store(size_t r, T* to) const {
+    LanesAt(to) = sums[r].left;
+    LanesAt(to + kLanes) = sums[r].right;
+  }
+};
+
+// Apart from all other code, which would take the sums' registers.
+template <class T, size_t tall, class Body>
+[[gnu::noinline]] void InRegisters(Tile<T, tall>& tile, const Body& body) {
+  Tile<T, tall> sums = tile;
+  body(sums);
+  tile = sums;
+}
+
+// Eight columns of eight fields become eight rows, `width` apart.
+template <class T>
+void Turn(const T* const* fields, size_t column, T* to, size_t width) {
+  Lanes<T> a[kLanes], b[kLanes];
+  for (size_t i = 0; i < kLanes; i += 2) {
+    const Lanes<T> x = LanesAt(fields[i] + column), y = LanesAt(fields[i + 1] + column);
+    a[i] = __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13);
+    a[i + 1] = __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (size_t i = 0; i < kLanes; i += 4) {
+    for (size_t k = 0; k < 2; ++k) {
+      const Lanes<T>&x = a[i + k], &y = a[i + k + 2];
+      b[i + 2 * k] = __builtin_shufflevector(x, y, 0, 1, 8, 9, 4, 5, 12, 13);
+      b[i + 2 * k + 1] = __builtin_shufflevector(x, y, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    LanesAt(to + i * width) = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    LanesAt(to + (i + 4) * width) =
+        __builtin_shufflevector(b[i], b[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
 }
+
+// The pairs of one sample after the other. Each sum runs over the columns in their order. One
+// thread.
+template <class T>
+class SamplePairs {
+ public:
+  explicit SamplePairs(const DotShape& shape)
+      : shape_(shape),
+        width_((shape.fields + kWide - 1) / kWide * kWide),
+        turned_(shape.dim * width_),
+        sums_(kTall * width_),
+        padded_(width_) {}
+
+  // Writes nothing at or behind `end`, but may write behind the sample.
+  void Write(const T* const* fields, T* to, const T* end) {
+    for (size_t f = 0; f < width_; ++f) padded_[f] = fields[std::min(f, shape_.fields - 1)];
+    TurnAll();
+    for (size_t i = 0; i < shape_.fields; i += kTall) {
+      for (size_t j = 0; j < std::min(i + kTall, shape_.fields); j += kWide) SumTile(i, j);
+      for (size_t r = 0; r < std::min(kTall, shape_.fields - i); to += i + r, ++r) {
+        CopyRow(sums_.data() + r * width_, i + r, to, end);
+      }
+    }
+  }
+
+ private:
+  void TurnAll() {
+    size_t d = 0;
+    for (; d + kLanes <= shape_.dim; d += kLanes) {
+      for (size_t f = 0; f < width_; f += kLanes) {
+        Turn(padded_.data() + f, d, turned_.data() + d * width_ + f, width_);
+      }
+    }
+    for (; d < shape_.dim; ++d) {
+      for (size_t f = 0; f < width_; ++f) turned_[d * width_ + f] = padded_[f][d];
+    }
+  }
+  // Fields i, i + 1, … by fields j, j + 1, ….
+  void SumTile(size_t i, size_t j) {
+    const T* const rows[kTall] = {padded_[i], padded_[i + 1], padded_[i + 2], padded_[i + 3]};
+    const T* columns = turned_.data() + j;
+    Tile<T, kTall> tile;
+    for (size_t d = 0; d < shape_.dim; ++d) {
+      tile.Add(columns + d * width_, [&](size_t r) { return rows[r][d]; });
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kTall; ++r) tile.Store(r, sums_.data() + r * width_ + j);
+  }
+  // Whole vectors as long as there is room: the next row covers what is too much.
+  static void CopyRow(const T* from, size_t count, T* to, const T* end) {
+    if (to + count + kLanes > end) {
+      std::copy_n(from, count, to);
+      return;
+    }
+    for (size_t j = 0; j < count; j += kLanes) LanesAt(to + j) = LanesAt(from + j);
+  }
+
+  const DotShape& shape_;
+  const size_t width_;  // Fields as columns, with some more to fill the last tile.
+  std::vector<T> turned_, sums_;
+  std::vector<const T*> padded_;
+};
+
+void Dot(KernelContext& context) {
+  OnFloat(context.in(0).dtype, [&]<class T>(T) {
+    const DotShape shape(context.inputs);
+    T* const out = DataOf<T>(context.out(0));
+    context.pool.ParallelFor(shape.samples, shape.grain(), [&](size_t begin, size_t end) {
+      Fields<T> fields(context.inputs);
+      SamplePairs<T> pairs(shape);
+      for (size_t b = begin; b < end; ++b) {
+        fields.Seek(b);
+        pairs.Write(fields.begins(), out + b * shape.pairs, out + end * shape.pairs);
+      }
+    });
+  });
+}
+
+// Of the fields of one sample the columns from `column` on.
+template <class T>
+struct Columns {
+  const T* const* fields;
+  size_t column;
+  const T* operator[](size_t f) const { return fields[f] + column; }
+};
+
+// The gradients of fields i, …, i + tall - 1 in kWide columns: Σ over the other fields j, in their
+// order, of dy(i, j) x_j.
+template <size_t tall, class T>
+Tile<T, tall> GradTile(const Columns<T>& x, const T* dy, size_t i, size_t fields) {
+  Tile<T, tall> tile;
+  InRegisters(tile, [&](Tile<T, tall>& sums) {
+    for (size_t j = 0; j < i; ++j) {
+      sums.Add(x[j], [&](size_t r) { return dy[PairAt(i + r, j)]; });
+    }
+  });
+  InRegisters(tile, [&](Tile<T, tall>& sums) {
+#pragma GCC unroll 4
+    for (size_t k = 0; k < tall; ++k) {
+      const auto pair = [&](size_t r) {
+        return dy[PairAt(i + std::max(r, k), i + std::min(r, k))];
+      };
+      sums.Add(x[i + k], pair, k);
+    }
+  });
+  InRegisters(tile, [&](Tile<T, tall>& sums) {
+    for (size_t j = i + tall; j < fields; ++j) {
+      sums.Add(x[j], [&](size_t r) { return dy[PairAt(j, i) + r]; });
+    }
+  });
+  return tile;
+}
+
+// The gradients of one sample's fields after the other's. One thread.
+template <class T>
+class SampleGrads {
+ public:
+  explicit SampleGrads(const DotShape& shape)
+      : shape_(shape), rest_count_(shape.dim % kWide), whole_(shape.dim - rest_count_) {
+    if (rest_count_ == 0) return;
+    rest_.resize(shape.fields * kWide);
+    for (size_t f = 0; f < shape.fields; ++f) rests_.push_back(rest_.data() + f * kWide);
+  }
+
+  void Write(const T* const* x, const T* dy, T* const* dx) {
+    for (size_t f = 0; f < rests_.size(); ++f) std::copy_n(x[f] + whole_, rest_count_, rests_[f]);
+    size_t i = 0;
+    for (; i + kTall <= shape_.fields; i += kTall) AllColumns<kTall>(x, dy, i, dx);
+    for (; i < shape_.fields; ++i) AllColumns<1>(x, dy, i, dx);
+  }
+
+ private:
+  // Where kWide columns of gradients go: the first `count` of them.
+  struct Target {
+    T* const* fields;
+    size_t column, count;
+  };
+  template <size_t tall>
+  void AllColumns(const T* const* x, const T* dy, size_t i, T* const* dx) const {
+    for (size_t d = 0; d < whole_; d += kWide) Some<tall>({x, d}, dy, i, {dx, d, kWide});
+    if (rest_count_ > 0) Some<tall>({rests_.data(), 0}, dy, i, {dx, whole_, rest_count_});
+  }
+  template <size_t tall>
+  void Some(const Columns<T>& x, const T* dy, size_t i, const Target& to) const {
+    const Tile<T, tall> tile = GradTile<tall>(x, dy, i, shape_.fields);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < tall; ++r) {
+      T* const dx = to.fields[i + r] + to.column;
+      if (to.count == kWide) {
+        tile.Store(r, dx);
+      } else {
+        T row[kWide];
+        tile.Store(r, row);
+        std::copy_n(row, to.count, dx);
+      }
+    }
+  }
+
+  const DotShape& shape_;
+  const size_t rest_count_, whole_;
+  std::vector<T> rest_;  // The columns behind the last whole kWide of them, filled up.
+  std::vector<T*> rests_;
+};
 
 void DotGrad(KernelContext& context) {
   const auto inputs = context.inputs.first(context.inputs.size() - 1);
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const DotShape shape(inputs);
     const T* const dy = DataOf<T>(context.inputs.back());
-    context.pool.ParallelFor(
-        shape.samples, RowGrain(shape.stride()), [&](size_t begin, size_t end) {
-          SampleFields<T, Purpose::kFields> fields(inputs, shape);
-          SampleFields<T, Purpose::kGradients> grads(context.outputs, shape);
-          for (size_t b = begin; b < end; ++b) {
-            const T* const sample = fields.Load(b);
-            T* const dx = grads.Place(b);
-            for (size_t i = 0; i < shape.fields; ++i) {
-              FieldGrad(sample, dy + b * shape.pairs, dx + i * shape.dim, i, shape);
-            }
-            grads.Store(b);
-          }
-        });
+    context.pool.ParallelFor(shape.samples, shape.grain(), [&](size_t begin, size_t end) {
+      Fields<T> x(inputs), dx(context.outputs);
+      SampleGrads<T> grads(shape);
+      for (size_t b = begin; b < end; ++b) {
+        x.Seek(b);
+        dx.Seek(b);
+        grads.Write(x.begins(), dy + b * shape.pairs, dx.begins());
+      }
+    });
   });
 }
 

@@ -166,7 +166,11 @@ void AddInteractions(CaseMaker& make) {
   make.Add("fm of one field", "fm", {}, {{b, Const(1), Const(5)}});
   make.Add("dot", "dot", {}, {{b, Const(4), Const(19)}});
   make.Add("dot of two", "dot", {}, {{b, Const(2), Const(3)}});
-  make.Add("dot in groups of eight", "dot", {}, {{b, Const(19), Const(16)}});
+  for (const auto& [fields, dim] :
+       {std::pair{15, 7}, {16, 16}, {17, 17}, {19, 16}, {33, 48}, {5, 1}}) {
+    make.Add(fmt::format("dot of {} fields, {} columns", fields, dim), "dot", {},
+             {{b, Const(fields), Const(dim)}});
+  }
   make.Add("dot of several", "dot", {}, {{b, Const(16)}, {b, Const(9), Const(16)}, {b, Const(16)}});
   make.Add("dot of single fields", "dot", {}, {{b, Const(5)}, {b, Const(5)}});
   make.Add("cross_layer", "cross_layer", {},

@@ -159,6 +159,50 @@ TEST(Operator, MathOfAProductIsAnAttribute) {
   EXPECT_GT(rounded_otherwise, 20u);
 }
 
+// What lies in several tensors, as one: sample by sample.
+Numbers Joined(const std::vector<Numbers>& parts, size_t samples) {
+  Numbers all;
+  for (size_t b = 0; b < samples; ++b) {
+    for (const Numbers& part : parts) {
+      const auto length = static_cast<std::ptrdiff_t>(part.size() / samples);
+      const auto from = part.begin() + static_cast<std::ptrdiff_t>(b) * length;
+      all.insert(all.end(), from, from + length);
+    }
+  }
+  return all;
+}
+
+TEST(Dot, BitsAreThoseOfOneTensorOfOneSample) {
+  constexpr int64_t kSamples = 90, kFields = 20;
+  for (const int64_t dim : {int64_t{1}, int64_t{7}, int64_t{48}}) {
+    SCOPED_TRACE(dim);
+    OpCase parts = CaseOf("dot", {}, {}, kSamples);
+    parts.inputs = {Floats(parts, {Batch(), Const(dim)}, 1),
+                    Floats(parts, {Batch(), Const(kFields - 2), Const(dim)}, 2),
+                    Floats(parts, {Batch(), Const(dim)}, 3)};
+    const Numbers got = RunCase(parts, DType::kF32).outputs[0];
+    const Numbers grads = Normals(got.size(), 4);
+    const Numbers got_grads = Joined(GradientOf(parts, {grads}, DType::kF32), kSamples);
+
+    Numbers all;
+    for (const CaseInput& input : parts.inputs) all = Joined({all, input.values}, kSamples);
+    Numbers want, want_grads;
+    for (int64_t b = 0; b < kSamples; ++b) {
+      const auto one_of = [&](const Numbers& of) {
+        const auto length = std::ssize(of) / kSamples;
+        return Numbers(of.begin() + b * length, of.begin() + (b + 1) * length);
+      };
+      const OpCase one =
+          CaseOf("dot", {}, {{{Batch(), Const(kFields), Const(dim)}, one_of(all)}}, 1);
+      std::ranges::copy(RunCase(one, DType::kF32).outputs[0], std::back_inserter(want));
+      std::ranges::copy(GradientOf(one, {one_of(grads)}, DType::kF32)[0],
+                        std::back_inserter(want_grads));
+    }
+    EXPECT_EQ(got, want);
+    EXPECT_EQ(got_grads, want_grads);
+  }
+}
+
 TEST(Operator, EachHasAKernelADefinitionAndAGradientCase) {
   std::set<std::string, std::less<>> defined, differentiated;
   for (const OpCase& c : CasesFor(4)) {
