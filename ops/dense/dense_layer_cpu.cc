@@ -63,7 +63,7 @@ void DenseLayer(KernelContext& context) {
     const size_t cols = product.task.shape.n;
     Gemm(context.pool, product.task, [&](const GemmTile<T>& tile) {
       for (size_t r = 0; r < tile.rows; ++r) {
-        T* const y = tile.values + r * tile.stride;
+        T* const y = tile.row_of(r);
         if (relu) AddBiasRelu(bias + tile.col, y, tile.cols);
         if (!relu) AddBias(bias + tile.col, y, tile.cols);
         const size_t at = (tile.row + r) * cols + tile.col;
@@ -83,7 +83,7 @@ void DenseLayerBack(KernelContext& context) {
     const Either<T> layer(context.in(2)), out(context.out(0));
     Gemm(context.pool, product.task, [&](const GemmTile<T>& tile) {
       for (size_t r = 0; r < tile.rows; ++r) {
-        T* const dx = tile.values + r * tile.stride;
+        T* const dx = tile.row_of(r);
         T* const partial = sums.PieceOf(tile.row + r) + tile.col;
         const size_t at = (tile.row + r) * whole.cols + tile.col;
         if (layer.bf16 != nullptr) PassWhereAbove0(layer.bf16 + at, dx, tile.cols);

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <span>
+#include <type_traits>
 
 #include <dnnl.h>
 #include <omp.h>
 
 #include "common/base/check.h"
 #include "common/base/float_formats.h"
-#include "ops/dense/strided_product_cpu.h"
+#include "ops/dense/compiled_product_cpu.h"
 
 namespace dt {
 namespace {
@@ -31,67 +32,30 @@ struct Tile {
 Tile TileFor(const GemmShape& shape) {
   const auto quarter = [](size_t n, size_t of) { return DivideUp(DivideUp(n, 4), of) * of; };
   if (shape.m < kTileRows) return {shape.m, std::max<size_t>(64, quarter(shape.n, 16))};
-  const size_t cols = shape.n <= 768 ? shape.n : 512;
   const size_t rows = quarter(shape.m, shape.transpose_a ? 16 : kTileRows);
-  return {shape.m >= 1024 ? 256 : rows, cols};
+  return {shape.m >= 1024 ? 256 : rows, shape.n};
 }
-
-// op(A)'s rows of one tile, with what oneDNN calls the leading dimension.
-template <class T>
-struct Rows {
-  const T* a;
-  size_t leading;
-};
 using FloatTile = GemmTile<float>;
 
-// Where the tile's rows of op(A) begin, if A is the whole of it.
-size_t RowsAt(const GemmShape& shape, const FloatTile& tile) {
-  return shape.transpose_a ? tile.row : tile.row * shape.k;
-}
-size_t LeadingOf(const GemmShape& shape) { return shape.transpose_a ? shape.m : shape.k; }
-size_t ColsAt(const GemmShape& shape, const FloatTile& tile) {
-  return shape.transpose_b ? tile.col * shape.k : tile.col;
-}
+// ------------------------------------------------------------ factors
 
-void Sgemm(const GemmTask<float>& task, const FloatTile& tile, const Rows<float>& rows,
-           const float* b) {
-  const GemmShape& shape = task.shape;
-  const auto dim = [](size_t n) { return static_cast<dnnl_dim_t>(n); };
-  const dnnl_status_t status = dnnl_sgemm(
-      shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(tile.rows), dim(tile.cols),
-      dim(shape.k), 1.0f, rows.a, dim(rows.leading), b + ColsAt(shape, tile),
-      dim(shape.transpose_b ? shape.k : shape.n), 0.0f, tile.values, dim(tile.stride));
-  DT_CHECK_MSG(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
-}
-
-StridedProduct ProductOf(const GemmShape& shape, const FloatTile& tile, FactorType type,
-                         size_t leading) {
-  return {.type = type,
-          .m = tile.rows,
-          .n = tile.cols,
-          .k = shape.k,
-          .a_row = shape.transpose_a ? 1 : leading,
-          .a_col = shape.transpose_a ? leading : 1,
-          .b_row = shape.transpose_b ? 1 : shape.n,
-          .b_col = shape.transpose_b ? shape.k : 1,
-          .c_row = tile.stride};
-}
-
-// What oneDNN compiles is for one shape and keeps its memory; dnnl_sgemm takes some at each call.
-void FloatProduct(const GemmTask<float>& task, const FloatTile& tile, const Rows<float>& rows,
-                  const float* b) {
-  if (task.rows_vary) return Sgemm(task, tile, rows, b);
-  Multiply(ProductOf(task.shape, tile, FactorType::kFp32, rows.leading),
-           {.a = rows.a, .b = b + ColsAt(task.shape, tile), .c = tile.values});
-}
-
-void Fp32Tile(const GemmTask<float>& task, const FloatTile& tile) {
-  FloatProduct(task, tile, {task.a + RowsAt(task.shape, tile), LeadingOf(task.shape)}, task.b);
-}
-
-// ------------------------------------------------------------ bf16
+// One factor of a product: rows of op(A) or columns of op(B), each a line of k numbers. They lie
+// one after the other, or across: as [k, lines].
+template <class T>
+struct Factor {
+  const T* ready =
+      nullptr;  // Where it lies as the product takes it; otherwise it is made of one of
+  const float* wide = nullptr;  // these.
+  const uint16_t* bf16 = nullptr;
+  size_t lines = 0, k = 0;
+  bool across = false;
+};
 
 void Convert(std::span<const float> from, uint16_t* to) { RoundToBf16(from, to); }
+void Convert(std::span<const uint16_t> from, uint16_t* to) { std::ranges::copy(from, to); }
+void Convert(std::span<const uint16_t> from, float* to) {
+  for (size_t i = 0; i < from.size(); ++i) to[i] = FromBf16(from[i]);
+}
 // To floats that bf16 holds, on a processor that does not multiply it.
 void Convert(std::span<const float> from, float* to) {
   constexpr size_t kPiece = 256;
@@ -99,80 +63,129 @@ void Convert(std::span<const float> from, float* to) {
   for (size_t at = 0; at < from.size(); at += kPiece) {
     const size_t count = std::min(kPiece, from.size() - at);
     StoreBf16(from.subspan(at, count), bits);
-    for (size_t i = 0; i < count; ++i) to[at + i] = FromBf16(bits[i]);
+    Convert(std::span<const uint16_t>(bits, count), to + at);
   }
 }
-void Convert(std::span<const uint16_t> from, float* to) {
-  for (size_t i = 0; i < from.size(); ++i) to[i] = FromBf16(from[i]);
-}
 
-// The tile's rows of op(A), one after the other as they lie: [rows, k], or [k, rows].
-template <class To, class From>
-Rows<To> ConvertedRows(const GemmShape& shape, const FloatTile& tile, const From* a) {
-  thread_local std::vector<To> converted;
-  const size_t count = tile.rows * shape.k;
-  if (converted.size() < count) converted.resize(count);
-  To* const to = converted.data();
-  if (!shape.transpose_a) {
-    Convert(std::span(a + tile.row * shape.k, count), to);
-    return {to, shape.k};
-  }
-  for (size_t p = 0; p < shape.k; ++p) {
-    Convert(std::span(a + p * shape.m + tile.row, tile.rows), to + p * tile.rows);
-  }
-  return {to, tile.rows};
-}
-
-template <class To, class From>
-void ConvertB(TaskPool& pool, const GemmTask<float>& task, const From* b) {
-  constexpr size_t kPiece = 16384;
-  To* const to = reinterpret_cast<To*>(task.rounded_b);
-  pool.ParallelFor(task.shape.k * task.shape.n, kPiece, [&](size_t begin, size_t end) {
-    Convert(std::span(b + begin, end - begin), to + begin);
-  });
-}
-
-void Bf16Tile(const GemmTask<float>& task, const FloatTile& tile) {
-  const GemmShape& shape = task.shape;
-  const Rows<uint16_t> rows =
-      task.bf16_a == nullptr ? ConvertedRows<uint16_t>(shape, tile, task.a)
-                             : Rows<uint16_t>{task.bf16_a + RowsAt(shape, tile), LeadingOf(shape)};
-  const auto* const rounded = reinterpret_cast<const uint16_t*>(task.rounded_b);
-  const uint16_t* const b = task.bf16_b == nullptr ? rounded : task.bf16_b;
-  Multiply(ProductOf(shape, tile, FactorType::kBf16, rows.leading),
-           {.a = rows.a, .b = b + ColsAt(shape, tile), .c = tile.values});
-}
-
-// On a processor that does not multiply bf16.
-void RoundedTile(const GemmTask<float>& task, const FloatTile& tile) {
-  const bool stored = task.bf16_a != nullptr;
-  FloatProduct(task, tile,
-               stored ? ConvertedRows<float>(task.shape, tile, task.bf16_a)
-                      : ConvertedRows<float>(task.shape, tile, task.a),
-               task.rounded_b);
-}
-
-// What makes one tile, after what they share is there.
-using MakeTile = void (*)(const GemmTask<float>& task, const FloatTile& tile);
-MakeTile Prepared(TaskPool& pool, const GemmTask<float>& task) {
-  if (task.math == GemmMath::kFp32) return Fp32Tile;
-  if (MultipliesBf16()) {
-    if (task.bf16_b == nullptr) ConvertB<uint16_t>(pool, task, task.b);
-    return Bf16Tile;
-  }
-  if (task.bf16_b != nullptr) {
-    ConvertB<float>(pool, task, task.bf16_b);
+template <class T>
+void Take(const Factor<T>& from, size_t at, size_t count, T* to) {
+  if (from.ready != nullptr) {
+    std::copy_n(from.ready + at, count, to);
+  } else if (from.bf16 != nullptr) {
+    Convert(std::span(from.bf16 + at, count), to);
   } else {
-    ConvertB<float>(pool, task, task.b);
+    Convert(std::span(from.wide + at, count), to);
   }
-  return RoundedTile;
 }
 
-// Room for a tile that nobody stores whole.
-float* TileRoom(size_t count) {
-  thread_local std::vector<float> room;
+// Room of this thread, for a tile's factors and for a tile that nobody stores as it is.
+enum class Purpose : uint8_t { kRows, kColumns, kTile };
+template <class T, Purpose>
+T* RoomFor(size_t count) {
+  thread_local std::vector<T> room;
   if (room.size() < count) room.resize(count);
   return room.data();
+}
+
+// `count` lines from `first` on, densely packed as they lie.
+template <Purpose purpose, class T>
+const T* LinesOf(const Factor<T>& factor, size_t first, size_t count) {
+  const bool together = !factor.across || count == factor.lines;
+  const size_t at = factor.across ? first : first * factor.k;
+  if (together && factor.ready != nullptr) return factor.ready + at;
+  T* const to = RoomFor<T, purpose>(count * factor.k);
+  if (together) {
+    Take(factor, at, count * factor.k, to);
+    return to;
+  }
+  for (size_t p = 0; p < factor.k; ++p) Take(factor, p * factor.lines + at, count, to + p * count);
+  return to;
+}
+
+template <class T>
+Factor<T> FactorA(const GemmTask<float>& task) {
+  const GemmShape& shape = task.shape;
+  Factor<T> a{.wide = task.a, .bf16 = task.bf16_a, .lines = shape.m, .k = shape.k};
+  a.across = shape.transpose_a;
+  if constexpr (std::is_same_v<T, float>) {
+    if (task.math == GemmMath::kFp32) a.ready = task.a;
+  } else {
+    a.ready = task.bf16_a;
+  }
+  return a;
+}
+
+// Converted once, for all tiles.
+template <class T>
+Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
+  const GemmShape& shape = task.shape;
+  Factor<T> b{.wide = task.b, .bf16 = task.bf16_b, .lines = shape.n, .k = shape.k};
+  b.across = !shape.transpose_b;
+  if constexpr (std::is_same_v<T, float>) {
+    if (task.math == GemmMath::kFp32) b.ready = task.b;
+  } else {
+    b.ready = task.bf16_b;
+  }
+  if (b.ready != nullptr) return b;
+  constexpr size_t kPiece = 16384;
+  T* const to = reinterpret_cast<T*>(task.rounded_b);
+  pool.ParallelFor(shape.k * shape.n, kPiece,
+                   [&](size_t begin, size_t end) { Take(b, begin, end - begin, to + begin); });
+  b.ready = to;
+  return b;
+}
+
+// ------------------------------------------------------------ tiles
+
+void Sgemm(const GemmShape& shape, const FloatTile& tile, const ProductOperands& data) {
+  const auto dim = [](size_t n) { return static_cast<dnnl_dim_t>(n); };
+  const dnnl_status_t status =
+      dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(tile.rows),
+                 dim(tile.cols), dim(shape.k), 1.0f, static_cast<const float*>(data.a),
+                 dim(shape.transpose_a ? tile.rows : shape.k), static_cast<const float*>(data.b),
+                 dim(shape.transpose_b ? shape.k : tile.cols), 0.0f, data.c, dim(tile.cols));
+  DT_CHECK_MSG(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
+}
+
+template <class T>
+void MakeTile(const GemmTask<float>& task, const Factor<T>& a, const Factor<T>& b,
+              const FloatTile& tile) {
+  const GemmShape& shape = task.shape;
+  const ProductOperands data{LinesOf<Purpose::kRows>(a, tile.row, tile.rows),
+                             LinesOf<Purpose::kColumns>(b, tile.col, tile.cols), tile.values};
+  constexpr bool kWide = std::is_same_v<T, float>;
+  if (kWide && task.rows_vary) return Sgemm(shape, tile, data);
+  Multiply({.type = kWide ? FactorType::kFp32 : FactorType::kBf16,
+            .m = tile.rows,
+            .n = tile.cols,
+            .k = shape.k,
+            .transpose_a = shape.transpose_a,
+            .transpose_b = shape.transpose_b},
+           data);
+}
+
+template <class T>
+void AllTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+  const GemmShape& shape = task.shape;
+  const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
+  const Tile size = TileFor(shape);
+  const size_t across = DivideUp(shape.n, size.cols);
+  const bool in_place = task.c != nullptr && across == 1;  // Tiles are dense.
+  pool.ParallelFor(DivideUp(shape.m, size.rows) * across, 1, [&](size_t begin, size_t end) {
+    UseOneThreadHere();
+    for (size_t t = begin; t < end; ++t) {
+      const size_t i = t / across * size.rows, j = t % across * size.cols;
+      FloatTile tile{i, j, std::min(size.rows, shape.m - i), std::min(size.cols, shape.n - j)};
+      tile.values =
+          in_place ? task.c + i * shape.n : RoomFor<float, Purpose::kTile>(tile.rows * tile.cols);
+      if (shape.k > 0) MakeTile(task, a, b, tile);
+      if (shape.k == 0) std::fill_n(tile.values, tile.rows * tile.cols, 0.0f);
+      then(tile);
+      for (size_t r = 0; !in_place && task.c != nullptr && r < tile.rows; ++r) {
+        std::copy_n(tile.row_of(r), tile.cols, task.c + (i + r) * shape.n + j);
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -197,25 +210,10 @@ std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scra
 }
 
 void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
-  const GemmShape& shape = task.shape;
-  if (shape.m == 0 || shape.n == 0) return;
-  const MakeTile make_tile = shape.k == 0 ? nullptr : Prepared(pool, task);
-  const Tile tile = TileFor(shape);
-  const size_t across = DivideUp(shape.n, tile.cols);
-  pool.ParallelFor(DivideUp(shape.m, tile.rows) * across, 1, [&](size_t begin, size_t end) {
-    UseOneThreadHere();
-    for (size_t t = begin; t < end; ++t) {
-      const size_t i = t / across * tile.rows, j = t % across * tile.cols;
-      FloatTile here{i, j, std::min(tile.rows, shape.m - i), std::min(tile.cols, shape.n - j)};
-      here.stride = task.c == nullptr ? here.cols : shape.n;
-      here.values = task.c == nullptr ? TileRoom(here.rows * here.cols) : task.c + i * shape.n + j;
-      if (make_tile != nullptr) make_tile(task, here);
-      for (size_t r = 0; make_tile == nullptr && r < here.rows; ++r) {
-        std::fill_n(here.values + r * here.stride, here.cols, 0.0f);
-      }
-      then(here);
-    }
-  });
+  if (task.shape.m == 0 || task.shape.n == 0) return;
+  const bool bf16 = task.math == GemmMath::kBf16 && MultipliesBf16();
+  if (bf16) AllTiles<uint16_t>(pool, task, then);
+  if (!bf16) AllTiles<float>(pool, task, then);
 }
 
 void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then) {
@@ -230,7 +228,7 @@ void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then) {
       for (size_t k = 0; k < shape.k; ++k) sum += row[k * a_col] * col[k * b_row];
       task.c[at] = sum;
     }
-    then({begin, 0, end - begin, shape.n, task.c + begin * shape.n, shape.n});
+    then({begin, 0, end - begin, shape.n, task.c + begin * shape.n});
   });
 }
 

@@ -39,8 +39,9 @@ inline constexpr size_t kTileRows = 64;
 template <class T>
 struct GemmTile {
   size_t row = 0, col = 0, rows = 0, cols = 0;
-  T* values = nullptr;  // Row r of the part begins at values + r * stride.
-  size_t stride = 0;
+  T* values = nullptr;  // [rows, cols]
+
+  T* row_of(size_t r) const { return values + r * cols; }
 };
 template <class T>
 using GemmThen = absl::FunctionRef<void(const GemmTile<T>&)>;

@@ -6,6 +6,7 @@ namespace {
 
 struct DotShape {
   size_t samples = 0, fields = 0, dim = 0, pairs = 0;
+  DotShape() = default;
   explicit DotShape(std::span<const TensorView> inputs)
       : samples(static_cast<size_t>(inputs[0].shape[0])),
         dim(static_cast<size_t>(inputs[0].shape.back())) {
@@ -20,11 +21,13 @@ struct DotShape {
 // Place of the pair of fields i > j in the output.
 size_t PairAt(size_t i, size_t j) { return i * (i - 1) / 2 + j; }
 
-// Where the fields of a sample begin, which lie in one or several tensors. One thread.
+// Where the fields of a sample begin, which lie in one or several tensors. Each thread keeps one,
+// and with it its memory.
 template <class T>
 class Fields {
  public:
-  explicit Fields(std::span<const TensorView> parts) {
+  void Open(std::span<const TensorView> parts) {
+    all_.clear();
     for (const TensorView& part : parts) {
       const auto dim = static_cast<size_t>(part.shape.back());
       const size_t count = part.shape.size() == 3 ? static_cast<size_t>(part.shape[1]) : 1;
@@ -122,17 +125,18 @@ void Turn(const T* const* fields, size_t column, T* to, size_t width) {
   }
 }
 
-// The pairs of one sample after the other. Each sum runs over the columns in their order. One
-// thread.
+// The pairs of one sample after the other. Each sum runs over the columns in their order. Each
+// thread keeps one.
 template <class T>
 class SamplePairs {
  public:
-  explicit SamplePairs(const DotShape& shape)
-      : shape_(shape),
-        width_((shape.fields + kWide - 1) / kWide * kWide),
-        turned_(shape.dim * width_),
-        sums_(kTall * width_),
-        padded_(width_) {}
+  void Open(const DotShape& shape) {
+    shape_ = shape;
+    width_ = (shape.fields + kWide - 1) / kWide * kWide;
+    turned_.resize(shape.dim * width_);
+    sums_.resize(kTall * width_);
+    padded_.resize(width_);
+  }
 
   // Writes nothing at or behind `end`, but may write behind the sample.
   void Write(const T* const* fields, T* to, const T* end) {
@@ -178,8 +182,8 @@ class SamplePairs {
     for (size_t j = 0; j < count; j += kLanes) LanesAt(to + j) = LanesAt(from + j);
   }
 
-  const DotShape& shape_;
-  const size_t width_;  // Fields as columns, with some more to fill the last tile.
+  DotShape shape_;
+  size_t width_ = 0;  // Fields as columns, with some more to fill the last tile.
   std::vector<T> turned_, sums_;
   std::vector<const T*> padded_;
 };
@@ -189,8 +193,10 @@ void Dot(KernelContext& context) {
     const DotShape shape(context.inputs);
     T* const out = DataOf<T>(context.out(0));
     context.pool.ParallelFor(shape.samples, shape.grain(), [&](size_t begin, size_t end) {
-      Fields<T> fields(context.inputs);
-      SamplePairs<T> pairs(shape);
+      thread_local Fields<T> fields;
+      thread_local SamplePairs<T> pairs;
+      fields.Open(context.inputs);
+      pairs.Open(shape);
       for (size_t b = begin; b < end; ++b) {
         fields.Seek(b);
         pairs.Write(fields.begins(), out + b * shape.pairs, out + end * shape.pairs);
@@ -234,12 +240,15 @@ Tile<T, tall> GradTile(const Columns<T>& x, const T* dy, size_t i, size_t fields
   return tile;
 }
 
-// The gradients of one sample's fields after the other's. One thread.
+// The gradients of one sample's fields after the other's. Each thread keeps one.
 template <class T>
 class SampleGrads {
  public:
-  explicit SampleGrads(const DotShape& shape)
-      : shape_(shape), rest_count_(shape.dim % kWide), whole_(shape.dim - rest_count_) {
+  void Open(const DotShape& shape) {
+    shape_ = shape;
+    rest_count_ = shape.dim % kWide;
+    whole_ = shape.dim - rest_count_;
+    rests_.clear();
     if (rest_count_ == 0) return;
     rest_.resize(shape.fields * kWide);
     for (size_t f = 0; f < shape.fields; ++f) rests_.push_back(rest_.data() + f * kWide);
@@ -279,8 +288,8 @@ class SampleGrads {
     }
   }
 
-  const DotShape& shape_;
-  const size_t rest_count_, whole_;
+  DotShape shape_;
+  size_t rest_count_ = 0, whole_ = 0;
   std::vector<T> rest_;  // The columns behind the last whole kWide of them, filled up.
   std::vector<T*> rests_;
 };
@@ -291,8 +300,11 @@ void DotGrad(KernelContext& context) {
     const DotShape shape(inputs);
     const T* const dy = DataOf<T>(context.inputs.back());
     context.pool.ParallelFor(shape.samples, shape.grain(), [&](size_t begin, size_t end) {
-      Fields<T> x(inputs), dx(context.outputs);
-      SampleGrads<T> grads(shape);
+      thread_local Fields<T> x, dx;
+      thread_local SampleGrads<T> grads;
+      x.Open(inputs);
+      dx.Open(context.outputs);
+      grads.Open(shape);
       for (size_t b = begin; b < end; ++b) {
         x.Seek(b);
         dx.Seek(b);

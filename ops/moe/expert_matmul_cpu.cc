@@ -34,7 +34,7 @@ void ExpertMatmul(KernelContext& context) {
         if (biases == nullptr) return;
         const T* const bias = biases + e * n + tile.col;
         for (size_t r = 0; r < tile.rows; ++r) {
-          AddTo(bias, tile.values + r * tile.stride, tile.cols);
+          AddTo(bias, tile.row_of(r), tile.cols);
         }
       });
     });

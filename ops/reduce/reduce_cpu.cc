@@ -54,13 +54,10 @@ void ReduceTo(KernelContext& context) {
 
 // The input's shape with 1 in place of the reduced dimensions.
 LoopDims KeptDims(const KernelContext& context) {
-  std::vector<int64_t> axes;
   const AttrValue& axis = context.node.attrs.at("axis");
-  if (const auto* one = std::get_if<int64_t>(&axis)) {
-    axes = {*one};
-  } else {
-    axes = std::get<std::vector<int64_t>>(axis);
-  }
+  const auto* const one = std::get_if<int64_t>(&axis);
+  const std::span<const int64_t> axes =
+      one != nullptr ? std::span(one, 1) : std::span(std::get<std::vector<int64_t>>(axis));
   LoopDims kept = RightAligned(context.in(0).shape);
   const size_t left = kLoopRank - context.in(0).shape.size();
   for (const int64_t a : axes) {

@@ -24,7 +24,7 @@ void StridedCopy(KernelContext& context, Loop loop) {
 }
 
 void Transpose(KernelContext& context) {
-  const std::vector<int64_t> perm = IntsAttr(context.node.attrs, "perm");
+  const auto& perm = std::get<std::vector<int64_t>>(context.node.attrs.at("perm"));
   const size_t left = kLoopRank - perm.size();
   const LoopDims strides = StridesOf(RightAligned(context.in(0).shape));
   Loop loop{.dims = RightAligned(context.out(0).shape), .a = {}, .b = {}};

@@ -1,5 +1,4 @@
-// Products of matrices that lie anyhow, by what oneDNN compiles for their shapes; and rounding to
-// bf16.
+// Products of dense matrices by what oneDNN compiles for their shapes; and rounding to bf16.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +9,22 @@ namespace dt {
 
 enum class FactorType : uint8_t { kFp32, kBf16 };
 
-// One product on one thread: C [m, n] = A [m, k] · B [k, n]; sums are float.
-struct StridedProduct {
+// One product on one thread: C [m, n] = op(A) [m, k] · op(B) [k, n]; sums are float. All matrices
+// are densely packed: of others oneDNN's way is another one, which takes memory at each call.
+struct CompiledProduct {
   FactorType type = FactorType::kFp32;  // Of A and B.
   size_t m = 0, n = 0, k = 0;
-  size_t a_row = 0, a_col = 0, b_row = 0, b_col = 0;  // Elements from one row, column to the next.
-  size_t c_row = 0;
-  friend auto operator<=>(const StridedProduct&, const StridedProduct&) = default;
+  bool transpose_a = false, transpose_b = false;  // A lies as [k, m], B as [n, k].
+  friend auto operator<=>(const CompiledProduct&, const CompiledProduct&) = default;
 };
-struct StridedOperands {
+struct ProductOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   float* c = nullptr;
 };
 // REQUIRES: MultipliesBf16() if they are bf16. Any thread; each keeps what oneDNN has made for the
-// shapes it met.
-void Multiply(const StridedProduct& product, const StridedOperands& data);
+// shapes it met, and the memory that it works in.
+void Multiply(const CompiledProduct& product, const ProductOperands& data);
 
 // Whether this processor multiplies bf16 itself. Without, the same products are made of floats
 // that bf16 holds.

@@ -1,4 +1,4 @@
-#include "ops/dense/strided_product_cpu.h"
+#include "ops/dense/compiled_product_cpu.h"
 
 #include <immintrin.h>
 #include <map>
@@ -38,11 +38,13 @@ using Memory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
 
 dnnl_dim_t DimOf(size_t n) { return static_cast<dnnl_dim_t>(n); }
 
-// Rows and columns with their strides.
+// A dense matrix, as [rows, cols] or turned.
 struct Matrix {
-  size_t rows, cols, row, col;
+  size_t rows, cols;
+  bool turned;
   dnnl_memory_desc_t Describe(dnnl_data_type_t type) const {
-    const dnnl_dims_t dims = {DimOf(rows), DimOf(cols)}, strides = {DimOf(row), DimOf(col)};
+    const dnnl_dims_t dims = {DimOf(rows), DimOf(cols)};
+    const dnnl_dims_t strides = {DimOf(turned ? 1 : cols), DimOf(turned ? rows : 1)};
     dnnl_memory_desc_t description;
     Check(dnnl_memory_desc_init_by_strides(&description, 2, dims, type, strides),
           "dnnl_memory_desc_init_by_strides");
@@ -60,11 +62,11 @@ Memory MemoryOf(const dnnl_memory_desc_t& description) {
 // What oneDNN has compiled for one shape. One thread.
 class Compiled {
  public:
-  explicit Compiled(const StridedProduct& p) {
+  explicit Compiled(const CompiledProduct& p) {
     const dnnl_data_type_t type = p.type == FactorType::kBf16 ? dnnl_bf16 : dnnl_f32;
-    const dnnl_memory_desc_t a = Matrix{p.m, p.k, p.a_row, p.a_col}.Describe(type);
-    const dnnl_memory_desc_t b = Matrix{p.k, p.n, p.b_row, p.b_col}.Describe(type);
-    const dnnl_memory_desc_t c = Matrix{p.m, p.n, p.c_row, 1}.Describe(dnnl_f32);
+    const dnnl_memory_desc_t a = Matrix{p.m, p.k, p.transpose_a}.Describe(type);
+    const dnnl_memory_desc_t b = Matrix{p.k, p.n, p.transpose_b}.Describe(type);
+    const dnnl_memory_desc_t c = Matrix{p.m, p.n, false}.Describe(dnnl_f32);
     dnnl_matmul_desc_t matmul;
     Check(dnnl_matmul_desc_init(&matmul, &a, &b, nullptr, &c), "dnnl_matmul_desc_init");
     dnnl_primitive_desc_t made = nullptr;
@@ -79,7 +81,7 @@ class Compiled {
     c_ = MemoryOf(c);
   }
 
-  void Run(dnnl_stream_t stream, const StridedOperands& data) {
+  void Run(dnnl_stream_t stream, const ProductOperands& data) {
     Point(a_, const_cast<void*>(data.a));
     Point(b_, const_cast<void*>(data.b));
     Point(c_, data.c);
@@ -99,7 +101,7 @@ class Compiled {
 
 struct OfThread {
   Owned<dnnl_stream_t, dnnl_stream_destroy> stream;
-  std::map<StridedProduct, Compiled> compiled;
+  std::map<CompiledProduct, Compiled> compiled;
 
   OfThread() {
     dnnl_stream_t made = nullptr;
@@ -131,7 +133,7 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void RoundToBf16
   }
 }
 
-void Multiply(const StridedProduct& product, const StridedOperands& data) {
+void Multiply(const CompiledProduct& product, const ProductOperands& data) {
   thread_local OfThread own;
   auto at = own.compiled.find(product);
   if (at == own.compiled.end()) {
