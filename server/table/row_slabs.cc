@@ -9,14 +9,18 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kSlabBytesMax = 64 << 20;
+constexpr uint64_t kCacheLine = 64;
 constexpr uint64_t kOnSmallPagesBytes = 2 << 20;
 
 }  // namespace
 
 RowSlabs::RowSlabs(uint32_t row_bytes)
     : row_bytes_(row_bytes),
-      headers_at_(kGroup * row_bytes_),
-      group_bytes_(headers_at_ + kGroup * sizeof(RowHeader)),
+      together_(kCacheLine % (row_bytes_ + sizeof(RowHeader)) == 0),
+      row_stride_(together_ ? row_bytes_ + sizeof(RowHeader) : row_bytes_),
+      header_stride_(together_ ? row_stride_ : sizeof(RowHeader)),
+      headers_at_(together_ ? row_bytes_ : kGroup * row_bytes_),
+      group_bytes_(kGroup * (row_bytes_ + sizeof(RowHeader))),
       shift_(static_cast<uint32_t>(std::bit_width(kSlabBytesMax / group_bytes_ * kGroup)) - 1),
       mask_((1u << shift_) - 1) {
   DT_CHECK(row_bytes > 0 && row_bytes % 4 == 0);

@@ -2,12 +2,14 @@
 //
 //   slab: group [groups]                    groups: a power of two, the slab at most 64 MiB
 //   group: row [16] | header [16]           whole cache lines
+//      or: (row | header) [16]              where a cache line holds a whole number of these
 //
 // Headers stand apart from the rows, because a pull does not need them: rows of a multiple of 64
 // bytes then begin at a cache line and touch no more lines than they must. They stand near them,
-// because a push needs both: mostly one page, one look-up of its address. A slab is address space
-// first; memory comes with the pages that rows touch. The first 2 MiB of rows lie on small pages,
-// so that small tables stay small. Owned by one thread.
+// because a push needs both: mostly one page, one look-up of its address. Behind a short row, such
+// as one value and its Adagrad state, the header costs a pull nothing and a push no second line. A
+// slab is address space first; memory comes with the pages that rows touch. The first 2 MiB of rows
+// lie on small pages, so that small tables stay small. Owned by one thread.
 #pragma once
 
 #include <cstdint>
@@ -66,8 +68,8 @@ class RowSlabs {
   }
   RowHeader& header(uint32_t number) {
     std::byte* const slab = slabs_[number >> shift_].data();
-    std::byte* const headers = slab + GroupOf(number) * group_bytes_ + headers_at_;
-    return reinterpret_cast<RowHeader*>(headers)[number % kGroup];
+    std::byte* const first = slab + GroupOf(number) * group_bytes_ + headers_at_;
+    return *reinterpret_cast<RowHeader*>(first + number % kGroup * header_stride_);
   }
   const RowHeader& header(uint32_t number) const {
     return const_cast<RowSlabs*>(this)->header(number);
@@ -83,11 +85,14 @@ class RowSlabs {
 
   uint64_t GroupOf(uint32_t number) const { return (number & mask_) / kGroup; }
   uint64_t OffsetOf(uint32_t number) const {
-    return GroupOf(number) * group_bytes_ + number % kGroup * row_bytes_;
+    return GroupOf(number) * group_bytes_ + number % kGroup * row_stride_;
   }
 
   const uint64_t row_bytes_;
-  const uint64_t headers_at_;  // In a group.
+  const bool together_;  // Each header is behind its row.
+  const uint64_t row_stride_;
+  const uint64_t header_stride_;
+  const uint64_t headers_at_;  // In a group: the first one.
   const uint64_t group_bytes_;
   const uint32_t shift_;  // A slab holds 2^shift_ rows, whole groups.
   const uint32_t mask_;

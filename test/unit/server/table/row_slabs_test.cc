@@ -9,7 +9,7 @@ namespace dt::server {
 namespace {
 
 TEST(RowSlabs, RowsAndHeadersDoNotOverlapAndDoNotMove) {
-  for (const uint32_t row_bytes : {4u, 136u, 4096u, 5000u, 200'000u}) {
+  for (const uint32_t row_bytes : {4u, 8u, 24u, 56u, 136u, 4096u, 5000u, 200'000u}) {
     RowSlabs slabs(row_bytes);
     // More than one slab of large rows.
     const uint32_t rows = std::min(40'000u, (96u << 20) / row_bytes);
@@ -37,6 +37,18 @@ TEST(RowSlabs, RowsOfWholeCacheLinesLieOnThem) {
   for (uint32_t n = 0; n < 1000; ++n) {
     slabs.Add();
     ASSERT_EQ(reinterpret_cast<uintptr_t>(slabs.row(n)) % 64, 0u);
+  }
+}
+
+TEST(RowSlabs, AShortRowAndItsHeaderShareACacheLine) {
+  for (const uint32_t row_bytes : {8u, 24u, 56u}) {
+    RowSlabs slabs(row_bytes);
+    for (uint32_t n = 0; n < 1000; ++n) {
+      slabs.Add();
+      const auto row = reinterpret_cast<uintptr_t>(slabs.row(n));
+      ASSERT_EQ(row / 64, reinterpret_cast<uintptr_t>(&slabs.header(n)) / 64);
+      ASSERT_EQ(row / 64, (row + row_bytes - 1) / 64);
+    }
   }
 }
 
