@@ -15,6 +15,7 @@ struct CompiledProduct {
   FactorType type = FactorType::kFp32;  // Of A and B.
   size_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;  // A lies as [k, m], B as [n, k].
+  bool add = false;                               // To what C holds.
   friend auto operator<=>(const CompiledProduct&, const CompiledProduct&) = default;
 };
 struct ProductOperands {

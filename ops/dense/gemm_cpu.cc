@@ -4,7 +4,6 @@
 #include <span>
 #include <type_traits>
 
-#include <dnnl.h>
 #include <omp.h>
 
 #include "common/base/check.h"
@@ -87,18 +86,28 @@ T* RoomFor(size_t count) {
   return room.data();
 }
 
-// `count` lines from `first` on, densely packed as they lie.
+// Numbers [from, from + k) of lines [first, first + count), with room up to `padded_count` lines of
+// `padded_k` numbers. What fills up k is zero; what fills up lines may be anything.
+struct Part {
+  size_t first, count, padded_count;
+  size_t from, k, padded_k;
+};
+// Densely packed as they lie. REQUIRES: whole lines, unless they lie across.
 template <Purpose purpose, class T>
-const T* LinesOf(const Factor<T>& factor, size_t first, size_t count) {
-  const bool together = !factor.across || count == factor.lines;
-  const size_t at = factor.across ? first : first * factor.k;
-  if (together && factor.ready != nullptr) return factor.ready + at;
-  T* const to = RoomFor<T, purpose>(count * factor.k);
-  if (together) {
-    Take(factor, at, count * factor.k, to);
+const T* LinesOf(const Factor<T>& factor, const Part& part) {
+  const bool padded = part.count != part.padded_count || part.k != part.padded_k;
+  const bool together = !factor.across || part.count == factor.lines;
+  const size_t at = factor.across ? part.from * factor.lines + part.first : part.first * factor.k;
+  if (together && !padded && factor.ready != nullptr) return factor.ready + at;
+  T* const to = RoomFor<T, purpose>(part.padded_count * part.padded_k);
+  if (!factor.across) {
+    Take(factor, at, part.count * part.k, to);
     return to;
   }
-  for (size_t p = 0; p < factor.k; ++p) Take(factor, p * factor.lines + at, count, to + p * count);
+  for (size_t p = 0; p < part.k; ++p) {
+    Take(factor, at + p * factor.lines, part.count, to + p * part.padded_count);
+  }
+  std::fill(to + part.k * part.padded_count, to + part.padded_k * part.padded_count, T(0));
   return to;
 }
 
@@ -137,31 +146,36 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
 
 // ------------------------------------------------------------ tiles
 
-void Sgemm(const GemmShape& shape, const FloatTile& tile, const ProductOperands& data) {
-  const auto dim = [](size_t n) { return static_cast<dnnl_dim_t>(n); };
-  const dnnl_status_t status =
-      dnnl_sgemm(shape.transpose_a ? 'T' : 'N', shape.transpose_b ? 'T' : 'N', dim(tile.rows),
-                 dim(tile.cols), dim(shape.k), 1.0f, static_cast<const float*>(data.a),
-                 dim(shape.transpose_a ? tile.rows : shape.k), static_cast<const float*>(data.b),
-                 dim(shape.transpose_b ? shape.k : tile.cols), 0.0f, data.c, dim(tile.cols));
-  DT_CHECK_MSG(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
+// Where the rows of a product vary, be they A's or the terms of each sum, only a few numbers of
+// them are compiled for: these, and multiples of kStep.
+constexpr size_t kPieceOfK = 256, kStep = 32;
+
+size_t PaddedRows(const GemmTask<float>& task, size_t rows) {
+  return task.rows_vary && !task.shape.transpose_a ? DivideUp(rows, kStep) * kStep : rows;
 }
 
+// Into [PaddedRows, cols] of tile.values.
 template <class T>
 void MakeTile(const GemmTask<float>& task, const Factor<T>& a, const Factor<T>& b,
               const FloatTile& tile) {
   const GemmShape& shape = task.shape;
-  const ProductOperands data{LinesOf<Purpose::kRows>(a, tile.row, tile.rows),
-                             LinesOf<Purpose::kColumns>(b, tile.col, tile.cols), tile.values};
-  constexpr bool kWide = std::is_same_v<T, float>;
-  if (kWide && task.rows_vary) return Sgemm(shape, tile, data);
-  Multiply({.type = kWide ? FactorType::kFp32 : FactorType::kBf16,
-            .m = tile.rows,
-            .n = tile.cols,
-            .k = shape.k,
-            .transpose_a = shape.transpose_a,
-            .transpose_b = shape.transpose_b},
-           data);
+  const size_t rows = PaddedRows(task, tile.rows);
+  const bool in_pieces = task.rows_vary && a.across && b.across;
+  const size_t piece = in_pieces ? kPieceOfK : shape.k;
+  for (size_t from = 0; from < shape.k; from += piece) {
+    const size_t k = std::min(piece, shape.k - from);
+    const size_t padded_k = in_pieces ? DivideUp(k, kStep) * kStep : k;
+    const Part of_a{tile.row, tile.rows, rows, from, k, padded_k};
+    const Part of_b{tile.col, tile.cols, tile.cols, from, k, padded_k};
+    Multiply({.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
+              .m = rows,
+              .n = tile.cols,
+              .k = padded_k,
+              .transpose_a = shape.transpose_a,
+              .transpose_b = shape.transpose_b,
+              .add = from > 0},
+             {LinesOf<Purpose::kRows>(a, of_a), LinesOf<Purpose::kColumns>(b, of_b), tile.values});
+  }
 }
 
 template <class T>
@@ -170,14 +184,15 @@ void AllTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then)
   const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
   const Tile size = TileFor(shape);
   const size_t across = DivideUp(shape.n, size.cols);
-  const bool in_place = task.c != nullptr && across == 1;  // Tiles are dense.
   pool.ParallelFor(DivideUp(shape.m, size.rows) * across, 1, [&](size_t begin, size_t end) {
     UseOneThreadHere();
     for (size_t t = begin; t < end; ++t) {
       const size_t i = t / across * size.rows, j = t % across * size.cols;
       FloatTile tile{i, j, std::min(size.rows, shape.m - i), std::min(size.cols, shape.n - j)};
+      const size_t padded = PaddedRows(task, tile.rows);
+      const bool in_place = task.c != nullptr && across == 1 && padded == tile.rows;
       tile.values =
-          in_place ? task.c + i * shape.n : RoomFor<float, Purpose::kTile>(tile.rows * tile.cols);
+          in_place ? task.c + i * shape.n : RoomFor<float, Purpose::kTile>(padded * tile.cols);
       if (shape.k > 0) MakeTile(task, a, b, tile);
       if (shape.k == 0) std::fill_n(tile.values, tile.rows * tile.cols, 0.0f);
       then(tile);

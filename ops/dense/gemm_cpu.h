@@ -54,10 +54,10 @@ std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::b
 std::byte* UseMath(const Attrs& attrs, GemmTask<double>& task, std::vector<std::byte>& scratch,
                    size_t more);
 
-// One oneDNN call, on one thread, for each tile of C; what it compiles for a shape is kept, so that
-// a product whose rows do not vary allocates nothing once its shapes are known. Tiles follow from
-// the shape alone and k is never cut, so the bits do not depend on the number of threads. `then` is
-// called once for each part of C, together for all of it.
+// oneDNN, on one thread, for each tile of C. What it compiles for a shape is kept, so that products
+// allocate nothing once their shapes are known. Tiles and pieces of k follow from the shape alone,
+// so the bits do not depend on the number of threads. `then` is called once for each part of C,
+// together for all of it.
 void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then);
 // Plain loops, for gradient checks. REQUIRES: c.
 void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then);

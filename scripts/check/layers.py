@@ -33,7 +33,7 @@ OUTSIDE = [
     ("oneTBB", r"(tbb|oneapi)/", r"common/runtime/task_pool\.cc"),
     ("FlatBuffers", r"flatbuffers/|.*_generated\.h$", r"common/wire/\w+\.cc"),
     ("Gloo", r"gloo/", r"worker/collective/\w+_gloo\.(h|cc)"),
-    ("oneDNN", r"(oneapi/)?dnnl", r"ops/(.*/)?(gemm|compiled_product)_cpu\.cc"),
+    ("oneDNN", r"(oneapi/)?dnnl", r"ops/(.*/)?compiled_product_cpu\.cc"),
     ("spdlog", r"spdlog/", r"common/base/log\.cc"),
     ("CLI11", r"CLI/", r"cli/"),
     ("xxHash", r"xxhash", r"common/base/"),

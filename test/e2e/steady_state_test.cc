@@ -70,8 +70,7 @@ struct Asked {
   const char* math = "fp32";
 };
 
-// What the models of configs/models have and the tiny job has not. Experts that take turns are left
-// out: their rows vary, and their products' memory is oneDNN's.
+// What the models of configs/models have and the tiny job has not.
 constexpr const char* kManyOperators = R"([
   {name: e, op: lookup, table: deep, inputs: [features]},
   {name: first, op: linear, table: wide, inputs: [features]},
@@ -79,8 +78,10 @@ constexpr const char* kManyOperators = R"([
   {name: crosses, op: cross_v2, inputs: [e], layers: 2},
   {name: maps, op: cin, inputs: [e], units: [4, 4]},
   {name: fields, op: transformer, inputs: [e], layers: 1, heads: 2, hidden: 16, dropout: 0.1},
+  {name: mixed, op: moe, inputs: [e], experts: 3, k: 2, units: [8]},
   {name: tasks, op: mmoe, inputs: [e], experts: 2, tasks: 2, units: [8]},
-  {name: hidden, op: mlp, inputs: [pairs, crosses, maps, fields, tasks.0, tasks.1], units: [16, 8]},
+  {name: both, op: add, inputs: [tasks.0, tasks.1]},
+  {name: hidden, op: mlp, inputs: [pairs, crosses, maps, fields, mixed, both], units: [16, 8]},
   {name: last, op: dense, inputs: [hidden], units: 1},
   {name: logit, op: sum, inputs: [first, last]}])";
 
