@@ -15,8 +15,9 @@ void Check(dnnl_status_t status, const char* call) {
   DT_CHECK_MSG(status == dnnl_success, "{}: {}", call, static_cast<int>(status));
 }
 
-// Shapes that a thread keeps; a model has a few dozen, and a short last batch some more.
-constexpr size_t kKept = 512;
+// Shapes that a thread keeps; a model has a few dozen, a short last batch some more, and each layer
+// of experts some fifty.
+constexpr size_t kKept = 4096;
 
 dnnl_engine_t Engine() {
   static const dnnl_engine_t engine = [] {

@@ -24,7 +24,8 @@ void UseOneThreadHere() {
 size_t DivideUp(size_t n, size_t by) { return (n + by - 1) / by; }
 
 // Tall results are cut into blocks of 256 rows, whose operands stay in the second-level cache;
-// others into about four blocks, in multiples of the 16 floats of a vector or of kTileRows.
+// others into about four blocks, in multiples of the 16 floats of a vector or of kTileRows. Few
+// blocks of wide rows are cut once more, for the processors there may be.
 struct Tile {
   size_t rows, cols;
 };
@@ -32,7 +33,9 @@ Tile TileFor(const GemmShape& shape) {
   const auto quarter = [](size_t n, size_t of) { return DivideUp(DivideUp(n, 4), of) * of; };
   if (shape.m < kTileRows) return {shape.m, std::max<size_t>(64, quarter(shape.n, 16))};
   const size_t rows = quarter(shape.m, shape.transpose_a ? 16 : kTileRows);
-  return {shape.m >= 1024 ? 256 : rows, shape.n};
+  const size_t tall = shape.m >= 1024 ? 256 : rows;
+  const bool few = DivideUp(shape.m, tall) < 8;
+  return {tall, few && shape.n > 768 ? 512 : shape.n};
 }
 using FloatTile = GemmTile<float>;
 
@@ -42,9 +45,9 @@ using FloatTile = GemmTile<float>;
 // one after the other, or across: as [k, lines].
 template <class T>
 struct Factor {
-  const T* ready =
-      nullptr;  // Where it lies as the product takes it; otherwise it is made of one of
-  const float* wide = nullptr;  // these.
+  // As the product takes it; or what that is made of.
+  const T* ready = nullptr;
+  const float* wide = nullptr;
   const uint16_t* bf16 = nullptr;
   size_t lines = 0, k = 0;
   bool across = false;
@@ -101,6 +104,7 @@ const T* LinesOf(const Factor<T>& factor, const Part& part) {
   if (together && !padded && factor.ready != nullptr) return factor.ready + at;
   T* const to = RoomFor<T, purpose>(part.padded_count * part.padded_k);
   if (!factor.across) {
+    DT_CHECK(part.from == 0 && part.k == factor.k && part.padded_k == part.k);
     Take(factor, at, part.count * part.k, to);
     return to;
   }
@@ -146,9 +150,10 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
 
 // ------------------------------------------------------------ tiles
 
-// Where the rows of a product vary, be they A's or the terms of each sum, only a few numbers of
-// them are compiled for: these, and multiples of kStep.
-constexpr size_t kPieceOfK = 256, kStep = 32;
+// Sums of many terms, as gradients of weights are, go by pieces, so that the lines of a tile that
+// are packed stay small. Where the rows of a product vary, be they A's or the terms of each sum,
+// pieces are shorter and only multiples of kStep are compiled for.
+constexpr size_t kTermsMax = 4096, kVaryingTermsMax = 256, kStep = 32;
 
 size_t PaddedRows(const GemmTask<float>& task, size_t rows) {
   return task.rows_vary && !task.shape.transpose_a ? DivideUp(rows, kStep) * kStep : rows;
@@ -160,11 +165,12 @@ void MakeTile(const GemmTask<float>& task, const Factor<T>& a, const Factor<T>& 
               const FloatTile& tile) {
   const GemmShape& shape = task.shape;
   const size_t rows = PaddedRows(task, tile.rows);
-  const bool in_pieces = task.rows_vary && a.across && b.across;
-  const size_t piece = in_pieces ? kPieceOfK : shape.k;
+  const bool in_pieces = a.across && b.across;
+  const size_t terms_max = task.rows_vary ? kVaryingTermsMax : kTermsMax;
+  const size_t piece = in_pieces ? terms_max : shape.k;
   for (size_t from = 0; from < shape.k; from += piece) {
     const size_t k = std::min(piece, shape.k - from);
-    const size_t padded_k = in_pieces ? DivideUp(k, kStep) * kStep : k;
+    const size_t padded_k = in_pieces && task.rows_vary ? DivideUp(k, kStep) * kStep : k;
     const Part of_a{tile.row, tile.rows, rows, from, k, padded_k};
     const Part of_b{tile.col, tile.cols, tile.cols, from, k, padded_k};
     Multiply({.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
@@ -225,6 +231,7 @@ std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scra
 }
 
 void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+  DT_CHECK(!task.rows_vary || !task.shape.transpose_a || !task.shape.transpose_b);
   if (task.shape.m == 0 || task.shape.n == 0) return;
   const bool bf16 = task.math == GemmMath::kBf16 && MultipliesBf16();
   if (bf16) AllTiles<uint16_t>(pool, task, then);

@@ -175,7 +175,7 @@ class SamplePairs {
   }
   // Whole vectors as long as there is room: the next row covers what is too much.
   static void CopyRow(const T* from, size_t count, T* to, const T* end) {
-    if (to + count + kLanes > end) {
+    if (static_cast<size_t>(end - to) < count + kLanes) {
       std::copy_n(from, count, to);
       return;
     }
@@ -188,6 +188,15 @@ class SamplePairs {
   std::vector<const T*> padded_;
 };
 
+// Of fewer fields one pair after the other is faster than tiles that are mostly empty.
+constexpr size_t kFew = 6;
+template <class T>
+void WriteFew(const T* const* fields, const DotShape& shape, T* to) {
+  for (size_t i = 1; i < shape.fields; ++i) {
+    for (size_t j = 0; j < i; ++j) *to++ = DotOf(fields[i], fields[j], shape.dim);
+  }
+}
+
 void Dot(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const DotShape shape(context.inputs);
@@ -199,7 +208,12 @@ void Dot(KernelContext& context) {
       pairs.Open(shape);
       for (size_t b = begin; b < end; ++b) {
         fields.Seek(b);
-        pairs.Write(fields.begins(), out + b * shape.pairs, out + end * shape.pairs);
+        T* const to = out + b * shape.pairs;
+        if (shape.fields < kFew) {
+          WriteFew(fields.begins(), shape, to);
+        } else {
+          pairs.Write(fields.begins(), to, out + end * shape.pairs);
+        }
       }
     });
   });
@@ -257,8 +271,8 @@ class SampleGrads {
   void Write(const T* const* x, const T* dy, T* const* dx) {
     for (size_t f = 0; f < rests_.size(); ++f) std::copy_n(x[f] + whole_, rest_count_, rests_[f]);
     size_t i = 0;
-    for (; i + kTall <= shape_.fields; i += kTall) AllColumns<kTall>(x, dy, i, dx);
-    for (; i < shape_.fields; ++i) AllColumns<1>(x, dy, i, dx);
+    for (; i + kTall <= shape_.fields; i += kTall) FieldsFrom<kTall>(x, dy, i, dx);
+    for (; i < shape_.fields; ++i) FieldsFrom<1>(x, dy, i, dx);
   }
 
  private:
@@ -268,12 +282,12 @@ class SampleGrads {
     size_t column, count;
   };
   template <size_t tall>
-  void AllColumns(const T* const* x, const T* dy, size_t i, T* const* dx) const {
-    for (size_t d = 0; d < whole_; d += kWide) Some<tall>({x, d}, dy, i, {dx, d, kWide});
-    if (rest_count_ > 0) Some<tall>({rests_.data(), 0}, dy, i, {dx, whole_, rest_count_});
+  void FieldsFrom(const T* const* x, const T* dy, size_t i, T* const* dx) const {
+    for (size_t d = 0; d < whole_; d += kWide) WideColumns<tall>({x, d}, dy, i, {dx, d, kWide});
+    if (rest_count_ > 0) WideColumns<tall>({rests_.data(), 0}, dy, i, {dx, whole_, rest_count_});
   }
   template <size_t tall>
-  void Some(const Columns<T>& x, const T* dy, size_t i, const Target& to) const {
+  void WideColumns(const Columns<T>& x, const T* dy, size_t i, const Target& to) const {
     const Tile<T, tall> tile = GradTile<tall>(x, dy, i, shape_.fields);
 #pragma GCC unroll 4
     for (size_t r = 0; r < tall; ++r) {

@@ -35,10 +35,10 @@ __device__ inline double Power(double base, uint64_t exponent) {
 struct Rates {
   float lr, adam_rate, adam_root, keep;
 };
-__device__ inline Rates RatesFor(const Optimizer& spec, const CudaRun& run) {
-  const double lr = static_cast<double>(spec.lr) * run.rate_scale;
-  const double correction1 = 1.0 - Power(spec.beta1, run.step + 1);
-  const double root2 = sqrt(1.0 - Power(spec.beta2, run.step + 1));
+__device__ inline Rates RatesFor(const Optimizer& spec, uint64_t step, float rate_scale) {
+  const double lr = static_cast<double>(spec.lr) * rate_scale;
+  const double correction1 = 1.0 - Power(spec.beta1, step + 1);
+  const double root2 = sqrt(1.0 - Power(spec.beta2, step + 1));
   return {static_cast<float>(lr), static_cast<float>(lr / correction1),
           static_cast<float>(1.0 / root2), static_cast<float>(1.0 - lr * spec.weight_decay)};
 }

@@ -48,11 +48,10 @@ struct RowRates {
   double keep;  // For each step of the gap.
 };
 __device__ RowRates RowRatesFor(const RowRules& rules, const CudaRun& run) {
-  CudaRun own = run;
-  if (!rules.scheduled) own.rate_scale = 1.0f;
+  const float rate_scale = rules.scheduled ? run.rate_scale : 1.0f;
   const Optimizer& spec = rules.optimizer;
-  const double lr = static_cast<double>(spec.lr) * own.rate_scale;
-  RowRates rates{RatesFor(spec, own), 1.0 - lr * spec.weight_decay};
+  const double lr = static_cast<double>(spec.lr) * rate_scale;
+  RowRates rates{RatesFor(spec, run.step, rate_scale), 1.0 - lr * spec.weight_decay};
   if (!rules.lazy) return rates;
   // SparseAdam corrects the rate, so that epsilon is added to the raw root.
   const double root2 = sqrt(1.0 - Power(spec.beta2, run.step + 1));

@@ -7,7 +7,7 @@
 // Headers stand apart from the rows, because a pull does not need them: rows of a multiple of 64
 // bytes then begin at a cache line and touch no more lines than they must. They stand near them,
 // because a push needs both: mostly one page, one look-up of its address. Behind a short row, such
-// as one value and its Adagrad state, the header costs a pull nothing and a push no second line. A
+// as one value and its Adagrad state, the header costs a pull and a push no further line. A
 // slab is address space first; memory comes with the pages that rows touch. The first 2 MiB of rows
 // lie on small pages, so that small tables stay small. Owned by one thread.
 #pragma once

@@ -1,6 +1,7 @@
 #include "worker/engine/cuda_runner.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <utility>
 
@@ -168,7 +169,8 @@ class CudaRunner : public NodeRunner {
     // Over long ago: the pass before has ended.
     DT_TRY_STATUS(run_sent_->Wait(kPatience));
     *reinterpret_cast<CudaRun*>(sent_run_.data()) = CudaRunOf(pass.run, pass.sizes);
-    DT_TRY_STATUS(queue_->CopyToDevice(run_.data(), sent_run_.data(), sizeof(CudaRun)));
+    const size_t used = offsetof(CudaRun, sizes) + pass.sizes.size() * sizeof(int64_t);
+    DT_TRY_STATUS(queue_->CopyToDevice(run_.data(), sent_run_.data(), used));
     return queue_->Record(*run_sent_);
   }
 

@@ -1,6 +1,6 @@
-// Numbers the distinct keys of one table in one batch: 0, 1, … by first occurrence. Open addressing
-// with linear probing; slots carry the batch they belong to, so that starting anew clears nothing.
-// One thread.
+// Numbers the distinct keys that a table, or several alike, sees in one batch: 0, 1, … by first
+// occurrence. Open addressing with linear probing; slots carry the batch they belong to, so that
+// starting anew clears nothing. One thread.
 #pragma once
 
 #include <cstdint>

@@ -108,6 +108,7 @@ void AddMoeCases(CaseMaker& make) {
   AddCombine(make, "combine without gates", false);
   AddProduct(make, "expert_matmul", 7, 9);
   AddProduct(make, "expert_matmul of wide rows", 70, 129);
+  AddProduct(make, "expert_matmul to wide rows", 20, 200);
 }
 
 std::vector<Numbers> MoeDefinition(const OpCase& c) {
