@@ -124,7 +124,12 @@ Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
     const LookupSpec& spec = graph.lookups[l];
     LookupLists& lists = plan.lookups[l];
     if (spec.weighted) FillWeights(spec, plan.batch, lists);
-    if (purpose == LookupFor::kTrain) Transpose(plan.tables[spec.table].size(), lists);
+    if (purpose == LookupFor::kTrain) {
+      Transpose(plan.tables[spec.table].size(), lists);
+    } else {
+      lists.row_ends.clear();  // The plan may have been one of training.
+      lists.row_order.clear();
+    }
   }
   PlaceFixed(purpose == LookupFor::kTrain, plan);
   FillExecutors(plan);

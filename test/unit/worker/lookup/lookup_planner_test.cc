@@ -275,6 +275,24 @@ TEST(LookupPlannerTest, TheSameBatchGivesTheSamePlanWhateverCameBefore) {
   EXPECT_EQ(a.lookups[1].index, b.lookups[1].index);
 }
 
+// What evaluation does not fill must be empty: it would be taken for lists of this batch.
+TEST(LookupPlannerTest, EvaluationKeepsNoListsOfTraining) {
+  const Plan plan = MakeTestPlan();
+  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  LookupPlanner planner(plan, routes, {0, 1});
+  std::mt19937_64 random(3);
+  LookupPlan made;
+  made.batch = RandomBatch(random, 20);
+  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+  made.batch = RandomBatch(random, 40);
+  ASSERT_TRUE(planner.Fill(LookupFor::kEvaluate, made).ok());
+  for (const LookupLists& lists : made.lookups) {
+    EXPECT_FALSE(lists.index.empty());
+    EXPECT_TRUE(lists.row_ends.empty());
+    EXPECT_TRUE(lists.row_order.empty());
+  }
+}
+
 // Their keys are found as those of others are, and nobody else hears of them.
 TEST(LookupPlannerTest, TablesOnTheWorkerDoNotTravel) {
   Plan plan = MakeTestPlan();
