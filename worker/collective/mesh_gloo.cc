@@ -1,6 +1,7 @@
 // The mesh over Gloo's TCP transport: only its tagged point-to-point messages are used.
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -204,6 +205,8 @@ Status CheckHost(const std::string& host) {
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options) {
   DT_TRY_STATUS(CheckHost(options.host));
   PrefixedStore store(rendezvous, options);
+  // Gloo reports a write to a peer that is gone, but does not keep the signal from the process.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     gloo::transport::tcp::attr attr;
     attr.hostname = options.host;

@@ -272,6 +272,31 @@ TEST(GlooMesh, WhatComesTooLateIsWrittenNowhere) {
   EXPECT_EQ(place, std::byte{1});
 }
 
+// Some of many messages are written after the other end is gone, which the system answers with
+// SIGPIPE to whoever does not ignore it.
+TEST(GlooMesh, WritingToOneThatIsGoneIsAnErrorAndNoSignal) {
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    HashRendezvous rendezvous;
+    const auto connect = [&](uint32_t rank) {
+      return *ConnectGlooMesh(
+          rendezvous,
+          {.rank = rank, .size = 2, .prefix = "gone", .limits = {.patience = seconds(5)}});
+    };
+    std::latch sending(1);
+    std::jthread other([&] {
+      const std::unique_ptr<Mesh> mesh = connect(0);
+      sending.wait();
+    });
+    const std::unique_ptr<Mesh> mesh = connect(1);
+    const std::byte byte{7};
+    const std::vector<Outgoing> out(20'000, {0, std::span(&byte, 1)});
+    std::byte place{};
+    const Incoming in{0, std::span(&place, 1)};
+    sending.count_down();
+    EXPECT_EQ(mesh->Exchange("sum", out, std::span(&in, 1)).code(), StatusCode::kUnavailable);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Meshes, CollectiveTest,
                          ::testing::Values(Case{Kind::kMemory, 1}, Case{Kind::kMemory, 2},
                                            Case{Kind::kMemory, 3}, Case{Kind::kMemory, 4},
