@@ -36,7 +36,9 @@ struct Destroy {
 template <class T, dnnl_status_t (*destroy)(T)>
 using Owned = std::unique_ptr<T, Destroy<T, destroy>>;
 using Memory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
-using Attributes = Owned<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
+
+// oneDNN numbers instruction sets by sets of bits.
+bool Has(dnnl_cpu_isa_t set) { return (dnnl_get_effective_cpu_isa() & set) == set; }
 
 dnnl_dim_t DimOf(size_t n) { return static_cast<dnnl_dim_t>(n); }
 
@@ -61,19 +63,6 @@ Memory MemoryOf(const dnnl_memory_desc_t& description) {
   return Memory(memory);
 }
 
-Attributes AttributesOf(const CompiledProduct& product) {
-  dnnl_primitive_attr_t made = nullptr;
-  Check(dnnl_primitive_attr_create(&made), "dnnl_primitive_attr_create");
-  Attributes attributes(made);
-  if (!product.add) return attributes;
-  dnnl_post_ops_t after = nullptr;
-  Check(dnnl_post_ops_create(&after), "dnnl_post_ops_create");
-  const Owned<dnnl_post_ops_t, dnnl_post_ops_destroy> owned(after);
-  Check(dnnl_post_ops_append_sum(after, 1.0f), "dnnl_post_ops_append_sum");
-  Check(dnnl_primitive_attr_set_post_ops(made, after), "dnnl_primitive_attr_set_post_ops");
-  return attributes;
-}
-
 // What oneDNN has compiled for one shape. One thread.
 class Compiled {
  public:
@@ -84,9 +73,8 @@ class Compiled {
     const dnnl_memory_desc_t c = Matrix{p.m, p.n, false}.Describe(dnnl_f32);
     dnnl_matmul_desc_t matmul;
     Check(dnnl_matmul_desc_init(&matmul, &a, &b, nullptr, &c), "dnnl_matmul_desc_init");
-    const Attributes attributes = AttributesOf(p);
     dnnl_primitive_desc_t made = nullptr;
-    Check(dnnl_primitive_desc_create(&made, &matmul, attributes.get(), Engine(), nullptr),
+    Check(dnnl_primitive_desc_create(&made, &matmul, nullptr, Engine(), nullptr),
           "dnnl_primitive_desc_create");
     const Owned<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy> description(made);
     dnnl_primitive_t primitive = nullptr;
@@ -128,8 +116,12 @@ struct OfThread {
 
 }  // namespace
 
+bool HasAvx512() {
+  static const bool has = Has(dnnl_cpu_isa_avx512_core);
+  return has;
+}
 bool MultipliesBf16() {
-  static const bool does = dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core_bf16;
+  static const bool does = Has(dnnl_cpu_isa_avx512_core_bf16);
   return does;
 }
 

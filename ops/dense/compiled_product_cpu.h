@@ -15,7 +15,6 @@ struct CompiledProduct {
   FactorType type = FactorType::kFp32;  // Of A and B.
   size_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;  // A lies as [k, m], B as [n, k].
-  bool add = false;                               // To what C holds.
   friend auto operator<=>(const CompiledProduct&, const CompiledProduct&) = default;
 };
 struct ProductOperands {
@@ -27,7 +26,9 @@ struct ProductOperands {
 // shapes it met, and the memory that it works in.
 void Multiply(const CompiledProduct& product, const ProductOperands& data);
 
-// Whether this processor multiplies bf16 itself. Without, the same products are made of floats
+// Whether this processor has AVX-512, with BW and VL.
+bool HasAvx512();
+// Whether it has that and multiplies bf16 itself. Without, the same products are made of floats
 // that bf16 holds.
 bool MultipliesBf16();
 // To the nearest, ties to even; less than 2^-126 becomes zero. REQUIRES: MultipliesBf16().

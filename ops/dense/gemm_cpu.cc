@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/float_formats.h"
 #include "ops/dense/compiled_product_cpu.h"
+#include "ops/dense/transposed_product_cpu.h"
 
 namespace dt {
 namespace {
@@ -23,16 +24,19 @@ void UseOneThreadHere() {
 
 size_t DivideUp(size_t n, size_t by) { return (n + by - 1) / by; }
 
+struct Tile {
+  size_t rows, cols;
+  size_t step = 1;  // Rows are filled up to multiples of it.
+
+  size_t Filled(size_t n) const { return DivideUp(n, step) * step; }
+};
+size_t Quarter(size_t n, size_t of) { return DivideUp(DivideUp(n, 4), of) * of; }
 // Tall results are cut into blocks of 256 rows, whose operands stay in the second-level cache;
 // others into about four blocks, in multiples of the 16 floats of a vector or of kTileRows. Few
 // blocks of wide rows are cut once more, for the processors there may be.
-struct Tile {
-  size_t rows, cols;
-};
 Tile TileFor(const GemmShape& shape) {
-  const auto quarter = [](size_t n, size_t of) { return DivideUp(DivideUp(n, 4), of) * of; };
-  if (shape.m < kTileRows) return {shape.m, std::max<size_t>(64, quarter(shape.n, 16))};
-  const size_t rows = quarter(shape.m, shape.transpose_a ? 16 : kTileRows);
+  if (shape.m < kTileRows) return {shape.m, std::max<size_t>(64, Quarter(shape.n, 16))};
+  const size_t rows = Quarter(shape.m, shape.transpose_a ? 16 : kTileRows);
   const size_t tall = shape.m >= 1024 ? 256 : rows;
   const bool few = DivideUp(shape.m, tall) < 8;
   return {tall, few && shape.n > 768 ? 512 : shape.n};
@@ -89,29 +93,28 @@ T* RoomFor(size_t count) {
   return room.data();
 }
 
-// Numbers [from, from + k) of lines [first, first + count), with room up to `padded_count` lines of
-// `padded_k` numbers. What fills up k is zero; what fills up lines may be anything.
+// Lines [first, first + count), with room up to `padded_count` lines of `padded_k` numbers. What
+// fills up k is zero; what fills up lines may be anything.
 struct Part {
-  size_t first, count, padded_count;
-  size_t from, k, padded_k;
+  size_t first, count, padded_count, padded_k;
 };
 // Densely packed as they lie. REQUIRES: whole lines, unless they lie across.
 template <Purpose purpose, class T>
 const T* LinesOf(const Factor<T>& factor, const Part& part) {
-  const bool padded = part.count != part.padded_count || part.k != part.padded_k;
+  const bool padded = part.count != part.padded_count || factor.k != part.padded_k;
   const bool together = !factor.across || part.count == factor.lines;
-  const size_t at = factor.across ? part.from * factor.lines + part.first : part.first * factor.k;
+  const size_t at = factor.across ? part.first : part.first * factor.k;
   if (together && !padded && factor.ready != nullptr) return factor.ready + at;
   T* const to = RoomFor<T, purpose>(part.padded_count * part.padded_k);
   if (!factor.across) {
-    DT_CHECK(part.from == 0 && part.k == factor.k && part.padded_k == part.k);
-    Take(factor, at, part.count * part.k, to);
+    DT_CHECK(part.padded_k == factor.k);
+    Take(factor, at, part.count * factor.k, to);
     return to;
   }
-  for (size_t p = 0; p < part.k; ++p) {
+  for (size_t p = 0; p < factor.k; ++p) {
     Take(factor, at + p * factor.lines, part.count, to + p * part.padded_count);
   }
-  std::fill(to + part.k * part.padded_count, to + part.padded_k * part.padded_count, T(0));
+  std::fill(to + factor.k * part.padded_count, to + part.padded_k * part.padded_count, T(0));
   return to;
 }
 
@@ -141,7 +144,7 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
   }
   if (b.ready != nullptr) return b;
   constexpr size_t kPiece = 16384;
-  T* const to = reinterpret_cast<T*>(task.rounded_b);
+  T* const to = reinterpret_cast<T*>(task.room);
   pool.ParallelFor(shape.k * shape.n, kPiece,
                    [&](size_t begin, size_t end) { Take(b, begin, end - begin, to + begin); });
   b.ready = to;
@@ -150,56 +153,21 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
 
 // ------------------------------------------------------------ tiles
 
-// Sums of many terms, as gradients of weights are, go by pieces, so that the lines of a tile that
-// are packed stay small. Where the rows of a product vary, be they A's or the terms of each sum,
-// pieces are shorter and only multiples of kStep are compiled for.
-constexpr size_t kTermsMax = 4096, kVaryingTermsMax = 256, kStep = 32;
-
-size_t PaddedRows(const GemmTask<float>& task, size_t rows) {
-  return task.rows_vary && !task.shape.transpose_a ? DivideUp(rows, kStep) * kStep : rows;
-}
-
-// Into [PaddedRows, cols] of tile.values.
-template <class T>
-void MakeTile(const GemmTask<float>& task, const Factor<T>& a, const Factor<T>& b,
-              const FloatTile& tile) {
+// Calls make(tile) and then(tile) for each; make() has room for filled up rows.
+template <class Make>
+void EachTile(TaskPool& pool, const GemmTask<float>& task, const Tile& size, GemmThen<float> then,
+              const Make& make) {
   const GemmShape& shape = task.shape;
-  const size_t rows = PaddedRows(task, tile.rows);
-  const bool in_pieces = a.across && b.across;
-  const size_t terms_max = task.rows_vary ? kVaryingTermsMax : kTermsMax;
-  const size_t piece = in_pieces ? terms_max : shape.k;
-  for (size_t from = 0; from < shape.k; from += piece) {
-    const size_t k = std::min(piece, shape.k - from);
-    const size_t padded_k = in_pieces && task.rows_vary ? DivideUp(k, kStep) * kStep : k;
-    const Part of_a{tile.row, tile.rows, rows, from, k, padded_k};
-    const Part of_b{tile.col, tile.cols, tile.cols, from, k, padded_k};
-    Multiply({.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
-              .m = rows,
-              .n = tile.cols,
-              .k = padded_k,
-              .transpose_a = shape.transpose_a,
-              .transpose_b = shape.transpose_b,
-              .add = from > 0},
-             {LinesOf<Purpose::kRows>(a, of_a), LinesOf<Purpose::kColumns>(b, of_b), tile.values});
-  }
-}
-
-template <class T>
-void AllTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
-  const GemmShape& shape = task.shape;
-  const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
-  const Tile size = TileFor(shape);
   const size_t across = DivideUp(shape.n, size.cols);
   pool.ParallelFor(DivideUp(shape.m, size.rows) * across, 1, [&](size_t begin, size_t end) {
-    UseOneThreadHere();
     for (size_t t = begin; t < end; ++t) {
       const size_t i = t / across * size.rows, j = t % across * size.cols;
       FloatTile tile{i, j, std::min(size.rows, shape.m - i), std::min(size.cols, shape.n - j)};
-      const size_t padded = PaddedRows(task, tile.rows);
-      const bool in_place = task.c != nullptr && across == 1 && padded == tile.rows;
+      const size_t rows = size.Filled(tile.rows);
+      const bool in_place = task.c != nullptr && across == 1 && rows == tile.rows;
       tile.values =
-          in_place ? task.c + i * shape.n : RoomFor<float, Purpose::kTile>(padded * tile.cols);
-      if (shape.k > 0) MakeTile(task, a, b, tile);
+          in_place ? task.c + i * shape.n : RoomFor<float, Purpose::kTile>(rows * tile.cols);
+      if (shape.k > 0) make(tile);
       if (shape.k == 0) std::fill_n(tile.values, tile.rows * tile.cols, 0.0f);
       then(tile);
       for (size_t r = 0; !in_place && task.c != nullptr && r < tile.rows; ++r) {
@@ -207,6 +175,68 @@ void AllTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then)
       }
     }
   });
+}
+
+// Where the rows of a product vary, be they A's or the terms of each sum, only multiples of kStep
+// are compiled for.
+template <class T>
+void CompiledTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+  constexpr size_t kStep = 32;
+  const GemmShape& shape = task.shape;
+  const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
+  Tile size = TileFor(shape);
+  if (task.rows_vary && !shape.transpose_a) size.step = kStep;
+  const bool terms_vary = task.rows_vary && shape.transpose_a;
+  const size_t k = terms_vary ? DivideUp(shape.k, kStep) * kStep : shape.k;
+  EachTile(pool, task, size, then, [&](const FloatTile& tile) {
+    UseOneThreadHere();
+    const size_t rows = size.Filled(tile.rows);
+    Multiply({.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
+              .m = rows,
+              .n = tile.cols,
+              .k = k,
+              .transpose_a = shape.transpose_a,
+              .transpose_b = shape.transpose_b},
+             {LinesOf<Purpose::kRows>(a, {tile.row, tile.rows, rows, k}),
+              LinesOf<Purpose::kColumns>(b, {tile.col, tile.cols, tile.cols, k}), tile.values});
+  });
+}
+
+// ------------------------------------------------------------ Aᵀ·B
+
+FactorType TypeOf(const GemmTask<float>& task) {
+  return task.math == GemmMath::kFp32 ? FactorType::kFp32 : FactorType::kBf16;
+}
+bool IsTransposed(const GemmTask<float>& task) {
+  const bool here = task.math == GemmMath::kFp32 ? HasAvx512() : MultipliesBf16();
+  return here && task.shape.transpose_a && !task.shape.transpose_b;
+}
+
+// With room B is packed once, and the blocks of rows are small; of few rows, columns are cut.
+void TransposedTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+  const GemmShape& shape = task.shape;
+  const FactorType type = TypeOf(task);
+  const FactorRows a{task.a, task.bf16_a, shape.k, shape.m};
+  const FactorRows b{task.b, task.bf16_b, shape.k, shape.n};
+  auto* const shared = reinterpret_cast<PackedLine*>(task.room);
+  const size_t pieces = PackedPieces(type, shape.k);
+  if (shared != nullptr) {
+    pool.ParallelFor(pieces, 1, [&](size_t begin, size_t end) {
+      for (size_t piece = begin; piece < end; ++piece) PackPiece(type, b, piece, shared);
+    });
+  }
+  const auto packed = [&]() -> const PackedLine* {
+    if (shared != nullptr) return shared;
+    PackedLine* const own = RoomFor<PackedLine, Purpose::kColumns>(PackedLines(type, b));
+    for (size_t piece = 0; piece < pieces; ++piece) PackPiece(type, b, piece, own);
+    return own;
+  };
+  Tile size{shared != nullptr ? kTileRows : std::min<size_t>(256, Quarter(shape.m, 16)), shape.n};
+  if (shared != nullptr && (shape.m < kTileRows || shape.n > 768)) {
+    size.cols = Quarter(shape.n, kPanelCols);
+  }
+  EachTile(pool, task, size, then,
+           [&](const FloatTile& tile) { MultiplyTransposed(type, a, packed(), shape.n, tile); });
 }
 
 }  // namespace
@@ -218,12 +248,21 @@ void StoreBf16(std::span<const float> from, uint16_t* to) {
 
 std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch,
                    size_t more) {
-  const bool bf16 = TextAttr(attrs, "math", "fp32") == "bf16";
-  const size_t own = bf16 ? DivideUp(task.shape.k * task.shape.n * sizeof(float), 64) * 64 : 0;
-  if (scratch.size() < own + more) scratch.resize(own + more);
-  if (bf16) task.math = GemmMath::kBf16;
-  if (bf16) task.rounded_b = reinterpret_cast<float*>(scratch.data());
-  return scratch.data() + own;
+  constexpr size_t kLine = sizeof(PackedLine);
+  if (TextAttr(attrs, "math", "fp32") == "bf16") task.math = GemmMath::kBf16;
+  const GemmShape& shape = task.shape;
+  size_t lines = 0;
+  if (IsTransposed(task)) {
+    lines = PackedLines(TypeOf(task), {.rows = shape.k, .cols = shape.n});
+  } else if (task.math == GemmMath::kBf16) {
+    lines = DivideUp(shape.k * shape.n * sizeof(float), kLine);
+  }
+  const size_t bytes = (lines + 1) * kLine + more;  // One line to begin at a whole one.
+  if (scratch.size() < bytes) scratch.resize(bytes);
+  const size_t past = reinterpret_cast<uintptr_t>(scratch.data()) % kLine;
+  std::byte* const begin = scratch.data() + (past == 0 ? 0 : kLine - past);
+  if (lines > 0) task.room = begin;
+  return begin + lines * kLine;
 }
 std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scratch, size_t more) {
   if (scratch.size() < more) scratch.resize(more);
@@ -233,9 +272,10 @@ std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scra
 void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
   DT_CHECK(!task.rows_vary || !task.shape.transpose_a || !task.shape.transpose_b);
   if (task.shape.m == 0 || task.shape.n == 0) return;
+  if (IsTransposed(task)) return TransposedTiles(pool, task, then);
   const bool bf16 = task.math == GemmMath::kBf16 && MultipliesBf16();
-  if (bf16) AllTiles<uint16_t>(pool, task, then);
-  if (!bf16) AllTiles<float>(pool, task, then);
+  if (bf16) CompiledTiles<uint16_t>(pool, task, then);
+  if (!bf16) CompiledTiles<float>(pool, task, then);
 }
 
 void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then) {

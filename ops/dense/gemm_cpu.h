@@ -30,7 +30,7 @@ struct GemmTask {
   const uint16_t* bf16_b = nullptr;
   bool rows_vary =
       false;  // From call to call, so that nothing should be compiled for their number.
-  float* rounded_b = nullptr;  // kBf16: room for as many floats as B has.
+  std::byte* room = nullptr;  // UseMath's: required for kBf16; others may do without.
 };
 
 // A part of C that has just been computed, on the thread that did. Its first row is a multiple of

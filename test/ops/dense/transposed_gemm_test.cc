@@ -1,0 +1,114 @@
+// Goal: Aᵀ·B, as gradients of weights are, is right at every edge of its blocks, panels and pieces,
+// and its bits depend neither on the threads nor on how it is cut. Method: numbers of few bits,
+// whose sums are exact, against plain loops; made-up floats, cut in two ways.
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "common/base/philox.h"
+#include "ops/dense/gemm_cpu.h"
+
+namespace dt {
+namespace {
+
+// How the factors are given.
+enum class Given { kFloats, kFirstInBf16, kBothInBf16 };
+
+struct Factors {
+  std::vector<float> a, b;
+  std::vector<uint16_t> bf16_a, bf16_b;
+
+  Factors(std::vector<float> of_a, std::vector<float> of_b)
+      : a(std::move(of_a)), b(std::move(of_b)), bf16_a(a.size()), bf16_b(b.size()) {
+    StoreBf16(a, bf16_a.data());
+    StoreBf16(b, bf16_b.data());
+  }
+};
+
+struct How {
+  bool bf16 = false;
+  Given given = Given::kFloats;
+  bool room = true;
+  uint32_t threads = 1;
+};
+
+std::vector<float> Product(const GemmShape& shape, const Factors& factors, const How& how) {
+  std::vector<float> c(shape.m * shape.n, -1);
+  GemmTask<float> task{.shape = shape, .a = factors.a.data(), .b = factors.b.data()};
+  task.c = c.data();
+  if (how.given != Given::kFloats) {
+    task.a = nullptr;
+    task.bf16_a = factors.bf16_a.data();
+  }
+  if (how.given == Given::kBothInBf16) {
+    task.b = nullptr;
+    task.bf16_b = factors.bf16_b.data();
+  }
+  Attrs attrs;
+  if (how.bf16) attrs["math"] = std::string("bf16");
+  std::vector<std::byte> scratch;
+  UseMath(attrs, task, scratch, 0);
+  if (!how.room) task.room = nullptr;
+  TaskPool pool(how.threads);
+  Gemm(pool, task);
+  return c;
+}
+
+// Eighths from -1 to 1.
+std::vector<float> FewBits(uint64_t stream, size_t count) {
+  std::vector<float> values(count);
+  FillNormal(stream, 0, values);
+  for (float& x : values) x = std::clamp(std::round(x * 8), -8.0f, 8.0f) / 8;
+  return values;
+}
+
+class TransposedGemmTest : public ::testing::TestWithParam<GemmShape> {};
+
+TEST_P(TransposedGemmTest, EqualsPlainLoops) {
+  const GemmShape shape = GetParam();
+  const Factors factors(FewBits(1, shape.k * shape.m), FewBits(2, shape.k * shape.n));
+  std::vector<float> expected(shape.m * shape.n);
+  for (size_t k = 0; k < shape.k; ++k) {
+    for (size_t i = 0; i < shape.m; ++i) {
+      for (size_t j = 0; j < shape.n; ++j) {
+        expected[i * shape.n + j] += factors.a[k * shape.m + i] * factors.b[k * shape.n + j];
+      }
+    }
+  }
+  EXPECT_EQ(Product(shape, factors, {}), expected);
+  EXPECT_EQ(Product(shape, factors, {.room = false}), expected);
+  for (const Given given : {Given::kFloats, Given::kFirstInBf16, Given::kBothInBf16}) {
+    EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = given}), expected);
+  }
+}
+
+TEST_P(TransposedGemmTest, BitsDependNeitherOnThreadsNorOnTiles) {
+  const GemmShape shape = GetParam();
+  std::vector<float> a(shape.k * shape.m), b(shape.k * shape.n);
+  FillNormal(3, 0, a);
+  FillNormal(4, 0, b);
+  const Factors factors(std::move(a), std::move(b));
+  const std::vector<float> once = Product(shape, factors, {});
+  EXPECT_EQ(Product(shape, factors, {.room = false}), once);
+  EXPECT_EQ(Product(shape, factors, {.threads = 3}), once);
+  const std::vector<float> bf16 = Product(shape, factors, {.bf16 = true});
+  EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = Given::kBothInBf16}), bf16);
+  EXPECT_EQ(Product(shape, factors, {.bf16 = true, .threads = 3}), bf16);
+}
+
+GemmShape Turned(size_t m, size_t n, size_t k) {
+  return {.m = m, .n = n, .k = k, .transpose_a = true};
+}
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, TransposedGemmTest,
+    ::testing::Values(Turned(1, 1, 1), Turned(8, 48, 256), Turned(9, 49, 257), Turned(7, 17, 3),
+                      Turned(13, 200, 513), Turned(63, 1, 511), Turned(64, 47, 1024),
+                      Turned(130, 96, 1025), Turned(70, 800, 40), Turned(300, 33, 100)),
+    [](const auto& test) {
+      const GemmShape& s = test.param;
+      return "m" + std::to_string(s.m) + "n" + std::to_string(s.n) + "k" + std::to_string(s.k);
+    });
+
+}  // namespace
+}  // namespace dt
