@@ -18,8 +18,9 @@ namespace {
 
 constexpr int kQueueMessagesMax = 10'000;  // Per peer and direction; then Busy.
 constexpr int kLingerMs = 500;             // For the last answers of a socket that is closed.
-constexpr size_t kCopyBytesMax = 4096;     // Smaller parts are copied: cheaper than sharing them.
-constexpr size_t kPartsMax = 16;           // A message of more is dropped.
+// Smaller parts are copied: cheaper than sharing them. ZeroMQ takes some 40 bytes more for each.
+constexpr size_t kCopyBytesMax = 4032;
+constexpr size_t kPartsMax = 16;  // A message of more is dropped.
 
 struct Totals {
   std::atomic<uint64_t> sent = 0, received = 0;

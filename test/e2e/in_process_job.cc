@@ -15,7 +15,7 @@ namespace {
 
 Result<JobConfig> JobIn(const TempFolder& folder, const std::string& name, const Shape& shape) {
   const std::string file = WriteTinyJob(folder, {.job = name,
-                                                 .rows = 3000,
+                                                 .rows = shape.rows,
                                                  .epochs = shape.epochs,
                                                  .batch_size = shape.batch_size,
                                                  .slices = shape.slices,

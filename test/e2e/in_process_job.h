@@ -19,7 +19,7 @@ namespace dt::test {
 struct Shape {
   uint32_t servers = 1, workers = 1, slices = 1;
   std::string staleness = "0";
-  uint32_t epochs = 3, batch_size = 256;
+  uint32_t rows = TinyJobOptions().rows, epochs = 3, batch_size = 256;
   std::string executors = "auto";  // Of a server.
   std::string more;                // Further top-level YAML.
   std::vector<std::string> set;    // Other values of its keys, as on the command line.

@@ -68,6 +68,7 @@ struct Asked {
   uint32_t slices = 1;
   const char* graph = nullptr;  // Instead of the tiny job's.
   const char* math = "fp32";
+  uint32_t batch = 30;  // Above 64 rows products have several tiles, lists several pieces.
 };
 
 // What the models of configs/models have and the tiny job has not.
@@ -93,7 +94,8 @@ std::vector<Allocation> AllocationsOf(const Asked& asked) {
                fmt::format("train.math={}", asked.math)};
   if (asked.graph != nullptr) shape.set.push_back(fmt::format("model.graph={}", asked.graph));
   shape.epochs = 5;
-  shape.batch_size = 3000 / kStepsInEpoch;
+  shape.rows = asked.batch * kStepsInEpoch;
+  shape.batch_size = asked.batch;
   shape.executors = "1";
   shape.more = asked.more;
   test::RunOptions options;
@@ -151,7 +153,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Asked(),
                       Asked{.more = "parallel: {place: [{match: \"hidden*\", device: gpu}]}\n"},
                       Asked{.deep = "cpu", .slices = 3}, Asked{.graph = kManyOperators},
-                      Asked{.graph = kManyOperators, .math = "bf16"}));
+                      Asked{.graph = kManyOperators, .math = "bf16"},
+                      Asked{.graph = kManyOperators, .batch = 200},
+                      Asked{.graph = kManyOperators, .math = "bf16", .batch = 200}));
 
 }  // namespace
 }  // namespace dt
