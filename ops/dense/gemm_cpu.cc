@@ -85,7 +85,7 @@ void Take(const Factor<T>& from, size_t at, size_t count, T* to) {
 }
 
 // Room of this thread, for a tile's factors and for a tile that nobody stores as it is.
-enum class Purpose : uint8_t { kRows, kColumns, kTile };
+enum class Purpose : uint8_t { kRows, kColumns, kTile, kPiece };
 template <class T, Purpose>
 T* RoomFor(size_t count) {
   thread_local std::vector<T> room;
@@ -93,28 +93,29 @@ T* RoomFor(size_t count) {
   return room.data();
 }
 
-// Lines [first, first + count), with room up to `padded_count` lines of `padded_k` numbers. What
-// fills up k is zero; what fills up lines may be anything.
+// Numbers [from, from + k) of lines [first, first + count), with room up to `padded_count` lines of
+// `padded_k` numbers. What fills up k is zero; what fills up lines may be anything.
 struct Part {
-  size_t first, count, padded_count, padded_k;
+  size_t first, count, padded_count;
+  size_t from, k, padded_k;
 };
 // Densely packed as they lie. REQUIRES: whole lines, unless they lie across.
 template <Purpose purpose, class T>
 const T* LinesOf(const Factor<T>& factor, const Part& part) {
-  const bool padded = part.count != part.padded_count || factor.k != part.padded_k;
+  const bool padded = part.count != part.padded_count || part.k != part.padded_k;
   const bool together = !factor.across || part.count == factor.lines;
-  const size_t at = factor.across ? part.first : part.first * factor.k;
+  const size_t at = factor.across ? part.from * factor.lines + part.first : part.first * factor.k;
   if (together && !padded && factor.ready != nullptr) return factor.ready + at;
   T* const to = RoomFor<T, purpose>(part.padded_count * part.padded_k);
   if (!factor.across) {
-    DT_CHECK(part.padded_k == factor.k);
-    Take(factor, at, part.count * factor.k, to);
+    DT_CHECK(part.from == 0 && part.k == factor.k && part.padded_k == part.k);
+    Take(factor, at, part.count * part.k, to);
     return to;
   }
-  for (size_t p = 0; p < factor.k; ++p) {
+  for (size_t p = 0; p < part.k; ++p) {
     Take(factor, at + p * factor.lines, part.count, to + p * part.padded_count);
   }
-  std::fill(to + factor.k * part.padded_count, to + part.padded_k * part.padded_count, T(0));
+  std::fill(to + part.k * part.padded_count, to + part.padded_k * part.padded_count, T(0));
   return to;
 }
 
@@ -177,28 +178,36 @@ void EachTile(TaskPool& pool, const GemmTask<float>& task, const Tile& size, Gem
   });
 }
 
-// Where the rows of a product vary, be they A's or the terms of each sum, only multiples of kStep
-// are compiled for.
+// Of a processor without AVX-512 also products with both factors across: their sums go by pieces,
+// so that the lines of a tile that are packed stay small. Where the rows of a product vary, be they
+// A's or the terms of each sum, only multiples of kStep are compiled for.
 template <class T>
 void CompiledTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
-  constexpr size_t kStep = 32;
+  constexpr size_t kStep = 32, kTerms = 256;
   const GemmShape& shape = task.shape;
   const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
+  const bool in_pieces = a.across && b.across;
   Tile size = TileFor(shape);
-  if (task.rows_vary && !shape.transpose_a) size.step = kStep;
-  const bool terms_vary = task.rows_vary && shape.transpose_a;
-  const size_t k = terms_vary ? DivideUp(shape.k, kStep) * kStep : shape.k;
+  if (task.rows_vary && !in_pieces) size.step = kStep;
+  const size_t piece = in_pieces ? kTerms : shape.k;
   EachTile(pool, task, size, then, [&](const FloatTile& tile) {
     UseOneThreadHere();
-    const size_t rows = size.Filled(tile.rows);
-    Multiply({.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
-              .m = rows,
-              .n = tile.cols,
-              .k = k,
-              .transpose_a = shape.transpose_a,
-              .transpose_b = shape.transpose_b},
-             {LinesOf<Purpose::kRows>(a, {tile.row, tile.rows, rows, k}),
-              LinesOf<Purpose::kColumns>(b, {tile.col, tile.cols, tile.cols, k}), tile.values});
+    const size_t rows = size.Filled(tile.rows), count = tile.rows * tile.cols;
+    for (size_t from = 0; from < shape.k; from += piece) {
+      const size_t k = std::min(piece, shape.k - from);
+      const size_t padded_k = in_pieces && task.rows_vary ? DivideUp(k, kStep) * kStep : k;
+      float* const to = from == 0 ? tile.values : RoomFor<float, Purpose::kPiece>(count);
+      Multiply(
+          {.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
+           .m = rows,
+           .n = tile.cols,
+           .k = padded_k,
+           .transpose_a = shape.transpose_a,
+           .transpose_b = shape.transpose_b},
+          {LinesOf<Purpose::kRows>(a, {tile.row, tile.rows, rows, from, k, padded_k}),
+           LinesOf<Purpose::kColumns>(b, {tile.col, tile.cols, tile.cols, from, k, padded_k}), to});
+      for (size_t i = 0; from > 0 && i < count; ++i) tile.values[i] += to[i];
+    }
   });
 }
 
@@ -212,31 +221,28 @@ bool IsTransposed(const GemmTask<float>& task) {
   return here && task.shape.transpose_a && !task.shape.transpose_b;
 }
 
-// With room B is packed once, and the blocks of rows are small; of few rows, columns are cut.
+// With room, B is packed once and tiles are small; of few rows or many columns, columns are cut.
+Tile TransposedTileFor(const GemmShape& shape, bool room) {
+  constexpr size_t kColsMax = 11 * kPanelCols;
+  if (!room) return {std::min<size_t>(256, Quarter(shape.m, 16)), std::min(shape.n, kColsMax)};
+  if (shape.m < kTileRows) return {shape.m, std::min(kColsMax, Quarter(shape.n, kPanelCols))};
+  const size_t blocks = std::max<size_t>(4, DivideUp(shape.m, kTileRows));
+  return {DivideUp(DivideUp(shape.m, blocks), 8) * 8, std::min(shape.n, kColsMax)};
+}
+
 void TransposedTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
   const GemmShape& shape = task.shape;
   const FactorType type = TypeOf(task);
   const FactorRows a{task.a, task.bf16_a, shape.k, shape.m};
   const FactorRows b{task.b, task.bf16_b, shape.k, shape.n};
-  auto* const shared = reinterpret_cast<PackedLine*>(task.room);
-  const size_t pieces = PackedPieces(type, shape.k);
-  if (shared != nullptr) {
-    pool.ParallelFor(pieces, 1, [&](size_t begin, size_t end) {
-      for (size_t piece = begin; piece < end; ++piece) PackPiece(type, b, piece, shared);
+  auto* const packed = reinterpret_cast<PackedLine*>(task.room);
+  if (packed != nullptr) {
+    pool.ParallelFor(PackedPieces(type, shape.k), 1, [&](size_t begin, size_t end) {
+      for (size_t piece = begin; piece < end; ++piece) PackPiece(type, b, piece, packed);
     });
   }
-  const auto packed = [&]() -> const PackedLine* {
-    if (shared != nullptr) return shared;
-    PackedLine* const own = RoomFor<PackedLine, Purpose::kColumns>(PackedLines(type, b));
-    for (size_t piece = 0; piece < pieces; ++piece) PackPiece(type, b, piece, own);
-    return own;
-  };
-  Tile size{shared != nullptr ? kTileRows : std::min<size_t>(256, Quarter(shape.m, 16)), shape.n};
-  if (shared != nullptr && (shape.m < kTileRows || shape.n > 768)) {
-    size.cols = Quarter(shape.n, kPanelCols);
-  }
-  EachTile(pool, task, size, then,
-           [&](const FloatTile& tile) { MultiplyTransposed(type, a, packed(), shape.n, tile); });
+  EachTile(pool, task, TransposedTileFor(shape, packed != nullptr), then,
+           [&](const FloatTile& tile) { MultiplyTransposed(type, a, b, packed, tile); });
 }
 
 }  // namespace

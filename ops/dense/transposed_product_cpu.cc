@@ -12,12 +12,16 @@
 namespace dt {
 namespace {
 
-// A block of C in registers is 8 rows by three vectors, 24 of the 32 registers. A piece of B with
-// 512 columns is 512 KB, which the second-level cache holds beside A's panel and C's block.
+// A block of C in registers is 8 rows by three vectors, 24 of the 32 registers. A piece of B's 512
+// columns is 512 KB: half of a second-level cache of today.
 constexpr size_t kLanes = 16, kVectors = 3, kBlockRows = 8, kSteps = 256;
 static_assert(kPanelCols == kLanes * kVectors);
 
 size_t DivideUp(size_t n, size_t by) { return (n + by - 1) / by; }
+uint32_t* WordsOf(PackedLine* lines) { return reinterpret_cast<uint32_t*>(lines); }
+const uint32_t* WordsOf(const PackedLine* lines) {
+  return reinterpret_cast<const uint32_t*>(lines);
+}
 __mmask16 FirstLanes(size_t n) { return static_cast<__mmask16>(n >= 16 ? 0xffff : (1u << n) - 1); }
 
 // What a word is, and the product of two. A step is one word of each row or column. What is packed
@@ -117,11 +121,7 @@ DT_AVX512 void MultiplyBlock(const Block& block) {
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 3
-    for (int v = 0; v < vectors; ++v) {
-      const __mmask16 lanes = v == vectors - 1 ? block.last : FirstLanes(kLanes);
-      const float* const at = block.c + r * block.stride + v * kLanes;
-      sum[r][v] = block.add ? _mm512_maskz_loadu_ps(lanes, at) : _mm512_setzero_ps();
-    }
+    for (int v = 0; v < vectors; ++v) sum[r][v] = _mm512_setzero_ps();
   }
   const uint32_t *a = block.a, *b = block.b;
   for (size_t s = 0; s < block.steps; ++s, a += kBlockRows, b += kPanelCols) {
@@ -140,7 +140,9 @@ DT_AVX512 void MultiplyBlock(const Block& block) {
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) {
       const __mmask16 lanes = v == vectors - 1 ? block.last : FirstLanes(kLanes);
-      _mm512_mask_storeu_ps(block.c + r * block.stride + v * kLanes, lanes, sum[r][v]);
+      float* const at = block.c + r * block.stride + v * kLanes;
+      if (block.add) sum[r][v] = _mm512_add_ps(_mm512_maskz_loadu_ps(lanes, at), sum[r][v]);
+      _mm512_mask_storeu_ps(at, lanes, sum[r][v]);
     }
   }
 }
@@ -161,25 +163,39 @@ void MultiplyBlock(size_t block_rows, size_t block_vectors, const Block& block) 
   MultiplyBlock<Words, rows, vectors>(block);
 }
 
-// A's part in a tile is packed by the thread that computes it.
-template <class Words>
-void MultiplyTile(const FactorRows& a, const PackedLine* b, size_t b_cols,
-                  const GemmTile<float>& tile) {
+// Room of this thread for a packed piece.
+enum class Side : uint8_t { kA, kB };
+template <Side side, size_t width>
+uint32_t* RoomFor(size_t cols) {
   thread_local std::vector<PackedLine> room;
-  const size_t lines = DivideUp(tile.rows, kBlockRows) * (kSteps * kBlockRows / kLanes + 1);
+  const size_t lines = DivideUp(cols, width) * (kSteps * width / kLanes + 1);
   if (room.size() < lines) room.resize(lines);
-  uint32_t* const packed_a = room.data()->words;
+  return WordsOf(room.data());
+}
+
+template <class Words>
+void MultiplyTile(const FactorRows& a, const FactorRows& b, const PackedLine* packed,
+                  const GemmTile<float>& tile) {
+  uint32_t* const packed_a = RoomFor<Side::kA, kBlockRows>(tile.rows);
+  uint32_t* const own_b = packed == nullptr ? RoomFor<Side::kB, kPanelCols>(tile.cols) : nullptr;
   const size_t steps = DivideUp(a.rows, Words::kTerms);
   for (size_t first = 0; first < steps; first += kSteps) {
-    const Piece piece = PieceAt<Words>(first, a.rows, tile.row, tile.rows);
-    Pack<Words, kBlockRows>(a, piece, packed_a);
-    const uint32_t* const packed_b = b[LinesBefore(first, b_cols)].words;
+    const Piece of_a = PieceAt<Words>(first, a.rows, tile.row, tile.rows);
+    Pack<Words, kBlockRows>(a, of_a, packed_a);
+    const Piece of_b = PieceAt<Words>(first, b.rows, tile.col, tile.cols);
+    const uint32_t* packed_b = own_b;
+    if (packed != nullptr) {
+      packed_b = WordsOf(packed + LinesBefore(first, b.cols)) +
+                 tile.col / kPanelCols * of_b.Panel(kPanelCols);
+    } else {
+      Pack<Words, kPanelCols>(b, of_b, own_b);
+    }
     for (size_t r = 0; r < tile.rows; r += kBlockRows) {
       for (size_t j = 0; j < tile.cols; j += kPanelCols) {
         const size_t cols = std::min(kPanelCols, tile.cols - j), vectors = DivideUp(cols, kLanes);
-        const Block block{.steps = piece.count,
-                          .a = packed_a + r / kBlockRows * piece.Panel(kBlockRows),
-                          .b = packed_b + (tile.col + j) / kPanelCols * piece.Panel(kPanelCols),
+        const Block block{.steps = of_a.count,
+                          .a = packed_a + r / kBlockRows * of_a.Panel(kBlockRows),
+                          .b = packed_b + j / kPanelCols * of_b.Panel(kPanelCols),
                           .c = tile.values + r * tile.cols + j,
                           .stride = tile.cols,
                           .last = FirstLanes(cols - (vectors - 1) * kLanes),
@@ -210,15 +226,15 @@ size_t PackedLines(FactorType type, const FactorRows& b) {
 void PackPiece(FactorType type, const FactorRows& b, size_t piece, PackedLine* packed) {
   OnWords(type, [&]<class Words>(Words) {
     const size_t first = piece * kSteps;
-    uint32_t* const to = packed[LinesBefore(first, b.cols)].words;
+    uint32_t* const to = WordsOf(packed + LinesBefore(first, b.cols));
     Pack<Words, kPanelCols>(b, PieceAt<Words>(first, b.rows, 0, b.cols), to);
   });
 }
 
-void MultiplyTransposed(FactorType type, const FactorRows& a, const PackedLine* b, size_t b_cols,
-                        const GemmTile<float>& tile) {
+void MultiplyTransposed(FactorType type, const FactorRows& a, const FactorRows& b,
+                        const PackedLine* packed, const GemmTile<float>& tile) {
   DT_CHECK(tile.col % kPanelCols == 0);
-  OnWords(type, [&]<class Words>(Words) { MultiplyTile<Words>(a, b, b_cols, tile); });
+  OnWords(type, [&]<class Words>(Words) { MultiplyTile<Words>(a, b, packed, tile); });
 }
 
 }  // namespace dt

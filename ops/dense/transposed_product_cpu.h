@@ -1,7 +1,7 @@
 // Products C [m, n] = Aᵀ·B of two matrices that lie as [k, m] and [k, n], as gradients of weights
 // are, for processors with AVX-512. After K. Goto and R. van de Geijn, "Anatomy of High-Performance
 // Matrix Multiplication" (2008): both factors are packed into panels by pieces of k, and blocks of
-// C are summed up in registers. Sums are float, in the order of k, whatever part of C is asked for.
+// C are summed up in registers. Sums are float, and their order depends on k alone.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,15 @@ struct alignas(64) PackedLine {
 
 // B takes k · n / 16 lines when packed, half of it as kBf16, and what fills it up.
 size_t PackedLines(FactorType type, const FactorRows& b);
-inline constexpr size_t kPanelCols = 48;
 // Pieces of k in which B is packed, each on its own: [0, PackedPieces) make it whole. REQUIRES:
 // HasAvx512(), for kBf16 MultipliesBf16().
 size_t PackedPieces(FactorType type, size_t k);
 void PackPiece(FactorType type, const FactorRows& b, size_t piece, PackedLine* packed);
 
-// One tile of C, on one thread. REQUIRES: as PackPiece; tile.col is a multiple of kPanelCols.
-void MultiplyTransposed(FactorType type, const FactorRows& a, const PackedLine* b, size_t b_cols,
-                        const GemmTile<float>& tile);
+// One tile of C, on one thread. `packed` is B as a whole; nullptr: its columns are packed here, for
+// this tile. REQUIRES: as PackPiece; tile.col is a multiple of kPanelCols.
+inline constexpr size_t kPanelCols = 48;
+void MultiplyTransposed(FactorType type, const FactorRows& a, const FactorRows& b,
+                        const PackedLine* packed, const GemmTile<float>& tile);
 
 }  // namespace dt

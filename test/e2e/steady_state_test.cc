@@ -68,7 +68,7 @@ struct Asked {
   uint32_t slices = 1;
   const char* graph = nullptr;  // Instead of the tiny job's.
   const char* math = "fp32";
-  uint32_t batch = 30;  // Above 64 rows products have several tiles, lists several pieces.
+  uint32_t batch = 30;  // Above 64 rows the forward pass has several tiles.
 };
 
 // What the models of configs/models have and the tiny job has not.

@@ -62,7 +62,7 @@ struct GlooOptions {
   MeshLimits limits = {};
 };
 // Connects to every other rank over TCP. Errors: Unavailable, naming the rank; what interrupted it.
-// The process ignores SIGPIPE from then on.
+// The process ignores SIGPIPE from then on, if it would have died of it.
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options);
 
 }  // namespace dt::worker

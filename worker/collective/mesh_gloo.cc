@@ -200,13 +200,20 @@ Status CheckHost(const std::string& host) {
   return OkStatus();
 }
 
+// Gloo reports a write to a peer that is gone, but does not keep the signal from the process.
+void KeepFromSigpipe() {
+  struct sigaction now {};
+  if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options) {
   DT_TRY_STATUS(CheckHost(options.host));
   PrefixedStore store(rendezvous, options);
-  // Gloo reports a write to a peer that is gone, but does not keep the signal from the process.
-  std::signal(SIGPIPE, SIG_IGN);
+  KeepFromSigpipe();
   try {
     gloo::transport::tcp::attr attr;
     attr.hostname = options.host;

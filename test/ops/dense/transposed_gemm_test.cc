@@ -29,7 +29,7 @@ struct Factors {
 struct How {
   bool bf16 = false;
   Given given = Given::kFloats;
-  bool room = true;
+  bool room = true, rows_vary = false;
   uint32_t threads = 1;
 };
 
@@ -37,6 +37,7 @@ std::vector<float> Product(const GemmShape& shape, const Factors& factors, const
   std::vector<float> c(shape.m * shape.n, -1);
   GemmTask<float> task{.shape = shape, .a = factors.a.data(), .b = factors.b.data()};
   task.c = c.data();
+  task.rows_vary = how.rows_vary;
   if (how.given != Given::kFloats) {
     task.a = nullptr;
     task.bf16_a = factors.bf16_a.data();
@@ -78,6 +79,7 @@ TEST_P(TransposedGemmTest, EqualsPlainLoops) {
   }
   EXPECT_EQ(Product(shape, factors, {}), expected);
   EXPECT_EQ(Product(shape, factors, {.room = false}), expected);
+  EXPECT_EQ(Product(shape, factors, {.room = false, .rows_vary = true}), expected);
   for (const Given given : {Given::kFloats, Given::kFirstInBf16, Given::kBothInBf16}) {
     EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = given}), expected);
   }
@@ -104,7 +106,8 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, TransposedGemmTest,
     ::testing::Values(Turned(1, 1, 1), Turned(8, 48, 256), Turned(9, 49, 257), Turned(7, 17, 3),
                       Turned(13, 200, 513), Turned(63, 1, 511), Turned(64, 47, 1024),
-                      Turned(130, 96, 1025), Turned(70, 800, 40), Turned(300, 33, 100)),
+                      Turned(130, 96, 1025), Turned(70, 800, 40), Turned(300, 33, 100),
+                      Turned(1100, 20, 70), Turned(40, 1700, 600), Turned(3, 5, 0)),
     [](const auto& test) {
       const GemmShape& s = test.param;
       return "m" + std::to_string(s.m) + "n" + std::to_string(s.n) + "k" + std::to_string(s.k);

@@ -120,7 +120,8 @@ TEST_P(CollectiveTest, ExchangeGivesTheBitsOfALoopInSliceOrder) {
         const Status done =
             collective.ExchangeSlices({owner, part.sum, part.gather, part.summed, part.gathered});
         ASSERT_TRUE(done.ok()) << ToText(done);
-        EXPECT_EQ(0, std::memcmp(part.summed.data(), summed.data(), 4 * sum_size));
+        EXPECT_TRUE(sum_size == 0 ||
+                    std::memcmp(part.summed.data(), summed.data(), 4 * sum_size) == 0);
         EXPECT_EQ(part.gathered, gathered);
       }
     });
@@ -275,7 +276,7 @@ TEST(GlooMesh, WhatComesTooLateIsWrittenNowhere) {
 // Some of many messages are written after the other end is gone, which the system answers with
 // SIGPIPE to whoever does not ignore it.
 TEST(GlooMesh, WritingToOneThatIsGoneIsAnErrorAndNoSignal) {
-  for (int repeat = 0; repeat < 10; ++repeat) {
+  for (int repeat = 0; repeat < 3; ++repeat) {
     HashRendezvous rendezvous;
     const auto connect = [&](uint32_t rank) {
       return *ConnectGlooMesh(
