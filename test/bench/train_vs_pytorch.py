@@ -114,8 +114,8 @@ def compare(options, torch, ours, model, math):
     print(f"  samples/s: ours {statistics.median(mine):,.0f} ({min(mine):,.0f} to {max(mine):,.0f}), "
           f"PyTorch {statistics.median(theirs):,.0f} ({min(theirs):,.0f} to {max(theirs):,.0f}), "
           f"ratio {statistics.median(mine) / statistics.median(theirs):.2f}")
-    print(f"  PyTorch {pairs[0][1]['torch']} {' '.join(way)}; losses {pairs[0][0]['loss']:.4f}, "
-          f"{pairs[0][1]['loss']:.4f}")
+    print(f"  PyTorch {pairs[0][1]['torch']} {' '.join(way)}; loss {pairs[0][1]['loss']:.4f} over its steps, "
+          f"ours {pairs[0][0]['loss']:.4f} over the second epoch")
     show_where(pairs[-1][0])
 
 
