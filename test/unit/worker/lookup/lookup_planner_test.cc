@@ -55,6 +55,23 @@ Batch RandomBatch(std::mt19937_64& random, uint32_t samples) {
   return batch;
 }
 
+// A planner for two servers, and what it fills.
+struct Filling {
+  const Plan plan;
+  const std::shared_ptr<const Routes> routes =
+      std::make_shared<const Routes>(MakeRoutes(TwoServers()));
+  LookupPlanner planner;
+  std::mt19937_64 random;
+  LookupPlan made;
+
+  Filling(Plan of, std::vector<uint32_t> ids, uint64_t seed)
+      : plan(std::move(of)), planner(plan, routes, std::move(ids)), random(seed) {}
+  Status Fill(uint32_t samples, LookupFor purpose = LookupFor::kTrain) {
+    made.batch = RandomBatch(random, samples);
+    return planner.Fill(purpose, made);
+  }
+};
+
 // The ids and weights of a lookup, sample by sample, from the definition.
 struct Occurrence {
   Key key;
@@ -136,16 +153,11 @@ void ExpectWireOrder(const Plan& plan, const Routes& routes, const LookupPlan& m
 }
 
 TEST(LookupPlannerTest, EveryListIsWhatTheGraphSaysOverRecycledPlans) {
-  const Plan plan = MakeTestPlan();
-  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
-  LookupPlanner planner(plan, routes, {0, 1});
-  std::mt19937_64 random(11);
-  LookupPlan made;
+  Filling filling(MakeTestPlan(), {0, 1}, 11);
   for (const uint32_t samples : {50, 1, 200, 0, 3, 120}) {
-    made.batch = RandomBatch(random, samples);
-    ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
-    ExpectListsHold(plan, made);
-    ExpectWireOrder(plan, *routes, made);
+    ASSERT_TRUE(filling.Fill(samples).ok());
+    ExpectListsHold(filling.plan, filling.made);
+    ExpectWireOrder(filling.plan, *filling.routes, filling.made);
   }
 }
 
@@ -184,17 +196,14 @@ Plan OnlyTable(const Plan& plan, uint32_t table) {
 TEST(LookupPlannerTest, TablesThatSeeTheSameKeysAreAsEachAlone) {
   Plan plan = PlanOfTablesAlike();
   plan.graph.tables[1].store = 0;
-  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
-  LookupPlanner planner(plan, routes, {0, 1, 2, 3, 4, 5});
-  std::mt19937_64 random(17);
-  LookupPlan made;
+  Filling filling(plan, {0, 1, 2, 3, 4, 5}, 17);
+  const LookupPlan& made = filling.made;
   for (const uint32_t samples : {120, 1, 0, 77}) {
-    made.batch = RandomBatch(random, samples);
-    ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+    ASSERT_TRUE(filling.Fill(samples).ok());
     ExpectListsHold(plan, made);
     for (uint32_t t = 0; t < plan.graph.tables.size(); ++t) {
       const Plan only = OnlyTable(plan, t);
-      LookupPlanner alone(only, routes, {t});
+      LookupPlanner alone(only, filling.routes, {t});
       LookupPlan own;
       own.batch = made.batch;
       ASSERT_TRUE(alone.Fill(LookupFor::kTrain, own).ok());
@@ -228,29 +237,20 @@ TEST(LookupPlannerTest, EveryTableThatSeesTheKeysChecksThem) {
   plan.columns.resize(3);
   plan.columns[1].name = "plain";
   plan.graph.tables[1].keys_end = 200;
-  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
-  LookupPlanner planner(plan, routes, {0, 1, 2, 3, 4, 5});
-  std::mt19937_64 random(2);
-  LookupPlan made;
-  made.batch = RandomBatch(random, 50);
-  for (uint64_t b = 0; b < 50; ++b) made.rows.push_back(b);
-  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
-  made.batch.columns[1].keys[7] = 200;
-  const std::string text = ToText(planner.Fill(LookupFor::kTrain, made));
+  Filling filling(plan, {0, 1, 2, 3, 4, 5}, 2);
+  for (uint64_t b = 0; b < 50; ++b) filling.made.rows.push_back(b);
+  ASSERT_TRUE(filling.Fill(50).ok());
+  filling.made.batch.columns[1].keys[7] = 200;
+  const std::string text = ToText(filling.planner.Fill(LookupFor::kTrain, filling.made));
   EXPECT_NE(text.find("column plain of sample 8 holds key 200; table alike has rows 0 to 199"),
             std::string::npos)
       << text;
 }
 
 TEST(LookupPlannerTest, TablesTravelInTheJobsOrder) {
-  const Plan plan = MakeTestPlan();
-  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
-  LookupPlanner planner(plan, routes, {7, 2});
-  std::mt19937_64 random(3);
-  LookupPlan made;
-  made.batch = RandomBatch(random, 100);
-  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
-  for (const ExecutorKeys& executor : made.executors) {
+  Filling filling(MakeTestPlan(), {7, 2}, 3);
+  ASSERT_TRUE(filling.Fill(100).ok());
+  for (const ExecutorKeys& executor : filling.made.executors) {
     for (size_t i = 1; i < executor.groups.size(); ++i) {
       const RowGroup &a = executor.groups[i - 1], &b = executor.groups[i];
       if (a.shard == b.shard) {
@@ -261,32 +261,21 @@ TEST(LookupPlannerTest, TablesTravelInTheJobsOrder) {
 }
 
 TEST(LookupPlannerTest, TheSameBatchGivesTheSamePlanWhateverCameBefore) {
-  const Plan plan = MakeTestPlan();
-  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
-  LookupPlanner used(plan, routes, {0, 1}), fresh(plan, routes, {0, 1});
-  std::mt19937_64 random(5);
-  LookupPlan a, b;
-  a.batch = RandomBatch(random, 300);
-  ASSERT_TRUE(used.Fill(LookupFor::kTrain, a).ok());
-  a.batch = b.batch = RandomBatch(random, 80);
-  ASSERT_TRUE(used.Fill(LookupFor::kTrain, a).ok());
-  ASSERT_TRUE(fresh.Fill(LookupFor::kTrain, b).ok());
-  EXPECT_EQ(a.tables, b.tables);
-  EXPECT_EQ(a.lookups[1].index, b.lookups[1].index);
+  Filling used(MakeTestPlan(), {0, 1}, 5), fresh(MakeTestPlan(), {0, 1}, 6);
+  ASSERT_TRUE(used.Fill(300).ok());
+  fresh.random = used.random;
+  ASSERT_TRUE(used.Fill(80).ok());
+  ASSERT_TRUE(fresh.Fill(80).ok());
+  EXPECT_EQ(used.made.tables, fresh.made.tables);
+  EXPECT_EQ(used.made.lookups[1].index, fresh.made.lookups[1].index);
 }
 
 // What evaluation does not fill must be empty: it would be taken for lists of this batch.
 TEST(LookupPlannerTest, EvaluationKeepsNoListsOfTraining) {
-  const Plan plan = MakeTestPlan();
-  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
-  LookupPlanner planner(plan, routes, {0, 1});
-  std::mt19937_64 random(3);
-  LookupPlan made;
-  made.batch = RandomBatch(random, 20);
-  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
-  made.batch = RandomBatch(random, 40);
-  ASSERT_TRUE(planner.Fill(LookupFor::kEvaluate, made).ok());
-  for (const LookupLists& lists : made.lookups) {
+  Filling filling(MakeTestPlan(), {0, 1}, 3);
+  ASSERT_TRUE(filling.Fill(20).ok());
+  ASSERT_TRUE(filling.Fill(40, LookupFor::kEvaluate).ok());
+  for (const LookupLists& lists : filling.made.lookups) {
     EXPECT_FALSE(lists.index.empty());
     EXPECT_TRUE(lists.row_ends.empty());
     EXPECT_TRUE(lists.row_order.empty());
@@ -297,12 +286,9 @@ TEST(LookupPlannerTest, EvaluationKeepsNoListsOfTraining) {
 TEST(LookupPlannerTest, TablesOnTheWorkerDoNotTravel) {
   Plan plan = MakeTestPlan();
   plan.graph.tables[0].store = 1;
-  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
-  LookupPlanner planner(plan, routes, {0, 1});
-  std::mt19937_64 random(11);
-  LookupPlan made;
-  made.batch = RandomBatch(random, 90);
-  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+  Filling filling(plan, {0, 1}, 11);
+  const LookupPlan& made = filling.made;
+  ASSERT_TRUE(filling.Fill(90).ok());
   ExpectListsHold(plan, made);
   EXPECT_FALSE(made.tables[0].empty());
   size_t rows = 0;
@@ -320,17 +306,14 @@ TEST(LookupPlannerTest, AKeyBeyondTheTablesRowsIsNamed) {
   plan.columns.resize(3);
   plan.columns[0].name = "pair";
   plan.columns[2].name = "tags";
-  const auto routes = std::make_shared<const Routes>(MakeRoutes(TwoServers()));
   plan.graph.tables[0].keys_end = 200;
-  LookupPlanner planner(plan, routes, {0, 1});
-  std::mt19937_64 random(2);
-  LookupPlan made;
-  made.batch = RandomBatch(random, 50);
+  Filling filling(plan, {0, 1}, 2);
+  LookupPlan& made = filling.made;
   for (uint64_t b = 0; b < 50; ++b) made.rows.push_back(1000 + b);
-  ASSERT_TRUE(planner.Fill(LookupFor::kTrain, made).ok());
+  ASSERT_TRUE(filling.Fill(50).ok());
 
   made.batch.columns[0].keys[2 * 7 + 1] = 200;
-  const Status fixed = planner.Fill(LookupFor::kTrain, made);
+  const Status fixed = filling.planner.Fill(LookupFor::kTrain, made);
   EXPECT_EQ(fixed.code(), StatusCode::kOutOfRange);
   EXPECT_NE(ToText(fixed).find("column pair of sample 1008 holds key 200; table first has rows 0 "
                                "to 199"),
@@ -342,7 +325,7 @@ TEST(LookupPlannerTest, AKeyBeyondTheTablesRowsIsNamed) {
       made.batch.columns[2].offsets, [](uint32_t a, uint32_t b) { return b - a >= 2; });
   const auto sample = static_cast<size_t>(long_list - made.batch.columns[2].offsets.begin());
   made.batch.columns[2].keys[*long_list + 1] = 12345;
-  const Status ragged = planner.Fill(LookupFor::kEvaluate, made);
+  const Status ragged = filling.planner.Fill(LookupFor::kEvaluate, made);
   const std::string text = fmt::format("column tags of sample {} holds key 12345", 1001 + sample);
   EXPECT_NE(ToText(ragged).find(text), std::string::npos) << ToText(ragged);
 }
