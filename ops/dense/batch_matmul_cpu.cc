@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "ops/dense/gemm_cpu.h"
+#include "ops/gemm/gemm_cpu.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
 

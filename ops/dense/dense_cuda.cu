@@ -1,7 +1,7 @@
 // Matrix products, bias, and layers as the planner joins them.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/sums.cuh"
-#include "ops/dense/gemm_cuda.cuh"
+#include "ops/gemm/gemm_cuda.cuh"
 
 namespace dt {
 namespace {

@@ -1,5 +1,5 @@
 #include "common/base/float_formats.h"
-#include "ops/dense/gemm_cpu.h"
+#include "ops/gemm/gemm_cpu.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
 

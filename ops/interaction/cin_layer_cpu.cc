@@ -1,4 +1,4 @@
-#include "ops/dense/gemm_cpu.h"
+#include "ops/gemm/gemm_cpu.h"
 #include "ops/interaction/outer_rows.h"
 #include "ops/kernel_families.h"
 

@@ -1,6 +1,6 @@
 // Outer products of rows, and xDeepFM's layer, which multiplies them with a weight.
 #include "ops/cuda/kernels.cuh"
-#include "ops/dense/gemm_cuda.cuh"
+#include "ops/gemm/gemm_cuda.cuh"
 
 namespace dt {
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/dense/gemm_cpu.h"
+#include "ops/gemm/gemm_cpu.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
 #include "ops/loss/in_batch_softmax.h"

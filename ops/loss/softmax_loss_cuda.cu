@@ -1,7 +1,7 @@
 // Softmax cross entropy over classes, and over the items of the slice.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/sums.cuh"
-#include "ops/dense/gemm_cuda.cuh"
+#include "ops/gemm/gemm_cuda.cuh"
 
 namespace dt {
 namespace {

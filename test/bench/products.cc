@@ -11,8 +11,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/philox.h"
-#include "ops/dense/compiled_product_cpu.h"
-#include "ops/dense/gemm_cpu.h"
+#include "ops/gemm/compiled_product_cpu.h"
+#include "ops/gemm/gemm_cpu.h"
 
 namespace dt {
 namespace {
@@ -33,7 +33,7 @@ struct Operands {
   }
 };
 
-// One shape, in the four ways. The first one has oneDNN use one thread.
+// One shape, in the four ways.
 class Product {
  public:
   explicit Product(const GemmShape& shape) : shape_(shape), c_(shape.m * shape.n) {

@@ -1,4 +1,4 @@
-// Stands in for CUDA's header of this name, as far as ops/dense/gemm_cuda.cu uses it; see
+// Stands in for CUDA's header of this name, as far as ops/gemm/gemm_cuda.cu uses it; see
 // cuda_runtime.h here. The products are plain loops over matrices that lie by columns.
 #pragma once
 

@@ -2,7 +2,7 @@
 #include <map>
 #include <memory>
 
-#include "ops/dense/gemm_cuda.cuh"
+#include "ops/gemm/gemm_cuda.cuh"
 
 namespace dt {
 namespace {

@@ -31,6 +31,8 @@ bool HasAvx512();
 // Whether it has that and multiplies bf16 itself. Without, the same products are made of floats
 // that bf16 holds.
 bool MultipliesBf16();
+// Whether it has units that multiply tiles of bf16 (AMX), which oneDNN uses.
+bool HasTileUnits();
 // To the nearest, ties to even; less than 2^-126 becomes zero. REQUIRES: MultipliesBf16().
 void RoundToBf16(std::span<const float> from, uint16_t* to);
 

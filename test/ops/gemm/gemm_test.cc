@@ -1,13 +1,14 @@
-// Goal: Aᵀ·B, as gradients of weights are, is right at every edge of its blocks, panels and pieces,
-// and its bits depend neither on the threads nor on how it is cut. Method: numbers of few bits,
-// whose sums are exact, against plain loops; made-up floats, cut in two ways.
+// Goal: products are right in both ways to their tiles, at every edge of blocks, panels and pieces,
+// and their bits depend neither on the threads nor on how they are cut. Method: numbers of few
+// bits, whose sums are exact, against plain loops; made-up floats, cut in two ways.
 #include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
-#include "ops/dense/gemm_cpu.h"
+#include "ops/gemm/compiled_product_cpu.h"
+#include "ops/gemm/gemm_tiles_cpu.h"
 
 namespace dt {
 namespace {
@@ -30,6 +31,7 @@ struct How {
   bool bf16 = false;
   Given given = Given::kFloats;
   bool room = true, rows_vary = false;
+  bool compiled = false;  // By oneDNN, whatever the processor is.
   uint32_t threads = 1;
 };
 
@@ -52,7 +54,13 @@ std::vector<float> Product(const GemmShape& shape, const Factors& factors, const
   UseMath(attrs, task, scratch, 0);
   if (!how.room) task.room = nullptr;
   TaskPool pool(how.threads);
-  Gemm(pool, task);
+  if (!how.compiled) {
+    Gemm(pool, task);
+    return c;
+  }
+  std::vector<std::byte> room(CompiledRoom(task));
+  task.room = room.data();
+  CompiledTiles(pool, task, [](const GemmTile<float>&) {});
   return c;
 }
 
@@ -64,28 +72,35 @@ std::vector<float> FewBits(uint64_t stream, size_t count) {
   return values;
 }
 
-class TransposedGemmTest : public ::testing::TestWithParam<GemmShape> {};
+class GemmTest : public ::testing::TestWithParam<GemmShape> {};
 
-TEST_P(TransposedGemmTest, EqualsPlainLoops) {
+TEST_P(GemmTest, EqualsPlainLoops) {
   const GemmShape shape = GetParam();
   const Factors factors(FewBits(1, shape.k * shape.m), FewBits(2, shape.k * shape.n));
   std::vector<float> expected(shape.m * shape.n);
   for (size_t k = 0; k < shape.k; ++k) {
     for (size_t i = 0; i < shape.m; ++i) {
+      const float a = factors.a[shape.transpose_a ? k * shape.m + i : i * shape.k + k];
       for (size_t j = 0; j < shape.n; ++j) {
-        expected[i * shape.n + j] += factors.a[k * shape.m + i] * factors.b[k * shape.n + j];
+        const float b = factors.b[shape.transpose_b ? j * shape.k + k : k * shape.n + j];
+        expected[i * shape.n + j] += a * b;
       }
     }
   }
-  EXPECT_EQ(Product(shape, factors, {}), expected);
-  EXPECT_EQ(Product(shape, factors, {.room = false}), expected);
-  EXPECT_EQ(Product(shape, factors, {.room = false, .rows_vary = true}), expected);
-  for (const Given given : {Given::kFloats, Given::kFirstInBf16, Given::kBothInBf16}) {
-    EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = given}), expected);
+  const bool may_vary = !shape.transpose_a || !shape.transpose_b;
+  for (const bool compiled : {false, true}) {
+    EXPECT_EQ(Product(shape, factors, {.compiled = compiled}), expected);
+    EXPECT_EQ(Product(shape, factors, {.room = false, .compiled = compiled}), expected);
+    EXPECT_EQ(Product(shape, factors, {.room = false, .rows_vary = may_vary, .compiled = compiled}),
+              expected);
+    for (const Given given : {Given::kFloats, Given::kFirstInBf16, Given::kBothInBf16}) {
+      EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = given, .compiled = compiled}),
+                expected);
+    }
   }
 }
 
-TEST_P(TransposedGemmTest, BitsDependNeitherOnThreadsNorOnTiles) {
+TEST_P(GemmTest, BitsDependNeitherOnThreadsNorOnTiles) {
   const GemmShape shape = GetParam();
   std::vector<float> a(shape.k * shape.m), b(shape.k * shape.n);
   FillNormal(3, 0, a);
@@ -99,19 +114,33 @@ TEST_P(TransposedGemmTest, BitsDependNeitherOnThreadsNorOnTiles) {
   EXPECT_EQ(Product(shape, factors, {.bf16 = true, .threads = 3}), bf16);
 }
 
-GemmShape Turned(size_t m, size_t n, size_t k) {
-  return {.m = m, .n = n, .k = k, .transpose_a = true};
+std::vector<GemmShape> Shapes() {
+  std::vector<GemmShape> shapes;
+  const auto add = [&](size_t m, size_t n, size_t k) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) shapes.push_back({m, n, k, a, b});
+    }
+  };
+  add(1, 1, 1);
+  add(6, 64, 256);
+  add(7, 65, 257);
+  add(7, 17, 3);
+  add(13, 200, 513);
+  add(63, 1, 511);
+  add(64, 47, 1024);
+  add(130, 96, 1025);
+  add(70, 800, 40);
+  add(300, 33, 100);
+  add(1100, 20, 70);
+  add(40, 1700, 600);
+  add(3, 5, 0);
+  return shapes;
 }
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, TransposedGemmTest,
-    ::testing::Values(Turned(1, 1, 1), Turned(8, 48, 256), Turned(9, 49, 257), Turned(7, 17, 3),
-                      Turned(13, 200, 513), Turned(63, 1, 511), Turned(64, 47, 1024),
-                      Turned(130, 96, 1025), Turned(70, 800, 40), Turned(300, 33, 100),
-                      Turned(1100, 20, 70), Turned(40, 1700, 600), Turned(3, 5, 0)),
-    [](const auto& test) {
-      const GemmShape& s = test.param;
-      return "m" + std::to_string(s.m) + "n" + std::to_string(s.n) + "k" + std::to_string(s.k);
-    });
+INSTANTIATE_TEST_SUITE_P(Shapes, GemmTest, ::testing::ValuesIn(Shapes()), [](const auto& test) {
+  const GemmShape& s = test.param;
+  return "m" + std::to_string(s.m) + "n" + std::to_string(s.n) + "k" + std::to_string(s.k) +
+         (s.transpose_a ? "At" : "A") + (s.transpose_b ? "Bt" : "B");
+});
 
 }  // namespace
 }  // namespace dt

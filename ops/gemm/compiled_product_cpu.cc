@@ -1,10 +1,11 @@
-#include "ops/dense/compiled_product_cpu.h"
+#include "ops/gemm/compiled_product_cpu.h"
 
 #include <immintrin.h>
 #include <map>
 #include <memory>
 
 #include <dnnl.h>
+#include <omp.h>
 
 #include "common/base/check.h"
 
@@ -108,6 +109,8 @@ struct OfThread {
   std::map<CompiledProduct, Compiled> compiled;
 
   OfThread() {
+    // oneDNN is built on OpenMP: each thread of the pool would start a team of its own.
+    omp_set_num_threads(1);
     dnnl_stream_t made = nullptr;
     Check(dnnl_stream_create(&made, Engine(), dnnl_stream_default_flags), "dnnl_stream_create");
     stream.reset(made);
@@ -123,6 +126,10 @@ bool HasAvx512() {
 bool MultipliesBf16() {
   static const bool does = Has(dnnl_cpu_isa_avx512_core_bf16);
   return does;
+}
+bool HasTileUnits() {
+  static const bool has = Has(dnnl_cpu_isa_avx512_core_amx);
+  return has;
 }
 
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void RoundToBf16(

@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <span>
+#include <type_traits>
+
+#include "common/base/check.h"
+#include "common/base/float_formats.h"
+#include "ops/gemm/compiled_product_cpu.h"
+#include "ops/gemm/gemm_tiles_cpu.h"
+
+namespace dt {
+namespace {
+
+size_t Quarter(size_t n, size_t of) { return DivideUp(DivideUp(n, 4), of) * of; }
+// Tall results are cut into blocks of 256 rows, whose operands stay in the second-level cache;
+// others into about four blocks, in multiples of the 16 floats of a vector or of kTileRows. Few
+// blocks of wide rows are cut once more, for the processors there may be.
+TileSize TileFor(const GemmShape& shape) {
+  if (shape.m < kTileRows) return {shape.m, std::max<size_t>(64, Quarter(shape.n, 16))};
+  const size_t rows = Quarter(shape.m, shape.transpose_a ? 16 : kTileRows);
+  const size_t tall = shape.m >= 1024 ? 256 : rows;
+  const bool few = DivideUp(shape.m, tall) < 8;
+  return {tall, few && shape.n > 768 ? 512 : shape.n};
+}
+
+// ------------------------------------------------------------ factors
+
+// One factor of a product: rows of op(A) or columns of op(B), each a line of k numbers. They lie
+// one after the other, or across: as [k, lines].
+template <class T>
+struct Factor {
+  // As the product takes it; or what that is made of.
+  const T* ready = nullptr;
+  const float* wide = nullptr;
+  const uint16_t* bf16 = nullptr;
+  size_t lines = 0, k = 0;
+  bool across = false;
+};
+
+void Convert(std::span<const float> from, uint16_t* to) { RoundToBf16(from, to); }
+void Convert(std::span<const uint16_t> from, uint16_t* to) { std::ranges::copy(from, to); }
+void Convert(std::span<const uint16_t> from, float* to) {
+  for (size_t i = 0; i < from.size(); ++i) to[i] = FromBf16(from[i]);
+}
+// To floats that bf16 holds, on a processor that does not multiply it.
+void Convert(std::span<const float> from, float* to) {
+  constexpr size_t kPiece = 256;
+  uint16_t bits[kPiece];
+  for (size_t at = 0; at < from.size(); at += kPiece) {
+    const size_t count = std::min(kPiece, from.size() - at);
+    StoreBf16(from.subspan(at, count), bits);
+    Convert(std::span<const uint16_t>(bits, count), to + at);
+  }
+}
+
+template <class T>
+void Take(const Factor<T>& from, size_t at, size_t count, T* to) {
+  if (from.ready != nullptr) {
+    std::copy_n(from.ready + at, count, to);
+  } else if (from.bf16 != nullptr) {
+    Convert(std::span(from.bf16 + at, count), to);
+  } else {
+    Convert(std::span(from.wide + at, count), to);
+  }
+}
+
+// Numbers [from, from + k) of lines [first, first + count), with room up to `padded_count` lines of
+// `padded_k` numbers. What fills up k is zero; what fills up lines may be anything.
+struct Part {
+  size_t first, count, padded_count;
+  size_t from, k, padded_k;
+};
+// Densely packed as they lie. REQUIRES: whole lines, unless they lie across.
+template <Purpose purpose, class T>
+const T* LinesOf(const Factor<T>& factor, const Part& part) {
+  const bool padded = part.count != part.padded_count || part.k != part.padded_k;
+  const bool together = !factor.across || part.count == factor.lines;
+  const size_t at = factor.across ? part.from * factor.lines + part.first : part.first * factor.k;
+  if (together && !padded && factor.ready != nullptr) return factor.ready + at;
+  T* const to = TileRoom<T, purpose>(part.padded_count * part.padded_k);
+  if (!factor.across) {
+    DT_CHECK(part.from == 0 && part.k == factor.k && part.padded_k == part.k);
+    Take(factor, at, part.count * part.k, to);
+    return to;
+  }
+  for (size_t p = 0; p < part.k; ++p) {
+    Take(factor, at + p * factor.lines, part.count, to + p * part.padded_count);
+  }
+  std::fill(to + part.k * part.padded_count, to + part.padded_k * part.padded_count, T(0));
+  return to;
+}
+
+template <class T>
+Factor<T> FactorA(const GemmTask<float>& task) {
+  const GemmShape& shape = task.shape;
+  Factor<T> a{.wide = task.a, .bf16 = task.bf16_a, .lines = shape.m, .k = shape.k};
+  a.across = shape.transpose_a;
+  if constexpr (std::is_same_v<T, float>) {
+    if (task.math == GemmMath::kFp32) a.ready = task.a;
+  } else {
+    a.ready = task.bf16_a;
+  }
+  return a;
+}
+
+// Converted once, for all tiles.
+template <class T>
+Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
+  const GemmShape& shape = task.shape;
+  Factor<T> b{.wide = task.b, .bf16 = task.bf16_b, .lines = shape.n, .k = shape.k};
+  b.across = !shape.transpose_b;
+  if constexpr (std::is_same_v<T, float>) {
+    if (task.math == GemmMath::kFp32) b.ready = task.b;
+  } else {
+    b.ready = task.bf16_b;
+  }
+  if (b.ready != nullptr) return b;
+  constexpr size_t kPiece = 16384;
+  T* const to = reinterpret_cast<T*>(task.room);
+  pool.ParallelFor(shape.k * shape.n, kPiece,
+                   [&](size_t begin, size_t end) { Take(b, begin, end - begin, to + begin); });
+  b.ready = to;
+  return b;
+}
+
+// ------------------------------------------------------------ tiles
+
+// Where both factors lie across, sums go by pieces, so that the lines of a tile that are packed
+// stay small. Where the rows of a product vary, be they A's or the terms of each sum, only
+// multiples of kStep are compiled for.
+template <class T>
+void TilesOf(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+  constexpr size_t kStep = 32, kTerms = 256;
+  const GemmShape& shape = task.shape;
+  const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
+  const bool in_pieces = a.across && b.across;
+  TileSize size = TileFor(shape);
+  if (task.rows_vary && !in_pieces) size.step = kStep;
+  const size_t piece = in_pieces ? kTerms : shape.k;
+  EachTile(pool, task, size, then, [&](const GemmTile<float>& tile) {
+    const size_t rows = size.Filled(tile.rows), count = tile.rows * tile.cols;
+    for (size_t from = 0; from < shape.k; from += piece) {
+      const size_t k = std::min(piece, shape.k - from);
+      const size_t padded_k = in_pieces && task.rows_vary ? DivideUp(k, kStep) * kStep : k;
+      float* const to = from == 0 ? tile.values : TileRoom<float, Purpose::kPiece>(count);
+      Multiply(
+          {.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
+           .m = rows,
+           .n = tile.cols,
+           .k = padded_k,
+           .transpose_a = shape.transpose_a,
+           .transpose_b = shape.transpose_b},
+          {LinesOf<Purpose::kRows>(a, {tile.row, tile.rows, rows, from, k, padded_k}),
+           LinesOf<Purpose::kColumns>(b, {tile.col, tile.cols, tile.cols, from, k, padded_k}), to});
+      for (size_t i = 0; from > 0 && i < count; ++i) tile.values[i] += to[i];
+    }
+  });
+}
+
+}  // namespace
+
+size_t CompiledRoom(const GemmTask<float>& task) {
+  const bool converted = task.math == GemmMath::kBf16;
+  return converted ? task.shape.k * task.shape.n * sizeof(float) : 0;
+}
+
+void CompiledTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+  DT_CHECK(!task.rows_vary || !task.shape.transpose_a || !task.shape.transpose_b);
+  if (task.math == GemmMath::kBf16 && MultipliesBf16()) return TilesOf<uint16_t>(pool, task, then);
+  TilesOf<float>(pool, task, then);
+}
+
+}  // namespace dt

@@ -1,0 +1,66 @@
+#include "ops/gemm/gemm_cpu.h"
+
+#include "common/base/float_formats.h"
+#include "ops/gemm/compiled_product_cpu.h"
+#include "ops/gemm/gemm_tiles_cpu.h"
+
+namespace dt {
+namespace {
+
+// oneDNN has the tile units that some processors multiply bf16 with.
+bool GoesByPanels(const GemmTask<float>& task) {
+  return task.math == GemmMath::kFp32 ? HasAvx512() : MultipliesBf16() && !HasTileUnits();
+}
+
+constexpr size_t kAlignment = 64;
+
+// Begins at a whole line of the cache.
+std::byte* AlignedScratch(std::vector<std::byte>& scratch, size_t bytes) {
+  if (scratch.size() < bytes + kAlignment) scratch.resize(bytes + kAlignment);
+  const size_t past = reinterpret_cast<uintptr_t>(scratch.data()) % kAlignment;
+  return scratch.data() + (kAlignment - past) % kAlignment;
+}
+
+}  // namespace
+
+void StoreBf16(std::span<const float> from, uint16_t* to) {
+  if (MultipliesBf16()) return RoundToBf16(from, to);
+  EncodeRow(FloatFormat::kBf16, from, reinterpret_cast<std::byte*>(to));
+}
+
+std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch,
+                   size_t more) {
+  if (TextAttr(attrs, "math", "fp32") == "bf16") task.math = GemmMath::kBf16;
+  const size_t used = GoesByPanels(task) ? PanelRoom(task) : CompiledRoom(task);
+  const size_t room = (used + kAlignment - 1) / kAlignment * kAlignment;
+  std::byte* const begin = AlignedScratch(scratch, room + more);
+  if (room > 0) task.room = begin;
+  return begin + room;
+}
+std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scratch, size_t more) {
+  return AlignedScratch(scratch, more);
+}
+
+void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+  if (task.shape.m == 0 || task.shape.n == 0) return;
+  if (GoesByPanels(task)) return PanelTiles(pool, task, then);
+  CompiledTiles(pool, task, then);
+}
+
+void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then) {
+  const GemmShape& shape = task.shape;
+  const size_t a_row = shape.transpose_a ? 1 : shape.k, a_col = shape.transpose_a ? shape.m : 1;
+  const size_t b_row = shape.transpose_b ? 1 : shape.n, b_col = shape.transpose_b ? shape.k : 1;
+  pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
+    for (size_t at = begin * shape.n; at < end * shape.n; ++at) {
+      const double* row = task.a + at / shape.n * a_row;
+      const double* col = task.b + at % shape.n * b_col;
+      double sum = 0;
+      for (size_t k = 0; k < shape.k; ++k) sum += row[k * a_col] * col[k * b_row];
+      task.c[at] = sum;
+    }
+    then({begin, 0, end - begin, shape.n, task.c + begin * shape.n});
+  });
+}
+
+}  // namespace dt

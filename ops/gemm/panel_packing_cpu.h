@@ -1,0 +1,162 @@
+// How factors are packed into panels: what a word is, and where it goes. Of panel_product_cpu.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+
+#include "ops/gemm/gemm_tiles_cpu.h"
+#include "ops/gemm/panel_product_cpu.h"
+
+// HasAvx512(); what multiplies bf16 is used only where the factors are.
+#define DT_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+
+namespace dt::panels {
+
+// Pieces of B's panels, of 64 KB, stay in a second-level cache, with those of A.
+inline constexpr size_t kLanes = 16, kStepsMax = 256;
+
+inline uint32_t* WordsOf(PackedLine* lines) { return reinterpret_cast<uint32_t*>(lines); }
+inline const uint32_t* WordsOf(const PackedLine* lines) {
+  return reinterpret_cast<const uint32_t*>(lines);
+}
+inline __mmask16 FirstLanes(size_t n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xffff : (1u << n) - 1);
+}
+
+// k, cut into steps of a word of each line, and these into pieces.
+struct Cut {
+  size_t steps, pieces, length;
+
+  Cut(FactorType type, size_t k)
+      : steps(DivideUp(k, type == FactorType::kFp32 ? 1 : 2)),
+        pieces(std::max<size_t>(1, DivideUp(steps, kStepsMax))),
+        length(DivideUp(steps, pieces)) {}
+
+  size_t Count(size_t piece) const { return std::min(length, steps - piece * length); }
+  // Of one panel of so many lines, in words. What is left between panels keeps them from meeting in
+  // one set of the cache.
+  size_t Panel(size_t width) const { return DivideUp(length * width, kLanes) * kLanes + kLanes; }
+  // Where the panels of a piece begin in a B of n columns that is packed as a whole.
+  size_t Before(size_t piece, size_t n) const {
+    return piece * DivideUp(n, kPanelCols) * Panel(kPanelCols);
+  }
+};
+
+// ------------------------------------------------------------ words
+
+// Packing takes words of eight lines at a time. Rows of a factor that lies across are far apart, so
+// what is packed later is fetched.
+inline constexpr size_t kPackLanes = 8;
+inline __mmask8 FirstPackLanes(size_t n) {
+  return static_cast<__mmask8>(FirstLanes(std::min(n, kPackLanes)));
+}
+
+DT_AVX512 inline __m256i LineStarts(size_t k) {
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_mullo_epi32(lanes, _mm256_set1_epi32(static_cast<int>(k)));
+}
+
+// What a word is, and the product of two.
+struct OfFloats {  // A float.
+  static constexpr FactorType kType = FactorType::kFp32;
+  static constexpr size_t kAhead = 32;
+
+  DT_AVX512 static __m256i Across(const PanelFactor& from, size_t step, size_t line,
+                                  __mmask8 lanes) {
+    const float* const at = from.wide + step * from.lines + line;
+    __builtin_prefetch(at + kAhead * from.lines);
+    return _mm256_maskz_loadu_epi32(lanes, at);
+  }
+  DT_AVX512 static __m256i Along(const PanelFactor& from, size_t step, size_t line,
+                                 __mmask8 lanes) {
+    return _mm256_mmask_i32gather_epi32(_mm256_setzero_si256(), lanes, LineStarts(from.k),
+                                        from.wide + line * from.k + step, sizeof(float));
+  }
+  DT_AVX512 static __m512 Add(__m512 sum, __m512i a, __m512i b) {
+    return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
+  }
+};
+struct OfBf16 {  // The bf16 of two terms, the earlier one in the low half.
+  static constexpr FactorType kType = FactorType::kBf16;
+  static constexpr size_t kAhead = 16;
+
+  DT_AVX512 static __m256i Words(__m128i low, __m128i high) {
+    return _mm256_or_si256(_mm256_cvtepu16_epi32(low),
+                           _mm256_slli_epi32(_mm256_cvtepu16_epi32(high), 16));
+  }
+  DT_AVX512 static __m128i Rounded(__m256 floats) {
+    return reinterpret_cast<__m128i>(_mm256_cvtneps_pbh(floats));
+  }
+
+  DT_AVX512 static __m128i TermAcross(const PanelFactor& from, size_t term, size_t line,
+                                      __mmask8 lanes) {
+    if (term == from.k) return _mm_setzero_si128();
+    const size_t at = term * from.lines + line;
+    if (from.bf16 != nullptr) {
+      __builtin_prefetch(from.bf16 + at + kAhead * from.lines);
+      return _mm_maskz_loadu_epi16(lanes, from.bf16 + at);
+    }
+    __builtin_prefetch(from.wide + at + kAhead * from.lines);
+    return Rounded(_mm256_maskz_loadu_ps(lanes, from.wide + at));
+  }
+  DT_AVX512 static __m256i Across(const PanelFactor& from, size_t step, size_t line,
+                                  __mmask8 lanes) {
+    return Words(TermAcross(from, 2 * step, line, lanes),
+                 TermAcross(from, 2 * step + 1, line, lanes));
+  }
+  DT_AVX512 static __m128i TermAlong(const PanelFactor& from, size_t term, size_t line,
+                                     __mmask8 lanes) {
+    if (term == from.k) return _mm_setzero_si128();
+    const size_t at = line * from.k + term;
+    if (from.bf16 != nullptr) {
+      alignas(16) uint16_t terms[kPackLanes] = {};
+      for (size_t i = 0; i < kPackLanes; ++i) {
+        if ((lanes >> i & 1) != 0) terms[i] = from.bf16[at + i * from.k];
+      }
+      return _mm_load_si128(reinterpret_cast<const __m128i*>(terms));
+    }
+    return Rounded(_mm256_mmask_i32gather_ps(_mm256_setzero_ps(), lanes, LineStarts(from.k),
+                                             from.wide + at, sizeof(float)));
+  }
+  DT_AVX512 static __m256i Along(const PanelFactor& from, size_t step, size_t line,
+                                 __mmask8 lanes) {
+    return Words(TermAlong(from, 2 * step, line, lanes),
+                 TermAlong(from, 2 * step + 1, line, lanes));
+  }
+  DT_AVX512 static __m512 Add(__m512 sum, __m512i a, __m512i b) {
+    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+  }
+};
+
+// What is packed: steps [begin, end) of a piece, of lines [first, first + count).
+struct PackRange {
+  size_t piece, begin, end;
+  size_t first, count;
+};
+// Into panels of `width` lines, step by step; `to` is the first one. Lanes beyond a panel's width,
+// which are packed with it, are overwritten by its next step, or lie between panels.
+template <class Words, size_t width, bool across>
+DT_AVX512 void Pack(const PanelFactor& from, const Cut& cut, const PackRange& range, uint32_t* to) {
+  constexpr size_t kTogether = std::min(width, kPackLanes);
+  const size_t begin = range.piece * cut.length, panel = cut.Panel(width);
+  for (size_t s = range.begin; s < range.end; ++s) {
+    for (size_t j = 0; j < range.count; j += kTogether) {
+      const size_t line = range.first + j;
+      const __mmask8 lanes = FirstPackLanes(from.lines - line);
+      const __m256i words = across ? Words::Across(from, begin + s, line, lanes)
+                                   : Words::Along(from, begin + s, line, lanes);
+      uint32_t* const at = to + j / width * panel + s * width + j % width;
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), words);
+    }
+  }
+}
+
+template <class Words, size_t width>
+void Pack(const PanelFactor& from, const Cut& cut, const PackRange& range, uint32_t* to) {
+  if (from.across) return Pack<Words, width, true>(from, cut, range, to);
+  Pack<Words, width, false>(from, cut, range, to);
+}
+
+}  // namespace dt::panels
