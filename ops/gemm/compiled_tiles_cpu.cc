@@ -164,7 +164,6 @@ size_t CompiledRoom(const GemmTask<float>& task) {
 }
 
 void CompiledTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
-  DT_CHECK(!task.rows_vary || !task.shape.transpose_a || !task.shape.transpose_b);
   if (task.math == GemmMath::kBf16 && MultipliesBf16()) return TilesOf<uint16_t>(pool, task, then);
   TilesOf<float>(pool, task, then);
 }

@@ -1,5 +1,6 @@
 #include "ops/gemm/gemm_cpu.h"
 
+#include "common/base/check.h"
 #include "common/base/float_formats.h"
 #include "ops/gemm/compiled_product_cpu.h"
 #include "ops/gemm/gemm_tiles_cpu.h"
@@ -42,6 +43,7 @@ std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scra
 }
 
 void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+  DT_CHECK(!task.rows_vary || !task.shape.transpose_a || !task.shape.transpose_b);
   if (task.shape.m == 0 || task.shape.n == 0) return;
   if (GoesByPanels(task)) return PanelTiles(pool, task, then);
   CompiledTiles(pool, task, then);

@@ -54,11 +54,11 @@ std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::b
 std::byte* UseMath(const Attrs& attrs, GemmTask<double>& task, std::vector<std::byte>& scratch,
                    size_t more);
 
-// By tiles of C: of packed panels where the processor has AVX-512, else by what oneDNN compiles for
-// a tile. That is kept, so that products allocate nothing once their shapes are known. Bits depend
-// on the shape alone, not on the number of threads. `then` is called once for each part of C,
-// together for all of it. REQUIRES: `then` starts no work on a pool; with rows_vary at most one of
-// A and B lies turned.
+// By tiles of C: of packed panels where the processor has AVX-512 and multiplies the numbers, else
+// (and with AMX in bf16) by what oneDNN compiles for a tile. That is kept, so that products take no
+// memory once their shapes are known. Bits depend on the shape alone, not on the number of threads.
+// `then` is called once for each part of C, together for all of it. REQUIRES: `then` starts no work
+// on a pool; with rows_vary at most one of A and B lies turned.
 void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then);
 // Plain loops, for gradient checks. REQUIRES: c.
 void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then);

@@ -38,6 +38,10 @@ struct Cut {
   // Of one panel of so many lines, in words. What is left between panels keeps them from meeting in
   // one set of the cache.
   size_t Panel(size_t width) const { return DivideUp(length * width, kLanes) * kLanes + kLanes; }
+  // Of so many lines, whatever k is: so that the rooms of threads do not grow with it.
+  static size_t RoomLines(size_t lines, size_t width) {
+    return DivideUp(lines, width) * (kStepsMax * width / kLanes + 1);
+  }
   // Where the panels of a piece begin in a B of n columns that is packed as a whole.
   size_t Before(size_t piece, size_t n) const {
     return piece * DivideUp(n, kPanelCols) * Panel(kPanelCols);

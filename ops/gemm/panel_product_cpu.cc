@@ -120,8 +120,8 @@ class TileColumns {
               const GemmTile<float>& tile)
       : b_(b), cut_(cut), tile_(tile), packed_(WordsOf(packed)) {
     if (packed != nullptr) return;
-    const size_t words = DivideUp(tile.cols, kPanelCols) * cut.Panel(kPanelCols);
-    own_ = WordsOf(TileRoom<PackedLine, Purpose::kColumns>(words / kLanes));
+    const size_t lines = Cut::RoomLines(tile.cols, kPanelCols);
+    own_ = WordsOf(TileRoom<PackedLine, Purpose::kColumns>(lines));
   }
 
   void Take(size_t piece) {
@@ -191,8 +191,8 @@ class PackedTileRows {
  public:
   PackedTileRows(const PanelFactor& a, const Cut& cut, const GemmTile<float>& tile)
       : a_(a), cut_(cut), tile_(tile) {
-    const size_t words = DivideUp(tile.rows, kBlockRows) * cut.Panel(kBlockRows);
-    packed_ = WordsOf(TileRoom<PackedLine, Purpose::kRows>(words / kLanes));
+    const size_t lines = Cut::RoomLines(tile.rows, kBlockRows);
+    packed_ = WordsOf(TileRoom<PackedLine, Purpose::kRows>(lines));
   }
 
   void Take(size_t piece) {

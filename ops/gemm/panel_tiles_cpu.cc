@@ -9,14 +9,17 @@ FactorType TypeOf(const GemmTask<float>& task) {
 }
 
 // A tile streams B's panels from caches further away: tall results have tiles of many rows. If A
-// lies across, and B is packed once for all tiles, eight of them at least share the rows evenly.
+// lies across, and B is packed once for all tiles, about eight of them share the rows evenly.
 TileSize TileFor(const GemmShape& shape, bool packed_once) {
   constexpr size_t kColsMax = 8 * kPanelCols, kTiles = 8, kTall = 1024;
   const size_t cols = std::min(shape.n, kColsMax);
   if (shape.m < kTileRows) {
     return {shape.m, std::min(cols, DivideUp(DivideUp(shape.n, 4), kPanelCols) * kPanelCols)};
   }
-  if (!packed_once) return {4 * kTileRows, cols};
+  if (!packed_once) {
+    const size_t quarter = DivideUp(DivideUp(shape.m, 4), kTileRows) * kTileRows;
+    return {std::min(4 * kTileRows, quarter), cols};
+  }
   if (!shape.transpose_a) return {(shape.m < kTall ? 1 : 4) * kTileRows, cols};
   const size_t tiles = kTiles * DivideUp(shape.m, kTiles * kTileRows);
   return {DivideUp(DivideUp(shape.m, tiles), kBlockRows) * kBlockRows, cols};

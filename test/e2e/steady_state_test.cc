@@ -131,7 +131,7 @@ TEST_P(SteadyState, AllocatesNothing) {
   size_t count_of_ours = 0;
   for (const Allocation& allocation : all) {
     if (GoesByTheClock(allocation)) continue;
-    // Without these instructions oneDNN multiplies in another way, which takes memory each time.
+    // Without these instructions products are oneDNN's, which takes memory each time.
     const bool others = allocation.by() == "libdnnl" && !__builtin_cpu_supports("avx512bw");
     EXPECT_TRUE(others || allocation.bytes <= kBytesMax) << Text(allocation);
     if (allocation.foreign()) {

@@ -9,6 +9,7 @@
 #include "common/base/philox.h"
 #include "ops/gemm/compiled_product_cpu.h"
 #include "ops/gemm/gemm_tiles_cpu.h"
+#include "ops/gemm/panel_product_cpu.h"
 
 namespace dt {
 namespace {
@@ -27,11 +28,16 @@ struct Factors {
   }
 };
 
+enum class Way { kOfProcessor, kPanels, kCompiled };
+bool Has(Way way, bool bf16) {
+  return way != Way::kPanels || (bf16 ? MultipliesBf16() : HasAvx512());
+}
+
 struct How {
   bool bf16 = false;
   Given given = Given::kFloats;
   bool room = true, rows_vary = false;
-  bool compiled = false;  // By oneDNN, whatever the processor is.
+  Way way = Way::kOfProcessor;
   uint32_t threads = 1;
 };
 
@@ -54,13 +60,17 @@ std::vector<float> Product(const GemmShape& shape, const Factors& factors, const
   UseMath(attrs, task, scratch, 0);
   if (!how.room) task.room = nullptr;
   TaskPool pool(how.threads);
-  if (!how.compiled) {
+  if (how.way == Way::kOfProcessor) {
     Gemm(pool, task);
     return c;
   }
-  std::vector<std::byte> room(CompiledRoom(task));
-  task.room = room.data();
-  CompiledTiles(pool, task, [](const GemmTile<float>&) {});
+  const bool panels = how.way == Way::kPanels;
+  std::vector<PackedLine> room(
+      (panels ? PanelRoom(task) : CompiledRoom(task)) / sizeof(PackedLine) + 1);
+  task.room = how.room || !panels ? reinterpret_cast<std::byte*>(room.data()) : nullptr;
+  const auto then = [](const GemmTile<float>&) {};
+  if (panels) PanelTiles(pool, task, then);
+  if (!panels) CompiledTiles(pool, task, then);
   return c;
 }
 
@@ -88,14 +98,16 @@ TEST_P(GemmTest, EqualsPlainLoops) {
     }
   }
   const bool may_vary = !shape.transpose_a || !shape.transpose_b;
-  for (const bool compiled : {false, true}) {
-    EXPECT_EQ(Product(shape, factors, {.compiled = compiled}), expected);
-    EXPECT_EQ(Product(shape, factors, {.room = false, .compiled = compiled}), expected);
-    EXPECT_EQ(Product(shape, factors, {.room = false, .rows_vary = may_vary, .compiled = compiled}),
+  for (const Way way : {Way::kOfProcessor, Way::kPanels, Way::kCompiled}) {
+    if (!Has(way, false)) continue;
+    EXPECT_EQ(Product(shape, factors, {.way = way}), expected);
+    EXPECT_EQ(Product(shape, factors, {.room = false, .rows_vary = may_vary, .way = way}),
               expected);
     for (const Given given : {Given::kFloats, Given::kFirstInBf16, Given::kBothInBf16}) {
-      EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = given, .compiled = compiled}),
-                expected);
+      if (!Has(way, true)) continue;
+      EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = given, .way = way}), expected);
+      const How how{.bf16 = true, .given = given, .room = way != Way::kPanels, .way = way};
+      EXPECT_EQ(Product(shape, factors, how), expected);
     }
   }
 }
