@@ -132,8 +132,9 @@ void BatchMatmul(KernelContext& context) {
         if (small) {
           SmallProduct(shape, a + i * a_size, b + i * b_size, c + i * c_size);
         } else {
-          Gemm<T>(context.pool,
-                  {.shape = shape, .a = a + i * a_size, .b = b + i * b_size, .c = c + i * c_size});
+          Gemm(context.pool,
+               GemmTask<T>{
+                   .shape = shape, .a = a + i * a_size, .b = b + i * b_size, .c = c + i * c_size});
         }
       }
     });

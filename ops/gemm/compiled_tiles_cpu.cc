@@ -128,7 +128,7 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
 // stay small. Where the rows of a product vary, be they A's or the terms of each sum, only
 // multiples of kStep are compiled for.
 template <class T>
-void TilesOf(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+void TilesOf(TaskPool& pool, const GemmTask<float>& task) {
   constexpr size_t kStep = 32, kTerms = 256;
   const GemmShape& shape = task.shape;
   const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
@@ -136,12 +136,16 @@ void TilesOf(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) 
   TileSize size = TileFor(shape);
   if (task.rows_vary && !in_pieces) size.step = kStep;
   const size_t piece = in_pieces ? kTerms : shape.k;
-  EachTile(pool, task, size, then, [&](const GemmTile<float>& tile) {
+  EachTile(pool, shape, size, [&](const TileArea& tile) {
     const size_t rows = size.Filled(tile.rows), count = tile.rows * tile.cols;
+    const bool in_place = task.c != nullptr && tile.cols == shape.n && rows == tile.rows;
+    float* const values =
+        in_place ? task.c + tile.row * shape.n : TileRoom<float, Purpose::kTile>(rows * tile.cols);
+    if (shape.k == 0) std::fill_n(values, count, 0.0f);
     for (size_t from = 0; from < shape.k; from += piece) {
       const size_t k = std::min(piece, shape.k - from);
       const size_t padded_k = in_pieces && task.rows_vary ? DivideUp(k, kStep) * kStep : k;
-      float* const to = from == 0 ? tile.values : TileRoom<float, Purpose::kPiece>(count);
+      float* const to = from == 0 ? values : TileRoom<float, Purpose::kPiece>(count);
       Multiply(
           {.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
            .m = rows,
@@ -151,7 +155,10 @@ void TilesOf(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) 
            .transpose_b = shape.transpose_b},
           {LinesOf<Purpose::kRows>(a, {tile.row, tile.rows, rows, from, k, padded_k}),
            LinesOf<Purpose::kColumns>(b, {tile.col, tile.cols, tile.cols, from, k, padded_k}), to});
-      for (size_t i = 0; from > 0 && i < count; ++i) tile.values[i] += to[i];
+      for (size_t i = 0; from > 0 && i < count; ++i) values[i] += to[i];
+    }
+    for (size_t r = 0; r < tile.rows; ++r) {
+      FinishRow(task, tile.row + r, tile.col, tile.cols, values + r * tile.cols);
     }
   });
 }
@@ -163,9 +170,9 @@ size_t CompiledRoom(const GemmTask<float>& task) {
   return converted ? task.shape.k * task.shape.n * sizeof(float) : 0;
 }
 
-void CompiledTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
-  if (task.math == GemmMath::kBf16 && MultipliesBf16()) return TilesOf<uint16_t>(pool, task, then);
-  TilesOf<float>(pool, task, then);
+void CompiledTiles(TaskPool& pool, const GemmTask<float>& task) {
+  if (task.math == GemmMath::kBf16 && MultipliesBf16()) return TilesOf<uint16_t>(pool, task);
+  TilesOf<float>(pool, task);
 }
 
 }  // namespace dt

@@ -10,7 +10,8 @@ namespace {
 
 // oneDNN has the tile units that some processors multiply bf16 with.
 bool GoesByPanels(const GemmTask<float>& task) {
-  return task.math == GemmMath::kFp32 ? HasAvx512() : MultipliesBf16() && !HasTileUnits();
+  if (task.math == GemmMath::kBf16) return MultipliesBf16() && !HasTileUnits();
+  return task.epilogue.bf16_c == nullptr ? HasAvx512() : MultipliesBf16();
 }
 
 constexpr size_t kAlignment = 64;
@@ -42,26 +43,32 @@ std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scra
   return AlignedScratch(scratch, more);
 }
 
-void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
-  DT_CHECK(!task.rows_vary || !task.shape.transpose_a || !task.shape.transpose_b);
-  if (task.shape.m == 0 || task.shape.n == 0) return;
-  if (GoesByPanels(task)) return PanelTiles(pool, task, then);
-  CompiledTiles(pool, task, then);
+void Gemm(TaskPool& pool, const GemmTask<float>& task) {
+  const GemmShape& shape = task.shape;
+  DT_CHECK(!task.rows_vary || !shape.transpose_a || !shape.transpose_b);
+  DT_CHECK(task.epilogue.sums.parts == nullptr || !shape.transpose_a);
+  if (shape.m == 0 || shape.n == 0) return;
+  if (GoesByPanels(task)) return PanelTiles(pool, task);
+  CompiledTiles(pool, task);
 }
 
-void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then) {
+void Gemm(TaskPool& pool, const GemmTask<double>& task) {
   const GemmShape& shape = task.shape;
   const size_t a_row = shape.transpose_a ? 1 : shape.k, a_col = shape.transpose_a ? shape.m : 1;
   const size_t b_row = shape.transpose_b ? 1 : shape.n, b_col = shape.transpose_b ? shape.k : 1;
+  DT_CHECK(task.epilogue.bf16_c == nullptr);
   pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
-    for (size_t at = begin * shape.n; at < end * shape.n; ++at) {
-      const double* row = task.a + at / shape.n * a_row;
-      const double* col = task.b + at % shape.n * b_col;
-      double sum = 0;
-      for (size_t k = 0; k < shape.k; ++k) sum += row[k * a_col] * col[k * b_row];
-      task.c[at] = sum;
+    for (size_t r = begin; r < end; ++r) {
+      double* const values = task.c + r * shape.n;
+      for (size_t j = 0; j < shape.n; ++j) {
+        const double* row = task.a + r * a_row;
+        const double* col = task.b + j * b_col;
+        double sum = 0;
+        for (size_t k = 0; k < shape.k; ++k) sum += row[k * a_col] * col[k * b_row];
+        values[j] = sum;
+      }
+      FinishRow(task, r, 0, shape.n, values);
     }
-    then({begin, 0, end - begin, shape.n, task.c + begin * shape.n});
   });
 }
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "common/graph/graph.h"
 #include "common/runtime/task_pool.h"
+#include "ops/row_sums.h"
 
 namespace dt {
 
@@ -19,32 +19,37 @@ struct GemmShape {
   bool transpose_a = false, transpose_b = false;  // A lies as [k, m], B as [n, k].
 };
 
+// What is made of each element of C when its sum is done, in this order, while it is in registers.
+template <class T>
+struct GemmEpilogue {
+  const T* bias = nullptr;  // [n], added to every row.
+  bool relu = false;        // What is not above 0 becomes 0.
+  // [m, n], one of the two: C becomes 0 where this is not above 0, as a ReLU's gradient does.
+  const T* above0 = nullptr;
+  const uint16_t* bf16_above0 = nullptr;
+  RowSums<T> sums;             // Of C, but for AddUp. REQUIRES: A does not lie turned.
+  uint16_t* bf16_c = nullptr;  // [m, n]: C rounded to bf16.
+
+  bool any() const {
+    return bias != nullptr || relu || above0 != nullptr || bf16_above0 != nullptr ||
+           sums.parts != nullptr || bf16_c != nullptr;
+  }
+};
+
 template <class T>
 struct GemmTask {
   GemmShape shape = {};
   const T* a = nullptr;
   const T* b = nullptr;
-  T* c = nullptr;  // nullptr: `then` takes what it wants of each tile.
+  T* c = nullptr;  // nullptr: only what the epilogue makes of it is wanted.
   GemmMath math = GemmMath::kFp32;
   const uint16_t* bf16_a = nullptr;  // kBf16: instead of a and b, where they are stored so.
   const uint16_t* bf16_b = nullptr;
+  GemmEpilogue<T> epilogue = {};
   bool rows_vary =
       false;  // From call to call, so that nothing should be compiled for their number.
   std::byte* room = nullptr;  // UseMath's: required for kBf16; others may do without.
 };
-
-// A part of C that has just been computed, on the thread that did. Its first row is a multiple of
-// kTileRows unless A lies turned.
-inline constexpr size_t kTileRows = 64;
-template <class T>
-struct GemmTile {
-  size_t row = 0, col = 0, rows = 0, cols = 0;
-  T* values = nullptr;  // [rows, cols]
-
-  T* row_of(size_t r) const { return values + r * cols; }
-};
-template <class T>
-using GemmThen = absl::FunctionRef<void(const GemmTile<T>&)>;
 
 // Gives a task of floats the arithmetic that the attribute `math` of its node asks for, and its
 // room in the node's scratch memory. Gives where in it `more` bytes of the caller's begin. Gradient
@@ -57,15 +62,10 @@ std::byte* UseMath(const Attrs& attrs, GemmTask<double>& task, std::vector<std::
 // By tiles of C: of packed panels where the processor has AVX-512 and multiplies the numbers, else
 // (and with AMX in bf16) by what oneDNN compiles for a tile. That is kept, so that products take no
 // memory once their shapes are known. Bits depend on the shape alone, not on the number of threads.
-// `then` is called once for each part of C, together for all of it. REQUIRES: `then` starts no work
-// on a pool; with rows_vary at most one of A and B lies turned.
-void Gemm(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then);
-// Plain loops, for gradient checks. REQUIRES: c.
-void Gemm(TaskPool& pool, const GemmTask<double>& task, GemmThen<double> then);
-template <class T>
-void Gemm(TaskPool& pool, const GemmTask<T>& task) {
-  Gemm(pool, task, [](const GemmTile<T>&) {});
-}
+// REQUIRES: c or an epilogue; with rows_vary at most one of A and B lies turned.
+void Gemm(TaskPool& pool, const GemmTask<float>& task);
+// Plain loops, for gradient checks. REQUIRES: c; no bf16.
+void Gemm(TaskPool& pool, const GemmTask<double>& task);
 
 // As bf16, to the nearest; a float less than 2^-126 may become zero.
 void StoreBf16(std::span<const float> from, uint16_t* to);

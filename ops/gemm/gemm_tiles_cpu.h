@@ -3,24 +3,30 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
+#include "common/base/float_formats.h"
 #include "common/runtime/task_pool.h"
 #include "ops/gemm/gemm_cpu.h"
 
 namespace dt {
 
-// By packed panels, our own. REQUIRES: HasAvx512(), for kBf16 MultipliesBf16().
-void PanelTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then);
+// By packed panels, our own. REQUIRES: HasAvx512(), for kBf16 and bf16_c MultipliesBf16().
+void PanelTiles(TaskPool& pool, const GemmTask<float>& task);
 // By what oneDNN compiles for a tile, on any processor. REQUIRES: task.room for kBf16; with
 // rows_vary at most one of A and B lies turned.
-void CompiledTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then);
+void CompiledTiles(TaskPool& pool, const GemmTask<float>& task);
 
 // Bytes of task.room that they use.
 size_t PanelRoom(const GemmTask<float>& task);
 size_t CompiledRoom(const GemmTask<float>& task);
 
 inline size_t DivideUp(size_t n, size_t by) { return (n + by - 1) / by; }
+
+// Rows of a tile are a multiple of it, unless A lies turned or there are fewer.
+inline constexpr size_t kTileRows = 64;
+static_assert(kTileRows % kSumRows == 0);
 
 struct TileSize {
   size_t rows, cols;
@@ -38,29 +44,46 @@ T* TileRoom(size_t count) {
   return room.data();
 }
 
-// Calls make(tile) and then(tile) for each; make() has room for filled up rows.
-template <class Make>
-void EachTile(TaskPool& pool, const GemmTask<float>& task, const TileSize& size,
-              GemmThen<float> then, const Make& make) {
-  const GemmShape& shape = task.shape;
+// A part of C.
+struct TileArea {
+  size_t row = 0, col = 0, rows = 0, cols = 0;
+};
+// Calls body(area) for each tile, on the pool.
+template <class Body>
+void EachTile(TaskPool& pool, const GemmShape& shape, const TileSize& size, const Body& body) {
   const size_t across = DivideUp(shape.n, size.cols);
   pool.ParallelFor(DivideUp(shape.m, size.rows) * across, 1, [&](size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t) {
-      const size_t i = t / across * size.rows, j = t % across * size.cols;
-      GemmTile<float> tile{i, j, std::min(size.rows, shape.m - i),
-                           std::min(size.cols, shape.n - j)};
-      const size_t rows = size.Filled(tile.rows);
-      const bool in_place = task.c != nullptr && across == 1 && rows == tile.rows;
-      tile.values =
-          in_place ? task.c + i * shape.n : TileRoom<float, Purpose::kTile>(rows * tile.cols);
-      if (shape.k > 0) make(tile);
-      if (shape.k == 0) std::fill_n(tile.values, tile.rows * tile.cols, 0.0f);
-      then(tile);
-      for (size_t r = 0; !in_place && task.c != nullptr && r < tile.rows; ++r) {
-        std::copy_n(tile.row_of(r), tile.cols, task.c + (i + r) * shape.n + j);
-      }
+      const size_t row = t / across * size.rows, col = t % across * size.cols;
+      body(TileArea{row, col, std::min(size.rows, shape.m - row),
+                    std::min(size.cols, shape.n - col)});
     }
   });
+}
+
+// The epilogue of `count` elements of a row of C, whose sums are `values`; puts them where they
+// belong.
+template <class T>
+void FinishRow(const GemmTask<T>& task, size_t row, size_t col, size_t count, T* values) {
+  const GemmEpilogue<T>& todo = task.epilogue;
+  const size_t at = row * task.shape.n + col;
+  for (size_t i = 0; todo.bias != nullptr && i < count; ++i) values[i] += todo.bias[col + i];
+  for (size_t i = 0; todo.relu && i < count; ++i) values[i] = values[i] > T(0) ? values[i] : T(0);
+  for (size_t i = 0; todo.above0 != nullptr && i < count; ++i) {
+    if (!(todo.above0[at + i] > T(0))) values[i] = T(0);
+  }
+  for (size_t i = 0; todo.bf16_above0 != nullptr && i < count; ++i) {
+    if (!(FromBf16(todo.bf16_above0[at + i]) > 0.0f)) values[i] = T(0);
+  }
+  if (todo.sums.parts != nullptr) {
+    T* const sums = todo.sums.PieceOf(row) + col;
+    if (row % kSumRows == 0) std::fill_n(sums, count, T(0));
+    for (size_t i = 0; i < count; ++i) sums[i] += values[i];
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (todo.bf16_c != nullptr) StoreBf16({values, count}, todo.bf16_c + at);
+  }
+  if (task.c != nullptr && task.c + at != values) std::copy_n(values, count, task.c + at);
 }
 
 }  // namespace dt

@@ -14,8 +14,8 @@
 
 namespace dt::panels {
 
-// Pieces of B's panels, of 64 KB, stay in a second-level cache, with those of A.
-inline constexpr size_t kLanes = 16, kStepsMax = 256;
+// Few products have more terms than a piece, whose panel has at most 128 KB.
+inline constexpr size_t kLanes = 16, kStepsMax = 512;
 
 inline uint32_t* WordsOf(PackedLine* lines) { return reinterpret_cast<uint32_t*>(lines); }
 inline const uint32_t* WordsOf(const PackedLine* lines) {

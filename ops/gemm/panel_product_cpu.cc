@@ -1,114 +1,21 @@
 #include "ops/gemm/panel_product_cpu.h"
 
 #include <algorithm>
-#include <cstring>
-#include <immintrin.h>
 
 #include "common/base/check.h"
+#include "ops/gemm/panel_block_cpu.h"
 #include "ops/gemm/panel_packing_cpu.h"
 
 namespace dt {
 namespace {
 
-using panels::Cut, panels::PackRange, panels::OfFloats, panels::OfBf16;
-using panels::FirstLanes, panels::kLanes, panels::Pack, panels::WordsOf;
+using panels::Block, panels::Cut, panels::FloatRows, panels::PackRange, panels::RowWords;
+using panels::FinishBlock, panels::FirstLanes, panels::MultiplyBlock, panels::Pack;
+using panels::kLanes, panels::OfBf16, panels::OfFloats, panels::WordsOf;
 
-// A block of C in registers is 6 rows by four vectors, 24 of the 32 registers: each word of A is
-// loaded for four products, each of B for six.
-constexpr size_t kVectors = kPanelCols / kLanes, kPartSteps = 64;
-
-// ------------------------------------------------------------ blocks
-
-// Words of a factor A: where row r's of step s lies.
-struct RowWords {
-  const std::byte* begin = nullptr;
-  size_t row = 0, step = 0;  // Bytes from one to the next.
-  bool half = false;         // The last step has one term, and no word to read.
-};
-
-// A block of C, and what it is the product of.
-struct Block {
-  size_t steps = 0;
-  RowWords a;
-  const uint32_t* b = nullptr;
-  float* c = nullptr;
-  size_t stride = 0;   // Of C's rows.
-  __mmask16 last = 0;  // Lanes of the last vector of a row.
-  bool add = false;    // To what C holds.
-};
-
-template <class Words, int rows, int vectors>
-DT_AVX512 __attribute__((always_inline)) inline void AddSteps(const RowWords& of, size_t steps,
-                                                              const uint32_t* b,
-                                                              __m512 (&sum)[rows][vectors]) {
-  const std::byte* a = of.begin;
-  for (size_t s = 0; s < steps; ++s, a += of.step, b += kPanelCols) {
-    __m512i of_b[vectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) of_b[v] = _mm512_load_si512(b + v * kLanes);
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; ++r) {
-      int word;
-      std::memcpy(&word, a + static_cast<size_t>(r) * of.row, sizeof(word));
-      const __m512i of_a = _mm512_set1_epi32(word);
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sum[r][v] = Words::Add(sum[r][v], of_a, of_b[v]);
-    }
-  }
-}
-
-template <class Words, int rows, int vectors>
-DT_AVX512 void MultiplyBlock(const Block& block) {
-  __m512 sum[rows][vectors];
-#pragma GCC unroll 6
-  for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      sum[r][v] = _mm512_setzero_ps();
-      __builtin_prefetch(block.c + static_cast<size_t>(r) * block.stride + v * kLanes, 1);
-    }
-  }
-  const size_t whole = block.steps - (block.a.half ? 1 : 0);
-  AddSteps<Words>(block.a, whole, block.b, sum);
-  if (block.a.half) {
-    uint32_t words[rows];
-    for (int r = 0; r < rows; ++r) {
-      uint16_t term;
-      std::memcpy(&term,
-                  block.a.begin + whole * block.a.step + static_cast<size_t>(r) * block.a.row,
-                  sizeof(term));
-      words[r] = term;
-    }
-    const RowWords last{reinterpret_cast<const std::byte*>(words), sizeof(uint32_t)};
-    AddSteps<Words>(last, 1, block.b + whole * kPanelCols, sum);
-  }
-#pragma GCC unroll 6
-  for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      const __mmask16 lanes = v == vectors - 1 ? block.last : FirstLanes(kLanes);
-      float* const at = block.c + static_cast<size_t>(r) * block.stride + v * kLanes;
-      if (block.add) sum[r][v] = _mm512_add_ps(_mm512_maskz_loadu_ps(lanes, at), sum[r][v]);
-      _mm512_mask_storeu_ps(at, lanes, sum[r][v]);
-    }
-  }
-}
-
-// Of at most kBlockRows rows and kVectors vectors, numbers that the compiler must know.
-template <class Words, int rows = kBlockRows, int vectors = kVectors>
-void MultiplyBlock(size_t block_rows, size_t block_vectors, const Block& block) {
-  if constexpr (rows > 1) {
-    if (block_rows < rows) {
-      return MultiplyBlock<Words, rows - 1, vectors>(block_rows, block_vectors, block);
-    }
-  }
-  if constexpr (vectors > 1) {
-    if (block_vectors < vectors) {
-      return MultiplyBlock<Words, rows, vectors - 1>(block_rows, block_vectors, block);
-    }
-  }
-  MultiplyBlock<Words, rows, vectors>(block);
-}
+constexpr size_t kPartSteps = 64;
+// A group of panels stays in a second-level cache while rows pass by; C is written by rows of them.
+constexpr size_t kGroup = 4 * kPanelCols;
 
 // ------------------------------------------------------------ tiles
 
@@ -116,8 +23,7 @@ void MultiplyBlock(size_t block_rows, size_t block_vectors, const Block& block) 
 template <class Words>
 class TileColumns {
  public:
-  TileColumns(const PanelFactor& b, const PackedLine* packed, const Cut& cut,
-              const GemmTile<float>& tile)
+  TileColumns(const PanelFactor& b, const PackedLine* packed, const Cut& cut, const TileArea& tile)
       : b_(b), cut_(cut), tile_(tile), packed_(WordsOf(packed)) {
     if (packed != nullptr) return;
     const size_t lines = Cut::RoomLines(tile.cols, kPanelCols);
@@ -140,7 +46,7 @@ class TileColumns {
  private:
   const PanelFactor& b_;
   const Cut& cut_;
-  const GemmTile<float>& tile_;
+  const TileArea& tile_;
   const uint32_t* const packed_;
   uint32_t* own_ = nullptr;
   const uint32_t* panels_ = nullptr;
@@ -150,7 +56,7 @@ class TileColumns {
 template <class Words>
 class TileRows {
  public:
-  TileRows(const PanelFactor& a, const Cut& cut, const GemmTile<float>& tile)
+  TileRows(const PanelFactor& a, const Cut& cut, const TileArea& tile)
       : cut_(cut), odd_(kBytes == sizeof(uint16_t) && a.k % 2 != 0), row_(a.k * kBytes) {
     const size_t at = tile.row * a.k, count = tile.rows * a.k;
     if constexpr (Words::kType == FactorType::kFp32) {
@@ -189,7 +95,7 @@ class TileRows {
 template <class Words>
 class PackedTileRows {
  public:
-  PackedTileRows(const PanelFactor& a, const Cut& cut, const GemmTile<float>& tile)
+  PackedTileRows(const PanelFactor& a, const Cut& cut, const TileArea& tile)
       : a_(a), cut_(cut), tile_(tile) {
     const size_t lines = Cut::RoomLines(tile.rows, kBlockRows);
     packed_ = WordsOf(TileRoom<PackedLine, Purpose::kRows>(lines));
@@ -208,34 +114,70 @@ class PackedTileRows {
  private:
   const PanelFactor& a_;
   const Cut& cut_;
-  const GemmTile<float>& tile_;
+  const TileArea& tile_;
   uint32_t* packed_ = nullptr;
 };
 
+// Sums of pieces lie in C, or in this thread's room; the last ones pass through a room in the
+// first-level cache if there is an epilogue.
 template <class Words, class Rows>
-void MultiplyTile(const PanelFactor& a, const PanelFactor& b, const PackedLine* packed,
-                  const GemmTile<float>& tile) {
-  const Cut cut(Words::kType, a.k);
-  Rows rows(a, cut, tile);
-  TileColumns<Words> columns(b, packed, cut, tile);
-  for (size_t piece = 0; piece < cut.pieces; ++piece) {
-    rows.Take(piece);
-    columns.Take(piece);
-    for (size_t j = 0; j < tile.cols; j += kPanelCols) {
-      const size_t cols = std::min(kPanelCols, tile.cols - j), vectors = DivideUp(cols, kLanes);
-      for (size_t r = 0; r < tile.rows; r += kBlockRows) {
-        const Block block{.steps = cut.Count(piece),
-                          .a = rows.At(r),
-                          .b = columns.At(j),
-                          .c = tile.values + r * tile.cols + j,
-                          .stride = tile.cols,
-                          .last = FirstLanes(cols - (vectors - 1) * kLanes),
-                          .add = piece > 0};
-        MultiplyBlock<Words>(std::min(kBlockRows, tile.rows - r), vectors, block);
+class Tile {
+ public:
+  Tile(const GemmTask<float>& task, const PanelFactor& a, const PanelFactor& b,
+       const PackedLine* packed, const TileArea& area)
+      : task_(task),
+        area_(area),
+        cut_(Words::kType, a.k),
+        rows_(a, cut_, area),
+        columns_(b, packed, cut_, area) {
+    if (task.c != nullptr) {
+      sums_ = {task.c + area.row * task.shape.n + area.col, task.shape.n};
+    } else if (cut_.pieces > 1) {
+      sums_ = {TileRoom<float, Purpose::kTile>(area.rows * area.cols), area.cols};
+    }
+  }
+
+  void Multiply() {
+    for (size_t piece = 0; piece < cut_.pieces; ++piece) {
+      rows_.Take(piece);
+      columns_.Take(piece);
+      for (size_t j = 0; j < area_.cols; j += kGroup) MultiplyGroup(piece, j);
+    }
+  }
+
+ private:
+  void MultiplyGroup(size_t piece, size_t begin) {
+    const size_t end = std::min(begin + kGroup, area_.cols);
+    for (size_t r = 0; r < area_.rows; r += kBlockRows) {
+      const size_t rows = std::min(kBlockRows, area_.rows - r);
+      for (size_t j = begin; j < end; j += kPanelCols) {
+        OneBlock(piece, {r, j, rows, std::min(kPanelCols, end - j)});
       }
     }
   }
-}
+
+  void OneBlock(size_t piece, const TileArea& at) {
+    const size_t vectors = DivideUp(at.cols, kLanes);
+    const bool finish = piece + 1 == cut_.pieces && task_.epilogue.any();
+    alignas(64) float done[kBlockRows * kPanelCols];
+    Block block{.steps = cut_.Count(piece),
+                .a = rows_.At(at.row),
+                .b = columns_.At(at.col),
+                .last = FirstLanes(at.cols - (vectors - 1) * kLanes)};
+    if (piece > 0) block.before = sums_.From(at.row, at.col);
+    block.to = finish ? FloatRows{done, kPanelCols} : sums_.From(at.row, at.col);
+    MultiplyBlock<Words>(at.rows, vectors, block);
+    if (!finish) return;
+    FinishBlock(task_, {area_.row + at.row, area_.col + at.col, at.rows, at.cols}, done);
+  }
+
+  const GemmTask<float>& task_;
+  const TileArea& area_;
+  const Cut cut_;
+  Rows rows_;
+  TileColumns<Words> columns_;
+  FloatRows sums_;
+};
 
 template <class Body>
 void OnWords(FactorType type, const Body& body) {
@@ -266,12 +208,12 @@ void PackPart(FactorType type, const PanelFactor& b, size_t part, PackedLine* pa
   });
 }
 
-void MultiplyPanels(FactorType type, const PanelFactor& a, const PanelFactor& b,
-                    const PackedLine* packed, const GemmTile<float>& tile) {
+void MultiplyPanels(const GemmTask<float>& task, const PanelFactor& a, const PanelFactor& b,
+                    const PackedLine* packed, const TileArea& tile) {
   DT_CHECK(tile.col % kPanelCols == 0);
-  OnWords(type, [&]<class Words>(Words) {
-    if (a.across) return MultiplyTile<Words, PackedTileRows<Words>>(a, b, packed, tile);
-    MultiplyTile<Words, TileRows<Words>>(a, b, packed, tile);
+  OnWords(TypeOf(task), [&]<class Words>(Words) {
+    if (a.across) return Tile<Words, PackedTileRows<Words>>(task, a, b, packed, tile).Multiply();
+    Tile<Words, TileRows<Words>>(task, a, b, packed, tile).Multiply();
   });
 }
 

@@ -1,19 +1,17 @@
+#include <utility>
+
 #include "ops/gemm/gemm_tiles_cpu.h"
 #include "ops/gemm/panel_product_cpu.h"
 
 namespace dt {
 namespace {
 
-FactorType TypeOf(const GemmTask<float>& task) {
-  return task.math == GemmMath::kFp32 ? FactorType::kFp32 : FactorType::kBf16;
-}
-
 // A tile streams B's panels from caches further away: tall results have tiles of many rows. If A
 // lies across, and B is packed once for all tiles, about eight of them share the rows evenly.
 TileSize TileFor(const GemmShape& shape, bool packed_once) {
   constexpr size_t kColsMax = 8 * kPanelCols, kTiles = 8, kTall = 1024;
   const size_t cols = std::min(shape.n, kColsMax);
-  if (shape.m < kTileRows) {
+  if (shape.m <= kTileRows) {
     return {shape.m, std::min(cols, DivideUp(DivideUp(shape.n, 4), kPanelCols) * kPanelCols)};
   }
   if (!packed_once) {
@@ -25,25 +23,47 @@ TileSize TileFor(const GemmShape& shape, bool packed_once) {
   return {DivideUp(DivideUp(shape.m, tiles), kBlockRows) * kBlockRows, cols};
 }
 
+// A product of few columns is made as one of few rows, turned: lanes go along them.
+bool IsTurned(const GemmTask<float>& task) {
+  const GemmShape& shape = task.shape;
+  return shape.transpose_a && !shape.transpose_b && !task.epilogue.any() && shape.n < kPanelCols &&
+         shape.m >= kPanelCols;
+}
+
 }  // namespace
 
 size_t PanelRoom(const GemmTask<float>& task) {
-  return PackedLines(TypeOf(task), task.shape.n, task.shape.k) * sizeof(PackedLine);
+  const GemmShape& shape = task.shape;
+  if (IsTurned(task)) return shape.m * shape.n * sizeof(float);
+  if (shape.m <= kTileRows) return 0;
+  return PackedLines(TypeOf(task), shape.n, shape.k) * sizeof(PackedLine);
 }
 
-void PanelTiles(TaskPool& pool, const GemmTask<float>& task, GemmThen<float> then) {
+void PanelTiles(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
+  if (IsTurned(task) && task.room != nullptr) {
+    GemmTask<float> turned = task;
+    turned.shape = {.m = shape.n, .n = shape.m, .k = shape.k, .transpose_a = true};
+    std::swap(turned.a, turned.b);
+    std::swap(turned.bf16_a, turned.bf16_b);
+    turned.c = reinterpret_cast<float*>(std::exchange(turned.room, nullptr));
+    PanelTiles(pool, turned);
+    for (size_t at = 0; at < shape.m * shape.n; ++at) {
+      task.c[at] = turned.c[at % shape.n * shape.m + at / shape.n];
+    }
+    return;
+  }
   const FactorType type = TypeOf(task);
   const PanelFactor a{task.a, task.bf16_a, shape.m, shape.k, shape.transpose_a};
   const PanelFactor b{task.b, task.bf16_b, shape.n, shape.k, !shape.transpose_b};
-  auto* const packed = reinterpret_cast<PackedLine*>(task.room);
+  auto* const packed = shape.m > kTileRows ? reinterpret_cast<PackedLine*>(task.room) : nullptr;
   if (packed != nullptr) {
     pool.ParallelFor(PackedParts(type, shape.k), 1, [&](size_t begin, size_t end) {
       for (size_t part = begin; part < end; ++part) PackPart(type, b, part, packed);
     });
   }
-  EachTile(pool, task, TileFor(shape, packed != nullptr), then,
-           [&](const GemmTile<float>& tile) { MultiplyPanels(type, a, b, packed, tile); });
+  EachTile(pool, shape, TileFor(shape, packed != nullptr),
+           [&](const TileArea& tile) { MultiplyPanels(task, a, b, packed, tile); });
 }
 
 }  // namespace dt

@@ -54,8 +54,9 @@ void CinLayer(KernelContext& context) {
     shape.EachChunk([&](size_t first, size_t count) {
       shape.Multiply(context.pool, first, count, products.data());
       const GemmShape gemm{.m = count, .n = shape.units, .k = shape.pairs()};
-      Gemm<T>(context.pool,
-              {.shape = gemm, .a = products.data(), .b = shape.w, .c = out + first * shape.units});
+      Gemm(context.pool,
+           GemmTask<T>{
+               .shape = gemm, .a = products.data(), .b = shape.w, .c = out + first * shape.units});
     });
   });
 }
@@ -76,10 +77,10 @@ void CinLayerGrad(KernelContext& context) {
       const T* grad = dz + first * units;
       shape.Multiply(context.pool, first, count, products);
       const GemmShape of_w{.m = pairs, .n = units, .k = count, .transpose_a = true};
-      Gemm<T>(context.pool, {.shape = of_w, .a = products, .b = grad, .c = part});
+      Gemm(context.pool, GemmTask<T>{.shape = of_w, .a = products, .b = grad, .c = part});
       AddTo(part, dw.data(), dw.size());
       const GemmShape of_z{.m = count, .n = pairs, .k = units, .transpose_b = true};
-      Gemm<T>(context.pool, {.shape = of_z, .a = grad, .b = shape.w, .c = products});
+      Gemm(context.pool, GemmTask<T>{.shape = of_z, .a = grad, .b = shape.w, .c = products});
       context.pool.ParallelFor(count, RowGrain(pairs), [&](size_t begin, size_t end) {
         for (size_t r = begin; r < end; ++r) {
           const size_t at_x = (first + r) * outer.p, at_y = (first + r) * outer.q;

@@ -30,13 +30,8 @@ void ExpertMatmul(KernelContext& context) {
       GemmTask<T> task{
           .a = rows + begin * k, .b = weights + e * k * n, .c = out + begin * n, .rows_vary = true};
       task.shape = {.m = count, .n = n, .k = k, .transpose_b = turned};
-      Gemm(context.pool, task, [&](const GemmTile<T>& tile) {
-        if (biases == nullptr) return;
-        const T* const bias = biases + e * n + tile.col;
-        for (size_t r = 0; r < tile.rows; ++r) {
-          AddTo(bias, tile.row_of(r), tile.cols);
-        }
-      });
+      if (biases != nullptr) task.epilogue.bias = biases + e * n;
+      Gemm(context.pool, task);
     });
   });
 }

@@ -320,7 +320,7 @@ class WorkerRole : public Worker {
 
   // Where the time of this run went, the most first.
   void LogTimings() const {
-    constexpr size_t kShown = 10;
+    constexpr size_t kShown = 40;
     std::vector<NodeTiming> timings = engine_->Timings();
     if (other_engine_ != nullptr) AddTimings(timings, other_engine_->Timings());
     std::ranges::sort(timings, std::greater<>(), &NodeTiming::time);

@@ -1,6 +1,6 @@
-// Goal: products are right in both ways to their tiles, at every edge of blocks, panels and pieces,
-// and their bits depend neither on the threads nor on how they are cut. Method: numbers of few
-// bits, whose sums are exact, against plain loops; made-up floats, cut in two ways.
+// Goal: products and their epilogues are right in both ways to their tiles, at every edge of blocks,
+// panels and pieces, and their bits depend neither on the threads nor on how they are cut. Method:
+// numbers of few bits, whose sums are exact, against plain loops; made-up floats, cut in two ways.
 #include <algorithm>
 #include <cmath>
 
@@ -41,10 +41,10 @@ struct How {
   uint32_t threads = 1;
 };
 
-std::vector<float> Product(const GemmShape& shape, const Factors& factors, const How& how) {
-  std::vector<float> c(shape.m * shape.n, -1);
-  GemmTask<float> task{.shape = shape, .a = factors.a.data(), .b = factors.b.data()};
-  task.c = c.data();
+// Makes the task's product of these factors.
+void Multiply(GemmTask<float> task, const Factors& factors, const How& how) {
+  task.a = factors.a.data();
+  task.b = factors.b.data();
   task.rows_vary = how.rows_vary;
   if (how.given != Given::kFloats) {
     task.a = nullptr;
@@ -60,17 +60,18 @@ std::vector<float> Product(const GemmShape& shape, const Factors& factors, const
   UseMath(attrs, task, scratch, 0);
   if (!how.room) task.room = nullptr;
   TaskPool pool(how.threads);
-  if (how.way == Way::kOfProcessor) {
-    Gemm(pool, task);
-    return c;
-  }
+  if (how.way == Way::kOfProcessor) return Gemm(pool, task);
   const bool panels = how.way == Way::kPanels;
   std::vector<PackedLine> room(
       (panels ? PanelRoom(task) : CompiledRoom(task)) / sizeof(PackedLine) + 1);
   task.room = how.room || !panels ? reinterpret_cast<std::byte*>(room.data()) : nullptr;
-  const auto then = [](const GemmTile<float>&) {};
-  if (panels) PanelTiles(pool, task, then);
-  if (!panels) CompiledTiles(pool, task, then);
+  if (panels) PanelTiles(pool, task);
+  if (!panels) CompiledTiles(pool, task);
+}
+
+std::vector<float> Product(const GemmShape& shape, const Factors& factors, const How& how) {
+  std::vector<float> c(shape.m * shape.n, -1);
+  Multiply({.shape = shape, .c = c.data()}, factors, how);
   return c;
 }
 
@@ -84,19 +85,24 @@ std::vector<float> FewBits(uint64_t stream, size_t count) {
 
 class GemmTest : public ::testing::TestWithParam<GemmShape> {};
 
-TEST_P(GemmTest, EqualsPlainLoops) {
-  const GemmShape shape = GetParam();
-  const Factors factors(FewBits(1, shape.k * shape.m), FewBits(2, shape.k * shape.n));
-  std::vector<float> expected(shape.m * shape.n);
+std::vector<float> ByPlainLoops(const GemmShape& shape, const Factors& factors) {
+  std::vector<float> c(shape.m * shape.n);
   for (size_t k = 0; k < shape.k; ++k) {
     for (size_t i = 0; i < shape.m; ++i) {
       const float a = factors.a[shape.transpose_a ? k * shape.m + i : i * shape.k + k];
       for (size_t j = 0; j < shape.n; ++j) {
         const float b = factors.b[shape.transpose_b ? j * shape.k + k : k * shape.n + j];
-        expected[i * shape.n + j] += a * b;
+        c[i * shape.n + j] += a * b;
       }
     }
   }
+  return c;
+}
+
+TEST_P(GemmTest, EqualsPlainLoops) {
+  const GemmShape shape = GetParam();
+  const Factors factors(FewBits(1, shape.k * shape.m), FewBits(2, shape.k * shape.n));
+  const std::vector<float> expected = ByPlainLoops(shape, factors);
   const bool may_vary = !shape.transpose_a || !shape.transpose_b;
   for (const Way way : {Way::kOfProcessor, Way::kPanels, Way::kCompiled}) {
     if (!Has(way, false)) continue;
@@ -108,6 +114,57 @@ TEST_P(GemmTest, EqualsPlainLoops) {
       EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = given, .way = way}), expected);
       const How how{.bf16 = true, .given = given, .room = way != Way::kPanels, .way = way};
       EXPECT_EQ(Product(shape, factors, how), expected);
+    }
+  }
+}
+
+// A ReLU layer's, and that of its gradient; into floats, into bf16, or both.
+TEST_P(GemmTest, EpiloguesEqualPlainLoops) {
+  const GemmShape shape = GetParam();
+  const size_t size = shape.m * shape.n;
+  const Factors factors(FewBits(1, shape.k * shape.m), FewBits(2, shape.k * shape.n));
+  const std::vector<float> bias = FewBits(3, shape.n), layer = FewBits(4, size);
+  std::vector<uint16_t> bf16_layer(size);
+  StoreBf16(layer, bf16_layer.data());
+  const std::vector<float> product = ByPlainLoops(shape, factors);
+  std::vector<float> forward(size), back(size), sums(RowSums<float>::Pieces(shape.m) * shape.n);
+  for (size_t at = 0; at < size; ++at) {
+    const size_t col = at % shape.n, row = at / shape.n;
+    forward[at] = std::max(product[at] + bias[col], 0.0f);
+    back[at] = layer[at] > 0 ? product[at] : 0.0f;
+    sums[row / kSumRows * shape.n + col] += back[at];
+  }
+  const auto expect = [&](GemmTask<float> task, const std::vector<float>& expected, How how,
+                          bool wide, bool narrow) {
+    std::vector<float> c(size, -1);
+    std::vector<uint16_t> bf16_c(size, 1), expected_bf16(size);
+    StoreBf16(expected, expected_bf16.data());
+    task.shape = shape;
+    if (wide) task.c = c.data();
+    if (narrow) task.epilogue.bf16_c = bf16_c.data();
+    Multiply(task, factors, how);
+    EXPECT_EQ(c, wide ? expected : std::vector<float>(size, -1));
+    EXPECT_EQ(bf16_c, narrow ? expected_bf16 : std::vector<uint16_t>(size, 1));
+  };
+  const auto expect_all = [&](How how, bool wide, bool narrow) {
+    expect({.epilogue = {.bias = bias.data(), .relu = true}}, forward, how, wide, narrow);
+    if (shape.transpose_a) return;
+    for (const bool of_bf16 : {false, true}) {
+      std::vector<float> got(sums.size(), -1);
+      GemmTask<float> task;
+      task.epilogue.above0 = of_bf16 ? nullptr : layer.data();
+      task.epilogue.bf16_above0 = of_bf16 ? bf16_layer.data() : nullptr;
+      task.epilogue.sums = {got.data(), shape.m, shape.n};
+      expect(task, back, how, wide, narrow);
+      EXPECT_EQ(got, sums);
+    }
+  };
+  for (const Way way : {Way::kOfProcessor, Way::kPanels, Way::kCompiled}) {
+    if (Has(way, false)) expect_all({.way = way, .threads = 2}, true, false);
+    if (!Has(way, true)) continue;
+    for (const Given given : {Given::kFloats, Given::kBothInBf16}) {
+      expect_all({.bf16 = true, .given = given, .way = way}, true, true);
+      expect_all({.bf16 = true, .given = given, .way = way, .threads = 2}, false, true);
     }
   }
 }
