@@ -46,7 +46,7 @@ std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scra
 void Gemm(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
   DT_CHECK(!task.rows_vary || !shape.transpose_a || !shape.transpose_b);
-  DT_CHECK(task.epilogue.sums.parts == nullptr || !shape.transpose_a);
+  DT_CHECK(!task.epilogue.any() || !shape.transpose_a);
   if (shape.m == 0 || shape.n == 0) return;
   if (GoesByPanels(task)) return PanelTiles(pool, task);
   CompiledTiles(pool, task);

@@ -20,6 +20,7 @@ struct GemmShape {
 };
 
 // What is made of each element of C when its sum is done, in this order, while it is in registers.
+// REQUIRES: A does not lie turned.
 template <class T>
 struct GemmEpilogue {
   const T* bias = nullptr;  // [n], added to every row.
@@ -27,7 +28,7 @@ struct GemmEpilogue {
   // [m, n], one of the two: C becomes 0 where this is not above 0, as a ReLU's gradient does.
   const T* above0 = nullptr;
   const uint16_t* bf16_above0 = nullptr;
-  RowSums<T> sums;             // Of C, but for AddUp. REQUIRES: A does not lie turned.
+  RowSums<T> sums;             // Of C, but for AddUp.
   uint16_t* bf16_c = nullptr;  // [m, n]: C rounded to bf16.
 
   bool any() const {
@@ -53,7 +54,7 @@ struct GemmTask {
 
 // Gives a task of floats the arithmetic that the attribute `math` of its node asks for, and its
 // room in the node's scratch memory. Gives where in it `more` bytes of the caller's begin. Gradient
-// checks in double stay as they are.
+// checks in double stay as they are. REQUIRES: the task's shape and bf16_c are set.
 std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch,
                    size_t more);
 std::byte* UseMath(const Attrs& attrs, GemmTask<double>& task, std::vector<std::byte>& scratch,

@@ -24,32 +24,30 @@ TileSize TileFor(const GemmShape& shape, bool packed_once) {
 }
 
 // A product of few columns is made as one of few rows, turned: lanes go along them.
-bool IsTurned(const GemmTask<float>& task) {
-  const GemmShape& shape = task.shape;
-  return shape.transpose_a && !shape.transpose_b && !task.epilogue.any() && shape.n < kPanelCols &&
-         shape.m >= kPanelCols;
+bool IsTurned(const GemmShape& shape) {
+  return shape.transpose_a && !shape.transpose_b && shape.n < kPanelCols && shape.m >= kPanelCols;
 }
 
 }  // namespace
 
 size_t PanelRoom(const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
-  if (IsTurned(task)) return shape.m * shape.n * sizeof(float);
+  if (IsTurned(shape)) return shape.m * shape.n * sizeof(float);
   if (shape.m <= kTileRows) return 0;
   return PackedLines(TypeOf(task), shape.n, shape.k) * sizeof(PackedLine);
 }
 
 void PanelTiles(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
-  if (IsTurned(task) && task.room != nullptr) {
+  if (IsTurned(shape) && task.room != nullptr) {
     GemmTask<float> turned = task;
     turned.shape = {.m = shape.n, .n = shape.m, .k = shape.k, .transpose_a = true};
     std::swap(turned.a, turned.b);
     std::swap(turned.bf16_a, turned.bf16_b);
     turned.c = reinterpret_cast<float*>(std::exchange(turned.room, nullptr));
     PanelTiles(pool, turned);
-    for (size_t at = 0; at < shape.m * shape.n; ++at) {
-      task.c[at] = turned.c[at % shape.n * shape.m + at / shape.n];
+    for (size_t i = 0; i < shape.m; ++i) {
+      for (size_t j = 0; j < shape.n; ++j) task.c[i * shape.n + j] = turned.c[j * shape.m + i];
     }
     return;
   }
