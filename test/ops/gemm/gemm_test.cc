@@ -1,7 +1,7 @@
 // Goal: products and their epilogues are right in both ways to their tiles, at every edge of
-// blocks, panels and pieces, and their bits depend neither on the threads nor on how they are cut.
-// Method: numbers of few bits, whose sums are exact, against plain loops; made-up floats, cut in two
-// ways.
+// blocks, panels and pieces, and their bits depend neither on threads nor on how they are cut.
+// Method: numbers of few bits, whose sums are exact, against plain loops; made-up floats, cut in
+// two ways.
 #include <algorithm>
 #include <cmath>
 
