@@ -1,16 +1,9 @@
-#include "common/base/float_formats.h"
 #include "ops/gemm/gemm_cpu.h"
 #include "ops/kernel_families.h"
 #include "ops/kernel_util.h"
 
 namespace dt {
 namespace {
-
-template <class T>
-bool IsAbove0(T x) {
-  return x > T(0);
-}
-bool IsAbove0(uint16_t bf16) { return FromBf16(bf16) > 0.0f; }
 
 // A product of the rows of input 0 with the weight, turned or not, into output 0; and `more` bytes
 // of scratch memory.

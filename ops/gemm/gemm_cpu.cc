@@ -46,7 +46,9 @@ std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scra
 void Gemm(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
   DT_CHECK(!task.rows_vary || !shape.transpose_a || !shape.transpose_b);
-  DT_CHECK(!task.epilogue.any() || !shape.transpose_a);
+  const GemmEpilogue<float>& todo = task.epilogue;
+  DT_CHECK(!todo.any() || !shape.transpose_a);
+  DT_CHECK(task.c != nullptr || todo.bf16_c != nullptr || todo.sums.parts != nullptr);
   if (shape.m == 0 || shape.n == 0) return;
   if (GoesByPanels(task)) return PanelTiles(pool, task);
   CompiledTiles(pool, task);
@@ -56,7 +58,7 @@ void Gemm(TaskPool& pool, const GemmTask<double>& task) {
   const GemmShape& shape = task.shape;
   const size_t a_row = shape.transpose_a ? 1 : shape.k, a_col = shape.transpose_a ? shape.m : 1;
   const size_t b_row = shape.transpose_b ? 1 : shape.n, b_col = shape.transpose_b ? shape.k : 1;
-  DT_CHECK(task.epilogue.bf16_c == nullptr);
+  DT_CHECK(task.c != nullptr && task.epilogue.bf16_c == nullptr);
   pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
       double* const values = task.c + r * shape.n;

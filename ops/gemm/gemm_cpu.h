@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "common/base/float_formats.h"
 #include "common/graph/graph.h"
 #include "common/runtime/task_pool.h"
 #include "ops/row_sums.h"
@@ -19,7 +20,14 @@ struct GemmShape {
   bool transpose_a = false, transpose_b = false;  // A lies as [k, m], B as [n, k].
 };
 
-// What is made of each element of C when its sum is done, in this order, while it is in registers.
+// Where a ReLU's gradient passes: of its result, a float or bf16.
+template <class T>
+bool IsAbove0(T x) {
+  return x > T(0);
+}
+inline bool IsAbove0(uint16_t bf16) { return FromBf16(bf16) > 0.0f; }
+
+// What is made of each element of C when its sum is done, in this order, while it is near.
 // REQUIRES: A does not lie turned.
 template <class T>
 struct GemmEpilogue {
@@ -28,7 +36,7 @@ struct GemmEpilogue {
   // [m, n], one of the two: C becomes 0 where this is not above 0, as a ReLU's gradient does.
   const T* above0 = nullptr;
   const uint16_t* bf16_above0 = nullptr;
-  RowSums<T> sums;             // Of C, but for AddUp.
+  RowSums<T> sums;             // Its parts become sums of C's rows; AddUp is the caller's.
   uint16_t* bf16_c = nullptr;  // [m, n]: C rounded to bf16.
 
   bool any() const {
@@ -42,7 +50,7 @@ struct GemmTask {
   GemmShape shape = {};
   const T* a = nullptr;
   const T* b = nullptr;
-  T* c = nullptr;  // nullptr: only what the epilogue makes of it is wanted.
+  T* c = nullptr;  // nullptr: only what the epilogue makes is wanted.
   GemmMath math = GemmMath::kFp32;
   const uint16_t* bf16_a = nullptr;  // kBf16: instead of a and b, where they are stored so.
   const uint16_t* bf16_b = nullptr;
@@ -63,7 +71,8 @@ std::byte* UseMath(const Attrs& attrs, GemmTask<double>& task, std::vector<std::
 // By tiles of C: of packed panels where the processor has AVX-512 and multiplies the numbers, else
 // (and with AMX in bf16) by what oneDNN compiles for a tile. That is kept, so that products take no
 // memory once their shapes are known. Bits depend on the shape alone, not on the number of threads.
-// REQUIRES: c or an epilogue; with rows_vary at most one of A and B lies turned.
+// REQUIRES: c, or an epilogue with bf16_c or sums; with rows_vary at most one of A and B lies
+// turned.
 void Gemm(TaskPool& pool, const GemmTask<float>& task);
 // Plain loops, for gradient checks. REQUIRES: c; no bf16.
 void Gemm(TaskPool& pool, const GemmTask<double>& task);

@@ -6,16 +6,15 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/base/float_formats.h"
 #include "common/runtime/task_pool.h"
 #include "ops/gemm/gemm_cpu.h"
 
 namespace dt {
 
-// By packed panels, our own. REQUIRES: HasAvx512(), for kBf16 and bf16_c MultipliesBf16().
+// By packed panels, our own. REQUIRES: as Gemm; HasAvx512(), for kBf16 and bf16_c
+// MultipliesBf16().
 void PanelTiles(TaskPool& pool, const GemmTask<float>& task);
-// By what oneDNN compiles for a tile, on any processor. REQUIRES: task.room for kBf16; with
-// rows_vary at most one of A and B lies turned.
+// By what oneDNN compiles for a tile, on any processor. REQUIRES: as Gemm; task.room for kBf16.
 void CompiledTiles(TaskPool& pool, const GemmTask<float>& task);
 
 // Bytes of task.room that they use.
@@ -61,6 +60,11 @@ void EachTile(TaskPool& pool, const GemmShape& shape, const TileSize& size, cons
   });
 }
 
+template <class Y, class T>
+void KeepAbove0(const Y* __restrict y, T* __restrict values, size_t count) {
+  for (size_t i = 0; i < count; ++i) values[i] = IsAbove0(y[i]) ? values[i] : T(0);
+}
+
 // The epilogue of `count` elements of a row of C, whose sums are `values`; puts them where they
 // belong.
 template <class T>
@@ -69,12 +73,8 @@ void FinishRow(const GemmTask<T>& task, size_t row, size_t col, size_t count, T*
   const size_t at = row * task.shape.n + col;
   for (size_t i = 0; todo.bias != nullptr && i < count; ++i) values[i] += todo.bias[col + i];
   for (size_t i = 0; todo.relu && i < count; ++i) values[i] = values[i] > T(0) ? values[i] : T(0);
-  for (size_t i = 0; todo.above0 != nullptr && i < count; ++i) {
-    if (!(todo.above0[at + i] > T(0))) values[i] = T(0);
-  }
-  for (size_t i = 0; todo.bf16_above0 != nullptr && i < count; ++i) {
-    if (!(FromBf16(todo.bf16_above0[at + i]) > 0.0f)) values[i] = T(0);
-  }
+  if (todo.above0 != nullptr) KeepAbove0(todo.above0 + at, values, count);
+  if (todo.bf16_above0 != nullptr) KeepAbove0(todo.bf16_above0 + at, values, count);
   if (todo.sums.parts != nullptr) {
     T* const sums = todo.sums.PieceOf(row) + col;
     if (row % kSumRows == 0) std::fill_n(sums, count, T(0));

@@ -1,4 +1,5 @@
-// One block of C on one thread: its sums, in registers, and its epilogue. Of panel_product_cpu.cc.
+// One block of C on one thread: its sums, made in registers, and its epilogue. Of
+// panel_product_cpu.cc.
 #pragma once
 
 #include <cstddef>

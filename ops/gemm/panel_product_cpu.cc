@@ -19,29 +19,34 @@ constexpr size_t kGroup = 4 * kPanelCols;
 
 // ------------------------------------------------------------ tiles
 
-// The panels of a piece of a tile's columns: those of B packed as a whole, or packed here.
+// The panels of a group of a tile's columns: those of B packed as a whole, or packed here.
 template <class Words>
 class TileColumns {
  public:
   TileColumns(const PanelFactor& b, const PackedLine* packed, const Cut& cut, const TileArea& tile)
       : b_(b), cut_(cut), tile_(tile), packed_(WordsOf(packed)) {
     if (packed != nullptr) return;
-    const size_t lines = Cut::RoomLines(tile.cols, kPanelCols);
+    const size_t lines = Cut::RoomLines(std::min(tile.cols, kGroup), kPanelCols);
     own_ = WordsOf(TileRoom<PackedLine, Purpose::kColumns>(lines));
   }
 
-  void Take(size_t piece) {
+  // Columns [begin, end) of the tile.
+  void Take(size_t piece, size_t begin, size_t end) {
+    begin_ = begin;
+    const size_t first = tile_.col + begin;
     if (own_ != nullptr) {
-      const PackRange range{piece, 0, cut_.Count(piece), tile_.col, tile_.cols};
+      const PackRange range{piece, 0, cut_.Count(piece), first, end - begin};
       Pack<Words, kPanelCols>(b_, cut_, range, own_);
       panels_ = own_;
     } else {
-      const size_t before = tile_.col / kPanelCols * cut_.Panel(kPanelCols);
+      const size_t before = first / kPanelCols * cut_.Panel(kPanelCols);
       panels_ = packed_ + cut_.Before(piece, b_.lines) + before;
     }
   }
   // That of the tile's column j.
-  const uint32_t* At(size_t j) const { return panels_ + j / kPanelCols * cut_.Panel(kPanelCols); }
+  const uint32_t* At(size_t j) const {
+    return panels_ + (j - begin_) / kPanelCols * cut_.Panel(kPanelCols);
+  }
 
  private:
   const PanelFactor& b_;
@@ -50,6 +55,7 @@ class TileColumns {
   const uint32_t* const packed_;
   uint32_t* own_ = nullptr;
   const uint32_t* panels_ = nullptr;
+  size_t begin_ = 0;
 };
 
 // Rows of a tile where they lie; rounded, if they must be.
@@ -140,7 +146,6 @@ class Tile {
   void Multiply() {
     for (size_t piece = 0; piece < cut_.pieces; ++piece) {
       rows_.Take(piece);
-      columns_.Take(piece);
       for (size_t j = 0; j < area_.cols; j += kGroup) MultiplyGroup(piece, j);
     }
   }
@@ -148,6 +153,7 @@ class Tile {
  private:
   void MultiplyGroup(size_t piece, size_t begin) {
     const size_t end = std::min(begin + kGroup, area_.cols);
+    columns_.Take(piece, begin, end);
     for (size_t r = 0; r < area_.rows; r += kBlockRows) {
       const size_t rows = std::min(kBlockRows, area_.rows - r);
       for (size_t j = begin; j < end; j += kPanelCols) {
@@ -210,7 +216,7 @@ void PackPart(FactorType type, const PanelFactor& b, size_t part, PackedLine* pa
 
 void MultiplyPanels(const GemmTask<float>& task, const PanelFactor& a, const PanelFactor& b,
                     const PackedLine* packed, const TileArea& tile) {
-  DT_CHECK(tile.col % kPanelCols == 0);
+  DT_CHECK(packed == nullptr || tile.col % kPanelCols == 0);
   OnWords(TypeOf(task), [&]<class Words>(Words) {
     if (a.across) return Tile<Words, PackedTileRows<Words>>(task, a, b, packed, tile).Multiply();
     Tile<Words, TileRows<Words>>(task, a, b, packed, tile).Multiply();

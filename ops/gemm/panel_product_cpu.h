@@ -30,10 +30,11 @@ struct alignas(64) PackedLine {
   uint32_t words[16];
 };
 
-// B takes n · k / 16 lines when packed, half of it as kBf16, and what fills it up.
 inline FactorType TypeOf(const GemmTask<float>& task) {
   return task.math == GemmMath::kFp32 ? FactorType::kFp32 : FactorType::kBf16;
 }
+
+// B takes n · k / 16 lines when packed, half of it as kBf16, and what fills it up.
 size_t PackedLines(FactorType type, size_t n, size_t k);
 // Parts in which it is packed, each on its own: [0, PackedParts) make it whole. REQUIRES:
 // HasAvx512(), for kBf16 MultipliesBf16().
@@ -41,7 +42,7 @@ size_t PackedParts(FactorType type, size_t k);
 void PackPart(FactorType type, const PanelFactor& b, size_t part, PackedLine* packed);
 
 // One tile of C, on one thread. `packed` is B as a whole; nullptr: its columns are packed here, for
-// this tile. REQUIRES: as PackPart; tile.col is a multiple of kPanelCols.
+// this tile. REQUIRES: as PackPart; if it is packed, tile.col is a multiple of kPanelCols.
 void MultiplyPanels(const GemmTask<float>& task, const PanelFactor& a, const PanelFactor& b,
                     const PackedLine* packed, const TileArea& tile);
 

@@ -9,10 +9,10 @@ namespace {
 // A tile streams B's panels from caches further away: tall results have tiles of many rows. If A
 // lies across, and B is packed once for all tiles, about eight of them share the rows evenly.
 TileSize TileFor(const GemmShape& shape, bool packed_once) {
-  constexpr size_t kColsMax = 8 * kPanelCols, kTiles = 8, kTall = 1024;
+  constexpr size_t kColsMax = 8 * kPanelCols, kVectorCols = 16, kTiles = 8, kTall = 1024;
   const size_t cols = std::min(shape.n, kColsMax);
   if (shape.m <= kTileRows) {
-    return {shape.m, std::min(cols, DivideUp(DivideUp(shape.n, 4), kPanelCols) * kPanelCols)};
+    return {shape.m, std::min(cols, DivideUp(DivideUp(shape.n, 4), kVectorCols) * kVectorCols)};
   }
   if (!packed_once) {
     const size_t quarter = DivideUp(DivideUp(shape.m, 4), kTileRows) * kTileRows;
@@ -23,9 +23,11 @@ TileSize TileFor(const GemmShape& shape, bool packed_once) {
   return {DivideUp(DivideUp(shape.m, tiles), kBlockRows) * kBlockRows, cols};
 }
 
-// A product of few columns is made as one of few rows, turned: lanes go along them.
+// A product of few columns is made as one of few rows, turned: lanes go along them, and what is
+// packed whole is the few.
 bool IsTurned(const GemmShape& shape) {
-  return shape.transpose_a && !shape.transpose_b && shape.n < kPanelCols && shape.m >= kPanelCols;
+  return shape.transpose_a && !shape.transpose_b && shape.n <= kPanelCols / 2 &&
+         shape.m >= kPanelCols;
 }
 
 }  // namespace
@@ -46,10 +48,11 @@ void PanelTiles(TaskPool& pool, const GemmTask<float>& task) {
     std::swap(turned.bf16_a, turned.bf16_b);
     turned.c = reinterpret_cast<float*>(std::exchange(turned.room, nullptr));
     PanelTiles(pool, turned);
-    for (size_t i = 0; i < shape.m; ++i) {
-      for (size_t j = 0; j < shape.n; ++j) task.c[i * shape.n + j] = turned.c[j * shape.m + i];
-    }
-    return;
+    return pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
+      for (size_t at = begin * shape.n; at < end * shape.n; ++at) {
+        task.c[at] = turned.c[at % shape.n * shape.m + at / shape.n];
+      }
+    });
   }
   const FactorType type = TypeOf(task);
   const PanelFactor a{task.a, task.bf16_a, shape.m, shape.k, shape.transpose_a};

@@ -162,8 +162,11 @@ TEST_P(GemmEpilogueTest, EqualsPlainLoops) {
     }
   };
   for (const Way way : {Way::kOfProcessor, Way::kPanels, Way::kCompiled}) {
-    if (Has(way, false)) expect_all({.way = way, .threads = 2}, true, false);
+    if (!Has(way, false)) continue;
+    expect_all({.way = way, .threads = 2}, true, false);
+    expect_all({.room = false, .rows_vary = true, .way = way}, true, false);
     if (!Has(way, true)) continue;
+    expect_all({.way = way}, false, true);
     for (const Given given : {Given::kFloats, Given::kBothInBf16}) {
       expect_all({.bf16 = true, .given = given, .way = way}, true, true);
       expect_all({.bf16 = true, .given = given, .way = way, .threads = 2}, false, true);
@@ -201,6 +204,8 @@ std::vector<GemmShape> Shapes(std::vector<bool> turned_a) {
   add(64, 47, 1024);
   add(130, 96, 1025);
   add(70, 800, 40);
+  add(64, 32, 700);
+  add(200, 31, 530);
   add(300, 33, 100);
   add(1100, 20, 70);
   add(40, 1700, 600);
