@@ -48,8 +48,8 @@ void Gemm(TaskPool& pool, const GemmTask<float>& task) {
   DT_CHECK(!task.rows_vary || !shape.transpose_a || !shape.transpose_b);
   const GemmEpilogue<float>& todo = task.epilogue;
   DT_CHECK(!todo.any() || !shape.transpose_a);
-  DT_CHECK(task.c != nullptr || todo.bf16_c != nullptr || todo.sums.parts != nullptr);
   if (shape.m == 0 || shape.n == 0) return;
+  DT_CHECK(task.c != nullptr || todo.bf16_c != nullptr || todo.sums.parts != nullptr);
   if (GoesByPanels(task)) return PanelTiles(pool, task);
   CompiledTiles(pool, task);
 }
@@ -58,6 +58,7 @@ void Gemm(TaskPool& pool, const GemmTask<double>& task) {
   const GemmShape& shape = task.shape;
   const size_t a_row = shape.transpose_a ? 1 : shape.k, a_col = shape.transpose_a ? shape.m : 1;
   const size_t b_row = shape.transpose_b ? 1 : shape.n, b_col = shape.transpose_b ? shape.k : 1;
+  if (shape.m == 0 || shape.n == 0) return;
   DT_CHECK(task.c != nullptr && task.epilogue.bf16_c == nullptr);
   pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {

@@ -71,7 +71,7 @@ void Multiply(GemmTask<float> task, const Factors& factors, const How& how) {
 }
 
 std::vector<float> Product(const GemmShape& shape, const Factors& factors, const How& how) {
-  std::vector<float> c(shape.m * shape.n, -1);
+  std::vector<float> c(shape.m * shape.n, -1);  // Without rows it has no data.
   Multiply({.shape = shape, .c = c.data()}, factors, how);
   return c;
 }
@@ -210,6 +210,7 @@ std::vector<GemmShape> Shapes(std::vector<bool> turned_a) {
   add(1100, 20, 70);
   add(40, 1700, 600);
   add(3, 5, 0);
+  add(0, 5, 3);
   return shapes;
 }
 std::string NameOf(const ::testing::TestParamInfo<GemmShape>& test) {
