@@ -46,10 +46,10 @@ std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scra
 void Gemm(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
   DT_CHECK(!task.rows_vary || !shape.transpose_a || !shape.transpose_b);
-  const GemmEpilogue<float>& todo = task.epilogue;
-  DT_CHECK(!todo.any() || !shape.transpose_a);
+  const GemmEpilogue<float>& epilogue = task.epilogue;
+  DT_CHECK(!epilogue.any() || !shape.transpose_a);
   if (shape.m == 0 || shape.n == 0) return;
-  DT_CHECK(task.c != nullptr || todo.bf16_c != nullptr || todo.sums.parts != nullptr);
+  DT_CHECK(task.c != nullptr || epilogue.bf16_c != nullptr || epilogue.sums.parts != nullptr);
   if (GoesByPanels(task)) return PanelTiles(pool, task);
   CompiledTiles(pool, task);
 }

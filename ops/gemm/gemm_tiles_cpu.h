@@ -69,19 +69,21 @@ void KeepAbove0(const Y* __restrict y, T* __restrict values, size_t count) {
 // belong.
 template <class T>
 void FinishRow(const GemmTask<T>& task, size_t row, size_t col, size_t count, T* values) {
-  const GemmEpilogue<T>& todo = task.epilogue;
+  const GemmEpilogue<T>& epilogue = task.epilogue;
   const size_t at = row * task.shape.n + col;
-  for (size_t i = 0; todo.bias != nullptr && i < count; ++i) values[i] += todo.bias[col + i];
-  for (size_t i = 0; todo.relu && i < count; ++i) values[i] = values[i] > T(0) ? values[i] : T(0);
-  if (todo.above0 != nullptr) KeepAbove0(todo.above0 + at, values, count);
-  if (todo.bf16_above0 != nullptr) KeepAbove0(todo.bf16_above0 + at, values, count);
-  if (todo.sums.parts != nullptr) {
-    T* const sums = todo.sums.PieceOf(row) + col;
+  for (size_t i = 0; epilogue.bias != nullptr && i < count; ++i)
+    values[i] += epilogue.bias[col + i];
+  for (size_t i = 0; epilogue.relu && i < count; ++i)
+    values[i] = values[i] > T(0) ? values[i] : T(0);
+  if (epilogue.above0 != nullptr) KeepAbove0(epilogue.above0 + at, values, count);
+  if (epilogue.bf16_above0 != nullptr) KeepAbove0(epilogue.bf16_above0 + at, values, count);
+  if (epilogue.sums.parts != nullptr) {
+    T* const sums = epilogue.sums.PieceOf(row) + col;
     if (row % kSumRows == 0) std::fill_n(sums, count, T(0));
     for (size_t i = 0; i < count; ++i) sums[i] += values[i];
   }
   if constexpr (std::is_same_v<T, float>) {
-    if (todo.bf16_c != nullptr) StoreBf16({values, count}, todo.bf16_c + at);
+    if (epilogue.bf16_c != nullptr) StoreBf16({values, count}, epilogue.bf16_c + at);
   }
   if (task.c != nullptr && task.c + at != values) std::copy_n(values, count, task.c + at);
 }

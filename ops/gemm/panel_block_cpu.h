@@ -135,16 +135,16 @@ DT_AVX512 inline __m512 KeepAbove0(__m512 by, __m512 c) {
 }
 
 // What C holds at `at`, a vector of a row, if its sums are `c`.
-DT_AVX512 inline __m512 Finished(const GemmEpilogue<float>& todo, size_t at, __mmask16 lanes,
+DT_AVX512 inline __m512 Finished(const GemmEpilogue<float>& epilogue, size_t at, __mmask16 lanes,
                                  __m512 bias, __m512 c) {
-  if (todo.bias != nullptr) c = _mm512_add_ps(c, bias);
+  if (epilogue.bias != nullptr) c = _mm512_add_ps(c, bias);
   // Of NaN and 0 the second one is taken: 0.
-  if (todo.relu) c = _mm512_max_ps(c, _mm512_setzero_ps());
-  if (todo.above0 != nullptr) {
-    c = KeepAbove0(_mm512_maskz_loadu_ps(lanes, todo.above0 + at), c);
+  if (epilogue.relu) c = _mm512_max_ps(c, _mm512_setzero_ps());
+  if (epilogue.above0 != nullptr) {
+    c = KeepAbove0(_mm512_maskz_loadu_ps(lanes, epilogue.above0 + at), c);
   }
-  if (todo.bf16_above0 != nullptr) {
-    const __m256i bits = _mm256_maskz_loadu_epi16(lanes, todo.bf16_above0 + at);
+  if (epilogue.bf16_above0 != nullptr) {
+    const __m256i bits = _mm256_maskz_loadu_epi16(lanes, epilogue.bf16_above0 + at);
     c = KeepAbove0(_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16)), c);
   }
   return c;
@@ -187,18 +187,19 @@ struct ColumnSums {
 // FinishRow of each row of a block, whose sums are `values`, [rows, kPanelCols].
 DT_AVX512 inline void FinishBlock(const GemmTask<float>& task, const TileArea& block,
                                   const float* values) {
-  const GemmEpilogue<float>& todo = task.epilogue;
+  const GemmEpilogue<float>& epilogue = task.epilogue;
   for (size_t j = 0; j < block.cols; j += kLanes) {
     const __mmask16 lanes = FirstLanes(block.cols - j);
     const size_t col = block.col + j;
-    ColumnSums sums{todo.sums, col, lanes};
+    ColumnSums sums{epilogue.sums, col, lanes};
     __m512 bias = _mm512_setzero_ps();
     // Not of nullptr, even without lanes: what cannot be read takes hundreds of cycles.
-    if (todo.bias != nullptr) bias = _mm512_maskz_loadu_ps(lanes, todo.bias + col);
+    if (epilogue.bias != nullptr) bias = _mm512_maskz_loadu_ps(lanes, epilogue.bias + col);
     for (size_t r = 0; r < block.rows; ++r) {
       const size_t row = block.row + r, at = row * task.shape.n + col;
-      const __m512 c = Finished(todo, at, lanes, bias, _mm512_load_ps(values + r * kPanelCols + j));
-      if (todo.sums.parts != nullptr) sums.Add(row, c);
+      const __m512 c =
+          Finished(epilogue, at, lanes, bias, _mm512_load_ps(values + r * kPanelCols + j));
+      if (epilogue.sums.parts != nullptr) sums.Add(row, c);
       Put(task, at, lanes, c);
     }
     sums.Put();

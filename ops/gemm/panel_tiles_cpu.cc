@@ -23,8 +23,7 @@ TileSize TileFor(const GemmShape& shape, bool packed_once) {
   return {DivideUp(DivideUp(shape.m, tiles), kBlockRows) * kBlockRows, cols};
 }
 
-// A product of few columns is made as one of few rows, turned: lanes go along them, and what is
-// packed whole is the few.
+// A gradient of a weight of few columns is made turned, as one of few rows: lanes go along them.
 bool IsTurned(const GemmShape& shape) {
   return shape.transpose_a && !shape.transpose_b && shape.n <= kPanelCols / 2 &&
          shape.m >= kPanelCols;
