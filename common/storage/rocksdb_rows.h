@@ -1,5 +1,5 @@
 // Many small records on disk below a cache in memory: written in sorted files that are built
-// outside and added whole, read by sorted batches of keys. RocksDB with its options for this
+// outside and then added, read by sorted batches of keys. RocksDB with its options for this
 // (rocksdb_rows_options.cc). Later files win over earlier ones.
 //
 // Files are merged in the background; what is merged lies there twice until the merge ends. So the
@@ -59,7 +59,7 @@ class RowsDb {
   };
   // `bytes_expected`: for the sentence about a full disk.
   std::unique_ptr<File> NewFile(uint64_t bytes_expected);
-  // REQUIRES: at least one record.
+  // After an error some of the records may have been added. REQUIRES: at least one record.
   Status Ingest(std::unique_ptr<File> file);
   // So many sorted files lie over one another that reading gets slow: add none for now.
   bool Crowded() const;
