@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/device/open_accelerator.h"
+#include "scheduler/dump/dump_plan.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
 #include "worker/data/dataset.h"
@@ -25,22 +26,35 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const JobConfig& job) {
   return (*data)->columns();
 }
 
+scheduler::DumpFormat FormatOf(std::string_view name) {
+  return name == "json"   ? scheduler::DumpFormat::kJson
+         : name == "dot"  ? scheduler::DumpFormat::kDot
+         : name == "html" ? scheduler::DumpFormat::kHtml
+                          : scheduler::DumpFormat::kText;
+}
+
+// The passes up to a mistake are shown; the mistake, unless the pass in question comes before it.
 Status PrintPasses(const CommandLine& line, const scheduler::PlanRequest& request) {
-  DT_TRY(const std::vector<scheduler::PassDump> dumps, scheduler::DumpPasses(request));
+  const std::string_view wanted = line.pass.empty() ? "schedule" : std::string_view(line.pass);
+  const bool all = wanted == "all";
+  if (all && line.format != "text") {
+    return WithHint(Invalid("--after all is for --format text"), "name one pass");
+  }
   bool found = false;
   std::vector<std::string> names;
-  for (const scheduler::PassDump& dump : dumps) {
-    names.push_back(dump.pass);
-    if (line.pass != "all" && line.pass != dump.pass) continue;
+  const auto print = [&](std::string_view pass, const Plan& plan) {
+    names.emplace_back(pass);
+    if (!all && wanted != pass) return;
     found = true;
-    if (line.pass == "all") std::printf("== after %s\n", dump.pass.c_str());
-    const std::string& text = line.format == "dot"    ? dump.dot
-                              : line.format == "json" ? dump.json
-                                                      : dump.text;
-    std::printf("%s", text.c_str());
-  }
+    if (all) std::printf("== after %s\n", names.back().c_str());
+    const std::string title = fmt::format("{} after {}", request.job.job, pass);
+    std::printf("%s", DumpPlan(plan, FormatOf(line.format), title).c_str());
+  };
+  const Result<Plan> plan = MakePlan(request, print);
+  if (found && !all) return OkStatus();
+  DT_TRY_STATUS(plan.status());
   if (found) return OkStatus();
-  return Invalid("there is no pass \"{}\"; passes: {}", line.pass, JoinText(names, ", "));
+  return Invalid("there is no pass \"{}\"; passes: {}", wanted, JoinText(names, ", "));
 }
 
 }  // namespace
@@ -58,7 +72,7 @@ int RunPlan(const CommandLine& line) {
       scheduler::ProfileOf(*job, request.accelerator, TaskPool().threads());
   if (!profile.ok()) return EndWithError(line, job->job, profile.status());
   request.profile = *std::move(profile);
-  if (!line.pass.empty()) {
+  if (!line.pass.empty() || line.format != "text") {
     const Status status = PrintPasses(line, request);
     return status.ok() ? 0 : EndWithError(line, job->job, status);
   }

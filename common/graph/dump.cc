@@ -76,23 +76,6 @@ std::string ValueText(const Graph& graph, const Value& value) {
   return text;
 }
 
-std::string NodeText(const Graph& graph, const Node& node) {
-  std::string text;
-  for (const ValueIndex v : node.outputs) {
-    if (!text.empty()) text += ", ";
-    text += ValueText(graph, graph.value(v));
-  }
-  text += fmt::format("{}{}({}){}", text.empty() ? "" : " = ", node.op,
-                      NamesText(graph, node.inputs), AttrsText(node.attrs));
-  if (node.outputs.empty()) text = node.name + ": " + text;
-  if (node.device != Device::kAuto) text += fmt::format(" on {}", DeviceText(node.device));
-  if (node.phase == Phase::kStep) text += " each step";
-  if (node.forward != kNone && node.forward < graph.nodes.size()) {
-    text += fmt::format(" of {}", graph.nodes[node.forward].name);
-  }
-  return text;
-}
-
 std::string DotQuoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -154,6 +137,23 @@ std::string ShapeText(const Graph& graph, const SymShape& shape) {
     }
   }
   return text + "]";
+}
+
+std::string NodeText(const Graph& graph, const Node& node) {
+  std::string text;
+  for (const ValueIndex v : node.outputs) {
+    if (!text.empty()) text += ", ";
+    text += ValueText(graph, graph.value(v));
+  }
+  text += fmt::format("{}{}({}){}", text.empty() ? "" : " = ", node.op,
+                      NamesText(graph, node.inputs), AttrsText(node.attrs));
+  if (node.outputs.empty()) text = node.name + ": " + text;
+  if (node.device != Device::kAuto) text += fmt::format(" on {}", DeviceText(node.device));
+  if (node.phase == Phase::kStep) text += " each step";
+  if (node.forward != kNone && node.forward < graph.nodes.size()) {
+    text += fmt::format(" of {}", graph.nodes[node.forward].name);
+  }
+  return text;
 }
 
 std::string DumpText(const Graph& graph) {

@@ -181,6 +181,7 @@ std::vector<int64_t> IntsAttr(const Attrs& attrs, std::string_view name);
 // "[B, 26, 16]"
 std::string ShapeText(const Graph& graph, const SymShape& shape);
 // One line a node, for people and for golden tests.
+std::string NodeText(const Graph& graph, const Node& node);
 std::string DumpText(const Graph& graph);
 std::string DumpDot(const Graph& graph);
 std::string DumpJson(const Graph& graph);

@@ -2,9 +2,11 @@
 // functions over values; nothing here runs a kernel or touches a socket.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -41,13 +43,10 @@ struct PlanRequest {
 // are one line each.
 Result<Plan> MakePlan(const PlanRequest& request);
 
-// The graph after one pass, for people.
-struct PassDump {
-  std::string pass;
-  std::string text, dot, json;
-};
-// As many passes as succeed; their error, if any, is MakePlan's.
-Result<std::vector<PassDump>> DumpPasses(const PlanRequest& request);
+// The same, and calls seen(pass, plan) after each pass: with the graph alone, after `partition`
+// with subgraphs too, after `schedule` with memory.
+using SeenPass = std::function<void(std::string_view pass, const Plan& plan)>;
+Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
 
 // What runs where and why, and what it costs: arithmetic, memory, rows and predicted time. Many
 // lines.

@@ -85,6 +85,18 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
       RunProgram(folder.path(), {"plan", job, "--after", "differentiate", "--format", "dot"});
   ASSERT_EQ(dot.exit_code, 0) << dot.output;
   EXPECT_NE(dot.output.find("digraph"), std::string::npos);
+  const ProgramEnd page = RunProgram(folder.path(), {"plan", job, "--format", "html"});
+  ASSERT_EQ(page.exit_code, 0) << page.output;
+  EXPECT_NE(page.output.find("<h1>tiny after schedule</h1>"), std::string::npos);
+  const std::vector<std::string> misplaced = {"--set", "cluster.devices=cpu", "--set",
+                                              "optimizer.device=gpu"};
+  for (const auto& [pass, code] : {std::pair{"optimize", 0}, {"place", 2}, {"all", 2}}) {
+    std::vector<std::string> command = {"plan", job, "--after", pass};
+    command.insert(command.end(), misplaced.begin(), misplaced.end());
+    const ProgramEnd shown = RunProgram(folder.path(), command);
+    EXPECT_EQ(shown.exit_code, code) << pass << "\n" << shown.output;
+    EXPECT_EQ(shown.output.find("optimizer.device: gpu, and") == std::string::npos, code == 0);
+  }
   const ProgramEnd wrong = RunProgram(folder.path(), {"plan", job, "--after", "nothing"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.output.find("passes: expand"), std::string::npos) << wrong.output;

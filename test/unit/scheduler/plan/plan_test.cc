@@ -193,15 +193,32 @@ TEST(PlanTest, ARuleMeansNodesByNameAndWhatIsMadeOfThem) {
   EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("no node or operator matches \"dee\""));
 }
 
-TEST(PlanTest, DumpsFollowTheList) {
+TEST(PlanTest, EachPassIsSeen) {
   const JobConfig job = TinyJob(TinyDeepFm());
-  const auto dumps = DumpPasses({job, TinyColumns(), 2});
-  ASSERT_TRUE(dumps.ok());
-  ASSERT_EQ(dumps->size(), GraphPasses().size() + 1);
-  for (size_t i = 0; i < GraphPasses().size(); ++i) {
-    EXPECT_EQ((*dumps)[i].pass, GraphPasses()[i].name);
-    EXPECT_THAT((*dumps)[i].dot, HasSubstr("digraph"));
-  }
+  std::vector<std::string> passes;
+  Plan last;
+  const Result<Plan> plan =
+      MakePlan({job, TinyColumns(), 2}, [&](std::string_view pass, const Plan& seen) {
+        passes.emplace_back(pass);
+        EXPECT_EQ(seen.train.empty(), pass != "partition" && pass != "schedule") << pass;
+        EXPECT_EQ(seen.slot.empty(), pass != "schedule") << pass;
+        last = seen;
+      });
+  ASSERT_TRUE(plan.ok()) << ToText(plan.status());
+  EXPECT_EQ(last, *plan);
+  EXPECT_THAT(passes, testing::ElementsAre("expand", "infer", "differentiate", "optimize", "place",
+                                           "parallelize", "fuse", "narrow", "copies", "partition",
+                                           "schedule"));
+}
+
+TEST(PlanTest, PassesBeforeAMistakeAreSeen) {
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.parallel.place = {{"nobody", Device::kGpu}};
+  std::string last;
+  const Result<Plan> plan =
+      MakePlan({job, TinyColumns(), 2}, [&](std::string_view pass, const Plan&) { last = pass; });
+  EXPECT_EQ(last, "optimize");
+  EXPECT_THAT(ToText(plan.status()), HasSubstr("nobody"));
 }
 
 // Logistic regression on one column: small enough to read.

@@ -1,0 +1,99 @@
+#include "scheduler/dump/dump_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dt::scheduler {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// y = x · w on the accelerator, then z <= y on the processor.
+Plan Tiny() {
+  Plan plan;
+  Graph& graph = plan.graph;
+  const ValueIndex x =
+      graph.AddValue({"x", DType::kF32, {Dim{kBatch, 1}, Const(3)}, ValueKind::kInput, kNone});
+  const ValueIndex w =
+      graph.AddValue({"w", DType::kF32, {Const(3), Const(1)}, ValueKind::kParameter, kNone});
+  Node y;
+  y.name = "y";
+  y.op = "matmul";
+  y.inputs = {x, w};
+  y.device = Device::kGpu;
+  const ValueIndex of_y = graph.nodes[graph.AddNode(y, 1)].outputs[0];
+  Node z;
+  z.name = "z<&\">";
+  z.op = "square";
+  z.inputs = {of_y};
+  z.device = Device::kCpu;
+  graph.AddNode(z, 1);
+  return plan;
+}
+
+Plan Cut() {
+  Plan plan = Tiny();
+  plan.train = {{.name = "gpu.0", .stream = Stream::kGpu, .nodes = {0}},
+                {.name = "cpu.0", .stream = Stream::kCpu, .waits = {0}, .nodes = {1}}};
+  return plan;
+}
+
+Plan Scheduled() {
+  Plan plan = Cut();
+  plan.slot = {kNone, kNone, 0, 1};
+  plan.slot_count = 2;
+  return plan;
+}
+
+TEST(DumpPlan, BeforePartitionItIsTheGraph) {
+  EXPECT_EQ(DumpPlan(Tiny(), DumpFormat::kText, ""), DumpText(Tiny().graph));
+  EXPECT_FALSE(nlohmann::json::parse(DumpPlan(Tiny(), DumpFormat::kJson, "")).contains("train"));
+}
+
+TEST(DumpPlan, TextTellsWhatWaitsAndTheMemory) {
+  EXPECT_EQ(DumpPlan(Cut(), DumpFormat::kText, ""),
+            "train gpu.0 on gpu (1 nodes)\n  y\n"
+            "train cpu.0 on cpu (1 nodes) after gpu.0\n  z<&\">\n");
+  EXPECT_EQ(DumpPlan(Scheduled(), DumpFormat::kText, ""),
+            "train gpu.0 on gpu (1 nodes)\n  y $0\n"
+            "train cpu.0 on cpu (1 nodes) after gpu.0\n  z<&\"> $1\n");
+}
+
+TEST(DumpPlan, JsonHasSubgraphsAndMemory) {
+  const auto json = nlohmann::json::parse(DumpPlan(Scheduled(), DumpFormat::kJson, ""));
+  EXPECT_EQ(json["train"][1]["stream"], "cpu");
+  EXPECT_EQ(json["train"][1]["waits"], nlohmann::json({0}));
+  EXPECT_EQ(json["train"][0]["nodes"], nlohmann::json({"y"}));
+  EXPECT_EQ(json["evaluate"].size(), 0u);
+  EXPECT_EQ(json["slots"], nlohmann::json({nullptr, nullptr, 0, 1}));
+  EXPECT_EQ(json["nodes"].size(), 2u);
+  EXPECT_FALSE(nlohmann::json::parse(DumpPlan(Cut(), DumpFormat::kJson, "")).contains("slots"));
+}
+
+TEST(DumpPlan, DotFramesSubgraphs) {
+  EXPECT_THAT(DumpPlan(Cut(), DumpFormat::kDot, ""),
+              HasSubstr("subgraph cluster_1 { label=\"cpu.0 on cpu\"; n1; }\n}\n"));
+}
+
+// Inputs left of what reads them, one box each; every edge is drawn; names are quoted.
+TEST(DumpPlan, PageDrawsTheGraph) {
+  const std::string page = DumpPlan(Scheduled(), DumpFormat::kHtml, "a < b");
+  EXPECT_THAT(page, HasSubstr("<h1>a &lt; b</h1>"));
+  EXPECT_THAT(page, HasSubstr("<g class=\"value\"><title>x [B, 3]</title><rect x=\"20\" y=\"20\""));
+  EXPECT_THAT(page, HasSubstr("<g class=\"value\"><title>w [3, 1]</title><rect x=\"20\" y=\"68\""));
+  EXPECT_THAT(page, HasSubstr("<rect x=\"280\" y=\"20\""));
+  EXPECT_THAT(page, HasSubstr("<rect x=\"540\" y=\"20\""));
+  EXPECT_THAT(page, HasSubstr("z&lt;&amp;&quot;&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("z<")));
+  EXPECT_THAT(page, HasSubstr("<td class=\"gpu\">gpu</td>"));
+  size_t edges = 0;
+  for (size_t at = page.find("<path"); at != page.npos; at = page.find("<path", at + 1)) ++edges;
+  EXPECT_EQ(edges, 3u);
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, Not(HasSubstr("http")));
+}
+
+}  // namespace
+}  // namespace dt::scheduler
