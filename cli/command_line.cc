@@ -150,7 +150,9 @@ class Parser {
     for (const char* role : {"scheduler", "server", "worker"}) {
       CLI::App* sub =
           Command(app_, role, std::string("Run one ") + role + " of a job in the foreground",
-                  std::string(role) + " job.yaml --scheduler tcp://10.0.0.1:7000");
+                  std::string(role) + (role == std::string_view("scheduler")
+                                           ? " job.yaml --listen tcp://10.0.0.1:7000"
+                                           : " job.yaml --scheduler tcp://10.0.0.1:7000"));
       RunFlags(sub);
       sub->add_option("--scheduler", out_.scheduler,
                       "Where the scheduler is (default: cluster.scheduler of the job)")

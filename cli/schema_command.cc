@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "common/config/load_job.h"
+#include "common/schema/job_schema.h"
 
 namespace dt::cli {
 

@@ -47,8 +47,8 @@ void PrintAccelerators(const nlohmann::json& status) {
   for (const auto& p : status.value("processes", nlohmann::json::array())) {
     const auto device = p.value("accelerator", nlohmann::json());
     if (!device.is_object()) continue;
-    fmt::print("  {} {:.0f} computes on {} too ({}, {})\n", p.value("role", "?"), NumberAt(p, "id"),
-               device.value("name", "?"), device.value("kind", "?"),
+    fmt::print("  {} {:.0f} has an accelerator: {} ({}, {})\n", p.value("role", "?"),
+               NumberAt(p, "id"), device.value("name", "?"), device.value("kind", "?"),
                BytesAt(device, "memory_bytes"));
   }
 }

@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(
   # the toolchain
   g++ cmake ninja-build ccache git python3 clang-format-16
-  # outside libraries (README.md says what each is for)
+  # outside libraries (scripts/check/layers.py says where each is used)
   libabsl-dev libzmq3-dev cppzmq-dev libboost-dev librocksdb-dev libtbb-dev libyaml-cpp-dev
   libflatbuffers-dev flatbuffers-compiler libdnnl-dev libgloo-dev libspdlog-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libxxhash-dev libzstd-dev zlib1g-dev

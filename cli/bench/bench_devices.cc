@@ -16,15 +16,16 @@ struct MatmulShape {
 // Of layers as recommendation models have them.
 constexpr MatmulShape kShapes[] = {{2048, 367, 512}, {2048, 512, 256}, {4096, 400, 400}};
 
-std::string NameOf(const MatmulShape& shape) {
-  return fmt::format("matmul {}x{}x{}", shape.m, shape.k, shape.n);
+std::string NameOf(const MatmulShape& shape, const std::string& math) {
+  return fmt::format("matmul {}x{}x{}, {}", shape.m, shape.k, shape.n, math);
 }
 
 // A node of no graph, with memory of its own for every tensor.
 class LoneNode {
  public:
-  LoneNode(std::string op, const std::vector<Shape>& inputs, const Shape& output)
-      : node_{.name = "bench", .op = std::move(op)}, kernel_(FindKernel(node_.op)) {
+  LoneNode(std::string op, const std::vector<Shape>& inputs, const Shape& output, Attrs attrs)
+      : node_{.name = "bench", .op = std::move(op), .attrs = std::move(attrs)},
+        kernel_(FindKernel(node_.op)) {
     for (const Shape& shape : inputs) inputs_.push_back(Tensor(shape));
     outputs_.push_back(Tensor(output));
   }
@@ -48,25 +49,39 @@ class LoneNode {
   std::vector<std::byte> scratch_;
 };
 
-BenchCase BenchMatmul(const MatmulShape& shape, TaskPool& all, TaskPool& one) {
+BenchCase BenchMatmul(const MatmulShape& shape, const std::string& math, TaskPool& all,
+                      TaskPool& one) {
   constexpr int kRuns = 10;
-  LoneNode node("matmul", {{shape.m, shape.k}, {shape.k, shape.n}}, {shape.m, shape.n});
+  LoneNode node("matmul", {{shape.m, shape.k}, {shape.k, shape.n}}, {shape.m, shape.n},
+                {{"math", math}});
   const auto rate = [&](TaskPool& pool) {
     return MeasureRate(kRuns * shape.flops() / 1e9, kRepeats, [&] {
       for (int i = 0; i < kRuns; ++i) node.Run(pool);
     });
   };
-  return {.name = NameOf(shape) + ", all threads",
+  return {.name = NameOf(shape, math) + ", all threads",
           .unit = "GFLOP/s",
           .runs = rate(all),
           .reference = "one thread",
           .reference_runs = rate(one)};
 }
 
+// Operations a second over all shapes.
+double MatmulRate(const std::string& math, TaskPool& all, TaskPool& one,
+                  std::vector<BenchCase>& cases) {
+  double flops = 0, seconds = 0;
+  for (const MatmulShape& shape : kShapes) {
+    cases.push_back(BenchMatmul(shape, math, all, one));
+    flops += shape.flops();
+    seconds += shape.flops() / (Median(cases.back().runs) * 1e9);
+  }
+  return flops / seconds;
+}
+
 // Two arrays are read and one is written, larger than caches.
 BenchCase BenchMemory(TaskPool& pool) {
   constexpr int64_t kElements = 32 << 20;
-  LoneNode node("add", {{kElements}, {kElements}}, {kElements});
+  LoneNode node("add", {{kElements}, {kElements}}, {kElements}, {});
   constexpr double kBytes = 3.0 * kElements * sizeof(float);
   return {.name = "add of 128 MiB and 128 MiB, all threads",
           .unit = "GB/s",
@@ -78,14 +93,9 @@ BenchCase BenchMemory(TaskPool& pool) {
 Status BenchProcessor(std::vector<BenchCase>& cases, DeviceProfile& profile) {
   ComputeRates& rates = profile.cpu;
   TaskPool one(1), all;
-  double flops = 0, seconds = 0;
-  for (const MatmulShape& shape : kShapes) {
-    cases.push_back(BenchMatmul(shape, all, one));
-    flops += shape.flops();
-    seconds += shape.flops() / (Median(cases.back().runs) * 1e9);
-  }
-  // Where there is no kernel of less precision, less precision is not faster.
-  rates.flops.fill(flops / seconds);
+  // Processors have no kernels of tf32: they take those of fp32.
+  const double fp32 = MatmulRate("fp32", all, one, cases);
+  rates.flops = {fp32, fp32, MatmulRate("bf16", all, one, cases)};
   cases.push_back(BenchMemory(all));
   rates.memory_bytes = Median(cases.back().runs) * 1e9;
   DT_TRY(BenchCase launch, BenchLaunch(all, nullptr));

@@ -115,7 +115,9 @@ void PutRun(const JobConfig& job, Canon& canon) {
   canon.Put("optimizer.device", static_cast<int>(o.device));
   canon.Put("parallel.fallback", job.parallel.fall_back_to_cpu);
   for (const PlaceRule& rule : job.parallel.place) {
-    canon.Put("parallel.place", fmt::format("{} {}", rule.match, static_cast<int>(rule.device)));
+    if (rule.of == Placed::kTables) continue;  // Their device says it.
+    canon.Put(rule.of == Placed::kWeights ? "parallel.place.weights" : "parallel.place",
+              fmt::format("{} {}", rule.match, static_cast<int>(rule.device)));
   }
   for (const NodeConfig& node : job.model.nodes) {
     if (node.device == Device::kAuto) continue;

@@ -183,10 +183,14 @@ struct DenseOptimizerConfig {
   std::optional<PlateauConfig> plateau;
 };
 
-// Operators whose name matches run on the device, if they have no tag of their own.
+// A device tag for all that have none of their own and whose name matches: operators, tables, or
+// weights with their optimizer's state and updates.
+enum class Placed : uint8_t { kOperators, kTables, kWeights };
 struct PlaceRule {
-  std::string match;  // '*' and '?' as in file names.
-  Device device = Device::kCpu;
+  std::string match;             // '*' and '?' as in file names.
+  Device device = Device::kCpu;  // kPs of tables only.
+  Placed of = Placed::kOperators;
+  SourceMark mark = {};
 };
 
 struct ParallelConfig {

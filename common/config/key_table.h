@@ -56,7 +56,5 @@ std::vector<std::string> NamesOf(std::span<const KeySpec> keys);
 // "a whole number (1 to 64)", "one of a, b", …
 std::string Expected(const KeySpec& key);
 std::vector<std::string> Alternatives(std::string_view values);
-// A section's keys as a table for docs/job-file.md.
-std::string KeysMarkdown(std::string_view section);
 
 }  // namespace dt

@@ -78,7 +78,7 @@ constexpr KeySpec kKeys[] = {
     {"table", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "",
      "Where the table lives: on servers (ps, auto), in the worker's memory, in its accelerator's."},
     {"table", "dtype", kChoice, "fp32|bf16", 0, 0, "fp32", "",
-     "Number format of stored rows; optimizer state is fp32. bf16 is rounded by chance."},
+     "Number format of stored rows; optimizer state is fp32. bf16 is rounded stochastically."},
     {"table", "wire", kChoice, "fp32|bf16|fp16|int8", 0, 0, "fp32", "",
      "Number format of rows and gradients on the network; int8 has a scale per row."},
     {"table", "memory", kChoice, "auto|all", 0, 0, "auto", "",

@@ -24,7 +24,8 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   const MapReader in(&root, "", "", root.mark, problems);
   ReadData(in.Sub("data"), job.data);
   ReadOptimizer(in.Sub("optimizer"), job.optimizer);
-  ReadModel(in.Sub("model"), job.data, job.optimizer.spec, job.model);
+  ReadParallel(in.Sub("parallel"), job.parallel);
+  ReadModel(in.Sub("model"), job);
   ReadRun(in, job);
   ReadMetrics(in, job);
   CheckJob(in, job);

@@ -20,10 +20,6 @@ struct LoadOptions {
 // whose message holds one problem a line and closes with "N problems, nothing started".
 Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options);
 
-// The JSON Schema of the job file (draft 2020-12), made from the same table of keys that the loader
-// uses.
-std::string JobSchemaJson();
-
 // The columns that the configuration alone determines (format criteria and explicit `columns`);
 // empty where only the data tells (libsvm and libffm without `columns`).
 std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data);

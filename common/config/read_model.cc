@@ -12,113 +12,6 @@
 namespace dt {
 namespace {
 
-constexpr std::string_view kInits[] = {"zeros", "constant", "normal", "uniform"};
-
-void ReadInit(const MapReader& in, InitSpec& init) {
-  const ConfigNode* node = in.Find("init");
-  if (node == nullptr) return;
-  const bool pair = node->is_map() && node->keys.size() == 1 && node->items[0].is_scalar();
-  const std::string name = node->is_scalar() ? node->text : pair ? node->keys[0] : "";
-  const auto known = std::find(std::begin(kInits), std::end(kInits), name);
-  const auto value = pair ? ParseFloat(node->items[0].text) : std::nullopt;
-  const bool zeros = name == "zeros";
-  if (known == std::end(kInits) || (!zeros && !value.has_value()) || (zeros && pair)) {
-    in.problems().Add(node->mark, in.PathOf("init"),
-                      fmt::format("found {}, expected zeros, or one of {{constant: x}}, {{normal: "
-                                  "stddev}}, {{uniform: half width}}",
-                                  Describe(*node)));
-    return;
-  }
-  init.kind = static_cast<InitKind>(known - std::begin(kInits));
-  init.value = static_cast<float>(value.value_or(0.0));
-}
-
-void ReadRule(const MapReader& in, OptimizerSpec& spec) {
-  in.Read("name", spec.kind);
-  in.Read("lr", spec.lr);
-  in.Read("momentum", spec.momentum);
-  in.Read("beta1", spec.beta1);
-  in.Read("beta2", spec.beta2);
-  in.Read("epsilon", spec.epsilon);
-  in.Read("initial_accumulator", spec.initial_accumulator);
-  in.Read("ftrl_l1", spec.ftrl_l1);
-  in.Read("ftrl_l2", spec.ftrl_l2);
-  in.Read("ftrl_beta", spec.ftrl_beta);
-  in.Read("weight_decay", spec.weight_decay);
-  if (in.Has("weight_decay") && spec.weight_decay != 0 && spec.kind != OptimizerKind::kAdamW) {
-    in.Report("weight_decay",
-              fmt::format("is for adamw only, the optimizer is {}; use l2", NameOf(spec.kind)));
-  }
-  for (const char* beta : {"beta1", "beta2"}) {
-    const float value = beta[4] == '1' ? spec.beta1 : spec.beta2;
-    if (in.Has(beta) && value >= 1) in.Report(beta, "found 1, expected a number below 1");
-  }
-}
-
-void ReadLife(const MapReader& in, TableConfig& table) {
-  const MapReader admission = in.Sub("admission");
-  admission.Read("pushes", table.life.admission_pushes);
-  admission.Read("sketch", table.life.sketch_bytes);
-  const MapReader expiry = in.Sub("expiry");
-  float hours = 0;
-  expiry.Read("steps", table.life.expiry_steps);
-  expiry.Read("hours", hours);
-  // Hours of less than a second are nobody's wish, but a test's.
-  table.life.expiry_time =
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::ratio<3600>>(hours));
-  if (expiry.Has("hours") && table.life.expiry_time <= Duration::zero()) {
-    expiry.Report("hours", fmt::format("found {}, expected a number above 0",
-                                       Describe(*expiry.Find("hours"))));
-  }
-  if (in.Has("expiry") && expiry.Has("steps") == expiry.Has("hours")) {
-    in.Report("expiry", "expected {steps: t} or {hours: h}");
-  }
-  in.Read("freeze", table.life.freeze);
-}
-
-// What a table on the worker cannot do.
-void CheckOnWorker(const MapReader& in, const TableConfig& table) {
-  const std::string where = fmt::format("with device: {}", in.Find("device")->text);
-  const auto refuse = [&](std::string_view key, std::string_view found) {
-    in.problems().AddNotYet(
-        in.MarkOf(key), in.PathOf(key),
-        fmt::format("found {}, which is not available yet {}; use device: ps", found, where));
-  };
-  if (in.Has("admission")) refuse("admission", "admission");
-  if (in.Has("expiry")) refuse("expiry", "expiry");
-  if (table.dtype != FloatFormat::kFp32) refuse("dtype", NameOf(table.dtype));
-  if (table.wire != FloatFormat::kFp32) refuse("wire", NameOf(table.wire));
-}
-
-TableConfig ReadTable(const std::string& name, const MapReader& in,
-                      const OptimizerSpec& inherited) {
-  TableConfig table;
-  table.name = name;
-  table.id = TableIdOf(name);
-  table.mark = in.mark();
-  table.optimizer = inherited;
-  table.optimizer.l2 = 0;
-  table.optimizer.l2_scope = L2Scope::kGap;
-  in.Read("dim", table.dim);
-  ReadInit(in, table.init);
-  const MapReader rule = in.Sub("optimizer");
-  ReadRule(rule, table.optimizer);
-  if (table.optimizer.kind != OptimizerKind::kAdamW) table.optimizer.weight_decay = 0;
-  table.scheduled = !(rule.Has("schedule") && rule.Find("schedule")->text == "none");
-  in.Read("l2", table.optimizer.l2);
-  in.Read("l2_scope", table.optimizer.l2_scope);
-  in.Read("clip_row_norm", table.optimizer.clip_row_norm);
-  in.Read("eval_default", table.eval_default);
-  in.Read("dtype", table.dtype);
-  in.Read("wire", table.wire);
-  if (const ConfigNode* memory = in.Find("memory")) table.all_in_memory = memory->text == "all";
-  ReadLife(in, table);
-  in.Read("device", table.device);
-  in.Read("rows", table.keys_end);
-  if (table.on_worker()) CheckOnWorker(in, table);
-  return table;
-}
-
 void ReadAttrs(const MapReader& in, Attrs& attrs) {
   const std::vector<std::string> known = NamesOf(KeysOf("node"));
   for (size_t i = 0; i < in.node()->keys.size(); ++i) {
@@ -348,26 +241,10 @@ void CheckReaders(const MapReader& in, const Names& names, const ModelConfig& mo
 
 }  // namespace
 
-void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer) {
-  ReadRule(in, optimizer.spec);
-  in.Read("l2", optimizer.spec.l2);
-  in.Read("clip_norm", optimizer.clip_norm);
-  in.Read("device", optimizer.device);
-  if (!in.Has("schedule")) return;
-  const MapReader schedule = in.Sub("schedule");
-  if (schedule.Has("type") && schedule.Find("type")->text == "none") return;
-  PlateauConfig plateau;
-  schedule.Read("metric", plateau.metric);
-  schedule.Read("factor", plateau.factor);
-  schedule.Read("patience", plateau.patience);
-  schedule.Read("min_scale", plateau.min_scale);
-  optimizer.plateau = plateau;
-}
-
-void ReadModel(const MapReader& in, const DataConfig& data, const OptimizerSpec& inherited,
-               ModelConfig& model) {
+void ReadModel(const MapReader& in, JobConfig& job) {
   if (in.node() == nullptr) return;
-  Names names = NamesOfData(data);
+  ModelConfig& model = job.model;
+  Names names = NamesOfData(job.data);
   const auto hidden = [&in](std::string_view key) {
     return in.node()->Find(key) != nullptr && !in.Has(key);
   };
@@ -375,7 +252,7 @@ void ReadModel(const MapReader& in, const DataConfig& data, const OptimizerSpec&
   names.nodes_known = !hidden("graph");
   names.tables_known = !hidden("tables");
   for (const auto& [name, table] : in.Items("tables")) {
-    model.tables.push_back(ReadTable(name, table, inherited));
+    model.tables.push_back(ReadTable(name, table, job.optimizer.spec, job.parallel.place));
     names.tables.push_back(name);
   }
   const std::vector<MapReader::Named> nodes = in.Items("graph");

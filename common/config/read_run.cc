@@ -109,26 +109,56 @@ void ReadObserve(const MapReader& in, ObserveConfig& observe) {
   if (const ConfigNode* log = in.Find("log")) observe.log_json = log->text == "json";
 }
 
+void ReadPlaceRule(const MapReader& in, ParallelConfig& parallel) {
+  constexpr std::pair<const char*, Placed> kKinds[] = {
+      {"match", Placed::kOperators}, {"table", Placed::kTables}, {"weights", Placed::kWeights}};
+  PlaceRule rule;
+  rule.mark = in.mark();
+  int given = 0;
+  for (const auto& [key, of] : kKinds) {
+    if (!in.Has(key)) continue;
+    in.Read(key, rule.match);
+    rule.of = of;
+    ++given;
+  }
+  if (in.problems().HasUnder(in.path())) return;
+  if (given != 1) {
+    return in.Report("match",
+                     fmt::format("found {} of match, table and weights, expected one", given));
+  }
+  const std::string& device = in.Find("device")->text;
+  rule.device = device == "gpu" ? Device::kGpu : device == "ps" ? Device::kPs : Device::kCpu;
+  if (rule.device == Device::kPs && rule.of != Placed::kTables) {
+    in.Report("device", "found ps, expected cpu or gpu: only tables lie on servers by their tag");
+  }
+  parallel.place.push_back(std::move(rule));
+}
+
+}  // namespace
+
 void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
   if (const ConfigNode* fallback = in.Find("fallback")) {
     parallel.fall_back_to_cpu = fallback->text == "cpu";
   }
-  for (const auto& item : in.Items("place")) {
-    PlaceRule rule;
-    item.map.Read("match", rule.match);
-    if (const ConfigNode* device = item.map.Find("device")) {
-      rule.device = device->text == "gpu" ? Device::kGpu : Device::kCpu;
-    }
-    parallel.place.push_back(std::move(rule));
-  }
+  for (const auto& item : in.Items("place")) ReadPlaceRule(item.map, parallel);
   const std::vector<std::string> profile = in.Paths("profile");
   if (!profile.empty()) parallel.profile = profile[0];
   in.Read("overlap", parallel.overlap);
 }
 
-// A worker's share of a batch is whole, and two names are taken.
+namespace {
+
+// A worker's share of a batch is whole, weights lie on servers, and two names are taken.
 void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
   Problems& problems = root.problems();
+  constexpr std::string_view kOnServers =
+      "is for train.staleness 0: above it, weights lie on servers, which update them";
+  if (job.optimizer.device != Device::kAuto) {
+    problems.Add(root.MarkOf("optimizer"), "optimizer.device", kOnServers);
+  }
+  for (const PlaceRule& rule : job.parallel.place) {
+    if (rule.of == Placed::kWeights) problems.Add(rule.mark, "parallel.place.weights", kOnServers);
+  }
   if (job.train.slices > 1) {
     problems.Add(
         root.MarkOf("train"), "train.slices",
@@ -154,7 +184,6 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   root.Read("job", job.job);
   root.Read("seed", job.seed);
   ReadTrain(root.Sub("train"), job.train);
-  ReadParallel(root.Sub("parallel"), job.parallel);
   ReadCluster(root.Sub("cluster"), job.cluster);
   ReadObserve(root.Sub("observe"), job.observe);
   root.Sub("security").Read("insecure", job.security.insecure);
@@ -233,8 +262,21 @@ void ReadMetrics(const MapReader& root, JobConfig& job) {
   }
 }
 
+// A pattern that matches nothing is a slip of the pen, and would be missed only by its speed.
+static void CheckTableRules(const JobConfig& job, Problems& problems) {
+  if (problems.HasUnder("model.tables")) return;
+  for (const PlaceRule& rule : job.parallel.place) {
+    if (rule.of != Placed::kTables) continue;
+    const auto meant = [&](const TableConfig& t) { return MatchesPattern(t.name, rule.match); };
+    if (std::ranges::any_of(job.model.tables, meant)) continue;
+    problems.Add(rule.mark, "parallel.place.table",
+                 fmt::format("no table matches \"{}\"", rule.match));
+  }
+}
+
 void CheckJob(const MapReader& root, const JobConfig& job) {
   Problems& problems = root.problems();
+  CheckTableRules(job, problems);
   const MapReader* in = &root;
   const auto need_valid = [&](std::string_view path, const char* top) {
     if (!job.data.valid.empty()) return;

@@ -1,6 +1,7 @@
 // The sections of a job file as values. Each takes what is right and reports the rest.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "common/config/job_config.h"
@@ -10,10 +11,14 @@ namespace dt {
 
 void ReadData(const MapReader& in, DataConfig& data);
 void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer);
-// REQUIRES: data and optimizer are read: columns are named by nodes, tables inherit from the
-// optimizer.
-void ReadModel(const MapReader& in, const DataConfig& data, const OptimizerSpec& inherited,
-               ModelConfig& model);
+void ReadParallel(const MapReader& in, ParallelConfig& parallel);
+// Into job.model. REQUIRES: data, optimizer and parallel are read: columns are named by nodes,
+// tables inherit from the optimizer, and rules place them.
+void ReadModel(const MapReader& in, JobConfig& job);
+// `rules`: what places tables without a tag.
+TableConfig ReadTable(const std::string& name, const MapReader& in, const OptimizerSpec& inherited,
+                      std::span<const PlaceRule> rules);
+// The rest.
 void ReadRun(const MapReader& root, JobConfig& job);
 
 // The metrics of the schedule and of early_stop, which losses give: checked, or the first loss's

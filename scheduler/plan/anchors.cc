@@ -18,29 +18,38 @@ std::string At(const SourceMark& mark) {
 }
 
 // By its own name, or that of what it was made of: deep.0.matmul by deep.0, and by deep.
-bool IsMeant(const Node& node, const PlaceRule& rule) {
-  const std::string_view name = node.name;
+bool IsMeant(std::string_view name, const PlaceRule& rule) {
   for (size_t end = name.find('.'); end != name.npos; end = name.find('.', end + 1)) {
     if (MatchesPattern(name.substr(0, end), rule.match)) return true;
   }
   return MatchesPattern(name, rule.match);
 }
 
-const PlaceRule* RuleFor(const Node& node, const JobConfig& job) {
+const PlaceRule* RuleFor(Placed of, std::string_view name, const JobConfig& job) {
   const auto& rules = job.parallel.place;
-  const auto rule =
-      std::ranges::find_if(rules, [&](const PlaceRule& r) { return IsMeant(node, r); });
+  const auto rule = std::ranges::find_if(
+      rules, [&](const PlaceRule& r) { return r.of == of && IsMeant(name, r); });
   return rule == rules.end() ? nullptr : &*rule;
 }
 
 // A pattern that matches nothing is a slip of the pen, and would be missed only by its speed.
 Status CheckRules(const Graph& graph, const JobConfig& job) {
-  for (const PlaceRule& rule : job.parallel.place) {
-    const bool matches = std::ranges::any_of(graph.nodes, [&](const Node& node) {
-      return node.phase == Phase::kSlice && IsMeant(node, rule);
+  const auto operator_meant = [&](const PlaceRule& rule) {
+    return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+      return node.phase == Phase::kSlice && IsMeant(node.name, rule);
     });
-    if (matches) continue;
-    return WithHint(Invalid("parallel.place: no node or operator matches \"{}\"", rule.match),
+  };
+  const auto weight_meant = [&](const PlaceRule& rule) {
+    return std::ranges::any_of(graph.parameters, [&](const ParameterSpec& p) {
+      return p.trained && IsMeant(graph.value(p.value).name, rule);
+    });
+  };
+  for (const PlaceRule& rule : job.parallel.place) {
+    if (rule.of == Placed::kTables) continue;  // Checked as the job was read.
+    const bool weights = rule.of == Placed::kWeights;
+    if (weights ? weight_meant(rule) : operator_meant(rule)) continue;
+    return WithHint(Invalid("parallel.place: no {} matches \"{}\"",
+                            weights ? "weight" : "node or operator", rule.match),
                     "`dovetail plan JOB --after differentiate` shows their names");
   }
   return OkStatus();
@@ -51,7 +60,7 @@ Status CheckRules(const Graph& graph, const JobConfig& job) {
 Result<Anchors> Anchors::Find(const Graph& graph, const JobConfig& job, const Options& options) {
   DT_TRY_STATUS(CheckRules(graph, job));
   Anchors anchors(graph, job, options);
-  DT_TRY_STATUS(anchors.FindOptimizer());
+  DT_TRY_STATUS(anchors.CheckOptimizer());
   const auto count = static_cast<NodeIndex>(graph.nodes.size());
   for (NodeIndex n = 0; n < count; ++n) {
     if (graph.nodes[n].phase == Phase::kSlice) DT_TRY_STATUS(anchors.FindSliceNode(n));
@@ -79,15 +88,27 @@ Anchors::Anchors(const Graph& graph, const JobConfig& job, const Options& option
       of_value_(graph.values.size()),
       why_(graph.nodes.size()) {}
 
-Status Anchors::FindOptimizer() {
-  optimizer_ = job_.optimizer.device;
-  if (optimizer_ != Device::kGpu || options_.tags_hold) return OkStatus();
-  if (!job_.parallel.fall_back_to_cpu) {
+Status Anchors::CheckOptimizer() {
+  if (options_.tags_hold) return OkStatus();
+  const auto rule = std::ranges::find_if(job_.parallel.place, [](const PlaceRule& r) {
+    return r.of == Placed::kWeights && r.device == Device::kGpu;
+  });
+  const bool ruled = rule != job_.parallel.place.end();
+  if (job_.optimizer.device != Device::kGpu && !ruled) return OkStatus();
+  fell_back_ = true;
+  if (job_.parallel.fall_back_to_cpu) return OkStatus();
+  if (job_.optimizer.device == Device::kGpu) {
     return WithHint(Invalid("optimizer.device: gpu, and {}", options_.unheld), kRemedy);
   }
-  optimizer_ = Device::kAuto;
-  fell_back_ = true;
-  return OkStatus();
+  return WithHint(
+      Invalid("parallel.place: weights \"{}\" on gpu, and {}", rule->match, options_.unheld),
+      kRemedy);
+}
+
+Device Anchors::OptimizerOf(ValueIndex weight) const {
+  const PlaceRule* const rule = RuleFor(Placed::kWeights, graph_.value(weight).name, job_);
+  const Device said = rule != nullptr ? rule->device : job_.optimizer.device;
+  return said == Device::kGpu && !options_.tags_hold ? Device::kAuto : said;
 }
 
 Status Anchors::FindSliceNode(NodeIndex n) {
@@ -120,7 +141,7 @@ Result<Device> Anchors::SaidOf(NodeIndex n) {
   Device said = node.device;
   std::string by = "tagged" + At(node.mark);
   if (said == Device::kAuto) {
-    const PlaceRule* const rule = RuleFor(node, job_);
+    const PlaceRule* const rule = RuleFor(Placed::kOperators, node.name, job_);
     if (rule == nullptr) return said;
     said = rule->device;
     by = fmt::format("parallel.place \"{}\"", rule->match);
@@ -157,7 +178,8 @@ void Anchors::FindBesideReader(NodeIndex n) {
 Anchor Anchors::OfLasting(const ParameterSpec& p) const {
   const ValueIndex of = p.trained ? p.value : UpdatedWith(p.value);
   if (of == kNone || job_.train.asynchronous()) return {};
-  if (optimizer_ != Device::kAuto) return {optimizer_, kNone};
+  const Device said = OptimizerOf(of);
+  if (said != Device::kAuto) return {said, kNone};
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
     if (node.phase == Phase::kStep) continue;

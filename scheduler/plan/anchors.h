@@ -43,7 +43,9 @@ class Anchors {
 
  private:
   Anchors(const Graph& graph, const JobConfig& job, const Options& options);
-  Status FindOptimizer();
+  Status CheckOptimizer();
+  // Where something said that a weight is updated.
+  Device OptimizerOf(ValueIndex weight) const;
   Status FindSliceNode(NodeIndex n);
   // What a tag or rule says of it, if that holds.
   Result<Device> SaidOf(NodeIndex n);
@@ -56,7 +58,6 @@ class Anchors {
   const Graph& graph_;
   const JobConfig& job_;
   const Options options_;
-  Device optimizer_ = Device::kAuto;
   std::vector<Anchor> of_node_;
   std::vector<Anchor> of_value_;  // Of parameters, state and tables on the worker.
   std::vector<std::string> why_;  // By node.

@@ -126,7 +126,7 @@ TEST(Commands, StatusTellsOfARunningJob) {
       }))
       << status.output << launch.Output();
   const ProgramEnd text = RunProgram(folder.path(), {"status", job}, seconds(10));
-  EXPECT_NE(text.output.find("computes on emulated accelerator too (emulated, 64 MiB)"),
+  EXPECT_NE(text.output.find("has an accelerator: emulated accelerator (emulated, 64 MiB)"),
             std::string::npos)
       << text.output;
   launch.Signal(SIGTERM);

@@ -69,9 +69,10 @@ Status SplitSource::FindFiles(Split split) {
   for (const std::string& file : FilesOf(config_, split)) {
     struct stat info {};
     if (stat(file.c_str(), &info) != 0) {
-      return WithHint(NotFound("{}: the file of data.{} cannot be read: {}", file, NameOf(split),
-                               std::strerror(errno)),
-                      "check the path; the shipped configurations look below $DOVETAIL_DATA");
+      return WithHint(
+          NotFound("{}: the file of data.{} cannot be read: {}", file, NameOf(split),
+                   std::strerror(errno)),
+          "check the path; configs/README.md says where the shipped configurations look");
     }
     std::error_code error;
     const std::string absolute = std::filesystem::absolute(file, error).lexically_normal().string();

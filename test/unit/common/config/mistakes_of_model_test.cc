@@ -158,8 +158,43 @@ TEST(StalenessValues, WhatItCannotGoWithIsRefused) {
   EXPECT_EQ(with("4", "train.cached_rows=1000"), "");
   EXPECT_EQ(with("unbounded", "train.slices=1"), "");
   EXPECT_NE(with("4", "train.slices=2").find("train.slices"), std::string::npos);
+  EXPECT_NE(with("4", "optimizer.device=gpu").find("optimizer.device"), std::string::npos);
   EXPECT_NE(with("0", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
   EXPECT_NE(with("unbounded", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
+}
+
+TEST(PlaceRules, PlaceTablesThatHaveNoTag) {
+  const auto device = [](const std::vector<std::string>& flags) {
+    const TempDir dir;
+    const auto job = LoadJob(dir.Write("job.yaml", kGoodJob), {.overrides = flags});
+    return job.ok() ? NameOf(job->model.tables[0].device) : "none";
+  };
+  const std::string rules =
+      "parallel.place=[{match: '*', device: cpu}, {table: 'it*', device: gpu}, "
+      "{table: item, device: cpu}]";
+  EXPECT_EQ(device({rules}), "gpu");
+  EXPECT_EQ(device({rules, "model.tables.item.device=ps"}), "ps");
+  EXPECT_EQ(device({"parallel.place=[{table: item, device: ps}]"}), "ps");
+  EXPECT_EQ(device({"parallel.place=[{match: item, device: gpu}]"}), "auto");
+}
+
+TEST(PlaceRules, MistakesAreNamed) {
+  const auto with = [](const char* rule, const char* flag = "train.epochs=1") {
+    LoadOptions options;
+    options.overrides = {fmt::format("parallel.place=[{}]", rule), flag};
+    return ProblemsOf(kGoodJob, options);
+  };
+  const auto says = [](const std::string& problem, const char* part) {
+    EXPECT_NE(problem.find(part), std::string::npos) << problem;
+    EXPECT_NE(problem.find("1 problem,"), std::string::npos) << problem;
+  };
+  EXPECT_EQ(with("{weights: deep, device: gpu}"), "");
+  says(with("{device: gpu}"), "found 0 of match, table and weights");
+  says(with("{match: deep, table: item, device: gpu}"), "found 2 of match, table and weights");
+  says(with("{table: itme, device: gpu}"), "no table matches \"itme\"");
+  says(with("{match: deep, device: ps}"), "only tables lie on servers");
+  says(with("{table: item, device: gpu}", "model.tables.item.wire=int8"), "use device: ps");
+  says(with("{weights: deep, device: gpu}", "train.staleness=2"), "is for train.staleness 0");
 }
 
 TEST(TablesOnTheWorker, WhatTheyCannotDoIsRefused) {

@@ -193,6 +193,42 @@ TEST(PlanTest, ARuleMeansNodesByNameAndWhatIsMadeOfThem) {
   EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("no node or operator matches \"dee\""));
 }
 
+TEST(PlanTest, ARuleMeansWeightsAndWhatUpdatesThem) {
+  const auto devices = [](const std::vector<PlaceRule>& rules) {
+    JobConfig job = TinyJob(TinyDeepFm());
+    job.optimizer.spec.kind = OptimizerKind::kAdam;
+    job.optimizer.device = Device::kGpu;
+    job.parallel.place = rules;
+    const Result<Plan> plan = PlanOf(job);
+    EXPECT_TRUE(plan.ok()) << ToText(plan.status());
+    std::map<std::string, Device> of;
+    for (const Value& value : plan->graph.values) of[value.name] = value.device;
+    for (const Node& node : plan->graph.nodes) {
+      if (node.op == "update")
+        of["update of " + plan->graph.value(node.inputs[0]).name] = node.device;
+    }
+    return of;
+  };
+  auto of = devices({{"deep", Device::kGpu}});
+  for (const char* name : {"deep.0.weight", "deep.1.weight", "update of deep.0.weight"}) {
+    EXPECT_EQ(of.at(name), Device::kGpu) << name;
+  }
+  of = devices({{"deep", Device::kGpu}, {"deep.0", Device::kCpu, Placed::kWeights}});
+  for (const char* name : {"deep.0.weight", "deep.0.weight.state0", "update of deep.0.weight"}) {
+    EXPECT_EQ(of.at(name), Device::kCpu) << name;
+  }
+  EXPECT_EQ(of.at("deep.1.weight"), Device::kGpu);
+
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.parallel.place = {{"dee", Device::kCpu, Placed::kWeights}};
+  EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("no weight matches \"dee\""));
+  job.parallel.place = {{"deep", Device::kGpu, Placed::kWeights}};
+  PlanRequest request{job, TinyColumns(), 1};
+  EXPECT_THAT(ToText(MakePlan(request).status()), HasSubstr("weights \"deep\" on gpu, and"));
+  job.parallel.fall_back_to_cpu = true;
+  EXPECT_TRUE(MakePlan(request).ok());
+}
+
 TEST(PlanTest, EachPassIsSeen) {
   const JobConfig job = TinyJob(TinyDeepFm());
   std::vector<std::string> passes;

@@ -1,8 +1,10 @@
+#include "common/schema/job_schema.h"
+
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "common/base/text.h"
 #include "common/config/key_table.h"
-#include "common/config/load_job.h"
 #include "common/config/values.h"
 
 namespace dt {

@@ -1,3 +1,5 @@
+#include "common/schema/job_schema.h"
+
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -7,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "common/config/key_table.h"
-#include "common/config/load_job.h"
 
 namespace dt {
 namespace {

@@ -1,0 +1,142 @@
+// The optimizer, and the tables with theirs.
+#include <algorithm>
+
+#include "common/base/hash.h"
+#include "common/base/text.h"
+#include "common/config/load_job.h"
+#include "common/config/read_sections.h"
+#include "common/config/values.h"
+
+namespace dt {
+namespace {
+
+constexpr std::string_view kInits[] = {"zeros", "constant", "normal", "uniform"};
+
+void ReadInit(const MapReader& in, InitSpec& init) {
+  const ConfigNode* node = in.Find("init");
+  if (node == nullptr) return;
+  const bool pair = node->is_map() && node->keys.size() == 1 && node->items[0].is_scalar();
+  const std::string name = node->is_scalar() ? node->text : pair ? node->keys[0] : "";
+  const auto known = std::find(std::begin(kInits), std::end(kInits), name);
+  const auto value = pair ? ParseFloat(node->items[0].text) : std::nullopt;
+  const bool zeros = name == "zeros";
+  if (known == std::end(kInits) || (!zeros && !value.has_value()) || (zeros && pair)) {
+    in.problems().Add(node->mark, in.PathOf("init"),
+                      fmt::format("found {}, expected zeros, or one of {{constant: x}}, {{normal: "
+                                  "stddev}}, {{uniform: half width}}",
+                                  Describe(*node)));
+    return;
+  }
+  init.kind = static_cast<InitKind>(known - std::begin(kInits));
+  init.value = static_cast<float>(value.value_or(0.0));
+}
+
+void ReadRule(const MapReader& in, OptimizerSpec& spec) {
+  in.Read("name", spec.kind);
+  in.Read("lr", spec.lr);
+  in.Read("momentum", spec.momentum);
+  in.Read("beta1", spec.beta1);
+  in.Read("beta2", spec.beta2);
+  in.Read("epsilon", spec.epsilon);
+  in.Read("initial_accumulator", spec.initial_accumulator);
+  in.Read("ftrl_l1", spec.ftrl_l1);
+  in.Read("ftrl_l2", spec.ftrl_l2);
+  in.Read("ftrl_beta", spec.ftrl_beta);
+  in.Read("weight_decay", spec.weight_decay);
+  if (in.Has("weight_decay") && spec.weight_decay != 0 && spec.kind != OptimizerKind::kAdamW) {
+    in.Report("weight_decay",
+              fmt::format("is for adamw only, the optimizer is {}; use l2", NameOf(spec.kind)));
+  }
+  for (const char* beta : {"beta1", "beta2"}) {
+    const float value = beta[4] == '1' ? spec.beta1 : spec.beta2;
+    if (in.Has(beta) && value >= 1) in.Report(beta, "found 1, expected a number below 1");
+  }
+}
+
+void ReadLife(const MapReader& in, TableConfig& table) {
+  const MapReader admission = in.Sub("admission");
+  admission.Read("pushes", table.life.admission_pushes);
+  admission.Read("sketch", table.life.sketch_bytes);
+  const MapReader expiry = in.Sub("expiry");
+  float hours = 0;
+  expiry.Read("steps", table.life.expiry_steps);
+  expiry.Read("hours", hours);
+  // Hours of less than a second are nobody's wish, but a test's.
+  table.life.expiry_time =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::ratio<3600>>(hours));
+  if (expiry.Has("hours") && table.life.expiry_time <= Duration::zero()) {
+    expiry.Report("hours", fmt::format("found {}, expected a number above 0",
+                                       Describe(*expiry.Find("hours"))));
+  }
+  if (in.Has("expiry") && expiry.Has("steps") == expiry.Has("hours")) {
+    in.Report("expiry", "expected {steps: t} or {hours: h}");
+  }
+  in.Read("freeze", table.life.freeze);
+}
+
+// What a table on the worker cannot do.
+void CheckOnWorker(const MapReader& in, const TableConfig& table) {
+  const std::string where = fmt::format("with device: {}", NameOf(table.device));
+  const auto refuse = [&](std::string_view key, std::string_view found) {
+    in.problems().AddNotYet(
+        in.MarkOf(key), in.PathOf(key),
+        fmt::format("found {}, which is not available yet {}; use device: ps", found, where));
+  };
+  if (in.Has("admission")) refuse("admission", "admission");
+  if (in.Has("expiry")) refuse("expiry", "expiry");
+  if (table.dtype != FloatFormat::kFp32) refuse("dtype", NameOf(table.dtype));
+  if (table.wire != FloatFormat::kFp32) refuse("wire", NameOf(table.wire));
+}
+
+}  // namespace
+
+TableConfig ReadTable(const std::string& name, const MapReader& in, const OptimizerSpec& inherited,
+                      std::span<const PlaceRule> rules) {
+  TableConfig table;
+  table.name = name;
+  table.id = TableIdOf(name);
+  table.mark = in.mark();
+  table.optimizer = inherited;
+  table.optimizer.l2 = 0;
+  table.optimizer.l2_scope = L2Scope::kGap;
+  in.Read("dim", table.dim);
+  ReadInit(in, table.init);
+  const MapReader rule = in.Sub("optimizer");
+  ReadRule(rule, table.optimizer);
+  if (table.optimizer.kind != OptimizerKind::kAdamW) table.optimizer.weight_decay = 0;
+  table.scheduled = !(rule.Has("schedule") && rule.Find("schedule")->text == "none");
+  in.Read("l2", table.optimizer.l2);
+  in.Read("l2_scope", table.optimizer.l2_scope);
+  in.Read("clip_row_norm", table.optimizer.clip_row_norm);
+  in.Read("eval_default", table.eval_default);
+  in.Read("dtype", table.dtype);
+  in.Read("wire", table.wire);
+  if (const ConfigNode* memory = in.Find("memory")) table.all_in_memory = memory->text == "all";
+  ReadLife(in, table);
+  in.Read("device", table.device);
+  const auto rule_for = std::ranges::find_if(rules, [&](const PlaceRule& r) {
+    return r.of == Placed::kTables && MatchesPattern(name, r.match);
+  });
+  if (table.device == Device::kAuto && rule_for != rules.end()) table.device = rule_for->device;
+  in.Read("rows", table.keys_end);
+  if (table.on_worker()) CheckOnWorker(in, table);
+  return table;
+}
+
+void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer) {
+  ReadRule(in, optimizer.spec);
+  in.Read("l2", optimizer.spec.l2);
+  in.Read("clip_norm", optimizer.clip_norm);
+  in.Read("device", optimizer.device);
+  if (!in.Has("schedule")) return;
+  const MapReader schedule = in.Sub("schedule");
+  if (schedule.Has("type") && schedule.Find("type")->text == "none") return;
+  PlateauConfig plateau;
+  schedule.Read("metric", plateau.metric);
+  schedule.Read("factor", plateau.factor);
+  schedule.Read("patience", plateau.patience);
+  schedule.Read("min_scale", plateau.min_scale);
+  optimizer.plateau = plateau;
+}
+
+}  // namespace dt
