@@ -138,7 +138,7 @@ bool Convert(const AttrRule& rule, AttrValue& value) {
 
 std::string RangeProblem(const AttrRule& rule, double number) {
   if (number >= rule.min && number <= rule.max) return "";
-  if (rule.max >= 1 << 20)
+  if (number < rule.min && rule.max >= 1 << 20)
     return fmt::format("{} is {}, expected {} or more", rule.name, number, rule.min);
   return fmt::format("{} is {}, expected {} to {}", rule.name, number, rule.min, rule.max);
 }

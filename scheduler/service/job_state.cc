@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/wire/data.h"
+#include "common/wire/plan_codec.h"
 
 namespace dt::scheduler {
 namespace {
@@ -224,14 +225,15 @@ void JobState::MakeStart(TimePoint now) {
   for (const Member* worker : membership_.OfRole(Role::kWorker)) {
     if (const DeviceInfo* device = worker->accelerator()) input.accelerators.push_back(*device);
   }
-  Result<std::string> plan = surroundings_.MakePlan(input);
+  Result<MadePlan> plan = surroundings_.MakePlan(input);
   if (!plan.ok()) return Fail(now, plan.status());
+  for (auto& [kind, why] : plan->notes) AddEvent(now, std::move(kind), {{"why", std::move(why)}});
   std::vector<ServerInfo> servers;
   for (const Member* server : membership_.OfRole(Role::kServer)) {
     servers.push_back({server->id, server->join.endpoints});
   }
   map_ = MakeShardMap(MapVersion(1), options_.job.cluster.shards, std::move(servers));
-  StartMessage start{generation_, slices_, map_, Ids(false), *std::move(plan)};
+  StartMessage start{generation_, slices_, map_, Ids(false), Encode(plan->plan)};
   for (const Member* worker : membership_.OfRole(Role::kWorker)) Send(*worker, start);
   start.plan.clear();
   for (const Member* server : membership_.OfRole(Role::kServer)) Send(*server, start);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/cluster/job_result.h"
+#include "common/graph/plan.h"
 #include "common/wire/control.h"
 #include "scheduler/checkpoint/manifest.h"
 #include "scheduler/membership/membership.h"
@@ -42,12 +43,17 @@ struct PlanInput {
   std::vector<DeviceInfo> accelerators;  // Of the workers that have one, in rank order.
 };
 
+struct MadePlan {
+  Plan plan;
+  // Why tags of `gpu` do not mean a card, by the kind of event that tells it.
+  std::vector<std::pair<std::string, std::string>> notes;
+};
+
 // What a job needs of the world. Called on the job's thread; each call returns soon.
 class JobSurroundings {
  public:
   virtual ~JobSurroundings() = default;
-  // The plan as bytes.
-  virtual Result<std::string> MakePlan(const PlanInput& input) = 0;
+  virtual Result<MadePlan> MakePlan(const PlanInput& input) = 0;
   // See CheckpointStore.
   virtual Result<std::string> BeginCheckpoint(Step step) = 0;
   virtual Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) = 0;

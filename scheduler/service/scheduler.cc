@@ -1,5 +1,6 @@
 #include "scheduler/service/scheduler.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <unistd.h>
 
@@ -216,16 +217,25 @@ class SchedulerImpl : public Scheduler {
 
 }  // namespace
 
-Result<Plan> PlanOf(const JobConfig& job, const PlanInput& input) {
+Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   PlanRequest request{job, input.columns, input.slices};
   request.accelerator = CommonAccelerator(input.accelerators, job.cluster.workers);
   DT_TRY(request.profile, ProfileOf(job, request.accelerator, TaskPool().threads()));
   PlacementReport report;
   request.report = &report;
-  DT_TRY(Plan plan, MakePlan(request));
+  MadePlan made;
+  DT_TRY(made.plan, MakePlan(request));
   if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});
-  if (!report.fallback.empty()) LogWarn("plan.fallback_to_cpu", {{"why", report.fallback}});
-  return plan;
+  if (!report.fallback.empty()) {
+    LogWarn("plan.fallback_to_cpu", {{"why", report.fallback}});
+    made.notes.emplace_back("fallback_to_cpu", report.fallback);
+  }
+  const bool used = std::ranges::any_of(
+      made.plan.graph.nodes, [](const Node& node) { return node.device == Device::kGpu; });
+  if (used && request.accelerator->kind == DeviceKind::kEmulated) {
+    made.notes.emplace_back("device_emulated", "what is on gpu runs on an emulated accelerator");
+  }
+  return made;
 }
 
 Result<std::unique_ptr<Scheduler>> Scheduler::Open(SchedulerOptions options) {

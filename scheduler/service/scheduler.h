@@ -8,7 +8,6 @@
 
 #include "common/cluster/job_result.h"
 #include "common/config/job_config.h"
-#include "common/graph/plan.h"
 #include "common/net/socket.h"
 #include "scheduler/service/job_state.h"
 #include "scheduler/service/progress.h"
@@ -27,11 +26,11 @@ struct SchedulerOptions {
   // On the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
   // Empty: PlanOf.
-  std::function<Result<Plan>(const PlanInput&)> planner = {};
+  std::function<Result<MadePlan>(const PlanInput&)> planner = {};
 };
 
 // MakePlan of scheduler/plan for these workers, as if their processors were this machine's.
-Result<Plan> PlanOf(const JobConfig& job, const PlanInput& input);
+Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input);
 
 class Scheduler {
  public:

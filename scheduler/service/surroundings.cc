@@ -2,7 +2,6 @@
 
 #include "common/base/check.h"
 #include "common/base/text.h"
-#include "common/wire/plan_codec.h"
 
 namespace dt::scheduler {
 
@@ -26,9 +25,8 @@ Status DiskSurroundings::OpenState() {
                       {"generation", std::to_string(generation_.value())}});
 }
 
-Result<std::string> DiskSurroundings::MakePlan(const PlanInput& input) {
-  DT_TRY(const Plan plan, options_.planner(input));
-  return Encode(plan);
+Result<MadePlan> DiskSurroundings::MakePlan(const PlanInput& input) {
+  return options_.planner(input);
 }
 
 Result<std::string> DiskSurroundings::BeginCheckpoint(Step step) {

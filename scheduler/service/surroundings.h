@@ -4,14 +4,13 @@
 #include <functional>
 #include <memory>
 
-#include "common/graph/plan.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
 #include "scheduler/service/job_state.h"
 #include "scheduler/service/state_store.h"
 
 namespace dt::scheduler {
 
-using Planner = std::function<Result<Plan>(const PlanInput&)>;
+using Planner = std::function<Result<MadePlan>(const PlanInput&)>;
 
 class DiskSurroundings : public JobSurroundings {
  public:
@@ -28,7 +27,7 @@ class DiskSurroundings : public JobSurroundings {
   Term term() const { return term_; }
   Generation generation() const { return generation_; }
 
-  Result<std::string> MakePlan(const PlanInput& input) override;
+  Result<MadePlan> MakePlan(const PlanInput& input) override;
   Result<std::string> BeginCheckpoint(Step step) override;
   Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) override;
   Result<std::string> FindCheckpoint(Step step) override;

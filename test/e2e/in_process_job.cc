@@ -50,9 +50,9 @@ JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& sh
                                                .resume = options.resume,
                                                .checkpoint = options.checkpoint,
                                                .planner = [&](const scheduler::PlanInput& input) {
-                                                 Result<Plan> plan = scheduler::PlanOf(*job, input);
-                                                 if (plan.ok()) run.plan = *plan;
-                                                 return plan;
+                                                 auto made = scheduler::PlanOf(*job, input);
+                                                 if (made.ok()) run.plan = made->plan;
+                                                 return made;
                                                }});
   EXPECT_TRUE(scheduler.ok()) << ToText(scheduler.status());
   if (!scheduler.ok()) return run;

@@ -61,6 +61,15 @@ class Placement : public ::testing::TestWithParam<Model> {
   std::string Tower() const {
     return std::string("parallel.place=[{match: \"") + GetParam().tower + "\", device: gpu}]";
   }
+  // The same, and all tables in the worker's memory.
+  std::string TowerAndTables() const {
+    std::string rules = Tower();
+    rules.insert(rules.size() - 1, ", {table: \"*\", device: cpu}");
+    return rules;
+  }
+  bool Tells(const std::string& name, const std::string& event) const {
+    return folder_.Read(name + ".json").find("\"" + event + "\"") != std::string::npos;
+  }
 
   TempFolder folder_;
 };
@@ -69,6 +78,11 @@ TEST_P(Placement, DoesNotChangeWhatIsLearned) {
   const std::string cpu = Trained("cpu", {"parallel.place=[{match: \"*\", device: cpu}]"});
   ASSERT_NE(cpu, "");
   EXPECT_EQ(Trained("tower", {Tower()}), cpu);
+  EXPECT_TRUE(Tells("tower", "device_emulated"));
+  EXPECT_FALSE(Tells("cpu", "device_emulated"));
+  EXPECT_EQ(Trained("tower_tables_cpu", {TowerAndTables()}), cpu);
+  EXPECT_EQ(Trained("no_tower", {Tower(), "cluster.devices=cpu", "parallel.fallback=cpu"}), cpu);
+  EXPECT_TRUE(Tells("no_tower", "fallback_to_cpu"));
   EXPECT_EQ(Trained("tower_optimizer_cpu", {Tower(), "optimizer.device=cpu"}), cpu);
   EXPECT_EQ(Trained("all_gpu", {"parallel.place=[{match: \"*\", device: gpu}]"}), cpu);
   EXPECT_EQ(Trained("automatic", {}), cpu);

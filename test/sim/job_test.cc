@@ -19,7 +19,7 @@ constexpr Duration kTick = milliseconds(10);
 
 class FakeSurroundings : public JobSurroundings {
  public:
-  Result<std::string> MakePlan(const PlanInput&) override { return "plan"; }
+  Result<MadePlan> MakePlan(const PlanInput&) override { return MadePlan(); }
   Result<std::string> BeginCheckpoint(Step step) override {
     return fmt::format("/writing/{}", step);
   }

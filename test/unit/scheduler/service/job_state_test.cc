@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/wire/data.h"
+#include "common/wire/plan_codec.h"
 
 namespace dt::scheduler {
 namespace {
@@ -13,7 +14,7 @@ const TimePoint kStart{};
 
 class NoSurroundings : public JobSurroundings {
  public:
-  Result<std::string> MakePlan(const PlanInput& input) override {
+  Result<MadePlan> MakePlan(const PlanInput& input) override {
     asked = input;
     return plan;
   }
@@ -21,7 +22,7 @@ class NoSurroundings : public JobSurroundings {
   Result<std::string> CommitCheckpoint(const Manifest&, bool) override { return std::string(); }
   Result<std::string> FindCheckpoint(Step) override { return NotFound("none"); }
   Status KeepGeneration(Generation) override { return OkStatus(); }
-  Result<std::string> plan = std::string("plan");
+  Result<MadePlan> plan = MadePlan();
   Result<std::string> checkpoint = Unavailable("disk full");
   PlanInput asked;
 };
@@ -109,7 +110,7 @@ TEST_F(JobStateTest, StartsWhenAllAreThereWithEqualData) {
   const auto start = SentTo<StartMessage>(1);
   ASSERT_EQ(start.size(), 1u);
   EXPECT_EQ(start[0].workers, (std::vector<ProcessId>{ProcessId(1), ProcessId(2)}));
-  EXPECT_EQ(start[0].plan, "plan");
+  EXPECT_EQ(start[0].plan, Encode(Plan()));
   EXPECT_EQ(start[0].slices, 2u) << "auto: as many as workers";
   EXPECT_EQ(start[0].map.shards(), 4u);
   for (uint64_t from : {1, 2}) Say(from, ReadyMessage{});

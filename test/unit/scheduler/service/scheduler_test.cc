@@ -86,7 +86,7 @@ class SchedulerTest : public ::testing::Test {
     return {.job = job_,
             .network = *network_,
             .listen = "inproc://scheduler",
-            .planner = [](const PlanInput&) { return Plan(); }};
+            .planner = [](const PlanInput&) { return MadePlan(); }};
   }
   struct Ended {
     JobResult result;
