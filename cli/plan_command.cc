@@ -67,7 +67,11 @@ int RunPlan(const CommandLine& line) {
   scheduler::PlanRequest request{*job, *std::move(columns), job->train.slices};
   // As if the workers ran on this machine.
   const Result<std::optional<DeviceInfo>> accelerator = FindAccelerator(job->cluster);
-  if (accelerator.ok()) request.accelerator = *accelerator;
+  if (accelerator.ok()) {
+    request.accelerator = *accelerator;
+  } else {
+    request.why_none = MessageOf(accelerator.status());
+  }
   Result<DeviceProfile> profile =
       scheduler::ProfileOf(*job, request.accelerator, TaskPool().threads());
   if (!profile.ok()) return EndWithError(line, job->job, profile.status());

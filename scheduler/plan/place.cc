@@ -53,9 +53,8 @@ class Placer {
 
  private:
   std::string WhyNone() const {
-    return request_.job.cluster.devices == AcceleratorChoice::kCpu
-               ? "cluster.devices is cpu"
-               : "not every worker has an accelerator";
+    if (request_.job.cluster.devices == AcceleratorChoice::kCpu) return "cluster.devices is cpu";
+    return request_.why_none.empty() ? "not every worker has an accelerator" : request_.why_none;
   }
 
   Result<Graph> WithTags(const Anchors::Options& options) {

@@ -37,6 +37,7 @@ struct PlanRequest {
   std::optional<DeviceInfo> accelerator = {};
   DeviceProfile profile = DefaultEmulatedProfile(1);  // Of the workers' devices.
   PlacementReport* report = nullptr;                  // Filled in, if it is given.
+  std::string why_none = {};  // Why there is no accelerator, if that is known.
 };
 
 // Error: Invalid or NotYet. One problem reads "node "x": …" with file:line as its place; several
