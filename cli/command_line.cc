@@ -168,7 +168,8 @@ class Parser {
                              "plan configs/frappe_deepfm.yaml --after differentiate --format dot");
     JobFlags(plan);
     plan->add_option("--after", out_.pass, "Show the graph after this pass (or: all)");
-    plan->add_option("--format", out_.format, "text, json, dot or html; of the last pass")
+    plan->add_option("--format", out_.format,
+                     "text, json, dot or html (these three: of the last pass)")
         ->check(CLI::IsMember({"text", "json", "dot", "html"}));
     CLI::App* status = Command(app_, "status", "Show a running job: processes, shards, progress",
                                "status job.yaml --json");

@@ -76,7 +76,8 @@ constexpr KeySpec kKeys[] = {
     {"table", "clip_row_norm", kFloat, "", 0, kAnyNumber, "0", "",
      "Largest norm of a row's gradient; 0: off."},
     {"table", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "",
-     "Where the table lives: on servers (ps, auto), in the worker's memory, in its accelerator's."},
+     "Where the table lives: on servers (ps, and auto unless `parallel.place` says otherwise), in "
+     "the worker's memory, in its accelerator's."},
     {"table", "dtype", kChoice, "fp32|bf16", 0, 0, "fp32", "",
      "Number format of stored rows; optimizer state is fp32. bf16 is rounded stochastically."},
     {"table", "wire", kChoice, "fp32|bf16|fp16|int8", 0, 0, "fp32", "",

@@ -58,9 +58,11 @@ std::string Escaped(std::string_view text) {
 }
 
 std::string Short(std::string_view text) {
-  constexpr size_t kLetters = 30;
-  return Escaped(text.size() <= kLetters ? std::string(text)
-                                         : std::string(text.substr(0, kLetters - 1)) + "…");
+  constexpr size_t kBytes = 30;
+  if (text.size() <= kBytes) return Escaped(text);
+  size_t end = kBytes - 1;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) --end;  // Not within a letter of UTF-8.
+  return Escaped(text.substr(0, end)) + "…";
 }
 
 // A box of the drawing: a node, or a value from outside that some node reads.

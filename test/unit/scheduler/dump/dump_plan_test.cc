@@ -95,5 +95,13 @@ TEST(DumpPlan, PageDrawsTheGraph) {
   EXPECT_THAT(page, Not(HasSubstr("http")));
 }
 
+TEST(DumpPlan, PageCutsNamesBetweenLetters) {
+  Plan plan = Tiny();
+  plan.graph.nodes[0].name.clear();
+  for (int i = 0; i < 19; ++i) plan.graph.nodes[0].name += "é";
+  const std::string page = DumpPlan(plan, DumpFormat::kHtml, "");
+  EXPECT_THAT(page, HasSubstr(">éééééééééééééé…<"));
+}
+
 }  // namespace
 }  // namespace dt::scheduler
