@@ -3,7 +3,6 @@
 #include <map>
 #include <set>
 
-#include "common/base/hash.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"

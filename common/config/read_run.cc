@@ -129,7 +129,8 @@ void ReadPlaceRule(const MapReader& in, ParallelConfig& parallel) {
   const std::string& device = in.Find("device")->text;
   rule.device = device == "gpu" ? Device::kGpu : device == "ps" ? Device::kPs : Device::kCpu;
   if (rule.device == Device::kPs && rule.of != Placed::kTables) {
-    in.Report("device", "found ps, expected cpu or gpu: only tables lie on servers by their tag");
+    return in.Report("device",
+                     "found ps, expected cpu or gpu: only tables lie on servers by their tag");
   }
   parallel.place.push_back(std::move(rule));
 }
@@ -264,7 +265,7 @@ void ReadMetrics(const MapReader& root, JobConfig& job) {
 
 // A pattern that matches nothing is a slip of the pen, and would be missed only by its speed.
 static void CheckTableRules(const JobConfig& job, Problems& problems) {
-  if (problems.HasUnder("model.tables")) return;
+  if (problems.HasUnder("model")) return;
   for (const PlaceRule& rule : job.parallel.place) {
     if (rule.of != Placed::kTables) continue;
     const auto meant = [&](const TableConfig& t) { return MatchesPattern(t.name, rule.match); };

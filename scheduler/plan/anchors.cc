@@ -60,7 +60,9 @@ Status CheckRules(const Graph& graph, const JobConfig& job) {
 Result<Anchors> Anchors::Find(const Graph& graph, const JobConfig& job, const Options& options) {
   DT_TRY_STATUS(CheckRules(graph, job));
   Anchors anchors(graph, job, options);
-  DT_TRY_STATUS(anchors.CheckOptimizer());
+  for (const ParameterSpec& p : graph.parameters) {
+    if (p.trained) DT_TRY_STATUS(anchors.CheckWeight(p.value));
+  }
   const auto count = static_cast<NodeIndex>(graph.nodes.size());
   for (NodeIndex n = 0; n < count; ++n) {
     if (graph.nodes[n].phase == Phase::kSlice) DT_TRY_STATUS(anchors.FindSliceNode(n));
@@ -88,27 +90,20 @@ Anchors::Anchors(const Graph& graph, const JobConfig& job, const Options& option
       of_value_(graph.values.size()),
       why_(graph.nodes.size()) {}
 
-Status Anchors::CheckOptimizer() {
-  if (options_.tags_hold) return OkStatus();
-  const auto rule = std::ranges::find_if(job_.parallel.place, [](const PlaceRule& r) {
-    return r.of == Placed::kWeights && r.device == Device::kGpu;
-  });
-  const bool ruled = rule != job_.parallel.place.end();
-  if (job_.optimizer.device != Device::kGpu && !ruled) return OkStatus();
-  fell_back_ = true;
-  if (job_.parallel.fall_back_to_cpu) return OkStatus();
-  if (job_.optimizer.device == Device::kGpu) {
-    return WithHint(Invalid("optimizer.device: gpu, and {}", options_.unheld), kRemedy);
-  }
-  return WithHint(
-      Invalid("parallel.place: weights \"{}\" on gpu, and {}", rule->match, options_.unheld),
-      kRemedy);
+Device Anchors::SaidOfWeight(ValueIndex weight) const {
+  const PlaceRule* const rule = RuleFor(Placed::kWeights, graph_.value(weight).name, job_);
+  return rule != nullptr ? rule->device : job_.optimizer.device;
 }
 
-Device Anchors::OptimizerOf(ValueIndex weight) const {
+Status Anchors::CheckWeight(ValueIndex weight) {
+  if (SaidOfWeight(weight) != Device::kGpu || options_.tags_hold) return OkStatus();
+  fell_back_ = true;
+  if (job_.parallel.fall_back_to_cpu) return OkStatus();
   const PlaceRule* const rule = RuleFor(Placed::kWeights, graph_.value(weight).name, job_);
-  const Device said = rule != nullptr ? rule->device : job_.optimizer.device;
-  return said == Device::kGpu && !options_.tags_hold ? Device::kAuto : said;
+  const std::string by = rule != nullptr
+                             ? fmt::format("parallel.place: weights \"{}\" on gpu", rule->match)
+                             : "optimizer.device: gpu";
+  return WithHint(Invalid("{}, and {}", by, options_.unheld), kRemedy);
 }
 
 Status Anchors::FindSliceNode(NodeIndex n) {
@@ -178,8 +173,8 @@ void Anchors::FindBesideReader(NodeIndex n) {
 Anchor Anchors::OfLasting(const ParameterSpec& p) const {
   const ValueIndex of = p.trained ? p.value : UpdatedWith(p.value);
   if (of == kNone || job_.train.asynchronous()) return {};
-  const Device said = OptimizerOf(of);
-  if (said != Device::kAuto) return {said, kNone};
+  const Device said = SaidOfWeight(of);
+  if (said == Device::kCpu || (said == Device::kGpu && options_.tags_hold)) return {said, kNone};
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
     if (node.phase == Phase::kStep) continue;

@@ -43,9 +43,10 @@ class Anchors {
 
  private:
   Anchors(const Graph& graph, const JobConfig& job, const Options& options);
-  Status CheckOptimizer();
   // Where something said that a weight is updated.
-  Device OptimizerOf(ValueIndex weight) const;
+  Device SaidOfWeight(ValueIndex weight) const;
+  // That it can be.
+  Status CheckWeight(ValueIndex weight);
   Status FindSliceNode(NodeIndex n);
   // What a tag or rule says of it, if that holds.
   Result<Device> SaidOf(NodeIndex n);

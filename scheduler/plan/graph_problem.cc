@@ -70,12 +70,21 @@ class Builder {
     for (const ValueIndex v : node.outputs) item_of_value_[v] = last_item();
   }
 
+  // Of a product; the rest computes in fp32.
+  static Arithmetic ArithmeticOf(const Node& node) {
+    const std::string math = TextAttr(node.attrs, "math", "fp32");
+    return math == "bf16"   ? Arithmetic::kBf16
+           : math == "tf32" ? Arithmetic::kTf32
+                            : Arithmetic::kFp32;
+  }
+
   PerPlace<double> SecondsOf(const Node& node) const {
     const OpCost cost = of_.costs.Of(node);
     const double flops = Amount(cost.flops), bytes = Amount(cost.bytes);
     const double share = node.phase == Phase::kStep ? of_.step_share : 1;
-    return {Amount(share * of_.profile.cpu.SecondsOf(flops, bytes, Arithmetic::kFp32)),
-            Amount(share * of_.profile.accelerator.SecondsOf(flops, bytes, Arithmetic::kFp32))};
+    const Arithmetic math = ArithmeticOf(node);
+    return {Amount(share * of_.profile.cpu.SecondsOf(flops, bytes, math)),
+            Amount(share * of_.profile.accelerator.SecondsOf(flops, bytes, math))};
   }
 
   // The last item reads it. A table lies where it is read.

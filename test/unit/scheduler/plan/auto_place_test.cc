@@ -130,6 +130,23 @@ TEST(AutoPlaceTest, EqualsTheBestOfAllPlacementsThatRulesCanSay) {
   EXPECT_GT(mixed, 2);
 }
 
+// And what is no product takes the time it takes in fp32.
+TEST(AutoPlaceTest, ProductsTakeTheTimeOfTheirArithmetic) {
+  const auto computing = [](const std::string& math, double faster) {
+    JobConfig job = AutomaticJob(TinyDeepFm(), 4096);
+    job.train.math = math;
+    DeviceProfile profile = Speeds(1, 1e9);
+    for (double& flops : profile.cpu.flops) flops = 1e6;  // Bytes do not matter.
+    profile.cpu.flops[static_cast<size_t>(Arithmetic::kBf16)] *= faster;
+    const Planned made = PlannedOf({job, TinyColumns(), 1, std::nullopt, profile});
+    return made.report.placement.prediction.computing[kOnCpu];
+  };
+  EXPECT_EQ(computing("fp32", 100), computing("fp32", 1));
+  EXPECT_EQ(computing("bf16", 1), computing("fp32", 1));
+  EXPECT_LT(computing("bf16", 100), 0.8 * computing("fp32", 100));
+  EXPECT_GT(computing("bf16", 100), 0.01 * computing("fp32", 100));
+}
+
 TEST(AutoPlaceTest, WhatIsSaidHoldsAndTheRestFollowsIt) {
   JobConfig job = AutomaticJob(TinyDeepFm(), 4096);
   job.model.nodes[8].device = Device::kGpu;  // deep

@@ -197,7 +197,6 @@ TEST(PlanTest, ARuleMeansWeightsAndWhatUpdatesThem) {
   const auto devices = [](const std::vector<PlaceRule>& rules) {
     JobConfig job = TinyJob(TinyDeepFm());
     job.optimizer.spec.kind = OptimizerKind::kAdam;
-    job.optimizer.device = Device::kGpu;
     job.parallel.place = rules;
     const Result<Plan> plan = PlanOf(job);
     EXPECT_TRUE(plan.ok()) << ToText(plan.status());
@@ -218,6 +217,9 @@ TEST(PlanTest, ARuleMeansWeightsAndWhatUpdatesThem) {
     EXPECT_EQ(of.at(name), Device::kCpu) << name;
   }
   EXPECT_EQ(of.at("deep.1.weight"), Device::kGpu);
+  of = devices({{"deep", Device::kCpu}, {"deep.0", Device::kGpu, Placed::kWeights}});
+  EXPECT_EQ(of.at("update of deep.0.weight"), Device::kGpu);
+  EXPECT_EQ(of.at("update of deep.1.weight"), Device::kCpu);
 
   JobConfig job = TinyJob(TinyDeepFm());
   job.parallel.place = {{"dee", Device::kCpu, Placed::kWeights}};
@@ -225,6 +227,9 @@ TEST(PlanTest, ARuleMeansWeightsAndWhatUpdatesThem) {
   job.parallel.place = {{"deep", Device::kGpu, Placed::kWeights}};
   PlanRequest request{job, TinyColumns(), 1};
   EXPECT_THAT(ToText(MakePlan(request).status()), HasSubstr("weights \"deep\" on gpu, and"));
+  job.parallel.place.insert(job.parallel.place.begin(), {"deep", Device::kCpu, Placed::kWeights});
+  EXPECT_TRUE(MakePlan(request).ok()) << "the first that matches counts";
+  job.parallel.place.erase(job.parallel.place.begin());
   job.parallel.fall_back_to_cpu = true;
   EXPECT_TRUE(MakePlan(request).ok());
 }
