@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,9 +43,12 @@ class GradientContext {
   virtual void SetInputGrad(size_t input, ValueIndex grad) = 0;
 };
 
-// How a node may be cut over devices. kAlongBatch: along B only. The rules of 30-parallelism
-// replace this.
-enum class ShardingRule : uint8_t { kAlongBatch, kElementwise, kReplicated };
+// How a node may be cut over devices: a text in the notation of ops/sharding.h, or a function that
+// gives it where it depends on attributes or shapes.
+struct ShardingRule {
+  std::string_view loops = {};
+  std::string (*derive)(const Graph& graph, const Node& node) = nullptr;
+};
 
 // For one slice of `batch` samples.
 struct OpCost {
@@ -70,9 +74,9 @@ struct OpSpec {
   Status (*gradient)(GradientContext& context) = nullptr;  // nullptr: no gradient flows through.
   OpCost (*cost)(const Graph& graph, const Node& node,
                  int64_t batch) = nullptr;  // nullptr: bytes moved.
-  ShardingRule sharding = ShardingRule::kAlongBatch;
-  bool user_visible = true;  // May be written in a job file.
-  bool takes_bf16 = false;   // Kernels of processors read values in bf16, too.
+  ShardingRule sharding = {};               // Every operator has one.
+  bool user_visible = true;                 // May be written in a job file.
+  bool takes_bf16 = false;                  // Kernels of processors read values in bf16, too.
   std::span<const AttrSpec> attrs = {};
 };
 

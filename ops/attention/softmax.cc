@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -55,19 +56,31 @@ OpCost SoftmaxCost(const Graph& graph, const Node& node, int64_t batch) {
   return cost;
 }
 
+std::string MaskedSoftmaxLoops(const Graph& graph, const Node& node) {
+  std::string text = BroadcastLoops(graph, node);
+  std::ranges::replace(text, text.back(), '.');
+  return text;
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "scale", .type = AttrType::kFloat}};
 constexpr OpSpec kSpecs[] = {
     {.name = "softmax",
      .infer = InferSoftmax,
      .gradient = SoftmaxGradient,
      .cost = SoftmaxCost,
+     .sharding = {.loops = "*N->*N"},
      .attrs = kAttrs},
     {.name = "masked_softmax",
      .infer = InferMaskedSoftmax,
      .gradient = SoftmaxGradient,
      .cost = SoftmaxCost,
+     .sharding = {.derive = MaskedSoftmaxLoops},
      .attrs = kAttrs},
-    {.name = "softmax_grad", .infer = InferSoftmaxGrad, .user_visible = false, .attrs = kAttrs},
+    {.name = "softmax_grad",
+     .infer = InferSoftmaxGrad,
+     .sharding = {.loops = "*N,*N->*N"},
+     .user_visible = false,
+     .attrs = kAttrs},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "ops/dense/product_gradient.h"
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -62,12 +63,18 @@ OpCost BatchMatmulCost(const Graph& graph, const Node& node, int64_t batch) {
           .bytes = 4 * (ElementsAt(a, batch) + ElementsAt(b, batch) + outs)};
 }
 
+std::string BatchMatmulLoops(const Graph&, const Node& node) {
+  const Turned turned(node.attrs);
+  return fmt::format("*{},*{}->*mn", turned.a ? "km" : "mk", turned.b ? "nk" : "kn");
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "transpose_a", .type = AttrType::kBool},
                                {.name = "transpose_b", .type = AttrType::kBool}};
 constexpr OpSpec kSpecs[] = {{.name = "batch_matmul",
                               .infer = InferBatchMatmul,
                               .gradient = BatchMatmulGradient,
                               .cost = BatchMatmulCost,
+                              .sharding = {.derive = BatchMatmulLoops},
                               .attrs = kAttrs}};
 
 }  // namespace

@@ -23,8 +23,10 @@ Status BiasAddGradient(GradientContext& context) {
   return OkStatus();
 }
 
-constexpr OpSpec kSpecs[] = {
-    {.name = "bias_add", .infer = InferBiasAdd, .gradient = BiasAddGradient}};
+constexpr OpSpec kSpecs[] = {{.name = "bias_add",
+                              .infer = InferBiasAdd,
+                              .gradient = BiasAddGradient,
+                              .sharding = {.loops = "*n,n->*n"}}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "ops/dense/product_gradient.h"
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -83,6 +84,22 @@ OpCost MatmulCost(const Graph& graph, const Node& node, int64_t batch) {
   return cost;
 }
 
+// A dimension of both operands that is summed over is cut only where the dimensions before the last
+// agree one by one.
+std::string MatmulLoops(const Graph& graph, const Node& node) {
+  const bool ta = BoolAttr(node.attrs, "transpose_a", false);
+  const bool tb = BoolAttr(node.attrs, "transpose_b", false);
+  const SymShape& a = graph.value(node.inputs[0]).shape;
+  const SymShape& b = graph.value(node.inputs[1]).shape;
+  if (!ta) {
+    if (b.size() > 2) return tb ? "*K,~K->*N" : "*K,~n->*n";
+    return tb ? "*k,nk->*n" : "*k,kn->*n";
+  }
+  if (tb) return a.size() == 2 && b.size() == 2 ? "km,nk->mn" : "~m,~.->m.";
+  const bool alike = a.size() == b.size() && std::equal(a.begin(), a.end() - 1, b.begin());
+  return alike ? "*m,*n->mn" : "~m,~n->mn";
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "transpose_a", .type = AttrType::kBool},
                                {.name = "transpose_b", .type = AttrType::kBool},
                                {.name = "math", .type = AttrType::kText}};
@@ -90,10 +107,12 @@ constexpr OpSpec kSpecs[] = {{.name = "matmul",
                               .infer = InferMatmul,
                               .gradient = MatmulGradient,
                               .cost = MatmulCost,
+                              .sharding = {.derive = MatmulLoops},
                               .attrs = kAttrs},
                              {.name = "narrow_matmul",
                               .infer = InferNarrowMatmul,
                               .cost = MatmulCost,
+                              .sharding = {.derive = MatmulLoops},
                               .user_visible = false,
                               .takes_bf16 = true,
                               .attrs = kAttrs}};

@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -72,7 +73,7 @@ constexpr OpSpec Binary(std::string_view name, Status (*gradient)(GradientContex
   return {.name = name,
           .infer = InferBinary,
           .gradient = gradient,
-          .sharding = ShardingRule::kElementwise};
+          .sharding = {.derive = BroadcastLoops}};
 }
 
 constexpr OpSpec kSpecs[] = {

@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -31,7 +32,7 @@ constexpr OpSpec kSpecs[] = {
     {.name = "cast",
      .infer = InferCast,
      .gradient = CastGradient,
-     .sharding = ShardingRule::kElementwise,
+     .sharding = {.derive = BroadcastLoops},
      .takes_bf16 = true,
      .attrs = kTo},
 };

@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -70,10 +71,26 @@ Status AllInputsGradient(GradientContext& context) {
 }
 
 constexpr OpSpec kSpecs[] = {
-    {.name = "prelu", .infer = InferPrelu, .gradient = AllInputsGradient, .user_visible = false},
-    {.name = "prelu_grad", .outputs = 2, .infer = InferPreluGrad, .user_visible = false},
-    {.name = "dice", .infer = InferDice, .gradient = AllInputsGradient, .user_visible = false},
-    {.name = "dice_grad", .outputs = 3, .infer = InferDiceGrad, .user_visible = false},
+    {.name = "prelu",
+     .infer = InferPrelu,
+     .gradient = AllInputsGradient,
+     .sharding = {.derive = BroadcastLoops},
+     .user_visible = false},
+    {.name = "prelu_grad",
+     .outputs = 2,
+     .infer = InferPreluGrad,
+     .sharding = {.derive = BroadcastLoops},
+     .user_visible = false},
+    {.name = "dice",
+     .infer = InferDice,
+     .gradient = AllInputsGradient,
+     .sharding = {.derive = BroadcastLoops},
+     .user_visible = false},
+    {.name = "dice_grad",
+     .outputs = 3,
+     .infer = InferDiceGrad,
+     .sharding = {.derive = BroadcastLoops},
+     .user_visible = false},
 };
 
 }  // namespace

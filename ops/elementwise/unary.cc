@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -60,14 +61,14 @@ constexpr OpSpec Unary(std::string_view name, Status (*gradient)(GradientContext
   return {.name = name,
           .infer = InferSame,
           .gradient = gradient,
-          .sharding = ShardingRule::kElementwise,
+          .sharding = {.derive = BroadcastLoops},
           .attrs = attrs};
 }
 
 constexpr OpSpec UnaryGrad(std::string_view name) {
   return {.name = name,
           .infer = InferGrad,
-          .sharding = ShardingRule::kElementwise,
+          .sharding = {.derive = BroadcastLoops},
           .user_visible = false};
 }
 
@@ -87,7 +88,7 @@ constexpr OpSpec kSpecs[] = {
     {.name = "clip",
      .infer = InferClip,
      .gradient = OwnGradient<false>,
-     .sharding = ShardingRule::kElementwise,
+     .sharding = {.derive = BroadcastLoops},
      .attrs = kRange},
     UnaryGrad("relu_grad"),     // (y, dy)
     UnaryGrad("sigmoid_grad"),  // (y, dy)
@@ -98,7 +99,7 @@ constexpr OpSpec kSpecs[] = {
     UnaryGrad("square_grad"),   // (x, dy)
     {.name = "clip_grad",       // (x, dy)
      .infer = InferClip,
-     .sharding = ShardingRule::kElementwise,
+     .sharding = {.derive = BroadcastLoops},
      .user_visible = false,
      .attrs = kRange},
 };

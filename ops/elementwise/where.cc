@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -30,7 +31,7 @@ Status WhereGradient(GradientContext& context) {
 constexpr OpSpec kSpecs[] = {{.name = "where",
                               .infer = InferWhere,
                               .gradient = WhereGradient,
-                              .sharding = ShardingRule::kElementwise}};
+                              .sharding = {.derive = BroadcastLoops}}};
 
 }  // namespace
 

@@ -47,8 +47,13 @@ constexpr OpSpec kSpecs[] = {
     {.name = "cross_layer",
      .infer = InferCrossLayer,
      .gradient = CrossLayerGradient,
+     .sharding = {.loops = "bD,bD,D1,D->bD"},
      .user_visible = false},
-    {.name = "cross_layer_grad", .outputs = 4, .infer = InferCrossLayerGrad, .user_visible = false},
+    {.name = "cross_layer_grad",
+     .outputs = 4,
+     .infer = InferCrossLayerGrad,
+     .sharding = {.loops = "bD,bD,D1,bD->bD,bD,D1,D"},
+     .user_visible = false},
 };
 
 }  // namespace

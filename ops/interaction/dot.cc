@@ -69,12 +69,27 @@ OpCost DotCost(const Graph& graph, const Node& node, int64_t batch) {
   return cost;
 }
 
+std::string DotLoops(const Graph& graph, const Node& node) {
+  const bool is_grad = node.op == "dot_grad";
+  std::string fields;
+  for (size_t i = 0; i + (is_grad ? 1 : 0) < node.inputs.size(); ++i) {
+    fields += i > 0 ? "," : "";
+    fields += graph.value(node.inputs[i]).shape.size() == 2 ? "bd" : "b.d";
+  }
+  return fields + (is_grad ? ",bP->" + fields : "->bP");
+}
+
 constexpr OpSpec kSpecs[] = {
-    {.name = "dot", .infer = InferDot, .gradient = DotGradient, .cost = DotCost},
+    {.name = "dot",
+     .infer = InferDot,
+     .gradient = DotGradient,
+     .cost = DotCost,
+     .sharding = {.derive = DotLoops}},
     {.name = "dot_grad",
      .outputs = kVariableOutputs,
      .infer = InferDotGrad,
      .cost = DotCost,
+     .sharding = {.derive = DotLoops},
      .user_visible = false},
 };
 

@@ -29,8 +29,11 @@ Status FmGradient(GradientContext& context) {
 }
 
 constexpr OpSpec kSpecs[] = {
-    {.name = "fm", .infer = InferFm, .gradient = FmGradient},
-    {.name = "fm_grad", .infer = InferFmGrad, .user_visible = false},
+    {.name = "fm", .infer = InferFm, .gradient = FmGradient, .sharding = {.loops = "bFd->b1"}},
+    {.name = "fm_grad",
+     .infer = InferFmGrad,
+     .sharding = {.loops = "bFd,b1->bFd"},
+     .user_visible = false},
 };
 
 }  // namespace

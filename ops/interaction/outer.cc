@@ -60,11 +60,16 @@ OpCost OuterCost(const Graph& graph, const Node& node, int64_t batch) {
 }
 
 constexpr OpSpec kSpecs[] = {
-    {.name = "outer", .infer = InferOuter, .gradient = OuterGradient, .cost = OuterCost},
+    {.name = "outer",
+     .infer = InferOuter,
+     .gradient = OuterGradient,
+     .cost = OuterCost,
+     .sharding = {.loops = "*p,*q->*(pq)"}},
     {.name = "outer_grad",
      .outputs = 2,
      .infer = InferOuterGrad,
      .cost = OuterCost,
+     .sharding = {.loops = "*p,*q,*(pq)->*p,*q"},
      .user_visible = false},
 };
 

@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/loss/in_batch_softmax.h"
 #include "ops/op_families.h"
 
@@ -161,24 +162,26 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferCrossEntropy,
      .gradient = CrossEntropyGradient,
      .cost = CrossEntropyCost,
+     .sharding = {.loops = "bC,b1,b1->1"},
      .user_visible = false},
     {.name = "softmax_cross_entropy_grad",
      .infer = InferCrossEntropyGrad,
      .cost = CrossEntropyCost,
+     .sharding = {.loops = "1,bC,b1,b1->bC"},
      .user_visible = false},
     {.name = "in_batch_softmax",
      .outputs = 2,
      .infer = InferInBatch,
      .gradient = InBatchGradient,
      .cost = InBatchCost,
-     .sharding = ShardingRule::kReplicated,
+     .sharding = {.derive = UncutLoops},
      .user_visible = false,
      .attrs = kInBatchAttrs},
     {.name = "in_batch_softmax_grad",
      .outputs = 2,
      .infer = InferInBatchGrad,
      .cost = InBatchGradCost,
-     .sharding = ShardingRule::kReplicated,
+     .sharding = {.derive = UncutLoops},
      .user_visible = false,
      .attrs = kInBatchAttrs},
 };

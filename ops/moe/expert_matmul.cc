@@ -107,18 +107,30 @@ OpCost ExpertMatmulGradCost(const Graph& graph, const Node& node, int64_t batch)
   return CostOf(graph, node, batch, graph.value(node.inputs[2]).shape[1]);
 }
 
+// A bias would be added once for each part of a sum.
+std::string ExpertMatmulLoops(const Graph&, const Node& node) {
+  const bool turned = BoolAttr(node.attrs, "transpose_b", false);
+  if (node.inputs.size() == 4) return turned ? "e'K,^e,enK,en->e'n" : "e'K,^e,eKn,en->e'n";
+  return turned ? "e'k,^e,enk->e'n" : "e'k,^e,ekn->e'n";
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "transpose_b", .type = AttrType::kBool}};
 constexpr OpSpec kSpecs[] = {
     {.name = "expert_matmul",
      .infer = InferExpertMatmul,
      .gradient = ExpertMatmulGradient,
      .cost = ExpertMatmulCost,
+     .sharding = {.derive = ExpertMatmulLoops},
      .attrs = kAttrs},
     {.name = "expert_matmul_grad",
      .infer = InferExpertMatmulGrad,
      .cost = ExpertMatmulGradCost,
+     .sharding = {.loops = "e'm,^e,e'n->emn"},
      .user_visible = false},
-    {.name = "expert_sum", .infer = InferExpertSum, .user_visible = false},
+    {.name = "expert_sum",
+     .infer = InferExpertSum,
+     .sharding = {.loops = "e'n,^e->en"},
+     .user_visible = false},
 };
 
 }  // namespace

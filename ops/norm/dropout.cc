@@ -29,8 +29,16 @@ constexpr AttrSpec kAttrs[] = {{.name = "rate", .type = AttrType::kFloat}};
 constexpr AttrSpec kGradAttrs[] = {{.name = "rate", .type = AttrType::kFloat},
                                    {.name = "mask_of", .type = AttrType::kText, .required = true}};
 constexpr OpSpec kSpecs[] = {
-    {.name = "dropout", .infer = InferDropout, .gradient = DropoutGradient, .attrs = kAttrs},
-    {.name = "dropout_grad", .infer = InferDropout, .user_visible = false, .attrs = kGradAttrs},
+    {.name = "dropout",
+     .infer = InferDropout,
+     .gradient = DropoutGradient,
+     .sharding = {.loops = "b~->b~"},
+     .attrs = kAttrs},
+    {.name = "dropout_grad",
+     .infer = InferDropout,
+     .sharding = {.loops = "b~->b~"},
+     .user_visible = false,
+     .attrs = kGradAttrs},
 };
 
 }  // namespace

@@ -38,9 +38,11 @@ constexpr OpSpec kSpecs[] = {
     {.name = "l2_normalize",
      .infer = InferL2Normalize,
      .gradient = L2NormalizeGradient,
+     .sharding = {.loops = "*N->*N"},
      .attrs = kAttrs},
     {.name = "l2_normalize_grad",
      .infer = InferL2NormalizeGrad,
+     .sharding = {.loops = "*N,*N->*N"},
      .user_visible = false,
      .attrs = kAttrs},
 };

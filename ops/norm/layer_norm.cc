@@ -55,11 +55,13 @@ constexpr OpSpec kSpecs[] = {
     {.name = "layer_norm",
      .infer = InferLayerNorm,
      .gradient = LayerNormGradient,
+     .sharding = {.loops = "*N,N,N->*N"},
      .user_visible = false,
      .attrs = kAttrs},
     {.name = "layer_norm_grad",
      .outputs = 3,
      .infer = InferLayerNormGrad,
+     .sharding = {.loops = "*N,N,*N->*N,N,N"},
      .user_visible = false,
      .attrs = kAttrs},
 };

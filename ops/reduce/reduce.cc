@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -85,13 +86,39 @@ Status InferReduceTo(InferContext& context) {
                  context.shape_text(1));
 }
 
+std::string ReduceLoops(const Graph& graph, const Node& node) {
+  const std::vector<bool> reduced = *Reduced(InferContext{graph, node, {}});
+  const std::string in = AxesText(std::vector<bool>(reduced.size(), false));
+  const bool keep = BoolAttr(node.attrs, "keep_dims", false);
+  std::string out;
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (!reduced[d]) out += in[d];
+    if (reduced[d] && keep) out += '1';
+  }
+  return in + (node.op == "reduce_mean" ? "->mean " : "->") + (out.empty() ? "1" : out);
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "axis", .type = AttrType::kInts, .required = true},
                                {.name = "keep_dims", .type = AttrType::kBool}};
 constexpr OpSpec kSpecs[] = {
-    {.name = "reduce_sum", .infer = InferReduce, .gradient = ReduceGradient, .attrs = kAttrs},
-    {.name = "reduce_mean", .infer = InferReduce, .gradient = ReduceGradient, .attrs = kAttrs},
-    {.name = "reduce_batch", .infer = InferReduceBatch, .user_visible = false},
-    {.name = "reduce_to", .infer = InferReduceTo, .user_visible = false},
+    {.name = "reduce_sum",
+     .infer = InferReduce,
+     .gradient = ReduceGradient,
+     .sharding = {.derive = ReduceLoops},
+     .attrs = kAttrs},
+    {.name = "reduce_mean",
+     .infer = InferReduce,
+     .gradient = ReduceGradient,
+     .sharding = {.derive = ReduceLoops},
+     .attrs = kAttrs},
+    {.name = "reduce_batch",
+     .infer = InferReduceBatch,
+     .sharding = {.loops = "*n->n"},
+     .user_visible = false},
+    {.name = "reduce_to",
+     .infer = InferReduceTo,
+     .sharding = {.derive = BroadcastLoops},
+     .user_visible = false},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -43,12 +44,34 @@ Status ReduceMaxGradient(GradientContext& context) {
   return OkStatus();
 }
 
+// The gradient goes to one element, so its axis is not cut.
+std::string ReduceMaxLoops(const Graph& graph, const Node& node) {
+  const size_t rank = graph.value(node.inputs[0]).shape.size();
+  const InferContext context{graph, node, {}};
+  const size_t axis = *AxisOf(context, IntAttr(node.attrs, "axis", -1), rank);
+  std::vector<bool> whole(rank, false);
+  whole[axis] = node.op == "reduce_max_grad";
+  const std::string in = AxesText(whole);
+  std::string reduced = in;
+  if (BoolAttr(node.attrs, "keep_dims", false) || rank == 1) {
+    reduced[axis] = '1';
+  } else {
+    reduced.erase(axis, 1);
+  }
+  return node.op == "reduce_max" ? in + "->max " + reduced : in + "," + reduced + "->" + in;
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "axis", .required = true},
                                {.name = "keep_dims", .type = AttrType::kBool}};
 constexpr OpSpec kSpecs[] = {
-    {.name = "reduce_max", .infer = InferReduceMax, .gradient = ReduceMaxGradient, .attrs = kAttrs},
+    {.name = "reduce_max",
+     .infer = InferReduceMax,
+     .gradient = ReduceMaxGradient,
+     .sharding = {.derive = ReduceMaxLoops},
+     .attrs = kAttrs},
     {.name = "reduce_max_grad",
      .infer = InferReduceMaxGrad,
+     .sharding = {.derive = ReduceMaxLoops},
      .user_visible = false,
      .attrs = kAttrs},
 };

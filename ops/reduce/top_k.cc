@@ -60,8 +60,13 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferTopK,
      .gradient = TopKGradient,
      .cost = TopKCost,
+     .sharding = {.loops = "*N->*K,*K"},
      .attrs = kAttrs},
-    {.name = "top_k_grad", .infer = InferTopKGrad, .user_visible = false, .attrs = kGradAttrs},
+    {.name = "top_k_grad",
+     .infer = InferTopKGrad,
+     .sharding = {.loops = "*K,*K->*N"},
+     .user_visible = false,
+     .attrs = kGradAttrs},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -70,8 +71,16 @@ constexpr AttrSpec kGradAttrs[] = {{.name = "axis"},
                                    {.name = "indices", .type = AttrType::kInts, .required = true},
                                    {.name = "size", .required = true}};
 constexpr OpSpec kSpecs[] = {
-    {.name = "gather", .infer = InferGather, .gradient = GatherGradient, .attrs = kAttrs},
-    {.name = "gather_grad", .infer = InferGatherGrad, .user_visible = false, .attrs = kGradAttrs},
+    {.name = "gather",
+     .infer = InferGather,
+     .gradient = GatherGradient,
+     .sharding = {.derive = OneAxisLoops},
+     .attrs = kAttrs},
+    {.name = "gather_grad",
+     .infer = InferGatherGrad,
+     .sharding = {.derive = OneAxisLoops},
+     .user_visible = false,
+     .attrs = kGradAttrs},
 };
 
 }  // namespace

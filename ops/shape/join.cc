@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -156,14 +157,38 @@ Status StackGradient(GradientContext& context) {
   return OkStatus();
 }
 
+std::string StackLoops(const Graph& graph, const Node& node) {
+  std::string text;
+  for (const ValueIndex v : node.inputs) {
+    text += text.empty() ? "" : ",";
+    text += graph.value(v).shape.size() == 2 ? "bd" : "b.d";
+  }
+  return text + "->b.d";
+}
+
 constexpr AttrSpec kAxis[] = {{.name = "axis"}};
 constexpr AttrSpec kSliceAttrs[] = {{.name = "axis"}, {.name = "begin"}, {.name = "end"}};
 constexpr AttrSpec kPadAttrs[] = {{.name = "axis"}, {.name = "before"}, {.name = "after"}};
 constexpr OpSpec kSpecs[] = {
-    {.name = "concat", .infer = InferConcat, .gradient = ConcatGradient, .attrs = kAxis},
-    {.name = "slice", .infer = InferSlice, .gradient = SliceGradient, .attrs = kSliceAttrs},
-    {.name = "pad", .infer = InferPad, .gradient = PadGradient, .attrs = kPadAttrs},
-    {.name = "stack", .infer = InferStack, .gradient = StackGradient},
+    {.name = "concat",
+     .infer = InferConcat,
+     .gradient = ConcatGradient,
+     .sharding = {.derive = OneAxisLoops},
+     .attrs = kAxis},
+    {.name = "slice",
+     .infer = InferSlice,
+     .gradient = SliceGradient,
+     .sharding = {.derive = OneAxisLoops},
+     .attrs = kSliceAttrs},
+    {.name = "pad",
+     .infer = InferPad,
+     .gradient = PadGradient,
+     .sharding = {.derive = OneAxisLoops},
+     .attrs = kPadAttrs},
+    {.name = "stack",
+     .infer = InferStack,
+     .gradient = StackGradient,
+     .sharding = {.derive = StackLoops}},
 };
 
 }  // namespace

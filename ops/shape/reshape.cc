@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 
 namespace dt {
@@ -117,16 +118,48 @@ Status InferFill(InferContext& context) {
   return OkStatus();
 }
 
+std::string TransposeLoops(const Graph& graph, const Node& node) {
+  const std::string in =
+      AxesText(std::vector<bool>(graph.value(node.inputs[0]).shape.size(), false));
+  std::string out;
+  for (const int64_t from : IntsAttr(node.attrs, "perm")) out += in[static_cast<size_t>(from)];
+  return in + "->" + out;
+}
+
+std::string FillLoops(const Graph& graph, const Node& node) {
+  const std::string out =
+      AxesText(std::vector<bool>(graph.value(node.outputs[0]).shape.size(), false));
+  return "->" + out + "|shape=" + out;
+}
+
 constexpr AttrSpec kFill[] = {{.name = "shape", .type = AttrType::kInts, .required = true},
                               {.name = "value", .type = AttrType::kFloat}};
 constexpr AttrSpec kShape[] = {{.name = "shape", .type = AttrType::kInts, .required = true}};
 constexpr AttrSpec kPerm[] = {{.name = "perm", .type = AttrType::kInts, .required = true}};
 constexpr OpSpec kSpecs[] = {
-    {.name = "reshape", .infer = InferReshape, .gradient = ReshapeGradient, .attrs = kShape},
-    {.name = "flatten", .infer = InferFlatten, .gradient = ReshapeGradient},
-    {.name = "transpose", .infer = InferTranspose, .gradient = TransposeGradient, .attrs = kPerm},
-    {.name = "broadcast_to", .infer = InferBroadcastTo, .gradient = BroadcastToGradient},
-    {.name = "fill", .infer = InferFill, .user_visible = false, .attrs = kFill},
+    {.name = "reshape",
+     .infer = InferReshape,
+     .gradient = ReshapeGradient,
+     .sharding = {.derive = RegroupedLoops},
+     .attrs = kShape},
+    {.name = "flatten",
+     .infer = InferFlatten,
+     .gradient = ReshapeGradient,
+     .sharding = {.derive = RegroupedLoops}},
+    {.name = "transpose",
+     .infer = InferTranspose,
+     .gradient = TransposeGradient,
+     .sharding = {.derive = TransposeLoops},
+     .attrs = kPerm},
+    {.name = "broadcast_to",
+     .infer = InferBroadcastTo,
+     .gradient = BroadcastToGradient,
+     .sharding = {.derive = BroadcastLoops}},
+    {.name = "fill",
+     .infer = InferFill,
+     .sharding = {.derive = FillLoops},
+     .user_visible = false,
+     .attrs = kFill},
 };
 
 }  // namespace

@@ -96,6 +96,17 @@ Status InferBagGrad(InferContext& context) {
   return OkStatus();
 }
 
+// Ids of one sample are on several devices where they are only added.
+std::string BagLoops(const Graph&, const Node& node) {
+  const bool is_grad = node.op == "bag_grad";
+  const std::string before = is_grad ? "bd" : "Ud", after = is_grad ? "->Ud" : "->bd";
+  if (BoolAttr(node.attrs, "ragged", false)) {
+    return before + (is_grad ? "" : ",b'") + ",@U,@b',^b,b'" + after;
+  }
+  const std::string ids = TextAttr(node.attrs, "combiner", "sum") == "sum" ? "(bl)" : "(bL)";
+  return before + (is_grad ? "" : "," + ids) + ",@U,@" + ids + "," + ids + after + "|length=l";
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "length"},
                                {.name = "ragged", .type = AttrType::kBool},
                                {.name = "weighted", .type = AttrType::kBool},
@@ -105,9 +116,14 @@ constexpr OpSpec kSpecs[] = {
     {.name = "bag",
      .infer = InferBag,
      .gradient = BagGradient,
+     .sharding = {.derive = BagLoops},
      .user_visible = false,
      .attrs = kAttrs},
-    {.name = "bag_grad", .infer = InferBagGrad, .user_visible = false, .attrs = kAttrs},
+    {.name = "bag_grad",
+     .infer = InferBagGrad,
+     .sharding = {.derive = BagLoops},
+     .user_visible = false,
+     .attrs = kAttrs},
 };
 
 }  // namespace

@@ -72,6 +72,16 @@ Status InferGatherRowsGrad(InferContext& context) {
   return OkStatus();
 }
 
+std::string GatherRowsLoops(const Graph&, const Node& node) {
+  if (BoolAttr(node.attrs, "ragged", false)) return "Ud,n,@U,@n,n->nd";
+  return "Ud,(bl),@U,@(bl),(bl)->bld|length=l";
+}
+
+std::string GatherRowsGradLoops(const Graph&, const Node& node) {
+  if (BoolAttr(node.attrs, "ragged", false)) return "nd,@U,@n,n->Ud";
+  return "bld,@U,@(bl),(bl)->Ud|length=l";
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "length"},
                                {.name = "ragged", .type = AttrType::kBool},
                                {.name = "weighted", .type = AttrType::kBool}};
@@ -80,10 +90,12 @@ constexpr OpSpec kSpecs[] = {
     {.name = "gather_rows",
      .infer = InferGatherRows,
      .gradient = GatherRowsGradient,
+     .sharding = {.derive = GatherRowsLoops},
      .user_visible = false,
      .attrs = kAttrs},
     {.name = "gather_rows_grad",
      .infer = InferGatherRowsGrad,
+     .sharding = {.derive = GatherRowsGradLoops},
      .user_visible = false,
      .attrs = kAttrs},
 };

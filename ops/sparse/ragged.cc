@@ -77,15 +77,21 @@ Status PaddedToRaggedGradient(GradientContext& context) {
 constexpr AttrSpec kLength[] = {{.name = "length", .required = true}};
 // Not written by users: `sequence` expands to them.
 constexpr OpSpec kSpecs[] = {
-    {.name = "lengths_mask", .infer = InferLengthsMask, .user_visible = false, .attrs = kLength},
+    {.name = "lengths_mask",
+     .infer = InferLengthsMask,
+     .sharding = {.loops = "^b->bL"},
+     .user_visible = false,
+     .attrs = kLength},
     {.name = "ragged_to_padded",
      .infer = InferRaggedToPadded,
      .gradient = RaggedToPaddedGradient,
+     .sharding = {.loops = "b'd,^b->bLd"},
      .user_visible = false,
      .attrs = kLength},
     {.name = "padded_to_ragged",
      .infer = InferPaddedToRagged,
      .gradient = PaddedToRaggedGradient,
+     .sharding = {.loops = "bLd,^b,b'~->b'd"},
      .user_visible = false},
 };
 

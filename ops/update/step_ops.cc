@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 #include "ops/update/attrs.h"
 #include "ops/update/update.h"
@@ -48,18 +49,18 @@ constexpr OpSpec kSpecs[] = {
     {.name = "clip_by_global_norm",
      .outputs = kVariableOutputs,
      .infer = InferClipByGlobalNorm,
-     .sharding = ShardingRule::kReplicated,
+     .sharding = {.derive = UncutLoops},
      .user_visible = false,
      .attrs = kClip},
     {.name = "add_l2",
      .infer = InferAddL2,
-     .sharding = ShardingRule::kElementwise,
+     .sharding = {.derive = BroadcastLoops},
      .user_visible = false,
      .attrs = kL2},
     {.name = "update",
      .outputs = 0,
      .infer = InferUpdate,
-     .sharding = ShardingRule::kElementwise,
+     .sharding = {.derive = BroadcastLoops},
      .user_visible = false},
 };
 

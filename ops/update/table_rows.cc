@@ -1,4 +1,5 @@
 #include "ops/infer.h"
+#include "ops/loops.h"
 #include "ops/op_families.h"
 #include "ops/update/attrs.h"
 #include "ops/update/update.h"
@@ -66,12 +67,14 @@ constexpr OpSpec kSpecs[] = {
     {.name = "take_rows",
      .infer = InferTakeRows,
      .cost = TakeRowsCost,
+     .sharding = {.loops = "RW,u->u."},
      .user_visible = false,
      .attrs = kTake},
     {.name = "update_rows",
      .outputs = 0,
      .infer = InferUpdateRows,
      .cost = UpdateRowsCost,
+     .sharding = {.derive = UncutLoops},
      .user_visible = false},
 };
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/check.h"
+#include "ops/sharding.h"
 
 namespace dt::scheduler {
 namespace {
@@ -73,8 +74,11 @@ nlohmann::json SlotsJson(const Plan& plan) {
 }
 
 std::string Json(const Plan& plan) {
-  if (!HasSubgraphs(plan)) return DumpJson(plan.graph);
   nlohmann::json out = nlohmann::json::parse(DumpJson(plan.graph));
+  for (size_t n = 0; n < plan.graph.nodes.size(); ++n) {
+    out["nodes"][n]["loops"] = LoopsOf(plan.graph, plan.graph.nodes[n]);
+  }
+  if (!HasSubgraphs(plan)) return out.dump(1);
   out["train"] = PassJson(plan, plan.train);
   out["evaluate"] = PassJson(plan, plan.evaluate);
   if (!plan.slot.empty()) out["slots"] = SlotsJson(plan);

@@ -28,7 +28,8 @@ Result<Graph> Differentiate(Graph graph, const PlanRequest& request);
 Result<Graph> Optimize(Graph graph, const PlanRequest& request);
 // Gives every node and value its device.
 Result<Graph> Place(Graph graph, const PlanRequest& request);
-// Every worker has the whole graph, and a part of the batch: nothing to do.
+// Every worker has the whole graph, and a part of the batch: nothing is cut. Every node's sharding
+// rule must fit its shapes.
 Result<Graph> Parallelize(Graph graph, const PlanRequest& request);
 // Products with their bias and activation, and the gradients between two layers, as one node each
 // where nobody else reads what lies between. Values that are gone have no number any more.

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ops/sharding.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {
@@ -42,7 +43,10 @@ Status CheckRequest(const PlanRequest& request) {
 
 }  // namespace
 
-Result<Graph> Parallelize(Graph graph, const PlanRequest&) { return graph; }
+Result<Graph> Parallelize(Graph graph, const PlanRequest&) {
+  for (const Node& node : graph.nodes) DT_TRY_STATUS(ShardingOf(graph, node).status());
+  return graph;
+}
 
 Plan Cut(Graph graph, const PlanRequest& request) {
   Plan plan = Uncut(std::move(graph), request);

@@ -16,7 +16,7 @@ LAYERS = [
     (r"common/", r"common/"),
     (r"ops/.*op_spec|ops/op_list", r"common/(base|config|device|graph|layout)/|ops/"),
     (r"ops/", r"common/(base|config|device|graph|layout|runtime|metrics)/|ops/"),
-    (r"scheduler/", r"common/|scheduler/|ops/(op_spec|op_list)\.h|ops/.*_spec\.h|ops/update/(attrs|update)\.h"),
+    (r"scheduler/", r"common/|scheduler/|ops/(op_spec|op_list|sharding)\.h|ops/.*_spec\.h|ops/update/(attrs|update)\.h"),
     (r"server/", r"common/|server/|ops/update/"),
     (r"worker/", r"common/|worker/|ops/"),
     (r"cli/", r"(common|ops|scheduler|server|worker|cli)/"),

@@ -80,6 +80,11 @@ CaseInput Floats(const OpCase& c, SymShape shape, uint64_t stream);
 
 // Every operator that has a kernel, with gradients of all kinds, for a slice of `batch` samples.
 std::vector<OpCase> CasesFor(int64_t batch);
+// Of an operator that is run once per step, with constant shapes.
+OpCase StepCase(std::string op, Attrs attrs, const std::vector<SymShape>& shapes);
+// Operators of a step, which change parameters; and with CasesFor.
+std::vector<OpCase> StepCases();
+std::vector<OpCase> AllCases(int64_t batch);
 // What the case's operator should give, from its definition, by plain loops in float64; empty if
 // there is no definition for this operator.
 std::vector<Numbers> Definition(const OpCase& c);

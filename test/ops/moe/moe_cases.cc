@@ -1,6 +1,6 @@
 // Cases and definitions of what mixtures of experts are made of.
 #include "common/base/philox.h"
-#include "test/ops/case_maker.h"
+#include "test/ops/cases/case_maker.h"
 
 namespace dt::test {
 namespace {

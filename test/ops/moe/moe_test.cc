@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "test/ops/case_maker.h"
+#include "test/ops/cases/case_maker.h"
 
 namespace dt::test {
 namespace {

@@ -1,7 +1,7 @@
 // Cases of what attention and xDeepFM are made of.
 #include <cmath>
 
-#include "test/ops/case_maker.h"
+#include "test/ops/cases/case_maker.h"
 
 namespace dt::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "common/base/philox.h"
-#include "test/ops/case_maker.h"
+#include "test/ops/cases/case_maker.h"
 
 namespace dt::test {
 namespace {

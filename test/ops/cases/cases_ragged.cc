@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "test/ops/case_maker.h"
+#include "test/ops/cases/case_maker.h"
 
 namespace dt::test {
 namespace {

@@ -1,7 +1,7 @@
 // Cases of losses: parts of the mean over the step's samples.
 #include <cmath>
 
-#include "test/ops/case_maker.h"
+#include "test/ops/cases/case_maker.h"
 
 namespace dt::test {
 namespace {

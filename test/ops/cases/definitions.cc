@@ -3,7 +3,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/philox.h"
-#include "test/ops/case_maker.h"
+#include "test/ops/cases/case_maker.h"
 
 namespace dt::test {
 namespace {

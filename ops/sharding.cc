@@ -1,0 +1,216 @@
+#include "ops/sharding.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+
+#include "ops/op_spec.h"
+
+namespace dt {
+namespace {
+
+// "a,b" → a, b; nothing of nothing.
+std::vector<std::string_view> Pieces(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    pieces.push_back(text.substr(0, comma));
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  return pieces;
+}
+
+bool Take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+// Dimensions without their extents: names of loops.
+struct NamedAxis {
+  std::vector<std::string> loops;
+  bool lists = false;
+};
+
+Status Malformed(const Node& node, std::string_view term) {
+  return Internal("the sharding rule of {} does not fit {}: {}", node.op, node.name, term);
+}
+
+// `rank`: of the tensor, for `*` and `~`.
+Result<std::vector<NamedAxis>> AxesOf(const Node& node, std::string_view term, size_t rank) {
+  std::vector<NamedAxis> axes;
+  std::optional<std::pair<size_t, bool>> rest;  // Where `*` (true) or `~` stands.
+  for (size_t i = 0; i < term.size(); ++i) {
+    if (term[i] == '*' || term[i] == '~') {
+      rest = {axes.size(), term[i] == '*'};
+    } else if (term[i] == '(') {
+      axes.emplace_back();
+      while (++i < term.size() && term[i] != ')') axes.back().loops.emplace_back(1, term[i]);
+    } else if (term[i] == '\'') {
+      axes.back().lists = true;
+    } else {
+      axes.emplace_back();
+      if (std::isalpha(static_cast<unsigned char>(term[i])) != 0) {
+        axes.back().loops.emplace_back(1, term[i]);
+      }
+    }
+  }
+  if (axes.size() > rank || (axes.size() < rank && !rest)) return Malformed(node, term);
+  for (size_t i = 0; axes.size() < rank; ++i) {
+    NamedAxis axis;
+    if (rest->second) axis.loops.push_back("*" + std::to_string(i));
+    axes.insert(axes.begin() + static_cast<ptrdiff_t>(rest->first + i), std::move(axis));
+  }
+  return axes;
+}
+
+bool MayBeCut(const std::string& loop) {
+  return std::isupper(static_cast<unsigned char>(loop[0])) == 0;
+}
+
+class Reader {
+ public:
+  Reader(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
+
+  Result<Sharding> Read(std::string_view text) {
+    std::string_view attrs;
+    if (const size_t bar = text.find('|'); bar != text.npos) {
+      attrs = text.substr(bar + 1);
+      text = text.substr(0, bar);
+    }
+    const size_t arrow = text.find("->");
+    if (arrow == text.npos) return Malformed(node_, text);
+    const std::vector<std::string_view> ins = Pieces(text.substr(0, arrow));
+    const std::vector<std::string_view> outs = Pieces(text.substr(arrow + 2));
+    if (node_.inputs.size() > ins.size() || node_.outputs.size() != outs.size()) {
+      return Malformed(node_, text);
+    }
+    for (size_t i = 0; i < node_.inputs.size(); ++i) DT_TRY_STATUS(ReadInput(i, ins[i]));
+    for (size_t i = 0; i < outs.size(); ++i) DT_TRY_STATUS(ReadOutput(i, outs[i]));
+    for (const auto& [axis, dim] : products_) DT_TRY_STATUS(FindFactor(axis, dim));
+    for (const std::string_view attr : Pieces(attrs)) DT_TRY_STATUS(ReadAttr(attr));
+    return std::move(sharding_);
+  }
+
+ private:
+  Status ReadInput(size_t i, std::string_view term) {
+    ShardTensor tensor;
+    if (Take(term, "^")) tensor.holds = Holds::kListEnds;
+    if (Take(term, "@")) tensor.holds = Holds::kRowUses;
+    DT_TRY(tensor.axes, ReadAxes(term, graph_.value(node_.inputs[i]).shape));
+    sharding_.inputs.push_back(std::move(tensor));
+    return OkStatus();
+  }
+
+  Status ReadOutput(size_t i, std::string_view term) {
+    ShardTensor tensor;
+    if (Take(term, "mean ")) tensor.join = Join::kMean;
+    if (Take(term, "max ")) tensor.join = Join::kMax;
+    if (Take(term, "same ")) tensor.join = Join::kSame;
+    DT_TRY(tensor.axes, ReadAxes(term, graph_.value(node_.outputs[i]).shape));
+    sharding_.outputs.push_back(std::move(tensor));
+    return OkStatus();
+  }
+
+  // "heads=h", "shape=b(cd)"
+  Status ReadAttr(std::string_view attr) {
+    const size_t equals = attr.find('=');
+    if (equals == attr.npos) return Malformed(node_, attr);
+    const std::string name(attr.substr(0, equals));
+    const auto given = node_.attrs.find(name);
+    if (given == node_.attrs.end()) return OkStatus();
+    const auto* numbers = std::get_if<std::vector<int64_t>>(&given->second);
+    const size_t count = numbers == nullptr ? 1 : numbers->size();
+    DT_TRY(const std::vector<NamedAxis> axes, AxesOf(node_, attr.substr(equals + 1), count));
+    for (size_t at = 0; at < count; ++at) {
+      sharding_.attrs.push_back({name, at, Numbered(axes[at])});
+    }
+    return OkStatus();
+  }
+
+  Result<std::vector<ShardAxis>> ReadAxes(std::string_view term, const SymShape& shape) {
+    DT_TRY(const std::vector<NamedAxis> named, AxesOf(node_, term, shape.size()));
+    std::vector<ShardAxis> axes;
+    for (size_t d = 0; d < named.size(); ++d) {
+      axes.push_back(Numbered(named[d]));
+      if (named[d].lists || named[d].loops.empty()) continue;
+      if (named[d].loops.size() > 1) {
+        products_.emplace_back(axes.back(), shape[d]);
+      } else {
+        DT_TRY_STATUS(SetExtent(axes.back().loops[0], shape[d]));
+      }
+    }
+    return axes;
+  }
+
+  ShardAxis Numbered(const NamedAxis& named) {
+    ShardAxis axis;
+    axis.lists = named.lists;
+    for (const std::string& loop : named.loops) {
+      const auto [at, is_new] =
+          numbers_.try_emplace(loop, static_cast<uint8_t>(sharding_.loops.size()));
+      if (is_new) {
+        sharding_.loops.push_back({.name = loop, .extent = {}, .cut = MayBeCut(loop)});
+        known_.push_back(false);
+      }
+      axis.loops.push_back(at->second);
+    }
+    return axis;
+  }
+
+  Status SetExtent(uint8_t loop, Dim extent) {
+    ShardLoop& of = sharding_.loops[loop];
+    if (known_[loop] && of.extent != extent) return Malformed(node_, of.name);
+    of.extent = extent;
+    known_[loop] = true;
+    return OkStatus();
+  }
+
+  // The one loop of a product whose extent no other dimension gives.
+  Status FindFactor(const ShardAxis& axis, Dim product) {
+    std::optional<uint8_t> unknown;
+    for (const uint8_t loop : axis.loops) {
+      if (!known_[loop]) {
+        if (unknown) return Malformed(node_, sharding_.loops[loop].name);
+        unknown = loop;
+        continue;
+      }
+      const Dim& factor = sharding_.loops[loop].extent;
+      const bool same_symbol = factor.symbol == product.symbol;
+      if (product.times % factor.times != 0 || (factor.symbol != kConstant && !same_symbol)) {
+        return Malformed(node_, sharding_.loops[loop].name);
+      }
+      product.times /= factor.times;
+      if (factor.symbol != kConstant) product.symbol = kConstant;
+    }
+    if (unknown) return SetExtent(*unknown, product);
+    return product == Const(1) ? OkStatus() : Malformed(node_, "a product");
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  Sharding sharding_;
+  std::map<std::string, uint8_t> numbers_;  // Of loops.
+  std::vector<bool> known_;                 // By loop: its extent is.
+  std::vector<std::pair<ShardAxis, Dim>> products_;
+};
+
+}  // namespace
+
+bool ShardTensor::Has(uint8_t loop) const {
+  return std::ranges::any_of(
+      axes, [&](const ShardAxis& axis) { return std::ranges::count(axis.loops, loop) > 0; });
+}
+
+std::string LoopsOf(const Graph& graph, const Node& node) {
+  const ShardingRule& rule = FindOp(node.op)->sharding;
+  return rule.derive == nullptr ? std::string(rule.loops) : rule.derive(graph, node);
+}
+
+Result<Sharding> ShardingOf(const Graph& graph, const Node& node) {
+  return Reader(graph, node).Read(LoopsOf(graph, node));
+}
+
+}  // namespace dt
