@@ -1,4 +1,5 @@
 // `dovetail plan`: what would run where, and why; the graph after any pass.
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -40,21 +41,20 @@ Status PrintPasses(const CommandLine& line, const scheduler::PlanRequest& reques
   if (all && line.format != "text") {
     return WithHint(Invalid("--after all is for --format text"), "name one pass");
   }
+  const std::vector<std::string> names = scheduler::PassNames();
+  if (!all && std::ranges::count(names, wanted) == 0) {
+    return Invalid("there is no pass \"{}\"; passes: {}", wanted, JoinText(names, ", "));
+  }
   bool found = false;
-  std::vector<std::string> names;
   const auto print = [&](std::string_view pass, const Plan& plan) {
-    names.emplace_back(pass);
     if (!all && wanted != pass) return;
     found = true;
-    if (all) std::printf("== after %s\n", names.back().c_str());
+    if (all) fmt::print("== after {}\n", pass);
     const std::string title = fmt::format("{} after {}", request.job.job, pass);
     std::printf("%s", DumpPlan(plan, FormatOf(line.format), title).c_str());
   };
   const Result<Plan> plan = MakePlan(request, print);
-  if (found && !all) return OkStatus();
-  DT_TRY_STATUS(plan.status());
-  if (found) return OkStatus();
-  return Invalid("there is no pass \"{}\"; passes: {}", wanted, JoinText(names, ", "));
+  return found && !all ? OkStatus() : plan.status();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The optimizer, and the tables with theirs.
 #include <algorithm>
+#include <limits>
 
 #include "common/base/hash.h"
 #include "common/base/text.h"
@@ -86,6 +87,12 @@ void CheckOnWorker(const MapReader& in, const TableConfig& table) {
   if (in.Has("expiry")) refuse("expiry", "expiry");
   if (table.dtype != FloatFormat::kFp32) refuse("dtype", NameOf(table.dtype));
   if (table.wire != FloatFormat::kFp32) refuse("wire", NameOf(table.wire));
+  // Workers number rows in 32 bits.
+  constexpr uint64_t kRowsMax = std::numeric_limits<uint32_t>::max();
+  if (table.keys_end > kRowsMax) {
+    in.Report("rows", fmt::format("found {}, expected at most {} {}; use device: ps",
+                                  table.keys_end, kRowsMax, where));
+  }
 }
 
 }  // namespace

@@ -57,6 +57,13 @@ Plan Cut(Graph graph, const PlanRequest& request) {
 
 std::span<const GraphPass> GraphPasses() { return kGraphPasses; }
 
+std::vector<std::string> PassNames() {
+  std::vector<std::string> names;
+  for (const GraphPass& pass : kGraphPasses) names.emplace_back(pass.name);
+  names.insert(names.end(), {"partition", "schedule"});
+  return names;
+}
+
 Result<Plan> MakePlan(const PlanRequest& request) {
   return MakePlan(request, [](std::string_view, const Plan&) {});
 }

@@ -49,6 +49,9 @@ Result<Plan> MakePlan(const PlanRequest& request);
 using SeenPass = std::function<void(std::string_view pass, const Plan& plan)>;
 Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
 
+// All that `seen` may be called with, in their order.
+std::vector<std::string> PassNames();
+
 // What runs where and why, and what it costs: arithmetic, memory, rows and predicted time. Many
 // lines.
 std::string ExplainPlan(const Plan& plan, const JobConfig& job, const PlacementReport& report);

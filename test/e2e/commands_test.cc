@@ -97,7 +97,10 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
     EXPECT_EQ(shown.exit_code, code) << pass << "\n" << shown.output;
     EXPECT_EQ(shown.output.find("optimizer.device: gpu, and") == std::string::npos, code == 0);
   }
-  const ProgramEnd wrong = RunProgram(folder.path(), {"plan", job, "--after", "nothing"});
+  // Told before the job's own mistake.
+  std::vector<std::string> command = {"plan", job, "--after", "nothing"};
+  command.insert(command.end(), misplaced.begin(), misplaced.end());
+  const ProgramEnd wrong = RunProgram(folder.path(), command);
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_NE(wrong.output.find("passes: expand"), std::string::npos) << wrong.output;
 }

@@ -216,6 +216,11 @@ TEST(TablesOnTheWorker, WhatTheyCannotDoIsRefused) {
     EXPECT_NE(problem.find("not available yet with"), std::string::npos) << flag << problem;
     EXPECT_NE(problem.find("use "), std::string::npos) << flag << problem;
   }
+  EXPECT_EQ(with("ps", "model.tables.item.rows=4294967296"), "");
+  EXPECT_NE(with("cpu", "model.tables.item.rows=4294967296")
+                .find("model.tables.item.rows: found 4294967296, expected at most 4294967295 with "
+                      "device: cpu; use device: ps"),
+            std::string::npos);
 }
 
 TEST(DurabilityValues, WhatTheLogCannotGoWithIsRefused) {

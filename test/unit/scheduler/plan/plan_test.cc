@@ -250,6 +250,7 @@ TEST(PlanTest, EachPassIsSeen) {
   EXPECT_THAT(passes, testing::ElementsAre("expand", "infer", "differentiate", "optimize", "place",
                                            "parallelize", "fuse", "narrow", "copies", "partition",
                                            "schedule"));
+  EXPECT_EQ(passes, PassNames());
 }
 
 TEST(PlanTest, PassesBeforeAMistakeAreSeen) {
