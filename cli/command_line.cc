@@ -167,7 +167,7 @@ class Parser {
     CLI::App* plan = Command(app_, "plan", "Show what would run where, and why",
                              "plan configs/frappe_deepfm.yaml --after differentiate --format dot");
     JobFlags(plan);
-    plan->add_option("--after", out_.pass, "Show the graph after this pass (or: all)");
+    plan->add_option("--after", out_.pass, "Show the graph after this pass (or: all, as text)");
     plan->add_option("--format", out_.format,
                      "text, json, dot or html (these three: of the last pass)")
         ->check(CLI::IsMember({"text", "json", "dot", "html"}));

@@ -81,6 +81,15 @@ Result<Dim> Product(const InferContext& context, const SymShape& shape, size_t b
   return product;
 }
 
+bool Divides(const Dim& dim, const Dim& factor) {
+  return dim.times % factor.times == 0 &&
+         (factor.symbol == kConstant || factor.symbol == dim.symbol);
+}
+
+Dim Quotient(const Dim& dim, const Dim& factor) {
+  return {factor.symbol == kConstant ? dim.symbol : kConstant, dim.times / factor.times};
+}
+
 Result<SymShape> Broadcast(const InferContext& context, const SymShape& a, const SymShape& b) {
   SymShape out(std::max(a.size(), b.size()));
   for (size_t i = 0; i < out.size(); ++i) {  // From the right.

@@ -32,6 +32,9 @@ Status ExpectShape(const InferContext& context, size_t i, const SymShape& shape,
 Result<size_t> AxisOf(const InferContext& context, int64_t axis, size_t rank);
 // The product of dimensions [begin, end). Error: two symbols would be multiplied.
 Result<Dim> Product(const InferContext& context, const SymShape& shape, size_t begin, size_t end);
+// Whether `factor` times a dimension is `dim`, and which.
+bool Divides(const Dim& dim, const Dim& factor);
+Dim Quotient(const Dim& dim, const Dim& factor);
 // Right-aligned; dimensions are equal or one of them is 1.
 Result<SymShape> Broadcast(const InferContext& context, const SymShape& a, const SymShape& b);
 bool BroadcastsTo(const SymShape& from, const SymShape& to);

@@ -4,17 +4,10 @@
 
 #include <fmt/core.h>
 
+#include "ops/infer.h"
+
 namespace dt {
 namespace {
-
-bool Divides(const Dim& dim, const Dim& factor) {
-  return dim.times % factor.times == 0 &&
-         (factor.symbol == kConstant || factor.symbol == dim.symbol);
-}
-
-Dim Quotient(const Dim& dim, const Dim& factor) {
-  return {factor.symbol == kConstant ? dim.symbol : kConstant, dim.times / factor.times};
-}
 
 // The dimensions of one tensor, made into loops from the left.
 class Regrouped {
@@ -94,8 +87,7 @@ std::string AxesText(const std::vector<bool>& whole) {
 std::string OneAxisLoops(const Graph& graph, const Node& node) {
   const size_t rank = graph.value(node.outputs[0]).shape.size();
   std::vector<bool> whole(rank, false);
-  const int64_t axis = IntAttr(node.attrs, "axis", -1);
-  whole[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  whole[*AxisOf(InferContext{graph, node, {}}, IntAttr(node.attrs, "axis", -1), rank)] = true;
   std::string text;
   for (size_t i = 0; i < node.inputs.size(); ++i) text += (i > 0 ? "," : "") + AxesText(whole);
   return text + "->" + AxesText(whole);

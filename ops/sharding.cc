@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "common/base/text.h"
+#include "ops/infer.h"
 #include "ops/op_spec.h"
 
 namespace dt {
@@ -12,14 +14,7 @@ namespace {
 
 // "a,b" → a, b; nothing of nothing.
 std::vector<std::string_view> Pieces(std::string_view text) {
-  std::vector<std::string_view> pieces;
-  while (!text.empty()) {
-    const size_t comma = text.find(',');
-    pieces.push_back(text.substr(0, comma));
-    if (comma == text.npos) break;
-    text.remove_prefix(comma + 1);
-  }
-  return pieces;
+  return text.empty() ? std::vector<std::string_view>() : SplitText(text, ',');
 }
 
 bool Take(std::string_view& text, std::string_view prefix) {
@@ -35,7 +30,7 @@ struct NamedAxis {
 };
 
 Status Malformed(const Node& node, std::string_view term) {
-  return Internal("the sharding rule of {} does not fit {}: {}", node.op, node.name, term);
+  return Internal("the sharding rule of {} does not fit {} at \"{}\"", node.op, node.name, term);
 }
 
 // `rank`: of the tensor, for `*` and `~`.
@@ -177,13 +172,9 @@ class Reader {
         unknown = loop;
         continue;
       }
-      const Dim& factor = sharding_.loops[loop].extent;
-      const bool same_symbol = factor.symbol == product.symbol;
-      if (product.times % factor.times != 0 || (factor.symbol != kConstant && !same_symbol)) {
-        return Malformed(node_, sharding_.loops[loop].name);
-      }
-      product.times /= factor.times;
-      if (factor.symbol != kConstant) product.symbol = kConstant;
+      const ShardLoop& factor = sharding_.loops[loop];
+      if (!Divides(product, factor.extent)) return Malformed(node_, factor.name);
+      product = Quotient(product, factor.extent);
     }
     if (unknown) return SetExtent(*unknown, product);
     return product == Const(1) ? OkStatus() : Malformed(node_, "a product");

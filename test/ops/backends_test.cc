@@ -22,18 +22,11 @@ namespace {
 // rounding of bf16 is 2^-9, and a gradient has a few.
 constexpr double kFloatBound = 5e-5, kBf16Bound = 0.03;
 
-bool HasGradient(const OpCase& c) {
-  return FindOp(c.op)->gradient != nullptr &&
-         std::ranges::any_of(c.inputs, [](const CaseInput& input) { return input.smooth; });
-}
-
 std::vector<Numbers> GradsFor(const OpCase& c) {
-  std::vector<Numbers> grads;
-  for (const Numbers& output : RunCase(c, DType::kF32).outputs) {
-    grads.push_back(Normals(output.size(), 1000 + grads.size()));
-    for (double& g : grads.back()) g = RoundedToBf16(g);
+  std::vector<Numbers> grads = RandomGrads(c, RunCase(c, DType::kF32));
+  for (Numbers& of : grads) {
+    for (double& g : of) g = RoundedToBf16(g);
   }
-  for (size_t i = 1; PassesFirstOnly(c) && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
   return grads;
 }
 

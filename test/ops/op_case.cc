@@ -1,5 +1,6 @@
 #include "test/ops/op_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -230,6 +231,20 @@ std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& out
   Bench bench(c, dtype, &backend);
   bench.RunForward();
   return bench.Gradients(output_grads);
+}
+
+bool HasGradient(const OpCase& c) {
+  return FindOp(c.op)->gradient != nullptr &&
+         std::ranges::any_of(c.inputs, [](const CaseInput& input) { return input.smooth; });
+}
+
+std::vector<Numbers> RandomGrads(const OpCase& c, const RunResult& result) {
+  std::vector<Numbers> grads;
+  for (const Numbers& output : result.outputs) {
+    grads.push_back(Normals(output.size(), 1000 + grads.size()));
+  }
+  for (size_t i = 1; PassesFirstOnly(c) && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
+  return grads;
 }
 
 OpCase CaseOf(std::string op, Attrs attrs, std::vector<CaseInput> inputs, int64_t batch) {

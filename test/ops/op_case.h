@@ -69,6 +69,9 @@ inline bool PassesFirstOnly(const OpCase& c) {
   return c.op == "batch_norm" || c.op == "in_batch_softmax" || c.op == "top_k" ||
          c.op == "dispatch";
 }
+bool HasGradient(const OpCase& c);
+// Of the outputs of a run.
+std::vector<Numbers> RandomGrads(const OpCase& c, const RunResult& result);
 // One case of `op`, named as it, for a slice of `batch` samples.
 OpCase CaseOf(std::string op, Attrs attrs, std::vector<CaseInput> inputs, int64_t batch);
 // As bf16 holds it.

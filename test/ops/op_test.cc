@@ -30,12 +30,7 @@ void ExpectNear(const std::vector<Numbers>& got, const std::vector<Numbers>& wan
 }
 
 std::vector<Numbers> RandomGrads(const OpCase& c) {
-  std::vector<Numbers> grads;
-  for (const Numbers& output : RunCase(c, DType::kF64).outputs) {
-    grads.push_back(Normals(output.size(), 1000 + grads.size()));
-  }
-  for (size_t i = 1; PassesFirstOnly(c) && i < grads.size(); ++i) std::ranges::fill(grads[i], 0);
-  return grads;
+  return RandomGrads(c, RunCase(c, DType::kF64));
 }
 
 double Dot(const std::vector<Numbers>& a, const std::vector<Numbers>& b) {
@@ -71,11 +66,6 @@ void ExpectGradientIsDifference(OpCase c) {
       ASSERT_NEAR(got[i][at], want, 1e-6 * (1 + std::fabs(want))) << "input " << i << " at " << at;
     }
   }
-}
-
-bool HasGradient(const OpCase& c) {
-  return FindOp(c.op)->gradient != nullptr &&
-         std::ranges::any_of(c.inputs, [](const CaseInput& input) { return input.smooth; });
 }
 
 TEST(Operator, ComputesItsDefinition) {

@@ -3,41 +3,22 @@
 // cut, at even and uneven places; the parts joined as the rule says are the whole.
 #include "ops/sharding.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "common/base/float_formats.h"
 #include "test/ops/op_case.h"
+#include "test/support/host_tensor.h"
 
 namespace dt::test {
 namespace {
 
-struct HostTensor {
-  DType dtype = DType::kF32;
-  Shape shape;
-  std::vector<std::byte> bytes;
-
-  explicit HostTensor(const TensorView& view) : dtype(view.dtype), shape(view.shape) {
-    bytes.resize(view.bytes());
-    if (!bytes.empty()) std::memcpy(bytes.data(), view.data, bytes.size());
-  }
-  HostTensor(DType type, Shape of)
-      : dtype(type),
-        shape(std::move(of)),
-        bytes(static_cast<size_t>(ElementCount(shape)) * SizeOf(type), std::byte{0xff}) {}
-  TensorView view() { return {dtype, shape, bytes.data()}; }
-  uint32_t* ids() { return reinterpret_cast<uint32_t*>(bytes.data()); }
-  double at(size_t i) {
-    if (dtype == DType::kU32) return ids()[i];
-    if (dtype == DType::kBf16) return FromBf16(reinterpret_cast<uint16_t*>(bytes.data())[i]);
-    if (dtype == DType::kF64) return reinterpret_cast<double*>(bytes.data())[i];
-    return reinterpret_cast<float*>(bytes.data())[i];
-  }
-};
+std::span<uint32_t> Ids(HostTensor& tensor) { return tensor.view().as<uint32_t>(); }
 
 using Places = std::vector<std::vector<int64_t>>;  // By dimension: the positions that a part has.
 
@@ -87,7 +68,7 @@ struct Part {
     for (size_t i = 0; i < whole.before.size(); ++i) {
       if (whole.rule.inputs[i].holds != Holds::kListEnds) continue;
       HostTensor ends = whole.before[i];
-      return at == 0 ? 0 : ends.ids()[at - 1];
+      return at == 0 ? 0 : Ids(ends)[at - 1];
     }
     ADD_FAILURE() << whole.work.node.op << ": lists without ends";
     return 0;
@@ -117,14 +98,14 @@ struct Part {
 
   HostTensor Slice(const ShardTensor& tensor, const HostTensor& of) const {
     const Places places = PlacesOf(tensor, of.shape);
-    HostTensor slice(of.dtype, ShapeOf(places));
+    HostTensor slice = HostTensor::Of(of.dtype, ShapeOf(places));
     const size_t size = SizeOf(of.dtype);
     ForEachPlace(places, of.shape, [&](size_t to, size_t from) {
       std::memcpy(slice.bytes.data() + to * size, of.bytes.data() + from * size, size);
     });
     if (tensor.holds == Holds::kListEnds && tensor.Has(loop)) {
       const auto base = static_cast<uint32_t>(EndBefore(begin));
-      for (int64_t i = 0; i < slice.shape[0]; ++i) slice.ids()[i] -= base;
+      for (int64_t i = 0; i < slice.shape[0]; ++i) Ids(slice)[i] -= base;
     }
     return slice;
   }
@@ -135,15 +116,15 @@ struct Part {
     std::vector<uint32_t> uses;
     uint32_t use = 0;
     for (int64_t row = 0; row < ends.shape[0]; ++row) {
-      for (; use < ends.ids()[row]; ++use) {
-        const auto at = std::ranges::lower_bound(kept, int64_t{order.ids()[use]});
-        if (at == kept.end() || *at != order.ids()[use]) continue;
+      for (; use < Ids(ends)[row]; ++use) {
+        const auto at = std::ranges::lower_bound(kept, int64_t{Ids(order)[use]});
+        if (at == kept.end() || *at != Ids(order)[use]) continue;
         uses.push_back(static_cast<uint32_t>(at - kept.begin()));
       }
-      ends.ids()[row] = static_cast<uint32_t>(uses.size());
+      Ids(ends)[row] = static_cast<uint32_t>(uses.size());
     }
-    order = HostTensor(DType::kU32, {std::ssize(uses)});
-    if (!uses.empty()) std::memcpy(order.ids(), uses.data(), uses.size() * sizeof(uint32_t));
+    order = HostTensor::Of(DType::kU32, {std::ssize(uses)});
+    std::ranges::copy(uses, Ids(order).begin());
   }
 
   std::vector<HostTensor> Inputs() const {
@@ -179,7 +160,9 @@ struct Part {
     Result local{Inputs(), {}};
     for (size_t i = 0; i < whole.outputs.size(); ++i) {
       const HostTensor& of = whole.outputs[i];
-      local.outputs.emplace_back(of.dtype, ShapeOf(PlacesOf(whole.rule.outputs[i], of.shape)));
+      const Places places = PlacesOf(whole.rule.outputs[i], of.shape);
+      local.outputs.push_back(HostTensor::Of(of.dtype, ShapeOf(places)));
+      std::ranges::fill(local.outputs.back().bytes, std::byte{0xff});
     }
     std::vector<TensorView> inputs, outputs;
     for (HostTensor& tensor : local.inputs) inputs.push_back(tensor.view());
@@ -248,12 +231,12 @@ class CutBackend : public Backend {
     Result<Sharding> rule = ShardingOf(work.graph, work.node);
     ASSERT_TRUE(rule.ok()) << rule.status();
     Whole whole{work, *std::move(rule), {}, {}, {}};
-    for (const TensorView& input : work.inputs) whole.before.emplace_back(input);
+    for (const TensorView& input : work.inputs) whole.before.push_back(HostTensor::Copy(input));
     std::vector<std::byte> scratch;
     KernelContext context{work.node, work.inputs, work.outputs, work.run, pool_, scratch};
     FindKernel(work.node.op)(context);
-    for (const TensorView& input : work.inputs) whole.inputs.emplace_back(input);
-    for (const TensorView& output : work.outputs) whole.outputs.emplace_back(output);
+    for (const TensorView& input : work.inputs) whole.inputs.push_back(HostTensor::Copy(input));
+    for (const TensorView& output : work.outputs) whole.outputs.push_back(HostTensor::Copy(output));
     for (uint8_t loop = 0; loop < whole.rule.loops.size(); ++loop) {
       if (!whole.rule.loops[loop].cut) continue;
       const int64_t extent = Part{whole, loop, 0, 0}.Extent(loop);
@@ -302,11 +285,6 @@ class CutBackend : public Backend {
   TaskPool pool_{1};
 };
 
-bool HasGradient(const OpCase& c) {
-  return FindOp(c.op)->gradient != nullptr &&
-         std::ranges::any_of(c.inputs, [](const CaseInput& input) { return input.smooth; });
-}
-
 TEST(Sharding, PartsJoinedAreTheWhole) {
   CutBackend backend;
   for (const int64_t batch : {1, 6}) {
@@ -315,11 +293,7 @@ TEST(Sharding, PartsJoinedAreTheWhole) {
       const DType dtype = c.op.starts_with("update") ? DType::kF32 : DType::kF64;
       const RunResult result = RunCase(c, dtype, backend);
       if (HasGradient(c) && !HasFailure()) {
-        std::vector<Numbers> grads;
-        for (const Numbers& output : result.outputs) {
-          grads.push_back(Normals(output.size(), 1000 + grads.size()));
-        }
-        GradientOf(c, grads, dtype, backend);
+        GradientOf(c, RandomGrads(c, result), dtype, backend);
       }
       if (HasFailure()) return;
     }
@@ -334,6 +308,12 @@ TEST(Sharding, PartsJoinedAreTheWhole) {
         "bag_grad l", "expert_matmul e", "expert_matmul k", "fm d", "dot d", "split_heads h",
         "reduce_max b", "reduce_mean c", "cin_layer p", "update a", "ragged_to_padded b"}) {
     EXPECT_TRUE(backend.cut.contains(cut)) << cut;
+  }
+}
+
+TEST(Sharding, EveryOperatorHasARule) {
+  for (const OpSpec* spec : AllOps()) {
+    EXPECT_NE(spec->sharding.loops.empty(), spec->sharding.derive == nullptr) << spec->name;
   }
 }
 

@@ -119,27 +119,6 @@ void RunKernel(const Node& node, std::span<const TensorView> inputs,
 
 }  // namespace
 
-HostTensor HostTensor::Of(DType dtype, Shape shape) {
-  HostTensor tensor{dtype, std::move(shape), {}};
-  tensor.bytes.resize(tensor.size() * SizeOf(dtype));
-  return tensor;
-}
-
-TensorView HostTensor::view() { return {dtype, shape, bytes.data()}; }
-
-double HostTensor::at(size_t i) const {
-  if (dtype == DType::kF64) return reinterpret_cast<const double*>(bytes.data())[i];
-  return reinterpret_cast<const float*>(bytes.data())[i];
-}
-
-void HostTensor::set(size_t i, double value) {
-  if (dtype == DType::kF64) {
-    reinterpret_cast<double*>(bytes.data())[i] = value;
-  } else {
-    reinterpret_cast<float*>(bytes.data())[i] = static_cast<float>(value);
-  }
-}
-
 SliceData RandomSlice(const Graph& graph, uint32_t samples, uint64_t seed) {
   Draws draws(seed);
   SliceData slice;

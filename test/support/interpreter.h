@@ -8,26 +8,13 @@
 #include <map>
 #include <vector>
 
-#include "common/device/tensor.h"
 #include "common/graph/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
+#include "test/support/host_tensor.h"
 
 namespace dt::test {
 
-struct HostTensor {
-  DType dtype = DType::kF32;
-  Shape shape;
-  std::vector<std::byte> bytes;
-
-  static HostTensor Of(DType dtype, Shape shape);
-  TensorView view();
-  // Element `i` of a float tensor of either width.
-  double at(size_t i) const;
-  void set(size_t i, double value);
-  size_t size() const { return static_cast<size_t>(ElementCount(shape)); }
-  friend bool operator==(const HostTensor&, const HostTensor&) = default;
-};
 using Tensors = std::map<ValueIndex, HostTensor>;
 
 // The inputs of one slice.
