@@ -76,6 +76,11 @@ int RunPlan(const CommandLine& line) {
       scheduler::ProfileOf(*job, request.accelerator, TaskPool().threads());
   if (!profile.ok()) return EndWithError(line, job->job, profile.status());
   request.profile = *std::move(profile);
+  if (!job->parallel.data_stats.empty()) {
+    Result<DataStats> stats = ReadDataStats(job->parallel.data_stats);
+    if (!stats.ok()) return EndWithError(line, job->job, stats.status());
+    request.data_stats = *std::move(stats);
+  }
   if (!line.pass.empty() || line.format != "text") {
     const Status status = PrintPasses(line, request);
     return status.ok() ? 0 : EndWithError(line, job->job, status);

@@ -48,5 +48,7 @@ Status BenchProcessor(std::vector<BenchCase>& cases, DeviceProfile& profile);
 // Of the first card, else the emulated accelerator. After BenchProcessor. On an error the profile
 // stays as it is.
 Status BenchAccelerator(std::vector<BenchCase>& cases, DeviceProfile& profile);
+// Fills in the rates of a server; starts processes.
+void BenchServer(std::vector<BenchCase>& cases, DeviceProfile& profile);
 
 }  // namespace dt::cli

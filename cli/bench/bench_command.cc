@@ -41,6 +41,7 @@ int MeasureDevices(const CommandLine& line) {
   std::vector<BenchCase> cases;
   if (Status s = BenchProcessor(cases, profile); !s.ok()) return EndWithError(line, "", s);
   if (Status s = BenchAccelerator(cases, profile); !s.ok()) PrintError(s);
+  BenchServer(cases, profile);
   PrintBench(cases, line.json);
   if (line.out_path.empty()) return 0;
   if (Status s = WriteWholeFile(line.out_path, ToYaml(profile)); !s.ok()) {

@@ -125,8 +125,9 @@ struct TableConfig {
   FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients between worker and server.
   bool all_in_memory = false;
   RowLifeConfig life;
-  Device device = Device::kAuto;  // kAuto: on servers.
+  Device device = Device::kAuto;  // kAuto: the planner decides; see scheduler/plan/plan.h.
   uint64_t keys_end = 0;          // Keys are below it; 0: any are.
+  uint64_t expected_rows = 0;     // As far as is known; 0: nobody said.
   SourceMark mark;
 
   bool on_worker() const { return device == Device::kCpu || device == Device::kGpu; }
@@ -197,6 +198,7 @@ struct ParallelConfig {
   bool fall_back_to_cpu = false;  // Where a tag cannot be met.
   std::vector<PlaceRule> place;   // The first that matches counts.
   std::string profile;            // File of the devices' rates; "": shipped defaults.
+  std::string data_stats;         // File of the columns' distinct keys; "": nobody counted.
   // False: a worker does one thing after the other. Results are the same bits with staleness 0.
   bool overlap = true;
 };

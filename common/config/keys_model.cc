@@ -76,8 +76,8 @@ constexpr KeySpec kKeys[] = {
     {"table", "clip_row_norm", kFloat, "", 0, kAnyNumber, "0", "",
      "Largest norm of a row's gradient; 0: off."},
     {"table", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "",
-     "Where the table lives: on servers (ps, and auto unless `parallel.place` says otherwise), in "
-     "the worker's memory, in its accelerator's."},
+     "Where the table lives: on servers (ps), in the worker's memory, in its accelerator's; auto: "
+     "where a step takes least, if the number of its rows is known, else on servers."},
     {"table", "dtype", kChoice, "fp32|bf16", 0, 0, "fp32", "",
      "Number format of stored rows; optimizer state is fp32. bf16 is rounded stochastically."},
     {"table", "wire", kChoice, "fp32|bf16|fp16|int8", 0, 0, "fp32", "",
@@ -88,6 +88,10 @@ constexpr KeySpec kKeys[] = {
      "What an unknown key reads as in evaluation."},
     {"table", "rows", kUint, "open", 1, kAnyWhole, "open", "",
      "A fixed number of rows, keys 0..N-1, instead of open keys."},
+    {"table", "expected_rows", kUint, "", 1, kAnyWhole, "", "",
+     "How many rows an open table is going to have, as far as is known: for `device: auto`, and "
+     "for "
+     "the room that a table on the worker takes at first."},
     {"table", "admission", kMap, "table.admission", 0, 0, "", "",
      "How often a key must be pushed before it gets a row; without it, once."},
     {"table", "expiry", kMap, "table.expiry", 0, 0, "", "",

@@ -82,6 +82,10 @@ constexpr KeySpec kKeys[] = {
     {"parallel", "profile", kText, "", 0, 0, "", "",
      "Rates of the devices, as dovetail bench devices --out FILE measured them, for placing nodes; "
      "without it, shipped defaults."},
+    {"parallel", "data_stats", kText, "", 0, 0, "", "",
+     "Distinct keys of the columns, as dovetail data stats --json printed them: rows that open "
+     "tables "
+     "are expected to have."},
     {"parallel", "overlap", kBool, "", 0, 0, "true", "",
      "false: a worker does everything of a step one after another, for measuring and debugging."},
     {"parallel.place", "match", kText, "", 0, 0, "", "",
@@ -116,6 +120,7 @@ constexpr KeySpec kKeys[] = {
      "For all processes to join and read their data."},
     {"cluster", "store", kChoice, "rocksdb|memory", 0, 0, "rocksdb", "rocksdb",
      "What lies below a server's memory."},
+    {"cluster", "worker", kMap, "cluster.worker", 0, 0, "", "", "Limits of one worker."},
     {"cluster", "server", kMap, "cluster.server", 0, 0, "", "", "Limits of one server."},
     {"cluster.emulated", "memory", kSize, "", 0, 0, "4GiB", "",
      "Its memory; the machine gives what of it is used."},
@@ -125,6 +130,8 @@ constexpr KeySpec kKeys[] = {
      "Bytes a second of its kernels; 0: as fast as the CPU is."},
     {"cluster.emulated", "link_bandwidth", kSize, "", 0, 0, "0", "",
      "Bytes a second of copies, each way; 0: as fast as the CPU is."},
+    {"cluster.worker", "memory", kSize, "", 0, 0, "4GiB", "",
+     "Host memory that tables with `device: auto` may take on each worker."},
     {"cluster.server", "memory", kSize, "", 0, 0, "8GiB", "", "Memory a server may use for rows."},
     {"cluster.server", "dir", kText, "", 0, 0, "runs/<job>", "",
      "Where each server makes itself a directory server-<n>, for its log and its rows on disk."},

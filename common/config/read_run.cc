@@ -61,6 +61,7 @@ void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   in.Read("wait_for_server", cluster.wait_for_server);
   in.Read("restarts", cluster.restarts);
   in.Read("start_timeout", cluster.start_timeout);
+  in.Sub("worker").Read("memory", cluster.worker.memory_bytes);
   const MapReader server = in.Sub("server");
   server.Read("memory", cluster.server.memory_bytes);
   server.Read("executors", cluster.server.executors);
@@ -144,6 +145,8 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
   for (const auto& item : in.Items("place")) ReadPlaceRule(item.map, parallel);
   const std::vector<std::string> profile = in.Paths("profile");
   if (!profile.empty()) parallel.profile = profile[0];
+  const std::vector<std::string> stats = in.Paths("data_stats");
+  if (!stats.empty()) parallel.data_stats = stats[0];
   in.Read("overlap", parallel.overlap);
 }
 

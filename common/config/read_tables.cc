@@ -1,6 +1,7 @@
 // The optimizer, and the tables with theirs.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "common/base/hash.h"
 #include "common/base/text.h"
@@ -89,9 +90,11 @@ void CheckOnWorker(const MapReader& in, const TableConfig& table) {
   if (table.wire != FloatFormat::kFp32) refuse("wire", NameOf(table.wire));
   // Workers number rows in 32 bits.
   constexpr uint64_t kRowsMax = std::numeric_limits<uint32_t>::max();
-  if (table.keys_end > kRowsMax) {
-    in.Report("rows", fmt::format("found {}, expected at most {} {}; use device: ps",
-                                  table.keys_end, kRowsMax, where));
+  for (const auto& [key, rows] :
+       {std::pair{"rows", table.keys_end}, std::pair{"expected_rows", table.expected_rows}}) {
+    if (rows <= kRowsMax) continue;
+    in.Report(key, fmt::format("found {}, expected at most {} {}; use device: ps", rows, kRowsMax,
+                               where));
   }
 }
 
@@ -126,6 +129,10 @@ TableConfig ReadTable(const std::string& name, const MapReader& in, const Optimi
   });
   if (table.device == Device::kAuto && rule_for != rules.end()) table.device = rule_for->device;
   in.Read("rows", table.keys_end);
+  in.Read("expected_rows", table.expected_rows);
+  if (in.Has("rows") && in.Has("expected_rows")) {
+    in.Report("expected_rows", "is for open tables; rows says how many there are");
+  }
   if (table.on_worker()) CheckOnWorker(in, table);
   return table;
 }

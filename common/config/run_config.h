@@ -30,6 +30,10 @@ struct TrainConfig {
   bool asynchronous() const { return staleness > 0; }
 };
 
+struct WorkerConfig {
+  uint64_t memory_bytes = 4ull << 30;  // Of the host, for tables that are placed automatically.
+};
+
 struct ServerConfig {
   uint64_t memory_bytes = 8ull << 30;
   uint32_t executors = 0;  // 0: auto.
@@ -56,6 +60,7 @@ struct ClusterConfig {
       std::chrono::seconds(300);  // For all processes to join and read their data.
   AcceleratorChoice devices = AcceleratorChoice::kAuto;
   EmulatedConfig emulated;
+  WorkerConfig worker;
   ServerConfig server;
 };
 

@@ -111,7 +111,8 @@ struct TableUse {
   std::string name;
   TableId id;
   uint32_t dim = 0;
-  uint64_t keys_end = 0;  // Keys are below it; 0: any are.
+  uint64_t keys_end = 0;       // Keys are below it; 0: any are.
+  uint64_t expected_rows = 0;  // keys_end, or as far as is known of an open table; 0: unknown.
   // kRows input; of a table on the worker what a node takes from `store`.
   ValueIndex rows = kNone;
   // Pushed; kNone before differentiation, if no gradient reaches it, or if the worker updates.

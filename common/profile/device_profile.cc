@@ -45,10 +45,19 @@ Part PartOf(std::string_view key, CopyRates& rates) {
            {"bytes_per_second", &rates.bytes, false}}};
 }
 
+Part PartOf(std::string_view key, ServerRates& rates) {
+  return {key,
+          &rates.source,
+          nullptr,
+          {{"latency_seconds", &rates.latency_seconds, true},
+           {"row_seconds", &rates.row_seconds, true},
+           {"bytes_per_second", &rates.bytes, false}}};
+}
+
 std::vector<Part> PartsOf(DeviceProfile& profile) {
   return {PartOf("cpu", profile.cpu), PartOf("accelerator", profile.accelerator),
           PartOf("to_accelerator", profile.to_accelerator),
-          PartOf("from_accelerator", profile.from_accelerator)};
+          PartOf("from_accelerator", profile.from_accelerator), PartOf("server", profile.server)};
 }
 
 class Reader {
@@ -153,6 +162,11 @@ double ComputeRates::SecondsOf(double flop_count, double bytes, Arithmetic arith
   return std::max(flop_count / flops[static_cast<size_t>(arithmetic)], bytes / memory_bytes);
 }
 
+double ServerRates::SecondsOf(double rows, double row_bytes, uint32_t servers) const {
+  if (rows == 0) return 0;
+  return 2 * latency_seconds + (rows * row_seconds + 2 * row_bytes / bytes) / servers;
+}
+
 DeviceProfile DefaultCardProfile(uint32_t threads) {
   DeviceProfile profile = DefaultEmulatedProfile(threads);
   // A recent server card with PCIe 5, at two thirds of its data sheet.
@@ -177,6 +191,8 @@ DeviceProfile DefaultEmulatedProfile(uint32_t threads) {
   profile.accelerator.name = "emulated";
   profile.to_accelerator = {std::string(kShippedDefault), 5e-6, profile.cpu.memory_bytes / 2};
   profile.from_accelerator = profile.to_accelerator;
+  // A server on this machine or beside it, on a network of 25 Gbit/s.
+  profile.server = {std::string(kShippedDefault), 1e-4, 1e-7, 3e9};
   return profile;
 }
 

@@ -2,8 +2,8 @@
 // by `dovetail bench devices --out FILE`, read where a job names the file (parallel.profile);
 // without one, shipped defaults, which say that they are.
 //
-// The file is YAML: `cpu`, `accelerator`, `to_accelerator`, `from_accelerator`, each with its
-// `source`; a part that is left out keeps its shipped default. No host name is stored.
+// The file is YAML: `cpu`, `accelerator`, `to_accelerator`, `from_accelerator`, `server`, each with
+// its `source`; a part that is left out keeps its shipped default. No host name is stored.
 #pragma once
 
 #include <array>
@@ -37,9 +37,22 @@ struct CopyRates {
   friend bool operator==(const CopyRates&, const CopyRates&) = default;
 };
 
+// One server, as a worker sees it.
+struct ServerRates {
+  std::string source{kShippedDefault};
+  double latency_seconds = 0;  // Of a request for a row, and its answer.
+  double row_seconds = 0;      // Of a row that is pulled and pushed, beside its bytes.
+  double bytes = 0;            // A second, each way.
+
+  // Of a step whose slices pull and push rows with so many bytes in all, each way.
+  double SecondsOf(double rows, double row_bytes, uint32_t servers) const;
+  friend bool operator==(const ServerRates&, const ServerRates&) = default;
+};
+
 struct DeviceProfile {
   ComputeRates cpu, accelerator;  // The CPU with all threads.
   CopyRates to_accelerator, from_accelerator;
+  ServerRates server;
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 

@@ -163,8 +163,9 @@ struct StartMessage {
   Generation generation;
   uint32_t slices = 1;
   ShardMap map;
-  std::vector<ProcessId> workers;  // In rank order.
-  std::string plan;                // Workers: wire/plan_codec.h.
+  std::vector<ProcessId> workers;         // In rank order.
+  std::string plan;                       // Workers: wire/plan_codec.h.
+  std::vector<TableId> tables_on_worker;  // Servers have no rows of them.
 };
 
 struct TrainOrder {

@@ -255,6 +255,7 @@ StartMessage Read(Reader& in, const fbs::Start& m) {
   to.map = ReadShardMap(in, m.map());
   for (uint32_t worker : in.Numbers(m.workers())) to.workers.emplace_back(worker);
   to.plan = in.Bytes(m.plan());
+  for (uint64_t table : in.Numbers(m.tables_on_worker())) to.tables_on_worker.emplace_back(table);
   return to;
 }
 

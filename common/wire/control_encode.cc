@@ -208,10 +208,13 @@ Body Encode(Builder& to, const RefusedMessage& m) {
 Body Encode(Builder& to, const StartMessage& m) {
   std::vector<uint32_t> workers;
   for (ProcessId worker : m.workers) workers.push_back(worker.value());
+  std::vector<uint64_t> tables;
+  for (TableId table : m.tables_on_worker) tables.push_back(table.value());
   const auto map = ShardMapTable(to, m.map);
   const auto worker_vector = to.CreateVector(workers);
+  const auto table_vector = to.CreateVector(tables);
   return {fbs::Body::Start, fbs::CreateStart(to, m.generation.value(), m.slices, map, worker_vector,
-                                             BytesOf(to, m.plan))
+                                             BytesOf(to, m.plan), table_vector)
                                 .Union()};
 }
 

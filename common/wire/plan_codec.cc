@@ -71,7 +71,8 @@ Offset<fbs::Lookup> Write(Builder& b, const LookupSpec& lookup) {
 
 Offset<fbs::TableUse> Write(Builder& b, const TableUse& table) {
   return fbs::CreateTableUseDirect(b, table.name.c_str(), table.id.value(), table.dim, table.rows,
-                                   table.row_grad, table.store, table.keys_end);
+                                   table.row_grad, table.store, table.keys_end,
+                                   table.expected_rows);
 }
 
 Offset<fbs::Parameter> Write(Builder& b, const ParameterSpec& p) {

@@ -143,8 +143,8 @@ LookupSpec ReadLookup(Reader& in, const fbs::Lookup& from) {
 }
 
 TableUse ReadTable(Reader& in, const fbs::TableUse& from) {
-  return {in.Text(from.name()), TableId(from.id()), from.dim(),  from.keys_end(),
-          from.rows(),          from.row_grad(),    from.store()};
+  return {in.Text(from.name()), TableId(from.id()), from.dim(),      from.keys_end(),
+          from.expected_rows(), from.rows(),        from.row_grad(), from.store()};
 }
 
 ParameterSpec ReadParameter(Reader& in, const fbs::Parameter& from) {

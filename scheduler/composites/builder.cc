@@ -115,7 +115,7 @@ Result<uint32_t> GraphBuilder::Table() {
   use.keys_end = found->keys_end;
   const auto index = static_cast<uint32_t>(graph_.tables.size());
   graph_.tables.push_back(std::move(use));
-  if (found->on_worker()) {
+  if (found->on_worker() || on_worker_.contains(name)) {
     DT_TRY(graph_.tables[index].rows, RowsOnWorker(index, *found));
   } else {
     graph_.tables[index].rows = Rows(index);

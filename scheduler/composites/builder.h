@@ -2,7 +2,9 @@
 // operator's shape is inferred at once, so a mistake is reported at the node that makes it.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,9 +40,11 @@ struct LookupValues {
 
 class GraphBuilder {
  public:
-  // Both outlive the builder. `columns`: of the data set, in its order.
-  GraphBuilder(const JobConfig& job, std::span<const ColumnSpec> columns)
-      : job_(job), columns_(columns) {}
+  // All outlive the builder. `columns`: of the data set, in its order. `on_worker`: tables that are
+  // there though the job does not say so.
+  GraphBuilder(const JobConfig& job, std::span<const ColumnSpec> columns,
+               const std::set<std::string, std::less<>>& on_worker)
+      : job_(job), columns_(columns), on_worker_(on_worker) {}
 
   // What is added from now on comes from this node: its names begin with the node's.
   void Enter(const NodeConfig& node) {
@@ -97,6 +101,7 @@ class GraphBuilder {
 
   const JobConfig& job_;
   const std::span<const ColumnSpec> columns_;
+  const std::set<std::string, std::less<>>& on_worker_;
   const NodeConfig* user_ = nullptr;
   std::map<std::string, ValueIndex> parts_;  // Of the current node.
   Graph graph_;

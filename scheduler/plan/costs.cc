@@ -16,14 +16,23 @@ double SliceCosts::SymbolSize(SymbolIndex symbol) const {
   double size = symbol == kBatch ? static_cast<double>(samples_) : 0;
   for (const LookupSpec& lookup : graph_.lookups) {
     const std::string& table = graph_.tables[lookup.table].name;
-    if (name == "N." + lookup.name || name == "U." + table) size += Ids(lookup);
+    if (name == "N." + lookup.name) size += Ids(lookup);
     if (name == "S." + table) size += Ids(lookup) * StepSlices();
   }
-  // Of a table on the worker whose keys are open nobody knows.
+  // Of a table on the worker whose keys are open nobody knows, unless it was said.
   for (const TableUse& table : graph_.tables) {
-    if (name == "R." + table.name) size = static_cast<double>(table.keys_end);
+    if (name == "U." + table.name) size = DistinctKeys(table);
+    if (name == "R." + table.name) size = static_cast<double>(table.expected_rows);
   }
   return size;
+}
+
+double SliceCosts::DistinctKeys(const TableUse& table) const {
+  double ids = 0;
+  for (const LookupSpec& lookup : graph_.lookups) {
+    if (graph_.tables[lookup.table].id == table.id) ids += Ids(lookup);
+  }
+  return table.keys_end == 0 ? ids : std::min(ids, static_cast<double>(table.keys_end));
 }
 
 double SliceCosts::StepSlices() const {

@@ -1,5 +1,6 @@
 // What nodes and values cost at the full size of a slice. Lists of varying length count with their
-// bound, or as one id a sample; distinct keys as one for each id that is looked up.
+// bound, or as one id a sample; distinct keys as one for each id that is looked up, as far as the
+// table has keys.
 #pragma once
 
 #include <span>
@@ -24,6 +25,7 @@ class SliceCosts {
   double Elements(const SymShape& shape) const;
   double Bytes(ValueIndex v) const;
   double Ids(const LookupSpec& lookup) const;
+  double DistinctKeys(const TableUse& table) const;
   OpCost Of(const Node& node) const;
 
  private:

@@ -15,7 +15,7 @@ bool IsPattern(std::string_view name) { return name.find_first_of("*?") != std::
 class Expander {
  public:
   explicit Expander(const PlanRequest& request)
-      : request_(request), builder_(request.job, request.columns) {}
+      : request_(request), builder_(request.job, request.columns, request.on_worker) {}
 
   Result<Graph> Run() {
     for (const NodeConfig& node : request_.job.model.nodes) OneNode(node);
@@ -27,13 +27,43 @@ class Expander {
       return Invalid("the model has no loss: add model.loss with an input and a label");
     }
     if (problems_.size() == 1) return problems_[0];
-    if (problems_.empty()) return WithMath(std::move(builder_.graph()));
+    if (problems_.empty()) {
+      ExpectRows();
+      return WithMath(std::move(builder_.graph()));
+    }
     std::string text;
     for (const Status& problem : problems_) text += ToText(problem) + "\n";
     return Invalid("{}{} problems", text, problems_.size());
   }
 
  private:
+  // How many rows tables are going to have, as far as anybody says.
+  void ExpectRows() {
+    Graph& graph = builder_.graph();
+    for (uint32_t t = 0; t < graph.tables.size(); ++t) {
+      TableUse& table = graph.tables[t];
+      const auto config =
+          std::ranges::find(request_.job.model.tables, table.name, &TableConfig::name);
+      table.expected_rows = table.keys_end != 0 ? table.keys_end : config->expected_rows;
+      if (table.expected_rows == 0) table.expected_rows = CountedRows(graph, t);
+    }
+  }
+
+  // One for each distinct key of its columns; 0: of one of them nobody knows.
+  uint64_t CountedRows(const Graph& graph, uint32_t table) const {
+    std::set<uint32_t> columns;
+    for (const LookupSpec& lookup : graph.lookups) {
+      if (lookup.table == table) columns.insert(lookup.columns.begin(), lookup.columns.end());
+    }
+    uint64_t rows = 0;
+    for (const uint32_t c : columns) {
+      const auto counted = request_.data_stats.find(request_.columns[c].name);
+      if (counted == request_.data_stats.end()) return 0;
+      rows += counted->second;
+    }
+    return rows;
+  }
+
   // Products whose node says nothing else are made in the job's arithmetic.
   Graph WithMath(Graph graph) const {
     if (request_.job.train.math == "fp32") return graph;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "common/config/load_job.h"
 #include "scheduler/place/place.h"
 #include "scheduler/plan/costs.h"
 #include "scheduler/plan/plan.h"
@@ -79,7 +80,11 @@ class Explainer {
                : fmt::format("no placement takes less than {}", TimeText(slices * p.lower_bound)),
            others);
     }
-    Line("  without waiting for tables and other workers; {}", report_.constants);
+    if (report_.server_seconds > 0) {
+      Line("  servers take {} of it for tables, {}", TimeText(report_.server_seconds),
+           job_.parallel.overlap ? "beside the workers" : "while the workers wait");
+    }
+    Line("  without waiting for other workers; {}", report_.constants);
     if (!report_.fallback.empty()) {
       Line("  fallback to cpu of what is tagged gpu: {}", report_.fallback);
     }
@@ -100,23 +105,22 @@ class Explainer {
 
   void Tables() {
     for (const TableUse& table : graph_.tables) {
-      double ids = 0;
-      for (const LookupSpec& lookup : graph_.lookups) {
-        if (graph_.tables[lookup.table].id == table.id) ids += costs_.Ids(lookup);
-      }
-      const double bytes = ids * table.dim * sizeof(float);
-      if (table.store != kNone) {
-        const bool on_gpu = graph_.value(table.store).device == Device::kGpu;
-        Line("table {} on {}, as its device says: dim {}, at most {:.0f} rows taken a slice ({})",
-             table.name, on_gpu ? "gpu" : "cpu", table.dim, ids, Bytes(bytes));
-        continue;
-      }
-      Line(
-          "table {} on ps: dim {}, at most {:.0f} rows pulled a slice "
-          "({}){}",
-          table.name, table.dim, ids, Bytes(bytes),
-          table.row_grad == kNone ? ", nothing pushed" : ", as many pushed");
+      const double rows = costs_.DistinctKeys(table);
+      const double bytes = rows * table.dim * sizeof(float);
+      const bool pulled = table.store == kNone;
+      const Device device = pulled ? Device::kPs : graph_.value(table.store).device;
+      Line("table {} on {}, {}: dim {}, at most {:.0f} rows {} a slice ({}){}", table.name,
+           dt::NameOf(device), WhyThere(table), table.dim, rows, pulled ? "pulled" : "taken",
+           Bytes(bytes),
+           !pulled                   ? ""
+           : table.row_grad == kNone ? ", nothing pushed"
+                                     : ", as many pushed");
     }
+  }
+
+  std::string_view WhyThere(const TableUse& table) const {
+    const auto why = report_.table_why.find(table.name);
+    return why == report_.table_why.end() ? "as its device says" : std::string_view(why->second);
   }
 
   std::string_view Why(const Node& node) const {

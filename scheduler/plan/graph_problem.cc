@@ -23,7 +23,9 @@ class Builder {
     AddItem("inputs", {});
     for (const ParameterSpec& p : graph_.parameters) AddLasting(p.value);
     for (const TableUse& table : graph_.tables) {
-      if (table.store != kNone) AddLasting(table.store);
+      if (table.store == kNone) continue;
+      AddLasting(table.store);
+      made_.problem.items.back().memory.fill(Amount(of_.costs.Bytes(table.store)));
     }
     made_.item_of.resize(graph_.nodes.size());
     for (const NodeIndex n : NodesAsTaken(graph_)) AddNode(n);

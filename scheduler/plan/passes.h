@@ -42,6 +42,15 @@ Result<Graph> InsertCopies(Graph graph, const PlanRequest& request);
 // The plan of a graph with copies: partitioned, with its memory, not yet checked.
 Plan Cut(Graph graph, const PlanRequest& request);
 
+// Which tables of `device: auto` go to workers; why each of them is where it is, in a few words.
+struct TablePlaces {
+  std::set<std::string, std::less<>> on_worker;
+  std::map<std::string, std::string, std::less<>> why;
+};
+TablePlaces PlaceTables(const PlanRequest& request);
+// What servers take in each step for tables that lie there.
+double ServerSeconds(const Graph& graph, const PlanRequest& request);
+
 // The order in which streams take nodes: slice nodes by what they wait for and what waits for them,
 // then step nodes. Topological.
 std::vector<NodeIndex> NodesAsTaken(const Graph& graph);

@@ -68,12 +68,19 @@ Result<Plan> MakePlan(const PlanRequest& request) {
   return MakePlan(request, [](std::string_view, const Plan&) {});
 }
 
-Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen) {
-  DT_TRY_STATUS(CheckRequest(request));
+Result<Plan> MakePlan(const PlanRequest& asked, const SeenPass& seen) {
+  DT_TRY_STATUS(CheckRequest(asked));
+  PlanRequest request = asked;
+  TablePlaces tables = PlaceTables(asked);
+  request.on_worker = std::move(tables.on_worker);
   Plan plan = Uncut({}, request);
   for (const GraphPass& pass : kGraphPasses) {
     DT_TRY(plan.graph, pass.run(std::move(plan.graph), request));
     DT_TRY_STATUS(Prefixed(CheckGraph(plan.graph), pass.name));
+    if (pass.name == "place" && request.report != nullptr) {
+      request.report->server_seconds = ServerSeconds(plan.graph, request);
+      request.report->table_why = std::move(tables.why);
+    }
     seen(pass.name, plan);
   }
   Partition(plan);

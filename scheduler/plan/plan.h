@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "common/config/job_config.h"
 #include "common/device/devices.h"
 #include "common/graph/plan.h"
+#include "common/profile/data_stats.h"
 #include "common/profile/device_profile.h"
 #include "scheduler/place/place.h"
 
@@ -27,6 +29,9 @@ struct PlacementReport {
   double accelerator_bytes = 0, accelerator_limit = 0;  // Needed at most; there.
   std::string constants;                                // Where the rates come from.
   std::string fallback;                                 // Why tags do not hold; empty: they do.
+  double server_seconds = 0;  // Of servers in each step: pulls, pushes, updates.
+  // By table of which the job does not say where it goes, a few words.
+  std::map<std::string, std::string, std::less<>> table_why;
 };
 
 struct PlanRequest {
@@ -38,6 +43,9 @@ struct PlanRequest {
   DeviceProfile profile = DefaultEmulatedProfile(1);  // Of the workers' devices.
   PlacementReport* report = nullptr;                  // Filled in, if it is given.
   std::string why_none = {};  // Why there is no accelerator, if that is known.
+  DataStats data_stats = {};  // Of the columns.
+  // Tables of `device: auto` that are on workers. MakePlan chooses them; see table_places.cc.
+  std::set<std::string, std::less<>> on_worker = {};
 };
 
 // Error: Invalid or NotYet. One problem reads "node "x": …" with file:line as its place; several

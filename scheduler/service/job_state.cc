@@ -234,6 +234,9 @@ void JobState::MakeStart(TimePoint now) {
   }
   map_ = MakeShardMap(MapVersion(1), options_.job.cluster.shards, std::move(servers));
   StartMessage start{generation_, slices_, map_, Ids(false), Encode(plan->plan)};
+  for (const TableUse& table : plan->plan.graph.tables) {
+    if (table.store != kNone) start.tables_on_worker.push_back(table.id);
+  }
   for (const Member* worker : membership_.OfRole(Role::kWorker)) Send(*worker, start);
   start.plan.clear();
   for (const Member* server : membership_.OfRole(Role::kServer)) Send(*server, start);

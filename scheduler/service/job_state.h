@@ -45,7 +45,8 @@ struct PlanInput {
 
 struct MadePlan {
   Plan plan;
-  // Why tags of `gpu` do not mean a card, by the kind of event that tells it.
+  // What the job file does not say: why tags of `gpu` do not mean a card, which tables went to the
+  // workers; by the kind of event that tells it.
   std::vector<std::pair<std::string, std::string>> notes;
 };
 

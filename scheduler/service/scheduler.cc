@@ -221,6 +221,9 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   PlanRequest request{job, input.columns, input.slices};
   request.accelerator = CommonAccelerator(input.accelerators, job.cluster.workers);
   DT_TRY(request.profile, ProfileOf(job, request.accelerator, TaskPool().threads()));
+  if (!job.parallel.data_stats.empty()) {
+    DT_TRY(request.data_stats, ReadDataStats(job.parallel.data_stats));
+  }
   PlacementReport report;
   request.report = &report;
   MadePlan made;
@@ -229,6 +232,13 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   if (!report.fallback.empty()) {
     LogWarn("plan.fallback_to_cpu", {{"why", report.fallback}});
     made.notes.emplace_back("fallback_to_cpu", report.fallback);
+  }
+  for (const TableUse& table : made.plan.graph.tables) {
+    const auto why = report.table_why.find(table.name);
+    if (table.store == kNone || why == report.table_why.end()) continue;
+    const std::string text = fmt::format("{}: {}", table.name, why->second);
+    LogInfo("plan.table_on_worker", {{"table", text}});
+    made.notes.emplace_back("table_on_worker", text);
   }
   const bool used = std::ranges::any_of(
       made.plan.graph.nodes, [](const Node& node) { return node.device == Device::kGpu; });

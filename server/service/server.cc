@@ -200,6 +200,9 @@ class ServerRole : public Server {
 
   Status Start(const StartMessage& start) {
     DT_TRY_STATUS(CheckShardMap(start.map));
+    for (TableSpec& table : tables_) {
+      table.on_worker = std::ranges::count(start.tables_on_worker, table.id) > 0;
+    }
     const ProcessId self = link_->welcome().id;
     const ServerInfo* const info = start.map.FindServer(self);
     if (info == nullptr) LogWarn("server.without_shards", {{"id", self.value()}});
@@ -337,7 +340,7 @@ class ServerRole : public Server {
   }
 
   const ServerOptions options_;
-  const std::vector<TableSpec> tables_;
+  std::vector<TableSpec> tables_;
   std::optional<LogKeeper> keeper_;  // Where a log is kept.
   std::atomic<uint64_t> memory_bytes_ = 0;
   std::vector<std::unique_ptr<Executor>> executors_;

@@ -25,8 +25,8 @@ std::vector<TableSpec> TableSpecsOf(const JobConfig& job) {
   std::vector<TableSpec> specs;
   for (const TableConfig& t : TablesOnServers(job)) {
     specs.push_back({t.name, t.id, t.dim, t.init, t.optimizer, t.scheduled, t.eval_default,
-                     job.seed, t.wire, t.dtype, t.all_in_memory, LifeSpecOf(t, job.cluster.shards),
-                     t.on_worker()});
+                     job.seed, t.wire, t.dtype, t.all_in_memory,
+                     LifeSpecOf(t, job.cluster.shards)});
   }
   return specs;
 }

@@ -12,6 +12,9 @@ namespace dt::test {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Model {
   const char* name;
@@ -86,6 +89,43 @@ TEST_P(Placement, DoesNotChangeWhatIsLearned) {
   EXPECT_EQ(Trained("tower_optimizer_cpu", {Tower(), "optimizer.device=cpu"}), cpu);
   EXPECT_EQ(Trained("all_gpu", {"parallel.place=[{match: \"*\", device: gpu}]"}), cpu);
   EXPECT_EQ(Trained("automatic", {}), cpu);
+}
+
+// Tables of which nobody says where they go, on a network so slow that they go to the workers.
+TEST_P(Placement, TablesThatGoToWorkersByThemselvesLearnTheSame) {
+  const ProgramEnd stats = RunProgram(
+      folder_.path(), {"data", "stats", "job.yaml", "--json", "--log-level", "error"}, seconds(60));
+  ASSERT_EQ(stats.exit_code, 0) << stats.output;
+  folder_.Write("stats.json", stats.output);
+  folder_.Write("profile.yaml", "server: {source: slow, row_seconds: 1.0e-3}\n");
+  const std::vector<std::string> automatic = {"parallel.data_stats=stats.json",
+                                              "parallel.profile=profile.yaml"};
+  std::vector<std::string> plan = {"plan", "job.yaml"};
+  for (const std::string& setting : automatic) plan.insert(plan.end(), {"--set", setting});
+  EXPECT_THAT(RunProgram(folder_.path(), plan).output,
+              AllOf(HasSubstr("with it on servers"), Not(HasSubstr(" on ps,"))));
+
+  const std::string on_servers = Trained("on_servers", {"checkpoint.every=7", "train.slices=2"});
+  ASSERT_NE(on_servers, "");
+  std::vector<std::string> settings = automatic;
+  settings.insert(settings.end(), {"checkpoint.every=7", "train.slices=2"});
+  EXPECT_EQ(Trained("on_worker", settings), on_servers);
+  EXPECT_THAT(folder_.Read("on_worker.json"), HasSubstr("\"table_on_worker\""));
+
+  // Several processes, half of the job with tables on servers and half with tables on workers.
+  std::vector<std::string> launch = {"launch",    "job.yaml", "--set",
+                                     "job=moved", "--result", "moved.json"};
+  settings.insert(settings.end(), {"cluster.workers=2", "cluster.servers=2"});
+  for (const std::string& setting : settings) launch.insert(launch.end(), {"--set", setting});
+  std::vector<std::string> first = launch;
+  first.insert(first.end(), {"--set", "train.epochs=1", "--set", "parallel.data_stats="});
+  const ProgramEnd half = RunProgram(folder_.path(), first, seconds(120));
+  ASSERT_EQ(half.exit_code, 0) << half.output;
+  launch.insert(launch.end(), {"--resume", "auto"});
+  const ProgramEnd whole = RunProgram(folder_.path(), launch, seconds(120));
+  ASSERT_EQ(whole.exit_code, 0) << whole.output;
+  EXPECT_THAT(folder_.Read("moved.json"), HasSubstr("\"table_on_worker\""));
+  EXPECT_EQ(ChecksumOf(folder_, "moved.json"), on_servers);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Placement,

@@ -169,10 +169,11 @@ class WorkerRole : public Worker {
     PsClient::Options client;
     client.network = &DataNetwork();
     client.wire_tables = WireTables(graph, options_.job.model.tables);
-    for (const uint32_t t : client.wire_tables) {
-      const TableConfig& table = options_.job.model.tables[t];
+    for (size_t t = 0; t < graph.tables.size(); ++t) {
+      const TableConfig& table = options_.job.model.tables[client.wire_tables[t]];
       // Rows of tables on this worker do not travel.
-      client.tables.push_back({table.on_worker() ? 0 : table.dim, table.wire});
+      const bool travels = graph.tables[t].store == kNone;
+      client.tables.push_back({travels ? table.dim : 0, table.wire});
     }
     auto wire = static_cast<uint32_t>(options_.job.model.tables.size());
     for (const TableConfig& table : DenseTables(options_.job)) {

@@ -29,8 +29,8 @@ WorkerTable::WorkerTable(const Options& options)
 Result<std::unique_ptr<WorkerTable>> WorkerTable::Create(const Options& options) {
   auto table = std::make_unique<WorkerTable>(options);
   DT_TRY(table->memory_, MakeRowMemory(table->width_, options.accelerator));
-  const auto said = static_cast<uint32_t>(std::min(options.table.keys_end, kRowsMax));
-  DT_TRY_STATUS(table->MakeRoom(std::max(kRoomMin, said), 0));
+  const auto room = static_cast<uint32_t>(std::min(options.expected_rows, kRowsMax));
+  DT_TRY_STATUS(table->MakeRoom(std::max(kRoomMin, room), 0));
   return table;
 }
 

@@ -34,6 +34,7 @@ class WorkerTable {
   struct Options {
     const TableConfig& table;
     uint64_t seed = 0;
+    uint64_t expected_rows = 0;          // Room for so many is taken at once.
     bool updated = true;                 // A slice's training makes rows: it is the whole step.
     Accelerator* accelerator = nullptr;  // Where the rows lie; null: in host memory.
   };

@@ -24,6 +24,7 @@ Result<std::unique_ptr<WorkerTables>> WorkerTables::Create(const Plan& plan, con
     DT_CHECK(!there || accelerator != nullptr);
     DT_TRY(auto table, WorkerTable::Create({.table = *config,
                                             .seed = plan.seed,
+                                            .expected_rows = use.expected_rows,
                                             .updated = updated && !joined,
                                             .accelerator = there ? accelerator : nullptr}));
     tables->places_[t] = table->place();

@@ -31,10 +31,13 @@ constexpr Case kMistakes[] = {
      "stddev}, {uniform: half width}"},
     {"ClipOfTable", "l2: 0.05", "clip_norm: 1",
      "14: model.tables.item.clip_norm: unknown key; known here: dim, init, optimizer, l2, "
-     "l2_scope, clip_row_norm, device, dtype, wire, memory, eval_default, rows, admission, expiry, "
+     "l2_scope, clip_row_norm, device, dtype, wire, memory, eval_default, rows, expected_rows, "
+     "admission, expiry, "
      "freeze"},
     {"NegativeL2", "l2: 0.05", "l2: -1",
      "14: model.tables.item.l2: found \"-1\", expected a number (0 or more)"},
+    {"RowsOfTwoKinds", "l2: 0.05", "rows: 9, expected_rows: 9",
+     "14: model.tables.item.expected_rows: is for open tables; rows says how many there are"},
     {"AdmissionOfNone", "l2: 0.05", "admission: {pushes: 0}",
      "14: model.tables.item.admission.pushes: found \"0\", expected a whole number (1 to 256)"},
     {"ExpiryWithoutRule", "l2: 0.05", "expiry: {}",
@@ -198,7 +201,7 @@ TEST(PlaceRules, MistakesAreNamed) {
 }
 
 TEST(TablesOnTheWorker, WhatTheyCannotDoIsRefused) {
-  const auto with = [](const char* device, const char* flag) {
+  const auto with = [](const char* device, const std::string& flag) {
     LoadOptions options;
     options.overrides = {std::string("model.tables.item.device=") + device, flag};
     return ProblemsOf(kGoodJob, options);
@@ -217,10 +220,12 @@ TEST(TablesOnTheWorker, WhatTheyCannotDoIsRefused) {
     EXPECT_NE(problem.find("use "), std::string::npos) << flag << problem;
   }
   EXPECT_EQ(with("ps", "model.tables.item.rows=4294967296"), "");
-  EXPECT_NE(with("cpu", "model.tables.item.rows=4294967296")
-                .find("model.tables.item.rows: found 4294967296, expected at most 4294967295 with "
-                      "device: cpu; use device: ps"),
-            std::string::npos);
+  for (const std::string key : {"model.tables.item.rows", "model.tables.item.expected_rows"}) {
+    EXPECT_NE(with("cpu", key + "=4294967296")
+                  .find(key + ": found 4294967296, expected at most 4294967295 with device: cpu; "
+                              "use device: ps"),
+              std::string::npos);
+  }
 }
 
 TEST(DurabilityValues, WhatTheLogCannotGoWithIsRefused) {

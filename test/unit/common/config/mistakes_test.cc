@@ -49,7 +49,7 @@ constexpr Mistake kMistakes[] = {
     {"ScalarForMap", "{servers: 2, workers: 2}", "2",
      "21: cluster: found \"2\", expected a map with servers, workers, replicas, shards, scheduler, "
      "devices, emulated, lease, restarts, scheduler_outage, wait_for_server, start_timeout, store, "
-     "server"},
+     "worker, server"},
     {"ListForText", "job: ads", "job: [ads]", "1: job: found a list, expected a text"},
     {"NoName", "job: ads\n", "", "1: job: missing, expected a text"},
     {"NameWithBlank", "job: ads", "job: my ads",

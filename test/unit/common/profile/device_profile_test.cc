@@ -17,6 +17,7 @@ TEST(DeviceProfile, IsReadAsItIsWritten) {
   profile.cpu = {
       "measured 2026-01-31", "a \"CPU\" \\ 16 threads", {1e12, 1.5e12, 3e12}, 1.25e11, 0};
   profile.to_accelerator = {"measured 2026-01-31", 2.5e-6, 4e10};
+  profile.server = {"measured 2026-01-31", 1e-4, 0, 2e9};
   const Result<DeviceProfile> read =
       ParseDeviceProfile(ToYaml(profile), "p.yaml", DefaultEmulatedProfile(1));
   ASSERT_TRUE(read.ok()) << ToText(read.status());
@@ -32,14 +33,15 @@ TEST(DeviceProfile, WhatAFileLeavesOutKeepsItsDefault) {
   EXPECT_EQ(read->cpu.flops[0], 5e11);
   EXPECT_EQ(read->cpu.memory_bytes, defaults.cpu.memory_bytes);
   EXPECT_EQ(read->accelerator, defaults.accelerator);
-  EXPECT_EQ(
-      SourceText(*read),
-      "constants: cpu, to_accelerator measured; accelerator, from_accelerator shipped default");
+  EXPECT_EQ(SourceText(*read),
+            "constants: cpu, to_accelerator measured; accelerator, from_accelerator, server "
+            "shipped default");
 }
 
 TEST(DeviceProfile, DefaultsSayThatTheyAre) {
-  EXPECT_EQ(SourceText(DefaultEmulatedProfile(2)),
-            "constants: cpu, accelerator, to_accelerator, from_accelerator shipped default");
+  EXPECT_EQ(
+      SourceText(DefaultEmulatedProfile(2)),
+      "constants: cpu, accelerator, to_accelerator, from_accelerator, server shipped default");
 }
 
 TEST(DeviceProfile, MistakesNameFileLineAndKey) {

@@ -38,6 +38,7 @@ TEST(Control, FieldsArriveInTheirPlaces) {
   const auto start = std::get<StartMessage>(*DecodeControl(Bytes(EncodeControl(samples[16]))));
   EXPECT_EQ(start.map, std::get<StartMessage>(samples[16]).map);
   EXPECT_EQ(start.plan, std::string("p\0n", 3));
+  EXPECT_EQ(start.tables_on_worker, std::vector{TableId(~0ull)});
 }
 
 TEST(Control, MessagesAreReadAtAnyAddress) {

@@ -228,17 +228,17 @@ TEST_P(WorkerTableTest, RestoredRowsAreTheSame) {
 }
 
 TEST(WorkerTable, SaysWhatDoesNotFitAndWhatWouldHelp) {
-  TableConfig config = ConfigOf(OptimizerKind::kAdam);
+  const TableConfig config = ConfigOf(OptimizerKind::kAdam);
   const auto device = EmulatedAccelerator::Create({.memory_bytes = 1 << 20}).value();
-  config.keys_end = 100'000;
   const Status said =
-      WorkerTable::Create({.table = config, .seed = kSeed, .accelerator = device.get()}).status();
+      WorkerTable::Create(
+          {.table = config, .seed = kSeed, .expected_rows = 100'000, .accelerator = device.get()})
+          .status();
   EXPECT_EQ(said.code(), StatusCode::kUnavailable);
   EXPECT_THAT(ToText(said), HasSubstr("table item on gpu needs room for 100000 rows of 60 bytes"));
   EXPECT_THAT(ToText(said), HasSubstr("set model.tables.item.device to cpu or ps"));
 
   // Twice the room does not fit, what is needed does; in the end that neither.
-  config.keys_end = 0;
   const Placed own(config, true, 1 << 20);
   std::mt19937_64 random(1);
   Status bound;
