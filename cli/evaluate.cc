@@ -16,6 +16,7 @@ int RunEvaluate(const CommandLine& line, StopSignals& signals) {
     job->data.test = {line.data_path};
     job->data.labels_optional = true;
   }
+  job->observe.trace.reset();  // No step is trained; what a training recorded stays.
   const TimePoint begin = SystemClock().Now();
   JobResult result = RunLocalJob(*job, {.goal = scheduler::Goal::kEvaluate,
                                         .checkpoint = line.checkpoint,

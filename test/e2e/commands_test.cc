@@ -17,7 +17,9 @@ using std::chrono::seconds;
 TEST(Commands, TrainLearnsAndEvalOfItsCheckpointAgrees) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.rows = 8000, .epochs = 6});
-  const ProgramEnd train = RunProgram(folder.path(), {"train", job, "--result", "train.json"});
+  const std::string traced = "observe.trace=0-9";
+  const ProgramEnd train =
+      RunProgram(folder.path(), {"train", job, "--result", "train.json", "--set", traced});
   ASSERT_EQ(train.exit_code, 0) << train.output;
   EXPECT_GT(NumberAt(folder, "train.json", "/metrics/valid/auc"), 0.70);
   EXPECT_LT(NumberAt(folder, "train.json", "/metrics/valid/logloss"), 0.64);
@@ -30,9 +32,10 @@ TEST(Commands, TrainLearnsAndEvalOfItsCheckpointAgrees) {
   ASSERT_NE(list.output.find(last), std::string::npos) << list.output;
   EXPECT_EQ(RunProgram(folder.path(), {"checkpoint", "verify", last}).exit_code, 0);
 
-  const ProgramEnd eval =
-      RunProgram(folder.path(), {"eval", job, "--checkpoint", last, "--result", "eval.json"});
+  const ProgramEnd eval = RunProgram(
+      folder.path(), {"eval", job, "--checkpoint", last, "--result", "eval.json", "--set", traced});
   ASSERT_EQ(eval.exit_code, 0) << eval.output;
+  EXPECT_FALSE(std::filesystem::is_empty(folder.path() + "/runs/tiny/trace"));
   EXPECT_EQ(NumberAt(folder, "eval.json", "/metrics/valid/auc"),
             NumberAt(folder, "train.json", "/metrics/valid/auc"));
 }

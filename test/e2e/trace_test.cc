@@ -125,6 +125,24 @@ TEST(TraceTest, StepsBeyondTheEndAreCutThere) {
   EXPECT_EQ(CountOf(trace, "run slice"), 2);
 }
 
+TEST(TraceTest, FilesOfAnEarlierRunAreNotTakenForThisOnes) {
+  const test::TempFolder folder;
+  const std::string trace = "runs/short/trace";
+  std::filesystem::create_directories(folder.path() + "/" + trace);
+  // Whatever its number was then.
+  for (const char* file : {"/worker-1.json", "/worker-2.txt", "/worker-77.json"}) {
+    folder.Write(trace + file, "{}");
+  }
+  folder.Write(trace + "/notes.txt", "mine");
+  const Shape shape{.epochs = 1, .more = "observe: {http: off, trace: 5000-5009}"};
+  ::testing::internal::CaptureStderr();
+  ExpectCompleted(RunJob(folder, "short", shape));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("worker.trace_empty"));
+  EXPECT_TRUE(TracesOf(folder, "short").empty());
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/" + trace + "/worker-2.txt"));
+  EXPECT_EQ(folder.Read(trace + "/notes.txt"), "mine");
+}
+
 TEST(TraceTest, OffWritesNothing) {
   const test::TempFolder folder;
   ExpectCompleted(RunJob(folder, "off", {.epochs = 1}));

@@ -26,6 +26,18 @@ std::string BusyText(const TimelineSummary& summary) {
   return text;
 }
 
+// Those of an earlier run would be taken for this one's. Processes are numbered as they join: the
+// earlier run's worker may have had another number. No worker of this run trains before all have
+// joined.
+void RemoveTraces(const std::string& folder) {
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
+    if (!entry.path().filename().string().starts_with("worker-")) continue;
+    std::error_code gone;  // Another worker removes them too.
+    std::filesystem::remove(entry.path(), gone);
+  }
+}
+
 }  // namespace
 
 StepTrace::StepTrace(const JobConfig& job, ProcessId self)
@@ -34,12 +46,12 @@ StepTrace::StepTrace(const JobConfig& job, ProcessId self)
       file_(fmt::format("{}/worker-{}", folder_, self.value())),
       pid_(self.value() + 1) {
   if (!job.observe.trace) return;
+  RemoveTraces(folder_);
   timeline_.emplace(
       Timeline::Options{.first = job.observe.trace->first, .last = job.observe.trace->last});
 }
 
 void StepTrace::StepsDone(Step end) {
-  trained_ = true;
   if (timeline_ && !written_ && end > timeline_->last() && end - timeline_->last() > kStepsUnderWay)
     Finish();
 }
@@ -50,7 +62,6 @@ void StepTrace::Finish() {
   timeline_->Close();
   const std::vector<RecordedSpan> spans = timeline_->Spans();
   if (spans.empty()) {
-    if (!trained_) return;
     LogWarn("worker.trace_empty",
             {{"first_step", timeline_->first()},
              {"last_step", timeline_->last()},

@@ -16,6 +16,7 @@ namespace dt::worker {
 
 class StepTrace {
  public:
+  // Before any worker of the job trains: if steps are wanted, files of an earlier run go.
   StepTrace(const JobConfig& job, ProcessId self);
 
   // To record into; null: nothing is wanted.
@@ -33,7 +34,6 @@ class StepTrace {
   const std::string name_, folder_, file_;  // The files' path without the ending.
   const uint32_t pid_;                      // In the picture.
   std::optional<Timeline> timeline_;
-  bool trained_ = false;  // A step at all.
   bool written_ = false;
 };
 
