@@ -164,7 +164,7 @@ Status BenchAccelerator(std::vector<BenchCase>& cases, DeviceProfile& profile) {
     DT_TRY(const std::unique_ptr<EmulatedAccelerator> emulated, EmulatedAccelerator::Create({}));
     DT_TRY_STATUS(MeasureCopies(*emulated, cases, measured));
     measured.accelerator = measured.cpu;
-    measured.accelerator.name = "emulated";
+    measured.accelerator.name = kEmulatedName;
     DT_TRY(measured.accelerator.launch_seconds, MeasureLaunch(*emulated, cases));
   }
   measured.accelerator.source = measured.to_accelerator.source = source;

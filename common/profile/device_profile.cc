@@ -188,7 +188,7 @@ DeviceProfile DefaultEmulatedProfile(uint32_t threads) {
   profile.cpu.memory_bytes = std::min(1e10 * count, 1e11);
   profile.cpu.launch_seconds = 2e-6;
   profile.accelerator = profile.cpu;
-  profile.accelerator.name = "emulated";
+  profile.accelerator.name = kEmulatedName;
   profile.to_accelerator = {std::string(kShippedDefault), 5e-6, profile.cpu.memory_bytes / 2};
   profile.from_accelerator = profile.to_accelerator;
   // A server on this machine or beside it, on a network of 25 Gbit/s.

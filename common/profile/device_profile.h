@@ -15,6 +15,7 @@
 namespace dt {
 
 inline constexpr std::string_view kShippedDefault = "shipped default";
+inline constexpr std::string_view kEmulatedName = "emulated";  // Of an accelerator's rates.
 
 enum class Arithmetic : uint8_t { kFp32, kTf32, kBf16 };
 

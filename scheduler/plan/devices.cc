@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/log.h"
+
 namespace dt::scheduler {
 namespace {
 
@@ -25,6 +27,18 @@ DeviceProfile EmulatedProfile(const EmulatedConfig& emulated, uint32_t threads) 
     }
   }
   return profile;
+}
+
+// Rates of a card say nothing of the emulated accelerator, nor its rates of a card.
+void WarnOfOtherDevice(const std::string& file, const ComputeRates& measured,
+                       const DeviceInfo& accelerator) {
+  const bool emulated = accelerator.kind == DeviceKind::kEmulated;
+  if ((measured.name == kEmulatedName) == emulated) return;
+  LogWarn("plan.profile_of_another_device",
+          {{"why", fmt::format("parallel.profile: the accelerator of {} is {} ({}), and the "
+                               "workers have {}; what is placed and predicted is for the former",
+                               file, measured.name, measured.source, accelerator.name)},
+           {"hint", "measure on a worker's machine: dovetail bench devices --out FILE"}});
 }
 
 }  // namespace
@@ -51,7 +65,9 @@ Result<DeviceProfile> ProfileOf(const JobConfig& job, const std::optional<Device
   DeviceProfile profile =
       card ? DefaultCardProfile(threads) : EmulatedProfile(job.cluster.emulated, threads);
   if (job.parallel.profile.empty()) return profile;
-  return ReadDeviceProfile(job.parallel.profile, std::move(profile));
+  DT_TRY(profile, ReadDeviceProfile(job.parallel.profile, std::move(profile)));
+  if (accelerator) WarnOfOtherDevice(job.parallel.profile, profile.accelerator, *accelerator);
+  return profile;
 }
 
 }  // namespace dt::scheduler

@@ -20,7 +20,8 @@ std::optional<DeviceInfo> CommonAccelerator(std::span<const DeviceInfo> accelera
 bool MayBeChosen(const std::optional<DeviceInfo>& accelerator, const JobConfig& job);
 
 // Rates of the workers' devices: those of parallel.profile, then those of cluster.emulated, then
-// shipped defaults for a processor of so many threads. Error: Invalid, the file has problems.
+// shipped defaults for a processor of so many threads. Error: Invalid, the file has problems. Warns
+// of a file that was measured on a card if `accelerator` is emulated, and of the reverse.
 Result<DeviceProfile> ProfileOf(const JobConfig& job, const std::optional<DeviceInfo>& accelerator,
                                 uint32_t threads);
 

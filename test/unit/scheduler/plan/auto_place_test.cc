@@ -4,6 +4,7 @@
 // all shipped models, on devices of several speeds.
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -366,6 +367,29 @@ TEST(PlanDevicesTest, AnEmulatedAcceleratorsSpeedsAreItsProfile) {
   EXPECT_EQ(*ProfileOf(job, card, 4), DefaultCardProfile(4));
   job.parallel.profile = "no/such/profile.yaml";
   EXPECT_THAT(ToText(ProfileOf(job, card, 4).status()), HasSubstr("no/such/profile.yaml"));
+}
+
+TEST(PlanDevicesTest, AProfileOfAnotherDeviceIsWarnedOf) {
+  JobConfig job = TinyJob({});
+  job.parallel.profile = ::testing::TempDir() + "profile_of_another_device.yaml";
+  DeviceInfo card = TinyAccelerator();
+  card.kind = DeviceKind::kCuda;
+  card.name = "Some Card 100";
+  const auto warning = [&](const std::string& measured, const DeviceInfo& on) {
+    std::ofstream(job.parallel.profile)
+        << "accelerator: {name: " << measured << ", source: measured 2026-01-31}\n";
+    ::testing::internal::CaptureStderr();
+    EXPECT_TRUE(ProfileOf(job, on, 4).ok());
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(warning("emulated", TinyAccelerator()), "");
+  EXPECT_EQ(warning("Some Card 100", card), "");
+  const std::string on_card = warning("emulated", card);
+  for (const char* part : {job.parallel.profile.c_str(), "is emulated (measured 2026-01-31)",
+                           "the workers have Some Card 100", "dovetail bench devices --out"}) {
+    EXPECT_THAT(on_card, HasSubstr(part));
+  }
+  EXPECT_THAT(warning("Some Card 100", TinyAccelerator()), HasSubstr("is Some Card 100 ("));
 }
 
 }  // namespace
