@@ -16,24 +16,32 @@ JobConfig OneProcess(JobConfig job) {
   return job;
 }
 
-Status RunServer(const JobConfig& job, Network& network, const std::string& scheduler,
-                 std::stop_token stop) {
-  DT_TRY(const auto server, server::Server::Open({.job = job,
-                                                  .network = network,
-                                                  .scheduler = scheduler,
+// What the roles other than the scheduler begin with.
+struct Begin {
+  const JobConfig& job;
+  Network& network;
+  std::string scheduler;
+  std::stop_token stop;      // Of the role.
+  std::stop_token job_stop;  // The scheduler has been asked for a clean stop.
+};
+
+Status RunServer(const Begin& begin) {
+  DT_TRY(const auto server, server::Server::Open({.job = begin.job,
+                                                  .network = begin.network,
+                                                  .scheduler = begin.scheduler,
                                                   .listen = "inproc://server",
                                                   .one_process = true}));
-  return server->Run(stop);
+  return server->Run(begin.stop);
 }
 
-Status RunWorker(const JobConfig& job, Network& network, const std::string& scheduler,
-                 std::stop_token stop) {
-  DT_TRY(const auto worker, worker::Worker::Open({.job = job,
-                                                  .network = network,
-                                                  .scheduler = scheduler,
+Status RunWorker(const Begin& begin) {
+  DT_TRY(const auto worker, worker::Worker::Open({.job = begin.job,
+                                                  .network = begin.network,
+                                                  .scheduler = begin.scheduler,
                                                   .one_process = true,
-                                                  .stop = stop}));
-  return worker->Run(stop);
+                                                  .stop = begin.stop,
+                                                  .hurry = begin.job_stop}));
+  return worker->Run(begin.stop);
 }
 
 }  // namespace
@@ -60,12 +68,13 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
   std::stop_source roles;
   std::stop_source job_stop;
   const std::stop_callback forward(options.stop, [&] { job_stop.request_stop(); });
-  const std::string endpoint = (*scheduler)->endpoint();
+  const Begin begin{job, *network, (*scheduler)->endpoint(), roles.get_token(),
+                    job_stop.get_token()};
   Status server_end, worker_end;
   {
     const auto run = [&](auto body, Status& status) {
       return std::jthread([&, body] {
-        status = body(job, *network, endpoint, roles.get_token());
+        status = body(begin);
         if (!status.ok()) job_stop.request_stop();
       });
     };

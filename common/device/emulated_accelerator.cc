@@ -17,6 +17,9 @@ namespace {
 
 constexpr uint64_t kAlignment = 256;
 constexpr uint64_t kPageBytes = 4096;
+constexpr Duration kPoll = milliseconds(100);
+// What takes longer takes so long, so that times stay within the clock's.
+constexpr Duration kLongest = std::chrono::hours(24 * 365);
 
 uint64_t WholePages(uint64_t bytes) {
   return (std::max<uint64_t>(bytes, 1) + kPageBytes - 1) & ~(kPageBytes - 1);
@@ -24,7 +27,8 @@ uint64_t WholePages(uint64_t bytes) {
 
 Duration TimeOf(double amount, double per_second) {
   if (per_second <= 0) return Duration::zero();
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(amount / per_second));
+  const std::chrono::duration<double> time(amount / per_second);
+  return time < kLongest ? std::chrono::duration_cast<Duration>(time) : kLongest;
 }
 
 // Addresses without memory behind them until they are touched; given back with the object.
@@ -107,6 +111,7 @@ class Emulation : public EmulatedAccelerator {
  public:
   Emulation(const Options& options, Mapping addresses, Mapping memory)
       : speed_(options.speed),
+        hurried_(options.hurried),
         info_{.kind = DeviceKind::kEmulated,
               .index = 0,
               .name = "emulated accelerator",
@@ -157,6 +162,12 @@ class Emulation : public EmulatedAccelerator {
   TimePoint Occupy(double flops, double bytes) override {
     return kernels_.Take(std::max(TimeOf(flops, speed_.flops), TimeOf(bytes, speed_.memory_bytes)));
   }
+  void Await(TimePoint end) override {
+    for (TimePoint now = SystemClock().Now(); now < end; now = SystemClock().Now()) {
+      if (hurried_ && hurried_()) return;
+      WaitUntil(std::min(end, now + kPoll));
+    }
+  }
 
   // Where a range of one block really is.
   std::byte* RealRange(const void* device, size_t bytes) const {
@@ -184,6 +195,7 @@ class Emulation : public EmulatedAccelerator {
 
   // Immutable.
   const EmulatedSpeed speed_;
+  const std::function<bool()> hurried_;
   const DeviceInfo info_;
   const Mapping addresses_, memory_;
   // Any thread may allocate, as on a card.
@@ -202,7 +214,7 @@ class EmulatedQueue : public DeviceQueue {
     DT_CHECK(!on_.IsDeviceAddress(host));
     const TimePoint end = on_.ToDevice(bytes);
     std::memcpy(on_.RealRange(device, bytes), host, bytes);
-    WaitUntil(end);
+    on_.Await(end);
     return OkStatus();
   }
   Status CopyToHost(void* host, const void* device, size_t bytes) override {
@@ -210,14 +222,14 @@ class EmulatedQueue : public DeviceQueue {
     DT_CHECK(!on_.IsDeviceAddress(host));
     const TimePoint end = on_.ToHost(bytes);
     std::memcpy(host, on_.RealRange(device, bytes), bytes);
-    WaitUntil(end);
+    on_.Await(end);
     return OkStatus();
   }
   Status CopyOnDevice(void* to, const void* from, size_t bytes) override {
     if (bytes == 0) return OkStatus();
     const TimePoint end = on_.Occupy(0, 2.0 * static_cast<double>(bytes));
     std::memmove(on_.RealRange(to, bytes), on_.RealRange(from, bytes), bytes);
-    WaitUntil(end);
+    on_.Await(end);
     return OkStatus();
   }
   Status Record(DeviceEvent& event) override {

@@ -7,6 +7,8 @@
 // can be measured on a machine that has few cores.
 #pragma once
 
+#include <functional>
+
 #include "common/device/accelerator.h"
 
 namespace dt {
@@ -22,15 +24,19 @@ class EmulatedAccelerator : public Accelerator {
   struct Options {
     uint64_t memory_bytes = uint64_t{4} << 30;
     EmulatedSpeed speed;
+    // Asked while work takes its time, on any thread: if true, no work takes any more.
+    std::function<bool()> hurried = {};
   };
   // Error: Unavailable, no address space.
   static Result<std::unique_ptr<EmulatedAccelerator>> Create(Options options);
 
   // For kernels: where the device's memory really is. REQUIRES: allocated here.
   virtual void* Real(void* device) const = 0;
-  // Until when a kernel that begins now occupies the device, by the speed (wait_until.h waits):
-  // kernels follow one another, whichever queues they belong to. Any thread.
+  // Until when a kernel that begins now occupies the device, by the speed: kernels follow one
+  // another, whichever queues they belong to. Any thread.
   virtual TimePoint Occupy(double flops, double bytes) = 0;
+  // Returns then, or soon after `hurried` is true. Any thread.
+  virtual void Await(TimePoint end) = 0;
 };
 
 }  // namespace dt

@@ -20,12 +20,14 @@ Result<DeviceInfo> FirstCard() {
   return cards.front();
 }
 
-Result<std::unique_ptr<Accelerator>> OpenEmulated(const EmulatedConfig& config) {
+Result<std::unique_ptr<Accelerator>> OpenEmulated(const EmulatedConfig& config,
+                                                  std::function<bool()> hurried) {
   return EmulatedAccelerator::Create(
       {.memory_bytes = config.memory_bytes,
        .speed = {.flops = config.flops,
                  .memory_bytes = static_cast<double>(config.memory_bandwidth),
-                 .link_bytes = static_cast<double>(config.link_bandwidth)}});
+                 .link_bytes = static_cast<double>(config.link_bandwidth)},
+       .hurried = std::move(hurried)});
 }
 
 }  // namespace
@@ -39,13 +41,14 @@ Result<std::optional<DeviceInfo>> FindAccelerator(const ClusterConfig& cluster) 
   return *std::move(card);
 }
 
-Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluster) {
+Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluster,
+                                                     std::function<bool()> hurried) {
   switch (cluster.devices) {
     case AcceleratorChoice::kCpu:
       return WithHint(Unavailable("nodes are to be on an accelerator, and cluster.devices is cpu"),
                       "set cluster.devices to auto, cuda or emulated");
     case AcceleratorChoice::kEmulated:
-      return OpenEmulated(cluster.emulated);
+      return OpenEmulated(cluster.emulated, std::move(hurried));
     case AcceleratorChoice::kAuto:
     case AcceleratorChoice::kCuda:
       break;
@@ -55,7 +58,7 @@ Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluste
   if (cluster.devices == AcceleratorChoice::kCuda) return card.status();
   LogWarn("device.emulated",
           {{"why", MessageOf(card.status())}, {"memory_bytes", cluster.emulated.memory_bytes}});
-  return OpenEmulated(cluster.emulated);
+  return OpenEmulated(cluster.emulated, std::move(hurried));
 }
 
 }  // namespace dt

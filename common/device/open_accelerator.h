@@ -1,6 +1,7 @@
 // What cluster.devices means on this machine.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -16,7 +17,8 @@ namespace dt {
 Result<std::optional<DeviceInfo>> FindAccelerator(const ClusterConfig& cluster);
 
 // Opens it. An emulated one that was not asked for is told of by a warning. Unavailable: there is
-// none, with the reason.
-Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluster);
+// none, with the reason. `hurried`: EmulatedAccelerator::Options.
+Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluster,
+                                                     std::function<bool()> hurried = {});
 
 }  // namespace dt

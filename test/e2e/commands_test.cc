@@ -150,6 +150,25 @@ TEST(Commands, SigtermEndsWhatHasNothingToSave) {
   EXPECT_EQ(generate.Wait(seconds(10)).exit_code, 143);
 }
 
+TEST(Commands, SigtermEndsWhatWaitsForASlowEmulatedAccelerator) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {});
+  // One byte a second: a kernel, or a copy, takes hours.
+  for (const char* slow : {"memory_bandwidth", "link_bandwidth"}) {
+    SCOPED_TRACE(slow);
+    Program train(folder.path(),
+                  {"train", job, "--set", "cluster.devices=emulated", "--set",
+                   std::string("cluster.emulated.") + slow + "=1", "--set",
+                   "parallel.place=[{match: \"*\", device: gpu}]", "--log-level", "info"});
+    ASSERT_TRUE(Eventually(seconds(30), [&] {
+      return train.Output().find("job.running") != std::string::npos;
+    })) << train.Output();
+    train.Signal(SIGTERM);
+    const ProgramEnd end = train.Wait(seconds(20));
+    EXPECT_EQ(end.exit_code, 143) << end.output;
+  }
+}
+
 TEST(Commands, GeneratedDataIsTheSameForTheSameSeedAndConverts) {
   TempFolder folder;
   const std::vector<std::string> generate = {"data",   "generate", "--rows", "1000",

@@ -5,7 +5,6 @@
 #include "common/base/check.h"
 #include "common/device/accelerator_cuda.h"
 #include "common/device/emulated_accelerator.h"
-#include "common/device/wait_until.h"
 #include "worker/engine/cuda_runner.h"
 
 namespace dt::worker {
@@ -111,7 +110,7 @@ class EmulatedRunner : public QueueRunner {
     }
     const TimePoint end = device_.Occupy(prepared.flops, bytes);
     RunKernel(node, prepared, run);
-    WaitUntil(end);
+    device_.Await(end);
     return OkStatus();
   }
 

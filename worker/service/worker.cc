@@ -139,7 +139,9 @@ class WorkerRole : public Worker {
         plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
     Accelerator* accelerator = options_.accelerator;
     if (on_accelerator && accelerator == nullptr) {
-      DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster));
+      DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster, [this] {
+               return options_.hurry.stop_requested() || !Interrupted().ok();
+             }));
       accelerator = accelerator_.get();
     }
     DT_TRY(tables_, WorkerTables::Create(plan, options_.job, accelerator));

@@ -21,6 +21,7 @@ struct WorkerOptions {
   uint32_t threads = 0;                // For arithmetic and parsing; 0: as many as the machine has.
   bool one_process = false;            // The only worker, with all other roles in its process.
   std::stop_token stop = {};           // Ends the joining; Run takes its own.
+  std::stop_token hurry = {};          // The job is to stop: emulated speeds do not hold any more.
   Network* data_network = nullptr;     // To the servers; null: `network`.
   Accelerator* accelerator = nullptr;  // In place of what cluster.devices says.
 };

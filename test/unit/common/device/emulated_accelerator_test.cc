@@ -2,6 +2,7 @@
 // not touch faults, what is full refuses, what has a speed takes its time.
 #include "common/device/emulated_accelerator.h"
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -206,6 +207,27 @@ TEST(EmulatedAccelerator, AKernelEndsByItsSlowerPart) {
   EXPECT_LE(at_once, SystemClock().Now()) << "no speed is set";
   EXPECT_GE(SecondsOf([] { WaitUntil(SystemClock().Now() + milliseconds(2)); }), 0.002);
   EXPECT_LT(SecondsOf([&] { WaitUntil(begun - seconds(5)); }), 1);
+}
+
+TEST(EmulatedAccelerator, InAHurryNothingTakesTime) {
+  std::atomic<bool> hurry = false;
+  const auto device = Make({.memory_bytes = kMiB,
+                            .speed = {.flops = 1e-300, .memory_bytes = 1, .link_bytes = 1},
+                            .hurried = [&] { return hurry.load(); }});
+  const DeviceMemory block = DeviceMemory::Make(*device, 1024).value();
+  std::vector<std::byte> host(1024);
+  const auto queue = device->NewQueue().value();
+  std::jthread later([&] {
+    WaitUntil(SystemClock().Now() + milliseconds(50));
+    hurry = true;
+  });
+  EXPECT_LT(SecondsOf([&] {
+              device->Await(device->Occupy(1e12, 1e12));
+              EXPECT_TRUE(queue->CopyToDevice(block.data(), host.data(), 1024).ok());
+              EXPECT_TRUE(queue->CopyToHost(host.data(), block.data(), 1024).ok());
+              EXPECT_TRUE(queue->CopyOnDevice(block.data(), block.data(), 1024).ok());
+            }),
+            10);
 }
 
 }  // namespace
