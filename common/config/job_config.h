@@ -129,6 +129,9 @@ struct TableConfig {
   uint64_t keys_end = 0;          // Keys are below it; 0: any are.
   uint64_t expected_rows = 0;     // As far as is known; 0: nobody said.
   SourceMark mark;
+  // The rule of parallel.place that said the device, and where; "": the table itself, or nobody.
+  std::string place_match;
+  SourceMark place_mark;
 
   bool on_worker() const { return device == Device::kCpu || device == Device::kGpu; }
 };
@@ -192,6 +195,7 @@ struct PlaceRule {
   Device device = Device::kCpu;  // kPs of tables only.
   Placed of = Placed::kOperators;
   SourceMark mark = {};
+  std::string path = "parallel.place";  // Of its key in the job file.
 };
 
 struct ParallelConfig {

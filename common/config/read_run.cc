@@ -115,6 +115,7 @@ void ReadPlaceRule(const MapReader& in, ParallelConfig& parallel) {
       {"match", Placed::kOperators}, {"table", Placed::kTables}, {"weights", Placed::kWeights}};
   PlaceRule rule;
   rule.mark = in.mark();
+  rule.path = in.path();
   int given = 0;
   for (const auto& [key, of] : kKinds) {
     if (!in.Has(key)) continue;
@@ -161,7 +162,8 @@ void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
     problems.Add(root.MarkOf("optimizer"), "optimizer.device", kOnServers);
   }
   for (const PlaceRule& rule : job.parallel.place) {
-    if (rule.of == Placed::kWeights) problems.Add(rule.mark, "parallel.place.weights", kOnServers);
+    if (rule.of != Placed::kWeights) continue;
+    problems.Add(rule.mark, JoinPath(rule.path, "weights"), kOnServers);
   }
   if (job.train.slices > 1) {
     problems.Add(
@@ -172,7 +174,8 @@ void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
   }
   for (const TableConfig& table : job.model.tables) {
     if (table.on_worker()) {
-      problems.AddNotYet(table.mark, JoinPath(JoinPath("model.tables", table.name), "device"),
+      const SourceMark& mark = table.place_match.empty() ? table.mark : table.place_mark;
+      problems.AddNotYet(mark, JoinPath(JoinPath("model.tables", table.name), "device"),
                          "found a table on the worker, which is not available yet with "
                          "train.staleness above 0; use ps");
     }
@@ -273,7 +276,7 @@ static void CheckTableRules(const JobConfig& job, Problems& problems) {
     if (rule.of != Placed::kTables) continue;
     const auto meant = [&](const TableConfig& t) { return MatchesPattern(t.name, rule.match); };
     if (std::ranges::any_of(job.model.tables, meant)) continue;
-    problems.Add(rule.mark, "parallel.place.table",
+    problems.Add(rule.mark, JoinPath(rule.path, "table"),
                  fmt::format("no table matches \"{}\"", rule.match));
   }
 }

@@ -76,9 +76,17 @@ void ReadLife(const MapReader& in, TableConfig& table) {
   in.Read("freeze", table.life.freeze);
 }
 
+// "with device: gpu", and by which rule.
+std::string WithDevice(const TableConfig& table) {
+  const std::string device = fmt::format("with device: {}", NameOf(table.device));
+  if (table.place_match.empty()) return device;
+  return fmt::format("{} by parallel.place \"{}\" at {}", device, table.place_match,
+                     MarkText(table.place_mark));
+}
+
 // What a table on the worker cannot do.
 void CheckOnWorker(const MapReader& in, const TableConfig& table) {
-  const std::string where = fmt::format("with device: {}", NameOf(table.device));
+  const std::string where = WithDevice(table);
   const auto refuse = [&](std::string_view key, std::string_view found) {
     in.problems().AddNotYet(
         in.MarkOf(key), in.PathOf(key),
@@ -127,7 +135,11 @@ TableConfig ReadTable(const std::string& name, const MapReader& in, const Optimi
   const auto rule_for = std::ranges::find_if(rules, [&](const PlaceRule& r) {
     return r.of == Placed::kTables && MatchesPattern(name, r.match);
   });
-  if (table.device == Device::kAuto && rule_for != rules.end()) table.device = rule_for->device;
+  if (table.device == Device::kAuto && rule_for != rules.end()) {
+    table.device = rule_for->device;
+    table.place_match = rule_for->match;
+    table.place_mark = rule_for->mark;
+  }
   in.Read("rows", table.keys_end);
   in.Read("expected_rows", table.expected_rows);
   if (in.Has("rows") && in.Has("expected_rows")) {

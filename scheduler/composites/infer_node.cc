@@ -43,9 +43,12 @@ Status InferNode(Graph& graph, NodeIndex index) {
 }
 
 Status AboutNode(Status status, std::string_view node, const SourceMark& mark) {
-  Status about = Prefixed(std::move(status), fmt::format("node \"{}\"", node));
-  if (mark.line > 0) return WithWhere(std::move(about), fmt::format("{}:{}", mark.file, mark.line));
-  return mark.file.empty() ? about : WithWhere(std::move(about), mark.file);
+  return AtMark(Prefixed(std::move(status), fmt::format("node \"{}\"", node)), mark);
+}
+
+Status AtMark(Status status, const SourceMark& mark) {
+  if (mark.line > 0) return WithWhere(status, fmt::format("{}:{}", mark.file, mark.line));
+  return mark.file.empty() ? status : WithWhere(status, mark.file);
 }
 
 }  // namespace dt::scheduler

@@ -12,5 +12,7 @@ namespace dt::scheduler {
 Status InferNode(Graph& graph, NodeIndex node);
 // An Invalid (or other) status about a node as the user knows it.
 Status AboutNode(Status status, std::string_view node, const SourceMark& mark);
+// With the place, if it is known.
+Status AtMark(Status status, const SourceMark& mark);
 
 }  // namespace dt::scheduler

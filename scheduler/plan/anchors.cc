@@ -48,9 +48,10 @@ Status CheckRules(const Graph& graph, const JobConfig& job) {
     if (rule.of == Placed::kTables) continue;  // Checked as the job was read.
     const bool weights = rule.of == Placed::kWeights;
     if (weights ? weight_meant(rule) : operator_meant(rule)) continue;
-    return WithHint(Invalid("parallel.place: no {} matches \"{}\"",
-                            weights ? "weight" : "node or operator", rule.match),
-                    "`dovetail plan JOB --after differentiate` shows their names");
+    return AtMark(WithHint(Invalid("{}: no {} matches \"{}\"", rule.path,
+                                   weights ? "weight" : "node or operator", rule.match),
+                           "`dovetail plan JOB --after differentiate` shows their names"),
+                  rule.mark);
   }
   return OkStatus();
 }
@@ -101,9 +102,10 @@ Status Anchors::CheckWeight(ValueIndex weight) {
   if (job_.parallel.fall_back_to_cpu) return OkStatus();
   const PlaceRule* const rule = RuleFor(Placed::kWeights, graph_.value(weight).name, job_);
   const std::string by = rule != nullptr
-                             ? fmt::format("parallel.place: weights \"{}\" on gpu", rule->match)
+                             ? fmt::format("{}: weights \"{}\" on gpu", rule->path, rule->match)
                              : "optimizer.device: gpu";
-  return WithHint(Invalid("{}, and {}", by, options_.unheld), kRemedy);
+  return AtMark(WithHint(Invalid("{}, and {}", by, options_.unheld), kRemedy),
+                rule != nullptr ? rule->mark : SourceMark());
 }
 
 Status Anchors::FindSliceNode(NodeIndex n) {
@@ -133,25 +135,40 @@ Result<Device> Anchors::SaidOf(NodeIndex n) {
     return AboutNode(NotYet("device: ps is for tables; on a node it is not available yet"),
                      node.name, node.mark);
   }
-  Device said = node.device;
-  std::string by = "tagged" + At(node.mark);
-  if (said == Device::kAuto) {
-    const PlaceRule* const rule = RuleFor(Placed::kOperators, node.name, job_);
-    if (rule == nullptr) return said;
-    said = rule->device;
-    by = fmt::format("parallel.place \"{}\"", rule->match);
-  }
-  if (said == Device::kCpu || options_.tags_hold) {
+  const Said said = WhoSays(n);
+  if (said.device == Device::kAuto) return said.device;
+  const std::string by = said.by + At(said.mark);
+  if (said.device == Device::kCpu || options_.tags_hold) {
     why_[n] = by;
-    return said;
+    return said.device;
   }
   if (!job_.parallel.fall_back_to_cpu) {
-    return AboutNode(WithHint(Invalid("device: gpu, and {}", options_.unheld), kRemedy), node.name,
-                     node.mark);
+    return AboutNode(
+        WithHint(Invalid("{} {}, and {}", said.by, NameOf(said.device), options_.unheld), kRemedy),
+        node.name, said.mark);
   }
-  why_[n] = fmt::format("{} {}, but {}", by, NameOf(said), options_.unheld);
+  why_[n] = fmt::format("{} {}, but {}", by, NameOf(said.device), options_.unheld);
   fell_back_ = true;
   return Device::kAuto;
+}
+
+Anchors::Said Anchors::WhoSays(NodeIndex n) const {
+  const auto of_rule = [](Device device, std::string_view match, const SourceMark& mark) {
+    return Said{device, fmt::format("parallel.place \"{}\"", match), mark};
+  };
+  const Node& node = graph_.nodes[n];
+  if (node.device == Device::kAuto) {
+    const PlaceRule* const rule = RuleFor(Placed::kOperators, node.name, job_);
+    return rule == nullptr ? Said{} : of_rule(rule->device, rule->match, rule->mark);
+  }
+  if (node.op == "take_rows") {
+    const auto use = std::ranges::find(graph_.tables, node.outputs[0], &TableUse::rows);
+    const auto table = std::ranges::find(job_.model.tables, use->name, &TableConfig::name);
+    if (!table->place_match.empty()) {
+      return of_rule(node.device, table->place_match, table->place_mark);
+    }
+  }
+  return {node.device, "tagged", node.mark};
 }
 
 // A node without inputs (the seed of a gradient) runs where it is read.

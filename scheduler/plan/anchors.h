@@ -42,6 +42,11 @@ class Anchors {
   bool fell_back() const { return fell_back_; }
 
  private:
+  struct Said {
+    Device device = Device::kAuto;
+    std::string by;   // "tagged", 'parallel.place "deep*"'.
+    SourceMark mark;  // Of that.
+  };
   Anchors(const Graph& graph, const JobConfig& job, const Options& options);
   // Where something said that a weight is updated.
   Device SaidOfWeight(ValueIndex weight) const;
@@ -50,6 +55,8 @@ class Anchors {
   Status FindSliceNode(NodeIndex n);
   // What a tag or rule says of it, if that holds.
   Result<Device> SaidOf(NodeIndex n);
+  // Who says it.
+  Said WhoSays(NodeIndex n) const;
   void FindBesideReader(NodeIndex n);
   Anchor OfLasting(const ParameterSpec& p) const;
   ValueIndex UpdatedWith(ValueIndex state) const;

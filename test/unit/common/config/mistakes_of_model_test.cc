@@ -181,6 +181,20 @@ TEST(PlaceRules, PlaceTablesThatHaveNoTag) {
   EXPECT_EQ(device({"parallel.place=[{match: item, device: gpu}]"}), "auto");
 }
 
+TEST(PlaceRules, ATableKeepsTheRuleThatPlacesIt) {
+  const auto table = [](const std::string& own) {
+    const TempDir dir;
+    const std::string rules = "parallel:\n  place:\n    - {table: 'it*', device: gpu}\n";
+    const auto job = LoadJob(dir.Write("job.yaml", std::string(kGoodJob) + rules),
+                             {.overrides = {"model.tables.item.device=" + own}});
+    EXPECT_TRUE(job.ok()) << ToText(job.status());
+    return job->model.tables[0];
+  };
+  EXPECT_EQ(table("auto").place_match, "it*");
+  EXPECT_GT(table("auto").place_mark.line, table("auto").mark.line);
+  EXPECT_EQ(table("ps").place_match, "");
+}
+
 TEST(PlaceRules, MistakesAreNamed) {
   const auto with = [](const char* rule, const char* flag = "train.epochs=1") {
     LoadOptions options;
@@ -194,10 +208,13 @@ TEST(PlaceRules, MistakesAreNamed) {
   EXPECT_EQ(with("{weights: deep, device: gpu}"), "");
   says(with("{device: gpu}"), "found 0 of match, table and weights");
   says(with("{match: deep, table: item, device: gpu}"), "found 2 of match, table and weights");
-  says(with("{table: itme, device: gpu}"), "no table matches \"itme\"");
+  says(with("{match: deep, device: cpu}, {table: itme, device: gpu}"),
+       "parallel.place.1.table: no table matches \"itme\"");
   says(with("{match: deep, device: ps}"), "only tables lie on servers");
-  says(with("{table: item, device: gpu}", "model.tables.item.wire=int8"), "use device: ps");
-  says(with("{weights: deep, device: gpu}", "train.staleness=2"), "is for train.staleness 0");
+  says(with("{table: item, device: gpu}", "model.tables.item.wire=int8"),
+       "with device: gpu by parallel.place \"item\" at --set");
+  says(with("{weights: deep, device: gpu}", "train.staleness=2"),
+       "parallel.place.0.weights: is for train.staleness 0");
 }
 
 TEST(TablesOnTheWorker, WhatTheyCannotDoIsRefused) {

@@ -189,8 +189,13 @@ TEST(PlanTest, ARuleMeansNodesByNameAndWhatIsMadeOfThem) {
     EXPECT_EQ(on_gpu(plan->graph, "deep.1."), second) << match;
   }
   JobConfig job = TinyJob(TinyDeepFm());
-  job.parallel.place = {{"deep", Device::kGpu}, {"dee", Device::kGpu}};
-  EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("no node or operator matches \"dee\""));
+  job.parallel.place = {{"deep", Device::kGpu},
+                        {.match = "dee",
+                         .device = Device::kGpu,
+                         .mark = {"job.yaml", 12},
+                         .path = "parallel.place.1"}};
+  EXPECT_THAT(ToText(PlanOf(job).status()),
+              HasSubstr("parallel.place.1: no node or operator matches \"dee\" (job.yaml:12)"));
 }
 
 TEST(PlanTest, ARuleMeansWeightsAndWhatUpdatesThem) {

@@ -185,5 +185,23 @@ TEST(WorkerTables, OneOnGpuNeedsAnAcceleratorOrAFallback) {
   EXPECT_EQ(plan->graph.value(emb->store).device, Device::kCpu);
 }
 
+TEST(WorkerTables, ARuleThatPlacesOneIsNamed) {
+  JobConfig job = JobWith(Device::kGpu, Device::kCpu);
+  job.model.tables[0].place_match = "e*";
+  job.model.tables[0].place_mark = {"job.yaml", 12};
+  PlacementReport report;
+  PlanRequest request{.job = job,
+                      .columns = TinyColumns(),
+                      .accelerator = test::TinyAccelerator(),
+                      .report = &report};
+  ASSERT_TRUE(MakePlan(request).ok());
+  EXPECT_EQ(report.why.find("rows(emb)")->second, "parallel.place \"e*\" at job.yaml:12");
+  EXPECT_THAT(report.why.find("rows(wide)")->second, HasSubstr("tagged"));
+  request.accelerator.reset();
+  EXPECT_THAT(ToText(MakePlan(request).status()),
+              HasSubstr("parallel.place \"e*\" gpu, and not every worker has an accelerator "
+                        "(job.yaml:12)"));
+}
+
 }  // namespace
 }  // namespace dt::scheduler
