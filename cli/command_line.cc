@@ -115,13 +115,18 @@ class Parser {
         ->type_name("LEVEL");
   }
 
+  // All take --resume, so that all roles of a job can be started with the same flags; those that
+  // decide where training begins read it.
   void RunFlags(CLI::App* sub) {
+    const bool begins =
+        sub->get_name() == "train" || sub->get_name() == "launch" || sub->get_name() == "scheduler";
     JobFlags(sub);
     sub->add_option("--result", out_.result_path,
                     "Write one JSON object here at the end, on failure too")
         ->type_name("FILE.json");
     sub->add_option("--resume", out_.resume,
-                    "never (default), auto (the newest complete checkpoint), or DIR")
+                    begins ? "never (default), auto (the newest complete checkpoint), or DIR"
+                           : "Changes nothing here: it is for train, launch and scheduler")
         ->type_name("auto|never|DIR");
     sub->add_flag("--no-progress", out_.no_progress,
                   "No progress line (default when standard output is no terminal)");
@@ -154,9 +159,11 @@ class Parser {
                                            ? " job.yaml --listen tcp://10.0.0.1:7000"
                                            : " job.yaml --scheduler tcp://10.0.0.1:7000"));
       RunFlags(sub);
-      sub->add_option("--scheduler", out_.scheduler,
-                      "Where the scheduler is (default: cluster.scheduler of the job)")
-          ->type_name("tcp://HOST:PORT");
+      if (role != std::string_view("scheduler")) {
+        sub->add_option("--scheduler", out_.scheduler,
+                        "Where the scheduler is (default: cluster.scheduler of the job)")
+            ->type_name("tcp://HOST:PORT");
+      }
       sub->add_flag("--child", out_.child)->group("");  // Not in the help: `launch` says it.
       sub->add_option("--listen", out_.listen, "Address to bind and to be reached at")
           ->type_name("ADDR");
@@ -197,9 +204,16 @@ class Parser {
     exported->add_option("folder", out_.checkpoint, "Folder of the checkpoint")
         ->required()
         ->type_name("CHECKPOINT");
-    exported->add_option("--format", out_.format, "safetensors, npz or onnx")
+    exported->add_option("--format", out_.format, "safetensors or npz")
         ->required()
-        ->check(CLI::IsMember({"safetensors", "npz", "onnx"}));
+        ->check(CLI::Validator(
+            [](const std::string& format) {
+              return std::string(format == "onnx" ? "onnx is not available yet; use safetensors "
+                                                    "or npz"
+                                                  : "");
+            },
+            ""))
+        ->check(CLI::IsMember({"safetensors", "npz"}));
     exported->add_option("--table", out_.table, "This table alone, without dense parameters")
         ->type_name("NAME");
     exported->add_option("--out", out_.out_path, "File to write (default: named after both)")

@@ -116,11 +116,6 @@ class Exporter {
 }  // namespace
 
 int RunExport(const CommandLine& line) {
-  if (line.format == "onnx") {
-    return EndWithError(
-        line, "",
-        WithHint(NotYet("export to onnx is not available yet"), "use --format safetensors or npz"));
-  }
   const auto manifest = scheduler::ReadManifest(line.checkpoint);
   if (!manifest.ok()) return EndWithError(line, "", manifest.status());
   std::string out = line.out_path;

@@ -215,5 +215,26 @@ TEST(Commands, HelpOfEverySubcommandHasAnExample) {
   }
 }
 
+TEST(Commands, HelpOffersOnlyWhatHasAnEffect) {
+  TempFolder folder;
+  const auto says = [&](const char* command, const char* part) {
+    return RunProgram(folder.path(), {command, "--help"}).output.find(part) != std::string::npos;
+  };
+  for (const char* command : {"train", "launch", "scheduler"}) {
+    EXPECT_TRUE(says(command, "the newest complete checkpoint")) << command;
+  }
+  for (const char* command : {"eval", "predict", "server", "worker"}) {
+    EXPECT_TRUE(says(command, "Changes nothing here")) << command;
+  }
+  EXPECT_TRUE(says("server", "--scheduler tcp://"));
+  EXPECT_FALSE(says("scheduler", "--scheduler tcp://"));
+  EXPECT_FALSE(says("export", "onnx"));
+  const std::string job = WriteTinyJob(folder, {});
+  const ProgramEnd wrong =
+      RunProgram(folder.path(), {"scheduler", job, "--scheduler", "tcp://127.0.0.1:1"});
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.output;
+  EXPECT_NE(wrong.output.find("--scheduler"), std::string::npos) << wrong.output;
+}
+
 }  // namespace
 }  // namespace dt::test
