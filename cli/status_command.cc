@@ -76,6 +76,8 @@ void PrintText(const nlohmann::json& status) {
                BytesAt(p, "bytes_received"));
     fmt::print(" {:>5.1f} s\n", NumberAt(p, "heartbeat_age"));
   }
+  const std::string places = status.value("places", "");
+  if (!places.empty()) fmt::print("  the plan has {}\n", places);
   PrintAccelerators(status);
   const auto tables = status.value("tables", nlohmann::json::object());
   if (tables.empty()) return;

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/wire/data.h"
 #include "common/wire/plan_codec.h"
+#include "scheduler/service/status_of.h"
 
 namespace dt::scheduler {
 namespace {
@@ -228,6 +229,7 @@ void JobState::MakeStart(TimePoint now) {
   Result<MadePlan> plan = surroundings_.MakePlan(input);
   if (!plan.ok()) return Fail(now, plan.status());
   for (auto& [kind, why] : plan->notes) AddEvent(now, std::move(kind), {{"why", std::move(why)}});
+  places_ = PlacesText(plan->plan.graph);
   std::vector<ServerInfo> servers;
   for (const Member* server : membership_.OfRole(Role::kServer)) {
     servers.push_back({server->id, server->join.endpoints});

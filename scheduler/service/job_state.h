@@ -99,6 +99,8 @@ class JobState {
   const Status& outcome() const { return outcome_; }
   const Membership& membership() const { return membership_; }
   const ShardMap& map() const { return map_; }
+  // Where workers compute, for people; empty before there is a plan.
+  const std::string& places() const { return places_; }
   const std::string& last_checkpoint() const { return last_checkpoint_; }
   const std::vector<JobResult::Event>& events() const { return events_; }
   const CourseState* course() const { return course_ ? &course_->state() : nullptr; }
@@ -163,6 +165,7 @@ class JobState {
   TimePoint kept_at_{};
   std::map<ProcessId, TimePoint> lost_at_;  // Servers that have not come back and recovered.
   ShardMap map_;
+  std::string places_;
   uint32_t slices_ = 1;
   Generation generation_;
 

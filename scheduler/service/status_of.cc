@@ -1,6 +1,10 @@
 #include "scheduler/service/status_of.h"
 
+#include <algorithm>
 #include <set>
+#include <span>
+
+#include <fmt/format.h>
 
 namespace dt::scheduler {
 namespace {
@@ -13,7 +17,38 @@ uint32_t ShardsOf(const ShardMap& map, ProcessId server) {
   return shards;
 }
 
+// "3 tables on servers, 1 on gpu", with those places that have any.
+std::string CountsText(std::string_view what,
+                       std::span<const std::pair<std::string_view, size_t>> counts) {
+  std::string text;
+  for (const auto& [place, count] : counts) {
+    if (count == 0) continue;
+    const std::string named = fmt::format(" {}{}", what, count == 1 ? "" : "s");
+    text += fmt::format("{}{}{} on {}", text.empty() ? "" : ", ", count, text.empty() ? named : "",
+                        place);
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string PlacesText(const Graph& graph) {
+  const auto on_gpu = [](const auto& placed) { return placed.device == Device::kGpu; };
+  const auto nodes_on_gpu = static_cast<size_t>(std::ranges::count_if(graph.nodes, on_gpu));
+  size_t on_servers = 0, tables_on_gpu = 0;
+  for (const TableUse& table : graph.tables) {
+    on_servers += table.store == kNone;
+    tables_on_gpu += table.store != kNone && on_gpu(graph.value(table.store));
+  }
+  const std::pair<std::string_view, size_t> nodes[] = {{"cpu", graph.nodes.size() - nodes_on_gpu},
+                                                       {"gpu", nodes_on_gpu}};
+  const std::pair<std::string_view, size_t> tables[] = {
+      {"servers", on_servers},
+      {"cpu", graph.tables.size() - on_servers - tables_on_gpu},
+      {"gpu", tables_on_gpu}};
+  const std::string of_tables = CountsText("table", tables);
+  return CountsText("node", nodes) + (of_tables.empty() ? "" : "; ") + of_tables;
+}
 
 void AddReport(const TableReport& report, JobResult::Table& to) {
   to.rows += report.rows;
@@ -35,6 +70,7 @@ JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
   JobStatus status;
   status.job = name;
   status.phase = NameOf(job.phase());
+  status.places = job.places();
   status.checkpoint = job.last_checkpoint();
   status.events = job.events();
   if (!status.events.empty()) status.seconds = status.events.back().t;

@@ -6,6 +6,8 @@
 
 namespace dt::scheduler {
 
+// "15 nodes on cpu, 88 on gpu; 1 table on servers, 1 on gpu": of every worker.
+std::string PlacesText(const Graph& graph);
 // What one process has of a table, to what the job has; not the checksum.
 void AddReport(const TableReport& report, JobResult::Table& to);
 // The same of a worker whose rows have been counted: all workers hold the same.

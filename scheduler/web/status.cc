@@ -154,6 +154,7 @@ std::string StatusJson(const JobStatus& s) {
                      {"loss", s.loss},
                      {"seconds_left", s.seconds_left},
                      {"rate_scale", s.rate_scale},
+                     {"places", s.places},
                      {"checkpoint", s.checkpoint},
                      {"malformed", s.malformed},
                      {"processes", std::move(processes)},

@@ -31,6 +31,7 @@ struct JobStatus {
   uint64_t samples = 0;
   double samples_per_second = 0, loss = 0, seconds_left = 0;  // Not a number: unknown.
   float rate_scale = 1;
+  std::string places;      // Of the plan's nodes and tables; empty before there is one.
   std::string checkpoint;  // The newest.
   uint64_t malformed = 0;  // Messages refused.
   std::vector<Process> processes;

@@ -135,6 +135,8 @@ TEST(Commands, StatusTellsOfARunningJob) {
   EXPECT_NE(text.output.find("has an accelerator: emulated accelerator (emulated, 64 MiB)"),
             std::string::npos)
       << text.output;
+  EXPECT_NE(text.output.find("the plan has "), std::string::npos) << text.output;
+  EXPECT_NE(text.output.find(" on gpu; 2 tables on servers"), std::string::npos) << text.output;
   launch.Signal(SIGTERM);
   EXPECT_EQ(launch.Wait(seconds(30)).exit_code, 143);
   EXPECT_EQ(RunProgram(folder.path(), {"status", job}).exit_code, 1);

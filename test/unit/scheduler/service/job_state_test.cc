@@ -6,6 +6,7 @@
 
 #include "common/wire/data.h"
 #include "common/wire/plan_codec.h"
+#include "scheduler/service/status_of.h"
 
 namespace dt::scheduler {
 namespace {
@@ -120,6 +121,18 @@ TEST_F(JobStateTest, StartsWhenAllAreThereWithEqualData) {
   const auto orders = SentTo<OrderMessage>(2);
   ASSERT_EQ(orders.size(), 2u);
   EXPECT_EQ(std::get<TrainOrder>(orders[0].what).slice_owner, (std::vector<uint32_t>{0, 1}));
+}
+
+TEST(PlacesText, CountsNodesAndTablesByPlace) {
+  Graph graph;
+  EXPECT_EQ(PlacesText(graph), "");
+  graph.nodes.resize(3);
+  for (Node& node : graph.nodes) node.device = Device::kCpu;
+  EXPECT_EQ(PlacesText(graph), "3 nodes on cpu");
+  graph.nodes[0].device = Device::kGpu;
+  graph.tables.resize(2);
+  graph.tables[0].store = graph.AddValue({.name = "store", .device = Device::kGpu});
+  EXPECT_EQ(PlacesText(graph), "2 nodes on cpu, 1 on gpu; 1 table on servers, 1 on gpu");
 }
 
 TEST_F(JobStateTest, ThePlannerIsToldWhatWorkersComputeOn) {

@@ -14,6 +14,7 @@ JobStatus Sample() {
   status.phase = "running";
   status.step = 7;
   status.steps = 10;
+  status.places = "3 nodes on cpu";
   status.loss = std::numeric_limits<double>::quiet_NaN();
   status.processes = {{"server", 1, 77, "host", 0.5, 7, 32, 1.5, 100, 200, 300},
                       {"worker", 2, 78, "host", 0.5, 7, 0, 1.5, 100, 200, 300,
@@ -28,6 +29,7 @@ TEST(Status, JsonHoldsEverything) {
   const nlohmann::json json = nlohmann::json::parse(StatusJson(Sample()));
   EXPECT_EQ(json["job"], "a \"job\"");
   EXPECT_TRUE(json["loss"].is_null());
+  EXPECT_EQ(json["places"], "3 nodes on cpu");
   EXPECT_EQ(json["processes"][0]["shards"], 32);
   EXPECT_TRUE(json["processes"][0]["accelerator"].is_null());
   EXPECT_EQ(json["processes"][1]["accelerator"]["kind"], "emulated");
