@@ -30,8 +30,10 @@ constexpr KeySpec kKeys[] = {
      "Largest norm of the whole dense gradient; 0: off."},
     {"optimizer", "schedule", kMap, "optimizer.schedule", 0, 0, "", "",
      "How the learning rate changes; without it, not at all."},
-    {"optimizer", "device", kChoice, "auto|cpu|gpu", 0, 0, "auto", "auto|cpu|gpu",
-     "Where dense parameters are updated."},
+    {"optimizer", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "",
+     "Where dense parameters are updated; ps, on servers: where they are with train.staleness "
+     "above "
+     "0."},
     {"optimizer.schedule", "type", kChoice, "none|plateau|step|cosine|warmup", 0, 0, "plateau",
      "none|plateau", "plateau: the rate falls after evaluations without gain."},
     {"optimizer.schedule", "metric", kText, "", 0, 0, "of the first loss", "",
@@ -96,7 +98,7 @@ constexpr KeySpec kKeys[] = {
      "Pattern of names of nodes (deep), or of weights as `dovetail plan` shows them "
      "(deep.1.weight): where they and their optimizer's state lie and are updated."},
     {"parallel.place", "device", kChoice, "cpu|gpu|ps", 0, 0, "required", "",
-     "Where they go; ps is for tables."},
+     "Where they go; ps is for tables, and for weights with train.staleness above 0."},
     {"cluster", "servers", kUint, "", 1, 4096, "1", "", "Server processes."},
     {"cluster", "workers", kUint, "", 1, 4096, "1", "", "Worker processes."},
     {"cluster", "replicas", kUint, "", 1, 16, "1", "1", "Copies of every shard."},

@@ -130,9 +130,8 @@ void ReadPlaceRule(const MapReader& in, ParallelConfig& parallel) {
   }
   const std::string& device = in.Find("device")->text;
   rule.device = device == "gpu" ? Device::kGpu : device == "ps" ? Device::kPs : Device::kCpu;
-  if (rule.device == Device::kPs && rule.of != Placed::kTables) {
-    return in.Report("device",
-                     "found ps, expected cpu or gpu: only tables lie on servers by their tag");
+  if (rule.device == Device::kPs && rule.of == Placed::kOperators) {
+    return in.Report("device", "found ps, expected cpu or gpu: servers have tables and weights");
   }
   parallel.place.push_back(std::move(rule));
 }
@@ -153,18 +152,33 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
 
 namespace {
 
-// A worker's share of a batch is whole, weights lie on servers, and two names are taken.
-void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
+// Weights lie on servers with staleness above 0, and nowhere else; else they do not.
+void CheckWeightPlaces(const MapReader& root, const JobConfig& job) {
+  const bool on_servers = job.train.asynchronous();
+  const std::string_view why =
+      on_servers ? "is for train.staleness 0: above it, weights lie on servers, which update them"
+                 : "found ps, which is for train.staleness above 0: with 0 every worker has all "
+                   "weights and updates them";
+  const auto refused = [&](Device device) {
+    return device != Device::kAuto && (device == Device::kPs) != on_servers;
+  };
   Problems& problems = root.problems();
-  constexpr std::string_view kOnServers =
-      "is for train.staleness 0: above it, weights lie on servers, which update them";
-  if (job.optimizer.device != Device::kAuto) {
-    problems.Add(root.MarkOf("optimizer"), "optimizer.device", kOnServers);
+  if (refused(job.optimizer.device)) {
+    problems.Add(root.MarkOf("optimizer"), "optimizer.device", why);
   }
   for (const PlaceRule& rule : job.parallel.place) {
-    if (rule.of != Placed::kWeights) continue;
-    problems.Add(rule.mark, JoinPath(rule.path, "weights"), kOnServers);
+    if (rule.of != Placed::kWeights || !refused(rule.device)) continue;
+    problems.Add(rule.mark, JoinPath(rule.path, on_servers ? "weights" : "device"), why);
   }
+  for (const NodeConfig& node : job.model.nodes) {
+    if (node.device != Device::kPs || on_servers) continue;
+    problems.Add(node.mark, JoinPath(JoinPath("model.graph", node.name), "device"), why);
+  }
+}
+
+// A worker's share of a batch is whole, and two names are taken.
+void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
+  Problems& problems = root.problems();
   if (job.train.slices > 1) {
     problems.Add(
         root.MarkOf("train"), "train.slices",
@@ -292,6 +306,7 @@ void CheckJob(const MapReader& root, const JobConfig& job) {
   if (job.train.early_stop.has_value()) need_valid("train.early_stop", "train");
   if (job.train.evaluate_every > 0) need_valid("train.evaluate_every", "train");
   if (job.optimizer.plateau.has_value()) need_valid("optimizer.schedule", "optimizer");
+  CheckWeightPlaces(root, job);
   if (job.train.asynchronous()) CheckAsynchronous(root, job);
   const bool bounded = job.train.asynchronous() && job.train.staleness != kUnboundedStaleness;
   if (job.train.cached_rows > 0 && !bounded) {

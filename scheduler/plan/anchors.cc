@@ -131,13 +131,13 @@ Status Anchors::FindSliceNode(NodeIndex n) {
 
 Result<Device> Anchors::SaidOf(NodeIndex n) {
   const Node& node = graph_.nodes[n];
-  if (node.device == Device::kPs) {
-    return AboutNode(NotYet("device: ps is for tables; on a node it is not available yet"),
-                     node.name, node.mark);
-  }
   const Said said = WhoSays(n);
   if (said.device == Device::kAuto) return said.device;
   const std::string by = said.by + At(said.mark);
+  if (said.device == Device::kPs) {  // With staleness above 0: so the job file was checked.
+    why_[n] = by + " ps: its weights are on servers";
+    return Device::kAuto;
+  }
   if (said.device == Device::kCpu || options_.tags_hold) {
     why_[n] = by;
     return said.device;

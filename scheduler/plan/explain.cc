@@ -118,9 +118,13 @@ class Explainer {
     }
   }
 
-  std::string_view WhyThere(const TableUse& table) const {
+  std::string WhyThere(const TableUse& table) const {
     const auto why = report_.table_why.find(table.name);
-    return why == report_.table_why.end() ? "as its device says" : std::string_view(why->second);
+    if (why != report_.table_why.end()) return why->second;
+    const auto config = std::ranges::find(job_.model.tables, table.name, &TableConfig::name);
+    if (config->place_match.empty()) return "as its device says";
+    return fmt::format("parallel.place \"{}\" at {}:{}", config->place_match,
+                       config->place_mark.file, config->place_mark.line);
   }
 
   std::string_view Why(const Node& node) const {

@@ -76,6 +76,9 @@ constexpr Case kMistakes[] = {
     {"NodeNamedAsColumn", "- {name: e,",
      "- {name: item, op: relu, inputs: [price]}\n    - {name: e,",
      "16: model.graph.item.name: \"item\" is already the name of a column"},
+    {"NodeOnServers", "op: mlp, ", "op: mlp, device: ps, ",
+     "17: model.graph.deep.device: found ps, which is for train.staleness above 0: with 0 every "
+     "worker has all weights and updates them"},
     {"NodeWithoutOp", "op: mlp, ", "", "17: model.graph.deep.op: missing, expected a text"},
     {"MixedList", "[400, 400]", "[400, big]",
      "17: model.graph.deep.units: found a mixed list, expected a number, true or false, a text, or "
@@ -135,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Keys, NotAvailable,
                          ::testing::Values("cluster.replicas=2", "cluster.store=memory",
                                            "parallel.stages=2", "parallel.micro_batches=4",
                                            "parallel.data=2", "parallel.strategy=dynamic",
-                                           "model.graph.deep.device=ps", "model.graph.deep.stage=1",
+                                           "model.graph.deep.stage=1",
                                            "model.graph.deep.recompute=true",
                                            "observe.tensorboard=logs", "security.curve={key: a}",
                                            "data.split=full_batch", "data.format=binary",
@@ -162,6 +165,13 @@ TEST(StalenessValues, WhatItCannotGoWithIsRefused) {
   EXPECT_EQ(with("unbounded", "train.slices=1"), "");
   EXPECT_NE(with("4", "train.slices=2").find("train.slices"), std::string::npos);
   EXPECT_NE(with("4", "optimizer.device=gpu").find("optimizer.device"), std::string::npos);
+  EXPECT_EQ(with("4", "optimizer.device=ps"), "");
+  EXPECT_NE(with("0", "optimizer.device=ps").find("optimizer.device: found ps, which is for train"),
+            std::string::npos);
+  EXPECT_EQ(with("4", "parallel.place=[{weights: '*', device: ps}]"), "");
+  EXPECT_NE(with("0", "parallel.place=[{weights: '*', device: ps}]")
+                .find("parallel.place.0.device: found ps, which is for train.staleness above 0"),
+            std::string::npos);
   EXPECT_NE(with("0", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
   EXPECT_NE(with("unbounded", "train.cached_rows=9").find("train.cached_rows"), std::string::npos);
 }
@@ -210,7 +220,7 @@ TEST(PlaceRules, MistakesAreNamed) {
   says(with("{match: deep, table: item, device: gpu}"), "found 2 of match, table and weights");
   says(with("{match: deep, device: cpu}, {table: itme, device: gpu}"),
        "parallel.place.1.table: no table matches \"itme\"");
-  says(with("{match: deep, device: ps}"), "only tables lie on servers");
+  says(with("{match: deep, device: ps}"), "servers have tables and weights");
   says(with("{table: item, device: gpu}", "model.tables.item.wire=int8"),
        "with device: gpu by parallel.place \"item\" at --set");
   says(with("{weights: deep, device: gpu}", "train.staleness=2"),

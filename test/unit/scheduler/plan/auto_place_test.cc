@@ -392,5 +392,22 @@ TEST(PlanDevicesTest, AProfileOfAnotherDeviceIsWarnedOf) {
   EXPECT_THAT(warning("Some Card 100", TinyAccelerator()), HasSubstr("is Some Card 100 ("));
 }
 
+TEST(AutoPlace, ANodeWhoseWeightsAreOnServersComputesWhereItIsBest) {
+  JobConfig job =
+      AutomaticJob({TinyNode("m", "mlp", {"I1", "I2"}, {{"units", Ints{64, 1}}}, 1)}, 8);
+  job.train.staleness = 2;
+  PlanRequest request{job, TinyColumns(), 1, TinyAccelerator()};
+  request.profile = Speeds(100, 1e12);
+  const Planned free = PlannedOf(request);
+  job.model.nodes[0].device = Device::kPs;
+  const Planned tagged = PlannedOf(request);
+  ASSERT_EQ(tagged.plan.graph.nodes.size(), free.plan.graph.nodes.size());
+  for (size_t n = 0; n < free.plan.graph.nodes.size(); ++n) {
+    EXPECT_EQ(tagged.plan.graph.nodes[n].device, free.plan.graph.nodes[n].device);
+  }
+  EXPECT_EQ(tagged.report.why.at("m.0.matmul"),
+            "tagged at model.yaml:1 ps: its weights are on servers");
+}
+
 }  // namespace
 }  // namespace dt::scheduler
