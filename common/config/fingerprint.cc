@@ -105,6 +105,7 @@ void PutData(const DataConfig& data, Canon& canon) {
                           "weighted={} transform={}",
                           static_cast<int>(c.type), static_cast<int>(c.role), c.separator, c.length,
                           c.max_len, c.fill, c.weighted, c.transform));
+    for (const std::string& of : c.of) canon.Put(fmt::format("data.columns.{}.of", c.name), of);
   }
 }
 

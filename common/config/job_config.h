@@ -46,7 +46,10 @@ struct ColumnSpec {
   // An integer cell is bucketed before hashing: key = HashString("<name>=" + bucket), see
   // docs/job-file.md.
   std::string transform;  // "", "log", "bucket", …: the reader transforms.
+  // Transform "crossed": the columns whose keys its key is made of; the file has no such column.
+  std::vector<std::string> of;
 
+  bool is_crossed() const { return transform == "crossed"; }
   bool is_keys() const { return type != ColumnType::kFloat; }
   bool is_ragged() const { return is_keys() && length == 0; }
   friend bool operator==(const ColumnSpec&, const ColumnSpec&) = default;

@@ -3,6 +3,7 @@
 
 #include <glob.h>
 
+#include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
 
@@ -45,6 +46,8 @@ void CheckTransform(const MapReader& in, const ColumnSpec& column) {
   if (column.transform == "log" && column.type != ColumnType::kFloat) refuse("type float");
   if (column.transform == "bucket" && column.type != ColumnType::kId) refuse("type id");
   if (column.transform == "named" && column.type != ColumnType::kString) refuse("type string");
+  if (column.is_crossed() && column.type != ColumnType::kId) refuse("type id");
+  RefuseKeyFor(in, "of", column.is_crossed(), "transform crossed");
 }
 
 ColumnSpec ReadColumn(const MapReader& in) {
@@ -61,6 +64,7 @@ ColumnSpec ReadColumn(const MapReader& in) {
   char separator = '|';
   in.Read("separator", separator);
   column.separator = std::string(1, separator);
+  column.of = in.Texts("of");
 
   const bool list = column.type == ColumnType::kIds || column.type == ColumnType::kStrings;
   if (list && !in.Has("length")) column.length = 0;
@@ -89,6 +93,31 @@ void ReadColumns(const MapReader& in, std::vector<ColumnSpec>& columns) {
   }
 }
 
+// What a crossed column is made of has one key a sample, which the file holds.
+void CheckCrossed(const MapReader& in, const ColumnSpec& crossed,
+                  const std::vector<ColumnSpec>& columns) {
+  if (crossed.of.size() < 2) {
+    return in.problems().Add(
+        in.MarkOf("of"), in.PathOf("of"),
+        fmt::format("found {} columns, expected the two or more that are crossed",
+                    crossed.of.size()));
+  }
+  for (const std::string& name : crossed.of) {
+    const auto found = std::ranges::find(columns, name, &ColumnSpec::name);
+    if (found == columns.end()) {
+      std::vector<std::string> names;
+      for (const ColumnSpec& column : columns) names.push_back(column.name);
+      in.Report("of", fmt::format("there is no column \"{}\"{}", name, DidYouMean(name, names)));
+    } else if (found->is_crossed() ||
+               (found->type != ColumnType::kId && found->type != ColumnType::kString)) {
+      in.Report("of", fmt::format("\"{}\" {}, expected columns of type id or string", name,
+                                  found->is_crossed() ? "is crossed itself"
+                                  : found->is_keys()  ? "holds lists"
+                                                      : "holds numbers"));
+    }
+  }
+}
+
 // libsvm has one list of ids per line and nothing else.
 void CheckLibsvmColumns(const MapReader& in, const std::vector<ColumnSpec>& columns) {
   const auto is_label = [](const ColumnSpec& c) { return c.role == ColumnRole::kLabel; };
@@ -102,6 +131,13 @@ void CheckLibsvmColumns(const MapReader& in, const std::vector<ColumnSpec>& colu
 
 void CheckColumns(const MapReader& in, const DataConfig& data) {
   const bool csv = data.format == DataFormat::kCsv || data.format == DataFormat::kPipe;
+  for (const auto& [name, item] : in.Items("columns")) {
+    const auto column = std::ranges::find(data.columns, name, &ColumnSpec::name);
+    const bool well_formed = !item.problems().HasUnder(item.path());
+    if (column != data.columns.end() && column->is_crossed() && well_formed) {
+      CheckCrossed(item, *column, data.columns);
+    }
+  }
   if (csv && in.node()->Find("columns") == nullptr) {
     in.problems().Add(
         in.mark(), in.PathOf("columns"),

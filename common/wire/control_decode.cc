@@ -69,6 +69,7 @@ ColumnSpec ReadColumn(Reader& in, const fbs::Column& from) {
   to.fill = from.fill();
   to.weighted = from.weighted();
   to.transform = in.Text(from.transform());
+  to.of = in.Texts(from.of());
   return to;
 }
 

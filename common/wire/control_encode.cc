@@ -46,7 +46,8 @@ auto ColumnTable(Builder& to, const ColumnSpec& c) {
   const Text separator = TextOf(to, c.separator);
   const Text transform = TextOf(to, c.transform);
   return fbs::CreateColumn(to, name, static_cast<uint8_t>(c.type), static_cast<uint8_t>(c.role),
-                           separator, c.length, c.max_len, c.fill, c.weighted, transform);
+                           separator, c.length, c.max_len, c.fill, c.weighted, transform,
+                           TextsOf(to, c.of));
 }
 
 auto ShardMapTable(Builder& to, const ShardMap& map) {

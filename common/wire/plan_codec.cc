@@ -90,9 +90,11 @@ Offset<fbs::Loss> Write(Builder& b, const LossSpec& loss) {
 }
 
 Offset<fbs::Column> Write(Builder& b, const ColumnSpec& column) {
+  std::vector<Offset<flatbuffers::String>> of;
+  for (const std::string& name : column.of) of.push_back(b.CreateString(name));
   return fbs::CreateColumnDirect(b, column.name.c_str(), Code(column.type), Code(column.role),
                                  column.separator.c_str(), column.length, column.max_len,
-                                 column.fill, column.weighted, column.transform.c_str());
+                                 column.fill, column.weighted, column.transform.c_str(), &of);
 }
 
 Offset<fbs::Subgraph> Write(Builder& b, const Subgraph& subgraph) {

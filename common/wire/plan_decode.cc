@@ -170,7 +170,8 @@ ColumnSpec ReadColumn(Reader& in, const fbs::Column& from) {
           from.max_len(),
           from.fill(),
           from.weighted(),
-          in.Text(from.transform())};
+          in.Text(from.transform()),
+          in.Texts(from.of())};
 }
 
 Subgraph ReadSubgraph(Reader& in, const fbs::Subgraph& from) {

@@ -57,16 +57,18 @@ ColumnSpec Column(const char* name, ColumnType type, uint32_t length, const char
 
 void FuzzCsv(std::string_view text, char delimiter) {
   std::vector<ColumnSpec> columns = {
-      Column("click", ColumnType::kFloat, 1, ""), Column("price", ColumnType::kFloat, 1, "log"),
-      Column("id", ColumnType::kId, 1, ""),       Column("bucket", ColumnType::kId, 1, "bucket"),
-      Column("name", ColumnType::kString, 1, ""), Column("pair", ColumnType::kIds, 2, ""),
-      Column("history", ColumnType::kIds, 0, ""), Column("words", ColumnType::kStrings, 0, "")};
+      Column("click", ColumnType::kFloat, 1, ""),   Column("price", ColumnType::kFloat, 1, "log"),
+      Column("id", ColumnType::kId, 1, ""),         Column("bucket", ColumnType::kId, 1, "bucket"),
+      Column("name", ColumnType::kString, 1, ""),   Column("pair", ColumnType::kIds, 2, ""),
+      Column("history", ColumnType::kIds, 0, ""),   Column("words", ColumnType::kStrings, 0, ""),
+      Column("both", ColumnType::kId, 1, "crossed")};
   columns[0].role = ColumnRole::kLabel;
+  columns[8].of = {"bucket", "name"};
   columns[6].max_len = 3;
   columns[7].separator = text.size() % 2 == 0 ? "" : "::";
   HeaderCells(text.substr(0, text.find('\n')), delimiter);
   DelimitedOptions options{.delimiter = delimiter, .cells = 9, .cell_of_column = {}};
-  options.cell_of_column = {8, 0, 1, 2, 3, 4, 5, 6};
+  options.cell_of_column = {8, 0, 1, 2, 3, 4, 5, 6, kNoCell};
   FuzzRows(*MakeDelimitedFormat(columns, options), text);
 }
 

@@ -37,6 +37,13 @@ bool Block::PutKeys(size_t column, std::span<const Key> keys, std::span<const fl
   return true;
 }
 
+Key Block::KeyAt(size_t column) const {
+  Key key;
+  const size_t row = records_.size() - layout_->record_bytes();
+  std::memcpy(&key, records_.data() + row + layout_->slot(column).value, sizeof key);
+  return key;
+}
+
 void Block::PutRagged(size_t column, std::span<const Key> keys, std::span<const float> weights) {
   const ColumnSpec& spec = layout_->columns()[column];
   if (spec.max_len > 0 && keys.size() > spec.max_len) {

@@ -18,13 +18,15 @@ class Block {
   // `expected_rows` sizes memory only.
   void Clear(const RowLayout& layout, uint64_t expected_rows);
 
-  // One row: Start, then a Put per column in the order of the columns, then Keep or Drop.
+  // One row: Start, then a Put per column, ragged ones in their order, then Keep or Drop.
   void Start();
   void PutFloat(size_t column, float value);
   // False if a fixed column has another length. A ragged column is cut to its last max_len keys.
   // `weights` is read only for weighted columns.
   bool PutKeys(size_t column, std::span<const Key> keys, std::span<const float> weights);
   bool PutKey(size_t column, Key key) { return PutKeys(column, {&key, 1}, {}); }
+  // Of a column of one key that has been put.
+  Key KeyAt(size_t column) const;
   void Keep() { ++rows_; }
   void Drop();
 

@@ -66,6 +66,8 @@ void PutColumn(Writer& out, const ColumnSpec& column) {
   out.U64(fill);
   out.U64(column.weighted ? 1 : 0);
   out.Text(column.transform);
+  out.U64(column.of.size());
+  for (const std::string& name : column.of) out.Text(name);
 }
 
 // False for values that no column has.
@@ -75,6 +77,8 @@ bool GetColumn(Reader& in, ColumnSpec& column) {
   column.separator = in.Text();
   const uint64_t length = in.U64(), max_len = in.U64(), fill = in.U64(), weighted = in.U64();
   column.transform = in.Text();
+  column.of.resize(in.Count(8));
+  for (std::string& name : column.of) name = in.Text();
   if (!in.ok() || type > static_cast<uint64_t>(ColumnType::kStrings) ||
       role > static_cast<uint64_t>(ColumnRole::kWeight) || length > kRecordBytesMax / 16 ||
       max_len > ~uint32_t{0} || fill > ~uint32_t{0} || weighted > 1) {
@@ -121,7 +125,7 @@ Result<CacheMeta> DecodeMeta(std::string_view bytes) {
   meta.sources = in.Text();
   const std::string columns = in.Text();
   Reader columns_in(columns);
-  meta.columns.resize(columns_in.Count(72));
+  meta.columns.resize(columns_in.Count(80));
   uint64_t length = 0;
   for (ColumnSpec& column : meta.columns) {
     if (!GetColumn(columns_in, column)) return DataLoss("its description of columns is damaged");

@@ -145,6 +145,7 @@ std::shared_ptr<const RowFormat> SplitSource::KeyFormat(std::string_view text) {
 
 const ColumnSpec* SplitSource::Missing(const std::vector<std::string>& header) const {
   for (const ColumnSpec& column : config_.columns) {
+    if (column.is_crossed()) continue;
     if (labels_optional_ && column.role != ColumnRole::kFeature) continue;
     if (std::ranges::find(header, column.name) == header.end()) return &column;
   }

@@ -83,6 +83,15 @@ class DelimitedFormat : public RowFormat {
     for (size_t i = 0; i < kSmallIntegers; ++i) {
       small_logs_[i] = SignedLog(static_cast<float>(i));
     }
+    const auto& all = layout().columns();
+    for (size_t c = 0; c < all.size(); ++c) {
+      if (!all[c].is_crossed()) continue;
+      Crossing& crossing = crossings_.emplace_back(Crossing{.column = c});
+      for (const std::string& name : all[c].of) {
+        const auto operand = std::ranges::find(all, name, &ColumnSpec::name);
+        crossing.of.push_back(static_cast<size_t>(operand - all.begin()));
+      }
+    }
   }
 
   size_t line_bytes() const override { return 3 * options_.cells; }
@@ -99,14 +108,30 @@ class DelimitedFormat : public RowFormat {
     }
     const size_t count = layout().columns().size();
     for (size_t c = 0; c < count; ++c) {
+      if (layout().columns()[c].is_crossed()) continue;
       const size_t at = options_.cell_of_column[c];
       const std::string_view cell = at == kNoCell ? std::string_view() : scratch.cells[at];
       if (!PutCell(c, cell, scratch, block, error)) return LineResult::kBad;
     }
+    for (const Crossing& crossing : crossings_) PutCrossed(crossing, scratch, block);
     return LineResult::kRow;
   }
 
  private:
+  struct Crossing {
+    size_t column = 0;
+    std::vector<size_t> of;
+  };
+
+  // The hash of the operands' keys one after the other, so that their order counts.
+  static void PutCrossed(const Crossing& crossing, LineScratch& scratch, Block& block) {
+    scratch.keys.clear();
+    for (const size_t c : crossing.of) scratch.keys.push_back(block.KeyAt(c));
+    const std::string_view bytes(reinterpret_cast<const char*>(scratch.keys.data()),
+                                 scratch.keys.size() * sizeof(Key));
+    block.PutKey(crossing.column, HashString(bytes));
+  }
+
   bool PutCell(size_t c, std::string_view cell, LineScratch& scratch, Block& block,
                std::string& error) const {
     const ColumnSpec& column = layout().columns()[c];
@@ -207,6 +232,7 @@ class DelimitedFormat : public RowFormat {
   }
 
   const DelimitedOptions options_;
+  std::vector<Crossing> crossings_;
   std::vector<float> small_logs_;  // SignedLog of small integers, which most cells are.
 };
 
@@ -253,11 +279,12 @@ Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns) {
     const bool can = column.transform.empty() ||
                      (column.transform == "log" && column.type == ColumnType::kFloat) ||
                      (column.transform == "bucket" && column.type == ColumnType::kId) ||
-                     (column.transform == "named" && column.type == ColumnType::kString);
+                     (column.transform == "named" && column.type == ColumnType::kString) ||
+                     (column.is_crossed() && column.type == ColumnType::kId);
     if (!can) {
       return Invalid(
           "data.columns: column \"{}\": transform \"{}\" found; \"log\" for type float, "
-          "\"bucket\" for type id or \"named\" for type string expected",
+          "\"bucket\" or \"crossed\" for type id or \"named\" for type string expected",
           column.name, column.transform);
     }
   }

@@ -107,9 +107,22 @@ constexpr Mistake kMistakes[] = {
     {"ColumnThatIsNoMap", "{name: price, fill: 0}", "price",
      "11: data.columns.3: found \"price\", expected a map with name, type, role, separator, "
      "length, "
-     "max_len, fill, weighted, transform"},
+     "max_len, fill, weighted, transform, of"},
     {"LogOfText", "{name: item, type: string}", "{name: item, type: string, transform: log}",
      "9: data.columns.item.transform: found \"log\", which is for type float only"},
+    {"CrossedText", "{name: item, type: string}", "{name: item, type: string, transform: crossed}",
+     "9: data.columns.item.transform: found \"crossed\", which is for type id only"},
+    {"CrossedOfOne", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, type: id, transform: crossed, of: item}",
+     "12: data.columns.x.of: found 1 columns, expected the two or more that are crossed"},
+    {"CrossedOfNobody", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, type: id, transform: crossed, of: [itme, item]}",
+     "12: data.columns.x.of: there is no column \"itme\"; did you mean \"item\"?"},
+    {"CrossedOfLists", "- {name: price, fill: 0}",
+     "- {name: price, fill: 0}\n    - {name: x, type: id, transform: crossed, of: [item, history]}",
+     "12: data.columns.x.of: \"history\" holds lists, expected columns of type id or string"},
+    {"OfWithoutCrossed", "{name: item, type: string}", "{name: item, type: string, of: [a, b]}",
+     "9: data.columns.item.of: is for transform crossed only"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Job, Mistakes, ::testing::ValuesIn(kMistakes),

@@ -18,6 +18,7 @@ inline std::vector<ControlMessage> ControlSamples() {
   column.fill = 2.5f;
   column.weighted = true;
   column.transform = "log";
+  column.of = {"a", ""};
   const ShardMap map =
       MakeShardMap(MapVersion(3), 4,
                    {{ProcessId(1), {"tcp://a:1", "tcp://a:2"}}, {ProcessId(2), {"tcp://b:1"}}});

@@ -79,6 +79,49 @@ TEST(Csv, BucketsAreHashedWithTheirColumn) {
                           HashString("n=21"), HashString("n=")));
 }
 
+// The key that docs/job-file.md states.
+Key CrossOf(std::vector<Key> keys) {
+  return HashString({reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(Key)});
+}
+
+TEST(Csv, CrossedColumnsAreMadeOfTheKeysOfOthers) {
+  const TempDir dir;
+  ColumnSpec count = Column("n", ColumnType::kId), both = Column("both", ColumnType::kId);
+  count.transform = "bucket";
+  both.transform = "crossed";
+  both.of = {"n", "a", "s"};
+  ColumnSpec turned = both;
+  turned.name = "turned";
+  turned.of = {"a", "n"};
+  ColumnSpec tags = Column("tags", ColumnType::kIds);
+  tags.length = 0;
+  const auto data = MustOpen(CsvConfig(
+      dir, "a,n,s,tags\n1,23,x,5|6\n12,3,x,\n1,23,y,7\n",
+      {both, Column("a", ColumnType::kId), turned, tags, count, Column("s", ColumnType::kString)}));
+  ASSERT_NE(data, nullptr);
+  const Batch batch = AllOf(*data);
+  const Key n23 = HashString("n=9"), n3 = HashString("n=1"), x = HashString("x");
+  EXPECT_THAT(batch.columns[0].keys, ElementsAre(CrossOf({n23, 1, x}), CrossOf({n3, 12, x}),
+                                                 CrossOf({n23, 1, HashString("y")})));
+  EXPECT_THAT(batch.columns[2].keys,
+              ElementsAre(CrossOf({1, n23}), CrossOf({12, n3}), CrossOf({1, n23})));
+  EXPECT_THAT(batch.columns[3].keys, ElementsAre(5, 6, 7));
+  EXPECT_NE(CrossOf({1, 2}), CrossOf({2, 1}));
+}
+
+// What is kept of the parsed data is not taken for another crossing.
+TEST(Csv, AChangedCrossingIsReadAgain) {
+  const TempDir dir;
+  ColumnSpec both = Column("both", ColumnType::kId);
+  both.transform = "crossed";
+  both.of = {"a", "b"};
+  DataConfig config = CsvConfig(dir, "a,b\n1,2\n",
+                                {Column("a", ColumnType::kId), Column("b", ColumnType::kId), both});
+  EXPECT_THAT(AllOf(*MustOpen(config)).columns[2].keys, ElementsAre(CrossOf({1, 2})));
+  config.columns[2].of = {"b", "a"};
+  EXPECT_THAT(AllOf(*MustOpen(config)).columns[2].keys, ElementsAre(CrossOf({2, 1})));
+}
+
 TEST(Csv, QuotesHoldDelimitersAndQuotes) {
   const TempDir dir;
   const auto data =
@@ -125,7 +168,7 @@ TEST(Csv, TransformsThatDoNotExistAreRefused) {
   bad.transform = "log";
   EXPECT_EQ(OpenError(dir, CsvConfig(dir, "a\n1\n", {bad})),
             "data.columns: column \"a\": transform \"log\" found; \"log\" for type float, "
-            "\"bucket\" for type id or \"named\" for type string expected");
+            "\"bucket\" or \"crossed\" for type id or \"named\" for type string expected");
 }
 
 TEST(Criteo, CountsAreScaledAndEmptyCellsCount) {
