@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -73,18 +74,20 @@ class Expander {
     return graph;
   }
 
-  // A node that reads a broken one is left out without another message.
-  void OneNode(const NodeConfig& node) {
-    for (const std::string& input : node.inputs) {
-      if (!IsBroken(input)) continue;
-      broken_.insert(node.name);
-      return;
+  // A node that reads a broken one is left out, without a message but of its own mistakes.
+  void OneNode(const NodeConfig& said) {
+    NodeConfig node = said;
+    builder_.Enter(node);
+    Status status = CheckNode(node);
+    const bool reads_broken =
+        std::ranges::any_of(node.inputs, [this](const auto& input) { return IsBroken(input); });
+    if (status.ok() && !reads_broken) {
+      const Result<ValueIndex> value = Expanded(node);
+      status = value.ok() ? NameResults(said, *value) : value.status();
+      if (status.ok()) return;
     }
-    Result<ValueIndex> value = Expanded(node);
-    const Status status = value.ok() ? NameResults(node, *value) : value.status();
-    if (status.ok()) return;
     broken_.insert(node.name);
-    problems_.push_back(status);
+    if (!status.ok()) problems_.push_back(std::move(status));
   }
 
   // "<node>", and "<node>.<part>" of its further results.
@@ -105,8 +108,8 @@ class Expander {
     return broken_.contains(name) || broken_.contains(name.substr(0, name.rfind('.')));
   }
 
-  Result<ValueIndex> Expanded(NodeConfig node) {
-    builder_.Enter(node);
+  // What can be said of it without its inputs. Gives its attributes their types.
+  Status CheckNode(NodeConfig& node) const {
     if (named_.contains(node.name) || broken_.contains(node.name)) {
       return builder_.Error("the name is taken by an earlier node");
     }
@@ -119,6 +122,11 @@ class Expander {
     Result<Attrs> attrs = CheckedAttrs(node);
     if (!attrs.ok()) return AboutNode(attrs.status(), node.name, node.mark);
     node.attrs = *std::move(attrs);
+    return OkStatus();
+  }
+
+  Result<ValueIndex> Expanded(const NodeConfig& node) {
+    const Composite* composite = FindComposite(node.op);
     DT_TRY(const std::vector<Operand> operands, Operands(node));
     const size_t inputs_min = composite == nullptr ? 1 : composite->inputs_min;
     if (operands.size() < inputs_min) return builder_.Error("{} needs an input", node.op);

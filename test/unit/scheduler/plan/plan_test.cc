@@ -372,6 +372,12 @@ std::vector<Mistake> Mistakes() {
        {TinyNode("a", "densee", {"I1"}, one, 3), TinyNode("b", "dense", {"a"}, one, 4),
         TinyNode("c", "dense", {"I9"}, one, 5), TinyNode("d", "dense", {"I1"}, one, 6)},
        {"model.yaml:3", "model.yaml:5", "2 problems"}},
+      {"BehindABrokenOne",
+       {TinyNode("e", "lookup", {"C1"}, {{"table", "nosuch"}}, 3),
+        TinyNode("d", "densee", {"e"}, one, 4),
+        TinyNode("f", "dense", {"e"}, {{"unitss", int64_t{1}}}, 5),
+        TinyNode("g", "dense", {"f"}, one, 6)},
+       {"model.yaml:3", "node \"d\": ", "model.yaml:4", "unitss", "model.yaml:5", "3 problems"}},
   };
 }
 
