@@ -6,11 +6,11 @@
 #include "cli/outcome.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
-#include "common/device/open_accelerator.h"
 #include "scheduler/dump/dump_plan.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
 #include "worker/data/dataset.h"
+#include "worker/engine/device_kernels.h"
 
 namespace dt::cli {
 namespace {
@@ -66,7 +66,8 @@ int RunPlan(const CommandLine& line) {
   if (!columns.ok()) return EndWithError(line, job->job, columns.status());
   scheduler::PlanRequest request{*job, *std::move(columns), job->train.slices};
   // As if the workers ran on this machine.
-  const Result<std::optional<DeviceInfo>> accelerator = FindAccelerator(job->cluster);
+  const Result<std::optional<DeviceInfo>> accelerator =
+      worker::FindAcceleratorWithKernels(job->cluster);
   if (accelerator.ok()) {
     request.accelerator = *accelerator;
   } else {

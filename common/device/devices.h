@@ -17,6 +17,7 @@ struct DeviceInfo {
   int32_t index = 0;  // Among those of its kind.
   std::string name;
   uint64_t memory_bytes = 0;
+  std::vector<std::string> without_kernel = {};  // Operators that cannot run there.
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 

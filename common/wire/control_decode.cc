@@ -113,7 +113,8 @@ JoinMessage Read(Reader& in, const fbs::Join& m) {
   if (m.devices() == nullptr) return to;
   for (const fbs::Device* device : *m.devices()) {
     to.devices.push_back({in.Checked(device->kind(), DeviceKind::kEmulated), device->index(),
-                          in.Text(device->name()), device->memory_bytes()});
+                          in.Text(device->name()), device->memory_bytes(),
+                          in.Texts(device->without_kernel())});
   }
   return to;
 }

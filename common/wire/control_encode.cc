@@ -73,7 +73,8 @@ Body Encode(Builder& to, const JoinMessage& m) {
   std::vector<flatbuffers::Offset<fbs::Device>> devices;
   for (const DeviceInfo& d : m.devices) {
     devices.push_back(fbs::CreateDevice(to, static_cast<uint8_t>(d.kind), d.index,
-                                        TextOf(to, d.name), d.memory_bytes));
+                                        TextOf(to, d.name), d.memory_bytes,
+                                        TextsOf(to, d.without_kernel)));
   }
   return {fbs::Body::Join, fbs::CreateJoin(to, static_cast<uint8_t>(m.role), m.incarnation.value(),
                                            m.wire_version, version, m.pid, host, m.job_fingerprint,

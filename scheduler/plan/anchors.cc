@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view kRemedy =
     "set cluster.devices to auto, cuda or emulated, or parallel.fallback to cpu";
-
-std::string_view NameOf(Device device) { return device == Device::kGpu ? "gpu" : "cpu"; }
+constexpr std::string_view kOtherRemedy =
+    "say cpu, or set parallel.fallback to cpu or cluster.devices to emulated";
 
 std::string At(const SourceMark& mark) {
   return mark.line > 0 ? fmt::format(" at {}:{}", mark.file, mark.line) : "";
@@ -97,15 +97,41 @@ Device Anchors::SaidOfWeight(ValueIndex weight) const {
 }
 
 Status Anchors::CheckWeight(ValueIndex weight) {
-  if (SaidOfWeight(weight) != Device::kGpu || options_.tags_hold) return OkStatus();
-  fell_back_ = true;
-  if (job_.parallel.fall_back_to_cpu) return OkStatus();
+  if (SaidOfWeight(weight) != Device::kGpu || (options_.tags_hold && CanUpdate())) {
+    return OkStatus();
+  }
+  const std::string_view op = HasKernel("update") ? "add_l2" : "update";
+  const std::string why =
+      options_.tags_hold ? fmt::format("operator {} has no kernel there", op) : options_.unheld;
+  if (job_.parallel.fall_back_to_cpu) {
+    fell_back_ = why;
+    return OkStatus();
+  }
   const PlaceRule* const rule = RuleFor(Placed::kWeights, graph_.value(weight).name, job_);
   const std::string by = rule != nullptr
                              ? fmt::format("{}: weights \"{}\" on gpu", rule->path, rule->match)
                              : "optimizer.device: gpu";
-  return AtMark(WithHint(Invalid("{}, and {}", by, options_.unheld), kRemedy),
-                rule != nullptr ? rule->mark : SourceMark());
+  return AtMark(
+      WithHint(Invalid("{}, and {}", by, why), options_.tags_hold ? kOtherRemedy : kRemedy),
+      rule != nullptr ? rule->mark : SourceMark());
+}
+
+bool Anchors::HasKernel(std::string_view op) const {
+  return std::ranges::find(options_.without_kernel, op) == options_.without_kernel.end();
+}
+
+std::string Anchors::Unheld(NodeIndex n) const {
+  if (!options_.tags_hold) return options_.unheld;
+  const auto lacking = [](std::string_view op) {
+    return fmt::format("operator {} has no kernel there", op);
+  };
+  const Node& node = graph_.nodes[n];
+  if (!HasKernel(node.op)) return lacking(node.op);
+  if (node.op == "take_rows" && !HasKernel("update_rows")) return lacking("update_rows");
+  for (const Node& gradient : graph_.nodes) {
+    if (gradient.forward == n && !HasKernel(gradient.op)) return lacking(gradient.op);
+  }
+  return "";
 }
 
 Status Anchors::FindSliceNode(NodeIndex n) {
@@ -138,17 +164,18 @@ Result<Device> Anchors::SaidOf(NodeIndex n) {
     why_[n] = by + " ps: its weights are on servers";
     return Device::kAuto;
   }
-  if (said.device == Device::kCpu || options_.tags_hold) {
+  const std::string unheld = said.device == Device::kCpu ? "" : Unheld(n);
+  if (unheld.empty()) {
     why_[n] = by;
     return said.device;
   }
   if (!job_.parallel.fall_back_to_cpu) {
-    return AboutNode(
-        WithHint(Invalid("{} {}, and {}", said.by, NameOf(said.device), options_.unheld), kRemedy),
-        node.name, said.mark);
+    return AboutNode(WithHint(Invalid("{} gpu, and {}", said.by, unheld),
+                              options_.tags_hold ? kOtherRemedy : kRemedy),
+                     node.name, said.mark);
   }
-  why_[n] = fmt::format("{} {}, but {}", by, NameOf(said.device), options_.unheld);
-  fell_back_ = true;
+  why_[n] = fmt::format("{} gpu, but {}", by, unheld);
+  fell_back_ = fmt::format("{}: {}", node.name, unheld);
   return Device::kAuto;
 }
 
@@ -174,7 +201,7 @@ Anchors::Said Anchors::WhoSays(NodeIndex n) const {
 // A node without inputs (the seed of a gradient) runs where it is read.
 void Anchors::FindBesideReader(NodeIndex n) {
   const Node& node = graph_.nodes[n];
-  if (!node.inputs.empty() || node.phase == Phase::kStep) return;
+  if (!node.inputs.empty() || node.phase == Phase::kStep || !HasKernel(node.op)) return;
   for (size_t r = 0; r < graph_.nodes.size(); ++r) {
     if (graph_.nodes[r].phase == Phase::kStep) continue;
     for (const ValueIndex v : graph_.nodes[r].inputs) {
@@ -191,7 +218,8 @@ Anchor Anchors::OfLasting(const ParameterSpec& p) const {
   const ValueIndex of = p.trained ? p.value : UpdatedWith(p.value);
   if (of == kNone || job_.train.asynchronous()) return {};
   const Device said = SaidOfWeight(of);
-  if (said == Device::kCpu || (said == Device::kGpu && options_.tags_hold)) return {said, kNone};
+  if (said == Device::kCpu || !CanUpdate()) return {};
+  if (said == Device::kGpu && options_.tags_hold) return {said, kNone};
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
     if (node.phase == Phase::kStep) continue;
@@ -214,7 +242,7 @@ ValueIndex Anchors::UpdatedWith(ValueIndex state) const {
 Anchor Anchors::OfStep(const Node& node) const {
   if (node.op == "update" || node.op == "update_rows") return of_value_[node.inputs[0]];
   if (node.op == "add_l2") return of_value_[node.inputs[1]];
-  if (node.op == "clip_by_global_norm") return OfLargestWeights();
+  if (node.op == "clip_by_global_norm" && HasKernel(node.op)) return OfLargestWeights();
   return {};
 }
 

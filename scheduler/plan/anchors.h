@@ -9,6 +9,7 @@
 //   - a table on the worker and its update go where its rows are taken from it
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class Anchors {
     bool automatic = false;   // Nodes that nobody said anything of may go to the accelerator.
     bool tags_hold = true;    // Else what is to be on `gpu` is as if nothing was said, …
     std::string unheld = {};  // … for this reason.
+    std::span<const std::string> without_kernel = {};  // Operators that cannot run on `gpu`.
   };
   // REQUIRES: the graph outlives it; its forward nodes stand before their gradients. Errors:
   // NotYet, a tag that means nothing here; Invalid, tags that do not hold without
@@ -38,8 +40,8 @@ class Anchors {
   const Anchor& of_lasting(ValueIndex value) const { return of_value_[value]; }
   // Of a slice node, a few words; empty for a root.
   const std::string& why(NodeIndex node) const { return why_[node]; }
-  // A node or the optimizer lost its tag.
-  bool fell_back() const { return fell_back_; }
+  // Why a node or the optimizer lost its tag; empty: none did.
+  const std::string& fell_back() const { return fell_back_; }
 
  private:
   struct Said {
@@ -52,6 +54,11 @@ class Anchors {
   Device SaidOfWeight(ValueIndex weight) const;
   // That it can be.
   Status CheckWeight(ValueIndex weight);
+  bool HasKernel(std::string_view op) const;
+  // Whether weights can be updated on `gpu`.
+  bool CanUpdate() const { return HasKernel("update") && HasKernel("add_l2"); }
+  // What keeps the node, or what goes with it, from `gpu`; empty: nothing.
+  std::string Unheld(NodeIndex n) const;
   Status FindSliceNode(NodeIndex n);
   // What a tag or rule says of it, if that holds.
   Result<Device> SaidOf(NodeIndex n);
@@ -69,7 +76,7 @@ class Anchors {
   std::vector<Anchor> of_node_;
   std::vector<Anchor> of_value_;  // Of parameters, state and tables on the worker.
   std::vector<std::string> why_;  // By node.
-  bool fell_back_ = false;
+  std::string fell_back_;
 };
 
 }  // namespace dt::scheduler

@@ -1,6 +1,7 @@
 #include "scheduler/plan/devices.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/base/log.h"
 
@@ -50,6 +51,11 @@ std::optional<DeviceInfo> CommonAccelerator(std::span<const DeviceInfo> accelera
   const bool emulated = std::ranges::any_of(
       accelerators, [](const DeviceInfo& a) { return a.kind == DeviceKind::kEmulated; });
   if (emulated) common.kind = DeviceKind::kEmulated;
+  std::set<std::string> without;
+  for (const DeviceInfo& accelerator : accelerators) {
+    without.insert(accelerator.without_kernel.begin(), accelerator.without_kernel.end());
+  }
+  common.without_kernel.assign(without.begin(), without.end());
   return common;
 }
 

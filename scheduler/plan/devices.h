@@ -11,7 +11,8 @@
 namespace dt::scheduler {
 
 // What all `workers` can be given work for: the accelerator with the least memory, called emulated
-// if one of them is. `accelerators`: of the workers that have one. Nothing if some have none.
+// if one of them is, without the kernels that any of them lacks. `accelerators`: of the workers
+// that have one. Nothing if some have none.
 std::optional<DeviceInfo> CommonAccelerator(std::span<const DeviceInfo> accelerators,
                                             uint32_t workers);
 

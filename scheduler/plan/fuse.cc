@@ -19,8 +19,10 @@ namespace {
 
 class Fuser {
  public:
-  explicit Fuser(Graph graph)
+  // On `gpu` no node is made of an operator of `without_kernel`.
+  Fuser(Graph graph, std::span<const std::string> without_kernel)
       : graph_(std::move(graph)),
+        without_kernel_(without_kernel),
         readers_(graph_.values.size()),
         reported_(graph_.values.size(), false),
         part_of_(graph_.nodes.size(), kNone) {}
@@ -75,6 +77,10 @@ class Fuser {
     return IsBeside(reader, op, node) && graph_.nodes[reader].inputs[0] == v ? reader : kNone;
   }
 
+  bool MayBe(const Node& node, std::string_view op) const {
+    return node.device != Device::kGpu || std::ranges::count(without_kernel_, op) == 0;
+  }
+
   bool IsProduct(const Node& node, bool turned) const {
     return !BoolAttr(node.attrs, "transpose_a", false) &&
            BoolAttr(node.attrs, "transpose_b", false) == turned &&
@@ -91,7 +97,7 @@ class Fuser {
 
   void Layer(NodeIndex index) {
     const Node product = graph_.nodes[index];
-    if (!IsProduct(product, false)) return;
+    if (!IsProduct(product, false) || !MayBe(product, "dense_layer")) return;
     const NodeIndex add = OnlyReader(product, "bias_add");
     if (add == kNone) return;
     const NodeIndex relu = OnlyReader(graph_.nodes[add], "relu");
@@ -109,12 +115,12 @@ class Fuser {
   void Back(NodeIndex index) {
     Node& back = graph_.nodes[index];
     const NodeIndex sum = SumOf(back);
-    if (sum == kNone) return;
+    if (sum == kNone || !MayBe(back, "relu_bias_grad")) return;
     const ValueIndex y = back.inputs[0], dy = back.inputs[1];
     back.op = "relu_bias_grad";
     const NodeIndex from = graph_.value(dy).producer;
     if (from != kNone && IsBeside(from, "matmul", back) && IsProduct(graph_.nodes[from], true) &&
-        readers_[dy].size() == 1 && !reported_[dy]) {
+        readers_[dy].size() == 1 && !reported_[dy] && MayBe(back, "dense_layer_back")) {
       const Node& product = graph_.nodes[from];
       back.op = "dense_layer_back";
       back.inputs = {product.inputs[0], product.inputs[1], y};
@@ -173,6 +179,7 @@ class Fuser {
   }
 
   Graph graph_;
+  const std::span<const std::string> without_kernel_;
   std::vector<std::vector<NodeIndex>> readers_;  // By value.
   std::vector<bool> reported_;                   // By value: others than nodes refer to it.
   std::vector<NodeIndex> part_of_;               // By node: the node that took it in.
@@ -180,6 +187,10 @@ class Fuser {
 
 }  // namespace
 
-Result<Graph> Fuse(Graph graph, const PlanRequest&) { return Fuser(std::move(graph)).Run(); }
+Result<Graph> Fuse(Graph graph, const PlanRequest& request) {
+  std::span<const std::string> without_kernel;
+  if (request.accelerator) without_kernel = request.accelerator->without_kernel;
+  return Fuser(std::move(graph), without_kernel).Run();
+}
 
 }  // namespace dt::scheduler

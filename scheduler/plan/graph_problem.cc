@@ -85,8 +85,11 @@ class Builder {
     const double flops = Amount(cost.flops), bytes = Amount(cost.bytes);
     const double share = node.phase == Phase::kStep ? of_.step_share : 1;
     const Arithmetic math = ArithmeticOf(node);
+    const bool runs_there =
+        std::ranges::find(of_.without_kernel, node.op) == of_.without_kernel.end();
     return {Amount(share * of_.profile.cpu.SecondsOf(flops, bytes, math)),
-            Amount(share * of_.profile.accelerator.SecondsOf(flops, bytes, math))};
+            runs_there ? Amount(share * of_.profile.accelerator.SecondsOf(flops, bytes, math))
+                       : kCannotRun};
   }
 
   // The last item reads it. A table lies where it is read.

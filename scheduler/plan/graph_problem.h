@@ -8,6 +8,8 @@
 // slices run one after the other: the problem is one slice and a slice's share of the step nodes.
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "common/profile/device_profile.h"
@@ -33,7 +35,8 @@ struct ProblemOf {
   const Anchors& anchors;
   const SliceCosts& costs;
   const DeviceProfile& profile;
-  double step_share = 1;  // Of the step nodes: 1 / slices of a worker.
+  double step_share = 1;                             // Of the step nodes: 1 / slices of a worker.
+  std::span<const std::string> without_kernel = {};  // Operators that the accelerator cannot run.
 };
 GraphProblem MakeProblem(const ProblemOf& of);
 

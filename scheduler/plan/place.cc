@@ -42,6 +42,7 @@ class Placer {
   Result<Graph> Run() {
     Anchors::Options options = {.automatic = MayBeChosen(request_.accelerator, request_.job),
                                 .tags_hold = request_.accelerator.has_value()};
+    if (request_.accelerator) options.without_kernel = request_.accelerator->without_kernel;
     if (!options.tags_hold) fallback_ = options.unheld = WhyNone();
     Result<Graph> placed = WithTags(options);
     if (placed.ok() || !too_large_ || !request_.job.parallel.fall_back_to_cpu) return placed;
@@ -63,7 +64,8 @@ class Placer {
                                      .anchors = anchors,
                                      .costs = costs_,
                                      .profile = request_.profile,
-                                     .step_share = 1.0 / Slices()});
+                                     .step_share = 1.0 / Slices(),
+                                     .without_kernel = options.without_kernel});
     DT_TRY(Fitted fitted, Fit(anchors, made));
     if (request_.report != nullptr) {
       *request_.report = {.automatic = options.automatic && !fitted.kept_off,
@@ -72,7 +74,8 @@ class Placer {
                           .accelerator_bytes = fitted.bytes,
                           .accelerator_limit = limit_,
                           .constants = SourceText(request_.profile)};
-      if (anchors.fell_back()) request_.report->fallback = fallback_;
+      request_.report->fallback =
+          anchors.fell_back().empty() || fallback_.empty() ? anchors.fell_back() : fallback_;
       Explain(anchors, made, fitted.kept_off);
     }
     return std::move(fitted.graph);

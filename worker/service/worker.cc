@@ -7,8 +7,8 @@
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
-#include "common/device/open_accelerator.h"
 #include "common/wire/plan_codec.h"
+#include "worker/engine/device_kernels.h"
 #include "worker/service/control_rendezvous.h"
 #include "worker/service/step_trace.h"
 #include "worker/train/trainer.h"
@@ -173,8 +173,7 @@ class WorkerRole : public Worker {
     client.wire_tables = WireTables(graph, options_.job.model.tables);
     for (size_t t = 0; t < graph.tables.size(); ++t) {
       const TableConfig& table = options_.job.model.tables[client.wire_tables[t]];
-      // Rows of tables on this worker do not travel.
-      const bool travels = graph.tables[t].store == kNone;
+      const bool travels = graph.tables[t].store == kNone;  // Else it is on this worker.
       client.tables.push_back({travels ? table.dim : 0, table.wire});
     }
     auto wire = static_cast<uint32_t>(options_.job.model.tables.size());
@@ -369,7 +368,7 @@ class WorkerRole : public Worker {
 
 Result<std::optional<DeviceInfo>> DeviceOf(const WorkerOptions& options) {
   if (options.accelerator != nullptr) return options.accelerator->info();
-  return FindAccelerator(options.job.cluster);
+  return FindAcceleratorWithKernels(options.job.cluster);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ inline std::vector<ControlMessage> ControlSamples() {
                   {"tcp://a:1"},
                   88,
                   {{DeviceKind::kCpu, 0, "2 hardware threads", 1ull << 34},
-                   {DeviceKind::kEmulated, 0, "emulated accelerator", 1ull << 32}}},
+                   {DeviceKind::kEmulated, 0, "emulated accelerator", 1ull << 32, {"fm"}}}},
       DataReadyMessage{10, 20, 30, 1, 77, {column, ColumnSpec{}}},
       ReadyMessage{},
       HeartbeatMessage{5, 640, 0.25, stats, 99, {{"item", 1, 2, 3, 4, 0, 0, 7, 8, 9, 10, 11}}},

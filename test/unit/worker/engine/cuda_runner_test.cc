@@ -13,6 +13,7 @@
 
 #include "test/support/cuda_on_host/cuda_on_host.h"
 #include "test/unit/worker/engine/training.h"
+#include "worker/engine/device_kernels.h"
 
 namespace dt::worker {
 namespace {
@@ -204,6 +205,15 @@ TEST(CudaRunnerTest, AnOperatorWithoutAKernelIsNamed) {
   });
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented) << status;
   EXPECT_THAT(ToText(status), HasSubstr("operator fm of node second"));
+}
+
+TEST(CudaRunnerTest, OperatorsWithoutAKernelAreListedForThePlanner) {
+  CudaTable table = TableOnHost();
+  EXPECT_THAT(OperatorsWithoutKernel(table), ::testing::IsEmpty());
+  table.find_kernel = [](const char* op) -> const CudaKernel* {
+    return std::string_view(op) == "fm" ? nullptr : TableOnHost().find_kernel(op);
+  };
+  EXPECT_THAT(OperatorsWithoutKernel(table), ::testing::ElementsAre("fm"));
 }
 
 TEST(CudaRunnerTest, ALaunchThatFailsNamesTheNode) {
