@@ -81,8 +81,12 @@ class Explainer {
            others);
     }
     if (report_.server_seconds > 0) {
-      Line("  servers take {} of it for tables, {}", TimeText(report_.server_seconds),
+      Line("  servers work {} a step for tables, {}", TimeText(report_.server_seconds),
            job_.parallel.overlap ? "beside the workers" : "while the workers wait");
+    }
+    if (report_.exchange_seconds > 0) {
+      Line("  workers tell one another gradients of rows for {} a step",
+           TimeText(report_.exchange_seconds));
     }
     Line("  without waiting for other workers; {}", report_.constants);
     if (!report_.fallback.empty()) {

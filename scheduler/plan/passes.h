@@ -48,8 +48,12 @@ struct TablePlaces {
   std::map<std::string, std::string, std::less<>> why;
 };
 TablePlaces PlaceTables(const PlanRequest& request);
-// What servers take in each step for tables that lie there.
-double ServerSeconds(const Graph& graph, const PlanRequest& request);
+// What tables take in each step besides the workers' computing.
+struct TableTimes {
+  double servers = 0;   // Seconds of servers: pulls, pushes, updates.
+  double exchange = 0;  // Of workers, to tell one another gradients of rows.
+};
+TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request);
 
 // The order in which streams take nodes: slice nodes by what they wait for and what waits for them,
 // then step nodes. Topological.

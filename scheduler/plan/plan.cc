@@ -78,7 +78,9 @@ Result<Plan> MakePlan(const PlanRequest& asked, const SeenPass& seen) {
     DT_TRY(plan.graph, pass.run(std::move(plan.graph), request));
     DT_TRY_STATUS(Prefixed(CheckGraph(plan.graph), pass.name));
     if (pass.name == "place" && request.report != nullptr) {
-      request.report->server_seconds = ServerSeconds(plan.graph, request);
+      const TableTimes times = TimesOfTables(plan.graph, request);
+      request.report->server_seconds = times.servers;
+      request.report->exchange_seconds = times.exchange;
       request.report->table_why = std::move(tables.why);
     }
     seen(pass.name, plan);

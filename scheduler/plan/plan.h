@@ -29,7 +29,8 @@ struct PlacementReport {
   double accelerator_bytes = 0, accelerator_limit = 0;  // Needed at most; there.
   std::string constants;                                // Where the rates come from.
   std::string fallback;                                 // Why tags do not hold; empty: they do.
-  double server_seconds = 0;  // Of servers in each step: pulls, pushes, updates.
+  // In each step, for tables: of servers, and of workers that tell one another gradients of rows.
+  double server_seconds = 0, exchange_seconds = 0;
   // By table of which the job does not say where it goes, a few words.
   std::map<std::string, std::string, std::less<>> table_why;
 };

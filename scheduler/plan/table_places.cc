@@ -41,7 +41,6 @@ class TableChooser {
  public:
   explicit TableChooser(const PlanRequest& request)
       : request_(request),
-        workers_(std::max(1u, request.job.cluster.workers)),
         memory_(static_cast<double>(request.job.cluster.worker.memory_bytes)),
         chosen_freely_(MayBeChosen(request.accelerator, request.job)) {}
 
@@ -151,9 +150,10 @@ class TableChooser {
       if (pass.name == "place") break;
     }
     if (HostBytes(graph, on_worker) > memory_) return kUnfit;
-    const double workers = report.slices * report.placement.prediction.seconds + Exchange(graph);
-    const double servers = ServerSeconds(graph, request);
-    return request.job.parallel.overlap ? std::max(workers, servers) : workers + servers;
+    const TableTimes times = TimesOfTables(graph, request);
+    const double workers = report.slices * report.placement.prediction.seconds + times.exchange;
+    return request.job.parallel.overlap ? std::max(workers, times.servers)
+                                        : workers + times.servers;
   }
 
   double HostBytes(const Graph& graph, const Names& chosen) const {
@@ -164,16 +164,6 @@ class TableChooser {
       if (graph.value(table.store).device == Device::kCpu) bytes += costs.Bytes(table.store);
     }
     return bytes;
-  }
-
-  // Gradients of rows go from each worker to all others, as fast as to a server.
-  double Exchange(const Graph& graph) const {
-    const SliceCosts costs = CostsOf(graph);
-    double bytes = 0;
-    for (const TableUse& table : graph.tables) {
-      if (table.store != kNone) bytes += costs.DistinctKeys(table) * table.dim * sizeof(float);
-    }
-    return (workers_ - 1) * bytes * request_.slices / workers_ / request_.profile.server.bytes;
   }
 
   void Explain() {
@@ -191,7 +181,6 @@ class TableChooser {
   }
 
   const PlanRequest& request_;
-  const uint32_t workers_;
   const double memory_;  // Of a worker's host, for tables.
   const bool chosen_freely_;
   std::vector<Candidate> candidates_;
@@ -205,17 +194,25 @@ class TableChooser {
 
 TablePlaces PlaceTables(const PlanRequest& request) { return TableChooser(request).Run(); }
 
-double ServerSeconds(const Graph& graph, const PlanRequest& request) {
+TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request) {
   const SliceCosts costs(graph, request.columns,
                          SliceSamples(request.job.train.batch_size, request.slices));
-  double rows = 0, bytes = 0;
+  double pulled_rows = 0, pulled_bytes = 0, exchanged_bytes = 0;
   for (const TableUse& table : graph.tables) {
-    if (table.store != kNone) continue;
-    const double pulled = costs.DistinctKeys(table) * request.slices;
-    rows += pulled;
-    bytes += pulled * table.dim * sizeof(float);
+    const double rows = costs.DistinctKeys(table) * request.slices;
+    const double bytes = rows * table.dim * sizeof(float);
+    if (table.store != kNone) {
+      exchanged_bytes += bytes;
+    } else {
+      pulled_rows += rows;
+      pulled_bytes += bytes;
+    }
   }
-  return request.profile.server.SecondsOf(rows, bytes, request.job.cluster.servers);
+  // Each worker gets the gradients of all others, as fast as from a server.
+  const double workers = std::max(1u, request.job.cluster.workers);
+  const ServerRates& rates = request.profile.server;
+  return {.servers = rates.SecondsOf(pulled_rows, pulled_bytes, request.job.cluster.servers),
+          .exchange = exchanged_bytes * (workers - 1) / workers / rates.bytes};
 }
 
 }  // namespace dt::scheduler
