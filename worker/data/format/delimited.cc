@@ -113,7 +113,7 @@ class DelimitedFormat : public RowFormat {
       const std::string_view cell = at == kNoCell ? std::string_view() : scratch.cells[at];
       if (!PutCell(c, cell, scratch, block, error)) return LineResult::kBad;
     }
-    for (const Crossing& crossing : crossings_) PutCrossed(crossing, scratch, block);
+    for (const Crossing& crossing : crossings_) PutCrossed(crossing, block);
     return LineResult::kRow;
   }
 
@@ -123,13 +123,16 @@ class DelimitedFormat : public RowFormat {
     std::vector<size_t> of;
   };
 
-  // The hash of the operands' keys one after the other, so that their order counts.
-  static void PutCrossed(const Crossing& crossing, LineScratch& scratch, Block& block) {
-    scratch.keys.clear();
-    for (const size_t c : crossing.of) scratch.keys.push_back(block.KeyAt(c));
-    const std::string_view bytes(reinterpret_cast<const char*>(scratch.keys.data()),
-                                 scratch.keys.size() * sizeof(Key));
-    block.PutKey(crossing.column, HashString(bytes));
+  // The hash of the column's name and its operands' keys one after the other: two crossings in one
+  // table share no rows, and the order counts.
+  void PutCrossed(const Crossing& crossing, Block& block) const {
+    fmt::memory_buffer text;
+    fmt::format_to(std::back_inserter(text), "{}=", layout().columns()[crossing.column].name);
+    for (const size_t c : crossing.of) {
+      const Key key = block.KeyAt(c);
+      text.append(std::string_view(reinterpret_cast<const char*>(&key), sizeof key));
+    }
+    block.PutKey(crossing.column, HashString({text.data(), text.size()}));
   }
 
   bool PutCell(size_t c, std::string_view cell, LineScratch& scratch, Block& block,
