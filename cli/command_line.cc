@@ -13,7 +13,7 @@ namespace dt::cli {
 namespace {
 
 // Commands that the documents name and that do not exist yet.
-constexpr std::string_view kLater[] = {"drain", "scale", "serve", "keygen"};
+constexpr std::string_view kLater[] = {"drain", "scale", "serve"};
 
 const std::vector<std::pair<std::string, LogLevel>> kLevels = {{"debug", LogLevel::kDebug},
                                                                {"info", LogLevel::kInfo},
@@ -33,6 +33,7 @@ class Parser {
     AddJobCommands();
     AddRoles();
     AddInspection();
+    AddOutputs();
     AddDataCommands();
     AddBench();
   }
@@ -183,7 +184,19 @@ class Parser {
     JobFlags(status, false);
     status->add_option("--scheduler", out_.scheduler, "Ask this scheduler")
         ->type_name("tcp://HOST:PORT");
+    status->add_option("--key", out_.key_path, "The job's key, if JOB.yaml is not given")
+        ->type_name("FILE");
     status->add_flag("--json", out_.json, "One JSON object");
+    Command(app_, "schema", "Print the JSON Schema of the job file", "schema > job.schema.json");
+    CLI::App* keygen =
+        Command(app_, "keygen", "Make a pair of keys: STEM.key, which is secret, and STEM.pub",
+                "keygen keys/job");
+    keygen->add_option("stem", out_.out_path, "Where; without an ending")
+        ->required()
+        ->type_name("STEM");
+  }
+
+  void AddOutputs() {
     CLI::App* checkpoint =
         Command(app_, "checkpoint", "Look at checkpoints", "checkpoint list job.yaml");
     checkpoint->require_subcommand(1);
@@ -228,7 +241,6 @@ class Parser {
         ->add_option("--truth", out_.truth_path,
                      "truth.json of generated data: the best possible result")
         ->type_name("FILE.json");
-    Command(app_, "schema", "Print the JSON Schema of the job file", "schema > job.schema.json");
   }
 
   void AddDataCommands() {

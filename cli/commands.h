@@ -16,6 +16,7 @@ int RunCheckpoint(const CommandLine& line);
 int RunExport(const CommandLine& line);
 int RunReport(const CommandLine& line);
 int RunSchema(const CommandLine& line);
+int RunKeygen(const CommandLine& line);
 int RunData(const CommandLine& line);
 int RunBench(const CommandLine& line, StopSignals& signals);
 

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   if (first == "export") return RunExport(line);
   if (first == "report") return RunReport(line);
   if (first == "schema") return RunSchema(line);
+  if (first == "keygen") return RunKeygen(line);
   if (first == "data") return RunData(line);
   return RunBench(line, signals);
 }

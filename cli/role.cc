@@ -7,6 +7,7 @@
 #include "cli/summary.h"
 #include "common/base/log.h"
 #include "common/config/load_job.h"
+#include "common/control/key_files.h"
 #include "common/net/shm_network.h"
 #include "common/net/socket.h"
 #include "scheduler/service/scheduler.h"
@@ -15,6 +16,8 @@
 
 namespace dt::cli {
 namespace {
+
+constexpr Duration kKeyPatience = seconds(30);  // For the scheduler to make the job's key.
 
 int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network,
                  StopSignals& signals) {
@@ -76,9 +79,14 @@ int RunRole(const CommandLine& given, StopSignals& signals) {
   InitLog({.level = line.log_level,
            .format = job->observe.log_json ? LogFormat::kJson : LogFormat::kText,
            .role = line.command});
-  const std::unique_ptr<Network> network =
-      MakeZmqNetwork({.allow_non_loopback = job->security.insecure});
-  if (line.command == "scheduler") return RunScheduler(line, *job, *network, signals);
+  const bool schedules = line.command == "scheduler";
+  const Result<ZmqOptions> sockets = SocketOptionsOf(*job, {.makes_keys = schedules,
+                                                            .listens = line.command != "worker",
+                                                            .patience = kKeyPatience,
+                                                            .stop = signals.token()});
+  if (!sockets.ok()) return EndWithError(line, job->job, sockets.status());
+  const std::unique_ptr<Network> network = MakeZmqNetwork(*sockets);
+  if (schedules) return RunScheduler(line, *job, *network, signals);
 
   if (line.scheduler.empty()) line.scheduler = job->cluster.scheduler;
   if (line.scheduler.ends_with(":0")) {

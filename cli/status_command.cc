@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/control/control_link.h"
+#include "common/control/key_files.h"
 
 namespace dt::cli {
 namespace {
@@ -32,6 +33,19 @@ Result<std::string> SchedulerOf(const CommandLine& line) {
                     json.value("http", "")));
   }
   return scheduler;
+}
+
+// With the key that was named, else the job's.
+Result<ZmqOptions> SocketsOf(const CommandLine& line) {
+  JobConfig job;
+  if (!line.job_path.empty()) {
+    DT_TRY(job, LoadJob(line.job_path, {.overrides = line.overrides}));
+  } else if (line.key_path.empty()) {
+    return WithHint(Invalid("status --scheduler needs the key of the job"),
+                    "give --key FILE, or JOB.yaml beside --scheduler");
+  }
+  if (!line.key_path.empty()) job.security = {.curve = {.key = line.key_path}};
+  return SocketOptionsOf(job, {});
 }
 
 // The number at `key`; 0 where there is none or it is not known (null).
@@ -98,7 +112,9 @@ void PrintText(const nlohmann::json& status) {
 int RunStatus(const CommandLine& line) {
   const Result<std::string> scheduler = SchedulerOf(line);
   if (!scheduler.ok()) return EndWithError(line, "", scheduler.status());
-  const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  const Result<ZmqOptions> sockets = SocketsOf(line);
+  if (!sockets.ok()) return EndWithError(line, "", sockets.status());
+  const std::unique_ptr<Network> network = MakeZmqNetwork(*sockets);
   const Result<std::string> json = RequestStatus(*network, *scheduler, seconds(5));
   if (!json.ok()) return EndWithError(line, "", json.status());
   if (line.json) {

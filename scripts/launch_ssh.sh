@@ -65,10 +65,25 @@ scratch=$(mktemp -d)
 pids=() names=() pipes=() done_=()
 scheduler_code=
 
-# On a machine: runs the role; a line on standard input, or its end (a lost connection), stops it. The signal is
-# TERM, since a shell's background process is deaf to INT.
+# The key of this run: two lines, which every machine gets through its connection. Empty if the job has its own.
+key=
+if ! grep -q '^security:' "$job" && [[ "${common[*]}" != *security.* ]]; then
+  "$dovetail" keygen "$scratch/job" >/dev/null || fail "no key could be made"
+  key=$(<"$scratch/job.key")
+fi
+
+# On a machine: takes the key, if there is one ("key" and two lines, else "start"), and runs the role; a line on
+# standard input, or its end (a lost connection), stops it. The signal is TERM, since a shell's background process is
+# deaf to INT.
 # shellcheck disable=SC2016
 remote_script='cd "$0" || exit 126
+read -r word || exit 1
+if [ "$word" = key ]; then
+  umask_before=$(umask); umask 077; key=$(mktemp) || exit 1; umask "$umask_before"
+  trap "rm -f $key" EXIT
+  read -r public; read -r secret; printf "%s\n%s\n" "$public" "$secret" >"$key"
+  set -- "$@" --set "security.curve.key=$key"
+fi
 exec 3<&0
 "$@" </dev/null 3<&- & child=$!
 { read -r _ <&3; kill "$child"; } 2>/dev/null & watcher=$!
@@ -84,6 +99,7 @@ start() {
   exec {pipe}<>"$scratch/${#pids[@]}"
   setsid "$@" <"$scratch/${#pids[@]}" > >(exec sed -u "s|^|$name: |") 2>&1 {pipe}>&- &
   pids+=($!) names+=("$name") pipes+=("$pipe") done_+=("")
+  if [[ -n $key ]]; then printf 'key\n%s\n' "$key"; else echo start; fi >&"$pipe"
 }
 
 # Tells all that still run to stop.

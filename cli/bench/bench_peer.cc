@@ -147,7 +147,7 @@ void ServeBytes(Network& network, const std::string& parent, bool with_rows, std
 }  // namespace
 
 int RunBenchPeer(const CommandLine& line, StopSignals& signals) {
-  const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  const std::unique_ptr<Network> network = MakeZmqNetwork(kBenchSockets);
   if (line.format == "executor") {
     ServeRows(*network, line.scheduler, signals.token());
   } else {
@@ -156,7 +156,7 @@ int RunBenchPeer(const CommandLine& line, StopSignals& signals) {
   return 0;
 }
 
-BenchPeer::BenchPeer(const std::string& kind) : network_(MakeZmqNetwork({})) {
+BenchPeer::BenchPeer(const std::string& kind) : network_(MakeZmqNetwork(kBenchSockets)) {
   auto control = network_->Bind("tcp://127.0.0.1:0");
   DT_CHECK_MSG(control.ok(), "{}", ToText(control.status()));
   control_ = *std::move(control);

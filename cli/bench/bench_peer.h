@@ -17,6 +17,9 @@ inline constexpr uint64_t kBenchRows = 1 << 21;  // 512 MiB
 inline constexpr uint32_t kBenchShards = 64;     // All on one executor.
 inline constexpr size_t kBenchBytesMax = 16'384 * kBenchDim * sizeof(float) + (1 << 20);
 
+// In the clear, as the plain ZeroMQ that they are compared with: there are made-up rows behind.
+inline const ZmqOptions kBenchSockets{.insecure = true};
+
 // What the child does with --format: "executor": one executor thread of a server, with all that
 // lies between the socket and the rows; "bare": plain ZeroMQ; "rows": that, and rows by number.
 int RunBenchPeer(const CommandLine& line, StopSignals& signals);

@@ -61,7 +61,7 @@ BenchCase BenchLatency(BenchWorker& worker) {
 
 void BenchServer(std::vector<BenchCase>& cases, DeviceProfile& profile) {
   BenchPeer executor("executor"), plain("bare");
-  const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  const std::unique_ptr<Network> network = MakeZmqNetwork(kBenchSockets);
   BenchWorker worker(*network, executor.endpoint());
   worker.PushAllRows();
   const auto bare = MakeBareRequester(plain.endpoint(), kBenchBytesMax);

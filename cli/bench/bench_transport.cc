@@ -53,7 +53,7 @@ class TransportBench {
       : executor_("executor"),
         plain_("bare"),
         numbered_("rows"),
-        tcp_(MakeZmqNetwork({})),
+        tcp_(MakeZmqNetwork(kBenchSockets)),
         shm_(MakeShmNetwork(*tcp_)),
         worker_(*tcp_, executor_.endpoint()),
         bare_(MakeBareRequester(plain_.endpoint(), kBenchBytesMax)),

@@ -160,10 +160,17 @@ constexpr KeySpec kKeys[] = {
     {"observe", "log", kChoice, "text|json", 0, 0, "text", "", "Form of the log lines."},
     {"observe", "tensorboard", kText, "off", 0, 0, "off", "off",
      "Directory for TensorBoard event files."},
-    {"security", "curve", kFree, "none", 0, 0, "none", "none",
-     "Key pairs for encrypted connections."},
+    {"security", "curve", kMap, "security.curve", 0, 0, "", "",
+     "The keys of the job's connections, all of which are encrypted."},
     {"security", "insecure", kBool, "", 0, 0, "false", "",
-     "Allow unencrypted connections from other machines."},
+     "true: no encryption, and whoever reaches a port may do everything."},
+    {"security.curve", "key", kText, "", 0, 0, "runs/<job>/keys/job.key", "",
+     "The job's pair (.key); processes that only connect may have its public half (.pub). The "
+     "default is made by the scheduler."},
+    {"security.curve", "own", kText, "", 0, 0, "the job's", "",
+     "The pair that this process connects with."},
+    {"security.curve", "allow", kTexts, "", 0, 0, "", "",
+     "Files or globs of further public keys that may connect."},
 };
 
 }  // namespace

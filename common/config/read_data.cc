@@ -24,6 +24,8 @@ void ExpandGlob(const std::string& pattern, std::vector<std::string>& out) {
   globfree(&found);
 }
 
+}  // namespace
+
 std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name) {
   std::vector<std::string> files;
   for (const std::string& path : in.Paths(name)) ExpandGlob(path, files);
@@ -33,6 +35,8 @@ std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name) {
   }
   return files;
 }
+
+namespace {
 
 void RefuseKeyFor(const MapReader& in, std::string_view key, bool allowed, std::string_view only) {
   if (!allowed && in.Has(key)) in.Report(key, fmt::format("is for {} only", only));

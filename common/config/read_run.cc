@@ -201,13 +201,26 @@ void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
 
 }  // namespace
 
+static void ReadSecurity(const MapReader& in, SecurityConfig& security) {
+  in.Read("insecure", security.insecure);
+  if (security.insecure && in.Has("curve")) {
+    in.Report("insecure", "found true beside keys, expected one of them");
+  }
+  const MapReader curve = in.Sub("curve");
+  for (const auto& [key, path] :
+       {std::pair("key", &security.curve.key), std::pair("own", &security.curve.own)}) {
+    if (const std::vector<std::string> paths = curve.Paths(key); !paths.empty()) *path = paths[0];
+  }
+  security.curve.allow = ReadFiles(curve, "allow");
+}
+
 void ReadRun(const MapReader& root, JobConfig& job) {
   root.Read("job", job.job);
   root.Read("seed", job.seed);
   ReadTrain(root.Sub("train"), job.train);
   ReadCluster(root.Sub("cluster"), job.cluster);
   ReadObserve(root.Sub("observe"), job.observe);
-  root.Sub("security").Read("insecure", job.security.insecure);
+  ReadSecurity(root.Sub("security"), job.security);
 
   job.run_dir = "runs/" + job.job;
   const MapReader checkpoint = root.Sub("checkpoint");

@@ -3,11 +3,15 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/config/job_config.h"
 #include "common/config/map_reader.h"
 
 namespace dt {
+
+// Of a key that takes files or globs, in order.
+std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name);
 
 void ReadData(const MapReader& in, DataConfig& data);
 void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/ids.h"
@@ -89,7 +90,15 @@ struct ObserveConfig {
   bool log_json = false;
 };
 
+// Paths of key files (common/control/key_files.h).
+struct CurveConfig {
+  std::string key;                 // The job's; empty: <run_dir>/keys/job.key.
+  std::string own;                 // What this process connects with; empty: the job's.
+  std::vector<std::string> allow;  // Further ones that may connect.
+};
+
 struct SecurityConfig {
+  CurveConfig curve;
   bool insecure = false;
 };
 

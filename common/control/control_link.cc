@@ -268,7 +268,8 @@ class ControlLinkImpl : public ControlLink {
 Status NoAnswer(const std::string& address, Duration patience) {
   return WithHint(Unavailable("no scheduler answers at {} within {:.0f} s", address,
                               std::chrono::duration<double>(patience).count()),
-                  "start it with `dovetail scheduler`, or correct the address");
+                  "start it with `dovetail scheduler`, correct the address, or use the key of its "
+                  "job (security.curve)");
 }
 
 // The first of `Wanted` or Refused that arrives.

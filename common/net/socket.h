@@ -5,11 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
+#include "common/net/zmq_keys.h"
 
 namespace dt {
 
@@ -55,18 +58,28 @@ class ServerSocket {
 class Network {
  public:
   virtual ~Network() = default;
-  // "tcp://127.0.0.1:0", "inproc://name". Errors name the address: port in use, not loopback
-  // without security.insecure, unknown host.
+  // "tcp://127.0.0.1:0", "inproc://name". Errors name the address: port in use, no key to listen
+  // with, unknown host.
   virtual Result<std::unique_ptr<ServerSocket>> Bind(const std::string& endpoint) = 0;
   virtual Result<std::unique_ptr<ClientSocket>> Connect(const std::string& endpoint) = 0;
   virtual uint64_t bytes_sent() const = 0;  // Of all its sockets so far.
   virtual uint64_t bytes_received() const = 0;
 };
 
+// Who a process is, and whom it lets in. Sockets that listen, in whichever process of a job, have
+// the job's own pair; whoever connects must know its public key, and has a pair that they allow.
+struct CurveOptions {
+  KeyPair job;                       // With its secret where this process listens.
+  KeyPair own;                       // What this process connects with.
+  std::vector<std::string> allowed;  // Public keys that may connect, besides the job's.
+};
+
 struct ZmqOptions {
   uint32_t io_threads = 1;
-  bool allow_non_loopback = false;  // security.insecure, or CURVE keys (later).
+  std::optional<CurveOptions> curve;  // Without: inproc only, …
+  bool insecure = false;              // … or everything, in the clear, from whoever comes.
 };
+// Whatever leaves the process is encrypted and its sender known, unless `insecure`.
 std::unique_ptr<Network> MakeZmqNetwork(const ZmqOptions& options);
 
 }  // namespace dt

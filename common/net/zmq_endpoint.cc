@@ -56,13 +56,6 @@ Result<EndpointParts> ParseEndpoint(const std::string& endpoint) {
   return parts;
 }
 
-bool IsLoopback(const EndpointParts& parts) {
-  if (parts.scheme != "tcp") return true;
-  in_addr v4{};
-  if (inet_pton(AF_INET, parts.host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
-  return parts.host == "localhost" || parts.host == "::1";
-}
-
 Status CheckHost(const EndpointParts& parts, const std::string& endpoint) {
   if (parts.scheme != "tcp" || parts.host == "localhost" || IsAddress(parts.host))
     return OkStatus();

@@ -16,7 +16,6 @@ struct EndpointParts {
 
 // Invalid, naming the text, unless it is tcp://HOST:PORT, inproc://NAME or ipc://PATH.
 Result<EndpointParts> ParseEndpoint(const std::string& endpoint);
-bool IsLoopback(const EndpointParts& parts);
 // Unavailable, naming the endpoint, when the host's name is not known here. Asks the name service
 // for names, not for addresses.
 Status CheckHost(const EndpointParts& parts, const std::string& endpoint);

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <set>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -9,9 +11,11 @@
 #include <zmq.hpp>
 
 #include "common/base/check.h"
+#include "common/base/entropy.h"
 #include "common/base/log.h"
 #include "common/net/socket.h"
 #include "common/net/zmq_endpoint.h"
+#include "common/net/zmq_zap.h"
 
 namespace dt {
 namespace {
@@ -212,6 +216,9 @@ void SetOptions(zmq::socket_t& socket, const EndpointParts& parts) {
   socket.set(zmq::sockopt::ipv6, parts.host.find(':') != std::string::npos);
 }
 
+// What other processes can reach.
+bool IsOutside(const EndpointParts& parts) { return parts.scheme != "inproc"; }
+
 Status BindProblem(const std::string& endpoint, int error) {
   switch (error) {
     case EADDRINUSE:
@@ -231,23 +238,44 @@ Status BindProblem(const std::string& endpoint, int error) {
   }
 }
 
+// ZeroMQ numbers the peers of a socket from rand(), which it never seeds: a peer that gave itself
+// the next number as its name ended the process.
+void SeedPeerNumbers() {
+  static const bool seeded = [] {
+    srand(static_cast<unsigned>(EntropyBits()));
+    return true;
+  }();
+  static_cast<void>(seeded);
+}
+
 class ZmqNetwork : public Network {
  public:
   explicit ZmqNetwork(const ZmqOptions& options)
       : options_(options), context_(static_cast<int>(options.io_threads)) {
     context_.set(zmq::ctxopt::max_sockets, 4096);
+    if (!listens()) return;
+    std::set<std::string> allowed(options.curve->allowed.begin(), options.curve->allowed.end());
+    allowed.insert(options.curve->job.public_key);
+    zap_.emplace(context_, std::move(allowed));
   }
+  // The handler's thread ends with the context; it is waited for when zap_ goes.
+  ~ZmqNetwork() override { context_.shutdown(); }
 
   Result<std::unique_ptr<ServerSocket>> Bind(const std::string& endpoint) override {
     DT_TRY(const EndpointParts parts, ParseEndpoint(endpoint));
-    if (!IsLoopback(parts) && !options_.allow_non_loopback) {
+    if (IsOutside(parts) && !listens() && !options_.insecure) {
       return WithHint(
-          Invalid("cannot listen on {}: without keys only this machine may connect", endpoint),
-          "listen on 127.0.0.1, or write security.insecure: true in the job file");
+          Invalid("cannot listen on {}: this process has no secret key of the job", endpoint),
+          "name the job's key with security.curve.key");
     }
     try {
       zmq::socket_t socket(context_, zmq::socket_type::router);
       SetOptions(socket, parts);
+      if (IsOutside(parts) && listens()) {
+        socket.set(zmq::sockopt::curve_server, true);
+        socket.set(zmq::sockopt::curve_secretkey, options_.curve->job.secret_key);
+        socket.set(zmq::sockopt::zap_domain, kZapDomain);
+      }
       socket.bind(EndpointText(parts));
       return std::make_unique<ZmqServerSocket>(std::move(socket), totals_);
     } catch (const zmq::error_t& error) {
@@ -261,9 +289,18 @@ class ZmqNetwork : public Network {
       return Invalid("cannot connect to {}: port 0 is none", endpoint);
     }
     DT_TRY_STATUS(CheckHost(parts, endpoint));
+    if (IsOutside(parts) && !options_.curve.has_value() && !options_.insecure) {
+      return WithHint(Invalid("cannot connect to {}: this process has no key", endpoint),
+                      "name the job's key with security.curve.key");
+    }
     try {
       zmq::socket_t socket(context_, zmq::socket_type::dealer);
       SetOptions(socket, parts);
+      if (IsOutside(parts) && options_.curve.has_value()) {
+        socket.set(zmq::sockopt::curve_serverkey, options_.curve->job.public_key);
+        socket.set(zmq::sockopt::curve_publickey, options_.curve->own.public_key);
+        socket.set(zmq::sockopt::curve_secretkey, options_.curve->own.secret_key);
+      }
       socket.connect(EndpointText(parts));
       return std::make_unique<ZmqClientSocket>(std::move(socket), totals_);
     } catch (const zmq::error_t& error) {
@@ -277,9 +314,15 @@ class ZmqNetwork : public Network {
   }
 
  private:
+  // Whether others may connect under keys.
+  bool listens() const {
+    return options_.curve.has_value() && !options_.curve->job.secret_key.empty();
+  }
+
   const ZmqOptions options_;
   Totals totals_;
   zmq::context_t context_;
+  std::optional<ZapHandler> zap_;
 };
 
 }  // namespace
@@ -289,6 +332,7 @@ std::unique_ptr<Network> MakeZmqNetwork(const ZmqOptions& options) {
   // in again for the next message.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  SeedPeerNumbers();
   return std::make_unique<ZmqNetwork>(options);
 }
 

@@ -30,6 +30,7 @@ class Durability : public ::testing::Test {
     const auto job = LoadJob(job_path_, {});
     ASSERT_TRUE(job.ok()) << job.status();
     job_ = *job;
+    job_.run_dir = folder_.path() + "/runs/counting";
     scheduler_ =
         std::make_unique<Program>(folder_.path(), std::vector<std::string>{"scheduler", job_path_});
     ASSERT_TRUE(Eventually(seconds(30), [&] {

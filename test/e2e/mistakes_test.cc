@@ -110,6 +110,7 @@ TEST(Mistakes, ResumingAnotherJobNamesTheDifference) {
 TEST(Mistakes, NoSchedulerThereIsSaidWithinTheDeadline) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});
+  ASSERT_EQ(RunProgram(folder.path(), {"keygen", "runs/tiny/keys/job"}).exit_code, 0);
   const ProgramEnd end = RunProgram(
       folder.path(), {"worker", job, "--scheduler", "tcp://127.0.0.1:9"}, std::chrono::seconds(45));
   EXPECT_FALSE(end.timed_out);
@@ -117,11 +118,23 @@ TEST(Mistakes, NoSchedulerThereIsSaidWithinTheDeadline) {
   EXPECT_NE(end.output.find("tcp://127.0.0.1:9"), std::string::npos) << end.output;
 }
 
-TEST(Mistakes, AnOpenAddressNeedsToBeWrittenOut) {
+TEST(Mistakes, AKeyThatOthersMayReadIsRefused) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});
-  const ProgramEnd end = RunProgram(
-      folder.path(), {"scheduler", job, "--listen", "tcp://0.0.0.0:0"}, std::chrono::seconds(20));
+  ASSERT_EQ(RunProgram(folder.path(), {"keygen", "runs/tiny/keys/job"}).exit_code, 0);
+  const std::string key = folder.path() + "/runs/tiny/keys/job.key";
+  using enum std::filesystem::perms;
+  std::filesystem::permissions(key, owner_read | owner_write | others_read);
+  const ProgramEnd end = RunProgram(folder.path(), {"scheduler", job}, std::chrono::seconds(20));
+  EXPECT_EQ(end.exit_code, 2) << end.output;
+  EXPECT_NE(end.output.find("chmod 600 runs/tiny/keys/job.key"), std::string::npos) << end.output;
+}
+
+TEST(Mistakes, KeysAndNoKeysAreNotAskedForAtOnce) {
+  TempFolder folder;
+  const std::string job =
+      WriteTinyJob(folder, {.more = "security: {insecure: true, curve: {key: job.key}}\n"});
+  const ProgramEnd end = RunProgram(folder.path(), {"scheduler", job}, std::chrono::seconds(20));
   EXPECT_EQ(end.exit_code, 2) << end.output;
   EXPECT_NE(end.output.find("security.insecure"), std::string::npos) << end.output;
 }

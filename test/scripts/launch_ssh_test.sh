@@ -20,8 +20,18 @@ SSH
 # Ends at once with $<ROLE>_CODE if that is set; else waits for a signal, at most 20 s, and ends with 0.
 cat >dovetail <<'ROLE'
 #!/usr/bin/env bash
+if [[ $1 == keygen ]]; then
+  printf 'public P\nsecret S\n' >"$2.key"
+  exit 0
+fi
 echo "$*" >>calls
 echo "$$" >>pids
+for flag in "$@"; do
+  [[ $flag == security.curve.key=* ]] || continue
+  file=${flag#*=}
+  echo "$file" >>key_files
+  [[ $(stat -c %a "$file") == 600 && $(<"$file") == $'public P\nsecret S' ]] && echo "$1" >>keyed
+done
 code=${1}_CODE
 [[ -n ${!code:-} ]] && exit "${!code}"
 trap 'echo "$1 stopped" >>calls; exit 0' INT TERM
@@ -36,14 +46,17 @@ printf '# two and one\nserver alpha\nserver user@beta 10.0.0.2\nworker gamma\n' 
 run() {
   local name=$1 want=$2 got
   shift 2
-  rm -f calls pids
-  touch calls pids
+  rm -f calls pids key_files keyed
+  touch calls pids key_files keyed
   timeout 60 env DOVETAIL="$dir/dovetail" DOVETAIL_SSH="$dir/ssh" DOVETAIL_ADDRESS=tcp://10.0.0.1:4700 "$@" >out 2>&1
   got=$?
   [[ $got == "$want" ]] || complain "$name" "exit code $got instead of $want"
   while read -r pid; do
     kill -0 "$pid" 2>/dev/null && complain "$name" "process $pid is left behind"
   done <pids
+  while read -r file; do
+    [[ ! -e $file ]] || complain "$name" "the key $file is left behind"
+  done <key_files
   current=$name
 }
 complain() {
@@ -58,8 +71,13 @@ run "job done" 0 env scheduler_CODE=0 server_CODE=0 worker_CODE=0 "$launch" job.
 called "scheduler job.yaml --set cluster.servers=2 --set cluster.workers=1 --seed a b --result r.json --listen tcp://10.0.0.1:4700"
 called "server job.yaml --set cluster.servers=2 --set cluster.workers=1 --seed a b --scheduler tcp://10.0.0.1:4700 --listen tcp://alpha:0"
 called "--listen tcp://10.0.0.2:0"
+[[ $(sort -u keyed) == $'scheduler\nserver\nworker' ]] || complain "$current" "only these have the key: $(cat keyed)"
 called "worker job.yaml"
 [[ $(wc -l <calls) == 4 ]] || complain "job done" "$(wc -l <calls) processes instead of 4"
+
+printf 'job: x\nsecurity: {insecure: true}\n' >own_keys.yaml
+run "keys of its own" 0 env scheduler_CODE=0 server_CODE=0 worker_CODE=0 "$launch" own_keys.yaml hosts
+grep -q "security.curve.key" calls && complain "$current" "hands out a key beside the job's own"
 
 run "job failed" 1 env scheduler_CODE=1 "$launch" job.yaml hosts
 said "scheduler ended with code 1"

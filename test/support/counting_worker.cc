@@ -4,8 +4,10 @@
 #include <numeric>
 #include <set>
 
+#include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/base/philox.h"
+#include "common/control/key_files.h"
 #include "common/net/shm_network.h"
 #include "common/net/socket.h"
 #include "worker/lookup/lookup_plan.h"
@@ -16,6 +18,12 @@ namespace {
 
 constexpr Duration kPoll = milliseconds(50);
 constexpr uint64_t kRows = 1'000'000'000;  // More than a test comes to.
+
+std::unique_ptr<Network> NetworkOf(const JobConfig& job) {
+  const Result<ZmqOptions> options = SocketOptionsOf(job, {});
+  DT_CHECK_MSG(options.ok(), "{}", ToText(options.status()));
+  return MakeZmqNetwork(*options);
+}
 
 }  // namespace
 
@@ -45,7 +53,7 @@ CountingWorker::CountingWorker(const JobConfig& job, const std::string& schedule
                                const Options& options)
     : job_(job),
       options_(options),
-      network_(MakeZmqNetwork({})),
+      network_(NetworkOf(job)),
       data_network_(MakeShmNetwork(*network_)) {
   ControlLink::Options link;
   link.network = network_.get();

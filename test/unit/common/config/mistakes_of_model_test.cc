@@ -140,16 +140,15 @@ INSTANTIATE_TEST_SUITE_P(Keys, NotAvailable,
                                            "parallel.data=2", "parallel.strategy=dynamic",
                                            "model.graph.deep.stage=1",
                                            "model.graph.deep.recompute=true",
-                                           "observe.tensorboard=logs", "security.curve={key: a}",
-                                           "data.split=full_batch", "data.format=binary",
-                                           "optimizer.schedule.type=cosine"));
+                                           "observe.tensorboard=logs", "data.split=full_batch",
+                                           "data.format=binary", "optimizer.schedule.type=cosine"));
 
 TEST(NotAvailableValues, DefaultsMayBeWrittenOut) {
   const char* const flags[] = {"train.staleness=0",         "cluster.replicas=1",
                                "parallel.stages=01",        "model.graph.deep.device=cpu",
                                "model.tables.item.rows=~",  "model.tables.item.device=ps",
                                "checkpoint.log.sync=False", "checkpoint.log.max_bytes=4096MiB",
-                               "observe.trace=off",         "security.curve=none"};
+                               "observe.trace=off"};
   LoadOptions options;
   for (const char* flag : flags) options.overrides.emplace_back(flag);
   EXPECT_EQ(ProblemsOf(kGoodJob, options), "");

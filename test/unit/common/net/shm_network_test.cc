@@ -70,7 +70,7 @@ class ShmNetworkTest : public ::testing::Test {
     EXPECT_TRUE(Equal(*back, sent));
   }
 
-  const std::unique_ptr<Network> below_ = MakeZmqNetwork({});
+  const std::unique_ptr<Network> below_ = MakeZmqNetwork({.insecure = true});
   const std::unique_ptr<Network> network_ = MakeShmNetwork(*below_);
 };
 

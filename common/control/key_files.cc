@@ -1,0 +1,157 @@
+#include "common/control/key_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+
+namespace dt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kFileBytesMax = 4096;
+constexpr int kPauseMs = 50;
+
+// A draft that takes its name once it is whole, unless the name is taken.
+Status WriteNew(const std::string& path, const std::string& text, mode_t mode) {
+  const std::string draft = fmt::format("{}.{}", path, getpid());
+  unlink(draft.c_str());
+  const int fd = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+  bool done = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+              fsync(fd) == 0;
+  if (fd >= 0) done = close(fd) == 0 && done;
+  done = done && link(draft.c_str(), path.c_str()) == 0;
+  const int why = errno;
+  unlink(draft.c_str());
+  if (done) return OkStatus();
+  if (why == EEXIST) {
+    return WithHint(Invalid("{} exists already", path), "remove it first, or take another name");
+  }
+  return Unavailable("cannot write {}: {}", path, std::strerror(why));
+}
+
+Status MakeFolderFor(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code error;
+  if (folder.empty() || fs::exists(folder, error)) return OkStatus();
+  if (folder.has_parent_path()) fs::create_directories(folder.parent_path(), error);
+  if (mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return OkStatus();
+  return Unavailable("the folder {} cannot be made: {}", folder.string(), std::strerror(errno));
+}
+
+Status NoKeyFile(const std::string& path) {
+  return WithHint(Invalid("there is no key {}", path),
+                  "make one with `dovetail keygen`, or correct the name");
+}
+
+// The text of a file that, if it holds a secret, nobody else can read.
+Result<std::string> ReadPrivate(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return NoKeyFile(path);
+  if (fd < 0) return Invalid("the key {} cannot be read: {}", path, std::strerror(errno));
+  struct stat about {};
+  std::string text(kFileBytesMax, '\0');
+  const bool regular = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+  const ssize_t got = regular ? read(fd, text.data(), text.size()) : -1;
+  close(fd);
+  if (got < 0) return Invalid("the key {} is no file that can be read", path);
+  text.resize(static_cast<size_t>(got));
+  const bool secret = text.find("secret") != std::string::npos;
+  const bool ours = about.st_uid == geteuid() || about.st_uid == 0;
+  if (secret && (!ours || (about.st_mode & 077) != 0)) {
+    return WithHint(
+        Invalid("the key {} can be read or changed by other accounts", path),
+        fmt::format("chmod 600 {}, as the account that runs the job; if others may have "
+                    "read it, make another",
+                    path));
+  }
+  return text;
+}
+
+// The job's pair, as far as it is known here.
+Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
+  if (!job.security.curve.key.empty()) return ReadKeyFile(job.security.curve.key);
+  const std::string path = DefaultKeyFile(job);
+  const TimePoint deadline = SystemClock().Now() + needs.patience;
+  std::error_code ignored;
+  if (needs.makes_keys && !fs::exists(path, ignored)) {
+    const std::string stem = path.substr(0, path.size() - std::strlen(".key"));
+    fs::remove(stem + ".pub", ignored);
+    const Status made = WriteKeyFiles(stem, MakeKeyPair());
+    if (!made.ok() && !fs::exists(path, ignored)) return made;  // Else another was quicker.
+  }
+  while (!fs::exists(path, ignored)) {
+    if (needs.stop.stop_requested()) return Cancelled("stopped on request");
+    if (SystemClock().Now() >= deadline) {
+      return WithHint(Unavailable("there is no key {}, which the job's scheduler makes", path),
+                      "start the scheduler; on another machine, copy its key there or name one "
+                      "with security.curve.key");
+    }
+    poll(nullptr, 0, kPauseMs);
+  }
+  return ReadKeyFile(path);
+}
+
+}  // namespace
+
+Status WriteKeyFiles(const std::string& stem, const KeyPair& pair) {
+  DT_TRY_STATUS(MakeFolderFor(stem));
+  DT_TRY_STATUS(WriteNew(stem + ".key",
+                         fmt::format("public {}\nsecret {}\n", pair.public_key, pair.secret_key),
+                         0600));
+  return WriteNew(stem + ".pub", fmt::format("public {}\n", pair.public_key), 0644);
+}
+
+Result<KeyPair> ReadKeyFile(const std::string& path) {
+  DT_TRY(const std::string text, ReadPrivate(path));
+  KeyPair pair;
+  bool well_formed = true;
+  for (const std::string_view line : SplitText(text, '\n')) {
+    if (line.empty() || line.starts_with('#')) continue;
+    const size_t space = line.find(' ');
+    const std::string value(line.substr(space == std::string_view::npos ? line.size() : space + 1));
+    std::string& key = line.starts_with("secret ") ? pair.secret_key : pair.public_key;
+    well_formed = well_formed && IsKey(value) && key.empty() &&
+                  (line.starts_with("secret ") || line.starts_with("public "));
+    key = value;
+  }
+  well_formed = well_formed && !pair.public_key.empty() &&
+                (pair.secret_key.empty() || PublicKeyOf(pair.secret_key) == pair.public_key);
+  if (well_formed) return pair;
+  return WithHint(Invalid("{} is not a key of Dovetail", path), "make one with `dovetail keygen`");
+}
+
+std::string DefaultKeyFile(const JobConfig& job) { return job.run_dir + "/keys/job.key"; }
+
+Result<ZmqOptions> SocketOptionsOf(const JobConfig& job, const SocketNeeds& needs) {
+  if (job.security.insecure) return ZmqOptions{.insecure = true};
+  CurveOptions curve;
+  DT_TRY(curve.job, JobKey(job, needs));
+  curve.own = curve.job;
+  if (!job.security.curve.own.empty()) {
+    DT_TRY(curve.own, ReadKeyFile(job.security.curve.own));
+  }
+  if (curve.own.secret_key.empty()) {
+    return WithHint(Invalid("this process has no secret key to connect with"),
+                    "name its own pair with security.curve.own");
+  }
+  if (needs.listens && curve.job.secret_key.empty()) {
+    return WithHint(Invalid("servers and the scheduler need the secret key of the job"),
+                    "name the file .key of the job with security.curve.key, not .pub");
+  }
+  for (const std::string& path : job.security.curve.allow) {
+    DT_TRY(const KeyPair allowed, ReadKeyFile(path));
+    curve.allowed.push_back(allowed.public_key);
+  }
+  return ZmqOptions{.curve = std::move(curve)};
+}
+
+}  // namespace dt

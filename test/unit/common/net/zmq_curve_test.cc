@@ -1,0 +1,156 @@
+// Goal: nobody without an allowed key gets a message through, and no stranger ends the process.
+// Method: real sockets on loopback; strangers with no key, with another key, with another idea of
+// the job's key, and with bytes of their own.
+#include <arpa/inet.h>
+#include <array>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "common/net/socket.h"
+
+namespace dt {
+namespace {
+
+constexpr Duration kPatience = seconds(20);
+constexpr Duration kSilence = milliseconds(300);  // What a refused message is given to arrive.
+
+Frames OneFrame(size_t size) {
+  Frames frames;
+  frames.push_back(Frame::Of(size));
+  for (std::byte& b : frames[0].bytes()) b = std::byte{7};
+  return frames;
+}
+
+class CurveTest : public ::testing::Test {
+ protected:
+  // A process that holds `own` and knows the job's public key.
+  std::unique_ptr<Network> Stranger(const KeyPair& own) {
+    return MakeZmqNetwork({.curve = CurveOptions{{job_.public_key, ""}, own, {}}});
+  }
+  bool Arrives(Network& from) {
+    auto client = from.Connect(server_->endpoint());
+    EXPECT_TRUE(client.ok()) << client.status();
+    EXPECT_TRUE((*client)->Send(OneFrame(100)).ok());
+    return server_->Receive(kSilence).ok();
+  }
+
+  const KeyPair job_ = MakeKeyPair();
+  const KeyPair friend_ = MakeKeyPair();
+  const std::unique_ptr<Network> network_ =
+      MakeZmqNetwork({.curve = CurveOptions{job_, job_, {friend_.public_key}}});
+  const std::unique_ptr<ServerSocket> server_ = *network_->Bind("tcp://127.0.0.1:0");
+};
+
+TEST_F(CurveTest, TheJobsKeyAndAllowedOnesGetIn) {
+  EXPECT_TRUE(Arrives(*network_));
+  EXPECT_TRUE(Arrives(*Stranger(friend_)));
+}
+
+TEST_F(CurveTest, NobodyElseDoes) {
+  EXPECT_FALSE(Arrives(*Stranger(MakeKeyPair()))) << "a key that is not allowed";
+  EXPECT_FALSE(Arrives(*MakeZmqNetwork({.insecure = true}))) << "no key";
+  const KeyPair other = MakeKeyPair();
+  EXPECT_FALSE(Arrives(*MakeZmqNetwork({.curve = CurveOptions{other, job_, {}}})))
+      << "the job's own key, but another idea of whom it speaks to";
+  EXPECT_TRUE(Arrives(*network_)) << "the others have not disturbed it";
+}
+
+// One that connects trusts nobody who lacks the job's secret, whoever has taken the address.
+TEST_F(CurveTest, AnImpostorIsNotAnswered) {
+  const KeyPair other = MakeKeyPair();
+  const auto impostor = MakeZmqNetwork({.curve = CurveOptions{other, other, {job_.public_key}}});
+  const auto server = *impostor->Bind("tcp://127.0.0.1:0");
+  auto client = *network_->Connect(server->endpoint());
+  ASSERT_TRUE(client->Send(OneFrame(100)).ok());
+  EXPECT_FALSE(server->Receive(kSilence).ok());
+}
+
+TEST_F(CurveTest, WithoutKeysNothingIsOpenedButInOneProcess) {
+  const auto none = MakeZmqNetwork({});
+  for (const auto& status :
+       {none->Bind("tcp://127.0.0.1:0").status(), none->Connect("tcp://127.0.0.1:9").status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(ToText(status).find("security.curve.key"), std::string::npos) << ToText(status);
+  }
+  EXPECT_TRUE(none->Bind("inproc://x").ok());
+  // Who only connects has no secret to listen with.
+  EXPECT_FALSE(Stranger(friend_)->Bind("tcp://127.0.0.1:0").ok());
+}
+
+TEST_F(CurveTest, ServesAllAddressesUnderKeys) {
+  EXPECT_TRUE(network_->Bind("tcp://0.0.0.0:0").ok());
+}
+
+TEST(KeyPairs, AreMadeAndChecked) {
+  const KeyPair a = MakeKeyPair(), b = MakeKeyPair();
+  EXPECT_NE(a.secret_key, b.secret_key);
+  EXPECT_EQ(PublicKeyOf(a.secret_key), a.public_key);
+  EXPECT_TRUE(IsKey(a.public_key));
+  EXPECT_FALSE(IsKey(a.public_key.substr(1)));
+  EXPECT_FALSE(IsKey(a.public_key + "x"));
+  EXPECT_FALSE(IsKey(std::string(40, '"')));  // No character of Z85.
+}
+
+// A stranger that speaks ZMTP 3.0 without a library: RFC 23.
+class RawPeer {
+ public:
+  RawPeer(const std::string& endpoint, const std::string& name) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port =
+        htons(static_cast<uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1))));
+    EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    const timeval patience{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
+    greeting.resize(64, '\0');
+    Put(greeting);
+    Take(64);
+    std::string ready(
+        "\x05READY\x0bSocket-Type\0\0\0\x06"
+        "DEALER\x08Identity",
+        6 + 12 + 4 + 6 + 9);
+    ready += std::string("\0\0\0", 3) + static_cast<char>(name.size()) + name;
+    Put(std::string("\x04") + static_cast<char>(ready.size()) + ready);
+    Take(1);  // The other side is ready, too: it has taken the name.
+    Put(std::string("\0\x01x", 3));
+  }
+  ~RawPeer() { close(fd_); }
+
+ private:
+  void Put(const std::string& bytes) const {
+    EXPECT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  void Take(size_t count) const {
+    std::array<char, 64> bytes{};
+    EXPECT_EQ(recv(fd_, bytes.data(), count, MSG_WAITALL), static_cast<ssize_t>(count));
+  }
+  const int fd_ = socket(AF_INET, SOCK_STREAM, 0);
+};
+
+// ZeroMQ numbers its peers from rand(): unseeded, the first has the number 6b8b4567, and a peer of
+// that name made the next connection end the process.
+TEST(PeerNumbers, CannotBeForeseen) {
+  const auto network = MakeZmqNetwork({.insecure = true});
+  const auto server = *network->Bind("tcp://127.0.0.1:0");
+  std::vector<std::unique_ptr<RawPeer>> strangers;
+  for (uint32_t i = 0; i < 8; ++i) {
+    const uint32_t number = htonl(0x6b8b4567 + i);
+    std::string name(1, '\0');
+    name.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    strangers.push_back(std::make_unique<RawPeer>(server->endpoint(), name));
+    ASSERT_TRUE(server->Receive(kPatience).ok());
+  }
+  for (int i = 0; i < 8; ++i) {
+    auto client = *network->Connect(server->endpoint());
+    ASSERT_TRUE(client->Send(OneFrame(8)).ok());
+    EXPECT_TRUE(server->Receive(kPatience).ok());
+  }
+}
+
+}  // namespace
+}  // namespace dt
