@@ -1,15 +1,19 @@
 // What becomes of processes that are silent. A worker that is lost ends the job. So does a server,
-// unless it keeps a log: then the job waits for it, and a process with its directory takes its
-// place.
+// unless it keeps a log: then the job waits for it, and a process with its claim, which is the name
+// of its directory, takes its place. Never that of a member that is there: whoever learned the claim
+// could displace it.
 //
-//   member ──silent for a lease, or another joins with its claim──▶ lost ──Ready──▶ member
-//                                                                    └─wait_for_server──▶ failed
+//   member ──silent for a lease, or stopped──▶ away ──another with its claim──▶ returning ──Ready──▶ member
+//                                               └─wait_for_server──▶ failed
 #include <algorithm>
 
 #include "common/base/log.h"
 #include "scheduler/service/job_state.h"
 
 namespace dt::scheduler {
+
+// After so long a member is away, or it lives: before its first heartbeat it has two leases.
+static constexpr int kClaimLeases = 3;
 
 bool JobState::WaitsFor(const Member& member) const {
   return member.role() == Role::kServer && member.join.claim != 0;
@@ -62,6 +66,23 @@ void JobState::NoteReturn(TimePoint now, const Member& member) {
   AddEvent(now, "recovered", {{"id", int64_t{member.id.value()}}, {"seconds", seconds}});
   LogInfo("job.server_recovered",
           {{"who", member.Name()}, {"seconds", fmt::format("{:.2f}", seconds)}});
+}
+
+void JobState::SettleClaims(TimePoint now) {
+  for (Claimant& claimant : std::exchange(claimants_, {})) {
+    const JoinMessage& join = claimant.join;
+    const Member& member = *membership_.FindClaim(join.claim);
+    Status refusal;
+    if (member.away_since.has_value()) {
+      refusal = TakeBack(now, member, join);
+    } else if (now - claimant.since > kClaimLeases * options_.job.cluster.lease) {
+      refusal = WithHint(Unavailable("{} lives, and has this directory", member.Name()),
+                         "end it first, or give this server a cluster.server.dir of its own");
+    } else {
+      claimants_.push_back(std::move(claimant));
+    }
+    if (!refusal.ok()) Refuse(join.incarnation, join, refusal);
+  }
 }
 
 Status JobState::TakeBack(TimePoint now, const Member& member, const JoinMessage& join) {

@@ -105,29 +105,29 @@ void JobState::Take(TimePoint now, Incarnation from, const JoinMessage& join) {
   } else if (phase_ == JobPhase::kEnded) {
     refusal = Unavailable("the job has ended");
   }
-  const Member* member = nullptr;
-  const Member* const back = known ? nullptr : membership_.FindClaim(join.claim);
-  if (refusal.ok() && back != nullptr) {
-    refusal = TakeBack(now, *back, join);
-    if (refusal.ok()) return;
+  if (refusal.ok() && !known && membership_.FindClaim(join.claim) != nullptr) {
+    claimants_.push_back({join, now});
+    return SettleClaims(now);
   }
+  const Member* member = nullptr;
   if (refusal.ok()) {
     const Result<const Member*> joined = membership_.Join(now, join);
     refusal = joined.status();
     if (joined.ok()) member = *joined;
   }
-  if (member == nullptr) {
-    outgoing_.push_back({from, RefusedMessage{refusal.code(), ProblemOf(refusal)}});
-    // One that comes when the job has ended needs nobody's attention.
-    const auto log = phase_ == JobPhase::kEnded ? LogInfo : LogWarn;
-    log("member.refused", {{"role", NameOf(join.role)}, {"why", ToText(refusal)}});
-    return;
-  }
+  if (member == nullptr) return Refuse(from, join, refusal);
   Send(*member, WelcomeMessage{member->id, options_.term, options_.job.cluster.lease, false});
   if (known) return;
   const std::string role(NameOf(join.role));
   AddEvent(now, role + "_joined", {{"id", NumberOf(member->id)}, {"host", join.host}});
   LogInfo("member.joined", {{"who", member->Name()}});
+}
+
+void JobState::Refuse(Incarnation to, const JoinMessage& join, const Status& why) {
+  outgoing_.push_back({to, RefusedMessage{why.code(), ProblemOf(why)}});
+  // One that comes when the job has ended needs nobody's attention.
+  const auto log = phase_ == JobPhase::kEnded ? LogInfo : LogWarn;
+  log("member.refused", {{"role", NameOf(join.role)}, {"why", ToText(why)}});
 }
 
 void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
@@ -270,6 +270,7 @@ void JobState::CheckStartTime(TimePoint now) {
 void JobState::Tick(TimePoint now) {
   if (phase_ == JobPhase::kEnded) return;
   CheckLeases(now);
+  SettleClaims(now);
   CheckStartTime(now);
   Advance(now);
 }
@@ -297,6 +298,9 @@ void JobState::End(TimePoint now, Status outcome) {
   outcome_ = std::move(outcome);
   const StopMessage stop{outcome_.code(), ProblemOf(outcome_)};
   for (const Member& member : membership_.members()) Send(member, stop);
+  for (const Claimant& claimant : std::exchange(claimants_, {})) {
+    Refuse(claimant.join.incarnation, claimant.join, Unavailable("the job has ended"));
+  }
   AddEvent(now, "ended", {{"status", std::string(outcome_.ok() ? "completed" : ToText(outcome_))}});
 }
 

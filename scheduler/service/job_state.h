@@ -112,6 +112,7 @@ class JobState {
   // job_state.cc: from joining to the end.
   void Take(TimePoint now, Incarnation from, const JoinMessage& join);
   void Take(TimePoint now, const Member& from, ControlMessage message);
+  void Refuse(Incarnation to, const JoinMessage& join, const Status& why);
   void TakeDataReady(TimePoint now, const Member& from, DataReadyMessage data);
   void Advance(TimePoint now);
   void MakeStart(TimePoint now);
@@ -121,6 +122,7 @@ class JobState {
   bool WaitsFor(const Member& member) const;
   void SetAway(TimePoint now, const Member& member, std::string_view why);
   void NoteReturn(TimePoint now, const Member& member);
+  void SettleClaims(TimePoint now);
   Status TakeBack(TimePoint now, const Member& member, const JoinMessage& join);
   Status LoseWriter(TimePoint now, ProcessId id);
   void TakeReport(TimePoint now, const Member& from, const HeartbeatMessage& report);
@@ -163,6 +165,12 @@ class JobState {
   StartMessage start_;               // Of servers, once it is made.
   std::optional<KeptMessage> kept_;  // The last complete checkpoint, if servers keep logs.
   TimePoint kept_at_{};
+  // Processes with a member's claim that wait until it is away.
+  struct Claimant {
+    JoinMessage join;
+    TimePoint since{};
+  };
+  std::vector<Claimant> claimants_;
   std::map<ProcessId, TimePoint> lost_at_;  // Servers that have not come back and recovered.
   ShardMap map_;
   std::string places_;

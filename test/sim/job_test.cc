@@ -272,6 +272,24 @@ TEST_P(JobSim, AServerThatKeepsALogIsWaitedForAndReplaced) {
   EXPECT_EQ(kinds, (std::vector<std::string>{"server_lost", "recovered"})) << Repeat(GetParam());
 }
 
+// Who has read a server's claim cannot displace it: it waits for the member to be away, in vain.
+TEST_P(JobSim, AClaimDoesNotDisplaceAServerThatLives) {
+  JobConfig job = job_;
+  job.checkpoint.durability = Durability::kLog;
+  SimJob sim(GetParam(), job);
+  for (int i = 0; i < 2; ++i) sim.Add(Role::kWorker);
+  for (uint64_t i = 0; i < 2; ++i) sim.Add(Role::kServer, {}, 71 + i);
+  sim.RunUntil(milliseconds(50 * sim.network().Below(10)),
+               [&] { return sim.state().phase() == JobPhase::kEnded; });
+  if (sim.state().phase() == JobPhase::kEnded) return;
+  const FakeProcess& thief = sim.Add(Role::kServer, {}, 71);
+  ASSERT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
+  EXPECT_TRUE(sim.state().outcome().ok()) << sim.state().outcome() << Repeat(GetParam());
+  EXPECT_TRUE(thief.refused().has_value()) << Repeat(GetParam());
+  EXPECT_EQ(thief.id().value(), 0u) << Repeat(GetParam());
+  for (const auto& event : sim.state().events()) EXPECT_NE(event.kind, "server_lost");
+}
+
 TEST_P(JobSim, AServerThatDoesNotComeBackEndsTheJob) {
   JobConfig job = job_;
   job.cluster.wait_for_server = seconds(10);
