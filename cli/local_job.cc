@@ -21,6 +21,7 @@ struct Begin {
   const JobConfig& job;
   Network& network;
   std::string scheduler;
+  std::string predictions_path;
   std::stop_token stop;      // Of the role.
   std::stop_token job_stop;  // The scheduler has been asked for a clean stop.
 };
@@ -39,6 +40,7 @@ Status RunWorker(const Begin& begin) {
                                                   .network = begin.network,
                                                   .scheduler = begin.scheduler,
                                                   .one_process = true,
+                                                  .predictions_path = begin.predictions_path,
                                                   .stop = begin.stop,
                                                   .hurry = begin.job_stop}));
   return worker->Run(begin.stop);
@@ -56,7 +58,6 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
                                                .goal = options.goal,
                                                .resume = options.resume,
                                                .checkpoint = options.checkpoint,
-                                               .predictions_path = options.predictions_path,
                                                .on_progress = options.on_progress});
   if (!scheduler.ok()) {
     result.job = job.job;
@@ -68,8 +69,8 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
   std::stop_source roles;
   std::stop_source job_stop;
   const std::stop_callback forward(options.stop, [&] { job_stop.request_stop(); });
-  const Begin begin{job, *network, (*scheduler)->endpoint(), roles.get_token(),
-                    job_stop.get_token()};
+  const Begin begin{job, *network, (*scheduler)->endpoint(), options.predictions_path,
+                    roles.get_token(), job_stop.get_token()};
   Status server_end, worker_end;
   {
     const auto run = [&](auto body, Status& status) {

@@ -180,16 +180,15 @@ enum class SplitKind : uint8_t { kTrain, kValid, kTest };
 struct EvaluateOrder {
   Step step = 0;
   SplitKind split = SplitKind::kValid;
-  std::string predictions_path;  // Not empty: also written as CSV (one worker only).
 };
 // To workers and servers alike, at a step boundary. Rank 0 writes "dense.bin"; server i its shards.
 struct SaveOrder {
   Step step = 0;
-  std::string folder;  // Exists; not yet complete.
+  std::string name;  // Of a folder in checkpoint.dir that exists; not yet complete.
 };
 struct LoadOrder {
   Step step = 0;  // The clock after it.
-  std::string folder;
+  std::string folder;  // Is only read.
   Generation generation;  // Raised; in every message from now on.
 };
 struct FinishOrder {};
@@ -219,7 +218,7 @@ struct SplitMessage {
 struct KeptMessage {
   Generation generation;
   Step step = 0;
-  std::string folder;
+  std::string folder;  // Is only read.
 };
 
 using ControlMessage =

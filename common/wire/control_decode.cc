@@ -267,10 +267,10 @@ TrainOrder Read(Reader& in, const fbs::TrainOrder& m) {
 }
 
 EvaluateOrder Read(Reader& in, const fbs::EvaluateOrder& m) {
-  return {m.step(), in.Checked(m.split(), SplitKind::kTest), in.Text(m.predictions_path())};
+  return {m.step(), in.Checked(m.split(), SplitKind::kTest)};
 }
 
-SaveOrder Read(Reader& in, const fbs::SaveOrder& m) { return {m.step(), in.Text(m.folder())}; }
+SaveOrder Read(Reader& in, const fbs::SaveOrder& m) { return {m.step(), in.Text(m.name())}; }
 
 LoadOrder Read(Reader& in, const fbs::LoadOrder& m) {
   return {m.step(), in.Text(m.folder()), Generation(m.generation())};

@@ -231,13 +231,12 @@ What EncodeOrder(Builder& to, const TrainOrder& m) {
 }
 
 What EncodeOrder(Builder& to, const EvaluateOrder& m) {
-  const Text path = TextOf(to, m.predictions_path);
   return {fbs::What::EvaluateOrder,
-          fbs::CreateEvaluateOrder(to, m.step, static_cast<uint8_t>(m.split), path).Union()};
+          fbs::CreateEvaluateOrder(to, m.step, static_cast<uint8_t>(m.split)).Union()};
 }
 
 What EncodeOrder(Builder& to, const SaveOrder& m) {
-  return {fbs::What::SaveOrder, fbs::CreateSaveOrder(to, m.step, TextOf(to, m.folder)).Union()};
+  return {fbs::What::SaveOrder, fbs::CreateSaveOrder(to, m.step, TextOf(to, m.name)).Union()};
 }
 
 What EncodeOrder(Builder& to, const LoadOrder& m) {

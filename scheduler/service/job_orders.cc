@@ -91,10 +91,9 @@ void JobState::HandOutEvaluation(TimePoint now) {
   if (!evaluation_issued_) {
     evaluation_issued_ = true;
     const bool test = data_.begin()->second.test_rows > 0;
-    return Issue(
-        EvaluateOrder{options_.checkpoint->manifest.course.step,
-                      test ? SplitKind::kTest : SplitKind::kValid, options_.predictions_path},
-        false);
+    return Issue(EvaluateOrder{options_.checkpoint->manifest.course.step,
+                               test ? SplitKind::kTest : SplitKind::kValid},
+                 false);
   }
   if (!finish_issued_) Issue(FinishOrder{}, true);
   finish_issued_ = true;
@@ -126,11 +125,11 @@ Result<OrderBoard::What> JobState::OrderOf(const course::Order& order) {
   }
   if (const auto* evaluate = std::get_if<course::Evaluate>(&order)) {
     return OrderBoard::What(
-        EvaluateOrder{evaluate->step, evaluate->test ? SplitKind::kTest : SplitKind::kValid, {}});
+        EvaluateOrder{evaluate->step, evaluate->test ? SplitKind::kTest : SplitKind::kValid});
   }
   if (const auto* save = std::get_if<course::Save>(&order)) {
-    DT_TRY(std::string folder, surroundings_.BeginCheckpoint(save->step));
-    return OrderBoard::What(SaveOrder{save->step, std::move(folder)});
+    DT_TRY(std::string name, surroundings_.BeginCheckpoint(save->step));
+    return OrderBoard::What(SaveOrder{save->step, std::move(name)});
   }
   if (const auto* restore = std::get_if<course::Restore>(&order)) {
     DT_TRY(std::string folder, surroundings_.FindCheckpoint(restore->step));

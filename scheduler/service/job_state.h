@@ -56,6 +56,7 @@ class JobSurroundings {
   virtual ~JobSurroundings() = default;
   virtual Result<MadePlan> MakePlan(const PlanInput& input) = 0;
   // See CheckpointStore.
+  // The folder's name in checkpoint.dir.
   virtual Result<std::string> BeginCheckpoint(Step step) = 0;
   virtual Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) = 0;
   virtual Result<std::string> FindCheckpoint(Step step) = 0;
@@ -74,7 +75,6 @@ struct JobOptions {
     Manifest manifest;
   };
   std::optional<Checkpoint> checkpoint;
-  std::string predictions_path;  // Goal::kEvaluate.
 };
 
 class JobState {

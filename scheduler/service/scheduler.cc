@@ -23,6 +23,7 @@ namespace dt::scheduler {
 namespace {
 
 constexpr Duration kPoll = milliseconds(5);
+constexpr int kMessagesATurn = 256;
 constexpr Duration kProgressEvery = milliseconds(250);
 constexpr Duration kResendAfter = milliseconds(300);
 constexpr Duration kEndPatience = seconds(5);  // For all processes to hear of the end.
@@ -70,12 +71,8 @@ class SchedulerImpl : public Scheduler {
     }
     DT_TRY(surroundings_, DiskSurroundings::Open(
                               {options_.job, PlannerOf(), evaluates, resumed, std::move(best)}));
-    const JobOptions job{options_.job,
-                         options_.goal,
-                         surroundings_->term(),
-                         surroundings_->generation(),
-                         checkpoint,
-                         options_.predictions_path};
+    const JobOptions job{options_.job, options_.goal, surroundings_->term(),
+                         surroundings_->generation(), checkpoint};
     job_ = std::make_unique<JobState>(job, *surroundings_, clock_.Now());
     if (evaluates) return OkStatus();
     if (options_.job.observe.http != "off") DT_TRY_STATUS(ServePage());
@@ -142,22 +139,33 @@ class SchedulerImpl : public Scheduler {
     if (options_.goal == Goal::kTrain) std::filesystem::remove(RunFile(), ignored);
   }
 
-  // Everything that has arrived, and what follows from it.
+  // What has arrived, and what follows from it. So much at a turn that whoever sends without end
+  // holds up neither timers nor the page.
   void Work() {
-    for (Result<PeerMessage> arrived = socket_->Receive(Duration(0)); arrived.ok();
-         arrived = socket_->Receive(Duration(0))) {
-      Result<Packet> packet = DecodePacket(arrived->frames);
-      if (!packet.ok()) {
-        ++malformed_packets_;
-        continue;
-      }
-      const TimePoint now = clock_.Now();
-      for (Switchboard::Arrived& a :
-           switchboard_.OnPacket(now, arrived->peer, *std::move(packet))) {
-        Take(now, std::move(a));
-      }
-    }
+    bool more = true;
+    for (int left = kMessagesATurn; more && left > 0; --left) more = TakeOne();
     SendAll();
+    if (!more || std::exchange(goes_on_, true)) return;
+    loop_.Post([this] {
+      goes_on_ = false;
+      Work();
+    });
+  }
+
+  // False when nothing more has arrived.
+  bool TakeOne() {
+    Result<PeerMessage> arrived = socket_->Receive(Duration(0));
+    if (!arrived.ok()) return false;
+    Result<Packet> packet = DecodePacket(arrived->frames);
+    if (!packet.ok()) {
+      ++malformed_packets_;
+      return true;
+    }
+    const TimePoint now = clock_.Now();
+    for (Switchboard::Arrived& a : switchboard_.OnPacket(now, arrived->peer, *std::move(packet))) {
+      Take(now, std::move(a));
+    }
+    return true;
   }
 
   void Take(TimePoint now, Switchboard::Arrived arrived) {
@@ -213,6 +221,7 @@ class SchedulerImpl : public Scheduler {
   TimePoint last_tick_{};
   std::optional<TimePoint> ended_;
   uint64_t malformed_packets_ = 0;
+  bool goes_on_ = false;  // Work goes on at the loop's next turn.
 };
 
 }  // namespace

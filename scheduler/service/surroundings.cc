@@ -1,5 +1,7 @@
 #include "scheduler/service/surroundings.h"
 
+#include <filesystem>
+
 #include "common/base/check.h"
 #include "common/base/text.h"
 
@@ -31,7 +33,8 @@ Result<MadePlan> DiskSurroundings::MakePlan(const PlanInput& input) {
 
 Result<std::string> DiskSurroundings::BeginCheckpoint(Step step) {
   DT_CHECK(checkpoints_.has_value());
-  return checkpoints_->Begin(step);
+  DT_TRY(const std::string folder, checkpoints_->Begin(step));
+  return std::filesystem::path(folder).filename().string();
 }
 
 Result<std::string> DiskSurroundings::CommitCheckpoint(const Manifest& manifest, bool best) {

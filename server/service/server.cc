@@ -9,6 +9,7 @@
 #include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/control/control_link.h"
+#include "common/storage/place_below.h"
 #include "server/log/log_keeper.h"
 #include "server/service/executor.h"
 #include "server/shard/checksum.h"
@@ -254,15 +255,18 @@ class ServerRole : public Server {
 
   Result<SaveDone> Save(const SaveOrder& order) {
     const ProcessId self = link_->welcome().id;
+    DT_TRY(const std::string folder, PlaceBelow(options_.job.checkpoint.dir, order.name));
+    const std::string own = fmt::format("{}/server-{}", folder, self.value());
     if (keeper_.has_value()) {  // This server's process before may have been killed while it saved.
       std::error_code absent;
-      std::filesystem::remove_all(fmt::format("{}/server-{}", order.folder, self.value()), absent);
+      std::filesystem::remove_all(own, absent);
     }
     const Status cut = AskAll([&](uint32_t i) {
-                         return SaveCommand(order.step, {order.folder, self, i}, kSavePatience);
+                         return SaveCommand(order.step, {folder, self, i}, kSavePatience);
                        }).status();
     if (!cut.ok()) return cut;
-    saving_ = Saving{order, SystemClock().Now(), static_cast<uint32_t>(executors_.size()), {}, {}};
+    saving_ = Saving{order.step, own, SystemClock().Now(), static_cast<uint32_t>(executors_.size()),
+                     {},         {}};
     return SaveDone{.files = {}, .writing = true};
   }
 
@@ -279,13 +283,12 @@ class ServerRole : public Server {
     if (saving_->executors_left > 0) return OkStatus();
     if (!saving_->status.ok()) {
       std::error_code ignored;
-      std::filesystem::remove_all(
-          fmt::format("{}/server-{}", saving_->order.folder, link_->welcome().id.value()), ignored);
+      std::filesystem::remove_all(saving_->folder, ignored);
       return saving_->status;
     }
-    LogInfo("server.saved", {{"step", saving_->order.step},
+    LogInfo("server.saved", {{"step", saving_->step},
                              {"seconds", SecondsBetween(saving_->begun, SystemClock().Now())}});
-    link_->Send(SavedMessage{saving_->order.step, std::move(saving_->files)});
+    link_->Send(SavedMessage{saving_->step, std::move(saving_->files)});
     saving_.reset();
     return OkStatus();
   }
@@ -348,7 +351,8 @@ class ServerRole : public Server {
   std::unique_ptr<ControlLink> link_;
   bool started_ = false;
   struct Saving {
-    SaveOrder order;
+    Step step = 0;
+    std::string folder;  // Of this server, in the checkpoint's.
     TimePoint begun{};
     uint32_t executors_left = 0;
     std::vector<CheckpointFile> files;

@@ -122,8 +122,8 @@ SaveDone FakeProcess::CarryOut(const SaveOrder& order) {
   done_.push_back(fmt::format("save {}", order.step));
   const std::string name = fmt::format("{}-{}.bin", NameOf(role_), id_.value());
   const std::string content = fmt::format("{} at {}", name, order.step);
-  if (std::filesystem::exists(order.folder)) {
-    std::ofstream(std::filesystem::path(order.folder) / name) << content;
+  if (!checkpoint_dir.empty()) {
+    std::ofstream(std::filesystem::path(checkpoint_dir) / order.name / name) << content;
   }
   return {{{name, content.size(), HashString(content)}}};
 }

@@ -1,5 +1,6 @@
 // The mesh over Gloo's TCP transport: only its tagged point-to-point messages are used.
 #include <algorithm>
+#include <charconv>
 #include <condition_variable>
 #include <csignal>
 #include <exception>
@@ -12,12 +13,15 @@
 #include <gloo/transport/unbound_buffer.h>
 #include <netdb.h>
 
+#include "common/base/log.h"
 #include "worker/collective/mesh.h"
 
 namespace dt::worker {
 namespace {
 
 constexpr Duration kConnectPatience = seconds(10);  // Gloo cannot be interrupted meanwhile.
+// A stranger that connects to a rank's port, as a port scan does, is taken for a rank.
+constexpr int kAttempts = 5;
 
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
@@ -190,6 +194,13 @@ class GlooMesh : public Mesh {
 
 // Gloo reads the answer for a name that has none.
 Status CheckHost(const std::string& host) {
+  for (const char* all : {"0.0.0.0", "::", "[::]", "*"}) {
+    if (host != all) continue;
+    return WithHint(Invalid("\"{}\" is no address that other workers could reach, and would let "
+                            "every network connect",
+                            host),
+                    "give --listen tcp://ADDRESS:0 with this machine's address");
+  }
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, nullptr, &found);
   if (error != 0) {
@@ -208,12 +219,26 @@ void KeepFromSigpipe() {
   }
 }
 
-}  // namespace
+// Gloo names a peer by an address whose port has its two bytes the wrong way round.
+std::string WithTruePorts(const std::string& text) {
+  std::string fixed;
+  for (size_t at = 0; at < text.size();) {
+    fixed += text[at++];
+    uint32_t port = 0;
+    const char* const end = text.data() + text.size();
+    if (!fixed.ends_with("]:")) continue;
+    const auto [stop, error] = std::from_chars(text.data() + at, end, port);
+    if (error != std::errc() || port > 0xffff) continue;
+    fixed += std::to_string((port & 0xff) << 8 | port >> 8);
+    at = static_cast<size_t>(stop - text.data());
+  }
+  return fixed;
+}
 
-Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options) {
-  DT_TRY_STATUS(CheckHost(options.host));
+// `store_status`: why the rendezvous failed, if it did; then nobody need try again.
+Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const GlooOptions& options,
+                                          Status& store_status) {
   PrefixedStore store(rendezvous, options);
-  KeepFromSigpipe();
   try {
     gloo::transport::tcp::attr attr;
     attr.hostname = options.host;
@@ -225,11 +250,44 @@ Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const Gloo
     context->connectFullMesh(store, device);
     return std::make_unique<GlooMesh>(options, std::move(context));
   } catch (const std::exception& e) {
+    store_status = store.status();
     const std::string doing =
         fmt::format("connecting rank {} of {} from {}", options.rank, options.size, options.host);
     if (!store.status().ok()) return Prefixed(store.status(), doing);
-    return WithHint(Unavailable("{}: {}", doing, e.what()),
+    return WithHint(Unavailable("{}: {}", doing, WithTruePorts(e.what())),
                     "check that the workers reach each other at the addresses of --listen");
+  }
+}
+
+// OK if every rank has connected. All ranks tell each other, and so decide alike.
+Status Agree(Rendezvous& rendezvous, const GlooOptions& options, const Status& own) {
+  const auto key = [&](uint32_t rank) {
+    return fmt::format("{}/connected/{}", options.prefix, rank);
+  };
+  DT_TRY_STATUS(rendezvous.Put(key(options.rank), own.ok() ? "" : ToText(own)));
+  Status all = own;
+  for (uint32_t rank = 0; rank < options.size; ++rank) {
+    DT_TRY(const std::string problem, rendezvous.Get(key(rank), options.limits.patience));
+    if (all.ok() && !problem.empty()) all = Unavailable("{}", problem);
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options) {
+  DT_TRY_STATUS(CheckHost(options.host));
+  KeepFromSigpipe();
+  for (int attempt = 1;; ++attempt) {
+    GlooOptions once = options;
+    once.prefix += fmt::format("/{}", attempt);
+    Status store_status;
+    Result<std::unique_ptr<Mesh>> mesh = ConnectOnce(rendezvous, once, store_status);
+    if (!store_status.ok()) return mesh;
+    const Status all = Agree(rendezvous, once, mesh.status());
+    if (all.ok()) return mesh;
+    if (attempt == kAttempts) return all;
+    LogWarn("worker.connects_again", {{"attempt", attempt}, {"why", ToText(all)}});
   }
 }
 

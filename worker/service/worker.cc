@@ -7,10 +7,12 @@
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
+#include "common/storage/place_below.h"
 #include "common/wire/plan_codec.h"
 #include "worker/engine/device_kernels.h"
 #include "worker/service/control_rendezvous.h"
 #include "worker/service/step_trace.h"
+#include "worker/service/timings.h"
 #include "worker/train/trainer.h"
 
 namespace dt::worker {
@@ -26,14 +28,6 @@ constexpr Duration kVerdictMax = seconds(8);  // For the scheduler to say who is
 
 uint64_t Combined(uint64_t fingerprint, uint64_t next) {
   return MixBits(fingerprint ^ next) + next;
-}
-
-// Of the same nodes.
-void AddTimings(std::vector<NodeTiming>& timings, const std::vector<NodeTiming>& others) {
-  for (size_t n = 0; n < timings.size(); ++n) {
-    timings[n].runs += others[n].runs;
-    timings[n].time += others[n].time;
-  }
 }
 
 class WorkerRole : public Worker {
@@ -200,6 +194,7 @@ class WorkerRole : public Worker {
                          .other_engine = other_engine_.get(),
                          .collective = *collective_,
                          .self = link_->welcome().id,
+                         .predictions_path = options_.predictions_path,
                          .rank = rank_,
                          .ranks = static_cast<uint32_t>(start.workers.size()),
                          .next_split = std::move(next_split),
@@ -283,12 +278,13 @@ class WorkerRole : public Worker {
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
     if (rank_ == 0) {
+      DT_TRY(const std::string folder, PlaceBelow(options_.job.checkpoint.dir, order.name));
       DT_TRY_STATUS(trainer_->PullDense());
       DT_TRY_STATUS(engine_->FetchParameters());
-      DT_TRY(CheckpointFile file, engine_->parameters().Save(order.folder));
+      DT_TRY(CheckpointFile file, engine_->parameters().Save(folder));
       saved.files.push_back(std::move(file));
       DT_TRY(const std::vector<CheckpointFile> tables,
-             tables_->Save({order.folder, rank_, order.step, routes_->shards()}));
+             tables_->Save({folder, rank_, order.step, routes_->shards()}));
       saved.files.insert(saved.files.end(), tables.begin(), tables.end());
     }
     done.result = std::move(saved);
@@ -308,7 +304,7 @@ class WorkerRole : public Worker {
   }
   Status Do(const FinishOrder&, OrderDoneMessage& done) {
     DT_TRY_STATUS(engine_->FetchParameters());
-    LogTimings();
+    LogTimings(*engine_, other_engine_.get());
     if (const RowCache* const cache = trainer_->cache()) {
       LogInfo("worker.row_cache", {{"lookups", cache->lookups()}, {"hits", cache->hits()}});
     }
@@ -318,27 +314,6 @@ class WorkerRole : public Worker {
                              .dense_checksum = engine_->parameters().Checksum(),
                              .stats = ReadProcessStats(&DataNetwork())};
     return OkStatus();
-  }
-
-  // Where the time of this run went, the most first.
-  void LogTimings() const {
-    constexpr size_t kShown = 40;
-    std::vector<NodeTiming> timings = engine_->Timings();
-    if (other_engine_ != nullptr) AddTimings(timings, other_engine_->Timings());
-    std::ranges::sort(timings, std::greater<>(), &NodeTiming::time);
-    timings.resize(std::min(timings.size(), kShown));
-    for (const NodeTiming& timing : timings) {
-      LogDebug("worker.node_time",
-               {{"node", timing.node},
-                {"op", timing.op},
-                {"runs", timing.runs},
-                {"seconds", std::chrono::duration<double>(timing.time).count()}});
-    }
-    const Bindings::DeviceBytes device = engine_->device_bytes();
-    LogDebug("worker.accelerator", {{"lasting_bytes", device.lasting},
-                                    {"arena_bytes", device.arena},
-                                    {"arena_growths", device.arena_growths},
-                                    {"cuda_graphs_made", engine_->cuda_graphs_made()}});
   }
 
   const WorkerOptions options_;

@@ -32,6 +32,7 @@ class Trainer {
     Engine* other_engine = nullptr;
     Collective& collective;  // Of all workers; of this one alone if workers run apart.
     ProcessId self;
+    std::string predictions_path = {};  // Evaluations are also written there, as CSV; empty: not.
     uint32_t rank = 0, ranks = 1;
     // Workers that run apart without a bound: the next parts of the order at hand; none, or an
     // error: the end of it. On the reader's thread.

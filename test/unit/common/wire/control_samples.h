@@ -59,7 +59,7 @@ inline std::vector<ControlMessage> ControlSamples() {
                    std::string("p\0n", 3),
                    {TableId(~0ull)}},
       OrderMessage{1, TrainOrder{1, 10, 10, 20, 0.5f, {0, 1}}},
-      OrderMessage{2, EvaluateOrder{20, SplitKind::kTest, "out.csv"}},
+      OrderMessage{2, EvaluateOrder{20, SplitKind::kTest}},
       OrderMessage{3, SaveOrder{20, "folder"}},
       OrderMessage{4, LoadOrder{20, "folder", Generation(2)}},
       OrderMessage{5, FinishOrder{}},

@@ -53,7 +53,7 @@ TEST(Control, ValuesOutOfRangeAreMalformed) {
       JoinMessage{static_cast<Role>(9), {}, 0, "", 0, "", 0, {}, 0, {}},
       JoinMessage{Role::kWorker, {}, 0, "", 0, "", 0, {}, 0, {{static_cast<DeviceKind>(7)}}},
       FailedMessage{static_cast<StatusCode>(99), {}},
-      OrderMessage{1, EvaluateOrder{0, static_cast<SplitKind>(3), ""}},
+      OrderMessage{1, EvaluateOrder{0, static_cast<SplitKind>(3)}},
       OrderDoneMessage{1, EvaluateDone{{{{}, {1.0f}, {}}}}},
       StartMessage{},
   };

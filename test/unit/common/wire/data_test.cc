@@ -120,26 +120,26 @@ TEST(Data, AnswersSurviveTheWire) {
   EXPECT_EQ(ToText(refused->status), "the map is old (server 2); refresh it");
 }
 
-// The bytes of version 3. If one of these fails, the format has changed: raise kWireVersion.
-TEST(Data, BytesOfVersionThreeStay) {
+// The bytes of version 4. If one of these fails, the format has changed: raise kWireVersion.
+TEST(Data, BytesOfTheVersionStay) {
   EXPECT_EQ(HexText(Encode(SomePull())[0]),
-            "18000000445444410000000000000a001200080007000c000a000000000000010300000014000000"
+            "18000000445444410000000000000a001200080007000c000a000000000000010400000014000000"
             "00000e003800280030000800070024000e0000000000000103000000000000000200000000000000"
             "090000000000000000000000140000004d0000000000000005000000000000000300000001000000"
             "0000000002000000010000000100000000000000030000000100000001000000");
   EXPECT_EQ(HexText(Encode(SomePush())[0]),
-            "140000004454444100000a001200080007000c000a00000000000002030000001c00000000001600"
+            "140000004454444100000a001200080007000c000a00000000000002040000001c00000000001600"
             "480034003c0004001c002000240028002c0030001600000003000000000000000200000000000000"
             "0900000000000000010000000300000001000000020000000000003f180000004e00000000000000"
             "06000000000000000000000002000000010000000000000001000000020000000100000001000000");
   EXPECT_EQ(HexText(Encode(CompleteRequest{kStamp, 12})[0]),
-            "140000004454444100000a001000080007000c000a00000000000003030000000c00000008002400"
+            "140000004454444100000a001000080007000c000a00000000000003040000000c00000008002400"
             "1c000400080000000300000000000000020000000000000009000000000000000c00000000000000");
   DataReply reply;
   reply.request = 6;
   reply.status = Stale("old");
   EXPECT_EQ(HexText(Encode(reply)[0]),
-            "140000004454444100000a001200080007000c000a00000000000004030000001400000000000e00"
+            "140000004454444100000a001200080007000c000a00000000000004040000001400000000000e00"
             "1c001400040008000c0010000e0000000900000024000000180000000c0000000600000000000000"
             "00000000000000000000000000000000030000006f6c6400");
 }
@@ -211,13 +211,13 @@ TEST(Data, AnotherWireVersionIsNamed) {
     uint32_t word = 0;
     std::memcpy(&word, frames[0].bytes().data() + i, 4);
     if (word != kWireVersion) continue;
-    word = 4;
+    word = kWireVersion + 1;
     std::memcpy(frames[0].bytes().data() + i, &word, 4);
   }
   ASSERT_NE(HexText(frames[0]), before);
   const auto out = DecodeDataRequest(std::move(frames), kTables);
   ASSERT_FALSE(out.ok());
-  EXPECT_NE(ToText(out.status()).find("wire version 4"), std::string::npos) << out.status();
+  EXPECT_NE(ToText(out.status()).find(fmt::format("wire version {}", kWireVersion + 1)), std::string::npos) << out.status();
 }
 
 TEST(Data, LyingAnswersAreRefused) {

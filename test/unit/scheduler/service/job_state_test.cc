@@ -36,7 +36,7 @@ class JobStateTest : public ::testing::Test {
     job_.cluster.shards = 4;
     job_.cluster.start_timeout = seconds(30);
     job_.train.batch_size = 10;
-    state_.emplace(JobOptions{job_, Goal::kTrain, Term(1), Generation(1), {}, ""}, surroundings_,
+    state_.emplace(JobOptions{job_, Goal::kTrain, Term(1), Generation(1), {}}, surroundings_,
                    kStart);
   }
   void Say(uint64_t from, ControlMessage message, Duration at = {}) {
@@ -185,7 +185,7 @@ TEST_F(JobStateTest, AResumedJobNeedsAsManySamples) {
   checkpoint.manifest.course.step = 5;
   checkpoint.manifest.train_rows = 99;
   for (const uint64_t rows : {99, 100}) {
-    state_.emplace(JobOptions{job_, Goal::kTrain, Term(1), Generation(1), checkpoint, ""},
+    state_.emplace(JobOptions{job_, Goal::kTrain, Term(1), Generation(1), checkpoint},
                    surroundings_, kStart);
     JoinAll();
     Say(1, Data(rows));

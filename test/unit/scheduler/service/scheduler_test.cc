@@ -25,8 +25,9 @@ using Json = nlohmann::json;
 // A fake process on a thread of its own.
 class FakeThread {
  public:
-  FakeThread(Network& network, const std::string& scheduler, Role role)
-      : thread_([this, &network, scheduler, role](std::stop_token stop) {
+  FakeThread(Network& network, const std::string& scheduler, Role role, std::string checkpoint_dir)
+      : checkpoint_dir_(std::move(checkpoint_dir)),
+        thread_([this, &network, scheduler, role](std::stop_token stop) {
           Run(stop, *network.Connect(scheduler), role);
         }) {}
   void Join() { thread_.join(); }
@@ -39,6 +40,7 @@ class FakeThread {
     const TimePoint deadline = clock.Now() + seconds(60);
     FakeProcess process(role, EntropyBits(), {});
     process.order_time = milliseconds(5);
+    process.checkpoint_dir = checkpoint_dir_;
     std::vector<Packet> out;
     process.Start(clock.Now(), out);
     // Some time longer than its end: acknowledgements may have to be repeated.
@@ -56,6 +58,7 @@ class FakeThread {
     stop_ = process.stop();
   }
 
+  const std::string checkpoint_dir_;
   std::vector<std::string> done_;
   std::optional<StopMessage> stop_;
   std::jthread thread_;
@@ -96,8 +99,9 @@ class SchedulerTest : public ::testing::Test {
     Result<std::unique_ptr<Scheduler>> scheduler = Scheduler::Open(std::move(options));
     EXPECT_TRUE(scheduler.ok()) << scheduler.status();
     if (!scheduler.ok()) return {};
-    FakeThread server(*network_, (*scheduler)->endpoint(), Role::kServer);
-    FakeThread worker(*network_, (*scheduler)->endpoint(), Role::kWorker);
+    const std::string& endpoint = (*scheduler)->endpoint();
+    FakeThread server(*network_, endpoint, Role::kServer, job_.checkpoint.dir);
+    FakeThread worker(*network_, endpoint, Role::kWorker, job_.checkpoint.dir);
     Ended ended;
     ended.result = (*scheduler)->Run(stop_.get_token());
     server.Join();
@@ -113,6 +117,26 @@ class SchedulerTest : public ::testing::Test {
   std::unique_ptr<Network> network_ = MakeMemoryNetwork();
   std::stop_source stop_;
 };
+
+// Whoever asks again and again keeps neither the job's messages nor its clock from their turns.
+TEST_F(SchedulerTest, AFloodStarvesNobody) {
+  network_ = MakeZmqNetwork({});  // Gives each peer a queue of its own.
+  std::vector<std::jthread> floods;
+  for (int i = 0; i < 2; ++i) {
+    floods.emplace_back([this](std::stop_token stop) {
+      const auto socket = *network_->Connect("inproc://scheduler");
+      for (uint64_t n = 0; !stop.stop_requested(); ++n) {
+        const Packet packet{
+            .session = 1 + n % 1000, .sequence = 1, .payload = std::string(500, 'x')};
+        socket->Send(EncodePacket(packet)).IgnoreError();
+      }
+    });
+  }
+  const TimePoint begin = SystemClock().Now();
+  const Ended ended = Run(Options());
+  EXPECT_TRUE(ended.result.status.ok()) << ended.result.status;
+  EXPECT_LT(SecondsBetween(begin, SystemClock().Now()), 30.0);
+}
 
 TEST_F(SchedulerTest, AJobRunsToItsEnd) {
   SchedulerOptions options = Options();

@@ -101,6 +101,8 @@ class ServerTest : public ::testing::Test {
     job_.model.tables = {table};
     job_.cluster.scheduler_outage = kPatience;
     job_.cluster.server.dir = state_.path();
+    job_.checkpoint.dir = checkpoints_.path();
+    std::filesystem::create_directory(saved_);
   }
   void SetUp() override {
     auto server = Server::Open({.job = job_,
@@ -160,7 +162,8 @@ class ServerTest : public ::testing::Test {
     }
   }
 
-  const test::ScratchFolder state_;
+  const test::ScratchFolder state_, checkpoints_;
+  const std::string saved_ = checkpoints_ / "saved";
   JobConfig job_;
   const std::unique_ptr<Network> network_ = MakeMemoryNetwork();
   Orders orders_{*network_};
@@ -179,12 +182,11 @@ TEST_F(ServerTest, JoinsWithAnEndpointPerExecutor) {
 }
 
 TEST_F(ServerTest, ServesSavesLoadsAndReports) {
-  const test::ScratchFolder temp;
   Start();
   Push(0);
   Push(1);
   // No Complete: the order itself says that every step before 2 is.
-  EXPECT_TRUE(orders_.Do<SaveDone>(SaveOrder{2, temp.path()}).writing);
+  EXPECT_TRUE(orders_.Do<SaveDone>(SaveOrder{2, "saved"}).writing);
   const auto saved = orders_.Await<SavedMessage>();
   EXPECT_EQ(saved.step, 2u);
   ASSERT_FALSE(saved.files.empty());
@@ -199,7 +201,7 @@ TEST_F(ServerTest, ServesSavesLoadsAndReports) {
   EXPECT_EQ(at3.tables[0].name, "item");
   EXPECT_EQ(at3.tables[0].rows, 100u);
   EXPECT_GT(at3.stats.peak_rss_bytes, 0u);
-  orders_.Do<LoadDone>(LoadOrder{2, temp.path(), Generation(2)});
+  orders_.Do<LoadDone>(LoadOrder{2, saved_, Generation(2)});
   const auto at2 = orders_.Do<FinishDone>(FinishOrder{});
   EXPECT_NE(at2.tables[0].checksum_low, at3.tables[0].checksum_low);
   Push(2, Generation(2));
@@ -237,15 +239,26 @@ TEST_F(ServerTest, StopOnRequestSaysSo) {
 }
 
 TEST_F(ServerTest, FailedSaveIsToldAndLeavesNothing) {
-  const test::ScratchFolder temp;
   Start();
-  std::filesystem::create_directories(temp / "server-4/rows-1");  // In the way of executor 1.
-  orders_.Send(OrderMessage{1, SaveOrder{0, temp.path()}});
+  std::filesystem::create_directories(saved_ + "/server-4/rows-1");  // In the way of executor 1.
+  orders_.Send(OrderMessage{1, SaveOrder{0, "saved"}});
   const auto failed = orders_.Await<FailedMessage>();
   EXPECT_EQ(failed.code, StatusCode::kUnavailable);
   EXPECT_NE(failed.problem.what.find("server-4/rows-1"), std::string::npos) << failed.problem.what;
   EXPECT_FALSE(End().ok());
-  EXPECT_FALSE(std::filesystem::exists(temp / "server-4"));
+  EXPECT_FALSE(std::filesystem::exists(saved_ + "/server-4"));
+}
+
+// Whoever speaks in the scheduler's place makes a server write, or remove, in checkpoint.dir only.
+TEST_F(ServerTest, ASaveElsewhereIsRefused) {
+  const test::ScratchFolder elsewhere;
+  Start();
+  const std::string name = "../" + std::filesystem::path(elsewhere.path()).filename().string();
+  orders_.Send(OrderMessage{1, SaveOrder{0, name}});
+  const auto failed = orders_.Await<FailedMessage>();
+  EXPECT_EQ(failed.code, StatusCode::kOutOfRange);
+  EXPECT_NE(failed.problem.what.find(name), std::string::npos) << failed.problem.what;
+  EXPECT_TRUE(std::filesystem::is_empty(elsewhere.path()));
 }
 
 TEST_F(ServerTest, LoadOfAnEmptyFolderIsTold) {

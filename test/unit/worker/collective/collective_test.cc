@@ -4,14 +4,21 @@
 // with a plain loop in slice order.
 #include "worker/collective/collective.h"
 
+#include <arpa/inet.h>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <latch>
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
+#include <sstream>
+#include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -243,6 +250,69 @@ TEST_P(PeerTest, TheEndOfTheJobEndsAWaitAtOnce) {
 }
 
 // Whoever gave up has freed the memory by the time the message comes.
+// The ports on which this process listens.
+std::set<uint16_t> ListeningPorts() {
+  std::set<std::string> ours;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string to = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (to.starts_with("socket:[")) ours.insert(to.substr(8, to.size() - 9));
+  }
+  std::ifstream table("/proc/self/net/tcp");
+  std::string line, slot, local, remote, state, skipped, inode;
+  std::set<uint16_t> ports;
+  for (std::getline(table, line); std::getline(table, line);) {
+    std::istringstream fields(line);
+    fields >> slot >> local >> remote >> state >> skipped >> skipped >> skipped >> skipped >>
+        skipped >> inode;
+    if (state != "0A" || !ours.contains(inode)) continue;
+    ports.insert(static_cast<uint16_t>(std::stoul(local.substr(local.find(':') + 1), nullptr, 16)));
+  }
+  return ports;
+}
+
+// Somebody scans this machine's ports once, just when the first rank listens.
+class ScannedRendezvous : public HashRendezvous {
+ public:
+  Status Put(const std::string& key, std::string value) override {
+    if (strangers == 0) {
+      for (const uint16_t port : ListeningPorts()) {
+        const int stranger = socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(port);
+        if (connect(stranger, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
+          ++strangers;
+        }
+        close(stranger);
+      }
+    }
+    return HashRendezvous::Put(key, std::move(value));
+  }
+  std::atomic<int> strangers = 0;
+};
+
+TEST(GlooMesh, AScanOfItsPortsDoesNotEndTheStart) {
+  ScannedRendezvous rendezvous;
+  std::vector<std::jthread> threads;
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto mesh = ConnectGlooMesh(rendezvous, {.rank = rank, .size = 3, .prefix = "g0"});
+      EXPECT_TRUE(mesh.ok()) << ToText(mesh.status());
+    });
+  }
+  threads.clear();
+  EXPECT_GT(rendezvous.strangers, 0);
+}
+
+TEST(GlooMesh, ListensAtNoAddressThatMeansAll) {
+  HashRendezvous rendezvous;
+  const auto mesh =
+      ConnectGlooMesh(rendezvous, {.rank = 0, .size = 2, .host = "0.0.0.0", .prefix = "g0"});
+  EXPECT_EQ(mesh.status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(GlooMesh, WhatComesTooLateIsWrittenNowhere) {
   HashRendezvous rendezvous;
   std::atomic<bool> ended = false;

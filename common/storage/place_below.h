@@ -1,0 +1,13 @@
+// Names that come from other processes, as places in a folder of ours.
+#pragma once
+
+#include <string>
+
+#include "common/base/status.h"
+
+namespace dt {
+
+// "folder/name". Malformed unless the name is one part of a path that stays below the folder.
+Result<std::string> PlaceBelow(const std::string& folder, const std::string& name);
+
+}  // namespace dt
