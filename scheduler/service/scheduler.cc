@@ -146,7 +146,9 @@ class SchedulerImpl : public Scheduler {
   void Work() {
     for (Result<PeerMessage> arrived = socket_->Receive(Duration(0)); arrived.ok();
          arrived = socket_->Receive(Duration(0))) {
-      Result<Packet> packet = DecodePacket(arrived->frames);
+      Result<Packet> packet = DecodePacket(arrived->frames, [this](uint64_t session) {
+        return switchboard_.PayloadBytesMax(session);
+      });
       if (!packet.ok()) {
         ++malformed_packets_;
         continue;
