@@ -28,6 +28,14 @@ void Switchboard::CountMalformed(TimePoint now, const PeerId& peer, const Status
           {{"peer_bytes", peer.size()}, {"problem", MessageOf(why)}, {"so_far", malformed_}});
 }
 
+void Switchboard::CountDropped(TimePoint now, const ControlMessage& message, const Status& why) {
+  ++dropped_;
+  if (dropped_ > 1 && now - last_drop_warning_ < kWarnEvery) return;
+  last_drop_warning_ = now;
+  LogWarn("control.dropped",
+          {{"message", NameOf(message)}, {"why", MessageOf(why)}, {"so_far", dropped_}});
+}
+
 bool Switchboard::MayBegin(TimePoint now, const PeerId& peer, const Packet& packet) {
   if (packet.sequence != 1) return false;
   const Result<ControlMessage> message = Decode(packet.payload);
@@ -97,8 +105,7 @@ void Switchboard::Send(TimePoint now, Incarnation to, const ControlMessage& mess
   if (std::holds_alternative<RefusedMessage>(message)) found->second.joined = false;
   std::vector<Packet> packets;
   const Status sent = found->second.session.Send(now, EncodeControl(message), packets);
-  if (!sent.ok())
-    LogWarn("control.dropped", {{"message", NameOf(message)}, {"why", MessageOf(sent)}});
+  if (!sent.ok()) CountDropped(now, message, sent);
   for (const Packet& packet : packets) transmit_(found->second.peer, packet);
   if (!found->second.joined) TrimGuests();
 }

@@ -50,6 +50,7 @@ class Switchboard {
     bool joined = false;  // Else it is a guest.
   };
   void CountMalformed(TimePoint now, const PeerId& peer, const Status& why);
+  void CountDropped(TimePoint now, const ControlMessage& message, const Status& why);
   bool MayBegin(TimePoint now, const PeerId& peer, const Packet& packet);
   void TrimGuests();
 
@@ -58,6 +59,8 @@ class Switchboard {
   std::map<uint64_t, Line> lines_;  // By session.
   uint64_t malformed_ = 0;
   TimePoint last_warning_{};
+  uint64_t dropped_ = 0;
+  TimePoint last_drop_warning_{};
 };
 
 }  // namespace dt::scheduler

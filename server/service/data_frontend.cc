@@ -12,7 +12,7 @@ constexpr size_t kParkedMax = 4096;
 constexpr size_t kParkedBytesMax = 256 << 20;
 constexpr size_t kParkedOfPeerMax = 1024;
 constexpr size_t kParkedBytesOfPeerMax = 64 << 20;
-constexpr size_t kPeersLoggedMax = 1024;
+constexpr size_t kLinesMax = 10;  // In a minute; whoever connects anew is a new peer.
 constexpr Duration kLogInterval = std::chrono::minutes(1);
 
 }  // namespace
@@ -206,10 +206,11 @@ TimePoint DataFrontend::NextDeadline() const {
 void DataFrontend::OnBad(TimePoint now, const PeerId& peer, const Status& status) {
   if (status.code() != StatusCode::kOutOfRange) return;
   ++bad_messages_;
-  if (last_logged_.size() >= kPeersLoggedMax) last_logged_.clear();
-  const auto [at, fresh] = last_logged_.try_emplace(peer, now);
-  if (!fresh && now - at->second < kLogInterval) return;
-  at->second = now;
+  if (now - logged_since_ >= kLogInterval) {
+    logged_since_ = now;
+    logged_.clear();
+  }
+  if (logged_.size() >= kLinesMax || !logged_.insert(peer).second) return;
   LogWarn("server.bad_message", {{"problem", MessageOf(status)}, {"bad_so_far", bad_messages_}});
 }
 

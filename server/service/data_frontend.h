@@ -1,7 +1,7 @@
 // Where requests enter: decodes them, hands them to the handlers, and makes the answers. Pulls that
 // must wait are parked, each with a deadline; what they wait for is known: they cost nothing until
 // their step, or the disk, has come on. A bad message is counted, logged once per peer and minute,
-// and answered with its error; it never ends anything.
+// of ten peers at most, and answered with its error; it never ends anything.
 //
 // Owned by the executor's thread; no socket, no clock.
 #pragma once
@@ -88,7 +88,8 @@ class DataFrontend {
   size_t parked_bytes_ = 0;
 
   uint64_t bad_messages_ = 0;
-  std::map<PeerId, TimePoint> last_logged_;
+  std::set<PeerId> logged_;  // Since then.
+  TimePoint logged_since_{};
 };
 
 }  // namespace dt::server

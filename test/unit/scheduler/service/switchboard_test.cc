@@ -1,6 +1,8 @@
 // Goal: only who takes part is remembered. Method: packets by hand, what is sent is counted.
 #include "scheduler/service/switchboard.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace dt::scheduler {
@@ -74,6 +76,15 @@ TEST_F(SwitchboardTest, GuestsHoldABoundedNumberOfBytes) {
   for (uint64_t id = 2; id <= 40; ++id) known += Knows(kStart, id) ? 1 : 0;
   EXPECT_EQ(known, 15) << "16 replies are more than 64 MiB";
   EXPECT_TRUE(Knows(kStart, 1));
+}
+
+// One that asks a thousand times and never says that it has the answers.
+TEST_F(SwitchboardTest, WhatIsDroppedIsLoggedOnceAMinute) {
+  EXPECT_TRUE(Ask(kStart, 1));
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 5000; ++i) board_.Send(kStart, Incarnation(1), StatusReplyMessage{});
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
 }
 
 TEST_F(SwitchboardTest, OnlyWhoHasJoinedMaySendMuch) {

@@ -1,5 +1,7 @@
 #include "server/service/data_frontend.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "test/support/push_maker.h"
@@ -207,6 +209,21 @@ TEST_F(Frontend, GarbageIsCountedAndAnswered) {
   }
   EXPECT_EQ(Tell("w", {}).size(), 1u);
   EXPECT_TRUE(Tell("w", Encode(Pull(0)))[0].second.status.ok());
+}
+
+// A peer that connects anew has a new name each time.
+TEST_F(Frontend, AFloodOfGarbageIsTenLinesAMinute) {
+  const auto lines_of = [&](TimePoint now) {
+    ::testing::internal::CaptureStderr();
+    now_ = now;
+    for (int i = 0; i < 1000; ++i) Tell(std::to_string(frontend_.bad_messages()), {});
+    const std::string text = ::testing::internal::GetCapturedStderr();
+    return std::ranges::count(text, '\n');
+  };
+  EXPECT_EQ(lines_of(now_), 10);
+  EXPECT_EQ(lines_of(now_ + seconds(59)), 0);
+  EXPECT_EQ(lines_of(now_ + seconds(1)), 10);
+  EXPECT_EQ(frontend_.bad_messages(), 3000u);
 }
 
 TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {
