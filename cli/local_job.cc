@@ -69,8 +69,12 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
   std::stop_source roles;
   std::stop_source job_stop;
   const std::stop_callback forward(options.stop, [&] { job_stop.request_stop(); });
-  const Begin begin{job, *network, (*scheduler)->endpoint(), options.predictions_path,
-                    roles.get_token(), job_stop.get_token()};
+  const Begin begin{job,
+                    *network,
+                    (*scheduler)->endpoint(),
+                    options.predictions_path,
+                    roles.get_token(),
+                    job_stop.get_token()};
   Status server_end, worker_end;
   {
     const auto run = [&](auto body, Status& status) {

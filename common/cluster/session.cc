@@ -6,6 +6,7 @@ namespace dt {
 namespace {
 
 constexpr size_t kWindow = 1024;
+constexpr size_t kEarlyBytesMax = 64 << 20;  // What goes beyond is dropped, and comes again.
 constexpr int64_t kMostPauses = 16;
 constexpr int64_t kSlowBytesPerSecond = 50'000'000;
 
@@ -24,6 +25,7 @@ Status Session::Send(TimePoint now, std::string payload, std::vector<Packet>& ou
     return Busy("{} messages are not acknowledged yet", unacknowledged_.size());
   }
   const Duration pause = resend_after_ + TransferTime(payload.size());
+  unacknowledged_bytes_ += payload.size();
   unacknowledged_.push_back({next_sequence_++, now + pause, pause, std::move(payload)});
   out.push_back(PacketOf(unacknowledged_.back()));
   return OkStatus();
@@ -38,6 +40,7 @@ void Session::OnPacket(TimePoint /*now*/, Packet packet, std::vector<std::string
   if (packet.session != id_) return;
   if (packet.ack < next_sequence_) {  // Else the peer acknowledges what was never sent.
     while (!unacknowledged_.empty() && unacknowledged_.front().sequence <= packet.ack) {
+      unacknowledged_bytes_ -= unacknowledged_.front().payload.size();
       unacknowledged_.pop_front();
     }
   }
@@ -45,8 +48,12 @@ void Session::OnPacket(TimePoint /*now*/, Packet packet, std::vector<std::string
     if (packet.payload.empty()) return;
     delivered.push_back(std::move(packet.payload));
   } else if (packet.sequence > delivered_ && packet.sequence <= delivered_ + kWindow) {
-    early_.emplace(packet.sequence, std::move(packet.payload));
+    const size_t bytes = packet.payload.size();
+    const bool turn = packet.sequence == delivered_ + 1;
+    if (!turn && early_bytes_ + bytes > kEarlyBytesMax) return;
+    if (early_.emplace(packet.sequence, std::move(packet.payload)).second) early_bytes_ += bytes;
     while (!early_.empty() && early_.begin()->first == delivered_ + 1) {
+      early_bytes_ -= early_.begin()->second.size();
       delivered.push_back(std::move(early_.begin()->second));
       early_.erase(early_.begin());
       ++delivered_;

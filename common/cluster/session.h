@@ -44,6 +44,8 @@ class Session {
 
   uint64_t id() const { return id_; }
   bool all_acknowledged() const { return unacknowledged_.empty(); }
+  // Of payloads that wait for their turn, or to be acknowledged.
+  size_t held_bytes() const { return unacknowledged_bytes_ + early_bytes_; }
 
  private:
   struct Pending {
@@ -58,8 +60,10 @@ class Session {
   const Duration resend_after_;
   uint64_t next_sequence_ = 1;
   std::deque<Pending> unacknowledged_;
+  size_t unacknowledged_bytes_ = 0;
   uint64_t delivered_ = 0;                 // Highest sequence delivered.
-  std::map<uint64_t, std::string> early_;  // Arrived before their turn; bounded.
+  std::map<uint64_t, std::string> early_;  // Arrived before their turn; bounded, in bytes, too.
+  size_t early_bytes_ = 0;
 };
 
 }  // namespace dt

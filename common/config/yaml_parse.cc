@@ -13,16 +13,25 @@
 namespace dt {
 namespace {
 
-constexpr size_t kNodesMax = 100'000;  // Of a document, aliases written out.
+// Of a document, aliases written out.
+constexpr size_t kNodesMax = 100'000;
+constexpr size_t kTextBytesMax = 64u << 20;
 constexpr uintmax_t kFileBytesMax = 4u << 20;
 
 // Thrown through the library's parser, never further than ParseYaml.
-struct TooLarge {};
+struct TooLarge {
+  std::string what;
+};
 
-size_t CountNodes(const ConfigNode& node) {
-  size_t count = 1;
-  for (const ConfigNode& item : node.items) count += CountNodes(item);
-  return count;
+struct Size {
+  size_t nodes = 0, text_bytes = 0;
+};
+
+void Add(const ConfigNode& node, Size& size) {
+  ++size.nodes;
+  size.text_bytes += node.text.size();
+  for (const std::string& key : node.keys) size.text_bytes += key.size();
+  for (const ConfigNode& item : node.items) Add(item, size);
 }
 
 class TreeBuilder : public YAML::EventHandler {
@@ -42,10 +51,9 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark&, YAML::anchor_t anchor) override {
     const auto it = anchors_.find(anchor);
-    ConfigNode copy = it == anchors_.end() ? ConfigNode() : it->second;
-    nodes_ += CountNodes(copy);
-    if (nodes_ > kNodesMax) throw TooLarge();
-    Complete(std::move(copy), 0);
+    if (it == anchors_.end()) return Complete(ConfigNode(), 0);
+    Charge(it->second);
+    Complete(it->second, 0);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -76,11 +84,21 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   ConfigNode Make(ConfigNode::Kind kind, const YAML::Mark& mark) {
-    if (++nodes_ > kNodesMax) throw TooLarge();
     ConfigNode node;
     node.kind = kind;
     node.mark = {file_, first_line_ == 0 ? 0 : mark.line + first_line_};
+    Charge(node);
     return node;
+  }
+
+  // Before a copy of it is made.
+  void Charge(const ConfigNode& node) {
+    Add(node, size_);
+    if (size_.nodes > kNodesMax) throw TooLarge{fmt::format("{} values", kNodesMax)};
+    if (size_.text_bytes > kTextBytesMax) {
+      throw TooLarge{
+          fmt::format("{} MiB of text with its aliases written out", kTextBytesMax >> 20)};
+    }
   }
 
   void Close() {
@@ -91,8 +109,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void Complete(ConfigNode node, YAML::anchor_t anchor) {
     if (anchor != 0) {
-      nodes_ += CountNodes(node);
-      if (nodes_ > kNodesMax) throw TooLarge();
+      Charge(node);
       anchors_[anchor] = node;
     }
     if (open_.empty()) {
@@ -145,7 +162,7 @@ class TreeBuilder : public YAML::EventHandler {
   ConfigNode root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, ConfigNode> anchors_;
-  size_t nodes_ = 0;
+  Size size_;
 };
 
 }  // namespace
@@ -199,8 +216,8 @@ ConfigNode ParseYaml(const std::string& text, const std::string& file, int first
     const int line = error.mark.is_null() ? 0 : error.mark.line;
     problems.Add({file, first_line == 0 ? 0 : line + first_line}, "",
                  SyntaxText(text, error, first_line != 0));
-  } catch (const TooLarge&) {
-    problems.Add(start, "", fmt::format("holds more than {} values", kNodesMax));
+  } catch (const TooLarge& too_large) {
+    problems.Add(start, "", "holds more than " + too_large.what);
   }
   return {};
 }

@@ -23,7 +23,7 @@ Frames EncodePacket(const Packet& packet) {
   return frames;
 }
 
-Result<Packet> DecodePacket(const Frames& frames) {
+Result<Packet> DecodePacket(const Frames& frames, const PayloadLimit& limit) {
   if (frames.size() != 1) return Malformed("a packet of {} parts; one is needed", frames.size());
   const std::span<const std::byte> bytes = frames[0].bytes();
   Head head;
@@ -31,6 +31,9 @@ Result<Packet> DecodePacket(const Frames& frames) {
   std::memcpy(head.data(), bytes.data(), sizeof(head));
   if (head[0] != kMagic) return Malformed("a packet that is not Dovetail's");
   const std::span<const std::byte> payload = bytes.subspan(sizeof(head));
+  if (limit && payload.size() > limit(head[1])) {
+    return Malformed("a packet of {} bytes; its session may send {}", bytes.size(), limit(head[1]));
+  }
   return Packet{head[1], head[2], head[3],
                 std::string(reinterpret_cast<const char*>(payload.data()), payload.size())};
 }

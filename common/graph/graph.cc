@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/graph/shape_bounds.h"
+
 namespace dt {
 
 ValueIndex Graph::AddValue(Value value) {
@@ -75,10 +77,17 @@ std::vector<int64_t> IntsAttr(const Attrs& attrs, std::string_view name) {
   return value == nullptr ? std::vector<int64_t>() : *value;
 }
 
-namespace {
+bool IsWithinBounds(const SymShape& shape) {
+  int64_t elements = 1;
+  for (const Dim& dim : shape) {
+    if (dim.times < 0 || dim.times > kElementsMax) return false;
+    elements *= std::max<int64_t>(1, dim.times);
+    if (elements > kElementsMax) return false;
+  }
+  return shape.size() <= kRankMax;
+}
 
-constexpr int64_t kElementsMax = int64_t{1} << 31;
-constexpr size_t kRankMax = 8;
+namespace {
 
 class Checker {
  public:
@@ -122,16 +131,9 @@ class Checker {
     return OkStatus();
   }
 
-  // Few dimensions, whose product cannot overflow whatever the symbols are.
   bool ShapeIsSane(const SymShape& shape) const {
-    int64_t elements = 1;
-    for (const Dim& dim : shape) {
-      if (dim.symbol >= graph_.symbols.size() || dim.times < 0 || dim.times > kElementsMax)
-        return false;
-      elements *= std::max<int64_t>(1, dim.times);
-      if (elements > kElementsMax) return false;
-    }
-    return shape.size() <= kRankMax;
+    const auto known = [this](const Dim& dim) { return dim.symbol < graph_.symbols.size(); };
+    return std::ranges::all_of(shape, known) && IsWithinBounds(shape);
   }
 
   Status OneNode(size_t n) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "common/base/check.h"
@@ -83,8 +84,10 @@ class FramePool {
   static void* Allocate(size_t bytes) {
     void* const memory =
         std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
-    DT_CHECK_MSG(memory != nullptr, "out of memory for a message of {} bytes", bytes);
-    return memory;
+    if (memory != nullptr) return memory;
+    // As `new` does: the program has a sentence for it.
+    if (const std::new_handler handler = std::get_new_handler(); handler != nullptr) handler();
+    throw std::bad_alloc();
   }
 
  private:

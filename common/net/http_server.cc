@@ -20,15 +20,30 @@ using tcp = asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 
 constexpr size_t kConnectionsMax = 64;
+constexpr size_t kAcceptedMax = 64;  // Then comes a pause.
 constexpr size_t kRequestBytesMax = 8 << 10;
 constexpr seconds kPatience(10);
+constexpr milliseconds kAcceptPause(100);
+
+// A page of another site may have a name that leads here: its visitor's browser would ask for ours
+// and hand it over. What is asked for by the address of this machine comes from no such page. The
+// port may be that of a tunnel.
+bool IsOwnHost(std::string_view host, const std::string& own) {
+  const size_t colon = host.rfind(':');
+  if (colon != std::string_view::npos && !host.ends_with(']')) host = host.substr(0, colon);
+  return host == own || host == "127.0.0.1" || host == "[::1]" ||
+         beast::iequals(beast::string_view(host.data(), host.size()), "localhost");
+}
 
 // One request, one answer. Keeps itself alive while it waits.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, const HttpServer::Handler& handler,
+  Connection(tcp::socket socket, const HttpServer::Handler& handler, const std::string& own_host,
              std::shared_ptr<size_t> connections)
-      : stream_(std::move(socket)), handler_(handler), connections_(std::move(connections)) {
+      : stream_(std::move(socket)),
+        handler_(handler),
+        own_host_(own_host),
+        connections_(std::move(connections)) {
     ++*connections_;
     parser_.header_limit(kRequestBytesMax);
     parser_.body_limit(kRequestBytesMax);
@@ -47,7 +62,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Answer() {
     HttpReply reply{405, "text/plain; charset=utf-8", "only GET is answered\n"};
     const auto& request = parser_.get();
-    if (request.method() == http::verb::get) {
+    const auto host = request[http::field::host];
+    if (!IsOwnHost({host.data(), host.size()}, own_host_)) {
+      reply = {421, "text/plain; charset=utf-8", "ask by this machine's address or localhost\n"};
+    } else if (request.method() == http::verb::get) {
       const std::string target(request.target());
       reply = handler_(target.substr(0, target.find('?')));
     }
@@ -67,6 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   beast::tcp_stream stream_;
   const HttpServer::Handler& handler_;
+  const std::string& own_host_;
   const std::shared_ptr<size_t> connections_;
   beast::flat_buffer buffer_;
   http::request_parser<http::string_body> parser_;
@@ -75,25 +94,45 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
 class HttpServerImpl : public HttpServer {
  public:
-  HttpServerImpl(tcp::acceptor acceptor, Handler handler, std::string url)
-      : acceptor_(std::move(acceptor)), handler_(std::move(handler)), url_(std::move(url)) {
+  HttpServerImpl(tcp::acceptor acceptor, Handler handler, std::string host)
+      : acceptor_(std::move(acceptor)),
+        pause_(acceptor_.get_executor()),
+        handler_(std::move(handler)),
+        host_(std::move(host)),
+        url_(fmt::format("http://{}:{}/", host_, acceptor_.local_endpoint().port())) {
     Accept();
   }
   const std::string& url() const override { return url_; }
 
  private:
+  // Pauses when it fails (no descriptor is left, for one), when all connections are in use, and
+  // from time to time: others on the loop have their turn, however many ask.
   void Accept() {
     acceptor_.async_accept([this](const ErrorCode& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (!error && *connections_ < kConnectionsMax) {
-        std::make_shared<Connection>(std::move(socket), handler_, connections_)->Start();
+      if (!error) {
+        std::make_shared<Connection>(std::move(socket), handler_, host_, connections_)->Start();
+        ++accepted_;
       }
-      Accept();
+      const bool enough = *connections_ >= kConnectionsMax || accepted_ >= kAcceptedMax;
+      error || enough ? Pause() : Accept();
+    });
+  }
+
+  void Pause() {
+    accepted_ = 0;
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait([this](const ErrorCode& error) {
+      if (error) return;
+      *connections_ < kConnectionsMax ? Accept() : Pause();
     });
   }
 
   tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  size_t accepted_ = 0;  // Since the last pause.
   const Handler handler_;
+  const std::string host_;
   const std::string url_;
   const std::shared_ptr<size_t> connections_ = std::make_shared<size_t>(0);
 };
@@ -133,9 +172,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Open(EventLoop& loop, const std:
     return WithHint(Unavailable("the page cannot be served at {}: {}", address, error.message()),
                     "set observe.http to another HOST:PORT (port 0 takes any free one), or to off");
   }
-  const std::string url = fmt::format("http://{}:{}/", endpoint.address().to_string(),
-                                      acceptor.local_endpoint().port());
-  return std::make_unique<HttpServerImpl>(std::move(acceptor), std::move(handler), url);
+  const std::string ip = endpoint.address().to_string();
+  return std::make_unique<HttpServerImpl>(std::move(acceptor), std::move(handler),
+                                          endpoint.address().is_v6() ? "[" + ip + "]" : ip);
 }
 
 }  // namespace dt

@@ -77,6 +77,10 @@ Status SendParts(zmq::socket_t& socket, Frames message) {
 }
 
 // Nothing when no message is there.
+//
+// What this cannot bound: ZeroMQ 4.3.4 counts whole messages against its queue (rcvhwm), so the
+// parts of one that never ends gather in it, one byte of memory for each that is sent, until the
+// peer's connection closes; no option limits their number, and here they are seen with the last.
 Result<Frames> TakeParts(zmq::socket_t& socket) {
   Frames frames;
   bool more = true;

@@ -4,6 +4,7 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include "common/wire/aligned.h"
+#include "common/wire/budget_reader.h"
 #include "common/wire/plan_codec.h"
 #include "plan_generated.h"
 
@@ -12,68 +13,7 @@ namespace {
 
 namespace fbs = dt::plan_fbs;
 
-// FlatBuffers may hold one vector and point to it many times, so that a small message decodes to a
-// huge plan. Our encoder never does that: everything read is charged against the length of the
-// message.
-class Reader {
- public:
-  explicit Reader(size_t bytes) : budget_(bytes) {}
-  bool ok() const { return ok_; }
-  // False, from then on, if more is read than the message holds.
-  bool Charge(size_t bytes) {
-    ok_ = ok_ && bytes <= budget_;
-    if (ok_) budget_ -= bytes;
-    return ok_;
-  }
-
-  bool Require(bool condition) {
-    ok_ = ok_ && condition;
-    return ok_;
-  }
-
-  std::string Text(const flatbuffers::String* text) {
-    if (text == nullptr || !Charge(text->size())) return {};
-    // Operators and files are C strings to some of their readers.
-    if (text->str().find('\0') != std::string::npos) ok_ = false;
-    return text->str();
-  }
-  template <class T>
-  std::vector<T> Numbers(const flatbuffers::Vector<T>* from) {
-    if (from == nullptr || !Charge(from->size() * sizeof(T))) return {};
-    if (!Require(HasAlignedItems(*from, alignof(T)))) return {};
-    return {from->begin(), from->end()};
-  }
-  template <class Enum>
-  Enum Code(uint8_t value, Enum last) {
-    if (value > static_cast<uint8_t>(last)) ok_ = false;
-    return ok_ ? static_cast<Enum>(value) : last;
-  }
-  // Read(reader, item) of each item.
-  template <class To, class From>
-  std::vector<To> Each(const flatbuffers::Vector<flatbuffers::Offset<From>>* from,
-                       To (*read)(Reader&, const From&)) {
-    std::vector<To> items;
-    if (from == nullptr || !Charge(from->size() * sizeof(flatbuffers::uoffset_t))) return items;
-    for (const From* item : *from) {
-      if (!ok_) return {};
-      items.push_back(read(*this, *item));
-    }
-    return items;
-  }
-  std::vector<std::string> Texts(
-      const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
-    return Each<std::string, flatbuffers::String>(
-        from, [](Reader& in, const flatbuffers::String& text) { return in.Text(&text); });
-  }
-
-  AttrValue Attribute(const fbs::Attr& from);
-
- private:
-  size_t budget_;
-  bool ok_ = true;
-};
-
-AttrValue Reader::Attribute(const fbs::Attr& from) {
+AttrValue ReadAttribute(BudgetReader& in, const fbs::Attr& from) {
   switch (from.kind()) {
     case 0:
       return from.whole() != 0;
@@ -82,29 +22,29 @@ AttrValue Reader::Attribute(const fbs::Attr& from) {
     case 2:
       return from.real();
     case 3:
-      return Text(from.text());
+      return in.Name(from.text());
     case 4:
-      return Numbers(from.wholes());
+      return in.Numbers(from.wholes());
     case 5:
-      return Numbers(from.reals());
+      return in.Numbers(from.reals());
     case 6:
-      return Texts(from.texts());
+      return in.Names(from.texts());
     default:
-      ok_ = false;
-      return false;
+      return in.Require(false);
   }
 }
 static_assert(std::variant_size_v<AttrValue> == 7);
 
-Value ReadValue(Reader& in, const fbs::Value& from) {
+Value ReadValue(BudgetReader& in, const fbs::Value& from) {
   Value to;
-  to.name = in.Text(from.name());
+  to.name = in.Name(from.name());
   to.dtype = in.Code(from.dtype(), DType::kBf16);
   to.kind = in.Code(from.kind(), ValueKind::kTable);
   to.producer = from.producer();
   to.device = in.Code(from.device(), Device::kPs);
   if (from.shape() == nullptr) return to;
   if (!in.Require(HasAlignedItems(*from.shape(), alignof(fbs::Dim)))) return to;
+  if (!in.Charge(from.shape()->size(), sizeof(to.shape[0]))) return to;
   for (const fbs::Dim* dim : *from.shape()) {
     if (to.shape.size() > 16) return to;  // CheckGraph refuses it.
     to.shape.push_back({dim->symbol(), dim->times()});
@@ -112,14 +52,14 @@ Value ReadValue(Reader& in, const fbs::Value& from) {
   return to;
 }
 
-Node ReadNode(Reader& in, const fbs::Node& from) {
+Node ReadNode(BudgetReader& in, const fbs::Node& from) {
   Node to;
-  to.name = in.Text(from.name());
-  to.op = in.Text(from.op());
-  if (from.attrs() != nullptr && in.Charge(from.attrs()->size() * sizeof(uint32_t))) {
+  to.name = in.Name(from.name());
+  to.op = in.Name(from.op());
+  if (from.attrs() != nullptr && in.Charge(from.attrs()->size(), sizeof(*to.attrs.begin()))) {
     for (const fbs::Attr* attr : *from.attrs()) {
       if (!in.ok()) return to;
-      to.attrs[in.Text(attr->name())] = in.Attribute(*attr);
+      to.attrs[in.Name(attr->name())] = ReadAttribute(in, *attr);
     }
   }
   to.inputs = in.Numbers(from.inputs());
@@ -128,54 +68,56 @@ Node ReadNode(Reader& in, const fbs::Node& from) {
   to.phase = in.Code(from.phase(), Phase::kStep);
   to.stage = from.stage();
   to.forward = from.forward();
-  to.mark = {in.Text(from.file()), from.line()};
+  to.mark = {in.Name(from.file()), from.line()};
   return to;
 }
 
-InputSpec ReadInput(Reader& in, const fbs::Input& from) {
+InputSpec ReadInput(BudgetReader& in, const fbs::Input& from) {
   return {from.value(), in.Code(from.kind(), InputKind::kRowGaps), in.Numbers(from.columns()),
           from.lookup(), from.table()};
 }
 
-LookupSpec ReadLookup(Reader& in, const fbs::Lookup& from) {
-  return {in.Text(from.name()), from.table(), in.Numbers(from.columns()), from.length(),
+LookupSpec ReadLookup(BudgetReader& in, const fbs::Lookup& from) {
+  return {in.Name(from.name()), from.table(), in.Numbers(from.columns()), from.length(),
           from.weighted()};
 }
 
-TableUse ReadTable(Reader& in, const fbs::TableUse& from) {
-  return {in.Text(from.name()), TableId(from.id()), from.dim(),      from.keys_end(),
+TableUse ReadTable(BudgetReader& in, const fbs::TableUse& from) {
+  return {in.Name(from.name()), TableId(from.id()), from.dim(),      from.keys_end(),
           from.expected_rows(), from.rows(),        from.row_grad(), from.store()};
 }
 
-ParameterSpec ReadParameter(Reader& in, const fbs::Parameter& from) {
+ParameterSpec ReadParameter(BudgetReader& in, const fbs::Parameter& from) {
   return {from.value(),   {in.Code(from.init(), InitKind::kXavierUniform), from.init_value()},
           from.fan_in(),  from.fan_out(),
           from.trained(), from.grad(),
           from.pushed()};
 }
 
-ReplicaSpec ReadReplica(Reader&, const fbs::Replica& from) { return {from.value(), from.of()}; }
+ReplicaSpec ReadReplica(BudgetReader&, const fbs::Replica& from) {
+  return {from.value(), from.of()};
+}
 
-LossSpec ReadLoss(Reader& in, const fbs::Loss& from) {
-  return {in.Text(from.name()), in.Text(from.type()), from.output(), from.label(),
+LossSpec ReadLoss(BudgetReader& in, const fbs::Loss& from) {
+  return {in.Name(from.name()), in.Name(from.type()), from.output(), from.label(),
           from.loss(),          from.label_column(),  from.weight()};
 }
 
-ColumnSpec ReadColumn(Reader& in, const fbs::Column& from) {
-  return {in.Text(from.name()),
+ColumnSpec ReadColumn(BudgetReader& in, const fbs::Column& from) {
+  return {in.Name(from.name()),
           in.Code(from.type(), ColumnType::kStrings),
           in.Code(from.role(), ColumnRole::kWeight),
-          in.Text(from.separator()),
+          in.Name(from.separator()),
           from.length(),
           from.max_len(),
           from.fill(),
           from.weighted(),
-          in.Text(from.transform()),
-          in.Texts(from.of())};
+          in.Name(from.transform()),
+          in.Names(from.of())};
 }
 
-Subgraph ReadSubgraph(Reader& in, const fbs::Subgraph& from) {
-  return {in.Text(from.name()),
+Subgraph ReadSubgraph(BudgetReader& in, const fbs::Subgraph& from) {
+  return {in.Name(from.name()),
           in.Code(from.stream(), Stream::kToCpu),
           in.Code(from.phase(), Phase::kStep),
           from.stage(),
@@ -184,9 +126,9 @@ Subgraph ReadSubgraph(Reader& in, const fbs::Subgraph& from) {
           in.Numbers(from.nodes())};
 }
 
-Graph ReadGraph(Reader& in, const fbs::Graph& from) {
+Graph ReadGraph(BudgetReader& in, const fbs::Graph& from) {
   Graph to;
-  to.symbols = in.Texts(from.symbols());
+  to.symbols = in.Names(from.symbols());
   to.values = in.Each(from.values(), ReadValue);
   to.nodes = in.Each(from.nodes(), ReadNode);
   to.inputs = in.Each(from.inputs(), ReadInput);
@@ -211,7 +153,7 @@ Result<Plan> DecodePlan(std::span<const std::byte> bytes) {
     return Malformed("a plan of {} bytes is damaged", bytes.size());
   }
   const fbs::Plan& from = *fbs::GetPlan(data);
-  Reader in(bytes.size());
+  BudgetReader in(bytes.size());
   Plan plan;
   if (from.graph() != nullptr) plan.graph = ReadGraph(in, *from.graph());
   plan.columns = in.Each(from.columns(), ReadColumn);

@@ -1,3 +1,4 @@
+#include "common/graph/shape_bounds.h"
 #include "ops/infer.h"
 #include "ops/loops.h"
 #include "ops/op_families.h"
@@ -95,7 +96,8 @@ Status InferPad(InferContext& context) {
   DT_TRY(const size_t axis, AxisOf(context, IntAttr(context.node.attrs, "axis", -1), out.size()));
   const int64_t before = IntAttr(context.node.attrs, "before", 0);
   const int64_t after = IntAttr(context.node.attrs, "after", 0);
-  if (out[axis].symbol != kConstant || before < 0 || after < 0) {
+  const auto fits = [](int64_t n) { return n >= 0 && n <= kElementsMax; };
+  if (out[axis].symbol != kConstant || !fits(before) || !fits(after)) {
     return Invalid("pad: cannot add {} and {} along axis {} of {}", before, after, axis,
                    context.shape_text(0));
   }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/graph/shape_bounds.h"
 #include "ops/infer.h"
 #include "ops/loops.h"
 #include "ops/op_families.h"
@@ -12,8 +13,12 @@ Status InferReshape(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   const std::vector<int64_t> wanted = IntsAttr(context.node.attrs, "shape");
   SymShape out;
-  for (const int64_t n : wanted) out.push_back(n < 0 ? Dim{kBatch, -n} : Const(n));
-  if (out.empty() || out.size() > kMaxRank || std::ranges::count(wanted, 0) > 0) {
+  for (const int64_t size : wanted) {
+    const int64_t n = std::clamp(size, -kElementsMax - 1, kElementsMax + 1);
+    out.push_back(n < 0 ? Dim{kBatch, -n} : Const(n));
+  }
+  if (out.empty() || out.size() > kMaxRank || std::ranges::count(wanted, 0) > 0 ||
+      !IsWithinBounds(out)) {
     return Invalid("reshape: {} is no shape; 1 to {} dimensions, -1 for the batch",
                    ShapeText(context.graph, out), kMaxRank);
   }

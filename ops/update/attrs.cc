@@ -64,6 +64,10 @@ namespace {
 std::string_view KeyOf(const Attrs::value_type& attr) { return attr.first; }
 }  // namespace
 
+bool IsOptimizer(std::string_view name) {
+  return std::ranges::any_of(kNames, [name](const auto& known) { return known.second == name; });
+}
+
 OptimizerSpec OptimizerFromAttrs(const Attrs& attrs) {
   OptimizerSpec spec;
   spec.kind = KindNamed(std::get<std::string>(attrs.at("optimizer")));

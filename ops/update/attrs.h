@@ -1,6 +1,8 @@
 // An optimizer as attributes of an `update` or `update_rows` node, and back.
 #pragma once
 
+#include <string_view>
+
 #include "common/config/job_config.h"
 
 namespace dt {
@@ -12,5 +14,7 @@ OptimizerSpec OptimizerFromAttrs(const Attrs& attrs);
 // The same with what concerns rows of tables: l2, l2_by_gap, clip_row_norm; and `scheduled`.
 Attrs RowOptimizerAttrs(const OptimizerSpec& spec, bool scheduled);
 OptimizerSpec RowOptimizerFromAttrs(const Attrs& attrs);
+// Whether OptimizerAttrs names one so.
+bool IsOptimizer(std::string_view name);
 
 }  // namespace dt

@@ -1,6 +1,7 @@
 #include "ops/infer.h"
 #include "ops/loops.h"
 #include "ops/op_families.h"
+#include "ops/update/attr_specs.h"
 #include "ops/update/attrs.h"
 #include "ops/update/update.h"
 
@@ -61,7 +62,8 @@ constexpr OpSpec kSpecs[] = {
      .outputs = 0,
      .infer = InferUpdate,
      .sharding = {.derive = BroadcastLoops},
-     .user_visible = false},
+     .user_visible = false,
+     .attrs = kOptimizerAttrs},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ops/infer.h"
 #include "ops/loops.h"
 #include "ops/op_families.h"
+#include "ops/update/attr_specs.h"
 #include "ops/update/attrs.h"
 #include "ops/update/update.h"
 
@@ -75,7 +76,8 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferUpdateRows,
      .cost = UpdateRowsCost,
      .sharding = {.derive = UncutLoops},
-     .user_visible = false},
+     .user_visible = false,
+     .attrs = kRowOptimizerAttrs},
 };
 
 }  // namespace

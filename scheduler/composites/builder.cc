@@ -51,6 +51,10 @@ Result<ValueIndex> GraphBuilder::Parameter(const NewParameter& parameter) {
     return Error("its parameter \"{}\" has the name of one of node \"{}\"; rename one of the nodes",
                  value.name, owner->second);
   }
+  const std::string what = fmt::format("its parameter \"{}\"", value.name);
+  if (Status status = CheckBounds(graph_, what, value.shape); !status.ok()) {
+    return AboutNode(std::move(status), user_->name, user_->mark);
+  }
   ParameterSpec spec;
   spec.init = parameter.init;
   spec.fan_in = parameter.fan_in;

@@ -1,5 +1,6 @@
 #include "scheduler/composites/infer_node.h"
 
+#include "common/graph/shape_bounds.h"
 #include "ops/op_spec.h"
 
 namespace dt::scheduler {
@@ -35,11 +36,22 @@ Status InferNode(Graph& graph, NodeIndex index) {
     return Internal("node \"{}\": {} gives {} outputs, not {}", node.name, node.op,
                     context.outputs.size(), node.outputs.size());
   }
+  for (const Value& output : context.outputs) {
+    if (Status status = CheckBounds(graph, "its result", output.shape); !status.ok()) {
+      return AboutNode(std::move(status), node.name, node.mark);
+    }
+  }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     graph.values[node.outputs[i]].dtype = context.outputs[i].dtype;
     graph.values[node.outputs[i]].shape = context.outputs[i].shape;
   }
   return OkStatus();
+}
+
+Status CheckBounds(const Graph& graph, std::string_view what, const SymShape& shape) {
+  if (IsWithinBounds(shape)) return OkStatus();
+  return Invalid("{} would be {}; a tensor has at most {} dimensions and {} elements", what,
+                 ShapeText(graph, shape), kRankMax, kElementsMax);
 }
 
 Status AboutNode(Status status, std::string_view node, const SourceMark& mark) {

@@ -1,9 +1,9 @@
 // What becomes of processes that are silent. A worker that is lost ends the job. So does a server,
 // unless it keeps a log: then the job waits for it, and a process with its claim, which is the name
-// of its directory, takes its place. Never that of a member that is there: whoever learned the claim
-// could displace it.
+// of its directory, takes its place. Never that of a member that is there: whoever learned the
+// claim could displace it.
 //
-//   member ──silent for a lease, or stopped──▶ away ──another with its claim──▶ returning ──Ready──▶ member
+//   member ──silent for a lease, or stopped──▶ away ──another with its claim, and Ready──▶ member
 //                                               └─wait_for_server──▶ failed
 #include <algorithm>
 

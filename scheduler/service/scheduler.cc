@@ -156,7 +156,9 @@ class SchedulerImpl : public Scheduler {
   bool TakeOne() {
     Result<PeerMessage> arrived = socket_->Receive(Duration(0));
     if (!arrived.ok()) return false;
-    Result<Packet> packet = DecodePacket(arrived->frames);
+    Result<Packet> packet = DecodePacket(arrived->frames, [this](uint64_t session) {
+      return switchboard_.PayloadBytesMax(session);
+    });
     if (!packet.ok()) {
       ++malformed_packets_;
       return true;

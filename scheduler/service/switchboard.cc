@@ -7,8 +7,11 @@
 namespace dt::scheduler {
 namespace {
 
-constexpr size_t kLinesMax = 4096;
-constexpr Duration kForgetAfter = seconds(30);  // Who only asked for the status.
+constexpr size_t kJoinedMax = 4096;
+constexpr size_t kGuestsMax = 64;
+constexpr size_t kGuestPayloadMax = 64 << 10;
+constexpr size_t kGuestBytesMax = 64 << 20;     // Of all guests together.
+constexpr Duration kForgetAfter = seconds(30);  // A guest.
 constexpr Duration kWarnEvery = seconds(60);
 
 Result<ControlMessage> Decode(const std::string& payload) {
@@ -25,12 +28,45 @@ void Switchboard::CountMalformed(TimePoint now, const PeerId& peer, const Status
           {{"peer_bytes", peer.size()}, {"problem", MessageOf(why)}, {"so_far", malformed_}});
 }
 
+void Switchboard::CountDropped(TimePoint now, const ControlMessage& message, const Status& why) {
+  ++dropped_;
+  if (dropped_ > 1 && now - last_drop_warning_ < kWarnEvery) return;
+  last_drop_warning_ = now;
+  LogWarn("control.dropped",
+          {{"message", NameOf(message)}, {"why", MessageOf(why)}, {"so_far", dropped_}});
+}
+
 bool Switchboard::MayBegin(TimePoint now, const PeerId& peer, const Packet& packet) {
-  if (packet.sequence != 1 || lines_.size() >= kLinesMax) return false;
+  if (packet.sequence != 1) return false;
   const Result<ControlMessage> message = Decode(packet.payload);
   if (!message.ok()) CountMalformed(now, peer, message.status());
-  return message.ok() && (std::holds_alternative<JoinMessage>(*message) ||
-                          std::holds_alternative<StatusRequestMessage>(*message));
+  if (!message.ok() || std::holds_alternative<StatusRequestMessage>(*message)) return message.ok();
+  const auto joined = std::ranges::count_if(lines_, [](const auto& e) { return e.second.joined; });
+  return std::holds_alternative<JoinMessage>(*message) && std::cmp_less(joined, kJoinedMax);
+}
+
+size_t Switchboard::PayloadBytesMax(uint64_t session) const {
+  const auto found = lines_.find(session);
+  return found != lines_.end() && found->second.joined ? kPartBytesMax : kGuestPayloadMax;
+}
+
+void Switchboard::TrimGuests() {
+  for (;;) {
+    size_t guests = 0, bytes = 0;
+    auto silent = lines_.end(), heavy = lines_.end();
+    for (auto at = lines_.begin(); at != lines_.end(); ++at) {
+      const Line& line = at->second;
+      if (line.joined) continue;
+      ++guests;
+      bytes += line.session.held_bytes();
+      if (silent == lines_.end() || line.heard < silent->second.heard) silent = at;
+      if (heavy == lines_.end() || line.session.held_bytes() > heavy->second.session.held_bytes()) {
+        heavy = at;
+      }
+    }
+    if (guests <= kGuestsMax && bytes <= kGuestBytesMax) return;
+    lines_.erase(guests > kGuestsMax ? silent : heavy);
+  }
 }
 
 std::vector<Switchboard::Arrived> Switchboard::OnPacket(TimePoint now, const PeerId& peer,
@@ -58,19 +94,20 @@ std::vector<Switchboard::Arrived> Switchboard::OnPacket(TimePoint now, const Pee
     if (std::holds_alternative<JoinMessage>(*message)) line.joined = true;
     arrived.push_back({Incarnation(id), *std::move(message)});
   }
+  if (!line.joined) TrimGuests();
   return arrived;
 }
 
 void Switchboard::Send(TimePoint now, Incarnation to, const ControlMessage& message) {
   const auto found = lines_.find(to.value());
   if (found == lines_.end()) return;
-  // Forgotten once it is silent, or those who try again and again would take every line.
+  // A guest, or those who try again and again would take every line.
   if (std::holds_alternative<RefusedMessage>(message)) found->second.joined = false;
   std::vector<Packet> packets;
   const Status sent = found->second.session.Send(now, EncodeControl(message), packets);
-  if (!sent.ok())
-    LogWarn("control.dropped", {{"message", NameOf(message)}, {"why", MessageOf(sent)}});
+  if (!sent.ok()) CountDropped(now, message, sent);
   for (const Packet& packet : packets) transmit_(found->second.peer, packet);
+  if (!found->second.joined) TrimGuests();
 }
 
 void Switchboard::Tick(TimePoint now) {

@@ -1,6 +1,10 @@
 // The sessions of all processes over one socket: packets in, messages of known senders out, and
 // back. Counts and drops what is malformed. One thread; time is passed in; the socket is behind
 // `Transmit`.
+//
+// Who asked for the status only, or was refused, is a guest. Guests cannot keep others out: they
+// have 64 lines of their own and may hold 64 MiB together. The guest that was silent for longest,
+// or holds most, makes room.
 #pragma once
 
 #include <functional>
@@ -24,6 +28,8 @@ class Switchboard {
   Switchboard(Duration resend_after, Transmit transmit)
       : resend_after_(resend_after), transmit_(std::move(transmit)) {}
 
+  // Guests and those that are not known yet have little to say; a Join fits.
+  size_t PayloadBytesMax(uint64_t session) const;
   // A session begins with a Join or a StatusRequest as its first message. The answers to status
   // requests are the caller's as those to joins are.
   std::vector<Arrived> OnPacket(TimePoint now, const PeerId& peer, Packet packet);
@@ -41,16 +47,20 @@ class Switchboard {
     Session session;
     PeerId peer;
     TimePoint heard{};
-    bool joined = false;  // Else it asked for the status only, or was refused.
+    bool joined = false;  // Else it is a guest.
   };
   void CountMalformed(TimePoint now, const PeerId& peer, const Status& why);
+  void CountDropped(TimePoint now, const ControlMessage& message, const Status& why);
   bool MayBegin(TimePoint now, const PeerId& peer, const Packet& packet);
+  void TrimGuests();
 
   const Duration resend_after_;
   const Transmit transmit_;
   std::map<uint64_t, Line> lines_;  // By session.
   uint64_t malformed_ = 0;
   TimePoint last_warning_{};
+  uint64_t dropped_ = 0;
+  TimePoint last_drop_warning_{};
 };
 
 }  // namespace dt::scheduler

@@ -31,7 +31,7 @@ OUTSIDE = [
     ("yaml-cpp", r"yaml-cpp/", r"common/config/yaml_"),
     ("RocksDB", r"rocksdb/", r"common/storage/rocksdb_"),
     ("oneTBB", r"(tbb|oneapi)/", r"common/runtime/task_pool\.cc"),
-    ("FlatBuffers", r"flatbuffers/|.*_generated\.h$", r"common/wire/\w+\.cc"),
+    ("FlatBuffers", r"flatbuffers/|.*_generated\.h$", r"common/wire/(\w+\.cc|budget_reader\.h)"),
     ("Gloo", r"gloo/", r"worker/collective/\w+_gloo\.(h|cc)"),
     ("oneDNN", r"(oneapi/)?dnnl", r"ops/(.*/)?compiled_product_cpu\.cc"),
     ("spdlog", r"spdlog/", r"common/base/log\.cc"),

@@ -9,7 +9,10 @@ namespace dt::server {
 namespace {
 
 constexpr size_t kParkedMax = 4096;
-constexpr size_t kPeersLoggedMax = 1024;
+constexpr size_t kParkedBytesMax = 256 << 20;
+constexpr size_t kParkedOfPeerMax = 1024;
+constexpr size_t kParkedBytesOfPeerMax = 64 << 20;
+constexpr size_t kLinesMax = 10;  // In a minute; whoever connects anew is a new peer.
 constexpr Duration kLogInterval = std::chrono::minutes(1);
 
 }  // namespace
@@ -32,10 +35,11 @@ void DataFrontend::Serve(ShardSet* shards, PushLog* log, std::vector<PeerMessage
   OnCommit(Busy("the server takes up another state"), answers);
   log_ = log;
   log_status_ = OkStatus();
-  for (const Parked& p : parked_) {
-    answers.push_back(Answer(p.peer, p.request.request, Stale("the job starts again elsewhere")));
+  served_at_ = disk_served_at_ = 0;
+  for (auto at = parked_.begin(); at != parked_.end(); at = Unpark(at)) {
+    answers.push_back(Answer(at->second.peer, at->second.request.request,
+                             Stale("the job starts again elsewhere")));
   }
-  parked_.clear();
 }
 
 Status DataFrontend::Ready() const {
@@ -92,6 +96,7 @@ void DataFrontend::OnCommit(const Status& written, std::vector<PeerMessage>& ans
 
 void DataFrontend::OnPull(TimePoint now, const PeerId& peer, PullRequest request,
                           std::vector<PeerMessage>& answers) {
+  const uint64_t number = request.request;
   Status status = Ready();
   if (request.mode == PullMode::kLookahead) {
     if (status.ok()) OnBad(now, peer, HandleLookahead(*shards_, request));
@@ -100,65 +105,112 @@ void DataFrontend::OnPull(TimePoint now, const PeerId& peer, PullRequest request
   if (status.ok()) {
     Result<std::optional<Frame>> values = HandlePull(*shards_, request);
     if (values.ok() && values->has_value()) {
-      answers.push_back(Answer(peer, request.request, OkStatus(), **std::move(values)));
+      answers.push_back(Answer(peer, number, OkStatus(), **std::move(values)));
       return;
     }
     status = values.status();
   }
-  const bool again = std::ranges::any_of(parked_, [&](const Parked& p) {
-    return p.request.request == request.request && p.peer == peer;
-  });
-  if (status.ok() && again) return;
-  if (status.ok() && parked_.size() >= kParkedMax) {
-    status = Busy("{} pulls wait already", parked_.size());
-  }
-  if (status.ok()) {
-    parked_.push_back({peer, std::move(request), now + pull_patience_});
-    return;
-  }
+  if (status.ok()) status = Park(now, peer, std::move(request));
+  if (status.ok()) return;
   OnBad(now, peer, status);
-  answers.push_back(Answer(peer, request.request, status));
+  answers.push_back(Answer(peer, number, status));
 }
 
-// Parked pulls wait for a clock or for the disk.
+size_t DataFrontend::Parked::bytes() const {
+  return sizeof(Parked) + request.keys.size() + request.groups.size() * sizeof(KeyGroup);
+}
+
+// Busy: too many wait.
+Status DataFrontend::Park(TimePoint now, const PeerId& peer, PullRequest request) {
+  const bool again = std::ranges::any_of(parked_, [&](const auto& p) {
+    return p.second.request.request == request.request && p.second.peer == peer;
+  });
+  if (again) return OkStatus();
+  const Step step = request.step;
+  const bool for_disk = shards_->MayPull(request.mode, step);
+  Parked parked{peer, std::move(request), now + pull_patience_};
+  const auto of_peer = parked_of_.find(peer);
+  const Load load = of_peer == parked_of_.end() ? Load() : of_peer->second;
+  if (parked_.size() >= kParkedMax || parked_bytes_ + parked.bytes() > kParkedBytesMax ||
+      load.pulls >= kParkedOfPeerMax || load.bytes + parked.bytes() > kParkedBytesOfPeerMax) {
+    return Busy("{} pulls wait already, {} of this peer", parked_.size(), load.pulls);
+  }
+  parked_of_[peer] = {load.pulls + 1, load.bytes + parked.bytes()};
+  parked_bytes_ += parked.bytes();
+  if (for_disk) {
+    wait_for_disk_.insert(next_id_);
+  } else {
+    wait_for_step_.emplace(step, next_id_);
+  }
+  parked_.emplace(next_id_++, std::move(parked));
+  return OkStatus();
+}
+
+DataFrontend::ParkedById::iterator DataFrontend::Unpark(ParkedById::iterator parked) {
+  const auto& [id, pull] = *parked;
+  const auto of_peer = parked_of_.find(pull.peer);
+  of_peer->second.bytes -= pull.bytes();
+  if (--of_peer->second.pulls == 0) parked_of_.erase(of_peer);
+  parked_bytes_ -= pull.bytes();
+  wait_for_step_.erase({pull.request.step, id});
+  wait_for_disk_.erase(id);
+  return parked_.erase(parked);
+}
+
+bool DataFrontend::ServeOne(ParkedById::iterator parked, std::vector<PeerMessage>& answers) {
+  const Parked& pull = parked->second;
+  Result<std::optional<Frame>> values = HandlePull(*shards_, pull.request);
+  if (values.ok() && !values->has_value()) return false;
+  answers.push_back(values.ok()
+                        ? Answer(pull.peer, pull.request.request, OkStatus(), **std::move(values))
+                        : Answer(pull.peer, pull.request.request, values.status()));
+  Unpark(parked);
+  return true;
+}
+
 void DataFrontend::ServeParked(std::vector<PeerMessage>& answers) {
   if (shards_ == nullptr || parked_.empty() || shards_->progress() == served_at_) return;
+  if (!shards_->asynchronous()) shards_->Resume();
   served_at_ = shards_->progress();
-  std::erase_if(parked_, [&](const Parked& p) {
-    Result<std::optional<Frame>> values = HandlePull(*shards_, p.request);
-    if (values.ok() && !values->has_value()) return false;
-    answers.push_back(values.ok()
-                          ? Answer(p.peer, p.request.request, OkStatus(), **std::move(values))
-                          : Answer(p.peer, p.request.request, values.status()));
-    return true;
-  });
+  while (!wait_for_step_.empty()) {
+    const auto [step, id] = *wait_for_step_.begin();
+    if (!shards_->MayPull(PullMode::kTrain, step)) break;
+    if (ServeOne(parked_.find(id), answers)) continue;
+    wait_for_step_.erase(wait_for_step_.begin());
+    wait_for_disk_.insert(id);
+  }
+  if (shards_->disk_progress() == disk_served_at_) return;
+  disk_served_at_ = shards_->disk_progress();
+  const std::vector<uint64_t> waiting(wait_for_disk_.begin(), wait_for_disk_.end());
+  for (const uint64_t id : waiting) ServeOne(parked_.find(id), answers);
 }
 
 void DataFrontend::OnTick(TimePoint now, std::vector<PeerMessage>& answers) {
   ServeParked(answers);
-  std::erase_if(parked_, [&](const Parked& p) {
-    if (now < p.deadline) return false;
-    const std::string why =
-        shards_->Reached(p.request.step) ? "its rows are on disk" : shards_->SlowestText();
-    const Status late = Timeout("pull of step {} waited {:.0f} s: {}", p.request.step,
+  for (auto at = parked_.begin(); at != parked_.end() && now >= at->second.deadline;) {
+    const auto& [peer, request, deadline] = at->second;
+    const bool for_disk = shards_->MayPull(request.mode, request.step);
+    const std::string why = for_disk ? "its rows are on disk" : shards_->SlowestText();
+    const Status late = Timeout("pull of step {} waited {:.0f} s: {}", request.step,
                                 std::chrono::duration<double>(pull_patience_).count(), why);
-    answers.push_back(Answer(p.peer, p.request.request, late));
-    return true;
-  });
+    answers.push_back(Answer(peer, request.request, late));
+    at = Unpark(at);
+  }
 }
 
 TimePoint DataFrontend::NextDeadline() const {
-  return parked_.empty() ? TimePoint::max() : parked_.front().deadline;
+  return parked_.empty() ? TimePoint::max() : parked_.begin()->second.deadline;
 }
 
 // Malformed messages only: stale and early ones belong to the protocol.
 void DataFrontend::OnBad(TimePoint now, const PeerId& peer, const Status& status) {
   if (status.code() != StatusCode::kOutOfRange) return;
   ++bad_messages_;
-  if (last_logged_.size() >= kPeersLoggedMax) last_logged_.clear();
-  const auto [at, fresh] = last_logged_.try_emplace(peer, now);
-  if (!fresh && now - at->second < kLogInterval) return;
-  at->second = now;
+  if (now - logged_since_ >= kLogInterval) {
+    logged_since_ = now;
+    logged_.clear();
+  }
+  if (logged_.size() >= kLinesMax || !logged_.insert(peer).second) return;
   LogWarn("server.bad_message", {{"problem", MessageOf(status)}, {"bad_so_far", bad_messages_}});
 }
 

@@ -1,11 +1,14 @@
 // Where requests enter: decodes them, hands them to the handlers, and makes the answers. Pulls that
-// must wait are parked, each with a deadline. A bad message is counted, logged once per peer and
-// minute, and answered with its error; it never ends anything.
+// must wait are parked, each with a deadline; what they wait for is known: they cost nothing until
+// their step, or the disk, has come on. A bad message is counted, logged once per peer and minute,
+// of ten peers at most, and answered with its error; it never ends anything.
 //
 // Owned by the executor's thread; no socket, no clock.
 #pragma once
 
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -43,13 +46,19 @@ class DataFrontend {
     PeerId peer;
     PullRequest request;
     TimePoint deadline;
+    size_t bytes() const;
   };
+  using ParkedById = std::map<uint64_t, Parked>;
 
   void OnPull(TimePoint now, const PeerId& peer, PullRequest request,
               std::vector<PeerMessage>& answers);
   PeerMessage Answer(const PeerId& peer, uint64_t request, Status status, Frame values = {}) const;
   void OnBad(TimePoint now, const PeerId& peer, const Status& status);
+  Status Park(TimePoint now, const PeerId& peer, PullRequest request);
   void ServeParked(std::vector<PeerMessage>& answers);
+  // False: it has to wait on.
+  bool ServeOne(ParkedById::iterator parked, std::vector<PeerMessage>& answers);
+  ParkedById::iterator Unpark(ParkedById::iterator parked);
   void OnPush(TimePoint now, const PeerId& peer, PushRequest request, const Frames& raw,
               std::vector<PeerMessage>& answers);
   Status Ready() const;
@@ -64,10 +73,23 @@ class DataFrontend {
     uint64_t request = 0;
   };
   std::vector<Unlogged> unlogged_;  // Held, but not in the log yet.
-  std::vector<Parked> parked_;      // In order of arrival, so by deadline.
-  uint64_t served_at_ = 0;          // ShardSet::progress of the last try of all parked pulls.
+
+  ParkedById parked_;  // Ids ascend with arrival, and so with the deadline.
+  uint64_t next_id_ = 0;
+  // Every parked pull is in one of these.
+  std::set<std::pair<Step, uint64_t>> wait_for_step_;
+  std::set<uint64_t> wait_for_disk_;
+  // ShardSet::progress and disk_progress at the last try.
+  uint64_t served_at_ = 0, disk_served_at_ = 0;
+  struct Load {
+    size_t pulls = 0, bytes = 0;
+  };
+  std::map<PeerId, Load> parked_of_;  // Peers with parked pulls.
+  size_t parked_bytes_ = 0;
+
   uint64_t bad_messages_ = 0;
-  std::map<PeerId, TimePoint> last_logged_;
+  std::set<PeerId> logged_;  // Since then.
+  TimePoint logged_since_{};
 };
 
 }  // namespace dt::server

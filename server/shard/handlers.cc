@@ -6,16 +6,13 @@ Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& req
   DT_TRY_STATUS(shards.CheckStamp(request.stamp));
   const std::span<const Key> keys = request.keys.as<Key>();
   DT_TRY_STATUS(shards.CheckGroups(request.groups, keys));
-  if (shards.asynchronous()) {
-    const bool evaluate = request.mode == PullMode::kEvaluate;
-    if (!evaluate && !shards.MayPull(request.step)) return std::optional<Frame>();
-    if (!shards.Resident(request.groups, keys)) return std::optional<Frame>();
-    return std::optional(shards.Gather(request.mode, request.groups, keys));
+  if (!shards.asynchronous()) {
+    DT_TRY_STATUS(shards.CheckStep(request.step));
+    // A worker pulls for step t when it is past the barrier of t - 1: all before is complete.
+    shards.Advance(request.step);
   }
-  // A worker pulls for step t when it is past the barrier of t - 1: all before is complete.
-  shards.Advance(request.step);
-  if (!shards.Reached(request.step)) return std::optional<Frame>();
-  if (request.mode == PullMode::kTrain && shards.clock() > request.step) {
+  if (!shards.MayPull(request.mode, request.step)) return std::optional<Frame>();
+  if (!shards.asynchronous() && request.mode == PullMode::kTrain && shards.clock() > request.step) {
     return Stale("pull of step {}, but step {} is next: the rows have changed", request.step,
                  shards.clock());
   }
@@ -38,7 +35,7 @@ Status HandlePush(ShardSet& shards, PushRequest request) {
 
 Status HandleComplete(ShardSet& shards, const CompleteRequest& request) {
   DT_TRY_STATUS(shards.CheckStamp(request.stamp));
-  if (request.step + 1 == 0) return Malformed("complete: step {}", request.step);
+  DT_TRY_STATUS(shards.CheckStep(request.step));
   shards.Advance(request.step + 1);
   return OkStatus();
 }

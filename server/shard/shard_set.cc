@@ -10,6 +10,9 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kHeldBytesMax = uint64_t{4} << 30;
+// All workers' pushes of a step are here before any worker begins the next: two would do, but for
+// workers that run apart.
+constexpr Step kStepsAheadMax = 1024;
 
 // Of one executor: the shards of a request need not be all here.
 Status NotHere(ShardId shard) {
@@ -91,6 +94,7 @@ Status ShardSet::Push(PushRequest request) {
     if (held_bytes() > kHeldBytesMax) {
       return Busy("{} bytes of pushes wait to be applied", held_bytes());
     }
+    DT_TRY_STATUS(CheckStep(request.step));
     // A worker pushes step t when it is past the barrier of t - 1: all before is complete.
     Advance(request.step);
     if (!std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(request.step); })) {
@@ -177,7 +181,15 @@ void ShardSet::SetAbsent() {
   }
 }
 
-bool ShardSet::MayPull(Step step) const {
+Status ShardSet::CheckStep(Step step) const {
+  if (asynchronous() || step < kStepsAheadMax || step - kStepsAheadMax <= clock())
+    return OkStatus();
+  return Malformed("a request of step {}, while step {} is next", step, clock());
+}
+
+bool ShardSet::MayPull(PullMode mode, Step step) const {
+  if (!asynchronous()) return clock() >= step;
+  if (mode == PullMode::kEvaluate) return true;
   return std::ranges::all_of(shards_, [&](const Shard& shard) { return shard.MayPull(step); });
 }
 
@@ -203,10 +215,6 @@ bool ShardSet::Resident(std::span<const KeyGroup> groups, std::span<const Key> k
 bool ShardSet::Settled() const {
   if (asynchronous()) return held_bytes() == 0;
   return std::ranges::none_of(shards_, [](const Shard& s) { return s.CanReach(s.clock() + 1); });
-}
-
-uint64_t ShardSet::progress() const {
-  return changes_ + (residency_ != nullptr ? residency_->progress() : 0);
 }
 
 EmbeddingTable* ShardSet::FindTable(ShardId shard, TableId table) {

@@ -43,16 +43,19 @@ class ShardSet {
   // nothing waits to be applied.
   bool Reached(Step step) const { return asynchronous() ? held_bytes() == 0 : clock() >= step; }
   bool asynchronous() const { return options_.async.has_value(); }
-  // Whether a pull for this step may be answered. REQUIRES: asynchronous().
-  bool MayPull(Step step) const;
+  // Malformed: no worker can be at this step, so far ahead of the clock.
+  Status CheckStep(Step step) const;
+  // Whether a pull for this step need not wait for pushes. If not, then for no later step either.
+  bool MayPull(PullMode mode, Step step) const;
   // What lies below memory, if anything does; outlives its use here.
   void Attach(Residency* residency) { residency_ = residency; }
-  // True if Gather of these can be answered now; else ask again when progress() has changed.
+  // True if Gather of these can be answered now; else ask again when disk_progress() has changed.
   // REQUIRES: CheckGroups was OK.
   bool Resident(std::span<const KeyGroup> groups, std::span<const Key> keys);
   bool below() const { return residency_ != nullptr && residency_->below(); }
   // Changes whenever a request that had to wait may be answered.
-  uint64_t progress() const;
+  uint64_t progress() const { return changes_ + disk_progress(); }
+  uint64_t disk_progress() const { return residency_ != nullptr ? residency_->progress() : 0; }
   // Nothing is held that Advance could still apply.
   bool Settled() const;
   // The values of the groups' rows, as they travel; counts them as touched. REQUIRES: CheckGroups

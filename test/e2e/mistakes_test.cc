@@ -1,6 +1,7 @@
 // Goal: a mistake gets one clear answer, the right exit code and a result file, and starts nothing.
 // Method: the real program on a job with one thing wrong.
 #include <filesystem>
+#include <sys/resource.h>
 
 #include <gtest/gtest.h>
 
@@ -57,6 +58,22 @@ TEST(Mistakes, GetOneClearAnswerAndAResultFile) {
     EXPECT_EQ(TextAt(folder, "r.json", "/status"), "failed");
     EXPECT_NE(TextAt(folder, "r.json", "/error/what"), "");
   }
+}
+
+// Of 60 MB that aliases write out there is room for 32.
+TEST(Mistakes, TooLittleMemoryIsASentence) {
+  TempFolder folder;
+  std::string text = "a: &a " + std::string(1'000'000, 'x') + "\nb: [*a";
+  for (int i = 1; i < 60; ++i) text += ", *a";
+  const std::string job = folder.Write("job.yaml", text + "]\n");
+  rlimit limit{};
+  getrlimit(RLIMIT_DATA, &limit);
+  const rlimit little{32 << 20, limit.rlim_max};
+  setrlimit(RLIMIT_DATA, &little);
+  const ProgramEnd end = RunProgram(folder.path(), {"plan", job});
+  setrlimit(RLIMIT_DATA, &limit);
+  EXPECT_EQ(end.exit_code, 1) << end.output;
+  EXPECT_EQ(end.output.find("dovetail: out of memory; "), 0u) << end.output;
 }
 
 TEST(Mistakes, CudaWithoutACardEndsTheJobWithTheReason) {

@@ -51,8 +51,7 @@ class SimJob {
                      [this](const PeerId& peer, const Packet& packet) {
                        network_.Put(now_, {std::stoull(peer), packet});
                      }),
-        state_({job, Goal::kTrain, Term(1), Generation(1), std::move(from)}, surroundings_,
-               now_) {}
+        state_({job, Goal::kTrain, Term(1), Generation(1), std::move(from)}, surroundings_, now_) {}
 
   FakeProcess& Add(Role role, const FakeData& data = {}, uint64_t claim = 0) {
     processes_.push_back(std::make_unique<FakeProcess>(role, processes_.size() + 1, data));

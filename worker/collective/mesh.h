@@ -61,9 +61,9 @@ struct GlooOptions {
   std::string prefix;              // Of the keys in the rendezvous: a new one for each connection.
   MeshLimits limits = {};
 };
-// Connects to every other rank over TCP, listening at `host` only. What disturbs it (a stranger that
-// connects) makes all ranks try again, five times in all. Not encrypted. Errors: Unavailable, naming
-// the rank; what interrupted it.
+// Connects to every other rank over TCP, listening at `host` only. What disturbs it (a stranger
+// that connects) makes all ranks try again, five times in all. Not encrypted. Errors: Unavailable,
+// naming the rank; what interrupted it.
 // The process ignores SIGPIPE from then on, if it would have died of it.
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options);
 

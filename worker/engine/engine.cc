@@ -5,6 +5,7 @@
 
 #include "common/base/check.h"
 #include "ops/op_spec.h"
+#include "worker/engine/check_attrs.h"
 
 namespace dt::worker {
 namespace {
@@ -22,6 +23,7 @@ double FlopsOf(const Graph& graph, const Node& node, const PreparedNode& prepare
 
 Result<std::unique_ptr<Engine>> Engine::Create(Plan plan, const Options& options) {
   DT_TRY_STATUS(CheckPlan(plan));
+  DT_TRY_STATUS(CheckAttrs(plan.graph));
   auto engine = std::make_unique<Engine>(std::move(plan), options);
   DT_TRY_STATUS(engine->Prepare());
   return engine;

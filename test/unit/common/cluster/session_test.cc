@@ -68,6 +68,23 @@ TEST(Session, HostileNumbersChangeNothing) {
   EXPECT_TRUE(Deliver(b, {1, 5000, 0, "x"}).empty()) << "beyond the window";
 }
 
+TEST(Session, WhatArrivesEarlyIsBoundedInBytesAndComesAgain) {
+  Session a(1, kResend), b(1, kResend);
+  std::vector<Packet> sent;
+  for (char c = 'a'; c < 'a' + 20; ++c) sent.push_back(Sent(a, std::string(8 << 20, c)));
+  for (size_t i = 19; i > 0; --i) EXPECT_TRUE(Deliver(b, sent[i]).empty());
+  EXPECT_LE(b.held_bytes(), 64u << 20);
+  std::string order;
+  for (const Packet& packet : sent) {
+    for (const std::string& payload : Deliver(b, packet)) order += payload[0];
+  }
+  EXPECT_EQ(order, "abcdefghijklmnopqrst");
+  EXPECT_EQ(b.held_bytes(), 0u);
+  EXPECT_EQ(a.held_bytes(), 20u * (8 << 20));
+  Deliver(a, {1, 0, 20, ""});
+  EXPECT_EQ(a.held_bytes(), 0u);
+}
+
 TEST(Session, DatagramIsDeliveredAtOnceAndAnswered) {
   Session a(1, kResend), b(1, kResend);
   std::vector<std::string> delivered;

@@ -69,6 +69,18 @@ TEST(YamlParse, AliasesCannotExplode) {
   EXPECT_EQ(ProblemIn(text), "f.yaml:1: holds more than 100000 values");
 }
 
+// 4 MB written out 100 times, as a text and in a map.
+TEST(YamlParse, AliasesOfLongTextsCannotExplode) {
+  for (const std::string& anchor :
+       {"&a " + std::string(4'000'000, 'x'),
+        "&a {" + std::string(1000, 'x') + ": " + std::string(4'000'000, 'y') + "}"}) {
+    std::string text = "a: " + anchor + "\nb: [";
+    for (int i = 0; i < 100; ++i) text += "*a, ";
+    EXPECT_EQ(ProblemIn(text + "]\n"),
+              "f.yaml:1: holds more than 64 MiB of text with its aliases written out");
+  }
+}
+
 TEST(YamlParse, DepthIsBounded) {
   EXPECT_NE(ProblemIn(std::string(100000, '[')), "");
   EXPECT_NE(ProblemIn(std::string(100000, '{')), "");

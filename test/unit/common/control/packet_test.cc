@@ -17,6 +17,12 @@ TEST(Packet, ComesBackAsItWas) {
   }
 }
 
+TEST(Packet, EachSessionHasItsLimit) {
+  const PayloadLimit limit = [](uint64_t session) -> size_t { return session == 1 ? 3 : 2; };
+  EXPECT_TRUE(DecodePacket(EncodePacket({1, 2, 3, "xyz"}), limit).ok());
+  EXPECT_FALSE(DecodePacket(EncodePacket({2, 2, 3, "xyz"}), limit).ok());
+}
+
 TEST(Packet, OtherBytesAreMalformed) {
   const Frames good = EncodePacket({1, 2, 3, "x"});
   for (size_t size = 0; size < 32; ++size) {

@@ -1,6 +1,7 @@
 #include "common/net/frame.h"
 
 #include <algorithm>
+#include <new>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -18,6 +19,14 @@ TEST(Frame, StartsAtACacheLineWhateverItsSize) {
                       std::byte{0xab});  // Sanitizers see a buffer that is too short.
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They end the program.
+TEST(Frame, WithoutMemoryItIsAskedForAsByNew) {
+  const std::new_handler before = std::set_new_handler([] { throw 7; });
+  EXPECT_THROW(Frame::Of(size_t{1} << 60), int);
+  std::set_new_handler(before);
+}
+#endif
 
 TEST(Frame, OfNothingIsEmpty) {
   EXPECT_EQ(Frame::Of(0).size(), 0u);

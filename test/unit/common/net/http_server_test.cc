@@ -3,6 +3,9 @@
 #include "common/net/http_server.h"
 
 #include <arpa/inet.h>
+#include <ctime>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -29,6 +32,15 @@ class HttpServerTest : public ::testing::Test {
  protected:
   // Everything that comes back for these bytes.
   std::string Ask(const std::string& bytes) {
+    const int fd = Open();
+    EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+    return ReadAll(fd);
+  }
+  std::string Get(const std::string& host) {
+    return Ask("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+  }
+  int Open() {
     const std::string& url = server_->url();  // "http://127.0.0.1:PORT/"
     const int port = std::stoi(url.substr(url.rfind(':') + 1));
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -39,8 +51,9 @@ class HttpServerTest : public ::testing::Test {
     to.sin_port = htons(static_cast<uint16_t>(port));
     inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
     EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
-    EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
+    return fd;
+  }
+  static std::string ReadAll(int fd) {
     shutdown(fd, SHUT_WR);
     std::string answer;
     char buffer[4096];
@@ -57,11 +70,12 @@ class HttpServerTest : public ::testing::Test {
 };
 
 TEST_F(HttpServerTest, ServesItsPages) {
-  const std::string answer = Ask("GET /?x=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+  const std::string answer = Ask("GET /?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
   EXPECT_TRUE(answer.ends_with("\r\n\r\nhello\n")) << answer;
-  EXPECT_TRUE(Ask("GET /a/b HTTP/1.0\r\n\r\n").ends_with("nothing at /a/b"));
-  EXPECT_TRUE(Ask("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").starts_with("HTTP/1.1 405"));
+  EXPECT_TRUE(Ask("GET /a/b HTTP/1.0\r\nHost: localhost\r\n\r\n").ends_with("nothing at /a/b"));
+  EXPECT_TRUE(Ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
+                  .starts_with("HTTP/1.1 405"));
 }
 
 TEST_F(HttpServerTest, BadRequestsDoNotHurt) {
@@ -71,7 +85,55 @@ TEST_F(HttpServerTest, BadRequestsDoNotHurt) {
         std::string("POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n")}) {
     Ask(bytes);
   }
-  EXPECT_TRUE(Ask("GET / HTTP/1.1\r\n\r\n").ends_with("hello\n"));
+  EXPECT_TRUE(Get("localhost").ends_with("hello\n"));
+}
+
+// Else a page of evil.example whose name is made to lead here could read ours in a browser.
+TEST_F(HttpServerTest, OnlyItsOwnNamesAreAnswered) {
+  const std::string& url = server_->url();
+  const std::string own = url.substr(7, url.size() - 8);
+  for (const std::string& host :
+       {own, std::string("127.0.0.1"), std::string("LocalHost:8080"), std::string("[::1]:80")}) {
+    EXPECT_TRUE(Get(host).ends_with("hello\n")) << host;
+  }
+  for (const char* host : {"evil.example", "evil.example:80", "localhost.evil.example", "",
+                           "127.0.0.1.evil.example:80", "0.0.0.0", ":80", "[::1", "]"}) {
+    EXPECT_TRUE(Get(host).starts_with("HTTP/1.1 421 ")) << host;
+  }
+  EXPECT_TRUE(Ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 421 "));
+}
+
+TEST_F(HttpServerTest, WhoComesWhenAllConnectionsAreInUseWaits) {
+  std::vector<int> idle;
+  for (int i = 0; i < 64; ++i) idle.push_back(Open());
+  const int late = Open();
+  const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  send(late, request.data(), request.size(), MSG_NOSIGNAL);
+  poll(nullptr, 0, 50);
+  close(idle.back());
+  EXPECT_TRUE(ReadAll(late).ends_with("hello\n"));
+  idle.pop_back();
+  for (const int fd : idle) close(fd);
+}
+
+TEST_F(HttpServerTest, WithoutDescriptorsItWaitsAndUsesNoTime) {
+  const int place = Open();
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const int last = dup(place);
+  const rlimit none{static_cast<rlim_t>(last) + 1, limit.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  close(place);
+  const int client = Open();  // Nothing is left to accept it with.
+  const std::clock_t begun = std::clock();
+  poll(nullptr, 0, 500);
+  const double seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+  EXPECT_LT(seconds, 0.1) << "of 0.5";
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  send(client, request.data(), request.size(), MSG_NOSIGNAL);
+  EXPECT_TRUE(ReadAll(client).ends_with("hello\n"));
+  close(last);
 }
 
 TEST(HttpServerAddress, IsCheckedAndNamed) {

@@ -13,6 +13,25 @@ std::span<const std::byte> Bytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+// FlatBuffers by hand: a message whose body, number `type` of the union, has one field, a vector
+// that points `times` times to the end of the message, where `item` stands.
+std::string PointingOftenTo(const std::vector<uint32_t>& item, uint32_t times, uint32_t type,
+                            uint32_t field) {
+  const auto halves = [](uint32_t low, uint32_t high) { return low | high << 16; };
+  std::vector<uint32_t> words = {16, 0x3143'5444, halves(8, 12), halves(8, 4), 8, 0, type};
+  const size_t vtable = words.size();  // Of the body: no field but one.
+  words.resize(vtable + 1 + field / 2 + 1);
+  words[vtable] = halves(4 * static_cast<uint32_t>(words.size() - vtable), 8);
+  words.back() = halves(field % 2 == 0 ? 4 : 0, field % 2 == 0 ? 0 : 4);
+  words[5] = 4 * static_cast<uint32_t>(words.size() - 5);
+  words.push_back(4 * static_cast<uint32_t>(words.size() - vtable));
+  words.push_back(4);
+  words.push_back(times);
+  for (uint32_t i = 0; i < times; ++i) words.push_back(4 * (times - i));
+  words.insert(words.end(), item.begin(), item.end());
+  return {reinterpret_cast<const char*>(words.data()), 4 * words.size()};
+}
+
 // The message's bytes decide equality: encoding is a function of the value.
 TEST(Control, EveryMessageComesBackAsItWas) {
   for (const ControlMessage& message : ControlSamples()) {
@@ -60,6 +79,59 @@ TEST(Control, ValuesOutOfRangeAreMalformed) {
   for (const ControlMessage& message : bad) {
     const auto result = DecodeControl(Bytes(EncodeControl(message)));
     EXPECT_EQ(result.status().code(), StatusCode::kOutOfRange) << NameOf(message);
+  }
+}
+
+// Of a join, in which each of 10,000 endpoints is the same text of 10 kB: 50 kB become 100 MB.
+TEST(Control, ATextThatIsPointedToOftenIsMalformed) {
+  const auto join_of = [](uint32_t endpoints, uint32_t length) {
+    std::vector<uint32_t> text(1 + length / 4 + 1, 0x7878'7878);
+    text[0] = length;
+    text.back() = 0;
+    return PointingOftenTo(text, endpoints, 1, 7);
+  };
+  const auto good = DecodeControl(Bytes(join_of(2, 4)));
+  ASSERT_TRUE(good.ok()) << ToText(good.status());
+  EXPECT_EQ(std::get<JoinMessage>(*good).endpoints, std::vector<std::string>(2, "xxxx"));
+  const auto refused = DecodeControl(Bytes(join_of(10'000, 10'000)));
+  EXPECT_EQ(refused.status().code(), StatusCode::kOutOfRange);
+}
+
+// 4 bytes each in the message, and the size of a DeviceInfo in memory.
+TEST(Control, ManyEmptyTablesAreMalformed) {
+  const std::vector<uint32_t> table = {static_cast<uint32_t>(-4),
+                                       4 | 4 << 16};  // Its vtable after.
+  EXPECT_TRUE(DecodeControl(Bytes(PointingOftenTo(table, 1, 1, 9))).ok());
+  const std::string message = PointingOftenTo(table, 500'000, 1, 9);
+  EXPECT_EQ(DecodeControl(Bytes(message)).status().code(), StatusCode::kOutOfRange);
+}
+
+// What takes the most memory for its bytes: structs without texts, and short texts, in numbers.
+TEST(Control, LargeMessagesOfOurOwnAreRead) {
+  constexpr size_t kMany = 50'000;
+  JoinMessage join;
+  join.endpoints.assign(kMany, "");
+  join.devices.assign(kMany, {});
+  StartMessage start;
+  std::vector<ServerInfo> servers;
+  for (uint32_t i = 0; i < 1024; ++i) servers.push_back({ProcessId(i + 1), {""}});
+  start.map = MakeShardMap(MapVersion(1), 1 << 14, servers);
+  start.plan.assign(20 << 20, 'p');
+  start.workers.assign(kMany, ProcessId(7));
+  start.tables_on_worker.assign(kMany, TableId(1));
+  EvaluateDone scores;
+  scores.losses.assign(kMany, {});
+  scores.losses[0] = {std::vector<EvaluatePart>(kMany), std::vector<float>(5'000'000),
+                      std::vector<uint8_t>(5'000'000)};
+  for (const ControlMessage& message : std::initializer_list<ControlMessage>{
+           join, DataReadyMessage{.columns = std::vector<ColumnSpec>(kMany)},
+           HeartbeatMessage{.tables = std::vector<TableReport>(kMany)}, start,
+           OrderDoneMessage{1, scores},
+           OrderDoneMessage{2, FinishDone{std::vector<TableReport>(kMany), "", {}}},
+           SavedMessage{1, std::vector<CheckpointFile>(kMany)},
+           KvPutMessage{"", std::string(20 << 20, 'v')}}) {
+    const auto back = DecodeControl(Bytes(EncodeControl(message)));
+    EXPECT_TRUE(back.ok()) << NameOf(message) << ": " << ToText(back.status());
   }
 }
 

@@ -217,7 +217,9 @@ TEST(Data, AnotherWireVersionIsNamed) {
   ASSERT_NE(HexText(frames[0]), before);
   const auto out = DecodeDataRequest(std::move(frames), kTables);
   ASSERT_FALSE(out.ok());
-  EXPECT_NE(ToText(out.status()).find(fmt::format("wire version {}", kWireVersion + 1)), std::string::npos) << out.status();
+  EXPECT_NE(ToText(out.status()).find(fmt::format("wire version {}", kWireVersion + 1)),
+            std::string::npos)
+      << out.status();
 }
 
 TEST(Data, LyingAnswersAreRefused) {

@@ -3,6 +3,7 @@
 #include "scheduler/plan/plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -372,6 +373,24 @@ std::vector<Mistake> Mistakes() {
        {TinyNode("a", "densee", {"I1"}, one, 3), TinyNode("b", "dense", {"a"}, one, 4),
         TinyNode("c", "dense", {"I9"}, one, 5), TinyNode("d", "dense", {"I1"}, one, 6)},
        {"model.yaml:3", "model.yaml:5", "2 problems"}},
+      {"LargeWeights",
+       {TinyNode("d", "mlp", {"I1"}, {{"units", std::vector<int64_t>{1'000'000, 1'000'000}}}, 4)},
+       {"node \"d\": its parameter \"d.1.weight\" would be [1000000, 1000000]", "2147483648",
+        "model.yaml:4"}},
+      {"LargeResult",
+       {TinyNode("a", "pad", {"I1"}, {{"after", int64_t{99'999}}}, 3),
+        TinyNode("b", "reshape", {"a"}, {{"shape", std::vector<int64_t>{-1, 100'000, 1}}}, 4),
+        TinyNode("c", "reshape", {"a"}, {{"shape", std::vector<int64_t>{-1, 1, 100'000}}}, 5),
+        TinyNode("d", "mul", {"b", "c"}, {}, 6)},
+       {"node \"d\": its result would be [B, 100000, 100000]", "model.yaml:6"}},
+      {"LargePad",
+       {TinyNode("d", "pad", {"I1"}, {{"after", std::numeric_limits<int64_t>::max()}}, 4)},
+       {"node \"d\": ", "pad", "model.yaml:4"}},
+      {"LargeReshape",
+       {TinyNode("d", "reshape", {"I1"},
+                 {{"shape", std::vector<int64_t>{std::numeric_limits<int64_t>::min(), 1 << 30}}},
+                 4)},
+       {"node \"d\": reshape", "model.yaml:4"}},
       {"BehindABrokenOne",
        {TinyNode("e", "lookup", {"C1"}, {{"table", "nosuch"}}, 3),
         TinyNode("d", "densee", {"e"}, one, 4),

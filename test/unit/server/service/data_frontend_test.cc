@@ -1,5 +1,7 @@
 #include "server/service/data_frontend.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "test/support/push_maker.h"
@@ -33,6 +35,16 @@ class Frontend : public ::testing::Test {
     pull.mode = mode;
     pull.groups = {{ShardOf(kTables[0].id, 9, 4), 0, 1}};
     pull.keys = test::FrameOf(std::vector<Key>{9});
+    return pull;
+  }
+  static PullRequest LargePull(Step step, size_t rows) {
+    PullRequest pull = Pull(step, 0);
+    std::vector<Key> keys;
+    for (Key key = 0; keys.size() < rows; ++key) {
+      if (ShardOf(kTables[0].id, key, 4) == pull.groups[0].shard) keys.push_back(key);
+    }
+    pull.groups[0].rows = static_cast<uint32_t>(rows);
+    pull.keys = test::FrameOf(keys);
     return pull;
   }
   // The answers to one message, decoded, with their peers.
@@ -109,6 +121,56 @@ TEST_F(Frontend, ParkedPullsEndAtTheirDeadlineAndSayWhatIsMissing) {
   EXPECT_EQ(frontend_.NextDeadline(), TimePoint::max());
 }
 
+// Pulls of a megabyte that wait for step 2 do not slow steps 0 and 1 down: they are not looked at.
+TEST_F(Frontend, ParkedPullsCostNothingUntilTheirStep) {
+  PullRequest pull = LargePull(2, 128 << 10);
+  const TimePoint begun = SystemClock().Now();
+  for (pull.request = 0; pull.request < 50; ++pull.request) {
+    EXPECT_TRUE(Tell("w", Encode(pull)).empty());
+  }
+  const TimePoint parked = SystemClock().Now();
+  for (int i = 0; i < 100; ++i) Tell("w", Encode(Push(0, 0)));
+  EXPECT_LT(SystemClock().Now() - parked, parked - begun) << "each message looked at each pull";
+  Tell("w", Encode(Push(0, 1)));
+  Tell("w", Encode(Push(1, 0)));
+  EXPECT_EQ(frontend_.parked(), 50u);
+  EXPECT_EQ(Tell("w", Encode(Push(1, 1))).size(), 51u);
+  EXPECT_EQ(frontend_.parked(), 0u);
+}
+
+TEST_F(Frontend, ParkedPullsAreBoundedInBytes) {
+  PullRequest pull = LargePull(1, 1 << 20);
+  const auto park = [&](const PeerId& peer) {
+    ++pull.request;
+    const auto answers = Tell(peer, Encode(pull));
+    if (answers.empty()) return true;
+    EXPECT_EQ(answers[0].second.status.code(), StatusCode::kResourceExhausted);
+    return false;
+  };
+  std::map<PeerId, int> parked;
+  for (int i = 0; i < 10; ++i) {
+    for (const PeerId peer : {"a", "b", "c", "d", "e", "f"}) parked[peer] += park(peer) ? 1 : 0;
+  }
+  EXPECT_EQ(frontend_.parked(), 31u) << "32 and their heads are more than 256 MiB";
+  frontend_.OnTick(now_ + kPatience, answers_);
+  Answers();
+  for (int i = 0; i < 10; ++i) parked["g"] += park("g") ? 1 : 0;
+  EXPECT_EQ(parked["g"], 7) << "more than 64 MiB of one peer";
+}
+
+TEST_F(Frontend, StepsThatNoWorkerCanBeAtAreMalformed) {
+  for (const Step step : {Step{1025}, Step{1} << 62}) {
+    EXPECT_EQ(Tell("w", Encode(Pull(step)))[0].second.status.code(), StatusCode::kOutOfRange);
+    EXPECT_EQ(Tell("w", Encode(Push(step, 0)))[0].second.status.code(), StatusCode::kOutOfRange);
+    EXPECT_TRUE(Tell("w", Encode(CompleteRequest{kStamp, step})).empty());
+  }
+  EXPECT_EQ(frontend_.bad_messages(), 6u);
+  EXPECT_EQ(frontend_.parked(), 0u);
+  Tell("w", Encode(Push(0, 0)));
+  Tell("w", Encode(Push(0, 1)));
+  EXPECT_EQ(shards_.clock(), 0u) << "nobody has said that step 0 is complete";
+}
+
 TEST_F(Frontend, PullOfAStepThatIsPastIsRefused) {
   Gather(0);
   Tell("w", Encode(CompleteRequest{kStamp, 0}));
@@ -147,6 +209,21 @@ TEST_F(Frontend, GarbageIsCountedAndAnswered) {
   }
   EXPECT_EQ(Tell("w", {}).size(), 1u);
   EXPECT_TRUE(Tell("w", Encode(Pull(0)))[0].second.status.ok());
+}
+
+// A peer that connects anew has a new name each time.
+TEST_F(Frontend, AFloodOfGarbageIsTenLinesAMinute) {
+  const auto lines_of = [&](TimePoint now) {
+    ::testing::internal::CaptureStderr();
+    now_ = now;
+    for (int i = 0; i < 1000; ++i) Tell(std::to_string(frontend_.bad_messages()), {});
+    const std::string text = ::testing::internal::GetCapturedStderr();
+    return std::ranges::count(text, '\n');
+  };
+  EXPECT_EQ(lines_of(now_), 10);
+  EXPECT_EQ(lines_of(now_ + seconds(59)), 0);
+  EXPECT_EQ(lines_of(now_ + seconds(1)), 10);
+  EXPECT_EQ(frontend_.bad_messages(), 3000u);
 }
 
 TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {

@@ -10,9 +10,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/config/load_job.h"
 #include "common/device/emulated_accelerator.h"
+#include "ops/op_spec.h"
 #include "scheduler/plan/plan.h"
+#include "test/unit/scheduler/plan/shipped_jobs.h"
 #include "test/unit/worker/engine/training.h"
+#include "worker/engine/check_attrs.h"
 
 namespace dt::worker {
 namespace {
@@ -26,6 +30,48 @@ TEST(EngineTest, TheSameBitsWithAnyNumberOfRanksAndThreads) {
     EXPECT_EQ(other.dense, one.dense) << ranks << " ranks, " << threads << " threads";
     EXPECT_EQ(other.tables, one.tables) << ranks << " ranks, " << threads << " threads";
     EXPECT_EQ(other.losses, one.losses) << ranks << " ranks, " << threads << " threads";
+  }
+}
+
+// A plan of bytes that were damaged, or of a program that is not ours.
+TEST(EngineTest, AttributesOfAnotherTypeAreRefused) {
+  const Plan plan = TestPlan();
+  TaskPool pool(1);
+  const auto refuses = [&](Plan damaged) {
+    const auto engine = Engine::Create(std::move(damaged), {pool});
+    return engine.status().code() == StatusCode::kOutOfRange;
+  };
+  EXPECT_FALSE(refuses(plan));
+  size_t tried = 0;
+  for (size_t n = 0; n < plan.graph.nodes.size(); ++n) {
+    const Node& node = plan.graph.nodes[n];
+    for (const auto& [name, value] : node.attrs) {
+      // Of what the operator takes; nobody reads the rest.
+      if (!std::ranges::count(FindOp(node.op)->attrs, name, &AttrSpec::name)) continue;
+      Plan damaged = plan;
+      const bool is_text = std::holds_alternative<std::string>(value);
+      damaged.graph.nodes[n].attrs[name] = is_text ? AttrValue(0.5) : AttrValue("text");
+      EXPECT_TRUE(refuses(std::move(damaged))) << node.name << " " << name;
+      ++tried;
+    }
+    if (node.op != "update") continue;
+    Plan damaged = plan;
+    damaged.graph.nodes[n].attrs["optimizer"] = "none such";
+    EXPECT_TRUE(refuses(damaged)) << node.name;
+    damaged.graph.nodes[n].attrs = node.attrs;
+    damaged.graph.nodes[n].attrs.erase("beta1");
+    EXPECT_TRUE(refuses(damaged)) << node.name;
+  }
+  EXPECT_GT(tried, 50u);
+}
+
+TEST(EngineTest, AttributesOfEveryShippedJobAreOfTheirTypes) {
+  for (const auto& path : test::ShippedJobs()) {
+    const Result<JobConfig> job = LoadJob(path.string(), {});
+    ASSERT_TRUE(job.ok()) << path;
+    const Result<Plan> plan = scheduler::MakePlan({*job, test::ColumnsOf(*job), 2});
+    ASSERT_TRUE(plan.ok()) << path << ToText(plan.status());
+    EXPECT_TRUE(CheckAttrs(plan->graph).ok()) << path << ToText(CheckAttrs(plan->graph));
   }
 }
 

@@ -1,0 +1,94 @@
+// Reads verified FlatBuffers into our own structs. FlatBuffers may hold one string or vector and
+// point to it many times, and an empty table of four bytes becomes a struct of a hundred: a small
+// message could decode to a huge one. So all memory is charged, before it is taken, against a
+// budget of a few times the message's bytes; our encoders' messages stay below it.
+//
+// Once `ok` is false what has been read means nothing, and little more is read.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <flatbuffers/flatbuffers.h>
+
+namespace dt {
+
+class BudgetReader {
+ public:
+  // Bytes of memory for each byte of a message. The leanest struct on the wire, a report of a table
+  // without a name, needs 6.
+  static constexpr size_t kMemoryPerByte = 8;
+
+  explicit BudgetReader(size_t message_bytes) : budget_(kMemoryPerByte * message_bytes) {}
+
+  bool ok() const { return ok_; }
+  bool Require(bool condition) {
+    ok_ = ok_ && condition;
+    return ok_;
+  }
+  // False, from then on, if more is read than the budget holds.
+  bool Charge(size_t count, size_t bytes_each) {
+    if (!Require(count <= budget_ / bytes_each)) return false;
+    budget_ -= count * bytes_each;
+    return true;
+  }
+
+  // Absent fields read as empty.
+  std::string Text(const flatbuffers::String* text) {
+    if (text == nullptr || !Charge(text->size(), 1)) return {};
+    return text->str();
+  }
+  // A text that some of its readers take as a C string.
+  std::string Name(const flatbuffers::String* text) {
+    std::string name = Text(text);
+    Require(name.find('\0') == std::string::npos);
+    return name;
+  }
+  std::string Bytes(const flatbuffers::Vector<uint8_t>* bytes) {
+    if (bytes == nullptr || bytes->size() == 0 || !Charge(bytes->size(), 1)) return {};
+    return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+  }
+  // The items may lie at any address.
+  template <class T>
+  std::vector<T> Numbers(const flatbuffers::Vector<T>* from) {
+    if (from == nullptr || from->size() == 0 || !Charge(from->size(), sizeof(T))) return {};
+    std::vector<T> to(from->size());
+    std::memcpy(to.data(), from->Data(), to.size() * sizeof(T));
+    return to;
+  }
+  // Read(reader, item) of each item.
+  template <class To, class From>
+  std::vector<To> Each(const flatbuffers::Vector<flatbuffers::Offset<From>>* from,
+                       To (*read)(BudgetReader&, const From&)) {
+    std::vector<To> items;
+    if (from == nullptr || !Charge(from->size(), sizeof(To))) return items;
+    items.reserve(from->size());
+    for (const From* item : *from) {
+      if (!ok_) return {};
+      items.push_back(read(*this, *item));
+    }
+    return items;
+  }
+  std::vector<std::string> Texts(
+      const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
+    return Each<std::string, flatbuffers::String>(
+        from, [](BudgetReader& in, const flatbuffers::String& text) { return in.Text(&text); });
+  }
+  std::vector<std::string> Names(
+      const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
+    return Each<std::string, flatbuffers::String>(
+        from, [](BudgetReader& in, const flatbuffers::String& text) { return in.Name(&text); });
+  }
+  // Of an enumeration whose last value is `last`.
+  template <class Enum>
+  Enum Code(uint32_t value, Enum last) {
+    return Require(value <= static_cast<uint32_t>(last)) ? static_cast<Enum>(value) : last;
+  }
+
+ private:
+  size_t budget_;
+  bool ok_ = true;
+};
+
+}  // namespace dt
