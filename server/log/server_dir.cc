@@ -19,10 +19,15 @@ namespace {
 
 constexpr uint32_t kDirsMax = 4096;
 
+// A path of another file system may be no UTF-8, which JSON has to be.
+std::string Dump(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 // {"content": …, "check": digest of the content as it is printed}
 Status WriteChecked(const std::string& path, const Json& content) {
-  const Json json = {{"content", content}, {"check", HashString(content.dump())}};
-  return WriteWholeFile(path, json.dump(1) + "\n", Readers::kOwner);
+  const Json json = {{"content", content}, {"check", HashString(Dump(content))}};
+  return WriteWholeFile(path, Dump(json, 1) + "\n", Readers::kOwner);
 }
 
 // NotFound; DataLoss where it is not as it was written.
@@ -31,7 +36,7 @@ Result<Json> ReadChecked(const std::string& path) {
   if (json.status().code() == StatusCode::kNotFound) return json.status();
   if (!json.ok()) return DataLoss("{} is damaged: {}", path, MessageOf(json.status()));
   const Json& content = MemberOf(*json, "content");
-  if (!content.is_object() || CountOf(*json, "check") != HashString(content.dump())) {
+  if (!content.is_object() || CountOf(*json, "check") != HashString(Dump(content))) {
     return DataLoss("{} is damaged", path);
   }
   return content;

@@ -165,6 +165,18 @@ TEST_F(Surroundings, NoBytesOfOthersSteerTheTerminal) {
   }
 }
 
+TEST_F(Surroundings, NamesThatAreNoUtf8ArePlanned) {
+  const std::string job = WriteTinyJob(folder_, {});
+  std::string text = folder_.Read("tiny.yaml");
+  for (size_t at; (at = text.find("hidden")) != text.npos;) text.replace(at, 6, "h\xff\x1b");
+  text = folder_.Write("odd.yaml", text);
+  for (const char* format : {"text", "json", "dot", "html"}) {
+    const ProgramEnd plan = Run({"plan", text, "--format", format});
+    EXPECT_NE(plan.exit_code, -1) << format << plan.output;
+    EXPECT_FALSE(Has(plan.output, "\x1b") || Has(plan.output, "\xff")) << format;
+  }
+}
+
 TEST_F(Surroundings, ASecretInTheCommandIsNeverPrinted) {
   setenv("DT_TEST_SECRET", "hunter2", 1);
   const std::string job = WriteTinyJob(folder_, {});

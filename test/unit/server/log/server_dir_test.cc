@@ -77,6 +77,14 @@ TEST_F(ServerDirTest, AnIdentityOfAnyShapeIsNone) {
   }
 }
 
+TEST_F(ServerDirTest, APathThatIsNoUtf8IsKeptAsFarAsJsonCan) {
+  const auto dir = ServerDir::Open(job_);
+  ASSERT_TRUE(dir->SetBase({Generation(2), 40, "/c\xff/step-40", {3}}).ok());
+  const auto base = dir->ReadBase();
+  ASSERT_TRUE(base.ok() && base->has_value()) << base.status();
+  EXPECT_EQ((*base)->step, 40u);
+}
+
 TEST_F(ServerDirTest, OtherAccountsAreShutOut) {
   namespace fs = std::filesystem;
   const auto dir = ServerDir::Open(job_);
