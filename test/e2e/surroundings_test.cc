@@ -197,6 +197,24 @@ TEST_F(Surroundings, ASecretInTheCommandIsNeverPrinted) {
   Expect({"train", job, "--set", command}, 2, "the environment variable DT_TEST_SECRET is not set");
 }
 
+TEST_F(Surroundings, ChildrenOfLaunchInheritNothingThatIsOpen) {
+  const std::string name = JobNameOfOurs("inherits");
+  const std::string job = WriteTinyJob(folder_, {.job = name, .epochs = 100000});
+  const int careless = open(folder_.Write("open", "").c_str(), O_RDONLY);
+  Program launch(folder_.path(), {"launch", job, "--log-level", "info"});
+  close(careless);
+  ASSERT_TRUE(Eventually(seconds(30), [&] { return Has(launch.Output(), "job.running"); }))
+      << launch.Output();
+  int holders = 0;
+  for (const pid_t pid : ProcessesWith(name)) {
+    for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+      std::error_code gone;
+      if (fs::read_symlink(entry, gone) == At("open")) ++holders;
+    }
+  }
+  EXPECT_EQ(holders, 1) << "launch itself";
+}
+
 TEST_F(Surroundings, AHangupStopsCleanlyUnlessItIsIgnored) {
   const std::string job =
       WriteTinyJob(folder_, {.epochs = 100000, .more = "checkpoint: {every: 1000000}"});

@@ -264,6 +264,7 @@ TEST(Pipe, TheCommandEndsWithItsReaderHoweverThatEnds) {
     for (std::string pid; pids >> pid; ++count) {
       EXPECT_TRUE(test::Eventually(std::chrono::seconds(10), [&] { return IsGone(pid); }))
           << forever;
+      if (!IsGone(pid)) kill(std::stoi(pid), SIGKILL);
     }
     EXPECT_EQ(count, 2);
   }
