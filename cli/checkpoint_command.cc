@@ -1,14 +1,12 @@
 // `dovetail checkpoint list|verify|inspect`.
-#include <cstdio>
 #include <map>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/rows/rows_reader.h"
+#include "common/storage/json_file.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
 #include "worker/memory/dense_file.h"
 
@@ -19,12 +17,10 @@ int List(const CommandLine& line) {
   const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides});
   if (!job.ok()) return EndWithError(line, "", job.status());
   const auto checkpoints = scheduler::ListCheckpoints(job->checkpoint.dir);
-  if (checkpoints.empty())
-    std::printf("no complete checkpoint in %s\n", job->checkpoint.dir.c_str());
+  if (checkpoints.empty()) Print("no complete checkpoint in {}\n", job->checkpoint.dir);
   for (const scheduler::CheckpointInfo& info : checkpoints) {
-    std::printf("%s  %s  %s%s%s\n", info.folder.c_str(), BytesText(info.bytes).c_str(),
-                info.written.c_str(), info.best ? "  best" : "",
-                info.status.ok() ? "" : ("  " + ToText(info.status)).c_str());
+    Print("{}  {}  {}{}{}\n", info.folder, BytesText(info.bytes), info.written,
+          info.best ? "  best" : "", info.status.ok() ? "" : "  " + ToText(info.status));
   }
   return 0;
 }
@@ -32,7 +28,7 @@ int List(const CommandLine& line) {
 int Verify(const CommandLine& line) {
   const Status status = scheduler::VerifyCheckpoint(line.checkpoint);
   if (!status.ok()) return EndWithError(line, "", status);
-  std::printf("%s: every file agrees with its digest\n", line.checkpoint.c_str());
+  Print("{}: every file agrees with its digest\n", line.checkpoint);
   return 0;
 }
 
@@ -62,22 +58,21 @@ Result<Contents> ContentsOf(const std::string& folder) {
 
 void PrintContents(const Contents& contents) {
   const scheduler::Manifest& manifest = contents.manifest;
-  fmt::print("job {}, step {}, written {}\n", manifest.job, contents.header.step, manifest.written);
-  fmt::print("{} shards, {} slices\n", contents.header.shards, manifest.slices);
+  Print("job {}, step {}, written {}\n", manifest.job, contents.header.step, manifest.written);
+  Print("{} shards, {} slices\n", contents.header.shards, manifest.slices);
   for (const RowsHeader::Table& t : contents.header.tables) {
     const auto at = contents.tables.find(t.id);
     const auto [rows, bytes] = at == contents.tables.end() ? std::pair{0ul, 0ul} : at->second;
-    fmt::print("table {}: {} rows of {} values and {} of optimizer state, {}\n", t.name, rows,
-               t.dim, t.state, BytesText(bytes));
+    Print("table {}: {} rows of {} values and {} of optimizer state, {}\n", t.name, rows, t.dim,
+          t.state, BytesText(bytes));
   }
-  fmt::print("dense: {} arrays, {} values\n", contents.dense_arrays, contents.dense_values);
+  Print("dense: {} arrays, {} values\n", contents.dense_arrays, contents.dense_values);
   for (const CheckpointFile& file : manifest.files) {
-    fmt::print("file {}  {}\n", file.name, BytesText(file.bytes));
+    Print("file {}  {}\n", file.name, BytesText(file.bytes));
   }
 }
 
 void PrintContentsJson(const Contents& contents) {
-  using Json = nlohmann::ordered_json;
   Json tables = Json::object(), files = Json::array();
   for (const RowsHeader::Table& t : contents.header.tables) {
     const auto at = contents.tables.find(t.id);
@@ -96,7 +91,7 @@ void PrintContentsJson(const Contents& contents) {
       {"tables", std::move(tables)},
       {"dense", {{"arrays", contents.dense_arrays}, {"values", contents.dense_values}}},
       {"files", std::move(files)}};
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  Print("{}\n", PrintableJson(json));
 }
 
 int Inspect(const CommandLine& line) {

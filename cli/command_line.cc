@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/outcome.h"
 #include "cli/version.h"
 #include "common/base/text.h"
+#include "common/storage/files.h"
 
 namespace dt::cli {
 namespace {
@@ -29,7 +31,7 @@ class Parser {
     app_.name("dovetail");
     app_.footer(
         "Exit codes: 0 done, 1 the job failed, 2 wrong usage or configuration, 3 bad data, "
-        "130 SIGINT, 143 SIGTERM.");
+        "129 SIGHUP, 130 SIGINT, 143 SIGTERM.");
     AddJobCommands();
     AddRoles();
     AddInspection();
@@ -43,7 +45,11 @@ class Parser {
       if (argc > 1) CheckCommand(argv[1]);
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-      if (app_.exit(e) == 0) return 0;
+      std::ostringstream out, problem;
+      const int code = app_.exit(e, out, problem);
+      PrintText(out.str());
+      std::fputs(Printable(problem.str()).c_str(), stderr);
+      if (code == 0) return 0;
       KeepResult(argc, argv, e.what());
       return 2;
     }

@@ -1,12 +1,9 @@
 // `dovetail data generate|convert|stats`.
-#include <cstdio>
-
-#include <nlohmann/json.hpp>
-
 #include "absl/container/flat_hash_set.h"
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/config/load_job.h"
+#include "common/storage/json_file.h"
 #include "worker/data/dataset.h"
 #include "worker/data/generate.h"
 
@@ -24,14 +21,12 @@ int Generate(const CommandLine& line) {
   const Result<worker::GenerateTruth> truth = worker::GenerateCriteo(
       {.rows = line.rows, .seed = line.seed, .out_dir = line.out_path}, pool);
   if (!truth.ok()) return EndWithError(line, "", truth.status());
-  std::printf("%s: %llu rows, seed %llu\n", line.out_path.c_str(),
-              static_cast<unsigned long long>(line.rows),
-              static_cast<unsigned long long>(line.seed));
+  Print("{}: {} rows, seed {}\n", line.out_path, line.rows, line.seed);
   const std::pair<const char*, const worker::SplitTruth&> splits[] = {
       {"train", truth->train}, {"valid", truth->valid}, {"test", truth->test}};
   for (const auto& [name, split] : splits) {
-    std::printf("  %-5s %9llu rows, best possible AUC %.5f, logloss %.5f\n", name,
-                static_cast<unsigned long long>(split.rows), split.auc, split.logloss);
+    Print("  {:<5} {:>9} rows, best possible AUC {:.5f}, logloss {:.5f}\n", name, split.rows,
+          split.auc, split.logloss);
   }
   return 0;
 }
@@ -41,16 +36,15 @@ int Convert(const CommandLine& line, const JobConfig& job) {
   for (const auto& [split, name] : kSplits) {
     const auto data = Dataset::Open(job.data, split, pool);
     if (!data.ok()) return EndWithError(line, job.job, data.status());
-    std::printf("%-5s %llu rows, %s in %.1f s, %llu skipped\n", name,
-                static_cast<unsigned long long>((*data)->rows()),
-                (*data)->open_stats().from_cache ? "cached" : "read", (*data)->open_stats().seconds,
-                static_cast<unsigned long long>((*data)->open_stats().rows_skipped));
+    const worker::Dataset::OpenStats& stats = (*data)->open_stats();
+    Print("{:<5} {} rows, {} in {:.1f} s, {} skipped\n", name, (*data)->rows(),
+          stats.from_cache ? "cached" : "read", stats.seconds, stats.rows_skipped);
   }
   return 0;
 }
 
 // One pass over a split: what each column holds.
-nlohmann::ordered_json StatsOf(const Dataset& data) {
+Json StatsOf(const Dataset& data) {
   constexpr uint64_t kRowsAtOnce = 65536;
   const auto& columns = data.columns();
   std::vector<absl::flat_hash_set<Key>> keys(columns.size());
@@ -68,11 +62,10 @@ nlohmann::ordered_json StatsOf(const Dataset& data) {
       counts[c] += columns[c].is_keys() ? batch.columns[c].keys.size() : rows.size();
     }
   }
-  nlohmann::ordered_json out = {{"rows", data.rows()},
-                                {"columns", nlohmann::ordered_json::array()}};
+  Json out = {{"rows", data.rows()}, {"columns", Json::array()}};
   const double row_count = std::max(1.0, static_cast<double>(data.rows()));
   for (size_t c = 0; c < columns.size(); ++c) {
-    nlohmann::ordered_json column = {{"name", columns[c].name}};
+    Json column = {{"name", columns[c].name}};
     if (columns[c].is_keys()) {
       column["keys"] = counts[c];
       column["distinct"] = keys[c].size();
@@ -85,22 +78,22 @@ nlohmann::ordered_json StatsOf(const Dataset& data) {
   return out;
 }
 
-void PrintStats(const std::string& split, const nlohmann::ordered_json& stats) {
-  std::printf("%s: %llu rows\n", split.c_str(), stats["rows"].get<unsigned long long>());
+void PrintStats(const std::string& split, const Json& stats) {
+  Print("{}: {} rows\n", split, stats["rows"].get<uint64_t>());
   for (const auto& column : stats["columns"]) {
     const std::string name = column["name"];
     if (column.contains("mean")) {
-      std::printf("  %-20s mean %g\n", name.c_str(), column["mean"].get<double>());
+      Print("  {:<20} mean {:g}\n", name, column["mean"].get<double>());
     } else {
-      std::printf("  %-20s %llu distinct keys, %g per row\n", name.c_str(),
-                  column["distinct"].get<unsigned long long>(), column["per_row"].get<double>());
+      Print("  {:<20} {} distinct keys, {:g} per row\n", name, column["distinct"].get<uint64_t>(),
+            column["per_row"].get<double>());
     }
   }
 }
 
 int Stats(const CommandLine& line, const JobConfig& job) {
   TaskPool pool;
-  nlohmann::ordered_json all;
+  Json all;
   for (const auto& [split, name] : kSplits) {
     const auto data = Dataset::Open(job.data, split, pool);
     if (!data.ok()) return EndWithError(line, job.job, data.status());
@@ -108,7 +101,7 @@ int Stats(const CommandLine& line, const JobConfig& job) {
     all[name] = StatsOf(**data);
     if (!line.json) PrintStats(name, all[name]);
   }
-  if (line.json) std::printf("%s\n", all.dump(2).c_str());
+  if (line.json) Print("{}\n", PrintableJson(all));
   return 0;
 }
 

@@ -1,6 +1,4 @@
 // `dovetail eval` and `dovetail predict`: a checkpoint on data, in one process.
-#include <cstdio>
-
 #include "cli/commands.h"
 #include "cli/local_job.h"
 #include "cli/outcome.h"
@@ -25,7 +23,7 @@ int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   result.seconds_total = SecondsBetween(begin, SystemClock().Now());
   if (result.status.ok()) {
     PrintSummary(result);
-    if (!line.out_path.empty()) std::printf("predictions: %s\n", line.out_path.c_str());
+    if (!line.out_path.empty()) Print("predictions: {}\n", line.out_path);
   }
   return EndJob(line, result, signals);
 }

@@ -7,13 +7,12 @@
 #include <filesystem>
 #include <signal.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/process/child_process.h"
 #include "common/base/log.h"
 #include "common/config/load_job.h"
+#include "common/storage/json_file.h"
 
 namespace dt::cli {
 namespace {
@@ -52,14 +51,14 @@ class Launch {
 
   // The result file's text: what the scheduler wrote, or what is known without it.
   std::string TakeResult(const Status& status, double seconds_total) const {
-    nlohmann::ordered_json json = ResultOf("scheduler");
+    Json json = ResultOf("scheduler");
     std::error_code ignored;
     std::filesystem::remove_all(PartsFolder(), ignored);
     if (!json.is_object()) {
       JobResult result;
       result.job = job_.job;
       result.status = status;
-      json = nlohmann::ordered_json::parse(ToJson(result));
+      json = Json::parse(ToJson(result));
     }
     json["seconds_total"] = seconds_total;
     return json.dump(2) + "\n";
@@ -112,11 +111,9 @@ class Launch {
     std::string endpoint;
     WaitFor(children_, kSchedulerStart, [&](const std::vector<ChildProcess>& children) {
       if (!children.front().running() || signals_.received() != 0) return true;
-      const Result<std::string> text = ReadWholeFile(job_.run_dir + "/run.json");
-      if (!text.ok()) return false;
-      const auto json = nlohmann::json::parse(*text, nullptr, false);
-      if (!json.is_object() || json.value("pid", 0) != children.front().pid()) return false;
-      endpoint = json.value("scheduler", "");
+      const Result<Json> json = ReadJsonFile(job_.run_dir + "/run.json");
+      if (!json.ok() || NumberOf(*json, "pid") != children.front().pid()) return false;
+      endpoint = TextOf(*json, "scheduler");
       return true;
     });
     if (!endpoint.empty()) return endpoint;
@@ -204,11 +201,9 @@ class Launch {
   std::string PartOf(const std::string& name) const { return PartsFolder() + "/" + name + ".json"; }
 
   // The result file of one child; null if there is none.
-  nlohmann::ordered_json ResultOf(const std::string& name) const {
-    const Result<std::string> text = ReadWholeFile(PartOf(name));
-    if (!text.ok()) return nullptr;
-    nlohmann::ordered_json json = nlohmann::ordered_json::parse(*text, nullptr, false);
-    return json.is_object() ? json : nlohmann::ordered_json(nullptr);
+  Json ResultOf(const std::string& name) const {
+    Result<Json> json = ReadJsonFile(PartOf(name));
+    return json.ok() && json->is_object() ? *std::move(json) : Json(nullptr);
   }
 
   // OK, the job's own error if the scheduler could say it, or how the scheduler itself was lost.
@@ -221,20 +216,14 @@ class Launch {
 
   // What an ended child wrote into its result file as its error; OK if it wrote none.
   Status ErrorOf(const ChildProcess& child) const {
-    const nlohmann::ordered_json result = ResultOf(child.name());
-    if (!result.is_object() || !result.contains("error") || !result["error"].is_object()) {
-      return OkStatus();
-    }
-    const auto text = [&error = result["error"]](const char* key) {
-      return error.contains(key) && error[key].is_string() ? error[key].get<std::string>() : "";
-    };
+    const Json result = ResultOf(child.name());
+    const Json& error = MemberOf(result, "error");
+    if (!error.is_object()) return OkStatus();
     const StatusCode code = child.exit()->code == 2   ? StatusCode::kInvalidArgument
                             : child.exit()->code == 3 ? StatusCode::kOutOfRange
                                                       : StatusCode::kUnavailable;
-    Status status = MakeStatus(code, text("what"));
-    if (!text("where").empty()) status = WithWhere(std::move(status), text("where"));
-    if (!text("hint").empty()) status = WithHint(std::move(status), text("hint"));
-    return status;
+    Status status = MakeStatus(code, TextOf(error, "what"));
+    return WithHint(WithWhere(std::move(status), TextOf(error, "where")), TextOf(error, "hint"));
   }
 
   const CommandLine& line_;

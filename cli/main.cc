@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/base/log.h"
+#include "common/storage/files.h"
 
 namespace {
 
@@ -37,8 +38,11 @@ int main(int argc, char** argv) {
   StopSignals signals;
 
   const std::string first = line.command.substr(0, line.command.find(' '));
-  if (first != "report" && !line.result_path.empty()) {  // A report's is an input.
-    if (const dt::Status s = CheckWritable(line.result_path); !s.ok()) {
+  const std::string result = first == "report" ? "" : line.result_path;  // A report's is an input.
+  const std::string out = first == "data" ? "" : line.out_path;          // This one is a folder.
+  for (const std::string& path : {result, out}) {
+    if (path.empty()) continue;
+    if (const dt::Status s = dt::CheckWritable(path); !s.ok()) {
       PrintError(s);
       return dt::ExitCodeOf(s);
     }

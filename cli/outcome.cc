@@ -1,65 +1,25 @@
 #include "cli/outcome.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+
+#include "common/base/text.h"
+#include "common/storage/files.h"
 
 namespace dt::cli {
 
+void PrintText(std::string_view text) {
+  const std::string printable = Printable(text);
+  std::fwrite(printable.data(), 1, printable.size(), stdout);
+}
+
 void PrintError(const Status& status) {
   const Problem problem = ProblemOf(status);
-  std::fprintf(stderr, "dovetail: %s", problem.what.c_str());
+  std::string text = "dovetail: " + problem.what;
   // A list of problems names the place of each.
   const bool named = problem.what.find(problem.where) != std::string::npos;
-  if (!named) std::fprintf(stderr, " (%s)", problem.where.c_str());
-  if (!problem.hint.empty()) std::fprintf(stderr, "\n  %s", problem.hint.c_str());
-  std::fprintf(stderr, "\n");
-}
-
-Status WriteWholeFile(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part";
-  std::error_code ignored;
-  const auto folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-  std::FILE* file = std::fopen(part.c_str(), "wb");
-  if (file == nullptr) return Unavailable("cannot write {}: {}", path, std::strerror(errno));
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed || std::rename(part.c_str(), path.c_str()) != 0) {
-    const int why = errno;
-    std::remove(part.c_str());
-    return Unavailable("cannot write {} bytes to {}: {}", text.size(), path, std::strerror(why));
-  }
-  return OkStatus();
-}
-
-Status CheckWritable(const std::string& path) {
-  const std::string part = path + ".part";
-  std::error_code ignored;
-  const auto folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-  std::FILE* file = std::fopen(part.c_str(), "ab");
-  const int why = errno;
-  if (file != nullptr) std::fclose(file);
-  std::remove(part.c_str());
-  if (std::filesystem::is_directory(path, ignored)) {
-    return Invalid("the result file {} is a folder", path);
-  }
-  if (file == nullptr) {
-    return Invalid("the result file {} cannot be written: {}", path, std::strerror(why));
-  }
-  return OkStatus();
-}
-
-Result<std::string> ReadWholeFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return NotFound("cannot read {}: {}", path, std::strerror(errno));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  if (!named) text += fmt::format(" ({})", problem.where);
+  if (!problem.hint.empty()) text += "\n  " + problem.hint;
+  std::fprintf(stderr, "%s\n", Printable(text).c_str());
 }
 
 int EndWithError(const CommandLine& line, const std::string& job, const Status& status) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/command_line.h"
 #include "cli/process/signals.h"
@@ -13,18 +14,18 @@ namespace dt::cli {
 // Prints a failed status for a person: "dovetail: what (where)\n  hint".
 void PrintError(const Status& status);
 
-// Writes a text file through a temporary name in the same folder, so that a reader never sees half
-// of it.
-Status WriteWholeFile(const std::string& path, const std::string& text);
-// Invalid if WriteWholeFile could not write there: said before hours of work, not after.
-Status CheckWritable(const std::string& path);
-Result<std::string> ReadWholeFile(const std::string& path);
+// To standard output. What came from outside cannot steer the terminal.
+void PrintText(std::string_view text);
+template <class... Args>
+void Print(fmt::format_string<Args...> format, Args&&... args) {
+  PrintText(fmt::format(format, std::forward<Args>(args)...));
+}
 
 // For a command that ends before a job runs: prints, writes --result, gives the exit code.
 int EndWithError(const CommandLine& line, const std::string& job, const Status& status);
 
 // For a job that ran: prints its error if it has one, writes --result, gives the exit code. A job
-// that a signal interrupted gives 130 or 143.
+// that a signal interrupted gives 129, 130 or 143.
 int EndJob(const CommandLine& line, const JobResult& result, const StopSignals& signals);
 // The same with the result file's text already made.
 int EndJobWith(const CommandLine& line, const Status& status, const std::string& result_json,

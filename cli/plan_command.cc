@@ -1,6 +1,5 @@
 // `dovetail plan`: what would run where, and why; the graph after any pass.
 #include <algorithm>
-#include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
@@ -49,9 +48,9 @@ Status PrintPasses(const CommandLine& line, const scheduler::PlanRequest& reques
   const auto print = [&](std::string_view pass, const Plan& plan) {
     if (!all && wanted != pass) return;
     found = true;
-    if (all) fmt::print("== after {}\n", pass);
+    if (all) Print("== after {}\n", pass);
     const std::string title = fmt::format("{} after {}", request.job.job, pass);
-    std::printf("%s", DumpPlan(plan, FormatOf(line.format), title).c_str());
+    PrintText(DumpPlan(plan, FormatOf(line.format), title));
   };
   const Result<Plan> plan = MakePlan(request, print);
   return found && !all ? OkStatus() : plan.status();
@@ -90,7 +89,7 @@ int RunPlan(const CommandLine& line) {
   request.report = &report;
   const Result<Plan> plan = scheduler::MakePlan(request);
   if (!plan.ok()) return EndWithError(line, job->job, plan.status());
-  std::printf("%s", scheduler::ExplainPlan(*plan, *job, report).c_str());
+  PrintText(scheduler::ExplainPlan(*plan, *job, report));
   return 0;
 }
 

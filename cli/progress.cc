@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 
 namespace dt::cli {
 namespace {
@@ -35,7 +36,7 @@ void ProgressPrinter::operator()(const scheduler::Progress& p) {
     const std::string text =
         fmt::format("epoch {}/{} {:5.1f}%  {} samples/s  loss {}  valid {}  left {}", p.epoch + 1,
                     p.epochs, percent, rate, loss, p.valid, TimeText(p.seconds_left));
-    std::printf("\r%s\033[K", text.c_str());
+    std::printf("\r%s\033[K", Printable(text).c_str());
     std::fflush(stdout);
     open_ = true;
     return;

@@ -1,38 +1,30 @@
 #include "cli/report.h"
 
-#include <cstdio>
-
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/report_page.h"
+#include "common/storage/files.h"
 
 namespace dt::cli {
 namespace {
 
 // "test AUC 0.79812, best possible 0.80001"; nothing where either is not known.
-void PrintComparison(const std::string& result_json, const std::string& truth_json) {
-  const auto result = nlohmann::json::parse(result_json, nullptr, false);
-  const auto truth = nlohmann::json::parse(truth_json, nullptr, false);
-  const nlohmann::json::json_pointer reached("/metrics/test/auc"), best("/test/auc");
-  if (!result.contains(reached) || !result[reached].is_number() || !truth.contains(best)) return;
-  std::printf("test AUC %.5f, best possible %.5f\n", result[reached].get<double>(),
-              truth[best].get<double>());
+void PrintComparison(const Json& result, const Json& truth) {
+  const double reached = NumberOf(MemberOf(MemberOf(result, "metrics"), "test"), "auc");
+  const double best = NumberOf(MemberOf(truth, "test"), "auc");
+  if (reached > 0 && best > 0) Print("test AUC {:.5f}, best possible {:.5f}\n", reached, best);
 }
 
 }  // namespace
 
-Result<std::string> RenderReport(const std::string& result_json, const std::string& truth_json) {
-  auto json = nlohmann::json::parse(result_json, nullptr, false);
-  if (!json.is_object() || !json.contains("job")) {
+Result<std::string> RenderReport(Json result, const Json& truth) {
+  if (!result.is_object() || !result.contains("job")) {
     return Malformed("not a result file: it needs one JSON object with a \"job\"");
   }
-  const auto truth = nlohmann::json::parse(truth_json, nullptr, false);
-  if (truth.is_object() && truth.contains("test")) json["best_possible"] = truth["test"];
+  if (const Json& best = MemberOf(truth, "test"); !best.is_null()) result["best_possible"] = best;
   // "<" is written as an escape, so that no text of the job can end the script element.
   std::string data;
-  for (const char c : json.dump()) {
+  for (const char c : result.dump()) {
     if (c == '<') {
       data += "\\u003c";
     } else {
@@ -48,18 +40,18 @@ Result<std::string> RenderReport(const std::string& result_json, const std::stri
 int RunReport(const CommandLine& line) {
   CommandLine no_result = line;  // Here --result is an input.
   no_result.result_path.clear();
-  const Result<std::string> text = ReadWholeFile(line.result_path);
-  if (!text.ok()) return EndWithError(no_result, "", text.status());
-  Result<std::string> truth = std::string();
-  if (!line.truth_path.empty()) truth = ReadWholeFile(line.truth_path);
+  const Result<Json> json = ReadJsonFile(line.result_path);
+  if (!json.ok()) return EndWithError(no_result, "", json.status());
+  Result<Json> truth = Json();
+  if (!line.truth_path.empty()) truth = ReadJsonFile(line.truth_path);
   if (!truth.ok()) return EndWithError(no_result, "", truth.status());
-  const Result<std::string> page = RenderReport(*text, *truth);
+  const Result<std::string> page = RenderReport(*json, *truth);
   if (!page.ok()) return EndWithError(no_result, "", WithWhere(page.status(), line.result_path));
   if (Status s = WriteWholeFile(line.out_path, *page); !s.ok()) {
     return EndWithError(no_result, "", s);
   }
-  PrintComparison(*text, *truth);
-  std::printf("report: %s\n", line.out_path.c_str());
+  PrintComparison(*json, *truth);
+  Print("report: {}\n", line.out_path);
   return 0;
 }
 

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/storage/json_file.h"
 
 namespace dt::cli {
 
-// `result_json` is a result file. `truth_json` may be empty, or what `data generate` wrote: its
+// `result` is what a result file holds. `truth` may be null, or what `data generate` wrote: its
 // test figures are shown beside the model's.
-Result<std::string> RenderReport(const std::string& result_json, const std::string& truth_json);
+Result<std::string> RenderReport(Json result, const Json& truth);
 
 }  // namespace dt::cli

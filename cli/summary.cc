@@ -1,8 +1,6 @@
 #include "cli/summary.h"
 
-#include <cstdio>
-
-#include <fmt/core.h>
+#include "cli/outcome.h"
 
 namespace dt::cli {
 namespace {
@@ -16,7 +14,7 @@ void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) 
     if (metrics->size() > 1) line += " " + of.loss;
     if (of.auc.has_value()) line += fmt::format(" AUC {:.5f},", *of.auc);
     if (of.accuracy.has_value()) line += fmt::format(" accuracy {:.5f},", *of.accuracy);
-    std::printf("%s logloss %.5f\n", line.c_str(), of.logloss.value_or(0.0));
+    Print("{} logloss {:.5f}\n", line, of.logloss.value_or(0.0));
   }
 }
 
@@ -24,10 +22,9 @@ void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) 
 
 void PrintSummary(const JobResult& result) {
   if (result.steps > 0) {
-    std::printf("job %s: %llu epochs, %llu steps, %.1f s, %.0f samples/s\n", result.job.c_str(),
-                static_cast<unsigned long long>(result.epochs),
-                static_cast<unsigned long long>(result.steps), result.seconds,
-                result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0.0);
+    Print("job {}: {} epochs, {} steps, {:.1f} s, {:.0f} samples/s\n", result.job, result.epochs,
+          result.steps, result.seconds,
+          result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0.0);
   }
   PrintMetrics("valid", result.valid);
   PrintMetrics("test", result.test);

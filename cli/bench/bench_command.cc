@@ -1,6 +1,4 @@
 // `dovetail bench store|disk|transport|train|plan|devices`.
-#include <cstdio>
-
 #include "cli/bench/bench.h"
 #include "cli/bench/bench_peer.h"
 #include "cli/commands.h"
@@ -8,6 +6,7 @@
 #include "cli/outcome.h"
 #include "common/config/load_job.h"
 #include "common/runtime/task_pool.h"
+#include "common/storage/files.h"
 
 namespace dt::cli {
 namespace {
@@ -47,7 +46,7 @@ int MeasureDevices(const CommandLine& line) {
   if (Status s = WriteWholeFile(line.out_path, ToYaml(profile)); !s.ok()) {
     return EndWithError(line, "", s);
   }
-  if (!line.json) std::printf("%s: %s\n", line.out_path.c_str(), SourceText(profile).c_str());
+  if (!line.json) Print("{}: {}\n", line.out_path, SourceText(profile));
   return 0;
 }
 

@@ -4,10 +4,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/bench/bench.h"
+#include "cli/outcome.h"
 #include "common/base/clock.h"
+#include "common/base/text.h"
+#include "common/storage/json_file.h"
 
 namespace dt::cli {
 namespace {
@@ -35,13 +36,12 @@ double RatioOf(const BenchCase& c) {
   return Median(ratios);
 }
 
-nlohmann::ordered_json JsonOf(const BenchCase& c) {
+Json JsonOf(const BenchCase& c) {
   const auto [low, high] = std::ranges::minmax(c.runs);
-  nlohmann::ordered_json json = {
-      {"name", c.name},           {"what", c.what},       {"unit", c.unit},
-      {"median", Median(c.runs)}, {"min", low},           {"max", high},
-      {"runs", c.runs.size()},    {"reference", nullptr}, {"reference_median", nullptr},
-      {"ratio", nullptr}};
+  Json json = {{"name", c.name},           {"what", c.what},       {"unit", c.unit},
+               {"median", Median(c.runs)}, {"min", low},           {"max", high},
+               {"runs", c.runs.size()},    {"reference", nullptr}, {"reference_median", nullptr},
+               {"ratio", nullptr}};
   if (!c.reference.empty()) {
     json["reference"] = c.reference;
     json["reference_median"] = Median(c.reference_runs);
@@ -87,18 +87,18 @@ void MeasurePairs(BenchCase& bench, double work, int pairs, const std::function<
 }
 
 void PrintBench(const std::vector<BenchCase>& cases, bool json) {
-  nlohmann::ordered_json all = {{"machine", MachineText()},
-                                {"cases", nlohmann::ordered_json::array()}};
+  Json all = {{"machine", MachineText()}, {"cases", Json::array()}};
   for (const BenchCase& c : cases) all["cases"].push_back(JsonOf(c));
   if (json) {
-    std::printf("%s\n", all.dump(2).c_str());
+    Print("{}\n", PrintableJson(all));
     return;
   }
-  std::printf("%s\n", MachineText().c_str());
+  Print("{}\n", MachineText());
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& c = all["cases"][i];
     const std::string what = c["what"].get<std::string>();
-    const std::string name = c["name"].get<std::string>() + (what.empty() ? "" : ": ") + what;
+    const std::string name =
+        Printable(c["name"].get<std::string>() + (what.empty() ? "" : ": ") + what);
     std::printf("%-64s %10.3f %-12s (%.3f to %.3f, %d runs)", name.c_str(),
                 c["median"].get<double>(), c["unit"].get<std::string>().c_str(),
                 c["min"].get<double>(), c["max"].get<double>(), c["runs"].get<int>());

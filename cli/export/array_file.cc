@@ -1,13 +1,9 @@
 #include "cli/export/array_file.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <zlib.h>
 
 #include "common/base/check.h"
+#include "common/storage/files.h"
 
 namespace dt::cli {
 namespace {
@@ -18,11 +14,6 @@ class ArrayFileImpl : public ArrayFile {
  public:
   ArrayFileImpl(std::string path, ArrayFormat format, std::vector<ArraySpec> arrays)
       : path_(std::move(path)), format_(format), arrays_(std::move(arrays)) {}
-  ~ArrayFileImpl() override {
-    if (file_ < 0) return;
-    ::close(file_);
-    ::unlink(draft().c_str());
-  }
 
   Status Open(std::string_view about) {
     layout_ = format_ == ArrayFormat::kNpz ? NpzLayout(arrays_) : SafetensorsLayout(arrays_, about);
@@ -34,9 +25,8 @@ class ArrayFileImpl : public ArrayFile {
         AddToChecksum(streams_[i], std::as_bytes(std::span(member)));
       }
     }
-    file_ = ::open(draft().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file_ < 0) return Failed("creating the file");
-    return WriteAt(0, layout_.head);
+    DT_TRY(file_, NewFile::Create(path_));
+    return file_->WriteAt(0, layout_.head);
   }
 
   Status Append(size_t array, std::span<const std::byte> bytes) override {
@@ -54,17 +44,13 @@ class ArrayFileImpl : public ArrayFile {
       DT_CHECK(streams_[i].at == streams_[i].end);
       crcs.push_back(streams_[i].crc);
       if (format_ != ArrayFormat::kNpz) continue;
-      DT_TRY_STATUS(
-          WriteAt(layout_.data_at[i] - layout_.intro[i].size(), NpzIntro(arrays_[i], crcs[i])));
+      DT_TRY_STATUS(file_->WriteAt(layout_.data_at[i] - layout_.intro[i].size(),
+                                   NpzIntro(arrays_[i], crcs[i])));
     }
     if (format_ == ArrayFormat::kNpz) {
-      DT_TRY_STATUS(WriteAt(layout_.end, NpzEnd(arrays_, layout_, crcs)));
+      DT_TRY_STATUS(file_->WriteAt(layout_.end, NpzEnd(arrays_, layout_, crcs)));
     }
-    if (::fsync(file_) != 0) return Failed("writing the file");
-    if (std::rename(draft().c_str(), path_.c_str()) != 0) return Failed("renaming the file");
-    ::close(file_);
-    file_ = -1;
-    return OkStatus();
+    return file_->Finish();
   }
 
  private:
@@ -74,7 +60,6 @@ class ArrayFileImpl : public ArrayFile {
     uint32_t crc = 0;
   };
 
-  std::string draft() const { return path_ + ".part"; }
   // The place of the .npy in the intro.
   size_t NpyAt(size_t array) const { return layout_.intro[array].rfind("\x93NUMPY"); }
 
@@ -83,23 +68,10 @@ class ArrayFileImpl : public ArrayFile {
         crc32_z(stream.crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
   }
   Status WriteWaiting(Stream& stream) {
-    DT_TRY_STATUS(WriteAt(stream.at, stream.waiting));
+    DT_TRY_STATUS(file_->WriteAt(stream.at, stream.waiting));
     stream.at += stream.waiting.size();
     stream.waiting.clear();
     return OkStatus();
-  }
-  Status WriteAt(uint64_t at, std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(at));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return Failed("writing the file");
-      bytes.remove_prefix(static_cast<size_t>(written));
-      at += static_cast<uint64_t>(written);
-    }
-    return OkStatus();
-  }
-  Status Failed(std::string_view doing) const {
-    return WithWhere(Unavailable("{} failed: {}", doing, std::strerror(errno)), path_);
   }
 
   const std::string path_;
@@ -107,7 +79,7 @@ class ArrayFileImpl : public ArrayFile {
   const std::vector<ArraySpec> arrays_;
   ArrayLayout layout_;
   std::vector<Stream> streams_;
-  int file_ = -1;
+  std::unique_ptr<NewFile> file_;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 //
 //   table.NAME.keys u64 [n], table.NAME.values f32 [n, dim]; dense.NAME f32 as its shape
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 
@@ -69,14 +68,13 @@ class Exporter {
     return file->Finish();
   }
 
-  void Print(const std::string& out) const {
+  void PrintSummary(const std::string& out) const {
     for (const auto& [id, t] : tables_) {
-      std::printf("table %s: %llu rows of %u values\n", t.table.name.c_str(),
-                  static_cast<unsigned long long>(t.rows), t.table.dim);
+      Print("table {}: {} rows of {} values\n", t.table.name, t.rows, t.table.dim);
     }
-    if (line_.table.empty()) std::printf("dense arrays: %zu\n", dense_.size());
+    if (line_.table.empty()) Print("dense arrays: {}\n", dense_.size());
     std::error_code ignored;
-    std::printf("written: %s, %s\n", out.c_str(), BytesText(fs::file_size(out, ignored)).c_str());
+    Print("written: {}, {}\n", out, BytesText(fs::file_size(out, ignored)));
   }
 
  private:
@@ -126,7 +124,7 @@ int RunExport(const CommandLine& line) {
   Exporter exporter(line.checkpoint, line);
   const Status exported = exporter.Go(out);
   if (!exported.ok()) return EndWithError(line, "", exported);
-  exporter.Print(out);
+  exporter.PrintSummary(out);
   return 0;
 }
 

@@ -12,6 +12,10 @@ sigset_t StopSet() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  // The terminal is gone; `nohup` has it ignored.
+  struct sigaction hangup {};
+  sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -22,11 +26,11 @@ StopSignals::StopSignals() {
   const sigset_t set = StopSet();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  thread_ = std::jthread([this](std::stop_token end) {
-    const sigset_t waited = StopSet();
+  signal(SIGXFSZ, SIG_IGN);  // A file that may not grow is an error of the write.
+  thread_ = std::jthread([this, set](std::stop_token end) {
     const timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
     while (!end.stop_requested()) {
-      const int signal_number = sigtimedwait(&waited, nullptr, &patience);
+      const int signal_number = sigtimedwait(&set, nullptr, &patience);
       if (signal_number <= 0) continue;
       if (received_.load() != 0 || !heeded_.load()) _exit(128 + signal_number);
       received_ = signal_number;

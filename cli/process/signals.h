@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM as a stop request to who heeds it; while nobody does, they end the process at
-// once, as a second one does. One per process, made before any other thread.
+// SIGINT, SIGTERM and SIGHUP as a stop request to who heeds it; while nobody does, they end the
+// process at once, as a second one does. One per process, made before any other thread.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ class StopSignals {
     Heed();
     return source_.get_token();
   }
-  // 0, SIGINT or SIGTERM: the first that came.
+  // 0, or the first that came.
   int received() const { return received_.load(); }
-  // 130, 143.
+  // 129, 130, 143.
   int exit_code() const { return 128 + received_.load(); }
 
  private:

@@ -6,6 +6,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "common/base/text.h"
+
 namespace dt {
 namespace {
 
@@ -22,14 +24,12 @@ LogState& State() {
   return state;
 }
 
-std::string Quoted(std::string_view text) {
+std::string Quoted(std::string_view printable) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : printable) {
     if (c == '"' || c == '\\') out += '\\';
     if (c == '\n') {
       out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += ' ';
     } else {
       out += c;
     }
@@ -46,15 +46,16 @@ void Write(spdlog::level::level_enum level, std::string_view event, LogFields fi
     line = fmt::format("\"event\":\"{}\"", event);
     if (!state.role.empty()) line += fmt::format(",\"role\":\"{}\"", state.role);
     for (const LogField& f : fields) {
-      line += fmt::format(",\"{}\":{}", f.key, f.quoted ? Quoted(f.value) : f.value);
+      line += fmt::format(",\"{}\":{}", f.key, f.quoted ? Quoted(Printable(f.value)) : f.value);
     }
     line += "}";
   } else {
     line = event;
     if (!state.role.empty()) line += fmt::format(" role={}", state.role);
     for (const LogField& f : fields) {
-      const bool plain = !f.value.empty() && f.value.find_first_of(" \n\"=") == std::string::npos;
-      line += fmt::format(" {}={}", f.key, plain ? f.value : Quoted(f.value));
+      const std::string value = Printable(f.value);
+      const bool plain = !value.empty() && value.find_first_of(" \n\"=") == std::string::npos;
+      line += fmt::format(" {}={}", f.key, plain ? value : Quoted(value));
     }
   }
   state.logger->log(level, line);

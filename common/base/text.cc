@@ -27,6 +27,28 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// The bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
+size_t CharacterBytes(std::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  const size_t bytes = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  if (bytes == 0 || lead > 0xf4 || bytes > text.size()) return 0;
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // Longer than needed, half of a pair of UTF-16, or beyond the last character.
+  const bool wrong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
+                     (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f);
+  return wrong ? 0 : bytes;
+}
+
+// `text` begins with a control character: C0 but the newline, DEL, or C1 (U+0080 to U+009F).
+bool IsControl(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return (lead < 0x20 && lead != '\n') || lead == 0x7f;
+  return lead == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+}
+
 }  // namespace
 
 std::string LikelySpelling(std::string_view word, std::span<const std::string> candidates) {
@@ -84,6 +106,21 @@ bool MatchesPattern(std::string_view text, std::string_view pattern) {
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
+}
+
+std::string Printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t bytes = CharacterBytes(text);
+    const std::string_view next = text.substr(0, std::max<size_t>(1, bytes));
+    if (bytes > 0 && !IsControl(text)) {
+      out += next;
+    } else {
+      for (const char c : next) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+    text.remove_prefix(next.size());
+  }
+  return out;
 }
 
 std::string HexOf(uint64_t value) { return fmt::format("{:016x}", value); }

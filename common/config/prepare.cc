@@ -92,7 +92,11 @@ class Expander {
       node = ConfigNode(*whole);
       return;
     }
-    ReplaceInText(node.text, [&](std::string_view inside) { return Value(node, path, inside); });
+    std::string text = node.text;
+    ReplaceInText(text, [&](std::string_view inside) { return Value(node, path, inside); });
+    // In a command the shell does it, so that no secret of the environment is printed, listed among
+    // the processes, or part of what a job is told from others by. Here it is only checked.
+    if (path != "data.command") node.text = std::move(text);
   }
 
   std::optional<std::string> Value(const ConfigNode& node, const std::string& path,

@@ -226,7 +226,7 @@ std::string DumpJson(const Graph& graph) {
   for (const LossSpec& loss : graph.losses) {
     out["losses"].push_back({{"name", loss.name}, {"type", loss.type}, {"output", loss.output}});
   }
-  return out.dump(1);
+  return out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace dt

@@ -1,13 +1,12 @@
 #include "common/storage/rocksdb_store.h"
 
-#include <filesystem>
-
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include "common/storage/files.h"
 #include "common/storage/rocksdb_status.h"
 
 namespace dt {
@@ -62,11 +61,8 @@ RocksStore::RocksStore(std::string folder, std::unique_ptr<Impl> impl)
 RocksStore::~RocksStore() = default;
 
 Result<std::unique_ptr<RocksStore>> RocksStore::Open(const RocksOptions& options) {
-  std::error_code error;
-  std::filesystem::create_directories(options.folder, error);
-  if (error) {
-    return WithHint(Unavailable("making folder {}: {}", options.folder, error.message()),
-                    "give this user write access, or choose another folder");
+  if (const Status made = MakePrivateFolder(options.folder); !made.ok()) {
+    return WithHint(made, "give this user write access, or choose another folder");
   }
   rocksdb::DB* db = nullptr;
   DT_TRY_STATUS(FromRocks(rocksdb::DB::Open(ToRocks(options), options.folder, &db), "opening",

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "common/base/log.h"
+#include "common/storage/file_digest.h"
 #include "common/storage/files.h"
 
 namespace dt::scheduler {
@@ -182,8 +183,8 @@ Status Verify(const std::string& folder, bool rows) {
     if (!status.ok()) return Damaged(folder, std::move(status));
     const std::string path = (fs::path(folder) / file.name).string();
     if (!rows && path.ends_with(".sst")) continue;
-    DT_TRY(const uint64_t digest, DigestOfFile(path));
-    if (digest != file.digest) {
+    DT_TRY(const FileDigest digest, DigestOf(path));
+    if (digest.digest != file.digest) {
       return Damaged(folder, WithWhere(DataLoss("a file of the checkpoint is damaged: its digest "
                                                 "differs from the manifest's"),
                                        path));
@@ -200,10 +201,15 @@ Status VerifyButRows(const std::string& folder) { return Verify(folder, false); 
 
 Result<std::optional<std::string>> NewestCheckpoint(const std::string& dir) {
   const std::vector<CheckpointInfo> all = ListCheckpoints(dir);
-  if (all.empty()) return std::optional<std::string>();
-  const std::string& folder = all.back().folder;
-  DT_TRY_STATUS(VerifyButRows(folder));
-  return std::optional<std::string>(Absolute(folder));
+  for (auto newest = all.rbegin(); newest != all.rend(); ++newest) {
+    if (!newest->complete()) {
+      LogWarn("checkpoint.skipped", {{"folder", newest->folder}, {"why", ToText(newest->status)}});
+      continue;
+    }
+    DT_TRY_STATUS(VerifyButRows(newest->folder));
+    return std::optional<std::string>(Absolute(newest->folder));
+  }
+  return std::optional<std::string>();
 }
 
 Result<std::optional<BestCheckpoint>> BestOfResumed(const std::string& folder,
@@ -227,19 +233,19 @@ Result<CheckpointStore> CheckpointStore::Open(const Options& options) {
   Options absolute = options;
   absolute.dir = Absolute(options.dir);
   absolute.keep = std::max(1u, options.keep);
-  std::error_code error;
-  fs::create_directories(absolute.dir, error);
-  if (error) {
+  if (const Status made = MakePrivateFolder(absolute.dir); !made.ok()) {
     return WithHint(Unavailable("the folder of checkpoints {} cannot be made: {}", absolute.dir,
-                                error.message()),
+                                MessageOf(made)),
                     "set checkpoint.dir to a folder that this user can write");
   }
   CheckpointStore store(absolute);
+  std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(absolute.dir, error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(kWritingPrefix) || name.starts_with(kRemovingPrefix)) Remove(entry.path());
   }
   for (const CheckpointInfo& info : ListCheckpoints(absolute.dir)) {
+    if (!info.complete()) continue;
     const bool own = options.resumed.has_value() && info.step <= *options.resumed;
     (own ? store.own_ : store.older_).push_back(info.folder);
   }
@@ -250,9 +256,7 @@ Result<CheckpointStore> CheckpointStore::Open(const Options& options) {
 Result<std::string> CheckpointStore::Begin(Step step) {
   const fs::path folder = fs::path(options_.dir) / NameOf(kWritingPrefix, step);
   Remove(folder);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return DiskError("making", folder.string(), error.value());
+  DT_TRY_STATUS(MakePrivateFolder(folder.string()));
   return folder.string();
 }
 

@@ -24,6 +24,9 @@ struct CheckpointInfo {
   uint64_t bytes = 0;
   std::string written;
   Status status;  // Of its manifest; the files are not read.
+
+  // A folder without a manifest was never one of this program's.
+  bool complete() const { return status.code() != StatusCode::kNotFound; }
 };
 // Ascending by step. Empty where there are none.
 std::vector<CheckpointInfo> ListCheckpoints(const std::string& dir);
@@ -34,8 +37,8 @@ Status VerifyCheckpoint(const std::string& folder);
 // The same without reading the rows, which may be terabytes: the servers, which read them all,
 // check each block.
 Status VerifyButRows(const std::string& folder);
-// The newest complete checkpoint; nothing where there is none. DataLoss as VerifyButRows if it is
-// damaged.
+// The newest complete checkpoint; nothing where there is none. One without a manifest is passed
+// over with a warning. DataLoss as VerifyButRows if it is damaged.
 Result<std::optional<std::string>> NewestCheckpoint(const std::string& dir);
 
 struct BestCheckpoint {

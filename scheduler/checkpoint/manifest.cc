@@ -2,18 +2,15 @@
 
 #include <limits>
 
-#include <nlohmann/json.hpp>
-
 #include "common/base/hash.h"
 #include "common/base/text.h"
+#include "common/storage/json_file.h"
 
 namespace dt::scheduler {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // JSON has no NaN: it is null.
-double NumberOf(const Json& json) {
+double NumberOrNan(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
@@ -112,7 +109,7 @@ CourseState CourseOf(const Json& json) {
   c.step = json.at("step").get<Step>();
   c.samples = json.at("samples").get<uint64_t>();
   c.train_seconds = json.at("train_seconds").get<double>();
-  c.epoch_loss_sum = NumberOf(json.at("epoch_loss_sum"));
+  c.epoch_loss_sum = NumberOrNan(json.at("epoch_loss_sum"));
   c.epoch_samples = json.at("epoch_samples").get<uint64_t>();
   c.evaluated = OptionalOf<Step>(json.at("evaluated"));
   c.decisions = DecisionsOf(json.at("decisions"));
@@ -196,8 +193,13 @@ std::string ManifestToJson(const Manifest& m) {
 }
 
 Result<Manifest> ManifestFromJson(const std::string& text, const std::string& where) {
+  Result<Json> parsed = ParseJson(text, where);
+  if (!parsed.ok()) {
+    return WithWhere(
+        DataLoss("the checkpoint's manifest is damaged: {}", MessageOf(parsed.status())), where);
+  }
   try {
-    Json json = Json::parse(text);
+    Json& json = *parsed;
     const uint32_t format = json.at("format").get<uint32_t>();
     if (format != kManifestFormat) {
       return WithWhere(

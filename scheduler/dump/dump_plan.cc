@@ -78,11 +78,11 @@ std::string Json(const Plan& plan) {
   for (size_t n = 0; n < plan.graph.nodes.size(); ++n) {
     out["nodes"][n]["loops"] = LoopsOf(plan.graph, plan.graph.nodes[n]);
   }
-  if (!HasSubgraphs(plan)) return out.dump(1);
+  if (!HasSubgraphs(plan)) return out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace);
   out["train"] = PassJson(plan, plan.train);
   out["evaluate"] = PassJson(plan, plan.evaluate);
   if (!plan.slot.empty()) out["slots"] = SlotsJson(plan);
-  return out.dump(1);
+  return out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 // ------------------------------------------------------------ Graphviz

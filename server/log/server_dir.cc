@@ -7,49 +7,50 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "common/base/hash.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/storage/files.h"
+#include "common/storage/json_file.h"
 #include "server/log/push_log_reader.h"
 
 namespace dt::server {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr uint32_t kDirsMax = 4096;
+
+// A path of another file system may be no UTF-8, which JSON has to be.
+std::string Dump(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 // {"content": …, "check": digest of the content as it is printed}
 Status WriteChecked(const std::string& path, const Json& content) {
-  const Json json = {{"content", content}, {"check", HashString(content.dump())}};
-  return WriteWholeFile(path, json.dump(1) + "\n");
+  const Json json = {{"content", content}, {"check", HashString(Dump(content))}};
+  return WriteWholeFile(path, Dump(json, 1) + "\n", Readers::kOwner);
 }
 
 // NotFound; DataLoss where it is not as it was written.
 Result<Json> ReadChecked(const std::string& path) {
-  DT_TRY(const std::string text, ReadWholeFile(path));
-  const Json json = Json::parse(text, nullptr, false);
-  const bool shaped = json.is_object() && json.contains("content") && json.contains("check");
-  if (!shaped || json["check"] != HashString(json["content"].dump())) {
+  const Result<Json> json = ReadJsonFile(path);
+  if (json.status().code() == StatusCode::kNotFound) return json.status();
+  if (!json.ok()) return DataLoss("{} is damaged: {}", path, MessageOf(json.status()));
+  const Json& content = MemberOf(*json, "content");
+  if (!content.is_object() || CountOf(*json, "check") != HashString(Dump(content))) {
     return DataLoss("{} is damaged", path);
   }
-  return json["content"];
+  return content;
 }
 
 // The lock's descriptor; -1 when another process holds it.
 Result<int> TakeLock(const std::string& dir) {
-  std::error_code error;
-  std::filesystem::create_directories(dir, error);
-  if (error) {
+  if (const Status made = MakePrivateFolder(dir); !made.ok()) {
     return WithHint(
-        Unavailable("the server's directory {} cannot be made: {}", dir, error.message()),
+        Unavailable("the server's directory {} cannot be made: {}", dir, MessageOf(made)),
         "cluster.server.dir names another one");
   }
   const std::string path = dir + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) {
     return WithHint(
         Unavailable("the server's directory {} cannot be written: {}", dir, std::strerror(errno)),
@@ -71,7 +72,7 @@ Result<ServerDir> ServerDir::Open(const JobConfig& job) {
     ServerDir found(dir, lock);
     // Another machine's, which will come back for it.
     const Result<Json> identity = ReadChecked(dir + "/identity.json");
-    if (identity.ok() && identity->value("host", "") != HostName()) continue;
+    if (identity.ok() && TextOf(*identity, "host") != HostName()) continue;
     return found;
   }
   return Unavailable("{} directories of servers in {} are in use", kDirsMax, parent);
@@ -87,9 +88,11 @@ ServerDir::~ServerDir() {
 std::optional<ServerIdentity> ServerDir::ReadIdentity(const JobConfig& job) const {
   const Result<Json> json = ReadChecked(path_ + "/identity.json");
   if (!json.ok()) return std::nullopt;
-  ServerIdentity identity{json->value("claim", uint64_t{0}), json->value("job", uint64_t{0}),
-                          json->value("host", ""), json->value("listen", ""),
-                          json->value("endpoints", std::vector<std::string>())};
+  ServerIdentity identity{CountOf(*json, "claim"), CountOf(*json, "job"), TextOf(*json, "host"),
+                          TextOf(*json, "listen")};
+  for (const Json& endpoint : MemberOf(*json, "endpoints")) {
+    if (endpoint.is_string()) identity.endpoints.push_back(endpoint.get<std::string>());
+  }
   const bool ours = identity.claim != 0 && identity.job_fingerprint == job.fingerprint &&
                     identity.host == HostName() && !identity.endpoints.empty();
   return ours ? std::optional(std::move(identity)) : std::nullopt;
@@ -107,9 +110,12 @@ Result<std::optional<LogBase>> ServerDir::ReadBase() const {
   const Result<Json> json = ReadChecked(path_ + "/base.json");
   if (json.status().code() == StatusCode::kNotFound) return std::optional<LogBase>();
   if (!json.ok()) return json.status();
-  return std::optional(LogBase{Generation(json->value("generation", uint64_t{0})),
-                               json->value("step", uint64_t{0}), json->value("folder", ""),
-                               json->value("first_segments", std::vector<uint64_t>())});
+  LogBase base{Generation(CountOf(*json, "generation")), CountOf(*json, "step"),
+               TextOf(*json, "folder")};
+  for (const Json& segment : MemberOf(*json, "first_segments")) {
+    if (segment.is_number_unsigned()) base.first_segments.push_back(segment.get<uint64_t>());
+  }
+  return std::optional(std::move(base));
 }
 
 Status ServerDir::SetBase(const LogBase& base) const {

@@ -35,7 +35,7 @@ const Mistake kMistakes[] = {
     {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 2, "nowhere.libsvm"},
     {"mechanism of later", {"--set", "cluster.replicas=2"}, 2, "not available yet"},
     {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
-    {"a folder as data", {"--set", "data.train=[.]"}, 2, "a directory found"},
+    {"a folder as data", {"--set", "data.train=[.]"}, 2, ". is a folder, not a file"},
     {"a text that needs quotes", {"--set", "data.train=[${X}/a]"}, 2, "needs quotes"},
     {"no folder of checkpoints", {"--set", "checkpoint.dir=train.libsvm/x"}, 1, "checkpoint.dir"},
     {"no such checkpoint", {"--resume", "nowhere"}, 2, "there is no folder nowhere"},

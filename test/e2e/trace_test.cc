@@ -31,7 +31,7 @@ std::vector<std::string> TracesOf(const test::TempFolder& folder, const std::str
   const std::string path = folder.path() + "/runs/" + job + "/trace";
   for (const auto& entry : std::filesystem::directory_iterator(path, absent)) {
     const std::string file = entry.path().filename().string();
-    EXPECT_FALSE(file.ends_with(".writing")) << file;
+    EXPECT_FALSE(file.ends_with(".part")) << file;
     if (!file.ends_with(".json")) continue;
     names.push_back(fmt::format("runs/{}/trace/{}", job, entry.path().stem().string()));
   }

@@ -7,13 +7,13 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <vector>
 
 #include "common/base/hash.h"
 #include "common/base/text.h"
+#include "common/storage/files.h"
 
 namespace dt::worker {
 namespace {
@@ -52,34 +52,30 @@ Result<std::unique_ptr<CacheWriter>> CacheWriter::Create(std::string path) {
   const std::string dir = std::filesystem::path(path).parent_path().string();
   std::error_code error;
   std::filesystem::create_directories(dir.empty() ? "." : dir, error);
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) {
-    return WithHint(
-        Unavailable("{}: the data cache cannot be made: {}", path, std::strerror(errno)),
-        "set data.cache_dir to a directory that can be written");
+  Result<OpenFile> file = OpenDraft(path, Readers::kAll);
+  if (!file.ok()) {
+    return WithHint(Unavailable("the data cache cannot be made: {}", MessageOf(file.status())),
+                    "set data.cache_dir to a directory that can be written");
   }
   std::string heap_path = path + ".heap.XXXXXX";
   const int heap_file = mkostemp(heap_path.data(), O_CLOEXEC);
   if (heap_file < 0) {
-    const Status status = Unavailable("{}: cannot be made: {}", heap_path, std::strerror(errno));
-    close(file);
+    const Status status = DiskError("writing", heap_path, errno);
     unlink(path.c_str());
     return status;
   }
   unlink(heap_path.c_str());
-  return std::make_unique<CacheWriter>(file, heap_file, std::move(path));
+  return std::make_unique<CacheWriter>(*std::move(file), OpenFile(heap_file), std::move(path));
 }
 
 CacheWriter::~CacheWriter() {
-  close(file_);
-  close(heap_file_);
   if (!finished_) unlink(path_.c_str());
 }
 
-Status CacheWriter::Write(int file, const void* bytes, uint64_t size, uint64_t at) {
+Status CacheWriter::Write(const OpenFile& file, const void* bytes, uint64_t size, uint64_t at) {
   const char* from = static_cast<const char*>(bytes);
   while (size > 0) {
-    const ssize_t put = pwrite(file, from, size, static_cast<off_t>(at));
+    const ssize_t put = pwrite(file.descriptor(), from, size, static_cast<off_t>(at));
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) return WriteFailed(put < 0 ? errno : ENOSPC);
     from += put;
@@ -115,7 +111,8 @@ Status CacheWriter::Append(std::span<const std::byte> records, std::span<const u
 Status CacheWriter::AppendHeap() {
   std::vector<char> buffer(1 << 20);
   for (uint64_t at = 0; at < heap_bytes_;) {
-    const ssize_t got = pread(heap_file_, buffer.data(), buffer.size(), static_cast<off_t>(at));
+    const ssize_t got =
+        pread(heap_file_.descriptor(), buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return WriteFailed(got < 0 ? errno : EIO);
     DT_TRY_STATUS(Write(file_, buffer.data(), static_cast<uint64_t>(got),
@@ -129,7 +126,8 @@ Status CacheWriter::Finish(CacheMeta meta, TaskPool& pool) {
   DT_TRY_STATUS(AppendHeap());
   const uint64_t body = records_bytes_ + heap_bytes_;
   if (body > 0) {
-    void* const map = mmap(nullptr, kHeaderBytes + body, PROT_READ, MAP_SHARED, file_, 0);
+    void* const map =
+        mmap(nullptr, kHeaderBytes + body, PROT_READ, MAP_SHARED, file_.descriptor(), 0);
     if (map == MAP_FAILED) return WriteFailed(errno);
     const auto* const bytes = static_cast<const std::byte*>(map);
     meta.chunk_hashes = HashChunks(bytes + kHeaderBytes, body, pool);
@@ -154,7 +152,9 @@ Status CacheWriter::Finish(CacheMeta meta, TaskPool& pool) {
 namespace {
 
 // The description, if header and sizes of a mapped file are sound.
-Result<CacheMeta> ReadMeta(const std::byte* bytes, uint64_t size) {
+Result<CacheMeta> ReadMeta(std::span<const std::byte> file) {
+  const std::byte* const bytes = file.data();
+  const uint64_t size = file.size();
   Header header;
   if (size < kHeaderBytes) return DataLoss("it is only {} bytes long", size);
   std::memcpy(&header, bytes, sizeof header);
@@ -187,31 +187,16 @@ Result<CacheMeta> ReadMeta(const std::byte* bytes, uint64_t size) {
 }  // namespace
 
 Result<std::unique_ptr<CacheFile>> CacheFile::Open(const std::string& path, TaskPool& pool) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0 && errno == ENOENT) return NotFound("{}: there is no such file", path);
-  if (file < 0) return Unavailable("{}: opening failed: {}", path, std::strerror(errno));
-  struct stat info {};
-  const bool known = fstat(file, &info) == 0 && info.st_size > 0;
-  const uint64_t size = known ? static_cast<uint64_t>(info.st_size) : 0;
-  void* const map = known ? mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
-  close(file);
-  if (!known) return DataLoss("{}: it is empty", path);
-  if (map == MAP_FAILED) return Unavailable("{}: mapping failed: {}", path, std::strerror(errno));
-  Result<CacheMeta> meta = ReadMeta(static_cast<const std::byte*>(map), size);
-  if (!meta.ok()) {
-    munmap(map, size);
-    return Prefixed(meta.status(), path);
-  }
-  auto cache = std::make_unique<CacheFile>(map, size, *std::move(meta));
+  DT_TRY(auto file, MappedFile::Open(path));
+  if (file->bytes().empty()) return DataLoss("{}: it is empty", path);
+  Result<CacheMeta> meta = ReadMeta(file->bytes());
+  if (!meta.ok()) return Prefixed(meta.status(), path);
+  auto cache = std::make_unique<CacheFile>(std::move(file), *std::move(meta));
   if (Status sound = cache->CheckContent(pool); !sound.ok()) return Prefixed(sound, path);
   return cache;
 }
 
-CacheFile::~CacheFile() { munmap(map_, map_bytes_); }
-
-const std::byte* CacheFile::records() const {
-  return static_cast<const std::byte*>(map_) + kHeaderBytes;
-}
+const std::byte* CacheFile::records() const { return file_->bytes().data() + kHeaderBytes; }
 
 const uint64_t* CacheFile::heap() const {
   return reinterpret_cast<const uint64_t*>(records() + meta_.rows * layout_.record_bytes());

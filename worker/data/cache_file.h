@@ -13,6 +13,8 @@
 
 #include "common/base/status.h"
 #include "common/runtime/task_pool.h"
+#include "common/storage/files.h"
+#include "common/storage/mapped_file.h"
 #include "worker/data/cache_meta.h"
 #include "worker/data/row_layout.h"
 
@@ -24,9 +26,9 @@ class CacheWriter {
   // Makes `path` (and its directory), replacing what is there. The file goes with the writer unless
   // Finish has succeeded.
   static Result<std::unique_ptr<CacheWriter>> Create(std::string path);
-  // For Create: owns both descriptors.
-  CacheWriter(int file, int heap_file, std::string path)
-      : file_(file), heap_file_(heap_file), path_(std::move(path)) {}
+  // For Create.
+  CacheWriter(OpenFile file, OpenFile heap_file, std::string path)
+      : file_(std::move(file)), heap_file_(std::move(heap_file)), path_(std::move(path)) {}
   ~CacheWriter();
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;
@@ -41,12 +43,12 @@ class CacheWriter {
   void set_bytes_expected(uint64_t bytes) { bytes_expected_ = bytes; }
 
  private:
-  Status Write(int file, const void* bytes, uint64_t size, uint64_t at);
+  Status Write(const OpenFile& file, const void* bytes, uint64_t size, uint64_t at);
   Status WriteFailed(int error) const;
   Status AppendHeap();
 
-  const int file_;
-  const int heap_file_;  // Has no name; its bytes go behind the records at the end.
+  const OpenFile file_;
+  const OpenFile heap_file_;  // Has no name; its bytes go behind the records at the end.
   const std::string path_;
   uint64_t records_bytes_ = 0;
   uint64_t heap_bytes_ = 0;
@@ -60,12 +62,9 @@ class CacheFile {
   // NotFound where there is none; DataLoss, with the reason, for one that is damaged or of another
   // version. Every byte is checked, in parallel.
   static Result<std::unique_ptr<CacheFile>> Open(const std::string& path, TaskPool& pool);
-  // For Open: owns the mapping, whose header and description have been checked.
-  CacheFile(void* map, uint64_t map_bytes, CacheMeta meta)
-      : map_(map), map_bytes_(map_bytes), meta_(std::move(meta)), layout_(meta_.columns) {}
-  ~CacheFile();
-  CacheFile(const CacheFile&) = delete;
-  CacheFile& operator=(const CacheFile&) = delete;
+  // For Open: header and description have been checked.
+  CacheFile(std::unique_ptr<MappedFile> file, CacheMeta meta)
+      : file_(std::move(file)), meta_(std::move(meta)), layout_(meta_.columns) {}
 
   const CacheMeta& meta() const { return meta_; }
   const RowLayout& layout() const { return layout_; }
@@ -76,8 +75,7 @@ class CacheFile {
   Status CheckContent(TaskPool& pool) const;
   Status CheckHeapPlaces(TaskPool& pool) const;
 
-  void* const map_;
-  const uint64_t map_bytes_;
+  const std::unique_ptr<MappedFile> file_;
   const CacheMeta meta_;
   const RowLayout layout_;
 };

@@ -33,7 +33,7 @@ class BuildLock {
   static Result<std::unique_ptr<BuildLock>> Take(const std::string& path) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file < 0) {
       return WithHint(
           Unavailable("{}: the data cache cannot be made: {}", path, std::strerror(errno)),

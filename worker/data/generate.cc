@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <errno.h>
-#include <fcntl.h>
-#include <filesystem>
 #include <limits>
-#include <unistd.h>
 #include <vector>
 
-#include "common/base/check.h"
+#include "common/storage/files.h"
 #include "worker/data/planted_model.h"
 
 namespace dt::worker {
@@ -73,38 +68,9 @@ double AucOf(std::vector<uint32_t>& scores) {
   return won / (static_cast<double>(negatives) * static_cast<double>(positives));
 }
 
-class OutFile {
- public:
-  explicit OutFile(std::string path)
-      : path_(std::move(path)),
-        fd_(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {}
-  ~OutFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OutFile(const OutFile&) = delete;
-  OutFile& operator=(const OutFile&) = delete;
-
-  Status Write(std::string_view text) {
-    while (fd_ >= 0 && !text.empty()) {
-      const ssize_t put = write(fd_, text.data(), text.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) break;
-      text.remove_prefix(static_cast<size_t>(put));
-    }
-    if (text.empty() && fd_ >= 0) return OkStatus();
-    return WithHint(Unavailable("{}: writing failed: {}", path_, std::strerror(errno)),
-                    "free some space, or choose another directory; a row takes about 260 bytes");
-  }
-
- private:
-  const std::string path_;
-  const int fd_;
-};
-
 Status GenerateSplit(const PlantedModel& model, uint64_t first_row, const std::string& path,
                      TaskPool& pool, SplitTruth& truth) {
-  OutFile file(path);
-  DT_TRY_STATUS(file.Write(""));
+  DT_TRY(const auto file, NewFile::Create(path));
   std::vector<uint32_t> scores;
   scores.reserve(truth.rows);
   double loss = 0;
@@ -116,11 +82,12 @@ Status GenerateSplit(const PlantedModel& model, uint64_t first_row, const std::s
       FillChunk(model, first_row + at + begin, first_row + at + end, chunks[begin / kChunkRows]);
     });
     for (size_t i = 0; i * kChunkRows < rows; ++i) {
-      DT_TRY_STATUS(file.Write(chunks[i].text));
+      DT_TRY_STATUS(file->Write(chunks[i].text));
       scores.insert(scores.end(), chunks[i].scores.begin(), chunks[i].scores.end());
       loss += chunks[i].loss;
     }
   }
+  DT_TRY_STATUS(file->Finish());
   truth.auc = AucOf(scores);
   truth.logloss = loss / static_cast<double>(truth.rows);
   return OkStatus();
@@ -142,9 +109,6 @@ Result<GenerateTruth> GenerateCriteo(const GenerateOptions& options, TaskPool& p
   if (!(options.vocabulary >= 0.01 && options.vocabulary <= 1e5)) {
     return Invalid("vocabulary: {} found, 0.01 to 100000 expected", options.vocabulary);
   }
-  std::error_code error;
-  std::filesystem::create_directories(options.out_dir, error);
-  if (error) return Unavailable("{}: cannot be made: {}", options.out_dir, error.message());
   const PlantedModel model(options.seed, options.vocabulary);
   GenerateTruth truth;
   truth.valid.rows = truth.test.rows = options.rows / 10;
@@ -157,10 +121,10 @@ Result<GenerateTruth> GenerateCriteo(const GenerateOptions& options, TaskPool& p
     DT_TRY_STATUS(GenerateSplit(model, row, path, pool, *split));
     row += split->rows;
   }
-  OutFile json(options.out_dir + "/truth.json");
   DT_TRY_STATUS(
-      json.Write(fmt::format("{{\"train\": {},\n \"valid\": {},\n \"test\": {}}}\n",
-                             JsonOf(truth.train), JsonOf(truth.valid), JsonOf(truth.test))));
+      WriteWholeFile(options.out_dir + "/truth.json",
+                     fmt::format("{{\"train\": {},\n \"valid\": {},\n \"test\": {}}}\n",
+                                 JsonOf(truth.train), JsonOf(truth.valid), JsonOf(truth.test))));
   return truth;
 }
 

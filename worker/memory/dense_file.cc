@@ -1,15 +1,12 @@
 #include "worker/memory/dense_file.h"
 
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "common/base/hash.h"
+#include "common/storage/files.h"
 #include "worker/memory/parameters.h"
 
 namespace dt::worker {
@@ -26,30 +23,6 @@ void Append(std::string& out, const T& value) {
 
 std::span<const std::byte> BytesOf(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-// Writes beside the file, then renames: a reader never sees half of it.
-Status WriteWhole(const std::string& path, std::string_view content) {
-  const std::string draft = path + ".part";
-  const auto failed = [&](std::string_view doing) {
-    return WithWhere(Unavailable("{} failed: {}", doing, std::strerror(errno)), path);
-  };
-  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return failed("creating the file");
-  bool ok = true;
-  while (ok && !content.empty()) {
-    const ssize_t written = ::write(file, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    ok = written > 0;
-    if (ok) content.remove_prefix(static_cast<size_t>(written));
-  }
-  ok = ok && ::fsync(file) == 0;
-  const int error = errno;
-  ::close(file);
-  errno = error;
-  if (!ok) return failed("writing the file");
-  if (std::rename(draft.c_str(), path.c_str()) != 0) return failed("renaming the finished file");
-  return OkStatus();
 }
 
 // Reads the file's fields one after the other; remembers where.
@@ -109,17 +82,6 @@ Result<DenseArray> ReadArray(FieldReader& in) {
   return array;
 }
 
-Result<std::string> ReadWhole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return WithWhere(
-        NotFound("the dense parameters of the checkpoint cannot be read: {}", std::strerror(errno)),
-        path);
-  }
-  std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return content;
-}
-
 }  // namespace
 
 Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
@@ -136,14 +98,14 @@ Result<CheckpointFile> Parameters::Save(const std::string& folder) const {
   }
   Append(content, HashBytes(BytesOf(content)));
   const std::string path = (std::filesystem::path(folder) / kName).string();
-  DT_TRY_STATUS(WriteWhole(path, content));
+  DT_TRY_STATUS(WriteWholeFile(path, content));
   return CheckpointFile{
       .name = std::string(kName), .bytes = content.size(), .digest = HashBytes(BytesOf(content))};
 }
 
 Result<std::vector<DenseArray>> ReadDenseFile(const std::string& folder) {
   const std::string path = (std::filesystem::path(folder) / kName).string();
-  DT_TRY(const std::string content, ReadWhole(path));
+  DT_TRY(const std::string content, ReadWholeFile(path));
   FieldReader in(content, path);
   DT_TRY(const std::string_view magic, in.Bytes(kMagic.size()));
   if (magic != kMagic) return in.Damaged("it does not begin as one");

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "common/base/check.h"
@@ -73,26 +71,16 @@ std::span<const float> OutputOf(std::span<const float> outputs, uint32_t samples
   return outputs.subspan(i * width, width);
 }
 
-Status Failed(std::string_view doing, const std::string& path) {
-  return WithWhere(Unavailable("{} the predictions failed: {}", doing, std::strerror(errno)), path);
-}
-
 }  // namespace
 
 Result<Scorer> Scorer::Open(const Graph& graph, const std::string& predictions) {
-  Scorer scorer(graph, predictions);
+  Scorer scorer(graph);
   if (predictions.empty()) return scorer;
-  scorer.file_.reset(std::fopen((predictions + ".part").c_str(), "wb"));
-  if (scorer.file_ == nullptr) return Failed("creating", predictions);
+  DT_TRY(scorer.file_, NewFile::Create(predictions));
   std::string header;
   for (const LossSpec& loss : graph.losses) header += (header.empty() ? "" : ",") + loss.name;
-  DT_TRY_STATUS(scorer.Write(header + "\n"));
+  DT_TRY_STATUS(scorer.file_->Write(header + "\n"));
   return scorer;
-}
-
-Status Scorer::Write(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) return OkStatus();
-  return Failed("writing", predictions_);
 }
 
 Status Scorer::Add(uint64_t number, const Batch& batch,
@@ -145,16 +133,11 @@ Status Scorer::WriteLines(const Batch& batch, std::span<const std::span<const fl
     }
     lines_ += '\n';
   }
-  return Write(lines_);
+  return file_->Write(lines_);
 }
 
 Result<EvaluateDone> Scorer::Finish() {
-  if (file_ != nullptr) {
-    if (std::fclose(file_.release()) != 0) return Failed("writing", predictions_);
-    if (std::rename((predictions_ + ".part").c_str(), predictions_.c_str()) != 0) {
-      return Failed("renaming", predictions_);
-    }
-  }
+  if (file_ != nullptr) DT_TRY_STATUS(file_->Finish());
   for (size_t l = 0; l < scored_.size(); ++l) {
     LossScores& done = done_.losses[l];
     std::ranges::sort(scored_[l]);

@@ -2,7 +2,6 @@
 // people. Owned by the train thread.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/graph/graph.h"
+#include "common/storage/files.h"
 #include "common/wire/control.h"
 #include "worker/data/batch.h"
 
@@ -27,20 +27,14 @@ class Scorer {
   Result<EvaluateDone> Finish();
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  Scorer(const Graph& graph, std::string predictions)
-      : graph_(&graph), predictions_(std::move(predictions)), scored_(graph.losses.size()) {
+  explicit Scorer(const Graph& graph) : graph_(&graph), scored_(graph.losses.size()) {
     done_.losses.resize(graph.losses.size());
   }
   Status AddLoss(size_t loss, uint64_t number, const Batch& batch, std::span<const float> outputs);
-  Status Write(std::string_view text);
   Status WriteLines(const Batch& batch, std::span<const std::span<const float>> outputs);
 
   const Graph* graph_;
-  std::string predictions_;
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<NewFile> file_;  // Of the predictions.
   std::string lines_;
   EvaluateDone done_;
   // By loss with an AUC: score, as bits that sort like it, and label below.

@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <cstring>
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/storage/files.h"
 
 namespace dt::worker {
 namespace {
 
 class FileSource : public ByteSource {
  public:
-  FileSource(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  ~FileSource() override { close(fd_); }
+  FileSource(OpenFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
 
   Result<size_t> Read(std::span<char> out) override {
     size_t done = 0;
     while (done < out.size()) {
-      const ssize_t got = pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(at_));
+      const ssize_t got =
+          pread(file_.descriptor(), out.data() + done, out.size() - done, static_cast<off_t>(at_));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) {
         return Unavailable("{}: reading failed after {} bytes: {}", path_, at_,
@@ -34,7 +34,7 @@ class FileSource : public ByteSource {
   void Rewind() { at_ = 0; }
 
  private:
-  const int fd_;
+  const OpenFile file_;
   const std::string path_;
   uint64_t at_ = 0;
 };
@@ -62,14 +62,12 @@ std::unique_ptr<ByteSource> MakeMemorySource(std::span<const char> bytes) {
 }
 
 Result<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT) return NotFound("{}: there is no such file", path);
-  if (fd < 0) return Unavailable("{}: opening failed: {}", path, std::strerror(errno));
-  auto file = std::make_unique<FileSource>(fd, path);
-  struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-    return Invalid("{}: a directory found, a file expected", path);
+  Result<OpenFile> opened = OpenForReading(path);
+  if (opened.status().code() == StatusCode::kInvalidArgument) {
+    return WithHint(opened.status(), "data that a program makes is read with format: pipe");
   }
+  DT_TRY_STATUS(opened.status());
+  auto file = std::make_unique<FileSource>(*std::move(opened), path);
   char magic[4] = {};
   DT_TRY(const size_t got, file->Read(magic));
   file->Rewind();

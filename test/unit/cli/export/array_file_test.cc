@@ -131,8 +131,8 @@ TEST(ArrayFile, NothingIsLeftOfWhatWasNotFinished) {
   const test::ScratchFolder folder;
   { ASSERT_TRUE(ArrayFile::Create(folder / "a.npz", ArrayFormat::kNpz, kSpecs, "").ok()); }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  const auto nowhere = ArrayFile::Create("/nowhere/a.npz", ArrayFormat::kNpz, kSpecs, "");
-  EXPECT_EQ(nowhere.status().code(), StatusCode::kUnavailable);
+  const auto nowhere = ArrayFile::Create("/proc/nowhere/a.npz", ArrayFormat::kNpz, kSpecs, "");
+  EXPECT_FALSE(nowhere.ok());
 }
 
 }  // namespace

@@ -38,6 +38,19 @@ TEST(Text, Patterns) {
   }
 }
 
+TEST(Text, PrintableTextSteersNoTerminal) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"plain, \"quoted\" \\ \n next", "plain, \"quoted\" \\ \n next"},
+      {"\x1b[31m\r\t", "\\x1b[31m\\x0d\\x09"},
+      {std::string("\0\x7f", 2), "\\x00\\x7f"},
+      {"\xc2\x9b\x32J \xc2\xa0", "\\xc2\\x9b2J \xc2\xa0"},  // C1; the first beyond.
+      {"\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x90\xa6", "\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x90\xa6"},
+      {"\x9b\xff\xc0\xaf", "\\x9b\\xff\\xc0\\xaf"},  // No UTF-8; overlong.
+      {"\xe0\x80\xaf\xed\xa0\x80", "\\xe0\\x80\\xaf\\xed\\xa0\\x80"},
+      {"\xf4\x90\x80\x80\xe2\x86", "\\xf4\\x90\\x80\\x80\\xe2\\x86"}};
+  for (const auto& [text, printed] : cases) EXPECT_EQ(Printable(text), printed);
+}
+
 TEST(Text, Numbers) {
   EXPECT_EQ(HexOf(0xabcull), "0000000000000abc");
   EXPECT_EQ(BytesText(3), "3 B");

@@ -11,6 +11,7 @@ namespace dt {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 LoadOptions Flags(std::vector<std::string> flags) {
   return {.overrides = std::move(flags), .auto_slices = 1};
@@ -69,6 +70,20 @@ TEST(Environment, ExpandsInTexts) {
   const JobConfig job = Loaded(text);
   EXPECT_THAT(job.data.train, ElementsAre("/data/a.csv", "/other/b.csv"));
   EXPECT_EQ(job.train.epochs, 6u);
+}
+
+TEST(Environment, ACommandStaysAsWrittenAndTellsNoJobsApart) {
+  constexpr std::string_view kCommand = "cat ${DT_TEST_SECRET} ${DT_TEST_ABSENT:-x}";
+  std::string text = Replaced(kGoodJob, "format: csv", "format: pipe");
+  text = Replaced(text, "train: [train.csv]", fmt::format("command: \"{}\"", kCommand));
+  setenv("DT_TEST_SECRET", "one", 1);
+  const JobConfig job = Loaded(text);
+  setenv("DT_TEST_SECRET", "other", 1);
+  EXPECT_EQ(job.data.command, kCommand);
+  EXPECT_EQ(Loaded(text).fingerprint, job.fingerprint);
+  unsetenv("DT_TEST_SECRET");
+  EXPECT_THAT(ProblemsOf(text), HasSubstr("data.command: the environment variable DT_TEST_SECRET "
+                                          "is not set"));
 }
 
 TEST(Environment, AbsentWithoutDefaultIsAProblem) {

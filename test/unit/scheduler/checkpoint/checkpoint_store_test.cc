@@ -181,6 +181,30 @@ TEST_F(CheckpointStoreTest, UncommittedIsNotThere) {
   EXPECT_TRUE(ListCheckpoints(dir_.string()).empty());
 }
 
+TEST_F(CheckpointStoreTest, AFolderWithoutAManifestIsNoneOfOurs) {
+  std::string own;
+  {
+    CheckpointStore store = Open();
+    own = *Make(store, 3);
+  }
+  fs::create_directory(dir_ / "step-000000000009");
+  WriteFile(dir_ / "step-000000000009" / "kept.txt", "somebody's");
+  const auto newest = NewestCheckpoint(dir_.string());
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  EXPECT_EQ(*newest, own);
+  CheckpointStore again = Open(Step{3});
+  ASSERT_TRUE(Make(again, 4).ok());
+  EXPECT_EQ(Names(), (Strings{"step-000000000003", "step-000000000004", "step-000000000009"}));
+}
+
+TEST_F(CheckpointStoreTest, OtherAccountsAreShutOut) {
+  CheckpointStore store = Open();
+  const std::string folder = *Make(store, 1);
+  for (const fs::path& path : {dir_, fs::path(folder)}) {
+    EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all) << path;
+  }
+}
+
 TEST_F(CheckpointStoreTest, DamageIsNamedAndThePreviousOffered) {
   CheckpointStore store = Open();
   const std::string first = *Make(store, 1), second = *Make(store, 2);
@@ -211,7 +235,11 @@ TEST_F(CheckpointStoreTest, AnyDamageOfTheManifestIsNoticed) {
     EXPECT_TRUE(!result.ok() || ManifestToJson(*result) == good) << "byte " << i;
   }
   EXPECT_FALSE(ManifestFromJson(good.substr(0, good.size() / 2), "x").ok());
-  EXPECT_FALSE(ManifestFromJson("[]", "x").ok());
+  for (const std::string& odd : {std::string("[]"), std::string("{}"),
+                                 std::string(R"({"format": {}})"), std::string(1'000'000, '[')}) {
+    EXPECT_EQ(ManifestFromJson(odd, "x").status().code(), StatusCode::kDataLoss)
+        << odd.substr(0, 9);
+  }
 }
 
 TEST_F(CheckpointStoreTest, AnotherJobIsRefusedNamingTheKey) {

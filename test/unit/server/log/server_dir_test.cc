@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/hash.h"
 #include "common/base/host_name.h"
 #include "test/support/scratch_folder.h"
 
@@ -61,6 +62,36 @@ TEST_F(ServerDirTest, AnotherMachinesDirectoryIsLeftAlone) {
     ASSERT_TRUE(dir->SetIdentity(identity).ok());
   }
   EXPECT_THAT(ServerDir::Open(job_)->path(), EndsWith("run/server-1"));
+}
+
+TEST_F(ServerDirTest, AnIdentityOfAnyShapeIsNone) {
+  const std::string odd[] = {"[]", "7", "", R"({"content": [], "check": 1})",
+                             fmt::format(R"({{"content": [], "check": {}}})", HashString("[]"))};
+  for (const std::string& text : odd) {
+    std::filesystem::create_directories(folder_ / "run/server-0");
+    std::ofstream(folder_ / "run/server-0/identity.json") << text;
+    const auto dir = ServerDir::Open(job_);
+    ASSERT_TRUE(dir.ok()) << text;
+    EXPECT_THAT(dir->path(), EndsWith("run/server-0"));
+    EXPECT_FALSE(dir->ReadIdentity(job_).has_value()) << text;
+  }
+}
+
+TEST_F(ServerDirTest, APathThatIsNoUtf8IsKeptAsFarAsJsonCan) {
+  const auto dir = ServerDir::Open(job_);
+  ASSERT_TRUE(dir->SetBase({Generation(2), 40, "/c\xff/step-40", {3}}).ok());
+  const auto base = dir->ReadBase();
+  ASSERT_TRUE(base.ok() && base->has_value()) << base.status();
+  EXPECT_EQ((*base)->step, 40u);
+}
+
+TEST_F(ServerDirTest, OtherAccountsAreShutOut) {
+  namespace fs = std::filesystem;
+  const auto dir = ServerDir::Open(job_);
+  ASSERT_TRUE(dir->SetIdentity(Identity()).ok());
+  EXPECT_EQ(fs::status(dir->path()).permissions(), fs::perms::owner_all);
+  EXPECT_EQ(fs::status(dir->path() + "/identity.json").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
 }
 
 TEST_F(ServerDirTest, TheBaseIsWholeOrDamaged) {

@@ -1,5 +1,7 @@
 // Goal: a cache is used exactly while it is right; what it holds does not depend on threads.
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
 
@@ -185,18 +187,32 @@ TEST(Cache, DirectoriesThatCannotBeWrittenAreNamed) {
                      testing::HasSubstr(": the data cache cannot be made: Not a directory")));
 }
 
-TEST(Cache, FullDisksAreNamedWithWhatIsNeeded) {
-  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
+// As a full disk does, the limit on the size of files fails the write.
+TEST(Cache, DisksThatTakeNoMoreAreNamedWithWhatIsNeeded) {
   const TempDir dir;
-  DataConfig config = ConfigFor(dir, DataFormat::kLibsvm, "1 1:1\n");
+  const DataConfig config = ConfigFor(dir, DataFormat::kLibsvm, "1 1:1\n");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  const auto signal_before = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error = OpenError(dir, config);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, signal_before);
+  EXPECT_THAT(error, testing::AllOf(testing::HasSubstr("writing the data cache failed after"),
+                                    testing::HasSubstr("File too large"),
+                                    testing::HasSubstr("are free in cache")));
+}
+
+TEST(Cache, ADraftIsNotWrittenThroughALink) {
+  const TempDir dir;
+  const DataConfig config = ConfigFor(dir, DataFormat::kLibsvm, "1 1:1\n");
   MustOpen(config);
   const std::string path = CacheFileIn(dir);
   std::filesystem::remove(path);
-  std::filesystem::create_symlink("/dev/full", path + ".new");
-  EXPECT_THAT(OpenError(dir, config),
-              testing::AllOf(testing::HasSubstr("writing the data cache failed after"),
-                             testing::HasSubstr("No space left on device"),
-                             testing::HasSubstr("are free in cache")));
+  std::filesystem::create_symlink(dir.Write("victim", "intact"), path + ".new");
+  MustOpen(config);
+  EXPECT_EQ(dir.Read("victim"), "intact");
 }
 
 TEST(Binary, IsACacheFileUnderAnyName) {

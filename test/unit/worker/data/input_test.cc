@@ -1,11 +1,18 @@
 // Goal: the same lines come out whatever the packing, and damage is a sentence. Method: in-memory
 // sources, every cut and every flipped byte of small inputs.
 #include <algorithm>
+#include <fcntl.h>
+#include <signal.h>
+#include <sstream>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include "test/support/program.h"
 #include "test/unit/worker/data/data_files.h"
 #include "worker/data/input/block_reader.h"
 #include "worker/data/input/byte_source.h"
@@ -200,6 +207,77 @@ TEST(Pipe, ACommandThatIsNotReadToItsEndIsEnded) {
   const TempDir dir;
   EXPECT_EQ(OpenError(dir, PipeConfig(dir, "printf 'a\\n'; yes x")).substr(0, 22),
             "command:2: column \"a\":");
+}
+
+TEST(Pipe, TheCommandGetsDefaultSignalsAndNothingThatIsOpenHere) {
+  const TempDir dir;
+  sigset_t blocked, before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  const auto pipe_before = signal(SIGPIPE, SIG_IGN);
+  const int careless = open("/dev/null", O_RDONLY);
+  std::string name;
+  uint64_t signals = 0;
+  const std::string command = "grep -E 'SigBlk|SigIgn' /proc/self/status > " + dir.path("signals") +
+                              "; ls /proc/self/fd | wc -l > " + dir.path("open") +
+                              "; printf 'a\\n1\\n'";
+  EXPECT_EQ(OpenError(dir, PipeConfig(dir, command)), "no error");
+  close(careless);
+  signal(SIGPIPE, pipe_before);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  for (std::istringstream lines(dir.Read("signals")); lines >> name >> std::hex >> signals;) {
+    EXPECT_EQ(signals & 0x7fffffff, 0u) << name << " beside glibc's own";
+  }
+  EXPECT_EQ(name, "SigIgn:");
+  EXPECT_EQ(dir.Read("open"), "4\n") << "input, output, errors, and the folder that ls reads";
+}
+
+// It has ended, or only waits for somebody to ask how.
+bool IsGone(const std::string& pid) {
+  std::ifstream stat("/proc/" + pid + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  return text.empty() || text.substr(text.rfind(')')).starts_with(") Z");
+}
+
+TEST(Pipe, TheCommandEndsWithItsReaderHoweverThatEnds) {
+  const TempDir dir;
+  const std::string write_pids = "echo $$ > " + dir.path("pids.new") +
+                                 "; sleep 1000 & echo $! >> " + dir.path("pids.new") + "; mv " +
+                                 dir.path("pids.new") + " " + dir.path("pids") + "; ";
+  for (const char* forever : {"wait", "while true; do echo x; done"}) {
+    std::filesystem::remove(dir.path("pids"));
+    const pid_t reader = fork();
+    ASSERT_GE(reader, 0);
+    if (reader == 0) {
+      signal(SIGPIPE, SIG_IGN);
+      const auto source = OpenPipeSource(write_pids + forever);
+      pause();
+      _exit(source.ok() ? 0 : 1);
+    }
+    ASSERT_TRUE(test::Eventually(std::chrono::seconds(10), [&] { return dir.Read("pids") != ""; }));
+    kill(reader, SIGKILL);
+    waitpid(reader, nullptr, 0);
+    std::istringstream pids(dir.Read("pids"));
+    int count = 0;
+    for (std::string pid; pids >> pid; ++count) {
+      EXPECT_TRUE(test::Eventually(std::chrono::seconds(10), [&] { return IsGone(pid); }))
+          << forever;
+      if (!IsGone(pid)) kill(std::stoi(pid), SIGKILL);
+    }
+    EXPECT_EQ(count, 2);
+  }
+}
+
+TEST(Files, WhatIsNoFileIsSaidAtOnce) {
+  const TempDir dir;
+  ASSERT_EQ(mkfifo(dir.path("p").c_str(), 0600), 0);
+  DataConfig config = ConfigFor(dir, DataFormat::kLibsvm, "1 1:1\n");
+  config.train = {dir.path("p")};
+  EXPECT_EQ(OpenError(dir, config), "p is a pipe, not a file");
+  config.format = DataFormat::kBinary;
+  EXPECT_EQ(OpenError(dir, config), "p is a pipe, not a file");
 }
 
 }  // namespace

@@ -146,9 +146,9 @@ TEST(ScorerTest, AScoreThatIsNotFiniteNamesTheSample) {
 
 TEST(ScorerTest, AnUnwritableFileIsNamed) {
   const Graph graph = TwoLosses();
-  const auto scorer = Scorer::Open(graph, "/nowhere/out.csv");
+  const auto scorer = Scorer::Open(graph, "/proc/nowhere/out.csv");
   ASSERT_FALSE(scorer.ok());
-  EXPECT_THAT(ToText(scorer.status()), ::testing::HasSubstr("/nowhere/out.csv"));
+  EXPECT_THAT(ToText(scorer.status()), ::testing::HasSubstr("/proc/nowhere/out.csv"));
 }
 
 }  // namespace

@@ -1,0 +1,84 @@
+// Goal: whatever answers at a scheduler's address, status ends with a sentence or a table. Method:
+// the test answers by hand, over a real port.
+#include <algorithm>
+#include <future>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/commands.h"
+#include "common/cluster/session.h"
+#include "common/control/packet.h"
+#include "common/net/socket.h"
+#include "common/wire/control.h"
+
+namespace dt::cli {
+namespace {
+
+struct Answered {
+  int code = 0;
+  std::string output, errors;
+};
+
+// What `status` makes of this answer.
+Answered StatusOf(const std::string& json, bool as_json) {
+  const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  const auto socket = *network->Bind("tcp://127.0.0.1:0");
+  CommandLine line;
+  line.scheduler = socket->endpoint();
+  line.json = as_json;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  auto status = std::async(std::launch::async, [&line] { return RunStatus(line); });
+  std::optional<Session> session;
+  while (status.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    Result<PeerMessage> arrived = socket->Receive(milliseconds(10));
+    if (!arrived.ok()) continue;
+    Packet packet = *DecodePacket(arrived->frames);
+    if (!session) session.emplace(packet.session, milliseconds(100));
+    std::vector<std::string> delivered;
+    std::vector<Packet> out;
+    session->OnPacket(SystemClock().Now(), std::move(packet), delivered, out);
+    if (!delivered.empty()) {
+      const std::string reply = EncodeControl(StatusReplyMessage{json});
+      EXPECT_TRUE(session->Send(SystemClock().Now(), reply, out).ok());
+    }
+    for (const Packet& p : out) EXPECT_TRUE(socket->Send(arrived->peer, EncodePacket(p)).ok());
+  }
+  return {status.get(), testing::internal::GetCapturedStdout(),
+          testing::internal::GetCapturedStderr()};
+}
+
+TEST(StatusCommand, OddAnswersAreSentencesOrTables) {
+  const std::pair<const char*, int> answers[] = {
+      {"", 1},
+      {"nonsense", 1},
+      {"[]", 1},
+      {"7", 1},
+      {"{}", 0},
+      {R"({"job": 7, "phase": null, "step": "x", "epochs": {}, "places": []})", 0},
+      {R"({"processes": 7, "history": {}, "tables": []})", 0},
+      {R"({"processes": [7, null, [], {"role": 3, "accelerator": {"name": 1}}]})", 0},
+      {R"({"history": [3], "tables": {"t": 5, "u": {"rows": "many"}}})", 0},
+      {R"({"processes": {"a": {"role": "r"}}, "step": 1e300, "seconds_left": -1})", 0}};
+  for (const auto& [json, fails] : answers) {
+    for (const bool as_json : {false, true}) {
+      const Answered end = StatusOf(json, as_json);
+      EXPECT_EQ(end.code != 0, fails != 0) << json << end.errors;
+      EXPECT_EQ(end.errors.empty(), fails == 0) << json << end.errors;
+      EXPECT_EQ(end.output.empty(), fails != 0) << json;
+    }
+  }
+}
+
+TEST(StatusCommand, TheAnswerSteersNoTerminal) {
+  for (const bool as_json : {false, true}) {
+    const Answered end =
+        StatusOf("{\"job\": \"\\u001b[31m\xc2\x9b\", \"tables\": {\"\\u0007\": {}}}", as_json);
+    EXPECT_EQ(end.code, 0) << end.errors;
+    EXPECT_EQ(end.output.find_first_of("\x1b\x07\x9b"), std::string::npos) << end.output;
+  }
+}
+
+}  // namespace
+}  // namespace dt::cli
