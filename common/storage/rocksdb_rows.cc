@@ -170,6 +170,9 @@ struct RowsDb::File::Impl {
   }
   Status Begin(size_t part) {
     pieces.push_back({part, db.folder + "/new-" + std::to_string(db.files_made++) + ".sst"});
+    if (pieces.size() == 1) {
+      DT_TRY_STATUS(CheckRoom("writing", pieces.back().path, bytes_expected));
+    }
     writer = std::make_unique<rocksdb::SstFileWriter>(rocksdb::EnvOptions(), db.rocks);
     return FromRocks(writer->Open(pieces.back().path), "writing", pieces.back().path,
                      bytes_expected);

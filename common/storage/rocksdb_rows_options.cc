@@ -6,6 +6,8 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 
+#include "common/storage/rocksdb_info_log.h"
+
 namespace dt {
 namespace {
 
@@ -96,9 +98,7 @@ rocksdb::Options RowsOptions(uint64_t cache_bytes) {
   out.compression = rocksdb::kNoCompression;
   out.paranoid_checks = true;
   out.max_open_files = -1;
-  out.keep_log_file_num = 2;
-  out.max_log_file_size = 1 << 20;
-  out.info_log_level = rocksdb::WARN_LEVEL;
+  out.info_log = RocksInfoLog();
   return out;
 }
 
