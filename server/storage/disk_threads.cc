@@ -60,9 +60,35 @@ void DiskThreads::NoteProblem(Status status) {
   problem_ = std::move(status);
 }
 
-Status DiskThreads::Adopt() {
+Status DiskThreads::MakeFolder() {
+  if (scratch_.has_value()) return OkStatus();
+  DT_TRY(ScratchDir made, ScratchDir::Make(options_.folder));
+  scratch_.emplace(std::move(made));
+  folder_ = scratch_->path() + "/db";
+  return OkStatus();
+}
+
+// Files of rows never change: they are shared. The others are RocksDB's to rewrite.
+Status DiskThreads::Adopt(const std::string& checkpoint) {
+  namespace fs = std::filesystem;
   DT_CHECK(own_db_ == nullptr);
-  DT_TRY(own_db_, RowsDb::Open(options_.folder, options_.rows));
+  DT_TRY_STATUS(MakeFolder());
+  std::error_code error;
+  fs::create_directory(folder_, error);
+  for (const fs::directory_entry& file : fs::directory_iterator(checkpoint, error)) {
+    const fs::path copy = fs::path(folder_) / file.path().filename();
+    if (file.path().extension() == ".sst") {
+      fs::create_hard_link(file.path(), copy, error);
+      if (!error) continue;
+    }
+    fs::copy_file(file.path(), copy, error);
+    if (error) break;
+  }
+  if (error) {
+    return WithHint(Unavailable("copying {} to {}: {}", checkpoint, folder_, error.message()),
+                    "cluster.server.dir must be writable, and have room for the rows");
+  }
+  DT_TRY(own_db_, RowsDb::Open(folder_, options_.rows));
   db_ = own_db_.get();
   return OkStatus();
 }
@@ -70,7 +96,8 @@ Status DiskThreads::Adopt() {
 // A server that needs no disk leaves no trace on it.
 Status DiskThreads::Open() {
   if (own_db_ != nullptr) return OkStatus();
-  DT_TRY(own_db_, RowsDb::Create(options_.folder, options_.rows));
+  DT_TRY_STATUS(MakeFolder());
+  DT_TRY(own_db_, RowsDb::Create(folder_, options_.rows));
   db_ = own_db_.get();
   return OkStatus();
 }

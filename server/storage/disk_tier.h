@@ -27,7 +27,7 @@
 namespace dt::server {
 
 struct DiskTierOptions {
-  std::string folder;         // Of its own; made when it is needed, removed in the end.
+  std::string folder;         // Where it makes one of its own when it needs it (scratch_dir.h).
   uint64_t memory_bytes = 0;  // For all of the executor: rows, indexes, and what the tier needs.
   std::function<void()> wake;
 };
