@@ -7,12 +7,15 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/base/log.h"
+#include "common/base/open_files.h"
 
 int main(int argc, char** argv) {
   using namespace dt::cli;
   // glibc would hand large message buffers back to the kernel at every free.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+
+  dt::RaiseOpenFilesMax();
 
   CommandLine line;
   if (const int code = ParseCommandLine(argc, argv, line); code >= 0) return code;

@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
+#include "common/base/open_files.h"
 #include "common/control/control_link.h"
 #include "server/log/log_keeper.h"
 #include "server/service/executor.h"
@@ -224,6 +225,7 @@ class ServerRole : public Server {
              DiskTierOptions disk;
              disk.folder = ScratchParent();
              disk.memory_bytes = options_.job.cluster.server.memory_bytes / executors_.size();
+             disk.open_files = OpenFilesMax() / 4 / executors_.size();
              return BeginCommand(std::move(shards), std::move(disk), logs[i]);
            }));
     if (keeper_.has_value()) {

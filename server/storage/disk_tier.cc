@@ -71,7 +71,9 @@ DiskTier::DiskTier(DiskTierOptions options, ShardSet& shards)
       filter_(std::max<uint64_t>(options_.memory_bytes / kMemoryPerFilterKey, 1024)) {
   std::ranges::copy_if(tables_, std::back_inserter(evictable_),
                        [](const EmbeddingTable* table) { return !table->spec().all_in_memory; });
-  RowsDb::Options rows{.cache_bytes = cache_bytes_, .cuts = CutsOf(shards_, run_bytes_)};
+  RowsDb::Options rows{.cache_bytes = cache_bytes_,
+                       .open_files = options_.open_files,
+                       .cuts = CutsOf(shards_, run_bytes_)};
   if (!gone_.empty()) {
     rows.useless = [this](auto key, auto row) { return gone_.IsGone(key, row); };
   }
