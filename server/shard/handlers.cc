@@ -14,6 +14,7 @@ Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& req
   }
   // A worker pulls for step t when it is past the barrier of t - 1: all before is complete.
   shards.Advance(request.step);
+  DT_TRY_STATUS(shards.CheckNothingLost(request.step));
   if (!shards.Reached(request.step)) return std::optional<Frame>();
   if (request.mode == PullMode::kTrain && shards.clock() > request.step) {
     return Stale("pull of step {}, but step {} is next: the rows have changed", request.step,
