@@ -1,9 +1,7 @@
-// Goal: what else goes on on the host does not end a job: evaluations beside it, few open files; and
-// a full disk ends it with a sentence, and nothing is lost. Method: the real program with so little
-// memory that most rows are on disk.
+// Goal: evaluations beside a job do not disturb it; a full disk ends it with a sentence, and
+// nothing is lost. Method: the real program with so little memory that most rows are on disk.
 #include <filesystem>
 #include <sys/mount.h>
-#include <sys/resource.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -42,7 +40,11 @@ data:
   format: csv
   train: [train.csv]
   test: [test.csv]
-  columns: [{name: click, role: label}, {name: a, type: id}, {name: b, type: id}, {name: c, type: id}]
+  columns:
+    - {name: click, role: label}
+    - {name: a, type: id}
+    - {name: b, type: id}
+    - {name: c, type: id}
 model:
   tables: {t: {dim: 32, device: ps, optimizer: {name: adam, lr: 0.01}}}
   graph:
@@ -94,6 +96,56 @@ TEST_F(Storage, EvaluationsBesideATrainingDisturbNothing) {
           << entry.path();
     }
     std::filesystem::remove_all(folder_.path() + "/runs/rows");
+  }
+}
+
+// A file system of a few megabytes, as the folder that a job runs in; only root can have one.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::string& path) : path_(path) {
+    std::filesystem::create_directories(path);
+    made_ = mount("tmpfs", path.c_str(), "tmpfs", 0, "size=24m") == 0;
+  }
+  ~SmallDisk() {
+    if (made_) umount2(path_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  bool made() const { return made_; }
+  void Grow() const {
+    ASSERT_EQ(mount("tmpfs", path_.c_str(), "tmpfs", MS_REMOUNT, "size=512m"), 0);
+  }
+
+ private:
+  const std::string path_;
+  bool made_ = false;
+};
+
+// Every checkpoint is kept, so that the disk is full after some.
+TEST_F(Storage, AFullDiskEndsTheJobWithASentenceAndWithRoomItGoesOn) {
+  const SmallDisk disk(folder_.path() + "/runs");
+  if (!disk.made()) GTEST_SKIP() << "only root may mount a small file system";
+  const ProgramEnd calm =
+      RunProgram(folder_.path(), {"train", job_, "--set", "cluster.server.dir=calm", "--set",
+                                  "checkpoint.dir=calm/checkpoints", "--result", "calm.json"});
+  ASSERT_EQ(calm.exit_code, 0) << calm.output;
+  for (const std::string command : {"train", "launch"}) {
+    const std::string result = command + ".json";
+    const ProgramEnd full =
+        RunProgram(folder_.path(), {command, job_, "--set", "job=" + command, "--result", result});
+    EXPECT_EQ(full.exit_code, 1) << full.output;
+    EXPECT_THAT(full.output, HasSubstr("runs/" + command));
+    EXPECT_THAT(full.output, ::testing::AnyOf(HasSubstr("the disk is full"),
+                                              HasSubstr("No space left on device")));
+    EXPECT_EQ(TextAt(folder_, result, "/status"), "failed");
+  }
+  disk.Grow();
+  for (const std::string command : {"train", "launch"}) {
+    const std::string result = command + ".json";
+    const ProgramEnd more = RunProgram(folder_.path(), {command, job_, "--set", "job=" + command,
+                                                        "--resume", "auto", "--result", result});
+    EXPECT_EQ(more.exit_code, 0) << more.output;
+    EXPECT_EQ(ChecksumOf(folder_, result), ChecksumOf(folder_, "calm.json"));
   }
 }
 
