@@ -19,6 +19,13 @@ std::string_view TextOf(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::string Renamed(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
 }  // namespace
 
 DiskThreads::DiskThreads(Options options)
@@ -88,7 +95,11 @@ Status DiskThreads::Adopt(const std::string& checkpoint) {
     return WithHint(Unavailable("copying {} to {}: {}", checkpoint, folder_, error.message()),
                     "cluster.server.dir must be writable, and have room for the rows");
   }
-  DT_TRY(own_db_, RowsDb::Open(folder_, options_.rows));
+  Result<std::unique_ptr<RowsDb>> opened = RowsDb::Open(folder_, options_.rows);
+  if (opened.status().code() == StatusCode::kDataLoss) {  // The damage is the checkpoint's.
+    return DataLoss("{}", Renamed(std::string(MessageOf(opened.status())), folder_, checkpoint));
+  }
+  DT_TRY(own_db_, std::move(opened));
   db_ = own_db_.get();
   return OkStatus();
 }
