@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/base/log.h"
+#include "common/base/open_files.h"
 #include "common/storage/files.h"
 
 namespace {
@@ -31,6 +32,8 @@ int main(int argc, char** argv) {
   // glibc would hand large message buffers back to the kernel at every free.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+
+  dt::RaiseOpenFilesMax();
 
   CommandLine line;
   if (const int code = ParseCommandLine(argc, argv, line); code >= 0) return code;

@@ -136,7 +136,7 @@ constexpr KeySpec kKeys[] = {
      "Host memory that tables with `device: auto` may take on each worker."},
     {"cluster.server", "memory", kSize, "", 0, 0, "8GiB", "", "Memory a server may use for rows."},
     {"cluster.server", "dir", kText, "", 0, 0, "runs/<job>", "",
-     "Where each server makes itself a directory server-<n>, for its log and its rows on disk."},
+     "Where servers keep rows on disk (rows-XXXXXX) and logs (server-<n>)."},
     {"cluster.server", "executors", kUint, "auto", 1, 1024, "auto", "", "Threads that own shards."},
     {"checkpoint", "dir", kText, "", 0, 0, "runs/<job>/checkpoints", "",
      "Where checkpoints are written."},

@@ -23,7 +23,9 @@ namespace {
 
 constexpr uint64_t kReadingCacheBytes = 8 << 20;
 constexpr size_t kReadAheadBytes = 2 << 20;  // Of each file that lies over the others.
+constexpr uint64_t kReadingFiles = 20;
 constexpr uint64_t kFilesCrowded = 60;
+constexpr uint64_t kFilesMerged = 16;  // At least so many are waited for.
 
 class Dropping : public rocksdb::CompactionFilter {
  public:
@@ -77,7 +79,8 @@ struct RowsDb::Impl {
   enum class Mode { kCreate, kGoOn, kRead };
   Impl(std::string folder_in, Options options_in)
       : folder(std::move(folder_in)),
-        rocks(RowsOptions(options_in.cache_bytes)),
+        rocks(RowsOptions(options_in.cache_bytes, options_in.open_files)),
+        files_crowded(std::clamp<uint64_t>(options_in.open_files, kFilesMerged, kFilesCrowded)),
         starts(std::move(options_in.cuts)) {
     starts.insert(starts.begin(), "");
     rocks.listeners.push_back(merges);
@@ -99,6 +102,7 @@ struct RowsDb::Impl {
   std::unique_ptr<const Dropping> dropping;  // Outlives db.
   const std::string folder;
   rocksdb::Options rocks;
+  const uint64_t files_crowded;
   std::vector<std::string> starts;  // First keys of the parts; "" first.
   std::vector<rocksdb::ColumnFamilyHandle*> parts;
   std::unique_ptr<rocksdb::DB> db;
@@ -125,7 +129,8 @@ Result<std::unique_ptr<RowsDb>> RowsDb::Open(const std::string& folder, Options 
 }
 
 Result<std::unique_ptr<RowsDb>> RowsDb::OpenToRead(const std::string& folder) {
-  return Impl::Open(folder, {.cache_bytes = kReadingCacheBytes}, Impl::Mode::kRead);
+  return Impl::Open(folder, {.cache_bytes = kReadingCacheBytes, .open_files = kReadingFiles},
+                    Impl::Mode::kRead);
 }
 
 Status RowsDb::Impl::FindParts() {
@@ -170,6 +175,9 @@ struct RowsDb::File::Impl {
   }
   Status Begin(size_t part) {
     pieces.push_back({part, db.folder + "/new-" + std::to_string(db.files_made++) + ".sst"});
+    if (pieces.size() == 1) {
+      DT_TRY_STATUS(CheckRoom("writing", pieces.back().path, bytes_expected));
+    }
     writer = std::make_unique<rocksdb::SstFileWriter>(rocksdb::EnvOptions(), db.rocks);
     return FromRocks(writer->Open(pieces.back().path), "writing", pieces.back().path,
                      bytes_expected);
@@ -224,7 +232,7 @@ bool RowsDb::Crowded() const {
   return std::ranges::any_of(impl_->parts, [this](rocksdb::ColumnFamilyHandle* part) {
     std::string files;  // No number, as far as GetIntProperty is concerned.
     return impl_->db->GetProperty(part, "rocksdb.num-files-at-level0", &files) &&
-           std::strtoull(files.c_str(), nullptr, 10) > kFilesCrowded;
+           std::strtoull(files.c_str(), nullptr, 10) > impl_->files_crowded;
   });
 }
 

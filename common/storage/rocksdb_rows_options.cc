@@ -1,10 +1,14 @@
 #include "common/storage/rocksdb_rows_options.h"
 
+#include <algorithm>
+
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
+
+#include "common/storage/rocksdb_info_log.h"
 
 namespace dt {
 namespace {
@@ -66,7 +70,7 @@ rocksdb::Env* UnsyncedEnv() {
 
 }  // namespace
 
-rocksdb::Options RowsOptions(uint64_t cache_bytes) {
+rocksdb::Options RowsOptions(uint64_t cache_bytes, uint64_t open_files) {
   rocksdb::BlockBasedTableOptions table;
   // One cache, with an end, for all that RocksDB keeps of files: the server's budget counts it. Not
   // cut into shards: an index that is larger than its shard's part would be read again each time.
@@ -95,10 +99,9 @@ rocksdb::Options RowsOptions(uint64_t cache_bytes) {
   // Rows of floats shrink by a tenth at best, and every read would pay (docs/performance.md).
   out.compression = rocksdb::kNoCompression;
   out.paranoid_checks = true;
-  out.max_open_files = -1;
-  out.keep_log_file_num = 2;
-  out.max_log_file_size = 1 << 20;
-  out.info_log_level = rocksdb::WARN_LEVEL;
+  out.max_open_files = static_cast<int>(std::clamp<uint64_t>(open_files, 20, 1 << 20));
+  out.table_cache_numshardbits = 2;  // Each shard keeps at least one open.
+  out.info_log = RocksInfoLog();
   return out;
 }
 

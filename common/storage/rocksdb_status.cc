@@ -1,29 +1,38 @@
 #include "common/storage/rocksdb_status.h"
 
 #include <filesystem>
+#include <optional>
 
 #include "common/base/text.h"
 
 namespace dt {
 namespace {
 
-std::string FreeText(const std::string& path) {
+// On the disk of a file that need not be there yet.
+std::optional<uint64_t> FreeBytes(const std::string& path) {
   std::error_code error;
   std::filesystem::path at = path;
   while (at.has_relative_path() && !std::filesystem::exists(at, error)) at = at.parent_path();
   if (at.empty()) at = ".";
   const auto space = std::filesystem::space(at, error);
-  return error ? "unknown" : BytesText(space.available);
+  return error ? std::nullopt : std::optional<uint64_t>(space.available);
 }
 
 Status DiskFull(std::string_view doing, const std::string& path, uint64_t bytes_needed) {
+  const std::optional<uint64_t> free = FreeBytes(path);
   const std::string need = bytes_needed == 0 ? "" : BytesText(bytes_needed) + " needed, ";
-  return WithHint(
-      Unavailable("{} {}: the disk is full ({}{} free)", doing, path, need, FreeText(path)),
-      "make room there, or choose another folder");
+  return WithHint(Unavailable("{} {}: the disk is full ({}{} free)", doing, path, need,
+                              free ? BytesText(*free) : "unknown"),
+                  "make room there, or choose another folder");
 }
 
 }  // namespace
+
+Status CheckRoom(std::string_view doing, const std::string& path, uint64_t bytes_needed) {
+  const std::optional<uint64_t> free = FreeBytes(path);
+  return free.has_value() && *free < bytes_needed ? DiskFull(doing, path, bytes_needed)
+                                                  : OkStatus();
+}
 
 Status FromRocks(const rocksdb::Status& status, std::string_view doing, const std::string& path,
                  uint64_t bytes_needed) {
@@ -33,6 +42,10 @@ Status FromRocks(const rocksdb::Status& status, std::string_view doing, const st
   if (status.IsNotFound()) return NotFound("{} {}: {}", doing, path, text);
   if (status.IsCorruption()) return DataLoss("{} {}: the data is damaged: {}", doing, path, text);
   if (status.IsNoSpace() || says("No space left")) return DiskFull(doing, path, bytes_needed);
+  if (says("File too large")) {
+    return WithHint(Unavailable("{} {}: {}", doing, path, text),
+                    "raise the limit on the size of files (ulimit -f)");
+  }
   if (says("Permission denied") || says("Read-only file system")) {
     return WithHint(Unavailable("{} {}: permission denied", doing, path),
                     "give this user write access, or choose another folder");

@@ -16,6 +16,9 @@ namespace dt {
 Status FromRocks(const rocksdb::Status& status, std::string_view doing, const std::string& path,
                  uint64_t bytes_needed = 0);
 
+// The same error, without having written anything, where so many bytes have no room.
+Status CheckRoom(std::string_view doing, const std::string& path, uint64_t bytes_needed);
+
 inline rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }
 inline std::string_view FromSlice(const rocksdb::Slice& slice) {
   return {slice.data(), slice.size()};

@@ -7,6 +7,7 @@
 #include <rocksdb/write_batch.h>
 
 #include "common/storage/files.h"
+#include "common/storage/rocksdb_info_log.h"
 #include "common/storage/rocksdb_status.h"
 
 namespace dt {
@@ -19,9 +20,7 @@ rocksdb::Options ToRocks(const RocksOptions& options) {
   out.create_if_missing = true;
   out.write_buffer_size = options.write_buffer_bytes;
   out.max_background_jobs = 2;
-  out.keep_log_file_num = 2;
-  out.max_log_file_size = 1 << 20;
-  out.info_log_level = rocksdb::WARN_LEVEL;
+  out.info_log = RocksInfoLog();
   out.compression = rocksdb::kNoCompression;  // Floats do not shrink.
   out.paranoid_checks = true;
   out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));

@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "server/log/push_log_format.h"
 #include "server/shard/handlers.h"
 
 namespace dt::server {
@@ -54,13 +55,18 @@ Result<bool> LogReplay::Push(TimePoint now, ShardSet& shards) {
   return DataLoss("the log cannot be followed at {}: {}", reader_.Where(), MessageOf(status));
 }
 
-Result<std::unique_ptr<PushLog>> LogReplay::Finish() {
+Result<std::unique_ptr<PushLog>> LogReplay::Finish(ShardSet& shards) {
   DT_TRY(PushLogReader::End end, reader_.Finish());
   LogInfo("server.log_read",
           {{"records", end.records},
            {"bytes", BytesText(end.bytes)},
            {"torn_bytes", end.torn_bytes},
            {"seconds", begun_ ? SecondsBetween(*begun_, SystemClock().Now()) : 0}});
+  if (!end.segments.empty()) {
+    const LogSegment& last = end.segments.back();
+    shards.SetLogEnd(fmt::format(
+        "{}, byte {},", push_log::SegmentPath(log_.dir, log_.executor, last.number), last.bytes));
+  }
   return PushLog::Open(log_, generation_, end.next_segment, end.next_record,
                        std::move(end.segments));
 }

@@ -29,7 +29,7 @@ class LogReplay {
   // The next record waits, for rows that come from the disk.
   bool stalled() const { return next_.has_value(); }
   // The log as it goes on. REQUIRES: Some gave false.
-  Result<std::unique_ptr<PushLog>> Finish();
+  Result<std::unique_ptr<PushLog>> Finish(ShardSet& shards);
 
  private:
   Result<bool> Push(TimePoint now, ShardSet& shards);

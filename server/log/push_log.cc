@@ -104,11 +104,11 @@ void PushLog::Append(Step step, const Frames& frames) {
   DT_CHECK(frames.size() <= push_log::kFramesMax);
   Pending record;
   record.step = step;
-  record.frames = frames;
   std::vector<push_log::FrameHead> heads;
   uint64_t bytes = 0;
   for (const Frame& frame : frames) {
-    heads.push_back({frame.size(), HashBytes(frame.bytes())});
+    const Frame& copy = record.frames.emplace_back(Frame::CopyOf(frame.bytes()));
+    heads.push_back({copy.size(), HashBytes(copy.bytes())});
     bytes += frame.size();
   }
   const std::span<const std::byte> head_bytes = std::as_bytes(std::span(heads));
@@ -168,7 +168,9 @@ Status PushLog::WriteError(int error, uint64_t bytes) {
       unknown ? "" : fmt::format("; {} are free there", BytesText(room.available));
   return WithHint(Unavailable("the log {} cannot take {}: {}{}", path(), BytesText(bytes),
                               std::strerror(error), free),
-                  "make room on that disk, or give cluster.server.dir another one");
+                  error == EFBIG
+                      ? "raise the limit on the size of files (ulimit -f)"
+                      : "make room on that disk, or give cluster.server.dir another one");
 }
 
 Status PushLog::BeginSegment() {

@@ -45,7 +45,8 @@ class PushLog {
   PushLog(const PushLog&) = delete;
   PushLog& operator=(const PushLog&) = delete;
 
-  // Keeps the frames until the next Commit; shares their memory.
+  // Keeps a copy of the frames until the next Commit: their memory may be shared with the peer, who
+  // could write between the digest and the disk, and so make the whole log unreadable.
   void Append(Step step, const Frames& frames);
   // Writes everything appended. After an error it is all still there, in order, and nothing half
   // written: try again. Unavailable naming the file, how much was to be written and how much room
@@ -72,7 +73,7 @@ class PushLog {
   struct Pending {
     Step step = 0;
     std::string head;  // RecordHead and FrameHeads.
-    Frames frames;
+    Frames frames;     // Copies.
     uint64_t end_mark = 0;
     uint64_t bytes = 0;
   };

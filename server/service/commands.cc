@@ -33,7 +33,7 @@ class Begin : public ExecutorCommand {
     if (replay_ == nullptr) return false;
     DT_TRY(const bool more, replay_->Some(now, *held.shards()));
     if (more) return true;
-    DT_TRY(auto log, replay_->Finish());
+    DT_TRY(auto log, replay_->Finish(*held.shards()));
     held.KeepLog(std::move(log));
     return false;
   }
@@ -74,6 +74,7 @@ class Save : public ExecutorCommand {
     ShardSet& shards = *held.shards();
     // The scheduler orders a save when every worker is past the step: all before is complete.
     shards.Advance(step_);
+    if (Status lost = shards.CheckNothingLost(step_); !lost.ok()) return {{std::move(lost)}};
     if (!shards.Reached(step_)) {
       if (!deadline_.has_value()) deadline_ = now + patience_;
       if (now < *deadline_) return std::nullopt;

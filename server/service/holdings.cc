@@ -12,7 +12,7 @@ void Holdings::Begin(ShardSetOptions shards, DiskTierOptions disk) {
 }
 
 void Holdings::RenewTier() {
-  tier_.reset();  // Its folder is the next one's.
+  tier_.reset();  // Before the next one has the shards.
   tier_ = std::make_unique<DiskTier>(disk_, *shards_);
   shards_->Attach(tier_.get());
 }

@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
+#include "common/base/open_files.h"
 #include "common/control/control_link.h"
 #include "common/storage/place_below.h"
 #include "server/log/log_keeper.h"
@@ -223,8 +224,9 @@ class ServerRole : public Server {
                shards.async = AsyncOptions{options_.job.train.staleness, start.workers};
              }
              DiskTierOptions disk;
-             disk.folder = fmt::format("{}/rows-{}", DirOf(self), i);
+             disk.folder = ScratchParent();
              disk.memory_bytes = options_.job.cluster.server.memory_bytes / executors_.size();
+             disk.open_files = OpenFilesMax() / 4 / executors_.size();
              return BeginCommand(std::move(shards), std::move(disk), logs[i]);
            }));
     if (keeper_.has_value()) {
@@ -321,10 +323,9 @@ class ServerRole : public Server {
     return OkStatus();
   }
 
-  // Where this server keeps what it alone needs.
-  std::string DirOf(ProcessId self) const {
-    if (keeper_.has_value()) return keeper_->dir();
-    return fmt::format("{}/server-{}", options_.job.cluster.server.dir, self.value());
+  // In which its executors make themselves folders for rows.
+  std::string ScratchParent() const {
+    return keeper_.has_value() ? keeper_->dir() : options_.job.cluster.server.dir;
   }
 
   static std::vector<uint64_t> FirstSegments(const std::vector<ExecutorAnswer>& answers) {

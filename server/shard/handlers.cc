@@ -10,6 +10,7 @@ Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& req
     DT_TRY_STATUS(shards.CheckStep(request.step));
     // A worker pulls for step t when it is past the barrier of t - 1: all before is complete.
     shards.Advance(request.step);
+    DT_TRY_STATUS(shards.CheckNothingLost(request.step));
   }
   if (!shards.MayPull(request.mode, request.step)) return std::optional<Frame>();
   if (!shards.asynchronous() && request.mode == PullMode::kTrain && shards.clock() > request.step) {

@@ -97,6 +97,7 @@ Status ShardSet::Push(PushRequest request) {
     DT_TRY_STATUS(CheckStep(request.step));
     // A worker pushes step t when it is past the barrier of t - 1: all before is complete.
     Advance(request.step);
+    DT_TRY_STATUS(CheckNothingLost(request.step));
     if (!std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(request.step); })) {
       return Busy("push of step {}, but {}", request.step, SlowestText());
     }
@@ -297,7 +298,18 @@ std::string ShardSet::SlowestText() const {
                      slowest->clock());
 }
 
+Status ShardSet::CheckNothingLost(Step step) const {
+  const bool lost = !log_end_.empty() && !asynchronous() &&
+                    !std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(step); });
+  if (!lost) return OkStatus();
+  return DataLoss(
+      "the log {} ends before what it has acknowledged: {}, and all workers are past it; "
+      "--resume auto goes on from the last checkpoint",
+      log_end_, SlowestText());
+}
+
 void ShardSet::Reset(Step clock, Generation generation) {
+  log_end_.clear();
   for (Shard& shard : shards_) shard.Reset(clock);
   for (const auto& rows : rows_) rows->Clear();
   options_.stamp.generation = generation;

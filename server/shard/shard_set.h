@@ -77,6 +77,11 @@ class ShardSet {
   Step clock() const;
   // "shard 5 waits for slice 1 of step 7"
   std::string SlowestText() const;
+  // After a log was read back: "<file>, byte 4711,".
+  void SetLogEnd(std::string log_end) { log_end_ = std::move(log_end); }
+  // A request for `step` says that every push before it was acknowledged. DataLoss naming the log:
+  // it has come back without some of them (power was lost, or the file was cut).
+  Status CheckNothingLost(Step step) const;
   void Reset(Step clock, Generation generation);
 
   std::span<Shard> shards() { return shards_; }
@@ -112,7 +117,8 @@ class ShardSet {
   ShardScratch scratch_;
   Residency* residency_ = nullptr;
   uint64_t changes_ = 0;
-  Step complete_ = 0;  // Every step before it is, on all workers.
+  Step complete_ = 0;    // Every step before it is, on all workers.
+  std::string log_end_;  // Of the log that was read back; "": none was.
 };
 
 // The shards that `map` gives to an executor of a server.

@@ -19,6 +19,13 @@ std::string_view TextOf(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::string Renamed(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
 }  // namespace
 
 DiskThreads::DiskThreads(Options options)
@@ -60,9 +67,39 @@ void DiskThreads::NoteProblem(Status status) {
   problem_ = std::move(status);
 }
 
-Status DiskThreads::Adopt() {
+Status DiskThreads::MakeFolder() {
+  if (scratch_.has_value()) return OkStatus();
+  DT_TRY(ScratchDir made, ScratchDir::Make(options_.folder));
+  scratch_.emplace(std::move(made));
+  folder_ = scratch_->path() + "/db";
+  return OkStatus();
+}
+
+// Files of rows never change: they are shared. The others are RocksDB's to rewrite.
+Status DiskThreads::Adopt(const std::string& checkpoint) {
+  namespace fs = std::filesystem;
   DT_CHECK(own_db_ == nullptr);
-  DT_TRY(own_db_, RowsDb::Open(options_.folder, options_.rows));
+  DT_TRY_STATUS(MakeFolder());
+  std::error_code error;
+  fs::create_directory(folder_, error);
+  for (const fs::directory_entry& file : fs::directory_iterator(checkpoint, error)) {
+    const fs::path copy = fs::path(folder_) / file.path().filename();
+    if (file.path().extension() == ".sst") {
+      fs::create_hard_link(file.path(), copy, error);
+      if (!error) continue;
+    }
+    fs::copy_file(file.path(), copy, error);
+    if (error) break;
+  }
+  if (error) {
+    return WithHint(Unavailable("copying {} to {}: {}", checkpoint, folder_, error.message()),
+                    "cluster.server.dir must be writable, and have room for the rows");
+  }
+  Result<std::unique_ptr<RowsDb>> opened = RowsDb::Open(folder_, options_.rows);
+  if (opened.status().code() == StatusCode::kDataLoss) {  // The damage is the checkpoint's.
+    return DataLoss("{}", Renamed(std::string(MessageOf(opened.status())), folder_, checkpoint));
+  }
+  DT_TRY(own_db_, std::move(opened));
   db_ = own_db_.get();
   return OkStatus();
 }
@@ -70,7 +107,8 @@ Status DiskThreads::Adopt() {
 // A server that needs no disk leaves no trace on it.
 Status DiskThreads::Open() {
   if (own_db_ != nullptr) return OkStatus();
-  DT_TRY(own_db_, RowsDb::Create(options_.folder, options_.rows));
+  DT_TRY_STATUS(MakeFolder());
+  DT_TRY(own_db_, RowsDb::Create(folder_, options_.rows));
   db_ = own_db_.get();
   return OkStatus();
 }

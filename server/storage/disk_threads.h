@@ -17,6 +17,7 @@
 #include "common/storage/rocksdb_rows.h"
 #include "common/wire/control.h"
 #include "server/storage/row_run.h"
+#include "server/storage/scratch_dir.h"
 
 namespace dt::server {
 
@@ -45,7 +46,7 @@ struct CheckpointTask {
 class DiskThreads {
  public:
   struct Options {
-    std::string folder;
+    std::string folder;  // Where it makes itself one of its own (scratch_dir.h).
     RowsDb::Options rows;
     std::function<void()> wake;  // Called when something is done, on their threads; must not block.
   };
@@ -68,13 +69,14 @@ class DiskThreads {
 
   // Any thread; null until the first run is written or checkpoint made.
   RowsDb* db() const { return db_.load(); }
-  // Before any work: goes on with a copy of a checkpoint, in the folder already.
-  Status Adopt();
+  // Before any work: goes on with the rows in a folder of a checkpoint.
+  Status Adopt(const std::string& checkpoint);
 
  private:
   using WriteTask = std::variant<std::shared_ptr<const RowRun>, std::unique_ptr<CheckpointTask>>;
   void RunWriter(std::stop_token stop);
   void RunReader(std::stop_token stop);
+  Status MakeFolder();
   Status Open();
   Status WriteRun(const RowRun& run, std::stop_token stop);
   // False if it is over.
@@ -85,6 +87,8 @@ class DiskThreads {
   void Finish(Done done);
 
   const Options options_;
+  std::optional<ScratchDir> scratch_;
+  std::string folder_;  // In it.
   std::unique_ptr<RowsDb> own_db_;
   std::atomic<RowsDb*> db_ = nullptr;
   absl::flat_hash_map<std::string, CheckpointFile> digests_;  // Of files that never change.

@@ -1,7 +1,6 @@
 #include "server/storage/disk_tier.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "common/base/check.h"
 #include "common/base/log.h"
@@ -72,7 +71,9 @@ DiskTier::DiskTier(DiskTierOptions options, ShardSet& shards)
       filter_(std::max<uint64_t>(options_.memory_bytes / kMemoryPerFilterKey, 1024)) {
   std::ranges::copy_if(tables_, std::back_inserter(evictable_),
                        [](const EmbeddingTable* table) { return !table->spec().all_in_memory; });
-  RowsDb::Options rows{.cache_bytes = cache_bytes_, .cuts = CutsOf(shards_, run_bytes_)};
+  RowsDb::Options rows{.cache_bytes = cache_bytes_,
+                       .open_files = options_.open_files,
+                       .cuts = CutsOf(shards_, run_bytes_)};
   if (!gone_.empty()) {
     rows.useless = [this](auto key, auto row) { return gone_.IsGone(key, row); };
   }
@@ -83,8 +84,6 @@ DiskTier::DiskTier(DiskTierOptions options, ShardSet& shards)
 DiskTier::~DiskTier() {
   for (const auto& rows : shards_.rows()) rows->SaveFirstChanges(nullptr);
   disk_.reset();
-  std::error_code ignored;
-  std::filesystem::remove_all(options_.folder, ignored);  // Scratch: nobody adopts it.
 }
 
 uint64_t DiskTier::bytes() const {
@@ -329,28 +328,7 @@ void DiskTier::EndSave(std::unique_ptr<CheckpointTask> task) {
 
 // ------------------------------------------------------------ as a whole
 
-// Files of rows never change: they are shared. The others are RocksDB's to rewrite.
-Status DiskTier::Adopt(const std::string& checkpoint) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  fs::remove_all(options_.folder, error);
-  if (!error) fs::create_directories(options_.folder, error);
-  for (const fs::directory_entry& file : fs::directory_iterator(checkpoint, error)) {
-    const fs::path copy = fs::path(options_.folder) / file.path().filename();
-    if (file.path().extension() == ".sst") {
-      fs::create_hard_link(file.path(), copy, error);
-      if (!error) continue;
-    }
-    fs::copy_file(file.path(), copy, error);
-    if (error) break;
-  }
-  if (error) {
-    return WithHint(
-        Unavailable("copying {} to {}: {}", checkpoint, options_.folder, error.message()),
-        "cluster.server.dir must be writable, and have room for the rows");
-  }
-  return disk_->Adopt();
-}
+Status DiskTier::Adopt(const std::string& checkpoint) { return disk_->Adopt(checkpoint); }
 
 Status DiskTier::WaitForWrites(size_t runs_left) {
   const TimePoint deadline = SystemClock().Now() + kDiskPatience;

@@ -27,9 +27,10 @@
 namespace dt::server {
 
 struct DiskTierOptions {
-  std::string folder;         // Of its own; made when it is needed, removed in the end.
-  uint64_t memory_bytes = 0;  // For all of the executor: rows, indexes, and what the tier needs.
+  std::string folder;          // Where it makes one of its own when it needs it (scratch_dir.h).
+  uint64_t memory_bytes = 0;   // For all of the executor: rows, indexes, and what the tier needs.
   std::function<void()> wake;
+  uint64_t open_files = 1024;  // As RowsDb::Options.
 };
 
 class DiskTier : public Residency {

@@ -166,6 +166,28 @@ checkpoint: {durability: log})");
   EXPECT_THAT(ToText(end), HasSubstr("log-0-1, byte 48:"));
 }
 
+// As after a loss of power.
+TEST_F(Durability, ALogWithoutItsAcknowledgedEndEndsTheJobAtOnceNamingFileAndByte) {
+  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+checkpoint: {durability: log})");
+  Status end;
+  std::jthread run([&] {
+    end = worker_->Run([] { return false; });
+    ended_ = true;
+  });
+  ASSERT_TRUE(Progresses(20)) << server_->Output() << scheduler_->Output();
+  KillServer();
+  ASSERT_EQ(Segments().size(), 1u);
+  std::filesystem::resize_file(Segments()[0], std::filesystem::file_size(Segments()[0]) / 2);
+  StartServer();
+  EXPECT_TRUE(Eventually(seconds(20), [&] { return ended_.load(); })) << server_->Output();
+  ASSERT_TRUE(ended_);
+  run.join();
+  EXPECT_THAT(ToText(end), HasSubstr("log-0-1, byte "));
+  EXPECT_THAT(ToText(end), HasSubstr("ends before what it has acknowledged: shard "));
+  EXPECT_THAT(ToText(end), HasSubstr("--resume auto"));
+}
+
 TEST_F(Durability, AServerThatDoesNotComeBackEndsTheJob) {
   StartJob(R"(cluster: {shards: 8, lease: 500ms, wait_for_server: 1s}
 checkpoint: {durability: log})");

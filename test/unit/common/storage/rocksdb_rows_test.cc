@@ -147,6 +147,24 @@ TEST(RowsDb, CheckpointIsACopyOfThenThatOthersReadAndGoOnWith) {
   EXPECT_EQ(All(*db), (Content{{"a", "2"}}));
 }
 
+TEST(RowsDb, OpenFilesAreBounded) {
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const ScratchFolder temp;
+  RowsDb::Options options{.cache_bytes = 1 << 20, .open_files = 20};
+  for (char first = 'b'; first <= 'j'; ++first) options.cuts.emplace_back(1, first);
+  Content rows;
+  for (char key = 'a'; key <= 'j'; ++key) rows[std::string(1, key)] = "1";
+  const auto before = open_files();
+  auto db = RowsDb::Create(temp / "rows", options);
+  ASSERT_TRUE(db.ok()) << db.status();
+  (*db)->HoldMerges();
+  for (int files = 0; files < 20; ++files) Add(**db, rows);
+  EXPECT_EQ(All(**db), rows);
+  EXPECT_LE(open_files() - before, 40);
+}
+
 TEST(RowsDb, CreateForgetsWhatWasThere) {
   const ScratchFolder temp;
   Add(*MakeIn(temp / "rows"), {{"a", "1"}});

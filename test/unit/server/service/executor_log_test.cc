@@ -168,7 +168,7 @@ TEST_F(ExecutorLog, ADiskThatStaysFullEndsTheServerWithTheSentence) {
   }
   ASSERT_TRUE(failure.has_value());
   EXPECT_THAT(ToText(*failure), HasSubstr(Segment(1) + " cannot take"));
-  EXPECT_THAT(ToText(*failure), HasSubstr("make room on that disk"));
+  EXPECT_THAT(ToText(*failure), HasSubstr("raise the limit on the size of files"));
 }
 
 }  // namespace

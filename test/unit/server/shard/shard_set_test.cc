@@ -116,6 +116,22 @@ TEST(ShardSet, PushTooEarlyChangesNothing) {
   EXPECT_EQ(set.held_bytes(), 0u);
 }
 
+// Whoever asks for step 2 has had step 1 acknowledged.
+TEST(ShardSet, ALogThatCameBackWithoutItsEndIsNamed) {
+  ShardSet set = MakeSet(2, test::AllShards(2));
+  ASSERT_TRUE(set.Push(MakePush(set, RandomRows(1, 10), 0)).ok());
+  set.SetLogEnd("dir/log-0-1, byte 4711,");
+  EXPECT_TRUE(set.Push(MakePush(set, RandomRows(2, 10), 0)).ok());
+  EXPECT_TRUE(set.CheckNothingLost(1).ok());
+  const Status lost = set.Push(MakePush(set, RandomRows(3, 10), 2));
+  EXPECT_EQ(lost.code(), StatusCode::kDataLoss);
+  EXPECT_NE(ToText(lost).find("dir/log-0-1, byte 4711, ends before"), std::string::npos) << lost;
+  EXPECT_NE(ToText(lost).find("waits for every slice of step 1"), std::string::npos) << lost;
+  EXPECT_EQ(set.CheckNothingLost(2), lost);
+  EXPECT_TRUE(set.Push(MakePush(set, RandomRows(3, 10), 1)).ok());
+  EXPECT_TRUE(set.CheckNothingLost(2).ok());
+}
+
 TEST(ShardSet, GatherGivesValuesInKeyOrderOverAllTables) {
   ShardSet set = MakeSet(8, test::AllShards(8));
   const RowMap rows = RandomRows(3, 100);

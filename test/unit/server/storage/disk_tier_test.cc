@@ -102,7 +102,7 @@ TEST_F(DiskTierTest, ADiskThatFailsForAWhileLosesNothing) {
 
 TEST_F(DiskTierTest, ADamagedFileIsNamed) {
   ASSERT_TRUE(PushAll());
-  for (const auto& entry : std::filesystem::directory_iterator(temp_ / "rows")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(temp_ / "rows")) {
     if (entry.path().extension() != ".sst") continue;
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
     for (int at = 100; at < 40'000; at += 1000) {
@@ -169,13 +169,26 @@ TEST_F(DiskTierTest, RowsThatAreGoneLeaveTheDiskToo) {
   EXPECT_EQ(expiring.Pull(0, (kSteps - 20) * kKeysAStep), std::vector<float>(kDim, -1));
 }
 
+// As an evaluation beside a training.
+TEST_F(DiskTierTest, AnotherInTheSameFolderHasFilesOfItsOwn) {
+  ASSERT_TRUE(PushAll());
+  for (int i = 0; i < 2; ++i) {
+    test::TieredShards other(Counting(), 2, test::AllShards(2), temp_ / "rows", 1 << 17);
+    ASSERT_TRUE(other.Save(0, {temp_ / ("checkpoint" + std::to_string(i)), ProcessId(1), 0}).ok());
+  }
+  for (Key key = 0; key < kKeys; ++key) ASSERT_EQ(Pushes(key), 1) << key;
+}
+
 TEST_F(DiskTierTest, TheFolderGoesWithIt) {
+  const auto folders = [this] {
+    return std::distance(std::filesystem::directory_iterator(temp_ / "other"), {}) - 1;  // A lock.
+  };
   {
     test::TieredShards other(Counting(), 2, test::AllShards(2), temp_ / "other", 1 << 17);
     ASSERT_TRUE(other.Save(0, {temp_ / "checkpoint", ProcessId(1), 0}).ok());
-    EXPECT_TRUE(std::filesystem::exists(temp_ / "other"));
+    EXPECT_EQ(folders(), 1);
   }
-  EXPECT_FALSE(std::filesystem::exists(temp_ / "other"));
+  EXPECT_EQ(folders(), 0);
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+#include "common/base/open_files.h"
+
+#include <sys/resource.h>
+
+namespace dt {
+namespace {
+
+constexpr uint64_t kUnknown = 1024;
+
+}  // namespace
+
+void RaiseOpenFilesMax() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);  // Where it may not be raised, what it is must do.
+}
+
+uint64_t OpenFilesMax() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : kUnknown;
+}
+
+}  // namespace dt

@@ -1,0 +1,196 @@
+// Goal: a disk that takes no more is an error that names the file, at whichever byte it happens;
+// what was added before is still there, and once there is room the next attempt succeeds. Method:
+// the limit of this process on the size of files, at every few bytes; and, for root, a small tmpfs.
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <poll.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "common/base/clock.h"
+#include "common/storage/rocksdb_rows.h"
+#include "common/storage/rocksdb_store.h"
+#include "test/support/scratch_folder.h"
+
+namespace dt {
+namespace {
+
+using test::ScratchFolder;
+using Content = std::map<std::string, std::string>;
+
+// While it lives no file grows over `bytes`.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(uint64_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  const sighandler_t handler_;
+  rlimit before_{};
+};
+
+// A file system of so many bytes; only root can have one.
+class SmallDisk {
+ public:
+  explicit SmallDisk(uint64_t bytes) {
+    made_ = mount("tmpfs", folder_.path().c_str(), "tmpfs", 0,
+                  fmt::format("size={}", bytes).c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (made_) umount2(folder_.path().c_str(), MNT_DETACH);
+  }
+  bool made() const { return made_; }
+  void Grow(uint64_t bytes) const {
+    ASSERT_EQ(mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_REMOUNT,
+                    fmt::format("size={}", bytes).c_str()),
+              0);
+  }
+  const std::string& path() const { return folder_.path(); }
+
+ private:
+  const ScratchFolder folder_;
+  bool made_ = false;
+};
+
+// What a server does with its rows on disk. Each step is tried again where it failed.
+class Rows {
+ public:
+  Rows(std::string folder, size_t row_bytes) : folder_(std::move(folder)), row_bytes_(row_bytes) {}
+
+  Status Step(int i) {
+    if (db_ == nullptr) {
+      DT_TRY(db_, RowsDb::Create(folder_ + "/rows", {.cache_bytes = 1 << 20, .cuts = {"5"}}));
+    }
+    Content rows;
+    for (int n = 0; n < 60; ++n) {
+      rows[fmt::format("{:02}", (n * 37 + i * 11) % 100)] =
+          std::string(row_bytes_ + i, static_cast<char>('a' + i % 26));
+    }
+    auto file = db_->NewFile(64 * row_bytes_);
+    for (const auto& [key, value] : rows) DT_TRY_STATUS(file->Add(key, value));
+    DT_TRY_STATUS(db_->Ingest(std::move(file)));
+    for (auto& [key, value] : rows) all_[key] = value;
+    if (i % 8 != 7) return OkStatus();
+    db_->HoldMerges();
+    const Status copied = db_->Checkpoint(fmt::format("{}/copy-{}", folder_, i));
+    db_->ReleaseMerges();
+    if (!copied.ok()) std::filesystem::remove_all(fmt::format("{}/copy-{}", folder_, i));
+    return copied;
+  }
+  // What was added, and nothing else.
+  void Check() const {
+    Content found;
+    const auto at = db_->Read();
+    ASSERT_TRUE(at->Seek({}).ok());
+    while (at->valid()) {
+      found[std::string(at->key())] = at->value();
+      ASSERT_TRUE(at->Next().ok());
+    }
+    EXPECT_EQ(found, all_);
+  }
+
+ private:
+  const std::string folder_;
+  const size_t row_bytes_;
+  std::unique_ptr<RowsDb> db_;
+  Content all_;
+};
+
+constexpr int kSteps = 40;
+
+// All steps from `i` on, each until it succeeds.
+void Complete(Rows& rows, int i) {
+  const TimePoint deadline = SystemClock().Now() + seconds(30);
+  for (Status status; i < kSteps; i += status.ok() ? 1 : 0) {
+    status = rows.Step(i);
+    ASSERT_TRUE(status.ok() || SystemClock().Now() < deadline) << status;
+    if (!status.ok()) poll(nullptr, 0, 20);
+  }
+  rows.Check();
+}
+
+TEST(RocksFaults, AFileThatMayGrowNoFurtherIsNamed) {
+  for (uint64_t bytes = 0; bytes < 18'000; bytes += bytes < 2'000 ? 97 : 1'711) {
+    SCOPED_TRACE(fmt::format("files of {} bytes at most", bytes));
+    const ScratchFolder temp;
+    Rows rows(temp.path(), 300);
+    const FileSizeLimit limit(bytes);
+    Status failed;
+    for (int i = 0; i < kSteps && failed.ok(); ++i) failed = rows.Step(i);
+    EXPECT_FALSE(failed.ok());
+    EXPECT_NE(ToText(failed).find(temp.path()), std::string::npos) << failed;
+    EXPECT_NE(ToText(failed).find("File too large"), std::string::npos) << failed;
+    EXPECT_NE(ToText(failed).find("ulimit -f"), std::string::npos) << failed;
+  }
+}
+
+class FullDisk : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(FullDisk, IsNamedWithItsRoomAndHarmsNothing) {
+  if (!SmallDisk(1 << 20).made()) GTEST_SKIP() << "only root may mount a small file system";
+  const size_t row_bytes = GetParam();
+  for (uint64_t percent = 1; percent < 4000; percent += percent < 100 ? 13 : 311) {
+    const uint64_t bytes = percent * row_bytes * 60 / 100 + (16 << 10);
+    SCOPED_TRACE(fmt::format("a disk of {} bytes", bytes));
+    const SmallDisk disk(bytes);
+    Rows rows(disk.path(), row_bytes);
+    int i = 0;
+    Status failed;
+    while (i < kSteps && (failed = rows.Step(i)).ok()) ++i;
+    for (int again = 0; again < 3 && !failed.ok(); ++again) {
+      EXPECT_NE(ToText(failed).find(disk.path()), std::string::npos) << failed;
+      EXPECT_NE(ToText(failed).find("the disk is full"), std::string::npos) << failed;
+      EXPECT_NE(ToText(failed).find("free)"), std::string::npos) << failed;
+      failed = rows.Step(i);
+    }
+    disk.Grow(uint64_t{1} << 30);
+    Complete(rows, i);
+  }
+}
+
+// Files below and above the megabyte that RocksDB writes at once.
+INSTANTIATE_TEST_SUITE_P(RowBytes, FullDisk, ::testing::Values(300, 20'000));
+
+TEST(RocksFaults, AStateOnAFullDiskKeepsWhatWasWritten) {
+  if (!SmallDisk(1 << 20).made()) GTEST_SKIP() << "only root may mount a small file system";
+  for (uint64_t pages = 1; pages < 40; pages += 3) {
+    SCOPED_TRACE(fmt::format("a disk of {} pages", pages));
+    const SmallDisk disk(pages << 12);
+    const RocksOptions options{.folder = disk.path() + "/state", .write_buffer_bytes = 1 << 16};
+    Content written;
+    Status failed;
+    {
+      auto store = RocksStore::Open(options);
+      failed = store.status();
+      for (int i = 0; i < 400 && failed.ok(); ++i) {
+        RocksBatch batch;
+        const std::string key = std::to_string(i % 7), value(1000 + i, 'v');
+        batch.Put(key, value);
+        failed = (*store)->WriteDurably(batch);
+        if (failed.ok()) written[key] = value;
+      }
+    }
+    EXPECT_FALSE(failed.ok());
+    EXPECT_NE(ToText(failed).find(disk.path()), std::string::npos) << failed;
+    EXPECT_NE(ToText(failed).find("the disk is full"), std::string::npos) << failed;
+    disk.Grow(64 << 20);
+    auto store = RocksStore::Open(options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (const auto& [key, value] : written) EXPECT_EQ((*store)->Get(key).value_or(""), value);
+  }
+}
+
+}  // namespace
+}  // namespace dt
