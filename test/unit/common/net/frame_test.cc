@@ -45,6 +45,16 @@ TEST(Frame, SharesForeignMemoryUntilTheLastHolderIsGone) {
   EXPECT_EQ(memory.use_count(), 1);
 }
 
+TEST(Frame, OfAPeerIsCopiedToSettleAndOthersAreNot) {
+  std::vector<uint64_t> memory(600, 7);
+  Frame frame = Frame::Settled(Frame::OfPeer(std::as_writable_bytes(std::span(memory)), nullptr));
+  memory.assign(600, 8);
+  EXPECT_TRUE(
+      std::ranges::all_of(std::as_const(frame).as<uint64_t>(), [](uint64_t v) { return v == 7; }));
+  const void* const place = frame.bytes().data();
+  EXPECT_EQ(Frame::Settled(std::move(frame)).bytes().data(), place);
+}
+
 TEST(Frame, LargerThanEveryClassStillWorks) {
   constexpr size_t kSize = (size_t{1} << 27) + 1;
   Frame frame = Frame::Of(kSize);
