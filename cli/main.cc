@@ -7,9 +7,11 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/base/log.h"
+#include "common/base/memory_end.h"
 
 int main(int argc, char** argv) {
   using namespace dt::cli;
+  dt::InstallMemoryEnd();
   // glibc would hand large message buffers back to the kernel at every free.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/base/memory_end.h"
 #include "common/net/shm_arena.h"
 
 namespace dt {
@@ -80,7 +81,7 @@ class FramePool {
   static void* Allocate(size_t bytes) {
     void* const memory =
         std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
-    DT_CHECK_MSG(memory != nullptr, "out of memory for a message of {} bytes", bytes);
+    if (memory == nullptr) EndOutOfMemory(bytes, "a message");
     return memory;
   }
 
