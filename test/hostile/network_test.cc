@@ -51,6 +51,9 @@ void AttackWith(const char* kind, std::span<const Attack> attacks) {
 }
 
 TEST(HostileNetwork, TcpConnectionsLeaveAJobAsItIs) { AttackWith("tcp", TcpAttacks()); }
+TEST(HostileNetwork, MessagesOfKeyHoldersThatBreakTheRulesLeaveAJobAsItIs) {
+  AttackWith("messages", MemberAttacks());
+}
 TEST(HostileNetwork, SharedMemoryLeavesAJobAsItIs) { AttackWith("shared memory", ShmAttacks()); }
 
 }  // namespace

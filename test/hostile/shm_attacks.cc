@@ -9,10 +9,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "common/base/hash.h"
 #include "common/net/shm_arena.h"
 #include "common/net/shm_segment.h"
-#include "common/wire/data.h"
 #include "test/hostile/attack.h"
 #include "test/hostile/raw_socket.h"
 
@@ -254,50 +252,6 @@ void RingsAllTheTime(Random& random, const Targets& targets) {
 
 // ------------------------------------------------------------ messages
 
-// Rows of the tables of a tiny job (tiny_job.h): 16 shards, tables "deep" and "wide".
-struct Rows {
-  KeyGroups groups;
-  Frame keys;
-  Frame gradients;
-};
-Rows RowsOf(Random& random, size_t rows_of_shard) {
-  Rows rows;
-  std::vector<Key> keys;
-  size_t floats = 0;
-  for (uint32_t shard = 0; shard < 16; ++shard) {
-    if (random() % 2 == 0) continue;
-    const uint32_t table = static_cast<uint32_t>(random() % 2);
-    uint32_t count = 0;
-    for (Key key = random() % 100'000; count < rows_of_shard; ++key) {
-      if (ShardOf(TableIdOf(table == 0 ? "deep" : "wide"), key, 16) != ShardId(shard)) continue;
-      keys.push_back(key);
-      ++count;
-    }
-    rows.groups.push_back({ShardId(shard), table, count});
-    floats += count * (table == 0 ? 8 : 1);
-  }
-  rows.keys = Frame::CopyOf(std::as_bytes(std::span(keys)));
-  rows.gradients = Frame::Of(floats * sizeof(float));
-  std::ranges::fill(rows.gradients.bytes(), std::byte{0x7f});
-  return rows;
-}
-
-// Of a generation that is no more: refused once it has been understood.
-Frames StaleRequest(Random& random, size_t rows_of_shard) {
-  Rows rows = RowsOf(random, rows_of_shard);
-  if (random() % 2 == 0) {
-    PullRequest pull{.request = random(), .step = random() % 100};
-    pull.groups = std::move(rows.groups);
-    pull.keys = std::move(rows.keys);
-    return Encode(pull);
-  }
-  PushRequest push{.request = random(), .step = random() % 100, .slices = 2};
-  push.groups = std::move(rows.groups);
-  push.keys = std::move(rows.keys);
-  push.gradients = std::move(rows.gradients);
-  return Encode(push);
-}
-
 void SendsDamagedRequests(Random& random, const Targets& targets) {
   Guest guest(random, targets);
   for (int i = 0; i < 10 && guest.greeted(); ++i) {
@@ -317,13 +271,8 @@ void ChangesWhatItHasSent(Random& random, const Targets& targets) {
   if (!guest.greeted()) return;
   std::vector<std::vector<std::string>> requests;
   for (int i = 0; i < 8; ++i) {
-    Rows rows = RowsOf(random, 300);
-    PullRequest pull{.request = random(),
-                     .stamp = {Generation(1), Term(1), MapVersion(1)},
-                     .mode = random() % 2 == 0 ? PullMode::kEvaluate : PullMode::kLookahead};
-    pull.groups = std::move(rows.groups);
-    pull.keys = std::move(rows.keys);
-    requests.push_back(i % 2 == 0 ? PartsOf(Encode(pull)) : PartsOf(StaleRequest(random, 300)));
+    requests.push_back(
+        PartsOf(i % 2 == 0 ? Encode(FirstRows(random, 300)) : StaleRequest(random, 300)));
   }
   const uint64_t seed = random();
   std::jthread changes([&guest, seed](const std::stop_token& stop) {

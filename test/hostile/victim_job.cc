@@ -7,6 +7,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "common/control/key_files.h"
+
 namespace dt::test {
 namespace {
 
@@ -69,7 +71,7 @@ VictimEnd RunVictim(const std::function<void(const Targets&)>& meanwhile) {
   const TempFolder folder;
   const std::string job = WriteTinyJob(
       folder, {.epochs = 150, .slices = 2, .servers = 2, .workers = 2, .executors = "2"});
-  const std::string mark = "job=" + JobNameOfOurs("victim");
+  const std::string name = JobNameOfOurs("victim"), mark = "job=" + name;
   Program program(folder.path(), {"launch", job, "--set", mark, "--result", "r.json"});
   // Shared memory listens at the servers, which is when all of them are there.
   Targets targets;
@@ -77,7 +79,12 @@ VictimEnd RunVictim(const std::function<void(const Targets&)>& meanwhile) {
     targets = TargetsOf(ProcessesWith(mark));
     return targets.names.size() >= 4 || !folder.Read("r.json").empty();
   });
-  while (begun && !targets.names.empty() && folder.Read("r.json").empty()) meanwhile(targets);
+  const Result<KeyPair> key = ReadKeyFile(folder.path() + "/runs/" + name + "/keys/job.key");
+  std::unique_ptr<Network> network;
+  if (key.ok()) network = MakeZmqNetwork({.curve = CurveOptions{.job = *key, .own = *key}});
+  targets.network = network.get();
+  while (begun && network != nullptr && !targets.names.empty() && folder.Read("r.json").empty())
+    meanwhile(targets);
   VictimEnd end;
   end.program = program.Wait(seconds(120));
   end.checksum = ChecksumOf(folder, "r.json");
