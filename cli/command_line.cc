@@ -197,7 +197,7 @@ class Parser {
     CLI::App* keygen =
         Command(app_, "keygen", "Make a pair of keys: STEM.key, which is secret, and STEM.pub",
                 "keygen keys/job");
-    keygen->add_option("stem", out_.out_path, "Where; without an ending")
+    keygen->add_option("stem", out_.key_path, "Where; without an ending")
         ->required()
         ->type_name("STEM");
   }

@@ -21,7 +21,7 @@ struct CommandLine {
   bool child = false;  // Started by `launch`, which prints what went wrong, once.
 
   std::string scheduler;   // tcp://HOST:PORT
-  std::string key_path;    // status
+  std::string key_path;    // status, keygen
   std::string listen;      // Roles.
   std::string checkpoint;  // eval, predict, export, checkpoint verify|inspect
   std::string data_path;   // predict

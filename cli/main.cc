@@ -1,8 +1,5 @@
 // `dovetail`: parses the command line and runs one subcommand.
-#include <new>
 #include <string>
-#include <string_view>
-#include <unistd.h>
 
 #include <malloc.h>
 
@@ -10,25 +7,13 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/base/log.h"
+#include "common/base/memory_end.h"
 #include "common/base/open_files.h"
 #include "common/storage/files.h"
 
-namespace {
-
-// Nothing can be allocated, nor is any state whole: others are told by the end of the process.
-[[noreturn]] void OnNoMemory() {
-  constexpr std::string_view kText =
-      "dovetail: out of memory; give it more (ulimit -v, the container's limit), or make batches, "
-      "tables or models smaller\n";
-  static_cast<void>(!write(STDERR_FILENO, kText.data(), kText.size()));
-  _exit(1);
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
   using namespace dt::cli;
-  std::set_new_handler(OnNoMemory);
+  dt::InstallMemoryEnd();
   // glibc would hand large message buffers back to the kernel at every free.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);

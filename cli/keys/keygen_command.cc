@@ -8,10 +8,10 @@
 namespace dt::cli {
 
 int RunKeygen(const CommandLine& line) {
-  const Status made = WriteKeyFiles(line.out_path, MakeKeyPair());
+  const Status made = WriteKeyFiles(line.key_path, MakeKeyPair());
   if (!made.ok()) return EndWithError(line, "", made);
   std::printf("%s.key: secret; for those who may run the job\n%s.pub: public\n",
-              line.out_path.c_str(), line.out_path.c_str());
+              line.key_path.c_str(), line.key_path.c_str());
   return 0;
 }
 

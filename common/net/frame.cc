@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <new>
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/base/memory_end.h"
 #include "common/net/shm_arena.h"
 
 namespace dt {
@@ -52,7 +52,6 @@ class FramePool {
         if (IsWhereItBelongs(memory, bytes)) return memory;
         std::free(memory);  // Made before the arena was opened.
       }
-      if (!shelf.hollow.empty()) return Pop(shelf.hollow);
     }
     if (bytes > kPrivateBytesMax && ShmArena::is_open()) {
       if (void* const memory = ShmArena::Allocate(bytes); memory != nullptr) return memory;
@@ -72,29 +71,24 @@ class FramePool {
     }
     kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     auto* const begin = static_cast<std::byte*>(memory);
-    if (!ShmArena::OffsetOf({begin, bytes}).has_value()) {
+    if (ShmArena::OffsetOf({begin, bytes}).has_value()) {
+      ShmArena::Free(begin, bytes);
+    } else {
       std::free(memory);
-      return;
     }
-    ShmArena::DropPages(begin, bytes);
-    std::lock_guard lock(shelf.mutex);
-    shelf.hollow.push_back(memory);
   }
 
   static void* Allocate(size_t bytes) {
     void* const memory =
         std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) & ~(kAlignment - 1));
-    if (memory != nullptr) return memory;
-    // As `new` does: the program has a sentence for it.
-    if (const std::new_handler handler = std::get_new_handler(); handler != nullptr) handler();
-    throw std::bad_alloc();
+    if (memory == nullptr) EndOutOfMemory(bytes, "a message");
+    return memory;
   }
 
  private:
   struct Shelf {
     std::mutex mutex;
-    std::vector<void*> free;    // With their pages.
-    std::vector<void*> hollow;  // In the arena, without.
+    std::vector<void*> free;
   };
   // Once there is an arena, buffers of other memory leave the pool: they cannot be lent to peers.
   static bool IsWhereItBelongs(void* memory, size_t bytes) {
@@ -148,6 +142,16 @@ Frame Frame::Of(std::span<std::byte> bytes, std::shared_ptr<void> owner) {
   frame.bytes_ = bytes;
   frame.owner_ = std::move(owner);
   return frame;
+}
+
+Frame Frame::OfPeer(std::span<std::byte> bytes, std::shared_ptr<void> owner) {
+  Frame frame = Of(bytes, std::move(owner));
+  frame.of_peer_ = true;
+  return frame;
+}
+
+Frame Frame::Settled(Frame frame) {
+  return frame.of_peer_ ? CopyOf(std::as_const(frame).bytes()) : frame;
 }
 
 }  // namespace dt

@@ -22,6 +22,10 @@ class Frame {
   static Frame CopyOf(std::span<const std::byte> bytes);
   // Memory that something else owns until `owner` is destroyed. REQUIRES: 8-byte aligned.
   static Frame Of(std::span<std::byte> bytes, std::shared_ptr<void> owner);
+  // The same, of a peer that may go on writing to it.
+  static Frame OfPeer(std::span<std::byte> bytes, std::shared_ptr<void> owner);
+  // The frame, or a copy of it if a peer could change it: what is checked first and used later.
+  static Frame Settled(Frame frame);
 
   size_t size() const { return bytes_.size(); }
   std::span<std::byte> bytes() { return bytes_; }
@@ -39,6 +43,7 @@ class Frame {
  private:
   std::span<std::byte> bytes_;
   std::shared_ptr<void> owner_;
+  bool of_peer_ = false;
 };
 
 // The parts of one message, in order.

@@ -1,21 +1,28 @@
 #include "common/net/shm_arena.h"
 
 #include <atomic>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <sys/resource.h>
+
+#include "common/base/text.h"
 
 namespace dt {
 namespace {
 
 constexpr size_t kAlignment = 64;
+// Each connection maps the arena of its peer.
+constexpr size_t kAddressesMin = 64 * kArenaBytes;
+
+size_t Rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 struct Arena {
-  std::mutex mutex;     // Of opening.
-  SharedMemory memory;  // Set before `base`.
-  std::atomic<std::byte*> base = nullptr;
-  std::atomic<size_t> used = 0;
+  std::mutex mutex;
+  SharedMemory memory;                     // Set before `base`.
+  std::atomic<std::byte*> base = nullptr;  // Set once.
+  std::map<size_t, size_t> free;           // Offset and bytes; no two touch. Guarded by mutex.
 };
 
 // Never destroyed: frames are freed by threads that outlive main.
@@ -30,29 +37,54 @@ Status ShmArena::Open() {
   Arena& arena = TheArena();
   std::lock_guard lock(arena.mutex);
   if (arena.base.load() != nullptr) return OkStatus();
-  DT_TRY(arena.memory, SharedMemory::Create("dovetail-frames", kArenaBytes));
+  rlimit addresses{};
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur < kAddressesMin) {
+    return Unavailable("it takes addresses of {}, and this process may have {} (ulimit -v)",
+                       BytesText(kAddressesMin), BytesText(addresses.rlim_cur));
+  }
+  DT_TRY(arena.memory,
+         SharedMemory::Create("dovetail-frames", kArenaBytes, SharedMemory::Access::kRead));
   DT_TRY_STATUS(arena.memory.ReadOnlyFd().status());
+  arena.free[0] = kArenaBytes;
   arena.base.store(arena.memory.data(), std::memory_order_release);
   return OkStatus();
 }
 
 bool ShmArena::is_open() { return TheArena().base.load(std::memory_order_acquire) != nullptr; }
 
+// The first that fits: what was touched before is used again before other pages are.
 std::byte* ShmArena::Allocate(size_t bytes) {
   Arena& arena = TheArena();
-  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  size_t at = arena.used.load(std::memory_order_relaxed);
-  do {
-    if (rounded > kArenaBytes - at) return nullptr;
-  } while (!arena.used.compare_exchange_weak(at, at + rounded, std::memory_order_relaxed));
-  return arena.base.load(std::memory_order_acquire) + at;
+  const size_t size = Rounded(bytes);
+  std::lock_guard lock(arena.mutex);
+  for (auto at = arena.free.begin(); at != arena.free.end(); ++at) {
+    const auto [offset, there] = *at;
+    if (there < size) continue;
+    arena.free.erase(at);
+    if (there > size) arena.free[offset + size] = there - size;
+    return arena.memory.data() + offset;
+  }
+  return nullptr;
 }
 
-void ShmArena::DropPages(std::byte* memory, size_t bytes) {
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + page - 1) / page * page;
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(memory) + bytes) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_REMOVE);
+void ShmArena::Free(std::byte* memory, size_t bytes) {
+  Arena& arena = TheArena();
+  std::lock_guard lock(arena.mutex);
+  size_t begin = static_cast<size_t>(memory - arena.memory.data());
+  size_t end = begin + Rounded(bytes);
+  const auto behind = arena.free.lower_bound(begin);
+  if (behind != arena.free.begin()) {
+    const auto before = std::prev(behind);
+    if (before->first + before->second == begin) {
+      begin = before->first;
+      arena.free.erase(before);
+    }
+  }
+  if (behind != arena.free.end() && behind->first == end) {
+    end += behind->second;
+    arena.free.erase(behind);
+  }
+  arena.free[begin] = end - begin;
 }
 
 std::optional<size_t> ShmArena::OffsetOf(std::span<const std::byte> bytes) {

@@ -16,14 +16,15 @@ inline constexpr size_t kArenaBytes = size_t{16} << 30;  // Of addresses; pages 
 
 class ShmArena {
  public:
-  // Opens it at the first call. Unavailable: this system has no such memory.
+  // Opens it at the first call. Unavailable: this system has no such memory, or this process may
+  // not have addresses enough for it and for those of its peers.
   static Status Open();
   static bool is_open();
 
-  // Fresh memory at a 64-byte boundary, for good; null when there is none left.
+  // Memory at a 64-byte boundary; null when there is none left.
   static std::byte* Allocate(size_t bytes);
-  // Gives the pages back to the system; the addresses stay, with zeros.
-  static void DropPages(std::byte* memory, size_t bytes);
+  // Takes it back, for any size. Its pages stay: sealed memory can have no holes.
+  static void Free(std::byte* memory, size_t bytes);
   // Where the bytes lie in it; nothing if they are elsewhere.
   static std::optional<size_t> OffsetOf(std::span<const std::byte> bytes);
   // For a peer. REQUIRES: open.

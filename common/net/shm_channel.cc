@@ -179,15 +179,16 @@ void ShmChannel::WakePeer() {
 
 // ------------------------------------------------------------ receiving
 
-Status ShmChannel::OpenPeerArena() {
-  if (link_->peer_arena.size() != 0) return OkStatus();
+Result<bool> ShmChannel::Greeted() {
+  if (link_->peer_arena.size() != 0) return true;
   DT_TRY(std::optional<ShmHello> hello, TakeShmHello(link_->socket.get()));
-  if (!hello.has_value() || hello->fds.size() != 1) {
-    return Malformed("shared memory of a peer: a message, but no greeting");
+  if (!hello.has_value()) return false;
+  if (hello->fds.size() != 1) {
+    return Malformed("a greeting with {} descriptors", hello->fds.size());
   }
   DT_TRY(link_->peer_arena,
          SharedMemory::Open(std::move(hello->fds[0]), kArenaBytes, SharedMemory::Access::kRead));
-  return OkStatus();
+  return true;
 }
 
 Result<Frame> ShmChannel::ReadPart(const ShmPartHead& head, bool first,
@@ -201,7 +202,8 @@ Result<Frame> ShmChannel::ReadPart(const ShmPartHead& head, bool first,
     rest = rest.subspan(Padded(head.size));
     return part;
   }
-  DT_TRY_STATUS(OpenPeerArena());
+  DT_TRY(const bool greeted, Greeted());
+  if (!greeted) return Malformed("shared memory of a peer: a message, but no greeting");
   const size_t bytes = link_->peer_arena.size();
   if (head.size > kPartBytesMax || head.offset % 8 != 0 || head.offset > bytes ||
       head.size > bytes - head.offset || head.slot >= kShmSlots) {
@@ -209,7 +211,7 @@ Result<Frame> ShmChannel::ReadPart(const ShmPartHead& head, bool first,
   }
   auto lease = MakePooled<Lease>(link_, in_ring_.released[head.slot], head.lease);
   const std::span<std::byte> place{link_->peer_arena.data() + head.offset, head.size};
-  return first ? Frame::CopyOf(place) : Frame::Of(place, std::move(lease));
+  return first ? Frame::CopyOf(place) : Frame::OfPeer(place, std::move(lease));
 }
 
 Result<std::optional<Frames>> ShmChannel::Receive() {

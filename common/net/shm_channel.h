@@ -1,7 +1,8 @@
 // Messages over a shared-memory connection. Large parts are not copied: they are read where the
 // sender made them, in its arena, and the sender keeps them until the reader's last frame of them
 // goes. Part 0, which decoders trust once they have checked it, is copied always; the bytes of the
-// others may still be changed by a hostile sender, so they may only be values.
+// others may still be changed by a hostile sender: as they are they may only be values, for all
+// else there is Frame::Settled.
 //
 // One thread; frames that were received may be used and freed by any.
 #pragma once
@@ -33,6 +34,9 @@ class ShmChannel {
   // Nothing when no message is there. Malformed: the peer broke the rules, or its memory is broken.
   Result<std::optional<Frames>> Receive();
   bool empty() const { return in_.empty(); }
+  // The client's: whether the server has taken the connection. What was sent before may be lost. An
+  // error: the server has refused it, or its arena cannot be mapped here.
+  Result<bool> Greeted();
 
   // Before sleeping: the peer will wake this side. False when a message is there: do not sleep.
   bool PrepareWait();
@@ -62,7 +66,6 @@ class ShmChannel {
   void Reclaim();
   void WakePeer();
   Result<Frame> ReadPart(const ShmPartHead& head, bool first, std::span<const std::byte>& rest);
-  Status OpenPeerArena();
 
   const ShmSide side_;
   const std::shared_ptr<ShmLink> link_;

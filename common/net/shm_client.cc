@@ -13,6 +13,8 @@ constexpr Duration kTryAgain = seconds(1);        // Between attempts to find th
 constexpr Duration kSleep = milliseconds(100);    // How soon a peer's death is noticed.
 constexpr Duration kSleepBoth = milliseconds(1);  // While messages may come from below as well.
 constexpr Duration kBelowLinger = seconds(10);
+constexpr Duration kGreeting = seconds(2);              // For the server's greeting.
+constexpr Duration kRefused = std::chrono::minutes(1);  // From a refusal to the next attempt.
 
 size_t BytesIn(const Frames& message) {
   size_t bytes = 0;
@@ -24,7 +26,8 @@ Result<std::unique_ptr<ShmChannel>> OpenOne(const std::string& name) {
   DT_TRY(OwnedFd socket, ConnectShm(name));
   DT_TRY(const OwnedFd arena, ShmArena::ReadOnlyFd());
   auto link = std::make_shared<ShmLink>();
-  DT_TRY(link->segment, SharedMemory::Create("dovetail-ring", sizeof(ShmSegment)));
+  DT_TRY(link->segment, SharedMemory::Create("dovetail-ring", sizeof(ShmSegment),
+                                             SharedMemory::Access::kReadWrite));
   const std::array fds = {link->segment.fd().get(), arena.get()};
   DT_TRY_STATUS(SendShmHello(socket.get(), fds));
   link->socket = std::move(socket);
@@ -68,7 +71,18 @@ void ShmClientSocket::TryChannel() {
   Result<std::unique_ptr<ShmChannel>> channel = OpenShmChannel(names_);
   if (!channel.ok()) return;
   channel_ = *std::move(channel);
+  greeted_ = false;
+  greet_until_ = now + kGreeting;
   below_until_ = now + kBelowLinger;
+}
+
+// A server that refuses shared memory, or has no place for one more, is reached below.
+void ShmClientSocket::TakeGreeting() {
+  if (greeted_) return;
+  const Result<bool> greeted = channel_->Greeted();
+  greeted_ = greeted.ok() && *greeted;
+  if (greeted_) unheard_.clear();
+  if (!greeted.ok() || (!greeted_ && SystemClock().Now() >= greet_until_)) LeaveChannel();
 }
 
 // The server has gone, or is not what it was. It may be there again already.
@@ -79,17 +93,23 @@ void ShmClientSocket::LeaveChannel() {
     if (more) last_words_.push_back(**std::move(last));
   }
   channel_ = nullptr;
-  next_try_ = {};
+  next_try_ = greeted_ ? TimePoint() : SystemClock().Now() + kRefused;
+  if (!unheard_.empty() && UseBelow().ok()) {
+    for (Frames& message : unheard_) below_->Send(std::move(message)).IgnoreError();
+  }
+  unheard_.clear();
   TryChannel();
 }
 
 Status ShmClientSocket::Send(Frames message) {
   if (channel_ == nullptr) TryChannel();
+  if (channel_ != nullptr) TakeGreeting();
   if (channel_ != nullptr && (channel_->gone() || channel_->closed())) LeaveChannel();
   if (channel_ != nullptr) {
     const size_t bytes = BytesIn(message);
     const Status sent = channel_->Send(message);
     if (sent.ok()) totals_.sent.fetch_add(bytes, std::memory_order_relaxed);
+    if (sent.ok() && !greeted_) unheard_.push_back(message);
     if (sent.ok() || sent.code() == StatusCode::kResourceExhausted) return sent;
     LeaveChannel();
   }
@@ -105,6 +125,7 @@ Result<std::optional<Frames>> ShmClientSocket::Poll() {
     totals_.received.fetch_add(BytesIn(frames), std::memory_order_relaxed);
     return std::optional(std::move(frames));
   }
+  if (channel_ != nullptr) TakeGreeting();
   if (channel_ != nullptr) {
     const bool ended = channel_->closed();  // Before reading: nothing comes after what is there.
     Result<std::optional<Frames>> frames = channel_->Receive();

@@ -1,5 +1,6 @@
 // Memory that two processes of one host share: a memfd and its mapping. Its size is sealed, so that
-// no peer can take pages away under a reader.
+// no peer can take pages away under a reader. What peers shall only read is sealed against writing
+// by anyone but the mapping of its maker: a descriptor can always be opened again, seals stay.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +32,12 @@ class OwnedFd {
 
 class SharedMemory {
  public:
+  // Of those who did not make it.
   enum class Access { kRead, kReadWrite };
 
   // Zeroed; takes pages when they are touched. Unavailable: this system has no such memory.
-  static Result<SharedMemory> Create(const char* name, size_t bytes);
-  // A peer's. Malformed unless its size is sealed and `bytes`.
+  static Result<SharedMemory> Create(const char* name, size_t bytes, Access of_peers);
+  // A peer's. Malformed unless it is of ordinary pages, and its size sealed and `bytes`.
   static Result<SharedMemory> Open(OwnedFd fd, size_t bytes, Access access);
 
   SharedMemory() = default;
@@ -45,12 +47,12 @@ class SharedMemory {
 
   std::byte* data() const { return bytes_.data(); }
   size_t size() const { return bytes_.size(); }
-  const OwnedFd& fd() const { return fd_; }
+  const OwnedFd& fd() const { return fd_; }  // Of a peer's memory: none.
   // For a peer that shall only read. Unavailable without /proc.
   Result<OwnedFd> ReadOnlyFd() const;
 
  private:
-  static Result<SharedMemory> Map(OwnedFd fd, size_t bytes, Access access);
+  static Result<SharedMemory> Map(const OwnedFd& fd, size_t bytes, Access access);
 
   OwnedFd fd_;
   std::span<std::byte> bytes_;

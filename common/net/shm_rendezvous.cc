@@ -115,8 +115,12 @@ Result<OwnedFd> ListenForShm(const std::string& bound_endpoint) {
   return socket;
 }
 
-OwnedFd AcceptShm(const OwnedFd& listener) {
+Result<OwnedFd> AcceptShm(const OwnedFd& listener) {
   OwnedFd socket(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.valid() &&
+      (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+    return Busy("no socket for one who connects: {}", std::strerror(errno));
+  }
   return socket.valid() && IsOurUser(socket.get()) ? std::move(socket) : OwnedFd();
 }
 

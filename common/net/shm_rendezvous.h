@@ -24,8 +24,9 @@ std::vector<std::string> ShmNamesOf(const std::string& endpoint);
 
 // Of a bound endpoint. Unavailable: the name is taken, or there are no such sockets.
 Result<OwnedFd> ListenForShm(const std::string& bound_endpoint);
-// The next one who connects, if it is of our user; an invalid descriptor if there is none.
-OwnedFd AcceptShm(const OwnedFd& listener);
+// The next one who connects, if it is of our user; an invalid descriptor if there is none. Busy:
+// this process has no descriptor left.
+Result<OwnedFd> AcceptShm(const OwnedFd& listener);
 // Unavailable: nobody listens there.
 Result<OwnedFd> ConnectShm(const std::string& name);
 

@@ -15,8 +15,11 @@
 namespace dt {
 namespace {
 
-constexpr size_t kConnectionsMax = 1024;     // Those that have not greeted included.
-constexpr Duration kGreeting = seconds(10);  // For a greeting.
+constexpr size_t kConnectionsMax = 256;               // Whoever else comes is sent below.
+constexpr size_t kSilentMax = 32;                     // Of them may not have greeted yet.
+constexpr size_t kAcceptedAtOnce = 16;                // In one look around.
+constexpr Duration kGreeting = seconds(10);           // For a greeting.
+constexpr Duration kAcceptAgain = milliseconds(100);  // Without a descriptor left.
 constexpr Duration kLogInterval = std::chrono::minutes(1);
 constexpr size_t kBelowEvery = 16;  // Of so many messages one look at the network below.
 constexpr size_t kLookEvery = 64;   // And one at who comes and goes.
@@ -90,9 +93,11 @@ class ShmServerSocket : public ServerSocket {
   void WaitForAny(Duration time);
   bool PrepareWaits();
   void LookAround(Duration time);
-  void AcceptAll(TimePoint now);
+  void AcceptSome(TimePoint now);
+  void AddConnection(OwnedFd socket, TimePoint now);
   void Greet(Connection& connection, TimePoint now);
   void Drop(Connection& connection, const Status& why);
+  void CountRefused(const Status& why);
 
   // Touched by the socket's thread.
   const std::unique_ptr<ServerSocket> below_;
@@ -107,6 +112,7 @@ class ShmServerSocket : public ServerSocket {
   size_t since_look_ = 0;     // Messages since the last look at all descriptors.
   uint64_t last_number_ = 0;  // Of a connection.
   uint64_t refused_ = 0;      // Connections.
+  TimePoint accept_again_{};
   TimePoint log_again_{};
   ShmSpin spin_;
   // Any thread.
@@ -145,6 +151,10 @@ bool ShmServerSocket::TakeWake() {
 // What breaks the rules ends its connection, never the server.
 void ShmServerSocket::Drop(Connection& connection, const Status& why) {
   connection.over = true;
+  CountRefused(why);
+}
+
+void ShmServerSocket::CountRefused(const Status& why) {
   ++refused_;
   const TimePoint now = SystemClock().Now();
   if (now < log_again_) return;
@@ -238,8 +248,12 @@ bool ShmServerSocket::PrepareWaits() {
 // taken.
 void ShmServerSocket::LookAround(Duration time) {
   since_look_ = 0;
+  // Without descriptors for those who come it would be ready all the time.
+  const bool paused = SystemClock().Now() < accept_again_;
+  const int listener = paused ? -1 : listener_.get();
+  if (paused) time = std::min<Duration>(time, kAcceptAgain);
   items_.assign(
-      {{wake_.get(), POLLIN, 0}, {below_->descriptor(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
+      {{wake_.get(), POLLIN, 0}, {below_->descriptor(), POLLIN, 0}, {listener, POLLIN, 0}});
   for (const Connection& c : connections_) items_.push_back({c.descriptor(), POLLIN, 0});
   const auto whole = std::chrono::duration_cast<seconds>(time);
   const timespec patience{.tv_sec = whole.count(), .tv_nsec = (time - whole).count()};
@@ -258,20 +272,37 @@ void ShmServerSocket::LookAround(Duration time) {
     c.over = c.over || (left && c.channel->empty());
   }
   std::erase_if(connections_, [](const Connection& c) { return c.over; });
-  if ((items_[2].revents & POLLIN) != 0) AcceptAll(now);
+  if ((items_[2].revents & POLLIN) != 0) AcceptSome(now);
 }
 
-void ShmServerSocket::AcceptAll(TimePoint now) {
-  while (connections_.size() < kConnectionsMax) {
-    OwnedFd socket = AcceptShm(listener_);
-    if (!socket.valid()) return;
-    Connection connection;
-    connection.id = fmt::format("{}{}", kFromShm, ++last_number_);
-    connection.greeting = std::move(socket);
-    connection.greet_until = now + kGreeting;
-    Greet(connection, now);
-    connections_.push_back(std::move(connection));
+// Who connects and says nothing holds nobody up: the oldest of them goes for the next one.
+void ShmServerSocket::AcceptSome(TimePoint now) {
+  for (size_t i = 0; i < kAcceptedAtOnce; ++i) {
+    Result<OwnedFd> socket = AcceptShm(listener_);
+    if (!socket.ok()) {
+      accept_again_ = now + kAcceptAgain;
+      return CountRefused(socket.status());
+    }
+    if (!socket->valid()) return;
+    AddConnection(*std::move(socket), now);
   }
+}
+
+void ShmServerSocket::AddConnection(OwnedFd socket, TimePoint now) {
+  const auto silent = [](const Connection& c) { return c.channel == nullptr && !c.over; };
+  if (static_cast<size_t>(std::ranges::count_if(connections_, silent)) >= kSilentMax) {
+    connections_.erase(std::ranges::find_if(connections_, silent));
+    CountRefused(Timeout("a connection without a greeting made room for others"));
+  }
+  if (connections_.size() >= kConnectionsMax) {
+    return CountRefused(Busy("there are {} connections already", connections_.size()));
+  }
+  Connection connection;
+  connection.id = fmt::format("{}{}", kFromShm, ++last_number_);
+  connection.greeting = std::move(socket);
+  connection.greet_until = now + kGreeting;
+  Greet(connection, now);
+  connections_.push_back(std::move(connection));
 }
 
 void ShmServerSocket::Greet(Connection& connection, TimePoint now) {

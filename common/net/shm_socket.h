@@ -39,6 +39,7 @@ class ShmClientSocket : public ClientSocket {
  private:
   Status UseBelow();
   void TryChannel();
+  void TakeGreeting();
   void LeaveChannel();
   Result<std::optional<Frames>> Poll();
   // For a message through the channel. REQUIRES: there is a channel.
@@ -50,6 +51,9 @@ class ShmClientSocket : public ClientSocket {
   ShmTotals& totals_;
   std::unique_ptr<ShmChannel> channel_;
   std::unique_ptr<ClientSocket> below_;  // While there is no channel, and for some time after.
+  bool greeted_ = false;                 // The channel, by the server.
+  TimePoint greet_until_{};              // Else it is left.
+  std::vector<Frames> unheard_;          // Sent through it before; sent below if it is refused.
   TimePoint next_try_{};                 // Of a channel.
   TimePoint below_until_{};              // With a channel: answers may still come from below.
   std::deque<Frames> last_words_;        // Of a peer that has gone.

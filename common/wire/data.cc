@@ -113,7 +113,7 @@ Status ReadPull(const fb::Pull& in, Frames frames, std::span<const WireTable> ta
   out.stamp = FromFb(*in.stamp());
   out.step = in.step();
   out.mode = static_cast<PullMode>(in.mode());
-  out.keys = std::move(frames[1]);
+  out.keys = Frame::Settled(std::move(frames[1]));
   return OkStatus();
 }
 
@@ -154,7 +154,7 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   out.mode = static_cast<PushMode>(in.mode());
   out.worker = ProcessId(in.worker());
   out.first_step = in.first_step();
-  out.keys = std::move(frames[1]);
+  out.keys = Frame::Settled(std::move(frames[1]));
   out.gradients = std::move(frames[2]);
   return OkStatus();
 }

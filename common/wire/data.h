@@ -1,7 +1,8 @@
 // Messages between workers and the executor threads of servers. A message is a FlatBuffers header
 // (data.fbs, verified before any field is read) and raw little-endian arrays, in frames of their
 // own, that are never copied on the way. Decoding believes nothing: sizes, counts and sums are
-// checked first; a bad message is Malformed as a whole.
+// checked first; a bad message is Malformed as a whole. A sender that shares its memory may change
+// what it has sent: keys are taken before they are checked, values and gradients are only numbers.
 //
 // Keys travel grouped: for each group (shard, table) `rows` keys, groups in the order of the
 // header, which ascends by (shard, table) without repeats. Values and gradients stand in key order,

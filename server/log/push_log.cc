@@ -104,11 +104,11 @@ void PushLog::Append(Step step, const Frames& frames) {
   DT_CHECK(frames.size() <= push_log::kFramesMax);
   Pending record;
   record.step = step;
+  record.frames = frames;
   std::vector<push_log::FrameHead> heads;
   uint64_t bytes = 0;
   for (const Frame& frame : frames) {
-    const Frame& copy = record.frames.emplace_back(Frame::CopyOf(frame.bytes()));
-    heads.push_back({copy.size(), HashBytes(copy.bytes())});
+    heads.push_back({frame.size(), HashBytes(frame.bytes())});
     bytes += frame.size();
   }
   const std::span<const std::byte> head_bytes = std::as_bytes(std::span(heads));

@@ -45,8 +45,8 @@ class PushLog {
   PushLog(const PushLog&) = delete;
   PushLog& operator=(const PushLog&) = delete;
 
-  // Keeps a copy of the frames until the next Commit: their memory may be shared with the peer, who
-  // could write between the digest and the disk, and so make the whole log unreadable.
+  // Keeps the frames until the next Commit; shares their memory. REQUIRES: no other process can
+  // write to it, or what is written were not what its digest was taken of.
   void Append(Step step, const Frames& frames);
   // Writes everything appended. After an error it is all still there, in order, and nothing half
   // written: try again. Unavailable naming the file, how much was to be written and how much room
@@ -73,7 +73,7 @@ class PushLog {
   struct Pending {
     Step step = 0;
     std::string head;  // RecordHead and FrameHeads.
-    Frames frames;     // Copies.
+    Frames frames;
     uint64_t end_mark = 0;
     uint64_t bytes = 0;
   };

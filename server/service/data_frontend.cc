@@ -48,8 +48,11 @@ Status DataFrontend::Ready() const {
 
 void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
                              std::vector<PeerMessage>& answers) {
-  Frames raw;  // For the log: shares the bytes.
-  if (log_ != nullptr) raw = message.frames;
+  Frames raw;  // For the log: shares the bytes, which must stay as they were hashed and applied.
+  if (log_ != nullptr) {
+    for (Frame& frame : message.frames) frame = Frame::Settled(std::move(frame));
+    raw = message.frames;
+  }
   Result<DataRequest> request = DecodeDataRequest(std::move(message.frames), tables_);
   if (!request.ok()) {
     OnBad(now, message.peer, request.status());

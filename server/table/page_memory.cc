@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sys/mman.h>
 
-#include "common/base/check.h"
+#include "common/base/memory_end.h"
 
 namespace dt::server {
 namespace {
@@ -18,7 +18,7 @@ void* MapAligned(size_t bytes) {
   const size_t asked = bytes + kHugePage;
   void* const mapped = mmap(nullptr, asked, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  DT_CHECK_MSG(mapped != MAP_FAILED, "out of memory for {} bytes of rows", bytes);
+  if (mapped == MAP_FAILED) EndOutOfMemory(bytes, "rows");
   auto* const begin = static_cast<std::byte*>(mapped);
   const size_t before = -reinterpret_cast<uintptr_t>(begin) % kHugePage;
   if (before != 0) munmap(begin, before);
@@ -35,7 +35,7 @@ PageMemory PageMemory::Zeroed(size_t bytes, Pages pages) {
   if (bytes < kFromKernelBytes) {
     memory.size_ = (bytes + 63) & ~size_t{63};
     memory.data_ = std::aligned_alloc(64, memory.size_);
-    DT_CHECK_MSG(memory.data_ != nullptr, "out of memory for {} bytes of rows", bytes);
+    if (memory.data_ == nullptr) EndOutOfMemory(bytes, "rows");
     std::memset(memory.data_, 0, memory.size_);
     return memory;
   }

@@ -1,7 +1,6 @@
 #include "common/net/frame.h"
 
 #include <algorithm>
-#include <new>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -19,14 +18,6 @@ TEST(Frame, StartsAtACacheLineWhateverItsSize) {
                       std::byte{0xab});  // Sanitizers see a buffer that is too short.
   }
 }
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They end the program.
-TEST(Frame, WithoutMemoryItIsAskedForAsByNew) {
-  const std::new_handler before = std::set_new_handler([] { throw 7; });
-  EXPECT_THROW(Frame::Of(size_t{1} << 60), int);
-  std::set_new_handler(before);
-}
-#endif
 
 TEST(Frame, OfNothingIsEmpty) {
   EXPECT_EQ(Frame::Of(0).size(), 0u);
@@ -52,6 +43,16 @@ TEST(Frame, SharesForeignMemoryUntilTheLastHolderIsGone) {
   EXPECT_EQ(moved.as<uint64_t>()[3], 7u);
   moved = Frame();
   EXPECT_EQ(memory.use_count(), 1);
+}
+
+TEST(Frame, OfAPeerIsCopiedToSettleAndOthersAreNot) {
+  std::vector<uint64_t> memory(600, 7);
+  Frame frame = Frame::Settled(Frame::OfPeer(std::as_writable_bytes(std::span(memory)), nullptr));
+  memory.assign(600, 8);
+  EXPECT_TRUE(
+      std::ranges::all_of(std::as_const(frame).as<uint64_t>(), [](uint64_t v) { return v == 7; }));
+  const void* const place = frame.bytes().data();
+  EXPECT_EQ(Frame::Settled(std::move(frame)).bytes().data(), place);
 }
 
 TEST(Frame, LargerThanEveryClassStillWorks) {

@@ -185,7 +185,8 @@ TEST_F(ShmNetworkTest, ClientReachesTheServerThatStartsAgain) {
 // A memfd of its own making.
 class RawMemory {
  public:
-  explicit RawMemory(size_t bytes, bool sealed = true) : fd_(memfd_create("raw", kFlags)) {
+  explicit RawMemory(size_t bytes, bool sealed = true, unsigned flags = 0)
+      : fd_(memfd_create("raw", kFlags | flags)) {
     EXPECT_EQ(ftruncate(fd_.get(), static_cast<off_t>(bytes)), 0);
     const int seals = sealed ? F_SEAL_SHRINK | F_SEAL_GROW : 0;
     EXPECT_EQ(fcntl(fd_.get(), F_ADD_SEALS, seals), 0);
@@ -202,13 +203,22 @@ class RawClient {
  public:
   explicit RawClient(const std::string& endpoint)
       : socket_(*ConnectShm(ShmNamesOf(endpoint)[0])),
-        segment_(*SharedMemory::Create("segment", sizeof(ShmSegment))),
+        segment_(
+            *SharedMemory::Create("segment", sizeof(ShmSegment), SharedMemory::Access::kReadWrite)),
         arena_(kArenaBytes) {}
 
   void Greet() { Greet(std::array{segment_.fd().get(), arena_.fd()}); }
   void Greet(std::span<const int> fds) { EXPECT_TRUE(SendShmHello(socket_.get(), fds).ok()); }
+  int segment_fd() const { return segment_.fd().get(); }
   void Say(const std::string& bytes) {
     EXPECT_GT(send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
+  }
+  // The server's arena, once it has taken the greeting.
+  OwnedFd Arena() {
+    auto hello = TakeShmHello(socket_.get());
+    const bool there = hello.ok() && hello->has_value() && (*hello)->fds.size() == 1;
+    EXPECT_TRUE(there);
+    return there ? std::move((*hello)->fds[0]) : OwnedFd();
   }
   ShmRing& ring() { return reinterpret_cast<ShmSegment*>(segment_.data())->to_server; }
   // A record of one part, as it stands.
@@ -259,6 +269,34 @@ TEST_F(HostileTest, GreetingsThatAreNoneAreRefused) {
   // Its owner could cut it under a reader, which would be killed by SIGBUS.
   ExpectRefused("unsealed", [&](RawClient& c) { c.Greet(std::array{open.fd(), arena.fd()}); });
   ExpectRefused("a socket", [&](RawClient& c) { c.Greet(std::array{0, 1}); });
+}
+
+// Where the system has no such page left, touching one kills.
+TEST_F(HostileTest, MemoryOfHugePagesIsRefused) {
+  const OwnedFd probe(memfd_create("probe", MFD_HUGETLB));
+  if (!probe.valid()) GTEST_SKIP() << "this system has no huge pages";
+  const RawMemory arena(kArenaBytes, true, MFD_HUGETLB);
+  ExpectRefused("huge pages", [&](RawClient& c) {
+    c.Greet(std::array{c.segment_fd(), arena.fd()});
+    c.Write({kOnePart, 1}, {5000, 0});
+  });
+}
+
+TEST_F(HostileTest, NobodyElseWritesToTheArena) {
+  RawClient hostile(server_->endpoint());
+  hostile.Greet();
+  Exchange(*server_, *good_, ++seed_);
+  const OwnedFd arena = hostile.Arena();
+  ASSERT_TRUE(arena.valid());
+  void* const read = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, arena.get(), 0);
+  ASSERT_NE(read, MAP_FAILED);
+  EXPECT_NE(mprotect(read, 4096, PROT_READ | PROT_WRITE), 0);
+  munmap(read, 4096);
+  const OwnedFd again(open(fmt::format("/proc/self/fd/{}", arena.get()).c_str(), O_RDWR));
+  if (!again.valid()) return;
+  EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, again.get(), 0), MAP_FAILED);
+  EXPECT_LT(pwrite(again.get(), "x", 1, 0), 0);
+  EXPECT_NE(fallocate(again.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
 }
 
 TEST_F(HostileTest, RecordsThatBreakTheRulesAreRefused) {

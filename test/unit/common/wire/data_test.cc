@@ -203,6 +203,24 @@ TEST(Data, LyingRequestsAreRefused) {
   }
 }
 
+TEST(Data, KeysStayAsTheyWereCheckedWhateverTheirSenderDoes) {
+  std::vector<uint64_t> shared;  // In the memory of a peer.
+  const auto lent = [&shared](Frames frames) {
+    const auto keys = std::as_const(frames[1]).as<uint64_t>();
+    shared.assign(keys.begin(), keys.end());
+    frames[1] = Frame::OfPeer(std::as_writable_bytes(std::span(shared)), nullptr);
+    return frames;
+  };
+  const auto pull = DecodeDataRequest(lent(Encode(SomePull())), kTables);
+  ASSERT_TRUE(pull.ok()) << pull.status();
+  shared.assign(shared.size(), 99);
+  EXPECT_EQ(Values<uint64_t>(pull->pull.keys), Values<uint64_t>(SomePull().keys));
+  const auto push = DecodeDataRequest(lent(Encode(SomePush())), kTables);
+  ASSERT_TRUE(push.ok()) << push.status();
+  shared.assign(shared.size(), 99);
+  EXPECT_EQ(Values<uint64_t>(push->push.keys), Values<uint64_t>(SomePush().keys));
+}
+
 TEST(Data, AnotherWireVersionIsNamed) {
   Frames frames = Encode(CompleteRequest{kStamp, 12});
   const std::string before = HexText(frames[0]);

@@ -249,17 +249,6 @@ TEST_F(PushLogTest, AReturnToACheckpointThatWasNotCompletedDoesNotCount) {
   EXPECT_FALSE(std::filesystem::exists(Path(2)));
 }
 
-TEST_F(PushLogTest, APeerThatWritesIntoItsMessageAfterwardsHarmsNothing) {
-  const auto log = Open();
-  Frames shared = FramesOf(Parts(1));
-  log->Append(0, shared);
-  for (Frame& frame : shared) std::ranges::fill(frame.bytes(), std::byte{'X'});
-  ASSERT_TRUE(log->Commit().ok());
-  const ReadBack back = ReadAll();
-  EXPECT_TRUE(back.status.ok()) << back.status;
-  EXPECT_EQ(back.records, 1u);
-}
-
 TEST_F(PushLogTest, AFullDiskLosesNothingAndIsNamed) {
   const auto log = Open();
   for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);

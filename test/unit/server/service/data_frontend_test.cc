@@ -1,10 +1,13 @@
 #include "server/service/data_frontend.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <gtest/gtest.h>
 
+#include "server/log/push_log_reader.h"
 #include "test/support/push_maker.h"
+#include "test/support/scratch_folder.h"
 
 namespace dt::server {
 namespace {
@@ -224,6 +227,38 @@ TEST_F(Frontend, AFloodOfGarbageIsTenLinesAMinute) {
   EXPECT_EQ(lines_of(now_ + seconds(59)), 0);
   EXPECT_EQ(lines_of(now_ + seconds(1)), 10);
   EXPECT_EQ(frontend_.bad_messages(), 3000u);
+}
+
+// Between hashing and writing, and in what was applied, they must be the same bytes.
+TEST_F(Frontend, TheLogTakesWhatWasPushedThoughItsSenderChangesIt) {
+  const test::ScratchFolder folder;
+  auto log = PushLog::Open({.dir = folder.path()}, kStamp.generation, 1);
+  ASSERT_TRUE(log.ok()) << log.status();
+  frontend_.Serve(&shards_, log->get(), answers_);
+  const Frames sent = Encode(Push(0, 0));
+  std::vector<uint64_t> keys(sent[1].size() / 8), gradients(sent[2].size() / 8);  // A peer's.
+  std::memcpy(keys.data(), sent[1].bytes().data(), sent[1].size());
+  std::memcpy(gradients.data(), sent[2].bytes().data(), sent[2].size());
+  Frames lent = sent;
+  lent[1] = Frame::OfPeer(std::as_writable_bytes(std::span(keys)), nullptr);
+  lent[2] = Frame::OfPeer(std::as_writable_bytes(std::span(gradients)), nullptr);
+  EXPECT_TRUE(Tell("w", std::move(lent)).empty());
+  keys.assign(keys.size(), ~uint64_t{0});
+  gradients.assign(gradients.size(), ~uint64_t{0});
+  ASSERT_TRUE((*log)->Commit().ok());
+  frontend_.OnCommit(OkStatus(), answers_);
+  EXPECT_TRUE(Answers()[0].second.status.ok());
+
+  auto reader = PushLogReader::Open({.dir = folder.path(), .generation = kStamp.generation});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto record = reader->Next();
+  ASSERT_TRUE(record.ok()) << record.status();
+  ASSERT_TRUE(record->has_value());
+  const Frames& logged = (*record)->frames;
+  ASSERT_EQ(logged.size(), sent.size());
+  for (size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(logged[i].bytes(), sent[i].bytes())) << i;
+  }
 }
 
 TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {

@@ -1,0 +1,53 @@
+#include "common/base/memory_end.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <system_error>
+
+namespace dt {
+namespace {
+
+constexpr char kHint[] = "free some memory, or raise the limit of this process (ulimit -v, -u)";
+
+// Without the heap.
+[[noreturn]] void EndWith(const char* sentence) {
+  std::fprintf(stderr, "dovetail: %s\n  %s\n", sentence, kHint);
+  std::fflush(stderr);
+  std::_Exit(1);
+}
+
+constexpr char kNoThreads[] = "the system lets this process start no more threads";
+
+[[noreturn]] void OnUncaught() {
+  try {
+    if (const std::exception_ptr what = std::current_exception()) std::rethrow_exception(what);
+  } catch (const std::bad_alloc&) {
+    EndWith("out of memory");
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) EndWith(kNoThreads);
+    std::fprintf(stderr, "uncaught: %s\n", error.what());
+  } catch (const std::exception& error) {
+    // oneTBB's is a runtime_error with this text.
+    if (std::strstr(error.what(), "pthread_create has failed") != nullptr) EndWith(kNoThreads);
+    std::fprintf(stderr, "uncaught: %s\n", error.what());
+  }
+  std::abort();
+}
+
+}  // namespace
+
+void EndOutOfMemory(uint64_t bytes, std::string_view of_what) {
+  std::array<char, 128> sentence;
+  std::snprintf(sentence.data(), sentence.size(), "out of memory for %llu bytes of %.*s",
+                static_cast<unsigned long long>(bytes), static_cast<int>(of_what.size()),
+                of_what.data());
+  EndWith(sentence.data());
+}
+
+void InstallMemoryEnd() { std::set_terminate(OnUncaught); }
+
+}  // namespace dt

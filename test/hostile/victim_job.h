@@ -1,0 +1,23 @@
+// A small real job that is attacked while it trains: the program's own processes on this host, and
+// where they can be reached.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "test/hostile/attack.h"
+#include "test/support/tiny_job.h"
+
+namespace dt::test {
+
+struct VictimEnd {
+  ProgramEnd program;
+  std::string checksum;
+};
+
+// Runs a job of some seconds in a folder of its own. `meanwhile` is called again and again with all
+// that listens, from when the job trains until it ends.
+VictimEnd RunVictim(const std::function<void(const Targets&)>& meanwhile);
+
+}  // namespace dt::test

@@ -1,0 +1,164 @@
+// Goal: whom shared memory cannot serve is served by the network below, without a message lost, and
+// whoever only takes places away holds nobody up.
+// Method: real sockets of one process; a server that refuses is a Unix socket beside one that
+// listens to TCP only; who says nothing is a Unix socket that the test leaves alone; the end of
+// descriptors is a limit of this process.
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "common/net/shm_arena.h"
+#include "common/net/shm_network.h"
+#include "common/net/shm_rendezvous.h"
+
+namespace dt {
+namespace {
+
+constexpr Duration kPatience = seconds(20);
+
+Frames MessageOf(size_t bytes, int text) {
+  Frames frames;
+  frames.push_back(Frame::Of(bytes));
+  std::ranges::fill(frames.back().bytes(), static_cast<std::byte>(text));
+  return frames;
+}
+bool Is(const Frames& frames, size_t bytes, int text) {
+  return frames.size() == 1 && frames[0].size() == bytes &&
+         std::ranges::all_of(std::as_const(frames[0]).bytes(),
+                             [&](std::byte b) { return b == static_cast<std::byte>(text); });
+}
+
+// Descriptors that this process may have.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(rlim_t limit) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit now{std::min(limit, before_.rlim_max), before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &now), 0);
+  }
+  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+Duration CpuOfThisThread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return seconds(time.tv_sec) + Duration(time.tv_nsec);
+}
+
+class ShmLimits : public ::testing::Test {
+ protected:
+  OwnedFd SilentClient() { return *ConnectShm(ShmNamesOf(server_->endpoint())[0]); }
+  // There and back.
+  void Exchange(ClientSocket& client, int text) {
+    ASSERT_TRUE(client.Send(MessageOf(9000, text)).ok());
+    auto got = server_->Receive(kPatience);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_TRUE(Is(got->frames, 9000, text));
+    ASSERT_TRUE(server_->Send(got->peer, std::move(got->frames)).ok());
+    auto back = client.Receive(kPatience);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_TRUE(Is(*back, 9000, text));
+  }
+
+  const DescriptorLimit many_{8192};
+  const std::unique_ptr<Network> below_ = MakeZmqNetwork({.insecure = true});
+  const std::unique_ptr<Network> network_ = MakeShmNetwork(*below_);
+  std::unique_ptr<ServerSocket> server_ = *network_->Bind("tcp://127.0.0.1:0");
+};
+
+// Whether it says so, or never answers.
+TEST_F(ShmLimits, AServerThatRefusesGetsTheSameMessagesBelow) {
+  for (const bool closes : {true, false}) {
+    server_ = *below_->Bind("tcp://127.0.0.1:0");
+    const OwnedFd listener = *ListenForShm(server_->endpoint());
+    const auto client = *network_->Connect(server_->endpoint());
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(client->Send(MessageOf(9000, i)).ok());
+    OwnedFd accepted = *AcceptShm(listener);
+    ASSERT_TRUE(accepted.valid());
+    if (closes) accepted = OwnedFd();
+    EXPECT_FALSE(client->Receive(closes ? milliseconds(200) : milliseconds(2500)).ok());
+    for (int i = 0; i < 3; ++i) {
+      const auto got = server_->Receive(kPatience);
+      ASSERT_TRUE(got.ok()) << got.status();
+      EXPECT_TRUE(Is(got->frames, 9000, i));
+    }
+    Exchange(*client, 7);
+    EXPECT_FALSE(AcceptShm(listener)->valid()) << "it tried again at once";
+  }
+}
+
+TEST_F(ShmLimits, ThoseWhoSayNothingHoldNobodyUp) {
+  std::vector<OwnedFd> silent;
+  for (int i = 0; i < 1500; ++i) {
+    silent.push_back(SilentClient());
+    if (i % 100 == 99) static_cast<void>(server_->Receive(milliseconds(1)));
+    while (i % 100 == 99 && server_->Receive(Duration::zero()).ok()) {
+    }
+  }
+  const auto client = *network_->Connect(server_->endpoint());
+  Exchange(*client, 1);
+  EXPECT_EQ(below_->bytes_received(), 0u) << "it had to go below";
+}
+
+TEST_F(ShmLimits, MoreThanThereIsPlaceForAreServedBelow) {
+  std::jthread echo([&](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      auto got = server_->Receive(milliseconds(20));
+      if (got.ok()) static_cast<void>(server_->Send(got->peer, std::move(got->frames)).ok());
+    }
+  });
+  std::vector<std::unique_ptr<ClientSocket>> clients;
+  const auto ask = [&](size_t i) {
+    ASSERT_TRUE(clients[i]->Send(MessageOf(9000, static_cast<int>(i % 100))).ok());
+    const auto back = clients[i]->Receive(kPatience);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_TRUE(Is(*back, 9000, static_cast<int>(i % 100)));
+  };
+  for (size_t i = 0; i < 270; ++i) {
+    clients.push_back(*network_->Connect(server_->endpoint()));
+    ask(i);
+  }
+  EXPECT_EQ(below_->bytes_received(), 2u * 14u * 9000u) << "there and back";
+  for (size_t i = 0; i < 270; ++i) ask(i);
+}
+
+TEST_F(ShmLimits, WithoutDescriptorsAServerWaitsInsteadOfTurning) {
+  const OwnedFd waiting = SilentClient();
+  {
+    const OwnedFd next(dup(waiting.get()));
+    const DescriptorLimit none(static_cast<rlim_t>(next.get()));
+    const Duration before = CpuOfThisThread();
+    EXPECT_FALSE(server_->Receive(milliseconds(500)).ok());
+    EXPECT_LT(CpuOfThisThread() - before, milliseconds(100));
+  }
+  const auto client = *network_->Connect(server_->endpoint());
+  Exchange(*client, 1);
+}
+
+// Sealed memory keeps its pages: what is given back must serve other sizes.
+TEST_F(ShmLimits, TheArenasAddressesServeAnySizeAgain) {
+  const auto place = [](size_t bytes) {
+    Frame frame = Frame::Of(bytes);
+    return *ShmArena::OffsetOf(std::as_const(frame).bytes());
+  };
+  size_t most = 0;
+  for (size_t bytes = size_t{700} << 20; bytes < size_t{1000} << 20; bytes += 30 << 20) {
+    most = std::max(most, place(bytes));
+  }
+  EXPECT_LT(most, size_t{2} << 30);
+  std::vector<std::byte*> pieces;
+  for (int i = 0; i < 8; ++i) pieces.push_back(ShmArena::Allocate(1 << 20));
+  for (const int i : {1, 3, 2, 0, 7, 5, 6, 4})
+    ShmArena::Free(pieces[static_cast<size_t>(i)], 1 << 20);
+  std::byte* const whole = ShmArena::Allocate(8 << 20);
+  EXPECT_EQ(whole, pieces[0]) << "neighbours became one";
+  ShmArena::Free(whole, 8 << 20);
+}
+
+}  // namespace
+}  // namespace dt
