@@ -187,8 +187,8 @@ struct SaveOrder {
   std::string name;  // Of a folder in checkpoint.dir that exists; not yet complete.
 };
 struct LoadOrder {
-  Step step = 0;  // The clock after it.
-  std::string folder;  // Is only read.
+  Step step = 0;          // The clock after it.
+  std::string folder;     // Is only read.
   Generation generation;  // Raised; in every message from now on.
 };
 struct FinishOrder {};

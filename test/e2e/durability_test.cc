@@ -100,32 +100,32 @@ class Durability : public ::testing::Test {
 };
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterFiveKills) {
-  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 2}}
+  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 2}}
 checkpoint: {every: 150, keep: 1, durability: log})");
   Count(5, 1);
 }
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterFiveKillsOverTcp) {
-  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
 checkpoint: {every: 150, keep: 1, durability: log, log: {sync: true}})",
            false);
   Count(5, 3);
 }
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterTwoHundredKills) {
-  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 2}}
+  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 2}}
 checkpoint: {every: 500, keep: 1, durability: log})");
   Count(200, 2);
 }
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterTwoHundredKillsAmongCheckpoints) {
-  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
 checkpoint: {every: 20, keep: 2, durability: log})");
   Count(200, 4);
 }
 
 TEST_F(Durability, ALogThatIsTooLongAsksForACheckpointWhichCutsIt) {
-  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
 checkpoint: {durability: log, log: {max_bytes: 1MiB, sync: true}})");
   std::jthread run([&] { ended_ = !worker_->Run([&] { return ended_.load(); }).ok(); });
   EXPECT_TRUE(Eventually(seconds(30), [&] {
@@ -141,7 +141,7 @@ checkpoint: {durability: log, log: {max_bytes: 1MiB, sync: true}})");
 }
 
 TEST_F(Durability, DamageInTheLogEndsTheJobNamingFileAndByte) {
-  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
 checkpoint: {durability: log})");
   Status end;
   std::jthread run([&] {
@@ -168,7 +168,7 @@ checkpoint: {durability: log})");
 
 // As after a loss of power.
 TEST_F(Durability, ALogWithoutItsAcknowledgedEndEndsTheJobAtOnceNamingFileAndByte) {
-  StartJob(R"(cluster: {shards: 8, lease: 20s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
 checkpoint: {durability: log})");
   Status end;
   std::jthread run([&] {
