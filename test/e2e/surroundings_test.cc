@@ -267,6 +267,7 @@ TEST_F(Surroundings, OtherAccountsSeeNoRows) {
   EXPECT_FALSE(shut("runs/tiny"));
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They take all addresses.
 // Processes that may have few addresses train all the same, over TCP; with too few of them they end
 // with a sentence, never with a signal.
 class Limits : public ::testing::Test {
@@ -313,6 +314,7 @@ TEST_F(Limits, TooFewAddressesAreASentence) {
     }
   }
 }
+#endif
 
 }  // namespace
 }  // namespace dt::test
