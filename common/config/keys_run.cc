@@ -112,8 +112,9 @@ constexpr KeySpec kKeys[] = {
      "The accelerator that stands in for a card."},
     {"cluster", "lease", kDuration, "", 0.1, 3600, "3s", "",
      "A process silent for so long is taken as lost."},
-    {"cluster", "restarts", kUint, "", 0, 1000000, "0", "",
-     "How often launch starts a lost server again; needs checkpoint.durability: log."},
+    {"cluster", "restarts", kUint, "", 0, 1000000, "3", "",
+     "How often launch starts a lost server again, where checkpoint.durability is log; else the "
+     "job ends."},
     {"cluster", "scheduler_outage", kDuration, "", 0.1, 86400, "60s", "",
      "How long processes go on without a scheduler."},
     {"cluster", "wait_for_server", kDuration, "", 0.1, 86400, "60s", "",

@@ -218,7 +218,8 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   root.Read("job", job.job);
   root.Read("seed", job.seed);
   ReadTrain(root.Sub("train"), job.train);
-  ReadCluster(root.Sub("cluster"), job.cluster);
+  const MapReader cluster = root.Sub("cluster");
+  ReadCluster(cluster, job.cluster);
   ReadObserve(root.Sub("observe"), job.observe);
   ReadSecurity(root.Sub("security"), job.security);
 
@@ -229,6 +230,14 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   checkpoint.Read("every", job.checkpoint.every_steps);
   checkpoint.Read("keep", job.checkpoint.keep);
   checkpoint.Read("durability", job.checkpoint.durability);
+  if (job.checkpoint.durability != Durability::kLog) {
+    if (cluster.Has("restarts") && job.cluster.restarts > 0) {
+      cluster.Report("restarts",
+                     "needs checkpoint.durability: log; without a log a lost server's "
+                     "rows are gone");
+    }
+    job.cluster.restarts = 0;
+  }
   const MapReader log = checkpoint.Sub("log");
   log.Read("sync", job.checkpoint.log.sync);
   log.Read("max_bytes", job.checkpoint.log.max_bytes);
@@ -326,10 +335,6 @@ void CheckJob(const MapReader& root, const JobConfig& job) {
     problems.Add(root.MarkOf("train"), "train.cached_rows",
                  "needs train.staleness with a bound above 0: it says for how many steps a row may "
                  "be used again");
-  }
-  if (job.cluster.restarts > 0 && job.checkpoint.durability != Durability::kLog) {
-    problems.Add(root.MarkOf("cluster"), "cluster.restarts",
-                 "needs checkpoint.durability: log; without a log a lost server's rows are gone");
   }
   if (job.train.asynchronous() && job.checkpoint.durability == Durability::kLog) {
     problems.AddNotYet(root.MarkOf("checkpoint"), "checkpoint.durability",

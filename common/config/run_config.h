@@ -38,7 +38,7 @@ struct WorkerConfig {
 struct ServerConfig {
   uint64_t memory_bytes = 8ull << 30;
   uint32_t executors = 0;  // 0: auto.
-  std::string dir;         // Each server takes a directory server-<n> in it; default <run_dir>.
+  std::string dir;  // Servers make their directories in it; default <run_dir>.
 };
 
 // Of a worker: what computes nodes on `gpu`.
@@ -56,7 +56,7 @@ struct ClusterConfig {
   Duration lease = std::chrono::seconds(3);
   Duration scheduler_outage = std::chrono::seconds(60);
   Duration wait_for_server = std::chrono::seconds(60);
-  uint32_t restarts = 0;  // Under launch: of all servers together.
+  uint32_t restarts = 3;  // Under launch: of all servers together; 0 where they keep no log.
   Duration start_timeout =
       std::chrono::seconds(300);  // For all processes to join and read their data.
   AcceleratorChoice devices = AcceleratorChoice::kAuto;

@@ -1,16 +1,14 @@
 #include "common/control/key_files.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/storage/files.h"
 
 namespace dt {
 namespace {
@@ -21,52 +19,31 @@ constexpr size_t kFileBytesMax = 4096;
 constexpr int kPauseMs = 50;
 
 // A draft that takes its name once it is whole, unless the name is taken.
-Status WriteNew(const std::string& path, const std::string& text, mode_t mode) {
+Status WriteNew(const std::string& path, const std::string& text, Readers readers) {
   const std::string draft = fmt::format("{}.{}", path, getpid());
-  unlink(draft.c_str());
-  const int fd = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-  bool done = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-              fsync(fd) == 0;
-  if (fd >= 0) done = close(fd) == 0 && done;
-  done = done && link(draft.c_str(), path.c_str()) == 0;
+  DT_TRY_STATUS(WriteWholeFile(draft, text, readers));
+  const bool named = link(draft.c_str(), path.c_str()) == 0;
   const int why = errno;
   unlink(draft.c_str());
-  if (done) return OkStatus();
-  if (why == EEXIST) {
-    return WithHint(Invalid("{} exists already", path), "remove it first, or take another name");
-  }
-  return Unavailable("cannot write {}: {}", path, std::strerror(why));
+  if (named) return OkStatus();
+  if (why != EEXIST) return DiskError("writing", path, why);
+  return WithHint(Invalid("{} exists already", path), "remove it first, or take another name");
 }
 
-Status MakeFolderFor(const std::string& path) {
-  const fs::path folder = fs::path(path).parent_path();
-  std::error_code error;
-  if (folder.empty() || fs::exists(folder, error)) return OkStatus();
-  if (folder.has_parent_path()) fs::create_directories(folder.parent_path(), error);
-  if (mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return OkStatus();
-  return Unavailable("the folder {} cannot be made: {}", folder.string(), std::strerror(errno));
-}
-
-Status NoKeyFile(const std::string& path) {
-  return WithHint(Invalid("there is no key {}", path),
-                  "make one with `dovetail keygen`, or correct the name");
-}
-
-// The text of a file that, if it holds a secret, nobody else can read.
+// The text of a file that, if it holds a secret, nobody else can read or change.
 Result<std::string> ReadPrivate(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT) return NoKeyFile(path);
-  if (fd < 0) return Invalid("the key {} cannot be read: {}", path, std::strerror(errno));
+  const Result<OpenFile> file = OpenForReading(path);
+  if (file.status().code() == StatusCode::kNotFound) {
+    return WithHint(Invalid("there is no key {}", path),
+                    "make one with `dovetail keygen`, or correct the name");
+  }
+  DT_TRY_STATUS(file.status());
+  DT_TRY(std::string text, ReadWholeFile(path, kFileBytesMax));
   struct stat about {};
-  std::string text(kFileBytesMax, '\0');
-  const bool regular = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
-  const ssize_t got = regular ? read(fd, text.data(), text.size()) : -1;
-  close(fd);
-  if (got < 0) return Invalid("the key {} is no file that can be read", path);
-  text.resize(static_cast<size_t>(got));
-  const bool secret = text.find("secret") != std::string::npos;
-  const bool ours = about.st_uid == geteuid() || about.st_uid == 0;
-  if (secret && (!ours || (about.st_mode & 077) != 0)) {
+  const bool known = fstat(file->descriptor(), &about) == 0;
+  const bool ours = known && (about.st_uid == geteuid() || about.st_uid == 0);
+  const bool open = !ours || (about.st_mode & 077) != 0;
+  if (text.find("secret") != std::string::npos && open) {
     return WithHint(
         Invalid("the key {} can be read or changed by other accounts", path),
         fmt::format("chmod 600 {}, as the account that runs the job; if others may have "
@@ -103,11 +80,12 @@ Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
 }  // namespace
 
 Status WriteKeyFiles(const std::string& stem, const KeyPair& pair) {
-  DT_TRY_STATUS(MakeFolderFor(stem));
+  const fs::path folder = fs::path(stem).parent_path();
+  if (!folder.empty()) DT_TRY_STATUS(MakePrivateFolder(folder.string()));
   DT_TRY_STATUS(WriteNew(stem + ".key",
                          fmt::format("public {}\nsecret {}\n", pair.public_key, pair.secret_key),
-                         0600));
-  return WriteNew(stem + ".pub", fmt::format("public {}\n", pair.public_key), 0644);
+                         Readers::kOwner));
+  return WriteNew(stem + ".pub", fmt::format("public {}\n", pair.public_key), Readers::kAll);
 }
 
 Result<KeyPair> ReadKeyFile(const std::string& path) {

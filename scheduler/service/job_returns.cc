@@ -81,7 +81,7 @@ void JobState::SettleClaims(TimePoint now) {
     } else {
       claimants_.push_back(std::move(claimant));
     }
-    if (!refusal.ok()) Refuse(join.incarnation, join, refusal);
+    if (!refusal.ok()) Refuse(now, join.incarnation, join, refusal);
   }
 }
 

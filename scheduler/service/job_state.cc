@@ -11,6 +11,8 @@
 namespace dt::scheduler {
 namespace {
 
+constexpr Duration kRefusalLogs = seconds(1);  // Between lines of the log, whoever knocks.
+
 MembershipNeeds NeedsOf(const JobConfig& job) {
   return {job.cluster.servers, job.cluster.workers, job.fingerprint, kWireVersion,
           job.cluster.lease};
@@ -115,7 +117,7 @@ void JobState::Take(TimePoint now, Incarnation from, const JoinMessage& join) {
     refusal = joined.status();
     if (joined.ok()) member = *joined;
   }
-  if (member == nullptr) return Refuse(from, join, refusal);
+  if (member == nullptr) return Refuse(now, from, join, refusal);
   Send(*member, WelcomeMessage{member->id, options_.term, options_.job.cluster.lease, false});
   if (known) return;
   const std::string role(NameOf(join.role));
@@ -123,11 +125,15 @@ void JobState::Take(TimePoint now, Incarnation from, const JoinMessage& join) {
   LogInfo("member.joined", {{"who", member->Name()}});
 }
 
-void JobState::Refuse(Incarnation to, const JoinMessage& join, const Status& why) {
+void JobState::Refuse(TimePoint now, Incarnation to, const JoinMessage& join, const Status& why) {
   outgoing_.push_back({to, RefusedMessage{why.code(), ProblemOf(why)}});
+  ++refused_;
+  if (now < log_refusal_again_) return;
+  log_refusal_again_ = now + kRefusalLogs;
   // One that comes when the job has ended needs nobody's attention.
   const auto log = phase_ == JobPhase::kEnded ? LogInfo : LogWarn;
-  log("member.refused", {{"role", NameOf(join.role)}, {"why", ToText(why)}});
+  log("member.refused",
+      {{"role", NameOf(join.role)}, {"why", ToText(why)}, {"refused_so_far", refused_}});
 }
 
 void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
@@ -299,7 +305,7 @@ void JobState::End(TimePoint now, Status outcome) {
   const StopMessage stop{outcome_.code(), ProblemOf(outcome_)};
   for (const Member& member : membership_.members()) Send(member, stop);
   for (const Claimant& claimant : std::exchange(claimants_, {})) {
-    Refuse(claimant.join.incarnation, claimant.join, Unavailable("the job has ended"));
+    Refuse(now, claimant.join.incarnation, claimant.join, Unavailable("the job has ended"));
   }
   AddEvent(now, "ended", {{"status", std::string(outcome_.ok() ? "completed" : ToText(outcome_))}});
 }

@@ -112,7 +112,7 @@ class JobState {
   // job_state.cc: from joining to the end.
   void Take(TimePoint now, Incarnation from, const JoinMessage& join);
   void Take(TimePoint now, const Member& from, ControlMessage message);
-  void Refuse(Incarnation to, const JoinMessage& join, const Status& why);
+  void Refuse(TimePoint now, Incarnation to, const JoinMessage& join, const Status& why);
   void TakeDataReady(TimePoint now, const Member& from, DataReadyMessage data);
   void Advance(TimePoint now);
   void MakeStart(TimePoint now);
@@ -171,6 +171,8 @@ class JobState {
     TimePoint since{};
   };
   std::vector<Claimant> claimants_;
+  uint64_t refused_ = 0;  // Joins.
+  TimePoint log_refusal_again_{};
   std::map<ProcessId, TimePoint> lost_at_;  // Servers that have not come back and recovered.
   ShardMap map_;
   std::string places_;

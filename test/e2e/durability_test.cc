@@ -231,8 +231,7 @@ TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
   const ProgramEnd calm =
       RunProgram(folder.path(), {"launch", job, "--set", "job=calm", "--result", "calm.json"});
   ASSERT_EQ(calm.exit_code, 0) << calm.output;
-  Program launch(folder.path(), {"launch", job, "--set", mark, "--set", "cluster.restarts=5",
-                                 "--result", "killed.json"});
+  Program launch(folder.path(), {"launch", job, "--set", mark, "--result", "killed.json"});
   const auto trained_to = [&](int step) {
     return Eventually(seconds(30), [&] {
       std::error_code absent;

@@ -8,9 +8,11 @@
 
 #include "cli/commands.h"
 #include "common/cluster/session.h"
+#include "common/control/key_files.h"
 #include "common/control/packet.h"
 #include "common/net/socket.h"
 #include "common/wire/control.h"
+#include "test/support/scratch_folder.h"
 
 namespace dt::cli {
 namespace {
@@ -22,9 +24,13 @@ struct Answered {
 
 // What `status` makes of this answer.
 Answered StatusOf(const std::string& json, bool as_json) {
-  const std::unique_ptr<Network> network = MakeZmqNetwork({});
+  const test::ScratchFolder keys;
+  const KeyPair pair = MakeKeyPair();
+  EXPECT_TRUE(WriteKeyFiles(keys / "job", pair).ok());
+  const std::unique_ptr<Network> network = MakeZmqNetwork({.curve = CurveOptions{pair, pair, {}}});
   const auto socket = *network->Bind("tcp://127.0.0.1:0");
   CommandLine line;
+  line.key_path = keys / "job.key";
   line.scheduler = socket->endpoint();
   line.json = as_json;
   testing::internal::CaptureStdout();

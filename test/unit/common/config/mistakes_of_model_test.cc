@@ -260,7 +260,7 @@ TEST(DurabilityValues, WhatTheLogCannotGoWithIsRefused) {
     options.overrides = {"checkpoint.durability=log", flag};
     return ProblemsOf(kGoodJob, options);
   };
-  EXPECT_EQ(with("cluster.restarts=3"), "");
+  EXPECT_EQ(with("cluster.restarts=7"), "");
   EXPECT_EQ(with("model.tables.item.expiry.steps=100"), "");
   EXPECT_NE(with("model.tables.item.expiry.hours=1").find("in hours"), std::string::npos);
   EXPECT_NE(with("train.staleness=4").find("staleness above 0"), std::string::npos);

@@ -1,0 +1,124 @@
+// Goal: another account of the host, which has no key of the job, gets nothing from it and changes
+// nothing: no status, no rows, no place in it, no claim, no end of it.
+// Method: this program starts itself again as another account, which asks every listening port of a
+// job that trains, in the job's own messages; the checksums are compared with those of a job that
+// nobody asked. Needs root, to become another account.
+#include <cstdio>
+#include <filesystem>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "common/control/control_link.h"
+#include "common/control/packet.h"
+#include "test/hostile/victim_job.h"
+
+namespace dt::test {
+namespace {
+
+constexpr unsigned kOtherAccount = 65534;  // nobody
+constexpr char kPortsVariable[] = "DT_STRANGER_PORTS";
+constexpr Duration kPatience = milliseconds(100);
+
+Status Joins(Network& network, const std::string& address, const JoinMessage& join) {
+  ControlLink::Options options;
+  options.network = &network;
+  options.scheduler = address;
+  options.join = join;
+  options.join_patience = kPatience;
+  return ControlLink::Open(options).status();
+}
+
+Status IsAnswered(Network& network, const std::string& address, Frames request) {
+  DT_TRY(const auto socket, network.Connect(address));
+  DT_TRY_STATUS(socket->Send(std::move(request)));
+  return socket->Receive(kPatience).status();
+}
+
+// What a stranger could want of a port; OK: it got an answer.
+std::vector<std::pair<std::string, Status>> Tries(Network& network, const std::string& address) {
+  Random random(1);
+  PushRequest push;
+  push.groups = {{ShardId(0), 0, 1}};
+  push.keys = Frame::Of(sizeof(Key));
+  push.gradients = Frame::Of(64);
+  const auto said = [](const ControlMessage& message) {
+    return EncodePacket({7, 1, 0, EncodeControl(message)});
+  };
+  return {
+      {"status", RequestStatus(network, address, kPatience).status()},
+      {"pull", IsAnswered(network, address, Encode(FirstRows(random, 10)))},
+      {"push", IsAnswered(network, address, Encode(push))},
+      {"join", Joins(network, address, {.role = Role::kWorker})},
+      {"claim",
+       Joins(network, address, {.role = Role::kServer, .endpoints = {address}, .claim = 1})},
+      {"abort", IsAnswered(network, address, said(FailedMessage{StatusCode::kInternal, {"x"}}))},
+  };
+}
+
+// Run as the other account, by the test below.
+TEST(Stranger, DISABLED_Asks) {
+  ASSERT_NE(getuid(), 0u);
+  const KeyPair own = MakeKeyPair(), other = MakeKeyPair();
+  const std::unique_ptr<Network> networks[] = {
+      MakeZmqNetwork({.insecure = true}),
+      MakeZmqNetwork({.curve = CurveOptions{.job = other, .own = own}})};
+  const char* const ports = std::getenv(kPortsVariable);
+  ASSERT_NE(ports, nullptr);
+  std::istringstream in(ports);
+  for (std::string address; in >> address;) {
+    for (const auto& network : networks) {
+      for (const auto& [what, status] : Tries(*network, address)) {
+        EXPECT_EQ(status.code() == StatusCode::kUnavailable ||
+                      status.code() == StatusCode::kDeadlineExceeded,
+                  true)
+            << what << " at " << address << ": " << status;
+      }
+    }
+  }
+}
+
+// True if the stranger was refused everything.
+bool StrangerIsRefused(const Targets& targets) {
+  std::string ports;
+  for (const uint16_t port : targets.ports) ports += fmt::format("tcp://127.0.0.1:{} ", port);
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv(kPortsVariable, ports.c_str(), 1);
+    if (setgid(kOtherAccount) != 0 || setuid(kOtherAccount) != 0) _exit(2);
+    execl(self.c_str(), self.c_str(), "--gtest_also_run_disabled_tests",
+          "--gtest_filter=Stranger.*", nullptr);
+    _exit(3);
+  }
+  int state = 0;
+  waitpid(child, &state, 0);
+  return WIFEXITED(state) && WEXITSTATUS(state) == 0;
+}
+
+TEST(Strangers, OfAnotherAccountGetNothingAndChangeNothing) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another account";
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  for (std::filesystem::path at = self; at != "/"; at = at.parent_path()) {
+    const auto mode = std::filesystem::status(at).permissions();
+    if ((mode & std::filesystem::perms::others_exec) == std::filesystem::perms::none) {
+      GTEST_SKIP() << "another account cannot run " << self;
+    }
+  }
+  const VictimEnd peace = RunVictim([](const Targets&) {});
+  uint64_t strangers = 0, let_in = 0;
+  const VictimEnd end = RunVictim([&](const Targets& targets) {
+    ++strangers;
+    let_in += !StrangerIsRefused(targets);
+  });
+  std::printf("%lu strangers, %lu of them let in\n", strangers, let_in);
+  EXPECT_GT(strangers, 0u);
+  EXPECT_EQ(let_in, 0u);
+  EXPECT_EQ(end.program.exit_code, 0) << end.program.output;
+  EXPECT_EQ(end.checksum, peace.checksum);
+  EXPECT_NE(end.checksum, "");
+}
+
+}  // namespace
+}  // namespace dt::test
