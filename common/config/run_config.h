@@ -38,7 +38,7 @@ struct WorkerConfig {
 struct ServerConfig {
   uint64_t memory_bytes = 8ull << 30;
   uint32_t executors = 0;  // 0: auto.
-  std::string dir;  // Servers make their directories in it; default <run_dir>.
+  std::string dir;         // Servers make their directories in it; default <run_dir>.
 };
 
 // Of a worker: what computes nodes on `gpu`.
