@@ -15,7 +15,7 @@
 namespace dt {
 namespace {
 
-constexpr size_t kConnectionsMax = 256;               // Whoever else comes is sent below.
+constexpr size_t kConnectionsMax = 256;               // Further peers use TCP.
 constexpr size_t kSilentMax = 32;                     // Of them may not have greeted yet.
 constexpr size_t kAcceptedAtOnce = 16;                // In one look around.
 constexpr Duration kGreeting = seconds(10);           // For a greeting.
