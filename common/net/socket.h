@@ -78,6 +78,9 @@ struct ZmqOptions {
   uint32_t io_threads = 1;
   std::optional<CurveOptions> curve;  // Without: inproc only, …
   bool insecure = false;              // … or everything, in the clear, from whoever comes.
+  // What one peer may have sent to a socket that listens on TCP, and nobody has taken yet; whoever
+  // sends more is disconnected.
+  uint64_t waiting_bytes_max = 4ull << 30;
 };
 // Whatever leaves the process is encrypted and its sender known, unless `insecure`.
 std::unique_ptr<Network> MakeZmqNetwork(const ZmqOptions& options);

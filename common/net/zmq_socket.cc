@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "common/base/entropy.h"
 #include "common/base/log.h"
 #include "common/net/socket.h"
+#include "common/net/zmq_backlog.h"
 #include "common/net/zmq_endpoint.h"
 #include "common/net/zmq_zap.h"
 
@@ -76,18 +78,18 @@ Status SendParts(zmq::socket_t& socket, Frames message) {
   return OkStatus();
 }
 
-// Nothing when no message is there.
-//
-// What this cannot bound: ZeroMQ 4.3.4 counts whole messages against its queue (rcvhwm), so the
-// parts of one that never ends gather in it, one byte of memory for each that is sent, until the
-// peer's connection closes; no option limits their number, and here they are seen with the last.
-Result<Frames> TakeParts(zmq::socket_t& socket) {
+// Nothing when no message is there. `guard` may be null.
+Result<Frames> TakeParts(zmq::socket_t& socket, BacklogGuard* guard) {
   Frames frames;
   bool more = true;
   for (size_t count = 0; more; ++count) {
     zmq::message_t part;
     if (!socket.recv(part, zmq::recv_flags::dontwait)) return Frames{};
     more = part.more();
+    // The first is the peer's number, which ZeroMQ adds.
+    if (guard != nullptr && count > 0) {
+      guard->NoteTaken(zmq_msg_get(part.handle(), ZMQ_SRCFD), part.size());
+    }
     if (count < kPartsMax) frames.push_back(ToFrame(std::move(part)));
     if (count == kPartsMax) frames.resize(1);  // Whoever reads it finds no payload, and refuses.
   }
@@ -119,7 +121,7 @@ class ZmqClientSocket : public ClientSocket {
   Result<Frames> Receive(Duration patience) override {
     const TimePoint deadline = SystemClock().Now() + patience;
     do {
-      DT_TRY(Frames frames, TakeParts(socket_));
+      DT_TRY(Frames frames, TakeParts(socket_, nullptr));
       if (frames.empty()) continue;
       totals_.received.fetch_add(BytesIn(frames), std::memory_order_relaxed);
       return frames;
@@ -134,9 +136,10 @@ class ZmqClientSocket : public ClientSocket {
 
 class ZmqServerSocket : public ServerSocket {
  public:
-  ZmqServerSocket(zmq::socket_t socket, Totals& totals)
+  ZmqServerSocket(zmq::socket_t socket, Totals& totals, BacklogGuard* guard)
       : socket_(std::move(socket)),
         totals_(totals),
+        guard_(guard),
         endpoint_(socket_.get(zmq::sockopt::last_endpoint)),
         wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     DT_CHECK(wake_ >= 0);
@@ -159,7 +162,7 @@ class ZmqServerSocket : public ServerSocket {
     const TimePoint deadline = SystemClock().Now() + patience;
     do {
       if (TakeWake()) return Cancelled("woken");
-      DT_TRY(Frames frames, TakeParts(socket_));
+      DT_TRY(Frames frames, TakeParts(socket_, guard_));
       if (frames.empty()) continue;
       PeerMessage message;
       const auto peer = frames.front().as<char>();
@@ -198,6 +201,7 @@ class ZmqServerSocket : public ServerSocket {
   // Touched by the socket's thread.
   zmq::socket_t socket_;
   Totals& totals_;
+  BacklogGuard* const guard_;  // Null: not watched.
   Totals own_;
   const std::string endpoint_;
   // Any thread.
@@ -280,8 +284,10 @@ class ZmqNetwork : public Network {
         socket.set(zmq::sockopt::curve_secretkey, options_.curve->job.secret_key);
         socket.set(zmq::sockopt::zap_domain, kZapDomain);
       }
+      BacklogGuard* const guard = parts.scheme == "tcp" ? &Guard() : nullptr;
+      if (guard != nullptr) guard->Watch(socket);
       socket.bind(EndpointText(parts));
-      return std::make_unique<ZmqServerSocket>(std::move(socket), totals_);
+      return std::make_unique<ZmqServerSocket>(std::move(socket), totals_, guard);
     } catch (const zmq::error_t& error) {
       return BindProblem(endpoint, error.num());
     }
@@ -323,10 +329,18 @@ class ZmqNetwork : public Network {
     return options_.curve.has_value() && !options_.curve->job.secret_key.empty();
   }
 
+  BacklogGuard& Guard() {
+    std::call_once(guarded_,
+                   [this] { guard_.emplace(context_, options_.waiting_bytes_max, listens()); });
+    return *guard_;
+  }
+
   const ZmqOptions options_;
   Totals totals_;
   zmq::context_t context_;
   std::optional<ZapHandler> zap_;
+  std::once_flag guarded_;
+  std::optional<BacklogGuard> guard_;  // From the first Bind to TCP on.
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/control/control_link.h"
 #include "common/control/packet.h"
-#include "common/net/http_server.h"
+#include "common/net/http/http_server.h"
 #include "common/runtime/event_loop.h"
 #include "common/runtime/task_pool.h"
 #include "common/storage/files.h"

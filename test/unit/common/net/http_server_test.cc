@@ -1,6 +1,6 @@
 // Goal: pages are served, bad requests survive. Method: real loopback sockets by hand, deadlines on
 // each.
-#include "common/net/http_server.h"
+#include "common/net/http/http_server.h"
 
 #include <arpa/inet.h>
 #include <ctime>

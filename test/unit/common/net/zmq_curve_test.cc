@@ -2,16 +2,16 @@
 // Method: real sockets on loopback; strangers with no key, with another key, with another idea of
 // the job's key, and with bytes of their own.
 #include <arpa/inet.h>
-#include <array>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "common/net/socket.h"
+#include "test/support/raw_zmtp.h"
 
 namespace dt {
 namespace {
+
+using test::RawZmtp;
 
 constexpr Duration kPatience = seconds(20);
 constexpr Duration kSilence = milliseconds(300);  // What a refused message is given to arrive.
@@ -93,56 +93,18 @@ TEST(KeyPairs, AreMadeAndChecked) {
   EXPECT_FALSE(IsKey(std::string(40, '"')));  // No character of Z85.
 }
 
-// A stranger that speaks ZMTP 3.0 without a library: RFC 23.
-class RawPeer {
- public:
-  RawPeer(const std::string& endpoint, const std::string& name) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port =
-        htons(static_cast<uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1))));
-    EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    const timeval patience{.tv_sec = 10, .tv_usec = 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
-    greeting.resize(64, '\0');
-    Put(greeting);
-    Take(64);
-    std::string ready(
-        "\x05READY\x0bSocket-Type\0\0\0\x06"
-        "DEALER\x08Identity",
-        6 + 12 + 4 + 6 + 9);
-    ready += std::string("\0\0\0", 3) + static_cast<char>(name.size()) + name;
-    Put(std::string("\x04") + static_cast<char>(ready.size()) + ready);
-    Take(1);  // The other side is ready, too: it has taken the name.
-    Put(std::string("\0\x01x", 3));
-  }
-  ~RawPeer() { close(fd_); }
-
- private:
-  void Put(const std::string& bytes) const {
-    EXPECT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
-  }
-  void Take(size_t count) const {
-    std::array<char, 64> bytes{};
-    EXPECT_EQ(recv(fd_, bytes.data(), count, MSG_WAITALL), static_cast<ssize_t>(count));
-  }
-  const int fd_ = socket(AF_INET, SOCK_STREAM, 0);
-};
-
 // ZeroMQ numbers its peers from rand(): unseeded, the first has the number 6b8b4567, and a peer of
 // that name made the next connection end the process.
 TEST(PeerNumbers, CannotBeForeseen) {
   const auto network = MakeZmqNetwork({.insecure = true});
   const auto server = *network->Bind("tcp://127.0.0.1:0");
-  std::vector<std::unique_ptr<RawPeer>> strangers;
+  std::vector<RawZmtp> strangers;
   for (uint32_t i = 0; i < 8; ++i) {
     const uint32_t number = htonl(0x6b8b4567 + i);
     std::string name(1, '\0');
     name.append(reinterpret_cast<const char*>(&number), sizeof(number));
-    strangers.push_back(std::make_unique<RawPeer>(server->endpoint(), name));
+    ASSERT_TRUE(strangers.emplace_back(server->endpoint()).OpenPlain(name));
+    ASSERT_TRUE(strangers.back().Put(std::string("\0\x01x", 3)));
     ASSERT_TRUE(server->Receive(kPatience).ok());
   }
   for (int i = 0; i < 8; ++i) {

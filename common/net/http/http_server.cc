@@ -1,4 +1,4 @@
-#include "common/net/http_server.h"
+#include "common/net/http/http_server.h"
 
 #include <charconv>
 #include <utility>
