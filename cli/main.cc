@@ -26,8 +26,8 @@ int main(int argc, char** argv) {
   StopSignals signals;
 
   const std::string first = line.command.substr(0, line.command.find(' '));
-  const std::string result = first == "report" ? "" : line.result_path;  // A report's is an input.
-  const std::string out = first == "data" ? "" : line.out_path;          // This one is a folder.
+  const std::string result = first == "report" ? "" : line.result_path;  // `report` reads it.
+  const std::string out = first == "data" ? "" : line.out_path;          // `data` makes a folder.
   for (const std::string& path : {result, out}) {
     if (path.empty()) continue;
     if (const dt::Status s = dt::CheckWritable(path); !s.ok()) {

@@ -14,7 +14,7 @@ namespace dt::cli {
 // Prints a failed status for a person: "dovetail: what (where)\n  hint".
 void PrintError(const Status& status);
 
-// To standard output. What came from outside cannot steer the terminal.
+// Prints to standard output. Control characters are escaped, so that no text steers the terminal.
 void PrintText(std::string_view text);
 template <class... Args>
 void Print(fmt::format_string<Args...> format, Args&&... args) {

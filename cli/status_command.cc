@@ -32,7 +32,7 @@ Result<std::string> SchedulerOf(const CommandLine& line) {
   return scheduler;
 }
 
-// With the key that was named, else the job's.
+// Options for the connection: the key given by --key, or the job's.
 Result<ZmqOptions> SocketsOf(const CommandLine& line) {
   JobConfig job;
   if (!line.job_path.empty()) {

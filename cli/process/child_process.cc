@@ -23,7 +23,7 @@ namespace {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int null_input = open("/dev/null", O_RDONLY);
   if (null_input >= 0) dup2(null_input, STDIN_FILENO);
-  close_range(STDERR_FILENO + 1, ~0u, 0);  // Some library's, opened without care for children.
+  close_range(STDERR_FILENO + 1, ~0u, 0);  // A library may have left files open.
   execv(program, arguments);
   _exit(127);
 }

@@ -12,7 +12,7 @@ sigset_t StopSet() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
-  // The terminal is gone; `nohup` has it ignored.
+  // SIGHUP says that the terminal is gone; under `nohup` it is ignored and stays so.
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
@@ -26,7 +26,7 @@ StopSignals::StopSignals() {
   const sigset_t set = StopSet();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // A file that may not grow is an error of the write.
+  signal(SIGXFSZ, SIG_IGN);  // Beyond the file size limit, write() fails instead.
   thread_ = std::jthread([this, set](std::stop_token end) {
     const timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
     while (!end.stop_requested()) {

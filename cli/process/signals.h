@@ -22,9 +22,9 @@ class StopSignals {
     Heed();
     return source_.get_token();
   }
-  // 0, or the first that came.
+  // The number of the first signal that came; 0 if none.
   int received() const { return received_.load(); }
-  // 129, 130, 143.
+  // 129, 130 or 143, as shells report a signal. REQUIRES: received() != 0.
   int exit_code() const { return 128 + received_.load(); }
 
  private:

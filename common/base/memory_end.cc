@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kHint[] = "free some memory, or raise the limit of this process (ulimit -v, -u)";
 
-// Without the heap.
+// Takes no memory from the heap.
 [[noreturn]] void EndWith(const char* sentence) {
   std::fprintf(stderr, "dovetail: %s\n  %s\n", sentence, kHint);
   std::fflush(stderr);
@@ -31,7 +31,7 @@ constexpr char kNoThreads[] = "the system lets this process start no more thread
     if (error.code() == std::errc::resource_unavailable_try_again) EndWith(kNoThreads);
     std::fprintf(stderr, "uncaught: %s\n", error.what());
   } catch (const std::exception& error) {
-    // oneTBB's is a runtime_error with this text.
+    // oneTBB throws a runtime_error with this text when it cannot start a thread.
     if (std::strstr(error.what(), "pthread_create has failed") != nullptr) EndWith(kNoThreads);
     std::fprintf(stderr, "uncaught: %s\n", error.what());
   }

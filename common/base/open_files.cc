@@ -13,7 +13,7 @@ void RaiseOpenFilesMax() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);  // Where it may not be raised, what it is must do.
+  setrlimit(RLIMIT_NOFILE, &limit);  // On failure the limit stays as it is.
 }
 
 uint64_t OpenFilesMax() {

@@ -5,8 +5,8 @@
 
 namespace dt {
 
-// To what the host allows at most: many begin with 1024 of it. Once, at the start of a process;
-// children have it too.
+// Raises the soft limit, often 1024, to the hard limit. Call once at the start of the process;
+// children inherit it.
 void RaiseOpenFilesMax();
 uint64_t OpenFilesMax();
 

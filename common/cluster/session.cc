@@ -6,7 +6,7 @@ namespace dt {
 namespace {
 
 constexpr size_t kWindow = 1024;
-constexpr size_t kEarlyBytesMax = 64 << 20;  // More is dropped; the peer sends it again.
+constexpr size_t kEarlyBytesMax = 64 << 20;  // Payloads beyond are dropped; the peer resends.
 constexpr int64_t kMostPauses = 16;
 constexpr int64_t kSlowBytesPerSecond = 50'000'000;
 

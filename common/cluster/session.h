@@ -44,14 +44,14 @@ class Session {
 
   uint64_t id() const { return id_; }
   bool all_acknowledged() const { return unacknowledged_.empty(); }
-  // Of payloads that wait for their turn, or to be acknowledged.
+  // Bytes of the payloads that are not acknowledged yet, or arrived before their turn.
   size_t held_bytes() const { return unacknowledged_bytes_ + early_bytes_; }
 
  private:
   struct Pending {
     uint64_t sequence;
-    TimePoint due;   // When it is sent again.
-    Duration pause;  // From then to the next time.
+    TimePoint due;   // The next time that it is sent.
+    Duration pause;  // The time between that and the one after.
     std::string payload;
   };
   Packet PacketOf(const Pending& pending) const;
@@ -62,8 +62,8 @@ class Session {
   std::deque<Pending> unacknowledged_;
   size_t unacknowledged_bytes_ = 0;
   uint64_t delivered_ = 0;                 // Highest sequence delivered.
-  std::map<uint64_t, std::string> early_;  // Arrived before their turn; bounded, in bytes, too.
-  size_t early_bytes_ = 0;
+  std::map<uint64_t, std::string> early_;  // Payloads that arrived before their turn.
+  size_t early_bytes_ = 0;                 // At most kEarlyBytesMax.
 };
 
 }  // namespace dt

@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-// A pattern without a match stays as it is: who opens it says that it is absent.
+// A pattern without a match stays as it is; opening it gives the error that it is absent.
 void ExpandGlob(const std::string& pattern, std::vector<std::string>& out) {
   glob_t found{};
   const bool is_glob = pattern.find_first_of("*?[") != std::string::npos;

@@ -10,19 +10,19 @@
 
 namespace dt {
 
-// Of a key that takes files or globs, in order.
+// The files that a key lists, in order; globs are replaced by their matches.
 std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name);
 
 void ReadData(const MapReader& in, DataConfig& data);
 void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer);
 void ReadParallel(const MapReader& in, ParallelConfig& parallel);
-// Into job.model. REQUIRES: data, optimizer and parallel are read: columns are named by nodes,
-// tables inherit from the optimizer, and rules place them.
+// Fills job.model. REQUIRES: data, optimizer and parallel are read, because nodes name columns,
+// tables inherit from the optimizer, and the rules of parallel place them.
 void ReadModel(const MapReader& in, JobConfig& job);
-// `rules`: what places tables without a tag.
+// `rules` place tables that have no device of their own.
 TableConfig ReadTable(const std::string& name, const MapReader& in, const OptimizerSpec& inherited,
                       std::span<const PlaceRule> rules);
-// The rest.
+// Reads the sections train, cluster, checkpoint and all others not named above.
 void ReadRun(const MapReader& root, JobConfig& job);
 
 // The metrics of the schedule and of early_stop, which losses give: checked, or the first loss's

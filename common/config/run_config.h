@@ -32,22 +32,22 @@ struct TrainConfig {
 };
 
 struct WorkerConfig {
-  uint64_t memory_bytes = 4ull << 30;  // Of the host, for tables that are placed automatically.
+  uint64_t memory_bytes = 4ull << 30;  // Host memory for tables that are placed automatically.
 };
 
 struct ServerConfig {
   uint64_t memory_bytes = 8ull << 30;
   uint32_t executors = 0;  // 0: auto.
-  std::string dir;         // Servers make their directories in it; default <run_dir>.
+  std::string dir;         // The parent of the servers' directories; default <run_dir>.
 };
 
-// Of a worker: what computes nodes on `gpu`.
+// The worker's device that computes nodes placed on `gpu`.
 enum class AcceleratorChoice : uint8_t { kAuto, kCpu, kCuda, kEmulated };
-// What stands in for a card; rates are a second's, 0: as fast as the machine is.
+// An imitated GPU. Rates are per second; 0 means as fast as the machine is.
 struct EmulatedConfig {
   uint64_t memory_bytes = 4ull << 30;
   float flops = 0;
-  uint64_t memory_bandwidth = 0, link_bandwidth = 0;  // Bytes; the link each way.
+  uint64_t memory_bandwidth = 0, link_bandwidth = 0;  // Bytes; the link's each way.
 };
 
 struct ClusterConfig {
@@ -56,7 +56,7 @@ struct ClusterConfig {
   Duration lease = std::chrono::seconds(3);
   Duration scheduler_outage = std::chrono::seconds(60);
   Duration wait_for_server = std::chrono::seconds(60);
-  uint32_t restarts = 3;  // Under launch: of all servers together; 0 where they keep no log.
+  uint32_t restarts = 3;  // Restarts of servers by launch, in all; 0 if they keep no log.
   Duration start_timeout =
       std::chrono::seconds(300);  // For all processes to join and read their data.
   AcceleratorChoice devices = AcceleratorChoice::kAuto;
@@ -67,8 +67,8 @@ struct ClusterConfig {
 
 enum class Durability : uint8_t { kCheckpoint, kLog };
 struct LogConfig {
-  uint64_t max_bytes = 4ull << 30;  // Of one server; a longer one asks for a checkpoint.
-  bool sync = false;                // On the disk before it is acknowledged.
+  uint64_t max_bytes = 4ull << 30;  // A server whose log is longer asks for a checkpoint.
+  bool sync = false;                // A push is acknowledged once it is on the disk.
 };
 
 struct CheckpointConfig {
@@ -92,9 +92,9 @@ struct ObserveConfig {
 
 // Paths of key files (common/control/key_files.h).
 struct CurveConfig {
-  std::string key;                 // The job's; empty: <run_dir>/keys/job.key.
-  std::string own;                 // What this process connects with; empty: the job's.
-  std::vector<std::string> allow;  // Further ones that may connect.
+  std::string key;                 // The job's pair; empty: <run_dir>/keys/job.key.
+  std::string own;                 // The pair that this process connects with; empty: the job's.
+  std::vector<std::string> allow;  // Public keys that may connect besides the job's.
 };
 
 struct SecurityConfig {

@@ -13,7 +13,7 @@
 namespace dt {
 namespace {
 
-// Of a document, aliases written out.
+// Limits of one document; every use of an alias counts as a copy of what it stands for.
 constexpr size_t kNodesMax = 100'000;
 constexpr size_t kTextBytesMax = 64u << 20;
 constexpr uintmax_t kFileBytesMax = 4u << 20;
@@ -91,7 +91,7 @@ class TreeBuilder : public YAML::EventHandler {
     return node;
   }
 
-  // Before a copy of it is made.
+  // Adds the node to the document's size. Called before a copy of it is made.
   void Charge(const ConfigNode& node) {
     Add(node, size_);
     if (size_.nodes > kNodesMax) throw TooLarge{fmt::format("{} values", kNodesMax)};

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr size_t kFileBytesMax = 4096;
 constexpr int kPauseMs = 50;
 
-// A draft that takes its name once it is whole, unless the name is taken.
+// Writes the file whole or not at all. Invalid if `path` exists: nothing is replaced.
 Status WriteNew(const std::string& path, const std::string& text, Readers readers) {
   const std::string draft = fmt::format("{}.{}", path, getpid());
   DT_TRY_STATUS(WriteWholeFile(draft, text, readers));
@@ -30,7 +30,7 @@ Status WriteNew(const std::string& path, const std::string& text, Readers reader
   return WithHint(Invalid("{} exists already", path), "remove it first, or take another name");
 }
 
-// The text of a file that, if it holds a secret, nobody else can read or change.
+// The text of a key file. Invalid if it holds a secret that other accounts can read or change.
 Result<std::string> ReadPrivate(const std::string& path) {
   const Result<OpenFile> file = OpenForReading(path);
   if (file.status().code() == StatusCode::kNotFound) {
@@ -53,7 +53,7 @@ Result<std::string> ReadPrivate(const std::string& path) {
   return text;
 }
 
-// The job's pair, as far as it is known here.
+// The job's pair. It lacks the secret if only the public key was copied to this machine.
 Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
   if (!job.security.curve.key.empty()) return ReadKeyFile(job.security.curve.key);
   const std::string path = DefaultKeyFile(job);
@@ -62,8 +62,9 @@ Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
   if (needs.makes_keys && !fs::exists(path, ignored)) {
     const std::string stem = path.substr(0, path.size() - std::strlen(".key"));
     fs::remove(stem + ".pub", ignored);
+    // Another process may make the pair at the same time: then that one counts.
     const Status made = WriteKeyFiles(stem, MakeKeyPair());
-    if (!made.ok() && !fs::exists(path, ignored)) return made;  // Else another was quicker.
+    if (!made.ok() && !fs::exists(path, ignored)) return made;
   }
   while (!fs::exists(path, ignored)) {
     if (needs.stop.stop_requested()) return Cancelled("stopped on request");

@@ -16,19 +16,19 @@ namespace dt {
 
 // Makes both files, and the folder (0700) if it is absent. Invalid if either exists.
 Status WriteKeyFiles(const std::string& stem, const KeyPair& pair);
-// Of either file. Invalid: no such file, not one of these, or a secret that others may read.
+// Reads STEM.key or STEM.pub. Invalid: it is absent, is no key file, or others may read its secret.
 Result<KeyPair> ReadKeyFile(const std::string& path);
 
-// Where the pair of a job lies that names none: <run_dir>/keys/job.key.
+// <run_dir>/keys/job.key, the path of a job's pair unless the job file names another.
 std::string DefaultKeyFile(const JobConfig& job);
 
 struct SocketNeeds {
-  bool makes_keys = false;  // The pair of a job that names none is made if it is not there.
-  bool listens = false;     // The job's secret is needed.
-  Duration patience{};      // For another process to make it.
+  bool makes_keys = false;  // Makes the pair at DefaultKeyFile if it is absent.
+  bool listens = false;     // The job's secret key is needed.
+  Duration patience{};      // The longest wait for another process to make the pair.
   std::stop_token stop = {};
 };
-// What the sockets of a process of the job are made with, by its `security`.
+// Options for the sockets of a process of the job, from the job's `security` section.
 Result<ZmqOptions> SocketOptionsOf(const JobConfig& job, const SocketNeeds& needs);
 
 }  // namespace dt

@@ -11,9 +11,9 @@
 namespace dt {
 
 Frames EncodePacket(const Packet& packet);
-// The most bytes that a payload of a session may have.
+// The largest size in bytes of a payload of a session.
 using PayloadLimit = std::function<size_t(uint64_t session)>;
-// Malformed for anything else, and, before anything is copied, for a payload above the limit.
+// Malformed if it is no packet, or its payload is above the limit, which is checked before copying.
 Result<Packet> DecodePacket(const Frames& frames, const PayloadLimit& limit = {});
 
 }  // namespace dt

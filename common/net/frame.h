@@ -22,9 +22,9 @@ class Frame {
   static Frame CopyOf(std::span<const std::byte> bytes);
   // Memory that something else owns until `owner` is destroyed. REQUIRES: 8-byte aligned.
   static Frame Of(std::span<std::byte> bytes, std::shared_ptr<void> owner);
-  // The same, of a peer that may go on writing to it.
+  // The same for memory shared with a peer, which may still write to it.
   static Frame OfPeer(std::span<std::byte> bytes, std::shared_ptr<void> owner);
-  // The frame, or a copy of it if a peer could change it: what is checked first and used later.
+  // The frame, or a copy if a peer could still change it. For bytes that are checked, then used.
   static Frame Settled(Frame frame);
 
   size_t size() const { return bytes_.size(); }

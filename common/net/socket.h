@@ -62,27 +62,27 @@ class Network {
   // with, unknown host.
   virtual Result<std::unique_ptr<ServerSocket>> Bind(const std::string& endpoint) = 0;
   virtual Result<std::unique_ptr<ClientSocket>> Connect(const std::string& endpoint) = 0;
-  virtual uint64_t bytes_sent() const = 0;  // Of all its sockets so far.
+  virtual uint64_t bytes_sent() const = 0;  // Sum over all its sockets so far.
   virtual uint64_t bytes_received() const = 0;
 };
 
-// Who a process is, and whom it lets in. Sockets that listen, in whichever process of a job, have
-// the job's own pair; whoever connects must know its public key, and has a pair that they allow.
+// CURVE keys of a process. Listening sockets, in every process of a job, use the job's pair. A
+// connecting socket must know the job's public key, and have a pair that the listener allows.
 struct CurveOptions {
-  KeyPair job;                       // With its secret where this process listens.
-  KeyPair own;                       // What this process connects with.
-  std::vector<std::string> allowed;  // Public keys that may connect, besides the job's.
+  KeyPair job;                       // Has its secret if this process listens.
+  KeyPair own;                       // The pair that this process connects with.
+  std::vector<std::string> allowed;  // Public keys that may connect besides the job's.
 };
 
 struct ZmqOptions {
   uint32_t io_threads = 1;
-  std::optional<CurveOptions> curve;  // Without: inproc only, …
-  bool insecure = false;              // … or everything, in the clear, from whoever comes.
+  std::optional<CurveOptions> curve;  // If absent, only inproc works unless insecure.
+  bool insecure = false;              // No encryption; anyone may connect.
   // What one peer may have sent to a socket that listens on TCP, and nobody has taken yet; whoever
   // sends more is disconnected.
   uint64_t waiting_bytes_max = 4ull << 30;
 };
-// Whatever leaves the process is encrypted and its sender known, unless `insecure`.
+// Unless `insecure`, all traffic between processes is encrypted and authenticated.
 std::unique_ptr<Network> MakeZmqNetwork(const ZmqOptions& options);
 
 }  // namespace dt

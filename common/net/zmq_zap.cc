@@ -12,10 +12,10 @@
 namespace dt {
 namespace {
 
-constexpr char kEndpoint[] = "inproc://zeromq.zap.01";  // The protocol says so.
+constexpr char kEndpoint[] = "inproc://zeromq.zap.01";  // Fixed by the protocol.
 constexpr char kVersion[] = "1.0";
 constexpr size_t kKeyBytes = 32;
-// Of a request: version, id, domain, address, identity, mechanism; credentials follow.
+// The parts of a request: version, id, domain, address, identity, mechanism, credentials.
 enum Field : size_t { kId = 1, kDomain = 2, kAddress = 3, kMechanism = 5, kCredentials = 6 };
 constexpr Duration kLogInterval = std::chrono::minutes(1);
 

@@ -1,6 +1,6 @@
-// Who may connect: answers ZeroMQ's question about each connection whose handshake is done (ZAP,
-// rfc.zeromq.org/spec:27/ZAP) from a list of public keys. Has a thread of its own, which ends with
-// the context.
+// Decides who may connect. ZeroMQ asks it about each connection after the handshake (ZAP,
+// rfc.zeromq.org/spec:27/ZAP); it answers from a list of public keys, on a thread of its own that
+// ends with the context.
 #pragma once
 
 #include <set>
@@ -13,7 +13,7 @@
 
 namespace dt {
 
-// Sockets of this domain are asked about, and refuse everybody while nobody answers.
+// ZeroMQ asks about sockets of this domain only; without an answer it refuses the connection.
 inline constexpr char kZapDomain[] = "dovetail";
 
 class ZapHandler {
@@ -23,12 +23,12 @@ class ZapHandler {
 
  private:
   void Run();
-  // Until the context ends; then it throws.
+  // Waits for one request and answers it. Throws when the context ends.
   void AnswerOne();
   void LogRefusal(const std::string& address);
 
-  const std::set<std::string> allowed_keys_;  // As text.
-  // Touched by thread_ only.
+  const std::set<std::string> allowed_keys_;  // In Z85.
+  // Used by thread_ only.
   zmq::socket_t socket_;
   uint64_t refused_ = 0;
   TimePoint log_again_{};

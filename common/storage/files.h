@@ -1,5 +1,5 @@
-// Files: read only where they are files, and written so that they appear whole or not at all. What
-// is written survives loss of power.
+// Reads regular files only, and writes files so that they appear whole or not at all. A finished
+// file survives loss of power.
 #pragma once
 
 #include <memory>
@@ -32,52 +32,52 @@ class OpenFile {
 
 // Never waits: Invalid for a folder, a pipe, a socket, a device. Errors name the path.
 Result<OpenFile> OpenForReading(const std::string& path);
-// Malformed where it is larger than `bytes_max`.
+// Malformed if it is larger than `bytes_max`.
 Result<std::string> ReadWholeFile(const std::string& path, size_t bytes_max = ~size_t{0});
 
-// Who may read a new file or folder: whom the umask allows, or its owner alone.
+// Who may read a new file or folder: everyone whom the umask allows, or only the owner.
 enum class Readers { kAll, kOwner };
 
-// A new, empty file to read and write, which is renamed later. What a killed process left under
-// that name goes; nobody's link is followed.
+// A new, empty file to read and write, which the caller renames later. Replaces what a killed
+// process left under that name; follows no link.
 Result<OpenFile> OpenDraft(const std::string& path, Readers readers);
 
-// A file that comes to be as "<path>.part" and is renamed once it is on the disk. The folders on
-// the way are made. A link is followed: what it leads to is replaced, the link stays. What is there
-// and is no file (a pipe, a device), or is this process's own output, is written in place. One
-// thread.
+// A file that is written as "<path>.part" and renamed once it is on the disk. Missing folders are
+// made. Of a symbolic link the target is replaced, and the link stays. An existing pipe or device,
+// or this process's own standard output or error, is written in place. Use it on one thread at a
+// time.
 class NewFile {
  public:
   static Result<std::unique_ptr<NewFile>> Create(const std::string& path,
                                                  Readers readers = Readers::kAll);
-  // For Create. `target` is empty where it is written in place.
+  // Called by Create. `target` is empty if the file is written in place.
   NewFile(OpenFile file, std::string path, std::string target)
       : file_(std::move(file)), path_(std::move(path)), target_(std::move(target)) {}
-  ~NewFile();  // What was not finished is removed.
+  ~NewFile();  // Removes the file if Finish was not called.
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  Status Write(std::string_view bytes);  // Behind what was written before.
-  // Invalid where it is written in place: that has no places.
+  Status Write(std::string_view bytes);  // Appends.
+  // Invalid if the file is written in place: a pipe has no positions.
   Status WriteAt(uint64_t at, std::string_view bytes);
-  Status Finish();  // It appears under its name. Nothing follows.
+  Status Finish();  // Renames it to `path`. Call it last.
 
  private:
   const OpenFile file_;
   const std::string path_;
-  std::string target_;  // Empty, too, once it has its name.
+  std::string target_;  // Also empty after Finish.
 };
 
 Status WriteWholeFile(const std::string& path, std::string_view content,
                       Readers readers = Readers::kAll);
-// Invalid if NewFile could not be made there, as far as can be told without making it: said before
-// hours of work, not after. Makes the folder.
+// Invalid if a NewFile could not be written there, as far as that can be told beforehand: better
+// before hours of work than after. Makes the folder.
 Status CheckWritable(const std::string& path);
 
-// The folder, closed to other accounts if it is made now, and those on the way to it.
+// Makes the folder and its parents if absent. New folders are closed to other accounts.
 Status MakePrivateFolder(const std::string& path);
 
-// A file or a folder: what it holds is on the disk when it returns.
+// When it returns, the contents of the file or folder are on the disk.
 Status SyncPath(const std::string& path);
 
 }  // namespace dt

@@ -18,12 +18,12 @@ Result<Json> ReadJsonFile(const std::string& path);
 
 // The member of an object; null where there is no such member or it is no object.
 const Json& MemberOf(const Json& json, std::string_view key);
-// The member where it is a text, a finite number, a whole number from 0; otherwise `otherwise`, 0.
+// The member if it is a text, a finite number, a whole number >= 0; else `otherwise`, or 0.
 std::string TextOf(const Json& json, std::string_view key, std::string_view otherwise = "");
 double NumberOf(const Json& json, std::string_view key);
 uint64_t CountOf(const Json& json, std::string_view key);
 
-// For a terminal, or whoever reads it there: nothing in it but printable ASCII and newlines.
+// The JSON as text that is safe to print: only printable ASCII and newlines.
 std::string PrintableJson(const Json& json);
 
 }  // namespace dt

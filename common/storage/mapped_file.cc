@@ -15,8 +15,8 @@
 namespace dt {
 namespace {
 
-// What the signal's handler knows; it may neither allocate nor lock. Files that find no slot end
-// the process by the bare signal.
+// The mappings known to the signal handler, which may neither allocate nor lock. A file beyond the
+// last slot ends the process by the signal alone, without a sentence.
 struct Mappings {
   std::atomic<const MappedFile*> slots[256];
   struct sigaction before {};
@@ -35,7 +35,7 @@ void EndWithLastWords(int, siginfo_t* info, void*) {
     if (write(STDERR_FILENO, words.data(), words.size()) >= 0) _exit(1);
     _exit(1);
   }
-  sigaction(SIGBUS, &mappings.before, nullptr);  // Not ours: the load is tried once more.
+  sigaction(SIGBUS, &mappings.before, nullptr);  // Not ours: the fault repeats.
 }
 
 void HandleBusErrors() {
@@ -48,7 +48,7 @@ void HandleBusErrors() {
   });
 }
 
-// Puts `to` where `from` stands.
+// Replaces `from` by `to` in one slot.
 void Exchange(const MappedFile* from, const MappedFile* to) {
   for (auto& slot : mappings.slots) {
     const MappedFile* expected = from;

@@ -1,4 +1,4 @@
-// A file as memory, to read.
+// A file mapped into memory for reading.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace dt {
 
-// What is read after the file has been cut, or its disk has failed, cannot be had, and there is no
-// way on from a load that failed: the process then ends with a sentence that names the file, and
-// exit code 1. Immutable: any thread.
+// If the file is cut while it is mapped, or its disk fails, reading the missing part ends the
+// process with a sentence that names the file, and exit code 1: there is no way to continue after
+// a failed load. Immutable: any thread.
 class MappedFile {
  public:
-  // As OpenForReading.
+  // Errors are those of OpenForReading.
   static Result<std::unique_ptr<MappedFile>> Open(const std::string& path);
-  // For Open: owns the mapping.
+  // Called by Open. Takes ownership of the mapping.
   MappedFile(std::span<const std::byte> bytes, const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -29,7 +29,7 @@ class MappedFile {
 
  private:
   const std::span<const std::byte> bytes_;
-  const std::string last_words_;  // The sentence.
+  const std::string last_words_;  // The sentence for standard error.
 };
 
 }  // namespace dt

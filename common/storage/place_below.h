@@ -1,4 +1,4 @@
-// Names that come from other processes, as places in a folder of ours.
+// Turns names that come from other processes into paths inside a folder.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What RocksDB tells of itself, in our log. Only for the files of this directory.
+// RocksDB's own messages, written to our log. Only for the files of this directory.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace dt {
 
-// Warnings and errors, as debug events. In the place of RocksDB's own LOG files: the writer of
-// these goes on after its first error, upon which Debian's library, built with assertions, aborts
-// the process: a full disk would end it without a word.
+// Logs RocksDB's warnings and errors as debug events, and replaces its LOG files. Their writer
+// continues after an error, which Debian's build of the library answers with a failed assertion:
+// a full disk would abort the process without a message.
 std::shared_ptr<rocksdb::Logger> RocksInfoLog();
 
 }  // namespace dt

@@ -25,7 +25,7 @@ constexpr uint64_t kReadingCacheBytes = 8 << 20;
 constexpr size_t kReadAheadBytes = 2 << 20;  // Of each file that lies over the others.
 constexpr uint64_t kReadingFiles = 20;
 constexpr uint64_t kFilesCrowded = 60;
-constexpr uint64_t kFilesMerged = 16;  // At least so many are waited for.
+constexpr uint64_t kFilesMerged = 16;  // files_crowded is at least this.
 
 class Dropping : public rocksdb::CompactionFilter {
  public:

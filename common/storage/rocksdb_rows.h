@@ -31,8 +31,8 @@ class RowsDb {
   using Useless = std::function<bool(std::string_view key, std::string_view value)>;
   struct Options {
     uint64_t cache_bytes = 0;  // For blocks, filters and indexes of files, all of them.
-    // Files that stay open, about; those being read or merged come on top. With few, no more than
-    // so many lie over one another before merging goes first.
+    // About how many files stay open, besides those being read or merged. A low number also
+    // limits how many files may overlap before writes wait for merging.
     uint64_t open_files = 1024;
     Useless useless = nullptr;
     // The first key of each part but the first, ascending. Only of a new RowsDb.

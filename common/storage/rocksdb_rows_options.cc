@@ -100,7 +100,7 @@ rocksdb::Options RowsOptions(uint64_t cache_bytes, uint64_t open_files) {
   out.compression = rocksdb::kNoCompression;
   out.paranoid_checks = true;
   out.max_open_files = static_cast<int>(std::clamp<uint64_t>(open_files, 20, 1 << 20));
-  out.table_cache_numshardbits = 2;  // Each shard keeps at least one open.
+  out.table_cache_numshardbits = 2;  // Four shards; each keeps at least one file open.
   out.info_log = RocksInfoLog();
   return out;
 }

@@ -8,7 +8,7 @@
 
 namespace dt {
 
-// Both as in rocksdb_rows.h.
+// The parameters are those of RowsDb::Options (rocksdb_rows.h).
 rocksdb::Options RowsOptions(uint64_t cache_bytes, uint64_t open_files);
 
 }  // namespace dt

@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-// On the disk of a file that need not be there yet.
+// Free bytes of the disk that holds `path`, which need not exist yet.
 std::optional<uint64_t> FreeBytes(const std::string& path) {
   std::error_code error;
   std::filesystem::path at = path;

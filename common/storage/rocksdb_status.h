@@ -16,7 +16,7 @@ namespace dt {
 Status FromRocks(const rocksdb::Status& status, std::string_view doing, const std::string& path,
                  uint64_t bytes_needed = 0);
 
-// The same error, without having written anything, where so many bytes have no room.
+// The error of a full disk if it has no room for `bytes_needed`. Writes nothing.
 Status CheckRoom(std::string_view doing, const std::string& path, uint64_t bytes_needed);
 
 inline rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }

@@ -1,9 +1,9 @@
 // Reads verified FlatBuffers into our own structs. FlatBuffers may hold one string or vector and
-// point to it many times, and an empty table of four bytes becomes a struct of a hundred: a small
-// message could decode to a huge one. So all memory is charged, before it is taken, against a
-// budget of a few times the message's bytes; our encoders' messages stay below it.
+// point to it many times, and an empty table of four bytes becomes a struct of a hundred bytes, so
+// a small message could decode to a huge one. Therefore all memory is charged, before it is taken,
+// against a budget of kMemoryPerByte times the message's size. Our encoders stay below it.
 //
-// Once `ok` is false what has been read means nothing, and little more is read.
+// Once `ok` is false, the values read so far are meaningless and reading soon ends.
 #pragma once
 
 #include <cstring>
@@ -27,7 +27,7 @@ class BudgetReader {
     ok_ = ok_ && condition;
     return ok_;
   }
-  // False, from then on, if more is read than the budget holds.
+  // Takes from the budget. If it is exceeded, this and `ok` are false from then on.
   bool Charge(size_t count, size_t bytes_each) {
     if (!Require(count <= budget_ / bytes_each)) return false;
     budget_ -= count * bytes_each;
@@ -39,7 +39,7 @@ class BudgetReader {
     if (text == nullptr || !Charge(text->size(), 1)) return {};
     return text->str();
   }
-  // A text that some of its readers take as a C string.
+  // A text without zero bytes, since some of its users read it as a C string.
   std::string Name(const flatbuffers::String* text) {
     std::string name = Text(text);
     Require(name.find('\0') == std::string::npos);
@@ -49,7 +49,7 @@ class BudgetReader {
     if (bytes == nullptr || bytes->size() == 0 || !Charge(bytes->size(), 1)) return {};
     return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
   }
-  // The items may lie at any address.
+  // The items need not be aligned.
   template <class T>
   std::vector<T> Numbers(const flatbuffers::Vector<T>* from) {
     if (from == nullptr || from->size() == 0 || !Charge(from->size(), sizeof(T))) return {};
@@ -57,7 +57,7 @@ class BudgetReader {
     std::memcpy(to.data(), from->Data(), to.size() * sizeof(T));
     return to;
   }
-  // Read(reader, item) of each item.
+  // Calls read(reader, item) for each item.
   template <class To, class From>
   std::vector<To> Each(const flatbuffers::Vector<flatbuffers::Offset<From>>* from,
                        To (*read)(BudgetReader&, const From&)) {
@@ -80,7 +80,7 @@ class BudgetReader {
     return Each<std::string, flatbuffers::String>(
         from, [](BudgetReader& in, const flatbuffers::String& text) { return in.Name(&text); });
   }
-  // Of an enumeration whose last value is `last`.
+  // Reads an enumeration whose last value is `last`.
   template <class Enum>
   Enum Code(uint32_t value, Enum last) {
     return Require(value <= static_cast<uint32_t>(last)) ? static_cast<Enum>(value) : last;

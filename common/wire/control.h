@@ -184,12 +184,12 @@ struct EvaluateOrder {
 // To workers and servers alike, at a step boundary. Rank 0 writes "dense.bin"; server i its shards.
 struct SaveOrder {
   Step step = 0;
-  std::string name;  // Of a folder in checkpoint.dir that exists; not yet complete.
+  std::string name;  // A folder in checkpoint.dir, which exists already.
 };
 struct LoadOrder {
-  Step step = 0;          // The clock after it.
-  std::string folder;     // Is only read.
-  Generation generation;  // Raised; in every message from now on.
+  Step step = 0;          // The clock after loading.
+  std::string folder;     // Never written to.
+  Generation generation;  // The new generation, in every message from now on.
 };
 struct FinishOrder {};
 struct OrderMessage {
@@ -218,7 +218,7 @@ struct SplitMessage {
 struct KeptMessage {
   Generation generation;
   Step step = 0;
-  std::string folder;  // Is only read.
+  std::string folder;  // Never written to.
 };
 
 using ControlMessage =

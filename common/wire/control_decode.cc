@@ -22,7 +22,7 @@ ProcessStats ReadStats(const fbs::Stats* from) {
   return {from->cpu_seconds(), from->peak_rss_bytes(), from->bytes_sent(), from->bytes_received()};
 }
 
-// That of a status on the wire.
+// The code of a status on the wire.
 StatusCode ReadCode(BudgetReader& in, uint32_t code) {
   return in.Code(code, StatusCode::kUnauthenticated);
 }

@@ -1,5 +1,5 @@
-// The attributes of `update_rows` and, up to those of rows, of `update`; as OptimizerAttrs and
-// RowOptimizerAttrs (attrs.h) make them.
+// The attributes of the operators `update` and `update_rows`, in the form that OptimizerAttrs and
+// RowOptimizerAttrs (attrs.h) make. `update` lacks those that concern rows.
 #pragma once
 
 #include <span>

@@ -14,7 +14,7 @@ OptimizerSpec OptimizerFromAttrs(const Attrs& attrs);
 // The same with what concerns rows of tables: l2, l2_by_gap, clip_row_norm; and `scheduled`.
 Attrs RowOptimizerAttrs(const OptimizerSpec& spec, bool scheduled);
 OptimizerSpec RowOptimizerFromAttrs(const Attrs& attrs);
-// Whether OptimizerAttrs names one so.
+// True if this is an optimizer's name in OptimizerAttrs.
 bool IsOptimizer(std::string_view name);
 
 }  // namespace dt

@@ -25,20 +25,20 @@ struct CheckpointInfo {
   std::string written;
   Status status;  // Of its manifest; the files are not read.
 
-  // A folder without a manifest was never one of this program's.
+  // False if the folder has no manifest, which is written last.
   bool complete() const { return status.code() != StatusCode::kNotFound; }
 };
 // Ascending by step. Empty where there are none.
 std::vector<CheckpointInfo> ListCheckpoints(const std::string& dir);
 Result<Manifest> ReadManifest(const std::string& folder);
-// Reads every file. DataLoss naming the damaged or missing one, and the checkpoint before as a way
-// out.
+// Reads every file. DataLoss names the damaged or missing one; its hint is the checkpoint before
+// it.
 Status VerifyCheckpoint(const std::string& folder);
 // The same without reading the rows, which may be terabytes: the servers, which read them all,
 // check each block.
 Status VerifyButRows(const std::string& folder);
-// The newest complete checkpoint; nothing where there is none. One without a manifest is passed
-// over with a warning. DataLoss as VerifyButRows if it is damaged.
+// The folder of the newest complete checkpoint, if there is one. Folders without a manifest are
+// skipped with a warning. DataLoss, as from VerifyButRows, if it is damaged.
 Result<std::optional<std::string>> NewestCheckpoint(const std::string& dir);
 
 struct BestCheckpoint {

@@ -10,11 +10,11 @@ namespace dt::scheduler {
 
 // Fills dtype and shape of the node's outputs. The error names the node, its file and line.
 Status InferNode(Graph& graph, NodeIndex node);
-// Invalid: a tensor of this shape, `what`, would be too large.
+// Invalid if a tensor of this shape would be too large. `what` names the tensor in the error.
 Status CheckBounds(const Graph& graph, std::string_view what, const SymShape& shape);
-// An Invalid (or other) status about a node as the user knows it.
+// The status with the node's name, file and line.
 Status AboutNode(Status status, std::string_view node, const SourceMark& mark);
-// With the place, if it is known.
+// The status with file and line, if they are known.
 Status AtMark(Status status, const SourceMark& mark);
 
 }  // namespace dt::scheduler

@@ -1,7 +1,7 @@
-// What becomes of processes that are silent. A worker that is lost ends the job. So does a server,
-// unless it keeps a log: then the job waits for it, and a process with its claim, which is the name
-// of its directory, takes its place. Never that of a member that is there: whoever learned the
-// claim could displace it.
+// Handles processes that fall silent. The loss of a worker ends the job. So does that of a server,
+// unless it keeps a log: then the job waits until a process with its claim (the name of its
+// directory) takes its place. A member that is present is never replaced, so that nobody who has
+// learned its claim can displace it.
 //
 //   member ──silent for a lease, or stopped──▶ away ──another with its claim, and Ready──▶ member
 //                                               └─wait_for_server──▶ failed
@@ -12,7 +12,8 @@
 
 namespace dt::scheduler {
 
-// After so long a member is away, or it lives: before its first heartbeat it has two leases.
+// A claimant is refused if the member is not away after this many leases. A member whose first
+// heartbeat is still to come has two.
 static constexpr int kClaimLeases = 3;
 
 bool JobState::WaitsFor(const Member& member) const {

@@ -11,7 +11,7 @@
 namespace dt::scheduler {
 namespace {
 
-constexpr Duration kRefusalLogs = seconds(1);  // Between lines of the log, whoever knocks.
+constexpr Duration kRefusalLogs = seconds(1);  // At most one line per second about refused joins.
 
 MembershipNeeds NeedsOf(const JobConfig& job) {
   return {job.cluster.servers, job.cluster.workers, job.fingerprint, kWireVersion,
@@ -130,7 +130,7 @@ void JobState::Refuse(TimePoint now, Incarnation to, const JoinMessage& join, co
   ++refused_;
   if (now < log_refusal_again_) return;
   log_refusal_again_ = now + kRefusalLogs;
-  // One that comes when the job has ended needs nobody's attention.
+  // A process that joins after the end of the job is harmless, hence no warning.
   const auto log = phase_ == JobPhase::kEnded ? LogInfo : LogWarn;
   log("member.refused",
       {{"role", NameOf(join.role)}, {"why", ToText(why)}, {"refused_so_far", refused_}});

@@ -55,8 +55,8 @@ class JobSurroundings {
  public:
   virtual ~JobSurroundings() = default;
   virtual Result<MadePlan> MakePlan(const PlanInput& input) = 0;
-  // See CheckpointStore.
-  // The folder's name in checkpoint.dir.
+  // These three are as in CheckpointStore; BeginCheckpoint gives the folder's name in
+  // checkpoint.dir.
   virtual Result<std::string> BeginCheckpoint(Step step) = 0;
   virtual Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) = 0;
   virtual Result<std::string> FindCheckpoint(Step step) = 0;
@@ -162,7 +162,7 @@ class JobState {
 
   std::map<ProcessId, DataReadyMessage> data_;
   std::set<ProcessId> ready_;
-  StartMessage start_;               // Of servers, once it is made.
+  StartMessage start_;               // The servers' start message, once it is made.
   std::optional<KeptMessage> kept_;  // The last complete checkpoint, if servers keep logs.
   TimePoint kept_at_{};
   // Processes with a member's claim that wait until it is away.
@@ -171,7 +171,7 @@ class JobState {
     TimePoint since{};
   };
   std::vector<Claimant> claimants_;
-  uint64_t refused_ = 0;  // Joins.
+  uint64_t refused_ = 0;  // Number of refused joins.
   TimePoint log_refusal_again_{};
   std::map<ProcessId, TimePoint> lost_at_;  // Servers that have not come back and recovered.
   ShardMap map_;

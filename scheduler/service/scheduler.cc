@@ -139,8 +139,8 @@ class SchedulerImpl : public Scheduler {
     if (options_.goal == Goal::kTrain) std::filesystem::remove(RunFile(), ignored);
   }
 
-  // What has arrived, and what follows from it. So much at a turn that whoever sends without end
-  // holds up neither timers nor the page.
+  // Handles what has arrived and sends the answers. Takes at most kMessagesATurn messages, so that
+  // a peer that never stops sending holds up neither the timers nor the page.
   void Work() {
     bool more = true;
     for (int left = kMessagesATurn; more && left > 0; --left) more = TakeOne();
@@ -223,7 +223,7 @@ class SchedulerImpl : public Scheduler {
   TimePoint last_tick_{};
   std::optional<TimePoint> ended_;
   uint64_t malformed_packets_ = 0;
-  bool goes_on_ = false;  // Work goes on at the loop's next turn.
+  bool goes_on_ = false;  // Work is posted for the loop's next turn.
 };
 
 }  // namespace

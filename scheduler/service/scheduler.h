@@ -21,7 +21,7 @@ struct SchedulerOptions {
   Goal goal = Goal::kTrain;
   std::string resume =
       "never";  // never; auto: the newest checkpoint of the job, if any; or a folder.
-  std::string checkpoint = {};  // Goal::kEvaluate: a folder.
+  std::string checkpoint = {};  // For Goal::kEvaluate: the folder of the checkpoint.
   // On the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
   // Empty: PlanOf.

@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kJoinedMax = 4096;
 constexpr size_t kGuestsMax = 64;
 constexpr size_t kGuestPayloadMax = 64 << 10;
-constexpr size_t kGuestBytesMax = 64 << 20;     // Of all guests together.
-constexpr Duration kForgetAfter = seconds(30);  // A guest.
+constexpr size_t kGuestBytesMax = 64 << 20;     // Sum over all guests.
+constexpr Duration kForgetAfter = seconds(30);  // For guests.
 constexpr Duration kWarnEvery = seconds(60);
 
 Result<ControlMessage> Decode(const std::string& payload) {
@@ -101,7 +101,7 @@ std::vector<Switchboard::Arrived> Switchboard::OnPacket(TimePoint now, const Pee
 void Switchboard::Send(TimePoint now, Incarnation to, const ControlMessage& message) {
   const auto found = lines_.find(to.value());
   if (found == lines_.end()) return;
-  // A guest, or those who try again and again would take every line.
+  // A refused process becomes a guest: repeated joins must not use up all lines.
   if (std::holds_alternative<RefusedMessage>(message)) found->second.joined = false;
   std::vector<Packet> packets;
   const Status sent = found->second.session.Send(now, EncodeControl(message), packets);

@@ -2,9 +2,9 @@
 // back. Counts and drops what is malformed. One thread; time is passed in; the socket is behind
 // `Transmit`.
 //
-// Who asked for the status only, or was refused, is a guest. Guests cannot keep others out: they
-// have 64 lines of their own and may hold 64 MiB together. The guest that was silent for longest,
-// or holds most, makes room.
+// A process that only asked for the status, or was refused, is a guest. Guests cannot keep others
+// out: at most 64 of them have a session, and their sessions hold at most 64 MiB. The guest that
+// was silent for longest, or holds most, is dropped first.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class Switchboard {
   Switchboard(Duration resend_after, Transmit transmit)
       : resend_after_(resend_after), transmit_(std::move(transmit)) {}
 
-  // Guests and those that are not known yet have little to say; a Join fits.
+  // The limit is low for guests and unknown sessions: enough for a Join.
   size_t PayloadBytesMax(uint64_t session) const;
   // A session begins with a Join or a StatusRequest as its first message. The answers to status
   // requests are the caller's as those to joins are.
@@ -47,7 +47,7 @@ class Switchboard {
     Session session;
     PeerId peer;
     TimePoint heard{};
-    bool joined = false;  // Else it is a guest.
+    bool joined = false;  // False for a guest.
   };
   void CountMalformed(TimePoint now, const PeerId& peer, const Status& why);
   void CountDropped(TimePoint now, const ControlMessage& message, const Status& why);

@@ -45,8 +45,8 @@ class PushLog {
   PushLog(const PushLog&) = delete;
   PushLog& operator=(const PushLog&) = delete;
 
-  // Keeps the frames until the next Commit; shares their memory. REQUIRES: no other process can
-  // write to it, or what is written were not what its digest was taken of.
+  // Keeps the frames, sharing their memory, until the next Commit. REQUIRES: no other process can
+  // write to that memory (Frame::Settled), or the digest would not match the bytes written.
   void Append(Step step, const Frames& frames);
   // Writes everything appended. After an error it is all still there, in order, and nothing half
   // written: try again. Unavailable naming the file, how much was to be written and how much room

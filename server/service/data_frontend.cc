@@ -12,7 +12,7 @@ constexpr size_t kParkedMax = 4096;
 constexpr size_t kParkedBytesMax = 256 << 20;
 constexpr size_t kParkedOfPeerMax = 1024;
 constexpr size_t kParkedBytesOfPeerMax = 64 << 20;
-constexpr size_t kLinesMax = 10;  // In a minute; whoever connects anew is a new peer.
+constexpr size_t kLinesMax = 10;  // Log lines per minute; a peer that reconnects counts as new.
 constexpr Duration kLogInterval = std::chrono::minutes(1);
 
 }  // namespace
@@ -48,7 +48,7 @@ Status DataFrontend::Ready() const {
 
 void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
                              std::vector<PeerMessage>& answers) {
-  Frames raw;  // For the log: shares the bytes, which must stay as they were hashed and applied.
+  Frames raw;  // For the log. The bytes must stay as they were hashed and applied.
   if (log_ != nullptr) {
     for (Frame& frame : message.frames) frame = Frame::Settled(std::move(frame));
     raw = message.frames;
@@ -123,7 +123,7 @@ size_t DataFrontend::Parked::bytes() const {
   return sizeof(Parked) + request.keys.size() + request.groups.size() * sizeof(KeyGroup);
 }
 
-// Busy: too many wait.
+// Busy if too many pulls wait already.
 Status DataFrontend::Park(TimePoint now, const PeerId& peer, PullRequest request) {
   const bool again = std::ranges::any_of(parked_, [&](const auto& p) {
     return p.second.request.request == request.request && p.second.peer == peer;

@@ -1,7 +1,7 @@
 // Where requests enter: decodes them, hands them to the handlers, and makes the answers. Pulls that
-// must wait are parked, each with a deadline; what they wait for is known: they cost nothing until
-// their step, or the disk, has come on. A bad message is counted, logged once per peer and minute,
-// of ten peers at most, and answered with its error; it never ends anything.
+// must wait for a step or for the disk are parked, each with a deadline, and cost nothing until
+// that step or disk read is done. A bad message is counted and answered with its error; at most one
+// line per peer, and ten in all, are logged per minute. It never ends the connection or the server.
 //
 // Owned by the executor's thread; no socket, no clock.
 #pragma once
@@ -56,7 +56,7 @@ class DataFrontend {
   void OnBad(TimePoint now, const PeerId& peer, const Status& status);
   Status Park(TimePoint now, const PeerId& peer, PullRequest request);
   void ServeParked(std::vector<PeerMessage>& answers);
-  // False: it has to wait on.
+  // False if it must continue to wait.
   bool ServeOne(ParkedById::iterator parked, std::vector<PeerMessage>& answers);
   ParkedById::iterator Unpark(ParkedById::iterator parked);
   void OnPush(TimePoint now, const PeerId& peer, PushRequest request, const Frames& raw,
@@ -67,7 +67,7 @@ class DataFrontend {
   const Duration pull_patience_;
   ShardSet* shards_ = nullptr;
   PushLog* log_ = nullptr;
-  Status log_status_;  // Of the last commit.
+  Status log_status_;  // Result of the last commit.
   struct Unlogged {
     PeerId peer;
     uint64_t request = 0;
@@ -76,19 +76,19 @@ class DataFrontend {
 
   ParkedById parked_;  // Ids ascend with arrival, and so with the deadline.
   uint64_t next_id_ = 0;
-  // Every parked pull is in one of these.
+  // Ids of parked pulls; each is in one of the two.
   std::set<std::pair<Step, uint64_t>> wait_for_step_;
   std::set<uint64_t> wait_for_disk_;
-  // ShardSet::progress and disk_progress at the last try.
+  // ShardSet::progress and disk_progress when parked pulls were last tried.
   uint64_t served_at_ = 0, disk_served_at_ = 0;
   struct Load {
     size_t pulls = 0, bytes = 0;
   };
-  std::map<PeerId, Load> parked_of_;  // Peers with parked pulls.
+  std::map<PeerId, Load> parked_of_;  // For each peer with parked pulls.
   size_t parked_bytes_ = 0;
 
   uint64_t bad_messages_ = 0;
-  std::set<PeerId> logged_;  // Since then.
+  std::set<PeerId> logged_;  // Peers logged since logged_since_.
   TimePoint logged_since_{};
 };
 

@@ -12,7 +12,7 @@ void Holdings::Begin(ShardSetOptions shards, DiskTierOptions disk) {
 }
 
 void Holdings::RenewTier() {
-  tier_.reset();  // Before the next one has the shards.
+  tier_.reset();  // Only one tier may use the shards at a time.
   tier_ = std::make_unique<DiskTier>(disk_, *shards_);
   shards_->Attach(tier_.get());
 }

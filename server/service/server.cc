@@ -319,11 +319,11 @@ class ServerRole : public Server {
     const Status cut =
         keeper_->SetBase({kept.generation, kept.step, kept.folder, FirstSegments(answers)});
     if (!cut.ok())
-      LogWarn("server.log_not_cut", {{"problem", ToText(cut)}});  // Then with the next.
+      LogWarn("server.log_not_cut", {{"problem", ToText(cut)}});  // The next checkpoint cuts it.
     return OkStatus();
   }
 
-  // In which its executors make themselves folders for rows.
+  // The folder in which executors make their folders for rows on disk.
   std::string ScratchParent() const {
     return keeper_.has_value() ? keeper_->dir() : options_.job.cluster.server.dir;
   }
@@ -353,7 +353,7 @@ class ServerRole : public Server {
   bool started_ = false;
   struct Saving {
     Step step = 0;
-    std::string folder;  // Of this server, in the checkpoint's.
+    std::string folder;  // This server's folder in the checkpoint.
     TimePoint begun{};
     uint32_t executors_left = 0;
     std::vector<CheckpointFile> files;

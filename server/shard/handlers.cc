@@ -8,7 +8,8 @@ Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& req
   DT_TRY_STATUS(shards.CheckGroups(request.groups, keys));
   if (!shards.asynchronous()) {
     DT_TRY_STATUS(shards.CheckStep(request.step));
-    // A worker pulls for step t when it is past the barrier of t - 1: all before is complete.
+    // A pull for step t shows that the worker has passed the barrier of t - 1, so that all earlier
+    // steps are complete.
     shards.Advance(request.step);
     DT_TRY_STATUS(shards.CheckNothingLost(request.step));
   }

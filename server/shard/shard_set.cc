@@ -10,8 +10,8 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kHeldBytesMax = uint64_t{4} << 30;
-// All workers' pushes of a step are here before any worker begins the next: two would do, but for
-// workers that run apart.
+// Synchronous workers are at most one step apart, since all pushes of a step arrive before any
+// worker begins the next. The limit is larger for asynchronous workers.
 constexpr Step kStepsAheadMax = 1024;
 
 // Of one executor: the shards of a request need not be all here.

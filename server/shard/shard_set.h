@@ -43,13 +43,13 @@ class ShardSet {
   // nothing waits to be applied.
   bool Reached(Step step) const { return asynchronous() ? held_bytes() == 0 : clock() >= step; }
   bool asynchronous() const { return options_.async.has_value(); }
-  // Malformed: no worker can be at this step, so far ahead of the clock.
+  // Malformed if the step is so far ahead of the clock that no worker can be there.
   Status CheckStep(Step step) const;
-  // Whether a pull for this step need not wait for pushes. If not, then for no later step either.
+  // True if a pull for this step need not wait for pushes. If false, so it is for later steps.
   bool MayPull(PullMode mode, Step step) const;
-  // What lies below memory, if anything does; outlives its use here.
+  // Attaches the tier below memory; null if there is none. It must outlive its use here.
   void Attach(Residency* residency) { residency_ = residency; }
-  // True if Gather of these can be answered now; else ask again when disk_progress() has changed.
+  // True if all these rows are in memory. If not, call again when disk_progress() has changed.
   // REQUIRES: CheckGroups was OK.
   bool Resident(std::span<const KeyGroup> groups, std::span<const Key> keys);
   bool below() const { return residency_ != nullptr && residency_->below(); }
@@ -73,14 +73,14 @@ class ShardSet {
   // The shards run for so long since the last call.
   void PassTime(Duration elapsed);
 
-  // The least of its shards; with no shards: no bound.
+  // The least clock of its shards; the largest possible step if it has no shards.
   Step clock() const;
   // "shard 5 waits for slice 1 of step 7"
   std::string SlowestText() const;
-  // After a log was read back: "<file>, byte 4711,".
+  // Names the end of the log that was read back: "<file>, byte 4711,".
   void SetLogEnd(std::string log_end) { log_end_ = std::move(log_end); }
-  // A request for `step` says that every push before it was acknowledged. DataLoss naming the log:
-  // it has come back without some of them (power was lost, or the file was cut).
+  // A request for `step` shows that every earlier push was acknowledged. DataLoss, naming the log,
+  // if some of those are missing from it: power was lost, or the file was cut.
   Status CheckNothingLost(Step step) const;
   void Reset(Step clock, Generation generation);
 
@@ -111,14 +111,14 @@ class ShardSet {
   std::vector<std::unique_ptr<TableRows>> rows_;  // By table.
   std::vector<Shard> shards_;
   // Memory that is kept between messages.
-  std::vector<Contribution> contributions_;  // By shard, of the push at hand; else empty.
+  std::vector<Contribution> contributions_;  // Per shard, during a push; else empty.
   std::vector<EmbeddingTable::KeyRun> key_runs_;
   std::vector<EmbeddingTable::PullRun> pull_runs_;
   ShardScratch scratch_;
   Residency* residency_ = nullptr;
   uint64_t changes_ = 0;
-  Step complete_ = 0;    // Every step before it is, on all workers.
-  std::string log_end_;  // Of the log that was read back; "": none was.
+  Step complete_ = 0;    // Every step before this one is complete on all workers.
+  std::string log_end_;  // See SetLogEnd; "" if no log was read back.
 };
 
 // The shards that `map` gives to an executor of a server.

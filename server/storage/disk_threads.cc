@@ -75,7 +75,7 @@ Status DiskThreads::MakeFolder() {
   return OkStatus();
 }
 
-// Files of rows never change: they are shared. The others are RocksDB's to rewrite.
+// Files of rows never change and are linked; RocksDB rewrites the others, so they are copied.
 Status DiskThreads::Adopt(const std::string& checkpoint) {
   namespace fs = std::filesystem;
   DT_CHECK(own_db_ == nullptr);
@@ -96,7 +96,7 @@ Status DiskThreads::Adopt(const std::string& checkpoint) {
                     "cluster.server.dir must be writable, and have room for the rows");
   }
   Result<std::unique_ptr<RowsDb>> opened = RowsDb::Open(folder_, options_.rows);
-  if (opened.status().code() == StatusCode::kDataLoss) {  // The damage is the checkpoint's.
+  if (opened.status().code() == StatusCode::kDataLoss) {  // The error names the checkpoint's file.
     return DataLoss("{}", Renamed(std::string(MessageOf(opened.status())), folder_, checkpoint));
   }
   DT_TRY(own_db_, std::move(opened));

@@ -46,9 +46,9 @@ struct CheckpointTask {
 class DiskThreads {
  public:
   struct Options {
-    std::string folder;  // Where it makes itself one of its own (scratch_dir.h).
+    std::string folder;  // The parent of this object's own folder (scratch_dir.h).
     RowsDb::Options rows;
-    std::function<void()> wake;  // Called when something is done, on their threads; must not block.
+    std::function<void()> wake;  // Called on their threads when something is done; must not block.
   };
   explicit DiskThreads(Options options);
   ~DiskThreads();
@@ -58,7 +58,7 @@ class DiskThreads {
   void Make(std::unique_ptr<CheckpointTask> task);
   void Fetch(std::unique_ptr<RowFetch> fetch);
 
-  struct Done {  // One of them.
+  struct Done {  // Exactly one of them is set.
     std::shared_ptr<const RowRun> written;
     std::unique_ptr<CheckpointTask> made;
     std::unique_ptr<RowFetch> fetched;
@@ -69,7 +69,7 @@ class DiskThreads {
 
   // Any thread; null until the first run is written or checkpoint made.
   RowsDb* db() const { return db_.load(); }
-  // Before any work: goes on with the rows in a folder of a checkpoint.
+  // Opens with the rows of a checkpoint's folder. Call it before any other work.
   Status Adopt(const std::string& checkpoint);
 
  private:
@@ -79,7 +79,7 @@ class DiskThreads {
   Status MakeFolder();
   Status Open();
   Status WriteRun(const RowRun& run, std::stop_token stop);
-  // False if it is over.
+  // Sleeps. False if `stop` was requested.
   bool Rest(Duration time, std::stop_token stop);
   Status MakeCheckpoint(CheckpointTask& task);
   Status Digest(CheckpointTask& task);
@@ -88,10 +88,10 @@ class DiskThreads {
 
   const Options options_;
   std::optional<ScratchDir> scratch_;
-  std::string folder_;  // In it.
+  std::string folder_;  // The folder of rows in scratch_.
   std::unique_ptr<RowsDb> own_db_;
   std::atomic<RowsDb*> db_ = nullptr;
-  absl::flat_hash_map<std::string, CheckpointFile> digests_;  // Of files that never change.
+  absl::flat_hash_map<std::string, CheckpointFile> digests_;  // Digests of files that never change.
 
   BoundedQueue<WriteTask> writes_{1 << 20};
   BoundedQueue<std::unique_ptr<RowFetch>> fetches_{1 << 20};

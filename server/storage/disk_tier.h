@@ -27,10 +27,10 @@
 namespace dt::server {
 
 struct DiskTierOptions {
-  std::string folder;         // Where it makes one of its own when it needs it (scratch_dir.h).
+  std::string folder;         // The parent of its own folder, which is made at first need.
   uint64_t memory_bytes = 0;  // For all of the executor: rows, indexes, and what the tier needs.
   std::function<void()> wake;
-  uint64_t open_files = 1024;  // As RowsDb::Options.
+  uint64_t open_files = 1024;  // See RowsDb::Options.
 };
 
 class DiskTier : public Residency {

@@ -39,8 +39,8 @@ class LockedFile {
   LockedFile(const LockedFile&) = delete;
   LockedFile& operator=(const LockedFile&) = delete;
   bool opened() const { return fd_ >= 0; }
-  // False where another has it, and on a file system without locks: then nothing is ever taken for
-  // left behind.
+  // False if another process holds the lock, and on file systems without locks: there no folder
+  // ever counts as abandoned.
   bool locked() const { return locked_; }
   int Release() { return std::exchange(fd_, -1); }
 
@@ -49,7 +49,7 @@ class LockedFile {
   bool locked_ = false;
 };
 
-// REQUIRES: the parent's lock is held, so that no folder is half made.
+// REQUIRES: the parent's lock is held; otherwise a folder that is being made could be removed.
 void RemoveAbandoned(const std::string& parent) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {

@@ -1,5 +1,5 @@
-// A folder of one owner's own, for what does not outlive it: other jobs, and evaluations beside a
-// training, have theirs in the same place.
+// A temporary folder with one owner, removed with it. Many owners (other jobs, evaluations beside
+// a training) may have theirs in the same parent.
 //
 //   <parent>/rows.lock            held for a moment, while a folder is made or old ones are removed
 //   <parent>/rows-XXXXXX/lock     held while the owner lives
@@ -13,10 +13,10 @@ namespace dt::server {
 
 class ScratchDir {
  public:
-  // Removes those that killed processes left in `parent`, which is made where it is absent.
-  // Unavailable naming the folder that cannot be made.
+  // Makes a folder in `parent`, which is made if absent, and removes those that killed processes
+  // left there. Unavailable, with its name, if the folder cannot be made.
   static Result<ScratchDir> Make(const std::string& parent);
-  ~ScratchDir();  // It goes with all that is in it.
+  ~ScratchDir();  // Removes the folder with its contents.
   ScratchDir(ScratchDir&& other) noexcept;
   ScratchDir& operator=(ScratchDir&&) = delete;
 

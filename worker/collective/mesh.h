@@ -57,13 +57,13 @@ class Rendezvous {
 
 struct GlooOptions {
   uint32_t rank = 0, size = 1;
-  std::string host = "127.0.0.1";  // Of this rank's interface.
-  std::string prefix;              // Of the keys in the rendezvous: a new one for each connection.
+  std::string host = "127.0.0.1";  // Address of this rank's interface.
+  std::string prefix;              // Prefix of keys in the rendezvous; new for each call.
   MeshLimits limits = {};
 };
-// Connects to every other rank over TCP, listening at `host` only. What disturbs it (a stranger
-// that connects) makes all ranks try again, five times in all. Not encrypted. Errors: Unavailable,
-// naming the rank; what interrupted it.
+// Connects to every other rank over TCP, without encryption, listening at `host` only. If a foreign
+// connection disturbs it, all ranks try again, up to five times. Errors: Unavailable, naming the
+// rank, or the status that interrupted it.
 // The process ignores SIGPIPE from then on, if it would have died of it.
 Result<std::unique_ptr<Mesh>> ConnectGlooMesh(Rendezvous& rendezvous, const GlooOptions& options);
 

@@ -20,7 +20,7 @@ namespace dt::worker {
 namespace {
 
 constexpr Duration kConnectPatience = seconds(10);  // Gloo cannot be interrupted meanwhile.
-// A stranger that connects to a rank's port, as a port scan does, is taken for a rank.
+// Gloo takes any process that connects, such as a port scanner, for a rank: then all try again.
 constexpr int kAttempts = 5;
 
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
@@ -235,7 +235,7 @@ std::string WithTruePorts(const std::string& text) {
   return fixed;
 }
 
-// `store_status`: why the rendezvous failed, if it did; then nobody need try again.
+// Sets `store_status` if the rendezvous itself failed: then trying again is useless.
 Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const GlooOptions& options,
                                           Status& store_status) {
   PrefixedStore store(rendezvous, options);
@@ -245,7 +245,7 @@ Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const GlooOpti
     std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(attr);
     auto context = std::make_shared<gloo::rendezvous::Context>(static_cast<int>(options.rank),
                                                                static_cast<int>(options.size));
-    // Of a peer that has published its address; one that has not is waited for in the store.
+    // Applies to peers that have published their address; the store waits for the others.
     context->setTimeout(InMs(kConnectPatience));
     context->connectFullMesh(store, device);
     return std::make_unique<GlooMesh>(options, std::move(context));
@@ -259,7 +259,7 @@ Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const GlooOpti
   }
 }
 
-// OK if every rank has connected. All ranks tell each other, and so decide alike.
+// OK if every rank has connected. The ranks exchange their results, so all decide the same.
 Status Agree(Rendezvous& rendezvous, const GlooOptions& options, const Status& own) {
   const auto key = [&](uint32_t rank) {
     return fmt::format("{}/connected/{}", options.prefix, rank);

@@ -26,7 +26,7 @@ class CacheWriter {
   // Makes `path` (and its directory), replacing what is there. The file goes with the writer unless
   // Finish has succeeded.
   static Result<std::unique_ptr<CacheWriter>> Create(std::string path);
-  // For Create.
+  // Called by Create.
   CacheWriter(OpenFile file, OpenFile heap_file, std::string path)
       : file_(std::move(file)), heap_file_(std::move(heap_file)), path_(std::move(path)) {}
   ~CacheWriter();
@@ -39,7 +39,7 @@ class CacheWriter {
   Status Finish(CacheMeta meta, TaskPool& pool);
 
   uint64_t bytes_written() const { return records_bytes_ + heap_bytes_; }
-  // For the sentence about a full disk.
+  // The expected final size, for the error message of a full disk.
   void set_bytes_expected(uint64_t bytes) { bytes_expected_ = bytes; }
 
  private:
@@ -48,7 +48,7 @@ class CacheWriter {
   Status AppendHeap();
 
   const OpenFile file_;
-  const OpenFile heap_file_;  // Has no name; its bytes go behind the records at the end.
+  const OpenFile heap_file_;  // Unnamed; Finish appends its bytes to the records.
   const std::string path_;
   uint64_t records_bytes_ = 0;
   uint64_t heap_bytes_ = 0;
@@ -62,7 +62,7 @@ class CacheFile {
   // NotFound where there is none; DataLoss, with the reason, for one that is damaged or of another
   // version. Every byte is checked, in parallel.
   static Result<std::unique_ptr<CacheFile>> Open(const std::string& path, TaskPool& pool);
-  // For Open: header and description have been checked.
+  // Called by Open after it has checked header and description.
   CacheFile(std::unique_ptr<MappedFile> file, CacheMeta meta)
       : file_(std::move(file)), meta_(std::move(meta)), layout_(meta_.columns) {}
 

@@ -6,7 +6,7 @@
 
 namespace dt::worker {
 
-// Of the same nodes.
+// Adds the timings of another engine with the same plan.
 static void AddTimings(std::vector<NodeTiming>& timings, const std::vector<NodeTiming>& others) {
   for (size_t n = 0; n < timings.size(); ++n) {
     timings[n].runs += others[n].runs;

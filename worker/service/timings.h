@@ -1,11 +1,11 @@
-// Where the time of a run went, for the log.
+// Logs how much time a run spent in each node of its plan.
 #pragma once
 
 #include "worker/engine/engine.h"
 
 namespace dt::worker {
 
-// At level debug, the most first. `other`: of the same plan, or null.
+// At level debug, longest first. `other` is a second engine with the same plan, or null.
 void LogTimings(const Engine& engine, const Engine* other);
 
 }  // namespace dt::worker

@@ -34,7 +34,7 @@ class Scorer {
   Status WriteLines(const Batch& batch, std::span<const std::span<const float>> outputs);
 
   const Graph* graph_;
-  std::unique_ptr<NewFile> file_;  // Of the predictions.
+  std::unique_ptr<NewFile> file_;  // The file of predictions.
   std::string lines_;
   EvaluateDone done_;
   // By loss with an AUC: score, as bits that sort like it, and label below.

@@ -20,14 +20,14 @@ using tcp = asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 
 constexpr size_t kConnectionsMax = 64;
-constexpr size_t kAcceptedMax = 64;  // Then comes a pause.
+constexpr size_t kAcceptedMax = 64;  // Connections accepted between two pauses.
 constexpr size_t kRequestBytesMax = 8 << 10;
 constexpr seconds kPatience(10);
 constexpr milliseconds kAcceptPause(100);
 
-// A page of another site may have a name that leads here: its visitor's browser would ask for ours
-// and hand it over. What is asked for by the address of this machine comes from no such page. The
-// port may be that of a tunnel.
+// Guards against DNS rebinding: a foreign page whose name resolves to this machine could read ours
+// in its visitor's browser, but the browser's Host header then has the foreign name. The port is
+// not compared, since the request may come through a tunnel.
 bool IsOwnHost(std::string_view host, const std::string& own) {
   const size_t colon = host.rfind(':');
   if (colon != std::string_view::npos && !host.ends_with(']')) host = host.substr(0, colon);
@@ -105,8 +105,8 @@ class HttpServerImpl : public HttpServer {
   const std::string& url() const override { return url_; }
 
  private:
-  // Pauses when it fails (no descriptor is left, for one), when all connections are in use, and
-  // from time to time: others on the loop have their turn, however many ask.
+  // Pauses after a failure (such as no descriptor left), while all connections are in use, and
+  // after kAcceptedMax connections, so that other work on the loop has its turn.
   void Accept() {
     acceptor_.async_accept([this](const ErrorCode& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
@@ -130,7 +130,7 @@ class HttpServerImpl : public HttpServer {
 
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
-  size_t accepted_ = 0;  // Since the last pause.
+  size_t accepted_ = 0;  // Connections since the last pause.
   const Handler handler_;
   const std::string host_;
   const std::string url_;

@@ -21,11 +21,11 @@ class HttpServer {
   // On the loop's thread; `path` has no query.
   using Handler = std::function<HttpReply(const std::string& path)>;
 
-  // `address` is "HOST:PORT", port 0 for any. Loopback only; asked for by another name than the
-  // address or localhost, nothing is shown (421). At most 64 connections, and about 640 in a
-  // second, each with 8 KiB of request and 10 s of patience; the rest waits. Errors name the
-  // address: Invalid, NotYet (not loopback), Unavailable. The server ends with the loop; it lives
-  // as long as the loop runs.
+  // `address` is "HOST:PORT", port 0 for any; only loopback addresses are allowed. A request whose
+  // Host is neither the address nor localhost gets 421. At most 64 connections are open and about
+  // 640 are accepted per second, others wait; a request has at most 8 KiB and 10 s. Errors name
+  // the address: Invalid, NotYet (not loopback), Unavailable. It must live as long as the loop
+  // runs.
   static Result<std::unique_ptr<HttpServer>> Open(EventLoop& loop, const std::string& address,
                                                   Handler handler);
   virtual ~HttpServer() = default;

@@ -14,9 +14,8 @@ extern char** environ;
 namespace dt::worker {
 namespace {
 
-// Starts `command` with the shell, in a group of its own (0) or that of a process. It gets input
-// and output, our standard error, nothing else that is open here, and signals as they are by
-// default.
+// Starts `command` with the shell, in process group `group` (0: a new one). It inherits the given
+// input and output, our standard error and no other open file; its signal handling is the default.
 Result<pid_t> StartShell(std::string command, pid_t group, int input, int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -45,9 +44,9 @@ Result<pid_t> StartShell(std::string command, pid_t group, int input, int output
   return child;
 }
 
-// The processes of a command, and with them a guard, which leads their group. The guard holds one
-// end of a pipe whose other end only this process has: when this process is gone, however it went,
-// the guard ends the group.
+// The processes of a command, in a group led by a guard process. The guard reads from a pipe whose
+// other end only this process holds: when this process ends, in whatever way, the guard kills the
+// group.
 class Group {
  public:
   static Result<std::unique_ptr<Group>> Start(int null) {
