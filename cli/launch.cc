@@ -4,6 +4,8 @@
 // scheduler ends the job; if it is the scheduler that is lost, this process does. Nothing is left
 // running.
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <signal.h>
 
@@ -34,15 +36,7 @@ class Launch {
 
   // The job's end: OK, or what the first lost process, or the scheduler, says.
   Status Run() {
-    std::error_code ignored, error;
-    std::filesystem::remove(job_.run_dir + "/run.json", ignored);
-    std::filesystem::remove_all(PartsFolder(), ignored);
-    std::filesystem::create_directories(PartsFolder(), error);
-    if (error) {
-      return WithHint(
-          Unavailable("the folder {} cannot be made: {}", job_.run_dir, error.message()),
-          "start the job in a working directory that this user can write");
-    }
+    DT_TRY_STATUS(MakePartsFolder());
     Status status = StartAll();
     if (status.ok()) status = Watch();
     StopAll(children_, kStopPatience);
@@ -53,7 +47,7 @@ class Launch {
   std::string TakeResult(const Status& status, double seconds_total) const {
     Json json = ResultOf("scheduler");
     std::error_code ignored;
-    std::filesystem::remove_all(PartsFolder(), ignored);
+    std::filesystem::remove_all(parts_folder_, ignored);
     if (!json.is_object()) {
       JobResult result;
       result.job = job_.job;
@@ -65,12 +59,28 @@ class Launch {
   }
 
  private:
+  // A folder of this launch alone: the job may be running already, under another launch.
+  Status MakePartsFolder() {
+    std::error_code error;
+    std::filesystem::create_directories(job_.run_dir, error);
+    std::string folder = job_.run_dir + "/launch-XXXXXX";
+    if (!error && mkdtemp(folder.data()) == nullptr) error.assign(errno, std::system_category());
+    if (error) {
+      return WithHint(
+          Unavailable("the folder {} cannot be made: {}", job_.run_dir, error.message()),
+          "start the job in a working directory that this user can write");
+    }
+    parts_folder_ = std::move(folder);
+    return OkStatus();
+  }
+
   Status StartAll() {
+    const std::filesystem::file_time_type before = RunFileWritten();
     std::vector<std::string> arguments = Arguments("scheduler");
     arguments.insert(arguments.end(), {"--result", PartOf("scheduler"), "--resume", line_.resume});
     if (line_.no_progress) arguments.push_back("--no-progress");
     DT_TRY_STATUS(StartOne("scheduler", arguments));
-    DT_TRY(const std::string scheduler, WaitForScheduler());
+    DT_TRY(const std::string scheduler, WaitForScheduler(before));
     scheduler_ = scheduler;
     for (uint32_t i = 0; i < job_.cluster.servers; ++i) {
       DT_TRY_STATUS(StartRole("server", i, scheduler));
@@ -106,12 +116,20 @@ class Launch {
     return OkStatus();
   }
 
-  // The scheduler's endpoint, from the run.json that this scheduler wrote.
-  Result<std::string> WaitForScheduler() {
+  std::string RunFile() const { return job_.run_dir + "/run.json"; }
+  std::filesystem::file_time_type RunFileWritten() const {
+    std::error_code absent;
+    return std::filesystem::last_write_time(RunFile(), absent);
+  }
+
+  // The scheduler's endpoint, from the run.json that this scheduler wrote. One that was there
+  // before belongs to another scheduler, though its pid be the same: in containers pids repeat.
+  Result<std::string> WaitForScheduler(std::filesystem::file_time_type before) {
     std::string endpoint;
     WaitFor(children_, kSchedulerStart, [&](const std::vector<ChildProcess>& children) {
       if (!children.front().running() || signals_.received() != 0) return true;
-      const Result<Json> json = ReadJsonFile(job_.run_dir + "/run.json");
+      if (RunFileWritten() == before) return false;
+      const Result<Json> json = ReadJsonFile(RunFile());
       if (!json.ok() || NumberOf(*json, "pid") != children.front().pid()) return false;
       endpoint = TextOf(*json, "scheduler");
       return true;
@@ -119,7 +137,7 @@ class Launch {
     if (!endpoint.empty()) return endpoint;
     if (signals_.received() != 0) return Cancelled("stopped before the job began");
     if (!children_.front().running()) return SchedulerEnd();
-    return Timeout("the scheduler did not write {}/run.json within {} s", job_.run_dir,
+    return Timeout("the scheduler did not write {} within {} s", RunFile(),
                    std::chrono::duration_cast<seconds>(kSchedulerStart).count());
   }
 
@@ -197,11 +215,11 @@ class Launch {
     });
   }
 
-  std::string PartsFolder() const { return job_.run_dir + "/launch"; }
-  std::string PartOf(const std::string& name) const { return PartsFolder() + "/" + name + ".json"; }
+  std::string PartOf(const std::string& name) const { return parts_folder_ + "/" + name + ".json"; }
 
   // The result file of one child; null if there is none.
   Json ResultOf(const std::string& name) const {
+    if (parts_folder_.empty()) return Json(nullptr);
     Result<Json> json = ReadJsonFile(PartOf(name));
     return json.ok() && json->is_object() ? *std::move(json) : Json(nullptr);
   }
@@ -229,6 +247,7 @@ class Launch {
   const CommandLine& line_;
   const JobConfig& job_;
   StopSignals& signals_;
+  std::string parts_folder_;            // The children's result files are in it.
   std::vector<ChildProcess> children_;  // The scheduler first.
   std::string scheduler_;               // Its endpoint.
   uint32_t restarts_ = 0;               // So far.

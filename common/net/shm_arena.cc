@@ -1,9 +1,7 @@
 #include "common/net/shm_arena.h"
 
-#include <atomic>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <sys/resource.h>
 
@@ -23,6 +21,7 @@ struct Arena {
   SharedMemory memory;                     // Set before `base`.
   std::atomic<std::byte*> base = nullptr;  // Set once.
   std::map<size_t, size_t> free;           // Offset and bytes; no two touch. Guarded by mutex.
+  std::map<pid_t, std::weak_ptr<std::atomic<size_t>>> lent;  // Guarded by mutex.
 };
 
 // Never destroyed: frames are freed by threads that outlive main.
@@ -91,6 +90,17 @@ std::optional<size_t> ShmArena::OffsetOf(std::span<const std::byte> bytes) {
   const std::byte* const base = TheArena().base.load(std::memory_order_acquire);
   if (base == nullptr || bytes.data() < base || bytes.data() >= base + kArenaBytes) return {};
   return static_cast<size_t>(bytes.data() - base);
+}
+
+std::shared_ptr<std::atomic<size_t>> ShmArena::LentTo(pid_t peer) {
+  Arena& arena = TheArena();
+  std::lock_guard lock(arena.mutex);
+  std::erase_if(arena.lent, [](const auto& of) { return of.second.expired(); });
+  std::shared_ptr<std::atomic<size_t>> lent = arena.lent[peer].lock();
+  if (lent == nullptr || peer == 0) {
+    arena.lent[peer] = lent = std::make_shared<std::atomic<size_t>>(0);
+  }
+  return lent;
 }
 
 Result<OwnedFd> ShmArena::ReadOnlyFd() { return TheArena().memory.ReadOnlyFd(); }

@@ -3,9 +3,12 @@
 // process; it lives until the process ends. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
+#include <sys/types.h>
 
 #include "common/base/status.h"
 #include "common/net/shm_memory.h"
@@ -27,6 +30,9 @@ class ShmArena {
   static void Free(std::byte* memory, size_t bytes);
   // Where the bytes lie in it; nothing if they are elsewhere.
   static std::optional<size_t> OffsetOf(std::span<const std::byte> bytes);
+  // Counts the bytes of it that a peer may still read: one counter for all connections of a process.
+  // A process that the system does not name (0) has one for each.
+  static std::shared_ptr<std::atomic<size_t>> LentTo(pid_t peer);
   // For a peer. REQUIRES: open.
   static Result<OwnedFd> ReadOnlyFd();
 };

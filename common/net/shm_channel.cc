@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 
 #include "common/base/check.h"
+#include "common/base/text.h"
 #include "common/net/shm_arena.h"
 #include "common/net/shm_rendezvous.h"
 #include "common/net/socket.h"
@@ -124,7 +125,7 @@ std::optional<size_t> ShmChannel::PlaceInArena(Frame& part) const {
   return ShmArena::OffsetOf(std::as_const(part).bytes());
 }
 
-// False: no slot or no memory for it.
+// False: no slot or no memory for it, or the peer has its part of the memory.
 bool ShmChannel::AppendPart(Frame part) {
   ShmPartHead head{.size = part.size()};
   const size_t number = reinterpret_cast<ShmRecordHead*>(record_out_.data())->parts++;
@@ -133,13 +134,16 @@ bool ShmChannel::AppendPart(Frame part) {
     record_out_.resize(at + Padded(part.size()));
     if (part.size() != 0) std::memcpy(&record_out_[at], part.bytes().data(), part.size());
   } else {
+    std::atomic<size_t>& lent = *link_->lent;
+    std::unique_ptr<std::atomic<size_t>, TakeBack> counted(&lent, {part.size()});
+    if (lent.fetch_add(part.size()) + part.size() > link_->lent_max) return false;
     const std::optional<size_t> place = PlaceInArena(part);
     if (!place.has_value() || free_slots_.empty()) return false;
     head.offset = *place;
     head.slot = free_slots_.back();
     head.lease = ++last_lease_[head.slot];
     free_slots_.pop_back();
-    lending_.push_back({head.slot, head.lease, std::move(part)});
+    lending_.push_back({head.slot, head.lease, std::move(part), std::move(counted)});
   }
   std::memcpy(&record_out_[sizeof(ShmRecordHead) + number * sizeof(head)], &head, sizeof(head));
   return true;
@@ -163,7 +167,10 @@ Status ShmChannel::Send(const Frames& message) {
   }
   for (const Lent& l : lending_) free_slots_.push_back(l.slot);
   lending_.clear();
-  if (outcome == Outcome::kFull) return Busy("the peer has {} parts to read", lent_.size());
+  if (outcome == Outcome::kFull) {
+    return Busy("the peer has {} parts to read, and {} in all its connections", lent_.size(),
+                BytesText(link_->lent->load()));
+  }
   return Unavailable("shared memory of a peer: its ring is damaged");
 }
 

@@ -7,6 +7,7 @@
 // One thread; frames that were received may be used and freed by any.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,7 +30,8 @@ class ShmChannel {
   ShmChannel(const ShmChannel&) = delete;
   ShmChannel& operator=(const ShmChannel&) = delete;
 
-  // Busy: the ring or the table of leases is full. Unavailable: of no use any more.
+  // Busy: the ring or the table of leases is full, or the peer has too much to give back.
+  // Unavailable: of no use any more.
   Status Send(const Frames& message);
   // Nothing when no message is there. Malformed: the peer broke the rules, or its memory is broken.
   Result<std::optional<Frames>> Receive();
@@ -55,9 +57,14 @@ class ShmChannel {
   bool settled();
 
  private:
+  struct TakeBack {
+    size_t bytes = 0;
+    void operator()(std::atomic<size_t>* lent) const { lent->fetch_sub(bytes); }
+  };
   struct Lent {
     uint32_t slot = 0, lease = 0;
     Frame frame;
+    std::unique_ptr<std::atomic<size_t>, TakeBack> counted;  // In link_->lent, which outlives it.
   };
   struct Orphans;
 

@@ -10,7 +10,8 @@ namespace {
 
 class ShmNetwork : public Network {
  public:
-  explicit ShmNetwork(Network& below) : below_(below), arena_(ShmArena::Open()) {
+  ShmNetwork(Network& below, size_t lent_max)
+      : below_(below), lent_max_(lent_max), arena_(ShmArena::Open()) {
     if (!arena_.ok()) LogWarn("net.no_shared_memory", {{"problem", MessageOf(arena_)}});
   }
 
@@ -19,7 +20,7 @@ class ShmNetwork : public Network {
     if (!arena_.ok() || socket->descriptor() < 0) return socket;
     Result<OwnedFd> listener = ListenForShm(socket->endpoint());
     if (!listener.ok()) return socket;
-    return MakeShmServerSocket(std::move(socket), *std::move(listener), totals_);
+    return MakeShmServerSocket(std::move(socket), *std::move(listener), totals_, lent_max_);
   }
 
   Result<std::unique_ptr<ClientSocket>> Connect(const std::string& endpoint) override {
@@ -40,14 +41,15 @@ class ShmNetwork : public Network {
 
  private:
   Network& below_;
+  const size_t lent_max_;
   const Status arena_;
   ShmTotals totals_;
 };
 
 }  // namespace
 
-std::unique_ptr<Network> MakeShmNetwork(Network& below) {
-  return std::make_unique<ShmNetwork>(below);
+std::unique_ptr<Network> MakeShmNetwork(Network& below, size_t lent_max) {
+  return std::make_unique<ShmNetwork>(below, lent_max);
 }
 
 }  // namespace dt

@@ -8,6 +8,7 @@
 // client on a futex; a server, which must hear TCP as well, on one poll of all descriptors.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "common/net/socket.h"
@@ -15,6 +16,8 @@
 namespace dt {
 
 // `below` outlives it. Where the system offers no shared memory, it adds nothing to `below`.
-std::unique_ptr<Network> MakeShmNetwork(Network& below);
+// A server lends each process at most `lent_max` bytes at a time, over all its connections: what
+// would be more is lost to that process, which may keep no memory from the others.
+std::unique_ptr<Network> MakeShmNetwork(Network& below, size_t lent_max = size_t{4} << 30);
 
 }  // namespace dt

@@ -76,10 +76,16 @@ std::string NameText(const std::string& number, const std::string& port) {
   return fmt::format("dovetail/{}/{}", number, port);
 }
 
-bool IsOurUser(int socket) {
+std::optional<ucred> PeerOf(int socket) {
   ucred peer{};
   socklen_t size = sizeof(peer);
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return {};
+  return peer;
+}
+
+bool IsOurUser(int socket) {
+  const std::optional<ucred> peer = PeerOf(socket);
+  return peer.has_value() && peer->uid == geteuid();
 }
 
 }  // namespace
@@ -133,6 +139,11 @@ Result<OwnedFd> ConnectShm(const std::string& text) {
   }
   if (!IsOurUser(socket.get())) return Unavailable("{} is another user's", text);
   return socket;
+}
+
+pid_t ProcessOf(const OwnedFd& socket) {
+  const std::optional<ucred> peer = PeerOf(socket.get());
+  return peer.has_value() ? peer->pid : 0;
 }
 
 Status SendShmHello(int socket, std::span<const int> fds) {

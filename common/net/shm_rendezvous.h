@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 #include "common/base/status.h"
@@ -27,6 +28,8 @@ Result<OwnedFd> ListenForShm(const std::string& bound_endpoint);
 // The next one who connects, if it is of our user; an invalid descriptor if there is none. Busy:
 // this process has no descriptor left.
 Result<OwnedFd> AcceptShm(const OwnedFd& listener);
+// The process that has connected; 0: this system does not name it here.
+pid_t ProcessOf(const OwnedFd& socket);
 // Unavailable: nobody listens there.
 Result<OwnedFd> ConnectShm(const std::string& name);
 

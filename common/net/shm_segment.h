@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -55,6 +56,9 @@ struct ShmLink {
   SharedMemory segment;     // A ShmSegment.
   SharedMemory peer_arena;  // Read only. The client gets it with the first answer.
   OwnedFd socket;
+  // See ShmArena::LentTo. At the limit nothing more is lent to the peer until it gives some back.
+  std::shared_ptr<std::atomic<size_t>> lent = std::make_shared<std::atomic<size_t>>(0);
+  size_t lent_max = ~size_t{0};
 
   ShmSegment& shared() const { return *reinterpret_cast<ShmSegment*>(segment.data()); }
 };

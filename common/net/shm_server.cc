@@ -41,8 +41,23 @@ struct Connection {
   int descriptor() const { return channel != nullptr ? channel->descriptor() : greeting.get(); }
 };
 
+// Events of one kind, of which the log shows the first in a while.
+struct Troubles {
+  std::string_view event;
+  uint64_t so_far = 0;
+  TimePoint log_again{};
+
+  void Count(const Status& why) {
+    ++so_far;
+    const TimePoint now = SystemClock().Now();
+    if (now < log_again) return;
+    log_again = now + kLogInterval;
+    LogWarn(event, {{"problem", MessageOf(why)}, {"so_far", so_far}});
+  }
+};
+
 // The segment and the arena of one who greeted, and our arena for it.
-Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello) {
+Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello, size_t lent_max) {
   if (hello.fds.size() != 2) return Malformed("a greeting with {} descriptors", hello.fds.size());
   auto link = std::make_shared<ShmLink>();
   using Access = SharedMemory::Access;
@@ -53,17 +68,21 @@ Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello) {
   const std::array fds = {arena.get()};
   // One who has gone already may have left a message.
   static_cast<void>(SendShmHello(socket.get(), fds).ok());
+  link->lent = ShmArena::LentTo(ProcessOf(socket));
+  link->lent_max = lent_max;
   link->socket = std::move(socket);
   return std::make_unique<ShmChannel>(ShmSide::kServer, std::move(link));
 }
 
 class ShmServerSocket : public ServerSocket {
  public:
-  ShmServerSocket(std::unique_ptr<ServerSocket> below, OwnedFd listener, ShmTotals& totals)
+  ShmServerSocket(std::unique_ptr<ServerSocket> below, OwnedFd listener, ShmTotals& totals,
+                  size_t lent_max)
       : below_(std::move(below)),
         listener_(std::move(listener)),
         wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-        totals_(totals) {
+        totals_(totals),
+        lent_max_(lent_max) {
     DT_CHECK(wake_.valid());
   }
 
@@ -97,13 +116,13 @@ class ShmServerSocket : public ServerSocket {
   void AddConnection(OwnedFd socket, TimePoint now);
   void Greet(Connection& connection, TimePoint now);
   void Drop(Connection& connection, const Status& why);
-  void CountRefused(const Status& why);
 
   // Touched by the socket's thread.
   const std::unique_ptr<ServerSocket> below_;
   const OwnedFd listener_;
   const OwnedFd wake_;
   ShmTotals& totals_;
+  const size_t lent_max_;
   ShmTotals own_;
   std::vector<Connection> connections_;
   std::vector<pollfd> items_;
@@ -111,9 +130,9 @@ class ShmServerSocket : public ServerSocket {
   size_t since_below_ = 0;    // Messages from rings since the last look below.
   size_t since_look_ = 0;     // Messages since the last look at all descriptors.
   uint64_t last_number_ = 0;  // Of a connection.
-  uint64_t refused_ = 0;      // Connections.
   TimePoint accept_again_{};
-  TimePoint log_again_{};
+  Troubles refused_{"net.shared_memory_refused"};  // Connections.
+  Troubles lost_{"net.shared_memory_lost"};        // Messages.
   ShmSpin spin_;
   // Any thread.
   std::atomic<bool> woken_ = false;
@@ -129,7 +148,10 @@ Status ShmServerSocket::Send(const PeerId& peer, Frames message) {
   if (at == connections_.end() || at->channel == nullptr) return OkStatus();
   const size_t bytes = BytesIn(message);
   const Status sent = at->channel->Send(message);
-  if (sent.code() == StatusCode::kResourceExhausted) return OkStatus();  // Lost, as by a network.
+  if (sent.code() == StatusCode::kResourceExhausted) {  // Lost, as by a network.
+    lost_.Count(sent);
+    return OkStatus();
+  }
   if (!sent.ok()) {
     Drop(*at, sent);
     return OkStatus();
@@ -151,15 +173,7 @@ bool ShmServerSocket::TakeWake() {
 // What breaks the rules ends its connection, never the server.
 void ShmServerSocket::Drop(Connection& connection, const Status& why) {
   connection.over = true;
-  CountRefused(why);
-}
-
-void ShmServerSocket::CountRefused(const Status& why) {
-  ++refused_;
-  const TimePoint now = SystemClock().Now();
-  if (now < log_again_) return;
-  log_again_ = now + kLogInterval;
-  LogWarn("net.shared_memory_refused", {{"problem", MessageOf(why)}, {"refused_so_far", refused_}});
+  refused_.Count(why);
 }
 
 std::optional<PeerMessage> ShmServerSocket::PollRings() {
@@ -281,7 +295,7 @@ void ShmServerSocket::AcceptSome(TimePoint now) {
     Result<OwnedFd> socket = AcceptShm(listener_);
     if (!socket.ok()) {
       accept_again_ = now + kAcceptAgain;
-      return CountRefused(socket.status());
+      return refused_.Count(socket.status());
     }
     if (!socket->valid()) return;
     AddConnection(*std::move(socket), now);
@@ -292,10 +306,10 @@ void ShmServerSocket::AddConnection(OwnedFd socket, TimePoint now) {
   const auto silent = [](const Connection& c) { return c.channel == nullptr && !c.over; };
   if (static_cast<size_t>(std::ranges::count_if(connections_, silent)) >= kSilentMax) {
     connections_.erase(std::ranges::find_if(connections_, silent));
-    CountRefused(Timeout("a connection without a greeting made room for others"));
+    refused_.Count(Timeout("a connection without a greeting made room for others"));
   }
   if (connections_.size() >= kConnectionsMax) {
-    return CountRefused(Busy("there are {} connections already", connections_.size()));
+    return refused_.Count(Busy("there are {} connections already", connections_.size()));
   }
   Connection connection;
   connection.id = fmt::format("{}{}", kFromShm, ++last_number_);
@@ -312,7 +326,7 @@ void ShmServerSocket::Greet(Connection& connection, TimePoint now) {
     return;
   }
   if (!hello.ok()) return Drop(connection, hello.status());
-  auto channel = Accept(std::move(connection.greeting), **std::move(hello));
+  auto channel = Accept(std::move(connection.greeting), **std::move(hello), lent_max_);
   if (!channel.ok()) return Drop(connection, channel.status());
   connection.channel = *std::move(channel);
 }
@@ -320,8 +334,9 @@ void ShmServerSocket::Greet(Connection& connection, TimePoint now) {
 }  // namespace
 
 std::unique_ptr<ServerSocket> MakeShmServerSocket(std::unique_ptr<ServerSocket> below,
-                                                  OwnedFd listener, ShmTotals& totals) {
-  return std::make_unique<ShmServerSocket>(std::move(below), std::move(listener), totals);
+                                                  OwnedFd listener, ShmTotals& totals,
+                                                  size_t lent_max) {
+  return std::make_unique<ShmServerSocket>(std::move(below), std::move(listener), totals, lent_max);
 }
 
 }  // namespace dt

@@ -19,8 +19,10 @@ struct ShmTotals {
 };
 
 // `below` is bound to the endpoint; `listener` listens beside it. `below` has a descriptor.
+// `lent_max`: see MakeShmNetwork.
 std::unique_ptr<ServerSocket> MakeShmServerSocket(std::unique_ptr<ServerSocket> below,
-                                                  OwnedFd listener, ShmTotals& totals);
+                                                  OwnedFd listener, ShmTotals& totals,
+                                                  size_t lent_max);
 
 // A connection to one of `names`; Unavailable when nobody of our user listens there.
 Result<std::unique_ptr<ShmChannel>> OpenShmChannel(const std::vector<std::string>& names);

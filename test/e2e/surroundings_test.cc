@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <set>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -241,6 +242,32 @@ TEST_F(Surroundings, AHangupStopsCleanlyUnlessItIsIgnored) {
   })) << program.Output();
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(seconds(30)).exit_code, 143);
+}
+
+TEST_F(Surroundings, ASecondLaunchLeavesTheJobThatRunsAlone) {
+  const std::string job = WriteTinyJob(folder_, {.epochs = 100000});
+  Program first(folder_.path(), {"launch", job, "--result", "first.json"});
+  const auto answers = [&] { return Run({"status", job}).exit_code == 0; };
+  ASSERT_TRUE(Eventually(seconds(30), answers)) << first.Output();
+  const auto running = folder_.Read("runs/tiny/run.json");
+  const auto names = [&] {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator(At("runs/tiny"))) found.insert(entry.path());
+    return found;
+  };
+  const auto before = names();
+  for (int i = 0; i < 2; ++i) {
+    Expect({"launch", job, "--result", "second.json"}, 1, "another process has it open");
+  }
+  EXPECT_TRUE(Has(TextAt(folder_, "second.json", "/error/what"), "the scheduler's state"));
+  EXPECT_EQ(names(), before);
+  EXPECT_EQ(folder_.Read("runs/tiny/run.json"), running);
+  EXPECT_TRUE(answers());
+  first.Signal(SIGTERM);
+  EXPECT_EQ(first.Wait(seconds(30)).exit_code, 143) << first.Output();
+  EXPECT_GT(NumberAt(folder_, "first.json", "/steps"), 0) << "what its scheduler wrote";
+  EXPECT_FALSE(fs::exists(At("runs/tiny/run.json")));
+  for (const std::string& name : names()) EXPECT_FALSE(Has(name, "/launch")) << name;
 }
 
 TEST_F(Surroundings, AFileThatMayNotGrowIsASentence) {

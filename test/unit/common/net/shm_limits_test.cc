@@ -1,9 +1,14 @@
 // Goal: whom shared memory cannot serve is served by the network below, without a message lost, and
 // whoever only takes places away holds nobody up.
 // Method: real sockets of one process; a server that refuses is a Unix socket beside one that
-// listens to TCP only; who says nothing is a Unix socket that the test leaves alone; the end of
-// descriptors is a limit of this process.
+// listens to TCP only; who says nothing is a Unix socket that the test leaves alone; another process
+// is a socket that a child has connected; the end of descriptors is a limit of this process.
+#include <array>
+#include <cstring>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -12,6 +17,7 @@
 #include "common/net/shm_arena.h"
 #include "common/net/shm_network.h"
 #include "common/net/shm_rendezvous.h"
+#include "common/net/shm_segment.h"
 
 namespace dt {
 namespace {
@@ -49,6 +55,52 @@ Duration CpuOfThisThread() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return seconds(time.tv_sec) + Duration(time.tv_nsec);
 }
+
+// Two connections of one process that is not this one: a child connects them, and goes.
+std::array<OwnedFd, 2> ConnectAsAnother(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  std::array<OwnedFd, 2> sockets;
+  for (OwnedFd& fd : sockets) fd = OwnedFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const pid_t child = fork();
+  if (child == 0) {
+    bool all = true;
+    for (const OwnedFd& fd : sockets) {
+      all = all && connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0;
+    }
+    _exit(all ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  return sockets;
+}
+
+// Asks once, and never gives back what it got.
+class Hoarder {
+ public:
+  explicit Hoarder(OwnedFd socket) : socket_(std::move(socket)) {
+    const OwnedFd arena = *ShmArena::ReadOnlyFd();
+    EXPECT_TRUE(SendShmHello(socket_.get(), std::array{segment_.fd().get(), arena.get()}).ok());
+    const ShmRecordHead head{sizeof(ShmRecordHead) + sizeof(ShmPartHead), 1};
+    const ShmPartHead part;
+    std::memcpy(shared().to_server.bytes, &head, sizeof(head));
+    std::memcpy(shared().to_server.bytes + sizeof(head), &part, sizeof(part));
+    shared().to_server.tail.store(head.bytes);
+  }
+  // Answers of one large part.
+  size_t answers() { return shared().to_client.tail.load() / kAnswer; }
+
+ private:
+  static constexpr size_t kAnswer = sizeof(ShmRecordHead) + sizeof(ShmPartHead);
+  ShmSegment& shared() { return *reinterpret_cast<ShmSegment*>(segment_.data()); }
+
+  OwnedFd socket_;
+  SharedMemory segment_ =
+      *SharedMemory::Create("segment", sizeof(ShmSegment), SharedMemory::Access::kReadWrite);
+};
 
 class ShmLimits : public ::testing::Test {
  protected:
@@ -138,6 +190,31 @@ TEST_F(ShmLimits, WithoutDescriptorsAServerWaitsInsteadOfTurning) {
   }
   const auto client = *network_->Connect(server_->endpoint());
   Exchange(*client, 1);
+}
+
+TEST_F(ShmLimits, AProcessThatGivesNothingBackKeepsNoMemoryFromOthers) {
+  const std::unique_ptr<Network> strict = MakeShmNetwork(*below_, 1'000'000);
+  server_ = *strict->Bind("tcp://127.0.0.1:0");
+  auto sockets = ConnectAsAnother(ShmNamesOf(server_->endpoint())[0]);
+  std::optional<Hoarder> one(std::move(sockets[0])), two(std::move(sockets[1]));
+  const auto ids = std::array{server_->Receive(kPatience)->peer, server_->Receive(kPatience)->peer};
+  const auto answer = [&] {
+    for (size_t i = 0; i < 40; ++i) {
+      ASSERT_TRUE(server_->Send(ids[i % 2], MessageOf(100'000, 1)).ok());
+    }
+  };
+  answer();
+  EXPECT_EQ(one->answers(), 5u);
+  EXPECT_EQ(two->answers(), 5u);
+  const auto client = *strict->Connect(server_->endpoint());
+  Exchange(*client, 1);
+  EXPECT_EQ(below_->bytes_received(), 0u) << "it had to go below";
+
+  one.reset();  // What it held is free, and the other connection may have it.
+  for (int i = 2; i < 5; ++i) Exchange(*client, i);
+  EXPECT_FALSE(server_->Receive(milliseconds(10)).ok());
+  answer();
+  EXPECT_EQ(two->answers(), 10u);
 }
 
 // Sealed memory keeps its pages: what is given back must serve other sizes.
