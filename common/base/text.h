@@ -21,8 +21,8 @@ std::vector<std::string_view> SplitText(std::string_view text, char separator);
 std::string JoinText(std::span<const std::string> parts, std::string_view separator);
 // Shell-like pattern: `*` any run of characters, `?` any one.
 bool MatchesPattern(std::string_view text, std::string_view pattern);
-// For a terminal or a log: bytes that could steer it, which are control characters other than the
-// newline and what is no UTF-8, are written as \x1b.
+// For a terminal or a log: WithWrittenPaths, and bytes that could steer it, which are control
+// characters other than the newline and what is no UTF-8, written as \x1b.
 std::string Printable(std::string_view text);
 // 16 lower-case hex digits.
 std::string HexOf(uint64_t value);
