@@ -113,6 +113,22 @@ TEST(Environment, AProblemOfAPathShowsItAsWritten) {
   EXPECT_THAT(problems, HasSubstr("found \"${DT_TEST_VAULT}/tb\", which is not available yet"));
 }
 
+TEST(Environment, AValueInTheNameOfAFileTellsNoJobsApart) {
+  const auto fingerprint = [](const std::string& files, const char* value) {
+    setenv("DT_TEST_SECRET", value, 1);
+    return Loaded(Replaced(kGoodJob, "[train.csv]", files)).fingerprint;
+  };
+  for (const char* files : {"\"${DT_TEST_SECRET}\"", "[\"${DT_TEST_SECRET}.csv\"]",
+                            "[\"/d/${DT_TEST_SECRET:-/e/f}\", \"b.csv\"]"}) {
+    EXPECT_EQ(fingerprint(files, "/vault/one"), fingerprint(files, "/vault/two")) << files;
+    EXPECT_NE(fingerprint(files, "/vault/one"), fingerprint("[train.csv]", "")) << files;
+  }
+  // A folder never told jobs apart.
+  EXPECT_EQ(fingerprint("[\"${DT_TEST_SECRET}/train.csv\"]", "/vault/one"),
+            fingerprint("[train.csv]", ""));
+  unsetenv("DT_TEST_SECRET");
+}
+
 TEST(Environment, AbsentWithoutDefaultIsAProblem) {
   unsetenv("DT_TEST_ABSENT");
   EXPECT_EQ(ProblemsAfter("[train.csv]", "[\"${DT_TEST_ABSENT}/a.csv\"]"),
