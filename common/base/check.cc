@@ -5,12 +5,13 @@
 
 #include "absl/debugging/stacktrace.h"
 #include "absl/debugging/symbolize.h"
+#include "common/base/text.h"
 
 namespace dt {
 
 void CheckFailed(const char* file, int line, const char* condition, std::string_view values) {
-  std::fprintf(stderr, "%s:%d: check failed: %s %.*s\n", file, line, condition,
-               static_cast<int>(values.size()), values.data());
+  std::fprintf(stderr, "%s:%d: check failed: %s %s\n", file, line, condition,
+               Printable(values).c_str());
   void* frames[32];
   const int count = absl::GetStackTrace(frames, 32, 1);
   for (int i = 0; i < count; ++i) {

@@ -8,6 +8,8 @@
 #include <new>
 #include <system_error>
 
+#include "common/base/text.h"
+
 namespace dt {
 namespace {
 
@@ -29,11 +31,11 @@ constexpr char kNoThreads[] = "the system lets this process start no more thread
     EndWith("out of memory");
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::resource_unavailable_try_again) EndWith(kNoThreads);
-    std::fprintf(stderr, "uncaught: %s\n", error.what());
+    std::fprintf(stderr, "uncaught: %s\n", Printable(error.what()).c_str());
   } catch (const std::exception& error) {
     // oneTBB throws a runtime_error with this text when it cannot start a thread.
     if (std::strstr(error.what(), "pthread_create has failed") != nullptr) EndWith(kNoThreads);
-    std::fprintf(stderr, "uncaught: %s\n", error.what());
+    std::fprintf(stderr, "uncaught: %s\n", Printable(error.what()).c_str());
   }
   std::abort();
 }

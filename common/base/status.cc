@@ -1,6 +1,7 @@
 #include "common/base/status.h"
 
 #include "absl/strings/cord.h"
+#include "common/base/written_paths.h"
 
 namespace dt {
 namespace {
@@ -47,7 +48,8 @@ Status Prefixed(Status status, std::string_view before) {
 }
 
 Problem ProblemOf(const Status& status) {
-  return {std::string(MessageOf(status)), Payload(status, kWhere), Payload(status, kHint)};
+  return {WithWrittenPaths(MessageOf(status)), WithWrittenPaths(Payload(status, kWhere)),
+          WithWrittenPaths(Payload(status, kHint))};
 }
 
 std::string ToText(const Status& status) {

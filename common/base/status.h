@@ -30,8 +30,8 @@ using StatusCode = absl::StatusCode;
 template <class T>
 using Result = absl::StatusOr<T>;
 
-// What a person reads: the sentence, the place it is about, and what to do. `where` and `hint` may
-// be empty.
+// What a person reads: the sentence, the place it is about, and what to do, with paths as the job
+// file has them (written_paths.h). `where` and `hint` may be empty.
 struct Problem {
   std::string what;
   std::string where;

@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "common/base/written_paths.h"
+
 namespace dt {
 namespace {
 
@@ -108,7 +110,9 @@ bool MatchesPattern(std::string_view text, std::string_view pattern) {
   return p == pattern.size();
 }
 
-std::string Printable(std::string_view text) {
+std::string Printable(std::string_view given) {
+  const std::string written = WithWrittenPaths(given);
+  std::string_view text = written;
   std::string out;
   while (!text.empty()) {
     const size_t bytes = CharacterBytes(text);

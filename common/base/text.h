@@ -21,8 +21,8 @@ std::vector<std::string_view> SplitText(std::string_view text, char separator);
 std::string JoinText(std::span<const std::string> parts, std::string_view separator);
 // Shell-like pattern: `*` any run of characters, `?` any one.
 bool MatchesPattern(std::string_view text, std::string_view pattern);
-// The text made safe for a terminal or a log: control characters other than the newline, and bytes
-// that are not UTF-8, are written as \x1b.
+// The text made safe for a terminal or a log: paths as WithWrittenPaths gives them; control
+// characters other than the newline, and bytes that are not UTF-8, are written as \x1b.
 std::string Printable(std::string_view text);
 // 16 lower-case hex digits.
 std::string HexOf(uint64_t value);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "common/base/check.h"
+#include "common/base/written_paths.h"
 #include "common/config/values.h"
 
 namespace dt {
@@ -87,7 +88,7 @@ std::string Describe(const ConfigNode& node) {
     case ConfigNode::Kind::kNull:
       return "nothing";
     case ConfigNode::Kind::kScalar:
-      return fmt::format("\"{}\"", node.text.substr(0, 80));
+      return fmt::format("\"{}\"", WithWrittenPaths(node.text).substr(0, 80));
     case ConfigNode::Kind::kList:
       return "a list";
     case ConfigNode::Kind::kMap:

@@ -15,6 +15,7 @@ struct ConfigNode {
 
   Kind kind = Kind::kNull;
   std::string text{};               // Scalar.
+  std::string written{};            // Scalar: as it is written, where the text was expanded.
   bool quoted = false;              // Scalar: written in quotes, so never a number.
   std::vector<ConfigNode> items{};  // List: items. Map: values, as long as `keys`.
   std::vector<std::string> keys{};  // Map: no two are equal.

@@ -1,5 +1,3 @@
-#include <filesystem>
-
 #include "common/base/hash.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
@@ -81,20 +79,11 @@ void PutLife(const ModelConfig& model, Canon& canon) {
   }
 }
 
-// Directories differ between machines, the files' names do not.
-std::string FileNames(const std::vector<std::string>& files) {
-  std::string text;
-  for (const std::string& file : files) {
-    text += std::filesystem::path(file).filename().string() + ",";
-  }
-  return text;
-}
-
-void PutData(const DataConfig& data, Canon& canon) {
+void PutData(const DataConfig& data, const FileNames& names, Canon& canon) {
   canon.Put("data.format", NameOf(data.format));
-  canon.Put("data.train", FileNames(data.train));
-  canon.Put("data.valid", FileNames(data.valid));
-  canon.Put("data.test", FileNames(data.test));
+  canon.Put("data.train", names.train);
+  canon.Put("data.valid", names.valid);
+  canon.Put("data.test", names.test);
   canon.Put("data.command", data.command);
   canon.Put("data.delimiter", static_cast<int>(data.delimiter));
   canon.Put("data.shuffle.window", data.shuffle_window);
@@ -159,7 +148,7 @@ void PutRun(const JobConfig& job, Canon& canon) {
 
 }  // namespace
 
-void FillFingerprints(JobConfig& job) {
+void FillFingerprints(const FileNames& names, JobConfig& job) {
   Canon canon;
   canon.Put("job", job.job);
   canon.Put("seed", job.seed);
@@ -173,7 +162,7 @@ void FillFingerprints(JobConfig& job) {
 
   Canon rest;
   PutLife(job.model, rest);
-  PutData(job.data, rest);
+  PutData(job.data, names, rest);
   PutRun(job, rest);
   job.fingerprint = HashString(job.resume_text + rest.Take());
 }

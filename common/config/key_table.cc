@@ -47,6 +47,14 @@ const KeySpec& KeyOf(std::string_view section, std::string_view name) {
   CheckFailed(__FILE__, __LINE__, "the key is in the table", fmt::format("{}.{}", section, name));
 }
 
+bool IsPath(std::string_view path_of_key) {
+  return std::ranges::any_of(AllKeys(), [path_of_key](const KeySpec& key) {
+    if (key.type != kPath && key.type != kPaths) return false;
+    const std::string name = fmt::format("{}.{}", key.section, key.name);
+    return path_of_key == name || path_of_key.starts_with(name + ".");
+  });
+}
+
 std::vector<std::string> NamesOf(std::span<const KeySpec> keys) {
   std::vector<std::string> names;
   for (const KeySpec& key : keys) {
@@ -73,8 +81,10 @@ std::string Expected(const KeySpec& key) {
     case kFloat:
       return fmt::format("a number{}", RangeText(key));
     case kText:
+    case kPath:
       return "a text";
     case kTexts:
+    case kPaths:
       return "a text or a list of texts";
     case kChoice:
       return fmt::format("one of {}", JoinText(Alternatives(key.values), ", "));

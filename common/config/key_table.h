@@ -16,6 +16,8 @@ enum class KeyType {
   kFloat,
   kText,
   kTexts,   // A text or a list of texts.
+  kPath,    // A text that names a file or a folder.
+  kPaths,   // A path or a list of paths.
   kChoice,  // One of `values`.
   kDuration,
   kSize,
@@ -52,6 +54,8 @@ std::span<const KeySpec> RunKeys();
 std::span<const KeySpec> KeysOf(std::string_view section);
 // REQUIRES: the key exists.
 const KeySpec& KeyOf(std::string_view section, std::string_view name);
+// What lies at "data.train.0", in the tree of a job file, is a path.
+bool IsPath(std::string_view path_of_key);
 std::vector<std::string> NamesOf(std::span<const KeySpec> keys);
 // "a whole number (1 to 64)", "one of a, b", …
 std::string Expected(const KeySpec& key);

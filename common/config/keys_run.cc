@@ -81,10 +81,10 @@ constexpr KeySpec kKeys[] = {
      "What a device tag means that cannot be met: an error, or the processor."},
     {"parallel", "place", kListOf, "parallel.place", 0, 0, "", "",
      "Device tags by name pattern, for what has none; the first that matches counts."},
-    {"parallel", "profile", kText, "", 0, 0, "", "",
+    {"parallel", "profile", kPath, "", 0, 0, "", "",
      "Rates of the devices, as dovetail bench devices --out FILE measured them, for placing nodes; "
      "without it, shipped defaults."},
-    {"parallel", "data_stats", kText, "", 0, 0, "", "",
+    {"parallel", "data_stats", kPath, "", 0, 0, "", "",
      "Distinct keys of the columns, as dovetail data stats --json printed them: rows that open "
      "tables "
      "are expected to have."},
@@ -136,10 +136,10 @@ constexpr KeySpec kKeys[] = {
     {"cluster.worker", "memory", kSize, "", 0, 0, "4GiB", "",
      "Host memory that tables with `device: auto` may take on each worker."},
     {"cluster.server", "memory", kSize, "", 0, 0, "8GiB", "", "Memory a server may use for rows."},
-    {"cluster.server", "dir", kText, "", 0, 0, "runs/<job>", "",
+    {"cluster.server", "dir", kPath, "", 0, 0, "runs/<job>", "",
      "Where servers keep rows on disk (rows-XXXXXX) and logs (server-<n>)."},
     {"cluster.server", "executors", kUint, "auto", 1, 1024, "auto", "", "Threads that own shards."},
-    {"checkpoint", "dir", kText, "", 0, 0, "runs/<job>/checkpoints", "",
+    {"checkpoint", "dir", kPath, "", 0, 0, "runs/<job>/checkpoints", "",
      "Where checkpoints are written."},
     {"checkpoint", "every", kUint, "end", 1, kAnyWhole, "end", "",
      "Steps between checkpoints, or end: only the last state."},
@@ -159,18 +159,18 @@ constexpr KeySpec kKeys[] = {
      "FIRST-LAST: steps, counted from 0, whose timeline each worker writes to runs/<job>/trace; or "
      "off."},
     {"observe", "log", kChoice, "text|json", 0, 0, "text", "", "Form of the log lines."},
-    {"observe", "tensorboard", kText, "off", 0, 0, "off", "off",
+    {"observe", "tensorboard", kPath, "off", 0, 0, "off", "off",
      "Directory for TensorBoard event files."},
     {"security", "curve", kMap, "security.curve", 0, 0, "", "",
      "The keys of the job's connections, all of which are encrypted."},
     {"security", "insecure", kBool, "", 0, 0, "false", "",
      "true: no encryption, and whoever reaches a port may do everything."},
-    {"security.curve", "key", kText, "", 0, 0, "runs/<job>/keys/job.key", "",
+    {"security.curve", "key", kPath, "", 0, 0, "runs/<job>/keys/job.key", "",
      "The job's pair (.key); processes that only connect may have its public half (.pub). The "
      "default is made by the scheduler."},
-    {"security.curve", "own", kText, "", 0, 0, "the job's", "",
+    {"security.curve", "own", kPath, "", 0, 0, "the job's", "",
      "The pair that this process connects with."},
-    {"security.curve", "allow", kTexts, "", 0, 0, "", "",
+    {"security.curve", "allow", kPaths, "", 0, 0, "", "",
      "Files or globs of further public keys that may connect."},
 };
 

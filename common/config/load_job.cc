@@ -22,7 +22,8 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   JobConfig job;
   job.file = path;
   const MapReader in(&root, "", "", root.mark, problems);
-  ReadData(in.Sub("data"), job.data);
+  const MapReader data = in.Sub("data");
+  ReadData(data, job.data);
   ReadOptimizer(in.Sub("optimizer"), job.optimizer);
   ReadParallel(in.Sub("parallel"), job.parallel);
   ReadModel(in.Sub("model"), job);
@@ -36,7 +37,7 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   } else if (job.train.slices == 0) {
     job.train.slices = options.auto_slices > 0 ? options.auto_slices : job.cluster.workers;
   }
-  FillFingerprints(job);
+  FillFingerprints(ReadFileNames(data), job);
   return job;
 }
 

@@ -149,8 +149,10 @@ bool MapReader::IsWellFormed(const KeySpec& key, const ConfigNode& value) const 
     case KeyType::kListOf:
       return value.is_list() && AllMaps(value);
     case KeyType::kTexts:
+    case KeyType::kPaths:
       return value.is_scalar() || (value.is_list() && AllScalars(value));
     case KeyType::kText:
+    case KeyType::kPath:
       return value.is_scalar();
     case KeyType::kChoice:
       return value.is_scalar() && IsOneOf(value.text, key.values);

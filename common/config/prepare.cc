@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <utility>
 
 #include "common/base/text.h"
+#include "common/base/written_paths.h"
+#include "common/config/key_table.h"
 #include "common/config/map_reader.h"
 #include "common/config/values.h"
 #include "common/config/yaml_parse.h"
@@ -27,18 +30,36 @@ ConfigNode* Enter(ConfigNode& node, std::string_view key) {
   return nullptr;
 }
 
-void ReplaceInText(std::string& text, const Lookup& lookup) {
-  std::string out;
-  size_t at = 0;
+struct Replaced {
+  std::string text;
+  size_t end = 0;          // In it, behind the last value.
+  size_t written_end = 0;  // In what was replaced, behind the last ${…}.
+};
+
+Replaced ReplaceInText(const std::string& text, const Lookup& lookup) {
+  Replaced out;
+  size_t& at = out.written_end;
   for (size_t begin; (begin = text.find("${", at)) != std::string::npos;) {
     const size_t end = text.find('}', begin);
     if (end == std::string::npos) break;
-    out += text.substr(at, begin - at);
+    out.text += text.substr(at, begin - at);
     const std::string inside = text.substr(begin + 2, end - begin - 2);
-    out += lookup(inside).value_or("");
+    out.text += lookup(inside).value_or("");
+    out.end = out.text.size();
     at = end + 1;
   }
-  text = out + text.substr(at);
+  out.text += text.substr(at);
+  return out;
+}
+
+// From now on the path is printed as it is written.
+void NotePath(const Replaced& path, const ConfigNode& written) {
+  const std::string completed = path.text.substr(0, path.end);
+  const char next = path.written_end == written.text.size() ? '/' : written.text[path.written_end];
+  const bool goes_on = next != '/';
+  for (const std::string& form : {completed, BesideFile(completed, written.mark)}) {
+    NoteWrittenPath({form, written.text.substr(0, path.written_end), goes_on});
+  }
 }
 
 struct Parameters {
@@ -92,11 +113,14 @@ class Expander {
       node = ConfigNode(*whole);
       return;
     }
-    std::string text = node.text;
-    ReplaceInText(text, [&](std::string_view inside) { return Value(node, path, inside); });
+    from_environment_ = false;
+    Replaced replaced = ReplaceInText(
+        node.text, [&](std::string_view inside) { return Value(node, path, inside); });
     // In a command the shell does it, so that no secret of the environment is printed, listed among
     // the processes, or part of what a job is told from others by. Here it is only checked.
-    if (path != "data.command") node.text = std::move(text);
+    if (path == "data.command") return;
+    if (from_environment_ && IsPath(path)) NotePath(replaced, node);
+    node.written = std::exchange(node.text, std::move(replaced.text));
   }
 
   std::optional<std::string> Value(const ConfigNode& node, const std::string& path,
@@ -111,7 +135,10 @@ class Expander {
     const size_t dash = inside.find(":-");
     const std::string name(inside.substr(0, dash));
     const char* value = std::getenv(name.c_str());
-    if (value != nullptr && *value != '\0') return std::string(value);
+    if (value != nullptr && *value != '\0') {
+      from_environment_ = true;
+      return std::string(value);
+    }
     if (dash != std::string_view::npos) return std::string(inside.substr(dash + 2));
     const std::string near =
         parameters_.declared == nullptr ? "" : DidYouMean(name, parameters_.declared->keys);
@@ -124,6 +151,7 @@ class Expander {
 
   Parameters parameters_;
   Problems& problems_;
+  bool from_environment_ = false;  // A value of the scalar at hand, not only defaults.
 };
 
 void CheckParameters(const ConfigNode& with, const Parameters& parameters, const std::string& file,

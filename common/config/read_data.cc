@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include <glob.h>
@@ -25,6 +26,46 @@ void ExpandGlob(const std::string& pattern, std::vector<std::string>& out) {
 }
 
 }  // namespace
+
+namespace {
+
+// Behind the last slash that is in no ${…}.
+std::string_view LastComponent(std::string_view written) {
+  size_t begin = 0;
+  for (size_t at = 0; at < written.size(); ++at) {
+    if (written.substr(at).starts_with("${")) at = std::min(written.find('}', at), written.size());
+    if (at < written.size() && written[at] == '/') begin = at + 1;
+  }
+  return written.substr(begin);
+}
+
+// What the fingerprint takes of a path, which may be a glob.
+std::string NamesOf(const ConfigNode& path) {
+  const std::string_view last = LastComponent(path.written);
+  if (last.find("${") != std::string_view::npos) return std::string(last) + ",";
+  std::vector<std::string> files;
+  ExpandGlob(BesideFile(path.text, path.mark), files);
+  std::string names;
+  for (const std::string& file : files) {
+    names += std::filesystem::path(file).filename().string() + ",";
+  }
+  return names;
+}
+
+std::string ReadNames(const MapReader& in, std::string_view name) {
+  const ConfigNode* const value = in.Find(name);
+  if (value == nullptr) return "";
+  if (value->is_scalar()) return NamesOf(*value);
+  std::string names;
+  for (const ConfigNode& item : value->items) names += NamesOf(item);
+  return names;
+}
+
+}  // namespace
+
+FileNames ReadFileNames(const MapReader& data) {
+  return {ReadNames(data, "train"), ReadNames(data, "valid"), ReadNames(data, "test")};
+}
 
 std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name) {
   std::vector<std::string> files;

@@ -14,6 +14,12 @@ namespace dt {
 std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name);
 
 void ReadData(const MapReader& in, DataConfig& data);
+// The names of the data files, each with a comma behind it. One that the environment completes is
+// as it is written.
+struct FileNames {
+  std::string train, valid, test;
+};
+FileNames ReadFileNames(const MapReader& data);
 void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer);
 void ReadParallel(const MapReader& in, ParallelConfig& parallel);
 // Fills job.model. REQUIRES: data, optimizer and parallel are read, because nodes name columns,
@@ -32,7 +38,8 @@ void ReadMetrics(const MapReader& root, JobConfig& job);
 // What no section can tell alone.
 void CheckJob(const MapReader& root, const JobConfig& job);
 
-// Sets fingerprint, resume_fingerprint and resume_text.
-void FillFingerprints(JobConfig& job);
+// Sets fingerprint, resume_fingerprint and resume_text. Of the data files it takes the names:
+// directories differ between machines.
+void FillFingerprints(const FileNames& names, JobConfig& job);
 
 }  // namespace dt

@@ -43,8 +43,10 @@ json TypeSchema(const KeySpec& key) {
     case KeyType::kFloat:
       return NumberSchema(key);
     case KeyType::kText:
+    case KeyType::kPath:
       return {{"type", "string"}};
     case KeyType::kTexts:
+    case KeyType::kPaths:
       return {
           {"anyOf", {{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}}}};
     case KeyType::kChoice:

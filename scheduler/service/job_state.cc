@@ -4,6 +4,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/written_paths.h"
 #include "common/wire/data.h"
 #include "common/wire/plan_codec.h"
 #include "scheduler/service/status_of.h"
@@ -73,6 +74,9 @@ JobState::JobState(const JobOptions& options, JobSurroundings& surroundings, Tim
 
 void JobState::AddEvent(TimePoint now, std::string kind,
                         std::vector<std::pair<std::string, JobResult::Detail>> details) {
+  for (auto& [name, detail] : details) {
+    if (auto* const text = std::get_if<std::string>(&detail)) *text = WithWrittenPaths(*text);
+  }
   events_.push_back({SecondsBetween(begin_, now), std::move(kind), std::move(details)});
 }
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "common/base/written_paths.h"
+
 namespace dt::scheduler {
 namespace {
 
@@ -71,7 +73,7 @@ JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
   status.job = name;
   status.phase = NameOf(job.phase());
   status.places = job.places();
-  status.checkpoint = job.last_checkpoint();
+  status.checkpoint = WithWrittenPaths(job.last_checkpoint());
   status.events = job.events();
   if (!status.events.empty()) status.seconds = status.events.back().t;
   for (const Member& m : job.membership().members()) {

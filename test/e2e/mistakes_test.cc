@@ -1,5 +1,6 @@
 // Goal: a mistake gets one clear answer, the right exit code and a result file, and starts nothing.
 // Method: the real program on a job with one thing wrong.
+#include <cstdlib>
 #include <filesystem>
 #include <sys/resource.h>
 
@@ -183,6 +184,90 @@ TEST(Mistakes, ADamagedCheckpointIsNamed) {
       EXPECT_NE(end.output.find(file), std::string::npos) << end.output;
     }
     folder.Write(checkpoint + "/" + file, intact);
+  }
+}
+
+// A job whose files, cache and checkpoints lie below a folder that only the environment names.
+class Vault : public ::testing::Test {
+ protected:
+  Vault() {
+    const std::string at = folder_.path() + "/" + kSecret;
+    std::filesystem::create_directories(at);
+    setenv("DT_TEST_VAULT", at.c_str(), 1);
+    WriteTinyJob(folder_, {.epochs = 1, .more = R"(checkpoint: {dir: "${DT_TEST_VAULT}/saved"}
+observe: {log: json}
+)"});
+    std::string text = folder_.Read("tiny.yaml");
+    for (const std::string file : {"train.libsvm", "valid.libsvm"}) {
+      std::filesystem::rename(folder_.path() + "/" + file, at + "/" + file);
+      const std::string named = "[" + file + "]";
+      text.replace(text.find(named), named.size(), "[\"${DT_TEST_VAULT}/" + file + "\"]");
+    }
+    job_ = folder_.Write("tiny.yaml", text);
+  }
+  ~Vault() override { unsetenv("DT_TEST_VAULT"); }
+
+  // The job file's words are printed, the secret is neither printed nor in any file that is not
+  // the account's alone.
+  void ExpectKept(std::vector<std::string> arguments, int exit_code, const std::string& sentence) {
+    SCOPED_TRACE(arguments.front() + ": " + sentence);
+    const ProgramEnd end = RunProgram(folder_.path(), arguments);
+    EXPECT_EQ(end.exit_code, exit_code) << end.output;
+    EXPECT_NE(end.output.find(sentence), std::string::npos) << end.output;
+    EXPECT_EQ(end.output.find(kSecret), std::string::npos) << end.output;
+    for (auto at = std::filesystem::recursive_directory_iterator(folder_.path());
+         at != std::filesystem::recursive_directory_iterator(); ++at) {
+      const std::string path = std::filesystem::relative(at->path(), folder_.path()).string();
+      if (at->is_directory()) {
+        using enum std::filesystem::perms;
+        const auto others = at->status().permissions() & (group_all | others_all);
+        if (path == kSecret || others == none) at.disable_recursion_pending();
+      } else if (at->is_regular_file()) {
+        EXPECT_EQ(folder_.Read(path).find(kSecret), std::string::npos) << path;
+      }
+    }
+  }
+
+  static constexpr const char* kSecret = "of-secret-5ae81";
+  const TempFolder folder_;
+  std::string job_;
+};
+
+TEST_F(Vault, APathOfTheEnvironmentIsPrintedAsItIsWritten) {
+  const std::string saved = "${DT_TEST_VAULT}/saved/step-000000000012";
+  for (const char* command : {"train", "launch"}) {
+    ExpectKept({command, job_, "--result", "r.json", "--log-level", "debug"}, 0, saved);
+    EXPECT_NE(folder_.Read("r.json").find(saved), std::string::npos);
+  }
+  ExpectKept({"plan", job_, "--format", "json"}, 0, "");
+  ExpectKept({"data", "stats", job_}, 0, "");
+  ExpectKept({"checkpoint", "list", job_}, 0, saved);
+  const std::string real = folder_.path() + "/" + kSecret + "/saved/step-000000000012";
+  ExpectKept({"eval", job_, "--checkpoint", real, "--log-level", "debug"}, 0, "");
+  ExpectKept({"train", job_, "--resume", real, "--log-level", "debug"}, 0, "");
+}
+
+TEST_F(Vault, AMistakeNamesThePathAsItIsWritten) {
+  const std::string none = "${DT_TEST_VAULT}/none";
+  for (const char* key : {"parallel.profile", "parallel.data_stats", "data.train"}) {
+    ExpectKept({"plan", job_, "--set", std::string(key) + "=" + none}, 2, none);
+  }
+  ExpectKept({"launch", job_, "--set", "security.curve.key=" + none}, 2, none);
+  const std::string vault = std::string(kSecret) + "/";
+  folder_.Write(vault + "model.yaml", "tables: 1\nwrong: 2\n");
+  ExpectKept({"plan", job_, "--set", "model={use: \"${DT_TEST_VAULT}/model.yaml\"}"}, 2,
+             "${DT_TEST_VAULT}/model.yaml:2");
+  folder_.Write(vault + "train.libsvm", folder_.Read(vault + "train.libsvm") + "1 thirteen:1\n");
+  const std::string bad = "${DT_TEST_VAULT}/train.libsvm:3001";
+  for (const char* command : {"train", "launch"}) {
+    ExpectKept({command, job_, "--result", "r.json"}, 3, bad);
+    EXPECT_NE(TextAt(folder_, "r.json", "/error/what").find(bad), std::string::npos);
+    ExpectKept({command, job_, "--set", "data.on_error=skip"}, 0, bad);
+    ExpectKept({command, job_, "--set", "data.train=" + none}, 2, none);
+    const std::string in_file = "${DT_TEST_VAULT}/valid.libsvm/x";
+    ExpectKept({command, job_, "--set", "data.on_error=skip", "--set", "checkpoint.dir=" + in_file},
+               1, in_file);
+    ExpectKept({command, job_, "--set", "observe.tensorboard=" + none}, 2, "found \"" + none);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/log.h"
+#include "common/base/written_paths.h"
 #include "worker/data/cache_file.h"
 #include "worker/data/input/block_reader.h"
 
@@ -116,7 +117,7 @@ Status Build::Judge(PieceBatch& batch, std::optional<KeyShape>& wider) {
       return OkStatus();
     }
     if (result.bad_lines > 0 && meta_.rows_skipped == 0) {
-      meta_.first_skipped = fmt::format("{}:{}: {}", source_.name(piece.input),
+      meta_.first_skipped = fmt::format("{}:{}: {}", WithWrittenPaths(source_.name(piece.input)),
                                         lines_before_ + result.first_bad + 1, result.first_error);
       if (on_error_ == OnError::kStop) {
         return WithHint(Malformed("{}", meta_.first_skipped),

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/base/text.h"
+#include "common/base/written_paths.h"
 #include "worker/data/cache_meta.h"
 #include "worker/data/format/delimited.h"
 #include "worker/data/format/libsvm.h"
@@ -77,8 +78,9 @@ Status SplitSource::FindFiles(Split split) {
     std::error_code error;
     const std::string absolute = std::filesystem::absolute(file, error).lexically_normal().string();
     paths_text_ += absolute + "\n";
-    sources_text_ += fmt::format("{} {} {}.{:09}\n", absolute, info.st_size, info.st_mtim.tv_sec,
-                                 info.st_mtim.tv_nsec);
+    // The cache, which others may read, has it; its name depends on the path as it is.
+    sources_text_ += fmt::format("{} {} {}.{:09}\n", WithWrittenPaths(absolute), info.st_size,
+                                 info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
     bytes_ += static_cast<uint64_t>(info.st_size);
     files_.push_back(file);
   }

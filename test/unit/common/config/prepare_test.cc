@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "common/base/written_paths.h"
 #include "test/unit/common/config/temp_job.h"
 
 namespace dt {
@@ -84,6 +85,48 @@ TEST(Environment, ACommandStaysAsWrittenAndTellsNoJobsApart) {
   unsetenv("DT_TEST_SECRET");
   EXPECT_THAT(ProblemsOf(text), HasSubstr("data.command: the environment variable DT_TEST_SECRET "
                                           "is not set"));
+}
+
+TEST(Environment, CompletedPathsAreShownAsWritten) {
+  setenv("DT_TEST_VAULT", "/vault/of-prepare", 1);
+  setenv("DT_TEST_DAY", "day7", 1);
+  const TempDir dir;
+  dir.Write("of/day7.csv", "");
+  std::string text = Replaced(kGoodJob, "[train.csv]",
+                              "[\"${DT_TEST_VAULT}/${DT_TEST_DAY}.csv\", "
+                              "\"x/../of/${DT_TEST_DAY}.csv\", \"${A:-other}/b\"]");
+  text += "checkpoint: {dir: \"${DT_TEST_VAULT}/saved/${DT_TEST_DAY}\"}\n";
+  const Result<JobConfig> job = LoadJob(dir.Write("job.yaml", text), Flags({}));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const std::vector<std::string> shown = {"${DT_TEST_VAULT}/${DT_TEST_DAY}.csv",
+                                          "x/../of/${DT_TEST_DAY}.csv", dir.path() + "/other/b"};
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(WithWrittenPaths(job->data.train[i]), shown[i]);
+  EXPECT_EQ(WithWrittenPaths(job->checkpoint.dir + "/a"),
+            "${DT_TEST_VAULT}/saved/${DT_TEST_DAY}/a");
+  EXPECT_EQ(WithWrittenPaths("day7"), "day7");  // Nothing is known of the value alone.
+}
+
+TEST(Environment, AProblemOfAPathShowsItAsWritten) {
+  setenv("DT_TEST_VAULT", ("/vault/" + std::string(100, 's')).c_str(), 1);
+  const std::string problems = ProblemsOf(
+      Replaced(kGoodJob, "job:", "observe: {tensorboard: \"${DT_TEST_VAULT}/tb\"}\njob:"));
+  EXPECT_THAT(problems, HasSubstr("found \"${DT_TEST_VAULT}/tb\", which is not available yet"));
+}
+
+TEST(Environment, AValueInTheNameOfAFileTellsNoJobsApart) {
+  const auto fingerprint = [](const std::string& files, const char* value) {
+    setenv("DT_TEST_SECRET", value, 1);
+    return Loaded(Replaced(kGoodJob, "[train.csv]", files)).fingerprint;
+  };
+  for (const char* files : {"\"${DT_TEST_SECRET}\"", "[\"${DT_TEST_SECRET}.csv\"]",
+                            "[\"/d/${DT_TEST_SECRET:-/e/f}\", \"b.csv\"]"}) {
+    EXPECT_EQ(fingerprint(files, "/vault/one"), fingerprint(files, "/vault/two")) << files;
+    EXPECT_NE(fingerprint(files, "/vault/one"), fingerprint("[train.csv]", "")) << files;
+  }
+  // A folder never told jobs apart.
+  EXPECT_EQ(fingerprint("[\"${DT_TEST_SECRET}/train.csv\"]", "/vault/one"),
+            fingerprint("[train.csv]", ""));
+  unsetenv("DT_TEST_SECRET");
 }
 
 TEST(Environment, AbsentWithoutDefaultIsAProblem) {
