@@ -93,6 +93,7 @@ class Shard {
   // Asynchronous training: see AsyncClock.
   Status Take(Contribution contribution, ShardScratch& scratch, Residency* residency);
   bool MayPull(Step step) const;
+  bool Lacks(ProcessId worker, Step step) const;
 
   // Forgets keys and contributions.
   void Reset(Step clock);

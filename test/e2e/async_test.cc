@@ -1,27 +1,18 @@
 // Goal: workers that run apart (train.staleness above 0) train every sample once, learn, and leave
 // checkpoints from which a job goes on and is evaluated. Method: whole jobs in this process.
-#include <filesystem>
-
 #include <gtest/gtest.h>
 
 #include "test/e2e/in_process_job.h"
+#include "test/support/tiny_job.h"
 
 namespace dt {
 namespace {
 
+using test::CheckpointsOf;
 using test::ExpectCompleted;
 using test::JobRun;
 using test::RunJob;
 using test::Shape;
-
-std::string LastCheckpoint(const test::TempFolder& folder, const std::string& name) {
-  std::string last;
-  const std::string checkpoints = folder.path() + "/runs/" + name + "/checkpoints";
-  for (const auto& entry : std::filesystem::directory_iterator(checkpoints)) {
-    last = std::max(last, entry.path().string());
-  }
-  return last;
-}
 
 TEST(AsyncTest, WorkersApartTrainEverySampleOnceAndLearn) {
   for (const Shape& shape :
@@ -53,9 +44,9 @@ TEST(AsyncTest, ACheckpointHoldsTheDenseParametersToo) {
   Shape other = shape;
   other.servers = 1;
   other.workers = 1;
+  const std::string last = folder.path() + "/" + CheckpointsOf(folder, "saved").back();
   const JobRun evaluated =
-      RunJob(folder, "saved", other,
-             {.goal = scheduler::Goal::kEvaluate, .checkpoint = LastCheckpoint(folder, "saved")});
+      RunJob(folder, "saved", other, {.goal = scheduler::Goal::kEvaluate, .checkpoint = last});
   ExpectCompleted(evaluated);
   ASSERT_TRUE(evaluated.result.valid.has_value());
   EXPECT_EQ(evaluated.result.valid->at(0).auc, trained.result.history.back().valid.at(0).auc);

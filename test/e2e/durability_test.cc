@@ -23,8 +23,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
+// A server that was killed may come back when its lease has run out, so leases are short.
 class Durability : public ::testing::Test {
  protected:
+  ~Durability() override { enough_ = true; }
+
   void StartJob(const std::string& more, bool shared_memory = true) {
     job_path_ = folder_.Write("counting.yaml", CountingJob(4, more));
     const auto job = LoadJob(job_path_, {});
@@ -48,30 +51,42 @@ class Durability : public ::testing::Test {
     server_->Signal(SIGKILL);
     ASSERT_EQ(server_->Wait(seconds(10)).signal, SIGKILL) << server_->Output();
   }
-  // Until the worker has done `more` steps, or has ended.
+  // Waits until the worker has done `more` steps. False if the job has ended instead.
   bool Progresses(uint64_t more) {
     const Step until = worker_->steps() + more;
     return Eventually(seconds(60), [&] { return ended_ || worker_->steps() >= until; }) && !ended_;
   }
+  // The worker counts in the background until Finish, or until the job ends it.
+  void StartCounting() {
+    counting_ = std::jthread([this] {
+      end_ = worker_->Run([this] { return enough_.load(); });
+      ended_ = true;
+    });
+  }
+  // How the job has ended by itself within `patience`; OK if it goes on.
+  Status EndWithin(seconds patience) {
+    Eventually(patience, [&] { return ended_.load(); });
+    return Finish();
+  }
+  Status Finish() {
+    enough_ = true;
+    counting_.join();
+    return end_;
+  }
   // The server is killed `kills` times at random instants while the worker counts.
   void Count(uint32_t kills, uint64_t seed) {
-    std::atomic<bool> enough = false;
-    std::jthread killer([&] {
-      for (uint32_t i = 0; i < kills && !ended_; ++i) {
-        // Now and then before it has come back.
-        const PhiloxBlock random = Philox(seed, i, 0);
-        if (random[0] % 5 != 0 && !Progresses(1)) break;
-        const milliseconds instant(random[1] % 200);
-        Eventually(instant, [&] { return ended_.load(); });
-        KillServer();
-        StartServer();
-      }
-      Progresses(5);
-      enough = true;
-    });
-    const Status end = worker_->Run([&] { return enough.load(); });
-    ended_ = true;
-    killer.join();
+    StartCounting();
+    for (uint32_t i = 0; i < kills && !ended_; ++i) {
+      // Sometimes it is killed again before it has come back.
+      const PhiloxBlock random = Philox(seed, i, 0);
+      if (random[0] % 5 != 0 && !Progresses(1)) break;
+      const milliseconds instant(random[1] % 200);
+      Eventually(instant, [&] { return ended_.load(); });
+      KillServer();
+      StartServer();
+    }
+    Progresses(5);
+    const Status end = Finish();
     ASSERT_TRUE(end.ok()) << end << "\n" << server_->Output() << scheduler_->Output();
     const Status all = worker_->CheckAll();
     EXPECT_TRUE(all.ok()) << all;
@@ -96,58 +111,55 @@ class Durability : public ::testing::Test {
   JobConfig job_;
   std::unique_ptr<Program> scheduler_, server_;
   std::unique_ptr<CountingWorker> worker_;
-  std::atomic<bool> ended_ = false;
+  std::atomic<bool> enough_ = false, ended_ = false;
+  Status end_;             // Written by counting_ before ended_ is set.
+  std::jthread counting_;  // Last: it ends before what it uses goes.
 };
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterFiveKills) {
-  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 2}}
+  StartJob(R"(cluster: {shards: 8, lease: 1s, server: {executors: 2}}
 checkpoint: {every: 150, keep: 1, durability: log})");
   Count(5, 1);
 }
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterFiveKillsOverTcp) {
-  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 1s, server: {executors: 1}}
 checkpoint: {every: 150, keep: 1, durability: log, log: {sync: true}})",
            false);
   Count(5, 3);
 }
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterTwoHundredKills) {
-  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 2}}
+  StartJob(R"(cluster: {shards: 8, lease: 1s, server: {executors: 2}}
 checkpoint: {every: 500, keep: 1, durability: log})");
   Count(200, 2);
 }
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterTwoHundredKillsAmongCheckpoints) {
-  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 1s, server: {executors: 1}}
 checkpoint: {every: 20, keep: 2, durability: log})");
   Count(200, 4);
 }
 
 TEST_F(Durability, ALogThatIsTooLongAsksForACheckpointWhichCutsIt) {
-  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 1s, server: {executors: 1}}
 checkpoint: {durability: log, log: {max_bytes: 1MiB, sync: true}})");
-  std::jthread run([&] { ended_ = !worker_->Run([&] { return ended_.load(); }).ok(); });
+  StartCounting();
   EXPECT_TRUE(Eventually(seconds(30), [&] {
     const auto segments = Segments();
     return !segments.empty() && !segments.front().ends_with("log-0-1");
   })) << scheduler_->Output();
-  KillServer();  // What is left goes on from the checkpoint.
+  KillServer();  // The server comes back with the checkpoint and the rest of its log.
   StartServer();
   EXPECT_TRUE(Progresses(3)) << server_->Output() << scheduler_->Output();
-  ended_ = true;
-  run.join();
+  EXPECT_TRUE(Finish().ok());
   EXPECT_TRUE(worker_->CheckAll().ok());
 }
 
 TEST_F(Durability, DamageInTheLogEndsTheJobNamingFileAndByte) {
-  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 1s, server: {executors: 1}}
 checkpoint: {durability: log})");
-  Status end;
-  std::jthread run([&] {
-    end = worker_->Run([] { return false; });
-    ended_ = true;
-  });
+  StartCounting();
   ASSERT_TRUE(Progresses(5)) << server_->Output() << scheduler_->Output();
   KillServer();
   ASSERT_EQ(Segments().size(), 1u);
@@ -159,31 +171,23 @@ checkpoint: {durability: log})");
     file.put(byte);
   }
   StartServer();
-  EXPECT_TRUE(Eventually(seconds(20), [&] { return ended_.load(); })) << scheduler_->Output();
-  ASSERT_TRUE(ended_);
-  run.join();
-  EXPECT_THAT(ToText(end), HasSubstr("the log is damaged at"));
+  const Status end = EndWithin(seconds(20));
+  EXPECT_THAT(ToText(end), HasSubstr("the log is damaged at")) << scheduler_->Output();
   EXPECT_THAT(ToText(end), HasSubstr("log-0-1, byte 48:"));
 }
 
-// As after a loss of power.
+// A loss of power can leave a log like this.
 TEST_F(Durability, ALogWithoutItsAcknowledgedEndEndsTheJobAtOnceNamingFileAndByte) {
-  StartJob(R"(cluster: {shards: 8, lease: 3s, server: {executors: 1}}
+  StartJob(R"(cluster: {shards: 8, lease: 1s, server: {executors: 1}}
 checkpoint: {durability: log})");
-  Status end;
-  std::jthread run([&] {
-    end = worker_->Run([] { return false; });
-    ended_ = true;
-  });
+  StartCounting();
   ASSERT_TRUE(Progresses(20)) << server_->Output() << scheduler_->Output();
   KillServer();
   ASSERT_EQ(Segments().size(), 1u);
   std::filesystem::resize_file(Segments()[0], std::filesystem::file_size(Segments()[0]) / 2);
   StartServer();
-  EXPECT_TRUE(Eventually(seconds(20), [&] { return ended_.load(); })) << server_->Output();
-  ASSERT_TRUE(ended_);
-  run.join();
-  EXPECT_THAT(ToText(end), HasSubstr("log-0-1, byte "));
+  const Status end = EndWithin(seconds(20));
+  EXPECT_THAT(ToText(end), HasSubstr("log-0-1, byte ")) << server_->Output();
   EXPECT_THAT(ToText(end), HasSubstr("ends before what it has acknowledged: shard "));
   EXPECT_THAT(ToText(end), HasSubstr("--resume auto"));
 }
@@ -191,18 +195,12 @@ checkpoint: {durability: log})");
 TEST_F(Durability, AServerThatDoesNotComeBackEndsTheJob) {
   StartJob(R"(cluster: {shards: 8, lease: 500ms, wait_for_server: 1s}
 checkpoint: {durability: log})");
-  Status end;
-  std::jthread run([&] {
-    end = worker_->Run([] { return false; });
-    ended_ = true;
-  });
+  StartCounting();
   ASSERT_TRUE(Progresses(5)) << server_->Output() << scheduler_->Output();
   const pid_t pid = server_->pid();
   KillServer();
-  EXPECT_TRUE(Eventually(seconds(15), [&] { return ended_.load(); })) << scheduler_->Output();
-  ASSERT_TRUE(ended_);
-  run.join();
-  EXPECT_THAT(ToText(end), HasSubstr(fmt::format("pid {}", pid)));
+  const Status end = EndWithin(seconds(15));
+  EXPECT_THAT(ToText(end), HasSubstr(fmt::format("pid {}", pid))) << scheduler_->Output();
   EXPECT_THAT(ToText(end), HasSubstr("has not been heard of"));
 }
 
@@ -229,25 +227,21 @@ TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
   const std::string name = JobNameOfOurs("kill-and-return");
   const std::string mark = "job=" + name;
   const ProgramEnd calm =
-      RunProgram(folder.path(), {"launch", job, "--set", "job=calm", "--result", "calm.json"});
+      RunProgram(folder.path(), {"train", job, "--set", "job=calm", "--result", "calm.json"});
   ASSERT_EQ(calm.exit_code, 0) << calm.output;
-  Program launch(folder.path(), {"launch", job, "--set", mark, "--result", "killed.json"});
-  const auto trained_to = [&](int step) {
+  Program launch(folder.path(), {"launch", job, "--set", mark, "--set", "cluster.lease=1s",
+                                 "--result", "killed.json"});
+  const auto trained_to = [&](uint64_t step) {
     return Eventually(seconds(30), [&] {
-      std::error_code absent;
-      for (const auto& entry : std::filesystem::directory_iterator(
-               folder.path() + "/runs/" + name + "/checkpoints", absent)) {
-        const std::string saved = entry.path().filename().string();
-        if (saved.starts_with("step-") && std::stoi(saved.substr(5)) >= step) return true;
-      }
-      return false;
+      const std::vector<std::string> saved = CheckpointsOf(folder, name);
+      return !saved.empty() && StepOf(saved.back()) >= step;
     });
   };
-  for (const int step : {100, 200}) {
+  for (const uint64_t step : {100, 200}) {
     ASSERT_TRUE(trained_to(step)) << launch.Output();
     const std::vector<pid_t> servers = PidsOf(mark, "server");
     ASSERT_FALSE(servers.empty()) << launch.Output();
-    kill(servers[static_cast<size_t>(step / 100 - 1) % servers.size()], SIGKILL);
+    kill(servers[(step / 100 - 1) % servers.size()], SIGKILL);
   }
   const ProgramEnd end = launch.Wait(seconds(60));
   ASSERT_EQ(end.exit_code, 0) << end.output;

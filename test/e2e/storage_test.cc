@@ -1,13 +1,13 @@
 // Goal: evaluations beside a job do not disturb it; a full disk ends it with a sentence, and
 // nothing is lost. Method: the real program with so little memory that most rows are on disk.
 #include <filesystem>
-#include <sys/mount.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
+#include "test/support/full_disk.h"
 #include "test/support/tiny_job.h"
 
 namespace dt::test {
@@ -53,19 +53,14 @@ model:
     - {name: logit, op: dense, inputs: [h], units: 1}
   loss: [{type: binary_cross_entropy, input: logit, label: click}]
 optimizer: {name: adam, lr: 0.01}
-train: {batch_size: 250, epochs: 4}
+train: {batch_size: 250, epochs: 3}
 cluster: {servers: 2, workers: 1, shards: 16, server: {memory: 2MiB, executors: 2}}
 checkpoint: {every: 12, keep: 100}
 )");
   }
-  // Of a complete checkpoint; "" while there is none.
-  std::string Checkpoint() const {
-    const std::string all = folder_.path() + "/runs/rows/checkpoints";
-    std::error_code absent;
-    for (const auto& entry : std::filesystem::directory_iterator(all, absent)) {
-      if (entry.path().filename().string().starts_with("step-")) return entry.path().string();
-    }
-    return "";
+  // The command of the same job with nothing beside it.
+  std::vector<std::string> Calm() const {
+    return {"train", job_, "--set", "job=calm", "--result", "calm.json"};
   }
 
   TempFolder folder_;
@@ -73,15 +68,14 @@ checkpoint: {every: 12, keep: 100}
 };
 
 TEST_F(Storage, EvaluationsBesideATrainingDisturbNothing) {
-  const ProgramEnd calm =
-      RunProgram(folder_.path(), {"train", job_, "--set", "job=calm", "--result", "calm.json"});
-  ASSERT_EQ(calm.exit_code, 0) << calm.output;
-  EXPECT_GT(NumberAt(folder_, "calm.json", "/tables/t/rows_on_disk"), 1000);
+  Program calm(folder_.path(), Calm());
   for (const std::string command : {"train", "launch"}) {
     Program job(folder_.path(), {command, job_, "--result", command + ".json"});
-    ASSERT_TRUE(Eventually(seconds(30), [&] { return !Checkpoint().empty(); })) << job.Output();
+    ASSERT_TRUE(Eventually(seconds(30), [&] { return !CheckpointsOf(folder_, "rows").empty(); }))
+        << job.Output();
+    const std::string checkpoint = CheckpointsOf(folder_, "rows").front();
     for (int i = 0; i < 3; ++i) {
-      const std::vector<std::string> eval = {"eval", job_, "--checkpoint", Checkpoint()};
+      const std::vector<std::string> eval = {"eval", job_, "--checkpoint", checkpoint};
       Program one(folder_.path(), eval), two(folder_.path(), eval);
       for (Program* program : {&one, &two}) {
         const ProgramEnd end = program->Wait(seconds(60));
@@ -90,45 +84,24 @@ TEST_F(Storage, EvaluationsBesideATrainingDisturbNothing) {
     }
     const ProgramEnd end = job.Wait(seconds(120));
     ASSERT_EQ(end.exit_code, 0) << end.output;
-    EXPECT_EQ(ChecksumOf(folder_, command + ".json"), ChecksumOf(folder_, "calm.json"));
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path() + "/runs/rows")) {
       EXPECT_FALSE(entry.is_directory() && entry.path().filename().string().starts_with("rows-"))
           << entry.path();
     }
     std::filesystem::remove_all(folder_.path() + "/runs/rows");
   }
+  const ProgramEnd end = calm.Wait(seconds(60));
+  ASSERT_EQ(end.exit_code, 0) << end.output;
+  EXPECT_GT(NumberAt(folder_, "calm.json", "/tables/t/rows_on_disk"), 1000);
+  EXPECT_EQ(ChecksumOf(folder_, "train.json"), ChecksumOf(folder_, "calm.json"));
+  EXPECT_EQ(ChecksumOf(folder_, "launch.json"), ChecksumOf(folder_, "calm.json"));
 }
 
-// A file system of a few megabytes, as the folder that a job runs in; only root can have one.
-class SmallDisk {
- public:
-  explicit SmallDisk(const std::string& path) : path_(path) {
-    std::filesystem::create_directories(path);
-    made_ = mount("tmpfs", path.c_str(), "tmpfs", 0, "size=24m") == 0;
-  }
-  ~SmallDisk() {
-    if (made_) umount2(path_.c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  bool made() const { return made_; }
-  void Grow() const {
-    ASSERT_EQ(mount("tmpfs", path_.c_str(), "tmpfs", MS_REMOUNT, "size=512m"), 0);
-  }
-
- private:
-  const std::string path_;
-  bool made_ = false;
-};
-
-// Every checkpoint is kept, so that the disk is full after some.
+// Every checkpoint is kept, so that the disk is full after some of them.
 TEST_F(Storage, AFullDiskEndsTheJobWithASentenceAndWithRoomItGoesOn) {
-  const SmallDisk disk(folder_.path() + "/runs");
+  const SmallDisk disk(24 << 20);
   if (!disk.made()) GTEST_SKIP() << "only root may mount a small file system";
-  const ProgramEnd calm =
-      RunProgram(folder_.path(), {"train", job_, "--set", "cluster.server.dir=calm", "--set",
-                                  "checkpoint.dir=calm/checkpoints", "--result", "calm.json"});
-  ASSERT_EQ(calm.exit_code, 0) << calm.output;
+  std::filesystem::create_directory_symlink(disk.path(), folder_.path() + "/runs");
   for (const std::string command : {"train", "launch"}) {
     const std::string result = command + ".json";
     const ProgramEnd full =
@@ -139,14 +112,18 @@ TEST_F(Storage, AFullDiskEndsTheJobWithASentenceAndWithRoomItGoesOn) {
                                               HasSubstr("No space left on device")));
     EXPECT_EQ(TextAt(folder_, result, "/status"), "failed");
   }
-  disk.Grow();
-  for (const std::string command : {"train", "launch"}) {
-    const std::string result = command + ".json";
-    const ProgramEnd more = RunProgram(folder_.path(), {command, job_, "--set", "job=" + command,
-                                                        "--resume", "auto", "--result", result});
-    EXPECT_EQ(more.exit_code, 0) << more.output;
-    EXPECT_EQ(ChecksumOf(folder_, result), ChecksumOf(folder_, "calm.json"));
+  disk.Grow(512 << 20);
+  Program calm(folder_.path(), Calm());
+  Program train(folder_.path(), {"train", job_, "--set", "job=train", "--resume", "auto",
+                                 "--result", "train.json"});
+  Program launch(folder_.path(), {"launch", job_, "--set", "job=launch", "--resume", "auto",
+                                  "--result", "launch.json"});
+  for (Program* program : {&calm, &train, &launch}) {
+    const ProgramEnd end = program->Wait(seconds(60));
+    ASSERT_EQ(end.exit_code, 0) << end.output;
   }
+  EXPECT_EQ(ChecksumOf(folder_, "train.json"), ChecksumOf(folder_, "calm.json"));
+  EXPECT_EQ(ChecksumOf(folder_, "launch.json"), ChecksumOf(folder_, "calm.json"));
 }
 
 }  // namespace

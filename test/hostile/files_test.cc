@@ -21,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::seconds;
 
-constexpr Duration kEveryday = seconds(12);
-constexpr uint64_t kStepsPerEpoch = 12;
+constexpr Duration kEveryday = seconds(6);
+constexpr uint64_t kStepsPerEpoch = 12, kCommands = 7;
 
 class HostileFiles : public ::testing::Test {
  protected:
@@ -34,13 +34,13 @@ class HostileFiles : public ::testing::Test {
                                   .workers = 2,
                                   .more = "checkpoint: {every: 20, keep: 2, durability: log}"});
     Program program(folder_.path(), {"launch", job_});
-    ASSERT_TRUE(Eventually(seconds(60), [&] { return Checkpoints().size() >= 2; }));
+    const auto saved = [&] { return CheckpointsOf(folder_, "tiny"); };
+    ASSERT_TRUE(Eventually(seconds(60), [&] { return saved().size() >= 2; }));
     for (const pid_t pid : ProcessesWith(job_)) kill(pid, SIGKILL);
     program.Wait(seconds(20));
     ASSERT_TRUE(Eventually(seconds(20), [&] { return ProcessesWith(job_).empty(); }));
-    checkpoint_ = Checkpoints().back();
-    const uint64_t step = std::stoull(checkpoint_.substr(checkpoint_.rfind('-') + 1));
-    epochs_ = fmt::format("train.epochs={}", step / kStepsPerEpoch + 2);
+    checkpoint_ = saved().back();
+    epochs_ = fmt::format("train.epochs={}", StepOf(checkpoint_) / kStepsPerEpoch + 2);
     fs::copy(folder_.path() + "/runs", folder_.path() + "/intact", fs::copy_options::recursive);
     for (const auto& file : fs::recursive_directory_iterator(folder_.path() + "/intact")) {
       if (file.is_regular_file() && file.file_size() > 0) {
@@ -50,26 +50,14 @@ class HostileFiles : public ::testing::Test {
     std::ranges::sort(files_);
   }
 
-  std::vector<std::string> Checkpoints() const {
-    std::vector<std::string> complete;
-    std::error_code none;
-    for (const auto& dir :
-         fs::directory_iterator(folder_.path() + "/runs/tiny/checkpoints", none)) {
-      if (fs::exists(dir.path() / "manifest.json", none)) {
-        complete.push_back("runs/tiny/checkpoints/" + dir.path().filename().string());
-      }
-    }
-    std::ranges::sort(complete);
-    return complete;
-  }
-
   void Restore() const {
     fs::remove_all(folder_.path() + "/runs");
     fs::copy(folder_.path() + "/intact", folder_.path() + "/runs", fs::copy_options::recursive);
     fs::remove(folder_.path() + "/r.json");
   }
 
-  // What files say may be an address: those that are dialled are cut only, never changed.
+  // run.json names the address that commands connect to, so it is never changed to another one: it
+  // is only cut, or made unreadable.
   static std::string DamagedFile(const std::string& name, const std::string& bytes,
                                  Random& random) {
     if (name.ends_with("run.json")) {
@@ -80,25 +68,30 @@ class HostileFiles : public ::testing::Test {
     return Damaged(bytes, random);
   }
 
+  // A command that reads the file, if one does. Only status reads the two that lead to a scheduler;
+  // it then waits for one in vain, which with other files would show nothing.
+  std::vector<std::string> CommandOn(const std::string& file, Random& random) const {
+    const bool of_scheduler = file.ends_with("run.json") || file.ends_with(".key");
+    if (of_scheduler && random() % 2 == 0) return {"status", job_};
+    return CommandOf(random());
+  }
   std::vector<std::string> CommandOf(uint64_t which) const {
-    switch (which % 8) {
+    switch (which % kCommands) {
       case 0:
       case 1:
         return {"checkpoint", "verify", checkpoint_};
       case 2:
         return {"checkpoint", "list", job_};
       case 3:
-        return {"status", job_};
       case 4:
-      case 5:
         return {"eval", job_, "--checkpoint", checkpoint_, "--result", "r.json"};
-      case 6:
+      case 5:
         return {"train", job_, "--resume", "auto", "--set", epochs_, "--result", "r.json"};
       default:
         return {"launch", job_, "--resume", "auto", "--set", epochs_, "--result", "r.json"};
     }
   }
-  // What a command came to, as far as two runs of it must agree.
+  // The part of a command's result that is the same in every run.
   std::string ResultOf(const std::string& command) const {
     return command == "eval"
                ? fmt::format("{}", NumberAt(folder_, "r.json", "/metrics/valid/logloss"))
@@ -112,11 +105,11 @@ class HostileFiles : public ::testing::Test {
 
 TEST_F(HostileFiles, EndInASentenceOrInTheSameResult) {
   std::map<std::string, std::string> in_peace;
-  for (uint64_t which = 0; which < 8; ++which) {
+  for (uint64_t which = 0; which < kCommands; ++which) {
     const std::vector<std::string> command = CommandOf(which);
     Restore();
     const ProgramEnd end = RunProgram(folder_.path(), command);
-    ASSERT_TRUE(end.exit_code == 0 || command[0] == "status") << command[0] << end.output;
+    ASSERT_EQ(end.exit_code, 0) << command[0] << end.output;
     in_peace[command[0]] = ResultOf(command[0]);
   }
   ASSERT_EQ(in_peace["train"], in_peace["launch"]);
@@ -126,7 +119,7 @@ TEST_F(HostileFiles, EndInASentenceOrInTheSameResult) {
   for (; SystemClock().Now() < until && !HasFailure(); ++seed, ++tries) {
     Random random(seed);
     const std::string file = OneOf(files_, random);
-    const std::vector<std::string> command = CommandOf(random());
+    const std::vector<std::string> command = CommandOn(file, random);
     SCOPED_TRACE(
         fmt::format("DT_HOSTILE_SEED={}: {} {}, {} damaged", seed, command[0], command[1], file));
     Restore();
@@ -141,7 +134,7 @@ TEST_F(HostileFiles, EndInASentenceOrInTheSameResult) {
     if (end.exit_code != 0) {
       EXPECT_LE(end.exit_code, 3) << end.output;
       EXPECT_FALSE(end.output.empty());
-    } else {
+    } else if (in_peace.contains(command[0])) {
       EXPECT_EQ(ResultOf(command[0]), in_peace[command[0]]) << end.output;
     }
   }

@@ -16,11 +16,6 @@
 namespace dt::test {
 namespace {
 
-const std::string& ChecksumInPeace() {
-  static const std::string checksum = RunVictim([](const Targets&) {}).checksum;
-  return checksum;
-}
-
 void AttackWith(const char* kind, std::span<const Attack> attacks) {
   ASSERT_NE(ChecksumInPeace(), "");
   const TimePoint until = SystemClock().Now() + HostileTime();

@@ -1,5 +1,8 @@
 #include "test/support/tiny_job.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -60,6 +63,22 @@ cluster: {{servers: {}, workers: {}, shards: 16, server: {{executors: {}}}}}
       o.job, o.loss, o.batch_size, o.slices, o.epochs, o.staleness, o.servers, o.workers,
       o.executors, o.more);
   return folder.Write(o.job + ".yaml", yaml);
+}
+
+std::vector<std::string> CheckpointsOf(const TempFolder& folder, const std::string& job) {
+  const std::string all = "runs/" + job + "/checkpoints";
+  std::vector<std::string> complete;
+  std::error_code none;
+  for (const auto& dir : std::filesystem::directory_iterator(folder.path() + "/" + all, none)) {
+    const std::string name = dir.path().filename().string();
+    if (name.starts_with("step-")) complete.push_back(all + "/" + name);
+  }
+  std::ranges::sort(complete);
+  return complete;
+}
+
+uint64_t StepOf(const std::string& checkpoint) {
+  return std::stoull(checkpoint.substr(checkpoint.rfind('-') + 1));
 }
 
 std::string ChecksumOf(const TempFolder& folder, const std::string& result_file) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "test/support/program.h"
 
@@ -24,6 +25,11 @@ struct TinyJobOptions {
 // Writes train.libsvm, valid.libsvm and <job>.yaml into the folder; returns the path of the job
 // file.
 std::string WriteTinyJob(const TempFolder& folder, const TinyJobOptions& options);
+
+// Folders of the complete checkpoints of a job, relative to `folder`, oldest first.
+std::vector<std::string> CheckpointsOf(const TempFolder& folder, const std::string& job);
+// The step in the name of a checkpoint's folder.
+uint64_t StepOf(const std::string& checkpoint);
 
 // The "checksum" object of a result file, as text; "" if the file or the object is absent.
 std::string ChecksumOf(const TempFolder& folder, const std::string& result_file);

@@ -1,12 +1,9 @@
 // Goal: a disk that takes no more is an error that names the file, at whichever byte it happens;
 // what was added before is still there, and once there is room the next attempt succeeds. Method:
 // the limit of this process on the size of files, at every few bytes; and, for root, a small tmpfs.
-#include <csignal>
 #include <filesystem>
 #include <map>
 #include <poll.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,55 +11,16 @@
 #include "common/base/clock.h"
 #include "common/storage/rocksdb_rows.h"
 #include "common/storage/rocksdb_store.h"
+#include "test/support/full_disk.h"
 #include "test/support/scratch_folder.h"
 
 namespace dt {
 namespace {
 
+using test::FileSizeLimit;
 using test::ScratchFolder;
+using test::SmallDisk;
 using Content = std::map<std::string, std::string>;
-
-// While it lives no file grows over `bytes`.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(uint64_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  const sighandler_t handler_;
-  rlimit before_{};
-};
-
-// A file system of so many bytes; only root can have one.
-class SmallDisk {
- public:
-  explicit SmallDisk(uint64_t bytes) {
-    made_ = mount("tmpfs", folder_.path().c_str(), "tmpfs", 0,
-                  fmt::format("size={}", bytes).c_str()) == 0;
-  }
-  ~SmallDisk() {
-    if (made_) umount2(folder_.path().c_str(), MNT_DETACH);
-  }
-  bool made() const { return made_; }
-  void Grow(uint64_t bytes) const {
-    ASSERT_EQ(mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_REMOUNT,
-                    fmt::format("size={}", bytes).c_str()),
-              0);
-  }
-  const std::string& path() const { return folder_.path(); }
-
- private:
-  const ScratchFolder folder_;
-  bool made_ = false;
-};
 
 // What a server does with its rows on disk. Each step is tried again where it failed.
 class Rows {

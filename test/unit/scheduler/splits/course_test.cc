@@ -136,6 +136,23 @@ TEST(Course, TrainingGoesOnWhileACheckpointIsWrittenUpToTheNext) {
   EXPECT_EQ(Until<course::Save>(course).step, 16u);  // Nothing was trained since.
 }
 
+// The rows that servers report at the end are those of a checkpoint, wherever servers were lost: a
+// log that lacks its end then lacks nothing.
+TEST(Course, TheEndComesWhenAllThatWasTrainedIsInAWrittenCheckpoint) {
+  CourseConfig config = Config();
+  config.valid_rows = config.test_rows = 0;
+  config.epochs = 1;
+  Course course(config, {});
+  for (const bool lost : {true, true, false}) {
+    EXPECT_EQ(Until<course::Save>(course).step, 10u);
+    course.OnCut();
+    EXPECT_FALSE(course.Next().has_value()) << "it is still being written";
+    lost ? course.OnAbandoned() : course.OnWritten();
+  }
+  const auto end = course.Next();
+  EXPECT_TRUE(end.has_value() && std::holds_alternative<course::Finish>(*end));
+}
+
 TEST(Course, ACheckpointThatIsAskedForComesAtTheNextBoundary) {
   CourseConfig config = Config();
   config.epochs = 1;

@@ -3,15 +3,15 @@
 // flipped; a full disk is a limit on the size of files.
 #include "server/log/push_log.h"
 
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <sys/resource.h>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/log/push_log_reader.h"
+#include "test/support/full_disk.h"
 #include "test/support/scratch_folder.h"
 
 namespace dt::server {
@@ -254,12 +254,7 @@ TEST_F(PushLogTest, AFullDiskLosesNothingAndIsNamed) {
   for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
   ASSERT_TRUE(log->Commit().ok());
   const uint64_t size = log->bytes();
-  std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  rlimit tight = before;
-  tight.rlim_cur = size + 100;  // One record and a part of the next.
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
+  std::optional<test::FileSizeLimit> full(size + 100);  // One record and a part of the next.
   for (uint64_t r = 5; r <= 8; ++r) Append(*log, r);
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Status full = log->Commit();
@@ -271,7 +266,7 @@ TEST_F(PushLogTest, AFullDiskLosesNothingAndIsNamed) {
     EXPECT_TRUE(log->behind());
     EXPECT_FALSE(log->broken());
   }
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  full.reset();
   ASSERT_TRUE(log->Commit().ok());
   EXPECT_EQ(ReadAll().records, 8u);
 }

@@ -1,15 +1,14 @@
 // Goal: an executor acknowledges what its log holds, takes it up again from there, keeps its memory
 // and its word when the disk is full, and ends with a sentence when it stays full. Method: real
 // threads over the in-memory network and real files; a full disk is a limit on the size of files.
-#include <csignal>
 #include <filesystem>
-#include <sys/resource.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/net/memory_network.h"
 #include "server/service/executor.h"
+#include "test/support/full_disk.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
 
@@ -115,27 +114,12 @@ TEST_F(ExecutorLog, WhatADamagedLogHeldIsNotServed) {
   EXPECT_EQ(Push(3).code(), StatusCode::kResourceExhausted) << "it serves nobody";
 }
 
-class FullDisk {
- public:
-  explicit FullDisk(uint64_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit tight = before_;
-    tight.rlim_cur = bytes;
-    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
-  }
-  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 TEST_F(ExecutorLog, AFullDiskRefusesPushesKeepsTheRowsAndGoesOnWhenThereIsRoom) {
   Start();
   Begin({});
   for (Step step = 0; step < 3; ++step) ASSERT_TRUE(Push(step).ok());
   {
-    const FullDisk full(std::filesystem::file_size(Segment(1)) + 20);
+    const test::FileSizeLimit full(std::filesystem::file_size(Segment(1)) + 20);
     for (int attempt = 0; attempt < 3; ++attempt) {
       const Status refused = Push(3);
       EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);

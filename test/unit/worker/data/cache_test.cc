@@ -1,13 +1,13 @@
 // Goal: a cache is used exactly while it is right; what it holds does not depend on threads.
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/support/full_disk.h"
 #include "test/unit/worker/data/data_files.h"
 
 namespace dt::worker {
@@ -187,21 +187,16 @@ TEST(Cache, DirectoriesThatCannotBeWrittenAreNamed) {
                      testing::HasSubstr(": the data cache cannot be made: Not a directory")));
 }
 
-// As a full disk does, the limit on the size of files fails the write.
 TEST(Cache, DisksThatTakeNoMoreAreNamedWithWhatIsNeeded) {
   const TempDir dir;
   const DataConfig config = ConfigFor(dir, DataFormat::kLibsvm, "1 1:1\n");
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small{.rlim_cur = 4096, .rlim_max = before.rlim_max};
-  const auto signal_before = signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &small);
-  const std::string error = OpenError(dir, config);
-  setrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, signal_before);
-  EXPECT_THAT(error, testing::AllOf(testing::HasSubstr("writing the data cache failed after"),
-                                    testing::HasSubstr("File too large"),
-                                    testing::HasSubstr("are free in cache")));
+  const auto error = [&] {
+    const test::FileSizeLimit full(4096);
+    return OpenError(dir, config);
+  };
+  EXPECT_THAT(error(), testing::AllOf(testing::HasSubstr("writing the data cache failed after"),
+                                      testing::HasSubstr("File too large"),
+                                      testing::HasSubstr("are free in cache")));
 }
 
 TEST(Cache, ADraftIsNotWrittenThroughALink) {
