@@ -30,9 +30,8 @@ class ShmArena {
   static void Free(std::byte* memory, size_t bytes);
   // Where the bytes lie in it; nothing if they are elsewhere.
   static std::optional<size_t> OffsetOf(std::span<const std::byte> bytes);
-  // Counts the bytes of it that a peer may still read: one counter for all of a process's
-  // connections.
-  // A process that the system does not name (0) has one for each connection.
+  // Counts the bytes of it that a peer may still read: one counter for all connections
+  // of a process. A process that the system does not name (0) has one for each connection.
   static std::shared_ptr<std::atomic<size_t>> LentTo(pid_t peer);
   // For a peer. REQUIRES: open.
   static Result<OwnedFd> ReadOnlyFd();

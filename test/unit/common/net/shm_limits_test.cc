@@ -2,7 +2,7 @@
 // whoever only takes places away holds nobody up.
 // Method: real sockets of one process; a server that refuses is a Unix socket beside one that
 // listens to TCP only; who says nothing is a Unix socket that the test leaves alone; another
-// process is a socket that a child has connected; the end of descriptors is a limit of this process.
+// process is a socket that a child connected; the end of descriptors is a limit of this process.
 #include <array>
 #include <cstring>
 #include <sys/resource.h>
