@@ -254,7 +254,7 @@ TEST_F(PushLogTest, AFullDiskLosesNothingAndIsNamed) {
   for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
   ASSERT_TRUE(log->Commit().ok());
   const uint64_t size = log->bytes();
-  std::optional<test::FileSizeLimit> full(size + 100);  // One record and a part of the next.
+  std::optional<test::FileSizeLimit> limit(size + 100);  // One record and a part of the next.
   for (uint64_t r = 5; r <= 8; ++r) Append(*log, r);
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Status full = log->Commit();
@@ -266,7 +266,7 @@ TEST_F(PushLogTest, AFullDiskLosesNothingAndIsNamed) {
     EXPECT_TRUE(log->behind());
     EXPECT_FALSE(log->broken());
   }
-  full.reset();
+  limit.reset();
   ASSERT_TRUE(log->Commit().ok());
   EXPECT_EQ(ReadAll().records, 8u);
 }
