@@ -143,7 +143,7 @@ TEST_F(ExecutorLog, ADiskThatStaysFullEndsTheServerWithTheSentence) {
   Start(milliseconds(50));
   Begin({});
   ASSERT_TRUE(Push(0).ok());
-  const FullDisk full(std::filesystem::file_size(Segment(1)) + 20);
+  const test::FileSizeLimit limit(std::filesystem::file_size(Segment(1)) + 20);
   std::optional<Status> failure;
   const TimePoint deadline = SystemClock().Now() + kPatience;
   while (!failure.has_value() && SystemClock().Now() < deadline) {
