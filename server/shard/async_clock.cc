@@ -91,11 +91,6 @@ bool AsyncClock::MayPull(Step step) const {
   return least() >= step - staleness_;
 }
 
-bool AsyncClock::Lacks(ProcessId worker, Step step) const {
-  const auto of = workers_.find(worker);
-  return staleness_ != kUnboundedStaleness && of != workers_.end() && of->second.next < step;
-}
-
 Step AsyncClock::least() const {
   return std::ranges::min_element(workers_, {}, [](const auto& w) { return w.second.next; })
       ->second.next;

@@ -45,9 +45,6 @@ class AsyncClock {
 
   // Whether a pull for this step may be answered.
   bool MayPull(Step step) const;
-  // Pushes of this worker before `step` are missing, where one of its orders begins or ends: all of
-  // the last order was acknowledged. Without a bound false: nobody knows how many they were.
-  bool Lacks(ProcessId worker, Step step) const;
   // Every worker has pushed every step before it.
   Step least() const;
   // "worker 3 has not pushed step 17 yet"

@@ -133,8 +133,6 @@ AsyncClock::Apply Shard::Applying(ShardScratch& scratch, Residency* residency) {
 
 bool Shard::MayPull(Step step) const { return async_->MayPull(step); }
 
-bool Shard::Lacks(ProcessId worker, Step step) const { return async_->Lacks(worker, step); }
-
 void Shard::Apply(const UpdateInfo& info, ShardScratch& scratch) {
   std::vector<const GroupView*>& groups = scratch.groups;
   // Sorting takes memory, and groups of one slice are in order.

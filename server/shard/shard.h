@@ -93,7 +93,6 @@ class Shard {
   // Asynchronous training: see AsyncClock.
   Status Take(Contribution contribution, ShardScratch& scratch, Residency* residency);
   bool MayPull(Step step) const;
-  bool Lacks(ProcessId worker, Step step) const;
 
   // Forgets keys and contributions.
   void Reset(Step clock);

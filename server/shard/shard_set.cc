@@ -101,8 +101,6 @@ Status ShardSet::Push(PushRequest request) {
     if (!std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(request.step); })) {
       return Busy("push of step {}, but {}", request.step, SlowestText());
     }
-  } else if (!log_end_.empty() && Lacks(request.worker, request.first_step)) {
-    return LogWithoutItsEnd();
   }
   const PushMode mode = request.mode;
   if (mode == PushMode::kSetAbsent && !Resident(request.groups, request.keys.as<Key>())) {
@@ -301,21 +299,11 @@ std::string ShardSet::SlowestText() const {
 }
 
 Status ShardSet::CheckNothingLost(Step step) const {
-  if (log_end_.empty()) return OkStatus();
-  const bool lost =
-      asynchronous()
-          ? std::ranges::any_of(options_.async->workers, [&](auto w) { return Lacks(w, step); })
-          : !std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(step); });
-  return lost ? LogWithoutItsEnd() : OkStatus();
-}
-
-bool ShardSet::Lacks(ProcessId worker, Step step) const {
-  return std::ranges::any_of(shards_, [&](const Shard& s) { return s.Lacks(worker, step); });
-}
-
-Status ShardSet::LogWithoutItsEnd() const {
+  const bool lost = !log_end_.empty() && !asynchronous() &&
+                    !std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(step); });
+  if (!lost) return OkStatus();
   return DataLoss(
-      "the log {} ends before what it has acknowledged: {}, and workers are past it; "
+      "the log {} ends before what it has acknowledged: {}, and all workers are past it; "
       "--resume auto goes on from the last checkpoint",
       log_end_, SlowestText());
 }

@@ -79,9 +79,8 @@ class ShardSet {
   std::string SlowestText() const;
   // Names the end of the log that was read back: "<file>, byte 4711,".
   void SetLogEnd(std::string log_end) { log_end_ = std::move(log_end); }
-  // A request for `step` shows that every earlier push was acknowledged; where workers run apart, a
-  // save does. DataLoss, naming the log, if some of those are missing from it: power was lost, or
-  // the file was cut.
+  // A request for `step` shows that every earlier push was acknowledged. DataLoss, naming the log,
+  // if some of those are missing from it: power was lost, or the file was cut.
   Status CheckNothingLost(Step step) const;
   void Reset(Step clock, Generation generation);
 
@@ -101,8 +100,6 @@ class ShardSet {
     return {options_.tables[table].dim, options_.tables[table].wire};
   }
   Status CheckPush(const PushRequest& request) const;
-  bool Lacks(ProcessId worker, Step step) const;
-  Status LogWithoutItsEnd() const;
   // What Cut has made.
   Status Hold();
   Status Take();

@@ -132,38 +132,6 @@ TEST(ShardSet, ALogThatCameBackWithoutItsEndIsNamed) {
   EXPECT_TRUE(set.CheckNothingLost(2).ok());
 }
 
-// An order of a worker begins or ends where all of its last one was acknowledged.
-TEST(ShardSet, ALogOfWorkersApartThatCameBackWithoutItsEndIsNamed) {
-  for (const Step staleness : {Step{1}, kUnboundedStaleness}) {
-    const AsyncOptions async{.staleness = staleness, .workers = {ProcessId(1), ProcessId(2)}};
-    ShardSet set({kTables, 1, 2, test::AllShards(2), kStamp, async});
-    const auto push = [&](uint32_t worker, Step step, Step first_step) {
-      PushRequest request = MakePush(set, RandomRows(step, 10), step);
-      request.worker = ProcessId(worker);
-      request.first_step = first_step;
-      return set.Push(std::move(request));
-    };
-    for (const uint32_t worker : {1u, 2u}) ASSERT_TRUE(push(worker, 0, 0).ok());
-    ASSERT_TRUE(push(1, 1, 0).ok());
-    set.SetLogEnd("dir/log-0-1, byte 4711,");
-    EXPECT_TRUE(set.CheckNothingLost(1).ok());
-    EXPECT_TRUE(push(1, 2, 2).ok()) << "all of its first order is there";
-    const Status saved = set.CheckNothingLost(2), pushed = push(2, 2, 2);
-    if (staleness == kUnboundedStaleness) {
-      EXPECT_TRUE(saved.ok() && pushed.ok()) << "nobody knows";
-      continue;
-    }
-    EXPECT_EQ(saved.code(), StatusCode::kDataLoss);
-    EXPECT_EQ(pushed, saved);
-    EXPECT_NE(ToText(saved).find("byte 4711, ends before what it has acknowledged: worker 2 has "
-                                 "not pushed step 1 yet"),
-              std::string::npos)
-        << saved;
-    EXPECT_TRUE(push(2, 1, 0).ok());
-    EXPECT_TRUE(set.CheckNothingLost(2).ok());
-  }
-}
-
 TEST(ShardSet, GatherGivesValuesInKeyOrderOverAllTables) {
   ShardSet set = MakeSet(8, test::AllShards(8));
   const RowMap rows = RandomRows(3, 100);
