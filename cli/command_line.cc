@@ -1,6 +1,7 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <sstream>
 
@@ -9,6 +10,7 @@
 #include "cli/outcome.h"
 #include "cli/version.h"
 #include "common/base/text.h"
+#include "common/config/key_table.h"
 #include "common/storage/files.h"
 
 namespace dt::cli {
@@ -16,6 +18,10 @@ namespace {
 
 // Commands that the documents name and that do not exist yet.
 constexpr std::string_view kLater[] = {"drain", "scale", "serve"};
+
+// Of the job file: their keys may be taken for flags.
+constexpr std::array<std::string_view, 6> kSections = {"train",   "data",       "optimizer",
+                                                       "cluster", "checkpoint", "observe"};
 
 const std::vector<std::pair<std::string, LogLevel>> kLevels = {{"debug", LogLevel::kDebug},
                                                                {"info", LogLevel::kInfo},
@@ -48,7 +54,8 @@ class Parser {
       std::ostringstream out, problem;
       const int code = app_.exit(e, out, problem);
       PrintText(out.str());
-      std::fputs(Printable(problem.str()).c_str(), stderr);
+      const std::string hint = KeyHint(argc, argv, e.what());
+      std::fputs(Printable(problem.str() + hint).c_str(), stderr);
       if (code == 0) return 0;
       KeepResult(argc, argv, e.what());
       return 2;
@@ -73,6 +80,29 @@ class Parser {
     }
     throw CLI::ValidationError("dovetail",
                                "there is no command \"" + name + "\"" + DidYouMean(name, names));
+  }
+
+  // For an unknown flag that is called like a key of the job: how to set the key.
+  static std::string KeyHint(int argc, char** argv, std::string_view why) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string flag = argv[i];
+      const size_t equals = std::min(flag.find('='), flag.size());
+      if (!flag.starts_with("--") || why.find(flag) == std::string_view::npos) continue;
+      std::string name = flag.substr(2, equals - 2);
+      std::ranges::replace(name, '-', '_');
+      for (const KeySpec& key : AllKeys()) {
+        if (key.name != name || std::ranges::find(kSections, key.section) == kSections.end()) {
+          continue;
+        }
+        const bool apart = equals == flag.size() && i + 1 < argc;
+        const std::string value = equals < flag.size() ? flag.substr(equals + 1)
+                                  : apart              ? argv[i + 1]
+                                                       : "VALUE";
+        return fmt::format("Keys of the job are set with --set {}.{}={}\n", key.section, name,
+                           value);
+      }
+    }
+    return "";
   }
 
   // Wrong usage too leaves a result file where one is asked for.

@@ -157,7 +157,8 @@ class Launch {
       children_.front().Signal(SIGTERM);
       WaitFor(children_, kCleanStop, scheduler_ended);
       LetOthersEnd();
-      return Cancelled("stopped by signal {}", signals_.received());
+      const Status said = ErrorOf(children_.front());
+      return said.ok() ? Cancelled("the job was stopped") : said;
     }
     const ChildProcess* lost = FirstLost(children_);
     std::string lost_text;

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "cli/summary.h"
 #include "common/net/socket.h"
 #include "server/service/server.h"
 #include "worker/service/worker.h"
@@ -64,6 +65,7 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
     result.status = scheduler.status();
     return result;
   }
+  if (options.goal == scheduler::Goal::kTrain) PrintPage((*scheduler)->page());
   // The roles stop when the scheduler says so; this stop is for a scheduler that has ended without
   // them.
   std::stop_source roles;

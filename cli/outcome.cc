@@ -42,7 +42,7 @@ int EndJobWith(const CommandLine& line, const Status& status, const std::string&
   int code = ExitCodeOf(status);
   if (signals.received() != 0 && !status.ok()) {
     code = signals.exit_code();
-    if (!line.child) std::fprintf(stderr, "dovetail: stopped by signal %d\n", signals.received());
+    if (!line.child) PrintError(Prefixed(status, fmt::format("signal {}", signals.received())));
   } else if (!status.ok() && !line.child) {
     PrintError(status);
   }

@@ -30,6 +30,7 @@ int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network
        .resume = line.resume,
        .on_progress = [&](const auto& p) { progress(p); }});
   if (!scheduler.ok()) return EndWithError(line, job.job, scheduler.status());
+  PrintPage((*scheduler)->page());
   JobResult result = (*scheduler)->Run(signals.token());
   progress.Finish();
   result.seconds_total = SecondsBetween(begin, SystemClock().Now());

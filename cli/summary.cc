@@ -1,9 +1,16 @@
 #include "cli/summary.h"
 
+#include <cstdio>
+
 #include "cli/outcome.h"
 
 namespace dt::cli {
 namespace {
+
+// "1 epoch", "2 epochs".
+std::string Counted(uint64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 // "valid AUC 0.79310, logloss 0.55100"; of several losses a line each, with its name.
 void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) {
@@ -20,14 +27,22 @@ void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) 
 
 }  // namespace
 
+void PrintPage(const std::string& url) {
+  if (url.empty()) return;
+  Print("page {}\n", url);
+  std::fflush(stdout);
+}
+
 void PrintSummary(const JobResult& result) {
   if (result.steps > 0) {
-    Print("job {}: {} epochs, {} steps, {:.1f} s, {:.0f} samples/s\n", result.job, result.epochs,
-          result.steps, result.seconds,
-          result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0.0);
+    Print("job {}: {}, {}, {:.1f} s, {:.0f} samples/s{}\n", result.job,
+          Counted(result.epochs, "epoch"), Counted(result.steps, "step"), result.seconds,
+          result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0.0,
+          result.had_finished ? "; it had finished before, and nothing was trained" : "");
   }
   PrintMetrics("valid", result.valid);
   PrintMetrics("test", result.test);
+  if (result.steps > 0 && !result.checkpoint.empty()) Print("checkpoint {}\n", result.checkpoint);
 }
 
 }  // namespace dt::cli

@@ -1,10 +1,14 @@
-// The lines printed when a job has completed.
+// The lines printed when a job has begun and when it has completed.
 #pragma once
+
+#include <string>
 
 #include "common/cluster/job_result.h"
 
 namespace dt::cli {
 
+// Where the status page is; nothing without one.
+void PrintPage(const std::string& url);
 void PrintSummary(const JobResult& result);
 
 }  // namespace dt::cli

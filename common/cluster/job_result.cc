@@ -87,6 +87,7 @@ std::string ToJson(const JobResult& result) {
   if (result.best.has_value()) {
     json["best"] = {{"epoch", result.best->epoch}, {"valid", MetricsJson(result.best->valid)}};
   }
+  json["checkpoint"] = result.checkpoint.empty() ? Json(nullptr) : Json(result.checkpoint);
   json["roles"] = RolesJson(result);
   AddTables(result, json);
   json["events"] = EventsJson(result);

@@ -60,6 +60,8 @@ struct JobResult {
   std::vector<RoleReport> roles;
   std::map<std::string, Table> tables;
   std::string dense_checksum;
+  std::string checkpoint;     // The newest complete one; empty: none.
+  bool had_finished = false;  // Before this run began: it went on from the job's last checkpoint.
   std::vector<Event> events;
   std::vector<Evaluation> history;
 };

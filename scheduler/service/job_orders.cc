@@ -3,6 +3,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/base/written_paths.h"
 #include "scheduler/service/evaluation.h"
 #include "scheduler/service/job_state.h"
 #include "scheduler/service/status_of.h"
@@ -61,6 +62,7 @@ void JobState::BeginCourse() {
   if (options_.checkpoint.has_value()) state = options_.checkpoint->manifest.course;
   pace_.step = state.step;
   course_.emplace(CourseConfigOf(options_.job, data_.begin()->second), std::move(state));
+  had_finished_ = !begun_ && course_->at_end();
 }
 
 void JobState::Issue(OrderBoard::What what, bool to_servers) {
@@ -114,7 +116,7 @@ void JobState::HandOutTraining(TimePoint now) {
   if (course_->finished()) {
     End(now, OkStatus());
   } else if (course_->interrupted()) {
-    End(now, Cancelled("stopped on request"));
+    End(now, Stopped());
   }
 }
 
@@ -345,6 +347,19 @@ Progress JobState::ProgressAt(TimePoint now) {
   return progress;
 }
 
+std::string JobState::ResumeHint() const {
+  if (last_checkpoint_.empty()) return "";
+  return fmt::format("--resume auto goes on from {}", last_checkpoint_);
+}
+
+Status JobState::Stopped() const {
+  if (!course_.has_value()) return Cancelled("the job was stopped before its first step");
+  Status status = Cancelled("the job was stopped at step {}", course_->state().step);
+  return WithHint(std::move(status), last_checkpoint_.empty()
+                                         ? "no checkpoint was made; checkpoint.every makes some"
+                                         : ResumeHint());
+}
+
 JobResult JobState::ResultAt(TimePoint now) const {
   JobResult result;
   result.job = options_.job.job;
@@ -353,6 +368,8 @@ JobResult JobState::ResultAt(TimePoint now) const {
   result.events = events_;
   result.tables = tables_;
   result.dense_checksum = dense_checksum_;
+  result.checkpoint = WithWrittenPaths(last_checkpoint_);
+  result.had_finished = had_finished_;
   for (const Member& member : membership_.members()) {
     const auto final = final_stats_.find(member.id);
     const ProcessStats& stats = final != final_stats_.end() ? final->second : member.report.stats;

@@ -41,10 +41,8 @@ void JobState::CheckLeases(TimePoint now) {
   }
   Status why = Unavailable("{} has not been heard of for {:.1f} s", lost->Name(),
                            std::chrono::duration<double>(silence).count());
-  const std::string resume = last_checkpoint_.empty()
-                                 ? ""
-                                 : fmt::format("; --resume auto goes on from {}", last_checkpoint_);
-  Fail(now, WithHint(std::move(why), "see its log" + resume));
+  const std::string resume = ResumeHint();
+  Fail(now, WithHint(std::move(why), "see its log" + (resume.empty() ? "" : "; " + resume)));
 }
 
 void JobState::SetAway(TimePoint now, const Member& member, std::string_view why) {

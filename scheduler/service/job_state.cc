@@ -170,8 +170,7 @@ void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
     Fail(now, Prefixed(FromProblem(code, failed->problem), from.Name()));
   } else if (std::holds_alternative<LeavingMessage>(message)) {
     if (!stop_requested_ && WaitsFor(from)) return SetAway(now, from, "it was stopped");
-    Fail(now, stop_requested_ ? Cancelled("stopped on request")
-                              : Unavailable("{} was stopped", from.Name()));
+    Fail(now, stop_requested_ ? Stopped() : Unavailable("{} was stopped", from.Name()));
   } else {
     Fail(now, Internal("{} sends {}, which only a scheduler does", from.Name(), NameOf(message)));
   }
@@ -293,7 +292,7 @@ void JobState::RequestStop(TimePoint now) {
     course_->RequestStop();
     Advance(now);
   } else {
-    End(now, Cancelled("stopped on request"));
+    End(now, Stopped());
   }
 }
 

@@ -148,6 +148,10 @@ class JobState {
   Status CommitSave(TimePoint now);
   Status CompleteFinish(const OrderBoard::Completed& done);
   std::vector<uint32_t> SliceOwners() const;
+  // The outcome of a job that was stopped on request.
+  Status Stopped() const;
+  // "--resume auto goes on from FOLDER"; empty without a checkpoint.
+  std::string ResumeHint() const;
   std::vector<ProcessId> Ids(bool with_servers) const;
 
   const JobOptions options_;
@@ -198,6 +202,7 @@ class JobState {
   std::map<ProcessId, SavedMessage> saved_early_;
   std::set<ProcessId> writers_lost_;  // While others have not answered the order yet.
   std::string last_checkpoint_;
+  bool had_finished_ = false;  // Of the checkpoint that this run began with.
   std::map<std::string, JobResult::Table> tables_;
   std::string dense_checksum_;
   std::map<ProcessId, ProcessStats> final_stats_;

@@ -80,6 +80,7 @@ class SchedulerImpl : public Scheduler {
   }
 
   const std::string& endpoint() const override { return socket_->endpoint(); }
+  std::string page() const override { return http_ == nullptr ? "" : http_->url(); }
 
   JobResult Run(std::stop_token stop) override {
     const std::stop_callback on_stop(

@@ -41,6 +41,8 @@ class Scheduler {
 
   // What servers and workers connect to. Any thread.
   virtual const std::string& endpoint() const = 0;
+  // Where a browser finds the status page; empty: there is none.
+  virtual std::string page() const = 0;
   // Until the job has ended and all processes know it, or a few seconds after its end. A stop
   // request stops the job cleanly at the next step boundary, with a checkpoint if any are made
   // during training. Once.

@@ -90,7 +90,9 @@ class Course {
   // A checkpoint at the next boundary, wherever that is.
   void RequestSave();
 
-  bool finished() const { return finished_; }        // Finish is done.
+  bool finished() const { return finished_; }  // Finish is done.
+  // Nothing is left to train.
+  bool at_end() const { return state_.step >= config_.steps() || state_.decisions.stopped; }
   bool interrupted() const;                          // Stopped on request; nothing is out.
   bool training() const { return trains_out_ > 0; }  // An order to train is out.
   const CourseState& state() const { return state_; }
@@ -101,7 +103,6 @@ class Course {
   std::optional<course::Order> NextTrain();
   std::optional<course::Order> NextAtBoundary();
   Step Boundary(Step from) const;
-  bool at_end() const { return state_.step >= config_.steps() || state_.decisions.stopped; }
   bool EvaluationDue() const;
   bool SaveDue() const;
   bool RestoreDue() const;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@ namespace dt::test {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 TEST(Commands, TrainLearnsAndEvalOfItsCheckpointAgrees) {
   TempFolder folder;
@@ -140,6 +142,48 @@ TEST(Commands, StatusTellsOfARunningJob) {
   launch.Signal(SIGTERM);
   EXPECT_EQ(launch.Wait(seconds(30)).exit_code, 143);
   EXPECT_EQ(RunProgram(folder.path(), {"status", job}).exit_code, 1);
+}
+
+TEST(Commands, WhereThePageAndTheCheckpointAreIsSaid) {
+  TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.epochs = 1, .slices = 2});
+  for (const std::string command : {"train", "launch"}) {
+    SCOPED_TRACE(command);
+    const auto run = [&](const std::string& resume) {
+      return RunProgram(folder.path(), {command, job, "--set", "job=" + command, "--resume", resume,
+                                        "--result", "r.json"});
+    };
+    const ProgramEnd first = run("never");
+    EXPECT_EQ(first.exit_code, 0) << first.output;
+    EXPECT_THAT(first.output, HasSubstr("page http://127.0.0.1:"));
+    EXPECT_THAT(first.output, HasSubstr(": 1 epoch, 12 steps, "));
+    const std::string checkpoint =
+        folder.path() + "/runs/" + command + "/checkpoints/step-000000000012";
+    EXPECT_THAT(first.output, HasSubstr("\ncheckpoint " + checkpoint + "\n"));
+    EXPECT_EQ(TextAt(folder, "r.json", "/checkpoint"), checkpoint);
+    const ProgramEnd again = run("auto");
+    EXPECT_EQ(again.exit_code, 0) << again.output;
+    EXPECT_THAT(again.output, HasSubstr("it had finished before, and nothing was trained"));
+    EXPECT_THAT(again.output, HasSubstr("\ncheckpoint " + checkpoint + "\n"));
+  }
+}
+
+TEST(Commands, WhoeverStopsAJobIsToldHowToGoOn) {
+  TempFolder folder;
+  const std::string job =
+      WriteTinyJob(folder, {.epochs = 100'000, .slices = 2, .more = "checkpoint: {every: 20}"});
+  for (const std::string command : {"train", "launch"}) {
+    SCOPED_TRACE(command);
+    Program program(folder.path(), {command, job, "--set", "job=" + command});
+    ASSERT_TRUE(Eventually(seconds(30), [&] { return !CheckpointsOf(folder, command).empty(); }))
+        << program.Output();
+    program.Signal(SIGINT);
+    const ProgramEnd end = program.Wait(seconds(30));
+    EXPECT_EQ(end.exit_code, 130);
+    EXPECT_THAT(end.output, HasSubstr("signal 2: the job was stopped at step "));
+    EXPECT_THAT(end.output, HasSubstr("--resume auto goes on from " + folder.path() + "/" +
+                                      CheckpointsOf(folder, command).back() + "\n"));
+  }
 }
 
 TEST(Commands, SigtermEndsWhatHasNothingToSave) {

@@ -34,6 +34,8 @@ const Mistake kMistakes[] = {
      2,
      "labl"},
     {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 2, "nowhere.libsvm"},
+    {"a key taken for a flag", {"--epochs", "3"}, 2, "--set train.epochs=3"},
+    {"a key taken for a flag with =", {"--batch-size=8"}, 2, "--set train.batch_size=8"},
     {"mechanism of later", {"--set", "cluster.replicas=2"}, 2, "not available yet"},
     {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
     {"a folder as data", {"--set", "data.train=[.]"}, 2, ". is a folder, not a file"},

@@ -72,7 +72,7 @@ TEST_F(Surroundings, WhatIsNoFileIsNotReplaced) {
   EXPECT_TRUE(fs::is_symlink(At("stdout")));
   const std::string job = WriteTinyJob(folder_, {.epochs = 1});
   const ProgramEnd train = Run({"train", job, "--result", "stdout"});
-  EXPECT_TRUE(Has(train.output, "job tiny: 1 epochs")) << train.output;
+  EXPECT_TRUE(Has(train.output, "job tiny: 1 epoch,")) << train.output;
   EXPECT_TRUE(Has(train.output, "\"status\": \"completed\"")) << train.output;
 }
 

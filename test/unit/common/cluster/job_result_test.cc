@@ -21,8 +21,8 @@ TEST(JobResult, EverythingAbsentIsNull) {
   EXPECT_TRUE(json["metrics"]["test"]["auc"].is_null());
   EXPECT_TRUE(json["samples_per_second"].is_null());
   EXPECT_TRUE(json["checksum"]["dense"].is_null());
-  for (const char* key : {"samples", "steps", "epochs", "seconds", "seconds_total", "roles",
-                          "tables", "events", "history"}) {
+  for (const char* key : {"samples", "steps", "epochs", "seconds", "seconds_total", "checkpoint",
+                          "roles", "tables", "events", "history"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
 }
