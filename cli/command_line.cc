@@ -19,7 +19,7 @@ namespace {
 // Commands that the documents name and that do not exist yet.
 constexpr std::string_view kLater[] = {"drain", "scale", "serve"};
 
-// Of the job file: their keys may be taken for flags.
+// Sections of the job file whose keys users may take for flags.
 constexpr std::array<std::string_view, 6> kSections = {"train",   "data",       "optimizer",
                                                        "cluster", "checkpoint", "observe"};
 

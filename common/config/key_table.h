@@ -54,7 +54,7 @@ std::span<const KeySpec> RunKeys();
 std::span<const KeySpec> KeysOf(std::string_view section);
 // REQUIRES: the key exists.
 const KeySpec& KeyOf(std::string_view section, std::string_view name);
-// What lies at "data.train.0", in the tree of a job file, is a path.
+// Whether the value at this place of a job file ("data.train.0") is a path.
 bool IsPath(std::string_view path_of_key);
 std::vector<std::string> NamesOf(std::span<const KeySpec> keys);
 // "a whole number (1 to 64)", "one of a, b", …

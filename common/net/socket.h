@@ -78,8 +78,8 @@ struct ZmqOptions {
   uint32_t io_threads = 1;
   std::optional<CurveOptions> curve;  // If absent, only inproc works unless insecure.
   bool insecure = false;              // No encryption; anyone may connect.
-  // What one peer may have sent to a socket that listens on TCP, and nobody has taken yet; whoever
-  // sends more is disconnected.
+  // Bytes from one peer that may wait in a socket that listens on TCP; with more, the peer is
+  // disconnected.
   uint64_t waiting_bytes_max = 4ull << 30;
 };
 // Unless `insecure`, all traffic between processes is encrypted and authenticated.

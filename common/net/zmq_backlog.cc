@@ -34,7 +34,7 @@ constexpr uint64_t kHandshakeBytesMax = 64 << 10;
 
 struct Traffic {
   uint64_t received = 0;      // By the kernel, whether read or not.
-  uint64_t acknowledged = 0;  // Of what was sent.
+  uint64_t acknowledged = 0;  // Bytes sent that the peer has received.
 };
 
 std::optional<Traffic> TrafficOf(int descriptor) {

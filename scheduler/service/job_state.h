@@ -202,7 +202,7 @@ class JobState {
   std::map<ProcessId, SavedMessage> saved_early_;
   std::set<ProcessId> writers_lost_;  // While others have not answered the order yet.
   std::string last_checkpoint_;
-  bool had_finished_ = false;  // Of the checkpoint that this run began with.
+  bool had_finished_ = false;  // This run began with a checkpoint of the last step.
   std::map<std::string, JobResult::Table> tables_;
   std::string dense_checksum_;
   std::map<ProcessId, ProcessStats> final_stats_;
