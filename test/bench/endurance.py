@@ -82,15 +82,14 @@ def disk(scene, chance, _):
             job = scene.launch("full")
             time.sleep(chance.uniform(0.3, 0.9 * scene.seconds))  # The random instant.
             filler = mount / "filler"
-            with open(filler, "wb") as out:
-                try:
-                    while True:
-                        out.write(bytes(1 << 16))
-                        out.flush()
-                except OSError:
-                    pass  # It is full now.
+            try:
+                with open(filler, "wb", buffering=0) as out:
+                    while out.write(bytes(1 << 16)):
+                        pass
+            except OSError:
+                pass  # It is full now.
             output, _ = job.communicate(timeout=PATIENCE_S)
-            filler.unlink()
+            filler.unlink(missing_ok=True)
             if job.returncode == 0:
                 continue  # It needed no more room.
             assert job.returncode == 1 and any(s in output for s in SENTENCES), f"exit {job.returncode}:\n{output}"
