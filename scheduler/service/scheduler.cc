@@ -117,14 +117,31 @@ class SchedulerImpl : public Scheduler {
     if (path == "/") return {200, "text/html; charset=utf-8", std::string(StatusPage())};
     if (path == "/status") return {200, "application/json", StatusJson(StatusNow())};
     if (path == "/metrics") return {200, "text/plain; version=0.0.4", StatusMetrics(StatusNow())};
-    return {404, "text/plain; charset=utf-8", "there is /, /status and /metrics\n"};
+    constexpr const char* kText = "text/plain; charset=utf-8";
+    if (path == "/healthz") return {200, kText, "ok\n"};
+    if (path == "/readyz") {
+      const bool ready = job_->phase() == JobPhase::kRunning;
+      return {ready ? 200 : 503, kText, fmt::format("{}\n", NameOf(job_->phase()))};
+    }
+    return {404, kText, "there is /, /status, /metrics, /healthz and /readyz\n"};
   }
 
   JobStatus StatusNow() {
-    JobStatus status = StatusOf(*job_, options_.job.job, clock_.Now());
+    const TimePoint now = clock_.Now();
+    JobStatus status = StatusOf(*job_, now);
+    if (one_process()) MergeProcesses(status);
+    const auto wall = [&](std::optional<TimePoint> at) {
+      return at.has_value() ? std::optional(WallSeconds() - SecondsBetween(*at, now))
+                            : std::nullopt;
+    };
+    status.last_step_time = wall(job_->last_step_at());
+    status.last_checkpoint_time = wall(job_->last_checkpoint_at());
     status.malformed = switchboard_.malformed() + malformed_packets_;
     return status;
   }
+
+  // The other roles are threads of this process.
+  bool one_process() const { return endpoint().starts_with("inproc:"); }
 
   std::string RunFile() const { return options_.job.run_dir + "/run.json"; }
 
@@ -206,10 +223,15 @@ class SchedulerImpl : public Scheduler {
 
   JobResult FinalResult() const {
     JobResult result = job_->ResultAt(clock_.Now());
-    const ProcessStats stats = ReadProcessStats(&options_.network);
+    const ProcessStats own = ReadProcessStats(&options_.network);
+    // All roles of one process would tell of the same use.
+    if (one_process()) {
+      for (JobResult::RoleReport& role : result.roles) role.usage.reset();
+    }
     result.roles.insert(result.roles.begin(),
-                        {"scheduler", 0, getpid(), stats.cpu_seconds, stats.peak_rss_bytes,
-                         socket_->bytes_sent(), socket_->bytes_received()});
+                        {"scheduler", 0, getpid(),
+                         JobResult::Usage{own.cpu_seconds, own.peak_rss_bytes, own.bytes_sent,
+                                          own.bytes_received}});
     return result;
   }
 

@@ -1,0 +1,16 @@
+// GET over loopback, for tests of pages.
+#pragma once
+
+#include <string>
+
+namespace dt::test {
+
+struct HttpAnswer {
+  int status = 0;  // 0: nobody answers.
+  std::string body;
+};
+
+// `url`: "http://127.0.0.1:PORT/path". Waits a few seconds at most.
+HttpAnswer HttpGet(const std::string& url);
+
+}  // namespace dt::test
