@@ -18,6 +18,8 @@
 #include "scheduler/service/status_of.h"
 #include "scheduler/service/surroundings.h"
 #include "scheduler/service/switchboard.h"
+#include "scheduler/web/page.h"
+#include "scheduler/web/timeline_files.h"
 
 namespace dt::scheduler {
 namespace {
@@ -27,6 +29,9 @@ constexpr int kMessagesATurn = 256;
 constexpr Duration kProgressEvery = milliseconds(250);
 constexpr Duration kResendAfter = milliseconds(300);
 constexpr Duration kEndPatience = seconds(5);  // For all processes to hear of the end.
+// An open page asks every second. One that has asked lately gets time to see how the job ended.
+constexpr Duration kPageIsOpen = seconds(3);
+constexpr Duration kPageLinger = milliseconds(1500);
 
 Result<std::optional<JobOptions::Checkpoint>> CheckpointOf(const SchedulerOptions& options) {
   const JobConfig& job = options.job;
@@ -114,9 +119,14 @@ class SchedulerImpl : public Scheduler {
   }
 
   HttpReply Page(const std::string& path) {
-    if (path == "/") return {200, "text/html; charset=utf-8", std::string(StatusPage())};
+    if (path == "/" || path == "/status") page_asked_ = clock_.Now();
+    if (path == "/") return {200, "text/html; charset=utf-8", StatusPage()};
     if (path == "/status") return {200, "application/json", StatusJson(StatusNow())};
     if (path == "/metrics") return {200, "text/plain; version=0.0.4", StatusMetrics(StatusNow())};
+    if (options_.job.observe.trace) {
+      const std::string folder = options_.job.run_dir + "/trace";
+      if (std::optional<HttpReply> reply = TimelineReply(folder, path)) return *std::move(reply);
+    }
     return {404, "text/plain; charset=utf-8", "there is /, /status and /metrics\n"};
   }
 
@@ -194,6 +204,7 @@ class SchedulerImpl : public Scheduler {
     switchboard_.Tick(now);
     if (job_->phase() != JobPhase::kEnded) return;
     if (!ended_.has_value()) ended_ = now;
+    if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
     if (switchboard_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndPatience)
       loop_.Stop();
   }
@@ -205,7 +216,7 @@ class SchedulerImpl : public Scheduler {
   }
 
   JobResult FinalResult() const {
-    JobResult result = job_->ResultAt(clock_.Now());
+    JobResult result = job_->ResultAt(ended_.value_or(clock_.Now()));
     const ProcessStats stats = ReadProcessStats(&options_.network);
     result.roles.insert(result.roles.begin(),
                         {"scheduler", 0, getpid(), stats.cpu_seconds, stats.peak_rss_bytes,
@@ -223,6 +234,7 @@ class SchedulerImpl : public Scheduler {
   std::unique_ptr<HttpServer> http_;
   TimePoint last_tick_{};
   std::optional<TimePoint> ended_;
+  TimePoint page_asked_{};  // When the page or its status was fetched last.
   uint64_t malformed_packets_ = 0;
   bool goes_on_ = false;  // Work is posted for the loop's next turn.
 };

@@ -59,13 +59,5 @@ TEST(Status, MetricsAreLinesThatPrometheusReads) {
   EXPECT_NE(text.find(",role=\"server\",id=\"1\"} 300\n"), std::string::npos);
 }
 
-TEST(Status, ThePageNeedsNothingFromElsewhere) {
-  const std::string_view page = StatusPage();
-  EXPECT_TRUE(page.starts_with("<!doctype html>"));
-  EXPECT_EQ(page.find("http://"), std::string_view::npos);
-  EXPECT_EQ(page.find("https://"), std::string_view::npos);
-  EXPECT_EQ(page.find(" src="), std::string_view::npos);
-}
-
 }  // namespace
 }  // namespace dt::scheduler
