@@ -13,6 +13,7 @@
 #include "common/runtime/event_loop.h"
 #include "common/runtime/task_pool.h"
 #include "common/storage/files.h"
+#include "scheduler/dump/dump_plan.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/service/status_of.h"
@@ -123,11 +124,22 @@ class SchedulerImpl : public Scheduler {
     if (path == "/") return {200, "text/html; charset=utf-8", StatusPage()};
     if (path == "/status") return {200, "application/json", StatusJson(StatusNow())};
     if (path == "/metrics") return {200, "text/plain; version=0.0.4", StatusMetrics(StatusNow())};
+    if (path == "/plan" && !PlanPage().empty()) {
+      return {200, "text/html; charset=utf-8", PlanPage()};
+    }
     if (options_.job.observe.trace) {
       const std::string folder = options_.job.run_dir + "/trace";
       if (std::optional<HttpReply> reply = TimelineReply(folder, path)) return *std::move(reply);
     }
     return {404, "text/plain; charset=utf-8", "there is /, /status and /metrics\n"};
+  }
+
+  // Made once: it takes a while, and anyone on this machine may ask. Empty before there is a plan.
+  const std::string& PlanPage() {
+    if (plan_page_.empty() && job_->plan().has_value()) {
+      plan_page_ = DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job);
+    }
+    return plan_page_;
   }
 
   JobStatus StatusNow() {
@@ -204,7 +216,7 @@ class SchedulerImpl : public Scheduler {
     switchboard_.Tick(now);
     if (job_->phase() != JobPhase::kEnded) return;
     if (!ended_.has_value()) ended_ = now;
-    if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
+    //if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
     if (switchboard_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndPatience)
       loop_.Stop();
   }
@@ -234,6 +246,7 @@ class SchedulerImpl : public Scheduler {
   std::unique_ptr<HttpServer> http_;
   TimePoint last_tick_{};
   std::optional<TimePoint> ended_;
+  std::string plan_page_;
   TimePoint page_asked_{};  // When the page or its status was fetched last.
   uint64_t malformed_packets_ = 0;
   bool goes_on_ = false;  // Work is posted for the loop's next turn.

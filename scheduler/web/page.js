@@ -206,7 +206,8 @@ function showEvaluations(job, losses, inOrder) {
     { name: 'learning rate', of: h => rate(h.learning_rate) }], inOrder(job.history || []));
 }
 
-const nameOf = p => p.role === 'scheduler' ? p.role : `${p.role} ${p.id}`;
+// There is one scheduler, and of `train` one process.
+const nameOf = p => ['scheduler', 'train'].includes(p.role) ? p.role : `${p.role} ${p.id}`;
 
 // Workers at the left, what leads in the middle, servers at the right, with their connections.
 function showTopology(processes) {
@@ -245,7 +246,7 @@ function showProcesses(job) {
   table('processes', [
     { name: 'process', text: 'text', of: nameOf },
     { name: 'host', text: 'text', of: p => p.host || '' },
-    { name: 'pid', of: p => String(p.pid) },
+    { name: 'pid', of: p => isNumber(p.pid) ? String(p.pid) : '' },
     { name: 'step', of: only('worker', p => number(p.step)) },
     { name: 'shards', of: only('server', p => number(p.shards)) },
     { name: 'CPU time', of: p => duration(p.cpu_seconds) },

@@ -100,7 +100,7 @@ function drawSeries(svg, series, box) {
   }
 }
 
-// Shows, of each series, the point nearest to the pointer.
+// Shows, of each series, the point nearest to the pointer: in the place of the legend, beside the curves.
 function showTip(figure, svg, chart, box, pointer) {
   const tip = figure.querySelector('.tip');
   svg.querySelector('.marks')?.remove();
@@ -119,8 +119,6 @@ function showTip(figure, svg, chart, box, pointer) {
     line.className = 'key';
     line.style.setProperty('--key', series.color);
   }
-  const room = figure.clientWidth - tip.offsetWidth;
-  tip.style.left = `${Math.max(0, Math.min(room, pointer < room / 2 ? pointer + 12 : pointer - tip.offsetWidth - 12))}px`;
 }
 
 // Draws `chart` into `figure`: {title, unit, format, lastStep, fromZero, mayBeLog, series: [{name, color, dots,
@@ -142,7 +140,7 @@ function drawChart(figure, chart) {
   const points = chart.series.flatMap(s => s.points).filter(p => isNumber(p.y));
   const y = valueAxis(points.map(p => p.y), chart);
   const x = stepAxis(chart.lastStep, width / 110);
-  const box = { left: 10 + kLetter * Math.max(...y.labels.map(l => l.length)), right: width - 2,
+  const box = { left: 10 + kLetter * Math.max(...y.labels.map(l => l.length)), right: width - 5,
     top: 26, bottom: kChartHeight - 38 };
   box.x = value => box.left + x.place(value) * (box.right - box.left);
   box.y = value => box.bottom - y.place(value) * (box.bottom - box.top);

@@ -54,6 +54,7 @@ const sentences = {
     `The checkpoint of step ${number(e.step)} was given up, because a server was lost meanwhile.`,
   rate_changed: e => `From step ${number(e.step)} on the learning rate is ` +
     `${rate(e.rate_scale)} times what the job file says.`,
+  loss_diverged: e => `Warning: ${e.why}.`,
   early_stop: e => `Training stopped early after step ${number(e.step)}: ` +
     'the validation metric no longer got better.',
   server_lost: e => `Server ${e.id} was lost.`,
