@@ -223,7 +223,14 @@ class Parser {
     status->add_option("--key", out_.key_path, "The job's key, if JOB.yaml is not given")
         ->type_name("FILE");
     status->add_flag("--json", out_.json, "One JSON object");
-    Command(app_, "schema", "Print the JSON Schema of the job file", "schema > job.schema.json");
+    CLI::App* schema =
+        Command(app_, "schema", "Print the JSON Schema of the job file, or of what is written",
+                "schema > job.schema.json");
+    schema
+        ->add_option("of", out_.schema,
+                     "job (default), status (/status), plan (plan --format json) or manifest (of a "
+                     "checkpoint)")
+        ->check(CLI::IsMember({"job", "status", "plan", "manifest"}));
     CLI::App* keygen =
         Command(app_, "keygen", "Make a pair of keys: STEM.key, which is secret, and STEM.pub",
                 "keygen keys/job");

@@ -1,8 +1,11 @@
 #include "cli/progress.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <sys/ioctl.h>
 #include <unistd.h>
+#include <vector>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -13,30 +16,52 @@ namespace {
 constexpr Duration kLogInterval = seconds(10);
 
 std::string TimeText(double seconds_left) {
-  if (!std::isfinite(seconds_left) || seconds_left < 0) return "-";
   const auto s = std::lround(seconds_left);
   return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
+double PercentOf(const scheduler::Progress& p) {
+  if (p.steps_per_epoch == 0) return 0;
+  return 100.0 * static_cast<double>(p.step_in_epoch) / static_cast<double>(p.steps_per_epoch);
+}
+
+// Of the terminal, as it is now.
+size_t Columns() {
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
 }  // namespace
+
+std::string ProgressLine(const scheduler::Progress& p, size_t columns) {
+  struct Part {
+    std::string text;
+    int importance = 0;  // The least goes first.
+  };
+  std::vector<Part> parts = {
+      {fmt::format("epoch {}/{} {:5.1f}%", p.epoch + 1, p.epochs, PercentOf(p)), 5}};
+  if (p.samples_per_second)
+    parts.push_back({fmt::format("{:.0f} samples/s", *p.samples_per_second), 1});
+  if (!p.train.empty()) parts.push_back({"loss " + SummaryOf(p.train), 4});
+  if (!p.valid.empty()) parts.push_back({"valid " + SummaryOf(p.valid), 2});
+  if (p.seconds_left) parts.push_back({"left " + TimeText(*p.seconds_left), 3});
+  for (;;) {
+    std::string line;
+    for (const Part& part : parts) line += (line.empty() ? "" : "  ") + Printable(part.text);
+    if (line.size() <= columns || parts.size() == 1) return line.substr(0, columns);
+    parts.erase(std::ranges::min_element(parts, {}, &Part::importance));
+  }
+}
 
 ProgressPrinter::ProgressPrinter(const CommandLine& line)
     : terminal_(!line.no_progress && isatty(STDOUT_FILENO) == 1) {}
 
 void ProgressPrinter::operator()(const scheduler::Progress& p) {
-  const double percent = p.steps_per_epoch == 0 ? 0.0
-                                                : 100.0 * static_cast<double>(p.step_in_epoch) /
-                                                      static_cast<double>(p.steps_per_epoch);
   if (terminal_) {
-    // Nothing is known before the first report of the workers.
-    const bool known = p.samples_per_second > 0;
-    const std::string rate = known ? fmt::format("{:.0f}", p.samples_per_second) : "-";
-    const std::string loss = known ? fmt::format("{:.4f}", p.loss) : "-";
-    const std::string text =
-        fmt::format("epoch {}/{} {:5.1f}%  {} samples/s  loss {}  valid {}  left {}", p.epoch + 1,
-                    p.epochs, percent, rate, loss, p.valid, TimeText(p.seconds_left));
-    std::printf("\r%s\033[K", Printable(text).c_str());
+    // The last column stays free: a terminal may wrap after it.
+    std::printf("\r%s\033[K", ProgressLine(p, Columns() - 1).c_str());
     std::fflush(stdout);
     open_ = true;
     return;
@@ -46,10 +71,11 @@ void ProgressPrinter::operator()(const scheduler::Progress& p) {
   last_log_ = now;
   LogInfo("progress", {{"epoch", p.epoch + 1},
                        {"step", p.step},
-                       {"percent", fmt::format("{:.1f}", percent)},
-                       {"samples_per_second", fmt::format("{:.0f}", p.samples_per_second)},
-                       {"loss", fmt::format("{:.5f}", p.loss)},
-                       {"valid", p.valid}});
+                       {"percent", fmt::format("{:.1f}", PercentOf(p))},
+                       {"samples_per_second",
+                        p.samples_per_second ? fmt::format("{:.0f}", *p.samples_per_second) : "-"},
+                       {"loss", SummaryOf(p.train)},
+                       {"valid", SummaryOf(p.valid)}});
 }
 
 void ProgressPrinter::Finish() {

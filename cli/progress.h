@@ -1,10 +1,16 @@
 // The progress line on a terminal; one log line per interval elsewhere.
 #pragma once
 
+#include <string>
+
 #include "cli/command_line.h"
 #include "scheduler/service/scheduler.h"
 
 namespace dt::cli {
+
+// Text of at most `columns` characters: what is not known, or does not fit, is left out, from the
+// least important on.
+std::string ProgressLine(const scheduler::Progress& progress, size_t columns);
 
 class ProgressPrinter {
  public:

@@ -1,13 +1,17 @@
-// `dovetail schema`: for editors.
-#include <cstdio>
-
+// `dovetail schema`: for editors, and for programs that read what this one writes.
 #include "cli/commands.h"
+#include "cli/outcome.h"
 #include "common/schema/job_schema.h"
+#include "common/schema/output_schema.h"
 
 namespace dt::cli {
 
-int RunSchema(const CommandLine&) {
-  std::printf("%s\n", JobSchemaJson().c_str());
+int RunSchema(const CommandLine& line) {
+  if (line.schema == "job") {
+    Print("{}\n", JobSchemaJson());
+  } else {
+    Print("{}", OutputSchemaJson(line.schema));
+  }
   return 0;
 }
 

@@ -1,10 +1,13 @@
 // `dovetail status`: asks a running scheduler.
+#include <fmt/ranges.h>
+
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/control/control_link.h"
 #include "common/control/key_files.h"
+#include "common/metrics/metrics.h"
 #include "common/storage/json_file.h"
 
 namespace dt::cli {
@@ -59,13 +62,36 @@ void PrintAccelerators(const Json& status) {
   }
 }
 
+// "loss 0.55100", or "loss click 0.55100, rating 1.25000".
+std::string LossText(const Json& train) {
+  LossMeans means;
+  for (const auto& [key, value] : train.items()) {
+    means.push_back({key, value.is_object() ? NumberOf(value, "logloss") : NumberOf(train, key)});
+  }
+  return "loss " + SummaryOf(means);
+}
+
+// What is known of how fast and how well it learns; empty before the first figure.
+std::string FiguresOf(const Json& status) {
+  std::vector<std::string> known;
+  const auto has = [&](std::string_view key) { return MemberOf(status, key).is_number(); };
+  if (has("samples_per_second")) {
+    known.push_back(fmt::format("{:.0f} samples/s", NumberOf(status, "samples_per_second")));
+  }
+  const Json& train = MemberOf(status, "train");
+  if (train.is_object() && !train.empty()) known.push_back(LossText(train));
+  if (has("seconds_left")) {
+    known.push_back(fmt::format("about {:.0f} s left", NumberOf(status, "seconds_left")));
+  }
+  return fmt::format("{}", fmt::join(known, ", "));
+}
+
 void PrintStatus(const Json& status) {
   Print("job {}: {}, epoch {:.0f} of {:.0f}, step {:.0f} of {:.0f}\n", TextOf(status, "job", "?"),
         TextOf(status, "phase", "?"), NumberOf(status, "epoch"), NumberOf(status, "epochs"),
         NumberOf(status, "step"), NumberOf(status, "steps"));
-  Print("  {:.0f} samples/s, loss {:.5f}, about {:.0f} s left\n",
-        NumberOf(status, "samples_per_second"), NumberOf(status, "loss"),
-        NumberOf(status, "seconds_left"));
+  const std::string figures = FiguresOf(status);
+  if (!figures.empty()) Print("  {}\n", figures);
   const Json& history = MemberOf(status, "history");
   if (history.is_array() && !history.empty()) {
     Print("  valid {} after epoch {:.0f}\n", TextOf(history.back(), "valid_text", "-"),

@@ -25,6 +25,23 @@ void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) 
   }
 }
 
+// The losses of the last epoch, beside the same of the evaluations.
+void PrintTrain(const LossMeans& means) {
+  for (const LossMean& of : means) {
+    Print("train{} logloss {:.5f}\n", means.size() > 1 ? " " + of.loss : "", of.mean);
+  }
+}
+
+// What a job that has ended well should still be looked at for.
+void PrintWarnings(const std::vector<JobResult::Event>& events) {
+  for (const JobResult::Event& event : events) {
+    if (event.kind != "loss_diverged") continue;
+    for (const auto& [key, detail] : event.details) {
+      if (key == "why") Print("warning: {}\n", std::get<std::string>(detail));
+    }
+  }
+}
+
 }  // namespace
 
 void PrintPage(const std::string& url) {
@@ -40,8 +57,10 @@ void PrintSummary(const JobResult& result) {
           result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0.0,
           result.had_finished ? "; it had finished before, and nothing was trained" : "");
   }
+  PrintTrain(result.train);
   PrintMetrics("valid", result.valid);
   PrintMetrics("test", result.test);
+  PrintWarnings(result.events);
   if (result.steps > 0 && !result.checkpoint.empty()) Print("checkpoint {}\n", result.checkpoint);
 }
 

@@ -21,8 +21,7 @@ int BenchTrain(const CommandLine& line, StopSignals& signals) {
   const double samples = std::max(1.0, static_cast<double>(result.samples));
   double cpu_seconds = 0;
   for (const JobResult::RoleReport& role : result.roles) {
-    cpu_seconds =
-        std::max(cpu_seconds, role.cpu_seconds);  // One process: each role reports all of it.
+    if (role.usage.has_value()) cpu_seconds += role.usage->cpu_seconds;
   }
   PrintBench({{.name = job->job + ": training",
                .unit = "k samples/s",

@@ -21,6 +21,11 @@ double SecondsBetween(TimePoint from, TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
+double WallSeconds() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
 std::string WallTimeText() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};

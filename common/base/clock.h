@@ -30,6 +30,8 @@ class ManualClock : public Clock {
 };
 
 double SecondsBetween(TimePoint from, TimePoint to);
+// Wall-clock time, in seconds since 1970.
+double WallSeconds();
 // Wall-clock time for logs and file names: "2026-01-31T12:00:00Z".
 std::string WallTimeText();
 

@@ -19,12 +19,16 @@ struct JobResult {
     uint64_t epoch = 0;  // From 1.
     LossMetrics valid;
   };
+  struct Usage {
+    double cpu_seconds = 0;
+    uint64_t peak_rss_bytes = 0, bytes_sent = 0, bytes_received = 0;
+  };
   struct RoleReport {
     std::string role;
     uint32_t id = 0;
     int64_t pid = 0;
-    double cpu_seconds = 0;
-    uint64_t peak_rss_bytes = 0, bytes_sent = 0, bytes_received = 0;
+    // The process's; nothing if it is told of another role of the same process.
+    std::optional<Usage> usage;
   };
   struct Table {
     uint64_t rows = 0, rows_in_memory = 0, rows_on_disk = 0, bytes = 0;
@@ -39,13 +43,23 @@ struct JobResult {
     std::string kind;
     std::vector<std::pair<std::string, Detail>> details;
   };
+  // The steps since the point before, or since the job's first step.
+  struct CurvePoint {
+    uint64_t step = 0;   // The last one covered.
+    double seconds = 0;  // Training until then.
+    uint64_t samples = 0;
+    double learning_rate = 0;  // Of the last of the steps.
+    LossMeans losses;          // Over the samples.
+    uint32_t pieces = 1;       // Points that were merged into it.
+  };
   // One evaluation on the validation data.
   struct Evaluation {
     uint64_t epoch = 0;  // From 1: the one that was under way or had just ended.
     uint64_t step = 0;
-    float rate_scale = 1;  // Of the steps before it.
+    float rate_scale = 1;      // Of the steps before it.
+    double learning_rate = 0;  // The job's optimizer's, in those steps.
     LossMetrics valid;
-    std::optional<double> train_logloss;  // Of the epoch so far: the weighted sum of losses.
+    LossMeans train;  // Over the epoch so far.
   };
 
   std::string job;
@@ -54,7 +68,7 @@ struct JobResult {
   uint64_t samples = 0, steps = 0, epochs = 0;
   double seconds = 0;  // Training only.
   double seconds_total = 0;
-  std::optional<double> train_logloss;  // Of the last epoch.
+  LossMeans train;  // Over the last epoch.
   std::optional<LossMetrics> valid, test;
   std::optional<Best> best;
   std::vector<RoleReport> roles;
@@ -64,10 +78,11 @@ struct JobResult {
   bool had_finished = false;  // Before this run began: it went on from the job's last checkpoint.
   std::vector<Event> events;
   std::vector<Evaluation> history;
+  std::vector<CurvePoint> curve;
 };
 
 // "completed", "interrupted", "failed".
-std::string_view OutcomeOf(const JobResult& result);
+std::string_view OutcomeOf(const Status& status);
 // One object, absent values null, two spaces of indentation, a line feed at its end.
 std::string ToJson(const JobResult& result);
 

@@ -24,12 +24,21 @@ inline nlohmann::ordered_json MetricsJson(const Metrics& metrics) {
   return json;
 }
 
-// Of one loss; of several, {loss: those of it}.
+// Of one loss; of several, {loss: those of it}. Of none, as of one with no value.
 inline nlohmann::ordered_json MetricsJson(const std::optional<LossMetrics>& metrics) {
   if (!metrics.has_value() || metrics->empty()) return MetricsJson(Metrics());
   if (metrics->size() == 1) return MetricsJson(metrics->front());
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const Metrics& of : *metrics) json[of.loss] = MetricsJson(of);
+  return json;
+}
+
+// The same of training; null without any.
+inline nlohmann::ordered_json MeansJson(const LossMeans& means) {
+  if (means.empty()) return nullptr;
+  if (means.size() == 1) return {{"logloss", means.front().mean}};
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const LossMean& of : means) json[of.loss] = {{"logloss", of.mean}};
   return json;
 }
 

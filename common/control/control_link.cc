@@ -56,7 +56,8 @@ class Channel {
     session_.Tick(now, out);
     Transmit(out);
   }
-  // What arrives within `patience`; `heard` is set if the other side showed life.
+  // What arrives within `patience`; `heard` is set if the other side showed life. The other side
+  // hears of it by Acknowledge.
   std::vector<ControlMessage> Receive(const Clock& clock, Duration patience, bool& heard) {
     std::vector<std::string> payloads;
     std::vector<Packet> out;
@@ -69,7 +70,7 @@ class Channel {
       }
       frames = socket_->Receive(Duration(0));
     }
-    Transmit(out);
+    acknowledgements_.insert(acknowledgements_.end(), out.begin(), out.end());
     std::vector<ControlMessage> messages = std::move(unread_);
     unread_.clear();
     for (const std::string& payload : payloads) {
@@ -82,6 +83,7 @@ class Channel {
     }
     return messages;
   }
+  void Acknowledge() { Transmit(std::exchange(acknowledgements_, {})); }
   // The next Receive begins with these.
   void PutBack(std::vector<ControlMessage> messages) { unread_ = std::move(messages); }
   bool all_acknowledged() const { return session_.all_acknowledged(); }
@@ -95,6 +97,7 @@ class Channel {
   std::unique_ptr<ClientSocket> socket_;
   Session session_;
   std::vector<ControlMessage> unread_;
+  std::vector<Packet> acknowledgements_;
 };
 
 class ControlLinkImpl : public ControlLink {
@@ -179,6 +182,9 @@ class ControlLinkImpl : public ControlLink {
       for (ControlMessage& message : channel_.Receive(clock, kPoll, heard)) {
         Take(std::move(message));
       }
+      // The scheduler may end when the Stop is acknowledged: the last figures go before that.
+      if (ended_ && !std::exchange(said_last_, true)) channel_.SendDatagram(Progress());
+      channel_.Acknowledge();
       const TimePoint now = clock.Now();
       if (heard) last_heard = now;
       if (now >= next_heartbeat) {
@@ -200,7 +206,8 @@ class ControlLinkImpl : public ControlLink {
       std::lock_guard lock(mutex_);
       heartbeat = progress_;
     }
-    heartbeat.stats = ReadProcessStats(options_.network);
+    heartbeat.stats =
+        ReadProcessStats(options_.traffic != nullptr ? options_.traffic : options_.network);
     return heartbeat;
   }
 
@@ -248,7 +255,8 @@ class ControlLinkImpl : public ControlLink {
   const Options options_;
   const WelcomeMessage welcome_;
   bool split_asked_ = false;  // Touched by NextSplit only.
-  Channel channel_;           // Touched by thread_ only.
+  Channel channel_;           // Touched by thread_ only, as is:
+  bool said_last_ = false;    // The figures at the end have been sent.
 
   // A mutex, because several threads of a process talk to the one scheduler, and wait for its
   // answers.
@@ -282,6 +290,7 @@ Result<Wanted> Await(Channel& channel, const std::string& address, Duration pati
     if (stop.stop_requested()) return Cancelled("stopped on request");
     bool heard = false;
     std::vector<ControlMessage> messages = channel.Receive(clock, milliseconds(20), heard);
+    channel.Acknowledge();
     for (size_t i = 0; i < messages.size(); ++i) {
       if (const auto* refused = std::get_if<RefusedMessage>(&messages[i])) {
         return FromProblem(refused->code, refused->problem);

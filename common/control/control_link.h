@@ -15,8 +15,9 @@ class ControlLink {
  public:
   struct Options {
     Network* network = nullptr;
-    std::string scheduler;  // Endpoint.
-    JoinMessage join;       // incarnation, wire_version, pid and host are filled in by Open.
+    const Network* traffic = nullptr;  // Whose bytes heartbeats tell; null: `network`.
+    std::string scheduler;             // Endpoint.
+    JoinMessage join;  // incarnation, wire_version, pid and host are filled in by Open.
     Duration join_patience = seconds(30);  // For the scheduler to be there.
     std::stop_token stop = {};             // Ends the joining: Cancelled.
     Duration scheduler_outage =

@@ -39,4 +39,13 @@ std::string SummaryOf(const LossMetrics& metrics) {
   return text.empty() ? "-" : text;
 }
 
+std::string SummaryOf(const LossMeans& means) {
+  if (means.size() == 1) return fmt::format("{:.5f}", means.front().mean);
+  std::string text;
+  for (const LossMean& of : means) {
+    text += fmt::format("{}{} {:.5f}", text.empty() ? "" : ", ", of.loss, of.mean);
+  }
+  return text.empty() ? "-" : text;
+}
+
 }  // namespace dt

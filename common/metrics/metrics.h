@@ -1,4 +1,5 @@
-// What an evaluation says about a model: one Metrics for each loss, in their order.
+// What an evaluation says about a model, and what training says about itself: one value for each
+// loss, in the order of the job's losses.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,15 @@ struct Metrics {
 
 using LossMetrics = std::vector<Metrics>;
 
+// The mean of one loss over the samples of some steps, before its factor in the sum of losses.
+struct LossMean {
+  std::string loss;  // Its name.
+  double mean = 0;
+  friend bool operator==(const LossMean&, const LossMean&) = default;
+};
+// Empty while no step is done.
+using LossMeans = std::vector<LossMean>;
+
 // By "valid.auc", "valid.logloss", "valid.accuracy"; of several losses "valid.<loss>.auc" and so
 // on. Nothing if there is no such value.
 std::optional<double> ValueOf(const LossMetrics& metrics, std::string_view name);
@@ -30,5 +40,7 @@ bool HigherIsBetter(std::string_view name);
 // "AUC 0.79310" of one loss, "click AUC 0.79310, rating logloss 0.81200" of several: for each what
 // says most about it. "-" where there is none.
 std::string SummaryOf(const LossMetrics& metrics);
+// "0.55100" of one loss, "click 0.55100, rating 1.25000" of several. "-" where there is none.
+std::string SummaryOf(const LossMeans& means);
 
 }  // namespace dt

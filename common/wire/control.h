@@ -67,7 +67,6 @@ struct TableReport {
 struct HeartbeatMessage {
   Step step = 0;         // Workers: steps done. Servers: the least applied.
   uint64_t samples = 0;  // Workers: trained so far.
-  double loss = 0;       // Workers: of the last step.
   ProcessStats stats;
   uint64_t log_bytes = 0;           // Servers: of their log on the disk.
   std::vector<TableReport> tables;  // Sizes; rows that are gone may still be counted.
@@ -76,7 +75,11 @@ struct HeartbeatMessage {
 struct TrainDone {
   Step end_step = 0;
   uint64_t samples = 0;  // Of all workers, in this order.
-  double loss_sum = 0;   // Sum over steps of loss × samples of the step; equal on all workers.
+  // By loss of the job: the sum over steps of its mean × samples of the step, equal on all workers.
+  std::vector<double> loss_sums;
+  // By loss: its mean over the order's first step, before that step's update. Empty if this worker
+  // had no samples in it.
+  std::vector<double> first_losses;
   double seconds = 0;
 };
 // Of one evaluation batch. Batches are numbered over the split, whoever computes them.

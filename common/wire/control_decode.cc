@@ -97,13 +97,13 @@ TableReport ReadTable(BudgetReader& in, const fbs::TableReport& from) {
 }
 
 HeartbeatMessage Read(BudgetReader& in, const fbs::Heartbeat& m) {
-  return {m.step(),      m.samples(),
-          m.loss(),      ReadStats(m.stats()),
-          m.log_bytes(), in.Each(m.tables(), ReadTable)};
+  return {m.step(), m.samples(), ReadStats(m.stats()), m.log_bytes(),
+          in.Each(m.tables(), ReadTable)};
 }
 
-TrainDone Read(BudgetReader&, const fbs::TrainDone& m) {
-  return {m.end_step(), m.samples(), m.loss_sum(), m.seconds()};
+TrainDone Read(BudgetReader& in, const fbs::TrainDone& m) {
+  return {m.end_step(), m.samples(), in.Numbers(m.loss_sums()), in.Numbers(m.first_losses()),
+          m.seconds()};
 }
 
 LossScores ReadLoss(BudgetReader& in, const fbs::LossScores& m) {

@@ -110,14 +110,16 @@ Body Encode(Builder& to, const HeartbeatMessage& m) {
   const fbs::Stats stats = StatsOf(m.stats);
   const auto tables = TableVector(to, m.tables);
   return {fbs::Body::Heartbeat,
-          fbs::CreateHeartbeat(to, m.step, m.samples, m.loss, &stats, m.log_bytes, tables).Union()};
+          fbs::CreateHeartbeat(to, m.step, m.samples, &stats, m.log_bytes, tables).Union()};
 }
 
 using Done = Tagged<fbs::Done>;
 
 Done EncodeDone(Builder& to, const TrainDone& m) {
+  const auto sums = to.CreateVector(m.loss_sums);
+  const auto first = to.CreateVector(m.first_losses);
   return {fbs::Done::TrainDone,
-          fbs::CreateTrainDone(to, m.end_step, m.samples, m.loss_sum, m.seconds).Union()};
+          fbs::CreateTrainDone(to, m.end_step, m.samples, sums, first, m.seconds).Union()};
 }
 
 flatbuffers::Offset<fbs::LossScores> Encode(Builder& to, const LossScores& m) {

@@ -20,7 +20,7 @@
 
 namespace dt {
 
-inline constexpr uint32_t kWireVersion = 4;            // Both ends must have the same.
+inline constexpr uint32_t kWireVersion = 5;            // Both ends must have the same.
 inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // A larger message is refused.
 
 // On every message; a receiver refuses lower ones (Stale).

@@ -1,18 +1,11 @@
 #include "scheduler/checkpoint/manifest.h"
 
-#include <limits>
-
 #include "common/base/hash.h"
 #include "common/base/text.h"
 #include "common/storage/json_file.h"
 
 namespace dt::scheduler {
 namespace {
-
-// JSON has no NaN: it is null.
-double NumberOrNan(const Json& json) {
-  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
-}
 
 template <class T>
 Json OrNull(const std::optional<T>& value) {
@@ -55,6 +48,19 @@ LossMetrics MetricsOf(const Json& json) {
   return all;
 }
 
+Json MeansJson(const LossMeans& means) {
+  Json all = Json::array();
+  for (const LossMean& of : means) all.push_back({{"loss", of.loss}, {"mean", of.mean}});
+  return all;
+}
+
+LossMeans MeansOf(const Json& json) {
+  LossMeans all;
+  for (const Json& m : json)
+    all.push_back({m.at("loss").get<std::string>(), m.at("mean").get<double>()});
+  return all;
+}
+
 Json DecisionsJson(const DecisionState& d) {
   return {{"rate_scale", d.rate_scale},
           {"plateau_without_gain", d.plateau_without_gain},
@@ -87,8 +93,22 @@ Json HistoryJson(const std::vector<JobResult::Evaluation>& history) {
     all.push_back({{"epoch", e.epoch},
                    {"step", e.step},
                    {"rate_scale", e.rate_scale},
-                   {"train_logloss", OrNull(e.train_logloss)},
+                   {"learning_rate", e.learning_rate},
+                   {"train", MeansJson(e.train)},
                    {"valid", MetricsJson(e.valid)}});
+  }
+  return all;
+}
+
+Json CurveJson(const std::vector<JobResult::CurvePoint>& curve) {
+  Json all = Json::array();
+  for (const JobResult::CurvePoint& point : curve) {
+    all.push_back({{"step", point.step},
+                   {"seconds", point.seconds},
+                   {"samples", point.samples},
+                   {"learning_rate", point.learning_rate},
+                   {"losses", MeansJson(point.losses)},
+                   {"pieces", point.pieces}});
   }
   return all;
 }
@@ -97,11 +117,13 @@ Json CourseJson(const CourseState& c) {
   return {{"step", c.step},
           {"samples", c.samples},
           {"train_seconds", c.train_seconds},
-          {"epoch_loss_sum", c.epoch_loss_sum},
+          {"epoch_loss_sums", c.epoch_loss_sums},
           {"epoch_samples", c.epoch_samples},
+          {"first_losses", c.first_losses},
           {"evaluated", OrNull(c.evaluated)},
           {"decisions", DecisionsJson(c.decisions)},
-          {"history", HistoryJson(c.history)}};
+          {"history", HistoryJson(c.history)},
+          {"curve", CurveJson(c.curve)}};
 }
 
 CourseState CourseOf(const Json& json) {
@@ -109,14 +131,20 @@ CourseState CourseOf(const Json& json) {
   c.step = json.at("step").get<Step>();
   c.samples = json.at("samples").get<uint64_t>();
   c.train_seconds = json.at("train_seconds").get<double>();
-  c.epoch_loss_sum = NumberOrNan(json.at("epoch_loss_sum"));
+  c.epoch_loss_sums = json.at("epoch_loss_sums").get<std::vector<double>>();
   c.epoch_samples = json.at("epoch_samples").get<uint64_t>();
+  c.first_losses = json.at("first_losses").get<std::vector<double>>();
   c.evaluated = OptionalOf<Step>(json.at("evaluated"));
   c.decisions = DecisionsOf(json.at("decisions"));
   for (const Json& e : json.at("history")) {
     c.history.push_back({e.at("epoch").get<uint64_t>(), e.at("step").get<uint64_t>(),
-                         e.at("rate_scale").get<float>(), MetricsOf(e.at("valid")),
-                         OptionalOf<double>(e.at("train_logloss"))});
+                         e.at("rate_scale").get<float>(), e.at("learning_rate").get<double>(),
+                         MetricsOf(e.at("valid")), MeansOf(e.at("train"))});
+  }
+  for (const Json& p : json.at("curve")) {
+    c.curve.push_back({p.at("step").get<uint64_t>(), p.at("seconds").get<double>(),
+                       p.at("samples").get<uint64_t>(), p.at("learning_rate").get<double>(),
+                       MeansOf(p.at("losses")), p.at("pieces").get<uint32_t>()});
   }
   return c;
 }

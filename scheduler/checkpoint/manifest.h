@@ -11,7 +11,7 @@
 
 namespace dt::scheduler {
 
-inline constexpr uint32_t kManifestFormat = 2;
+inline constexpr uint32_t kManifestFormat = 3;
 
 struct Manifest {
   std::string job;

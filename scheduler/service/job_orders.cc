@@ -3,7 +3,6 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "common/base/written_paths.h"
 #include "scheduler/service/evaluation.h"
 #include "scheduler/service/job_state.h"
 #include "scheduler/service/status_of.h"
@@ -26,6 +25,8 @@ CourseConfig CourseConfigOf(const JobConfig& job, const DataReadyMessage& data) 
   config.test_rows = data.test_rows;
   config.batch_size = job.train.batch_size;
   config.epochs = job.train.epochs;
+  for (const LossConfig& loss : job.model.losses) config.losses.push_back(loss.name);
+  config.learning_rate = double{job.optimizer.spec.lr};
   config.save_every = job.checkpoint.every_steps;
   config.evaluate_every = job.train.evaluate_every;
   config.plateau = job.optimizer.plateau;
@@ -164,25 +165,50 @@ Status JobState::CompleteTrain(TimePoint now, const OrderBoard::Completed& done)
   const TrainDone& its = std::get<TrainDone>(first);
   // Together they report the same; apart each its own share.
   const bool apart = options_.job.train.asynchronous();
-  TrainDone all{.end_step = order.end_step, .samples = its.samples, .loss_sum = its.loss_sum};
-  if (apart) all.samples = 0, all.loss_sum = 0;
+  Trained all{its.samples, its.loss_sums, its.first_losses};
+  if (apart) all = {.loss_sums = std::vector<double>(options_.job.model.losses.size())};
   for (const auto& [id, outcome] : done.outcomes) {
     const TrainDone& other = std::get<TrainDone>(outcome);
     all.seconds = std::max(all.seconds, other.seconds);
-    if (other.end_step != order.end_step || (!apart && other.samples != its.samples)) {
+    if (other.end_step != order.end_step || other.loss_sums.size() != all.loss_sums.size() ||
+        (!apart && other.samples != its.samples)) {
       return Internal("{} and {} disagree on what steps {} to {} were",
                       membership_.Find(first_id)->Name(), membership_.Find(id)->Name(),
                       order.first_step, order.end_step);
     }
     if (!apart) continue;
     all.samples += other.samples;
-    all.loss_sum += other.loss_sum;
+    for (size_t l = 0; l < all.loss_sums.size(); ++l) all.loss_sums[l] += other.loss_sums[l];
+    if (all.first_losses.empty()) all.first_losses = other.first_losses;
   }
   // Apart, one worker begins an order while another is still in the one before.
   if (apart) all.seconds = SecondsBetween(std::exchange(trained_until_, now), now);
   splits_.Close(done.order.number);
-  course_->OnTrained(order.end_step, all.samples, all.loss_sum, all.seconds);
+  course_->OnTrained(order.end_step, all);
+  last_step_at_ = now;
+  for (const LossMean& of : course_->MeansOf(all.loss_sums, all.samples)) {
+    WarnIfDiverged(now, of, "training");
+  }
   return OkStatus();
+}
+
+// A loss far above where it began tells of a step size that is too large: told once of each.
+void JobState::WarnIfDiverged(TimePoint now, const LossMean& mean, std::string_view data) {
+  const std::optional<double> first = course_->FirstLossOf(mean.loss);
+  if (!first.has_value() || !HasDiverged(mean.mean, *first)) return;
+  if (!diverged_.insert(mean.loss).second) return;
+  const Step step = course_->state().step;
+  std::string why = fmt::format(
+      "loss {} has diverged: {:.5g} on {} data at step {}, {:.5g} at the "
+      "job's first step; lower the learning rate",
+      mean.loss, mean.mean, data, step, *first);
+  LogWarn("job.loss_diverged", {{"why", why}});
+  AddEvent(now, "loss_diverged",
+           {{"loss", mean.loss},
+            {"step", static_cast<int64_t>(step)},
+            {"mean", mean.mean},
+            {"first", *first},
+            {"why", std::move(why)}});
 }
 
 Status JobState::CompleteEvaluate(TimePoint now, OrderBoard::Completed done) {
@@ -203,6 +229,12 @@ Status JobState::CompleteEvaluate(TimePoint now, OrderBoard::Completed done) {
   }
   const float before = course_->state().decisions.rate_scale;
   course_->OnEvaluated(metrics);
+  for (const Metrics& of : metrics) {
+    if (of.logloss.has_value()) {
+      WarnIfDiverged(now, {of.loss, *of.logloss},
+                     order.split == SplitKind::kTest ? "test" : "validation");
+    }
+  }
   const DecisionState& decided = course_->state().decisions;
   const auto step = static_cast<int64_t>(order.step);
   if (decided.rate_scale != before) {
@@ -276,6 +308,7 @@ Status JobState::CommitSave(TimePoint now) {
                     fmt::format("the last good checkpoint is {}", last_checkpoint_));
   }
   last_checkpoint_ = *folder;
+  last_checkpoint_at_ = now;
   AddEvent(now, "checkpoint",
            {{"step", static_cast<int64_t>(manifest.course.step)}, {"folder", *folder}});
   LogInfo("job.checkpoint", {{"step", manifest.course.step}, {"folder", *folder}});
@@ -317,84 +350,6 @@ Status JobState::CompleteFinish(const OrderBoard::Completed& done) {
   finished_ = true;
   if (course_.has_value()) course_->OnDone();
   return OkStatus();
-}
-
-Progress JobState::ProgressAt(TimePoint now) {
-  Progress progress;
-  if (!course_.has_value()) return progress;
-  const CourseConfig config = CourseConfigOf(options_.job, data_.begin()->second);
-  const Member* first = membership_.OfRole(Role::kWorker).front();
-  progress.steps = config.steps();
-  progress.step = std::min(progress.steps, std::max(course_->state().step, first->report.step));
-  progress.epochs = config.epochs;
-  progress.steps_per_epoch = config.steps_per_epoch();
-  const Step last = progress.step > 0 ? progress.step - 1 : 0;
-  progress.epoch = last / progress.steps_per_epoch;
-  progress.step_in_epoch = progress.step - progress.epoch * progress.steps_per_epoch;
-  progress.loss = first->report.loss;
-  if (!course_->state().history.empty()) {
-    progress.valid = SummaryOf(course_->state().history.back().valid);
-  }
-  const double seconds = SecondsBetween(pace_.at, now);
-  if (seconds >= 1 && progress.step > pace_.step) {
-    pace_ = {now, progress.step, static_cast<double>(progress.step - pace_.step) / seconds};
-  }
-  progress.samples_per_second = pace_.steps_per_second * options_.job.train.batch_size;
-  if (pace_.steps_per_second > 0) {
-    progress.seconds_left =
-        static_cast<double>(progress.steps - progress.step) / pace_.steps_per_second;
-  }
-  return progress;
-}
-
-std::string JobState::ResumeHint() const {
-  if (last_checkpoint_.empty()) return "";
-  return fmt::format("--resume auto goes on from {}", last_checkpoint_);
-}
-
-Status JobState::Stopped() const {
-  if (!course_.has_value()) return Cancelled("the job was stopped before its first step");
-  Status status = Cancelled("the job was stopped at step {}", course_->state().step);
-  return WithHint(std::move(status), last_checkpoint_.empty()
-                                         ? "no checkpoint was made; checkpoint.every makes some"
-                                         : ResumeHint());
-}
-
-JobResult JobState::ResultAt(TimePoint now) const {
-  JobResult result;
-  result.job = options_.job.job;
-  result.status = outcome_;
-  result.seconds_total = SecondsBetween(begin_, now);
-  result.events = events_;
-  result.tables = tables_;
-  result.dense_checksum = dense_checksum_;
-  result.checkpoint = WithWrittenPaths(last_checkpoint_);
-  result.had_finished = had_finished_;
-  for (const Member& member : membership_.members()) {
-    const auto final = final_stats_.find(member.id);
-    const ProcessStats& stats = final != final_stats_.end() ? final->second : member.report.stats;
-    result.roles.push_back({std::string(NameOf(member.role())), member.id.value(), member.join.pid,
-                            stats.cpu_seconds, stats.peak_rss_bytes, stats.bytes_sent,
-                            stats.bytes_received});
-  }
-  if (evaluated_.has_value()) {
-    (data_.begin()->second.test_rows > 0 ? result.test : result.valid) = evaluated_;
-  }
-  if (!course_.has_value()) return result;
-  const CourseState& state = course_->state();
-  result.samples = state.samples;
-  result.steps = state.step;
-  const uint64_t per_epoch = CourseConfigOf(options_.job, data_.begin()->second).steps_per_epoch();
-  result.epochs = (state.step + per_epoch - 1) / per_epoch;
-  result.seconds = state.train_seconds;
-  result.train_logloss = state.train_logloss();
-  result.history = state.history;
-  result.test = course_->test();
-  if (!state.history.empty()) result.valid = state.history.back().valid;
-  const DecisionState& decisions = state.decisions;
-  if (decisions.best.has_value()) result.best = {decisions.best_epoch, *decisions.best};
-  if (finished_ && decisions.best.has_value()) result.valid = decisions.best;  // It was restored.
-  return result;
 }
 
 }  // namespace dt::scheduler

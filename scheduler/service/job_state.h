@@ -99,6 +99,12 @@ class JobState {
   const Status& outcome() const { return outcome_; }
   const Membership& membership() const { return membership_; }
   const ShardMap& map() const { return map_; }
+  const JobConfig& config() const { return options_.job; }
+  // Since the scheduler's start.
+  double SecondsAt(TimePoint now) const { return SecondsBetween(begin_, now); }
+  // When this run last completed steps, and a checkpoint.
+  std::optional<TimePoint> last_step_at() const { return last_step_at_; }
+  std::optional<TimePoint> last_checkpoint_at() const { return last_checkpoint_at_; }
   // Where workers compute, for people; empty before there is a plan.
   const std::string& places() const { return places_; }
   const std::optional<Plan>& plan() const { return plan_; }
@@ -148,7 +154,9 @@ class JobState {
   Status TakeSaved(TimePoint now, const Member& from, const SavedMessage& saved);
   Status CommitSave(TimePoint now);
   Status CompleteFinish(const OrderBoard::Completed& done);
+  void WarnIfDiverged(TimePoint now, const LossMean& mean, std::string_view data);
   std::vector<uint32_t> SliceOwners() const;
+  // job_report.cc
   // The outcome of a job that was stopped on request.
   Status Stopped() const;
   // "--resume auto goes on from FOLDER"; empty without a checkpoint.
@@ -204,11 +212,13 @@ class JobState {
   std::map<ProcessId, SavedMessage> saved_early_;
   std::set<ProcessId> writers_lost_;  // While others have not answered the order yet.
   std::string last_checkpoint_;
+  std::optional<TimePoint> last_step_at_, last_checkpoint_at_;
   bool had_finished_ = false;  // This run began with a checkpoint of the last step.
   std::map<std::string, JobResult::Table> tables_;
   std::string dense_checksum_;
   std::map<ProcessId, ProcessStats> final_stats_;
 
+  std::set<std::string> diverged_;  // Losses that have been warned of.
   // The rate of progress: steps done at a time not long ago.
   struct Pace {
     TimePoint at{};

@@ -1,11 +1,11 @@
-// How far a job is, for the progress line.
+// How far a job is, and how well it learns.
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <string>
+#include <optional>
 
 #include "common/base/ids.h"
+#include "common/metrics/metrics.h"
 
 namespace dt::scheduler {
 
@@ -13,10 +13,11 @@ struct Progress {
   uint64_t epoch = 0, epochs = 0;  // The epoch from 0.
   Step step = 0, steps = 0;        // Of the whole job.
   uint64_t step_in_epoch = 0, steps_per_epoch = 0;
-  double samples_per_second = 0;
-  double loss = std::numeric_limits<double>::quiet_NaN();  // Of a recent step.
-  std::string valid = "-";  // Of the last evaluation: SummaryOf its metrics.
-  double seconds_left = std::numeric_limits<double>::quiet_NaN();  // If no early stop comes.
+  std::optional<double> samples_per_second;  // Nothing before the first steps.
+  LossMeans train;                           // Over the epoch so far.
+  LossMetrics valid;                         // Of the last evaluation.
+  double learning_rate = 0;                  // The job's optimizer's, as it is scaled now.
+  std::optional<double> seconds_left;        // If no early stop comes.
 };
 
 }  // namespace dt::scheduler

@@ -124,6 +124,12 @@ class SchedulerImpl : public Scheduler {
     if (path == "/") return {200, "text/html; charset=utf-8", StatusPage()};
     if (path == "/status") return {200, "application/json", StatusJson(StatusNow())};
     if (path == "/metrics") return {200, "text/plain; version=0.0.4", StatusMetrics(StatusNow())};
+    constexpr const char* kText = "text/plain; charset=utf-8";
+    if (path == "/healthz") return {200, kText, "ok\n"};
+    if (path == "/readyz") {
+      const bool ready = job_->phase() == JobPhase::kRunning;
+      return {ready ? 200 : 503, kText, fmt::format("{}\n", NameOf(job_->phase()))};
+    }
     if (path == "/plan" && !PlanPage().empty()) {
       return {200, "text/html; charset=utf-8", PlanPage()};
     }
@@ -131,7 +137,7 @@ class SchedulerImpl : public Scheduler {
       const std::string folder = options_.job.run_dir + "/trace";
       if (std::optional<HttpReply> reply = TimelineReply(folder, path)) return *std::move(reply);
     }
-    return {404, "text/plain; charset=utf-8", "there is /, /status and /metrics\n"};
+    return {404, kText, "there is /, /status, /metrics, /healthz, /readyz, /plan and /timeline\n"};
   }
 
   // Made once: it takes a while, and anyone on this machine may ask. Empty before there is a plan.
@@ -143,10 +149,21 @@ class SchedulerImpl : public Scheduler {
   }
 
   JobStatus StatusNow() {
-    JobStatus status = StatusOf(*job_, options_.job.job, clock_.Now());
+    const TimePoint now = clock_.Now();
+    JobStatus status = StatusOf(*job_, now);
+    if (one_process()) MergeProcesses(status);
+    const auto wall = [&](std::optional<TimePoint> at) {
+      return at.has_value() ? std::optional(WallSeconds() - SecondsBetween(*at, now))
+                            : std::nullopt;
+    };
+    status.last_step_time = wall(job_->last_step_at());
+    status.last_checkpoint_time = wall(job_->last_checkpoint_at());
     status.malformed = switchboard_.malformed() + malformed_packets_;
     return status;
   }
+
+  // The other roles are threads of this process.
+  bool one_process() const { return endpoint().starts_with("inproc:"); }
 
   std::string RunFile() const { return options_.job.run_dir + "/run.json"; }
 
@@ -229,10 +246,15 @@ class SchedulerImpl : public Scheduler {
 
   JobResult FinalResult() const {
     JobResult result = job_->ResultAt(ended_.value_or(clock_.Now()));
-    const ProcessStats stats = ReadProcessStats(&options_.network);
+    const ProcessStats own = ReadProcessStats(&options_.network);
+    // All roles of one process would tell of the same use.
+    if (one_process()) {
+      for (JobResult::RoleReport& role : result.roles) role.usage.reset();
+    }
     result.roles.insert(result.roles.begin(),
-                        {"scheduler", 0, getpid(), stats.cpu_seconds, stats.peak_rss_bytes,
-                         socket_->bytes_sent(), socket_->bytes_received()});
+                        {"scheduler", 0, getpid(),
+                         JobResult::Usage{own.cpu_seconds, own.peak_rss_bytes, own.bytes_sent,
+                                          own.bytes_received}});
     return result;
   }
 

@@ -68,14 +68,34 @@ void AddReplica(const TableReport& report, JobResult::Table& to) {
   to.rows_touched += report.rows_touched;
 }
 
-JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
+void MergeProcesses(JobStatus& status) {
+  if (status.processes.empty()) return;
+  JobStatus::Process one = status.processes.front();
+  one.role = "train";
+  one.id = 0;
+  for (const JobStatus::Process& p : status.processes) {
+    one.heartbeat_age = std::min(one.heartbeat_age, p.heartbeat_age);
+    one.step = std::max(one.step, p.step);
+    one.shards = std::max(one.shards, p.shards);
+    one.cpu_seconds = std::max(one.cpu_seconds, p.cpu_seconds);
+    one.peak_rss_bytes = std::max(one.peak_rss_bytes, p.peak_rss_bytes);
+    one.bytes_sent = std::max(one.bytes_sent, p.bytes_sent);
+    one.bytes_received = std::max(one.bytes_received, p.bytes_received);
+    if (p.accelerator.has_value()) one.accelerator = p.accelerator;
+  }
+  status.processes = {std::move(one)};
+}
+
+JobStatus StatusOf(JobState& job, TimePoint now) {
   JobStatus status;
-  status.job = name;
+  status.job = job.config().job;
   status.phase = NameOf(job.phase());
   status.places = job.places();
   status.checkpoint = WithWrittenPaths(job.last_checkpoint());
   status.events = job.events();
-  if (!status.events.empty()) status.seconds = status.events.back().t;
+  status.seconds = job.SecondsAt(now);
+  for (const LossConfig& loss : job.config().model.losses) status.losses.push_back(loss.name);
+  if (job.phase() == JobPhase::kEnded) status.outcome = job.outcome();
   for (const Member& m : job.membership().members()) {
     const ProcessStats& stats = m.report.stats;
     status.processes.push_back({std::string(NameOf(m.role())), m.id.value(), m.join.pid,
@@ -101,10 +121,12 @@ JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
   status.steps = progress.steps;
   status.samples = job.course()->samples;
   status.samples_per_second = progress.samples_per_second;
-  status.loss = progress.loss;
+  status.train = progress.train;
+  status.learning_rate = progress.learning_rate;
   status.seconds_left = progress.seconds_left;
   status.rate_scale = job.course()->decisions.rate_scale;
   status.history = job.course()->history;
+  status.curve = job.course()->curve;
   return status;
 }
 

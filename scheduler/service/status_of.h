@@ -13,6 +13,9 @@ void AddReport(const TableReport& report, JobResult::Table& to);
 // The same of a worker whose rows have been counted: all workers hold the same.
 void AddReplica(const TableReport& report, JobResult::Table& to);
 
-JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now);
+// Roles that are threads of one process are that process: one row, of role "train".
+void MergeProcesses(JobStatus& status);
+
+JobStatus StatusOf(JobState& job, TimePoint now);
 
 }  // namespace dt::scheduler

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/base/check.h"
+#include "scheduler/splits/loss_curve.h"
 
 namespace dt::scheduler {
 namespace {
@@ -22,13 +23,13 @@ double RoundedTo9Digits(double value) {
 
 }  // namespace
 
-std::optional<double> CourseState::train_logloss() const {
-  if (epoch_samples == 0) return std::nullopt;
-  return RoundedTo9Digits(epoch_loss_sum / static_cast<double>(epoch_samples));
-}
-
 Course::Course(const CourseConfig& config, CourseState state)
     : config_(config), decisions_(config.plateau, config.early_stop), state_(std::move(state)) {
+  // A manifest is only as good as its writer.
+  const size_t losses = config_.losses.size();
+  state_.epoch_loss_sums.resize(losses);
+  if (state_.first_losses.size() != losses) state_.first_losses.clear();
+  std::erase_if(state_.curve, [&](const auto& point) { return point.losses.size() != losses; });
   issued_ = state_.step;
   if (state_.step > 0) saved_ = state_.step;
 }
@@ -110,22 +111,53 @@ bool Course::interrupted() const {
          !SaveDue();
 }
 
-void Course::OnTrained(Step end_step, uint64_t samples, double loss_sum, double seconds) {
+LossMeans Course::MeansOf(const std::vector<double>& sums, uint64_t samples) const {
+  LossMeans means;
+  if (samples == 0) return means;
+  for (size_t l = 0; l < sums.size(); ++l) {
+    means.push_back({config_.losses[l], sums[l] / static_cast<double>(samples)});
+  }
+  return means;
+}
+
+LossMeans Course::train() const {
+  LossMeans means = MeansOf(state_.epoch_loss_sums, state_.epoch_samples);
+  for (LossMean& of : means) of.mean = RoundedTo9Digits(of.mean);
+  return means;
+}
+
+std::optional<double> Course::FirstLossOf(std::string_view loss) const {
+  for (size_t l = 0; l < state_.first_losses.size(); ++l) {
+    if (config_.losses[l] == loss) return state_.first_losses[l];
+  }
+  return std::nullopt;
+}
+
+void Course::OnTrained(Step end_step, const Trained& trained) {
   DT_CHECK(trains_out_ > 0 && end_step <= issued_);
+  DT_CHECK(trained.loss_sums.size() == config_.losses.size());
   --trains_out_;
+  if (state_.step == 0) state_.first_losses = trained.first_losses;
   if (state_.step % config_.steps_per_epoch() == 0) {
-    state_.epoch_loss_sum = 0;
+    state_.epoch_loss_sums.assign(config_.losses.size(), 0);
     state_.epoch_samples = 0;
   }
   const double steps = static_cast<double>(end_step - state_.step);
   state_.step = end_step;
-  state_.samples += samples;
-  state_.train_seconds += seconds;
-  state_.epoch_loss_sum += loss_sum;
-  state_.epoch_samples += samples;
-  if (seconds <= 0) return;
+  state_.samples += trained.samples;
+  state_.train_seconds += trained.seconds;
+  for (size_t l = 0; l < trained.loss_sums.size(); ++l) {
+    state_.epoch_loss_sums[l] += trained.loss_sums[l];
+  }
+  state_.epoch_samples += trained.samples;
+  if (trained.samples > 0) {
+    AddToCurve({end_step, state_.train_seconds, trained.samples, learning_rate(),
+                MeansOf(trained.loss_sums, trained.samples)},
+               state_.curve);
+  }
+  if (trained.seconds <= 0) return;
   const double fitting =
-      std::clamp(kOrderSeconds * steps / seconds, 1.0, 4.0 * static_cast<double>(chunk_));
+      std::clamp(kOrderSeconds * steps / trained.seconds, 1.0, 4.0 * static_cast<double>(chunk_));
   chunk_ = std::min(kOrderStepsMax, static_cast<uint64_t>(fitting));
 }
 
@@ -141,7 +173,7 @@ void Course::OnEvaluated(const LossMetrics& metrics) {
   const uint64_t epoch = (state_.step + per_epoch - 1) / per_epoch;
   state_.evaluated = state_.step;
   state_.history.push_back(
-      {epoch, state_.step, state_.decisions.rate_scale, metrics, state_.train_logloss()});
+      {epoch, state_.step, state_.decisions.rate_scale, learning_rate(), metrics, train()});
   decisions_.OnEvaluation(metrics, state_.step, epoch, state_.decisions);
   // A job that was stopped here had saved before it evaluated: saved again, it is kept as the best.
   if (BestHere()) saved_.reset();

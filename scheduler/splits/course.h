@@ -8,6 +8,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -21,8 +23,10 @@ struct CourseConfig {
   uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
   uint32_t batch_size = 1;
   uint64_t epochs = 1;
-  uint64_t save_every = 0;      // Steps; 0: at the end only.
-  uint64_t evaluate_every = 0;  // Steps; 0: at the end of each epoch.
+  std::vector<std::string> losses;  // Their names.
+  double learning_rate = 0;         // The optimizer's, before it is scaled.
+  uint64_t save_every = 0;          // Steps; 0: at the end only.
+  uint64_t evaluate_every = 0;      // Steps; 0: at the end of each epoch.
   std::optional<PlateauConfig> plateau;
   std::optional<EarlyStopConfig> early_stop;
 
@@ -35,15 +39,23 @@ struct CourseState {
   Step step = 0;  // Steps before it are done.
   uint64_t samples = 0;
   double train_seconds = 0;
-  // Since the current epoch began; at its end, of the whole epoch.
-  double epoch_loss_sum = 0;
+  // By loss: its sum over the samples since the current epoch began; at its end, of the epoch.
+  std::vector<double> epoch_loss_sums;
   uint64_t epoch_samples = 0;
+  // By loss: its mean over the job's first step, before the first update.
+  std::vector<double> first_losses;
   std::optional<Step> evaluated;  // The last boundary that was evaluated.
   DecisionState decisions;
   std::vector<JobResult::Evaluation> history;
+  std::vector<JobResult::CurvePoint> curve;
+};
 
-  // Of the epoch so far, rounded to nine digits: how training was cut into orders does not show.
-  std::optional<double> train_logloss() const;
+// What an order to train has left.
+struct Trained {
+  uint64_t samples = 0;
+  std::vector<double> loss_sums;     // By loss.
+  std::vector<double> first_losses;  // By loss: its mean over the first of the steps.
+  double seconds = 0;
 };
 
 namespace course {
@@ -76,7 +88,7 @@ class Course {
   std::optional<course::Order> Next();
 
   // Results, in the order of the orders.
-  void OnTrained(Step end_step, uint64_t samples, double loss_sum, double seconds);
+  void OnTrained(Step end_step, const Trained& trained);
   void OnEvaluated(const LossMetrics& metrics);  // Of the evaluation that is out.
   void OnDone();                                 // Save, Restore or Finish is done.
   // Instead of it: what Save saves is fixed, and training goes on while it is written. It will be
@@ -95,7 +107,16 @@ class Course {
   bool at_end() const { return state_.step >= config_.steps() || state_.decisions.stopped; }
   bool interrupted() const;                          // Stopped on request; nothing is out.
   bool training() const { return trains_out_ > 0; }  // An order to train is out.
+  const CourseConfig& config() const { return config_; }
   const CourseState& state() const { return state_; }
+  // Means over the epoch so far, rounded to nine digits: how training was cut into orders does not
+  // show.
+  LossMeans train() const;
+  // `sums` by loss; nothing without samples.
+  LossMeans MeansOf(const std::vector<double>& sums, uint64_t samples) const;
+  // A loss's mean over the job's first step; nothing if it is not known.
+  std::optional<double> FirstLossOf(std::string_view loss) const;
+  double learning_rate() const { return config_.learning_rate * state_.decisions.rate_scale; }
   const std::optional<LossMetrics>& test() const { return test_; }
   bool keeps_best() const { return decisions_.keeps_best() && config_.valid_rows > 0; }
 

@@ -30,6 +30,13 @@ struct DecisionState {
   friend bool operator==(const DecisionState&, const DecisionState&) = default;
 };
 
+// Whether a loss is so far above what it was at the job's first step, before any update, that the
+// steps must be too large. Relative to that step, because the scale of a loss may be the data's.
+inline constexpr double kDivergedFactor = 10;
+inline bool HasDiverged(double mean, double first) {
+  return first > 0 && mean > kDivergedFactor * first;
+}
+
 class Decisions {
  public:
   Decisions(std::optional<PlateauConfig> plateau, std::optional<EarlyStopConfig> early_stop)

@@ -29,15 +29,22 @@ struct JobStatus {
   double seconds = 0;                                   // Since the scheduler's start.
   uint64_t epoch = 0, epochs = 0, step = 0, steps = 0;  // The epoch from 1; 0 before training.
   uint64_t samples = 0;
-  double samples_per_second = 0, loss = 0, seconds_left = 0;  // Not a number: unknown.
+  std::vector<std::string> losses;  // Their names.
+  LossMeans train;                  // Over the epoch so far; empty before the first figure.
+  std::optional<double> samples_per_second, seconds_left;
+  double learning_rate = 0;  // The job's optimizer's, as it is scaled now.
   float rate_scale = 1;
   std::string places;      // Of the plan's nodes and tables; empty before there is one.
-  std::string checkpoint;  // The newest.
+  std::string checkpoint;  // The newest; empty: none.
+  // Wall-clock time, in seconds since 1970, of what this run has done.
+  std::optional<double> last_step_time, last_checkpoint_time;
   uint64_t malformed = 0;  // Messages refused.
   std::vector<Process> processes;
   std::map<std::string, JobResult::Table> tables;  // Without checksums.
   std::vector<JobResult::Evaluation> history;
+  std::vector<JobResult::CurvePoint> curve;
   std::vector<JobResult::Event> events;
+  std::optional<Status> outcome;  // Of an ended job; see JobResult::status.
 };
 
 std::string StatusJson(const JobStatus& status);

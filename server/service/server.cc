@@ -80,6 +80,7 @@ class ServerRole : public Server {
     ControlLink::Options link;
     if (keeper_.has_value()) link.join.claim = keeper_->claim();
     link.network = &options_.network;
+    link.traffic = &DataNetwork();
     link.scheduler = options_.scheduler;
     link.join.role = Role::kServer;
     link.join.job_fingerprint = options_.job.fingerprint;

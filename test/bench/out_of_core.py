@@ -39,8 +39,9 @@ class Run:
         self.samples = result["samples"]
         self.seconds = result["seconds"]
         self.rate = result["samples_per_second"]
-        self.cpu = max(role["cpu_seconds"] for role in result["roles"])  # One process, all roles.
-        self.rss = max(role["peak_rss_bytes"] for role in result["roles"])
+        scheduler = result["roles"][0]  # One process, told once.
+        self.cpu = scheduler["cpu_seconds"]
+        self.rss = scheduler["peak_rss_bytes"]
         self.bytes, self.rows, self.on_disk, self.touched, self.fetched, self.written = (
             sum(table[key] for table in tables)
             for key in ("bytes", "rows", "rows_on_disk", "rows_touched", "rows_fetched", "rows_written"))

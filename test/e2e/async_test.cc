@@ -29,7 +29,8 @@ TEST(AsyncTest, WorkersApartTrainEverySampleOnceAndLearn) {
     EXPECT_EQ(run.result.steps, 3 * 12);
     EXPECT_EQ(run.result.samples, 3 * 3000);
     ASSERT_GE(run.result.history.size(), 2);
-    EXPECT_LT(*run.result.history.back().train_logloss, *run.result.history.front().train_logloss);
+    EXPECT_LT(run.result.history.back().train.at(0).mean,
+              run.result.history.front().train.at(0).mean);
     EXPECT_GT(run.result.valid->at(0).auc.value_or(0), 0.6);
     EXPECT_EQ(run.result.tables.count("(dense)"), 1u);
     EXPECT_EQ(run.result.dense_checksum.size(), 32u);
@@ -65,8 +66,8 @@ TEST(AsyncTest, AJobGoesOnFromItsCheckpoint) {
   ExpectCompleted(second);
   EXPECT_EQ(second.result.steps, 4 * 12);
   EXPECT_EQ(second.result.samples, 4 * 3000);
-  EXPECT_LT(*second.result.history.back().train_logloss,
-            *first.result.history.front().train_logloss);
+  EXPECT_LT(second.result.history.back().train.at(0).mean,
+            first.result.history.front().train.at(0).mean);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ TEST(InProcessTest, OneOfEachLearns) {
   ExpectCompleted(run);
   ASSERT_TRUE(run.result.valid.has_value());
   ASSERT_GE(run.result.history.size(), 2);
-  EXPECT_LT(*run.result.history.back().train_logloss, *run.result.history.front().train_logloss);
+  EXPECT_LT(run.result.history.back().train.at(0).mean,
+            run.result.history.front().train.at(0).mean);
   EXPECT_GT(run.result.valid->at(0).auc.value_or(0), 0.6);
   EXPECT_EQ(run.result.steps, 3 * 12);
   EXPECT_EQ(run.result.samples, 3 * 3000);
@@ -52,7 +53,7 @@ TEST(InProcessTest, EqualSlicesGiveEqualParametersForAnyNumberOfProcesses) {
     const JobRun other = RunJob(folder, name, shape);
     ExpectCompleted(other);
     EXPECT_EQ(Checksums(other.result), Checksums(one.result)) << name;
-    EXPECT_EQ(other.result.train_logloss, one.result.train_logloss) << name;
+    EXPECT_EQ(other.result.train, one.result.train) << name;
     EXPECT_EQ(other.result.valid->at(0).auc, one.result.valid->at(0).auc) << name;
   }
 }
@@ -129,7 +130,7 @@ TEST(InProcessTest, WhereTablesLiveChangesNothing) {
     const JobRun other = RunJob(folder, "moved", TablesOn(deep, wide));
     ExpectCompleted(other);
     EXPECT_EQ(Checksums(other.result), Checksums(one.result));
-    EXPECT_EQ(other.result.train_logloss, one.result.train_logloss);
+    EXPECT_EQ(other.result.train, one.result.train);
     EXPECT_EQ(other.result.valid, one.result.valid);
     EXPECT_EQ(other.result.tables.at("deep").bytes, one.result.tables.at("deep").bytes);
   }
@@ -159,7 +160,7 @@ TEST(InProcessTest, TablesMoveBetweenDevicesWhenAJobIsResumed) {
 void ExpectSame(const JobRun& run, const JobRun& want) {
   ExpectCompleted(run);
   EXPECT_EQ(Checksums(run.result), Checksums(want.result));
-  EXPECT_EQ(run.result.train_logloss, want.result.train_logloss);
+  EXPECT_EQ(run.result.train, want.result.train);
   EXPECT_EQ(run.result.valid, want.result.valid);
   for (const auto& [name, table] : want.result.tables) {
     EXPECT_EQ(run.result.tables.at(name).bytes, table.bytes) << name;
@@ -258,12 +259,19 @@ TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
   EXPECT_GT(valid[2].accuracy.value_or(0), 0.25) << "one in eight by chance";
   EXPECT_FALSE(valid[2].auc.has_value());
   EXPECT_GT(valid[3].logloss.value_or(0), 0);
-  EXPECT_LT(*one.result.history.back().train_logloss, *one.result.history.front().train_logloss);
+  // Each loss's own mean, whatever its factor in the sum.
+  ASSERT_EQ(one.result.train.size(), 4u);
+  for (const size_t l : {0, 1, 2}) {
+    EXPECT_EQ(one.result.train[l].loss, valid[l].loss);
+    EXPECT_NEAR(one.result.train[l].mean, *valid[l].logloss, 0.2 * *valid[l].logloss);
+  }
+  EXPECT_LT(one.result.history.back().train.at(0).mean,
+            one.result.history.front().train.at(0).mean);
   shape.workers = 2, shape.servers = 2;
   const JobRun two = RunJob(folder, "two", shape);
   ExpectCompleted(two);
   EXPECT_EQ(Checksums(two.result), Checksums(one.result));
-  EXPECT_EQ(two.result.train_logloss, one.result.train_logloss);
+  EXPECT_EQ(two.result.train, one.result.train);
   EXPECT_EQ(two.result.valid, one.result.valid);
 }
 
@@ -280,7 +288,8 @@ TEST(InProcessTest, ExpertsGiveEqualParametersForAnyNumberOfWorkersAndPlacement)
       "{name: logit, op: sum, inputs: [first, third]}]"};
   const JobRun one = RunJob(folder, "one", shape);
   ExpectCompleted(one);
-  EXPECT_LT(*one.result.history.back().train_logloss, *one.result.history.front().train_logloss);
+  EXPECT_LT(one.result.history.back().train.at(0).mean,
+            one.result.history.front().train.at(0).mean);
   EXPECT_GT(one.result.valid->at(0).auc.value_or(0), 0.6);
   shape.workers = 2, shape.servers = 2;
   const JobRun two = RunJob(folder, "two", shape);
@@ -297,7 +306,7 @@ TEST(InProcessTest, ExpertsGiveEqualParametersForAnyNumberOfWorkersAndPlacement)
   const JobRun card =
       RunJob(folder, "card", shape, {.accelerators = {first_card.get(), second_card.get()}});
   ExpectCompleted(card);
-  EXPECT_NEAR(*card.result.train_logloss, *one.result.train_logloss, 2e-3);
+  EXPECT_NEAR(card.result.train.at(0).mean, one.result.train.at(0).mean, 2e-3);
 }
 
 // The switch that measures what overlap gains changes when things happen, and no bit.
@@ -311,7 +320,7 @@ TEST(InProcessTest, OneThingAfterTheOtherGivesEqualParameters) {
         RunJob(folder, "apart", {.servers = 2, .workers = 2, .slices = 4, .more = more});
     ExpectCompleted(other);
     EXPECT_EQ(Checksums(other.result), Checksums(one.result)) << place;
-    EXPECT_EQ(other.result.train_logloss, one.result.train_logloss) << place;
+    EXPECT_EQ(other.result.train, one.result.train) << place;
   }
   ExpectCompleted(RunJob(folder, "stale",
                          {.workers = 2, .staleness = "2", .more = "parallel: {overlap: false}\n"}));
@@ -337,7 +346,7 @@ TEST(InProcessTest, CardsLearnWhatProcessorsDoAndAreLeftAndTakenUp) {
     resume.resume = "auto";
     const JobRun run = RunJob(folder, name, begins_on_card ? cpu : all, resume);
     ExpectCompleted(run);
-    EXPECT_NEAR(*run.result.train_logloss, *one.result.train_logloss, 1e-3) << name;
+    EXPECT_NEAR(run.result.train.at(0).mean, one.result.train.at(0).mean, 1e-3) << name;
     EXPECT_NEAR(run.result.valid->at(0).auc.value_or(0), one.result.valid->at(0).auc.value_or(1),
                 2e-3)
         << name;
@@ -356,7 +365,7 @@ TEST(InProcessTest, ATableOnACardLearnsWhatItDoesOnAServer) {
     shape.slices = slices;
     const JobRun run = RunJob(folder, "card", shape, {.accelerators = {card.get(), other.get()}});
     ExpectCompleted(run);
-    EXPECT_NEAR(*run.result.train_logloss, *server.result.train_logloss, 1e-3);
+    EXPECT_NEAR(run.result.train.at(0).mean, server.result.train.at(0).mean, 1e-3);
     EXPECT_EQ(run.result.tables.at("deep").rows, server.result.tables.at("deep").rows);
   }
 }

@@ -118,7 +118,7 @@ Status CountingWorker::Carry(const OrderMessage& order, const std::function<bool
     const double seconds = SecondsBetween(begin, SystemClock().Now());
     seconds_ = seconds_ + seconds;
     answer.result =
-        TrainDone{train->end_step, (train->end_step - train->first_step) * 10, 0, seconds};
+        TrainDone{train->end_step, (train->end_step - train->first_step) * 10, {0}, {}, seconds};
   } else if (std::holds_alternative<SaveOrder>(order.what)) {
     answer.result = SaveDone{};
   } else {

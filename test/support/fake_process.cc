@@ -84,12 +84,12 @@ OrderDoneMessage FakeProcess::CarryOut(const OrderMessage& order) {
 TrainDone FakeProcess::CarryOut(const TrainOrder& order) {
   done_.push_back(fmt::format("train {}..{}", order.first_step, order.end_step));
   step_ = order.end_step;
-  TrainDone done{order.end_step, 0, 0, 0.02};
+  TrainDone done{order.end_step, 0, {0.0}, {0.5}, 0.02};
   for (Step step = order.first_step; step < order.end_step; ++step) {
     const uint64_t first = (step - order.epoch_first_step) * data_.batch_size;
     const uint64_t samples = std::min<uint64_t>(data_.batch_size, data_.train_rows - first);
     done.samples += samples;
-    done.loss_sum += 0.5 * static_cast<double>(samples);
+    done.loss_sums[0] += 0.5 * static_cast<double>(samples);
   }
   return done;
 }

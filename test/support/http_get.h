@@ -1,12 +1,16 @@
-// GET over a real loopback socket, by hand.
+// GET over loopback, for tests of pages.
 #pragma once
 
 #include <string>
 
 namespace dt::test {
 
-// The body at `path` of a server whose address is "http://127.0.0.1:PORT/". "" if no answer comes
-// within a second.
-std::string HttpGet(const std::string& address, const std::string& path);
+struct HttpAnswer {
+  int status = 0;  // 0: nobody answers.
+  std::string body;
+};
+
+// `url`: "http://127.0.0.1:PORT/path". Waits a few seconds at most.
+HttpAnswer HttpGet(const std::string& url);
 
 }  // namespace dt::test

@@ -88,8 +88,9 @@ class Engine {
   // After FinishUpdate: what is pushed of a parameter of the graph. REQUIRES:
   // ParameterSpec::pushed.
   std::span<const float> pushed(size_t parameter) const;
-  // Of the step exchanged last: over all slices, equal on all ranks.
-  double step_loss() const { return exchange_.step_loss(); }
+  // By loss: its mean over the samples of the step exchanged last, equal on all ranks. Valid until
+  // the next exchange.
+  std::span<const double> step_losses() const { return exchange_.step_losses(); }
 
   // Forward only: by loss of the graph, its output [samples], valid until the next call.
   Result<TableRows> Evaluate(const SliceInputs& inputs, const RunInfo& run);

@@ -31,6 +31,7 @@ Status StepExchange::Open() {
     if (piece == packs_.pieces().end()) return Internal("loss {} is not gathered", loss.name);
     loss_pieces_.push_back(piece - packs_.pieces().begin());
   }
+  step_losses_.resize(loss_pieces_.size());
   return rows_.Open();
 }
 
@@ -83,10 +84,11 @@ void StepExchange::SpreadResults(Bindings& bindings) {
       out = std::copy_n(from, piece.floats, out);
     }
   }
-  step_loss_ = 0;
-  for (uint32_t k = 0; k < plan_.slices; ++k) {
-    for (const size_t p : loss_pieces_) {
-      step_loss_ += double{gathered[k * packs_.gather_floats() + packs_.pieces()[p].offset]};
+  for (size_t l = 0; l < loss_pieces_.size(); ++l) {
+    const float* part = gathered + packs_.pieces()[loss_pieces_[l]].offset;
+    step_losses_[l] = 0;
+    for (uint32_t k = 0; k < plan_.slices; ++k, part += packs_.gather_floats()) {
+      step_losses_[l] += double{*part};
     }
   }
 }

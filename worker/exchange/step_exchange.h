@@ -38,8 +38,8 @@ class StepExchange {
     WorkerTables* tables = nullptr;  // Needed by plans that sum rows.
   };
   Status Join(Collective& collective, const StepSlices& slices, Bindings& bindings);
-  // Of the step joined last: over all slices, equal on all ranks.
-  double step_loss() const { return step_loss_; }
+  // By loss of the graph: its mean over the samples of the step joined last, equal on all ranks.
+  std::span<const double> step_losses() const { return step_losses_; }
 
  private:
   void SpreadResults(Bindings& bindings);
@@ -50,7 +50,7 @@ class StepExchange {
   AlignedBuffer summed_memory_, gathered_memory_;
   std::span<float> summed_, gathered_;  // Of all ranks; gathered_: [slices, floats of one].
   std::vector<size_t> loss_pieces_;     // By loss: its piece.
-  double step_loss_ = 0;
+  std::vector<double> step_losses_;
 };
 
 }  // namespace dt::worker

@@ -200,10 +200,9 @@ class WorkerRole : public Worker {
                          .next_split = std::move(next_split),
                          .interrupted = [this] { return Interrupted(); },
                          .progress =
-                             [this](Step step, uint64_t samples, double loss) {
+                             [this](Step step, uint64_t samples) {
                                progress_.step = step;
                                progress_.samples = samples_before_ + samples;
-                               progress_.loss = loss;
                                tables_->PutSizes(progress_.tables);
                                link_->SetProgress(progress_);
                                trace_.StepsDone(step);
@@ -263,9 +262,9 @@ class WorkerRole : public Worker {
   }
 
   Status Do(const TrainOrder& order, OrderDoneMessage& done) {
-    DT_TRY(const TrainDone trained, trainer_->Train(order));
+    DT_TRY(TrainDone trained, trainer_->Train(order));
     samples_before_ += trained.samples;
-    done.result = trained;
+    done.result = std::move(trained);
     return OkStatus();
   }
   Status Do(const EvaluateOrder& order, OrderDoneMessage& done) {
@@ -362,6 +361,7 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
     absent = OkStatus();
   }
   ControlLink::Options link_options{.network = &options.network,
+                                    .traffic = options.data_network,
                                     .scheduler = options.scheduler,
                                     .join = std::move(join),
                                     .stop = options.stop,

@@ -71,7 +71,7 @@ Result<AsyncStepResult> EndAsyncStep(const AsyncStepInfo& info, AsyncStages& on)
   lane.changes.assign(slice.tables.size(), {});
   if (result.samples > 0) {
     DT_TRY_STATUS(FindChanges(info, lane, on));
-    result.loss = lane.engine.step_loss();
+    result.losses = lane.engine.step_losses();
   }
   Recorded(on.timeline, stage::kSendPush, info.step,
            [&] { on.client.BeginPush(PushInfoOf(info), slice, lane.changes); });

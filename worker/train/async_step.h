@@ -48,7 +48,8 @@ struct AsyncStepInfo {
 
 struct AsyncStepResult {
   uint32_t samples = 0;
-  double loss = 0;  // Mean over the samples.
+  // By loss: its mean over the samples; empty without any. Valid until the lane's next step ends.
+  std::span<const double> losses{};
 };
 
 // Takes the rows whose pull was begun first. REQUIRES: there is one, of this step; its lane's step

@@ -43,7 +43,7 @@ struct StepInfo {
 // Sends the pull of the step's first own slice. With overlap, before the first step of an order;
 // later ones are begun by the step before.
 Status BeginStep(Step step, Stages& on);
-// Gives the step's loss, equal on all ranks.
-Result<double> TrainStep(const StepInfo& info, Stages& on);
+// Afterwards the engine has the step's losses.
+Status TrainStep(const StepInfo& info, Stages& on);
 
 }  // namespace dt::worker

@@ -8,6 +8,17 @@
 #include "worker/train/stage_spans.h"
 
 namespace dt::worker {
+namespace {
+
+// Adds a step's means of losses, if it had samples.
+void AddStep(bool first, uint32_t samples, std::span<const double> losses, TrainDone& to) {
+  if (samples == 0) return;
+  to.samples += samples;
+  for (size_t l = 0; l < losses.size(); ++l) to.loss_sums[l] += losses[l] * samples;
+  if (first) to.first_losses.assign(losses.begin(), losses.end());
+}
+
+}  // namespace
 
 const Dataset& Datasets::of(SplitKind split) const {
   switch (split) {
@@ -104,6 +115,12 @@ Result<TrainDone> Trainer::Train(const TrainOrder& order) {
   return dense_ ? TrainApart(order) : TrainTogether(order);
 }
 
+TrainDone Trainer::NothingDone(const TrainOrder& order) const {
+  TrainDone done{.end_step = order.end_step};
+  done.loss_sums.resize(options_.engine.plan().graph.losses.size());
+  return done;
+}
+
 Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
   const uint64_t rows = options_.data.train->rows();
   const Plan& plan = options_.engine.plan();
@@ -114,20 +131,19 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
   Stages stages{puller,  options_.client,  options_.engine, options_.collective,
                 overlap, options_.timeline};
   const TimePoint begun = SystemClock().Now();
-  TrainDone done{.end_step = order.end_step};
+  TrainDone done = NothingDone(order);
   if (overlap) DT_TRY_STATUS(BeginStep(order.first_step, stages));
   for (Step step = order.first_step; step < order.end_step; ++step) {
     DT_TRY_STATUS(options_.interrupted());
     const auto samples = static_cast<uint32_t>(
         StepRange(rows, plan.batch_size, step - order.epoch_first_step).size());
-    DT_TRY(const double loss, TrainStep({.step = step,
-                                         .samples = samples,
-                                         .slice_owner = order.slice_owner,
-                                         .rate_scale = order.rate_scale},
-                                        stages));
-    done.samples += samples;
-    done.loss_sum += loss * samples;
-    options_.progress(step + 1, done.samples, loss);
+    DT_TRY_STATUS(TrainStep({.step = step,
+                             .samples = samples,
+                             .slice_owner = order.slice_owner,
+                             .rate_scale = order.rate_scale},
+                            stages));
+    AddStep(step == order.first_step, samples, options_.engine.step_losses(), done);
+    options_.progress(step + 1, done.samples);
   }
   done.seconds = SecondsBetween(begun, SystemClock().Now());
   return done;
@@ -171,7 +187,7 @@ Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
       puller,           options_.client, options_.collective, lanes, options_.job.parallel.overlap,
       options_.timeline};
   const TimePoint begun = SystemClock().Now();
-  TrainDone done{.end_step = order.end_step};
+  TrainDone done = NothingDone(order);
   UnderWay steps{.pulled = order.first_step, .begun = order.first_step};
   for (Step step = order.first_step;; ++step) {
     DT_TRY_STATUS(options_.interrupted());
@@ -182,9 +198,8 @@ Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
       break;
     }
     DT_TRY(const AsyncStepResult result, EndAsyncStep(AsyncInfoOf(order, step), stages));
-    done.samples += result.samples;
-    done.loss_sum += result.loss * result.samples;
-    options_.progress(std::min(step + 1, order.end_step), done.samples, result.loss);
+    AddStep(step == order.first_step, result.samples, result.losses, done);
+    options_.progress(std::min(step + 1, order.end_step), done.samples);
   }
   DT_TRY_STATUS(options_.client.WaitForPushes());
   done.seconds = SecondsBetween(begun, SystemClock().Now());

@@ -38,8 +38,8 @@ class Trainer {
     // error: the end of it. On the reader's thread.
     std::function<Result<SplitMessage>()> next_split = {};
     std::function<Status()> interrupted;
-    // After each step: steps done, samples of this order so far, loss of the step.
-    std::function<void(Step step, uint64_t samples, double loss)> progress;
+    // After each step: steps done, samples of this order so far.
+    std::function<void(Step step, uint64_t samples)> progress;
     Timeline* timeline = nullptr;  // Of training; null: nothing is recorded.
   };
   explicit Trainer(Options options);
@@ -56,6 +56,7 @@ class Trainer {
  private:
   std::unique_ptr<SliceReader> OpenReader(const Dataset& data, LookupFor purpose,
                                           std::function<bool(LookupPlan&)> next);
+  TrainDone NothingDone(const TrainOrder& order) const;
   Result<TrainDone> TrainTogether(const TrainOrder& order);
   Result<TrainDone> TrainApart(const TrainOrder& order);
   // Of an order: steps before `pulled` have been asked for, those before `begun` are computed.

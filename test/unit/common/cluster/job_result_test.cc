@@ -33,29 +33,42 @@ TEST(JobResult, EveryValueHasItsPlace) {
   result.seconds = 4;
   result.valid = LossMetrics{{0.75, 0.5, 1.0, 10, false}};
   result.best = JobResult::Best{3, *result.valid};
-  result.roles = {{"server", 1, 77, 1.5, 2, 3, 4}};
+  result.roles = {{"server", 1, 77, JobResult::Usage{1.5, 2, 3, 4}}, {"worker", 2, 77, {}}};
   result.tables["item"] = {
       .rows = 5, .rows_in_memory = 4, .rows_on_disk = 1, .bytes = 80, .checksum = "00ff"};
   result.events = {{1.5, "checkpoint", {{"step", 20.0}, {"folder", std::string("f")}}}};
-  result.history = {{1, 10, 0.5f, *result.valid, 0.25}};
+  result.history = {{1, 10, 0.5f, 0.01, *result.valid, {{"click", 0.25}}}};
+  result.curve = {{4, 2, 100, 0.02, {{"click", 0.5}}}, {6, 2, 50, 0.01, {{"click", 0.25}}}};
   const Json json = Json::parse(ToJson(result));
   EXPECT_EQ(json["samples_per_second"], 25);
   EXPECT_EQ(json["metrics"]["valid"]["auc"], 0.75);
   EXPECT_EQ(json["metrics"]["valid"]["auc_exact"], false);
   EXPECT_EQ(json["best"]["epoch"], 3);
   EXPECT_EQ(json["roles"][0]["pid"], 77);
+  EXPECT_EQ(json["roles"][0]["cpu_seconds"], 1.5);
+  EXPECT_EQ(json["roles"][1]["pid"], 77);
+  EXPECT_TRUE(json["roles"][1]["cpu_seconds"].is_null());  // Of the same process.
   EXPECT_EQ(json["tables"]["item"]["rows_on_disk"], 1);
   EXPECT_EQ(json["checksum"]["tables"]["item"], "00ff");
   EXPECT_EQ(json["events"][0]["folder"], "f");
   EXPECT_EQ(json["events"][0]["step"], 20);
   EXPECT_EQ(json["history"][0]["train"]["logloss"], 0.25);
+  EXPECT_EQ(json["history"][0]["learning_rate"], 0.01);
+  EXPECT_EQ(json["curve"][0]["step"], 4);
+  EXPECT_EQ(json["curve"][0]["loss"]["click"], 0.5);
+  EXPECT_EQ(json["curve"][0]["samples_per_second"], 50);
+  EXPECT_TRUE(json["curve"][1]["samples_per_second"].is_null());  // In no time.
 }
 
 TEST(JobResult, SeveralLossesStandByTheirNames) {
   JobResult result;
   result.test = LossMetrics{{.auc = 0.75, .logloss = 0.5, .samples = 10, .loss = "click"},
                             {.logloss = 1.5, .samples = 10, .accuracy = 0.25, .loss = "next"}};
-  const Json json = Json::parse(ToJson(result))["metrics"]["test"];
+  result.train = {{"click", 0.25}, {"next", 2.5}};
+  const Json metrics = Json::parse(ToJson(result))["metrics"];
+  EXPECT_EQ(metrics["train"],
+            Json::parse(R"({"click": {"logloss": 0.25}, "next": {"logloss": 2.5}})"));
+  const Json json = metrics["test"];
   EXPECT_EQ(json.size(), 2u);
   EXPECT_EQ(json["click"]["auc"], 0.75);
   EXPECT_FALSE(json["click"].contains("accuracy"));
@@ -76,7 +89,7 @@ TEST(JobResult, FailuresSayWhatWhereAndHint) {
 
 TEST(JobResult, NumbersThatJsonLacksAreNull) {
   JobResult result;
-  result.train_logloss = std::numeric_limits<double>::quiet_NaN();
+  result.train = {{"click", std::numeric_limits<double>::quiet_NaN()}};
   EXPECT_TRUE(Json::parse(ToJson(result))["metrics"]["train"]["logloss"].is_null());
 }
 

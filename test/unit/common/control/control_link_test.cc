@@ -111,7 +111,7 @@ TEST_F(ControlLinkTest, JoinsAndLosesNothingSentBehindTheWelcome) {
 
 TEST_F(ControlLinkTest, SendsMessagesAndProgress) {
   const auto link = Join();
-  link->SetProgress({.step = 17, .samples = 170, .loss = 0.5});
+  link->SetProgress({.step = 17, .samples = 170});
   link->Send(ReadyMessage{});
   other_.Await<ReadyMessage>();
   HeartbeatMessage beat = other_.Await<HeartbeatMessage>();

@@ -4,8 +4,11 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "common/base/hash.h"
+#include "common/schema/output_schema.h"
+#include "test/support/schema_check.h"
 
 namespace dt::scheduler {
 namespace {
@@ -46,7 +49,12 @@ class CheckpointStoreTest : public ::testing::Test {
         LossMetrics{{0.75, 0.5, std::nullopt, 10, true, std::nullopt, "click"},
                     {.logloss = 1.5, .accuracy = 0.5, .loss = "next"}};
     manifest.course.decisions.best_step = step;
-    manifest.course.history = {{1, step, 0.5f, *manifest.course.decisions.best, 0.1}};
+    const LossMeans train = {{"click", 0.1}, {"next", 2.5}};
+    manifest.course.history = {{1, step, 0.5f, 0.01, *manifest.course.decisions.best, train}};
+    manifest.course.epoch_loss_sums = {10, 250};
+    manifest.course.epoch_samples = 100;
+    manifest.course.first_losses = {0.7, 3};
+    manifest.course.curve = {{step, 1.5, 100, 0.01, train, 2}};
     manifest.resume_text = "batch_size 10\njob j\nseed 1";
     manifest.resume_fingerprint = 0xfedcba9876543210;
     return manifest;
@@ -62,6 +70,17 @@ class CheckpointStoreTest : public ::testing::Test {
   const fs::path dir_;
 };
 
+TEST_F(CheckpointStoreTest, ManifestIsAsItsSchemaSays) {
+  const test::SchemaCheck schema(OutputSchemaJson("manifest"));
+  Manifest manifest = ManifestAt(1000);
+  manifest.files = {{"dense.bin", 1, 2}};
+  manifest.course.evaluated = 900;
+  for (const Manifest& one : {manifest, Manifest()}) {
+    EXPECT_EQ(schema.ProblemsOf(nlohmann::json::parse(ManifestToJson(one))),
+              std::vector<std::string>{});
+  }
+}
+
 TEST_F(CheckpointStoreTest, ManifestComesBackAsItWas) {
   CheckpointStore store = Open();
   const std::string folder = *Make(store, 1000);
@@ -73,6 +92,9 @@ TEST_F(CheckpointStoreTest, ManifestComesBackAsItWas) {
               return m;
             }()));
   EXPECT_EQ(back->course.decisions, ManifestAt(1000).course.decisions);
+  EXPECT_EQ(back->course.history[0].train, ManifestAt(1000).course.history[0].train);
+  EXPECT_EQ(back->course.curve[0].losses, ManifestAt(1000).course.curve[0].losses);
+  EXPECT_EQ(back->course.curve[0].pieces, 2u);
   EXPECT_EQ(back->resume_fingerprint, 0xfedcba9876543210);
   EXPECT_EQ(fs::path(folder).filename(), "step-000000001000");
   EXPECT_TRUE(VerifyCheckpoint(folder).ok());

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "common/schema/output_schema.h"
+#include "test/support/schema_check.h"
+
 namespace dt::scheduler {
 namespace {
 
@@ -50,6 +53,14 @@ Plan Scheduled() {
 TEST(DumpPlan, BeforePartitionItIsTheGraph) {
   EXPECT_EQ(DumpPlan(Tiny(), DumpFormat::kText, ""), DumpText(Tiny().graph));
   EXPECT_FALSE(nlohmann::json::parse(DumpPlan(Tiny(), DumpFormat::kJson, "")).contains("train"));
+}
+
+TEST(DumpPlan, JsonIsAsItsSchemaSays) {
+  const test::SchemaCheck schema(OutputSchemaJson("plan"));
+  for (const Plan& plan : {Tiny(), Cut(), Scheduled()}) {
+    const auto json = nlohmann::json::parse(DumpPlan(plan, DumpFormat::kJson, ""));
+    EXPECT_EQ(schema.ProblemsOf(json), std::vector<std::string>{});
+  }
 }
 
 TEST(DumpPlan, TextTellsWhatWaitsAndTheMemory) {

@@ -36,6 +36,7 @@ class JobStateTest : public ::testing::Test {
     job_.cluster.shards = 4;
     job_.cluster.start_timeout = seconds(30);
     job_.train.batch_size = 10;
+    job_.model.losses.emplace_back().name = "click";
     state_.emplace(JobOptions{job_, Goal::kTrain, Term(1), Generation(1), {}}, surroundings_,
                    kStart);
   }
@@ -87,7 +88,7 @@ class JobStateTest : public ::testing::Test {
         for (const uint64_t from : {1, 2, 3}) {
           if (train == nullptr) Say(from, OrderDoneMessage{order.number, SaveDone()});
           if (train == nullptr || from == 3) continue;
-          Say(from, OrderDoneMessage{order.number, TrainDone{train->end_step, 10, 5, 0.1}});
+          Say(from, OrderDoneMessage{order.number, TrainDone{train->end_step, 10, {5}, {}, 0.1}});
         }
       }
     }
@@ -267,7 +268,7 @@ TEST_F(JobStateTest, ADiskThatFailsAtACheckpointIsNamed) {
   Begin();
   const auto orders = SentTo<OrderMessage>(1);
   ASSERT_EQ(orders.size(), 1u) << "up to the first checkpoint";
-  for (uint64_t from : {1, 2}) Say(from, OrderDoneMessage{1, TrainDone{1, 10, 5, 0.1}});
+  for (uint64_t from : {1, 2}) Say(from, OrderDoneMessage{1, TrainDone{1, 10, {5}, {}, 0.1}});
   EXPECT_EQ(Outcome(), "disk full");
 }
 
@@ -307,9 +308,71 @@ TEST_F(JobStateTest, WorkersWithOtherRowsEndTheJob) {
 
 TEST_F(JobStateTest, WorkersThatDisagreeEndTheJob) {
   Begin();
-  Say(1, OrderDoneMessage{1, TrainDone{4, 40, 5, 0.1}});
-  Say(2, OrderDoneMessage{1, TrainDone{4, 30, 5, 0.1}});
+  Say(1, OrderDoneMessage{1, TrainDone{4, 40, {5}, {}, 0.1}});
+  Say(2, OrderDoneMessage{1, TrainDone{4, 30, {5}, {}, 0.1}});
   EXPECT_EQ(state_->outcome().code(), StatusCode::kInternal);
+}
+
+TEST_F(JobStateTest, LossesOfAnotherNumberEndTheJob) {
+  Begin();
+  for (uint64_t from : {1, 2}) {
+    Say(from, OrderDoneMessage{1, TrainDone{4, 40, {5, 5}, {}, 0.1}});
+  }
+  EXPECT_EQ(state_->outcome().code(), StatusCode::kInternal);
+}
+
+TEST_F(JobStateTest, TheFigureIsTheMeanOfTheEpochSoFarAndThereIsNoneBefore) {
+  Begin();
+  JobStatus status = StatusOf(*state_, kStart + seconds(7));
+  EXPECT_EQ(status.losses, std::vector<std::string>{"click"});
+  EXPECT_TRUE(status.train.empty());
+  EXPECT_FALSE(status.samples_per_second.has_value());
+  EXPECT_FALSE(status.seconds_left.has_value());
+  EXPECT_FALSE(status.last_step_time.has_value());
+  EXPECT_EQ(status.seconds, 7) << "runs, whether something happens or not";
+  const auto train = [&](uint64_t order, Step end, double loss_sum) {
+    for (uint64_t from : {1, 2}) {
+      Say(from, OrderDoneMessage{order, TrainDone{end, 20, {loss_sum}, {0.7}, 0.1}}, seconds(8));
+    }
+  };
+  const auto orders = SentTo<OrderMessage>(1);
+  train(1, std::get<TrainOrder>(orders.at(0).what).end_step, 20);
+  train(2, std::get<TrainOrder>(orders.at(1).what).end_step, 10);
+  EXPECT_EQ(state_->ProgressAt(kStart + seconds(9)).train, (LossMeans{{"click", 0.75}}));
+  status = StatusOf(*state_, kStart + seconds(9));
+  EXPECT_EQ(status.train, (LossMeans{{"click", 0.75}}));
+  EXPECT_EQ(status.curve.size(), 2u);
+  EXPECT_EQ(state_->last_step_at(), kStart + seconds(8));
+  EXPECT_FALSE(status.outcome.has_value());
+  Say(1, FailedMessage{StatusCode::kDataLoss, {"a disk", "", ""}});
+  EXPECT_FALSE(StatusOf(*state_, kStart).outcome->ok());
+}
+
+// Whatever the loss's scale: ten times what it was before the first update.
+TEST_F(JobStateTest, ALossThatHasDivergedIsToldOnce) {
+  Begin();
+  const auto train = [&](uint64_t order, Step end, double loss) {
+    for (uint64_t from : {1, 2}) {
+      Say(from, OrderDoneMessage{order, TrainDone{end, 10, {10 * loss}, {200}, 0.1}});
+    }
+  };
+  const auto told = [&] {
+    return std::ranges::count(state_->events(), "loss_diverged", &JobResult::Event::kind);
+  };
+  std::vector<OrderMessage> orders = SentTo<OrderMessage>(1);
+  train(1, std::get<TrainOrder>(orders.at(0).what).end_step, 2000);
+  EXPECT_EQ(told(), 0) << "ten times is not above ten times";
+  train(2, std::get<TrainOrder>(orders.at(1).what).end_step, 2001);
+  EXPECT_EQ(told(), 1);
+  const JobResult::Event& event = state_->events().back();
+  EXPECT_EQ(event.details.at(0).second, JobResult::Detail("click"));
+  const std::string why = std::get<std::string>(event.details.back().second);
+  EXPECT_EQ(why,
+            "loss click has diverged: 2001 on training data at step 8, 200 at the job's first "
+            "step; lower the learning rate");
+  orders = SentTo<OrderMessage>(1);
+  train(3, std::get<TrainOrder>(orders.at(0).what).end_step, 9000);
+  EXPECT_EQ(told(), 1);
 }
 
 }  // namespace

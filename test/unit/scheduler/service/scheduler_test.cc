@@ -213,7 +213,7 @@ TEST_F(SchedulerTest, AnOpenPageSeesTheEnd) {
   const auto scheduler = *Scheduler::Open(Options());
   std::jthread running([&] { scheduler->Run(stop_.get_token()); });
   const auto phase = [&] {
-    const Json json = Json::parse(test::HttpGet(scheduler->page(), "/status"), nullptr, false);
+    const Json json = Json::parse(test::HttpGet(scheduler->page() + "status").body, nullptr, false);
     return json.is_object() ? json.value("phase", "") : "";
   };
   EXPECT_EQ(phase(), "gathering");

@@ -15,7 +15,15 @@ CourseConfig Config() {
   config.valid_rows = 20;
   config.test_rows = 20;
   config.epochs = 3;
+  config.losses = {"click", "rating"};
+  config.learning_rate = 0.1;
   return config;
+}
+
+// Means of 0.5 and 2.
+Trained Results(uint64_t samples, double seconds) {
+  const auto n = static_cast<double>(samples);
+  return {samples, {0.5 * n, 2 * n}, {0.75, 3}, seconds};
 }
 
 struct Story {
@@ -51,8 +59,7 @@ class Player {
     EXPECT_EQ((o.end_step - 1) / 10, o.epoch) << "an order lies within an epoch";
     rate_ = o.rate_scale;
     const uint64_t steps = o.end_step - o.first_step;
-    course_.OnTrained(o.end_step, steps * 10, static_cast<double>(steps) * 5,
-                      static_cast<double>(steps) * step_seconds_);
+    course_.OnTrained(o.end_step, Results(steps * 10, static_cast<double>(steps) * step_seconds_));
     trained_ = o.end_step;
   }
   void Carry(const course::Evaluate& o) {
@@ -109,7 +116,7 @@ Order Until(Course& course) {
     if (!order.has_value()) return {};
     if (auto* const wanted = std::get_if<Order>(&*order)) return *wanted;
     const auto& train = std::get<course::Train>(*order);
-    course.OnTrained(train.end_step, 10, 5, 0.01);
+    course.OnTrained(train.end_step, Results(10, 0.01));
   }
 }
 
@@ -122,10 +129,10 @@ TEST(Course, TrainingGoesOnWhileACheckpointIsWrittenUpToTheNext) {
   EXPECT_EQ(Until<course::Save>(course).step, 8u);
   course.OnCut();
   EXPECT_EQ(Until<course::Train>(course).first_step, 8u);
-  course.OnTrained(10, 20, 10, 0.01);
+  course.OnTrained(10, Results(20, 0.01));
   while (std::optional<course::Order> order = course.Next()) {
     const Step end = std::get<course::Train>(*order).end_step;
-    course.OnTrained(end, 10, 5, 0.01);
+    course.OnTrained(end, Results(10, 0.01));
   }
   EXPECT_EQ(course.state().step, 16u);  // Where the next one is due.
   course.OnWritten();
@@ -161,9 +168,9 @@ TEST(Course, ACheckpointThatIsAskedForComesAtTheNextBoundary) {
   ASSERT_TRUE(course.Next().has_value());
   course.RequestSave();
   EXPECT_FALSE(course.Next().has_value());
-  course.OnTrained(4, 40, 1, 1);
+  course.OnTrained(4, Results(40, 1));
   EXPECT_FALSE(course.Next().has_value()) << "what is out comes first";
-  course.OnTrained(8, 40, 1, 1);
+  course.OnTrained(8, Results(40, 1));
   const auto save = course.Next();
   ASSERT_TRUE(save.has_value() && std::holds_alternative<course::Save>(*save));
   EXPECT_EQ(std::get<course::Save>(*save).step, 8u);
@@ -233,7 +240,7 @@ TEST(Course, SlowStepsAreOrderedOneByOne) {
   Course course(config, {});
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(course.Next().has_value());
   EXPECT_FALSE(course.Next().has_value()) << "two are out";
-  course.OnTrained(4, 40, 1, 40);
+  course.OnTrained(4, Results(40, 40));
   const auto next = std::get<course::Train>(*course.Next());
   EXPECT_EQ(next.first_step, 8u);
   EXPECT_EQ(next.end_step, 9u);
@@ -260,7 +267,7 @@ TEST(Course, ResumedEqualsUninterrupted) {
     ASSERT_TRUE(second.finished());
     EXPECT_EQ(second.state().decisions, whole.state().decisions) << stop;
     EXPECT_EQ(second.state().samples, whole.state().samples);
-    EXPECT_EQ(second.state().train_logloss(), whole.state().train_logloss());
+    EXPECT_EQ(second.train(), whole.train());
     EXPECT_EQ(second.state().history.size(), whole.state().history.size());
   }
 }
@@ -280,12 +287,43 @@ TEST(Course, ABoundaryThatWasStoppedAtIsKeptAsTheBest) {
             "finished");
 }
 
-TEST(Course, TrainLoglossIsThatOfTheEpoch) {
+TEST(Course, EachLossHasItsMeanOverTheEpoch) {
   Course course(Config(), {});
+  EXPECT_EQ(course.train(), LossMeans{});  // Nothing before the first step, and not zero.
   Player(course, {}, 0.01).Play();
-  EXPECT_EQ(course.state().train_logloss(), 0.5);
+  const LossMeans want = {{"click", 0.5}, {"rating", 2}};
+  EXPECT_EQ(course.train(), want);
+  EXPECT_EQ(course.state().history.back().train, want);
+  EXPECT_EQ(course.state().history.back().learning_rate, 0.1);
   EXPECT_EQ(course.state().epoch_samples, 100u);
   EXPECT_EQ(course.state().samples, 300u);
+}
+
+TEST(Course, TheFirstStepsLossesArePutAsideAndSurviveAResumption) {
+  Course course(Config(), {});
+  EXPECT_FALSE(course.FirstLossOf("rating").has_value());
+  ASSERT_TRUE(course.Next().has_value());
+  course.OnTrained(4, Results(40, 1));
+  ASSERT_TRUE(course.Next().has_value());
+  Trained later = Results(10, 1);
+  later.first_losses = {9, 9};
+  course.OnTrained(5, later);
+  EXPECT_EQ(course.FirstLossOf("rating"), 3);
+  EXPECT_EQ(Course(Config(), course.state()).FirstLossOf("rating"), 3);
+  EXPECT_FALSE(course.FirstLossOf("other").has_value());
+}
+
+TEST(Course, TheCurveBeginsWithTheFirstOrder) {
+  Course course(Config(), {});
+  ASSERT_TRUE(course.Next().has_value());
+  course.OnTrained(4, Results(40, 2));
+  ASSERT_EQ(course.state().curve.size(), 1u);
+  const JobResult::CurvePoint& point = course.state().curve[0];
+  EXPECT_EQ(point.step, 4u);
+  EXPECT_EQ(point.seconds, 2);
+  EXPECT_EQ(point.samples, 40u);
+  EXPECT_EQ(point.learning_rate, 0.1);
+  EXPECT_EQ(point.losses, (LossMeans{{"click", 0.5}, {"rating", 2}}));
 }
 
 }  // namespace

@@ -211,7 +211,7 @@ Outcome Train(const Setting& setting, Step steps,
     for (const auto& [where, push] : pushed) {
       if (!push.second.empty()) tables.Push(where.second, push.first, push.second);
     }
-    outcome.losses.push_back(all.front()->engine_->step_loss());
+    outcome.losses.push_back(all.front()->engine_->step_losses().front());
     if (after != nullptr) after(*all.front(), tables, step);
   }
   for (const auto& rank : all) EXPECT_TRUE(rank->engine_->FetchParameters().ok());
