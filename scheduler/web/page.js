@@ -74,8 +74,8 @@ function showState(job) {
     ? [job.epochs ? `epoch ${number(job.epoch)} of ${number(job.epochs)}` : '',
       job.steps ? `step ${number(job.step)} of ${number(job.steps)}` : '',
       isNumber(job.seconds) ? `${duration(job.seconds)} since the start` : '', job.places]
-    : [counted(job.epochs, 'epoch'), counted(job.steps, 'step'), counted(job.samples, 'sample'),
-      `${duration(job.seconds)} of training`];
+    : job.steps ? [counted(job.epochs, 'epoch'), counted(job.steps, 'step'), counted(job.samples, 'sample'),
+      `${duration(job.seconds)} of training`] : ['nothing was trained'];
   at('summary').textContent = parts.filter(part => part).join(' · ');
   at('checkpoint').textContent = job.checkpoint ? `newest checkpoint: ${job.checkpoint}` : '';
   at('bar').hidden = !live || !job.steps;

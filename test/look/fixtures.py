@@ -150,7 +150,7 @@ ENDED = {
     "two finished": result(4300, TWO),
     "two failed": result(1290, TWO, **FAILED, best=None, events=TRAINED[:6] + END,
                          metrics={"train": train(1290, TWO), "valid": NOTHING, "test": NOTHING}),
-    "failed at once": result(0, ONE, **FAILED, samples_per_second=None, best=None, checkpoint=None, tables={}, events=[],
+    "failed at once": result(0, ONE, **FAILED, samples_per_second=None, best=None, checkpoint=None, tables={}, checksum=None, events=[],
                              metrics={"train": {"logloss": None}, "valid": NOTHING, "test": NOTHING}),
     "blown up": blown_up(result(4300, ONE)),
     "many epochs": many_epochs(result(4300, ONE)),

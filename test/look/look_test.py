@@ -109,7 +109,7 @@ CASES = [
          "Training stopped early after step 4,300", "c2b7704e19d05a3f"], ["What happened", "click"]),
     ("report", "two finished", 0, ["click: loss", "rating: loss", "click: AUC"], ["best possible", "rating: AUC"]),
     ("report", "two failed", 0, ["failed", LOST, HINT, "3 epochs", "Worker 4 was lost."], ["test AUC", "best epoch"]),
-    ("report", "failed at once", 0, ["failed", LOST, HINT], ["Learning", "Evaluations", "training loss"]),
+    ("report", "failed at once", 0, ["failed", "nothing was trained", LOST, HINT], ["Learning", "Evaluations", "Tables", "training loss"]),
     ("report", "blown up", 0, ["logarithmic", "1,000"], []),
     ("report", "many epochs", 0, ["\n100\t4,300\t", "\n1\t43\t"], []),
     ("report", "old", 0, ["click: loss", "rating: loss", "training", "validation"], ["samples/s, "]),
