@@ -2,8 +2,8 @@
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
-#include "cli/report_page.h"
 #include "common/storage/files.h"
+#include "scheduler/web/page.h"
 
 namespace dt::cli {
 namespace {
@@ -22,19 +22,7 @@ Result<std::string> RenderReport(Json result, const Json& truth) {
     return Malformed("not a result file: it needs one JSON object with a \"job\"");
   }
   if (const Json& best = MemberOf(truth, "test"); !best.is_null()) result["best_possible"] = best;
-  // "<" is written as an escape, so that no text of the job can end the script element.
-  std::string data;
-  for (const char c : result.dump()) {
-    if (c == '<') {
-      data += "\\u003c";
-    } else {
-      data += c;
-    }
-  }
-  std::string page(kReportPage);
-  constexpr std::string_view kMark = "%RESULT%";
-  page.replace(page.find(kMark), kMark.size(), data);
-  return page;
+  return scheduler::ReportPage(result.dump());
 }
 
 int RunReport(const CommandLine& line) {

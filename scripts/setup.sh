@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that the build needs and that are missing. Asks nothing; takes a second
 # when all are there.
-#   --full   also what `scripts/test.sh --full` needs: clang 16, clang-tidy 16, its sanitizer and OpenMP runtimes
+#   --full   also what `scripts/test.sh --full` needs: clang 16, clang-tidy 16, its sanitizer and OpenMP runtimes,
+#            Chromium
 set -euo pipefail
 
 packages=(
@@ -16,7 +17,7 @@ packages=(
 )
 case "${1:-}" in
   "") ;;
-  --full) packages+=(clang-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev) ;;
+  --full) packages+=(clang-16 clang-tidy-16 libclang-rt-16-dev libomp-16-dev chromium) ;;
   *) echo "usage: scripts/setup.sh [--full]" >&2; exit 2 ;;
 esac
 

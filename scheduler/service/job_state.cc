@@ -252,6 +252,7 @@ void JobState::MakeStart(TimePoint now) {
   start.plan.clear();
   for (const Member* server : membership_.OfRole(Role::kServer)) Send(*server, start);
   start_ = std::move(start);
+  plan_ = std::move(plan->plan);
   phase_ = JobPhase::kStarting;
 }
 

@@ -107,6 +107,7 @@ class JobState {
   std::optional<TimePoint> last_checkpoint_at() const { return last_checkpoint_at_; }
   // Where workers compute, for people; empty before there is a plan.
   const std::string& places() const { return places_; }
+  const std::optional<Plan>& plan() const { return plan_; }
   const std::string& last_checkpoint() const { return last_checkpoint_; }
   const std::vector<JobResult::Event>& events() const { return events_; }
   const CourseState* course() const { return course_ ? &course_->state() : nullptr; }
@@ -187,6 +188,7 @@ class JobState {
   TimePoint log_refusal_again_{};
   std::map<ProcessId, TimePoint> lost_at_;  // Servers that have not come back and recovered.
   ShardMap map_;
+  std::optional<Plan> plan_;  // Once it is made.
   std::string places_;
   uint32_t slices_ = 1;
   Generation generation_;

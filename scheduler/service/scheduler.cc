@@ -13,11 +13,14 @@
 #include "common/runtime/event_loop.h"
 #include "common/runtime/task_pool.h"
 #include "common/storage/files.h"
+#include "scheduler/dump/dump_plan.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/service/status_of.h"
 #include "scheduler/service/surroundings.h"
 #include "scheduler/service/switchboard.h"
+#include "scheduler/web/page.h"
+#include "scheduler/web/timeline_files.h"
 
 namespace dt::scheduler {
 namespace {
@@ -27,6 +30,9 @@ constexpr int kMessagesATurn = 256;
 constexpr Duration kProgressEvery = milliseconds(250);
 constexpr Duration kResendAfter = milliseconds(300);
 constexpr Duration kEndPatience = seconds(5);  // For all processes to hear of the end.
+// An open page asks every second. One that has asked lately gets time to see how the job ended.
+constexpr Duration kPageIsOpen = seconds(3);
+constexpr Duration kPageLinger = milliseconds(1500);
 
 Result<std::optional<JobOptions::Checkpoint>> CheckpointOf(const SchedulerOptions& options) {
   const JobConfig& job = options.job;
@@ -114,7 +120,8 @@ class SchedulerImpl : public Scheduler {
   }
 
   HttpReply Page(const std::string& path) {
-    if (path == "/") return {200, "text/html; charset=utf-8", std::string(StatusPage())};
+    if (path == "/" || path == "/status") page_asked_ = clock_.Now();
+    if (path == "/") return {200, "text/html; charset=utf-8", StatusPage()};
     if (path == "/status") return {200, "application/json", StatusJson(StatusNow())};
     if (path == "/metrics") return {200, "text/plain; version=0.0.4", StatusMetrics(StatusNow())};
     constexpr const char* kText = "text/plain; charset=utf-8";
@@ -123,7 +130,22 @@ class SchedulerImpl : public Scheduler {
       const bool ready = job_->phase() == JobPhase::kRunning;
       return {ready ? 200 : 503, kText, fmt::format("{}\n", NameOf(job_->phase()))};
     }
-    return {404, kText, "there is /, /status, /metrics, /healthz and /readyz\n"};
+    if (path == "/plan" && !PlanPage().empty()) {
+      return {200, "text/html; charset=utf-8", PlanPage()};
+    }
+    if (options_.job.observe.trace) {
+      const std::string folder = options_.job.run_dir + "/trace";
+      if (std::optional<HttpReply> reply = TimelineReply(folder, path)) return *std::move(reply);
+    }
+    return {404, kText, "there is /, /status, /metrics, /healthz, /readyz, /plan and /timeline\n"};
+  }
+
+  // Made once: it takes a while, and anyone on this machine may ask. Empty before there is a plan.
+  const std::string& PlanPage() {
+    if (plan_page_.empty() && job_->plan().has_value()) {
+      plan_page_ = DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job);
+    }
+    return plan_page_;
   }
 
   JobStatus StatusNow() {
@@ -211,6 +233,7 @@ class SchedulerImpl : public Scheduler {
     switchboard_.Tick(now);
     if (job_->phase() != JobPhase::kEnded) return;
     if (!ended_.has_value()) ended_ = now;
+    //if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
     if (switchboard_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndPatience)
       loop_.Stop();
   }
@@ -222,7 +245,7 @@ class SchedulerImpl : public Scheduler {
   }
 
   JobResult FinalResult() const {
-    JobResult result = job_->ResultAt(clock_.Now());
+    JobResult result = job_->ResultAt(ended_.value_or(clock_.Now()));
     const ProcessStats own = ReadProcessStats(&options_.network);
     // All roles of one process would tell of the same use.
     if (one_process()) {
@@ -245,6 +268,8 @@ class SchedulerImpl : public Scheduler {
   std::unique_ptr<HttpServer> http_;
   TimePoint last_tick_{};
   std::optional<TimePoint> ended_;
+  std::string plan_page_;
+  TimePoint page_asked_{};  // When the page or its status was fetched last.
   uint64_t malformed_packets_ = 0;
   bool goes_on_ = false;  // Work is posted for the loop's next turn.
 };

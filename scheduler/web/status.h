@@ -50,7 +50,5 @@ struct JobStatus {
 std::string StatusJson(const JobStatus& status);
 // In Prometheus' text format.
 std::string StatusMetrics(const JobStatus& status);
-// One page that shows StatusJson, fetched from /status, and needs nothing else.
-std::string_view StatusPage();
 
 }  // namespace dt::scheduler

@@ -15,6 +15,7 @@
 #include "common/net/memory_network.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
 #include "test/support/fake_process.h"
+#include "test/support/http_get.h"
 
 namespace dt::scheduler {
 namespace {
@@ -205,6 +206,22 @@ TEST_F(SchedulerTest, AStopWhileWaitingEndsAtOnce) {
   stop_.request_stop();
   const JobResult result = scheduler->Run(stop_.get_token());
   EXPECT_EQ(result.status.code(), StatusCode::kCancelled);
+}
+
+// The page asks once a second, and the job's end is told only while it can still be asked for.
+TEST_F(SchedulerTest, AnOpenPageSeesTheEnd) {
+  const auto scheduler = *Scheduler::Open(Options());
+  std::jthread running([&] { scheduler->Run(stop_.get_token()); });
+  const auto phase = [&] {
+    const Json json = Json::parse(test::HttpGet(scheduler->page() + "status").body, nullptr, false);
+    return json.is_object() ? json.value("phase", "") : "";
+  };
+  EXPECT_EQ(phase(), "gathering");
+  stop_.request_stop();
+  const TimePoint deadline = SystemClock().Now() + seconds(10);
+  std::string last;
+  while (last != "ended" && SystemClock().Now() < deadline) last = phase();
+  EXPECT_EQ(last, "ended");
 }
 
 TEST_F(SchedulerTest, MissingProcessesAreNamed) {

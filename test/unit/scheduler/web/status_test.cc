@@ -101,13 +101,5 @@ TEST(Status, AnEndedJobSaysHow) {
   EXPECT_TRUE(completed["error"].is_null());
 }
 
-TEST(Status, ThePageNeedsNothingFromElsewhere) {
-  const std::string_view page = StatusPage();
-  EXPECT_TRUE(page.starts_with("<!doctype html>"));
-  EXPECT_EQ(page.find("http://"), std::string_view::npos);
-  EXPECT_EQ(page.find("https://"), std::string_view::npos);
-  EXPECT_EQ(page.find(" src="), std::string_view::npos);
-}
-
 }  // namespace
 }  // namespace dt::scheduler

@@ -1,0 +1,78 @@
+// Numbers, durations and events as a person reads them. "" stands for what is not known.
+
+const isNumber = x => typeof x === 'number' && Number.isFinite(x);
+
+function number(x, digits = 0) {
+  return isNumber(x) ? x.toLocaleString('en', { maximumFractionDigits: digits }) : '';
+}
+
+// Five decimals of a usual loss or AUC; fewer of large numbers, whose last digits mean nothing.
+function metric(x) {
+  if (!isNumber(x)) return '';
+  const size = Math.abs(x);
+  if (size >= 1e7) return x.toExponential(3);
+  const digits = size >= 1000 ? 1 : size >= 10 ? 3 : 5;
+  return x.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+// Four digits: a rate is stored as a 32-bit number, whose further digits are noise.
+function rate(x) {
+  if (!isNumber(x)) return '';
+  const rounded = Number(x.toPrecision(4));
+  return rounded !== 0 && Math.abs(rounded) < 1e-4 ? rounded.toExponential() : String(rounded);
+}
+
+function bytes(x) {
+  if (!isNumber(x)) return '';
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0;
+  for (; x >= 1024 && unit < 4; ++unit) x /= 1024;
+  const digits = unit && x < 100 ? 1 : 0;
+  return `${x.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${units[unit]}`;
+}
+
+function duration(s) {
+  if (!isNumber(s)) return '';
+  if (s < 59.95) return `${number(s, s < 10 ? 2 : 1)} s`;
+  const whole = Math.round(s);
+  const two = x => String(Math.floor(x)).padStart(2, '0');
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  return `${number(Math.floor(whole / 3600))} h ${two(whole % 3600 / 60)} min`;
+}
+
+const counted = (n, what) => `${number(n)} ${what}${n === 1 ? '' : 's'}`;
+
+// One sentence for each kind of event.
+const sentences = {
+  server_joined: e => `Server ${e.id} joined from ${e.host}.`,
+  worker_joined: e => `Worker ${e.id} joined from ${e.host}.`,
+  started: () => 'All processes are ready: the job starts.',
+  resumed: e => `The job goes on from the checkpoint of step ${number(e.step)}.`,
+  restored: e => `The parameters of step ${number(e.step)} were loaded again.`,
+  checkpoint: e => `The checkpoint of step ${number(e.step)} is complete: ${e.folder}`,
+  checkpoint_abandoned: e =>
+    `The checkpoint of step ${number(e.step)} was given up, because a server was lost meanwhile.`,
+  rate_changed: e => `From step ${number(e.step)} on the learning rate is ` +
+    `${rate(e.rate_scale)} times what the job file says.`,
+  loss_diverged: e => `Warning: ${e.why}.`,
+  early_stop: e => `Training stopped early after step ${number(e.step)}: ` +
+    'the validation metric no longer got better.',
+  server_lost: e => `Server ${e.id} was lost.`,
+  worker_lost: e => `Worker ${e.id} was lost.`,
+  server_failed: e => `Server ${e.id} reported an error.`,
+  worker_failed: e => `Worker ${e.id} reported an error.`,
+  recovered: e => `Server ${e.id} is back after ${duration(e.seconds)}.`,
+  device_emulated: e => `No graphics card is used: ${e.why}.`,
+  fallback_to_cpu: e => `The processor takes what was meant for a graphics card: ${e.why}.`,
+  table_on_worker: e => `A table lies on the workers: ${e.why}.`,
+  ended: e => `The job ended: ${e.status}.`,
+};
+
+function sentence(event) {
+  if (Object.hasOwn(sentences, event.kind)) return sentences[event.kind](event);
+  const { t, kind, ...rest } = event;
+  const details = Object.entries(rest).map(([key, value]) => `${key.replaceAll('_', ' ')} ${value}`);
+  const words = kind.replaceAll('_', ' ');
+  const begin = words.charAt(0).toUpperCase() + words.slice(1);
+  return `${begin}${details.length ? ': ' : ''}${details.join(', ')}.`;
+}
