@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/float_formats.h"
 #include "common/base/ids.h"
+#include "common/config/rate_schedule.h"
 #include "common/config/run_config.h"
 
 namespace dt {
@@ -188,6 +189,7 @@ struct DenseOptimizerConfig {
   Device device = Device::kAuto;  // Where updates run and weights lie; kAuto: with their readers.
   float clip_norm = 0.0f;         // Of the whole dense gradient; 0: off.
   std::optional<PlateauConfig> plateau;
+  RateSchedule schedule;
 };
 
 // A device tag for all that have none of their own and whose name matches: operators, tables, or

@@ -20,17 +20,17 @@ std::map<ProcessId, T> OutcomesOf(OrderBoard::Completed& done) {
 }
 
 CourseConfig CourseConfigOf(const JobConfig& job, const DataReadyMessage& data) {
-  CourseConfig config;
-  config.train_rows = data.train_rows;
-  config.valid_rows = data.valid_rows;
-  config.test_rows = data.test_rows;
-  config.batch_size = job.train.batch_size;
-  config.epochs = job.train.epochs;
-  config.save_every = job.checkpoint.every_steps;
-  config.evaluate_every = job.train.evaluate_every;
-  config.plateau = job.optimizer.plateau;
-  config.early_stop = job.train.early_stop;
-  return config;
+  return {.train_rows = data.train_rows,
+          .valid_rows = data.valid_rows,
+          .test_rows = data.test_rows,
+          .batch_size = job.train.batch_size,
+          .epochs = job.train.epochs,
+          .max_steps = job.train.max_steps,
+          .save_every = job.checkpoint.every_steps,
+          .evaluate_every = job.train.evaluate_every,
+          .plateau = job.optimizer.plateau,
+          .early_stop = job.train.early_stop,
+          .schedule = job.optimizer.schedule};
 }
 
 }  // namespace
@@ -326,8 +326,8 @@ Progress JobState::ProgressAt(TimePoint now) {
   const Member* first = membership_.OfRole(Role::kWorker).front();
   progress.steps = config.steps();
   progress.step = std::min(progress.steps, std::max(course_->state().step, first->report.step));
-  progress.epochs = config.epochs;
   progress.steps_per_epoch = config.steps_per_epoch();
+  progress.epochs = (config.steps() + progress.steps_per_epoch - 1) / progress.steps_per_epoch;
   const Step last = progress.step > 0 ? progress.step - 1 : 0;
   progress.epoch = last / progress.steps_per_epoch;
   progress.step_in_epoch = progress.step - progress.epoch * progress.steps_per_epoch;

@@ -104,6 +104,7 @@ class JobState {
   const std::string& last_checkpoint() const { return last_checkpoint_; }
   const std::vector<JobResult::Event>& events() const { return events_; }
   const CourseState* course() const { return course_ ? &course_->state() : nullptr; }
+  float rate_scale() const { return course_ ? course_->rate_scale() : 1; }
   Progress ProgressAt(TimePoint now);
   // Without the scheduler's own part.
   JobResult ResultAt(TimePoint now) const;

@@ -103,7 +103,7 @@ JobStatus StatusOf(JobState& job, const std::string& name, TimePoint now) {
   status.samples_per_second = progress.samples_per_second;
   status.loss = progress.loss;
   status.seconds_left = progress.seconds_left;
-  status.rate_scale = job.course()->decisions.rate_scale;
+  status.rate_scale = job.rate_scale();
   status.history = job.course()->history;
   return status;
 }

@@ -104,6 +104,14 @@ Result<TrainDone> Trainer::Train(const TrainOrder& order) {
   return dense_ ? TrainApart(order) : TrainTogether(order);
 }
 
+// A worker that asks for more parts than others counts more steps than the order has.
+float Trainer::RateScale(const TrainOrder& order, Step step) const {
+  const JobConfig& job = options_.job;
+  const Step job_steps = job.train.steps(options_.data.train->rows());
+  return static_cast<float>(order.rate_scale * job.optimizer.schedule.ScaleAt(
+                                                   std::min(step, order.end_step - 1), job_steps));
+}
+
 Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
   const uint64_t rows = options_.data.train->rows();
   const Plan& plan = options_.engine.plan();
@@ -123,7 +131,7 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
     DT_TRY(const double loss, TrainStep({.step = step,
                                          .samples = samples,
                                          .slice_owner = order.slice_owner,
-                                         .rate_scale = order.rate_scale},
+                                         .rate_scale = RateScale(order, step)},
                                         stages));
     done.samples += samples;
     done.loss_sum += loss * samples;
@@ -157,7 +165,7 @@ AsyncStepInfo Trainer::AsyncInfoOf(const TrainOrder& order, Step step) const {
   return {.worker = options_.self,
           .step = step,
           .first_step = order.first_step,
-          .rate_scale = order.rate_scale};
+          .rate_scale = RateScale(order, step)};
 }
 
 Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
