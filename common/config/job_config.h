@@ -67,8 +67,10 @@ struct DataConfig {
   uint64_t shuffle_window = 65536;  // 0: no shuffling.
   OnError on_error = OnError::kStop;
   std::string cache_dir;  // Default: <run dir>/cache.
-  // `predict` only: samples of the test split need neither label nor weight.
+  // `predict` only: samples of the test split need neither label nor weight, and these columns of
+  // its files go into the predictions.
   bool labels_optional = false;
+  std::vector<std::string> kept_columns;
 };
 
 // ---------------------------------------------------------------- model

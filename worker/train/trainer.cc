@@ -289,7 +289,7 @@ Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
   const std::unique_ptr<SliceReader> reader =
       OpenReader(options_.data.of(order.split), LookupFor::kEvaluate, OwnBatches(order));
   RowPuller puller(*reader, options_.client);
-  DT_TRY(Scorer scorer, Scorer::Open(plan.graph, options_.predictions_path));
+  DT_TRY(Scorer scorer, Scorer::Open(plan.graph, options_.predictions_path, options_.job.data));
   DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
   for (;;) {
     DT_TRY_STATUS(options_.interrupted());
