@@ -40,6 +40,10 @@ void PrintSummary(const JobResult& result) {
           result.seconds > 0 ? static_cast<double>(result.samples) / result.seconds : 0.0,
           result.had_finished ? "; it had finished before, and nothing was trained" : "");
   }
+  if (result.plan.has_value()) {
+    Print("plan: {:.3g} ms a step predicted, {:.3g} ms measured\n", 1e3 * result.plan->predicted,
+          1e3 * result.plan->measured);
+  }
   PrintMetrics("valid", result.valid);
   PrintMetrics("test", result.test);
   if (result.steps > 0 && !result.checkpoint.empty()) Print("checkpoint {}\n", result.checkpoint);

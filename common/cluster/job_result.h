@@ -48,6 +48,11 @@ struct JobResult {
     std::optional<double> train_logloss;  // Of the epoch so far: the weighted sum of losses.
   };
 
+  // Seconds of a training step of this run: as the planner predicted, and on average.
+  struct PlanCheck {
+    double predicted = 0, measured = 0;
+  };
+
   std::string job;
   // OK: completed. Cancelled: interrupted. Anything else: failed, with this as the error.
   Status status;
@@ -57,6 +62,7 @@ struct JobResult {
   std::optional<double> train_logloss;  // Of the last epoch.
   std::optional<LossMetrics> valid, test;
   std::optional<Best> best;
+  std::optional<PlanCheck> plan;  // Of a run that trained.
   std::vector<RoleReport> roles;
   std::map<std::string, Table> tables;
   std::string dense_checksum;

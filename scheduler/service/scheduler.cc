@@ -206,6 +206,7 @@ class SchedulerImpl : public Scheduler {
 
   JobResult FinalResult() const {
     JobResult result = job_->ResultAt(clock_.Now());
+    result.plan = job_->plan_check();
     const ProcessStats stats = ReadProcessStats(&options_.network);
     result.roles.insert(result.roles.begin(),
                         {"scheduler", 0, getpid(), stats.cpu_seconds, stats.peak_rss_bytes,
@@ -236,10 +237,12 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   if (!job.parallel.data_stats.empty()) {
     DT_TRY(request.data_stats, ReadDataStats(job.parallel.data_stats));
   }
+  request.machine = {input.machine.servers, input.machine.workers, TaskPool().threads()};
   PlacementReport report;
   request.report = &report;
   MadePlan made;
   DT_TRY(made.plan, MakePlan(request));
+  made.step_seconds = report.step.step;
   if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});
   if (!report.fallback.empty()) {
     LogWarn("plan.fallback_to_cpu", {{"why", report.fallback}});

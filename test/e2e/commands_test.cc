@@ -29,6 +29,9 @@ TEST(Commands, TrainLearnsAndEvalOfItsCheckpointAgrees) {
   EXPECT_LT(NumberAt(folder, "train.json", "/metrics/valid/logloss"), 0.64);
   EXPECT_EQ(NumberAt(folder, "train.json", "/samples"), 48000);
   EXPECT_EQ(NumberAt(folder, "train.json", "/steps"), 6 * 32);
+  EXPECT_GT(NumberAt(folder, "train.json", "/plan/predicted_seconds_per_step"), 0);
+  EXPECT_NEAR(NumberAt(folder, "train.json", "/plan/measured_seconds_per_step"),
+              NumberAt(folder, "train.json", "/seconds") / (6 * 32), 1e-9);
 
   const ProgramEnd list = RunProgram(folder.path(), {"checkpoint", "list", job});
   ASSERT_EQ(list.exit_code, 0) << list.output;
@@ -195,7 +198,8 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
       folder.path(),
       {"plan", job, "--set", "cluster.devices=emulated", "--set", "cluster.emulated.flops=1e13"});
   ASSERT_EQ(placed.exit_code, 0) << placed.output;
-  for (const char* part : {"a step: cpu computes ", "instead: all cpu ", "as cluster.emulated says",
+  for (const char* part : {"launch starts 3 processes: 1 scheduler, 1 server of ",
+                           ": cpu computes ", "instead: all cpu ", "as cluster.emulated says",
                            "the step would take ", "with its forward node"}) {
     EXPECT_NE(placed.output.find(part), std::string::npos) << part << "\n" << placed.output;
   }
@@ -206,6 +210,13 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
   const ProgramEnd page = RunProgram(folder.path(), {"plan", job, "--format", "html"});
   ASSERT_EQ(page.exit_code, 0) << page.output;
   EXPECT_NE(page.output.find("<h1>tiny after schedule</h1>"), std::string::npos);
+  const ProgramEnd json = RunProgram(folder.path(), {"plan", job, "--format", "json"});
+  ASSERT_EQ(json.exit_code, 0) << json.output;
+  const auto parsed = nlohmann::json::parse(json.output);
+  EXPECT_GT(parsed["prediction"]["seconds_per_step"], 0);
+  EXPECT_EQ(parsed["prediction"]["machine"]["workers"], 1);
+  EXPECT_EQ(parsed["placement"]["tables"][0]["device"], "ps");
+  EXPECT_EQ(parsed["lookups"][0]["columns"][0], "features");
   const std::vector<std::string> misplaced = {"--set", "cluster.devices=cpu", "--set",
                                               "optimizer.device=gpu"};
   for (const auto& [pass, code] : {std::pair{"optimize", 0}, {"place", 2}, {"all", 2}}) {
