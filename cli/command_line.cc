@@ -179,12 +179,19 @@ class Parser {
                 "eval job.yaml --checkpoint runs/job/checkpoints/best");
     RunFlags(eval);
     eval->add_option("--checkpoint", out_.checkpoint, "Folder of the checkpoint")->required();
-    CLI::App* predict =
-        Command(app_, "predict", "Write a prediction for every sample of a file",
-                "predict job.yaml --checkpoint DIR --data new.tsv --out scores.csv");
+    CLI::App* predict = Command(
+        app_, "predict", "Write a prediction for every sample of some files",
+        "predict job.yaml --checkpoint DIR --data new.csv --keep user,item --out scores.csv");
     RunFlags(predict);
     predict->add_option("--checkpoint", out_.checkpoint, "Folder of the checkpoint")->required();
-    predict->add_option("--data", out_.data_path, "Samples, in the job's format")->required();
+    predict
+        ->add_option("--data", out_.data_paths,
+                     "Samples in the job's format: files, \"globs\", or - for standard input")
+        ->required();
+    predict
+        ->add_option("--keep", out_.kept_columns,
+                     "Columns of the samples to write in front of the predictions")
+        ->delimiter(',');
     predict->add_option("--out", out_.out_path, "CSV to write")->required();
   }
 

@@ -20,13 +20,14 @@ struct CommandLine {
   bool json = false;
   bool child = false;  // Started by `launch`, which prints what went wrong, once.
 
-  std::string scheduler;   // tcp://HOST:PORT
-  std::string key_path;    // status, keygen
-  std::string listen;      // Roles.
-  std::string checkpoint;  // eval, predict, export, checkpoint verify|inspect
-  std::string data_path;   // predict
-  std::string truth_path;  // report
-  std::string out_path;    // predict, data generate, report, export
+  std::string scheduler;                  // tcp://HOST:PORT
+  std::string key_path;                   // status, keygen
+  std::string listen;                     // Roles.
+  std::string checkpoint;                 // eval, predict, export, checkpoint verify|inspect
+  std::vector<std::string> data_paths;    // predict: files, globs, "-" for standard input
+  std::vector<std::string> kept_columns;  // predict
+  std::string truth_path;                 // report
+  std::string out_path;                   // predict, data generate, report, export
   uint64_t rows = 1'000'000;
   uint64_t seed = 1;
   std::string table;  // export --table

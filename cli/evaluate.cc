@@ -1,18 +1,73 @@
 // `dovetail eval` and `dovetail predict`: a checkpoint on data, in one process.
+#include <cstring>
+#include <errno.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <optional>
+#include <unistd.h>
+
 #include "cli/commands.h"
 #include "cli/local_job.h"
 #include "cli/outcome.h"
 #include "cli/summary.h"
+#include "common/base/written_paths.h"
 #include "common/config/load_job.h"
+#include "common/storage/files.h"
 
 namespace dt::cli {
+namespace {
+
+// Copies standard input, which can be read only once, to a file without a name. It needs the room
+// of a disk and ends with this process.
+Result<OpenFile> CopyOfInput(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  std::string path = folder + "/input.XXXXXX";
+  OpenFile copy(mkostemp(path.data(), O_CLOEXEC));
+  if (!copy.ok()) return DiskError("keeping standard input in", folder, errno);
+  unlink(path.c_str());
+  std::string bytes(1 << 20, '\0');
+  for (;;) {
+    const ssize_t got = read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Unavailable("standard input: {}", std::strerror(errno));
+    if (got == 0) return copy;
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put =
+          write(copy.descriptor(), bytes.data() + done, static_cast<size_t>(got - done));
+      if (put < 0) return DiskError("keeping standard input in", folder, errno);
+      done += put;
+    }
+  }
+}
+
+// The samples to predict for. Fills `input` if standard input is among them.
+Status SetData(const CommandLine& line, JobConfig& job, std::optional<OpenFile>& input) {
+  job.data.labels_optional = true;
+  job.data.kept_columns = line.kept_columns;
+  job.data.test.clear();
+  for (const std::string& given : line.data_paths) {
+    if (given != "-") {
+      for (std::string& file : ExpandGlob(given)) job.data.test.push_back(std::move(file));
+      continue;
+    }
+    if (input.has_value()) return Invalid("--data: \"-\" is there twice");
+    DT_TRY(OpenFile copy, CopyOfInput(job.data.cache_dir));
+    input.emplace(std::move(copy));
+    job.data.test.push_back(fmt::format("/dev/fd/{}", input->descriptor()));
+    NoteWrittenPath({.completed = job.data.test.back(), .written = "standard input"});
+  }
+  return OkStatus();
+}
+
+}  // namespace
 
 int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
+  std::optional<OpenFile> input;  // Open until the job has ended.
   if (line.command == "predict") {
-    job->data.test = {line.data_path};
-    job->data.labels_optional = true;
+    if (Status s = SetData(line, *job, input); !s.ok()) return EndWithError(line, job->job, s);
   }
   job->observe.trace.reset();  // No step is trained; what a training recorded stays.
   const TimePoint begin = SystemClock().Now();

@@ -6,8 +6,10 @@
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "scheduler/dump/dump_plan.h"
+#include "scheduler/dump/explain.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
+#include "server/service/server.h"
 #include "worker/data/dataset.h"
 #include "worker/engine/device_kernels.h"
 
@@ -34,7 +36,7 @@ scheduler::DumpFormat FormatOf(std::string_view name) {
 }
 
 // The passes up to a mistake are shown; the mistake, unless the pass in question comes before it.
-Status PrintPasses(const CommandLine& line, const scheduler::PlanRequest& request) {
+Status PrintPasses(const CommandLine& line, scheduler::PlanRequest request) {
   const std::string_view wanted = line.pass.empty() ? "schedule" : std::string_view(line.pass);
   const bool all = wanted == "all";
   if (all && line.format != "text") {
@@ -45,15 +47,32 @@ Status PrintPasses(const CommandLine& line, const scheduler::PlanRequest& reques
     return Invalid("there is no pass \"{}\"; passes: {}", wanted, JoinText(names, ", "));
   }
   bool found = false;
+  scheduler::PlacementReport report;
+  request.report = &report;
   const auto print = [&](std::string_view pass, const Plan& plan) {
     if (!all && wanted != pass) return;
     found = true;
     if (all) Print("== after {}\n", pass);
     const std::string title = fmt::format("{} after {}", request.job.job, pass);
-    PrintText(DumpPlan(plan, FormatOf(line.format), title));
+    // Before the last pass there is no plan to explain.
+    const bool whole = pass == names.back();
+    PrintText(DumpPlan(plan, FormatOf(line.format), title,
+                       whole ? ExplainJson(plan, request.job, report) : "{}"));
   };
   const Result<Plan> plan = MakePlan(request, print);
   return found && !all ? OkStatus() : plan.status();
+}
+
+// What `launch` would start on this machine.
+void PrintProcesses(const JobConfig& job) {
+  const auto counted = [](uint32_t count, std::string_view what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  const ClusterConfig& cluster = job.cluster;
+  Print("launch starts {} processes: 1 scheduler, {} of {} each, {} of {} each\n",
+        1 + cluster.servers + cluster.workers, counted(cluster.servers, "server"),
+        counted(server::ExecutorsOf(cluster.server), "executor"),
+        counted(cluster.workers, "worker"), counted(TaskPool().threads(), "thread"));
 }
 
 }  // namespace
@@ -76,6 +95,7 @@ int RunPlan(const CommandLine& line) {
       scheduler::ProfileOf(*job, request.accelerator, TaskPool().threads());
   if (!profile.ok()) return EndWithError(line, job->job, profile.status());
   request.profile = *std::move(profile);
+  request.machine = {job->cluster.servers, job->cluster.workers, TaskPool().threads()};
   if (!job->parallel.data_stats.empty()) {
     Result<DataStats> stats = ReadDataStats(job->parallel.data_stats);
     if (!stats.ok()) return EndWithError(line, job->job, stats.status());
@@ -89,6 +109,7 @@ int RunPlan(const CommandLine& line) {
   request.report = &report;
   const Result<Plan> plan = scheduler::MakePlan(request);
   if (!plan.ok()) return EndWithError(line, job->job, plan.status());
+  PrintProcesses(*job);
   PrintText(scheduler::ExplainPlan(*plan, *job, report));
   return 0;
 }

@@ -58,6 +58,10 @@ void PrintSummary(const JobResult& result) {
           result.had_finished ? "; it had finished before, and nothing was trained" : "");
   }
   PrintTrain(result.train);
+  if (result.plan.has_value()) {
+    Print("plan: {:.3g} ms a step predicted, {:.3g} ms measured\n", 1e3 * result.plan->predicted,
+          1e3 * result.plan->measured);
+  }
   PrintMetrics("valid", result.valid);
   PrintMetrics("test", result.test);
   PrintWarnings(result.events);

@@ -67,6 +67,11 @@ std::string ToJson(const JobResult& result) {
   if (result.best.has_value()) {
     json["best"] = {{"epoch", result.best->epoch}, {"valid", MetricsJson(result.best->valid)}};
   }
+  json["plan"] = nullptr;
+  if (result.plan.has_value()) {
+    json["plan"] = {{"predicted_seconds_per_step", result.plan->predicted},
+                    {"measured_seconds_per_step", result.plan->measured}};
+  }
   json["checkpoint"] = result.checkpoint.empty() ? Json(nullptr) : Json(result.checkpoint);
   json["roles"] = RolesJson(result);
   AddTables(result, json);

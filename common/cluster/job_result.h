@@ -62,6 +62,11 @@ struct JobResult {
     LossMeans train;  // Means over the epoch so far.
   };
 
+  // Seconds of a training step of this run: as the planner predicted, and on average.
+  struct PlanCheck {
+    double predicted = 0, measured = 0;
+  };
+
   std::string job;
   // OK: completed. Cancelled: interrupted. Anything else: failed, with this as the error.
   Status status;
@@ -71,6 +76,7 @@ struct JobResult {
   LossMeans train;  // Means over the last epoch.
   std::optional<LossMetrics> valid, test;
   std::optional<Best> best;
+  std::optional<PlanCheck> plan;  // Of a run that trained.
   std::vector<RoleReport> roles;
   std::map<std::string, Table> tables;
   std::string dense_checksum;

@@ -119,7 +119,13 @@ void PutRun(const JobConfig& job, Canon& canon) {
                           o.plateau->metric, o.plateau->factor, o.plateau->patience,
                           o.plateau->min_scale));
   }
+  const RateSchedule& s = o.schedule;
+  canon.Put(
+      "optimizer.schedule.steps",
+      fmt::format("warmup={} curve={} steps={} every={} factor={:.9g} min_scale={:.9g}", s.warmup,
+                  static_cast<int>(s.curve), s.steps, s.every, s.factor, s.min_scale));
   canon.Put("train.epochs", job.train.epochs);
+  canon.Put("train.max_steps", job.train.max_steps);
   canon.Put("train.staleness", job.train.staleness);
   canon.Put("train.cached_rows", job.train.cached_rows);
   canon.Put("train.evaluate_every", job.train.evaluate_every);

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/float_formats.h"
 #include "common/base/ids.h"
+#include "common/config/rate_schedule.h"
 #include "common/config/run_config.h"
 
 namespace dt {
@@ -66,8 +67,10 @@ struct DataConfig {
   uint64_t shuffle_window = 65536;  // 0: no shuffling.
   OnError on_error = OnError::kStop;
   std::string cache_dir;  // Default: <run dir>/cache.
-  // `predict` only: samples of the test split need neither label nor weight.
+  // `predict` only: samples of the test split need neither label nor weight, and these columns of
+  // its files go into the predictions.
   bool labels_optional = false;
+  std::vector<std::string> kept_columns;
 };
 
 // ---------------------------------------------------------------- model
@@ -188,6 +191,7 @@ struct DenseOptimizerConfig {
   Device device = Device::kAuto;  // Where updates run and weights lie; kAuto: with their readers.
   float clip_norm = 0.0f;         // Of the whole dense gradient; 0: off.
   std::optional<PlateauConfig> plateau;
+  RateSchedule schedule;
 };
 
 // A device tag for all that have none of their own and whose name matches: operators, tables, or

@@ -34,23 +34,36 @@ constexpr KeySpec kKeys[] = {
      "Where dense parameters are updated; ps, on servers: where they are with train.staleness "
      "above "
      "0."},
-    {"optimizer.schedule", "type", kChoice, "none|plateau|step|cosine|warmup", 0, 0, "plateau",
-     "none|plateau", "plateau: the rate falls after evaluations without gain."},
+    {"optimizer.schedule", "type", kChoice, "none|plateau|step|cosine|warmup", 0, 0, "plateau", "",
+     "What changes the rate: evaluations without gain (plateau), every so many steps (step), half "
+     "a "
+     "cosine (cosine), or a warm-up only (warmup)."},
     {"optimizer.schedule", "metric", kText, "", 0, 0, "of the first loss", "",
-     "What must improve: valid.auc, valid.logloss or valid.accuracy; with several losses "
+     "plateau: what must improve: valid.auc, valid.logloss or valid.accuracy; with several losses "
      "valid.<loss>.auc and so on."},
     {"optimizer.schedule", "factor", kFloat, "", 1e-9, 1, "0.1", "",
-     "The rate is multiplied by this."},
+     "plateau, step: the rate is multiplied by this."},
     {"optimizer.schedule", "patience", kUint, "", 0, 1000000, "0", "",
-     "Evaluations without gain that are accepted first."},
+     "plateau: evaluations without gain that are accepted first."},
+    {"optimizer.schedule", "every", kUint, "", 1, kAnyWhole, "", "",
+     "step, which needs it: steps after which the rate falls, again and again."},
+    {"optimizer.schedule", "steps", kUint, "", 1, kAnyWhole, "", "",
+     "warmup, which needs it: steps of the warm-up. cosine: the step, warm-up included, from which "
+     "on the rate is lr * min_scale; by default the end of the job."},
+    {"optimizer.schedule", "warmup", kUint, "", 0, kAnyWhole, "0", "",
+     "plateau, step, cosine: so many first steps, in which the rate grows evenly to lr."},
     {"optimizer.schedule", "min_scale", kFloat, "", 0, 1, "0", "",
-     "The rate never falls below this share of lr."},
+     "plateau, step, cosine: the rate never falls below this share of lr, the warm-up apart."},
     {"train", "batch_size", kUint, "", 1, 16777216, "4096", "",
      "Samples of one step, over all workers."},
     {"train", "slices", kUint, "auto", 1, 65536, "auto", "",
      "Fixed pieces of a batch; results depend on it, not on the number of workers. auto: 1 under "
      "train, else cluster.workers."},
     {"train", "epochs", kUint, "", 1, 1000000, "1", "", "Passes over the training data."},
+    {"train", "max_steps", kUint, "", 1, kAnyWhole, "", "",
+     "The job ends after so many steps, in the middle of an epoch if need be; without it, after "
+     "its "
+     "epochs."},
     {"train", "staleness", kUint, "unbounded", 0, 1000000, "0", "",
      "Steps by which a worker may run ahead of the slowest; 0 is synchronous."},
     {"train", "cached_rows", kUint, "", 0, kAnyCount, "0", "",

@@ -24,6 +24,9 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options);
 // empty where only the data tells (libsvm and libffm without `columns`).
 std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data);
 
+// The files that a path or a glob names, sorted. A glob that matches none is taken for a path.
+std::vector<std::string> ExpandGlob(const std::string& pattern);
+
 std::string_view NameOf(OptimizerKind kind);
 std::string_view NameOf(DataFormat format);
 std::string_view NameOf(Device device);

@@ -9,23 +9,18 @@
 #include "common/config/read_sections.h"
 
 namespace dt {
-namespace {
-
-// A pattern without a match stays as it is; opening it gives the error that it is absent.
-void ExpandGlob(const std::string& pattern, std::vector<std::string>& out) {
+// Opening a pattern without a match gives the error that it is absent.
+std::vector<std::string> ExpandGlob(const std::string& pattern) {
   glob_t found{};
+  std::vector<std::string> files = {pattern};
   const bool is_glob = pattern.find_first_of("*?[") != std::string::npos;
-  if (!is_glob || glob(pattern.c_str(), 0, nullptr, &found) != 0) {
-    out.push_back(pattern);
-  } else {
-    std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  if (is_glob && glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     std::sort(files.begin(), files.end());
-    out.insert(out.end(), files.begin(), files.end());
   }
   globfree(&found);
+  return files;
 }
-
-}  // namespace
 
 namespace {
 
@@ -43,10 +38,8 @@ std::string_view LastComponent(std::string_view written) {
 std::string NamesOf(const ConfigNode& path) {
   const std::string_view last = LastComponent(path.written);
   if (last.find("${") != std::string_view::npos) return std::string(last) + ",";
-  std::vector<std::string> files;
-  ExpandGlob(BesideFile(path.text, path.mark), files);
   std::string names;
-  for (const std::string& file : files) {
+  for (const std::string& file : ExpandGlob(BesideFile(path.text, path.mark))) {
     names += std::filesystem::path(file).filename().string() + ",";
   }
   return names;
@@ -69,7 +62,10 @@ FileNames ReadFileNames(const MapReader& data) {
 
 std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name) {
   std::vector<std::string> files;
-  for (const std::string& path : in.Paths(name)) ExpandGlob(path, files);
+  for (const std::string& path : in.Paths(name)) {
+    const std::vector<std::string> named = ExpandGlob(path);
+    files.insert(files.end(), named.begin(), named.end());
+  }
   if (in.Has(name) && files.empty()) in.Report(name, "found an empty list, expected files");
   if (std::find(files.begin(), files.end(), "") != files.end()) {
     in.Report(name, "found an empty name, expected files");

@@ -13,6 +13,7 @@ void ReadTrain(const MapReader& in, TrainConfig& train) {
   in.Read("batch_size", train.batch_size);
   in.Read("slices", train.slices);
   in.Read("epochs", train.epochs);
+  in.Read("max_steps", train.max_steps);
   in.Read("staleness", train.staleness);
   if (in.IsWord("staleness")) train.staleness = kUnboundedStaleness;
   in.Read("cached_rows", train.cached_rows);

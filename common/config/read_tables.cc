@@ -76,6 +76,55 @@ void ReadLife(const MapReader& in, TableConfig& table) {
   in.Read("freeze", table.life.freeze);
 }
 
+// Reports the keys of a schedule that are for other types.
+void CheckScheduleKeys(const MapReader& in, std::string_view type) {
+  constexpr std::pair<std::string_view, std::string_view> kTypesOf[] = {
+      {"metric", "plateau"},
+      {"patience", "plateau"},
+      {"factor", "plateau|step"},
+      {"every", "step"},
+      {"steps", "warmup|cosine"},
+      {"warmup", "plateau|step|cosine"},
+      {"min_scale", "plateau|step|cosine"}};
+  for (const auto& [key, of] : kTypesOf) {
+    const std::vector<std::string> types = Alternatives(of);
+    if (!in.Has(key) || std::ranges::find(types, type) != types.end()) continue;
+    in.Report(key, fmt::format("is for type {}, the type is {}", JoinText(types, " or "), type));
+  }
+}
+
+void ReadSchedule(const MapReader& in, DenseOptimizerConfig& optimizer) {
+  const std::string type = in.Has("type") ? in.Find("type")->text : "plateau";
+  if (type == "none") return;
+  CheckScheduleKeys(in, type);
+  RateSchedule& schedule = optimizer.schedule;
+  if (type == "plateau") {
+    PlateauConfig& plateau = optimizer.plateau.emplace();
+    in.Read("metric", plateau.metric);
+    in.Read("factor", plateau.factor);
+    in.Read("patience", plateau.patience);
+    in.Read("min_scale", plateau.min_scale);
+  } else {
+    in.Read("factor", schedule.factor);
+    in.Read("min_scale", schedule.min_scale);
+  }
+  in.Read(type == "warmup" ? "steps" : "warmup", schedule.warmup);
+  if (type == "cosine") schedule.curve = RateCurve::kCosine;
+  if (type == "step") schedule.curve = RateCurve::kStep;
+  if (type == "cosine") in.Read("steps", schedule.steps);
+  if (type == "step") in.Read("every", schedule.every);
+  if (type == "step" && schedule.every == 0) {
+    in.Report("every", "missing, expected the steps after which the rate falls");
+  }
+  if (type == "warmup" && schedule.warmup == 0) {
+    in.Report("steps", "missing, expected the steps of the warm-up");
+  }
+  if (schedule.steps > 0 && schedule.steps <= schedule.warmup) {
+    in.Report("steps", fmt::format("found {}, expected more than the {} of the warm-up",
+                                   schedule.steps, schedule.warmup));
+  }
+}
+
 // "with device: gpu", and by which rule.
 std::string WithDevice(const TableConfig& table) {
   const std::string device = fmt::format("with device: {}", NameOf(table.device));
@@ -154,15 +203,7 @@ void ReadOptimizer(const MapReader& in, DenseOptimizerConfig& optimizer) {
   in.Read("l2", optimizer.spec.l2);
   in.Read("clip_norm", optimizer.clip_norm);
   in.Read("device", optimizer.device);
-  if (!in.Has("schedule")) return;
-  const MapReader schedule = in.Sub("schedule");
-  if (schedule.Has("type") && schedule.Find("type")->text == "none") return;
-  PlateauConfig plateau;
-  schedule.Read("metric", plateau.metric);
-  schedule.Read("factor", plateau.factor);
-  schedule.Read("patience", plateau.patience);
-  schedule.Read("min_scale", plateau.min_scale);
-  optimizer.plateau = plateau;
+  if (in.Has("schedule")) ReadSchedule(in.Sub("schedule"), optimizer);
 }
 
 }  // namespace dt

@@ -2,6 +2,7 @@
 // See job_config.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct TrainConfig {
   uint32_t batch_size = 4096;
   uint32_t slices = 0;  // 0: auto (1 under `train`, cluster.workers otherwise).
   uint32_t epochs = 1;
+  Step max_steps = 0;        // Of the whole job, resumed parts included; 0: no limit.
   Step staleness = 0;        // Steps; kUnboundedStaleness: no bound.
   uint64_t cached_rows = 0;  // That a worker keeps, with staleness.
   std::optional<EarlyStopConfig> early_stop;
@@ -29,6 +31,11 @@ struct TrainConfig {
 
   // Workers run apart, and dense parameters are on servers.
   bool asynchronous() const { return staleness > 0; }
+  // Steps of the whole job with so many samples to train on.
+  Step steps(uint64_t train_rows) const {
+    const Step all = (train_rows + batch_size - 1) / batch_size * epochs;
+    return max_steps == 0 ? all : std::min(all, max_steps);
+  }
 };
 
 struct WorkerConfig {

@@ -73,16 +73,27 @@ nlohmann::json SlotsJson(const Plan& plan) {
   return out;
 }
 
-std::string Json(const Plan& plan) {
+nlohmann::json Json(const Plan& plan, std::string_view explanation) {
   nlohmann::json out = nlohmann::json::parse(DumpJson(plan.graph));
+  out.update(nlohmann::json::parse(explanation));
   for (size_t n = 0; n < plan.graph.nodes.size(); ++n) {
     out["nodes"][n]["loops"] = LoopsOf(plan.graph, plan.graph.nodes[n]);
   }
-  if (!HasSubgraphs(plan)) return out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace);
+  if (!HasSubgraphs(plan)) return out;
   out["train"] = PassJson(plan, plan.train);
   out["evaluate"] = PassJson(plan, plan.evaluate);
   if (!plan.slot.empty()) out["slots"] = SlotsJson(plan);
-  return out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return out;
+}
+
+std::string TextOf(const nlohmann::json& json, int indentation) {
+  return json.dump(indentation, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+std::string Html(const Plan& plan, std::string_view title, std::string_view explanation) {
+  nlohmann::json json = Json(plan, explanation);
+  json["text"] = DumpText(plan.graph);
+  return PlanPage(title, TextOf(json, -1));
 }
 
 // ------------------------------------------------------------ Graphviz
@@ -103,16 +114,17 @@ std::string Dot(const Plan& plan) {
 
 }  // namespace
 
-std::string DumpPlan(const Plan& plan, DumpFormat format, std::string_view title) {
+std::string DumpPlan(const Plan& plan, DumpFormat format, std::string_view title,
+                     std::string_view explanation) {
   switch (format) {
     case DumpFormat::kText:
       return Text(plan);
     case DumpFormat::kJson:
-      return Json(plan) + "\n";
+      return TextOf(Json(plan, explanation), 1) + "\n";
     case DumpFormat::kDot:
       return Dot(plan);
     case DumpFormat::kHtml:
-      return DumpHtml(plan, title);
+      return Html(plan, title, explanation);
   }
   DT_UNREACHABLE();
 }

@@ -13,9 +13,10 @@ namespace dt::scheduler {
 
 enum class DumpFormat : uint8_t { kText, kJson, kDot, kHtml };
 
-// `title`: of the page.
-std::string DumpPlan(const Plan& plan, DumpFormat format, std::string_view title);
-// One page without scripts or files from elsewhere. Time and room follow the edges.
-std::string DumpHtml(const Plan& plan, std::string_view title);
+// JSON and page also have what `explanation` has: the object of ExplainJson, or nothing.
+std::string DumpPlan(const Plan& plan, DumpFormat format, std::string_view title,
+                     std::string_view explanation = "{}");
+// One page that needs no file from elsewhere, for the JSON of a plan.
+std::string PlanPage(std::string_view title, std::string_view json);
 
 }  // namespace dt::scheduler

@@ -1,6 +1,7 @@
 #include "scheduler/membership/membership.h"
 
 #include <algorithm>
+#include <map>
 
 namespace dt::scheduler {
 
@@ -121,6 +122,17 @@ const Member* Membership::Lost(TimePoint now) const {
     if (lost == nullptr || member.heard < lost->heard) lost = &member;
   }
   return lost;
+}
+
+MachineMembers Membership::OnFullestMachine() const {
+  std::map<std::string_view, MachineMembers> machines;
+  MachineMembers fullest;
+  for (const Member& member : members_) {
+    MachineMembers& there = machines[member.join.host];
+    ++(member.role() == Role::kServer ? there.servers : there.workers);
+    if (there.servers + there.workers > fullest.servers + fullest.workers) fullest = there;
+  }
+  return fullest;
 }
 
 void Membership::ExtendLeases(TimePoint now, Duration by) {

@@ -35,6 +35,11 @@ struct MembershipNeeds {
   Duration lease{};
 };
 
+// Members on one machine: they share its cores.
+struct MachineMembers {
+  uint32_t servers = 0, workers = 0;
+};
+
 class Membership {
  public:
   explicit Membership(const MembershipNeeds& needs) : needs_(needs) {}
@@ -61,6 +66,8 @@ class Membership {
   // The member whose lease has run out for the longest time, if any has, but for those away. Until
   // its first heartbeat a member has two leases: it does not know of its welcome yet.
   const Member* Lost(TimePoint now) const;
+  // The members on the machine that has the most of them.
+  MachineMembers OnFullestMachine() const;
   // The scheduler itself stood still for so long until `now`: its pause is not their silence.
   void ExtendLeases(TimePoint now, Duration by);
 

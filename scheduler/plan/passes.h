@@ -50,10 +50,13 @@ struct TablePlaces {
 TablePlaces PlaceTables(const PlanRequest& request);
 // What tables take in each step besides the workers' computing.
 struct TableTimes {
-  double servers = 0;   // Seconds of servers: pulls, pushes, updates.
-  double exchange = 0;  // Of workers, to tell one another gradients of rows.
+  double servers = 0;      // Seconds of servers: pulls, pushes, updates.
+  double server_work = 0;  // Of that, what the servers' processors do, one after the other.
+  double exchange = 0;     // Of workers, to tell one another gradients of rows.
 };
 TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request);
+// REQUIRES: `graph` is placed, and request.report says how.
+StepTime TimeOfStep(const Graph& graph, const PlanRequest& request);
 
 // The order in which streams take nodes: slice nodes by what they wait for and what waits for them,
 // then step nodes. Topological.

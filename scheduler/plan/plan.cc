@@ -78,9 +78,8 @@ Result<Plan> MakePlan(const PlanRequest& asked, const SeenPass& seen) {
     DT_TRY(plan.graph, pass.run(std::move(plan.graph), request));
     DT_TRY_STATUS(Prefixed(CheckGraph(plan.graph), pass.name));
     if (pass.name == "place" && request.report != nullptr) {
-      const TableTimes times = TimesOfTables(plan.graph, request);
-      request.report->server_seconds = times.servers;
-      request.report->exchange_seconds = times.exchange;
+      request.report->step = TimeOfStep(plan.graph, request);
+      request.report->machine = request.machine;
       request.report->table_why = std::move(tables.why);
     }
     seen(pass.name, plan);

@@ -20,6 +20,26 @@
 
 namespace dt::scheduler {
 
+// The processes on one machine, which share its cores.
+struct MachineShare {
+  uint32_t servers = 1, workers = 1, cores = 1;
+};
+
+// How long a step of the whole job takes, by the model. Placement compares parts of it (place.cc,
+// table_places.cc); the whole is for people. In seconds:
+//
+//   step = messages + max(worker + exchange, servers, machine)
+//
+// Without overlap, servers work while the workers wait: then it is worker + exchange + servers.
+struct StepTime {
+  double worker = 0;    // A worker computes and copies, as if it had its machine to itself.
+  double exchange = 0;  // A worker tells others gradients of rows.
+  double servers = 0;   // Servers work for tables, each for its part.
+  double messages = 0;  // A worker waits for answers of servers, and for the other workers.
+  double machine = 0;   // The cores of a machine do the work of all processes on it.
+  double step = 0;
+};
+
 // For people: where the nodes went and why. A plan carries none of it.
 struct PlacementReport {
   bool automatic = false;  // Nodes of which nobody said anything went where it is best.
@@ -29,8 +49,8 @@ struct PlacementReport {
   double accelerator_bytes = 0, accelerator_limit = 0;  // Needed at most; there.
   std::string constants;                                // Where the rates come from.
   std::string fallback;                                 // Why tags do not hold; empty: they do.
-  // In each step, for tables: of servers, and of workers that tell one another gradients of rows.
-  double server_seconds = 0, exchange_seconds = 0;
+  StepTime step;                                        // Of the whole job.
+  MachineShare machine;                                 // What `step` is for.
   // By table of which the job does not say where it goes, a few words.
   std::map<std::string, std::string, std::less<>> table_why;
 };
@@ -42,6 +62,7 @@ struct PlanRequest {
   // What every worker has, the smallest of them; nothing: some have none. See devices.h.
   std::optional<DeviceInfo> accelerator = {};
   DeviceProfile profile = DefaultEmulatedProfile(1);  // Of the workers' devices.
+  MachineShare machine = {};                          // The machine that has the most processes.
   PlacementReport* report = nullptr;                  // Filled in, if it is given.
   std::string why_none = {};  // Why there is no accelerator, if that is known.
   DataStats data_stats = {};  // Of the columns.
@@ -60,9 +81,5 @@ Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
 
 // All that `seen` may be called with, in their order.
 std::vector<std::string> PassNames();
-
-// What runs where and why, and what it costs: arithmetic, memory, rows and predicted time. Many
-// lines.
-std::string ExplainPlan(const Plan& plan, const JobConfig& job, const PlacementReport& report);
 
 }  // namespace dt::scheduler

@@ -212,6 +212,7 @@ TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request) {
   const double workers = std::max(1u, request.job.cluster.workers);
   const ServerRates& rates = request.profile.server;
   return {.servers = rates.SecondsOf(pulled_rows, pulled_bytes, request.job.cluster.servers),
+          .server_work = pulled_rows * rates.row_seconds + 2 * pulled_bytes / rates.bytes,
           .exchange = exchanged_bytes * (workers - 1) / workers / rates.bytes};
 }
 

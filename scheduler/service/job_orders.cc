@@ -26,20 +26,26 @@ bool TellsOf(size_t losses, const TrainDone& done) {
          std::ranges::all_of(done.first_losses, finite);
 }
 
+std::vector<std::string> NamesOf(const std::vector<LossConfig>& losses) {
+  std::vector<std::string> names;
+  for (const LossConfig& loss : losses) names.push_back(loss.name);
+  return names;
+}
+
 CourseConfig CourseConfigOf(const JobConfig& job, const DataReadyMessage& data) {
-  CourseConfig config;
-  config.train_rows = data.train_rows;
-  config.valid_rows = data.valid_rows;
-  config.test_rows = data.test_rows;
-  config.batch_size = job.train.batch_size;
-  config.epochs = job.train.epochs;
-  for (const LossConfig& loss : job.model.losses) config.losses.push_back(loss.name);
-  config.learning_rate = double{job.optimizer.spec.lr};
-  config.save_every = job.checkpoint.every_steps;
-  config.evaluate_every = job.train.evaluate_every;
-  config.plateau = job.optimizer.plateau;
-  config.early_stop = job.train.early_stop;
-  return config;
+  return {.train_rows = data.train_rows,
+          .valid_rows = data.valid_rows,
+          .test_rows = data.test_rows,
+          .batch_size = job.train.batch_size,
+          .epochs = job.train.epochs,
+          .max_steps = job.train.max_steps,
+          .losses = NamesOf(job.model.losses),
+          .learning_rate = double{job.optimizer.spec.lr},
+          .save_every = job.checkpoint.every_steps,
+          .evaluate_every = job.train.evaluate_every,
+          .plateau = job.optimizer.plateau,
+          .early_stop = job.train.early_stop,
+          .schedule = job.optimizer.schedule};
 }
 
 }  // namespace

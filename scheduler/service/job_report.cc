@@ -16,8 +16,8 @@ Progress JobState::ProgressAt(TimePoint now) {
   progress.step = std::min(progress.steps, std::max(done, first->report.step));
   // At the end of an epoch the losses are that epoch's until the next one has some.
   if (done > 0 && done % config.steps_per_epoch() == 0) progress.step = done;
-  progress.epochs = config.epochs;
   progress.steps_per_epoch = config.steps_per_epoch();
+  progress.epochs = (config.steps() + progress.steps_per_epoch - 1) / progress.steps_per_epoch;
   const Step last = progress.step > 0 ? progress.step - 1 : 0;
   progress.epoch = last / progress.steps_per_epoch;
   progress.step_in_epoch = progress.step - progress.epoch * progress.steps_per_epoch;

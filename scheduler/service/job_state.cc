@@ -200,6 +200,10 @@ void JobState::Advance(TimePoint now) {
     AddEvent(now, "started", {});
     LogInfo("job.running", {{"processes", membership_.members().size()}});
     BeginCourse();
+    if (course_.has_value()) {
+      first_step_ = course_->state().step;
+      trained_before_ = course_->state().train_seconds;
+    }
   }
   while (phase_ == JobPhase::kRunning) {
     std::optional<OrderBoard::Completed> done = board_.TakeCompleted();
@@ -231,7 +235,7 @@ void JobState::MakeStart(TimePoint now) {
     return Fail(now, WithHint(Invalid("there is neither test nor validation data"),
                               "data.test names the files"));
   }
-  PlanInput input{data.columns, slices_, {}};
+  PlanInput input{data.columns, slices_, {}, membership_.OnFullestMachine()};
   for (const Member* worker : membership_.OfRole(Role::kWorker)) {
     if (const DeviceInfo* device = worker->accelerator()) input.accelerators.push_back(*device);
   }
@@ -239,6 +243,7 @@ void JobState::MakeStart(TimePoint now) {
   if (!plan.ok()) return Fail(now, plan.status());
   for (auto& [kind, why] : plan->notes) AddEvent(now, std::move(kind), {{"why", std::move(why)}});
   places_ = PlacesText(plan->plan.graph);
+  predicted_step_ = plan->step_seconds;
   std::vector<ServerInfo> servers;
   for (const Member* server : membership_.OfRole(Role::kServer)) {
     servers.push_back({server->id, server->join.endpoints});
@@ -254,6 +259,13 @@ void JobState::MakeStart(TimePoint now) {
   start_ = std::move(start);
   plan_ = std::move(plan->plan);
   phase_ = JobPhase::kStarting;
+}
+
+std::optional<JobResult::PlanCheck> JobState::plan_check() const {
+  if (!course_.has_value() || course_->state().step <= first_step_) return std::nullopt;
+  const CourseState& state = course_->state();
+  return JobResult::PlanCheck{predicted_step_, (state.train_seconds - trained_before_) /
+                                                   static_cast<double>(state.step - first_step_)};
 }
 
 void JobState::CheckStartTime(TimePoint now) {

@@ -41,6 +41,7 @@ struct PlanInput {
   std::vector<ColumnSpec> columns;  // Of the data.
   uint32_t slices = 1;
   std::vector<DeviceInfo> accelerators;  // Of the workers that have one, in rank order.
+  MachineMembers machine;                // Those of the machine that has the most.
 };
 
 struct MadePlan {
@@ -48,6 +49,7 @@ struct MadePlan {
   // What the job file does not say: why tags of `gpu` do not mean a card, which tables went to the
   // workers; by the kind of event that tells it.
   std::vector<std::pair<std::string, std::string>> notes;
+  double step_seconds = 0;  // Predicted.
 };
 
 // What a job needs of the world. Called on the job's thread; each call returns soon.
@@ -111,6 +113,9 @@ class JobState {
   const std::string& last_checkpoint() const { return last_checkpoint_; }
   const std::vector<JobResult::Event>& events() const { return events_; }
   const CourseState* course() const { return course_ ? &course_->state() : nullptr; }
+  // Of the steps that this run has done; nothing if there are none.
+  std::optional<JobResult::PlanCheck> plan_check() const;
+  float rate_scale() const { return course_ ? course_->rate_scale() : 1; }
   Progress ProgressAt(TimePoint now);
   // Without the scheduler's own part.
   JobResult ResultAt(TimePoint now) const;
@@ -196,6 +201,10 @@ class JobState {
   OrderBoard board_;
   SplitBoard splits_;
   std::optional<Course> course_;
+  // What this run began with.
+  Step first_step_ = 0;
+  double trained_before_ = 0;             // Seconds.
+  double predicted_step_ = 0;             // Seconds, by the planner.
   bool begun_ = false;                    // The checkpoint to begin with, if any, is loaded.
   std::optional<course::Order> out_;      // The order of the course that is out, but for training.
   std::optional<LossMetrics> evaluated_;  // Goal::kEvaluate.

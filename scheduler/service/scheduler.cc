@@ -233,7 +233,7 @@ class SchedulerImpl : public Scheduler {
     switchboard_.Tick(now);
     if (job_->phase() != JobPhase::kEnded) return;
     if (!ended_.has_value()) ended_ = now;
-    //if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
+    if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
     if (switchboard_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndPatience)
       loop_.Stop();
   }
@@ -246,6 +246,7 @@ class SchedulerImpl : public Scheduler {
 
   JobResult FinalResult() const {
     JobResult result = job_->ResultAt(ended_.value_or(clock_.Now()));
+    result.plan = job_->plan_check();
     const ProcessStats own = ReadProcessStats(&options_.network);
     // All roles of one process would tell of the same use.
     if (one_process()) {
@@ -283,10 +284,12 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   if (!job.parallel.data_stats.empty()) {
     DT_TRY(request.data_stats, ReadDataStats(job.parallel.data_stats));
   }
+  request.machine = {input.machine.servers, input.machine.workers, TaskPool().threads()};
   PlacementReport report;
   request.report = &report;
   MadePlan made;
   DT_TRY(made.plan, MakePlan(request));
+  made.step_seconds = report.step.step;
   if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});
   if (!report.fallback.empty()) {
     LogWarn("plan.fallback_to_cpu", {{"why", report.fallback}});

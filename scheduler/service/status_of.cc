@@ -124,7 +124,7 @@ JobStatus StatusOf(JobState& job, TimePoint now) {
   status.train = progress.train;
   status.learning_rate = progress.learning_rate;
   status.seconds_left = progress.seconds_left;
-  status.rate_scale = job.course()->decisions.rate_scale;
+  status.rate_scale = job.rate_scale();
   status.history = job.course()->history;
   status.curve = job.course()->curve;
   return status;

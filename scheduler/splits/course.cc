@@ -45,7 +45,7 @@ std::optional<course::Order> Course::Next() {
 
 // The first step after `from` at which something other than training may be due.
 Step Course::Boundary(Step from) const {
-  Step boundary = NextMultiple(from, config_.steps_per_epoch());
+  Step boundary = std::min(NextMultiple(from, config_.steps_per_epoch()), config_.steps());
   if (config_.save_every > 0) {
     boundary = std::min(boundary, NextMultiple(from, config_.save_every));
   }
@@ -66,6 +66,12 @@ std::optional<course::Order> Course::NextTrain() {
   issued_ = end;
   ++trains_out_;
   return train;
+}
+
+float Course::rate_scale() const {
+  const Step last = state_.step > 0 ? state_.step - 1 : 0;
+  return static_cast<float>(state_.decisions.rate_scale *
+                            config_.schedule.ScaleAt(last, config_.steps()));
 }
 
 bool Course::EvaluationDue() const {
@@ -122,7 +128,7 @@ LossMeans Course::MeansOf(const std::vector<double>& sums, uint64_t samples) con
 
 // The factors are floats: further digits would be those of their nearest doubles.
 double Course::learning_rate() const {
-  return Rounded(config_.learning_rate * state_.decisions.rate_scale, 7);
+  return Rounded(config_.learning_rate * rate_scale(), 7);
 }
 
 LossMeans Course::train() const {
@@ -178,7 +184,7 @@ void Course::OnEvaluated(const LossMetrics& metrics) {
   const uint64_t epoch = (state_.step + per_epoch - 1) / per_epoch;
   state_.evaluated = state_.step;
   state_.history.push_back(
-      {epoch, state_.step, state_.decisions.rate_scale, learning_rate(), metrics, train()});
+      {epoch, state_.step, rate_scale(), learning_rate(), metrics, train()});
   decisions_.OnEvaluation(metrics, state_.step, epoch, state_.decisions);
   // A job that was stopped here had saved before it evaluated: saved again, it is kept as the best.
   if (BestHere()) saved_.reset();

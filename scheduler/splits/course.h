@@ -22,16 +22,21 @@ namespace dt::scheduler {
 struct CourseConfig {
   uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
   uint32_t batch_size = 1;
-  uint64_t epochs = 1;
+  uint32_t epochs = 1;
+  Step max_steps = 0;               // 0: no limit.
   std::vector<std::string> losses;  // Their names.
   double learning_rate = 0;         // The optimizer's, before it is scaled.
   uint64_t save_every = 0;          // Steps; 0: at the end only.
   uint64_t evaluate_every = 0;      // Steps; 0: at the end of each epoch.
   std::optional<PlateauConfig> plateau;
   std::optional<EarlyStopConfig> early_stop;
+  RateSchedule schedule;
 
   uint64_t steps_per_epoch() const { return (train_rows + batch_size - 1) / batch_size; }
-  Step steps() const { return steps_per_epoch() * epochs; }
+  Step steps() const {
+    return TrainConfig{.batch_size = batch_size, .epochs = epochs, .max_steps = max_steps}.steps(
+        train_rows);
+  }
 };
 
 // Where a job is at a step boundary: what a checkpoint holds.
@@ -62,7 +67,7 @@ namespace course {
 struct Train {
   uint64_t epoch = 0;  // From 0.
   Step epoch_first_step = 0, first_step = 0, end_step = 0;
-  float rate_scale = 1;
+  float rate_scale = 1;  // Of the plateau; workers multiply it by the schedule's of each step.
 };
 struct Evaluate {
   Step step = 0;
@@ -119,6 +124,8 @@ class Course {
   // The optimizer's, as it is scaled now.
   double learning_rate() const;
   const std::optional<LossMetrics>& test() const { return test_; }
+  // The factor on learning rates in the last step that was done: the plateau's and the schedule's.
+  float rate_scale() const;
   bool keeps_best() const { return decisions_.keeps_best() && config_.valid_rows > 0; }
 
  private:

@@ -25,14 +25,6 @@ constexpr uint32_t kExecutorsMax = 64;
 constexpr Duration kRebindPatience = seconds(5);
 constexpr int kRebindPauseMs = 50;
 
-uint32_t ExecutorsOf(const ServerOptions& options) {
-  if (options.executors != 0) return std::min(options.executors, kExecutorsMax);
-  if (options.job.cluster.server.executors != 0) {
-    return std::min(options.job.cluster.server.executors, kExecutorsMax);
-  }
-  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u);
-}
-
 // Of executor i: any free port, or the i-th from the one that was named.
 std::string EndpointOf(const std::string& listen, uint32_t i) {
   if (i == 0) return listen;
@@ -109,7 +101,9 @@ class ServerRole : public Server {
   // A server that comes back is found at its old addresses; others may have them for a moment.
   Result<std::vector<std::unique_ptr<ServerSocket>>> BindSockets() {
     std::vector<std::string> endpoints;
-    for (uint32_t i = 0; i < ExecutorsOf(options_); ++i) {
+    const uint32_t executors = options_.executors != 0 ? std::min(options_.executors, kExecutorsMax)
+                                                       : ExecutorsOf(options_.job.cluster.server);
+    for (uint32_t i = 0; i < executors; ++i) {
       endpoints.push_back(EndpointOf(options_.listen, i));
     }
     if (!keeper_.has_value() || keeper_->endpoints().empty()) return BindAll(endpoints);
@@ -365,6 +359,11 @@ class ServerRole : public Server {
 };
 
 }  // namespace
+
+uint32_t ExecutorsOf(const ServerConfig& config) {
+  if (config.executors != 0) return std::min(config.executors, kExecutorsMax);
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u);
+}
 
 Result<std::unique_ptr<Server>> Server::Open(const ServerOptions& options) {
   auto server = std::make_unique<ServerRole>(options);

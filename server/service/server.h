@@ -22,6 +22,9 @@ struct ServerOptions {
   bool one_process = false;  // With its workers: no log is kept, for it would outlive them.
 };
 
+// Threads that own shards, on a machine like this one.
+uint32_t ExecutorsOf(const ServerConfig& config);
+
 class Server {
  public:
   // Binds the endpoints. Errors name the address.

@@ -1,9 +1,11 @@
 // Goal: every subcommand does what its help says, on a small job. Method: the real program.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <signal.h>
 #include <sstream>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -27,6 +29,9 @@ TEST(Commands, TrainLearnsAndEvalOfItsCheckpointAgrees) {
   EXPECT_LT(NumberAt(folder, "train.json", "/metrics/valid/logloss"), 0.64);
   EXPECT_EQ(NumberAt(folder, "train.json", "/samples"), 48000);
   EXPECT_EQ(NumberAt(folder, "train.json", "/steps"), 6 * 32);
+  EXPECT_GT(NumberAt(folder, "train.json", "/plan/predicted_seconds_per_step"), 0);
+  EXPECT_NEAR(NumberAt(folder, "train.json", "/plan/measured_seconds_per_step"),
+              NumberAt(folder, "train.json", "/seconds") / (6 * 32), 1e-9);
 
   const ProgramEnd list = RunProgram(folder.path(), {"checkpoint", "list", job});
   ASSERT_EQ(list.exit_code, 0) << list.output;
@@ -72,6 +77,117 @@ TEST(Commands, PredictWritesALineForEverySampleInInputOrder) {
   EXPECT_EQ(unlabelled.output.find("AUC"), std::string::npos) << unlabelled.output;
 }
 
+// One small CSV job. Predictions for all samples at once are what everything else must give.
+constexpr const char* kHeader = "user,\"item\",note,click\n";
+
+std::string Samples(uint32_t begin, uint32_t end) {
+  std::string text;
+  for (uint32_t i = begin; i < end; ++i) {
+    text += fmt::format("u{},{},\"a \"\"{}\"\", b\",{}\n", i % 7, i % 11, i, i % 3 == 0 ? 1 : 0);
+  }
+  return text;
+}
+
+class Predict : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(folder_.path() + "/new");
+    folder_.Write("train.csv", kHeader + Samples(0, 200));
+    folder_.Write("new/a.csv", kHeader + Samples(0, 50));
+    folder_.Write("new/b.csv", "click,note,item,user\n0,,4,u9\n");
+    job_ = folder_.Write("job.yaml", R"(job: seen
+data:
+  format: csv
+  train: [train.csv]
+  columns:
+    - {name: click, role: label}
+    - {name: user, type: string}
+    - {name: item, type: id}
+model:
+  tables: {u: {dim: 4}, i: {dim: 4}}
+  graph:
+    - {name: eu, op: lookup, table: u, inputs: [user]}
+    - {name: ei, op: lookup, table: i, inputs: [item]}
+    - {name: logit, op: mlp, inputs: [eu, ei], units: [8, 1]}
+  loss: [{type: binary_cross_entropy, input: logit, label: click}]
+train: {batch_size: 20}
+)");
+    const ProgramEnd train = RunProgram(folder_.path(), {"train", job_});
+    ASSERT_EQ(train.exit_code, 0) << train.output;
+  }
+
+  std::vector<std::string> With(std::vector<std::string> more) const {
+    std::vector<std::string> all = {"predict", job_, "--checkpoint",
+                                    "runs/seen/checkpoints/step-000000000010"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::vector<std::string> Lines(const std::string& file) const {
+    std::istringstream text(folder_.Read(file));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+
+  TempFolder folder_;
+  std::string job_;
+};
+
+TEST_F(Predict, AGlobNamesFilesAndColumnsAreKeptByTheirNames) {
+  const ProgramEnd end = RunProgram(
+      folder_.path(), With({"--data", "new/*.csv", "--keep", "note,user", "--out", "p.csv"}));
+  ASSERT_EQ(end.exit_code, 0) << end.output;
+  const ProgramEnd plain =
+      RunProgram(folder_.path(), With({"--data", "new/a.csv", "new/b.csv", "--out", "q.csv"}));
+  ASSERT_EQ(plain.exit_code, 0) << plain.output;
+  const std::vector<std::string> kept = Lines("p.csv"), scores = Lines("q.csv");
+  ASSERT_EQ(kept.size(), 52u);
+  ASSERT_EQ(scores.size(), 52u);
+  EXPECT_EQ(kept[0], "note,user,click");
+  EXPECT_EQ(kept[1], "\"a \"\"0\"\", b\",u0," + scores[1]);
+  EXPECT_EQ(kept[13], "\"a \"\"12\"\", b\",u5," + scores[13]);
+  EXPECT_EQ(kept[51], ",u9," + scores[51]) << "the other file has another order of columns";
+}
+
+TEST_F(Predict, RowsThatAreSkippedAreSkippedInKeptColumnsToo) {
+  folder_.Write("new/b.csv", "user,item,click\nu1,broken,0\n\nu2,5,1\n");
+  const ProgramEnd end =
+      RunProgram(folder_.path(), With({"--data", "new/b.csv", "--keep", "user", "--out", "p.csv",
+                                       "--set", "data.on_error=skip"}));
+  ASSERT_EQ(end.exit_code, 0) << end.output;
+  ASSERT_EQ(Lines("p.csv").size(), 2u);
+  EXPECT_EQ(Lines("p.csv")[1].substr(0, 3), "u2,");
+}
+
+TEST_F(Predict, StandardInputIsADash) {
+  const ProgramEnd plain =
+      RunProgram(folder_.path(), With({"--data", "new/a.csv", "--keep", "user", "--out", "q.csv"}));
+  ASSERT_EQ(plain.exit_code, 0) << plain.output;
+  const auto piped = [&](const std::string& file) {
+    std::string command = fmt::format("cd {} && cat {} | $DT_PROGRAM", folder_.path(), file);
+    for (const std::string& word : With({"--data", "-", "--keep", "user", "--out", "p.csv"})) {
+      command += " " + word;
+    }
+    return std::system((command + " 2> errors.txt > /dev/null").c_str());
+  };
+  ASSERT_EQ(piped("new/a.csv"), 0) << folder_.Read("errors.txt");
+  EXPECT_EQ(Lines("p.csv"), Lines("q.csv"));
+  folder_.Write("bad.csv", std::string(kHeader) + "u1,x,,0\n");
+  EXPECT_NE(piped("bad.csv"), 0);
+  EXPECT_NE(folder_.Read("errors.txt").find("standard input:2: column \"item\""), std::string::npos)
+      << folder_.Read("errors.txt");
+}
+
+TEST_F(Predict, AColumnThatIsNotThereIsNamed) {
+  const ProgramEnd end =
+      RunProgram(folder_.path(), With({"--data", "new/a.csv", "--keep", "usr", "--out", "p.csv"}));
+  EXPECT_EQ(end.exit_code, 2) << end.output;
+  EXPECT_NE(end.output.find("--keep: new/a.csv has no column \"usr\"; did you mean \"user\"?"),
+            std::string::npos)
+      << end.output;
+  EXPECT_EQ(folder_.Read("p.csv"), "");
+}
+
 TEST(Commands, PlanShowsTheGraphAfterAPass) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});
@@ -82,7 +198,8 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
       folder.path(),
       {"plan", job, "--set", "cluster.devices=emulated", "--set", "cluster.emulated.flops=1e13"});
   ASSERT_EQ(placed.exit_code, 0) << placed.output;
-  for (const char* part : {"a step: cpu computes ", "instead: all cpu ", "as cluster.emulated says",
+  for (const char* part : {"launch starts 3 processes: 1 scheduler, 1 server of ",
+                           ": cpu computes ", "instead: all cpu ", "as cluster.emulated says",
                            "the step would take ", "with its forward node"}) {
     EXPECT_NE(placed.output.find(part), std::string::npos) << part << "\n" << placed.output;
   }
@@ -93,6 +210,13 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
   const ProgramEnd page = RunProgram(folder.path(), {"plan", job, "--format", "html"});
   ASSERT_EQ(page.exit_code, 0) << page.output;
   EXPECT_NE(page.output.find("<h1>tiny after schedule</h1>"), std::string::npos);
+  const ProgramEnd json = RunProgram(folder.path(), {"plan", job, "--format", "json"});
+  ASSERT_EQ(json.exit_code, 0) << json.output;
+  const auto parsed = nlohmann::json::parse(json.output);
+  EXPECT_GT(parsed["prediction"]["seconds_per_step"], 0);
+  EXPECT_EQ(parsed["prediction"]["machine"]["workers"], 1);
+  EXPECT_EQ(parsed["placement"]["tables"][0]["device"], "ps");
+  EXPECT_EQ(parsed["lookups"][0]["columns"][0], "features");
   const std::vector<std::string> misplaced = {"--set", "cluster.devices=cpu", "--set",
                                               "optimizer.device=gpu"};
   for (const auto& [pass, code] : {std::pair{"optimize", 0}, {"place", 2}, {"all", 2}}) {

@@ -380,5 +380,80 @@ TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {
   EXPECT_NE(Checksums(first.result), Checksums(RunJob(folder, "same", {.slices = 2}).result));
 }
 
+// ------------------------------------------------------------ schedules of the learning rate
+
+// 12 steps an epoch, 36 in all.
+Shape Scheduled(std::vector<std::string> set, uint32_t servers = 1, uint32_t workers = 1) {
+  return {.servers = servers, .workers = workers, .slices = 2, .set = std::move(set)};
+}
+
+constexpr const char* kSchedules[] = {
+    "optimizer.schedule={type: warmup, steps: 20}",
+    "optimizer.schedule={type: cosine, steps: 36, warmup: 5, min_scale: 0.1}",
+    "optimizer.schedule={type: step, every: 7, factor: 0.5}"};
+
+// Of a job that completed.
+std::map<std::string, std::string> SumsOf(const JobRun& run) {
+  ExpectCompleted(run);
+  return Checksums(run.result);
+}
+
+TEST(InProcessTest, SchedulesGiveEqualParametersForAnyNumberOfProcesses) {
+  const test::TempFolder folder;
+  const auto plain = SumsOf(RunJob(folder, "plain", Scheduled({})));
+  for (const char* schedule : kSchedules) {
+    const auto one = SumsOf(RunJob(folder, "one", Scheduled({schedule})));
+    EXPECT_NE(one, plain) << schedule;
+    EXPECT_EQ(SumsOf(RunJob(folder, "w2", Scheduled({schedule}, 1, 2))), one) << schedule;
+    EXPECT_EQ(SumsOf(RunJob(folder, "s2w2", Scheduled({schedule}, 2, 2))), one) << schedule;
+  }
+}
+
+// max_steps ends the first part in the middle of the second epoch.
+TEST(InProcessTest, AScheduledJobResumedInTheMiddleOfAnEpochEqualsUninterrupted) {
+  const test::TempFolder folder;
+  for (const char* schedule : kSchedules) {
+    const auto whole = SumsOf(RunJob(folder, "whole", Scheduled({schedule})));
+    const JobRun first = RunJob(folder, "parts", Scheduled({schedule, "train.max_steps=17"}));
+    ExpectCompleted(first);
+    EXPECT_EQ(first.result.steps, 17u);
+    EXPECT_EQ(first.result.history.back().step, 17u);
+    const JobRun second =
+        RunJob(folder, "parts", Scheduled({schedule, "train.max_steps=1000"}), {.resume = "auto"});
+    EXPECT_EQ(SumsOf(second), whole) << schedule;
+    EXPECT_EQ(second.result.steps, 36u);
+  }
+}
+
+// In the first of four steps of a warm-up the rate is a quarter, everywhere but in a table that
+// keeps its own.
+TEST(InProcessTest, AScheduleScalesDenseParametersAndTablesThatDoNotOptOut) {
+  const test::TempFolder folder;
+  const auto run = [&](const char* name, std::vector<std::string> set) {
+    set.insert(set.end(), {"train.max_steps=1", "model.tables.wide.optimizer.schedule=none",
+                           "optimizer.name=sgd", "model.tables.deep.optimizer.name=sgd"});
+    return SumsOf(RunJob(folder, name, Scheduled(std::move(set))));
+  };
+  const auto scheduled =
+      run("scheduled", {"optimizer.schedule={type: warmup, steps: 4}", "optimizer.lr=0.5",
+                        "model.tables.deep.optimizer.lr=0.25"});
+  const auto slow = run("slow", {"optimizer.lr=0.125", "model.tables.deep.optimizer.lr=0.0625"});
+  EXPECT_EQ(scheduled, slow);
+}
+
+TEST(InProcessTest, WorkersApartFollowTheScheduleToo) {
+  const test::TempFolder folder;
+  for (const char* staleness : {"2", "unbounded"}) {
+    Shape shape =
+        Scheduled({"optimizer.schedule={type: cosine, warmup: 5}", "train.max_steps=30"}, 1, 2);
+    shape.slices = 1;
+    shape.staleness = staleness;
+    const JobRun run = RunJob(folder, "apart", shape);
+    ExpectCompleted(run);
+    EXPECT_EQ(run.result.steps, 30u);
+    EXPECT_LT(run.result.history.back().rate_scale, 0.01f);
+  }
+}
+
 }  // namespace
 }  // namespace dt

@@ -114,7 +114,11 @@ Result<SplitSource::Format> SplitSource::FormatFor(size_t input, std::string_vie
   if (shared_ == nullptr) {
     shared_ = config_.format == DataFormat::kCriteo ? CriteoFormat(text) : KeyFormat(text);
   }
-  return Format{shared_, false};
+  Format format{shared_};
+  if (config_.format != DataFormat::kCriteo) return format;
+  for (const ColumnSpec& column : CriteoColumns()) format.cell_names.push_back(column.name);
+  if (!CriteoHasLabel(text)) format.cell_names.erase(format.cell_names.begin());
+  return format;
 }
 
 void SplitSource::Widen(KeyShape shape) {
@@ -123,8 +127,12 @@ void SplitSource::Widen(KeyShape shape) {
 }
 
 std::shared_ptr<const RowFormat> SplitSource::CriteoFormat(std::string_view text) const {
+  return MakeCriteoFormat(CriteoHasLabel(text));
+}
+
+bool SplitSource::CriteoHasLabel(std::string_view text) const {
   const auto tabs = static_cast<size_t>(std::ranges::count(FirstLine(text), '\t'));
-  return MakeCriteoFormat(!labels_optional_ || tabs + 1 == CriteoColumns().size());
+  return !labels_optional_ || tabs + 1 == CriteoColumns().size();
 }
 
 std::shared_ptr<const RowFormat> SplitSource::KeyFormat(std::string_view text) {
@@ -159,7 +167,7 @@ Result<SplitSource::Format> SplitSource::NamedFormat(size_t input, std::string_v
   const ColumnSpec* const missing = Missing(first);
   if (missing == nullptr) {
     if (header_.empty()) header_ = first;
-    return Format{FormatOf(first), true};
+    return Format{FormatOf(first), true, first};
   }
   if (header_.empty()) {
     DT_TRY(header_, TrainHeader());
@@ -170,7 +178,7 @@ Result<SplitSource::Format> SplitSource::NamedFormat(size_t input, std::string_v
                               name(input), missing->name, DidYouMean(missing->name, first)),
                     "the first training file must start with the names of its columns");
   }
-  return Format{FormatOf(header_), false};
+  return Format{FormatOf(header_), false, header_};
 }
 
 // Empty where the first training file has no header or is absent.

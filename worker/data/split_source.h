@@ -40,6 +40,8 @@ class SplitSource {
   struct Format {
     std::shared_ptr<const RowFormat> rows;
     bool has_header = false;  // The first line is no row.
+    // The cells of every line; empty where the format names none.
+    std::vector<std::string> cell_names = {};
   };
   // For an input that starts with `text`. All inputs give the same columns.
   Result<Format> FormatFor(size_t input, std::string_view text);
@@ -50,6 +52,7 @@ class SplitSource {
   Status CheckColumns();
   Status FindFiles(Split split);
   std::shared_ptr<const RowFormat> CriteoFormat(std::string_view text) const;
+  bool CriteoHasLabel(std::string_view text) const;
   std::shared_ptr<const RowFormat> KeyFormat(std::string_view text);
   Result<Format> NamedFormat(size_t input, std::string_view text);
   std::shared_ptr<const RowFormat> FormatOf(const std::vector<std::string>& header) const;

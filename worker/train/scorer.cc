@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "common/base/check.h"
+#include "common/base/text.h"
 
 namespace dt::worker {
 namespace {
@@ -73,13 +73,17 @@ std::span<const float> OutputOf(std::span<const float> outputs, uint32_t samples
 
 }  // namespace
 
-Result<Scorer> Scorer::Open(const Graph& graph, const std::string& predictions) {
+Result<Scorer> Scorer::Open(const Graph& graph, const std::string& predictions,
+                            const DataConfig& data) {
   Scorer scorer(graph);
   if (predictions.empty()) return scorer;
   DT_TRY(scorer.file_, NewFile::Create(predictions));
-  std::string header;
-  for (const LossSpec& loss : graph.losses) header += (header.empty() ? "" : ",") + loss.name;
-  DT_TRY_STATUS(scorer.file_->Write(header + "\n"));
+  if (!data.kept_columns.empty()) {
+    DT_TRY(scorer.kept_, KeptColumns::Open(data));
+  }
+  std::vector<std::string> names = data.kept_columns;
+  for (const LossSpec& loss : graph.losses) names.push_back(loss.name);
+  DT_TRY_STATUS(scorer.file_->Write(JoinText(names, ",") + "\n"));
   return scorer;
 }
 
@@ -123,13 +127,14 @@ Status Scorer::AddLoss(size_t l, uint64_t number, const Batch& batch,
 }
 
 Status Scorer::WriteLines(const Batch& batch, std::span<const std::span<const float>> outputs) {
-  constexpr double kNoLabel = std::numeric_limits<double>::quiet_NaN();
   lines_.clear();
   for (size_t i = 0; i < batch.samples; ++i) {
+    if (kept_ != nullptr) DT_TRY_STATUS(kept_->AppendNext(lines_));
     for (size_t l = 0; l < outputs.size(); ++l) {
       const std::span<const float> output = OutputOf(outputs[l], batch.samples, i);
-      fmt::format_to(std::back_inserter(lines_), "{}{}", l == 0 ? "" : ",",
-                     static_cast<float>(ScoredOf(graph_->losses[l], output, kNoLabel).prediction));
+      fmt::format_to(
+          std::back_inserter(lines_), "{}{}", l == 0 ? "" : ",",
+          static_cast<float>(ScoredOf(graph_->losses[l], output, double{kNoLabel}).prediction));
     }
     lines_ += '\n';
   }

@@ -12,14 +12,16 @@
 #include "common/storage/files.h"
 #include "common/wire/control.h"
 #include "worker/data/batch.h"
+#include "worker/data/kept_columns.h"
 
 namespace dt::worker {
 
 class Scorer {
  public:
-  // `predictions`: the CSV file to write, complete only after Finish; empty: none. `graph` outlives
-  // it.
-  static Result<Scorer> Open(const Graph& graph, const std::string& predictions);
+  // `predictions`: the CSV file to write, complete only after Finish; empty: none. The columns that
+  // `data` keeps stand in front of them. `graph` outlives it.
+  static Result<Scorer> Open(const Graph& graph, const std::string& predictions,
+                             const DataConfig& data);
 
   // outputs: by loss, as LossSpec::output. Batches come in ascending order. Error: Unavailable, not
   // finite, or the file cannot be written.
@@ -34,7 +36,8 @@ class Scorer {
   Status WriteLines(const Batch& batch, std::span<const std::span<const float>> outputs);
 
   const Graph* graph_;
-  std::unique_ptr<NewFile> file_;  // The file of predictions.
+  std::unique_ptr<NewFile> file_;      // The file of predictions.
+  std::unique_ptr<KeptColumns> kept_;  // Null: none.
   std::string lines_;
   EvaluateDone done_;
   // By loss with an AUC: score, as bits that sort like it, and label below.

@@ -121,6 +121,14 @@ TrainDone Trainer::NothingDone(const TrainOrder& order) const {
   return done;
 }
 
+// A worker that asks for more parts than others counts more steps than the order has.
+float Trainer::RateScale(const TrainOrder& order, Step step) const {
+  const JobConfig& job = options_.job;
+  const Step job_steps = job.train.steps(options_.data.train->rows());
+  return static_cast<float>(order.rate_scale * job.optimizer.schedule.ScaleAt(
+                                                   std::min(step, order.end_step - 1), job_steps));
+}
+
 Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
   const uint64_t rows = options_.data.train->rows();
   const Plan& plan = options_.engine.plan();
@@ -140,7 +148,7 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
     DT_TRY_STATUS(TrainStep({.step = step,
                              .samples = samples,
                              .slice_owner = order.slice_owner,
-                             .rate_scale = order.rate_scale},
+                             .rate_scale = RateScale(order, step)},
                             stages));
     AddStep(step == order.first_step, samples, options_.engine.step_losses(), done);
     options_.progress(step + 1, done.samples);
@@ -173,7 +181,7 @@ AsyncStepInfo Trainer::AsyncInfoOf(const TrainOrder& order, Step step) const {
   return {.worker = options_.self,
           .step = step,
           .first_step = order.first_step,
-          .rate_scale = order.rate_scale};
+          .rate_scale = RateScale(order, step)};
 }
 
 Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
@@ -296,7 +304,7 @@ Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
   const std::unique_ptr<SliceReader> reader =
       OpenReader(options_.data.of(order.split), LookupFor::kEvaluate, OwnBatches(order));
   RowPuller puller(*reader, options_.client);
-  DT_TRY(Scorer scorer, Scorer::Open(plan.graph, options_.predictions_path));
+  DT_TRY(Scorer scorer, Scorer::Open(plan.graph, options_.predictions_path, options_.job.data));
   DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
   for (;;) {
     DT_TRY_STATUS(options_.interrupted());

@@ -59,6 +59,7 @@ class Trainer {
   TrainDone NothingDone(const TrainOrder& order) const;
   Result<TrainDone> TrainTogether(const TrainOrder& order);
   Result<TrainDone> TrainApart(const TrainOrder& order);
+  float RateScale(const TrainOrder& order, Step step) const;  // Of the plateau and the schedule.
   // Of an order: steps before `pulled` have been asked for, those before `begun` are computed.
   struct UnderWay {
     Step pulled = 0, begun = 0;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 namespace dt::worker {
-namespace {
 
 std::string_view TakeLine(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
@@ -13,8 +12,6 @@ std::string_view TakeLine(std::string_view& text) {
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   return line;
 }
-
-}  // namespace
 
 void ParseBlock(const RowFormat& format, std::string_view text, LineScratch& scratch,
                 BlockResult& out) {

@@ -55,6 +55,9 @@ class RowFormat {
   const RowLayout layout_;
 };
 
+// Takes the first line off, and returns it without its end.
+std::string_view TakeLine(std::string_view& text);
+
 // The outcome of one block of text.
 struct BlockResult {
   Block block;

@@ -17,6 +17,7 @@ TEST(JobResult, EverythingAbsentIsNull) {
   EXPECT_EQ(json["status"], "completed");
   EXPECT_TRUE(json["error"].is_null());
   EXPECT_TRUE(json["best"].is_null());
+  EXPECT_TRUE(json["plan"].is_null());
   EXPECT_TRUE(json["metrics"]["train"]["logloss"].is_null());
   EXPECT_TRUE(json["metrics"]["test"]["auc"].is_null());
   EXPECT_TRUE(json["samples_per_second"].is_null());
@@ -33,6 +34,7 @@ TEST(JobResult, EveryValueHasItsPlace) {
   result.seconds = 4;
   result.valid = LossMetrics{{0.75, 0.5, 1.0, 10, false}};
   result.best = JobResult::Best{3, *result.valid};
+  result.plan = JobResult::PlanCheck{0.25, 0.5};
   result.roles = {{"server", 1, 77, JobResult::Usage{1.5, 2, 3, 4}}, {"worker", 2, 77, {}}};
   result.tables["item"] = {
       .rows = 5, .rows_in_memory = 4, .rows_on_disk = 1, .bytes = 80, .checksum = "00ff"};
@@ -44,6 +46,8 @@ TEST(JobResult, EveryValueHasItsPlace) {
   EXPECT_EQ(json["metrics"]["valid"]["auc"], 0.75);
   EXPECT_EQ(json["metrics"]["valid"]["auc_exact"], false);
   EXPECT_EQ(json["best"]["epoch"], 3);
+  EXPECT_EQ(json["plan"]["predicted_seconds_per_step"], 0.25);
+  EXPECT_EQ(json["plan"]["measured_seconds_per_step"], 0.5);
   EXPECT_EQ(json["roles"][0]["pid"], 77);
   EXPECT_EQ(json["roles"][0]["cpu_seconds"], 1.5);
   EXPECT_EQ(json["roles"][1]["pid"], 77);

@@ -170,7 +170,8 @@ TEST(Fingerprints, CoverWhatMustBeEqual) {
                            "cluster.scheduler=tcp://10.0.0.1:7000", "data.train=[d/train.csv]"}) {
     EXPECT_EQ(WithFlag(same).fingerprint, job.fingerprint) << same;
   }
-  for (const char* other : {"train.epochs=11", "optimizer.lr=0.002", "seed=8", "data.on_error=skip",
+  for (const char* other : {"train.epochs=11", "optimizer.lr=0.002", "seed=8", "train.max_steps=9",
+                            "optimizer.schedule={type: cosine}", "data.on_error=skip",
                             "model.tables.item.dim=8", "cluster.workers=3", "data.valid=[w.csv]",
                             "model.graph.deep.units=[400, 401]", "data.columns.price.fill=1"}) {
     EXPECT_NE(WithFlag(other).fingerprint, job.fingerprint) << other;

@@ -56,6 +56,24 @@ struct Refusal {
   std::string sentence;
 };
 
+TEST(Membership, TheFullestMachineHasTheMostMembers) {
+  Membership members({2, 3, 99, 1, seconds(3)});
+  uint64_t number = 0;
+  const auto join = [&](Role role, const char* host) {
+    JoinMessage message = Joiner(role, ++number);
+    message.host = host;
+    EXPECT_TRUE(members.Join({}, message).ok());
+  };
+  join(Role::kServer, "a");
+  join(Role::kWorker, "b");
+  join(Role::kServer, "c");
+  join(Role::kWorker, "c");
+  join(Role::kWorker, "c");
+  const MachineMembers fullest = members.OnFullestMachine();
+  EXPECT_EQ(fullest.servers, 1u);
+  EXPECT_EQ(fullest.workers, 2u);
+}
+
 TEST(Membership, RefusesWithASentence) {
   const Refusal refusals[] = {
       {"version", [](JoinMessage& j) { j.wire_version = 2; }, "speaks version 2"},

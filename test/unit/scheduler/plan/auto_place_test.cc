@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
+#include "scheduler/dump/explain.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
 #include "test/support/tiny_model.h"
@@ -331,8 +332,9 @@ TEST(AutoPlaceTest, TheExplanationSaysWhereWhyAndWhatElse) {
   const Planned made = PlannedOf({job, TinyColumns(), 2, TinyAccelerator(1 << 30), profile});
   const std::string text = ExplainPlan(made.plan, job, made.report);
   for (const char* part :
-       {"a step of 2 slices: cpu computes ", ", gpu ", "copies to gpu ", "copies to cpu ",
-        "instead: all cpu ", "all gpu ", "greedy ", "memory on gpu: ", "of 1 GiB",
+       {" a step\n", " for 2 slices: cpu computes ",
+        "1 server and 1 worker on one machine: its 1 core works ", ", gpu ", "copies to gpu ",
+        "copies to cpu ", "instead: all cpu ", "all gpu ", "greedy ", "memory on gpu: ", "of 1 GiB",
         "shipped default", "tagged at model.yaml:9", "parallel.place \"crosses*\"",
         "with its forward node", "the step would take", "where its weights lie", "read there"}) {
     EXPECT_THAT(text, HasSubstr(part));

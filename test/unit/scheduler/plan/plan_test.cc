@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
+#include "scheduler/dump/explain.h"
 #include "scheduler/plan/passes.h"
 #include "test/support/tiny_model.h"
 #include "test/unit/scheduler/plan/shipped_jobs.h"

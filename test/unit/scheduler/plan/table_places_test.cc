@@ -56,8 +56,7 @@ struct Planned {
   PlacementReport report;
 
   double seconds() const {
-    return std::max(report.slices * report.placement.prediction.seconds + report.exchange_seconds,
-                    report.server_seconds);
+    return std::max(report.step.worker + report.step.exchange, report.step.servers);
   }
   std::vector<std::string> on_worker() const {
     std::vector<std::string> names;
@@ -192,10 +191,10 @@ TEST(TablePlaces, RowsThatWorkersExchangeCount) {
   job.cluster.workers = 8;
   job.cluster.servers = 8;
   EXPECT_THAT(PlannedOf(job, profile, 8).on_worker(), IsEmpty());
-  EXPECT_EQ(PlannedOf(job, profile, 8).report.exchange_seconds, 0);
+  EXPECT_EQ(PlannedOf(job, profile, 8).report.step.exchange, 0);
   job.model.tables[0].device = Device::kCpu;
   // Of 512 rows of 4 floats in all, each worker gets seven eighths.
-  EXPECT_NEAR(PlannedOf(job, profile, 8).report.exchange_seconds, 512 * 16 * 7 / 8 / 1e8, 1e-9);
+  EXPECT_NEAR(PlannedOf(job, profile, 8).report.step.exchange, 512 * 16 * 7 / 8 / 1e8, 1e-9);
 }
 
 TEST(TablePlaces, TagsHold) {

@@ -198,6 +198,33 @@ TEST(Course, SavesAndEvaluatesAtTheirSteps) {
       "finished");
 }
 
+// In the middle of an epoch, as at the end of the last one; a job that may do more goes on there.
+TEST(Course, MaxStepsEndsTheJob) {
+  CourseConfig config = Config();
+  config.max_steps = 13;
+  Course first(config, {});
+  const Story story = Player(first, {}, 0.01).Play();
+  EXPECT_EQ(story.text, "train..10 valid@10 train..13 valid@13 save@13 test@13 finished");
+  EXPECT_TRUE(first.at_end());
+  config.max_steps = 27;
+  Course second(config, story.saved);
+  EXPECT_EQ(Player(second, {}, 0.01).Play().text,
+            "train..20 valid@20 train..27 valid@27 save@27 test@27 finished");
+  config.max_steps = 31;  // More than its epochs have.
+  EXPECT_EQ(config.steps(), 30u);
+}
+
+TEST(Course, HistoryTellsTheRateOfPlateauAndSchedule) {
+  CourseConfig config = Config();
+  config.schedule = {.curve = RateCurve::kStep, .every = 15, .factor = 0.1f};
+  config.plateau = PlateauConfig{"valid.auc", 0.5f, 0, 0};
+  Course course(config, {});
+  Player(course, {0.6, 0.5, 0.4}, 0.01).Play();
+  std::vector<float> rates;
+  for (const auto& evaluation : course.state().history) rates.push_back(evaluation.rate_scale);
+  EXPECT_EQ(rates, (std::vector<float>{1, 0.1f, 0.05f}));
+}
+
 TEST(Course, KeepsTheBestAndRestoresIt) {
   CourseConfig config = Config();
   config.epochs = 10;

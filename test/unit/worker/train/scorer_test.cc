@@ -33,7 +33,7 @@ Batch Labels(uint64_t first, std::vector<float> clicks) {
 
 TEST(ScorerTest, SumsAreTheFormulasAndScoresAscend) {
   const Graph graph = TwoLosses();
-  auto scorer = Scorer::Open(graph, "");
+  auto scorer = Scorer::Open(graph, "", {});
   ASSERT_TRUE(scorer.ok());
   const std::vector<float> logits = {0.5f, -2.0f, 20.0f, -20.0f, 0.0f, -0.0f}, prices(6, 1.0f);
   const Batch batch = Labels(0, {1, 1, 0, 0, 0, 1});
@@ -59,7 +59,7 @@ TEST(ScorerTest, SumsAreTheFormulasAndScoresAscend) {
 
 TEST(ScorerTest, SamplesWithoutALabelEnterNoSum) {
   const Graph graph = TwoLosses();
-  auto scorer = Scorer::Open(graph, "");
+  auto scorer = Scorer::Open(graph, "", {});
   ASSERT_TRUE(scorer.ok());
   const std::vector<float> logits = {0.5f, -2.0f, 1.0f}, prices(3, 1.0f);
   const std::vector<std::span<const float>> outputs = {logits, prices};
@@ -74,7 +74,7 @@ TEST(ScorerTest, SamplesWithoutALabelEnterNoSum) {
 
 TEST(ScorerTest, EveryLossHasItsSums) {
   const Graph graph = TwoLosses();
-  auto scorer = Scorer::Open(graph, "");
+  auto scorer = Scorer::Open(graph, "", {});
   ASSERT_TRUE(scorer.ok());
   const std::vector<float> logits = {0.5f, -2.0f}, prices = {3.0f, 0.5f};
   const std::vector<std::span<const float>> outputs = {logits, prices};
@@ -94,7 +94,7 @@ TEST(ScorerTest, ClassesAndPairsAreCountedAndPredicted) {
   graph.losses = {{.name = "genre", .type = "softmax_cross_entropy", .label_column = 0},
                   {.name = "next", .type = "in_batch_softmax"},
                   {.name = "pair", .type = "in_batch_softmax", .label_column = 1}};
-  auto scorer = Scorer::Open(graph, folder / "out.csv");
+  auto scorer = Scorer::Open(graph, folder / "out.csv", {});
   ASSERT_TRUE(scorer.ok());
   Batch batch = Labels(0, {2, 0});
   batch.columns[1].floats = {0, 1};
@@ -123,7 +123,7 @@ TEST(ScorerTest, PredictionsAreOneLineASampleAndAColumnALoss) {
   const test::ScratchFolder folder;
   const std::string path = folder / "out.csv";
   const Graph graph = TwoLosses();
-  auto scorer = Scorer::Open(graph, path);
+  auto scorer = Scorer::Open(graph, path, {});
   ASSERT_TRUE(scorer.ok());
   const std::vector<float> logits = {0.0f, 100.0f}, prices = {1.5f, -2.0f};
   const std::vector<std::span<const float>> outputs = {logits, prices};
@@ -137,7 +137,7 @@ TEST(ScorerTest, PredictionsAreOneLineASampleAndAColumnALoss) {
 
 TEST(ScorerTest, AScoreThatIsNotFiniteNamesTheSample) {
   const Graph graph = TwoLosses();
-  auto scorer = Scorer::Open(graph, "");
+  auto scorer = Scorer::Open(graph, "", {});
   const std::vector<float> logits = {0, std::numeric_limits<float>::quiet_NaN()}, prices(2);
   const std::vector<std::span<const float>> outputs = {logits, prices};
   const Status status = scorer->Add(0, Labels(10, {0, 1}), outputs);
@@ -146,7 +146,7 @@ TEST(ScorerTest, AScoreThatIsNotFiniteNamesTheSample) {
 
 TEST(ScorerTest, AnUnwritableFileIsNamed) {
   const Graph graph = TwoLosses();
-  const auto scorer = Scorer::Open(graph, "/proc/nowhere/out.csv");
+  const auto scorer = Scorer::Open(graph, "/proc/nowhere/out.csv", {});
   ASSERT_FALSE(scorer.ok());
   EXPECT_THAT(ToText(scorer.status()), ::testing::HasSubstr("/proc/nowhere/out.csv"));
 }

@@ -1,13 +1,19 @@
+#include "scheduler/dump/explain.h"
+
 #include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
 
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "scheduler/place/place.h"
 #include "scheduler/plan/costs.h"
-#include "scheduler/plan/plan.h"
 
 namespace dt::scheduler {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 class Explainer {
  public:
@@ -25,6 +31,24 @@ class Explainer {
     Passes("training", plan_.train);
     Passes("evaluation", plan_.evaluate);
     return text_;
+  }
+
+  Json RunJson() const {
+    Json nodes = Json::object();
+    for (const Node& node : graph_.nodes) {
+      if (const std::string_view why = Why(node); !why.empty()) nodes[node.name] = why;
+    }
+    Json lookups = Json::array();
+    for (const LookupSpec& lookup : graph_.lookups) {
+      Json columns = Json::array();
+      for (const uint32_t column : lookup.columns) columns.push_back(plan_.columns[column].name);
+      lookups.push_back({{"name", lookup.name},
+                         {"table", graph_.tables[lookup.table].name},
+                         {"columns", std::move(columns)}});
+    }
+    return {{"prediction", PredictionJson()},
+            {"placement", {{"tables", TablesJson()}, {"nodes", std::move(nodes)}}},
+            {"lookups", std::move(lookups)}};
   }
 
  private:
@@ -64,9 +88,12 @@ class Explainer {
     const Placement& p = report_.placement;
     const Prediction& step = p.prediction;
     const double slices = report_.slices;
-    Line("predicted: {} a step{}: cpu computes {}{}", TimeText(slices * step.seconds),
-         report_.slices > 1 ? fmt::format(" of {} slices", report_.slices) : "",
+    const StepTime& time = report_.step;
+    Line("predicted: {} a step", TimeText(time.step));
+    Line("  a worker {}{}: cpu computes {}{}", TimeText(time.worker),
+         report_.slices > 1 ? fmt::format(" for {} slices", report_.slices) : "",
          TimeText(slices * step.computing[kOnCpu]), OnAccelerator(step));
+    Line("  {}", MachineText(time));
     if (report_.automatic) {
       std::string others;
       for (const Placement::Alternative& other : p.alternatives) {
@@ -80,18 +107,30 @@ class Explainer {
                : fmt::format("no placement takes less than {}", TimeText(slices * p.lower_bound)),
            others);
     }
-    if (report_.server_seconds > 0) {
-      Line("  servers work {} a step for tables, {}", TimeText(report_.server_seconds),
+    if (time.servers > 0) {
+      Line("  servers {} for tables, {}", TimeText(time.servers),
            job_.parallel.overlap ? "beside the workers" : "while the workers wait");
     }
-    if (report_.exchange_seconds > 0) {
-      Line("  workers tell one another gradients of rows for {} a step",
-           TimeText(report_.exchange_seconds));
+    if (time.exchange > 0) {
+      Line("  workers {} to tell one another gradients of rows", TimeText(time.exchange));
     }
-    Line("  without waiting for other workers; {}", report_.constants);
+    Line("  messages {}", TimeText(time.messages));
+    Line("  {}", report_.constants);
     if (!report_.fallback.empty()) {
       Line("  fallback to cpu of what is tagged gpu: {}", report_.fallback);
     }
+  }
+
+  // "2 servers and 3 workers on one machine: its 2 cores work 4.3 ms for all of them".
+  std::string MachineText(const StepTime& time) const {
+    const MachineShare& of = report_.machine;
+    const auto counted = [](uint32_t count, std::string_view what) {
+      return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+    };
+    return fmt::format("{} and {} on one machine: its {} {} {} for all of them",
+                       counted(of.servers, "server"), counted(of.workers, "worker"),
+                       counted(of.cores, "core"), of.cores == 1 ? "works" : "work",
+                       TimeText(time.machine));
   }
 
   std::string OnAccelerator(const Prediction& step) const {
@@ -106,6 +145,52 @@ class Explainer {
   }
 
   static std::string Bytes(double bytes) { return BytesText(static_cast<uint64_t>(bytes)); }
+
+  Json PredictionJson() const {
+    const Placement& p = report_.placement;
+    const StepTime& time = report_.step;
+    const double slices = report_.slices;
+    Json others = Json::array();
+    for (const Placement::Alternative& other : p.alternatives) {
+      if (!report_.automatic) break;
+      const bool fits = other.prediction.fits();
+      others.push_back({{"name", other.name},
+                        {"seconds", fits ? Json(slices * other.prediction.seconds) : Json()}});
+    }
+    return {{"seconds_per_step", time.step},
+            {"worker_seconds", time.worker},
+            {"cpu_seconds", slices * p.prediction.computing[kOnCpu]},
+            {"gpu_seconds", slices * p.prediction.computing[kOnAccelerator]},
+            {"copy_seconds", slices * (p.prediction.copying[0] + p.prediction.copying[1])},
+            {"exchange_seconds", time.exchange},
+            {"server_seconds", time.servers},
+            {"message_seconds", time.messages},
+            {"machine",
+             {{"servers", report_.machine.servers},
+              {"workers", report_.machine.workers},
+              {"cores", report_.machine.cores},
+              {"seconds", time.machine}}},
+            {"instead", std::move(others)},
+            {"constants", report_.constants},
+            {"fallback", report_.fallback.empty() ? Json() : Json(report_.fallback)}};
+  }
+
+  Json TablesJson() const {
+    Json tables = Json::array();
+    for (const TableUse& table : graph_.tables) {
+      const double rows = std::round(costs_.DistinctKeys(table));
+      const bool pulled = table.store == kNone;
+      const Device device = pulled ? Device::kPs : graph_.value(table.store).device;
+      tables.push_back({{"name", table.name},
+                        {"device", dt::NameOf(device)},
+                        {"why", WhyThere(table)},
+                        {"dim", table.dim},
+                        {"rows_per_slice", rows},
+                        {"bytes_per_slice", rows * table.dim * sizeof(float)},
+                        {"pushed", table.row_grad != kNone}});
+    }
+    return tables;
+  }
 
   void Tables() {
     for (const TableUse& table : graph_.tables) {
@@ -173,6 +258,10 @@ class Explainer {
 
 std::string ExplainPlan(const Plan& plan, const JobConfig& job, const PlacementReport& report) {
   return Explainer(plan, job, report).Run();
+}
+
+std::string ExplainJson(const Plan& plan, const JobConfig& job, const PlacementReport& report) {
+  return Explainer(plan, job, report).RunJson().dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace dt::scheduler

@@ -1,0 +1,54 @@
+// How the learning rate changes with the steps alone. Every process computes the same factor from
+// the job file, so results depend neither on how training is cut into orders nor on where a job was
+// resumed. What evaluations decide (PlateauConfig) is another factor.
+//
+//   warm-up        the factor grows evenly, from 1 / warmup in the first step to 1
+//   then constant  1
+//        cosine    1 falls along half a cosine to min_scale, which step number `steps` reaches
+//        step      1 is multiplied by `factor` after every `every` steps, down to min_scale
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "common/base/ids.h"
+
+namespace dt {
+
+enum class RateCurve : uint8_t { kConstant, kCosine, kStep };
+
+struct RateSchedule {
+  Step warmup = 0;
+  RateCurve curve = RateCurve::kConstant;  // It begins after the warm-up.
+  Step steps = 0;  // kCosine: the warm-up is included; 0: all steps of the job.
+  Step every = 0;  // kStep.
+  float factor = 0.1f;
+  float min_scale = 0.0f;
+
+  // The factor in a step, counted from 0, of a job of `job_steps` steps.
+  double ScaleAt(Step step, Step job_steps) const;
+  friend bool operator==(const RateSchedule&, const RateSchedule&) = default;
+};
+
+inline double RateSchedule::ScaleAt(Step step, Step job_steps) const {
+  if (step < warmup) return static_cast<double>(step + 1) / static_cast<double>(warmup);
+  const auto at = static_cast<double>(step - warmup);
+  const double least = min_scale;
+  switch (curve) {
+    case RateCurve::kConstant:
+      return 1;
+    case RateCurve::kCosine: {
+      const Step end = steps > 0 ? steps : job_steps;
+      if (step >= end) return least;
+      const double share = at / static_cast<double>(end - warmup);
+      return least + (1 - least) * (1 + std::cos(std::numbers::pi * share)) / 2;
+    }
+    case RateCurve::kStep:
+      return std::max(least, std::pow(double{factor}, std::floor(at / static_cast<double>(every))));
+  }
+  return 1;
+}
+
+}  // namespace dt
