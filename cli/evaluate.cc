@@ -3,6 +3,7 @@
 #include "cli/local_job.h"
 #include "cli/outcome.h"
 #include "cli/summary.h"
+#include "common/base/log.h"
 #include "common/config/load_job.h"
 
 namespace dt::cli {
@@ -10,6 +11,7 @@ namespace dt::cli {
 int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
+  if (job->observe.log_json) SetLogFormat(LogFormat::kJson);
   if (line.command == "predict") {
     job->data.test = {line.data_path};
     job->data.labels_optional = true;

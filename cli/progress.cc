@@ -46,9 +46,9 @@ void ProgressPrinter::operator()(const scheduler::Progress& p) {
   last_log_ = now;
   LogInfo("progress", {{"epoch", p.epoch + 1},
                        {"step", p.step},
-                       {"percent", fmt::format("{:.1f}", percent)},
-                       {"samples_per_second", fmt::format("{:.0f}", p.samples_per_second)},
-                       {"loss", fmt::format("{:.5f}", p.loss)},
+                       {"percent", Rounded(percent, 1)},
+                       {"samples_per_second", Rounded(p.samples_per_second, 0)},
+                       {"loss", Rounded(p.loss, 5)},
                        {"valid", p.valid}});
 }
 
