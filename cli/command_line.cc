@@ -201,7 +201,7 @@ class Parser {
                         "Where the scheduler is (default: cluster.scheduler of the job)")
             ->type_name("tcp://HOST:PORT");
       }
-      sub->add_flag("--child", out_.child)->group("");  // Not in the help: `launch` says it.
+      sub->add_option("--child", out_.child)->group("");  // Not in the help: `launch` says it.
       sub->add_option("--listen", out_.listen, "Address to bind and to be reached at")
           ->type_name("ADDR");
     }
