@@ -270,7 +270,10 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   const bool used = std::ranges::any_of(
       made.plan.graph.nodes, [](const Node& node) { return node.device == Device::kGpu; });
   if (used && request.accelerator->kind == DeviceKind::kEmulated) {
-    made.notes.emplace_back("device_emulated", "what is on gpu runs on an emulated accelerator");
+    constexpr char kWhat[] = "what is on gpu runs on an emulated accelerator";
+    const bool asked = job.cluster.devices == AcceleratorChoice::kEmulated;
+    if (!asked) LogWarn("plan.device_emulated", {{"why", "no worker has a card"}, {"what", kWhat}});
+    made.notes.emplace_back("device_emulated", kWhat);
   }
   return made;
 }
