@@ -59,14 +59,15 @@ Result<Contents> ContentsOf(const std::string& folder) {
 void PrintContents(const Contents& contents) {
   const scheduler::Manifest& manifest = contents.manifest;
   Print("job {}, step {}, written {}\n", manifest.job, contents.header.step, manifest.written);
-  Print("{} shards, {} slices\n", contents.header.shards, manifest.slices);
+  Print("{}, {}\n", Counted(contents.header.shards, "shard"), Counted(manifest.slices, "slice"));
   for (const RowsHeader::Table& t : contents.header.tables) {
     const auto at = contents.tables.find(t.id);
     const auto [rows, bytes] = at == contents.tables.end() ? std::pair{0ul, 0ul} : at->second;
-    Print("table {}: {} rows of {} values and {} of optimizer state, {}\n", t.name, rows, t.dim,
-          t.state, BytesText(bytes));
+    Print("table {}: {} of {} and {} of optimizer state, {}\n", t.name, Counted(rows, "row"),
+          Counted(t.dim, "value"), t.state, BytesText(bytes));
   }
-  Print("dense: {} arrays, {} values\n", contents.dense_arrays, contents.dense_values);
+  Print("dense: {}, {}\n", Counted(contents.dense_arrays, "array"),
+        Counted(contents.dense_values, "value"));
   for (const CheckpointFile& file : manifest.files) {
     Print("file {}  {}\n", file.name, BytesText(file.bytes));
   }

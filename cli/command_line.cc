@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/completion/bash_completion.h"
 #include "cli/outcome.h"
 #include "cli/version.h"
 #include "common/base/text.h"
@@ -64,6 +65,10 @@ class Parser {
       out_.command += (out_.command.empty() ? "" : " ") + sub->get_name();
       const auto deeper = sub->get_subcommands();
       sub = deeper.empty() ? nullptr : deeper.front();
+    }
+    if (out_.command == "completion") {
+      PrintText(BashCompletion(app_));
+      return 0;
     }
     return -1;
   }
@@ -148,8 +153,8 @@ class Parser {
              }
              out_.log_level = level->second;
            },
-           "debug, info, warn (default), error or off")
-        ->type_name("LEVEL");
+           "What is logged to standard error; default: warn")
+        ->type_name("debug|info|warn|error|off");
   }
 
   // All take --resume, so that all roles of a job can be started with the same flags; those that
@@ -208,7 +213,7 @@ class Parser {
                         "Where the scheduler is (default: cluster.scheduler of the job)")
             ->type_name("tcp://HOST:PORT");
       }
-      sub->add_flag("--child", out_.child)->group("");  // Not in the help: `launch` says it.
+      sub->add_option("--child", out_.child)->group("");  // Not in the help: `launch` says it.
       sub->add_option("--listen", out_.listen, "Address to bind and to be reached at")
           ->type_name("ADDR");
     }
@@ -238,6 +243,11 @@ class Parser {
                      "job (default), status (/status), plan (plan --format json) or manifest (of a "
                      "checkpoint)")
         ->check(CLI::IsMember({"job", "status", "plan", "manifest"}));
+    Command(app_, "completion", "Print the script by which a shell completes commands and flags",
+            "completion bash > ~/.local/share/bash-completion/completions/dovetail")
+        ->add_option("shell", out_.format, "The shell")
+        ->required()
+        ->check(CLI::IsMember({"bash"}));
     CLI::App* keygen =
         Command(app_, "keygen", "Make a pair of keys: STEM.key, which is secret, and STEM.pub",
                 "keygen keys/job");

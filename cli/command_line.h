@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct CommandLine {
   LogLevel log_level = LogLevel::kWarn;
   bool no_progress = false;
   bool json = false;
-  bool child = false;  // Started by `launch`, which prints what went wrong, once.
+  // The number that `launch` gave this process. `launch` then prints what went wrong, once.
+  std::optional<uint32_t> child;
 
   std::string scheduler;                  // tcp://HOST:PORT
   std::string key_path;                   // status, keygen
@@ -37,7 +39,7 @@ struct CommandLine {
   std::string program;  // argv[0], for starting further processes.
 };
 
-// Parses; prints help or the mistake itself. Returns -1 to go on, or the exit code.
+// Parses; prints help, the completion or the mistake itself. Returns -1 to go on, or the exit code.
 int ParseCommandLine(int argc, char** argv, CommandLine& out);
 
 // Flags that a child process of `launch` gets as well, in the form of arguments.

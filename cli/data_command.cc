@@ -37,7 +37,7 @@ int Convert(const CommandLine& line, const JobConfig& job) {
     const auto data = Dataset::Open(job.data, split, pool);
     if (!data.ok()) return EndWithError(line, job.job, data.status());
     const worker::Dataset::OpenStats& stats = (*data)->open_stats();
-    Print("{:<5} {} rows, {} in {:.1f} s, {} skipped\n", name, (*data)->rows(),
+    Print("{:<5} {}, {} in {:.1f} s, {} skipped\n", name, Counted((*data)->rows(), "row"),
           stats.from_cache ? "cached" : "read", stats.seconds, stats.rows_skipped);
   }
   return 0;
@@ -79,7 +79,7 @@ Json StatsOf(const Dataset& data) {
 }
 
 void PrintStats(const std::string& split, const Json& stats) {
-  Print("{}: {} rows\n", split, stats["rows"].get<uint64_t>());
+  Print("{}: {}\n", split, Counted(stats["rows"].get<uint64_t>(), "row"));
   for (const auto& column : stats["columns"]) {
     const std::string name = column["name"];
     if (column.contains("mean")) {

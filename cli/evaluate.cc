@@ -10,6 +10,7 @@
 #include "cli/local_job.h"
 #include "cli/outcome.h"
 #include "cli/summary.h"
+#include "common/base/log.h"
 #include "common/base/written_paths.h"
 #include "common/config/load_job.h"
 #include "common/storage/files.h"
@@ -65,6 +66,7 @@ Status SetData(const CommandLine& line, JobConfig& job, std::optional<OpenFile>&
 int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
+  if (job->observe.log_json) SetLogFormat(LogFormat::kJson);
   std::optional<OpenFile> input;  // Open until the job has ended.
   if (line.command == "predict") {
     if (Status s = SetData(line, *job, input); !s.ok()) return EndWithError(line, job->job, s);

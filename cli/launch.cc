@@ -1,20 +1,26 @@
 // `dovetail launch`: the job as separate processes on this machine.
 //
-// Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. The
-// scheduler ends the job; if it is the scheduler that is lost, this process does. Nothing is left
-// running.
+// Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. It
+// tells the scheduler at once which process has ended. The scheduler ends the job; if it is the
+// scheduler that is lost, this process does. Nothing is left running.
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <signal.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/process/child_process.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/config/load_job.h"
+#include "common/control/process_end.h"
 #include "common/storage/json_file.h"
+#include "common/storage/scratch_dir.h"
 
 namespace dt::cli {
 namespace {
@@ -33,6 +39,11 @@ class Launch {
       : line_(line), job_(job), signals_(signals) {
     signals_.Heed();
   }
+  ~Launch() {
+    if (ends_ >= 0) close(ends_);
+  }
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
 
   // The job's end: OK, or what the first lost process, or the scheduler, says.
   Status Run() {
@@ -44,10 +55,8 @@ class Launch {
   }
 
   // The result file's text: what the scheduler wrote, or what is known without it.
-  std::string TakeResult(const Status& status, double seconds_total) const {
+  std::string ResultText(const Status& status, double seconds_total) const {
     Json json = ResultOf("scheduler");
-    std::error_code ignored;
-    std::filesystem::remove_all(parts_folder_, ignored);
     if (!json.is_object()) {
       JobResult result;
       result.job = job_.job;
@@ -58,54 +67,78 @@ class Launch {
     return json.dump(2) + "\n";
   }
 
+  // The last lines of the process whose loss ended the job, if one's did.
+  void PrintLostLog() const {
+    const auto lost = std::ranges::find(children_, NameOfLost(), &ChildProcess::name);
+    if (lost == children_.end()) return;
+    const std::deque<std::string>& lines = lost->last_lines();
+    const char* const between = LogsJson() ? "\n" : "\n    ";
+    const std::string text = JoinText(std::vector(lines.begin(), lines.end()), between);
+    if (LogsJson()) {
+      LogEnd("launch.last_lines", {{"name", lost->name()}, {"text", text}});
+    } else if (lines.empty()) {
+      std::fprintf(stderr, "  %s has logged nothing; --log-level info makes it log more\n",
+                   lost->name().c_str());
+    } else {
+      std::fprintf(stderr, "  the last lines of %s:\n    %s\n", lost->name().c_str(),
+                   Printable(text).c_str());
+    }
+  }
+
  private:
   // A folder of this launch alone: the job may be running already, under another launch.
   Status MakePartsFolder() {
-    std::error_code error;
-    std::filesystem::create_directories(job_.run_dir, error);
-    std::string folder = job_.run_dir + "/launch-XXXXXX";
-    if (!error && mkdtemp(folder.data()) == nullptr) error.assign(errno, std::system_category());
-    if (error) {
-      return WithHint(
-          Unavailable("the folder {} cannot be made: {}", job_.run_dir, error.message()),
-          "start the job in a working directory that this user can write");
+    Result<ScratchDir> made = ScratchDir::Make(job_.run_dir, "launch");
+    if (!made.ok()) {
+      return WithHint(made.status(),
+                      "start the job in a working directory that this user can write");
     }
-    parts_folder_ = std::move(folder);
+    parts_folder_.emplace(*std::move(made));
     return OkStatus();
   }
 
   Status StartAll() {
     const std::filesystem::file_time_type before = RunFileWritten();
-    std::vector<std::string> arguments = Arguments("scheduler");
-    arguments.insert(arguments.end(), {"--result", PartOf("scheduler"), "--resume", line_.resume});
-    if (line_.no_progress) arguments.push_back("--no-progress");
-    DT_TRY_STATUS(StartOne("scheduler", arguments));
-    DT_TRY(const std::string scheduler, WaitForScheduler(before));
-    scheduler_ = scheduler;
-    for (uint32_t i = 0; i < job_.cluster.servers; ++i) {
-      DT_TRY_STATUS(StartRole("server", i, scheduler));
-    }
-    for (uint32_t i = 0; i < job_.cluster.workers; ++i) {
-      DT_TRY_STATUS(StartRole("worker", i, scheduler));
+    DT_TRY_STATUS(StartScheduler());
+    DT_TRY(scheduler_, WaitForScheduler(before));
+    for (uint32_t id = 1; id <= job_.cluster.servers + job_.cluster.workers; ++id) {
+      DT_TRY_STATUS(StartRole(id));
     }
     return OkStatus();
   }
 
-  std::vector<std::string> Arguments(const std::string& role) const {
-    std::vector<std::string> arguments = {role, "--child"};
+  Status StartScheduler() {
+    std::vector<std::string> arguments = Arguments("scheduler", 0);
+    arguments.insert(arguments.end(), {"--result", PartOf("scheduler"), "--resume", line_.resume});
+    if (line_.no_progress) arguments.push_back("--no-progress");
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      return Unavailable("cannot start the scheduler: {}", std::strerror(errno));
+    }
+    ends_ = ends[1];
+    const Status started = StartOne("scheduler", arguments, ends[0]);
+    close(ends[0]);
+    return started;
+  }
+
+  std::vector<std::string> Arguments(const std::string& role, uint32_t id) const {
+    std::vector<std::string> arguments = {role, "--child", std::to_string(id)};
     for (std::string& shared : SharedArguments(line_)) arguments.push_back(std::move(shared));
     return arguments;
   }
 
-  Status StartRole(const std::string& role, uint32_t number, const std::string& scheduler) {
-    std::vector<std::string> arguments = Arguments(role);
-    const std::string name = fmt::format("{} {}", role, number);
-    arguments.insert(arguments.end(), {"--scheduler", scheduler, "--result", PartOf(name)});
-    return StartOne(name, arguments);
+  // As the scheduler numbers them: the servers, then the workers.
+  Status StartRole(uint32_t id) {
+    const std::string role = id <= job_.cluster.servers ? "server" : "worker";
+    const std::string name = fmt::format("{} {}", role, id);
+    std::vector<std::string> arguments = Arguments(role, id);
+    arguments.insert(arguments.end(), {"--scheduler", scheduler_, "--result", PartOf(name)});
+    return StartOne(name, arguments, -1);
   }
 
-  Status StartOne(const std::string& name, const std::vector<std::string>& arguments) {
-    DT_TRY(ChildProcess child, ChildProcess::Start(name, OwnProgram(), arguments));
+  Status StartOne(const std::string& name, const std::vector<std::string>& arguments, int input) {
+    DT_TRY(ChildProcess child,
+           ChildProcess::Start(name, OwnProgram(), arguments, {.input = input, .keeps_log = true}));
     LogInfo("launch.started", {{"name", name}, {"pid", child.pid()}});
     const auto before = std::ranges::find(children_, name, &ChildProcess::name);
     if (before == children_.end()) {
@@ -161,15 +194,26 @@ class Launch {
       return said.ok() ? Cancelled("the job was stopped") : said;
     }
     const ChildProcess* lost = FirstLost(children_);
-    std::string lost_text;
     if (lost != nullptr && lost != &children_.front()) {
-      lost_text = fmt::format("{} (pid {}) {}", lost->name(), lost->pid(), lost->exit()->Text());
-      if (const Status own = ErrorOf(*lost); !own.ok()) lost_text += ": " + ToText(own);
-      LogInfo("launch.role_lost", {{"name", lost->name()}, {"how", lost->exit()->Text()}});
-      if (!WaitFor(children_, kAfterLoss, scheduler_ended)) return Unavailable("{}", lost_text);
+      const ProcessEnd end = TellEnd(*lost, false);
+      if (!WaitFor(children_, kAfterLoss, scheduler_ended)) {
+        return Unavailable("{} (pid {}) {}", end.name, end.pid, end.how);
+      }
     }
     LetOthersEnd();
     return SchedulerEnd();
+  }
+
+  // The scheduler need not wait until the process's silence tells it.
+  ProcessEnd TellEnd(const ChildProcess& child, bool returns) const {
+    ProcessEnd end{child.name(), child.pid(), child.exit()->Text(), returns};
+    if (const Status own = ErrorOf(child); !own.ok()) end.how += ": " + ToText(own);
+    const Status told = SendProcessEnd(ends_, end);
+    LogInfo("launch.process_ended", {{"name", end.name},
+                                     {"pid", end.pid},
+                                     {"how", end.how},
+                                     {"problem", told.ok() ? "" : ToText(told)}});
+    return end;
   }
 
   // Servers that were killed or crashed start again, as often as the job says; one that ended by
@@ -177,14 +221,14 @@ class Launch {
   bool RestartServers() {
     if (signals_.received() != 0 || !children_.front().running()) return false;
     bool started = false;
-    for (uint32_t i = 0; i < job_.cluster.servers; ++i) {
-      const std::string name = fmt::format("server {}", i);
-      const auto child = std::ranges::find(children_, name, &ChildProcess::name);
-      const std::optional<ChildExit> exit = child->exit();
+    for (uint32_t id = 1; id <= job_.cluster.servers; ++id) {
+      const ChildProcess& child = children_[id];
+      const std::optional<ChildExit> exit = child.exit();
       if (!exit.has_value() || exit->signal == 0 || restarts_ == job_.cluster.restarts) continue;
       ++restarts_;
-      const Status status = StartRole("server", i, scheduler_);
-      LogWarn("launch.restarted", {{"name", name},
+      TellEnd(child, true);
+      const Status status = StartRole(id);
+      LogWarn("launch.restarted", {{"name", child.name()},
                                    {"how", exit->Text()},
                                    {"restarts_left", job_.cluster.restarts - restarts_},
                                    {"problem", status.ok() ? "" : ToText(status)}});
@@ -216,11 +260,31 @@ class Launch {
     });
   }
 
-  std::string PartOf(const std::string& name) const { return parts_folder_ + "/" + name + ".json"; }
+  // "" if no process's loss ended the job.
+  std::string NameOfLost() const {
+    if (children_.empty()) return "";
+    if (children_.front().exit().has_value() && children_.front().exit()->signal != 0) {
+      return children_.front().name();
+    }
+    const Json result = ResultOf("scheduler");
+    if (!MemberOf(result, "error").is_object()) return "";
+    std::string name;
+    for (const Json& event : MemberOf(result, "events")) {
+      const std::string kind = TextOf(event, "kind");
+      if (kind == "recovered") name.clear();
+      if (!kind.ends_with("_lost")) continue;
+      name = fmt::format("{} {}", kind.substr(0, kind.size() - 5), CountOf(event, "id"));
+    }
+    return name;
+  }
+
+  std::string PartOf(const std::string& name) const {
+    return fmt::format("{}/{}.json", parts_folder_->path(), name);
+  }
 
   // The result file of one child; null if there is none.
   Json ResultOf(const std::string& name) const {
-    if (parts_folder_.empty()) return Json(nullptr);
+    if (!parts_folder_.has_value()) return Json(nullptr);
     Result<Json> json = ReadJsonFile(PartOf(name));
     return json.ok() && json->is_object() ? *std::move(json) : Json(nullptr);
   }
@@ -248,10 +312,11 @@ class Launch {
   const CommandLine& line_;
   const JobConfig& job_;
   StopSignals& signals_;
-  std::string parts_folder_;            // The children's result files are in it.
-  std::vector<ChildProcess> children_;  // The scheduler first.
-  std::string scheduler_;               // Its endpoint.
-  uint32_t restarts_ = 0;               // So far.
+  std::optional<ScratchDir> parts_folder_;  // The children's result files are in it.
+  int ends_ = -1;                           // The scheduler's pipe: process_end.h.
+  std::vector<ChildProcess> children_;      // By id: the scheduler first.
+  std::string scheduler_;                   // Its endpoint.
+  uint32_t restarts_ = 0;                   // So far.
 };
 
 }  // namespace
@@ -259,11 +324,14 @@ class Launch {
 int RunLaunch(const CommandLine& line, StopSignals& signals) {
   const Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides});
   if (!job.ok()) return EndWithError(line, "", job.status());
+  if (job->observe.log_json) SetLogFormat(LogFormat::kJson);
   const TimePoint begin = SystemClock().Now();
   Launch launch(line, *job, signals);
   const Status status = launch.Run();
-  const std::string result = launch.TakeResult(status, SecondsBetween(begin, SystemClock().Now()));
-  return EndJobWith(line, status, result, signals);
+  const std::string result = launch.ResultText(status, SecondsBetween(begin, SystemClock().Now()));
+  const int code = EndJobWith(line, status, result, signals);
+  if (!status.ok()) launch.PrintLostLog();
+  return code;
 }
 
 }  // namespace dt::cli

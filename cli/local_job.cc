@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "cli/process/leftovers.h"
 #include "cli/summary.h"
 #include "common/net/socket.h"
 #include "server/service/server.h"
@@ -59,6 +60,7 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
                                                .goal = options.goal,
                                                .resume = options.resume,
                                                .checkpoint = options.checkpoint,
+                                               .on_begin = [&] { RemoveLeftovers(job); },
                                                .on_progress = options.on_progress});
   if (!scheduler.ok()) {
     result.job = job.job;

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/storage/files.h"
 
@@ -14,12 +15,20 @@ void PrintText(std::string_view text) {
 
 void PrintError(const Status& status) {
   const Problem problem = ProblemOf(status);
+  if (LogsJson()) {
+    return LogEnd("error",
+                  {{"what", problem.what}, {"where", problem.where}, {"hint", problem.hint}});
+  }
   std::string text = "dovetail: " + problem.what;
   // A list of problems names the place of each.
   const bool named = problem.what.find(problem.where) != std::string::npos;
   if (!named) text += fmt::format(" ({})", problem.where);
   if (!problem.hint.empty()) text += "\n  " + problem.hint;
   std::fprintf(stderr, "%s\n", Printable(text).c_str());
+}
+
+std::string Counted(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 int EndWithError(const CommandLine& line, const std::string& job, const Status& status) {

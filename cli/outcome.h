@@ -1,6 +1,7 @@
 // How a command ends: the sentence on standard error, the result file, the exit code.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,8 @@
 
 namespace dt::cli {
 
-// Prints a failed status for a person: "dovetail: what (where)\n  hint".
+// Prints a failed status for a person: "dovetail: what (where)\n  hint". Where the job's log is
+// JSON, it is a line of the log.
 void PrintError(const Status& status);
 
 // Prints to standard output. Control characters are escaped, so that no text steers the terminal.
@@ -20,6 +22,9 @@ template <class... Args>
 void Print(fmt::format_string<Args...> format, Args&&... args) {
   PrintText(fmt::format(format, std::forward<Args>(args)...));
 }
+
+// "1 epoch", "2 epochs".
+std::string Counted(uint64_t count, std::string_view what);
 
 // For a command that ends before a job runs: prints, writes --result, gives the exit code.
 int EndWithError(const CommandLine& line, const std::string& job, const Status& status);

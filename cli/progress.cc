@@ -68,13 +68,15 @@ void ProgressPrinter::operator()(const scheduler::Progress& p) {
   }
   const TimePoint now = SystemClock().Now();
   if (now - last_log_ < kLogInterval) return;
+  if (p.train.empty() || !p.samples_per_second) return;  // Nothing is known yet.
   last_log_ = now;
+  const LogField loss = p.train.size() == 1 ? LogField("loss", Rounded(p.train.front().mean, 5))
+                                            : LogField("losses", SummaryOf(p.train));
   LogInfo("progress", {{"epoch", p.epoch + 1},
                        {"step", p.step},
-                       {"percent", fmt::format("{:.1f}", PercentOf(p))},
-                       {"samples_per_second",
-                        p.samples_per_second ? fmt::format("{:.0f}", *p.samples_per_second) : "-"},
-                       {"loss", SummaryOf(p.train)},
+                       {"percent", Rounded(PercentOf(p), 1)},
+                       {"samples_per_second", Rounded(*p.samples_per_second, 0)},
+                       loss,
                        {"valid", SummaryOf(p.valid)}});
 }
 

@@ -1,8 +1,10 @@
 // `dovetail scheduler|server|worker`: one role in the foreground.
 #include <cstdio>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/outcome.h"
+#include "cli/process/leftovers.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
 #include "common/base/log.h"
@@ -28,6 +30,8 @@ int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network
        .network = network,
        .listen = line.listen.empty() ? job.cluster.scheduler : line.listen,
        .resume = line.resume,
+       .on_begin = [&] { RemoveLeftovers(job); },
+       .process_ends = line.child.has_value() ? STDIN_FILENO : -1,
        .on_progress = [&](const auto& p) { progress(p); }});
   if (!scheduler.ok()) return EndWithError(line, job.job, scheduler.status());
   PrintPage((*scheduler)->page());
@@ -46,6 +50,7 @@ Status RunServer(const CommandLine& line, const JobConfig& job, Network& network
                                .network = network,
                                .scheduler = line.scheduler,
                                .listen = line.listen.empty() ? "tcp://127.0.0.1:0" : line.listen,
+                               .id = ProcessId(line.child.value_or(0)),
                                .data_network = data_network.get()}));
   return server->Run(stop);
 }
@@ -66,6 +71,7 @@ Status RunWorker(const CommandLine& line, const JobConfig& job, Network& network
                                .network = network,
                                .scheduler = line.scheduler,
                                .host = line.listen.empty() ? "127.0.0.1" : HostOf(line.listen),
+                               .id = ProcessId(line.child.value_or(0)),
                                .stop = stop,
                                .data_network = data_network.get()}));
   return worker->Run(stop);

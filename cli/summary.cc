@@ -7,11 +7,6 @@
 namespace dt::cli {
 namespace {
 
-// "1 epoch", "2 epochs".
-std::string Counted(uint64_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 // "valid AUC 0.79310, logloss 0.55100"; of several losses a line each, with its name.
 void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) {
   if (!metrics.has_value()) return;

@@ -6,6 +6,7 @@
 #include "cli/outcome.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
+#include "common/base/log.h"
 #include "common/config/load_job.h"
 
 namespace dt::cli {
@@ -14,6 +15,7 @@ int RunTrain(const CommandLine& line, StopSignals& signals) {
   const Result<JobConfig> job =
       LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
+  if (job->observe.log_json) SetLogFormat(LogFormat::kJson);
   const TimePoint begin = SystemClock().Now();
   ProgressPrinter progress(line);
   JobResult result = RunLocalJob(*job, {.resume = line.resume,

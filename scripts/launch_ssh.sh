@@ -31,7 +31,7 @@ read -ra ssh <<<"${DOVETAIL_SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10 -o Se
 # The address of a host as seen from here: on itself, its name often means 127.0.1.1. The name if it has none.
 number_of() {
   local found
-  found=$(getent ahostsv4 "$1" | awk 'NR == 1 {print $1}')
+  found=$(getent ahostsv4 "$1" </dev/null | awk 'NR == 1 {print $1}')
   echo "${found:-$1}"
 }
 
@@ -46,8 +46,10 @@ while read -r role machine reached rest || [[ -n $role ]]; do
   roles+=("$role") machines+=("$machine") addresses+=("${reached:-$(number_of "${machine#*@}")}")
 done <"$hosts"
 count_of() { printf '%s\n' "${roles[@]}" | grep -c "^$1\$"; }
+counted() { if (($1 == 1)); then echo "1 $2"; else echo "$1 $2s"; fi; }
 servers=$(count_of server) workers=$(count_of worker)
-((servers > 0 && workers > 0)) || fail "$hosts names $servers servers and $workers workers; needs one of each"
+((servers > 0 && workers > 0)) ||
+  fail "$hosts names $(counted "$servers" server) and $(counted "$workers" worker); needs one of each"
 
 # All processes of a job must see the same job, so the counts go to all of them.
 common=("$job" --set "cluster.servers=$servers" --set "cluster.workers=$workers")
@@ -68,7 +70,7 @@ scheduler_code=
 # The key of this run: two lines, which every machine gets through its connection. Empty if the job has its own.
 key=
 if ! grep -q '^security:' "$job" && [[ "${common[*]}" != *security.* ]]; then
-  "$dovetail" keygen "$scratch/job" >/dev/null || fail "no key could be made"
+  "$dovetail" keygen "$scratch/job" </dev/null >/dev/null || fail "no key could be made"
   key=$(<"$scratch/job.key")
 fi
 
@@ -91,13 +93,18 @@ wait "$child"; code=$?
 kill "$watcher" 2>/dev/null
 exit "$code"'
 
-# start NAME COMMAND…: in a session of its own, so that the terminal's Ctrl-C reaches this script only.
+# start NAME COMMAND…: in a session of its own, so that the terminal's Ctrl-C reaches this script only. Only this
+# script holds the other end of a role's input: however it ends, the roles then see the end of theirs, and stop.
 start() {
   local name=$1 pipe
   shift
   mkfifo "$scratch/${#pids[@]}"
   exec {pipe}<>"$scratch/${#pids[@]}"
-  setsid "$@" <"$scratch/${#pids[@]}" > >(exec sed -u "s|^|$name: |") 2>&1 {pipe}>&- &
+  (
+    exec <"$scratch/${#pids[@]}"
+    for held in "${pipes[@]}" "$pipe" "$timer"; do exec {held}>&-; done
+    exec setsid "$@" > >(exec sed -u "s|^|$name: |") 2>&1
+  ) &
   pids+=($!) names+=("$name") pipes+=("$pipe") done_+=("")
   if [[ -n $key ]]; then printf 'key\n%s\n' "$key"; else echo start; fi >&"$pipe"
 }

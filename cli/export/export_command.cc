@@ -70,7 +70,8 @@ class Exporter {
 
   void PrintSummary(const std::string& out) const {
     for (const auto& [id, t] : tables_) {
-      Print("table {}: {} rows of {} values\n", t.table.name, t.rows, t.table.dim);
+      Print("table {}: {} of {}\n", t.table.name, Counted(t.rows, "row"),
+            Counted(t.table.dim, "value"));
     }
     if (line_.table.empty()) Print("dense arrays: {}\n", dense_.size());
     std::error_code ignored;

@@ -14,17 +14,18 @@ namespace dt::cli {
 namespace {
 
 // In the child, between fork and exec: only calls that are safe there.
-[[noreturn]] void BecomeChild(pid_t parent, const char* program, char* const* arguments) {
+[[noreturn]] void BecomeChild(pid_t parent, int input, int errors, char* const* arguments) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);  // The parent died before the line above.
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int null_input = open("/dev/null", O_RDONLY);
-  if (null_input >= 0) dup2(null_input, STDIN_FILENO);
+  if (input < 0) input = open("/dev/null", O_RDONLY);
+  if (input >= 0) dup2(input, STDIN_FILENO);
+  if (errors >= 0) dup2(errors, STDERR_FILENO);
   close_range(STDERR_FILENO + 1, ~0u, 0);  // A library may have left files open.
-  execv(program, arguments);
+  execv(arguments[0], arguments);
   _exit(127);
 }
 
@@ -36,16 +37,28 @@ std::string ChildExit::Text() const {
 }
 
 Result<ChildProcess> ChildProcess::Start(std::string name, const std::string& program,
-                                         const std::vector<std::string>& arguments) {
+                                         const std::vector<std::string>& arguments,
+                                         const ChildStreams& streams) {
   std::vector<char*> argv;
   argv.push_back(const_cast<char*>(program.c_str()));
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
+  int errors[2] = {-1, -1};
+  if (streams.keeps_log && pipe2(errors, O_CLOEXEC) != 0) {
+    return Unavailable("cannot start {}: {}", name, std::strerror(errno));
+  }
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid < 0) return Unavailable("cannot start {}: {}", name, std::strerror(errno));
-  if (pid == 0) BecomeChild(parent, program.c_str(), argv.data());
-  return ChildProcess(std::move(name), pid);
+  if (pid == 0) BecomeChild(parent, streams.input, errors[1], argv.data());
+  const int why = errno;
+  if (streams.keeps_log) close(errors[1]);
+  if (pid < 0) {
+    if (streams.keeps_log) close(errors[0]);
+    return Unavailable("cannot start {}: {}", name, std::strerror(why));
+  }
+  ChildProcess child(std::move(name), pid);
+  if (streams.keeps_log) child.log_.emplace(child.name_, errors[0]);
+  return child;
 }
 
 std::string OwnProgram() {
@@ -58,7 +71,9 @@ std::string OwnProgram() {
 void ChildProcess::Poll() {
   if (exit_.has_value()) return;
   int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) != pid_) return;
+  const bool ended = waitpid(pid_, &status, WNOHANG) == pid_;
+  if (log_.has_value()) log_->PassOn();
+  if (!ended) return;
   exit_ = WIFSIGNALED(status) ? ChildExit{.signal = WTERMSIG(status)}
                               : ChildExit{.code = WEXITSTATUS(status)};
 }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "cli/process/child_log.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
 
@@ -18,17 +19,25 @@ struct ChildExit {
   std::string Text() const;  // "exited with code 3", "was killed by signal 9 (Killed)"
 };
 
+struct ChildStreams {
+  int input = -1;          // Its standard input; -1: there is none.
+  bool keeps_log = false;  // Its standard error goes through a ChildLog.
+};
+
 class ChildProcess {
  public:
   // Runs program with arguments. The calling thread must live as long as the child.
   static Result<ChildProcess> Start(std::string name, const std::string& program,
-                                    const std::vector<std::string>& arguments);
+                                    const std::vector<std::string>& arguments,
+                                    const ChildStreams& streams = {});
   const std::string& name() const { return name_; }  // "server 1"
   pid_t pid() const { return pid_; }
   bool running() const { return !exit_.has_value(); }
   const std::optional<ChildExit>& exit() const { return exit_; }
-  // Collects the exit if there is one. Does not wait.
+  // Collects what it has logged, and the exit if there is one. Does not wait.
   void Poll();
+  // The last lines that it wrote to standard error. REQUIRES: it keeps a log.
+  const std::deque<std::string>& last_lines() const { return log_->last_lines(); }
   void Signal(int signal_number) const;
 
  private:
@@ -36,6 +45,7 @@ class ChildProcess {
   std::string name_;
   pid_t pid_ = 0;
   std::optional<ChildExit> exit_;
+  std::optional<ChildLog> log_;
 };
 
 // The path of this program, as it was when it started: what processes are listed as.

@@ -1,8 +1,11 @@
 #include "common/base/log.h"
 
+#include <atomic>
+#include <cmath>
 #include <memory>
 #include <mutex>
 
+#include <nlohmann/json.hpp>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -11,10 +14,12 @@
 namespace dt {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct LogState {
   std::shared_ptr<spdlog::logger> logger = spdlog::stderr_logger_mt("dovetail");
+  std::atomic<LogFormat> format = LogFormat::kText;
   std::mutex mutex;  // Guards what follows; taken once per event, and events are rare.
-  LogFormat format = LogFormat::kText;
   std::string role;
   LogState() { logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc); }
 };
@@ -24,41 +29,41 @@ LogState& State() {
   return state;
 }
 
-std::string Quoted(std::string_view printable) {
-  std::string out = "\"";
-  for (const char c : printable) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
-      out += "\\n";
-    } else {
-      out += c;
-    }
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Without the brace and the comma that the pattern has.
+std::string JsonLine(std::string_view event, const std::string& role, LogFields fields) {
+  Json line = {{"event", event}};
+  if (!role.empty()) line["role"] = role;
+  for (const LogField& f : fields) {
+    // What is not finite is no number of JSON's; the parser refuses it.
+    const Json number = f.quoted ? Json() : Json::parse(f.value, nullptr, false);
+    line[std::string(f.key)] = f.quoted                ? Json(Printable(f.value))
+                               : number.is_discarded() ? Json()
+                                                       : number;
   }
-  return out + "\"";
+  return Dump(line).substr(1);
+}
+
+std::string TextLine(std::string_view event, const std::string& role, LogFields fields) {
+  std::string line(event);
+  if (!role.empty()) line += fmt::format(" role={}", role);
+  for (const LogField& f : fields) {
+    const std::string value = Printable(f.value);
+    const bool plain = !value.empty() && value.find_first_of(" \n\"=") == std::string::npos;
+    line += fmt::format(" {}={}", f.key, plain ? value : Dump(Json(value)));
+  }
+  return line;
 }
 
 void Write(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
   LogState& state = State();
   if (!state.logger->should_log(level)) return;
   std::lock_guard lock(state.mutex);
-  std::string line;
-  if (state.format == LogFormat::kJson) {
-    line = fmt::format("\"event\":\"{}\"", event);
-    if (!state.role.empty()) line += fmt::format(",\"role\":\"{}\"", state.role);
-    for (const LogField& f : fields) {
-      line += fmt::format(",\"{}\":{}", f.key, f.quoted ? Quoted(Printable(f.value)) : f.value);
-    }
-    line += "}";
-  } else {
-    line = event;
-    if (!state.role.empty()) line += fmt::format(" role={}", state.role);
-    for (const LogField& f : fields) {
-      const std::string value = Printable(f.value);
-      const bool plain = !value.empty() && value.find_first_of(" \n\"=") == std::string::npos;
-      line += fmt::format(" {}={}", f.key, plain ? value : Quoted(value));
-    }
-  }
-  state.logger->log(level, line);
+  const auto line = state.format == LogFormat::kJson ? JsonLine : TextLine;
+  state.logger->log(level, line(event, state.role, fields));
 }
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
@@ -81,14 +86,29 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 
 void InitLog(const LogOptions& options) {
   LogState& state = State();
+  {
+    std::lock_guard lock(state.mutex);
+    state.logger->set_level(ToSpdlog(options.level));
+    state.role = options.role;
+  }
+  SetLogFormat(options.format);
+}
+
+void SetLogFormat(LogFormat format) {
+  LogState& state = State();
   std::lock_guard lock(state.mutex);
-  state.logger->set_level(ToSpdlog(options.level));
-  state.format = options.format;
-  state.role = options.role;
-  state.logger->set_pattern(options.format == LogFormat::kJson
+  state.format = format;
+  state.logger->set_pattern(format == LogFormat::kJson
                                 ? "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v"
                                 : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
                             spdlog::pattern_time_type::utc);
+}
+
+bool LogsJson() { return State().format == LogFormat::kJson; }
+
+double Rounded(double value, int digits) {
+  const double scale = std::pow(10.0, digits);
+  return std::round(value * scale) / scale;
 }
 
 void SetLogProcess(std::string_view role, uint32_t id) {
@@ -107,6 +127,11 @@ void LogWarn(std::string_view event, LogFields fields) {
   Write(spdlog::level::warn, event, fields);
 }
 void LogError(std::string_view event, LogFields fields) {
+  Write(spdlog::level::err, event, fields);
+}
+void LogEnd(std::string_view event, LogFields fields) {
+  LogState& state = State();
+  if (state.logger->level() == spdlog::level::off) state.logger->set_level(spdlog::level::err);
   Write(spdlog::level::err, event, fields);
 }
 

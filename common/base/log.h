@@ -1,7 +1,7 @@
 // One event name and key=value pairs: LogInfo("shard.moved", {{"shard", 17}, {"ms", 812}}). The
 // role and the process id are added. error: a person must act; warn: healed by itself; info: a
 // state changed (a few per second at most); debug: off unless asked. Never per row or per request.
-// Any thread.
+// In JSON numbers are numbers: give a rounded one as Rounded(percent, 1), not as text. Any thread.
 #pragma once
 
 #include <initializer_list>
@@ -34,12 +34,20 @@ struct LogOptions {
 
 // Once, at the start of a process. Without it, events go to standard error at info.
 void InitLog(const LogOptions& options);
+// After the job file, which may ask for JSON, has been read.
+void SetLogFormat(LogFormat format);
+bool LogsJson();
 // After the scheduler has given this process its id.
 void SetLogProcess(std::string_view role, uint32_t id);
+
+// `value` with `digits` digits behind the point.
+double Rounded(double value, int digits);
 
 void LogDebug(std::string_view event, LogFields fields = {});
 void LogInfo(std::string_view event, LogFields fields = {});
 void LogWarn(std::string_view event, LogFields fields = {});
 void LogError(std::string_view event, LogFields fields = {});
+// The error that ends a process where it logs JSON: written at every level, off included.
+void LogEnd(std::string_view event, LogFields fields);
 
 }  // namespace dt

@@ -8,6 +8,7 @@
 #include <new>
 #include <system_error>
 
+#include "common/base/log.h"
 #include "common/base/text.h"
 
 namespace dt {
@@ -15,14 +16,24 @@ namespace {
 
 constexpr char kHint[] = "free some memory, or raise the limit of this process (ulimit -v, -u)";
 
-// Takes no memory from the heap.
+// Takes no memory from the heap. No sentence has a character that JSON escapes.
 [[noreturn]] void EndWith(const char* sentence) {
-  std::fprintf(stderr, "dovetail: %s\n  %s\n", sentence, kHint);
+  constexpr char kJson[] = R"({"level":"error","event":"error","what":"%s","where":"","hint":"%s"})"
+                           "\n";
+  std::fprintf(stderr, LogsJson() ? kJson : "dovetail: %s\n  %s\n", sentence, kHint);
   std::fflush(stderr);
   std::_Exit(1);
 }
 
 constexpr char kNoThreads[] = "the system lets this process start no more threads";
+
+void SayUncaught(const char* what) {
+  if (LogsJson()) {
+    LogEnd("uncaught", {{"what", what}});
+  } else {
+    std::fprintf(stderr, "uncaught: %s\n", Printable(what).c_str());
+  }
+}
 
 [[noreturn]] void OnUncaught() {
   try {
@@ -31,11 +42,11 @@ constexpr char kNoThreads[] = "the system lets this process start no more thread
     EndWith("out of memory");
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::resource_unavailable_try_again) EndWith(kNoThreads);
-    std::fprintf(stderr, "uncaught: %s\n", Printable(error.what()).c_str());
+    SayUncaught(error.what());
   } catch (const std::exception& error) {
     // oneTBB throws a runtime_error with this text when it cannot start a thread.
     if (std::strstr(error.what(), "pthread_create has failed") != nullptr) EndWith(kNoThreads);
-    std::fprintf(stderr, "uncaught: %s\n", Printable(error.what()).c_str());
+    SayUncaught(error.what());
   }
   std::abort();
 }

@@ -150,7 +150,7 @@ constexpr KeySpec kKeys[] = {
      "Host memory that tables with `device: auto` may take on each worker."},
     {"cluster.server", "memory", kSize, "", 0, 0, "8GiB", "", "Memory a server may use for rows."},
     {"cluster.server", "dir", kPath, "", 0, 0, "runs/<job>", "",
-     "Where servers keep rows on disk (rows-XXXXXX) and logs (server-<n>)."},
+     "Where servers keep rows on disk (rows-XXXXXX) and logs (server-<id>)."},
     {"cluster.server", "executors", kUint, "auto", 1, 1024, "auto", "", "Threads that own shards."},
     {"checkpoint", "dir", kPath, "", 0, 0, "runs/<job>/checkpoints", "",
      "Where checkpoints are written."},
@@ -171,7 +171,8 @@ constexpr KeySpec kKeys[] = {
     {"observe", "trace", kText, "off", 0, 0, "off", "",
      "FIRST-LAST: steps, counted from 0, whose timeline each worker writes to runs/<job>/trace; or "
      "off."},
-    {"observe", "log", kChoice, "text|json", 0, 0, "text", "", "Form of the log lines."},
+    {"observe", "log", kChoice, "text|json", 0, 0, "text", "",
+     "Form of all lines on standard error."},
     {"observe", "tensorboard", kPath, "off", 0, 0, "off", "off",
      "Directory for TensorBoard event files."},
     {"security", "curve", kMap, "security.curve", 0, 0, "", "",

@@ -43,6 +43,11 @@ struct JoinMessage {
   uint64_t claim = 0;
   // Workers: the CPU, then the accelerator if it has one.
   std::vector<DeviceInfo> devices;
+  // The number that it asks to have, as in its name; it is given another one if this is taken. 0:
+  // any.
+  ProcessId id{0};
+  // Where the others reach it: a host's name or number. Empty in one process.
+  std::string address = {};
 };
 // Worker: its data sets are open. All workers must report the same.
 struct DataReadyMessage {

@@ -80,6 +80,8 @@ JoinMessage Read(BudgetReader& in, const fbs::Join& m) {
   to.endpoints = in.Texts(m.endpoints());
   to.claim = m.claim();
   to.devices = in.Each(m.devices(), ReadDevice);
+  to.id = ProcessId(m.id());
+  to.address = in.Text(m.address());
   return to;
 }
 

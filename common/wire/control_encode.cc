@@ -76,10 +76,12 @@ Body Encode(Builder& to, const JoinMessage& m) {
                                         TextOf(to, d.name), d.memory_bytes,
                                         TextsOf(to, d.without_kernel)));
   }
-  return {fbs::Body::Join, fbs::CreateJoin(to, static_cast<uint8_t>(m.role), m.incarnation.value(),
-                                           m.wire_version, version, m.pid, host, m.job_fingerprint,
-                                           endpoints, m.claim, to.CreateVector(devices))
-                               .Union()};
+  const auto device_vector = to.CreateVector(devices);
+  return {fbs::Body::Join,
+          fbs::CreateJoin(to, static_cast<uint8_t>(m.role), m.incarnation.value(), m.wire_version,
+                          version, m.pid, host, m.job_fingerprint, endpoints, m.claim,
+                          device_vector, m.id.value(), TextOf(to, m.address))
+              .Union()};
 }
 
 Body Encode(Builder& to, const DataReadyMessage& m) {

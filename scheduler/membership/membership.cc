@@ -49,8 +49,21 @@ Status Membership::CheckJoin(const JoinMessage& join) const {
 Result<const Member*> Membership::Join(TimePoint now, const JoinMessage& join) {
   if (const Member* known = Find(join.incarnation)) return known;
   DT_TRY_STATUS(CheckJoin(join));
-  const ProcessId id(static_cast<uint32_t>(members_.size()) + 1);
-  return &members_.emplace_back(Member{id, join, now, {}, false});
+  const ProcessId id = NumberFor(join);
+  const auto next = std::ranges::find_if(members_, [&](const Member& m) { return m.id > id; });
+  return &*members_.insert(next, Member{id, join, now, {}, false});
+}
+
+// REQUIRES: not all of the role have joined.
+ProcessId Membership::NumberFor(const JoinMessage& join) const {
+  const bool serves = join.role == Role::kServer;
+  const uint32_t first = serves ? 1 : needs_.servers + 1;
+  const uint32_t end = first + (serves ? needs_.servers : needs_.workers);
+  const bool fits = join.id.value() >= first && join.id.value() < end;
+  if (fits && Find(join.id) == nullptr) return join.id;
+  ProcessId number(first);
+  while (Find(number) != nullptr) number = ProcessId(number.value() + 1);
+  return number;
 }
 
 const Member* Membership::FindClaim(uint64_t claim) const {
@@ -61,7 +74,7 @@ const Member* Membership::FindClaim(uint64_t claim) const {
 
 Status Membership::Return(TimePoint now, ProcessId id, const JoinMessage& join) {
   DT_TRY_STATUS(CheckSameJob(join));
-  Member& member = members_[id.value() - 1];
+  Member& member = *FindMutable(Find(id)->incarnation());
   if (join.role != member.role() || join.endpoints != member.join.endpoints) {
     return WithHint(Invalid("{} has come back at other addresses", member.Name()),
                     "start it as before, with the same --listen");
@@ -73,7 +86,9 @@ Status Membership::Return(TimePoint now, ProcessId id, const JoinMessage& join) 
   return OkStatus();
 }
 
-void Membership::SetAway(TimePoint now, ProcessId id) { members_[id.value() - 1].away_since = now; }
+void Membership::SetAway(TimePoint now, ProcessId id) {
+  FindMutable(Find(id)->incarnation())->away_since = now;
+}
 
 Member* Membership::FindMutable(Incarnation incarnation) {
   const auto found = std::find_if(members_.begin(), members_.end(),
@@ -86,7 +101,14 @@ const Member* Membership::Find(Incarnation incarnation) const {
 }
 
 const Member* Membership::Find(ProcessId id) const {
-  return id.value() == 0 || id.value() > members_.size() ? nullptr : &members_[id.value() - 1];
+  const auto found = std::ranges::find(members_, id, &Member::id);
+  return found == members_.end() ? nullptr : &*found;
+}
+
+const Member* Membership::FindProcess(const std::string& host, int64_t pid) const {
+  const auto found = std::ranges::find_if(
+      members_, [&](const Member& m) { return m.join.pid == pid && m.join.host == host; });
+  return found == members_.end() ? nullptr : &*found;
 }
 
 void Membership::Heard(TimePoint now, Incarnation from) {

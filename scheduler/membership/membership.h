@@ -2,7 +2,7 @@
 // silent for a lease counts as lost. A plain state machine: time is passed in.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +44,8 @@ class Membership {
  public:
   explicit Membership(const MembershipNeeds& needs) : needs_(needs) {}
 
-  // Ids count from 1 in the order of joining. The same incarnation again is the same member.
+  // Servers are numbered from 1, workers after the servers. A member gets the number that it asks
+  // for, or the lowest one of its role that is free. The same incarnation again is the same member.
   // Invalid: another job, version or role; a surplus process. The reference holds as long as the
   // Membership.
   Result<const Member*> Join(TimePoint now, const JoinMessage& join);
@@ -57,6 +58,8 @@ class Membership {
   void SetAway(TimePoint now, ProcessId id);
   const Member* Find(Incarnation incarnation) const;
   const Member* Find(ProcessId id) const;
+  // The member that is this process; null if there is none.
+  const Member* FindProcess(const std::string& host, int64_t pid) const;
   void Heard(TimePoint now, Incarnation from);
   void Report(Incarnation from, const HeartbeatMessage& report);
 
@@ -71,17 +74,18 @@ class Membership {
   // The scheduler itself stood still for so long until `now`: its pause is not their silence.
   void ExtendLeases(TimePoint now, Duration by);
 
-  const std::deque<Member>& members() const { return members_; }
+  const std::list<Member>& members() const { return members_; }
   // In order of id.
   std::vector<const Member*> OfRole(Role role) const;
 
  private:
   Member* FindMutable(Incarnation incarnation);
+  ProcessId NumberFor(const JoinMessage& join) const;
   Status CheckJoin(const JoinMessage& join) const;
   Status CheckSameJob(const JoinMessage& join) const;
 
   const MembershipNeeds needs_;
-  std::deque<Member> members_;  // By id; a deque, so that references hold.
+  std::list<Member> members_;  // In order of id; a list, so that references hold.
 };
 
 }  // namespace dt::scheduler

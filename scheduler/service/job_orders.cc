@@ -235,8 +235,8 @@ Status JobState::CompleteEvaluate(TimePoint now, OrderBoard::Completed done) {
     LogInfo("job.evaluated", {{"split", split},
                               {"step", order.step},
                               {"loss", of.loss},
-                              {"auc", fmt::format("{:.6f}", of.auc.value_or(0))},
-                              {"logloss", fmt::format("{:.6f}", of.logloss.value_or(0))}});
+                              {"auc", Rounded(of.auc.value_or(0), 6)},
+                              {"logloss", Rounded(of.logloss.value_or(0), 6)}});
   }
   if (options_.goal == Goal::kEvaluate) {
     evaluated_ = metrics;

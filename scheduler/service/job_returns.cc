@@ -1,10 +1,10 @@
-// Handles processes that fall silent. The loss of a worker ends the job. So does that of a server,
-// unless it keeps a log: then the job waits until a process with its claim (the name of its
+// Handles processes that end or fall silent. The loss of a worker ends the job. So does that of a
+// server, unless it keeps a log: then the job waits until a process with its claim (the name of its
 // directory) takes its place. A member that is present is never replaced, so that nobody who has
 // learned its claim can displace it.
 //
-//   member ──silent for a lease, or stopped──▶ away ──another with its claim, and Ready──▶ member
-//                                               └─wait_for_server──▶ failed
+//   member ──ended, silent for a lease, stopped──▶ away ──another with its claim, Ready──▶ member
+//                                                   └─wait_for_server──▶ failed
 #include <algorithm>
 
 #include "common/base/log.h"
@@ -24,7 +24,7 @@ void JobState::CheckLeases(TimePoint now) {
   const Member* lost = membership_.Lost(now);
   for (; lost != nullptr && WaitsFor(*lost); lost = membership_.Lost(now)) {
     SetAway(now, *lost,
-            fmt::format("it has not been heard of for {:.1f} s", SecondsBetween(lost->heard, now)));
+            fmt::format("has not been heard of for {:.1f} s", SecondsBetween(lost->heard, now)));
   }
   Duration silence{};
   if (lost != nullptr) silence = now - lost->heard;
@@ -35,20 +35,41 @@ void JobState::CheckLeases(TimePoint now) {
     silence = now - server->heard;
   }
   if (lost == nullptr) return;
-  if (!lost->away_since.has_value()) {
-    AddEvent(now, fmt::format("{}_lost", NameOf(lost->role())),
-             {{"id", int64_t{lost->id.value()}}});
+  FailLost(now, *lost,
+           fmt::format("has not been heard of for {:.1f} s",
+                       std::chrono::duration<double>(silence).count()));
+}
+
+// Whoever started the process has seen its end: no lease is waited for.
+void JobState::OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end) {
+  if (phase_ == JobPhase::kEnded) return;
+  std::erase_if(claimants_, [&](const Claimant& claimant) {
+    return claimant.join.pid == end.pid && claimant.join.host == host;
+  });
+  const Member* const member = membership_.FindProcess(host, end.pid);
+  if (member == nullptr) {
+    if (phase_ != JobPhase::kGathering || end.returns) return;
+    return Fail(now, WithHint(Unavailable("{} (pid {}) {}", end.name, end.pid, end.how),
+                              "it had not joined yet; see its log"));
   }
-  Status why = Unavailable("{} has not been heard of for {:.1f} s", lost->Name(),
-                           std::chrono::duration<double>(silence).count());
+  if (WaitsFor(*member) && end.returns) return SetAway(now, *member, end.how);
+  FailLost(now, *member, end.how);
+}
+
+void JobState::FailLost(TimePoint now, const Member& member, const std::string& how) {
+  if (!lost_at_.contains(member.id)) {
+    AddEvent(now, fmt::format("{}_lost", NameOf(member.role())),
+             {{"id", int64_t{member.id.value()}}, {"how", how}});
+  }
   const std::string resume = ResumeHint();
-  Fail(now, WithHint(std::move(why), "see its log" + (resume.empty() ? "" : "; " + resume)));
+  Fail(now, WithHint(Unavailable("{} {}", member.Name(), how),
+                     "see its log" + (resume.empty() ? "" : "; " + resume)));
 }
 
 void JobState::SetAway(TimePoint now, const Member& member, std::string_view why) {
   membership_.SetAway(now, member.id);
   if (lost_at_.try_emplace(member.id, now).second) {
-    AddEvent(now, "server_lost", {{"id", int64_t{member.id.value()}}});
+    AddEvent(now, "server_lost", {{"id", int64_t{member.id.value()}}, {"how", std::string(why)}});
   }
   LogWarn(
       "job.waits_for_server",
@@ -63,8 +84,7 @@ void JobState::NoteReturn(TimePoint now, const Member& member) {
   const double seconds = SecondsBetween(lost->second, now);
   lost_at_.erase(lost);
   AddEvent(now, "recovered", {{"id", int64_t{member.id.value()}}, {"seconds", seconds}});
-  LogInfo("job.server_recovered",
-          {{"who", member.Name()}, {"seconds", fmt::format("{:.2f}", seconds)}});
+  LogInfo("job.server_recovered", {{"who", member.Name()}, {"seconds", Rounded(seconds, 2)}});
 }
 
 void JobState::SettleClaims(TimePoint now) {

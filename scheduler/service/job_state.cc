@@ -169,7 +169,7 @@ void JobState::Take(TimePoint now, const Member& from, ControlMessage message) {
     if (code == StatusCode::kCancelled && !stop_requested_) code = StatusCode::kUnavailable;
     Fail(now, Prefixed(FromProblem(code, failed->problem), from.Name()));
   } else if (std::holds_alternative<LeavingMessage>(message)) {
-    if (!stop_requested_ && WaitsFor(from)) return SetAway(now, from, "it was stopped");
+    if (!stop_requested_ && WaitsFor(from)) return SetAway(now, from, "was stopped");
     Fail(now, stop_requested_ ? Stopped() : Unavailable("{} was stopped", from.Name()));
   } else {
     Fail(now, Internal("{} sends {}, which only a scheduler does", from.Name(), NameOf(message)));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/cluster/job_result.h"
+#include "common/control/process_end.h"
 #include "common/graph/plan.h"
 #include "common/wire/control.h"
 #include "scheduler/checkpoint/manifest.h"
@@ -88,6 +89,8 @@ class JobState {
   void On(TimePoint now, Incarnation from, ControlMessage message);
   // At least four times in a lease, after everything that has arrived.
   void Tick(TimePoint now);
+  // A process of the job on `host`, this machine, has ended: whoever started it says so.
+  void OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end);
   // A clean stop at the next step boundary.
   void RequestStop(TimePoint now);
   // The job fails.
@@ -133,6 +136,7 @@ class JobState {
   void CheckLeases(TimePoint now);
   bool WaitsFor(const Member& member) const;
   void SetAway(TimePoint now, const Member& member, std::string_view why);
+  void FailLost(TimePoint now, const Member& member, const std::string& how);
   void NoteReturn(TimePoint now, const Member& member);
   void SettleClaims(TimePoint now);
   Status TakeBack(TimePoint now, const Member& member, const JoinMessage& join);

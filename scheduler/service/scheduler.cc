@@ -6,9 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/control/control_link.h"
 #include "common/control/packet.h"
+#include "common/control/process_end.h"
 #include "common/net/http/http_server.h"
 #include "common/runtime/event_loop.h"
 #include "common/runtime/task_pool.h"
@@ -62,9 +64,12 @@ class SchedulerImpl : public Scheduler {
   SchedulerImpl(SchedulerOptions options, std::unique_ptr<ServerSocket> socket)
       : options_(std::move(options)),
         socket_(std::move(socket)),
-        switchboard_(kResendAfter, [this](const PeerId& peer, const Packet& packet) {
-          socket_->Send(peer, EncodePacket(packet)).IgnoreError();  // As if lost: sent again.
-        }) {}
+        switchboard_(
+            kResendAfter,
+            [this](const PeerId& peer, const Packet& packet) {
+              socket_->Send(peer, EncodePacket(packet)).IgnoreError();  // As if lost: sent again.
+            }),
+        process_ends_(options_.process_ends) {}
 
   Status Begin() {
     DT_TRY(const std::optional<JobOptions::Checkpoint> checkpoint, CheckpointOf(options_));
@@ -81,6 +86,7 @@ class SchedulerImpl : public Scheduler {
                          surroundings_->generation(), checkpoint};
     job_ = std::make_unique<JobState>(job, *surroundings_, clock_.Now());
     if (evaluates) return OkStatus();
+    if (options_.on_begin) options_.on_begin();
     if (options_.job.observe.http != "off") DT_TRY_STATUS(ServePage());
     return WriteRunFile();
   }
@@ -228,6 +234,7 @@ class SchedulerImpl : public Scheduler {
     const Duration lease = options_.job.cluster.lease;
     if (now - last_tick_ > lease / 4) job_->ExtendLeases(now, now - last_tick_);
     last_tick_ = now;
+    for (const ProcessEnd& end : process_ends_.Take()) TakeEnd(now, end);
     job_->Tick(now);
     SendAll();
     switchboard_.Tick(now);
@@ -236,6 +243,13 @@ class SchedulerImpl : public Scheduler {
     if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
     if (switchboard_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndPatience)
       loop_.Stop();
+  }
+
+  void TakeEnd(TimePoint now, const ProcessEnd& end) {
+    const std::string host = HostName();
+    const Member* const member = job_->membership().FindProcess(host, end.pid);
+    if (member != nullptr) switchboard_.Forget(member->incarnation());
+    job_->OnProcessEnd(now, host, end);
   }
 
   void ReportProgress() {
@@ -264,6 +278,7 @@ class SchedulerImpl : public Scheduler {
   const std::unique_ptr<ServerSocket> socket_;
   EventLoop loop_;
   Switchboard switchboard_;
+  ProcessEndReader process_ends_;
   std::unique_ptr<DiskSurroundings> surroundings_;
   std::unique_ptr<JobState> job_;
   std::unique_ptr<HttpServer> http_;
@@ -305,7 +320,10 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   const bool used = std::ranges::any_of(
       made.plan.graph.nodes, [](const Node& node) { return node.device == Device::kGpu; });
   if (used && request.accelerator->kind == DeviceKind::kEmulated) {
-    made.notes.emplace_back("device_emulated", "what is on gpu runs on an emulated accelerator");
+    constexpr char kWhat[] = "what is on gpu runs on an emulated accelerator";
+    const bool asked = job.cluster.devices == AcceleratorChoice::kEmulated;
+    if (!asked) LogWarn("plan.device_emulated", {{"why", "no worker has a card"}, {"what", kWhat}});
+    made.notes.emplace_back("device_emulated", kWhat);
   }
   return made;
 }

@@ -22,6 +22,9 @@ struct SchedulerOptions {
   std::string resume =
       "never";  // never; auto: the newest checkpoint of the job, if any; or a folder.
   std::string checkpoint = {};  // For Goal::kEvaluate: the folder of the checkpoint.
+  // For Goal::kTrain: when this is the job's only scheduler, before anybody can find it.
+  std::function<void()> on_begin = {};
+  int process_ends = -1;  // The pipe of common/control/process_end.h; -1: there is none.
   // On the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
   // Empty: PlanOf.

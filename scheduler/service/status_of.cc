@@ -19,6 +19,16 @@ uint32_t ShardsOf(const ShardMap& map, ProcessId server) {
   return shards;
 }
 
+// The host's name; with the address, too, where a process at another address has the same name.
+std::string HostOf(const Member& member, const Membership& all) {
+  const JoinMessage& join = member.join;
+  const bool ambiguous = std::ranges::any_of(all.members(), [&](const Member& other) {
+    return other.join.host == join.host && other.join.address != join.address;
+  });
+  return ambiguous && !join.address.empty() ? fmt::format("{} ({})", join.host, join.address)
+                                            : join.host;
+}
+
 // "3 tables on servers, 1 on gpu", with those places that have any.
 std::string CountsText(std::string_view what,
                        std::span<const std::pair<std::string_view, size_t>> counts) {
@@ -99,9 +109,9 @@ JobStatus StatusOf(JobState& job, TimePoint now) {
   for (const Member& m : job.membership().members()) {
     const ProcessStats& stats = m.report.stats;
     status.processes.push_back({std::string(NameOf(m.role())), m.id.value(), m.join.pid,
-                                m.join.host, SecondsBetween(m.heard, now), m.report.step,
-                                ShardsOf(job.map(), m.id), stats.cpu_seconds, stats.peak_rss_bytes,
-                                stats.bytes_sent, stats.bytes_received});
+                                HostOf(m, job.membership()), SecondsBetween(m.heard, now),
+                                m.report.step, ShardsOf(job.map(), m.id), stats.cpu_seconds,
+                                stats.peak_rss_bytes, stats.bytes_sent, stats.bytes_received});
     if (const DeviceInfo* device = m.accelerator()) {
       status.processes.back().accelerator = *device;
     }

@@ -35,6 +35,8 @@ class Switchboard {
   std::vector<Arrived> OnPacket(TimePoint now, const PeerId& peer, Packet packet);
   // To an unknown session, or one that is 1,024 messages behind: dropped.
   void Send(TimePoint now, Incarnation to, const ControlMessage& message);
+  // Its process has ended: nothing is sent to it any more.
+  void Forget(Incarnation ended) { lines_.erase(ended.value()); }
   // Resends; forgets those that asked for the status or were refused, and went silent.
   void Tick(TimePoint now);
 

@@ -7,8 +7,8 @@
 
 namespace dt::server {
 
-Result<LogKeeper> LogKeeper::Open(const JobConfig& job, const std::string& listen) {
-  DT_TRY(ServerDir dir, ServerDir::Open(job));
+Result<LogKeeper> LogKeeper::Open(const JobConfig& job, const std::string& listen, ProcessId id) {
+  DT_TRY(ServerDir dir, ServerDir::Open(job, id));
   LogKeeper keeper(std::move(dir), job.checkpoint.log.sync);
   std::optional<ServerIdentity> identity = keeper.dir_.ReadIdentity(job);
   if (identity.has_value() && identity->listen == listen) {

@@ -14,10 +14,13 @@ namespace dt::server {
 
 class LogKeeper {
  public:
-  // Takes a directory; one that was used for the same job and `listen` goes on where it was.
-  static Result<LogKeeper> Open(const JobConfig& job, const std::string& listen);
+  // Takes a directory, that of `id` if it can; one that was used for the same job and `listen` goes
+  // on where it was.
+  static Result<LogKeeper> Open(const JobConfig& job, const std::string& listen, ProcessId id);
 
   const std::string& dir() const { return dir_.path(); }
+  // The number of the directory, which the server asks for.
+  ProcessId id() const { return dir_.id(); }
   uint64_t claim() const { return identity_.claim; }
   // To be bound again; none for a new server.
   const std::vector<std::string>& endpoints() const { return identity_.endpoints; }
@@ -38,7 +41,7 @@ class LogKeeper {
   // On the disk; then the segments before the first ones go.
   Status SetBase(LogBase base);
   // The job is over.
-  void Remove() const { dir_.RemoveAll(); }
+  void Remove() { dir_.RemoveAll(); }
 
  private:
   LogKeeper(ServerDir dir, bool sync) : dir_(std::move(dir)), sync_(sync) {}

@@ -1,10 +1,12 @@
 #include "server/log/server_dir.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/hash.h"
@@ -18,6 +20,8 @@ namespace dt::server {
 namespace {
 
 constexpr uint32_t kDirsMax = 4096;
+constexpr int kLockTries = 100;
+constexpr std::string_view kPrefix = "server-";
 
 // A path of another file system may be no UTF-8, which JSON has to be.
 std::string Dump(const Json& json, int indent = -1) {
@@ -42,47 +46,91 @@ Result<Json> ReadChecked(const std::string& path) {
   return content;
 }
 
+bool SameFile(int descriptor, const std::string& path) {
+  struct stat held = {};
+  struct stat named = {};
+  return fstat(descriptor, &held) == 0 && stat(path.c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
 // The lock's descriptor; -1 when another process holds it.
 Result<int> TakeLock(const std::string& dir) {
-  if (const Status made = MakePrivateFolder(dir); !made.ok()) {
-    return WithHint(
-        Unavailable("the server's directory {} cannot be made: {}", dir, MessageOf(made)),
-        "cluster.server.dir names another one");
-  }
   const std::string path = dir + "/lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    return WithHint(
-        Unavailable("the server's directory {} cannot be written: {}", dir, std::strerror(errno)),
-        "cluster.server.dir names another one");
+  for (int i = 0; i < kLockTries; ++i) {
+    if (const Status made = MakePrivateFolder(dir); !made.ok()) {
+      return WithHint(
+          Unavailable("the server's directory {} cannot be made: {}", dir, MessageOf(made)),
+          "cluster.server.dir names another one");
+    }
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == ENOENT) continue;  // Its last owner has removed the directory.
+    if (fd < 0) break;
+    const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (locked && SameFile(fd, path)) return fd;
+    close(fd);
+    if (!locked) return -1;  // Else it was removed before it was locked.
   }
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
-  close(fd);
-  return -1;
+  return WithHint(
+      Unavailable("the server's directory {} cannot be written: {}", dir, std::strerror(errno)),
+      "cluster.server.dir names another one");
+}
+
+std::string RunDirOf(const JobConfig& job) {
+  return std::filesystem::absolute(job.run_dir).lexically_normal().string();
+}
+
+// Another machine's or job's, which will come back for it.
+bool IsOthers(const std::string& dir, const std::string& run_dir) {
+  const Result<Json> identity = ReadChecked(dir + "/identity.json");
+  return identity.ok() &&
+         (TextOf(*identity, "host") != HostName() || TextOf(*identity, "run_dir") != run_dir);
 }
 
 }  // namespace
 
-Result<ServerDir> ServerDir::Open(const JobConfig& job) {
+Result<ServerDir> ServerDir::Open(const JobConfig& job, ProcessId id) {
   const std::string parent = std::filesystem::absolute(job.cluster.server.dir).string();
-  for (uint32_t i = 0; i < kDirsMax; ++i) {
-    const std::string dir = fmt::format("{}/server-{}", parent, i);
+  const uint32_t first = std::max(1u, id.value());
+  for (uint32_t i = first; i < first + kDirsMax; ++i) {
+    const std::string dir = fmt::format("{}/{}{}", parent, kPrefix, i);
     DT_TRY(const int lock, TakeLock(dir));
     if (lock < 0) continue;
-    ServerDir found(dir, lock);
-    // Another machine's, which will come back for it.
-    const Result<Json> identity = ReadChecked(dir + "/identity.json");
-    if (identity.ok() && TextOf(*identity, "host") != HostName()) continue;
-    return found;
+    ServerDir found(dir, ProcessId(i), RunDirOf(job), lock);
+    if (!IsOthers(dir, found.run_dir_)) return found;
   }
   return Unavailable("{} directories of servers in {} are in use", kDirsMax, parent);
 }
 
+void ServerDir::RemoveFormer(const JobConfig& job) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(job.cluster.server.dir, ignored)) {
+    const std::string dir = entry.path().string();
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix) || name.size() == kPrefix.size()) continue;
+    if (name.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos) continue;
+    const int fd = open((dir + "/lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) continue;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && !IsOthers(dir, RunDirOf(job))) {
+      fs::remove_all(dir, ignored);
+      LogInfo("server.removed_former", {{"folder", dir}});
+    }
+    close(fd);
+  }
+}
+
 ServerDir::ServerDir(ServerDir&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::move(other.path_)),
+      id_(other.id_),
+      run_dir_(std::move(other.run_dir_)),
+      removed_(other.removed_),
+      lock_(std::exchange(other.lock_, -1)) {}
 
 ServerDir::~ServerDir() {
-  if (lock_ >= 0) close(lock_);
+  if (lock_ < 0) return;
+  std::error_code ignored;
+  if (removed_) std::filesystem::remove_all(path_, ignored);
+  close(lock_);
 }
 
 std::optional<ServerIdentity> ServerDir::ReadIdentity(const JobConfig& job) const {
@@ -101,6 +149,7 @@ std::optional<ServerIdentity> ServerDir::ReadIdentity(const JobConfig& job) cons
 Status ServerDir::SetIdentity(const ServerIdentity& identity) const {
   return WriteChecked(path_ + "/identity.json", {{"claim", identity.claim},
                                                  {"job", identity.job_fingerprint},
+                                                 {"run_dir", run_dir_},
                                                  {"host", identity.host},
                                                  {"listen", identity.listen},
                                                  {"endpoints", identity.endpoints}});
@@ -131,10 +180,11 @@ void ServerDir::RemoveLog() const {
   RemoveAllSegments(path_);
 }
 
-void ServerDir::RemoveAll() const {
+void ServerDir::RemoveAll() {
   RemoveLog();
   std::error_code ignored;
   std::filesystem::remove(path_ + "/identity.json", ignored);
+  removed_ = true;
 }
 
 }  // namespace dt::server

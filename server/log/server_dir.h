@@ -1,7 +1,7 @@
 // The directory of a server that keeps a log: whose it is, and what its log is based on.
 //
 //   lock           held while a process uses the directory
-//   identity.json  the claim by which the scheduler knows it, and the addresses it serves
+//   identity.json  the job, the claim by which the scheduler knows it, and the addresses it serves
 //   base.json      the checkpoint that the log continues, and the first segments that count
 //   log-…          push_log.h
 //
@@ -36,15 +36,20 @@ struct LogBase {
 
 class ServerDir {
  public:
-  // Makes and locks the first of <cluster.server.dir>/server-0, server-1, … that no living process
-  // has. So a server that was killed finds its own again, without being told. Unavailable naming
-  // the directory: it cannot be made or written.
-  static Result<ServerDir> Open(const JobConfig& job);
+  // Makes and locks <cluster.server.dir>/server-<id>, or the next one that neither a living process
+  // nor another job has; an id of 0 stands for 1. So a server that was killed finds its own again.
+  // Unavailable naming the directory: it cannot be made or written.
+  static Result<ServerDir> Open(const JobConfig& job, ProcessId id);
+  // Removes those of the job on this machine that no living process has. REQUIRES: no scheduler of
+  // the job waits for a server to come back.
+  static void RemoveFormer(const JobConfig& job);
   ~ServerDir();
   ServerDir(ServerDir&& other) noexcept;
   ServerDir& operator=(ServerDir&&) = delete;
 
   const std::string& path() const { return path_; }
+  // The number in its name.
+  ProcessId id() const { return id_; }
 
   // Nothing where there is none, or none of this host and job that can be read.
   std::optional<ServerIdentity> ReadIdentity(const JobConfig& job) const;
@@ -54,13 +59,17 @@ class ServerDir {
   Status SetBase(const LogBase& base) const;
   // The log goes, and what it is based on; the identity stays.
   void RemoveLog() const;
-  // Everything goes but the lock: the job does not come back.
-  void RemoveAll() const;
+  // The job does not come back: everything goes, the directory itself with this object.
+  void RemoveAll();
 
  private:
-  ServerDir(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  ServerDir(std::string path, ProcessId id, std::string run_dir, int lock)
+      : path_(std::move(path)), id_(id), run_dir_(std::move(run_dir)), lock_(lock) {}
 
   std::string path_;  // Absolute.
+  ProcessId id_;
+  std::string run_dir_;  // The job's, absolute.
+  bool removed_ = false;
   int lock_ = -1;
 };
 

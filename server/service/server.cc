@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/open_files.h"
 #include "common/control/control_link.h"
+#include "common/net/zmq_endpoint.h"
 #include "common/storage/place_below.h"
 #include "server/log/log_keeper.h"
 #include "server/service/executor.h"
@@ -51,7 +52,7 @@ class ServerRole : public Server {
 
   Status Bind() {
     if (options_.job.checkpoint.durability == Durability::kLog && !options_.one_process) {
-      DT_TRY(LogKeeper keeper, LogKeeper::Open(options_.job, options_.listen));
+      DT_TRY(LogKeeper keeper, LogKeeper::Open(options_.job, options_.listen, options_.id));
       keeper_.emplace(std::move(keeper));
     }
     DT_TRY(std::vector<std::unique_ptr<ServerSocket>> sockets, BindSockets());
@@ -70,7 +71,11 @@ class ServerRole : public Server {
   Status Run(std::stop_token stop) override {
     stop_ = stop;
     ControlLink::Options link;
-    if (keeper_.has_value()) link.join.claim = keeper_->claim();
+    link.join.id = options_.id;
+    if (keeper_.has_value()) {
+      link.join.id = keeper_->id();
+      link.join.claim = keeper_->claim();
+    }
     link.network = &options_.network;
     link.traffic = &DataNetwork();
     link.scheduler = options_.scheduler;
@@ -81,6 +86,8 @@ class ServerRole : public Server {
     for (const auto& executor : executors_) {
       link.join.endpoints.push_back(Advertised(executor->endpoint()));
     }
+    const Result<EndpointParts> parts = ParseEndpoint(link.join.endpoints.front());
+    if (parts.ok()) link.join.address = parts->host;
     DT_TRY(link_, ControlLink::Open(link));
     // In one process with other roles the log is not this one's to name.
     if (options_.listen.starts_with("tcp://")) {

@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 
+#include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/config/job_config.h"
 #include "common/net/socket.h"
@@ -17,6 +18,7 @@ struct ServerOptions {
   Network& network;
   std::string scheduler;                     // Endpoint.
   std::string listen = "tcp://127.0.0.1:0";  // Port 0: any; else the first of `executors` ports.
+  ProcessId id = {};                         // The number to ask for; 0: any.
   uint32_t executors = 0;                    // Threads; 0: as the job says.
   Network* data_network = nullptr;           // Of the executors; null: `network`.
   bool one_process = false;  // With its workers: no log is kept, for it would outlive them.

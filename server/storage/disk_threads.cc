@@ -69,8 +69,11 @@ void DiskThreads::NoteProblem(Status status) {
 
 Status DiskThreads::MakeFolder() {
   if (scratch_.has_value()) return OkStatus();
-  DT_TRY(ScratchDir made, ScratchDir::Make(options_.folder));
-  scratch_.emplace(std::move(made));
+  Result<ScratchDir> made = ScratchDir::Make(options_.folder, "rows");
+  if (!made.ok()) {
+    return WithHint(made.status(), "make it writable, or give cluster.server.dir another one");
+  }
+  scratch_.emplace(*std::move(made));
   folder_ = scratch_->path() + "/db";
   return OkStatus();
 }

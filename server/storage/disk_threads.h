@@ -15,9 +15,9 @@
 
 #include "common/runtime/bounded_queue.h"
 #include "common/storage/rocksdb_rows.h"
+#include "common/storage/scratch_dir.h"
 #include "common/wire/control.h"
 #include "server/storage/row_run.h"
-#include "server/storage/scratch_dir.h"
 
 namespace dt::server {
 
@@ -46,7 +46,7 @@ struct CheckpointTask {
 class DiskThreads {
  public:
   struct Options {
-    std::string folder;  // The parent of this object's own folder (scratch_dir.h).
+    std::string folder;  // The parent of this object's own folder (common/storage/scratch_dir.h).
     RowsDb::Options rows;
     std::function<void()> wake;  // Called on their threads when something is done; must not block.
   };

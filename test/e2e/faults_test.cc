@@ -1,32 +1,41 @@
 // Goal: whatever role is lost, the job ends within 15 s with a sentence that names it, a result
-// file, and no process left. Method: the real processes, killed with SIGKILL while they train.
+// file, and no process left. Method: the real processes, killed with SIGKILL while they train; the
+// lease is longer than the test, so that only who started a process can know of its end.
+#include <filesystem>
 #include <signal.h>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "common/base/text.h"
 #include "test/support/tiny_job.h"
 
 namespace dt::test {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::HasSubstr;
+using Arguments = std::vector<std::string>;
 
 class Faults : public ::testing::Test {
  protected:
   // Starts a job that would train for minutes, and waits until it trains. Its processes carry
   // `mark`.
-  void StartTraining(const std::string& mark) {
-    mark_ = "job=" + JobNameOfOurs(mark);
+  void StartTraining(const std::string& mark, const Arguments& more = {}) {
+    name_ = JobNameOfOurs(mark);
+    mark_ = "job=" + name_;
     const std::string job = WriteTinyJob(folder_, {.epochs = 100000,
                                                    .slices = 2,
                                                    .servers = 2,
                                                    .workers = 2,
                                                    .more = "checkpoint: {every: 50, keep: 2}"});
     job_ = job;
-    program_ = std::make_unique<Program>(
-        folder_.path(),
-        std::vector<std::string>{"launch", job, "--set", mark_, "--result", "r.json"});
+    Arguments arguments = {"launch",   job,     "--set", mark_, "--set", "cluster.lease=60s",
+                           "--result", "r.json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    program_ = std::make_unique<Program>(folder_.path(), arguments);
     ASSERT_TRUE(Eventually(seconds(30), [&] {
       return RunProgram(folder_.path(), {"checkpoint", "list", job, "--set", mark_})
                  .output.find("step-") != std::string::npos;
@@ -66,11 +75,28 @@ class Faults : public ::testing::Test {
     EXPECT_EQ(TextAt(folder_, "r.json", "/status"), "failed");
     const std::string what = TextAt(folder_, "r.json", "/error/what");
     EXPECT_NE(what.find(role), std::string::npos) << what;
-    EXPECT_NE(what.find(fmt::format("pid {}", pid)), std::string::npos) << what;
+    // The scheduler's own sentence, which also says how to go on: it was told of the end.
+    const std::string named = fmt::format("(pid {}{}", pid, role == "scheduler" ? ")" : " on ");
+    EXPECT_THAT(what, HasSubstr(named));
+    EXPECT_THAT(what, HasSubstr("was killed by signal 9 (Killed)"));
+  }
+
+  // What the job's folder holds of this launch alone.
+  std::vector<std::string> OfThisRun() const {
+    std::vector<std::string> found;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder_.path() + "/runs/" + name_)) {
+      const std::string name = entry.path().filename();
+      for (const char* kind : {"launch-", "rows-", "server-"}) {
+        if (name.starts_with(kind)) found.push_back(name);
+      }
+    }
+    std::ranges::sort(found);
+    return found;
   }
 
   TempFolder folder_;
-  std::string mark_, job_;
+  std::string name_, mark_, job_;
   std::unique_ptr<Program> program_;
 };
 
@@ -82,6 +108,48 @@ TEST_F(Faults, AKilledWorkerEndsTheJobAndIsNamed) {
 TEST_F(Faults, AKilledServerEndsTheJobAndIsNamed) {
   StartTraining("kill-server");
   KillAndExpectSentence("server");
+}
+
+TEST_F(Faults, TheLastLinesOfALostProcessAreShown) {
+  StartTraining("last-lines", {"--log-level", "info"});
+  kill(PidOf("server"), SIGKILL);
+  const ProgramEnd end = program_->Wait(seconds(15));
+  const size_t at = end.output.find("\n  the last lines of server ");
+  ASSERT_NE(at, std::string::npos) << end.output;
+  EXPECT_THAT(end.output.substr(at), HasSubstr(" info server."));
+}
+
+TEST_F(Faults, EveryLineOfALogInJsonIsJsonToTheLast) {
+  StartTraining("json", {"--set", "observe.log=json", "--log-level", "info"});
+  kill(PidOf("worker"), SIGKILL);
+  const ProgramEnd end = program_->Wait(seconds(15));
+  nlohmann::json started, error, last;
+  for (const std::string_view line : SplitText(end.output, '\n')) {
+    if (line.empty() || line.starts_with("page ")) continue;  // On standard output.
+    last = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(last.is_object()) << line;
+    if (last["event"] == "launch.started") started = last;
+    if (last["event"] == "error") error = last;
+  }
+  EXPECT_TRUE(started["pid"].is_number()) << end.output;
+  EXPECT_THAT(error.value("what", ""), HasSubstr("was killed by signal 9")) << end.output;
+  EXPECT_EQ(last["event"], "launch.last_lines");
+}
+
+TEST_F(Faults, FoldersOfAKilledRunAreRemovedByTheNext) {
+  StartTraining("leftovers", {"--set", "checkpoint.durability=log"});
+  EXPECT_THAT(OfThisRun(),
+              ::testing::ElementsAre(::testing::StartsWith("launch-"), "server-1", "server-2"));
+  for (const pid_t pid : ProcessesWith(mark_)) kill(pid, SIGSTOP);  // None ends cleanly.
+  for (const pid_t pid : ProcessesWith(mark_)) kill(pid, SIGKILL);
+  program_->Wait(seconds(5));
+  ASSERT_TRUE(Eventually(seconds(15), [&] { return ProcessesWith(mark_).empty(); }));
+  EXPECT_EQ(OfThisRun().size(), 3u);
+  const ProgramEnd next = RunProgram(
+      folder_.path(), {"launch", job_, "--set", mark_, "--set", "train.epochs=1", "--set",
+                       "cluster.servers=1", "--set", "checkpoint.durability=log"});
+  EXPECT_EQ(next.exit_code, 0) << next.output;
+  EXPECT_EQ(OfThisRun(), Arguments());
 }
 
 TEST_F(Faults, AKilledSchedulerEndsTheJobAndIsNamed) {
@@ -97,7 +165,7 @@ TEST_F(Faults, AKilledLauncherLeavesNoProcess) {
 }
 
 TEST_F(Faults, AStoppedWorkerIsLostAfterItsLease) {
-  StartTraining("pause-worker");
+  StartTraining("pause-worker", {"--set", "cluster.lease=3s"});
   const pid_t pid = PidOf("worker");
   kill(pid, SIGSTOP);
   const ProgramEnd end = program_->Wait(seconds(25));

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/text.h"
 #include "test/support/tiny_job.h"
 
 namespace dt::test {
@@ -126,6 +127,25 @@ TEST_P(Placement, TablesThatGoToWorkersByThemselvesLearnTheSame) {
   ASSERT_EQ(whole.exit_code, 0) << whole.output;
   EXPECT_THAT(folder_.Read("moved.json"), HasSubstr("\"table_on_worker\""));
   EXPECT_EQ(ChecksumOf(folder_, "moved.json"), on_servers);
+}
+
+TEST(EmulatedAccelerator, IsWarnedOfOnce) {
+  const TempFolder folder;
+  const std::string job = WriteTinyJob(folder, {.epochs = 1, .slices = 2, .workers = 2});
+  for (const char* command : {"train", "launch"}) {
+    const ProgramEnd end = RunProgram(
+        folder.path(), {command, job, "--set", "parallel.place=[{match: \"*\", device: gpu}]",
+                        "--result", "r.json"});
+    ASSERT_EQ(end.exit_code, 0) << end.output;
+    if (folder.Read("r.json").find("device_emulated") == std::string::npos) {
+      GTEST_SKIP() << "there is a card here";
+    }
+    std::vector<std::string_view> told;
+    for (const std::string_view line : SplitText(end.output, '\n')) {
+      if (line.find("emulated") != line.npos) told.push_back(line);
+    }
+    EXPECT_THAT(told, testing::ElementsAre(HasSubstr(" warning plan.device_emulated "))) << command;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Placement,

@@ -90,6 +90,16 @@ said "worker gamma ended with code 9"
 run "interrupted" 130 bash -c 'set -m; "$0" "$@" & sleep 3; kill -INT $!; wait $!' "$launch" job.yaml hosts
 [[ $(grep -c stopped calls) == 4 ]] || complain "$current" "not all were stopped: $(cat calls)"
 
+# Nobody can tell the roles to stop; the end of their input does, which no other process may hold open.
+run "killed" 137 bash -c '
+  "$0" "$@" & launcher=$!
+  await() { for _ in $(seq 200); do [[ $(grep -c "$1" calls) == 4 ]] && return; read -rt 0.1 <> <(:); done; }
+  await "job.yaml"
+  kill -KILL $launcher
+  await stopped
+  wait $launcher' "$launch" job.yaml hosts
+[[ $(grep -c stopped calls) == 4 ]] || complain "$current" "not all were stopped: $(cat calls)"
+
 printf 'server alpha\nworker unreachable\n' >lost
 run "unreachable" 255 "$launch" job.yaml lost
 said "launch_ssh: worker unreachable cannot be reached by ssh; stopping"
@@ -102,7 +112,7 @@ run "wrong role" 2 "$launch" job.yaml typo
 said "typo:2: 'wroker' is neither server nor worker"
 printf 'server alpha\n' >few
 run "no worker" 2 "$launch" job.yaml few
-said "1 servers and 0 workers"
+said "1 server and 0 workers"
 run "no job" 2 "$launch" absent.yaml hosts
 said "the job file absent.yaml cannot be read"
 

@@ -62,6 +62,13 @@ class SimJob {
     return *processes_.back();
   }
   void Crash(size_t index) { crashed_.insert(processes_[index]->incarnation()); }
+  // As whoever started the process, and sees it end, does.
+  void TellEnd(size_t index, bool returns) {
+    const uint64_t incarnation = processes_[index]->incarnation();
+    switchboard_.Forget(Incarnation(incarnation));
+    state_.OnProcessEnd(now_, "host",
+                        {"it", static_cast<int64_t>(1000 + incarnation), "was killed", returns});
+  }
 
   template <class Condition>
   bool RunUntil(Duration at_most, Condition condition) {
@@ -269,6 +276,44 @@ TEST_P(JobSim, AServerThatKeepsALogIsWaitedForAndReplaced) {
     if (event.kind == "server_lost" || event.kind == "recovered") kinds.push_back(event.kind);
   }
   EXPECT_EQ(kinds, (std::vector<std::string>{"server_lost", "recovered"})) << Repeat(GetParam());
+}
+
+// Whoever started a server tells of its end: neither the next one nor the job waits for the lease.
+TEST_P(JobSim, AServerThatIsToldToHaveEndedIsReplacedWithoutALease) {
+  JobConfig job = job_;
+  job.checkpoint.durability = Durability::kLog;
+  job.cluster.lease = seconds(1000);
+  SimJob sim(GetParam(), job);
+  sim.network().Misbehave({.drop = 0.05, .duplicate = 0.05, .delay_max = milliseconds(50)});
+  for (int i = 0; i < 2; ++i) sim.Add(Role::kWorker);
+  for (uint64_t i = 0; i < 2; ++i) sim.Add(Role::kServer, {}, 71 + i);
+  sim.RunUntil(milliseconds(50 * sim.network().Below(20)),
+               [&] { return sim.state().phase() == JobPhase::kEnded; });
+  const size_t victim = 2 + sim.network().Below(2);
+  const bool joined = sim.state().membership().Find(Incarnation(victim + 1)) != nullptr;
+  if (!joined || sim.state().phase() == JobPhase::kEnded) return;
+  sim.Crash(victim);
+  sim.TellEnd(victim, true);
+  sim.Add(Role::kServer, {}, 71 + victim - 2);
+  ASSERT_TRUE(sim.RunToTheEnd(seconds(100))) << Repeat(GetParam());
+  EXPECT_TRUE(sim.state().outcome().ok()) << sim.state().outcome() << Repeat(GetParam());
+  const auto& p = sim.processes();
+  EXPECT_EQ(DoneByBoth(*p[victim], *p[4]), p[5 - victim]->done()) << Repeat(GetParam());
+}
+
+TEST_P(JobSim, AnEndThatIsToldEndsTheJobAtOnceWithTheProcesssName) {
+  SimJob sim(GetParam(), job_);
+  Populate(sim);
+  sim.RunUntil(milliseconds(50 + 50 * sim.network().Below(16)), [] { return false; });
+  if (sim.state().phase() == JobPhase::kEnded) return;
+  const size_t victim = sim.network().Below(4);
+  const Member* const member = sim.state().membership().Find(Incarnation(victim + 1));
+  const std::string name = member == nullptr ? "it (pid " : member->Name();
+  sim.Crash(victim);
+  sim.TellEnd(victim, false);
+  EXPECT_EQ(sim.state().phase(), JobPhase::kEnded) << Repeat(GetParam());
+  EXPECT_EQ(ToText(sim.state().outcome()).substr(0, name.size()), name) << Repeat(GetParam());
+  EXPECT_TRUE(sim.RunToTheEnd(seconds(1))) << "nobody waits for what has ended";
 }
 
 // Who has read a server's claim cannot displace it: it waits for the member to be away, in vain.

@@ -351,6 +351,8 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
   JoinMessage join;
   join.role = Role::kWorker;
   join.job_fingerprint = options.job.fingerprint;
+  join.id = options.id;
+  if (!options.one_process) join.address = options.host;
   const Result<std::optional<DeviceInfo>> accelerator = DeviceOf(options);
   join.devices = {HostDevice()};
   if (accelerator.ok() && accelerator->has_value()) join.devices.push_back(**accelerator);

@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 
+#include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/config/job_config.h"
 #include "common/device/accelerator.h"
@@ -18,6 +19,7 @@ struct WorkerOptions {
   Network& network;
   std::string scheduler;               // Endpoint.
   std::string host = "127.0.0.1";      // This machine's address, for other workers to connect to.
+  ProcessId id = {};                   // The number to ask for; 0: any.
   uint32_t threads = 0;                // For arithmetic and parsing; 0: as many as the machine has.
   bool one_process = false;            // The only worker, with all other roles in its process.
   std::string predictions_path = {};   // Evaluations are also written there, as CSV; empty: not.

@@ -1,6 +1,7 @@
 #include "common/schema/job_schema.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -60,10 +61,32 @@ TEST(KeyTable, DefaultsAreValuesOfTheirKeys) {
   }
 }
 
-TEST(KeyTable, TheDocumentTellsEveryKey) {
+std::filesystem::path Source() {
   const char* source = std::getenv("DT_SOURCE_DIR");
-  std::ifstream file(std::string(source == nullptr ? "." : source) + "/docs/job-file.md");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return source == nullptr ? "." : source;
+}
+
+std::string TextOf(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST(Schema, TheFileBesideTheConfigsIsWhatTheProgramPrints) {
+  EXPECT_EQ(TextOf(Source() / "configs/job.schema.json"), JobSchemaJson() + "\n")
+      << "make it again: dovetail schema > configs/job.schema.json";
+}
+
+// Editors that know yaml-language-server then complete and check the keys.
+TEST(Schema, EveryConfigNamesIt) {
+  for (const auto& entry : std::filesystem::directory_iterator(Source() / "configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string first = "# yaml-language-server: $schema=job.schema.json\n";
+    EXPECT_TRUE(TextOf(entry.path()).starts_with(first)) << entry.path();
+  }
+}
+
+TEST(KeyTable, TheDocumentTellsEveryKey) {
+  const std::string text = TextOf(Source() / "docs/job-file.md");
   std::set<std::string_view> sections;
   for (const KeySpec& key : AllKeys()) sections.insert(key.section);
   for (const std::string_view section : sections) {

@@ -52,6 +52,8 @@ TEST(Control, FieldsArriveInTheirPlaces) {
   EXPECT_EQ(join.host, "host");
   EXPECT_EQ(join.job_fingerprint, 99u);
   EXPECT_EQ(join.devices, std::get<JoinMessage>(samples[0]).devices);
+  EXPECT_EQ(join.id, ProcessId(2));
+  EXPECT_EQ(join.address, "10.0.0.2");
   const auto data = std::get<DataReadyMessage>(*DecodeControl(Bytes(EncodeControl(samples[1]))));
   EXPECT_EQ(data.columns, std::get<DataReadyMessage>(samples[1]).columns);
   const auto start = std::get<StartMessage>(*DecodeControl(Bytes(EncodeControl(samples[16]))));

@@ -28,9 +28,34 @@ TEST(Membership, IsCompleteWithExactlyWhatTheJobNeeds) {
   EXPECT_TRUE(members.Join({}, Joiner(Role::kWorker, 3)).ok());
   EXPECT_TRUE(members.complete());
   EXPECT_EQ(members.OfRole(Role::kWorker).size(), 2u);
-  EXPECT_EQ(members.Find(ProcessId(2))->Name(), "server 2 (pid 4711 on host)");
+  EXPECT_EQ(members.Find(ProcessId(1))->Name(), "server 1 (pid 4711 on host)");
   EXPECT_EQ(members.Find(ProcessId(0)), nullptr);
   EXPECT_EQ(members.Find(ProcessId(4)), nullptr);
+}
+
+TEST(Membership, ServersAreNumberedFromOneAndWorkersAfterThem) {
+  Membership members({2, 3, 99, 1, seconds(3)});
+  const auto join = [&](Role role, uint64_t incarnation, uint32_t asked) {
+    JoinMessage message = Joiner(role, incarnation);
+    message.id = ProcessId(asked);
+    return (*members.Join({}, message))->id.value();
+  };
+  EXPECT_EQ(join(Role::kWorker, 1, 0), 3u);
+  EXPECT_EQ(join(Role::kWorker, 2, 5), 5u) << "as it asks";
+  EXPECT_EQ(join(Role::kServer, 3, 2), 2u);
+  EXPECT_EQ(join(Role::kWorker, 4, 5), 4u) << "another has that";
+  EXPECT_EQ(join(Role::kServer, 5, 4), 1u) << "a worker's number";
+  std::vector<uint32_t> in_order;
+  for (const Member& member : members.members()) in_order.push_back(member.id.value());
+  EXPECT_EQ(in_order, (std::vector<uint32_t>{1, 2, 3, 4, 5}));
+}
+
+TEST(Membership, AProcessIsFoundByItsHostAndPid) {
+  Membership members(Needs());
+  const Member* const worker = *members.Join({}, Joiner(Role::kWorker, 1));
+  EXPECT_EQ(members.FindProcess("host", 4711), worker);
+  EXPECT_EQ(members.FindProcess("elsewhere", 4711), nullptr);
+  EXPECT_EQ(members.FindProcess("host", 4712), nullptr);
 }
 
 TEST(Membership, TheSameIncarnationIsTheSameMember) {

@@ -49,8 +49,11 @@ class JobStateTest : public ::testing::Test {
     join.incarnation = Incarnation(incarnation);
     join.wire_version = kWireVersion;
     join.host = "host";
+    join.pid = static_cast<int64_t>(incarnation);
+    join.claim = role == Role::kServer ? claim_ : 0;
     join.endpoints = {"inproc://x"};
     join.devices = devices_;
+    join.address = address_;
     Say(incarnation, join);
   }
   void JoinAll() {
@@ -98,6 +101,8 @@ class JobStateTest : public ::testing::Test {
   }
 
   std::vector<DeviceInfo> devices_;  // Of those who join.
+  std::string address_ = "10.0.0.1";
+  uint64_t claim_ = 0;  // Of servers that join.
   JobConfig job_;
   NoSurroundings surroundings_;
   std::optional<JobState> state_;
@@ -111,7 +116,7 @@ TEST_F(JobStateTest, StartsWhenAllAreThereWithEqualData) {
   EXPECT_EQ(state_->phase(), JobPhase::kStarting);
   const auto start = SentTo<StartMessage>(1);
   ASSERT_EQ(start.size(), 1u);
-  EXPECT_EQ(start[0].workers, (std::vector<ProcessId>{ProcessId(1), ProcessId(2)}));
+  EXPECT_EQ(start[0].workers, (std::vector<ProcessId>{ProcessId(2), ProcessId(3)}));
   EXPECT_EQ(start[0].plan, Encode(Plan()));
   EXPECT_EQ(start[0].slices, 2u) << "auto: as many as workers";
   EXPECT_EQ(start[0].map.shards(), 4u);
@@ -152,6 +157,21 @@ TEST_F(JobStateTest, ThePlannerIsToldWhatWorkersComputeOn) {
   EXPECT_EQ(surroundings_.asked.columns.size(), 1u);
 }
 
+TEST_F(JobStateTest, TheStatusTellsHostsOfOneNameByTheirAddresses) {
+  const auto hosts = [&] {
+    std::vector<std::string> found;
+    for (const auto& p : StatusOf(*state_, "job", kStart).processes) found.push_back(p.host);
+    return found;
+  };
+  Join(1, Role::kWorker);
+  Join(2, Role::kWorker);
+  EXPECT_EQ(hosts(), std::vector<std::string>(2, "host"));
+  address_ = "10.0.0.2";
+  Join(3, Role::kServer);
+  EXPECT_EQ(hosts(),
+            (std::vector<std::string>{"host (10.0.0.2)", "host (10.0.0.1)", "host (10.0.0.1)"}));
+}
+
 TEST_F(JobStateTest, SurplusIsRefusedAndTheSameIsWelcomedAgain) {
   JoinAll();
   state_->TakeOutgoing();
@@ -169,7 +189,7 @@ TEST_F(JobStateTest, DifferentDataNamesBothWorkers) {
   Say(1, Data(100));
   Say(2, Data(90));
   EXPECT_EQ(Outcome().substr(0, 102),
-            "worker 1 (pid 0 on host) and worker 2 (pid 0 on host) read different data: 100 and 90 "
+            "worker 2 (pid 1 on host) and worker 3 (pid 2 on host) read different data: 100 and 90 "
             "training samples");
   EXPECT_EQ(SentTo<StopMessage>(3).size(), 1u);
 }
@@ -213,14 +233,14 @@ TEST_F(JobStateTest, WhoIsLateIsNamed) {
   }
   EXPECT_EQ(state_->outcome().code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(Outcome().substr(0, 60),
-            "after 31 s worker 2 (pid 0 on host) is still reading its dat");
+            "after 31 s worker 3 (pid 2 on host) is still reading its dat");
 }
 
 TEST_F(JobStateTest, FailureKeepsItsCodePlaceAndHint) {
   Begin();
   Say(2, FailedMessage{StatusCode::kOutOfRange, {"not a number", "a.csv:3", "mend it"}});
   EXPECT_EQ(state_->outcome().code(), StatusCode::kOutOfRange);
-  EXPECT_EQ(Outcome(), "worker 2 (pid 0 on host): not a number (a.csv:3); mend it");
+  EXPECT_EQ(Outcome(), "worker 3 (pid 2 on host): not a number (a.csv:3); mend it");
   const auto stop = SentTo<StopMessage>(1);
   ASSERT_EQ(stop.size(), 1u);
   EXPECT_EQ(stop[0].problem.where, "a.csv:3");
@@ -235,14 +255,62 @@ TEST_F(JobStateTest, OnlyARequestInterrupts) {
 TEST_F(JobStateTest, LeavingEndsTheJob) {
   Begin();
   Say(3, LeavingMessage{});
-  EXPECT_EQ(Outcome(), "server 3 (pid 0 on host) was stopped");
+  EXPECT_EQ(Outcome(), "server 1 (pid 3 on host) was stopped");
+}
+
+TEST_F(JobStateTest, AnEndThatIsToldEndsTheJobAtOnce) {
+  Begin();
+  state_->OnProcessEnd(kStart, "elsewhere", {"worker 3", 2, "was killed", false});
+  state_->OnProcessEnd(kStart, "host", {"worker 9", 9, "was killed", false});
+  EXPECT_EQ(Outcome(), "not ended") << "no process of the job";
+  state_->OnProcessEnd(kStart, "host", {"worker 3", 2, "was killed by signal 9 (Killed)", false});
+  EXPECT_EQ(Outcome(), "worker 3 (pid 2 on host) was killed by signal 9 (Killed); see its log");
+  EXPECT_EQ(state_->events().at(4).kind, "worker_lost");
+  EXPECT_EQ(SentTo<StopMessage>(1).size(), 1u);
+}
+
+TEST_F(JobStateTest, AnEndBeforeJoiningEndsTheJobUnlessAnotherIsStarted) {
+  Join(1, Role::kWorker);
+  state_->OnProcessEnd(kStart, "host", {"server 1", 3, "was killed", true});
+  EXPECT_EQ(Outcome(), "not ended");
+  state_->OnProcessEnd(kStart, "host",
+                       {"server 1", 4, "exited with code 1: a port is taken", false});
+  EXPECT_EQ(Outcome(),
+            "server 1 (pid 4) exited with code 1: a port is taken; it had not joined yet; see its "
+            "log");
+}
+
+TEST_F(JobStateTest, AServerThatIsKnownToHaveEndedIsReplacedAtOnce) {
+  claim_ = 7;
+  Begin();
+  state_->OnProcessEnd(kStart, "host", {"server 1", 3, "was killed", true});
+  EXPECT_EQ(Outcome(), "not ended");
+  Join(4, Role::kServer);
+  const auto welcome = SentTo<WelcomeMessage>(4);
+  ASSERT_EQ(welcome.size(), 1u) << "no lease is waited for";
+  EXPECT_EQ(welcome[0].id, ProcessId(1));
+  EXPECT_TRUE(welcome[0].returned);
+  Say(4, ReadyMessage{});
+  EXPECT_EQ(state_->events().back().kind, "recovered");
+  state_->OnProcessEnd(kStart, "host", {"server 1", 4, "was killed", false});
+  EXPECT_EQ(Outcome(), "server 1 (pid 4 on host) was killed; see its log") << "no other comes";
+}
+
+TEST_F(JobStateTest, AProcessThatHasEndedTakesNobodysPlace) {
+  claim_ = 7;
+  Begin();
+  Join(4, Role::kServer);  // It waits for server 1 to be away.
+  state_->OnProcessEnd(kStart, "host", {"server 1", 4, "was killed", true});
+  state_->OnProcessEnd(kStart, "host", {"server 1", 3, "was killed", true});
+  state_->Tick(kStart);
+  EXPECT_TRUE(SentTo<WelcomeMessage>(4).empty());
 }
 
 TEST_F(JobStateTest, WhatOnlyASchedulerSaysAndWrongReportsEndTheJob) {
   Begin();
   Say(1, OrderDoneMessage{99, TrainDone{}});
   EXPECT_EQ(state_->outcome().code(), StatusCode::kInternal);
-  EXPECT_NE(Outcome().find("worker 1"), std::string::npos);
+  EXPECT_NE(Outcome().find("worker 2"), std::string::npos);
 }
 
 TEST_F(JobStateTest, StrangersAreIgnored) {

@@ -44,6 +44,17 @@ TEST_F(SwitchboardTest, WhoIsRefusedIsForgotten) {
   EXPECT_FALSE(Knows(kStart + seconds(60), 2));
 }
 
+TEST_F(SwitchboardTest, WhoHasEndedIsForgottenAtOnce) {
+  Join(1);
+  board_.Send(kStart, Incarnation(1), StopMessage{});
+  EXPECT_FALSE(board_.all_acknowledged(kStart));
+  board_.Forget(Incarnation(1));
+  EXPECT_TRUE(board_.all_acknowledged(kStart));
+  EXPECT_FALSE(Knows(kStart, 1));
+  const std::string late = EncodeControl(FailedMessage{});
+  EXPECT_TRUE(board_.OnPacket(kStart, "peer", {1, 2, 0, late}).empty());
+}
+
 TEST_F(SwitchboardTest, WhoAsksForTheStatusKeepsNobodyOut) {
   for (uint64_t id = 1; id <= 5000; ++id) {
     EXPECT_TRUE(Ask(kStart + milliseconds(id), id));

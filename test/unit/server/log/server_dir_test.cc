@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,9 +21,10 @@ using ::testing::HasSubstr;
 class ServerDirTest : public ::testing::Test {
  protected:
   ServerDirTest() {
-    job_.cluster.server.dir = folder_ / "run";
+    job_.cluster.server.dir = job_.run_dir = folder_ / "run";
     job_.fingerprint = 12;
   }
+  Result<ServerDir> Open(uint32_t id = 0) const { return ServerDir::Open(job_, ProcessId(id)); }
   ServerIdentity Identity() const { return {7, 12, HostName(), "tcp://a:0", {"tcp://a:1"}}; }
 
   const test::ScratchFolder folder_;
@@ -30,15 +32,15 @@ class ServerDirTest : public ::testing::Test {
 };
 
 TEST_F(ServerDirTest, EachLivingServerHasItsOwnAndADeadOnesIsTakenAgain) {
-  std::optional<ServerDir> first = *ServerDir::Open(job_);
-  const auto second = ServerDir::Open(job_);
+  std::optional<ServerDir> first = *Open();
+  const auto second = Open();
   ASSERT_TRUE(second.ok());
-  EXPECT_THAT(first->path(), EndsWith("run/server-0"));
-  EXPECT_THAT(second->path(), EndsWith("run/server-1"));
+  EXPECT_THAT(first->path(), EndsWith("run/server-1"));
+  EXPECT_THAT(second->path(), EndsWith("run/server-2"));
   ASSERT_TRUE(first->SetIdentity(Identity()).ok());
   first.reset();
-  const auto again = ServerDir::Open(job_);
-  EXPECT_THAT(again->path(), EndsWith("run/server-0"));
+  const auto again = Open();
+  EXPECT_THAT(again->path(), EndsWith("run/server-1"));
   const auto identity = again->ReadIdentity(job_);
   ASSERT_TRUE(identity.has_value());
   EXPECT_EQ(identity->claim, 7u);
@@ -46,7 +48,7 @@ TEST_F(ServerDirTest, EachLivingServerHasItsOwnAndADeadOnesIsTakenAgain) {
 }
 
 TEST_F(ServerDirTest, AnotherJobsIdentityIsNone) {
-  const auto dir = ServerDir::Open(job_);
+  const auto dir = Open();
   EXPECT_FALSE(dir->ReadIdentity(job_).has_value());
   ASSERT_TRUE(dir->SetIdentity(Identity()).ok());
   EXPECT_TRUE(dir->ReadIdentity(job_).has_value());
@@ -56,29 +58,66 @@ TEST_F(ServerDirTest, AnotherJobsIdentityIsNone) {
 
 TEST_F(ServerDirTest, AnotherMachinesDirectoryIsLeftAlone) {
   {
-    const auto dir = ServerDir::Open(job_);
+    const auto dir = Open();
     ServerIdentity identity = Identity();
     identity.host = "elsewhere";
     ASSERT_TRUE(dir->SetIdentity(identity).ok());
   }
-  EXPECT_THAT(ServerDir::Open(job_)->path(), EndsWith("run/server-1"));
+  EXPECT_THAT(Open()->path(), EndsWith("run/server-2"));
+}
+
+TEST_F(ServerDirTest, AServerHasTheDirectoryOfItsNumber) {
+  const auto third = Open(3);
+  EXPECT_THAT(third->path(), EndsWith("run/server-3"));
+  EXPECT_EQ(third->id(), ProcessId(3));
+  EXPECT_EQ(Open(3)->id(), ProcessId(4)) << "a living process has the third";
+}
+
+TEST_F(ServerDirTest, AnotherJobsDirectoryIsLeftAlone) {
+  { ASSERT_TRUE(Open()->SetIdentity(Identity()).ok()); }
+  job_.run_dir = folder_ / "another";
+  ServerDir::RemoveFormer(job_);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/server-1"));
+  EXPECT_THAT(Open()->path(), EndsWith("run/server-2"));
+}
+
+TEST_F(ServerDirTest, WhatFormerServersLeftIsRemovedAndNothingElse) {
+  for (const uint32_t id : {1, 2, 3}) ASSERT_TRUE(Open(id)->SetIdentity(Identity()).ok());
+  std::filesystem::create_directories(folder_ / "run/server-4");
+  std::filesystem::create_directories(folder_ / "run/server-side");
+  const auto living = Open(2);
+  ServerDir::RemoveFormer(job_);
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "run")) {
+    left.insert(entry.path().filename());
+  }
+  EXPECT_EQ(left, (std::set<std::string>{"server-2", "server-4", "server-side"}));
+}
+
+TEST_F(ServerDirTest, TheDirectoryOfAJobThatIsOverGoes) {
+  {
+    auto dir = Open();
+    ASSERT_TRUE(dir->SetIdentity(Identity()).ok());
+    dir->RemoveAll();
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/server-1"));
 }
 
 TEST_F(ServerDirTest, AnIdentityOfAnyShapeIsNone) {
   const std::string odd[] = {"[]", "7", "", R"({"content": [], "check": 1})",
                              fmt::format(R"({{"content": [], "check": {}}})", HashString("[]"))};
   for (const std::string& text : odd) {
-    std::filesystem::create_directories(folder_ / "run/server-0");
-    std::ofstream(folder_ / "run/server-0/identity.json") << text;
-    const auto dir = ServerDir::Open(job_);
+    std::filesystem::create_directories(folder_ / "run/server-1");
+    std::ofstream(folder_ / "run/server-1/identity.json") << text;
+    const auto dir = Open();
     ASSERT_TRUE(dir.ok()) << text;
-    EXPECT_THAT(dir->path(), EndsWith("run/server-0"));
+    EXPECT_THAT(dir->path(), EndsWith("run/server-1"));
     EXPECT_FALSE(dir->ReadIdentity(job_).has_value()) << text;
   }
 }
 
 TEST_F(ServerDirTest, APathThatIsNoUtf8IsKeptAsFarAsJsonCan) {
-  const auto dir = ServerDir::Open(job_);
+  const auto dir = Open();
   ASSERT_TRUE(dir->SetBase({Generation(2), 40, "/c\xff/step-40", {3}}).ok());
   const auto base = dir->ReadBase();
   ASSERT_TRUE(base.ok() && base->has_value()) << base.status();
@@ -87,7 +126,7 @@ TEST_F(ServerDirTest, APathThatIsNoUtf8IsKeptAsFarAsJsonCan) {
 
 TEST_F(ServerDirTest, OtherAccountsAreShutOut) {
   namespace fs = std::filesystem;
-  const auto dir = ServerDir::Open(job_);
+  const auto dir = Open();
   ASSERT_TRUE(dir->SetIdentity(Identity()).ok());
   EXPECT_EQ(fs::status(dir->path()).permissions(), fs::perms::owner_all);
   EXPECT_EQ(fs::status(dir->path() + "/identity.json").permissions(),
@@ -95,7 +134,7 @@ TEST_F(ServerDirTest, OtherAccountsAreShutOut) {
 }
 
 TEST_F(ServerDirTest, TheBaseIsWholeOrDamaged) {
-  const auto dir = ServerDir::Open(job_);
+  auto dir = Open();
   EXPECT_FALSE(dir->ReadBase()->has_value());
   ASSERT_TRUE(dir->SetBase({Generation(2), 40, "/c/step-40", {3, 4}}).ok());
   const auto base = dir->ReadBase();
@@ -114,7 +153,7 @@ TEST_F(ServerDirTest, TheBaseIsWholeOrDamaged) {
 TEST_F(ServerDirTest, AFolderThatCannotBeMadeIsNamed) {
   std::ofstream(folder_ / "file") << "x";
   job_.cluster.server.dir = folder_ / "file";
-  EXPECT_THAT(ToText(ServerDir::Open(job_).status()), HasSubstr("file/server-0 cannot be made"));
+  EXPECT_THAT(ToText(Open().status()), HasSubstr("file/server-1 cannot be made"));
 }
 
 }  // namespace

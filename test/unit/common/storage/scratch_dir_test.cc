@@ -1,4 +1,4 @@
-#include "server/storage/scratch_dir.h"
+#include "common/storage/scratch_dir.h"
 
 #include <csignal>
 #include <filesystem>
@@ -10,13 +10,13 @@
 
 #include "test/support/scratch_folder.h"
 
-namespace dt::server {
+namespace dt {
 namespace {
 
 namespace fs = std::filesystem;
 
 ScratchDir MakeIn(const std::string& parent) {
-  Result<ScratchDir> made = ScratchDir::Make(parent);
+  Result<ScratchDir> made = ScratchDir::Make(parent, "rows");
   EXPECT_TRUE(made.ok()) << made.status();
   return *std::move(made);
 }
@@ -45,7 +45,7 @@ TEST(ScratchDir, WhatAKilledProcessLeftIsRemovedByTheNext) {
   const test::ScratchFolder temp;
   const pid_t child = fork();
   if (child == 0) {
-    const auto made = ScratchDir::Make(temp.path());
+    const auto made = ScratchDir::Make(temp.path(), "rows");
     std::ofstream(made->path() + "/rows") << "rows";
     raise(SIGKILL);
   }
@@ -59,12 +59,28 @@ TEST(ScratchDir, WhatAKilledProcessLeftIsRemovedByTheNext) {
   EXPECT_TRUE(fs::exists(temp / "rows-backup") && fs::exists(temp / "rows-mine42"));
 }
 
+TEST(ScratchDir, WhatAKilledProcessLeftIsRemovedWhereNoneIsMade) {
+  const test::ScratchFolder temp;
+  ScratchDir::RemoveAbandoned(temp / "absent", "rows");
+  EXPECT_FALSE(fs::exists(temp / "absent"));
+  const auto living = ScratchDir::Make(temp.path(), "rows");
+  ASSERT_TRUE(living.ok());
+  for (const char* left : {"rows-abcdef", "launch-abcdef"}) {
+    fs::create_directory(temp / left);
+    std::ofstream(temp / (std::string(left) + "/lock")) << "";
+  }
+  ScratchDir::RemoveAbandoned(temp.path(), "rows");
+  EXPECT_FALSE(fs::exists(temp / "rows-abcdef"));
+  EXPECT_TRUE(fs::exists(temp / "launch-abcdef")) << "of another kind";
+  EXPECT_TRUE(fs::exists(living->path()));
+}
+
 TEST(ScratchDir, AParentThatCannotBeWrittenIsNamed) {
   const test::ScratchFolder temp;
   std::ofstream(temp / "file") << "in the way";
-  const Status failed = ScratchDir::Make(temp / "file/below").status();
+  const Status failed = ScratchDir::Make(temp / "file/below", "rows").status();
   EXPECT_NE(ToText(failed).find(temp / "file/below"), std::string::npos) << failed;
 }
 
 }  // namespace
-}  // namespace dt::server
+}  // namespace dt

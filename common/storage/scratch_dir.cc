@@ -1,4 +1,4 @@
-#include "server/storage/scratch_dir.h"
+#include "common/storage/scratch_dir.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -11,16 +11,15 @@
 
 #include "common/base/log.h"
 
-namespace dt::server {
+namespace dt {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPattern = "rows-XXXXXX";
+constexpr std::string_view kRandom = "-XXXXXX";
 
 Status CannotMake(const std::string& path, std::string_view why) {
-  return WithHint(Unavailable("making folder {}: {}", path, why),
-                  "make it writable, or give cluster.server.dir another one");
+  return Unavailable("making folder {}: {}", path, why);
 }
 
 class LockedFile {
@@ -49,30 +48,40 @@ class LockedFile {
   bool locked_ = false;
 };
 
+std::string LockOf(const std::string& parent) { return parent + "/scratch.lock"; }
+
 // REQUIRES: the parent's lock is held; otherwise a folder that is being made could be removed.
-void RemoveAbandoned(const std::string& parent) {
+void RemoveUnlocked(const std::string& parent, std::string_view prefix) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (name.size() != kPattern.size() || !name.starts_with("rows-")) continue;
+    if (name.size() != prefix.size() + kRandom.size()) continue;
+    if (!name.starts_with(prefix) || name[prefix.size()] != '-') continue;
     const std::string lock = entry.path().string() + "/lock";
     if (!fs::exists(lock, ignored)) continue;
     if (!LockedFile(lock, LOCK_EX | LOCK_NB).locked()) continue;
     fs::remove_all(entry.path(), ignored);
-    LogInfo("server.removed_old_rows", {{"folder", entry.path().string()}});
+    LogInfo("scratch.removed", {{"folder", entry.path().string()}});
   }
 }
 
 }  // namespace
 
-Result<ScratchDir> ScratchDir::Make(const std::string& parent) {
+void ScratchDir::RemoveAbandoned(const std::string& parent, std::string_view prefix) {
+  std::error_code ignored;
+  if (!fs::exists(LockOf(parent), ignored)) return;  // None was ever made here.
+  const LockedFile one_at_a_time(LockOf(parent), LOCK_EX);
+  RemoveUnlocked(parent, prefix);
+}
+
+Result<ScratchDir> ScratchDir::Make(const std::string& parent, std::string_view prefix) {
   std::error_code error;
   fs::create_directories(parent, error);
   if (error) return CannotMake(parent, error.message());
-  const LockedFile one_at_a_time(parent + "/rows.lock", LOCK_EX);
+  const LockedFile one_at_a_time(LockOf(parent), LOCK_EX);
   if (!one_at_a_time.opened()) return CannotMake(parent, std::strerror(errno));
-  RemoveAbandoned(parent);
-  std::string path = fmt::format("{}/{}", parent, kPattern);
+  RemoveUnlocked(parent, prefix);
+  std::string path = fmt::format("{}/{}{}", parent, prefix, kRandom);
   if (mkdtemp(path.data()) == nullptr) return CannotMake(path, std::strerror(errno));
   LockedFile lock(path + "/lock", LOCK_EX | LOCK_NB);
   if (!lock.opened()) {
@@ -93,4 +102,4 @@ ScratchDir::~ScratchDir() {
   close(lock_);
 }
 
-}  // namespace dt::server
+}  // namespace dt
