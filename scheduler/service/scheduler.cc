@@ -233,7 +233,7 @@ class SchedulerImpl : public Scheduler {
     switchboard_.Tick(now);
     if (job_->phase() != JobPhase::kEnded) return;
     if (!ended_.has_value()) ended_ = now;
-    //if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
+    if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
     if (switchboard_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndPatience)
       loop_.Stop();
   }
