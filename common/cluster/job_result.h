@@ -27,7 +27,7 @@ struct JobResult {
     std::string role;
     uint32_t id = 0;
     int64_t pid = 0;
-    // The process's; nothing if it is told of another role of the same process.
+    // What the process used; nothing if another role of the same process tells it.
     std::optional<Usage> usage;
   };
   struct Table {
@@ -43,14 +43,14 @@ struct JobResult {
     std::string kind;
     std::vector<std::pair<std::string, Detail>> details;
   };
-  // The steps since the point before, or since the job's first step.
+  // A stretch of training: the steps after the previous point's, or from the job's first step on.
   struct CurvePoint {
-    uint64_t step = 0;   // The last one covered.
-    double seconds = 0;  // Training until then.
-    uint64_t samples = 0;
-    double learning_rate = 0;  // Of the last of the steps.
-    LossMeans losses;          // Over the samples.
-    uint32_t pieces = 1;       // Points that were merged into it.
+    uint64_t step = 0;         // Number of steps done at its end.
+    double seconds = 0;        // Training time until its end.
+    uint64_t samples = 0;      // Samples in the stretch.
+    double learning_rate = 0;  // The job's optimizer's, at its end.
+    LossMeans losses;          // Means over its samples.
+    uint32_t pieces = 1;       // Number of points that were merged into this one.
   };
   // One evaluation on the validation data.
   struct Evaluation {
@@ -59,7 +59,7 @@ struct JobResult {
     float rate_scale = 1;      // Of the steps before it.
     double learning_rate = 0;  // The job's optimizer's, in those steps.
     LossMetrics valid;
-    LossMeans train;  // Over the epoch so far.
+    LossMeans train;  // Means over the epoch so far.
   };
 
   std::string job;
@@ -68,7 +68,7 @@ struct JobResult {
   uint64_t samples = 0, steps = 0, epochs = 0;
   double seconds = 0;  // Training only.
   double seconds_total = 0;
-  LossMeans train;  // Over the last epoch.
+  LossMeans train;  // Means over the last epoch.
   std::optional<LossMetrics> valid, test;
   std::optional<Best> best;
   std::vector<RoleReport> roles;

@@ -255,8 +255,8 @@ class ControlLinkImpl : public ControlLink {
   const Options options_;
   const WelcomeMessage welcome_;
   bool split_asked_ = false;  // Touched by NextSplit only.
-  Channel channel_;           // Touched by thread_ only, as is:
-  bool said_last_ = false;    // The figures at the end have been sent.
+  Channel channel_;           // Touched by thread_ only.
+  bool said_last_ = false;    // Touched by thread_ only: the figures at the end were sent.
 
   // A mutex, because several threads of a process talk to the one scheduler, and wait for its
   // answers.

@@ -1,5 +1,6 @@
 // What a running job does: the course's orders out to the processes, their results back.
 #include <algorithm>
+#include <cmath>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -16,6 +17,13 @@ std::map<ProcessId, T> OutcomesOf(OrderBoard::Completed& done) {
   std::map<ProcessId, T> found;
   for (auto& [id, outcome] : done.outcomes) found.emplace(id, std::get<T>(std::move(outcome)));
   return found;
+}
+
+bool TellsOf(size_t losses, const TrainDone& done) {
+  const auto finite = [](double value) { return std::isfinite(value); };
+  return done.loss_sums.size() == losses && std::ranges::all_of(done.loss_sums, finite) &&
+         (done.first_losses.empty() || done.first_losses.size() == losses) &&
+         std::ranges::all_of(done.first_losses, finite);
 }
 
 CourseConfig CourseConfigOf(const JobConfig& job, const DataReadyMessage& data) {
@@ -165,12 +173,13 @@ Status JobState::CompleteTrain(TimePoint now, const OrderBoard::Completed& done)
   const TrainDone& its = std::get<TrainDone>(first);
   // Together they report the same; apart each its own share.
   const bool apart = options_.job.train.asynchronous();
+  const size_t losses = options_.job.model.losses.size();
   Trained all{its.samples, its.loss_sums, its.first_losses};
-  if (apart) all = {.loss_sums = std::vector<double>(options_.job.model.losses.size())};
+  if (apart) all = {.loss_sums = std::vector<double>(losses)};
   for (const auto& [id, outcome] : done.outcomes) {
     const TrainDone& other = std::get<TrainDone>(outcome);
     all.seconds = std::max(all.seconds, other.seconds);
-    if (other.end_step != order.end_step || other.loss_sums.size() != all.loss_sums.size() ||
+    if (other.end_step != order.end_step || !TellsOf(losses, other) ||
         (!apart && other.samples != its.samples)) {
       return Internal("{} and {} disagree on what steps {} to {} were",
                       membership_.Find(first_id)->Name(), membership_.Find(id)->Name(),

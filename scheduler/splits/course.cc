@@ -15,9 +15,9 @@ constexpr uint64_t kOrderStepsMax = 4096;
 
 Step NextMultiple(Step above, uint64_t of) { return (above / of + 1) * of; }
 
-double RoundedTo9Digits(double value) {
+double Rounded(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return value;
-  const double scale = std::pow(10.0, 8 - std::floor(std::log10(std::abs(value))));
+  const double scale = std::pow(10.0, digits - 1 - std::floor(std::log10(std::abs(value))));
   return std::round(value * scale) / scale;
 }
 
@@ -120,9 +120,14 @@ LossMeans Course::MeansOf(const std::vector<double>& sums, uint64_t samples) con
   return means;
 }
 
+// The factors are floats: further digits would be those of their nearest doubles.
+double Course::learning_rate() const {
+  return Rounded(config_.learning_rate * state_.decisions.rate_scale, 7);
+}
+
 LossMeans Course::train() const {
   LossMeans means = MeansOf(state_.epoch_loss_sums, state_.epoch_samples);
-  for (LossMean& of : means) of.mean = RoundedTo9Digits(of.mean);
+  for (LossMean& of : means) of.mean = Rounded(of.mean, 9);
   return means;
 }
 

@@ -116,7 +116,8 @@ class Course {
   LossMeans MeansOf(const std::vector<double>& sums, uint64_t samples) const;
   // A loss's mean over the job's first step; nothing if it is not known.
   std::optional<double> FirstLossOf(std::string_view loss) const;
-  double learning_rate() const { return config_.learning_rate * state_.decisions.rate_scale; }
+  // The optimizer's, as it is scaled now.
+  double learning_rate() const;
   const std::optional<LossMetrics>& test() const { return test_; }
   bool keeps_best() const { return decisions_.keeps_best() && config_.valid_rows > 0; }
 

@@ -2,6 +2,7 @@
 // Method: the test plays the scheduler by hand; every wait has a deadline.
 #include "common/control/control_link.h"
 
+#include <atomic>
 #include <future>
 #include <map>
 #include <thread>
@@ -38,6 +39,18 @@ class Other {
     ADD_FAILURE() << "nothing came";
     return {};
   }
+  // The heartbeat that had come last when everything sent was acknowledged.
+  HeartbeatMessage LastBeforeAcknowledged() {
+    HeartbeatMessage last;
+    const TimePoint deadline = SystemClock().Now() + kPatience;
+    while (!session_->all_acknowledged() && SystemClock().Now() < deadline) {
+      Receive();
+      for (const ControlMessage& message : messages_) {
+        if (const auto* beat = std::get_if<HeartbeatMessage>(&message)) last = *beat;
+      }
+    }
+    return last;
+  }
   void Send(const ControlMessage& message) {
     std::vector<Packet> out;
     EXPECT_TRUE(session_->Send(SystemClock().Now(), EncodeControl(message), out).ok());
@@ -70,11 +83,26 @@ class Other {
   std::vector<ControlMessage> messages_;
 };
 
+// Carries nothing: bytes alone.
+class Traffic : public Network {
+ public:
+  Result<std::unique_ptr<ServerSocket>> Bind(const std::string&) override {
+    return Unavailable("no sockets");
+  }
+  Result<std::unique_ptr<ClientSocket>> Connect(const std::string&) override {
+    return Unavailable("no sockets");
+  }
+  uint64_t bytes_sent() const override { return sent; }
+  uint64_t bytes_received() const override { return 2 * sent; }
+  std::atomic<uint64_t> sent = 0;
+};
+
 class ControlLinkTest : public ::testing::Test {
  protected:
   ControlLink::Options Options() {
     ControlLink::Options options;
     options.network = network_.get();
+    options.traffic = traffic_.get();
     options.scheduler = "inproc://scheduler";
     options.join.role = Role::kWorker;
     options.join.job_fingerprint = 5;
@@ -93,6 +121,7 @@ class ControlLinkTest : public ::testing::Test {
   }
 
   std::unique_ptr<Network> network_ = MakeMemoryNetwork();
+  std::unique_ptr<Traffic> traffic_;  // Null: that of the network.
   Other other_{*network_};
   JoinMessage join_;
 };
@@ -118,6 +147,19 @@ TEST_F(ControlLinkTest, SendsMessagesAndProgress) {
   while (beat.step != 17 && !HasFailure()) beat = other_.Await<HeartbeatMessage>();
   EXPECT_EQ(beat.samples, 170u);
   EXPECT_GT(beat.stats.peak_rss_bytes, 0u);
+}
+
+// What goes through shared memory goes past the scheduler's network.
+TEST_F(ControlLinkTest, TrafficIsToldWhileTheJobRunsAndBeforeItsEndIsAcknowledged) {
+  traffic_ = std::make_unique<Traffic>();
+  const auto link = Join();
+  traffic_->sent = 77;
+  HeartbeatMessage beat = other_.Await<HeartbeatMessage>();
+  while (beat.stats.bytes_sent != 77 && !HasFailure()) beat = other_.Await<HeartbeatMessage>();
+  EXPECT_EQ(beat.stats.bytes_received, 154u);
+  traffic_->sent = 99;
+  other_.Send(StopMessage{StatusCode::kCancelled, {"stopped", "", ""}});
+  EXPECT_EQ(other_.LastBeforeAcknowledged().stats.bytes_sent, 99u);
 }
 
 TEST_F(ControlLinkTest, GetWaitsForTheValue) {
