@@ -295,6 +295,7 @@ function show(job) {
 // The live page's.
 const found = new Set();  // Pages that the scheduler serves only at times.
 let heard = null;         // When the last answer came.
+let answers = 0;
 
 async function fetched(path) {
   try {
@@ -309,7 +310,8 @@ async function showLinks(job) {
   const links = { status: 'status as JSON', metrics: 'metrics for Prometheus', plan: 'plan',
     timeline: 'timeline of steps' };
   for (const path of ['plan', 'timeline']) {
-    if (job.phase === 'running' && !found.has(path) && await fetched(path)) found.add(path);
+    const due = job.phase === 'running' && answers % 10 === 1 && !found.has(path);
+    if (due && await fetched(path)) found.add(path);
   }
   rebuild(at('links'), [...found], nav => {
     nav.replaceChildren();
@@ -341,6 +343,7 @@ async function watch() {
   } else {
     const job = await reply.json();
     heard = new Date();
+    ++answers;
     show(job);
     showNote(job.outcome ? `The job has ended, at ${heard.toLocaleTimeString()}. These are its last figures.` : '');
     at('links').hidden = job.outcome !== null;

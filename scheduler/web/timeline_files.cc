@@ -63,8 +63,7 @@ std::optional<HttpReply> TimelineReply(const std::string& folder, std::string_vi
   Result<std::string> text = ReadWholeFile(folder + std::string(path), kBytesMax);
   if (!text.ok()) return std::nullopt;
   const bool json = path.ends_with(".json");
-  return HttpReply{200, json ? "application/json" : "text/plain; charset=utf-8",
-                   *std::move(text)};
+  return HttpReply{200, json ? "application/json" : "text/plain; charset=utf-8", *std::move(text)};
 }
 
 }  // namespace dt::scheduler

@@ -208,7 +208,7 @@ TEST_F(SchedulerTest, AStopWhileWaitingEndsAtOnce) {
   EXPECT_EQ(result.status.code(), StatusCode::kCancelled);
 }
 
-// The page asks once a second, and the job's end is told only while it can still be asked for.
+// The page asks once a second: one that asked just before the end is still answered a second later.
 TEST_F(SchedulerTest, AnOpenPageSeesTheEnd) {
   const auto scheduler = *Scheduler::Open(Options());
   std::jthread running([&] { scheduler->Run(stop_.get_token()); });
@@ -218,9 +218,9 @@ TEST_F(SchedulerTest, AnOpenPageSeesTheEnd) {
   };
   EXPECT_EQ(phase(), "gathering");
   stop_.request_stop();
-  const TimePoint deadline = SystemClock().Now() + seconds(10);
+  const TimePoint asks_again = SystemClock().Now() + seconds(1);
   std::string last;
-  while (last != "ended" && SystemClock().Now() < deadline) last = phase();
+  while (SystemClock().Now() < asks_again) last = phase();
   EXPECT_EQ(last, "ended");
 }
 
