@@ -89,6 +89,7 @@ int RunPlan(const CommandLine& line) {
   request.report = &report;
   const Result<Plan> plan = scheduler::MakePlan(request);
   if (!plan.ok()) return EndWithError(line, job->job, plan.status());
+  scheduler::WarnOfSharedRows(*plan);
   PrintText(scheduler::ExplainPlan(*plan, *job, report));
   return 0;
 }

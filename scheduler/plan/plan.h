@@ -61,6 +61,12 @@ Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
 // All that `seen` may be called with, in their order.
 std::vector<std::string> PassNames();
 
+// A sentence for each table whose rows two or more columns of ids share because equal numbers are
+// equal keys: mostly a slip, seldom a wish.
+std::vector<std::string> SharedRows(const Plan& plan);
+// Says them in the log.
+void WarnOfSharedRows(const Plan& plan);
+
 // What runs where and why, and what it costs: arithmetic, memory, rows and predicted time. Many
 // lines.
 std::string ExplainPlan(const Plan& plan, const JobConfig& job, const PlacementReport& report);
