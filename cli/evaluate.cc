@@ -6,6 +6,25 @@
 #include "common/config/load_job.h"
 
 namespace dt::cli {
+namespace {
+
+// How a job is trained does not matter to what its checkpoint predicts: one worker has all dense
+// parameters, which every checkpoint holds as such.
+void EvaluateHere(JobConfig& job) {
+  const auto forget = [](Device& device) {
+    if (device == Device::kPs) device = Device::kAuto;
+  };
+  job.train.staleness = 0;
+  job.train.cached_rows = 0;
+  forget(job.optimizer.device);
+  for (NodeConfig& node : job.model.nodes) forget(node.device);
+  std::erase_if(job.parallel.place, [](const PlaceRule& rule) {
+    return rule.of == Placed::kWeights && rule.device == Device::kPs;
+  });
+  job.observe.trace.reset();  // No step is trained; what a training recorded stays.
+}
+
+}  // namespace
 
 int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
@@ -14,7 +33,7 @@ int RunEvaluate(const CommandLine& line, StopSignals& signals) {
     job->data.test = {line.data_path};
     job->data.labels_optional = true;
   }
-  job->observe.trace.reset();  // No step is trained; what a training recorded stays.
+  EvaluateHere(*job);
   const TimePoint begin = SystemClock().Now();
   JobResult result = RunLocalJob(*job, {.goal = scheduler::Goal::kEvaluate,
                                         .checkpoint = line.checkpoint,

@@ -45,6 +45,7 @@ struct PlanInput {
 
 struct MadePlan {
   Plan plan;
+  std::string model = "{}";  // ModelJson, for checkpoints.
   // What the job file does not say: why tags of `gpu` do not mean a card, which tables went to the
   // workers; by the kind of event that tells it.
   std::vector<std::pair<std::string, std::string>> notes;
@@ -180,6 +181,7 @@ class JobState {
   std::map<ProcessId, TimePoint> lost_at_;  // Servers that have not come back and recovered.
   ShardMap map_;
   std::string places_;
+  std::string model_ = "{}";  // MadePlan::model.
   uint32_t slices_ = 1;
   Generation generation_;
 

@@ -20,6 +20,7 @@ struct WorkerOptions {
   std::string host = "127.0.0.1";      // This machine's address, for other workers to connect to.
   uint32_t threads = 0;                // For arithmetic and parsing; 0: as many as the machine has.
   bool one_process = false;            // The only worker, with all other roles in its process.
+  bool evaluates = false;              // No step is trained: checkpoints need no optimizer state.
   std::string predictions_path = {};   // Evaluations are also written there, as CSV; empty: not.
   std::stop_token stop = {};           // Ends the joining; Run takes its own.
   std::stop_token hurry = {};          // The job is to stop: emulated speeds do not hold any more.
