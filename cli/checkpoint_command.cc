@@ -90,6 +90,7 @@ void PrintContentsJson(const Contents& contents) {
       {"shards", contents.header.shards},
       {"slices", contents.manifest.slices},
       {"tables", std::move(tables)},
+      {"model", Json::parse(contents.manifest.model, nullptr, false)},
       {"dense", {{"arrays", contents.dense_arrays}, {"values", contents.dense_values}}},
       {"files", std::move(files)}};
   Print("{}\n", PrintableJson(json));

@@ -11,6 +11,7 @@
 #include "cli/outcome.h"
 #include "cli/version.h"
 #include "common/base/text.h"
+#include "common/config/config_node.h"
 #include "common/config/key_table.h"
 #include "common/storage/files.h"
 
@@ -21,8 +22,8 @@ namespace {
 constexpr std::string_view kLater[] = {"drain", "scale", "serve"};
 
 // Sections of the job file whose keys users may take for flags.
-constexpr std::array<std::string_view, 6> kSections = {"train",   "data",       "optimizer",
-                                                       "cluster", "checkpoint", "observe"};
+constexpr std::array<std::string_view, 7> kSections = {
+    "", "train", "data", "optimizer", "cluster", "checkpoint", "observe"};
 
 const std::vector<std::pair<std::string, LogLevel>> kLevels = {{"debug", LogLevel::kDebug},
                                                                {"info", LogLevel::kInfo},
@@ -99,12 +100,12 @@ class Parser {
         if (key.name != name || std::ranges::find(kSections, key.section) == kSections.end()) {
           continue;
         }
+        const std::string path = JoinPath(key.section, key.name);
         const bool apart = equals == flag.size() && i + 1 < argc;
         const std::string value = equals < flag.size() ? flag.substr(equals + 1)
                                   : apart              ? argv[i + 1]
                                                        : "VALUE";
-        return fmt::format("Keys of the job are set with --set {}.{}={}\n", key.section, name,
-                           value);
+        return fmt::format("Keys of the job are set with --set {}={}\n", path, value);
       }
     }
     return "";

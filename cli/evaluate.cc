@@ -61,6 +61,22 @@ Status SetData(const CommandLine& line, JobConfig& job, std::optional<OpenFile>&
   return OkStatus();
 }
 
+// How a job is trained does not matter to what its checkpoint predicts: one worker has all dense
+// parameters, which every checkpoint holds as such.
+void EvaluateHere(JobConfig& job) {
+  const auto forget = [](Device& device) {
+    if (device == Device::kPs) device = Device::kAuto;
+  };
+  job.train.staleness = 0;
+  job.train.cached_rows = 0;
+  forget(job.optimizer.device);
+  for (NodeConfig& node : job.model.nodes) forget(node.device);
+  std::erase_if(job.parallel.place, [](const PlaceRule& rule) {
+    return rule.of == Placed::kWeights && rule.device == Device::kPs;
+  });
+  job.observe.trace.reset();  // No step is trained; what a training recorded stays.
+}
+
 }  // namespace
 
 int RunEvaluate(const CommandLine& line, StopSignals& signals) {
@@ -71,7 +87,7 @@ int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   if (line.command == "predict") {
     if (Status s = SetData(line, *job, input); !s.ok()) return EndWithError(line, job->job, s);
   }
-  job->observe.trace.reset();  // No step is trained; what a training recorded stays.
+  EvaluateHere(*job);
   const TimePoint begin = SystemClock().Now();
   JobResult result = RunLocalJob(*job, {.goal = scheduler::Goal::kEvaluate,
                                         .checkpoint = line.checkpoint,

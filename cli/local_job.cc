@@ -24,6 +24,7 @@ struct Begin {
   Network& network;
   std::string scheduler;
   std::string predictions_path;
+  bool evaluates = false;
   std::stop_token stop;      // Of the role.
   std::stop_token job_stop;  // The scheduler has been asked for a clean stop.
 };
@@ -42,6 +43,7 @@ Status RunWorker(const Begin& begin) {
                                                   .network = begin.network,
                                                   .scheduler = begin.scheduler,
                                                   .one_process = true,
+                                                  .evaluates = begin.evaluates,
                                                   .predictions_path = begin.predictions_path,
                                                   .stop = begin.stop,
                                                   .hurry = begin.job_stop}));
@@ -77,6 +79,7 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
                     *network,
                     (*scheduler)->endpoint(),
                     options.predictions_path,
+                    options.goal == scheduler::Goal::kEvaluate,
                     roles.get_token(),
                     job_stop.get_token()};
   Status server_end, worker_end;

@@ -109,6 +109,7 @@ int RunPlan(const CommandLine& line) {
   request.report = &report;
   const Result<Plan> plan = scheduler::MakePlan(request);
   if (!plan.ok()) return EndWithError(line, job->job, plan.status());
+  scheduler::WarnOfSharedRows(*plan);
   PrintProcesses(*job);
   PrintText(scheduler::ExplainPlan(*plan, *job, report));
   return 0;

@@ -13,7 +13,7 @@ packages=(
   libflatbuffers-dev flatbuffers-compiler libdnnl-dev libgloo-dev libspdlog-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libxxhash-dev libzstd-dev zlib1g-dev
   # the tests
-  libgtest-dev libgmock-dev
+  libgtest-dev libgmock-dev python3-numpy
 )
 case "${1:-}" in
   "") ;;

@@ -15,8 +15,14 @@ class ArrayFileImpl : public ArrayFile {
   ArrayFileImpl(std::string path, ArrayFormat format, std::vector<ArraySpec> arrays)
       : path_(std::move(path)), format_(format), arrays_(std::move(arrays)) {}
 
-  Status Open(std::string_view about) {
-    layout_ = format_ == ArrayFormat::kNpz ? NpzLayout(arrays_) : SafetensorsLayout(arrays_, about);
+  Status Open(const Metadata& metadata) {
+    if (format_ == ArrayFormat::kNpz) {
+      metadata_ = MetadataJson(metadata);
+      arrays_.push_back({"metadata", ArraySpec::Type::kU8, {metadata_.size()}});
+      layout_ = NpzLayout(arrays_);
+    } else {
+      layout_ = SafetensorsLayout(arrays_, metadata);
+    }
     for (size_t i = 0; i < arrays_.size(); ++i) {
       streams_.push_back({{}, layout_.data_at[i], layout_.data_at[i] + arrays_[i].bytes(), 0});
       if (format_ == ArrayFormat::kNpz) {
@@ -39,6 +45,9 @@ class ArrayFileImpl : public ArrayFile {
 
   Status Finish() override {
     std::vector<uint32_t> crcs;
+    if (format_ == ArrayFormat::kNpz) {
+      DT_TRY_STATUS(Append(arrays_.size() - 1, std::as_bytes(std::span(metadata_))));
+    }
     for (size_t i = 0; i < streams_.size(); ++i) {
       DT_TRY_STATUS(WriteWaiting(streams_[i]));
       DT_CHECK(streams_[i].at == streams_[i].end);
@@ -76,7 +85,8 @@ class ArrayFileImpl : public ArrayFile {
 
   const std::string path_;
   const ArrayFormat format_;
-  const std::vector<ArraySpec> arrays_;
+  std::vector<ArraySpec> arrays_;
+  std::string metadata_;  // Of npz: what its last array holds.
   ArrayLayout layout_;
   std::vector<Stream> streams_;
   std::unique_ptr<NewFile> file_;
@@ -86,9 +96,9 @@ class ArrayFileImpl : public ArrayFile {
 
 Result<std::unique_ptr<ArrayFile>> ArrayFile::Create(const std::string& path, ArrayFormat format,
                                                      std::vector<ArraySpec> arrays,
-                                                     std::string_view about) {
+                                                     const Metadata& metadata) {
   auto file = std::make_unique<ArrayFileImpl>(path, format, std::move(arrays));
-  DT_TRY_STATUS(file->Open(about));
+  DT_TRY_STATUS(file->Open(metadata));
   return std::unique_ptr<ArrayFile>(std::move(file));
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -19,7 +20,7 @@ namespace dt::cli {
 enum class ArrayFormat { kSafetensors, kNpz };
 
 struct ArraySpec {
-  enum class Type { kF32, kU64 };
+  enum class Type { kF32, kU64, kU8 };
   std::string name;
   Type type = Type::kF32;
   std::vector<uint64_t> shape;
@@ -34,7 +35,10 @@ struct ArrayLayout {
   std::vector<uint64_t> data_at;   // Of each array.
   uint64_t end = 0;                // Behind the last.
 };
-ArrayLayout SafetensorsLayout(std::span<const ArraySpec> arrays, std::string_view about);
+// What a file says beside its arrays: names and texts.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+ArrayLayout SafetensorsLayout(std::span<const ArraySpec> arrays, const Metadata& metadata);
+std::string MetadataJson(const Metadata& metadata);
 ArrayLayout NpzLayout(std::span<const ArraySpec> arrays);
 // The intro of an array with the checksum of its data, and what stands at `end`.
 std::string NpzIntro(const ArraySpec& array, uint32_t crc);
@@ -43,11 +47,11 @@ std::string NpzEnd(std::span<const ArraySpec> arrays, const ArrayLayout& layout,
 
 class ArrayFile {
  public:
-  // `about`: a line for whoever opens it, where the format has a place for it. Errors of the disk
-  // are Unavailable and name the file.
+  // `metadata`: the header's "__metadata__" of safetensors; a JSON object in the bytes of a last
+  // array "metadata" of npz. Errors of the disk are Unavailable and name the file.
   static Result<std::unique_ptr<ArrayFile>> Create(const std::string& path, ArrayFormat format,
                                                    std::vector<ArraySpec> arrays,
-                                                   std::string_view about);
+                                                   const Metadata& metadata);
   virtual ~ArrayFile() = default;  // What was not finished is removed.
 
   // The next bytes of an array.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/export/array_file.h"
+#include "common/base/check.h"
 
 namespace dt::cli {
 namespace {
@@ -32,6 +33,23 @@ constexpr uint64_t kZip64Version = 45;
 constexpr uint64_t kFirstOf1980 = 0x0021;  // The archive's least date: equal content, equal bytes.
 constexpr uint64_t kInExtra = 0xffffffff;  // The true number stands in the ZIP64 field.
 
+// How the two formats call a type.
+struct TypeForm {
+  uint64_t bytes;
+  const char *numpy, *safetensors;
+};
+TypeForm FormOf(ArraySpec::Type type) {
+  switch (type) {
+    case ArraySpec::Type::kF32:
+      return {4, "<f4", "F32"};
+    case ArraySpec::Type::kU64:
+      return {8, "<u8", "U64"};
+    case ArraySpec::Type::kU8:
+      return {1, "|u1", "U8"};
+  }
+  DT_UNREACHABLE();
+}
+
 std::string MemberName(const ArraySpec& array) { return array.name + ".npy"; }
 
 std::string NpyHeader(const ArraySpec& array) {
@@ -40,7 +58,7 @@ std::string NpyHeader(const ArraySpec& array) {
   if (array.shape.size() > 1) shape.resize(shape.size() - 2);
   if (array.shape.size() == 1) shape.resize(shape.size() - 1);
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-                                 array.type == ArraySpec::Type::kF32 ? "<f4" : "<u8", shape);
+                                 FormOf(array.type).numpy, shape);
   constexpr size_t kBefore = 10;
   text.append(63 - (kBefore + text.size()) % 64, ' ');
   text += '\n';
@@ -52,23 +70,41 @@ uint64_t MemberBytes(const ArraySpec& array) { return NpyHeader(array).size() + 
 }  // namespace
 
 uint64_t ArraySpec::bytes() const {
-  uint64_t bytes = type == Type::kF32 ? 4 : 8;
+  uint64_t bytes = FormOf(type).bytes;
   for (const uint64_t dim : shape) bytes *= dim;
   return bytes;
 }
 
-ArrayLayout SafetensorsLayout(std::span<const ArraySpec> arrays, std::string_view about) {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ObjectOf(const Metadata& metadata) {
+  Json object = Json::object();
+  for (const auto& [name, text] : metadata) object[name] = text;
+  return object;
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string MetadataJson(const Metadata& metadata) { return Dump(ObjectOf(metadata)); }
+
+ArrayLayout SafetensorsLayout(std::span<const ArraySpec> arrays, const Metadata& metadata) {
   ArrayLayout layout;
-  nlohmann::ordered_json header = {{"__metadata__", {{"about", about}}}};
+  Json header = {{"__metadata__", ObjectOf(metadata)}};
   uint64_t at = 0;
   for (const ArraySpec& array : arrays) {
-    header[array.name] = {{"dtype", array.type == ArraySpec::Type::kF32 ? "F32" : "U64"},
+    header[array.name] = {{"dtype", FormOf(array.type).safetensors},
                           {"shape", array.shape},
                           {"data_offsets", {at, at + array.bytes()}}};
     layout.data_at.push_back(at);
     at += array.bytes();
   }
-  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string text = Dump(header);
   text.append((8 - text.size() % 8) % 8, ' ');
   layout.head = Fields().U64(text.size()).Text(text).Take();
   layout.intro.resize(arrays.size());

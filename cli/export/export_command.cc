@@ -1,6 +1,7 @@
 // `dovetail export`: a checkpoint's tables and dense parameters for other programs.
 //
-//   table.NAME.keys u64 [n], table.NAME.values f32 [n, dim]; dense.NAME f32 as its shape
+//   table.NAME.keys u64 [n], table.NAME.values f32 [n, dim]; dense.NAME f32 as its shape; and as
+//   metadata how they predict (scheduler/checkpoint/model_json.h)
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -9,6 +10,7 @@
 #include "cli/export/array_file.h"
 #include "cli/outcome.h"
 #include "common/base/text.h"
+#include "common/config/dense_tables.h"
 #include "common/rows/rows_reader.h"
 #include "scheduler/checkpoint/checkpoint_store.h"
 #include "worker/memory/dense_file.h"
@@ -29,6 +31,8 @@ Result<Exported> TablesToExport(const RowsHeader& header, const std::string& onl
   Exported tables;
   std::vector<std::string> names;
   for (const RowsHeader::Table& table : header.tables) {
+    // Of an asynchronous job: "dense.bin" holds them as arrays.
+    if (table.name == kDenseTable || table.name == kRunningTable) continue;
     names.push_back(table.name);
     if (only.empty() || only == table.name) tables[table.id] = {table, 0, 0};
   }
@@ -44,7 +48,8 @@ std::span<const std::byte> BytesOf(std::span<T> values) {
 
 class Exporter {
  public:
-  Exporter(std::string folder, const CommandLine& line) : folder_(std::move(folder)), line_(line) {}
+  Exporter(const scheduler::Manifest& manifest, const CommandLine& line)
+      : manifest_(manifest), folder_(line.checkpoint), line_(line) {}
 
   Status Go(const std::string& out) {
     DT_TRY(const RowsHeader header, ReadRowsHeader(folder_));
@@ -58,9 +63,11 @@ class Exporter {
       DT_TRY(dense_, worker::ReadDenseFile(folder_));
     }
     DT_TRY(const auto file,
-           ArrayFile::Create(out,
-                             line_.format == "npz" ? ArrayFormat::kNpz : ArrayFormat::kSafetensors,
-                             Specs(), fmt::format("dovetail, step {}", header.step)));
+           ArrayFile::Create(
+               out, line_.format == "npz" ? ArrayFormat::kNpz : ArrayFormat::kSafetensors, Specs(),
+               {{"about", fmt::format("dovetail, step {}", header.step)},
+                {"job", manifest_.job},
+                {"model", manifest_.model}}));
     DT_TRY_STATUS(WriteRows(*file));
     for (size_t i = 0; i < dense_.size(); ++i) {
       DT_TRY_STATUS(file->Append(2 * tables_.size() + i, BytesOf(std::span(dense_[i].values))));
@@ -106,7 +113,8 @@ class Exporter {
     });
   }
 
-  const std::string folder_;
+  const scheduler::Manifest& manifest_;
+  const std::string& folder_;
   const CommandLine& line_;
   Exported tables_;
   std::vector<worker::DenseArray> dense_;
@@ -122,7 +130,7 @@ int RunExport(const CommandLine& line) {
     const fs::path folder = fs::weakly_canonical(line.checkpoint);
     out = fmt::format("{}-{}.{}", manifest->job, folder.filename().string(), line.format);
   }
-  Exporter exporter(line.checkpoint, line);
+  Exporter exporter(*manifest, line);
   const Status exported = exporter.Go(out);
   if (!exported.ok()) return EndWithError(line, "", exported);
   exporter.PrintSummary(out);

@@ -77,6 +77,25 @@ void ConfigNode::Remove(std::string_view key) {
   items.erase(items.begin() + index);
 }
 
+const SourceMark& ConfigNode::MarkOf(std::string_view path) const {
+  const SourceMark* nearest = &mark;
+  const ConfigNode* at = this;
+  while (at != nullptr && !path.empty()) {
+    const ConfigNode* next = nullptr;
+    for (size_t i = 0; i < at->items.size(); ++i) {
+      const std::string name = at->NameOfItem(i);
+      const bool ends = path == name;
+      if (!ends && !path.starts_with(name + ".")) continue;
+      next = &at->items[i];
+      nearest = at->is_map() ? &at->key_marks[i] : &next->mark;
+      path.remove_prefix(std::min(path.size(), name.size() + 1));
+      break;
+    }
+    at = next;
+  }
+  return *nearest;
+}
+
 std::string ConfigNode::NameOfItem(size_t index) const {
   if (is_map()) return keys[index];
   const ConfigNode* name = items[index].Find("name");

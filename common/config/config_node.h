@@ -33,6 +33,8 @@ struct ConfigNode {
   // REQUIRES: a map without this key.
   ConfigNode& Append(std::string key, SourceMark key_mark, ConfigNode value);
   void Remove(std::string_view key);
+  // Where the value of "a.b.c" is written, else where the nearest map or list above it is.
+  const SourceMark& MarkOf(std::string_view path) const;
   // What item `index` is called in paths: a map's key; in a list, the item's `name`, else the
   // index.
   std::string NameOfItem(size_t index) const;

@@ -1,71 +1,117 @@
+#include <algorithm>
+
 #include "common/base/hash.h"
+#include "common/base/text.h"
+#include "common/config/config_node.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
 
 namespace dt {
 namespace {
 
-// One "key value" line per fact. Floats are written so that equal text means equal bits.
+// One "key: value" line per fact, called as the job file calls it. Floats have the fewest digits
+// that tell them from all others: equal text means equal bits.
 class Canon {
  public:
   template <class T>
   void Put(std::string_view key, const T& value) {
-    text_ += fmt::format("{} {}\n", key, value);
+    text_ += fmt::format("{}: {}\n", key, value);
   }
-  void Put(std::string_view key, float value) { text_ += fmt::format("{} {:.9g}\n", key, value); }
   std::string Take() { return std::move(text_); }
 
  private:
   std::string text_;
 };
 
-std::string RuleText(const OptimizerSpec& o) {
-  return fmt::format(
-      "{} lr={:.9g} momentum={:.9g} beta1={:.9g} beta2={:.9g} epsilon={:.9g} "
-      "initial_accumulator={:.9g} ftrl_l1={:.9g} ftrl_l2={:.9g} ftrl_beta={:.9g} "
-      "weight_decay={:.9g} l2={:.9g} l2_scope={} clip_row_norm={:.9g}",
-      NameOf(o.kind), o.lr, o.momentum, o.beta1, o.beta2, o.epsilon, o.initial_accumulator,
-      o.ftrl_l1, o.ftrl_l2, o.ftrl_beta, o.weight_decay, o.l2,
-      o.l2_scope == L2Scope::kGap ? "gap" : "touched", o.clip_row_norm);
+// Under the keys of a section, such as "optimizer" or "model.tables.user.optimizer".
+void PutRule(std::string_view section, const OptimizerSpec& o, Canon& canon) {
+  const auto put = [&](std::string_view key, const auto& value) {
+    canon.Put(JoinPath(section, key), value);
+  };
+  put("name", NameOf(o.kind));
+  put("lr", o.lr);
+  put("momentum", o.momentum);
+  put("beta1", o.beta1);
+  put("beta2", o.beta2);
+  put("epsilon", o.epsilon);
+  put("initial_accumulator", o.initial_accumulator);
+  put("ftrl_l1", o.ftrl_l1);
+  put("ftrl_l2", o.ftrl_l2);
+  put("ftrl_beta", o.ftrl_beta);
+  put("weight_decay", o.weight_decay);
 }
 
 struct AttrText {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return fmt::format("{}", v); }
-  std::string operator()(double v) const { return fmt::format("{:.17g}", v); }
-  std::string operator()(const std::string& v) const { return fmt::format("\"{}\"", v); }
+  std::string operator()(double v) const { return fmt::format("{}", v); }
+  std::string operator()(const std::string& v) const {
+    const bool plain =
+        std::ranges::all_of(v, [](char c) { return c > ' ' && c != ',' && c != '"'; });
+    return plain ? v : fmt::format("\"{}\"", v);
+  }
   template <class T>
   std::string operator()(const std::vector<T>& list) const {
-    std::string text = "[";
-    for (const T& item : list) text += (*this)(item) + ",";
-    return text + "]";
+    std::vector<std::string> items;
+    for (const T& item : list) items.push_back((*this)(item));
+    return "[" + JoinText(items, ", ") + "]";
   }
 };
 
+std::string InitText(const InitSpec& init) {
+  if (init.kind == InitKind::kZeros) return std::string(NameOf(init.kind));
+  return fmt::format("{{{}: {}}}", NameOf(init.kind), init.value);
+}
+
+void PutTable(const TableConfig& t, Canon& canon) {
+  const std::string table = "model.tables." + t.name;
+  const auto put = [&](std::string_view key, const auto& value) {
+    canon.Put(JoinPath(table, key), value);
+  };
+  canon.Put(table, "table");
+  put("dim", t.dim);
+  put("dtype", NameOf(t.dtype));
+  put("init", InitText(t.init));
+  put("eval_default", NameOf(t.eval_default));
+  put("l2", t.optimizer.l2);
+  put("l2_scope", NameOf(t.optimizer.l2_scope));
+  put("clip_row_norm", t.optimizer.clip_row_norm);
+  PutRule(JoinPath(table, "optimizer"), t.optimizer, canon);
+  put("optimizer.schedule", t.scheduled ? "inherit" : "none");
+}
+
+void PutNode(const NodeConfig& n, Canon& canon) {
+  const std::string node = "model.graph." + n.name;
+  canon.Put(node, "node");
+  canon.Put(JoinPath(node, "op"), n.op);
+  canon.Put(JoinPath(node, "inputs"), AttrText()(n.inputs));
+  for (const auto& [key, value] : n.attrs) {
+    canon.Put(JoinPath(node, key), std::visit(AttrText(), value));
+  }
+}
+
+void PutLoss(size_t index, const LossConfig& l, Canon& canon) {
+  const std::string loss = fmt::format("model.loss.{}", index);
+  const auto put = [&](std::string_view key, const auto& value) {
+    canon.Put(JoinPath(loss, key), value);
+  };
+  canon.Put(loss, "loss");
+  put("name", l.name);
+  put("type", l.type);
+  put("input", l.input);
+  put("label", l.label);
+  put("weight", l.weight);
+  if (l.type != "in_batch_softmax") return;
+  put("item", l.item);
+  put("item_id", l.item_id);
+  put("log_q", l.log_q);
+  put("temperature", l.temperature);
+}
+
 void PutModel(const ModelConfig& model, Canon& canon) {
-  for (const TableConfig& t : model.tables) {
-    canon.Put(
-        fmt::format("model.tables.{}", t.name),
-        fmt::format("dim={} dtype={} init={}:{:.9g} scheduled={} eval_default={} optimizer={}",
-                    t.dim, static_cast<int>(t.dtype), static_cast<int>(t.init.kind), t.init.value,
-                    t.scheduled, static_cast<int>(t.eval_default), RuleText(t.optimizer)));
-  }
-  for (const NodeConfig& n : model.nodes) {
-    std::string text = fmt::format("op={} inputs={}", n.op, AttrText()(n.inputs));
-    for (const auto& [key, value] : n.attrs) {
-      text += fmt::format(" {}={}", key, std::visit(AttrText(), value));
-    }
-    canon.Put(fmt::format("model.graph.{}", n.name), text);
-  }
-  for (const LossConfig& l : model.losses) {
-    canon.Put(
-        fmt::format("model.loss.{}", l.name),
-        fmt::format("type={} input={} label={} weight={:.9g}", l.type, l.input, l.label, l.weight));
-    if (l.type != "in_batch_softmax") continue;
-    canon.Put(fmt::format("model.loss.{}.items", l.name),
-              fmt::format("item={} item_id={} log_q={} temperature={:.9g}", l.item, l.item_id,
-                          l.log_q, l.temperature));
-  }
+  for (const TableConfig& table : model.tables) PutTable(table, canon);
+  for (const NodeConfig& node : model.nodes) PutNode(node, canon);
+  for (size_t i = 0; i < model.losses.size(); ++i) PutLoss(i, model.losses[i], canon);
 }
 
 // Not part of what a checkpoint must match: a trained job may be frozen for fine-tuning, or begin
@@ -90,7 +136,7 @@ void PutData(const DataConfig& data, const FileNames& names, Canon& canon) {
   canon.Put("data.on_error", static_cast<int>(data.on_error));
   for (const ColumnSpec& c : data.columns) {
     canon.Put(fmt::format("data.columns.{}", c.name),
-              fmt::format("type={} role={} separator={} length={} max_len={} fill={:.9g} "
+              fmt::format("type={} role={} separator={} length={} max_len={} fill={} "
                           "weighted={} transform={}",
                           static_cast<int>(c.type), static_cast<int>(c.role), c.separator, c.length,
                           c.max_len, c.fill, c.weighted, c.transform));
@@ -100,7 +146,8 @@ void PutData(const DataConfig& data, const FileNames& names, Canon& canon) {
 
 void PutRun(const JobConfig& job, Canon& canon) {
   const DenseOptimizerConfig& o = job.optimizer;
-  canon.Put("optimizer", RuleText(o.spec));
+  PutRule("optimizer", o.spec, canon);
+  canon.Put("optimizer.l2", o.spec.l2);
   canon.Put("optimizer.clip_norm", o.clip_norm);
   canon.Put("optimizer.device", static_cast<int>(o.device));
   canon.Put("parallel.fallback", job.parallel.fall_back_to_cpu);
@@ -115,9 +162,8 @@ void PutRun(const JobConfig& job, Canon& canon) {
   }
   if (o.plateau.has_value()) {
     canon.Put("optimizer.schedule",
-              fmt::format("plateau metric={} factor={:.9g} patience={} min_scale={:.9g}",
-                          o.plateau->metric, o.plateau->factor, o.plateau->patience,
-                          o.plateau->min_scale));
+              fmt::format("plateau metric={} factor={} patience={} min_scale={}", o.plateau->metric,
+                          o.plateau->factor, o.plateau->patience, o.plateau->min_scale));
   }
   const RateSchedule& s = o.schedule;
   canon.Put(
@@ -162,7 +208,7 @@ void FillFingerprints(const FileNames& names, JobConfig& job) {
   canon.Put("train.slices", job.train.slices);
   canon.Put("optimizer.name", NameOf(job.optimizer.spec.kind));
   PutModel(job.model, canon);
-  if (job.train.asynchronous()) canon.Put("train.staleness", "above 0");
+  canon.Put("train.staleness", job.train.asynchronous() ? "above 0" : "0");
   job.resume_text = canon.Take();
   job.resume_fingerprint = HashString(job.resume_text);
 

@@ -55,7 +55,7 @@ constexpr KeySpec kKeys[] = {
     {"column", "weighted", kBool, "", 0, 0, "false", "",
      "libsvm, libffm: ids carry values other than 1."},
     {"column", "transform", kChoice, "none|log|bucket|named|crossed", 0, 0, "none", "",
-     "log (float): sign(x) log(1+|x|). bucket (id), named (string), crossed (id): see below."},
+     "log (float): sign(x) log(1+|x|). bucket (id), named (keys), crossed (id): see below."},
     {"column", "of", kTexts, "", 0, 0, "", "",
      "crossed: two or more columns of one key each, of which its key is made."},
     {"model", "use", kPath, "", 0, 0, "", "",

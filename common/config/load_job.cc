@@ -44,5 +44,14 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
 std::string_view NameOf(OptimizerKind kind) { return ChoiceName("optimizer", "name", kind); }
 std::string_view NameOf(DataFormat format) { return ChoiceName("data", "format", format); }
 std::string_view NameOf(Device device) { return ChoiceName("table", "device", device); }
+std::string_view NameOf(EvalDefault value) { return ChoiceName("table", "eval_default", value); }
+std::string_view NameOf(L2Scope scope) { return ChoiceName("table", "l2_scope", scope); }
+std::string_view NameOf(ColumnType type) { return ChoiceName("column", "type", type); }
+
+std::string_view NameOf(InitKind kind) {
+  constexpr std::string_view kNames[] = {"zeros",   "constant",      "normal",
+                                         "uniform", "xavier_normal", "xavier_uniform"};
+  return kNames[static_cast<size_t>(kind)];
+}
 
 }  // namespace dt

@@ -30,5 +30,9 @@ std::vector<std::string> ExpandGlob(const std::string& pattern);
 std::string_view NameOf(OptimizerKind kind);
 std::string_view NameOf(DataFormat format);
 std::string_view NameOf(Device device);
+std::string_view NameOf(InitKind kind);
+std::string_view NameOf(EvalDefault value);
+std::string_view NameOf(L2Scope scope);
+std::string_view NameOf(ColumnType type);
 
 }  // namespace dt

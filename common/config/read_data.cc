@@ -86,7 +86,9 @@ void CheckTransform(const MapReader& in, const ColumnSpec& column) {
   };
   if (column.transform == "log" && column.type != ColumnType::kFloat) refuse("type float");
   if (column.transform == "bucket" && column.type != ColumnType::kId) refuse("type id");
-  if (column.transform == "named" && column.type != ColumnType::kString) refuse("type string");
+  if (column.transform == "named" && !column.is_keys()) {
+    refuse("types id, ids, string and strings");
+  }
   if (column.is_crossed() && column.type != ColumnType::kId) refuse("type id");
   RefuseKeyFor(in, "of", column.is_crossed(), "transform crossed");
 }
@@ -177,6 +179,9 @@ void CheckColumns(const MapReader& in, const DataConfig& data) {
     const bool well_formed = !item.problems().HasUnder(item.path());
     if (column != data.columns.end() && column->is_crossed() && well_formed) {
       CheckCrossed(item, *column, data.columns);
+    }
+    if (!csv && well_formed && item.Has("transform") && item.Find("transform")->text != "none") {
+      item.Report("transform", "is for formats csv and pipe only");
     }
   }
   if (csv && in.node()->Find("columns") == nullptr) {

@@ -219,8 +219,8 @@ void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   model.losses.push_back(std::move(loss));
 }
 
-// Every node is read by another or by a loss: one that is not was forgotten, or its reader was
-// misspelt.
+// Every node is read by another or by a loss, and every table by a node: one that is not was
+// forgotten, or its reader was misspelt.
 void CheckReaders(const MapReader& in, const Names& names, const ModelConfig& model) {
   std::set<std::string> read;
   for (const auto& [name, inputs] : names.reads) {
@@ -235,6 +235,16 @@ void CheckReaders(const MapReader& in, const Names& names, const ModelConfig& mo
     if (node.name.empty() || read.contains(node.name)) continue;
     in.problems().Add(node.mark, in.PathOf("graph." + node.name),
                       "no node and no loss reads its output; connect it, or take it out");
+  }
+  std::set<std::string> looked_up;
+  for (const NodeConfig& node : model.nodes) {
+    const auto table = node.attrs.find("table");
+    if (table != node.attrs.end()) looked_up.insert(std::get<std::string>(table->second));
+  }
+  for (const TableConfig& table : model.tables) {
+    if (looked_up.contains(table.name)) continue;
+    in.problems().Add(table.mark, in.PathOf("tables." + table.name),
+                      "no node looks it up; name it in a node's `table`, or take it out");
   }
 }
 

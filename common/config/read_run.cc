@@ -3,6 +3,7 @@
 
 #include "common/base/text.h"
 #include "common/config/dense_tables.h"
+#include "common/config/load_job.h"
 #include "common/config/read_sections.h"
 #include "common/config/values.h"
 
@@ -153,6 +154,14 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
 
 namespace {
 
+// A problem of the key with this path, where it is written.
+void Report(const MapReader& root, const std::string& path, std::string_view text) {
+  root.problems().Add(root.node()->MarkOf(path), path, text);
+}
+void ReportNotYet(const MapReader& root, const std::string& path, std::string_view text) {
+  root.problems().AddNotYet(root.node()->MarkOf(path), path, text);
+}
+
 // Weights lie on servers with staleness above 0, and nowhere else; else they do not.
 void CheckWeightPlaces(const MapReader& root, const JobConfig& job) {
   const bool on_servers = job.train.asynchronous();
@@ -163,40 +172,44 @@ void CheckWeightPlaces(const MapReader& root, const JobConfig& job) {
   const auto refused = [&](Device device) {
     return device != Device::kAuto && (device == Device::kPs) != on_servers;
   };
-  Problems& problems = root.problems();
-  if (refused(job.optimizer.device)) {
-    problems.Add(root.MarkOf("optimizer"), "optimizer.device", why);
-  }
+  if (refused(job.optimizer.device)) Report(root, "optimizer.device", why);
   for (const PlaceRule& rule : job.parallel.place) {
     if (rule.of != Placed::kWeights || !refused(rule.device)) continue;
-    problems.Add(rule.mark, JoinPath(rule.path, on_servers ? "weights" : "device"), why);
+    Report(root, JoinPath(rule.path, on_servers ? "weights" : "device"), why);
   }
   for (const NodeConfig& node : job.model.nodes) {
     if (node.device != Device::kPs || on_servers) continue;
-    problems.Add(node.mark, JoinPath(JoinPath("model.graph", node.name), "device"), why);
+    Report(root, JoinPath(JoinPath("model.graph", node.name), "device"), why);
   }
+}
+
+// The key that puts the table where it is: its own, or that of a rule.
+std::string DeviceKeyOf(const TableConfig& table, const JobConfig& job) {
+  const auto rule = std::ranges::find_if(job.parallel.place, [&](const PlaceRule& r) {
+    return r.of == Placed::kTables && r.match == table.place_match;
+  });
+  const bool by_rule = !table.place_match.empty() && rule != job.parallel.place.end();
+  return JoinPath(by_rule ? rule->path : JoinPath("model.tables", table.name), "device");
 }
 
 // A worker's share of a batch is whole, and two names are taken.
 void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
-  Problems& problems = root.problems();
   if (job.train.slices > 1) {
-    problems.Add(
-        root.MarkOf("train"), "train.slices",
-        fmt::format("found {}, expected auto: with staleness above 0 a worker's share of a "
-                    "batch is not cut",
-                    job.train.slices));
+    Report(root, "train.slices",
+           fmt::format("found {}, expected auto: with staleness above 0 a worker's share of a "
+                       "batch is not cut",
+                       job.train.slices));
   }
   for (const TableConfig& table : job.model.tables) {
     if (table.on_worker()) {
-      const SourceMark& mark = table.place_match.empty() ? table.mark : table.place_mark;
-      problems.AddNotYet(mark, JoinPath(JoinPath("model.tables", table.name), "device"),
-                         "found a table on the worker, which is not available yet with "
-                         "train.staleness above 0; use ps");
+      ReportNotYet(root, DeviceKeyOf(table, job),
+                   fmt::format("found {}: table {} on the worker, which is not available yet with "
+                               "train.staleness above 0; use ps",
+                               NameOf(table.device), table.name));
     }
     if (table.name != kDenseTable && table.name != kRunningTable) continue;
-    problems.Add(table.mark, JoinPath("model.tables", table.name),
-                 "is the name of a table of dense parameters, expected another one");
+    Report(root, JoinPath("model.tables", table.name),
+           "is the name of a table of dense parameters, expected another one");
   }
 }
 
@@ -319,39 +332,36 @@ static void CheckTableRules(const JobConfig& job, Problems& problems) {
 }
 
 void CheckJob(const MapReader& root, const JobConfig& job) {
-  Problems& problems = root.problems();
-  CheckTableRules(job, problems);
-  const MapReader* in = &root;
-  const auto need_valid = [&](std::string_view path, const char* top) {
-    if (!job.data.valid.empty()) return;
-    problems.Add(in->MarkOf(top), path, "needs data.valid, which names no files");
+  CheckTableRules(job, root.problems());
+  const auto need_valid = [&](const char* path) {
+    if (job.data.valid.empty()) Report(root, path, "needs data.valid, which names no files");
   };
-  if (job.train.early_stop.has_value()) need_valid("train.early_stop", "train");
-  if (job.train.evaluate_every > 0) need_valid("train.evaluate_every", "train");
-  if (job.optimizer.plateau.has_value()) need_valid("optimizer.schedule", "optimizer");
+  if (job.train.early_stop.has_value()) need_valid("train.early_stop");
+  if (job.train.evaluate_every > 0) need_valid("train.evaluate_every");
+  if (job.optimizer.plateau.has_value()) need_valid("optimizer.schedule");
   CheckWeightPlaces(root, job);
   if (job.train.asynchronous()) CheckAsynchronous(root, job);
   const bool bounded = job.train.asynchronous() && job.train.staleness != kUnboundedStaleness;
   if (job.train.cached_rows > 0 && !bounded) {
-    problems.Add(root.MarkOf("train"), "train.cached_rows",
-                 "needs train.staleness with a bound above 0: it says for how many steps a row may "
-                 "be used again");
+    Report(root, "train.cached_rows",
+           "needs train.staleness with a bound above 0: it says for how many steps a row may be "
+           "used again");
   }
   if (job.train.asynchronous() && job.checkpoint.durability == Durability::kLog) {
-    problems.AddNotYet(root.MarkOf("checkpoint"), "checkpoint.durability",
-                       "found log, which is not available yet with train.staleness above 0");
+    ReportNotYet(root, "checkpoint.durability",
+                 "found log, which is not available yet with train.staleness above 0");
   }
   const bool by_hours = std::ranges::any_of(job.model.tables, [](const TableConfig& table) {
     return table.life.expiry_time > Duration::zero();
   });
   if (by_hours && job.checkpoint.durability == Durability::kLog) {
-    problems.AddNotYet(root.MarkOf("checkpoint"), "checkpoint.durability",
-                       "found log, which is not available yet with a table's expiry in hours");
+    ReportNotYet(root, "checkpoint.durability",
+                 "found log, which is not available yet with a table's expiry in hours");
   }
   if (job.train.slices > job.train.batch_size) {
-    problems.Add(root.MarkOf("train"), "train.slices",
-                 fmt::format("found {}, expected at most the batch_size of {}", job.train.slices,
-                             job.train.batch_size));
+    Report(root, "train.slices",
+           fmt::format("found {}, expected at most the batch_size of {}", job.train.slices,
+                       job.train.batch_size));
   }
 }
 

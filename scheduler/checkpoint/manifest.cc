@@ -158,6 +158,7 @@ Manifest ManifestOf(const Json& json) {
   m.tables = json.at("tables").get<std::vector<std::string>>();
   m.resume_fingerprint = HexNumber(json.at("resume_fingerprint"));
   m.resume_text = json.at("resume_text").get<std::string>();
+  m.model = json.at("model").dump(-1, ' ', true, Json::error_handler_t::replace);
   m.written = json.at("written").get<std::string>();
   for (const Json& file : json.at("files")) {
     m.files.push_back({file.at("name").get<std::string>(), file.at("bytes").get<uint64_t>(),
@@ -168,34 +169,6 @@ Manifest ManifestOf(const Json& json) {
 
 std::string Dump(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::vector<std::string> LinesOf(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::string_view line : SplitText(text, '\n')) lines.emplace_back(line);
-  return lines;
-}
-
-std::string_view KeyOf(std::string_view line) { return line.substr(0, line.find(' ')); }
-
-// The first line in which two canonical texts differ, as "key, which is a there and b here"; "" if
-// none.
-std::string FirstDifference(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    const std::string left = i < a.size() ? a[i] : "", right = i < b.size() ? b[i] : "";
-    if (left == right) continue;
-    const std::string_view key = KeyOf(right.empty() ? left : right);
-    if (KeyOf(left) != KeyOf(right)) return std::string(key);
-    return fmt::format("{}, which is{} there and{} here", key, left.substr(key.size()),
-                       right.substr(key.size()));
-  }
-  return "";
-}
-
-Status Differs(const std::string& difference, const std::string& folder) {
-  return WithHint(
-      WithWhere(Invalid("the checkpoint is another job's: it differs in {}", difference), folder),
-      "start anew with --resume never, or set the key as it was");
 }
 
 }  // namespace
@@ -215,6 +188,7 @@ std::string ManifestToJson(const Manifest& m) {
                {"tables", m.tables},
                {"resume_fingerprint", HexOf(m.resume_fingerprint)},
                {"resume_text", m.resume_text},
+               {"model", Json::parse(m.model, nullptr, false)},
                {"files", std::move(files)}};
   json["digest"] = HexOf(HashString(Dump(json)));
   return Dump(json) + "\n";
@@ -230,9 +204,15 @@ Result<Manifest> ManifestFromJson(const std::string& text, const std::string& wh
     Json& json = *parsed;
     const uint32_t format = json.at("format").get<uint32_t>();
     if (format != kManifestFormat) {
-      return WithWhere(
-          NotYet("the checkpoint has format {}; this program reads {}", format, kManifestFormat),
-          where);
+      const bool older = format < kManifestFormat;
+      return WithHint(
+          WithWhere(NotYet("the checkpoint was written by {} version of this program (format {}; "
+                           "this one reads {})",
+                           older ? "an earlier" : "a later", format, kManifestFormat),
+                    where),
+          older ? "finish or export the job with the version that wrote it, or start anew with "
+                  "--resume never"
+                : "use the version that wrote it");
     }
     const std::string digest = json.at("digest").get<std::string>();
     json.erase("digest");
@@ -243,22 +223,6 @@ Result<Manifest> ManifestFromJson(const std::string& text, const std::string& wh
   } catch (const std::exception& e) {  // nlohmann's and std::stoull's.
     return WithWhere(DataLoss("the checkpoint's manifest is damaged: {}", e.what()), where);
   }
-}
-
-Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
-  if (manifest.resume_fingerprint == job.resume_fingerprint) return OkStatus();
-  const std::string difference =
-      FirstDifference(LinesOf(manifest.resume_text), LinesOf(job.resume_text));
-  return Differs(difference.empty() ? "its fingerprint" : difference, folder);
-}
-
-Status CheckSameModel(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
-  std::vector<std::string> there = LinesOf(manifest.resume_text), here = LinesOf(job.resume_text);
-  const auto other = [](const std::string& line) { return !line.starts_with("model."); };
-  std::erase_if(there, other);
-  std::erase_if(here, other);
-  const std::string difference = FirstDifference(there, here);
-  return difference.empty() ? OkStatus() : Differs(difference, folder);
 }
 
 }  // namespace dt::scheduler

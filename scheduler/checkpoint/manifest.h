@@ -21,17 +21,19 @@ struct Manifest {
   std::vector<std::string> tables;
   uint64_t resume_fingerprint = 0;
   std::string resume_text;
-  std::string written;  // Wall-clock time.
+  std::string model = "{}";  // ModelJson.
+  std::string written;       // Wall-clock time.
   std::vector<CheckpointFile> files;
 };
 
 std::string ManifestToJson(const Manifest& manifest);
-// DataLoss naming `where` for anything that was not written so; NotYet for a newer format.
+// DataLoss naming `where` for anything that was not written so; NotYet for another format.
 Result<Manifest> ManifestFromJson(const std::string& text, const std::string& where);
 
-// Whether a job may go on from it: OK, or Invalid naming the first key that differs.
+// Whether a job may go on from it: OK, or Invalid naming the keys that differ.
 Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder);
-// Whether its parameters are those of the job's model: tables and graph alone.
+// Whether the job's model predicts with its parameters what the saved job's would: keys that only
+// training reads may differ.
 Status CheckSameModel(const Manifest& manifest, const JobConfig& job, const std::string& folder);
 
 }  // namespace dt::scheduler

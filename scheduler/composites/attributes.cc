@@ -4,6 +4,8 @@
 #include <map>
 
 #include "common/base/text.h"
+#include "common/config/config_node.h"
+#include "scheduler/composites/infer_node.h"
 
 namespace dt::scheduler {
 namespace {
@@ -139,8 +141,8 @@ bool Convert(const AttrRule& rule, AttrValue& value) {
 std::string RangeProblem(const AttrRule& rule, double number) {
   if (number >= rule.min && number <= rule.max) return "";
   if (number < rule.min && rule.max >= 1 << 20)
-    return fmt::format("{} is {}, expected {} or more", rule.name, number, rule.min);
-  return fmt::format("{} is {}, expected {} to {}", rule.name, number, rule.min, rule.max);
+    return fmt::format("found {}, expected {} or more", number, rule.min);
+  return fmt::format("found {}, expected {} to {}", number, rule.min, rule.max);
 }
 
 std::string ValueProblem(const AttrRule& rule, const AttrValue& value) {
@@ -158,7 +160,7 @@ std::string ValueProblem(const AttrRule& rule, const AttrValue& value) {
   if (text == nullptr || rule.choices.empty()) return "";
   if (std::find(rule.choices.begin(), rule.choices.end(), *text) != rule.choices.end()) return "";
   const std::vector<std::string> words(rule.choices.begin(), rule.choices.end());
-  return fmt::format("{} is \"{}\", expected one of {}{}", rule.name, *text, JoinText(words, ", "),
+  return fmt::format("found \"{}\", expected one of {}{}", *text, JoinText(words, ", "),
                      DidYouMean(*text, words));
 }
 
@@ -169,9 +171,11 @@ std::string OneProblem(std::span<const AttrRule> rules, const std::string& op,
   if (rule == rules.end()) {
     std::vector<std::string> names;
     for (const AttrRule& r : rules) names.emplace_back(r.name);
-    return fmt::format("{} takes no attribute \"{}\"{}", op, name, DidYouMean(name, names));
+    const std::string near = DidYouMean(name, names);
+    return fmt::format("is no attribute of {}{}", op,
+                       near.empty() && !names.empty() ? "; it has " + JoinText(names, ", ") : near);
   }
-  if (!Convert(*rule, value)) return fmt::format("{} must be {}", name, Expected(rule->type));
+  if (!Convert(*rule, value)) return fmt::format("expected {}", Expected(rule->type));
   return ValueProblem(*rule, value);
 }
 
@@ -189,27 +193,28 @@ std::vector<AttrRule> AttrRules(std::string_view op) {
 
 std::span<const std::string_view> Activations() { return kActivations; }
 
-Result<Attrs> CheckedAttrs(const NodeConfig& node) {
+Attrs CheckedAttrs(const NodeConfig& node, std::vector<Status>& problems) {
   const Rules rules = AttrRules(node.op);
+  const auto add = [&](std::string_view key, const Status& problem) {
+    const std::string path = JoinPath("model.graph." + node.name, key);
+    problems.push_back(AtMark(Prefixed(problem, path), node.mark));
+  };
   Attrs attrs = node.attrs;
   // One stage is what every plan has; pipelines do not exist yet.
   if (const auto stage = attrs.find("stage"); stage != attrs.end()) {
-    if (stage->second != AttrValue(int64_t{0}))
-      return NotYet("stage: pipelines are not available yet");
+    if (stage->second != AttrValue(int64_t{0})) {
+      add("stage", NotYet("pipelines are not available yet"));
+    }
     attrs.erase(stage);
   }
-  std::vector<std::string> problems;
   for (auto& [name, value] : attrs) {
-    std::string problem = OneProblem(rules, node.op, name, value);
-    if (!problem.empty()) problems.push_back(std::move(problem));
+    const std::string problem = OneProblem(rules, node.op, name, value);
+    if (!problem.empty()) add(name, Invalid("{}", problem));
   }
   for (const AttrRule& rule : rules) {
-    if (rule.required && !attrs.contains(std::string(rule.name))) {
-      problems.push_back(fmt::format("{} needs the attribute \"{}\" ({})", node.op, rule.name,
-                                     Expected(rule.type)));
-    }
+    if (!rule.required || attrs.contains(std::string(rule.name))) continue;
+    add(rule.name, Invalid("missing, {} needs {}", node.op, Expected(rule.type)));
   }
-  if (!problems.empty()) return Invalid("{}", JoinText(problems, "; "));
   return attrs;
 }
 

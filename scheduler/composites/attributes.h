@@ -24,9 +24,9 @@ struct AttrRule {
 std::vector<AttrRule> AttrRules(std::string_view op);
 
 // The node's attributes in the form the operators read: whole numbers where a real one is asked
-// become real, a single number where a list is asked becomes a list. All problems are in one error,
-// without place.
-Result<Attrs> CheckedAttrs(const NodeConfig& node);
+// become real, a single number where a list is asked becomes a list. Adds to `problems` one error
+// for each attribute that is wrong, with its key and the node's place.
+Attrs CheckedAttrs(const NodeConfig& node, std::vector<Status>& problems);
 
 // "relu" …: the operators that may follow a dense layer.
 std::span<const std::string_view> Activations();

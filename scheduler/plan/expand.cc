@@ -24,20 +24,32 @@ class Expander {
       if (IsBroken(loss.input) || IsBroken(loss.item)) continue;
       if (Status status = OneLoss(loss); !status.ok()) problems_.push_back(status);
     }
-    if (problems_.empty() && builder_.graph().losses.empty()) {
+    if (!problems_.empty()) return Together();
+    if (builder_.graph().losses.empty()) {
       return Invalid("the model has no loss: add model.loss with an input and a label");
     }
-    if (problems_.size() == 1) return problems_[0];
-    if (problems_.empty()) {
-      ExpectRows();
-      return WithMath(std::move(builder_.graph()));
-    }
-    std::string text;
-    for (const Status& problem : problems_) text += ToText(problem) + "\n";
-    return Invalid("{}{} problems", text, problems_.size());
+    ExpectRows();
+    return WithMath(std::move(builder_.graph()));
   }
 
  private:
+  // All problems as one, each with its place, as those of reading the job file.
+  Status Together() const {
+    std::string text;
+    for (const Status& status : problems_) {
+      const Problem problem = ProblemOf(status);
+      if (!problem.where.empty()) text += problem.where + ": ";
+      text += problem.what + (problem.hint.empty() ? "" : "; " + problem.hint) + "\n";
+    }
+    text += fmt::format("{} problem{}, nothing started", problems_.size(),
+                        problems_.size() == 1 ? "" : "s");
+    const bool all_not_yet = std::ranges::all_of(problems_, [](const Status& status) {
+      return status.code() == StatusCode::kUnimplemented;
+    });
+    const StatusCode code = all_not_yet ? StatusCode::kUnimplemented : StatusCode::kInvalidArgument;
+    return WithWhere(MakeStatus(code, text), ProblemOf(problems_.front()).where);
+  }
+
   // How many rows tables are going to have, as far as anybody says.
   void ExpectRows() {
     Graph& graph = builder_.graph();
@@ -78,10 +90,12 @@ class Expander {
   void OneNode(const NodeConfig& said) {
     NodeConfig node = said;
     builder_.Enter(node);
+    const size_t problems = problems_.size();
     Status status = CheckNode(node);
+    const bool right = status.ok() && problems_.size() == problems;
     const bool reads_broken =
         std::ranges::any_of(node.inputs, [this](const auto& input) { return IsBroken(input); });
-    if (status.ok() && !reads_broken) {
+    if (right && !reads_broken) {
       const Result<ValueIndex> value = Expanded(node);
       status = value.ok() ? NameResults(said, *value) : value.status();
       if (status.ok()) return;
@@ -108,8 +122,9 @@ class Expander {
     return broken_.contains(name) || broken_.contains(name.substr(0, name.rfind('.')));
   }
 
-  // What can be said of it without its inputs. Gives its attributes their types.
-  Status CheckNode(NodeConfig& node) const {
+  // What can be said of it without its inputs; problems of attributes go to problems_. Gives its
+  // attributes their types.
+  Status CheckNode(NodeConfig& node) {
     if (named_.contains(node.name) || broken_.contains(node.name)) {
       return builder_.Error("the name is taken by an earlier node");
     }
@@ -119,9 +134,7 @@ class Expander {
     const Composite* composite = FindComposite(node.op);
     const OpSpec* op = FindOp(node.op);
     if (composite == nullptr && (op == nullptr || !op->user_visible)) return UnknownOp(node);
-    Result<Attrs> attrs = CheckedAttrs(node);
-    if (!attrs.ok()) return AboutNode(attrs.status(), node.name, node.mark);
-    node.attrs = *std::move(attrs);
+    node.attrs = CheckedAttrs(node, problems_);
     return OkStatus();
   }
 

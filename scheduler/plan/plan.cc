@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "common/base/log.h"
+#include "common/base/text.h"
 #include "ops/sharding.h"
 #include "scheduler/plan/passes.h"
 
@@ -90,6 +92,37 @@ Result<Plan> MakePlan(const PlanRequest& asked, const SeenPass& seen) {
   DT_TRY_STATUS(CheckPlan(plan));
   seen("schedule", plan);
   return plan;
+}
+
+std::vector<std::string> SharedRows(const Plan& plan) {
+  std::vector<std::set<uint32_t>> columns(plan.graph.tables.size());
+  for (const LookupSpec& lookup : plan.graph.lookups) {
+    for (const uint32_t c : lookup.columns) {
+      const ColumnSpec& column = plan.columns[c];
+      const bool plain = column.type == ColumnType::kId && column.transform.empty();
+      if (plain) columns[lookup.table].insert(c);
+    }
+  }
+  std::vector<std::string> sentences;
+  for (size_t t = 0; t < columns.size(); ++t) {
+    if (columns[t].size() < 2) continue;
+    std::vector<std::string> names;
+    for (const uint32_t c : columns[t]) names.push_back(plan.columns[c].name);
+    sentences.push_back(fmt::format(
+        "columns {0} look up table {1} by their numbers, so that {2} 5 and {3} 5 are one row of it",
+        JoinText(names, ", "), plan.graph.tables[t].name, names[0], names[1]));
+  }
+  return sentences;
+}
+
+void WarnOfSharedRows(const Plan& plan) {
+  for (const std::string& shared : SharedRows(plan)) {
+    LogWarn("plan.rows_shared",
+            {{"why", shared},
+             {"hint",
+              "unless that is meant, give each column a table of its own, or transform: "
+              "named"}});
+  }
 }
 
 }  // namespace dt::scheduler

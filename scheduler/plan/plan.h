@@ -82,4 +82,10 @@ Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
 // All that `seen` may be called with, in their order.
 std::vector<std::string> PassNames();
 
+// A sentence for each table whose rows two or more columns of ids share because equal numbers are
+// equal keys: mostly a slip, seldom a wish.
+std::vector<std::string> SharedRows(const Plan& plan);
+// Says them in the log.
+void WarnOfSharedRows(const Plan& plan);
+
 }  // namespace dt::scheduler

@@ -261,14 +261,14 @@ Status JobState::CompleteEvaluate(TimePoint now, OrderBoard::Completed done) {
 }
 
 Status JobState::CompleteSave(TimePoint now, const OrderBoard::Completed& done) {
-  Manifest manifest;
-  manifest.job = options_.job.job;
-  manifest.course = course_->state();
-  manifest.train_rows = data_.begin()->second.train_rows;
-  manifest.slices = slices_;
-  manifest.resume_fingerprint = options_.job.resume_fingerprint;
-  manifest.resume_text = options_.job.resume_text;
-  manifest.written = WallTimeText();
+  Manifest manifest{.job = options_.job.job,
+                    .course = course_->state(),
+                    .train_rows = data_.begin()->second.train_rows,
+                    .slices = slices_,
+                    .resume_fingerprint = options_.job.resume_fingerprint,
+                    .resume_text = options_.job.resume_text,
+                    .model = model_,
+                    .written = WallTimeText()};
   for (const TableConfig& table : options_.job.model.tables) manifest.tables.push_back(table.name);
   Writing& writing = writing_.emplace();
   for (const auto& [id, outcome] : done.outcomes) {

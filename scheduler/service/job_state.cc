@@ -244,6 +244,7 @@ void JobState::MakeStart(TimePoint now) {
   for (auto& [kind, why] : plan->notes) AddEvent(now, std::move(kind), {{"why", std::move(why)}});
   places_ = PlacesText(plan->plan.graph);
   predicted_step_ = plan->step_seconds;
+  model_ = std::move(plan->model);
   std::vector<ServerInfo> servers;
   for (const Member* server : membership_.OfRole(Role::kServer)) {
     servers.push_back({server->id, server->join.endpoints});

@@ -47,6 +47,7 @@ struct PlanInput {
 
 struct MadePlan {
   Plan plan;
+  std::string model = "{}";  // ModelJson, for checkpoints.
   // What the job file does not say: why tags of `gpu` do not mean a card, which tables went to the
   // workers; by the kind of event that tells it.
   std::vector<std::pair<std::string, std::string>> notes;
@@ -199,6 +200,7 @@ class JobState {
   ShardMap map_;
   std::optional<Plan> plan_;  // Once it is made.
   std::string places_;
+  std::string model_ = "{}";  // MadePlan::model.
   uint32_t slices_ = 1;
   Generation generation_;
 

@@ -15,6 +15,7 @@
 #include "common/runtime/event_loop.h"
 #include "common/runtime/task_pool.h"
 #include "common/storage/files.h"
+#include "scheduler/checkpoint/model_json.h"
 #include "scheduler/dump/dump_plan.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
@@ -115,7 +116,11 @@ class SchedulerImpl : public Scheduler {
  private:
   Planner PlannerOf() const {
     if (options_.planner) return options_.planner;
-    return [&job = options_.job](const PlanInput& input) { return PlanOf(job, input); };
+    return [&options = options_](const PlanInput& input) -> Result<MadePlan> {
+      DT_TRY(MadePlan made, PlanOf(options.job, input));
+      if (options.goal == Goal::kTrain) WarnOfSharedRows(made.plan);
+      return made;
+    };
   }
 
   Status ServePage() {
@@ -303,7 +308,9 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   PlacementReport report;
   request.report = &report;
   MadePlan made;
-  DT_TRY(made.plan, MakePlan(request));
+  DT_TRY(made.plan, MakePlan(request, [&](std::string_view pass, const Plan& plan) {
+           if (pass == "infer") made.model = ModelJson(plan, job);
+         }));
   made.step_seconds = report.step.step;
   if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});
   if (!report.fallback.empty()) {

@@ -6,7 +6,9 @@
 #include <numeric>
 #include <set>
 
+#include "common/base/hash.h"
 #include "common/base/log.h"
+#include "common/config/dense_tables.h"
 #include "common/rows/row_keys.h"
 #include "common/rows/row_record.h"
 #include "common/rows/rows_header.h"
@@ -26,9 +28,17 @@ RowsHeader HeaderOf(const ShardSet& shards, Step step) {
   return header;
 }
 
+// A table of dense parameters of an asynchronous job (dense_tables.h), if this job, which evaluates
+// it, has those parameters on its worker: they are in "dense.bin", too.
+bool IsPassedOver(TableId id, std::span<const TableSpec> tables) {
+  const bool dense = id == TableIdOf(kDenseTable) || id == TableIdOf(kRunningTable);
+  return dense && std::ranges::find(tables, id, &TableSpec::id) == tables.end();
+}
+
 // Every table of the header is one of the job's.
 Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) {
   for (const RowsHeader::Table& saved : header.tables) {
+    if (IsPassedOver(saved.id, tables)) continue;
     const auto job = std::ranges::find(tables, saved.id, &TableSpec::id);
     if (job == tables.end()) {
       return Invalid("the checkpoint has a table {}, which the job has not", saved.name);
@@ -48,7 +58,10 @@ Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) 
 }
 
 Status CheckAllTables(const RowsHeader& header, std::span<const TableSpec> tables) {
-  if (header.tables.size() == tables.size()) return OkStatus();
+  const auto taken = std::ranges::count_if(header.tables, [&](const RowsHeader::Table& saved) {
+    return !IsPassedOver(saved.id, tables);
+  });
+  if (static_cast<size_t>(taken) == tables.size()) return OkStatus();
   for (const TableSpec& t : tables) {
     if (std::ranges::find(header.tables, t.id, &RowsHeader::Table::id) != header.tables.end())
       continue;
@@ -142,6 +155,7 @@ class RowsLoader {
     if (key.size() == kStateKeyBytes) return TakeState(key, value);
     if (key.size() != RowKey::kBytes) return DataLoss("it holds a key of {} bytes", key.size());
     const RowKey row(key);
+    if (IsPassedOver(row.table(), shards_.tables())) return OkStatus();
     if (key.starts_with(gone_in_)) {
       const std::optional<Step> last_push = LastPushOf(std::as_bytes(std::span(value)));
       if (!last_push.has_value()) return DataLoss("a row has {} bytes", value.size());
@@ -150,7 +164,7 @@ class RowsLoader {
     return shards_.Restore(row.table(), row.key(), std::as_bytes(std::span(value)), on_disk_);
   }
   Status TakeState(std::string_view key, std::string_view value) {
-    if (value.empty()) return OkStatus();
+    if (value.empty() || IsPassedOver(TableOfKey(key), shards_.tables())) return OkStatus();
     if (saved_shards_ != shards_.shards_of_job()) {
       counts_lost_ = true;
       gone_in_ = key;

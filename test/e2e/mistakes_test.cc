@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sys/resource.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "test/support/tiny_job.h"
@@ -21,10 +22,7 @@ struct Mistake {
 const Mistake kMistakes[] = {
     {"unknown key", {"--set", "train.batchsize=8"}, 2, "did you mean \"batch_size\"?"},
     {"wrong type", {"--set", "train.epochs=many"}, 2, "train.epochs"},
-    {"unknown operator",
-     {"--set", "model.graph=[{name: logit, op: mpl, inputs: [features]}]"},
-     2,
-     "did you mean \"mlp\"?"},
+    {"unknown operator", {"--set", "model.graph.hidden.op=mpl"}, 2, "did you mean \"mlp\"?"},
     {"unknown input",
      {"--set", "model.loss=[{type: binary_cross_entropy, input: logits, label: label}]"},
      2,
@@ -36,6 +34,8 @@ const Mistake kMistakes[] = {
     {"missing data", {"--set", "data.train=[nowhere.libsvm]"}, 2, "nowhere.libsvm"},
     {"a key taken for a flag", {"--epochs", "3"}, 2, "--set train.epochs=3"},
     {"a key taken for a flag with =", {"--batch-size=8"}, 2, "--set train.batch_size=8"},
+    {"a rate taken for a flag", {"--lr", "0.1"}, 2, "--set optimizer.lr=0.1"},
+    {"a key of the top taken for a flag", {"--seed", "3"}, 2, "--set seed=3"},
     {"mechanism of later", {"--set", "cluster.replicas=2"}, 2, "not available yet"},
     {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
     {"a folder as data", {"--set", "data.train=[.]"}, 2, ". is a folder, not a file"},
@@ -304,6 +304,87 @@ TEST(Mistakes, ALookupThatNobodyReadsIsTold) {
   const ProgramEnd end = RunProgram(folder.path(), {"train", job, "--set", "model.graph=" + graph});
   EXPECT_EQ(end.exit_code, 2) << end.output;
   EXPECT_NE(end.output.find("model.graph.x: no node and no loss reads its output"),
+            std::string::npos)
+      << end.output;
+}
+
+// Two columns of ids, each with the lines' number and twice that.
+std::string WritePairJob(const TempFolder& folder, const std::string& transform) {
+  std::string text = "click,user,item,price\n";
+  for (int i = 0; i < 64; ++i) text += fmt::format("{},{},{},0.5\n", i % 2, i, 2 * i);
+  folder.Write("pairs.csv", text);
+  return folder.Write("pairs.yaml", fmt::format(R"(job: pairs
+data:
+  format: csv
+  train: [pairs.csv]
+  columns:
+    - {{name: click, role: label}}
+    - {{name: user, type: id{}}}
+    - {{name: item, type: id}}
+    - {{name: price}}
+model:
+  tables: {{both: {{dim: 4}}}}
+  graph:
+    - {{name: e, op: lookup, table: both, inputs: [user, item]}}
+    - {{name: logit, op: dense, inputs: [e, price], units: 1}}
+  loss: [{{type: binary_cross_entropy, input: logit, label: click}}]
+train: {{batch_size: 16}}
+)",
+                                                transform));
+}
+
+size_t CountOf(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Mistakes, IdsOfTwoColumnsThatShareRowsAreToldOnce) {
+  const std::string shared = "user 5 and item 5 are one row";
+  for (const char* command : {"train", "launch", "plan"}) {
+    SCOPED_TRACE(command);
+    TempFolder folder;
+    const ProgramEnd end = RunProgram(folder.path(), {command, WritePairJob(folder, "")});
+    EXPECT_EQ(end.exit_code, 0) << end.output;
+    EXPECT_EQ(CountOf(end.output, shared), 1u) << end.output;
+    EXPECT_NE(end.output.find("transform: named"), std::string::npos) << end.output;
+    const ProgramEnd named =
+        RunProgram(folder.path(), {command, WritePairJob(folder, ", transform: named")});
+    EXPECT_EQ(named.exit_code, 0) << named.output;
+    EXPECT_EQ(CountOf(named.output, shared), 0u) << named.output;
+  }
+}
+
+// Those that the planner finds, each with its line and key.
+TEST(Mistakes, OfSeveralNodesAreToldAtOnce) {
+  TempFolder folder;
+  const std::string job = WritePairJob(folder, "");
+  const std::string graph =
+      "[{name: e, op: lookup, table: both, inputs: [user, item], wieghted: true},"
+      " {name: f, op: lookup, table: both, inputs: [price]},"
+      " {name: deep, op: mlp, inputs: [e, price], units: many, dropout: 2},"
+      " {name: logit, op: sum, inputs: [deep, f]}]";
+  const ProgramEnd end = RunProgram(folder.path(), {"plan", job, "--set", "model.graph=" + graph});
+  EXPECT_EQ(end.exit_code, 2) << end.output;
+  for (const char* sentence :
+       {"model.graph.e.wieghted: is no attribute of lookup; did you mean \"weighted\"?",
+        "node \"f\": lookup reads columns of keys, column \"price\" holds numbers",
+        "model.graph.deep.units: expected a list of whole numbers",
+        "model.graph.deep.dropout: found 2, expected 0 to 0.999", "4 problems, nothing started"}) {
+    EXPECT_NE(end.output.find(sentence), std::string::npos) << sentence << end.output;
+  }
+}
+
+TEST(Mistakes, AFileWithoutAFeatureNamesIt) {
+  TempFolder folder;
+  const std::string job = WritePairJob(folder, ", transform: named");
+  ASSERT_EQ(RunProgram(folder.path(), {"train", job}).exit_code, 0);
+  folder.Write("new.csv", "user,item\n1,2\n");
+  const ProgramEnd end = RunProgram(
+      folder.path(), {"predict", job, "--checkpoint", "runs/pairs/checkpoints/step-000000000004",
+                      "--data", "new.csv", "--out", "scores.csv"});
+  EXPECT_EQ(end.exit_code, 3) << end.output;
+  EXPECT_NE(end.output.find("new.csv:1: column \"price\": no such name found in the header"),
             std::string::npos)
       << end.output;
 }

@@ -29,6 +29,13 @@ std::string_view FirstLine(std::string_view text) {
   return line;
 }
 
+// Whether a first line that lacks a name is a header all the same: half its cells are names.
+bool IsHeader(const std::vector<std::string>& line, const std::vector<std::string>& names) {
+  const auto known = std::ranges::count_if(
+      line, [&](const std::string& cell) { return std::ranges::count(names, cell) > 0; });
+  return known > 0 && 2 * static_cast<size_t>(known) >= line.size();
+}
+
 }  // namespace
 
 const std::vector<std::string>& FilesOf(const DataConfig& config, Split split) {
@@ -171,6 +178,13 @@ Result<SplitSource::Format> SplitSource::NamedFormat(size_t input, std::string_v
   }
   if (header_.empty()) {
     DT_TRY(header_, TrainHeader());
+  }
+  if (!header_.empty() && IsHeader(first, header_)) {
+    return WithHint(
+        Malformed("{}:1: column \"{}\": no such name found in the header, all of data.columns "
+                  "expected{}",
+                  name(input), missing->name, DidYouMean(missing->name, first)),
+        "a file without a header has the cells of the first training file");
   }
   if (header_.empty()) {
     return WithHint(Malformed("{}:1: column \"{}\": no such name found in the first line, a header "

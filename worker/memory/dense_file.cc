@@ -1,5 +1,6 @@
 #include "worker/memory/dense_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -147,6 +148,25 @@ Status Parameters::Load(const std::string& folder) {
   for (size_t i = 0; i < own.size(); ++i) {
     // Copied in place: kernels hold no pointer between steps, but views do.
     std::ranges::copy(saved[i].values, arrays_[own[i] - arrays_.data()].values.begin());
+  }
+  return OkStatus();
+}
+
+Status Parameters::LoadWithoutState(const std::string& folder) {
+  const std::string path = (std::filesystem::path(folder) / kName).string();
+  DT_TRY(const std::vector<DenseArray> saved, ReadDenseFile(folder));
+  std::vector<const DenseArray*> found;  // Of each array; null: optimizer state.
+  for (const Array& own : arrays_) {
+    const auto at = std::ranges::find(saved, own.name, &DenseArray::name);
+    found.push_back(own.optimizer_state || at == saved.end() ? nullptr : &*at);
+    if (own.optimizer_state) continue;
+    if (at == saved.end()) return Differs(path, fmt::format("it has no {}", own.name));
+    if (at->shape == own.shape) continue;
+    return Differs(path, fmt::format("{} has shape {} there and {} here", own.name,
+                                     TextOf(at->shape), TextOf(own.shape)));
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i] != nullptr) std::ranges::copy(found[i]->values, arrays_[i].values.begin());
   }
   return OkStatus();
 }

@@ -1,6 +1,7 @@
 #include "worker/memory/parameters.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/base/check.h"
 #include "common/base/hash.h"
@@ -9,13 +10,31 @@
 
 namespace dt::worker {
 
+namespace {
+
+// What nodes other than updates read, themselves or by way of a replica.
+std::set<ValueIndex> ReadInSlices(const Graph& graph) {
+  std::set<ValueIndex> read;
+  for (const Node& node : graph.nodes) {
+    if (node.phase == Phase::kSlice) read.insert(node.inputs.begin(), node.inputs.end());
+  }
+  for (const ReplicaSpec& replica : graph.replicas) {
+    if (read.contains(replica.value)) read.insert(replica.of);
+  }
+  return read;
+}
+
+}  // namespace
+
 Parameters::Parameters(const Plan& plan) {
+  const std::set<ValueIndex> read = ReadInSlices(plan.graph);
   for (const ParameterSpec& spec : plan.graph.parameters) {
     const Value& value = plan.graph.value(spec.value);
     DT_CHECK_MSG(value.dtype == DType::kF32, "parameter {} is not f32", value.name);
     Array array{.name = value.name, .value = spec.value, .shape = {}, .values = {}};
     for (const Dim& dim : value.shape) array.shape.push_back(dim.times);
     array.values = InitialValues(plan.seed, value, spec);
+    array.optimizer_state = !spec.trained && !read.contains(spec.value);
     arrays_.push_back(std::move(array));
   }
 }

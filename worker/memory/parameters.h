@@ -22,6 +22,7 @@ class Parameters {
     ValueIndex value = kNone;
     Shape shape;
     std::vector<float> values;
+    bool optimizer_state = false;  // Read by updates alone.
   };
   // In the plan's order. The values may be written, nothing else.
   std::vector<Array>& arrays() { return arrays_; }
@@ -36,6 +37,9 @@ class Parameters {
   // Errors: NotFound; DataLoss for a damaged file, with the place; Invalid if it holds other
   // parameters than this model. Nothing changes on error.
   Status Load(const std::string& folder);
+  // What predictions need: everything but optimizer state, which the file may hold or lack. Errors:
+  // as for Load.
+  Status LoadWithoutState(const std::string& folder);
 
  private:
   std::vector<const Array*> ByName() const;

@@ -292,7 +292,9 @@ class WorkerRole : public Worker {
   Status Do(const LoadOrder& order, OrderDoneMessage& done) {
     if (!options_.job.train.asynchronous()) {
       DT_TRY_STATUS(engine_->FetchParameters());
-      DT_TRY_STATUS(engine_->parameters().Load(order.folder));
+      Parameters& parameters = engine_->parameters();
+      DT_TRY_STATUS(options_.evaluates ? parameters.LoadWithoutState(order.folder)
+                                       : parameters.Load(order.folder));
       DT_TRY_STATUS(tables_->Load(order.folder, order.step));
     }
     trainer_->ForgetRows();

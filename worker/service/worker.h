@@ -22,6 +22,7 @@ struct WorkerOptions {
   ProcessId id = {};                   // The number to ask for; 0: any.
   uint32_t threads = 0;                // For arithmetic and parsing; 0: as many as the machine has.
   bool one_process = false;            // The only worker, with all other roles in its process.
+  bool evaluates = false;              // No step is trained: checkpoints need no optimizer state.
   std::string predictions_path = {};   // Evaluations are also written there, as CSV; empty: not.
   std::stop_token stop = {};           // Ends the joining; Run takes its own.
   std::stop_token hurry = {};          // The job is to stop: emulated speeds do not hold any more.

@@ -75,6 +75,22 @@ int64_t BucketOf(int64_t v) {
   return static_cast<int64_t>(log * log);
 }
 
+// What to do about a cell that is no id: "255.0" was a whole number before some tool wrote it.
+std::string IdAdvice(const ColumnSpec& column, std::string_view cell) {
+  const std::string_view texts = column.type == ColumnType::kIds ? "strings" : "string";
+  float number = 0;
+  if (cell.empty()) return "";
+  if (!ParseFloat(cell, number)) return fmt::format("; a column of texts has type: {}", texts);
+  const size_t point = cell.find('.');
+  uint64_t whole = 0;
+  const bool zeros = point != cell.npos && cell.find_first_not_of('0', point + 1) == cell.npos;
+  if (zeros && ParseU64(cell.substr(0, point), whole)) {
+    return fmt::format("; it is a float: write {}, or set type: float", whole);
+  }
+  return fmt::format("; set type: float for a number, or type: {} for a key made of its text",
+                     texts);
+}
+
 class DelimitedFormat : public RowFormat {
  public:
   DelimitedFormat(std::vector<ColumnSpec> columns, DelimitedOptions options)
@@ -152,12 +168,27 @@ class DelimitedFormat : public RowFormat {
     return false;
   }
 
-  // `named` tells equal texts of two columns apart.
-  static Key StringKey(const ColumnSpec& column, std::string_view cell) {
-    if (column.transform.empty()) return HashString(cell);
+  // `named` tells equal texts, and equal ids, of two columns apart.
+  template <class Cell>
+  static Key NamedKey(const ColumnSpec& column, const Cell& cell) {
     fmt::memory_buffer text;
     fmt::format_to(std::back_inserter(text), "{}={}", column.name, cell);
     return HashString({text.data(), text.size()});
+  }
+
+  static Key StringKey(const ColumnSpec& column, std::string_view cell) {
+    return column.transform.empty() ? HashString(cell) : NamedKey(column, cell);
+  }
+
+  // The key of an id; false after saying why the cell holds none.
+  static bool IdKey(const ColumnSpec& column, std::string_view cell, Key& key, std::string& error) {
+    cell = Trimmed(cell);
+    if (!ParseU64(cell, key)) {
+      error = CellError(column.name, Quoted(cell), kIdExpected) + IdAdvice(column, cell);
+      return false;
+    }
+    if (column.transform == "named") key = NamedKey(column, key);
+    return true;
   }
 
   bool PutFloat(size_t c, std::string_view cell, Block& block, std::string& error) const {
@@ -187,12 +218,9 @@ class DelimitedFormat : public RowFormat {
 
   bool PutId(size_t c, std::string_view cell, Block& block, std::string& error) const {
     const ColumnSpec& column = layout().columns()[c];
-    cell = Trimmed(cell);
-    if (!column.transform.empty()) return PutBucket(c, cell, block, error);
+    if (column.transform == "bucket") return PutBucket(c, Trimmed(cell), block, error);
     Key key = 0;
-    if (ParseU64(cell, key)) return block.PutKey(c, key);
-    error = CellError(column.name, Quoted(cell), kIdExpected);
-    return false;
+    return IdKey(column, cell, key, error) && block.PutKey(c, key);
   }
 
   bool PutBucket(size_t c, std::string_view cell, Block& block, std::string& error) const {
@@ -221,9 +249,8 @@ class DelimitedFormat : public RowFormat {
       if (more) cell.remove_prefix(end + column.separator.size());
       Key key = 0;
       if (column.type == ColumnType::kStrings) {
-        key = HashString(item);
-      } else if (item = Trimmed(item); !ParseU64(item, key)) {
-        error = CellError(column.name, Quoted(item), kIdExpected);
+        key = StringKey(column, item);
+      } else if (!IdKey(column, item, key, error)) {
         return false;
       }
       scratch.keys.push_back(key);
@@ -282,12 +309,12 @@ Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns) {
     const bool can = column.transform.empty() ||
                      (column.transform == "log" && column.type == ColumnType::kFloat) ||
                      (column.transform == "bucket" && column.type == ColumnType::kId) ||
-                     (column.transform == "named" && column.type == ColumnType::kString) ||
+                     (column.transform == "named" && column.is_keys()) ||
                      (column.is_crossed() && column.type == ColumnType::kId);
     if (!can) {
       return Invalid(
           "data.columns: column \"{}\": transform \"{}\" found; \"log\" for type float, "
-          "\"bucket\" or \"crossed\" for type id or \"named\" for type string expected",
+          "\"bucket\" or \"crossed\" for type id or \"named\" for keys expected",
           column.name, column.transform);
     }
   }

@@ -38,7 +38,7 @@ const std::vector<ArraySpec> kSpecs = {{"table.a.keys", ArraySpec::Type::kU64, {
 
 // All arrays side by side, a little of each at a time; returns what was written.
 Arrays Write(const std::string& path, ArrayFormat format) {
-  auto file = ArrayFile::Create(path, format, kSpecs, "test");
+  auto file = ArrayFile::Create(path, format, kSpecs, {{"about", "test"}, {"model", "{}"}});
   EXPECT_TRUE(file.ok()) << file.status();
   Arrays all;
   for (uint64_t i = 0; i < 100'000; ++i) {
@@ -111,7 +111,7 @@ TEST(ArrayFile, Npz) {
   ASSERT_EQ(NumberAt<uint32_t>(zip, locator), 0x07064b50u);
   const auto record = NumberAt<uint64_t>(zip, locator + 8);
   ASSERT_EQ(NumberAt<uint32_t>(zip, record), 0x06064b50u);
-  EXPECT_EQ(NumberAt<uint64_t>(zip, record + 32), kSpecs.size());
+  EXPECT_EQ(NumberAt<uint64_t>(zip, record + 32), kSpecs.size() + 1);
   size_t at = NumberAt<uint64_t>(zip, record + 48);
   const std::string shapes[] = {"(100000,)", "(100000, 3)", "(0, 3)", "()"};
   for (size_t i = 0; i < kSpecs.size(); ++i) {
@@ -124,14 +124,17 @@ TEST(ArrayFile, Npz) {
         << member.substr(10, data - 10);
     EXPECT_EQ(member.substr(data), want.at(kSpecs[i].name));
   }
-  EXPECT_EQ(at, record);
+  const std::string about = MemberOf(zip, at, "metadata.npy");
+  EXPECT_NE(about.find("'descr': '|u1'"), std::string::npos);
+  EXPECT_TRUE(about.ends_with("\n{\"about\":\"test\",\"model\":\"{}\"}")) << about;
+  EXPECT_EQ(at + 46 + std::string("metadata.npy").size() + 28, record);
 }
 
 TEST(ArrayFile, NothingIsLeftOfWhatWasNotFinished) {
   const test::ScratchFolder folder;
-  { ASSERT_TRUE(ArrayFile::Create(folder / "a.npz", ArrayFormat::kNpz, kSpecs, "").ok()); }
+  { ASSERT_TRUE(ArrayFile::Create(folder / "a.npz", ArrayFormat::kNpz, kSpecs, {}).ok()); }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  const auto nowhere = ArrayFile::Create("/proc/nowhere/a.npz", ArrayFormat::kNpz, kSpecs, "");
+  const auto nowhere = ArrayFile::Create("/proc/nowhere/a.npz", ArrayFormat::kNpz, kSpecs, {});
   EXPECT_FALSE(nowhere.ok());
 }
 

@@ -190,7 +190,16 @@ TEST(Fingerprints, ResumingNeedsTheSameModelNotTheSameCluster) {
         "model.graph.deep.dropout=0.3", "model.loss.0.weight=2", "optimizer.name=sgd"}) {
     EXPECT_NE(WithFlag(other).resume_fingerprint, job.resume_fingerprint) << other;
   }
-  EXPECT_NE(job.resume_text.find("\ntrain.batch_size 4096\n"), std::string::npos);
+  for (const char* line :
+       {"train.batch_size: 4096", "train.staleness: 0", "model.tables.item.dim: 16",
+        "model.tables.item.init: {normal: 0.0001}", "model.tables.item.dtype: fp32",
+        "model.tables.item.optimizer.name: adagrad", "model.tables.item.optimizer.lr: 0.02",
+        "model.graph.deep.inputs: [e, price]", "model.graph.deep.units: [400, 400]",
+        "model.loss.0.type: binary_cross_entropy"}) {
+    EXPECT_NE(job.resume_text.find(fmt::format("\n{}\n", line)), std::string::npos)
+        << line << " in\n"
+        << job.resume_text;
+  }
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ constexpr Case kMistakes[] = {
     {"NodeWithoutReader", "- {name: deep,",
      "- {name: lost, op: relu, inputs: [e]}\n    - {name: deep,",
      "17: model.graph.lost: no node and no loss reads its output; connect it, or take it out"},
+    {"TableWithoutReader", "  graph:", "    lost: {dim: 4}\n  graph:",
+     "15: model.tables.lost: no node looks it up; name it in a node's `table`, or take it out"},
     {"LabelAsInput", "[e, price]", "[e, click]",
      "17: model.graph.deep.inputs: \"click\" is a label, expected a feature or node"},
     {"PatternWithoutMatch", "[e, price]", "[e, \"I*\"]",
@@ -250,6 +252,32 @@ TEST(TablesOnTheWorker, WhatTheyCannotDoIsRefused) {
                               "use device: ps"),
               std::string::npos);
   }
+}
+
+// Not another key of the section that a flag made, nor the line of a node.
+TEST(KeysThatAreWrong, AreTheOnesThatAreNamed) {
+  const auto with = [](std::vector<std::string> flags) {
+    return ProblemsOf(kGoodJob, {.overrides = std::move(flags)});
+  };
+  EXPECT_EQ(with({"checkpoint.every=10", "checkpoint.durability=log", "train.staleness=4"}),
+            "--set checkpoint.durability: found log, which is not available yet with "
+            "train.staleness above 0\n1 problem, nothing started");
+  EXPECT_EQ(with({"checkpoint={every: 10, durability: log}", "model.tables.item.expiry.hours=1"}),
+            "--set checkpoint: checkpoint.durability: found log, which is not available yet with a "
+            "table's expiry in hours\n1 problem, nothing started");
+  EXPECT_EQ(with({"train.epochs=2", "train.slices=9", "train.batch_size=4"}),
+            "--set train.slices: found 9, expected at most the batch_size of 4\n"
+            "1 problem, nothing started");
+  EXPECT_EQ(with({"model.graph.deep.device=ps"}),
+            "--set model.graph.deep.device: found ps, which is for train.staleness above 0: with 0 "
+            "every worker has all weights and updates them\n1 problem, nothing started");
+  EXPECT_EQ(with({"model.tables.item.device=cpu", "train.staleness=4"}),
+            "--set model.tables.item.device: found cpu: table item on the worker, which is not "
+            "available yet with train.staleness above 0; use ps\n1 problem, nothing started");
+  EXPECT_EQ(with({"parallel.place=[{table: item, device: cpu}]", "train.staleness=4"}),
+            "--set parallel.place: parallel.place.0.device: found cpu: table item on the worker, "
+            "which is not available yet with train.staleness above 0; use ps\n"
+            "1 problem, nothing started");
 }
 
 TEST(DurabilityValues, WhatTheLogCannotGoWithIsRefused) {

@@ -121,6 +121,9 @@ constexpr Mistake kMistakes[] = {
     {"CrossedOfLists", "- {name: price, fill: 0}",
      "- {name: price, fill: 0}\n    - {name: x, type: id, transform: crossed, of: [item, history]}",
      "12: data.columns.x.of: \"history\" holds lists, expected columns of type id or string"},
+    {"NamedNumber", "{name: price, fill: 0}", "{name: price, transform: named}",
+     "11: data.columns.price.transform: found \"named\", which is for types id, ids, string and "
+     "strings only"},
     {"OfWithoutCrossed", "{name: item, type: string}", "{name: item, type: string, of: [a, b]}",
      "9: data.columns.item.of: is for transform crossed only"},
 };

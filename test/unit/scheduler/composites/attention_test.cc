@@ -209,7 +209,8 @@ TEST(AttentionTest, MistakesAreNamed) {
       {{TinyNode("e", "lookup", {"C*"}, {{"table", "emb"}}, 1),
         TinyNode("x", "attention", {"e", "I1"}, {{"masked", true}}, 4)},
        "its mask has shape [B, 1], the fields are [B, 3, 4]: it needs one number for each field"},
-      {Nodes("transformer", {{"norm", "before"}}), "norm is \"before\", expected one of pre, post"},
+      {Nodes("transformer", {{"norm", "before"}}),
+       "model.graph.x.norm: found \"before\", expected one of pre, post"},
   };
   for (const auto& mistake : mistakes) {
     const JobConfig job = TinyJob(mistake.nodes);

@@ -62,8 +62,8 @@ TEST(MmoeTest, WhatItNeedsIsSaid) {
   const JobConfig job =
       TinyJob(Nodes({{"units", std::vector<int64_t>{5}}, {"experts", int64_t{0}}}));
   const std::string text = ToText(scheduler::MakePlan({job, TinyColumns(), 1}).status());
-  EXPECT_THAT(text, HasSubstr("mmoe needs the attribute \"tasks\""));
-  EXPECT_THAT(text, HasSubstr("experts is 0, expected 1 to 1024"));
+  EXPECT_THAT(text, HasSubstr("tasks: missing, mmoe needs a whole number"));
+  EXPECT_THAT(text, HasSubstr("experts: found 0, expected 1 to 1024"));
   EXPECT_THAT(text, HasSubstr("model.yaml:2"));
 }
 

@@ -167,10 +167,10 @@ TEST(MoeTest, WhatItNeedsIsSaid) {
   EXPECT_THAT(few, HasSubstr("model.yaml:2"));
   EXPECT_THAT(few, HasSubstr("\"mix\""));
   const std::string none = said({{"k", int64_t{0}}, {"activation", "dice"}});
-  EXPECT_THAT(none, HasSubstr("moe needs the attribute \"experts\""));
-  EXPECT_THAT(none, HasSubstr("moe needs the attribute \"units\""));
-  EXPECT_THAT(none, HasSubstr("k is 0, expected 1 to 1024"));
-  EXPECT_THAT(none, HasSubstr("activation is \"dice\", expected one of none, relu"));
+  EXPECT_THAT(none, HasSubstr("experts: missing, moe needs a whole number"));
+  EXPECT_THAT(none, HasSubstr("units: missing, moe needs a list of whole numbers"));
+  EXPECT_THAT(none, HasSubstr("k: found 0, expected 1 to 1024"));
+  EXPECT_THAT(none, HasSubstr("activation: found \"dice\", expected one of none, relu"));
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ TEST(PlanTest, EveryShippedJobPlans) {
     const Result<Plan> plan = MakePlan(request);
     ASSERT_TRUE(plan.ok()) << path << "\n" << ToText(plan.status());
     EXPECT_THAT(ExplainPlan(*plan, *job, report), HasSubstr("training subgraph")) << path;
+    EXPECT_THAT(SharedRows(*plan), testing::IsEmpty()) << path;
   }
 }
 
@@ -342,15 +343,17 @@ std::vector<Mistake> Mistakes() {
        {"\"X*\"", "no column", "model.yaml:6"}},
       {"Attribute",
        {TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}, {"activaton", "relu"}}, 7)},
-       {"\"activaton\"", "\"activation\"", "model.yaml:7"}},
-      {"Missing", {TinyNode("d", "dense", {"I1"}, {}, 7)}, {"dense", "\"units\""}},
+       {"model.yaml:7: model.graph.d.activaton: is no attribute of dense", "\"activation\""}},
+      {"Missing",
+       {TinyNode("d", "dense", {"I1"}, {}, 7)},
+       {"model.graph.d.units: missing, dense needs a whole number"}},
       {"Word",
        {TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}, {"activation", "reluu"}}, 7)},
        {"reluu", "\"relu\""}},
       {"Type", {TinyNode("d", "dense", {"I1"}, {{"units", "many"}}, 7)}, {"units", "whole number"}},
       {"Range",
        {TinyNode("d", "dense", {"I1"}, {{"units", int64_t{1}}, {"dropout", 1.5}}, 7)},
-       {"dropout is 1.5", "0 to"}},
+       {"model.yaml:7: model.graph.d.dropout: found 1.5, expected 0 to"}},
       {"Table",
        {TinyNode("e", "bag", {"C1"}, {{"table", "emp"}}, 8)},
        {"\"emp\"", "\"emb\"", "model.yaml:8"}},
@@ -397,7 +400,8 @@ std::vector<Mistake> Mistakes() {
         TinyNode("d", "densee", {"e"}, one, 4),
         TinyNode("f", "dense", {"e"}, {{"unitss", int64_t{1}}}, 5),
         TinyNode("g", "dense", {"f"}, one, 6)},
-       {"model.yaml:3", "node \"d\": ", "model.yaml:4", "unitss", "model.yaml:5", "3 problems"}},
+       {"model.yaml:3", "node \"d\": ", "model.yaml:4", "model.yaml:5: model.graph.f.unitss",
+        "model.yaml:5: model.graph.f.units: missing", "4 problems"}},
   };
 }
 
@@ -410,6 +414,17 @@ TEST(PlanMistakeTest, IsNamedWithPlaceAndLikelySpelling) {
       EXPECT_THAT(ToText(plan.status()), HasSubstr(word)) << mistake.name;
     }
   }
+}
+
+TEST(PlanMistakeTest, AllOfOneNodeAreTold) {
+  const NodeConfig node =
+      TinyNode("d", "dense", {"I1"}, {{"unitss", int64_t{1}}, {"dropout", 1.5}}, 7);
+  EXPECT_EQ(MessageOf(PlanOf(TinyJob({node})).status()),
+            "model.yaml:7: model.graph.d.dropout: found 1.5, expected 0 to 0.999\n"
+            "model.yaml:7: model.graph.d.unitss: is no attribute of dense; did you mean "
+            "\"units\"?\n"
+            "model.yaml:7: model.graph.d.units: missing, dense needs a whole number\n"
+            "3 problems, nothing started");
 }
 
 TEST(PlanMistakeTest, DevicesThatAreNotThereAreRefusedOrFallBack) {

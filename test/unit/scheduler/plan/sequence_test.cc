@@ -227,7 +227,8 @@ TEST(SequenceMistake, IsNamedWithPlaceAndWhatToDo) {
        "its mask \"q\" has shape [B, 4], expected [B, 2]"},
       {{Past(two), narrow, attend({"q", "past", "past.mask"}), Dense("d", {"a"})},
        "a query of shape [B, 1] needs [B, length, 1]"},
-      {{Past({{"max_len", int64_t{0}}}), Dense("d", {"past", "past.mask"})}, "max_len is 0"},
+      {{Past({{"max_len", int64_t{0}}}), Dense("d", {"past", "past.mask"})},
+       "model.graph.past.max_len: found 0"},
       {{TinyNode("s", "split", {"I1"}, {{"sizes", Ints{2, 3}}}, 2), Dense("d", {"s.0"})},
        "the sizes are 5 together, which is not dimension -1 of [B, 1]"},
   };

@@ -79,7 +79,7 @@ class SchedulerTest : public ::testing::Test {
     job_.checkpoint.dir = (dir_ / "checkpoints").string();
     job_.checkpoint.every_steps = 7;
     job_.run_dir = dir_.string();
-    job_.resume_text = "job j\n";
+    job_.resume_text = "job: j\n";
     job_.resume_fingerprint = 5;
     job_.model.losses.emplace_back().type = "binary_cross_entropy";
   }
@@ -192,7 +192,7 @@ TEST_F(SchedulerTest, ResumesTheNewestAndEvaluatesACheckpoint) {
 TEST_F(SchedulerTest, AnotherJobsCheckpointIsRefusedAtOnce) {
   ASSERT_TRUE(Run(Options()).result.status.ok());
   job_.resume_fingerprint = 6;
-  job_.resume_text = "job other\n";
+  job_.resume_text = "job: other\n";
   SchedulerOptions options = Options();
   options.resume = "auto";
   EXPECT_EQ(Scheduler::Open(options).status().code(), StatusCode::kInvalidArgument);

@@ -72,12 +72,22 @@ std::vector<BadCase> BadCases() {
       {"no label", csv, kHead + "1,2,,1,3|4,5,x\n",
        "train.txt:2: column \"click\": an empty cell found, a finite number expected"},
       {"negative id", csv, kHead + "-1,2,0,1,3|4,5,x\n",
-       "train.txt:2: column \"item\": \"-1\" found, an id from 0 to 18446744073709551615 expected"},
+       "train.txt:2: column \"item\": \"-1\" found, an id from 0 to 18446744073709551615 expected; "
+       "set "
+       "type: float for a number, or type: string for a key made of its text"},
+      {"float as id", csv, kHead + "255.0,2,0,1,3|4,5,x\n",
+       "train.txt:2: column \"item\": \"255.0\" found, an id from 0 to 18446744073709551615 "
+       "expected; it is a float: write 255, or set type: float"},
+      {"text as id", csv, kHead + "Ann,2,0,1,3|4,5,x\n",
+       "train.txt:2: column \"item\": \"Ann\" found, an id from 0 to 18446744073709551615 "
+       "expected; a column of texts has type: string"},
       {"no id", csv, kHead + ",2,0,1,3|4,5,x\n",
        "train.txt:2: column \"item\": an empty cell found, an id from 0 to 18446744073709551615 "
        "expected"},
       {"bad item", csv, kHead + "1,2,0,1|b|2,3|4,5,x\n",
-       "train.txt:2: column \"tags\": \"b\" found, an id from 0 to 18446744073709551615 expected"},
+       "train.txt:2: column \"tags\": \"b\" found, an id from 0 to 18446744073709551615 expected; "
+       "a "
+       "column of texts has type: strings"},
       {"wrong length", csv, kHead + "1,2,0,1,3|4|5,5,x\n",
        "train.txt:2: column \"pair\": 3 items found, 2 items expected"},
       {"bad bucket", csv, kHead + "1,2,0,1,3|4,5.5,x\n",

@@ -124,6 +124,48 @@ TEST(Csv, AChangedCrossingIsReadAgain) {
   EXPECT_THAT(AllOf(*MustOpen(config)).columns[2].keys, ElementsAre(CrossOf("both=", {2, 1})));
 }
 
+TEST(Csv, NamedIdsOfTwoColumnsDiffer) {
+  const TempDir dir;
+  ColumnSpec user = Column("user", ColumnType::kId), item = Column("item", ColumnType::kId);
+  ColumnSpec seen = Column("seen", ColumnType::kIds), tags = Column("tags", ColumnType::kStrings);
+  seen.length = tags.length = 0;
+  for (ColumnSpec* column : {&user, &seen, &tags}) column->transform = "named";
+  const auto data =
+      MustOpen(CsvConfig(dir, "user,item,seen,tags\n5,5,5|007,5\n", {user, item, seen, tags}));
+  ASSERT_NE(data, nullptr);
+  const Batch batch = AllOf(*data);
+  EXPECT_THAT(batch.columns[0].keys, ElementsAre(HashString("user=5")));
+  EXPECT_THAT(batch.columns[1].keys, ElementsAre(5));
+  EXPECT_THAT(batch.columns[2].keys, ElementsAre(HashString("seen=5"), HashString("seen=7")));
+  EXPECT_THAT(batch.columns[3].keys, ElementsAre(HashString("tags=5")));
+}
+
+TEST(Csv, AHeaderThatLacksAColumnNamesIt) {
+  const TempDir dir;
+  DataConfig config =
+      CsvConfig(dir, "click,user,price\n1,2,3\n",
+                {Column("click", ColumnType::kFloat, ColumnRole::kLabel),
+                 Column("user", ColumnType::kId), Column("price", ColumnType::kFloat)});
+  config.valid = {dir.Write("valid.csv", "click,user\n1,2\n")};
+  EXPECT_EQ(OpenError(dir, config, Split::kValid),
+            "valid.csv:1: column \"price\": no such name found in the header, all of data.columns "
+            "expected");
+  config.valid = {dir.Write("other.csv", "click,user,prize\n1,2,3\n")};
+  EXPECT_EQ(OpenError(dir, config, Split::kValid),
+            "other.csv:1: column \"price\": no such name found in the header, all of data.columns "
+            "expected; did you mean \"prize\"?");
+}
+
+// Each in an order of its own, whatever came before.
+TEST(Csv, EveryFileMayHaveItsOwnHeader) {
+  const TempDir dir;
+  DataConfig config = CsvConfig(dir, "a,b\n1,2\n", {Column("b", ColumnType::kId)});
+  config.valid = {dir.Write("one.csv", " b ,x,a\n6,0,5\n"), dir.Write("two.csv", "7,0,9\n")};
+  const auto valid = MustOpen(config, Split::kValid);
+  ASSERT_NE(valid, nullptr);
+  EXPECT_THAT(AllOf(*valid).columns[0].keys, ElementsAre(6, 7));
+}
+
 TEST(Csv, QuotesHoldDelimitersAndQuotes) {
   const TempDir dir;
   const auto data =
@@ -170,7 +212,7 @@ TEST(Csv, TransformsThatDoNotExistAreRefused) {
   bad.transform = "log";
   EXPECT_EQ(OpenError(dir, CsvConfig(dir, "a\n1\n", {bad})),
             "data.columns: column \"a\": transform \"log\" found; \"log\" for type float, "
-            "\"bucket\" or \"crossed\" for type id or \"named\" for type string expected");
+            "\"bucket\" or \"crossed\" for type id or \"named\" for keys expected");
 }
 
 TEST(Criteo, CountsAreScaledAndEmptyCellsCount) {

@@ -199,8 +199,10 @@ TEST(Pipe, FailuresAreSentences) {
             "the command `printf 'a\\n1\\n'; exit 3` ended with status 3 after printing 4 bytes");
   EXPECT_EQ(OpenError(dir, PipeConfig(dir, "true")),
             "command: an empty output found, rows expected");
-  EXPECT_EQ(OpenError(dir, PipeConfig(dir, "printf 'a\\n1\\nx\\n'")),
-            "command:3: column \"a\": \"x\" found, an id from 0 to 18446744073709551615 expected");
+  EXPECT_EQ(
+      OpenError(dir, PipeConfig(dir, "printf 'a\\n1\\nx\\n'")),
+      "command:3: column \"a\": \"x\" found, an id from 0 to 18446744073709551615 expected; a "
+      "column of texts has type: string");
 }
 
 TEST(Pipe, ACommandThatIsNotReadToItsEndIsEnded) {

@@ -88,6 +88,21 @@ TEST_F(ParametersTest, AnotherModelIsNamedAndChangesNothing) {
   }
 }
 
+// The optimizer's state is not asked for: the file of an asynchronous job has none.
+TEST_F(ParametersTest, PredictionsNeedNoOptimizerState) {
+  ASSERT_TRUE(Parameters(PlanOf({{"w", 5}}, 3)).Save(folder_.path()).ok());
+  Plan plan = PlanOf({{"m", 5}, {"w", 5}}, 4);
+  plan.graph.parameters[0].trained = false;
+  Parameters loaded(plan);
+  const std::vector<float> fresh = loaded.arrays()[0].values;
+  EXPECT_FALSE(loaded.Load(folder_.path()).ok());
+  ASSERT_TRUE(loaded.LoadWithoutState(folder_.path()).ok());
+  EXPECT_EQ(loaded.arrays()[0].values, fresh);
+  EXPECT_EQ(loaded.arrays()[1].values, Parameters(PlanOf({{"w", 5}}, 3)).arrays()[0].values);
+  Parameters other(PlanOf({{"v", 5}}));
+  EXPECT_THAT(ToText(other.LoadWithoutState(folder_.path())), HasSubstr("it has no v"));
+}
+
 TEST_F(ParametersTest, AnAbsentFileIsNamed) {
   Parameters parameters(PlanOf({{"w", 5}}));
   const Status status = parameters.Load(folder_.path());

@@ -1,0 +1,148 @@
+#include "scheduler/checkpoint/model_json.h"
+
+#include <set>
+
+#include "common/base/text.h"
+#include "common/config/load_job.h"
+#include "common/storage/json_file.h"
+
+namespace dt::scheduler {
+namespace {
+
+Json RuleJson(const OptimizerSpec& o) {
+  return {{"name", NameOf(o.kind)},
+          {"lr", o.lr},
+          {"momentum", o.momentum},
+          {"beta1", o.beta1},
+          {"beta2", o.beta2},
+          {"epsilon", o.epsilon},
+          {"initial_accumulator", o.initial_accumulator},
+          {"ftrl_l1", o.ftrl_l1},
+          {"ftrl_l2", o.ftrl_l2},
+          {"ftrl_beta", o.ftrl_beta},
+          {"weight_decay", o.weight_decay},
+          {"l2", o.l2}};
+}
+
+Json TablesJson(const ModelConfig& model) {
+  Json all = Json::object();
+  for (const TableConfig& t : model.tables) {
+    Json rule = RuleJson(t.optimizer);
+    rule["l2_scope"] = NameOf(t.optimizer.l2_scope);
+    rule["clip_row_norm"] = t.optimizer.clip_row_norm;
+    all[t.name] = {{"id", HexOf(t.id.value())},
+                   {"dim", t.dim},
+                   {"init", {{"kind", NameOf(t.init.kind)}, {"value", t.init.value}}},
+                   {"eval_default", NameOf(t.eval_default)},
+                   {"dtype", NameOf(t.dtype)},
+                   {"wire", NameOf(t.wire)},
+                   {"optimizer", std::move(rule)}};
+  }
+  return all;
+}
+
+Json ColumnsJson(const std::vector<ColumnSpec>& columns) {
+  Json all = Json::object();
+  for (const ColumnSpec& c : columns) {
+    if (c.role != ColumnRole::kFeature) continue;
+    Json& json = all[c.name] = {{"type", NameOf(c.type)},
+                                {"transform", c.transform.empty() ? "none" : c.transform}};
+    if (!c.is_keys()) json["fill"] = c.fill;
+    if (c.is_ragged() && c.max_len != 0) json["max_len"] = c.max_len;
+    if (!c.of.empty()) json["of"] = c.of;
+  }
+  return all;
+}
+
+std::vector<std::string> ColumnNames(const Plan& plan, const std::vector<uint32_t>& columns) {
+  std::vector<std::string> names;
+  for (const uint32_t c : columns) names.push_back(plan.columns[c].name);
+  return names;
+}
+
+// What a value from outside the graph holds; null for what only training reads.
+Json InputJson(const Plan& plan, const InputSpec& input) {
+  const auto of_lookup = [&](std::string_view kind) -> Json {
+    const LookupSpec& lookup = plan.graph.lookups[input.lookup];
+    return {{"kind", kind},
+            {"table", plan.graph.tables[lookup.table].name},
+            {"columns", ColumnNames(plan, lookup.columns)}};
+  };
+  switch (input.kind) {
+    case InputKind::kFloats:
+      return {{"kind", "floats"}, {"columns", ColumnNames(plan, input.columns)}};
+    case InputKind::kLookupIndex:
+      return of_lookup("keys");
+    case InputKind::kLookupWeights:
+      return of_lookup("weights");
+    case InputKind::kLookupEnds:
+      return of_lookup("ends");
+    default:
+      return nullptr;
+  }
+}
+
+// The nodes that make a loss, and nothing that is predicted.
+std::set<NodeIndex> LossNodes(const Graph& graph) {
+  std::set<NodeIndex> nodes;
+  for (const LossSpec& loss : graph.losses) {
+    const NodeIndex node = graph.value(loss.loss).producer;
+    if (graph.value(loss.output).producer != node) nodes.insert(node);
+  }
+  return nodes;
+}
+
+Json NodesJson(const Graph& graph, const std::set<ValueIndex>& unread) {
+  const std::set<NodeIndex> losses = LossNodes(graph);
+  Json all = Json::array();
+  for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (node.op == "take_rows" || losses.contains(n)) continue;
+    Json inputs = Json::array(), outputs = Json::array(), attrs = Json::object();
+    for (const ValueIndex v : node.inputs) {
+      if (!unread.contains(v)) inputs.push_back(graph.value(v).name);
+    }
+    for (const ValueIndex v : node.outputs) outputs.push_back(graph.value(v).name);
+    for (const auto& [key, value] : node.attrs) {
+      std::visit([&, &name = key](const auto& v) { attrs[name] = v; }, value);
+    }
+    all.push_back({{"op", node.op},
+                   {"inputs", std::move(inputs)},
+                   {"outputs", std::move(outputs)},
+                   {"attrs", std::move(attrs)}});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string ModelJson(const Plan& plan, const JobConfig& job) {
+  const Graph& graph = plan.graph;
+  std::set<ValueIndex> unread;  // What only training reads, and rows: their keys say which.
+  for (const TableUse& table : graph.tables) unread.insert(table.rows);
+  Json inputs = Json::object(), losses = Json::array();
+  for (const InputSpec& input : graph.inputs) {
+    Json json = InputJson(plan, input);
+    if (json.is_null()) {
+      unread.insert(input.value);
+    } else {
+      inputs[graph.value(input.value).name] = std::move(json);
+    }
+  }
+  for (const LossSpec& loss : graph.losses) {
+    losses.push_back({{"name", loss.name},
+                      {"type", loss.type},
+                      {"weight", loss.weight},
+                      {"output", graph.value(loss.output).name}});
+  }
+  const Json json = {{"seed", job.seed},
+                     {"columns", ColumnsJson(plan.columns)},
+                     {"tables", TablesJson(job.model)},
+                     {"inputs", std::move(inputs)},
+                     {"nodes", NodesJson(graph, unread)},
+                     {"losses", std::move(losses)},
+                     {"optimizer", RuleJson(job.optimizer.spec)}};
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,133 @@
+// Whether a checkpoint fits a job, and in which keys it does not.
+#include <algorithm>
+#include <map>
+
+#include "common/base/text.h"
+#include "scheduler/checkpoint/manifest.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr size_t kKeysShown = 8;
+
+// The "key: value" lines of a JobConfig::resume_text. What a key lies under ("model.tables.user")
+// is a line of its own, before it.
+struct Facts {
+  std::vector<std::string> keys;  // In their order.
+  std::map<std::string, std::string, std::less<>> values;
+
+  explicit Facts(std::string_view text) {
+    for (const std::string_view line : SplitText(text, '\n')) {
+      const size_t colon = line.find(": ");
+      if (colon == std::string_view::npos) continue;
+      keys.emplace_back(line.substr(0, colon));
+      values.emplace(keys.back(), line.substr(colon + 2));
+    }
+  }
+  const std::string* Find(const std::string& key) const {
+    const auto found = values.find(key);
+    return found == values.end() ? nullptr : &found->second;
+  }
+};
+
+std::string Shown(const std::string* value) {
+  if (value == nullptr) return "not set";
+  return value->empty() ? "empty" : *value;
+}
+
+// "model.tables.user.dim: 24 there, 8 here" for each key that differs and that `matters`.
+template <class Matters>
+std::vector<std::string> Differences(const Facts& there, const Facts& here, Matters matters) {
+  std::vector<std::string> keys = here.keys;
+  std::ranges::copy_if(there.keys, std::back_inserter(keys),
+                       [&](const std::string& key) { return here.Find(key) == nullptr; });
+  std::vector<std::string> all;
+  std::vector<std::string> absent;  // Tables, nodes and losses of one side, with the dot behind.
+  for (const std::string& key : keys) {
+    const std::string *left = there.Find(key), *right = here.Find(key);
+    const bool equal = left != nullptr && right != nullptr && *left == *right;
+    const auto above = [&](const std::string& prefix) { return key.starts_with(prefix); };
+    if (equal || !matters(key) || std::ranges::any_of(absent, above)) continue;
+    const bool whole = std::ranges::any_of(
+        keys, [&](const std::string& other) { return other.starts_with(key + "."); });
+    if (whole) {
+      absent.push_back(key + ".");
+      all.push_back(fmt::format("{}: only {}", key, left == nullptr ? "here" : "there"));
+    } else {
+      all.push_back(fmt::format("{}: {} there, {} here", key, Shown(left), Shown(right)));
+    }
+  }
+  return all;
+}
+
+Status Differs(std::vector<std::string> differences, const std::string& folder,
+               std::string_view hint) {
+  const size_t count = differences.size();
+  if (count > kKeysShown) {
+    differences.resize(kKeysShown);
+    differences.push_back(fmt::format("and {} more", count - kKeysShown));
+  }
+  return WithHint(WithWhere(Invalid("the checkpoint is of a job with other keys: {}",
+                                    JoinText(differences, "; ")),
+                            folder),
+                  hint);
+}
+
+bool EndsWithKey(std::string_view path, std::string_view key) {
+  return path.ends_with(key) && path.substr(0, path.size() - key.size()).ends_with('.');
+}
+
+// Rows hold their optimizer's state: its name is the layout.
+bool ReadByTrainingOnly(std::string_view path) {
+  constexpr std::string_view kOfTables[] = {"l2", "l2_scope", "clip_row_norm", "eval_default"};
+  constexpr std::string_view kOfNodes[] = {"dropout", "init", "init_value", "batch_norm_momentum"};
+  const auto ends = [&](std::string_view key) { return EndsWithKey(path, key); };
+  if (path.starts_with("model.loss.")) return ends("weight");
+  if (path.starts_with("model.graph.")) return std::ranges::any_of(kOfNodes, ends);
+  const bool rule = path.find(".optimizer.") != std::string_view::npos;
+  return std::ranges::any_of(kOfTables, ends) || (rule && !ends("name"));
+}
+
+// Whether keys that were never trained read as random values.
+bool DrawsRows(const JobConfig& job) {
+  return std::ranges::any_of(job.model.tables, [](const TableConfig& table) {
+    const bool random =
+        table.init.kind != InitKind::kZeros && table.init.kind != InitKind::kConstant;
+    return random && table.eval_default == EvalDefault::kInitial;
+  });
+}
+
+// The first values of a table's rows are read by evaluations too, for keys that were never trained.
+bool ReadsInit(const JobConfig& job, std::string_view path) {
+  return std::ranges::any_of(job.model.tables, [&](const TableConfig& table) {
+    return path == "model.tables." + table.name + ".init" &&
+           table.eval_default == EvalDefault::kInitial;
+  });
+}
+
+}  // namespace
+
+Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
+  if (manifest.resume_fingerprint == job.resume_fingerprint) return OkStatus();
+  std::vector<std::string> differences = Differences(
+      Facts(manifest.resume_text), Facts(job.resume_text), [](const std::string&) { return true; });
+  if (differences.empty()) differences = {"the order of tables, nodes or losses"};
+  return Differs(std::move(differences), folder,
+                 "start anew with --resume never, or set the keys as they were");
+}
+
+Status CheckSameModel(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
+  const auto matters = [&](const std::string& key) {
+    if (key == "seed") return DrawsRows(job);
+    if (!key.starts_with("model.")) return false;
+    if (key.starts_with("model.tables.") && EndsWithKey(key, "init")) return ReadsInit(job, key);
+    return !ReadByTrainingOnly(key);
+  };
+  std::vector<std::string> differences =
+      Differences(Facts(manifest.resume_text), Facts(job.resume_text), matters);
+  if (differences.empty()) return OkStatus();
+  return Differs(std::move(differences), folder,
+                 "set the keys as they were, or use a checkpoint of this job");
+}
+
+}  // namespace dt::scheduler
