@@ -127,9 +127,7 @@ LossMeans Course::MeansOf(const std::vector<double>& sums, uint64_t samples) con
 }
 
 // The factors are floats: further digits would be those of their nearest doubles.
-double Course::learning_rate() const {
-  return Rounded(config_.learning_rate * rate_scale(), 7);
-}
+double Course::learning_rate() const { return Rounded(config_.learning_rate * rate_scale(), 7); }
 
 LossMeans Course::train() const {
   LossMeans means = MeansOf(state_.epoch_loss_sums, state_.epoch_samples);
@@ -183,8 +181,7 @@ void Course::OnEvaluated(const LossMetrics& metrics) {
   const uint64_t per_epoch = config_.steps_per_epoch();
   const uint64_t epoch = (state_.step + per_epoch - 1) / per_epoch;
   state_.evaluated = state_.step;
-  state_.history.push_back(
-      {epoch, state_.step, rate_scale(), learning_rate(), metrics, train()});
+  state_.history.push_back({epoch, state_.step, rate_scale(), learning_rate(), metrics, train()});
   decisions_.OnEvaluation(metrics, state_.step, epoch, state_.decisions);
   // A job that was stopped here had saved before it evaluated: saved again, it is kept as the best.
   if (BestHere()) saved_.reset();
