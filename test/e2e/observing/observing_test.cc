@@ -95,8 +95,11 @@ TEST(Observing, ARunningJobSaysTheSameEverywhere) {
   EXPECT_GT(MetricOf(metrics, "dovetail_train_loss{loss=\"rating\"}"), 0) << metrics;
   EXPECT_GT(MetricOf(metrics, "dovetail_last_step_timestamp_seconds"), 1.5e9) << metrics;
   EXPECT_GT(MetricOf(metrics, "dovetail_last_checkpoint_timestamp_seconds"), 1.5e9) << metrics;
-  EXPECT_GT(MetricOf(metrics, "dovetail_process_sent_bytes_total{role=\"worker\",id=\"3\"}"), 0)
-      << metrics;
+  for (const Json& p : status["processes"]) {
+    const std::string labels =
+        "{role=\"" + p["role"].get<std::string>() + "\",id=\"" + p["id"].dump() + "\"}";
+    EXPECT_GT(MetricOf(metrics, "dovetail_process_sent_bytes_total" + labels), 0) << metrics;
+  }
 
   const ProgramEnd json = RunProgram(folder.path(), {"status", job, "--json"});
   EXPECT_THAT(schema.ProblemsOf(Parsed(json.output)), IsEmpty());
