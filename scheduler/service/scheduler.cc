@@ -141,8 +141,8 @@ class SchedulerImpl : public Scheduler {
       const bool ready = job_->phase() == JobPhase::kRunning;
       return {ready ? 200 : 503, kText, fmt::format("{}\n", NameOf(job_->phase()))};
     }
-    if (path == "/plan" && !PlanPage().empty()) {
-      return {200, "text/html; charset=utf-8", PlanPage()};
+    if (path == "/plan" && !PlanHtml().empty()) {
+      return {200, "text/html; charset=utf-8", PlanHtml()};
     }
     if (options_.job.observe.trace) {
       const std::string folder = options_.job.run_dir + "/trace";
@@ -152,7 +152,7 @@ class SchedulerImpl : public Scheduler {
   }
 
   // Made once: it takes a while, and anyone on this machine may ask. Empty before there is a plan.
-  const std::string& PlanPage() {
+  const std::string& PlanHtml() {
     if (plan_page_.empty() && job_->plan().has_value()) {
       plan_page_ = DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job);
     }

@@ -165,8 +165,8 @@ function chartsOf(job, losses) {
   });
   const one = { name: '', color: 'var(--third)' };
   charts.push(
-    { title: 'learning rate', unit: 'step size of the optimizer', format: rate, fromZero: true,
-      series: [{ ...one, points: curve.length ? alongCurve(p => p.learning_rate)
+    { title: 'learning rate', unit: 'step size of the optimizer', format: rate, fromZero: true, mayBeLog: true,
+      series: [{ ...one, stairs: true, points: curve.length ? alongCurve(p => p.learning_rate)
         : alongEpochs(h => h.learning_rate) }] },
     { title: 'speed', unit: 'samples/s', format: x => `${number(x)} samples/s`, fromZero: true,
       series: [{ ...one, points: alongCurve(p => p.samples_per_second) }] });

@@ -92,7 +92,9 @@ function drawAxes(svg, chart, x, y, box) {
 function drawSeries(svg, series, box) {
   for (const run of runsOf(series.points)) {
     if (run.length > 1) {
-      svgMake('polyline', { points: run.map(p => `${box.x(p.x).toFixed(1)},${box.y(p.y).toFixed(1)}`).join(' '),
+      // A point with `stairs` holds for the steps since the one before.
+      const corners = run.flatMap((p, i) => series.stairs && i ? [{ x: run[i - 1].x, y: p.y }, p] : [p]);
+      svgMake('polyline', { points: corners.map(p => `${box.x(p.x).toFixed(1)},${box.y(p.y).toFixed(1)}`).join(' '),
         fill: 'none', stroke: series.color, 'stroke-width': 1.8, 'stroke-linejoin': 'round' }, svg);
     }
     if (!series.dots && run.length > 1) continue;
@@ -122,7 +124,7 @@ function showTip(figure, svg, chart, box, pointer) {
 }
 
 // Draws `chart` into `figure`: {title, unit, format, lastStep, fromZero, mayBeLog, series: [{name, color, dots,
-// points: [{x, y, where}]}]}. x is a step; a y that is no number leaves a gap.
+// stairs, points: [{x, y, where}]}]}. x is a step; a y that is no number leaves a gap.
 function drawChart(figure, chart) {
   const caption = make('figcaption');
   make('span', chart.title, caption);
