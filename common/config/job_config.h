@@ -235,8 +235,8 @@ struct JobConfig {
   // The part of it that a checkpoint must match to be resumed: job, seed, tables, graph,
   // batch_size, slices.
   uint64_t resume_fingerprint = 0;
-  // The canonical text of what resume_fingerprint hashes, one "key: value" line each with the key as
-  // the job file has it, for naming differences.
+  // The canonical text of what resume_fingerprint hashes, for naming differences: lines of
+  // "key: value", with the keys of the job file.
   std::string resume_text;
 };
 
