@@ -160,7 +160,7 @@ TEST_F(JobStateTest, ThePlannerIsToldWhatWorkersComputeOn) {
 TEST_F(JobStateTest, TheStatusTellsHostsOfOneNameByTheirAddresses) {
   const auto hosts = [&] {
     std::vector<std::string> found;
-    for (const auto& p : StatusOf(*state_, "job", kStart).processes) found.push_back(p.host);
+    for (const auto& p : StatusOf(*state_, kStart).processes) found.push_back(p.host);
     return found;
   };
   Join(1, Role::kWorker);
