@@ -241,7 +241,7 @@ class Parser {
                 "schema > job.schema.json");
     schema
         ->add_option("of", out_.schema,
-                     "job (default), status (/status), plan (plan --format json) or manifest (of a "
+                     "job (default), status (/status), plan (the plan as JSON) or manifest (of a "
                      "checkpoint)")
         ->check(CLI::IsMember({"job", "status", "plan", "manifest"}));
     Command(app_, "completion", "Print the script by which a shell completes commands and flags",
