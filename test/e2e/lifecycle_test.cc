@@ -83,7 +83,8 @@ arrays = npz("tiny.npz")
 raw = open("tiny.safetensors", "rb").read()
 n = int.from_bytes(raw[:8], "little")
 header = json.loads(raw[8:8 + n])
-del header["__metadata__"]
+_, _, metadata = arrays.pop("metadata")
+assert json.loads(metadata) == header.pop("__metadata__")
 assert set(arrays) == set(header), (list(arrays), list(header))
 for name, (descr, shape, data) in arrays.items():
     its = header[name]
@@ -95,7 +96,7 @@ rows = int(sys.argv[1])
 assert arrays["table.deep.keys"][1] == (rows,)
 assert arrays["table.deep.values"][1] == (rows, 8)
 assert any(name.startswith("dense.") for name in arrays)
-assert sorted(npz("wide.npz")) == ["table.wide.keys", "table.wide.values"]
+assert sorted(npz("wide.npz")) == ["metadata", "table.wide.keys", "table.wide.values"]
 try:
     import numpy as np
 except ImportError:
