@@ -40,20 +40,31 @@ class Dropping : public rocksdb::CompactionFilter {
   const RowsDb::Useless useless_;
 };
 
-class MergeWatch : public rocksdb::EventListener {
+// What goes wrong in RocksDB. A full disk is an error of the call or of the merge alone: were it one
+// of the database, RocksDB 7.8 would end it by itself once there is room, but still count as stopped,
+// and abort at the next file that is added (ReserveFileNumbersBeforeIngestion).
+class ErrorWatch : public rocksdb::EventListener {
  public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    if (!error->IsNoSpace()) return;
+    *error = rocksdb::Status::OK();
+    full_ = true;
+  }
   void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& merge) override {
     std::lock_guard lock(mutex_);
-    last_ = merge.status;
+    last_merge_ = merge.status;
   }
-  rocksdb::Status last() const {
+  rocksdb::Status last_merge() const {
     std::lock_guard lock(mutex_);
-    return last_;
+    return last_merge_;
   }
+  // Whether the disk was full since the last call.
+  bool TakeFull() { return full_.exchange(false); }
 
  private:
   mutable std::mutex mutex_;
-  rocksdb::Status last_;
+  rocksdb::Status last_merge_;
+  std::atomic<bool> full_ = false;
 };
 
 // A part is a column family, whose name is its first key; that of the first is "".
@@ -83,7 +94,7 @@ struct RowsDb::Impl {
         files_crowded(std::clamp<uint64_t>(options_in.open_files, kFilesMerged, kFilesCrowded)),
         starts(std::move(options_in.cuts)) {
     starts.insert(starts.begin(), "");
-    rocks.listeners.push_back(merges);
+    rocks.listeners.push_back(errors);
     if (options_in.useless == nullptr) return;
     dropping = std::make_unique<const Dropping>(std::move(options_in.useless));
     rocks.compaction_filter = dropping.get();
@@ -98,7 +109,7 @@ struct RowsDb::Impl {
     return static_cast<size_t>(std::ranges::upper_bound(starts, key) - starts.begin()) - 1;
   }
 
-  const std::shared_ptr<MergeWatch> merges = std::make_shared<MergeWatch>();
+  const std::shared_ptr<ErrorWatch> errors = std::make_shared<ErrorWatch>();
   std::unique_ptr<const Dropping> dropping;  // Outlives db.
   const std::string folder;
   rocksdb::Options rocks;
@@ -225,6 +236,8 @@ Status RowsDb::Ingest(std::unique_ptr<File> file) {
         impl_->db->IngestExternalFile(impl_->parts[piece.part], {piece.path}, options);
     DT_TRY_STATUS(FromRocks(added, "adding rows to", impl_->folder, impl.bytes_expected));
   }
+  // RocksDB keeps every file from an error in its list of files on; that list is new by now.
+  if (impl_->errors->TakeFull()) impl_->db->EnableFileDeletions(true);
   return OkStatus();
 }
 
@@ -237,7 +250,7 @@ bool RowsDb::Crowded() const {
 }
 
 Status RowsDb::merge_problem() const {
-  return FromRocks(impl_->merges->last(), "merging rows of", impl_->folder);
+  return FromRocks(impl_->errors->last_merge(), "merging rows of", impl_->folder);
 }
 
 Status RowsDb::Checkpoint(const std::string& folder) {

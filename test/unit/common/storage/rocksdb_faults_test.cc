@@ -2,6 +2,8 @@
 // what was added before is still there, and once there is room the next attempt succeeds. Method:
 // the limit of this process on the size of files, at every few bytes; and, for root, a small tmpfs.
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <poll.h>
 
@@ -120,6 +122,52 @@ TEST_P(FullDisk, IsNamedWithItsRoomAndHarmsNothing) {
 
 // Files below and above the megabyte that RocksDB writes at once.
 INSTANTIATE_TEST_SUITE_P(RowBytes, FullDisk, ::testing::Values(300, 20'000));
+
+uint64_t FilesIn(const std::string& folder) {
+  const std::filesystem::directory_iterator files(folder);
+  return static_cast<uint64_t>(std::distance(begin(files), end(files)));
+}
+
+// The disk has room for each file of rows, which takes one page, and for nothing else: sooner or
+// later the page that is missing is one of RocksDB's list of files.
+TEST(RocksFaults, AFullDiskIsForgottenOnceThereIsRoom) {
+  constexpr uint64_t kPage = 4096;
+  uint64_t bytes = 64 * kPage;
+  const SmallDisk disk(bytes);
+  if (!disk.made()) GTEST_SKIP() << "only root may mount a small file system";
+  auto db = RowsDb::Create(disk.path() + "/rows", {.cache_bytes = 1 << 20});
+  ASSERT_TRUE(db.ok()) << db.status();
+  const auto add = [&](int row) {
+    auto file = (*db)->NewFile(0);
+    DT_TRY_STATUS(file->Add(fmt::format("{:04}", row), "value"));
+    return (*db)->Ingest(std::move(file));
+  };
+  ASSERT_TRUE(add(0).ok());
+  (*db)->HoldMerges();
+  std::ofstream(disk.path() + "/filler") << std::string(bytes, 'x');
+  ASSERT_EQ(std::filesystem::space(disk.path()).available, 0u);
+  int row = 1;
+  Status failed;
+  for (; row < 200 && failed.ok(); ++row) {
+    disk.Grow(bytes += kPage);
+    failed = add(row);
+  }
+  EXPECT_NE(ToText(failed).find("adding rows to"), std::string::npos) << failed;
+  EXPECT_NE(ToText(failed).find("the disk is full"), std::string::npos) << failed;
+  disk.Grow(uint64_t{1} << 30);
+  for (; row < 400; ++row) {
+    const Status added = add(row);
+    ASSERT_TRUE(added.ok()) << added;
+  }
+  // What is merged is removed, as if there had been no error.
+  (*db)->ReleaseMerges();
+  const TimePoint deadline = SystemClock().Now() + seconds(30);
+  while (FilesIn(disk.path() + "/rows") > 60 && SystemClock().Now() < deadline) {
+    poll(nullptr, 0, 100);
+    ASSERT_TRUE(add(row++).ok());
+  }
+  EXPECT_LE(FilesIn(disk.path() + "/rows"), 60u);
+}
 
 TEST(RocksFaults, AStateOnAFullDiskKeepsWhatWasWritten) {
   if (!SmallDisk(1 << 20).made()) GTEST_SKIP() << "only root may mount a small file system";
