@@ -1,5 +1,7 @@
 #include "common/base/status.h"
 
+#include <algorithm>
+
 #include "absl/strings/cord.h"
 #include "common/base/written_paths.h"
 
@@ -58,6 +60,21 @@ std::string ToText(const Status& status) {
   if (!problem.where.empty()) text += fmt::format(" ({})", problem.where);
   if (!problem.hint.empty()) text += fmt::format("; {}", problem.hint);
   return text;
+}
+
+Status Together(std::span<const Status> problems) {
+  std::string text;
+  for (const Status& status : problems) {
+    const Problem problem = ProblemOf(status);
+    if (!problem.where.empty()) text += problem.where + ": ";
+    text += problem.what + (problem.hint.empty() ? "" : "; " + problem.hint) + "\n";
+  }
+  text += fmt::format("{} problem{}, nothing started", problems.size(),
+                      problems.size() == 1 ? "" : "s");
+  const bool all_not_yet = std::ranges::all_of(
+      problems, [](const Status& status) { return status.code() == StatusCode::kUnimplemented; });
+  const StatusCode code = all_not_yet ? StatusCode::kUnimplemented : StatusCode::kInvalidArgument;
+  return WithWhere(MakeStatus(code, text), ProblemOf(problems.front()).where);
 }
 
 int ExitCodeOf(const Status& status) {

@@ -14,6 +14,7 @@
 //   Internal     the other side of a boundary broke its contract: a bug
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,8 @@ Status Prefixed(Status status, std::string_view before);
 Problem ProblemOf(const Status& status);
 // One line: "what (where); hint".
 std::string ToText(const Status& status);
+// Several errors as one: a line each, with its place and advice, then how many there are.
+Status Together(std::span<const Status> problems);
 // 0 for OK, 2 Invalid, NotFound and NotYet, 3 Malformed, otherwise 1.
 int ExitCodeOf(const Status& status);
 

@@ -1,6 +1,7 @@
 #include "scheduler/plan/anchors.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/base/text.h"
 #include "scheduler/composites/infer_node.h"
@@ -33,7 +34,7 @@ const PlaceRule* RuleFor(Placed of, std::string_view name, const JobConfig& job)
 }
 
 // A pattern that matches nothing is a slip of the pen, and would be missed only by its speed.
-Status CheckRules(const Graph& graph, const JobConfig& job) {
+void CheckRules(const Graph& graph, const JobConfig& job, std::vector<Status>& mistakes) {
   const auto operator_meant = [&](const PlaceRule& rule) {
     return std::ranges::any_of(graph.nodes, [&](const Node& node) {
       return node.phase == Phase::kSlice && IsMeant(node.name, rule);
@@ -48,26 +49,39 @@ Status CheckRules(const Graph& graph, const JobConfig& job) {
     if (rule.of == Placed::kTables) continue;  // Checked as the job was read.
     const bool weights = rule.of == Placed::kWeights;
     if (weights ? weight_meant(rule) : operator_meant(rule)) continue;
-    return AtMark(WithHint(Invalid("{}: no {} matches \"{}\"", rule.path,
-                                   weights ? "weight" : "node or operator", rule.match),
-                           "`dovetail plan JOB --after differentiate` shows their names"),
-                  rule.mark);
+    mistakes.push_back(
+        AtMark(WithHint(Invalid("{}: no {} matches \"{}\"", rule.path,
+                                weights ? "weight" : "node or operator", rule.match),
+                        "`dovetail plan JOB --after differentiate` shows their names"),
+               rule.mark));
   }
-  return OkStatus();
 }
 
 }  // namespace
 
 Result<Anchors> Anchors::Find(const Graph& graph, const JobConfig& job, const Options& options) {
-  DT_TRY_STATUS(CheckRules(graph, job));
+  std::vector<Status> mistakes;
+  CheckRules(graph, job, mistakes);
   Anchors anchors(graph, job, options);
+  // A tag or a rule holds for many nodes and weights: each is told of once.
+  std::set<std::string> sayings;
+  const auto note = [&](Status status, const std::string& saying) {
+    if (!status.ok() && sayings.insert(saying).second) mistakes.push_back(std::move(status));
+  };
   for (const ParameterSpec& p : graph.parameters) {
-    if (p.trained) DT_TRY_STATUS(anchors.CheckWeight(p.value));
+    if (p.trained) note(anchors.CheckWeight(p.value), anchors.SayingOfWeight(p.value));
   }
   const auto count = static_cast<NodeIndex>(graph.nodes.size());
   for (NodeIndex n = 0; n < count; ++n) {
-    if (graph.nodes[n].phase == Phase::kSlice) DT_TRY_STATUS(anchors.FindSliceNode(n));
+    if (graph.nodes[n].phase != Phase::kSlice) continue;
+    const Said said = anchors.WhoSays(n);
+    Status status = anchors.FindSliceNode(n);
+    // A gradient repeats the tag of its forward node, but has no place in the job file.
+    if (!said.mark.file.empty() || mistakes.empty())
+      note(std::move(status), said.by + At(said.mark));
   }
+  if (mistakes.size() == 1) return mistakes.front();
+  if (!mistakes.empty()) return Together(mistakes);
   for (NodeIndex n = count; n-- > 0;) anchors.FindBesideReader(n);
   for (const ParameterSpec& p : graph.parameters) {
     anchors.of_value_[p.value] = anchors.OfLasting(p);
@@ -108,12 +122,15 @@ Status Anchors::CheckWeight(ValueIndex weight) {
     return OkStatus();
   }
   const PlaceRule* const rule = RuleFor(Placed::kWeights, graph_.value(weight).name, job_);
-  const std::string by = rule != nullptr
-                             ? fmt::format("{}: weights \"{}\" on gpu", rule->path, rule->match)
-                             : "optimizer.device: gpu";
-  return AtMark(
-      WithHint(Invalid("{}, and {}", by, why), options_.tags_hold ? kOtherRemedy : kRemedy),
-      rule != nullptr ? rule->mark : SourceMark());
+  return AtMark(WithHint(Invalid("{}, and {}", SayingOfWeight(weight), why),
+                         options_.tags_hold ? kOtherRemedy : kRemedy),
+                rule != nullptr ? rule->mark : SourceMark());
+}
+
+std::string Anchors::SayingOfWeight(ValueIndex weight) const {
+  const PlaceRule* const rule = RuleFor(Placed::kWeights, graph_.value(weight).name, job_);
+  return rule != nullptr ? fmt::format("{}: weights \"{}\" on gpu", rule->path, rule->match)
+                         : "optimizer.device: gpu";
 }
 
 bool Anchors::HasKernel(std::string_view op) const {

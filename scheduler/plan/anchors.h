@@ -54,6 +54,8 @@ class Anchors {
   Device SaidOfWeight(ValueIndex weight) const;
   // That it can be.
   Status CheckWeight(ValueIndex weight);
+  // The key and its value that put it on `gpu`.
+  std::string SayingOfWeight(ValueIndex weight) const;
   bool HasKernel(std::string_view op) const;
   // Whether weights can be updated on `gpu`.
   bool CanUpdate() const { return HasKernel("update") && HasKernel("add_l2"); }

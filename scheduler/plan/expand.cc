@@ -24,7 +24,7 @@ class Expander {
       if (IsBroken(loss.input) || IsBroken(loss.item)) continue;
       if (Status status = OneLoss(loss); !status.ok()) problems_.push_back(status);
     }
-    if (!problems_.empty()) return Together();
+    if (!problems_.empty()) return Together(problems_);
     if (builder_.graph().losses.empty()) {
       return Invalid("the model has no loss: add model.loss with an input and a label");
     }
@@ -33,23 +33,6 @@ class Expander {
   }
 
  private:
-  // All problems as one, each with its place, as those of reading the job file.
-  Status Together() const {
-    std::string text;
-    for (const Status& status : problems_) {
-      const Problem problem = ProblemOf(status);
-      if (!problem.where.empty()) text += problem.where + ": ";
-      text += problem.what + (problem.hint.empty() ? "" : "; " + problem.hint) + "\n";
-    }
-    text += fmt::format("{} problem{}, nothing started", problems_.size(),
-                        problems_.size() == 1 ? "" : "s");
-    const bool all_not_yet = std::ranges::all_of(problems_, [](const Status& status) {
-      return status.code() == StatusCode::kUnimplemented;
-    });
-    const StatusCode code = all_not_yet ? StatusCode::kUnimplemented : StatusCode::kInvalidArgument;
-    return WithWhere(MakeStatus(code, text), ProblemOf(problems_.front()).where);
-  }
-
   // How many rows tables are going to have, as far as anybody says.
   void ExpectRows() {
     Graph& graph = builder_.graph();

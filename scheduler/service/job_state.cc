@@ -245,6 +245,7 @@ void JobState::MakeStart(TimePoint now) {
   places_ = PlacesText(plan->plan.graph);
   predicted_step_ = plan->step_seconds;
   model_ = std::move(plan->model);
+  plan_explanation_ = std::move(plan->explanation);
   std::vector<ServerInfo> servers;
   for (const Member* server : membership_.OfRole(Role::kServer)) {
     servers.push_back({server->id, server->join.endpoints});

@@ -47,7 +47,8 @@ struct PlanInput {
 
 struct MadePlan {
   Plan plan;
-  std::string model = "{}";  // ModelJson, for checkpoints.
+  std::string model = "{}";        // ModelJson, for checkpoints.
+  std::string explanation = "{}";  // ExplainJson, for the plan's page.
   // What the job file does not say: why tags of `gpu` do not mean a card, which tables went to the
   // workers; by the kind of event that tells it.
   std::vector<std::pair<std::string, std::string>> notes;
@@ -114,6 +115,7 @@ class JobState {
   // Where workers compute, for people; empty before there is a plan.
   const std::string& places() const { return places_; }
   const std::optional<Plan>& plan() const { return plan_; }
+  const std::string& plan_explanation() const { return plan_explanation_; }
   const std::string& last_checkpoint() const { return last_checkpoint_; }
   const std::vector<JobResult::Event>& events() const { return events_; }
   const CourseState* course() const { return course_ ? &course_->state() : nullptr; }
@@ -200,7 +202,8 @@ class JobState {
   ShardMap map_;
   std::optional<Plan> plan_;  // Once it is made.
   std::string places_;
-  std::string model_ = "{}";  // MadePlan::model.
+  std::string model_ = "{}";             // MadePlan::model.
+  std::string plan_explanation_ = "{}";  // MadePlan::explanation.
   uint32_t slices_ = 1;
   Generation generation_;
 

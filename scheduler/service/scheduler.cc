@@ -17,6 +17,7 @@
 #include "common/storage/files.h"
 #include "scheduler/checkpoint/model_json.h"
 #include "scheduler/dump/dump_plan.h"
+#include "scheduler/dump/explain.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/service/status_of.h"
@@ -154,7 +155,8 @@ class SchedulerImpl : public Scheduler {
   // Made once: it takes a while, and anyone on this machine may ask. Empty before there is a plan.
   const std::string& PlanHtml() {
     if (plan_page_.empty() && job_->plan().has_value()) {
-      plan_page_ = DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job);
+      plan_page_ =
+          DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job, job_->plan_explanation());
     }
     return plan_page_;
   }
@@ -312,6 +314,7 @@ Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
            if (pass == "infer") made.model = ModelJson(plan, job);
          }));
   made.step_seconds = report.step.step;
+  made.explanation = ExplainJson(made.plan, job, report);
   if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});
   if (!report.fallback.empty()) {
     LogWarn("plan.fallback_to_cpu", {{"why", report.fallback}});

@@ -39,6 +39,7 @@ TEST_P(PageTest, ItsLinksWorkAndItSeesTheEnd) {
                       [&] { return HttpGet(page + path).body.find(text) != std::string::npos; });
   };
   EXPECT_TRUE(shows("plan", "<!doctype html>")) << program.Output();
+  EXPECT_TRUE(shows("plan", "seconds_per_step")) << program.Output();
   EXPECT_TRUE(shows("timeline", "timeline/worker-")) << program.Output();
   const std::string list = HttpGet(page + "timeline").body;
   const size_t link = list.find("timeline/worker-");

@@ -201,6 +201,20 @@ TEST(PlanTest, ARuleMeansNodesByNameAndWhatIsMadeOfThem) {
               HasSubstr("parallel.place.1: no node or operator matches \"dee\" (job.yaml:12)"));
 }
 
+TEST(PlanTest, MistakesOfPlacesAreToldTogetherAndEachOnce) {
+  JobConfig job = TinyJob(TinyDeepFm());
+  job.optimizer.device = Device::kGpu;
+  job.parallel.place = {{.match = "deep", .device = Device::kGpu, .mark = {"job.yaml", 11}},
+                        {.match = "dee", .device = Device::kGpu, .path = "parallel.place.1"}};
+  const Status status = MakePlan({job, TinyColumns(), 1}).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  const std::string text = ToText(status);
+  EXPECT_THAT(text, HasSubstr("parallel.place.1: no node or operator matches \"dee\""));
+  EXPECT_THAT(text, HasSubstr("optimizer.device: gpu, and not every worker has"));
+  EXPECT_THAT(text, HasSubstr("parallel.place \"deep\" gpu, and not every worker has"));
+  EXPECT_THAT(text, HasSubstr("3 problems, nothing started"));
+}
+
 TEST(PlanTest, ARuleMeansWeightsAndWhatUpdatesThem) {
   const auto devices = [](const std::vector<PlaceRule>& rules) {
     JobConfig job = TinyJob(TinyDeepFm());
