@@ -127,7 +127,7 @@ class Launch {
     return arguments;
   }
 
-  // As the scheduler numbers them: the servers, then the workers.
+  // Ids are given as the scheduler gives them: the servers first, then the workers.
   Status StartRole(uint32_t id) {
     const std::string role = id <= job_.cluster.servers ? "server" : "worker";
     const std::string name = fmt::format("{} {}", role, id);

@@ -63,7 +63,7 @@ Status PrintPasses(const CommandLine& line, scheduler::PlanRequest request) {
   return found && !all ? OkStatus() : plan.status();
 }
 
-// What `launch` would start on this machine.
+// Says which processes `launch` would start on this machine.
 void PrintProcesses(const JobConfig& job) {
   const auto counted = [](uint32_t count, std::string_view what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");

@@ -26,7 +26,7 @@ double PercentOf(const scheduler::Progress& p) {
   return 100.0 * static_cast<double>(p.step_in_epoch) / static_cast<double>(p.steps_per_epoch);
 }
 
-// Of the terminal, as it is now.
+// How wide the terminal is now; people change it while a job runs.
 size_t Columns() {
   winsize size{};
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;

@@ -71,7 +71,7 @@ std::string LossText(const Json& train) {
   return "loss " + SummaryOf(means);
 }
 
-// What is known of how fast and how well it learns; empty before the first figure.
+// Says how fast and how well the job learns; empty before the first figure.
 std::string FiguresOf(const Json& status) {
   std::vector<std::string> known;
   const auto has = [&](std::string_view key) { return MemberOf(status, key).is_number(); };

@@ -27,7 +27,7 @@ void PrintTrain(const LossMeans& means) {
   }
 }
 
-// What a job that has ended well should still be looked at for.
+// A job that has ended well may still need a look: its warnings are printed again.
 void PrintWarnings(const std::vector<JobResult::Event>& events) {
   for (const JobResult::Event& event : events) {
     if (event.kind != "loss_diverged") continue;

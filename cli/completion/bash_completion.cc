@@ -12,7 +12,7 @@
 namespace dt::cli {
 namespace {
 
-// What may follow, by the command so far ("", "train", "data generate").
+// The words that may follow each command ("", "train", "data generate").
 using Words = std::map<std::string, std::vector<std::string>>;
 
 // A type is written as its values, "auto|never|DIR" or, by the library, "TEXT:{json,dot}". Upper

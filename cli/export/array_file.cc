@@ -86,7 +86,7 @@ class ArrayFileImpl : public ArrayFile {
   const std::string path_;
   const ArrayFormat format_;
   std::vector<ArraySpec> arrays_;
-  std::string metadata_;  // Of npz: what its last array holds.
+  std::string metadata_;  // An npz file holds it in its last array.
   ArrayLayout layout_;
   std::vector<Stream> streams_;
   std::unique_ptr<NewFile> file_;

@@ -35,7 +35,7 @@ struct ArrayLayout {
   std::vector<uint64_t> data_at;   // Of each array.
   uint64_t end = 0;                // Behind the last.
 };
-// What a file says beside its arrays: names and texts.
+// The names and texts that a file has beside its arrays.
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 ArrayLayout SafetensorsLayout(std::span<const ArraySpec> arrays, const Metadata& metadata);
 std::string MetadataJson(const Metadata& metadata);

@@ -31,7 +31,7 @@ Result<Exported> TablesToExport(const RowsHeader& header, const std::string& onl
   Exported tables;
   std::vector<std::string> names;
   for (const RowsHeader::Table& table : header.tables) {
-    // Of an asynchronous job: "dense.bin" holds them as arrays.
+    // An asynchronous job keeps its dense values in tables, too; "dense.bin" holds them as arrays.
     if (table.name == kDenseTable || table.name == kRunningTable) continue;
     names.push_back(table.name);
     if (only.empty() || only == table.name) tables[table.id] = {table, 0, 0};

@@ -38,7 +38,7 @@ std::string JsonLine(std::string_view event, const std::string& role, LogFields 
   Json line = {{"event", event}};
   if (!role.empty()) line["role"] = role;
   for (const LogField& f : fields) {
-    // What is not finite is no number of JSON's; the parser refuses it.
+    // JSON has no infinity and no NaN; the parser refuses them, and null is written.
     const Json number = f.quoted ? Json() : Json::parse(f.value, nullptr, false);
     line[std::string(f.key)] = f.quoted                ? Json(Printable(f.value))
                                : number.is_discarded() ? Json()

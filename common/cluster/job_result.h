@@ -27,7 +27,7 @@ struct JobResult {
     std::string role;
     uint32_t id = 0;
     int64_t pid = 0;
-    // What the process used; nothing if another role of the same process tells it.
+    // Memory and time that the process used; none if another role of the same process says it.
     std::optional<Usage> usage;
   };
   struct Table {
