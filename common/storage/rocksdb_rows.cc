@@ -40,9 +40,9 @@ class Dropping : public rocksdb::CompactionFilter {
   const RowsDb::Useless useless_;
 };
 
-// What goes wrong in RocksDB. A full disk is an error of the call or of the merge alone: were it one
-// of the database, RocksDB 7.8 would end it by itself once there is room, but still count as stopped,
-// and abort at the next file that is added (ReserveFileNumbersBeforeIngestion).
+// Errors of RocksDB. A full disk is an error of the call or of the merge alone: RocksDB 7.8 clears
+// its own error once there is room, but the database still counts as stopped, and the process ends
+// at the next file that is added (ReserveFileNumbersBeforeIngestion).
 class ErrorWatch : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
