@@ -4,8 +4,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
+
 namespace dt::cli {
 namespace {
+
+// Signals that come within this time of the first are the same request: the kernel tells of a
+// parent's death once for each of its threads, and a terminal and a wrapper both pass on Ctrl-C.
+constexpr Duration kSameRequest = milliseconds(500);
 
 sigset_t StopSet() {
   sigset_t set;
@@ -29,10 +35,15 @@ StopSignals::StopSignals() {
   signal(SIGXFSZ, SIG_IGN);  // Beyond the file size limit, write() fails instead.
   thread_ = std::jthread([this, set](std::stop_token end) {
     const timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
+    TimePoint first;
     while (!end.stop_requested()) {
       const int signal_number = sigtimedwait(&set, nullptr, &patience);
       if (signal_number <= 0) continue;
-      if (received_.load() != 0 || !heeded_.load()) _exit(128 + signal_number);
+      const TimePoint now = SystemClock().Now();
+      const bool again = received_.load() != 0;
+      if (again && now - first < kSameRequest) continue;
+      if (again || !heeded_.load()) _exit(128 + signal_number);
+      first = now;
       received_ = signal_number;
       source_.request_stop();
     }

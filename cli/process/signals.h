@@ -1,5 +1,6 @@
 // SIGINT, SIGTERM and SIGHUP as a stop request to who heeds it; while nobody does, they end the
-// process at once, as a second one does. One per process, made before any other thread.
+// process at once, as a second one does that comes half a second after the first or later. One per
+// process, made before any other thread.
 #pragma once
 
 #include <atomic>

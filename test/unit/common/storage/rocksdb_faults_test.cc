@@ -159,7 +159,7 @@ TEST(RocksFaults, AFullDiskIsForgottenOnceThereIsRoom) {
     const Status added = add(row);
     ASSERT_TRUE(added.ok()) << added;
   }
-  // What is merged is removed, as if there had been no error.
+  // Merged files are removed, as if there had been no error.
   (*db)->ReleaseMerges();
   const TimePoint deadline = SystemClock().Now() + seconds(30);
   while (FilesIn(disk.path() + "/rows") > 60 && SystemClock().Now() < deadline) {
