@@ -23,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/fields.h"
 
 namespace dt {
 
@@ -37,6 +38,7 @@ struct Problem {
   std::string what;
   std::string where;
   std::string hint;
+  DT_FIELDS(what, where, hint)
 };
 
 Status MakeStatus(StatusCode code, std::string_view message);

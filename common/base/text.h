@@ -18,6 +18,11 @@ std::string LikelySpelling(std::string_view word, std::span<const std::string> c
 std::string DidYouMean(std::string_view word, std::span<const std::string> candidates);
 
 std::vector<std::string_view> SplitText(std::string_view text, char separator);
+// The name of an enumerator in "first|second|third".
+template <class Enum>
+std::string_view ChoiceOf(std::string_view names, Enum value) {
+  return SplitText(names, '|')[static_cast<size_t>(value)];
+}
 std::string JoinText(std::span<const std::string> parts, std::string_view separator);
 // Shell-like pattern: `*` any run of characters, `?` any one.
 bool MatchesPattern(std::string_view text, std::string_view pattern);

@@ -52,4 +52,6 @@ Status CheckShardMap(const ShardMap& map) {
   return OkStatus();
 }
 
+bool ShardMap::IsSound() const { return CheckShardMap(*this).ok(); }
+
 }  // namespace dt

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/fields.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
 
@@ -12,6 +13,7 @@ namespace dt {
 struct ServerInfo {
   ProcessId id;
   std::vector<std::string> endpoints;  // One per executor thread.
+  DT_FIELDS(id, endpoints)
   friend bool operator==(const ServerInfo&, const ServerInfo&) = default;
 };
 
@@ -22,7 +24,9 @@ struct ShardMap {
   MapVersion version;
   std::vector<Chain> chains;        // By shard.
   std::vector<ServerInfo> servers;  // Every member of a chain, ascending id.
+  DT_FIELDS(version, chains, servers)
 
+  bool IsSound() const;  // CheckShardMap, as a message is read.
   uint32_t shards() const { return static_cast<uint32_t>(chains.size()); }
   const ServerInfo* FindServer(ProcessId id) const;
   // The executor thread of its server that owns a shard.

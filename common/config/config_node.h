@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/config/job_config.h"
+#include "common/specs/attrs.h"
+#include "common/specs/source_mark.h"
 
 namespace dt {
 

@@ -1,4 +1,8 @@
+#include "common/config/data_config.h"
 #include "common/config/key_table.h"
+#include "common/specs/device_tag.h"
+#include "common/specs/optimizer.h"
+#include "common/specs/row_life.h"
 
 namespace dt {
 namespace {
@@ -20,8 +24,8 @@ constexpr KeySpec kKeys[] = {
     {"", "checkpoint", kMap, "checkpoint", 0, 0, "", "", "When and where the job is saved."},
     {"", "observe", kMap, "observe", 0, 0, "", "", "Web page, logs, traces."},
     {"", "security", kMap, "security", 0, 0, "", "", "Who may connect."},
-    {"data", "format", kChoice, "criteo|libsvm|libffm|csv|binary|pipe", 0, 0, "required",
-     "criteo|libsvm|libffm|csv|pipe", "How the files are written."},
+    {"data", "format", kChoice, kDataFormatNames, 0, 0, "required", "criteo|libsvm|libffm|csv|pipe",
+     "How the files are written."},
     {"data", "train", kPaths, "", 0, 0, "", "", "Files or globs to train on."},
     {"data", "valid", kPaths, "", 0, 0, "", "", "Files or globs evaluated while training."},
     {"data", "test", kPaths, "", 0, 0, "", "", "Files or globs evaluated once, at the end."},
@@ -40,7 +44,7 @@ constexpr KeySpec kKeys[] = {
      "Samples are shuffled within windows of this many, and windows among themselves; 0: as read."},
     {"column", "name", kText, "", 0, 0, "required", "",
      "Name of the column, as in the CSV header."},
-    {"column", "type", kChoice, "float|id|string|ids|strings", 0, 0, "float", "",
+    {"column", "type", kChoice, kColumnTypeNames, 0, 0, "float", "",
      "Numbers, 64-bit ids, strings hashed to ids, or lists of them."},
     {"column", "role", kChoice, "feature|label|weight", 0, 0, "feature", "",
      "What the column is for."},
@@ -72,11 +76,11 @@ constexpr KeySpec kKeys[] = {
     {"table", "optimizer", kMap, "table.optimizer", 0, 0, "", "",
      "What differs from the job's optimizer."},
     {"table", "l2", kFloat, "", 0, kAnyNumber, "0", "", "Adds l2 * value to a row's gradient."},
-    {"table", "l2_scope", kChoice, "gap|touched", 0, 0, "gap", "",
+    {"table", "l2_scope", kChoice, kL2ScopeNames, 0, 0, "gap", "",
      "gap: times the steps since the row's last update; touched: once per update."},
     {"table", "clip_row_norm", kFloat, "", 0, kAnyNumber, "0", "",
      "Largest norm of a row's gradient; 0: off."},
-    {"table", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "",
+    {"table", "device", kChoice, kDeviceNames, 0, 0, "auto", "",
      "Where the table lives: on servers (ps), in the worker's memory, in its accelerator's; auto: "
      "where a step takes least, if the number of its rows is known, else on servers."},
     {"table", "dtype", kChoice, "fp32|bf16", 0, 0, "fp32", "",
@@ -85,7 +89,7 @@ constexpr KeySpec kKeys[] = {
      "Number format of rows and gradients on the network; int8 has a scale per row."},
     {"table", "memory", kChoice, "auto|all", 0, 0, "auto", "",
      "auto: cold rows go to disk when a server's memory is used up; all: never."},
-    {"table", "eval_default", kChoice, "initial|zeros", 0, 0, "initial", "",
+    {"table", "eval_default", kChoice, kEvalDefaultNames, 0, 0, "initial", "",
      "What an unknown key reads as in evaluation."},
     {"table", "rows", kUint, "open", 1, kAnyWhole, "open", "",
      "A fixed number of rows, keys 0..N-1, instead of open keys."},
@@ -107,8 +111,7 @@ constexpr KeySpec kKeys[] = {
      "Rows go that were not pushed for so many steps."},
     {"table.expiry", "hours", kFloat, "", 0, 1e6, "", "",
      "Rows go that were not pushed for so many hours of training."},
-    {"table.optimizer", "name", kChoice,
-     "sgd|momentum|adagrad|rowwise_adagrad|adam|lazy_adam|adamw|ftrl", 0, 0, "", "", "The rule."},
+    {"table.optimizer", "name", kChoice, kOptimizerNames, 0, 0, "", "", "The rule."},
     {"table.optimizer", "lr", kFloat, "", 0, 1e6, "", "", "Learning rate."},
     {"table.optimizer", "momentum", kFloat, "", 0, 1, "", "",
      "momentum: share of the last update kept."},
@@ -132,7 +135,7 @@ constexpr KeySpec kKeys[] = {
     {"node", "op", kText, "", 0, 0, "required", "", "Operator or composite."},
     {"node", "inputs", kTexts, "", 0, 0, "", "",
      "Columns, earlier nodes, or patterns of feature columns (C*)."},
-    {"node", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "",
+    {"node", "device", kChoice, kDeviceNames, 0, 0, "auto", "",
      "Where the node computes; ps: its weights are on servers, with train.staleness above 0."},
     {"node", "stage", kUint, "", 0, 1024, "0", "0", "Pipeline stage."},
     {"node", "strategy", kFree, "auto", 0, 0, "auto", "auto", "How the node is cut over devices."},

@@ -1,4 +1,6 @@
 #include "common/config/key_table.h"
+#include "common/specs/device_tag.h"
+#include "common/specs/optimizer.h"
 
 namespace dt {
 namespace {
@@ -7,8 +9,7 @@ using enum KeyType;
 
 // section, name, type, values, min, max, default, available, meaning
 constexpr KeySpec kKeys[] = {
-    {"optimizer", "name", kChoice, "sgd|momentum|adagrad|rowwise_adagrad|adam|lazy_adam|adamw|ftrl",
-     0, 0, "adam", "",
+    {"optimizer", "name", kChoice, kOptimizerNames, 0, 0, "adam", "",
      "The rule; lazy_adam and rowwise_adagrad differ from adam and adagrad on tables only."},
     {"optimizer", "lr", kFloat, "", 0, 1e6, "0.001", "", "Learning rate."},
     {"optimizer", "momentum", kFloat, "", 0, 1, "0.9", "",
@@ -30,7 +31,7 @@ constexpr KeySpec kKeys[] = {
      "Largest norm of the whole dense gradient; 0: off."},
     {"optimizer", "schedule", kMap, "optimizer.schedule", 0, 0, "", "",
      "How the learning rate changes; without it, not at all."},
-    {"optimizer", "device", kChoice, "auto|cpu|gpu|ps", 0, 0, "auto", "",
+    {"optimizer", "device", kChoice, kDeviceNames, 0, 0, "auto", "",
      "Where dense parameters are updated; ps, on servers: where they are with train.staleness "
      "above "
      "0."},

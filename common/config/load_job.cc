@@ -5,15 +5,6 @@
 #include "common/config/read_sections.h"
 
 namespace dt {
-namespace {
-
-template <class E>
-std::string_view ChoiceName(std::string_view section, std::string_view name, E value) {
-  return SplitText(KeyOf(section, name).values, '|')[static_cast<size_t>(value)];
-}
-
-}  // namespace
-
 Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   Problems problems;
   const ConfigNode root = PrepareJob(path, options.overrides, problems);
@@ -41,17 +32,6 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   return job;
 }
 
-std::string_view NameOf(OptimizerKind kind) { return ChoiceName("optimizer", "name", kind); }
-std::string_view NameOf(DataFormat format) { return ChoiceName("data", "format", format); }
-std::string_view NameOf(Device device) { return ChoiceName("table", "device", device); }
-std::string_view NameOf(EvalDefault value) { return ChoiceName("table", "eval_default", value); }
-std::string_view NameOf(L2Scope scope) { return ChoiceName("table", "l2_scope", scope); }
-std::string_view NameOf(ColumnType type) { return ChoiceName("column", "type", type); }
-
-std::string_view NameOf(InitKind kind) {
-  constexpr std::string_view kNames[] = {"zeros",   "constant",      "normal",
-                                         "uniform", "xavier_normal", "xavier_uniform"};
-  return kNames[static_cast<size_t>(kind)];
-}
+std::string_view NameOf(DataFormat format) { return ChoiceOf(kDataFormatNames, format); }
 
 }  // namespace dt

@@ -27,12 +27,4 @@ std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data);
 // The files that a path or a glob names, sorted. A glob that matches none is taken for a path.
 std::vector<std::string> ExpandGlob(const std::string& pattern);
 
-std::string_view NameOf(OptimizerKind kind);
-std::string_view NameOf(DataFormat format);
-std::string_view NameOf(Device device);
-std::string_view NameOf(InitKind kind);
-std::string_view NameOf(EvalDefault value);
-std::string_view NameOf(L2Scope scope);
-std::string_view NameOf(ColumnType type);
-
 }  // namespace dt

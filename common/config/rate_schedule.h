@@ -17,13 +17,13 @@
 
 namespace dt {
 
-enum class RateCurve : uint8_t { kConstant, kCosine, kStep };
+enum class RateCurve : uint8_t { kFlat, kCosine, kStep };
 
 struct RateSchedule {
   Step warmup = 0;
-  RateCurve curve = RateCurve::kConstant;  // It begins after the warm-up.
-  Step steps = 0;  // kCosine: the warm-up is included; 0: all steps of the job.
-  Step every = 0;  // kStep.
+  RateCurve curve = RateCurve::kFlat;  // It begins after the warm-up.
+  Step steps = 0;                      // kCosine: the warm-up is included; 0: all steps of the job.
+  Step every = 0;                      // kStep.
   float factor = 0.1f;
   float min_scale = 0.0f;
 
@@ -37,7 +37,7 @@ inline double RateSchedule::ScaleAt(Step step, Step job_steps) const {
   const auto at = static_cast<double>(step - warmup);
   const double least = min_scale;
   switch (curve) {
-    case RateCurve::kConstant:
+    case RateCurve::kFlat:
       return 1;
     case RateCurve::kCosine: {
       const Step end = steps > 0 ? steps : job_steps;

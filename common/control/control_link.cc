@@ -13,8 +13,8 @@
 #include "common/base/entropy.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
-#include "common/cluster/session.h"
 #include "common/control/packet.h"
+#include "common/control/session.h"
 #include "common/wire/data.h"
 
 namespace dt {

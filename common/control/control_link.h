@@ -6,8 +6,8 @@
 #include <stop_token>
 
 #include "common/base/clock.h"
+#include "common/control/messages.h"
 #include "common/net/socket.h"
-#include "common/wire/control.h"
 
 namespace dt {
 

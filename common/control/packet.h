@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "common/base/status.h"
-#include "common/cluster/session.h"
+#include "common/control/session.h"
 #include "common/net/frame.h"
 
 namespace dt {

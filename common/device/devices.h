@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/fields.h"
 #include "common/base/status.h"
 
 namespace dt {
@@ -18,6 +19,7 @@ struct DeviceInfo {
   std::string name;
   uint64_t memory_bytes = 0;
   std::vector<std::string> without_kernel = {};  // Operators that cannot run there.
+  DT_FIELDS(kind, index, name, memory_bytes, without_kernel)
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 

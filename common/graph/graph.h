@@ -9,10 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/fields.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/config/job_config.h"
 #include "common/device/tensor.h"
+#include "common/specs/attrs.h"
+#include "common/specs/device_tag.h"
+#include "common/specs/init.h"
+#include "common/specs/source_mark.h"
 
 namespace dt {
 
@@ -30,6 +34,7 @@ inline constexpr SymbolIndex kBatch = 1;
 struct Dim {
   SymbolIndex symbol = kConstant;
   int64_t times = 1;
+  DT_FIELDS(symbol, times)
   friend bool operator==(const Dim&, const Dim&) = default;
 };
 using SymShape = std::vector<Dim>;
@@ -55,6 +60,7 @@ struct Value {
   ValueKind kind = ValueKind::kNode;
   NodeIndex producer = kNone;
   Device device = Device::kCpu;  // Where it lies: kCpu or kGpu.
+  DT_FIELDS(name, dtype, shape, kind, producer, device)
   friend bool operator==(const Value&, const Value&) = default;
 };
 
@@ -69,6 +75,7 @@ struct Node {
   uint32_t stage = 0;
   NodeIndex forward = kNone;  // Of a gradient node: the node it differentiates.
   SourceMark mark;            // Where the user wrote it, or the composite it comes from.
+  DT_FIELDS(name, op, attrs, inputs, outputs, device, phase, stage, forward, mark)
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -94,6 +101,7 @@ struct InputSpec {
   std::vector<uint32_t> columns;  // Indices into Plan::columns, for the column kinds.
   uint32_t lookup = kNone;        // Index into Graph::lookups, for the lookup kinds.
   uint32_t table = kNone;         // Index into Graph::tables, for kRows, kRowNumbers, kRowGaps.
+  DT_FIELDS(value, kind, columns, lookup, table)
   friend bool operator==(const InputSpec&, const InputSpec&) = default;
 };
 
@@ -104,6 +112,7 @@ struct LookupSpec {
   std::vector<uint32_t> columns;  // A ragged lookup has exactly one.
   uint32_t length = 0;            // Ids per sample; 0 = ragged.
   bool weighted = false;
+  DT_FIELDS(name, table, columns, length, weighted)
   friend bool operator==(const LookupSpec&, const LookupSpec&) = default;
 };
 
@@ -118,6 +127,7 @@ struct TableUse {
   // Pushed; kNone before differentiation, if no gradient reaches it, or if the worker updates.
   ValueIndex row_grad = kNone;
   ValueIndex store = kNone;  // kTable value; kNone: the rows are on servers.
+  DT_FIELDS(name, id, dim, keys_end, expected_rows, rows, row_grad, store)
   friend bool operator==(const TableUse&, const TableUse&) = default;
 };
 
@@ -129,12 +139,14 @@ struct ParameterSpec {
   ValueIndex grad = kNone;  // Of one slice; kNone before differentiation or if none reaches it.
   // Of the step, as it is pushed; kNone if workers update the parameter themselves.
   ValueIndex pushed = kNone;
+  DT_FIELDS(value, init, fan_in, fan_out, trained, grad, pushed)
   friend bool operator==(const ParameterSpec&, const ParameterSpec&) = default;
 };
 
 struct ReplicaSpec {
   ValueIndex value = kNone;
   ValueIndex of = kNone;  // A kParameter or kState value of the same shape on another device.
+  DT_FIELDS(value, of)
   friend bool operator==(const ReplicaSpec&, const ReplicaSpec&) = default;
 };
 
@@ -148,6 +160,7 @@ struct LossSpec {
   ValueIndex loss = kNone;   // [1]: this slice's part of the mean over the step's samples.
   uint32_t label_column = kNone;
   float weight = 1;  // In the sum of losses.
+  DT_FIELDS(name, type, output, label, loss, label_column, weight)
   friend bool operator==(const LossSpec&, const LossSpec&) = default;
 };
 
@@ -161,7 +174,7 @@ struct Graph {
   std::vector<TableUse> tables;
   std::vector<LookupSpec> lookups;
   std::vector<LossSpec> losses;
-
+  DT_FIELDS(symbols, values, nodes, inputs, parameters, replicas, tables, lookups, losses)
   friend bool operator==(const Graph&, const Graph&) = default;
 
   const Value& value(ValueIndex i) const { return values[i]; }

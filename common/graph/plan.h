@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/graph/graph.h"
+#include "common/specs/column.h"
 
 namespace dt {
 
@@ -24,6 +25,7 @@ struct Subgraph {
   bool needs_rows = false;      // Waits for the pulled rows.
   std::vector<uint32_t> waits;  // Subgraphs of other streams, earlier in the same pass and phase.
   std::vector<NodeIndex> nodes;
+  DT_FIELDS(name, stream, phase, stage, needs_rows, waits, nodes)
   friend bool operator==(const Subgraph&, const Subgraph&) = default;
 };
 
@@ -43,6 +45,7 @@ struct Plan {
   // Values of a slot lie on one device. Evaluation uses the same slots.
   std::vector<uint32_t> slot;
   uint32_t slot_count = 0;
+  DT_FIELDS(graph, columns, batch_size, slices, seed, train, evaluate, slot, slot_count)
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "common/base/ids.h"
-#include "common/config/job_config.h"
+#include "common/specs/init.h"
 
 namespace dt {
 

@@ -10,7 +10,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/wire/control.h"
+#include "common/cluster/table_report.h"
 
 namespace dt {
 

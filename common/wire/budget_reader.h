@@ -39,12 +39,6 @@ class BudgetReader {
     if (text == nullptr || !Charge(text->size(), 1)) return {};
     return text->str();
   }
-  // A text without zero bytes, since some of its users read it as a C string.
-  std::string Name(const flatbuffers::String* text) {
-    std::string name = Text(text);
-    Require(name.find('\0') == std::string::npos);
-    return name;
-  }
   std::string Bytes(const flatbuffers::Vector<uint8_t>* bytes) {
     if (bytes == nullptr || bytes->size() == 0 || !Charge(bytes->size(), 1)) return {};
     return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
@@ -56,29 +50,6 @@ class BudgetReader {
     std::vector<T> to(from->size());
     std::memcpy(to.data(), from->Data(), to.size() * sizeof(T));
     return to;
-  }
-  // Calls read(reader, item) for each item.
-  template <class To, class From>
-  std::vector<To> Each(const flatbuffers::Vector<flatbuffers::Offset<From>>* from,
-                       To (*read)(BudgetReader&, const From&)) {
-    std::vector<To> items;
-    if (from == nullptr || !Charge(from->size(), sizeof(To))) return items;
-    items.reserve(from->size());
-    for (const From* item : *from) {
-      if (!ok_) return {};
-      items.push_back(read(*this, *item));
-    }
-    return items;
-  }
-  std::vector<std::string> Texts(
-      const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
-    return Each<std::string, flatbuffers::String>(
-        from, [](BudgetReader& in, const flatbuffers::String& text) { return in.Text(&text); });
-  }
-  std::vector<std::string> Names(
-      const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* from) {
-    return Each<std::string, flatbuffers::String>(
-        from, [](BudgetReader& in, const flatbuffers::String& text) { return in.Name(&text); });
   }
   // Reads an enumeration whose last value is `last`.
   template <class Enum>

@@ -3,7 +3,8 @@
 
 #include <string_view>
 
-#include "common/config/job_config.h"
+#include "common/specs/attrs.h"
+#include "common/specs/optimizer.h"
 
 namespace dt {
 

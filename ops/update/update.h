@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <span>
 
-#include "common/config/job_config.h"
+#include "common/base/ids.h"
+#include "common/specs/optimizer.h"
 
 namespace dt {
 

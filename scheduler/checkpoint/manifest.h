@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/cluster/checkpoint_file.h"
 #include "common/config/job_config.h"
-#include "common/wire/control.h"
 #include "scheduler/splits/course.h"
 
 namespace dt::scheduler {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/config/job_config.h"
+#include "common/config/model_config.h"
+#include "common/specs/attrs.h"
 #include "ops/op_spec.h"
 
 namespace dt::scheduler {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/wire/control.h"
+#include "common/control/messages.h"
 
 namespace dt::scheduler {
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/config/job_config.h"
 #include "common/graph/graph.h"
 
 namespace dt::scheduler {

@@ -4,9 +4,10 @@
 #include <map>
 #include <span>
 
-#include "common/config/job_config.h"
+#include "common/base/status.h"
+#include "common/cluster/evaluation_result.h"
+#include "common/config/model_config.h"
 #include "common/metrics/metrics.h"
-#include "common/wire/control.h"
 
 namespace dt::scheduler {
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "common/cluster/job_result.h"
+#include "common/control/messages.h"
 #include "common/control/process_end.h"
 #include "common/graph/plan.h"
-#include "common/wire/control.h"
 #include "scheduler/checkpoint/manifest.h"
 #include "scheduler/membership/membership.h"
 #include "scheduler/service/progress.h"

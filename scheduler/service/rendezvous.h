@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/control.h"
+#include "common/control/messages.h"
 
 namespace dt::scheduler {
 

@@ -11,9 +11,9 @@
 #include <map>
 #include <vector>
 
-#include "common/cluster/session.h"
+#include "common/control/messages.h"
+#include "common/control/session.h"
 #include "common/net/socket.h"
-#include "common/wire/control.h"
 
 namespace dt::scheduler {
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "common/wire/control.h"
+#include "common/control/messages.h"
 
 namespace dt::scheduler {
 

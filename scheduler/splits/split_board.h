@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "common/wire/control.h"
+#include "common/control/orders.h"
 
 namespace dt::scheduler {
 

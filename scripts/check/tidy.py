@@ -108,7 +108,7 @@ def check_shape(path, text, report):
     for f in functions:
         if f.lines > most:
             report.add(path, f.line, f"{f.name} has {f.lines} lines; at most {most}")
-        if f.parameters > PARAMETERS and not path.endswith(".cu"):
+        if f.parameters > PARAMETERS and not path.endswith(".cu") and f.name != "DT_FIELDS":
             report.add(path, f.line,
                        f"{f.name} has {f.parameters} parameters; at most {PARAMETERS}, or one struct")
         if f.nesting > deepest:

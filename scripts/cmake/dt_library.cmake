@@ -15,10 +15,11 @@ function(dt_library name)
     set(out_dir ${PROJECT_BINARY_DIR}/generated/${name})
     add_custom_command(
       OUTPUT ${out_dir}/${stem}_generated.h
-      COMMAND ${FLATC} --cpp --scoped-enums -o ${out_dir} ${CMAKE_CURRENT_SOURCE_DIR}/${fbs}
+      COMMAND ${FLATC} --cpp --cpp-std c++17 --cpp-static-reflection --scoped-enums
+              -I ${PROJECT_SOURCE_DIR}/common/wire -o ${out_dir} ${CMAKE_CURRENT_SOURCE_DIR}/${fbs}
       DEPENDS ${fbs} VERBATIM)
     target_sources(dt_${name} PRIVATE ${out_dir}/${stem}_generated.h)
-    target_include_directories(dt_${name} SYSTEM PRIVATE ${out_dir})
+    target_include_directories(dt_${name} SYSTEM PUBLIC ${out_dir})
   endforeach()
 endfunction()
 

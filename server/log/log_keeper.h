@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/control.h"
+#include "common/control/messages.h"
 #include "server/log/log_place.h"
 #include "server/log/server_dir.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/wire/control.h"
+#include "common/cluster/table_report.h"
 #include "server/checkpoint/rows_file.h"
 #include "server/log/log_place.h"
 #include "server/service/holdings.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "common/wire/control.h"
+#include "common/cluster/table_report.h"
 #include "server/shard/shard.h"
 
 namespace dt::server {

@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
+#include "common/cluster/checkpoint_file.h"
 #include "common/runtime/bounded_queue.h"
 #include "common/storage/rocksdb_rows.h"
 #include "common/storage/scratch_dir.h"
-#include "common/wire/control.h"
 #include "server/storage/row_run.h"
 
 namespace dt::server {

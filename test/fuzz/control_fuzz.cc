@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/base/check.h"
-#include "common/wire/control.h"
+#include "common/control/messages.h"
 
 namespace dt {
 namespace {

@@ -2,7 +2,7 @@
 // right, what is in it is not. Sessions are random numbers, so none of them is a member's.
 #include "common/control/packet.h"
 #include "test/hostile/attack.h"
-#include "test/unit/common/wire/control_samples.h"
+#include "test/unit/common/control/message_samples.h"
 
 namespace dt::test {
 namespace {

@@ -1,7 +1,7 @@
 // Goal: whatever the network does, each message is delivered exactly once and in order, and once
 // the network heals, all of them are. Method: two sessions on a seeded network, sending numbers to
 // each other.
-#include "common/cluster/session.h"
+#include "common/control/session.h"
 
 #include <gtest/gtest.h>
 

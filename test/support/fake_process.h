@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/cluster/session.h"
-#include "common/wire/control.h"
+#include "common/control/messages.h"
+#include "common/control/session.h"
 
 namespace dt {
 

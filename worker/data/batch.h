@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/config/job_config.h"
 
 namespace dt::worker {
 

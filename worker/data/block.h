@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "worker/data/row_layout.h"
 
 namespace dt::worker {

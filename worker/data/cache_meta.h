@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/config/job_config.h"
+#include "common/specs/column.h"
 
 namespace dt::worker {
 

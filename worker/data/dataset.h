@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/config/job_config.h"
+#include "common/config/data_config.h"
 #include "common/runtime/task_pool.h"
+#include "common/specs/column.h"
 #include "worker/data/batch.h"
 
 namespace dt::worker {

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/config/job_config.h"
+#include "common/specs/column.h"
 
 namespace dt::worker {
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/config/job_config.h"
+#include "common/config/data_config.h"
+#include "common/specs/column.h"
 #include "worker/data/dataset.h"
 #include "worker/data/format/row_format.h"
 #include "worker/data/input/byte_source.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/config/job_config.h"
+#include "common/config/model_config.h"
 #include "common/graph/plan.h"
 #include "worker/lookup/key_numbering.h"
 #include "worker/lookup/lookup_plan.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/cluster/checkpoint_file.h"
 #include "common/graph/graph.h"
 #include "common/graph/plan.h"
-#include "common/wire/control.h"
 
 namespace dt::worker {
 

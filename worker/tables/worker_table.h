@@ -20,9 +20,9 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/config/job_config.h"
+#include "common/cluster/table_report.h"
+#include "common/config/model_config.h"
 #include "common/rows/initial_rows.h"
-#include "common/wire/control.h"
 #include "worker/lookup/lookup_planner.h"
 #include "worker/memory/table_place.h"
 #include "worker/tables/row_memory.h"

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/cluster/checkpoint_file.h"
+#include "common/config/job_config.h"
 #include "common/graph/plan.h"
 #include "worker/lookup/lookup_plan.h"
 #include "worker/tables/worker_table.h"

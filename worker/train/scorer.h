@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/cluster/evaluation_result.h"
 #include "common/graph/graph.h"
 #include "common/storage/files.h"
-#include "common/wire/control.h"
 #include "worker/data/batch.h"
 #include "worker/data/kept_columns.h"
 

@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/config/job_config.h"
-#include "common/wire/control.h"
+#include "common/control/orders.h"
 #include "worker/data/dataset.h"
 #include "worker/train/async_step.h"
 #include "worker/train/train_step.h"

@@ -7,11 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "cli/commands.h"
-#include "common/cluster/session.h"
 #include "common/control/key_files.h"
+#include "common/control/messages.h"
 #include "common/control/packet.h"
+#include "common/control/session.h"
 #include "common/net/socket.h"
-#include "common/wire/control.h"
 #include "test/support/scratch_folder.h"
 
 namespace dt::cli {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/config/job_config.h"
 #include "worker/data/block.h"
 #include "worker/data/row_layout.h"
 

@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/cluster/session.h"
 #include "common/control/packet.h"
+#include "common/control/session.h"
 #include "common/net/memory_network.h"
 
 namespace dt {

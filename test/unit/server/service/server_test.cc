@@ -11,10 +11,10 @@
 
 #include <gtest/gtest.h>
 
-#include "common/cluster/session.h"
+#include "common/control/messages.h"
 #include "common/control/packet.h"
+#include "common/control/session.h"
 #include "common/net/memory_network.h"
-#include "common/wire/control.h"
 #include "common/wire/data.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"

@@ -1,7 +1,7 @@
 // One message of every kind, every field set.
 #pragma once
 
-#include "common/wire/control.h"
+#include "common/control/messages.h"
 
 namespace dt {
 

@@ -1,10 +1,9 @@
-#include "common/wire/control.h"
-
 #include <random>
 
 #include <gtest/gtest.h>
 
-#include "test/unit/common/wire/control_samples.h"
+#include "common/control/messages.h"
+#include "test/unit/common/control/message_samples.h"
 
 namespace dt {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/cluster/session.h"
+#include "common/control/session.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,34 @@
+// What one worker found in its share of an evaluation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/fields.h"
+
+namespace dt {
+
+// Of one evaluation batch. Batches are numbered over the split, whoever computes them.
+struct EvaluatePart {
+  uint64_t batch = 0;
+  uint64_t samples = 0;
+  double loss_sum = 0;  // Of logloss (or squared error), in sample order.
+  double label_sum = 0;
+  double prediction_sum = 0;  // Of probabilities.
+  uint64_t hits = 0;          // Samples whose class, or item, scores highest.
+  DT_FIELDS(batch, samples, loss_sum, label_sum, prediction_sum, hits)
+};
+// Of one loss.
+struct LossScores {
+  std::vector<EvaluatePart> parts;
+  std::vector<float> scores;    // Of this worker's samples, ascending; logits.
+  std::vector<uint8_t> labels;  // 0 or 1, beside the scores.
+  DT_FIELDS(parts, scores, labels)
+  bool IsSound() const { return scores.size() == labels.size(); }
+};
+struct EvaluateDone {
+  std::vector<LossScores> losses;  // In the order of the job's.
+  DT_FIELDS(losses)
+};
+
+}  // namespace dt

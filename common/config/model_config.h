@@ -1,0 +1,75 @@
+// The model section of the job file: tables, nodes and losses. See job_config.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/float_formats.h"
+#include "common/base/ids.h"
+#include "common/specs/attrs.h"
+#include "common/specs/device_tag.h"
+#include "common/specs/init.h"
+#include "common/specs/optimizer.h"
+#include "common/specs/row_life.h"
+#include "common/specs/source_mark.h"
+
+namespace dt {
+
+struct TableConfig {
+  std::string name;
+  TableId id;  // TableIdOf(name).
+  uint32_t dim = 0;
+  InitSpec init;  // Constant, zeros, normal, uniform.
+  OptimizerSpec optimizer;
+  bool scheduled = true;  // The optimizer section's schedule scales this table's rate.
+  EvalDefault eval_default = EvalDefault::kInitial;
+  FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
+  FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients between worker and server.
+  bool all_in_memory = false;
+  RowLifeConfig life;
+  Device device = Device::kAuto;  // kAuto: the planner decides; see scheduler/plan/plan.h.
+  uint64_t keys_end = 0;          // Keys are below it; 0: any are.
+  uint64_t expected_rows = 0;     // As far as is known; 0: nobody said.
+  SourceMark mark;
+  // The rule of parallel.place that said the device, and where; "": the table itself, or nobody.
+  std::string place_match;
+  SourceMark place_mark;
+
+  bool on_worker() const { return device == Device::kCpu || device == Device::kGpu; }
+};
+
+// A node as the user wrote it: an operator or a composite.
+struct NodeConfig {
+  std::string name;
+  std::string op;
+  std::vector<std::string> inputs;  // Columns, nodes, or patterns of column names ("C*").
+  Attrs attrs;                      // Everything else, "table", "units", "axis", …
+  Device device = Device::kAuto;
+  SourceMark mark;
+};
+
+struct LossConfig {
+  std::string type;   // binary_cross_entropy, mse, softmax_cross_entropy, in_batch_softmax
+  std::string input;  // Node of shape [B, 1]; [B, classes]; user vectors [B, dim].
+  std::string label;  // Column; empty: in_batch_softmax, every sample is a pair.
+  std::string name;   // Of its metrics and of predict's column; default: the label's, the type's.
+  float weight = 1.0f;
+  // in_batch_softmax only.
+  std::string item;     // Node of the item vectors.
+  std::string item_id;  // Column of keys; empty: all samples have different items.
+  std::string log_q;    // Node or float column; empty: no correction.
+  float temperature = 1.0f;
+
+  // It chooses among classes or items: evaluations give its accuracy.
+  bool ranks() const { return type == "softmax_cross_entropy" || type == "in_batch_softmax"; }
+  SourceMark mark;
+};
+
+struct ModelConfig {
+  std::vector<TableConfig> tables;
+  std::vector<NodeConfig> nodes;
+  std::vector<LossConfig> losses;
+};
+
+}  // namespace dt
