@@ -64,9 +64,11 @@ server::ShardSetOptions BenchShards() {
   table.optimizer.l2 = 0;
   server::ShardSetOptions options;
   options.tables = {table};
-  options.shards_of_job = kBenchShards;
-  for (uint32_t s = 0; s < kBenchShards; ++s) options.shards.emplace_back(s);
-  options.stamp = {Generation(1), Term(1), MapVersion(1)};
+  options.self = ProcessId(1);
+  options.view = {Generation(1),
+                  ViewNumber(1),
+                  MakeShardMap(MapVersion(1), kBenchShards, {{options.self, {""}}}),
+                  {}};
   return options;
 }
 

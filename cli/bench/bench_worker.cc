@@ -12,7 +12,7 @@ constexpr Duration kPatience = seconds(20);
 constexpr size_t kBatches = 16;  // Requests in a row ask for other rows.
 constexpr size_t kRowsAtFirst = 16'384;
 constexpr size_t kFloatsOfLine = 16;
-const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+const Stamp kStamp{Generation(1), ViewNumber(1), MapVersion(1), ProcessId(1)};
 
 Key KeyOf(uint64_t row) { return MixBits(row + 1); }
 float FirstValueOf(uint64_t row) { return static_cast<float>(row % 1000); }
@@ -53,14 +53,32 @@ BenchWorker::Part BenchWorker::MakePart(std::span<const uint64_t> row_numbers, s
   Part part{.first = first, .rows = row_numbers.size()};
   part.keys = Frame::Of(row_numbers.size() * sizeof(Key));
   Key* key = part.keys.as<Key>().data();
-  for (uint32_t s = 0; s < kBenchShards; ++s) part.of_shards.push_back({ShardId(s), 0, 0});
   for (const uint64_t row : row_numbers) {
     *key++ = KeyOf(row);
-    ++part.of_shards[ShardOfRow(row).value()].rows;
+    const ShardId shard = ShardOfRow(row);
+    if (part.groups.empty() || part.groups.back().shard != shard) {
+      part.groups.push_back({shard, 0, 0});
+    }
+    ++part.groups.back().rows;
   }
-  std::ranges::copy_if(part.of_shards, std::back_inserter(part.groups),
-                       [](const KeyGroup& group) { return group.rows != 0; });
   return part;
+}
+
+// A shard's rows in one message after the other are its pieces; those without any are in the first.
+void BenchWorker::NamePieces(std::vector<Part>& parts) {
+  std::vector<uint32_t> pieces(kBenchShards), next(kBenchShards);
+  for (const Part& part : parts) {
+    for (const KeyGroup& group : part.groups) ++pieces[group.shard.value()];
+  }
+  for (uint32_t s = 0; s < kBenchShards; ++s) {
+    const auto add = [&](Part& part) {
+      part.pieces.push_back({ShardId(s), next[s]++, std::max(1u, pieces[s])});
+    };
+    if (pieces[s] == 0) add(parts.front());
+    for (Part& part : parts) {
+      if (std::ranges::count(part.groups, ShardId(s), &KeyGroup::shard) > 0) add(part);
+    }
+  }
 }
 
 BenchWorker::Batch BenchWorker::MakeBatch(std::vector<uint64_t> row_numbers) {
@@ -71,6 +89,7 @@ BenchWorker::Batch BenchWorker::MakeBatch(std::vector<uint64_t> row_numbers) {
     const size_t rows = std::min(kBenchPartRows, all.size() - first);
     batch.parts.push_back(MakePart(all.subspan(first, rows), first));
   }
+  NamePieces(batch.parts);
   return batch;
 }
 
@@ -107,9 +126,8 @@ void BenchWorker::SendPush(const Batch& batch, std::span<const Frame> gradients)
     push.request = ++sent_;
     push.stamp = kStamp;
     push.step = step_;
-    push.part = number;
-    push.parts = static_cast<uint32_t>(batch.parts.size());
-    push.groups = part.of_shards;
+    push.pieces = part.pieces;
+    push.groups = part.groups;
     push.keys = part.keys;
     push.gradients = gradients[number];
     Send(*socket_, Encode(push));

@@ -50,8 +50,8 @@ class BenchWorker {
   struct Part {
     size_t first = 0;  // Its rows in the batch.
     size_t rows = 0;
-    KeyGroups groups;     // With rows.
-    KeyGroups of_shards;  // Every shard, as a push names them.
+    KeyGroups groups;
+    ShardPieces pieces;  // The parts of a batch together name every shard.
     Frame keys;
   };
   // One request: its keys in wire order, and the values of their rows as far as up to date.
@@ -65,6 +65,7 @@ class BenchWorker {
   std::vector<Batch>& BatchesOf(size_t rows);
   static Batch MakeBatch(std::vector<uint64_t> row_numbers);
   static Part MakePart(std::span<const uint64_t> row_numbers, size_t first);
+  static void NamePieces(std::vector<Part>& parts);
   void SendPull(const Batch& batch);
   void SendPush(const Batch& batch, std::span<const Frame> gradients);
   DataReply NextReply();

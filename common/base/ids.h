@@ -34,6 +34,7 @@ using Generation =
     Id<struct GenerationTag, uint64_t>;     // Of the job; raised by each return to a checkpoint.
 using Term = Id<struct TermTag, uint64_t>;  // Of the scheduler; raised by each start of it.
 using MapVersion = Id<struct MapVersionTag, uint64_t>;  // Of the shard map; only grows.
+using ViewNumber = Id<struct ViewTag, uint64_t>;        // Of the set of workers; only grows.
 using Step = uint64_t;                                  // One global mini-batch, counted from 0.
 using SliceIndex = uint32_t;                            // 0..train.slices-1.
 // Of train.staleness: a worker never waits for another one.

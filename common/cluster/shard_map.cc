@@ -12,7 +12,21 @@ constexpr size_t kMaxShards = 1 << 20;
 
 bool ById(const ServerInfo& a, const ServerInfo& b) { return a.id < b.id; }
 
+// REQUIRES: `servers` ascend by id, and so do the result's.
+void AddServer(const ServerInfo& server, std::vector<ServerInfo>& servers) {
+  const auto at = std::lower_bound(servers.begin(), servers.end(), server, ById);
+  if (at != servers.end() && at->id == server.id) {
+    *at = server;
+  } else {
+    servers.insert(at, server);
+  }
+}
+
 }  // namespace
+
+bool Chain::Has(ProcessId server) const {
+  return std::find(members.begin(), members.end(), server) != members.end();
+}
 
 const ServerInfo* ShardMap::FindServer(ProcessId id) const {
   const auto found = std::lower_bound(servers.begin(), servers.end(), ServerInfo{id, {}}, ById);
@@ -24,7 +38,8 @@ ShardMap MakeShardMap(MapVersion version, uint32_t shards, std::vector<ServerInf
   std::sort(servers.begin(), servers.end(), ById);
   ShardMap map{version, {}, std::move(servers)};
   for (uint64_t shard = 0; shard < shards; ++shard) {
-    map.chains.push_back({map.servers[shard * map.servers.size() / shards].id});
+    const ServerInfo& server = map.servers[shard * map.servers.size() / shards];
+    map.chains.push_back({version, {server.id}});
   }
   return map;
 }
@@ -42,14 +57,52 @@ Status CheckShardMap(const ShardMap& map) {
     }
   }
   for (size_t shard = 0; shard < map.chains.size(); ++shard) {
-    if (map.chains[shard].empty()) return Malformed("shard {} has no server", shard);
-    for (ProcessId member : map.chains[shard]) {
+    const std::vector<ProcessId>& members = map.chains[shard].members;
+    if (members.empty()) return Malformed("shard {} has no server", shard);
+    for (const ProcessId member : members) {
       if (map.FindServer(member) == nullptr) {
         return Malformed("shard {} is on server {}, which is unknown", shard, member.value());
       }
     }
   }
   return OkStatus();
+}
+
+MapChange ChangeSince(const ShardMap& map, MapVersion from) {
+  MapChange change{from, map.version, {}, {}};
+  for (uint32_t s = 0; s < map.shards(); ++s) {
+    const Chain& chain = map.chains[s];
+    if (chain.since <= from) continue;
+    change.chains.push_back({ShardId(s), chain});
+    for (const ProcessId member : chain.members) {
+      AddServer(*map.FindServer(member), change.servers);
+    }
+  }
+  return change;
+}
+
+Result<ShardMap> Changed(const ShardMap& map, const MapChange& change) {
+  if (change.to <= map.version) return map;
+  if (change.from > map.version) {
+    return Malformed("a change of the shard map since version {}; version {} is known",
+                     change.from.value(), map.version.value());
+  }
+  ShardMap next = map;
+  next.version = change.to;
+  for (const ShardChain& changed : change.chains) {
+    if (changed.shard.value() >= next.shards()) {
+      return Malformed("a change of shard {} of {}", changed.shard.value(), next.shards());
+    }
+    next.chains[changed.shard.value()] = changed.chain;
+  }
+  for (const ServerInfo& server : change.servers) AddServer(server, next.servers);
+  // Servers that hold nothing any more go.
+  std::erase_if(next.servers, [&next](const ServerInfo& server) {
+    return std::ranges::none_of(next.chains,
+                                [&](const Chain& chain) { return chain.Has(server.id); });
+  });
+  DT_TRY_STATUS(CheckShardMap(next));
+  return next;
 }
 
 bool ShardMap::IsSound() const { return CheckShardMap(*this).ok(); }

@@ -1,4 +1,4 @@
-// Which servers hold which shard. Immutable once made; a change is a new map with a higher version.
+// Which servers hold which shard. A map is a value; a change is a new map with a higher version.
 #pragma once
 
 #include <string>
@@ -17,8 +17,17 @@ struct ServerInfo {
   friend bool operator==(const ServerInfo&, const ServerInfo&) = default;
 };
 
-// Head first. Pushes enter at the head, pulls are served by the tail. Length one today.
-using Chain = std::vector<ProcessId>;
+// The servers that hold a shard, head first: pushes enter at the head, the tail serves pulls.
+struct Chain {
+  MapVersion since;  // The version of the map at which this chain last changed.
+  std::vector<ProcessId> members;
+  DT_FIELDS(since, members)
+
+  ProcessId head() const { return members.front(); }
+  ProcessId tail() const { return members.back(); }
+  bool Has(ProcessId server) const;
+  friend bool operator==(const Chain&, const Chain&) = default;
+};
 
 struct ShardMap {
   MapVersion version;
@@ -36,9 +45,29 @@ struct ShardMap {
   friend bool operator==(const ShardMap&, const ShardMap&) = default;
 };
 
+// What changed between two versions of the map.
+struct ShardChain {
+  ShardId shard;
+  Chain chain;
+  DT_FIELDS(shard, chain)
+  friend bool operator==(const ShardChain&, const ShardChain&) = default;
+};
+struct MapChange {
+  MapVersion from, to;
+  std::vector<ShardChain> chains;
+  std::vector<ServerInfo> servers;  // Every member of these chains, ascending id.
+  DT_FIELDS(from, to, chains, servers)
+  friend bool operator==(const MapChange&, const MapChange&) = default;
+};
+
 // Even over the servers, contiguous ranges of shards. REQUIRES: servers not empty.
 ShardMap MakeShardMap(MapVersion version, uint32_t shards, std::vector<ServerInfo> servers);
-// Every chain not empty and made of known servers, a power of two of shards. Error: Malformed.
+// Every chain not empty and made of known servers, a power of two of shards, servers ascending.
+// Error: Malformed.
 Status CheckShardMap(const ShardMap& map);
+MapChange ChangeSince(const ShardMap& map, MapVersion from);
+// The map after the change; the map itself if it is as new already. Errors, Malformed: the change
+// begins after the map's version, or the result would fail CheckShardMap.
+Result<ShardMap> Changed(const ShardMap& map, const MapChange& change);
 
 }  // namespace dt

@@ -15,8 +15,8 @@
 #include "common/base/status.h"
 #include "common/cluster/process_stats.h"
 #include "common/cluster/role.h"
-#include "common/cluster/shard_map.h"
 #include "common/cluster/table_report.h"
+#include "common/cluster/view.h"
 #include "common/control/orders.h"
 #include "common/device/devices.h"
 #include "common/specs/column.h"
@@ -125,13 +125,11 @@ struct RefusedMessage {
   DT_FIELDS(code, problem)
 };
 struct StartMessage {
-  Generation generation;
+  View view;
   uint32_t slices = 1;
-  ShardMap map;
-  std::vector<ProcessId> workers;         // In rank order.
   std::string plan;                       // Workers: wire/plan_codec.h.
   std::vector<TableId> tables_on_worker;  // Servers have no rows of them.
-  DT_FIELDS(generation, slices, map, workers, plan, tables_on_worker)
+  DT_FIELDS(view, slices, plan, tables_on_worker)
 };
 struct OrderMessage {
   uint64_t number = 0;  // Ascending.

@@ -3,6 +3,9 @@
 #include <cmath>
 
 #include "common/net/socket.h"
+#include "common/wire/spec_tables.h"
+#include "common/wire/table_reader.h"
+#include "common/wire/table_writer.h"
 #include "data_generated.h"
 
 namespace dt {
@@ -11,15 +14,19 @@ namespace {
 static_assert(kMessageBytesMax == kPartBytesMax);  // The sockets refuse what is larger.
 
 constexpr size_t kHeaderBytesMax = 16 << 20;
-constexpr uint32_t kPartsMax = 1 << 12;  // Each shard makes room for so many at once.
+constexpr uint32_t kPiecesMax = 1 << 12;  // A shard makes room for so many at once.
 constexpr uint32_t kSlicesMax = 1 << 20;
 
+// Tables in a header. An answer can name every chain of a map.
+constexpr uint32_t kRequestTablesMax = 8, kReplyTablesMax = 1 << 22;
+
 fb::Stamp ToFb(const Stamp& stamp) {
-  return {stamp.generation.value(), stamp.term.value(), stamp.map.value()};
+  return {stamp.generation.value(), stamp.view.value(), stamp.map.value(), stamp.server.value()};
 }
 
 Stamp FromFb(const fb::Stamp& stamp) {
-  return {Generation(stamp.generation()), Term(stamp.term()), MapVersion(stamp.map())};
+  return {Generation(stamp.generation()), ViewNumber(stamp.view()), MapVersion(stamp.map()),
+          ProcessId(stamp.server())};
 }
 
 // This thread's, empty; it keeps its memory from message to message.
@@ -35,6 +42,12 @@ auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const KeyGroup> grou
   });
 }
 
+auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const ShardPiece> pieces) {
+  return builder.CreateVectorOfStructs<fb::Piece>(pieces.size(), [&](size_t i, fb::Piece* out) {
+    *out = fb::Piece(pieces[i].shard.value(), pieces[i].piece, pieces[i].pieces);
+  });
+}
+
 Frame Finish(flatbuffers::FlatBufferBuilder& builder, fb::Body type,
              flatbuffers::Offset<void> body) {
   builder.Finish(fb::CreateData(builder, kWireVersion, type, body), fb::DataIdentifier());
@@ -42,14 +55,14 @@ Frame Finish(flatbuffers::FlatBufferBuilder& builder, fb::Body type,
 }
 
 // The header, if it is one: verified, of our version, and with as many frames as its kind has.
-Result<const fb::Data*> OpenHeader(const Frames& frames) {
+Result<const fb::Data*> OpenHeader(const Frames& frames, uint32_t tables_max) {
   if (frames.empty()) return Malformed("data message: empty");
   const auto bytes = frames[0].as<uint8_t>();
   if (bytes.size() > kHeaderBytesMax) {
     return Malformed("data message: a header of {} bytes, at most {}", bytes.size(),
                      kHeaderBytesMax);
   }
-  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), /*max_depth=*/8, /*max_tables=*/8);
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), /*max_depth=*/8, tables_max);
   if (!fb::VerifyDataBuffer(verifier)) {
     return Malformed("data message: the {} bytes of the header are damaged", bytes.size());
   }
@@ -117,12 +130,29 @@ Status ReadPull(const fb::Pull& in, Frames frames, std::span<const WireTable> ta
   return OkStatus();
 }
 
+// Pieces must ascend by shard, and every group be of a shard among them.
+Status ReadPieces(const flatbuffers::Vector<const fb::Piece*>& in, const KeyGroups& groups,
+                  ShardPieces& out) {
+  out.reserve(in.size());
+  size_t named = 0;
+  for (const fb::Piece* p : in) {
+    const ShardPiece piece{ShardId(p->shard()), p->piece(), p->pieces()};
+    if (!out.empty() && piece.shard <= out.back().shard) {
+      return Malformed("push: shard {} is out of order", p->shard());
+    }
+    if (piece.pieces == 0 || piece.pieces > kPiecesMax || piece.piece >= piece.pieces) {
+      return Malformed("push: piece {} of {}", piece.piece, piece.pieces);
+    }
+    out.push_back(piece);
+    while (named < groups.size() && groups[named].shard == piece.shard) ++named;
+  }
+  if (named == groups.size()) return OkStatus();
+  return Malformed("push: rows of shard {}, of which it has no piece", groups[named].shard.value());
+}
+
 Status CheckPush(const fb::Push& in) {
   if (in.slices() == 0 || in.slices() > kSlicesMax || in.slice() >= in.slices()) {
     return Malformed("push: slice {} of {}", in.slice(), in.slices());
-  }
-  if (in.parts() == 0 || in.parts() > kPartsMax || in.part() >= in.parts()) {
-    return Malformed("push: part {} of {}", in.part(), in.parts());
   }
   if (!std::isfinite(in.rate_scale()) || in.rate_scale() < 0) {
     return Malformed("push: a rate scale of {}", in.rate_scale());
@@ -141,6 +171,7 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   DT_TRY_STATUS(CheckFrames(frames, 3));
   DT_TRY_STATUS(CheckPush(in));
   DT_TRY(const Counts counts, ReadGroups(*in.groups(), tables, out.groups));
+  DT_TRY_STATUS(ReadPieces(*in.pieces(), out.groups, out.pieces));
   DT_TRY_STATUS(CheckSize(frames[1], counts.rows, sizeof(uint64_t), "keys"));
   DT_TRY_STATUS(CheckSize(frames[2], counts.bytes, 1, "gradients"));
   out.request = in.request();
@@ -148,8 +179,6 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   out.step = in.step();
   out.slice = in.slice();
   out.slices = in.slices();
-  out.part = in.part();
-  out.parts = in.parts();
   out.rate_scale = in.rate_scale();
   out.mode = static_cast<PushMode>(in.mode());
   out.worker = ProcessId(in.worker());
@@ -157,6 +186,17 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   out.keys = Frame::Settled(std::move(frames[1]));
   out.gradients = std::move(frames[2]);
   return OkStatus();
+}
+
+Status ReadRefused(const fb::Reply& in, size_t header_bytes, DataReply& out) {
+  if (in.refused() == nullptr) return OkStatus();
+  BudgetReader reader(header_bytes);
+  if (reader.Require(in.change() != nullptr)) tables::Read(reader, *in.change(), out.change);
+  for (const uint32_t shard : *in.refused()) {
+    reader.Require(out.refused.empty() || out.refused.back() < ShardId(shard));
+    out.refused.emplace_back(shard);
+  }
+  return reader.ok() ? OkStatus() : Malformed("answer: a change of the shard map that is none");
 }
 
 std::string TextOf(const flatbuffers::String* text) {
@@ -179,12 +219,13 @@ Frames Encode(const PullRequest& request) {
 
 Frames Encode(const PushRequest& request) {
   flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
+  const auto pieces = Add(builder, request.pieces);
   const auto groups = Add(builder, request.groups);
   const fb::Stamp stamp = ToFb(request.stamp);
-  const auto body = fb::CreatePush(builder, request.request, request.step, &stamp, request.slice,
-                                   request.slices, request.part, request.parts, request.rate_scale,
-                                   groups, static_cast<uint8_t>(request.mode),
-                                   request.worker.value(), request.first_step);
+  const auto body =
+      fb::CreatePush(builder, request.request, request.step, &stamp, request.slice, request.slices,
+                     request.rate_scale, pieces, groups, static_cast<uint8_t>(request.mode),
+                     request.worker.value(), request.first_step);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Push, body.Union()));
   frames.push_back(request.keys);
@@ -210,9 +251,17 @@ Frames Encode(const DataReply& reply) {
     where = builder.CreateString(problem.where);
     hint = builder.CreateString(problem.hint);
   }
+  flatbuffers::Offset<flatbuffers::Vector<uint32_t>> refused;
+  flatbuffers::Offset<specs_fbs::MapChange> change;
+  if (!reply.refused.empty()) {
+    std::vector<uint32_t> shards;
+    for (const ShardId shard : reply.refused) shards.push_back(shard.value());
+    refused = builder.CreateVector(shards);
+    change = tables::Write(builder, reply.change);
+  }
   const auto code = static_cast<uint32_t>(reply.status.code());
-  const auto body =
-      fb::CreateReply(builder, reply.request, code, what, where, hint, reply.disk, reply.clock);
+  const auto body = fb::CreateReply(builder, reply.request, code, what, where, hint, reply.disk,
+                                    reply.clock, refused, change);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Reply, body.Union()));
   if (reply.status.ok()) frames.push_back(reply.values);
@@ -220,7 +269,7 @@ Frames Encode(const DataReply& reply) {
 }
 
 Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> tables) {
-  DT_TRY(const fb::Data* const data, OpenHeader(frames));
+  DT_TRY(const fb::Data* const data, OpenHeader(frames, kRequestTablesMax));
   const Frame header = frames[0];  // Shared: `data` points into it.
   DataRequest out;
   switch (data->body_type()) {
@@ -245,7 +294,7 @@ Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> 
 }
 
 Result<DataReply> DecodeDataReply(Frames frames) {
-  DT_TRY(const fb::Data* const data, OpenHeader(frames));
+  DT_TRY(const fb::Data* const data, OpenHeader(frames, kReplyTablesMax));
   const fb::Reply* const in = data->body_as_Reply();
   if (in == nullptr) return Malformed("data message: not an answer");
   if (in->code() > static_cast<uint32_t>(StatusCode::kUnauthenticated)) {
@@ -257,6 +306,7 @@ Result<DataReply> DecodeDataReply(Frames frames) {
   out.request = in->request();
   out.disk = in->disk();
   out.clock = in->clock();
+  DT_TRY_STATUS(ReadRefused(*in, frames[0].size(), out));
   if (code == StatusCode::kOk) {
     if (frames[1].size() % sizeof(float) != 0) {
       return Malformed("answer: {} bytes of values", frames[1].size());

@@ -16,18 +16,22 @@
 #include "common/base/float_formats.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/cluster/shard_map.h"
 #include "common/net/frame.h"
 
 namespace dt {
 
-inline constexpr uint32_t kWireVersion = 5;            // Both ends must have the same.
+inline constexpr uint32_t kWireVersion = 6;            // Both ends must have the same.
 inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // A larger message is refused.
 
-// On every message; a receiver refuses lower ones (Stale).
+// On every request: what its sender knows, and which server it means. A lower generation or view is
+// refused as a whole (Stale); a lower version of the map only for those shards whose chains have
+// changed since.
 struct Stamp {
   Generation generation;
-  Term term;
+  ViewNumber view;
   MapVersion map;
+  ProcessId server;
   friend bool operator==(const Stamp&, const Stamp&) = default;
 };
 
@@ -65,24 +69,33 @@ struct PullRequest {
   Frame keys;  // u64 [sum of rows]
 };
 
-// Contributions of one slice to one executor. `groups` names every shard of the executor, if only
-// with 0 rows of table 0. The parts of one push are applied together.
+// A push to one shard is cut by that shard's own bytes, so that its pieces are the same whoever
+// sends them under whatever map; they are applied together.
+struct ShardPiece {
+  ShardId shard;
+  uint32_t piece = 0, pieces = 1;
+  friend bool operator==(const ShardPiece&, const ShardPiece&) = default;
+};
+using ShardPieces = PooledVector<ShardPiece>;
+
+// Contributions of one slice to shards of one executor. The messages of a push together name every
+// shard of the job, also those without rows, so that the clock of each moves.
 struct PushRequest {
   uint64_t request = 0;
   Stamp stamp;
   Step step = 0;
   SliceIndex slice = 0;
   uint32_t slices = 1;  // Of the step.
-  uint32_t part = 0, parts = 1;
   float rate_scale = 1;
   PushMode mode = PushMode::kGradients;
   // Asynchronous training only: the sender, and the first step of its order. All its pushes before
   // that one are acknowledged.
   ProcessId worker;
   Step first_step = 0;
-  KeyGroups groups;
-  Frame keys;       // u64 [sum of rows]
-  Frame gradients;  // Group by group.
+  ShardPieces pieces;  // Shards ascending.
+  KeyGroups groups;    // Of these shards.
+  Frame keys;          // u64 [sum of rows]
+  Frame gradients;     // Group by group.
 };
 
 // Every worker is past the barrier of `step`: apply it. Not answered.
@@ -99,13 +112,18 @@ struct DataRequest {
 };
 
 // The answer to a pull (values filled) or push. A failure carries its code and sentence.
+//
+// Nothing of the request was done for shards that are refused: their chains have changed since the
+// sender's version of the map. `change` says how.
 struct DataReply {
   uint64_t request = 0;
   Status status;
-  Frame values;       // Group by group; pulls only.
+  Frame values = {};  // Group by group, without those of refused shards; pulls only.
   bool disk = false;  // Some rows of the executor are on disk: lookahead helps.
   // Pulls of workers that run apart: every worker's pushes of steps before it are in the values.
   Step clock = 0;
+  std::vector<ShardId> refused = {};  // Ascending.
+  MapChange change = {};              // If any are.
 };
 
 // The frames of the message share the memory of those given.

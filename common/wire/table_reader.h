@@ -79,7 +79,7 @@ void ReadAlternative(BudgetReader& in, Tag tag, const void* table, std::variant<
 
 template <size_t I, class T>
 void ReadFieldOf(BudgetReader& in, const typename TableOf<T>::type& table, T& value) {
-  auto& to = std::get<I>(View<T>::Fields(value));
+  auto& to = std::get<I>(Described<T>::Fields(value));
   constexpr size_t kPlace = PlaceOf<T, I>();
   if constexpr (kIsVariant<FieldOf<T, I>>) {
     const void* const alternative = table.template get_field<kPlace + 1>();

@@ -100,7 +100,7 @@ auto Write(Builder& to, const T& value) {
   if constexpr (kFields<T> == 0) {
     return Traits::Create(to);
   } else {
-    return WriteFields<T>(to, View<T>::Fields(value), std::make_index_sequence<kFields<T>>());
+    return WriteFields<T>(to, Described<T>::Fields(value), std::make_index_sequence<kFields<T>>());
   }
 }
 

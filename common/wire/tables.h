@@ -71,14 +71,14 @@ inline constexpr bool kIsVariant<std::variant<T...>> = true;
 
 // How a table sees a value: as the fields of a struct, the two of a map's entry, or itself alone.
 template <class T>
-struct View {
+struct Described {
   static constexpr std::string_view kNames = "value";
   static auto Fields(T& value) { return std::tie(value); }
   static auto Fields(const T& value) { return std::tie(value); }
 };
 template <class T>
   requires requires { T::kFieldNames; }
-struct View<T> {
+struct Described<T> {
   static constexpr std::string_view kNames = T::kFieldNames;
   static_assert(FieldCount<T>() == std::tuple_size_v<decltype(std::declval<T&>().fields())>,
                 "DT_FIELDS does not list every field");
@@ -86,14 +86,14 @@ struct View<T> {
   static auto Fields(const T& value) { return value.fields(); }
 };
 template <class K, class V>
-struct View<std::pair<K, V>> {
+struct Described<std::pair<K, V>> {
   static constexpr std::string_view kNames = "name, value";
   static auto Fields(std::pair<K, V>& entry) { return std::tie(entry.first, entry.second); }
   static auto Fields(const std::pair<K, V>& entry) { return std::tie(entry.first, entry.second); }
 };
 
 template <class T>
-using FieldsOf = decltype(View<T>::Fields(std::declval<T&>()));
+using FieldsOf = decltype(Described<T>::Fields(std::declval<T&>()));
 template <class T, size_t I>
 using FieldOf = std::remove_reference_t<std::tuple_element_t<I, FieldsOf<T>>>;
 template <class T>
@@ -116,7 +116,7 @@ struct Schema {
   template <size_t I>
   static constexpr bool HasName() {
     const size_t place = PlaceOf<T, I>() + (kIsVariant<FieldOf<T, I>> ? 1 : 0);
-    return Traits::field_names[place] == FieldName(View<T>::kNames, I);
+    return Traits::field_names[place] == FieldName(Described<T>::kNames, I);
   }
   template <size_t... I>
   static constexpr bool HasNames(std::index_sequence<I...>) {

@@ -251,7 +251,7 @@ void JobState::MakeStart(TimePoint now) {
     servers.push_back({server->id, server->join.endpoints});
   }
   map_ = MakeShardMap(MapVersion(1), options_.job.cluster.shards, std::move(servers));
-  StartMessage start{generation_, slices_, map_, Ids(false), Encode(plan->plan)};
+  StartMessage start{{generation_, ViewNumber(1), map_, Ids(false)}, slices_, Encode(plan->plan)};
   for (const TableUse& table : plan->plan.graph.tables) {
     if (table.store != kNone) start.tables_on_worker.push_back(table.id);
   }

@@ -13,9 +13,7 @@ namespace {
 
 uint32_t ShardsOf(const ShardMap& map, ProcessId server) {
   uint32_t shards = 0;
-  for (const Chain& chain : map.chains) {
-    for (ProcessId member : chain) shards += member == server ? 1 : 0;
-  }
+  for (const Chain& chain : map.chains) shards += chain.Has(server) ? 1 : 0;
   return shards;
 }
 

@@ -14,15 +14,14 @@ constexpr Duration kStallMax = seconds(60);
 }  // namespace
 
 Result<std::unique_ptr<LogReplay>> LogReplay::Open(const LogPlace& place, const ShardSet& shards) {
-  DT_TRY(PushLogReader reader,
-         PushLogReader::Open({place.dir, place.executor, shards.stamp().generation,
-                              place.base->first_segment, place.sync}));
+  DT_TRY(PushLogReader reader, PushLogReader::Open({place.dir, place.executor, shards.generation(),
+                                                    place.base->first_segment, place.sync}));
   return std::make_unique<LogReplay>(
       Key(), std::move(reader), PushLog::Options{place.dir, place.executor, place.sync}, shards);
 }
 
 LogReplay::LogReplay(Key, PushLogReader reader, PushLog::Options log, const ShardSet& shards)
-    : reader_(std::move(reader)), log_(std::move(log)), generation_(shards.stamp().generation) {
+    : reader_(std::move(reader)), log_(std::move(log)), generation_(shards.generation()) {
   for (const TableSpec& table : shards.tables()) tables_.push_back({table.dim, table.wire});
 }
 
@@ -47,7 +46,7 @@ Result<bool> LogReplay::Push(TimePoint now, ShardSet& shards) {
   Result<DataRequest> request = DecodeDataRequest(next_->frames, tables_);
   Status status = request.status();
   if (status.ok() && request->kind != DataRequest::Kind::kPush) status = Malformed("it is no push");
-  if (status.ok()) status = HandlePush(shards, std::move(request->push));
+  if (status.ok()) status = HandlePush(shards, std::move(request->push)).status;
   if (status.ok()) return true;
   if (status.code() == StatusCode::kResourceExhausted && now - stalled_since_ < kStallMax) {
     return false;

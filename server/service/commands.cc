@@ -42,7 +42,7 @@ class Begin : public ExecutorCommand {
     held.Begin(std::move(shards_), std::move(disk_));
     if (!log_.has_value()) return OkStatus();
     ShardSet& shards = *held.shards();
-    const Generation generation = shards.stamp().generation;
+    const Generation generation = shards.generation();
     if (!log_->base.has_value()) {
       DT_TRY(auto log, PushLog::Open({log_->dir, log_->executor, log_->sync}, generation, 1));
       held.KeepLog(std::move(log));

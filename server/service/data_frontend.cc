@@ -17,14 +17,16 @@ constexpr Duration kLogInterval = std::chrono::minutes(1);
 
 }  // namespace
 
-PeerMessage DataFrontend::Answer(const PeerId& peer, uint64_t request, Status status,
+PeerMessage DataFrontend::Answer(const Asker& to, Status status, std::vector<ShardId> refused,
                                  Frame values) const {
-  DataReply reply{request, std::move(status), std::move(values)};
+  DataReply reply{to.request, std::move(status), std::move(values)};
   if (shards_ != nullptr) {
     reply.disk = shards_->below();
     if (shards_->asynchronous()) reply.clock = shards_->clock();
+    if (!refused.empty()) reply.change = ChangeSince(shards_->view().map, to.map);
+    reply.refused = std::move(refused);
   }
-  return {peer, Encode(reply)};
+  return {to.peer, Encode(reply)};
 }
 
 DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_patience)
@@ -37,8 +39,7 @@ void DataFrontend::Serve(ShardSet* shards, PushLog* log, std::vector<PeerMessage
   log_status_ = OkStatus();
   served_at_ = disk_served_at_ = 0;
   for (auto at = parked_.begin(); at != parked_.end(); at = Unpark(at)) {
-    answers.push_back(Answer(at->second.peer, at->second.request.request,
-                             Stale("the job starts again elsewhere")));
+    answers.push_back(Answer(at->second.asker(), Stale("the job starts again elsewhere")));
   }
 }
 
@@ -56,7 +57,7 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
   Result<DataRequest> request = DecodeDataRequest(std::move(message.frames), tables_);
   if (!request.ok()) {
     OnBad(now, message.peer, request.status());
-    answers.push_back(Answer(message.peer, 0, request.status()));
+    answers.push_back(Answer({message.peer, 0, {}}, request.status()));
     return;
   }
   const Status ready = Ready();
@@ -76,47 +77,52 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
 
 void DataFrontend::OnPush(TimePoint now, const PeerId& peer, PushRequest request, const Frames& raw,
                           std::vector<PeerMessage>& answers) {
-  const uint64_t number = request.request;
+  const Asker asker{peer, request.request, request.stamp.map};
   const Step step = request.step;
-  Status status = Ready();
-  if (status.ok() && !log_status_.ok()) status = Busy("{}", MessageOf(log_status_));
-  if (status.ok()) status = HandlePush(*shards_, std::move(request));
-  OnBad(now, peer, status);
-  if (status.ok() && log_ != nullptr) {
+  const size_t pieces = request.pieces.size();
+  PushOutcome outcome{.status = Ready()};
+  if (outcome.status.ok() && !log_status_.ok()) outcome.status = Busy("{}", MessageOf(log_status_));
+  if (outcome.status.ok()) outcome = HandlePush(*shards_, std::move(request));
+  OnBad(now, peer, outcome.status);
+  const bool some = outcome.status.ok() && outcome.refused.size() < pieces;
+  if (some && log_ != nullptr) {
     log_->Append(step, raw);
-    unlogged_.push_back({peer, number});
+    unlogged_.push_back({asker, std::move(outcome.refused)});
   } else {
-    answers.push_back(Answer(peer, number, status));
+    answers.push_back(Answer(asker, std::move(outcome.status), std::move(outcome.refused)));
   }
 }
 
 void DataFrontend::OnCommit(const Status& written, std::vector<PeerMessage>& answers) {
   log_status_ = written;
   const Status status = written.ok() ? OkStatus() : Busy("{}", MessageOf(written));
-  for (const Unlogged& push : unlogged_) answers.push_back(Answer(push.peer, push.request, status));
+  for (Unlogged& push : unlogged_) {
+    answers.push_back(Answer(push.asker, status, std::move(push.refused)));
+  }
   unlogged_.clear();
 }
 
 void DataFrontend::OnPull(TimePoint now, const PeerId& peer, PullRequest request,
                           std::vector<PeerMessage>& answers) {
-  const uint64_t number = request.request;
+  const Asker asker{peer, request.request, request.stamp.map};
   Status status = Ready();
   if (request.mode == PullMode::kLookahead) {
     if (status.ok()) OnBad(now, peer, HandleLookahead(*shards_, request));
     return;
   }
   if (status.ok()) {
-    Result<std::optional<Frame>> values = HandlePull(*shards_, request);
-    if (values.ok() && values->has_value()) {
-      answers.push_back(Answer(peer, number, OkStatus(), **std::move(values)));
+    PullOutcome outcome = HandlePull(*shards_, request);
+    if (outcome.status.ok() && !outcome.waits) {
+      answers.push_back(
+          Answer(asker, OkStatus(), std::move(outcome.refused), std::move(outcome.values)));
       return;
     }
-    status = values.status();
+    status = std::move(outcome.status);
   }
   if (status.ok()) status = Park(now, peer, std::move(request));
   if (status.ok()) return;
   OnBad(now, peer, status);
-  answers.push_back(Answer(peer, number, status));
+  answers.push_back(Answer(asker, std::move(status)));
 }
 
 size_t DataFrontend::Parked::bytes() const {
@@ -130,7 +136,7 @@ Status DataFrontend::Park(TimePoint now, const PeerId& peer, PullRequest request
   });
   if (again) return OkStatus();
   const Step step = request.step;
-  const bool for_disk = shards_->MayPull(request.mode, step);
+  const bool for_disk = shards_->MayPull(request.mode, step) != ShardClock::Pullable::kNotYet;
   Parked parked{peer, std::move(request), now + pull_patience_};
   const auto of_peer = parked_of_.find(peer);
   const Load load = of_peer == parked_of_.end() ? Load() : of_peer->second;
@@ -162,22 +168,21 @@ DataFrontend::ParkedById::iterator DataFrontend::Unpark(ParkedById::iterator par
 
 bool DataFrontend::ServeOne(ParkedById::iterator parked, std::vector<PeerMessage>& answers) {
   const Parked& pull = parked->second;
-  Result<std::optional<Frame>> values = HandlePull(*shards_, pull.request);
-  if (values.ok() && !values->has_value()) return false;
-  answers.push_back(values.ok()
-                        ? Answer(pull.peer, pull.request.request, OkStatus(), **std::move(values))
-                        : Answer(pull.peer, pull.request.request, values.status()));
+  PullOutcome outcome = HandlePull(*shards_, pull.request);
+  if (outcome.status.ok() && outcome.waits) return false;
+  answers.push_back(Answer(pull.asker(), std::move(outcome.status), std::move(outcome.refused),
+                           std::move(outcome.values)));
   Unpark(parked);
   return true;
 }
 
 void DataFrontend::ServeParked(std::vector<PeerMessage>& answers) {
   if (shards_ == nullptr || parked_.empty() || shards_->progress() == served_at_) return;
-  if (!shards_->asynchronous()) shards_->Resume();
+  shards_->Resume();
   served_at_ = shards_->progress();
   while (!wait_for_step_.empty()) {
     const auto [step, id] = *wait_for_step_.begin();
-    if (!shards_->MayPull(PullMode::kTrain, step)) break;
+    if (shards_->MayPull(PullMode::kTrain, step) == ShardClock::Pullable::kNotYet) break;
     if (ServeOne(parked_.find(id), answers)) continue;
     wait_for_step_.erase(wait_for_step_.begin());
     wait_for_disk_.insert(id);
@@ -191,12 +196,13 @@ void DataFrontend::ServeParked(std::vector<PeerMessage>& answers) {
 void DataFrontend::OnTick(TimePoint now, std::vector<PeerMessage>& answers) {
   ServeParked(answers);
   for (auto at = parked_.begin(); at != parked_.end() && now >= at->second.deadline;) {
-    const auto& [peer, request, deadline] = at->second;
-    const bool for_disk = shards_->MayPull(request.mode, request.step);
+    const PullRequest& request = at->second.request;
+    const bool for_disk =
+        shards_->MayPull(request.mode, request.step) != ShardClock::Pullable::kNotYet;
     const std::string why = for_disk ? "its rows are on disk" : shards_->SlowestText();
     const Status late = Timeout("pull of step {} waited {:.0f} s: {}", request.step,
                                 std::chrono::duration<double>(pull_patience_).count(), why);
-    answers.push_back(Answer(peer, request.request, late));
+    answers.push_back(Answer(at->second.asker(), late));
     at = Unpark(at);
   }
 }

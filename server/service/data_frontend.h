@@ -42,17 +42,25 @@ class DataFrontend {
   size_t parked() const { return parked_.size(); }
 
  private:
+  // To whom an answer goes, and what its sender knew.
+  struct Asker {
+    PeerId peer;
+    uint64_t request = 0;
+    MapVersion map;
+  };
   struct Parked {
     PeerId peer;
     PullRequest request;
     TimePoint deadline;
     size_t bytes() const;
+    Asker asker() const { return {peer, request.request, request.stamp.map}; }
   };
   using ParkedById = std::map<uint64_t, Parked>;
 
   void OnPull(TimePoint now, const PeerId& peer, PullRequest request,
               std::vector<PeerMessage>& answers);
-  PeerMessage Answer(const PeerId& peer, uint64_t request, Status status, Frame values = {}) const;
+  PeerMessage Answer(const Asker& to, Status status, std::vector<ShardId> refused = {},
+                     Frame values = {}) const;
   void OnBad(TimePoint now, const PeerId& peer, const Status& status);
   Status Park(TimePoint now, const PeerId& peer, PullRequest request);
   void ServeParked(std::vector<PeerMessage>& answers);
@@ -69,8 +77,8 @@ class DataFrontend {
   PushLog* log_ = nullptr;
   Status log_status_;  // Result of the last commit.
   struct Unlogged {
-    PeerId peer;
-    uint64_t request = 0;
+    Asker asker;
+    std::vector<ShardId> refused;
   };
   std::vector<Unlogged> unlogged_;  // Held, but not in the log yet.
 

@@ -1,38 +1,94 @@
 #include "server/shard/handlers.h"
 
-namespace dt::server {
+#include <algorithm>
 
-Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& request) {
-  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
-  const std::span<const Key> keys = request.keys.as<Key>();
-  DT_TRY_STATUS(shards.CheckGroups(request.groups, keys));
-  if (!shards.asynchronous()) {
-    DT_TRY_STATUS(shards.CheckStep(request.step));
-    // A pull for step t shows that the worker has passed the barrier of t - 1, so that all earlier
-    // steps are complete.
-    shards.Advance(request.step);
-    DT_TRY_STATUS(shards.CheckNothingLost(request.step));
+namespace dt::server {
+namespace {
+
+// The shards of a request, ascending.
+PooledVector<ShardId> ShardsIn(const KeyGroups& groups) {
+  PooledVector<ShardId> shards;
+  for (const KeyGroup& group : groups) {
+    if (shards.empty() || shards.back() != group.shard) shards.push_back(group.shard);
   }
-  if (!shards.MayPull(request.mode, request.step)) return std::optional<Frame>();
-  if (!shards.asynchronous() && request.mode == PullMode::kTrain && shards.clock() > request.step) {
+  return shards;
+}
+
+// What a pull asks for and may get.
+struct Asked {
+  std::vector<ShardId> refused;
+  KeyGroups groups;
+  std::vector<Key> keys;
+};
+Result<Asked> AskedOf(const ShardSet& shards, const PullRequest& request) {
+  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
+  std::span<const Key> keys = request.keys.as<Key>();
+  DT_TRY_STATUS(shards.CheckKeys(request.groups, keys));
+  Asked asked;
+  DT_TRY(asked.refused, shards.Refused(request.stamp, ShardsIn(request.groups)));
+  if (asked.refused.empty()) return asked;
+  for (const KeyGroup& group : request.groups) {
+    if (!std::ranges::binary_search(asked.refused, group.shard)) {
+      asked.groups.push_back(group);
+      asked.keys.insert(asked.keys.end(), keys.begin(), keys.begin() + group.rows);
+    }
+    keys = keys.subspan(group.rows);
+  }
+  return asked;
+}
+
+Result<PullOutcome> Pull(ShardSet& shards, const PullRequest& request) {
+  using Pullable = ShardClock::Pullable;
+  DT_TRY(Asked asked, AskedOf(shards, request));
+  const bool all = asked.refused.empty();
+  const KeyGroups& groups = all ? request.groups : asked.groups;
+  const std::span<const Key> keys = all ? request.keys.as<Key>() : asked.keys;
+  PullOutcome outcome{.refused = std::move(asked.refused)};
+  if (groups.empty() && !all) return outcome;
+  DT_TRY_STATUS(shards.CheckStep(request.step));
+  // A pull for step t shows that the worker has passed the barrier of t - 1, so that all earlier
+  // steps are complete.
+  shards.Advance(request.step);
+  DT_TRY_STATUS(shards.CheckNothingLost(request.step));
+  const Pullable pullable = shards.MayPull(request.mode, request.step);
+  if (pullable == Pullable::kTooLate) {
     return Stale("pull of step {}, but step {} is next: the rows have changed", request.step,
                  shards.clock());
   }
-  if (!shards.Resident(request.groups, keys)) return std::optional<Frame>();
-  return std::optional(shards.Gather(request.mode, request.groups, keys));
+  outcome.waits = pullable == Pullable::kNotYet || !shards.Resident(groups, keys);
+  if (!outcome.waits) outcome.values = shards.Gather(request.mode, groups, keys);
+  return outcome;
+}
+
+Result<PushOutcome> Push(ShardSet& shards, PushRequest request) {
+  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
+  DT_TRY_STATUS(shards.CheckKeys(request.groups, request.keys.as<Key>()));
+  DT_TRY_STATUS(shards.CheckSlices(request.slices));
+  PooledVector<ShardId> named;
+  for (const ShardPiece& piece : request.pieces) named.push_back(piece.shard);
+  DT_TRY(std::vector<ShardId> refused, shards.Refused(request.stamp, named));
+  Status status = shards.Push(std::move(request), refused);
+  return PushOutcome{std::move(status), std::move(refused)};
+}
+
+}  // namespace
+
+PullOutcome HandlePull(ShardSet& shards, const PullRequest& request) {
+  Result<PullOutcome> outcome = Pull(shards, request);
+  return outcome.ok() ? *std::move(outcome) : PullOutcome{.status = outcome.status()};
 }
 
 Status HandleLookahead(ShardSet& shards, const PullRequest& request) {
-  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
-  const std::span<const Key> keys = request.keys.as<Key>();
-  DT_TRY_STATUS(shards.CheckGroups(request.groups, keys));
-  static_cast<void>(shards.Resident(request.groups, keys));
+  DT_TRY(const Asked asked, AskedOf(shards, request));
+  if (asked.refused.empty()) {
+    static_cast<void>(shards.Resident(request.groups, request.keys.as<Key>()));
+  }
   return OkStatus();
 }
 
-Status HandlePush(ShardSet& shards, PushRequest request) {
-  DT_TRY_STATUS(shards.CheckStamp(request.stamp));
-  return shards.Push(std::move(request));
+PushOutcome HandlePush(ShardSet& shards, PushRequest request) {
+  Result<PushOutcome> outcome = Push(shards, std::move(request));
+  return outcome.ok() ? *std::move(outcome) : PushOutcome{.status = outcome.status()};
 }
 
 Status HandleComplete(ShardSet& shards, const CompleteRequest& request) {

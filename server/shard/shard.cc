@@ -3,138 +3,59 @@
 #include <algorithm>
 
 #include "common/base/check.h"
-#include "server/shard/async_clock.h"
 
 namespace dt::server {
 
-namespace {
+// Changes the tables of a shard, and moves their rows' lives on.
+class Shard::Updater : public ShardUpdater {
+ public:
+  Updater(Shard& shard, ShardScratch& scratch, Residency* residency)
+      : shard_(shard), scratch_(scratch), residency_(residency) {}
 
-// Those of contributions that follow each other in the order of summing.
-void AddGroups(const Contributions& parts, ShardScratch& scratch) {
-  for (const auto& part : parts) {
-    for (const GroupView& group : part->groups) {
-      if (!group.keys.empty()) scratch.groups.push_back(&group);
-    }
-  }
-}
-
-}  // namespace
-
-uint64_t BytesOf(const Contribution& contribution) {
-  uint64_t bytes = 0;
-  for (const GroupView& group : contribution.groups) {
-    bytes += group.keys.size_bytes() + group.gradients.size_bytes();
-  }
-  return bytes;
-}
-
-bool Shard::Slice::whole() const {
-  return !parts.empty() && std::ranges::all_of(parts, [](const auto& p) { return p.has_value(); });
-}
-
-Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows, uint32_t slices,
-             const AsyncOptions* async)
-    : id_(id), rows_(rows), slices_(slices) {
-  DT_CHECK(slices > 0);
-  for (const auto& table : rows) tables_.emplace_back(*table, id);
-  if (async != nullptr) async_ = std::make_unique<AsyncClock>(*async, clock_);
-}
-
-Shard::Shard(Shard&&) noexcept = default;
-Shard::~Shard() = default;
-
-Step Shard::clock() const { return async_ != nullptr ? async_->least() : clock_; }
-
-uint64_t Shard::held_bytes() const {
-  return held_bytes_ + (async_ != nullptr ? async_->held_bytes() : 0);
-}
-
-Status Shard::Hold(Contribution contribution) {
-  if (contribution.step < clock_) return OkStatus();
-  if (contribution.step > clock_ && (contribution.step > clock_ + 1 || !Gathered(clock_))) {
-    return Busy("push of step {}: shard {} still waits for {} of step {}", contribution.step,
-                id_.value(), Missing(), clock_);
-  }
-  DT_CHECK(contribution.slice < slices_ && contribution.part < contribution.parts);
-  Slice& slice = HeldOf(contribution.step)[contribution.slice];
-  if (slice.parts.empty()) slice.parts.resize(contribution.parts);
-  if (slice.parts.size() != contribution.parts) {
-    return Malformed("push of step {} slice {}: {} parts now, {} before", contribution.step,
-                     contribution.slice, contribution.parts, slice.parts.size());
-  }
-  std::optional<Contribution>& place = slice.parts[contribution.part];
-  if (place.has_value()) return OkStatus();
-  held_bytes_ += BytesOf(contribution);
-  place = std::move(contribution);
-  return OkStatus();
-}
-
-Shard::Slices& Shard::HeldOf(Step step) {
-  const auto it = held_.find(step);
-  if (it != held_.end()) return it->second;
-  if (spare_.empty()) return held_.try_emplace(step, slices_).first->second;
-  spare_.key() = step;
-  return held_.insert(std::move(spare_)).position->second;
-}
-
-bool Shard::Gathered(Step step) const {
-  const auto it = held_.find(step);
-  return it != held_.end() &&
-         std::ranges::all_of(it->second, [](const Slice& slice) { return slice.whole(); });
-}
-
-bool Shard::CanReach(Step step) const {
-  Step reached = clock_;
-  while (reached < step && Gathered(reached)) ++reached;
-  return reached >= step;
-}
-
-bool Shard::Writable(ShardScratch& scratch, Residency& residency) {
-  scratch.keys.clear();
-  for (const GroupView* group : scratch.groups) {
-    scratch.keys.push_back({&tables_[group->table], group->keys});
-  }
-  return residency.Writable(scratch.keys);
-}
-
-void Shard::Advance(Step step, ShardScratch& scratch, Residency* residency) {
-  if (async_ != nullptr) return async_->Resume(Applying(scratch, residency));
-  while (clock_ < step && Gathered(clock_)) {
-    const auto it = held_.find(clock_);
-    scratch.groups.clear();
-    for (const Slice& slice : it->second) AddGroups(slice.parts, scratch);
-    if (residency != nullptr && !Writable(scratch, *residency)) return;
-    const float rate_scale = it->second[0].parts[0]->rate_scale;
-    Apply({.step = clock_, .rate_scale = rate_scale}, scratch);
-    for (Slice& slice : it->second) {
-      for (const auto& part : slice.parts) held_bytes_ -= BytesOf(*part);
-      slice.parts.clear();
-    }
-    spare_ = held_.extract(it);
-    ++clock_;
-    ExpireRows();
-  }
-}
-
-Status Shard::Take(Contribution contribution, ShardScratch& scratch, Residency* residency) {
-  return async_->Take(std::move(contribution), Applying(scratch, residency));
-}
-
-AsyncClock::Apply Shard::Applying(ShardScratch& scratch, Residency* residency) {
-  return [this, &scratch, residency](const Contributions& push) {
-    scratch.groups.clear();
-    AddGroups(push, scratch);
-    if (residency != nullptr && !Writable(scratch, *residency)) return false;
-    Apply({.step = push[0]->step, .rate_scale = push[0]->rate_scale}, scratch);
-    ExpireRows();
+  bool Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
+    Gather(pushes);
+    if (residency_ != nullptr && !Writable()) return false;
+    Apply(info);
     return true;
-  };
-}
+  }
 
-bool Shard::MayPull(Step step) const { return async_->MayPull(step); }
+  void MoveTime(Step now) override {
+    for (EmbeddingTable& table : shard_.tables_) {
+      table.life().MoveClock(now);
+      table.RemoveGone();
+    }
+  }
 
-void Shard::Apply(const UpdateInfo& info, ShardScratch& scratch) {
-  std::vector<const GroupView*>& groups = scratch.groups;
+ private:
+  void Gather(std::span<const Contributions> pushes) {
+    scratch_.groups.clear();
+    for (const Contributions& push : pushes) {
+      for (const auto& piece : push) {
+        for (const GroupView& group : piece->groups) {
+          if (!group.keys.empty()) scratch_.groups.push_back(&group);
+        }
+      }
+    }
+  }
+
+  bool Writable() const {
+    scratch_.keys.clear();
+    for (const GroupView* group : scratch_.groups) {
+      scratch_.keys.push_back({&shard_.tables_[group->table], group->keys});
+    }
+    return residency_->Writable(scratch_.keys);
+  }
+
+  void Apply(const UpdateInfo& info) const;
+  void ApplyToTable(const UpdateInfo& info, std::span<const GroupView* const> groups) const;
+
+  Shard& shard_;
+  ShardScratch& scratch_;
+  Residency* const residency_;
+};
+
+void Shard::Updater::Apply(const UpdateInfo& info) const {
+  std::vector<const GroupView*>& groups = scratch_.groups;
   // Sorting takes memory, and groups of one slice are in order.
   if (!std::ranges::is_sorted(groups, {}, &GroupView::table)) {
     std::ranges::stable_sort(groups, {}, &GroupView::table);
@@ -142,54 +63,57 @@ void Shard::Apply(const UpdateInfo& info, ShardScratch& scratch) {
   size_t keys = 0, values = 0;
   for (const GroupView* group : groups) {
     keys += group->keys.size();
-    values += group->keys.size() * tables_[group->table].dim();
+    values += group->keys.size() * shard_.tables_[group->table].dim();
   }
-  scratch.sum.Begin(keys, values);
-  scratch.pushes.clear();
+  scratch_.sum.Begin(keys, values);
+  scratch_.pushes.clear();
   for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
-    const uint32_t t = groups[begin]->table;
-    while (end < groups.size() && groups[end]->table == t) ++end;
-    if (rows_[t]->spec().life.freeze) continue;
-    const auto same = std::span(groups).subspan(begin, end - begin);
-    EmbeddingTable& table = tables_[t];
-    const FloatFormat wire = table.spec().wire;
-    const RowUpdate* const update = &rows_[t]->UpdateFor(info);
-    if (same.size() == 1) {  // A sender's keys are distinct.
-      scratch.pushes.push_back({&table, same[0]->keys, same[0]->gradients.data(), update, wire});
-      continue;
-    }
-    size_t keys_of_table = 0;
-    for (const GroupView* group : same) keys_of_table += group->keys.size();
-    scratch.sum.BeginTable(keys_of_table, table.dim());
-    for (const GroupView* group : same) {
-      scratch.sum.Add(group->keys, wire, group->gradients.data());
-    }
-    scratch.pushes.push_back({&table, scratch.sum.keys(), scratch.sum.sums().data(), update});
+    while (end < groups.size() && groups[end]->table == groups[begin]->table) ++end;
+    ApplyToTable(info, std::span(groups).subspan(begin, end - begin));
   }
-  EmbeddingTable::Push(scratch.pushes, info.step);
+  EmbeddingTable::Push(scratch_.pushes, info.step);
 }
 
-std::string Shard::Missing() const {
-  if (async_ != nullptr) return async_->SlowestText();
-  const auto it = held_.find(clock_);
-  if (it == held_.end()) return "every slice";
-  for (size_t s = 0; s < it->second.size(); ++s) {
-    const Slice& slice = it->second[s];
-    if (slice.parts.empty()) return fmt::format("slice {}", s);
-    for (size_t p = 0; p < slice.parts.size(); ++p) {
-      if (slice.parts[p].has_value()) continue;
-      return fmt::format("slice {} part {} of {}", s, p, slice.parts.size());
-    }
+void Shard::Updater::ApplyToTable(const UpdateInfo& info,
+                                  std::span<const GroupView* const> groups) const {
+  const uint32_t t = groups[0]->table;
+  TableRows& rows = *shard_.rows_[t];
+  if (rows.spec().life.freeze) return;
+  EmbeddingTable& table = shard_.tables_[t];
+  const FloatFormat wire = table.spec().wire;
+  const RowUpdate* const update = &rows.UpdateFor(info);
+  if (groups.size() == 1) {  // A sender's keys are distinct.
+    scratch_.pushes.push_back({&table, groups[0]->keys, groups[0]->gradients.data(), update, wire});
+    return;
   }
-  return "nothing";
+  size_t keys = 0;
+  for (const GroupView* group : groups) keys += group->keys.size();
+  scratch_.sum.BeginTable(keys, table.dim());
+  for (const GroupView* group : groups) {
+    scratch_.sum.Add(group->keys, wire, group->gradients.data());
+  }
+  scratch_.pushes.push_back({&table, scratch_.sum.keys(), scratch_.sum.sums().data(), update});
 }
 
-void Shard::Reset(Step clock) {
-  for (EmbeddingTable& table : tables_) table.Clear(clock);
-  held_.clear();
-  held_bytes_ = 0;
-  clock_ = clock;
-  if (async_ != nullptr) async_->Reset(clock);
+Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows,
+             std::unique_ptr<ShardClock> clock)
+    : id_(id), rows_(rows), clock_(std::move(clock)) {
+  for (const auto& table : rows) tables_.emplace_back(*table, id);
+}
+
+Status Shard::Take(Contribution contribution, ShardScratch& scratch, Residency* residency) {
+  Updater updater(*this, scratch, residency);
+  return clock_->Take(std::move(contribution), updater);
+}
+
+void Shard::Advance(Step step, ShardScratch& scratch, Residency* residency) {
+  Updater updater(*this, scratch, residency);
+  clock_->Advance(step, updater);
+}
+
+void Shard::Reset(Step step) {
+  for (EmbeddingTable& table : tables_) table.Clear(step);
+  clock_->Reset(step);
 }
 
 uint64_t Shard::bytes() const {
@@ -202,13 +126,6 @@ uint64_t Shard::index_bytes() const {
   uint64_t bytes = 0;
   for (const EmbeddingTable& table : tables_) bytes += table.index_bytes() + table.life().bytes();
   return bytes;
-}
-
-void Shard::ExpireRows() {
-  for (EmbeddingTable& table : tables_) {
-    table.life().MoveClock(clock());
-    table.RemoveGone();
-  }
 }
 
 void Shard::PassTime(Duration elapsed) {

@@ -14,12 +14,6 @@ constexpr uint64_t kHeldBytesMax = uint64_t{4} << 30;
 // worker begins the next. The limit is larger for asynchronous workers.
 constexpr Step kStepsAheadMax = 1024;
 
-// Of one executor: the shards of a request need not be all here.
-Status NotHere(ShardId shard) {
-  return WithHint(Stale("shard {} is not on this executor", shard.value()),
-                  "the sender's shard map is another one");
-}
-
 // What fills a group up to a multiple of 4 bytes, before `end`: nothing of ours may travel there.
 void ZeroPadding(const WireTable& wire, uint64_t rows, std::byte* end) {
   const uint64_t bytes = wire.BytesOf(rows) - RowBytes(wire.format, wire.dim) * rows;
@@ -29,44 +23,63 @@ void ZeroPadding(const WireTable& wire, uint64_t rows, std::byte* end) {
 }  // namespace
 
 ShardSet::ShardSet(ShardSetOptions options) : options_(std::move(options)) {
-  DT_CHECK(std::ranges::is_sorted(options_.shards));
   for (const TableSpec& table : options_.tables)
     rows_.push_back(std::make_unique<TableRows>(table));
-  shards_.reserve(options_.shards.size());
-  for (const ShardId id : options_.shards) {
-    shards_.emplace_back(id, rows_, options_.slices,
-                         options_.async.has_value() ? &*options_.async : nullptr);
+  for (const ShardId id :
+       ShardsOf(options_.view.map, options_.self, options_.executor, options_.executors)) {
+    shards_.emplace_back(id, rows_, MakeClock());
   }
 }
 
+std::unique_ptr<ShardClock> ShardSet::MakeClock() const {
+  if (!asynchronous()) return MakeSyncClock(options_.slices);
+  return MakeAsyncClock({*options_.staleness, options_.view.workers});
+}
+
 Status ShardSet::CheckStamp(const Stamp& stamp) const {
-  const Stamp& own = options_.stamp;
+  const View& own = options_.view;
+  if (stamp.server != options_.self) {
+    return Stale("sent to server {}; this is server {}", stamp.server.value(),
+                 options_.self.value());
+  }
   if (stamp.generation < own.generation) {
     return Stale("sent in generation {} of the job, which is now in {}", stamp.generation.value(),
                  own.generation.value());
   }
-  if (stamp.term < own.term) {
-    return Stale("sent in term {} of the scheduler, which is now in {}", stamp.term.value(),
-                 own.term.value());
+  if (stamp.view < own.number) {
+    return Stale("sent in view {} of the job, which is now in {}", stamp.view.value(),
+                 own.number.value());
   }
-  if (stamp.map < own.map) {
-    return Stale("sent with version {} of the shard map, which is now at {}", stamp.map.value(),
-                 own.map.value());
-  }
-  if (stamp.generation > own.generation || stamp.map > own.map) {
-    return Busy("generation {} and shard map {} are not known here yet", stamp.generation.value(),
-                stamp.map.value());
+  if (stamp.generation > own.generation || stamp.view > own.number || stamp.map > own.map.version) {
+    return Busy("generation {}, view {} and shard map {} are not known here yet",
+                stamp.generation.value(), stamp.view.value(), stamp.map.value());
   }
   return OkStatus();
 }
 
-Status ShardSet::CheckGroups(std::span<const KeyGroup> groups, std::span<const Key> keys) const {
+Result<std::vector<ShardId>> ShardSet::Refused(const Stamp& stamp,
+                                               std::span<const ShardId> shards) const {
+  std::vector<ShardId> refused;
+  const ShardMap& map = options_.view.map;
+  for (const ShardId shard : shards) {
+    if (shard.value() >= map.shards()) {
+      return Malformed("shard {} of {}", shard.value(), map.shards());
+    }
+    if (map.chains[shard.value()].since > stamp.map) {
+      refused.push_back(shard);
+    } else if (Find(shard) == nullptr) {
+      return Malformed("shard {} is not on this executor", shard.value());
+    }
+  }
+  return refused;
+}
+
+Status ShardSet::CheckKeys(std::span<const KeyGroup> groups, std::span<const Key> keys) const {
   size_t at = 0;
   for (const KeyGroup& group : groups) {
-    if (Find(group.shard) == nullptr) return NotHere(group.shard);
     const TableId table = options_.tables[group.table].id;
     for (const Key key : keys.subspan(at, group.rows)) {
-      if (ShardOf(table, key, options_.shards_of_job) == group.shard) continue;
+      if (ShardOf(table, key, shards_of_job()) == group.shard) continue;
       return Malformed("key {} of table {} does not belong to shard {}", key,
                        options_.tables[group.table].name, group.shard.value());
     }
@@ -75,49 +88,35 @@ Status ShardSet::CheckGroups(std::span<const KeyGroup> groups, std::span<const K
   return OkStatus();
 }
 
-Status ShardSet::CheckPush(const PushRequest& request) const {
-  DT_TRY_STATUS(CheckGroups(request.groups, request.keys.as<Key>()));
-  if (request.slices != options_.slices) {
-    return Malformed("push of {} slices a step; this job has {}", request.slices, options_.slices);
-  }
-  size_t named = 0;
-  for (size_t i = 0; i < request.groups.size(); ++i) {
-    named += i == 0 || request.groups[i].shard != request.groups[i - 1].shard;
-  }
-  if (named == shards_.size()) return OkStatus();
-  return Malformed("push that names {} of this executor's {} shards", named, shards_.size());
+Status ShardSet::CheckSlices(uint32_t slices) const {
+  if (slices == options_.slices) return OkStatus();
+  return Malformed("push of {} slices a step; this job has {}", slices, options_.slices);
 }
 
-Status ShardSet::Push(PushRequest request) {
-  DT_TRY_STATUS(CheckPush(request));
-  if (!asynchronous()) {  // Else AsyncClock has a limit of its own.
-    if (held_bytes() > kHeldBytesMax) {
-      return Busy("{} bytes of pushes wait to be applied", held_bytes());
-    }
-    DT_TRY_STATUS(CheckStep(request.step));
-    // A worker pushes step t when it is past the barrier of t - 1: all before is complete.
-    Advance(request.step);
-    DT_TRY_STATUS(CheckNothingLost(request.step));
-    if (!std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(request.step); })) {
-      return Busy("push of step {}, but {}", request.step, SlowestText());
-    }
+Status ShardSet::Push(PushRequest request, std::span<const ShardId> refused) {
+  DT_TRY_STATUS(CheckStep(request.step));
+  // Workers that run apart have a limit for each of them.
+  if (!asynchronous() && held_bytes() > kHeldBytesMax) {
+    return Busy("{} bytes of pushes wait to be applied", held_bytes());
   }
+  // A worker pushes step t when it is past the barrier of t - 1: all before is complete.
+  Advance(request.step);
+  DT_TRY_STATUS(CheckNothingLost(request.step));
   const PushMode mode = request.mode;
-  if (mode == PushMode::kSetAbsent && !Resident(request.groups, request.keys.as<Key>())) {
-    return Busy("rows that may be there are on their way from the disk");
-  }
-  Cut(std::move(request));
+  Cut(std::move(request), refused);
   Status status;
-  if (mode == PushMode::kSetAbsent) {
+  if (mode == PushMode::kGradients) {
+    status = Take();
+  } else if (PartsAreInMemory()) {
     SetAbsent();
   } else {
-    status = asynchronous() ? Take() : Hold();
+    status = Busy("rows that may be there are on their way from the disk");
   }
-  contributions_.clear();
+  parts_.clear();
   return status;
 }
 
-void ShardSet::Cut(PushRequest request) {
+void ShardSet::Cut(PushRequest request, std::span<const ShardId> refused) {
   struct Push {
     PushRequest request;
     PooledVector<GroupView> groups;
@@ -127,51 +126,55 @@ void ShardSet::Cut(PushRequest request) {
   std::span<const Key> keys = of.keys.as<Key>();
   std::span<const std::byte> gradients = of.gradients.bytes();
   push->groups.reserve(of.groups.size());  // Contributions point into it.
-  for (size_t i = 0; i < of.groups.size(); ++i) {
-    const KeyGroup& group = of.groups[i];
-    const uint64_t bytes = WireOf(group.table).BytesOf(group.rows);
-    push->groups.push_back({group.table, keys.first(group.rows), gradients.first(bytes)});
-    keys = keys.subspan(group.rows);
-    gradients = gradients.subspan(bytes);
-    if (i == 0 || of.groups[i - 1].shard != group.shard) {
-      contributions_.push_back({.step = of.step,
-                                .slice = of.slice,
-                                .part = of.part,
-                                .parts = of.parts,
-                                .rate_scale = of.rate_scale,
-                                .groups = {&push->groups.back(), 0},
-                                .owner = push,
-                                .worker = of.worker,
-                                .first_step = of.first_step});
+  size_t next = 0;
+  for (const ShardPiece& piece : of.pieces) {
+    const size_t first = push->groups.size();
+    for (; next < of.groups.size() && of.groups[next].shard == piece.shard; ++next) {
+      const KeyGroup& group = of.groups[next];
+      const uint64_t bytes = WireOf(group.table).BytesOf(group.rows);
+      push->groups.push_back({group.table, keys.first(group.rows), gradients.first(bytes)});
+      keys = keys.subspan(group.rows);
+      gradients = gradients.subspan(bytes);
     }
-    std::span<const GroupView>& groups = contributions_.back().groups;
-    groups = {groups.data(), groups.size() + 1};
+    if (std::ranges::binary_search(refused, piece.shard)) continue;
+    parts_.push_back({Find(piece.shard),
+                      {.step = of.step,
+                       .slice = of.slice,
+                       .piece = piece.piece,
+                       .pieces = piece.pieces,
+                       .rate_scale = of.rate_scale,
+                       .groups = std::span<const GroupView>(push->groups).subspan(first),
+                       .owner = push,
+                       .worker = of.worker,
+                       .first_step = of.first_step}});
   }
 }
 
-Status ShardSet::Hold() {
-  // All shards are at one state with respect to (step, slice, part): the first error is everyone's.
-  for (size_t i = 0; i < contributions_.size(); ++i) {
-    DT_TRY_STATUS(shards_[i].Hold(std::move(contributions_[i])));
-  }
-  ++changes_;
-  return OkStatus();
-}
-
+// Each shard is asked, also after a refusal: what one takes need not come again.
 Status ShardSet::Take() {
-  // Each is asked, also after a refusal: they differ at most in which rows are in memory.
   Status status;
-  for (size_t i = 0; i < contributions_.size(); ++i) {
-    status.Update(shards_[i].Take(std::move(contributions_[i]), scratch_, residency_));
+  for (Part& part : parts_) {
+    status.Update(part.shard->Take(std::move(part.contribution), scratch_, residency_));
   }
   ++changes_;
   return status;
 }
 
+bool ShardSet::PartsAreInMemory() {
+  if (residency_ == nullptr) return true;
+  key_runs_.clear();
+  for (const Part& part : parts_) {
+    for (const GroupView& group : part.contribution.groups) {
+      key_runs_.push_back({&part.shard->table(group.table), group.keys});
+    }
+  }
+  return residency_->Resident(key_runs_);
+}
+
 void ShardSet::SetAbsent() {
-  for (size_t i = 0; i < contributions_.size(); ++i) {
-    for (const GroupView& group : contributions_[i].groups) {
-      EmbeddingTable& table = shards_[i].table(group.table);
+  for (const Part& part : parts_) {
+    for (const GroupView& group : part.contribution.groups) {
+      EmbeddingTable& table = part.shard->table(group.table);
       const WireTable wire = WireOf(group.table);
       std::vector<float> values(group.keys.size() * wire.dim);
       DecodeRows(wire.format, wire.dim, group.gradients.data(), values);
@@ -188,18 +191,22 @@ Status ShardSet::CheckStep(Step step) const {
   return Malformed("a request of step {}, while step {} is next", step, clock());
 }
 
-bool ShardSet::MayPull(PullMode mode, Step step) const {
-  if (!asynchronous()) return clock() >= step;
-  if (mode == PullMode::kEvaluate) return true;
-  return std::ranges::all_of(shards_, [&](const Shard& shard) { return shard.MayPull(step); });
+ShardClock::Pullable ShardSet::MayPull(PullMode mode, Step step) const {
+  auto all = ShardClock::Pullable::kYes;
+  for (const Shard& shard : shards_) {
+    const ShardClock::Pullable one = shard.clock().MayPull(mode, step);
+    if (one == ShardClock::Pullable::kNotYet) return one;
+    if (one != ShardClock::Pullable::kYes) all = one;
+  }
+  return all;
 }
 
 void ShardSet::Advance(Step step) {
   complete_ = std::max(complete_, step);
   for (Shard& shard : shards_) {
-    const Step before = shard.clock();
+    const Step before = shard.now();
     shard.Advance(step, scratch_, residency_);
-    changes_ += shard.clock() != before;
+    changes_ += shard.now() != before;
   }
 }
 
@@ -214,8 +221,7 @@ bool ShardSet::Resident(std::span<const KeyGroup> groups, std::span<const Key> k
 }
 
 bool ShardSet::Settled() const {
-  if (asynchronous()) return held_bytes() == 0;
-  return std::ranges::none_of(shards_, [](const Shard& s) { return s.CanReach(s.clock() + 1); });
+  return std::ranges::all_of(shards_, [](const Shard& shard) { return shard.clock().settled(); });
 }
 
 EmbeddingTable* ShardSet::FindTable(ShardId shard, TableId table) {
@@ -247,7 +253,7 @@ Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups, std::spa
 Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> record, bool on_disk) {
   const auto spec = std::ranges::find(options_.tables, table, &TableSpec::id);
   if (spec == options_.tables.end()) return DataLoss("row {} is of an unknown table", key);
-  Shard* const shard = Find(ShardOf(table, key, options_.shards_of_job));
+  Shard* const shard = Find(ShardOf(table, key, shards_of_job()));
   if (shard == nullptr || spec->on_worker) return OkStatus();
   const auto index = static_cast<uint32_t>(spec - options_.tables.begin());
   EmbeddingTable& to = shard->table(index);
@@ -286,22 +292,19 @@ void ShardSet::PassTime(Duration elapsed) {
 
 Step ShardSet::clock() const {
   Step least = std::numeric_limits<Step>::max();
-  for (const Shard& shard : shards_) least = std::min(least, shard.clock());
+  for (const Shard& shard : shards_) least = std::min(least, shard.now());
   return least;
 }
 
 std::string ShardSet::SlowestText() const {
-  const auto slowest = std::ranges::min_element(shards_, {}, &Shard::clock);
+  const auto slowest = std::ranges::min_element(shards_, {}, &Shard::now);
   if (slowest == shards_.end()) return "there are no shards here";
-  if (asynchronous()) return slowest->Missing();
-  return fmt::format("shard {} waits for {} of step {}", slowest->id().value(), slowest->Missing(),
-                     slowest->clock());
+  return fmt::format("shard {} waits for {}", slowest->id().value(), slowest->clock().Missing());
 }
 
 Status ShardSet::CheckNothingLost(Step step) const {
-  const bool lost = !log_end_.empty() && !asynchronous() &&
-                    !std::ranges::all_of(shards_, [&](const Shard& s) { return s.CanReach(step); });
-  if (!lost) return OkStatus();
+  const auto can_reach = [step](const Shard& shard) { return shard.clock().CanReach(step); };
+  if (log_end_.empty() || std::ranges::all_of(shards_, can_reach)) return OkStatus();
   return DataLoss(
       "the log {} ends before what it has acknowledged: {}, and all workers are past it; "
       "--resume auto goes on from the last checkpoint",
@@ -312,13 +315,13 @@ void ShardSet::Reset(Step clock, Generation generation) {
   log_end_.clear();
   for (Shard& shard : shards_) shard.Reset(clock);
   for (const auto& rows : rows_) rows->Clear();
-  options_.stamp.generation = generation;
+  options_.view.generation = generation;
   complete_ = 0;
 }
 
 uint64_t ShardSet::held_bytes() const {
   uint64_t bytes = 0;
-  for (const Shard& shard : shards_) bytes += shard.held_bytes();
+  for (const Shard& shard : shards_) bytes += shard.clock().held_bytes();
   return bytes;
 }
 
@@ -334,11 +337,23 @@ Shard* ShardSet::Find(ShardId id) {
   return it != shards_.end() && it->id() == id ? &*it : nullptr;
 }
 
+Shard& ShardSet::Add(ShardId id) {
+  const auto at = std::ranges::lower_bound(shards_, id, {}, &Shard::id);
+  DT_CHECK(at == shards_.end() || at->id() != id);
+  ++changes_;
+  return *shards_.emplace(at, id, rows_, MakeClock());
+}
+
+void ShardSet::Remove(ShardId id) {
+  std::erase_if(shards_, [id](const Shard& shard) { return shard.id() == id; });
+  ++changes_;
+}
+
 std::vector<ShardId> ShardsOf(const ShardMap& map, ProcessId server, uint32_t executor,
                               size_t executors) {
   std::vector<ShardId> shards;
   for (uint32_t s = 0; s < map.shards(); ++s) {
-    const bool ours = std::ranges::find(map.chains[s], server) != map.chains[s].end();
+    const bool ours = map.chains[s].Has(server);
     if (ours && ShardMap::ExecutorOf(ShardId(s), executors) == executor) shards.emplace_back(s);
   }
   return shards;

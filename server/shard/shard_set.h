@@ -1,5 +1,5 @@
-// The shards of one executor under one shard map: who may be addressed, and what a request means
-// for all of them together. Owned by the executor's thread; no I/O.
+// The shards of one executor in a view of the job: who may be addressed, and what a request means
+// for each of them. Owned by the executor's thread; no I/O.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/cluster/shard_map.h"
+#include "common/cluster/view.h"
 #include "common/wire/data.h"
 #include "server/shard/shard.h"
 
@@ -16,41 +16,49 @@ namespace dt::server {
 struct ShardSetOptions {
   std::vector<TableSpec> tables;
   uint32_t slices = 1;
-  uint32_t shards_of_job = 1;   // A power of two.
-  std::vector<ShardId> shards;  // Of this executor, ascending.
-  Stamp stamp;
-  std::optional<AsyncOptions> async = {};  // Workers run apart.
+  View view;
+  ProcessId self;  // The server.
+  uint32_t executor = 0, executors = 1;
+  std::optional<Step> staleness = {};  // Set: workers run apart.
 };
 
 class ShardSet {
  public:
   explicit ShardSet(ShardSetOptions options);
 
-  const Stamp& stamp() const { return options_.stamp; }
-  // OK if the sender's view is ours. Stale: it is older. Busy: it is newer, ours will follow.
-  Status CheckStamp(const Stamp& stamp) const;
-  // Refuses keys of shards that are not here, or not theirs: Stale, Malformed.
-  Status CheckGroups(std::span<const KeyGroup> groups, std::span<const Key> keys) const;
+  const View& view() const { return options_.view; }
+  Generation generation() const { return options_.view.generation; }
 
-  // Holds what the push brings for every shard; on an error nothing is held. Workers that run
-  // apart: applies it as AsyncClock says.
-  Status Push(PushRequest request);
+  // OK if a request may be looked at. Stale: its sender's view, or the server it means, is not the
+  // present one. Busy: it knows more than this server, which will follow.
+  Status CheckStamp(const Stamp& stamp) const;
+  // Those of `shards`, ascending, for which a request is refused: their chains have changed since
+  // the sender's map. Malformed: by its own map it should be elsewhere.
+  Result<std::vector<ShardId>> Refused(const Stamp& stamp, std::span<const ShardId> shards) const;
+  // Malformed: a key that is not of its group's shard, another number of slices.
+  Status CheckKeys(std::span<const KeyGroup> groups, std::span<const Key> keys) const;
+  Status CheckSlices(uint32_t slices) const;
+
+  // Takes what the push brings for each shard that is not `refused`. OK: all of it is taken now or
+  // was before. Else some may be taken, and the same push must come again. REQUIRES: CheckKeys and
+  // CheckSlices were OK.
+  Status Push(PushRequest request, std::span<const ShardId> refused = {});
   // Every step before `step` is complete on all workers: applies what is held.
   void Advance(Step step);
   // Goes on with what Advance had to leave, when progress() has changed.
   void Resume() { Advance(complete_); }
   // True if every shard has applied every step before `step`; with workers that run apart, if
   // nothing waits to be applied.
-  bool Reached(Step step) const { return asynchronous() ? held_bytes() == 0 : clock() >= step; }
-  bool asynchronous() const { return options_.async.has_value(); }
+  bool Reached(Step step) const { return asynchronous() ? Settled() : clock() >= step; }
+  bool asynchronous() const { return options_.staleness.has_value(); }
   // Malformed if the step is so far ahead of the clock that no worker can be there.
   Status CheckStep(Step step) const;
-  // True if a pull for this step need not wait for pushes. If false, so it is for later steps.
-  bool MayPull(PullMode mode, Step step) const;
+  // For all shards together. If kNotYet, so it is for later steps.
+  ShardClock::Pullable MayPull(PullMode mode, Step step) const;
   // Attaches the tier below memory; null if there is none. It must outlive its use here.
   void Attach(Residency* residency) { residency_ = residency; }
   // True if all these rows are in memory. If not, call again when disk_progress() has changed.
-  // REQUIRES: CheckGroups was OK.
+  // REQUIRES: the shards are here.
   bool Resident(std::span<const KeyGroup> groups, std::span<const Key> keys);
   bool below() const { return residency_ != nullptr && residency_->below(); }
   // Changes whenever a request that had to wait may be answered.
@@ -58,8 +66,8 @@ class ShardSet {
   uint64_t disk_progress() const { return residency_ != nullptr ? residency_->progress() : 0; }
   // Nothing is held that Advance could still apply.
   bool Settled() const;
-  // The values of the groups' rows, as they travel; counts them as touched. REQUIRES: CheckGroups
-  // was OK.
+  // The values of the groups' rows, as they travel; counts them as touched. REQUIRES: the shards
+  // are here.
   Frame Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys);
 
   // Adds a row as it was saved. Passes over rows of shards and tables that are not here, and those
@@ -83,35 +91,44 @@ class ShardSet {
   // if some of those are missing from it: power was lost, or the file was cut.
   Status CheckNothingLost(Step step) const;
   void Reset(Step clock, Generation generation);
+  // A newer map. Shards that it takes away must have been removed, those that it brings are added.
+  void SetMap(ShardMap map) { options_.view.map = std::move(map); }
+  // An empty shard, to be filled by who brings it. REQUIRES: it is not here.
+  Shard& Add(ShardId id);
+  void Remove(ShardId id);
+  Shard* Find(ShardId id);
+  const Shard* Find(ShardId id) const { return const_cast<ShardSet*>(this)->Find(id); }
 
   std::span<Shard> shards() { return shards_; }
   std::span<const Shard> shards() const { return shards_; }
   std::span<const TableSpec> tables() const { return options_.tables; }
-  uint32_t shards_of_job() const { return options_.shards_of_job; }
+  uint32_t shards_of_job() const { return options_.view.map.shards(); }
   std::span<const std::unique_ptr<TableRows>> rows() const { return rows_; }
   EmbeddingTable* FindTable(ShardId shard, TableId table);
   uint64_t held_bytes() const;
   uint64_t bytes() const;  // Of rows and indexes.
 
  private:
-  Shard* Find(ShardId id);
-  const Shard* Find(ShardId id) const { return const_cast<ShardSet*>(this)->Find(id); }
+  std::unique_ptr<ShardClock> MakeClock() const;
   WireTable WireOf(uint32_t table) const {
     return {options_.tables[table].dim, options_.tables[table].wire};
   }
-  Status CheckPush(const PushRequest& request) const;
+  // Makes a contribution for each shard that is not refused.
+  void Cut(PushRequest request, std::span<const ShardId> refused);
   // What Cut has made.
-  Status Hold();
   Status Take();
+  bool PartsAreInMemory();
   void SetAbsent();
-  // Makes a contribution for each shard.
-  void Cut(PushRequest request);
 
   ShardSetOptions options_;
   std::vector<std::unique_ptr<TableRows>> rows_;  // By table.
   std::vector<Shard> shards_;
   // Memory that is kept between messages.
-  std::vector<Contribution> contributions_;  // Per shard, during a push; else empty.
+  struct Part {
+    Shard* shard = nullptr;
+    Contribution contribution;
+  };
+  std::vector<Part> parts_;  // By shard, during a push; else empty.
   std::vector<EmbeddingTable::KeyRun> key_runs_;
   std::vector<EmbeddingTable::PullRun> pull_runs_;
   ShardScratch scratch_;

@@ -55,7 +55,7 @@ Frames StaleRequest(Random& random, size_t rows_of_shard) {
 PullRequest FirstRows(Random& random, size_t rows_of_shard) {
   Rows rows = RowsOf(random, rows_of_shard);
   PullRequest pull{.request = random(),
-                   .stamp = {Generation(1), Term(1), MapVersion(1)},
+                   .stamp = {Generation(1), ViewNumber(1), MapVersion(1), ProcessId(1)},
                    .mode = random() % 2 == 0 ? PullMode::kEvaluate : PullMode::kLookahead};
   pull.groups = std::move(rows.groups);
   pull.keys = std::move(rows.keys);

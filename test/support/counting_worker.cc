@@ -11,7 +11,6 @@
 #include "common/net/shm_network.h"
 #include "common/net/socket.h"
 #include "worker/lookup/lookup_plan.h"
-#include "worker/lookup/routes.h"
 
 namespace dt::test {
 namespace {
@@ -91,16 +90,14 @@ Status CountingWorker::Run(const std::function<bool()>& done) {
 
 Status CountingWorker::Start(const StartMessage& start) {
   slices_ = start.slices;
-  routes_ = std::make_shared<const worker::Routes>(worker::MakeRoutes(start.map));
-  stamp_ = {start.generation, link_->welcome().term, start.map.version};
   worker::PsClient::Options client;
   client.network = options_.shared_memory ? data_network_.get() : network_.get();
-  client.wire_tables = {0};
-  client.tables = {{job_.model.tables[0].dim, job_.model.tables[0].wire}};
-  client.patience = options_.patience;
-  client.resend_after = options_.resend_after;
+  client.requests.wire_tables = {0};
+  client.requests.tables = {{job_.model.tables[0].dim, job_.model.tables[0].wire}};
+  client.requests.timeout = options_.patience;
+  client.requests.resend_after = options_.resend_after;
   client.interrupted = [this] { return link_->ended() ? link_->end_status() : OkStatus(); };
-  DT_TRY(client_, worker::PsClient::Open(routes_, stamp_, std::move(client)));
+  DT_TRY(client_, worker::PsClient::Open(start.view, std::move(client)));
   return OkStatus();
 }
 
@@ -139,22 +136,15 @@ std::vector<Key> CountingWorker::KeysOf(Step step, SliceIndex slice) const {
 
 worker::LookupPlan CountingWorker::PlanOf(std::vector<Key> keys) const {
   const auto shard = [this](Key key) {
-    return ShardOf(job_.model.tables[0].id, key, routes_->shards());
+    return ShardOf(job_.model.tables[0].id, key, client_->shards());
   };
-  std::ranges::stable_sort(keys, {}, [&](Key k) { return routes_->place[shard(k).value()]; });
+  std::ranges::stable_sort(keys, {}, shard);
   worker::LookupPlan plan;
-  plan.executors.resize(routes_->executors.size());
-  uint32_t first = 0;
-  for (size_t e = 0; e < routes_->executors.size(); ++e) {
-    worker::ExecutorKeys& part = plan.executors[e];
-    const uint32_t begin = first;
-    for (const ShardId s : routes_->executors[e].shards) {
-      uint32_t rows = 0;
-      while (first + rows < keys.size() && shard(keys[first + rows]) == s) ++rows;
-      if (rows > 0) part.groups.push_back({s, 0, first, rows});
-      first += rows;
+  for (uint32_t row = 0; row < keys.size(); ++row) {
+    if (plan.groups.empty() || plan.groups.back().shard != shard(keys[row])) {
+      plan.groups.push_back({shard(keys[row]), 0, row, 0});
     }
-    part.keys = Frame::CopyOf(std::as_bytes(std::span(keys).subspan(begin, first - begin)));
+    ++plan.groups.back().rows;
   }
   plan.tables = {std::move(keys)};
   return plan;

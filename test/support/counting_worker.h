@@ -57,8 +57,6 @@ class CountingWorker {
   const std::unique_ptr<Network> data_network_;  // Through shared memory.
   std::unique_ptr<ControlLink> link_;
   Status opened_;
-  std::shared_ptr<const worker::Routes> routes_;
-  Stamp stamp_;
   std::unique_ptr<worker::PsClient> client_;
   std::map<Key, uint32_t> counts_;
   uint32_t slices_ = 1;

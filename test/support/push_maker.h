@@ -72,7 +72,7 @@ class Grouping {
   Grouping(const std::vector<TableSpec>& tables, uint32_t shards_of_job,
            const std::vector<ShardId>& shards, const RowMap& rows) {
     std::map<std::pair<ShardId, uint32_t>, std::vector<Key>> groups;
-    for (const ShardId shard : shards) groups[{shard, 0}];
+    for (const ShardId shard : shards) pieces.push_back({shard});
     for (const auto& [at, gradient] : rows) {
       const ShardId shard = ShardOf(tables[at.first].id, at.second, shards_of_job);
       if (std::ranges::find(shards, shard) == shards.end()) continue;
@@ -94,6 +94,7 @@ class Grouping {
     push.request = request;
     push.stamp = stamp;
     push.step = step;
+    push.pieces = pieces;
     push.groups = out_groups;
     push.keys = FrameOf(out_keys);
     push.gradients = FrameOf(floats);
@@ -108,6 +109,7 @@ class Grouping {
     pull.keys = FrameOf(out_keys);
     return pull;
   }
+  ShardPieces pieces;
   KeyGroups out_groups;
   std::vector<Key> out_keys;
   std::vector<std::pair<uint32_t, Key>> order;  // (table, key) in wire order.

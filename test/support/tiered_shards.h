@@ -7,17 +7,16 @@
 #include "common/base/check.h"
 #include "server/checkpoint/rows_file.h"
 #include "test/support/push_maker.h"
+#include "test/support/shard_sets.h"
 
 namespace dt::test {
 
 class TieredShards {
  public:
-  inline static const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
-
-  TieredShards(std::vector<TableSpec> tables, uint32_t shards_of_job, std::vector<ShardId> shards,
-               std::string folder, uint64_t memory_bytes)
-      : TieredShards({std::move(tables), 1, shards_of_job, std::move(shards), kStamp},
-                     std::move(folder), memory_bytes) {}
+  TieredShards(std::vector<TableSpec> tables, uint32_t shards_of_job,
+               const std::vector<ShardId>& shards, std::string folder, uint64_t memory_bytes)
+      : TieredShards(SetOf(std::move(tables), 1, shards_of_job, shards), std::move(folder),
+                     memory_bytes) {}
   TieredShards(server::ShardSetOptions shards, std::string folder, uint64_t memory_bytes)
       : shards_(std::move(shards)),
         options_{std::move(folder), memory_bytes, [this] { woken_.release(); }} {
@@ -59,7 +58,7 @@ class TieredShards {
     for (const server::Shard& shard : shards_.shards()) ids.push_back(shard.id());
     const Grouping grouping({shards_.tables().begin(), shards_.tables().end()},
                             shards_.shards_of_job(), ids, map);
-    const Status pushed = shards_.Push(grouping.Push(0, kStamp, step));
+    const Status pushed = shards_.Push(grouping.Push(0, kFirstStamp, step));
     DT_CHECK_MSG(pushed.ok(), "{}", ToText(pushed));
     return Until([&] {
       shards_.Advance(step + 1);

@@ -26,7 +26,7 @@ size_t RowCache::SetOf(const Table& table, Key key) {
 
 void RowCache::Split(const LookupPlan& plan, Step step, CachedPull& out) {
   out.misses.tables.resize(plan.tables.size());
-  out.misses.executors.resize(plan.executors.size());
+  out.misses.groups.clear();
   out.missing.resize(plan.tables.size());
   out.rows.resize(plan.tables.size());
   for (size_t t = 0; t < plan.tables.size(); ++t) {
@@ -34,24 +34,13 @@ void RowCache::Split(const LookupPlan& plan, Step step, CachedPull& out) {
     out.missing[t].clear();
     if (t < tables_.size()) out.rows[t].resize(plan.tables[t].size() * tables_[t].dim);
   }
-  for (size_t e = 0; e < plan.executors.size(); ++e) {
-    ExecutorKeys& executor = out.misses.executors[e];
-    executor.groups.clear();
-    size_t keys = 0;
-    for (const RowGroup& group : plan.executors[e].groups) {
-      const size_t first = out.misses.tables[group.table].size();
-      TakeGroup(plan, group, step, out);
-      const size_t rows = out.misses.tables[group.table].size() - first;
-      if (rows == 0) continue;
-      executor.groups.push_back(
-          {group.shard, group.table, static_cast<uint32_t>(first), static_cast<uint32_t>(rows)});
-      keys += rows;
-    }
-    executor.keys = Frame::Of(keys * sizeof(Key));
-    Key* to = executor.keys.as<Key>().data();
-    for (const RowGroup& group : executor.groups) {
-      to = std::copy_n(out.misses.tables[group.table].begin() + group.first, group.rows, to);
-    }
+  for (const RowGroup& group : plan.groups) {
+    const size_t first = out.misses.tables[group.table].size();
+    TakeGroup(plan, group, step, out);
+    const size_t rows = out.misses.tables[group.table].size() - first;
+    if (rows == 0) continue;
+    out.misses.groups.push_back(
+        {group.shard, group.table, static_cast<uint32_t>(first), static_cast<uint32_t>(rows)});
   }
 }
 

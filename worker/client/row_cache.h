@@ -19,7 +19,7 @@ namespace dt::worker {
 
 // The rows of one slice on their way: what the cache has, and the plan of what is pulled.
 struct CachedPull {
-  LookupPlan misses;                           // tables and executors alone.
+  LookupPlan misses;                           // tables and groups alone.
   std::vector<std::vector<uint32_t>> missing;  // By table: rows of the slice's plan.
   std::vector<std::vector<float>> rows;        // By table: [distinct keys, dim].
 };

@@ -1,12 +1,12 @@
-// What one batch slice reads from the tables: its distinct keys, grouped as they travel, and for
-// each lookup where its ids' rows are. Made by a LookupPlanner, then only read.
+// What one batch slice reads from the tables: its distinct keys, grouped by shard and table, and
+// for each lookup where its ids' rows are. Made by a LookupPlanner, then only read. Where the
+// shards are is nothing that it knows: the client looks that up when it sends.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/net/frame.h"
 #include "worker/data/batch.h"
 
 namespace dt::worker {
@@ -17,13 +17,6 @@ struct RowGroup {
   uint32_t table = 0;  // Index into Graph::tables.
   uint32_t first = 0;
   uint32_t rows = 0;
-};
-
-// One executor's part, in wire order: shards ascending, tables ascending within a shard, none
-// empty.
-struct ExecutorKeys {
-  std::vector<RowGroup> groups;
-  Frame keys;  // u64, of all groups.
 };
 
 // Index into Graph::lookups gives one of these; InputKind says what each list holds.
@@ -39,7 +32,8 @@ struct LookupPlan {
   std::vector<uint64_t> rows;            // Of the data set: sample i is row rows[i].
   std::vector<std::vector<Key>> tables;  // By table of the graph: the distinct keys in row order.
   std::vector<LookupLists> lookups;
-  std::vector<ExecutorKeys> executors;  // As Routes::executors.
+  // Of tables on servers: shards ascending, within a shard tables in the job's order, none empty.
+  std::vector<RowGroup> groups;
 };
 
 }  // namespace dt::worker

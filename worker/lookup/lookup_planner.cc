@@ -72,17 +72,17 @@ std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConf
   return wire;
 }
 
-LookupPlanner::LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
-                             std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed)
+LookupPlanner::LookupPlanner(const Plan& plan, uint32_t shards, std::vector<uint32_t> wire_tables,
+                             std::vector<FixedTable> fixed)
     : plan_(plan),
-      routes_(std::move(routes)),
+      shards_(shards),
       fixed_(std::move(fixed)),
       table_order_(plan.graph.tables.size() + fixed_.size()) {
   DT_CHECK(wire_tables.size() == table_order_.size());
   std::iota(table_order_.begin(), table_order_.end(), 0);
   std::sort(table_order_.begin(), table_order_.end(),
             [&](uint32_t a, uint32_t b) { return wire_tables[a] < wire_tables[b]; });
-  place_first_.assign(table_order_.size(), std::vector<uint32_t>(routes_->shards() + 1));
+  shard_first_.assign(table_order_.size(), std::vector<uint32_t>(shards_ + 1));
   std::erase_if(table_order_, [&plan](uint32_t t) {
     return t < plan.graph.tables.size() && plan.graph.tables[t].store != kNone;
   });
@@ -112,7 +112,7 @@ void LookupPlanner::GroupTables() {
 
 Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
   const Graph& graph = plan_.graph;
-  plan.tables.resize(place_first_.size());
+  plan.tables.resize(shard_first_.size());
   plan.lookups.resize(graph.lookups.size());
   for (const std::vector<uint32_t>& tables : same_keys_) {
     DT_TRY_STATUS(NumberKeys(tables.front(), plan));
@@ -131,25 +131,25 @@ Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
       lists.row_order.clear();
     }
   }
-  PlaceFixed(purpose == LookupFor::kTrain, plan);
-  FillExecutors(plan);
+  NumberFixed(purpose == LookupFor::kTrain, plan);
+  FillGroups(plan);
   return OkStatus();
 }
 
 void LookupPlanner::FillFixed(LookupPlan& plan) {
-  plan.tables.resize(place_first_.size());
+  plan.tables.resize(shard_first_.size());
   distinct_.clear();
-  for (uint32_t t = 0; t < plan_.graph.tables.size(); ++t) PlaceRows(t, plan);
-  PlaceFixed(true, plan);
-  FillExecutors(plan);
+  for (uint32_t t = 0; t < plan_.graph.tables.size(); ++t) NumberRows(t, plan);
+  NumberFixed(true, plan);
+  FillGroups(plan);
 }
 
-void LookupPlanner::PlaceFixed(bool with_keys, LookupPlan& plan) {
+void LookupPlanner::NumberFixed(bool with_keys, LookupPlan& plan) {
   const auto first = static_cast<uint32_t>(plan_.graph.tables.size());
   for (uint32_t f = 0; f < fixed_.size(); ++f) {
     distinct_.clear();
     if (with_keys) distinct_ = fixed_[f].keys;
-    PlaceRows(first + f, plan);
+    NumberRows(first + f, plan);
   }
 }
 
@@ -169,7 +169,7 @@ Status LookupPlanner::NumberKeys(uint32_t table, LookupPlan& plan) {
   numbering_.Begin(ids);
   distinct_.clear();
   MakeRoom(ids, distinct_);
-  MakeRoom(ids, place_of_);
+  MakeRoom(ids, shard_of_);
   MakeRoom(ids, row_of_);
   for (const uint32_t l : lookups_of_[table]) {
     LookupLists& lists = plan.lookups[l];
@@ -186,7 +186,7 @@ void LookupPlanner::FillTable(uint32_t table, uint32_t numbered, LookupPlan& pla
   size_t ids = 0;
   for (const uint32_t l : lookups_of_[numbered]) ids += plan.lookups[l].index.size();
   MakeRoom(ids, plan.tables[table]);
-  PlaceRows(table, plan);
+  NumberRows(table, plan);
   for (size_t k = 0; k < lookups_of_[table].size(); ++k) {
     const LookupLists& from = plan.lookups[lookups_of_[numbered][k]];
     LookupLists& lists = plan.lookups[lookups_of_[table][k]];
@@ -269,24 +269,23 @@ void LookupPlanner::FillWeights(const LookupSpec& spec, const Batch& batch,
   }
 }
 
-// Sorts the distinct keys by their shard's place; stable, so the order does not depend on the hash
-// table.
-void LookupPlanner::PlaceRows(uint32_t table, LookupPlan& plan) {
+// Sorts the distinct keys by their shard; stable, so the order does not depend on the hash table.
+void LookupPlanner::NumberRows(uint32_t table, LookupPlan& plan) {
   const std::vector<TableUse>& tables = plan_.graph.tables;
   const TableId id = table < tables.size() ? tables[table].id : fixed_[table - tables.size()].id;
-  std::vector<uint32_t>& first = place_first_[table];
+  std::vector<uint32_t>& first = shard_first_[table];
   std::fill(first.begin(), first.end(), 0);
-  place_of_.resize(distinct_.size());
+  shard_of_.resize(distinct_.size());
   row_of_.resize(distinct_.size());
   for (size_t i = 0; i < distinct_.size(); ++i) {
-    place_of_[i] = routes_->place[ShardOf(id, distinct_[i], routes_->shards()).value()];
-    ++first[place_of_[i] + 1];
+    shard_of_[i] = ShardOf(id, distinct_[i], shards_).value();
+    ++first[shard_of_[i] + 1];
   }
   std::partial_sum(first.begin(), first.end(), first.begin());
   std::vector<Key>& keys = plan.tables[table];
   keys.resize(distinct_.size());
   for (size_t i = 0; i < distinct_.size(); ++i) {
-    row_of_[i] = first[place_of_[i]]++;
+    row_of_[i] = first[shard_of_[i]]++;
     keys[row_of_[i]] = distinct_[i];
   }
   // Every entry has moved to its end, which is the next one's beginning.
@@ -294,27 +293,12 @@ void LookupPlanner::PlaceRows(uint32_t table, LookupPlan& plan) {
   first.front() = 0;
 }
 
-void LookupPlanner::FillExecutors(LookupPlan& plan) {
-  plan.executors.resize(routes_->executors.size());
-  uint32_t place = 0;
-  for (size_t e = 0; e < plan.executors.size(); ++e) {
-    ExecutorKeys& executor = plan.executors[e];
-    executor.groups.clear();
-    MakeRoom(routes_->executors[e].shards.size() * table_order_.size(), executor.groups);
-    size_t rows = 0;
-    for (const ShardId shard : routes_->executors[e].shards) {
-      for (const uint32_t t : table_order_) {
-        const uint32_t first = place_first_[t][place], end = place_first_[t][place + 1];
-        if (first == end) continue;
-        executor.groups.push_back({shard, t, first, end - first});
-        rows += end - first;
-      }
-      ++place;
-    }
-    executor.keys = Frame::Of(rows * sizeof(Key));
-    Key* out = executor.keys.as<Key>().data();
-    for (const RowGroup& group : executor.groups) {
-      out = std::copy_n(plan.tables[group.table].begin() + group.first, group.rows, out);
+void LookupPlanner::FillGroups(LookupPlan& plan) const {
+  plan.groups.clear();
+  for (uint32_t shard = 0; shard < shards_; ++shard) {
+    for (const uint32_t t : table_order_) {
+      const uint32_t first = shard_first_[t][shard], end = shard_first_[t][shard + 1];
+      if (first != end) plan.groups.push_back({ShardId(shard), t, first, end - first});
     }
   }
 }

@@ -1,11 +1,10 @@
 // Batch → LookupPlan. Keeps its working memory, and uses the memory that the plan brings along, so
 // that recycled plans cost no allocation. One thread.
 //
-// Rows of a table are numbered in wire order (Routes), so that what a group's answer carries is one
-// piece of the table's rows.
+// Rows of a table are numbered shard by shard, so that what a group's answer carries is one piece
+// of the table's rows.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "common/base/status.h"
@@ -13,7 +12,6 @@
 #include "common/graph/plan.h"
 #include "worker/lookup/key_numbering.h"
 #include "worker/lookup/lookup_plan.h"
-#include "worker/lookup/routes.h"
 
 namespace dt::worker {
 
@@ -32,10 +30,10 @@ struct FixedTable {
 
 class LookupPlanner {
  public:
-  // `plan` outlives the planner. wire_tables: of the graph, then of the fixed tables, which are
-  // numbered after those of the graph.
-  LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
-                std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed = {});
+  // `plan` outlives the planner. shards: of the job. wire_tables: of the graph, then of the fixed
+  // tables, which are numbered after those of the graph.
+  LookupPlanner(const Plan& plan, uint32_t shards, std::vector<uint32_t> wire_tables,
+                std::vector<FixedTable> fixed = {});
   // Fills all but batch and rows from plan.batch. Rows of tables on the worker do not travel.
   // Errors: Invalid, more ids than 2^32 in one slice; Malformed, a key that the table has not, with
   // its column and sample.
@@ -49,17 +47,17 @@ class LookupPlanner {
   void FillTable(uint32_t table, uint32_t numbered, LookupPlan& plan);
   Status CheckKeys(uint32_t table, const LookupPlan& plan) const;
   std::span<const Key> KeysOf(const LookupSpec& spec, const Batch& batch, LookupLists& lists);
-  void PlaceFixed(bool with_keys, LookupPlan& plan);
-  void PlaceRows(uint32_t table, LookupPlan& plan);
-  void FillExecutors(LookupPlan& plan);
+  void NumberFixed(bool with_keys, LookupPlan& plan);
+  void NumberRows(uint32_t table, LookupPlan& plan);
+  void FillGroups(LookupPlan& plan) const;
   void FillWeights(const LookupSpec& spec, const Batch& batch, LookupLists& lists) const;
 
   const Plan& plan_;
-  const std::shared_ptr<const Routes> routes_;
+  const uint32_t shards_;
   const std::vector<FixedTable> fixed_;
   std::vector<uint32_t> table_order_;  // Tables on servers, ascending on the wire.
   std::vector<std::vector<uint32_t>>
-      place_first_;  // [table][place]: first row, and one past the end.
+      shard_first_;  // [table][shard]: first row, and one past the end.
   std::vector<std::vector<uint32_t>> lookups_of_;  // By table of the graph.
   // Tables of the graph whose lookups read the same lists of columns see the same keys, which are
   // numbered once. Ascending, and by their first table.
@@ -69,7 +67,7 @@ class LookupPlanner {
   std::vector<Key> joined_;         // Keys of several columns, side by side.
   std::vector<Key> distinct_;       // By first occurrence.
   std::vector<uint32_t> row_of_;    // By first occurrence: the row.
-  std::vector<uint32_t> place_of_;  // By first occurrence: the shard's place.
+  std::vector<uint32_t> shard_of_;  // By first occurrence: the row's shard.
 };
 
 }  // namespace dt::worker

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
+#include "common/control/role_loop.h"
 #include "common/storage/place_below.h"
 #include "common/wire/plan_codec.h"
 #include "worker/engine/device_kernels.h"
@@ -57,22 +58,22 @@ class WorkerRole : public Worker {
     DT_TRY_STATUS(devices_);
     DT_TRY_STATUS(OpenData());
     link_->Send(DataReady());
-    for (;;) {
-      DT_TRY_STATUS(Interrupted());
-      Result<ControlMessage> message = link_->Receive(kPoll);
-      if (!message.ok()) {
-        if (message.status().code() == StatusCode::kDeadlineExceeded) continue;
-        return message.status();
-      }
-      if (auto* start = std::get_if<StartMessage>(&*message)) {
-        DT_TRY_STATUS(Start(*start));
-        link_->Send(ReadyMessage{});
-      } else if (auto* order = std::get_if<OrderMessage>(&*message)) {
-        DT_TRY_STATUS(CarryOut(*order));
-      } else {
-        LogWarn("worker.unexpected_message", {{"message", NameOf(*message)}});
-      }
+    return RunRole(*link_,
+                   {.turn = [this] { return Interrupted(); },
+                    .until_next_turn = [] { return kPoll; },
+                    .take = [this](const ControlMessage& message) { return Take(message); }});
+  }
+
+  Status Take(const ControlMessage& message) {
+    if (const auto* start = std::get_if<StartMessage>(&message)) {
+      DT_TRY_STATUS(Start(*start));
+      link_->Send(ReadyMessage{});
+    } else if (const auto* order = std::get_if<OrderMessage>(&message)) {
+      DT_TRY_STATUS(CarryOut(*order));
+    } else {
+      LogWarn("worker.unexpected_message", {{"message", NameOf(message)}});
     }
+    return OkStatus();
   }
 
   Status Interrupted() const {
@@ -156,31 +157,11 @@ class WorkerRole : public Worker {
   }
 
   Status Start(const StartMessage& start) {
-    DT_TRY_STATUS(CheckShardMap(start.map));
     DT_TRY_STATUS(OpenEngine(start.plan));
-    routes_ = std::make_shared<const Routes>(MakeRoutes(start.map));
-    stamp_ = {
-        .generation = start.generation, .term = link_->welcome().term, .map = start.map.version};
-    const Graph& graph = engine_->plan().graph;
-    PsClient::Options client;
-    client.network = &DataNetwork();
-    client.wire_tables = WireTables(graph, options_.job.model.tables);
-    for (size_t t = 0; t < graph.tables.size(); ++t) {
-      const TableConfig& table = options_.job.model.tables[client.wire_tables[t]];
-      const bool travels = graph.tables[t].store == kNone;  // Else it is on this worker.
-      client.tables.push_back({travels ? table.dim : 0, table.wire});
-    }
-    auto wire = static_cast<uint32_t>(options_.job.model.tables.size());
-    for (const TableConfig& table : DenseTables(options_.job)) {
-      client.wire_tables.push_back(wire++);
-      client.tables.push_back({table.dim, table.wire});
-    }
-    client.patience = Patience();
-    if (WaitsForServers()) client.resend_after = kResendToReturning;
-    client.interrupted = [this] { return Interrupted(); };
-    client.timeline = trace_.timeline();
-    DT_TRY(client_, PsClient::Open(routes_, stamp_, std::move(client)));
-    DT_TRY_STATUS(ConnectMesh(start));
+    DT_TRY(client_, PsClient::Open(start.view, {.network = &DataNetwork(),
+                                                .requests = RequestOptions(),
+                                                .interrupted = [this] { return Interrupted(); }}));
+    DT_TRY_STATUS(ConnectMesh(start.view));
     std::function<Result<SplitMessage>()> next_split;
     if (options_.job.train.staleness == kUnboundedStaleness) {
       next_split = [this] { return NextSplit(); };
@@ -188,7 +169,6 @@ class WorkerRole : public Worker {
     trainer_ = std::make_unique<Trainer>(
         Trainer::Options{.job = options_.job,
                          .data = data_,
-                         .routes = routes_,
                          .client = *client_,
                          .engine = *engine_,
                          .other_engine = other_engine_.get(),
@@ -196,7 +176,7 @@ class WorkerRole : public Worker {
                          .self = link_->welcome().id,
                          .predictions_path = options_.predictions_path,
                          .rank = rank_,
-                         .ranks = static_cast<uint32_t>(start.workers.size()),
+                         .ranks = static_cast<uint32_t>(start.view.workers.size()),
                          .next_split = std::move(next_split),
                          .interrupted = [this] { return Interrupted(); },
                          .progress =
@@ -209,22 +189,42 @@ class WorkerRole : public Worker {
                              },
                          .timeline = trace_.timeline()});
     LogInfo("worker.started", {{"rank", rank_},
-                               {"workers", start.workers.size()},
+                               {"workers", start.view.workers.size()},
                                {"train_rows", data_.train->rows()},
                                {"dense_bytes", engine_->parameters().bytes()}});
     return OkStatus();
   }
 
-  Status ConnectMesh(const StartMessage& start) {
-    const auto self = std::ranges::find(start.workers, link_->welcome().id);
-    if (self == start.workers.end()) {
+  RequestBook::Options RequestOptions() {
+    const Graph& graph = engine_->plan().graph;
+    RequestBook::Options requests{.wire_tables = WireTables(graph, options_.job.model.tables),
+                                  .timeout = Patience(),
+                                  .timeline = trace_.timeline()};
+    if (WaitsForServers()) requests.resend_after = kResendToReturning;
+    for (size_t t = 0; t < graph.tables.size(); ++t) {
+      const TableConfig& table = options_.job.model.tables[requests.wire_tables[t]];
+      const bool travels = graph.tables[t].store == kNone;  // Else it is on this worker.
+      requests.tables.push_back({travels ? table.dim : 0, table.wire});
+    }
+    auto wire = static_cast<uint32_t>(options_.job.model.tables.size());
+    for (const TableConfig& table : DenseTables(options_.job)) {
+      requests.wire_tables.push_back(wire++);
+      requests.tables.push_back({table.dim, table.wire});
+    }
+    return requests;
+  }
+
+  Status ConnectMesh(const View& view) {
+    const std::vector<ProcessId>& workers = view.workers;
+    const auto self = std::ranges::find(workers, link_->welcome().id);
+    if (self == workers.end()) {
       return Internal("the scheduler started a job without this worker in it");
     }
     const MeshLimits limits{.patience = Patience(),
                             .interrupted = [this] { return Interrupted(); }};
-    rank_ = static_cast<uint32_t>(self - start.workers.begin());
+    rank_ = static_cast<uint32_t>(self - workers.begin());
     // Workers that run apart have nothing to say to one another.
-    if (start.workers.size() == 1 || options_.job.train.asynchronous()) {
+    if (workers.size() == 1 || options_.job.train.asynchronous()) {
       collective_ = std::make_unique<Collective>(std::move(MakeMemoryMesh(1, limits).front()));
       return OkStatus();
     }
@@ -232,9 +232,9 @@ class WorkerRole : public Worker {
     connecting_ = true;
     DT_TRY(auto mesh,
            ConnectGlooMesh(rendezvous, {.rank = rank_,
-                                        .size = static_cast<uint32_t>(start.workers.size()),
+                                        .size = static_cast<uint32_t>(workers.size()),
                                         .host = options_.host,
-                                        .prefix = fmt::format("mesh/{}", start.generation.value()),
+                                        .prefix = fmt::format("mesh/{}", view.generation.value()),
                                         .limits = limits}));
     connecting_ = false;
     collective_ = std::make_unique<Collective>(std::move(mesh));
@@ -283,7 +283,7 @@ class WorkerRole : public Worker {
       DT_TRY(CheckpointFile file, engine_->parameters().Save(folder));
       saved.files.push_back(std::move(file));
       DT_TRY(const std::vector<CheckpointFile> tables,
-             tables_->Save({folder, rank_, order.step, routes_->shards()}));
+             tables_->Save({folder, rank_, order.step, client_->shards()}));
       saved.files.insert(saved.files.end(), tables.begin(), tables.end());
     }
     done.result = std::move(saved);
@@ -298,8 +298,7 @@ class WorkerRole : public Worker {
       DT_TRY_STATUS(tables_->Load(order.folder, order.step));
     }
     trainer_->ForgetRows();
-    stamp_.generation = order.generation;
-    client_->SetStamp(stamp_);
+    client_->SetGeneration(order.generation);
     done.result = LoadDone{};
     return OkStatus();
   }
@@ -330,8 +329,6 @@ class WorkerRole : public Worker {
   std::unique_ptr<WorkerTables> tables_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> other_engine_;  // See Trainer::Options; null: none.
-  std::shared_ptr<const Routes> routes_;
-  Stamp stamp_;
   std::unique_ptr<PsClient> client_;
   uint32_t rank_ = 0;
   bool connecting_ = false;  // To the other workers.

@@ -24,7 +24,7 @@ class SliceReader {
   struct Options {
     const Dataset& data;
     const Plan& plan;
-    std::shared_ptr<const Routes> routes;
+    uint32_t shards = 1;  // Of the job.
     std::vector<uint32_t> wire_tables;
     std::vector<FixedTable> fixed;
     LookupFor purpose = LookupFor::kTrain;

@@ -65,7 +65,7 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
   Timeline* const timeline = purpose == LookupFor::kTrain ? options_.timeline : nullptr;
   return std::make_unique<SliceReader>(SliceReader::Options{.data = data,
                                                             .plan = plan,
-                                                            .routes = options_.routes,
+                                                            .shards = options_.client.shards(),
                                                             .wire_tables = WireTablesOf(fixed),
                                                             .fixed = fixed,
                                                             .purpose = purpose,
@@ -247,7 +247,7 @@ LookupPlan Trainer::DensePlan() const {
   const Plan& plan = options_.engine.plan();
   const std::vector<FixedTable> fixed = dense_->tables();
   LookupPlan blocks;
-  LookupPlanner(plan, options_.routes, WireTablesOf(fixed), fixed).FillFixed(blocks);
+  LookupPlanner(plan, options_.client.shards(), WireTablesOf(fixed), fixed).FillFixed(blocks);
   return blocks;
 }
 

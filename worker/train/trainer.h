@@ -24,7 +24,6 @@ class Trainer {
   struct Options {
     const JobConfig& job;
     const Datasets& data;
-    std::shared_ptr<const Routes> routes;
     PsClient& client;
     Engine& engine;
     // Of the same plan, for every second step of workers that run apart, so that neighbouring steps

@@ -107,7 +107,7 @@ class Story {
       std::vector<ShardId> shards;
       for (uint32_t s = e; s < kShards; s += executors) shards.emplace_back(s);
       sets_.push_back(std::make_unique<test::TieredShards>(
-          ShardSetOptions{tables_, slices_, kShards, shards, test::TieredShards::kStamp},
+          test::SetOf(tables_, slices_, kShards, shards),
           fmt::format("{}/tier-{}", folder_.path(), e), memory));
     }
   }
@@ -163,7 +163,7 @@ class Story {
   void PushSlice(ShardSet& set, uint32_t slice, const RowMap& rows) {
     const test::Grouping grouping(tables_, kShards, ShardsOf(set), rows);
     PushRequest push;
-    push.stamp = test::TieredShards::kStamp;
+    push.stamp = test::kFirstStamp;
     push.step = model_.clock();
     push.slice = slice;
     push.slices = slices_;

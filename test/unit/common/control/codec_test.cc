@@ -56,7 +56,7 @@ TEST(Control, FieldsArriveInTheirPlaces) {
   const auto data = std::get<DataReadyMessage>(*DecodeControl(Bytes(EncodeControl(samples[1]))));
   EXPECT_EQ(data.columns, std::get<DataReadyMessage>(samples[1]).columns);
   const auto start = std::get<StartMessage>(*DecodeControl(Bytes(EncodeControl(samples[16]))));
-  EXPECT_EQ(start.map, std::get<StartMessage>(samples[16]).map);
+  EXPECT_EQ(start.view, std::get<StartMessage>(samples[16]).view);
   EXPECT_EQ(start.plan, std::string("p\0n", 3));
   EXPECT_EQ(start.tables_on_worker, std::vector{TableId(~0ull)});
 }
@@ -116,9 +116,9 @@ TEST(Control, LargeMessagesOfOurOwnAreRead) {
   StartMessage start;
   std::vector<ServerInfo> servers;
   for (uint32_t i = 0; i < 1024; ++i) servers.push_back({ProcessId(i + 1), {""}});
-  start.map = MakeShardMap(MapVersion(1), 1 << 14, servers);
+  start.view.map = MakeShardMap(MapVersion(1), 1 << 14, servers);
   start.plan.assign(20 << 20, 'p');
-  start.workers.assign(kMany, ProcessId(7));
+  start.view.workers.assign(kMany, ProcessId(7));
   start.tables_on_worker.assign(kMany, TableId(1));
   EvaluateDone scores;
   scores.losses.assign(kMany, {});

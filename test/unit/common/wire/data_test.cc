@@ -9,7 +9,7 @@ namespace dt {
 namespace {
 
 const std::vector<WireTable> kTables = {{2}, {4}};
-const Stamp kStamp{Generation(3), Term(2), MapVersion(9)};
+const Stamp kStamp{Generation(3), ViewNumber(2), MapVersion(9), ProcessId(1)};
 
 template <class T>
 Frame FrameOf(const std::vector<T>& values) {
@@ -34,9 +34,8 @@ PushRequest SomePush() {
   push.step = 6;
   push.slice = 1;
   push.slices = 3;
-  push.part = 1;
-  push.parts = 2;
   push.rate_scale = 0.5f;
+  push.pieces = {{ShardId(0)}, {ShardId(1), 1, 2}, {ShardId(2)}};
   push.groups = {{ShardId(1), 0, 1}, {ShardId(2), 1, 1}};
   push.keys = FrameOf<uint64_t>({10, 20});
   push.gradients = FrameOf<float>({1, 2, 3, 4, 5, 6});
@@ -78,8 +77,7 @@ TEST(Data, PushSurvivesTheWire) {
   EXPECT_EQ(out->push.step, want.step);
   EXPECT_EQ(out->push.slice, want.slice);
   EXPECT_EQ(out->push.slices, want.slices);
-  EXPECT_EQ(out->push.part, want.part);
-  EXPECT_EQ(out->push.parts, want.parts);
+  EXPECT_EQ(out->push.pieces, want.pieces);
   EXPECT_EQ(out->push.rate_scale, want.rate_scale);
   EXPECT_EQ(out->push.groups, want.groups);
   EXPECT_EQ(Values<uint64_t>(out->push.keys), Values<uint64_t>(want.keys));
@@ -111,6 +109,18 @@ TEST(Data, AnswersSurviveTheWire) {
   EXPECT_EQ(out->request, 5u);
   EXPECT_EQ(Values<float>(out->values), (std::vector<float>{1.5f, -2}));
 
+  DataReply moved;
+  moved.refused = {ShardId(0), ShardId(3)};
+  moved.change = {MapVersion(2),
+                  MapVersion(5),
+                  {{ShardId(0), {MapVersion(5), {ProcessId(2)}}},
+                   {ShardId(3), {MapVersion(4), {ProcessId(2), ProcessId(4)}}}},
+                  {{ProcessId(2), {"a", "b"}}, {ProcessId(4), {"c"}}}};
+  const auto changed = DecodeDataReply(Encode(moved));
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_EQ(changed->refused, moved.refused);
+  EXPECT_EQ(changed->change, moved.change);
+
   DataReply bad;
   bad.request = 6;
   bad.status = WithHint(WithWhere(Stale("the map is old"), "server 2"), "refresh it");
@@ -120,26 +130,29 @@ TEST(Data, AnswersSurviveTheWire) {
   EXPECT_EQ(ToText(refused->status), "the map is old (server 2); refresh it");
 }
 
-// The bytes of version 5. If one of these fails, the format has changed: raise kWireVersion.
+// The bytes of version 6. If one of these fails, the format has changed: raise kWireVersion.
 TEST(Data, BytesOfTheVersionStay) {
   EXPECT_EQ(HexText(Encode(SomePull())[0]),
-            "18000000445444410000000000000a001200080007000c000a000000000000010500000014000000"
-            "00000e003800280030000800070024000e0000000000000103000000000000000200000000000000"
-            "090000000000000000000000140000004d0000000000000005000000000000000300000001000000"
-            "0000000002000000010000000100000000000000030000000100000001000000");
+            "18000000445444410000000000000a001200080007000c000a000000000000010600000014000000"
+            "00000e00400030003800080007002c000e0000000000000103000000000000000200000000000000"
+            "0900000000000000010000000000000000000000140000004d000000000000000500000000000000"
+            "03000000010000000000000002000000010000000100000000000000030000000100000001000000");
   EXPECT_EQ(HexText(Encode(SomePush())[0]),
-            "140000004454444100000a001200080007000c000a00000000000002050000001c00000000001600"
-            "480034003c0004001c002000240028002c0030001600000003000000000000000200000000000000"
-            "0900000000000000010000000300000001000000020000000000003f180000004e00000000000000"
-            "06000000000000000000000002000000010000000000000001000000020000000100000001000000");
+            "18000000445444410000000000000a001000080007000c000a000000000000020600000018000000"
+            "140050003c004400040028002c003000340038001400000003000000000000000200000000000000"
+            "090000000000000001000000000000000000000001000000030000000000003f3800000018000000"
+            "4e000000000000000600000000000000000000000200000001000000000000000100000002000000"
+            "01000000010000000300000000000000000000000100000001000000010000000200000002000000"
+            "0000000001000000");
   EXPECT_EQ(HexText(Encode(CompleteRequest{kStamp, 12})[0]),
-            "140000004454444100000a001000080007000c000a00000000000003050000000c00000008002400"
-            "1c000400080000000300000000000000020000000000000009000000000000000c00000000000000");
+            "140000004454444100000a001000080007000c000a00000000000003060000000c00000008002c00"
+            "24000400080000000300000000000000020000000000000009000000000000000100000000000000"
+            "0c00000000000000");
   DataReply reply;
   reply.request = 6;
   reply.status = Stale("old");
   EXPECT_EQ(HexText(Encode(reply)[0]),
-            "140000004454444100000a001200080007000c000a00000000000004050000001400000000000e00"
+            "140000004454444100000a001200080007000c000a00000000000004060000001400000000000e00"
             "1c001400040008000c0010000e0000000900000024000000180000000c0000000600000000000000"
             "00000000000000000000000000000000030000006f6c6400");
 }
@@ -191,9 +204,12 @@ TEST(Data, LyingRequestsAreRefused) {
       {"gradients missing", push([](auto& p) { p.gradients = FrameOf<float>({1}); })},
       {"slice beyond", push([](auto& p) { p.slice = 3; })},
       {"no slices", push([](auto& p) { p.slices = 0; })},
-      {"part beyond", push([](auto& p) { p.part = 2; })},
-      {"no parts", push([](auto& p) { p.parts = 0; })},
-      {"too many parts", push([](auto& p) { p.parts = 4097; })},
+      {"piece beyond", push([](auto& p) { p.pieces[1].piece = 2; })},
+      {"no pieces", push([](auto& p) { p.pieces[1].pieces = 0; })},
+      {"too many pieces", push([](auto& p) { p.pieces[1].pieces = 4097; })},
+      {"pieces out of order", push([](auto& p) { std::swap(p.pieces[0], p.pieces[1]); })},
+      {"a piece twice", push([](auto& p) { p.pieces[0] = p.pieces[1]; })},
+      {"rows without a piece", push([](auto& p) { p.pieces.pop_back(); })},
       {"a rate that is no number", push([](auto& p) { p.rate_scale = 0.0f / 0.0f; })},
   };
   for (const Case& c : cases) {
@@ -225,7 +241,7 @@ TEST(Data, AnotherWireVersionIsNamed) {
   Frames frames = Encode(CompleteRequest{kStamp, 12});
   const std::string before = HexText(frames[0]);
   for (size_t i = 0; i + 4 <= frames[0].size();
-       i += 4) {  // The version; the term, or another field of the same number, does not matter.
+       i += 4) {  // The version; another field of the same number does not matter.
     uint32_t word = 0;
     std::memcpy(&word, frames[0].bytes().data() + i, 4);
     if (word != kWireVersion) continue;
@@ -251,6 +267,12 @@ TEST(Data, LyingAnswersAreRefused) {
   Frames frames = Encode(reply);
   frames.emplace_back();
   EXPECT_FALSE(DecodeDataReply(std::move(frames)).ok());
+  reply.status = {};
+  for (const std::vector<ShardId>& refused :
+       {std::vector{ShardId(3), ShardId(0)}, std::vector{ShardId(3), ShardId(3)}}) {
+    reply.refused = refused;
+    EXPECT_FALSE(DecodeDataReply(Encode(reply)).ok());
+  }
 }
 
 }  // namespace

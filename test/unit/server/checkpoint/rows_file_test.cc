@@ -24,7 +24,7 @@ const std::vector<TableSpec> kTables = {test::SimpleTable("item", 3, OptimizerKi
 
 ShardSet MakeSet(uint32_t shards_of_job, const std::vector<ShardId>& shards,
                  const std::vector<TableSpec>& tables = kTables) {
-  return ShardSet({tables, 1, shards_of_job, shards, {Generation(1), Term(1), MapVersion(1)}});
+  return ShardSet(test::SetOf(tables, 1, shards_of_job, shards));
 }
 
 std::vector<ShardId> EveryOther(uint32_t shards_of_job, uint32_t first, uint32_t by) {
@@ -108,8 +108,10 @@ TEST_F(RowsFile, AnyNumberOfServersAndShardsReadsTheSameRows) {
       const Status loaded = LoadRows(temp_.path(), kStep, kNext, set);
       ASSERT_TRUE(loaded.ok()) << loaded;
       EXPECT_EQ(set.clock(), kStep);
-      EXPECT_TRUE(set.CheckStamp({kNext, Term(1), MapVersion(1)}).ok());
-      EXPECT_FALSE(set.CheckStamp({Generation(1), Term(1), MapVersion(1)}).ok());
+      Stamp stamp = test::kFirstStamp;
+      EXPECT_FALSE(set.CheckStamp(stamp).ok());
+      stamp.generation = kNext;
+      EXPECT_TRUE(set.CheckStamp(stamp).ok());
     }
     EXPECT_EQ(Sums(sets), want) << shards << " shards, " << servers << " servers";
   }

@@ -102,7 +102,7 @@ TEST_F(RowsReader, EveryRowOnceInOneOrder) {
 
 TEST_F(RowsReader, NothingComesBackInOtherShards) {
   Save(2);
-  ShardSet set({tables_, 1, 2 * kShards, test::AllShards(2 * kShards), {}});
+  ShardSet set(test::SetOf(tables_, 1, 2 * kShards, test::AllShards(2 * kShards)));
   ASSERT_TRUE(LoadRows(folder_.path(), 20, Generation(1), set).ok());
   uint64_t items = 0;
   for (const Shard& shard : set.shards()) items += shard.table(0).rows();
@@ -111,7 +111,7 @@ TEST_F(RowsReader, NothingComesBackInOtherShards) {
   std::vector<TableSpec> plain = tables_;
   plain[0].life = plain[1].life = {};
   for (const uint32_t shards : {kShards, 2 * kShards}) {
-    ShardSet other({plain, 1, shards, test::AllShards(shards), {}});
+    ShardSet other(test::SetOf(plain, 1, shards, test::AllShards(shards)));
     ASSERT_TRUE(LoadRows(folder_.path(), 20, Generation(1), other).ok());
     items = 0;
     for (const Shard& shard : other.shards()) items += shard.table(0).SortedRows().size();

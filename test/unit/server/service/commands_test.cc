@@ -10,6 +10,7 @@
 
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
+#include "test/support/shard_sets.h"
 
 namespace dt::server {
 namespace {
@@ -20,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kShards = 4;
 constexpr Duration kPatience = seconds(20);
-const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+const Stamp& kStamp = test::kFirstStamp;
 const TimePoint kNow = SystemClock().Now();
 
 class Commands : public ::testing::Test {
@@ -31,7 +32,7 @@ class Commands : public ::testing::Test {
     tables_ = {spec};
   }
   std::unique_ptr<ExecutorCommand> Begin(std::optional<LogPlace> log = {}) const {
-    return BeginCommand({tables_, 1, kShards, test::AllShards(kShards), kStamp},
+    return BeginCommand(test::SetOf(tables_, 1, kShards, test::AllShards(kShards)),
                         {folder_ / "rows", 1 << 30}, std::move(log));
   }
   LogPlace Log(std::optional<LogPlace::Base> base = {}) const {

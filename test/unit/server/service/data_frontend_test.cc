@@ -8,6 +8,7 @@
 #include "server/log/push_log_reader.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
+#include "test/support/shard_sets.h"
 
 namespace dt::server {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using test::Grouping;
 using test::RowMap;
 
-const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+const Stamp& kStamp = test::kFirstStamp;
 const std::vector<TableSpec> kTables = {test::SimpleTable("a", 2)};
 constexpr Duration kPatience = seconds(60);
 
@@ -74,7 +75,7 @@ class Frontend : public ::testing::Test {
     }
   }
 
-  ShardSet shards_{{kTables, 2, 4, test::AllShards(4), kStamp}};
+  ShardSet shards_{test::SetOf(kTables, 2, 4, test::AllShards(4))};
   DataFrontend frontend_{{{.dim = 2}}, kPatience};
   std::vector<PeerMessage> answers_;
   TimePoint now_{};

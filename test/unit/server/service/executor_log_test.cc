@@ -11,6 +11,7 @@
 #include "test/support/full_disk.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
+#include "test/support/shard_sets.h"
 
 namespace dt::server {
 namespace {
@@ -21,7 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr Duration kPatience = seconds(20);
 constexpr uint32_t kShards = 4;
-const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+const Stamp& kStamp = test::kFirstStamp;
 const RowMap kRows = {{{0, 3}, {1, 1}}, {{0, 4}, {1, 1}}};
 
 std::vector<TableSpec> Tables() {
@@ -33,18 +34,18 @@ const std::vector<TableSpec> kTables = Tables();
 
 class ExecutorLog : public ::testing::Test {
  protected:
-  void Start(Duration log_patience = kPatience) {
+  void Start(Duration log_timeout = kPatience) {
     executor_.reset();
     ExecutorOptions options;
     options.tables = {{2}};
     options.memory_bytes_max = 1 << 30;
     options.memory_bytes = &memory_bytes_;
-    options.log_patience = log_patience;
+    options.log_timeout = log_timeout;
     executor_ = std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"));
     socket_ = *network_->Connect(executor_->endpoint());
   }
   ExecutorAnswer Begin(std::optional<LogPlace::Base> base) {
-    executor_->Post(BeginCommand({kTables, 1, kShards, test::AllShards(kShards), kStamp}, {},
+    executor_->Post(BeginCommand(test::SetOf(kTables, 1, kShards, test::AllShards(kShards)), {},
                                  LogPlace{folder_.path(), 0, false, std::move(base)}));
     auto answer = executor_->Await(kPatience);
     EXPECT_TRUE(answer.has_value());

@@ -11,6 +11,7 @@
 #include "common/net/memory_network.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
+#include "test/support/shard_sets.h"
 
 namespace dt::server {
 namespace {
@@ -20,7 +21,7 @@ using test::RowMap;
 
 constexpr Duration kPatience = seconds(20);
 constexpr uint32_t kShards = 8;
-const Stamp kStamp{Generation(1), Term(1), MapVersion(1)};
+const Stamp& kStamp = test::kFirstStamp;
 
 std::vector<TableSpec> CountingTables() {
   TableSpec spec = test::SimpleTable("t", 2);
@@ -89,7 +90,7 @@ class ExecutorTest : public ::testing::Test {
     return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent")};
   }
   std::unique_ptr<ExecutorCommand> Begin(uint32_t slices) const {
-    return BeginCommand({kTables, slices, kShards, test::AllShards(kShards), kStamp},
+    return BeginCommand(test::SetOf(kTables, slices, kShards, test::AllShards(kShards)),
                         {temp_ / "rows", 1 << 30});
   }
 

@@ -118,10 +118,11 @@ class ServerTest : public ::testing::Test {
   }
   void Start() {
     StartMessage start;
-    start.generation = Generation(1);
+    start.view = {Generation(1),
+                  ViewNumber(1),
+                  MakeShardMap(MapVersion(1), kShards, {{kSelf, join_.endpoints}}),
+                  {ProcessId(9)}};
     start.slices = 1;
-    start.map = MakeShardMap(MapVersion(1), kShards, {{kSelf, join_.endpoints}});
-    start.workers = {ProcessId(9)};
     orders_.Send(start);
     orders_.Await<ReadyMessage>();
   }
@@ -129,7 +130,7 @@ class ServerTest : public ::testing::Test {
   template <class Request>
   DataReply Ask(uint32_t executor, Request request, Generation generation) {
     request.request = ++number_;
-    request.stamp = {generation, Term(1), MapVersion(1)};
+    request.stamp = {generation, ViewNumber(1), MapVersion(1), kSelf};
     auto socket = *network_->Connect(join_.endpoints[executor]);
     EXPECT_TRUE(socket->Send(Encode(request)).ok());
     auto frames = socket->Receive(kPatience);

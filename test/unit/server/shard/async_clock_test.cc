@@ -1,11 +1,12 @@
 // Goal: pushes of workers that run apart are applied once each and in their sender's order whatever
 // arrives when, and pulls wait exactly for what the staleness names. Method: stories, and a random
-// network that delays, repeats and reorders parts, against a plain list of what was applied.
-#include "server/shard/async_clock.h"
+// network that delays, repeats and reorders pieces, against a plain list of what was applied.
+#include <map>
 
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
+#include "server/shard/shard_clock.h"
 
 namespace dt::server {
 namespace {
@@ -13,15 +14,15 @@ namespace {
 struct Sent {
   uint32_t worker = 0;
   Step step = 0;
-  uint32_t part = 0, parts = 1;
+  uint32_t piece = 0, pieces = 1;
   Step first_step = 0;
 };
 
 Contribution Of(const Sent& sent) {
   Contribution part;
   part.step = sent.step;
-  part.part = sent.part;
-  part.parts = sent.parts;
+  part.piece = sent.piece;
+  part.pieces = sent.pieces;
   part.worker = ProcessId(sent.worker);
   part.first_step = sent.first_step;
   return part;
@@ -34,23 +35,31 @@ class AsyncClockTest : public ::testing::Test {
     for (uint32_t w = 1; w <= count; ++w) options.workers.emplace_back(w);
     return options;
   }
-  StatusCode Take(const Sent& sent) {
-    return clock_
-        .Take(Of(sent),
-              [&](const Contributions& push) {
-                for (size_t p = 0; p < push.size(); ++p) EXPECT_EQ(push[p]->part, p);
-                if (!rows_there_) return false;
-                applied_[push[0]->worker.value()].push_back(push[0]->step);
-                return true;
-              })
-        .code();
+  // Notes what is applied, by worker.
+  struct Notes : ShardUpdater {
+    bool Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
+      EXPECT_EQ(pushes.size(), 1u);
+      const Contributions& push = pushes[0];
+      for (size_t p = 0; p < push.size(); ++p) EXPECT_EQ(push[p]->piece, p);
+      EXPECT_EQ(push[0]->step, info.step);
+      if (rows_there) applied[push[0]->worker.value()].push_back(push[0]->step);
+      return rows_there;
+    }
+    void MoveTime(Step) override {}
+    std::map<uint32_t, std::vector<Step>> applied;
+    bool rows_there = true;
+  };
+  StatusCode Take(const Sent& sent) { return clock_->Take(Of(sent), notes_).code(); }
+  bool MayPull(Step step) const {
+    return clock_->MayPull(PullMode::kTrain, step) == ShardClock::Pullable::kYes;
   }
   static constexpr StatusCode kOk = StatusCode::kOk, kBusy = StatusCode::kResourceExhausted,
                               kMalformed = StatusCode::kOutOfRange;
 
-  AsyncClock clock_{Workers(2, 3), 0};
-  std::map<uint32_t, std::vector<Step>> applied_;
-  bool rows_there_ = true;
+  static constexpr Step kAhead = 16;  // So many pushes of a worker are parked.
+  std::unique_ptr<ShardClock> clock_ = MakeAsyncClock(Workers(2, 3));
+  Notes notes_;
+  std::map<uint32_t, std::vector<Step>>& applied_ = notes_.applied;
 };
 
 TEST_F(AsyncClockTest, APushIsAppliedAtOnceAndOnce) {
@@ -59,7 +68,7 @@ TEST_F(AsyncClockTest, APushIsAppliedAtOnceAndOnce) {
   EXPECT_EQ(Take({.worker = 2, .step = 0}), kOk);
   EXPECT_EQ(applied_[1], std::vector<Step>{0});
   EXPECT_EQ(applied_[2], std::vector<Step>{0});
-  EXPECT_EQ(clock_.held_bytes(), 0u);
+  EXPECT_EQ(clock_->held_bytes(), 0u);
 }
 
 TEST_F(AsyncClockTest, ALaterPushIsParkedUntilItsTurn) {
@@ -75,33 +84,29 @@ TEST_F(AsyncClockTest, ALaterPushIsParkedUntilItsTurn) {
 TEST_F(AsyncClockTest, OnlySoManyAreParked) {
   for (Step step = 1; step < 100; ++step) EXPECT_EQ(Take({.worker = 1, .step = step}), kBusy);
   EXPECT_EQ(Take({.worker = 1, .step = 0}), kOk);
-  EXPECT_EQ(applied_[1].size(), AsyncClock::kAhead + 1);
-  EXPECT_EQ(Take({.worker = 1, .step = AsyncClock::kAhead + 1}), kOk);
+  EXPECT_EQ(applied_[1].size(), kAhead + 1);
+  EXPECT_EQ(Take({.worker = 1, .step = kAhead + 1}), kOk);
 }
 
-TEST_F(AsyncClockTest, PartsGoTogether) {
-  EXPECT_EQ(Take({.worker = 1, .step = 0, .part = 1, .parts = 2}), kOk);
+TEST_F(AsyncClockTest, PiecesGoTogether) {
+  EXPECT_EQ(Take({.worker = 1, .step = 0, .piece = 1, .pieces = 2}), kOk);
   EXPECT_TRUE(applied_[1].empty());
-  EXPECT_EQ(Take({.worker = 1, .step = 0, .part = 1, .parts = 2}), kOk);
-  EXPECT_EQ(Take({.worker = 1, .step = 0, .part = 0, .parts = 3}), kMalformed);
-  EXPECT_EQ(Take({.worker = 1, .step = 0, .part = 0, .parts = 2}), kOk);
+  EXPECT_EQ(Take({.worker = 1, .step = 0, .piece = 1, .pieces = 2}), kOk);
+  EXPECT_EQ(Take({.worker = 1, .step = 0, .piece = 0, .pieces = 3}), kMalformed);
+  EXPECT_EQ(Take({.worker = 1, .step = 0, .piece = 0, .pieces = 2}), kOk);
   EXPECT_EQ(applied_[1], std::vector<Step>{0});
 }
 
 TEST_F(AsyncClockTest, APushWaitsForItsRowsAndIsAcknowledgedOnlyThen) {
-  rows_there_ = false;
+  notes_.rows_there = false;
   EXPECT_EQ(Take({.worker = 1, .step = 0}), kBusy);
   EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
-  EXPECT_FALSE(clock_.MayPull(4));
-  std::vector<Step> resumed;
-  const auto apply = [&](const Contributions& push) {
-    resumed.push_back(push[0]->step);
-    return true;
-  };
-  clock_.Resume(apply);
-  EXPECT_EQ(resumed, (std::vector<Step>{0, 1}));
+  EXPECT_FALSE(MayPull(4));
+  notes_.rows_there = true;
+  clock_->Advance(0, notes_);
+  EXPECT_EQ(applied_[1], (std::vector<Step>{0, 1}));
   EXPECT_EQ(Take({.worker = 1, .step = 1}), kOk);
-  EXPECT_EQ(clock_.held_bytes(), 0u);
+  EXPECT_EQ(clock_->held_bytes(), 0u);
 }
 
 TEST_F(AsyncClockTest, AStrangerIsRefused) { EXPECT_EQ(Take({.worker = 9}), kMalformed); }
@@ -119,35 +124,35 @@ TEST_F(AsyncClockTest, APullWaitsForEveryWorkersPushOfTheStepThatStalenessNames)
   for (Step step = 0; step < 10; ++step) ASSERT_EQ(Take({.worker = 1, .step = step}), kOk);
   for (Step slow = 0; slow < 6; ++slow) {
     // `slow` steps are pushed by worker 2: a pull of t may go if step t - 4 is among them.
-    for (Step t = 0; t < 14; ++t) EXPECT_EQ(clock_.MayPull(t), t < slow + 4) << slow << " " << t;
+    for (Step t = 0; t < 14; ++t) EXPECT_EQ(MayPull(t), t < slow + 4) << slow << " " << t;
     ASSERT_EQ(Take({.worker = 2, .step = slow}), kOk);
   }
-  EXPECT_EQ(clock_.SlowestText(), "worker 2 has not pushed step 6 yet");
+  EXPECT_EQ(clock_->Missing(), "the push of step 6 by worker 2");
 }
 
 TEST_F(AsyncClockTest, WithoutBoundNothingWaits) {
-  const AsyncClock clock(Workers(3, kUnboundedStaleness), 0);
-  EXPECT_TRUE(clock.MayPull(1'000'000'000));
+  clock_ = MakeAsyncClock(Workers(3, kUnboundedStaleness));
+  EXPECT_TRUE(MayPull(1'000'000'000));
 }
 
 TEST_F(AsyncClockTest, ResetBeginsAnew) {
   EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
-  clock_.Reset(40);
-  EXPECT_EQ(clock_.least(), 40u);
+  clock_->Reset(40);
+  EXPECT_EQ(clock_->now(), 40u);
   EXPECT_EQ(Take({.worker = 1, .step = 39, .first_step = 38}), kOk);
   EXPECT_TRUE(applied_[1].empty());
   EXPECT_EQ(Take({.worker = 1, .step = 40, .first_step = 40}), kOk);
   EXPECT_EQ(applied_[1], std::vector<Step>{40});
 }
 
-// Every worker sends its parts in order and again until they are acknowledged; the network hands
+// Every worker sends its pieces in order and again until they are acknowledged; the network hands
 // over any of those that are under way, or loses, or repeats them.
 TEST_F(AsyncClockTest, AnyArrivalAppliesEveryPushOnceInOrder) {
   constexpr Step kSteps = 40;
   constexpr uint32_t kWorkers = 2;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
-    clock_.Reset(0);
+    clock_->Reset(0);
     applied_.clear();
     std::vector<Sent> unacknowledged;
     std::map<uint32_t, Step> next;
@@ -177,8 +182,8 @@ TEST_F(AsyncClockTest, AnyArrivalAppliesEveryPushOnceInOrder) {
       ASSERT_EQ(applied_[w].size(), kSteps);
       for (Step step = 0; step < kSteps; ++step) ASSERT_EQ(applied_[w][step], step);
     }
-    EXPECT_EQ(clock_.held_bytes(), 0u);
-    EXPECT_EQ(clock_.least(), kSteps);
+    EXPECT_EQ(clock_->held_bytes(), 0u);
+    EXPECT_EQ(clock_->now(), kSteps);
   }
 }
 

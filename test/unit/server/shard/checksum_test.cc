@@ -12,7 +12,7 @@ const std::vector<TableSpec> kTables = {test::SimpleTable("a", 2, OptimizerKind:
 // A shard with one push of gradient `scale` on each of the keys at `step`.
 TableReport ReportOf(const std::vector<Key>& keys, float scale = 1, Step step = 0) {
   const std::unique_ptr<TableRows> rows[] = {std::make_unique<TableRows>(kTables[0])};
-  Shard shard(ShardId(0), rows, 1);
+  Shard shard(ShardId(0), rows, MakeSyncClock(1));
   for (const Key key : keys) {
     std::vector<float> gradient = {scale, scale};
     shard.table(0).Push({&key, 1}, gradient, {.step = step});

@@ -5,6 +5,7 @@
 #include "common/base/philox.h"
 #include "server/shard/checksum.h"
 #include "test/support/push_maker.h"
+#include "test/support/shard_sets.h"
 
 namespace dt::server {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using test::Grouping;
 using test::RowMap;
 
-const Stamp kStamp{Generation(2), Term(3), MapVersion(4)};
+const Stamp kStamp{Generation(2), ViewNumber(3), MapVersion(4), ProcessId(1)};
 
 TableSpec WithFormats(TableSpec spec, FloatFormat wire, FloatFormat dtype) {
   spec.wire = wire;
@@ -28,8 +29,16 @@ const std::vector<TableSpec> kTables = {
     WithFormats(test::SimpleTable("d", 7, OptimizerKind::kSgd), FloatFormat::kBf16,
                 FloatFormat::kBf16)};
 
-ShardSet MakeSet(uint32_t shards_of_job, std::vector<ShardId> shards, uint32_t slices = 1) {
-  return ShardSet({kTables, slices, shards_of_job, std::move(shards), kStamp});
+ShardSetOptions OptionsOf(uint32_t shards_of_job, const std::vector<ShardId>& shards,
+                          uint32_t slices = 1) {
+  ShardSetOptions options = test::SetOf(kTables, slices, shards_of_job, shards);
+  options.view.generation = kStamp.generation;
+  options.view.number = kStamp.view;
+  options.view.map.version = kStamp.map;
+  return options;
+}
+ShardSet MakeSet(uint32_t shards_of_job, const std::vector<ShardId>& shards, uint32_t slices = 1) {
+  return ShardSet(OptionsOf(shards_of_job, shards, slices));
 }
 
 PushRequest MakePush(const ShardSet& set, const RowMap& rows, Step step, SliceIndex slice = 0,
@@ -63,15 +72,39 @@ TEST(ShardSet, StampsAreComparedPartByPart) {
     Stamp stamp;
     StatusCode want;
   };
+  const Generation generation(2);
+  const ViewNumber view(3);
+  const MapVersion map(4);
+  const ProcessId self(1);
   const Case cases[] = {
-      {{Generation(1), Term(3), MapVersion(4)}, StatusCode::kFailedPrecondition},
-      {{Generation(2), Term(2), MapVersion(4)}, StatusCode::kFailedPrecondition},
-      {{Generation(2), Term(3), MapVersion(3)}, StatusCode::kFailedPrecondition},
-      {{Generation(3), Term(3), MapVersion(4)}, StatusCode::kResourceExhausted},
-      {{Generation(2), Term(3), MapVersion(5)}, StatusCode::kResourceExhausted},
-      {{Generation(2), Term(4), MapVersion(4)}, StatusCode::kOk},
+      {{Generation(1), view, map, self}, StatusCode::kFailedPrecondition},
+      {{generation, ViewNumber(2), map, self}, StatusCode::kFailedPrecondition},
+      {{generation, view, map, ProcessId(2)}, StatusCode::kFailedPrecondition},
+      {{Generation(3), view, map, self}, StatusCode::kResourceExhausted},
+      {{generation, ViewNumber(4), map, self}, StatusCode::kResourceExhausted},
+      {{generation, view, MapVersion(5), self}, StatusCode::kResourceExhausted},
+      {{generation, view, MapVersion(3), self}, StatusCode::kOk},  // Judged for each shard.
   };
   for (const Case& c : cases) EXPECT_EQ(set.CheckStamp(c.stamp).code(), c.want);
+}
+
+// Of four shards 1 and 3 are here; 2 has left with version 3 of the map, 3 has come with version 4.
+TEST(ShardSet, AShardIsRefusedToThoseWhoDoNotKnowItsChain) {
+  ShardSetOptions options = OptionsOf(4, {ShardId(1), ShardId(3)});
+  options.view.map.chains[2].since = MapVersion(3);
+  options.view.map.chains[3].since = MapVersion(4);
+  const ShardSet set(options);
+  const auto refused = [&](uint64_t map, const std::vector<ShardId>& shards) {
+    Stamp stamp = kStamp;
+    stamp.map = MapVersion(map);
+    return set.Refused(stamp, shards);
+  };
+  const std::vector<ShardId> asked = {ShardId(1), ShardId(2), ShardId(3)};
+  EXPECT_EQ(*refused(2, asked), (std::vector{ShardId(2), ShardId(3)}));
+  EXPECT_EQ(*refused(4, {{ShardId(1), ShardId(3)}}), std::vector<ShardId>());
+  EXPECT_EQ(*refused(3, {{ShardId(1), ShardId(3)}}), std::vector<ShardId>{ShardId(3)});
+  EXPECT_EQ(refused(3, asked).status().code(), StatusCode::kOutOfRange);  // It should know.
+  EXPECT_EQ(refused(4, {{ShardId(4)}}).status().code(), StatusCode::kOutOfRange);
 }
 
 TEST(ShardSet, KeysMustBeWhereTheyBelong) {
@@ -79,25 +112,27 @@ TEST(ShardSet, KeysMustBeWhereTheyBelong) {
   Key key = 0;
   while (ShardOf(kTables[0].id, key, 4) != ShardId(1)) ++key;
   const auto check = [&](uint32_t shard) {
-    return set.CheckGroups(std::vector<KeyGroup>{{ShardId(shard), 0, 1}}, {&key, 1}).code();
+    return set.CheckKeys(std::vector<KeyGroup>{{ShardId(shard), 0, 1}}, {&key, 1}).code();
   };
   EXPECT_EQ(check(1), StatusCode::kOk);
   EXPECT_EQ(check(3), StatusCode::kOutOfRange);
-  EXPECT_EQ(check(0), StatusCode::kFailedPrecondition);
 }
 
-TEST(ShardSet, PushNamesEveryShard) {
+TEST(ShardSet, WhatIsRefusedIsNotTaken) {
   ShardSet set = MakeSet(4, test::AllShards(4));
-  PushRequest push = MakePush(set, {}, 0);
-  push.groups.pop_back();
-  EXPECT_EQ(set.Push(std::move(push)).code(), StatusCode::kOutOfRange);
-  EXPECT_EQ(set.held_bytes(), 0u);
-  EXPECT_TRUE(set.Push(MakePush(set, {}, 0)).ok());
+  const std::vector<ShardId> refused = {ShardId(2)};
+  ASSERT_TRUE(set.Push(MakePush(set, RandomRows(1, 50), 0), refused).ok());
+  set.Advance(1);
+  for (const Shard& shard : set.shards()) EXPECT_EQ(shard.now(), shard.id() == refused[0] ? 0 : 1);
+  ASSERT_TRUE(set.Push(MakePush(set, RandomRows(1, 50), 0)).ok());
+  set.Advance(1);
+  EXPECT_EQ(set.clock(), 1u);
 }
 
 TEST(ShardSet, SlicesMustBeTheJobs) {
-  ShardSet set = MakeSet(2, test::AllShards(2), 2);
-  EXPECT_EQ(set.Push(MakePush(set, {}, 0, 0, 3)).code(), StatusCode::kOutOfRange);
+  const ShardSet set = MakeSet(2, test::AllShards(2), 2);
+  EXPECT_TRUE(set.CheckSlices(2).ok());
+  EXPECT_EQ(set.CheckSlices(3).code(), StatusCode::kOutOfRange);
 }
 
 TEST(ShardSet, PushOfTheNextStepImpliesThatTheLastIsComplete) {
@@ -199,8 +234,11 @@ TEST(ShardSet, BitsDependOnNeitherShardsNorArrival) {
 TEST(ShardSet, PushesOfWorkersApartCountOnceEach) {
   TableSpec counter = test::SimpleTable("a", 3);
   counter.init = {InitKind::kZeros, 0};
-  const AsyncOptions async{.staleness = 1, .workers = {ProcessId(1), ProcessId(2)}};
-  ShardSet set({{counter, kTables[1]}, 1, 4, test::AllShards(4), kStamp, async});
+  ShardSetOptions options = OptionsOf(4, test::AllShards(4));
+  options.tables = {counter, kTables[1]};
+  options.staleness = 1;
+  options.view.workers = {ProcessId(1), ProcessId(2)};
+  ShardSet set(options);
   std::vector<PushRequest> unacknowledged;
   std::map<Key, float> pushes;
   for (uint32_t i = 0; i < 60; ++i) {
@@ -208,7 +246,7 @@ TEST(ShardSet, PushesOfWorkersApartCountOnceEach) {
     for (uint32_t k = 0; k < 5; ++k) rows[{0u, Philox(9, i, k)[0] % 40}] = {1, 1, 1};
     for (const auto& [at, gradient] : rows) pushes[at.second] += 1;
     PushRequest& push = unacknowledged.emplace_back(MakePush(set, rows, i / 2));
-    push.worker = async.workers[i % 2];
+    push.worker = options.view.workers[i % 2];
   }
   for (uint32_t draw = 0; !unacknowledged.empty(); ++draw) {
     ASSERT_LT(draw, 100'000u);

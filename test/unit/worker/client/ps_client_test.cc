@@ -74,9 +74,10 @@ class FakeServer {
   std::vector<WireTable> tables = TablesOf(kFp32);  // Set before the first request.
 
   struct Seen {
-    std::set<std::tuple<Step, SliceIndex, uint32_t, uint32_t>> parts;  // …, part, first shard.
+    std::set<std::tuple<Step, SliceIndex, ShardId, uint32_t>> pieces;
     std::map<std::pair<uint32_t, Key>, std::vector<float>> gradients;
-    std::map<ShardId, size_t> named;  // Shards named by the parts taken.
+    std::map<ShardId, uint32_t> named;  // Pieces taken, by shard.
+    size_t again = 0;                   // Pieces that had been taken before.
     std::vector<Step> completed;
     size_t pushes = 0, pulls = 0, largest_pull = 0;
   };
@@ -145,13 +146,14 @@ class FakeServer {
   void Note(const PushRequest& push) {
     std::lock_guard lock(mutex_);
     ++seen_.pushes;
-    const auto id = std::tuple(push.step, push.slice, push.part, push.groups.front().shard.value());
-    if (!seen_.parts.insert(id).second) return;  // Again: acknowledged and dropped.
+    for (const ShardPiece& piece : push.pieces) {
+      const auto id = std::tuple(push.step, push.slice, piece.shard, piece.piece);
+      seen_.again += seen_.pieces.insert(id).second ? 0 : 1;
+      seen_.named[piece.shard] = piece.pieces;
+    }
     const Key* key = push.keys.as<Key>().data();
     const std::byte* from = push.gradients.bytes().data();
-    std::set<ShardId> shards;
     for (const KeyGroup& group : push.groups) {
-      shards.insert(group.shard);
       const WireTable& wire = tables[group.table];
       std::vector<float> values(size_t{group.rows} * wire.dim);
       DecodeRows(wire.format, wire.dim, from, values);
@@ -161,7 +163,6 @@ class FakeServer {
         seen_.gradients[{group.table, *key++}] = {row, row + wire.dim};
       }
     }
-    for (const ShardId shard : shards) ++seen_.named[shard];
   }
 
   std::mutex mutex_;
@@ -179,24 +180,18 @@ std::vector<Key> KeysIn(ShardId shard, uint32_t table, uint32_t rows) {
 }
 
 // Keys 0..rows-1 of both tables, as a planner would group them.
-LookupPlan MakePlan(const Routes& routes, uint32_t rows) {
+LookupPlan MakePlan(uint32_t rows) {
   LookupPlan plan;
   plan.tables.resize(kDims.size());
-  for (const ExecutorRoute& route : routes.executors) {
-    ExecutorKeys& executor = plan.executors.emplace_back();
-    std::vector<Key> sent;
-    for (uint32_t i = 0; i < route.shards.size() * kDims.size(); ++i) {
-      const ShardId shard = route.shards[i / kDims.size()];
-      const auto table = static_cast<uint32_t>(i % kDims.size());
-      const std::vector<Key> keys = KeysIn(shard, table, rows);
+  for (uint32_t s = 0; s < kShards; ++s) {
+    for (uint32_t table = 0; table < kDims.size(); ++table) {
+      const std::vector<Key> keys = KeysIn(ShardId(s), table, rows);
       if (keys.empty()) continue;
       std::vector<Key>& all = plan.tables[table];
-      executor.groups.push_back(
-          {shard, table, static_cast<uint32_t>(all.size()), static_cast<uint32_t>(keys.size())});
+      plan.groups.push_back({ShardId(s), table, static_cast<uint32_t>(all.size()),
+                             static_cast<uint32_t>(keys.size())});
       all.insert(all.end(), keys.begin(), keys.end());
-      sent.insert(sent.end(), keys.begin(), keys.end());
     }
-    executor.keys = Frame::CopyOf(std::as_bytes(std::span(sent)));
   }
   return plan;
 }
@@ -206,17 +201,20 @@ class PsClientTest : public ::testing::Test {
   PsClientTest()
       : network_(MakeMemoryNetwork()),
         server_(*network_, {"inproc://a", "inproc://b", "inproc://c"}),
-        routes_(std::make_shared<const Routes>(MakeRoutes(MakeShardMap(
-            MapVersion(1), kShards,
-            {{ProcessId(1), {"inproc://a", "inproc://b"}}, {ProcessId(2), {"inproc://c"}}})))) {
+        view_{Generation(1),
+              ViewNumber(1),
+              MakeShardMap(
+                  MapVersion(1), kShards,
+                  {{ProcessId(1), {"inproc://a", "inproc://b"}}, {ProcessId(2), {"inproc://c"}}}),
+              {}} {
     options_.network = network_.get();
-    options_.wire_tables = {0, 1};
-    options_.tables = server_.tables;
-    options_.patience = seconds(20);
-    options_.resend_after = milliseconds(100);
+    options_.requests.wire_tables = {0, 1};
+    options_.requests.tables = server_.tables;
+    options_.requests.timeout = seconds(20);
+    options_.requests.resend_after = milliseconds(100);
   }
 
-  std::unique_ptr<PsClient> Client() { return *PsClient::Open(routes_, Stamp{}, options_); }
+  std::unique_ptr<PsClient> Client() { return *PsClient::Open(view_, options_); }
 
   void ExpectRows(const LookupPlan& plan, const PulledRows& rows) {
     for (uint32_t t = 0; t < kDims.size(); ++t) {
@@ -224,12 +222,14 @@ class PsClientTest : public ::testing::Test {
       for (size_t i = 0; i < plan.tables[t].size(); ++i) {
         const auto row = rows.table(t).subspan(i * kDims[t], kDims[t]);
         ASSERT_EQ(std::vector<float>(row.begin(), row.end()),
-                  Travelled(options_.tables[t], RowOf(t, plan.tables[t][i])));
+                  Travelled(options_.requests.tables[t], RowOf(t, plan.tables[t][i])));
       }
     }
   }
 
-  void UseFormats(const Formats& formats) { options_.tables = server_.tables = TablesOf(formats); }
+  void UseFormats(const Formats& formats) {
+    options_.requests.tables = server_.tables = TablesOf(formats);
+  }
 
   // Gradients that are the rows themselves.
   std::vector<std::vector<float>> GradientsOf(const LookupPlan& plan) {
@@ -256,7 +256,8 @@ class PsClientTest : public ::testing::Test {
       rows += plan.tables[t].size();
       for (const Key key : plan.tables[t]) {
         ASSERT_TRUE(seen.gradients.contains({t, key}));
-        ASSERT_EQ(seen.gradients.at({t, key}), Travelled(options_.tables[t], RowOf(t, key)));
+        ASSERT_EQ(seen.gradients.at({t, key}),
+                  Travelled(options_.requests.tables[t], RowOf(t, key)));
       }
     }
     EXPECT_EQ(seen.gradients.size(), rows);
@@ -265,7 +266,7 @@ class PsClientTest : public ::testing::Test {
 
   const std::unique_ptr<Network> network_;
   FakeServer server_;
-  const std::shared_ptr<const Routes> routes_;
+  const View view_;
   PsClient::Options options_;
 };
 
@@ -273,7 +274,7 @@ TEST_F(PsClientTest, RowsOfSeveralExecutorsAndTablesLandInRowOrder) {
   const auto client = Client();
   PulledRows rows;
   for (const uint32_t count : {100, 1, 0, 37}) {
-    const LookupPlan plan = MakePlan(*routes_, count);
+    const LookupPlan plan = MakePlan(count);
     client->BeginPull(plan, 0, PullMode::kTrain);
     ASSERT_TRUE(client->FinishPull(plan, rows).ok());
     ExpectRows(plan, rows);
@@ -282,7 +283,7 @@ TEST_F(PsClientTest, RowsOfSeveralExecutorsAndTablesLandInRowOrder) {
 
 TEST_F(PsClientTest, APushNamesEveryShardAndCarriesEveryRow) {
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 3);
+  const LookupPlan plan = MakePlan(3);
   ASSERT_TRUE(Push(*client, {.step = 4, .slice = 1, .slices = 2}, plan).ok());
   ExpectPushed(plan);
   EXPECT_EQ(server_.seen().pushes, 3);
@@ -290,26 +291,26 @@ TEST_F(PsClientTest, APushNamesEveryShardAndCarriesEveryRow) {
 
 TEST_F(PsClientTest, APushWithoutRowsStillMovesEveryClock) {
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 0);
+  const LookupPlan plan = MakePlan(0);
   ASSERT_TRUE(Push(*client, {}, plan).ok());
   ExpectPushed(plan);
 }
 
-TEST_F(PsClientTest, ALargePushIsCutInPartsThatAddUp) {
-  options_.part_bytes_max = 200;
+TEST_F(PsClientTest, ALargePushIsCutInPiecesThatAddUp) {
+  options_.requests.message_bytes_max = 200;
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 500);
+  const LookupPlan plan = MakePlan(500);
   ASSERT_TRUE(Push(*client, {}, plan).ok());
   ExpectPushed(plan);
   EXPECT_GT(server_.seen().pushes, 30);
 }
 
-TEST_F(PsClientTest, ALargePullIsCutInPartsThatAddUp) {
-  options_.part_bytes_max = 200;
+TEST_F(PsClientTest, ALargePullIsCutInMessagesThatAddUp) {
+  options_.requests.message_bytes_max = 200;
   for (const Formats& formats : {kFp32, kMixed}) {
     UseFormats(formats);
     const auto client = Client();
-    const LookupPlan plan = MakePlan(*routes_, 500);
+    const LookupPlan plan = MakePlan(500);
     PulledRows rows;
     client->BeginPull(plan, 0, PullMode::kTrain);
     ASSERT_TRUE(client->FinishPull(plan, rows).ok());
@@ -320,9 +321,9 @@ TEST_F(PsClientTest, ALargePullIsCutInPartsThatAddUp) {
 }
 
 TEST_F(PsClientTest, PartsOfAPullThatAreLostOrRefusedComeAgain) {
-  options_.part_bytes_max = 500;
+  options_.requests.message_bytes_max = 500;
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 300);
+  const LookupPlan plan = MakePlan(300);
   server_.behaviour.drop = 7;
   server_.behaviour.refuse = 5;
   PulledRows rows;
@@ -335,7 +336,7 @@ TEST_F(PsClientTest, RowsTravelInTheFormatOfTheirTable) {
   for (const Formats& formats : {kMixed, Formats{FloatFormat::kFp16, FloatFormat::kInt8}}) {
     UseFormats(formats);
     const auto client = Client();
-    const LookupPlan plan = MakePlan(*routes_, 100);
+    const LookupPlan plan = MakePlan(100);
     PulledRows rows;
     client->BeginPull(plan, 0, PullMode::kTrain);
     ASSERT_TRUE(client->FinishPull(plan, rows).ok());
@@ -348,7 +349,7 @@ TEST_F(PsClientTest, RowsTravelInTheFormatOfTheirTable) {
 
 TEST_F(PsClientTest, WhatIsLostIsSentAgainUnderTheSameNumber) {
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 50);
+  const LookupPlan plan = MakePlan(50);
   server_.behaviour.drop = 4;
   PulledRows rows;
   client->BeginPull(plan, 0, PullMode::kTrain);
@@ -360,10 +361,10 @@ TEST_F(PsClientTest, WhatIsLostIsSentAgainUnderTheSameNumber) {
 }
 
 TEST_F(PsClientTest, ABusyServerIsAskedAgain) {
-  options_.resend_after = seconds(100);
+  options_.requests.resend_after = seconds(100);
   server_.behaviour.refuse = 3;
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 50);
+  const LookupPlan plan = MakePlan(50);
   PulledRows rows;
   client->BeginPull(plan, 0, PullMode::kTrain);
   ASSERT_TRUE(client->FinishPull(plan, rows).ok());
@@ -373,7 +374,7 @@ TEST_F(PsClientTest, ABusyServerIsAskedAgain) {
 TEST_F(PsClientTest, SecondAnswersAreIgnored) {
   server_.behaviour.answer_twice = true;
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 50);
+  const LookupPlan plan = MakePlan(50);
   PulledRows rows;
   for (int i = 0; i < 5; ++i) {
     client->BeginPull(plan, 0, PullMode::kTrain);
@@ -386,16 +387,16 @@ TEST_F(PsClientTest, SecondAnswersAreIgnored) {
 TEST_F(PsClientTest, AServersErrorNamesItsEndpoint) {
   server_.behaviour.fail = true;
   const auto client = Client();
-  const Status status = Push(*client, {}, MakePlan(*routes_, 5));
+  const Status status = Push(*client, {}, MakePlan(5));
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_THAT(ToText(status), HasSubstr("the shard is gone (inproc://"));
 }
 
 TEST_F(PsClientTest, SilenceEndsAtTheDeadline) {
   server_.behaviour.drop = 1000;
-  options_.patience = milliseconds(300);
+  options_.requests.timeout = milliseconds(300);
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 5);
+  const LookupPlan plan = MakePlan(5);
   PulledRows rows;
   client->BeginPull(plan, 7, PullMode::kTrain);
   const Status status = client->FinishPull(plan, rows);
@@ -406,9 +407,9 @@ TEST_F(PsClientTest, SilenceEndsAtTheDeadline) {
 
 TEST_F(PsClientTest, WhatAServerRefusedWithIsSaidAtTheDeadline) {
   server_.behaviour.refuse = 1000;
-  options_.patience = milliseconds(300);
+  options_.requests.timeout = milliseconds(300);
   const auto client = Client();
-  const Status status = Push(*client, {.step = 7}, MakePlan(*routes_, 5));
+  const Status status = Push(*client, {.step = 7}, MakePlan(5));
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(ToText(status), HasSubstr("refused a push of step 7"));
   EXPECT_THAT(ToText(status), HasSubstr("not now"));
@@ -416,20 +417,20 @@ TEST_F(PsClientTest, WhatAServerRefusedWithIsSaidAtTheDeadline) {
 
 TEST_F(PsClientTest, TheEndOfTheJobEndsAWaitAtOnce) {
   server_.behaviour.drop = 1000;
-  options_.patience = seconds(60);
+  options_.requests.timeout = seconds(60);
   options_.interrupted = [] { return Cancelled("the job was stopped"); };
   const auto client = Client();
   const TimePoint begun = SystemClock().Now();
-  EXPECT_EQ(ToText(Push(*client, {}, MakePlan(*routes_, 5))), "the job was stopped");
+  EXPECT_EQ(ToText(Push(*client, {}, MakePlan(5))), "the job was stopped");
   EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 10);
 }
 
 TEST_F(PsClientTest, RequestsOfTrainingAreInTheTimeline) {
   Timeline timeline({.first = 7, .last = 7});
-  options_.timeline = &timeline;
+  options_.requests.timeline = &timeline;
   server_.behaviour.refuse = 1;  // Resent: still one request.
   const auto client = Client();
-  const LookupPlan plan = MakePlan(*routes_, 50);
+  const LookupPlan plan = MakePlan(50);
   PulledRows rows;
   for (const PullMode mode : {PullMode::kTrain, PullMode::kEvaluate}) {
     client->BeginPull(plan, 7, mode);
@@ -453,7 +454,7 @@ TEST_F(PsClientTest, CompleteReachesEveryExecutor) {
   const auto client = Client();
   ASSERT_TRUE(client->Complete(9).ok());
   // An answered request behind it: what came before has arrived.
-  ASSERT_TRUE(Push(*client, {}, MakePlan(*routes_, 50)).ok());
+  ASSERT_TRUE(Push(*client, {}, MakePlan(50)).ok());
   EXPECT_EQ(server_.seen().completed, std::vector<Step>({9, 9, 9}));
 }
 

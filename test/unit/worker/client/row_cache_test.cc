@@ -17,7 +17,6 @@ constexpr uint32_t kDim = 2, kOtherDim = 3;
 LookupPlan PlanOf(const std::vector<Key>& keys) {
   LookupPlan plan;
   plan.tables = {{}, {7}};
-  plan.executors.resize(1);
   for (uint32_t shard = 0; shard < 4; ++shard) {
     RowGroup group{ShardId(shard), 0, static_cast<uint32_t>(plan.tables[0].size()), 0};
     for (const Key key : keys) {
@@ -25,8 +24,8 @@ LookupPlan PlanOf(const std::vector<Key>& keys) {
       plan.tables[0].push_back(key);
       ++group.rows;
     }
-    if (group.rows > 0) plan.executors[0].groups.push_back(group);
-    if (shard == 2) plan.executors[0].groups.push_back({ShardId(2), 1, 0, 1});
+    if (group.rows > 0) plan.groups.push_back(group);
+    if (shard == 2) plan.groups.push_back({ShardId(2), 1, 0, 1});
   }
   return plan;
 }
@@ -34,16 +33,6 @@ LookupPlan PlanOf(const std::vector<Key>& keys) {
 // Answers a pull with `clock` and rows made by `value(key)`.
 class RowCacheTest : public ::testing::Test {
  protected:
-  static std::shared_ptr<const Routes> OneExecutor() {
-    Routes routes;
-    routes.executors.push_back({ProcessId(1), "server", test_shards()});
-    routes.place = {0, 1, 2, 3};
-    return std::make_shared<const Routes>(std::move(routes));
-  }
-  static std::vector<ShardId> test_shards() {
-    return {ShardId(0), ShardId(1), ShardId(2), ShardId(3)};
-  }
-
   void SetUp() override {
     network_ = MakeMemoryNetwork();
     auto server = network_->Bind("server");
@@ -51,9 +40,11 @@ class RowCacheTest : public ::testing::Test {
     server_ = *std::move(server);
     PsClient::Options options;
     options.network = network_.get();
-    options.wire_tables = {0, 1};
-    options.tables = {{kDim}, {kOtherDim}};
-    auto client = PsClient::Open(OneExecutor(), {}, std::move(options));
+    options.requests.wire_tables = {0, 1};
+    options.requests.tables = {{kDim}, {kOtherDim}};
+    View view;
+    view.map = MakeShardMap(MapVersion(1), 4, {{ProcessId(1), {"server"}}});
+    auto client = PsClient::Open(view, std::move(options));
     ASSERT_TRUE(client.ok());
     client_ = *std::move(client);
   }

@@ -210,10 +210,7 @@ void ExpectStepsMatch(std::vector<NodeConfig> nodes, Device on = Device::kPs) {
   const Plan& plan = engine->plan();
   std::vector<uint32_t> tables(plan.graph.tables.size());
   std::iota(tables.begin(), tables.end(), 0);
-  LookupPlanner planner(plan,
-                        std::make_shared<const Routes>(MakeRoutes(
-                            MakeShardMap(MapVersion(1), 4, {{ProcessId(1), {"a", "b"}}}))),
-                        tables);
+  LookupPlanner planner(plan, /*shards=*/4, tables);
   Collective collective(std::move(MakeMemoryMesh(1, {}).front()));
   test::Interpreter interpreter(plan.graph, pool);
   test::Tensors parameters = test::FirstParameters(plan.graph, plan.seed);

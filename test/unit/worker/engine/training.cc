@@ -19,11 +19,6 @@ std::vector<uint32_t> WireTables(const Plan& plan) {
   return wire;
 }
 
-std::shared_ptr<const Routes> OneShard() {
-  return std::make_shared<const Routes>(
-      MakeRoutes(MakeShardMap(MapVersion(1), 1, {{ProcessId(1), {"a"}}})));
-}
-
 constexpr size_t kLeading = 1;  // Column C1: its few values decide the label.
 
 void AddCell(const ColumnSpec& spec, size_t c, Key leading, const PhiloxBlock& draw,
@@ -157,7 +152,7 @@ Rank::Rank(std::unique_ptr<Mesh> mesh, const Setting& setting)
                   {.pool = pool_, .accelerator = accelerator_.get(), .overlap = setting.overlap})
                   .value()),
       collective_(std::move(mesh)),
-      planner_(engine_->plan(), OneShard(), WireTables(engine_->plan())) {}
+      planner_(engine_->plan(), /*shards=*/1, WireTables(engine_->plan())) {}
 
 Rank::Rank(const Setting& setting) : Rank(std::move(MakeMemoryMesh(1, {}).front()), setting) {}
 

@@ -1,5 +1,5 @@
 // Method: random batches with several tables and kinds of lookups; every list of the plan is
-// checked against its definition in common/graph/graph.h, and the wire order against the shard map.
+// checked against its definition in common/graph/graph.h, and the order of its groups.
 #include "worker/lookup/lookup_planner.h"
 
 #include <random>
@@ -13,11 +13,6 @@ namespace dt::worker {
 namespace {
 
 constexpr uint32_t kShards = 16;
-
-ShardMap TwoServers() {
-  return MakeShardMap(MapVersion(1), kShards,
-                      {{ProcessId(3), {"a", "b", "c"}}, {ProcessId(5), {"d", "e"}}});
-}
 
 // Columns: 0 of length 2 with weights, 1 of length 1, 2 ragged with weights.
 Plan MakeTestPlan() {
@@ -55,17 +50,15 @@ Batch RandomBatch(std::mt19937_64& random, uint32_t samples) {
   return batch;
 }
 
-// A planner for two servers, and what it fills.
+// A planner, and what it fills.
 struct Filling {
   const Plan plan;
-  const std::shared_ptr<const Routes> routes =
-      std::make_shared<const Routes>(MakeRoutes(TwoServers()));
   LookupPlanner planner;
   std::mt19937_64 random;
   LookupPlan made;
 
   Filling(Plan of, std::vector<uint32_t> ids, uint64_t seed)
-      : plan(std::move(of)), planner(plan, routes, std::move(ids)), random(seed) {}
+      : plan(std::move(of)), planner(plan, kShards, std::move(ids)), random(seed) {}
   Status Fill(uint32_t samples, LookupFor purpose = LookupFor::kTrain) {
     made.batch = RandomBatch(random, samples);
     return planner.Fill(purpose, made);
@@ -122,29 +115,21 @@ void ExpectListsHold(const Plan& plan, const LookupPlan& made) {
   }
 }
 
-void ExpectWireOrder(const Plan& plan, const Routes& routes, const LookupPlan& made) {
+void ExpectOrder(const Plan& plan, const LookupPlan& made) {
   std::vector<size_t> rows(plan.graph.tables.size());
-  ASSERT_EQ(made.executors.size(), routes.executors.size());
-  for (size_t e = 0; e < made.executors.size(); ++e) {
-    const ExecutorKeys& executor = made.executors[e];
-    const std::vector<ShardId>& shards = routes.executors[e].shards;
-    std::vector<Key> keys;
-    std::pair<ShardId, uint32_t> last{ShardId(0), 0};
-    for (const RowGroup& group : executor.groups) {
-      ASSERT_GT(group.rows, 0);
-      ASSERT_EQ(group.first, rows[group.table]);  // Rows are numbered in wire order.
-      ASSERT_TRUE(keys.empty() || last < std::pair(group.shard, group.table));
-      ASSERT_NE(std::find(shards.begin(), shards.end(), group.shard), shards.end());
-      last = {group.shard, group.table};
-      rows[group.table] += group.rows;
-      for (uint32_t u = group.first; u < group.first + group.rows; ++u) {
-        const Key key = made.tables[group.table][u];
-        ASSERT_EQ(ShardOf(plan.graph.tables[group.table].id, key, kShards), group.shard);
-        keys.push_back(key);
-      }
+  for (size_t i = 0; i < made.groups.size(); ++i) {
+    const RowGroup& group = made.groups[i];
+    ASSERT_GT(group.rows, 0);
+    ASSERT_EQ(group.first, rows[group.table]);  // Rows are numbered shard by shard.
+    if (i > 0) {
+      const RowGroup& before = made.groups[i - 1];
+      ASSERT_LT(std::pair(before.shard, before.table), std::pair(group.shard, group.table));
     }
-    const std::span<const Key> sent = executor.keys.as<Key>();
-    ASSERT_EQ(keys, std::vector<Key>(sent.begin(), sent.end()));
+    rows[group.table] += group.rows;
+    for (uint32_t u = group.first; u < group.first + group.rows; ++u) {
+      const Key key = made.tables[group.table][u];
+      ASSERT_EQ(ShardOf(plan.graph.tables[group.table].id, key, kShards), group.shard);
+    }
   }
   for (size_t t = 0; t < rows.size(); ++t) {
     ASSERT_EQ(rows[t], made.tables[t].size());
@@ -157,7 +142,7 @@ TEST(LookupPlannerTest, EveryListIsWhatTheGraphSaysOverRecycledPlans) {
   for (const uint32_t samples : {50, 1, 200, 0, 3, 120}) {
     ASSERT_TRUE(filling.Fill(samples).ok());
     ExpectListsHold(filling.plan, filling.made);
-    ExpectWireOrder(filling.plan, *filling.routes, filling.made);
+    ExpectOrder(filling.plan, filling.made);
   }
 }
 
@@ -203,7 +188,7 @@ TEST(LookupPlannerTest, TablesThatSeeTheSameKeysAreAsEachAlone) {
     ExpectListsHold(plan, made);
     for (uint32_t t = 0; t < plan.graph.tables.size(); ++t) {
       const Plan only = OnlyTable(plan, t);
-      LookupPlanner alone(only, filling.routes, {t});
+      LookupPlanner alone(only, kShards, {t});
       LookupPlan own;
       own.batch = made.batch;
       ASSERT_TRUE(alone.Fill(LookupFor::kTrain, own).ok());
@@ -218,16 +203,14 @@ TEST(LookupPlannerTest, TablesThatSeeTheSameKeysAreAsEachAlone) {
         ASSERT_EQ(a.row_ends, b.row_ends);
         ASSERT_EQ(a.row_order, b.row_order);
       }
-      for (size_t e = 0; e < made.executors.size(); ++e) {
-        std::vector<std::pair<ShardId, uint32_t>> all, of_own;
-        for (const RowGroup& g : made.executors[e].groups) {
-          if (g.table == t) all.emplace_back(g.shard, g.first), all.emplace_back(g.shard, g.rows);
-        }
-        for (const RowGroup& g : own.executors[e].groups) {
-          of_own.emplace_back(g.shard, g.first), of_own.emplace_back(g.shard, g.rows);
-        }
-        ASSERT_EQ(all, of_own);
+      std::vector<std::pair<ShardId, uint32_t>> all, of_own;
+      for (const RowGroup& g : made.groups) {
+        if (g.table == t) all.emplace_back(g.shard, g.first), all.emplace_back(g.shard, g.rows);
       }
+      for (const RowGroup& g : own.groups) {
+        of_own.emplace_back(g.shard, g.first), of_own.emplace_back(g.shard, g.rows);
+      }
+      ASSERT_EQ(all, of_own);
     }
   }
 }
@@ -250,12 +233,10 @@ TEST(LookupPlannerTest, EveryTableThatSeesTheKeysChecksThem) {
 TEST(LookupPlannerTest, TablesTravelInTheJobsOrder) {
   Filling filling(MakeTestPlan(), {7, 2}, 3);
   ASSERT_TRUE(filling.Fill(100).ok());
-  for (const ExecutorKeys& executor : filling.made.executors) {
-    for (size_t i = 1; i < executor.groups.size(); ++i) {
-      const RowGroup &a = executor.groups[i - 1], &b = executor.groups[i];
-      if (a.shard == b.shard) {
-        EXPECT_GT(a.table, b.table);
-      }
+  const std::vector<RowGroup>& groups = filling.made.groups;
+  for (size_t i = 1; i < groups.size(); ++i) {
+    if (groups[i - 1].shard == groups[i].shard) {
+      EXPECT_GT(groups[i - 1].table, groups[i].table);
     }
   }
 }
@@ -292,11 +273,9 @@ TEST(LookupPlannerTest, TablesOnTheWorkerDoNotTravel) {
   ExpectListsHold(plan, made);
   EXPECT_FALSE(made.tables[0].empty());
   size_t rows = 0;
-  for (const ExecutorKeys& executor : made.executors) {
-    for (const RowGroup& group : executor.groups) {
-      EXPECT_EQ(group.table, 1u);
-      rows += group.rows;
-    }
+  for (const RowGroup& group : made.groups) {
+    EXPECT_EQ(group.table, 1u);
+    rows += group.rows;
   }
   EXPECT_EQ(rows, made.tables[1].size());
 }

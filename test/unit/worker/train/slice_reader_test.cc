@@ -49,8 +49,7 @@ class SliceReaderTest : public ::testing::Test {
     return std::make_unique<SliceReader>(SliceReader::Options{
         .data = data_,
         .plan = plan_,
-        .routes = std::make_shared<const Routes>(
-            MakeRoutes(MakeShardMap(MapVersion(1), 4, {{ProcessId(1), {"a"}}}))),
+        .shards = 4,
         .wire_tables = {0},
         .purpose = LookupFor::kTrain,
         .spare = spare_,

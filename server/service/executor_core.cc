@@ -1,0 +1,124 @@
+#include "server/service/executor_core.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "server/shard/checksum.h"
+
+namespace dt::server {
+namespace {
+
+constexpr Duration kTurnEvery = milliseconds(100);  // A command or a stop wakes earlier.
+constexpr Duration kSizesEvery = milliseconds(500);
+
+}  // namespace
+
+ExecutorCore::ExecutorCore(ExecutorOptions options, std::function<void()> wake)
+    : options_(std::move(options)),
+      held_(std::move(wake)),
+      frontend_(options_.tables, options_.pull_timeout) {}
+
+void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
+  DT_CHECK(command_ == nullptr);
+  command_ = std::move(command);
+  if (command_->replaces_rows()) frontend_.Serve(nullptr, nullptr, outgoing_);
+}
+
+void ExecutorCore::BeginTurn(TimePoint now) {
+  PassTime(now);
+  WorkOnTier();
+  WorkOnCommand(now);
+}
+
+void ExecutorCore::OnMessage(TimePoint now, PeerMessage message) {
+  frontend_.OnMessage(now, std::move(message), outgoing_);
+}
+
+void ExecutorCore::EndTurn(TimePoint now) {
+  frontend_.OnTick(now, outgoing_);
+  CommitLog(now);
+  NoteProgress();
+}
+
+// For rows that expire by time, and for those who watch.
+void ExecutorCore::PassTime(TimePoint now) {
+  ShardSet* const shards = held_.shards();
+  if (shards != nullptr && time_passed_until_.has_value()) {
+    shards->PassTime(now - *time_passed_until_);
+  }
+  time_passed_until_ = now;
+  if (shards == nullptr || now < next_sizes_) return;
+  next_sizes_ = now + kSizesEvery;
+  sizes_ = SizesOf(shards->tables(), shards->shards());
+}
+
+void ExecutorCore::WorkOnTier() {
+  DiskTier* const tier = held_.tier();
+  if (tier == nullptr) return;
+  const uint64_t before = tier->progress();
+  tier->Work();
+  if (tier->progress() != before) held_.shards()->Resume();
+  const std::unique_ptr<CheckpointTask> task = tier->TakeSaved();
+  if (task == nullptr) return;
+  saved_ = SavedRows{Prefixed(task->status, "saving rows"), std::move(task->files)};
+}
+
+void ExecutorCore::WorkOnCommand(TimePoint now) {
+  if (command_ == nullptr) return;
+  std::optional<ExecutorAnswer> answer = command_->Work(now, held_);
+  if (!answer.has_value()) return;
+  // With half of the rows it serves nobody.
+  if (command_->replaces_rows() && answer->status.ok()) {
+    frontend_.Serve(held_.shards(), held_.log(), outgoing_);
+  }
+  command_.reset();
+  answer_ = std::move(answer);
+}
+
+void ExecutorCore::CommitLog(TimePoint now) {
+  PushLog* const log = held_.log();
+  if (log == nullptr) return;
+  const Status written = log->Commit();
+  frontend_.OnCommit(written, outgoing_);
+  log_bytes_ = log->bytes();
+  if (written.ok()) {
+    if (log_failing_since_.has_value()) LogInfo("server.log_goes_on", {{"bytes", log->bytes()}});
+    log_failing_since_.reset();
+    return;
+  }
+  if (!log_failing_since_.has_value()) {
+    log_failing_since_ = now;
+    LogWarn("server.log_not_written", {{"problem", ToText(written)}});
+  }
+  if (log->broken() || now - *log_failing_since_ > options_.log_timeout) Fail(written);
+}
+
+Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
+  if (held_.tier() != nullptr && held_.tier()->busy()) return Duration::zero();
+  if (command_ != nullptr) return command_->patience();
+  if (frontend_.NextDeadline() == TimePoint::max()) return kTurnEvery;
+  return std::clamp<Duration>(frontend_.NextDeadline() - now, Duration::zero(), kTurnEvery);
+}
+
+// The step has been applied when it shows here; what it cost in memory is known only now.
+void ExecutorCore::NoteProgress() {
+  if (held_.shards() == nullptr) return;
+  const ShardSet& shards = *held_.shards();
+  const DiskTier& tier = *held_.tier();
+  if (!tier.failure().ok()) Fail(tier.failure());
+  if (shards.clock() == step_ && own_memory_bytes_ != 0) return;
+  step_ = shards.clock();
+  const uint64_t bytes = shards.bytes() + tier.bytes();
+  const uint64_t total =
+      options_.memory_bytes->fetch_add(bytes - own_memory_bytes_) + bytes - own_memory_bytes_;
+  own_memory_bytes_ = bytes;
+  // Rows of the steps under way stay, whatever their size.
+  if (total <= options_.memory_bytes_max / 20 * 21 + options_.memory_slack) return;
+  Fail(WithHint(Unavailable("the rows that must stay in memory need {}; this server may use {}",
+                            BytesText(total), BytesText(options_.memory_bytes_max)),
+                "raise cluster.server.memory, start more servers, or make batches smaller"));
+}
+
+}  // namespace dt::server

@@ -1,0 +1,93 @@
+// What an executor of a server does: requests in, answers out, and the server's commands between
+// them. Without thread, socket or clock: Executor has those, and simulations have their own.
+//
+//   Waiting ──Begin──▶ Serving ──(Save | Load | Cut | Report)*
+//
+// A turn: BeginTurn, OnMessage for each request that is there, EndTurn.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "server/service/commands.h"
+#include "server/service/data_frontend.h"
+#include "server/service/holdings.h"
+
+namespace dt::server {
+
+// The rows of a save: written, or not.
+struct SavedRows {
+  Status status;
+  std::vector<CheckpointFile> files;
+};
+
+struct ExecutorOptions {
+  std::vector<WireTable> tables;  // Of the job's tables.
+  Duration pull_timeout = seconds(60);
+  // Limit for the whole server. It is exceeded only when use is 5 % and memory_slack above it.
+  uint64_t memory_bytes_max = 0;
+  uint64_t memory_slack = 256 << 20;
+  Duration log_timeout = seconds(30);  // How long a log may fail to be written.
+  // What all executors of the server use; each adds what its own shards do.
+  std::atomic<uint64_t>* memory_bytes = nullptr;
+};
+
+class ExecutorCore {
+ public:
+  // `wake` is called on threads of the disk when BeginTurn has something to do; it must not block.
+  ExecutorCore(ExecutorOptions options, std::function<void()> wake);
+
+  // REQUIRES: the command before it is answered.
+  void Post(std::unique_ptr<ExecutorCommand> command);
+
+  void BeginTurn(TimePoint now);
+  void OnMessage(TimePoint now, PeerMessage message);
+  void EndTurn(TimePoint now);
+  // Many requests share a turn if they share a write to the log.
+  bool has_log() const { return held_.log() != nullptr; }
+  // How long the next turn may wait if no request comes.
+  Duration UntilNextTurn(TimePoint now) const;
+
+  // Answers to be sent, and then cleared.
+  std::vector<PeerMessage>& outgoing() { return outgoing_; }
+  std::optional<ExecutorAnswer> TakeAnswer() { return std::exchange(answer_, std::nullopt); }
+  // What a save came to; once.
+  std::optional<SavedRows> TakeSaved() { return std::exchange(saved_, std::nullopt); }
+  // What the tables hold, now and then.
+  std::optional<std::vector<TableReport>> TakeSizes() {
+    return std::exchange(sizes_, std::nullopt);
+  }
+  // Why it can serve no more; OK while it can.
+  const Status& failure() const { return failure_; }
+  // The least step that is not applied.
+  Step step() const { return step_; }
+  uint64_t log_bytes() const { return log_bytes_; }
+  Holdings& held() { return held_; }
+
+ private:
+  void PassTime(TimePoint now);
+  void WorkOnTier();
+  void WorkOnCommand(TimePoint now);
+  void CommitLog(TimePoint now);
+  void NoteProgress();
+  void Fail(Status status) { failure_.Update(std::move(status)); }
+
+  const ExecutorOptions options_;
+  Holdings held_;
+  std::unique_ptr<ExecutorCommand> command_;  // Under way.
+  DataFrontend frontend_;
+  std::vector<PeerMessage> outgoing_;
+  std::optional<ExecutorAnswer> answer_;
+  std::optional<SavedRows> saved_;
+  std::optional<std::vector<TableReport>> sizes_;
+  Status failure_;
+  Step step_ = 0;
+  uint64_t log_bytes_ = 0;
+  uint64_t own_memory_bytes_ = 0;
+  std::optional<TimePoint> log_failing_since_, time_passed_until_;
+  TimePoint next_sizes_{};
+};
+
+}  // namespace dt::server

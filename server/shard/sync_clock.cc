@@ -1,0 +1,118 @@
+// The clock of synchronous training.
+//
+//   step t ──all slices of t held as a whole, and t known to be complete──▶ sum, apply, step t + 1
+//
+// Sums run in slice order, so the bits depend neither on the order of arrival nor on the number of
+// shards.
+#include <algorithm>
+#include <map>
+
+#include "common/base/check.h"
+#include "server/shard/shard_clock.h"
+
+namespace dt::server {
+namespace {
+
+class SyncClock : public ShardClock {
+ public:
+  explicit SyncClock(uint32_t slices) : slices_(slices) { DT_CHECK(slices > 0); }
+
+  Step now() const override { return now_; }
+
+  Status Take(Contribution contribution, ShardUpdater&) override {
+    const Step step = contribution.step;
+    if (step < now_) return OkStatus();
+    if (step > now_ && (step > now_ + 1 || !Gathered(now_))) {
+      return Busy("push of step {}, which waits for {}", step, Missing());
+    }
+    DT_CHECK(contribution.slice < slices_);
+    const uint64_t bytes = BytesOf(contribution);
+    const SliceIndex slice = contribution.slice;
+    DT_TRY(const bool added, AddPiece(std::move(contribution), HeldOf(step)[slice]));
+    if (added) held_bytes_ += bytes;
+    return OkStatus();
+  }
+
+  void Advance(Step step, ShardUpdater& updater) override {
+    while (now_ < step && Gathered(now_)) {
+      const auto it = held_.find(now_);
+      Slices& slices = it->second;
+      const UpdateInfo info{.step = now_, .rate_scale = slices[0][0]->rate_scale};
+      if (!updater.Update(info, slices)) return;
+      for (Contributions& push : slices) {
+        held_bytes_ -= BytesOf(push);
+        push.clear();
+      }
+      spare_ = held_.extract(it);
+      updater.MoveTime(++now_);
+    }
+  }
+
+  bool CanReach(Step step) const override {
+    Step reached = now_;
+    while (reached < step && Gathered(reached)) ++reached;
+    return reached >= step;
+  }
+
+  Pullable MayPull(PullMode mode, Step step) const override {
+    if (now_ < step) return Pullable::kNotYet;
+    return mode == PullMode::kTrain && now_ > step ? Pullable::kTooLate : Pullable::kYes;
+  }
+
+  bool settled() const override { return !CanReach(now_ + 1); }
+
+  std::string Missing() const override {
+    return fmt::format("{} of step {}", MissingSlice(), now_);
+  }
+
+  void Reset(Step step) override {
+    held_.clear();
+    held_bytes_ = 0;
+    now_ = step;
+  }
+
+  uint64_t held_bytes() const override { return held_bytes_; }
+
+ private:
+  using Slices = std::vector<Contributions>;
+
+  Slices& HeldOf(Step step) {
+    const auto it = held_.find(step);
+    if (it != held_.end()) return it->second;
+    if (spare_.empty()) return held_.try_emplace(step, slices_).first->second;
+    spare_.key() = step;
+    return held_.insert(std::move(spare_)).position->second;
+  }
+
+  bool Gathered(Step step) const {
+    const auto it = held_.find(step);
+    return it != held_.end() && std::ranges::all_of(it->second, IsWhole);
+  }
+
+  std::string MissingSlice() const {
+    const auto it = held_.find(now_);
+    if (it == held_.end()) return "every slice";
+    for (size_t s = 0; s < it->second.size(); ++s) {
+      const Contributions& push = it->second[s];
+      if (push.empty()) return fmt::format("slice {}", s);
+      for (size_t p = 0; p < push.size(); ++p) {
+        if (!push[p].has_value()) return fmt::format("slice {} piece {} of {}", s, p, push.size());
+      }
+    }
+    return "nothing";
+  }
+
+  const uint32_t slices_;
+  Step now_ = 0;
+  std::map<Step, Slices> held_;                // At now_ and one later.
+  std::map<Step, Slices>::node_type spare_{};  // Of the step applied last: the next one's memory.
+  uint64_t held_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ShardClock> MakeSyncClock(uint32_t slices) {
+  return std::make_unique<SyncClock>(slices);
+}
+
+}  // namespace dt::server

@@ -1,0 +1,157 @@
+// The requests of a worker to the servers, from the first sending to the last answer: which are
+// under way, when one is sent again, where it goes when its shard has moved. A state machine
+// without socket or clock; PsClient has those. Owned by the train thread.
+//
+//   Begin ──▶ under way ──OK──▶ done
+//               │   ▲ ▲ ▲
+//               │   │ │ └ no answer for `resend_after`: sent again
+//               │   │ └── Busy, Timeout: sent again a little later
+//               │   └──── a shard is refused: its part goes, under the same key, to whom the new
+//               │         chain names; the other shards of the request are done
+//               └─ no answer until `timeout`: an error
+//
+// Servers take a push once, by (step, slice, shard, piece), so that sending again does no harm. An
+// answer counts for those shards only whose chains, as they are known when it arrives, have the
+// sender among their members.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/cluster/view.h"
+#include "common/metrics/timeline.h"
+#include "common/wire/data.h"
+#include "worker/client/message_cut.h"
+#include "worker/client/pulled_rows.h"
+#include "worker/client/routes.h"
+#include "worker/lookup/lookup_plan.h"
+
+namespace dt::worker {
+
+struct PushInfo {
+  Step step = 0;
+  SliceIndex slice = 0;
+  uint32_t slices = 1;
+  float rate_scale = 1;
+  // Asynchronous training only: see PushRequest.
+  ProcessId worker = {};
+  Step first_step = 0;
+  PushMode mode = PushMode::kGradients;
+};
+
+class RequestBook {
+ public:
+  struct Options {
+    std::vector<uint32_t> wire_tables;  // By table of the graph: its index in the job.
+    std::vector<WireTable> tables;      // By table of the graph: how its rows travel.
+    Duration timeout = seconds(60);     // For one request, however often it is sent.
+    Duration resend_after = seconds(5);
+    // Of keys and rows in one message or its answer. So large that what a message costs (four
+    // threads woken, on both sides) is little beside its bytes; so small that the server reads rows
+    // for one while the network carries another. Measured: docs/performance.md.
+    size_t message_bytes_max = 1056 << 10;
+    Timeline* timeline = nullptr;  // Of requests in training; null: not recorded.
+  };
+  RequestBook(const View& view, Options options);
+
+  const Routes& routes() const { return routes_; }
+  // Of every message from now on.
+  void SetGeneration(Generation generation) { stamp_.generation = generation; }
+  // Some rows are on a server's disk: it helps to announce what will be pulled.
+  bool lookahead_helps() const { return lookahead_helps_; }
+
+  // REQUIRES: no pull of this plan is under way; of other plans there may be. `plan` stays where
+  // and as it is until its rows are taken.
+  void BeginPull(TimePoint now, const LookupPlan& plan, Step step, PullMode mode);
+  // gradients[t]: f32 [distinct keys, dim] of table t of the graph, or empty; read before it
+  // returns.
+  void BeginPush(TimePoint now, const PushInfo& info, const LookupPlan& plan,
+                 std::span<const std::span<const float>> gradients);
+
+  // A message for an executor, by its index in routes(). Request 0: it has no answer.
+  struct Letter {
+    uint64_t request = 0;
+    uint32_t executor = 0;
+    Frames frames;
+  };
+  // What is to be sent now, and counts as sent.
+  PooledVector<Letter> TakeLetters(TimePoint now);
+  // It could not be sent; it comes again soon.
+  void NotSent(TimePoint now, const Letter& letter);
+  PooledVector<Letter> Lookahead(const LookupPlan& plan, Step step);
+  PooledVector<Letter> Complete(Step step);
+
+  // Errors: what the server says of a request that can have no other answer; Internal, an answer
+  // that no server gives.
+  Status OnAnswer(TimePoint now, uint32_t executor, Frames frames);
+  // Timeout, naming request and server, if one is overdue.
+  Status CheckTimes(TimePoint now) const;
+
+  // The executor that owes an answer to the pull of a plan, or to a push of a step before `end`.
+  std::optional<uint32_t> Awaited(const LookupPlan& plan) const;
+  std::optional<uint32_t> AwaitedBefore(Step end) const;
+  // Before the first TakeRows of a pull.
+  void BeginRows(const LookupPlan& plan, PulledRows& rows) const;
+  // Puts what has been answered in its place. The pull is done when nothing of it is awaited.
+  void TakeRows(const LookupPlan& plan, PulledRows& rows);
+
+ private:
+  enum class Kind { kPull, kPush };
+  struct Request {
+    uint64_t number = 0;
+    Kind kind = Kind::kPull;
+    uint32_t executor = 0;
+    const LookupPlan* plan = nullptr;  // Pulls only: whose.
+    TimePoint begun{}, next_send{};
+    PullRequest pull{};  // The one of its kind, to send again; its frames share their memory.
+    PushRequest push{};
+    PooledVector<RowGroup> rows{};            // Of a pull: where its rows belong.
+    std::string refusal{};                    // Why it is sent again, as the server said.
+    Duration retry_after = milliseconds(50);  // When it is refused.
+    bool answered = false;
+    Frame values{};
+    Step clock = 0;
+  };
+  using Shards = std::vector<ShardId>;
+  static constexpr Duration kRetryMax = milliseconds(800);  // Between tries of what is refused.
+
+  // request_book.cc: requests, letters, answers.
+  void Begin(TimePoint now, Request request);
+  Stamp StampFor(uint32_t executor) const;
+  PullRequest MakePull(const MessageCut& cut, const LookupPlan& plan) const;
+  PushRequest MakePush(const MessageCut& cut, const PushInfo& info, const LookupPlan& plan,
+                       std::span<const std::span<const float>> gradients) const;
+  Frame KeysOf(const MessageCut& cut, const LookupPlan& plan) const;
+  Status TakeAnswer(TimePoint now, DataReply reply, Request& request);
+  void RecordDone(const Request& request, uint64_t bytes_received) const;
+  void MakeRoom(const LookupPlan& plan, PulledRows& rows) const;
+  void Place(const LookupPlan& plan, Request& request, PulledRows& rows) const;
+  // request_moves.cc: shards that move.
+  static const Stamp& StampOf(const Request& request);
+  static Shards ShardsOf(const Request& request);  // Ascending.
+  uint32_t RouteOf(const Request& request, ShardId shard) const;
+  bool HasMoved(const Request& request) const;
+  void SendAgain(TimePoint now, const Shards& refused, Request& request);
+  void RegroupIf(TimePoint now, const std::function<bool(const Request&)>& condition);
+  void Regroup(TimePoint now, const Request& request, const Shards& shards);
+  Request Only(const Request& request, const Shards& shards) const;
+  void KeepOthers(const Shards& refused, const Shards& again, Request& request) const;
+
+  const Options options_;
+  Routes routes_;
+  Stamp stamp_;  // Its map and server are filled in by StampFor.
+  MessageCutter cutter_;
+  std::map<uint32_t, WireTable> wire_of_;  // By table of the job.
+  std::vector<Request> requests_;
+  uint64_t next_number_ = 1;
+  bool lookahead_helps_ = false;
+};
+
+}  // namespace dt::worker
