@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <poll.h>
 #include <thread>
 
 #include "common/base/check.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/base/open_files.h"
+#include "common/base/pause.h"
 #include "common/control/control_link.h"
 #include "common/net/zmq_endpoint.h"
 #include "common/storage/place_below.h"
@@ -24,7 +24,7 @@ constexpr Duration kSavingPoll = milliseconds(10);
 constexpr Duration kSavePatience = seconds(60);
 constexpr uint32_t kExecutorsMax = 64;
 constexpr Duration kRebindPatience = seconds(5);
-constexpr int kRebindPauseMs = 50;
+constexpr Duration kRebindPause = milliseconds(50);
 
 // Of executor i: any free port, or the i-th from the one that was named.
 std::string EndpointOf(const std::string& listen, uint32_t i) {
@@ -117,7 +117,7 @@ class ServerRole : public Server {
     const TimePoint deadline = SystemClock().Now() + kRebindPatience;
     auto sockets = BindAll(keeper_->endpoints());
     while (!sockets.ok() && SystemClock().Now() < deadline) {
-      poll(nullptr, 0, kRebindPauseMs);
+      Pause(kRebindPause);
       sockets = BindAll(keeper_->endpoints());
     }
     if (sockets.ok()) return sockets;
@@ -222,6 +222,7 @@ class ServerRole : public Server {
              shards.shards_of_job = start.map.shards();
              shards.shards = ShardsOf(start.map, self, i, executors_.size());
              shards.stamp = stamp;
+             shards.frames = &DataNetwork().frames();
              if (options_.job.train.asynchronous()) {
                shards.async = AsyncOptions{options_.job.train.staleness, start.workers};
              }

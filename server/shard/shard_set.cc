@@ -228,7 +228,7 @@ EmbeddingTable* ShardSet::FindTable(ShardId shard, TableId table) {
 Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys) {
   uint64_t bytes = 0;
   for (const KeyGroup& group : groups) bytes += WireOf(group.table).BytesOf(group.rows);
-  Frame frame = Frame::Of(bytes);
+  Frame frame = options_.frames->Make(bytes);
   std::byte* out = frame.bytes().data();
   pull_runs_.clear();
   for (const KeyGroup& group : groups) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/cluster/shard_map.h"
+#include "common/net/frame_pool.h"
 #include "common/wire/data.h"
 #include "server/shard/shard.h"
 
@@ -19,7 +20,8 @@ struct ShardSetOptions {
   uint32_t shards_of_job = 1;   // A power of two.
   std::vector<ShardId> shards;  // Of this executor, ascending.
   Stamp stamp;
-  std::optional<AsyncOptions> async = {};  // Workers run apart.
+  std::optional<AsyncOptions> async = {};     // Workers run apart.
+  FramePool* frames = &FramePool::Private();  // Makes the answers of pulls; outlives the set.
 };
 
 class ShardSet {

@@ -180,7 +180,7 @@ PooledVector<PsClient::PartCut> PsClient::CutParts(
 Frame PsClient::KeysOf(const PartCut& part, const ExecutorKeys& keys,
                        const LookupPlan& plan) const {
   if (part.rows * sizeof(Key) == keys.keys.size()) return keys.keys;
-  Frame frame = Frame::Of(part.rows * sizeof(Key));
+  Frame frame = options_.network->frames().Make(part.rows * sizeof(Key));
   Key* out = frame.as<Key>().data();
   for (const RowGroup& group : part.groups) {
     out = std::copy_n(plan.tables[group.table].begin() + group.first, group.rows, out);
@@ -272,7 +272,7 @@ void PsClient::Lookahead(const LookupPlan& plan, Step step) {
     for (const RowGroup& group : keys.groups) {
       request.groups.push_back({group.shard, options_.wire_tables[group.table], group.rows});
     }
-    static_cast<void>(sockets_[e]->Send(Encode(request)).ok());
+    sockets_[e]->Send(Encode(request)).IgnoreError();
   }
 }
 
@@ -323,7 +323,7 @@ PushRequest PsClient::MakePart(const PartCut& part, uint32_t executor, const Loo
   name_until(shards.size());
   uint64_t bytes = 0;
   for (const RowGroup& g : part.groups) bytes += options_.tables[g.table].BytesOf(g.rows);
-  push.gradients = Frame::Of(bytes);
+  push.gradients = options_.network->frames().Make(bytes);
   std::byte* out = push.gradients.bytes().data();
   for (const RowGroup& group : part.groups) {
     const WireTable& wire = options_.tables[group.table];

@@ -8,7 +8,8 @@
 
 namespace dt::worker {
 
-RowCache::RowCache(const Options& options) : staleness_(options.staleness) {
+RowCache::RowCache(const Options& options)
+    : staleness_(options.staleness), frames_(*options.frames) {
   const uint64_t share = options.rows / std::max<size_t>(1, options.dims.size());
   for (const uint32_t dim : options.dims) {
     const uint64_t sets = std::bit_floor(std::max<uint64_t>(1, share / kWays));
@@ -47,7 +48,7 @@ void RowCache::Split(const LookupPlan& plan, Step step, CachedPull& out) {
           {group.shard, group.table, static_cast<uint32_t>(first), static_cast<uint32_t>(rows)});
       keys += rows;
     }
-    executor.keys = Frame::Of(keys * sizeof(Key));
+    executor.keys = frames_.Make(keys * sizeof(Key));
     Key* to = executor.keys.as<Key>().data();
     for (const RowGroup& group : executor.groups) {
       to = std::copy_n(out.misses.tables[group.table].begin() + group.first, group.rows, to);

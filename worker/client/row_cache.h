@@ -30,6 +30,7 @@ class RowCache {
     std::vector<uint32_t> dims;  // By table; of those of the graph alone: others are not kept.
     uint64_t rows = 0;           // Of all tables together, about.
     Step staleness = 1;
+    FramePool* frames = &FramePool::Private();  // Makes the keys to pull; outlives the cache.
   };
   explicit RowCache(const Options& options);
 
@@ -61,6 +62,7 @@ class RowCache {
   const float* Find(size_t table, Key key, Step step);
 
   const Step staleness_;
+  FramePool& frames_;
   std::vector<Table> tables_;
   uint64_t hits_ = 0, lookups_ = 0;
 };

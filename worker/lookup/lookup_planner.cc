@@ -73,10 +73,12 @@ std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConf
 }
 
 LookupPlanner::LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
-                             std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed)
+                             std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed,
+                             FramePool& frames)
     : plan_(plan),
       routes_(std::move(routes)),
       fixed_(std::move(fixed)),
+      frames_(frames),
       table_order_(plan.graph.tables.size() + fixed_.size()) {
   DT_CHECK(wire_tables.size() == table_order_.size());
   std::iota(table_order_.begin(), table_order_.end(), 0);
@@ -311,7 +313,7 @@ void LookupPlanner::FillExecutors(LookupPlan& plan) {
       }
       ++place;
     }
-    executor.keys = Frame::Of(rows * sizeof(Key));
+    executor.keys = frames_.Make(rows * sizeof(Key));
     Key* out = executor.keys.as<Key>().data();
     for (const RowGroup& group : executor.groups) {
       out = std::copy_n(plan.tables[group.table].begin() + group.first, group.rows, out);

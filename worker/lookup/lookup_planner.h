@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/config/model_config.h"
 #include "common/graph/plan.h"
+#include "common/net/frame_pool.h"
 #include "worker/lookup/key_numbering.h"
 #include "worker/lookup/lookup_plan.h"
 #include "worker/lookup/routes.h"
@@ -32,10 +33,11 @@ struct FixedTable {
 
 class LookupPlanner {
  public:
-  // `plan` outlives the planner. wire_tables: of the graph, then of the fixed tables, which are
-  // numbered after those of the graph.
+  // `plan`, and `frames`, which makes the keys to send, outlive the planner. wire_tables: of the
+  // graph, then of the fixed tables, which are numbered after those of the graph.
   LookupPlanner(const Plan& plan, std::shared_ptr<const Routes> routes,
-                std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed = {});
+                std::vector<uint32_t> wire_tables, std::vector<FixedTable> fixed = {},
+                FramePool& frames = FramePool::Private());
   // Fills all but batch and rows from plan.batch. Rows of tables on the worker do not travel.
   // Errors: Invalid, more ids than 2^32 in one slice; Malformed, a key that the table has not, with
   // its column and sample.
@@ -57,6 +59,7 @@ class LookupPlanner {
   const Plan& plan_;
   const std::shared_ptr<const Routes> routes_;
   const std::vector<FixedTable> fixed_;
+  FramePool& frames_;
   std::vector<uint32_t> table_order_;  // Tables on servers, ascending on the wire.
   std::vector<std::vector<uint32_t>>
       place_first_;  // [table][place]: first row, and one past the end.

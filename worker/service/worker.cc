@@ -190,6 +190,7 @@ class WorkerRole : public Worker {
                          .data = data_,
                          .routes = routes_,
                          .client = *client_,
+                         .frames = DataNetwork().frames(),
                          .engine = *engine_,
                          .other_engine = other_engine_.get(),
                          .collective = *collective_,

@@ -51,7 +51,8 @@ Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
 
 SliceReader::SliceReader(Options options)
     : options_(std::move(options)),
-      planner_(options_.plan, options_.routes, options_.wire_tables, options_.fixed) {
+      planner_(options_.plan, options_.routes, options_.wire_tables, options_.fixed,
+               options_.frames) {
   if (options_.ahead) thread_ = std::jthread([this] { Run(); });
 }
 

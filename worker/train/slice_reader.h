@@ -29,7 +29,8 @@ class SliceReader {
     std::vector<FixedTable> fixed;
     LookupFor purpose = LookupFor::kTrain;
     SparePlans& spare;
-    std::function<Status()> interrupted;  // Asked while waiting, on the caller's thread.
+    FramePool& frames = FramePool::Private();  // See LookupPlanner.
+    std::function<Status()> interrupted;       // Asked while waiting, on the caller's thread.
     // Names the next slice: fills plan.rows and plan.batch save its columns; false after the last.
     // On the thread that reads.
     std::function<bool(LookupPlan& plan)> next;

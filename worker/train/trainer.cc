@@ -41,7 +41,8 @@ Trainer::Trainer(Options options) : options_(std::move(options)) {
   if (options_.job.train.cached_rows == 0) return;
   RowCache::Options cache{.dims = {},
                           .rows = options_.job.train.cached_rows,
-                          .staleness = options_.job.train.staleness};
+                          .staleness = options_.job.train.staleness,
+                          .frames = &options_.frames};
   for (const TableUse& table : options_.engine.plan().graph.tables) {
     cache.dims.push_back(table.dim);
   }
@@ -70,6 +71,7 @@ std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor 
                                                             .fixed = fixed,
                                                             .purpose = purpose,
                                                             .spare = spare_,
+                                                            .frames = options_.frames,
                                                             .interrupted = options_.interrupted,
                                                             .next = std::move(next),
                                                             .ahead = options_.job.parallel.overlap,
@@ -247,7 +249,8 @@ LookupPlan Trainer::DensePlan() const {
   const Plan& plan = options_.engine.plan();
   const std::vector<FixedTable> fixed = dense_->tables();
   LookupPlan blocks;
-  LookupPlanner(plan, options_.routes, WireTablesOf(fixed), fixed).FillFixed(blocks);
+  LookupPlanner(plan, options_.routes, WireTablesOf(fixed), fixed, options_.frames)
+      .FillFixed(blocks);
   return blocks;
 }
 

@@ -26,6 +26,7 @@ class Trainer {
     const Datasets& data;
     std::shared_ptr<const Routes> routes;
     PsClient& client;
+    FramePool& frames;  // Of the client's network: makes what is sent.
     Engine& engine;
     // Of the same plan, for every second step of workers that run apart, so that neighbouring steps
     // overlap; null: they do not.

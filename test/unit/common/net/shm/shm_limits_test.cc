@@ -14,10 +14,10 @@
 
 #include <gtest/gtest.h>
 
-#include "common/net/shm_arena.h"
-#include "common/net/shm_network.h"
-#include "common/net/shm_rendezvous.h"
-#include "common/net/shm_segment.h"
+#include "common/net/shm/shm_arena.h"
+#include "common/net/shm/shm_network.h"
+#include "common/net/shm/shm_rendezvous.h"
+#include "common/net/shm/shm_segment.h"
 
 namespace dt {
 namespace {
@@ -82,7 +82,7 @@ std::array<OwnedFd, 2> ConnectAsAnother(const std::string& name) {
 class Hoarder {
  public:
   explicit Hoarder(OwnedFd socket) : socket_(std::move(socket)) {
-    const OwnedFd arena = *ShmArena::ReadOnlyFd();
+    const OwnedFd arena = *(*ShmArena::Create())->ReadOnlyFd();
     EXPECT_TRUE(SendShmHello(socket_.get(), std::array{segment_.fd().get(), arena.get()}).ok());
     const ShmRecordHead head{sizeof(ShmRecordHead) + sizeof(ShmPartHead), 1};
     const ShmPartHead part;
@@ -148,7 +148,7 @@ TEST_F(ShmLimits, ThoseWhoSayNothingHoldNobodyUp) {
   std::vector<OwnedFd> silent;
   for (int i = 0; i < 1500; ++i) {
     silent.push_back(SilentClient());
-    if (i % 100 == 99) static_cast<void>(server_->Receive(milliseconds(1)));
+    if (i % 100 == 99) server_->Receive(milliseconds(1)).IgnoreError();
     while (i % 100 == 99 && server_->Receive(Duration::zero()).ok()) {
     }
   }
@@ -161,7 +161,7 @@ TEST_F(ShmLimits, MoreThanThereIsPlaceForAreServedBelow) {
   std::jthread echo([&](std::stop_token stop) {
     while (!stop.stop_requested()) {
       auto got = server_->Receive(milliseconds(20));
-      if (got.ok()) static_cast<void>(server_->Send(got->peer, std::move(got->frames)).ok());
+      if (got.ok()) server_->Send(got->peer, std::move(got->frames)).IgnoreError();
     }
   });
   std::vector<std::unique_ptr<ClientSocket>> clients;
@@ -215,26 +215,6 @@ TEST_F(ShmLimits, AProcessThatGivesNothingBackKeepsNoMemoryFromOthers) {
   EXPECT_FALSE(server_->Receive(milliseconds(10)).ok());
   answer();
   EXPECT_EQ(two->answers(), 10u);
-}
-
-// Sealed memory keeps its pages: what is given back must serve other sizes.
-TEST_F(ShmLimits, TheArenasAddressesServeAnySizeAgain) {
-  const auto place = [](size_t bytes) {
-    Frame frame = Frame::Of(bytes);
-    return *ShmArena::OffsetOf(std::as_const(frame).bytes());
-  };
-  size_t most = 0;
-  for (size_t bytes = size_t{700} << 20; bytes < size_t{1000} << 20; bytes += 30 << 20) {
-    most = std::max(most, place(bytes));
-  }
-  EXPECT_LT(most, size_t{2} << 30);
-  std::vector<std::byte*> pieces;
-  for (int i = 0; i < 8; ++i) pieces.push_back(ShmArena::Allocate(1 << 20));
-  for (const int i : {1, 3, 2, 0, 7, 5, 6, 4})
-    ShmArena::Free(pieces[static_cast<size_t>(i)], 1 << 20);
-  std::byte* const whole = ShmArena::Allocate(8 << 20);
-  EXPECT_EQ(whole, pieces[0]) << "neighbours became one";
-  ShmArena::Free(whole, 8 << 20);
 }
 
 }  // namespace

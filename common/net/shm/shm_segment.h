@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "common/net/shm_memory.h"
+#include "common/net/shm/shm_memory.h"
 
 namespace dt {
 

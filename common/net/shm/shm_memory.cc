@@ -1,4 +1,4 @@
-#include "common/net/shm_memory.h"
+#include "common/net/shm/shm_memory.h"
 
 #include <cerrno>
 #include <cstring>

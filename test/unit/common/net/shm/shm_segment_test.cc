@@ -1,7 +1,7 @@
 // Goal: a ring carries every record once, in order and whole.
 // Method: one ring, a writer's and a reader's thread, which ThreadSanitizer sees; records of many
 // sizes that say what they are.
-#include "common/net/shm_segment.h"
+#include "common/net/shm/shm_segment.h"
 
 #include <cstring>
 #include <thread>

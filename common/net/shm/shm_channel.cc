@@ -1,9 +1,8 @@
-#include "common/net/shm_channel.h"
+#include "common/net/shm/shm_channel.h"
 
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <mutex>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -13,8 +12,7 @@
 
 #include "common/base/check.h"
 #include "common/base/text.h"
-#include "common/net/shm_arena.h"
-#include "common/net/shm_rendezvous.h"
+#include "common/net/shm/shm_rendezvous.h"
 #include "common/net/socket.h"
 
 namespace dt {
@@ -25,8 +23,8 @@ size_t Padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 // Of both processes, so not FUTEX_PRIVATE.
 void FutexWait(std::atomic<uint32_t>& word, uint32_t while_equal, Duration time) {
   const auto whole = std::chrono::duration_cast<seconds>(time);
-  const timespec patience{.tv_sec = whole.count(), .tv_nsec = (time - whole).count()};
-  syscall(SYS_futex, &word, FUTEX_WAIT, while_equal, &patience, nullptr, 0);
+  const timespec timeout{.tv_sec = whole.count(), .tv_nsec = (time - whole).count()};
+  syscall(SYS_futex, &word, FUTEX_WAIT, while_equal, &timeout, nullptr, 0);
 }
 void FutexWake(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -54,65 +52,52 @@ class Lease {
 
 }  // namespace
 
-// Parts of connections that were closed here while the peer still read them. Any thread.
-struct ShmChannel::Orphans {
-  struct Entry {
-    std::shared_ptr<ShmLink> link;
-    ShmRing* ring;
-    std::vector<Lent> lent;
-  };
-  std::mutex mutex;
-  std::vector<Entry> entries;  // Guarded by mutex.
+void ShmOrphans::Add(Entry entry) {
+  MutexLock lock(mutex_);
+  entries_.push_back(std::move(entry));
+}
 
-  static Orphans& All() {
-    static Orphans& all = *std::make_unique<Orphans>().release();
-    return all;
-  }
-  void Take(Entry entry) {
-    std::lock_guard lock(mutex);
-    entries.push_back(std::move(entry));
-  }
-  void Purge() {
-    std::lock_guard lock(mutex);
-    std::erase_if(entries, [](Entry& entry) {
-      std::erase_if(entry.lent, [&](const Lent& l) {
-        return entry.ring->released[l.slot].load(std::memory_order_acquire) == l.lease;
-      });
-      return entry.lent.empty() || HungUp(entry.link->socket.get());
+void ShmOrphans::Purge() {
+  MutexLock lock(mutex_);
+  std::erase_if(entries_, [](Entry& entry) {
+    std::erase_if(entry.loans, [&](const ShmLoan& l) {
+      return entry.ring->released[l.slot].load(std::memory_order_acquire) == l.lease;
     });
-  }
-};
+    return entry.loans.empty() || HungUp(entry.link->socket.get());
+  });
+}
 
-ShmChannel::ShmChannel(ShmSide side, std::shared_ptr<ShmLink> link)
+ShmChannel::ShmChannel(ShmSide side, std::shared_ptr<ShmLink> link, ShmLender& lender)
     : side_(side),
       link_(std::move(link)),
+      lender_(lender),
       in_ring_(side == ShmSide::kClient ? link_->shared().to_client : link_->shared().to_server),
       out_ring_(side == ShmSide::kClient ? link_->shared().to_server : link_->shared().to_client),
       in_(in_ring_),
       out_(out_ring_),
       last_lease_(kShmSlots, 0) {
   for (uint32_t slot = kShmSlots; slot > 0; --slot) free_slots_.push_back(slot - 1);
-  Orphans::All().Purge();
+  lender_.orphans.Purge();
 }
 
 ShmChannel::~ShmChannel() {
   out_ring_.closed.store(1);
   WakePeer();
-  if (!settled()) Orphans::All().Take({link_, &out_ring_, std::move(lent_)});
-  Orphans::All().Purge();
+  if (!ReclaimAll()) lender_.orphans.Add({link_, &out_ring_, std::move(lent_)});
+  lender_.orphans.Purge();
 }
 
 // ------------------------------------------------------------ sending
 
 void ShmChannel::Reclaim() {
-  std::erase_if(lent_, [this](const Lent& l) {
+  std::erase_if(lent_, [this](const ShmLoan& l) {
     if (out_ring_.released[l.slot].load(std::memory_order_acquire) != l.lease) return false;
     free_slots_.push_back(l.slot);
     return true;
   });
 }
 
-bool ShmChannel::settled() {
+bool ShmChannel::ReclaimAll() {
   Reclaim();
   return lent_.empty() || gone();
 }
@@ -120,9 +105,10 @@ bool ShmChannel::settled() {
 // A part that was not made in the arena is copied there.
 std::optional<size_t> ShmChannel::PlaceInArena(Frame& part) const {
   const Frame& read = part;
-  if (const auto place = ShmArena::OffsetOf(read.bytes()); place.has_value()) return place;
-  part = Frame::CopyOf(read.bytes());
-  return ShmArena::OffsetOf(std::as_const(part).bytes());
+  const ShmArena& arena = *lender_.arena;
+  if (const auto place = arena.OffsetOf(read.bytes()); place.has_value()) return place;
+  part = lender_.frames.CopyOf(read.bytes());
+  return arena.OffsetOf(std::as_const(part).bytes());
 }
 
 // False: no slot or no memory for it, or the peer has its part of the memory.
@@ -135,7 +121,7 @@ bool ShmChannel::AppendPart(Frame part) {
     if (part.size() != 0) std::memcpy(&record_out_[at], part.bytes().data(), part.size());
   } else {
     std::atomic<size_t>& lent = *link_->lent;
-    std::unique_ptr<std::atomic<size_t>, TakeBack> counted(&lent, {part.size()});
+    std::unique_ptr<std::atomic<size_t>, ShmLoan::TakeBack> counted(&lent, {part.size()});
     if (lent.fetch_add(part.size()) + part.size() > link_->lent_max) return false;
     const std::optional<size_t> place = PlaceInArena(part);
     if (!place.has_value() || free_slots_.empty()) return false;
@@ -165,7 +151,7 @@ Status ShmChannel::Send(const Frames& message) {
     WakePeer();
     return OkStatus();
   }
-  for (const Lent& l : lending_) free_slots_.push_back(l.slot);
+  for (const ShmLoan& l : lending_) free_slots_.push_back(l.slot);
   lending_.clear();
   if (outcome == Outcome::kFull) {
     return Busy("the peer has {} parts to read, and {} in all its connections", lent_.size(),
@@ -186,7 +172,7 @@ void ShmChannel::WakePeer() {
 
 // ------------------------------------------------------------ receiving
 
-Result<bool> ShmChannel::Greeted() {
+Result<bool> ShmChannel::TakeGreeting() {
   if (link_->peer_arena.size() != 0) return true;
   DT_TRY(std::optional<ShmHello> hello, TakeShmHello(link_->socket.get()));
   if (!hello.has_value()) return false;
@@ -209,7 +195,7 @@ Result<Frame> ShmChannel::ReadPart(const ShmPartHead& head, bool first,
     rest = rest.subspan(Padded(head.size));
     return part;
   }
-  DT_TRY(const bool greeted, Greeted());
+  DT_TRY(const bool greeted, TakeGreeting());
   if (!greeted) return Malformed("shared memory of a peer: a message, but no greeting");
   const size_t bytes = link_->peer_arena.size();
   if (head.size > kPartBytesMax || head.offset % 8 != 0 || head.offset > bytes ||

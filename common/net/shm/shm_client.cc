@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <array>
 
-#include "common/net/shm_arena.h"
-#include "common/net/shm_rendezvous.h"
-#include "common/net/shm_socket.h"
-#include "common/net/shm_spin.h"
+#include "common/net/shm/shm_rendezvous.h"
+#include "common/net/shm/shm_socket.h"
+#include "common/net/shm/shm_spin.h"
 
 namespace dt {
 namespace {
@@ -16,30 +15,25 @@ constexpr Duration kBelowLinger = seconds(10);
 constexpr Duration kGreeting = seconds(2);              // For the server's greeting.
 constexpr Duration kRefused = std::chrono::minutes(1);  // From a refusal to the next attempt.
 
-size_t BytesIn(const Frames& message) {
-  size_t bytes = 0;
-  for (const Frame& frame : message) bytes += frame.size();
-  return bytes;
-}
-
-Result<std::unique_ptr<ShmChannel>> OpenOne(const std::string& name) {
+Result<std::unique_ptr<ShmChannel>> OpenOne(const std::string& name, ShmLender& lender) {
   DT_TRY(OwnedFd socket, ConnectShm(name));
-  DT_TRY(const OwnedFd arena, ShmArena::ReadOnlyFd());
+  DT_TRY(const OwnedFd arena, lender.arena->ReadOnlyFd());
   auto link = std::make_shared<ShmLink>();
   DT_TRY(link->segment, SharedMemory::Create("dovetail-ring", sizeof(ShmSegment),
                                              SharedMemory::Access::kReadWrite));
   const std::array fds = {link->segment.fd().get(), arena.get()};
   DT_TRY_STATUS(SendShmHello(socket.get(), fds));
   link->socket = std::move(socket);
-  return std::make_unique<ShmChannel>(ShmSide::kClient, std::move(link));
+  return std::make_unique<ShmChannel>(ShmSide::kClient, std::move(link), lender);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ShmChannel>> OpenShmChannel(const std::vector<std::string>& names) {
+Result<std::unique_ptr<ShmChannel>> OpenShmChannel(const std::vector<std::string>& names,
+                                                   ShmLender& lender) {
   Status problem = Unavailable("no name for shared memory");
   for (const std::string& name : names) {
-    Result<std::unique_ptr<ShmChannel>> channel = OpenOne(name);
+    Result<std::unique_ptr<ShmChannel>> channel = OpenOne(name, lender);
     if (channel.ok()) return channel;
     problem = channel.status();
   }
@@ -47,11 +41,11 @@ Result<std::unique_ptr<ShmChannel>> OpenShmChannel(const std::vector<std::string
 }
 
 ShmClientSocket::ShmClientSocket(std::string endpoint, std::vector<std::string> names,
-                                 Network& below, ShmTotals& totals)
+                                 Network& below, ShmShared& shared)
     : endpoint_(std::move(endpoint)),
       names_(std::move(names)),
       below_network_(below),
-      totals_(totals) {}
+      shared_(shared) {}
 
 Status ShmClientSocket::Open() {
   TryChannel();
@@ -68,7 +62,7 @@ void ShmClientSocket::TryChannel() {
   const TimePoint now = SystemClock().Now();
   if (now < next_try_) return;
   next_try_ = now + kTryAgain;
-  Result<std::unique_ptr<ShmChannel>> channel = OpenShmChannel(names_);
+  Result<std::unique_ptr<ShmChannel>> channel = OpenShmChannel(names_, shared_.lender);
   if (!channel.ok()) return;
   channel_ = *std::move(channel);
   greeted_ = false;
@@ -79,7 +73,7 @@ void ShmClientSocket::TryChannel() {
 // A server that refuses shared memory, or has no place for one more, is reached below.
 void ShmClientSocket::TakeGreeting() {
   if (greeted_) return;
-  const Result<bool> greeted = channel_->Greeted();
+  const Result<bool> greeted = channel_->TakeGreeting();
   greeted_ = greeted.ok() && *greeted;
   if (greeted_) unheard_.clear();
   if (!greeted.ok() || (!greeted_ && SystemClock().Now() >= greet_until_)) LeaveChannel();
@@ -108,7 +102,7 @@ Status ShmClientSocket::Send(Frames message) {
   if (channel_ != nullptr) {
     const size_t bytes = BytesIn(message);
     const Status sent = channel_->Send(message);
-    if (sent.ok()) totals_.sent.fetch_add(bytes, std::memory_order_relaxed);
+    if (sent.ok()) shared_.totals.sent.fetch_add(bytes, std::memory_order_relaxed);
     if (sent.ok() && !greeted_) unheard_.push_back(message);
     if (sent.ok() || sent.code() == StatusCode::kResourceExhausted) return sent;
     LeaveChannel();
@@ -122,7 +116,7 @@ Result<std::optional<Frames>> ShmClientSocket::Poll() {
   if (!last_words_.empty()) {
     Frames frames = std::move(last_words_.front());
     last_words_.pop_front();
-    totals_.received.fetch_add(BytesIn(frames), std::memory_order_relaxed);
+    shared_.totals.received.fetch_add(BytesIn(frames), std::memory_order_relaxed);
     return std::optional(std::move(frames));
   }
   if (channel_ != nullptr) TakeGreeting();
@@ -130,7 +124,7 @@ Result<std::optional<Frames>> ShmClientSocket::Poll() {
     const bool ended = channel_->closed();  // Before reading: nothing comes after what is there.
     Result<std::optional<Frames>> frames = channel_->Receive();
     if (frames.ok() && frames->has_value()) {
-      totals_.received.fetch_add(BytesIn(**frames), std::memory_order_relaxed);
+      shared_.totals.received.fetch_add(BytesIn(**frames), std::memory_order_relaxed);
       return frames;
     }
     if (!frames.ok() || ended) LeaveChannel();
@@ -156,8 +150,8 @@ void ShmClientSocket::Wait(TimePoint deadline) {
   if (channel_->gone() && channel_->empty()) LeaveChannel();
 }
 
-Result<Frames> ShmClientSocket::Receive(Duration patience) {
-  const TimePoint deadline = SystemClock().Now() + patience;
+Result<Frames> ShmClientSocket::Receive(Duration timeout) {
+  const TimePoint deadline = SystemClock().Now() + timeout;
   do {
     DT_TRY(std::optional<Frames> frames, Poll());
     if (frames.has_value()) return *std::move(frames);
@@ -166,7 +160,7 @@ Result<Frames> ShmClientSocket::Receive(Duration patience) {
   } while (SystemClock().Now() < deadline);
   DT_TRY(std::optional<Frames> frames, Poll());
   if (frames.has_value()) return *std::move(frames);
-  return Timeout("no message within {} ms", patience / milliseconds(1));
+  return Timeout("no message within {} ms", timeout / milliseconds(1));
 }
 
 }  // namespace dt

@@ -3,7 +3,7 @@
 // Method: real sockets of one process; a hostile peer is a segment, an arena and a Unix socket that
 // the test fills with what it likes. What the kernel does when a process is killed, closing its
 // socket without a word, the test does itself; test/e2e kills real processes.
-#include "common/net/shm_network.h"
+#include "common/net/shm/shm_network.h"
 
 #include <array>
 #include <cstring>
@@ -17,9 +17,9 @@
 
 #include <gtest/gtest.h>
 
-#include "common/net/shm_arena.h"
-#include "common/net/shm_rendezvous.h"
-#include "common/net/shm_segment.h"
+#include "common/net/shm/shm_arena.h"
+#include "common/net/shm/shm_rendezvous.h"
+#include "common/net/shm/shm_segment.h"
 
 namespace dt {
 namespace {
@@ -341,7 +341,7 @@ TEST_F(HostileTest, RandomBytesNeverHurt) {
                              static_cast<uint32_t>(random() % 4)};
     std::memcpy(hostile.ring().bytes, &head, sizeof(head));
     hostile.ring().tail.store(random() % 2 == 0 ? 4096 : random());
-    for (int i = 0; i < 3; ++i) static_cast<void>(server_->Receive(Duration::zero()));
+    for (int i = 0; i < 3; ++i) server_->Receive(Duration::zero()).IgnoreError();
     if (round % 10 == 0) Exchange(*server_, *good_, ++seed_);
   }
 }

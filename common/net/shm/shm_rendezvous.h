@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/net/shm_memory.h"
+#include "common/net/shm/shm_memory.h"
 
 namespace dt {
 

@@ -8,9 +8,9 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/net/shm_arena.h"
-#include "common/net/shm_rendezvous.h"
-#include "common/net/shm_socket.h"
+#include "common/net/rare_event.h"
+#include "common/net/shm/shm_rendezvous.h"
+#include "common/net/shm/shm_socket.h"
 
 namespace dt {
 namespace {
@@ -20,16 +20,9 @@ constexpr size_t kSilentMax = 32;                     // Of them may not have gr
 constexpr size_t kAcceptedAtOnce = 16;                // In one look around.
 constexpr Duration kGreeting = seconds(10);           // For a greeting.
 constexpr Duration kAcceptAgain = milliseconds(100);  // Without a descriptor left.
-constexpr Duration kLogInterval = std::chrono::minutes(1);
 constexpr size_t kBelowEvery = 16;  // Of so many messages one look at the network below.
 constexpr size_t kLookEvery = 64;   // And one at who comes and goes.
 constexpr char kFromBelow = 'b', kFromShm = 's';  // What the ids of peers begin with.
-
-size_t BytesIn(const Frames& message) {
-  size_t bytes = 0;
-  for (const Frame& frame : message) bytes += frame.size();
-  return bytes;
-}
 
 struct Connection {
   PeerId id;
@@ -41,53 +34,47 @@ struct Connection {
   int descriptor() const { return channel != nullptr ? channel->descriptor() : greeting.get(); }
 };
 
-// Events of one kind, of which the log shows the first in a while.
+// Events of one kind, of which the log shows some.
 struct Troubles {
   std::string_view event;
-  uint64_t so_far = 0;
-  TimePoint log_again{};
+  RareEvent count{};
 
   void Count(const Status& why) {
-    ++so_far;
-    const TimePoint now = SystemClock().Now();
-    if (now < log_again) return;
-    log_again = now + kLogInterval;
-    LogWarn(event, {{"problem", MessageOf(why)}, {"so_far", so_far}});
+    if (!count.Count(SystemClock().Now())) return;
+    LogWarn(event, {{"problem", MessageOf(why)}, {"so_far", count.so_far()}});
   }
 };
 
 // The segment and the arena of one who greeted, and our arena for it.
-Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello, size_t lent_max) {
+Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello, ShmShared& shared) {
   if (hello.fds.size() != 2) return Malformed("a greeting with {} descriptors", hello.fds.size());
   auto link = std::make_shared<ShmLink>();
   using Access = SharedMemory::Access;
   DT_TRY(link->segment,
          SharedMemory::Open(std::move(hello.fds[0]), sizeof(ShmSegment), Access::kReadWrite));
   DT_TRY(link->peer_arena, SharedMemory::Open(std::move(hello.fds[1]), kArenaBytes, Access::kRead));
-  DT_TRY(const OwnedFd arena, ShmArena::ReadOnlyFd());
+  DT_TRY(const OwnedFd arena, shared.lender.arena->ReadOnlyFd());
   const std::array fds = {arena.get()};
   // One who has gone already may have left a message.
-  static_cast<void>(SendShmHello(socket.get(), fds).ok());
-  link->lent = ShmArena::LentTo(ProcessOf(socket));
-  link->lent_max = lent_max;
+  SendShmHello(socket.get(), fds).IgnoreError();
+  link->lent = shared.lender.arena->LentTo(ProcessOf(socket));
+  link->lent_max = shared.lent_max;
   link->socket = std::move(socket);
-  return std::make_unique<ShmChannel>(ShmSide::kServer, std::move(link));
+  return std::make_unique<ShmChannel>(ShmSide::kServer, std::move(link), shared.lender);
 }
 
 class ShmServerSocket : public ServerSocket {
  public:
-  ShmServerSocket(std::unique_ptr<ServerSocket> below, OwnedFd listener, ShmTotals& totals,
-                  size_t lent_max)
+  ShmServerSocket(std::unique_ptr<ServerSocket> below, OwnedFd listener, ShmShared& shared)
       : below_(std::move(below)),
         listener_(std::move(listener)),
         wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-        totals_(totals),
-        lent_max_(lent_max) {
+        shared_(shared) {
     DT_CHECK(wake_.valid());
   }
 
   Status Send(const PeerId& peer, Frames message) override;
-  Result<PeerMessage> Receive(Duration patience) override;
+  Result<PeerMessage> Receive(Duration timeout) override;
 
   const std::string& endpoint() const override { return below_->endpoint(); }
   void Wake() override {
@@ -121,8 +108,7 @@ class ShmServerSocket : public ServerSocket {
   const std::unique_ptr<ServerSocket> below_;
   const OwnedFd listener_;
   const OwnedFd wake_;
-  ShmTotals& totals_;
-  const size_t lent_max_;
+  ShmShared& shared_;
   ShmTotals own_;
   std::vector<Connection> connections_;
   std::vector<pollfd> items_;
@@ -157,7 +143,7 @@ Status ShmServerSocket::Send(const PeerId& peer, Frames message) {
     return OkStatus();
   }
   own_.sent.fetch_add(bytes, std::memory_order_relaxed);
-  totals_.sent.fetch_add(bytes, std::memory_order_relaxed);
+  shared_.totals.sent.fetch_add(bytes, std::memory_order_relaxed);
   return OkStatus();
 }
 
@@ -188,7 +174,7 @@ std::optional<PeerMessage> ShmServerSocket::PollRings() {
     if (!frames->has_value()) continue;
     const size_t bytes = BytesIn(**frames);
     own_.received.fetch_add(bytes, std::memory_order_relaxed);
-    totals_.received.fetch_add(bytes, std::memory_order_relaxed);
+    shared_.totals.received.fetch_add(bytes, std::memory_order_relaxed);
     return PeerMessage{connection.id, **std::move(frames)};
   }
   return {};
@@ -222,14 +208,14 @@ bool ShmServerSocket::AnyInRings() const {
   });
 }
 
-Result<PeerMessage> ShmServerSocket::Receive(Duration patience) {
-  const TimePoint deadline = SystemClock().Now() + patience;
+Result<PeerMessage> ShmServerSocket::Receive(Duration timeout) {
+  const TimePoint deadline = SystemClock().Now() + timeout;
   for (bool late = false;;) {
     if (TakeWake()) return Cancelled("woken");
     if (since_look_++ >= kLookEvery) LookAround(Duration::zero());
     DT_TRY(std::optional<PeerMessage> message, Poll());
     if (message.has_value()) return *std::move(message);
-    if (late) return Timeout("no message within {} ms", patience / milliseconds(1));
+    if (late) return Timeout("no message within {} ms", timeout / milliseconds(1));
     const Duration left = deadline - SystemClock().Now();
     late = left <= Duration::zero();
     WaitForAny(std::max(left, Duration::zero()));
@@ -270,8 +256,8 @@ void ShmServerSocket::LookAround(Duration time) {
       {{wake_.get(), POLLIN, 0}, {below_->descriptor(), POLLIN, 0}, {listener, POLLIN, 0}});
   for (const Connection& c : connections_) items_.push_back({c.descriptor(), POLLIN, 0});
   const auto whole = std::chrono::duration_cast<seconds>(time);
-  const timespec patience{.tv_sec = whole.count(), .tv_nsec = (time - whole).count()};
-  ppoll(items_.data(), items_.size(), &patience, nullptr);
+  const timespec timeout{.tv_sec = whole.count(), .tv_nsec = (time - whole).count()};
+  ppoll(items_.data(), items_.size(), &timeout, nullptr);
   const TimePoint now = SystemClock().Now();
   for (size_t i = 0; i < connections_.size(); ++i) {
     Connection& c = connections_[i];
@@ -282,7 +268,7 @@ void ShmServerSocket::LookAround(Duration time) {
     }
     if ((events & POLLIN) != 0) c.channel->TakeDoorbell();
     const bool gone = (events & (POLLHUP | POLLERR)) != 0;
-    const bool left = gone || (c.channel->closed() && c.channel->settled());
+    const bool left = gone || (c.channel->closed() && c.channel->ReclaimAll());
     c.over = c.over || (left && c.channel->empty());
   }
   std::erase_if(connections_, [](const Connection& c) { return c.over; });
@@ -326,7 +312,7 @@ void ShmServerSocket::Greet(Connection& connection, TimePoint now) {
     return;
   }
   if (!hello.ok()) return Drop(connection, hello.status());
-  auto channel = Accept(std::move(connection.greeting), **std::move(hello), lent_max_);
+  auto channel = Accept(std::move(connection.greeting), **std::move(hello), shared_);
   if (!channel.ok()) return Drop(connection, channel.status());
   connection.channel = *std::move(channel);
 }
@@ -334,9 +320,8 @@ void ShmServerSocket::Greet(Connection& connection, TimePoint now) {
 }  // namespace
 
 std::unique_ptr<ServerSocket> MakeShmServerSocket(std::unique_ptr<ServerSocket> below,
-                                                  OwnedFd listener, ShmTotals& totals,
-                                                  size_t lent_max) {
-  return std::make_unique<ShmServerSocket>(std::move(below), std::move(listener), totals, lent_max);
+                                                  OwnedFd listener, ShmShared& shared) {
+  return std::make_unique<ShmServerSocket>(std::move(below), std::move(listener), shared);
 }
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-#include "common/net/shm_segment.h"
+#include "common/net/shm/shm_segment.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "common/net/shm_rendezvous.h"
+#include "common/net/shm/shm_rendezvous.h"
 
 #include <arpa/inet.h>
 #include <array>

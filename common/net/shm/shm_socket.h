@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/net/shm_channel.h"
-#include "common/net/shm_spin.h"
+#include "common/net/shm/shm_channel.h"
+#include "common/net/shm/shm_spin.h"
 #include "common/net/socket.h"
 
 namespace dt {
@@ -18,25 +18,35 @@ struct ShmTotals {
   std::atomic<uint64_t> sent = 0, received = 0;
 };
 
+// What the sockets of one network share. Any thread.
+struct ShmShared {
+  ShmShared(std::shared_ptr<ShmArena> arena, size_t most)
+      : lender(std::move(arena)), lent_max(most) {}
+
+  ShmLender lender;
+  const size_t lent_max;  // See MakeShmNetwork.
+  ShmTotals totals;
+};
+
 // `below` is bound to the endpoint; `listener` listens beside it. `below` has a descriptor.
-// `lent_max`: see MakeShmNetwork.
+// `shared` outlives the socket.
 std::unique_ptr<ServerSocket> MakeShmServerSocket(std::unique_ptr<ServerSocket> below,
-                                                  OwnedFd listener, ShmTotals& totals,
-                                                  size_t lent_max);
+                                                  OwnedFd listener, ShmShared& shared);
 
 // A connection to one of `names`; Unavailable when nobody of our user listens there.
-Result<std::unique_ptr<ShmChannel>> OpenShmChannel(const std::vector<std::string>& names);
+Result<std::unique_ptr<ShmChannel>> OpenShmChannel(const std::vector<std::string>& names,
+                                                   ShmLender& lender);
 
 // Uses shared memory whenever one of `names` answers, the network below at other times.
 class ShmClientSocket : public ClientSocket {
  public:
   ShmClientSocket(std::string endpoint, std::vector<std::string> names, Network& below,
-                  ShmTotals& totals);
+                  ShmShared& shared);
   // Connects, either way.
   Status Open();
 
   Status Send(Frames message) override;
-  Result<Frames> Receive(Duration patience) override;
+  Result<Frames> Receive(Duration timeout) override;
 
  private:
   Status UseBelow();
@@ -50,7 +60,7 @@ class ShmClientSocket : public ClientSocket {
   const std::string endpoint_;
   const std::vector<std::string> names_;
   Network& below_network_;
-  ShmTotals& totals_;
+  ShmShared& shared_;
   std::unique_ptr<ShmChannel> channel_;
   std::unique_ptr<ClientSocket> below_;  // While there is no channel, and for some time after.
   bool greeted_ = false;                 // The channel, by the server.
