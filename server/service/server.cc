@@ -11,7 +11,7 @@
 #include "common/base/pause.h"
 #include "common/control/control_link.h"
 #include "common/net/zmq_endpoint.h"
-#include "common/storage/place_below.h"
+#include "common/storage/path_below.h"
 #include "server/log/log_keeper.h"
 #include "server/service/executor.h"
 #include "server/shard/checksum.h"
@@ -260,7 +260,7 @@ class ServerRole : public Server {
 
   Result<SaveDone> Save(const SaveOrder& order) {
     const ProcessId self = link_->welcome().id;
-    DT_TRY(const std::string folder, PlaceBelow(options_.job.checkpoint.dir, order.name));
+    DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
     const std::string own = fmt::format("{}/server-{}", folder, self.value());
     if (keeper_.has_value()) {  // This server's process before may have been killed while it saved.
       std::error_code absent;

@@ -18,7 +18,7 @@ Result<std::optional<Frame>> HandlePull(ShardSet& shards, const PullRequest& req
     return Stale("pull of step {}, but step {} is next: the rows have changed", request.step,
                  shards.clock());
   }
-  if (!shards.Resident(request.groups, keys)) return std::optional<Frame>();
+  if (!shards.EnsureInMemory(request.groups, keys)) return std::optional<Frame>();
   return std::optional(shards.Gather(request.mode, request.groups, keys));
 }
 
@@ -26,7 +26,7 @@ Status HandleLookahead(ShardSet& shards, const PullRequest& request) {
   DT_TRY_STATUS(shards.CheckStamp(request.stamp));
   const std::span<const Key> keys = request.keys.as<Key>();
   DT_TRY_STATUS(shards.CheckGroups(request.groups, keys));
-  static_cast<void>(shards.Resident(request.groups, keys));
+  shards.EnsureInMemory(request.groups, keys);
   return OkStatus();
 }
 

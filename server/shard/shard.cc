@@ -89,12 +89,12 @@ bool Shard::CanReach(Step step) const {
   return reached >= step;
 }
 
-bool Shard::Writable(ShardScratch& scratch, Residency& residency) {
+bool Shard::EnsureWritable(ShardScratch& scratch, Residency& residency) {
   scratch.keys.clear();
   for (const GroupView* group : scratch.groups) {
     scratch.keys.push_back({&tables_[group->table], group->keys});
   }
-  return residency.Writable(scratch.keys);
+  return residency.EnsureWritable(scratch.keys);
 }
 
 void Shard::Advance(Step step, ShardScratch& scratch, Residency* residency) {
@@ -103,7 +103,7 @@ void Shard::Advance(Step step, ShardScratch& scratch, Residency* residency) {
     const auto it = held_.find(clock_);
     scratch.groups.clear();
     for (const Slice& slice : it->second) AddGroups(slice.parts, scratch);
-    if (residency != nullptr && !Writable(scratch, *residency)) return;
+    if (residency != nullptr && !EnsureWritable(scratch, *residency)) return;
     const float rate_scale = it->second[0].parts[0]->rate_scale;
     Apply({.step = clock_, .rate_scale = rate_scale}, scratch);
     for (Slice& slice : it->second) {
@@ -124,7 +124,7 @@ AsyncClock::Apply Shard::Applying(ShardScratch& scratch, Residency* residency) {
   return [this, &scratch, residency](const Contributions& push) {
     scratch.groups.clear();
     AddGroups(push, scratch);
-    if (residency != nullptr && !Writable(scratch, *residency)) return false;
+    if (residency != nullptr && !EnsureWritable(scratch, *residency)) return false;
     Apply({.step = push[0]->step, .rate_scale = push[0]->rate_scale}, scratch);
     ExpireRows();
     return true;

@@ -116,7 +116,7 @@ class Shard {
 
   Slices& HeldOf(Step step);
   bool Gathered(Step step) const;
-  bool Writable(ShardScratch& scratch, Residency& residency);
+  bool EnsureWritable(ShardScratch& scratch, Residency& residency);
   // One update of each row by the sum of the groups.
   void Apply(const UpdateInfo& info, ShardScratch& scratch);
   // False: the rows are not in memory yet.

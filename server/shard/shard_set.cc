@@ -103,7 +103,7 @@ Status ShardSet::Push(PushRequest request) {
     }
   }
   const PushMode mode = request.mode;
-  if (mode == PushMode::kSetAbsent && !Resident(request.groups, request.keys.as<Key>())) {
+  if (mode == PushMode::kSetAbsent && !EnsureInMemory(request.groups, request.keys.as<Key>())) {
     return Busy("rows that may be there are on their way from the disk");
   }
   Cut(std::move(request));
@@ -203,14 +203,14 @@ void ShardSet::Advance(Step step) {
   }
 }
 
-bool ShardSet::Resident(std::span<const KeyGroup> groups, std::span<const Key> keys) {
+bool ShardSet::EnsureInMemory(std::span<const KeyGroup> groups, std::span<const Key> keys) {
   if (residency_ == nullptr) return true;
   key_runs_.clear();
   for (const KeyGroup& group : groups) {
     key_runs_.push_back({&Find(group.shard)->table(group.table), keys.first(group.rows)});
     keys = keys.subspan(group.rows);
   }
-  return residency_->Resident(key_runs_);
+  return residency_->EnsureInMemory(key_runs_);
 }
 
 bool ShardSet::Settled() const {

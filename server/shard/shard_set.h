@@ -51,10 +51,10 @@ class ShardSet {
   bool MayPull(PullMode mode, Step step) const;
   // Attaches the tier below memory; null if there is none. It must outlive its use here.
   void Attach(Residency* residency) { residency_ = residency; }
-  // True if all these rows are in memory. If not, call again when disk_progress() has changed.
-  // REQUIRES: CheckGroups was OK.
-  bool Resident(std::span<const KeyGroup> groups, std::span<const Key> keys);
-  bool below() const { return residency_ != nullptr && residency_->below(); }
+  // True if all these rows are in memory. If not, begins to read them: call again when
+  // disk_progress() has changed. REQUIRES: CheckGroups was OK.
+  bool EnsureInMemory(std::span<const KeyGroup> groups, std::span<const Key> keys);
+  bool below() const { return residency_ != nullptr && residency_->has_rows(); }
   // Changes whenever a request that had to wait may be answered.
   uint64_t progress() const { return changes_ + disk_progress(); }
   uint64_t disk_progress() const { return residency_ != nullptr ? residency_->progress() : 0; }

@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
-#include "common/storage/place_below.h"
+#include "common/storage/path_below.h"
 #include "common/wire/plan_codec.h"
 #include "worker/engine/device_kernels.h"
 #include "worker/service/control_rendezvous.h"
@@ -278,7 +278,7 @@ class WorkerRole : public Worker {
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
     if (rank_ == 0) {
-      DT_TRY(const std::string folder, PlaceBelow(options_.job.checkpoint.dir, order.name));
+      DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
       DT_TRY_STATUS(trainer_->PullDense());
       DT_TRY_STATUS(engine_->FetchParameters());
       DT_TRY(CheckpointFile file, engine_->parameters().Save(folder));

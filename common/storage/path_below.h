@@ -8,6 +8,6 @@
 namespace dt {
 
 // "folder/name". Malformed unless the name is one part of a path that stays below the folder.
-Result<std::string> PlaceBelow(const std::string& folder, const std::string& name);
+Result<std::string> PathBelow(const std::string& folder, const std::string& name);
 
 }  // namespace dt

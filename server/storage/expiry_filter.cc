@@ -1,10 +1,10 @@
-#include "server/storage/gone_before.h"
+#include "server/storage/expiry_filter.h"
 
 #include "common/rows/row_record.h"
 
 namespace dt::server {
 
-GoneBefore::GoneBefore(std::span<EmbeddingTable* const> tables) {
+ExpiryFilter::ExpiryFilter(std::span<EmbeddingTable* const> tables) {
   for (const EmbeddingTable* table : tables) {
     const LifeSpec& life = table->life().spec();
     if (life.expiry_steps != 0 || life.expiry_time > Duration::zero()) {
@@ -13,13 +13,13 @@ GoneBefore::GoneBefore(std::span<EmbeddingTable* const> tables) {
   }
 }
 
-void GoneBefore::Update() {
-  for (auto& [place, steps] : steps_) {
+void ExpiryFilter::Update() {
+  for (auto& [row, steps] : steps_) {
     steps.before.store(steps.table->life().expire_before(), std::memory_order_relaxed);
   }
 }
 
-bool GoneBefore::IsGone(std::string_view key, std::string_view record) const {
+bool ExpiryFilter::HasExpired(std::string_view key, std::string_view record) const {
   if (key.size() != RowKey::kBytes) return false;
   const RowKey row(key);
   const auto steps = steps_.find(RowKey(row.shard(), row.table(), 0));
