@@ -35,6 +35,13 @@ BANNED = [
     (r"\bnew\b(?!\s*>)", "make_unique or a value", r"^$"),
     (r"\.\s*detach\(", "a thread that is joined", r"^$"),
     (r"(?m)^using namespace\b(?!.*literals)", "the names that are meant", r"^$"),
+    (r"\bdirectory_iterator\b|\brecursive_directory_iterator\b",
+     "ListFolder (common/base/folder.h), which cannot throw", r"common/base/folder\.cc|test/"),
+    (r"\bpoll\s*\(\s*nullptr\b", "Pause (common/base/pause.h)", r"^$"),
+    (r"(?<!\w)\*\s*std::make_unique\b[^;]*\.release\(\)", "Immortal (common/base/immortal.h)", r"^$"),
+    (r"\bBoundedQueue<[^;{}]*>\s*\w+\{\s*1\s*<<\s*[12]\d", "the number that can be under way", r"^$"),
+    (r"\bstatic_cast<void>\([^;]*(\.ok\(\)|\bSend\(|\bReceive\()|\(void\)|\bstd::ignore\b",
+     "IgnoreError() for a Status, static_cast<void> for another value", r"^$"),
     (r"\bvirtual\b[^;{}]*\([^;{})]*=[^;{})]*\)", "two functions; defaults on virtuals mislead", r"^$"),
 ]
 MARKS = re.compile(r"\b(FIXME|" + "TO" + r"DO|XXX)\b")
