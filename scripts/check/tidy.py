@@ -42,6 +42,8 @@ BANNED = [
     (r"\bBoundedQueue<[^;{}]*>\s*\w+\{\s*1\s*<<\s*[12]\d", "the number that can be under way", r"^$"),
     (r"\bstatic_cast<void>\([^;]*(\.ok\(\)|\bSend\(|\bReceive\()|\(void\)|\bstd::ignore\b",
      "IgnoreError() for a Status, static_cast<void> for another value", r"^$"),
+    (r"\bstd::(mutex|lock_guard|unique_lock|scoped_lock|condition_variable(_any)?)\b",
+     "Mutex, MutexLock and Condition (common/base/mutex.h)", r"common/base/(mutex\.h|pause\.cc)"),
     (r"\bvirtual\b[^;{}]*\([^;{})]*=[^;{})]*\)", "two functions; defaults on virtuals mislead", r"^$"),
 ]
 MARKS = re.compile(r"\b(FIXME|" + "TO" + r"DO|XXX)\b")
