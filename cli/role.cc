@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/config/load_job.h"
 #include "common/control/key_files.h"
-#include "common/net/shm_network.h"
+#include "common/net/shm/shm_network.h"
 #include "common/net/socket.h"
 #include "scheduler/service/scheduler.h"
 #include "server/service/server.h"

@@ -77,7 +77,9 @@ class ToDisk : public server::RowSink {
  private:
   void Write() {
     if (run_.rows() == 0) return;
-    disk_.Write(std::make_shared<const server::RowRun>(std::exchange(run_, {})));
+    const bool taken =
+        disk_.TryWrite(std::make_shared<const server::RowRun>(std::exchange(run_, {})));
+    DT_CHECK(taken);
     ++under_way_;
   }
   void WaitFor(size_t runs_left) {
@@ -196,7 +198,7 @@ class Tier {
       std::vector<Key> keys;
       for (uint64_t row = at; row < std::min(kRows, at + kBatch); ++row) keys.push_back(KeyOf(row));
       const server::EmbeddingTable::KeyRun run{&table, keys};
-      Until([&] { return tier_.Writable({&run, 1}); });
+      Until([&] { return tier_.EnsureWritable({&run, 1}); });
       table.Push(keys, {gradients.data(), keys.size() * kDim}, {.step = 1});
       tier_.Work();
     }
@@ -204,7 +206,7 @@ class Tier {
   // Rows from disk.
   void Fetch(std::span<const Key> keys) {
     const server::EmbeddingTable::KeyRun run{&shards_.shards()[0].table(0), keys};
-    Until([&] { return tier_.Resident({&run, 1}); });
+    Until([&] { return tier_.EnsureInMemory({&run, 1}); });
   }
 
  private:

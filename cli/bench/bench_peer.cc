@@ -11,7 +11,7 @@
 #include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/control/control_link.h"
-#include "common/net/shm_network.h"
+#include "common/net/shm/shm_network.h"
 #include "common/net/zmq_bare.h"
 #include "server/service/executor.h"
 
@@ -41,19 +41,19 @@ class Control {
     auto socket = network.Connect(parent);
     DT_CHECK_MSG(socket.ok(), "{}", ToText(socket.status()));
     socket_ = *std::move(socket);
-    static_cast<void>(socket_->Send(TextMessage(endpoint)));
+    socket_->Send(TextMessage(endpoint)).IgnoreError();
   }
   void Answer(Duration patience) {
     if (!socket_->Receive(patience).ok()) return;
     const double cpu_seconds = ReadProcessStats(nullptr).cpu_seconds;
-    static_cast<void>(socket_->Send(TextMessage(fmt::format("{}", cpu_seconds))));
+    socket_->Send(TextMessage(fmt::format("{}", cpu_seconds))).IgnoreError();
   }
 
  private:
   std::unique_ptr<ClientSocket> socket_;
 };
 
-server::ShardSetOptions BenchShards() {
+server::ShardSetOptions BenchShards(FramePool& frames) {
   server::TableSpec table;
   table.name = "bench";
   table.id = TableIdOf(table.name);
@@ -69,6 +69,7 @@ server::ShardSetOptions BenchShards() {
                   ViewNumber(1),
                   MakeShardMap(MapVersion(1), kBenchShards, {{options.self, {""}}}),
                   {}};
+  options.frames = &frames;
   return options;
 }
 
@@ -85,7 +86,8 @@ void ServeRows(Network& network, const std::string& parent, std::stop_token stop
   // All rows fit: the folder is not made.
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("dovetail-bench-{}", getpid());
-  executor.Post(server::BeginCommand(BenchShards(), {folder, options.memory_bytes_max}));
+  executor.Post(server::BeginCommand(BenchShards(data_network->frames()),
+                                     {folder, options.memory_bytes_max}));
   const auto begun = executor.Await(kStart);
   DT_CHECK(begun.has_value() && begun->status.ok());
   Control control(network, parent, executor.endpoint());
@@ -176,7 +178,7 @@ BenchPeer::BenchPeer(const std::string& kind) : network_(MakeZmqNetwork(kBenchSo
 BenchPeer::~BenchPeer() { StopAll(child_, seconds(3)); }
 
 double BenchPeer::CpuSeconds() {
-  static_cast<void>(control_->Send(peer_, TextMessage("cpu")));
+  control_->Send(peer_, TextMessage("cpu")).IgnoreError();
   const auto answer = control_->Receive(kStart);
   DT_CHECK_MSG(answer.ok(), "the bench's server is silent: {}", ToText(answer.status()));
   return std::stod(TextOf(answer->frames));

@@ -16,7 +16,6 @@ const Stamp kStamp{Generation(1), ViewNumber(1), MapVersion(1), ProcessId(1)};
 
 Key KeyOf(uint64_t row) { return MixBits(row + 1); }
 float FirstValueOf(uint64_t row) { return static_cast<float>(row % 1000); }
-Frame GradientsOf(size_t rows) { return Frame::Of(rows * kBenchDim * sizeof(float)); }
 
 ShardId ShardOfRow(uint64_t row) {
   static const TableId table = TableIdOf("bench");
@@ -26,12 +25,6 @@ ShardId ShardOfRow(uint64_t row) {
 void Send(ClientSocket& socket, Frames frames) {
   const Status sent = socket.Send(std::move(frames));
   DT_CHECK_MSG(sent.ok(), "{}", ToText(sent));
-}
-
-size_t BytesIn(const Frames& frames) {
-  size_t bytes = 0;
-  for (const Frame& frame : frames) bytes += frame.size();
-  return bytes;
 }
 
 }  // namespace
@@ -45,13 +38,23 @@ void BenchWorker::Reconnect(Network& network) {
   auto socket = network.Connect(endpoint_);
   DT_CHECK_MSG(socket.ok(), "{}", ToText(socket.status()));
   socket_ = *std::move(socket);
+  frames_ = &network.frames();
+  for (auto& [rows, batches] : batches_) {
+    for (Batch& batch : batches) {
+      for (Part& part : batch.parts) part.keys = frames_->CopyOf(part.keys.bytes());
+    }
+  }
+}
+
+Frame BenchWorker::GradientsOf(size_t rows) {
+  return frames_->Make(rows * kBenchDim * sizeof(float));
 }
 
 // ------------------------------------------------------------ keys
 
 BenchWorker::Part BenchWorker::MakePart(std::span<const uint64_t> row_numbers, size_t first) {
   Part part{.first = first, .rows = row_numbers.size()};
-  part.keys = Frame::Of(row_numbers.size() * sizeof(Key));
+  part.keys = frames_->Make(row_numbers.size() * sizeof(Key));
   Key* key = part.keys.as<Key>().data();
   for (const uint64_t row : row_numbers) {
     *key++ = KeyOf(row);

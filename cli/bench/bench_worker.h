@@ -63,11 +63,12 @@ class BenchWorker {
   };
 
   std::vector<Batch>& BatchesOf(size_t rows);
-  static Batch MakeBatch(std::vector<uint64_t> row_numbers);
-  static Part MakePart(std::span<const uint64_t> row_numbers, size_t first);
+  Batch MakeBatch(std::vector<uint64_t> row_numbers);
+  Part MakePart(std::span<const uint64_t> row_numbers, size_t first);
   static void NamePieces(std::vector<Part>& parts);
   void SendPull(const Batch& batch);
   void SendPush(const Batch& batch, std::span<const Frame> gradients);
+  Frame GradientsOf(size_t rows);
   DataReply NextReply();
   static void Check(std::span<const float> expected, const Frame& values);
   template <class SendOne, class TakeOne>
@@ -75,6 +76,7 @@ class BenchWorker {
 
   const std::string endpoint_;
   std::unique_ptr<ClientSocket> socket_;
+  FramePool* frames_ = nullptr;                   // Of the network.
   std::vector<float> values_;                     // By row: all its columns.
   std::map<size_t, std::vector<Batch>> batches_;  // By rows of a request.
   uint64_t sent_ = 0, answered_ = 0;              // Requests; answers come in the same order.

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -93,11 +92,6 @@ void StopAll(std::vector<ChildProcess>& children, Duration patience) {
   if (WaitFor(children, patience, none_running)) return;
   for (ChildProcess& child : children) child.Signal(SIGKILL);
   WaitFor(children, seconds(10), none_running);
-}
-
-void Pause(Duration time) {
-  const auto ms = std::chrono::duration_cast<milliseconds>(time).count();
-  poll(nullptr, 0, static_cast<int>(ms));
 }
 
 }  // namespace dt::cli

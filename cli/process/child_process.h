@@ -9,6 +9,7 @@
 
 #include "cli/process/child_log.h"
 #include "common/base/clock.h"
+#include "common/base/pause.h"
 #include "common/base/status.h"
 
 namespace dt::cli {
@@ -55,8 +56,6 @@ void StopAll(std::vector<ChildProcess>& children, Duration patience);
 // Polls all every 20 ms until `done(children)` or the deadline. True if done.
 template <class Done>
 bool WaitFor(std::vector<ChildProcess>& children, Duration patience, Done done);
-// Waits a moment without keeping the processor busy.
-void Pause(Duration time);
 
 template <class Done>
 bool WaitFor(std::vector<ChildProcess>& children, Duration patience, Done done) {

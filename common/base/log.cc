@@ -3,12 +3,12 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
-#include <mutex>
 
 #include <nlohmann/json.hpp>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "common/base/mutex.h"
 #include "common/base/text.h"
 
 namespace dt {
@@ -19,8 +19,8 @@ using Json = nlohmann::ordered_json;
 struct LogState {
   std::shared_ptr<spdlog::logger> logger = spdlog::stderr_logger_mt("dovetail");
   std::atomic<LogFormat> format = LogFormat::kText;
-  std::mutex mutex;  // Guards what follows; taken once per event, and events are rare.
-  std::string role;
+  Mutex mutex;  // Taken once per event, and events are rare.
+  std::string role DT_GUARDED_BY(mutex);
   LogState() { logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc); }
 };
 
@@ -61,7 +61,7 @@ std::string TextLine(std::string_view event, const std::string& role, LogFields 
 void Write(spdlog::level::level_enum level, std::string_view event, LogFields fields) {
   LogState& state = State();
   if (!state.logger->should_log(level)) return;
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   const auto line = state.format == LogFormat::kJson ? JsonLine : TextLine;
   state.logger->log(level, line(event, state.role, fields));
 }
@@ -87,7 +87,7 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 void InitLog(const LogOptions& options) {
   LogState& state = State();
   {
-    std::lock_guard lock(state.mutex);
+    MutexLock lock(state.mutex);
     state.logger->set_level(ToSpdlog(options.level));
     state.role = options.role;
   }
@@ -96,7 +96,7 @@ void InitLog(const LogOptions& options) {
 
 void SetLogFormat(LogFormat format) {
   LogState& state = State();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   state.format = format;
   state.logger->set_pattern(format == LogFormat::kJson
                                 ? "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v"
@@ -113,7 +113,7 @@ double Rounded(double value, int digits) {
 
 void SetLogProcess(std::string_view role, uint32_t id) {
   LogState& state = State();
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   state.role = fmt::format("{}-{}", role, id);
 }
 

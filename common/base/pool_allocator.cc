@@ -4,7 +4,9 @@
 #include <array>
 #include <bit>
 #include <memory>
-#include <mutex>
+
+#include "common/base/immortal.h"
+#include "common/base/mutex.h"
 
 namespace dt {
 namespace {
@@ -25,14 +27,14 @@ constexpr bool kKeeps = true;
 class Shelf {
  public:
   void* Take() {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (first_ == nullptr) return nullptr;
     Free* const block = std::exchange(first_, first_->next);
     --count_;
     return block;
   }
   bool Put(void* block, size_t count_max) {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (count_ >= count_max) return false;
     first_ = std::construct_at(static_cast<Free*>(block), first_);
     ++count_;
@@ -43,15 +45,14 @@ class Shelf {
   struct Free {
     Free* next;
   };
-  std::mutex mutex_;
-  Free* first_ = nullptr;
-  size_t count_ = 0;
+  Mutex mutex_;
+  Free* first_ DT_GUARDED_BY(mutex_) = nullptr;
+  size_t count_ DT_GUARDED_BY(mutex_) = 0;
 };
 
-// Lives until the process ends, as threads of libraries do that free messages.
 Shelf& ShelfOf(size_t size) {
-  static auto& shelves = *std::make_unique<std::array<Shelf, kSizes>>().release();
-  return shelves[std::countr_zero(size) - std::countr_zero(kSmallest)];
+  static Immortal<std::array<Shelf, kSizes>> shelves;
+  return (*shelves)[std::countr_zero(size) - std::countr_zero(kSmallest)];
 }
 
 bool IsPooled(size_t bytes) { return kKeeps && bytes <= kLargest; }

@@ -4,7 +4,8 @@
 #include <atomic>
 #include <filesystem>
 #include <map>
-#include <mutex>
+
+#include "common/base/mutex.h"
 
 namespace dt {
 namespace {
@@ -20,8 +21,8 @@ struct LongerFirst {
 
 struct Registry {
   std::atomic<bool> any = false;
-  std::mutex mutex;  // Guards what follows.
-  std::map<std::string, WrittenPath, LongerFirst> paths;
+  Mutex mutex;
+  std::map<std::string, WrittenPath, LongerFirst> paths DT_GUARDED_BY(mutex);
 };
 
 Registry& TheRegistry() {
@@ -72,7 +73,7 @@ void NoteWrittenPath(WrittenPath path) {
   const fs::path absolute = fs::absolute(path.completed, absent);
   const fs::path real = fs::weakly_canonical(absolute, unreachable);
   Registry& registry = TheRegistry();
-  std::lock_guard lock(registry.mutex);
+  MutexLock lock(registry.mutex);
   for (const std::string& form :
        {path.completed, fs::path(path.completed).lexically_normal().string(),
         absolute.lexically_normal().string(), real.string()}) {
@@ -88,7 +89,7 @@ void NoteWrittenPath(WrittenPath path) {
 std::string WithWrittenPaths(std::string_view text) {
   Registry& registry = TheRegistry();
   if (!registry.any) return std::string(text);
-  std::lock_guard lock(registry.mutex);
+  MutexLock lock(registry.mutex);
   std::string out;
   for (size_t at = 0; at < text.size();) {
     size_t bytes = 1;

@@ -1,10 +1,8 @@
 #include "common/control/control_link.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <sys/resource.h>
 #include <thread>
@@ -13,6 +11,7 @@
 #include "common/base/entropy.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/control/packet.h"
 #include "common/control/session.h"
 #include "common/wire/data.h"
@@ -111,14 +110,16 @@ class ControlLinkImpl : public ControlLink {
   const WelcomeMessage& welcome() const override { return welcome_; }
 
   void Send(ControlMessage message) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     outgoing_.push_back(std::move(message));
     unsent_ = true;
   }
 
   Result<ControlMessage> Receive(Duration patience) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [&] { return !incoming_.empty() || ended_; });
+    const TimePoint deadline = SystemClock().Now() + patience;
+    MutexLock lock(mutex_);
+    while (incoming_.empty() && !ended_ && changed_.WaitUntil(lock, deadline)) {
+    }
     if (!incoming_.empty()) {
       ControlMessage message = std::move(incoming_.front());
       incoming_.pop_front();
@@ -129,7 +130,7 @@ class ControlLinkImpl : public ControlLink {
   }
 
   void SetProgress(const HeartbeatMessage& progress) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     progress_ = progress;
   }
 
@@ -139,8 +140,10 @@ class ControlLinkImpl : public ControlLink {
 
   Result<std::string> Get(const std::string& key, Duration patience) override {
     Send(KvGetMessage{key});
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [&] { return values_.contains(key) || ended_; });
+    const TimePoint deadline = SystemClock().Now() + patience;
+    MutexLock lock(mutex_);
+    while (!values_.contains(key) && !ended_ && changed_.WaitUntil(lock, deadline)) {
+    }
     const auto found = values_.find(key);
     if (found != values_.end()) return found->second;
     if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
@@ -150,8 +153,10 @@ class ControlLinkImpl : public ControlLink {
 
   Result<SplitMessage> NextSplit(uint64_t order, Duration patience) override {
     if (!std::exchange(split_asked_, true)) Send(SplitRequestMessage{order});
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [&] { return split_.has_value() || ended_; });
+    const TimePoint deadline = SystemClock().Now() + patience;
+    MutexLock lock(mutex_);
+    while (!split_.has_value() && !ended_ && changed_.WaitUntil(lock, deadline)) {
+    }
     if (split_.has_value()) {
       split_asked_ = false;
       return *std::exchange(split_, std::nullopt);
@@ -163,13 +168,15 @@ class ControlLinkImpl : public ControlLink {
   bool ended() const override { return ended_; }
 
   Status end_status() const override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return end_status_;
   }
 
   void Flush(Duration patience) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [&] { return !unsent_; });
+    const TimePoint deadline = SystemClock().Now() + patience;
+    MutexLock lock(mutex_);
+    while (unsent_ && changed_.WaitUntil(lock, deadline)) {
+    }
   }
 
  private:
@@ -203,7 +210,7 @@ class ControlLinkImpl : public ControlLink {
   HeartbeatMessage Progress() {
     HeartbeatMessage heartbeat;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       heartbeat = progress_;
     }
     heartbeat.stats =
@@ -214,17 +221,17 @@ class ControlLinkImpl : public ControlLink {
   void SendOutgoing(TimePoint now) {
     std::deque<ControlMessage> messages;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       messages.swap(outgoing_);
     }
     while (!messages.empty() && channel_.Send(now, messages.front()).ok()) messages.pop_front();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     while (!messages.empty()) {  // The window is full: later, before what was sent meanwhile.
       outgoing_.push_front(std::move(messages.back()));
       messages.pop_back();
     }
     const bool unsent = !outgoing_.empty() || !channel_.all_acknowledged();
-    if (unsent_ && !unsent) changed_.notify_all();
+    if (unsent_ && !unsent) changed_.NotifyAll();
     unsent_ = unsent;
   }
 
@@ -233,7 +240,7 @@ class ControlLinkImpl : public ControlLink {
       End(FromProblem(stop->code, stop->problem));
       return;
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (auto* kv = std::get_if<KvValueMessage>(&message)) {
       values_[kv->key] = std::move(kv->value);
     } else if (const auto* split = std::get_if<SplitMessage>(&message)) {
@@ -241,15 +248,15 @@ class ControlLinkImpl : public ControlLink {
     } else {
       incoming_.push_back(std::move(message));
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   void End(Status status) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (ended_) return;
     end_status_ = std::move(status);
     ended_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   const Options options_;
@@ -260,14 +267,15 @@ class ControlLinkImpl : public ControlLink {
 
   // A mutex, because several threads of a process talk to the one scheduler, and wait for its
   // answers.
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<ControlMessage> outgoing_, incoming_;
-  std::map<std::string, std::string> values_;
-  std::optional<SplitMessage> split_;
-  HeartbeatMessage progress_;
-  bool unsent_ = false;  // Something is queued or unacknowledged.
-  Status end_status_;
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::deque<ControlMessage> outgoing_ DT_GUARDED_BY(mutex_);
+  std::deque<ControlMessage> incoming_ DT_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> values_ DT_GUARDED_BY(mutex_);
+  std::optional<SplitMessage> split_ DT_GUARDED_BY(mutex_);
+  HeartbeatMessage progress_ DT_GUARDED_BY(mutex_);
+  bool unsent_ DT_GUARDED_BY(mutex_) = false;  // Something is queued or unacknowledged.
+  Status end_status_ DT_GUARDED_BY(mutex_);
   std::atomic<bool> ended_ = false;  // Set under the mutex, after end_status_.
 
   std::jthread thread_;  // Last: starts when the rest exists, ends before it goes.

@@ -3,10 +3,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/pause.h"
 #include "common/base/text.h"
 #include "common/storage/files.h"
 
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kFileBytesMax = 4096;
-constexpr int kPauseMs = 50;
+constexpr Duration kPause = milliseconds(50);
 
 // Writes the file whole or not at all. Invalid if `path` exists: nothing is replaced.
 Status WriteNew(const std::string& path, const std::string& text, Readers readers) {
@@ -73,7 +73,7 @@ Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
                       "start the scheduler; on another machine, copy its key there or name one "
                       "with security.curve.key");
     }
-    poll(nullptr, 0, kPauseMs);
+    Pause(kPause);
   }
   return ReadKeyFile(path);
 }

@@ -4,12 +4,12 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
+#include "common/base/pause.h"
 #include "common/base/text.h"
-#include "common/device/wait_until.h"
 
 namespace dt {
 namespace {
@@ -48,7 +48,7 @@ class Event : public DeviceEvent {
         return Timeout("{} did not come to an event within {:.3g} s", card_,
                        std::chrono::duration<double>(patience).count());
       }
-      WaitUntil(std::min(deadline, now + pause));
+      PauseUntil(std::min(deadline, now + pause));
       pause = std::min(kLongestPause, pause + pause / 2);
     }
   }
@@ -83,7 +83,7 @@ class Card : public CudaAccelerator {
     if (const CudaError error = table().allocate(info_.index, bytes, &device); error != nullptr) {
       return NoRoom(bytes, error);
     }
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     bytes_of_.emplace(device, bytes);
     bytes_used_ += bytes;
     return device;
@@ -91,7 +91,7 @@ class Card : public CudaAccelerator {
   void Free(void* device) override {
     if (device == nullptr) return;
     {
-      const std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       const auto found = bytes_of_.find(device);
       DT_CHECK(found != bytes_of_.end());
       bytes_used_ -= found->second;
@@ -100,7 +100,7 @@ class Card : public CudaAccelerator {
     table().free(info_.index, device);  // Fails on a broken card only, which has been reported.
   }
   uint64_t bytes_used() const override {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return bytes_used_;
   }
 
@@ -108,7 +108,7 @@ class Card : public CudaAccelerator {
     void* host = nullptr;
     const CudaError error = table().allocate_pinned(info_.index, bytes, &host);
     if (error == nullptr) {
-      const std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       pinned_.emplace(static_cast<const std::byte*>(host), bytes);
       return host;
     }
@@ -118,7 +118,7 @@ class Card : public CudaAccelerator {
   }
   void FreePinned(void* host) override {
     {
-      const std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       pinned_.erase(static_cast<const std::byte*>(host));
     }
     table().free_pinned(host);
@@ -126,7 +126,7 @@ class Card : public CudaAccelerator {
   // Whether all of it lies in one piece that AllocatePinned gave.
   bool IsPinned(const void* host, size_t bytes) const {
     const auto* const begin = static_cast<const std::byte*>(host);
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     auto piece = pinned_.upper_bound(begin);
     if (piece == pinned_.begin()) return false;
     --piece;
@@ -161,10 +161,10 @@ class Card : public CudaAccelerator {
   const DeviceInfo info_;
   const std::string card_;
   // Any thread may allocate.
-  mutable std::mutex mutex_;
-  std::unordered_map<void*, size_t> bytes_of_;
-  uint64_t bytes_used_ = 0;
-  std::map<const std::byte*, size_t> pinned_;
+  mutable Mutex mutex_;
+  std::unordered_map<void*, size_t> bytes_of_ DT_GUARDED_BY(mutex_);
+  uint64_t bytes_used_ DT_GUARDED_BY(mutex_) = 0;
+  std::map<const std::byte*, size_t> pinned_ DT_GUARDED_BY(mutex_);
 };
 
 class Queue : public CudaQueue {

@@ -1,16 +1,15 @@
 #include "common/device/emulated_accelerator.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <sys/mman.h>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
+#include "common/base/pause.h"
 #include "common/base/text.h"
 #include "common/device/block_allocator.h"
-#include "common/device/wait_until.h"
 
 namespace dt {
 namespace {
@@ -66,39 +65,42 @@ class Part {
   TimePoint Take(Duration time) {
     const TimePoint now = SystemClock().Now();
     if (time <= Duration::zero()) return now;
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     busy_until_ = std::max(now, busy_until_) + time;
     return busy_until_;
   }
 
  private:
-  std::mutex mutex_;  // Queues of several threads share the part.
-  TimePoint busy_until_{};
+  Mutex mutex_;  // Queues of several threads share the part.
+  TimePoint busy_until_ DT_GUARDED_BY(mutex_){};
 };
 
 class EmulatedEvent : public DeviceEvent {
  public:
   Status Wait(Duration patience) override {
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, patience, [&] { return recorded_; })) return OkStatus();
+    const TimePoint deadline = SystemClock().Now() + patience;
+    MutexLock lock(mutex_);
+    while (!recorded_ && changed_.WaitUntil(lock, deadline)) {
+    }
+    if (recorded_) return OkStatus();
     return Timeout("the emulated accelerator did not come to an event within {:.3g} s",
                    std::chrono::duration<double>(patience).count());
   }
   void SetRecorded() {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     recorded_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   bool recorded() {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return recorded_;
   }
 
  private:
   // Held for a look at the flag: threads meet here, as they would in a driver.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool recorded_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  bool recorded_ DT_GUARDED_BY(mutex_) = false;
 };
 
 EmulatedEvent& Own(DeviceEvent& event) {
@@ -123,7 +125,7 @@ class Emulation : public EmulatedAccelerator {
   const DeviceInfo& info() const override { return info_; }
 
   Result<void*> Allocate(size_t bytes) override {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (const auto offset = blocks_.Allocate(bytes)) return addresses_.begin() + *offset;
     return WithHint(
         Unavailable("out of memory on the emulated accelerator: {} asked, {} of {} used, {} free "
@@ -135,11 +137,11 @@ class Emulation : public EmulatedAccelerator {
   }
   void Free(void* device) override {
     if (device == nullptr) return;
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     blocks_.Free(OffsetOf(device));
   }
   uint64_t bytes_used() const override {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return blocks_.bytes_used();
   }
 
@@ -165,14 +167,14 @@ class Emulation : public EmulatedAccelerator {
   void Await(TimePoint end) override {
     for (TimePoint now = SystemClock().Now(); now < end; now = SystemClock().Now()) {
       if (hurried_ && hurried_()) return;
-      WaitUntil(std::min(end, now + kPoll));
+      PauseUntil(std::min(end, now + kPoll));
     }
   }
 
   // Where a range of one block really is.
   std::byte* RealRange(const void* device, size_t bytes) const {
     const uint64_t offset = OffsetOf(device);
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     DT_CHECK(blocks_.IsAllocated(offset, bytes));
     return memory_.begin() + offset;
   }
@@ -199,8 +201,8 @@ class Emulation : public EmulatedAccelerator {
   const DeviceInfo info_;
   const Mapping addresses_, memory_;
   // Any thread may allocate, as on a card.
-  mutable std::mutex mutex_;
-  BlockAllocator blocks_;
+  mutable Mutex mutex_;
+  BlockAllocator blocks_ DT_GUARDED_BY(mutex_);
   Part kernels_, to_device_, to_host_;
 };
 

@@ -1,7 +1,5 @@
-// A block of bytes on its way through the network: one part of a message. Owns its memory, starts
-// at a 64-byte boundary; a copy of a Frame shares the bytes. Buffers come from a pool and go back
-// to it, on any thread, when the last byte has been sent or read (freeing large buffers to the
-// kernel halves the transport's rate).
+// A block of bytes on its way through the network: one part of a message. A copy of a Frame shares
+// the bytes, whose owner is told, on any thread, when the last byte has been sent or read.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +15,8 @@ namespace dt {
 class Frame {
  public:
   Frame() = default;
-  // Uninitialised bytes from the pool, 64-byte aligned.
+  // Private memory of this process, from FramePool::Private. Large frames that may be lent to a
+  // peer are better made by Network::frames.
   static Frame Of(size_t size);
   static Frame CopyOf(std::span<const std::byte> bytes);
   // Memory that something else owns until `owner` is destroyed. REQUIRES: 8-byte aligned.
@@ -48,5 +47,6 @@ class Frame {
 
 // The parts of one message, in order.
 using Frames = PooledVector<Frame>;
+size_t BytesIn(const Frames& message);
 
 }  // namespace dt

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
+#include "common/net/frame_pool.h"
 #include "common/net/zmq_keys.h"
 
 namespace dt {
@@ -25,8 +26,8 @@ class ClientSocket {
   virtual ~ClientSocket() = default;
   // Queues the message. Busy when the queue to the peer is full.
   virtual Status Send(Frames message) = 0;
-  // Timeout when nothing arrives in time; patience 0 polls.
-  virtual Result<Frames> Receive(Duration patience) = 0;
+  // Timeout when nothing arrives in time; timeout 0 polls.
+  virtual Result<Frames> Receive(Duration timeout) = 0;
 };
 
 // Identifies the sender of a message for the answer; opaque.
@@ -42,7 +43,7 @@ class ServerSocket {
   virtual ~ServerSocket() = default;
   // To a peer that has gone: dropped silently, as a network would.
   virtual Status Send(const PeerId& peer, Frames message) = 0;
-  virtual Result<PeerMessage> Receive(Duration patience) = 0;
+  virtual Result<PeerMessage> Receive(Duration timeout) = 0;
   // What peers connect to: the port is filled in where ":0" was asked.
   virtual const std::string& endpoint() const = 0;
   // Wakes a Receive from any thread; it returns Cancelled once.
@@ -64,6 +65,8 @@ class Network {
   virtual Result<std::unique_ptr<ClientSocket>> Connect(const std::string& endpoint) = 0;
   virtual uint64_t bytes_sent() const = 0;  // Sum over all its sockets so far.
   virtual uint64_t bytes_received() const = 0;
+  // Makes frames that this network can send without copying them.
+  virtual FramePool& frames() { return FramePool::Private(); }
 };
 
 // CURVE keys of a process. Listening sockets, in every process of a job, use the job's pair. A

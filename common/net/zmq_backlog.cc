@@ -15,12 +15,12 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/pause.h"
 
 namespace dt {
 namespace {
 
 constexpr Duration kInterval = milliseconds(100);
-constexpr Duration kLogInterval = std::chrono::minutes(1);
 constexpr size_t kDescriptorsMax = 65536;  // Connections with larger ones are not watched.
 
 // ZMTP 3.1 (rfc.zeromq.org/spec:37): flags and a length in one byte or eight.
@@ -106,7 +106,7 @@ BacklogGuard::BacklogGuard(zmq::context_t& context, uint64_t waiting_bytes_max, 
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 void BacklogGuard::Watch(zmq::socket_t& socket) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const std::string channel = fmt::format("inproc://backlog-{}", channels_++);
   const int rc = zmq_socket_monitor(socket.handle(), channel.c_str(),
                                     ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_MONITOR_STOPPED);
@@ -126,12 +126,13 @@ void BacklogGuard::NoteTaken(int descriptor, size_t bytes) {
 }
 
 void BacklogGuard::Run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (!stop.stop_requested()) {
-    std::erase_if(listeners_, [this](zmq::socket_t& events) { return !TakeEvents(events); });
+  do {
+    {
+      MutexLock lock(mutex_);
+      std::erase_if(listeners_, [this](zmq::socket_t& events) { return !TakeEvents(events); });
+    }
     std::erase_if(connections_, [this](const Connection& c) { return !Check(c); });
-    tick_.wait_for(lock, stop, kInterval, [] { return false; });
-  }
+  } while (Pause(kInterval, stop));
 }
 
 bool BacklogGuard::TakeEvents(zmq::socket_t& events) {
@@ -176,12 +177,9 @@ bool BacklogGuard::Check(const Connection& connection) {
 void BacklogGuard::Close(int descriptor, std::string_view why, uint64_t bytes) {
   const std::string host = HostOf(AddressOf(descriptor, getpeername));
   shutdown(descriptor, SHUT_RDWR);
-  ++closed_;
-  const TimePoint now = SystemClock().Now();
-  if (now < log_again_) return;
-  log_again_ = now + kLogInterval;
+  if (!closed_.Count(SystemClock().Now())) return;
   LogWarn("net.closed",
-          {{"address", host}, {"why", why}, {"bytes", bytes}, {"closed_so_far", closed_}});
+          {{"address", host}, {"why", why}, {"bytes", bytes}, {"closed_so_far", closed_.so_far()}});
 }
 
 }  // namespace dt

@@ -5,9 +5,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -15,6 +13,8 @@
 #include <zmq.hpp>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/net/rare_event.h"
 
 namespace dt {
 
@@ -51,15 +51,13 @@ class BacklogGuard {
   // By descriptor: bytes on the wire of all that was taken.
   std::vector<std::atomic<uint64_t>> taken_;
 
-  std::mutex mutex_;
-  std::condition_variable_any tick_;
-  // Protected by mutex_.
-  std::vector<zmq::socket_t> listeners_;  // Where ZeroMQ tells of each one's new connections.
-  uint64_t channels_ = 0;                 // Made so far.
+  Mutex mutex_;
+  // Where ZeroMQ tells of each listener's new connections.
+  std::vector<zmq::socket_t> listeners_ DT_GUARDED_BY(mutex_);
+  uint64_t channels_ DT_GUARDED_BY(mutex_) = 0;  // Made so far.
   // Touched by thread_ only.
   std::vector<Connection> connections_;
-  uint64_t closed_ = 0;
-  TimePoint log_again_{};
+  RareEvent closed_;
   std::jthread thread_;  // Last: starts when the rest exists.
 };
 

@@ -14,8 +14,8 @@ constexpr Duration kPatience = seconds(10);  // For an answer.
 constexpr size_t kLine = 64;
 constexpr size_t kAnswersUnderWay = 16;  // Answers whose bytes may not be touched yet, at most.
 
-int MsOf(Duration patience) {
-  return static_cast<int>(std::chrono::ceil<milliseconds>(patience).count());
+int MsOf(Duration timeout) {
+  return static_cast<int>(std::chrono::ceil<milliseconds>(timeout).count());
 }
 
 // Bytes that outlive every message: nothing is copied, counted or freed.
@@ -26,11 +26,11 @@ zmq::message_t Lent(std::vector<std::byte>& bytes, size_t size) {
 
 class Replier : public BareReplier {
  public:
-  Replier(size_t answer_bytes_max, Duration patience, BareWork work)
+  Replier(size_t answer_bytes_max, Duration timeout, BareWork work)
       : work_(std::move(work)),
         answers_(work_ == nullptr ? 1 : kAnswersUnderWay, std::vector<std::byte>(answer_bytes_max)),
         socket_(context_, zmq::socket_type::router) {
-    socket_.set(zmq::sockopt::rcvtimeo, MsOf(patience));
+    socket_.set(zmq::sockopt::rcvtimeo, MsOf(timeout));
     socket_.bind("tcp://127.0.0.1:*");
     endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
   }
@@ -94,9 +94,9 @@ class Requester : public BareRequester {
 
 }  // namespace
 
-std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration patience,
+std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration timeout,
                                              BareWork work) {
-  return std::make_unique<Replier>(answer_bytes_max, patience, std::move(work));
+  return std::make_unique<Replier>(answer_bytes_max, timeout, std::move(work));
 }
 
 std::unique_ptr<BareRequester> MakeBareRequester(const std::string& endpoint,

@@ -18,7 +18,7 @@ class BareReplier {
  public:
   virtual ~BareReplier() = default;
   virtual const std::string& endpoint() const = 0;
-  // False when no request came within `patience`.
+  // False when no request came within `timeout`.
   virtual bool AnswerOne() = 0;
 };
 // What a server cannot do without, between a request and its answer, whose bytes are undefined
@@ -26,7 +26,7 @@ class BareReplier {
 using BareWork =
     std::function<void(std::span<const std::byte> request, std::span<std::byte> answer)>;
 // On any port of the loopback device. Without work every answer has the same bytes.
-std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration patience,
+std::unique_ptr<BareReplier> MakeBareReplier(size_t answer_bytes_max, Duration timeout,
                                              BareWork work = nullptr);
 
 // One thread.

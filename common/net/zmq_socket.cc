@@ -32,12 +32,6 @@ struct Totals {
   std::atomic<uint64_t> sent = 0, received = 0;
 };
 
-size_t BytesIn(const Frames& message) {
-  size_t bytes = 0;
-  for (const Frame& frame : message) bytes += frame.size();
-  return bytes;
-}
-
 // Large ones stay where they are until ZeroMQ has written them to the network.
 zmq::message_t ToPart(Frame frame) {
   if (frame.size() <= kCopyBytesMax) return zmq::message_t(frame.bytes().data(), frame.size());
@@ -118,15 +112,15 @@ class ZmqClientSocket : public ClientSocket {
     return OkStatus();
   }
 
-  Result<Frames> Receive(Duration patience) override {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Result<Frames> Receive(Duration timeout) override {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     do {
       DT_TRY(Frames frames, TakeParts(socket_, nullptr));
       if (frames.empty()) continue;
       totals_.received.fetch_add(BytesIn(frames), std::memory_order_relaxed);
       return frames;
     } while (WaitReadable(socket_, -1, deadline));
-    return Timeout("no message within {} ms", patience / milliseconds(1));
+    return Timeout("no message within {} ms", timeout / milliseconds(1));
   }
 
  private:
@@ -158,8 +152,8 @@ class ZmqServerSocket : public ServerSocket {
     return OkStatus();
   }
 
-  Result<PeerMessage> Receive(Duration patience) override {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Result<PeerMessage> Receive(Duration timeout) override {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     do {
       if (TakeWake()) return Cancelled("woken");
       DT_TRY(Frames frames, TakeParts(socket_, guard_));
@@ -174,7 +168,7 @@ class ZmqServerSocket : public ServerSocket {
       return message;
     } while (WaitReadable(socket_, wake_, deadline));
     if (TakeWake()) return Cancelled("woken");
-    return Timeout("no message within {} ms", patience / milliseconds(1));
+    return Timeout("no message within {} ms", timeout / milliseconds(1));
   }
 
   const std::string& endpoint() const override { return endpoint_; }

@@ -17,7 +17,6 @@ constexpr char kVersion[] = "1.0";
 constexpr size_t kKeyBytes = 32;
 // The parts of a request: version, id, domain, address, identity, mechanism, credentials.
 enum Field : size_t { kId = 1, kDomain = 2, kAddress = 3, kMechanism = 5, kCredentials = 6 };
-constexpr Duration kLogInterval = std::chrono::minutes(1);
 
 std::string TextOfKey(const std::string& bytes) {
   if (bytes.size() != kKeyBytes) return "";
@@ -78,12 +77,10 @@ void ZapHandler::AnswerOne() {
 }
 
 void ZapHandler::LogRefusal(const std::string& address) {
-  ++refused_;
-  const TimePoint now = SystemClock().Now();
-  if (now < log_again_) return;
-  log_again_ = now + kLogInterval;
-  LogWarn("net.refused",
-          {{"address", address}, {"why", "its key may not connect"}, {"refused_so_far", refused_}});
+  if (!refused_.Count(SystemClock().Now())) return;
+  LogWarn("net.refused", {{"address", address},
+                          {"why", "its key may not connect"},
+                          {"refused_so_far", refused_.so_far()}});
 }
 
 }  // namespace dt

@@ -9,7 +9,7 @@
 
 #include <zmq.hpp>
 
-#include "common/base/clock.h"
+#include "common/net/rare_event.h"
 
 namespace dt {
 
@@ -30,8 +30,7 @@ class ZapHandler {
   const std::set<std::string> allowed_keys_;  // In Z85.
   // Used by thread_ only.
   zmq::socket_t socket_;
-  uint64_t refused_ = 0;
-  TimePoint log_again_{};
+  RareEvent refused_;
   std::jthread thread_;  // Last: starts when the rest exists.
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "common/base/check.h"
+#include "common/base/folder.h"
 #include "common/rows/row_keys.h"
 #include "common/rows/row_record.h"
 #include "common/storage/rocksdb_rows.h"
@@ -135,12 +136,10 @@ Status VisitShard(const OpenFolder& file, ShardId shard, const VisitRow& visit,
 std::vector<std::string> FoldersOf(const std::string& folder, std::string_view role) {
   namespace fs = std::filesystem;
   std::vector<std::string> found;
-  std::error_code error;
-  for (const fs::directory_entry& process : fs::directory_iterator(folder, error)) {
-    const bool ours = process.path().filename().string().starts_with(role);
-    if (!ours || !process.is_directory(error)) continue;
-    for (const fs::directory_entry& rows : fs::directory_iterator(process.path(), error)) {
-      if (rows.path().filename().string().starts_with("rows-")) found.push_back(rows.path());
+  for (const fs::path& process : ListFolderIfAny(folder)) {
+    if (!process.filename().string().starts_with(role)) continue;
+    for (const fs::path& rows : ListFolderIfAny(process)) {
+      if (rows.filename().string().starts_with("rows-")) found.push_back(rows);
     }
   }
   std::ranges::sort(found);

@@ -2,12 +2,10 @@
 // memory of the most items that it ever held. Any thread.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <vector>
 
-#include "common/base/clock.h"
+#include "common/base/mutex.h"
 
 namespace dt {
 
@@ -18,70 +16,72 @@ class BoundedQueue {
 
   // False when full or closed; `value` is then untouched.
   [[nodiscard]] bool TryPush(T& value) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_ || size() >= capacity_) return false;
     Append(value);
-    changed_.notify_all();
+    changed_.NotifyAll();
     return true;
   }
-  // False when closed, or still full after `patience`; `value` is then untouched.
-  [[nodiscard]] bool Push(T& value, Duration patience) {
-    std::unique_lock lock(mutex_);
-    const bool room =
-        changed_.wait_for(lock, patience, [&] { return closed_ || size() < capacity_; });
-    if (!room || closed_) return false;
+  // False when closed, or still full after `timeout`; `value` is then untouched.
+  [[nodiscard]] bool Push(T& value, Duration timeout) {
+    const TimePoint deadline = SystemClock().Now() + timeout;
+    MutexLock lock(mutex_);
+    while (!closed_ && size() >= capacity_ && changed_.WaitUntil(lock, deadline)) {
+    }
+    if (closed_ || size() >= capacity_) return false;
     Append(value);
-    changed_.notify_all();
+    changed_.NotifyAll();
     return true;
   }
-  // Nothing when closed and empty, or still empty after `patience`.
-  std::optional<T> Pop(Duration patience) {
-    std::unique_lock lock(mutex_);
+  // Nothing when closed and empty, or still empty after `timeout`.
+  std::optional<T> Pop(Duration timeout) {
     // A wait for no time would still be a system call, and a timer set.
-    if (patience > Duration::zero()) {
-      changed_.wait_for(lock, patience, [&] { return closed_ || size() > 0; });
+    const bool waits = timeout > Duration::zero();
+    const TimePoint deadline = waits ? SystemClock().Now() + timeout : TimePoint();
+    MutexLock lock(mutex_);
+    while (waits && !closed_ && size() == 0 && changed_.WaitUntil(lock, deadline)) {
     }
     if (size() == 0) return std::nullopt;
     std::optional<T> value(std::move(items_[first_]));
     if (++first_ == items_.size()) Compact();
-    changed_.notify_all();
+    changed_.NotifyAll();
     return value;
   }
   // True if the next item to be popped is there, and such.
   template <class Predicate>
   bool FrontIs(Predicate&& such) const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return size() > 0 && such(items_[first_]);
   }
   // Pushes fail from now on; what is inside can still be popped.
   void Close() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   bool closed() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return closed_;
   }
 
  private:
-  size_t size() const { return items_.size() - first_; }
-  void Append(T& value) {
+  size_t size() const DT_REQUIRES(mutex_) { return items_.size() - first_; }
+  void Append(T& value) DT_REQUIRES(mutex_) {
     // Twice the room that is needed, so that this is rare.
     if (items_.size() == items_.capacity() && 2 * first_ >= items_.size()) Compact();
     items_.push_back(std::move(value));
   }
-  void Compact() {
+  void Compact() DT_REQUIRES(mutex_) {
     items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(first_));
     first_ = 0;
   }
 
   const size_t capacity_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<T> items_;
-  size_t first_ = 0;  // Those before it have been popped.
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::vector<T> items_ DT_GUARDED_BY(mutex_);
+  size_t first_ DT_GUARDED_BY(mutex_) = 0;  // Items before it have been popped.
+  bool closed_ DT_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace dt

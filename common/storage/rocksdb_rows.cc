@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
-#include <mutex>
 
 #include <fmt/core.h>
 #include <rocksdb/compaction_filter.h>
@@ -15,6 +14,7 @@
 #include <rocksdb/utilities/checkpoint.h>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 #include "common/storage/rocksdb_rows_options.h"
 #include "common/storage/rocksdb_status.h"
 
@@ -51,19 +51,19 @@ class ErrorWatch : public rocksdb::EventListener {
     full_ = true;
   }
   void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& merge) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     last_merge_ = merge.status;
   }
   rocksdb::Status last_merge() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return last_merge_;
   }
   // Whether the disk was full since the last call.
   bool TakeFull() { return full_.exchange(false); }
 
  private:
-  mutable std::mutex mutex_;
-  rocksdb::Status last_merge_;
+  mutable Mutex mutex_;
+  rocksdb::Status last_merge_ DT_GUARDED_BY(mutex_);
   std::atomic<bool> full_ = false;
 };
 

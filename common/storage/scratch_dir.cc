@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "common/base/folder.h"
 #include "common/base/log.h"
 
 namespace dt {
@@ -53,15 +54,15 @@ std::string LockOf(const std::string& parent) { return parent + "/scratch.lock";
 // REQUIRES: the parent's lock is held; otherwise a folder that is being made could be removed.
 void RemoveUnlocked(const std::string& parent, std::string_view prefix) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& path : ListFolderIfAny(parent)) {
+    const std::string name = path.filename().string();
     if (name.size() != prefix.size() + kRandom.size()) continue;
     if (!name.starts_with(prefix) || name[prefix.size()] != '-') continue;
-    const std::string lock = entry.path().string() + "/lock";
+    const std::string lock = path.string() + "/lock";
     if (!fs::exists(lock, ignored)) continue;
     if (!LockedFile(lock, LOCK_EX | LOCK_NB).locked()) continue;
-    fs::remove_all(entry.path(), ignored);
-    LogInfo("scratch.removed", {{"folder", entry.path().string()}});
+    fs::remove_all(path, ignored);
+    LogInfo("scratch.removed", {{"folder", path.string()}});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "common/base/folder.h"
 #include "common/base/log.h"
 #include "common/storage/file_digest.h"
 #include "common/storage/files.h"
@@ -135,14 +136,13 @@ Status SyncFiles(const fs::path& folder, const std::vector<CheckpointFile>& file
 
 std::vector<CheckpointInfo> ListCheckpoints(const std::string& dir) {
   std::vector<CheckpointInfo> all;
-  std::error_code error;
   const std::string best = BestOf(dir);
-  for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& path : ListFolderIfAny(dir)) {
+    const std::string name = path.filename().string();
     const std::optional<Step> step = StepOf(name);
     if (!step.has_value()) continue;
     CheckpointInfo& info = all.emplace_back();
-    info.folder = entry.path().string();
+    info.folder = path.string();
     info.step = *step;
     info.best = name == best;
     const Result<Manifest> manifest = ReadManifest(info.folder);
@@ -239,10 +239,9 @@ Result<CheckpointStore> CheckpointStore::Open(const Options& options) {
                     "set checkpoint.dir to a folder that this user can write");
   }
   CheckpointStore store(absolute);
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(absolute.dir, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kWritingPrefix) || name.starts_with(kRemovingPrefix)) Remove(entry.path());
+  for (const fs::path& path : ListFolderIfAny(absolute.dir)) {
+    const std::string name = path.filename().string();
+    if (name.starts_with(kWritingPrefix) || name.starts_with(kRemovingPrefix)) Remove(path);
   }
   for (const CheckpointInfo& info : ListCheckpoints(absolute.dir)) {
     if (!info.complete()) continue;

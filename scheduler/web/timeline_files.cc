@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/folder.h"
 #include "common/storage/files.h"
 
 namespace dt::scheduler {
@@ -28,9 +29,8 @@ bool IsTimeline(std::string_view name) {
 
 std::set<std::string> TimelinesIn(const std::string& folder) {
   std::set<std::string> names;
-  std::error_code absent;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
-    std::string name = entry.path().filename().string();
+  for (const std::filesystem::path& path : ListFolderIfAny(folder)) {
+    std::string name = path.filename().string();
     if (IsTimeline(name)) names.insert(std::move(name));
   }
   return names;

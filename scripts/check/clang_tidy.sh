@@ -13,4 +13,4 @@ if [[ ${#files[@]} -eq 0 ]]; then
   mapfile -t files < <(find common ops scheduler server worker cli test -name '*.cc' | sort)
 fi
 printf '%s\0' "${files[@]}" |
-  xargs -0 -n 4 -P "$(nproc)" clang-tidy-16 -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option
+  xargs -0 -n 4 -P "$(nproc)" clang-tidy-16 -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wthread-safety

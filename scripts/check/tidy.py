@@ -35,6 +35,15 @@ BANNED = [
     (r"\bnew\b(?!\s*>)", "make_unique or a value", r"^$"),
     (r"\.\s*detach\(", "a thread that is joined", r"^$"),
     (r"(?m)^using namespace\b(?!.*literals)", "the names that are meant", r"^$"),
+    (r"\bdirectory_iterator\b|\brecursive_directory_iterator\b",
+     "ListFolder (common/base/folder.h), which cannot throw", r"common/base/folder\.cc|test/"),
+    (r"\bpoll\s*\(\s*nullptr\b", "Pause (common/base/pause.h)", r"^$"),
+    (r"(?<!\w)\*\s*std::make_unique\b[^;]*\.release\(\)", "Immortal (common/base/immortal.h)", r"^$"),
+    (r"\bBoundedQueue<[^;{}]*>\s*\w+\{\s*1\s*<<\s*[12]\d", "the number that can be under way", r"^$"),
+    (r"\bstatic_cast<void>\([^;]*(\.ok\(\)|\bSend\(|\bReceive\()|\(void\)|\bstd::ignore\b",
+     "IgnoreError() for a Status, static_cast<void> for another value", r"^$"),
+    (r"\bstd::(mutex|lock_guard|unique_lock|scoped_lock|condition_variable(_any)?)\b",
+     "Mutex, MutexLock and Condition (common/base/mutex.h)", r"common/base/(mutex\.h|pause\.cc)"),
     (r"\bvirtual\b[^;{}]*\([^;{})]*=[^;{})]*\)", "two functions; defaults on virtuals mislead", r"^$"),
 ]
 MARKS = re.compile(r"\b(FIXME|" + "TO" + r"DO|XXX)\b")

@@ -193,10 +193,10 @@ class RowsLoader {
 }  // namespace
 
 std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
-                                         const SavePlace& place) {
+                                         const CheckpointLocation& location) {
   auto task = std::make_unique<CheckpointTask>();
-  task->name = fmt::format("server-{}/rows-{}", place.server.value(), place.executor);
-  task->folder = place.folder + "/" + task->name;
+  task->name = fmt::format("server-{}/rows-{}", location.server.value(), location.executor);
+  task->folder = location.folder + "/" + task->name;
   task->notes.emplace_back(kHeaderKey, HeaderText(HeaderOf(shards, step)));
   // On disk tables are sorted by id, not by the order of the job. Empty states too: they take the
   // place of what an adopted checkpoint had there.

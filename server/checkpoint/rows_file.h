@@ -18,14 +18,15 @@
 
 namespace dt::server {
 
-struct SavePlace {
-  std::string folder;  // Of the checkpoint.
+struct CheckpointLocation {
+  std::string folder;  // The whole checkpoint's.
   ProcessId server;
   uint32_t executor = 0;
 };
 
 // For DiskTier::BeginSave, at the cut.
-std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step, const SavePlace& place);
+std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
+                                         const CheckpointLocation& location);
 
 // Forgets what `shards` hold and reads their rows from all files of the folder; their clocks become
 // `step`. `tier` is fresh; what does not fit into memory stays below it. Null: all must fit.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/check.h"
+#include "common/base/folder.h"
 #include "server/log/push_log_format.h"
 
 namespace dt::server {
@@ -23,9 +24,8 @@ std::string PrefixOf(uint32_t executor) { return fmt::format("log-{}-", executor
 std::vector<uint64_t> SegmentsIn(const std::string& dir, uint32_t executor) {
   std::vector<uint64_t> found;
   const std::string prefix = PrefixOf(executor);
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::filesystem::path& path : ListFolderIfAny(dir)) {
+    const std::string name = path.filename().string();
     if (!name.starts_with(prefix)) continue;
     uint64_t number = 0;
     const char* const end = name.data() + name.size();
@@ -257,11 +257,8 @@ void RemoveSegments(const std::string& dir, uint32_t executor, uint64_t first) {
 }
 
 void RemoveAllSegments(const std::string& dir) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
-    if (entry.path().filename().string().starts_with("log-")) {
-      unlink(entry.path().string().c_str());
-    }
+  for (const std::filesystem::path& path : ListFolderIfAny(dir)) {
+    if (path.filename().string().starts_with("log-")) unlink(path.c_str());
   }
 }
 

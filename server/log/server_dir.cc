@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/folder.h"
 #include "common/base/hash.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
@@ -103,15 +104,15 @@ Result<ServerDir> ServerDir::Open(const JobConfig& job, ProcessId id) {
 
 void ServerDir::RemoveFormer(const JobConfig& job) {
   namespace fs = std::filesystem;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(job.cluster.server.dir, ignored)) {
-    const std::string dir = entry.path().string();
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& path : ListFolderIfAny(job.cluster.server.dir)) {
+    const std::string dir = path.string();
+    const std::string name = path.filename().string();
     if (!name.starts_with(kPrefix) || name.size() == kPrefix.size()) continue;
     if (name.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos) continue;
     const int fd = open((dir + "/lock").c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0 && !IsOthers(dir, RunDirOf(job))) {
+      std::error_code ignored;
       fs::remove_all(dir, ignored);
       LogInfo("server.removed_former", {{"folder", dir}});
     }

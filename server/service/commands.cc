@@ -66,8 +66,8 @@ class Begin : public ExecutorCommand {
 
 class Save : public ExecutorCommand {
  public:
-  Save(Step step, SavePlace place, Duration patience)
-      : step_(step), place_(std::move(place)), patience_(patience) {}
+  Save(Step step, CheckpointLocation location, Duration patience)
+      : step_(step), location_(std::move(location)), patience_(patience) {}
 
   std::optional<ExecutorAnswer> Work(TimePoint now, Holdings& held) override {
     if (held.shards() == nullptr) return {{Internal("save before the start of the job")}};
@@ -80,7 +80,7 @@ class Save : public ExecutorCommand {
       if (now < *deadline_) return std::nullopt;
       return {{Timeout("save at step {}: {}", step_, shards.SlowestText())}};
     }
-    held.tier()->BeginSave(SaveTask(shards, step_, place_));
+    held.tier()->BeginSave(SaveTask(shards, step_, location_));
     // What comes now is not in the checkpoint. Where no segment can begin, the cut comes later.
     if (held.log() != nullptr) held.log()->BeginSegment().IgnoreError();
     return {{OkStatus()}};
@@ -88,7 +88,7 @@ class Save : public ExecutorCommand {
 
  private:
   const Step step_;
-  const SavePlace place_;
+  const CheckpointLocation location_;
   const Duration patience_;
   std::optional<TimePoint> deadline_;
 };
@@ -157,8 +157,9 @@ std::unique_ptr<ExecutorCommand> BeginCommand(ShardSetOptions shards, DiskTierOp
   return std::make_unique<Begin>(std::move(shards), std::move(disk), std::move(log));
 }
 
-std::unique_ptr<ExecutorCommand> SaveCommand(Step step, SavePlace place, Duration patience) {
-  return std::make_unique<Save>(step, std::move(place), patience);
+std::unique_ptr<ExecutorCommand> SaveCommand(Step step, CheckpointLocation location,
+                                             Duration patience) {
+  return std::make_unique<Save>(step, std::move(location), patience);
 }
 
 std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Generation generation) {

@@ -38,7 +38,8 @@ std::unique_ptr<ExecutorCommand> BeginCommand(ShardSetOptions shards, DiskTierOp
                                               std::optional<LogPlace> log = {});
 // Waits until every step before `step` is applied: Timeout after `patience`, with what is missing.
 // Answered when what is to be saved is fixed; Executor::TakeSaved tells when it is written.
-std::unique_ptr<ExecutorCommand> SaveCommand(Step step, SavePlace place, Duration patience);
+std::unique_ptr<ExecutorCommand> SaveCommand(Step step, CheckpointLocation location,
+                                             Duration patience);
 // The rows of a checkpoint.
 std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Generation generation);
 // A checkpoint holds every step before `step`: the log forgets them.

@@ -1,11 +1,11 @@
 #include "server/service/server.h"
 
 #include <algorithm>
-#include <poll.h>
 #include <thread>
 
 #include "common/base/host_name.h"
 #include "common/base/log.h"
+#include "common/base/pause.h"
 #include "common/control/control_link.h"
 #include "common/control/role_loop.h"
 #include "common/net/zmq_endpoint.h"
@@ -22,7 +22,7 @@ constexpr Duration kSavingPoll = milliseconds(10);
 constexpr Duration kAnswerPoll = milliseconds(20);
 constexpr uint32_t kExecutorsMax = 64;
 constexpr Duration kRebindPatience = seconds(5);
-constexpr int kRebindPauseMs = 50;
+constexpr Duration kRebindPause = milliseconds(50);
 
 // Of executor i: any free port, or the i-th from the one that was named.
 std::string EndpointOf(const std::string& listen, uint32_t i) {
@@ -97,6 +97,7 @@ class ServerRole : public Server {
                             .self = link_->welcome().id,
                             .executors = static_cast<uint32_t>(executors_.size()),
                             .keeper = keeper_.has_value() ? &*keeper_ : nullptr,
+                            .frames = &DataNetwork().frames(),
                             .stats = [this] { return ReadProcessStats(&DataNetwork()); }});
     const Status worked = Work();
     const bool told = link_->ended() && link_->end_status().code() != StatusCode::kUnavailable;
@@ -121,7 +122,7 @@ class ServerRole : public Server {
     const TimePoint deadline = SystemClock().Now() + kRebindPatience;
     auto sockets = BindAll(keeper_->endpoints());
     while (!sockets.ok() && SystemClock().Now() < deadline) {
-      poll(nullptr, 0, kRebindPauseMs);
+      Pause(kRebindPause);
       sockets = BindAll(keeper_->endpoints());
     }
     if (sockets.ok()) return sockets;

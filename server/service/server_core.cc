@@ -6,7 +6,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/open_files.h"
-#include "common/storage/place_below.h"
+#include "common/storage/path_below.h"
 #include "server/shard/checksum.h"
 
 namespace dt::server {
@@ -86,7 +86,8 @@ ShardSetOptions ServerCore::ShardsOf(const StartMessage& start, uint32_t executo
                          .view = start.view,
                          .self = options_.self,
                          .executor = executor,
-                         .executors = options_.executors};
+                         .executors = options_.executors,
+                         .frames = options_.frames};
   if (options_.job.train.asynchronous()) shards.staleness = options_.job.train.staleness;
   return shards;
 }
@@ -140,7 +141,7 @@ Status ServerCore::CarryOut(TimePoint now, const OrderMessage& order) {
 }
 
 Status ServerCore::Save(TimePoint now, uint64_t order, const SaveOrder& save) {
-  DT_TRY(const std::string folder, PlaceBelow(options_.job.checkpoint.dir, save.name));
+  DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, save.name));
   const std::string own = fmt::format("{}/server-{}", folder, options_.self.value());
   if (options_.keeper != nullptr) {  // This server's process before may have been killed in it.
     std::error_code absent;

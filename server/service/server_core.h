@@ -19,6 +19,7 @@
 
 #include "common/config/job_config.h"
 #include "common/control/messages.h"
+#include "common/net/frame_pool.h"
 #include "server/log/log_keeper.h"
 #include "server/service/executor_core.h"
 
@@ -30,6 +31,7 @@ class ServerCore {
     const JobConfig& job;
     ProcessId self;  // As the scheduler has named the server.
     uint32_t executors = 1;
+    FramePool* frames = nullptr;               // Where answers are made.
     LogKeeper* keeper = nullptr;               // Null: no log is kept.
     std::function<ProcessStats()> stats = {};  // Of the process.
   };

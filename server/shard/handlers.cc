@@ -55,7 +55,7 @@ Result<PullOutcome> Pull(ShardSet& shards, const PullRequest& request) {
     return Stale("pull of step {}, but step {} is next: the rows have changed", request.step,
                  shards.clock());
   }
-  outcome.waits = pullable == Pullable::kNotYet || !shards.Resident(groups, keys);
+  outcome.waits = pullable == Pullable::kNotYet || !shards.EnsureInMemory(groups, keys);
   if (!outcome.waits) outcome.values = shards.Gather(request.mode, groups, keys);
   return outcome;
 }
@@ -81,7 +81,7 @@ PullOutcome HandlePull(ShardSet& shards, const PullRequest& request) {
 Status HandleLookahead(ShardSet& shards, const PullRequest& request) {
   DT_TRY(const Asked asked, AskedOf(shards, request));
   if (asked.refused.empty()) {
-    static_cast<void>(shards.Resident(request.groups, request.keys.as<Key>()));
+    shards.EnsureInMemory(request.groups, request.keys.as<Key>());
   }
   return OkStatus();
 }

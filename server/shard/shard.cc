@@ -14,7 +14,7 @@ class Shard::Updater : public ShardUpdater {
 
   bool Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
     Gather(pushes);
-    if (residency_ != nullptr && !Writable()) return false;
+    if (residency_ != nullptr && !EnsureWritable()) return false;
     Apply(info);
     return true;
   }
@@ -38,12 +38,12 @@ class Shard::Updater : public ShardUpdater {
     }
   }
 
-  bool Writable() const {
+  bool EnsureWritable() const {
     scratch_.keys.clear();
     for (const GroupView* group : scratch_.groups) {
       scratch_.keys.push_back({&shard_.tables_[group->table], group->keys});
     }
-    return residency_->Writable(scratch_.keys);
+    return residency_->EnsureWritable(scratch_.keys);
   }
 
   void Apply(const UpdateInfo& info) const;

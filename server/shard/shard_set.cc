@@ -107,7 +107,7 @@ Status ShardSet::Push(PushRequest request, std::span<const ShardId> refused) {
   Status status;
   if (mode == PushMode::kGradients) {
     status = Take();
-  } else if (PartsAreInMemory()) {
+  } else if (EnsurePartsAreInMemory()) {
     SetAbsent();
   } else {
     status = Busy("rows that may be there are on their way from the disk");
@@ -160,7 +160,7 @@ Status ShardSet::Take() {
   return status;
 }
 
-bool ShardSet::PartsAreInMemory() {
+bool ShardSet::EnsurePartsAreInMemory() {
   if (residency_ == nullptr) return true;
   key_runs_.clear();
   for (const Part& part : parts_) {
@@ -168,7 +168,7 @@ bool ShardSet::PartsAreInMemory() {
       key_runs_.push_back({&part.shard->table(group.table), group.keys});
     }
   }
-  return residency_->Resident(key_runs_);
+  return residency_->EnsureInMemory(key_runs_);
 }
 
 void ShardSet::SetAbsent() {
@@ -210,14 +210,14 @@ void ShardSet::Advance(Step step) {
   }
 }
 
-bool ShardSet::Resident(std::span<const KeyGroup> groups, std::span<const Key> keys) {
+bool ShardSet::EnsureInMemory(std::span<const KeyGroup> groups, std::span<const Key> keys) {
   if (residency_ == nullptr) return true;
   key_runs_.clear();
   for (const KeyGroup& group : groups) {
     key_runs_.push_back({&Find(group.shard)->table(group.table), keys.first(group.rows)});
     keys = keys.subspan(group.rows);
   }
-  return residency_->Resident(key_runs_);
+  return residency_->EnsureInMemory(key_runs_);
 }
 
 bool ShardSet::Settled() const {
@@ -234,7 +234,7 @@ EmbeddingTable* ShardSet::FindTable(ShardId shard, TableId table) {
 Frame ShardSet::Gather(PullMode mode, std::span<const KeyGroup> groups, std::span<const Key> keys) {
   uint64_t bytes = 0;
   for (const KeyGroup& group : groups) bytes += WireOf(group.table).BytesOf(group.rows);
-  Frame frame = Frame::Of(bytes);
+  Frame frame = options_.frames->Make(bytes);
   std::byte* out = frame.bytes().data();
   pull_runs_.clear();
   for (const KeyGroup& group : groups) {

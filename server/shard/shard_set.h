@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/cluster/view.h"
+#include "common/net/frame_pool.h"
 #include "common/wire/data.h"
 #include "server/shard/shard.h"
 
@@ -19,7 +20,8 @@ struct ShardSetOptions {
   View view;
   ProcessId self;  // The server.
   uint32_t executor = 0, executors = 1;
-  std::optional<Step> staleness = {};  // Set: workers run apart.
+  std::optional<Step> staleness = {};         // Set: workers run apart.
+  FramePool* frames = &FramePool::Private();  // Makes the answers of pulls; outlives the set.
 };
 
 class ShardSet {
@@ -57,10 +59,11 @@ class ShardSet {
   ShardClock::Pullable MayPull(PullMode mode, Step step) const;
   // Attaches the tier below memory; null if there is none. It must outlive its use here.
   void Attach(Residency* residency) { residency_ = residency; }
-  // True if all these rows are in memory. If not, call again when disk_progress() has changed.
+  // True if all these rows are in memory. If not, begins to read them: call again when
+  // disk_progress() has changed.
   // REQUIRES: the shards are here.
-  bool Resident(std::span<const KeyGroup> groups, std::span<const Key> keys);
-  bool below() const { return residency_ != nullptr && residency_->below(); }
+  bool EnsureInMemory(std::span<const KeyGroup> groups, std::span<const Key> keys);
+  bool below() const { return residency_ != nullptr && residency_->has_rows(); }
   // Changes whenever a request that had to wait may be answered.
   uint64_t progress() const { return changes_ + disk_progress(); }
   uint64_t disk_progress() const { return residency_ != nullptr ? residency_->progress() : 0; }
@@ -117,7 +120,7 @@ class ShardSet {
   void Cut(PushRequest request, std::span<const ShardId> refused);
   // What Cut has made.
   Status Take();
-  bool PartsAreInMemory();
+  bool EnsurePartsAreInMemory();
   void SetAbsent();
 
   ShardSetOptions options_;

@@ -1,28 +1,28 @@
-// The tier below the memory of one executor's shards. Cold rows leave memory in sorted runs
-// (clock with counts, key_index.h), and come back when a request needs them. A row is current in
-// one place: in memory; else in the newest run on its way to disk that has it; else on disk. What
-// lies below a current row is old or equal, and never looked at.
+// The tier below the memory of one executor's shards. Its parts, all owned by the executor's
+// thread:
 //
-// Checkpoints: at the cut the epoch changes. All rows changed before go to disk: the save walks
-// over the index, and a row that changes ahead of it is saved first, as it was. Then the disk's
-// files are linked into the checkpoint: unchanged files cost nothing.
-//
-// Owned by the executor's thread.
+//   RowsBelow   the common core: which rows are below memory, and where
+//   Evictor     makes room: cold rows leave in runs
+//   Fetcher     brings rows back for those who wait, and for those who said that they will come
+//   Saver       makes checkpoints while training goes on
+//   DiskThreads the writer's and the reader's thread, and the files that these write and read
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <optional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "server/shard/residency.h"
 #include "server/shard/shard_set.h"
 #include "server/storage/disk_threads.h"
-#include "server/storage/gone_before.h"
-#include "server/storage/key_filter.h"
+#include "server/storage/evictor.h"
+#include "server/storage/expiry_filter.h"
+#include "server/storage/fetcher.h"
+#include "server/storage/rows_below.h"
+#include "server/storage/saver.h"
+#include "server/storage/tier_progress.h"
 
 namespace dt::server {
 
@@ -36,33 +36,32 @@ struct DiskTierOptions {
 class DiskTier : public Residency {
  public:
   // `shards` outlives it.
-  DiskTier(DiskTierOptions options, ShardSet& shards);
-  ~DiskTier() override;
+  DiskTier(const DiskTierOptions& options, ShardSet& shards);
 
-  bool Resident(std::span<const EmbeddingTable::KeyRun> runs) override;
-  bool Writable(std::span<const EmbeddingTable::KeyRun> runs) override;
-  bool below() const override { return rows_below_ != 0; }
-  uint64_t bytes_max() const override;
+  bool EnsureInMemory(std::span<const EmbeddingTable::KeyRun> runs) override;
+  bool EnsureWritable(std::span<const EmbeddingTable::KeyRun> runs) override;
+  bool has_rows() const override { return below_.rows() != 0; }
+  uint64_t bytes_max() const override { return evictor_.bytes_max(); }
   void PutBelow(EmbeddingTable& table, Key key, std::span<const std::byte> record,
                 bool on_disk) override;
-  uint64_t progress() const override { return progress_; }
+  uint64_t progress() const override { return progress_.count(); }
 
   // Takes back what the disk has done, makes room, goes on with a save. At every turn of the loop.
   void Work();
   // Work() has something to do by itself, without waiting for the disk.
-  bool busy() const { return save_ != nullptr && !save_->walked; }
+  bool busy() const { return saver_.walking(); }
   // Not OK: it can serve no more.
   Status failure() const { return failure_; }
 
-  // A checkpoint of now. REQUIRES: none is under way.
-  void BeginSave(std::unique_ptr<CheckpointTask> task);
-  bool saving() const { return save_ != nullptr; }
-  // When it is done, well or not; once.
-  std::unique_ptr<CheckpointTask> TakeSaved() { return std::move(saved_); }
+  // A checkpoint of now. It fails if another is under way.
+  void BeginSave(std::unique_ptr<CheckpointTask> task) { saver_.Begin(std::move(task)); }
+  bool saving() const { return saver_.saving(); }
+  // A checkpoint that is done, well or not; once.
+  std::unique_ptr<CheckpointTask> TakeSaved() { return saver_.TakeSaved(); }
 
-  // Instead of an empty disk: the rows in a folder of a checkpoint, which are those of these
-  // shards. The caller restores each, as one that is on disk, with MakeRoom in between.
-  Status Adopt(const std::string& checkpoint);
+  // Begins with the rows in a folder of a checkpoint, which are those of these shards. The caller
+  // restores each, as one that is on disk, with MakeRoom in between.
+  Status Adopt(const std::string& checkpoint) { return disk_.Adopt(checkpoint); }
   // Makes room for more rows, and waits for the disk where it must.
   Status MakeRoom();
 
@@ -70,64 +69,30 @@ class DiskTier : public Residency {
   using Visit =
       std::function<void(const EmbeddingTable& table, Key key, std::span<const std::byte> record)>;
   Status VisitRowsBelow(const Visit& visit);
-  // Exact, but that rows which are gone may be counted.
-  uint64_t rows_below() const { return rows_below_; }
+  // Exact, but that rows which have expired may be counted.
+  uint64_t rows_below() const { return below_.rows(); }
   uint64_t bytes() const;  // Of memory, beside the shards'.
-  uint64_t disk_bytes() const;
+  uint64_t disk_bytes() const { return disk_.db() ? disk_.db()->bytes_on_disk() : 0; }
 
  private:
-  struct Save {
-    std::unique_ptr<CheckpointTask> task;
-    uint32_t epoch = 0;  // Rows changed in it are to be saved.
-    size_t table = 0;    // Where the walk is, of all tables of all shards.
-    uint64_t at = 0;
-    bool walked = false, asked = false;
-  };
-  class Sink;
-  using Place = std::pair<const EmbeddingTable*, Key>;
-
-  void TakeDone(Duration patience);
-  void NoteProgress();
-  void Install(RowFetch& fetch);
-  bool Reinstall(EmbeddingTable& table, Key key);
-  void Want(EmbeddingTable& table, Key key);
-  void Evict();
-  void NoteOnDisk(EmbeddingTable& table, Key key);
-  void NoteBack(EmbeddingTable& table);
-  void Seal();
-  void SaveSome();
-  void EndSave(std::unique_ptr<CheckpointTask> task);
+  DiskThreads::Options DiskOptions(const DiskTierOptions& options) const;
+  void TakeDone(Duration timeout);
+  void CheckDisk();
   Status WaitForWrites(size_t runs_left);
 
-  const DiskTierOptions options_;
-  const uint64_t run_bytes_, cache_bytes_;
+  const TierBudget budget_;
   ShardSet& shards_;
   const std::vector<EmbeddingTable*> tables_;  // Of all shards.
-  std::vector<EmbeddingTable*> evictable_;     // Those that need not stay.
-  std::unique_ptr<Sink> sink_;
-  GoneBefore gone_;
-
-  RowRun open_run_;
-  std::deque<std::shared_ptr<const RowRun>> runs_;  // Being written, oldest first.
-  KeyFilter filter_;
-  absl::flat_hash_map<Place, uint64_t> wanted_;    // Being read, by which fetch; from 1.
-  absl::flat_hash_set<Place> nowhere_;             // The filter let them pass, but there is no row.
-  std::unique_ptr<RowFetch> fetch_;                // Being gathered.
-  uint64_t fetches_begun_ = 0, fetches_done_ = 0;  // In one order.
-  absl::flat_hash_set<uint64_t> awaited_;          // Fetches with which somebody's rows are there.
-  bool behind_ = false;                            // Somebody waits until a run is written.
-  std::vector<EmbeddingTable::AbsentKey> absent_;
-
-  std::unique_ptr<Save> save_;
-  std::unique_ptr<CheckpointTask> saved_;
-  uint64_t rows_below_ = 0;
-  uint64_t progress_ = 0;
-  size_t hand_ = 0;       // Of evictable_.
-  uint64_t swept_ = 0;    // Buckets since the last progress.
-  bool waiting_ = false;  // Somebody was told to ask again.
-  Status failure_;
+  ExpiryFilter expired_;                       // Asked by threads that merge files.
+  DiskThreads disk_;
+  RowsBelow below_;
+  TierProgress progress_;
+  Evictor evictor_;
+  Fetcher fetcher_;
+  Saver saver_;
+  bool behind_ = false;  // Somebody waits until a run is written.
   TimePoint full_since_{};
-  std::unique_ptr<DiskThreads> disk_;  // Last: its threads end first.
+  Status failure_;
 };
 
 }  // namespace dt::server

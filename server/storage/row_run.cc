@@ -7,24 +7,24 @@ namespace dt::server {
 std::span<std::byte> RowRun::Add(const EmbeddingTable& table, Key key) {
   const uint64_t at = records_.size();
   const uint32_t bytes = table.record_bytes();
-  places_.insert_or_assign(Place{&table, key}, static_cast<uint32_t>(entries_.size()));
+  rows_.insert_or_assign(Row{&table, key}, static_cast<uint32_t>(entries_.size()));
   entries_.push_back({RowKey(table.shard(), table.spec().id, key), bytes, at});
   records_.resize(at + bytes);
   return std::span(records_).subspan(at);
 }
 
 std::span<const std::byte> RowRun::Find(const EmbeddingTable& table, Key key) const {
-  const auto it = places_.find(Place{&table, key});
-  return it == places_.end() ? std::span<const std::byte>() : entries_[it->second].record(*this);
+  const auto it = rows_.find(Row{&table, key});
+  return it == rows_.end() ? std::span<const std::byte>() : entries_[it->second].record(*this);
 }
 
 std::vector<RowRun::Entry> RowRun::Sorted() const {
   std::vector<Entry> entries;
-  entries.reserve(places_.size());
-  if (places_.size() == entries_.size()) {
+  entries.reserve(rows_.size());
+  if (rows_.size() == entries_.size()) {
     entries = entries_;
   } else {
-    for (const auto& [place, entry] : places_) entries.push_back(entries_[entry]);
+    for (const auto& [row, entry] : rows_) entries.push_back(entries_[entry]);
   }
   std::ranges::sort(entries, {}, &Entry::key);
   return entries;

@@ -29,23 +29,23 @@ class RowRun {
   };
   // In key order.
   std::vector<Entry> Sorted() const;
-  size_t rows() const { return places_.size(); }
-  // Of memory.
+  size_t rows() const { return rows_.size(); }
+  // What it takes of memory.
   uint64_t bytes() const { return records_.size() + entries_.size() * (sizeof(Entry) + 40); }
 
  private:
-  struct Place {
+  struct Row {
     const EmbeddingTable* table;
     Key key;
-    friend bool operator==(const Place&, const Place&) = default;
+    friend bool operator==(const Row&, const Row&) = default;
     template <class H>
-    friend H AbslHashValue(H state, const Place& place) {
-      return H::combine(std::move(state), place.table, place.key);
+    friend H AbslHashValue(H state, const Row& row) {
+      return H::combine(std::move(state), row.table, row.key);
     }
   };
   std::vector<std::byte> records_;
   std::vector<Entry> entries_;
-  absl::flat_hash_map<Place, uint32_t> places_;  // Of the entry that counts.
+  absl::flat_hash_map<Row, uint32_t> rows_;  // The entry of each row that counts.
 };
 
 }  // namespace dt::server

@@ -52,8 +52,9 @@ class EmbeddingTable {
     EmbeddingTable* table = nullptr;
     Key key = 0;
   };
-  // Appends them; the others get warmer.
-  static void FindAbsent(std::span<const KeyRun> runs, std::vector<AbsentKey>& absent);
+  // Appends the keys that are not in memory; the rows of the others count as used, so that they
+  // stay longer.
+  static void WarmAndFindAbsent(std::span<const KeyRun> runs, std::vector<AbsentKey>& absent);
 
   // The hand of the clock goes over `buckets` buckets of the index. Cold rows leave; those that the
   // disk has not go into `sink`. Rows changed in `keep_epoch` stay (0: none does).

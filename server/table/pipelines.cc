@@ -230,10 +230,10 @@ class PushPipeline : Pipeline {
       rows.Renew(item.row, item.key);
       life.CountGone(1);
     }
-    const uint64_t gap = item.header->GapTo(step_);
+    const uint64_t steps_since_update = item.header->StepsSinceUpdate(step_);
     std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
     const float* const gradient = FloatsOf(item.run->format, item.gradient, {room.data(), dim});
-    rows.Update(item.to, *item.run->update, {item.key, step_, gap, gradient});
+    rows.Update(item.to, *item.run->update, {item.key, step_, steps_since_update, gradient});
     *item.header = {item.header->LastAfter(step_), rows.epoch()};
   }
 
@@ -278,7 +278,8 @@ void EmbeddingTable::Push(std::span<const PushRun> runs, Step step) {
   for (const PushRun& run : runs) run.table->life_.Settle();
 }
 
-void EmbeddingTable::FindAbsent(std::span<const KeyRun> runs, std::vector<AbsentKey>& absent) {
+void EmbeddingTable::WarmAndFindAbsent(std::span<const KeyRun> runs,
+                                       std::vector<AbsentKey>& absent) {
   AbsencePipeline work(absent);
   BlockPipeline(runs, work).Go();
 }

@@ -34,9 +34,9 @@ class RowHeader {
   // Steps since the last push; since before step 0 if there was none. 1 if that was no earlier
   // step: workers that run apart push their steps in any order, and a sender that names a key twice
   // breaks its promise and nothing else.
-  uint64_t GapTo(Step step) const {
-    const uint64_t gap = (step - last_push()) & kNever;
-    return gap == 0 || gap > kNever / 2 ? 1 : gap;
+  uint64_t StepsSinceUpdate(Step step) const {
+    const uint64_t steps = (step - last_push()) & kNever;
+    return steps == 0 || steps > kNever / 2 ? 1 : steps;
   }
   // The last push after one of this step.
   Step LastAfter(Step step) const {

@@ -79,7 +79,7 @@ void TableRows::UpdateRounded(std::byte* row, const RowUpdate& update, const Row
   std::array<float, kRowDimMax> room;
   const std::span<float> values(room.data(), spec_.dim);
   DecodeRow(spec_.dtype, row, values);
-  update.Apply(push.gap, values, StateOf(row), {push.gradient, spec_.dim});
+  update.Apply(push.steps_since_update, values, StateOf(row), {push.gradient, spec_.dim});
   RoundToBf16(RandomOf(push.key, push.step), values, row);
 }
 

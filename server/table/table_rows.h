@@ -68,12 +68,12 @@ class TableRows {
   struct RowPush {
     Key key = 0;
     Step step = 0;
-    uint64_t gap = 1;
+    uint64_t steps_since_update = 1;
     const float* gradient = nullptr;
   };
   void Update(std::byte* row, const RowUpdate& update, const RowPush& push) const {
     if (spec_.dtype != FloatFormat::kFp32) return UpdateRounded(row, update, push);
-    update.Apply(push.gap, {reinterpret_cast<float*>(row), spec_.dim}, StateOf(row),
+    update.Apply(push.steps_since_update, {reinterpret_cast<float*>(row), spec_.dim}, StateOf(row),
                  {push.gradient, spec_.dim});
   }
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "common/net/shm_arena.h"
-#include "common/net/shm_segment.h"
+#include "common/net/shm/shm_arena.h"
+#include "common/net/shm/shm_segment.h"
 #include "test/hostile/attack.h"
 #include "test/hostile/raw_socket.h"
 

@@ -8,7 +8,7 @@
 #include "common/base/hash.h"
 #include "common/base/philox.h"
 #include "common/control/key_files.h"
-#include "common/net/shm_network.h"
+#include "common/net/shm/shm_network.h"
 #include "common/net/socket.h"
 #include "worker/lookup/lookup_plan.h"
 

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <poll.h>
 #include <signal.h>
 #include <sstream>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/pause.h"
 
 namespace dt::test {
 namespace {
@@ -126,7 +126,7 @@ bool Eventually(std::chrono::milliseconds patience, const std::function<bool()>&
   const TimePoint deadline = SystemClock().Now() + patience;
   while (!done()) {
     if (SystemClock().Now() > deadline) return false;
-    poll(nullptr, 0, 20);
+    Pause(milliseconds(20));
   }
   return true;
 }

@@ -72,7 +72,7 @@ class TieredShards {
     const ShardId shard = ShardOf(spec.id, key, shards_.shards_of_job());
     const KeyGroup group{shard, table, 1};
     const std::span<const Key> keys(&key, 1);
-    if (!Until([&] { return shards_.Resident({&group, 1}, keys); })) return {};
+    if (!Until([&] { return shards_.EnsureInMemory({&group, 1}, keys); })) return {};
     const Frame frame = shards_.Gather(PullMode::kTrain, {&group, 1}, keys);
     const auto values = frame.as<float>();
     return {values.begin(), values.end()};
@@ -80,8 +80,9 @@ class TieredShards {
 
   // A checkpoint of now; `meanwhile` runs while it is being written.
   Result<std::vector<CheckpointFile>> Save(
-      Step step, const server::SavePlace& place, const std::function<void()>& meanwhile = [] {}) {
-    tier_->BeginSave(server::SaveTask(shards_, step, place));
+      Step step, const server::CheckpointLocation& location,
+      const std::function<void()>& meanwhile = [] {}) {
+    tier_->BeginSave(server::SaveTask(shards_, step, location));
     meanwhile();
     std::unique_ptr<server::CheckpointTask> task;
     const bool done = Until([&] { return (task = tier_->TakeSaved()) != nullptr; });

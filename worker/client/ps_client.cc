@@ -5,6 +5,12 @@ namespace {
 
 constexpr Duration kPoll = milliseconds(50);  // How soon a wait notices the job's end.
 
+RequestBook::Options RequestsOf(const PsClient::Options& options) {
+  RequestBook::Options requests = options.requests;
+  requests.frames = &options.network->frames();
+  return requests;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PsClient>> PsClient::Open(const View& view, Options options) {
@@ -16,7 +22,7 @@ Result<std::unique_ptr<PsClient>> PsClient::Open(const View& view, Options optio
 }
 
 PsClient::PsClient(const View& view, Options options)
-    : options_(std::move(options)), book_(view, options_.requests) {}
+    : options_(std::move(options)), book_(view, RequestsOf(options_)) {}
 
 Result<ClientSocket*> PsClient::SocketOf(uint32_t executor) {
   if (sockets_.size() <= executor) sockets_.resize(executor + 1);

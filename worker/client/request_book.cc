@@ -64,7 +64,7 @@ PullRequest RequestBook::MakePull(const MessageCut& cut, const LookupPlan& plan)
 }
 
 Frame RequestBook::KeysOf(const MessageCut& cut, const LookupPlan& plan) const {
-  Frame frame = Frame::Of(cut.rows * sizeof(Key));
+  Frame frame = options_.frames->Make(cut.rows * sizeof(Key));
   Key* out = frame.as<Key>().data();
   for (const RowGroup& group : cut.groups) {
     out = std::copy_n(plan.tables[group.table].begin() + group.first, group.rows, out);
@@ -104,7 +104,7 @@ PushRequest RequestBook::MakePush(const MessageCut& cut, const PushInfo& info,
     push.groups.push_back({group.shard, options_.wire_tables[group.table], group.rows});
     bytes += options_.tables[group.table].BytesOf(group.rows);
   }
-  push.gradients = Frame::Of(bytes);
+  push.gradients = options_.frames->Make(bytes);
   std::byte* out = push.gradients.bytes().data();
   for (const RowGroup& group : cut.groups) {
     const WireTable& wire = options_.tables[group.table];

@@ -27,6 +27,7 @@
 #include "common/base/status.h"
 #include "common/cluster/view.h"
 #include "common/metrics/timeline.h"
+#include "common/net/frame_pool.h"
 #include "common/wire/data.h"
 #include "worker/client/message_cut.h"
 #include "worker/client/pulled_rows.h"
@@ -57,7 +58,8 @@ class RequestBook {
     // threads woken, on both sides) is little beside its bytes; so small that the server reads rows
     // for one while the network carries another. Measured: docs/performance.md.
     size_t message_bytes_max = 1056 << 10;
-    Timeline* timeline = nullptr;  // Of requests in training; null: not recorded.
+    FramePool* frames = &FramePool::Private();  // Makes what is sent; outlives the book.
+    Timeline* timeline = nullptr;               // Of requests in training; null: not recorded.
   };
   RequestBook(const View& view, Options options);
 

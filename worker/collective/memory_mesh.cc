@@ -1,7 +1,6 @@
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 
+#include "common/base/mutex.h"
 #include "worker/collective/mesh.h"
 
 namespace dt::worker {
@@ -10,13 +9,13 @@ namespace {
 // Messages under way, for each (from, to) in order. A mutex because that is what the ranks share.
 struct Hub {
   explicit Hub(uint32_t ranks_in) : ranks(ranks_in), queues(ranks_in * ranks_in) {}
-  std::deque<std::vector<std::byte>>& QueueOf(uint32_t from, uint32_t to) {
+  std::deque<std::vector<std::byte>>& QueueOf(uint32_t from, uint32_t to) DT_REQUIRES(mutex) {
     return queues[from * ranks + to];
   }
   const uint32_t ranks;
-  std::mutex mutex;
-  std::condition_variable arrived;
-  std::vector<std::deque<std::vector<std::byte>>> queues;
+  Mutex mutex;
+  Condition arrived;
+  std::vector<std::deque<std::vector<std::byte>>> queues DT_GUARDED_BY(mutex);
 };
 
 class MemoryMesh : public Mesh {
@@ -30,13 +29,13 @@ class MemoryMesh : public Mesh {
   Status Exchange(std::string_view operation, std::span<const Outgoing> send,
                   std::span<const Incoming> receive) override {
     {
-      std::lock_guard lock(hub_->mutex);
+      MutexLock lock(hub_->mutex);
       for (const Outgoing& out : send) {
         if (out.bytes.empty()) continue;
         hub_->QueueOf(rank_, out.rank).emplace_back(out.bytes.begin(), out.bytes.end());
       }
     }
-    hub_->arrived.notify_all();
+    hub_->arrived.NotifyAll();
     const TimePoint deadline = SystemClock().Now() + limits_.patience;
     for (const Incoming& in : receive) {
       if (!in.bytes.empty()) DT_TRY_STATUS(ReceiveOne(operation, in, deadline));
@@ -46,10 +45,10 @@ class MemoryMesh : public Mesh {
 
  private:
   Status ReceiveOne(std::string_view operation, const Incoming& in, TimePoint deadline) {
-    std::unique_lock lock(hub_->mutex);
+    MutexLock lock(hub_->mutex);
     auto& queue = hub_->QueueOf(in.rank, rank_);
     while (queue.empty()) {
-      hub_->arrived.wait_for(lock, milliseconds(50));
+      hub_->arrived.WaitUntil(lock, SystemClock().Now() + milliseconds(50));
       if (!queue.empty()) break;
       if (limits_.interrupted) DT_TRY_STATUS(limits_.interrupted());
       if (SystemClock().Now() >= deadline) {

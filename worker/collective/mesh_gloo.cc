@@ -1,10 +1,8 @@
 // The mesh over Gloo's TCP transport: only its tagged point-to-point messages are used.
 #include <algorithm>
 #include <charconv>
-#include <condition_variable>
 #include <csignal>
 #include <exception>
-#include <mutex>
 #include <thread>
 
 #include <gloo/rendezvous/context.h>
@@ -14,6 +12,8 @@
 #include <netdb.h>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
+#include "common/base/pause.h"
 #include "worker/collective/mesh.h"
 
 namespace dt::worker {
@@ -74,7 +74,7 @@ class Watch {
 
   // Not OK if the job has ended already: then nothing is watched.
   Status Begin(const std::vector<Buffer>* sends, const std::vector<Buffer>* receives) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!reason_.ok()) return reason_;
     sends_ = sends;
     receives_ = receives;
@@ -82,30 +82,32 @@ class Watch {
   }
   // What ended the wait, if it was not its own end.
   Status End() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     sends_ = receives_ = nullptr;
     return reason_;
   }
 
  private:
   void Run(const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
-    while (!stop.stop_requested() && reason_.ok()) {
-      stopped_.wait_for(lock, stop, milliseconds(100), [] { return false; });
-      if (sends_ == nullptr || !interrupted_) continue;
-      reason_ = interrupted_();
-      if (reason_.ok()) continue;
-      for (const Buffer& buffer : *sends_) buffer->abortWaitSend();
-      for (const Buffer& buffer : *receives_) buffer->abortWaitRecv();
-    }
+    bool goes_on = true;
+    while (goes_on && Pause(milliseconds(100), stop)) goes_on = Look();
+  }
+  // False once the job has ended.
+  bool Look() {
+    MutexLock lock(mutex_);
+    if (sends_ == nullptr || !interrupted_) return true;
+    reason_ = interrupted_();
+    if (reason_.ok()) return true;
+    for (const Buffer& buffer : *sends_) buffer->abortWaitSend();
+    for (const Buffer& buffer : *receives_) buffer->abortWaitRecv();
+    return false;
   }
 
   const std::function<Status()> interrupted_;
-  std::mutex mutex_;
-  std::condition_variable_any stopped_;
-  Status reason_;  // Under mutex_, as the next two.
-  const std::vector<Buffer>* sends_ = nullptr;
-  const std::vector<Buffer>* receives_ = nullptr;
+  Mutex mutex_;
+  Status reason_ DT_GUARDED_BY(mutex_);
+  const std::vector<Buffer>* sends_ DT_GUARDED_BY(mutex_) = nullptr;
+  const std::vector<Buffer>* receives_ DT_GUARDED_BY(mutex_) = nullptr;
   std::jthread thread_;  // Last: starts when the rest exists.
 };
 

@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <optional>
-#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
+#include "common/base/pause.h"
 #include "common/base/text.h"
 #include "worker/data/cache_build.h"
 #include "worker/data/format/delimited.h"
@@ -24,7 +24,7 @@ namespace {
 
 // Another process may be reading a very large input for the first time.
 constexpr Duration kLockPatience = std::chrono::minutes(60);
-constexpr int kLockPollMs = 50;
+constexpr Duration kLockPoll = milliseconds(50);
 
 // The right to build one cache, shared by the processes of this machine. The kernel takes it back
 // from a process that dies.
@@ -48,7 +48,7 @@ class BuildLock {
       if (SystemClock().Now() > deadline) {
         return Timeout("{}: another process has been building this data cache for an hour", path);
       }
-      poll(nullptr, 0, kLockPollMs);
+      Pause(kLockPoll);
     }
     return lock;
   }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/folder.h"
 #include "common/base/log.h"
 #include "common/metrics/timeline_trace.h"
 #include "common/storage/files.h"
@@ -30,11 +31,10 @@ std::string BusyText(const TimelineSummary& summary) {
 // earlier run's worker may have had another number. No worker of this run trains before all have
 // joined.
 void RemoveTraces(const std::string& folder) {
-  std::error_code absent;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, absent)) {
-    if (!entry.path().filename().string().starts_with("worker-")) continue;
+  for (const std::filesystem::path& path : ListFolderIfAny(folder)) {
+    if (!path.filename().string().starts_with("worker-")) continue;
     std::error_code gone;  // Another worker removes them too.
-    std::filesystem::remove(entry.path(), gone);
+    std::filesystem::remove(path, gone);
   }
 }
 

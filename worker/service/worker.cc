@@ -277,7 +277,7 @@ class WorkerRole : public Worker {
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
     if (rank_ == 0) {
-      DT_TRY(const std::string folder, PlaceBelow(options_.job.checkpoint.dir, order.name));
+      DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, order.name));
       DT_TRY_STATUS(trainer_->PullDense());
       DT_TRY_STATUS(engine_->FetchParameters());
       DT_TRY(CheckpointFile file, engine_->parameters().Save(folder));

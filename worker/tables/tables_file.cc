@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "common/base/folder.h"
 #include "common/base/hash.h"
 #include "common/rows/row_keys.h"
 #include "common/rows/rows_reader.h"
@@ -48,12 +49,11 @@ Status AddTable(RowsDb& db, uint32_t shards, WorkerTable& table) {
 
 Result<std::vector<CheckpointFile>> FilesIn(const std::string& folder, const std::string& name) {
   std::vector<CheckpointFile> files;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder + "/" + name, error)) {
-    DT_TRY(const FileDigest digest, DigestOf(entry.path().string()));
-    files.push_back({name + "/" + entry.path().filename().string(), digest.bytes, digest.digest});
+  DT_TRY(const std::vector<fs::path> paths, ListFolder(folder + "/" + name));
+  for (const fs::path& path : paths) {
+    DT_TRY(const FileDigest digest, DigestOf(path.string()));
+    files.push_back({name + "/" + path.filename().string(), digest.bytes, digest.digest});
   }
-  if (error) return Unavailable("reading folder {}/{}: {}", folder, name, error.message());
   std::ranges::sort(files, {}, &CheckpointFile::name);
   return files;
 }

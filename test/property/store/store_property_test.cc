@@ -199,7 +199,7 @@ class Story {
     for (const auto& set : sets_) {
       const test::Grouping grouping(tables_, kShards, ShardsOf(set->shards()), wanted);
       ASSERT_TRUE(set->Until([&] {
-        return set->shards().Resident(grouping.out_groups, grouping.out_keys);
+        return set->shards().EnsureInMemory(grouping.out_groups, grouping.out_keys);
       })) << set->tier().failure();
       const Frame values = set->shards().Gather(mode, grouping.out_groups, grouping.out_keys);
       const std::vector<float> got = test::DecodedRows(tables_, grouping.out_groups, values);

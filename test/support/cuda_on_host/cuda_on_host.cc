@@ -1,22 +1,21 @@
 #include "test/support/cuda_on_host/cuda_on_host.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
+#include "common/base/pause.h"
 #include "common/base/philox.h"
 #include "common/device/cuda_stream.cuh"
-#include "common/device/wait_until.h"
 #include "ops/cuda/kernels.cuh"
 
 // In order. The one who gives work captures, too.
@@ -28,7 +27,7 @@ struct CUstream_st {
     if (card != 0) thread_ = std::thread([this] { Run(); });
   }
   ~CUstream_st() {
-    Change([&] { ends_ = true; });
+    End();
     if (thread_.joinable()) thread_.join();
   }
   CUstream_st(const CUstream_st&) = delete;
@@ -40,52 +39,61 @@ struct CUstream_st {
     } else if (card_ == 0) {
       work();
     } else {
-      Change([&] { waiting_.push_back(std::move(work)); });
+      Add(std::move(work));
     }
   }
   // All that was given is done.
   void Drain() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waiting_.empty(); });
+    dt::MutexLock lock(mutex_);
+    while (!waiting_.empty()) changed_.Wait(lock);
   }
   bool captures() const { return captured_.has_value(); }
   void Capture() { captured_.emplace(); }
   std::vector<Work> EndCapture() { return *std::exchange(captured_, std::nullopt); }
 
  private:
+  void End() {
+    dt::MutexLock lock(mutex_);
+    ends_ = true;
+    changed_.NotifyAll();
+  }
+  void Add(Work work) {
+    dt::MutexLock lock(mutex_);
+    waiting_.push_back(std::move(work));
+    changed_.NotifyAll();
+  }
+  void RemoveFirst() {
+    dt::MutexLock lock(mutex_);
+    waiting_.pop_front();
+    changed_.NotifyAll();
+  }
   void Run() {
     uint64_t n = 0;
     while (Work* const work = Next()) {
       Dawdle(n++);
       (*work)();  // Others only add behind it.
-      Change([&] { waiting_.pop_front(); });
+      RemoveFirst();
     }
   }
   // Waits for it; none: it ends, and all is done.
   Work* Next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ends_ || !waiting_.empty(); });
+    dt::MutexLock lock(mutex_);
+    while (!ends_ && waiting_.empty()) changed_.Wait(lock);
     return waiting_.empty() ? nullptr : &waiting_.front();
   }
   void Dawdle(uint64_t n) const {
     const dt::PhiloxBlock draw = dt::Philox(static_cast<uint64_t>(card_), number_, n);
     if (draw[0] % 8 != 0) return;
-    dt::WaitUntil(dt::SystemClock().Now() + std::chrono::microseconds(draw[1] % 300));
+    dt::PauseUntil(dt::SystemClock().Now() + std::chrono::microseconds(draw[1] % 300));
   }
-  template <class Body>
-  void Change(const Body& body) {
-    const std::lock_guard lock(mutex_);
-    body();
-    changed_.notify_all();
-  }
-
   const int32_t card_;
   const uint64_t number_;
   std::optional<std::vector<Work>> captured_;  // Of the thread that gives.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Work> waiting_;  // References stay while others are added.
-  bool ends_ = false;
+  dt::Mutex mutex_;
+  dt::Condition changed_;
+  // References stay while others are added.
+  std::deque<Work> waiting_ DT_GUARDED_BY(mutex_);
+  bool ends_ DT_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
@@ -97,23 +105,23 @@ namespace {
 class Mark {
  public:
   void Set() {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     done_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   void Wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return done_; });
+    MutexLock lock(mutex_);
+    while (!done_) changed_.Wait(lock);
   }
   bool done() {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return done_;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  bool done_ DT_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
@@ -121,11 +129,11 @@ class Mark {
 
 // Never recorded: over.
 struct CudaEvent {
-  std::mutex mutex;
-  std::shared_ptr<test::Mark> last;
+  Mutex mutex;
+  std::shared_ptr<test::Mark> last DT_GUARDED_BY(mutex);
 
   std::shared_ptr<test::Mark> Last() {
-    const std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     return last;
   }
 };
@@ -143,17 +151,17 @@ constexpr CudaError kWhileCapturing = "not while the stream captures";
 class Pieces {
  public:
   void Add(const void* begin, size_t bytes) {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     pieces_[static_cast<const std::byte*>(begin)] = bytes;
   }
   void Remove(const void* begin) {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     DT_CHECK(pieces_.erase(static_cast<const std::byte*>(begin)) == 1);
   }
   // Whether one holds all of it.
   bool Hold(const void* begin, size_t bytes) {
     const auto* const at = static_cast<const std::byte*>(begin);
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     auto piece = pieces_.upper_bound(at);
     if (piece == pieces_.begin()) return false;
     --piece;
@@ -161,8 +169,8 @@ class Pieces {
   }
 
  private:
-  std::mutex mutex_;
-  std::map<const std::byte*, size_t> pieces_;
+  Mutex mutex_;
+  std::map<const std::byte*, size_t> pieces_ DT_GUARDED_BY(mutex_);
 };
 
 struct Cards {
@@ -235,7 +243,7 @@ CudaError Record(CudaStream* stream, CudaEvent* event) {
   if (stream->stream->captures()) return kWhileCapturing;
   auto mark = std::make_shared<Mark>();
   {
-    const std::lock_guard lock(event->mutex);
+    MutexLock lock(event->mutex);
     event->last = mark;
   }
   Give(stream->stream, [mark] { mark->Set(); });

@@ -7,8 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/process/child_process.h"
-#include "common/base/clock.h"
+#include "common/base/pause.h"
 
 namespace dt::cli {
 namespace {

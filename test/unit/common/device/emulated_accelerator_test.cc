@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/device/wait_until.h"
+#include "common/base/pause.h"
 
 namespace dt {
 namespace {
@@ -205,8 +205,8 @@ TEST(EmulatedAccelerator, AKernelEndsByItsSlowerPart) {
   EXPECT_EQ(device->Occupy(1e6, 10) - first, milliseconds(1)) << "one after the other";
   const TimePoint at_once = Make()->Occupy(1e12, 1e12);
   EXPECT_LE(at_once, SystemClock().Now()) << "no speed is set";
-  EXPECT_GE(SecondsOf([] { WaitUntil(SystemClock().Now() + milliseconds(2)); }), 0.002);
-  EXPECT_LT(SecondsOf([&] { WaitUntil(begun - seconds(5)); }), 1);
+  EXPECT_GE(SecondsOf([] { PauseUntil(SystemClock().Now() + milliseconds(2)); }), 0.002);
+  EXPECT_LT(SecondsOf([&] { PauseUntil(begun - seconds(5)); }), 1);
 }
 
 TEST(EmulatedAccelerator, InAHurryNothingTakesTime) {
@@ -218,7 +218,7 @@ TEST(EmulatedAccelerator, InAHurryNothingTakesTime) {
   std::vector<std::byte> host(1024);
   const auto queue = device->NewQueue().value();
   std::jthread later([&] {
-    WaitUntil(SystemClock().Now() + milliseconds(50));
+    PauseUntil(SystemClock().Now() + milliseconds(50));
     hurry = true;
   });
   EXPECT_LT(SecondsOf([&] {

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
+#include "common/base/mutex.h"
 #include "common/device/cuda_table.h"
 
 namespace dt {
@@ -27,9 +27,9 @@ namespace {
 constexpr size_t kMemory = 1 << 20;
 constexpr CudaError kNoMemory = "out of memory";
 
-std::mutex mutex;
-std::unordered_map<void*, size_t> blocks;
-size_t used = 0;
+Mutex mutex;
+std::unordered_map<void*, size_t> blocks DT_GUARDED_BY(mutex);
+size_t used DT_GUARDED_BY(mutex) = 0;
 
 CudaError CountDevices(int32_t* count) {
   *count = 3;
@@ -50,7 +50,7 @@ CudaError AddF32(int32_t device, const float* a, const float* b, float* out, siz
 }
 
 CudaError Allocate(int32_t, size_t bytes, void** out) {
-  const std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   if (bytes > kMemory - used) return kNoMemory;
   *out = std::malloc(bytes);
   blocks.emplace(*out, bytes);
@@ -59,7 +59,7 @@ CudaError Allocate(int32_t, size_t bytes, void** out) {
 }
 
 CudaError Free(int32_t, void* memory) {
-  const std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   used -= blocks.at(memory);
   blocks.erase(memory);
   std::free(memory);
@@ -78,7 +78,7 @@ CudaError FreePinned(void* memory) {
 }
 
 CudaError MemoryInfo(int32_t, uint64_t* free_bytes, uint64_t* total_bytes) {
-  const std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   *free_bytes = kMemory - used;
   *total_bytes = kMemory;
   return nullptr;

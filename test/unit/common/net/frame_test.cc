@@ -1,7 +1,6 @@
 #include "common/net/frame.h"
 
 #include <algorithm>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -22,16 +21,6 @@ TEST(Frame, StartsAtACacheLineWhateverItsSize) {
 TEST(Frame, OfNothingIsEmpty) {
   EXPECT_EQ(Frame::Of(0).size(), 0u);
   EXPECT_TRUE(Frame::CopyOf({}).as<float>().empty());
-}
-
-TEST(Frame, ReturnsItsBufferToThePool) {
-  constexpr size_t kSize = 3 << 20;
-  const void* first = nullptr;
-  {
-    Frame frame = Frame::Of(kSize);
-    first = frame.bytes().data();
-  }
-  EXPECT_EQ(Frame::Of(kSize - 5).bytes().data(), first);
 }
 
 TEST(Frame, SharesForeignMemoryUntilTheLastHolderIsGone) {
@@ -60,20 +49,6 @@ TEST(Frame, LargerThanEveryClassStillWorks) {
   Frame frame = Frame::Of(kSize);
   frame.bytes()[kSize - 1] = std::byte{1};
   EXPECT_EQ(frame.size(), kSize);
-}
-
-TEST(Frame, PoolServesManyThreads) {
-  std::vector<std::jthread> threads;
-  for (unsigned t = 0; t < 4; ++t) {
-    threads.emplace_back([t] {
-      for (size_t i = 0; i < 2000; ++i) {
-        Frame frame = Frame::Of(1 + (i * 37) % 5000);
-        std::ranges::fill(frame.bytes(), static_cast<std::byte>(t));
-        const auto bytes = frame.bytes();
-        ASSERT_TRUE(std::ranges::all_of(bytes, [t](std::byte b) { return b == std::byte(t); }));
-      }
-    });
-  }
 }
 
 }  // namespace

@@ -4,13 +4,14 @@
 
 #include <arpa/inet.h>
 #include <ctime>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+
+#include "common/base/pause.h"
 
 namespace dt {
 namespace {
@@ -109,7 +110,7 @@ TEST_F(HttpServerTest, WhoComesWhenAllConnectionsAreInUseWaits) {
   const int late = Open();
   const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
   send(late, request.data(), request.size(), MSG_NOSIGNAL);
-  poll(nullptr, 0, 50);
+  Pause(milliseconds(50));
   close(idle.back());
   EXPECT_TRUE(ReadAll(late).ends_with("hello\n"));
   idle.pop_back();
@@ -126,7 +127,7 @@ TEST_F(HttpServerTest, WithoutDescriptorsItWaitsAndUsesNoTime) {
   close(place);
   const int client = Open();  // Nothing is left to accept it with.
   const std::clock_t begun = std::clock();
-  poll(nullptr, 0, 500);
+  Pause(milliseconds(500));
   const double seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
   EXPECT_LT(seconds, 0.1) << "of 0.5";
   setrlimit(RLIMIT_NOFILE, &limit);

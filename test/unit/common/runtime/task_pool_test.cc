@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "common/base/mutex.h"
 
 namespace dt {
 namespace {
@@ -15,9 +16,9 @@ using Pieces = std::vector<std::pair<size_t, size_t>>;
 
 Pieces PiecesOf(TaskPool& pool, size_t n, size_t grain) {
   Pieces pieces;
-  std::mutex mutex;
+  Mutex mutex;
   pool.ParallelFor(n, grain, [&](size_t begin, size_t end) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     pieces.emplace_back(begin, end);
   });
   std::sort(pieces.begin(), pieces.end());

@@ -5,12 +5,12 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <poll.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "common/base/clock.h"
+#include "common/base/pause.h"
 #include "common/storage/rocksdb_rows.h"
 #include "common/storage/rocksdb_store.h"
 #include "test/support/full_disk.h"
@@ -76,7 +76,7 @@ void Complete(Rows& rows, int i) {
   for (Status status; i < kSteps; i += status.ok() ? 1 : 0) {
     status = rows.Step(i);
     ASSERT_TRUE(status.ok() || SystemClock().Now() < deadline) << status;
-    if (!status.ok()) poll(nullptr, 0, 20);
+    if (!status.ok()) Pause(milliseconds(20));
   }
   rows.Check();
 }
@@ -163,7 +163,7 @@ TEST(RocksFaults, AFullDiskIsForgottenOnceThereIsRoom) {
   (*db)->ReleaseMerges();
   const TimePoint deadline = SystemClock().Now() + seconds(30);
   while (FilesIn(disk.path() + "/rows") > 60 && SystemClock().Now() < deadline) {
-    poll(nullptr, 0, 100);
+    Pause(milliseconds(100));
     ASSERT_TRUE(add(row++).ok());
   }
   EXPECT_LE(FilesIn(disk.path() + "/rows"), 60u);

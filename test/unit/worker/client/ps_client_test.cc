@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -15,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/hash.h"
+#include "common/base/mutex.h"
 #include "common/net/memory_network.h"
 
 namespace dt::worker {
@@ -82,7 +82,7 @@ class FakeServer {
     size_t pushes = 0, pulls = 0, largest_pull = 0;
   };
   Seen seen() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return seen_;
   }
 
@@ -93,7 +93,7 @@ class FakeServer {
     auto request = DecodeDataRequest(std::move(message->frames), tables);
     ASSERT_TRUE(request.ok()) << ToText(request.status());
     if (request->kind == DataRequest::Kind::kComplete) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       seen_.completed.push_back(request->complete.step);
       return;
     }
@@ -124,7 +124,7 @@ class FakeServer {
   }
 
   Frame RowsOf(const PullRequest& pull) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ++seen_.pulls;
     std::vector<std::byte> answer;
     const Key* key = pull.keys.as<Key>().data();
@@ -144,7 +144,7 @@ class FakeServer {
   }
 
   void Note(const PushRequest& push) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ++seen_.pushes;
     for (const ShardPiece& piece : push.pieces) {
       const auto id = std::tuple(push.step, push.slice, piece.shard, piece.piece);
@@ -165,8 +165,8 @@ class FakeServer {
     }
   }
 
-  std::mutex mutex_;
-  Seen seen_;
+  Mutex mutex_;
+  Seen seen_ DT_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<ServerSocket>> sockets_;
   std::vector<std::jthread> threads_;
 };

@@ -6,13 +6,11 @@
 
 #include <arpa/inet.h>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <latch>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -23,6 +21,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/mutex.h"
 #include "common/base/philox.h"
 
 namespace dt::worker {
@@ -31,23 +30,24 @@ namespace {
 class HashRendezvous : public Rendezvous {
  public:
   Status Put(const std::string& key, std::string value) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     values_[key] = std::move(value);
-    changed_.notify_all();
+    changed_.NotifyAll();
     return OkStatus();
   }
   Result<std::string> Get(const std::string& key, Duration patience) override {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, patience, [&] { return values_.contains(key); })) {
-      return Timeout("nobody put {}", key);
+    const TimePoint deadline = SystemClock().Now() + patience;
+    MutexLock lock(mutex_);
+    while (!values_.contains(key) && changed_.WaitUntil(lock, deadline)) {
     }
+    if (!values_.contains(key)) return Timeout("nobody put {}", key);
     return values_[key];
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> values_;
+  Mutex mutex_;
+  Condition changed_;
+  std::map<std::string, std::string> values_ DT_GUARDED_BY(mutex_);
 };
 
 enum class Kind { kMemory, kGloo };

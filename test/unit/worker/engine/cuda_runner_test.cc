@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/mutex.h"
 #include "test/support/cuda_on_host/cuda_on_host.h"
 #include "test/unit/worker/engine/training.h"
 #include "worker/engine/device_kernels.h"
@@ -102,11 +102,11 @@ std::unique_ptr<Accelerator> CardWith(FindKernelOnCard find) {
 // All kernels, of which only those may be captured that `captured` says.
 template <bool (*captured)(const CudaCall&)>
 const CudaKernel* FindCaptured(const char* op) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::map<std::string, CudaKernel> kernels;
   const CudaKernel* const kernel = TableOnHost().find_kernel(op);
   if (kernel == nullptr) return nullptr;
-  const std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   CudaKernel& own = kernels.emplace(op, *kernel).first->second;
   own.can_capture = captured;
   return &own;

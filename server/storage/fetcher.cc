@@ -1,0 +1,90 @@
+#include "server/storage/fetcher.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace dt::server {
+namespace {
+
+constexpr size_t kAhead = 16;  // Keys whose part of the filter is on its way.
+
+}  // namespace
+
+bool Fetcher::EnsureInMemory(std::span<const EmbeddingTable::KeyRun> runs) {
+  if (below_.rows() == 0) return true;
+  absent_.clear();
+  EmbeddingTable::WarmAndFindAbsent(runs, absent_);
+  uint64_t last = 0;
+  for (size_t i = 0; i < absent_.size(); ++i) {
+    if (i + kAhead < absent_.size()) {
+      below_.PrefetchFilter(*absent_[i + kAhead].table, absent_[i + kAhead].key);
+    }
+    last = std::max(last, Bring(*absent_[i].table, absent_[i].key));
+  }
+  Send();
+  if (last == 0) return true;
+  awaited_.insert(last);
+  progress_.Await();
+  return false;
+}
+
+uint64_t Fetcher::Bring(EmbeddingTable& table, Key key) {
+  if (const auto wanted = wanted_.find(Row{&table, key}); wanted != wanted_.end()) {
+    return wanted->second;
+  }
+  if (!below_.MayHave(table, key)) return 0;
+  // Slices may name a key each: it came back a moment ago.
+  if (table.Contains(key) || BringFromRun(table, key) || below_.IsNowhere(table, key)) return 0;
+  return Want(table, key);
+}
+
+// The run will be on disk, so the row need not be written again.
+bool Fetcher::BringFromRun(EmbeddingTable& table, Key key) {
+  const std::span<const std::byte> record = below_.FindOnItsWay(table, key);
+  if (record.empty()) return false;
+  if (table.IsGone(record)) return true;  // As on disk, see Install.
+  const Status restored = table.Restore(key, record, true);
+  DT_CHECK_MSG(restored.ok(), "{}", ToText(restored));
+  below_.NoteBack(table);
+  return true;
+}
+
+uint64_t Fetcher::Want(EmbeddingTable& table, Key key) {
+  const uint64_t number = sent_ + 1;
+  wanted_.emplace(Row{&table, key}, number);
+  if (gathered_ == nullptr) gathered_ = std::make_unique<RowFetch>();
+  gathered_->rows.push_back({&table, key});
+  return number;
+}
+
+// If the disk has enough to do, more rows are gathered until it has not.
+void Fetcher::Send() {
+  if (gathered_ != nullptr && disk_.TryFetch(gathered_)) ++sent_;
+}
+
+Status Fetcher::OnFetched(const RowFetch& fetch) {
+  Status status = fetch.status;
+  for (const RowFetch::Row& row : fetch.rows) {
+    wanted_.erase(Row{row.table, row.key});
+    status.Update(Install(row));
+  }
+  if (awaited_.erase(++done_) != 0) progress_.Note();
+  Send();
+  return status;
+}
+
+// A row that has expired may have been removed from memory and never counted as below; those that
+// were counted stay so. Hence the count is never too low.
+Status Fetcher::Install(const RowFetch::Row& row) {
+  if (row.record.empty() || row.table->IsGone(row.record)) {
+    below_.NoteNowhere(*row.table, row.key);
+    return OkStatus();
+  }
+  const Status restored = row.table->Restore(row.key, row.record, true);
+  ++row.table->tier_counts().fetched;
+  below_.NoteBack(*row.table);
+  return restored.ok() ? restored : DataLoss("{}", MessageOf(restored));
+}
+
+}  // namespace dt::server

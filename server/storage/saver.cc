@@ -1,0 +1,78 @@
+#include "server/storage/saver.h"
+
+#include "server/storage/evictor.h"
+
+namespace dt::server {
+namespace {
+
+constexpr uint64_t kBucketsAtOnce = 512;       // Of one index.
+constexpr uint64_t kBucketsPerTurn = 8 << 10;  // Some milliseconds.
+
+}  // namespace
+
+Saver::~Saver() {
+  for (const auto& rows : shards_.rows()) rows->SaveFirstChanges(nullptr);
+}
+
+void Saver::Begin(std::unique_ptr<CheckpointTask> task) {
+  if (saving()) {
+    task->status = Unavailable("the rows of the checkpoint before are not on disk yet");
+    saved_ = std::move(task);
+    return;
+  }
+  task_ = std::move(task);
+  stage_ = Stage::kWalking;
+  table_ = 0;
+  place_ = 0;
+  below_.SetSaving(true);
+  for (const auto& rows : shards_.rows()) {
+    epoch_ = rows->epoch();
+    rows->BeginEpoch();
+    rows->SaveFirstChanges(&below_);
+  }
+}
+
+void Saver::Work() {
+  if (stage_ == Stage::kWalking) Walk();
+  if (stage_ == Stage::kWalked) Give();
+}
+
+void Saver::Walk() {
+  for (uint64_t walked = 0; walked < kBucketsPerTurn; walked += kBucketsAtOnce) {
+    if (below_.runs().size() >= Evictor::kRunsMax) return;
+    if (table_ == tables_.size()) {
+      below_.Seal();
+      stage_ = Stage::kWalked;
+      return;
+    }
+    place_ = tables_[table_]->SaveChanged(place_, kBucketsAtOnce, epoch_, below_);
+    if (place_ != KeyIndex::kEnd) continue;
+    place_ = 0;
+    ++table_;
+  }
+}
+
+// The checkpoint is made of what the disk was given before.
+void Saver::Give() {
+  if (task_ == nullptr) return End();
+  if (!below_.runs_wait() && disk_.TryMake(task_)) stage_ = Stage::kGiven;
+}
+
+void Saver::FailUnlessGiven(const Status& problem) {
+  if (task_ == nullptr) return;
+  task_->status = problem;
+  saved_ = std::move(task_);
+}
+
+void Saver::OnMade(std::unique_ptr<CheckpointTask> task) {
+  saved_ = std::move(task);
+  End();
+}
+
+void Saver::End() {
+  for (const auto& rows : shards_.rows()) rows->SaveFirstChanges(nullptr);
+  below_.SetSaving(false);
+  stage_ = Stage::kIdle;
+}
+
+}  // namespace dt::server

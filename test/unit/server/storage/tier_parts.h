@@ -1,0 +1,81 @@
+// What the parts of the disk tier have in common, with one table in two shards: a test adds the
+// part that it is about, and hands on by itself what the disk has done.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/base/check.h"
+#include "server/shard/shard_set.h"
+#include "server/storage/disk_threads.h"
+#include "server/storage/expiry_filter.h"
+#include "server/storage/rows_below.h"
+#include "server/storage/tier_progress.h"
+#include "test/support/push_maker.h"
+#include "test/support/scratch_folder.h"
+#include "test/support/tiered_shards.h"
+
+namespace dt::server {
+
+class TierParts {
+ public:
+  static constexpr uint32_t kDim = 32;
+
+  explicit TierParts(uint64_t run_bytes = 4096) : run_bytes_(run_bytes) {}
+
+  static std::vector<TableSpec> Tables() {
+    TableSpec spec = test::SimpleTable("t", kDim);
+    spec.init = {InitKind::kZeros, 0};
+    return {spec};
+  }
+
+  ShardSet& shards() { return shards_; }
+  std::span<EmbeddingTable* const> tables() const { return tables_; }
+  EmbeddingTable& table() { return *tables_[0]; }
+  DiskThreads& disk() { return disk_; }
+  RowsBelow& below() { return below_; }
+  TierProgress& progress() { return progress_; }
+  std::string path(const std::string& name) const { return temp_ / name; }
+
+  // Rows 0 … count - 1 of the first shard's table, each pushed once.
+  void PushRows(Key count) {
+    for (Key key = 0; key < count; ++key) PushRow(key, 1);
+  }
+  void PushRow(Key key, float gradient) {
+    const std::vector<float> gradients(kDim, gradient);
+    table().Push({&key, 1}, gradients, {.step = step_++});
+  }
+  // A row that is on its way to disk, and in memory no more.
+  void Send(Key key) {
+    const std::span<std::byte> record = below_.Add(table(), key);
+    std::ranges::fill(record, std::byte{0});
+    below_.Left(table(), key);
+  }
+  // What the disk has done next; it must do something.
+  DiskThreads::Done Next() {
+    std::optional<DiskThreads::Done> done = disk_.Take(seconds(30));
+    DT_CHECK(done.has_value());
+    return *std::move(done);
+  }
+  // Until the disk has all runs.
+  void WriteAll() {
+    below_.Seal();
+    while (!below_.runs().empty()) below_.OnWritten(Next().written);
+  }
+
+ private:
+  const uint64_t run_bytes_;
+  const test::ScratchFolder temp_;
+  ShardSet shards_{{Tables(), 1, 2, test::AllShards(2), test::TieredShards::kStamp}};
+  const std::vector<EmbeddingTable*> tables_ = {&shards_.shards()[0].table(0),
+                                                &shards_.shards()[1].table(0)};
+  ExpiryFilter expired_{tables_};
+  DiskThreads disk_{{temp_ / "rows", {.cache_bytes = 1 << 20}, [] {}}};
+  RowsBelow below_{{.run_bytes = run_bytes_, .filter_keys = 1024}, expired_, disk_};
+  TierProgress progress_;
+  Step step_ = 1;
+};
+
+}  // namespace dt::server
