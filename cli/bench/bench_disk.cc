@@ -186,11 +186,19 @@ BenchCase BenchEvictFloor(const Folder& folder) {
   return evict;
 }
 
+server::ShardSetOptions OneShard() {
+  server::ShardSetOptions options;
+  options.tables = {Spec()};
+  options.self = ProcessId(1);
+  options.view.map = MakeShardMap(MapVersion(1), 1, {{options.self, {""}}});
+  return options;
+}
+
 // A server's shards with rows on disk, and an executor's loop.
 class Tier {
  public:
   explicit Tier(const std::string& folder)
-      : shards_({{Spec()}, 1, 1, {ShardId(0)}, {}}),
+      : shards_(OneShard()),
         tier_({folder, 128 << 20, [this] { woken_.release(); }}, shards_) {
     server::EmbeddingTable& table = shards_.shards()[0].table(0);
     const std::vector<float> gradients(kBatch * kDim, 0.5f);

@@ -243,7 +243,8 @@ size_t BenchWorker::RequestBytes(size_t rows, bool push) {
   size_t bytes = 0;
   for (const Part& part : BatchesOf(rows)[0].parts) {
     PushRequest request;
-    request.groups = part.of_shards;
+    request.pieces = part.pieces;
+    request.groups = part.groups;
     request.keys = part.keys;
     request.gradients = GradientsOf(part.rows);
     bytes += push ? BytesIn(Encode(request))

@@ -12,6 +12,7 @@
 #include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
+#include "common/control/link_core.h"
 #include "common/control/packet.h"
 #include "common/control/session.h"
 #include "common/wire/data.h"
@@ -21,91 +22,66 @@ namespace {
 
 // How long a message may lie in a queue before the link's thread looks.
 constexpr Duration kPoll = milliseconds(5);
-constexpr Duration kResendAfter = milliseconds(300);
+constexpr Duration kJoinPoll = milliseconds(20);
+constexpr Duration kStatusResendAfter = milliseconds(300);
 constexpr Duration kLastWords = seconds(3);  // For the scheduler to hear why a role ends.
 
-std::span<const std::byte> BytesOf(const std::string& text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
+// A Session, or the core of a link, at its socket. A full queue loses a packet, as the network may:
+// it is sent again.
+void Transmit(ClientSocket& socket, const std::vector<Packet>& packets) {
+  for (const Packet& packet : packets) socket.Send(EncodePacket(packet)).IgnoreError();
 }
 
-Status FromProblem(StatusCode code, const Problem& problem) {
-  Status status = MakeStatus(code, problem.what);
-  if (!problem.where.empty()) status = WithWhere(std::move(status), problem.where);
-  if (!problem.hint.empty()) status = WithHint(std::move(status), problem.hint);
-  return status;
+// What arrives within `patience`.
+std::vector<Packet> ReceivePackets(ClientSocket& socket, Duration patience) {
+  std::vector<Packet> packets;
+  for (Result<Frames> frames = socket.Receive(patience); frames.ok();
+       frames = socket.Receive(Duration::zero())) {
+    Result<Packet> packet = DecodePacket(*frames);
+    if (packet.ok()) packets.push_back(*std::move(packet));
+  }
+  return packets;
 }
 
-// Session over a socket: what both the joining and the joined link do. One thread at a time.
-class Channel {
- public:
-  Channel(std::unique_ptr<ClientSocket> socket, uint64_t id)
-      : socket_(std::move(socket)), session_(id, kResendAfter) {}
-
-  Status Send(TimePoint now, const ControlMessage& message) {
-    std::vector<Packet> out;
-    DT_TRY_STATUS(session_.Send(now, EncodeControl(message), out));
-    Transmit(out);
-    return OkStatus();
-  }
-  void SendDatagram(const ControlMessage& message) {
-    Transmit({session_.Datagram(EncodeControl(message))});
-  }
-  void Tick(TimePoint now) {
-    std::vector<Packet> out;
-    session_.Tick(now, out);
-    Transmit(out);
-  }
-  // What arrives within `patience`; `heard` is set if the other side showed life. The other side
-  // hears of it by Acknowledge.
-  std::vector<ControlMessage> Receive(const Clock& clock, Duration patience, bool& heard) {
-    std::vector<std::string> payloads;
-    std::vector<Packet> out;
-    Result<Frames> frames = socket_->Receive(patience);
-    while (frames.ok()) {
-      Result<Packet> packet = DecodePacket(*frames);
-      if (packet.ok() && packet->session == session_.id()) {
-        heard = true;
-        session_.OnPacket(clock.Now(), *std::move(packet), payloads, out);
-      }
-      frames = socket_->Receive(Duration(0));
-    }
-    acknowledgements_.insert(acknowledgements_.end(), out.begin(), out.end());
-    std::vector<ControlMessage> messages = std::move(unread_);
-    unread_.clear();
-    for (const std::string& payload : payloads) {
-      Result<ControlMessage> message = DecodeControl(BytesOf(payload));
-      if (message.ok()) {
-        messages.push_back(*std::move(message));
-      } else {
-        LogWarn("control.malformed", {{"problem", MessageOf(message.status())}});
-      }
-    }
-    return messages;
-  }
-  void Acknowledge() { Transmit(std::exchange(acknowledgements_, {})); }
-  // The next Receive begins with these.
-  void PutBack(std::vector<ControlMessage> messages) { unread_ = std::move(messages); }
-  bool all_acknowledged() const { return session_.all_acknowledged(); }
-
- private:
-  // A full queue loses the packet, as the network may: the session sends it again.
-  void Transmit(const std::vector<Packet>& packets) {
-    for (const Packet& packet : packets) socket_->Send(EncodePacket(packet)).IgnoreError();
-  }
-
-  std::unique_ptr<ClientSocket> socket_;
-  Session session_;
-  std::vector<ControlMessage> unread_;
-  std::vector<Packet> acknowledgements_;
-};
+Status NoAnswer(const std::string& address, Duration patience) {
+  return WithHint(Unavailable("no scheduler answers at {} within {:.0f} s", address,
+                              std::chrono::duration<double>(patience).count()),
+                  "start it with `dovetail scheduler`, correct the address, or use the key of its "
+                  "job (security.curve)");
+}
 
 class ControlLinkImpl : public ControlLink {
  public:
-  ControlLinkImpl(const Options& options, Channel channel, WelcomeMessage welcome)
+  ControlLinkImpl(const Options& options, JoinMessage join, std::unique_ptr<ClientSocket> socket)
       : options_(options),
-        welcome_(welcome),
-        channel_(std::move(channel)),
-        thread_([this](std::stop_token stop) { Run(stop); }) {}
+        socket_(std::move(socket)),
+        core_(SystemClock().Now(), {.join = std::move(join),
+                                    .scheduler = options.scheduler,
+                                    .outage = options.scheduler_outage,
+                                    .progress = [this] { return Progress(); }}) {}
+
+  // Until welcomed; then the link has a thread of its own.
+  Status Join() {
+    const TimePoint deadline = SystemClock().Now() + options_.join_patience;
+    while (!core_.welcome().has_value()) {
+      if (options_.stop.stop_requested()) return Cancelled("stopped on request");
+      if (core_.ended()) return core_.end_status();
+      if (SystemClock().Now() >= deadline) {
+        return NoAnswer(options_.scheduler, options_.join_patience);
+      }
+      Turn(kJoinPoll);
+    }
+    welcome_ = *core_.welcome();
+    Publish();
+    thread_ = std::jthread([this](std::stop_token stop) {
+      while (!stop.stop_requested()) {
+        TakeOutgoing();
+        Turn(kPoll);
+        Publish();
+      }
+    });
+    return OkStatus();
+  }
 
   const WelcomeMessage& welcome() const override { return welcome_; }
 
@@ -180,31 +156,13 @@ class ControlLinkImpl : public ControlLink {
   }
 
  private:
-  void Run(std::stop_token stop) {
-    const Clock& clock = SystemClock();
-    TimePoint last_heard = clock.Now();
-    TimePoint next_heartbeat = clock.Now();
-    while (!stop.stop_requested()) {
-      bool heard = false;
-      for (ControlMessage& message : channel_.Receive(clock, kPoll, heard)) {
-        Take(std::move(message));
-      }
-      // The scheduler may end when the Stop is acknowledged: the last figures go before that.
-      if (ended_ && !std::exchange(said_last_, true)) channel_.SendDatagram(Progress());
-      channel_.Acknowledge();
-      const TimePoint now = clock.Now();
-      if (heard) last_heard = now;
-      if (now >= next_heartbeat) {
-        channel_.SendDatagram(Progress());
-        next_heartbeat = now + welcome_.lease / 4;
-      }
-      SendOutgoing(now);
-      channel_.Tick(now);
-      if (now - last_heard > options_.scheduler_outage) {
-        End(Unavailable("the scheduler at {} has been silent for {:.0f} s", options_.scheduler,
-                        SecondsBetween(last_heard, now)));
-      }
+  // The core's thread: the caller's until Join has returned, then thread_.
+  void Turn(Duration patience) {
+    for (Packet& packet : ReceivePackets(*socket_, patience)) {
+      core_.OnPacket(SystemClock().Now(), std::move(packet));
     }
+    core_.Tick(SystemClock().Now());
+    Transmit(*socket_, core_.TakePackets());
   }
 
   HeartbeatMessage Progress() {
@@ -218,29 +176,25 @@ class ControlLinkImpl : public ControlLink {
     return heartbeat;
   }
 
-  void SendOutgoing(TimePoint now) {
-    std::deque<ControlMessage> messages;
-    {
-      MutexLock lock(mutex_);
-      messages.swap(outgoing_);
-    }
-    while (!messages.empty() && channel_.Send(now, messages.front()).ok()) messages.pop_front();
+  void TakeOutgoing() {
     MutexLock lock(mutex_);
-    while (!messages.empty()) {  // The window is full: later, before what was sent meanwhile.
-      outgoing_.push_front(std::move(messages.back()));
-      messages.pop_back();
-    }
-    const bool unsent = !outgoing_.empty() || !channel_.all_acknowledged();
-    if (unsent_ && !unsent) changed_.NotifyAll();
+    for (ControlMessage& message : outgoing_) core_.Send(std::move(message));
+    outgoing_.clear();
+  }
+
+  void Publish() {
+    std::vector<ControlMessage> messages = core_.TakeMessages();
+    MutexLock lock(mutex_);
+    for (ControlMessage& message : messages) Take(std::move(message));
+    const bool unsent = !outgoing_.empty() || !core_.all_said();
+    const bool ends = core_.ended() && !ended_;
+    if (ends) end_status_ = core_.end_status();
+    if (ends) ended_ = true;
+    if (!messages.empty() || ends || (unsent_ && !unsent)) changed_.NotifyAll();
     unsent_ = unsent;
   }
 
-  void Take(ControlMessage message) {
-    if (const auto* stop = std::get_if<StopMessage>(&message)) {
-      End(FromProblem(stop->code, stop->problem));
-      return;
-    }
-    MutexLock lock(mutex_);
+  void Take(ControlMessage message) DT_REQUIRES(mutex_) {
     if (auto* kv = std::get_if<KvValueMessage>(&message)) {
       values_[kv->key] = std::move(kv->value);
     } else if (const auto* split = std::get_if<SplitMessage>(&message)) {
@@ -248,22 +202,13 @@ class ControlLinkImpl : public ControlLink {
     } else {
       incoming_.push_back(std::move(message));
     }
-    changed_.NotifyAll();
-  }
-
-  void End(Status status) {
-    MutexLock lock(mutex_);
-    if (ended_) return;
-    end_status_ = std::move(status);
-    ended_ = true;
-    changed_.NotifyAll();
   }
 
   const Options options_;
-  const WelcomeMessage welcome_;
+  const std::unique_ptr<ClientSocket> socket_;  // The core's thread alone, as the core.
+  LinkCore core_;
+  WelcomeMessage welcome_;    // Set by Join.
   bool split_asked_ = false;  // Touched by NextSplit only.
-  Channel channel_;           // Touched by thread_ only.
-  bool said_last_ = false;    // Touched by thread_ only: the figures at the end were sent.
 
   // A mutex, because several threads of a process talk to the one scheduler, and wait for its
   // answers.
@@ -281,40 +226,6 @@ class ControlLinkImpl : public ControlLink {
   std::jthread thread_;  // Last: starts when the rest exists, ends before it goes.
 };
 
-Status NoAnswer(const std::string& address, Duration patience) {
-  return WithHint(Unavailable("no scheduler answers at {} within {:.0f} s", address,
-                              std::chrono::duration<double>(patience).count()),
-                  "start it with `dovetail scheduler`, correct the address, or use the key of its "
-                  "job (security.curve)");
-}
-
-// The first of `Wanted` or Refused that arrives.
-template <class Wanted>
-Result<Wanted> Await(Channel& channel, const std::string& address, Duration patience,
-                     const std::stop_token& stop = {}) {
-  const Clock& clock = SystemClock();
-  const TimePoint deadline = clock.Now() + patience;
-  while (clock.Now() < deadline) {
-    if (stop.stop_requested()) return Cancelled("stopped on request");
-    bool heard = false;
-    std::vector<ControlMessage> messages = channel.Receive(clock, milliseconds(20), heard);
-    channel.Acknowledge();
-    for (size_t i = 0; i < messages.size(); ++i) {
-      if (const auto* refused = std::get_if<RefusedMessage>(&messages[i])) {
-        return FromProblem(refused->code, refused->problem);
-      }
-      if (auto* wanted = std::get_if<Wanted>(&messages[i])) {
-        Wanted found = std::move(*wanted);
-        messages.erase(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(i) + 1);
-        channel.PutBack(std::move(messages));
-        return found;
-      }
-    }
-    channel.Tick(clock.Now());
-  }
-  return NoAnswer(address, patience);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ControlLink>> ControlLink::Open(const Options& options) {
@@ -324,11 +235,9 @@ Result<std::unique_ptr<ControlLink>> ControlLink::Open(const Options& options) {
   join.wire_version = kWireVersion;
   if (join.pid == 0) join.pid = getpid();
   if (join.host.empty()) join.host = HostName();
-  Channel channel(std::move(socket), join.incarnation.value());
-  DT_TRY_STATUS(channel.Send(SystemClock().Now(), join));
-  DT_TRY(const WelcomeMessage welcome,
-         Await<WelcomeMessage>(channel, options.scheduler, options.join_patience, options.stop));
-  return std::make_unique<ControlLinkImpl>(options, std::move(channel), welcome);
+  auto link = std::make_unique<ControlLinkImpl>(options, std::move(join), std::move(socket));
+  DT_TRY_STATUS(link->Join());
+  return link;
 }
 
 Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop) {
@@ -346,10 +255,29 @@ Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop) {
 Result<std::string> RequestStatus(Network& network, const std::string& scheduler,
                                   Duration patience) {
   DT_TRY(std::unique_ptr<ClientSocket> socket, network.Connect(scheduler));
-  Channel channel(std::move(socket), EntropyBits());
-  DT_TRY_STATUS(channel.Send(SystemClock().Now(), StatusRequestMessage{}));
-  DT_TRY(StatusReplyMessage reply, Await<StatusReplyMessage>(channel, scheduler, patience));
-  return std::move(reply.json);
+  const Clock& clock = SystemClock();
+  Session session(EntropyBits(), kStatusResendAfter);
+  std::vector<Packet> out;
+  DT_TRY_STATUS(session.Send(clock.Now(), EncodeControl(StatusRequestMessage{}), out));
+  for (const TimePoint deadline = clock.Now() + patience; clock.Now() < deadline;) {
+    Transmit(*socket, std::exchange(out, {}));
+    std::vector<std::string> payloads;
+    for (Packet& packet : ReceivePackets(*socket, kJoinPoll)) {
+      if (packet.session != session.id()) continue;
+      session.OnPacket(clock.Now(), std::move(packet), payloads, out);
+    }
+    for (const std::string& payload : payloads) {
+      Result<ControlMessage> message =
+          DecodeControl(std::as_bytes(std::span(payload.data(), payload.size())));
+      if (!message.ok()) continue;
+      if (const auto* refused = std::get_if<RefusedMessage>(&*message)) {
+        return StatusOf(refused->code, refused->problem);
+      }
+      if (auto* reply = std::get_if<StatusReplyMessage>(&*message)) return std::move(reply->json);
+    }
+    session.Tick(clock.Now(), out);
+  }
+  return NoAnswer(scheduler, patience);
 }
 
 ProcessStats ReadProcessStats(const Network* network) {

@@ -96,8 +96,8 @@ class ServerRole : public Server {
         ServerCore::Options{.job = options_.job,
                             .self = link_->welcome().id,
                             .executors = static_cast<uint32_t>(executors_.size()),
-                            .keeper = keeper_.has_value() ? &*keeper_ : nullptr,
                             .frames = &DataNetwork().frames(),
+                            .keeper = keeper_.has_value() ? &*keeper_ : nullptr,
                             .stats = [this] { return ReadProcessStats(&DataNetwork()); }});
     const Status worked = Work();
     const bool told = link_->ended() && link_->end_status().code() != StatusCode::kUnavailable;

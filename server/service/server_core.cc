@@ -20,6 +20,8 @@ std::vector<uint64_t> FirstSegments(const std::vector<ExecutorAnswer>& answers) 
   return firsts;
 }
 
+bool HasAnswered(const std::optional<ExecutorAnswer>& answer) { return answer.has_value(); }
+
 }  // namespace
 
 ServerCore::ServerCore(Options options)
@@ -56,14 +58,14 @@ void ServerCore::AskAll(const MakeCommand& command, Then then) {
 
 std::optional<uint32_t> ServerCore::awaited() const {
   if (!question_.has_value()) return std::nullopt;
-  const auto open = std::ranges::find(question_->answers, std::nullopt);
+  const auto open = std::ranges::find_if_not(question_->answers, HasAnswered);
   return static_cast<uint32_t>(open - question_->answers.begin());
 }
 
 void ServerCore::OnAnswer(TimePoint now, uint32_t executor, ExecutorAnswer answer) {
   DT_CHECK(question_.has_value() && !question_->answers[executor].has_value());
   question_->answers[executor] = std::move(answer);
-  if (std::ranges::count(question_->answers, std::nullopt) > 0) return;
+  if (!std::ranges::all_of(question_->answers, HasAnswered)) return;
   const Question question = *std::exchange(question_, std::nullopt);
   Answers answers;
   for (const auto& one : question.answers) {

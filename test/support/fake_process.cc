@@ -47,7 +47,7 @@ void FakeProcess::Take(TimePoint now, const ControlMessage& message, std::vector
                            data_.fingerprint, {ColumnSpec{}}};
     Say(now, ready, out);
   } else if (const auto* start = std::get_if<StartMessage>(&message)) {
-    workers_ = start->workers;
+    workers_ = start->view.workers;
     Say(now, ReadyMessage{}, out);
   } else if (const auto* order = std::get_if<OrderMessage>(&message)) {
     if (orders_.empty()) busy_until_ = now + order_time;

@@ -1,0 +1,103 @@
+#include "common/control/link_core.h"
+
+#include "common/base/log.h"
+
+namespace dt {
+namespace {
+
+constexpr Duration kResendAfter = milliseconds(300);
+
+std::span<const std::byte> BytesOf(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+}  // namespace
+
+Status StatusOf(StatusCode code, const Problem& problem) {
+  Status status = MakeStatus(code, problem.what);
+  if (!problem.where.empty()) status = WithWhere(std::move(status), problem.where);
+  if (!problem.hint.empty()) status = WithHint(std::move(status), problem.hint);
+  return status;
+}
+
+LinkCore::LinkCore(TimePoint now, Options options)
+    : options_(std::move(options)),
+      session_(options_.join.incarnation.value(), kResendAfter),
+      last_heard_(now) {
+  outgoing_.push_back(options_.join);
+}
+
+void LinkCore::OnPacket(TimePoint now, Packet packet) {
+  if (packet.session != session_.id()) return;
+  last_heard_ = now;
+  std::vector<std::string> payloads;
+  session_.OnPacket(now, std::move(packet), payloads, acknowledgements_);
+  for (const std::string& payload : payloads) {
+    Result<ControlMessage> message = DecodeControl(BytesOf(payload));
+    if (message.ok()) {
+      Take(now, *std::move(message));
+    } else {
+      LogWarn("control.malformed", {{"problem", MessageOf(message.status())}});
+    }
+  }
+}
+
+void LinkCore::Take(TimePoint now, ControlMessage message) {
+  if (const auto* stop = std::get_if<StopMessage>(&message)) {
+    End(StatusOf(stop->code, stop->problem));
+  } else if (const auto* refused = std::get_if<RefusedMessage>(&message)) {
+    End(StatusOf(refused->code, refused->problem));
+  } else if (const auto* welcome = std::get_if<WelcomeMessage>(&message)) {
+    if (welcome_.has_value()) return;
+    welcome_ = *welcome;
+    next_heartbeat_ = now;
+  } else {
+    incoming_.push_back(std::move(message));
+  }
+}
+
+void LinkCore::End(Status status) {
+  if (std::exchange(ended_, true)) return;
+  end_status_ = std::move(status);
+}
+
+void LinkCore::Tick(TimePoint now) {
+  if (welcome_.has_value() && now >= next_heartbeat_) {
+    packets_.push_back(Heartbeat());
+    next_heartbeat_ = now + welcome_->lease / 4;
+  }
+  SendOutgoing(now);
+  session_.Tick(now, packets_);
+  if (welcome_.has_value() && now - last_heard_ > options_.outage) {
+    End(Unavailable("the scheduler at {} has been silent for {:.0f} s", options_.scheduler,
+                    SecondsBetween(last_heard_, now)));
+  }
+}
+
+// When the window is full the rest waits, in order.
+void LinkCore::SendOutgoing(TimePoint now) {
+  while (!outgoing_.empty() &&
+         session_.Send(now, EncodeControl(outgoing_.front()), packets_).ok()) {
+    outgoing_.pop_front();
+  }
+}
+
+Packet LinkCore::Heartbeat() const {
+  return session_.Datagram(
+      EncodeControl(options_.progress ? options_.progress() : HeartbeatMessage()));
+}
+
+// The scheduler may end when the Stop is acknowledged: the last figures go before that.
+std::vector<Packet> LinkCore::TakePackets() {
+  std::vector<Packet> packets;
+  if (ended_ && welcome_.has_value() && !std::exchange(said_last_, true)) {
+    packets.push_back(Heartbeat());
+  }
+  for (std::vector<Packet>* some : {&acknowledgements_, &packets_}) {
+    std::move(some->begin(), some->end(), std::back_inserter(packets));
+    some->clear();
+  }
+  return packets;
+}
+
+}  // namespace dt

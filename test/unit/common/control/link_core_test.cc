@@ -1,0 +1,181 @@
+// Goal: whatever the network loses, the link says and hears everything once, in order, and ends
+// when the scheduler says so, refuses, or is silent. Method: the other side is a Session; time is
+// ours.
+#include "common/control/link_core.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/support/sim_network.h"
+#include "test/support/sim_seeds.h"
+
+namespace dt {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Duration kTick = milliseconds(10);
+constexpr Duration kLease = seconds(3);
+
+// Both sides of a link and the network between them.
+class Link {
+ public:
+  explicit Link(uint64_t seed = 1) : network_(seed) {}
+
+  void Step() {
+    now_ += kTick;
+    core_.Tick(now_);
+    for (Packet& packet : core_.TakePackets()) network_.Put(now_, {true, std::move(packet)});
+    std::vector<Packet> out;
+    scheduler_.Tick(now_, out);
+    for (Sent& sent : network_.Take(now_)) {
+      if (sent.to_scheduler) {
+        ToScheduler(std::move(sent.packet), out);
+      } else {
+        core_.OnPacket(now_, std::move(sent.packet));
+      }
+    }
+    for (Packet& packet : out) network_.Put(now_, {false, std::move(packet)});
+    for (ControlMessage& message : core_.TakeMessages()) heard.push_back(std::move(message));
+  }
+  void Run(Duration time) {
+    for (const TimePoint end = now_ + time; now_ < end;) Step();
+  }
+  void Say(const ControlMessage& message) {
+    std::vector<Packet> out;
+    ASSERT_TRUE(scheduler_.Send(now_, EncodeControl(message), out).ok());
+    for (Packet& packet : out) network_.Put(now_, {false, std::move(packet)});
+  }
+  void Welcome() { Say(WelcomeMessage{ProcessId(4), Term(1), kLease}); }
+
+  LinkCore& core() { return core_; }
+  auto& network() { return network_; }
+  size_t heartbeats() const { return heartbeats_; }
+  std::vector<ControlMessage> said, heard;  // By the link; by the scheduler.
+  size_t heartbeats_before_last_ack = 0;
+
+ private:
+  struct Sent {
+    bool to_scheduler = false;
+    Packet packet;
+  };
+  void ToScheduler(Packet packet, std::vector<Packet>& out) {
+    std::vector<std::string> payloads;
+    scheduler_.OnPacket(now_, std::move(packet), payloads, out);
+    for (const std::string& payload : payloads) {
+      auto message = DecodeControl(std::as_bytes(std::span(payload.data(), payload.size())));
+      ASSERT_TRUE(message.ok());
+      if (std::holds_alternative<HeartbeatMessage>(*message)) {
+        ++heartbeats_;
+      } else {
+        said.push_back(*std::move(message));
+      }
+    }
+    if (!scheduler_.all_acknowledged()) heartbeats_before_last_ack = heartbeats_;
+  }
+  static JoinMessage Join() {
+    JoinMessage join;
+    join.incarnation = Incarnation(77);
+    join.host = "host";
+    return join;
+  }
+
+  TimePoint now_ = TimePoint() + seconds(100);
+  SimNetwork<Sent> network_;
+  LinkCore core_{now_, {.join = Join(), .scheduler = "tcp://there", .outage = seconds(20)}};
+  Session scheduler_{77, milliseconds(200)};
+  size_t heartbeats_ = 0;
+};
+
+TEST(LinkCore, JoinsAndShowsLifeFourTimesInALease) {
+  Link link;
+  link.Run(milliseconds(100));
+  ASSERT_EQ(link.said.size(), 1u);
+  EXPECT_EQ(std::get<JoinMessage>(link.said[0]).host, "host");
+  EXPECT_FALSE(link.core().welcome().has_value());
+  EXPECT_EQ(link.heartbeats(), 0u);
+  link.Welcome();
+  link.Run(2 * kLease);
+  EXPECT_EQ(link.core().welcome()->id, ProcessId(4));
+  EXPECT_GE(link.heartbeats(), 8u);
+  EXPECT_LE(link.heartbeats(), 10u);
+}
+
+TEST(LinkCore, SaysAndHearsEverythingOnceInOrderOverABadNetwork) {
+  for (const uint64_t seed : SimSeeds()) {
+    SCOPED_TRACE(Repeat(seed));
+    Link link(seed);
+    link.network().Misbehave({.drop = 0.3, .duplicate = 0.3, .delay_max = milliseconds(300)});
+    link.Welcome();
+    constexpr uint64_t kMessages = 50;
+    for (uint64_t i = 0; i < kMessages; ++i) {
+      link.core().Send(SplitRequestMessage{i});
+      link.Say(SplitMessage{i, 0, 1});
+      link.Step();
+    }
+    link.network().Heal();
+    link.Run(seconds(15));
+    ASSERT_EQ(link.said.size(), 1 + kMessages);
+    ASSERT_EQ(link.heard.size(), kMessages);
+    for (uint64_t i = 0; i < kMessages; ++i) {
+      EXPECT_EQ(std::get<SplitRequestMessage>(link.said[1 + i]).order, i);
+      EXPECT_EQ(std::get<SplitMessage>(link.heard[i]).order, i);
+    }
+    EXPECT_TRUE(link.core().all_said());
+    EXPECT_FALSE(link.core().ended());
+  }
+}
+
+// More than a session sends without an answer.
+TEST(LinkCore, WhatTheWindowHasNoRoomForIsSaidLater) {
+  Link link;
+  link.Welcome();
+  for (uint64_t i = 0; i < 3000; ++i) link.core().Send(SplitRequestMessage{i});
+  link.Run(seconds(2));
+  EXPECT_EQ(link.said.size(), 3001u);
+  EXPECT_TRUE(link.core().all_said());
+}
+
+TEST(LinkCore, ARefusalEndsIt) {
+  Link link;
+  link.Say(RefusedMessage{StatusCode::kFailedPrecondition, {"another job", "x:1", "use its file"}});
+  link.Run(milliseconds(100));
+  EXPECT_TRUE(link.core().ended());
+  EXPECT_EQ(ToText(link.core().end_status()), "another job (x:1); use its file");
+}
+
+TEST(LinkCore, AStopEndsItAndTheLastFiguresGoFirst) {
+  Link link;
+  link.Welcome();
+  link.Run(milliseconds(100));
+  const size_t before = link.heartbeats();
+  link.Say(StopMessage{});
+  link.Run(milliseconds(100));
+  EXPECT_TRUE(link.core().ended());
+  EXPECT_TRUE(link.core().end_status().ok());
+  EXPECT_EQ(link.heartbeats_before_last_ack, before + 1);
+}
+
+TEST(LinkCore, SilenceEndsItWithTheAddress) {
+  Link link;
+  link.Welcome();
+  link.Run(seconds(1));
+  link.network().Misbehave({.drop = 1});
+  link.Run(seconds(19));
+  EXPECT_FALSE(link.core().ended());
+  link.Run(seconds(2));
+  EXPECT_TRUE(link.core().ended());
+  EXPECT_THAT(ToText(link.core().end_status()), HasSubstr("tcp://there has been silent for 20 s"));
+}
+
+TEST(LinkCore, PacketsOfOtherSessionsAreNobodysBusiness) {
+  Link link;
+  Session other(78, milliseconds(200));
+  std::vector<Packet> out;
+  ASSERT_TRUE(other.Send({}, EncodeControl(StopMessage{}), out).ok());
+  link.core().OnPacket({}, out[0]);
+  EXPECT_FALSE(link.core().ended());
+}
+
+}  // namespace
+}  // namespace dt

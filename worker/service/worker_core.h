@@ -1,0 +1,31 @@
+// A worker from its welcome to the end of the job: opens its data, takes the plan, carries out
+// orders. What connects it to the world is given to it, so that simulations can give it their own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include "common/cluster/view.h"
+#include "common/control/control_link.h"
+#include "worker/collective/mesh.h"
+#include "worker/service/worker.h"
+
+namespace dt::worker {
+
+struct WorkerParts {
+  const WorkerOptions& options;
+  ControlLink& link;      // Welcomed.
+  Network& data_network;  // To the servers.
+  // Connects this worker to the others of a view.
+  std::function<Result<std::unique_ptr<Mesh>>(const View& view, uint32_t rank,
+                                              const MeshLimits& limits)>
+      connect;
+  Status devices = {};  // Not OK: what cluster.devices asks for is not there.
+  const Clock& clock = SystemClock();
+};
+
+// As Worker::Run. REQUIRES: the parts outlive the call.
+Status RunWorker(const WorkerParts& parts, std::stop_token stop);
+
+}  // namespace dt::worker
