@@ -6,6 +6,8 @@
 
 #include "common/base/check.h"
 #include "common/base/text.h"
+#include "common/config/keys_model.h"
+#include "common/config/keys_run.h"
 
 namespace dt {
 namespace {
@@ -21,12 +23,39 @@ std::string RangeText(const KeySpec& key) {
   return "";
 }
 
+const KeySpec* FindKey(std::span<const KeySpec> section, std::string_view name) {
+  const auto found = std::ranges::find(section, name, &KeySpec::name);
+  return found == section.end() ? nullptr : &*found;
+}
+
+const KeySpec* KeyBelow(std::string_view section, std::string_view path);
+
+// Names that users choose may have dots: each is tried as the end of the name.
+const KeySpec* KeyInItem(std::string_view section, std::string_view path) {
+  for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+    if (const KeySpec* key = KeyBelow(section, path.substr(dot + 1))) return key;
+  }
+  return nullptr;
+}
+
+const KeySpec* KeyBelow(std::string_view section, std::string_view path) {
+  const std::span<const KeySpec> keys = KeysOf(section);
+  const size_t dot = std::min(path.find('.'), path.size());
+  const KeySpec* const key = FindKey(keys, path.substr(0, dot));
+  if (dot == path.size()) return key != nullptr ? key : FindKey(keys, "*");
+  if (key == nullptr) return nullptr;
+  const std::string_view rest = path.substr(dot + 1);
+  if (key->type == kMap) return KeyBelow(key->values, rest);
+  const bool items = key->type == kMapOf || key->type == kListOf;
+  return items ? KeyInItem(key->values, rest) : nullptr;
+}
+
 }  // namespace
 
 const std::vector<KeySpec>& AllKeys() {
   static const std::vector<KeySpec> keys = [] {
-    std::vector<KeySpec> all(DataAndModelKeys().begin(), DataAndModelKeys().end());
-    all.insert(all.end(), RunKeys().begin(), RunKeys().end());
+    std::vector<KeySpec> all(std::begin(keys::kModelKeys), std::end(keys::kModelKeys));
+    all.insert(all.end(), std::begin(keys::kRunKeys), std::end(keys::kRunKeys));
     return all;
   }();
   return keys;
@@ -41,11 +70,12 @@ std::span<const KeySpec> KeysOf(std::string_view section) {
 }
 
 const KeySpec& KeyOf(std::string_view section, std::string_view name) {
-  for (const KeySpec& key : KeysOf(section)) {
-    if (key.name == name) return key;
-  }
-  CheckFailed(__FILE__, __LINE__, "the key is in the table", fmt::format("{}.{}", section, name));
+  const KeySpec* const key = FindKey(KeysOf(section), name);
+  DT_CHECK_MSG(key != nullptr, "no key {}.{}", section, name);
+  return *key;
 }
+
+const KeySpec* KeyAt(std::string_view path) { return KeyBelow("", path); }
 
 bool IsPath(std::string_view path_of_key) {
   return std::ranges::any_of(AllKeys(), [path_of_key](const KeySpec& key) {
