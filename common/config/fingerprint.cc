@@ -126,6 +126,12 @@ constexpr Fact<ColumnSpec> kColumnFacts[] = {
     {"column", "of", Member<&ColumnSpec::of>},
 };
 
+// The two sections that name an optimizer; PutOptimizer adds its numbers.
+constexpr Fact<OptimizerSpec> kOptimizerFacts[] = {
+    {"table.optimizer", "name", Member<&OptimizerSpec::kind>},
+    {"optimizer", "name", Member<&OptimizerSpec::kind>},
+};
+
 template <auto kMember>
 constexpr auto kRule = Member<&TableConfig::optimizer, kMember>;
 constexpr Fact<TableConfig> kTableFacts[] = {
@@ -136,21 +142,6 @@ constexpr Fact<TableConfig> kTableFacts[] = {
     {"table", "l2", kRule<&OptimizerSpec::l2>},
     {"table", "l2_scope", kRule<&OptimizerSpec::l2_scope>},
     {"table", "clip_row_norm", kRule<&OptimizerSpec::clip_row_norm>},
-    {"table.optimizer", "name", kRule<&OptimizerSpec::kind>},
-    {"table.optimizer", "lr", kRule<&OptimizerSpec::lr>},
-    {"table.optimizer", "momentum", kRule<&OptimizerSpec::momentum>},
-    {"table.optimizer", "beta1", kRule<&OptimizerSpec::beta1>},
-    {"table.optimizer", "beta2", kRule<&OptimizerSpec::beta2>},
-    {"table.optimizer", "epsilon", kRule<&OptimizerSpec::epsilon>},
-    {"table.optimizer", "initial_accumulator", kRule<&OptimizerSpec::initial_accumulator>},
-    {"table.optimizer", "ftrl_l1", kRule<&OptimizerSpec::ftrl_l1>},
-    {"table.optimizer", "ftrl_l2", kRule<&OptimizerSpec::ftrl_l2>},
-    {"table.optimizer", "ftrl_beta", kRule<&OptimizerSpec::ftrl_beta>},
-    {"table.optimizer", "weight_decay", kRule<&OptimizerSpec::weight_decay>},
-    {"table.optimizer", "schedule",
-     [](const TableConfig& t) {
-       return std::optional<std::string>(t.scheduled ? "inherit" : "none");
-     }},
     {"table", "device", Member<&TableConfig::device>},
     {"table", "wire", Member<&TableConfig::wire>},
     {"table", "rows", Member<&TableConfig::keys_end>},
@@ -159,6 +150,13 @@ constexpr Fact<TableConfig> kTableFacts[] = {
     {"table.admission", "sketch", Member<&TableConfig::life, &RowLifeConfig::sketch_bytes>},
     {"table.expiry", "steps", Member<&TableConfig::life, &RowLifeConfig::expiry_steps>},
     {"table.expiry", "hours", Member<&TableConfig::life, &RowLifeConfig::expiry_time>},
+};
+
+constexpr Fact<TableConfig> kInheritFacts[] = {
+    {"table.optimizer", "schedule",
+     [](const TableConfig& table) -> std::optional<std::string> {
+       return table.scheduled ? "inherit" : "none";
+     }},
 };
 
 constexpr Fact<NodeConfig> kNodeFacts[] = {
@@ -212,17 +210,6 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"", "seed", Member<&JobConfig::seed>},
     {"train", "batch_size", kTrain<&TrainConfig::batch_size>},
     {"train", "slices", kTrain<&TrainConfig::slices>},
-    {"optimizer", "name", kDenseRule<&OptimizerSpec::kind>},
-    {"optimizer", "lr", kDenseRule<&OptimizerSpec::lr>},
-    {"optimizer", "momentum", kDenseRule<&OptimizerSpec::momentum>},
-    {"optimizer", "beta1", kDenseRule<&OptimizerSpec::beta1>},
-    {"optimizer", "beta2", kDenseRule<&OptimizerSpec::beta2>},
-    {"optimizer", "epsilon", kDenseRule<&OptimizerSpec::epsilon>},
-    {"optimizer", "initial_accumulator", kDenseRule<&OptimizerSpec::initial_accumulator>},
-    {"optimizer", "ftrl_l1", kDenseRule<&OptimizerSpec::ftrl_l1>},
-    {"optimizer", "ftrl_l2", kDenseRule<&OptimizerSpec::ftrl_l2>},
-    {"optimizer", "ftrl_beta", kDenseRule<&OptimizerSpec::ftrl_beta>},
-    {"optimizer", "weight_decay", kDenseRule<&OptimizerSpec::weight_decay>},
     {"optimizer", "l2", kDenseRule<&OptimizerSpec::l2>},
     {"optimizer", "clip_norm", kDense<&DenseOptimizerConfig::clip_norm>},
     {"optimizer", "device", kDense<&DenseOptimizerConfig::device>},
@@ -268,43 +255,50 @@ consteval size_t TimesTold(const KeySpec& key, std::span<const Fact<Of>> facts) 
   return times;
 }
 
-// The first key that is compared and has not one text, or has a text and is not compared.
-consteval const KeySpec* FirstMistake(std::span<const KeySpec> keys) {
-  for (const KeySpec& key : keys) {
-    if (key.name == "*") continue;  // PutNode writes the attributes.
+// The position of the first key that is compared and has not one text, or has a text and is not
+// compared; the number of keys if there is none.
+consteval size_t FirstMistake(std::span<const KeySpec> keys) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const KeySpec& key = keys[i];
+    if (key.name == "*" || key.name == kEachOptimizerNumber) continue;  // Lists of their own.
     const size_t times =
         TimesTold<JobConfig>(key, kJobFacts) + TimesTold<FileNames>(key, kFileFacts) +
         TimesTold<ColumnSpec>(key, kColumnFacts) + TimesTold<TableConfig>(key, kTableFacts) +
-        TimesTold<NodeConfig>(key, kNodeFacts) + TimesTold<LossConfig>(key, kLossFacts) +
-        TimesTold<PlaceRule>(key, kPlaceFacts);
-    if (times != (key.is_compared() ? 1 : 0)) return &key;
+        TimesTold<TableConfig>(key, kInheritFacts) +
+        TimesTold<OptimizerSpec>(key, kOptimizerFacts) + TimesTold<NodeConfig>(key, kNodeFacts) +
+        TimesTold<LossConfig>(key, kLossFacts) + TimesTold<PlaceRule>(key, kPlaceFacts);
+    if (times != (key.is_compared() ? 1 : 0)) return i;
   }
-  return nullptr;
+  return keys.size();
 }
-static_assert(FirstMistake(keys::kModelKeys) == nullptr);
-static_assert(FirstMistake(keys::kRunKeys) == nullptr);
+static_assert(FirstMistake(keys::kModelKeys) == std::size(keys::kModelKeys));
+static_assert(FirstMistake(keys::kRunKeys) == std::size(keys::kRunKeys));
 
 // ---------------------------------------------------------------- the two texts
 
 // Lines of what a resumed training must have, and of what only the processes of a run must have.
 class FactLines {
  public:
-  // `path` is where the keys of `section` lie, such as "model.tables.user" for "table".
+  void Put(const KeySpec& key, std::string_view path, std::string_view text) {
+    (key.scope == KeyScope::kRun ? run_ : resume_) += fmt::format("{}: {}\n", path, text);
+  }
+  // What is no key: names of tables, nodes and losses.
+  void PutResumed(std::string_view path, std::string_view text) {
+    resume_ += fmt::format("{}: {}\n", path, text);
+  }
+  // The facts of `section` and of the sections inside; `path` is where they lie in the job file,
+  // such as "model.tables.user" for "table".
   template <class Of>
   void PutAll(std::span<const Fact<Of>> facts, std::string_view section, std::string_view path,
               const Of& of) {
     for (const Fact<Of>& fact : facts) {
+      if (!fact.section.starts_with(section)) continue;
       const std::optional<std::string> text = fact.text(of);
       if (!text.has_value()) continue;
       std::string_view inner = fact.section.substr(section.size());
       if (!section.empty() && !inner.empty()) inner.remove_prefix(1);
-      const std::string key = JoinPath(JoinPath(path, inner), fact.key);
-      const bool run = KeyOf(fact.section, fact.key).scope == KeyScope::kRun;
-      (run ? run_ : resume_) += fmt::format("{}: {}\n", key, *text);
+      Put(KeyOf(fact.section, fact.key), JoinPath(JoinPath(path, inner), fact.key), *text);
     }
-  }
-  void PutResumed(std::string_view key, std::string_view text) {
-    resume_ += fmt::format("{}: {}\n", key, text);
   }
   const std::string& resume() const { return resume_; }
   const std::string& run() const { return run_; }
@@ -313,20 +307,36 @@ class FactLines {
   std::string resume_, run_;
 };
 
+void PutOptimizer(std::string_view section, std::string_view path, const OptimizerSpec& spec,
+                  FactLines& lines) {
+  lines.PutAll<OptimizerSpec>(kOptimizerFacts, section, path, spec);
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    lines.Put(KeyOf(section, number.name), JoinPath(path, number.name),
+              ValueText(spec.*number.value));
+  }
+}
+
+void PutTable(const TableConfig& table, FactLines& lines) {
+  const std::string path = "model.tables." + table.name;
+  const std::string optimizer = JoinPath(path, "optimizer");
+  lines.PutResumed(path, "table");
+  lines.PutAll<TableConfig>(kTableFacts, "table", path, table);
+  PutOptimizer("table.optimizer", optimizer, table.optimizer, lines);
+  lines.PutAll<TableConfig>(kInheritFacts, "table.optimizer", optimizer, table);
+}
+
+void PutNode(const NodeConfig& node, FactLines& lines) {
+  const std::string path = "model.graph." + node.name;
+  lines.PutResumed(path, "node");
+  lines.PutAll<NodeConfig>(kNodeFacts, "node", path, node);
+  for (const auto& [key, value] : node.attrs) {
+    lines.Put(KeyOf("node", "*"), JoinPath(path, key), std::visit(AttrText(), value));
+  }
+}
+
 void PutModel(const ModelConfig& model, FactLines& lines) {
-  for (const TableConfig& table : model.tables) {
-    const std::string path = "model.tables." + table.name;
-    lines.PutResumed(path, "table");
-    lines.PutAll<TableConfig>(kTableFacts, "table", path, table);
-  }
-  for (const NodeConfig& node : model.nodes) {
-    const std::string path = "model.graph." + node.name;
-    lines.PutResumed(path, "node");
-    lines.PutAll<NodeConfig>(kNodeFacts, "node", path, node);
-    for (const auto& [key, value] : node.attrs) {
-      lines.PutResumed(JoinPath(path, key), std::visit(AttrText(), value));
-    }
-  }
+  for (const TableConfig& table : model.tables) PutTable(table, lines);
+  for (const NodeConfig& node : model.nodes) PutNode(node, lines);
   for (size_t i = 0; i < model.losses.size(); ++i) {
     const std::string path = fmt::format("model.loss.{}", i);
     lines.PutResumed(path, "loss");
@@ -339,6 +349,7 @@ void PutModel(const ModelConfig& model, FactLines& lines) {
 void FillFingerprints(const FileNames& names, JobConfig& job) {
   FactLines lines;
   lines.PutAll<JobConfig>(kJobFacts, "", "", job);
+  PutOptimizer("optimizer", "optimizer", job.optimizer.spec, lines);
   PutModel(job.model, lines);
   // A bound above 0 may become another one; 0 decides where dense parameters and their state lie.
   lines.PutResumed("train.staleness", job.train.asynchronous() ? "above 0" : "0");

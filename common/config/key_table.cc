@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/config/keys_model.h"
 #include "common/config/keys_run.h"
+#include "common/specs/optimizer.h"
 
 namespace dt {
 namespace {
@@ -21,6 +22,40 @@ std::string RangeText(const KeySpec& key) {
   if (from && key.min != 0) return fmt::format(" ({} or more)", key.min);
   if (from && key.type == kFloat) return " (0 or more)";
   return "";
+}
+
+// The defaults of optimizers' numbers as text; kept, because keys point to them.
+std::string_view DefaultText(const OptimizerNumber& number) {
+  static const std::vector<std::string> texts = [] {
+    std::vector<std::string> all;
+    for (const OptimizerNumber& n : kOptimizerNumbers) {
+      all.push_back(fmt::format("{}", OptimizerSpec().*n.value));
+    }
+    return all;
+  }();
+  return texts[static_cast<size_t>(&number - kOptimizerNumbers)];
+}
+
+// Where the numbers' row has no default, they are inherited.
+void AppendNumbers(const KeySpec& row, std::vector<KeySpec>& all) {
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    KeySpec& key = all.emplace_back(row);
+    key.name = number.name;
+    key.min = number.min;
+    key.max = std::min(number.max, kAnyNumber);
+    if (!row.fallback.empty()) key.fallback = DefaultText(number);
+    key.meaning = number.meaning;
+  }
+}
+
+void AppendKeys(std::span<const KeySpec> rows, std::vector<KeySpec>& all) {
+  for (const KeySpec& row : rows) {
+    if (row.name == kEachOptimizerNumber) {
+      AppendNumbers(row, all);
+    } else {
+      all.push_back(row);
+    }
+  }
 }
 
 const KeySpec* FindKey(std::span<const KeySpec> section, std::string_view name) {
@@ -54,8 +89,9 @@ const KeySpec* KeyBelow(std::string_view section, std::string_view path) {
 
 const std::vector<KeySpec>& AllKeys() {
   static const std::vector<KeySpec> keys = [] {
-    std::vector<KeySpec> all(std::begin(keys::kModelKeys), std::end(keys::kModelKeys));
-    all.insert(all.end(), std::begin(keys::kRunKeys), std::end(keys::kRunKeys));
+    std::vector<KeySpec> all;
+    AppendKeys(keys::kModelKeys, all);
+    AppendKeys(keys::kRunKeys, all);
     return all;
   }();
   return keys;

@@ -37,6 +37,10 @@ enum class KeyScope : uint8_t {
   kInside,    // The key is a map, a list of maps or the name of one: the keys inside say it.
 };
 
+// Stands in keys_model.h and keys_run.h for the numbers of optimizers (common/specs/optimizer.h):
+// AllKeys has a key for each of them.
+inline constexpr std::string_view kEachOptimizerNumber = "<each number of an optimizer>";
+
 struct KeySpec {
   std::string_view section;  // "" is the top level.
   std::string_view name;     // "*": this section takes any other key too.

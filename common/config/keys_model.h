@@ -1,8 +1,9 @@
 // The keys of the data and of the model. See key_table.h.
 #pragma once
 
-#include "common/config/data_config.h"
 #include "common/config/key_table.h"
+#include "common/specs/column.h"
+#include "common/specs/data_format.h"
 #include "common/specs/device_tag.h"
 #include "common/specs/optimizer.h"
 #include "common/specs/row_life.h"
@@ -31,8 +32,8 @@ inline constexpr KeySpec kModelKeys[] = {
      "When and where the job is saved."},
     {"", "observe", kMap, kInside, "observe", 0, 0, "", "", "Web page, logs, traces."},
     {"", "security", kMap, kInside, "security", 0, 0, "", "", "Who may connect."},
-    {"data", "format", kChoice, kRun, kDataFormatNames, 0, 0, "required",
-     "criteo|libsvm|libffm|csv|pipe", "How the files are written."},
+    {"data", "format", kChoice, kRun, kDataFormatNames, 0, 0, "required", kAvailableDataFormatNames,
+     "How the files are written."},
     {"data", "train", kPaths, kRun, "", 0, 0, "", "", "Files or globs to train on."},
     {"data", "valid", kPaths, kRun, "", 0, 0, "", "", "Files or globs evaluated while training."},
     {"data", "test", kPaths, kRun, "", 0, 0, "", "", "Files or globs evaluated once, at the end."},
@@ -123,25 +124,7 @@ inline constexpr KeySpec kModelKeys[] = {
     {"table.expiry", "hours", kFloat, kRun, "", 0, 1e6, "", "",
      "Rows go that were not pushed for so many hours of training."},
     {"table.optimizer", "name", kChoice, kModel, kOptimizerNames, 0, 0, "", "", "The rule."},
-    {"table.optimizer", "lr", kFloat, kTraining, "", 0, 1e6, "", "", "Learning rate."},
-    {"table.optimizer", "momentum", kFloat, kTraining, "", 0, 1, "", "",
-     "momentum: share of the last update kept."},
-    {"table.optimizer", "beta1", kFloat, kTraining, "", 0, 1, "", "",
-     "adam family: decay of the first moment."},
-    {"table.optimizer", "beta2", kFloat, kTraining, "", 0, 1, "", "",
-     "adam family: decay of the second moment."},
-    {"table.optimizer", "epsilon", kFloat, kTraining, "", 0, 1, "", "",
-     "adam and adagrad families: added to the denominator."},
-    {"table.optimizer", "initial_accumulator", kFloat, kTraining, "", 0, kAnyNumber, "", "",
-     "adagrad family: start of the sum of squares."},
-    {"table.optimizer", "ftrl_l1", kFloat, kTraining, "", 0, kAnyNumber, "", "",
-     "ftrl: L1 strength."},
-    {"table.optimizer", "ftrl_l2", kFloat, kTraining, "", 0, kAnyNumber, "", "",
-     "ftrl: L2 strength."},
-    {"table.optimizer", "ftrl_beta", kFloat, kTraining, "", 0, kAnyNumber, "", "",
-     "ftrl: smoothing of the rate."},
-    {"table.optimizer", "weight_decay", kFloat, kTraining, "", 0, 1e6, "", "",
-     "adamw: decoupled decay."},
+    {"table.optimizer", kEachOptimizerNumber, kFloat, kTraining, "", 0, 0, "", "", ""},
     {"table.optimizer", "schedule", kChoice, kTraining, "none|inherit", 0, 0, "inherit", "",
      "Whether the job's schedule scales this table's rate."},
     {"node", "name", kText, kInside, "", 0, 0, "required", "",

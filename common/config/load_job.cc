@@ -32,6 +32,4 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   return job;
 }
 
-std::string_view NameOf(DataFormat format) { return ChoiceOf(kDataFormatNames, format); }
-
 }  // namespace dt

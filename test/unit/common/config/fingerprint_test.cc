@@ -205,18 +205,14 @@ TEST(Fingerprints, EachKeyIsComparedByThoseWhomTheTableNames) {
   for (const Case& c : kCases) Expect(c.key, With(c.before), With(c.before, c.flag));
 }
 
-// Keys of optimizers are lists of their own.
-constexpr std::string_view kNumbers[] = {
-    "lr",      "momentum", "beta1",     "beta2",        "epsilon",
-    "ftrl_l1", "ftrl_l2",  "ftrl_beta", "weight_decay", "initial_accumulator"};
 TEST(Fingerprints, EachNumberOfAnOptimizerIsCompared) {
   const Flags adamw = {"optimizer.name=adamw", "model.tables.t.optimizer={name: adamw}"};
   for (const std::string_view section : {"optimizer", "model.tables.t.optimizer"}) {
-    for (const std::string_view name : kNumbers) {
-      const std::string key = fmt::format("{}.{}", section, name);
+    for (const OptimizerNumber& number : kOptimizerNumbers) {
+      const std::string key = fmt::format("{}.{}", section, number.name);
       // The table has a value of its own, so that it does not inherit another one.
       Flags before = adamw;
-      const std::string own = fmt::format("model.tables.t.optimizer.{}=0.25", name);
+      const std::string own = fmt::format("model.tables.t.optimizer.{}=0.25", number.name);
       if (section == "optimizer") before.push_back(own);
       Expect(key, With(before), With(before, key + "=0.125"));
     }
@@ -226,9 +222,9 @@ TEST(Fingerprints, EachNumberOfAnOptimizerIsCompared) {
 TEST(Fingerprints, EveryKeyWasTried) {
   std::set<const KeySpec*> tried;
   for (const Case& c : kCases) tried.insert(KeyAt(c.key));
-  for (const std::string_view name : kNumbers) {
-    tried.insert(&KeyOf("optimizer", name));
-    tried.insert(&KeyOf("table.optimizer", name));
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    tried.insert(&KeyOf("optimizer", number.name));
+    tried.insert(&KeyOf("table.optimizer", number.name));
   }
   for (const KeySpec& key : AllKeys()) {
     if (key.scope == KeyScope::kInside || key.is_fixed()) continue;

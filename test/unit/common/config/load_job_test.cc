@@ -155,7 +155,7 @@ TEST(LoadJob, ColumnsOfCriteoAreKnown) {
 TEST(LoadJob, NamesOfEnumsAreTheWordsOfTheFile) {
   EXPECT_EQ(NameOf(OptimizerKind::kRowwiseAdagrad), "rowwise_adagrad");
   EXPECT_EQ(NameOf(OptimizerKind::kFtrl), "ftrl");
-  EXPECT_EQ(NameOf(DataFormat::kPipe), "pipe");
+  EXPECT_EQ(NameOf(DataFormat::kCsv), "csv");
   EXPECT_EQ(NameOf(Device::kPs), "ps");
 }
 

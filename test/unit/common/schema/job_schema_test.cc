@@ -96,5 +96,12 @@ TEST(KeyTable, TheDocumentTellsEveryKey) {
   }
 }
 
+TEST(Optimizers, TheDocumentTellsEachOfThem) {
+  const std::string table = OptimizersMarkdown();
+  EXPECT_NE(TextOf(Source() / "docs/job-file.md").find(table), std::string::npos)
+      << "docs/job-file.md lacks this, as it stands:\n"
+      << table;
+}
+
 }  // namespace
 }  // namespace dt
