@@ -7,11 +7,11 @@
 
 #include "common/base/hash.h"
 #include "common/base/text.h"
-#include "common/config/config_node.h"
-#include "common/config/keys_model.h"
-#include "common/config/keys_run.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
+#include "common/config/reader/config_node.h"
+#include "common/config/reader/keys_model.h"
+#include "common/config/reader/keys_run.h"
 
 namespace dt {
 namespace {

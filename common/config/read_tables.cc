@@ -7,7 +7,7 @@
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
-#include "common/config/values.h"
+#include "common/config/reader/values.h"
 
 namespace dt {
 namespace {

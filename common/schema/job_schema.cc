@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/text.h"
-#include "common/config/key_table.h"
-#include "common/config/values.h"
+#include "common/config/reader/key_table.h"
+#include "common/config/reader/values.h"
 #include "common/specs/optimizer.h"
 
 namespace dt {

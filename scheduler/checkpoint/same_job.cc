@@ -3,7 +3,7 @@
 #include <map>
 
 #include "common/base/text.h"
-#include "common/config/key_table.h"
+#include "common/config/reader/key_table.h"
 #include "scheduler/checkpoint/manifest.h"
 
 namespace dt::scheduler {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/hash.h"
-#include "common/config/key_table.h"
+#include "common/config/reader/key_table.h"
 #include "test/unit/common/config/temp_job.h"
 
 namespace dt {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "common/config/key_table.h"
+#include "common/config/reader/key_table.h"
 
 namespace dt {
 namespace {

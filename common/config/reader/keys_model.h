@@ -1,7 +1,7 @@
 // The keys of the data and of the model. See key_table.h.
 #pragma once
 
-#include "common/config/key_table.h"
+#include "common/config/reader/key_table.h"
 #include "common/specs/column.h"
 #include "common/specs/data_format.h"
 #include "common/specs/device_tag.h"

@@ -1,7 +1,7 @@
 // The keys that say how a job is trained and run. See key_table.h.
 #pragma once
 
-#include "common/config/key_table.h"
+#include "common/config/reader/key_table.h"
 #include "common/specs/device_tag.h"
 #include "common/specs/optimizer.h"
 

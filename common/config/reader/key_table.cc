@@ -1,4 +1,4 @@
-#include "common/config/key_table.h"
+#include "common/config/reader/key_table.h"
 
 #include <algorithm>
 
@@ -6,8 +6,8 @@
 
 #include "common/base/check.h"
 #include "common/base/text.h"
-#include "common/config/keys_model.h"
-#include "common/config/keys_run.h"
+#include "common/config/reader/keys_model.h"
+#include "common/config/reader/keys_run.h"
 #include "common/specs/optimizer.h"
 
 namespace dt {
