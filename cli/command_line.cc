@@ -11,8 +11,8 @@
 #include "cli/outcome.h"
 #include "cli/version.h"
 #include "common/base/text.h"
-#include "common/config/config_node.h"
-#include "common/config/key_table.h"
+#include "common/config/reader/config_node.h"
+#include "common/config/reader/key_table.h"
 #include "common/storage/files.h"
 
 namespace dt::cli {

@@ -3,24 +3,21 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/specs/column.h"
+#include "common/specs/data_format.h"
 
 namespace dt {
 
-enum class DataFormat { kCriteo, kLibsvm, kLibffm, kCsv, kBinary, kPipe };
-inline constexpr std::string_view kDataFormatNames = "criteo|libsvm|libffm|csv|binary|pipe";
-std::string_view NameOf(DataFormat format);
 enum class OnError { kStop, kSkip };
 
 struct DataConfig {
   DataFormat format = DataFormat::kLibsvm;
-  std::vector<std::string> train, valid,
-      test;                         // Files, globs expanded and sorted; absolute or relative
-                                    // to the working directory. May name files that are absent.
-  std::string command;              // pipe: prints CSV.
+  // Files, globs expanded and sorted; absolute or relative to the working directory. May name files
+  // that are absent.
+  std::vector<std::string> train, valid, test;
+  std::string command;              // Prints the training data, in place of `train`; "": none.
   std::vector<ColumnSpec> columns;  // As written; empty where the format gives them.
   char delimiter = ',';
   uint64_t shuffle_window = 65536;  // 0: no shuffling.

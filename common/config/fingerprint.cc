@@ -1,44 +1,39 @@
+// What processes and checkpoints are compared by: the keys of the job file that somebody must agree
+// on, each as a line "key: value". KeySpec::scope says who must agree; this file says how a key's
+// value is written. A key that is compared and has no text here does not compile.
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "common/base/hash.h"
 #include "common/base/text.h"
-#include "common/config/config_node.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
+#include "common/config/reader/config_node.h"
+#include "common/config/reader/keys_model.h"
+#include "common/config/reader/keys_run.h"
 
 namespace dt {
 namespace {
 
-// One "key: value" line per fact, called as the job file calls it. Floats have the fewest digits
-// that tell them from all others: equal text means equal bits.
-class Canon {
- public:
-  template <class T>
-  void Put(std::string_view key, const T& value) {
-    text_ += fmt::format("{}: {}\n", key, value);
+// ---------------------------------------------------------------- values as text
+
+// Floats have the fewest digits that tell them from all others: equal text means equal bits.
+template <class T>
+std::string ValueText(const T& value) {
+  if constexpr (requires { NameOf(value); }) {
+    return std::string(NameOf(value));
+  } else if constexpr (std::is_enum_v<T>) {
+    return fmt::format("{}", static_cast<int>(value));
+  } else {
+    return fmt::format("{}", value);
   }
-  std::string Take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-// Under the keys of a section, such as "optimizer" or "model.tables.user.optimizer".
-void PutRule(std::string_view section, const OptimizerSpec& o, Canon& canon) {
-  const auto put = [&](std::string_view key, const auto& value) {
-    canon.Put(JoinPath(section, key), value);
-  };
-  put("name", NameOf(o.kind));
-  put("lr", o.lr);
-  put("momentum", o.momentum);
-  put("beta1", o.beta1);
-  put("beta2", o.beta2);
-  put("epsilon", o.epsilon);
-  put("initial_accumulator", o.initial_accumulator);
-  put("ftrl_l1", o.ftrl_l1);
-  put("ftrl_l2", o.ftrl_l2);
-  put("ftrl_beta", o.ftrl_beta);
-  put("weight_decay", o.weight_decay);
+}
+std::string ValueText(Duration value) { return fmt::format("{}", value.count()); }
+std::string ValueText(char value) { return fmt::format("{}", static_cast<int>(value)); }
+std::string ValueText(const InitSpec& init) {
+  if (init.kind == InitKind::kZeros) return std::string(NameOf(init.kind));
+  return fmt::format("{{{}: {}}}", NameOf(init.kind), init.value);
 }
 
 struct AttrText {
@@ -57,166 +52,317 @@ struct AttrText {
     return "[" + JoinText(items, ", ") + "]";
   }
 };
+std::string ValueText(const std::vector<std::string>& texts) { return AttrText()(texts); }
 
-std::string InitText(const InitSpec& init) {
-  if (init.kind == InitKind::kZeros) return std::string(NameOf(init.kind));
-  return fmt::format("{{{}: {}}}", NameOf(init.kind), init.value);
-}
+// ---------------------------------------------------------------- keys and their texts
 
-void PutTable(const TableConfig& t, Canon& canon) {
-  const std::string table = "model.tables." + t.name;
-  const auto put = [&](std::string_view key, const auto& value) {
-    canon.Put(JoinPath(table, key), value);
-  };
-  canon.Put(table, "table");
-  put("dim", t.dim);
-  put("dtype", NameOf(t.dtype));
-  put("init", InitText(t.init));
-  put("eval_default", NameOf(t.eval_default));
-  put("l2", t.optimizer.l2);
-  put("l2_scope", NameOf(t.optimizer.l2_scope));
-  put("clip_row_norm", t.optimizer.clip_row_norm);
-  PutRule(JoinPath(table, "optimizer"), t.optimizer, canon);
-  put("optimizer.schedule", t.scheduled ? "inherit" : "none");
-}
+// How a key's value is written; nothing where the key does not apply.
+template <class Of>
+struct Fact {
+  std::string_view section, key;
+  std::optional<std::string> (*text)(const Of& of);
+};
 
-void PutNode(const NodeConfig& n, Canon& canon) {
-  const std::string node = "model.graph." + n.name;
-  canon.Put(node, "node");
-  canon.Put(JoinPath(node, "op"), n.op);
-  canon.Put(JoinPath(node, "inputs"), AttrText()(n.inputs));
-  for (const auto& [key, value] : n.attrs) {
-    canon.Put(JoinPath(node, key), std::visit(AttrText(), value));
+template <auto kMember>
+struct ClassOf;
+template <class Class, class T, T Class::*kMember>
+struct ClassOf<kMember> {
+  using Type = Class;
+};
+
+// The text of a member; of several, of a member of a member.
+template <auto kMember, auto... kInner>
+std::optional<std::string> Member(const typename ClassOf<kMember>::Type& of) {
+  if constexpr (sizeof...(kInner) > 0) {
+    return Member<kInner...>(of.*kMember);
+  } else {
+    return ValueText(of.*kMember);
   }
 }
 
-void PutLoss(size_t index, const LossConfig& l, Canon& canon) {
-  const std::string loss = fmt::format("model.loss.{}", index);
-  const auto put = [&](std::string_view key, const auto& value) {
-    canon.Put(JoinPath(loss, key), value);
-  };
-  canon.Put(loss, "loss");
-  put("name", l.name);
-  put("type", l.type);
-  put("input", l.input);
-  put("label", l.label);
-  put("weight", l.weight);
-  if (l.type != "in_batch_softmax") return;
-  put("item", l.item);
-  put("item_id", l.item_id);
-  put("log_q", l.log_q);
-  put("temperature", l.temperature);
+// The text of a member of what may be absent.
+template <auto kOptional, auto kMember>
+std::optional<std::string> MemberIfAny(const auto& of) {
+  return (of.*kOptional).has_value() ? Member<kMember>(*(of.*kOptional)) : std::nullopt;
 }
 
-void PutModel(const ModelConfig& model, Canon& canon) {
-  for (const TableConfig& table : model.tables) PutTable(table, canon);
-  for (const NodeConfig& node : model.nodes) PutNode(node, canon);
-  for (size_t i = 0; i < model.losses.size(); ++i) PutLoss(i, model.losses[i], canon);
+// The schedule's keys are read into one of two structs, by its type.
+std::optional<std::string> ScheduleType(const JobConfig& job) {
+  if (job.optimizer.plateau.has_value()) return "plateau";
+  return ValueText(job.optimizer.schedule.curve);
+}
+template <auto kOfPlateau, auto kOfSchedule>
+std::optional<std::string> ByScheduleType(const JobConfig& job) {
+  if (job.optimizer.plateau.has_value()) return Member<kOfPlateau>(*job.optimizer.plateau);
+  return Member<kOfSchedule>(job.optimizer.schedule);
 }
 
-// Not part of what a checkpoint must match: a trained job may be frozen for fine-tuning, or begin
-// to forget.
-void PutLife(const ModelConfig& model, Canon& canon) {
-  for (const TableConfig& t : model.tables) {
-    canon.Put(fmt::format("model.tables.{}.life", t.name),
-              fmt::format("pushes={} sketch={} steps={} time={} freeze={}", t.life.admission_pushes,
-                          t.life.sketch_bytes, t.life.expiry_steps, t.life.expiry_time.count(),
-                          t.life.freeze));
-  }
+// Only in_batch_softmax has items.
+template <auto kMember>
+std::optional<std::string> OfItems(const LossConfig& loss) {
+  return loss.type == "in_batch_softmax" ? Member<kMember>(loss) : std::nullopt;
 }
 
-void PutData(const DataConfig& data, const FileNames& names, Canon& canon) {
-  canon.Put("data.format", NameOf(data.format));
-  canon.Put("data.train", names.train);
-  canon.Put("data.valid", names.valid);
-  canon.Put("data.test", names.test);
-  canon.Put("data.command", data.command);
-  canon.Put("data.delimiter", static_cast<int>(data.delimiter));
-  canon.Put("data.shuffle.window", data.shuffle_window);
-  canon.Put("data.on_error", static_cast<int>(data.on_error));
-  for (const ColumnSpec& c : data.columns) {
-    canon.Put(fmt::format("data.columns.{}", c.name),
-              fmt::format("type={} role={} separator={} length={} max_len={} fill={} "
-                          "weighted={} transform={}",
-                          static_cast<int>(c.type), static_cast<int>(c.role), c.separator, c.length,
-                          c.max_len, c.fill, c.weighted, c.transform));
-    for (const std::string& of : c.of) canon.Put(fmt::format("data.columns.{}.of", c.name), of);
-  }
+template <Placed kOf>
+std::optional<std::string> Pattern(const PlaceRule& rule) {
+  return rule.of == kOf ? Member<&PlaceRule::match>(rule) : std::nullopt;
 }
 
-void PutRun(const JobConfig& job, Canon& canon) {
-  const DenseOptimizerConfig& o = job.optimizer;
-  PutRule("optimizer", o.spec, canon);
-  canon.Put("optimizer.l2", o.spec.l2);
-  canon.Put("optimizer.clip_norm", o.clip_norm);
-  canon.Put("optimizer.device", static_cast<int>(o.device));
-  canon.Put("parallel.fallback", job.parallel.fall_back_to_cpu);
-  for (const PlaceRule& rule : job.parallel.place) {
-    if (rule.of == Placed::kTables) continue;  // Their device says it.
-    canon.Put(rule.of == Placed::kWeights ? "parallel.place.weights" : "parallel.place",
-              fmt::format("{} {}", rule.match, static_cast<int>(rule.device)));
+constexpr Fact<FileNames> kFileFacts[] = {
+    {"data", "train", Member<&FileNames::train>},
+    {"data", "valid", Member<&FileNames::valid>},
+    {"data", "test", Member<&FileNames::test>},
+};
+
+constexpr Fact<ColumnSpec> kColumnFacts[] = {
+    {"column", "type", Member<&ColumnSpec::type>},
+    {"column", "role", Member<&ColumnSpec::role>},
+    {"column", "separator", Member<&ColumnSpec::separator>},
+    {"column", "length", Member<&ColumnSpec::length>},
+    {"column", "max_len", Member<&ColumnSpec::max_len>},
+    {"column", "fill", Member<&ColumnSpec::fill>},
+    {"column", "weighted", Member<&ColumnSpec::weighted>},
+    {"column", "transform", Member<&ColumnSpec::transform>},
+    {"column", "of", Member<&ColumnSpec::of>},
+};
+
+// The two sections that name an optimizer; PutOptimizer adds its numbers.
+constexpr Fact<OptimizerSpec> kOptimizerFacts[] = {
+    {"table.optimizer", "name", Member<&OptimizerSpec::kind>},
+    {"optimizer", "name", Member<&OptimizerSpec::kind>},
+};
+
+template <auto kMember>
+constexpr auto kRule = Member<&TableConfig::optimizer, kMember>;
+constexpr Fact<TableConfig> kTableFacts[] = {
+    {"table", "dim", Member<&TableConfig::dim>},
+    {"table", "dtype", Member<&TableConfig::dtype>},
+    {"table", "init", Member<&TableConfig::init>},
+    {"table", "eval_default", Member<&TableConfig::eval_default>},
+    {"table", "l2", kRule<&OptimizerSpec::l2>},
+    {"table", "l2_scope", kRule<&OptimizerSpec::l2_scope>},
+    {"table", "clip_row_norm", kRule<&OptimizerSpec::clip_row_norm>},
+    {"table", "device", Member<&TableConfig::device>},
+    {"table", "wire", Member<&TableConfig::wire>},
+    {"table", "rows", Member<&TableConfig::keys_end>},
+    {"table", "freeze", Member<&TableConfig::life, &RowLifeConfig::freeze>},
+    {"table.admission", "pushes", Member<&TableConfig::life, &RowLifeConfig::admission_pushes>},
+    {"table.admission", "sketch", Member<&TableConfig::life, &RowLifeConfig::sketch_bytes>},
+    {"table.expiry", "steps", Member<&TableConfig::life, &RowLifeConfig::expiry_steps>},
+    {"table.expiry", "hours", Member<&TableConfig::life, &RowLifeConfig::expiry_time>},
+};
+
+constexpr Fact<TableConfig> kInheritFacts[] = {
+    {"table.optimizer", "schedule",
+     [](const TableConfig& table) -> std::optional<std::string> {
+       return table.scheduled ? "inherit" : "none";
+     }},
+};
+
+constexpr Fact<NodeConfig> kNodeFacts[] = {
+    {"node", "op", Member<&NodeConfig::op>},
+    {"node", "inputs", Member<&NodeConfig::inputs>},
+    {"node", "device", Member<&NodeConfig::device>},
+};
+
+constexpr Fact<LossConfig> kLossFacts[] = {
+    {"loss", "name", Member<&LossConfig::name>},
+    {"loss", "type", Member<&LossConfig::type>},
+    {"loss", "input", Member<&LossConfig::input>},
+    {"loss", "label", Member<&LossConfig::label>},
+    {"loss", "weight", Member<&LossConfig::weight>},
+    {"loss", "item", OfItems<&LossConfig::item>},
+    {"loss", "item_id", OfItems<&LossConfig::item_id>},
+    {"loss", "log_q", OfItems<&LossConfig::log_q>},
+    {"loss", "temperature", OfItems<&LossConfig::temperature>},
+};
+
+constexpr Fact<PlaceRule> kPlaceFacts[] = {
+    {"parallel.place", "match", Pattern<Placed::kOperators>},
+    {"parallel.place", "table", Pattern<Placed::kTables>},
+    {"parallel.place", "weights", Pattern<Placed::kWeights>},
+    {"parallel.place", "device", Member<&PlaceRule::device>},
+};
+
+template <auto... kMember>
+constexpr auto kData = Member<&JobConfig::data, kMember...>;
+template <auto... kMember>
+constexpr auto kDense = Member<&JobConfig::optimizer, kMember...>;
+template <auto kMember>
+constexpr auto kDenseRule = kDense<&DenseOptimizerConfig::spec, kMember>;
+template <auto kMember>
+constexpr auto kTrain = Member<&JobConfig::train, kMember>;
+template <auto kMember>
+constexpr auto kCluster = Member<&JobConfig::cluster, kMember>;
+template <auto kMember>
+std::optional<std::string> EarlyStop(const JobConfig& job) {
+  return MemberIfAny<&TrainConfig::early_stop, kMember>(job.train);
+}
+template <auto kMember>
+std::optional<std::string> Plateau(const JobConfig& job) {
+  return MemberIfAny<&DenseOptimizerConfig::plateau, kMember>(job.optimizer);
+}
+template <auto kMember>
+constexpr auto kSchedule = kDense<&DenseOptimizerConfig::schedule, kMember>;
+
+constexpr Fact<JobConfig> kJobFacts[] = {
+    {"", "job", Member<&JobConfig::job>},
+    {"", "seed", Member<&JobConfig::seed>},
+    {"train", "batch_size", kTrain<&TrainConfig::batch_size>},
+    {"train", "slices", kTrain<&TrainConfig::slices>},
+    {"optimizer", "l2", kDenseRule<&OptimizerSpec::l2>},
+    {"optimizer", "clip_norm", kDense<&DenseOptimizerConfig::clip_norm>},
+    {"optimizer", "device", kDense<&DenseOptimizerConfig::device>},
+    {"optimizer.schedule", "type", ScheduleType},
+    {"optimizer.schedule", "metric", Plateau<&PlateauConfig::metric>},
+    {"optimizer.schedule", "patience", Plateau<&PlateauConfig::patience>},
+    {"optimizer.schedule", "factor", ByScheduleType<&PlateauConfig::factor, &RateSchedule::factor>},
+    {"optimizer.schedule", "min_scale",
+     ByScheduleType<&PlateauConfig::min_scale, &RateSchedule::min_scale>},
+    {"optimizer.schedule", "every", kSchedule<&RateSchedule::every>},
+    {"optimizer.schedule", "steps", kSchedule<&RateSchedule::steps>},
+    {"optimizer.schedule", "warmup", kSchedule<&RateSchedule::warmup>},
+    {"data", "format", kData<&DataConfig::format>},
+    {"data", "command", kData<&DataConfig::command>},
+    {"data", "delimiter", kData<&DataConfig::delimiter>},
+    {"data", "on_error", kData<&DataConfig::on_error>},
+    {"data.shuffle", "window", kData<&DataConfig::shuffle_window>},
+    {"train", "epochs", kTrain<&TrainConfig::epochs>},
+    {"train", "max_steps", kTrain<&TrainConfig::max_steps>},
+    {"train", "staleness", kTrain<&TrainConfig::staleness>},
+    {"train", "cached_rows", kTrain<&TrainConfig::cached_rows>},
+    {"train", "evaluate_every", kTrain<&TrainConfig::evaluate_every>},
+    {"train", "math", kTrain<&TrainConfig::math>},
+    {"train.early_stop", "metric", EarlyStop<&EarlyStopConfig::metric>},
+    {"train.early_stop", "patience", EarlyStop<&EarlyStopConfig::patience>},
+    {"parallel", "fallback", Member<&JobConfig::parallel, &ParallelConfig::fall_back_to_cpu>},
+    {"cluster", "servers", kCluster<&ClusterConfig::servers>},
+    {"cluster", "workers", kCluster<&ClusterConfig::workers>},
+    {"cluster", "shards", kCluster<&ClusterConfig::shards>},
+    {"cluster", "lease", kCluster<&ClusterConfig::lease>},
+    {"cluster", "scheduler_outage", kCluster<&ClusterConfig::scheduler_outage>},
+    {"cluster", "wait_for_server", kCluster<&ClusterConfig::wait_for_server>},
+    {"checkpoint", "every", Member<&JobConfig::checkpoint, &CheckpointConfig::every_steps>},
+    {"checkpoint", "durability", Member<&JobConfig::checkpoint, &CheckpointConfig::durability>},
+};
+
+// ---------------------------------------------------------------- none is forgotten
+
+template <class Of>
+consteval size_t TimesTold(const KeySpec& key, std::span<const Fact<Of>> facts) {
+  size_t times = 0;
+  for (const Fact<Of>& fact : facts) times += fact.section == key.section && fact.key == key.name;
+  return times;
+}
+
+// The position of the first key that is compared and has not one text, or has a text and is not
+// compared; the number of keys if there is none.
+consteval size_t FirstMistake(std::span<const KeySpec> keys) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const KeySpec& key = keys[i];
+    if (key.name == "*" || key.name == kEachOptimizerNumber) continue;  // Lists of their own.
+    const size_t times =
+        TimesTold<JobConfig>(key, kJobFacts) + TimesTold<FileNames>(key, kFileFacts) +
+        TimesTold<ColumnSpec>(key, kColumnFacts) + TimesTold<TableConfig>(key, kTableFacts) +
+        TimesTold<TableConfig>(key, kInheritFacts) +
+        TimesTold<OptimizerSpec>(key, kOptimizerFacts) + TimesTold<NodeConfig>(key, kNodeFacts) +
+        TimesTold<LossConfig>(key, kLossFacts) + TimesTold<PlaceRule>(key, kPlaceFacts);
+    if (times != (key.is_compared() ? 1 : 0)) return i;
   }
-  for (const NodeConfig& node : job.model.nodes) {
-    if (node.device == Device::kAuto) continue;
-    canon.Put(fmt::format("model.graph.{}.device", node.name), static_cast<int>(node.device));
+  return keys.size();
+}
+static_assert(FirstMistake(keys::kModelKeys) == std::size(keys::kModelKeys));
+static_assert(FirstMistake(keys::kRunKeys) == std::size(keys::kRunKeys));
+
+// ---------------------------------------------------------------- the two texts
+
+// Lines of what a resumed training must have, and of what only the processes of a run must have.
+class FactLines {
+ public:
+  void Put(const KeySpec& key, std::string_view path, std::string_view text) {
+    (key.scope == KeyScope::kRun ? run_ : resume_) += fmt::format("{}: {}\n", path, text);
   }
-  if (o.plateau.has_value()) {
-    canon.Put("optimizer.schedule",
-              fmt::format("plateau metric={} factor={} patience={} min_scale={}", o.plateau->metric,
-                          o.plateau->factor, o.plateau->patience, o.plateau->min_scale));
+  // What is no key: names of tables, nodes and losses.
+  void PutResumed(std::string_view path, std::string_view text) {
+    resume_ += fmt::format("{}: {}\n", path, text);
   }
-  const RateSchedule& s = o.schedule;
-  canon.Put(
-      "optimizer.schedule.steps",
-      fmt::format("warmup={} curve={} steps={} every={} factor={:.9g} min_scale={:.9g}", s.warmup,
-                  static_cast<int>(s.curve), s.steps, s.every, s.factor, s.min_scale));
-  canon.Put("train.epochs", job.train.epochs);
-  canon.Put("train.max_steps", job.train.max_steps);
-  canon.Put("train.staleness", job.train.staleness);
-  canon.Put("train.cached_rows", job.train.cached_rows);
-  canon.Put("train.evaluate_every", job.train.evaluate_every);
-  canon.Put("train.math", job.train.math);
-  if (job.train.early_stop.has_value()) {
-    canon.Put("train.early_stop", fmt::format("metric={} patience={}", job.train.early_stop->metric,
-                                              job.train.early_stop->patience));
-  }
-  for (const TableConfig& t : job.model.tables) {
-    canon.Put(fmt::format("model.tables.{}.wire", t.name), static_cast<int>(t.wire));
-    if (t.on_worker()) {
-      canon.Put(fmt::format("model.tables.{}.device", t.name), static_cast<int>(t.device));
+  // The facts of `section` and of the sections inside; `path` is where they lie in the job file,
+  // such as "model.tables.user" for "table".
+  template <class Of>
+  void PutAll(std::span<const Fact<Of>> facts, std::string_view section, std::string_view path,
+              const Of& of) {
+    for (const Fact<Of>& fact : facts) {
+      if (!fact.section.starts_with(section)) continue;
+      const std::optional<std::string> text = fact.text(of);
+      if (!text.has_value()) continue;
+      std::string_view inner = fact.section.substr(section.size());
+      if (!section.empty() && !inner.empty()) inner.remove_prefix(1);
+      Put(KeyOf(fact.section, fact.key), JoinPath(JoinPath(path, inner), fact.key), *text);
     }
-    if (t.keys_end != 0) canon.Put(fmt::format("model.tables.{}.rows", t.name), t.keys_end);
   }
-  const ClusterConfig& c = job.cluster;
-  canon.Put("cluster.servers", c.servers);
-  canon.Put("cluster.workers", c.workers);
-  canon.Put("cluster.shards", c.shards);
-  canon.Put("cluster.lease", c.lease.count());
-  canon.Put("cluster.scheduler_outage", c.scheduler_outage.count());
-  canon.Put("cluster.wait_for_server", c.wait_for_server.count());
-  canon.Put("checkpoint.every", job.checkpoint.every_steps);
-  canon.Put("checkpoint.durability", static_cast<uint32_t>(job.checkpoint.durability));
+  const std::string& resume() const { return resume_; }
+  const std::string& run() const { return run_; }
+
+ private:
+  std::string resume_, run_;
+};
+
+void PutOptimizer(std::string_view section, std::string_view path, const OptimizerSpec& spec,
+                  FactLines& lines) {
+  lines.PutAll<OptimizerSpec>(kOptimizerFacts, section, path, spec);
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    lines.Put(KeyOf(section, number.name), JoinPath(path, number.name),
+              ValueText(spec.*number.value));
+  }
+}
+
+void PutTable(const TableConfig& table, FactLines& lines) {
+  const std::string path = "model.tables." + table.name;
+  const std::string optimizer = JoinPath(path, "optimizer");
+  lines.PutResumed(path, "table");
+  lines.PutAll<TableConfig>(kTableFacts, "table", path, table);
+  PutOptimizer("table.optimizer", optimizer, table.optimizer, lines);
+  lines.PutAll<TableConfig>(kInheritFacts, "table.optimizer", optimizer, table);
+}
+
+void PutNode(const NodeConfig& node, FactLines& lines) {
+  const std::string path = "model.graph." + node.name;
+  lines.PutResumed(path, "node");
+  lines.PutAll<NodeConfig>(kNodeFacts, "node", path, node);
+  for (const auto& [key, value] : node.attrs) {
+    lines.Put(KeyOf("node", "*"), JoinPath(path, key), std::visit(AttrText(), value));
+  }
+}
+
+void PutModel(const ModelConfig& model, FactLines& lines) {
+  for (const TableConfig& table : model.tables) PutTable(table, lines);
+  for (const NodeConfig& node : model.nodes) PutNode(node, lines);
+  for (size_t i = 0; i < model.losses.size(); ++i) {
+    const std::string path = fmt::format("model.loss.{}", i);
+    lines.PutResumed(path, "loss");
+    lines.PutAll<LossConfig>(kLossFacts, "loss", path, model.losses[i]);
+  }
 }
 
 }  // namespace
 
 void FillFingerprints(const FileNames& names, JobConfig& job) {
-  Canon canon;
-  canon.Put("job", job.job);
-  canon.Put("seed", job.seed);
-  canon.Put("train.batch_size", job.train.batch_size);
-  canon.Put("train.slices", job.train.slices);
-  canon.Put("optimizer.name", NameOf(job.optimizer.spec.kind));
-  PutModel(job.model, canon);
-  canon.Put("train.staleness", job.train.asynchronous() ? "above 0" : "0");
-  job.resume_text = canon.Take();
+  FactLines lines;
+  lines.PutAll<JobConfig>(kJobFacts, "", "", job);
+  PutOptimizer("optimizer", "optimizer", job.optimizer.spec, lines);
+  PutModel(job.model, lines);
+  // A bound above 0 may become another one; 0 decides where dense parameters and their state lie.
+  lines.PutResumed("train.staleness", job.train.asynchronous() ? "above 0" : "0");
+  lines.PutAll<FileNames>(kFileFacts, "", "", names);
+  for (const ColumnSpec& column : job.data.columns) {
+    lines.PutAll<ColumnSpec>(kColumnFacts, "column", "data.columns." + column.name, column);
+  }
+  for (const PlaceRule& rule : job.parallel.place) {
+    lines.PutAll<PlaceRule>(kPlaceFacts, "parallel.place", rule.path, rule);
+  }
+  job.resume_text = lines.resume();
   job.resume_fingerprint = HashString(job.resume_text);
-
-  Canon rest;
-  PutLife(job.model, rest);
-  PutData(job.data, names, rest);
-  PutRun(job, rest);
-  job.fingerprint = HashString(job.resume_text + rest.Take());
+  job.fingerprint = HashString(job.resume_text + lines.run());
 }
 
 }  // namespace dt

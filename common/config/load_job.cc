@@ -1,8 +1,8 @@
 #include "common/config/load_job.h"
 
 #include "common/base/text.h"
-#include "common/config/prepare.h"
 #include "common/config/read_sections.h"
+#include "common/config/reader/prepare.h"
 
 namespace dt {
 Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
@@ -31,7 +31,5 @@ Result<JobConfig> LoadJob(const std::string& path, const LoadOptions& options) {
   FillFingerprints(ReadFileNames(data), job);
   return job;
 }
-
-std::string_view NameOf(DataFormat format) { return ChoiceOf(kDataFormatNames, format); }
 
 }  // namespace dt

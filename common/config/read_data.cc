@@ -161,46 +161,73 @@ void CheckCrossed(const MapReader& in, const ColumnSpec& crossed,
   }
 }
 
-// libsvm has one list of ids per line and nothing else.
-void CheckLibsvmColumns(const MapReader& in, const std::vector<ColumnSpec>& columns) {
+void CheckOneList(const MapReader& in, const DataFormatInfo& format,
+                  const std::vector<ColumnSpec>& columns) {
   const auto is_label = [](const ColumnSpec& c) { return c.role == ColumnRole::kLabel; };
   const auto is_ids = [](const ColumnSpec& c) { return c.type == ColumnType::kIds; };
   if (columns.size() == 2 && std::any_of(columns.begin(), columns.end(), is_label) &&
       std::any_of(columns.begin(), columns.end(), is_ids)) {
     return;
   }
-  in.Report("columns", "format libsvm has one float label and one column of type ids");
+  in.Report("columns",
+            fmt::format("format {} has one float label and one column of type ids", format.name));
 }
 
-void CheckColumns(const MapReader& in, const DataConfig& data) {
-  const bool csv = data.format == DataFormat::kCsv || data.format == DataFormat::kPipe;
+// "formats csv and pipe": those of which something holds.
+template <class Holds>
+std::string FormatsOf(Holds holds) {
+  std::vector<std::string> names;
+  for (const DataFormatInfo& info : kDataFormats) {
+    if (holds(info)) names.emplace_back(info.name);
+  }
+  return (names.size() == 1 ? "format " : "formats ") + JoinText(names, " and ");
+}
+
+bool ListsColumns(const DataFormatInfo& info) { return info.columns == DataColumns::kListed; }
+
+void CheckColumns(const MapReader& in, const DataFormatInfo& format, const DataConfig& data) {
   for (const auto& [name, item] : in.Items("columns")) {
     const auto column = std::ranges::find(data.columns, name, &ColumnSpec::name);
     const bool well_formed = !item.problems().HasUnder(item.path());
     if (column != data.columns.end() && column->is_crossed() && well_formed) {
       CheckCrossed(item, *column, data.columns);
     }
-    if (!csv && well_formed && item.Has("transform") && item.Find("transform")->text != "none") {
-      item.Report("transform", "is for formats csv and pipe only");
+    if (!ListsColumns(format) && well_formed && item.Has("transform") &&
+        item.Find("transform")->text != "none") {
+      item.Report("transform", fmt::format("is for {} only", FormatsOf(ListsColumns)));
     }
   }
-  if (csv && in.node()->Find("columns") == nullptr) {
-    in.problems().Add(
-        in.mark(), in.PathOf("columns"),
-        fmt::format("missing, format {} needs a list of columns", NameOf(data.format)));
+  if (ListsColumns(format) && in.node()->Find("columns") == nullptr) {
+    in.problems().Add(in.mark(), in.PathOf("columns"),
+                      fmt::format("missing, format {} needs a list of columns", format.name));
   }
-  if (data.format == DataFormat::kCriteo && in.Has("columns")) {
-    in.Report("columns", "format criteo has its own: label, I1..I13, C1..C26");
+  if (!in.Has("columns")) return;
+  if (format.columns == DataColumns::kOwn) {
+    in.Report("columns", fmt::format("format {} has its own: {}", format.name, format.own_columns));
   }
-  if (data.format == DataFormat::kLibsvm && in.Has("columns")) {
-    CheckLibsvmColumns(in, data.columns);
+  if (format.columns == DataColumns::kOneList) CheckOneList(in, format, data.columns);
+}
+
+// Where the training data comes from: a command, or files.
+void CheckOrigin(const MapReader& in, const DataFormatInfo& format, const DataConfig& data) {
+  const auto from_command = [](const DataFormatInfo& info) { return info.from_command; };
+  const std::string formats = FormatsOf(from_command);
+  RefuseKeyFor(in, "command", format.from_command, formats);
+  RefuseKeyFor(in, "train", !format.from_command,
+               fmt::format("formats other than {}, whose command gives the samples", format.name));
+  if (format.from_command && data.command.empty()) {
+    in.problems().Add(in.mark(), in.PathOf("command"),
+                      fmt::format("missing, format {} runs it to read CSV", format.name));
+  }
+  if (!format.from_command && !in.Has("train") && in.node() != nullptr &&
+      in.node()->Find("train") == nullptr) {
+    in.problems().Add(in.mark(), in.PathOf("train"), "missing, expected a text or a list of texts");
   }
 }
 
 }  // namespace
 
 void ReadData(const MapReader& in, DataConfig& data) {
-  in.Read("format", data.format);
   data.train = ReadFiles(in, "train");
   data.valid = ReadFiles(in, "valid");
   data.test = ReadFiles(in, "test");
@@ -212,18 +239,12 @@ void ReadData(const MapReader& in, DataConfig& data) {
   in.Read("cache_dir", data.cache_dir);
   if (!in.Has("format")) return;
 
-  CheckColumns(in, data);
-  const bool pipe = data.format == DataFormat::kPipe;
-  const bool csv = pipe || data.format == DataFormat::kCsv;
-  RefuseKeyFor(in, "command", pipe, "format pipe");
-  RefuseKeyFor(in, "delimiter", csv, "formats csv and pipe");
-  RefuseKeyFor(in, "train", !pipe, "formats other than pipe, whose command gives the samples");
-  if (pipe && data.command.empty()) {
-    in.problems().Add(in.mark(), in.PathOf("command"), "missing, format pipe runs it to read CSV");
-  }
-  if (!pipe && !in.Has("train") && in.node() != nullptr && in.node()->Find("train") == nullptr) {
-    in.problems().Add(in.mark(), in.PathOf("train"), "missing, expected a text or a list of texts");
-  }
+  const DataFormatInfo& format = DataFormatNamed(in.Find("format")->text);
+  const auto has_delimiter = [](const DataFormatInfo& info) { return info.has_delimiter; };
+  data.format = format.format;
+  CheckColumns(in, format, data);
+  CheckOrigin(in, format, data);
+  RefuseKeyFor(in, "delimiter", format.has_delimiter, FormatsOf(has_delimiter));
 }
 
 std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data) {

@@ -6,7 +6,7 @@
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
-#include "common/config/values.h"
+#include "common/config/reader/values.h"
 
 namespace dt {
 namespace {
@@ -78,7 +78,7 @@ Names NamesOfData(const DataConfig& data) {
   for (const ColumnSpec& column : ConfiguredColumns(data)) {
     (column.role == ColumnRole::kFeature ? names.features : names.labels).push_back(column.name);
   }
-  if (data.format == DataFormat::kLibsvm && data.columns.empty()) {
+  if (InfoOf(data.format).columns == DataColumns::kOneList && data.columns.empty()) {
     names.features = {"features"};
     names.labels = {"label"};
   }

@@ -5,7 +5,7 @@
 #include "common/config/dense_tables.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
-#include "common/config/values.h"
+#include "common/config/reader/values.h"
 
 namespace dt {
 namespace {

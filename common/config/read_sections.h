@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/config/job_config.h"
-#include "common/config/map_reader.h"
+#include "common/config/reader/map_reader.h"
 
 namespace dt {
 

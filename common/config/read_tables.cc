@@ -7,7 +7,7 @@
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/config/read_sections.h"
-#include "common/config/values.h"
+#include "common/config/reader/values.h"
 
 namespace dt {
 namespace {
@@ -33,26 +33,33 @@ void ReadInit(const MapReader& in, InitSpec& init) {
   init.value = static_cast<float>(value.value_or(0.0));
 }
 
+// "adam", "adam, adamw": the optimizers that read a number.
+std::string ReadersOf(std::string_view number) {
+  std::vector<std::string> names;
+  for (const OptimizerInfo& optimizer : kOptimizers) {
+    if (Reads(optimizer, number)) names.emplace_back(optimizer.name);
+  }
+  return JoinText(names, ", ");
+}
+
+void ReadNumber(const MapReader& in, const OptimizerNumber& number, OptimizerSpec& spec) {
+  float& value = spec.*number.value;
+  in.Read(number.name, value);
+  if (number.below_max && in.Has(number.name) && value >= number.max) {
+    in.Report(number.name, fmt::format("found {}, expected a number below {}", value, number.max));
+  }
+  if (number.otherwise.empty() || Reads(InfoOf(spec.kind), number.name)) return;
+  if (in.Has(number.name) && value != 0) {
+    in.Report(number.name,
+              fmt::format("is for {} only, the optimizer is {}; use {}", ReadersOf(number.name),
+                          NameOf(spec.kind), number.otherwise));
+  }
+  value = 0;  // Also where it was inherited from an optimizer that reads it.
+}
+
 void ReadRule(const MapReader& in, OptimizerSpec& spec) {
   in.Read("name", spec.kind);
-  in.Read("lr", spec.lr);
-  in.Read("momentum", spec.momentum);
-  in.Read("beta1", spec.beta1);
-  in.Read("beta2", spec.beta2);
-  in.Read("epsilon", spec.epsilon);
-  in.Read("initial_accumulator", spec.initial_accumulator);
-  in.Read("ftrl_l1", spec.ftrl_l1);
-  in.Read("ftrl_l2", spec.ftrl_l2);
-  in.Read("ftrl_beta", spec.ftrl_beta);
-  in.Read("weight_decay", spec.weight_decay);
-  if (in.Has("weight_decay") && spec.weight_decay != 0 && spec.kind != OptimizerKind::kAdamW) {
-    in.Report("weight_decay",
-              fmt::format("is for adamw only, the optimizer is {}; use l2", NameOf(spec.kind)));
-  }
-  for (const char* beta : {"beta1", "beta2"}) {
-    const float value = beta[4] == '1' ? spec.beta1 : spec.beta2;
-    if (in.Has(beta) && value >= 1) in.Report(beta, "found 1, expected a number below 1");
-  }
+  for (const OptimizerNumber& number : kOptimizerNumbers) ReadNumber(in, number, spec);
 }
 
 void ReadLife(const MapReader& in, TableConfig& table) {
@@ -170,7 +177,6 @@ TableConfig ReadTable(const std::string& name, const MapReader& in, const Optimi
   ReadInit(in, table.init);
   const MapReader rule = in.Sub("optimizer");
   ReadRule(rule, table.optimizer);
-  if (table.optimizer.kind != OptimizerKind::kAdamW) table.optimizer.weight_decay = 0;
   table.scheduled = !(rule.Has("schedule") && rule.Find("schedule")->text == "none");
   in.Read("l2", table.optimizer.l2);
   in.Read("l2_scope", table.optimizer.l2_scope);

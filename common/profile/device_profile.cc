@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "common/base/text.h"
-#include "common/config/values.h"
-#include "common/config/yaml_parse.h"
+#include "common/config/reader/values.h"
+#include "common/config/reader/yaml_parse.h"
 
 namespace dt {
 namespace {

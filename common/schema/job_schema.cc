@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/text.h"
-#include "common/config/key_table.h"
-#include "common/config/values.h"
+#include "common/config/reader/key_table.h"
+#include "common/config/reader/values.h"
+#include "common/specs/optimizer.h"
 
 namespace dt {
 namespace {
@@ -135,6 +136,18 @@ std::string TypeCell(const KeySpec& key) {
   }
 }
 
+std::string StateCell(const OptimizerInfo& optimizer) {
+  if (optimizer.row_states > 0) return fmt::format("{} a row", optimizer.row_states);
+  if (optimizer.value_states > 0) return fmt::format("{} a value", optimizer.value_states);
+  return "none";
+}
+
+std::string DenseCell(const OptimizerInfo& optimizer) {
+  const std::string_view dense = NameOf(optimizer.dense);
+  if (optimizer.row_states > 0) return fmt::format("refused: use {}", dense);
+  return optimizer.dense == optimizer.kind ? "the same" : fmt::format("as {}", dense);
+}
+
 }  // namespace
 
 std::string KeysMarkdown(std::string_view section) {
@@ -150,6 +163,17 @@ std::string KeysMarkdown(std::string_view section) {
                                  : key.fallback.empty()    ? std::string()
                                                            : fmt::format("`{}`", key.fallback);
     out += fmt::format("| {} | {} | {} | {} |\n", name, TypeCell(key), Cell(fallback), meaning);
+  }
+  return out;
+}
+
+std::string OptimizersMarkdown() {
+  std::string out =
+      "| optimizer | state | numbers it reads | as optimizer of dense parameters |\n"
+      "|---|---|---|---|\n";
+  for (const OptimizerInfo& optimizer : kOptimizers) {
+    out += fmt::format("| `{}` | {} | {} | {} |\n", optimizer.name, StateCell(optimizer),
+                       JoinText(Alternatives(optimizer.reads), ", "), DenseCell(optimizer));
   }
   return out;
 }

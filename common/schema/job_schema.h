@@ -10,5 +10,8 @@ namespace dt {
 std::string JobSchemaJson();
 // A section's keys as a table for docs/job-file.md.
 std::string KeysMarkdown(std::string_view section);
+// The optimizers as a table for docs/job-file.md: floats of state, numbers, what dense parameters
+// take.
+std::string OptimizersMarkdown();
 
 }  // namespace dt

@@ -10,7 +10,6 @@ namespace dt {
 std::string_view NameOf(ColumnType type) { return ChoiceOf(kColumnTypeNames, type); }
 std::string_view NameOf(Device device) { return ChoiceOf(kDeviceNames, device); }
 std::string_view NameOf(InitKind kind) { return ChoiceOf(kInitNames, kind); }
-std::string_view NameOf(OptimizerKind kind) { return ChoiceOf(kOptimizerNames, kind); }
 std::string_view NameOf(L2Scope scope) { return ChoiceOf(kL2ScopeNames, scope); }
 std::string_view NameOf(EvalDefault value) { return ChoiceOf(kEvalDefaultNames, value); }
 

@@ -1,7 +1,17 @@
-// An optimizer and its hyper-parameters, for tables and for dense parameters.
+// The optimizers of tables and of dense parameters, and their numbers: one list of each. The keys
+// of the job file, its schema, the fingerprint, the attributes of update nodes, the tables of the
+// documents and what tests draw follow from the two lists. The arithmetic is in
+// ops/update/update.cc, and for cards in ops/update/rules_cuda.cuh.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
 #include <string_view>
+
+#include "common/base/joined_names.h"
 
 namespace dt {
 
@@ -15,9 +25,6 @@ enum class OptimizerKind {
   kAdamW,
   kFtrl
 };
-inline constexpr std::string_view kOptimizerNames =
-    "sgd|momentum|adagrad|rowwise_adagrad|adam|lazy_adam|adamw|ftrl";
-std::string_view NameOf(OptimizerKind kind);
 
 // Which rows of a table L2 regularisation reaches. kGap: a row that is pushed also gets what it
 // would have got at every step since its last push. kTouched: only what one push adds.
@@ -27,16 +34,141 @@ std::string_view NameOf(L2Scope scope);
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
+  // The numbers of kOptimizerNumbers.
   float lr = 0.001f;
   float momentum = 0.9f;
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1.0e-8f;
-  float initial_accumulator = 0.0f;  // Of adagrad.
+  float initial_accumulator = 0.0f;
   float ftrl_l1 = 0.0f, ftrl_l2 = 0.0f, ftrl_beta = 1.0f;
-  float weight_decay = 0.0f;         // Of adamw only; decoupled from the gradient.
+  float weight_decay = 0.0f;
+  // What is done to the gradient before, whatever the optimizer.
   float l2 = 0.0f;                   // Added to the gradient as l2 · value.
   L2Scope l2_scope = L2Scope::kGap;  // For tables only.
   float clip_row_norm = 0.0f;        // For tables only; 0 turns it off.
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
+
+// ---------------------------------------------------------------- the numbers
+
+struct OptimizerNumber {
+  std::string_view name;
+  float OptimizerSpec::*value = nullptr;  // Its default is the member's.
+  double min = 0;
+  double max = std::numeric_limits<double>::infinity();
+  bool below_max = false;  // `max` itself is too large.
+  // The key that does the like with an optimizer that does not read this number; the number is then
+  // refused. Empty: a number may be written beside an optimizer that does not read it.
+  std::string_view otherwise = {};
+  std::string_view meaning = {};
+};
+
+inline constexpr OptimizerNumber kOptimizerNumbers[] = {
+    {.name = "lr", .value = &OptimizerSpec::lr, .max = 1e6, .meaning = "Learning rate."},
+    {.name = "momentum",
+     .value = &OptimizerSpec::momentum,
+     .max = 1,
+     .meaning = "momentum: share of the last update kept."},
+    {.name = "beta1",
+     .value = &OptimizerSpec::beta1,
+     .max = 1,
+     .below_max = true,
+     .meaning = "adam family: decay of the first moment."},
+    {.name = "beta2",
+     .value = &OptimizerSpec::beta2,
+     .max = 1,
+     .below_max = true,
+     .meaning = "adam family: decay of the second moment."},
+    {.name = "epsilon",
+     .value = &OptimizerSpec::epsilon,
+     .max = 1,
+     .meaning = "adam and adagrad families: added to the denominator."},
+    {.name = "initial_accumulator",
+     .value = &OptimizerSpec::initial_accumulator,
+     .meaning = "adagrad family: start of the sum of squares."},
+    {.name = "ftrl_l1", .value = &OptimizerSpec::ftrl_l1, .meaning = "ftrl: L1 strength."},
+    {.name = "ftrl_l2", .value = &OptimizerSpec::ftrl_l2, .meaning = "ftrl: L2 strength."},
+    {.name = "ftrl_beta",
+     .value = &OptimizerSpec::ftrl_beta,
+     .meaning = "ftrl: smoothing of the rate."},
+    {.name = "weight_decay",
+     .value = &OptimizerSpec::weight_decay,
+     .max = 1e6,
+     .otherwise = "l2",
+     .meaning = "adamw: decoupled decay."},
+};
+
+// ---------------------------------------------------------------- the optimizers
+
+struct OptimizerInfo {
+  OptimizerKind kind;  // Also the position in the list.
+  std::string_view name;
+  uint32_t value_states = 0;  // Floats of state for each value of a row or dense parameter.
+  uint32_t row_states = 0;    // Floats of state for a whole row; above 0: for tables only.
+  float OptimizerSpec::*initial_state = nullptr;  // What state begins as; null: zero.
+  OptimizerKind dense = kind;                     // What dense parameters take instead of it.
+  std::string_view reads;                         // Names of numbers.
+};
+
+inline constexpr OptimizerInfo kOptimizers[] = {
+    {.kind = OptimizerKind::kSgd, .name = "sgd", .reads = "lr"},
+    {.kind = OptimizerKind::kMomentum,
+     .name = "momentum",
+     .value_states = 1,
+     .reads = "lr|momentum"},
+    {.kind = OptimizerKind::kAdagrad,
+     .name = "adagrad",
+     .value_states = 1,
+     .initial_state = &OptimizerSpec::initial_accumulator,
+     .reads = "lr|epsilon|initial_accumulator"},
+    {.kind = OptimizerKind::kRowwiseAdagrad,
+     .name = "rowwise_adagrad",
+     .row_states = 1,
+     .initial_state = &OptimizerSpec::initial_accumulator,
+     .dense = OptimizerKind::kAdagrad,
+     .reads = "lr|epsilon|initial_accumulator"},
+    {.kind = OptimizerKind::kAdam,
+     .name = "adam",
+     .value_states = 2,
+     .reads = "lr|beta1|beta2|epsilon"},
+    {.kind = OptimizerKind::kLazyAdam,
+     .name = "lazy_adam",
+     .value_states = 2,
+     .dense = OptimizerKind::kAdam,
+     .reads = "lr|beta1|beta2|epsilon"},
+    {.kind = OptimizerKind::kAdamW,
+     .name = "adamw",
+     .value_states = 2,
+     .reads = "lr|beta1|beta2|epsilon|weight_decay"},
+    {.kind = OptimizerKind::kFtrl,
+     .name = "ftrl",
+     .value_states = 2,
+     .reads = "lr|ftrl_l1|ftrl_l2|ftrl_beta"},
+};
+
+constexpr const OptimizerInfo& InfoOf(OptimizerKind kind) {
+  return kOptimizers[static_cast<size_t>(kind)];
+}
+constexpr std::string_view NameOf(OptimizerKind kind) { return InfoOf(kind).name; }
+// Null if there is none of this name.
+constexpr const OptimizerInfo* FindOptimizer(std::string_view name) {
+  const auto* const found = std::ranges::find(kOptimizers, name, &OptimizerInfo::name);
+  return found == std::end(kOptimizers) ? nullptr : found;
+}
+
+// Whether the optimizer reads the number.
+constexpr bool Reads(const OptimizerInfo& optimizer, std::string_view number) {
+  for (std::string_view rest = optimizer.reads; !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find('|'));
+    if (name == number) return true;
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+  }
+  return false;
+}
+
+inline constexpr std::string_view kOptimizerNames = kJoinedNames<kOptimizers>;
+
+static_assert(std::ranges::all_of(kOptimizers, [](const OptimizerInfo& optimizer) {
+  return &InfoOf(optimizer.kind) == &optimizer;
+}));
 
 }  // namespace dt

@@ -1,27 +1,20 @@
 // The optimizers on the card, element by element: ops/update/update.h has their arithmetic.
 #pragma once
 
+#include "common/specs/optimizer.h"
 #include "ops/cuda/util.cuh"
 
 namespace dt {
 
-// The fields of OptimizerSpec that dense updates and rows of tables read.
-struct Optimizer {
-  float lr, momentum, beta1, beta2, epsilon, ftrl_l1, ftrl_l2, ftrl_beta, weight_decay;
-  explicit Optimizer(const CudaCall& call)
-      : lr(Of(call, "lr")),
-        momentum(Of(call, "momentum")),
-        beta1(Of(call, "beta1")),
-        beta2(Of(call, "beta2")),
-        epsilon(Of(call, "epsilon")),
-        ftrl_l1(Of(call, "ftrl_l1")),
-        ftrl_l2(Of(call, "ftrl_l2")),
-        ftrl_beta(Of(call, "ftrl_beta")),
-        weight_decay(Of(call, "weight_decay")) {}
-  static float Of(const CudaCall& call, const char* name) {
-    return static_cast<float>(FloatAttr(call, name, 0));
+// The name and the numbers; what concerns rows has its default. `kind` is not set: a call's rule
+// is found by its name (RunNamedRule).
+inline OptimizerSpec OptimizerOf(const CudaCall& call) {
+  OptimizerSpec spec;
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    spec.*number.value = static_cast<float>(FloatAttr(call, number.name.data(), 0));
   }
-};
+  return spec;
+}
 
 __device__ inline double Power(double base, uint64_t exponent) {
   double power = 1;
@@ -35,8 +28,8 @@ __device__ inline double Power(double base, uint64_t exponent) {
 struct Rates {
   float lr, adam_rate, adam_root, keep;
 };
-__device__ inline Rates RatesFor(const Optimizer& spec, uint64_t step, float rate_scale) {
-  const double lr = static_cast<double>(spec.lr) * rate_scale;
+__device__ inline Rates RatesFor(const OptimizerSpec& spec, uint64_t step, float lr_scale) {
+  const double lr = static_cast<double>(spec.lr) * lr_scale;
   const double correction1 = 1.0 - Power(spec.beta1, step + 1);
   const double root2 = sqrt(1.0 - Power(spec.beta2, step + 1));
   return {static_cast<float>(lr), static_cast<float>(lr / correction1),
@@ -47,31 +40,47 @@ __device__ inline Rates RatesFor(const Optimizer& spec, uint64_t step, float rat
 struct Element {
   float value, grad, first, second;
 };
-struct Sgd {
+
+// What rules are unless they say otherwise.
+struct Rule {
+  static constexpr bool kFades = false;  // Of rows, state decays over the gap.
+  static constexpr bool kLazy = false;   // Of rows, SparseAdam's bias correction.
+  static constexpr bool kRowwise =
+      false;  // One float of state for a row; not for dense parameters.
+};
+struct Sgd : Rule {
+  static constexpr const char* kName = "sgd";
   static constexpr int kStates = 0;
-  __device__ static void Apply(const Optimizer&, const Rates& rates, Element& e) {
+  __device__ static void Apply(const OptimizerSpec&, const Rates& rates, Element& e) {
     e.value -= rates.lr * e.grad;
   }
 };
-struct Momentum {
+struct Momentum : Rule {
+  static constexpr const char* kName = "momentum";
   static constexpr int kStates = 1;
-  __device__ static void Apply(const Optimizer& spec, const Rates& rates, Element& e) {
+  __device__ static void Apply(const OptimizerSpec& spec, const Rates& rates, Element& e) {
     e.first = spec.momentum * e.first + e.grad;
     e.value -= rates.lr * e.first;
   }
 };
-struct Adagrad {
+struct Adagrad : Rule {
+  static constexpr const char* kName = "adagrad";
   static constexpr int kStates = 1;
-  __device__ static void Apply(const Optimizer& spec, const Rates& rates, Element& e) {
+  __device__ static void Apply(const OptimizerSpec& spec, const Rates& rates, Element& e) {
     e.first += e.grad * e.grad;
     e.value -= rates.lr * e.grad / (sqrtf(e.first) + spec.epsilon);
   }
 };
-// AdamW where `keep` is not 1.
+struct RowwiseAdagrad : Rule {
+  static constexpr const char* kName = "rowwise_adagrad";
+  static constexpr int kStates = 0;  // For each value.
+  static constexpr bool kRowwise = true;
+};
+// AdamW where the value decays.
 template <bool kDecays>
-struct Adam {
+struct AdamRule : Rule {
   static constexpr int kStates = 2;
-  __device__ static void Apply(const Optimizer& spec, const Rates& rates, Element& e) {
+  __device__ static void Apply(const OptimizerSpec& spec, const Rates& rates, Element& e) {
     e.first = spec.beta1 * e.first + (1.0f - spec.beta1) * e.grad;
     e.second = spec.beta2 * e.second + (1.0f - spec.beta2) * e.grad * e.grad;
     const float divisor = sqrtf(e.second) * rates.adam_root + spec.epsilon;
@@ -79,10 +88,23 @@ struct Adam {
     e.value = keep * e.value - rates.adam_rate * e.first / divisor;
   }
 };
+struct Adam : AdamRule<false> {
+  static constexpr const char* kName = "adam";
+  static constexpr bool kFades = true;
+};
+struct LazyAdam : AdamRule<false> {
+  static constexpr const char* kName = "lazy_adam";
+  static constexpr bool kLazy = true;
+};
+struct AdamW : AdamRule<true> {
+  static constexpr const char* kName = "adamw";
+  static constexpr bool kFades = true;
+};
 // McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), algorithm 1: z and n.
-struct Ftrl {
+struct Ftrl : Rule {
+  static constexpr const char* kName = "ftrl";
   static constexpr int kStates = 2;
-  __device__ static void Apply(const Optimizer& spec, const Rates& rates, Element& e) {
+  __device__ static void Apply(const OptimizerSpec& spec, const Rates& rates, Element& e) {
     const float alpha = rates.lr, squares = e.second + e.grad * e.grad, root = sqrtf(squares);
     e.first += e.grad - (root - sqrtf(e.second)) / alpha * e.value;
     e.second = squares;
@@ -91,5 +113,23 @@ struct Ftrl {
     e.value = shrunk <= 0.0f ? 0.0f : (e.first > 0.0f ? -size : size);
   }
 };
+
+template <class... Rules>
+struct RuleList {};
+using AllRules = RuleList<Sgd, Momentum, Adagrad, RowwiseAdagrad, Adam, LazyAdam, AdamW, Ftrl>;
+
+// run(Rule{}) of the rule that the call names.
+template <class Run, class... Rules>
+CudaError RunNamedRule(const CudaCall& call, const Run& run, RuleList<Rules...>) {
+  const char* const name = TextAttr(call, "optimizer", "");
+  CudaError error = "no such optimizer";
+  const auto try_rule = [&](auto rule) {
+    const bool named = std::strcmp(decltype(rule)::kName, name) == 0;
+    if (named) error = run(rule);
+    return named;
+  };
+  (void)(try_rule(Rules{}) || ...);
+  return error;
+}
 
 }  // namespace dt

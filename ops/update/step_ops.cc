@@ -35,8 +35,10 @@ Status InferAddL2(InferContext& context) {
 // OptimizerAttrs.
 Status InferUpdate(InferContext& context) {
   const OptimizerSpec spec = OptimizerFromAttrs(context.node.attrs);
-  if (spec.kind == OptimizerKind::kRowwiseAdagrad) {
-    return Invalid("update: rowwise_adagrad is for tables; use adagrad for dense parameters");
+  const OptimizerInfo& optimizer = InfoOf(spec.kind);
+  if (optimizer.row_states > 0) {
+    return Invalid("update: {} is for tables; use {} for dense parameters", optimizer.name,
+                   NameOf(optimizer.dense));
   }
   DT_TRY_STATUS(ExpectInputs(context, 2 + DenseStates(spec)));
   DT_TRY_STATUS(InferAllSame(context));

@@ -30,33 +30,34 @@ CudaError TakeRows(const CudaCall& call) {
 
 // What concerns rows only.
 struct RowRules {
-  Optimizer optimizer;
+  OptimizerSpec optimizer;
   double l2;
   float clip_row_norm;
-  bool by_gap, scheduled, lazy;
+  bool by_gap, scheduled;
   explicit RowRules(const CudaCall& call)
-      : optimizer(call),
+      : optimizer(OptimizerOf(call)),
         l2(FloatAttr(call, "l2", 0)),
         clip_row_norm(static_cast<float>(FloatAttr(call, "clip_row_norm", 0))),
         by_gap(BoolAttr(call, "l2_by_gap", true)),
-        scheduled(BoolAttr(call, "scheduled", true)),
-        lazy(std::strcmp(TextAttr(call, "optimizer", ""), "lazy_adam") == 0) {}
+        scheduled(BoolAttr(call, "scheduled", true)) {}
 };
 
 struct RowRates {
   Rates all;
   double keep;  // For each step of the gap.
 };
+template <class Rule>
 __device__ RowRates RowRatesFor(const RowRules& rules, const CudaRun& run) {
-  const float rate_scale = rules.scheduled ? run.rate_scale : 1.0f;
-  const Optimizer& spec = rules.optimizer;
-  const double lr = static_cast<double>(spec.lr) * rate_scale;
-  RowRates rates{RatesFor(spec, run.step, rate_scale), 1.0 - lr * spec.weight_decay};
-  if (!rules.lazy) return rates;
-  // SparseAdam corrects the rate, so that epsilon is added to the raw root.
-  const double root2 = sqrt(1.0 - Power(spec.beta2, run.step + 1));
-  rates.all.adam_rate = static_cast<float>(lr * root2 / (1.0 - Power(spec.beta1, run.step + 1)));
-  rates.all.adam_root = 1.0f;
+  const float lr_scale = rules.scheduled ? run.rate_scale : 1.0f;
+  const OptimizerSpec& spec = rules.optimizer;
+  const double lr = static_cast<double>(spec.lr) * lr_scale;
+  RowRates rates{RatesFor(spec, run.step, lr_scale), 1.0 - lr * spec.weight_decay};
+  if constexpr (Rule::kLazy) {
+    // SparseAdam corrects the rate, so that epsilon is added to the raw root.
+    const double root2 = sqrt(1.0 - Power(spec.beta2, run.step + 1));
+    rates.all.adam_rate = static_cast<float>(lr * root2 / (1.0 - Power(spec.beta1, run.step + 1)));
+    rates.all.adam_root = 1.0f;
+  }
   return rates;
 }
 
@@ -87,13 +88,10 @@ struct RowAtHand {
   }
 };
 
-// One accumulator a row.
-struct Rowwise {};
-
 template <class Rule>
-__device__ void UpdateRow(const Optimizer& spec, const Rates& rates, const RowAtHand& row,
+__device__ void UpdateRow(const OptimizerSpec& spec, const Rates& rates, const RowAtHand& row,
                           float decay1, float decay2) {
-  if constexpr (std::is_same_v<Rule, Rowwise>) {
+  if constexpr (Rule::kRowwise) {
     // Every lane has read the accumulator when the sum is there.
     const float before = row.state[0];
     const float sum = before + static_cast<float>(row.Squares() / static_cast<double>(row.dim));
@@ -113,15 +111,14 @@ __device__ void UpdateRow(const Optimizer& spec, const Rates& rates, const RowAt
   }
 }
 
-// `kFades`: moments decay over the gap.
-template <class Rule, bool kFades>
+template <class Rule>
 __global__ void __launch_bounds__(kThreads)
     UpdateRowsKernel(RowRules rules, TableArrays arrays, Count rows, const CudaRun* run) {
   __shared__ RowRates shared;
-  if (threadIdx.x == 0) shared = RowRatesFor(rules, *run);
+  if (threadIdx.x == 0) shared = RowRatesFor<Rule>(rules, *run);
   __syncthreads();
   const RowRates rates = shared;
-  const Optimizer& spec = rules.optimizer;
+  const OptimizerSpec& spec = rules.optimizer;
   const int64_t count = rows.At(*run), warps = kThreads / kWarp;
   const int64_t dim = arrays.dim.At(*run), width = arrays.width.At(*run);
   for (int64_t r = blockIdx.x * warps + threadIdx.x / kWarp; r < count; r += gridDim.x * warps) {
@@ -140,46 +137,29 @@ __global__ void __launch_bounds__(kThreads)
     }
     Rates own = rates.all;
     own.keep = static_cast<float>(Power(rates.keep, times));
-    const float decay1 = kFades ? static_cast<float>(Power(spec.beta1, gap - 1)) : 1.0f;
-    const float decay2 = kFades ? static_cast<float>(Power(spec.beta2, gap - 1)) : 1.0f;
+    const float decay1 = Rule::kFades ? static_cast<float>(Power(spec.beta1, gap - 1)) : 1.0f;
+    const float decay2 = Rule::kFades ? static_cast<float>(Power(spec.beta2, gap - 1)) : 1.0f;
     UpdateRow<Rule>(spec, own, row, decay1, decay2);
   }
 }
 
-template <class Rule, bool kFades = false>
+template <class Rule>
 CudaError RunUpdateRows(const CudaCall& call) {
   const CudaTensor* const in = call.inputs;
   const TableArrays arrays{DataOf<float>(in[0]), IndexOf(in[1]), DataOf<float>(in[2]),
                            IndexOf(in[3]),       ColsOf(in[2]),  ColsOf(in[0])};
   const Count rows = RowsOf(in[2]);
-  LaunchKernel(call, {BlocksFor(rows.extent, kThreads / kWarp)}, UpdateRowsKernel<Rule, kFades>,
+  LaunchKernel(call, {BlocksFor(rows.extent, kThreads / kWarp)}, UpdateRowsKernel<Rule>,
                RowRules(call), arrays, rows, call.run);
   return Launched();
 }
 
 CudaError UpdateRows(const CudaCall& call) {
-  struct Named {
-    const char* name;
-    CudaError (*run)(const CudaCall& call);
-  };
-  static constexpr Named kRules[] = {
-      {"sgd", RunUpdateRows<Sgd>},
-      {"momentum", RunUpdateRows<Momentum>},
-      {"adagrad", RunUpdateRows<Adagrad>},
-      {"rowwise_adagrad", RunUpdateRows<Rowwise>},
-      {"adam", RunUpdateRows<Adam<false>, true>},
-      {"lazy_adam", RunUpdateRows<Adam<false>>},
-      {"adamw", RunUpdateRows<Adam<true>, true>},
-      {"ftrl", RunUpdateRows<Ftrl>},
-  };
   uint8_t type = kCudaF32;
   if (CudaError e = CheckCall(call, &type)) return e;
   if (type != kCudaF32) return "update_rows: rows and states are f32";
-  const char* const name = TextAttr(call, "optimizer", "");
-  for (const Named& rule : kRules) {
-    if (std::strcmp(rule.name, name) == 0) return rule.run(call);
-  }
-  return "update_rows: no such optimizer";
+  const auto run = [&]<class Rule>(Rule) { return RunUpdateRows<Rule>(call); };
+  return RunNamedRule(call, run, AllRules());
 }
 
 constexpr CudaKernel kKernels[] = {

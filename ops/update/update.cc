@@ -151,37 +151,20 @@ std::span<const float> RowGradient(const OptimizerSpec& spec, uint64_t gap,
 
 }  // namespace
 
-uint32_t DenseStates(const OptimizerSpec& spec) {
-  switch (spec.kind) {
-    case OptimizerKind::kSgd:
-      return 0;
-    case OptimizerKind::kMomentum:
-    case OptimizerKind::kAdagrad:
-    case OptimizerKind::kRowwiseAdagrad:
-      return 1;
-    case OptimizerKind::kAdam:
-    case OptimizerKind::kLazyAdam:
-    case OptimizerKind::kAdamW:
-    case OptimizerKind::kFtrl:
-      return 2;
-  }
-  DT_UNREACHABLE();
-}
+uint32_t DenseStates(const OptimizerSpec& spec) { return InfoOf(spec.kind).value_states; }
 
-float InitialState(const OptimizerSpec& spec, uint32_t which) {
-  DT_CHECK(which < DenseStates(spec));
-  const bool accumulates =
-      spec.kind == OptimizerKind::kAdagrad || spec.kind == OptimizerKind::kRowwiseAdagrad;
-  return accumulates ? spec.initial_accumulator : 0.0f;
+float InitialState(const OptimizerSpec& spec) {
+  const auto number = InfoOf(spec.kind).initial_state;
+  return number == nullptr ? 0.0f : spec.*number;
 }
 
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
-  return spec.kind == OptimizerKind::kRowwiseAdagrad ? 1 : DenseStates(spec) * dim;
+  const OptimizerInfo& optimizer = InfoOf(spec.kind);
+  return optimizer.value_states * dim + optimizer.row_states;
 }
 
 void InitState(const OptimizerSpec& spec, std::span<float> state) {
-  if (state.empty()) return;
-  std::ranges::fill(state, InitialState(spec, 0));
+  std::ranges::fill(state, InitialState(spec));
 }
 
 RowUpdate::RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info)

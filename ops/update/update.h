@@ -22,6 +22,8 @@ struct UpdateInfo {
 // Floats of state beside `dim` values of one row (dense parameters: one "row" of all elements,
 // except row-wise Adagrad, whose rows are the last dimension).
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim);
+// What every float of the state begins as.
+float InitialState(const OptimizerSpec& spec);
 void InitState(const OptimizerSpec& spec, std::span<float> state);
 
 // What depends on the step alone: computed once, in float64.
@@ -54,7 +56,6 @@ class RowUpdate {
 // A piece of a dense parameter, elementwise: state is split in arrays as long as the parameter.
 // `grad` already has l2 and clipping. Not for row-wise Adagrad (refused for dense parameters).
 uint32_t DenseStates(const OptimizerSpec& spec);  // Number of state arrays.
-float InitialState(const OptimizerSpec& spec, uint32_t which);
 void UpdateDense(const OptimizerSpec& spec, const UpdateInfo& info, std::span<float> value,
                  std::span<float* const> states, std::span<const float> grad);
 

@@ -141,7 +141,7 @@ struct Arrays {
 };
 template <class Rule>
 __global__ void __launch_bounds__(kThreads)
-    UpdateKernel(Optimizer spec, Arrays arrays, Count n, const CudaRun* run) {
+    UpdateKernel(OptimizerSpec spec, Arrays arrays, Count n, const CudaRun* run) {
   __shared__ Rates rates;
   if (threadIdx.x == 0) rates = RatesFor(spec, run->step, run->rate_scale);
   __syncthreads();
@@ -167,33 +167,23 @@ CudaError RunUpdate(const CudaCall& call) {
   const Count n = SizeOf(call.inputs[0]);
   const Arrays arrays{DataOf<float>(call.inputs[0]), DataOf<float>(call.inputs[1]), state(2),
                       state(3)};
-  LaunchKernel(call, {BlocksFor(n.extent)}, UpdateKernel<Rule>, Optimizer(call), arrays, n,
+  LaunchKernel(call, {BlocksFor(n.extent)}, UpdateKernel<Rule>, OptimizerOf(call), arrays, n,
                call.run);
   return Launched();
 }
 
 CudaError Update(const CudaCall& call) {
-  struct Named {
-    const char* name;
-    CudaError (*run)(const CudaCall& call);
-  };
-  static constexpr Named kRules[] = {
-      {"sgd", RunUpdate<Sgd>},
-      {"momentum", RunUpdate<Momentum>},
-      {"adagrad", RunUpdate<Adagrad>},
-      {"adam", RunUpdate<Adam<false>>},
-      {"lazy_adam", RunUpdate<Adam<false>>},
-      {"adamw", RunUpdate<Adam<true>>},
-      {"ftrl", RunUpdate<Ftrl>},
-  };
   uint8_t type = kCudaF32;
   if (CudaError e = CheckCall(call, &type)) return e;
   if (type != kCudaF32) return "update: masters and states are f32";
-  const char* const name = TextAttr(call, "optimizer", "");
-  for (const Named& rule : kRules) {
-    if (std::strcmp(rule.name, name) == 0) return rule.run(call);
-  }
-  return "update: no such optimizer for dense parameters";
+  const auto run = [&]<class Rule>(Rule) -> CudaError {
+    if constexpr (Rule::kRowwise) {
+      return "update: the optimizer is for tables only";
+    } else {
+      return RunUpdate<Rule>(call);
+    }
+  };
+  return RunNamedRule(call, run, AllRules());
 }
 
 constexpr CudaKernel kKernels[] = {

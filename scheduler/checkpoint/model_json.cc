@@ -9,19 +9,13 @@
 namespace dt::scheduler {
 namespace {
 
-Json RuleJson(const OptimizerSpec& o) {
-  return {{"name", NameOf(o.kind)},
-          {"lr", o.lr},
-          {"momentum", o.momentum},
-          {"beta1", o.beta1},
-          {"beta2", o.beta2},
-          {"epsilon", o.epsilon},
-          {"initial_accumulator", o.initial_accumulator},
-          {"ftrl_l1", o.ftrl_l1},
-          {"ftrl_l2", o.ftrl_l2},
-          {"ftrl_beta", o.ftrl_beta},
-          {"weight_decay", o.weight_decay},
-          {"l2", o.l2}};
+Json RuleJson(const OptimizerSpec& spec) {
+  Json json = {{"name", NameOf(spec.kind)}};
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    json[std::string(number.name)] = spec.*number.value;
+  }
+  json["l2"] = spec.l2;
+  return json;
 }
 
 Json TablesJson(const ModelConfig& model) {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "common/base/text.h"
+#include "common/config/reader/key_table.h"
 #include "scheduler/checkpoint/manifest.h"
 
 namespace dt::scheduler {
@@ -77,15 +78,19 @@ bool EndsWithKey(std::string_view path, std::string_view key) {
   return path.ends_with(key) && path.substr(0, path.size() - key.size()).ends_with('.');
 }
 
-// Rows hold their optimizer's state: its name is the layout.
+// Attributes of operators whose values only training reads; the table of keys does not know
+// operators.
+bool IsOfTraining(std::string_view attribute) {
+  constexpr std::string_view kOfTraining[] = {"dropout", "init", "init_value",
+                                              "batch_norm_momentum"};
+  return std::ranges::find(kOfTraining, attribute) != std::end(kOfTraining);
+}
+
 bool ReadByTrainingOnly(std::string_view path) {
-  constexpr std::string_view kOfTables[] = {"l2", "l2_scope", "clip_row_norm", "eval_default"};
-  constexpr std::string_view kOfNodes[] = {"dropout", "init", "init_value", "batch_norm_momentum"};
-  const auto ends = [&](std::string_view key) { return EndsWithKey(path, key); };
-  if (path.starts_with("model.loss.")) return ends("weight");
-  if (path.starts_with("model.graph.")) return std::ranges::any_of(kOfNodes, ends);
-  const bool rule = path.find(".optimizer.") != std::string_view::npos;
-  return std::ranges::any_of(kOfTables, ends) || (rule && !ends("name"));
+  const KeySpec* const key = KeyAt(path);
+  if (key == nullptr) return false;  // The name of a table or node.
+  if (key->name == "*") return IsOfTraining(path.substr(path.rfind('.') + 1));
+  return key->scope == KeyScope::kTraining;
 }
 
 // Whether keys that were never trained read as random values.

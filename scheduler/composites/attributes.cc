@@ -4,7 +4,7 @@
 #include <map>
 
 #include "common/base/text.h"
-#include "common/config/config_node.h"
+#include "common/config/reader/config_node.h"
 #include "scheduler/composites/infer_node.h"
 
 namespace dt::scheduler {

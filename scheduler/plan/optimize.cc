@@ -135,7 +135,7 @@ class Optimizer {
       state.shape = graph_.value(parameter.value).shape;
       state.kind = ValueKind::kState;
       ParameterSpec spec;
-      spec.init = {InitKind::kConstant, InitialState(config_.spec, i)};
+      spec.init = {InitKind::kConstant, InitialState(config_.spec)};
       spec.trained = false;
       spec.value = graph_.AddValue(std::move(state));
       graph_.parameters.push_back(spec);

@@ -13,6 +13,7 @@ import sys
 LAYERS = [
     (r"common/base/", r"common/base/"),
     (r"common/specs/", r"common/(base|specs)/"),
+    (r"common/config/reader/", r"common/(base|config/reader|specs)/"),
     (r"common/config/", r"common/(base|config|graph|specs)/"),
     (r"common/", r"common/"),
     (r"ops/.*op_spec|ops/op_list", r"common/(base|config|device|graph|layout|specs)/|ops/"),
@@ -29,7 +30,7 @@ OUTSIDE = [
     ("ZeroMQ", r"zmq(_addon)?\.h(pp)?$", r"common/net/zmq_"),
     ("Asio, Beast", r"boost/(asio|beast)", r"common/runtime/|common/net/http"),
     ("Boost", r"boost/", r"common/(runtime|net)/"),
-    ("yaml-cpp", r"yaml-cpp/", r"common/config/yaml_"),
+    ("yaml-cpp", r"yaml-cpp/", r"common/config/reader/yaml_"),
     ("RocksDB", r"rocksdb/", r"common/storage/rocksdb_"),
     ("oneTBB", r"(tbb|oneapi)/", r"common/runtime/task_pool\.cc"),
     ("FlatBuffers", r"flatbuffers/|.*_generated\.h$", r"common/wire/|common/control/codec\.cc"),

@@ -4,6 +4,7 @@
 // in float64.
 #include "ops/update/update.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -111,7 +112,7 @@ TEST(Update, DenseParametersFollowPyTorch) {
     std::vector<Floats> states;
     std::vector<float*> pointers;
     for (uint32_t s = 0; s < DenseStates(t.spec); ++s) {
-      states.emplace_back(value.size(), InitialState(t.spec, s));
+      states.emplace_back(value.size(), InitialState(t.spec));
     }
     for (Floats& state : states) pointers.push_back(state.data());
     for (Step step = 0; step < t.grads.size(); ++step) {
@@ -253,6 +254,55 @@ TEST(Update, AttributesCarryWhatDenseUpdatesRead) {
   OptimizerSpec spec{.kind = OptimizerKind::kFtrl, .lr = 0.3f, .momentum = 0.1f};
   spec.ftrl_l1 = 0.7f, spec.ftrl_l2 = 0.2f, spec.ftrl_beta = 2.0f, spec.weight_decay = 0.01f;
   EXPECT_EQ(OptimizerFromAttrs(OptimizerAttrs(spec)), spec);
+}
+
+// What a number of steps with gaps leave of one row.
+Floats AfterSteps(const OptimizerSpec& spec) {
+  Floats row = Start();
+  const size_t dim = row.size();
+  const Floats state = StateOf(spec, dim);
+  row.insert(row.end(), state.begin(), state.end());
+  for (const Step step : {0, 2, 3, 7}) {
+    Floats grad(dim);
+    for (size_t i = 0; i < dim; ++i) grad[i] = static_cast<float>(std::cos(step + i));
+    const std::span<float> all(row);
+    RowUpdate(spec, {.step = step}).Apply(2, all.first(dim), all.subspan(dim), grad);
+  }
+  return row;
+}
+
+TEST(Optimizers, EachReadsTheNumbersThatTheListSaysAndNoOther) {
+  for (const OptimizerInfo& optimizer : kOptimizers) {
+    OptimizerSpec spec{.kind = optimizer.kind, .lr = 0.1f};
+    spec.ftrl_l1 = 0.1f;
+    const Floats as_it_was = AfterSteps(spec);
+    for (const OptimizerNumber& number : kOptimizerNumbers) {
+      OptimizerSpec other = spec;
+      other.*number.value = 0.5f;
+      EXPECT_EQ(AfterSteps(other) != as_it_was, Reads(optimizer, number.name))
+          << optimizer.name << " " << number.name;
+    }
+  }
+}
+
+TEST(Optimizers, ReadNumbersThatExist) {
+  for (const OptimizerInfo& optimizer : kOptimizers) {
+    size_t found = 0;
+    for (const OptimizerNumber& number : kOptimizerNumbers) {
+      found += Reads(optimizer, number.name) ? 1 : 0;
+    }
+    const auto bars = std::ranges::count(optimizer.reads, '|');
+    EXPECT_EQ(found, static_cast<size_t>(bars) + 1) << optimizer.name;
+    EXPECT_EQ(FindOptimizer(optimizer.name), &optimizer);
+  }
+  EXPECT_EQ(FindOptimizer("ada"), nullptr);
+}
+
+TEST(Optimizers, DenseParametersTakeOneWithoutStateForRows) {
+  for (const OptimizerInfo& optimizer : kOptimizers) {
+    EXPECT_EQ(InfoOf(optimizer.dense).row_states, 0u) << optimizer.name;
+    EXPECT_EQ(InfoOf(optimizer.dense).dense, optimizer.dense) << optimizer.name;
+  }
 }
 
 }  // namespace

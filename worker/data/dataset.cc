@@ -170,7 +170,7 @@ Result<std::unique_ptr<Dataset>> OpenBinary(const DataConfig& config, Split spli
 Result<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config, Split split,
                                                TaskPool& pool) {
   const TimePoint start = SystemClock().Now();
-  const bool is_command = config.format == DataFormat::kPipe && split == Split::kTrain;
+  const bool is_command = !config.command.empty() && split == Split::kTrain;
   const bool no_data = !is_command && FilesOf(config, split).empty();
   if (config.format == DataFormat::kBinary && !no_data) return OpenBinary(config, split, pool);
   DT_TRY(const std::optional<KeyShape> shape, ShapeOfTrain(config, split, pool));

@@ -53,8 +53,8 @@ Result<SplitSource> SplitSource::Make(const DataConfig& config, Split split,
   SplitSource source;
   source.config_ = config;
   source.given_shape_ = source.shape_ = shape;
-  // The command prints the training data; the other splits of format pipe are CSV files.
-  source.is_command_ = config.format == DataFormat::kPipe && split == Split::kTrain;
+  // The command prints the training data; the other splits are files.
+  source.is_command_ = !config.command.empty() && split == Split::kTrain;
   source.labels_optional_ = config.labels_optional && split == Split::kTest;
   DT_TRY_STATUS(source.CheckColumns());
   if (!source.is_command_) DT_TRY_STATUS(source.FindFiles(split));
@@ -197,7 +197,7 @@ Result<SplitSource::Format> SplitSource::NamedFormat(size_t input, std::string_v
 
 // Empty where the first training file has no header or is absent.
 Result<std::vector<std::string>> SplitSource::TrainHeader() const {
-  if (config_.format == DataFormat::kPipe || config_.train.empty()) {
+  if (config_.train.empty()) {
     return std::vector<std::string>();
   }
   Result<std::unique_ptr<ByteSource>> source = OpenFileSource(config_.train.front());

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "common/specs/optimizer.h"
 #include "ops/op_spec.h"
-#include "ops/update/attrs.h"
 
 namespace dt::worker {
 namespace {
@@ -34,7 +34,8 @@ Status CheckNode(const Node& node) {
       return Malformed("the plan's node \"{}\" ({}) has no usable attribute \"{}\"", node.name,
                        node.op, attr.name);
     }
-    if (attr.name == "optimizer" && !IsOptimizer(std::get<std::string>(found->second))) {
+    if (attr.name == "optimizer" &&
+        FindOptimizer(std::get<std::string>(found->second)) == nullptr) {
       return Malformed("the plan's node \"{}\" names an optimizer that is none", node.name);
     }
   }

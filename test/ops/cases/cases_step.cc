@@ -17,12 +17,9 @@ void AddTableCases(std::vector<OpCase>& cases) {
     OpCase take = StepCase("take_rows", {{"dim", dim}}, {{Const(9), Const(dim + 3)}});
     take.inputs.push_back(Numbers32({8, 0, 3, 3, 1}));
     cases.push_back(std::move(take));
-    for (const OptimizerKind kind :
-         {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
-          OptimizerKind::kRowwiseAdagrad, OptimizerKind::kAdam, OptimizerKind::kLazyAdam,
-          OptimizerKind::kAdamW, OptimizerKind::kFtrl}) {
+    for (const OptimizerInfo& optimizer : kOptimizers) {
       for (const bool clip : {false, true}) {
-        const OptimizerSpec spec{.kind = kind,
+        const OptimizerSpec spec{.kind = optimizer.kind,
                                  .lr = 0.1f,
                                  .ftrl_l1 = 0.5f,
                                  .weight_decay = 0.1f,
@@ -63,11 +60,10 @@ std::vector<OpCase> StepCases() {
   cases.push_back(StepCase("batch_norm_running", {{"momentum", 0.3}},
                            {{c}, {c}, {k, c}, {k, c}, {k, Const(1)}}));
   cases.back().inputs[4].values = {4, 0, 1};
-  for (const OptimizerKind kind :
-       {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
-        OptimizerKind::kAdam, OptimizerKind::kLazyAdam, OptimizerKind::kAdamW,
-        OptimizerKind::kFtrl}) {
-    const OptimizerSpec spec{.kind = kind, .lr = 0.1f, .ftrl_l1 = 0.5f, .weight_decay = 0.1f};
+  for (const OptimizerInfo& optimizer : kOptimizers) {
+    if (optimizer.row_states > 0) continue;  // For tables only.
+    const OptimizerSpec spec{
+        .kind = optimizer.kind, .lr = 0.1f, .ftrl_l1 = 0.5f, .weight_decay = 0.1f};
     OpCase update = StepCase("update", OptimizerAttrs(spec),
                              std::vector<SymShape>(2 + DenseStates(spec), SymShape{n}));
     for (size_t i = 2; i < update.inputs.size(); ++i) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
+#include "test/support/draw_optimizer.h"
 #include "test/support/reference_store.h"
 #include "test/support/scratch_folder.h"
 #include "test/support/tiered_shards.h"
@@ -66,8 +67,7 @@ class Story {
     std::vector<TableSpec> tables;
     for (uint32_t t = 1 + draws_.Below(3); t > 0; --t) {
       TableSpec spec = test::SimpleTable(fmt::format("t{}", t), 1 + draws_.Below(20));
-      spec.optimizer.kind = static_cast<OptimizerKind>(draws_.Below(8));
-      spec.optimizer.lr = 0.1f;
+      spec.optimizer = test::DrawOptimizer([&](uint32_t n) { return draws_.Below(n); });
       spec.optimizer.l2 = draws_.Chance(2) ? 0.0f : 0.01f;
       spec.eval_default = draws_.Chance(2) ? EvalDefault::kInitial : EvalDefault::kZeros;
       spec.seed = draws_.Next();

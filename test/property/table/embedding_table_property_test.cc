@@ -11,6 +11,7 @@
 #include "common/base/float_formats.h"
 #include "common/base/hash.h"
 #include "common/base/philox.h"
+#include "test/support/draw_optimizer.h"
 #include "test/support/one_table.h"
 
 namespace dt::server {
@@ -111,15 +112,11 @@ class Story {
 
  private:
   TableSpec DrawSpec() {
-    constexpr OptimizerKind kKinds[] = {OptimizerKind::kSgd,     OptimizerKind::kMomentum,
-                                        OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad,
-                                        OptimizerKind::kAdam,    OptimizerKind::kLazyAdam,
-                                        OptimizerKind::kAdamW,   OptimizerKind::kFtrl};
     TableSpec spec;
     spec.name = "t";
     spec.id = TableIdOf("t");
     spec.dim = 1 + draws_.Below(20);
-    spec.optimizer.kind = kKinds[draws_.Below(8)];
+    spec.optimizer = test::DrawOptimizer([&](uint32_t n) { return draws_.Below(n); });
     spec.optimizer.l2 = draws_.Below(2) == 0 ? 0.0f : 0.01f;
     spec.seed = draws_.Next();
     spec.dtype = draws_.Below(2) == 0 ? FloatFormat::kFp32 : FloatFormat::kBf16;

@@ -155,51 +155,8 @@ TEST(LoadJob, ColumnsOfCriteoAreKnown) {
 TEST(LoadJob, NamesOfEnumsAreTheWordsOfTheFile) {
   EXPECT_EQ(NameOf(OptimizerKind::kRowwiseAdagrad), "rowwise_adagrad");
   EXPECT_EQ(NameOf(OptimizerKind::kFtrl), "ftrl");
-  EXPECT_EQ(NameOf(DataFormat::kPipe), "pipe");
+  EXPECT_EQ(NameOf(DataFormat::kCsv), "csv");
   EXPECT_EQ(NameOf(Device::kPs), "ps");
-}
-
-JobConfig WithFlag(const std::string& flag) {
-  return Loaded(kGoodJob, {.overrides = {flag}, .auto_slices = 2});
-}
-
-TEST(Fingerprints, CoverWhatMustBeEqual) {
-  const JobConfig job = Loaded(kGoodJob, {.overrides = {}, .auto_slices = 2});
-  EXPECT_EQ(Loaded(kGoodJob, {.overrides = {}, .auto_slices = 2}).fingerprint, job.fingerprint);
-  for (const char* same : {"observe.log=json", "observe.http=off", "checkpoint.dir=/elsewhere",
-                           "cluster.scheduler=tcp://10.0.0.1:7000", "data.train=[d/train.csv]"}) {
-    EXPECT_EQ(WithFlag(same).fingerprint, job.fingerprint) << same;
-  }
-  for (const char* other : {"train.epochs=11", "optimizer.lr=0.002", "seed=8", "train.max_steps=9",
-                            "optimizer.schedule={type: cosine}", "data.on_error=skip",
-                            "model.tables.item.dim=8", "cluster.workers=3", "data.valid=[w.csv]",
-                            "model.graph.deep.units=[400, 401]", "data.columns.price.fill=1"}) {
-    EXPECT_NE(WithFlag(other).fingerprint, job.fingerprint) << other;
-  }
-}
-
-TEST(Fingerprints, ResumingNeedsTheSameModelNotTheSameCluster) {
-  const JobConfig job = Loaded(kGoodJob, {.overrides = {}, .auto_slices = 2});
-  EXPECT_EQ(job.resume_fingerprint, HashString(job.resume_text));
-  for (const char* same : {"train.epochs=11", "cluster.servers=5", "cluster.workers=3",
-                           "observe.log=json", "checkpoint.every=5", "train.early_stop=~"}) {
-    EXPECT_EQ(WithFlag(same).resume_fingerprint, job.resume_fingerprint) << same;
-  }
-  for (const char* other :
-       {"job=b", "seed=8", "train.batch_size=64", "train.slices=4", "model.tables.item.dim=8",
-        "model.graph.deep.dropout=0.3", "model.loss.0.weight=2", "optimizer.name=sgd"}) {
-    EXPECT_NE(WithFlag(other).resume_fingerprint, job.resume_fingerprint) << other;
-  }
-  for (const char* line :
-       {"train.batch_size: 4096", "train.staleness: 0", "model.tables.item.dim: 16",
-        "model.tables.item.init: {normal: 0.0001}", "model.tables.item.dtype: fp32",
-        "model.tables.item.optimizer.name: adagrad", "model.tables.item.optimizer.lr: 0.02",
-        "model.graph.deep.inputs: [e, price]", "model.graph.deep.units: [400, 400]",
-        "model.loss.0.type: binary_cross_entropy"}) {
-    EXPECT_NE(job.resume_text.find(fmt::format("\n{}\n", line)), std::string::npos)
-        << line << " in\n"
-        << job.resume_text;
-  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Overrides, the environment, and model templates.
-#include "common/config/prepare.h"
+#include "common/config/reader/prepare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "common/config/yaml_parse.h"
+#include "common/config/reader/yaml_parse.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "common/config/key_table.h"
+#include "common/config/reader/key_table.h"
 
 namespace dt {
 namespace {
@@ -94,6 +94,13 @@ TEST(KeyTable, TheDocumentTellsEveryKey) {
     EXPECT_NE(text.find(table), std::string::npos) << "docs/job-file.md lacks this, as it stands:\n"
                                                    << table;
   }
+}
+
+TEST(Optimizers, TheDocumentTellsEachOfThem) {
+  const std::string table = OptimizersMarkdown();
+  EXPECT_NE(TextOf(Source() / "docs/job-file.md").find(table), std::string::npos)
+      << "docs/job-file.md lacks this, as it stands:\n"
+      << table;
 }
 
 }  // namespace

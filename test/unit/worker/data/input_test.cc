@@ -172,7 +172,7 @@ TEST(BlockReader, TheMarkIsTakenOffOnceAtTheStart) {
 
 DataConfig PipeConfig(const TempDir& dir, std::string command) {
   DataConfig config;
-  config.format = DataFormat::kPipe;
+  config.format = DataFormat::kCsv;
   config.command = std::move(command);
   config.columns = {Column("a", ColumnType::kId)};
   config.cache_dir = dir.path("cache");

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/config/config_node.h"
-#include "common/config/key_table.h"
-#include "common/config/problems.h"
+#include "common/config/reader/config_node.h"
+#include "common/config/reader/key_table.h"
+#include "common/config/reader/problems.h"
 
 namespace dt {
 

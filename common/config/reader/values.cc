@@ -1,4 +1,4 @@
-#include "common/config/values.h"
+#include "common/config/reader/values.h"
 
 #include <array>
 #include <charconv>

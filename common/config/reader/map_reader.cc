@@ -1,11 +1,11 @@
-#include "common/config/map_reader.h"
+#include "common/config/reader/map_reader.h"
 
 #include <algorithm>
 #include <filesystem>
 
 #include "common/base/check.h"
 #include "common/base/text.h"
-#include "common/config/values.h"
+#include "common/config/reader/values.h"
 
 namespace dt {
 namespace {

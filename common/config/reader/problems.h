@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/config/config_node.h"
+#include "common/config/reader/config_node.h"
 
 namespace dt {
 

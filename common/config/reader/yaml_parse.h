@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "common/config/config_node.h"
-#include "common/config/problems.h"
+#include "common/config/reader/config_node.h"
+#include "common/config/reader/problems.h"
 
 namespace dt {
 

@@ -1,4 +1,4 @@
-#include "common/config/problems.h"
+#include "common/config/reader/problems.h"
 
 #include <algorithm>
 #include <tuple>

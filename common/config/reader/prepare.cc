@@ -1,4 +1,4 @@
-#include "common/config/prepare.h"
+#include "common/config/reader/prepare.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,10 +7,10 @@
 
 #include "common/base/text.h"
 #include "common/base/written_paths.h"
-#include "common/config/key_table.h"
-#include "common/config/map_reader.h"
-#include "common/config/values.h"
-#include "common/config/yaml_parse.h"
+#include "common/config/reader/key_table.h"
+#include "common/config/reader/map_reader.h"
+#include "common/config/reader/values.h"
+#include "common/config/reader/yaml_parse.h"
 
 namespace dt {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "common/config/config_node.h"
-#include "common/config/problems.h"
+#include "common/config/reader/config_node.h"
+#include "common/config/reader/problems.h"
 
 namespace dt {
 

@@ -1,4 +1,4 @@
-#include "common/config/config_node.h"
+#include "common/config/reader/config_node.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 #include "common/base/check.h"
 #include "common/base/written_paths.h"
-#include "common/config/values.h"
+#include "common/config/reader/values.h"
 
 namespace dt {
 namespace {

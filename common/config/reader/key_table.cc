@@ -1,4 +1,4 @@
-#include "common/config/key_table.h"
+#include "common/config/reader/key_table.h"
 
 #include <algorithm>
 
@@ -6,6 +6,9 @@
 
 #include "common/base/check.h"
 #include "common/base/text.h"
+#include "common/config/reader/keys_model.h"
+#include "common/config/reader/keys_run.h"
+#include "common/specs/optimizer.h"
 
 namespace dt {
 namespace {
@@ -21,12 +24,74 @@ std::string RangeText(const KeySpec& key) {
   return "";
 }
 
+// The defaults of optimizers' numbers as text; kept, because keys point to them.
+std::string_view DefaultText(const OptimizerNumber& number) {
+  static const std::vector<std::string> texts = [] {
+    std::vector<std::string> all;
+    for (const OptimizerNumber& n : kOptimizerNumbers) {
+      all.push_back(fmt::format("{}", OptimizerSpec().*n.value));
+    }
+    return all;
+  }();
+  return texts[static_cast<size_t>(&number - kOptimizerNumbers)];
+}
+
+// Where the numbers' row has no default, they are inherited.
+void AppendNumbers(const KeySpec& row, std::vector<KeySpec>& all) {
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    KeySpec& key = all.emplace_back(row);
+    key.name = number.name;
+    key.min = number.min;
+    key.max = std::min(number.max, kAnyNumber);
+    if (!row.fallback.empty()) key.fallback = DefaultText(number);
+    key.meaning = number.meaning;
+  }
+}
+
+void AppendKeys(std::span<const KeySpec> rows, std::vector<KeySpec>& all) {
+  for (const KeySpec& row : rows) {
+    if (row.name == kEachOptimizerNumber) {
+      AppendNumbers(row, all);
+    } else {
+      all.push_back(row);
+    }
+  }
+}
+
+const KeySpec* FindKey(std::span<const KeySpec> section, std::string_view name) {
+  const auto found = std::ranges::find(section, name, &KeySpec::name);
+  return found == section.end() ? nullptr : &*found;
+}
+
+const KeySpec* KeyBelow(std::string_view section, std::string_view path);
+
+// Names that users choose may have dots: each is tried as the end of the name.
+const KeySpec* KeyInItem(std::string_view section, std::string_view path) {
+  for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+    if (const KeySpec* key = KeyBelow(section, path.substr(dot + 1))) return key;
+  }
+  return nullptr;
+}
+
+const KeySpec* KeyBelow(std::string_view section, std::string_view path) {
+  const std::span<const KeySpec> keys = KeysOf(section);
+  const size_t dot = std::min(path.find('.'), path.size());
+  const KeySpec* const key = FindKey(keys, path.substr(0, dot));
+  if (dot == path.size()) return key != nullptr ? key : FindKey(keys, "*");
+  if (key == nullptr) return nullptr;
+  const std::string_view rest = path.substr(dot + 1);
+  if (key->type == kMap) return KeyBelow(key->values, rest);
+  const bool items = key->type == kMapOf || key->type == kListOf;
+  return items ? KeyInItem(key->values, rest) : nullptr;
+}
+
 }  // namespace
 
 const std::vector<KeySpec>& AllKeys() {
   static const std::vector<KeySpec> keys = [] {
-    std::vector<KeySpec> all(DataAndModelKeys().begin(), DataAndModelKeys().end());
-    all.insert(all.end(), RunKeys().begin(), RunKeys().end());
+    std::vector<KeySpec> all;
+    AppendKeys(keys::kModelKeys, all);
+    AppendKeys(keys::kRunKeys, all);
     return all;
   }();
   return keys;
@@ -41,11 +106,12 @@ std::span<const KeySpec> KeysOf(std::string_view section) {
 }
 
 const KeySpec& KeyOf(std::string_view section, std::string_view name) {
-  for (const KeySpec& key : KeysOf(section)) {
-    if (key.name == name) return key;
-  }
-  CheckFailed(__FILE__, __LINE__, "the key is in the table", fmt::format("{}.{}", section, name));
+  const KeySpec* const key = FindKey(KeysOf(section), name);
+  DT_CHECK_MSG(key != nullptr, "no key {}.{}", section, name);
+  return *key;
 }
+
+const KeySpec* KeyAt(std::string_view path) { return KeyBelow("", path); }
 
 bool IsPath(std::string_view path_of_key) {
   return std::ranges::any_of(AllKeys(), [path_of_key](const KeySpec& key) {

@@ -1,0 +1,25 @@
+// Any optimizer with any numbers, for property tests.
+#pragma once
+
+#include <algorithm>
+
+#include "common/specs/optimizer.h"
+
+namespace dt::test {
+
+// `below(n)` draws a whole number from 0 to n - 1. Numbers lie inside their ranges, at most 1, so
+// that no value overflows.
+template <class Below>
+OptimizerSpec DrawOptimizer(Below below) {
+  OptimizerSpec spec;
+  const uint32_t kinds = static_cast<uint32_t>(std::size(kOptimizers));
+  spec.kind = kOptimizers[below(kinds)].kind;
+  for (const OptimizerNumber& number : kOptimizerNumbers) {
+    const double share = (below(16) + 1) / 17.0;
+    const double range = std::min(number.max, 1.0) - number.min;
+    spec.*number.value = static_cast<float>(number.min + share * range);
+  }
+  return spec;
+}
+
+}  // namespace dt::test
