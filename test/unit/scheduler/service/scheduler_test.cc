@@ -2,8 +2,10 @@
 // an in-memory network: checkpoints appear, the result is whole, resuming works, nothing hangs.
 #include "scheduler/service/scheduler.h"
 
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -249,6 +251,70 @@ TEST_F(SchedulerTest, StatusAndGarbageAreAnsweredAndSurvived) {
   EXPECT_EQ(json["phase"], "gathering");
   EXPECT_GT(json["malformed"], 0);
   stop_.request_stop();
+}
+
+// A planner that goes on until it is told to end.
+class SlowPlanner {
+ public:
+  Result<MadePlan> Plan() {
+    std::unique_lock lock(mutex_);
+    begun_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return may_end_; });
+    return MadePlan();
+  }
+  void AwaitBegin() {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, seconds(30), [&] { return begun_; }));
+  }
+  void End() {
+    const std::lock_guard lock(mutex_);
+    may_end_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool begun_ = false, may_end_ = false;
+};
+
+TEST_F(SchedulerTest, WhileAPlanIsMadeLeasesAndTheStatusGoOn) {
+  job_.cluster.lease = milliseconds(300);
+  SlowPlanner planner;
+  SchedulerOptions options = Options();
+  options.planner = [&](const PlanInput&) { return planner.Plan(); };
+  std::jthread meanwhile([&] {
+    planner.AwaitBegin();
+    const TimePoint over = SystemClock().Now() + 5 * job_.cluster.lease;
+    do {
+      const auto status = RequestStatus(*network_, "inproc://scheduler", seconds(20));
+      EXPECT_EQ(Json::parse(status.value_or("{}")).value("phase", ""), "planning");
+    } while (SystemClock().Now() < over);
+    planner.End();
+  });
+  const Ended ended = Run(std::move(options));
+  EXPECT_TRUE(ended.result.status.ok()) << ended.result.status;
+  EXPECT_EQ(ended.result.steps, 20u);
+}
+
+TEST_F(SchedulerTest, AStopWhileAPlanIsMadeEndsTheJobAtOnce) {
+  SlowPlanner planner;
+  SchedulerOptions options = Options();
+  options.planner = [&](const PlanInput&) { return planner.Plan(); };
+  const auto scheduler = *Scheduler::Open(std::move(options));
+  FakeThread server(*network_, scheduler->endpoint(), Role::kServer, job_.checkpoint.dir);
+  FakeThread worker(*network_, scheduler->endpoint(), Role::kWorker, job_.checkpoint.dir);
+  std::jthread stopper([&] {
+    planner.AwaitBegin();
+    stop_.request_stop();
+  });
+  const JobResult result = scheduler->Run(stop_.get_token());
+  EXPECT_EQ(result.status.code(), StatusCode::kCancelled);
+  server.Join();
+  worker.Join();
+  EXPECT_TRUE(server.stop().has_value() && worker.stop().has_value());
+  planner.End();  // Its thread is waited for when the scheduler goes.
 }
 
 }  // namespace
