@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/storage/files.h"
-#include "scheduler/web/page.h"
+#include "scheduler/report/page.h"
 
 namespace dt::cli {
 namespace {

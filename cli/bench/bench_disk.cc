@@ -198,8 +198,7 @@ server::ShardSetOptions OneShard() {
 class Tier {
  public:
   explicit Tier(const std::string& folder)
-      : shards_(OneShard()),
-        tier_({folder, 128 << 20, [this] { woken_.release(); }}, shards_) {
+      : shards_(OneShard()), tier_({folder, 128 << 20, [this] { woken_.release(); }}, shards_) {
     server::EmbeddingTable& table = shards_.shards()[0].table(0);
     const std::vector<float> gradients(kBatch * kDim, 0.5f);
     for (uint64_t at = 0; at < kRows; at += kBatch) {

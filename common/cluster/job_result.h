@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/fields.h"
 #include "common/base/status.h"
 #include "common/metrics/metrics.h"
 
@@ -42,6 +43,7 @@ struct JobResult {
     double t = 0;  // Seconds since the scheduler's start.
     std::string kind;
     std::vector<std::pair<std::string, Detail>> details;
+    DT_FIELDS(t, kind, details)
   };
   // A stretch of training: the steps after the previous point's, or from the job's first step on.
   struct CurvePoint {
@@ -51,6 +53,7 @@ struct JobResult {
     double learning_rate = 0;  // The job's optimizer's, at its end.
     LossMeans losses;          // Means over its samples.
     uint32_t pieces = 1;       // Number of points that were merged into this one.
+    DT_FIELDS(step, seconds, samples, learning_rate, losses, pieces)
   };
   // One evaluation on the validation data.
   struct Evaluation {
@@ -60,6 +63,7 @@ struct JobResult {
     double learning_rate = 0;  // The job's optimizer's, in those steps.
     LossMetrics valid;
     LossMeans train;  // Means over the epoch so far.
+    DT_FIELDS(epoch, step, rate_scale, learning_rate, train, valid)
   };
 
   // Seconds of a training step of this run: as the planner predicted, and on average.

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/fields.h"
+
 namespace dt {
 
 struct Metrics {
@@ -19,6 +21,7 @@ struct Metrics {
   // Share of the samples whose class, or item, scores highest; softmax losses only.
   std::optional<double> accuracy;
   std::string loss;  // Its name.
+  DT_FIELDS(loss, auc, logloss, calibration, accuracy, samples, auc_exact)
   friend bool operator==(const Metrics&, const Metrics&) = default;
 };
 
@@ -28,6 +31,7 @@ using LossMetrics = std::vector<Metrics>;
 struct LossMean {
   std::string loss;  // Its name.
   double mean = 0;
+  DT_FIELDS(loss, mean)
   friend bool operator==(const LossMean&, const LossMean&) = default;
 };
 // Empty while no step is done.

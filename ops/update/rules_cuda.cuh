@@ -128,7 +128,7 @@ CudaError RunNamedRule(const CudaCall& call, const Run& run, RuleList<Rules...>)
     if (named) error = run(rule);
     return named;
   };
-  (void)(try_rule(Rules{}) || ...);
+  static_cast<void>((try_rule(Rules{}) || ...));
   return error;
 }
 

@@ -45,7 +45,7 @@ std::string BestOf(const fs::path& dir) {
   return fs::read_symlink(dir / kBest, error).filename().string();
 }
 
-// Of a complete folder, its place among those of its directory: the one before it.
+// The complete checkpoint before `folder` in its directory.
 std::optional<std::string> Before(const std::string& folder) {
   std::optional<std::string> before;
   const fs::path path = fs::path(Absolute(folder));
@@ -214,15 +214,15 @@ Result<std::optional<std::string>> NewestCheckpoint(const std::string& dir) {
 
 Result<std::optional<BestCheckpoint>> BestOfResumed(const std::string& folder,
                                                     const Manifest& manifest) {
-  const std::optional<Step>& step = manifest.course.decisions.best_step;
+  const std::optional<Step>& step = manifest.schedule.decisions.best_step;
   if (!step.has_value()) return std::optional<BestCheckpoint>();
-  if (*step == manifest.course.step) return std::optional<BestCheckpoint>({*step, folder});
+  if (*step == manifest.schedule.step) return std::optional<BestCheckpoint>({*step, folder});
   const fs::path beside = fs::path(folder).parent_path() / NameOf(kPrefix, *step);
   if (!ReadManifest(beside.string()).ok()) {
     return WithHint(
         WithWhere(NotFound("the best checkpoint so far, of step {}, is not beside the one of step "
                            "{} that the job goes on from",
-                           *step, manifest.course.step),
+                           *step, manifest.schedule.step),
                   beside.string()),
         "put it back: at its end the job returns to the best one");
   }
@@ -261,7 +261,7 @@ Result<std::string> CheckpointStore::Begin(Step step) {
 
 Result<std::string> CheckpointStore::Commit(const Manifest& manifest, bool best) {
   const fs::path dir(options_.dir);
-  const Step step = manifest.course.step;
+  const Step step = manifest.schedule.step;
   const std::string writing = (dir / NameOf(kWritingPrefix, step)).string();
   const std::string folder = (dir / NameOf(kPrefix, step)).string();
   for (const CheckpointFile& file : manifest.files) {
@@ -274,7 +274,7 @@ Result<std::string> CheckpointStore::Commit(const Manifest& manifest, bool best)
   if (best) best_ = {step, folder};
   if (best) DT_TRY_STATUS(LinkBest());
   DT_TRY_STATUS(SyncPath(options_.dir));
-  Remove(writing);  // What it was exchanged for.
+  Remove(writing);  // It holds the one that was replaced.
   std::erase(own_, folder);
   own_.push_back(folder);
   Prune();

@@ -23,7 +23,7 @@ struct CheckpointInfo {
   bool best = false;
   uint64_t bytes = 0;
   std::string written;
-  Status status;  // Of its manifest; the files are not read.
+  Status status;  // Whether its manifest is whole; the files are not read.
 
   // False if the folder has no manifest, which is written last.
   bool complete() const { return status.code() != StatusCode::kNotFound; }
@@ -34,8 +34,8 @@ Result<Manifest> ReadManifest(const std::string& folder);
 // Reads every file. DataLoss names the damaged or missing one; its hint is the checkpoint before
 // it.
 Status VerifyCheckpoint(const std::string& folder);
-// The same without reading the rows, which may be terabytes: the servers, which read them all,
-// check each block.
+// As VerifyCheckpoint, but without reading the rows, which may be terabytes: the servers, which
+// read them all, check each block.
 Status VerifyButRows(const std::string& folder);
 // The folder of the newest complete checkpoint, if there is one. Folders without a manifest are
 // skipped with a warning. DataLoss, as from VerifyButRows, if it is damaged.
@@ -58,7 +58,7 @@ class CheckpointStore {
     // The step that the job goes on from. Of the other checkpoints those after it, and without it
     // all, are another run's: they go when the job's first own one is complete.
     std::optional<Step> resumed;
-    std::optional<BestCheckpoint> best;  // Of the resumed job; may lie elsewhere.
+    std::optional<BestCheckpoint> best;  // The resumed job's; it may lie elsewhere.
   };
   static Result<CheckpointStore> Open(const Options& options);
 
@@ -79,7 +79,7 @@ class CheckpointStore {
 
   Options options_;
   std::optional<BestCheckpoint> best_;
-  std::vector<std::string> older_;  // Of an earlier run; they go with the first Commit.
+  std::vector<std::string> older_;  // An earlier run's; they go with the first Commit.
   std::vector<std::string> own_;    // Complete ones that count for `keep`, oldest first.
 };
 

@@ -7,7 +7,7 @@
 
 #include "common/cluster/checkpoint_file.h"
 #include "common/config/job_config.h"
-#include "scheduler/splits/course.h"
+#include "scheduler/schedule/job_schedule.h"
 
 namespace dt::scheduler {
 
@@ -15,7 +15,7 @@ inline constexpr uint32_t kManifestFormat = 3;
 
 struct Manifest {
   std::string job;
-  CourseState course;       // course.step is the checkpoint's.
+  ScheduleState schedule;   // Its step is the checkpoint's.
   uint64_t train_rows = 0;  // 0: not known.
   uint32_t slices = 1;
   std::vector<std::string> tables;
@@ -24,6 +24,8 @@ struct Manifest {
   std::string model = "{}";  // ModelJson.
   std::string written;       // Wall-clock time.
   std::vector<CheckpointFile> files;
+  DT_FIELDS(job, schedule, train_rows, slices, tables, resume_fingerprint, resume_text, model,
+            written, files)
 };
 
 std::string ManifestToJson(const Manifest& manifest);

@@ -1,7 +1,6 @@
 #include "scheduler/membership/membership.h"
 
 #include <algorithm>
-#include <map>
 
 namespace dt::scheduler {
 
@@ -13,6 +12,11 @@ const DeviceInfo* Member::accelerator() const {
   const auto found = std::ranges::find_if(
       join.devices, [](const DeviceInfo& device) { return device.kind != DeviceKind::kCpu; });
   return found == join.devices.end() ? nullptr : &*found;
+}
+
+Membership::Membership(const MembershipNeeds& needs, std::list<Member>& members, TimePoint now)
+    : needs_(needs), members_(members) {
+  for (const Member& member : members_) presence_[member.id].heard = now;
 }
 
 Status Membership::CheckSameJob(const JoinMessage& join) const {
@@ -51,7 +55,8 @@ Result<const Member*> Membership::Join(TimePoint now, const JoinMessage& join) {
   DT_TRY_STATUS(CheckJoin(join));
   const ProcessId id = NumberFor(join);
   const auto next = std::ranges::find_if(members_, [&](const Member& m) { return m.id > id; });
-  return &*members_.insert(next, Member{id, join, now, {}, false});
+  presence_[id].heard = now;
+  return &*members_.insert(next, Member{id, join});
 }
 
 // REQUIRES: not all of the role have joined.
@@ -66,38 +71,38 @@ ProcessId Membership::NumberFor(const JoinMessage& join) const {
   return number;
 }
 
-const Member* Membership::FindClaim(uint64_t claim) const {
+const Member* Membership::FindToken(uint64_t token) const {
   const auto found = std::ranges::find_if(
-      members_, [&](const Member& m) { return claim != 0 && m.join.claim == claim; });
+      members_, [&](const Member& m) { return token != 0 && m.join.claim == token; });
   return found == members_.end() ? nullptr : &*found;
 }
 
 Status Membership::Return(TimePoint now, ProcessId id, const JoinMessage& join) {
   DT_TRY_STATUS(CheckSameJob(join));
-  Member& member = *FindMutable(Find(id)->incarnation());
+  Member& member = *FindMutable(id);
   if (join.role != member.role() || join.endpoints != member.join.endpoints) {
     return WithHint(Invalid("{} has come back at other addresses", member.Name()),
                     "start it as before, with the same --listen");
   }
   member.join = join;
-  member.heard = now;
-  member.reported = false;
-  member.away_since.reset();
+  member.ready = false;
+  Presence& presence = presence_[id];
+  presence.heard = now;
+  presence.reported = false;
+  presence.away_since.reset();
   return OkStatus();
 }
 
-void Membership::SetAway(TimePoint now, ProcessId id) {
-  FindMutable(Find(id)->incarnation())->away_since = now;
-}
+void Membership::SetAway(TimePoint now, ProcessId id) { presence_[id].away_since = now; }
 
-Member* Membership::FindMutable(Incarnation incarnation) {
-  const auto found = std::find_if(members_.begin(), members_.end(),
-                                  [&](const Member& m) { return m.incarnation() == incarnation; });
+const Member* Membership::Find(Incarnation incarnation) const {
+  const auto found = std::ranges::find(members_, incarnation, &Member::incarnation);
   return found == members_.end() ? nullptr : &*found;
 }
 
-const Member* Membership::Find(Incarnation incarnation) const {
-  return const_cast<Membership*>(this)->FindMutable(incarnation);
+Member* Membership::FindMutable(ProcessId id) {
+  const auto found = std::ranges::find(members_, id, &Member::id);
+  return found == members_.end() ? nullptr : &*found;
 }
 
 const Member* Membership::Find(ProcessId id) const {
@@ -112,17 +117,19 @@ const Member* Membership::FindProcess(const std::string& host, int64_t pid) cons
 }
 
 void Membership::Heard(TimePoint now, Incarnation from) {
-  Member* const member = FindMutable(from);
+  const Member* const member = Find(from);
   if (member == nullptr) return;
-  member->heard = std::max(member->heard, now);
-  member->away_since.reset();
+  Presence& presence = presence_[member->id];
+  presence.heard = std::max(presence.heard, now);
+  presence.away_since.reset();
 }
 
 void Membership::Report(Incarnation from, const HeartbeatMessage& report) {
-  Member* member = FindMutable(from);
+  const Member* const member = Find(from);
   if (member == nullptr) return;
-  member->report = report;
-  member->reported = true;
+  Presence& presence = presence_[member->id];
+  presence.report = report;
+  presence.reported = true;
 }
 
 bool Membership::complete() const {
@@ -139,9 +146,10 @@ std::string Membership::Present() const {
 const Member* Membership::Lost(TimePoint now) const {
   const Member* lost = nullptr;
   for (const Member& member : members_) {
-    if (member.away_since.has_value()) continue;
-    if (now - member.heard <= needs_.lease * (member.reported ? 1 : 2)) continue;
-    if (lost == nullptr || member.heard < lost->heard) lost = &member;
+    const Presence& its = presence(member.id);
+    if (its.away_since.has_value()) continue;
+    if (now - its.heard <= needs_.lease * (its.reported ? 1 : 2)) continue;
+    if (lost == nullptr || its.heard < presence(lost->id).heard) lost = &member;
   }
   return lost;
 }
@@ -158,7 +166,7 @@ MachineMembers Membership::OnFullestMachine() const {
 }
 
 void Membership::ExtendLeases(TimePoint now, Duration by) {
-  for (Member& member : members_) member.heard = std::min(now, member.heard + by);
+  for (auto& [id, its] : presence_) its.heard = std::min(now, its.heard + by);
 }
 
 std::vector<const Member*> Membership::OfRole(Role role) const {

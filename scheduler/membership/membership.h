@@ -3,6 +3,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,17 +16,25 @@ namespace dt::scheduler {
 struct Member {
   ProcessId id;
   JoinMessage join;
-  TimePoint heard{};                         // Last sign of life.
-  HeartbeatMessage report;                   // Its last heartbeat.
-  bool reported = false;                     // Whether there was one.
-  std::optional<TimePoint> away_since = {};  // Waited for, until it returns.
+  bool read = false;   // A worker that has read its data.
+  bool ready = false;  // It has carried out Start.
+  DT_FIELDS(id, join, read, ready)
 
   Role role() const { return join.role; }
   Incarnation incarnation() const { return join.incarnation; }
-  // What it computes on beside its CPU; null: nothing.
+  // The device beside its CPU that it computes on; null if there is none.
   const DeviceInfo* accelerator() const;
   // "worker 3 (pid 4711 on host7)": how errors name it.
   std::string Name() const;
+};
+
+// What is known of a member's life. A scheduler that has just started knows nothing of it, and
+// gives every member a new lease.
+struct Presence {
+  TimePoint heard{};                    // Last sign of life.
+  HeartbeatMessage report;              // Its last heartbeat.
+  bool reported = false;                // Whether there was one.
+  std::optional<TimePoint> away_since;  // Waited for, until it returns.
 };
 
 struct MembershipNeeds {
@@ -42,19 +51,21 @@ struct MachineMembers {
 
 class Membership {
  public:
-  explicit Membership(const MembershipNeeds& needs) : needs_(needs) {}
+  // `members`, in order of id, outlive the Membership, which alone changes them. Those that are in
+  // it are heard of `now`.
+  Membership(const MembershipNeeds& needs, std::list<Member>& members, TimePoint now);
 
   // Servers are numbered from 1, workers after the servers. A member gets the number that it asks
   // for, or the lowest one of its role that is free. The same incarnation again is the same member.
   // Invalid: another job, version or role; a surplus process. The reference holds as long as the
   // Membership.
   Result<const Member*> Join(TimePoint now, const JoinMessage& join);
-  // The member whose place a process with this claim would take; null if there is none.
-  const Member* FindClaim(uint64_t claim) const;
-  // `join` takes its place: same id, another process. Invalid: of another job or version, or at
-  // other addresses than before.
+  // The member whose place a process with this server token would take; null if there is none.
+  const Member* FindToken(uint64_t token) const;
+  // `join` takes the member's place: same id, another process, not ready. Invalid: it is of another
+  // job or version, or at other addresses than before.
   Status Return(TimePoint now, ProcessId id, const JoinMessage& join);
-  // Not asked for its lease until it is heard of again.
+  // Its lease is not checked until it is heard of again.
   void SetAway(TimePoint now, ProcessId id);
   const Member* Find(Incarnation incarnation) const;
   const Member* Find(ProcessId id) const;
@@ -62,6 +73,8 @@ class Membership {
   const Member* FindProcess(const std::string& host, int64_t pid) const;
   void Heard(TimePoint now, Incarnation from);
   void Report(Incarnation from, const HeartbeatMessage& report);
+  void SetRead(ProcessId id) { FindMutable(id)->read = true; }
+  void SetReady(ProcessId id) { FindMutable(id)->ready = true; }
 
   bool complete() const;
   // "1 of 2 servers and 0 of 2 workers": who is there.
@@ -75,17 +88,20 @@ class Membership {
   void ExtendLeases(TimePoint now, Duration by);
 
   const std::list<Member>& members() const { return members_; }
+  // REQUIRES: a member.
+  const Presence& presence(ProcessId id) const { return presence_.at(id); }
   // In order of id.
   std::vector<const Member*> OfRole(Role role) const;
 
  private:
-  Member* FindMutable(Incarnation incarnation);
+  Member* FindMutable(ProcessId id);
   ProcessId NumberFor(const JoinMessage& join) const;
   Status CheckJoin(const JoinMessage& join) const;
   Status CheckSameJob(const JoinMessage& join) const;
 
   const MembershipNeeds needs_;
-  std::list<Member> members_;  // In order of id; a list, so that references hold.
+  std::list<Member>& members_;  // A list, so that references hold.
+  std::map<ProcessId, Presence> presence_;
 };
 
 }  // namespace dt::scheduler

@@ -13,18 +13,16 @@
 #include "common/control/process_end.h"
 #include "common/net/http/http_server.h"
 #include "common/runtime/event_loop.h"
-#include "common/runtime/task_pool.h"
 #include "common/storage/files.h"
-#include "scheduler/checkpoint/model_json.h"
-#include "scheduler/dump/dump_plan.h"
-#include "scheduler/dump/explain.h"
-#include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
-#include "scheduler/service/status_of.h"
-#include "scheduler/service/surroundings.h"
-#include "scheduler/service/switchboard.h"
-#include "scheduler/web/page.h"
-#include "scheduler/web/timeline_files.h"
+#include "scheduler/report/dump_plan.h"
+#include "scheduler/report/page.h"
+#include "scheduler/report/result_of.h"
+#include "scheduler/report/status_of.h"
+#include "scheduler/report/timeline_files.h"
+#include "scheduler/service/disk_environment.h"
+#include "scheduler/service/plan_of.h"
+#include "scheduler/service/session_router.h"
 
 namespace dt::scheduler {
 namespace {
@@ -33,7 +31,7 @@ constexpr Duration kPoll = milliseconds(5);
 constexpr int kMessagesATurn = 256;
 constexpr Duration kProgressEvery = milliseconds(250);
 constexpr Duration kResendAfter = milliseconds(300);
-constexpr Duration kEndPatience = seconds(5);  // For all processes to hear of the end.
+constexpr Duration kEndTimeout = seconds(5);  // For all processes to hear of the end.
 // An open page asks every second. One that has asked lately gets time to see how the job ended.
 constexpr Duration kPageIsOpen = seconds(3);
 constexpr Duration kPageLinger = milliseconds(1500);
@@ -66,7 +64,7 @@ class SchedulerImpl : public Scheduler {
   SchedulerImpl(SchedulerOptions options, std::unique_ptr<ServerSocket> socket)
       : options_(std::move(options)),
         socket_(std::move(socket)),
-        switchboard_(
+        router_(
             kResendAfter,
             [this](const PeerId& peer, const Packet& packet) {
               socket_->Send(peer, EncodePacket(packet)).IgnoreError();  // As if lost: sent again.
@@ -76,17 +74,19 @@ class SchedulerImpl : public Scheduler {
   Status Begin() {
     DT_TRY(const std::optional<JobOptions::Checkpoint> checkpoint, CheckpointOf(options_));
     std::optional<Step> resumed;
-    if (checkpoint.has_value()) resumed = checkpoint->manifest.course.step;
+    if (checkpoint.has_value()) resumed = checkpoint->manifest.schedule.step;
     const bool evaluates = options_.goal == Goal::kEvaluate;
     std::optional<BestCheckpoint> best;
     if (checkpoint.has_value() && !evaluates) {
       DT_TRY(best, BestOfResumed(checkpoint->folder, checkpoint->manifest));
     }
-    DT_TRY(surroundings_, DiskSurroundings::Open(
-                              {options_.job, PlannerOf(), evaluates, resumed, std::move(best)}));
-    const JobOptions job{options_.job, options_.goal, surroundings_->term(),
-                         surroundings_->generation(), checkpoint};
-    job_ = std::make_unique<JobState>(job, *surroundings_, clock_.Now());
+    DT_TRY(environment_,
+           DiskEnvironment::Open({options_.job, PlannerOf(),
+                                  [this](PlanMade made) { PostPlan(std::move(made)); }, evaluates,
+                                  resumed, std::move(best)}));
+    const JobOptions job{options_.job, options_.goal, environment_->term(),
+                         environment_->generation(), checkpoint};
+    job_ = std::make_unique<Job>(job, *environment_, clock_.Now());
     if (evaluates) return OkStatus();
     if (options_.on_begin) options_.on_begin();
     if (options_.job.observe.http != "off") DT_TRY_STATUS(ServePage());
@@ -124,6 +124,14 @@ class SchedulerImpl : public Scheduler {
     };
   }
 
+  // On the planner's thread.
+  void PostPlan(PlanMade made) {
+    loop_.Post([this, made = std::make_shared<PlanMade>(std::move(made))] {
+      job_->On(clock_.Now(), std::move(*made));
+      SendAll();
+    });
+  }
+
   Status ServePage() {
     DT_TRY(http_, HttpServer::Open(loop_, options_.job.observe.http,
                                    [this](const std::string& path) { return Page(path); }));
@@ -155,8 +163,8 @@ class SchedulerImpl : public Scheduler {
   // Made once: it takes a while, and anyone on this machine may ask. Empty before there is a plan.
   const std::string& PlanHtml() {
     if (plan_page_.empty() && job_->plan().has_value()) {
-      plan_page_ =
-          DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job, job_->plan_explanation());
+      plan_page_ = DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job,
+                            job_->record().plan.explanation);
     }
     return plan_page_;
   }
@@ -169,9 +177,11 @@ class SchedulerImpl : public Scheduler {
       return at.has_value() ? std::optional(WallSeconds() - SecondsBetween(*at, now))
                             : std::nullopt;
     };
-    status.last_step_time = wall(job_->last_step_at());
-    status.last_checkpoint_time = wall(job_->last_checkpoint_at());
-    status.malformed = switchboard_.malformed() + malformed_packets_;
+    if (const TrainingRun* const training = job_->training(); training != nullptr) {
+      status.last_step_time = wall(training->last_step_at());
+      status.last_checkpoint_time = wall(training->last_checkpoint_at());
+    }
+    status.malformed = router_.malformed() + malformed_packets_;
     return status;
   }
 
@@ -209,23 +219,22 @@ class SchedulerImpl : public Scheduler {
   bool TakeOne() {
     Result<PeerMessage> arrived = socket_->Receive(Duration(0));
     if (!arrived.ok()) return false;
-    Result<Packet> packet = DecodePacket(arrived->frames, [this](uint64_t session) {
-      return switchboard_.PayloadBytesMax(session);
-    });
+    Result<Packet> packet = DecodePacket(
+        arrived->frames, [this](uint64_t session) { return router_.PayloadBytesMax(session); });
     if (!packet.ok()) {
       ++malformed_packets_;
       return true;
     }
     const TimePoint now = clock_.Now();
-    for (Switchboard::Arrived& a : switchboard_.OnPacket(now, arrived->peer, *std::move(packet))) {
+    for (SessionRouter::Arrived& a : router_.OnPacket(now, arrived->peer, *std::move(packet))) {
       Take(now, std::move(a));
     }
     return true;
   }
 
-  void Take(TimePoint now, Switchboard::Arrived arrived) {
+  void Take(TimePoint now, SessionRouter::Arrived arrived) {
     if (std::holds_alternative<StatusRequestMessage>(arrived.message)) {
-      switchboard_.Send(now, arrived.from, StatusReplyMessage{StatusJson(StatusNow())});
+      router_.Send(now, arrived.from, StatusReplyMessage{StatusJson(StatusNow())});
     } else {
       job_->On(now, arrived.from, std::move(arrived.message));
     }
@@ -233,7 +242,7 @@ class SchedulerImpl : public Scheduler {
 
   void SendAll() {
     const TimePoint now = clock_.Now();
-    for (const Outgoing& out : job_->TakeOutgoing()) switchboard_.Send(now, out.to, out.message);
+    for (const Outgoing& out : job_->TakeOutgoing()) router_.Send(now, out.to, out.message);
   }
 
   void Tick() {
@@ -244,30 +253,28 @@ class SchedulerImpl : public Scheduler {
     for (const ProcessEnd& end : process_ends_.Take()) TakeEnd(now, end);
     job_->Tick(now);
     SendAll();
-    switchboard_.Tick(now);
+    router_.Tick(now);
     if (job_->phase() != JobPhase::kEnded) return;
     if (!ended_.has_value()) ended_ = now;
     if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
-    if (switchboard_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndPatience)
-      loop_.Stop();
+    if (router_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndTimeout) loop_.Stop();
   }
 
   void TakeEnd(TimePoint now, const ProcessEnd& end) {
     const std::string host = HostName();
     const Member* const member = job_->membership().FindProcess(host, end.pid);
-    if (member != nullptr) switchboard_.Forget(member->incarnation());
+    if (member != nullptr) router_.Forget(member->incarnation());
     job_->OnProcessEnd(now, host, end);
   }
 
   void ReportProgress() {
-    if (job_->phase() == JobPhase::kRunning && job_->course() != nullptr) {
-      options_.on_progress(job_->ProgressAt(clock_.Now()));
+    if (job_->phase() == JobPhase::kRunning && job_->training() != nullptr) {
+      options_.on_progress(job_->training()->progress());
     }
   }
 
   JobResult FinalResult() const {
-    JobResult result = job_->ResultAt(ended_.value_or(clock_.Now()));
-    result.plan = job_->plan_check();
+    JobResult result = ResultOf(*job_, ended_.value_or(clock_.Now()));
     const ProcessStats own = ReadProcessStats(&options_.network);
     // All roles of one process would tell of the same use.
     if (one_process()) {
@@ -284,10 +291,10 @@ class SchedulerImpl : public Scheduler {
   const Clock& clock_ = SystemClock();
   const std::unique_ptr<ServerSocket> socket_;
   EventLoop loop_;
-  Switchboard switchboard_;
+  SessionRouter router_;
   ProcessEndReader process_ends_;
-  std::unique_ptr<DiskSurroundings> surroundings_;
-  std::unique_ptr<JobState> job_;
+  std::unique_ptr<DiskEnvironment> environment_;
+  std::unique_ptr<Job> job_;
   std::unique_ptr<HttpServer> http_;
   TimePoint last_tick_{};
   std::optional<TimePoint> ended_;
@@ -298,45 +305,6 @@ class SchedulerImpl : public Scheduler {
 };
 
 }  // namespace
-
-Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
-  PlanRequest request{job, input.columns, input.slices};
-  request.accelerator = CommonAccelerator(input.accelerators, job.cluster.workers);
-  DT_TRY(request.profile, ProfileOf(job, request.accelerator, TaskPool().threads()));
-  if (!job.parallel.data_stats.empty()) {
-    DT_TRY(request.data_stats, ReadDataStats(job.parallel.data_stats));
-  }
-  request.machine = {input.machine.servers, input.machine.workers, TaskPool().threads()};
-  PlacementReport report;
-  request.report = &report;
-  MadePlan made;
-  DT_TRY(made.plan, MakePlan(request, [&](std::string_view pass, const Plan& plan) {
-           if (pass == "infer") made.model = ModelJson(plan, job);
-         }));
-  made.step_seconds = report.step.step;
-  made.explanation = ExplainJson(made.plan, job, report);
-  if (report.automatic) LogInfo("plan.placed", {{"how", report.placement.summary}});
-  if (!report.fallback.empty()) {
-    LogWarn("plan.fallback_to_cpu", {{"why", report.fallback}});
-    made.notes.emplace_back("fallback_to_cpu", report.fallback);
-  }
-  for (const TableUse& table : made.plan.graph.tables) {
-    const auto why = report.table_why.find(table.name);
-    if (table.store == kNone || why == report.table_why.end()) continue;
-    const std::string text = fmt::format("{}: {}", table.name, why->second);
-    LogInfo("plan.table_on_worker", {{"table", text}});
-    made.notes.emplace_back("table_on_worker", text);
-  }
-  const bool used = std::ranges::any_of(
-      made.plan.graph.nodes, [](const Node& node) { return node.device == Device::kGpu; });
-  if (used && request.accelerator->kind == DeviceKind::kEmulated) {
-    constexpr char kWhat[] = "what is on gpu runs on an emulated accelerator";
-    const bool asked = job.cluster.devices == AcceleratorChoice::kEmulated;
-    if (!asked) LogWarn("plan.device_emulated", {{"why", "no worker has a card"}, {"what", kWhat}});
-    made.notes.emplace_back("device_emulated", kWhat);
-  }
-  return made;
-}
 
 Result<std::unique_ptr<Scheduler>> Scheduler::Open(SchedulerOptions options) {
   DT_TRY(std::unique_ptr<ServerSocket> socket, options.network.Bind(options.listen));

@@ -1,4 +1,4 @@
-// The scheduler as a process runs it: JobState on a socket, timers and the disk.
+// The scheduler as a process runs it: Job on a socket, timers and the disk.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,9 @@
 #include "common/cluster/job_result.h"
 #include "common/config/job_config.h"
 #include "common/net/socket.h"
-#include "scheduler/service/job_state.h"
-#include "scheduler/service/progress.h"
+#include "scheduler/job/job_environment.h"
+#include "scheduler/job/job_options.h"
+#include "scheduler/job/progress.h"
 
 namespace dt::scheduler {
 
@@ -27,12 +28,9 @@ struct SchedulerOptions {
   int process_ends = -1;  // The pipe of common/control/process_end.h; -1: there is none.
   // On the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
-  // Empty: PlanOf.
+  // Called on a thread of its own. Empty: PlanOf.
   std::function<Result<MadePlan>(const PlanInput&)> planner = {};
 };
-
-// MakePlan of scheduler/plan for these workers, as if their processors were this machine's.
-Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input);
 
 class Scheduler {
  public:

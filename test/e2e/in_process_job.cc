@@ -6,6 +6,7 @@
 
 #include "common/config/load_job.h"
 #include "common/net/socket.h"
+#include "scheduler/service/plan_of.h"
 #include "scheduler/service/scheduler.h"
 #include "server/service/server.h"
 #include "worker/service/worker.h"

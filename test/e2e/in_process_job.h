@@ -11,7 +11,7 @@
 #include "common/device/accelerator.h"
 #include "common/graph/plan.h"
 #include "common/net/socket.h"
-#include "scheduler/service/job_state.h"
+#include "scheduler/job/job_options.h"
 #include "test/support/tiny_job.h"
 
 namespace dt::test {

@@ -1,13 +1,17 @@
 // Goal: a job completes, and all processes carry out the same orders once and in the same sequence,
 // whatever the network does; a process that crashes ends the job with its name within a lease and a
-// bound. Method: the real JobState and Switchboard, fake processes, one thread, a clock of our own.
+// bound; a scheduler that takes the job up from its record goes on as if it were the first. Method:
+// the real Job and SessionRouter, fake processes, one thread, a clock of our own.
+#include "scheduler/job/job.h"
+
 #include <optional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "scheduler/service/job_state.h"
-#include "scheduler/service/switchboard.h"
+#include "scheduler/report/result_of.h"
+#include "scheduler/service/session_router.h"
+#include "test/support/fake_environment.h"
 #include "test/support/fake_process.h"
 #include "test/support/sim_network.h"
 #include "test/support/sim_seeds.h"
@@ -16,26 +20,6 @@ namespace dt::scheduler {
 namespace {
 
 constexpr Duration kTick = milliseconds(10);
-
-class FakeSurroundings : public JobSurroundings {
- public:
-  Result<MadePlan> MakePlan(const PlanInput&) override { return MadePlan(); }
-  Result<std::string> BeginCheckpoint(Step step) override {
-    return fmt::format("/writing/{}", step);
-  }
-  Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) override {
-    committed.push_back(fmt::format("{}{}", manifest.course.step, best ? "*" : ""));
-    files = manifest.files.size();
-    last = manifest;
-    return fmt::format("/done/{}", manifest.course.step);
-  }
-  Result<std::string> FindCheckpoint(Step step) override { return fmt::format("/done/{}", step); }
-  Status KeepGeneration(Generation) override { return OkStatus(); }
-
-  std::vector<std::string> committed;
-  size_t files = 0;
-  Manifest last;
-};
 
 // On its way to the scheduler (to = 0) or to a process by incarnation.
 struct Letter {
@@ -47,15 +31,17 @@ class SimJob {
  public:
   SimJob(uint64_t seed, const JobConfig& job, std::optional<JobOptions::Checkpoint> from = {})
       : network_(seed),
-        switchboard_(milliseconds(200),
-                     [this](const PeerId& peer, const Packet& packet) {
-                       network_.Put(now_, {std::stoull(peer), packet});
-                     }),
-        state_({job, Goal::kTrain, Term(1), Generation(1), std::move(from)}, surroundings_, now_) {}
+        router_(milliseconds(200),
+                [this](const PeerId& peer, const Packet& packet) {
+                  network_.Put(now_, {std::stoull(peer), packet});
+                }),
+        options_{job, Goal::kTrain, Term(1), Generation(1), std::move(from)} {
+    job_.emplace(options_, environment_, now_);
+  }
 
-  FakeProcess& Add(Role role, const FakeData& data = {}, uint64_t claim = 0) {
+  FakeProcess& Add(Role role, const FakeData& data = {}, uint64_t token = 0) {
     processes_.push_back(std::make_unique<FakeProcess>(role, processes_.size() + 1, data));
-    processes_.back()->claim = claim;
+    processes_.back()->token = token;
     std::vector<Packet> out;
     processes_.back()->Start(now_, out);
     ToScheduler(*processes_.back(), out);
@@ -65,9 +51,18 @@ class SimJob {
   // As whoever started the process, and sees it end, does.
   void TellEnd(size_t index, bool returns) {
     const uint64_t incarnation = processes_[index]->incarnation();
-    switchboard_.Forget(Incarnation(incarnation));
-    state_.OnProcessEnd(now_, "host",
-                        {"it", static_cast<int64_t>(1000 + incarnation), "was killed", returns});
+    router_.Forget(Incarnation(incarnation));
+    job_->OnProcessEnd(now_, "host",
+                       {"it", static_cast<int64_t>(1000 + incarnation), "was killed", returns});
+  }
+
+  // The scheduler ends, and another takes the job up from its record. Sessions live on.
+  void RestartScheduler() {
+    const std::string bytes = EncodeJobRecord(job_->record());
+    Result<JobRecord> record = DecodeJobRecord(std::as_bytes(std::span(bytes)));
+    ASSERT_TRUE(record.ok()) << record.status();
+    environment_.planning = false;
+    job_.emplace(options_, environment_, *std::move(record), now_);
   }
 
   template <class Condition>
@@ -79,7 +74,7 @@ class SimJob {
   }
   bool RunToTheEnd(Duration at_most) {
     return RunUntil(at_most, [&] {
-      return state_.phase() == JobPhase::kEnded && switchboard_.all_acknowledged(now_ - seconds(2));
+      return job_->phase() == JobPhase::kEnded && router_.all_acknowledged(now_ - seconds(2));
     });
   }
   void Step() {
@@ -91,14 +86,15 @@ class SimJob {
       ToScheduler(*process, out);
     }
     for (Letter& letter : network_.Take(now_)) Deliver(std::move(letter));
-    state_.Tick(now_);
-    for (const Outgoing& out : state_.TakeOutgoing()) switchboard_.Send(now_, out.to, out.message);
-    switchboard_.Tick(now_);
+    if (std::optional<PlanMade> made = environment_.TakePlan()) job_->On(now_, *std::move(made));
+    job_->Tick(now_);
+    for (const Outgoing& out : job_->TakeOutgoing()) router_.Send(now_, out.to, out.message);
+    router_.Tick(now_);
   }
 
   SimNetwork<Letter>& network() { return network_; }
-  JobState& state() { return state_; }
-  FakeSurroundings& surroundings() { return surroundings_; }
+  Job& job() { return *job_; }
+  FakeEnvironment& environment() { return environment_; }
   TimePoint now() const { return now_; }
   const std::vector<std::unique_ptr<FakeProcess>>& processes() const { return processes_; }
 
@@ -112,8 +108,8 @@ class SimJob {
   void Deliver(Letter letter) {
     if (letter.to == 0) {
       const std::string peer = std::to_string(letter.packet.session);
-      for (Switchboard::Arrived& a : switchboard_.OnPacket(now_, peer, std::move(letter.packet))) {
-        state_.On(now_, a.from, std::move(a.message));
+      for (SessionRouter::Arrived& a : router_.OnPacket(now_, peer, std::move(letter.packet))) {
+        job_->On(now_, a.from, std::move(a.message));
       }
       return;
     }
@@ -126,9 +122,10 @@ class SimJob {
 
   TimePoint now_ = TimePoint() + seconds(1000);
   SimNetwork<Letter> network_;
-  FakeSurroundings surroundings_;
-  Switchboard switchboard_;
-  JobState state_;
+  FakeEnvironment environment_;
+  SessionRouter router_;
+  JobOptions options_;
+  std::optional<Job> job_;
   std::vector<std::unique_ptr<FakeProcess>> processes_;
   std::set<uint64_t> crashed_;
 };
@@ -163,7 +160,7 @@ TEST_P(JobSim, CompletesWithTheSameOrdersEverywhere) {
   sim.network().Misbehave({.drop = 0.1, .duplicate = 0.1, .delay_max = milliseconds(120)});
   Populate(sim);
   ASSERT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
-  EXPECT_TRUE(sim.state().outcome().ok()) << sim.state().outcome() << Repeat(GetParam());
+  EXPECT_TRUE(sim.job().outcome().ok()) << sim.job().outcome() << Repeat(GetParam());
   const auto& p = sim.processes();
   EXPECT_EQ(p[0]->done(), p[1]->done()) << Repeat(GetParam());
   EXPECT_EQ(p[2]->done(), p[3]->done()) << Repeat(GetParam());
@@ -171,9 +168,9 @@ TEST_P(JobSim, CompletesWithTheSameOrdersEverywhere) {
   EXPECT_EQ(p[2]->done(),
             (std::vector<std::string>{"save 7", "save 10", "save 14", "save 21", "save 28",
                                       "save 30", "load 10 generation 2", "finish"}));
-  EXPECT_EQ(sim.surroundings().committed,
+  EXPECT_EQ(sim.environment().committed,
             (std::vector<std::string>{"7", "10*", "14", "21", "28", "30"}));
-  EXPECT_EQ(sim.surroundings().files, 4u);
+  EXPECT_EQ(sim.environment().last.files.size(), 4u);
   Step trained = 0;
   for (const std::string& order : p[0]->done()) {
     if (!order.starts_with("train")) continue;
@@ -185,13 +182,32 @@ TEST_P(JobSim, CompletesWithTheSameOrdersEverywhere) {
   for (const auto& process : p) EXPECT_TRUE(process->stop().has_value());
 }
 
+TEST_P(JobSim, ASchedulerThatTakesTheJobUpGoesOnAsTheFirst) {
+  const auto run = [&](int restarts) {
+    SimJob sim(GetParam(), job_);
+    sim.network().Misbehave({.drop = 0.1, .duplicate = 0.1, .delay_max = milliseconds(120)});
+    Populate(sim);
+    for (int i = 0; i < restarts; ++i) {
+      sim.RunUntil(milliseconds(10 * sim.network().Below(100)),
+                   [&] { return sim.job().phase() == JobPhase::kEnded; });
+      if (sim.job().phase() != JobPhase::kEnded) sim.RestartScheduler();
+    }
+    EXPECT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
+    EXPECT_TRUE(sim.job().outcome().ok()) << sim.job().outcome() << Repeat(GetParam());
+    std::vector<std::vector<std::string>> done = {sim.environment().committed};
+    for (const auto& process : sim.processes()) done.push_back(process->done());
+    return done;
+  };
+  EXPECT_EQ(run(5), run(0)) << Repeat(GetParam());
+}
+
 TEST_P(JobSim, ResultsDoNotDependOnTheNetwork) {
   const auto run = [&](uint64_t seed, double drop) {
     SimJob sim(seed, job_);
     sim.network().Misbehave({.drop = drop, .duplicate = drop, .delay_max = milliseconds(50)});
     Populate(sim);
     EXPECT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
-    JobResult result = sim.state().ResultAt(sim.now());
+    JobResult result = ResultOf(sim.job(), sim.now());
     result.events.clear();
     result.roles.clear();
     result.seconds = result.seconds_total = 0;
@@ -205,18 +221,18 @@ TEST_P(JobSim, CrashEndsTheJobWithTheProcesssName) {
   sim.network().Misbehave({.drop = 0.05, .duplicate = 0.05, .delay_max = milliseconds(50)});
   Populate(sim);
   const Duration before = milliseconds(50 * sim.network().Below(16));
-  sim.RunUntil(before, [&] { return sim.state().phase() == JobPhase::kEnded; });
-  ASSERT_NE(sim.state().phase(), JobPhase::kEnded) << Repeat(GetParam());
+  sim.RunUntil(before, [&] { return sim.job().phase() == JobPhase::kEnded; });
+  ASSERT_NE(sim.job().phase(), JobPhase::kEnded) << Repeat(GetParam());
   const size_t victim = sim.network().Below(4);
   sim.Crash(victim);
   const TimePoint crashed = sim.now();
   // One that never joined is missing at the start's deadline; the others are lost after a lease.
-  const auto find = [&] { return sim.state().membership().Find(Incarnation(victim + 1)); };
+  const auto find = [&] { return sim.job().membership().Find(Incarnation(victim + 1)); };
   const bool joined = find() != nullptr;
   ASSERT_TRUE(sim.RunUntil(joined ? seconds(8) : seconds(70),
-                           [&] { return sim.state().phase() == JobPhase::kEnded; }))
+                           [&] { return sim.job().phase() == JobPhase::kEnded; }))
       << Repeat(GetParam()) << " after " << SecondsBetween(crashed, sim.now());
-  const std::string why = ToText(sim.state().outcome());
+  const std::string why = ToText(sim.job().outcome());
   const Member* member = find();  // Its Join may have been on the way.
   if (member == nullptr) {
     EXPECT_NE(why.find("only"), std::string::npos) << why << Repeat(GetParam());
@@ -224,7 +240,7 @@ TEST_P(JobSim, CrashEndsTheJobWithTheProcesssName) {
   }
   const std::string name =
       fmt::format("{} {} (pid ", victim < 2 ? "worker" : "server", member->id.value());
-  EXPECT_EQ(sim.state().outcome().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(sim.job().outcome().code(), StatusCode::kUnavailable);
   EXPECT_EQ(why.substr(0, name.size()), name) << why << Repeat(GetParam());
   const bool told = sim.RunUntil(seconds(20), [&] {
     for (size_t i = 0; i < 4; ++i) {
@@ -251,18 +267,18 @@ TEST_P(JobSim, AServerThatKeepsALogIsWaitedForAndReplaced) {
   for (int i = 0; i < 2; ++i) sim.Add(Role::kWorker);
   for (uint64_t i = 0; i < 2; ++i) sim.Add(Role::kServer, {}, 71 + i);
   sim.RunUntil(milliseconds(50 * sim.network().Below(20)),
-               [&] { return sim.state().phase() == JobPhase::kEnded; });
+               [&] { return sim.job().phase() == JobPhase::kEnded; });
   const size_t victim = 2 + sim.network().Below(2);
-  const bool joined = sim.state().membership().Find(Incarnation(victim + 1)) != nullptr;
-  if (!joined || sim.state().phase() == JobPhase::kEnded) return;
+  const bool joined = sim.job().membership().Find(Incarnation(victim + 1)) != nullptr;
+  if (!joined || sim.job().phase() == JobPhase::kEnded) return;
   sim.Crash(victim);
   // Before the lease has run out, or long after it.
   sim.RunUntil(milliseconds(500 * sim.network().Below(40)), [] { return false; });
-  ASSERT_NE(sim.state().phase(), JobPhase::kEnded)
-      << ToText(sim.state().outcome()) << Repeat(GetParam());
+  ASSERT_NE(sim.job().phase(), JobPhase::kEnded)
+      << ToText(sim.job().outcome()) << Repeat(GetParam());
   sim.Add(Role::kServer, {}, 71 + victim - 2);
   ASSERT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
-  EXPECT_TRUE(sim.state().outcome().ok()) << sim.state().outcome() << Repeat(GetParam());
+  EXPECT_TRUE(sim.job().outcome().ok()) << sim.job().outcome() << Repeat(GetParam());
   const auto& p = sim.processes();
   // The first may never have heard of its welcome.
   if (p[victim]->id().value() != 0) {
@@ -270,9 +286,9 @@ TEST_P(JobSim, AServerThatKeepsALogIsWaitedForAndReplaced) {
   }
   EXPECT_EQ(p[0]->done(), p[1]->done()) << Repeat(GetParam());
   EXPECT_EQ(DoneByBoth(*p[victim], *p[4]), p[5 - victim]->done()) << Repeat(GetParam());
-  EXPECT_EQ(sim.surroundings().files, 4u);
+  EXPECT_EQ(sim.environment().last.files.size(), 4u);
   std::vector<std::string> kinds;
-  for (const auto& event : sim.state().events()) {
+  for (const auto& event : sim.job().record().events) {
     if (event.kind == "server_lost" || event.kind == "recovered") kinds.push_back(event.kind);
   }
   EXPECT_EQ(kinds, (std::vector<std::string>{"server_lost", "recovered"})) << Repeat(GetParam());
@@ -288,15 +304,15 @@ TEST_P(JobSim, AServerThatIsToldToHaveEndedIsReplacedWithoutALease) {
   for (int i = 0; i < 2; ++i) sim.Add(Role::kWorker);
   for (uint64_t i = 0; i < 2; ++i) sim.Add(Role::kServer, {}, 71 + i);
   sim.RunUntil(milliseconds(50 * sim.network().Below(20)),
-               [&] { return sim.state().phase() == JobPhase::kEnded; });
+               [&] { return sim.job().phase() == JobPhase::kEnded; });
   const size_t victim = 2 + sim.network().Below(2);
-  const bool joined = sim.state().membership().Find(Incarnation(victim + 1)) != nullptr;
-  if (!joined || sim.state().phase() == JobPhase::kEnded) return;
+  const bool joined = sim.job().membership().Find(Incarnation(victim + 1)) != nullptr;
+  if (!joined || sim.job().phase() == JobPhase::kEnded) return;
   sim.Crash(victim);
   sim.TellEnd(victim, true);
   sim.Add(Role::kServer, {}, 71 + victim - 2);
   ASSERT_TRUE(sim.RunToTheEnd(seconds(100))) << Repeat(GetParam());
-  EXPECT_TRUE(sim.state().outcome().ok()) << sim.state().outcome() << Repeat(GetParam());
+  EXPECT_TRUE(sim.job().outcome().ok()) << sim.job().outcome() << Repeat(GetParam());
   const auto& p = sim.processes();
   EXPECT_EQ(DoneByBoth(*p[victim], *p[4]), p[5 - victim]->done()) << Repeat(GetParam());
 }
@@ -305,33 +321,33 @@ TEST_P(JobSim, AnEndThatIsToldEndsTheJobAtOnceWithTheProcesssName) {
   SimJob sim(GetParam(), job_);
   Populate(sim);
   sim.RunUntil(milliseconds(50 + 50 * sim.network().Below(16)), [] { return false; });
-  if (sim.state().phase() == JobPhase::kEnded) return;
+  if (sim.job().phase() == JobPhase::kEnded) return;
   const size_t victim = sim.network().Below(4);
-  const Member* const member = sim.state().membership().Find(Incarnation(victim + 1));
+  const Member* const member = sim.job().membership().Find(Incarnation(victim + 1));
   const std::string name = member == nullptr ? "it (pid " : member->Name();
   sim.Crash(victim);
   sim.TellEnd(victim, false);
-  EXPECT_EQ(sim.state().phase(), JobPhase::kEnded) << Repeat(GetParam());
-  EXPECT_EQ(ToText(sim.state().outcome()).substr(0, name.size()), name) << Repeat(GetParam());
+  EXPECT_EQ(sim.job().phase(), JobPhase::kEnded) << Repeat(GetParam());
+  EXPECT_EQ(ToText(sim.job().outcome()).substr(0, name.size()), name) << Repeat(GetParam());
   EXPECT_TRUE(sim.RunToTheEnd(seconds(1))) << "nobody waits for what has ended";
 }
 
-// Who has read a server's claim cannot displace it: it waits for the member to be away, in vain.
-TEST_P(JobSim, AClaimDoesNotDisplaceAServerThatLives) {
+// Who has read a server's token cannot displace it: it waits for the member to be away, in vain.
+TEST_P(JobSim, ATokenDoesNotDisplaceAServerThatLives) {
   JobConfig job = job_;
   job.checkpoint.durability = Durability::kLog;
   SimJob sim(GetParam(), job);
   for (int i = 0; i < 2; ++i) sim.Add(Role::kWorker);
   for (uint64_t i = 0; i < 2; ++i) sim.Add(Role::kServer, {}, 71 + i);
   sim.RunUntil(milliseconds(50 * sim.network().Below(10)),
-               [&] { return sim.state().phase() == JobPhase::kEnded; });
-  if (sim.state().phase() == JobPhase::kEnded) return;
+               [&] { return sim.job().phase() == JobPhase::kEnded; });
+  if (sim.job().phase() == JobPhase::kEnded) return;
   const FakeProcess& thief = sim.Add(Role::kServer, {}, 71);
   ASSERT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
-  EXPECT_TRUE(sim.state().outcome().ok()) << sim.state().outcome() << Repeat(GetParam());
+  EXPECT_TRUE(sim.job().outcome().ok()) << sim.job().outcome() << Repeat(GetParam());
   EXPECT_TRUE(thief.refused().has_value()) << Repeat(GetParam());
   EXPECT_EQ(thief.id().value(), 0u) << Repeat(GetParam());
-  for (const auto& event : sim.state().events()) EXPECT_NE(event.kind, "server_lost");
+  for (const auto& event : sim.job().record().events) EXPECT_NE(event.kind, "server_lost");
 }
 
 TEST_P(JobSim, AServerThatDoesNotComeBackEndsTheJob) {
@@ -342,30 +358,30 @@ TEST_P(JobSim, AServerThatDoesNotComeBackEndsTheJob) {
   for (uint64_t i = 0; i < 2; ++i) sim.Add(Role::kServer, {}, 71 + i);
   sim.RunUntil(milliseconds(200), [] { return false; });
   sim.Crash(3);
-  ASSERT_FALSE(sim.RunUntil(seconds(12), [&] { return sim.state().phase() == JobPhase::kEnded; }));
-  ASSERT_TRUE(sim.RunUntil(seconds(3), [&] { return sim.state().phase() == JobPhase::kEnded; }));
+  ASSERT_FALSE(sim.RunUntil(seconds(12), [&] { return sim.job().phase() == JobPhase::kEnded; }));
+  ASSERT_TRUE(sim.RunUntil(seconds(3), [&] { return sim.job().phase() == JobPhase::kEnded; }));
   const std::string name = fmt::format("server {} (pid ", sim.processes()[3]->id().value());
-  EXPECT_EQ(ToText(sim.state().outcome()).substr(0, name.size()), name) << Repeat(GetParam());
+  EXPECT_EQ(ToText(sim.job().outcome()).substr(0, name.size()), name) << Repeat(GetParam());
 }
 
 TEST_P(JobSim, StopsOnRequestWithACheckpointAndGoesOnFromIt) {
   SimJob sim(GetParam(), job_);
   Populate(sim);
   sim.RunUntil(milliseconds(100 + 20 * static_cast<int64_t>(GetParam())), [] { return false; });
-  sim.state().RequestStop(sim.now());
+  sim.job().RequestStop(sim.now());
   ASSERT_TRUE(sim.RunToTheEnd(seconds(20))) << Repeat(GetParam());
-  EXPECT_EQ(sim.state().outcome().code(), StatusCode::kCancelled);
-  if (sim.surroundings().committed.empty()) return;  // Nothing was trained yet.
-  const Step stopped = sim.surroundings().last.course.step;
-  EXPECT_EQ(stopped, sim.state().course()->step) << Repeat(GetParam());
+  EXPECT_EQ(sim.job().outcome().code(), StatusCode::kCancelled);
+  if (sim.environment().committed.empty()) return;  // Nothing was trained yet.
+  const Step stopped = sim.environment().last.schedule.step;
+  EXPECT_EQ(stopped, sim.job().training()->schedule().state().step) << Repeat(GetParam());
 
-  SimJob again(GetParam() + 100, job_, JobOptions::Checkpoint{"/from", sim.surroundings().last});
+  SimJob again(GetParam() + 100, job_, JobOptions::Checkpoint{"/from", sim.environment().last});
   Populate(again);
   ASSERT_TRUE(again.RunToTheEnd(seconds(300))) << Repeat(GetParam());
-  EXPECT_TRUE(again.state().outcome().ok()) << again.state().outcome();
+  EXPECT_TRUE(again.job().outcome().ok()) << again.job().outcome();
   EXPECT_EQ(again.processes()[2]->done().front(), fmt::format("load {} generation 2", stopped));
-  EXPECT_EQ(again.state().course()->step, 30u);
-  EXPECT_EQ(again.state().course()->samples, 285u);
+  EXPECT_EQ(again.job().training()->schedule().state().step, 30u);
+  EXPECT_EQ(again.job().training()->schedule().state().samples, 285u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, JobSim, ::testing::ValuesIn(SimSeeds()));

@@ -27,7 +27,7 @@ class FakeProcess {
   void Tick(TimePoint now, std::vector<Packet>& out);
   void Say(TimePoint now, const ControlMessage& message, std::vector<Packet>& out);
 
-  uint64_t claim = 0;          // Of a server that keeps a log; before Start.
+  uint64_t token = 0;          // Of a server that keeps a log; before Start.
   std::string checkpoint_dir;  // Where its files go; empty: nowhere.
   Duration order_time = milliseconds(20);
   Duration heartbeat_every = milliseconds(250);

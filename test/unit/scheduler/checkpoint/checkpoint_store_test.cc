@@ -44,17 +44,17 @@ class CheckpointStoreTest : public ::testing::Test {
   static Manifest ManifestAt(Step step) {
     Manifest manifest;
     manifest.job = "j";
-    manifest.course.step = step;
-    manifest.course.decisions.best =
+    manifest.schedule.step = step;
+    manifest.schedule.decisions.best =
         LossMetrics{{0.75, 0.5, std::nullopt, 10, true, std::nullopt, "click"},
                     {.logloss = 1.5, .accuracy = 0.5, .loss = "next"}};
-    manifest.course.decisions.best_step = step;
+    manifest.schedule.decisions.best_step = step;
     const LossMeans train = {{"click", 0.1}, {"next", 2.5}};
-    manifest.course.history = {{1, step, 0.5f, 0.01, *manifest.course.decisions.best, train}};
-    manifest.course.epoch_loss_sums = {10, 250};
-    manifest.course.epoch_samples = 100;
-    manifest.course.first_losses = {0.7, 3};
-    manifest.course.curve = {{step, 1.5, 100, 0.01, train, 2}};
+    manifest.schedule.history = {{1, step, 0.5f, 0.01, *manifest.schedule.decisions.best, train}};
+    manifest.schedule.epoch_loss_sums = {10, 250};
+    manifest.schedule.epoch_samples = 100;
+    manifest.schedule.first_losses = {0.7, 3};
+    manifest.schedule.curve = {{step, 1.5, 100, 0.01, train, 2}};
     manifest.resume_text = "batch_size: 10\njob: j\nseed: 1";
     manifest.resume_fingerprint = 0xfedcba9876543210;
     return manifest;
@@ -74,7 +74,7 @@ TEST_F(CheckpointStoreTest, ManifestIsAsItsSchemaSays) {
   const test::SchemaCheck schema(OutputSchemaJson("manifest"));
   Manifest manifest = ManifestAt(1000);
   manifest.files = {{"dense.bin", 1, 2}};
-  manifest.course.evaluated = 900;
+  manifest.schedule.evaluated = 900;
   for (const Manifest& one : {manifest, Manifest()}) {
     EXPECT_EQ(schema.ProblemsOf(nlohmann::json::parse(ManifestToJson(one))),
               std::vector<std::string>{});
@@ -91,10 +91,10 @@ TEST_F(CheckpointStoreTest, ManifestComesBackAsItWas) {
               m.files = back->files;
               return m;
             }()));
-  EXPECT_EQ(back->course.decisions, ManifestAt(1000).course.decisions);
-  EXPECT_EQ(back->course.history[0].train, ManifestAt(1000).course.history[0].train);
-  EXPECT_EQ(back->course.curve[0].losses, ManifestAt(1000).course.curve[0].losses);
-  EXPECT_EQ(back->course.curve[0].pieces, 2u);
+  EXPECT_EQ(back->schedule.decisions, ManifestAt(1000).schedule.decisions);
+  EXPECT_EQ(back->schedule.history[0].train, ManifestAt(1000).schedule.history[0].train);
+  EXPECT_EQ(back->schedule.curve[0].losses, ManifestAt(1000).schedule.curve[0].losses);
+  EXPECT_EQ(back->schedule.curve[0].pieces, 2u);
   EXPECT_EQ(back->resume_fingerprint, 0xfedcba9876543210);
   EXPECT_EQ(fs::path(folder).filename(), "step-000000001000");
   EXPECT_TRUE(VerifyCheckpoint(folder).ok());
@@ -148,7 +148,7 @@ TEST_F(CheckpointStoreTest, ResumedJobKeepsItsBest) {
     ASSERT_TRUE(Make(store, 6).ok());
   }
   Manifest at6 = ManifestAt(6);
-  at6.course.decisions.best_step = 4;
+  at6.schedule.decisions.best_step = 4;
   const std::string folder = (dir_ / "step-000000000006").string();
   const auto best = BestOfResumed(folder, at6);
   ASSERT_TRUE(best.ok()) << best.status();
@@ -167,7 +167,7 @@ TEST_F(CheckpointStoreTest, ResumedJobKeepsItsBest) {
   const Status gone = BestOfResumed(folder, at6).status();
   EXPECT_EQ(gone.code(), StatusCode::kNotFound);
   EXPECT_NE(ToText(gone).find("of step 4"), std::string::npos) << ToText(gone);
-  at6.course.decisions.best_step = 6;
+  at6.schedule.decisions.best_step = 6;
   EXPECT_EQ((*BestOfResumed(folder, at6))->folder, folder);
 }
 

@@ -20,7 +20,8 @@ JoinMessage Joiner(Role role, uint64_t incarnation) {
 MembershipNeeds Needs() { return {1, 2, 99, 1, seconds(3)}; }
 
 TEST(Membership, IsCompleteWithExactlyWhatTheJobNeeds) {
-  Membership members(Needs());
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
   EXPECT_EQ(members.Present(), "0 of 1 server and 0 of 2 workers");
   EXPECT_TRUE(members.Join({}, Joiner(Role::kWorker, 1)).ok());
   EXPECT_TRUE(members.Join({}, Joiner(Role::kServer, 2)).ok());
@@ -34,7 +35,8 @@ TEST(Membership, IsCompleteWithExactlyWhatTheJobNeeds) {
 }
 
 TEST(Membership, ServersAreNumberedFromOneAndWorkersAfterThem) {
-  Membership members({2, 3, 99, 1, seconds(3)});
+  std::list<Member> joined;
+  Membership members({2, 3, 99, 1, seconds(3)}, joined, {});
   const auto join = [&](Role role, uint64_t incarnation, uint32_t asked) {
     JoinMessage message = Joiner(role, incarnation);
     message.id = ProcessId(asked);
@@ -51,7 +53,8 @@ TEST(Membership, ServersAreNumberedFromOneAndWorkersAfterThem) {
 }
 
 TEST(Membership, AProcessIsFoundByItsHostAndPid) {
-  Membership members(Needs());
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
   const Member* const worker = *members.Join({}, Joiner(Role::kWorker, 1));
   EXPECT_EQ(members.FindProcess("host", 4711), worker);
   EXPECT_EQ(members.FindProcess("elsewhere", 4711), nullptr);
@@ -59,14 +62,16 @@ TEST(Membership, AProcessIsFoundByItsHostAndPid) {
 }
 
 TEST(Membership, TheSameIncarnationIsTheSameMember) {
-  Membership members(Needs());
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
   const Member* first = *members.Join({}, Joiner(Role::kWorker, 1));
   EXPECT_EQ(*members.Join({}, Joiner(Role::kWorker, 1)), first);
   EXPECT_EQ(members.members().size(), 1u);
 }
 
 TEST(Membership, AMembersAcceleratorIsTheFirstDeviceThatIsNoCpu) {
-  Membership members(Needs());
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
   JoinMessage join = Joiner(Role::kWorker, 1);
   EXPECT_EQ((*members.Join({}, join))->accelerator(), nullptr);
   join.incarnation = Incarnation(2);
@@ -82,7 +87,8 @@ struct Refusal {
 };
 
 TEST(Membership, TheFullestMachineHasTheMostMembers) {
-  Membership members({2, 3, 99, 1, seconds(3)});
+  std::list<Member> joined;
+  Membership members({2, 3, 99, 1, seconds(3)}, joined, {});
   uint64_t number = 0;
   const auto join = [&](Role role, const char* host) {
     JoinMessage message = Joiner(role, ++number);
@@ -107,7 +113,8 @@ TEST(Membership, RefusesWithASentence) {
       {"endpoints", [](JoinMessage& j) { j.endpoints.clear(); }, "no endpoint"},
   };
   for (const Refusal& refusal : refusals) {
-    Membership members(Needs());
+    std::list<Member> joined;
+    Membership members(Needs(), joined, {});
     JoinMessage join = Joiner(Role::kServer, 1);
     refusal.change(join);
     const auto result = members.Join({}, join);
@@ -116,7 +123,8 @@ TEST(Membership, RefusesWithASentence) {
         << ToText(result.status());
     EXPECT_TRUE(members.members().empty());
   }
-  Membership members(Needs());
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
   ASSERT_TRUE(members.Join({}, Joiner(Role::kServer, 1)).ok());
   const auto surplus = members.Join({}, Joiner(Role::kServer, 2));
   EXPECT_EQ(ToText(surplus.status()),
@@ -124,7 +132,8 @@ TEST(Membership, RefusesWithASentence) {
 }
 
 TEST(Membership, SilenceOfALeaseIsLoss) {
-  Membership members(Needs());
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
   const TimePoint start{};
   ASSERT_TRUE(members.Join(start, Joiner(Role::kServer, 1)).ok());
   ASSERT_TRUE(members.Join(start, Joiner(Role::kWorker, 2)).ok());
@@ -144,14 +153,15 @@ TEST(Membership, SilenceOfALeaseIsLoss) {
   EXPECT_NE(members.Lost(start + milliseconds(13001)), nullptr);
 }
 
-TEST(Membership, AProcessWithAMembersClaimTakesItsPlace) {
-  Membership members(Needs());
+TEST(Membership, AProcessWithAMembersTokenTakesItsPlace) {
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
   JoinMessage join = Joiner(Role::kServer, 1);
   join.claim = 70;
   ASSERT_TRUE(members.Join({}, join).ok());
-  EXPECT_EQ(members.FindClaim(0), nullptr);
-  EXPECT_EQ(members.FindClaim(71), nullptr);
-  const Member* const member = members.FindClaim(70);
+  EXPECT_EQ(members.FindToken(0), nullptr);
+  EXPECT_EQ(members.FindToken(71), nullptr);
+  const Member* const member = members.FindToken(70);
   ASSERT_NE(member, nullptr);
   members.SetAway(TimePoint() + seconds(10), member->id);
   EXPECT_EQ(members.Lost(TimePoint() + seconds(1000)), nullptr) << "it is waited for";
@@ -167,6 +177,25 @@ TEST(Membership, AProcessWithAMembersClaimTakesItsPlace) {
   EXPECT_EQ(members.Find(Incarnation(2)), member);
   EXPECT_EQ(members.Lost(TimePoint() + seconds(26)), nullptr);
   EXPECT_EQ(members.Lost(TimePoint() + seconds(27)), member);
+}
+
+TEST(Membership, ASuccessorIsNotReadyUntilItSaysSo) {
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
+  const Member& member = **members.Join({}, Joiner(Role::kServer, 1));
+  members.SetReady(member.id);
+  EXPECT_TRUE(member.ready);
+  JoinMessage again = Joiner(Role::kServer, 2);
+  ASSERT_TRUE(members.Return({}, member.id, again).ok());
+  EXPECT_FALSE(member.ready);
+}
+
+// As a scheduler does that takes up the job of another.
+TEST(Membership, MembersThatAreThereFromTheBeginningHaveTheirLeaseFromThen) {
+  std::list<Member> joined = {{ProcessId(1), Joiner(Role::kServer, 1)}};
+  Membership members(Needs(), joined, TimePoint() + seconds(50));
+  EXPECT_EQ(members.Lost(TimePoint() + seconds(56)), nullptr);
+  EXPECT_EQ(members.Lost(TimePoint() + seconds(57))->id, ProcessId(1));
 }
 
 }  // namespace

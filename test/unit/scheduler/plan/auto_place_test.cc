@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
-#include "scheduler/dump/explain.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
+#include "scheduler/report/explain.h"
 #include "test/support/tiny_model.h"
 #include "test/unit/scheduler/plan/shipped_jobs.h"
 

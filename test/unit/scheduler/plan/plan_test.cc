@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
-#include "scheduler/dump/explain.h"
 #include "scheduler/plan/passes.h"
+#include "scheduler/report/explain.h"
 #include "test/support/tiny_model.h"
 #include "test/unit/scheduler/plan/shipped_jobs.h"
 

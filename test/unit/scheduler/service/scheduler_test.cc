@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/entropy.h"
+#include "common/base/mutex.h"
 #include "common/control/control_link.h"
 #include "common/control/packet.h"
 #include "common/net/memory_network.h"
@@ -249,6 +250,75 @@ TEST_F(SchedulerTest, StatusAndGarbageAreAnsweredAndSurvived) {
   EXPECT_EQ(json["phase"], "gathering");
   EXPECT_GT(json["malformed"], 0);
   stop_.request_stop();
+}
+
+// A planner that goes on until it is told to end.
+class SlowPlanner {
+ public:
+  Result<MadePlan> Plan() {
+    const TimePoint deadline = SystemClock().Now() + seconds(60);
+    MutexLock lock(mutex_);
+    begun_ = true;
+    changed_.NotifyAll();
+    while (!may_end_ && changed_.WaitUntil(lock, deadline)) {
+    }
+    return MadePlan();
+  }
+  void AwaitBegin() {
+    const TimePoint deadline = SystemClock().Now() + seconds(30);
+    MutexLock lock(mutex_);
+    while (!begun_ && changed_.WaitUntil(lock, deadline)) {
+    }
+    EXPECT_TRUE(begun_);
+  }
+  void End() {
+    MutexLock lock(mutex_);
+    may_end_ = true;
+    changed_.NotifyAll();
+  }
+
+ private:
+  Mutex mutex_;
+  Condition changed_;
+  bool begun_ DT_GUARDED_BY(mutex_) = false, may_end_ DT_GUARDED_BY(mutex_) = false;
+};
+
+TEST_F(SchedulerTest, WhileAPlanIsMadeLeasesAndTheStatusGoOn) {
+  job_.cluster.lease = milliseconds(300);
+  SlowPlanner planner;
+  SchedulerOptions options = Options();
+  options.planner = [&](const PlanInput&) { return planner.Plan(); };
+  std::jthread meanwhile([&] {
+    planner.AwaitBegin();
+    const TimePoint over = SystemClock().Now() + 5 * job_.cluster.lease;
+    do {
+      const auto status = RequestStatus(*network_, "inproc://scheduler", seconds(20));
+      EXPECT_EQ(Json::parse(status.value_or("{}")).value("phase", ""), "planning");
+    } while (SystemClock().Now() < over);
+    planner.End();
+  });
+  const Ended ended = Run(std::move(options));
+  EXPECT_TRUE(ended.result.status.ok()) << ended.result.status;
+  EXPECT_EQ(ended.result.steps, 20u);
+}
+
+TEST_F(SchedulerTest, AStopWhileAPlanIsMadeEndsTheJobAtOnce) {
+  SlowPlanner planner;
+  SchedulerOptions options = Options();
+  options.planner = [&](const PlanInput&) { return planner.Plan(); };
+  const auto scheduler = *Scheduler::Open(std::move(options));
+  FakeThread server(*network_, scheduler->endpoint(), Role::kServer, job_.checkpoint.dir);
+  FakeThread worker(*network_, scheduler->endpoint(), Role::kWorker, job_.checkpoint.dir);
+  std::jthread stopper([&] {
+    planner.AwaitBegin();
+    stop_.request_stop();
+  });
+  const JobResult result = scheduler->Run(stop_.get_token());
+  EXPECT_EQ(result.status.code(), StatusCode::kCancelled);
+  server.Join();
+  worker.Join();
+  EXPECT_TRUE(server.stop().has_value() && worker.stop().has_value());
+  planner.End();  // Its thread is waited for when the scheduler goes.
 }
 
 }  // namespace

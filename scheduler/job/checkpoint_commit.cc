@@ -1,0 +1,64 @@
+#include "scheduler/job/checkpoint_commit.h"
+
+#include <iterator>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace dt::scheduler {
+namespace {
+
+using Stage = CheckpointRecord::Stage;
+
+void Append(const std::vector<CheckpointFile>& files, Manifest& to) {
+  to.files.insert(to.files.end(), files.begin(), files.end());
+}
+
+}  // namespace
+
+void CheckpointCommit::Begin(Step step, bool best) {
+  DT_CHECK(idle());
+  record_ = {.stage = Stage::kAsked, .step = step, .best = best};
+}
+
+void CheckpointCommit::Cut(Manifest manifest, const std::map<ProcessId, SaveDone>& answers) {
+  DT_CHECK(record_.stage == Stage::kAsked);
+  record_.stage = Stage::kWriting;
+  record_.manifest = std::move(manifest);
+  std::set<ProcessId> writers;
+  for (const auto& [id, answer] : answers) {
+    Append(answer.files, record_.manifest);
+    if (answer.writing) writers.insert(id);
+  }
+  const auto others = [&](const auto& of) { return !writers.contains(of); };
+  std::erase_if(record_.rows, [&](const auto& entry) { return others(entry.first); });
+  std::erase_if(record_.lost, others);
+  for (const ProcessId id : writers) {
+    if (!record_.rows.contains(id) && !record_.lost.contains(id)) record_.writing.insert(id);
+  }
+}
+
+Status CheckpointCommit::OnRowsWritten(ProcessId from, const SavedMessage& written) {
+  const bool early = record_.stage == Stage::kAsked;
+  const bool due = !idle() && written.step == record_.step;
+  if (!due || (!early && record_.writing.erase(from) == 0)) {
+    return Internal("it has written a checkpoint of step {}, which it was not asked for",
+                    written.step);
+  }
+  record_.rows[from] = written.files;
+  return OkStatus();
+}
+
+void CheckpointCommit::OnLost(ProcessId server, bool answered) {
+  const bool early = record_.stage == Stage::kAsked && answered && !record_.rows.contains(server);
+  if (early || record_.writing.erase(server) != 0) record_.lost.insert(server);
+}
+
+std::optional<CheckpointCommit::Settled> CheckpointCommit::TakeSettled() {
+  if (!writing() || !record_.writing.empty()) return std::nullopt;
+  CheckpointRecord done = std::exchange(record_, {});
+  for (const auto& [id, files] : done.rows) Append(files, done.manifest);
+  return Settled{std::move(done.manifest), done.best, !done.lost.empty()};
+}
+
+}  // namespace dt::scheduler

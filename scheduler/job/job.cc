@@ -1,0 +1,294 @@
+#include "scheduler/job/job.h"
+
+#include <utility>
+#include <variant>
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/wire/data.h"
+
+namespace dt::scheduler {
+namespace {
+
+MembershipNeeds NeedsOf(const JobConfig& job) {
+  return {job.cluster.servers, job.cluster.workers, job.fingerprint, kWireVersion,
+          job.cluster.lease};
+}
+
+Status FromProblem(StatusCode code, const Problem& problem) {
+  if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure that says it is none.
+  Status status = MakeStatus(code, problem.what);
+  if (!problem.where.empty()) status = WithWhere(std::move(status), problem.where);
+  if (!problem.hint.empty()) status = WithHint(std::move(status), problem.hint);
+  return status;
+}
+
+}  // namespace
+
+Job::Job(const JobOptions& options, JobEnvironment& environment, TimePoint now)
+    : Job(options, environment, {.generation = options.generation}, now) {}
+
+Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord record, TimePoint now)
+    : options_(options),
+      begin_(now),
+      record_(std::move(record)),
+      out_(now, record_.events),
+      members_(NeedsOf(options.job), record_.members, now),
+      orders_(record_.orders),
+      context_{options_, environment, record_, members_, orders_, out_},
+      rendezvous_(record_.rendezvous),
+      admission_(context_),
+      start_(context_, now),
+      recovery_(context_, admission_) {
+  record_.term = options.term;
+  if (record_.training.has_value()) training_.emplace(context_, *record_.training, now);
+}
+
+// ------------------------------------------------------------ messages
+
+void Job::On(TimePoint now, Incarnation from, ControlMessage message) {
+  const Member* const member = members_.Find(from);
+  // The same process: it had only been silent.
+  if (member != nullptr && members_.presence(member->id).away_since.has_value()) {
+    recovery_.OnRecovered(now, *member);
+  }
+  members_.Heard(now, from);
+  if (const auto* join = std::get_if<JoinMessage>(&message)) {
+    TakeJoin(now, from, *join);
+  } else if (member != nullptr) {
+    const Status status =
+        std::visit([&](auto& its) { return Take(now, *member, std::move(its)); }, message);
+    if (!status.ok()) Fail(now, status);
+  }
+  Advance(now);
+}
+
+void Job::On(TimePoint now, PlanMade made) {
+  const Status status = start_.OnPlanMade(now, std::move(made));
+  if (!status.ok()) return Fail(now, status);
+  Advance(now);
+}
+
+void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
+  if (join.incarnation != from) {
+    return admission_.Refuse(now, from, join.role, Invalid("a process joins under another's name"));
+  }
+  if (phase() == JobPhase::kEnded) {
+    return admission_.Refuse(now, from, join.role, Unavailable("the job has ended"));
+  }
+  const bool succeeds = members_.Find(from) == nullptr && members_.FindToken(join.claim) != nullptr;
+  if (!succeeds) return admission_.Join(now, join);
+  recovery_.AddSuccessor(now, join);
+  SettleSuccessors(now);
+}
+
+Status Job::Take(TimePoint, const Member& from, KvPutMessage put) {
+  Result<std::vector<Rendezvous::Answer>> answers = rendezvous_.Put(std::move(put));
+  if (!answers.ok()) return Prefixed(answers.status(), from.Name());
+  Send(*answers);
+  return OkStatus();
+}
+
+Status Job::Take(TimePoint, const Member& from, KvGetMessage get) {
+  Send(rendezvous_.Get(from.incarnation(), get));
+  return OkStatus();
+}
+
+void Job::Send(const std::vector<Rendezvous::Answer>& answers) {
+  for (const Rendezvous::Answer& answer : answers) out_.Send(answer.to, answer.message);
+}
+
+Status Job::Take(TimePoint, const Member& from, SplitRequestMessage request) {
+  out_.Send(from,
+            training_ ? training_->NextParts(request.order) : SplitMessage{.order = request.order});
+  return OkStatus();
+}
+
+Status Job::Take(TimePoint now, const Member& from, HeartbeatMessage report) {
+  members_.Report(from.incarnation(), report);
+  if (training_) training_->OnReport(now, from, report);
+  return OkStatus();
+}
+
+Status Job::Take(TimePoint, const Member& from, DataReadyMessage data) {
+  return start_.OnDataReady(from, std::move(data));
+}
+
+Status Job::Take(TimePoint now, const Member& from, ReadyMessage) {
+  members_.SetReady(from.id);
+  recovery_.OnRecovered(now, from);
+  return OkStatus();
+}
+
+Status Job::Take(TimePoint, const Member& from, OrderDoneMessage done) {
+  const Status status = orders_.OnDone(from.id, std::move(done));
+  return status.ok() ? status : Prefixed(status, from.Name());
+}
+
+Status Job::Take(TimePoint now, const Member& from, SavedMessage written) {
+  if (training_) return training_->OnRowsWritten(now, from, written);
+  return Internal("{} has written a checkpoint, which it was not asked for", from.Name());
+}
+
+Status Job::Take(TimePoint now, const Member& from, FailedMessage failed) {
+  out_.AddEvent(now, fmt::format("{}_failed", NameOf(from.role())),
+                {{"id", int64_t{from.id.value()}}});
+  StatusCode code = failed.code;  // Only a request interrupts a job.
+  if (code == StatusCode::kCancelled && !stopping()) code = StatusCode::kUnavailable;
+  return Prefixed(FromProblem(code, failed.problem), from.Name());
+}
+
+Status Job::Take(TimePoint now, const Member& from, LeavingMessage) {
+  if (stopping()) return Stopped();
+  if (!recovery_.CanReplace(from)) return Unavailable("{} was stopped", from.Name());
+  recovery_.SetAway(now, from, "was stopped");
+  return OkStatus();
+}
+
+template <class Other>
+Status Job::Take(TimePoint, const Member& from, const Other& other) {
+  return Internal("{} sends {}, which only a scheduler does", from.Name(),
+                  NameOf(ControlMessage(other)));
+}
+
+// ------------------------------------------------------------ what follows from them
+
+void Job::Tick(TimePoint now) {
+  if (phase() == JobPhase::kEnded) return;
+  if (const std::optional<ServerRecovery::Loss> loss = recovery_.CheckLeases(now)) {
+    FailLost(now, *members_.Find(loss->id), loss->how);
+  }
+  SettleSuccessors(now);
+  const Status in_time = start_.CheckTime(now);
+  if (!in_time.ok()) Fail(now, in_time);
+  if (training_) training_->Tick(now);
+  Advance(now);
+}
+
+void Job::Advance(TimePoint now) {
+  const Status status = TryAdvance(now);
+  if (!status.ok()) Fail(now, status);
+}
+
+Status Job::TryAdvance(TimePoint now) {
+  DT_TRY_STATUS(start_.Advance(now));
+  if (phase() != JobPhase::kRunning) return OkStatus();
+  if (!training_ && !evaluation_) BeginRun(now);
+  while (std::optional<OrderTracker::Completed> done = orders_.TakeCompleted()) {
+    DT_TRY_STATUS(Complete(now, *std::move(done)));
+  }
+  return HandOut(now);
+}
+
+void Job::BeginRun(TimePoint now) {
+  if (options_.goal == Goal::kEvaluate) {
+    evaluation_.emplace(context_);
+    return;
+  }
+  record_.training = TrainingRun::Begin(options_, record_.data);
+  training_.emplace(context_, *record_.training, now);
+}
+
+Status Job::Complete(TimePoint now, OrderTracker::Completed done) {
+  if (std::holds_alternative<FinishOrder>(done.order.what)) {
+    DT_TRY(totals_, TotalsOf(done.TakeOutcomes<FinishDone>(), members_));
+  }
+  return training_ ? training_->OnCompleted(now, std::move(done))
+                   : evaluation_->OnCompleted(now, std::move(done));
+}
+
+Status Job::HandOut(TimePoint now) {
+  DT_TRY(const RunState state, training_ ? training_->HandOut(now) : evaluation_->HandOut());
+  if (state == RunState::kInterrupted) return Stopped();
+  if (state == RunState::kFinished) End(now, OkStatus());
+  return OkStatus();
+}
+
+void Job::RequestStop(TimePoint now) {
+  if (stopping() || phase() == JobPhase::kEnded) return;
+  LogInfo("job.stopping", {{"phase", NameOf(phase())}});
+  if (!training_) return End(now, Stopped());
+  training_->RequestStop();
+  Advance(now);
+}
+
+// ------------------------------------------------------------ losses
+
+// Whoever started the process has seen its end: no lease is waited for.
+void Job::OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end) {
+  if (phase() == JobPhase::kEnded) return;
+  recovery_.ForgetSuccessor(host, end.pid);
+  const Member* const member = members_.FindProcess(host, end.pid);
+  if (member == nullptr) {
+    if (phase() != JobPhase::kGathering || end.returns) return;
+    return Fail(now, WithHint(Unavailable("{} (pid {}) {}", end.name, end.pid, end.how),
+                              "it had not joined yet; see its log"));
+  }
+  if (recovery_.CanReplace(*member) && end.returns) return recovery_.SetAway(now, *member, end.how);
+  FailLost(now, *member, end.how);
+}
+
+void Job::FailLost(TimePoint now, const Member& member, const std::string& how) {
+  if (!recovery_.IsGone(member.id)) {
+    out_.AddEvent(now, fmt::format("{}_lost", NameOf(member.role())),
+                  {{"id", int64_t{member.id.value()}}, {"how", how}});
+  }
+  const std::string resume = ResumeHint();
+  Fail(now, WithHint(Unavailable("{} {}", member.Name(), how),
+                     "see its log" + (resume.empty() ? "" : "; " + resume)));
+}
+
+void Job::SettleSuccessors(TimePoint now) {
+  for (const ProcessId id : recovery_.SettleSuccessors(now)) {
+    const Status given = GiveAgain(now, *members_.Find(id));
+    if (!given.ok()) Fail(now, given);
+  }
+}
+
+// Gives a successor what its predecessor had.
+Status Job::GiveAgain(TimePoint now, const Member& to) {
+  if (phase() < JobPhase::kStarting) {
+    recovery_.OnRecovered(now, to);
+    return OkStatus();
+  }
+  if (training_) {
+    DT_TRY_STATUS(training_->OnReplaced(now, to));
+    if (training_->record().committed.has_value()) out_.Send(to, *training_->record().committed);
+  }
+  SendStart(context_, to);
+  for (OrderMessage& order : orders_.OutTo(to.id)) out_.Send(to, std::move(order));
+  return OkStatus();
+}
+
+// ------------------------------------------------------------ the end
+
+void Job::Fail(TimePoint now, Status why) {
+  DT_CHECK(!why.ok());
+  End(now, std::move(why));
+}
+
+void Job::End(TimePoint now, Status outcome) {
+  if (phase() == JobPhase::kEnded) return;
+  record_.phase = JobPhase::kEnded;
+  outcome_ = std::move(outcome);
+  const StopMessage stop{outcome_.code(), ProblemOf(outcome_)};
+  for (const Member& member : members_.members()) out_.Send(member, stop);
+  recovery_.RefuseSuccessors(now, Unavailable("the job has ended"));
+  out_.AddEvent(now, "ended",
+                {{"status", std::string(outcome_.ok() ? "completed" : ToText(outcome_))}});
+}
+
+std::string Job::ResumeHint() const {
+  if (record_.last_checkpoint.empty()) return "";
+  return fmt::format("--resume auto goes on from {}", record_.last_checkpoint);
+}
+
+Status Job::Stopped() const {
+  if (!training_) return Cancelled("the job was stopped before its first step");
+  Status status = Cancelled("the job was stopped at step {}", training_->schedule().state().step);
+  return WithHint(std::move(status), record_.last_checkpoint.empty()
+                                         ? "no checkpoint was made; checkpoint.every makes some"
+                                         : ResumeHint());
+}
+
+}  // namespace dt::scheduler

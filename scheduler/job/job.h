@@ -1,0 +1,115 @@
+// A job, from the first process that joins to the last Stop: gives each message to the machine that
+// it is for, and ends the job when one of them says so. See JobPhase for its life.
+//
+// Without clock, socket, disk or thread of its own: messages, ticks and plans in, messages out; for
+// what needs the disk or the planner it asks JobEnvironment. One thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/control/process_end.h"
+#include "scheduler/job/admission.h"
+#include "scheduler/job/evaluation_run.h"
+#include "scheduler/job/job_context.h"
+#include "scheduler/job/job_start.h"
+#include "scheduler/job/server_recovery.h"
+#include "scheduler/job/totals.h"
+#include "scheduler/job/training_run.h"
+
+namespace dt::scheduler {
+
+class Job {
+ public:
+  // A job that begins. REQUIRES: the options' job and the environment outlive it.
+  Job(const JobOptions& options, JobEnvironment& environment, TimePoint now);
+  // A job that trains, taken up where another scheduler has left `record`.
+  Job(const JobOptions& options, JobEnvironment& environment, JobRecord record, TimePoint now);
+  Job(const Job&) = delete;  // Its machines refer to it.
+  Job& operator=(const Job&) = delete;
+
+  // From a process that joins or has joined.
+  void On(TimePoint now, Incarnation from, ControlMessage message);
+  void On(TimePoint now, PlanMade made);
+  // At least four times in a lease, after everything that has arrived.
+  void Tick(TimePoint now);
+  // A process of the job on `host`, this machine, has ended: whoever started it says so.
+  void OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end);
+  // A clean stop at the next step boundary.
+  void RequestStop(TimePoint now);
+  // The job fails.
+  void Fail(TimePoint now, Status why);
+  // The scheduler itself stood still for so long: its pause is not the others' silence.
+  void ExtendLeases(TimePoint now, Duration by) { members_.ExtendLeases(now, by); }
+  std::vector<Outgoing> TakeOutgoing() { return out_.TakeMessages(); }
+
+  const JobConfig& config() const { return options_.job; }
+  const JobRecord& record() const { return record_; }
+  JobPhase phase() const { return record_.phase; }
+  // How the job has ended: OK, Cancelled (stopped on request), or why it failed.
+  const Status& outcome() const { return outcome_; }
+  const Membership& membership() const { return members_; }
+  // Time since this scheduler's start.
+  double SecondsAt(TimePoint now) const { return SecondsBetween(begin_, now); }
+  // For people; nothing before it is made.
+  const std::optional<Plan>& plan() const { return start_.plan(); }
+  // The run, once it has begun: one that trains or one that evaluates.
+  const TrainingRun* training() const { return training_ ? &*training_ : nullptr; }
+  const EvaluationRun* evaluation() const { return evaluation_ ? &*evaluation_ : nullptr; }
+  // Once Finish is done.
+  const std::optional<Totals>& totals() const { return totals_; }
+
+ private:
+  // One for each kind of message of a member; an error ends the job.
+  Status Take(TimePoint now, const Member& from, KvPutMessage put);
+  Status Take(TimePoint now, const Member& from, KvGetMessage get);
+  Status Take(TimePoint now, const Member& from, SplitRequestMessage request);
+  Status Take(TimePoint now, const Member& from, HeartbeatMessage report);
+  Status Take(TimePoint now, const Member& from, DataReadyMessage data);
+  Status Take(TimePoint now, const Member& from, ReadyMessage ready);
+  Status Take(TimePoint now, const Member& from, OrderDoneMessage done);
+  Status Take(TimePoint now, const Member& from, SavedMessage written);
+  Status Take(TimePoint now, const Member& from, FailedMessage failed);
+  Status Take(TimePoint now, const Member& from, LeavingMessage leaving);
+  template <class Other>
+  Status Take(TimePoint now, const Member& from, const Other& other);
+  void TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join);
+
+  // Whatever can happen now, happens.
+  void Advance(TimePoint now);
+  Status TryAdvance(TimePoint now);
+  void BeginRun(TimePoint now);
+  Status Complete(TimePoint now, OrderTracker::Completed done);
+  Status HandOut(TimePoint now);
+  void SettleSuccessors(TimePoint now);
+  Status GiveAgain(TimePoint now, const Member& to);
+  void FailLost(TimePoint now, const Member& member, const std::string& how);
+  void End(TimePoint now, Status outcome);
+  void Send(const std::vector<Rendezvous::Answer>& answers);
+  bool stopping() const { return training_ && training_->record().schedule.stop_requested; }
+  // The outcome of a job that is stopped on request.
+  Status Stopped() const;
+  // "--resume auto goes on from FOLDER"; empty without a checkpoint.
+  std::string ResumeHint() const;
+
+  const JobOptions options_;
+  const TimePoint begin_;
+  JobRecord record_;
+  Status outcome_;
+  std::optional<Totals> totals_;
+
+  // The machines, and what they share.
+  Outbox out_;
+  Membership members_;
+  OrderTracker orders_;
+  JobContext context_;
+  Rendezvous rendezvous_;
+  Admission admission_;
+  JobStart start_;
+  ServerRecovery recovery_;
+  std::optional<TrainingRun> training_;
+  std::optional<EvaluationRun> evaluation_;
+};
+
+}  // namespace dt::scheduler

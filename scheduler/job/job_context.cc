@@ -1,0 +1,41 @@
+#include "scheduler/job/job_context.h"
+
+#include "common/base/log.h"
+
+namespace dt::scheduler {
+
+std::vector<ProcessId> IdsOf(const Membership& members, Audience audience) {
+  std::vector<ProcessId> ids;
+  for (const Member* worker : members.OfRole(Role::kWorker)) ids.push_back(worker->id);
+  if (audience == Audience::kWorkers) return ids;
+  for (const Member* server : members.OfRole(Role::kServer)) ids.push_back(server->id);
+  return ids;
+}
+
+uint64_t Issue(JobContext& job, Order what, Audience to) {
+  const std::vector<ProcessId> ids = IdsOf(job.members, to);
+  const OrderMessage order = job.orders.Issue(std::move(what), ids);
+  for (ProcessId id : ids) job.out.Send(*job.members.Find(id), order);
+  return order.number;
+}
+
+void SendStart(JobContext& job, const Member& to) {
+  StartMessage start = job.record.start;
+  if (to.role() == Role::kServer) start.plan.clear();
+  job.out.Send(to, std::move(start));
+}
+
+Result<Order> LoadInNextGeneration(JobContext& job, Step step, std::string folder) {
+  Generation& generation = job.record.generation;
+  generation = Generation(generation.value() + 1);
+  DT_TRY_STATUS(job.environment.KeepGeneration(generation));
+  return Order(LoadOrder{step, std::move(folder), generation});
+}
+
+void NoteResumed(JobContext& job, TimePoint now, const LoadOrder& load) {
+  job.record.last_checkpoint = load.folder;
+  job.out.AddEvent(now, "resumed", {{"step", static_cast<int64_t>(load.step)}});
+  LogInfo("job.resumed", {{"step", load.step}, {"folder", load.folder}});
+}
+
+}  // namespace dt::scheduler

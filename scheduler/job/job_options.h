@@ -1,0 +1,31 @@
+// What a job is to do. Given to every scheduler of the job, the first one and those after it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/base/ids.h"
+#include "common/config/job_config.h"
+#include "scheduler/checkpoint/manifest.h"
+
+namespace dt::scheduler {
+
+enum class Goal { kTrain, kEvaluate };
+
+struct JobOptions {
+  const JobConfig& job;
+  Goal goal = Goal::kTrain;
+  Term term;
+  Generation generation;
+  // The checkpoint to begin with, of Goal::kEvaluate or of a resumed job.
+  struct Checkpoint {
+    std::string folder;
+    Manifest manifest;
+  };
+  std::optional<Checkpoint> checkpoint;
+
+  // Pieces of a step's batch.
+  uint32_t slices() const { return job.train.slices > 0 ? job.train.slices : job.cluster.workers; }
+};
+
+}  // namespace dt::scheduler

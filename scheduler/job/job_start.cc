@@ -1,0 +1,166 @@
+#include "scheduler/job/job_start.h"
+
+#include <algorithm>
+
+#include "common/base/log.h"
+#include "common/wire/plan_codec.h"
+
+namespace dt::scheduler {
+namespace {
+
+// What differs between two workers' data, "" if nothing does.
+std::string DifferenceOf(const DataReadyMessage& a, const DataReadyMessage& b) {
+  if (a.train_rows != b.train_rows) {
+    return fmt::format("{} and {} training samples", a.train_rows, b.train_rows);
+  }
+  if (a.valid_rows != b.valid_rows) {
+    return fmt::format("{} and {} validation samples", a.valid_rows, b.valid_rows);
+  }
+  if (a.test_rows != b.test_rows) {
+    return fmt::format("{} and {} test samples", a.test_rows, b.test_rows);
+  }
+  if (a.columns != b.columns) return "different columns";
+  return a.fingerprint != b.fingerprint ? "different values" : "";
+}
+
+Status CheckTrainingData(const JobOptions& options, const DataReadyMessage& data) {
+  if (data.train_rows == 0) {
+    return WithHint(Invalid("there is no training data"), "data.train names the files");
+  }
+  const uint64_t saved_rows = options.checkpoint ? options.checkpoint->manifest.train_rows : 0;
+  if (saved_rows != 0 && saved_rows != data.train_rows) {
+    return WithHint(Invalid("the checkpoint is of a job on {} training samples; there are {} now, "
+                            "so its place in them is not known",
+                            saved_rows, data.train_rows),
+                    "give it the same files, or start anew with --resume never");
+  }
+  const bool decides = options.job.optimizer.plateau || options.job.train.early_stop;
+  if (decides && data.valid_rows == 0) {
+    return WithHint(Invalid("the plateau schedule and early_stop need validation data"),
+                    "data.valid names the files");
+  }
+  return OkStatus();
+}
+
+Status CheckData(const JobOptions& options, const DataReadyMessage& data) {
+  if (options.goal == Goal::kTrain) return CheckTrainingData(options, data);
+  if (data.test_rows + data.valid_rows > 0) return OkStatus();
+  return WithHint(Invalid("there is neither test nor validation data"),
+                  "data.test names the files");
+}
+
+PlanInput PlanInputOf(const JobContext& job) {
+  PlanInput input{
+      job.record.data.columns, job.options.slices(), {}, job.members.OnFullestMachine()};
+  for (const Member* worker : job.members.OfRole(Role::kWorker)) {
+    if (const DeviceInfo* device = worker->accelerator()) input.accelerators.push_back(*device);
+  }
+  return input;
+}
+
+StartMessage StartOf(const JobContext& job, const Plan& plan) {
+  std::vector<ServerInfo> servers;
+  for (const Member* server : job.members.OfRole(Role::kServer)) {
+    servers.push_back({server->id, server->join.endpoints});
+  }
+  const uint32_t shards = job.options.job.cluster.shards;
+  StartMessage start;
+  start.view = {job.record.generation, ViewNumber(1),
+                MakeShardMap(MapVersion(1), shards, std::move(servers)),
+                IdsOf(job.members, Audience::kWorkers)};
+  start.slices = job.options.slices();
+  start.plan = Encode(plan);
+  for (const TableUse& table : plan.graph.tables) {
+    if (table.store != kNone) start.tables_on_worker.push_back(table.id);
+  }
+  return start;
+}
+
+}  // namespace
+
+JobStart::JobStart(JobContext& job, TimePoint now)
+    : job_(job), begin_(now), deadline_(now + job.options.job.cluster.start_timeout) {
+  const std::string& bytes = job.record.start.plan;
+  if (bytes.empty()) return;
+  Result<Plan> plan = DecodePlan(std::as_bytes(std::span(bytes)));
+  if (plan.ok()) plan_ = *std::move(plan);
+}
+
+Status JobStart::OnDataReady(const Member& from, DataReadyMessage data) {
+  if (from.role() != Role::kWorker) return OkStatus();
+  const std::list<Member>& members = job_.members.members();
+  const auto first = std::ranges::find(members, true, &Member::read);
+  if (first == members.end()) {
+    job_.record.data = std::move(data);
+  } else if (const std::string difference = DifferenceOf(job_.record.data, data);
+             !difference.empty()) {
+    return WithHint(
+        Malformed("{} and {} read different data: {}", first->Name(), from.Name(), difference),
+        "give every worker the same files");
+  }
+  job_.members.SetRead(from.id);
+  return OkStatus();
+}
+
+Status JobStart::Advance(TimePoint now) {
+  JobPhase& phase = job_.record.phase;
+  if (phase == JobPhase::kGathering && job_.members.complete()) phase = JobPhase::kReading;
+  if (phase == JobPhase::kReading && Late() == nullptr) {
+    DT_TRY_STATUS(CheckData(job_.options, job_.record.data));
+    phase = JobPhase::kPlanning;
+  }
+  if (phase == JobPhase::kPlanning && !planning_since_.has_value()) StartPlanning(now);
+  if (phase == JobPhase::kStarting && Late() == nullptr) {
+    phase = JobPhase::kRunning;
+    job_.out.AddEvent(now, "started", {});
+    LogInfo("job.running", {{"processes", job_.members.members().size()}});
+  }
+  return OkStatus();
+}
+
+void JobStart::StartPlanning(TimePoint now) {
+  planning_since_ = now;
+  job_.environment.StartPlanning(PlanInputOf(job_));
+}
+
+Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
+  if (job_.record.phase != JobPhase::kPlanning || !planning_since_.has_value()) return OkStatus();
+  DT_TRY(MadePlan plan, std::move(made.plan));
+  deadline_ += now - *planning_since_;
+  for (auto& [kind, why] : plan.notes) {
+    job_.out.AddEvent(now, std::move(kind), {{"why", std::move(why)}});
+  }
+  job_.record.plan = {std::move(plan.model), std::move(plan.explanation), plan.step_seconds};
+  job_.record.start = StartOf(job_, plan.plan);
+  job_.record.phase = JobPhase::kStarting;
+  plan_ = std::move(plan.plan);
+  for (const Member& member : job_.members.members()) SendStart(job_, member);
+  return OkStatus();
+}
+
+const Member* JobStart::Late() const {
+  const bool reading = job_.record.phase == JobPhase::kReading;
+  const auto late = std::ranges::find_if(job_.members.members(), [&](const Member& member) {
+    return reading ? member.role() == Role::kWorker && !member.read : !member.ready;
+  });
+  return late == job_.members.members().end() ? nullptr : &*late;
+}
+
+Status JobStart::CheckTime(TimePoint now) const {
+  const JobPhase phase = job_.record.phase;
+  if (phase >= JobPhase::kRunning || phase == JobPhase::kPlanning) return OkStatus();
+  if (now <= deadline_) return OkStatus();
+  const double waited = SecondsBetween(begin_, now);
+  if (phase == JobPhase::kGathering) {
+    return WithHint(Timeout("after {:.0f} s only {} have joined", waited, job_.members.Present()),
+                    "start the others, or raise cluster.start_timeout");
+  }
+  const Member* const late = Late();
+  if (late == nullptr) return OkStatus();
+  return WithHint(
+      Timeout("after {:.0f} s {} {}", waited, late->Name(),
+              phase == JobPhase::kReading ? "is still reading its data" : "has not started"),
+      "see its log, or raise cluster.start_timeout");
+}
+
+}  // namespace dt::scheduler

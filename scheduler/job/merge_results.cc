@@ -1,0 +1,104 @@
+#include "scheduler/job/merge_results.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/metrics/auc.h"
+
+namespace dt::scheduler {
+namespace {
+
+// `scored`: of one loss, of each worker.
+Result<Metrics> Merged(const LossConfig& loss_config, std::span<const LossScores* const> scored) {
+  std::vector<EvaluatePart> parts;
+  std::vector<ScoreRun> runs;
+  uint64_t scores = 0;
+  for (const LossScores* its : scored) {
+    parts.insert(parts.end(), its->parts.begin(), its->parts.end());
+    runs.push_back({its->scores, its->labels});
+    scores += its->scores.size();
+  }
+  std::sort(parts.begin(), parts.end(),
+            [](const EvaluatePart& a, const EvaluatePart& b) { return a.batch < b.batch; });
+  Metrics metrics;
+  metrics.loss = loss_config.name;
+  double loss = 0, labels = 0, predictions = 0;
+  uint64_t hits = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].batch != i)
+      return Malformed("batch {} of an evaluation is there twice or not at all", i);
+    metrics.samples += parts[i].samples;
+    loss += parts[i].loss_sum;
+    labels += parts[i].label_sum;
+    predictions += parts[i].prediction_sum;
+    hits += parts[i].hits;
+  }
+  if (scores != 0 && scores != metrics.samples) {
+    return Malformed("{} scores of an evaluation of {} samples", scores, metrics.samples);
+  }
+  if (metrics.samples == 0) return metrics;
+  const auto samples = static_cast<double>(metrics.samples);
+  metrics.logloss = loss / samples;
+  if (labels > 0) metrics.calibration = predictions / labels;
+  if (loss_config.ranks()) metrics.accuracy = static_cast<double>(hits) / samples;
+  DT_TRY(const Auc auc, MergedAuc(runs));
+  metrics.auc = auc.value;
+  metrics.auc_exact = auc.exact;
+  return metrics;
+}
+
+}  // namespace
+
+bool Fits(const TrainDone& done, const TrainOrder& order, size_t losses) {
+  const auto finite = [](double value) { return std::isfinite(value); };
+  return done.end_step == order.end_step && done.loss_sums.size() == losses &&
+         std::ranges::all_of(done.loss_sums, finite) &&
+         (done.first_losses.empty() || done.first_losses.size() == losses) &&
+         std::ranges::all_of(done.first_losses, finite);
+}
+
+Trained MergeTraining(const std::map<ProcessId, TrainDone>& reports, const TrainingKind& kind) {
+  const TrainDone& first = reports.begin()->second;
+  Trained all{first.samples, first.loss_sums, first.first_losses};
+  if (kind.asynchronous) all = {.loss_sums = std::vector<double>(kind.losses)};
+  for (const auto& [id, its] : reports) {
+    all.seconds = std::max(all.seconds, its.seconds);
+    if (!kind.asynchronous) continue;
+    all.samples += its.samples;
+    for (size_t l = 0; l < kind.losses; ++l) all.loss_sums[l] += its.loss_sums[l];
+    if (all.first_losses.empty()) all.first_losses = its.first_losses;
+  }
+  return all;
+}
+
+Result<LossMetrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& outcomes,
+                                    std::span<const LossConfig> losses) {
+  LossMetrics all;
+  for (size_t l = 0; l < losses.size(); ++l) {
+    std::vector<const LossScores*> scored;
+    for (const auto& [id, done] : outcomes) {
+      if (done.losses.size() != losses.size()) {
+        return Malformed("an evaluation of {} losses says something about {}", losses.size(),
+                         done.losses.size());
+      }
+      scored.push_back(&done.losses[l]);
+    }
+    DT_TRY(Metrics metrics, Merged(losses[l], scored));
+    all.push_back(std::move(metrics));
+  }
+  return all;
+}
+
+void LogEvaluation(const EvaluateOrder& order, const LossMetrics& metrics) {
+  for (const Metrics& of : metrics) {
+    LogInfo("job.evaluated", {{"split", order.split == SplitKind::kTest ? "test" : "valid"},
+                              {"step", order.step},
+                              {"loss", of.loss},
+                              {"auc", Rounded(of.auc.value_or(0), 6)},
+                              {"logloss", Rounded(of.logloss.value_or(0), 6)}});
+  }
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,117 @@
+#include "scheduler/job/server_recovery.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+
+namespace dt::scheduler {
+namespace {
+
+// A successor is refused if the member is not away after this many leases. A member whose first
+// heartbeat is still to come has two.
+constexpr int kSuccessorLeases = 3;
+
+double InSeconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string Silence(TimePoint heard, TimePoint now) {
+  return fmt::format("has not been heard of for {:.1f} s", SecondsBetween(heard, now));
+}
+
+}  // namespace
+
+bool ServerRecovery::CanReplace(const Member& member) const {
+  return member.role() == Role::kServer && member.join.claim != 0;
+}
+
+std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) {
+  while (const Member* const silent = job_.members.Lost(now)) {
+    const std::string how = Silence(job_.members.presence(silent->id).heard, now);
+    if (!CanReplace(*silent)) return Loss{silent->id, how};
+    SetAway(now, *silent, how);
+  }
+  return AwayTooLong(now);
+}
+
+std::optional<ServerRecovery::Loss> ServerRecovery::AwayTooLong(TimePoint now) const {
+  for (const Member* server : job_.members.OfRole(Role::kServer)) {
+    const Presence& presence = job_.members.presence(server->id);
+    if (!presence.away_since.has_value()) continue;
+    if (now - *presence.away_since <= job_.options.job.cluster.wait_for_server) continue;
+    return Loss{server->id, Silence(presence.heard, now)};
+  }
+  return std::nullopt;
+}
+
+void ServerRecovery::NoteGone(TimePoint now, const Member& member, Outbox::Details details) {
+  if (!gone_since_.try_emplace(member.id, now).second) return;
+  details.insert(details.begin(), {"id", int64_t{member.id.value()}});
+  job_.out.AddEvent(now, "server_lost", std::move(details));
+}
+
+void ServerRecovery::SetAway(TimePoint now, const Member& member, std::string_view why) {
+  job_.members.SetAway(now, member.id);
+  NoteGone(now, member, {{"how", std::string(why)}});
+  LogWarn("job.waits_for_server",
+          {{"who", member.Name()},
+           {"why", why},
+           {"seconds", InSeconds(job_.options.job.cluster.wait_for_server)}});
+}
+
+void ServerRecovery::OnRecovered(TimePoint now, const Member& member) {
+  const auto gone = gone_since_.find(member.id);
+  if (gone == gone_since_.end()) return;
+  const double seconds = SecondsBetween(gone->second, now);
+  gone_since_.erase(gone);
+  job_.out.AddEvent(now, "recovered", {{"id", int64_t{member.id.value()}}, {"seconds", seconds}});
+  LogInfo("job.server_recovered", {{"who", member.Name()}, {"seconds", Rounded(seconds, 2)}});
+}
+
+void ServerRecovery::ForgetSuccessor(const std::string& host, int64_t pid) {
+  std::erase_if(successors_, [&](const Successor& successor) {
+    return successor.join.pid == pid && successor.join.host == host;
+  });
+}
+
+std::vector<ProcessId> ServerRecovery::SettleSuccessors(TimePoint now) {
+  std::vector<ProcessId> replaced;
+  for (Successor& successor : std::exchange(successors_, {})) {
+    const JoinMessage& join = successor.join;
+    const Member& member = *job_.members.FindToken(join.claim);
+    Status refusal;
+    if (job_.members.presence(member.id).away_since.has_value()) {
+      refusal = Replace(now, member, join);
+      if (refusal.ok()) replaced.push_back(member.id);
+    } else if (now - successor.since > kSuccessorLeases * job_.options.job.cluster.lease) {
+      refusal = WithHint(Unavailable("{} lives, and has this directory", member.Name()),
+                         "end it first, or give this server a cluster.server.dir of its own");
+    } else {
+      successors_.push_back(std::move(successor));
+    }
+    if (!refusal.ok()) admission_.Refuse(now, join.incarnation, join.role, refusal);
+  }
+  return replaced;
+}
+
+Status ServerRecovery::Replace(TimePoint now, const Member& member, const JoinMessage& join) {
+  const Incarnation before = member.incarnation();
+  const std::string was = member.Name();
+  DT_TRY_STATUS(job_.members.Return(now, member.id, join));
+  // Should it live still, it must not serve.
+  const Status replaced = Unavailable("another process has taken the place of {}", was);
+  job_.out.Send(before, StopMessage{replaced.code(), ProblemOf(replaced)});
+  job_.out.Send(before, RefusedMessage{replaced.code(), ProblemOf(replaced)});
+  NoteGone(now, member, {});
+  LogInfo("member.returned", {{"who", member.Name()}, {"was", was}});
+  admission_.Welcome(member, true);
+  return OkStatus();
+}
+
+void ServerRecovery::RefuseSuccessors(TimePoint now, const Status& why) {
+  for (const Successor& successor : std::exchange(successors_, {})) {
+    admission_.Refuse(now, successor.join.incarnation, successor.join.role, why);
+  }
+}
+
+}  // namespace dt::scheduler

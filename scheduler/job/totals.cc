@@ -1,0 +1,75 @@
+#include "scheduler/job/totals.h"
+
+#include "common/base/text.h"
+
+namespace dt::scheduler {
+namespace {
+
+using Sum = std::pair<uint64_t, uint64_t>;  // High, low.
+
+// Adds up reports, one process after the other.
+class Adder {
+ public:
+  Status Add(const Member& from, const FinishDone& report) {
+    totals_.stats[from.id] = report.stats;
+    for (const TableReport& table : report.tables) DT_TRY_STATUS(AddTable(from, table));
+    if (report.dense_checksum.empty()) return OkStatus();
+    if (totals_.dense_checksum.empty()) totals_.dense_checksum = report.dense_checksum;
+    if (totals_.dense_checksum == report.dense_checksum) return OkStatus();
+    return Internal("{} holds other dense parameters than the workers before it", from.Name());
+  }
+  Totals Take() {
+    for (const auto& [name, sum] : sums_) {
+      totals_.tables[name].checksum = HexOf(sum.first) + HexOf(sum.second);
+    }
+    return std::move(totals_);
+  }
+
+ private:
+  Status AddTable(const Member& from, const TableReport& table) {
+    const Sum sum = {table.checksum_high, table.checksum_low};
+    const bool again =
+        from.role() == Role::kWorker && !replicas_.try_emplace(table.name, sum).second;
+    if (again && replicas_[table.name] != sum) {
+      return Internal("{} holds other rows of table {} than the workers before it", from.Name(),
+                      table.name);
+    }
+    (again ? AddReplica : AddReport)(table, totals_.tables[table.name]);
+    if (again) return OkStatus();
+    sums_[table.name].first += sum.first;
+    sums_[table.name].second += sum.second;
+    return OkStatus();
+  }
+
+  Totals totals_;
+  std::map<std::string, Sum> sums_;
+  std::map<std::string, Sum> replicas_;  // Checksums of tables on workers.
+};
+
+}  // namespace
+
+void AddReport(const TableReport& report, JobResult::Table& to) {
+  to.rows += report.rows;
+  to.rows_in_memory += report.rows_in_memory;
+  to.rows_on_disk += report.rows_on_disk;
+  to.bytes += report.bytes;
+  to.pushes_refused += report.pushes_refused;
+  to.rows_expired += report.rows_expired;
+  to.rows_touched += report.rows_touched;
+  to.rows_fetched += report.rows_fetched;
+  to.rows_written += report.rows_written;
+}
+
+void AddReplica(const TableReport& report, JobResult::Table& to) {
+  to.rows_touched += report.rows_touched;
+}
+
+Result<Totals> TotalsOf(const std::map<ProcessId, FinishDone>& reports, const Membership& members) {
+  Adder adder;
+  for (const auto& [id, report] : reports) {
+    DT_TRY_STATUS(adder.Add(*members.Find(id), report));
+  }
+  return adder.Take();
+}
+
+}  // namespace dt::scheduler

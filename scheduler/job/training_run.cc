@@ -1,0 +1,300 @@
+#include "scheduler/job/training_run.h"
+
+#include <algorithm>
+
+#include "common/base/log.h"
+#include "scheduler/job/merge_results.h"
+
+namespace dt::scheduler {
+namespace {
+
+std::vector<std::string> NamesOf(const std::vector<LossConfig>& losses) {
+  std::vector<std::string> names;
+  for (const LossConfig& loss : losses) names.push_back(loss.name);
+  return names;
+}
+
+ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& data) {
+  return {.train_rows = data.train_rows,
+          .valid_rows = data.valid_rows,
+          .test_rows = data.test_rows,
+          .batch_size = job.train.batch_size,
+          .epochs = job.train.epochs,
+          .max_steps = job.train.max_steps,
+          .losses = NamesOf(job.model.losses),
+          .learning_rate = double{job.optimizer.spec.lr},
+          .save_every = job.checkpoint.every_steps,
+          .evaluate_every = job.train.evaluate_every,
+          .plateau = job.optimizer.plateau,
+          .early_stop = job.train.early_stop,
+          .schedule = job.optimizer.schedule};
+}
+
+}  // namespace
+
+TrainingRecord TrainingRun::Begin(const JobOptions& options, const DataReadyMessage& data) {
+  ScheduleState state;
+  if (options.checkpoint.has_value()) state = options.checkpoint->manifest.schedule;
+  const ScheduleConfig config = ScheduleConfigOf(options.job, data);
+  TrainingRecord record{.schedule = ScheduleFrom(config, std::move(state))};
+  record.loaded = !options.checkpoint.has_value();
+  record.had_finished = !record.loaded && JobSchedule(config, record.schedule).at_end();
+  record.first_step = record.schedule.state.step;
+  record.trained_before = record.schedule.state.train_seconds;
+  return record;
+}
+
+TrainingRun::TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now)
+    : job_(job),
+      record_(record),
+      schedule_(ScheduleConfigOf(job.options.job, job.record.data), record.schedule),
+      work_(job.options.job.cluster.workers, record.work_left),
+      checkpoint_(record.checkpoint),
+      pace_(now, record.schedule.state.step) {}
+
+// ------------------------------------------------------------ orders out
+
+Result<RunState> TrainingRun::HandOut(TimePoint now) {
+  if (!record_.loaded) {
+    if (job_.orders.empty()) DT_TRY_STATUS(IssueLoad());
+    return RunState::kGoing;
+  }
+  for (;;) {
+    if (!schedule_.training()) trained_until_ = now;
+    const std::optional<schedule::Order> next = schedule_.Next();
+    if (!next.has_value()) break;
+    DT_TRY(Order what, OrderOf(*next));
+    const auto* const train = std::get_if<schedule::Train>(&*next);
+    const bool saves_nothing =
+        train != nullptr || std::holds_alternative<schedule::Evaluate>(*next);
+    const uint64_t number = Issue(
+        job_, std::move(what), saves_nothing ? Audience::kWorkers : Audience::kWorkersAndServers);
+    if (train != nullptr) work_.Open(number, train->end_step - train->first_step);
+  }
+  if (schedule_.finished()) return RunState::kFinished;
+  return schedule_.interrupted() ? RunState::kInterrupted : RunState::kGoing;
+}
+
+Status TrainingRun::IssueLoad() {
+  const JobOptions::Checkpoint& from = *job_.options.checkpoint;
+  DT_TRY(Order load, LoadInNextGeneration(job_, from.manifest.schedule.step, from.folder));
+  Issue(job_, std::move(load), Audience::kWorkersAndServers);
+  return OkStatus();
+}
+
+Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
+  if (const auto* train = std::get_if<schedule::Train>(&next)) {
+    return Order(TrainOrder{train->epoch, train->epoch_first_step, train->first_step,
+                            train->end_step, train->rate_scale, SliceOwners()});
+  }
+  if (const auto* evaluate = std::get_if<schedule::Evaluate>(&next)) {
+    return Order(
+        EvaluateOrder{evaluate->step, evaluate->test ? SplitKind::kTest : SplitKind::kValid});
+  }
+  if (const auto* save = std::get_if<schedule::Save>(&next)) {
+    DT_TRY(std::string name, job_.environment.BeginCheckpoint(save->step));
+    checkpoint_.Begin(save->step, save->best);
+    return Order(SaveOrder{save->step, std::move(name)});
+  }
+  if (const auto* restore = std::get_if<schedule::Restore>(&next)) {
+    DT_TRY(std::string folder, job_.environment.FindCheckpoint(restore->step));
+    return LoadInNextGeneration(job_, restore->step, std::move(folder));
+  }
+  return Order(FinishOrder{});
+}
+
+// Evenly, neighbours together. Of asynchronous workers each has its part of every batch.
+std::vector<uint32_t> TrainingRun::SliceOwners() const {
+  const uint64_t workers = job_.options.job.cluster.workers;
+  const uint64_t slices = asynchronous() ? workers : job_.options.slices();
+  std::vector<uint32_t> owners;
+  for (uint64_t k = 0; k < slices; ++k)
+    owners.push_back(static_cast<uint32_t>(k * workers / slices));
+  return owners;
+}
+
+// ------------------------------------------------------------ results back
+
+Status TrainingRun::OnCompleted(TimePoint now, OrderTracker::Completed done) {
+  const Order& what = done.order.what;
+  if (std::holds_alternative<TrainOrder>(what)) return OnTrained(now, std::move(done));
+  if (std::holds_alternative<EvaluateOrder>(what)) return OnEvaluated(now, std::move(done));
+  if (std::holds_alternative<SaveOrder>(what)) {
+    checkpoint_.Cut(ManifestNow(), done.TakeOutcomes<SaveDone>());
+    schedule_.OnCut();
+    return SettleCheckpoint(now);
+  }
+  if (const auto* load = std::get_if<LoadOrder>(&what)) {
+    OnLoaded(now, *load);
+  } else {
+    schedule_.OnDone();
+  }
+  return OkStatus();
+}
+
+Status TrainingRun::OnTrained(TimePoint now, OrderTracker::Completed done) {
+  const TrainOrder order = std::get<TrainOrder>(done.order.what);
+  const TrainingKind kind{job_.options.job.model.losses.size(), asynchronous()};
+  const std::map<ProcessId, TrainDone> reports = done.TakeOutcomes<TrainDone>();
+  const auto& [first_id, first] = *reports.begin();
+  for (const auto& [id, its] : reports) {
+    const bool agrees = kind.asynchronous || its.samples == first.samples;
+    if (agrees && Fits(its, order, kind.losses)) continue;
+    return Internal("{} and {} disagree on what steps {} to {} were",
+                    job_.members.Find(first_id)->Name(), job_.members.Find(id)->Name(),
+                    order.first_step, order.end_step);
+  }
+  Trained all = MergeTraining(reports, kind);
+  // One asynchronous worker begins an order while another is still in the one before.
+  if (kind.asynchronous) all.seconds = SecondsBetween(std::exchange(trained_until_, now), now);
+  work_.Close(done.order.number);
+  schedule_.OnTrained(order.end_step, all);
+  last_step_at_ = now;
+  for (const LossMean& of : schedule_.MeansOf(all.loss_sums, all.samples)) {
+    WarnIfDiverged(now, of, "training");
+  }
+  return OkStatus();
+}
+
+Status TrainingRun::OnEvaluated(TimePoint now, OrderTracker::Completed done) {
+  const EvaluateOrder order = std::get<EvaluateOrder>(done.order.what);
+  DT_TRY(const LossMetrics metrics,
+         MergeEvaluation(done.TakeOutcomes<EvaluateDone>(), job_.options.job.model.losses));
+  LogEvaluation(order, metrics);
+  const float before = schedule_.state().decisions.rate_scale;
+  schedule_.OnEvaluated(metrics);
+  const bool test = order.split == SplitKind::kTest;
+  for (const Metrics& of : metrics) {
+    if (!of.logloss.has_value()) continue;
+    WarnIfDiverged(now, {of.loss, *of.logloss}, test ? "test" : "validation");
+  }
+  const DecisionState& decided = schedule_.state().decisions;
+  const auto step = static_cast<int64_t>(order.step);
+  if (decided.rate_scale != before) {
+    job_.out.AddEvent(now, "rate_changed",
+                      {{"step", step}, {"rate_scale", double{decided.rate_scale}}});
+  }
+  if (decided.stopped && !test) job_.out.AddEvent(now, "early_stop", {{"step", step}});
+  return OkStatus();
+}
+
+void TrainingRun::OnLoaded(TimePoint now, const LoadOrder& load) {
+  if (!std::exchange(record_.loaded, true)) return NoteResumed(job_, now, load);
+  job_.out.AddEvent(now, "restored", {{"step", static_cast<int64_t>(load.step)}});
+  LogInfo("job.restored", {{"step", load.step}, {"folder", load.folder}});
+  schedule_.OnDone();
+}
+
+// A loss far above where it began tells of a step size that is too large. Each loss is warned of
+// once.
+void TrainingRun::WarnIfDiverged(TimePoint now, const LossMean& mean, std::string_view data) {
+  const std::optional<double> first = schedule_.FirstLossOf(mean.loss);
+  if (!first.has_value() || !HasDiverged(mean.mean, *first)) return;
+  if (!diverged_.insert(mean.loss).second) return;
+  const Step step = schedule_.state().step;
+  std::string why = fmt::format(
+      "loss {} has diverged: {:.5g} on {} data at step {}, {:.5g} at the "
+      "job's first step; lower the learning rate",
+      mean.loss, mean.mean, data, step, *first);
+  LogWarn("job.loss_diverged", {{"why", why}});
+  job_.out.AddEvent(now, "loss_diverged",
+                    {{"loss", mean.loss},
+                     {"step", static_cast<int64_t>(step)},
+                     {"mean", mean.mean},
+                     {"first", *first},
+                     {"why", std::move(why)}});
+}
+
+// ------------------------------------------------------------ checkpoints
+
+// Without files.
+Manifest TrainingRun::ManifestNow() const {
+  const JobConfig& job = job_.options.job;
+  Manifest manifest{.job = job.job,
+                    .schedule = schedule_.state(),
+                    .train_rows = job_.record.data.train_rows,
+                    .slices = job_.options.slices(),
+                    .resume_fingerprint = job.resume_fingerprint,
+                    .resume_text = job.resume_text,
+                    .model = job_.record.plan.model,
+                    .written = WallTimeText()};
+  for (const TableConfig& table : job.model.tables) manifest.tables.push_back(table.name);
+  return manifest;
+}
+
+Status TrainingRun::OnRowsWritten(TimePoint now, const Member& from, const SavedMessage& written) {
+  const Status status = checkpoint_.OnRowsWritten(from.id, written);
+  if (!status.ok()) return Prefixed(status, from.Name());
+  return SettleCheckpoint(now);
+}
+
+Status TrainingRun::OnReplaced(TimePoint now, const Member& server) {
+  const std::vector<OrderMessage> out = job_.orders.OutTo(server.id);
+  const bool answered = std::ranges::none_of(
+      out, [](const OrderMessage& order) { return std::holds_alternative<SaveOrder>(order.what); });
+  checkpoint_.OnLost(server.id, answered);
+  return SettleCheckpoint(now);
+}
+
+Status TrainingRun::SettleCheckpoint(TimePoint now) {
+  const std::optional<CheckpointCommit::Settled> settled = checkpoint_.TakeSettled();
+  if (!settled.has_value()) return OkStatus();
+  if (!settled->abandoned) return CompleteCheckpoint(now, *settled);
+  const Step step = settled->manifest.schedule.step;
+  job_.out.AddEvent(now, "checkpoint_abandoned", {{"step", static_cast<int64_t>(step)}});
+  LogWarn("job.checkpoint_abandoned", {{"step", step}, {"why", "a server was lost meanwhile"}});
+  schedule_.OnAbandoned();
+  schedule_.RequestSave();
+  return OkStatus();
+}
+
+Status TrainingRun::CompleteCheckpoint(TimePoint now, const CheckpointCommit::Settled& settled) {
+  std::string& last = job_.record.last_checkpoint;
+  Result<std::string> folder = job_.environment.CommitCheckpoint(settled.manifest, settled.best);
+  if (!folder.ok()) {
+    if (last.empty()) return folder.status();
+    return WithHint(folder.status(), fmt::format("the last good checkpoint is {}", last));
+  }
+  const Step step = settled.manifest.schedule.step;
+  last = *folder;
+  last_checkpoint_at_ = now;
+  job_.out.AddEvent(now, "checkpoint", {{"step", static_cast<int64_t>(step)}, {"folder", last}});
+  LogInfo("job.checkpoint", {{"step", step}, {"folder", last}});
+  schedule_.OnWritten();
+  if (job_.options.job.checkpoint.durability != Durability::kLog) return OkStatus();
+  record_.committed = KeptMessage{job_.record.generation, step, last};
+  committed_at_ = now;
+  for (const Member* server : job_.members.OfRole(Role::kServer)) {
+    job_.out.Send(*server, *record_.committed);
+  }
+  return OkStatus();
+}
+
+void TrainingRun::OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report) {
+  if (from.role() != Role::kServer) return;
+  if (report.log_bytes <= job_.options.job.checkpoint.log.max_bytes) return;
+  // The log is being cut, or was just cut, which reports do not show yet.
+  if (checkpoint_.writing() || now - committed_at_ < job_.options.job.cluster.lease) return;
+  schedule_.RequestSave();
+}
+
+// ------------------------------------------------------------ for people
+
+Step TrainingRun::ReportedStep() const {
+  const Member& first = *job_.members.OfRole(Role::kWorker).front();
+  return job_.members.presence(first.id).report.step;
+}
+
+Progress TrainingRun::progress() const {
+  return ProgressOf(schedule_, ReportedStep(), pace_.steps_per_second());
+}
+
+std::optional<JobResult::PlanCheck> TrainingRun::plan_check() const {
+  const ScheduleState& state = schedule_.state();
+  if (state.step <= record_.first_step) return std::nullopt;
+  const auto steps = static_cast<double>(state.step - record_.first_step);
+  return JobResult::PlanCheck{job_.record.plan.step_seconds,
+                              (state.train_seconds - record_.trained_before) / steps};
+}
+
+}  // namespace dt::scheduler

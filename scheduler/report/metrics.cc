@@ -1,0 +1,147 @@
+// What Prometheus reads: its text format, and its rules for names (`promtool check metrics`).
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "scheduler/report/status.h"
+
+namespace dt::scheduler {
+namespace {
+
+// Inside a label's quotes.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return escaped;
+}
+
+std::string Label(std::string_view name, std::string_view value) {
+  return fmt::format("{}=\"{}\"", name, Escaped(value));
+}
+
+class MetricsText {
+ public:
+  void Gauge(std::string_view name, std::string_view help) { Begin(name, help, "gauge"); }
+  void Gauge(std::string_view name, std::string_view help, std::optional<double> value) {
+    Gauge(name, help);
+    Line("", value);
+  }
+  // The name ends in _total, as that of every counter.
+  void Counter(std::string_view name, std::string_view help) { Begin(name, help, "counter"); }
+  void Counter(std::string_view name, std::string_view help, uint64_t value) {
+    Counter(name, help);
+    Line("", static_cast<double>(value));
+  }
+  // A value of the metric begun last. What is not known, or no number, has no line.
+  void Line(std::string_view labels, std::optional<double> value) {
+    if (!value.has_value() || !std::isfinite(*value)) return;
+    text_ += std::exchange(head_, "") + name_;
+    if (!labels.empty()) text_ += fmt::format("{{{}}}", labels);
+    text_ += fmt::format(" {}\n", *value);
+  }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  void Begin(std::string_view name, std::string_view help, std::string_view type) {
+    name_ = fmt::format("dovetail_{}", name);
+    head_ = fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name_, help, type);
+  }
+
+  std::string name_, head_;  // The head goes before the first line.
+  std::string text_;
+};
+
+void AddProgress(const JobStatus& s, MetricsText& text) {
+  text.Gauge("job_info", "The job's name, as a label.");
+  text.Line(Label("job_name", s.job), 1);
+  text.Gauge("step", "Steps done, also by runs before a resumption.", static_cast<double>(s.step));
+  text.Gauge("steps", "Steps of the whole job.", static_cast<double>(s.steps));
+  text.Gauge("epoch", "The epoch under way, from 1; 0 before training.",
+             static_cast<double>(s.epoch));
+  text.Counter("samples_total", "Samples trained.", s.samples);
+  text.Gauge("samples_per_second", "Samples trained per second by all workers, of late.",
+             s.samples_per_second);
+  text.Gauge("train_loss", "Mean of a loss over the epoch so far.");
+  for (const LossMean& of : s.train) text.Line(Label("loss", of.loss), of.mean);
+  text.Gauge("learning_rate", "The optimizer's rate in the steps now.", s.learning_rate);
+  text.Gauge("rate_scale", "Factor of the schedule on the learning rate.", double{s.rate_scale});
+  text.Gauge("last_step_timestamp_seconds", "When steps were last completed.", s.last_step_time);
+  text.Gauge("last_checkpoint_timestamp_seconds", "When a checkpoint was last completed.",
+             s.last_checkpoint_time);
+  text.Counter("malformed_messages_total", "Messages refused because they were malformed.",
+               s.malformed);
+}
+
+void AddEvaluation(const LossMetrics& valid, MetricsText& text) {
+  using Field = std::optional<double> Metrics::*;
+  const std::tuple<const char*, const char*, Field> fields[] = {
+      {"valid_auc", "Area under the ROC curve in the last evaluation.", &Metrics::auc},
+      {"valid_logloss", "Mean of a loss in the last evaluation.", &Metrics::logloss},
+      {"valid_accuracy", "Share of samples classified right in the last evaluation.",
+       &Metrics::accuracy}};
+  for (const auto& [name, help, field] : fields) {
+    text.Gauge(name, help);
+    for (const Metrics& of : valid) text.Line(Label("loss", of.loss), of.*field);
+  }
+}
+
+void AddProcesses(const JobStatus& s, MetricsText& text) {
+  using Process = JobStatus::Process;
+  const auto each = [&](double (*field)(const Process&)) {
+    for (const Process& p : s.processes) {
+      text.Line(Label("role", p.role) + fmt::format(",id=\"{}\"", p.id), field(p));
+    }
+  };
+  text.Gauge("process_heartbeat_age_seconds", "Time since the last sign of life.");
+  each([](const Process& p) { return p.heartbeat_age; });
+  text.Counter("process_cpu_seconds_total", "CPU time used.");
+  each([](const Process& p) { return p.cpu_seconds; });
+  text.Gauge("process_peak_rss_bytes", "Most memory that was resident.");
+  each([](const Process& p) { return static_cast<double>(p.peak_rss_bytes); });
+  text.Counter("process_sent_bytes_total", "Bytes sent to other processes of the job.");
+  each([](const Process& p) { return static_cast<double>(p.bytes_sent); });
+  text.Counter("process_received_bytes_total", "Bytes received from other processes of the job.");
+  each([](const Process& p) { return static_cast<double>(p.bytes_received); });
+}
+
+void AddTables(const JobStatus& s, MetricsText& text) {
+  const auto each = [&](uint64_t JobResult::Table::*field) {
+    for (const auto& [name, table] : s.tables) {
+      text.Line(Label("table", name), static_cast<double>(table.*field));
+    }
+  };
+  text.Gauge("table_rows", "Rows of the table.");
+  each(&JobResult::Table::rows);
+  text.Gauge("table_rows_in_memory", "Rows of the table in memory.");
+  each(&JobResult::Table::rows_in_memory);
+  text.Gauge("table_rows_on_disk", "Rows of the table on disk.");
+  each(&JobResult::Table::rows_on_disk);
+  text.Gauge("table_bytes", "Size of keys, values and optimizer state.");
+  each(&JobResult::Table::bytes);
+  text.Counter("table_pushes_refused_total", "Pushes dropped by admission.");
+  each(&JobResult::Table::pushes_refused);
+  text.Counter("table_rows_expired_total", "Rows that expired.");
+  each(&JobResult::Table::rows_expired);
+  text.Counter("table_rows_touched_total", "Keys in pulls.");
+  each(&JobResult::Table::rows_touched);
+  text.Counter("table_rows_fetched_total", "Rows read from disk.");
+  each(&JobResult::Table::rows_fetched);
+  text.Counter("table_rows_written_total", "Rows written to disk.");
+  each(&JobResult::Table::rows_written);
+}
+
+}  // namespace
+
+std::string StatusMetrics(const JobStatus& s) {
+  MetricsText text;
+  AddProgress(s, text);
+  if (!s.history.empty()) AddEvaluation(s.history.back().valid, text);
+  AddProcesses(s, text);
+  AddTables(s, text);
+  return text.Take();
+}
+
+}  // namespace dt::scheduler

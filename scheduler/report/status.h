@@ -1,0 +1,54 @@
+// What a running job looks like from outside: for `dovetail status`, the page and Prometheus.
+// Values only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/cluster/job_result.h"
+#include "common/device/devices.h"
+
+namespace dt::scheduler {
+
+struct JobStatus {
+  struct Process {
+    std::string role;
+    uint32_t id = 0;
+    int64_t pid = 0;
+    std::string host;
+    double heartbeat_age = 0;  // Seconds.
+    uint64_t step = 0;
+    uint32_t shards = 0;  // Servers.
+    double cpu_seconds = 0;
+    uint64_t peak_rss_bytes = 0, bytes_sent = 0, bytes_received = 0;
+    std::optional<DeviceInfo> accelerator = {};  // Workers.
+  };
+  std::string job, phase;
+  double seconds = 0;                                   // Since the scheduler's start.
+  uint64_t epoch = 0, epochs = 0, step = 0, steps = 0;  // The epoch from 1; 0 before training.
+  uint64_t samples = 0;
+  std::vector<std::string> losses;  // Their names.
+  LossMeans train;                  // Over the epoch so far; empty before the first figure.
+  std::optional<double> samples_per_second, seconds_left;
+  double learning_rate = 0;  // The job's optimizer's, as it is scaled now.
+  float rate_scale = 1;
+  std::string places;      // Where nodes and tables are; empty before there is a plan.
+  std::string checkpoint;  // The newest; empty: none.
+  // Wall-clock time, in seconds since 1970, of what this run has done.
+  std::optional<double> last_step_time, last_checkpoint_time;
+  uint64_t malformed = 0;  // Messages refused.
+  std::vector<Process> processes;
+  std::map<std::string, JobResult::Table> tables;  // Without checksums.
+  std::vector<JobResult::Evaluation> history;
+  std::vector<JobResult::CurvePoint> curve;
+  std::vector<JobResult::Event> events;
+  std::optional<Status> outcome;  // Once the job has ended; see JobResult::status.
+};
+
+std::string StatusJson(const JobStatus& status);
+// In Prometheus' text format.
+std::string StatusMetrics(const JobStatus& status);
+
+}  // namespace dt::scheduler

@@ -1,0 +1,222 @@
+#include "scheduler/schedule/job_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+#include "scheduler/schedule/loss_curve.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr uint32_t kTrainsAhead = 2;
+constexpr double kOrderSeconds = 0.4;
+constexpr uint64_t kOrderStepsMax = 4096;
+
+Step NextMultiple(Step above, uint64_t of) { return (above / of + 1) * of; }
+
+double Rounded(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10.0, digits - 1 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+}  // namespace
+
+ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state) {
+  ScheduleRecord record;
+  // A manifest is only as good as its writer.
+  const size_t losses = config.losses.size();
+  state.epoch_loss_sums.resize(losses);
+  if (state.first_losses.size() != losses) state.first_losses.clear();
+  std::erase_if(state.curve, [&](const auto& point) { return point.losses.size() != losses; });
+  record.issued = state.step;
+  if (state.step > 0) record.saved = state.step;
+  record.state = std::move(state);
+  return record;
+}
+
+std::optional<schedule::Order> JobSchedule::Next() {
+  if (record_.out.has_value() || record_.finished) return std::nullopt;
+  if (record_.trains_out > 0) return NextTrain();
+  std::optional<schedule::Order> order = NextAtBoundary();
+  if (!order.has_value()) return NextTrain();
+  if (record_.writing && !std::holds_alternative<schedule::Evaluate>(*order)) return std::nullopt;
+  return record_.out = order;
+}
+
+// The first step after `from` at which something other than training may be due.
+Step JobSchedule::Boundary(Step from) const {
+  Step boundary = std::min(NextMultiple(from, config_.steps_per_epoch()), config_.steps());
+  if (config_.save_every > 0) {
+    boundary = std::min(boundary, NextMultiple(from, config_.save_every));
+  }
+  if (config_.evaluate_every > 0) {
+    boundary = std::min(boundary, NextMultiple(from, config_.evaluate_every));
+  }
+  return boundary;
+}
+
+std::optional<schedule::Order> JobSchedule::NextTrain() {
+  if (record_.stop_requested || at_end() || record_.trains_out >= kTrainsAhead) return std::nullopt;
+  if (record_.issued == Boundary(record_.state.step)) return std::nullopt;  // Handed out up to it.
+  if (record_.save_requested && record_.trains_out > 0) return std::nullopt;
+  const Step end = std::min(Boundary(record_.issued), record_.issued + record_.chunk);
+  const uint64_t per_epoch = config_.steps_per_epoch();
+  const uint64_t epoch = record_.issued / per_epoch;
+  schedule::Train train{epoch, epoch * per_epoch, record_.issued, end,
+                        record_.state.decisions.rate_scale};
+  record_.issued = end;
+  ++record_.trains_out;
+  return train;
+}
+
+float JobSchedule::rate_scale() const {
+  const Step last = record_.state.step > 0 ? record_.state.step - 1 : 0;
+  return static_cast<float>(record_.state.decisions.rate_scale *
+                            config_.schedule.ScaleAt(last, config_.steps()));
+}
+
+bool JobSchedule::EvaluationDue() const {
+  if (config_.valid_rows == 0 || record_.state.step == 0 ||
+      record_.state.evaluated == record_.state.step)
+    return false;
+  if (record_.state.step == config_.steps()) return true;
+  const uint64_t every =
+      config_.evaluate_every > 0 ? config_.evaluate_every : config_.steps_per_epoch();
+  return record_.state.step % every == 0;
+}
+
+bool JobSchedule::SaveDue() const {
+  if (record_.state.step == 0 || record_.saved == record_.state.step) return false;
+  if (record_.save_requested && !record_.stop_requested) return true;
+  if (config_.save_every > 0 &&
+      (record_.stop_requested || record_.state.step % config_.save_every == 0)) {
+    return true;
+  }
+  return !record_.stop_requested && (at_end() || BestHere());
+}
+
+bool JobSchedule::RestoreDue() const {
+  const std::optional<Step>& best = record_.state.decisions.best_step;
+  return !record_.restored && keeps_best() && best.has_value() && best != record_.state.step;
+}
+
+std::optional<schedule::Order> JobSchedule::NextAtBoundary() {
+  if (!record_.stop_requested && EvaluationDue())
+    return schedule::Evaluate{record_.state.step, false};
+  if (SaveDue()) return schedule::Save{record_.state.step, BestHere()};
+  if (record_.stop_requested || !at_end()) return std::nullopt;
+  const Step position = keeps_best()
+                            ? record_.state.decisions.best_step.value_or(record_.state.step)
+                            : record_.state.step;
+  if (RestoreDue()) return schedule::Restore{position};
+  if (config_.test_rows > 0 && !record_.test.has_value()) return schedule::Evaluate{position, true};
+  return schedule::Finish{};
+}
+
+void JobSchedule::RequestSave() {
+  const bool just_saved = record_.saved == record_.state.step && record_.trains_out == 0;
+  if (!just_saved && !at_end()) record_.save_requested = true;
+}
+
+bool JobSchedule::interrupted() const {
+  return record_.stop_requested && !record_.finished && !record_.out.has_value() &&
+         record_.trains_out == 0 && !record_.writing && !SaveDue();
+}
+
+LossMeans JobSchedule::MeansOf(const std::vector<double>& sums, uint64_t samples) const {
+  LossMeans means;
+  if (samples == 0) return means;
+  for (size_t l = 0; l < sums.size(); ++l) {
+    means.push_back({config_.losses[l], sums[l] / static_cast<double>(samples)});
+  }
+  return means;
+}
+
+// The factors are floats: further digits would be those of their nearest doubles.
+double JobSchedule::learning_rate() const {
+  return Rounded(config_.learning_rate * rate_scale(), 7);
+}
+
+LossMeans JobSchedule::train() const {
+  LossMeans means = MeansOf(record_.state.epoch_loss_sums, record_.state.epoch_samples);
+  for (LossMean& of : means) of.mean = Rounded(of.mean, 9);
+  return means;
+}
+
+std::optional<double> JobSchedule::FirstLossOf(std::string_view loss) const {
+  for (size_t l = 0; l < record_.state.first_losses.size(); ++l) {
+    if (config_.losses[l] == loss) return record_.state.first_losses[l];
+  }
+  return std::nullopt;
+}
+
+void JobSchedule::OnTrained(Step end_step, const Trained& trained) {
+  DT_CHECK(record_.trains_out > 0 && end_step <= record_.issued);
+  DT_CHECK(trained.loss_sums.size() == config_.losses.size());
+  --record_.trains_out;
+  if (record_.state.step == 0) record_.state.first_losses = trained.first_losses;
+  if (record_.state.step % config_.steps_per_epoch() == 0) {
+    record_.state.epoch_loss_sums.assign(config_.losses.size(), 0);
+    record_.state.epoch_samples = 0;
+  }
+  const double steps = static_cast<double>(end_step - record_.state.step);
+  record_.state.step = end_step;
+  record_.state.samples += trained.samples;
+  record_.state.train_seconds += trained.seconds;
+  for (size_t l = 0; l < trained.loss_sums.size(); ++l) {
+    record_.state.epoch_loss_sums[l] += trained.loss_sums[l];
+  }
+  record_.state.epoch_samples += trained.samples;
+  if (trained.samples > 0) {
+    AddToCurve({end_step, record_.state.train_seconds, trained.samples, learning_rate(),
+                MeansOf(trained.loss_sums, trained.samples)},
+               record_.state.curve);
+  }
+  if (trained.seconds <= 0) return;
+  const double fitting = std::clamp(kOrderSeconds * steps / trained.seconds, 1.0,
+                                    4.0 * static_cast<double>(record_.chunk));
+  record_.chunk = std::min(kOrderStepsMax, static_cast<uint64_t>(fitting));
+}
+
+void JobSchedule::OnEvaluated(const LossMetrics& metrics) {
+  DT_CHECK(record_.out.has_value() && std::holds_alternative<schedule::Evaluate>(*record_.out));
+  const bool test = std::get<schedule::Evaluate>(*record_.out).test;
+  record_.out.reset();
+  if (test) {
+    record_.test = metrics;
+    return;
+  }
+  const uint64_t per_epoch = config_.steps_per_epoch();
+  const uint64_t epoch = (record_.state.step + per_epoch - 1) / per_epoch;
+  record_.state.evaluated = record_.state.step;
+  record_.state.history.push_back(
+      {epoch, record_.state.step, rate_scale(), learning_rate(), metrics, train()});
+  decisions_.OnEvaluation(metrics, record_.state.step, epoch, record_.state.decisions);
+  // A job that was stopped here had saved before it evaluated: saved again, it is kept as the best.
+  if (BestHere()) record_.saved.reset();
+}
+
+void JobSchedule::OnCut() {
+  OnDone();
+  record_.writing = true;
+}
+
+void JobSchedule::OnAbandoned() {
+  record_.writing = false;
+  if (record_.saved == record_.state.step) record_.saved.reset();
+}
+
+void JobSchedule::OnDone() {
+  DT_CHECK(record_.out.has_value());
+  if (std::holds_alternative<schedule::Save>(*record_.out)) {
+    record_.saved = record_.state.step;
+    record_.save_requested = false;
+  }
+  if (std::holds_alternative<schedule::Restore>(*record_.out)) record_.restored = true;
+  if (std::holds_alternative<schedule::Finish>(*record_.out)) record_.finished = true;
+  record_.out.reset();
+}
+
+}  // namespace dt::scheduler

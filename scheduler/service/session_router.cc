@@ -1,0 +1,139 @@
+#include "scheduler/service/session_router.h"
+
+#include <algorithm>
+
+#include "common/base/log.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr size_t kJoinedMax = 4096;
+constexpr size_t kGuestsMax = 64;
+constexpr size_t kGuestPayloadMax = 64 << 10;
+constexpr size_t kGuestBytesMax = 64 << 20;     // Sum over all guests.
+constexpr Duration kForgetAfter = seconds(30);  // For guests.
+constexpr Duration kWarnEvery = seconds(60);
+
+// Its sender exits and reads nothing any more.
+bool SaysGoodbye(const ControlMessage& message) {
+  return std::holds_alternative<LeavingMessage>(message) ||
+         std::holds_alternative<FailedMessage>(message);
+}
+
+Result<ControlMessage> Decode(const std::string& payload) {
+  return DecodeControl(std::as_bytes(std::span(payload.data(), payload.size())));
+}
+
+}  // namespace
+
+void SessionRouter::CountMalformed(TimePoint now, const PeerId& peer, const Status& why) {
+  ++malformed_;
+  if (malformed_ > 1 && now - last_warning_ < kWarnEvery) return;
+  last_warning_ = now;
+  LogWarn("control.malformed",
+          {{"peer_bytes", peer.size()}, {"problem", MessageOf(why)}, {"so_far", malformed_}});
+}
+
+void SessionRouter::CountDropped(TimePoint now, const ControlMessage& message, const Status& why) {
+  ++dropped_;
+  if (dropped_ > 1 && now - last_drop_warning_ < kWarnEvery) return;
+  last_drop_warning_ = now;
+  LogWarn("control.dropped",
+          {{"message", NameOf(message)}, {"why", MessageOf(why)}, {"so_far", dropped_}});
+}
+
+bool SessionRouter::MayBegin(TimePoint now, const PeerId& peer, const Packet& packet) {
+  if (packet.sequence != 1) return false;
+  const Result<ControlMessage> message = Decode(packet.payload);
+  if (!message.ok()) CountMalformed(now, peer, message.status());
+  if (!message.ok() || std::holds_alternative<StatusRequestMessage>(*message)) return message.ok();
+  const auto joined = std::ranges::count_if(lines_, [](const auto& e) { return e.second.joined; });
+  return std::holds_alternative<JoinMessage>(*message) && std::cmp_less(joined, kJoinedMax);
+}
+
+size_t SessionRouter::PayloadBytesMax(uint64_t session) const {
+  const auto found = lines_.find(session);
+  return found != lines_.end() && found->second.joined ? kPartBytesMax : kGuestPayloadMax;
+}
+
+void SessionRouter::TrimGuests() {
+  for (;;) {
+    size_t guests = 0, bytes = 0;
+    auto silent = lines_.end(), heavy = lines_.end();
+    for (auto at = lines_.begin(); at != lines_.end(); ++at) {
+      const Line& line = at->second;
+      if (line.joined) continue;
+      ++guests;
+      bytes += line.session.held_bytes();
+      if (silent == lines_.end() || line.heard < silent->second.heard) silent = at;
+      if (heavy == lines_.end() || line.session.held_bytes() > heavy->second.session.held_bytes()) {
+        heavy = at;
+      }
+    }
+    if (guests <= kGuestsMax && bytes <= kGuestBytesMax) return;
+    lines_.erase(guests > kGuestsMax ? silent : heavy);
+  }
+}
+
+std::vector<SessionRouter::Arrived> SessionRouter::OnPacket(TimePoint now, const PeerId& peer,
+                                                            Packet packet) {
+  const uint64_t id = packet.session;
+  auto found = lines_.find(id);
+  if (found == lines_.end()) {
+    if (!MayBegin(now, peer, packet)) return {};
+    found = lines_.emplace(id, Line{Session(id, resend_after_), peer, now, false}).first;
+  }
+  Line& line = found->second;
+  line.heard = now;
+  line.peer = peer;  // After a reconnection it is another one.
+  std::vector<std::string> payloads;
+  std::vector<Packet> answers;
+  line.session.OnPacket(now, std::move(packet), payloads, answers);
+  for (const Packet& answer : answers) transmit_(line.peer, answer);
+  std::vector<Arrived> arrived;
+  for (const std::string& payload : payloads) {
+    Result<ControlMessage> message = Decode(payload);
+    if (!message.ok()) {
+      CountMalformed(now, peer, message.status());
+      continue;
+    }
+    if (std::holds_alternative<JoinMessage>(*message)) line.joined = true;
+    if (SaysGoodbye(*message)) line.awaited = false;
+    arrived.push_back({Incarnation(id), *std::move(message)});
+  }
+  if (!line.joined) TrimGuests();
+  return arrived;
+}
+
+void SessionRouter::Send(TimePoint now, Incarnation to, const ControlMessage& message) {
+  const auto found = lines_.find(to.value());
+  if (found == lines_.end()) return;
+  // A refused process becomes a guest: repeated joins must not use up all lines.
+  if (std::holds_alternative<RefusedMessage>(message)) found->second.joined = false;
+  std::vector<Packet> packets;
+  const Status sent = found->second.session.Send(now, EncodeControl(message), packets);
+  if (!sent.ok()) CountDropped(now, message, sent);
+  for (const Packet& packet : packets) transmit_(found->second.peer, packet);
+  if (!found->second.joined) TrimGuests();
+}
+
+void SessionRouter::Tick(TimePoint now) {
+  for (auto& [id, line] : lines_) {
+    std::vector<Packet> packets;
+    line.session.Tick(now, packets);
+    for (const Packet& packet : packets) transmit_(line.peer, packet);
+  }
+  std::erase_if(lines_, [&](const auto& entry) {
+    return !entry.second.joined && now - entry.second.heard > kForgetAfter;
+  });
+}
+
+bool SessionRouter::all_acknowledged(TimePoint since) const {
+  return std::all_of(lines_.begin(), lines_.end(), [since](const auto& entry) {
+    const Line& line = entry.second;
+    const bool awaited = line.joined && line.awaited && line.heard >= since;
+    return !awaited || line.session.all_acknowledged();
+  });
+}
+
+}  // namespace dt::scheduler

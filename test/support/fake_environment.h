@@ -1,0 +1,48 @@
+// A JobEnvironment without disk and planner: remembers what it is asked, and answers as it is told.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "scheduler/job/job_environment.h"
+
+namespace dt::scheduler {
+
+class FakeEnvironment : public JobEnvironment {
+ public:
+  void StartPlanning(const PlanInput& input) override {
+    asked = input;
+    planning = true;
+  }
+  Result<std::string> BeginCheckpoint(Step step) override {
+    if (!disk.ok()) return disk;
+    return fmt::format("/writing/{}", step);
+  }
+  Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) override {
+    if (!disk.ok()) return disk;
+    committed.push_back(fmt::format("{}{}", manifest.schedule.step, best ? "*" : ""));
+    last = manifest;
+    return fmt::format("/done/{}", manifest.schedule.step);
+  }
+  Result<std::string> FindCheckpoint(Step step) override { return fmt::format("/done/{}", step); }
+  Status KeepGeneration(Generation) override { return disk; }
+
+  // The end of the planning that was begun; nothing if there is none.
+  std::optional<PlanMade> TakePlan() {
+    if (!std::exchange(planning, false)) return std::nullopt;
+    return PlanMade{plan};
+  }
+
+  Result<MadePlan> plan = MadePlan();
+  Status disk;
+  PlanInput asked;
+  bool planning = false;
+  std::vector<std::string> committed;  // "7", or "7*" for the best.
+  Manifest last;
+};
+
+}  // namespace dt::scheduler

@@ -1,0 +1,183 @@
+// Goal: a checkpoint ends as it must in whatever order answers, rows and deaths arrive. Method: all
+// orders are tried.
+#include "scheduler/job/checkpoint_commit.h"
+
+#include <algorithm>
+#include <array>
+
+#include <gtest/gtest.h>
+
+namespace dt::scheduler {
+namespace {
+
+constexpr Step kStep = 7;
+const ProcessId kWorker(9);
+
+SavedMessage RowsOf(ProcessId id) { return {kStep, {{fmt::format("rows-{}", id.value()), 1, 2}}}; }
+SaveDone AnswerOf(ProcessId id, bool writing) {
+  return {{{fmt::format("answer-{}", id.value()), 1, 2}}, writing};
+}
+std::vector<std::string> NamesOf(const std::vector<CheckpointFile>& files) {
+  std::vector<std::string> names;
+  for (const CheckpointFile& file : files) names.push_back(file.name);
+  return names;
+}
+
+// Two servers and a worker save. Everything that happens to a server, and what must come of it.
+class Play {
+ public:
+  enum What { kAnswers, kWrites, kDies };
+  struct Event {
+    What what = kAnswers;
+    uint32_t server = 1;
+    friend auto operator<=>(const Event&, const Event&) = default;
+  };
+
+  Play() {
+    commit_.Begin(kStep, true);
+    answers_[kWorker] = AnswerOf(kWorker, false);
+  }
+  void Happens(const Event& event) {
+    const ProcessId id(event.server);
+    switch (event.what) {
+      case kAnswers:
+        answers_[id] = AnswerOf(id, true);
+        if (answers_.size() == 3) commit_.Cut(Manifest{.job = "j"}, answers_);
+        break;
+      case kWrites:
+        if (dead_.contains(id)) break;  // Nobody is there who could.
+        EXPECT_TRUE(commit_.OnRowsWritten(id, RowsOf(id)).ok());
+        written_.insert(id);
+        break;
+      case kDies:
+        commit_.OnLost(id, answers_.contains(id));
+        if (answers_.contains(id) && !written_.contains(id)) dead_.insert(id);
+        break;
+    }
+    const bool over = answers_.size() == 3 && written_.size() + dead_.size() == 2;
+    std::optional<CheckpointCommit::Settled> settled = commit_.TakeSettled();
+    EXPECT_EQ(settled.has_value(), over && !settled_.has_value());
+    if (settled.has_value()) settled_ = std::move(settled);
+  }
+  void ExpectItsEnd() const {
+    EXPECT_TRUE(commit_.idle());
+    ASSERT_TRUE(settled_.has_value());
+    EXPECT_EQ(settled_->abandoned, !dead_.empty());
+    EXPECT_TRUE(settled_->best);
+    EXPECT_EQ(settled_->manifest.job, "j");
+    if (!dead_.empty()) return;
+    EXPECT_EQ(NamesOf(settled_->manifest.files),
+              (std::vector<std::string>{"answer-1", "answer-2", "answer-9", "rows-1", "rows-2"}));
+  }
+
+ private:
+  CheckpointRecord record_;
+  CheckpointCommit commit_{record_};
+  std::map<ProcessId, SaveDone> answers_;
+  std::set<ProcessId> written_, dead_;
+  std::optional<CheckpointCommit::Settled> settled_;
+};
+
+std::string TextOf(std::span<const Play::Event> events) {
+  std::string text;
+  for (const Play::Event& event : events) {
+    constexpr const char* kWords[] = {"answers", "writes", "dies"};
+    text += fmt::format("server {} {}; ", event.server, kWords[event.what]);
+  }
+  return text;
+}
+
+// A server writes after it has answered.
+bool CanBe(std::span<const Play::Event> events) {
+  for (const uint32_t server : {1u, 2u}) {
+    const auto at = [&](Play::What what) {
+      return std::ranges::find(events, Play::Event{what, server});
+    };
+    if (at(Play::kWrites) < at(Play::kAnswers)) return false;
+  }
+  return true;
+}
+
+int TryAllOrdersOf(std::vector<Play::Event> events) {
+  std::ranges::sort(events);
+  int tried = 0;
+  do {
+    if (!CanBe(events)) continue;
+    SCOPED_TRACE(TextOf(events));
+    Play play;
+    for (const Play::Event& event : events) play.Happens(event);
+    play.ExpectItsEnd();
+    ++tried;
+  } while (std::ranges::next_permutation(events).found);
+  return tried;
+}
+
+TEST(CheckpointCommit, IsCompleteInWhateverOrderAnswersAndRowsArrive) {
+  EXPECT_EQ(TryAllOrdersOf(
+                {{Play::kAnswers, 1}, {Play::kAnswers, 2}, {Play::kWrites, 1}, {Play::kWrites, 2}}),
+            6);
+}
+
+// It is abandoned if and only if a server dies between its answer and its rows.
+TEST(CheckpointCommit, IsAbandonedOnlyIfItsContentIsGone) {
+  EXPECT_EQ(TryAllOrdersOf({{Play::kAnswers, 1},
+                            {Play::kAnswers, 2},
+                            {Play::kWrites, 1},
+                            {Play::kWrites, 2},
+                            {Play::kDies, 1}}),
+            30);
+  EXPECT_EQ(TryAllOrdersOf({{Play::kAnswers, 1},
+                            {Play::kAnswers, 2},
+                            {Play::kWrites, 1},
+                            {Play::kWrites, 2},
+                            {Play::kDies, 1},
+                            {Play::kDies, 2}}),
+            180);
+}
+
+class CommitTest : public ::testing::Test {
+ protected:
+  CheckpointRecord record_;
+  CheckpointCommit commit_{record_};
+};
+
+TEST_F(CommitTest, WithoutRowsToWriteItIsCompleteAtTheCut) {
+  commit_.Begin(kStep, false);
+  EXPECT_FALSE(commit_.TakeSettled().has_value());
+  commit_.Cut({}, {{ProcessId(1), AnswerOf(ProcessId(1), false)}});
+  const auto settled = commit_.TakeSettled();
+  ASSERT_TRUE(settled.has_value());
+  EXPECT_FALSE(settled->abandoned);
+  EXPECT_FALSE(settled->best);
+  EXPECT_FALSE(commit_.TakeSettled().has_value()) << "it is told once";
+}
+
+TEST_F(CommitTest, ADeathWithoutRowsToWriteCostsNothing) {
+  commit_.Begin(kStep, false);
+  commit_.OnLost(ProcessId(1), true);
+  commit_.Cut({}, {{ProcessId(1), AnswerOf(ProcessId(1), false)}});
+  EXPECT_FALSE(commit_.TakeSettled()->abandoned);
+}
+
+TEST_F(CommitTest, RowsThatNobodyAskedForAreRefused) {
+  const ProcessId server(1), other(2);
+  EXPECT_EQ(commit_.OnRowsWritten(server, RowsOf(server)).code(), StatusCode::kInternal) << "idle";
+  commit_.Begin(kStep, false);
+  EXPECT_FALSE(commit_.OnRowsWritten(server, {kStep + 1, {}}).ok()) << "another step";
+  commit_.Cut({}, {{server, AnswerOf(server, true)}});
+  EXPECT_FALSE(commit_.OnRowsWritten(other, RowsOf(other)).ok()) << "another server";
+  EXPECT_TRUE(commit_.OnRowsWritten(server, RowsOf(server)).ok());
+  EXPECT_FALSE(commit_.OnRowsWritten(server, RowsOf(server)).ok()) << "a second time";
+}
+
+TEST_F(CommitTest, ADeathWhileNothingIsSavedChangesNothing) {
+  commit_.OnLost(ProcessId(1), true);
+  EXPECT_TRUE(commit_.idle());
+  commit_.Begin(kStep, false);
+  commit_.Cut({}, {{ProcessId(1), AnswerOf(ProcessId(1), true)}});
+  EXPECT_TRUE(commit_.OnRowsWritten(ProcessId(1), RowsOf(ProcessId(1))).ok());
+  EXPECT_FALSE(commit_.TakeSettled()->abandoned);
+}
+
+}  // namespace
+}  // namespace dt::scheduler

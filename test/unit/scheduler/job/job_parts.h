@@ -1,0 +1,58 @@
+// What a machine of a job needs around it, without the other machines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/job/job_context.h"
+#include "test/support/fake_environment.h"
+
+namespace dt::scheduler {
+
+// A job of two servers and two workers.
+struct JobParts {
+  JobParts() {
+    job.cluster.servers = 2;
+    job.cluster.workers = 2;
+    job.cluster.lease = seconds(3);
+    job.cluster.wait_for_server = seconds(60);
+  }
+  // Its pid is its incarnation, its host "host".
+  JoinMessage Joiner(Role role, uint64_t incarnation, uint64_t token = 0) const {
+    JoinMessage join;
+    join.role = role;
+    join.incarnation = Incarnation(incarnation);
+    join.pid = static_cast<int64_t>(incarnation);
+    join.host = "host";
+    join.claim = token;
+    join.endpoints = {"inproc://x"};
+    return join;
+  }
+  const Member& Join(Role role, uint64_t incarnation, uint64_t token = 0) {
+    return **members.Join({}, Joiner(role, incarnation, token));
+  }
+  // What has been sent to one process, by name; forgets what was sent to others.
+  std::vector<std::string> NamesSentTo(uint64_t incarnation) {
+    std::vector<std::string> names;
+    for (const Outgoing& sent : out.TakeMessages()) {
+      if (sent.to == Incarnation(incarnation)) names.emplace_back(NameOf(sent.message));
+    }
+    return names;
+  }
+  std::vector<std::string> EventKinds() const {
+    std::vector<std::string> kinds;
+    for (const JobResult::Event& event : record.events) kinds.push_back(event.kind);
+    return kinds;
+  }
+
+  JobConfig job;
+  JobOptions options{job, Goal::kTrain, Term(1), Generation(1), {}};
+  FakeEnvironment environment;
+  JobRecord record;
+  Membership members{{2, 2, 0, 0, seconds(3)}, record.members, {}};
+  OrderTracker orders{record.orders};
+  Outbox out{{}, record.events};
+  JobContext context{options, environment, record, members, orders, out};
+};
+
+}  // namespace dt::scheduler

@@ -1,0 +1,81 @@
+#include "scheduler/job/merge_results.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace dt::scheduler {
+namespace {
+
+using Outcomes = std::map<ProcessId, EvaluateDone>;
+
+LossConfig Loss(const char* type, const char* name) {
+  LossConfig loss;
+  loss.type = type, loss.name = name;
+  return loss;
+}
+
+EvaluateDone Done(std::vector<EvaluatePart> parts, std::vector<float> scores,
+                  std::vector<uint8_t> labels) {
+  return {{{std::move(parts), std::move(scores), std::move(labels)}}};
+}
+
+Result<Metrics> Merged(const Outcomes& outcomes) {
+  const std::vector<LossConfig> losses = {Loss("binary_cross_entropy", "click")};
+  DT_TRY(const LossMetrics all, MergeEvaluation(outcomes, losses));
+  return all.at(0);
+}
+
+TEST(MergeEvaluation, IsTheSameForAnySharing) {
+  const EvaluatePart a{0, 2, 0.1, 1, 0.7}, b{1, 2, 0.2, 1, 1.1}, c{2, 1, 0.3, 0, 0.2};
+  const auto one = Merged({{ProcessId(1), Done({a, b, c}, {-2, -1, 0, 1, 2}, {0, 1, 0, 0, 1})}});
+  const auto two = Merged({{ProcessId(1), Done({a, c}, {-2, 0, 2}, {0, 0, 1})},
+                           {ProcessId(2), Done({b}, {-1, 1}, {1, 0})}});
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(*one, *two);
+  EXPECT_EQ(one->samples, 5u);
+  EXPECT_DOUBLE_EQ(*one->logloss, (0.1 + 0.2 + 0.3) / 5);
+  EXPECT_DOUBLE_EQ(*one->calibration, (0.7 + 1.1 + 0.2) / 2);
+  EXPECT_DOUBLE_EQ(*one->auc, 4.0 / 6);
+}
+
+TEST(MergeEvaluation, MissingOrDoubleBatchesAreRefused) {
+  const EvaluatePart a{0, 1, 0, 0, 0}, c{2, 1, 0, 0, 0};
+  EXPECT_FALSE(Merged({{ProcessId(1), Done({a, c}, {0, 0}, {0, 1})}}).ok());
+  EXPECT_FALSE(Merged({{ProcessId(1), Done({a, a}, {0, 0}, {0, 1})}}).ok());
+  EXPECT_FALSE(Merged({{ProcessId(1), Done({a}, {0, 0}, {0, 1})}}).ok());
+}
+
+TEST(MergeEvaluation, WithoutSamplesOrClassesThereIsNoNumber) {
+  const auto nothing = Merged({{ProcessId(1), Done({}, {}, {})}});
+  EXPECT_EQ(nothing->samples, 0u);
+  EXPECT_EQ(nothing->logloss, std::nullopt);
+  const auto regression = Merged({{ProcessId(1), Done({{0, 3, 1.5, 0, 1}}, {}, {})}});
+  EXPECT_EQ(regression->auc, std::nullopt);
+  EXPECT_EQ(regression->calibration, std::nullopt);
+  EXPECT_EQ(regression->logloss, 0.5);
+}
+
+TEST(MergeEvaluation, EachLossHasItsOwn) {
+  const std::vector<LossConfig> losses = {Loss("binary_cross_entropy", "click"),
+                                          Loss("softmax_cross_entropy", "next")};
+  EvaluateDone one = Done({{0, 2, 0.5, 1, 1}}, {0, 1}, {0, 1}), two = Done({}, {}, {});
+  one.losses.push_back({{{0, 2, 1.5, 0, 0, 1}}, {}, {}});
+  two.losses.push_back({{{1, 2, 0.5, 0, 0, 2}}, {}, {}});
+  two.losses[0].parts = {{1, 0, 0, 0, 0}};
+  const auto all = MergeEvaluation({{ProcessId(1), one}, {ProcessId(2), two}}, losses);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_EQ(all->at(0).loss, "click");
+  EXPECT_EQ(all->at(0).auc, 1.0);
+  EXPECT_EQ(all->at(0).accuracy, std::nullopt);
+  EXPECT_EQ(all->at(1).loss, "next");
+  EXPECT_EQ(all->at(1).auc, std::nullopt);
+  EXPECT_DOUBLE_EQ(*all->at(1).logloss, 0.5);
+  EXPECT_DOUBLE_EQ(*all->at(1).accuracy, 0.75);
+  two.losses.pop_back();
+  EXPECT_FALSE(MergeEvaluation({{ProcessId(1), one}, {ProcessId(2), two}}, losses).ok());
+}
+
+}  // namespace
+}  // namespace dt::scheduler

@@ -1,0 +1,121 @@
+// Goal: who may take a server's place, and when a loss ends the job. Method: members by hand.
+#include "scheduler/job/server_recovery.h"
+
+#include <gtest/gtest.h>
+
+#include "test/unit/scheduler/job/job_parts.h"
+
+namespace dt::scheduler {
+namespace {
+
+using Names = std::vector<std::string>;
+constexpr uint64_t kToken = 70;
+
+TimePoint At(int64_t second) { return TimePoint() + seconds(second); }
+
+class ServerRecoveryTest : public ::testing::Test {
+ protected:
+  // All but one have been heard of.
+  void OthersLive(TimePoint now, const Member& silent) {
+    for (const Member& member : job_.members.members()) {
+      if (&member != &silent) job_.members.Heard(now, member.incarnation());
+    }
+  }
+
+  JobParts job_;
+  Admission admission_{job_.context};
+  ServerRecovery recovery_{job_.context, admission_};
+  const Member& logged_ = job_.Join(Role::kServer, 1, kToken);
+  const Member& plain_ = job_.Join(Role::kServer, 2);
+  const Member& worker_ = job_.Join(Role::kWorker, 3);
+};
+
+TEST_F(ServerRecoveryTest, OnlyServersThatKeepALogCanBeReplaced) {
+  EXPECT_TRUE(recovery_.CanReplace(logged_));
+  EXPECT_FALSE(recovery_.CanReplace(plain_));
+  EXPECT_FALSE(recovery_.CanReplace(worker_));
+}
+
+TEST_F(ServerRecoveryTest, TheSilenceOfOthersIsALoss) {
+  OthersLive(At(5), worker_);
+  const auto loss = recovery_.CheckLeases(At(7));
+  ASSERT_TRUE(loss.has_value());
+  EXPECT_EQ(loss->id, worker_.id);
+  EXPECT_EQ(loss->how, "has not been heard of for 7.0 s");
+}
+
+TEST_F(ServerRecoveryTest, AServerIsWaitedForAndThenLost) {
+  OthersLive(At(7), logged_);
+  EXPECT_FALSE(recovery_.CheckLeases(At(7)).has_value());
+  EXPECT_TRUE(recovery_.IsGone(logged_.id));
+  EXPECT_EQ(job_.EventKinds(), Names{"server_lost"});
+  OthersLive(At(67), logged_);
+  EXPECT_FALSE(recovery_.CheckLeases(At(67)).has_value());
+  OthersLive(At(68), logged_);
+  EXPECT_EQ(recovery_.CheckLeases(At(68))->id, logged_.id);
+}
+
+TEST_F(ServerRecoveryTest, OneThatWasOnlySilentHasRecoveredWhenItIsHeardOf) {
+  recovery_.SetAway(At(1), logged_, "was stopped");
+  recovery_.OnRecovered(At(4), logged_);
+  EXPECT_FALSE(recovery_.IsGone(logged_.id));
+  EXPECT_EQ(job_.EventKinds(), (Names{"server_lost", "recovered"}));
+  EXPECT_EQ(job_.record.events.back().details.back().second, JobResult::Detail(3.0));
+  recovery_.OnRecovered(At(5), logged_);
+  EXPECT_EQ(job_.record.events.size(), 2u) << "once";
+}
+
+TEST_F(ServerRecoveryTest, ASuccessorWaitsUntilTheMemberIsAway) {
+  recovery_.AddSuccessor(At(1), job_.Joiner(Role::kServer, 4, kToken));
+  EXPECT_TRUE(recovery_.SettleSuccessors(At(2)).empty());
+  EXPECT_EQ(logged_.incarnation(), Incarnation(1));
+  recovery_.SetAway(At(3), logged_, "was killed");
+  EXPECT_EQ(recovery_.SettleSuccessors(At(3)), std::vector<ProcessId>{logged_.id});
+  EXPECT_EQ(logged_.incarnation(), Incarnation(4));
+  EXPECT_EQ(job_.NamesSentTo(4), Names{"Welcome"});
+  EXPECT_TRUE(recovery_.IsGone(logged_.id)) << "until it is ready";
+}
+
+TEST_F(ServerRecoveryTest, APredecessorThatLivesStillIsStopped) {
+  recovery_.SetAway(At(1), logged_, "has not been heard of");
+  recovery_.AddSuccessor(At(1), job_.Joiner(Role::kServer, 4, kToken));
+  recovery_.SettleSuccessors(At(1));
+  EXPECT_EQ(job_.NamesSentTo(1), (Names{"Stop", "Refused"}));
+}
+
+TEST_F(ServerRecoveryTest, ASuccessorOfAMemberThatStaysIsRefused) {
+  recovery_.AddSuccessor(At(0), job_.Joiner(Role::kServer, 4, kToken));
+  recovery_.SettleSuccessors(At(9));
+  EXPECT_TRUE(job_.NamesSentTo(4).empty()) << "three leases";
+  recovery_.SettleSuccessors(At(10));
+  EXPECT_EQ(job_.NamesSentTo(4), Names{"Refused"});
+}
+
+TEST_F(ServerRecoveryTest, ASuccessorAtOtherAddressesIsRefused) {
+  recovery_.SetAway(At(1), logged_, "was killed");
+  JoinMessage join = job_.Joiner(Role::kServer, 4, kToken);
+  join.endpoints = {"inproc://y"};
+  recovery_.AddSuccessor(At(1), join);
+  EXPECT_TRUE(recovery_.SettleSuccessors(At(1)).empty());
+  EXPECT_EQ(job_.NamesSentTo(4), Names{"Refused"});
+}
+
+TEST_F(ServerRecoveryTest, OfTwoSuccessorsOneGetsThePlace) {
+  recovery_.SetAway(At(1), logged_, "was killed");
+  for (uint64_t id : {4, 5}) {
+    recovery_.AddSuccessor(At(1), job_.Joiner(Role::kServer, id, kToken));
+  }
+  EXPECT_EQ(recovery_.SettleSuccessors(At(1)).size(), 1u);
+  EXPECT_EQ(logged_.incarnation(), Incarnation(4));
+}
+
+TEST_F(ServerRecoveryTest, ASuccessorThatHasEndedIsForgotten) {
+  recovery_.AddSuccessor(At(1), job_.Joiner(Role::kServer, 4, kToken));
+  recovery_.ForgetSuccessor("elsewhere", 4);
+  recovery_.ForgetSuccessor("host", 4);
+  recovery_.SetAway(At(2), logged_, "was killed");
+  EXPECT_TRUE(recovery_.SettleSuccessors(At(2)).empty());
+}
+
+}  // namespace
+}  // namespace dt::scheduler

@@ -1,0 +1,56 @@
+#include "scheduler/schedule/order_tracker.h"
+
+#include <gtest/gtest.h>
+
+namespace dt::scheduler {
+namespace {
+
+const ProcessId kA(1), kB(2);
+
+TEST(OrderTracker, CompletesInOrderWhenAllHaveReported) {
+  OrdersOut out;
+  OrderTracker tracker(out);
+  EXPECT_EQ(tracker.Issue(TrainOrder{}, {kA, kB}).number, 1u);
+  EXPECT_EQ(tracker.Issue(FinishOrder{}, {kA}).number, 2u);
+  EXPECT_TRUE(tracker.OnDone(kA, {1, TrainDone{}}).ok());
+  EXPECT_TRUE(tracker.OnDone(kA, {2, FinishDone{}}).ok());
+  EXPECT_FALSE(tracker.TakeCompleted().has_value()) << "the first is still out";
+  EXPECT_TRUE(tracker.OnDone(kB, {1, TrainDone{}}).ok());
+  const auto first = tracker.TakeCompleted();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->order.number, 1u);
+  EXPECT_EQ(first->outcomes.size(), 2u);
+  EXPECT_EQ(tracker.TakeCompleted()->order.number, 2u);
+  EXPECT_TRUE(tracker.empty());
+}
+
+TEST(OrderTracker, KnowsWhatIsOutToOne) {
+  OrdersOut out;
+  OrderTracker tracker(out);
+  tracker.Issue(TrainOrder{}, {kA, kB});
+  tracker.Issue(FinishOrder{}, {kB});
+  EXPECT_TRUE(tracker.OnDone(kB, {1, TrainDone{}}).ok());
+  ASSERT_EQ(tracker.OutTo(kB).size(), 1u);
+  EXPECT_EQ(tracker.OutTo(kB)[0].number, 2u);
+  EXPECT_EQ(tracker.OutTo(kA).size(), 1u);
+}
+
+TEST(OrderTracker, ReportsThatCannotBeAreRefused) {
+  OrdersOut out;
+  OrderTracker tracker(out);
+  tracker.Issue(TrainOrder{}, {kA});
+  EXPECT_FALSE(tracker.OnDone(kA, {7, TrainDone{}}).ok()) << "no such order";
+  EXPECT_FALSE(tracker.OnDone(kB, {1, TrainDone{}}).ok()) << "not its order";
+  OrdersOut other_out;
+  OrderTracker other(other_out);
+  other.Issue(TrainOrder{}, {kA});
+  EXPECT_FALSE(other.OnDone(kA, {1, SaveDone{}}).ok()) << "another kind";
+  OrdersOut twice_out;
+  OrderTracker twice(twice_out);
+  twice.Issue(TrainOrder{}, {kA, kB});
+  EXPECT_TRUE(twice.OnDone(kA, {1, TrainDone{}}).ok());
+  EXPECT_FALSE(twice.OnDone(kA, {1, TrainDone{}}).ok()) << "a second time";
+}
+
+}  // namespace
+}  // namespace dt::scheduler

@@ -1,0 +1,139 @@
+// Goal: only who takes part is remembered. Method: packets by hand, what is sent is counted.
+#include "scheduler/service/session_router.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace dt::scheduler {
+namespace {
+
+const TimePoint kStart{};
+
+class SessionRouterTest : public ::testing::Test {
+ protected:
+  void Join(uint64_t id) {
+    JoinMessage join;
+    join.incarnation = Incarnation(id);
+    EXPECT_EQ(router_.OnPacket(kStart, "peer", {id, 1, 0, EncodeControl(join)}).size(), 1u);
+  }
+  // Whether the router takes it up.
+  bool Ask(TimePoint now, uint64_t id) {
+    return router_.OnPacket(now, "peer", {id, 1, 0, EncodeControl(StatusRequestMessage{})})
+               .size() == 1;
+  }
+  // Whether a message to it still goes out.
+  bool Knows(TimePoint now, uint64_t id) {
+    const int before = sent_;
+    router_.Send(now, Incarnation(id), StopMessage{});
+    return sent_ > before;
+  }
+
+  int sent_ = 0;
+  SessionRouter router_{milliseconds(300), [this](const PeerId&, const Packet&) { ++sent_; }};
+};
+
+TEST_F(SessionRouterTest, WhoIsRefusedIsForgotten) {
+  Join(1);
+  Join(2);
+  router_.Send(kStart, Incarnation(2), RefusedMessage{});
+  router_.Tick(kStart + seconds(1));
+  EXPECT_TRUE(Knows(kStart + seconds(1), 2)) << "the refusal may still have to be sent again";
+  router_.Tick(kStart + seconds(60));
+  EXPECT_TRUE(Knows(kStart + seconds(60), 1));
+  EXPECT_FALSE(Knows(kStart + seconds(60), 2));
+}
+
+TEST_F(SessionRouterTest, WhoHasEndedIsForgottenAtOnce) {
+  Join(1);
+  router_.Send(kStart, Incarnation(1), StopMessage{});
+  EXPECT_FALSE(router_.all_acknowledged(kStart));
+  router_.Forget(Incarnation(1));
+  EXPECT_TRUE(router_.all_acknowledged(kStart));
+  EXPECT_FALSE(Knows(kStart, 1));
+  const std::string late = EncodeControl(FailedMessage{});
+  EXPECT_TRUE(router_.OnPacket(kStart, "peer", {1, 2, 0, late}).empty());
+}
+
+// It exits without reading on, so its acknowledgement would be waited for in vain.
+TEST_F(SessionRouterTest, WhoHasSaidThatItLeavesOrHasFailedIsNotWaitedFor) {
+  for (const ControlMessage& goodbye :
+       {ControlMessage(LeavingMessage{}), ControlMessage(FailedMessage{})}) {
+    const uint64_t id = 1 + goodbye.index();
+    Join(id);
+    router_.Send(kStart, Incarnation(id), StopMessage{});
+    EXPECT_FALSE(router_.all_acknowledged(kStart));
+    router_.OnPacket(kStart, "peer", {id, 2, 0, EncodeControl(goodbye)});
+    EXPECT_TRUE(router_.all_acknowledged(kStart));
+    EXPECT_TRUE(Knows(kStart, id)) << "what it asks may still be answered";
+  }
+}
+
+TEST_F(SessionRouterTest, WhoAsksForTheStatusKeepsNobodyOut) {
+  for (uint64_t id = 1; id <= 5000; ++id) {
+    EXPECT_TRUE(Ask(kStart + milliseconds(id), id));
+    EXPECT_TRUE(Knows(kStart + milliseconds(id), id)) << "until it has its answer";
+  }
+  Join(10'000);
+  EXPECT_TRUE(Knows(kStart + seconds(6), 10'000));
+  for (uint64_t id = 1; id <= 5000; ++id) {
+    EXPECT_EQ(Knows(kStart + seconds(6), id), id > 5000 - 64) << id;
+  }
+}
+
+TEST_F(SessionRouterTest, WhoIsRefusedKeepsNobodyOut) {
+  for (uint64_t id = 1; id <= 5000; ++id) {
+    Join(id);
+    router_.Send(kStart, Incarnation(id), RefusedMessage{});
+  }
+  Join(10'000);
+  EXPECT_TRUE(Knows(kStart, 10'000));
+}
+
+TEST_F(SessionRouterTest, GuestsHoldABoundedNumberOfBytes) {
+  Join(1);
+  const StatusReplyMessage reply{std::string(4 << 20, ' ')};
+  for (uint64_t id = 1; id <= 40; ++id) {
+    EXPECT_EQ(Ask(kStart, id), id > 1);
+    router_.Send(kStart, Incarnation(id), reply);
+  }
+  int known = 0;
+  for (uint64_t id = 2; id <= 40; ++id) known += Knows(kStart, id) ? 1 : 0;
+  EXPECT_EQ(known, 15) << "16 replies are more than 64 MiB";
+  EXPECT_TRUE(Knows(kStart, 1));
+}
+
+// One that asks a thousand times and never says that it has the answers.
+TEST_F(SessionRouterTest, WhatIsDroppedIsLoggedOnceAMinute) {
+  EXPECT_TRUE(Ask(kStart, 1));
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 5000; ++i) router_.Send(kStart, Incarnation(1), StatusReplyMessage{});
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+}
+
+TEST_F(SessionRouterTest, OnlyWhoHasJoinedMaySendMuch) {
+  JoinMessage large;
+  large.incarnation = Incarnation(1);
+  large.endpoints.assign(64, std::string(100, 'e'));
+  large.devices.assign(9, {DeviceKind::kCuda, 0, std::string(100, 'd'), 1,
+                           std::vector<std::string>(100, std::string(20, 'o'))});
+  EXPECT_LE(EncodeControl(large).size(), router_.PayloadBytesMax(1));
+  EXPECT_EQ(router_.PayloadBytesMax(1), 64u << 10);
+  Join(1);
+  EXPECT_EQ(router_.PayloadBytesMax(1), kPartBytesMax);
+  router_.Send(kStart, Incarnation(1), RefusedMessage{});
+  EXPECT_EQ(router_.PayloadBytesMax(1), 64u << 10);
+  EXPECT_TRUE(Ask(kStart, 2));
+  EXPECT_EQ(router_.PayloadBytesMax(2), 64u << 10);
+}
+
+TEST_F(SessionRouterTest, NoLineBeginsWithAnythingElse) {
+  EXPECT_TRUE(router_.OnPacket(kStart, "peer", {3, 1, 0, EncodeControl(ReadyMessage{})}).empty());
+  EXPECT_TRUE(router_.OnPacket(kStart, "peer", {3, 1, 0, "garbage"}).empty());
+  EXPECT_FALSE(Knows(kStart, 3));
+  EXPECT_EQ(router_.malformed(), 1u);
+}
+
+}  // namespace
+}  // namespace dt::scheduler
