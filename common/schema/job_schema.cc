@@ -143,9 +143,9 @@ std::string StateCell(const OptimizerInfo& optimizer) {
 }
 
 std::string DenseCell(const OptimizerInfo& optimizer) {
-  const std::string_view dense = NameOf(optimizer.dense);
+  const std::string_view dense = NameOf(ForDense(optimizer));
   if (optimizer.row_states > 0) return fmt::format("refused: use {}", dense);
-  return optimizer.dense == optimizer.kind ? "the same" : fmt::format("as {}", dense);
+  return optimizer.instead.has_value() ? fmt::format("as {}", dense) : "the same";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "common/base/joined_names.h"
@@ -105,7 +106,7 @@ struct OptimizerInfo {
   uint32_t value_states = 0;  // Floats of state for each value of a row or dense parameter.
   uint32_t row_states = 0;    // Floats of state for a whole row; above 0: for tables only.
   float OptimizerSpec::*initial_state = nullptr;  // What state begins as; null: zero.
-  OptimizerKind dense = kind;                     // What dense parameters take instead of it.
+  std::optional<OptimizerKind> instead = {};      // What dense parameters take; none: itself.
   std::string_view reads;                         // Names of numbers.
 };
 
@@ -124,7 +125,7 @@ inline constexpr OptimizerInfo kOptimizers[] = {
      .name = "rowwise_adagrad",
      .row_states = 1,
      .initial_state = &OptimizerSpec::initial_accumulator,
-     .dense = OptimizerKind::kAdagrad,
+     .instead = OptimizerKind::kAdagrad,
      .reads = "lr|epsilon|initial_accumulator"},
     {.kind = OptimizerKind::kAdam,
      .name = "adam",
@@ -133,7 +134,7 @@ inline constexpr OptimizerInfo kOptimizers[] = {
     {.kind = OptimizerKind::kLazyAdam,
      .name = "lazy_adam",
      .value_states = 2,
-     .dense = OptimizerKind::kAdam,
+     .instead = OptimizerKind::kAdam,
      .reads = "lr|beta1|beta2|epsilon"},
     {.kind = OptimizerKind::kAdamW,
      .name = "adamw",
@@ -149,6 +150,9 @@ constexpr const OptimizerInfo& InfoOf(OptimizerKind kind) {
   return kOptimizers[static_cast<size_t>(kind)];
 }
 constexpr std::string_view NameOf(OptimizerKind kind) { return InfoOf(kind).name; }
+constexpr OptimizerKind ForDense(const OptimizerInfo& optimizer) {
+  return optimizer.instead.value_or(optimizer.kind);
+}
 // Null if there is none of this name.
 constexpr const OptimizerInfo* FindOptimizer(std::string_view name) {
   const auto* const found = std::ranges::find(kOptimizers, name, &OptimizerInfo::name);

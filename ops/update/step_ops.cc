@@ -38,7 +38,7 @@ Status InferUpdate(InferContext& context) {
   const OptimizerInfo& optimizer = InfoOf(spec.kind);
   if (optimizer.row_states > 0) {
     return Invalid("update: {} is for tables; use {} for dense parameters", optimizer.name,
-                   NameOf(optimizer.dense));
+                   NameOf(ForDense(optimizer)));
   }
   DT_TRY_STATUS(ExpectInputs(context, 2 + DenseStates(spec)));
   DT_TRY_STATUS(InferAllSame(context));

@@ -300,8 +300,9 @@ TEST(Optimizers, ReadNumbersThatExist) {
 
 TEST(Optimizers, DenseParametersTakeOneWithoutStateForRows) {
   for (const OptimizerInfo& optimizer : kOptimizers) {
-    EXPECT_EQ(InfoOf(optimizer.dense).row_states, 0u) << optimizer.name;
-    EXPECT_EQ(InfoOf(optimizer.dense).dense, optimizer.dense) << optimizer.name;
+    const OptimizerInfo& dense = InfoOf(ForDense(optimizer));
+    EXPECT_EQ(dense.row_states, 0u) << optimizer.name;
+    EXPECT_EQ(ForDense(dense), dense.kind) << optimizer.name;
   }
 }
 
