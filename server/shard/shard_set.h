@@ -29,6 +29,7 @@ class ShardSet {
   explicit ShardSet(ShardSetOptions options);
 
   const View& view() const { return options_.view; }
+  ProcessId self() const { return options_.self; }  // The server.
   Generation generation() const { return options_.view.generation; }
 
   // OK if a request may be looked at. Stale: its sender's view, or the server it means, is not the

@@ -1,4 +1,5 @@
-// The seeds of a simulation: 20 fixed ones, the one in DT_SIM_SEED, or as many as DT_SIM_RUNS says.
+// The seeds of a simulation: `count` fixed ones, the one in DT_SIM_SEED, or as many as DT_SIM_RUNS
+// says.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@
 
 namespace dt {
 
-inline std::vector<uint64_t> SimSeeds() {
+inline std::vector<uint64_t> SimSeeds(uint64_t count = 20) {
   if (const char* seed = std::getenv("DT_SIM_SEED")) return {std::stoull(seed)};
   const char* runs = std::getenv("DT_SIM_RUNS");
-  std::vector<uint64_t> seeds(runs != nullptr ? std::stoull(runs) : 20);
+  std::vector<uint64_t> seeds(runs != nullptr ? std::stoull(runs) : count);
   std::iota(seeds.begin(), seeds.end(), 1);
   return seeds;
 }
