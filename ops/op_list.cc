@@ -40,4 +40,13 @@ const OpSpec* FindOp(std::string_view name) {
   return at != List().end() && (*at)->name == name ? *at : nullptr;
 }
 
+OpTraits TraitsOf(std::string_view op) {
+  const OpSpec* const spec = FindOp(op);
+  return spec == nullptr ? OpTraits() : spec->traits;
+}
+
+bool OpSpec::TakesAttr(std::string_view attr) const {
+  return std::ranges::find(attrs, attr, &AttrSpec::name) != attrs.end();
+}
+
 }  // namespace dt

@@ -1,23 +1,17 @@
 #include <algorithm>
 
+#include "common/graph/graph_index.h"
 #include "common/graph/plan_order.h"
 
 namespace dt {
 
-bool IsCopy(const Node& node) { return node.op == "copy" || node.op == "refresh"; }
-
-bool WritesInput(const Node& node, size_t input) {
-  if (node.op == "update") return input != 1;  // Parameter, gradient, state.
-  if (node.op == "batch_norm_running") return input < 2;
-  if (node.op == "update_rows") return input == 0;  // The table.
-  return node.op == "refresh" && input == 1;
-}
-
-Stream StreamOf(const Node& node) {
-  const bool gpu = node.device == Device::kGpu;
-  if (IsCopy(node)) return gpu ? Stream::kToGpu : Stream::kToCpu;
+Stream StreamOf(OpKind kind, Device device) {
+  const bool gpu = device == Device::kGpu;
+  if (kind == OpKind::kCopy) return gpu ? Stream::kToGpu : Stream::kToCpu;
   return gpu ? Stream::kGpu : Stream::kCpu;
 }
+
+bool CarriesCopies(Stream stream) { return stream == Stream::kToGpu || stream == Stream::kToCpu; }
 
 std::string_view NameOf(Stream stream) {
   switch (stream) {
@@ -31,15 +25,6 @@ std::string_view NameOf(Stream stream) {
       return "to cpu";
   }
   DT_UNREACHABLE();
-}
-
-bool IsPulledRows(const Graph& graph, ValueIndex v) {
-  if (graph.value(v).kind != ValueKind::kInput) return false;
-  return std::ranges::find(graph.tables, v, &TableUse::rows) != graph.tables.end();
-}
-
-bool IsCommunication(const Node& node) {
-  return node.op == "sum_slices" || node.op == "gather_slices" || node.op == "sum_rows";
 }
 
 std::vector<bool> KeptValues(const Graph& graph) {
@@ -65,10 +50,11 @@ namespace {
 
 class PlanChecker {
  public:
-  explicit PlanChecker(const Plan& plan) : plan_(plan), graph_(plan.graph) {}
+  // REQUIRES: CheckGraph accepts the plan's graph.
+  PlanChecker(const Plan& plan, TraitsLookup traits_of)
+      : plan_(plan), graph_(plan.graph), index_(plan.graph, traits_of) {}
 
-  Status Run() {
-    DT_TRY_STATUS(CheckGraph(graph_));
+  Status Run() const {
     DT_TRY_STATUS(Sizes());
     DT_TRY_STATUS(Columns());
     DT_TRY_STATUS(Devices());
@@ -152,10 +138,11 @@ class PlanChecker {
       if (value.device == Device::kCpu || value.device == Device::kGpu) continue;
       return Bad("value \"{}\" lies on no device", value.name);
     }
-    for (const Node& node : graph_.nodes) {
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
       const Device from = node.device == Device::kGpu ? Device::kCpu : Device::kGpu;
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        const bool far = IsCopy(node) && i == 0;
+        const bool far = index_.Is(n, OpKind::kCopy) && i == 0;
         if (graph_.value(node.inputs[i]).device == (far ? from : node.device)) continue;
         return Bad("node \"{}\" reads \"{}\" on the wrong device", node.name,
                    graph_.value(node.inputs[i]).name);
@@ -177,8 +164,8 @@ class PlanChecker {
       if (n >= graph_.nodes.size())
         return Bad("subgraph \"{}\" holds no node {}", subgraph.name, n);
       const Node& node = graph_.nodes[n];
-      if (StreamOf(node) != subgraph.stream || node.phase != subgraph.phase ||
-          node.stage != subgraph.stage) {
+      if (StreamOf(index_.traits(n).kind, node.device) != subgraph.stream ||
+          node.phase != subgraph.phase || node.stage != subgraph.stage) {
         return Bad("node \"{}\" does not belong in subgraph \"{}\"", node.name, subgraph.name);
       }
     }
@@ -292,7 +279,8 @@ class PlanChecker {
       for (const NodeIndex n : subgraph.nodes) {
         for (const ValueIndex v : graph_.nodes[n].outputs) uses[v].insert(uses[v].begin(), n);
         for (const ValueIndex v : graph_.nodes[n].inputs) uses[v].push_back(n);
-        if (!rows && ReadsRows(n)) return Bad("\"{}\" waits for no rows", graph_.nodes[n].name);
+        if (rows || !index_.ReadsPulledRows(n)) continue;
+        return Bad("\"{}\" waits for no rows", graph_.nodes[n].name);
       }
     }
     for (const Subgraph& subgraph : pass) {
@@ -321,7 +309,7 @@ class PlanChecker {
                      const PassOrder& order) const {
     const Node& node = graph_.nodes[n];
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!WritesInput(node, i)) continue;
+      if (!index_.traits(n).writes.Has(i)) continue;
       for (const NodeIndex other : uses[node.inputs[i]]) {
         if (other == n || order.Before(n, other) || order.Before(other, n)) continue;
         return Bad("nodes \"{}\" and \"{}\" may use \"{}\" at the same time", node.name,
@@ -329,11 +317,6 @@ class PlanChecker {
       }
     }
     return OkStatus();
-  }
-
-  bool ReadsRows(NodeIndex n) const {
-    return std::ranges::any_of(graph_.nodes[n].inputs,
-                               [this](ValueIndex v) { return IsPulledRows(graph_, v); });
   }
 
   Status TakeTurns(const std::vector<ValueIndex>& values,
@@ -358,10 +341,14 @@ class PlanChecker {
 
   const Plan& plan_;
   const Graph& graph_;
+  const GraphIndex index_;
 };
 
 }  // namespace
 
-Status CheckPlan(const Plan& plan) { return PlanChecker(plan).Run(); }
+Status CheckPlan(const Plan& plan, TraitsLookup traits_of) {
+  DT_TRY_STATUS(CheckGraph(plan.graph));
+  return PlanChecker(plan, traits_of).Run();
+}
 
 }  // namespace dt

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/graph/graph.h"
+#include "common/graph/op_traits.h"
 #include "common/specs/column.h"
 
 namespace dt {
@@ -49,22 +50,15 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// By its operator and device.
-Stream StreamOf(const Node& node);
+// The stream that runs nodes of this kind on this device.
+Stream StreamOf(OpKind kind, Device device);
 std::string_view NameOf(Stream stream);
-// True for `copy` and `refresh`, which move a value between devices.
-bool IsCopy(const Node& node);
-// True for inputs that the node writes in place: what `update`, `batch_norm_running` and `refresh`
-// change.
-bool WritesInput(const Node& node, size_t input);
-// True for rows that come from servers.
-bool IsPulledRows(const Graph& graph, ValueIndex v);
-// True for operators that join the slices of a step: all of them form one exchange.
-bool IsCommunication(const Node& node);
+// True for the streams whose nodes are copies between devices.
+bool CarriesCopies(Stream stream);
 // Values that are read after the slice pass: by step nodes, pushed, or reported. By value.
 std::vector<bool> KeptValues(const Graph& graph);
 // Structure, order, convexity of subgraphs and the memory plan, for training and evaluation.
 // Nothing of a plan is believed before this holds. Error: Internal.
-Status CheckPlan(const Plan& plan);
+Status CheckPlan(const Plan& plan, TraitsLookup traits_of);
 
 }  // namespace dt

@@ -48,13 +48,13 @@ constexpr char kIdentifier[] = "DTPL";
 
 std::string Encode(const Plan& plan) { return tables::Encode(plan, kIdentifier); }
 
-Result<Plan> DecodePlan(std::span<const std::byte> bytes) {
+Result<Plan> DecodePlan(std::span<const std::byte> bytes, TraitsLookup traits_of) {
   BudgetReader in(bytes.size());
   Plan plan;
   if (!tables::Decode(bytes, kIdentifier, in, plan)) {
     return Malformed("a plan of {} bytes is damaged", bytes.size());
   }
-  if (Status status = CheckPlan(plan); !status.ok()) {
+  if (Status status = CheckPlan(plan, traits_of); !status.ok()) {
     return Malformed("a plan was refused: {}", MessageOf(status));
   }
   return plan;

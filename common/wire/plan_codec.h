@@ -16,6 +16,6 @@ std::string Encode(const Plan& plan);
 // Error: Malformed, for bytes that are no plan and for plans that CheckPlan refuses. Any bytes are
 // safe: nothing is believed before it is checked, and a plan never takes more memory than a few
 // times its bytes.
-Result<Plan> DecodePlan(std::span<const std::byte> bytes);
+Result<Plan> DecodePlan(std::span<const std::byte> bytes, TraitsLookup traits_of);
 
 }  // namespace dt

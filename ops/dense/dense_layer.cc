@@ -89,7 +89,8 @@ constexpr OpSpec kSpecs[] = {
      .sharding = {.loops = "*K,Kn,n->*n"},
      .user_visible = false,
      .takes_bf16 = true,
-     .attrs = kLayer},
+     .attrs = kLayer,
+     .bf16 = {.rounded = {0}, .result = true}},
     {.name = "dense_layer_back",
      .outputs = 2,
      .infer = InferDenseLayerBack,
@@ -97,13 +98,15 @@ constexpr OpSpec kSpecs[] = {
      .sharding = {.loops = "*M,nM,*n->*n,n"},
      .user_visible = false,
      .takes_bf16 = true,
-     .attrs = kBack},
+     .attrs = kBack,
+     .bf16 = {.rounded = {0}, .signs = {2}, .result = true}},
     {.name = "relu_bias_grad",
      .outputs = 2,
      .infer = InferReluBiasGrad,
      .sharding = {.loops = "*n,*n->*n,n"},
      .user_visible = false,
-     .takes_bf16 = true},
+     .takes_bf16 = true,
+     .bf16 = {.signs = {0}}},
 };
 
 }  // namespace

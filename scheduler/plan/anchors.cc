@@ -59,10 +59,12 @@ void CheckRules(const Graph& graph, const JobConfig& job, std::vector<Status>& m
 
 }  // namespace
 
-Result<Anchors> Anchors::Find(const Graph& graph, const JobConfig& job, const Options& options) {
+Result<Anchors> Anchors::Find(const GraphIndex& index, const JobConfig& job,
+                              const Options& options) {
+  const Graph& graph = index.graph();
   std::vector<Status> mistakes;
   CheckRules(graph, job, mistakes);
-  Anchors anchors(graph, job, options);
+  Anchors anchors(index, job, options);
   // A tag or a rule holds for many nodes and weights: each is told of once.
   std::set<std::string> sayings;
   const auto note = [&](Status status, const std::string& saying) {
@@ -92,18 +94,19 @@ Result<Anchors> Anchors::Find(const Graph& graph, const JobConfig& job, const Op
     anchors.of_value_[table.store] = anchors.of_node_[graph.value(table.rows).producer];
   }
   for (NodeIndex n = 0; n < count; ++n) {
-    if (graph.nodes[n].phase == Phase::kStep) anchors.of_node_[n] = anchors.OfStep(graph.nodes[n]);
+    if (graph.nodes[n].phase == Phase::kStep) anchors.of_node_[n] = anchors.OfStep(n);
   }
   return anchors;
 }
 
-Anchors::Anchors(const Graph& graph, const JobConfig& job, const Options& options)
-    : graph_(graph),
+Anchors::Anchors(const GraphIndex& index, const JobConfig& job, const Options& options)
+    : index_(index),
+      graph_(index.graph()),
       job_(job),
       options_(options),
-      of_node_(graph.nodes.size()),
-      of_value_(graph.values.size()),
-      why_(graph.nodes.size()) {}
+      of_node_(graph_.nodes.size()),
+      of_value_(graph_.values.size()),
+      why_(graph_.nodes.size()) {}
 
 Device Anchors::SaidOfWeight(ValueIndex weight) const {
   const PlaceRule* const rule = RuleFor(Placed::kWeights, graph_.value(weight).name, job_);
@@ -111,12 +114,9 @@ Device Anchors::SaidOfWeight(ValueIndex weight) const {
 }
 
 Status Anchors::CheckWeight(ValueIndex weight) {
-  if (SaidOfWeight(weight) != Device::kGpu || (options_.tags_hold && CanUpdate())) {
-    return OkStatus();
-  }
-  const std::string_view op = HasKernel("update") ? "add_l2" : "update";
-  const std::string why =
-      options_.tags_hold ? fmt::format("operator {} has no kernel there", op) : options_.unheld;
+  if (SaidOfWeight(weight) != Device::kGpu) return OkStatus();
+  const std::string why = options_.tags_hold ? LackingForUpdate(weight) : options_.unheld;
+  if (why.empty()) return OkStatus();
   if (job_.parallel.fall_back_to_cpu) {
     fell_back_ = why;
     return OkStatus();
@@ -137,18 +137,38 @@ bool Anchors::HasKernel(std::string_view op) const {
   return std::ranges::find(options_.without_kernel, op) == options_.without_kernel.end();
 }
 
-std::string Anchors::Unheld(NodeIndex n) const {
-  if (!options_.tags_hold) return options_.unheld;
-  const auto lacking = [](std::string_view op) {
-    return fmt::format("operator {} has no kernel there", op);
-  };
-  const Node& node = graph_.nodes[n];
-  if (!HasKernel(node.op)) return lacking(node.op);
-  if (node.op == "take_rows" && !HasKernel("update_rows")) return lacking("update_rows");
-  for (const Node& gradient : graph_.nodes) {
-    if (gradient.forward == n && !HasKernel(gradient.op)) return lacking(gradient.op);
+std::string Anchors::LackingOf(std::span<const NodeIndex> nodes) const {
+  for (const NodeIndex n : nodes) {
+    const std::string& op = graph_.nodes[n].op;
+    if (!HasKernel(op)) return fmt::format("operator {} has no kernel there", op);
   }
   return "";
+}
+
+// What prepares a weight's gradient for its update reads the weight as well, so all of it is among
+// the readers.
+std::string Anchors::LackingForUpdate(ValueIndex weight) const {
+  std::vector<NodeIndex> nodes;
+  for (const NodeIndex n : index_.readers(weight)) {
+    if (graph_.nodes[n].phase == Phase::kStep) nodes.push_back(n);
+  }
+  return LackingOf(nodes);
+}
+
+std::string Anchors::Unheld(NodeIndex n) const {
+  if (!options_.tags_hold) return options_.unheld;
+  std::string lacking = LackingOf({&n, 1});
+  if (const TableUse* const table = TableTakenBy(n); table != nullptr && lacking.empty()) {
+    lacking = LackingOf(index_.writers(table->store));
+  }
+  return lacking.empty() ? LackingOf(index_.gradients(n)) : lacking;
+}
+
+const TableUse* Anchors::TableTakenBy(NodeIndex n) const {
+  const auto table = std::ranges::find_if(graph_.tables, [&](const TableUse& use) {
+    return use.store != kNone && graph_.value(use.rows).producer == n;
+  });
+  return table == graph_.tables.end() ? nullptr : &*table;
 }
 
 Status Anchors::FindSliceNode(NodeIndex n) {
@@ -205,8 +225,7 @@ Anchors::Said Anchors::WhoSays(NodeIndex n) const {
     const PlaceRule* const rule = RuleFor(Placed::kOperators, node.name, job_);
     return rule == nullptr ? Said{} : of_rule(rule->device, rule->match, rule->mark);
   }
-  if (node.op == "take_rows") {
-    const auto use = std::ranges::find(graph_.tables, node.outputs[0], &TableUse::rows);
+  if (const TableUse* const use = TableTakenBy(n); use != nullptr) {
     const auto table = std::ranges::find(job_.model.tables, use->name, &TableConfig::name);
     if (!table->place_match.empty()) {
       return of_rule(node.device, table->place_match, table->place_mark);
@@ -219,14 +238,16 @@ Anchors::Said Anchors::WhoSays(NodeIndex n) const {
 void Anchors::FindBesideReader(NodeIndex n) {
   const Node& node = graph_.nodes[n];
   if (!node.inputs.empty() || node.phase == Phase::kStep || !HasKernel(node.op)) return;
-  for (size_t r = 0; r < graph_.nodes.size(); ++r) {
-    if (graph_.nodes[r].phase == Phase::kStep) continue;
-    for (const ValueIndex v : graph_.nodes[r].inputs) {
-      if (graph_.value(v).producer != n) continue;
-      of_node_[n] = of_node_[r];
-      why_[n] = "where it is read";
+  NodeIndex last = kNone;
+  for (const ValueIndex v : node.outputs) {
+    for (const NodeIndex reader : index_.readers(v)) {
+      if (graph_.nodes[reader].phase == Phase::kStep) continue;
+      if (last == kNone || reader > last) last = reader;
     }
   }
+  if (last == kNone) return;
+  of_node_[n] = of_node_[last];
+  why_[n] = "where it is read";
 }
 
 // Weights and their optimizer's state lie where the optimizer runs: where the job says, or with the
@@ -235,32 +256,34 @@ Anchor Anchors::OfLasting(const ParameterSpec& p) const {
   const ValueIndex of = p.trained ? p.value : UpdatedWith(p.value);
   if (of == kNone || job_.train.asynchronous()) return {};
   const Device said = SaidOfWeight(of);
-  if (said == Device::kCpu || !CanUpdate()) return {};
+  if (said == Device::kCpu || !LackingForUpdate(of).empty()) return {};
   if (said == Device::kGpu && options_.tags_hold) return {said, kNone};
-  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-    const Node& node = graph_.nodes[n];
-    if (node.phase == Phase::kStep) continue;
-    if (std::ranges::find(node.inputs, of) != node.inputs.end()) return of_node_[n];
+  for (const NodeIndex n : index_.readers(of)) {
+    if (graph_.nodes[n].phase == Phase::kSlice) return of_node_[n];
   }
   return {};
 }
 
-// The parameter whose update writes this state; kNone: none does.
+// The weight whose update changes this state, too; kNone: none does.
 ValueIndex Anchors::UpdatedWith(ValueIndex state) const {
-  for (const Node& node : graph_.nodes) {
-    if (node.op != "update") continue;
-    if (std::ranges::find(node.inputs, state) != node.inputs.end()) return node.inputs[0];
+  for (const NodeIndex n : index_.writers(state)) {
+    for (const ValueIndex v : graph_.nodes[n].inputs) {
+      if (graph_.value(v).kind == ValueKind::kParameter) return v;
+    }
   }
   return kNone;
 }
 
-// Updates run where their parameter lies, and what prepares a gradient for one there too; norms of
-// all gradients where most of a gradient is likely to be.
-Anchor Anchors::OfStep(const Node& node) const {
-  if (node.op == "update" || node.op == "update_rows") return of_value_[node.inputs[0]];
-  if (node.op == "add_l2") return of_value_[node.inputs[1]];
-  if (node.op == "clip_by_global_norm" && HasKernel(node.op)) return OfLargestWeights();
-  return {};
+// Updates, and what prepares a gradient for one, run where the weight, state or table lies that
+// they read first. What reads gradients alone runs where most of a gradient is likely to be.
+Anchor Anchors::OfStep(NodeIndex n) const {
+  const Node& node = graph_.nodes[n];
+  if (index_.Is(n, OpKind::kCommunication)) return {};
+  for (const ValueIndex v : node.inputs) {
+    const ValueKind kind = graph_.value(v).kind;
+    if (kind != ValueKind::kNode && kind != ValueKind::kInput) return of_value_[v];
+  }
+  return HasKernel(node.op) ? OfLargestWeights() : Anchor();
 }
 
 Anchor Anchors::OfLargestWeights() const {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/config/job_config.h"
-#include "common/graph/graph.h"
+#include "common/graph/graph_index.h"
 
 namespace dt::scheduler {
 
@@ -31,10 +31,11 @@ class Anchors {
     std::string unheld = {};  // … for this reason.
     std::span<const std::string> without_kernel = {};  // Operators that cannot run on `gpu`.
   };
-  // REQUIRES: the graph outlives it; its forward nodes stand before their gradients. Errors:
+  // REQUIRES: the index outlives it; forward nodes stand before their gradients. Errors:
   // NotYet, a tag that means nothing here; Invalid, tags that do not hold without
   // parallel.fallback, or a pattern of parallel.place that matches no slice node.
-  static Result<Anchors> Find(const Graph& graph, const JobConfig& job, const Options& options);
+  static Result<Anchors> Find(const GraphIndex& index, const JobConfig& job,
+                              const Options& options);
 
   const Anchor& of(NodeIndex node) const { return of_node_[node]; }
   // Of a parameter, state or table on the worker.
@@ -50,7 +51,7 @@ class Anchors {
     std::string by;   // "tagged", 'parallel.place "deep*"'.
     SourceMark mark;  // Of that.
   };
-  Anchors(const Graph& graph, const JobConfig& job, const Options& options);
+  Anchors(const GraphIndex& index, const JobConfig& job, const Options& options);
   // Where something said that a weight is updated.
   Device SaidOfWeight(ValueIndex weight) const;
   // That it can be.
@@ -58,8 +59,12 @@ class Anchors {
   // The key and its value that put it on `gpu`.
   std::string SayingOfWeight(ValueIndex weight) const;
   bool HasKernel(std::string_view op) const;
-  // Whether weights can be updated on `gpu`.
-  bool CanUpdate() const { return HasKernel("update") && HasKernel("add_l2"); }
+  // What keeps one of the nodes from `gpu`, in words; empty: nothing.
+  std::string LackingOf(std::span<const NodeIndex> nodes) const;
+  // What keeps the weight from being updated on `gpu`; empty: nothing.
+  std::string LackingForUpdate(ValueIndex weight) const;
+  // The table on the worker from which the node takes rows; nullptr: none.
+  const TableUse* TableTakenBy(NodeIndex n) const;
   // What keeps the node, or what goes with it, from `gpu`; empty: nothing.
   std::string Unheld(NodeIndex n) const;
   Status FindSliceNode(NodeIndex n);
@@ -70,9 +75,10 @@ class Anchors {
   void FindBesideReader(NodeIndex n);
   Anchor OfLasting(const ParameterSpec& p) const;
   ValueIndex UpdatedWith(ValueIndex state) const;
-  Anchor OfStep(const Node& node) const;
+  Anchor OfStep(NodeIndex n) const;
   Anchor OfLargestWeights() const;
 
+  const GraphIndex& index_;
   const Graph& graph_;
   const JobConfig& job_;
   const Options options_;

@@ -1,9 +1,10 @@
 // Where a node reads a value of the other device, a copy is put between: one for each value and
 // device. Parameters and state have a replica there instead, which is written anew after each
 // update.
-#include <algorithm>
 #include <map>
 
+#include "common/graph/graph_index.h"
+#include "ops/op_spec.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {
@@ -13,14 +14,14 @@ std::string_view Suffix(Device device) { return device == Device::kGpu ? "@gpu" 
 
 class Copier {
  public:
-  explicit Copier(Graph graph) : graph_(std::move(graph)), old_(std::move(graph_.nodes)) {
+  explicit Copier(Graph graph) : old_(std::move(graph)), index_(old_, TraitsOf), graph_(old_) {
     graph_.nodes.clear();
   }
 
   Result<Graph> Run() {
-    std::vector<NodeIndex> moved(old_.size());
-    for (size_t n = 0; n < old_.size(); ++n) {
-      Node node = old_[n];
+    std::vector<NodeIndex> moved(old_.nodes.size());
+    for (size_t n = 0; n < old_.nodes.size(); ++n) {
+      Node node = old_.nodes[n];
       for (ValueIndex& input : node.inputs) {
         DT_TRY(input, On(input, node.device));
       }
@@ -75,11 +76,7 @@ class Copier {
 
   // Nothing to do for what no node writes.
   Status Refresh(const ReplicaSpec& replica) {
-    const bool written = std::ranges::any_of(old_, [&](const Node& node) {
-      const bool writes = node.op == "update" || node.op == "batch_norm_running";
-      return writes && std::ranges::find(node.inputs, replica.of) != node.inputs.end();
-    });
-    if (!written) return OkStatus();
+    if (index_.writers(replica.of).empty()) return OkStatus();
     Node node;
     node.name = "refresh." + graph_.value(replica.value).name;
     node.op = "refresh";
@@ -104,8 +101,9 @@ class Copier {
     return std::move(graph_);
   }
 
+  const Graph old_;
+  const GraphIndex index_;
   Graph graph_;
-  const std::vector<Node> old_;
   std::map<ValueIndex, ValueIndex> there_;  // Value → the same on the other device.
 };
 

@@ -17,7 +17,7 @@ double SliceCosts::SymbolSize(SymbolIndex symbol) const {
   for (const LookupSpec& lookup : graph_.lookups) {
     const std::string& table = graph_.tables[lookup.table].name;
     if (name == "N." + lookup.name) size += Ids(lookup);
-    if (name == "S." + table) size += Ids(lookup) * StepSlices();
+    if (name == "S." + table) size += Ids(lookup) * step_.slices;
   }
   // Of a table on the worker whose keys are open nobody knows, unless it was said.
   for (const TableUse& table : graph_.tables) {
@@ -33,12 +33,6 @@ double SliceCosts::DistinctKeys(const TableUse& table) const {
     if (graph_.tables[lookup.table].id == table.id) ids += Ids(lookup);
   }
   return table.keys_end == 0 ? ids : std::min(ids, static_cast<double>(table.keys_end));
-}
-
-double SliceCosts::StepSlices() const {
-  const auto joins = std::ranges::find(graph_.nodes, "sum_rows", &Node::op);
-  return joins == graph_.nodes.end() ? 1.0
-                                     : static_cast<double>(IntAttr(joins->attrs, "slices", 1));
 }
 
 double SliceCosts::Ids(const LookupSpec& lookup) const {

@@ -10,18 +10,21 @@
 
 namespace dt::scheduler {
 
-// Of a slice, at most.
-inline int64_t SliceSamples(uint32_t batch_size, uint32_t slices) {
-  return (int64_t{batch_size} + slices - 1) / slices;
-}
+// How much a step of the whole job computes.
+struct StepSize {
+  uint32_t batch_size = 0;
+  uint32_t slices = 1;
+  // Samples of the largest slice.
+  int64_t slice_samples() const { return (int64_t{batch_size} + slices - 1) / slices; }
+};
 
 class SliceCosts {
  public:
-  // All outlive it. `samples` of a slice.
-  SliceCosts(const Graph& graph, std::span<const ColumnSpec> columns, int64_t samples)
-      : graph_(graph), columns_(columns), samples_(samples) {}
+  // The graph and the columns outlive it.
+  SliceCosts(const Graph& graph, std::span<const ColumnSpec> columns, StepSize step)
+      : graph_(graph), columns_(columns), step_(step), samples_(step.slice_samples()) {}
 
-  int64_t samples() const { return samples_; }
+  const StepSize& step() const { return step_; }
   double Elements(const SymShape& shape) const;
   double Bytes(ValueIndex v) const;
   double Ids(const LookupSpec& lookup) const;
@@ -30,10 +33,10 @@ class SliceCosts {
 
  private:
   double SymbolSize(SymbolIndex symbol) const;
-  double StepSlices() const;  // If rows of tables on the worker are joined.
 
   const Graph& graph_;
   const std::span<const ColumnSpec> columns_;
+  const StepSize step_;
   const int64_t samples_;
 };
 

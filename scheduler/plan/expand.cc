@@ -64,7 +64,8 @@ class Expander {
   Graph WithMath(Graph graph) const {
     if (request_.job.train.math == "fp32") return graph;
     for (Node& node : graph.nodes) {
-      if (node.op == "matmul") node.attrs.try_emplace("math", request_.job.train.math);
+      if (!FindOp(node.op)->TakesAttr("math")) continue;
+      node.attrs.try_emplace("math", request_.job.train.math);
     }
     return graph;
   }

@@ -12,6 +12,8 @@
 // it saves is passes over memory.
 #include <algorithm>
 
+#include "common/graph/graph_index.h"
+#include "ops/op_spec.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {
@@ -21,14 +23,17 @@ class Fuser {
  public:
   // On `gpu` no node is made of an operator of `without_kernel`.
   Fuser(Graph graph, std::span<const std::string> without_kernel)
-      : graph_(std::move(graph)),
+      : unfused_(std::move(graph)),
+        index_(unfused_, TraitsOf),
+        graph_(unfused_),
         without_kernel_(without_kernel),
-        readers_(graph_.values.size()),
         reported_(graph_.values.size(), false),
         part_of_(graph_.nodes.size(), kNone) {}
 
   Result<Graph> Run() {
-    FindReaders();
+    EachRoot([this](ValueIndex v) {
+      if (v != kNone) reported_[v] = true;
+    });
     for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
       if (graph_.nodes[n].op == "matmul") Layer(n);
     }
@@ -44,15 +49,6 @@ class Fuser {
   }
 
  private:
-  void FindReaders() {
-    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
-      for (const ValueIndex v : graph_.nodes[n].inputs) readers_[v].push_back(n);
-    }
-    EachRoot([this](ValueIndex v) {
-      if (v != kNone) reported_[v] = true;
-    });
-  }
-
   // What others than nodes refer to.
   template <class F>
   void EachRoot(const F& f) {
@@ -72,8 +68,8 @@ class Fuser {
   // The node `op` that alone reads the result of `node`, as its input 0; kNone if that is not so.
   NodeIndex OnlyReader(const Node& node, std::string_view op) const {
     const ValueIndex v = node.outputs[0];
-    if (readers_[v].size() != 1 || reported_[v]) return kNone;
-    const NodeIndex reader = readers_[v][0];
+    if (index_.readers(v).size() != 1 || reported_[v]) return kNone;
+    const NodeIndex reader = index_.readers(v).front();
     return IsBeside(reader, op, node) && graph_.nodes[reader].inputs[0] == v ? reader : kNone;
   }
 
@@ -120,7 +116,7 @@ class Fuser {
     back.op = "relu_bias_grad";
     const NodeIndex from = graph_.value(dy).producer;
     if (from != kNone && IsBeside(from, "matmul", back) && IsProduct(graph_.nodes[from], true) &&
-        readers_[dy].size() == 1 && !reported_[dy] && MayBe(back, "dense_layer_back")) {
+        index_.readers(dy).size() == 1 && !reported_[dy] && MayBe(back, "dense_layer_back")) {
       const Node& product = graph_.nodes[from];
       back.op = "dense_layer_back";
       back.inputs = {product.inputs[0], product.inputs[1], y};
@@ -133,7 +129,7 @@ class Fuser {
 
   // The node that sums the rows of its result.
   NodeIndex SumOf(const Node& node) const {
-    for (const NodeIndex reader : readers_[node.outputs[0]]) {
+    for (const NodeIndex reader : index_.readers(node.outputs[0])) {
       if (IsBeside(reader, "reduce_batch", node)) return reader;
     }
     return kNone;
@@ -178,11 +174,12 @@ class Fuser {
     EachRoot(move);
   }
 
+  const Graph unfused_;
+  const GraphIndex index_;
   Graph graph_;
   const std::span<const std::string> without_kernel_;
-  std::vector<std::vector<NodeIndex>> readers_;  // By value.
-  std::vector<bool> reported_;                   // By value: others than nodes refer to it.
-  std::vector<NodeIndex> part_of_;               // By node: the node that took it in.
+  std::vector<bool> reported_;      // By value: others than nodes refer to it.
+  std::vector<NodeIndex> part_of_;  // By node: the node that took it in.
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ double Amount(double x) { return std::isnan(x) ? 0 : std::clamp(x, 0.0, kMost); 
 class Builder {
  public:
   explicit Builder(const ProblemOf& of)
-      : of_(of), graph_(of.graph), item_of_value_(of.graph.values.size(), kInputs) {}
+      : of_(of), graph_(of.index.graph()), item_of_value_(graph_.values.size(), kInputs) {}
 
   GraphProblem Build() {
     SetRates();
@@ -28,7 +28,7 @@ class Builder {
       made_.problem.items.back().memory.fill(Amount(of_.costs.Bytes(table.store)));
     }
     made_.item_of.resize(graph_.nodes.size());
-    for (const NodeIndex n : NodesAsTaken(graph_)) AddNode(n);
+    for (const NodeIndex n : NodesAsTaken(of_.index)) AddNode(n);
     AddResults();
     return std::move(made_);
   }
@@ -66,7 +66,7 @@ class Builder {
   void AddNode(NodeIndex n) {
     const Node& node = graph_.nodes[n];
     PlacementProblem::Item& item = AddItem(node.name, of_.anchors.of(n));
-    if (!IsCommunication(node)) item.seconds = SecondsOf(node);
+    if (!of_.index.Is(n, OpKind::kCommunication)) item.seconds = SecondsOf(node);
     made_.item_of[n] = last_item();
     for (const ValueIndex v : node.inputs) AddEdge(v);
     for (const ValueIndex v : node.outputs) item_of_value_[v] = last_item();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/graph/graph_index.h"
 #include "common/profile/device_profile.h"
 #include "scheduler/place/problem.h"
 #include "scheduler/plan/anchors.h"
@@ -31,7 +32,7 @@ struct GraphProblem {
 };
 
 struct ProblemOf {
-  const Graph& graph;  // Before copies.
+  const GraphIndex& index;  // Of the graph before copies.
   const Anchors& anchors;
   const SliceCosts& costs;
   const DeviceProfile& profile;

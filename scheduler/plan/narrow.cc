@@ -8,6 +8,7 @@
 // of once for each product, and are half as many bytes. On the processor only.
 #include <algorithm>
 
+#include "ops/op_spec.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {
@@ -18,15 +19,12 @@ bool IsBf16(const Node& node) { return TextAttr(node.attrs, "math", "fp32") == "
 // Whether `node`, whose input `i` is such rows, gives the same of rows in bf16.
 bool TakesRows(const Node& node, size_t i) {
   if (node.device != Device::kCpu) return false;
-  if (node.op == "relu_bias_grad") return i == 0;
-  if (node.op == "dense_layer") return i == 0 && IsBf16(node);
-  if (node.op == "dense_layer_back") return i == 2 || (i == 0 && IsBf16(node));
-  return node.op == "matmul" && IsBf16(node);
+  const Bf16Traits& bf16 = FindOp(node.op)->bf16;
+  return bf16.signs.Has(i) || (bf16.rounded.Has(i) && IsBf16(node));
 }
 
 bool GivesRows(const Node& node) {
-  return (node.op == "dense_layer" || node.op == "dense_layer_back") && IsBf16(node) &&
-         node.device == Device::kCpu;
+  return FindOp(node.op)->bf16.result && IsBf16(node) && node.device == Device::kCpu;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/op_spec.h"
 #include "ops/update/attrs.h"
 #include "ops/update/update.h"
 #include "scheduler/plan/passes.h"
@@ -46,13 +47,14 @@ class Optimizer {
     }
     for (uint32_t t = 0; t < graph_.tables.size(); ++t) DT_TRY_STATUS(UpdateRows(t));
     for (const Running& r : running_) {
-      DT_TRY_STATUS(Append("batch_norm_running", r.name, r.inputs, r.attrs, 0).status());
+      DT_TRY_STATUS(Append(r.op, r.name, r.inputs, r.attrs, 0).status());
     }
     return std::move(graph_);
   }
 
  private:
   struct Running {
+    std::string_view op;
     std::string name;
     std::vector<ValueIndex> inputs;
     Attrs attrs;
@@ -84,19 +86,20 @@ class Optimizer {
                 {{"slices", int64_t{slices_}}});
   }
 
-  // Every rank learns every slice's loss, and the statistics of every slice's batch norms.
+  // Every rank learns every slice's loss, and what every slice leaves for running values.
   Status Gathers() {
     for (const LossSpec& loss : graph_.losses) DT_TRY_STATUS(Gather(loss.loss).status());
     const size_t count = graph_.nodes.size();
     for (size_t n = 0; n < count; ++n) {
       const Node node = graph_.nodes[n];
-      if (node.op != "batch_norm") continue;
-      DT_TRY(const ValueIndex means, Gather(node.outputs[1]));
-      DT_TRY(const ValueIndex vars, Gather(node.outputs[2]));
-      DT_TRY(const ValueIndex counts, Gather(node.outputs[4]));
-      running_.push_back({"running." + node.name,
-                          {node.inputs[3], node.inputs[4], means, vars, counts},
-                          node.attrs});
+      const RunningValues& running = FindOp(node.op)->running;
+      if (running.op.empty()) continue;
+      std::vector<ValueIndex> inputs;
+      for (const size_t i : running.values) inputs.push_back(node.inputs[i]);
+      for (const size_t i : running.statistics) {
+        DT_TRY(inputs.emplace_back(), Gather(node.outputs[i]));
+      }
+      running_.push_back({running.op, "running." + node.name, std::move(inputs), node.attrs});
     }
     return OkStatus();
   }

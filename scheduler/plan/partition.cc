@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "common/graph/graph_index.h"
+#include "ops/op_spec.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {
@@ -19,18 +21,19 @@ enum class Wave : uint8_t { kBeforePull, kUntilPush, kAfterPush };
 class Segments {
  public:
   // The first subgraph will be number `first` of its pass.
-  Segments(const Graph& graph, size_t first)
-      : graph_(graph),
+  Segments(const GraphIndex& index, size_t first)
+      : index_(index),
+        graph_(index.graph()),
         first_(static_cast<uint32_t>(first)),
-        of_(graph.nodes.size(), kNone),
-        writer_(graph.values.size(), kNone) {
+        of_(graph_.nodes.size(), kNone),
+        writer_(graph_.values.size(), kNone) {
     open_.fill(kNone);
     has_rows_.fill(false);
   }
 
-  void Add(NodeIndex n, bool reads_rows) {
+  void Add(NodeIndex n) {
     const Node& node = graph_.nodes[n];
-    const auto stream = static_cast<size_t>(StreamOf(node));
+    const auto stream = static_cast<size_t>(StreamOf(index_.traits(n).kind, node.device));
     std::vector<uint32_t> arrivals;
     for (const ValueIndex v : node.inputs) {
       const NodeIndex from = writer_[v] == kNone ? graph_.value(v).producer : writer_[v];
@@ -43,9 +46,9 @@ class Segments {
       if (seen_[stream][there] <= source) arrivals.push_back(source);
     }
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (WritesInput(node, i)) writer_[node.inputs[i]] = n;
+      if (index_.traits(n).writes.Has(i)) writer_[node.inputs[i]] = n;
     }
-    const bool rows_arrive = reads_rows && !std::exchange(has_rows_[stream], true);
+    const bool rows_arrive = index_.ReadsPulledRows(n) && !std::exchange(has_rows_[stream], true);
     if (open_[stream] == kNone || !arrivals.empty() || rows_arrive ||
         all_[open_[stream]].stage != node.stage) {
       Open(stream, node, arrivals);
@@ -85,6 +88,7 @@ class Segments {
     all_.push_back(std::move(subgraph));
   }
 
+  const GraphIndex& index_;
   const Graph& graph_;
   const uint32_t first_;
   std::vector<uint32_t> of_;       // By node.
@@ -98,15 +102,15 @@ class Segments {
 
 class Cutter {
  public:
-  explicit Cutter(const Graph& graph)
-      : graph_(graph), wave_(graph.nodes.size(), Wave::kBeforePull) {}
+  explicit Cutter(const GraphIndex& index)
+      : index_(index), graph_(index.graph()), wave_(graph_.nodes.size(), Wave::kBeforePull) {}
 
   void FindWaves() {
     std::vector<bool> needs_rows(graph_.nodes.size(), false);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       for (const ValueIndex v : graph_.nodes[n].inputs) {
         const NodeIndex from = graph_.value(v).producer;
-        if (from == kNone ? IsPulledRows(graph_, v) : needs_rows[from]) needs_rows[n] = true;
+        if (from == kNone ? index_.IsPulledRows(v) : needs_rows[from]) needs_rows[n] = true;
       }
     }
     std::vector<ValueIndex> pushed;
@@ -119,7 +123,7 @@ class Cutter {
     }
     // A node without inputs runs with the first that reads it.
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
-      if (graph_.nodes[n].inputs.empty()) wave_[n] = FirstReader(n);
+      if (graph_.nodes[n].inputs.empty()) wave_[n] = WaveOfFirstReader(graph_.nodes[n]);
     }
   }
 
@@ -150,11 +154,11 @@ class Cutter {
 
   // The chosen slice nodes, wave after wave.
   std::vector<Subgraph> SliceSubgraphs(const std::vector<bool>& chosen) const {
-    Segments segments(graph_, 0);
+    Segments segments(index_, 0);
     for (const Wave wave : {Wave::kBeforePull, Wave::kUntilPush, Wave::kAfterPush}) {
       for (size_t n = 0; n < graph_.nodes.size(); ++n) {
         if (!chosen[n] || graph_.nodes[n].phase != Phase::kSlice || wave_[n] != wave) continue;
-        segments.Add(static_cast<NodeIndex>(n), ReadsRows(n));
+        segments.Add(static_cast<NodeIndex>(n));
       }
       segments.CloseAll();
     }
@@ -166,49 +170,45 @@ class Cutter {
     Subgraph exchange;
     exchange.name = "exchange";
     exchange.phase = Phase::kStep;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (IsCommunication(graph_.nodes[n])) exchange.nodes.push_back(static_cast<NodeIndex>(n));
+    std::vector<NodeIndex> rest;
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      if (index_.Is(n, OpKind::kCommunication)) {
+        exchange.nodes.push_back(n);
+      } else if (graph_.nodes[n].phase == Phase::kStep) {
+        rest.push_back(n);
+      }
     }
-    Segments segments(graph_, before);
+    Segments segments(index_, before);
     if (!exchange.nodes.empty()) segments.AddWhole(std::move(exchange));
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const Node& node = graph_.nodes[n];
-      if (node.phase != Phase::kStep || IsCommunication(node)) continue;
-      segments.Add(static_cast<NodeIndex>(n), false);
-    }
+    for (const NodeIndex n : rest) segments.Add(n);
     return segments.Take();
   }
 
  private:
-  bool ReadsRows(size_t n) const {
-    return std::ranges::any_of(graph_.nodes[n].inputs,
-                               [this](ValueIndex v) { return IsPulledRows(graph_, v); });
-  }
-
-  Wave FirstReader(size_t n) const {
+  Wave WaveOfFirstReader(const Node& node) const {
     Wave first = Wave::kAfterPush;
-    for (size_t reader = 0; reader < graph_.nodes.size(); ++reader) {
-      for (const ValueIndex v : graph_.nodes[reader].inputs) {
-        if (graph_.value(v).producer == n) first = std::min(first, wave_[reader]);
-      }
+    for (const ValueIndex v : node.outputs) {
+      for (const NodeIndex reader : index_.readers(v)) first = std::min(first, wave_[reader]);
     }
     return first;
   }
 
+  const GraphIndex& index_;
   const Graph& graph_;
   std::vector<Wave> wave_;
 };
 
 }  // namespace
 
-std::vector<NodeIndex> NodesAsTaken(const Graph& graph) {
-  Cutter cutter(graph);
+std::vector<NodeIndex> NodesAsTaken(const GraphIndex& index) {
+  Cutter cutter(index);
   cutter.FindWaves();
   return cutter.InWaves();
 }
 
 void Partition(Plan& plan) {
-  Cutter cutter(plan.graph);
+  const GraphIndex index(plan.graph, TraitsOf);
+  Cutter cutter(index);
   cutter.FindWaves();
   plan.train = cutter.SliceSubgraphs(std::vector<bool>(plan.graph.nodes.size(), true));
   for (Subgraph& step : cutter.StepSubgraphs(plan.train.size()))

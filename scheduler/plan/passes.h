@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "common/graph/graph_index.h"
 #include "scheduler/composites/infer_node.h"
 #include "scheduler/plan/plan.h"
 
@@ -60,7 +61,7 @@ StepTime TimeOfStep(const Graph& graph, const PlanRequest& request);
 
 // The order in which streams take nodes: slice nodes by what they wait for and what waits for them,
 // then step nodes. Topological.
-std::vector<NodeIndex> NodesAsTaken(const Graph& graph);
+std::vector<NodeIndex> NodesAsTaken(const GraphIndex& index);
 // Fills Plan::train and Plan::evaluate.
 void Partition(Plan& plan);
 // Fills Plan::slot. REQUIRES: partitioned.

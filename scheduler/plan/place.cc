@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "common/graph/graph_index.h"
+#include "ops/op_spec.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/graph_problem.h"
 #include "scheduler/plan/passes.h"
@@ -36,7 +38,8 @@ class Placer {
   Placer(const Graph& graph, const PlanRequest& request)
       : graph_(graph),
         request_(request),
-        costs_(graph_, request.columns, SliceSamples(request.job.train.batch_size, request.slices)),
+        index_(graph, TraitsOf),
+        costs_(graph_, request.columns, {request.job.train.batch_size, request.slices}),
         limit_(MemoryFor(request.accelerator)) {}
 
   Result<Graph> Run() {
@@ -59,8 +62,8 @@ class Placer {
   }
 
   Result<Graph> WithTags(const Anchors::Options& options) {
-    DT_TRY(const Anchors anchors, Anchors::Find(graph_, request_.job, options));
-    GraphProblem made = MakeProblem({.graph = graph_,
+    DT_TRY(const Anchors anchors, Anchors::Find(index_, request_.job, options));
+    GraphProblem made = MakeProblem({.index = index_,
                                      .anchors = anchors,
                                      .costs = costs_,
                                      .profile = request_.profile,
@@ -147,7 +150,7 @@ class Placer {
     DT_TRY(Graph fused, Fuse(placed, request_));
     DT_TRY(Graph graph, InsertCopies(std::move(fused), request_));
     const Plan plan = Cut(std::move(graph), request_);
-    const SliceCosts costs(plan.graph, request_.columns, costs_.samples());
+    const SliceCosts costs(plan.graph, request_.columns, costs_.step());
     return MemoryOf(plan, costs, Device::kGpu).allocated(SlicesAtOnce());
   }
 
@@ -169,7 +172,7 @@ class Placer {
     }
     std::ranges::stable_sort(there, std::greater<>(),
                              [&](ValueIndex v) { return costs_.Bytes(v); });
-    const NodeIndex guilty = FirstToucher(placed, there[0]);
+    const NodeIndex guilty = FirstToucher(there[0]);
     if (there.size() > kLargestNamed) there.resize(kLargestNamed);
     std::vector<std::string> largest;
     for (const ValueIndex v : there) {
@@ -185,12 +188,9 @@ class Placer {
   }
 
   // The node that makes the value, or the first that reads it.
-  static NodeIndex FirstToucher(const Graph& graph, ValueIndex v) {
-    if (graph.value(v).producer != kNone) return graph.value(v).producer;
-    const auto reader = std::ranges::find_if(graph.nodes, [&](const Node& node) {
-      return std::ranges::find(node.inputs, v) != node.inputs.end();
-    });
-    return static_cast<NodeIndex>(reader - graph.nodes.begin());
+  NodeIndex FirstToucher(ValueIndex v) const {
+    const NodeIndex producer = graph_.value(v).producer;
+    return producer != kNone ? producer : index_.readers(v).front();
   }
 
   void Explain(const Anchors& anchors, const GraphProblem& made, bool kept_off) const {
@@ -208,6 +208,7 @@ class Placer {
 
   const Graph& graph_;
   const PlanRequest& request_;
+  const GraphIndex index_;
   const SliceCosts costs_;
   const double limit_;  // Bytes of the accelerator.
   bool too_large_ = false;

@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "ops/op_spec.h"
 #include "ops/sharding.h"
 #include "scheduler/plan/passes.h"
 
@@ -89,7 +90,7 @@ Result<Plan> MakePlan(const PlanRequest& asked, const SeenPass& seen) {
   Partition(plan);
   seen("partition", plan);
   PlanMemory(plan);
-  DT_TRY_STATUS(CheckPlan(plan));
+  DT_TRY_STATUS(CheckPlan(plan, TraitsOf));
   seen("schedule", plan);
   return plan;
 }

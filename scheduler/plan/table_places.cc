@@ -87,8 +87,7 @@ class TableChooser {
   }
 
   SliceCosts CostsOf(const Graph& graph) const {
-    return SliceCosts(graph, request_.columns,
-                      SliceSamples(request_.job.train.batch_size, request_.slices));
+    return SliceCosts(graph, request_.columns, {request_.job.train.batch_size, request_.slices});
   }
 
   // The first of several that take equally long is that with the fewest tables on workers.
@@ -195,8 +194,7 @@ class TableChooser {
 TablePlaces PlaceTables(const PlanRequest& request) { return TableChooser(request).Run(); }
 
 TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request) {
-  const SliceCosts costs(graph, request.columns,
-                         SliceSamples(request.job.train.batch_size, request.slices));
+  const SliceCosts costs(graph, request.columns, {request.job.train.batch_size, request.slices});
   double pulled_rows = 0, pulled_bytes = 0, exchanged_bytes = 0;
   for (const TableUse& table : graph.tables) {
     const double rows = costs.DistinctKeys(table) * request.slices;

@@ -126,6 +126,7 @@ class Engine {
   Status Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose);
 
   const Plan plan_;
+  const GraphIndex index_;
   const Options options_;
   Parameters parameters_;
   StepExchange exchange_;

@@ -9,6 +9,7 @@
 #include "common/control/control_link.h"
 #include "common/storage/place_below.h"
 #include "common/wire/plan_codec.h"
+#include "ops/op_spec.h"
 #include "worker/engine/device_kernels.h"
 #include "worker/service/control_rendezvous.h"
 #include "worker/service/step_trace.h"
@@ -128,7 +129,7 @@ class WorkerRole : public Worker {
   }
 
   Status OpenEngine(std::string_view bytes) {
-    DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(bytes.data(), bytes.size()))));
+    DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(bytes.data(), bytes.size())), TraitsOf));
     const bool on_accelerator = std::ranges::any_of(
         plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
     Accelerator* accelerator = options_.accelerator;

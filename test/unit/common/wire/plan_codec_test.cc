@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
+#include "ops/op_spec.h"
 #include "scheduler/plan/plan.h"
 #include "test/support/tiny_model.h"
 
@@ -35,7 +36,7 @@ std::span<const std::byte> BytesOf(const std::string& text) {
 TEST(PlanCodecTest, APlanArrivesAsItLeft) {
   const Plan plan = WholePlan();
   const std::string bytes = Encode(plan);
-  const Result<Plan> decoded = DecodePlan(BytesOf(bytes));
+  const Result<Plan> decoded = DecodePlan(BytesOf(bytes), TraitsOf);
   ASSERT_TRUE(decoded.ok()) << ToText(decoded.status());
   EXPECT_EQ(*decoded, plan);
   EXPECT_EQ(Encode(*decoded), bytes);
@@ -43,13 +44,13 @@ TEST(PlanCodecTest, APlanArrivesAsItLeft) {
 
 TEST(PlanCodecTest, UnalignedBytesDecode) {
   const std::string bytes = "x" + Encode(WholePlan());
-  EXPECT_TRUE(DecodePlan(BytesOf(bytes).subspan(1)).ok());
+  EXPECT_TRUE(DecodePlan(BytesOf(bytes).subspan(1), TraitsOf).ok());
 }
 
 TEST(PlanCodecTest, TruncatedBytesAreRefused) {
   const std::string bytes = Encode(WholePlan());
   for (size_t length = 0; length < bytes.size(); length += 1 + length / 64) {
-    const Result<Plan> decoded = DecodePlan(BytesOf(bytes).first(length));
+    const Result<Plan> decoded = DecodePlan(BytesOf(bytes).first(length), TraitsOf);
     ASSERT_FALSE(decoded.ok()) << length;
     EXPECT_EQ(decoded.status().code(), StatusCode::kOutOfRange) << length;
   }
@@ -65,9 +66,9 @@ TEST(PlanCodecTest, ChangedBytesNeverHurt) {
       const size_t at = draws[i] % bytes.size();
       bytes[at] = static_cast<char>(draws[3] >> (8 * i));
     }
-    const Result<Plan> decoded = DecodePlan(BytesOf(bytes));
+    const Result<Plan> decoded = DecodePlan(BytesOf(bytes), TraitsOf);
     refused += decoded.ok() ? 0 : 1;
-    EXPECT_TRUE(!decoded.ok() || CheckPlan(*decoded).ok()) << seed;
+    EXPECT_TRUE(!decoded.ok() || CheckPlan(*decoded, TraitsOf).ok()) << seed;
   }
   EXPECT_GT(refused, 1000u);
 }
@@ -107,7 +108,7 @@ TEST(PlanCodecTest, EveryIndexOutOfRangeIsRefused) {
   for (const Damage& damage : kDamages) {
     Plan plan = WholePlan();
     damage.apply(plan);
-    EXPECT_FALSE(DecodePlan(BytesOf(Encode(plan))).ok()) << damage.name;
+    EXPECT_FALSE(DecodePlan(BytesOf(Encode(plan)), TraitsOf).ok()) << damage.name;
   }
 }
 

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
+#include "ops/op_spec.h"
 #include "scheduler/dump/explain.h"
 #include "scheduler/plan/devices.h"
 #include "scheduler/plan/plan.h"
@@ -155,7 +156,7 @@ TEST(AutoPlaceTest, WhatIsSaidHoldsAndTheRestFollowsIt) {
   job.model.nodes[8].device = Device::kGpu;  // deep
   job.parallel.place = {{"crosses*", Device::kCpu}};
   const Planned made = PlannedOf({job, TinyColumns(), 1, TinyAccelerator(1 << 30), Speeds(5, 1e9)});
-  EXPECT_TRUE(CheckPlan(made.plan).ok());
+  EXPECT_TRUE(CheckPlan(made.plan, TraitsOf).ok());
   for (const Node& node : made.plan.graph.nodes) {
     if (node.phase == Phase::kStep || node.op == "copy") continue;
     if (node.name.starts_with("deep")) {
@@ -195,7 +196,7 @@ void ExpectPlaced(JobConfig job, const Machine& machine) {
       PlannedOf({job, test::ColumnsOf(job), 1, machine.accelerator, machine.profile});
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   EXPECT_LT(seconds, 1.0 * kSlower);
-  EXPECT_TRUE(CheckPlan(made.plan).ok());
+  EXPECT_TRUE(CheckPlan(made.plan, TraitsOf).ok());
   EXPECT_TRUE(made.report.automatic);
   EXPECT_LE(made.report.accelerator_bytes, made.report.accelerator_limit);
   const Placement& placement = made.report.placement;
@@ -258,7 +259,7 @@ TEST(AutoPlaceTest, WeightsOfWorkersApartStayOnTheHost) {
   job.train.staleness = 2;
   const Planned made =
       PlannedOf({job, TinyColumns(), 1, TinyAccelerator(1 << 30), Speeds(50, 1e10)});
-  EXPECT_TRUE(CheckPlan(made.plan).ok());
+  EXPECT_TRUE(CheckPlan(made.plan, TraitsOf).ok());
   EXPECT_GT(NodesOn(made.plan.graph, Device::kGpu), 0);
   for (const ParameterSpec& p : made.plan.graph.parameters) {
     EXPECT_EQ(made.plan.graph.value(p.value).device, Device::kCpu);
@@ -271,7 +272,7 @@ TEST(AutoPlaceTest, TheOptimizersDeviceIsKept) {
     job.optimizer.device = optimizer;
     const Planned made =
         PlannedOf({job, TinyColumns(), 1, TinyAccelerator(1 << 30), Speeds(20, 1e10)});
-    EXPECT_TRUE(CheckPlan(made.plan).ok());
+    EXPECT_TRUE(CheckPlan(made.plan, TraitsOf).ok());
     for (const Node& node : made.plan.graph.nodes) {
       if (node.op != "update") continue;
       EXPECT_EQ(node.device, optimizer) << node.name;
@@ -291,7 +292,7 @@ TEST(AutoPlaceTest, LessMemoryTakesLessOfTheAccelerator) {
   for (const double share : {1.0, 0.7, 0.4, 0.1, 0.01}) {
     const auto limit = static_cast<uint64_t>(share * whole);
     const Planned made = PlannedOf({job, TinyColumns(), 1, TinyAccelerator(limit), profile});
-    EXPECT_TRUE(CheckPlan(made.plan).ok());
+    EXPECT_TRUE(CheckPlan(made.plan, TraitsOf).ok());
     EXPECT_LE(made.report.accelerator_bytes, static_cast<double>(limit)) << share;
     if (share > 0.3) {
       EXPECT_GT(made.report.accelerator_bytes, 0) << share;
@@ -318,7 +319,7 @@ TEST(AutoPlaceTest, TagsThatDoNotFitAreRefusedWithPlaceAndSizesOrFallBack) {
   EXPECT_THAT(ExplainPlan(made.plan, job, made.report),
               HasSubstr("tagged at model.yaml:9 gpu, but that does not fit"));
   job.cluster.devices = AcceleratorChoice::kEmulated;  // Then what fits may go there.
-  EXPECT_TRUE(CheckPlan(PlannedOf(request).plan).ok());
+  EXPECT_TRUE(CheckPlan(PlannedOf(request).plan, TraitsOf).ok());
 }
 
 // ------------------------------------------------------------ what a person is told

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
+#include "ops/op_spec.h"
 #include "scheduler/dump/explain.h"
 #include "scheduler/plan/passes.h"
 #include "test/support/tiny_model.h"
@@ -51,7 +52,7 @@ TEST(PlanTest, EveryCompositeTogetherPlans) {
   job.optimizer.spec.l2 = 0.1f;
   const Result<Plan> plan = PlanOf(job);
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
-  EXPECT_TRUE(CheckPlan(*plan).ok());
+  EXPECT_TRUE(CheckPlan(*plan, TraitsOf).ok());
   for (const TableUse& table : plan->graph.tables) EXPECT_NE(table.row_grad, kNone) << table.name;
   for (const ParameterSpec& p : plan->graph.parameters) {
     EXPECT_EQ(p.trained, p.grad != kNone) << plan->graph.value(p.value).name;
@@ -63,7 +64,7 @@ TEST(PlanTest, NothingIsPushedToFrozenTables) {
   job.model.tables[0].life.freeze = true;
   const Result<Plan> plan = PlanOf(job);
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
-  EXPECT_TRUE(CheckPlan(*plan).ok());
+  EXPECT_TRUE(CheckPlan(*plan, TraitsOf).ok());
   for (const TableUse& table : plan->graph.tables) {
     EXPECT_EQ(table.row_grad == kNone, table.name == job.model.tables[0].name) << table.name;
   }
@@ -105,7 +106,9 @@ TEST(PlanTest, ExchangeIsTheFirstStepSubgraph) {
   ASSERT_NE(step, plan->train.end());
   for (auto later = plan->train.begin(); later != plan->train.end(); ++later) {
     for (const NodeIndex n : later->nodes) {
-      EXPECT_EQ(IsCommunication(plan->graph.nodes[n]), later == step) << plan->graph.nodes[n].name;
+      const Node& node = plan->graph.nodes[n];
+      const bool communicates = TraitsOf(node.op).kind == OpKind::kCommunication;
+      EXPECT_EQ(communicates, later == step) << node.name;
     }
   }
 }
@@ -125,7 +128,7 @@ TEST(PlanTest, CheckFindsASlotTakenTooEarly) {
   for (uint32_t s = 0; s + 1 < good.slot_count; ++s) {
     Plan bad = good;
     for (uint32_t& slot : bad.slot) slot = slot == s + 1 ? s : slot;
-    refused += CheckPlan(bad).ok() ? 0 : 1;
+    refused += CheckPlan(bad, TraitsOf).ok() ? 0 : 1;
   }
   EXPECT_GT(refused, good.slot_count / 2);
 }
@@ -134,10 +137,10 @@ TEST(PlanTest, CheckFindsAWrongOrder) {
   const Plan good = *PlanOf(TinyJob(TinyDeepFm()));
   Plan swapped = good;
   std::swap(swapped.train[0], swapped.train.back());
-  EXPECT_FALSE(CheckPlan(swapped).ok());
+  EXPECT_FALSE(CheckPlan(swapped, TraitsOf).ok());
   Plan missing = good;
   missing.train.pop_back();
-  EXPECT_FALSE(CheckPlan(missing).ok());
+  EXPECT_FALSE(CheckPlan(missing, TraitsOf).ok());
 }
 
 // Streams go at any pace: what they do not wait for may not be there yet.
@@ -151,13 +154,13 @@ TEST(PlanTest, CheckFindsAMissingWait) {
     for (size_t w = 0; w < good.train[s].waits.size(); ++w) {
       Plan bad = good;
       bad.train[s].waits.erase(bad.train[s].waits.begin() + static_cast<ptrdiff_t>(w));
-      EXPECT_FALSE(CheckPlan(bad).ok()) << good.train[s].name;
+      EXPECT_FALSE(CheckPlan(bad, TraitsOf).ok()) << good.train[s].name;
       ++waits;
     }
     if (!good.train[s].needs_rows) continue;
     Plan bad = good;
     bad.train[s].needs_rows = false;
-    EXPECT_FALSE(CheckPlan(bad).ok()) << good.train[s].name;
+    EXPECT_FALSE(CheckPlan(bad, TraitsOf).ok()) << good.train[s].name;
   }
   EXPECT_GT(waits, 3);
 }
@@ -170,7 +173,7 @@ TEST(PlanTest, CheckFindsAValueOnTheWrongDevice) {
     Plan bad = good;
     Device& device = bad.graph.values[v].device;
     device = device == Device::kCpu ? Device::kGpu : Device::kCpu;
-    EXPECT_FALSE(CheckPlan(bad).ok()) << good.graph.values[v].name;
+    EXPECT_FALSE(CheckPlan(bad, TraitsOf).ok()) << good.graph.values[v].name;
   }
 }
 
