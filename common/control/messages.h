@@ -129,7 +129,7 @@ struct StartMessage {
   uint32_t slices = 1;
   ShardMap map;
   std::vector<ProcessId> workers;         // In rank order.
-  std::string plan;                       // Workers: wire/plan_codec.h.
+  std::string plan;                       // Workers: plan/plan_codec.h.
   std::vector<TableId> tables_on_worker;  // Servers have no rows of them.
   DT_FIELDS(generation, slices, map, workers, plan, tables_on_worker)
 };

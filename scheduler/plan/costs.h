@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "ops/op_spec.h"
 
 namespace dt::scheduler {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {

@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "ops/sharding.h"
 #include "scheduler/plan/passes.h"

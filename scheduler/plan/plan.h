@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "common/config/job_config.h"
 #include "common/device/devices.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "common/profile/data_stats.h"
 #include "common/profile/device_profile.h"
 #include "scheduler/place/place.h"

@@ -2,7 +2,7 @@
 // other is written, whatever the pace of the streams.
 #include <algorithm>
 
-#include "common/graph/plan_order.h"
+#include "common/plan/pass_order.h"
 #include "scheduler/plan/passes.h"
 
 namespace dt::scheduler {

@@ -5,8 +5,8 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/written_paths.h"
+#include "common/plan/plan_codec.h"
 #include "common/wire/data.h"
-#include "common/wire/plan_codec.h"
 #include "scheduler/service/status_of.h"
 
 namespace dt::scheduler {

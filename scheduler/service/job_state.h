@@ -17,7 +17,7 @@
 #include "common/cluster/job_result.h"
 #include "common/control/messages.h"
 #include "common/control/process_end.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "scheduler/checkpoint/manifest.h"
 #include "scheduler/membership/membership.h"
 #include "scheduler/service/progress.h"

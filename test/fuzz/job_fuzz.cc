@@ -7,6 +7,7 @@
 
 #include "common/base/check.h"
 #include "common/config/load_job.h"
+#include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "scheduler/plan/plan.h"
 

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "common/base/check.h"
-#include "common/wire/plan_codec.h"
+#include "common/plan/check_plan.h"
+#include "common/plan/plan_codec.h"
 #include "ops/op_spec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

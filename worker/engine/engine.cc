@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "worker/engine/check_attrs.h"
 

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
 #include "worker/collective/collective.h"

@@ -9,8 +9,8 @@
 
 #include "common/device/accelerator.h"
 #include "common/graph/graph_index.h"
-#include "common/graph/plan.h"
 #include "common/metrics/timeline.h"
+#include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
 

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
+#include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "scheduler/dump/explain.h"
 #include "scheduler/plan/devices.h"
@@ -343,7 +344,6 @@ TEST(AutoPlaceTest, TheExplanationSaysWhereWhyAndWhatElse) {
 }
 
 // ------------------------------------------------------------ devices
-
 TEST(PlanDevicesTest, AllWorkersMustHaveOneAndTheSmallestCounts) {
   const DeviceInfo small = TinyAccelerator(100);
   DeviceInfo card = TinyAccelerator(200);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
+#include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "scheduler/dump/explain.h"
 #include "scheduler/plan/passes.h"

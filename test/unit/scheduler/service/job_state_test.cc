@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/plan/plan_codec.h"
 #include "common/wire/data.h"
-#include "common/wire/plan_codec.h"
 #include "scheduler/service/status_of.h"
 
 namespace dt::scheduler {

@@ -1,6 +1,6 @@
 // Goal: a node is known to have ended exactly where stream order and waits say so, through others
 // too. Method: a pass drawn by hand.
-#include "common/graph/plan_order.h"
+#include "common/plan/pass_order.h"
 
 #include <gtest/gtest.h>
 

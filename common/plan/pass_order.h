@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 
 namespace dt {
 

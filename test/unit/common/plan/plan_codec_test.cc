@@ -1,10 +1,11 @@
 // Goal: a plan arrives as it left, and no bytes can hurt: truncated, flipped and spliced messages
 // are refused or decode to a plan that CheckPlan accepts.
-#include "common/wire/plan_codec.h"
+#include "common/plan/plan_codec.h"
 
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
+#include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "scheduler/plan/plan.h"
 #include "test/support/tiny_model.h"

@@ -1,4 +1,4 @@
-#include "common/graph/plan_order.h"
+#include "common/plan/pass_order.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // What the scheduler hands to every worker: the final graph, cut into subgraphs, with the order and
-// the memory of one rank. A plain value; wire/plan.h carries it.
+// the memory of one rank. A plain value; plan_codec.h turns it into bytes.
 #pragma once
 
 #include <string>
@@ -57,8 +57,5 @@ std::string_view NameOf(Stream stream);
 bool CarriesCopies(Stream stream);
 // Values that are read after the slice pass: by step nodes, pushed, or reported. By value.
 std::vector<bool> KeptValues(const Graph& graph);
-// Structure, order, convexity of subgraphs and the memory plan, for training and evaluation.
-// Nothing of a plan is believed before this holds. Error: Internal.
-Status CheckPlan(const Plan& plan, TraitsLookup traits_of);
 
 }  // namespace dt

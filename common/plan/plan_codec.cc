@@ -1,5 +1,6 @@
-#include "common/wire/plan_codec.h"
+#include "common/plan/plan_codec.h"
 
+#include "common/plan/check_plan.h"
 #include "common/wire/spec_tables.h"
 #include "common/wire/table_reader.h"
 #include "common/wire/table_writer.h"
