@@ -5,7 +5,7 @@
 namespace dt {
 
 PassOrder::PassOrder(std::span<const Subgraph> pass, Phase phase, size_t nodes)
-    : begin_(pass.size()), place_(nodes) {
+    : begin_(pass.size()), positions_(nodes) {
   std::vector<Clock> end(pass.size());
   std::array<uint32_t, kStreams> last;  // Subgraph of each stream.
   last.fill(kNone);
@@ -21,15 +21,15 @@ PassOrder::PassOrder(std::span<const Subgraph> pass, Phase phase, size_t nodes)
     for (const uint32_t w : subgraph.waits) join(w);
     last[stream] = s;
     end[s] = clock;
-    for (const NodeIndex n : subgraph.nodes) place_[n] = {s, stream, end[s][stream]++};
+    for (const NodeIndex n : subgraph.nodes) positions_[n] = {s, stream, end[s][stream]++};
   }
 }
 
 bool PassOrder::Before(NodeIndex first, NodeIndex then) const {
-  const NodePlace& a = place_[first];
-  const NodePlace& b = place_[then];
-  if (a.stream == b.stream) return a.position < b.position;
-  return a.position < begin_[b.subgraph][a.stream];
+  const Position& a = positions_[first];
+  const Position& b = positions_[then];
+  if (a.stream == b.stream) return a.index < b.index;
+  return a.index < begin_[b.subgraph][a.stream];
 }
 
 }  // namespace dt

@@ -17,19 +17,19 @@ class PassOrder {
   // subgraph name earlier ones.
   PassOrder(std::span<const Subgraph> pass, Phase phase, size_t nodes);
 
-  bool Runs(NodeIndex node) const { return place_[node].subgraph != kNone; }
+  bool Runs(NodeIndex node) const { return positions_[node].subgraph != kNone; }
   // `first` has ended when `then` begins. REQUIRES: both run.
   bool Before(NodeIndex first, NodeIndex then) const;
 
  private:
   using Clock = std::array<uint32_t, kStreams>;  // Nodes of each stream that have ended.
-  struct NodePlace {
+  struct Position {
     uint32_t subgraph = kNone;
     uint8_t stream = 0;
-    uint32_t position = 0;  // Among the nodes of its stream.
+    uint32_t index = 0;  // The number of the node on its stream.
   };
   std::vector<Clock> begin_;  // By subgraph of the pass.
-  std::vector<NodePlace> place_;
+  std::vector<Position> positions_;
 };
 
 }  // namespace dt

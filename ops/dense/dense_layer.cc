@@ -7,8 +7,9 @@ namespace {
 
 // Whole layers, as the planner's pass `fuse` joins them, with the bits of the operators that they
 // replace. They have no gradients: the pass runs on graphs that have theirs already. Products are
-// made in `math`, as matmul's. On the processor the pass `narrow` stores rows of layers in bf16:
-// with the attribute `narrow` a layer gives such rows; x, dz and a layer's result y may be such.
+// made in `math`, as matmul's. On the processor the pass `bf16_activations` stores rows of layers
+// in bf16: with the attribute `narrow` a layer gives such rows; x, dz and a layer's result y may be
+// such.
 
 DType RowsOf(const InferContext& context) {
   const bool narrow = BoolAttr(context.node.attrs, "narrow", false);

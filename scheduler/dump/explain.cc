@@ -8,8 +8,8 @@
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "ops/op_spec.h"
-#include "scheduler/place/place.h"
-#include "scheduler/plan/costs.h"
+#include "scheduler/passes/placement/slice_costs.h"
+#include "scheduler/place/place_items.h"
 
 namespace dt::scheduler {
 namespace {

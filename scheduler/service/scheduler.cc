@@ -18,7 +18,7 @@
 #include "scheduler/checkpoint/model_json.h"
 #include "scheduler/dump/dump_plan.h"
 #include "scheduler/dump/explain.h"
-#include "scheduler/plan/devices.h"
+#include "scheduler/passes/placement/devices.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/service/status_of.h"
 #include "scheduler/service/surroundings.h"

@@ -12,7 +12,7 @@
 #include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "scheduler/dump/explain.h"
-#include "scheduler/plan/passes.h"
+#include "scheduler/plan/pass_list.h"
 #include "test/support/tiny_model.h"
 #include "test/unit/scheduler/plan/shipped_jobs.h"
 
@@ -267,15 +267,15 @@ TEST(PlanTest, EachPassIsSeen) {
   const Result<Plan> plan =
       MakePlan({job, TinyColumns(), 2}, [&](std::string_view pass, const Plan& seen) {
         passes.emplace_back(pass);
-        EXPECT_EQ(seen.train.empty(), pass != "partition" && pass != "schedule") << pass;
-        EXPECT_EQ(seen.slot.empty(), pass != "schedule") << pass;
+        EXPECT_EQ(seen.train.empty(), pass != "subgraphs" && pass != "memory_plan") << pass;
+        EXPECT_EQ(seen.slot.empty(), pass != "memory_plan") << pass;
         last = seen;
       });
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
   EXPECT_EQ(last, *plan);
-  EXPECT_THAT(passes, testing::ElementsAre("expand", "infer", "differentiate", "optimize", "place",
-                                           "parallelize", "fuse", "narrow", "copies", "partition",
-                                           "schedule"));
+  EXPECT_THAT(passes, testing::ElementsAre("expand", "infer", "differentiate", "add_optimizer",
+                                           "place", "parallelize", "fuse", "bf16_activations",
+                                           "copies", "subgraphs", "memory_plan"));
   EXPECT_EQ(passes, PassNames());
 }
 
@@ -285,7 +285,7 @@ TEST(PlanTest, PassesBeforeAMistakeAreSeen) {
   std::string last;
   const Result<Plan> plan =
       MakePlan({job, TinyColumns(), 2}, [&](std::string_view pass, const Plan&) { last = pass; });
-  EXPECT_EQ(last, "optimize");
+  EXPECT_EQ(last, "add_optimizer");
   EXPECT_THAT(ToText(plan.status()), HasSubstr("nobody"));
 }
 
