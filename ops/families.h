@@ -47,13 +47,15 @@
 // X(File) for each source of CUDA kernels: FileCudaKernels() are those in it.
 #define DT_CUDA_FILES(X) \
   X(Attention)           \
+  X(BatchNorm)           \
   X(Dense)               \
+  X(Dispatch)            \
   X(Dropout)             \
   X(Elementwise)         \
+  X(ExpertMatmul)        \
   X(Gated)               \
   X(Interaction)         \
   X(Loss)                \
-  X(Moe)                 \
   X(Norm)                \
   X(Outer)               \
   X(Reduce)              \

@@ -14,7 +14,7 @@
 
 namespace dt {
 
-// Gives the outputs of one node their dtype and shape. Errors are sentences without place; the pass
+// Gives the outputs of one node their dtype and shape. Errors are sentences without line; the pass
 // adds node, file and line.
 struct InferContext {
   const Graph& graph;
