@@ -5,7 +5,7 @@
 #include "cli/outcome.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
-#include "scheduler/plan/devices.h"
+#include "scheduler/passes/placement/devices.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/report/dump_plan.h"
 #include "scheduler/report/explain.h"
@@ -37,7 +37,7 @@ scheduler::DumpFormat FormatOf(std::string_view name) {
 
 // The passes up to a mistake are shown; the mistake, unless the pass in question comes before it.
 Status PrintPasses(const CommandLine& line, scheduler::PlanRequest request) {
-  const std::string_view wanted = line.pass.empty() ? "schedule" : std::string_view(line.pass);
+  const std::string_view wanted = line.pass.empty() ? "memory_plan" : std::string_view(line.pass);
   const bool all = wanted == "all";
   if (all && line.format != "text") {
     return WithHint(Invalid("--after all is for --format text"), "name one pass");

@@ -8,18 +8,10 @@ namespace {
 
 std::vector<NamedKernel> MakeTable() {
   std::vector<NamedKernel> table;
-  for (const std::span<const NamedKernel> part :
-       {MatmulKernels(),  BatchMatmulKernels(), BiasKernels(),        DenseLayerKernels(),
-        BinaryKernels(),  UnaryKernels(),       CastKernels(),        PreluKernels(),
-        WhereKernels(),   BatchNormKernels(),   LayerNormKernels(),   L2NormalizeKernels(),
-        DropoutKernels(), JoinKernels(),        ReshapeKernels(),     GatherKernels(),
-        ReduceKernels(),  ReduceMaxKernels(),   GatherRowsKernels(),  BagKernels(),
-        RaggedKernels(),  FmKernels(),          DotKernels(),         CrossLayerKernels(),
-        OuterKernels(),   CinLayerKernels(),    HeadsKernels(),       SoftmaxKernels(),
-        LossKernels(),    TableRowKernels(),    SoftmaxLossKernels(), TopKKernels(),
-        StepKernels(),    DispatchKernels(),    ExpertMatmulKernels()}) {
-    table.insert(table.end(), part.begin(), part.end());
-  }
+#define DT_ADD_KERNELS(Family) \
+  for (const NamedKernel& kernel : Family##Kernels()) table.push_back(kernel);
+  DT_OP_FAMILIES(DT_ADD_KERNELS)
+#undef DT_ADD_KERNELS
   std::ranges::sort(table, {}, &NamedKernel::op);
   return table;
 }

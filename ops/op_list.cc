@@ -9,18 +9,11 @@ namespace {
 
 std::vector<const OpSpec*> MakeList() {
   std::vector<const OpSpec*> all;
-  for (const std::span<const OpSpec> part :
-       {MatmulSpecs(),  BatchMatmulSpecs(), BiasSpecs(),         DenseLayerSpecs(),
-        BinarySpecs(),  UnarySpecs(),       CastSpecs(),         PreluSpecs(),
-        WhereSpecs(),   BatchNormSpecs(),   LayerNormSpecs(),    L2NormalizeSpecs(),
-        DropoutSpecs(), JoinSpecs(),        ReshapeSpecs(),      GatherSpecs(),
-        ReduceSpecs(),  ReduceMaxSpecs(),   GatherRowsSpecs(),   BagSpecs(),
-        RaggedSpecs(),  FmSpecs(),          DotSpecs(),          CrossLayerSpecs(),
-        OuterSpecs(),   CinLayerSpecs(),    HeadsSpecs(),        SoftmaxSpecs(),
-        LossSpecs(),    StepSpecs(),        TableRowSpecs(),     SoftmaxLossSpecs(),
-        TopKSpecs(),    DispatchSpecs(),    ExpertMatmulSpecs(), CommunicationSpecs()}) {
-    for (const OpSpec& spec : part) all.push_back(&spec);
-  }
+#define DT_ADD_SPECS(Family) \
+  for (const OpSpec& spec : Family##Specs()) all.push_back(&spec);
+  DT_OP_FAMILIES(DT_ADD_SPECS)
+  DT_EXECUTOR_FAMILIES(DT_ADD_SPECS)
+#undef DT_ADD_SPECS
   std::ranges::sort(all, {}, [](const OpSpec* spec) { return spec->name; });
   return all;
 }
@@ -38,6 +31,15 @@ const OpSpec* FindOp(std::string_view name) {
   const auto at =
       std::ranges::lower_bound(List(), name, {}, [](const OpSpec* s) { return s->name; });
   return at != List().end() && (*at)->name == name ? *at : nullptr;
+}
+
+OpTraits TraitsOf(std::string_view op) {
+  const OpSpec* const spec = FindOp(op);
+  return spec == nullptr ? OpTraits() : spec->traits;
+}
+
+bool OpSpec::TakesAttr(std::string_view attr) const {
+  return std::ranges::find(attrs, attr, &AttrSpec::name) != attrs.end();
 }
 
 }  // namespace dt

@@ -10,10 +10,11 @@
 
 #include "common/base/status.h"
 #include "common/graph/graph.h"
+#include "common/graph/op_traits.h"
 
 namespace dt {
 
-// Gives the outputs of one node their dtype and shape. Errors are sentences without place; the pass
+// Gives the outputs of one node their dtype and shape. Errors are sentences without line; the pass
 // adds node, file and line.
 struct InferContext {
   const Graph& graph;
@@ -64,6 +65,22 @@ struct AttrSpec {
   bool required = false;
 };
 
+// What becomes of an operator's tensors in a model that multiplies in bf16 (attribute `math`).
+struct Bf16Traits {
+  InputSet rounded = {};  // Inputs that may hold bf16 with math: bf16, which rounds them anyway.
+  InputSet signs = {};    // Inputs that may always hold bf16, because only their sign is read.
+  bool result = false;    // With math: bf16 the attribute `narrow` makes output 0 bf16.
+};
+
+// The running values of an operator that keeps some: at the end of a step a node of operator `op`
+// changes them in place. Its inputs are the operator's inputs `values`, then its outputs
+// `statistics`, each gathered over the step's slices; its attributes are the operator's own.
+struct RunningValues {
+  std::string_view op = {};  // Empty: the operator keeps nothing.
+  std::span<const size_t> values = {};
+  std::span<const size_t> statistics = {};
+};
+
 // The number of outputs is what infer gives.
 inline constexpr uint8_t kVariableOutputs = 255;
 
@@ -78,11 +95,18 @@ struct OpSpec {
   bool user_visible = true;                 // May be written in a job file.
   bool takes_bf16 = false;                  // Kernels of processors read values in bf16, too.
   std::span<const AttrSpec> attrs = {};
+  OpTraits traits = {};
+  Bf16Traits bf16 = {};
+  RunningValues running = {};
+
+  bool TakesAttr(std::string_view attr) const;
 };
 
 // Every operator, sorted by name.
 std::span<const OpSpec* const> AllOps();
 // nullptr if there is none.
 const OpSpec* FindOp(std::string_view name);
+// The operator's traits; those of a plain operator if there is none of this name.
+OpTraits TraitsOf(std::string_view op);
 
 }  // namespace dt

@@ -3,7 +3,7 @@
 // follows. A loop that is cut gives each device a range of it. A tensor that has the loop is cut
 // along it; an input without it is on every device whole, and its gradient is a partial sum; an
 // output without it is a partial sum. A device matrix has one axis for each loop that is cut, and
-// the tensor map of a tensor is the place of its loops on it (docs/architecture.md, "How operators
+// the tensor map of a tensor is the axes of its loops on it (docs/architecture.md, "How operators
 // may be cut").
 //
 // The text of a rule: terms of inputs, "->", terms of outputs; "|" and terms of attributes that

@@ -28,7 +28,7 @@ struct TableConfig {
   FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients between worker and server.
   bool all_in_memory = false;
   RowLifeConfig life;
-  Device device = Device::kAuto;  // kAuto: the planner decides; see scheduler/plan/plan.h.
+  Device device = Device::kAuto;  // kAuto: the planner decides; see scheduler/passes.
   uint64_t keys_end = 0;          // Keys are below it; 0: any are.
   uint64_t expected_rows = 0;     // As far as is known; 0: nobody said.
   SourceMark mark;

@@ -127,7 +127,7 @@ struct RefusedMessage {
 struct StartMessage {
   View view;
   uint32_t slices = 1;
-  std::string plan;                       // Workers: wire/plan_codec.h.
+  std::string plan;                       // Workers: plan/plan_codec.h.
   std::vector<TableId> tables_on_worker;  // Servers have no rows of them.
   DT_FIELDS(view, slices, plan, tables_on_worker)
 };

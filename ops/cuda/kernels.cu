@@ -9,13 +9,12 @@ namespace {
 
 std::vector<CudaKernel> MakeTable() {
   std::vector<CudaKernel> table;
-  for (const CudaKernelList part :
-       {DenseCudaKernels(), ElementwiseCudaKernels(), GatedCudaKernels(), NormCudaKernels(),
-        DropoutCudaKernels(), AttentionCudaKernels(), ShapeCudaKernels(), ReduceCudaKernels(),
-        SparseCudaKernels(), InteractionCudaKernels(), OuterCudaKernels(), MoeCudaKernels(),
-        LossCudaKernels(), SoftmaxLossCudaKernels(), UpdateCudaKernels(), TableRowCudaKernels()}) {
-    table.insert(table.end(), part.kernels, part.kernels + part.count);
-  }
+  const auto add = [&table](const CudaKernelList& list) {
+    table.insert(table.end(), list.kernels, list.kernels + list.count);
+  };
+#define DT_ADD_KERNELS(File) add(File##CudaKernels());
+  DT_CUDA_FILES(DT_ADD_KERNELS)
+#undef DT_ADD_KERNELS
   std::sort(table.begin(), table.end(), [](const CudaKernel& a, const CudaKernel& b) {
     return std::string_view(a.op) < std::string_view(b.op);
   });

@@ -1,9 +1,10 @@
-// The lists that make up find_kernel's table: one for each file of CUDA kernels.
+// What each source of CUDA kernels adds to find_kernel's table.
 #pragma once
 
 #include <cstddef>
 
 #include "common/device/cuda_table.h"
+#include "ops/families.h"
 
 namespace dt {
 
@@ -19,21 +20,8 @@ CudaKernelList ListOf(const CudaKernel (&kernels)[count]) {
 // nullptr: the operator has no CUDA kernel.
 const CudaKernel* FindCudaKernel(const char* op);
 
-CudaKernelList DenseCudaKernels();
-CudaKernelList ElementwiseCudaKernels();
-CudaKernelList GatedCudaKernels();
-CudaKernelList NormCudaKernels();
-CudaKernelList DropoutCudaKernels();
-CudaKernelList AttentionCudaKernels();
-CudaKernelList ShapeCudaKernels();
-CudaKernelList ReduceCudaKernels();
-CudaKernelList SparseCudaKernels();
-CudaKernelList InteractionCudaKernels();
-CudaKernelList OuterCudaKernels();
-CudaKernelList MoeCudaKernels();
-CudaKernelList LossCudaKernels();
-CudaKernelList SoftmaxLossCudaKernels();
-CudaKernelList UpdateCudaKernels();
-CudaKernelList TableRowCudaKernels();
+#define DT_DECLARE_KERNELS(File) CudaKernelList File##CudaKernels();
+DT_CUDA_FILES(DT_DECLARE_KERNELS)
+#undef DT_DECLARE_KERNELS
 
 }  // namespace dt

@@ -7,8 +7,9 @@ namespace {
 
 // Whole layers, as the planner's pass `fuse` joins them, with the bits of the operators that they
 // replace. They have no gradients: the pass runs on graphs that have theirs already. Products are
-// made in `math`, as matmul's. On the processor the pass `narrow` stores rows of layers in bf16:
-// with the attribute `narrow` a layer gives such rows; x, dz and a layer's result y may be such.
+// made in `math`, as matmul's. On the processor the pass `bf16_activations` stores rows of layers
+// in bf16: with the attribute `narrow` a layer gives such rows; x, dz and a layer's result y may be
+// such.
 
 DType RowsOf(const InferContext& context) {
   const bool narrow = BoolAttr(context.node.attrs, "narrow", false);
@@ -89,7 +90,8 @@ constexpr OpSpec kSpecs[] = {
      .sharding = {.loops = "*K,Kn,n->*n"},
      .user_visible = false,
      .takes_bf16 = true,
-     .attrs = kLayer},
+     .attrs = kLayer,
+     .bf16 = {.rounded = {0}, .result = true}},
     {.name = "dense_layer_back",
      .outputs = 2,
      .infer = InferDenseLayerBack,
@@ -97,13 +99,15 @@ constexpr OpSpec kSpecs[] = {
      .sharding = {.loops = "*M,nM,*n->*n,n"},
      .user_visible = false,
      .takes_bf16 = true,
-     .attrs = kBack},
+     .attrs = kBack,
+     .bf16 = {.rounded = {0}, .signs = {2}, .result = true}},
     {.name = "relu_bias_grad",
      .outputs = 2,
      .infer = InferReluBiasGrad,
      .sharding = {.loops = "*n,*n->*n,n"},
      .user_visible = false,
-     .takes_bf16 = true},
+     .takes_bf16 = true,
+     .bf16 = {.signs = {0}}},
 };
 
 }  // namespace

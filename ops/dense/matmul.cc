@@ -48,8 +48,8 @@ Status InferMatmul(InferContext& context) {
   return OkStatus();
 }
 
-// narrow_matmul: floats, of operands of which some are stored in bf16, as the pass `narrow` says.
-// `math` is bf16.
+// narrow_matmul: floats, of operands of which some are stored in bf16, as the pass
+// `bf16_activations` says. `math` is bf16.
 Status InferNarrowMatmul(InferContext& context) {
   DT_TRY(SymShape out, ProductShape(context));
   context.outputs = {Output(DType::kF32, std::move(out))};
@@ -108,7 +108,8 @@ constexpr OpSpec kSpecs[] = {{.name = "matmul",
                               .gradient = MatmulGradient,
                               .cost = MatmulCost,
                               .sharding = {.derive = MatmulLoops},
-                              .attrs = kAttrs},
+                              .attrs = kAttrs,
+                              .bf16 = {.rounded = {0, 1}}},
                              {.name = "narrow_matmul",
                               .infer = InferNarrowMatmul,
                               .cost = MatmulCost,

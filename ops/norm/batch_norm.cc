@@ -72,6 +72,8 @@ Status InferBatchNormRunning(InferContext& context) {
 
 constexpr AttrSpec kAttrs[] = {{.name = "momentum", .type = AttrType::kFloat},
                                {.name = "epsilon", .type = AttrType::kFloat}};
+constexpr size_t kRunningInputs[] = {3, 4};  // running_mean, running_var.
+constexpr size_t kStatistics[] = {1, 2, 4};  // mean, var, count.
 constexpr AttrSpec kRunningAttrs[] = {{.name = "momentum", .type = AttrType::kFloat}};
 // Not written by users: a composite adds the parameters and running values.
 constexpr OpSpec kSpecs[] = {
@@ -81,7 +83,8 @@ constexpr OpSpec kSpecs[] = {
      .gradient = BatchNormGradient,
      .sharding = {.loops = "Bc,c,c,c,c->Bc,c,c,c,same 1"},
      .user_visible = false,
-     .attrs = kAttrs},
+     .attrs = kAttrs,
+     .running = {.op = "batch_norm_running", .values = kRunningInputs, .statistics = kStatistics}},
     {.name = "batch_norm_grad",
      .outputs = 3,
      .infer = InferBatchNormGrad,
@@ -92,7 +95,8 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferBatchNormRunning,
      .sharding = {.loops = "c,c,Sc,Sc,S1->"},
      .user_visible = false,
-     .attrs = kRunningAttrs},
+     .attrs = kRunningAttrs,
+     .traits = {.kind = OpKind::kUpdate, .writes = {0, 1}}},
 };
 
 }  // namespace

@@ -65,7 +65,8 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferUpdate,
      .sharding = {.derive = BroadcastLoops},
      .user_visible = false,
-     .attrs = kOptimizerAttrs},
+     .attrs = kOptimizerAttrs,
+     .traits = {.kind = OpKind::kUpdate, .writes = InputSet::AllBut(1)}},
 };
 
 }  // namespace

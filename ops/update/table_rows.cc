@@ -77,7 +77,8 @@ constexpr OpSpec kSpecs[] = {
      .cost = UpdateRowsCost,
      .sharding = {.derive = UncutLoops},
      .user_visible = false,
-     .attrs = kRowOptimizerAttrs},
+     .attrs = kRowOptimizerAttrs,
+     .traits = {.kind = OpKind::kUpdate, .writes = {0}}},
 };
 
 }  // namespace

@@ -76,9 +76,10 @@ Json InputJson(const Plan& plan, const InputSpec& input) {
   }
 }
 
-// The nodes that make a loss, and nothing that is predicted.
-std::set<NodeIndex> LossNodes(const Graph& graph) {
+// The nodes that predict nothing: they make a loss, or take rows from a table on the worker.
+std::set<NodeIndex> NodesBesidePrediction(const Graph& graph) {
   std::set<NodeIndex> nodes;
+  for (const TableUse& table : graph.tables) nodes.insert(graph.value(table.rows).producer);
   for (const LossSpec& loss : graph.losses) {
     const NodeIndex node = graph.value(loss.loss).producer;
     if (graph.value(loss.output).producer != node) nodes.insert(node);
@@ -87,11 +88,11 @@ std::set<NodeIndex> LossNodes(const Graph& graph) {
 }
 
 Json NodesJson(const Graph& graph, const std::set<ValueIndex>& unread) {
-  const std::set<NodeIndex> losses = LossNodes(graph);
+  const std::set<NodeIndex> beside = NodesBesidePrediction(graph);
   Json all = Json::array();
   for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    if (node.op == "take_rows" || losses.contains(n)) continue;
+    if (beside.contains(n)) continue;
     Json inputs = Json::array(), outputs = Json::array(), attrs = Json::object();
     for (const ValueIndex v : node.inputs) {
       if (!unread.contains(v)) inputs.push_back(graph.value(v).name);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/config/job_config.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 
 namespace dt::scheduler {
 

@@ -12,7 +12,8 @@
 
 #include "common/base/status.h"
 #include "common/config/job_config.h"
-#include "common/graph/plan.h"
+#include "common/graph/graph.h"
+#include "common/specs/column.h"
 
 namespace dt::scheduler {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "scheduler/checkpoint/manifest.h"
 #include "scheduler/membership/membership.h"
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "common/base/log.h"
-#include "common/wire/plan_codec.h"
+#include "common/plan/plan_codec.h"
+#include "ops/op_spec.h"
 
 namespace dt::scheduler {
 namespace {
@@ -82,7 +83,7 @@ JobStart::JobStart(JobContext& job, TimePoint now)
     : job_(job), begin_(now), deadline_(now + job.options.job.cluster.start_timeout) {
   const std::string& bytes = job.record.start.plan;
   if (bytes.empty()) return;
-  Result<Plan> plan = DecodePlan(std::as_bytes(std::span(bytes)));
+  Result<Plan> plan = DecodePlan(std::as_bytes(std::span(bytes)), TraitsOf);
   if (plan.ok()) plan_ = *std::move(plan);
 }
 

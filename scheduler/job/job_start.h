@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "scheduler/job/job_context.h"
 
 namespace dt::scheduler {

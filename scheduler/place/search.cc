@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "common/base/philox.h"
-#include "scheduler/place/starts.h"
+#include "scheduler/place/initial_placements.h"
 
 namespace dt::scheduler {
 namespace {

@@ -4,27 +4,18 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "ops/sharding.h"
-#include "scheduler/plan/passes.h"
+#include "common/plan/check_plan.h"
+#include "ops/op_spec.h"
+#include "scheduler/passes/lowering/lowering.h"
+#include "scheduler/plan/pass_list.h"
+#include "scheduler/plan/step_time.h"
+#include "scheduler/plan/table_locations.h"
 
 namespace dt::scheduler {
 namespace {
 
-constexpr GraphPass kGraphPasses[] = {
-    {"expand", Expand},     {"infer", InferShapes}, {"differentiate", Differentiate},
-    {"optimize", Optimize}, {"place", Place},       {"parallelize", Parallelize},
-    {"fuse", Fuse},         {"narrow", Narrow},     {"copies", InsertCopies}};
-
-// A plan without subgraphs, and without memory.
-Plan Uncut(Graph graph, const PlanRequest& request) {
-  Plan plan;
-  plan.graph = std::move(graph);
-  plan.columns = request.columns;
-  plan.batch_size = request.job.train.batch_size;
-  plan.slices = request.slices;
-  plan.seed = request.job.seed;
-  return plan;
-}
+// They come after the passes of the list, and work on the plan.
+constexpr std::string_view kSubgraphsPass = "subgraphs", kMemoryPass = "memory_plan";
 
 Status CheckRequest(const PlanRequest& request) {
   if (request.slices == 0 || request.job.train.batch_size == 0) {
@@ -45,24 +36,10 @@ Status CheckRequest(const PlanRequest& request) {
 
 }  // namespace
 
-Result<Graph> Parallelize(Graph graph, const PlanRequest&) {
-  for (const Node& node : graph.nodes) DT_TRY_STATUS(ShardingOf(graph, node).status());
-  return graph;
-}
-
-Plan Cut(Graph graph, const PlanRequest& request) {
-  Plan plan = Uncut(std::move(graph), request);
-  Partition(plan);
-  PlanMemory(plan);
-  return plan;
-}
-
-std::span<const GraphPass> GraphPasses() { return kGraphPasses; }
-
 std::vector<std::string> PassNames() {
   std::vector<std::string> names;
-  for (const GraphPass& pass : kGraphPasses) names.emplace_back(pass.name);
-  names.insert(names.end(), {"partition", "schedule"});
+  for (const GraphPass& pass : GraphPasses()) names.emplace_back(pass.name);
+  for (const std::string_view pass : {kSubgraphsPass, kMemoryPass}) names.emplace_back(pass);
   return names;
 }
 
@@ -73,24 +50,24 @@ Result<Plan> MakePlan(const PlanRequest& request) {
 Result<Plan> MakePlan(const PlanRequest& asked, const SeenPass& seen) {
   DT_TRY_STATUS(CheckRequest(asked));
   PlanRequest request = asked;
-  TablePlaces tables = PlaceTables(asked);
+  TableLocations tables = ChooseTableLocations(asked);
   request.on_worker = std::move(tables.on_worker);
-  Plan plan = Uncut({}, request);
-  for (const GraphPass& pass : kGraphPasses) {
+  Plan plan = Unscheduled({}, request);
+  for (const GraphPass& pass : GraphPasses()) {
     DT_TRY(plan.graph, pass.run(std::move(plan.graph), request));
     DT_TRY_STATUS(Prefixed(CheckGraph(plan.graph), pass.name));
-    if (pass.name == "place" && request.report != nullptr) {
+    if (pass.name == kPlacePass && request.report != nullptr) {
       request.report->step = TimeOfStep(plan.graph, request);
       request.report->machine = request.machine;
       request.report->table_why = std::move(tables.why);
     }
     seen(pass.name, plan);
   }
-  Partition(plan);
-  seen("partition", plan);
+  CutIntoSubgraphs(plan);
+  seen(kSubgraphsPass, plan);
   PlanMemory(plan);
-  DT_TRY_STATUS(CheckPlan(plan));
-  seen("schedule", plan);
+  DT_TRY_STATUS(CheckPlan(plan, TraitsOf));
+  seen(kMemoryPass, plan);
   return plan;
 }
 

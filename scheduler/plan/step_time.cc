@@ -1,7 +1,8 @@
-// The step of a whole job; see StepTime.
+#include "scheduler/plan/step_time.h"
+
 #include <algorithm>
 
-#include "scheduler/plan/passes.h"
+#include "scheduler/plan/table_locations.h"
 
 namespace dt::scheduler {
 namespace {

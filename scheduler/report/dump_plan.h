@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 
 namespace dt::scheduler {
 

@@ -7,8 +7,9 @@
 
 #include "common/base/text.h"
 #include "common/config/load_job.h"
-#include "scheduler/place/place.h"
-#include "scheduler/plan/costs.h"
+#include "ops/op_spec.h"
+#include "scheduler/passes/placement/slice_costs.h"
+#include "scheduler/place/place_items.h"
 
 namespace dt::scheduler {
 namespace {
@@ -22,7 +23,7 @@ class Explainer {
         graph_(plan.graph),
         job_(job),
         report_(report),
-        costs_(graph_, plan.columns, SliceSamples(plan.batch_size, plan.slices)) {}
+        costs_(graph_, plan.columns, {plan.batch_size, plan.slices}) {}
 
   std::string Run() {
     Summary();
@@ -65,7 +66,7 @@ class Explainer {
     }
     Line("plan of {}: {} nodes, {} values; batch {} in {} slices of {}", job_.job,
          graph_.nodes.size(), graph_.values.size(), plan_.batch_size, plan_.slices,
-         costs_.samples());
+         costs_.step().slice_samples());
     Line("dense parameters: {} trained, {} of optimizer state and running statistics", trained,
          states);
     Memory(Device::kCpu, "cpu");
@@ -217,9 +218,11 @@ class Explainer {
   }
 
   std::string_view Why(const Node& node) const {
-    if (IsCommunication(node)) return "joins the slices of all workers";
-    if (node.op == "copy") return "read there";
-    if (node.op == "refresh") return "weights that are updated elsewhere";
+    const OpTraits traits = TraitsOf(node.op);
+    if (traits.kind == OpKind::kCommunication) return "joins the slices of all workers";
+    if (traits.kind == OpKind::kCopy) {
+      return traits.writes.empty() ? "read there" : "weights that are updated elsewhere";
+    }
     if (node.phase == Phase::kStep) return "where its weights lie";
     const auto why = report_.why.find(node.name);
     return why == report_.why.end() ? std::string_view() : why->second;

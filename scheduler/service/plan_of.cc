@@ -5,7 +5,7 @@
 #include "common/base/log.h"
 #include "common/runtime/task_pool.h"
 #include "scheduler/checkpoint/model_json.h"
-#include "scheduler/plan/devices.h"
+#include "scheduler/passes/placement/devices.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/report/explain.h"
 

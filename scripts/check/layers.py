@@ -33,7 +33,7 @@ OUTSIDE = [
     ("yaml-cpp", r"yaml-cpp/", r"common/config/reader/yaml_"),
     ("RocksDB", r"rocksdb/", r"common/storage/rocksdb_"),
     ("oneTBB", r"(tbb|oneapi)/", r"common/runtime/task_pool\.cc"),
-    ("FlatBuffers", r"flatbuffers/|.*_generated\.h$", r"common/wire/|common/control/codec\.cc"),
+    ("FlatBuffers", r"flatbuffers/|.*_generated\.h$", r"common/wire/|common/(control/codec|plan/plan_codec)\.cc"),
     ("Gloo", r"gloo/", r"worker/collective/\w+_gloo\.(h|cc)"),
     ("oneDNN", r"(oneapi/)?dnnl", r"ops/(.*/)?compiled_product_cpu\.cc"),
     ("spdlog", r"spdlog/", r"common/base/log\.cc"),
@@ -60,7 +60,7 @@ def problem_with(path, quote, header):
             return f"includes <{header}>; {library} is named only in {allowed}"
     if quote == "<":
         return None
-    if re.match(r"common/wire/|common/control/codec\.cc", path) and header.endswith("_generated.h"):
+    if re.match(r"common/wire/|common/(control/codec|plan/plan_codec)\.cc", path) and header.endswith("_generated.h"):
         return None
     if not header.startswith(tuple(f"{top}/" for top in TOPS)):
         if "absl/" in header:
@@ -148,6 +148,8 @@ def self_test():
         ("ops/dense/scale.cc", '"', "common/net/zmq_socket.h", False),
         ("common/graph/graph.cc", '"', "ops/op_spec.h", False),
         ("common/wire/pull.cc", '"', "pull_generated.h", True),
+        ("common/plan/plan_codec.cc", '"', "plan_generated.h", True),
+        ("common/plan/plan.cc", '"', "plan_generated.h", False),
         ("worker/client/pull.cc", '"', "pull_generated.h", False),
     ]
     wrong = [c for c in cases if (problem_with(*c[:3]) is None) != c[3]]

@@ -32,7 +32,7 @@ endfunction()
 # The sources' directories, below test/, whose programs are built and run again with a sanitizer every day:
 # under address what reads foreign bytes; under thread what has threads of its own and no ZeroMQ, oneTBB or
 # RocksDB, which Debian builds without instrumentation.
-set(DT_EVERYDAY_address "^(unit|property)/(server|table|common/(base|wire|config)|worker/data)(/|$)")
+set(DT_EVERYDAY_address "^(unit|property)/(server|table|common/(base|wire|plan|config)|worker/data)(/|$)")
 set(DT_EVERYDAY_thread "^unit/(common/(base|control)|server/shard|worker/client)(/|$)")
 set(DT_PREFIX_address asan)
 set(DT_PREFIX_thread tsan)

@@ -209,7 +209,7 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
   EXPECT_NE(dot.output.find("digraph"), std::string::npos);
   const ProgramEnd page = RunProgram(folder.path(), {"plan", job, "--format", "html"});
   ASSERT_EQ(page.exit_code, 0) << page.output;
-  EXPECT_NE(page.output.find("<h1>tiny after schedule</h1>"), std::string::npos);
+  EXPECT_NE(page.output.find("<h1>tiny after memory_plan</h1>"), std::string::npos);
   const ProgramEnd json = RunProgram(folder.path(), {"plan", job, "--format", "json"});
   ASSERT_EQ(json.exit_code, 0) << json.output;
   const auto parsed = nlohmann::json::parse(json.output);
@@ -219,7 +219,7 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
   EXPECT_EQ(parsed["lookups"][0]["columns"][0], "features");
   const std::vector<std::string> misplaced = {"--set", "cluster.devices=cpu", "--set",
                                               "optimizer.device=gpu"};
-  for (const auto& [pass, code] : {std::pair{"optimize", 0}, {"place", 2}, {"all", 2}}) {
+  for (const auto& [pass, code] : {std::pair{"add_optimizer", 0}, {"place", 2}, {"all", 2}}) {
     std::vector<std::string> command = {"plan", job, "--after", pass};
     command.insert(command.end(), misplaced.begin(), misplaced.end());
     const ProgramEnd shown = RunProgram(folder.path(), command);

@@ -9,8 +9,8 @@
 
 #include "common/cluster/job_result.h"
 #include "common/device/accelerator.h"
-#include "common/graph/plan.h"
 #include "common/net/socket.h"
+#include "common/plan/plan.h"
 #include "scheduler/job/job_options.h"
 #include "test/support/tiny_job.h"
 

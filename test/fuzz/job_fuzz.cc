@@ -7,6 +7,8 @@
 
 #include "common/base/check.h"
 #include "common/config/load_job.h"
+#include "common/plan/check_plan.h"
+#include "ops/op_spec.h"
 #include "scheduler/plan/plan.h"
 
 namespace dt {
@@ -33,7 +35,7 @@ void OneInput(std::span<const std::byte> bytes) {
   const DeviceInfo accelerator{.kind = DeviceKind::kEmulated, .memory_bytes = 1 << 30};
   const Result<Plan> plan = scheduler::MakePlan({*job, columns, 2, accelerator});
   ExpectUserError(plan.status());
-  if (plan.ok()) DT_CHECK(CheckPlan(*plan).ok());
+  if (plan.ok()) DT_CHECK(CheckPlan(*plan, TraitsOf).ok());
 }
 
 }  // namespace

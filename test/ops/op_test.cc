@@ -201,10 +201,7 @@ TEST(Operator, EachHasAKernelADefinitionAndAGradientCase) {
   }
   for (const OpSpec* spec : AllOps()) {
     SCOPED_TRACE(spec->name);
-    const bool moves = spec->name == "copy" || spec->name == "refresh" ||
-                       spec->name == "sum_slices" || spec->name == "gather_slices" ||
-                       spec->name == "sum_rows";
-    EXPECT_EQ(FindKernel(spec->name) != nullptr, !moves);
+    EXPECT_EQ(FindKernel(spec->name) != nullptr, spec->traits.has_kernel());
     EXPECT_NE(spec->infer, nullptr);
     EXPECT_TRUE(!spec->user_visible || defined.contains(spec->name));
     EXPECT_TRUE(spec->gradient == nullptr || differentiated.contains(spec->name));
@@ -217,6 +214,39 @@ TEST(Operator, ListIsSortedAndFindsItsOwn) {
   EXPECT_EQ(FindOp("matmull"), nullptr);
   EXPECT_EQ(FindOp(""), nullptr);
   EXPECT_EQ(FindKernel("zzz"), nullptr);
+}
+
+TEST(Operator, ThoseThatChangeInputsAreUpdatesAndReplicaCopies) {
+  for (const OpSpec* spec : AllOps()) {
+    const bool updates = spec->traits.kind == OpKind::kUpdate;
+    const bool writes = !spec->traits.writes.empty();
+    EXPECT_TRUE(!writes || updates || spec->traits.kind == OpKind::kCopy) << spec->name;
+    EXPECT_TRUE(!updates || writes) << spec->name;
+    EXPECT_TRUE(!writes || spec->outputs == 0) << spec->name;
+  }
+}
+
+TEST(Operator, RunningValuesAreChangedByTheOperatorThatIsNamed) {
+  for (const OpSpec* spec : AllOps()) {
+    const RunningValues& running = spec->running;
+    if (running.op.empty()) continue;
+    const OpTraits update = TraitsOf(running.op);
+    EXPECT_EQ(update.kind, OpKind::kUpdate) << spec->name;
+    for (size_t i = 0; i < running.values.size() + running.statistics.size(); ++i) {
+      EXPECT_EQ(update.writes.Has(i), i < running.values.size()) << spec->name << ", " << i;
+    }
+  }
+}
+
+TEST(Operator, AnUnknownNameHasTheTraitsOfAPlainOperator) {
+  EXPECT_EQ(TraitsOf("matmull").kind, OpKind::kCompute);
+  EXPECT_TRUE(TraitsOf("matmull").writes.empty());
+}
+
+TEST(Operator, AttributesAreThoseOfItsList) {
+  EXPECT_TRUE(FindOp("matmul")->TakesAttr("math"));
+  EXPECT_FALSE(FindOp("matmul")->TakesAttr("slices"));
+  EXPECT_FALSE(FindOp("relu")->TakesAttr("math"));
 }
 
 }  // namespace

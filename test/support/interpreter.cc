@@ -7,6 +7,7 @@
 #include "common/base/check.h"
 #include "common/base/philox.h"
 #include "common/graph/initial_values.h"
+#include "ops/op_spec.h"
 
 namespace dt::test {
 namespace {
@@ -105,7 +106,7 @@ HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector
 
 void RunKernel(const Node& node, std::span<const TensorView> inputs,
                std::span<const TensorView> outputs, const RunInfo& run, TaskPool& pool) {
-  if (IsCopy(node)) {
+  if (TraitsOf(node.op).kind == OpKind::kCopy) {
     const TensorView& to = node.outputs.empty() ? inputs[1] : outputs[0];
     std::memcpy(to.data, inputs[0].data, to.bytes());
     return;
@@ -264,7 +265,7 @@ StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& p
     if (node.op == "sum_rows") {
       const SymbolIndex rows = graph_.value(node.outputs[0]).shape[0].symbol;
       sizes.sizes[rows] = SumRows(node, run.step, result);
-    } else if (IsCommunication(node)) {
+    } else if (TraitsOf(node.op).kind == OpKind::kCommunication) {
       Communicate(node, result);
     } else {
       RunNode(node, sizes, result.step, run);

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
 #include "test/support/host_tensor.h"

@@ -108,8 +108,9 @@ class CudaRunner : public NodeRunner {
   Status CheckNodes() const {
     const Graph& graph = context_.plan.graph;
     const std::vector<int64_t> ones(graph.symbols.size(), 1);
-    for (const Node& node : graph.nodes) {
-      if (StreamOf(node) != Stream::kGpu) continue;
+    for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
+      const Node& node = graph.nodes[n];
+      if (StreamOf(context_.index.traits(n).kind, node.device) != Stream::kGpu) continue;
       if (table_.find_kernel(node.op.c_str()) == nullptr) {
         return WithHint(NotYet("operator {} of node {} has no CUDA kernel", node.op, node.name),
                         "take its tag off, or set cluster.devices to emulated");

@@ -1,9 +1,11 @@
 #include "worker/engine/engine.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/plan/check_plan.h"
 #include "ops/op_spec.h"
 #include "worker/engine/check_attrs.h"
 
@@ -22,7 +24,7 @@ double FlopsOf(const Graph& graph, const Node& node, const PreparedNode& prepare
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::Create(Plan plan, const Options& options) {
-  DT_TRY_STATUS(CheckPlan(plan));
+  DT_TRY_STATUS(CheckPlan(plan, TraitsOf));
   DT_TRY_STATUS(CheckAttrs(plan.graph));
   auto engine = std::make_unique<Engine>(std::move(plan), options);
   DT_TRY_STATUS(engine->Prepare());
@@ -31,6 +33,7 @@ Result<std::unique_ptr<Engine>> Engine::Create(Plan plan, const Options& options
 
 Engine::Engine(Plan plan, const Options& options)
     : plan_(std::move(plan)),
+      index_(plan_.graph, TraitsOf),
       options_(options),
       parameters_(plan_),
       exchange_(plan_, options.accelerator) {}
@@ -72,17 +75,17 @@ bool Engine::SlicesMayOverlap() const {
     const NodeIndex producer = graph.value(v).producer;
     return producer != kNone && graph.nodes[producer].phase == Phase::kSlice;
   };
-  const auto allows = [&](const Node& node) {
-    if (IsCommunication(node)) return true;
+  const auto allows = [&](NodeIndex n) {
+    const Node& node = graph.nodes[n];
+    const OpTraits& traits = index_.traits(n);
+    if (traits.kind == OpKind::kCommunication) return true;
     if (node.phase == Phase::kStep) return std::ranges::none_of(node.inputs, is_of_slice);
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (WritesInput(node, i)) return false;
-    }
-    return true;
+    return traits.writes.empty();
   };
   const auto on_server = [](const TableUse& table) { return table.store == kNone; };
+  const auto count = static_cast<NodeIndex>(graph.nodes.size());
   return plan_.slices > 1 && std::ranges::all_of(graph.tables, on_server) &&
-         std::ranges::all_of(graph.nodes, allows);
+         std::ranges::all_of(std::views::iota(NodeIndex{0}, count), allows);
 }
 
 Status Engine::OpenLane(Accelerator* accelerator) {
@@ -92,6 +95,7 @@ Status Engine::OpenLane(Accelerator* accelerator) {
   DT_TRY_STATUS(PrepareNodes(lane));
   lane.row_grads.resize(plan_.graph.tables.size());
   DT_TRY(lane.streams, Streams::Create({.plan = plan_,
+                                        .index = index_,
                                         .pool = options_.pool,
                                         .accelerator = accelerator,
                                         .timeline = options_.timeline,
@@ -105,12 +109,12 @@ Status Engine::OpenLane(Accelerator* accelerator) {
 Status Engine::PrepareNodes(Lane& lane) const {
   const Graph& graph = plan_.graph;
   lane.nodes.resize(graph.nodes.size());
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+  for (NodeIndex n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     lane.nodes[n].kernel = FindKernel(node.op);
     lane.nodes[n].inputs.resize(node.inputs.size());
     lane.nodes[n].outputs.resize(node.outputs.size());
-    if (lane.nodes[n].kernel == nullptr && !IsCommunication(node) && !IsCopy(node)) {
+    if (lane.nodes[n].kernel == nullptr && index_.traits(n).has_kernel()) {
       return NotYet("operator {} of node {} has no CPU kernel", node.op, node.name);
     }
   }
@@ -167,7 +171,7 @@ Status Engine::EndPass(Lane& lane) {
   if (!std::exchange(lane.slice, false)) return OkStatus();
   exchange_.CopyPieces(lane.at_hand.slice, lane.bindings);
   DT_TRY_STATUS(CheckLosses(plan_.graph, lane.bindings, lane.at_hand));
-  return CheckUpdatedRows(plan_.graph, lane.bindings, lane.at_hand);
+  return CheckUpdatedRows(index_, lane.bindings, lane.at_hand);
 }
 
 Status Engine::EndPasses() {

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
 #include "worker/collective/collective.h"
@@ -126,6 +126,7 @@ class Engine {
   Status Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose);
 
   const Plan plan_;
+  const GraphIndex index_;
   const Options options_;
   Parameters parameters_;
   StepExchange exchange_;

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "common/device/accelerator.h"
-#include "common/graph/plan.h"
+#include "common/graph/graph_index.h"
 #include "common/metrics/timeline.h"
+#include "common/plan/plan.h"
 #include "common/runtime/task_pool.h"
 #include "ops/kernel.h"
 
@@ -30,6 +31,7 @@ struct PreparedNode {
 // What all passes have in common. What it names outlives the runners.
 struct RunnerContext {
   const Plan& plan;
+  const GraphIndex& index;  // Made for the plan's graph.
   TaskPool& pool;
   Accelerator* accelerator = nullptr;  // Needed by streams other than kCpu.
   Timeline* timeline = nullptr;        // Records each node, if it wants the step.

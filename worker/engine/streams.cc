@@ -11,8 +11,8 @@ constexpr Duration kPoll = milliseconds(200);
 // Of one subgraph, and of what it waits for: far above what any step takes.
 constexpr Duration kPatience = std::chrono::minutes(10);
 
-bool IsExchange(const Plan& plan, const Subgraph& subgraph) {
-  return IsCommunication(plan.graph.nodes[subgraph.nodes.front()]);
+bool IsExchange(const GraphIndex& index, const Subgraph& subgraph) {
+  return index.Is(subgraph.nodes.front(), OpKind::kCommunication);
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void Streams::Start(const Pass& pass) {
   pass_ = pass;
   ++passes_;
   for (uint32_t s = 0; s < pass.subgraphs->size(); ++s) {
-    if (IsExchange(context_.plan, (*pass.subgraphs)[s])) progress_.End(s);
+    if (IsExchange(context_.index, (*pass.subgraphs)[s])) progress_.End(s);
   }
   for (const std::unique_ptr<Thread>& thread : threads_) {
     if (thread == nullptr) continue;
@@ -92,7 +92,7 @@ Status Streams::RunOwn(Stream stream) {
   for (uint32_t s = 0; s < pass_.subgraphs->size(); ++s) {
     const Subgraph& subgraph = (*pass_.subgraphs)[s];
     if (subgraph.stream != stream || subgraph.phase != pass_.phase) continue;
-    if (IsExchange(context_.plan, subgraph)) continue;
+    if (IsExchange(context_.index, subgraph)) continue;
     DT_TRY_STATUS(AwaitOthers(s, runner));
     DT_TRY_STATUS(RunSubgraph(s, runner));
   }

@@ -53,13 +53,19 @@ Status CheckRowGrads(const Graph& graph, TableRows row_grads, const SliceAtHand&
   return OkStatus();
 }
 
-Status CheckUpdatedRows(const Graph& graph, const Bindings& bindings, const SliceAtHand& slice) {
-  for (const Node& node : graph.nodes) {
-    if (node.op != "update_rows" || node.device == Device::kGpu) continue;
-    if (graph.value(node.inputs[1]).kind != ValueKind::kInput) continue;  // CheckRowSums.
-    if (AllFinite(bindings.floats(node.inputs[2]))) continue;
-    const auto table = std::ranges::find(graph.tables, node.inputs[0], &TableUse::store);
-    return NotFinite(fmt::format("the gradient of table {} in slice {}", table->name, slice.slice),
+Status CheckUpdatedRows(const GraphIndex& index, const Bindings& bindings,
+                        const SliceAtHand& slice) {
+  const Graph& graph = index.graph();
+  const auto is_finite = [&](NodeIndex n) {
+    const Node& update = graph.nodes[n];
+    if (update.device == Device::kGpu) return true;
+    if (graph.value(update.inputs[1]).kind != ValueKind::kInput) return true;  // CheckRowSums.
+    return AllFinite(bindings.floats(update.inputs[2]));
+  };
+  for (const TableUse& table : graph.tables) {
+    if (table.store == kNone || std::ranges::all_of(index.writers(table.store), is_finite))
+      continue;
+    return NotFinite(fmt::format("the gradient of table {} in slice {}", table.name, slice.slice),
                      slice.step);
   }
   return OkStatus();

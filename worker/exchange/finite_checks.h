@@ -5,6 +5,7 @@
 
 #include "common/base/status.h"
 #include "common/graph/graph.h"
+#include "common/graph/graph_index.h"
 #include "worker/memory/bindings.h"
 
 namespace dt::worker {
@@ -23,7 +24,8 @@ Status CheckLosses(const Graph& graph, const Bindings& bindings, const SliceAtHa
 Status CheckRowGrads(const Graph& graph, TableRows row_grads, const SliceAtHand& slice);
 // Of the gradients of tables on the worker that the slice alone updates; what lies on the
 // accelerator shows in the next loss.
-Status CheckUpdatedRows(const Graph& graph, const Bindings& bindings, const SliceAtHand& slice);
+Status CheckUpdatedRows(const GraphIndex& index, const Bindings& bindings,
+                        const SliceAtHand& slice);
 // Of a table on the worker: `sums` of all slices.
 Status CheckRowSums(const TableUse& table, std::span<const float> sums, Step step);
 // `sums`: of all slices; empty if nobody adds to this rank's gradients, which are then looked at

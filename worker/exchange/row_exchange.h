@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "worker/collective/collective.h"
 #include "worker/exchange/row_sum.h"
 #include "worker/lookup/lookup_plan.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "worker/memory/aligned_buffer.h"
 
 namespace dt::worker {

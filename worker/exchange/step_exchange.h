@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "worker/collective/collective.h"
 #include "worker/exchange/row_exchange.h"
 #include "worker/exchange/slice_packs.h"

@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/config/model_config.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "worker/lookup/key_numbering.h"
 #include "worker/lookup/lookup_plan.h"
 

@@ -65,13 +65,15 @@ void Bindings::ShareLasting(const Bindings& other) {
 
 // Copies of an accelerator go from and to the host's slots while their streams do other things.
 void Bindings::PinCopiedSlots() {
-  for (const Node& node : plan_.graph.nodes) {
-    if (!IsCopy(node)) continue;
-    for (const auto* const side : {&node.inputs, &node.outputs}) {
-      for (const ValueIndex v : *side) {
-        const uint32_t slot = plan_.slot[v];
-        if (slot != kNone && !on_device_[slot]) slots_[slot] = AlignedBuffer(accelerator_);
-      }
+  const auto pin = [this](ValueIndex v) {
+    const uint32_t slot = plan_.slot[v];
+    if (slot != kNone && !on_device_[slot]) slots_[slot] = AlignedBuffer(accelerator_);
+  };
+  for (const Subgraph& subgraph : plan_.train) {
+    if (!CarriesCopies(subgraph.stream)) continue;
+    for (const NodeIndex n : subgraph.nodes) {
+      std::ranges::for_each(plan_.graph.nodes[n].inputs, pin);
+      std::ranges::for_each(plan_.graph.nodes[n].outputs, pin);
     }
   }
 }

@@ -16,7 +16,7 @@
 
 #include "common/device/accelerator.h"
 #include "common/device/tensor.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "worker/lookup/lookup_plan.h"
 #include "worker/memory/aligned_buffer.h"
 #include "worker/memory/parameters.h"

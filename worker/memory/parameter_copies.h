@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 #include "common/device/accelerator.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "worker/memory/bindings.h"
 #include "worker/memory/parameters.h"
 

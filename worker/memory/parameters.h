@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/cluster/checkpoint_file.h"
 #include "common/graph/graph.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 
 namespace dt::worker {
 

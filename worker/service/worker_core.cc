@@ -8,8 +8,9 @@
 #include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
 #include "common/control/role_loop.h"
+#include "common/plan/plan_codec.h"
 #include "common/storage/path_below.h"
-#include "common/wire/plan_codec.h"
+#include "ops/op_spec.h"
 #include "worker/engine/device_kernels.h"
 #include "worker/service/step_trace.h"
 #include "worker/service/timings.h"
@@ -123,7 +124,7 @@ class WorkerCore {
   }
 
   Status OpenEngine(std::string_view bytes) {
-    DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(bytes.data(), bytes.size()))));
+    DT_TRY(Plan plan, DecodePlan(std::as_bytes(std::span(bytes.data(), bytes.size())), TraitsOf));
     const bool on_accelerator = std::ranges::any_of(
         plan.graph.values, [](const Value& value) { return value.device == Device::kGpu; });
     Accelerator* accelerator = options_.accelerator;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/graph/graph_index.h"
+#include "ops/op_spec.h"
 
 namespace dt::worker {
 
@@ -10,15 +12,14 @@ Result<std::unique_ptr<WorkerTables>> WorkerTables::Create(const Plan& plan, con
                                                            Accelerator* accelerator) {
   auto tables = std::make_unique<WorkerTables>();
   const Graph& graph = plan.graph;
+  const GraphIndex index(graph, TraitsOf);
   tables->places_.resize(graph.tables.size());
   for (uint32_t t = 0; t < graph.tables.size(); ++t) {
     const TableUse& use = graph.tables[t];
     if (use.store == kNone) continue;
     const auto config = std::ranges::find(job.model.tables, use.id, &TableConfig::id);
     DT_CHECK_MSG(config != job.model.tables.end(), "the plan has table {}, the job not", use.name);
-    const bool updated = std::ranges::any_of(graph.nodes, [&](const Node& node) {
-      return node.op == "update_rows" && node.inputs[0] == use.store;
-    });
+    const bool updated = !index.writers(use.store).empty();
     const bool joined = std::ranges::find(graph.symbols, "S." + use.name) != graph.symbols.end();
     const bool there = graph.value(use.store).device == Device::kGpu;
     DT_CHECK(!there || accelerator != nullptr);

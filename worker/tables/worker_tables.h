@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/cluster/checkpoint_file.h"
 #include "common/config/job_config.h"
-#include "common/graph/plan.h"
+#include "common/plan/plan.h"
 #include "worker/lookup/lookup_plan.h"
 #include "worker/tables/worker_table.h"
 

@@ -127,7 +127,7 @@ TEST(Observing, PlansAreAsTheirSchemaSays) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.slices = 2, .loss = kTwoLosses});
   const SchemaCheck schema = SchemaOf(folder, "plan");
-  for (const char* pass : {"expand", "differentiate", "partition", "schedule"}) {
+  for (const char* pass : {"expand", "differentiate", "subgraphs", "memory_plan"}) {
     const ProgramEnd plan =
         RunProgram(folder.path(), {"plan", job, "--after", pass, "--format", "json"});
     EXPECT_THAT(schema.ProblemsOf(Parsed(plan.output)), IsEmpty()) << pass;

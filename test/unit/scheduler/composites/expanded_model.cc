@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "common/base/check.h"
-#include "scheduler/plan/passes.h"
+#include "scheduler/passes/frontend/frontend.h"
 
 namespace dt::test {
 namespace {

@@ -2,7 +2,7 @@
 // a clock of our own.
 #include "scheduler/job/job.h"
 
-#include "common/wire/plan_codec.h"
+#include "common/plan/plan_codec.h"
 #include "test/unit/scheduler/job/job_fixture.h"
 
 namespace dt::scheduler {

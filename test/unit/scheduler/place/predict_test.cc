@@ -1,9 +1,9 @@
 // The model by hand on small steps; and its fast ways against itself.
 #include <gtest/gtest.h>
 
-#include "scheduler/place/exact.h"
+#include "scheduler/place/branch_and_bound.h"
+#include "scheduler/place/initial_placements.h"
 #include "scheduler/place/min_cut.h"
-#include "scheduler/place/starts.h"
 #include "scheduler/place/timeline.h"
 #include "test/unit/scheduler/place/random_problem.h"
 

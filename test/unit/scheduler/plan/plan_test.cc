@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "common/config/load_job.h"
-#include "scheduler/plan/passes.h"
+#include "common/plan/check_plan.h"
+#include "ops/op_spec.h"
+#include "scheduler/plan/pass_list.h"
 #include "scheduler/report/explain.h"
 #include "test/support/tiny_model.h"
 #include "test/unit/scheduler/plan/shipped_jobs.h"
@@ -51,7 +53,7 @@ TEST(PlanTest, EveryCompositeTogetherPlans) {
   job.optimizer.spec.l2 = 0.1f;
   const Result<Plan> plan = PlanOf(job);
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
-  EXPECT_TRUE(CheckPlan(*plan).ok());
+  EXPECT_TRUE(CheckPlan(*plan, TraitsOf).ok());
   for (const TableUse& table : plan->graph.tables) EXPECT_NE(table.row_grad, kNone) << table.name;
   for (const ParameterSpec& p : plan->graph.parameters) {
     EXPECT_EQ(p.trained, p.grad != kNone) << plan->graph.value(p.value).name;
@@ -63,7 +65,7 @@ TEST(PlanTest, NothingIsPushedToFrozenTables) {
   job.model.tables[0].life.freeze = true;
   const Result<Plan> plan = PlanOf(job);
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
-  EXPECT_TRUE(CheckPlan(*plan).ok());
+  EXPECT_TRUE(CheckPlan(*plan, TraitsOf).ok());
   for (const TableUse& table : plan->graph.tables) {
     EXPECT_EQ(table.row_grad == kNone, table.name == job.model.tables[0].name) << table.name;
   }
@@ -105,7 +107,9 @@ TEST(PlanTest, ExchangeIsTheFirstStepSubgraph) {
   ASSERT_NE(step, plan->train.end());
   for (auto later = plan->train.begin(); later != plan->train.end(); ++later) {
     for (const NodeIndex n : later->nodes) {
-      EXPECT_EQ(IsCommunication(plan->graph.nodes[n]), later == step) << plan->graph.nodes[n].name;
+      const Node& node = plan->graph.nodes[n];
+      const bool communicates = TraitsOf(node.op).kind == OpKind::kCommunication;
+      EXPECT_EQ(communicates, later == step) << node.name;
     }
   }
 }
@@ -125,7 +129,7 @@ TEST(PlanTest, CheckFindsASlotTakenTooEarly) {
   for (uint32_t s = 0; s + 1 < good.slot_count; ++s) {
     Plan bad = good;
     for (uint32_t& slot : bad.slot) slot = slot == s + 1 ? s : slot;
-    refused += CheckPlan(bad).ok() ? 0 : 1;
+    refused += CheckPlan(bad, TraitsOf).ok() ? 0 : 1;
   }
   EXPECT_GT(refused, good.slot_count / 2);
 }
@@ -134,10 +138,10 @@ TEST(PlanTest, CheckFindsAWrongOrder) {
   const Plan good = *PlanOf(TinyJob(TinyDeepFm()));
   Plan swapped = good;
   std::swap(swapped.train[0], swapped.train.back());
-  EXPECT_FALSE(CheckPlan(swapped).ok());
+  EXPECT_FALSE(CheckPlan(swapped, TraitsOf).ok());
   Plan missing = good;
   missing.train.pop_back();
-  EXPECT_FALSE(CheckPlan(missing).ok());
+  EXPECT_FALSE(CheckPlan(missing, TraitsOf).ok());
 }
 
 // Streams go at any pace: what they do not wait for may not be there yet.
@@ -151,13 +155,13 @@ TEST(PlanTest, CheckFindsAMissingWait) {
     for (size_t w = 0; w < good.train[s].waits.size(); ++w) {
       Plan bad = good;
       bad.train[s].waits.erase(bad.train[s].waits.begin() + static_cast<ptrdiff_t>(w));
-      EXPECT_FALSE(CheckPlan(bad).ok()) << good.train[s].name;
+      EXPECT_FALSE(CheckPlan(bad, TraitsOf).ok()) << good.train[s].name;
       ++waits;
     }
     if (!good.train[s].needs_rows) continue;
     Plan bad = good;
     bad.train[s].needs_rows = false;
-    EXPECT_FALSE(CheckPlan(bad).ok()) << good.train[s].name;
+    EXPECT_FALSE(CheckPlan(bad, TraitsOf).ok()) << good.train[s].name;
   }
   EXPECT_GT(waits, 3);
 }
@@ -170,7 +174,7 @@ TEST(PlanTest, CheckFindsAValueOnTheWrongDevice) {
     Plan bad = good;
     Device& device = bad.graph.values[v].device;
     device = device == Device::kCpu ? Device::kGpu : Device::kCpu;
-    EXPECT_FALSE(CheckPlan(bad).ok()) << good.graph.values[v].name;
+    EXPECT_FALSE(CheckPlan(bad, TraitsOf).ok()) << good.graph.values[v].name;
   }
 }
 
@@ -263,15 +267,15 @@ TEST(PlanTest, EachPassIsSeen) {
   const Result<Plan> plan =
       MakePlan({job, TinyColumns(), 2}, [&](std::string_view pass, const Plan& seen) {
         passes.emplace_back(pass);
-        EXPECT_EQ(seen.train.empty(), pass != "partition" && pass != "schedule") << pass;
-        EXPECT_EQ(seen.slot.empty(), pass != "schedule") << pass;
+        EXPECT_EQ(seen.train.empty(), pass != "subgraphs" && pass != "memory_plan") << pass;
+        EXPECT_EQ(seen.slot.empty(), pass != "memory_plan") << pass;
         last = seen;
       });
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
   EXPECT_EQ(last, *plan);
-  EXPECT_THAT(passes, testing::ElementsAre("expand", "infer", "differentiate", "optimize", "place",
-                                           "parallelize", "fuse", "narrow", "copies", "partition",
-                                           "schedule"));
+  EXPECT_THAT(passes, testing::ElementsAre("expand", "infer", "differentiate", "add_optimizer",
+                                           "place", "parallelize", "fuse", "bf16_activations",
+                                           "copies", "subgraphs", "memory_plan"));
   EXPECT_EQ(passes, PassNames());
 }
 
@@ -281,7 +285,7 @@ TEST(PlanTest, PassesBeforeAMistakeAreSeen) {
   std::string last;
   const Result<Plan> plan =
       MakePlan({job, TinyColumns(), 2}, [&](std::string_view pass, const Plan&) { last = pass; });
-  EXPECT_EQ(last, "optimize");
+  EXPECT_EQ(last, "add_optimizer");
   EXPECT_THAT(ToText(plan.status()), HasSubstr("nobody"));
 }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ops/op_spec.h"
 #include "ops/update/update.h"
 #include "scheduler/plan/plan.h"
 #include "test/support/interpreter.h"
@@ -157,7 +158,7 @@ TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
       const Node& update = NodeNamed(graph, fmt::format("update.{}", table));
       EXPECT_EQ(sum.device, Device::kCpu);
       EXPECT_EQ(sum.phase, Phase::kStep);
-      EXPECT_TRUE(IsCommunication(sum));
+      EXPECT_EQ(TraitsOf(sum.op).kind, OpKind::kCommunication);
       EXPECT_EQ(update.device, device);
       const Value& grads = graph.value(update.inputs[2]);
       EXPECT_EQ(graph.symbols[grads.shape[0].symbol], fmt::format("S.{}", table));

@@ -45,7 +45,9 @@ class TablesFile : public ::testing::Test {
     Plan plan;
     plan.seed = test::SimpleTable("item", 3).seed;
     plan.graph.AddValue({.name = "table(item)", .kind = ValueKind::kTable});
-    plan.graph.tables = {{.name = "item", .id = TableIdOf("item"), .dim = 3, .store = 0}};
+    plan.graph.AddValue({.name = "rows(item)"});
+    plan.graph.tables = {
+        {.name = "item", .id = TableIdOf("item"), .dim = 3, .rows = 1, .store = 0}};
     Node update;
     update.op = "update_rows";
     update.inputs = {0};

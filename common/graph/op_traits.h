@@ -1,0 +1,51 @@
+// What an operator is to those who order, place, check and run its nodes without knowing what it
+// computes. The traits stand in the operator's specification (ops/op_spec.h), and nobody decides by
+// an operator's name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+namespace dt {
+
+// A set of a node's inputs, by position.
+class InputSet {
+ public:
+  constexpr InputSet() = default;
+  constexpr InputSet(std::initializer_list<size_t> inputs) {
+    for (const size_t input : inputs) bits_ |= uint64_t{1} << input;
+  }
+  static constexpr InputSet AllBut(size_t input) {
+    InputSet set;
+    set.bits_ = ~(uint64_t{1} << input);
+    return set;
+  }
+
+  // Only the first 64 inputs can be in a set.
+  constexpr bool Has(size_t input) const { return input < 64 && (bits_ >> input & 1) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+
+ private:
+  uint64_t bits_ = 0;
+};
+
+enum class OpKind : uint8_t {
+  kCompute,        // A kernel makes the outputs from the inputs.
+  kUpdate,         // A kernel changes in place what outlives the step.
+  kCopy,           // The executor moves input 0 to the node's device.
+  kCommunication,  // The executor joins the slices of a step; all such nodes form one exchange.
+};
+
+struct OpTraits {
+  OpKind kind = OpKind::kCompute;
+  InputSet writes = {};  // The inputs that a node changes in place.
+
+  bool has_kernel() const { return kind == OpKind::kCompute || kind == OpKind::kUpdate; }
+};
+
+// The traits of the operator with this name.
+using TraitsLookup = OpTraits (*)(std::string_view op);
+
+}  // namespace dt

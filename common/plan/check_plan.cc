@@ -1,0 +1,314 @@
+#include "common/plan/check_plan.h"
+
+#include <algorithm>
+
+#include "common/graph/graph_index.h"
+#include "common/plan/pass_order.h"
+
+namespace dt {
+namespace {
+
+class PlanChecker {
+ public:
+  // REQUIRES: CheckGraph accepts the plan's graph.
+  PlanChecker(const Plan& plan, TraitsLookup traits_of)
+      : plan_(plan), graph_(plan.graph), index_(plan.graph, traits_of) {}
+
+  Status Run() const {
+    DT_TRY_STATUS(Sizes());
+    DT_TRY_STATUS(Columns());
+    DT_TRY_STATUS(Devices());
+    for (const auto* pass : {&plan_.train, &plan_.evaluate}) {
+      for (uint32_t s = 0; s < pass->size(); ++s) DT_TRY_STATUS(OneSubgraph(*pass, s));
+    }
+    DT_TRY_STATUS(Pass(plan_.train, true));
+    DT_TRY_STATUS(Pass(plan_.evaluate, false));
+    DT_TRY_STATUS(Order(plan_.train, Phase::kSlice));
+    DT_TRY_STATUS(Order(plan_.train, Phase::kStep));
+    return Order(plan_.evaluate, Phase::kSlice);
+  }
+
+ private:
+  template <class... Args>
+  static Status Bad(fmt::format_string<Args...> format, Args&&... args) {
+    return Internal("plan: {}", fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  Status Sizes() const {
+    if (plan_.batch_size == 0 || plan_.slices == 0) return Bad("batch size or slices are 0");
+    if (plan_.slot.size() != graph_.values.size()) return Bad("not every value has a slot entry");
+    if (plan_.slot_count > graph_.values.size()) return Bad("more slots than values");
+    for (size_t v = 0; v < plan_.slot.size(); ++v) {
+      const bool is_node = graph_.values[v].kind == ValueKind::kNode;
+      if (is_node ? plan_.slot[v] >= plan_.slot_count : plan_.slot[v] != kNone) {
+        return Bad("value \"{}\" has slot {}", graph_.values[v].name, plan_.slot[v]);
+      }
+    }
+    return KeptAlone();
+  }
+
+  Status KeptAlone() const {
+    const std::vector<bool> kept = KeptValues(graph_);
+    std::vector<uint32_t> values(plan_.slot_count, 0);
+    for (const uint32_t slot : plan_.slot) {
+      if (slot != kNone) ++values[slot];
+    }
+    for (size_t v = 0; v < kept.size(); ++v) {
+      if (kept[v] && plan_.slot[v] != kNone && values[plan_.slot[v]] > 1) {
+        return Bad("\"{}\" is read after the pass and shares its slot", graph_.values[v].name);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status Columns() const {
+    for (const InputSpec& input : graph_.inputs) {
+      for (const uint32_t c : input.columns) {
+        if (c >= plan_.columns.size()) return Bad("an input reads column {}, which is none", c);
+        if (plan_.columns[c].is_keys()) return Bad("an input reads column {} as numbers", c);
+      }
+    }
+    for (const LookupSpec& lookup : graph_.lookups) DT_TRY_STATUS(LookupColumns(lookup));
+    for (const LossSpec& loss : graph_.losses) {
+      if (loss.label != kNone && loss.label_column >= plan_.columns.size()) {
+        return Bad("loss \"{}\" has no label", loss.name);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status LookupColumns(const LookupSpec& lookup) const {
+    uint64_t length = 0;
+    for (const uint32_t c : lookup.columns) {
+      if (c >= plan_.columns.size() || !plan_.columns[c].is_keys()) {
+        return Bad("lookup \"{}\" reads column {}, which has no keys", lookup.name, c);
+      }
+      if (plan_.columns[c].is_ragged() != (lookup.length == 0)) {
+        return Bad("lookup \"{}\" and column {} disagree about varying length", lookup.name, c);
+      }
+      length += plan_.columns[c].length;
+    }
+    if (length != lookup.length) return Bad("lookup \"{}\" has a wrong length", lookup.name);
+    return OkStatus();
+  }
+
+  // Nodes find their inputs on their own device; only copies reach over.
+  Status Devices() const {
+    for (const Value& value : graph_.values) {
+      if (value.device == Device::kCpu || value.device == Device::kGpu) continue;
+      return Bad("value \"{}\" lies on no device", value.name);
+    }
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      const Device from = node.device == Device::kGpu ? Device::kCpu : Device::kGpu;
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const bool far = index_.Is(n, OpKind::kCopy) && i == 0;
+        if (graph_.value(node.inputs[i]).device == (far ? from : node.device)) continue;
+        return Bad("node \"{}\" reads \"{}\" on the wrong device", node.name,
+                   graph_.value(node.inputs[i]).name);
+      }
+      for (const ValueIndex v : node.outputs) {
+        if (graph_.value(v).device != node.device) {
+          return Bad("node \"{}\" writes \"{}\" on the wrong device", node.name,
+                     graph_.value(v).name);
+        }
+      }
+    }
+    return OkStatus();
+  }
+
+  Status OneSubgraph(const std::vector<Subgraph>& pass, uint32_t index) const {
+    const Subgraph& subgraph = pass[index];
+    if (subgraph.nodes.empty()) return Bad("subgraph \"{}\" is empty", subgraph.name);
+    for (const NodeIndex n : subgraph.nodes) {
+      if (n >= graph_.nodes.size())
+        return Bad("subgraph \"{}\" holds no node {}", subgraph.name, n);
+      const Node& node = graph_.nodes[n];
+      if (StreamOf(index_.traits(n).kind, node.device) != subgraph.stream ||
+          node.phase != subgraph.phase || node.stage != subgraph.stage) {
+        return Bad("node \"{}\" does not belong in subgraph \"{}\"", node.name, subgraph.name);
+      }
+    }
+    for (const uint32_t w : subgraph.waits) {
+      if (w < index && pass[w].phase == subgraph.phase && pass[w].stream != subgraph.stream) {
+        continue;
+      }
+      return Bad("subgraph \"{}\" waits for {}, which is none before it", subgraph.name, w);
+    }
+    if (!IsConvex(subgraph)) return Bad("subgraph \"{}\" is not convex", subgraph.name);
+    return OkStatus();
+  }
+
+  // No path leaves the subgraph and comes back.
+  bool IsConvex(const Subgraph& subgraph) const {
+    std::vector<bool> inside(graph_.nodes.size(), false), left(graph_.nodes.size(), false);
+    for (const NodeIndex n : subgraph.nodes) inside[n] = true;
+    const auto [first, last] = std::minmax_element(subgraph.nodes.begin(), subgraph.nodes.end());
+    for (size_t n = *first; n <= *last; ++n) {
+      bool after_leaving = false;
+      for (const ValueIndex v : graph_.nodes[n].inputs) {
+        const NodeIndex from = graph_.values[v].producer;
+        if (from == kNone) continue;
+        if (left[from] || (inside[from] && !inside[n])) after_leaving = true;
+      }
+      if (after_leaving && inside[n]) return false;
+      left[n] = after_leaving;
+    }
+    return true;
+  }
+
+  // Runs the pass on slots instead of memory: whatever is read must still be there.
+  Status Pass(const std::vector<Subgraph>& pass, bool training) const {
+    std::vector<ValueIndex> holds(plan_.slot_count, kNone);
+    std::vector<bool> ran(graph_.nodes.size(), false);
+    Phase phase = Phase::kSlice;
+    for (const Subgraph& subgraph : pass) {
+      if (subgraph.phase < phase)
+        return Bad("subgraph \"{}\" stands after step nodes", subgraph.name);
+      if (!training && subgraph.phase != Phase::kSlice) return Bad("evaluation has step nodes");
+      phase = subgraph.phase;
+      for (const NodeIndex n : subgraph.nodes) {
+        if (ran[n]) return Bad("node \"{}\" runs twice", graph_.nodes[n].name);
+        ran[n] = true;
+        DT_TRY_STATUS(OneRun(n, holds));
+      }
+    }
+    if (training && std::find(ran.begin(), ran.end(), false) != ran.end()) {
+      return Bad("node {} never runs", std::find(ran.begin(), ran.end(), false) - ran.begin());
+    }
+    return AtEnd(training, holds);
+  }
+
+  Status OneRun(NodeIndex n, std::vector<ValueIndex>& holds) const {
+    const Node& node = graph_.nodes[n];
+    for (const ValueIndex v : node.inputs) {
+      const uint32_t slot = plan_.slot[v];
+      if (slot != kNone && holds[slot] != v) {
+        return Bad("node \"{}\" reads \"{}\", which is not there", node.name,
+                   graph_.values[v].name);
+      }
+    }
+    for (const ValueIndex v : node.outputs) {
+      for (const ValueIndex read : node.inputs) {
+        if (plan_.slot[read] == plan_.slot[v]) {
+          return Bad("node \"{}\" would overwrite its input \"{}\"", node.name,
+                     graph_.values[read].name);
+        }
+      }
+      holds[plan_.slot[v]] = v;
+    }
+    return OutputsApart(node);
+  }
+
+  Status OutputsApart(const Node& node) const {
+    for (size_t a = 0; a < node.outputs.size(); ++a) {
+      for (size_t b = a + 1; b < node.outputs.size(); ++b) {
+        if (plan_.slot[node.outputs[a]] == plan_.slot[node.outputs[b]]) {
+          return Bad("two outputs of node \"{}\" share a slot", node.name);
+        }
+      }
+    }
+    return OkStatus();
+  }
+
+  Status AtEnd(bool training, const std::vector<ValueIndex>& holds) const {
+    std::vector<bool> kept = KeptValues(graph_);
+    if (!training) {
+      kept.assign(graph_.values.size(), false);
+      for (const LossSpec& loss : graph_.losses) kept[loss.output] = true;
+    }
+    for (size_t v = 0; v < kept.size(); ++v) {
+      if (!kept[v] || plan_.slot[v] == kNone) continue;
+      if (holds[plan_.slot[v]] != v) {
+        return Bad("\"{}\" is needed after the pass and is not there", graph_.values[v].name);
+      }
+    }
+    return OkStatus();
+  }
+
+  // Streams run side by side: what a node reads has ended, whatever the pace of the others; and
+  // nobody still uses the memory that it writes.
+  Status Order(const std::vector<Subgraph>& pass, Phase phase) const {
+    const PassOrder order(pass, phase, graph_.nodes.size());
+    std::vector<std::vector<NodeIndex>> uses(graph_.values.size());  // The producer first.
+    std::array<bool, kStreams> has_rows = {};
+    for (const Subgraph& subgraph : pass) {
+      if (subgraph.phase != phase) continue;
+      bool& rows = has_rows[static_cast<size_t>(subgraph.stream)];
+      rows = rows || subgraph.needs_rows;
+      for (const NodeIndex n : subgraph.nodes) {
+        for (const ValueIndex v : graph_.nodes[n].outputs) uses[v].insert(uses[v].begin(), n);
+        for (const ValueIndex v : graph_.nodes[n].inputs) uses[v].push_back(n);
+        if (rows || !index_.ReadsPulledRows(n)) continue;
+        return Bad("\"{}\" waits for no rows", graph_.nodes[n].name);
+      }
+    }
+    for (const Subgraph& subgraph : pass) {
+      if (subgraph.phase != phase) continue;
+      for (const NodeIndex n : subgraph.nodes) DT_TRY_STATUS(WritesAlone(n, uses, order));
+    }
+    std::vector<std::vector<ValueIndex>> of_slot(plan_.slot_count);
+    for (ValueIndex v = 0; v < uses.size(); ++v) {
+      const NodeIndex producer = graph_.values[v].producer;
+      if (uses[v].empty() || producer == kNone || !order.Runs(producer)) continue;
+      of_slot[plan_.slot[v]].push_back(v);
+      for (size_t i = 1; i < uses[v].size(); ++i) {
+        if (order.Before(producer, uses[v][i])) continue;
+        return Bad("node \"{}\" may run before \"{}\"", graph_.nodes[uses[v][i]].name,
+                   graph_.nodes[producer].name);
+      }
+    }
+    for (const std::vector<ValueIndex>& values : of_slot) {
+      DT_TRY_STATUS(TakeTurns(values, uses, order));
+    }
+    return OkStatus();
+  }
+
+  // Whoever else uses what the node writes in place has ended, or begins when it has ended.
+  Status WritesAlone(NodeIndex n, const std::vector<std::vector<NodeIndex>>& uses,
+                     const PassOrder& order) const {
+    const Node& node = graph_.nodes[n];
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!index_.traits(n).writes.Has(i)) continue;
+      for (const NodeIndex other : uses[node.inputs[i]]) {
+        if (other == n || order.Before(n, other) || order.Before(other, n)) continue;
+        return Bad("nodes \"{}\" and \"{}\" may use \"{}\" at the same time", node.name,
+                   graph_.nodes[other].name, graph_.value(node.inputs[i]).name);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status TakeTurns(const std::vector<ValueIndex>& values,
+                   const std::vector<std::vector<NodeIndex>>& uses, const PassOrder& order) const {
+    const auto ends_before = [&](ValueIndex a, ValueIndex b) {
+      return std::ranges::all_of(uses[a], [&](NodeIndex n) { return order.Before(n, uses[b][0]); });
+    };
+    for (size_t i = 0; i < values.size(); ++i) {
+      for (size_t k = i + 1; k < values.size(); ++k) {
+        const ValueIndex a = values[i], b = values[k];
+        if (graph_.values[a].device != graph_.values[b].device) {
+          return Bad("\"{}\" and \"{}\" share a slot on two devices", graph_.values[a].name,
+                     graph_.values[b].name);
+        }
+        if (ends_before(a, b) || ends_before(b, a)) continue;
+        return Bad("\"{}\" and \"{}\" share a slot at the same time", graph_.values[a].name,
+                   graph_.values[b].name);
+      }
+    }
+    return OkStatus();
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const GraphIndex index_;
+};
+
+}  // namespace
+
+Status CheckPlan(const Plan& plan, TraitsLookup traits_of) {
+  DT_TRY_STATUS(CheckGraph(plan.graph));
+  return PlanChecker(plan, traits_of).Run();
+}
+
+}  // namespace dt

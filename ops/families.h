@@ -1,0 +1,66 @@
+// The families of operators, and the files of CUDA kernels: whoever adds one adds it here, and the
+// lists of specifications and kernels follow.
+#pragma once
+
+// X(Family) for each family that has kernels: FamilySpecs() are the specifications in its source,
+// FamilyKernels() the CPU kernels in the source beside it.
+#define DT_OP_FAMILIES(X) \
+  X(Bag)                  \
+  X(BatchMatmul)          \
+  X(BatchNorm)            \
+  X(Bias)                 \
+  X(Binary)               \
+  X(Cast)                 \
+  X(CinLayer)             \
+  X(CrossLayer)           \
+  X(DenseLayer)           \
+  X(Dispatch)             \
+  X(Dot)                  \
+  X(Dropout)              \
+  X(ExpertMatmul)         \
+  X(Fm)                   \
+  X(Gather)               \
+  X(GatherRows)           \
+  X(Heads)                \
+  X(Join)                 \
+  X(L2Normalize)          \
+  X(LayerNorm)            \
+  X(Loss)                 \
+  X(Matmul)               \
+  X(Outer)                \
+  X(Prelu)                \
+  X(Ragged)               \
+  X(Reduce)               \
+  X(ReduceMax)            \
+  X(Reshape)              \
+  X(Softmax)              \
+  X(SoftmaxLoss)          \
+  X(Step)                 \
+  X(TableRow)             \
+  X(TopK)                 \
+  X(Unary)                \
+  X(Where)
+
+// X(Family) for each family whose nodes the executor runs itself: there are FamilySpecs() only.
+#define DT_EXECUTOR_FAMILIES(X) X(Communication)
+
+// X(File) for each source of CUDA kernels: FileCudaKernels() are those in it.
+#define DT_CUDA_FILES(X) \
+  X(Attention)           \
+  X(BatchNorm)           \
+  X(Dense)               \
+  X(Dispatch)            \
+  X(Dropout)             \
+  X(Elementwise)         \
+  X(ExpertMatmul)        \
+  X(Gated)               \
+  X(Interaction)         \
+  X(Loss)                \
+  X(Norm)                \
+  X(Outer)               \
+  X(Reduce)              \
+  X(Shape)               \
+  X(SoftmaxLoss)         \
+  X(Sparse)              \
+  X(TableRow)            \
+  X(Update)

@@ -1,0 +1,196 @@
+// Rows sorted by expert, and their sums by sample. No atomics: the same inputs give the same bits
+// on a card.
+#include "ops/cuda/kernels.cuh"
+#include "ops/cuda/util.cuh"
+
+namespace dt {
+namespace {
+
+// ------------------------------------------------------------------ dispatch
+
+// Choices that one thread counts, once for each expert.
+constexpr int64_t kChunk = 256;
+
+// A counting sort by expert. counts[chunk][expert] is first how many of the chunk's choices the
+// expert has, then where among the expert's rows they begin.
+struct Choices {
+  Count size;
+  int64_t chunks;  // At the extent.
+  int64_t experts;
+  const uint32_t* chosen;
+  uint32_t *counts, *ends, *places;
+
+  explicit Choices(const CudaCall& call)
+      : size(SizeOf(call.inputs[1])),
+        chunks((size.extent + kChunk - 1) / kChunk),
+        experts(call.outputs[1].times[0]),
+        chosen(IndexOf(call.inputs[1])),
+        counts(static_cast<uint32_t*>(call.scratch)),
+        ends(DataOf<uint32_t>(call.outputs[1])),
+        places(DataOf<uint32_t>(call.outputs[2])) {}
+
+  // f(choice) for those of the chunk that take the expert.
+  template <class F>
+  __device__ void ForOwn(int64_t chunk, int64_t expert, const CudaRun& run, const F& f) const {
+    const int64_t n = size.At(run), after = (chunk + 1) * kChunk;
+    for (int64_t p = chunk * kChunk; p < (after < n ? after : n); ++p) {
+      const int64_t own = chosen[p];
+      if ((own < experts ? own : experts - 1) == expert) f(p);
+    }
+  }
+};
+struct CountOwn {
+  Choices of;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    const Division at = Divide(i, of.experts);
+    uint32_t count = 0;
+    of.ForOwn(at.quotient, at.rest, run, [&](int64_t) { ++count; });
+    of.counts[i] = count;
+  }
+};
+// For each expert: `ends` is how many rows it has.
+struct AddChunks {
+  Choices of;
+  __device__ void operator()(int64_t expert, const CudaRun&) const {
+    uint32_t sum = 0;
+    for (int64_t chunk = 0; chunk < of.chunks; ++chunk) {
+      uint32_t& count = of.counts[chunk * of.experts + expert];
+      const uint32_t own = count;
+      count = sum;
+      sum += own;
+    }
+    of.ends[expert] = sum;
+  }
+};
+// One thread.
+struct AddExperts {
+  Choices of;
+  __device__ void operator()(int64_t, const CudaRun&) const {
+    for (int64_t e = 1; e < of.experts; ++e) of.ends[e] += of.ends[e - 1];
+  }
+};
+struct PlaceOwn {
+  Choices of;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    const Division at = Divide(i, of.experts);
+    uint32_t place = of.counts[i] + (at.rest == 0 ? 0 : of.ends[at.rest - 1]);
+    of.ForOwn(at.quotient, at.rest, run, [&](int64_t p) { of.places[p] = place++; });
+  }
+};
+
+// For each element of each choice's row: rows[place] = gate · x. Without gates all are 1.
+template <class T>
+struct ToPlaces {
+  Count cols;
+  int64_t k;
+  const T *x, *gates;
+  const uint32_t* places;
+  T* rows;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    const int64_t width = cols.At(run);
+    const Division at = Divide(i, width);
+    const T own = x[Divide(at.quotient, k).quotient * width + at.rest];
+    T& out = rows[places[at.quotient] * width + at.rest];
+    out = gates == nullptr ? own : To<T>(ToFloat(gates[at.quotient]) * ToFloat(own));
+  }
+};
+
+size_t DispatchScratch(const CudaCall& call) {
+  const Choices of(call);
+  return static_cast<size_t>(of.chunks * of.experts) * sizeof(uint32_t);
+}
+CudaError Dispatch(const CudaCall& call) {
+  const CudaTensor &x = call.inputs[0], &chosen = call.inputs[1], &rows = call.outputs[0];
+  const Choices of(call);
+  ForEach(call, Fixed(of.chunks * of.experts), CountOwn{of});
+  ForEach(call, Fixed(of.experts), AddChunks{of});
+  ForEach(call, Fixed(1), AddExperts{of});
+  ForEach(call, Fixed(of.chunks * of.experts), PlaceOwn{of});
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(
+        call, SizeOf(rows),
+        ToPlaces<T>{ColsOf(x), chosen.times[1], DataOf<T>(x), nullptr, of.places, DataOf<T>(rows)});
+  });
+}
+
+// ------------------------------------------------------------------ combine
+
+template <class T>
+const T* GatesOf(const CudaCall& call) {
+  return call.input_count == 3 ? DataOf<T>(call.inputs[2]) : nullptr;
+}
+
+template <class T>
+struct SumChoices {
+  Count cols;
+  int64_t k;
+  const T *rows, *gates;
+  const uint32_t* places;
+  T* out;
+  __device__ void operator()(int64_t i, const CudaRun& run) const {
+    const int64_t width = cols.At(run);
+    const Division at = Divide(i, width);
+    float sum = 0;
+    for (int64_t p = at.quotient * k; p < (at.quotient + 1) * k; ++p) {
+      const float own = ToFloat(rows[places[p] * width + at.rest]);
+      sum += gates == nullptr ? own : ToFloat(gates[p]) * own;
+    }
+    out[i] = To<T>(sum);
+  }
+};
+CudaError Combine(const CudaCall& call) {
+  const CudaTensor &rows = call.inputs[0], &places = call.inputs[1], &out = call.outputs[0];
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, SizeOf(out),
+            SumChoices<T>{ColsOf(rows), places.times[1], DataOf<T>(rows), GatesOf<T>(call),
+                          IndexOf(places), DataOf<T>(out)});
+  });
+}
+CudaError CombineGrad(const CudaCall& call) {
+  const CudaTensor &dy = call.inputs[0], &places = call.inputs[1], &rows = call.outputs[0];
+  return OnFloat(call, [&]<class T>(T) {
+    ForEach(call, SizeOf(rows),
+            ToPlaces<T>{ColsOf(dy), places.times[1], DataOf<T>(dy), GatesOf<T>(call),
+                        IndexOf(places), DataOf<T>(rows)});
+  });
+}
+
+// One warp for each choice.
+template <class T>
+struct RowTimesRow {
+  Count cols;
+  int64_t k;
+  const T *dy, *rows;
+  const uint32_t* places;
+  T* out;
+  __device__ void operator()(int64_t p, int lane, const CudaRun& run) const {
+    const int64_t width = cols.At(run);
+    const T* const left = dy + Divide(p, k).quotient * width;
+    const T* const right = rows + places[p] * width;
+    float sum = 0;
+    for (int64_t c = lane; c < width; c += kWarp) sum += ToFloat(left[c]) * ToFloat(right[c]);
+    sum = WarpSum(sum);
+    if (lane == 0) out[p] = To<T>(sum);
+  }
+};
+CudaError CombineGatesGrad(const CudaCall& call) {
+  const CudaTensor &dy = call.inputs[0], &places = call.inputs[1];
+  return OnFloat(call, [&]<class T>(T) {
+    ForRows(call, SizeOf(places),
+            RowTimesRow<T>{ColsOf(dy), places.times[1], DataOf<T>(dy), DataOf<T>(call.inputs[2]),
+                           IndexOf(places), DataOf<T>(call.outputs[0])});
+  });
+}
+
+constexpr CudaKernel kKernels[] = {
+    {"dispatch", Dispatch, DispatchScratch},
+    {"combine", Combine},
+    {"combine_grad", CombineGrad},
+    {"combine_gates_grad", CombineGatesGrad},
+};
+
+}  // namespace
+
+CudaKernelList DispatchCudaKernels() { return ListOf(kKernels); }
+
+}  // namespace dt

@@ -1,0 +1,209 @@
+#include <algorithm>
+
+#include "ops/op_spec.h"
+#include "ops/update/attrs.h"
+#include "ops/update/update.h"
+#include "scheduler/composites/infer_node.h"
+#include "scheduler/passes/autodiff/autodiff.h"
+
+namespace dt::scheduler {
+namespace {
+
+class StepNodes {
+ public:
+  StepNodes(Graph graph, const PlanRequest& request)
+      : graph_(std::move(graph)),
+        job_(request.job),
+        config_(request.job.optimizer),
+        slices_(request.slices),
+        servers_update_(request.job.train.asynchronous()),
+        joined_(request.slices > 1 || (request.job.cluster.workers > 1 && !servers_update_)) {}
+
+  Result<Graph> Run() {
+    if (config_.spec.kind == OptimizerKind::kRowwiseAdagrad) {
+      return Invalid(
+          "optimizer.name: rowwise_adagrad is for tables; dense parameters take adagrad");
+    }
+    std::vector<ParameterSpec> trained;
+    for (const ParameterSpec& p : graph_.parameters) {
+      if (p.trained && p.grad != kNone) trained.push_back(p);
+    }
+    std::vector<ValueIndex> grads;
+    for (const ParameterSpec& p : trained) {
+      ValueIndex sum = p.grad;
+      if (joined_) {
+        DT_TRY(sum, Step("sum_slices", "sum." + NameOf(p), {p.grad}));
+      }
+      grads.push_back(sum);
+    }
+    DT_TRY_STATUS(Gathers());
+    DT_TRY_STATUS(Regularise(trained, grads));
+    DT_TRY_STATUS(Clip(grads));
+    for (size_t i = 0; i < trained.size(); ++i) {
+      if (servers_update_) {
+        Push(trained[i].value, grads[i]);
+      } else {
+        DT_TRY_STATUS(Update(trained[i], grads[i]));
+      }
+    }
+    for (uint32_t t = 0; t < graph_.tables.size(); ++t) DT_TRY_STATUS(UpdateRows(t));
+    for (const Running& r : running_) {
+      DT_TRY_STATUS(Append(r.op, r.name, r.inputs, r.attrs, 0).status());
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  struct Running {
+    std::string_view op;
+    std::string name;
+    std::vector<ValueIndex> inputs;
+    Attrs attrs;
+  };
+
+  std::string NameOf(const ParameterSpec& p) const { return graph_.value(p.value).name; }
+
+  Result<std::vector<ValueIndex>> Append(std::string_view op, std::string name,
+                                         std::vector<ValueIndex> inputs, Attrs attrs,
+                                         size_t outputs) {
+    Node node;
+    node.name = std::move(name);
+    node.op = op;
+    node.inputs = std::move(inputs);
+    node.attrs = std::move(attrs);
+    node.phase = Phase::kStep;
+    const NodeIndex index = graph_.AddNode(std::move(node), outputs);
+    DT_TRY_STATUS(InferNode(graph_, index));
+    return graph_.nodes[index].outputs;
+  }
+  Result<ValueIndex> Step(std::string_view op, std::string name, std::vector<ValueIndex> inputs,
+                          Attrs attrs = {}) {
+    DT_TRY(const std::vector<ValueIndex> outputs,
+           Append(op, std::move(name), std::move(inputs), std::move(attrs), 1));
+    return outputs[0];
+  }
+  Result<ValueIndex> Gather(ValueIndex value) {
+    return Step("gather_slices", "gather." + graph_.value(value).name, {value},
+                {{"slices", int64_t{slices_}}});
+  }
+
+  // Every rank learns every slice's loss, and what every slice leaves for running values.
+  Status Gathers() {
+    for (const LossSpec& loss : graph_.losses) DT_TRY_STATUS(Gather(loss.loss).status());
+    const size_t count = graph_.nodes.size();
+    for (size_t n = 0; n < count; ++n) {
+      const Node node = graph_.nodes[n];
+      const RunningValues& running = FindOp(node.op)->running;
+      if (running.op.empty()) continue;
+      std::vector<ValueIndex> inputs;
+      for (const size_t i : running.values) inputs.push_back(node.inputs[i]);
+      for (const size_t i : running.statistics) {
+        DT_TRY(inputs.emplace_back(), Gather(node.outputs[i]));
+      }
+      running_.push_back({running.op, "running." + node.name, std::move(inputs), node.attrs});
+    }
+    return OkStatus();
+  }
+
+  Status Regularise(const std::vector<ParameterSpec>& trained, std::vector<ValueIndex>& grads) {
+    if (config_.spec.l2 == 0) return OkStatus();
+    for (size_t i = 0; i < trained.size(); ++i) {
+      DT_TRY(grads[i], Step("add_l2", "l2." + NameOf(trained[i]), {grads[i], trained[i].value},
+                            {{"l2", double{config_.spec.l2}}}));
+    }
+    return OkStatus();
+  }
+
+  Status Clip(std::vector<ValueIndex>& grads) {
+    if (config_.clip_norm == 0 || grads.empty()) return OkStatus();
+    DT_TRY(std::vector<ValueIndex> outputs,
+           Append("clip_by_global_norm", "clip", grads, {{"clip_norm", double{config_.clip_norm}}},
+                  grads.size() + 1));
+    outputs.pop_back();  // The norm.
+    grads = std::move(outputs);
+    return OkStatus();
+  }
+
+  // The server that holds the parameter updates it.
+  void Push(ValueIndex parameter, ValueIndex grad) {
+    for (ParameterSpec& spec : graph_.parameters) {
+      if (spec.value == parameter) spec.pushed = grad;
+    }
+  }
+
+  Status Update(const ParameterSpec& parameter, ValueIndex grad) {
+    std::vector<ValueIndex> inputs = {parameter.value, grad};
+    for (uint32_t i = 0; i < DenseStates(config_.spec); ++i) {
+      Value state;
+      state.name = fmt::format("{}.state{}", NameOf(parameter), i);
+      state.shape = graph_.value(parameter.value).shape;
+      state.kind = ValueKind::kState;
+      ParameterSpec spec;
+      spec.init = {InitKind::kConstant, InitialState(config_.spec)};
+      spec.trained = false;
+      spec.value = graph_.AddValue(std::move(state));
+      graph_.parameters.push_back(spec);
+      inputs.push_back(spec.value);
+    }
+    return Append("update", "update." + NameOf(parameter), std::move(inputs),
+                  OptimizerAttrs(config_.spec), 0)
+        .status();
+  }
+
+  // A table on the worker: what would be pushed updates it here.
+  Status UpdateRows(uint32_t table) {
+    const TableUse use = graph_.tables[table];
+    if (use.store == kNone || use.row_grad == kNone) return OkStatus();
+    graph_.tables[table].row_grad = kNone;
+    DT_TRY(std::vector<ValueIndex> inputs,
+           joined_ ? JoinedRows(use) : OwnRows(table, use.row_grad));
+    inputs.insert(inputs.begin(), use.store);
+    const auto config = std::ranges::find(job_.model.tables, use.name, &TableConfig::name);
+    return Append("update_rows", fmt::format("update.{}", use.name), std::move(inputs),
+                  RowOptimizerAttrs(config->optimizer, config->scheduled), 0)
+        .status();
+  }
+
+  // Numbers, gradients and gaps of the rows: those of all slices, equal on all workers.
+  Result<std::vector<ValueIndex>> JoinedRows(const TableUse& use) {
+    graph_.SymbolNamed("S." + use.name);
+    const NodeIndex take = graph_.value(use.rows).producer;
+    DT_TRY(std::vector<ValueIndex> sums,
+           Append("sum_rows", fmt::format("sum.rows({})", use.name),
+                  {use.row_grad, graph_.nodes[take].inputs[1]}, {{"slices", int64_t{slices_}}}, 3));
+    return std::vector<ValueIndex>{sums[1], sums[0], sums[2]};
+  }
+
+  // The same of the only slice.
+  Result<std::vector<ValueIndex>> OwnRows(uint32_t table, ValueIndex grad) {
+    const TableUse& use = graph_.tables[table];
+    Value gaps;
+    gaps.name = fmt::format("gaps({})", use.name);
+    gaps.dtype = DType::kU32;
+    gaps.shape = {graph_.value(use.rows).shape[0]};
+    gaps.kind = ValueKind::kInput;
+    InputSpec spec;
+    spec.kind = InputKind::kRowGaps;
+    spec.table = table;
+    spec.value = graph_.AddValue(std::move(gaps));
+    graph_.inputs.push_back(spec);
+    const NodeIndex take = graph_.value(use.rows).producer;
+    return std::vector<ValueIndex>{graph_.nodes[take].inputs[1], grad, spec.value};
+  }
+
+  Graph graph_;
+  const JobConfig& job_;
+  const DenseOptimizerConfig& config_;
+  const uint32_t slices_;
+  const bool servers_update_;
+  const bool joined_;  // Else one worker computes the only slice: its gradients are the sums.
+  std::vector<Running> running_;
+};
+
+}  // namespace
+
+Result<Graph> AddOptimizer(Graph graph, const PlanRequest& request) {
+  return StepNodes(std::move(graph), request).Run();
+}
+
+}  // namespace dt::scheduler

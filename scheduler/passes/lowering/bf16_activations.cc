@@ -1,0 +1,63 @@
+// Rows between the layers of a perceptron, stored in bf16 where `train.math` is bf16:
+//
+//   dense_layer, dense_layer_back ─▶ rows ─▶ dense_layer, dense_layer_back, matmul,
+//                                            relu_bias_grad (as the layer's result)
+//
+// Whoever reads such rows rounds them for a product, or asks whether they are above 0: so results
+// stay the same (but for a result below 2^-126, which becomes zero), rows are rounded once instead
+// of once for each product, and are half as many bytes. On the processor only.
+#include <algorithm>
+
+#include "ops/op_spec.h"
+#include "scheduler/composites/infer_node.h"
+#include "scheduler/passes/lowering/lowering.h"
+
+namespace dt::scheduler {
+namespace {
+
+bool IsBf16(const Node& node) { return TextAttr(node.attrs, "math", "fp32") == "bf16"; }
+
+// Whether `node`, whose input `i` is such rows, gives the same of rows in bf16.
+bool TakesRows(const Node& node, size_t i) {
+  if (node.device != Device::kCpu) return false;
+  const Bf16Traits& bf16 = FindOp(node.op)->bf16;
+  return bf16.signs.Has(i) || (bf16.rounded.Has(i) && IsBf16(node));
+}
+
+bool GivesRows(const Node& node) {
+  return FindOp(node.op)->bf16.result && IsBf16(node) && node.device == Device::kCpu;
+}
+
+}  // namespace
+
+// What others than nodes read stays as it is, too.
+Result<Graph> StoreActivationsInBf16(Graph graph, const PlanRequest&) {
+  std::vector<bool> narrow(graph.values.size(), false);
+  for (const Node& node : graph.nodes) {
+    if (GivesRows(node)) narrow[node.outputs[0]] = true;
+  }
+  for (const Node& node : graph.nodes) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!TakesRows(node, i)) narrow[node.inputs[i]] = false;
+    }
+  }
+  const auto keep = [&](ValueIndex v) {
+    if (v != kNone) narrow[v] = false;
+  };
+  for (const LossSpec& loss : graph.losses) keep(loss.output), keep(loss.loss);
+  for (const ParameterSpec& p : graph.parameters) keep(p.grad), keep(p.pushed);
+  for (const TableUse& table : graph.tables) keep(table.row_grad);
+  const auto is_narrow = [&](ValueIndex v) { return narrow[v]; };
+  for (Node& node : graph.nodes) {
+    if (GivesRows(node) && narrow[node.outputs[0]]) node.attrs["narrow"] = true;
+    if (node.op == "matmul" && std::ranges::any_of(node.inputs, is_narrow)) {
+      node.op = "narrow_matmul";
+    }
+  }
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    DT_TRY_STATUS(InferNode(graph, static_cast<NodeIndex>(n)));
+  }
+  return graph;
+}
+
+}  // namespace dt::scheduler

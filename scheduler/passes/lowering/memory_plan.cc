@@ -1,0 +1,124 @@
+// The memory plan: values share a slot where all that touches one of them has ended before the
+// other is written, whatever the pace of the streams.
+#include <algorithm>
+
+#include "common/plan/pass_order.h"
+#include "scheduler/passes/lowering/lowering.h"
+
+namespace dt::scheduler {
+namespace {
+
+// By value: the nodes of a pass that touch it, its producer first.
+using Uses = std::vector<std::vector<NodeIndex>>;
+Uses UsesIn(const Graph& graph, const std::vector<Subgraph>& pass) {
+  Uses uses(graph.values.size());
+  for (const Subgraph& subgraph : pass) {
+    for (const NodeIndex n : subgraph.nodes) {
+      for (const ValueIndex v : graph.nodes[n].outputs) uses[v].push_back(n);
+    }
+  }
+  for (const Subgraph& subgraph : pass) {
+    for (const NodeIndex n : subgraph.nodes) {
+      for (const ValueIndex v : graph.nodes[n].inputs) {
+        if (!uses[v].empty()) uses[v].push_back(n);
+      }
+    }
+  }
+  return uses;
+}
+
+// Elements at the full size of a slice. Ids and distinct keys have no bound that is known here; a
+// guess is enough, since it only decides which of several free slots fits best.
+double Capacity(const Plan& plan, const Value& value) {
+  const double samples = std::max(1.0, plan.batch_size / std::max(1.0, double(plan.slices)));
+  double elements = 1;
+  for (const Dim& dim : value.shape) {
+    elements *= static_cast<double>(dim.times) * (dim.symbol == kConstant ? 1.0 : samples);
+  }
+  return elements;
+}
+
+struct Slot {
+  Device device = Device::kCpu;
+  double capacity = 0;
+  std::vector<ValueIndex> values;
+};
+
+// One pass, as far as memory goes.
+struct PassUses {
+  PassUses(const Graph& graph, const std::vector<Subgraph>& pass)
+      : order(pass, Phase::kSlice, graph.nodes.size()), uses(UsesIn(graph, pass)) {}
+  // All that touches `a` has ended before `b` is written; or one of them is not in this pass.
+  bool EndsBefore(ValueIndex a, ValueIndex b) const {
+    if (uses[a].empty() || uses[b].empty()) return true;
+    return std::ranges::all_of(uses[a],
+                               [&](NodeIndex n) { return order.Before(n, uses[b].front()); });
+  }
+  const PassOrder order;
+  const Uses uses;
+};
+
+class Allocator {
+ public:
+  explicit Allocator(Plan& plan)
+      : plan_(plan),
+        train_(plan.graph, plan.train),
+        evaluate_(plan.graph, plan.evaluate),
+        kept_(KeptValues(plan.graph)) {}
+
+  void Run() {
+    plan_.slot.assign(plan_.graph.values.size(), kNone);
+    for (const Subgraph& subgraph : plan_.train) {
+      for (const NodeIndex n : subgraph.nodes) {
+        for (const ValueIndex v : plan_.graph.nodes[n].outputs) Assign(v, subgraph.phase);
+      }
+    }
+    plan_.slot_count = static_cast<uint32_t>(slots_.size());
+  }
+
+ private:
+  void Assign(ValueIndex v, Phase phase) {
+    const double capacity = Capacity(plan_, plan_.graph.value(v));
+    const bool alone = kept_[v] || phase == Phase::kStep;
+    size_t best = slots_.size();
+    for (const size_t s : open_) {
+      if (alone || slots_[s].device != plan_.graph.value(v).device || !IsFree(slots_[s], v)) {
+        continue;
+      }
+      if (best == slots_.size() || Waste(slots_[s], capacity) < Waste(slots_[best], capacity)) {
+        best = s;
+      }
+    }
+    if (best == slots_.size()) {
+      slots_.emplace_back();
+      if (!alone) open_.push_back(best);
+    }
+    Slot& slot = slots_[best];
+    slot.device = plan_.graph.value(v).device;
+    slot.capacity = std::max(slot.capacity, capacity);
+    slot.values.push_back(v);
+    plan_.slot[v] = static_cast<uint32_t>(best);
+  }
+
+  bool IsFree(const Slot& slot, ValueIndex v) const {
+    return std::ranges::all_of(slot.values, [&](ValueIndex u) {
+      return train_.EndsBefore(u, v) && evaluate_.EndsBefore(u, v);
+    });
+  }
+
+  static double Waste(const Slot& slot, double capacity) {
+    return slot.capacity > capacity ? slot.capacity - capacity : 2 * (capacity - slot.capacity);
+  }
+
+  Plan& plan_;
+  const PassUses train_, evaluate_;
+  const std::vector<bool> kept_;
+  std::vector<Slot> slots_;
+  std::vector<size_t> open_;  // Slots without a value that is read after the pass.
+};
+
+}  // namespace
+
+void PlanMemory(Plan& plan) { Allocator(plan).Run(); }
+
+}  // namespace dt::scheduler

@@ -1,0 +1,221 @@
+// Subgraphs. The slice nodes are ordered by what they wait for and what waits for them: nodes that
+// need no pulled rows, then those that the row gradients need, then the rest; so the first can run
+// before a pull arrives and a push can leave before the last runs. No edge leads backwards over
+// these waves, so the order stays topological. Each stream takes its nodes in this order, and is
+// cut where a value arrives from another stream and where one of its values is awaited by another.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "common/graph/graph_index.h"
+#include "ops/op_spec.h"
+#include "scheduler/passes/lowering/lowering.h"
+
+namespace dt::scheduler {
+namespace {
+
+enum class Wave : uint8_t { kBeforePull, kUntilPush, kAfterPush };
+
+// Takes nodes in a topological order; gives them as subgraphs. What a stream has already waited for
+// it does not wait for again.
+class Segments {
+ public:
+  // The first subgraph will be number `first` of its pass.
+  Segments(const GraphIndex& index, size_t first)
+      : index_(index),
+        graph_(index.graph()),
+        first_(static_cast<uint32_t>(first)),
+        of_(graph_.nodes.size(), kNone),
+        writer_(graph_.values.size(), kNone) {
+    open_.fill(kNone);
+    has_rows_.fill(false);
+  }
+
+  void Add(NodeIndex n) {
+    const Node& node = graph_.nodes[n];
+    const auto stream = static_cast<size_t>(StreamOf(index_.traits(n).kind, node.device));
+    std::vector<uint32_t> arrivals;
+    for (const ValueIndex v : node.inputs) {
+      const NodeIndex from = writer_[v] == kNone ? graph_.value(v).producer : writer_[v];
+      // Of another phase: everything has ended in between.
+      if (from == kNone || of_[from] == kNone) continue;
+      const uint32_t source = of_[from];
+      const auto there = static_cast<size_t>(all_[source].stream);
+      if (there == stream) continue;
+      if (open_[there] == source) open_[there] = kNone;
+      if (seen_[stream][there] <= source) arrivals.push_back(source);
+    }
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (index_.traits(n).writes.Has(i)) writer_[node.inputs[i]] = n;
+    }
+    const bool rows_arrive = index_.ReadsPulledRows(n) && !std::exchange(has_rows_[stream], true);
+    if (open_[stream] == kNone || !arrivals.empty() || rows_arrive ||
+        all_[open_[stream]].stage != node.stage) {
+      Open(stream, node, arrivals);
+      all_.back().needs_rows = rows_arrive;
+    }
+    all_[open_[stream]].nodes.push_back(n);
+    of_[n] = open_[stream];
+  }
+
+  void AddWhole(Subgraph subgraph) {
+    for (const NodeIndex n : subgraph.nodes) of_[n] = static_cast<uint32_t>(all_.size());
+    all_.push_back(std::move(subgraph));
+  }
+
+  void CloseAll() { open_.fill(kNone); }
+  std::vector<Subgraph> Take() { return std::move(all_); }
+
+ private:
+  void Open(size_t stream, const Node& node, const std::vector<uint32_t>& arrivals) {
+    Subgraph subgraph;
+    subgraph.name = node.name;
+    subgraph.stream = static_cast<Stream>(stream);
+    subgraph.phase = node.phase;
+    subgraph.stage = node.stage;
+    // Of each stream the last one is enough.
+    std::array<uint32_t, kStreams> last = {};
+    for (const uint32_t a : arrivals) {
+      uint32_t& latest = last[static_cast<size_t>(all_[a].stream)];
+      latest = std::max(latest, a + 1);
+    }
+    for (size_t k = 0; k < kStreams; ++k) {
+      if (last[k] == 0) continue;
+      subgraph.waits.push_back(first_ + last[k] - 1);
+      seen_[stream][k] = last[k];
+    }
+    open_[stream] = static_cast<uint32_t>(all_.size());
+    all_.push_back(std::move(subgraph));
+  }
+
+  const GraphIndex& index_;
+  const Graph& graph_;
+  const uint32_t first_;
+  std::vector<uint32_t> of_;       // By node.
+  std::vector<NodeIndex> writer_;  // By value: the last that wrote it in place.
+  std::vector<Subgraph> all_;
+  std::array<uint32_t, kStreams> open_;  // By stream: its subgraph that still takes nodes.
+  std::array<bool, kStreams> has_rows_;
+  // Subgraphs of the other stream before this number have ended.
+  std::array<std::array<uint32_t, kStreams>, kStreams> seen_ = {};
+};
+
+class Cutter {
+ public:
+  explicit Cutter(const GraphIndex& index)
+      : index_(index), graph_(index.graph()), wave_(graph_.nodes.size(), Wave::kBeforePull) {}
+
+  void FindWaves() {
+    std::vector<bool> needs_rows(graph_.nodes.size(), false);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      for (const ValueIndex v : graph_.nodes[n].inputs) {
+        const NodeIndex from = graph_.value(v).producer;
+        if (from == kNone ? index_.IsPulledRows(v) : needs_rows[from]) needs_rows[n] = true;
+      }
+    }
+    std::vector<ValueIndex> pushed;
+    for (const TableUse& table : graph_.tables) {
+      if (table.row_grad != kNone) pushed.push_back(table.row_grad);
+    }
+    const std::vector<bool> for_push = AncestorsOf(pushed);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (needs_rows[n]) wave_[n] = for_push[n] ? Wave::kUntilPush : Wave::kAfterPush;
+    }
+    // A node without inputs runs with the first that reads it.
+    for (size_t n = graph_.nodes.size(); n-- > 0;) {
+      if (graph_.nodes[n].inputs.empty()) wave_[n] = WaveOfFirstReader(graph_.nodes[n]);
+    }
+  }
+
+  // Nodes that the values depend on.
+  std::vector<bool> AncestorsOf(const std::vector<ValueIndex>& values) const {
+    std::vector<bool> found(graph_.nodes.size(), false);
+    for (const ValueIndex v : values) {
+      if (graph_.value(v).producer != kNone) found[graph_.value(v).producer] = true;
+    }
+    for (size_t n = graph_.nodes.size(); n-- > 0;) {
+      if (!found[n]) continue;
+      for (const ValueIndex v : graph_.nodes[n].inputs) {
+        if (graph_.value(v).producer != kNone) found[graph_.value(v).producer] = true;
+      }
+    }
+    return found;
+  }
+
+  std::vector<NodeIndex> InWaves() const {
+    std::vector<NodeIndex> nodes;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) nodes.push_back(static_cast<NodeIndex>(n));
+    const auto last = static_cast<int>(Wave::kAfterPush);
+    std::ranges::stable_sort(nodes, {}, [&](NodeIndex n) {
+      return graph_.nodes[n].phase == Phase::kStep ? last + 1 : static_cast<int>(wave_[n]);
+    });
+    return nodes;
+  }
+
+  // The chosen slice nodes, wave after wave.
+  std::vector<Subgraph> SliceSubgraphs(const std::vector<bool>& chosen) const {
+    Segments segments(index_, 0);
+    for (const Wave wave : {Wave::kBeforePull, Wave::kUntilPush, Wave::kAfterPush}) {
+      for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+        if (!chosen[n] || graph_.nodes[n].phase != Phase::kSlice || wave_[n] != wave) continue;
+        segments.Add(static_cast<NodeIndex>(n));
+      }
+      segments.CloseAll();
+    }
+    return segments.Take();
+  }
+
+  // One subgraph of all communication, then the rest; `before` subgraphs stand before them.
+  std::vector<Subgraph> StepSubgraphs(size_t before) const {
+    Subgraph exchange;
+    exchange.name = "exchange";
+    exchange.phase = Phase::kStep;
+    std::vector<NodeIndex> rest;
+    for (NodeIndex n = 0; n < graph_.nodes.size(); ++n) {
+      if (index_.Is(n, OpKind::kCommunication)) {
+        exchange.nodes.push_back(n);
+      } else if (graph_.nodes[n].phase == Phase::kStep) {
+        rest.push_back(n);
+      }
+    }
+    Segments segments(index_, before);
+    if (!exchange.nodes.empty()) segments.AddWhole(std::move(exchange));
+    for (const NodeIndex n : rest) segments.Add(n);
+    return segments.Take();
+  }
+
+ private:
+  Wave WaveOfFirstReader(const Node& node) const {
+    Wave first = Wave::kAfterPush;
+    for (const ValueIndex v : node.outputs) {
+      for (const NodeIndex reader : index_.readers(v)) first = std::min(first, wave_[reader]);
+    }
+    return first;
+  }
+
+  const GraphIndex& index_;
+  const Graph& graph_;
+  std::vector<Wave> wave_;
+};
+
+}  // namespace
+
+std::vector<NodeIndex> NodesInStreamOrder(const GraphIndex& index) {
+  Cutter cutter(index);
+  cutter.FindWaves();
+  return cutter.InWaves();
+}
+
+void CutIntoSubgraphs(Plan& plan) {
+  const GraphIndex index(plan.graph, TraitsOf);
+  Cutter cutter(index);
+  cutter.FindWaves();
+  plan.train = cutter.SliceSubgraphs(std::vector<bool>(plan.graph.nodes.size(), true));
+  for (Subgraph& step : cutter.StepSubgraphs(plan.train.size()))
+    plan.train.push_back(std::move(step));
+  std::vector<ValueIndex> outputs;
+  for (const LossSpec& loss : plan.graph.losses) outputs.push_back(loss.output);
+  plan.evaluate = cutter.SliceSubgraphs(cutter.AncestorsOf(outputs));
+}
+
+}  // namespace dt::scheduler

@@ -1,0 +1,23 @@
+// The planner's passes in their order. A pass is a function from graph to graph; running the graph
+// before and after it gives the same results.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/graph/graph.h"
+#include "scheduler/passes/plan_request.h"
+
+namespace dt::scheduler {
+
+struct GraphPass {
+  std::string_view name;
+  Result<Graph> (*run)(Graph graph, const PlanRequest& request);
+};
+std::span<const GraphPass> GraphPasses();
+
+// The pass after which every node and value has its device.
+inline constexpr std::string_view kPlacePass = "place";
+
+}  // namespace dt::scheduler

@@ -1,0 +1,117 @@
+// Goal: the pass `fuse` joins what it says, leaves alone what somebody else reads or what lies
+// apart, and the arithmetic of products is the job's. That results stay the same is in
+// passes_test.cc.
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/plan/plan.h"
+#include "test/support/tiny_model.h"
+
+namespace dt::scheduler {
+namespace {
+
+using test::TinyColumns;
+using test::TinyJob;
+using test::TinyNode;
+
+Plan PlanOf(const JobConfig& job) {
+  Result<Plan> plan = MakePlan({job, TinyColumns(), 1, test::TinyAccelerator()});
+  DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
+  return *std::move(plan);
+}
+
+// How many nodes of each operator.
+std::map<std::string, int> Counts(const Plan& plan) {
+  std::map<std::string, int> counts;
+  for (const Node& node : plan.graph.nodes) ++counts[node.op];
+  return counts;
+}
+
+std::vector<NodeConfig> Mlp() {
+  return {
+      TinyNode("m", "mlp", {"I*"}, {{"units", std::vector<int64_t>{6, 5, 4, 1}}}, 1),
+  };
+}
+
+TEST(Fuse, APerceptronIsOneNodeALayerEachWay) {
+  const Plan plan = PlanOf(TinyJob(Mlp()));
+  std::map<std::string, int> counts = Counts(plan);
+  EXPECT_EQ(counts["dense_layer"], 4);
+  EXPECT_EQ(counts["dense_layer_back"], 3);
+  EXPECT_EQ(counts["matmul"], 4);        // Gradients of weights.
+  EXPECT_EQ(counts["reduce_batch"], 1);  // Of the last bias, which has no activation.
+  for (const char* op : {"bias_add", "relu", "relu_grad", "relu_bias_grad"}) {
+    EXPECT_EQ(counts[op], 0) << op;
+  }
+  EXPECT_EQ(plan.graph.nodes[0].name, "m.0.relu");
+  for (const Node& node : plan.graph.nodes) {
+    if (node.op != "dense_layer_back") continue;
+    EXPECT_EQ(plan.graph.nodes[node.forward].op, "dense_layer");
+  }
+}
+
+TEST(Fuse, WhatAnotherNodeReadsStays) {
+  // The sum reads what dropout gives and what the layer gives: two gradients meet behind relu.
+  const Plan twice = PlanOf(
+      TinyJob({TinyNode("d", "dense", {"I*"}, {{"units", int64_t{3}}, {"activation", "relu"}}, 1),
+               TinyNode("e", "dense", {"d"}, {{"units", int64_t{3}}}, 2),
+               TinyNode("s", "add", {"d", "e"}, {}, 3),
+               TinyNode("logit", "dense", {"s"}, {{"units", int64_t{1}}}, 4)}));
+  std::map<std::string, int> counts = Counts(twice);
+  EXPECT_EQ(counts["dense_layer"], 3);
+  EXPECT_EQ(counts["relu_bias_grad"], 1);
+  EXPECT_EQ(counts["dense_layer_back"], 0);
+
+  // relu is a node of its own, and so is a second reader of what it reads.
+  const Plan read =
+      PlanOf(TinyJob({TinyNode("d", "dense", {"I*"}, {{"units", int64_t{3}}}, 1),
+                      TinyNode("r", "relu", {"d"}, {}, 2), TinyNode("s", "add", {"d", "r"}, {}, 3),
+                      TinyNode("logit", "dense", {"s"}, {{"units", int64_t{1}}}, 4)}));
+  counts = Counts(read);
+  EXPECT_EQ(counts["dense_layer"], 2);
+  EXPECT_EQ(counts["relu"], 1);
+  EXPECT_EQ(counts["relu_grad"], 1);
+
+  // A product without bias is as it was.
+  const Plan bare = PlanOf(
+      TinyJob({TinyNode("d", "dense", {"I*"},
+                        {{"units", int64_t{3}}, {"activation", "relu"}, {"bias", false}}, 1),
+               TinyNode("logit", "dense", {"d"}, {{"units", int64_t{1}}, {"bias", false}}, 2)}));
+  counts = Counts(bare);
+  EXPECT_EQ(counts["dense_layer"] + counts["dense_layer_back"] + counts["relu_bias_grad"], 0);
+  EXPECT_EQ(counts["relu"], 1);
+}
+
+TEST(Fuse, WhatLiesOnTwoDevicesStaysApart) {
+  JobConfig job = TinyJob(Mlp());
+  job.parallel.place = {{"m.1.relu*", Device::kGpu}};
+  const Plan plan = PlanOf(job);
+  std::map<std::string, int> counts = Counts(plan);
+  EXPECT_EQ(counts["dense_layer"], 4);  // One of them without its activation.
+  EXPECT_EQ(counts["relu"], 1);
+  EXPECT_EQ(counts["relu_grad"], 1);
+  EXPECT_EQ(counts["dense_layer_back"], 2);
+}
+
+TEST(Fuse, ProductsAreMadeInTheJobsArithmetic) {
+  for (const std::string math : {"bf16", "tf32"}) {
+    JobConfig job = TinyJob(Mlp());
+    job.train.math = math;
+    const Plan plan = PlanOf(job);
+    size_t products = 0;
+    for (const Node& node : plan.graph.nodes) {
+      if (!node.op.ends_with("matmul") && !node.op.starts_with("dense_layer")) continue;
+      EXPECT_EQ(TextAttr(node.attrs, "math", "fp32"), math) << node.name;
+      ++products;
+    }
+    EXPECT_EQ(products, 11u);
+  }
+  for (const Node& node : PlanOf(TinyJob(Mlp())).graph.nodes) {
+    EXPECT_FALSE(node.attrs.contains("math")) << node.name;
+  }
+}
+
+}  // namespace
+}  // namespace dt::scheduler
