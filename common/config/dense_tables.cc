@@ -20,7 +20,7 @@ OptimizerSpec OfBlocks(OptimizerSpec spec) {
   spec.l2 = 0;
   spec.clip_row_norm = 0;
   spec.l2_scope = L2Scope::kTouched;  // Decay once for each push.
-  spec.kind = InfoOf(spec.kind).dense;
+  spec.kind = ForDense(InfoOf(spec.kind));
   return spec;
 }
 
