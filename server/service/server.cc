@@ -74,7 +74,7 @@ class ServerRole : public Server {
     link.join.id = options_.id;
     if (keeper_.has_value()) {
       link.join.id = keeper_->id();
-      link.join.claim = keeper_->claim();
+      link.join.server_token = keeper_->claim();
     }
     link.network = &options_.network;
     link.traffic = &DataNetwork();
@@ -151,7 +151,7 @@ class ServerRole : public Server {
         link_->Send(ReadyMessage{});
       } else if (const auto* order = std::get_if<OrderMessage>(&*message)) {
         DT_TRY_STATUS(CarryOut(*order));
-      } else if (const auto* kept = std::get_if<KeptMessage>(&*message)) {
+      } else if (const auto* kept = std::get_if<CheckpointCommittedMessage>(&*message)) {
         DT_TRY_STATUS(Kept(*kept));
       } else {
         LogWarn("server.unexpected_message", {{"message", NameOf(*message)}});
@@ -292,7 +292,7 @@ class ServerRole : public Server {
     }
     LogInfo("server.saved", {{"step", saving_->step},
                              {"seconds", SecondsBetween(saving_->begun, SystemClock().Now())}});
-    link_->Send(SavedMessage{saving_->step, std::move(saving_->files)});
+    link_->Send(RowsWrittenMessage{saving_->step, std::move(saving_->files)});
     saving_.reset();
     return OkStatus();
   }
@@ -310,7 +310,7 @@ class ServerRole : public Server {
   }
 
   // A checkpoint is complete: the log is cut.
-  Status Kept(const KeptMessage& kept) {
+  Status Kept(const CheckpointCommittedMessage& kept) {
     if (!keeper_.has_value()) return OkStatus();
     if (!started_) {
       keeper_->KeepForStart(kept);
