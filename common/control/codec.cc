@@ -67,8 +67,8 @@ DT_TABLE(StopMessage, fbs::Stop);
 DT_TABLE(StatusReplyMessage, fbs::StatusReply);
 DT_TABLE(SplitRequestMessage, fbs::SplitRequest);
 DT_TABLE(SplitMessage, fbs::Split);
-DT_TABLE(SavedMessage, fbs::Saved);
-DT_TABLE(KeptMessage, fbs::Kept);
+DT_TABLE(RowsWrittenMessage, fbs::RowsWritten);
+DT_TABLE(CheckpointCommittedMessage, fbs::CheckpointCommitted);
 
 }  // namespace tables
 

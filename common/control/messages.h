@@ -34,9 +34,9 @@ struct JoinMessage {
   std::string host;
   uint64_t job_fingerprint = 0;        // JobConfig::fingerprint; must equal the scheduler's.
   std::vector<std::string> endpoints;  // Servers: one per executor.
-  // Servers that keep a log: the name of their directory, random. Who joins with the claim of a
-  // member takes its place. 0: none.
-  uint64_t claim = 0;
+  // The random name of the directory of a server that keeps a log. A process that joins with the
+  // token of a member takes that member's place once it is away. 0: none.
+  uint64_t server_token = 0;
   // Workers: the CPU, then the accelerator if it has one.
   std::vector<DeviceInfo> devices;
   // The number that it asks to have, as in its name; it is given another one if this is taken. 0:
@@ -44,8 +44,8 @@ struct JoinMessage {
   ProcessId id{0};
   // Where the others reach it: a host's name or number. Empty in one process.
   std::string address = {};
-  DT_FIELDS(role, incarnation, wire_version, version, pid, host, job_fingerprint, endpoints, claim,
-            devices, id, address)
+  DT_FIELDS(role, incarnation, wire_version, version, pid, host, job_fingerprint, endpoints,
+            server_token, devices, id, address)
 };
 // Worker: its data sets are open. All workers must report the same.
 struct DataReadyMessage {
@@ -79,8 +79,8 @@ struct FailedMessage {
   Problem problem;
   DT_FIELDS(code, problem)
 };
-// The files of a checkpoint that was being written are complete.
-struct SavedMessage {
+// A server has written its rows of a checkpoint; these are the files.
+struct RowsWrittenMessage {
   Step step = 0;
   std::vector<CheckpointFile> files;
   DT_FIELDS(step, files)
@@ -114,8 +114,8 @@ struct WelcomeMessage {
   ProcessId id;
   Term term;
   Duration lease{};
-  // A server: it takes the place of a member with its claim, and what its directory holds is of
-  // this job. What the job has given it before (Kept, Start, orders) comes again.
+  // A server: it takes the place of the member with its server token, and its directory is of this
+  // job. What the job has given that member (CheckpointCommitted, Start, orders) comes again.
   bool returned = false;
   DT_FIELDS(id, term, lease, returned)
 };
@@ -151,8 +151,8 @@ struct StatusReplyMessage {
   std::string json;
   DT_FIELDS(json)
 };
-// Servers that keep a log: this checkpoint is complete, and what it holds need not be logged.
-struct KeptMessage {
+// To servers that keep a log: this checkpoint is complete, so what it holds need not be logged.
+struct CheckpointCommittedMessage {
   Generation generation;
   Step step = 0;
   std::string folder;  // Never written to.
@@ -163,8 +163,8 @@ using ControlMessage =
     std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
                  FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
                  WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
-                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage, SavedMessage,
-                 KeptMessage>;
+                 StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage,
+                 RowsWrittenMessage, CheckpointCommittedMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

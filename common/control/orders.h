@@ -53,7 +53,7 @@ struct SaveOrder {
 struct SaveDone {
   std::vector<CheckpointFile> files;
   // Servers: what is to be saved is fixed, and training may go on; the files follow in a
-  // SavedMessage.
+  // RowsWrittenMessage.
   bool writing = false;
   DT_FIELDS(files, writing)
 };

@@ -38,7 +38,7 @@ void CheckpointCommit::Cut(Manifest manifest, const std::map<ProcessId, SaveDone
   }
 }
 
-Status CheckpointCommit::OnRowsWritten(ProcessId from, const SavedMessage& written) {
+Status CheckpointCommit::OnRowsWritten(ProcessId from, const RowsWrittenMessage& written) {
   const bool early = record_.stage == Stage::kAsked;
   const bool due = !idle() && written.step == record_.step;
   if (!due || (!early && record_.writing.erase(from) == 0)) {

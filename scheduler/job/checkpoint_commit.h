@@ -54,7 +54,7 @@ class CheckpointCommit {
   // All have answered. `manifest` says what is saved, but for its files.
   void Cut(Manifest manifest, const std::map<ProcessId, SaveDone>& answers);
   // The rows of `from` are written. Internal: it was not asked for them.
-  Status OnRowsWritten(ProcessId from, const SavedMessage& written);
+  Status OnRowsWritten(ProcessId from, const RowsWrittenMessage& written);
   // The process of a server has died. `answered`: it does not have the order any more.
   void OnLost(ProcessId server, bool answered);
   // Once when nobody writes any more; then it is idle.

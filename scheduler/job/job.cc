@@ -76,7 +76,8 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
   if (phase() == JobPhase::kEnded) {
     return admission_.Refuse(now, from, join.role, Unavailable("the job has ended"));
   }
-  const bool succeeds = members_.Find(from) == nullptr && members_.FindToken(join.claim) != nullptr;
+  const bool succeeds =
+      members_.Find(from) == nullptr && members_.FindToken(join.server_token) != nullptr;
   if (!succeeds) return admission_.Join(now, join);
   recovery_.AddSuccessor(now, join);
   SettleSuccessors(now);
@@ -125,7 +126,7 @@ Status Job::Take(TimePoint, const Member& from, OrderDoneMessage done) {
   return status.ok() ? status : Prefixed(status, from.Name());
 }
 
-Status Job::Take(TimePoint now, const Member& from, SavedMessage written) {
+Status Job::Take(TimePoint now, const Member& from, RowsWrittenMessage written) {
   if (training_) return training_->OnRowsWritten(now, from, written);
   return Internal("{} has written a checkpoint, which it was not asked for", from.Name());
 }

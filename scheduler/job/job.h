@@ -69,7 +69,7 @@ class Job {
   Status Take(TimePoint now, const Member& from, DataReadyMessage data);
   Status Take(TimePoint now, const Member& from, ReadyMessage ready);
   Status Take(TimePoint now, const Member& from, OrderDoneMessage done);
-  Status Take(TimePoint now, const Member& from, SavedMessage written);
+  Status Take(TimePoint now, const Member& from, RowsWrittenMessage written);
   Status Take(TimePoint now, const Member& from, FailedMessage failed);
   Status Take(TimePoint now, const Member& from, LeavingMessage leaving);
   template <class Other>

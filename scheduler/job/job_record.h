@@ -44,7 +44,7 @@ struct TrainingRecord {
   WorkLeft work_left;
   CheckpointRecord checkpoint;
   // The last complete checkpoint, as servers that keep a log are told of it.
-  std::optional<KeptMessage> committed;
+  std::optional<CheckpointCommittedMessage> committed;
   bool loaded = false;        // The checkpoint to begin with, if there is one, is loaded.
   bool had_finished = false;  // It is a checkpoint of the job's last step.
   Step first_step = 0;        // The step that the run began at.

@@ -22,7 +22,7 @@ std::string Silence(TimePoint heard, TimePoint now) {
 }  // namespace
 
 bool ServerRecovery::CanReplace(const Member& member) const {
-  return member.role() == Role::kServer && member.join.claim != 0;
+  return member.role() == Role::kServer && member.join.server_token != 0;
 }
 
 std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) {
@@ -78,7 +78,7 @@ std::vector<ProcessId> ServerRecovery::SettleSuccessors(TimePoint now) {
   std::vector<ProcessId> replaced;
   for (Successor& successor : std::exchange(successors_, {})) {
     const JoinMessage& join = successor.join;
-    const Member& member = *job_.members.FindToken(join.claim);
+    const Member& member = *job_.members.FindToken(join.server_token);
     Status refusal;
     if (job_.members.presence(member.id).away_since.has_value()) {
       refusal = Replace(now, member, join);

@@ -222,7 +222,8 @@ Manifest TrainingRun::ManifestNow() const {
   return manifest;
 }
 
-Status TrainingRun::OnRowsWritten(TimePoint now, const Member& from, const SavedMessage& written) {
+Status TrainingRun::OnRowsWritten(TimePoint now, const Member& from,
+                                  const RowsWrittenMessage& written) {
   const Status status = checkpoint_.OnRowsWritten(from.id, written);
   if (!status.ok()) return Prefixed(status, from.Name());
   return SettleCheckpoint(now);
@@ -262,7 +263,7 @@ Status TrainingRun::CompleteCheckpoint(TimePoint now, const CheckpointCommit::Se
   LogInfo("job.checkpoint", {{"step", step}, {"folder", last}});
   schedule_.OnWritten();
   if (job_.options.job.checkpoint.durability != Durability::kLog) return OkStatus();
-  record_.committed = KeptMessage{job_.record.generation, step, last};
+  record_.committed = CheckpointCommittedMessage{job_.record.generation, step, last};
   committed_at_ = now;
   for (const Member* server : job_.members.OfRole(Role::kServer)) {
     job_.out.Send(*server, *record_.committed);

@@ -25,7 +25,7 @@ class TrainingRun {
   // Hands out what may go out now.
   Result<RunState> HandOut(TimePoint now);
   Status OnCompleted(TimePoint now, OrderTracker::Completed done);
-  Status OnRowsWritten(TimePoint now, const Member& from, const SavedMessage& written);
+  Status OnRowsWritten(TimePoint now, const Member& from, const RowsWrittenMessage& written);
   // A server's process has died, and another has taken its place.
   Status OnReplaced(TimePoint now, const Member& server);
   // Asks for a checkpoint where a server's log is too long, as that cuts it.

@@ -73,7 +73,7 @@ ProcessId Membership::NumberFor(const JoinMessage& join) const {
 
 const Member* Membership::FindToken(uint64_t token) const {
   const auto found = std::ranges::find_if(
-      members_, [&](const Member& m) { return token != 0 && m.join.claim == token; });
+      members_, [&](const Member& m) { return token != 0 && m.join.server_token == token; });
   return found == members_.end() ? nullptr : &*found;
 }
 

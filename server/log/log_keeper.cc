@@ -69,7 +69,7 @@ Status LogKeeper::OnStarted(std::vector<uint64_t> first_segments) {
   return SetBase(std::move(base));
 }
 
-bool LogKeeper::Continues(const KeptMessage& kept) const {
+bool LogKeeper::Continues(const CheckpointCommittedMessage& kept) const {
   return kept.generation == base_.generation && kept.step >= base_.step;
 }
 

@@ -31,13 +31,13 @@ class LogKeeper {
   // Whether the scheduler knows the directory; else what it holds is of another run, and goes.
   void OnWelcome(bool returned);
   // A checkpoint that was completed while this server was away.
-  void KeepForStart(const KeptMessage& kept) { kept_ = kept; }
+  void KeepForStart(const CheckpointCommittedMessage& kept) { kept_ = kept; }
   // What each executor begins with. `generation` of the start; of the log's where it goes on.
   Result<std::vector<std::optional<LogPlace>>> PlacesAtStart(size_t executors,
                                                              Generation& generation);
   Status OnStarted(std::vector<uint64_t> first_segments);
   // False for a checkpoint before the log's base.
-  bool Continues(const KeptMessage& kept) const;
+  bool Continues(const CheckpointCommittedMessage& kept) const;
   // On the disk; then the segments before the first ones go.
   Status SetBase(LogBase base);
   // The job is over.
@@ -50,7 +50,7 @@ class LogKeeper {
   bool sync_ = false;
   ServerIdentity identity_;
   LogBase base_;
-  std::optional<KeptMessage> kept_;
+  std::optional<CheckpointCommittedMessage> kept_;
 };
 
 }  // namespace dt::server

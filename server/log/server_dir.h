@@ -20,7 +20,7 @@
 namespace dt::server {
 
 struct ServerIdentity {
-  uint64_t claim = 0;  // JoinMessage::claim.
+  uint64_t claim = 0;  // JoinMessage::server_token.
   uint64_t job_fingerprint = 0;
   std::string host;
   std::string listen;                  // As asked for.

@@ -72,7 +72,7 @@ class ServerRole : public Server {
     link.join.id = options_.id;
     if (keeper_.has_value()) {
       link.join.id = keeper_->id();
-      link.join.claim = keeper_->claim();
+      link.join.server_token = keeper_->claim();
     }
     link.network = &options_.network;
     link.traffic = &DataNetwork();

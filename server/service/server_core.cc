@@ -45,7 +45,7 @@ void ServerCore::Advance(TimePoint now) {
 Status ServerCore::Handle(TimePoint now, ControlMessage message) {
   if (const auto* start = std::get_if<StartMessage>(&message)) return Start(*start);
   if (const auto* order = std::get_if<OrderMessage>(&message)) return CarryOut(now, *order);
-  if (const auto* kept = std::get_if<KeptMessage>(&message)) return Cut(*kept);
+  if (const auto* kept = std::get_if<CheckpointCommittedMessage>(&message)) return Cut(*kept);
   LogWarn("server.unexpected_message", {{"message", NameOf(message)}});
   return OkStatus();
 }
@@ -176,7 +176,7 @@ Status ServerCore::EndSaving(TimePoint now) {
     return saving.status;
   }
   LogInfo("server.saved", {{"step", saving.step}, {"seconds", SecondsBetween(saving.begun, now)}});
-  outgoing_.push_back(SavedMessage{saving.step, std::move(saving.files)});
+  outgoing_.push_back(RowsWrittenMessage{saving.step, std::move(saving.files)});
   return OkStatus();
 }
 
@@ -208,7 +208,7 @@ Status ServerCore::Finish(uint64_t order) {
 }
 
 // A checkpoint is complete: what the log holds of before is of no use.
-Status ServerCore::Cut(const KeptMessage& kept) {
+Status ServerCore::Cut(const CheckpointCommittedMessage& kept) {
   if (options_.keeper == nullptr) return OkStatus();
   if (!started_) {
     options_.keeper->KeepForStart(kept);

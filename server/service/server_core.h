@@ -69,7 +69,7 @@ class ServerCore {
   Status Save(TimePoint now, uint64_t order, const SaveOrder& save);
   Status Load(uint64_t order, const LoadOrder& load);
   Status Finish(uint64_t order);
-  Status Cut(const KeptMessage& kept);
+  Status Cut(const CheckpointCommittedMessage& kept);
   Status EndSaving(TimePoint now);
   void Done(uint64_t order, OrderResult result);
   ShardSetOptions ShardsOf(const StartMessage& start, uint32_t executor) const;

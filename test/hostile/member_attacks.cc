@@ -85,7 +85,7 @@ void JoinsAsWhatItIsNot(Random& random, const Targets& targets) {
                    .pid = static_cast<int64_t>(random()),
                    .host = RandomBytes(random, random() % 300),
                    .job_fingerprint = random(),
-                   .claim = random() % 3};
+                   .server_token = random() % 3};
   for (uint64_t i = random() % 50; i > 0; --i) join.endpoints.push_back("tcp://127.0.0.1:1");
   member.Say(EncodePacket({random(), 1, 0, EncodeControl(join)}));
 }

@@ -1,5 +1,5 @@
 // Goal: another account of the host, which has no key of the job, gets nothing from it and changes
-// nothing: no status, no rows, no place in it, no claim, no end of it.
+// nothing: no status, no rows, no place in it, no server's place, no end of it.
 // Method: this program starts itself again as another account, which asks every listening port of a
 // job that trains, in the job's own messages; the checksums are compared with those of a job that
 // nobody asked. Needs root, to become another account.
@@ -52,8 +52,8 @@ std::vector<std::pair<std::string, Status>> Tries(Network& network, const std::s
       {"pull", IsAnswered(network, address, Encode(FirstRows(random, 10)))},
       {"push", IsAnswered(network, address, Encode(push))},
       {"join", Joins(network, address, {.role = Role::kWorker})},
-      {"claim",
-       Joins(network, address, {.role = Role::kServer, .endpoints = {address}, .claim = 1})},
+      {"server token",
+       Joins(network, address, {.role = Role::kServer, .endpoints = {address}, .server_token = 1})},
       {"abort", IsAnswered(network, address, said(FailedMessage{StatusCode::kInternal, {"x"}}))},
   };
 }

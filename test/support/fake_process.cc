@@ -26,7 +26,7 @@ void FakeProcess::Start(TimePoint now, std::vector<Packet>& out) {
   join.wire_version = kWireVersion;
   join.pid = static_cast<int64_t>(1000 + session_.id());
   join.host = "host";
-  join.claim = token;
+  join.server_token = token;
   if (role_ == Role::kServer) join.endpoints = {"inproc://server"};
   Say(now, join, out);
 }

@@ -129,7 +129,7 @@ TEST(Control, LargeMessagesOfOurOwnAreRead) {
            HeartbeatMessage{.tables = std::vector<TableReport>(kMany)}, start,
            OrderDoneMessage{1, scores},
            OrderDoneMessage{2, FinishDone{std::vector<TableReport>(kMany), "", {}}},
-           SavedMessage{1, std::vector<CheckpointFile>(kMany)},
+           RowsWrittenMessage{1, std::vector<CheckpointFile>(kMany)},
            KvPutMessage{"", std::string(20 << 20, 'v')}}) {
     const auto back = DecodeControl(Bytes(EncodeControl(message)));
     EXPECT_TRUE(back.ok()) << NameOf(message) << ": " << ToText(back.status());

@@ -68,8 +68,8 @@ inline std::vector<ControlMessage> ControlSamples() {
       StatusReplyMessage{"{}"},
       SplitRequestMessage{7},
       SplitMessage{7, 12, 16},
-      SavedMessage{7, {{"server-1/rows-0/000001.sst", 12, 34}}},
-      KeptMessage{Generation(2), 20, "folder"},
+      RowsWrittenMessage{7, {{"server-1/rows-0/000001.sst", 12, 34}}},
+      CheckpointCommittedMessage{Generation(2), 20, "folder"},
   };
 }
 

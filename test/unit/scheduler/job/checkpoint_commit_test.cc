@@ -13,7 +13,9 @@ namespace {
 constexpr Step kStep = 7;
 const ProcessId kWorker(9);
 
-SavedMessage RowsOf(ProcessId id) { return {kStep, {{fmt::format("rows-{}", id.value()), 1, 2}}}; }
+RowsWrittenMessage RowsOf(ProcessId id) {
+  return {kStep, {{fmt::format("rows-{}", id.value()), 1, 2}}};
+}
 SaveDone AnswerOf(ProcessId id, bool writing) {
   return {{{fmt::format("answer-{}", id.value()), 1, 2}}, writing};
 }

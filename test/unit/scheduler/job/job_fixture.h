@@ -47,7 +47,7 @@ class JobTest : public ::testing::Test {
     join.wire_version = kWireVersion;
     join.host = "host";
     join.pid = static_cast<int64_t>(incarnation);
-    join.claim = role == Role::kServer ? token_ : 0;
+    join.server_token = role == Role::kServer ? token_ : 0;
     join.endpoints = {"inproc://x"};
     join.devices = devices_;
     join.address = address_;

@@ -24,7 +24,7 @@ struct JobParts {
     join.incarnation = Incarnation(incarnation);
     join.pid = static_cast<int64_t>(incarnation);
     join.host = "host";
-    join.claim = token;
+    join.server_token = token;
     join.endpoints = {"inproc://x"};
     return join;
   }

@@ -1,5 +1,6 @@
 #include "scheduler/job/merge_results.h"
 
+#include <limits>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -75,6 +76,37 @@ TEST(MergeEvaluation, EachLossHasItsOwn) {
   EXPECT_DOUBLE_EQ(*all->at(1).accuracy, 0.75);
   two.losses.pop_back();
   EXPECT_FALSE(MergeEvaluation({{ProcessId(1), one}, {ProcessId(2), two}}, losses).ok());
+}
+
+TEST(MergeTraining, SynchronousWorkersReportTheSameAndTheSlowestCounts) {
+  const Trained all = MergeTraining(
+      {{ProcessId(2), {4, 40, {5}, {0.5}, 0.1}}, {ProcessId(3), {4, 40, {5}, {0.5}, 0.3}}},
+      {1, false});
+  EXPECT_EQ(all.samples, 40u);
+  EXPECT_EQ(all.loss_sums, std::vector<double>{5});
+  EXPECT_EQ(all.first_losses, std::vector<double>{0.5});
+  EXPECT_EQ(all.seconds, 0.3);
+}
+
+TEST(MergeTraining, AsynchronousWorkersReportTheirShares) {
+  const Trained all = MergeTraining(
+      {{ProcessId(2), {4, 10, {5, 1}, {}, 0.1}}, {ProcessId(3), {4, 30, {2, 4}, {0.7, 0.9}, 0.1}}},
+      {2, true});
+  EXPECT_EQ(all.samples, 40u);
+  EXPECT_EQ(all.loss_sums, (std::vector<double>{7, 5}));
+  EXPECT_EQ(all.first_losses, (std::vector<double>{0.7, 0.9})) << "of the first that has some";
+}
+
+TEST(Fits, AReportIsOfItsOrderAndFinite) {
+  const TrainOrder order{.end_step = 4};
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(Fits({4, 40, {5}, {0.5}, 0.1}, order, 1));
+  EXPECT_TRUE(Fits({4, 40, {5}, {}, 0.1}, order, 1)) << "it had no samples in the first step";
+  EXPECT_FALSE(Fits({5, 40, {5}, {}, 0.1}, order, 1)) << "another end";
+  EXPECT_FALSE(Fits({4, 40, {5, 5}, {}, 0.1}, order, 1)) << "another number of losses";
+  EXPECT_FALSE(Fits({4, 40, {5}, {1, 1}, 0.1}, order, 1));
+  EXPECT_FALSE(Fits({4, 40, {nan}, {}, 0.1}, order, 1));
+  EXPECT_FALSE(Fits({4, 40, {5}, {nan}, 0.1}, order, 1));
 }
 
 }  // namespace

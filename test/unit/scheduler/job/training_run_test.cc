@@ -126,7 +126,7 @@ TEST_F(TrainingRunTest, TrainingGoesOnWhileRowsAreWritten) {
   ASSERT_FALSE(next.empty());
   EXPECT_TRUE(std::holds_alternative<TrainOrder>(next.back().what));
   EXPECT_TRUE(environment_.committed.empty());
-  Say(3, SavedMessage{1, {{"rows", 3, 4}}});
+  Say(3, RowsWrittenMessage{1, {{"rows", 3, 4}}});
   EXPECT_EQ(environment_.committed, std::vector<std::string>{"1"});
   EXPECT_EQ(environment_.last.files.size(), 1u);
   EXPECT_EQ(job_->record().last_checkpoint, "/done/1");
@@ -139,12 +139,12 @@ TEST_F(TrainingRunTest, ServersThatKeepALogAreToldOfEachCheckpointAndASuccessorO
   Begin();
   for (uint64_t from : {1, 2}) Say(from, OrderDoneMessage{1, TrainDone{1, 10, {5}, {}, 0.1}});
   for (uint64_t from : {1, 2, 3}) Say(from, OrderDoneMessage{2, SaveDone{}});
-  const auto told = SentTo<KeptMessage>(3);
+  const auto told = SentTo<CheckpointCommittedMessage>(3);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].folder, "/done/1");
   job_->OnProcessEnd(kStart, "host", {"server 1", 3, "was killed", true});
   Join(4, Role::kServer);
-  EXPECT_EQ(SentTo<KeptMessage>(4).size(), 1u);
+  EXPECT_EQ(SentTo<CheckpointCommittedMessage>(4).size(), 1u);
 }
 
 TEST_F(TrainingRunTest, ALogThatIsTooLongIsCutByACheckpoint) {

@@ -157,7 +157,7 @@ TEST(Membership, AProcessWithAMembersTokenTakesItsPlace) {
   std::list<Member> joined;
   Membership members(Needs(), joined, {});
   JoinMessage join = Joiner(Role::kServer, 1);
-  join.claim = 70;
+  join.server_token = 70;
   ASSERT_TRUE(members.Join({}, join).ok());
   EXPECT_EQ(members.FindToken(0), nullptr);
   EXPECT_EQ(members.FindToken(71), nullptr);

@@ -188,7 +188,7 @@ TEST_F(ServerTest, ServesSavesLoadsAndReports) {
   Push(1);
   // No Complete: the order itself says that every step before 2 is.
   EXPECT_TRUE(orders_.Do<SaveDone>(SaveOrder{2, "saved"}).writing);
-  const auto saved = orders_.Await<SavedMessage>();
+  const auto saved = orders_.Await<RowsWrittenMessage>();
   EXPECT_EQ(saved.step, 2u);
   ASSERT_FALSE(saved.files.empty());
   std::set<std::string> folders;
