@@ -51,9 +51,11 @@ struct OptimizerSpec {
 
 // ---------------------------------------------------------------- the numbers
 
+using OptimizerMember = float OptimizerSpec::*;
+
 struct OptimizerNumber {
   std::string_view name;
-  float OptimizerSpec::*value = nullptr;  // Its default is the member's.
+  OptimizerMember value = nullptr;  // Its default is the member's.
   double min = 0;
   double max = std::numeric_limits<double>::infinity();
   bool below_max = false;  // `max` itself is too large.
@@ -105,9 +107,9 @@ struct OptimizerInfo {
   std::string_view name;
   uint32_t value_states = 0;  // Floats of state for each value of a row or dense parameter.
   uint32_t row_states = 0;    // Floats of state for a whole row; above 0: for tables only.
-  float OptimizerSpec::*initial_state = nullptr;  // What state begins as; null: zero.
-  std::optional<OptimizerKind> instead = {};      // What dense parameters take; none: itself.
-  std::string_view reads;                         // Names of numbers.
+  OptimizerMember initial_state = nullptr;    // What state begins as; null: zero.
+  std::optional<OptimizerKind> instead = {};  // What dense parameters take; none: itself.
+  std::string_view reads;                     // Names of numbers.
 };
 
 inline constexpr OptimizerInfo kOptimizers[] = {

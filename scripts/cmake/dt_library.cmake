@@ -108,5 +108,6 @@ function(dt_check_headers)
   endforeach()
   add_library(dt_headers OBJECT EXCLUDE_FROM_ALL ${sources})
   target_include_directories(dt_headers PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(dt_headers PRIVATE dt_flags)
+  # common_wire: one of its headers includes what is generated.
+  target_link_libraries(dt_headers PRIVATE dt_flags dt::common_wire)
 endfunction()

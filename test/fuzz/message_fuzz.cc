@@ -45,7 +45,8 @@ void OneInput(std::span<const std::byte> bytes) {
   if (request.ok() && request->kind == DataRequest::Kind::kPush) {
     const PushRequest& push = request->push;
     DT_CHECK(push.gradients.size() == CheckKeys(push.groups, push.keys));
-    DT_CHECK(push.slice < push.slices && push.part < push.parts);
+    DT_CHECK(push.slice < push.slices);
+    for (const ShardPiece& piece : push.pieces) DT_CHECK(piece.piece < piece.pieces);
   }
   const Result<DataReply> reply = DecodeDataReply(FramesOf(bytes));
   if (reply.ok()) DT_CHECK(reply->values.size() % sizeof(float) == 0);

@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kShards = 8, kServers = 3, kWorkers = 2, kSlices = 3, kKeys = 60;
 constexpr Step kSteps = 8;
 constexpr Duration kTick = milliseconds(5);
-constexpr TimePoint kBegin = TimePoint() + seconds(1000);
+constexpr TimePoint kFirstTime = TimePoint() + seconds(1000);
 
 // Rows of the first count their pushes; those of the second show every bit of what they were
 // pushed, in which order.
@@ -170,7 +170,8 @@ class SimWorker {
     state_ = State::kPulling;
   }
   bool AwaitsRows() const {
-    return std::ranges::any_of(slices_, [&](const auto& s) { return book_.Awaited(s->plan); });
+    return std::ranges::any_of(slices_,
+                               [&](const auto& s) { return book_.Awaited(s->plan).has_value(); });
   }
 
   // A row of the first table is minus the number of slices of earlier steps that named its key.
@@ -352,7 +353,7 @@ class MoveSim {
   }
 
   const uint64_t seed_;
-  TimePoint now_ = kBegin;
+  TimePoint now_ = kFirstTime;
   SimNetwork<Letter> network_;
   ShardMap map_;
   bool untold_ = false;
@@ -369,7 +370,7 @@ struct Story {
   Faults faults;
 };
 
-std::vector<TableReport> Run(MoveSim& sim, const Story& story) {
+std::vector<TableReport> Tell(MoveSim& sim, const Story& story) {
   sim.Misbehave(story.faults);
   for (int tick = 0; tick < 20'000 && !sim.done(); ++tick) {
     sim.Tick();
@@ -394,7 +395,7 @@ void ExpectEqual(const std::vector<TableReport>& got, const std::vector<TableRep
 
 std::vector<TableReport> Undisturbed(uint64_t seed) {
   MoveSim sim(seed);
-  return Run(sim, {});
+  return Tell(sim, {});
 }
 
 TEST(MoveShard, InMidStepLosesAndDoublesNothing) {
@@ -402,7 +403,7 @@ TEST(MoveShard, InMidStepLosesAndDoublesNothing) {
     SCOPED_TRACE(Repeat(seed));
     const Faults faults{.drop = 0.1, .duplicate = 0.1, .delay_max = milliseconds(60)};
     MoveSim sim(seed);
-    ExpectEqual(Run(sim, {.move = 0.1, .tell_all = seed % 2 == 0, .faults = faults}),
+    ExpectEqual(Tell(sim, {.move = 0.1, .tell_all = seed % 2 == 0, .faults = faults}),
                 Undisturbed(seed));
     EXPECT_FALSE(sim.moved().empty());
     if (testing::Test::HasFailure()) return;
@@ -415,7 +416,7 @@ TEST(MoveShard, DisturbsNoRequestOfAnotherShard) {
   for (const uint64_t seed : SimSeeds(300)) {
     SCOPED_TRACE(Repeat(seed));
     MoveSim sim(seed);
-    ExpectEqual(Run(sim, {.move = 0.05, .faults = {.delay_max = milliseconds(30)}}),
+    ExpectEqual(Tell(sim, {.move = 0.05, .faults = {.delay_max = milliseconds(30)}}),
                 Undisturbed(seed));
     for (const auto& [piece, times] : sim.arrivals()) {
       if (!sim.moved().contains(std::get<ShardId>(piece))) {
