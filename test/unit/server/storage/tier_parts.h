@@ -68,7 +68,7 @@ class TierParts {
  private:
   const uint64_t run_bytes_;
   const test::ScratchFolder temp_;
-  ShardSet shards_{{Tables(), 1, 2, test::AllShards(2), test::TieredShards::kStamp}};
+  ShardSet shards_{test::SetOf(Tables(), 1, 2, test::AllShards(2))};
   const std::vector<EmbeddingTable*> tables_ = {&shards_.shards()[0].table(0),
                                                 &shards_.shards()[1].table(0)};
   ExpiryFilter expired_{tables_};
