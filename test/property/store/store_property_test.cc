@@ -167,6 +167,7 @@ class Story {
     push.step = model_.clock();
     push.slice = slice;
     push.slices = slices_;
+    push.pieces = grouping.pieces;
     push.groups = grouping.out_groups;
     push.keys = test::FrameOf(grouping.out_keys);
     push.gradients = test::EncodedRows(tables_, grouping.out_groups, grouping.floats);
