@@ -101,9 +101,9 @@ class Parser {
           continue;
         }
         const std::string path = JoinPath(key.section, key.name);
-        const bool apart = equals == flag.size() && i + 1 < argc;
+        const bool separate = equals == flag.size() && i + 1 < argc;
         const std::string value = equals < flag.size() ? flag.substr(equals + 1)
-                                  : apart              ? argv[i + 1]
+                                  : separate           ? argv[i + 1]
                                                        : "VALUE";
         return fmt::format("Keys of the job are set with --set {}={}\n", path, value);
       }
@@ -117,9 +117,9 @@ class Parser {
     result.status = Invalid("{}", why);
     for (int i = 1; i < argc; ++i) {
       const std::string flag = argv[i];
-      const bool apart = flag == "--result" && i + 1 < argc;
-      if (!apart && !flag.starts_with("--result=")) continue;
-      const std::string path = apart ? argv[i + 1] : flag.substr(flag.find('=') + 1);
+      const bool separate = flag == "--result" && i + 1 < argc;
+      if (!separate && !flag.starts_with("--result=")) continue;
+      const std::string path = separate ? argv[i + 1] : flag.substr(flag.find('=') + 1);
       if (Status s = WriteWholeFile(path, ToJson(result)); !s.ok()) PrintError(s);
     }
   }

@@ -26,8 +26,8 @@ namespace dt::cli {
 namespace {
 
 constexpr Duration kSchedulerStart = seconds(30);
-constexpr Duration kStopPatience = seconds(3);  // Between SIGTERM and SIGKILL.
-constexpr Duration kCleanStop = seconds(60);    // For the scheduler's own clean stop on Ctrl-C.
+constexpr Duration kStopTimeout = seconds(3);  // Between SIGTERM and SIGKILL.
+constexpr Duration kCleanStop = seconds(60);   // For the scheduler's own clean stop on Ctrl-C.
 constexpr Duration kAfterLoss =
     seconds(10);  // For the scheduler to end the job when a role is lost.
 constexpr Duration kAfterScheduler = seconds(10);  // For the others, once the job is complete,
@@ -50,7 +50,7 @@ class Launch {
     DT_TRY_STATUS(MakePartsFolder());
     Status status = StartAll();
     if (status.ok()) status = Watch();
-    StopAll(children_, kStopPatience);
+    StopAll(children_, kStopTimeout);
     return status;
   }
 
@@ -251,8 +251,8 @@ class Launch {
     const std::optional<ChildExit>& scheduler = children_.front().exit();
     if (scheduler.has_value() && scheduler->signal != 0) return;  // They cannot know.
     const bool complete = scheduler.has_value() && scheduler->code == 0;
-    const Duration patience = complete ? kAfterScheduler : kAfterFailure;
-    WaitFor(children_, patience, [](const std::vector<ChildProcess>& children) {
+    const Duration timeout = complete ? kAfterScheduler : kAfterFailure;
+    WaitFor(children_, timeout, [](const std::vector<ChildProcess>& children) {
       for (const ChildProcess& child : children) {
         if (child.running()) return false;
       }

@@ -19,7 +19,7 @@
 namespace dt::cli {
 namespace {
 
-constexpr Duration kKeyPatience = seconds(30);  // For the scheduler to make the job's key.
+constexpr Duration kKeyTimeout = seconds(30);  // For the scheduler to make the job's key.
 
 int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network,
                  StopSignals& signals) {
@@ -89,7 +89,7 @@ int RunRole(const CommandLine& given, StopSignals& signals) {
   const bool schedules = line.command == "scheduler";
   const Result<ZmqOptions> sockets = SocketOptionsOf(*job, {.makes_keys = schedules,
                                                             .listens = line.command != "worker",
-                                                            .patience = kKeyPatience,
+                                                            .timeout = kKeyTimeout,
                                                             .stop = signals.token()});
   if (!sockets.ok()) return EndWithError(line, job->job, sockets.status());
   const std::unique_ptr<Network> network = MakeZmqNetwork(*sockets);

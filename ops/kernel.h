@@ -18,7 +18,7 @@ struct RunInfo {
   uint64_t first_sample =
       0;  // Position in the epoch of this slice's first sample: with step it keys dropout.
   uint32_t step_samples = 1;  // The divisor of losses.
-  float rate_scale = 1.0f;    // Of learning rates (schedule).
+  float lr_scale = 1.0f;      // Of learning rates (schedule).
   bool training = true;
 };
 

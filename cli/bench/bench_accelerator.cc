@@ -12,7 +12,7 @@ namespace dt::cli {
 namespace {
 
 constexpr int kRepeats = 5;
-constexpr Duration kPatience = std::chrono::seconds(60);
+constexpr Duration kTimeout = std::chrono::seconds(60);
 
 // A queue that is waited for; what went wrong first stays.
 class TimedQueue {
@@ -36,7 +36,7 @@ class TimedQueue {
   }
   Status Finish() {
     DT_TRY_STATUS(queue_->Record(*event_));
-    return event_->Wait(kPatience);
+    return event_->Wait(kTimeout);
   }
 
  private:

@@ -43,8 +43,8 @@ class Control {
     socket_ = *std::move(socket);
     socket_->Send(TextMessage(endpoint)).IgnoreError();
   }
-  void Answer(Duration patience) {
-    if (!socket_->Receive(patience).ok()) return;
+  void Answer(Duration timeout) {
+    if (!socket_->Receive(timeout).ok()) return;
     const double cpu_seconds = ReadProcessStats(nullptr).cpu_seconds;
     socket_->Send(TextMessage(fmt::format("{}", cpu_seconds))).IgnoreError();
   }

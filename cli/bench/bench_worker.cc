@@ -8,7 +8,7 @@
 namespace dt::cli {
 namespace {
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 constexpr size_t kBatches = 16;  // Requests in a row ask for other rows.
 constexpr size_t kRowsAtFirst = 16'384;
 constexpr size_t kFloatsOfLine = 16;
@@ -139,7 +139,7 @@ void BenchWorker::SendPush(const Batch& batch, std::span<const Frame> gradients)
 }
 
 DataReply BenchWorker::NextReply() {
-  Result<Frames> frames = socket_->Receive(kPatience);
+  Result<Frames> frames = socket_->Receive(kTimeout);
   DT_CHECK_MSG(frames.ok(), "{}", ToText(frames.status()));
   Result<DataReply> reply = DecodeDataReply(*std::move(frames));
   DT_CHECK_MSG(reply.ok() && reply->status.ok(), "{}",

@@ -81,7 +81,7 @@ void ChildProcess::Signal(int signal_number) const {
   if (running()) kill(pid_, signal_number);
 }
 
-void StopAll(std::vector<ChildProcess>& children, Duration patience) {
+void StopAll(std::vector<ChildProcess>& children, Duration timeout) {
   const auto none_running = [](const std::vector<ChildProcess>& all) {
     for (const ChildProcess& child : all) {
       if (child.running()) return false;
@@ -89,7 +89,7 @@ void StopAll(std::vector<ChildProcess>& children, Duration patience) {
     return true;
   };
   for (ChildProcess& child : children) child.Signal(SIGTERM);
-  if (WaitFor(children, patience, none_running)) return;
+  if (WaitFor(children, timeout, none_running)) return;
   for (ChildProcess& child : children) child.Signal(SIGKILL);
   WaitFor(children, seconds(10), none_running);
 }

@@ -51,15 +51,15 @@ class ChildProcess {
 
 // The path of this program, as it was when it started: what processes are listed as.
 std::string OwnProgram();
-// SIGTERM to all that run, `patience` for them to end, then SIGKILL. Returns when none is left.
-void StopAll(std::vector<ChildProcess>& children, Duration patience);
+// SIGTERM to all that run, `timeout` for them to end, then SIGKILL. Returns when none is left.
+void StopAll(std::vector<ChildProcess>& children, Duration timeout);
 // Polls all every 20 ms until `done(children)` or the deadline. True if done.
 template <class Done>
-bool WaitFor(std::vector<ChildProcess>& children, Duration patience, Done done);
+bool WaitFor(std::vector<ChildProcess>& children, Duration timeout, Done done);
 
 template <class Done>
-bool WaitFor(std::vector<ChildProcess>& children, Duration patience, Done done) {
-  const TimePoint deadline = SystemClock().Now() + patience;
+bool WaitFor(std::vector<ChildProcess>& children, Duration timeout, Done done) {
+  const TimePoint deadline = SystemClock().Now() + timeout;
   while (true) {
     for (ChildProcess& child : children) child.Poll();
     if (done(children)) return true;

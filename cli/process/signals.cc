@@ -34,10 +34,10 @@ StopSignals::StopSignals() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // Beyond the file size limit, write() fails instead.
   thread_ = std::jthread([this, set](std::stop_token end) {
-    const timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
+    const timespec timeout{.tv_sec = 0, .tv_nsec = 100'000'000};
     TimePoint first;
     while (!end.stop_requested()) {
-      const int signal_number = sigtimedwait(&set, nullptr, &patience);
+      const int signal_number = sigtimedwait(&set, nullptr, &timeout);
       if (signal_number <= 0) continue;
       const TimePoint now = SystemClock().Now();
       const bool again = received_.load() != 0;

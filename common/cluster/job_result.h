@@ -59,11 +59,11 @@ struct JobResult {
   struct Evaluation {
     uint64_t epoch = 0;  // From 1: the one that was under way or had just ended.
     uint64_t step = 0;
-    float rate_scale = 1;      // Of the steps before it.
+    float lr_scale = 1;        // Of the steps before it.
     double learning_rate = 0;  // The job's optimizer's, in those steps.
     LossMetrics valid;
     LossMeans train;  // Means over the epoch so far.
-    DT_FIELDS(epoch, step, rate_scale, learning_rate, train, valid)
+    DT_FIELDS(epoch, step, lr_scale, learning_rate, train, valid)
   };
 
   // Seconds of a training step of this run: as the planner predicted, and on average.

@@ -29,7 +29,7 @@ struct TrainConfig {
   uint64_t evaluate_every = 0;  // Steps; 0: every epoch.
   std::string math = "fp32";    // Of matrix products: the attribute `math` of their operators.
 
-  // Workers run apart, and dense parameters are on servers.
+  // Workers are asynchronous, and dense parameters are on servers.
   bool asynchronous() const { return staleness > 0; }
   // Steps of the whole job with so many samples to train on.
   Step steps(uint64_t train_rows) const {

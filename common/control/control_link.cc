@@ -32,10 +32,10 @@ void Transmit(ClientSocket& socket, const std::vector<Packet>& packets) {
   for (const Packet& packet : packets) socket.Send(EncodePacket(packet)).IgnoreError();
 }
 
-// What arrives within `patience`.
-std::vector<Packet> ReceivePackets(ClientSocket& socket, Duration patience) {
+// What arrives within `timeout`.
+std::vector<Packet> ReceivePackets(ClientSocket& socket, Duration timeout) {
   std::vector<Packet> packets;
-  for (Result<Frames> frames = socket.Receive(patience); frames.ok();
+  for (Result<Frames> frames = socket.Receive(timeout); frames.ok();
        frames = socket.Receive(Duration::zero())) {
     Result<Packet> packet = DecodePacket(*frames);
     if (packet.ok()) packets.push_back(*std::move(packet));
@@ -43,9 +43,9 @@ std::vector<Packet> ReceivePackets(ClientSocket& socket, Duration patience) {
   return packets;
 }
 
-Status NoAnswer(const std::string& address, Duration patience) {
+Status NoAnswer(const std::string& address, Duration timeout) {
   return WithHint(Unavailable("no scheduler answers at {} within {:.0f} s", address,
-                              std::chrono::duration<double>(patience).count()),
+                              std::chrono::duration<double>(timeout).count()),
                   "start it with `dovetail scheduler`, correct the address, or use the key of its "
                   "job (security.curve)");
 }
@@ -62,12 +62,12 @@ class ControlLinkImpl : public ControlLink {
 
   // Until welcomed; then the link has a thread of its own.
   Status Join() {
-    const TimePoint deadline = SystemClock().Now() + options_.join_patience;
+    const TimePoint deadline = SystemClock().Now() + options_.join_timeout;
     while (!core_.welcome().has_value()) {
       if (options_.stop.stop_requested()) return Cancelled("stopped on request");
       if (core_.ended()) return core_.end_status();
       if (SystemClock().Now() >= deadline) {
-        return NoAnswer(options_.scheduler, options_.join_patience);
+        return NoAnswer(options_.scheduler, options_.join_timeout);
       }
       Turn(kJoinPoll);
     }
@@ -91,8 +91,8 @@ class ControlLinkImpl : public ControlLink {
     unsent_ = true;
   }
 
-  Result<ControlMessage> Receive(Duration patience) override {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Result<ControlMessage> Receive(Duration timeout) override {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (incoming_.empty() && !ended_ && changed_.WaitUntil(lock, deadline)) {
     }
@@ -114,9 +114,9 @@ class ControlLinkImpl : public ControlLink {
     Send(KvPutMessage{key, std::move(value)});
   }
 
-  Result<std::string> Get(const std::string& key, Duration patience) override {
+  Result<std::string> Get(const std::string& key, Duration timeout) override {
     Send(KvGetMessage{key});
-    const TimePoint deadline = SystemClock().Now() + patience;
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (!values_.contains(key) && !ended_ && changed_.WaitUntil(lock, deadline)) {
     }
@@ -124,12 +124,12 @@ class ControlLinkImpl : public ControlLink {
     if (found != values_.end()) return found->second;
     if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
     return Timeout("no process has published \"{}\" within {:.0f} s", key,
-                   std::chrono::duration<double>(patience).count());
+                   std::chrono::duration<double>(timeout).count());
   }
 
-  Result<SplitMessage> NextSplit(uint64_t order, Duration patience) override {
+  Result<SplitMessage> NextSplit(uint64_t order, Duration timeout) override {
     if (!std::exchange(split_asked_, true)) Send(SplitRequestMessage{order});
-    const TimePoint deadline = SystemClock().Now() + patience;
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (!split_.has_value() && !ended_ && changed_.WaitUntil(lock, deadline)) {
     }
@@ -148,8 +148,8 @@ class ControlLinkImpl : public ControlLink {
     return end_status_;
   }
 
-  void Flush(Duration patience) override {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  void Flush(Duration timeout) override {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (unsent_ && changed_.WaitUntil(lock, deadline)) {
     }
@@ -157,8 +157,8 @@ class ControlLinkImpl : public ControlLink {
 
  private:
   // The core's thread: the caller's until Join has returned, then thread_.
-  void Turn(Duration patience) {
-    for (Packet& packet : ReceivePackets(*socket_, patience)) {
+  void Turn(Duration timeout) {
+    for (Packet& packet : ReceivePackets(*socket_, timeout)) {
       core_.OnPacket(SystemClock().Now(), std::move(packet));
     }
     core_.Tick(SystemClock().Now());
@@ -253,13 +253,13 @@ Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop) {
 }
 
 Result<std::string> RequestStatus(Network& network, const std::string& scheduler,
-                                  Duration patience) {
+                                  Duration timeout) {
   DT_TRY(std::unique_ptr<ClientSocket> socket, network.Connect(scheduler));
   const Clock& clock = SystemClock();
   Session session(EntropyBits(), kStatusResendAfter);
   std::vector<Packet> out;
   DT_TRY_STATUS(session.Send(clock.Now(), EncodeControl(StatusRequestMessage{}), out));
-  for (const TimePoint deadline = clock.Now() + patience; clock.Now() < deadline;) {
+  for (const TimePoint deadline = clock.Now() + timeout; clock.Now() < deadline;) {
     Transmit(*socket, std::exchange(out, {}));
     std::vector<std::string> payloads;
     for (Packet& packet : ReceivePackets(*socket, kJoinPoll)) {
@@ -277,7 +277,7 @@ Result<std::string> RequestStatus(Network& network, const std::string& scheduler
     }
     session.Tick(clock.Now(), out);
   }
-  return NoAnswer(scheduler, patience);
+  return NoAnswer(scheduler, timeout);
 }
 
 ProcessStats ReadProcessStats(const Network* network) {

@@ -57,7 +57,7 @@ Result<std::string> ReadPrivate(const std::string& path) {
 Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
   if (!job.security.curve.key.empty()) return ReadKeyFile(job.security.curve.key);
   const std::string path = DefaultKeyFile(job);
-  const TimePoint deadline = SystemClock().Now() + needs.patience;
+  const TimePoint deadline = SystemClock().Now() + needs.timeout;
   std::error_code ignored;
   if (needs.makes_keys && !fs::exists(path, ignored)) {
     const std::string stem = path.substr(0, path.size() - std::strlen(".key"));

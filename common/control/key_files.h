@@ -25,7 +25,7 @@ std::string DefaultKeyFile(const JobConfig& job);
 struct SocketNeeds {
   bool makes_keys = false;  // Makes the pair at DefaultKeyFile if it is absent.
   bool listens = false;     // The job's secret key is needed.
-  Duration patience{};      // The longest wait for another process to make the pair.
+  Duration timeout{};       // The longest wait for another process to make the pair.
   std::stop_token stop = {};
 };
 // Options for the sockets of a process of the job, from the job's `security` section.

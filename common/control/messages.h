@@ -102,7 +102,7 @@ struct KvGetMessage {  // Answered by KvValue as soon as the key is there.
 struct StatusRequestMessage {
   DT_FIELDS()
 };
-// Workers that run apart without a bound: what of a TrainOrder to do next.
+// Asynchronous workers without a bound: what of a TrainOrder to do next.
 struct SplitRequestMessage {
   uint64_t order = 0;
   DT_FIELDS(order)

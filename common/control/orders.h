@@ -20,9 +20,9 @@ struct TrainOrder {
   uint64_t epoch = 0;
   Step epoch_first_step = 0;
   Step first_step = 0, end_step = 0;
-  float rate_scale = 1;
+  float lr_scale = 1;
   std::vector<uint32_t> slice_owner;  // Rank by slice.
-  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, rate_scale, slice_owner)
+  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale, slice_owner)
 };
 struct TrainDone {
   Step end_step = 0;

@@ -21,7 +21,7 @@ class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
   // The host waits. Errors: Timeout; what broke the queue.
-  virtual Status Wait(Duration patience) = 0;
+  virtual Status Wait(Duration timeout) = 0;
 };
 
 // Work in the order it is given. One thread at a time. Errors are those of the device, and stay: a

@@ -22,7 +22,7 @@ constexpr Duration kLongestPause = std::chrono::microseconds(500);
 
 // Of the blocks through which memory goes to a card that is not pinned.
 constexpr size_t kStagedBytes = size_t{512} << 10;
-constexpr Duration kStagedPatience = std::chrono::minutes(10);
+constexpr Duration kStagedTimeout = std::chrono::minutes(10);
 
 constexpr std::string_view kLateErrors =
     "a card reports errors late: an earlier kernel or copy may be the cause";
@@ -33,8 +33,8 @@ class Event : public DeviceEvent {
       : table_(table), card_(card), event_(event) {}
   ~Event() override { table_.destroy_event(event_); }
 
-  Status Wait(Duration patience) override {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Status Wait(Duration timeout) override {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     Duration pause = kFirstPause;
     for (int look = 1;; ++look) {
       bool done = false;
@@ -46,7 +46,7 @@ class Event : public DeviceEvent {
       const TimePoint now = SystemClock().Now();
       if (now >= deadline) {
         return Timeout("{} did not come to an event within {:.3g} s", card_,
-                       std::chrono::duration<double>(patience).count());
+                       std::chrono::duration<double>(timeout).count());
       }
       PauseUntil(std::min(deadline, now + pause));
       pause = std::min(kLongestPause, pause + pause / 2);
@@ -227,7 +227,7 @@ class Queue : public CudaQueue {
       DT_TRY(block.memory, PinnedMemory::Make(card_, kStagedBytes));
       DT_TRY(block.sent, card_.NewEvent());
     } else {
-      DT_TRY_STATUS(block.sent->Wait(kStagedPatience));
+      DT_TRY_STATUS(block.sent->Wait(kStagedTimeout));
     }
     std::memcpy(block.memory.data(), host, bytes);
     DT_TRY_STATUS(CopyPinned(device, block.memory.data(), bytes));

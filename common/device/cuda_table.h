@@ -35,7 +35,7 @@ inline constexpr size_t kCudaSymbolsMax = 1024;
 struct CudaRun {
   uint64_t seed = 0, step = 0, first_sample = 0;
   uint32_t step_samples = 1;
-  float rate_scale = 1;
+  float lr_scale = 1;
   int32_t training = 1;
   int64_t sizes[kCudaSymbolsMax] = {};
 };

@@ -77,14 +77,14 @@ class Part {
 
 class EmulatedEvent : public DeviceEvent {
  public:
-  Status Wait(Duration patience) override {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Status Wait(Duration timeout) override {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (!recorded_ && changed_.WaitUntil(lock, deadline)) {
     }
     if (recorded_) return OkStatus();
     return Timeout("the emulated accelerator did not come to an event within {:.3g} s",
-                   std::chrono::duration<double>(patience).count());
+                   std::chrono::duration<double>(timeout).count());
   }
   void SetRecorded() {
     MutexLock lock(mutex_);

@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-constexpr Duration kPatience = seconds(10);  // For an answer.
+constexpr Duration kTimeout = seconds(10);  // For an answer.
 constexpr size_t kLine = 64;
 constexpr size_t kAnswersUnderWay = 16;  // Answers whose bytes may not be touched yet, at most.
 
@@ -67,7 +67,7 @@ class Requester : public BareRequester {
   Requester(const std::string& endpoint, size_t request_bytes_max)
       : request_(request_bytes_max), socket_(context_, zmq::socket_type::dealer) {
     socket_.set(zmq::sockopt::linger, 0);
-    socket_.set(zmq::sockopt::rcvtimeo, MsOf(kPatience));
+    socket_.set(zmq::sockopt::rcvtimeo, MsOf(kTimeout));
     socket_.connect(endpoint);
   }
 

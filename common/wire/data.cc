@@ -154,8 +154,8 @@ Status CheckPush(const fb::Push& in) {
   if (in.slices() == 0 || in.slices() > kSlicesMax || in.slice() >= in.slices()) {
     return Malformed("push: slice {} of {}", in.slice(), in.slices());
   }
-  if (!std::isfinite(in.rate_scale()) || in.rate_scale() < 0) {
-    return Malformed("push: a rate scale of {}", in.rate_scale());
+  if (!std::isfinite(in.lr_scale()) || in.lr_scale() < 0) {
+    return Malformed("push: a rate scale of {}", in.lr_scale());
   }
   if (in.mode() > static_cast<uint8_t>(PushMode::kSetAbsent)) {
     return Malformed("push: mode {} is unknown", in.mode());
@@ -179,7 +179,7 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   out.step = in.step();
   out.slice = in.slice();
   out.slices = in.slices();
-  out.rate_scale = in.rate_scale();
+  out.lr_scale = in.lr_scale();
   out.mode = static_cast<PushMode>(in.mode());
   out.worker = ProcessId(in.worker());
   out.first_step = in.first_step();
@@ -224,7 +224,7 @@ Frames Encode(const PushRequest& request) {
   const fb::Stamp stamp = ToFb(request.stamp);
   const auto body =
       fb::CreatePush(builder, request.request, request.step, &stamp, request.slice, request.slices,
-                     request.rate_scale, pieces, groups, static_cast<uint8_t>(request.mode),
+                     request.lr_scale, pieces, groups, static_cast<uint8_t>(request.mode),
                      request.worker.value(), request.first_step);
   Frames frames;
   frames.push_back(Finish(builder, fb::Body::Push, body.Union()));

@@ -86,7 +86,7 @@ struct PushRequest {
   Step step = 0;
   SliceIndex slice = 0;
   uint32_t slices = 1;  // Of the step.
-  float rate_scale = 1;
+  float lr_scale = 1;
   PushMode mode = PushMode::kGradients;
   // Asynchronous training only: the sender, and the first step of its order. All its pushes before
   // that one are acknowledged.
@@ -119,8 +119,8 @@ struct DataReply {
   uint64_t request = 0;
   Status status;
   Frame values = {};  // Group by group, without those of refused shards; pulls only.
-  bool disk = false;  // Some rows of the executor are on disk: lookahead helps.
-  // Pulls of workers that run apart: every worker's pushes of steps before it are in the values.
+  bool disk = false;  // Some rows of the executor are on disk: prefetch helps.
+  // Pulls of asynchronous workers: every worker's pushes of steps before it are in the values.
   Step clock = 0;
   std::vector<ShardId> refused = {};  // Ascending.
   MapChange change = {};              // If any are.

@@ -100,7 +100,7 @@ CudaRun CudaRunOf(const RunInfo& run, std::span<const int64_t> sizes) {
   out.step = run.step;
   out.first_sample = run.first_sample;
   out.step_samples = run.step_samples;
-  out.rate_scale = run.rate_scale;
+  out.lr_scale = run.lr_scale;
   out.training = run.training ? 1 : 0;
   std::ranges::copy(sizes, out.sizes);
   return out;

@@ -66,7 +66,7 @@ Status InferDispatch(InferContext& context) {
   return OkStatus();
 }
 
-// Ends and places have none.
+// Ends and positions have none.
 Status DispatchGradient(GradientContext& context) {
   if (context.output_grad(0) == kNone) return OkStatus();
   const std::vector<ValueIndex> inputs = {context.output_grad(0), context.node().outputs[2]};
@@ -74,21 +74,21 @@ Status DispatchGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// combine(rows [k B, D], places u32 [B, k], gates [B, k]): for each sample the sum of its choices'
-// rows times their gates, in the order of the choices, [B, D]. Without gates all are 1.
+// combine(rows [k B, D], positions u32 [B, k], gates [B, k]): for each sample the sum of its
+// choices' rows times their gates, in the order of the choices, [B, D]. Without gates all are 1.
 Status InferCombine(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2, 3));
   DT_TRY_STATUS(ExpectFloat(context, 0));
   DT_TRY_STATUS(ExpectRank(context, 0, 2, "[k B, D]"));
   DT_TRY_STATUS(ExpectRank(context, 1, 2, "[B, k]"));
-  const SymShape places = context.in(1).shape;
-  SymShape out = {places[0], context.in(0).shape[1]};
+  const SymShape positions = context.in(1).shape;
+  SymShape out = {positions[0], context.in(0).shape[1]};
   DT_TRY_STATUS(DispatchOf(context, 1, 2).status());
   DT_TRY_STATUS(ExpectChoices(context, 1, out));
-  DT_TRY_STATUS(ExpectShape(context, 0, ChosenRows(out, places), "the rows"));
+  DT_TRY_STATUS(ExpectShape(context, 0, ChosenRows(out, positions), "the rows"));
   if (context.in_count() == 3) {
     DT_TRY_STATUS(ExpectFloat(context, 2));
-    DT_TRY_STATUS(ExpectShape(context, 2, places, "the gates"));
+    DT_TRY_STATUS(ExpectShape(context, 2, positions, "the gates"));
   }
   context.outputs = {Output(context.in(0).dtype, std::move(out))};
   return OkStatus();
@@ -108,33 +108,33 @@ Status CombineGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// combine_grad(dy [B, D], places, gates [B, k]): each choice's row, dy times its gate, [k B, D].
+// combine_grad(dy [B, D], positions, gates [B, k]): each choice's row, dy times its gate, [k B, D].
 Status InferCombineGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2, 3));
   DT_TRY_STATUS(ExpectFloat(context, 0));
   DT_TRY_STATUS(ExpectRank(context, 0, 2, "[B, D]"));
-  const SymShape &dy = context.in(0).shape, &places = context.in(1).shape;
+  const SymShape &dy = context.in(0).shape, &positions = context.in(1).shape;
   DT_TRY_STATUS(DispatchOf(context, 1, 2).status());
   DT_TRY_STATUS(ExpectChoices(context, 1, dy));
   if (context.in_count() == 3) {
     DT_TRY_STATUS(ExpectFloat(context, 2));
-    DT_TRY_STATUS(ExpectShape(context, 2, places, "the gates"));
+    DT_TRY_STATUS(ExpectShape(context, 2, positions, "the gates"));
   }
-  context.outputs = {Output(context.in(0).dtype, ChosenRows(dy, places))};
+  context.outputs = {Output(context.in(0).dtype, ChosenRows(dy, positions))};
   return OkStatus();
 }
 
-// combine_gates_grad(dy [B, D], places, rows [k B, D]): dy times each choice's row, [B, k].
+// combine_gates_grad(dy [B, D], positions, rows [k B, D]): dy times each choice's row, [B, k].
 Status InferCombineGatesGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 3));
   DT_TRY_STATUS(ExpectFloat(context, 0));
   DT_TRY_STATUS(ExpectFloat(context, 2));
   DT_TRY_STATUS(ExpectRank(context, 0, 2, "[B, D]"));
-  const SymShape &dy = context.in(0).shape, &places = context.in(1).shape;
+  const SymShape &dy = context.in(0).shape, &positions = context.in(1).shape;
   DT_TRY_STATUS(DispatchOf(context, 1, 2).status());
   DT_TRY_STATUS(ExpectChoices(context, 1, dy));
-  DT_TRY_STATUS(ExpectShape(context, 2, ChosenRows(dy, places), "the rows"));
-  context.outputs = {Output(context.in(0).dtype, places)};
+  DT_TRY_STATUS(ExpectShape(context, 2, ChosenRows(dy, positions), "the rows"));
+  context.outputs = {Output(context.in(0).dtype, positions)};
   return OkStatus();
 }
 

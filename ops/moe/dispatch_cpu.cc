@@ -7,21 +7,22 @@ namespace dt {
 namespace {
 
 // Counting sort by expert; one thread, as the choices are few beside the rows.
-void Sort(std::span<const uint32_t> chosen, std::span<uint32_t> ends, std::span<uint32_t> places) {
+void Sort(std::span<const uint32_t> chosen, std::span<uint32_t> ends,
+          std::span<uint32_t> positions) {
   const auto last = static_cast<uint32_t>(ends.size() - 1);
   std::ranges::fill(ends, 0u);
   for (const uint32_t expert : chosen) ++ends[std::min(expert, last)];
   uint32_t begin = 0;
   for (uint32_t& end : ends) begin += std::exchange(end, begin);
   // Each is where its expert's rows begin, and moves on to where they end.
-  for (size_t p = 0; p < chosen.size(); ++p) places[p] = ends[std::min(chosen[p], last)]++;
+  for (size_t p = 0; p < chosen.size(); ++p) positions[p] = ends[std::min(chosen[p], last)]++;
 }
 
-// f(sample, choice, place) for each choice, its samples on one thread in order.
+// f(sample, choice, position) for each choice, its samples on one thread in order.
 template <class F>
-void ForChoices(KernelContext& context, const TensorView& places, size_t cols, const F& f) {
-  const MatrixShape shape = AsMatrix(places);
-  const uint32_t* const at = DataOf<uint32_t>(places);
+void ForChoices(KernelContext& context, const TensorView& positions, size_t cols, const F& f) {
+  const MatrixShape shape = AsMatrix(positions);
+  const uint32_t* const at = DataOf<uint32_t>(positions);
   context.pool.ParallelFor(shape.rows, RowGrain(shape.cols * cols), [&](size_t begin, size_t end) {
     for (size_t p = begin * shape.cols; p < end * shape.cols; ++p) f(p / shape.cols, p, at[p]);
   });
@@ -33,8 +34,8 @@ void Dispatch(KernelContext& context) {
     const size_t cols = AsMatrix(context.in(0)).cols;
     const T* const x = DataOf<T>(context.in(0));
     T* const rows = DataOf<T>(context.out(0));
-    ForChoices(context, context.out(2), cols, [&](size_t b, size_t, size_t place) {
-      std::copy_n(x + b * cols, cols, rows + place * cols);
+    ForChoices(context, context.out(2), cols, [&](size_t b, size_t, size_t position) {
+      std::copy_n(x + b * cols, cols, rows + position * cols);
     });
   });
 }
@@ -45,10 +46,10 @@ void Combine(KernelContext& context) {
     const T* const rows = DataOf<T>(context.in(0));
     const T* const gates = context.inputs.size() == 3 ? DataOf<T>(context.in(2)) : nullptr;
     T* const out = DataOf<T>(context.out(0));
-    ForChoices(context, context.in(1), cols, [&](size_t b, size_t p, size_t place) {
+    ForChoices(context, context.in(1), cols, [&](size_t b, size_t p, size_t position) {
       T* const sum = out + b * cols;
       if (p == b * k) std::fill_n(sum, cols, T(0));
-      AddScaled(gates == nullptr ? T(1) : gates[p], rows + place * cols, sum, cols);
+      AddScaled(gates == nullptr ? T(1) : gates[p], rows + position * cols, sum, cols);
     });
   });
 }
@@ -59,10 +60,10 @@ void CombineGrad(KernelContext& context) {
     const T* const dy = DataOf<T>(context.in(0));
     const T* const gates = context.inputs.size() == 3 ? DataOf<T>(context.in(2)) : nullptr;
     T* const rows = DataOf<T>(context.out(0));
-    ForChoices(context, context.in(1), cols, [&](size_t b, size_t p, size_t place) {
+    ForChoices(context, context.in(1), cols, [&](size_t b, size_t p, size_t position) {
       const T gate = gates == nullptr ? T(1) : gates[p];
       const T* __restrict from = dy + b * cols;
-      T* __restrict to = rows + place * cols;
+      T* __restrict to = rows + position * cols;
       for (size_t c = 0; c < cols; ++c) to[c] = gate * from[c];
     });
   });
@@ -73,8 +74,8 @@ void CombineGatesGrad(KernelContext& context) {
     const size_t cols = AsMatrix(context.in(0)).cols;
     const T *const dy = DataOf<T>(context.in(0)), *const rows = DataOf<T>(context.in(2));
     T* const out = DataOf<T>(context.out(0));
-    ForChoices(context, context.in(1), cols, [&](size_t b, size_t p, size_t place) {
-      out[p] = DotOf(dy + b * cols, rows + place * cols, cols);
+    ForChoices(context, context.in(1), cols, [&](size_t b, size_t p, size_t position) {
+      out[p] = DotOf(dy + b * cols, rows + position * cols, cols);
     });
   });
 }

@@ -18,7 +18,7 @@ struct Choices {
   int64_t chunks;  // At the extent.
   int64_t experts;
   const uint32_t* chosen;
-  uint32_t *counts, *ends, *places;
+  uint32_t *counts, *ends, *positions;
 
   explicit Choices(const CudaCall& call)
       : size(SizeOf(call.inputs[1])),
@@ -27,7 +27,7 @@ struct Choices {
         chosen(IndexOf(call.inputs[1])),
         counts(static_cast<uint32_t*>(call.scratch)),
         ends(DataOf<uint32_t>(call.outputs[1])),
-        places(DataOf<uint32_t>(call.outputs[2])) {}
+        positions(DataOf<uint32_t>(call.outputs[2])) {}
 
   // f(choice) for those of the chunk that take the expert.
   template <class F>
@@ -73,24 +73,24 @@ struct PlaceOwn {
   Choices of;
   __device__ void operator()(int64_t i, const CudaRun& run) const {
     const Division at = Divide(i, of.experts);
-    uint32_t place = of.counts[i] + (at.rest == 0 ? 0 : of.ends[at.rest - 1]);
-    of.ForOwn(at.quotient, at.rest, run, [&](int64_t p) { of.places[p] = place++; });
+    uint32_t position = of.counts[i] + (at.rest == 0 ? 0 : of.ends[at.rest - 1]);
+    of.ForOwn(at.quotient, at.rest, run, [&](int64_t p) { of.positions[p] = position++; });
   }
 };
 
-// For each element of each choice's row: rows[place] = gate · x. Without gates all are 1.
+// For each element of each choice's row: rows[position] = gate · x. Without gates all are 1.
 template <class T>
-struct ToPlaces {
+struct ToPositions {
   Count cols;
   int64_t k;
   const T *x, *gates;
-  const uint32_t* places;
+  const uint32_t* positions;
   T* rows;
   __device__ void operator()(int64_t i, const CudaRun& run) const {
     const int64_t width = cols.At(run);
     const Division at = Divide(i, width);
     const T own = x[Divide(at.quotient, k).quotient * width + at.rest];
-    T& out = rows[places[at.quotient] * width + at.rest];
+    T& out = rows[positions[at.quotient] * width + at.rest];
     out = gates == nullptr ? own : To<T>(ToFloat(gates[at.quotient]) * ToFloat(own));
   }
 };
@@ -107,9 +107,9 @@ CudaError Dispatch(const CudaCall& call) {
   ForEach(call, Fixed(1), AddExperts{of});
   ForEach(call, Fixed(of.chunks * of.experts), PlaceOwn{of});
   return OnFloat(call, [&]<class T>(T) {
-    ForEach(
-        call, SizeOf(rows),
-        ToPlaces<T>{ColsOf(x), chosen.times[1], DataOf<T>(x), nullptr, of.places, DataOf<T>(rows)});
+    ForEach(call, SizeOf(rows),
+            ToPositions<T>{ColsOf(x), chosen.times[1], DataOf<T>(x), nullptr, of.positions,
+                           DataOf<T>(rows)});
   });
 }
 
@@ -125,33 +125,33 @@ struct SumChoices {
   Count cols;
   int64_t k;
   const T *rows, *gates;
-  const uint32_t* places;
+  const uint32_t* positions;
   T* out;
   __device__ void operator()(int64_t i, const CudaRun& run) const {
     const int64_t width = cols.At(run);
     const Division at = Divide(i, width);
     float sum = 0;
     for (int64_t p = at.quotient * k; p < (at.quotient + 1) * k; ++p) {
-      const float own = ToFloat(rows[places[p] * width + at.rest]);
+      const float own = ToFloat(rows[positions[p] * width + at.rest]);
       sum += gates == nullptr ? own : ToFloat(gates[p]) * own;
     }
     out[i] = To<T>(sum);
   }
 };
 CudaError Combine(const CudaCall& call) {
-  const CudaTensor &rows = call.inputs[0], &places = call.inputs[1], &out = call.outputs[0];
+  const CudaTensor &rows = call.inputs[0], &positions = call.inputs[1], &out = call.outputs[0];
   return OnFloat(call, [&]<class T>(T) {
     ForEach(call, SizeOf(out),
-            SumChoices<T>{ColsOf(rows), places.times[1], DataOf<T>(rows), GatesOf<T>(call),
-                          IndexOf(places), DataOf<T>(out)});
+            SumChoices<T>{ColsOf(rows), positions.times[1], DataOf<T>(rows), GatesOf<T>(call),
+                          IndexOf(positions), DataOf<T>(out)});
   });
 }
 CudaError CombineGrad(const CudaCall& call) {
-  const CudaTensor &dy = call.inputs[0], &places = call.inputs[1], &rows = call.outputs[0];
+  const CudaTensor &dy = call.inputs[0], &positions = call.inputs[1], &rows = call.outputs[0];
   return OnFloat(call, [&]<class T>(T) {
     ForEach(call, SizeOf(rows),
-            ToPlaces<T>{ColsOf(dy), places.times[1], DataOf<T>(dy), GatesOf<T>(call),
-                        IndexOf(places), DataOf<T>(rows)});
+            ToPositions<T>{ColsOf(dy), positions.times[1], DataOf<T>(dy), GatesOf<T>(call),
+                           IndexOf(positions), DataOf<T>(rows)});
   });
 }
 
@@ -161,12 +161,12 @@ struct RowTimesRow {
   Count cols;
   int64_t k;
   const T *dy, *rows;
-  const uint32_t* places;
+  const uint32_t* positions;
   T* out;
   __device__ void operator()(int64_t p, int lane, const CudaRun& run) const {
     const int64_t width = cols.At(run);
     const T* const left = dy + Divide(p, k).quotient * width;
-    const T* const right = rows + places[p] * width;
+    const T* const right = rows + positions[p] * width;
     float sum = 0;
     for (int64_t c = lane; c < width; c += kWarp) sum += ToFloat(left[c]) * ToFloat(right[c]);
     sum = WarpSum(sum);
@@ -174,11 +174,11 @@ struct RowTimesRow {
   }
 };
 CudaError CombineGatesGrad(const CudaCall& call) {
-  const CudaTensor &dy = call.inputs[0], &places = call.inputs[1];
+  const CudaTensor &dy = call.inputs[0], &positions = call.inputs[1];
   return OnFloat(call, [&]<class T>(T) {
-    ForRows(call, SizeOf(places),
-            RowTimesRow<T>{ColsOf(dy), places.times[1], DataOf<T>(dy), DataOf<T>(call.inputs[2]),
-                           IndexOf(places), DataOf<T>(call.outputs[0])});
+    ForRows(call, SizeOf(positions),
+            RowTimesRow<T>{ColsOf(dy), positions.times[1], DataOf<T>(dy), DataOf<T>(call.inputs[2]),
+                           IndexOf(positions), DataOf<T>(call.outputs[0])});
   });
 }
 

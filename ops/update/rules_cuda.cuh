@@ -43,7 +43,7 @@ struct Element {
 
 // What rules are unless they say otherwise.
 struct Rule {
-  static constexpr bool kFades = false;  // Of rows, state decays over the gap.
+  static constexpr bool kFades = false;  // Of rows, state decays with the steps since its update.
   static constexpr bool kLazy = false;   // Of rows, SparseAdam's bias correction.
   static constexpr bool kRowwise =
       false;  // One float of state for a row; not for dense parameters.

@@ -36,8 +36,8 @@ OpCost TakeRowsCost(const Graph& graph, const Node& node, int64_t batch) {
   return {.flops = 0, .bytes = 2 * elements * sizeof(float)};
 }
 
-// update_rows(table [R, W], numbers [U], grad [U, dim], gaps [U]): no output; updates the rows in
-// place, each once, as a server would. Attributes: RowOptimizerAttrs.
+// update_rows(table [R, W], numbers [U], grad [U, dim], steps_since_update [U]): no output; updates
+// the rows in place, each once, as a server would. Attributes: RowOptimizerAttrs.
 Status InferUpdateRows(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 4));
   DT_TRY_STATUS(ExpectTable(context));
@@ -46,7 +46,7 @@ Status InferUpdateRows(InferContext& context) {
   DT_TRY_STATUS(ExpectIndex(context, 3));
   const SymShape& grad = context.in(2).shape;
   DT_TRY_STATUS(ExpectShape(context, 1, {grad[0]}, "numbers"));
-  DT_TRY_STATUS(ExpectShape(context, 3, {grad[0]}, "gaps"));
+  DT_TRY_STATUS(ExpectShape(context, 3, {grad[0]}, "steps_since_update"));
   const OptimizerSpec spec = RowOptimizerFromAttrs(context.node.attrs);
   const auto dim = static_cast<uint32_t>(grad[1].times);
   if (grad[1].symbol != kConstant || dim > kRowDimMax) {

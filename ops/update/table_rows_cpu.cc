@@ -23,19 +23,19 @@ void TakeRows(KernelContext& context) {
 
 void UpdateRows(KernelContext& context) {
   const Attrs& attrs = context.node.attrs;
-  const float scale = BoolAttr(attrs, "scheduled", true) ? context.run.rate_scale : 1.0f;
+  const float scale = BoolAttr(attrs, "scheduled", true) ? context.run.lr_scale : 1.0f;
   const RowUpdate update(RowOptimizerFromAttrs(attrs),
-                         {.step = context.run.step, .rate_scale = scale});
+                         {.step = context.run.step, .lr_scale = scale});
   float* const table = DataOf<float>(context.in(0));
   const auto width = static_cast<size_t>(context.in(0).shape[1]);
   const auto dim = static_cast<size_t>(context.in(2).shape[1]);
   const std::span<const uint32_t> numbers = context.in(1).as<uint32_t>();
   const float* const grads = DataOf<float>(context.in(2));
-  const std::span<const uint32_t> gaps = context.in(3).as<uint32_t>();
+  const std::span<const uint32_t> steps_since_update = context.in(3).as<uint32_t>();
   context.pool.ParallelFor(numbers.size(), RowGrain(width), [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const std::span<float> row(table + numbers[i] * width, width);
-      update.Apply(gaps[i], row.first(dim), row.subspan(dim), {grads + i * dim, dim});
+      update.Apply(steps_since_update[i], row.first(dim), row.subspan(dim), {grads + i * dim, dim});
     }
   });
 }

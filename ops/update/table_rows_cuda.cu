@@ -44,11 +44,11 @@ struct RowRules {
 
 struct RowRates {
   Rates all;
-  double keep;  // For each step of the gap.
+  double keep;  // For each step since the last update.
 };
 template <class Rule>
 __device__ RowRates RowRatesFor(const RowRules& rules, const CudaRun& run) {
-  const float lr_scale = rules.scheduled ? run.rate_scale : 1.0f;
+  const float lr_scale = rules.scheduled ? run.lr_scale : 1.0f;
   const OptimizerSpec& spec = rules.optimizer;
   const double lr = static_cast<double>(spec.lr) * lr_scale;
   RowRates rates{RatesFor(spec, run.step, lr_scale), 1.0 - lr * spec.weight_decay};
@@ -65,7 +65,7 @@ struct TableArrays {
   float* table;
   const uint32_t* numbers;
   const float* grads;
-  const uint32_t* gaps;
+  const uint32_t* steps_since_update;
   Count dim, width;
 };
 
@@ -123,7 +123,8 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t dim = arrays.dim.At(*run), width = arrays.width.At(*run);
   for (int64_t r = blockIdx.x * warps + threadIdx.x / kWarp; r < count; r += gridDim.x * warps) {
     float* const value = arrays.table + int64_t{arrays.numbers[r]} * width;
-    const uint64_t gap = arrays.gaps[r], times = rules.by_gap ? gap : 1;
+    const uint64_t steps_since_update = arrays.steps_since_update[r],
+                   times = rules.by_gap ? steps_since_update : 1;
     RowAtHand row{value,
                   value + dim,
                   arrays.grads + r * dim,
@@ -137,8 +138,10 @@ __global__ void __launch_bounds__(kThreads)
     }
     Rates own = rates.all;
     own.keep = static_cast<float>(Power(rates.keep, times));
-    const float decay1 = Rule::kFades ? static_cast<float>(Power(spec.beta1, gap - 1)) : 1.0f;
-    const float decay2 = Rule::kFades ? static_cast<float>(Power(spec.beta2, gap - 1)) : 1.0f;
+    const float decay1 =
+        Rule::kFades ? static_cast<float>(Power(spec.beta1, steps_since_update - 1)) : 1.0f;
+    const float decay2 =
+        Rule::kFades ? static_cast<float>(Power(spec.beta2, steps_since_update - 1)) : 1.0f;
     UpdateRow<Rule>(spec, own, row, decay1, decay2);
   }
 }

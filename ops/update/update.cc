@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-// By squaring: gaps and steps are whole, and rows are many.
+// By squaring: exponents are whole numbers, and rows are many.
 double Power(double base, uint64_t exponent) {
   double power = 1;
   for (; exponent != 0; exponent >>= 1, base *= base) {
@@ -20,7 +20,7 @@ double Power(double base, uint64_t exponent) {
 
 UpdateRates RatesFor(const OptimizerSpec& spec, const UpdateInfo& info, bool sparse) {
   UpdateRates rates;
-  const double lr = static_cast<double>(spec.lr) * info.rate_scale;
+  const double lr = static_cast<double>(spec.lr) * info.lr_scale;
   rates.lr = static_cast<float>(lr);
   const uint64_t t = info.step + 1;
   const double correction1 = 1.0 - Power(spec.beta1, t);
@@ -135,14 +135,14 @@ void ClipNorm(float limit, std::span<float> grad) {
 }
 
 // The gradient with l2 and clipping: itself where there are none, else in `room`.
-std::span<const float> RowGradient(const OptimizerSpec& spec, uint64_t gap,
+std::span<const float> RowGradient(const OptimizerSpec& spec, uint64_t steps_since_update,
                                    std::span<const float> value, std::span<const float> grad,
                                    std::span<float> room) {
   if (spec.l2 == 0.0f && spec.clip_row_norm <= 0.0f) return grad;
   const std::span<float> own = room.first(grad.size());
   std::ranges::copy(grad, own.begin());
   if (spec.l2 != 0.0f) {
-    const uint64_t times = spec.l2_scope == L2Scope::kGap ? gap : 1;
+    const uint64_t times = spec.l2_scope == L2Scope::kGap ? steps_since_update : 1;
     AddL2(static_cast<float>(spec.l2 * static_cast<double>(times)), value, own);
   }
   if (spec.clip_row_norm > 0.0f) ClipNorm(spec.clip_row_norm, own);
@@ -170,13 +170,13 @@ void InitState(const OptimizerSpec& spec, std::span<float> state) {
 RowUpdate::RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info)
     : spec_(spec), rates_(RatesFor(spec, info, true)) {}
 
-void RowUpdate::Apply(uint64_t gap, std::span<float> value, std::span<float> state,
+void RowUpdate::Apply(uint64_t steps_since_update, std::span<float> value, std::span<float> state,
                       std::span<const float> given) const {
   const size_t dim = value.size();
-  DT_DCHECK(gap >= 1 && given.size() == dim && dim <= kRowDimMax);
+  DT_DCHECK(steps_since_update >= 1 && given.size() == dim && dim <= kRowDimMax);
   DT_DCHECK(state.size() == StateFloats(spec_, static_cast<uint32_t>(dim)));
   std::array<float, kRowDimMax> room;  // Not initialised: most rows need none of it.
-  const std::span<const float> grad = RowGradient(spec_, gap, value, given, room);
+  const std::span<const float> grad = RowGradient(spec_, steps_since_update, value, given, room);
   float* const second = state.data() + (state.size() > dim ? dim : 0);
   switch (spec_.kind) {
     case OptimizerKind::kSgd:
@@ -191,9 +191,9 @@ void RowUpdate::Apply(uint64_t gap, std::span<float> value, std::span<float> sta
       return Adam(spec_, rates_, 1.0f, {value, state.data(), second, grad.data()});
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW: {
-      Decay(spec_.beta1, gap - 1, state.first(dim));
-      Decay(spec_.beta2, gap - 1, state.subspan(dim));
-      const uint64_t decays = spec_.l2_scope == L2Scope::kGap ? gap : 1;
+      Decay(spec_.beta1, steps_since_update - 1, state.first(dim));
+      Decay(spec_.beta2, steps_since_update - 1, state.subspan(dim));
+      const uint64_t decays = spec_.l2_scope == L2Scope::kGap ? steps_since_update : 1;
       const auto keep = static_cast<float>(Power(rates_.keep, decays));
       return Adam(spec_, rates_, keep, {value, state.data(), second, grad.data()});
     }

@@ -1,8 +1,9 @@
-// The optimizers: one arithmetic for embedding rows (servers) and dense parameters (workers).
-// SGD; momentum (PyTorch's SGD with momentum); Adagrad; row-wise Adagrad (one accumulator a row);
-// Adam, AdamW and LazyAdam (PyTorch's Adam, AdamW, SparseAdam; Adam on rows first decays both
-// moments by beta^(gap - 1), AdamW then decays the value `gap` times, or once with l2_scope
-// touched; a dense LazyAdam is Adam); FTRL-proximal (McMahan et al., KDD 2013, algorithm 1).
+// The optimizers: one arithmetic for embedding rows (servers) and dense parameters (workers). SGD;
+// momentum (PyTorch's SGD with momentum); Adagrad; row-wise Adagrad (one accumulator a row); Adam,
+// AdamW and LazyAdam (PyTorch's Adam, AdamW, SparseAdam; Adam on rows first decays both moments by
+// beta^(steps_since_update - 1), AdamW then decays the value `steps_since_update` times, or once
+// with l2_scope touched; a dense LazyAdam is Adam); FTRL-proximal (McMahan et al., KDD 2013,
+// algorithm 1).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 namespace dt {
 
 struct UpdateInfo {
-  Step step = 0;            // Of the push; t = step + 1 in bias correction.
-  float rate_scale = 1.0f;  // Of the schedule.
+  Step step = 0;          // Of the push; t = step + 1 in bias correction.
+  float lr_scale = 1.0f;  // Of the schedule.
   friend bool operator==(const UpdateInfo&, const UpdateInfo&) = default;
 };
 
@@ -31,7 +32,7 @@ struct UpdateRates {
   float lr = 0;         // Scaled by the schedule.
   float adam_rate = 0;  // With Adam's bias corrections: the rate, and the factor of the root of v.
   float adam_root = 1;
-  double keep = 1;  // AdamW: the factor of the value, for each step of the gap.
+  double keep = 1;  // AdamW: the factor of the value, for each step of the steps_since_update.
 };
 
 // Values of an embedding row.
@@ -42,10 +43,10 @@ class RowUpdate {
  public:
   RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info);
 
-  // `gap` ≥ 1: steps since the row's last push (step + 1 for a row never pushed). l2 · value · (gap
-  // or 1) is added to the gradient, then the row's norm is clipped, then the row updated.
-  // REQUIRES: state holds StateFloats floats; at most kRowDimMax values.
-  void Apply(uint64_t gap, std::span<float> value, std::span<float> state,
+  // `steps_since_update` ≥ 1: steps since the row's last push (step + 1 for a row never pushed). l2
+  // · value · (steps_since_update or 1) is added to the gradient, then the row's norm is clipped,
+  // then the row updated. REQUIRES: state holds StateFloats floats; at most kRowDimMax values.
+  void Apply(uint64_t steps_since_update, std::span<float> value, std::span<float> state,
              std::span<const float> grad) const;
 
  private:

@@ -85,7 +85,7 @@ Status TrainingRun::IssueLoad() {
 Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
   if (const auto* train = std::get_if<schedule::Train>(&next)) {
     return Order(TrainOrder{train->epoch, train->epoch_first_step, train->first_step,
-                            train->end_step, train->rate_scale, SliceOwners()});
+                            train->end_step, train->lr_scale, SliceOwners()});
   }
   if (const auto* evaluate = std::get_if<schedule::Evaluate>(&next)) {
     return Order(
@@ -161,7 +161,7 @@ Status TrainingRun::OnEvaluated(TimePoint now, OrderTracker::Completed done) {
   DT_TRY(const LossMetrics metrics,
          MergeEvaluation(done.TakeOutcomes<EvaluateDone>(), job_.options.job.model.losses));
   LogEvaluation(order, metrics);
-  const float before = schedule_.state().decisions.rate_scale;
+  const float before = schedule_.state().decisions.lr_scale;
   schedule_.OnEvaluated(metrics);
   const bool test = order.split == SplitKind::kTest;
   for (const Metrics& of : metrics) {
@@ -170,9 +170,9 @@ Status TrainingRun::OnEvaluated(TimePoint now, OrderTracker::Completed done) {
   }
   const DecisionState& decided = schedule_.state().decisions;
   const auto step = static_cast<int64_t>(order.step);
-  if (decided.rate_scale != before) {
+  if (decided.lr_scale != before) {
     job_.out.AddEvent(now, "rate_changed",
-                      {{"step", step}, {"rate_scale", double{decided.rate_scale}}});
+                      {{"step", step}, {"rate_scale", double{decided.lr_scale}}});
   }
   if (decided.stopped && !test) job_.out.AddEvent(now, "early_stop", {{"step", step}});
   return OkStatus();

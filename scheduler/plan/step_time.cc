@@ -37,9 +37,9 @@ StepTime TimeOfStep(const Graph& graph, const PlanRequest& request) {
   const double workers = std::max(1u, request.job.cluster.workers);
   const double servers = std::max(1u, request.job.cluster.servers);
   const double latency = request.profile.server.latency_seconds;
-  const bool apart = request.job.train.asynchronous();
-  const double server_requests = tables.servers > 0 || apart ? kServerRequests : 0;
-  const double peer_rounds = apart ? 0 : kPeerRounds;
+  const bool asynchronous = request.job.train.asynchronous();
+  const double server_requests = tables.servers > 0 || asynchronous ? kServerRequests : 0;
+  const double peer_rounds = asynchronous ? 0 : kPeerRounds;
 
   StepTime time;
   time.worker = report.slices * report.placement.prediction.seconds;

@@ -67,7 +67,7 @@ void AddProgress(const JobStatus& s, MetricsText& text) {
   text.Gauge("train_loss", "Mean of a loss over the epoch so far.");
   for (const LossMean& of : s.train) text.Line(Label("loss", of.loss), of.mean);
   text.Gauge("learning_rate", "The optimizer's rate in the steps now.", s.learning_rate);
-  text.Gauge("rate_scale", "Factor of the schedule on the learning rate.", double{s.rate_scale});
+  text.Gauge("rate_scale", "Factor of the schedule on the learning rate.", double{s.lr_scale});
   text.Gauge("last_step_timestamp_seconds", "When steps were last completed.", s.last_step_time);
   text.Gauge("last_checkpoint_timestamp_seconds", "When a checkpoint was last completed.",
              s.last_checkpoint_time);

@@ -72,7 +72,7 @@ std::string StatusJson(const JobStatus& s) {
                      {"losses", s.losses},
                      {"train", MeansJson(s.train)},
                      {"learning_rate", s.learning_rate},
-                     {"rate_scale", s.rate_scale},
+                     {"rate_scale", s.lr_scale},
                      {"places", s.places},
                      {"checkpoint", s.checkpoint.empty() ? Json(nullptr) : Json(s.checkpoint)},
                      {"malformed", s.malformed},

@@ -33,7 +33,7 @@ struct JobStatus {
   LossMeans train;                  // Over the epoch so far; empty before the first figure.
   std::optional<double> samples_per_second, seconds_left;
   double learning_rate = 0;  // The job's optimizer's, as it is scaled now.
-  float rate_scale = 1;
+  float lr_scale = 1;
   std::string places;      // Where nodes and tables are; empty before there is a plan.
   std::string checkpoint;  // The newest; empty: none.
   // Wall-clock time, in seconds since 1970, of what this run has done.

@@ -124,7 +124,7 @@ void AddTraining(const TrainingRun& training, JobStatus& to) {
   to.seconds_left = progress.seconds_left;
   const JobSchedule& schedule = training.schedule();
   to.samples = schedule.state().samples;
-  to.rate_scale = schedule.rate_scale();
+  to.lr_scale = schedule.lr_scale();
   to.history = schedule.state().history;
   to.curve = schedule.state().curve;
 }

@@ -19,7 +19,7 @@
 namespace dt::scheduler {
 
 struct DecisionState {
-  float rate_scale = 1;
+  float lr_scale = 1;
   uint32_t plateau_without_gain = 0;
   uint32_t stop_without_gain = 0;
   std::optional<double> plateau_best, stop_best;  // Best values of their metrics so far.
@@ -27,7 +27,7 @@ struct DecisionState {
   uint64_t best_epoch = 0;  // From 1.
   std::optional<LossMetrics> best;
   bool stopped = false;
-  DT_FIELDS(rate_scale, plateau_without_gain, stop_without_gain, plateau_best, stop_best, best_step,
+  DT_FIELDS(lr_scale, plateau_without_gain, stop_without_gain, plateau_best, stop_best, best_step,
             best_epoch, best, stopped)
   friend bool operator==(const DecisionState&, const DecisionState&) = default;
 };

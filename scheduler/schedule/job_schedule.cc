@@ -65,15 +65,15 @@ std::optional<schedule::Order> JobSchedule::NextTrain() {
   const uint64_t per_epoch = config_.steps_per_epoch();
   const uint64_t epoch = record_.issued / per_epoch;
   schedule::Train train{epoch, epoch * per_epoch, record_.issued, end,
-                        record_.state.decisions.rate_scale};
+                        record_.state.decisions.lr_scale};
   record_.issued = end;
   ++record_.trains_out;
   return train;
 }
 
-float JobSchedule::rate_scale() const {
+float JobSchedule::lr_scale() const {
   const Step last = record_.state.step > 0 ? record_.state.step - 1 : 0;
-  return static_cast<float>(record_.state.decisions.rate_scale *
+  return static_cast<float>(record_.state.decisions.lr_scale *
                             config_.schedule.ScaleAt(last, config_.steps()));
 }
 
@@ -135,9 +135,7 @@ LossMeans JobSchedule::MeansOf(const std::vector<double>& sums, uint64_t samples
 }
 
 // The factors are floats: further digits would be those of their nearest doubles.
-double JobSchedule::learning_rate() const {
-  return Rounded(config_.learning_rate * rate_scale(), 7);
-}
+double JobSchedule::learning_rate() const { return Rounded(config_.learning_rate * lr_scale(), 7); }
 
 LossMeans JobSchedule::train() const {
   LossMeans means = MeansOf(record_.state.epoch_loss_sums, record_.state.epoch_samples);
@@ -192,7 +190,7 @@ void JobSchedule::OnEvaluated(const LossMetrics& metrics) {
   const uint64_t epoch = (record_.state.step + per_epoch - 1) / per_epoch;
   record_.state.evaluated = record_.state.step;
   record_.state.history.push_back(
-      {epoch, record_.state.step, rate_scale(), learning_rate(), metrics, train()});
+      {epoch, record_.state.step, lr_scale(), learning_rate(), metrics, train()});
   decisions_.OnEvaluation(metrics, record_.state.step, epoch, record_.state.decisions);
   // A job that was stopped here had saved before it evaluated: saved again, it is kept as the best.
   if (BestHere()) record_.saved.reset();

@@ -70,8 +70,8 @@ namespace schedule {
 struct Train {
   uint64_t epoch = 0;  // From 0.
   Step epoch_first_step = 0, first_step = 0, end_step = 0;
-  float rate_scale = 1;  // The plateau's; workers multiply it by the rate schedule's of each step.
-  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, rate_scale)
+  float lr_scale = 1;  // The plateau's; workers multiply it by the rate schedule's of each step.
+  DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale)
 };
 struct Evaluate {
   Step step = 0;
@@ -155,7 +155,7 @@ class JobSchedule {
   double learning_rate() const;
   const std::optional<LossMetrics>& test() const { return record_.test; }
   // The factor on learning rates in the last step that was done: the plateau's and the schedule's.
-  float rate_scale() const;
+  float lr_scale() const;
   bool keeps_best() const { return decisions_.keeps_best() && config_.valid_rows > 0; }
 
  private:

@@ -206,7 +206,7 @@ std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
   for (const Shard& shard : shards.shards()) {
     for (const uint32_t t : order) {
       const EmbeddingTable& table = shard.table(t);
-      task->notes.emplace_back(StateKey(shard.id(), table.spec().id), table.life().State());
+      task->notes.emplace_back(StateKey(shard.id(), table.spec().id), table.LifeState());
     }
   }
   return task;

@@ -3,7 +3,7 @@
 //
 //   <folder>/server-<id>/rows-<executor>/   RocksDB's files (common/storage/rocksdb_rows.h)
 //   header:  key 0x00                       value RowsHeader as text
-//   state:   key shard | table              value RowLife::State; empty where there is none
+//   state:   key shard | table              value EmbeddingTable::LifeState, which may be empty
 //   a row:   key as in row_key.h            value the row's record (table_rows.h)
 //
 // Tables on workers are in <folder>/worker-<rank>/rows-0/, in the same form: a table may live

@@ -23,7 +23,7 @@ Result<LogKeeper> LogKeeper::Open(const JobConfig& job, const std::string& liste
 void LogKeeper::BeginAnew() {
   dir_.RemoveLog();
   identity_.endpoints.clear();
-  while ((identity_.claim = EntropyBits()) == 0) {
+  while ((identity_.server_token = EntropyBits()) == 0) {
   }
 }
 
@@ -38,8 +38,8 @@ void LogKeeper::OnWelcome(bool returned) {
   LogInfo(returned ? "server.returned" : "server.log", {{"dir", dir_.path()}});
 }
 
-Result<std::vector<std::optional<LogPlace>>> LogKeeper::PlacesAtStart(size_t executors,
-                                                                      Generation& generation) {
+Result<std::vector<std::optional<LogLocation>>> LogKeeper::LocationsAtStart(
+    size_t executors, Generation& generation) {
   DT_TRY(const std::optional<LogBase> base, dir_.ReadBase());
   if (base.has_value() && base->first_segments.size() != executors) {
     return DataLoss("{}/base.json is of {} executors; this server has {}", dir_.path(),
@@ -51,16 +51,16 @@ Result<std::vector<std::optional<LogPlace>>> LogKeeper::PlacesAtStart(size_t exe
     base_.folder = kept_->folder;
   }
   generation = base_.generation;
-  std::vector<std::optional<LogPlace>> places;
+  std::vector<std::optional<LogLocation>> locations;
   for (uint32_t i = 0; i < executors; ++i) {
-    LogPlace place{.dir = dir_.path(), .executor = i, .sync = sync_, .base = {}};
+    LogLocation location{.dir = dir_.path(), .executor = i, .sync = sync_, .base = {}};
     if (base.has_value()) {
-      place.base = LogPlace::Base{base_.step, base_.folder, base_.first_segments[i]};
+      location.base = LogLocation::Base{base_.step, base_.folder, base_.first_segments[i]};
     }
-    places.emplace_back(std::move(place));
+    locations.emplace_back(std::move(location));
   }
   if (!base.has_value()) dir_.RemoveLog();  // Of a start that did not come to its end.
-  return places;
+  return locations;
 }
 
 Status LogKeeper::OnStarted(std::vector<uint64_t> first_segments) {

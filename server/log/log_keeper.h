@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/control/messages.h"
-#include "server/log/log_place.h"
+#include "server/log/log_location.h"
 #include "server/log/server_dir.h"
 
 namespace dt::server {
@@ -21,7 +21,7 @@ class LogKeeper {
   const std::string& dir() const { return dir_.path(); }
   // The number of the directory, which the server asks for.
   ProcessId id() const { return dir_.id(); }
-  uint64_t claim() const { return identity_.claim; }
+  uint64_t server_token() const { return identity_.server_token; }
   // To be bound again; none for a new server.
   const std::vector<std::string>& endpoints() const { return identity_.endpoints; }
   // The old addresses cannot be had: another server.
@@ -33,8 +33,8 @@ class LogKeeper {
   // A checkpoint that was completed while this server was away.
   void KeepForStart(const CheckpointCommittedMessage& kept) { kept_ = kept; }
   // What each executor begins with. `generation` of the start; of the log's where it goes on.
-  Result<std::vector<std::optional<LogPlace>>> PlacesAtStart(size_t executors,
-                                                             Generation& generation);
+  Result<std::vector<std::optional<LogLocation>>> LocationsAtStart(size_t executors,
+                                                                   Generation& generation);
   Status OnStarted(std::vector<uint64_t> first_segments);
   // False for a checkpoint before the log's base.
   bool Continues(const CheckpointCommittedMessage& kept) const;

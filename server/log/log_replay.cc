@@ -13,11 +13,14 @@ constexpr Duration kStallMax = seconds(60);
 
 }  // namespace
 
-Result<std::unique_ptr<LogReplay>> LogReplay::Open(const LogPlace& place, const ShardSet& shards) {
-  DT_TRY(PushLogReader reader, PushLogReader::Open({place.dir, place.executor, shards.generation(),
-                                                    place.base->first_segment, place.sync}));
+Result<std::unique_ptr<LogReplay>> LogReplay::Open(const LogLocation& location,
+                                                   const ShardSet& shards) {
+  DT_TRY(PushLogReader reader,
+         PushLogReader::Open({location.dir, location.executor, shards.generation(),
+                              location.base->first_segment, location.sync}));
   return std::make_unique<LogReplay>(
-      Key(), std::move(reader), PushLog::Options{place.dir, place.executor, place.sync}, shards);
+      Key(), std::move(reader), PushLog::Options{location.dir, location.executor, location.sync},
+      shards);
 }
 
 LogReplay::LogReplay(Key, PushLogReader reader, PushLog::Options log, const ShardSet& shards)

@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/wire/data.h"
-#include "server/log/log_place.h"
+#include "server/log/log_location.h"
 #include "server/log/push_log.h"
 #include "server/log/push_log_reader.h"
 #include "server/shard/shard_set.h"
@@ -19,8 +19,9 @@ class LogReplay {
   struct Key {};
 
  public:
-  // REQUIRES: `place` has a base, whose rows `shards` hold.
-  static Result<std::unique_ptr<LogReplay>> Open(const LogPlace& place, const ShardSet& shards);
+  // REQUIRES: `location` has a base, whose rows `shards` hold.
+  static Result<std::unique_ptr<LogReplay>> Open(const LogLocation& location,
+                                                 const ShardSet& shards);
   LogReplay(Key, PushLogReader reader, PushLog::Options log, const ShardSet& shards);  // See Open.
 
   // Pushes some records; false at the end of the log. DataLoss naming file and offset: the log is

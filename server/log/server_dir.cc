@@ -137,18 +137,18 @@ ServerDir::~ServerDir() {
 std::optional<ServerIdentity> ServerDir::ReadIdentity(const JobConfig& job) const {
   const Result<Json> json = ReadChecked(path_ + "/identity.json");
   if (!json.ok()) return std::nullopt;
-  ServerIdentity identity{CountOf(*json, "claim"), CountOf(*json, "job"), TextOf(*json, "host"),
-                          TextOf(*json, "listen")};
+  ServerIdentity identity{CountOf(*json, "server_token"), CountOf(*json, "job"),
+                          TextOf(*json, "host"), TextOf(*json, "listen")};
   for (const Json& endpoint : MemberOf(*json, "endpoints")) {
     if (endpoint.is_string()) identity.endpoints.push_back(endpoint.get<std::string>());
   }
-  const bool ours = identity.claim != 0 && identity.job_fingerprint == job.fingerprint &&
+  const bool ours = identity.server_token != 0 && identity.job_fingerprint == job.fingerprint &&
                     identity.host == HostName() && !identity.endpoints.empty();
   return ours ? std::optional(std::move(identity)) : std::nullopt;
 }
 
 Status ServerDir::SetIdentity(const ServerIdentity& identity) const {
-  return WriteChecked(path_ + "/identity.json", {{"claim", identity.claim},
+  return WriteChecked(path_ + "/identity.json", {{"server_token", identity.server_token},
                                                  {"job", identity.job_fingerprint},
                                                  {"run_dir", run_dir_},
                                                  {"host", identity.host},

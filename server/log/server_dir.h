@@ -1,7 +1,7 @@
 // The directory of a server that keeps a log: whose it is, and what its log is based on.
 //
 //   lock           held while a process uses the directory
-//   identity.json  the job, the claim by which the scheduler knows it, and the addresses it serves
+//   identity.json  the job, the token by which the scheduler knows it, and the addresses it serves
 //   base.json      the checkpoint that the log continues, and the first segments that count
 //   log-…          push_log.h
 //
@@ -20,7 +20,7 @@
 namespace dt::server {
 
 struct ServerIdentity {
-  uint64_t claim = 0;  // JoinMessage::server_token.
+  uint64_t server_token = 0;  // JoinMessage::server_token.
   uint64_t job_fingerprint = 0;
   std::string host;
   std::string listen;                  // As asked for.

@@ -11,8 +11,8 @@
 #include "common/base/clock.h"
 #include "common/cluster/table_report.h"
 #include "server/checkpoint/rows_file.h"
-#include "server/log/log_place.h"
-#include "server/service/holdings.h"
+#include "server/log/log_location.h"
+#include "server/service/executor_state.h"
 
 namespace dt::server {
 
@@ -26,20 +26,20 @@ class ExecutorCommand {
  public:
   virtual ~ExecutorCommand() = default;
   // A piece of it; the answer with the last one.
-  virtual std::optional<ExecutorAnswer> Work(TimePoint now, Holdings& held) = 0;
+  virtual std::optional<ExecutorAnswer> Work(TimePoint now, ExecutorState& state) = 0;
   // How long the next piece may wait while nothing else happens.
-  virtual Duration patience() const { return milliseconds(10); }
+  virtual Duration timeout() const { return milliseconds(10); }
   // The rows become others: no request is served until it has ended well.
   virtual bool replaces_rows() const { return false; }
 };
 
 // Empty shards; with a log that is gone on with, what its base and its segments hold.
 std::unique_ptr<ExecutorCommand> BeginCommand(ShardSetOptions shards, DiskTierOptions disk,
-                                              std::optional<LogPlace> log = {});
-// Waits until every step before `step` is applied: Timeout after `patience`, with what is missing.
+                                              std::optional<LogLocation> log = {});
+// Waits until every step before `step` is applied: Timeout after `timeout`, with what is missing.
 // Answered when what is to be saved is fixed; Executor::TakeSaved tells when it is written.
 std::unique_ptr<ExecutorCommand> SaveCommand(Step step, CheckpointLocation location,
-                                             Duration patience);
+                                             Duration timeout);
 // The rows of a checkpoint.
 std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Generation generation);
 // A checkpoint holds every step before `step`: the log forgets them.

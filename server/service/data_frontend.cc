@@ -29,8 +29,8 @@ PeerMessage DataFrontend::Answer(const Asker& to, Status status, std::vector<Sha
   return {to.peer, Encode(reply)};
 }
 
-DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_patience)
-    : tables_(std::move(tables)), pull_patience_(pull_patience) {}
+DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_timeout)
+    : tables_(std::move(tables)), pull_timeout_(pull_timeout) {}
 
 void DataFrontend::Serve(ShardSet* shards, PushLog* log, std::vector<PeerMessage>& answers) {
   shards_ = shards;
@@ -137,7 +137,7 @@ Status DataFrontend::Park(TimePoint now, const PeerId& peer, PullRequest request
   if (again) return OkStatus();
   const Step step = request.step;
   const bool for_disk = shards_->MayPull(request.mode, step) != ShardClock::Pullable::kNotYet;
-  Parked parked{peer, std::move(request), now + pull_patience_};
+  Parked parked{peer, std::move(request), now + pull_timeout_};
   const auto of_peer = parked_of_.find(peer);
   const Load load = of_peer == parked_of_.end() ? Load() : of_peer->second;
   if (parked_.size() >= kParkedMax || parked_bytes_ + parked.bytes() > kParkedBytesMax ||
@@ -201,7 +201,7 @@ void DataFrontend::OnTick(TimePoint now, std::vector<PeerMessage>& answers) {
         shards_->MayPull(request.mode, request.step) != ShardClock::Pullable::kNotYet;
     const std::string why = for_disk ? "its rows are on disk" : shards_->SlowestText();
     const Status late = Timeout("pull of step {} waited {:.0f} s: {}", request.step,
-                                std::chrono::duration<double>(pull_patience_).count(), why);
+                                std::chrono::duration<double>(pull_timeout_).count(), why);
     answers.push_back(Answer(at->second.asker(), late));
     at = Unpark(at);
   }

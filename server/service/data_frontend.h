@@ -21,8 +21,8 @@ namespace dt::server {
 
 class DataFrontend {
  public:
-  // `tables` of the job. A pull that waits longer than `pull_patience` is answered with Timeout.
-  DataFrontend(std::vector<WireTable> tables, Duration pull_patience);
+  // `tables` of the job. A pull that waits longer than `pull_timeout` is answered with Timeout.
+  DataFrontend(std::vector<WireTable> tables, Duration pull_timeout);
 
   // From now on requests are for these; without shards they are answered with Busy. Parked pulls
   // are answered with Stale. With a log, pushes go into it, and are acknowledged by OnCommit. Both
@@ -72,7 +72,7 @@ class DataFrontend {
   Status Ready() const;
 
   const std::vector<WireTable> tables_;
-  const Duration pull_patience_;
+  const Duration pull_timeout_;
   ShardSet* shards_ = nullptr;
   PushLog* log_ = nullptr;
   Status log_status_;  // Result of the last commit.

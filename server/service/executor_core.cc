@@ -97,7 +97,7 @@ void ExecutorCore::CommitLog(TimePoint now) {
 
 Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
   if (held_.tier() != nullptr && held_.tier()->busy()) return Duration::zero();
-  if (command_ != nullptr) return command_->patience();
+  if (command_ != nullptr) return command_->timeout();
   if (frontend_.NextDeadline() == TimePoint::max()) return kTurnEvery;
   return std::clamp<Duration>(frontend_.NextDeadline() - now, Duration::zero(), kTurnEvery);
 }

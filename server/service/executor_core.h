@@ -13,7 +13,7 @@
 
 #include "server/service/commands.h"
 #include "server/service/data_frontend.h"
-#include "server/service/holdings.h"
+#include "server/service/executor_state.h"
 
 namespace dt::server {
 
@@ -46,7 +46,7 @@ class ExecutorCore {
   void OnMessage(TimePoint now, PeerMessage message);
   void EndTurn(TimePoint now);
   // Many requests share a turn if they share a write to the log.
-  bool has_log() const { return held_.log() != nullptr; }
+  bool has_log() const { return state_.log() != nullptr; }
   // How long the next turn may wait if no request comes.
   Duration UntilNextTurn(TimePoint now) const;
 
@@ -64,7 +64,7 @@ class ExecutorCore {
   // The least step that is not applied.
   Step step() const { return step_; }
   uint64_t log_bytes() const { return log_bytes_; }
-  Holdings& held() { return held_; }
+  ExecutorState& state() { return state_; }
 
  private:
   void PassTime(TimePoint now);
@@ -75,7 +75,7 @@ class ExecutorCore {
   void Fail(Status status) { failure_.Update(std::move(status)); }
 
   const ExecutorOptions options_;
-  Holdings held_;
+  ExecutorState state_;
   std::unique_ptr<ExecutorCommand> command_;  // Under way.
   DataFrontend frontend_;
   std::vector<PeerMessage> outgoing_;

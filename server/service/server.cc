@@ -21,7 +21,7 @@ constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop
 constexpr Duration kSavingPoll = milliseconds(10);
 constexpr Duration kAnswerPoll = milliseconds(20);
 constexpr uint32_t kExecutorsMax = 64;
-constexpr Duration kRebindPatience = seconds(5);
+constexpr Duration kRebindTimeout = seconds(5);
 constexpr Duration kRebindPause = milliseconds(50);
 
 // Of executor i: any free port, or the i-th from the one that was named.
@@ -72,7 +72,7 @@ class ServerRole : public Server {
     link.join.id = options_.id;
     if (keeper_.has_value()) {
       link.join.id = keeper_->id();
-      link.join.server_token = keeper_->claim();
+      link.join.server_token = keeper_->server_token();
     }
     link.network = &options_.network;
     link.traffic = &DataNetwork();
@@ -119,7 +119,7 @@ class ServerRole : public Server {
       endpoints.push_back(EndpointOf(options_.listen, i));
     }
     if (!keeper_.has_value() || keeper_->endpoints().empty()) return BindAll(endpoints);
-    const TimePoint deadline = SystemClock().Now() + kRebindPatience;
+    const TimePoint deadline = SystemClock().Now() + kRebindTimeout;
     auto sockets = BindAll(keeper_->endpoints());
     while (!sockets.ok() && SystemClock().Now() < deadline) {
       Pause(kRebindPause);

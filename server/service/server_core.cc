@@ -111,9 +111,9 @@ Status ServerCore::Start(const StartMessage& given) {
   if (start.view.map.FindServer(options_.self) == nullptr) {
     LogWarn("server.without_shards", {{"id", options_.self.value()}});
   }
-  std::vector<std::optional<LogPlace>> logs(options_.executors);
+  std::vector<std::optional<LogLocation>> logs(options_.executors);
   if (options_.keeper != nullptr) {
-    DT_TRY(logs, options_.keeper->PlacesAtStart(options_.executors, start.view.generation));
+    DT_TRY(logs, options_.keeper->LocationsAtStart(options_.executors, start.view.generation));
   }
   AskAll([&](uint32_t i) { return BeginCommand(ShardsOf(start, i), DiskOf(), logs[i]); },
          [this, shards = start.view.map.shards()](TimePoint, const Answers& answers) -> Status {

@@ -1,4 +1,4 @@
-// The clock of workers that run apart (train.staleness above 0): each push is applied as it comes,
+// The clock of asynchronous workers (train.staleness above 0): each push is applied as it comes,
 // a worker's own in the order of its steps.
 //
 //   next(w) = n            every push of worker w before step n is applied
@@ -99,7 +99,7 @@ class AsyncClock : public ShardClock {
       const auto first = worker.held.begin();
       const Contributions& push = first->second;
       if (first->first != worker.next || !IsWhole(push)) return;
-      const UpdateInfo info{.step = worker.next, .rate_scale = push[0]->rate_scale};
+      const UpdateInfo info{.step = worker.next, .lr_scale = push[0]->lr_scale};
       if (!updater.Update(info, {&push, 1})) return;
       updater.MoveTime(now());
       held_bytes_ -= BytesOf(push);

@@ -9,8 +9,8 @@ namespace dt::server {
 namespace {
 
 void AddCounts(const EmbeddingTable& table, TableReport& report) {
-  report.pushes_refused += table.life().refused();
-  report.rows_expired += table.life().gone();
+  report.pushes_refused += table.admission().refused();
+  report.rows_expired += table.expiry().gone();
   report.rows_touched += table.tier_counts().touched;
   report.rows_fetched += table.tier_counts().fetched;
   report.rows_written += table.tier_counts().written;

@@ -23,7 +23,7 @@ struct Contribution {
   Step step = 0;
   SliceIndex slice = 0;
   uint32_t piece = 0, pieces = 1;
-  float rate_scale = 1;
+  float lr_scale = 1;
   std::span<const GroupView> groups;
   std::shared_ptr<const void> owner;
   // Asynchronous training: who sends it, and the first step of its order.

@@ -12,7 +12,7 @@ namespace dt::server {
 // Nothing was done for shards that are refused: their chains have changed since the sender's map.
 struct PullOutcome {
   Status status;
-  // Steps before the pull's are not applied yet (of workers that run apart: those that the
+  // Steps before the pull's are not applied yet (of asynchronous workers: those that the
   // staleness asks for), or rows are on their way from the disk: to be called again.
   bool waits = false;
   Frame values = {};

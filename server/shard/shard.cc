@@ -21,7 +21,7 @@ class Shard::Updater : public ShardUpdater {
 
   void MoveTime(Step now) override {
     for (EmbeddingTable& table : shard_.tables_) {
-      table.life().MoveClock(now);
+      table.expiry().MoveClock(now);
       table.RemoveGone();
     }
   }
@@ -124,12 +124,13 @@ uint64_t Shard::bytes() const {
 
 uint64_t Shard::index_bytes() const {
   uint64_t bytes = 0;
-  for (const EmbeddingTable& table : tables_) bytes += table.index_bytes() + table.life().bytes();
+  for (const EmbeddingTable& table : tables_)
+    bytes += table.index_bytes() + table.admission().sketch().size();
   return bytes;
 }
 
 void Shard::PassTime(Duration elapsed) {
-  for (EmbeddingTable& table : tables_) table.life().PassTime(elapsed);
+  for (EmbeddingTable& table : tables_) table.expiry().PassTime(elapsed);
 }
 
 }  // namespace dt::server

@@ -1,5 +1,5 @@
 // When the contributions to a shard are applied, and which pulls it may answer. There are two
-// kinds: SyncClock, for staleness 0, and AsyncClock, for workers that run apart. Plain state
+// kinds: SyncClock, for staleness 0, and AsyncClock, for asynchronous workers. Plain state
 // machines: no I/O, no time, no thread of their own. Owned by the executor's thread.
 //
 // Always: a contribution counts once, whoever sends it and how often; a push is applied as a whole.
@@ -55,7 +55,7 @@ class ShardClock {
   virtual uint64_t held_bytes() const = 0;  // Of contributions.
 };
 
-// Workers that run apart.
+// Asynchronous workers.
 struct AsyncOptions {
   Step staleness = kUnboundedStaleness;
   std::vector<ProcessId> workers;

@@ -95,7 +95,7 @@ Status ShardSet::CheckSlices(uint32_t slices) const {
 
 Status ShardSet::Push(PushRequest request, std::span<const ShardId> refused) {
   DT_TRY_STATUS(CheckStep(request.step));
-  // Workers that run apart have a limit for each of them.
+  // Asynchronous workers have a limit for each of them.
   if (!asynchronous() && held_bytes() > kHeldBytesMax) {
     return Busy("{} bytes of pushes wait to be applied", held_bytes());
   }
@@ -142,7 +142,7 @@ void ShardSet::Cut(PushRequest request, std::span<const ShardId> refused) {
                        .slice = of.slice,
                        .piece = piece.piece,
                        .pieces = piece.pieces,
-                       .rate_scale = of.rate_scale,
+                       .lr_scale = of.lr_scale,
                        .groups = std::span<const GroupView>(push->groups).subspan(first),
                        .owner = push,
                        .worker = of.worker,
@@ -277,7 +277,7 @@ Result<bool> ShardSet::RestoreLife(ShardId id, TableId table, std::string_view s
   Shard* const shard = Find(id);
   if (shard == nullptr) return true;
   const auto index = static_cast<uint32_t>(at - options_.tables.begin());
-  Result<bool> restored = shard->table(index).life().Restore(state);
+  Result<bool> restored = shard->table(index).RestoreLife(state);
   if (restored.ok()) return restored;
   return DataLoss("the state of table {} in shard {}: {}", at->name, id.value(),
                   MessageOf(restored.status()));

@@ -20,7 +20,7 @@ struct ShardSetOptions {
   View view;
   ProcessId self;  // The server.
   uint32_t executor = 0, executors = 1;
-  std::optional<Step> staleness = {};         // Set: workers run apart.
+  std::optional<Step> staleness = {};         // Set: workers are asynchronous.
   FramePool* frames = &FramePool::Private();  // Makes the answers of pulls; outlives the set.
 };
 
@@ -50,7 +50,7 @@ class ShardSet {
   void Advance(Step step);
   // Goes on with what Advance had to leave, when progress() has changed.
   void Resume() { Advance(complete_); }
-  // True if every shard has applied every step before `step`; with workers that run apart, if
+  // True if every shard has applied every step before `step`; with asynchronous workers, if
   // nothing waits to be applied.
   bool Reached(Step step) const { return asynchronous() ? Settled() : clock() >= step; }
   bool asynchronous() const { return options_.staleness.has_value(); }
@@ -78,9 +78,9 @@ class ShardSet {
   // that are gone. DataLoss: it cannot be one of this job.
   Status Restore(TableId table, Key key, std::span<const std::byte> record, bool on_disk = false);
 
-  // Adds what a shard has to remember beside its rows, as RowLife::State gave it; that of a shard
-  // that is not here is passed over. False: it is of other rules, and the table begins anew to
-  // count. DataLoss as above.
+  // Adds what a shard has to remember beside its rows, as EmbeddingTable::LifeState gave it; that
+  // of a shard that is not here is passed over. False: it is of other rules, and the table begins
+  // anew to count. DataLoss as above.
   Result<bool> RestoreLife(ShardId shard, TableId table, std::string_view state);
   // The shards run for so long since the last call.
   void PassTime(Duration elapsed);

@@ -37,7 +37,7 @@ class SyncClock : public ShardClock {
     while (now_ < step && Gathered(now_)) {
       const auto it = held_.find(now_);
       Slices& slices = it->second;
-      const UpdateInfo info{.step = now_, .rate_scale = slices[0][0]->rate_scale};
+      const UpdateInfo info{.step = now_, .lr_scale = slices[0][0]->lr_scale};
       if (!updater.Update(info, slices)) return;
       for (Contributions& push : slices) {
         held_bytes_ -= BytesOf(push);

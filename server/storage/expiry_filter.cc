@@ -6,7 +6,7 @@ namespace dt::server {
 
 ExpiryFilter::ExpiryFilter(std::span<EmbeddingTable* const> tables) {
   for (const EmbeddingTable* table : tables) {
-    const LifeSpec& life = table->life().spec();
+    const LifeSpec& life = table->expiry().spec();
     if (life.expiry_steps != 0 || life.expiry_time > Duration::zero()) {
       steps_[RowKey(table->shard(), table->spec().id, 0)].table = table;
     }
@@ -15,7 +15,7 @@ ExpiryFilter::ExpiryFilter(std::span<EmbeddingTable* const> tables) {
 
 void ExpiryFilter::Update() {
   for (auto& [row, steps] : steps_) {
-    steps.before.store(steps.table->life().expire_before(), std::memory_order_relaxed);
+    steps.before.store(steps.table->expiry().expire_before(), std::memory_order_relaxed);
   }
 }
 

@@ -1,5 +1,6 @@
 // Tells the threads that merge files on disk which rows have expired: those need not be copied.
-// Expiry is a statement (server/life/row_life.h), so nobody sees whether and when a row's bytes go.
+// Expiry is a statement (server/life/row_expiry.h), so nobody sees whether and when a row's bytes
+// go.
 #pragma once
 
 #include <atomic>

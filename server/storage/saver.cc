@@ -23,7 +23,7 @@ void Saver::Begin(std::unique_ptr<CheckpointTask> task) {
   task_ = std::move(task);
   stage_ = Stage::kWalking;
   table_ = 0;
-  place_ = 0;
+  position_ = 0;
   below_.SetSaving(true);
   for (const auto& rows : shards_.rows()) {
     epoch_ = rows->epoch();
@@ -45,9 +45,9 @@ void Saver::Walk() {
       stage_ = Stage::kWalked;
       return;
     }
-    place_ = tables_[table_]->SaveChanged(place_, kBucketsAtOnce, epoch_, below_);
-    if (place_ != KeyIndex::kEnd) continue;
-    place_ = 0;
+    position_ = tables_[table_]->SaveChanged(position_, kBucketsAtOnce, epoch_, below_);
+    if (position_ != KeyIndex::kEnd) continue;
+    position_ = 0;
     ++table_;
   }
 }

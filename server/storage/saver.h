@@ -53,7 +53,7 @@ class Saver {
   Stage stage_ = Stage::kIdle;
   uint32_t epoch_ = 0;  // Rows changed in it are to be saved.
   size_t table_ = 0;    // Where the walk is: in tables_, and in the index of that table.
-  uint64_t place_ = 0;
+  uint64_t position_ = 0;
   std::unique_ptr<CheckpointTask> task_;   // Null once it has failed, or the disk has it.
   std::unique_ptr<CheckpointTask> saved_;  // Until it is taken.
 };

@@ -15,7 +15,8 @@ EmbeddingTable::EmbeddingTable(TableRows& rows, ShardId shard)
     : rows_(&rows),
       shard_(shard),
       index_(MixBits(rows.spec().id.value())),
-      life_(rows.spec().life, rows.spec().id.value()) {}
+      admission_(rows.spec().life, rows.spec().id.value()),
+      expiry_(rows.spec().life) {}
 
 void EmbeddingTable::SaveRow(const KeyRow& row, RowSink& sink) {
   rows_->CopyRecord(row.row, sink.Add(*this, row.key));
@@ -76,9 +77,10 @@ void EmbeddingTable::Push(std::span<const Key> keys, std::span<const float> grad
 std::vector<KeyRow> EmbeddingTable::UnsortedRows() const {
   std::vector<KeyRow> rows;
   index_.AppendTo(rows);
-  if (life_.expire_before() != 0) {
-    std::erase_if(
-        rows, [&](const KeyRow& row) { return life_.IsGone(rows_->header(row.row).last_push()); });
+  if (expiry_.expire_before() != 0) {
+    std::erase_if(rows, [&](const KeyRow& row) {
+      return expiry_.IsGone(rows_->header(row.row).last_push());
+    });
   }
   return rows;
 }

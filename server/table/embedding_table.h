@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "server/life/life_state.h"
 #include "server/table/key_index.h"
 #include "server/table/row_sink.h"
 #include "server/table/table_rows.h"
@@ -38,9 +39,9 @@ class EmbeddingTable {
     const RowUpdate* update = nullptr;  // TableRows::UpdateFor of the step.
     FloatFormat format = FloatFormat::kFp32;
   };
-  // One update of each row; makes the rows that are not there, where life() admits them. REQUIRES:
-  // the keys of a table are distinct. A step that is not above that of an earlier push counts as
-  // one after it.
+  // One update of each row; makes the rows that are not there, where admission() admits them.
+  // REQUIRES: the keys of a table are distinct. A step that is not above that of an earlier push
+  // counts as one after it.
   static void Push(std::span<const PushRun> runs, Step step);
 
   // Keys of one table, and those of them that are not in memory.
@@ -82,8 +83,14 @@ class EmbeddingTable {
   TierCounts& tier_counts() { return tier_counts_; }
   const TierCounts& tier_counts() const { return tier_counts_; }
 
-  RowLife& life() { return life_; }
-  const RowLife& life() const { return life_; }
+  const RowAdmission& admission() const { return admission_; }
+  RowExpiry& expiry() { return expiry_; }
+  const RowExpiry& expiry() const { return expiry_; }
+  // What checkpoints keep of both: see life_state.h.
+  std::string LifeState() const { return EncodeLifeState(admission_, expiry_); }
+  Result<bool> RestoreLife(std::string_view state) {
+    return RestoreLifeState(state, admission_, expiry_);
+  }
 
   // Of the record of a row, wherever it was kept.
   bool IsGone(std::span<const std::byte> record) const;
@@ -104,7 +111,8 @@ class EmbeddingTable {
   // Forgets all keys; their rows go with TableRows::Clear.
   void Clear(Step clock = 0) {
     index_.Reset(0);
-    life_.Reset(clock);
+    admission_.Reset();
+    expiry_.Reset(clock);
     tier_counts_.below = 0;
   }
 
@@ -127,7 +135,8 @@ class EmbeddingTable {
   TableRows* rows_;
   ShardId shard_;
   KeyIndex index_;
-  RowLife life_;
+  RowAdmission admission_;
+  RowExpiry expiry_;
   TierCounts tier_counts_;
   uint64_t removed_up_to_ = 0;  // A place of KeyIndex::Walk.
 };

@@ -1,4 +1,4 @@
-// Rows that have expired (server/life/row_life.h).
+// Rows that have expired (server/life/row_expiry.h).
 #include <algorithm>
 
 #include "common/rows/row_record.h"
@@ -14,22 +14,22 @@ constexpr size_t kRowsAhead = 32;
 
 bool EmbeddingTable::IsGone(std::span<const std::byte> record) const {
   const std::optional<Step> last_push = LastPushOf(record);
-  return last_push.has_value() && life_.IsGone(*last_push);
+  return last_push.has_value() && expiry_.IsGone(*last_push);
 }
 
 void EmbeddingTable::RemoveGone() {
-  if (life_.expire_before() == 0 || rows_->first_changes() != nullptr) return;
+  if (expiry_.expire_before() == 0 || rows_->first_changes() != nullptr) return;
   std::vector<KeyRow> rows;
   removed_up_to_ = index_.Walk(removed_up_to_, index_.buckets() / kCallsPerRound + 1, rows);
   if (removed_up_to_ == KeyIndex::kEnd) removed_up_to_ = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     const KeyRow& ahead = rows[std::min(i + kRowsAhead, rows.size() - 1)];
     __builtin_prefetch(&rows_->header(ahead.row));
-    if (!life_.IsGone(rows_->header(rows[i].row).last_push())) continue;
+    if (!expiry_.IsGone(rows_->header(rows[i].row).last_push())) continue;
     if (index_.Find(rows[i].key) != rows[i].row) continue;  // Walked over twice.
     index_.Erase(rows[i].key);
     rows_->Remove(rows[i].row);
-    life_.CountGone(1);
+    expiry_.CountGone(1);
   }
 }
 

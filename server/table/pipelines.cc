@@ -140,7 +140,7 @@ class PullPipeline : Pipeline {
     item.from = rows.row(item.row);
     PrefetchLines(item.from, rows.values_bytes());
     item.header = nullptr;
-    if (item.table->life_.expire_before() == 0) return;
+    if (item.table->expiry_.expire_before() == 0) return;
     item.header = &rows.header(item.row);
     __builtin_prefetch(item.header);
   }
@@ -157,7 +157,7 @@ class PullPipeline : Pipeline {
 
  private:
   static bool IsGone(const Item& item) {
-    return item.header != nullptr && item.table->life_.IsGone(item.header->last_push());
+    return item.header != nullptr && item.table->expiry_.IsGone(item.header->last_push());
   }
 
   void WriteAbsent(const Item& item) const {
@@ -195,8 +195,10 @@ class PushPipeline : Pipeline {
   }
   static void Find(Item& item) {
     Pipeline::Find(item);
-    const RowLife& life = item.table->life_;
-    if (item.row == kAbsent && !life.admits_all()) __builtin_prefetch(life.CounterOf(item.key));
+    const RowAdmission& admission = item.table->admission_;
+    if (item.row == kAbsent && !admission.admits_all()) {
+      __builtin_prefetch(admission.CounterOf(item.key));
+    }
   }
   static void Fetch(Item& item) {
     EmbeddingTable& table = *item.run->table;
@@ -205,7 +207,7 @@ class PushPipeline : Pipeline {
     if (item.row >= KeyIndex::kFurther) item.row = table.index_.Find(item.key);
     const bool fresh = item.row == kAbsent;
     if (fresh) {
-      if (!table.life_.Admit(item.key)) return;
+      if (!table.admission_.Admit(item.key)) return;
       item.row = rows.Add(item.key);
       table.index_.Insert(item.key, item.row);
     }
@@ -224,11 +226,11 @@ class PushPipeline : Pipeline {
         item.run->table->SaveRow({item.key, item.row}, *sink);
       }
     }
-    RowLife& life = item.run->table->life_;
-    if (life.IsGone(item.header->last_push())) {
-      if (!life.Admit(item.key)) return;
+    RowExpiry& expiry = item.run->table->expiry_;
+    if (expiry.IsGone(item.header->last_push())) {
+      if (!item.run->table->admission_.Admit(item.key)) return;
       rows.Renew(item.row, item.key);
-      life.CountGone(1);
+      expiry.CountGone(1);
     }
     const uint64_t steps_since_update = item.header->StepsSinceUpdate(step_);
     std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
@@ -275,7 +277,7 @@ void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
 void EmbeddingTable::Push(std::span<const PushRun> runs, Step step) {
   PushPipeline work(step);
   BlockPipeline(runs, work).Go();
-  for (const PushRun& run : runs) run.table->life_.Settle();
+  for (const PushRun& run : runs) run.table->admission_.Settle();
 }
 
 void EmbeddingTable::WarmAndFindAbsent(std::span<const KeyRun> runs,

@@ -32,7 +32,7 @@ class RowHeader {
   Step last_push() const { return bits_ >> 2; }
   uint32_t change() const { return bits_ & 3; }
   // Steps since the last push; since before step 0 if there was none. 1 if that was no earlier
-  // step: workers that run apart push their steps in any order, and a sender that names a key twice
+  // step: asynchronous workers push their steps in any order, and a sender that names a key twice
   // breaks its promise and nothing else.
   uint64_t StepsSinceUpdate(Step step) const {
     const uint64_t steps = (step - last_push()) & kNever;

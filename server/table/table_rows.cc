@@ -115,7 +115,7 @@ void TableRows::CopyRecord(uint32_t number, std::span<std::byte> out) const {
 
 const RowUpdate& TableRows::UpdateFor(const UpdateInfo& info) {
   UpdateInfo own = info;
-  if (!spec_.scheduled) own.rate_scale = 1.0f;
+  if (!spec_.scheduled) own.lr_scale = 1.0f;
   if (own != update_info_) {
     update_info_ = own;
     update_ = RowUpdate(spec_.optimizer, own);

@@ -10,7 +10,7 @@
 #include "common/config/job_config.h"
 #include "common/rows/initial_rows.h"
 #include "ops/update/update.h"
-#include "server/life/row_life.h"
+#include "server/life/life_spec.h"
 #include "server/table/row_sink.h"
 #include "server/table/row_slabs.h"
 

@@ -1,4 +1,4 @@
-// Goal: workers that run apart (train.staleness above 0) train every sample once, learn, and leave
+// Goal: asynchronous workers (train.staleness above 0) train every sample once, learn, and leave
 // checkpoints from which a job goes on and is evaluated. Method: whole jobs in this process.
 #include <gtest/gtest.h>
 

@@ -63,9 +63,9 @@ class Durability : public ::testing::Test {
       ended_ = true;
     });
   }
-  // How the job has ended by itself within `patience`; OK if it goes on.
-  Status EndWithin(seconds patience) {
-    Eventually(patience, [&] { return ended_.load(); });
+  // How the job has ended by itself within `timeout`; OK if it goes on.
+  Status EndWithin(seconds timeout) {
+    Eventually(timeout, [&] { return ended_.load(); });
     return Finish();
   }
   Status Finish() {

@@ -46,7 +46,7 @@ class StepCounter : public Network {
       if (message.size() == 1) OnStep(++steps_);
       return under_->Send(std::move(message));
     }
-    Result<Frames> Receive(Duration patience) override { return under_->Receive(patience); }
+    Result<Frames> Receive(Duration timeout) override { return under_->Receive(timeout); }
 
    private:
     static void OnStep(uint64_t step) {

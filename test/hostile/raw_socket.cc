@@ -13,9 +13,9 @@
 namespace dt::test {
 namespace {
 
-bool Ready(int fd, short events, std::chrono::milliseconds patience) {
+bool Ready(int fd, short events, std::chrono::milliseconds timeout) {
   pollfd item{fd, events, 0};
-  return poll(&item, 1, static_cast<int>(patience.count())) > 0;
+  return poll(&item, 1, static_cast<int>(timeout.count())) > 0;
 }
 
 int Connected(int fd, const sockaddr* address, socklen_t size) {
@@ -55,9 +55,9 @@ RawSocket::~RawSocket() {
   if (fd_ >= 0) close(fd_);
 }
 
-bool RawSocket::Send(std::string_view bytes, std::chrono::milliseconds patience) {
+bool RawSocket::Send(std::string_view bytes, std::chrono::milliseconds timeout) {
   while (!bytes.empty()) {
-    if (!connected() || !Ready(fd_, POLLOUT, patience)) return false;
+    if (!connected() || !Ready(fd_, POLLOUT, timeout)) return false;
     const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(sent));
@@ -84,9 +84,9 @@ bool RawSocket::SendWith(std::string_view bytes, std::span<const int> fds) {
   return sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-std::string RawSocket::Receive(std::chrono::milliseconds patience) {
+std::string RawSocket::Receive(std::chrono::milliseconds timeout) {
   std::string bytes(1 << 16, '\0');
-  if (!connected() || !Ready(fd_, POLLIN, patience)) return "";
+  if (!connected() || !Ready(fd_, POLLIN, timeout)) return "";
   const ssize_t got = recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT);
   bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
   return bytes;

@@ -20,13 +20,13 @@ class RawSocket {
 
   bool connected() const { return fd_ >= 0; }
   int fd() const { return fd_; }
-  // False: the peer takes no more, or does not within `patience`.
+  // False: the peer takes no more, or does not within `timeout`.
   bool Send(std::string_view bytes,
-            std::chrono::milliseconds patience = std::chrono::milliseconds(50));
+            std::chrono::milliseconds timeout = std::chrono::milliseconds(50));
   // In one message, with descriptors.
   bool SendWith(std::string_view bytes, std::span<const int> fds);
-  // What came within `patience`, at most 64 KiB; "" at the end, too.
-  std::string Receive(std::chrono::milliseconds patience);
+  // What came within `timeout`, at most 64 KiB; "" at the end, too.
+  std::string Receive(std::chrono::milliseconds timeout);
 
  private:
   explicit RawSocket(int fd) : fd_(fd) {}

@@ -20,21 +20,21 @@ namespace {
 
 constexpr unsigned kOtherAccount = 65534;  // nobody
 constexpr char kPortsVariable[] = "DT_STRANGER_PORTS";
-constexpr Duration kPatience = milliseconds(100);
+constexpr Duration kTimeout = milliseconds(100);
 
 Status Joins(Network& network, const std::string& address, const JoinMessage& join) {
   ControlLink::Options options;
   options.network = &network;
   options.scheduler = address;
   options.join = join;
-  options.join_patience = kPatience;
+  options.join_timeout = kTimeout;
   return ControlLink::Open(options).status();
 }
 
 Status IsAnswered(Network& network, const std::string& address, Frames request) {
   DT_TRY(const auto socket, network.Connect(address));
   DT_TRY_STATUS(socket->Send(std::move(request)));
-  return socket->Receive(kPatience).status();
+  return socket->Receive(kTimeout).status();
 }
 
 // Everything that a stranger could ask of a port, with the outcome. OK means that it was answered.
@@ -48,7 +48,7 @@ std::vector<std::pair<std::string, Status>> Tries(Network& network, const std::s
     return EncodePacket({7, 1, 0, EncodeControl(message)});
   };
   return {
-      {"status", RequestStatus(network, address, kPatience).status()},
+      {"status", RequestStatus(network, address, kTimeout).status()},
       {"pull", IsAnswered(network, address, Encode(FirstRows(random, 10)))},
       {"push", IsAnswered(network, address, Encode(push))},
       {"join", Joins(network, address, {.role = Role::kWorker})},

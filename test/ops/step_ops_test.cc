@@ -69,12 +69,12 @@ TEST(UpdateNode, WritesTheParameterAndItsStatesInPlace) {
       c.inputs.push_back(Of({Const(kSize)}, Normals(kSize, i)));
       for (double& x : c.inputs.back().values) x = i < 2 ? x : std::fabs(x);
     }
-    c.run = {.step = 5, .rate_scale = 0.5f};
+    c.run = {.step = 5, .lr_scale = 0.5f};
     std::vector<std::vector<float>> want;
     for (const CaseInput& in : c.inputs) want.emplace_back(in.values.begin(), in.values.end());
     std::vector<float*> states;
     for (size_t s = 2; s < want.size(); ++s) states.push_back(want[s].data());
-    UpdateDense(spec, {.step = 5, .rate_scale = 0.5f}, want[0], states, want[1]);
+    UpdateDense(spec, {.step = 5, .lr_scale = 0.5f}, want[0], states, want[1]);
     const std::vector<Numbers> got = RunCase(c, DType::kF32, 2).inputs;
     for (size_t i = 0; i < want.size(); ++i) {
       EXPECT_EQ(got[i], Numbers(want[i].begin(), want[i].end()))
@@ -110,8 +110,8 @@ TEST(UpdateRows, GivesTheBitsOfRowUpdate) {
       for (double& x : c.inputs[0].values) x = std::fabs(x);
       std::vector<float> want(c.inputs[0].values.begin(), c.inputs[0].values.end());
       const std::vector<float> grads(c.inputs[2].values.begin(), c.inputs[2].values.end());
-      c.run = {.step = 5, .rate_scale = 0.5f};
-      const RowUpdate update(spec, {.step = 5, .rate_scale = scheduled ? 0.5f : 1.0f});
+      c.run = {.step = 5, .lr_scale = 0.5f};
+      const RowUpdate update(spec, {.step = 5, .lr_scale = scheduled ? 0.5f : 1.0f});
       for (uint32_t i = 0; i < kRows; ++i) {
         const uint32_t number = 2 * (kRows - 1 - i) + 1, gap = 1 + i % 5;
         c.inputs[1].values.push_back(number);

@@ -244,7 +244,7 @@ TEST(Update, ScheduleScalesTheRate) {
     halved.lr *= 0.5f;
     Floats a = Start(), b = Start(), state_a = StateOf(t.spec, 6), state_b = state_a;
     Floats grad_a = t.grads[0], grad_b = grad_a;
-    RowUpdate(t.spec, {.step = 4, .rate_scale = 0.5f}).Apply(1, a, state_a, grad_a);
+    RowUpdate(t.spec, {.step = 4, .lr_scale = 0.5f}).Apply(1, a, state_a, grad_a);
     RowUpdate(halved, {.step = 4}).Apply(1, b, state_b, grad_b);
     EXPECT_EQ(a, b) << t.text;
   }

@@ -70,7 +70,7 @@ Status CountingWorker::Run(const std::function<bool()>& done) {
   ready.train_rows = kRows;
   ready.columns = job_.data.columns;
   link_->Send(ready);
-  const TimePoint deadline = SystemClock().Now() + options_.patience;
+  const TimePoint deadline = SystemClock().Now() + options_.timeout;
   while (!stopped_ && !done()) {
     auto message = link_->Receive(kPoll);
     if (message.status().code() == StatusCode::kDeadlineExceeded) {
@@ -94,7 +94,7 @@ Status CountingWorker::Start(const StartMessage& start) {
   client.network = options_.shared_memory ? data_network_.get() : network_.get();
   client.requests.wire_tables = {0};
   client.requests.tables = {{job_.model.tables[0].dim, job_.model.tables[0].wire}};
-  client.requests.timeout = options_.patience;
+  client.requests.timeout = options_.timeout;
   client.requests.resend_after = options_.resend_after;
   client.interrupted = [this] { return link_->ended() ? link_->end_status() : OkStatus(); };
   DT_TRY(client_, worker::PsClient::Open(start.view, std::move(client)));

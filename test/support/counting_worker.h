@@ -28,7 +28,7 @@ class CountingWorker {
     uint32_t keys_a_push = 300;
     bool shared_memory = true;  // Else tcp.
     Duration resend_after = milliseconds(100);
-    Duration patience = seconds(60);
+    Duration timeout = seconds(60);
   };
   CountingWorker(const JobConfig& job, const std::string& scheduler, const Options& options);
 

@@ -18,8 +18,8 @@ HttpAnswer HttpGet(const std::string& url) {
   to.sin_port = htons(static_cast<uint16_t>(std::stoul(url.substr(colon + 1, path - colon - 1))));
   inet_pton(AF_INET, url.substr(host, colon - host).c_str(), &to.sin_addr);
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const timeval patience{.tv_sec = 5, .tv_usec = 0};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  const timeval timeout{.tv_sec = 5, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   std::string text;
   if (connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0) {
     const std::string request = "GET " + (path < url.size() ? url.substr(path) : "/") +

@@ -221,7 +221,7 @@ void Interpreter::Communicate(const Node& node, StepResult& result) {
 int64_t Interpreter::SumRows(const Node& node, Step step, StepResult& result) {
   const Value& in = graph_.value(node.inputs[0]);
   const auto dim = static_cast<size_t>(in.shape[1].times);
-  std::vector<uint32_t> numbers, gaps;
+  std::vector<uint32_t> numbers, steps_since_update;
   for (Tensors& slice : result.slices) {
     for (const uint32_t number : slice.at(node.inputs[1]).view().as<uint32_t>()) {
       if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
@@ -244,11 +244,11 @@ int64_t Interpreter::SumRows(const Node& node, Step step, StepResult& result) {
   }
   for (const uint32_t number : numbers) {
     const auto [last, is_new] = last_update_.try_emplace({node.inputs[1], number}, step);
-    gaps.push_back(static_cast<uint32_t>(is_new ? step + 1 : step - last->second));
+    steps_since_update.push_back(static_cast<uint32_t>(is_new ? step + 1 : step - last->second));
     last->second = step;
   }
   result.step[node.outputs[1]] = OfNumbers(numbers);
-  result.step[node.outputs[2]] = OfNumbers(gaps);
+  result.step[node.outputs[2]] = OfNumbers(steps_since_update);
   return rows;
 }
 

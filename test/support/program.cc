@@ -61,11 +61,11 @@ Program::~Program() {
 
 void Program::Signal(int signal_number) const { kill(pid_, signal_number); }
 
-ProgramEnd Program::Wait(std::chrono::milliseconds patience) {
+ProgramEnd Program::Wait(std::chrono::milliseconds timeout) {
   ProgramEnd end;
   int status = 0;
   const auto exited = [&] { return waitpid(pid_, &status, WNOHANG) == pid_; };
-  if (Eventually(patience, exited)) {
+  if (Eventually(timeout, exited)) {
     if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
   } else {
@@ -81,8 +81,8 @@ ProgramEnd Program::Wait(std::chrono::milliseconds patience) {
 std::string Program::Output() const { return ReadAll(output_path_); }
 
 ProgramEnd RunProgram(const std::string& folder, const std::vector<std::string>& arguments,
-                      std::chrono::milliseconds patience) {
-  return Program(folder, arguments).Wait(patience);
+                      std::chrono::milliseconds timeout) {
+  return Program(folder, arguments).Wait(timeout);
 }
 
 TempFolder::TempFolder() {
@@ -122,8 +122,8 @@ std::vector<pid_t> ProcessesWith(const std::string& text) {
   return found;
 }
 
-bool Eventually(std::chrono::milliseconds patience, const std::function<bool()>& done) {
-  const TimePoint deadline = SystemClock().Now() + patience;
+bool Eventually(std::chrono::milliseconds timeout, const std::function<bool()>& done) {
+  const TimePoint deadline = SystemClock().Now() + timeout;
   while (!done()) {
     if (SystemClock().Now() > deadline) return false;
     Pause(milliseconds(20));

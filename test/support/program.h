@@ -26,8 +26,8 @@ class Program {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal_number) const;
-  // Waits; kills and says timed_out after `patience`.
-  ProgramEnd Wait(std::chrono::milliseconds patience);
+  // Waits; kills and says timed_out after `timeout`.
+  ProgramEnd Wait(std::chrono::milliseconds timeout);
   // What it printed so far.
   std::string Output() const;
 
@@ -38,7 +38,7 @@ class Program {
 };
 
 ProgramEnd RunProgram(const std::string& folder, const std::vector<std::string>& arguments,
-                      std::chrono::milliseconds patience = std::chrono::seconds(60));
+                      std::chrono::milliseconds timeout = std::chrono::seconds(60));
 
 // A fresh folder, removed with all that is in it at the end.
 class TempFolder {
@@ -62,6 +62,6 @@ std::string JobNameOfOurs(const std::string& name);
 std::vector<pid_t> ProcessesWith(const std::string& text);
 
 // Polls every 20 ms. False if `done` never held.
-bool Eventually(std::chrono::milliseconds patience, const std::function<bool()>& done);
+bool Eventually(std::chrono::milliseconds timeout, const std::function<bool()>& done);
 
 }  // namespace dt::test

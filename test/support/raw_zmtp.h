@@ -25,9 +25,9 @@ class RawZmtp {
     address.sin_port =
         htons(static_cast<uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1))));
     DT_CHECK(connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
-    const timeval patience{.tv_sec = 10, .tv_usec = 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    const timeval timeout{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   }
   RawZmtp(RawZmtp&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   RawZmtp& operator=(RawZmtp&&) = delete;
@@ -45,10 +45,10 @@ class RawZmtp {
     return recv(fd_, bytes.data(), count, MSG_WAITALL) == static_cast<ssize_t>(count);
   }
 
-  // Until the other side has ended the connection, at most for `patience`.
-  void WaitForEnd(milliseconds patience) const {
+  // Until the other side has ended the connection, at most for `timeout`.
+  void WaitForEnd(milliseconds timeout) const {
     pollfd item{fd_, POLLRDHUP, 0};
-    poll(&item, 1, static_cast<int>(patience.count()));
+    poll(&item, 1, static_cast<int>(timeout.count()));
   }
 
   // `mechanism` is "NULL" or "CURVE".

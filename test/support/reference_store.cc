@@ -92,8 +92,9 @@ void ReferenceStore::Push(const RowMap& gradients) {
       continue;
     }
     Row& row = RowFor(table, key, there);
-    const uint64_t gap = row.last_push == kNever ? clock_ + 1 : clock_ - row.last_push;
-    updates[at.first].Apply(gap, row.values, row.state, gradient);
+    const uint64_t steps_since_update =
+        row.last_push == kNever ? clock_ + 1 : clock_ - row.last_push;
+    updates[at.first].Apply(steps_since_update, row.values, row.state, gradient);
     row.values = Stored(table, key, clock_, std::move(row.values));
     row.last_push = clock_;
   }

@@ -79,8 +79,8 @@ Status PsClient::FinishPull(const LookupPlan& plan, PulledRows& rows) {
   }
 }
 
-void PsClient::Lookahead(const LookupPlan& plan, Step step) {
-  for (RequestBook::Letter& letter : book_.Lookahead(plan, step)) Send(letter).IgnoreError();
+void PsClient::Prefetch(const LookupPlan& plan, Step step) {
+  for (RequestBook::Letter& letter : book_.Prefetch(plan, step)) Send(letter).IgnoreError();
 }
 
 void PsClient::BeginPush(const PushInfo& info, const LookupPlan& plan,

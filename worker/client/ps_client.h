@@ -43,7 +43,7 @@ class PsClient {
   // Some rows are on a server's disk: it helps to announce what will be pulled.
   bool lookahead_helps() const { return book_.lookahead_helps(); }
   // Rows that will be pulled soon. Waits for nothing, and fails silently: the pull will tell.
-  void Lookahead(const LookupPlan& plan, Step step);
+  void Prefetch(const LookupPlan& plan, Step step);
 
   // gradients[t]: f32 [distinct keys, dim] of table t of the graph; read before it returns.
   void BeginPush(const PushInfo& info, const LookupPlan& plan,

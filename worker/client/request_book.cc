@@ -93,7 +93,7 @@ PushRequest RequestBook::MakePush(const MessageCut& cut, const PushInfo& info,
   PushRequest push{.step = info.step,
                    .slice = info.slice,
                    .slices = info.slices,
-                   .rate_scale = info.rate_scale,
+                   .lr_scale = info.lr_scale,
                    .mode = info.mode,
                    .worker = info.worker,
                    .first_step = info.first_step,
@@ -139,7 +139,7 @@ void RequestBook::NotSent(TimePoint now, const Letter& letter) {
   if (at != requests_.end()) at->next_send = now + kQueueIsFull;
 }
 
-PooledVector<RequestBook::Letter> RequestBook::Lookahead(const LookupPlan& plan, Step step) {
+PooledVector<RequestBook::Letter> RequestBook::Prefetch(const LookupPlan& plan, Step step) {
   PooledVector<Letter> letters;
   const auto all = [](uint32_t) { return true; };
   for (const MessageCut& cut : cutter_.Cut(plan.groups, routes_.for_pull(), all, false)) {

@@ -40,7 +40,7 @@ struct PushInfo {
   Step step = 0;
   SliceIndex slice = 0;
   uint32_t slices = 1;
-  float rate_scale = 1;
+  float lr_scale = 1;
   // Asynchronous training only: see PushRequest.
   ProcessId worker = {};
   Step first_step = 0;
@@ -87,7 +87,7 @@ class RequestBook {
   PooledVector<Letter> TakeLetters(TimePoint now);
   // It could not be sent; it comes again soon.
   void NotSent(TimePoint now, const Letter& letter);
-  PooledVector<Letter> Lookahead(const LookupPlan& plan, Step step);
+  PooledVector<Letter> Prefetch(const LookupPlan& plan, Step step);
   PooledVector<Letter> Complete(Step step);
 
   // Errors: what the server says of a request that can have no other answer; Internal, an answer

@@ -1,4 +1,4 @@
-// Rows kept by a worker that runs apart, so that hot ones are not pulled at every step
+// Rows kept by an asynchronous worker, so that hot ones are not pulled at every step
 // (train.cached_rows). A row that was pulled when every worker's pushes of steps before c were in
 // it serves steps up to c + staleness: no staler than what a server may answer with. What this
 // worker has pushed meanwhile is seen when everybody else's is: with the next pull of the row.

@@ -36,7 +36,7 @@ class MemoryMesh : public Mesh {
       }
     }
     hub_->arrived.NotifyAll();
-    const TimePoint deadline = SystemClock().Now() + limits_.patience;
+    const TimePoint deadline = SystemClock().Now() + limits_.timeout;
     for (const Incoming& in : receive) {
       if (!in.bytes.empty()) DT_TRY_STATUS(ReceiveOne(operation, in, deadline));
     }
@@ -54,7 +54,7 @@ class MemoryMesh : public Mesh {
       if (SystemClock().Now() >= deadline) {
         return Timeout("{}: rank {} of {} heard nothing from rank {} in {:.0f} s", operation, rank_,
                        hub_->ranks, in.rank,
-                       std::chrono::duration<double>(limits_.patience).count());
+                       std::chrono::duration<double>(limits_.timeout).count());
       }
     }
     const std::vector<std::byte> bytes = std::move(queue.front());

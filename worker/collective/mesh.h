@@ -40,7 +40,7 @@ class Mesh {
 };
 
 struct MeshLimits {
-  Duration patience = seconds(30);           // For one exchange.
+  Duration timeout = seconds(30);            // For one exchange.
   std::function<Status()> interrupted = {};  // Asked while waiting, on any thread: not OK ends it.
 };
 
@@ -52,7 +52,7 @@ class Rendezvous {
  public:
   virtual ~Rendezvous() = default;
   virtual Status Put(const std::string& key, std::string value) = 0;
-  virtual Result<std::string> Get(const std::string& key, Duration patience) = 0;
+  virtual Result<std::string> Get(const std::string& key, Duration timeout) = 0;
 };
 
 struct GlooOptions {

@@ -19,7 +19,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kConnectPatience = seconds(10);  // Gloo cannot be interrupted meanwhile.
+constexpr Duration kConnectTimeout = seconds(10);  // Gloo cannot be interrupted meanwhile.
 // Gloo takes any process that connects, such as a port scanner, for a rank: then all try again.
 constexpr int kAttempts = 5;
 
@@ -39,7 +39,7 @@ class PrefixedStore : public gloo::rendezvous::Store {
     Keep(rendezvous_.Put(NameOf(key), std::string(data.begin(), data.end())));
   }
   std::vector<char> get(const std::string& key) override {
-    Result<std::string> value = rendezvous_.Get(NameOf(key), options_.limits.patience);
+    Result<std::string> value = rendezvous_.Get(NameOf(key), options_.limits.timeout);
     Keep(value.status());
     return {value->begin(), value->end()};
   }
@@ -166,7 +166,7 @@ class GlooMesh : public Mesh {
   }
 
   Status Wait(std::span<const Outgoing> send, std::span<const Incoming> receive, uint32_t& peer) {
-    const TimePoint deadline = SystemClock().Now() + options_.limits.patience;
+    const TimePoint deadline = SystemClock().Now() + options_.limits.timeout;
     const auto left = [&] {
       return std::max(milliseconds(1), InMs(deadline - SystemClock().Now()));
     };
@@ -248,7 +248,7 @@ Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const GlooOpti
     auto context = std::make_shared<gloo::rendezvous::Context>(static_cast<int>(options.rank),
                                                                static_cast<int>(options.size));
     // Applies to peers that have published their address; the store waits for the others.
-    context->setTimeout(InMs(kConnectPatience));
+    context->setTimeout(InMs(kConnectTimeout));
     context->connectFullMesh(store, device);
     return std::make_unique<GlooMesh>(options, std::move(context));
   } catch (const std::exception& e) {
@@ -269,7 +269,7 @@ Status Agree(Rendezvous& rendezvous, const GlooOptions& options, const Status& o
   DT_TRY_STATUS(rendezvous.Put(key(options.rank), own.ok() ? "" : ToText(own)));
   Status all = own;
   for (uint32_t rank = 0; rank < options.size; ++rank) {
-    DT_TRY(const std::string problem, rendezvous.Get(key(rank), options.limits.patience));
+    DT_TRY(const std::string problem, rendezvous.Get(key(rank), options.limits.timeout));
     if (all.ok() && !problem.empty()) all = Unavailable("{}", problem);
   }
   return all;

@@ -23,7 +23,7 @@ namespace dt::worker {
 namespace {
 
 // Another process may be reading a very large input for the first time.
-constexpr Duration kLockPatience = std::chrono::minutes(60);
+constexpr Duration kLockTimeout = std::chrono::minutes(60);
 constexpr Duration kLockPoll = milliseconds(50);
 
 // The right to build one cache, shared by the processes of this machine. The kernel takes it back
@@ -40,7 +40,7 @@ class BuildLock {
           "set data.cache_dir to a directory that can be written");
     }
     auto lock = std::make_unique<BuildLock>(file);
-    const TimePoint deadline = SystemClock().Now() + kLockPatience;
+    const TimePoint deadline = SystemClock().Now() + kLockTimeout;
     while (flock(file, LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) {
         return Unavailable("{}: locking failed: {}", path, std::strerror(errno));

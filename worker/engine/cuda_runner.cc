@@ -11,7 +11,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kPatience = std::chrono::minutes(10);
+constexpr Duration kTimeout = std::chrono::minutes(10);
 // Values of B whose calls and graphs are kept. A job has a few: full slices, those of the last
 // batch, the same of evaluation.
 constexpr size_t kBatchesMax = 16;
@@ -168,7 +168,7 @@ class CudaRunner : public NodeRunner {
 
   Status SendRun(const Pass& pass) {
     // Over long ago: the pass before has ended.
-    DT_TRY_STATUS(run_sent_->Wait(kPatience));
+    DT_TRY_STATUS(run_sent_->Wait(kTimeout));
     *reinterpret_cast<CudaRun*>(sent_run_.data()) = CudaRunOf(pass.run, pass.sizes);
     const size_t used = offsetof(CudaRun, sizes) + pass.sizes.size() * sizeof(int64_t);
     DT_TRY_STATUS(queue_->CopyToDevice(run_.data(), sent_run_.data(), used));

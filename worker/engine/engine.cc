@@ -183,7 +183,7 @@ Status Engine::EndPasses() {
 Status Engine::Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose) {
   if (options_.tables == nullptr) return lane.bindings.BindSlice(slice);
   DT_TRY_STATUS(options_.tables->Bind(slice, purpose));
-  return lane.bindings.BindSlice(slice, options_.tables->places());
+  return lane.bindings.BindSlice(slice, options_.tables->views());
 }
 
 Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {

@@ -63,7 +63,7 @@ class NodeRunner {
   // processor.
   virtual Status Record(DeviceEvent&) { return OkStatus(); }
   // What is run from now on comes after the event.
-  virtual Status WaitFor(DeviceEvent& event, Duration patience) { return event.Wait(patience); }
+  virtual Status WaitFor(DeviceEvent& event, Duration timeout) { return event.Wait(timeout); }
   // CUDA graphs made so far; none more in a steady state.
   virtual uint64_t graphs_made() const { return 0; }
 };

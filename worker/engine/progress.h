@@ -43,30 +43,30 @@ class Progress {
     changed_.NotifyAll();
   }
 
-  Status WaitForRows(Duration patience) {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Status WaitForRows(Duration timeout) {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (status_.ok() && !has_rows_ && changed_.WaitUntil(lock, deadline)) {
     }
     if (!status_.ok()) return status_;
-    return has_rows_ ? OkStatus() : Late(patience);
+    return has_rows_ ? OkStatus() : Late(timeout);
   }
-  Status WaitFor(uint32_t subgraph, Duration patience) {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Status WaitFor(uint32_t subgraph, Duration timeout) {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (status_.ok() && !ended_[subgraph] && changed_.WaitUntil(lock, deadline)) {
     }
     if (!status_.ok()) return status_;
-    return ended_[subgraph] ? OkStatus() : Late(patience);
+    return ended_[subgraph] ? OkStatus() : Late(timeout);
   }
   // Until all streams have left; also after a failure, which ends their waits.
-  Status WaitForStreams(Duration patience) {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Status WaitForStreams(Duration timeout) {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (streams_ != 0 && changed_.WaitUntil(lock, deadline)) {
     }
     if (!status_.ok()) return status_;
-    return streams_ == 0 ? OkStatus() : Late(patience);
+    return streams_ == 0 ? OkStatus() : Late(timeout);
   }
   Status status() const {
     MutexLock lock(mutex_);
@@ -74,9 +74,9 @@ class Progress {
   }
 
  private:
-  static Status Late(Duration patience) {
+  static Status Late(Duration timeout) {
     return Timeout("a stream of the engine did not answer within {} s",
-                   std::chrono::duration_cast<std::chrono::seconds>(patience).count());
+                   std::chrono::duration_cast<std::chrono::seconds>(timeout).count());
   }
 
   mutable Mutex mutex_;

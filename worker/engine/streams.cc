@@ -9,7 +9,7 @@ namespace {
 
 constexpr Duration kPoll = milliseconds(200);
 // Of one subgraph, and of what it waits for: far above what any step takes.
-constexpr Duration kPatience = std::chrono::minutes(10);
+constexpr Duration kTimeout = std::chrono::minutes(10);
 
 bool IsExchange(const GraphIndex& index, const Subgraph& subgraph) {
   return index.Is(subgraph.nodes.front(), OpKind::kCommunication);
@@ -105,11 +105,11 @@ Status Streams::AwaitOthers(uint32_t index, NodeRunner& runner) {
   if (!context_.overlap && index > 0 && (*pass_.subgraphs)[index - 1].phase == pass_.phase) {
     DT_TRY_STATUS(WaitFor(index - 1));
   }
-  if (subgraph.needs_rows) DT_TRY_STATUS(progress_.WaitForRows(kPatience));
+  if (subgraph.needs_rows) DT_TRY_STATUS(progress_.WaitForRows(kTimeout));
   for (const uint32_t w : subgraph.waits) {
-    DT_TRY_STATUS(progress_.WaitFor(w, kPatience));
+    DT_TRY_STATUS(progress_.WaitFor(w, kTimeout));
     if ((*pass_.subgraphs)[w].stream != Stream::kCpu) {
-      DT_TRY_STATUS(runner.WaitFor(*events_[w], kPatience));
+      DT_TRY_STATUS(runner.WaitFor(*events_[w], kTimeout));
     }
   }
   return OkStatus();
@@ -124,14 +124,14 @@ Status Streams::RunSubgraph(uint32_t index, NodeRunner& runner) {
 }
 
 Status Streams::WaitFor(uint32_t subgraph) {
-  DT_TRY_STATUS(progress_.WaitFor(subgraph, kPatience));
+  DT_TRY_STATUS(progress_.WaitFor(subgraph, kTimeout));
   if ((*pass_.subgraphs)[subgraph].stream == Stream::kCpu) return OkStatus();
-  return events_[subgraph]->Wait(kPatience);
+  return events_[subgraph]->Wait(kTimeout);
 }
 
 Status Streams::Wait() {
   if (pass_.subgraphs == nullptr) return OkStatus();
-  DT_TRY_STATUS(progress_.WaitForStreams(kPatience));
+  DT_TRY_STATUS(progress_.WaitForStreams(kTimeout));
   for (uint32_t s = 0; s < pass_.subgraphs->size(); ++s) {
     if ((*pass_.subgraphs)[s].phase == pass_.phase) DT_TRY_STATUS(WaitFor(s));
   }

@@ -16,7 +16,8 @@ RowExchange::RowExchange(const Plan& plan, Accelerator* accelerator)
     DT_CHECK(node.inputs.size() == 2 && node.outputs.size() == 3);
     Piece& piece = pieces_.emplace_back();
     piece.in = node.inputs[0];
-    piece.sums = node.outputs[0], piece.numbers = node.outputs[1], piece.gaps = node.outputs[2];
+    piece.sums = node.outputs[0], piece.numbers = node.outputs[1],
+    piece.steps_since_update = node.outputs[2];
     piece.direct = graph.value(piece.in).kind == ValueKind::kNode;
     piece.keys.resize(plan.slices);
     piece.grads.resize(plan.slices);
@@ -100,9 +101,9 @@ Status RowExchange::Join(Collective& collective, std::span<const uint32_t> owner
     piece.sum.Begin(piece.keys);
     DT_TRY_STATUS(tables->BindStep(piece.table, piece.sum.keys(), step));
   }
-  DT_TRY_STATUS(bindings.BindStep(tables->places()));
+  DT_TRY_STATUS(bindings.BindStep(tables->views()));
   for (Piece& piece : pieces_) {
-    DT_TRY_STATUS(SumPiece(piece, step, tables->places()[piece.table], bindings));
+    DT_TRY_STATUS(SumPiece(piece, step, tables->views()[piece.table], bindings));
   }
   return OkStatus();
 }
@@ -132,13 +133,14 @@ Status RowExchange::Read(std::span<const uint32_t> owner) {
   return OkStatus();
 }
 
-Status RowExchange::SumPiece(Piece& piece, Step step, const TablePlace& place,
+Status RowExchange::SumPiece(Piece& piece, Step step, const TableView& table,
                              const Bindings& bindings) const {
   const TensorView& view = bindings.view(piece.sums);
   const std::span<float> sums(static_cast<float*>(view.data), static_cast<size_t>(view.size()));
   piece.sum.Sum(piece.grads, piece.dim, sums);
-  std::ranges::copy(place.numbers, static_cast<uint32_t*>(bindings.view(piece.numbers).data));
-  std::ranges::copy(place.gaps, static_cast<uint32_t*>(bindings.view(piece.gaps).data));
+  std::ranges::copy(table.numbers, static_cast<uint32_t*>(bindings.view(piece.numbers).data));
+  std::ranges::copy(table.steps_since_update,
+                    static_cast<uint32_t*>(bindings.view(piece.steps_since_update).data));
   return CheckRowSums(plan_.graph.tables[piece.table], sums, step);
 }
 

@@ -33,8 +33,8 @@ class RowExchange {
   void PlacePieces(const LookupPlan& slice, Bindings& bindings);
   void CopyPieces(SliceIndex slice, const Bindings& bindings);
 
-  // Makes the rows of all slices' keys in `tables`, and lays sums, numbers and gaps where the
-  // step's nodes read them. Does nothing if the plan sums no rows. Errors: those of
+  // Makes the rows of all slices' keys in `tables`, and lays sums, numbers and steps_since_update
+  // where the step's nodes read them. Does nothing if the plan sums no rows. Errors: those of
   // Collective::GatherSlices and WorkerTables::BindStep; Internal, a message of another form;
   // Unavailable, a sum is not finite.
   Status Join(Collective& collective, std::span<const uint32_t> owner, Step step,
@@ -46,7 +46,7 @@ class RowExchange {
     size_t dim = 0;
     bool direct = false;  // The kernel that makes `in` writes into the message.
     ValueIndex in = kNone;
-    ValueIndex sums = kNone, numbers = kNone, gaps = kNone;
+    ValueIndex sums = kNone, numbers = kNone, steps_since_update = kNone;
     RowSum sum;
     std::vector<std::span<const Key>> keys;  // By slice, as the next.
     std::vector<std::span<const float>> grads;
@@ -59,7 +59,7 @@ class RowExchange {
   uint64_t BytesFor(std::span<const uint64_t> keys) const;
   std::byte* Begin(SliceIndex slice, size_t bytes);
   Status Read(std::span<const uint32_t> owner);
-  Status SumPiece(Piece& piece, Step step, const TablePlace& place, const Bindings& bindings) const;
+  Status SumPiece(Piece& piece, Step step, const TableView& table, const Bindings& bindings) const;
 
   const Plan& plan_;
   std::vector<Piece> pieces_;

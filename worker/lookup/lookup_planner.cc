@@ -73,7 +73,7 @@ std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConf
 }
 
 LookupPlanner::LookupPlanner(const Plan& plan, uint32_t shards, std::vector<uint32_t> wire_tables,
-                             std::vector<FixedTable> fixed)
+                             std::vector<DenseBlockTable> fixed)
     : plan_(plan),
       shards_(shards),
       fixed_(std::move(fixed)),

@@ -21,7 +21,7 @@ enum class LookupFor { kTrain, kEvaluate };  // Evaluation needs no transposed l
 std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConfig>& tables);
 
 // Besides those of the graph: a table of which every training slice reads the same keys.
-struct FixedTable {
+struct DenseBlockTable {
   TableId id;
   std::vector<Key> keys;
   uint32_t dim = 0;
@@ -33,7 +33,7 @@ class LookupPlanner {
   // `plan` outlives the planner. shards: of the job. wire_tables: of the graph, then of the fixed
   // tables, which are numbered after those of the graph.
   LookupPlanner(const Plan& plan, uint32_t shards, std::vector<uint32_t> wire_tables,
-                std::vector<FixedTable> fixed = {});
+                std::vector<DenseBlockTable> fixed = {});
   // Fills all but batch and rows from plan.batch. Rows of tables on the worker do not travel.
   // Errors: Invalid, more ids than 2^32 in one slice; Malformed, a key that the table has not, with
   // its column and sample.
@@ -54,7 +54,7 @@ class LookupPlanner {
 
   const Plan& plan_;
   const uint32_t shards_;
-  const std::vector<FixedTable> fixed_;
+  const std::vector<DenseBlockTable> fixed_;
   std::vector<uint32_t> table_order_;  // Tables on servers, ascending on the wire.
   std::vector<std::vector<uint32_t>>
       shard_first_;  // [table][shard]: first row, and one past the end.

@@ -134,7 +134,7 @@ Status Bindings::ReadSymbols() {
   return OkStatus();
 }
 
-Status Bindings::BindSlice(const LookupPlan& slice, TablePlaces tables) {
+Status Bindings::BindSlice(const LookupPlan& slice, TableViews tables) {
   SetSizes(slice, tables);
   DT_TRY_STATUS(PlaceSlots());
   for (const InputSpec& spec : plan_.graph.inputs) BindInput(spec, slice);
@@ -142,7 +142,7 @@ Status Bindings::BindSlice(const LookupPlan& slice, TablePlaces tables) {
   return OkStatus();
 }
 
-Status Bindings::BindStep(TablePlaces tables) {
+Status Bindings::BindStep(TableViews tables) {
   for (SymbolIndex s = kBatch + 1; s < sizes_.size(); ++s) {
     if (symbol_room_[s] != kNone) SetRoom(s, tables);
     if (symbol_step_[s] != kNone) SetSize(s, tables[symbol_step_[s]].numbers.size());
@@ -153,16 +153,16 @@ Status Bindings::BindStep(TablePlaces tables) {
   return OkStatus();
 }
 
-void Bindings::PlaceTables(TablePlaces tables) {
+void Bindings::PlaceTables(TableViews tables) {
   for (size_t t = 0; t < tables.size(); ++t) {
     const ValueIndex store = plan_.graph.tables[t].store;
     if (store != kNone) views_[store].data = tables[t].rows;
   }
   for (const InputSpec& spec : plan_.graph.inputs) {
     if (spec.kind != InputKind::kRowNumbers && spec.kind != InputKind::kRowGaps) continue;
-    const TablePlace& place = tables[spec.table];
+    const TableView& table = tables[spec.table];
     const bool numbers = spec.kind == InputKind::kRowNumbers;
-    views_[spec.value].data = Mutable((numbers ? place.numbers : place.gaps).data());
+    views_[spec.value].data = Mutable((numbers ? table.numbers : table.steps_since_update).data());
   }
 }
 
@@ -174,7 +174,7 @@ void Bindings::BindRows(TableRows rows) {
   }
 }
 
-void Bindings::SetSizes(const LookupPlan& slice, TablePlaces tables) {
+void Bindings::SetSizes(const LookupPlan& slice, TableViews tables) {
   sizes_[kBatch] = slice.batch.samples;
   for (SymbolIndex s = kBatch + 1; s < sizes_.size(); ++s) {
     if (symbol_room_[s] != kNone) SetRoom(s, tables);
@@ -191,7 +191,7 @@ void Bindings::SetSize(SymbolIndex symbol, size_t size) {
   if (now > extents_[symbol]) extents_[symbol] = now + now / 8;
 }
 
-void Bindings::SetRoom(SymbolIndex symbol, TablePlaces tables) {
+void Bindings::SetRoom(SymbolIndex symbol, TableViews tables) {
   sizes_[symbol] = extents_[symbol] = tables[symbol_room_[symbol]].room;
 }
 

@@ -20,7 +20,7 @@
 #include "worker/lookup/lookup_plan.h"
 #include "worker/memory/aligned_buffer.h"
 #include "worker/memory/parameters.h"
-#include "worker/memory/table_place.h"
+#include "worker/memory/table_view.h"
 
 namespace dt::worker {
 
@@ -40,12 +40,12 @@ class Bindings {
   // Everything but rows, and values that are placed elsewhere afterwards. `tables`: by table of the
   // graph; empty if none is on the worker. REQUIRES: the slice has samples, and nothing runs.
   // Error: Unavailable, the accelerator's memory is too small.
-  Status BindSlice(const LookupPlan& slice, TablePlaces tables = {});
+  Status BindSlice(const LookupPlan& slice, TableViews tables = {});
   void BindRows(TableRows rows);
   // Where several slices update tables on the worker: room for what the step's nodes make of the
   // places of all their keys. What slices left on the accelerator is lost. REQUIRES: nothing runs.
   // Error: as BindSlice.
-  Status BindStep(TablePlaces tables);
+  Status BindStep(TableViews tables);
 
   const TensorView& view(ValueIndex v) const { return views_[v]; }
   // Of a value f32.
@@ -70,11 +70,11 @@ class Bindings {
   Status ReadSymbols();
   Status PlaceLasting(Parameters& parameters);
   void ShareLasting(const Bindings& other);
-  void SetSizes(const LookupPlan& slice, TablePlaces tables);
+  void SetSizes(const LookupPlan& slice, TableViews tables);
   void SetSize(SymbolIndex symbol, size_t size);
-  void SetRoom(SymbolIndex symbol, TablePlaces tables);
+  void SetRoom(SymbolIndex symbol, TableViews tables);
   void SetShapes();
-  void PlaceTables(TablePlaces tables);
+  void PlaceTables(TableViews tables);
   void PinCopiedSlots();
   size_t BytesFor(ValueIndex v) const;
   Status PlaceSlots();

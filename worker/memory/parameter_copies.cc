@@ -6,7 +6,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kPatience = std::chrono::minutes(1);
+constexpr Duration kTimeout = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -59,7 +59,7 @@ Status ParameterCopies::Fetch() {
 Status ParameterCopies::Finish() {
   if (queue_ == nullptr) return OkStatus();
   DT_TRY_STATUS(queue_->Record(*moved_));
-  return moved_->Wait(kPatience);
+  return moved_->Wait(kTimeout);
 }
 
 }  // namespace dt::worker

@@ -15,8 +15,8 @@ class ControlRendezvous : public Rendezvous {
     link_.Put(key, std::move(value));
     return OkStatus();
   }
-  Result<std::string> Get(const std::string& key, Duration patience) override {
-    return link_.Get(key, patience);
+  Result<std::string> Get(const std::string& key, Duration timeout) override {
+    return link_.Get(key, timeout);
   }
 
  private:

@@ -14,7 +14,7 @@
 namespace dt::worker {
 namespace {
 
-// More than workers that run apart have under way: pushes that nobody has acknowledged yet.
+// More than asynchronous workers have under way: pushes that nobody has acknowledged yet.
 constexpr Step kStepsUnderWay = 10;
 
 // "train 52 %, pull 13 %": how busy each track was.

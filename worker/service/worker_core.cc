@@ -20,8 +20,7 @@ namespace dt::worker {
 namespace {
 
 constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
-constexpr Duration kPatience =
-    seconds(60);  // With others; the scheduler notices a dead one before.
+constexpr Duration kTimeout = seconds(60);  // With others; the scheduler notices a dead one before.
 // For a server that comes back: to read its checkpoint and log; and how soon it is asked again.
 constexpr Duration kRecovery = std::chrono::minutes(15);
 constexpr Duration kResendToReturning = seconds(1);
@@ -82,8 +81,8 @@ class WorkerCore {
     return options_.job.checkpoint.durability == Durability::kLog && !options_.one_process;
   }
   // For answers of others. A server that keeps a log comes back, or the scheduler ends the job.
-  Duration Patience() const {
-    return WaitsForServers() ? options_.job.cluster.wait_for_server + kRecovery : kPatience;
+  Duration Timeout() const {
+    return WaitsForServers() ? options_.job.cluster.wait_for_server + kRecovery : kTimeout;
   }
 
   // The mesh notices a lost worker at once, the scheduler a lease later; but it knows which one.
@@ -194,7 +193,7 @@ class WorkerCore {
   RequestBook::Options RequestOptions() {
     const Graph& graph = engine_->plan().graph;
     RequestBook::Options requests{.wire_tables = WireTables(graph, options_.job.model.tables),
-                                  .timeout = Patience(),
+                                  .timeout = Timeout(),
                                   .timeline = trace_.timeline()};
     if (WaitsForServers()) requests.resend_after = kResendToReturning;
     for (size_t t = 0; t < graph.tables.size(); ++t) {
@@ -216,10 +215,9 @@ class WorkerCore {
     if (self == workers.end()) {
       return Internal("the scheduler started a job without this worker in it");
     }
-    const MeshLimits limits{.patience = Patience(),
-                            .interrupted = [this] { return Interrupted(); }};
+    const MeshLimits limits{.timeout = Timeout(), .interrupted = [this] { return Interrupted(); }};
     rank_ = static_cast<uint32_t>(self - workers.begin());
-    // Workers that run apart have nothing to say to one another.
+    // Asynchronous workers have nothing to say to one another.
     if (workers.size() == 1 || options_.job.train.asynchronous()) {
       collective_ = std::make_unique<Collective>(std::move(MakeMemoryMesh(1, limits).front()));
       return OkStatus();

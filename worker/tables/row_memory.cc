@@ -8,7 +8,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kPatience = std::chrono::minutes(1);
+constexpr Duration kTimeout = std::chrono::minutes(1);
 
 // Memory of the heap: the kernel moves large blocks without copying them, and gives pages when they
 // are touched.
@@ -80,7 +80,7 @@ class DeviceRows : public RowMemory {
   std::byte* At(uint32_t row) const { return static_cast<std::byte*>(data_) + row * row_bytes_; }
   Status Finish() {
     DT_TRY_STATUS(queue_->Record(*done_));
-    return done_->Wait(kPatience);
+    return done_->Wait(kTimeout);
   }
 
   const size_t row_bytes_;

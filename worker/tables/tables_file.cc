@@ -78,27 +78,27 @@ Status CheckTable(const RowsHeader& header, const WorkerTable& table) {
 
 }  // namespace
 
-Result<std::vector<CheckpointFile>> WorkerTables::Save(const SavePlace& place) const {
+Result<std::vector<CheckpointFile>> WorkerTables::Save(const CheckpointLocation& location) const {
   if (tables_.empty()) return std::vector<CheckpointFile>();
-  RowsHeader header{place.step, place.shards, {}, {}};
-  for (uint32_t s = 0; s < place.shards; ++s) header.holds.emplace_back(s);
+  RowsHeader header{location.step, location.shards, {}, {}};
+  for (uint32_t s = 0; s < location.shards; ++s) header.holds.emplace_back(s);
   for (const auto& table : tables_) {
     const TableConfig& config = table->config();
     header.tables.push_back({config.id, config.dim, table->state(), config.name});
   }
-  const std::string own = fmt::format("worker-{}", place.rank);
-  const std::string draft = fmt::format("{}/{}/draft", place.folder, own);
+  const std::string own = fmt::format("worker-{}", location.rank);
+  const std::string draft = fmt::format("{}/{}/draft", location.folder, own);
   const std::string name = own + "/rows-0";
   {
     DT_TRY(const auto db, RowsDb::Create(draft, {}));
     DT_TRY_STATUS(AddHeader(*db, header));
-    for (const auto& table : tables_) DT_TRY_STATUS(AddTable(*db, place.shards, *table));
-    DT_TRY_STATUS(db->Checkpoint(place.folder + "/" + name));
+    for (const auto& table : tables_) DT_TRY_STATUS(AddTable(*db, location.shards, *table));
+    DT_TRY_STATUS(db->Checkpoint(location.folder + "/" + name));
   }
   std::error_code error;
   fs::remove_all(draft, error);
   if (error) return Unavailable("removing {}: {}", draft, error.message());
-  return FilesIn(place.folder, name);
+  return FilesIn(location.folder, name);
 }
 
 Status WorkerTables::Load(const std::string& folder, Step step) {

@@ -72,7 +72,7 @@ Status WorkerTable::Find(std::span<const Key> keys, bool zeros) {
     return Unavailable("table {} has more than 2^32 rows", table_.name);
   }
   FindRows(keys);
-  gaps_.clear();
+  steps_since_update_.clear();
   const auto needed = before + static_cast<uint32_t>(fresh_.size());
   DT_TRY_STATUS(MakeRoom(needed, before));
   FillFresh(zeros);
@@ -111,17 +111,18 @@ void WorkerTable::FillFresh(bool zeros) {
 void WorkerTable::FindGaps(Step step) {
   const auto known = static_cast<uint32_t>(last_update_.size());
   last_update_.resize(keys_.size());
-  gaps_.resize(numbers_.size());
+  steps_since_update_.resize(numbers_.size());
   for (size_t i = 0; i < numbers_.size(); ++i) {
     Step& last = last_update_[numbers_[i]];
-    const Step gap = numbers_[i] >= known ? step + 1 : step > last ? step - last : 1;
-    gaps_[i] = static_cast<uint32_t>(std::min<Step>(gap, std::numeric_limits<uint32_t>::max()));
+    const Step steps_since_update = numbers_[i] >= known ? step + 1 : step > last ? step - last : 1;
+    steps_since_update_[i] = static_cast<uint32_t>(
+        std::min<Step>(steps_since_update, std::numeric_limits<uint32_t>::max()));
     last = numbers_[i] >= known ? step : std::max(last, step);
   }
 }
 
-TablePlace WorkerTable::place() const {
-  return {memory_->data(), memory_->room(), numbers_, gaps_};
+TableView WorkerTable::view() const {
+  return {memory_->data(), memory_->room(), numbers_, steps_since_update_};
 }
 
 // ------------------------------------------------------------ all rows

@@ -24,7 +24,7 @@
 #include "common/config/model_config.h"
 #include "common/rows/initial_rows.h"
 #include "worker/lookup/lookup_planner.h"
-#include "worker/memory/table_place.h"
+#include "worker/memory/table_view.h"
 #include "worker/tables/row_memory.h"
 
 namespace dt::worker {
@@ -44,12 +44,12 @@ class WorkerTable {
   explicit WorkerTable(const Options& options);
 
   // Finds the rows of a slice's keys, which are distinct, for training at `step` or for evaluation;
-  // place() says where they are until the next call of any method. Error: Unavailable, the memory
+  // view() says where they are until the next call of any method. Error: Unavailable, the memory
   // is too small.
   Status Bind(std::span<const Key> keys, Step step, LookupFor purpose);
   // The same for all keys of a step, of several slices: its update makes rows of new ones.
   Status BindStep(std::span<const Key> keys, Step step);
-  TablePlace place() const;
+  TableView view() const;
 
   const TableConfig& config() const { return table_; }
   uint32_t rows() const { return static_cast<uint32_t>(keys_.size()); }
@@ -92,7 +92,7 @@ class WorkerTable {
   uint64_t touched_ = 0;           // Keys of slices, since the beginning.
 
   // Of the slice or step at hand.
-  std::vector<uint32_t> numbers_, gaps_;
+  std::vector<uint32_t> numbers_, steps_since_update_;
   std::vector<Key> fresh_;         // Without a row until now: numbered behind those that have one.
   std::vector<float> fresh_rows_;  // Theirs; of Restore the last ones, not written yet.
 };

@@ -13,7 +13,7 @@ Result<std::unique_ptr<WorkerTables>> WorkerTables::Create(const Plan& plan, con
   auto tables = std::make_unique<WorkerTables>();
   const Graph& graph = plan.graph;
   const GraphIndex index(graph, TraitsOf);
-  tables->places_.resize(graph.tables.size());
+  tables->views_.resize(graph.tables.size());
   for (uint32_t t = 0; t < graph.tables.size(); ++t) {
     const TableUse& use = graph.tables[t];
     if (use.store == kNone) continue;
@@ -28,7 +28,7 @@ Result<std::unique_ptr<WorkerTables>> WorkerTables::Create(const Plan& plan, con
                                             .expected_rows = use.expected_rows,
                                             .updated = updated && !joined,
                                             .accelerator = there ? accelerator : nullptr}));
-    tables->places_[t] = table->place();
+    tables->views_[t] = table->view();
     tables->tables_.push_back(std::move(table));
     tables->use_of_.push_back(t);
   }
@@ -39,7 +39,7 @@ Status WorkerTables::Bind(const LookupPlan& slice, LookupFor purpose) {
   for (size_t i = 0; i < tables_.size(); ++i) {
     const uint32_t t = use_of_[i];
     DT_TRY_STATUS(tables_[i]->Bind(slice.tables[t], slice.batch.step, purpose));
-    places_[t] = tables_[i]->place();
+    views_[t] = tables_[i]->view();
   }
   return OkStatus();
 }
@@ -49,7 +49,7 @@ Status WorkerTables::BindStep(uint32_t table, std::span<const Key> keys, Step st
   DT_CHECK(at != use_of_.end());
   WorkerTable& own = *tables_[static_cast<size_t>(at - use_of_.begin())];
   DT_TRY_STATUS(own.BindStep(keys, step));
-  places_[table] = own.place();
+  views_[table] = own.view();
   return OkStatus();
 }
 

@@ -13,7 +13,7 @@ constexpr Step kPushesAhead = 8;
 
 PushInfo PushInfoOf(const AsyncStepInfo& info) {
   return {.step = info.step,
-          .rate_scale = info.rate_scale,
+          .lr_scale = info.lr_scale,
           .worker = info.worker,
           .first_step = info.first_step};
 }
@@ -24,7 +24,7 @@ RunInfo RunInfoOf(const AsyncStepInfo& info, const AsyncLane& lane) {
           .step = info.step,
           .first_sample = batch.first_sample,
           .step_samples = batch.step_samples,
-          .rate_scale = info.rate_scale,
+          .lr_scale = info.lr_scale,
           .training = true};
 }
 

@@ -1,4 +1,4 @@
-// A step of a worker that runs apart from the others (train.staleness above 0), in two parts.
+// A step of an asynchronous worker (train.staleness above 0), in two parts.
 //
 //   Begin   pull, dense blocks too ─▶ BeginSlice, GiveRows
 //   End     RowGrads ─▶ l2, clipping (Update) ─▶ push, dense too
@@ -43,7 +43,7 @@ struct AsyncStepInfo {
   ProcessId worker;
   Step step = 0;        // This worker's own.
   Step first_step = 0;  // Of the order.
-  float rate_scale = 1;
+  float lr_scale = 1;
 };
 
 struct AsyncStepResult {

@@ -40,8 +40,8 @@ void DenseBlocks::Add(const TableConfig& config, uint32_t wire, std::vector<size
   tables_.push_back(std::move(table));
 }
 
-std::vector<FixedTable> DenseBlocks::tables() const {
-  std::vector<FixedTable> tables;
+std::vector<DenseBlockTable> DenseBlocks::tables() const {
+  std::vector<DenseBlockTable> tables;
   for (const Table& table : tables_) tables.push_back(table.keys);
   return tables;
 }

@@ -20,7 +20,7 @@ class DenseBlocks {
   DenseBlocks(const JobConfig& job, Engine& engine, uint32_t workers);
 
   // Their keys, for the planner. Tables without blocks are among them.
-  std::vector<FixedTable> tables() const;
+  std::vector<DenseBlockTable> tables() const;
 
   // Pulled rows → arrays. plan.tables and rows: of the graph, then these.
   void Take(const LookupPlan& plan, std::span<const std::span<const float>> rows);
@@ -34,7 +34,7 @@ class DenseBlocks {
  private:
   // Of one table: which arrays, one after the other.
   struct Table {
-    FixedTable keys;
+    DenseBlockTable keys;
     std::vector<size_t> arrays;     // Indices of parameters.
     std::vector<float> pulled;      // [blocks, kDenseBlockFloats], in key order; last Take.
     std::vector<float> flat, rows;  // Working memory: in key order, in row order.

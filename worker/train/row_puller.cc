@@ -39,7 +39,7 @@ void RowPuller::LookAhead(Step step) {
   while (client_.lookahead_helps() && coming_.size() < kSlicesAhead) {
     std::optional<std::unique_ptr<LookupPlan>> plan = reader_.TryNext();
     if (!plan.has_value()) return;
-    client_.Lookahead(**plan, step);
+    client_.Prefetch(**plan, step);
     coming_.push_back(*std::move(plan));
   }
 }

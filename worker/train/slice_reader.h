@@ -26,7 +26,7 @@ class SliceReader {
     const Plan& plan;
     uint32_t shards = 1;  // Of the job.
     std::vector<uint32_t> wire_tables;
-    std::vector<FixedTable> fixed;
+    std::vector<DenseBlockTable> fixed;
     LookupFor purpose = LookupFor::kTrain;
     SparePlans& spare;
     std::function<Status()> interrupted;  // Asked while waiting, on the caller's thread.

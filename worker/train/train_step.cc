@@ -14,7 +14,7 @@ RunInfo RunInfoOf(const StepInfo& info, const Engine& engine, uint64_t first_sam
           .step = info.step,
           .first_sample = first_sample,
           .step_samples = info.samples,
-          .rate_scale = info.rate_scale,
+          .lr_scale = info.lr_scale,
           .training = true};
 }
 
@@ -63,7 +63,7 @@ Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
     on.client.BeginPush({.step = info.step,
                          .slice = slice.batch.slice,
                          .slices = static_cast<uint32_t>(info.slice_owner.size()),
-                         .rate_scale = info.rate_scale},
+                         .lr_scale = info.lr_scale},
                         slice, row_grads);
   }
   return on.overlap ? OkStatus() : WaitForPushes(info, on);

@@ -37,7 +37,7 @@ struct StepInfo {
   Step step = 0;
   uint32_t samples = 0;                        // Of the whole step.
   std::span<const uint32_t> slice_owner = {};  // Rank by slice.
-  float rate_scale = 1;
+  float lr_scale = 1;
 };
 
 // Sends the pull of the step's first own slice. With overlap, before the first step of an order;

@@ -52,16 +52,16 @@ void Trainer::ForgetRows() {
   if (cache_) cache_->Clear();
 }
 
-std::vector<uint32_t> Trainer::WireTablesOf(const std::vector<FixedTable>& fixed) const {
+std::vector<uint32_t> Trainer::WireTablesOf(const std::vector<DenseBlockTable>& fixed) const {
   std::vector<uint32_t> wire = WireTables(options_.engine.plan().graph, options_.job.model.tables);
-  for (const FixedTable& table : fixed) wire.push_back(table.wire);
+  for (const DenseBlockTable& table : fixed) wire.push_back(table.wire);
   return wire;
 }
 
 std::unique_ptr<SliceReader> Trainer::OpenReader(const Dataset& data, LookupFor purpose,
                                                  std::function<bool(LookupPlan&)> next) {
   const Plan& plan = options_.engine.plan();
-  const auto fixed = dense_ ? dense_->tables() : std::vector<FixedTable>();
+  const auto fixed = dense_ ? dense_->tables() : std::vector<DenseBlockTable>();
   Timeline* const timeline = purpose == LookupFor::kTrain ? options_.timeline : nullptr;
   return std::make_unique<SliceReader>(SliceReader::Options{.data = data,
                                                             .plan = plan,
@@ -125,8 +125,8 @@ TrainDone Trainer::NothingDone(const TrainOrder& order) const {
 float Trainer::RateScale(const TrainOrder& order, Step step) const {
   const JobConfig& job = options_.job;
   const Step job_steps = job.train.steps(options_.data.train->rows());
-  return static_cast<float>(order.rate_scale * job.optimizer.schedule.ScaleAt(
-                                                   std::min(step, order.end_step - 1), job_steps));
+  return static_cast<float>(order.lr_scale * job.optimizer.schedule.ScaleAt(
+                                                 std::min(step, order.end_step - 1), job_steps));
 }
 
 Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
@@ -148,7 +148,7 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
     DT_TRY_STATUS(TrainStep({.step = step,
                              .samples = samples,
                              .slice_owner = order.slice_owner,
-                             .rate_scale = RateScale(order, step)},
+                             .lr_scale = RateScale(order, step)},
                             stages));
     AddStep(step == order.first_step, samples, options_.engine.step_losses(), done);
     options_.progress(step + 1, done.samples);
@@ -157,7 +157,7 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
   return done;
 }
 
-// ------------------------------------------------------------ training apart
+// ------------------------------------------------------------ asynchronous training
 
 // Sends pulls as far ahead as the staleness allows, and begins steps on free lanes.
 Status Trainer::BeginApart(const TrainOrder& order, Step step, UnderWay& steps, AsyncStages& on) {
@@ -181,7 +181,7 @@ AsyncStepInfo Trainer::AsyncInfoOf(const TrainOrder& order, Step step) const {
   return {.worker = options_.self,
           .step = step,
           .first_step = order.first_step,
-          .rate_scale = RateScale(order, step)};
+          .lr_scale = RateScale(order, step)};
 }
 
 Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
@@ -245,7 +245,7 @@ std::function<bool(LookupPlan&)> Trainer::OwnParts(const TrainOrder& order) cons
 
 LookupPlan Trainer::DensePlan() const {
   const Plan& plan = options_.engine.plan();
-  const std::vector<FixedTable> fixed = dense_->tables();
+  const std::vector<DenseBlockTable> fixed = dense_->tables();
   LookupPlan blocks;
   LookupPlanner(plan, options_.client.shards(), WireTablesOf(fixed), fixed).FillFixed(blocks);
   return blocks;

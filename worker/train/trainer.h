@@ -26,14 +26,14 @@ class Trainer {
     const Datasets& data;
     PsClient& client;
     Engine& engine;
-    // Of the same plan, for every second step of workers that run apart, so that neighbouring steps
+    // Of the same plan, for every second step of asynchronous workers, so that neighbouring steps
     // overlap; null: they do not.
     Engine* other_engine = nullptr;
-    Collective& collective;  // Of all workers; of this one alone if workers run apart.
+    Collective& collective;  // Of all workers; of this one alone if workers are asynchronous.
     ProcessId self;
     std::string predictions_path = {};  // Evaluations are also written there, as CSV; empty: not.
     uint32_t rank = 0, ranks = 1;
-    // Workers that run apart without a bound: the next parts of the order at hand; none, or an
+    // Asynchronous workers without a bound: the next parts of the order at hand; none, or an
     // error: the end of it. On the reader's thread.
     std::function<Result<SplitMessage>()> next_split = {};
     std::function<Status()> interrupted;
@@ -68,14 +68,14 @@ class Trainer {
   AsyncStepInfo AsyncInfoOf(const TrainOrder& order, Step step) const;
   Status SetDense();
   LookupPlan DensePlan() const;
-  std::vector<uint32_t> WireTablesOf(const std::vector<FixedTable>& fixed) const;
+  std::vector<uint32_t> WireTablesOf(const std::vector<DenseBlockTable>& fixed) const;
   std::function<bool(LookupPlan&)> OwnSlices(const TrainOrder& order) const;
   std::function<bool(LookupPlan&)> OwnParts(const TrainOrder& order) const;
   std::function<bool(LookupPlan&)> OwnBatches(const EvaluateOrder& order) const;
 
   const Options options_;
   SparePlans spare_{12};
-  std::optional<DenseBlocks> dense_;        // If workers run apart.
+  std::optional<DenseBlocks> dense_;        // If workers are asynchronous.
   std::optional<DenseBlocks> other_dense_;  // If they have another engine.
   std::optional<RowCache> cache_;           // If they keep rows.
   bool dense_set_ = false;                  // The servers have values.

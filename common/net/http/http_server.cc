@@ -22,7 +22,7 @@ using ErrorCode = boost::system::error_code;
 constexpr size_t kConnectionsMax = 64;
 constexpr size_t kAcceptedMax = 64;  // Connections accepted between two pauses.
 constexpr size_t kRequestBytesMax = 8 << 10;
-constexpr seconds kPatience(10);
+constexpr seconds kTimeout(10);
 constexpr milliseconds kAcceptPause(100);
 
 // Guards against DNS rebinding: a foreign page whose name resolves to this machine could read ours
@@ -51,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ~Connection() { --*connections_; }
 
   void Start() {
-    stream_.expires_after(kPatience);
+    stream_.expires_after(kTimeout);
     http::async_read(stream_, buffer_, parser_,
                      [self = shared_from_this()](const ErrorCode& error, size_t) {
                        if (!error) self->Answer();
@@ -76,7 +76,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.body() = std::move(reply.body);
     response_.keep_alive(false);
     response_.prepare_payload();
-    stream_.expires_after(kPatience);
+    stream_.expires_after(kTimeout);
     http::async_write(stream_, response_, [self = shared_from_this()](const ErrorCode&, size_t) {
       ErrorCode ignored;
       self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);

@@ -164,7 +164,8 @@ class StepNodes {
         .status();
   }
 
-  // Numbers, gradients and gaps of the rows: those of all slices, equal on all workers.
+  // Numbers, gradients and steps_since_update of the rows: those of all slices, equal on all
+  // workers.
   Result<std::vector<ValueIndex>> JoinedRows(const TableUse& use) {
     graph_.SymbolNamed("S." + use.name);
     const NodeIndex take = graph_.value(use.rows).producer;
@@ -177,15 +178,15 @@ class StepNodes {
   // The same of the only slice.
   Result<std::vector<ValueIndex>> OwnRows(uint32_t table, ValueIndex grad) {
     const TableUse& use = graph_.tables[table];
-    Value gaps;
-    gaps.name = fmt::format("gaps({})", use.name);
-    gaps.dtype = DType::kU32;
-    gaps.shape = {graph_.value(use.rows).shape[0]};
-    gaps.kind = ValueKind::kInput;
+    Value steps_since_update;
+    steps_since_update.name = fmt::format("steps_since_update({})", use.name);
+    steps_since_update.dtype = DType::kU32;
+    steps_since_update.shape = {graph_.value(use.rows).shape[0]};
+    steps_since_update.kind = ValueKind::kInput;
     InputSpec spec;
     spec.kind = InputKind::kRowGaps;
     spec.table = table;
-    spec.value = graph_.AddValue(std::move(gaps));
+    spec.value = graph_.AddValue(std::move(steps_since_update));
     graph_.inputs.push_back(spec);
     const NodeIndex take = graph_.value(use.rows).producer;
     return std::vector<ValueIndex>{graph_.nodes[take].inputs[1], grad, spec.value};

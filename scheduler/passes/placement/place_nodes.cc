@@ -160,8 +160,8 @@ class Placer {
     return MemoryOf(plan, costs, Device::kGpu).allocated(SlicesAtOnce());
   }
 
-  // That the engine may have under way: two of a step, or of neighbouring ones of workers apart.
-  // Tables on the worker are bound to one at a time.
+  // That the engine may have under way: two of a step, or of neighbouring ones of asynchronous
+  // workers. Tables on the worker are bound to one at a time.
   uint32_t SlicesAtOnce() const {
     const auto on_server = [](const TableUse& table) { return table.store == kNone; };
     const bool several = (Slices() > 1 || request_.job.train.asynchronous()) &&

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kTimeout(60);
 
 class PageTest : public ::testing::TestWithParam<std::string> {};
 
@@ -31,11 +31,11 @@ TEST_P(PageTest, ItsLinksWorkAndItSeesTheEnd) {
     const Json run = Json::parse(folder.Read(run_file), nullptr, false);
     return run.is_object() ? run.value("http", "") : "";
   };
-  ASSERT_TRUE(Eventually(kPatience, [&] { return !address().empty(); })) << program.Output();
+  ASSERT_TRUE(Eventually(kTimeout, [&] { return !address().empty(); })) << program.Output();
   const std::string page = address();
   EXPECT_THAT(HttpGet(page).body, HasSubstr("</html>"));
   const auto shows = [&](const std::string& path, const std::string& text) {
-    return Eventually(kPatience,
+    return Eventually(kTimeout,
                       [&] { return HttpGet(page + path).body.find(text) != std::string::npos; });
   };
   EXPECT_TRUE(shows("plan", "<!doctype html>")) << program.Output();
@@ -49,7 +49,7 @@ TEST_P(PageTest, ItsLinksWorkAndItSeesTheEnd) {
 
   program.Signal(SIGINT);
   EXPECT_TRUE(shows("status", R"("outcome":{"status":"interrupted")")) << program.Output();
-  EXPECT_EQ(program.Wait(kPatience).exit_code, 130);
+  EXPECT_EQ(program.Wait(kTimeout).exit_code, 130);
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, PageTest, ::testing::Values("train", "launch"),

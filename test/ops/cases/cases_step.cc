@@ -45,7 +45,7 @@ OpCase StepCase(std::string op, Attrs attrs, const std::vector<SymShape>& shapes
   c.name = op;
   c.op = std::move(op);
   c.attrs = std::move(attrs);
-  c.run = {.seed = 3, .step = 5, .step_samples = 7, .rate_scale = 0.5f};
+  c.run = {.seed = 3, .step = 5, .step_samples = 7, .lr_scale = 0.5f};
   for (const SymShape& shape : shapes) c.inputs.push_back(Floats(c, shape, c.inputs.size() + 1));
   return c;
 }

@@ -90,8 +90,8 @@ class Story {
     for (const auto& set : sets_) {
       for (const Shard& shard : set->shards().shards()) {
         for (uint32_t t = 0; t < tables_.size(); ++t) {
-          happened_.refused += shard.table(t).life().refused();
-          happened_.gone += shard.table(t).life().gone();
+          happened_.refused += shard.table(t).admission().refused();
+          happened_.gone += shard.table(t).expiry().gone();
         }
       }
     }
@@ -174,14 +174,14 @@ class Story {
     const Status pushed = set.Push(std::move(push));
     ASSERT_TRUE(pushed.ok()) << pushed;
   }
-  // Which moment the time of marks stands for is RowLife's own test; here all shards must agree.
+  // Which moment the time of marks stands for is RowExpiry's own test; here all shards must agree.
   void AskExpiry() {
     for (uint32_t t = 0; t < tables_.size(); ++t) {
       if (tables_[t].life.expiry_time <= Duration::zero()) continue;
-      const Step before = sets_[0]->shards().shards()[0].table(t).life().expire_before();
+      const Step before = sets_[0]->shards().shards()[0].table(t).expiry().expire_before();
       for (const auto& set : sets_) {
         for (const Shard& shard : set->shards().shards()) {
-          ASSERT_EQ(shard.table(t).life().expire_before(), before);
+          ASSERT_EQ(shard.table(t).expiry().expire_before(), before);
         }
       }
       model_.ExpireBefore(t, before);

@@ -47,15 +47,15 @@ class Model {
   }
   void Push(Key key, std::vector<float> gradient, Step step) {
     auto it = rows_.find(key);
-    uint64_t gap = step + 1;
+    uint64_t steps_since_update = step + 1;
     if (it == rows_.end()) {
       it = rows_.emplace(key, ModelRow{Read(key), std::vector<float>(spec_.state()), 0}).first;
       InitState(spec_.optimizer, it->second.state);
     } else {
-      gap = step - it->second.last_push;
+      steps_since_update = step - it->second.last_push;
     }
     RowUpdate(spec_.optimizer, {.step = step})
-        .Apply(gap, it->second.values, it->second.state, gradient);
+        .Apply(steps_since_update, it->second.values, it->second.state, gradient);
     it->second.values = Stored(key, step, it->second.values);
     it->second.last_push = step;
   }

@@ -16,7 +16,7 @@
 namespace dt {
 namespace {
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 
 // The scheduler's side of one link.
 class Other {
@@ -26,7 +26,7 @@ class Other {
   // The next message of this kind; others are dropped.
   template <class T>
   T Await() {
-    const TimePoint deadline = SystemClock().Now() + kPatience;
+    const TimePoint deadline = SystemClock().Now() + kTimeout;
     while (SystemClock().Now() < deadline) {
       for (size_t i = 0; i < messages_.size(); ++i) {
         if (!std::holds_alternative<T>(messages_[i])) continue;
@@ -42,7 +42,7 @@ class Other {
   // The heartbeat that had come last when everything sent was acknowledged.
   HeartbeatMessage LastBeforeAcknowledged() {
     HeartbeatMessage last;
-    const TimePoint deadline = SystemClock().Now() + kPatience;
+    const TimePoint deadline = SystemClock().Now() + kTimeout;
     while (!session_->all_acknowledged() && SystemClock().Now() < deadline) {
       Receive();
       for (const ControlMessage& message : messages_) {
@@ -106,7 +106,7 @@ class ControlLinkTest : public ::testing::Test {
     options.scheduler = "inproc://scheduler";
     options.join.role = Role::kWorker;
     options.join.job_fingerprint = 5;
-    options.join_patience = kPatience;
+    options.join_timeout = kTimeout;
     return options;
   }
   // A joined link, and Start sent right behind Welcome.
@@ -132,7 +132,7 @@ TEST_F(ControlLinkTest, JoinsAndLosesNothingSentBehindTheWelcome) {
   EXPECT_EQ(join_.job_fingerprint, 5u);
   EXPECT_NE(join_.incarnation.value(), 0u);
   EXPECT_GT(join_.pid, 0);
-  const Result<ControlMessage> order = link->Receive(kPatience);
+  const Result<ControlMessage> order = link->Receive(kTimeout);
   ASSERT_TRUE(order.ok());
   EXPECT_TRUE(std::holds_alternative<OrderMessage>(*order));
   EXPECT_EQ(link->Receive(milliseconds(1)).status().code(), StatusCode::kDeadlineExceeded);
@@ -164,7 +164,7 @@ TEST_F(ControlLinkTest, TrafficIsToldWhileTheJobRunsAndBeforeItsEndIsAcknowledge
 
 TEST_F(ControlLinkTest, GetWaitsForTheValue) {
   const auto link = Join();
-  auto value = std::async(std::launch::async, [&] { return link->Get("k", kPatience); });
+  auto value = std::async(std::launch::async, [&] { return link->Get("k", kTimeout); });
   EXPECT_EQ(other_.Await<KvGetMessage>().key, "k");
   other_.Send(KvValueMessage{"k", "v"});
   EXPECT_EQ(*value.get(), "v");
@@ -173,9 +173,9 @@ TEST_F(ControlLinkTest, GetWaitsForTheValue) {
 
 TEST_F(ControlLinkTest, StopEndsEveryWaitWithTheJobsError) {
   const auto link = Join();
-  ASSERT_TRUE(link->Receive(kPatience).ok());
-  auto message = std::async(std::launch::async, [&] { return link->Receive(kPatience); });
-  auto value = std::async(std::launch::async, [&] { return link->Get("k", kPatience); });
+  ASSERT_TRUE(link->Receive(kTimeout).ok());
+  auto message = std::async(std::launch::async, [&] { return link->Receive(kTimeout); });
+  auto value = std::async(std::launch::async, [&] { return link->Get("k", kTimeout); });
   other_.Await<KvGetMessage>();
   other_.Send(StopMessage{StatusCode::kDataLoss, {"it broke", "here", ""}});
   EXPECT_EQ(message.get().status().code(), StatusCode::kDataLoss);
@@ -207,7 +207,7 @@ TEST_F(ControlLinkTest, ARoleThatWasStoppedSaysThatItLeaves) {
 TEST_F(ControlLinkTest, ARoleEndsAsTheJobDid) {
   const auto link = Join();
   other_.Send(StopMessage{StatusCode::kOk, {}});
-  while (link->Receive(kPatience).ok()) {
+  while (link->Receive(kTimeout).ok()) {
   }
   EXPECT_TRUE(EndRole(*link, DataLoss("it broke"), {}).ok());
 }
@@ -221,10 +221,10 @@ TEST_F(ControlLinkTest, RefusalIsTheSchedulersSentence) {
   EXPECT_EQ(ToText(link.status()), "no room; go home");
 }
 
-TEST_F(ControlLinkTest, AbsentSchedulerIsNamedWithinThePatience) {
+TEST_F(ControlLinkTest, AbsentSchedulerIsNamedWithinTheTimeout) {
   ControlLink::Options options = Options();
   options.scheduler = "inproc://nobody";
-  options.join_patience = milliseconds(100);
+  options.join_timeout = milliseconds(100);
   const auto link = ControlLink::Open(options);
   EXPECT_EQ(link.status().code(), StatusCode::kUnavailable);
   EXPECT_NE(ToText(link.status()).find("inproc://nobody"), std::string::npos);
@@ -252,15 +252,14 @@ TEST_F(ControlLinkTest, SilentSchedulerEndsTheLink) {
   other_.Send(WelcomeMessage{ProcessId(3), Term(1), milliseconds(100)});
   const auto link = opening.get();
   ASSERT_TRUE(link.ok());
-  const Result<ControlMessage> message = (*link)->Receive(kPatience);
+  const Result<ControlMessage> message = (*link)->Receive(kTimeout);
   EXPECT_EQ(message.status().code(), StatusCode::kUnavailable);
   EXPECT_TRUE((*link)->ended());
 }
 
 TEST_F(ControlLinkTest, StatusIsAnsweredWithoutJoining) {
-  auto asking = std::async(std::launch::async, [&] {
-    return RequestStatus(*network_, "inproc://scheduler", kPatience);
-  });
+  auto asking = std::async(
+      std::launch::async, [&] { return RequestStatus(*network_, "inproc://scheduler", kTimeout); });
   other_.Await<StatusRequestMessage>();
   other_.Send(StatusReplyMessage{"{}"});
   EXPECT_EQ(*asking.get(), "{}");

@@ -79,8 +79,8 @@ TEST_F(KeyFiles, ASecretThatOthersMayReadIsRefused) {
 }
 
 TEST_F(KeyFiles, TheSchedulerMakesTheJobsPairAndTheOthersWaitForIt) {
-  EXPECT_NE(Refusal({.patience = milliseconds(50)}).find("run/keys/job.key"), std::string::npos);
-  std::jthread waiter([&] { EXPECT_EQ(Refusal({.listens = true, .patience = seconds(20)}), ""); });
+  EXPECT_NE(Refusal({.timeout = milliseconds(50)}).find("run/keys/job.key"), std::string::npos);
+  std::jthread waiter([&] { EXPECT_EQ(Refusal({.listens = true, .timeout = seconds(20)}), ""); });
   ASSERT_EQ(Refusal({.makes_keys = true, .listens = true}), "");
   waiter.join();
   const auto first = SocketOptionsOf(job_, {.makes_keys = true});

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 
 class FakeCard : public ::testing::Test {
  protected:
@@ -70,7 +70,7 @@ TEST_F(FakeCard, EventsAreAwaitedOrTimeOut) {
   EXPECT_EQ(event->Wait(milliseconds(5)).code(), StatusCode::kDeadlineExceeded);
   EXPECT_GE(SystemClock().Now() - begin, milliseconds(5));
   ASSERT_TRUE(queue->Record(*event).ok());
-  EXPECT_TRUE(event->Wait(kPatience).ok());
+  EXPECT_TRUE(event->Wait(kTimeout).ok());
   EXPECT_TRUE(queue->WaitFor(*event).ok());
 }
 
@@ -95,7 +95,7 @@ TEST_F(FakeCard, AnEventTellsWhatBrokeTheQueue) {
   const std::array<std::byte, 64> host = {};
   ASSERT_TRUE(queue->CopyToDevice(block.data(), host.data(), 14).ok());
   ASSERT_TRUE(queue->Record(*event).ok());
-  const std::string text = TextOfError(event->Wait(kPatience));
+  const std::string text = TextOfError(event->Wait(kTimeout));
   EXPECT_THAT(text, HasSubstr("CUDA card 0 (fake card 0): an illegal memory access"));
   EXPECT_THAT(text, HasSubstr("earlier kernel"));
 }
@@ -128,7 +128,7 @@ TEST(CardOnHost, MemoryThatIsNotPinnedHasBeenReadWhenTheCopyReturns) {
     std::ranges::fill(sent, std::byte{0});
     ASSERT_TRUE(queue->CopyToHost(got.data(), block.data(), kBytes).ok());
     ASSERT_TRUE(queue->Record(*end).ok());
-    ASSERT_TRUE(end->Wait(kPatience).ok());
+    ASSERT_TRUE(end->Wait(kTimeout).ok());
     EXPECT_EQ(std::memcmp(got.data(), want.data(), kBytes), 0);
   }
   EXPECT_EQ(test::UseOnHost().waiting_copies, before);
@@ -155,7 +155,7 @@ TEST(RealCard, CopiesArriveWhereThereIsOne) {
   ASSERT_TRUE(down->WaitFor(*there).ok());
   ASSERT_TRUE(down->CopyToHost(got.data(), second.data(), kBytes).ok());
   ASSERT_TRUE(down->Record(*back).ok());
-  ASSERT_TRUE(back->Wait(kPatience).ok());
+  ASSERT_TRUE(back->Wait(kTimeout).ok());
   EXPECT_EQ(std::memcmp(got.data(), sent.data(), kBytes), 0);
   EXPECT_THAT(TextOfError(card->Allocate(size_t{1} << 50).status()), HasSubstr("free"));
 }
@@ -182,7 +182,7 @@ TEST(RealCard, CapturedWorkRunsWhenItIsLaunchedAndAgain) {
     EXPECT_NE(got.data()[0], static_cast<std::byte>(value));
     ASSERT_EQ(cuda.launch_graph(stream, graph), nullptr);
     ASSERT_TRUE(queue->Record(*end).ok());
-    ASSERT_TRUE(end->Wait(kPatience).ok());
+    ASSERT_TRUE(end->Wait(kTimeout).ok());
     EXPECT_EQ(got.data()[63], static_cast<std::byte>(value));
   }
   cuda.destroy_graph(graph);

@@ -45,8 +45,8 @@ class HttpServerTest : public ::testing::Test {
     const std::string& url = server_->url();  // "http://127.0.0.1:PORT/"
     const int port = std::stoi(url.substr(url.rfind(':') + 1));
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    const timeval patience{20, 0};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    const timeval timeout{20, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<uint16_t>(port));

@@ -17,7 +17,7 @@
 namespace dt {
 namespace {
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 
 Frames MessageOf(std::initializer_list<size_t> sizes) {
   Frames frames;
@@ -76,14 +76,14 @@ TEST_P(Sockets, CarryMessagesOfAllSizesThereAndBack) {
        {std::initializer_list<size_t>{1}, {5, 0, 8}, {100, 4096, 4104}, {64, 3 << 20, 1 << 16}}) {
     const Frames sent = MessageOf(sizes);
     ASSERT_TRUE(client->Send(sent).ok());
-    auto got = server->Receive(kPatience);
+    auto got = server->Receive(kTimeout);
     ASSERT_TRUE(got.ok()) << got.status();
     EXPECT_TRUE(Equal(got->frames, sent));
     for (const Frame& frame : got->frames) {
       EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.bytes().data()) % 8, 0u);
     }
     ASSERT_TRUE(server->Send(got->peer, std::move(got->frames)).ok());
-    auto back = client->Receive(kPatience);
+    auto back = client->Receive(kTimeout);
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_TRUE(Equal(*back, sent));
   }
@@ -98,12 +98,12 @@ TEST_P(Sockets, AnswerGoesToTheOneWhoAsked) {
   ASSERT_TRUE(a->Send(MessageOf({10})).ok());
   ASSERT_TRUE(b->Send(MessageOf({20})).ok());
   for (int i = 0; i < 2; ++i) {
-    auto got = server->Receive(kPatience);
+    auto got = server->Receive(kTimeout);
     ASSERT_TRUE(got.ok());
     ASSERT_TRUE(server->Send(got->peer, std::move(got->frames)).ok());
   }
-  EXPECT_EQ((*a->Receive(kPatience))[0].size(), 10u);
-  EXPECT_EQ((*b->Receive(kPatience))[0].size(), 20u);
+  EXPECT_EQ((*a->Receive(kTimeout))[0].size(), 10u);
+  EXPECT_EQ((*b->Receive(kTimeout))[0].size(), 20u);
   EXPECT_EQ(a->Receive(milliseconds(1)).status().code(), StatusCode::kDeadlineExceeded);
 }
 
@@ -118,7 +118,7 @@ TEST_P(Sockets, NothingArrivesIsATimeout) {
 TEST_P(Sockets, WakeEndsAWaitOnce) {
   auto server = Bind(GetParam().endpoint);
   std::jthread waker([&] { server->Wake(); });
-  EXPECT_EQ(server->Receive(kPatience).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(server->Receive(kTimeout).status().code(), StatusCode::kCancelled);
   waker.join();
   EXPECT_EQ(server->Receive(milliseconds(5)).status().code(), StatusCode::kDeadlineExceeded);
 }
@@ -127,7 +127,7 @@ TEST_P(Sockets, ToAPeerThatHasGoneIsDropped) {
   auto server = Bind(GetParam().endpoint);
   auto client = Connect(server->endpoint());
   ASSERT_TRUE(client->Send(MessageOf({10})).ok());
-  auto got = server->Receive(kPatience);
+  auto got = server->Receive(kTimeout);
   ASSERT_TRUE(got.ok());
   client.reset();
   EXPECT_TRUE(server->Send(got->peer, MessageOf({1})).ok());
@@ -143,7 +143,7 @@ TEST_P(Sockets, ConnectingBeforeBindingWorks) {
   auto client = Connect(endpoint);
   ASSERT_TRUE(client->Send(MessageOf({10})).ok());
   auto server = Bind(endpoint);
-  EXPECT_TRUE(server->Receive(kPatience).ok());
+  EXPECT_TRUE(server->Receive(kTimeout).ok());
 }
 
 TEST_P(Sockets, AddressInUseIsNamed) {
@@ -159,11 +159,11 @@ TEST_P(Sockets, LastAnswerSurvivesTheServersEnd) {
   auto server = Bind(GetParam().endpoint);
   auto client = Connect(server->endpoint());
   ASSERT_TRUE(client->Send(MessageOf({10})).ok());
-  auto got = server->Receive(kPatience);
+  auto got = server->Receive(kTimeout);
   ASSERT_TRUE(got.ok());
   ASSERT_TRUE(server->Send(got->peer, MessageOf({100'000})).ok());
   server.reset();
-  EXPECT_TRUE(client->Receive(kPatience).ok());
+  EXPECT_TRUE(client->Receive(kTimeout).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Sockets,
@@ -181,10 +181,10 @@ TEST(ZmqNetwork, ClientReachesAServerThatStartsLaterAndOneThatStartsAgain) {
   const std::string endpoint = (*first)->endpoint();
   auto client = network->Connect(endpoint);
   ASSERT_TRUE((*client)->Send(MessageOf({1})).ok());
-  ASSERT_TRUE((*first)->Receive(kPatience).ok());
+  ASSERT_TRUE((*first)->Receive(kTimeout).ok());
   first->reset();
   std::unique_ptr<ServerSocket> second;  // The port is free when ZeroMQ's thread has closed it.
-  const TimePoint deadline = SystemClock().Now() + kPatience;
+  const TimePoint deadline = SystemClock().Now() + kTimeout;
   while (second == nullptr && SystemClock().Now() < deadline) {
     auto again = network->Bind(endpoint);
     if (again.ok()) second = *std::move(again);
@@ -221,7 +221,7 @@ TEST(ZmqNetwork, SurvivesBytesOfStrangers) {
   }
   auto client = network->Connect(endpoint);
   ASSERT_TRUE((*client)->Send(MessageOf({8})).ok());
-  EXPECT_TRUE((*server)->Receive(kPatience).ok());
+  EXPECT_TRUE((*server)->Receive(kTimeout).ok());
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 
 TEST(BoundedQueue, IsFirstInFirstOutAndRefusesBeyondItsCapacity) {
   BoundedQueue<int> queue(2);
@@ -17,10 +17,10 @@ TEST(BoundedQueue, IsFirstInFirstOutAndRefusesBeyondItsCapacity) {
   int third = 3;
   EXPECT_FALSE(queue.TryPush(third));
   EXPECT_FALSE(queue.Push(third, milliseconds(1)));
-  EXPECT_EQ(queue.Pop(kPatience), 1);
+  EXPECT_EQ(queue.Pop(kTimeout), 1);
   EXPECT_TRUE(queue.TryPush(third));
-  EXPECT_EQ(queue.Pop(kPatience), 2);
-  EXPECT_EQ(queue.Pop(kPatience), 3);
+  EXPECT_EQ(queue.Pop(kTimeout), 2);
+  EXPECT_EQ(queue.Pop(kTimeout), 3);
   EXPECT_EQ(queue.Pop(milliseconds(1)), std::nullopt);
 }
 
@@ -31,7 +31,7 @@ TEST(BoundedQueue, ARefusedValueIsUntouched) {
   EXPECT_FALSE(queue.TryPush(second));
   ASSERT_NE(second, nullptr);
   queue.Close();
-  EXPECT_FALSE(queue.Push(second, kPatience));
+  EXPECT_FALSE(queue.Push(second, kTimeout));
   EXPECT_EQ(*second, 2);
 }
 
@@ -42,8 +42,8 @@ TEST(BoundedQueue, ClosingLeavesWhatIsInside) {
   queue.Close();
   EXPECT_TRUE(queue.closed());
   EXPECT_FALSE(queue.TryPush(one));
-  EXPECT_EQ(queue.Pop(kPatience), 1);
-  EXPECT_EQ(queue.Pop(kPatience), std::nullopt);
+  EXPECT_EQ(queue.Pop(kTimeout), 1);
+  EXPECT_EQ(queue.Pop(kTimeout), std::nullopt);
 }
 
 TEST(BoundedQueue, ClosingEndsWaitsOfBothSides) {
@@ -68,7 +68,7 @@ TEST(BoundedQueue, ManyThreadsPassEachValueOnce) {
     std::vector<std::jthread> consumers;
     for (auto& mine : got) {
       consumers.emplace_back([&] {
-        while (const std::optional<int> value = queue.Pop(kPatience)) mine.push_back(*value);
+        while (const std::optional<int> value = queue.Pop(kTimeout)) mine.push_back(*value);
       });
     }
     {
@@ -77,7 +77,7 @@ TEST(BoundedQueue, ManyThreadsPassEachValueOnce) {
         producers.emplace_back([&queue, p] {
           for (int i = 0; i < kEach; ++i) {
             int value = p * kEach + i;
-            ASSERT_TRUE(queue.Push(value, kPatience));
+            ASSERT_TRUE(queue.Push(value, kTimeout));
           }
         });
       }

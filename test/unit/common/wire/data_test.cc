@@ -34,7 +34,7 @@ PushRequest SomePush() {
   push.step = 6;
   push.slice = 1;
   push.slices = 3;
-  push.rate_scale = 0.5f;
+  push.lr_scale = 0.5f;
   push.pieces = {{ShardId(0)}, {ShardId(1), 1, 2}, {ShardId(2)}};
   push.groups = {{ShardId(1), 0, 1}, {ShardId(2), 1, 1}};
   push.keys = FrameOf<uint64_t>({10, 20});
@@ -78,7 +78,7 @@ TEST(Data, PushSurvivesTheWire) {
   EXPECT_EQ(out->push.slice, want.slice);
   EXPECT_EQ(out->push.slices, want.slices);
   EXPECT_EQ(out->push.pieces, want.pieces);
-  EXPECT_EQ(out->push.rate_scale, want.rate_scale);
+  EXPECT_EQ(out->push.lr_scale, want.lr_scale);
   EXPECT_EQ(out->push.groups, want.groups);
   EXPECT_EQ(Values<uint64_t>(out->push.keys), Values<uint64_t>(want.keys));
   EXPECT_EQ(Values<float>(out->push.gradients), Values<float>(want.gradients));
@@ -210,7 +210,7 @@ TEST(Data, LyingRequestsAreRefused) {
       {"pieces out of order", push([](auto& p) { std::swap(p.pieces[0], p.pieces[1]); })},
       {"a piece twice", push([](auto& p) { p.pieces[0] = p.pieces[1]; })},
       {"rows without a piece", push([](auto& p) { p.pieces.pop_back(); })},
-      {"a rate that is no number", push([](auto& p) { p.rate_scale = 0.0f / 0.0f; })},
+      {"a rate that is no number", push([](auto& p) { p.lr_scale = 0.0f / 0.0f; })},
   };
   for (const Case& c : cases) {
     const auto out = DecodeDataRequest(c.make(), kTables);

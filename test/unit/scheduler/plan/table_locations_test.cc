@@ -97,7 +97,7 @@ double BestTagged(JobConfig job, const DeviceProfile& profile, std::vector<Devic
   }
 }
 
-TEST(TablePlaces, TheChoiceIsTheBestByTheModel) {
+TEST(TableLocations, TheChoiceIsTheBestByTheModel) {
   size_t there = 0, here = 0;
   for (const double row_seconds : {1e-9, 2e-8, 1e-7, 1e-6}) {
     for (const uint32_t tables : {1u, 2u, 3u}) {
@@ -114,7 +114,7 @@ TEST(TablePlaces, TheChoiceIsTheBestByTheModel) {
   EXPECT_GT(here, 0u);
 }
 
-TEST(TablePlaces, OfManyTablesItIsNeverWorseThanAllHereOrAllThere) {
+TEST(TableLocations, OfManyTablesItIsNeverWorseThanAllHereOrAllThere) {
   for (const double row_seconds : {1e-9, 2e-8, 5e-8, 1e-6}) {
     JobConfig job = JobWith(7);
     const double chosen = PlannedOf(job, WithServers(row_seconds)).seconds();
@@ -127,7 +127,7 @@ TEST(TablePlaces, OfManyTablesItIsNeverWorseThanAllHereOrAllThere) {
   }
 }
 
-TEST(TablePlaces, WhoseRowsNobodyKnowsStayOnServers) {
+TEST(TableLocations, WhoseRowsNobodyKnowsStayOnServers) {
   JobConfig job = JobWith(2);
   for (TableConfig& table : job.model.tables) table.expected_rows = 0;
   PlanRequest request{job, TinyColumns()};
@@ -146,7 +146,7 @@ TEST(TablePlaces, WhoseRowsNobodyKnowsStayOnServers) {
   EXPECT_THAT(PlannedOf(request).on_worker(), ElementsAre("t0", "t1"));
 }
 
-TEST(TablePlaces, WhatOnlyServersDoStaysThere) {
+TEST(TableLocations, WhatOnlyServersDoStaysThere) {
   const auto why = [](auto change) {
     JobConfig job = JobWith(2);
     change(job);
@@ -168,7 +168,7 @@ TEST(TablePlaces, WhatOnlyServersDoStaysThere) {
               HasSubstr("more than"));
 }
 
-TEST(TablePlaces, WorkersMemoryIsNotExceeded) {
+TEST(TableLocations, WorkersMemoryIsNotExceeded) {
   JobConfig job = JobWith(2);  // Of 1,000 rows of 12 floats and 2,000 of 48.
   job.cluster.devices = AcceleratorChoice::kCpu;
   job.cluster.worker.memory_bytes = 400'000;
@@ -183,7 +183,7 @@ TEST(TablePlaces, WorkersMemoryIsNotExceeded) {
 }
 
 // What workers would tell one another may be more than what servers would be asked.
-TEST(TablePlaces, RowsThatWorkersExchangeCount) {
+TEST(TableLocations, RowsThatWorkersExchangeCount) {
   JobConfig job = JobWith(1);
   DeviceProfile profile = WithServers(1e-7);
   profile.server.bytes = 1e8;
@@ -197,7 +197,7 @@ TEST(TablePlaces, RowsThatWorkersExchangeCount) {
   EXPECT_NEAR(PlannedOf(job, profile, 8).report.step.exchange, 512 * 16 * 7 / 8 / 1e8, 1e-9);
 }
 
-TEST(TablePlaces, TagsHold) {
+TEST(TableLocations, TagsHold) {
   JobConfig job = JobWith(2);
   job.model.tables[0].device = Device::kPs;
   job.model.tables[1].device = Device::kGpu;

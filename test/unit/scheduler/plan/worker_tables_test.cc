@@ -25,7 +25,7 @@ using test::TinyColumns;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kSeed = 7;
-constexpr RunInfo kRun{.seed = kSeed, .step = 3, .step_samples = 9, .rate_scale = 0.5f};
+constexpr RunInfo kRun{.seed = kSeed, .step = 3, .step_samples = 9, .lr_scale = 0.5f};
 
 JobConfig JobWith(Device emb, Device wide) {
   JobConfig job = test::TinyJob(test::TinyDeepFm());

@@ -57,7 +57,7 @@ class Player {
     EXPECT_EQ(o.first_step, schedule_.state().step);
     EXPECT_EQ(o.epoch_first_step, o.epoch * 10);
     EXPECT_EQ((o.end_step - 1) / 10, o.epoch) << "an order lies within an epoch";
-    rate_ = o.rate_scale;
+    rate_ = o.lr_scale;
     const uint64_t steps = o.end_step - o.first_step;
     schedule_.OnTrained(o.end_step,
                         Results(steps * 10, static_cast<double>(steps) * step_seconds_));
@@ -230,7 +230,7 @@ TEST(JobSchedule, HistoryTellsTheRateOfPlateauAndSchedule) {
   JobSchedule schedule(config, record);
   Player(schedule, {0.6, 0.5, 0.4}, 0.01).Play();
   std::vector<float> rates;
-  for (const auto& evaluation : schedule.state().history) rates.push_back(evaluation.rate_scale);
+  for (const auto& evaluation : schedule.state().history) rates.push_back(evaluation.lr_scale);
   EXPECT_EQ(rates, (std::vector<float>{1, 0.1f, 0.05f}));
 }
 

@@ -44,7 +44,7 @@ class RowsReader : public ::testing::Test {
       for (uint32_t s = i; s < kShards; s += servers) shards.emplace_back(s);
       test::TieredShards set(tables_, kShards, shards, folder_ / "tier", 1 << 30);
       for (Step step = 5; step < 20; step += 7) Push(set.shards(), step);
-      for (Shard& shard : set.shards().shards()) shard.table(0).life().MoveClock(20);
+      for (Shard& shard : set.shards().shards()) shard.table(0).expiry().MoveClock(20);
       const auto saved = set.Save(20, {folder_.path(), ProcessId(i), 0});
       ASSERT_TRUE(saved.ok()) << saved.status();
     }

@@ -43,7 +43,7 @@ TEST_F(ServerDirTest, EachLivingServerHasItsOwnAndADeadOnesIsTakenAgain) {
   EXPECT_THAT(again->path(), EndsWith("run/server-1"));
   const auto identity = again->ReadIdentity(job_);
   ASSERT_TRUE(identity.has_value());
-  EXPECT_EQ(identity->claim, 7u);
+  EXPECT_EQ(identity->server_token, 7u);
   EXPECT_EQ(identity->endpoints, std::vector<std::string>{"tcp://a:1"});
 }
 

@@ -20,7 +20,7 @@ using test::RowMap;
 using ::testing::HasSubstr;
 
 constexpr uint32_t kShards = 4;
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 const Stamp& kStamp = test::kFirstStamp;
 const TimePoint kNow = SystemClock().Now();
 
@@ -31,16 +31,16 @@ class Commands : public ::testing::Test {
     spec.init = {InitKind::kZeros, 0};
     tables_ = {spec};
   }
-  std::unique_ptr<ExecutorCommand> Begin(std::optional<LogPlace> log = {}) const {
+  std::unique_ptr<ExecutorCommand> Begin(std::optional<LogLocation> log = {}) const {
     return BeginCommand(test::SetOf(tables_, 1, kShards, test::AllShards(kShards)),
                         {folder_ / "rows", 1 << 30}, std::move(log));
   }
-  LogPlace Log(std::optional<LogPlace::Base> base = {}) const {
+  LogLocation Log(std::optional<LogLocation::Base> base = {}) const {
     return {folder_.path(), 0, false, std::move(base)};
   }
   // A command that needs one piece.
   ExecutorAnswer Do(const std::unique_ptr<ExecutorCommand>& command) {
-    auto answer = command->Work(kNow, held_);
+    auto answer = command->Work(kNow, state_);
     EXPECT_TRUE(answer.has_value());
     return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent")};
   }
@@ -52,24 +52,24 @@ class Commands : public ::testing::Test {
     for (Key key = 0; key < keys; ++key) rows[{0, key}] = std::vector<float>(tables_[0].dim, 1);
     PushRequest push =
         Grouping(tables_, kShards, test::AllShards(kShards), rows).Push(1, kStamp, step);
-    if (held_.log() != nullptr) {
-      held_.log()->Append(step, Encode(push));
-      ASSERT_TRUE(held_.log()->Commit().ok());
+    if (state_.log() != nullptr) {
+      state_.log()->Append(step, Encode(push));
+      ASSERT_TRUE(state_.log()->Commit().ok());
     }
-    ASSERT_TRUE(held_.shards()->Push(std::move(push)).ok());
+    ASSERT_TRUE(state_.shards()->Push(std::move(push)).ok());
   }
   float Value(Key key) {
     const KeyGroup group{ShardOf(tables_[0].id, key, kShards), 0, 1};
-    const Frame row = held_.shards()->Gather(PullMode::kTrain, {&group, 1}, {&key, 1});
+    const Frame row = state_.shards()->Gather(PullMode::kTrain, {&group, 1}, {&key, 1});
     return row.as<float>()[0];
   }
   // What a save came to, when the disk has done its part.
   Status Saved() {
-    const TimePoint deadline = SystemClock().Now() + kPatience;
+    const TimePoint deadline = SystemClock().Now() + kTimeout;
     while (SystemClock().Now() < deadline) {
-      if (!held_.tier()->busy()) static_cast<void>(woken_.try_acquire_for(milliseconds(50)));
-      held_.tier()->Work();
-      if (const auto task = held_.tier()->TakeSaved()) return task->status;
+      if (!state_.tier()->busy()) static_cast<void>(woken_.try_acquire_for(milliseconds(50)));
+      state_.tier()->Work();
+      if (const auto task = state_.tier()->TakeSaved()) return task->status;
     }
     return Timeout("the save does not end");
   }
@@ -77,7 +77,7 @@ class Commands : public ::testing::Test {
   const test::ScratchFolder folder_;
   std::vector<TableSpec> tables_;
   std::counting_semaphore<> woken_{0};
-  Holdings held_{[this] { woken_.release(); }};
+  ExecutorState state_{[this] { woken_.release(); }};
 };
 
 TEST_F(Commands, BeforeTheJobBeginsThereIsNothingToSaveLoadOrReport) {
@@ -102,7 +102,7 @@ TEST_F(Commands, WhatWasSavedAtAStepIsLoaded) {
   Push(1);  // Is not in it.
   ASSERT_TRUE(Saved().ok());
   ASSERT_TRUE(Do(LoadCommand(folder_ / "saved", 1, Generation(2))).status.ok());
-  EXPECT_EQ(held_.shards()->clock(), 1u);
+  EXPECT_EQ(state_.shards()->clock(), 1u);
   EXPECT_EQ(Value(2), -1);
 }
 
@@ -110,24 +110,24 @@ TEST_F(Commands, ASaveWaitsForItsStepAndSaysWhatIsMissing) {
   ASSERT_TRUE(Do(Begin()).status.ok());
   Push(0);
   const auto save = Save(2);
-  EXPECT_FALSE(save->Work(kNow, held_).has_value());
-  EXPECT_GT(save->patience(), Duration::zero());
-  EXPECT_FALSE(save->Work(kNow + seconds(4), held_).has_value());
-  const auto late = save->Work(kNow + seconds(5), held_);
+  EXPECT_FALSE(save->Work(kNow, state_).has_value());
+  EXPECT_GT(save->timeout(), Duration::zero());
+  EXPECT_FALSE(save->Work(kNow + seconds(4), state_).has_value());
+  const auto late = save->Work(kNow + seconds(5), state_);
   ASSERT_TRUE(late.has_value());
   EXPECT_THAT(ToText(late->status), HasSubstr("waits for every slice of step 1"));
-  EXPECT_FALSE(held_.tier()->saving());
+  EXPECT_FALSE(state_.tier()->saving());
 }
 
 TEST_F(Commands, ASaveThatWaitedGoesOnWhenItsStepIsThere) {
   ASSERT_TRUE(Do(Begin()).status.ok());
   const auto save = Save(1);
-  EXPECT_FALSE(save->Work(kNow, held_).has_value());
+  EXPECT_FALSE(save->Work(kNow, state_).has_value());
   Push(0);
-  const auto answer = save->Work(kNow + seconds(9), held_);
+  const auto answer = save->Work(kNow + seconds(9), state_);
   ASSERT_TRUE(answer.has_value());
   EXPECT_TRUE(answer->status.ok()) << answer->status;
-  EXPECT_TRUE(held_.tier()->saving());
+  EXPECT_TRUE(state_.tier()->saving());
   EXPECT_TRUE(Saved().ok());
 }
 
@@ -150,23 +150,23 @@ TEST_F(Commands, ALogIsBegunReadBackAndCutWhereACheckpointWasSaved) {
   EXPECT_EQ(Do(CutCommand(1)).first_segment, 1u) << "step 1 is in it";
   EXPECT_EQ(Do(CutCommand(2)).first_segment, 2u);
 
-  EXPECT_EQ(Do(Begin(Log(LogPlace::Base{}))).first_segment, 1u) << "from the first push on";
-  held_.shards()->Advance(3);
+  EXPECT_EQ(Do(Begin(Log(LogLocation::Base{}))).first_segment, 1u) << "from the first push on";
+  state_.shards()->Advance(3);
   EXPECT_EQ(Value(0), -3);
 
-  EXPECT_EQ(Do(Begin(Log(LogPlace::Base{2, folder_ / "saved", 2}))).first_segment, 2u);
+  EXPECT_EQ(Do(Begin(Log(LogLocation::Base{2, folder_ / "saved", 2}))).first_segment, 2u);
   EXPECT_EQ(Value(0), -2) << "the checkpoint";
-  held_.shards()->Advance(3);
+  state_.shards()->Advance(3);
   EXPECT_EQ(Value(0), -3) << "and the log";
 }
 
 TEST_F(Commands, ALogThatCannotBeReadBackIsNotKept) {
   ASSERT_TRUE(Do(Begin(Log())).status.ok());
   Push(0);
-  const ExecutorAnswer begun = Do(Begin(Log(LogPlace::Base{0, "", 7})));
+  const ExecutorAnswer begun = Do(Begin(Log(LogLocation::Base{0, "", 7})));
   EXPECT_FALSE(begun.status.ok());
   EXPECT_EQ(begun.first_segment, 0u);
-  EXPECT_EQ(held_.log(), nullptr);
+  EXPECT_EQ(state_.log(), nullptr);
 }
 
 class CommandsOfLargeRows : public Commands {
@@ -177,12 +177,12 @@ class CommandsOfLargeRows : public Commands {
 TEST_F(CommandsOfLargeRows, ALongLogIsReadBackInPieces) {
   ASSERT_TRUE(Do(Begin(Log())).status.ok());
   for (Step step = 0; step < 3; ++step) Push(step, 3000);  // 12 MB each.
-  const auto begin = Begin(Log(LogPlace::Base{}));
-  EXPECT_FALSE(begin->Work(kNow, held_).has_value()) << "16 MiB are a piece";
-  EXPECT_EQ(begin->patience(), Duration::zero()) << "there is more to do";
-  EXPECT_EQ(held_.log(), nullptr) << "nothing is written behind what is not read";
+  const auto begin = Begin(Log(LogLocation::Base{}));
+  EXPECT_FALSE(begin->Work(kNow, state_).has_value()) << "16 MiB are a piece";
+  EXPECT_EQ(begin->timeout(), Duration::zero()) << "there is more to do";
+  EXPECT_EQ(state_.log(), nullptr) << "nothing is written behind what is not read";
   EXPECT_TRUE(Do(begin).status.ok());
-  held_.shards()->Advance(3);
+  state_.shards()->Advance(3);
   EXPECT_EQ(Value(2999), -3);
 }
 

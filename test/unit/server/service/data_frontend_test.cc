@@ -18,7 +18,7 @@ using test::RowMap;
 
 const Stamp& kStamp = test::kFirstStamp;
 const std::vector<TableSpec> kTables = {test::SimpleTable("a", 2)};
-constexpr Duration kPatience = seconds(60);
+constexpr Duration kTimeout = seconds(60);
 
 class Frontend : public ::testing::Test {
  protected:
@@ -76,7 +76,7 @@ class Frontend : public ::testing::Test {
   }
 
   ShardSet shards_{test::SetOf(kTables, 2, 4, test::AllShards(4))};
-  DataFrontend frontend_{{{.dim = 2}}, kPatience};
+  DataFrontend frontend_{{{.dim = 2}}, kTimeout};
   std::vector<PeerMessage> answers_;
   TimePoint now_{};
 };
@@ -113,10 +113,10 @@ TEST_F(Frontend, PullThatMustWaitIsParkedUntilTheStepIsThere) {
 TEST_F(Frontend, ParkedPullsEndAtTheirDeadlineAndSayWhatIsMissing) {
   Tell("w", Encode(Push(0, 0)));
   EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
-  EXPECT_EQ(frontend_.NextDeadline(), now_ + kPatience);
-  frontend_.OnTick(now_ + kPatience - milliseconds(1), answers_);
+  EXPECT_EQ(frontend_.NextDeadline(), now_ + kTimeout);
+  frontend_.OnTick(now_ + kTimeout - milliseconds(1), answers_);
   EXPECT_TRUE(answers_.empty());
-  frontend_.OnTick(now_ + kPatience, answers_);
+  frontend_.OnTick(now_ + kTimeout, answers_);
   const auto answers = Answers();
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].second.status.code(), StatusCode::kDeadlineExceeded);
@@ -156,7 +156,7 @@ TEST_F(Frontend, ParkedPullsAreBoundedInBytes) {
     for (const PeerId peer : {"a", "b", "c", "d", "e", "f"}) parked[peer] += park(peer) ? 1 : 0;
   }
   EXPECT_EQ(frontend_.parked(), 31u) << "32 and their heads are more than 256 MiB";
-  frontend_.OnTick(now_ + kPatience, answers_);
+  frontend_.OnTick(now_ + kTimeout, answers_);
   Answers();
   for (int i = 0; i < 10; ++i) parked["g"] += park("g") ? 1 : 0;
   EXPECT_EQ(parked["g"], 7) << "more than 64 MiB of one peer";
@@ -269,7 +269,7 @@ TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {
   EXPECT_EQ(Tell("w", Encode(Pull(0)))[0].second.status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(Tell("w", Encode(Push(0, 0)))[0].second.status.code(), StatusCode::kResourceExhausted);
   EXPECT_TRUE(Tell("w", Encode(CompleteRequest{kStamp, 0})).empty());
-  frontend_.OnTick(now_ + 2 * kPatience, answers_);
+  frontend_.OnTick(now_ + 2 * kTimeout, answers_);
   EXPECT_TRUE(answers_.empty());
 }
 

@@ -20,7 +20,7 @@ using test::Grouping;
 using test::RowMap;
 using ::testing::HasSubstr;
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 constexpr uint32_t kShards = 4;
 const Stamp& kStamp = test::kFirstStamp;
 const RowMap kRows = {{{0, 3}, {1, 1}}, {{0, 4}, {1, 1}}};
@@ -34,7 +34,7 @@ const std::vector<TableSpec> kTables = Tables();
 
 class ExecutorLog : public ::testing::Test {
  protected:
-  void Start(Duration log_timeout = kPatience) {
+  void Start(Duration log_timeout = kTimeout) {
     executor_.reset();
     ExecutorOptions options;
     options.tables = {{2}};
@@ -44,16 +44,16 @@ class ExecutorLog : public ::testing::Test {
     executor_ = std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"));
     socket_ = *network_->Connect(executor_->endpoint());
   }
-  ExecutorAnswer Begin(std::optional<LogPlace::Base> base) {
+  ExecutorAnswer Begin(std::optional<LogLocation::Base> base) {
     executor_->Post(BeginCommand(test::SetOf(kTables, 1, kShards, test::AllShards(kShards)), {},
-                                 LogPlace{folder_.path(), 0, false, std::move(base)}));
-    auto answer = executor_->Await(kPatience);
+                                 LogLocation{folder_.path(), 0, false, std::move(base)}));
+    auto answer = executor_->Await(kTimeout);
     EXPECT_TRUE(answer.has_value());
     return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent")};
   }
   DataReply Ask(Frames frames) {
     EXPECT_TRUE(socket_->Send(std::move(frames)).ok());
-    const TimePoint deadline = SystemClock().Now() + kPatience;
+    const TimePoint deadline = SystemClock().Now() + kTimeout;
     while (SystemClock().Now() < deadline) {
       auto got = socket_->Receive(milliseconds(50));
       if (!got.ok()) continue;
@@ -91,7 +91,7 @@ TEST_F(ExecutorLog, GoesOnWhereItsLogEnds) {
   for (Step step = 0; step < 5; ++step) ASSERT_TRUE(Push(step).ok());
   for (int life = 0; life < 3; ++life) {
     Start();
-    const ExecutorAnswer begun = Begin(LogPlace::Base{});
+    const ExecutorAnswer begun = Begin(LogLocation::Base{});
     ASSERT_TRUE(begun.status.ok()) << begun.status;
     EXPECT_EQ(begun.first_segment, 1u);
     const Step step = 5 + static_cast<Step>(life);
@@ -109,7 +109,7 @@ TEST_F(ExecutorLog, WhatADamagedLogHeldIsNotServed) {
   std::filesystem::resize_file(Segment(1), std::filesystem::file_size(Segment(1)) - 10);
   std::filesystem::copy_file(Segment(1), Segment(2));
   Start();
-  const Status begun = Begin(LogPlace::Base{}).status;
+  const Status begun = Begin(LogLocation::Base{}).status;
   EXPECT_EQ(begun.code(), StatusCode::kDataLoss);
   EXPECT_THAT(ToText(begun), HasSubstr(Segment(1)));
   EXPECT_EQ(Push(3).code(), StatusCode::kResourceExhausted) << "it serves nobody";
@@ -136,7 +136,7 @@ TEST_F(ExecutorLog, AFullDiskRefusesPushesKeepsTheRowsAndGoesOnWhenThereIsRoom) 
   ASSERT_TRUE(Push(4).ok());
   EXPECT_EQ(Value(5), -5.0f);
   Start();
-  ASSERT_TRUE(Begin(LogPlace::Base{}).status.ok());
+  ASSERT_TRUE(Begin(LogLocation::Base{}).status.ok());
   EXPECT_EQ(Value(5), -5.0f);
 }
 
@@ -146,7 +146,7 @@ TEST_F(ExecutorLog, ADiskThatStaysFullEndsTheServerWithTheSentence) {
   ASSERT_TRUE(Push(0).ok());
   const test::FileSizeLimit limit(std::filesystem::file_size(Segment(1)) + 20);
   std::optional<Status> failure;
-  const TimePoint deadline = SystemClock().Now() + kPatience;
+  const TimePoint deadline = SystemClock().Now() + kTimeout;
   while (!failure.has_value() && SystemClock().Now() < deadline) {
     EXPECT_FALSE(Push(1).ok());
     failure = executor_->TakeFailure();

@@ -19,7 +19,7 @@ namespace {
 using test::Grouping;
 using test::RowMap;
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 constexpr uint32_t kShards = 8;
 const Stamp& kStamp = test::kFirstStamp;
 
@@ -38,7 +38,7 @@ class Client {
   DataReply Ask(Frames frames, uint64_t request) {
     EXPECT_TRUE(socket_->Send(frames).ok());
     EXPECT_TRUE(socket_->Send(std::move(frames)).ok());
-    const TimePoint deadline = SystemClock().Now() + kPatience;
+    const TimePoint deadline = SystemClock().Now() + kTimeout;
     while (SystemClock().Now() < deadline) {
       auto got = socket_->Receive(milliseconds(50));
       if (!got.ok()) continue;
@@ -85,7 +85,7 @@ class ExecutorTest : public ::testing::Test {
   }
   static ExecutorAnswer Do(Executor& executor, std::unique_ptr<ExecutorCommand> command) {
     executor.Post(std::move(command));
-    auto answer = executor.Await(kPatience);
+    auto answer = executor.Await(kTimeout);
     EXPECT_TRUE(answer.has_value());
     return answer.has_value() ? *std::move(answer) : ExecutorAnswer{Internal("silent")};
   }
@@ -162,7 +162,7 @@ TEST_F(ExecutorTest, TooLargeTablesEndItWithAdvice) {
   EXPECT_FALSE(executor->TakeFailure().has_value());
   ASSERT_TRUE(client.Pull(1, {}).status.ok());
   std::optional<Status> failure;
-  const TimePoint deadline = SystemClock().Now() + kPatience;
+  const TimePoint deadline = SystemClock().Now() + kTimeout;
   while (!failure.has_value() && SystemClock().Now() < deadline) {
     client.Pull(1, {});
     failure = executor->TakeFailure();

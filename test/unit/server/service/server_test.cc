@@ -22,7 +22,7 @@
 namespace dt::server {
 namespace {
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 constexpr uint32_t kShards = 8;
 const ProcessId kSelf(4);
 
@@ -34,7 +34,7 @@ class Orders {
   // The next message of this kind; others are dropped.
   template <class T>
   T Await() {
-    const TimePoint deadline = SystemClock().Now() + kPatience;
+    const TimePoint deadline = SystemClock().Now() + kTimeout;
     while (SystemClock().Now() < deadline) {
       while (!messages_.empty()) {
         ControlMessage message = std::move(messages_.front());
@@ -99,7 +99,7 @@ class ServerTest : public ::testing::Test {
     table.optimizer.kind = OptimizerKind::kSgd;
     table.optimizer.lr = 1;
     job_.model.tables = {table};
-    job_.cluster.scheduler_outage = kPatience;
+    job_.cluster.scheduler_outage = kTimeout;
     job_.cluster.server.dir = state_.path();
     job_.checkpoint.dir = checkpoints_.path();
     std::filesystem::create_directory(saved_);
@@ -133,7 +133,7 @@ class ServerTest : public ::testing::Test {
     request.stamp = {generation, ViewNumber(1), MapVersion(1), kSelf};
     auto socket = *network_->Connect(join_.endpoints[executor]);
     EXPECT_TRUE(socket->Send(Encode(request)).ok());
-    auto frames = socket->Receive(kPatience);
+    auto frames = socket->Receive(kTimeout);
     EXPECT_TRUE(frames.ok()) << frames.status();
     return frames.ok() ? *DecodeDataReply(*std::move(frames)) : DataReply{};
   }
@@ -153,7 +153,7 @@ class ServerTest : public ::testing::Test {
     }
   }
   Status End() {
-    if (end_.wait_for(kPatience) == std::future_status::ready) return end_.get();
+    if (end_.wait_for(kTimeout) == std::future_status::ready) return end_.get();
     return Internal("it does not end");
   }
   void TearDown() override {

@@ -1,4 +1,4 @@
-// Goal: pushes of workers that run apart are applied once each and in their sender's order whatever
+// Goal: pushes of asynchronous workers are applied once each and in their sender's order whatever
 // arrives when, and pulls wait exactly for what the staleness names. Method: stories, and a random
 // network that delays, repeats and reorders pieces, against a plain list of what was applied.
 #include <map>

@@ -120,7 +120,7 @@ TEST(EmbeddingTable, RateScaleTouchesScheduledTablesOnly) {
     spec.scheduled = scheduled;
     OneTable table(spec);
     std::vector<float> grad = {1};
-    table.Push(std::vector<Key>{1}, grad, {.step = 0, .rate_scale = 0.5f});
+    table.Push(std::vector<Key>{1}, grad, {.step = 0, .lr_scale = 0.5f});
     EXPECT_EQ(PullOf(table, {1})[0], scheduled ? -0.5f : -1.0f);
   }
 }

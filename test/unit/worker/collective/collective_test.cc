@@ -35,8 +35,8 @@ class HashRendezvous : public Rendezvous {
     changed_.NotifyAll();
     return OkStatus();
   }
-  Result<std::string> Get(const std::string& key, Duration patience) override {
-    const TimePoint deadline = SystemClock().Now() + patience;
+  Result<std::string> Get(const std::string& key, Duration timeout) override {
+    const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
     while (!values_.contains(key) && changed_.WaitUntil(lock, deadline)) {
     }
@@ -194,7 +194,7 @@ TEST_P(CollectiveTest, NobodyPassesABarrierBeforeAllAreThere) {
 TEST_P(PeerTest, ASilentPeerIsNamedWithinTheDeadline) {
   // Rank 0 stays away until the others have given up.
   std::latch gave_up(GetParam().ranks - 1);
-  OnRanks(GetParam(), {.patience = seconds(1)}, [&](Collective& collective) {
+  OnRanks(GetParam(), {.timeout = seconds(1)}, [&](Collective& collective) {
     if (collective.rank() == 0) {
       gave_up.wait();
       return;
@@ -208,7 +208,7 @@ TEST_P(PeerTest, ASilentPeerIsNamedWithinTheDeadline) {
 }
 
 TEST_P(PeerTest, OneThatGoesAwayBeforeItsSlicesComeIsNamedWithinTheDeadline) {
-  OnRanks(GetParam(), {.patience = seconds(1)}, [&](Collective& collective) {
+  OnRanks(GetParam(), {.timeout = seconds(1)}, [&](Collective& collective) {
     const uint32_t ranks = collective.size();
     std::vector<uint32_t> owner(ranks);
     std::iota(owner.begin(), owner.end(), 0u);
@@ -232,7 +232,7 @@ TEST_P(PeerTest, OneThatGoesAwayBeforeItsSlicesComeIsNamedWithinTheDeadline) {
 TEST_P(PeerTest, TheEndOfTheJobEndsAWaitAtOnce) {
   std::atomic<bool> ended = false;
   std::latch gave_up(GetParam().ranks - 1);
-  const MeshLimits limits = {.patience = seconds(60), .interrupted = [&] {
+  const MeshLimits limits = {.timeout = seconds(60), .interrupted = [&] {
                                return ended ? Cancelled("the job was stopped") : OkStatus();
                              }};
   const TimePoint begun = SystemClock().Now();
@@ -317,7 +317,7 @@ TEST(GlooMesh, WhatComesTooLateIsWrittenNowhere) {
   HashRendezvous rendezvous;
   std::atomic<bool> ended = false;
   const auto connect = [&](uint32_t rank) {
-    MeshLimits limits{.patience = seconds(20)};
+    MeshLimits limits{.timeout = seconds(20)};
     if (rank == 1) limits.interrupted = [&] { return ended ? Cancelled("stopped") : OkStatus(); };
     return *ConnectGlooMesh(rendezvous,
                             {.rank = rank, .size = 2, .prefix = "late", .limits = limits});
@@ -351,7 +351,7 @@ TEST(GlooMesh, WritingToOneThatIsGoneIsAnErrorAndNoSignal) {
     const auto connect = [&](uint32_t rank) {
       return *ConnectGlooMesh(
           rendezvous,
-          {.rank = rank, .size = 2, .prefix = "gone", .limits = {.patience = seconds(5)}});
+          {.rank = rank, .size = 2, .prefix = "gone", .limits = {.timeout = seconds(5)}});
     };
     std::latch sending(1);
     std::jthread other([&] {

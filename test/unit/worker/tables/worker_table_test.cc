@@ -57,34 +57,34 @@ struct Placed {
   }
   // The rows as a kernel sees them.
   TensorView View() const {
-    const TablePlace place = table->place();
-    void* const rows = device != nullptr ? device->Real(place.rows) : place.rows;
-    return {DType::kF32, {place.room, kDim + int64_t{table->state()}}, rows};
+    const TableView view = table->view();
+    void* const rows = device != nullptr ? device->Real(view.rows) : view.rows;
+    return {DType::kF32, {view.room, kDim + int64_t{table->state()}}, rows};
   }
   std::vector<float> Values() const {
-    const TablePlace place = table->place();
+    const TableView view = table->view();
     const TensorView view = View();
     std::vector<float> values;
-    for (const uint32_t number : place.numbers) {
+    for (const uint32_t number : view.numbers) {
       const float* const row = static_cast<const float*>(view.data) + number * view.shape[1];
       values.insert(values.end(), row, row + kDim);
     }
     return values;
   }
   void Update(const std::vector<float>& grads, Step step) const {
-    const TablePlace place = table->place();
-    const auto count = static_cast<int64_t>(place.numbers.size());
+    const TableView view = table->view();
+    const auto count = static_cast<int64_t>(view.numbers.size());
     Node node;
     node.op = "update_rows";
     node.attrs = RowOptimizerAttrs(table->config().optimizer, true);
     const std::vector<TensorView> inputs = {
         View(),
-        {DType::kU32, {count}, const_cast<uint32_t*>(place.numbers.data())},
+        {DType::kU32, {count}, const_cast<uint32_t*>(view.numbers.data())},
         {DType::kF32, {count, kDim}, const_cast<float*>(grads.data())},
-        {DType::kU32, {count}, const_cast<uint32_t*>(place.gaps.data())}};
+        {DType::kU32, {count}, const_cast<uint32_t*>(view.steps_since_update.data())}};
     TaskPool pool(1);
     std::vector<std::byte> scratch;
-    const RunInfo run{.step = step, .rate_scale = 0.5f};
+    const RunInfo run{.step = step, .lr_scale = 0.5f};
     KernelContext context{node, inputs, {}, run, pool, scratch};
     FindKernel("update_rows")(context);
   }
@@ -139,7 +139,7 @@ TEST_P(WorkerTableTest, HoldsWhatAServerWould) {
         grads.push_back(static_cast<float>(random() % 2001) / 1000.0f - 1.0f);
       }
       own.Update(grads, step);
-      server.Push(keys, grads, {.step = step, .rate_scale = 0.5f});
+      server.Push(keys, grads, {.step = step, .lr_scale = 0.5f});
     }
     EXPECT_GT(own.table->rows(), 2000u);  // More than it had room for at first.
     EXPECT_EQ(RecordsOf(*own.table), RecordsOf(server)) << static_cast<int>(kind);
@@ -156,7 +156,7 @@ TEST_P(WorkerTableTest, EvaluationMakesNoRow) {
   std::vector<Key> all = SomeKeys(random, 700, 1'000'000);
   ASSERT_TRUE(own.table->Bind(all, 1, LookupFor::kEvaluate).ok());
   EXPECT_EQ(own.table->rows(), 900u);
-  EXPECT_TRUE(own.table->place().gaps.empty());
+  EXPECT_TRUE(own.table->view().steps_since_update.empty());
   std::vector<float> initial(kDim);
   InitialRows(config.init, kSeed, config.id).Fill(all[0], initial);
   std::vector<float> first = own.Values();
@@ -192,11 +192,11 @@ TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
       EXPECT_EQ(own.Values(), pulled);
     }
     EXPECT_EQ(own.table->rows(), before);
-    EXPECT_TRUE(own.table->place().gaps.empty());
+    EXPECT_TRUE(own.table->view().steps_since_update.empty());
     ASSERT_TRUE(own.table->BindStep(keys, step).ok());
     const std::vector<float> grads(keys.size() * kDim, 0.125f);
     own.Update(grads, step);
-    server.Push(keys, grads, {.step = step, .rate_scale = 0.5f});
+    server.Push(keys, grads, {.step = step, .lr_scale = 0.5f});
   }
   EXPECT_EQ(RecordsOf(*own.table), RecordsOf(server));
   EXPECT_EQ(own.table->Report()->rows_touched, 11u * 400u);

@@ -22,7 +22,7 @@
 namespace dt {
 namespace {
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 
 Frames MessageOf(size_t bytes, int text) {
   Frames frames;
@@ -108,11 +108,11 @@ class ShmLimits : public ::testing::Test {
   // There and back.
   void Exchange(ClientSocket& client, int text) {
     ASSERT_TRUE(client.Send(MessageOf(9000, text)).ok());
-    auto got = server_->Receive(kPatience);
+    auto got = server_->Receive(kTimeout);
     ASSERT_TRUE(got.ok()) << got.status();
     ASSERT_TRUE(Is(got->frames, 9000, text));
     ASSERT_TRUE(server_->Send(got->peer, std::move(got->frames)).ok());
-    auto back = client.Receive(kPatience);
+    auto back = client.Receive(kTimeout);
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_TRUE(Is(*back, 9000, text));
   }
@@ -135,7 +135,7 @@ TEST_F(ShmLimits, AServerThatRefusesGetsTheSameMessagesBelow) {
     if (closes) accepted = OwnedFd();
     EXPECT_FALSE(client->Receive(closes ? milliseconds(200) : milliseconds(2500)).ok());
     for (int i = 0; i < 3; ++i) {
-      const auto got = server_->Receive(kPatience);
+      const auto got = server_->Receive(kTimeout);
       ASSERT_TRUE(got.ok()) << got.status();
       EXPECT_TRUE(Is(got->frames, 9000, i));
     }
@@ -167,7 +167,7 @@ TEST_F(ShmLimits, MoreThanThereIsPlaceForAreServedBelow) {
   std::vector<std::unique_ptr<ClientSocket>> clients;
   const auto ask = [&](size_t i) {
     ASSERT_TRUE(clients[i]->Send(MessageOf(9000, static_cast<int>(i % 100))).ok());
-    const auto back = clients[i]->Receive(kPatience);
+    const auto back = clients[i]->Receive(kTimeout);
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_TRUE(Is(*back, 9000, static_cast<int>(i % 100)));
   };
@@ -197,7 +197,7 @@ TEST_F(ShmLimits, AProcessThatGivesNothingBackKeepsNoMemoryFromOthers) {
   server_ = *strict->Bind("tcp://127.0.0.1:0");
   auto sockets = ConnectAsAnother(ShmNamesOf(server_->endpoint())[0]);
   std::optional<Hoarder> one(std::move(sockets[0])), two(std::move(sockets[1]));
-  const auto ids = std::array{server_->Receive(kPatience)->peer, server_->Receive(kPatience)->peer};
+  const auto ids = std::array{server_->Receive(kTimeout)->peer, server_->Receive(kTimeout)->peer};
   const auto answer = [&] {
     for (size_t i = 0; i < 40; ++i) {
       ASSERT_TRUE(server_->Send(ids[i % 2], MessageOf(100'000, 1)).ok());

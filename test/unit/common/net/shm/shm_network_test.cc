@@ -24,7 +24,7 @@
 namespace dt {
 namespace {
 
-constexpr Duration kPatience = seconds(20);
+constexpr Duration kTimeout = seconds(20);
 
 Frames MessageOf(std::initializer_list<size_t> sizes, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -61,11 +61,11 @@ class ShmNetworkTest : public ::testing::Test {
   static void Exchange(ServerSocket& server, ClientSocket& client, uint64_t seed) {
     const Frames sent = MessageOf({100, 50'000, 8}, seed);
     ASSERT_TRUE(client.Send(sent).ok());
-    auto got = server.Receive(kPatience);
+    auto got = server.Receive(kTimeout);
     ASSERT_TRUE(got.ok()) << got.status();
     ASSERT_TRUE(Equal(got->frames, sent));
     ASSERT_TRUE(server.Send(got->peer, std::move(got->frames)).ok());
-    auto back = client.Receive(kPatience);
+    auto back = client.Receive(kTimeout);
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_TRUE(Equal(*back, sent));
   }
@@ -105,7 +105,7 @@ TEST_F(ShmNetworkTest, CarriesManyMessagesOfManyClientsAtOnce) {
       for (int i = 0; i < kMessages; ++i) {
         const Frames sent = MessageOf({random() % 5000, random() % 200'000, random() % 9000}, i);
         ASSERT_TRUE(client->Send(sent).ok());
-        auto back = client->Receive(kPatience);
+        auto back = client->Receive(kTimeout);
         ASSERT_TRUE(back.ok()) << back.status();
         ASSERT_TRUE(Equal(*back, sent));
       }
@@ -121,7 +121,7 @@ TEST_F(ShmNetworkTest, CarriesBytesOfOtherMemory) {
     Frames sent = MessageOf({16}, i);
     sent.push_back(Frame::Of(std::as_writable_bytes(std::span(*bytes)), bytes));
     ASSERT_TRUE(client->Send(sent).ok());
-    auto got = server->Receive(kPatience);
+    auto got = server->Receive(kTimeout);
     ASSERT_TRUE(got.ok()) << got.status();
     EXPECT_TRUE(Equal(got->frames, sent));
   }
@@ -135,7 +135,7 @@ TEST_F(ShmNetworkTest, FullMeansBusyAndNothingIsLost) {
   for (; status.ok() && sent < 1'000'000; ++sent) status = client->Send(MessageOf({8, 5000}, sent));
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted) << status;
   for (uint64_t i = 0; i + 1 < sent; ++i) {
-    auto got = server->Receive(kPatience);
+    auto got = server->Receive(kTimeout);
     ASSERT_TRUE(got.ok()) << got.status();
     ASSERT_TRUE(Equal(got->frames, MessageOf({8, 5000}, i)));
   }
@@ -148,13 +148,13 @@ TEST_F(ShmNetworkTest, WhatWasReceivedStaysThoughItsSenderGoesOn) {
   std::vector<Frames> held;
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(client->Send(MessageOf({16, 100'000}, i)).ok());
-    held.push_back(server->Receive(kPatience)->frames);
+    held.push_back(server->Receive(kTimeout)->frames);
   }
   client.reset();
   auto next = Connect(*server);
   for (int i = 20; i < 60; ++i) {
     ASSERT_TRUE(next->Send(MessageOf({16, 100'000}, i)).ok());
-    ASSERT_TRUE(server->Receive(kPatience).ok());
+    ASSERT_TRUE(server->Receive(kTimeout).ok());
   }
   server.reset();
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(Equal(held[i], MessageOf({16, 100'000}, i)));
@@ -167,7 +167,7 @@ TEST_F(ShmNetworkTest, ClientReachesTheServerThatStartsAgain) {
   Exchange(*first, *client, 5);
   first.reset();
   std::unique_ptr<ServerSocket> second;
-  const TimePoint deadline = SystemClock().Now() + kPatience;
+  const TimePoint deadline = SystemClock().Now() + kTimeout;
   while (second == nullptr && SystemClock().Now() < deadline) {
     auto again = network_->Bind(endpoint);
     if (again.ok()) second = *std::move(again);
@@ -361,7 +361,7 @@ TEST_F(HostileTest, ADeadPeersLastMessageIsTakenAndItsPlaceFreed) {
     dying.Greet();
     dying.Write({kOnePart, 1}, {0, kShmInline});
   }  // Its socket and memory go without a word.
-  auto last = server_->Receive(kPatience);
+  auto last = server_->Receive(kTimeout);
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_TRUE(server_->Send(last->peer, MessageOf({5000}, 1)).ok());
   for (int i = 0; i < 3; ++i) Exchange(*server_, *good_, ++seed_);

@@ -6,14 +6,14 @@
 
 namespace dt::worker {
 
-struct TablePlace {
+struct TableView {
   void* rows = nullptr;  // f32 [room, dim + state], on the table's device.
   int64_t room = 0;
   // By distinct key of the slice or step: the number of its row; where it is updated, the steps
   // since it last was. In host memory.
-  std::span<const uint32_t> numbers, gaps;
+  std::span<const uint32_t> numbers, steps_since_update;
 };
 // By table of the graph; those on servers have none.
-using TablePlaces = std::span<const TablePlace>;
+using TableViews = std::span<const TableView>;
 
 }  // namespace dt::worker

@@ -9,7 +9,7 @@
 
 namespace dt::server {
 
-struct LogPlace {
+struct LogLocation {
   std::string dir;
   uint32_t executor = 0;
   bool sync = false;

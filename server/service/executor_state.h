@@ -11,10 +11,10 @@
 
 namespace dt::server {
 
-class Holdings {
+class ExecutorState {
  public:
   // `wake` is called on threads of the disk when the tier has work; it must not block.
-  explicit Holdings(std::function<void()> wake) : wake_(std::move(wake)) {}
+  explicit ExecutorState(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   // Shards without rows, and no log, instead of what there was.
   void Begin(ShardSetOptions shards, DiskTierOptions disk);

@@ -1,8 +1,8 @@
-#include "server/service/holdings.h"
+#include "server/service/executor_state.h"
 
 namespace dt::server {
 
-void Holdings::Begin(ShardSetOptions shards, DiskTierOptions disk) {
+void ExecutorState::Begin(ShardSetOptions shards, DiskTierOptions disk) {
   log_.reset();
   tier_.reset();
   shards_ = std::make_unique<ShardSet>(std::move(shards));
@@ -11,7 +11,7 @@ void Holdings::Begin(ShardSetOptions shards, DiskTierOptions disk) {
   RenewTier();
 }
 
-void Holdings::RenewTier() {
+void ExecutorState::RenewTier() {
   tier_.reset();  // Only one tier may use the shards at a time.
   tier_ = std::make_unique<DiskTier>(disk_, *shards_);
   shards_->Attach(tier_.get());
