@@ -10,8 +10,9 @@ namespace dt::test {
 
 class ScratchFolder {
  public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dt_test_XXXXXX").string();
+  explicit ScratchFolder(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "dt_test_XXXXXX").string();
     path_ = mkdtemp(name.data()) == nullptr ? std::string() : name;
   }
   ~ScratchFolder() {
@@ -27,5 +28,12 @@ class ScratchFolder {
  private:
   std::string path_;
 };
+
+// The parent for files that are synced often and need not outlive the machine: in memory, if the
+// machine has such a folder.
+inline std::filesystem::path MemoryFolder() {
+  const std::filesystem::path memory = "/dev/shm";
+  return access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+}
 
 }  // namespace dt::test

@@ -1,0 +1,88 @@
+#include "test/sim/cluster/cluster.h"
+
+#include "common/base/check.h"
+#include "server/log/server_dir.h"
+
+namespace dt::sim {
+namespace {
+
+constexpr Duration kStartMax = milliseconds(500);
+
+}  // namespace
+
+Cluster::Cluster(uint64_t seed, const JobConfig& job, const scheduler::MadePlan& plan)
+    : job_(job), plan_(plan), world_(seed), wires_(world_), meshes_(world_, wires_) {
+  servers_.resize(job.cluster.servers);
+  workers_.resize(job.cluster.workers);
+}
+
+// Workers come out of their waits before anything else goes.
+Cluster::~Cluster() {
+  for (const auto& worker : workers_) {
+    if (worker != nullptr) worker->Kill();
+  }
+}
+
+template <class T>
+void Cluster::Replace(std::unique_ptr<T>& old, std::unique_ptr<T> fresh) {
+  if (old != nullptr) {
+    DT_CHECK(!old->alive());
+    former_.push_back(std::move(old));
+  }
+  old = std::move(fresh);
+}
+
+void Cluster::Start(bool resume) {
+  DT_CHECK(AllEnded());
+  server::ServerDir::RemoveFormer(job_);
+  ++starts_;
+  Replace(scheduler_, std::make_unique<SimScheduler>(
+                          world_, wires_, kScheduler,
+                          SimScheduler::Options{job_, plan_, Term(starts_), generation_, resume}));
+  for (uint32_t s = 0; s < servers_.size(); ++s) {
+    if (servers_[s] != nullptr) former_.push_back(std::move(servers_[s]));
+    world_.After(world_.UpTo(kStartMax), [this, s, start = starts_] {
+      if (start == starts_) StartServer(s);
+    });
+  }
+  for (uint32_t w = 0; w < workers_.size(); ++w) {
+    if (workers_[w] != nullptr) former_.push_back(std::move(workers_[w]));
+    world_.After(world_.UpTo(kStartMax), [this, w, start = starts_] {
+      if (start == starts_) StartWorker(w);
+    });
+  }
+}
+
+void Cluster::StartServer(uint32_t index) {
+  Replace(servers_[index], std::make_unique<SimServer>(world_, wires_, 1 + index, NextIncarnation(),
+                                                       SimServer::Options{job_, 1 + index}));
+}
+
+void Cluster::StartWorker(uint32_t index) {
+  const auto before = static_cast<uint32_t>(servers_.size());
+  Replace(workers_[index],
+          std::make_unique<SimWorker>(
+              world_, wires_, meshes_, 1 + before + index, NextIncarnation(),
+              SimWorker::Options{job_, 1 + before + index, std::to_string(starts_) + "/"}));
+}
+
+bool Cluster::RunUntil(Duration at_most, const std::function<bool()>& done) {
+  const TimePoint end = world_.Now() + at_most;
+  while (!done() && world_.Now() < end && world_.RunNext()) {
+  }
+  return done();
+}
+
+bool Cluster::AllEnded() const {
+  const auto ended = [](const auto& process) { return process == nullptr || !process->alive(); };
+  return ended(scheduler_) && std::ranges::all_of(servers_, ended) &&
+         std::ranges::all_of(workers_, ended);
+}
+
+Process* Cluster::process(Node node) {
+  if (node == kScheduler) return scheduler_.get();
+  if (node <= servers_.size()) return servers_[node - 1].get();
+  return workers_[node - 1 - servers_.size()].get();
+}
+
+}  // namespace dt::sim

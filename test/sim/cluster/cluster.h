@@ -1,0 +1,65 @@
+// A job of one scheduler, servers and workers in a simulation, and what its user does: starts it,
+// starts it again where it had ended, kills processes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/config/job_config.h"
+#include "test/sim/cluster/sim_mesh.h"
+#include "test/sim/cluster/sim_scheduler.h"
+#include "test/sim/cluster/sim_server.h"
+#include "test/sim/cluster/sim_worker.h"
+
+namespace dt::sim {
+
+class Cluster {
+ public:
+  // Nodes: the scheduler, then servers, then workers.
+  static constexpr Node kScheduler = 0;
+
+  // REQUIRES: job and plan outlive it.
+  Cluster(uint64_t seed, const JobConfig& job, const scheduler::MadePlan& plan);
+  ~Cluster();
+
+  // All processes, one after the other within half a second, which passes. `resume`: from the newest complete
+  // checkpoint. REQUIRES: nothing of it runs.
+  void Start(bool resume);
+  // Another process where that of a server was; it finds what that has left on the disk.
+  void StartServer(uint32_t index);
+  // Runs until `done`, or for so long; what `done` has said last.
+  bool RunUntil(Duration at_most, const std::function<bool()>& done);
+  bool AllEnded() const;
+
+  World& world() { return world_; }
+  Wires& wires() { return wires_; }
+  SimScheduler& scheduler() { return *scheduler_; }
+  SimServer* server(uint32_t index) { return servers_[index].get(); }
+  // By node; null before its first start.
+  Process* process(Node node);
+  uint32_t nodes() const { return 1 + job_.cluster.servers + job_.cluster.workers; }
+  const JobConfig& job() const { return job_; }
+
+ private:
+  void StartWorker(uint32_t index);
+  uint64_t NextIncarnation() { return ++incarnations_; }
+  template <class T>
+  void Replace(std::unique_ptr<T>& old, std::unique_ptr<T> fresh);
+
+  const JobConfig& job_;
+  const scheduler::MadePlan& plan_;
+  World world_;
+  Wires wires_;
+  MeshHub meshes_;
+  uint64_t incarnations_ = 0, starts_ = 0;
+  Generation generation_;
+  std::unique_ptr<SimScheduler> scheduler_;
+  std::vector<std::unique_ptr<SimServer>> servers_;
+  std::vector<std::unique_ptr<SimWorker>> workers_;
+  std::vector<std::unique_ptr<Process>> former_;  // Events may still name them.
+};
+
+}  // namespace dt::sim

@@ -1,0 +1,127 @@
+#include "test/sim/cluster/sim_job.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "common/base/check.h"
+#include "common/base/philox.h"
+#include "common/config/load_job.h"
+#include "common/device/devices.h"
+#include "common/runtime/task_pool.h"
+#include "common/storage/files.h"
+#include "scheduler/service/plan_of.h"
+#include "worker/data/dataset.h"
+
+namespace dt::sim {
+namespace {
+
+// All gradients of a row are larger, so that clipping makes them this.
+constexpr float kSmallestGradient = 1.0f / 65536;
+
+// A sample: its own key, a user's and an item's.
+std::string Rows(uint64_t seed, uint32_t rows, uint32_t first_key) {
+  std::string text;
+  for (uint32_t row = 0; row < rows; ++row) {
+    const PhiloxBlock draws = Philox(seed, row, 0);
+    text += fmt::format("0 {}:1 {}:1 {}:1\n", draws[0] % 13, 100 + draws[1] % 29, first_key + row);
+  }
+  return text;
+}
+
+std::string_view StalenessOf(Mode mode) {
+  return mode == Mode::kBounded ? "2" : mode == Mode::kUnbounded ? "unbounded" : "0";
+}
+
+std::string YamlOf(Mode mode) {
+  return fmt::format(
+      R"(job: sim
+seed: 5
+data: {{format: libsvm, train: [train.libsvm], valid: [valid.libsvm], shuffle: {{window: 50}}}}
+model:
+  tables:
+    deep: {{dim: 4, device: ps, optimizer: {{name: adam, lr: 0.01}}, l2: 0.01}}
+    counts: {{dim: 1, device: ps, init: zeros, optimizer: {{name: sgd, lr: {}}}, clip_row_norm: {}}}
+  graph:
+    - {{name: e, op: lookup, table: deep, inputs: [features]}}
+    - {{name: first, op: linear, table: counts, inputs: [features]}}
+    - {{name: hidden, op: mlp, inputs: [e], units: [8], batch_norm: true, dropout: 0.2}}
+    - {{name: second, op: dense, inputs: [hidden], units: 1}}
+    - {{name: logit, op: sum, inputs: [first, second]}}
+  loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
+optimizer: {{name: adam, lr: 0.01, clip_norm: 1}}
+train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
+cluster: {{servers: 2, workers: 2, shards: 8, server: {{executors: 2}}}}
+checkpoint: {{every: 5, keep: 2, durability: {}}}
+parallel: {{overlap: {}}}
+)",
+      kCount / kSmallestGradient, kSmallestGradient, kBatch,
+      StalenessOf(mode) == "0" ? "4" : "auto", kEpochs, StalenessOf(mode),
+      mode == Mode::kLog ? "log" : "checkpoint",
+      // The reader's own thread would ask for parts in real time.
+      mode == Mode::kUnbounded ? "false" : "true");
+}
+
+void Write(const std::string& path, const std::string& text) {
+  const Status written = WriteWholeFile(path, text);
+  DT_CHECK_MSG(written.ok(), "{}", ToText(written));
+}
+
+}  // namespace
+
+std::string_view NameOf(Mode mode) {
+  constexpr std::string_view kNames[] = {"synchronous", "log", "bounded", "unbounded"};
+  return kNames[static_cast<int>(mode)];
+}
+
+SimJob::SimJob(Mode mode) {
+  Write(folder_ / "train.libsvm", Rows(11, kSamples, kFirstSampleKey));
+  Write(folder_ / "valid.libsvm", Rows(12, 32, kFirstSampleKey + kSamples));
+  Write(folder_ / "job.yaml", YamlOf(mode));
+  Result<JobConfig> job = LoadJob(folder_ / "job.yaml", {});
+  DT_CHECK_MSG(job.ok(), "{}", ToText(job.status()));
+  job_ = *std::move(job);
+  job_.data.cache_dir = folder_ / "cache";
+  job_.cluster.lease = seconds(3);
+  job_.cluster.scheduler_outage = seconds(10);
+  job_.cluster.wait_for_server = seconds(30);
+  TaskPool pool(1);
+  const auto data = worker::Dataset::Open(job_.data, worker::Split::kTrain, pool);
+  DT_CHECK_MSG(data.ok(), "{}", ToText(data.status()));
+  auto made = scheduler::PlanOf(
+      job_, {.columns = (*data)->columns(), .slices = std::max(1u, job_.train.slices)});
+  DT_CHECK_MSG(made.ok(), "{}", ToText(made.status()));
+  plan_ = *std::move(made);
+}
+
+JobConfig SimJob::In(const std::string& folder) const {
+  JobConfig job = job_;
+  job.run_dir = folder + "/run";
+  job.checkpoint.dir = job.run_dir + "/checkpoints";
+  job.cluster.server.dir = job.run_dir;
+  return job;
+}
+
+std::map<Key, long> CountsOf(const server::ShardSet& shards) {
+  std::map<Key, long> counts;
+  for (const server::Shard& shard : shards.shards()) {
+    for (uint32_t t = 0; t < shard.tables(); ++t) {
+      const server::EmbeddingTable& table = shard.table(t);
+      if (table.spec().id != TableIdOf("counts")) continue;
+      std::vector<std::byte> record(table.record_bytes());
+      for (const server::KeyRow& row : table.SortedRows()) {
+        table.CopyRecord(row, record);
+        float value = 0;
+        std::memcpy(&value, record.data(), sizeof(value));
+        const long count = std::lround(-value / kCount);
+        DT_CHECK_MSG(std::abs(value + kCount * static_cast<float>(count)) < kCount / 100, "{}",
+                     value);
+        counts[row.key] = count;
+      }
+    }
+  }
+  return counts;
+}
+
+}  // namespace dt::sim

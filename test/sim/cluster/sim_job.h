@@ -1,0 +1,41 @@
+// The job that simulations run: small, with every part of a model that could break equality of
+// bits, and a table that counts. A row of `counts` moves by kCount with every update, whatever the
+// gradient: all labels are 0, so that gradients have one sign, and they are cut to one size.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/config/job_config.h"
+#include "scheduler/job/job_environment.h"
+#include "server/shard/shard_set.h"
+#include "test/support/scratch_folder.h"
+
+namespace dt::sim {
+
+inline constexpr uint32_t kSamples = 96, kEpochs = 2, kBatch = 16;
+inline constexpr uint32_t kFirstSampleKey = 1000;  // Every sample has a key of its own.
+inline constexpr float kCount = 1.0f / 1024;
+
+enum class Mode { kSynchronous, kLog, kBounded, kUnbounded };
+std::string_view NameOf(Mode mode);
+
+// A job with its data and the plan of the real planner, made once.
+class SimJob {
+ public:
+  explicit SimJob(Mode mode);
+
+  const scheduler::MadePlan& plan() const { return plan_; }
+  // The job with what it writes in a folder.
+  JobConfig In(const std::string& folder) const;
+
+ private:
+  const test::ScratchFolder folder_;  // Its data.
+  JobConfig job_;
+  scheduler::MadePlan plan_;
+};
+
+// How often each key of the table `counts` was updated.
+std::map<Key, long> CountsOf(const server::ShardSet& shards);
+
+}  // namespace dt::sim

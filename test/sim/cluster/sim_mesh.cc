@@ -1,0 +1,108 @@
+#include "test/sim/cluster/sim_mesh.h"
+
+namespace dt::sim {
+namespace {
+
+constexpr Duration kPoll = milliseconds(50);
+constexpr Duration kConnectPoll = milliseconds(10);
+
+}  // namespace
+
+class SimMesh : public worker::Mesh {
+ public:
+  SimMesh(MeshHub& hub, std::shared_ptr<MeshHub::Group> group, uint32_t rank,
+          worker::MeshLimits limits)
+      : hub_(hub), group_(std::move(group)), rank_(rank), limits_(std::move(limits)) {}
+
+  uint32_t rank() const override { return rank_; }
+  uint32_t size() const override { return static_cast<uint32_t>(group_->ranks.size()); }
+
+  Status Exchange(std::string_view operation, std::span<const worker::Outgoing> send,
+                  std::span<const worker::Incoming> receive) override {
+    const TimePoint deadline = hub_.world_.Now() + limits_.timeout;
+    for (const worker::Outgoing& out : send) {
+      if (!out.bytes.empty()) DT_TRY_STATUS(Send(operation, out, deadline));
+    }
+    for (const worker::Incoming& in : receive) {
+      if (!in.bytes.empty()) DT_TRY_STATUS(Receive(operation, in, deadline));
+    }
+    return OkStatus();
+  }
+
+ private:
+  MeshHub::Rank& Own() { return group_->ranks[rank_]; }
+
+  Status Send(std::string_view operation, const worker::Outgoing& out, TimePoint deadline) {
+    while (!group_->ranks[out.rank].host.has_value()) {
+      DT_TRY_STATUS(WaitFor(operation, out.rank, kConnectPoll, deadline));
+    }
+    std::vector<std::byte> bytes(out.bytes.begin(), out.bytes.end());
+    const Node to = group_->ranks[out.rank].host->node;
+    hub_.wires_.SendInOrder(
+        Own().host->node, to,
+        [group = group_, from = rank_, to = out.rank, bytes = std::move(bytes)] {
+          MeshHub::Rank& there = group->ranks[to];
+          if (!there.host.has_value()) return;
+          there.arrived[from].push_back(bytes);
+          there.host->wake();
+        });
+    return OkStatus();
+  }
+
+  Status Receive(std::string_view operation, const worker::Incoming& in, TimePoint deadline) {
+    std::deque<std::vector<std::byte>>& arrived = Own().arrived[in.rank];
+    while (arrived.empty()) DT_TRY_STATUS(WaitFor(operation, in.rank, kPoll, deadline));
+    if (arrived.front().size() != in.bytes.size()) {
+      return Internal("{}: {} bytes from rank {}, not {}", operation, arrived.front().size(),
+                      in.rank, in.bytes.size());
+    }
+    std::ranges::copy(arrived.front(), in.bytes.begin());
+    arrived.pop_front();
+    return OkStatus();
+  }
+
+  Status WaitFor(std::string_view operation, uint32_t peer, Duration poll, TimePoint deadline) {
+    if (Own().broken) return Unavailable("{}: rank {} has closed its connection", operation, peer);
+    if (hub_.world_.Now() >= deadline) {
+      return Timeout("{}: rank {} heard nothing from rank {}", operation, rank_, peer);
+    }
+    DT_TRY_STATUS(Own().host->wait(std::min(deadline, hub_.world_.Now() + poll)));
+    return limits_.interrupted ? limits_.interrupted() : OkStatus();
+  }
+
+  MeshHub& hub_;
+  const std::shared_ptr<MeshHub::Group> group_;
+  const uint32_t rank_;
+  const worker::MeshLimits limits_;
+};
+
+std::unique_ptr<worker::Mesh> MeshHub::Connect(const std::string& name, uint32_t rank,
+                                               uint32_t size, const worker::MeshLimits& limits,
+                                               MeshHost host) {
+  std::shared_ptr<Group>& group = groups_[name];
+  if (group == nullptr) {
+    group = std::make_shared<Group>();
+    group->ranks.resize(size);
+  }
+  group->ranks[rank].host = std::move(host);
+  return std::make_unique<SimMesh>(*this, group, rank, limits);
+}
+
+void MeshHub::Break(Node node) {
+  for (const auto& [name, group] : groups_) {
+    const auto ended = std::ranges::find_if(group->ranks, [&](const Rank& rank) {
+      return rank.host.has_value() && rank.host->node == node;
+    });
+    if (ended == group->ranks.end()) continue;
+    ended->host.reset();
+    for (Rank& rank : group->ranks) rank.broken = true;
+    // Not at once: the one that has ended may be in the midst of something.
+    world_.After(milliseconds(1), [group = group] {
+      for (Rank& rank : group->ranks) {
+        if (rank.host.has_value()) rank.host->wake();
+      }
+    });
+  }
+}
+
+}  // namespace dt::sim

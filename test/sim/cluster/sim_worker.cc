@@ -1,0 +1,225 @@
+#include "test/sim/cluster/sim_worker.h"
+
+#include "common/base/check.h"
+#include "common/control/packet.h"
+#include "common/device/devices.h"
+#include "common/wire/data.h"
+
+namespace dt::sim {
+namespace {
+
+constexpr Duration kTick = milliseconds(20);
+
+JoinMessage JoinOf(const SimWorker::Options& options, uint64_t incarnation) {
+  JoinMessage join;
+  join.role = Role::kWorker;
+  join.incarnation = Incarnation(incarnation);
+  join.wire_version = kWireVersion;
+  join.pid = static_cast<int64_t>(incarnation);
+  join.host = join.address = "sim";
+  join.job_fingerprint = options.job.fingerprint;
+  join.id = ProcessId(options.number);
+  join.devices = {HostDevice()};
+  return join;
+}
+
+}  // namespace
+
+// One side of a connection to an executor.
+class SimWorker::Socket : public ClientSocket {
+ public:
+  Socket(SimWorker& worker, std::string endpoint)
+      : worker_(worker),
+        endpoint_(std::move(endpoint)),
+        address_("client/" + std::to_string(worker.incarnation()) + "/" + endpoint_) {
+    worker_.wires().Listen(address_, worker_.node(),
+                           [this](const std::string&, const Frames& message) {
+                             worker_.WhenAwake([this, message] {
+                               arrived_.push_back(message);
+                               worker_.Wake();
+                             });
+                           });
+  }
+  ~Socket() override { worker_.wires().Forget(address_); }
+
+  Status Send(Frames message) override {
+    if (worker_.alive()) {
+      worker_.wires().Send(worker_.node(), address_, endpoint_, std::move(message));
+    }
+    return OkStatus();
+  }
+  Result<Frames> Receive(Duration timeout) override {
+    const TimePoint deadline = worker_.world().Now() + timeout;
+    while (arrived_.empty()) {
+      if (worker_.world().Now() >= deadline) return Timeout("nothing from {}", endpoint_);
+      DT_TRY_STATUS(worker_.Wait(deadline));
+    }
+    Frames message = std::move(arrived_.front());
+    arrived_.pop_front();
+    return message;
+  }
+
+ private:
+  SimWorker& worker_;
+  const std::string endpoint_, address_;
+  std::deque<Frames> arrived_;
+};
+
+SimWorker::SimWorker(World& world, Wires& wires, MeshHub& meshes, Node node, uint64_t incarnation,
+                     Options options)
+    : Process(world, wires, node, incarnation),
+      options_(std::move(options)),
+      meshes_(meshes),
+      worker_{.job = options_.job, .network = *this, .scheduler = kSchedulerAddress, .threads = 1},
+      core_(world.Now(), {.join = JoinOf(options_, incarnation),
+                          .scheduler = kSchedulerAddress,
+                          .outage = options_.job.cluster.scheduler_outage,
+                          .progress = [this] { return progress_; }}) {
+  wires.Listen(AddressOf(incarnation), node, [this](const std::string&, const Frames& message) {
+    WhenAwake([this, message] { OnPacket(message); });
+  });
+  Later(kTick, [this] { Tick(); });
+}
+
+SimWorker::~SimWorker() { Kill(); }
+
+void SimWorker::OnKill() {
+  wires().Forget(AddressOf(incarnation()));
+  meshes_.Break(node());
+  // The thread comes out of its waits with errors.
+  if (thread_ == nullptr) return;
+  ended_ = true;
+  while (!thread_->ended()) thread_->Resume();
+  thread_.reset();
+}
+
+void SimWorker::Begin() {
+  const auto timer = [this](TimePoint when, std::function<void()> event) {
+    Later(when - world().Now(), std::move(event));
+  };
+  thread_ = std::make_unique<SimThread>(timer, [this] {
+    const auto connect =
+        [this](const View& view, uint32_t rank,
+               const worker::MeshLimits& limits) -> Result<std::unique_ptr<worker::Mesh>> {
+      const std::string name = options_.mesh_prefix + std::to_string(view.generation.value());
+      return meshes_.Connect(name, rank, static_cast<uint32_t>(view.workers.size()), limits,
+                             {.node = node(),
+                              .wait = [this](TimePoint until) { return Wait(until); },
+                              .wake = [this] { WhenAwake([this] { Wake(); }); }});
+    };
+    const Status end = worker::RunWorker({.options = worker_,
+                                          .link = *this,
+                                          .data_network = *this,
+                                          .connect = connect,
+                                          .clock = world()},
+                                         {});
+    if (alive()) end_ = end;
+  });
+  thread_->Resume();
+}
+
+Status SimWorker::Wait(TimePoint until) {
+  if (alive()) thread_->WaitUntil(until);
+  return alive() ? OkStatus() : Cancelled("the process was killed");
+}
+
+// ------------------------------------------------------------ on the world's thread
+
+void SimWorker::OnPacket(const Frames& message) {
+  Result<Packet> packet = DecodePacket(message);
+  DT_CHECK(packet.ok());
+  core_.OnPacket(world().Now(), *std::move(packet));
+  TakeFromLink();
+}
+
+void SimWorker::TakeFromLink() {
+  for (ControlMessage& message : core_.TakeMessages()) {
+    if (const auto* split = std::get_if<SplitMessage>(&message)) {
+      split_ = *split;
+    } else {
+      incoming_.push_back(std::move(message));
+    }
+  }
+  if (core_.ended() && !ended_) {
+    MutexLock lock(mutex_);
+    end_status_ = core_.end_status();
+    ended_ = true;
+  }
+  Flush();
+  if (core_.welcome().has_value() && thread_ == nullptr) return Begin();
+  if (thread_ != nullptr) thread_->Wake();
+}
+
+void SimWorker::Flush() {
+  core_.Tick(world().Now());
+  for (const Packet& packet : core_.TakePackets()) {
+    wires().Send(node(), AddressOf(incarnation()), kSchedulerAddress, EncodePacket(packet));
+  }
+}
+
+void SimWorker::Tick() {
+  TakeFromLink();
+  if (!core_.welcome().has_value() && TriedLongEnough()) return Kill();
+  if (thread_ == nullptr ? core_.ended() : thread_->ended()) {
+    wires().Forget(AddressOf(incarnation()));
+    meshes_.Break(node());
+    return End();
+  }
+  Later(kTick, [this] { Tick(); });
+}
+
+// ------------------------------------------------------------ on the worker's thread
+
+void SimWorker::Send(ControlMessage message) {
+  if (!alive()) return;
+  core_.Send(std::move(message));
+  Flush();
+}
+
+Result<ControlMessage> SimWorker::Receive(Duration timeout) {
+  const TimePoint deadline = world().Now() + timeout;
+  while (incoming_.empty()) {
+    if (ended_) return end_status().ok() ? Cancelled("the job is complete") : end_status();
+    if (world().Now() >= deadline) return Timeout("no message from the scheduler");
+    DT_TRY_STATUS(Wait(deadline));
+  }
+  ControlMessage message = std::move(incoming_.front());
+  incoming_.pop_front();
+  return message;
+}
+
+void SimWorker::Put(const std::string&, std::string) { DT_UNREACHABLE(); }
+Result<std::string> SimWorker::Get(const std::string&, Duration) { DT_UNREACHABLE(); }
+
+Result<SplitMessage> SimWorker::NextSplit(uint64_t order, Duration timeout) {
+  if (!std::exchange(split_asked_, true)) Send(SplitRequestMessage{order});
+  const TimePoint deadline = world().Now() + timeout;
+  while (!split_.has_value()) {
+    if (ended_) return end_status().ok() ? Cancelled("the job is complete") : end_status();
+    if (world().Now() >= deadline) return Timeout("no more of the order yet");
+    DT_TRY_STATUS(Wait(deadline));
+  }
+  split_asked_ = false;
+  return *std::exchange(split_, std::nullopt);
+}
+
+Status SimWorker::end_status() const {
+  MutexLock lock(mutex_);
+  return end_status_;
+}
+
+void SimWorker::Flush(Duration timeout) {
+  const TimePoint deadline = world().Now() + timeout;
+  while (!core_.all_said() && world().Now() < deadline && Wait(deadline).ok()) {
+  }
+}
+
+Result<std::unique_ptr<ServerSocket>> SimWorker::Bind(const std::string& endpoint) {
+  return Internal("a worker does not listen at {}", endpoint);
+}
+
+Result<std::unique_ptr<ClientSocket>> SimWorker::Connect(const std::string& endpoint) {
+  return std::make_unique<Socket>(*this, endpoint);
+}
+
+}  // namespace dt::sim

@@ -1,0 +1,82 @@
+// A worker process: the real RunWorker on a thread that waits in virtual time. Its connections to
+// the scheduler, to servers and to other workers are those of the simulation.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/mutex.h"
+#include "common/control/control_link.h"
+#include "common/control/link_core.h"
+#include "common/net/socket.h"
+#include "test/sim/cluster/process.h"
+#include "test/sim/cluster/sim_mesh.h"
+#include "test/sim/cluster/sim_thread.h"
+#include "worker/service/worker_core.h"
+
+namespace dt::sim {
+
+class SimWorker : public Process, private ControlLink, private Network {
+ public:
+  struct Options {
+    const JobConfig& job;
+    uint32_t number = 1;
+    std::string mesh_prefix = {};  // Of this start of the job.
+  };
+  SimWorker(World& world, Wires& wires, MeshHub& meshes, Node node, uint64_t incarnation,
+            Options options);
+  ~SimWorker() override;
+
+  // How it has ended, if it has ended by itself.
+  const std::optional<Status>& end() const { return end_; }
+
+ private:
+  class Socket;
+
+  void OnKill() override;
+  void OnPacket(const Frames& message);
+  void Tick();
+  void TakeFromLink();
+  void Flush();
+  void Begin();
+  // On the worker's thread: until then, or until something has arrived. Cancelled if it was killed.
+  Status Wait(TimePoint until);
+  void Wake() { thread_->Wake(); }
+
+  // The link to the scheduler.
+  const WelcomeMessage& welcome() const override { return *core_.welcome(); }
+  void Send(ControlMessage message) override;
+  Result<ControlMessage> Receive(Duration timeout) override;
+  void SetProgress(const HeartbeatMessage& progress) override { progress_ = progress; }
+  void Put(const std::string& key, std::string value) override;
+  Result<std::string> Get(const std::string& key, Duration timeout) override;
+  Result<SplitMessage> NextSplit(uint64_t order, Duration timeout) override;
+  bool ended() const override { return ended_; }
+  Status end_status() const override;
+  void Flush(Duration timeout) override;
+
+  // The network to the servers.
+  Result<std::unique_ptr<ServerSocket>> Bind(const std::string& endpoint) override;
+  Result<std::unique_ptr<ClientSocket>> Connect(const std::string& endpoint) override;
+  uint64_t bytes_sent() const override { return 0; }
+  uint64_t bytes_received() const override { return 0; }
+
+  const Options options_;
+  MeshHub& meshes_;
+  const worker::WorkerOptions worker_;
+  LinkCore core_;
+  HeartbeatMessage progress_;
+  std::deque<ControlMessage> incoming_;
+  std::optional<SplitMessage> split_;
+  bool split_asked_ = false;
+  std::atomic<bool> ended_ = false;  // Of the link; threads of the engine look at it, too.
+  mutable Mutex mutex_;
+  Status end_status_ DT_GUARDED_BY(mutex_);
+  std::optional<Status> end_;
+  std::unique_ptr<SimThread> thread_;  // Once it is welcome.
+};
+
+}  // namespace dt::sim

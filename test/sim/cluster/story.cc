@@ -1,0 +1,194 @@
+#include "test/sim/cluster/story.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/report/result_of.h"
+
+namespace dt::sim {
+namespace {
+
+constexpr Duration kMoment = milliseconds(100);
+constexpr Duration kPauseMax = seconds(2), kCutMax = seconds(2), kFullMax = seconds(4);
+constexpr Duration kAwayMax = seconds(4);
+// For a job without misfortunes, or after them; restarts from checkpoints included.
+constexpr Duration kEndsWithin = seconds(400);
+constexpr Duration kStartsWithin = milliseconds(600);
+
+// What a job may end with when something has befallen it.
+bool IsMisfortune(const Status& outcome) {
+  return outcome.code() == StatusCode::kUnavailable || outcome.code() == StatusCode::kCancelled;
+}
+
+}  // namespace
+
+Story::Story(uint64_t seed, const SimJob& job)
+    : job_(job.In(folder_.path())), cluster_(std::make_unique<Cluster>(seed, job_, job.plan())) {}
+
+std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
+  World& world = cluster_->world();
+  const TimePoint all_well = world.Now() + misfortunes.lasting;
+  cluster_->wires().Misbehave(misfortunes.network);
+  cluster_->Start(false);
+  Check();
+  const TimePoint deadline = all_well + kEndsWithin;
+  bool healed = false;
+  while (world.Now() < deadline) {
+    if (cluster_->RunUntil(kMoment, [&] { return cluster_->AllEnded(); }) && !RestartIfEnded()) {
+      told_ = true;
+      return EndingNow();
+    }
+    if (testing::Test::HasFailure()) return std::nullopt;
+    if (world.Now() < all_well) {
+      Befall(misfortunes);
+    } else if (!std::exchange(healed, true)) {
+      cluster_->wires().Heal();
+    }
+  }
+  std::string left;
+  for (Node node = 0; node < cluster_->nodes(); ++node) {
+    const Process* const process = cluster_->process(node);
+    if (process != nullptr && process->alive()) left += fmt::format(" {}", node);
+  }
+  ADD_FAILURE() << "the job does not end; it was started " << starts_ + 1 << " times, and is "
+                << NameOf(cluster_->scheduler().job().phase()) << "; nodes left:" << left;
+  return std::nullopt;
+}
+
+// False if it is complete.
+bool Story::RestartIfEnded() {
+  const Status& outcome = cluster_->scheduler().job().outcome();
+  const bool ended = cluster_->scheduler().job().phase() == scheduler::JobPhase::kEnded;
+  if (ended && outcome.ok()) return false;
+  if (ended) {
+    EXPECT_TRUE(IsMisfortune(outcome)) << ToText(outcome);
+    Note("ended: " + ToText(outcome));
+  }
+  ++starts_;
+  cluster_->Start(true);
+  cluster_->RunUntil(kStartsWithin, [] { return false; });
+  return true;
+}
+
+// ------------------------------------------------------------ what befalls it
+
+void Story::Note(const std::string& what) {
+  const double at = SecondsBetween(TimePoint() + seconds(1000), cluster_->world().Now());
+  text_ += fmt::format("  {:.3f} s: {}\n", at, what);
+}
+
+void Story::Befall(const Misfortunes& misfortunes) {
+  World& world = cluster_->world();
+  if (world.Chance(misfortunes.pause)) {
+    const Node node = AnyNode();
+    const Duration duration = world.UpTo(kPauseMax);
+    Note(fmt::format("node {} stands still for {} ms", node, duration / milliseconds(1)));
+    if (Process* const process = cluster_->process(node)) process->Pause(duration);
+  }
+  if (world.Chance(misfortunes.cut)) {
+    const Node from = AnyNode(), to = AnyNode();
+    const Duration duration = world.UpTo(kCutMax);
+    Note(fmt::format("nothing from {} to {} for {} ms", from, to, duration / milliseconds(1)));
+    cluster_->wires().Cut(from, to, world.Now() + duration);
+  }
+  if (world.Chance(misfortunes.full_disk)) {
+    const auto index = static_cast<uint32_t>(world.Below(job_.cluster.servers));
+    const Duration duration = world.UpTo(kFullMax);
+    Note(fmt::format("the disk of server {} is full for {} ms", index + 1,
+                     duration / milliseconds(1)));
+    if (SimServer* const server = cluster_->server(index)) server->FillDisk(world.Now() + duration);
+  }
+  if (kills_ >= misfortunes.kills_max) return;
+  if (world.Chance(misfortunes.kill_server)) KillServer();
+  if (world.Chance(misfortunes.kill)) {
+    const Node node = AnyNode();
+    Note(fmt::format("node {} is killed", node));
+    if (Process* const process = cluster_->process(node)) process->Kill();
+    ++kills_;
+  }
+  if (world.Chance(misfortunes.stop) && cluster_->scheduler().alive()) {
+    Note("the user stops the job");
+    cluster_->scheduler().RequestStop();
+    ++kills_;
+  }
+}
+
+void Story::KillServer() {
+  World& world = cluster_->world();
+  const auto index = static_cast<uint32_t>(world.Below(job_.cluster.servers));
+  SimServer* const server = cluster_->server(index);
+  if (server == nullptr || !server->alive()) return;
+  const bool in_write = world.Chance(0.5);
+  Note(fmt::format("server {} is killed{}", index + 1, in_write ? " in its next write" : ""));
+  if (in_write) {
+    server->KillInNextWrite();
+  } else {
+    server->Kill();
+  }
+  ++kills_;
+  // It may write nothing any more; then it is killed without that.
+  world.After(world.UpTo(kAwayMax), [this, index, server, start = starts_] {
+    if (start != starts_ || cluster_->server(index) != server) return;
+    server->Kill();
+    cluster_->StartServer(index);
+    Note(fmt::format("server {} is started again", index + 1));
+  });
+}
+
+// ------------------------------------------------------------ what must hold
+
+void Story::Check() {
+  if (told_) return;
+  CheckOwnersAndClocks();
+  cluster_->world().After(kMoment / 4, [this] { Check(); });
+}
+
+// A shard has one owner, and its clock never goes back while its process lives, but for a new
+// generation.
+void Story::CheckOwnersAndClocks() {
+  std::map<ShardId, uint32_t> owners;
+  for (uint32_t s = 0; s < job_.cluster.servers; ++s) {
+    const SimServer* const server = cluster_->server(s);
+    if (server == nullptr || !server->alive()) continue;
+    for (const server::ShardSet* const set : server->shard_sets()) {
+      for (const server::Shard& shard : set->shards()) {
+        ++owners[shard.id()];
+        Step& last = clocks_[{server->incarnation(), set->generation().value(), shard.id()}];
+        EXPECT_GE(shard.now(), last) << "shard " << shard.id().value();
+        last = shard.now();
+      }
+    }
+  }
+  for (const auto& [shard, count] : owners) EXPECT_EQ(count, 1u) << "shard " << shard.value();
+}
+
+Ending Story::EndingNow() {
+  Ending ending;
+  const JobResult result = scheduler::ResultOf(cluster_->scheduler().job(), TimePoint());
+  ending.checksums["dense parameters"] = result.dense_checksum;
+  for (const auto& [name, table] : result.tables) {
+    ending.checksums[name] = fmt::format("{} rows, {}", table.rows, table.checksum);
+  }
+  for (const JobResult::Evaluation& at : result.history) {
+    ending.history += fmt::format("epoch {} step {}", at.epoch, at.step);
+    for (const LossMean& loss : at.train) ending.history += fmt::format(" {}", loss.mean);
+    for (const Metrics& of : at.valid) ending.history += fmt::format(" {}", of.logloss.value_or(0));
+    ending.history += "\n";
+  }
+  for (uint32_t s = 0; s < job_.cluster.servers; ++s) {
+    for (const server::ShardSet* const set : cluster_->server(s)->shard_sets()) {
+      ending.counts.merge(CountsOf(*set));
+    }
+  }
+  return ending;
+}
+
+void ExpectEverySampleOnce(const Ending& ending) {
+  for (Key key = kFirstSampleKey; key < kFirstSampleKey + kSamples; ++key) {
+    const auto count = ending.counts.find(key);
+    const long times = count == ending.counts.end() ? 0 : count->second;
+    EXPECT_EQ(times, kEpochs) << "sample " << key - kFirstSampleKey;
+  }
+}
+
+}  // namespace dt::sim
