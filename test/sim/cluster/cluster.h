@@ -37,6 +37,7 @@ class Cluster {
   World& world() { return world_; }
   Wires& wires() { return wires_; }
   SimScheduler& scheduler() { return *scheduler_; }
+  // Null before its first start.
   SimServer* server(uint32_t index) { return servers_[index].get(); }
   // By node; null before its first start.
   Process* process(Node node);

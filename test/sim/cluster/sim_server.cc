@@ -15,6 +15,7 @@ constexpr Duration kTick = milliseconds(20);
 constexpr Duration kCommandTurn = milliseconds(2);
 constexpr Duration kWritingMax = milliseconds(400);  // For the rows of a checkpoint.
 constexpr Duration kLastWords = seconds(3);
+constexpr uint64_t kSegmentHead = 64;  // At most: what a segment has before its first record.
 constexpr Duration kDiskPause = std::chrono::microseconds(100);  // Real time.
 
 uint64_t SizeOf(const std::string& path) {
@@ -114,10 +115,10 @@ void SimServer::OnKill() {
   keeper_.reset();
 }
 
-std::vector<const server::ShardSet*> SimServer::shard_sets() const {
-  std::vector<const server::ShardSet*> sets;
+std::vector<server::ShardSet*> SimServer::shard_sets() const {
+  std::vector<server::ShardSet*> sets;
   for (const Executor& executor : executors_) {
-    const server::ShardSet* const shards = executor.core->state().shards();
+    server::ShardSet* const shards = executor.core->state().shards();
     if (shards != nullptr) sets.push_back(shards);
   }
   return sets;
@@ -240,7 +241,8 @@ void SimServer::EndTurn(Executor& executor) {
     return executor.core->EndTurn(now);
   }
   executor.core->EndTurn(now);
-  if (dies_writing_ && SizeOf(NewestSegment(keeper_->dir(), index)) > before) {
+  const bool wrote = SizeOf(NewestSegment(keeper_->dir(), index)) > before;
+  if (dies_writing_ && wrote && before > lost_too_ + kSegmentHead) {
     TearLog(executor, before);
     Kill();
   }
@@ -250,8 +252,8 @@ void SimServer::TearLog(const Executor& executor, uint64_t bytes_before) {
   const auto index = static_cast<uint32_t>(&executor - executors_.data());
   const std::string segment = NewestSegment(keeper_->dir(), index);
   const uint64_t written = SizeOf(segment) - bytes_before;
-  const uint64_t kept = lost_too_ == 0 ? bytes_before + world().Below(written + 1)
-                                       : bytes_before - std::min(bytes_before, lost_too_);
+  const uint64_t kept =
+      lost_too_ == 0 ? bytes_before + world().Below(written + 1) : bytes_before - lost_too_;
   std::filesystem::resize_file(segment, kept);
 }
 

@@ -29,7 +29,7 @@ class SimServer : public Process {
   void KillInNextWrite(uint64_t lost_too = 0) { dies_writing_ = true, lost_too_ = lost_too; }
 
   // What it holds; of a process that was killed, nothing.
-  std::vector<const server::ShardSet*> shard_sets() const;
+  std::vector<server::ShardSet*> shard_sets() const;
   // "sim://<server>/<executor>".
   static std::string EndpointOf(uint32_t server, uint32_t executor);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "common/base/log.h"
 #include "scheduler/report/result_of.h"
 
 namespace dt::sim {
@@ -36,6 +37,7 @@ std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
   while (world.Now() < deadline) {
     if (cluster_->RunUntil(kMoment, [&] { return cluster_->AllEnded(); }) && !RestartIfEnded()) {
       told_ = true;
+      CountRecoveries();
       return EndingNow();
     }
     if (testing::Test::HasFailure()) return std::nullopt;
@@ -50,8 +52,9 @@ std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
     const Process* const process = cluster_->process(node);
     if (process != nullptr && process->alive()) left += fmt::format(" {}", node);
   }
-  ADD_FAILURE() << "the job does not end; it was started " << starts_ + 1 << " times, and is "
-                << NameOf(cluster_->scheduler().job().phase()) << "; nodes left:" << left;
+  ADD_FAILURE() << "the job does not end; it was started " << tally_.restarts + 1
+                << " times, and is " << NameOf(cluster_->scheduler().job().phase())
+                << "; nodes left:" << left;
   return std::nullopt;
 }
 
@@ -64,10 +67,17 @@ bool Story::RestartIfEnded() {
     EXPECT_TRUE(IsMisfortune(outcome)) << ToText(outcome);
     Note("ended: " + ToText(outcome));
   }
-  ++starts_;
+  CountRecoveries();
+  ++tally_.restarts;
   cluster_->Start(true);
   cluster_->RunUntil(kStartsWithin, [] { return false; });
   return true;
+}
+
+void Story::CountRecoveries() {
+  for (const JobResult::Event& event : cluster_->scheduler().job().record().events) {
+    if (event.kind == "recovered") ++tally_.recoveries;
+  }
 }
 
 // ------------------------------------------------------------ what befalls it
@@ -84,12 +94,14 @@ void Story::Befall(const Misfortunes& misfortunes) {
     const Duration duration = world.UpTo(kPauseMax);
     Note(fmt::format("node {} stands still for {} ms", node, duration / milliseconds(1)));
     if (Process* const process = cluster_->process(node)) process->Pause(duration);
+    ++tally_.pauses;
   }
   if (world.Chance(misfortunes.cut)) {
     const Node from = AnyNode(), to = AnyNode();
     const Duration duration = world.UpTo(kCutMax);
     Note(fmt::format("nothing from {} to {} for {} ms", from, to, duration / milliseconds(1)));
     cluster_->wires().Cut(from, to, world.Now() + duration);
+    ++tally_.cuts;
   }
   if (world.Chance(misfortunes.full_disk)) {
     const auto index = static_cast<uint32_t>(world.Below(job_.cluster.servers));
@@ -97,19 +109,20 @@ void Story::Befall(const Misfortunes& misfortunes) {
     Note(fmt::format("the disk of server {} is full for {} ms", index + 1,
                      duration / milliseconds(1)));
     if (SimServer* const server = cluster_->server(index)) server->FillDisk(world.Now() + duration);
+    ++tally_.full_disks;
   }
-  if (kills_ >= misfortunes.kills_max) return;
+  if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   if (world.Chance(misfortunes.kill_server)) KillServer();
   if (world.Chance(misfortunes.kill)) {
     const Node node = AnyNode();
     Note(fmt::format("node {} is killed", node));
     if (Process* const process = cluster_->process(node)) process->Kill();
-    ++kills_;
+    ++tally_.kills;
   }
   if (world.Chance(misfortunes.stop) && cluster_->scheduler().alive()) {
     Note("the user stops the job");
     cluster_->scheduler().RequestStop();
-    ++kills_;
+    ++tally_.stops;
   }
 }
 
@@ -125,10 +138,10 @@ void Story::KillServer() {
   } else {
     server->Kill();
   }
-  ++kills_;
+  ++tally_.kills;
   // It may write nothing any more; then it is killed without that.
-  world.After(world.UpTo(kAwayMax), [this, index, server, start = starts_] {
-    if (start != starts_ || cluster_->server(index) != server) return;
+  world.After(world.UpTo(kAwayMax), [this, index, server, restarts = tally_.restarts] {
+    if (restarts != tally_.restarts || cluster_->server(index) != server) return;
     server->Kill();
     cluster_->StartServer(index);
     Note(fmt::format("server {} is started again", index + 1));
@@ -183,12 +196,55 @@ Ending Story::EndingNow() {
   return ending;
 }
 
+Story::Tally& Story::Tally::operator+=(const Tally& other) {
+  pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
+  full_disks += other.full_disks, restarts += other.restarts, recoveries += other.recoveries;
+  return *this;
+}
+
+namespace {
+
+// Every sample of the training data exactly once in every epoch.
 void ExpectEverySampleOnce(const Ending& ending) {
   for (Key key = kFirstSampleKey; key < kFirstSampleKey + kSamples; ++key) {
     const auto count = ending.counts.find(key);
     const long times = count == ending.counts.end() ? 0 : count->second;
     EXPECT_EQ(times, kEpochs) << "sample " << key - kFirstSampleKey;
   }
+}
+
+}  // namespace
+
+// ------------------------------------------------------------ what was promised
+
+const SimJob& JobOf(Mode mode) {
+  static std::map<Mode, std::unique_ptr<SimJob>> jobs;
+  if (jobs.empty()) InitLog({.level = LogLevel::kOff});
+  std::unique_ptr<SimJob>& job = jobs[mode];
+  if (job == nullptr) job = std::make_unique<SimJob>(mode);
+  return *job;
+}
+
+const Ending& Undisturbed(Mode mode) {
+  static std::map<Mode, Ending> endings;
+  if (!endings.contains(mode)) {
+    Story story(0, JobOf(mode));
+    std::optional<Ending> ending = story.Tell({});
+    EXPECT_TRUE(ending.has_value());
+    endings[mode] = ending.value_or(Ending());
+  }
+  return endings[mode];
+}
+
+void ExpectAsPromised(Mode mode, const Misfortunes& misfortunes, Story& story) {
+  const std::optional<Ending> ending = story.Tell(misfortunes);
+  if (!ending.has_value()) return;
+  ExpectEverySampleOnce(*ending);
+  if (mode == Mode::kBounded || mode == Mode::kUnbounded) return;
+  const Ending& undisturbed = Undisturbed(mode);
+  EXPECT_EQ(ending->checksums, undisturbed.checksums);
+  EXPECT_EQ(ending->history, undisturbed.history);
+  EXPECT_EQ(ending->counts, undisturbed.counts);
 }
 
 }  // namespace dt::sim

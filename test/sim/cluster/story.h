@@ -42,6 +42,13 @@ class Story {
   Cluster& cluster() { return *cluster_; }
   // What befell it, for people.
   const std::string& text() const { return text_; }
+  struct Tally {
+    uint32_t pauses = 0, cuts = 0, kills = 0, stops = 0, full_disks = 0;
+    uint32_t restarts = 0;    // Of the job, from a checkpoint or the beginning.
+    uint32_t recoveries = 0;  // Servers that came back with their logs.
+    Tally& operator+=(const Tally& other);
+  };
+  const Tally& tally() const { return tally_; }
 
  private:
   void Befall(const Misfortunes& misfortunes);
@@ -49,6 +56,7 @@ class Story {
   Node AnyNode() { return static_cast<Node>(cluster_->world().Below(cluster_->nodes())); }
   void Note(const std::string& what);
   bool RestartIfEnded();
+  void CountRecoveries();
   void Check();
   void CheckOwnersAndClocks();
   Ending EndingNow();
@@ -57,12 +65,16 @@ class Story {
   const JobConfig job_;
   std::unique_ptr<Cluster> cluster_;
   std::string text_;
-  uint32_t kills_ = 0, starts_ = 0;
+  Tally tally_;
   bool told_ = false;
   std::map<std::tuple<uint64_t, uint64_t, ShardId>, Step> clocks_;
 };
 
-// Every sample of the training data exactly once in every epoch.
-void ExpectEverySampleOnce(const Ending& ending);
+// The job of a mode, made at first need; and its end when nothing befalls it.
+const SimJob& JobOf(Mode mode);
+const Ending& Undisturbed(Mode mode);
+
+// Tells a story of the mode, and adds a test failure for everything that is not as it must be.
+void ExpectAsPromised(Mode mode, const Misfortunes& misfortunes, Story& story);
 
 }  // namespace dt::sim

@@ -1,5 +1,7 @@
 #include "test/sim/cluster/wires.h"
 
+#include "common/base/hash.h"
+
 namespace dt::sim {
 
 void Wires::Listen(const std::string& address, Node node, Handler handler) {
@@ -18,6 +20,10 @@ void Wires::Send(Node node, const std::string& from, const std::string& to, Fram
 }
 
 void Wires::Deliver(const std::string& to, const std::string& from, Frames message) {
+  const auto now = static_cast<uint64_t>(world_.Now().time_since_epoch().count());
+  for (const uint64_t part : {now, HashString(to), HashString(from), uint64_t{BytesIn(message)}}) {
+    digest_ = MixBits(digest_ ^ part);
+  }
   if (tap_ && !tap_(to, from, message)) return;
   const auto handler = handlers_.find(to);
   if (handler == handlers_.end()) return;

@@ -44,6 +44,8 @@ class Wires {
   void Cut(Node from, Node to, TimePoint until) { cuts_[{from, to}] = until; }
   void Heal();
   void SetTap(Tap tap) { tap_ = std::move(tap); }
+  // Of all that has arrived so far: when, where, from whom and how long it was.
+  uint64_t digest() const { return digest_; }
   // Hands a message over at once.
   void Deliver(const std::string& to, const std::string& from, Frames message);
 
@@ -54,6 +56,7 @@ class Wires {
   World& world_;
   NetworkFaults faults_;
   Tap tap_;
+  uint64_t digest_ = 0;
   std::map<std::string, Handler> handlers_;
   std::map<std::string, Node> nodes_;  // Of every address that ever was.
   std::map<std::pair<Node, Node>, TimePoint> cuts_, last_in_order_;
