@@ -85,7 +85,7 @@ SimJob::SimJob(Mode mode) {
   job_.data.cache_dir = folder_ / "cache";
   job_.cluster.lease = seconds(3);
   job_.cluster.scheduler_outage = seconds(10);
-  job_.cluster.wait_for_server = seconds(30);
+  job_.cluster.wait_for_server = job_.cluster.start_timeout = seconds(30);
   TaskPool pool(1);
   const auto data = worker::Dataset::Open(job_.data, worker::Split::kTrain, pool);
   DT_CHECK_MSG(data.ok(), "{}", ToText(data.status()));

@@ -18,7 +18,9 @@ constexpr Duration kStartsWithin = milliseconds(600);
 
 // What a job may end with when something has befallen it.
 bool IsMisfortune(const Status& outcome) {
-  return outcome.code() == StatusCode::kUnavailable || outcome.code() == StatusCode::kCancelled;
+  const bool killed_before_it_joined = ToText(outcome).find(" have joined") != std::string::npos;
+  return outcome.code() == StatusCode::kUnavailable || outcome.code() == StatusCode::kCancelled ||
+         killed_before_it_joined;
 }
 
 }  // namespace
