@@ -18,6 +18,8 @@ inline std::vector<uint64_t> SimSeeds(uint64_t count = 20) {
   return seeds;
 }
 
+inline bool RepeatsOneSeed() { return std::getenv("DT_SIM_SEED") != nullptr; }
+
 // For failure messages.
 inline std::string Repeat(uint64_t seed) {
   return "repeat with DT_SIM_SEED=" + std::to_string(seed);

@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "scheduler/report/result_of.h"
+#include "test/support/sim_seeds.h"
 
 namespace dt::sim {
 namespace {
@@ -221,7 +222,8 @@ void ExpectEverySampleOnce(const Ending& ending) {
 
 const SimJob& JobOf(Mode mode) {
   static std::map<Mode, std::unique_ptr<SimJob>> jobs;
-  if (jobs.empty()) InitLog({.level = LogLevel::kOff});
+  // Of a seed that is repeated alone, all that the processes say is of interest.
+  if (jobs.empty() && !RepeatsOneSeed()) InitLog({.level = LogLevel::kOff});
   std::unique_ptr<SimJob>& job = jobs[mode];
   if (job == nullptr) job = std::make_unique<SimJob>(mode);
   return *job;
