@@ -4,13 +4,12 @@
 //   Invalid      the user's configuration or flags are wrong: fix the input          (exit 2)
 //   NotFound     the named thing does not exist: fix the name                        (exit 2)
 //   Malformed    a data line, file or message cannot be read: refuse it whole        (exit 3)
-//
-//    Stale        sent under an old generation, term or map version: refresh, resend
-//    Busy         a limit is reached: wait, then try again
-//    Unavailable  the environment fails (disk, peer, port): try elsewhere, or stop
-//    Timeout      a deadline passed: handle it like Unavailable
-//    DataLoss     stored bytes are damaged: stop, name the file
-//    Cancelled    stopped on request
+//   Stale        sent under an old generation, term or map version: refresh, resend
+//   Busy         a limit is reached: wait, then try again
+//   Unavailable  the environment fails (disk, peer, port): try elsewhere, or stop
+//   Timeout      a deadline passed: handle it like Unavailable
+//   DataLoss     stored bytes are damaged: stop, name the file
+//   Cancelled    stopped on request
 //   NotYet       valid, but its mechanism is not available yet                        (exit 2)
 //   Internal     the other side of a boundary broke its contract: a bug
 #pragma once

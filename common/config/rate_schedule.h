@@ -2,7 +2,6 @@
 // file, so results depend neither on how training is cut into orders nor on where a job was
 // resumed. The factor that evaluations decide (PlateauConfig) is separate.
 //
-//
 //   warm-up        the factor grows evenly, from 1 / warmup in the first step to 1
 //   then constant  1
 //        cosine    falls from 1 along half a cosine to min_scale, which step number `steps` reaches

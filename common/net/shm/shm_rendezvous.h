@@ -3,7 +3,6 @@
 // belong to the network namespace, so a process that reaches the port of this host also reaches the
 // name; and they disappear with the process. Both sides refuse a peer of another user.
 //
-//
 //   client ──greeting, segment, its arena──▶ server      the client may send messages at once
 //          ◀────────greeting, its arena─────
 //
