@@ -67,9 +67,8 @@ struct ClusterConfig {
   Duration wait_for_server = std::chrono::seconds(60);
   // How often `launch` restarts lost servers, in total; 0 if they keep no log.
   uint32_t restarts = 3;
-  Duration start_timeout =
-      // Limit for all processes to join and read their data.
-      std::chrono::seconds(300);
+  // Limit for all processes to join and read their data.
+  Duration start_timeout = std::chrono::seconds(300);
   AcceleratorChoice devices = AcceleratorChoice::kAuto;
   EmulatedConfig emulated;
   WorkerConfig worker;

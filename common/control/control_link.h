@@ -23,9 +23,8 @@ class ControlLink {
     JoinMessage join;
     Duration join_timeout = seconds(30);  // Limit of the wait for a scheduler.
     std::stop_token stop = {};            // A stop ends the joining with Cancelled.
-    Duration scheduler_outage =
-        // The link ends (Unavailable) if the scheduler is silent for longer.
-        seconds(60);
+    // The link ends (Unavailable) if the scheduler is silent for longer.
+    Duration scheduler_outage = seconds(60);
   };
   // Returns when the scheduler has welcomed the process. Errors: Unavailable, with the address, if
   // nobody answers in time; the error with which the scheduler refused.

@@ -14,8 +14,7 @@ std::optional<uint64_t> ParseUint(std::string_view text);  // Decimal digits onl
 std::optional<int64_t> ParseInt(std::string_view text);
 std::optional<double> ParseFloat(std::string_view text);   // Finite.
 std::optional<uint64_t> ParseSize(std::string_view text);  // "8GiB", "512 MiB", "4096"; KB is 1000.
-std::optional<Duration> ParseDuration(
-    // "3s", "500ms", "2m", "1h"; the unit is required.
-    std::string_view text);
+// "3s", "500ms", "2m", "1h"; the unit is required.
+std::optional<Duration> ParseDuration(std::string_view text);
 
 }  // namespace dt
