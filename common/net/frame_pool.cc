@@ -21,8 +21,8 @@ constexpr size_t kLargestShift = 30;  // 1 GiB; larger buffers are not kept.
 constexpr size_t kClassesPerDouble = 4;
 constexpr size_t kClasses = (kLargestShift - kSmallestShift) * kClassesPerDouble + 1;
 constexpr size_t kLargest = size_t{1} << kLargestShift;
-constexpr size_t kKeptBytesMax = size_t{512}
-                                 << 20;  // Limit for all free buffers of a pool together.
+// Limit for all free buffers of a pool together.
+constexpr size_t kKeptBytesMax = size_t{512} << 20;
 
 size_t ClassOf(size_t size) {
   if (size <= (size_t{1} << kSmallestShift)) return 0;

@@ -97,8 +97,8 @@ bool WaitReadable(zmq::socket_t& socket, int wake, TimePoint deadline) {
   if (left <= Duration::zero()) return false;
   zmq_pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake, ZMQ_POLLIN, 0}};
   const auto ms = std::chrono::ceil<milliseconds>(std::min<Duration>(left, seconds(3600)));
-  zmq_poll(items, wake < 0 ? 1 : 2,
-           ms.count());  // An interruption counts as a wake-up without a message.
+  // An interruption counts as a wake-up without a message.
+  zmq_poll(items, wake < 0 ? 1 : 2, ms.count());
   return true;
 }
 

@@ -106,8 +106,8 @@ struct OptimizerInfo {
   OptimizerKind kind;  // Also the position in the list.
   std::string_view name;
   uint32_t value_states = 0;  // Floats of state for each value of a row or dense parameter.
-  uint32_t row_states =
-      0;  // Floats of state for a whole row; above 0, the optimizer is for tables only.
+  // Floats of state for a whole row; above 0, the optimizer is for tables only.
+  uint32_t row_states = 0;
   // The member that gives the initial value of the state; null: zero.
   OptimizerMember initial_state = nullptr;
   // The optimizer that dense parameters use instead of this one; none: the same.

@@ -45,8 +45,8 @@ class ShmArena : public FrameMemory {
  private:
   const SharedMemory memory_;
   Mutex mutex_;
-  std::map<size_t, size_t> free_
-      DT_GUARDED_BY(mutex_);  // Offset → bytes; adjacent ranges are merged.
+  // Offset → bytes; adjacent ranges are merged.
+  std::map<size_t, size_t> free_ DT_GUARDED_BY(mutex_);
   std::map<pid_t, std::weak_ptr<std::atomic<size_t>>> lent_ DT_GUARDED_BY(mutex_);
 };
 

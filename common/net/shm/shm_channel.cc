@@ -232,8 +232,8 @@ Result<std::optional<Frames>> ShmChannel::Receive() {
 // ------------------------------------------------------------ waiting
 
 bool ShmChannel::PrepareWait() {
-  in_ring_.waiting.store(
-      1);  // Sequentially consistent with the writer's tail, so no wake-up is missed.
+  // Sequentially consistent with the writer's tail, so no wake-up is missed.
+  in_ring_.waiting.store(1);
   if (in_.empty()) return true;
   EndWait();
   return false;

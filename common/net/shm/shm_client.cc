@@ -10,8 +10,8 @@ namespace {
 
 constexpr Duration kTryAgain = seconds(1);      // Time between attempts to find the peer's socket.
 constexpr Duration kSleep = milliseconds(100);  // Limit for noticing a peer's death.
-constexpr Duration kSleepBoth =
-    milliseconds(1);  // While messages may also come from the network below.
+// While messages may also come from the network below.
+constexpr Duration kSleepBoth = milliseconds(1);
 // Time for which replies may still come from the network below.
 constexpr Duration kBelowLinger = seconds(10);
 constexpr Duration kGreeting = seconds(2);              // Time for the server's greeting.

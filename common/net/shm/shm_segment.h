@@ -25,8 +25,8 @@ inline constexpr size_t kShmRingBytes = 1 << 20;
 inline constexpr uint32_t kShmSlots = 4096;         // Parts lent at a time, in each direction.
 inline constexpr size_t kShmInlineBytesMax = 4096;  // Largest part that is stored in the record.
 inline constexpr size_t kShmPartsMax = 16;          // Most parts of a message.
-inline constexpr uint64_t kShmInline =
-    ~uint64_t{0};  // ShmPartHead::offset of a part in the record.
+// ShmPartHead::offset of a part in the record.
+inline constexpr uint64_t kShmInline = ~uint64_t{0};
 
 struct ShmRecordHead {
   uint32_t bytes = 0;  // Size of the record, with this head; a multiple of 8.

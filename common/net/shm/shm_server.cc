@@ -80,8 +80,8 @@ class ShmServerSocket : public ServerSocket {
   void Wake() override {
     woken_.store(true, std::memory_order_release);
     const uint64_t one = 1;
-    static_cast<void>(
-        !write(wake_.get(), &one, sizeof(one)));  // If it is full, it is readable already.
+    // If it is full, it is readable already.
+    static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
   }
   int descriptor() const override { return -1; }
   uint64_t bytes_sent() const override {
