@@ -21,7 +21,7 @@ constexpr uint64_t kRowsPerRun = 600'000;
 constexpr uint64_t kRows = kRowsPerRun * (kPairs + 1);
 constexpr size_t kBatch = 4096;
 constexpr size_t kBatchesPerRun = 5;
-constexpr uint64_t kRunBytes = 8 << 20;  // As with a memory of 256 MiB.
+constexpr uint64_t kRunBytes = 8 << 20;  // The size that a server with 256 MiB uses.
 constexpr size_t kRunsUnderWay = 2;
 constexpr uint64_t kCacheBytes = 64 << 20;
 

@@ -12,7 +12,7 @@
 
 namespace dt::cli {
 
-inline constexpr uint32_t kBenchDim = 64;        // Of "bench", the only table.
+inline constexpr uint32_t kBenchDim = 64;        // Dimension of "bench", the only table.
 inline constexpr uint64_t kBenchRows = 1 << 21;  // 512 MiB
 inline constexpr uint32_t kBenchShards = 64;     // All on one executor.
 inline constexpr size_t kBenchBytesMax = 16'384 * kBenchDim * sizeof(float) + (1 << 20);

@@ -16,7 +16,7 @@ constexpr int kPairs = 12;
 constexpr size_t kBatch = 4096;              // Keys of one request.
 constexpr size_t kKeysPerRun = 1 << 20;      // Keys of one measurement.
 constexpr size_t kQueryBlocks = 4;           // Successive runs use different keys.
-constexpr size_t kReferenceAhead = 32;       // In rows; more is not faster.
+constexpr size_t kReferenceAhead = 32;       // Rows to prefetch; more is not faster.
 constexpr double kWork = kKeysPerRun / 1e6;  // M rows
 
 Key KeyOf(uint64_t row) { return MixBits(row + 1); }

@@ -18,7 +18,7 @@ class StopSignals {
 
   // From now on the caller polls received().
   void Heed() { heeded_ = true; }
-  // Also heeds signals: the token is stopped by the first one.
+  // Like Heed, and the first signal requests a stop of the token.
   std::stop_token token() {
     Heed();
     return source_.get_token();

@@ -1,8 +1,8 @@
-// Dense parameters on servers (train.staleness above 0) are stored in two tables beside those of
-// the model. All trained parameters, one after the other in the plan's order, are cut into blocks,
-// which are the rows of kDenseTable. The running values of batch norm are cut in the same way into
-// rows of kRunningTable. A row's key is the number of its block. The last block is padded with
-// zeros.
+// Dense parameters on servers (train.staleness above 0) are stored in two tables in addition to
+// those of the model. All trained parameters, one after the other in the plan's order, are cut into
+// blocks, which are the rows of kDenseTable. The running values of batch norm are cut in the same
+// way into the rows of kRunningTable. A row's key is the number of its block. The last block is
+// padded with zeros.
 #pragma once
 
 #include <string_view>

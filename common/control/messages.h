@@ -37,7 +37,7 @@ struct JoinMessage {
   uint64_t job_fingerprint = 0;
   std::vector<std::string> endpoints;  // Servers: one for each executor.
   // The random name of the directory of a server that keeps a log. If the member with this token is
-  // gone, the process takes over its role. 0: none.
+  // gone, the process replaces it. 0: none.
   uint64_t server_token = 0;
   // Workers: the CPU, then the accelerator if it has one.
   std::vector<DeviceInfo> devices;
@@ -119,7 +119,7 @@ struct WelcomeMessage {
   ProcessId id;
   Term term;
   Duration lease{};
-  // For servers: the process takes the place of the member with its server token, and its directory
+  // For servers: the process replaces the member with its server token, and its directory
   // belongs to this job. The messages that this member has got (CheckpointCommitted, Start, orders)
   // are sent again.
   bool returned = false;

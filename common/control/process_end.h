@@ -13,7 +13,7 @@ struct ProcessEnd {
   std::string name;  // "worker 3"
   int64_t pid = 0;
   std::string how;       // "was killed by signal 9 (Killed)"
-  bool returns = false;  // `launch` starts another process in its place.
+  bool returns = false;  // `launch` starts another process instead.
 };
 
 // Writes the message to the pipe. Unavailable: the scheduler has ended.

@@ -28,7 +28,7 @@ class BacklogGuard {
 
   // Guards the socket's connections until it is closed. REQUIRES: it is not bound yet.
   void Watch(zmq::socket_t& socket);
-  // Tells that a part of `bytes` was taken from the connection with this descriptor.
+  // Notes that a part of `bytes` was taken from the connection with this descriptor.
   void NoteTaken(int descriptor, size_t bytes);
 
  private:

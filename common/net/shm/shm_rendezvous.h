@@ -23,7 +23,7 @@ namespace dt {
 // one; asks the name service to resolve host names. Empty: another host, or not TCP.
 std::vector<std::string> ShmNamesOf(const std::string& endpoint);
 
-// Listens beside a bound endpoint. Unavailable: the name is taken, or the system has no such
+// Listens next to a bound endpoint. Unavailable: the name is taken, or the system has no such
 // sockets.
 Result<OwnedFd> ListenForShm(const std::string& bound_endpoint);
 // Accepts the next connection. Returns an invalid descriptor if none waits or its user is another

@@ -34,7 +34,7 @@ struct ShmRecordHead {
 };
 struct ShmPartHead {
   uint64_t size = 0;
-  uint64_t offset = kShmInline;  // In the sender's arena.
+  uint64_t offset = kShmInline;  // Offset in the sender's arena.
   uint32_t slot = 0;
   uint32_t lease = 0;
 };
