@@ -23,7 +23,7 @@ struct TierBudget {
 
 class Evictor {
  public:
-  // While this many runs are being written, no more rows leave.
+  // While this many runs are being written, no other rows leave.
   static constexpr size_t kRunsMax = 2;
 
   // The other objects outlive it. `tables`: the tables of all shards.
