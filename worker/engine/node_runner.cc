@@ -82,7 +82,7 @@ class CopyRunner : public QueueRunner {
     const TensorView& to = node.outputs.empty() ? prepared.inputs[1] : prepared.outputs[0];
     DT_CHECK(from.bytes() == to.bytes());
     if (from.data == nullptr)
-      return OkStatus();  // An input that this pass has not, and nobody reads.
+      return OkStatus();  // The pass lacks this input, and nobody reads it.
     return to_device_ ? queue().CopyToDevice(to.data, from.data, from.bytes())
                       : queue().CopyToHost(to.data, from.data, from.bytes());
   }
