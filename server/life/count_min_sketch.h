@@ -20,7 +20,7 @@ class CountMinSketch {
  public:
   static constexpr uint32_t kCountMax = 255;
 
-  CountMinSketch() = default;  // Without counters; must not be asked.
+  CountMinSketch() = default;  // A sketch without counters, which must not be used.
   // `bytes` is rounded down to whole cache lines, at least one. `salt` decides which keys collide.
   CountMinSketch(uint64_t bytes, uint64_t salt);
 

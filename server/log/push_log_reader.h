@@ -24,7 +24,7 @@ class PushLogReader {
     uint32_t executor = 0;
     Generation generation;       // Segments of a later generation are ignored.
     uint64_t first_segment = 1;  // Earlier segments do not count.
-    bool sync = false;           // Cutting off must survive a power failure.
+    bool sync = false;           // Makes the cut survive a power failure.
   };
   struct Record {
     Step step = 0;

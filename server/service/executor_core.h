@@ -26,7 +26,7 @@ struct SavedRows {
 struct ExecutorOptions {
   std::vector<WireTable> tables;  // One for each table of the job.
   Duration pull_timeout = seconds(60);
-  // Limit for the whole server. It is exceeded only when use is 5 % and memory_slack above it.
+  // Limit for the whole server, which fails when use exceeds it by 5 % plus memory_slack.
   uint64_t memory_bytes_max = 0;
   uint64_t memory_slack = 256 << 20;
   Duration log_timeout = seconds(30);  // How long a log may fail to be written.

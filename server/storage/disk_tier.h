@@ -2,9 +2,9 @@
 // thread:
 //
 //   RowsBelow   the common core: which rows are below memory, and where
-//   Evictor     makes room: cold rows leave in runs
 //   Evictor     makes room: writes cold rows out in runs
 //   Fetcher     returns rows to memory, for requests that wait and for prefetches
+//   Saver       makes checkpoints while training goes on
 //   DiskThreads the writer's and the reader's thread, and the files that these write and read
 #pragma once
 

@@ -17,8 +17,8 @@ struct TierBudget {
   explicit TierBudget(uint64_t memory_bytes);
 
   uint64_t memory_bytes;  // All of it: rows, indexes and what the tier needs.
-  uint64_t run_bytes;     // One run on its way to disk.
-  uint64_t cache_bytes;   // The cache for blocks of files on disk.
+  uint64_t run_bytes;     // Size of one run on its way to disk.
+  uint64_t cache_bytes;   // Size of the cache for blocks of files on disk.
 };
 
 class Evictor {

@@ -21,7 +21,7 @@ class ExpiryFilter {
   bool empty() const { return steps_.empty(); }
 
   // For the tables' thread. Must not be called while a checkpoint is being saved: rows that have
-  // expired by now had perhaps not expired at its cut.
+  // expired by now may not have expired at its cut.
   void Update();
   // Any thread. False if the key is not that of a row.
   bool HasExpired(std::string_view key, std::string_view record) const;

@@ -19,7 +19,7 @@ namespace dt::server {
 
 class Fetcher {
  public:
-  // All of them outlive it.
+  // All arguments outlive it.
   Fetcher(RowsBelow& below, DiskThreads& disk, TierProgress& progress)
       : below_(below), disk_(disk), progress_(progress) {}
 

@@ -67,8 +67,8 @@ class EmbeddingTable {
   uint64_t SaveChanged(uint64_t from, uint64_t buckets, uint32_t epoch, RowSink& sink);
 
   // Removes expired rows from a small part of the index; about a thousand calls go once around.
-  // Nobody can see the difference. Does nothing while a checkpoint is being saved, because the rows
-  // may have been alive at its cut.
+  // This changes no result, because expired rows count as absent. Does nothing while a checkpoint
+  // is being saved, because the rows may have been alive at its cut.
   void RemoveGone();
 
   // Pull and Push for a single run.

@@ -10,7 +10,7 @@ namespace dt::server {
 class PageMemory {
  public:
   enum class Pages {
-    kHuge,   // Where the kernel has them. With small pages, the translation of addresses dominates.
+    kHuge,   // Huge pages where the kernel has them: small ones make address translation dominate.
     kSmall,  // Small pages until UseHugePages, for memory of which little may ever be touched.
   };
 

@@ -38,7 +38,7 @@ class MessageCutter {
 
  private:
   struct Piece {
-    size_t first_group = 0, end_group = 0;  // In groups_.
+    size_t first_group = 0, end_group = 0;  // Range in groups_.
     size_t rows = 0, bytes = 0;
   };
   void CutShard(std::span<const RowGroup> groups, const std::function<bool(uint32_t)>& carries);

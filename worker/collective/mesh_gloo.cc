@@ -66,7 +66,7 @@ class PrefixedStore : public gloo::rendezvous::Store {
   Status status_;
 };
 
-// Ends waits in Gloo when the job ends: a wait can be aborted, but not made in short pieces.
+// Ends waits in Gloo when the job ends: Gloo can abort a wait, but cannot wait in short pieces.
 class Watch {
  public:
   explicit Watch(std::function<Status()> interrupted)

@@ -17,7 +17,7 @@ constexpr size_t kBlocksMax = 32;  // Blocks of text in one batch; three batches
 
 struct Piece {
   size_t input = 0;
-  bool first = false;       // Its input's first piece.
+  bool first = false;       // The first piece of its input.
   uint64_t skip_lines = 0;  // Lines of the header.
   std::shared_ptr<const RowFormat> format;
   std::string text;

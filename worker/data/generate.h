@@ -17,7 +17,7 @@ struct GenerateOptions {
   double vocabulary = 1.0;  // Factor on the number of distinct strings of the larger columns.
 };
 
-// The scores of the true probabilities on a split: only by luck a model is better.
+// The scores of the true probabilities on a split: only luck makes a model better than this.
 struct SplitTruth {
   uint64_t rows = 0;
   double auc = 0;  // Not a number if all labels are equal.

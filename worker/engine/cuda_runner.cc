@@ -158,7 +158,7 @@ class CudaRunner : public NodeRunner {
     return OkStatus();
   }
 
-  // All nodes share it, because they run one after the other.
+  // All nodes share the scratch memory, because they run one after the other.
   Status GrowScratch() {
     if (scratch_bytes_ <= scratch_.bytes()) return OkStatus();
     scratch_ = DeviceMemory();
@@ -167,7 +167,7 @@ class CudaRunner : public NodeRunner {
   }
 
   Status SendRun(const Pass& pass) {
-    // It ended long ago, because the pass before has ended.
+    // Does not block: the last copy ended before the pass before did.
     DT_TRY_STATUS(run_sent_->Wait(kTimeout));
     *reinterpret_cast<CudaRun*>(sent_run_.data()) = CudaRunOf(pass.run, pass.sizes);
     const size_t used = offsetof(CudaRun, sizes) + pass.sizes.size() * sizeof(int64_t);

@@ -111,7 +111,7 @@ class Engine {
     std::vector<PreparedNode> nodes;  // By node.
     std::unique_ptr<Streams> streams;
     SliceAtHand at_hand;
-    bool slice = false;  // A slice was begun and is not copied to its pack yet.
+    bool slice = false;  // True from the begin of a slice until it is copied to its pack.
     std::vector<std::span<const float>> row_grads;
   };
   Status Prepare();

@@ -23,7 +23,8 @@ class KeyNumbering {
   struct Slot {
     Key key;
     uint32_t number;
-    uint32_t epoch;  // Count of Begin; if it is an old one, the slot is free.
+    uint32_t
+        epoch;  // The Begin that it belongs to, by number; if not the last one, the slot is free.
   };
   std::vector<Slot> slots_;
   uint32_t epoch_ = 0;

@@ -37,7 +37,7 @@ class AlignedBuffer {
     memory_.reset(std::aligned_alloc(64, bytes));
     DT_CHECK_MSG(memory_ != nullptr, "no memory for {} bytes", bytes);
   }
-  // If it fails, copies are as right, but slower.
+  // If pinning fails, copies are just slower.
   bool Pin(size_t bytes) {
     Result<PinnedMemory> pinned = PinnedMemory::Make(*pinned_for_, bytes);
     if (pinned.ok()) {

@@ -145,8 +145,8 @@ class WorkerCore {
                                   .overlap = options_.job.parallel.overlap};
     const bool all_on_servers = std::ranges::all_of(
         plan.graph.tables, [](const TableUse& table) { return table.store == kNone; });
-    // Without an accelerator, two steps at once would only share the processors, and would see less
-    // of each other's updates.
+    // Without an accelerator, two steps at once would just share the processors, and each would see
+    // older rows.
     const bool two_lanes = options.overlap && options_.job.train.asynchronous() && on_accelerator;
     if (two_lanes && all_on_servers) {
       DT_TRY(other_engine_, Engine::Create(plan, options));
