@@ -167,7 +167,7 @@ class CudaRunner : public NodeRunner {
   }
 
   Status SendRun(const Pass& pass) {
-    // Does not block: the last copy ended before the pass before did.
+    // Does not block: the last copy belonged to the pass before, which has ended.
     DT_TRY_STATUS(run_sent_->Wait(kTimeout));
     *reinterpret_cast<CudaRun*>(sent_run_.data()) = CudaRunOf(pass.run, pass.sizes);
     const size_t used = offsetof(CudaRun, sizes) + pass.sizes.size() * sizeof(int64_t);
