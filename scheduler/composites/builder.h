@@ -17,7 +17,7 @@
 
 namespace dt::scheduler {
 
-// What a name in `inputs` stands for: a column of the data, or a value of the graph.
+// The meaning of a name in `inputs`: a column of the data, or a value of the graph.
 struct Operand {
   std::string name;
   ValueIndex value = kNone;
@@ -47,7 +47,7 @@ class GraphBuilder {
                const std::set<std::string, std::less<>>& on_worker)
       : job_(job), columns_(columns), on_worker_(on_worker) {}
 
-  // What is added from now on belongs to this node, and its names begin with the node's.
+  // Additions from now on belong to this node, and their names begin with its name.
   void Enter(const NodeConfig& node) {
     user_ = &node;
     parts_.clear();

@@ -1,4 +1,4 @@
-// What the state machines of one job share. Job owns all of it; each machine holds a reference.
+// Data shared by the state machines of one job. Job owns all of it; each machine holds a reference.
 //
 // All machines have the same form: messages, ticks and times come in; messages and events go out
 // through the outbox; a returned error ends the job. What a restarted scheduler needs is in the

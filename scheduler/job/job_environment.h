@@ -1,4 +1,4 @@
-// What a job needs from outside: a planner, checkpoint folders, and a disk for the generation.
+// The services that a job uses: a planner, checkpoint folders, and a disk for the generation.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace dt::scheduler {
 
-// What a plan is made from, in addition to the job file.
+// The planner's input, in addition to the job file.
 struct PlanInput {
   std::vector<ColumnSpec> columns;  // The columns of the data.
   uint32_t slices = 1;

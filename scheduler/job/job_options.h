@@ -1,4 +1,4 @@
-// What a job is to do. Every scheduler of the job gets it, the first one and its successors.
+// The task of a job. Every scheduler of the job gets it, the first one and its successors.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What a job sends: messages to processes, and events for people.
+// The output of a job: messages to processes, and events for people.
 #pragma once
 
 #include <string>

@@ -13,8 +13,8 @@ namespace dt::scheduler {
 // The state of the rendezvous; a part of the job's record.
 struct RendezvousRecord {
   std::map<std::string, std::string> values;
-  std::map<std::string, std::set<Incarnation>>
-      waiting;         // Processes that asked for a key before it was put.
+  // Processes that asked for a key before it was put.
+  std::map<std::string, std::set<Incarnation>> waiting;
   uint64_t bytes = 0;  // Total size of everything that was put.
   DT_FIELDS(values, waiting, bytes)
 };

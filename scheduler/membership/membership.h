@@ -32,7 +32,7 @@ struct Member {
 // new lease.
 struct Presence {
   TimePoint heard{};                    // Last sign of life.
-  HeartbeatMessage report;              // Its last heartbeat.
+  HeartbeatMessage report;              // The last heartbeat.
   bool reported = false;                // Whether this process has sent a heartbeat.
   std::optional<TimePoint> away_since;  // Set while the job waits for the member to return.
 };

@@ -26,8 +26,8 @@ struct MachineShare {
 //
 //   step = messages + max(worker + exchange, servers, machine)
 //
-// Without overlap, workers wait while servers work: `worker + exchange + servers` then takes the
-// place of the first two.
+// Without overlap, workers wait while servers work: `worker + exchange + servers` then replaces the
+// first two.
 struct StepTime {
   double worker = 0;    // Computing and copying of a worker that has its machine to itself.
   double exchange = 0;  // Exchange of row gradients among workers.

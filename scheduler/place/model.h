@@ -17,8 +17,8 @@ class Model {
   };
   struct Group {
     std::vector<uint32_t> items;  // Ascending.
-    PerPlace<double> seconds =
-        {};  // Includes launches; kCannotRun if one of the items cannot run there.
+    // Includes launches; kCannotRun if one of the items cannot run there.
+    PerPlace<double> seconds = {};
     PerPlace<double> memory = {};
     std::optional<uint8_t> forced;  // Set by a tag, or because the other place has no kernel.
   };

@@ -22,7 +22,7 @@ class DiskEnvironment : public JobEnvironment {
     Planner planner;
     std::function<void(PlanMade)> on_plan;  // Called on the planner's thread.
     bool evaluates_only = false;            // If set, nothing is written to disk.
-    std::optional<Step> resumed;            // As in CheckpointStore::Options.
+    std::optional<Step> resumed;            // See CheckpointStore::Options.
     std::optional<BestCheckpoint> best;
   };
   // Increments term and generation on disk, unless only evaluating.

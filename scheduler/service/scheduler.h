@@ -20,8 +20,8 @@ struct SchedulerOptions {
   Network& network;
   std::string listen;  // For example "tcp://127.0.0.1:0" or "inproc://scheduler".
   Goal goal = Goal::kTrain;
-  std::string resume =
-      "never";  // "never"; "auto": the job's newest checkpoint, if any; or a folder.
+  // "never"; "auto": the job's newest checkpoint, if any; or a folder.
+  std::string resume = "never";
   std::string checkpoint = {};  // The checkpoint's folder, for Goal::kEvaluate.
   // For Goal::kTrain. Called once this is known to be the job's only scheduler, before processes
   // can find it.

@@ -140,8 +140,8 @@ class Differentiator : public GradientContext {
   const PlanRequest& request_;
   const size_t forward_nodes_;
   std::vector<bool> needed_;  // Indexed by value: whether a gradient is needed.
-  std::vector<std::vector<ValueIndex>>
-      grads_;  // Indexed by forward value: gradients from its uses.
+  // Indexed by value of the forward graph: the gradients from its uses.
+  std::vector<std::vector<ValueIndex>> grads_;
   Status error_;
 
   // The node being differentiated. It is a copy, since adding nodes moves the graph's own.

@@ -22,7 +22,7 @@
 namespace dt::scheduler {
 
 struct GraphProblem {
-  PlacementProblem problem;       // Its memory limits are not set yet.
+  PlacementProblem problem;       // The memory limits are not set yet.
   std::vector<uint32_t> item_of;  // The item of each node.
 
   // The device of everything with this constraint, in the given placement.

@@ -20,8 +20,8 @@ constexpr PlaceLimits kLimits = {.exact_groups = 64,
                                  .search_steps = 10'000'000,
                                  .search_restarts = 16,
                                  .explain_steps = 5'000'000};
-// Number of placements that are tried while the plan needs more memory than the model predicted.
-// After that the accelerator gets only the nodes that must be there.
+// The number of placements that are tried while the plan needs more memory than the model
+// predicted. After that the accelerator gets only the nodes that must be there.
 constexpr int kRounds = 6;
 // A card's driver, contexts and kernels use some of its memory.
 constexpr double kShareOfCard = 15.0 / 16;

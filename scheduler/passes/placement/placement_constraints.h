@@ -58,13 +58,13 @@ class PlacementConstraints {
   // The key and value that put the weight on `gpu`, for error texts.
   std::string SayingOfWeight(ValueIndex weight) const;
   bool HasKernel(std::string_view op) const;
-  // What keeps any of the nodes from running on `gpu`, in words; empty if nothing does.
+  // Why one of the nodes cannot run on `gpu`; empty if all can.
   std::string LackingOf(std::span<const NodeIndex> nodes) const;
-  // What keeps the weight from being updated on `gpu`; empty if nothing does.
+  // Why the weight cannot be updated on `gpu`; empty if it can.
   std::string LackingForUpdate(ValueIndex weight) const;
   // The table on the worker that the node takes rows from; nullptr if none.
   const TableUse* TableTakenBy(NodeIndex n) const;
-  // What keeps the node, or the nodes that go with it, from `gpu`; empty if nothing does.
+  // Why the node, or a node that goes with it, cannot run on `gpu`; empty if all can.
   std::string Unheld(NodeIndex n) const;
   Status FindSliceNode(NodeIndex n);
   // The device that a tag or rule names for the node; kAuto if none does or it does not hold.
