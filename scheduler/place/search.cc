@@ -42,7 +42,7 @@ class Search {
     const size_t descents = std::min<size_t>(starts_.size(), kDescents);
     for (size_t s = 0; s < descents; ++s) {
       Timeline line(model_, starts_[s].places);
-      // Each start gets an equal share of the remaining steps.
+      // Each start gets an equal share of the steps, and the restarts get one, too.
       Descend(line,
               steps_ + (limits_.steps - std::min(limits_.steps, steps_)) / (descents - s + 1));
       Keep(line);

@@ -58,8 +58,8 @@ class Builder {
   uint32_t last_item() const { return static_cast<uint32_t>(made_.problem.items.size() - 1); }
 
   // Adds an item for a parameter, state or table. Parameters and state count as values, from this
-  // item to their last use: at the item's place, and as a replica at the other place if it reads
-  // them.
+  // item to their last use: at the item's place, and as a replica at the other place if an item
+  // there reads them.
   void AddLasting(ValueIndex v) {
     AddItem(graph_.value(v).name, of_.constraints.of_lasting(v));
     item_of_value_[v] = last_item();
