@@ -9,8 +9,8 @@
 namespace dt::scheduler {
 namespace {
 
-// A successor is refused if the member is not away after this many leases. A member whose first
-// heartbeat is still to come has two.
+// A successor is refused if the member is not away after this many leases. A member that has not
+// sent a heartbeat yet has two leases.
 constexpr int kSuccessorLeases = 3;
 
 double InSeconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -98,7 +98,7 @@ Status ServerRecovery::Replace(TimePoint now, const Member& member, const JoinMe
   const Incarnation before = member.incarnation();
   const std::string was = member.Name();
   DT_TRY_STATUS(job_.members.Return(now, member.id, join));
-  // Should it live still, it must not serve.
+  // Should the old process still live, it must not serve.
   const Status replaced = Unavailable("another process has taken the place of {}", was);
   job_.out.Send(before, StopMessage{replaced.code(), ProblemOf(replaced)});
   job_.out.Send(before, RefusedMessage{replaced.code(), ProblemOf(replaced)});
