@@ -78,7 +78,7 @@ TEST_F(AsyncClockTest, ALaterPushIsParkedUntilItsTurn) {
   EXPECT_TRUE(applied_[1].empty());
   EXPECT_EQ(Take({.worker = 1, .step = 0}), kOk);
   EXPECT_EQ(applied_[1], (std::vector<Step>{0, 1, 2}));
-  EXPECT_EQ(Take({.worker = 1, .step = 2}), kOk);  // Its sender will send it again.
+  EXPECT_EQ(Take({.worker = 1, .step = 2}), kOk);  // Its sender was told Busy and sends it again.
   EXPECT_EQ(applied_[1].size(), 3u);
 }
 
