@@ -1,4 +1,5 @@
-// Goal: who may take a server's place, and when a loss ends the job. Method: members by hand.
+// Goal: which process may replace a server, and when a loss ends the job. Method: members made by
+// the test.
 #include "scheduler/job/server_recovery.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ TimePoint At(int64_t second) { return TimePoint() + seconds(second); }
 
 class ServerRecoveryTest : public ::testing::Test {
  protected:
-  // All but one have been heard of.
+  // All members except `silent` have sent something.
   void OthersLive(TimePoint now, const Member& silent) {
     for (const Member& member : job_.members.members()) {
       if (&member != &silent) job_.members.Heard(now, member.incarnation());
