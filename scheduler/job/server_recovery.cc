@@ -68,6 +68,11 @@ void ServerRecovery::OnRecovered(TimePoint now, const Member& member) {
   LogInfo("job.server_recovered", {{"who", member.Name()}, {"seconds", Rounded(seconds, 2)}});
 }
 
+void ServerRecovery::AddSuccessor(TimePoint now, const JoinMessage& join) {
+  const Member& member = *job_.members.FindToken(join.server_token);
+  successors_.push_back({join, now, member.incarnation()});
+}
+
 void ServerRecovery::ForgetSuccessor(const std::string& host, int64_t pid) {
   std::erase_if(successors_, [&](const Successor& successor) {
     return successor.join.pid == pid && successor.join.host == host;
@@ -79,6 +84,10 @@ std::vector<ProcessId> ServerRecovery::SettleSuccessors(TimePoint now) {
   for (Successor& successor : std::exchange(successors_, {})) {
     const JoinMessage& join = successor.join;
     const Member& member = *job_.members.FindToken(join.server_token);
+    // A successor before it may have got the place and died: then the wait begins again.
+    if (std::exchange(successor.predecessor, member.incarnation()) != member.incarnation()) {
+      successor.since = now;
+    }
     Status refusal;
     if (job_.members.presence(member.id).away_since.has_value()) {
       refusal = Replace(now, member, join);

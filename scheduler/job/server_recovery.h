@@ -40,7 +40,7 @@ class ServerRecovery {
   bool IsGone(ProcessId id) const { return gone_since_.contains(id); }
 
   // The process has the token of a member; it waits until that member is away.
-  void AddSuccessor(TimePoint now, const JoinMessage& join) { successors_.push_back({join, now}); }
+  void AddSuccessor(TimePoint now, const JoinMessage& join);
   void ForgetSuccessor(const std::string& host, int64_t pid);
   // Lets successors replace the members that are away, and returns those members; each must be sent
   // what its predecessor had. Refuses successors that have waited for too long.
@@ -50,7 +50,8 @@ class ServerRecovery {
  private:
   struct Successor {
     JoinMessage join;
-    TimePoint since{};
+    TimePoint since{};          // The time at which it began to wait for `predecessor`.
+    Incarnation predecessor{};  // The member's process.
   };
   std::optional<Loss> AwayTooLong(TimePoint now) const;
   void NoteGone(TimePoint now, const Member& member, Outbox::Details details);

@@ -92,6 +92,21 @@ TEST_F(ServerRecoveryTest, ASuccessorOfAMemberThatStaysIsRefused) {
   EXPECT_EQ(job_.NamesSentTo(4), Names{"Refused"});
 }
 
+// A server that is killed twice in a row leaves a successor behind that is dead, too.
+TEST_F(ServerRecoveryTest, ASuccessorBehindADeadOneWaitsForItsLease) {
+  for (uint64_t id : {4, 5}) {
+    recovery_.AddSuccessor(At(0), job_.Joiner(Role::kServer, id, kToken));
+  }
+  recovery_.SetAway(At(7), logged_, "was killed");
+  recovery_.SettleSuccessors(At(7));
+  EXPECT_EQ(logged_.incarnation(), Incarnation(4));
+  recovery_.SettleSuccessors(At(13));
+  EXPECT_TRUE(job_.NamesSentTo(5).empty()) << "it waits for the dead one since second 7";
+  recovery_.SetAway(At(13), logged_, "has not been heard of");
+  recovery_.SettleSuccessors(At(13));
+  EXPECT_EQ(logged_.incarnation(), Incarnation(5));
+}
+
 TEST_F(ServerRecoveryTest, ASuccessorAtOtherAddressesIsRefused) {
   recovery_.SetAway(At(1), logged_, "was killed");
   JoinMessage join = job_.Joiner(Role::kServer, 4, kToken);
