@@ -35,11 +35,11 @@ int Verify(const CommandLine& line) {
 struct Contents {
   scheduler::Manifest manifest;
   RowsHeader header;
-  std::map<TableId, std::pair<uint64_t, uint64_t>> tables;  // Rows, bytes.
+  std::map<TableId, std::pair<uint64_t, uint64_t>> tables;  // (rows, bytes) by table.
   uint64_t dense_arrays = 0, dense_values = 0;
 };
 
-// Rows are counted one by one: the files do not say how many they hold.
+// Counts the rows one by one, because the files do not store their number.
 Result<Contents> ContentsOf(const std::string& folder) {
   Contents contents;
   DT_TRY(contents.manifest, scheduler::ReadManifest(folder));

@@ -18,10 +18,10 @@
 namespace dt::cli {
 namespace {
 
-// Commands that the documents name and that do not exist yet.
+// Commands that the documentation names but that do not exist yet.
 constexpr std::string_view kLater[] = {"drain", "scale", "serve"};
 
-// Sections of the job file whose keys users may take for flags.
+// Sections of the job file whose keys users may mistake for flags.
 constexpr std::array<std::string_view, 7> kSections = {
     "", "train", "data", "optimizer", "cluster", "checkpoint", "observe"};
 
@@ -75,7 +75,7 @@ class Parser {
   }
 
  private:
-  // The library would only say that a subcommand is required.
+  // CLI11 would only report that a subcommand is required.
   void CheckCommand(const std::string& name) const {
     if (name.starts_with("-")) return;
     std::vector<std::string> names;
@@ -88,7 +88,7 @@ class Parser {
                                "there is no command \"" + name + "\"" + DidYouMean(name, names));
   }
 
-  // For an unknown flag that is called like a key of the job: how to set the key.
+  // For an unknown flag with the name of a key of the job: how to set the key.
   static std::string KeyHint(int argc, char** argv, std::string_view why) {
     for (int i = 1; i < argc; ++i) {
       const std::string flag = argv[i];
@@ -111,7 +111,7 @@ class Parser {
     return "";
   }
 
-  // Wrong usage too leaves a result file where one is asked for.
+  // Writes the result file, if one is asked for, also after a usage error.
   static void KeepResult(int argc, char** argv, const std::string& why) {
     JobResult result;
     result.status = Invalid("{}", why);
@@ -158,8 +158,8 @@ class Parser {
         ->type_name("debug|info|warn|error|off");
   }
 
-  // All take --resume, so that all roles of a job can be started with the same flags; those that
-  // decide where training begins read it.
+  // All commands accept --resume, so that all roles of a job can be started with the same flags.
+  // Only those that decide where training begins use it.
   void RunFlags(CLI::App* sub) {
     const bool begins =
         sub->get_name() == "train" || sub->get_name() == "launch" || sub->get_name() == "scheduler";
@@ -214,7 +214,8 @@ class Parser {
                         "Where the scheduler is (default: cluster.scheduler of the job)")
             ->type_name("tcp://HOST:PORT");
       }
-      sub->add_option("--child", out_.child)->group("");  // Not in the help: `launch` says it.
+      // Not in the help: only `launch` passes it.
+      sub->add_option("--child", out_.child)->group("");
       sub->add_option("--listen", out_.listen, "Address to bind and to be reached at")
           ->type_name("ADDR");
     }

@@ -1,4 +1,4 @@
-// What was typed, as values. The only user of CLI11.
+// The parsed command line. The only code that uses CLI11.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,13 @@ struct CommandLine {
   LogLevel log_level = LogLevel::kWarn;
   bool no_progress = false;
   bool json = false;
-  // The number that `launch` gave this process. `launch` then prints what went wrong, once.
+  // The process id that `launch` gave this process. Only `launch` then prints errors, so that each
+  // is shown once.
   std::optional<uint32_t> child;
 
   std::string scheduler;                  // tcp://HOST:PORT
   std::string key_path;                   // status, keygen
-  std::string listen;                     // Roles.
+  std::string listen;                     // scheduler, server, worker
   std::string checkpoint;                 // eval, predict, export, checkpoint verify|inspect
   std::vector<std::string> data_paths;    // predict: files, globs, "-" for standard input
   std::vector<std::string> kept_columns;  // predict
@@ -39,10 +40,11 @@ struct CommandLine {
   std::string program;  // argv[0], for starting further processes.
 };
 
-// Parses; prints help, the completion or the mistake itself. Returns -1 to go on, or the exit code.
+// Parses the arguments. Prints help, the completion script or a usage error itself. Returns -1 if
+// the command is to run, else the exit code.
 int ParseCommandLine(int argc, char** argv, CommandLine& out);
 
-// Flags that a child process of `launch` gets as well, in the form of arguments.
+// The flags that `launch` also passes to its child processes, as arguments.
 std::vector<std::string> SharedArguments(const CommandLine& line);
 
 }  // namespace dt::cli

@@ -1,4 +1,4 @@
-// The subcommands: one file each, one function each. Each returns the exit code.
+// The subcommands, one file and one function for each. They return the exit code.
 #pragma once
 
 #include "cli/command_line.h"

@@ -43,7 +43,7 @@ int Convert(const CommandLine& line, const JobConfig& job) {
   return 0;
 }
 
-// One pass over a split: what each column holds.
+// Computes statistics of each column in one pass over a split.
 Json StatsOf(const Dataset& data) {
   constexpr uint64_t kRowsAtOnce = 65536;
   const auto& columns = data.columns();

@@ -1,4 +1,4 @@
-// `dovetail eval` and `dovetail predict`: a checkpoint on data, in one process.
+// `dovetail eval` and `dovetail predict`: apply a checkpoint to data, in one process.
 #include <cstring>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 namespace dt::cli {
 namespace {
 
-// Copies standard input, which can be read only once, to a file without a name. It needs the room
-// of a disk and ends with this process.
+// Copies standard input, which can be read only once, to an unnamed file. The file takes space on
+// disk and disappears when this process ends.
 Result<OpenFile> CopyOfInput(const std::string& folder) {
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
@@ -42,7 +42,7 @@ Result<OpenFile> CopyOfInput(const std::string& folder) {
   }
 }
 
-// The samples to predict for. Fills `input` if standard input is among them.
+// Sets the samples to predict. Fills `input` if standard input is among them.
 Status SetData(const CommandLine& line, JobConfig& job, std::optional<OpenFile>& input) {
   job.data.labels_optional = true;
   job.data.kept_columns = line.kept_columns;
@@ -61,8 +61,8 @@ Status SetData(const CommandLine& line, JobConfig& job, std::optional<OpenFile>&
   return OkStatus();
 }
 
-// How a job is trained does not matter to what its checkpoint predicts: one worker has all dense
-// parameters, which every checkpoint holds as such.
+// Removes the settings of asynchronous training. They do not matter for predictions: one worker has
+// all dense parameters, and every checkpoint contains them as such.
 void EvaluateHere(JobConfig& job) {
   const auto forget = [](Device& device) {
     if (device == Device::kPs) device = Device::kAuto;
@@ -74,7 +74,7 @@ void EvaluateHere(JobConfig& job) {
   std::erase_if(job.parallel.place, [](const PlaceRule& rule) {
     return rule.of == Placed::kWeights && rule.device == Device::kPs;
   });
-  job.observe.trace.reset();  // No step is trained; what a training recorded stays.
+  job.observe.trace.reset();  // No step is trained, and existing traces must not be replaced.
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ int RunEvaluate(const CommandLine& line, StopSignals& signals) {
   Result<JobConfig> job = LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
   if (!job.ok()) return EndWithError(line, "", job.status());
   if (job->observe.log_json) SetLogFormat(LogFormat::kJson);
-  std::optional<OpenFile> input;  // Open until the job has ended.
+  std::optional<OpenFile> input;  // Must stay open until the job has ended.
   if (line.command == "predict") {
     if (Status s = SetData(line, *job, input); !s.ok()) return EndWithError(line, job->job, s);
   }

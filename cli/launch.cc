@@ -1,8 +1,8 @@
-// `dovetail launch`: the job as separate processes on this machine.
+// `dovetail launch`: runs the job as separate processes on this machine.
 //
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. It
-// tells the scheduler at once which process has ended. The scheduler ends the job; if it is the
-// scheduler that is lost, this process does. Nothing is left running.
+// reports each ended process to the scheduler at once. The scheduler ends the job; if the scheduler
+// itself is lost, this process ends the job. All processes are stopped before it returns.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -26,12 +26,13 @@ namespace dt::cli {
 namespace {
 
 constexpr Duration kSchedulerStart = seconds(30);
-constexpr Duration kStopTimeout = seconds(3);  // Between SIGTERM and SIGKILL.
-constexpr Duration kCleanStop = seconds(60);   // For the scheduler's own clean stop on Ctrl-C.
-constexpr Duration kAfterLoss =
-    seconds(10);  // For the scheduler to end the job when a role is lost.
-constexpr Duration kAfterScheduler = seconds(10);  // For the others, once the job is complete,
-constexpr Duration kAfterFailure = seconds(3);     // or has failed, which they know by then.
+constexpr Duration kStopTimeout = seconds(3);  // Time between SIGTERM and SIGKILL.
+constexpr Duration kCleanStop = seconds(60);   // Time for the scheduler's clean stop after Ctrl-C.
+// Time for the scheduler to end the job after a role is lost.
+constexpr Duration kAfterLoss = seconds(10);
+// Time for the other processes to end after the scheduler has completed the job.
+constexpr Duration kAfterScheduler = seconds(10);
+constexpr Duration kAfterFailure = seconds(3);  // Like kAfterScheduler, after the job has failed.
 
 class Launch {
  public:
@@ -45,7 +46,7 @@ class Launch {
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
-  // The job's end: OK, or what the first lost process, or the scheduler, says.
+  // Runs the job. Returns OK, or the error that the scheduler or the first lost process reports.
   Status Run() {
     DT_TRY_STATUS(MakePartsFolder());
     Status status = StartAll();
@@ -54,7 +55,7 @@ class Launch {
     return status;
   }
 
-  // The result file's text: what the scheduler wrote, or what is known without it.
+  // The text of the result file: the scheduler's result, or what is known without it.
   std::string ResultText(const Status& status, double seconds_total) const {
     Json json = ResultOf("scheduler");
     if (!json.is_object()) {
@@ -67,7 +68,7 @@ class Launch {
     return json.dump(2) + "\n";
   }
 
-  // The last lines of the process whose loss ended the job, if one's did.
+  // Prints the last lines of the process whose loss ended the job, if there was one.
   void PrintLostLog() const {
     const auto lost = std::ranges::find(children_, NameOfLost(), &ChildProcess::name);
     if (lost == children_.end()) return;
@@ -86,7 +87,8 @@ class Launch {
   }
 
  private:
-  // A folder of this launch alone: the job may be running already, under another launch.
+  // Makes a folder for this launch alone, because the job may already be running under another
+  // launch.
   Status MakePartsFolder() {
     Result<ScratchDir> made = ScratchDir::Make(job_.run_dir, "launch");
     if (!made.ok()) {
@@ -127,7 +129,7 @@ class Launch {
     return arguments;
   }
 
-  // Ids are given as the scheduler gives them: the servers first, then the workers.
+  // Uses the ids that the scheduler will assign: the servers first, then the workers.
   Status StartRole(uint32_t id) {
     const std::string role = id <= job_.cluster.servers ? "server" : "worker";
     const std::string name = fmt::format("{} {}", role, id);
@@ -155,8 +157,8 @@ class Launch {
     return std::filesystem::last_write_time(RunFile(), absent);
   }
 
-  // The scheduler's endpoint, from the run.json that this scheduler wrote. One that was there
-  // before belongs to another scheduler, though its pid be the same: in containers pids repeat.
+  // Reads the scheduler's endpoint from the run.json that this scheduler wrote. An older run.json
+  // belongs to another scheduler, even if its pid is the same: in containers pids repeat.
   Result<std::string> WaitForScheduler(std::filesystem::file_time_type before) {
     std::string endpoint;
     WaitFor(children_, kSchedulerStart, [&](const std::vector<ChildProcess>& children) {
@@ -204,7 +206,7 @@ class Launch {
     return SchedulerEnd();
   }
 
-  // The scheduler need not wait until the process's silence tells it.
+  // Reports the end of the process, so that the scheduler need not wait for its lease to expire.
   ProcessEnd TellEnd(const ChildProcess& child, bool returns) const {
     ProcessEnd end{child.name(), child.pid(), child.exit()->Text(), returns};
     if (const Status own = ErrorOf(child); !own.ok()) end.how += ": " + ToText(own);
@@ -216,8 +218,9 @@ class Launch {
     return end;
   }
 
-  // Servers that were killed or crashed start again, as often as the job says; one that ended by
-  // itself has told the scheduler why. True if any was started and nothing else is wrong.
+  // Restarts servers that were killed or crashed, as often as the job allows. A server that exited
+  // by itself has told the scheduler why. Returns true if a server was started and no other process
+  // is lost.
   bool RestartServers() {
     if (signals_.received() != 0 || !children_.front().running()) return false;
     bool started = false;
@@ -237,7 +240,7 @@ class Launch {
     return started && FirstLost(children_) == nullptr;
   }
 
-  // A child that ended with anything but success while the scheduler had not ended the job.
+  // The first child that ended with an error while the scheduler had not ended the job.
   static const ChildProcess* FirstLost(const std::vector<ChildProcess>& children) {
     for (const ChildProcess& child : children) {
       if (child.exit().has_value() && (child.exit()->code != 0 || child.exit()->signal != 0)) {
@@ -249,7 +252,8 @@ class Launch {
 
   void LetOthersEnd() {
     const std::optional<ChildExit>& scheduler = children_.front().exit();
-    if (scheduler.has_value() && scheduler->signal != 0) return;  // They cannot know.
+    // The others cannot know that the job has ended.
+    if (scheduler.has_value() && scheduler->signal != 0) return;
     const bool complete = scheduler.has_value() && scheduler->code == 0;
     const Duration timeout = complete ? kAfterScheduler : kAfterFailure;
     WaitFor(children_, timeout, [](const std::vector<ChildProcess>& children) {
@@ -260,7 +264,7 @@ class Launch {
     });
   }
 
-  // "" if no process's loss ended the job.
+  // Name of the process whose loss ended the job; "" if there was none.
   std::string NameOfLost() const {
     if (children_.empty()) return "";
     if (children_.front().exit().has_value() && children_.front().exit()->signal != 0) {
@@ -289,7 +293,7 @@ class Launch {
     return json.ok() && json->is_object() ? *std::move(json) : Json(nullptr);
   }
 
-  // OK, the job's own error if the scheduler could say it, or how the scheduler itself was lost.
+  // OK, the job's own error if the scheduler reported it, or how the scheduler itself was lost.
   Status SchedulerEnd() const {
     const ChildProcess& scheduler = children_.front();
     if (scheduler.exit()->code == 0 && scheduler.exit()->signal == 0) return OkStatus();
@@ -297,7 +301,7 @@ class Launch {
     return Unavailable("the scheduler (pid {}) {}", scheduler.pid(), scheduler.exit()->Text());
   }
 
-  // What an ended child wrote into its result file as its error; OK if it wrote none.
+  // The error in the result file of an ended child; OK if it wrote none.
   Status ErrorOf(const ChildProcess& child) const {
     const Json result = ResultOf(child.name());
     const Json& error = MemberOf(result, "error");
@@ -312,11 +316,11 @@ class Launch {
   const CommandLine& line_;
   const JobConfig& job_;
   StopSignals& signals_;
-  std::optional<ScratchDir> parts_folder_;  // The children's result files are in it.
-  int ends_ = -1;                           // The scheduler's pipe: process_end.h.
-  std::vector<ChildProcess> children_;      // By id: the scheduler first.
-  std::string scheduler_;                   // Its endpoint.
-  uint32_t restarts_ = 0;                   // So far.
+  std::optional<ScratchDir> parts_folder_;  // Contains the children's result files.
+  int ends_ = -1;                           // The pipe to the scheduler; see process_end.h.
+  std::vector<ChildProcess> children_;      // By id; the scheduler is first.
+  std::string scheduler_;                   // The scheduler's endpoint.
+  uint32_t restarts_ = 0;                   // Restarts of servers so far.
 };
 
 }  // namespace

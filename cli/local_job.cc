@@ -11,22 +11,22 @@
 namespace dt::cli {
 namespace {
 
-// The job as one process sees it.
+// The job with the cluster that one process simulates.
 JobConfig OneProcess(JobConfig job) {
   job.cluster.servers = 1;
   job.cluster.workers = 1;
   return job;
 }
 
-// What the roles other than the scheduler begin with.
+// The arguments of the roles other than the scheduler.
 struct Begin {
   const JobConfig& job;
   Network& network;
   std::string scheduler;
   std::string predictions_path;
   bool evaluates = false;
-  std::stop_token stop;      // Of the role.
-  std::stop_token job_stop;  // The scheduler has been asked for a clean stop.
+  std::stop_token stop;      // Stops the role.
+  std::stop_token job_stop;  // Set when the scheduler has been asked for a clean stop.
 };
 
 Status RunServer(const Begin& begin) {
@@ -70,8 +70,8 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
     return result;
   }
   if (options.goal == scheduler::Goal::kTrain) PrintPage((*scheduler)->page());
-  // The roles stop when the scheduler says so; this stop is for a scheduler that has ended without
-  // them.
+  // The roles stop when the scheduler tells them to. This stop is for a scheduler that has ended
+  // without doing so.
   std::stop_source roles;
   std::stop_source job_stop;
   const std::stop_callback forward(options.stop, [&] { job_stop.request_stop(); });
@@ -95,7 +95,7 @@ JobResult RunLocalJob(const JobConfig& given, const LocalJobOptions& options) {
     result = (*scheduler)->Run(job_stop.get_token());
     roles.request_stop();
   }
-  // A role that failed before it could tell the scheduler is the cause of the stop.
+  // If a role failed before it could tell the scheduler, its error is the cause of the stop.
   const bool stopped = result.status.code() == StatusCode::kCancelled;
   if (stopped && !options.stop.stop_requested()) {
     result.status = !worker_end.ok() ? worker_end : server_end;

@@ -1,5 +1,5 @@
-// The whole job in this process: one scheduler, one server, one worker, over inproc://. The same
-// code as in separate processes.
+// Runs the whole job in this process: one scheduler, one server and one worker, connected over
+// inproc://. They run the same code as separate processes do.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@ namespace dt::cli {
 struct LocalJobOptions {
   scheduler::Goal goal = scheduler::Goal::kTrain;
   std::string resume = "never";
-  std::string checkpoint;        // Goal::kEvaluate
-  std::string predictions_path;  // Goal::kEvaluate: also written as CSV.
+  std::string checkpoint;        // For Goal::kEvaluate.
+  std::string predictions_path;  // For Goal::kEvaluate: predictions are also written here, as CSV.
   std::function<void(const scheduler::Progress&)> on_progress;
   std::stop_token stop;
 };
 
-// Runs to the end. cluster.servers and cluster.workers of the job are taken as 1.
+// Runs the job to its end. cluster.servers and cluster.workers of the job count as 1.
 JobResult RunLocalJob(const JobConfig& job, const LocalJobOptions& options);
 
 }  // namespace dt::cli

@@ -14,7 +14,7 @@
 int main(int argc, char** argv) {
   using namespace dt::cli;
   dt::InstallMemoryEnd();
-  // glibc would hand large message buffers back to the kernel at every free.
+  // Otherwise glibc would give large message buffers back to the kernel at every free.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 
@@ -26,8 +26,9 @@ int main(int argc, char** argv) {
   StopSignals signals;
 
   const std::string first = line.command.substr(0, line.command.find(' '));
-  const std::string result = first == "report" ? "" : line.result_path;  // `report` reads it.
-  const std::string out = first == "data" ? "" : line.out_path;          // `data` makes a folder.
+  // For `report` it is an input.
+  const std::string result = first == "report" ? "" : line.result_path;
+  const std::string out = first == "data" ? "" : line.out_path;  // For `data` it is a folder.
   for (const std::string& path : {result, out}) {
     if (path.empty()) continue;
     if (const dt::Status s = dt::CheckWritable(path); !s.ok()) {

@@ -20,7 +20,7 @@ void PrintError(const Status& status) {
                   {{"what", problem.what}, {"where", problem.where}, {"hint", problem.hint}});
   }
   std::string text = "dovetail: " + problem.what;
-  // A list of problems names the place of each.
+  // A list of problems names the position of each.
   const bool named = problem.what.find(problem.where) != std::string::npos;
   if (!named) text += fmt::format(" ({})", problem.where);
   if (!problem.hint.empty()) text += "\n  " + problem.hint;

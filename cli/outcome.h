@@ -1,4 +1,4 @@
-// How a command ends: the sentence on standard error, the result file, the exit code.
+// How a command ends: the message on standard error, the result file, and the exit code.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,12 @@
 
 namespace dt::cli {
 
-// Prints a failed status for a person: "dovetail: what (where)\n  hint". Where the job's log is
-// JSON, it is a line of the log.
+// Prints a failed status for people: "dovetail: what (where)\n  hint". If logs are in JSON, writes
+// it as a line of the log.
 void PrintError(const Status& status);
 
-// Prints to standard output. Control characters are escaped, so that no text steers the terminal.
+// Prints to standard output. Control characters are escaped, so that no text can control the
+// terminal.
 void PrintText(std::string_view text);
 template <class... Args>
 void Print(fmt::format_string<Args...> format, Args&&... args) {
@@ -26,13 +27,14 @@ void Print(fmt::format_string<Args...> format, Args&&... args) {
 // "1 epoch", "2 epochs".
 std::string Counted(uint64_t count, std::string_view what);
 
-// For a command that ends before a job runs: prints, writes --result, gives the exit code.
+// For a command that ends before a job runs: prints the error, writes --result, returns the exit
+// code.
 int EndWithError(const CommandLine& line, const std::string& job, const Status& status);
 
-// For a job that ran: prints its error if it has one, writes --result, gives the exit code. A job
-// that a signal interrupted gives 129, 130 or 143.
+// For a job that ran: prints its error if it has one, writes --result, returns the exit code. A job
+// that a signal interrupted returns 129, 130 or 143.
 int EndJob(const CommandLine& line, const JobResult& result, const StopSignals& signals);
-// The same with the result file's text already made.
+// Like EndJob, with the text of the result file.
 int EndJobWith(const CommandLine& line, const Status& status, const std::string& result_json,
                const StopSignals& signals);
 

@@ -1,4 +1,4 @@
-// `dovetail plan`: what would run where, and why; the graph after any pass.
+// `dovetail plan`: shows what would run where, and why, and the graph after any pass.
 #include <algorithm>
 
 #include "cli/commands.h"
@@ -16,7 +16,7 @@
 namespace dt::cli {
 namespace {
 
-// From the job file alone where it tells; else from the data.
+// The columns from the job file if it determines them, otherwise from the data.
 Result<std::vector<ColumnSpec>> ColumnsOf(const JobConfig& job) {
   std::vector<ColumnSpec> columns = ConfiguredColumns(job.data);
   if (!columns.empty()) return columns;
@@ -35,7 +35,8 @@ scheduler::DumpFormat FormatOf(std::string_view name) {
                           : scheduler::DumpFormat::kText;
 }
 
-// The passes up to a mistake are shown; the mistake, unless the pass in question comes before it.
+// Prints the graph after the wanted passes. If a later pass fails, the passes before it are still
+// shown; the error is returned unless the one wanted pass was printed.
 Status PrintPasses(const CommandLine& line, scheduler::PlanRequest request) {
   const std::string_view wanted = line.pass.empty() ? "memory_plan" : std::string_view(line.pass);
   const bool all = wanted == "all";
@@ -54,7 +55,7 @@ Status PrintPasses(const CommandLine& line, scheduler::PlanRequest request) {
     found = true;
     if (all) Print("== after {}\n", pass);
     const std::string title = fmt::format("{} after {}", request.job.job, pass);
-    // Before the last pass there is no plan to explain.
+    // Only the last pass yields a plan that can be explained.
     const bool whole = pass == names.back();
     PrintText(DumpPlan(plan, FormatOf(line.format), title,
                        whole ? ExplainJson(plan, request.job, report) : "{}"));
@@ -63,7 +64,7 @@ Status PrintPasses(const CommandLine& line, scheduler::PlanRequest request) {
   return found && !all ? OkStatus() : plan.status();
 }
 
-// Says which processes `launch` would start on this machine.
+// Prints the processes that `launch` would start on this machine.
 void PrintProcesses(const JobConfig& job) {
   const auto counted = [](uint32_t count, std::string_view what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -83,7 +84,7 @@ int RunPlan(const CommandLine& line) {
   Result<std::vector<ColumnSpec>> columns = ColumnsOf(*job);
   if (!columns.ok()) return EndWithError(line, job->job, columns.status());
   scheduler::PlanRequest request{*job, *std::move(columns), job->train.slices};
-  // As if the workers ran on this machine.
+  // Plans as if the workers ran on this machine.
   const Result<std::optional<DeviceInfo>> accelerator =
       worker::FindAcceleratorWithKernels(job->cluster);
   if (accelerator.ok()) {

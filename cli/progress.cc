@@ -26,7 +26,7 @@ double PercentOf(const scheduler::Progress& p) {
   return 100.0 * static_cast<double>(p.step_in_epoch) / static_cast<double>(p.steps_per_epoch);
 }
 
-// How wide the terminal is now; people change it while a job runs.
+// The current width of the terminal, which may change while a job runs.
 size_t Columns() {
   winsize size{};
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
@@ -38,7 +38,7 @@ size_t Columns() {
 std::string ProgressLine(const scheduler::Progress& p, size_t columns) {
   struct Part {
     std::string text;
-    int importance = 0;  // The least goes first.
+    int importance = 0;  // The least important part is dropped first.
   };
   std::vector<Part> parts = {
       {fmt::format("epoch {}/{} {:5.1f}%", p.epoch + 1, p.epochs, PercentOf(p)), 5}};
@@ -60,7 +60,7 @@ ProgressPrinter::ProgressPrinter(const CommandLine& line)
 
 void ProgressPrinter::operator()(const scheduler::Progress& p) {
   if (terminal_) {
-    // The last column stays free: a terminal may wrap after it.
+    // Leaves the last column free, because a terminal may wrap after it.
     std::printf("\r%s\033[K", ProgressLine(p, Columns() - 1).c_str());
     std::fflush(stdout);
     open_ = true;

@@ -1,4 +1,4 @@
-// The progress line on a terminal; one log line per interval elsewhere.
+// The progress of a job: one updated line on a terminal, otherwise a log line per interval.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace dt::cli {
 
-// Text of at most `columns` characters: what is not known, or does not fit, is left out, from the
-// least important on.
+// A line of at most `columns` characters. Unknown values are left out, and then, if the line is too
+// long, the least important ones.
 std::string ProgressLine(const scheduler::Progress& progress, size_t columns);
 
 class ProgressPrinter {
  public:
   explicit ProgressPrinter(const CommandLine& line);
-  // From the scheduler's thread, a few times a second.
+  // Called on the scheduler's thread, a few times a second.
   void operator()(const scheduler::Progress& progress);
-  // Ends the line, so that what follows starts on a fresh one.
+  // Ends the line, so that later output starts on a new one.
   void Finish();
 
  private:

@@ -8,7 +8,7 @@
 namespace dt::cli {
 namespace {
 
-// "test AUC 0.79812, best possible 0.80001"; nothing where either is not known.
+// Prints "test AUC 0.79812, best possible 0.80001" if both are known.
 void PrintComparison(const Json& result, const Json& truth) {
   const double reached = NumberOf(MemberOf(MemberOf(result, "metrics"), "test"), "auc");
   const double best = NumberOf(MemberOf(truth, "test"), "auc");

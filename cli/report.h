@@ -1,5 +1,4 @@
-// The report page of a finished job: one HTML file with the result inside it, that needs no
-// network.
+// The report page of a finished job: one HTML file that contains the result and needs no network.
 #pragma once
 
 #include <string>
@@ -9,8 +8,8 @@
 
 namespace dt::cli {
 
-// `result` is what a result file holds. `truth` may be null, or what `data generate` wrote: its
-// test figures are shown beside the model's.
+// `result` is the content of a result file. `truth` is null or the output of `data generate`; its
+// test metrics are shown next to the model's.
 Result<std::string> RenderReport(Json result, const Json& truth);
 
 }  // namespace dt::cli

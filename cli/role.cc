@@ -1,4 +1,4 @@
-// `dovetail scheduler|server|worker`: one role in the foreground.
+// `dovetail scheduler|server|worker`: runs one role in the foreground.
 #include <cstdio>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@
 namespace dt::cli {
 namespace {
 
-constexpr Duration kKeyTimeout = seconds(30);  // For the scheduler to make the job's key.
+constexpr Duration kKeyTimeout = seconds(30);  // Time for the scheduler to create the job's key.
 
 int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network,
                  StopSignals& signals) {
@@ -55,7 +55,7 @@ Status RunServer(const CommandLine& line, const JobConfig& job, Network& network
   return server->Run(stop);
 }
 
-// The host part of "tcp://HOST:PORT", or the text itself.
+// The host of "tcp://HOST:PORT", or the text itself.
 std::string HostOf(const std::string& listen) {
   const size_t begin = listen.find("://") == std::string::npos ? 0 : listen.find("://") + 3;
   const size_t end = listen.rfind(':');

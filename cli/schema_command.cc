@@ -1,4 +1,4 @@
-// `dovetail schema`: for editors, and for programs that read what this one writes.
+// `dovetail schema`: prints schemas for editors, and for programs that read this program's outputs.
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "common/schema/job_schema.h"

@@ -1,4 +1,4 @@
-// `dovetail status`: asks a running scheduler.
+// `dovetail status`: shows the status of a running scheduler.
 #include <fmt/ranges.h>
 
 #include "cli/commands.h"
@@ -35,7 +35,7 @@ Result<std::string> SchedulerOf(const CommandLine& line) {
   return scheduler;
 }
 
-// Options for the connection: the key given by --key, or the job's.
+// Connection options with the key given by --key, or with the job's.
 Result<ZmqOptions> SocketsOf(const CommandLine& line) {
   JobConfig job;
   if (!line.job_path.empty()) {
@@ -71,7 +71,7 @@ std::string LossText(const Json& train) {
   return "loss " + SummaryOf(means);
 }
 
-// Says how fast and how well the job learns; empty before the first figure.
+// Speed and quality of the training as text; empty before the first values are known.
 std::string FiguresOf(const Json& status) {
   std::vector<std::string> known;
   const auto has = [&](std::string_view key) { return MemberOf(status, key).is_number(); };

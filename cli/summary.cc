@@ -7,7 +7,8 @@
 namespace dt::cli {
 namespace {
 
-// "valid AUC 0.79310, logloss 0.55100"; of several losses a line each, with its name.
+// Prints "valid AUC 0.79310, logloss 0.55100"; with several losses one line for each, with its
+// name.
 void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) {
   if (!metrics.has_value()) return;
   for (const Metrics& of : *metrics) {
@@ -20,14 +21,14 @@ void PrintMetrics(const char* split, const std::optional<LossMetrics>& metrics) 
   }
 }
 
-// The losses of the last epoch, beside the same of the evaluations.
+// Prints the training losses of the last epoch in the form of the evaluations.
 void PrintTrain(const LossMeans& means) {
   for (const LossMean& of : means) {
     Print("train{} logloss {:.5f}\n", means.size() > 1 ? " " + of.loss : "", of.mean);
   }
 }
 
-// A job that has ended well may still need a look: its warnings are printed again.
+// Prints the job's warnings again, because a job that completed may still have a problem.
 void PrintWarnings(const std::vector<JobResult::Event>& events) {
   for (const JobResult::Event& event : events) {
     if (event.kind != "loss_diverged") continue;

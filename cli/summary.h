@@ -7,7 +7,7 @@
 
 namespace dt::cli {
 
-// Where the status page is; nothing without one.
+// Prints the address of the status page, if there is one.
 void PrintPage(const std::string& url);
 void PrintSummary(const JobResult& result);
 

@@ -1,4 +1,4 @@
-// `dovetail train`: the whole job in one process.
+// `dovetail train`: runs the whole job in one process.
 #include <cstdio>
 
 #include "cli/commands.h"

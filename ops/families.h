@@ -1,9 +1,9 @@
-// The families of operators, and the files of CUDA kernels: whoever adds one adds it here, and the
-// lists of specifications and kernels follow.
+// The families of operators and the files of CUDA kernels. Add a new one here; the lists of
+// specifications and kernels are made from these.
 #pragma once
 
-// X(Family) for each family that has kernels: FamilySpecs() are the specifications in its source,
-// FamilyKernels() the CPU kernels in the source beside it.
+// X(Family) for each family that has kernels. Its source defines FamilySpecs(), and the source of
+// its CPU kernels FamilyKernels().
 #define DT_OP_FAMILIES(X) \
   X(Bag)                  \
   X(BatchMatmul)          \
@@ -41,10 +41,10 @@
   X(Unary)                \
   X(Where)
 
-// X(Family) for each family whose nodes the executor runs itself: there are FamilySpecs() only.
+// X(Family) for each family whose nodes the executor runs itself; it has FamilySpecs() only.
 #define DT_EXECUTOR_FAMILIES(X) X(Communication)
 
-// X(File) for each source of CUDA kernels: FileCudaKernels() are those in it.
+// X(File) for each source of CUDA kernels, which defines FileCudaKernels().
 #define DT_CUDA_FILES(X) \
   X(Attention)           \
   X(BatchNorm)           \

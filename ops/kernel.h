@@ -14,23 +14,23 @@ namespace dt {
 
 struct RunInfo {
   uint64_t seed = 0;
-  Step step = 0;  // Of the update; bias correction uses step + 1.
-  uint64_t first_sample =
-      0;  // Position in the epoch of this slice's first sample: with step it keys dropout.
+  Step step = 0;  // Step of the update; bias correction uses step + 1.
+  // Position in the epoch of the slice's first sample; dropout's random stream depends on it.
+  uint64_t first_sample = 0;
   uint32_t step_samples = 1;  // The divisor of losses.
-  float lr_scale = 1.0f;      // Of learning rates (schedule).
+  float lr_scale = 1.0f;      // The schedule's factor on learning rates.
   bool training = true;
 };
 
 struct KernelContext {
   const Node& node;
-  std::span<const TensorView>
-      inputs;  // In-place operators (updates) write their inputs, as they say.
+  // In-place operators, such as updates, write to their inputs; their specifications say so.
+  std::span<const TensorView> inputs;
   std::span<const TensorView> outputs;
   const RunInfo& run;
   TaskPool& pool;
-  std::vector<std::byte>&
-      scratch;  // Kept between runs of this node: grows once, then allocates nothing.
+  // Kept between runs of the node, so that it is allocated only once.
+  std::vector<std::byte>& scratch;
 
   const TensorView& in(size_t i) const { return inputs[i]; }
   const TensorView& out(size_t i) const { return outputs[i]; }
@@ -38,7 +38,7 @@ struct KernelContext {
 
 using Kernel = void (*)(KernelContext& context);
 
-// nullptr if the operator has none (pull, push and communication are the engine's).
+// nullptr if the operator has no kernel (the engine runs pull, push and communication itself).
 Kernel FindKernel(std::string_view op);
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-// What each source of CPU kernels adds to FindKernel's table.
+// Declares the kernels that each CPU source adds to FindKernel's table.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What the CPU kernels share: dispatch on the element type, pieces, sums in a stated order.
+// Helpers of the CPU kernels: dispatch by element type, pieces of work, sums in a fixed order.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ T* DataOf(const TensorView& view) {
   return view.as<T>().data();
 }
 
-// Where a value of floats or of bf16 begins; the other one is nullptr.
+// Data of a value that is floats or bf16; the other pointer is nullptr.
 template <class T>
 struct Either {
   T* wide = nullptr;
@@ -39,14 +39,14 @@ struct Either {
   }
 };
 
-// `count` elements of the node's scratch memory; earlier spans of it are lost.
+// `count` elements of the node's scratch memory; invalidates earlier spans of it.
 template <class T>
 std::span<T> Scratch(KernelContext& context, size_t count) {
   if (context.scratch.size() < count * sizeof(T)) context.scratch.resize(count * sizeof(T));
   return {reinterpret_cast<T*>(context.scratch.data()), count};
 }
 
-// Rows and row length of a tensor seen as a matrix [all but the last, last] …
+// Rows and row length of a tensor seen as the matrix [all but the last, last].
 struct MatrixShape {
   size_t rows = 0, cols = 0;
 };
@@ -56,7 +56,7 @@ inline MatrixShape AsMatrix(const TensorView& view) {
   for (size_t i = 0; i + 1 < view.shape.size(); ++i) rows *= static_cast<size_t>(view.shape[i]);
   return {rows, static_cast<size_t>(view.shape.back())};
 }
-// … or as [first, all others].
+// Rows and row length of a tensor seen as the matrix [first, all others].
 inline MatrixShape AsSamples(const TensorView& view) {
   DT_CHECK(!view.shape.empty());
   size_t cols = 1;
@@ -64,12 +64,12 @@ inline MatrixShape AsSamples(const TensorView& view) {
   return {static_cast<size_t>(view.shape[0]), cols};
 }
 
-// Rows that make a piece of about kGrain elements.
+// Number of rows that make a piece of about kGrain elements.
 inline size_t RowGrain(size_t cols) {
   return std::max<size_t>(1, kGrain / std::max<size_t>(1, cols));
 }
 
-// Sums in eight lanes: a stated order that the compiler can vectorise.
+// Sums in eight lanes: a fixed order that the compiler can vectorise.
 template <class T>
 T DotOf(const T* __restrict a, const T* __restrict b, size_t n) {
   T lanes[8] = {};
@@ -93,7 +93,7 @@ T SumOf(const T* __restrict a, size_t n) {
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-// The largest in eight lanes, so that the compiler can vectorise. NaN counts as none.
+// The maximum, in eight lanes so that the compiler can vectorise it. NaNs are ignored.
 template <class T>
 T MaxOf(const T* __restrict x, size_t n) {
   T lanes[8];
@@ -116,7 +116,7 @@ void AddTo(const T* __restrict x, T* __restrict out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] += x[i];
 }
 
-// The whole of input 0 into output 0, whatever their shapes.
+// Copies input 0 to output 0, whatever their shapes.
 inline void CopyBytes(KernelContext& context) {
   const auto* from = static_cast<const std::byte*>(context.in(0).data);
   auto* to = static_cast<std::byte*>(context.out(0).data);
@@ -125,8 +125,8 @@ inline void CopyBytes(KernelContext& context) {
   });
 }
 
-// Sums over rows: body(begin, end, partial) adds rows [begin, end) to the zeroed `cols` values of
-// `partial`. Uses all of the node's scratch memory; the result lies in it.
+// Sums over rows: body(begin, end, partial) adds rows [begin, end) to the `cols` values of
+// `partial`, which are zero before. Uses all of the node's scratch memory; the result is in it.
 template <class T, class Body>
 std::span<const T> SumOverRows(KernelContext& context, size_t rows, size_t cols, Body&& body) {
   const std::span<T> all = Scratch<T>(context, (RowSums<T>::Pieces(rows) + 1) * cols);

@@ -9,13 +9,13 @@
 namespace dt {
 namespace {
 
-// The dimensions of one tensor, made into loops from the left.
+// Divides the dimensions of a tensor into loops, from the left.
 class Regrouped {
  public:
   explicit Regrouped(const SymShape& shape) : shape_(shape) { Open(); }
 
   bool done() const { return at_ == shape_.size(); }
-  const Dim& left() const { return left_; }  // Of the dimension.
+  const Dim& left() const { return left_; }  // The remainder of the current dimension.
   const std::string& text() const { return text_; }
 
   void Take(char loop, const Dim& factor) {
@@ -23,7 +23,7 @@ class Regrouped {
     left_ = Quotient(left_, factor);
     if (left_ == Const(1)) Close();
   }
-  // All that is left is not cut.
+  // The remaining dimensions are not cut.
   void TakeRest(char loop) {
     while (!done()) {
       if (!loops_.empty()) loops_ += loop;

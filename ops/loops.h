@@ -8,16 +8,16 @@
 
 namespace dt {
 
-// Of operators whose inputs and outputs are alike, or right-aligned with dimensions of 1 repeated.
+// For operators whose inputs and outputs have one shape, or are right-aligned and broadcast.
 std::string BroadcastLoops(const Graph& graph, const Node& node);
-// "ab.d": of a tensor of `rank` dimensions of which those that `whole` marks are not cut.
+// The term of a tensor, for example "ab.d"; dimensions marked in `whole` are not cut.
 std::string AxesText(const std::vector<bool>& whole);
-// One input and one output that differ along the attribute `axis` (default the last).
+// For one input and one output that differ along the attribute `axis` (default: the last).
 std::string OneAxisLoops(const Graph& graph, const Node& node);
-// One output with the elements of one input in the same order; its attribute is `shape`. Loops run
-// along what dimensions of both have in common, from the left.
+// For an output with the elements of the input in the same order and an attribute `shape`. Loops
+// are the dimensions that both shapes have in common, from the left.
 std::string RegroupedLoops(const Graph& graph, const Node& node);
-// Nothing is cut.
+// Nothing may be cut.
 std::string UncutLoops(const Graph& graph, const Node& node);
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-// What each source of specifications adds to AllOps.
+// Declares the specifications that each source adds to AllOps.
 #pragma once
 
 #include <span>

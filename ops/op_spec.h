@@ -1,5 +1,5 @@
-// What is known of an operator without running it: shapes, gradient, sharding rule, cost. The
-// scheduler links these only; kernels are in ops/kernel.h's table.
+// Specifications of operators: shapes, gradient, sharding rule and cost. The scheduler links only
+// these; kernels are found through ops/kernel.h.
 #pragma once
 
 #include <span>
@@ -14,20 +14,20 @@
 
 namespace dt {
 
-// Gives the outputs of one node their dtype and shape. Errors are sentences without line; the pass
-// adds node, file and line.
+// Computes dtype and shape of a node's outputs. Errors are sentences without a source line; the
+// pass adds node, file and line.
 struct InferContext {
   const Graph& graph;
   const Node& node;
-  std::vector<Value> outputs;  // Assigned by infer, whole: dtype and shape of each output.
+  std::vector<Value> outputs;  // Set by infer: dtype and shape of each output.
 
   const Value& in(size_t i) const { return graph.value(node.inputs[i]); }
   size_t in_count() const { return node.inputs.size(); }
   std::string shape_text(size_t i) const { return ShapeText(graph, in(i).shape); }
 };
 
-// Writes the gradient of one node as nodes. Given: the gradient of each output (kNone where none
-// reaches it).
+// Writes the gradient of one node as nodes, from the gradients of its outputs (kNone for an output
+// without a gradient).
 class GradientContext {
  public:
   virtual ~GradientContext() = default;
@@ -35,7 +35,7 @@ class GradientContext {
   virtual const Node& node() const = 0;
   virtual ValueIndex output_grad(size_t i) const = 0;
   virtual bool needs_grad(size_t input) const = 0;
-  // Adds a gradient node "<node>.grad[.k]" with inferred outputs; returns them.
+  // Adds a gradient node "<node>.grad[.k]", infers its outputs and returns them.
   virtual std::vector<ValueIndex> Add(std::string_view op, std::vector<ValueIndex> inputs,
                                       Attrs attrs, size_t outputs) = 0;
   std::vector<ValueIndex> Add(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs) {
@@ -45,43 +45,44 @@ class GradientContext {
 };
 
 // How a node may be cut over devices: a text in the notation of ops/sharding.h, or a function that
-// gives it where it depends on attributes or shapes.
+// returns it if it depends on attributes or shapes.
 struct ShardingRule {
   std::string_view loops = {};
   std::string (*derive)(const Graph& graph, const Node& node) = nullptr;
 };
 
-// For one slice of `batch` samples.
+// The cost for one slice of `batch` samples.
 struct OpCost {
   double flops = 0;
   double bytes = 0;
 };
 
-// An attribute that a job file may give, or that gradient and passes write.
+// An attribute that a job file may set, or that gradients and passes set.
 enum class AttrType : uint8_t { kBool, kInt, kFloat, kText, kInts };
 struct AttrSpec {
   std::string_view name;
-  AttrType type = AttrType::kInt;  // kFloat takes an integer too; kInts takes a single one.
+  AttrType type = AttrType::kInt;  // kFloat accepts an integer, and kInts a single number.
   bool required = false;
 };
 
-// What becomes of an operator's tensors in a model that multiplies in bf16 (attribute `math`).
+// How an operator treats tensors in bf16, if the model multiplies in bf16 (attribute `math`).
 struct Bf16Traits {
-  InputSet rounded = {};  // Inputs that may hold bf16 with math: bf16, which rounds them anyway.
-  InputSet signs = {};    // Inputs that may always hold bf16, because only their sign is read.
-  bool result = false;    // With math: bf16 the attribute `narrow` makes output 0 bf16.
+  // With math: bf16 these inputs may be bf16, since the operator rounds them anyway.
+  InputSet rounded = {};
+  InputSet signs = {};  // These inputs may always be bf16, since only their sign is read.
+  bool result = false;  // With math: bf16 the attribute `narrow` makes output 0 bf16.
 };
 
-// The running values of an operator that keeps some: at the end of a step a node of operator `op`
-// changes them in place. Its inputs are the operator's inputs `values`, then its outputs
-// `statistics`, each gathered over the step's slices; its attributes are the operator's own.
+// Running values of an operator. At the end of a step a node of operator `op` updates them in
+// place. Its inputs are the operator's inputs `values`, then its outputs `statistics`, each
+// gathered over the step's slices; its attributes are the operator's.
 struct RunningValues {
-  std::string_view op = {};  // Empty: the operator keeps nothing.
+  std::string_view op = {};  // Empty if the operator has no running values.
   std::span<const size_t> values = {};
   std::span<const size_t> statistics = {};
 };
 
-// The number of outputs is what infer gives.
+// For OpSpec::outputs: infer decides the number of outputs.
 inline constexpr uint8_t kVariableOutputs = 255;
 
 struct OpSpec {
@@ -89,11 +90,11 @@ struct OpSpec {
   uint8_t outputs = 1;
   Status (*infer)(InferContext& context) = nullptr;
   Status (*gradient)(GradientContext& context) = nullptr;  // nullptr: no gradient flows through.
-  OpCost (*cost)(const Graph& graph, const Node& node,
-                 int64_t batch) = nullptr;  // nullptr: bytes moved.
-  ShardingRule sharding = {};               // Every operator has one.
-  bool user_visible = true;                 // May be written in a job file.
-  bool takes_bf16 = false;                  // Kernels of processors read values in bf16, too.
+  // nullptr: the cost is the bytes that are read and written.
+  OpCost (*cost)(const Graph& graph, const Node& node, int64_t batch) = nullptr;
+  ShardingRule sharding = {};
+  bool user_visible = true;  // May be written in a job file.
+  bool takes_bf16 = false;   // The CPU kernels also read inputs in bf16.
   std::span<const AttrSpec> attrs = {};
   OpTraits traits = {};
   Bf16Traits bf16 = {};

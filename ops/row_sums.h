@@ -1,4 +1,4 @@
-// Sums over the rows of a matrix, in a stated order.
+// Sums over the rows of a matrix, in a fixed order.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace dt {
 // Rows of one partial sum.
 inline constexpr size_t kSumRows = 64;
 
-// What a sum over rows is made of: for each kSumRows rows the sums of their columns, which are then
-// added in order, in float64.
+// Memory of a sum over rows: the column sums of every kSumRows rows, which AddUp then adds in
+// order, in float64.
 template <class T>
 struct RowSums {
   T* parts = nullptr;  // [pieces, cols]
@@ -20,7 +20,7 @@ struct RowSums {
   static constexpr size_t Bytes(size_t rows, size_t cols) {
     return Pieces(rows) * cols * sizeof(T);
   }
-  // The sums that row r counts in.
+  // The partial sums that row r is added to.
   T* PieceOf(size_t r) const { return parts + r / kSumRows * cols; }
 
   void AddUp(T* out) const {

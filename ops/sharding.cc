@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-// "a,b" → a, b; nothing of nothing.
+// "a,b" gives a and b; an empty text gives nothing.
 std::vector<std::string_view> Pieces(std::string_view text) {
   return text.empty() ? std::vector<std::string_view>() : SplitText(text, ',');
 }
@@ -23,7 +23,7 @@ bool Take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// Dimensions without their extents: names of loops.
+// A dimension as names of loops, without their extents.
 struct NamedAxis {
   std::vector<std::string> loops;
   bool lists = false;
@@ -33,10 +33,10 @@ Status Malformed(const Node& node, std::string_view term) {
   return Internal("the sharding rule of {} does not fit {} at \"{}\"", node.op, node.name, term);
 }
 
-// `rank`: of the tensor, for `*` and `~`.
+// `rank`: rank of the tensor, which `*` and `~` depend on.
 Result<std::vector<NamedAxis>> AxesOf(const Node& node, std::string_view term, size_t rank) {
   std::vector<NamedAxis> axes;
-  std::optional<std::pair<size_t, bool>> rest;  // Where `*` (true) or `~` stands.
+  std::optional<std::pair<size_t, bool>> rest;  // Position of `*` (true) or `~` (false).
   for (size_t i = 0; i < term.size(); ++i) {
     if (term[i] == '*' || term[i] == '~') {
       rest = {axes.size(), term[i] == '*'};
@@ -109,7 +109,7 @@ class Reader {
     return OkStatus();
   }
 
-  // "heads=h", "shape=b(cd)"
+  // Reads an attribute such as "heads=h" or "shape=b(cd)".
   Status ReadAttr(std::string_view attr) {
     const size_t equals = attr.find('=');
     if (equals == attr.npos) return Malformed(node_, attr);
@@ -163,7 +163,7 @@ class Reader {
     return OkStatus();
   }
 
-  // The one loop of a product whose extent no other dimension gives.
+  // Finds the extent of the one loop of a product that no other dimension gives.
   Status FindFactor(const ShardAxis& axis, Dim product) {
     std::optional<uint8_t> unknown;
     for (const uint8_t loop : axis.loops) {
@@ -183,8 +183,8 @@ class Reader {
   const Graph& graph_;
   const Node& node_;
   Sharding sharding_;
-  std::map<std::string, uint8_t> numbers_;  // Of loops.
-  std::vector<bool> known_;                 // By loop: its extent is.
+  std::map<std::string, uint8_t> numbers_;  // Numbers of loops by name.
+  std::vector<bool> known_;                 // Indexed by loop: whether its extent is known.
   std::vector<std::pair<ShardAxis, Dim>> products_;
 };
 

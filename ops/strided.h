@@ -8,8 +8,8 @@
 
 namespace dt {
 
-// Dimensions of a loop, outermost first, and for each operand the elements that one step moves by
-// (0: the same element again). Filled up on the left with dimensions of 1.
+// Dimensions of a loop, outermost first, or for one operand the number of elements that a step
+// along each dimension moves by (0: it stays). Missing dimensions on the left are 1.
 inline constexpr size_t kLoopRank = 6;
 using LoopDims = std::array<int64_t, kLoopRank>;
 
@@ -21,7 +21,7 @@ inline LoopDims RightAligned(std::span<const int64_t> shape) {
   return dims;
 }
 
-// Strides of a dense tensor, 0 where its dimension is 1: it is repeated, or summed into, along it.
+// Strides of a dense tensor; 0 where its dimension is 1, so that it is repeated or summed into.
 inline LoopDims StridesOf(const LoopDims& shape) {
   LoopDims strides;
   int64_t step = 1;
@@ -35,8 +35,8 @@ inline LoopDims StridesOf(const LoopDims& shape) {
 struct Loop {
   LoopDims dims, a, b;
 
-  // Moves the outermost dimension of a tensor of `rank` dimensions to the front, where work is cut,
-  // and joins neighbouring inner dimensions along which both operands go on in one stride, so that
+  // Moves the outermost dimension of a tensor of `rank` dimensions to the front, where work is
+  // divided. Joins adjacent inner dimensions that both operands traverse with one stride, so that
   // the innermost loop is long.
   void Prepare(size_t rank) {
     const size_t first = kLoopRank - rank;
@@ -65,8 +65,8 @@ struct Loop {
     return size;
   }
 
-  // Calls row(offset in a, offset in b, running offset) for each innermost row of the outermost
-  // position `outer`, in row-major order. The running offset counts from 0.
+  // Calls row(offset in a, offset in b, running offset) for each innermost row at the outermost
+  // index `outer`, in row-major order. The running offset starts at 0.
   template <class Row>
   void EachRow(int64_t outer, Row&& row) const {
     if (inner_size() == 0) return;

@@ -1,5 +1,5 @@
-// Functions of one element that the compiler can vectorise in a loop; the library's cannot be.
-// Their users are compiled with -fno-trapping-math: else the choices in them are branches.
+// Functions of one element that the compiler can vectorise, unlike the library's. Their users are
+// compiled with -fno-trapping-math, because otherwise selections become branches.
 #pragma once
 
 #include <bit>
@@ -8,14 +8,14 @@
 
 namespace dt {
 
-// e^x within 2 units in the last place, for x in [-87, 88]; outside, the value at the nearer end,
-// and NaN for NaN. x = n ln 2 + r with |r| ≤ ln 2 / 2 (ln 2 in two parts: Cody and Waite, 1980);
-// e^r by its Taylor polynomial, whose next term is below 2^-26 of it.
+// e^x within 2 units in the last place, for x in [-87, 88]. Outside it returns the value at the
+// nearer end, and NaN for NaN. x = n ln 2 + r with |r| ≤ ln 2 / 2 (ln 2 in two parts: Cody and
+// Waite, 1980); e^r is its Taylor polynomial, whose next term is below 2^-26 of it.
 inline float FastExp(float x) {
   x = x < -87.0f ? -87.0f : x;
   x = x > 88.0f ? 88.0f : x;
-  constexpr float kRound =
-      0x1.8p23f;  // Added to a float, it leaves a whole number in the low bits.
+  // Adding it to a float leaves the rounded number in the low bits.
+  constexpr float kRound = 0x1.8p23f;
   const float shifted = x * 1.44269504f + kRound;
   const float n = shifted - kRound;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -27,14 +27,14 @@ inline float FastExp(float x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  // 2^n by its exponent field.
+  // Computes 2^n by setting the exponent field.
   const uint32_t bits = (std::bit_cast<uint32_t>(shifted) + 127u) << 23;
   return p * std::bit_cast<float>(bits);
 }
-// For gradient checks.
+// Exact, for gradient checks.
 inline double FastExp(double x) { return std::exp(x); }
 
-// The normal distribution: Φ(x), and its density at x.
+// The normal distribution: its cumulative probability Φ(x) and its density at x.
 template <class T>
 struct Normal {
   T cdf, density;

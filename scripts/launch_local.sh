@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# launch_local.sh JOB.yaml [flags]: all roles of a job as processes of this machine; Ctrl-C stops them cleanly.
+# launch_local.sh JOB.yaml [flags]: runs all roles of a job as processes on this machine; Ctrl-C stops them cleanly.
 set -euo pipefail
 dovetail=${DOVETAIL:-$(dirname "$0")/../build/release/dovetail}
 if [[ ! -x $dovetail ]]; then

@@ -2,14 +2,14 @@
 # launch_ssh.sh JOB.yaml HOSTS [flags for every role]
 #
 # Runs a job's scheduler here and its servers and workers on the machines of the file HOSTS, one per line:
-#     server HOST [ADDRESS]     HOST as ssh takes it; ADDRESS is where the others reach it (default: HOST's)
+#     server HOST [ADDRESS]     HOST is an argument for ssh; others reach the role at ADDRESS (default: HOST's address)
 #     worker HOST [ADDRESS]
-# Every machine needs the program and the job file at the same paths as here. Ctrl-C stops all cleanly. The exit
-# code is the scheduler's. docs/multi-machine.md says more.
+# Every machine needs the program and the job file at the same paths as here. Ctrl-C stops all roles cleanly. The exit
+# code is the scheduler's. See docs/multi-machine.md.
 #
-#   DOVETAIL_ADDRESS  where the others reach the scheduler (default: tcp://<this machine's address>:4700)
+#   DOVETAIL_ADDRESS  address at which others reach the scheduler (default: tcp://<this machine's address>:4700)
 #   DOVETAIL          the program (default: build/release/dovetail)
-#   DOVETAIL_SSH      instead of "ssh", with options
+#   DOVETAIL_SSH      command to use instead of ssh, with options
 set -uo pipefail
 
 fail() {
@@ -28,7 +28,8 @@ address=${DOVETAIL_ADDRESS:-tcp://$(hostname -I 2>/dev/null | awk '{print $1}'):
 [[ $address =~ ^tcp://.+:[0-9]+$ ]] || fail "DOVETAIL_ADDRESS is '$address'; needs tcp://HOST:PORT"
 read -ra ssh <<<"${DOVETAIL_SSH:-ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3}"
 
-# The address of a host as seen from here: on itself, its name often means 127.0.1.1. The name if it has none.
+# Prints the IPv4 address of a host as seen from here, because on the host itself its name often means 127.0.1.1.
+# Prints the name if it has no address.
 number_of() {
   local found
   found=$(getent ahostsv4 "$1" </dev/null | awk 'NR == 1 {print $1}')
@@ -51,9 +52,9 @@ servers=$(count_of server) workers=$(count_of worker)
 ((servers > 0 && workers > 0)) ||
   fail "$hosts names $(counted "$servers" server) and $(counted "$workers" worker); needs one of each"
 
-# All processes of a job must see the same job, so the counts go to all of them.
+# All processes must have the same job, so all of them are given the counts.
 common=("$job" --set "cluster.servers=$servers" --set "cluster.workers=$workers")
-# The job's result is the scheduler's to write: another role's would take its place where they share a folder.
+# Only the scheduler gets --result: in a shared folder the files of other roles would overwrite its file.
 result=()
 while (($# > 0)); do
   case $1 in
@@ -67,16 +68,17 @@ scratch=$(mktemp -d)
 pids=() names=() pipes=() done_=()
 scheduler_code=
 
-# The key of this run: two lines, which every machine gets through its connection. Empty if the job has its own.
+# The key of this run, two lines, which is sent to every machine through its ssh connection. Empty if the job names its
+# own key.
 key=
 if ! grep -q '^security:' "$job" && [[ "${common[*]}" != *security.* ]]; then
   "$dovetail" keygen "$scratch/job" </dev/null >/dev/null || fail "no key could be made"
   key=$(<"$scratch/job.key")
 fi
 
-# On a machine: takes the key, if there is one ("key" and two lines, else "start"), and runs the role; a line on
-# standard input, or its end (a lost connection), stops it. The signal is TERM, since a shell's background process is
-# deaf to INT.
+# Runs on each machine: reads the key ("key" and two lines) or "start" from standard input, and runs the role. Another
+# line, or the end of the input (a lost connection), stops the role. The signal is TERM, because background processes of
+# a shell ignore INT.
 # shellcheck disable=SC2016
 remote_script='cd "$0" || exit 126
 read -r word || exit 1
@@ -93,8 +95,8 @@ wait "$child"; code=$?
 kill "$watcher" 2>/dev/null
 exit "$code"'
 
-# start NAME COMMAND…: in a session of its own, so that the terminal's Ctrl-C reaches this script only. Only this
-# script holds the other end of a role's input: however it ends, the roles then see the end of theirs, and stop.
+# start NAME COMMAND…: starts a role in a separate session, so that the terminal's Ctrl-C reaches this script only. Only
+# this script holds the other end of a role's input: however the script ends, the roles' inputs end, and they stop.
 start() {
   local name=$1 pipe
   shift
@@ -141,7 +143,7 @@ running() {
   return 1
 }
 
-# Waits a moment; notes who has ended, and says so if it was no success.
+# Waits a moment; records which roles have ended, and reports those that failed.
 wait_for_change() {
   local i
   read -r -t 0.2 -u "$timer" _ || true
@@ -155,7 +157,7 @@ wait_for_change() {
   done
 }
 
-# What the code of a role means; hopeless ones end the job, the rest is the scheduler's to decide.
+# Explains a role's exit code. Errors that will not go away end the job; for others the scheduler decides.
 explain() {
   local hopeless=1
   case $2 in
@@ -188,7 +190,7 @@ if [[ -n $gave_up && -z $stopping ]]; then
   stopping=$gave_up
   stop
 fi
-# Those who do not know yet that the scheduler has ended would wait for it to come back.
+# Roles that do not know yet that the scheduler has ended would wait for it to come back.
 await_all 5 || stop
 end 30
 exit "${stopping:-${scheduler_code:-1}}"

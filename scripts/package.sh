@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes a folder that runs on another machine without any package installed there: the program, the CUDA library
-# if the build has one, and every shared library that they need except glibc and the driver. docs/gpu.md.
-#   --build DIR   what to pack; default build/release, which must be built
-#   --out DIR     the folder; default build/package/dovetail. What it holds is replaced
-#   --no-cuda     leaves the CUDA library and cuBLASLt (half a gigabyte) out
+# Makes a folder that runs on another machine on which no packages are installed: the program, the CUDA library if the
+# build has one, and every shared library that they need except glibc and the driver. See docs/gpu.md.
+#   --build DIR   the build to pack (default build/release); it must have been built
+#   --out DIR     the folder (default build/package/dovetail); its old content is replaced
+#   --no-cuda     leaves out the CUDA library and cuBLASLt (half a gigabyte)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -27,7 +27,7 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 [[ -x $build/dovetail ]] || fail "$build/dovetail does not exist; build it: cmake --workflow --preset release"
-# Only a folder of ours is replaced.
+# Only a folder that this script has made is replaced.
 if [[ -e $out && ! -x $out/bin/dovetail && -n $(ls -A "$out") ]]; then
   fail "$out is there and holds something else; name another folder with --out"
 fi
@@ -41,7 +41,7 @@ if [[ -n $cuda && -e $build/libdovetail_cuda.so ]]; then
   packed+=("$out/bin/libdovetail_cuda.so")
 fi
 
-# glibc belongs to the machine's loader, and libcuda to its driver.
+# True for libraries of the target machine: glibc belongs to its loader, and libcuda to its driver.
 is_of_the_machine() {
   case "$1" in
     ld-linux* | linux-vdso* | libc.so.* | libm.so.* | libmvec.so.* | libpthread.so.* | libdl.so.* | librt.so.* | \
@@ -50,7 +50,7 @@ is_of_the_machine() {
   esac
 }
 
-# "name path" of each library that a file needs, those of its libraries included; no path: not found.
+# Prints "name path" for each library that a file needs, directly or indirectly; the path is empty if it is not found.
 needs() {
   env -u LD_LIBRARY_PATH ldd "$1" | awk '$2 == "=>" { print $1, $3 == "not" ? "" : $3 }'
 }
@@ -59,12 +59,12 @@ for file in "${packed[@]}"; do
   while read -r name path; do
     is_of_the_machine "$name" && continue
     [[ -n $path ]] || fail "$(basename "$file") needs $name, which is not on this machine"
-    # cp follows links: the file gets the name that is looked for.
+    # cp follows links, so the copy has the name that the loader searches for.
     [[ -e $out/lib/$name ]] || cp "$path" "$out/lib/$name"
   done < <(needs "$build/$(basename "$file")")
 done
 
-# What was packed must find everything here, and nothing elsewhere.
+# Packed files must find all of their libraries in this folder.
 for file in "${packed[@]}"; do
   while read -r name path; do
     is_of_the_machine "$name" && continue

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh machine to a trained model: installs what is missing, builds, makes a data set, trains on
-# 1 scheduler, 2 servers and 2 workers, and says where the report and the checkpoint lie. A second run builds
-# and makes nothing again, and trains anew.
+# 1 scheduler, 2 servers and 2 workers, and prints where the report and the checkpoints are. A second run builds and
+# generates nothing, and trains again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +21,7 @@ if ! { cmake --preset release && cmake --build build/release --target dovetail; 
 fi
 dovetail=build/release/dovetail
 
-# truth.json is written last: with it the data set is complete.
+# truth.json is written last: if it exists, the data set is complete.
 if [[ ! -f $out/data/truth.json ]]; then
   echo "quickstart: making 2,000,000 rows of click data in $out/data"
   "$dovetail" data generate --rows 2000000 --seed 1 --out "$out/data"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 packages that the build needs and that are missing. Asks nothing; takes a second
-# when all are there.
+# Installs missing Debian 12 packages that the build needs, without questions. Takes a second if none is missing.
 #   --full   also what `scripts/test.sh --full` needs: clang 16, clang-tidy 16, its sanitizer and OpenMP runtimes,
 #            Chromium
 set -euo pipefail
@@ -27,7 +26,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 1
 fi
 
-# The status is "installed" only when nothing of the package is left half done.
+# The status is "installed" only for packages that are completely installed.
 installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
   awk '$2 == "installed" {print $1}' || true)
 missing=$(comm -23 <(printf '%s\n' "${packages[@]}" | sort -u) <(sort -u <<<"$installed"))
@@ -51,7 +50,7 @@ apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get -q -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" </dev/null
 }
-# The package lists are fetched only if what is known of them does not suffice.
+# The package lists are updated only if the installation fails with the present ones.
 # shellcheck disable=SC2086
 if ! apt install -y --no-install-recommends $missing >/dev/null 2>&1; then
   apt update

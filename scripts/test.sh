@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, runs the tests. No argument is needed; repeated runs build only what changed.
-#   (none)   the everyday tests: release build, all of fast, sim and e2e; the unit tests of everything that
-#            reads foreign bytes again under AddressSanitizer and UBSan; those of threads under ThreadSanitizer
-#   --full   also slow and fuzz tests, every test under AddressSanitizer, clang's fuzzers and clang-tidy
-# The last output is ctest's summary over all of it. docs/testing.md says what each kind of test shows.
+# Installs missing packages, builds, and runs the tests. Repeated runs build only what has changed.
+#   (no argument)  the everyday tests: all of fast, sim and e2e in a release build; unit tests of code that reads data from
+#                  outside also with AddressSanitizer and UBSan; unit tests of threads also with ThreadSanitizer
+#   --full         also slow and fuzz tests, every test with both sanitizers, clang's fuzzers and clang-tidy
+# The output ends with ctest's summary of all tests. docs/testing.md describes the kinds of tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ fi
 : "${CTEST_PARALLEL_LEVEL:=$(nproc)}"
 export CMAKE_BUILD_PARALLEL_LEVEL CTEST_PARALLEL_LEVEL
 
-# build PRESET TARGET: says what it does and how long it took; the log is shown only if it fails.
+# build PRESET TARGET: builds, and prints how long it took. The log is shown only if the build fails.
 build() {
   local preset=$1 target=$2 begin=$SECONDS
   local log=build/$preset.log
@@ -50,7 +50,7 @@ else
   build tsan tsan_tests
 fi
 
-# One run over all trees, so that there is one summary.
+# One run of ctest over all build trees, so that there is a single summary.
 mkdir -p build/everything
 for tree in "${trees[@]}"; do
   printf 'subdirs("%s")\n' "$PWD/build/$tree"

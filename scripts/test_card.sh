@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# On a machine with a CUDA card: builds, runs the tests that use one, the same under compute-sanitizer where
-# that is installed, then trains one job on the card and on the processor. Ends at the first failure, also
-# if a test finds no card. docs/gpu.md.
-#   --arch N          the card's compute capability without its point; default: what nvidia-smi says
-#   --no-sanitizer    leaves compute-sanitizer out, which takes an hour
+# For a machine with a CUDA GPU: builds, runs the tests that use the GPU, also with compute-sanitizer if it is installed,
+# then trains one job on the GPU and on the CPU. Ends at the first failure, also if a test finds no GPU. See docs/gpu.md.
+#   --arch N          the GPU's compute capability without the point (default: as reported by nvidia-smi)
+#   --no-sanitizer    leaves out compute-sanitizer, which takes an hour
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +21,7 @@ build=build/release
 cmake --preset release -DDT_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$arch"
 cmake --build $build --target dovetail dovetail_cuda common_device_test backends_test worker_engine_test
 
-# The tests of a program that need a card; none may be skipped.
+# Runs the tests of a program that need a GPU; none may be skipped.
 run() { # the program's path below build/release/test, then what runs it
   local out
   out=$(mktemp)
@@ -43,7 +42,7 @@ if [[ -n $sanitizer ]]; then
   done
 fi
 
-# The same job twice: the figures of the last lines should agree in their first digits.
+# Trains the same job on both devices: the numbers in the last lines should agree in their first digits.
 out=build/card
 mkdir -p $out
 [[ -f runs/quickstart/data/truth.json ]] || $build/dovetail data generate --rows 2000000 --seed 1 --out runs/quickstart/data

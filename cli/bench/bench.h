@@ -1,5 +1,5 @@
-// What `dovetail bench` measures. A case and its reference are run in turns, in pairs, so that what
-// disturbs the machine disturbs both; what counts is the median of the pairs' ratios.
+// The measurements of `dovetail bench`. A case and its reference run alternately, in pairs, so that
+// disturbances of the machine affect both. The result is the median of the pairs' ratios.
 #pragma once
 
 #include <functional>
@@ -15,38 +15,42 @@ namespace dt::cli {
 
 struct BenchCase {
   std::string name;
-  std::string what;  // In words.
-  std::string unit;  // Larger is better unless it says otherwise: "M rows/s", "GB/s", …
+  std::string what;  // Description in words.
+  // Larger is better, unless the unit says otherwise: "M rows/s", "GB/s", …
+  std::string unit;
   std::vector<double> runs;
-  std::string reference;               // "" if there is none.
-  std::vector<double> reference_runs;  // As many as `runs`: pair i is run i and reference run i.
-  std::vector<std::pair<std::string, double>> details;  // Further figures, by name.
+  std::string reference;  // "": there is none.
+  // As many as `runs`: pair i is run i and reference run i.
+  std::vector<double> reference_runs;
+  std::vector<std::pair<std::string, double>> details;  // Further values, by name.
 };
 
-// `work` units done by one call of `body`, per second of it; one warm-up, then `repeats` runs.
+// Rate of `body`, which does `work` units per call, in units per second; `repeats` runs after a
+// warm-up.
 std::vector<double> MeasureRate(double work, int repeats, const std::function<void()>& body);
 
-// Fills in runs and reference_runs: `pairs` pairs after a warm-up of both. The bodies are told the
+// Fills in runs and reference_runs: `pairs` pairs after a warm-up of both. The bodies get the
 // number of the pair.
 void MeasurePairs(BenchCase& bench, double work, int pairs, const std::function<void(int)>& body,
                   const std::function<void(int)>& reference);
 
-double Median(std::vector<double> values);  // 0 of none.
+double Median(std::vector<double> values);  // 0 if there are no values.
 
-// As people read it, or as one JSON object {"machine", "cases": […]}.
+// Prints text for people, or one JSON object {"machine", "cases": […]}.
 void PrintBench(const std::vector<BenchCase>& cases, bool json);
 
-BenchCase BenchDedup();  // Of the cases of the store.
+BenchCase BenchDedup();  // One of the cases of BenchStore.
 std::vector<BenchCase> BenchStore();
-std::vector<BenchCase> BenchDisk();  // Likewise.
+std::vector<BenchCase> BenchDisk();  // Cases of BenchStore.
 std::vector<BenchCase> BenchTransport();
 std::vector<BenchCase> BenchPlan();
-// What a node costs beside its work, as the engine runs it: on the accelerator, if there is one.
+// The cost of a node in addition to its work, as the engine runs it: on the accelerator if it is
+// not null.
 Result<BenchCase> BenchLaunch(TaskPool& pool, Accelerator* accelerator);
-// Fills in what was measured of the processor, with its source; the rest stays.
+// Fills in the measured rates of the CPU and their source.
 Status BenchProcessor(std::vector<BenchCase>& cases, DeviceProfile& profile);
-// Of the first card, else the emulated accelerator. After BenchProcessor. On an error the profile
-// stays as it is.
+// Measures the first card, or the emulated accelerator if there is none. Call it after
+// BenchProcessor. After an error the profile is unchanged.
 Status BenchAccelerator(std::vector<BenchCase>& cases, DeviceProfile& profile);
 // Fills in the rates of a server; starts processes.
 void BenchServer(std::vector<BenchCase>& cases, DeviceProfile& profile);

@@ -1,5 +1,6 @@
-// What automatic placement must know of the accelerator: copies over its link and on it, and, of a
-// card, dense arithmetic. The emulated accelerator computes with the CPU's kernels.
+// Measures what automatic placement needs to know of the accelerator: copies over its link and
+// inside it, and, for a card, dense arithmetic. The emulated accelerator computes with the CPU's
+// kernels.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +15,7 @@ namespace {
 constexpr int kRepeats = 5;
 constexpr Duration kTimeout = std::chrono::seconds(60);
 
-// A queue that is waited for; what went wrong first stays.
+// A queue with a method that waits for its work; keeps the first error.
 class TimedQueue {
  public:
   static Result<TimedQueue> Make(Accelerator& on) {
@@ -27,7 +28,7 @@ class TimedQueue {
   DeviceQueue& queue() { return *queue_; }
   const Status& status() const { return status_; }
 
-  // `work` units a second, of what `body` gives the queue.
+  // Units per second, where `body` gives the queue `work` units.
   std::vector<double> Rate(double work, const std::function<Status()>& body) {
     return MeasureRate(work, kRepeats, [&] {
       if (status_.ok()) status_ = body();
@@ -90,7 +91,8 @@ CudaTensor CardTensor(int64_t rows, int64_t columns, void* data) {
   return tensor;
 }
 
-// fp32 arithmetic, at a size that fills a card. Its other rates keep their shipped defaults.
+// Measures fp32 arithmetic, at a size that fills a card. The card's other rates keep their shipped
+// defaults.
 Status MeasureCardMatmul(CudaAccelerator& card, std::vector<BenchCase>& cases,
                          ComputeRates& rates) {
   constexpr int64_t kSide = 4096;

@@ -11,7 +11,7 @@
 namespace dt::cli {
 namespace {
 
-// Trains the job once in this process: rates of the whole, and what it costs.
+// Trains the job once in this process and prints rates and resource use of the whole run.
 int BenchTrain(const CommandLine& line, StopSignals& signals) {
   const Result<JobConfig> job =
       LoadJob(line.job_path, {.overrides = line.overrides, .auto_slices = 1});
@@ -33,7 +33,7 @@ int BenchTrain(const CommandLine& line, StopSignals& signals) {
   return 0;
 }
 
-// With --out FILE, a profile for parallel.profile.
+// With --out FILE, writes a profile for parallel.profile.
 int MeasureDevices(const CommandLine& line) {
   DeviceProfile profile = DefaultEmulatedProfile(TaskPool().threads());
   std::vector<BenchCase> cases;

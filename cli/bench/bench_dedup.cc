@@ -1,5 +1,6 @@
-// The distinct keys of a batch and where each occurrence finds its row, as a worker makes them
-// before a pull: 26 columns of 2,048 ids each, Zipf 1.05 over a million ids a column.
+// Finding the distinct keys of a batch and the row of each occurrence, as a worker does before a
+// pull: 26 columns of 2,048 ids each, with a Zipf distribution (1.05) over a million ids per
+// column.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +17,7 @@ constexpr uint32_t kIds = 1'000'000;
 constexpr int kPairs = 12;
 
 std::vector<std::vector<Key>> DrawBatches() {
-  std::vector<double> below(kIds);  // Probability of a smaller id.
+  std::vector<double> below(kIds);  // Probability of this id or a smaller one, unscaled.
   double sum = 0;
   for (uint32_t id = 0; id < kIds; ++id) below[id] = sum += std::pow(id + 1.0, -1.05);
   std::vector<std::vector<Key>> batches(kBatches);

@@ -1,5 +1,5 @@
-// What automatic placement must know of the processor: dense arithmetic, memory, and what a node
-// costs beside its work.
+// Measures what automatic placement needs to know of the CPU: dense arithmetic, memory, and the
+// cost of a node in addition to its work.
 #include "cli/bench/bench.h"
 #include "common/base/clock.h"
 #include "ops/kernel.h"
@@ -13,14 +13,14 @@ struct MatmulShape {
   int64_t m = 0, k = 0, n = 0;
   double flops() const { return 2.0 * static_cast<double>(m * k * n); }
 };
-// Of layers as recommendation models have them.
+// Shapes of layers in typical recommendation models.
 constexpr MatmulShape kShapes[] = {{2048, 367, 512}, {2048, 512, 256}, {4096, 400, 400}};
 
 std::string NameOf(const MatmulShape& shape, const std::string& math) {
   return fmt::format("matmul {}x{}x{}, {}", shape.m, shape.k, shape.n, math);
 }
 
-// A node of no graph, with memory of its own for every tensor.
+// A node outside any graph, with its own memory for every tensor.
 class LoneNode {
  public:
   LoneNode(std::string op, const std::vector<Shape>& inputs, const Shape& output, Attrs attrs)
@@ -66,7 +66,7 @@ BenchCase BenchMatmul(const MatmulShape& shape, const std::string& math, TaskPoo
           .reference_runs = rate(one)};
 }
 
-// Operations a second over all shapes.
+// Operations per second over all shapes.
 double MatmulRate(const std::string& math, TaskPool& all, TaskPool& one,
                   std::vector<BenchCase>& cases) {
   double flops = 0, seconds = 0;
@@ -78,7 +78,7 @@ double MatmulRate(const std::string& math, TaskPool& all, TaskPool& one,
   return flops / seconds;
 }
 
-// Two arrays are read and one is written, larger than caches.
+// Reads two arrays and writes one, all larger than the caches.
 BenchCase BenchMemory(TaskPool& pool) {
   constexpr int64_t kElements = 32 << 20;
   LoneNode node("add", {{kElements}, {kElements}}, {kElements}, {});
@@ -93,7 +93,7 @@ BenchCase BenchMemory(TaskPool& pool) {
 Status BenchProcessor(std::vector<BenchCase>& cases, DeviceProfile& profile) {
   ComputeRates& rates = profile.cpu;
   TaskPool one(1), all;
-  // Processors have no kernels of tf32: they take those of fp32.
+  // CPUs have no kernels for tf32 and use those for fp32.
   const double fp32 = MatmulRate("fp32", all, one, cases);
   rates.flops = {fp32, fp32, MatmulRate("bf16", all, one, cases)};
   cases.push_back(BenchMemory(all));

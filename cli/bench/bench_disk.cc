@@ -1,4 +1,4 @@
-// Rows to disk and back, against RocksDB as it comes.
+// Measures rows on their way to disk and back, against plain RocksDB.
 #include <algorithm>
 #include <filesystem>
 #include <semaphore>
@@ -21,7 +21,7 @@ constexpr uint64_t kRowsPerRun = 600'000;
 constexpr uint64_t kRows = kRowsPerRun * (kPairs + 1);
 constexpr size_t kBatch = 4096;
 constexpr size_t kBatchesPerRun = 5;
-constexpr uint64_t kRunBytes = 8 << 20;  // As with a memory of 256 MiB.
+constexpr uint64_t kRunBytes = 8 << 20;  // The size that a server with 256 MiB uses.
 constexpr size_t kRunsUnderWay = 2;
 constexpr uint64_t kCacheBytes = 64 << 20;
 
@@ -53,7 +53,7 @@ class Folder {
 
 void Must(const Status& status) { DT_CHECK_MSG(status.ok(), "{}", ToText(status)); }
 
-// What leaves is sorted and written by the disk's thread, a few runs behind.
+// Sorts evicted rows into runs, which the disk's thread writes, a few runs behind.
 class ToDisk : public server::RowSink {
  public:
   explicit ToDisk(std::string folder)
@@ -66,7 +66,7 @@ class ToDisk : public server::RowSink {
     return run_.Add(table, key);
   }
   void Left(server::EmbeddingTable&, Key) override { ++left_; }
-  // Waits for merges under way; none begins before the next run.
+  // Writes everything and waits for running merges; none begins before the next run.
   void Flush() {
     Write();
     WaitFor(0);
@@ -103,11 +103,11 @@ std::vector<std::string> RowKeys(uint64_t begin, uint64_t count) {
   return keys;
 }
 
-// Of a run of MeasurePairs; the warm-up is run 0.
+// First row of a run of MeasurePairs; the warm-up is run 0.
 uint64_t FirstRowOf(int run) { return static_cast<uint64_t>(run) * kRowsPerRun; }
 
-// Rows that leave a table, one run of the bench after the other. Each run waits for its own merges:
-// else they would go on in the reference's time.
+// Evicts the rows of a table, in one run of the bench after the other. Each run waits for its own
+// merges; otherwise they would continue during the reference's time.
 class Leaving {
  public:
   explicit Leaving(const std::string& folder) : rows_(Spec()), table_(rows_), sink_(folder) {
@@ -117,7 +117,7 @@ class Leaving {
       for (uint64_t row = at; row < std::min(kRows, at + kBatch); ++row) keys.push_back(KeyOf(row));
       table_.Push(keys, {gradients.data(), keys.size() * kDim}, {.step = 1});
     }
-    table_.Evict(table_.index_buckets(), 0, sink_);  // Cools all.
+    table_.Evict(table_.index_buckets(), 0, sink_);  // Makes all rows cold.
   }
   void Run() {
     const uint64_t until = sink_.left() + kRowsPerRun;
@@ -151,7 +151,7 @@ BenchCase BenchEvict(const Folder& folder, BareRocks& bare) {
   return evict;
 }
 
-// The floor of the above: what RocksDB alone takes to write and merge the same sorted runs.
+// A lower bound for BenchEvict: the time of RocksDB alone to write and merge the same sorted runs.
 BenchCase BenchEvictFloor(const Folder& folder) {
   Leaving leaving(folder / "evict2");
   BenchCase evict{
@@ -210,7 +210,7 @@ class Tier {
       tier_.Work();
     }
   }
-  // Rows from disk.
+  // Fetches rows from disk.
   void Fetch(std::span<const Key> keys) {
     const server::EmbeddingTable::KeyRun run{&shards_.shards()[0].table(0), keys};
     Until([&] { return tier_.EnsureInMemory({&run, 1}); });
@@ -238,7 +238,7 @@ BenchCase BenchFetch(const Folder& folder, BareRocks& bare) {
   const auto row_of = [](int run, uint64_t i) {
     return MixBits(static_cast<uint64_t>(run + 1) << 32 | i) % kRows;
   };
-  double reference_seconds = 0;  // Of CPU.
+  double reference_seconds = 0;  // CPU time.
   MeasurePairs(
       fetch, kBatch * kBatchesPerRun / 1e6, kPairs,
       [&](int run) {

@@ -1,5 +1,5 @@
-// What a node costs beside its work, as the engine runs it: evaluations of a long chain of nodes on
-// one number, and of a short one; what both have in common cancels.
+// The cost of a node in addition to its work, as the engine runs it: evaluates a long and a short
+// chain of nodes on one number, and takes the difference.
 #include "cli/bench/bench.h"
 #include "common/base/clock.h"
 #include "scheduler/plan/plan.h"
@@ -56,7 +56,7 @@ class Chain {
     return engine_->Evaluate({slice_, {}}, run).status();
   }
 
-  // Of `kRuns` evaluations.
+  // Time of `kRuns` evaluations.
   Result<double> Seconds() {
     const TimePoint begun = SystemClock().Now();
     for (int i = 0; i < kRuns; ++i) DT_TRY_STATUS(Run());

@@ -19,7 +19,7 @@ namespace dt::cli {
 namespace {
 
 constexpr Duration kStart = seconds(20);
-constexpr Duration kPoll = milliseconds(50);  // How soon a peer hears what it is asked.
+constexpr Duration kPoll = milliseconds(50);  // Longest time until a peer answers its parent.
 
 Frames TextMessage(const std::string& text) {
   Frames frames;
@@ -33,8 +33,8 @@ std::string TextOf(const Frames& frames) {
   return {text.begin(), text.end()};
 }
 
-// The child's end of the line to its parent: tells where it serves, then answers each message with
-// the CPU-seconds used.
+// The child's connection to its parent: sends the child's endpoint, then answers each message with
+// the CPU seconds used.
 class Control {
  public:
   Control(Network& network, const std::string& parent, const std::string& endpoint) {
@@ -83,7 +83,7 @@ void ServeRows(Network& network, const std::string& parent, std::stop_token stop
   options.memory_bytes_max = uint64_t{8} << 30;
   options.memory_bytes = &memory_bytes;
   server::Executor executor(options, *std::move(socket));
-  // All rows fit: the folder is not made.
+  // All rows fit into memory, so the folder is not created.
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("dovetail-bench-{}", getpid());
   executor.Post(server::BeginCommand(BenchShards(data_network->frames()),
@@ -94,14 +94,15 @@ void ServeRows(Network& network, const std::string& parent, std::stop_token stop
   while (!stop.stop_requested()) control.Answer(kPoll);
 }
 
-// As many rows as the executor has, by number: no index, no header. Which ones is drawn before.
+// As many rows as the executor has, accessed by number, without index and headers. The order of
+// access is drawn in advance.
 class NumberedRows {
  public:
   NumberedRows() : rows_(kBenchRows), numbers_(kBenchRows) {
     std::iota(numbers_.begin(), numbers_.end(), 0u);
     for (uint64_t i = kBenchRows; i > 1; --i) std::swap(numbers_[i - 1], numbers_[MixBits(i) % i]);
   }
-  // The larger of the two is the rows: those of a pull's answer, or a push's gradients.
+  // Whichever is larger contains the rows: the answer of a pull, or the gradients of a push.
   void Work(std::span<const std::byte> request, std::span<std::byte> answer) {
     if (answer.size() >= request.size()) {
       for (; answer.size() >= sizeof(Row); answer = answer.subspan(sizeof(Row))) {

@@ -1,4 +1,4 @@
-// The other side of `dovetail bench transport`: a process of its own that answers until it is
+// The other side of `dovetail bench transport`: a separate process that answers until it is
 // stopped. It is this program, started with a command that the help does not show.
 #pragma once
 
@@ -12,29 +12,30 @@
 
 namespace dt::cli {
 
-inline constexpr uint32_t kBenchDim = 64;        // Of the only table, "bench".
+inline constexpr uint32_t kBenchDim = 64;        // Dimension of "bench", the only table.
 inline constexpr uint64_t kBenchRows = 1 << 21;  // 512 MiB
 inline constexpr uint32_t kBenchShards = 64;     // All on one executor.
 inline constexpr size_t kBenchBytesMax = 16'384 * kBenchDim * sizeof(float) + (1 << 20);
 
-// In the clear, as the plain ZeroMQ that they are compared with: there are made-up rows behind.
+// Not encrypted, like the plain ZeroMQ that they are compared with; the rows are artificial.
 inline const ZmqOptions kBenchSockets{.insecure = true};
 
-// What the child does with --format: "executor": one executor thread of a server, with all that
-// lies between the socket and the rows; "bare": plain ZeroMQ; "rows": that, and rows by number.
+// Runs the child process. --format selects its work: "executor" is one executor thread of a server,
+// with everything between the socket and the rows; "bare" is plain ZeroMQ; "rows" is plain ZeroMQ
+// with rows that are read by number.
 int RunBenchPeer(const CommandLine& line, StopSignals& signals);
 
-// A peer, from the side that started it. One thread.
+// The parent's handle of a peer. One thread.
 class BenchPeer {
  public:
-  // Waits until it serves. A peer that cannot be started ends this process.
+  // Waits until the peer serves. If it cannot be started, this process ends.
   explicit BenchPeer(const std::string& kind);
   ~BenchPeer();
   BenchPeer(const BenchPeer&) = delete;
   BenchPeer& operator=(const BenchPeer&) = delete;
 
   const std::string& endpoint() const { return endpoint_; }
-  // Used so far by all its threads.
+  // CPU time used so far by all threads of the peer.
   double CpuSeconds();
 
  private:

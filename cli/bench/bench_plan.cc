@@ -1,4 +1,4 @@
-// Planning perceptrons of growing depth.
+// Measures the planning of perceptrons with different depths.
 #include "cli/bench/bench.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kRepeats = 5;
 
-// One table, `layers` dense layers of 64, one loss.
+// A job with one table, `layers` dense layers of 64, and one loss.
 JobConfig DeepJob(int layers) {
   JobConfig job;
   job.job = "bench";

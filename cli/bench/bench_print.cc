@@ -28,7 +28,8 @@ std::string MachineText() {
          name.sysname + " " + name.release;
 }
 
-// Of pairs the median ratio; of others, which were not measured in turns, the ratio of medians.
+// The median ratio of the pairs. Runs that were not measured in pairs give the ratio of the
+// medians.
 double RatioOf(const BenchCase& c) {
   if (c.runs.size() != c.reference_runs.size()) return Median(c.runs) / Median(c.reference_runs);
   std::vector<double> ratios;

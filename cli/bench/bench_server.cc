@@ -1,5 +1,5 @@
-// What automatic placement must know of a server: a process with one executor and real rows, asked
-// in the messages of a job, against plain ZeroMQ that carries as many bytes.
+// Measures what automatic placement needs to know of a server: a process with one executor and real
+// rows gets the messages of a job, compared with plain ZeroMQ that transports as many bytes.
 #include <algorithm>
 
 #include "cli/bench/bench.h"
@@ -25,7 +25,7 @@ BenchCase BenchRows(BenchWorker& worker, bool push) {
     const TimePoint begin = SystemClock().Now();
     push ? worker.Push(kManyRows, latencies) : worker.Pull(kManyRows, latencies);
     const double rate = kMillionRows / SecondsBetween(begin, SystemClock().Now());
-    if (run > 0) bench.runs.push_back(rate);  // The first is the warm-up.
+    if (run > 0) bench.runs.push_back(rate);  // The first run is the warm-up.
   }
   return bench;
 }

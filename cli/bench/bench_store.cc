@@ -1,5 +1,6 @@
-// The embedding store on one thread, one shard, against loops that do the same work on the same
-// rows without an index, and against std::unordered_map. docs/performance.md explains the cases.
+// Measures the embedding store on one thread with one shard, against loops that do the same work on
+// the same rows without an index, and against std::unordered_map. docs/performance.md explains the
+// cases.
 #include <array>
 #include <cstring>
 #include <unordered_map>
@@ -13,9 +14,9 @@ namespace {
 
 constexpr int kPairs = 12;
 constexpr size_t kBatch = 4096;              // Keys of one request.
-constexpr size_t kKeysPerRun = 1 << 20;      // Of one measurement.
-constexpr size_t kQueryBlocks = 4;           // Runs in a row ask for other keys.
-constexpr size_t kReferenceAhead = 32;       // Rows; measured to be enough.
+constexpr size_t kKeysPerRun = 1 << 20;      // Keys of one measurement.
+constexpr size_t kQueryBlocks = 4;           // Successive runs use different keys.
+constexpr size_t kReferenceAhead = 32;       // Rows to prefetch; more is not faster.
 constexpr double kWork = kKeysPerRun / 1e6;  // M rows
 
 Key KeyOf(uint64_t row) { return MixBits(row + 1); }
@@ -37,7 +38,7 @@ class Store {
         gradients_(kBatch * setup.dim * 2, 0.25f),
         out_(kBatch * setup.dim) {}
 
-  // The next `count` rows, by their first pushes.
+  // Creates the next `count` rows by their first pushes.
   void Insert(uint64_t count) {
     std::array<Key, kBatch> keys;
     for (const uint64_t end = inserted_ + count; inserted_ < end;) {
@@ -47,14 +48,14 @@ class Store {
       inserted_ += n;
     }
   }
-  // Distinct within a batch, as workers send them.
+  // Draws keys that are distinct within a batch, like those of workers.
   void DrawQueries() {
-    const uint64_t stride = inserted_ / kBatch;  // One of each stretch, in scattered order.
+    const uint64_t stride = inserted_ / kBatch;  // One key from each stretch, in scattered order.
     for (size_t i = 0; i < kQueryBlocks * kKeysPerRun; ++i) {
       const uint64_t row = i * 2654435761 % kBatch * stride + MixBits(i + 77) % stride;
       keys_.push_back(KeyOf(row));
-      pointers_.push_back(reinterpret_cast<float*>(
-          rows_.row(static_cast<uint32_t>(row))));  // Numbered as inserted.
+      // Rows are numbered in the order of insertion.
+      pointers_.push_back(reinterpret_cast<float*>(rows_.row(static_cast<uint32_t>(row))));
     }
   }
 
@@ -67,7 +68,7 @@ class Store {
                   {.step = step_++});
     });
   }
-  // The same rows by pointer: copied out.
+  // The reference of Pull: copies the same rows by pointer.
   template <size_t kDim>
   void Gather(int run) {
     ForBatches(run, [&](size_t at) {
@@ -77,7 +78,7 @@ class Store {
       }
     });
   }
-  // The same rows by pointer, taken as kFloats floats: a scaled gradient added.
+  // The reference of Push: adds a scaled gradient to the same rows by pointer, as kFloats floats.
   template <size_t kFloats>
   void ScatterAdd(int run) {
     ForBatches(run, [&](size_t at) {
@@ -124,7 +125,7 @@ class Store {
   const Setup setup_;
   server::TableRows rows_;
   server::EmbeddingTable table_;
-  std::vector<float> gradients_;  // Of kBatch records of at most 2 * dim floats.
+  std::vector<float> gradients_;  // For kBatch records of at most 2 * dim floats.
   std::vector<float> out_;
   uint64_t inserted_ = 0;
   Step step_ = 0;
@@ -132,7 +133,7 @@ class Store {
   std::vector<float*> pointers_;
 };
 
-// Grows a store to its size; first pushes against filling memory that was never touched.
+// Grows a store to its size: first pushes, compared with filling untouched memory.
 BenchCase BenchInsert(Store& store, uint64_t rows, BenchCase& index_bytes) {
   const uint64_t each = rows / (kPairs + 1);
   const size_t dim = store.rows().spec().dim;

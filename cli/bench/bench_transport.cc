@@ -1,7 +1,7 @@
-// The way between a worker and a server, two processes, with the real messages and the real rows
-// behind, against plain ZeroMQ that carries as many bytes; and, to tell what the way costs from
-// what reading rows costs, plain ZeroMQ whose answers are read from rows by number ("with_rows").
-// docs/performance.md explains the cases.
+// Measures the transport between a worker and a server, two processes with the messages of a job
+// and real rows, against plain ZeroMQ that transports as many bytes. To separate the cost of the
+// transport from that of reading rows, a second reference is plain ZeroMQ whose answers are read
+// from rows by number ("with_rows"). docs/performance.md explains the cases.
 #include <algorithm>
 
 #include "cli/bench/bench.h"
@@ -16,11 +16,11 @@ namespace {
 
 constexpr int kPairs = 12;
 constexpr size_t kRowsPerRun = 1 << 21;
-constexpr size_t kSmallRequests = 2000;  // Of 256 rows, in one run.
+constexpr size_t kSmallRequests = 2000;  // Requests of 256 rows in one run.
 
-// What one side of a case cost, over all its runs.
+// The costs of one side of a case, over all its runs.
 struct Costs {
-  double cpu_seconds = 0;  // Of both processes.
+  double cpu_seconds = 0;  // Sum of both processes.
   Latencies latencies;
 };
 
@@ -32,7 +32,8 @@ double Percentile(std::vector<Number> values, double part) {
   return values[at];
 }
 
-// As many bytes there and back as `load` of the real messages, all of them ready.
+// Transports as many bytes in both directions as `load` does with the real messages; the bytes are
+// prepared.
 void AskBare(BareRequester& bare, const BenchLoad& load, std::pair<size_t, size_t> bytes,
              Latencies& latencies) {
   std::vector<TimePoint> begun(load.requests);
@@ -85,7 +86,8 @@ class TransportBench {
     return bench;
   }
 
-  // Ours and the reference in turns; `figure` of the latencies of a run is what is compared.
+  // Runs our transport and the references alternately and compares `figure` of the latencies of
+  // each run.
   template <class Figure>
   void Measure(BenchCase& bench, const BenchLoad& load, bool push, Figure figure) {
     bench.reference = "plain ZeroMQ over tcp, as many bytes";
@@ -106,7 +108,7 @@ class TransportBench {
       const Latencies with_rows_run = Timed(numbered_, with_rows, [&](Latencies& latencies) {
         AskBare(*with_rows_, load, bytes, latencies);
       });
-      if (pair == 0) {  // The warm-up.
+      if (pair == 0) {  // The first pair is the warm-up.
         ours = reference = with_rows = {};
         continue;
       }
@@ -127,7 +129,7 @@ class TransportBench {
     };
   }
 
-  // Runs the body, adds what it cost to `costs`, leaves its time in seconds_.
+  // Runs the body, adds its costs to `costs`, and stores its duration in seconds_.
   template <class Body>
   Latencies Timed(BenchPeer& peer, Costs& costs, Body body) {
     const auto cpu_now = [&] { return peer.CpuSeconds() + ReadProcessStats(nullptr).cpu_seconds; };
@@ -145,7 +147,7 @@ class TransportBench {
   const std::unique_ptr<Network> tcp_, shm_;
   BenchWorker worker_;
   const std::unique_ptr<BareRequester> bare_, with_rows_;
-  double seconds_ = 0;  // Of the last run.
+  double seconds_ = 0;  // Duration of the last run.
 };
 
 }  // namespace

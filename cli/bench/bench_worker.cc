@@ -9,7 +9,7 @@ namespace dt::cli {
 namespace {
 
 constexpr Duration kTimeout = seconds(20);
-constexpr size_t kBatches = 16;  // Requests in a row ask for other rows.
+constexpr size_t kBatches = 16;  // Successive requests use different rows.
 constexpr size_t kRowsAtFirst = 16'384;
 constexpr size_t kFloatsOfLine = 16;
 const Stamp kStamp{Generation(1), ViewNumber(1), MapVersion(1), ProcessId(1)};
@@ -67,7 +67,8 @@ BenchWorker::Part BenchWorker::MakePart(std::span<const uint64_t> row_numbers, s
   return part;
 }
 
-// A shard's rows in one message after the other are its pieces; those without any are in the first.
+// The rows of a shard in each message are one of its pieces. Shards without rows are named in the
+// first message.
 void BenchWorker::NamePieces(std::vector<Part>& parts) {
   std::vector<uint32_t> pieces(kBenchShards), next(kBenchShards);
   for (const Part& part : parts) {
@@ -96,7 +97,7 @@ BenchWorker::Batch BenchWorker::MakeBatch(std::vector<uint64_t> row_numbers) {
   return batch;
 }
 
-// One row of each stretch of equal length.
+// Each request has one row from each stretch of equal length.
 std::vector<BenchWorker::Batch>& BenchWorker::BatchesOf(size_t rows) {
   std::vector<Batch>& batches = batches_[rows];
   const uint64_t stretch = kBenchRows / rows;
@@ -174,7 +175,7 @@ void BenchWorker::PushAllRows() {
       for (size_t i = 0; i < part.rows; ++i) {
         const uint64_t row = batch.row_numbers[part.first + i];
         values_[row] = FirstValueOf(row);
-        out = std::fill_n(out, kBenchDim, -values_[row]);  // The rate is 1.
+        out = std::fill_n(out, kBenchDim, -values_[row]);  // The learning rate is 1.
       }
     }
     SendPush(batch, gradients);

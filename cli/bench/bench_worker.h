@@ -1,5 +1,5 @@
-// The worker's side of `dovetail bench transport`: asks one executor for rows and pushes gradients
-// to it in the messages of a job, and checks what comes back. One thread.
+// The worker's side of `dovetail bench transport`: pulls rows from one executor, pushes gradients
+// to it with the messages of a job, and checks the replies. One thread.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@
 
 namespace dt::cli {
 
-inline constexpr size_t kBenchPartRows = 4096;  // As PsClient cuts them.
+inline constexpr size_t kBenchPartRows = 4096;  // PsClient uses the same limit.
 
-// How long each request took, in microseconds, from sending it to having its answer.
+// Microseconds from sending each request to having its reply.
 using Latencies = std::vector<float>;
 
-// `requests` requests of `rows` rows, at most `in_flight` of them unanswered at a time. Each
-// travels in messages of at most kBenchPartRows rows, so that the server reads rows for one while
-// the network carries another.
+// `requests` requests of `rows` rows, with at most `in_flight` unanswered at a time. Each is sent
+// as messages of at most kBenchPartRows rows, so that the server reads rows for one message while
+// the network transports another.
 struct BenchLoad {
   size_t rows = 0;
   size_t in_flight = 1;
@@ -29,37 +29,37 @@ class BenchWorker {
  public:
   BenchWorker(Network& network, const std::string& endpoint);
 
-  // Gives every row a value of its own.
+  // Gives every row its own value.
   void PushAllRows();
-  // Keys are distinct within a request and uniform over all rows. Every row of an answer is
-  // compared with what was pushed to it, and every cache line of it is read.
-  // REQUIRES: BringUpToDate since the last Push.
+  // Keys are distinct within a request and uniform over all rows. Every row of a reply is compared
+  // with the value pushed to it, and every cache line of it is read. REQUIRES: BringUpToDate since
+  // the last Push.
   void Pull(const BenchLoad& load, Latencies& latencies);
   void Push(const BenchLoad& load, Latencies& latencies);
-  // What the rows of requests for so many are now.
+  // Computes the current values of the rows in requests for `rows` rows.
   void BringUpToDate(size_t rows);
-  // From now on over this network: the same server, rows and state.
+  // Switches to another network; server, rows and state stay.
   void Reconnect(Network& network);
 
-  // Of one request and its answer, all messages together.
+  // Bytes of one request or of its reply, over all messages.
   size_t RequestBytes(size_t rows, bool push);
   size_t AnswerBytes(size_t rows, bool push);
 
  private:
-  // A message's share of a request.
+  // One message of a request.
   struct Part {
-    size_t first = 0;  // Its rows in the batch.
+    size_t first = 0;  // Position of its first row in the batch.
     size_t rows = 0;
     KeyGroups groups;
-    ShardPieces pieces;  // The parts of a batch together name every shard.
+    ShardPieces pieces;  // All parts of a batch together name every shard.
     Frame keys;
   };
-  // One request: its keys in wire order, and the values of their rows as far as up to date.
+  // One request: its keys in wire order, and the values of their rows as of the last BringUpToDate.
   struct Batch {
     std::vector<uint64_t> row_numbers;
     std::vector<float> values;
     std::vector<Part> parts;
-    uint32_t pushed = 0;  // Times, not yet in values_.
+    uint32_t pushed = 0;  // Number of pushes that are not in values_ yet.
   };
 
   std::vector<Batch>& BatchesOf(size_t rows);
@@ -76,10 +76,10 @@ class BenchWorker {
 
   const std::string endpoint_;
   std::unique_ptr<ClientSocket> socket_;
-  FramePool* frames_ = nullptr;                   // Of the network.
-  std::vector<float> values_;                     // By row: all its columns.
-  std::map<size_t, std::vector<Batch>> batches_;  // By rows of a request.
-  uint64_t sent_ = 0, answered_ = 0;              // Requests; answers come in the same order.
+  FramePool* frames_ = nullptr;                   // The network's pool.
+  std::vector<float> values_;                     // By row: the value of all its columns.
+  std::map<size_t, std::vector<Batch>> batches_;  // By rows per request.
+  uint64_t sent_ = 0, answered_ = 0;              // Requests; replies arrive in order.
   Step step_ = 0;
 };
 

@@ -12,11 +12,11 @@
 namespace dt::cli {
 namespace {
 
-// The words that may follow each command ("", "train", "data generate").
+// The possible next words after each command ("", "train", "data generate").
 using Words = std::map<std::string, std::vector<std::string>>;
 
-// A type is written as its values, "auto|never|DIR" or, by the library, "TEXT:{json,dot}". Upper
-// case stands for what the user has to find.
+// The values of an option, from the name of its type: "auto|never|DIR", or in CLI11's form
+// "TEXT:{json,dot}". Words in upper case are placeholders and are left out.
 std::vector<std::string> ValuesOf(const CLI::Option& option) {
   std::string type = option.get_type_name();
   const size_t open = type.find('{'), close = type.find('}');
@@ -32,7 +32,7 @@ std::vector<std::string> ValuesOf(const CLI::Option& option) {
   return values;
 }
 
-// Hidden commands and options have no group.
+// Collects the words after a command. Hidden commands and options have no group.
 void Collect(const CLI::App& command, const std::string& name, Words& words, Words& values) {
   std::vector<std::string>& here = words[name];
   for (const CLI::App* sub : command.get_subcommands({})) {
@@ -47,7 +47,7 @@ void Collect(const CLI::App& command, const std::string& name, Words& words, Wor
       here.push_back("--" + flag);
       if (!of_option.empty()) values[name + " --" + flag] = of_option;
     }
-    // In a place of its own, such as the shell of `completion`.
+    // A positional argument, such as the shell of `completion`.
     if (option->get_lnames().empty()) here.insert(here.end(), of_option.begin(), of_option.end());
   }
 }
@@ -60,8 +60,8 @@ std::string CasesOf(const Words& words) {
   return cases;
 }
 
-// 1: the commands, as patterns. 2: what follows them. 3: the values of their options. Where nothing
-// fits, bash completes names of files.
+// Parameters: 1, the commands as patterns; 2, the words after each command; 3, the values of the
+// options. If nothing fits, bash completes file names.
 constexpr char kScript[] = R"(# Completion of dovetail for bash: source <(dovetail completion bash)
 _dovetail() {{
   local i command='' words=''

@@ -1,4 +1,4 @@
-// Completion of the command line by bash, made from what the parser knows.
+// Bash completion of the command line, derived from the parser.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ class App;
 
 namespace dt::cli {
 
-// The script that `source <(dovetail completion bash)` runs.
+// Returns the script that `source <(dovetail completion bash)` runs.
 std::string BashCompletion(const CLI::App& program);
 
 }  // namespace dt::cli

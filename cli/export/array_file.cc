@@ -8,7 +8,7 @@
 namespace dt::cli {
 namespace {
 
-constexpr size_t kBufferBytes = 256 << 10;  // Of each array.
+constexpr size_t kBufferBytes = 256 << 10;  // For each array.
 
 class ArrayFileImpl : public ArrayFile {
  public:
@@ -26,7 +26,7 @@ class ArrayFileImpl : public ArrayFile {
     for (size_t i = 0; i < arrays_.size(); ++i) {
       streams_.push_back({{}, layout_.data_at[i], layout_.data_at[i] + arrays_[i].bytes(), 0});
       if (format_ == ArrayFormat::kNpz) {
-        // The checksum covers the header of the .npy, which ends the intro.
+        // The checksum also covers the header of the .npy, which is the end of the intro.
         const std::string member = NpzIntro(arrays_[i], 0).substr(NpyAt(i));
         AddToChecksum(streams_[i], std::as_bytes(std::span(member)));
       }
@@ -65,11 +65,11 @@ class ArrayFileImpl : public ArrayFile {
  private:
   struct Stream {
     std::string waiting;
-    uint64_t at = 0, end = 0;  // Of what waits; of the array.
+    uint64_t at = 0, end = 0;  // File offsets of `waiting` and of the array's end.
     uint32_t crc = 0;
   };
 
-  // The place of the .npy in the intro.
+  // Position of the .npy in the intro.
   size_t NpyAt(size_t array) const { return layout_.intro[array].rfind("\x93NUMPY"); }
 
   static void AddToChecksum(Stream& stream, std::span<const std::byte> bytes) {
@@ -86,7 +86,7 @@ class ArrayFileImpl : public ArrayFile {
   const std::string path_;
   const ArrayFormat format_;
   std::vector<ArraySpec> arrays_;
-  std::string metadata_;  // An npz file holds it in its last array.
+  std::string metadata_;  // The data of an npz file's last array.
   ArrayLayout layout_;
   std::vector<Stream> streams_;
   std::unique_ptr<NewFile> file_;

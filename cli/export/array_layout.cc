@@ -9,7 +9,7 @@
 namespace dt::cli {
 namespace {
 
-// Little-endian fields, one after the other.
+// Builds a sequence of little-endian fields.
 class Fields {
  public:
   Fields& U16(uint64_t value) { return Put(value, 2); }
@@ -30,10 +30,11 @@ class Fields {
 };
 
 constexpr uint64_t kZip64Version = 45;
-constexpr uint64_t kFirstOf1980 = 0x0021;  // The archive's least date: equal content, equal bytes.
-constexpr uint64_t kInExtra = 0xffffffff;  // The true number stands in the ZIP64 field.
+// The earliest date that zip can store; a constant, so that equal content gives equal bytes.
+constexpr uint64_t kFirstOf1980 = 0x0021;
+constexpr uint64_t kInExtra = 0xffffffff;  // The real number is in the ZIP64 field.
 
-// How the two formats call a type.
+// The size of a type and its names in the two formats.
 struct TypeForm {
   uint64_t bytes;
   const char *numpy, *safetensors;

@@ -1,7 +1,7 @@
-// `dovetail export`: a checkpoint's tables and dense parameters for other programs.
+// `dovetail export`: writes a checkpoint's tables and dense parameters for other programs.
 //
-//   table.NAME.keys u64 [n], table.NAME.values f32 [n, dim]; dense.NAME f32 as its shape; and as
-//   metadata how they predict (scheduler/checkpoint/model_json.h)
+// Arrays: table.NAME.keys u64 [n], table.NAME.values f32 [n, dim], and dense.NAME f32 with its own
+// shape. The metadata describes how they predict (scheduler/checkpoint/model_json.h).
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 struct ExportedTable {
   RowsHeader::Table table;
   uint64_t rows = 0;
-  size_t keys_array = 0;  // The next array is that of its values.
+  size_t keys_array = 0;  // The next array contains its values.
 };
 using Exported = std::map<TableId, ExportedTable>;
 
@@ -31,7 +31,8 @@ Result<Exported> TablesToExport(const RowsHeader& header, const std::string& onl
   Exported tables;
   std::vector<std::string> names;
   for (const RowsHeader::Table& table : header.tables) {
-    // An asynchronous job keeps its dense values in tables, too; "dense.bin" holds them as arrays.
+    // An asynchronous job also stores its dense values in tables; "dense.bin" contains them as
+    // arrays.
     if (table.name == kDenseTable || table.name == kRunningTable) continue;
     names.push_back(table.name);
     if (only.empty() || only == table.name) tables[table.id] = {table, 0, 0};
@@ -40,7 +41,7 @@ Result<Exported> TablesToExport(const RowsHeader& header, const std::string& onl
   return Invalid("the checkpoint has no table {}{}", only, DidYouMean(only, names));
 }
 
-// A view of a number or a list of them as bytes.
+// A number or a list of numbers, viewed as bytes.
 template <class T>
 std::span<const std::byte> BytesOf(std::span<T> values) {
   return std::as_bytes(values);

@@ -1,4 +1,4 @@
-// `dovetail keygen`: the keys of a job, or of one machine that takes part in it.
+// `dovetail keygen`: creates the keys of a job, or of one machine that takes part in it.
 #include <cstdio>
 
 #include "cli/commands.h"

@@ -14,15 +14,15 @@ namespace dt::cli {
 namespace {
 
 constexpr size_t kLinesKept = 20;
-constexpr size_t kLineMax = 64 << 10;  // A longer one is passed on in pieces.
-constexpr int kPipeBytes = 1 << 20;    // So much may lie there while this process is stopped.
+constexpr size_t kLineMax = 64 << 10;  // Longer lines are forwarded in pieces.
+constexpr int kPipeBytes = 1 << 20;    // Lets the child write on while this process is stopped.
 constexpr size_t kReadBytes = 16 << 10;
 
 }  // namespace
 
 ChildLog::ChildLog(std::string name, int pipe) : name_(std::move(name)), pipe_(pipe) {
   fcntl(pipe_, F_SETFL, O_NONBLOCK);
-  fcntl(pipe_, F_SETPIPE_SZ, kPipeBytes);  // As large as it was where this is not allowed.
+  fcntl(pipe_, F_SETPIPE_SZ, kPipeBytes);  // If this is not allowed, the size stays.
 }
 
 ChildLog::~ChildLog() {

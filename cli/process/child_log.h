@@ -1,5 +1,5 @@
-// Passes on what a child process writes to standard error, which is a pipe to this process, to this
-// one's own by whole lines, and keeps the last of them. One thread.
+// Forwards the standard error of a child process, which is a pipe to this process, line by line to
+// this process's own, and keeps the last lines. One thread.
 #pragma once
 
 #include <deque>
@@ -10,14 +10,14 @@ namespace dt::cli {
 
 class ChildLog {
  public:
-  // `pipe` is the end to read, and becomes this object's.
+  // Takes ownership of `pipe`, the reading end.
   ChildLog(std::string name, int pipe);
   ~ChildLog();
   ChildLog(ChildLog&& other) noexcept;
   ChildLog& operator=(ChildLog&& other) noexcept;
 
-  // Passes on what has arrived. Does not wait. Where this process logs JSON, a line that is none
-  // (of a library, or of an end without warning) becomes the text of an event.
+  // Forwards what has arrived; does not wait. If this process logs JSON, a line that is not JSON
+  // (from a library, or a crash) becomes the text of an event.
   void PassOn();
   const std::deque<std::string>& last_lines() const { return last_lines_; }
 

@@ -12,11 +12,11 @@
 namespace dt::cli {
 namespace {
 
-// In the child, between fork and exec: only calls that are safe there.
+// Runs in the child, between fork and exec, so it makes only async-signal-safe calls.
 [[noreturn]] void BecomeChild(pid_t parent, int input, int errors, char* const* arguments) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(1);  // The parent died before the line above.
+  if (getppid() != parent) _exit(1);  // The parent died before prctl.
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -63,7 +63,7 @@ Result<ChildProcess> ChildProcess::Start(std::string name, const std::string& pr
 std::string OwnProgram() {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
-  // Replaced by another build meanwhile, the link still leads to the one that runs.
+  // If the file has been replaced by another build, the link still leads to the running program.
   return error || !std::filesystem::exists(path, error) ? "/proc/self/exe" : path.string();
 }
 

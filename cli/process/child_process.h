@@ -1,5 +1,5 @@
-// Child processes of `launch`. A child is in a process group of its own (Ctrl-C reaches only the
-// parent) and gets SIGTERM when the parent dies, however it dies.
+// Child processes of `launch`. A child is in its own process group (so that Ctrl-C reaches only the
+// parent) and gets SIGTERM when the parent dies for any reason.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,19 @@
 namespace dt::cli {
 
 struct ChildExit {
-  int code = 0;              // Exit code, if it exited.
-  int signal = 0;            // Not 0: killed by this signal.
+  int code = 0;              // The exit code, if it exited.
+  int signal = 0;            // Not 0: the signal that killed it.
   std::string Text() const;  // "exited with code 3", "was killed by signal 9 (Killed)"
 };
 
 struct ChildStreams {
-  int input = -1;          // Its standard input; -1: there is none.
-  bool keeps_log = false;  // Its standard error goes through a ChildLog.
+  int input = -1;          // Descriptor of its standard input; -1: none.
+  bool keeps_log = false;  // A ChildLog reads its standard error.
 };
 
 class ChildProcess {
  public:
-  // Runs program with arguments. The calling thread must live as long as the child.
+  // Runs `program` with arguments. The calling thread must live as long as the child.
   static Result<ChildProcess> Start(std::string name, const std::string& program,
                                     const std::vector<std::string>& arguments,
                                     const ChildStreams& streams = {});
@@ -35,9 +35,9 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   bool running() const { return !exit_.has_value(); }
   const std::optional<ChildExit>& exit() const { return exit_; }
-  // Collects what it has logged, and the exit if there is one. Does not wait.
+  // Forwards what the child has logged, and stores its exit if it has ended. Does not wait.
   void Poll();
-  // The last lines that it wrote to standard error. REQUIRES: it keeps a log.
+  // The last lines that the child wrote to standard error. REQUIRES: it keeps a log.
   const std::deque<std::string>& last_lines() const { return log_->last_lines(); }
   void Signal(int signal_number) const;
 
@@ -49,11 +49,12 @@ class ChildProcess {
   std::optional<ChildLog> log_;
 };
 
-// The path of this program, as it was when it started: what processes are listed as.
+// The path of this program when it was started, under which process lists show it.
 std::string OwnProgram();
-// SIGTERM to all that run, `timeout` for them to end, then SIGKILL. Returns when none is left.
+// Sends SIGTERM to all running children, waits `timeout`, then sends SIGKILL. Returns when none is
+// left.
 void StopAll(std::vector<ChildProcess>& children, Duration timeout);
-// Polls all every 20 ms until `done(children)` or the deadline. True if done.
+// Polls all children every 20 ms until `done(children)` or the deadline. Returns whether done.
 template <class Done>
 bool WaitFor(std::vector<ChildProcess>& children, Duration timeout, Done done);
 

@@ -9,8 +9,8 @@
 namespace dt::cli {
 namespace {
 
-// Signals that come within this time of the first are the same request: the kernel tells of a
-// parent's death once for each of its threads, and a terminal and a wrapper both pass on Ctrl-C.
+// Signals within this time of the first are the same request: the kernel reports a parent's death
+// once for each of its threads, and a terminal and a wrapper program may both forward Ctrl-C.
 constexpr Duration kSameRequest = milliseconds(500);
 
 sigset_t StopSet() {
@@ -18,7 +18,7 @@ sigset_t StopSet() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
-  // SIGHUP says that the terminal is gone; under `nohup` it is ignored and stays so.
+  // SIGHUP means that the terminal is gone; under `nohup` it is ignored and stays ignored.
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
@@ -28,11 +28,12 @@ sigset_t StopSet() {
 }  // namespace
 
 StopSignals::StopSignals() {
-  // Blocked in this thread and so in all that it starts; only `thread_` takes them.
+  // Blocks the signals in this thread and in all threads that it starts; only `thread_` receives
+  // them.
   const sigset_t set = StopSet();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // Beyond the file size limit, write() fails instead.
+  signal(SIGXFSZ, SIG_IGN);  // Above the file size limit, write() then fails instead.
   thread_ = std::jthread([this, set](std::stop_token end) {
     const timespec timeout{.tv_sec = 0, .tv_nsec = 100'000'000};
     TimePoint first;

@@ -1,6 +1,6 @@
-// SIGINT, SIGTERM and SIGHUP as a stop request to who heeds it; while nobody does, they end the
-// process at once, as a second one does that comes half a second after the first or later. One per
-// process, made before any other thread.
+// Turns SIGINT, SIGTERM and SIGHUP into a stop request, once Heed or token was called. Before that
+// they end the process at once; so does a second signal that comes half a second or more after the
+// first. One object per process, made before any other thread.
 #pragma once
 
 #include <atomic>
@@ -16,23 +16,23 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // From now on somebody looks at received() now and then, …
+  // From now on the caller polls received().
   void Heed() { heeded_ = true; }
-  // … or at this.
+  // Like Heed, and the first signal requests a stop of the token.
   std::stop_token token() {
     Heed();
     return source_.get_token();
   }
-  // The number of the first signal that came; 0 if none.
+  // The number of the first signal; 0 if none came.
   int received() const { return received_.load(); }
-  // 129, 130 or 143, as shells report a signal. REQUIRES: received() != 0.
+  // 129, 130 or 143, the exit code that shells use for a signal. REQUIRES: received() != 0.
   int exit_code() const { return 128 + received_.load(); }
 
  private:
   std::stop_source source_;
   std::atomic<bool> heeded_{false};
   std::atomic<int> received_{0};
-  std::jthread thread_;  // Waits for the signals; last.
+  std::jthread thread_;  // Waits for the signals. Must be last: it uses the other members.
 };
 
 }  // namespace dt::cli

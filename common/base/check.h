@@ -1,5 +1,6 @@
-// DT_CHECK: our bugs. Prints the condition, the place and a stack, then aborts; also in release
-// builds. Never for what a user, a peer or a disk can cause.
+// DT_CHECK is for our own bugs. If the condition is false, it prints the condition, the source line
+// and a stack, then aborts, also in release builds. It is never for an error that a user, a peer or
+// a disk can cause.
 #pragma once
 
 #include <string_view>
@@ -16,7 +17,7 @@ namespace dt {
     if (!(condition)) [[unlikely]]                           \
       ::dt::CheckFailed(__FILE__, __LINE__, #condition, {}); \
   } while (false)
-// DT_CHECK_MSG(cond, "format {}", value): with the values that explain it.
+// DT_CHECK_MSG(cond, "format {}", value) also prints the formatted values.
 #define DT_CHECK_MSG(condition, ...)                                                 \
   do {                                                                               \
     if (!(condition)) [[unlikely]]                                                   \
@@ -24,7 +25,7 @@ namespace dt {
   } while (false)
 #define DT_UNREACHABLE() ::dt::CheckFailed(__FILE__, __LINE__, "unreachable", {})
 
-// Only inside loops per row.
+// Checks only in debug builds. For loops over rows, where a DT_CHECK would cost too much.
 #ifdef NDEBUG
 #define DT_DCHECK(condition) static_cast<void>(0)
 #else

@@ -1,4 +1,5 @@
-// Time is passed in. Only one process's monotonic clock is ever compared with itself.
+// Code gets its clock as a parameter. Time points are compared only within one process, because
+// each machine has its own monotonic clock.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@ class Clock {
 
 // The machine's monotonic clock. Any thread.
 const Clock& SystemClock();
-// For tests and simulation: stands still unless moved.
+// A clock for tests and simulation: it moves only by Advance.
 class ManualClock : public Clock {
  public:
   TimePoint Now() const override { return now_; }
@@ -30,7 +31,7 @@ class ManualClock : public Clock {
 };
 
 double SecondsBetween(TimePoint from, TimePoint to);
-// Wall-clock time, in seconds since 1970.
+// Wall-clock time in seconds since 1970.
 double WallSeconds();
 // Wall-clock time for logs and file names: "2026-01-31T12:00:00Z".
 std::string WallTimeText();

@@ -1,5 +1,5 @@
-// The operating system's randomness: for what must differ between two starts of a process, and for
-// nothing that a result depends on.
+// Random bits of the operating system, for values that must differ between two starts of a process.
+// No result of training depends on them.
 #pragma once
 
 #include <cstdint>

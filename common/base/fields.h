@@ -7,7 +7,7 @@
 //   };
 //
 // gives `fields()`, a tuple of references in the order of the list, and `kFieldNames`, the list as
-// text. Whoever reads the list checks with FieldCount that no field was forgotten.
+// text. Code that uses the list checks with FieldCount that no field is missing.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct AnyField {
   operator T() const;
 };
 
-// The number of fields of an aggregate: of the values that its braces take.
+// The number of fields of an aggregate: how many values its braces take.
 template <class T, class... Some>
 constexpr size_t FieldCount(Some... some) {
   if constexpr (requires { T{some..., AnyField()}; }) {
@@ -37,7 +37,7 @@ constexpr size_t FieldCount(Some... some) {
   }
 }
 
-// The name at a place of a list such as kFieldNames.
+// Name number `at` in a list such as kFieldNames.
 constexpr std::string_view FieldName(std::string_view names, size_t at) {
   for (; at > 0; --at) names.remove_prefix(names.find(", ") + 2);
   return names.substr(0, names.find(", "));

@@ -14,7 +14,9 @@ namespace dt {
 namespace {
 
 constexpr float kFp16Max = 65504.0f;
-constexpr float kInt8Least = 1e-36f;  // Rows of less read as zeros: their scale would be too small.
+// A row whose largest magnitude is below this is stored as zeros, because its scale would be too
+// small.
+constexpr float kInt8Least = 1e-36f;
 
 uint16_t ToBf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
@@ -40,7 +42,8 @@ void DecodeBf16(const std::byte* in, std::span<float> values) {
 
 #ifdef __F16C__
 
-// Eight at a time; what is left over goes through a buffer, so that there is one arithmetic.
+// Converts eight values. EncodeFp16 copies a shorter rest into a buffer of eight, so that all
+// values go through the same arithmetic.
 __m128i ToFp16(__m256 values) {
   const __m256 infinity = _mm256_set1_ps(std::numeric_limits<float>::infinity());
   const __m256 magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), values);
@@ -87,7 +90,7 @@ uint16_t ToFp16(float value) {
     return static_cast<uint16_t>(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
   if (magnitude == 0x7f800000) return static_cast<uint16_t>(sign | 0x7c00);
   if (magnitude >= 0x477fe000) return static_cast<uint16_t>(sign | 0x7bff);  // kFp16Max.
-  if (magnitude < 0x38800000) {  // Below the least normal number: a multiple of 2^-24.
+  if (magnitude < 0x38800000) {  // Below the smallest normal number: a multiple of 2^-24.
     const float scaled = std::bit_cast<float>(magnitude) * 0x1p24f;
     return static_cast<uint16_t>(sign | static_cast<uint32_t>(std::nearbyint(scaled)));
   }
@@ -124,7 +127,8 @@ void DecodeFp16(const std::byte* in, std::span<float> values) {
 
 #endif
 
-// Magnitudes as integers keep their order, infinities and NaN above all else.
+// The order of magnitudes is the order of their bits as integers, with infinity and NaN above all
+// finite values.
 uint32_t LargestMagnitude(std::span<const float> values) {
   uint32_t most = 0;
   for (const float v : values) most = std::max(most, std::bit_cast<uint32_t>(v) & 0x7fffffff);
@@ -159,8 +163,8 @@ void DecodeInt8(const std::byte* in, std::span<float> values) {
   }
 }
 
-// The finaliser of MurmurHash3 (Appleby): a bijection of 32-bit integers, eight at a time in a
-// vector.
+// The finaliser of MurmurHash3 (Appleby), a bijection of 32-bit integers. Compilers turn it into
+// code for eight integers at a time.
 uint32_t Mix32(uint32_t x) {
   x ^= x >> 16;
   x *= 0x85ebca6b;
@@ -196,7 +200,7 @@ void EncodeRows(FloatFormat format, size_t dim, std::span<const float> values, s
   if (values.empty()) return;
   const size_t used = RowBytes(format, dim) * (values.size() / dim);
   std::fill_n(out + used, ((used + 3) & ~size_t{3}) - used, std::byte{0});
-  // Only a scale is a row's own.
+  // Only int8 has something per row: the scale. The other formats encode all values at once.
   if (format != FloatFormat::kInt8) return EncodeRow(format, values, out);
   for (size_t at = 0; at < values.size(); at += dim, out += RowBytes(format, dim)) {
     EncodeInt8(values.subspan(at, dim), out);

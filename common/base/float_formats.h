@@ -6,9 +6,10 @@
 //   fp16   u16 [dim]              IEEE 754 binary16
 //   int8   f32 scale | i8 [dim]   value = scale · number; scale = largest magnitude / 127
 //
-// Encoding rounds to the nearest, ties to even. What is too large for fp16 becomes ±65504. A value
-// that is no finite number stays visible: as itself, in int8 as a scale that is NaN. Every
-// processor gives the same bits. Pure functions; any thread. Buffers need no alignment.
+// Encoding rounds to the nearest, ties to even. A finite value too large for fp16 becomes ±65504.
+// Infinity and NaN are kept, except in int8: there the scale of their row becomes NaN, and so does
+// every value of it. Every processor gives the same bits. Pure functions; any thread. Buffers need
+// no alignment.
 #pragma once
 
 #include <bit>
@@ -19,7 +20,7 @@
 namespace dt {
 
 enum class FloatFormat : uint8_t { kFp32, kBf16, kFp16, kInt8 };
-const char* NameOf(FloatFormat format);  // As in the job file: "fp32", …
+const char* NameOf(FloatFormat format);  // The word in the job file: "fp32", …
 
 constexpr size_t RowBytes(FloatFormat format, size_t dim) {
   switch (format) {
@@ -33,22 +34,23 @@ constexpr size_t RowBytes(FloatFormat format, size_t dim) {
   }
   return 0;
 }
-// Rows one after the other, filled up to a multiple of 4 bytes.
+// Bytes of rows that follow each other, padded to a multiple of 4.
 constexpr size_t RowsBytes(FloatFormat format, size_t dim, size_t rows) {
   return (RowBytes(format, dim) * rows + 3) & ~size_t{3};
 }
 
-// Rows of `dim` values. REQUIRES: values.size() is a multiple of dim; the other side holds
-// RowBytes for each (EncodeRows: RowsBytes; what fills up is zero).
+// Convert rows of `dim` values. REQUIRES: values.size() is a multiple of dim; the other buffer
+// holds RowBytes for each row (for EncodeRows, RowsBytes: the padding is set to zero).
 void EncodeRows(FloatFormat format, size_t dim, std::span<const float> values, std::byte* out);
 void DecodeRows(FloatFormat format, size_t dim, const std::byte* in, std::span<float> values);
-// One row.
+// Convert one row.
 void EncodeRow(FloatFormat format, std::span<const float> values, std::byte* out);
 inline void DecodeRow(FloatFormat format, const std::byte* in, std::span<float> values) {
   DecodeRows(format, values.size(), in, values);
 }
 
-// The row itself where it is fp32, else decoded into `room`. REQUIRES: fp32 is aligned as such.
+// Returns the row itself if it is fp32, else the row decoded into `room`. REQUIRES: an fp32 row is
+// aligned as float.
 inline const float* FloatsOf(FloatFormat format, const std::byte* in, std::span<float> room) {
   if (format == FloatFormat::kFp32) return reinterpret_cast<const float*>(in);
   DecodeRow(format, in, room);
@@ -57,9 +59,10 @@ inline const float* FloatsOf(FloatFormat format, const std::byte* in, std::span<
 
 inline float FromBf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 
-// To bf16 up or down by chance, so that the mean is the value itself: small updates to rows that
-// are stored so add up instead of being rounded away. `random` decides; equal numbers, equal bits.
-// Values that bf16 holds stay as they are, as do infinities and NaN.
+// Converts to bf16, rounding up or down at random (stochastic rounding), so that the expected
+// result is the value itself: small updates to rows in bf16 then add up instead of being rounded
+// away. Equal values and equal `random` give equal bits. Values that bf16 can represent stay as
+// they are, as do infinities and NaN.
 void RoundToBf16(uint64_t random, std::span<const float> values, std::byte* out);
 
 }  // namespace dt

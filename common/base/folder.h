@@ -1,5 +1,5 @@
-// What is in a folder: the only code that lists one, because the standard library's iterator may
-// throw in the middle of a folder that changes.
+// Lists the entries of folders. No other code may do it, because the standard library's iterator
+// may throw when a folder changes while it is read.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +9,10 @@
 
 namespace dt {
 
-// The folder's entries, by name. Unavailable, naming the folder, if it cannot be read to its end;
-// NotFound if it does not exist.
+// The folder's entries, sorted by path. Errors: NotFound if the folder does not exist; Unavailable,
+// with the folder's name, if it cannot be read to its end.
 Result<std::vector<std::filesystem::path>> ListFolder(const std::filesystem::path& folder);
-// The same, and nothing where there is an error: for folders that need not be there.
+// Like ListFolder, but empty on any error. For folders that need not exist.
 std::vector<std::filesystem::path> ListFolderIfAny(const std::filesystem::path& folder);
 
 }  // namespace dt

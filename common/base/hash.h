@@ -1,4 +1,4 @@
-// Hash functions whose values are part of our formats: they never change.
+// Hash functions whose values are part of our formats and therefore never change.
 #pragma once
 
 #include <cstddef>

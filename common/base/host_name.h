@@ -1,4 +1,4 @@
-// The name of this machine; "unknown" where it has none. Any thread.
+// The name of this machine, or "unknown" if the system gives none. Any thread.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Ids are types: a shard is never mistaken for a node. `value()` is the only way out.
+// Each kind of id is a type of its own, so that a shard cannot be mistaken for a process. Only
+// `value()` gives the number.
 #pragma once
 
 #include <compare>
@@ -25,19 +26,21 @@ class Id {
 };
 
 using TableId = Id<struct TableTag, uint64_t>;  // XXH3-64 of the table's name.
-using Key = uint64_t;                           // Of a row; exact end to end.
+using Key = uint64_t;                           // A row's key; no step of the way changes it.
 using ShardId = Id<struct ShardTag, uint32_t>;
-using ProcessId =
-    Id<struct ProcessTag, uint32_t>;  // Given by the scheduler, never reused in a job.
-using Incarnation = Id<struct IncarnationTag, uint64_t>;  // Random per process start.
-using Generation =
-    Id<struct GenerationTag, uint64_t>;     // Of the job; raised by each return to a checkpoint.
-using Term = Id<struct TermTag, uint64_t>;  // Of the scheduler; raised by each start of it.
-using MapVersion = Id<struct MapVersionTag, uint64_t>;  // Of the shard map; only grows.
-using ViewNumber = Id<struct ViewTag, uint64_t>;        // Of the set of workers; only grows.
-using Step = uint64_t;                                  // One global mini-batch, counted from 0.
-using SliceIndex = uint32_t;                            // 0..train.slices-1.
-// Of train.staleness: a worker never waits for another one.
+// Given by the scheduler, never reused in a job.
+using ProcessId = Id<struct ProcessTag, uint32_t>;
+// A random number for each start of a process.
+using Incarnation = Id<struct IncarnationTag, uint64_t>;
+// The job's generation; each return to a checkpoint raises it.
+using Generation = Id<struct GenerationTag, uint64_t>;
+// The scheduler's term; each start of the scheduler raises it.
+using Term = Id<struct TermTag, uint64_t>;
+using MapVersion = Id<struct MapVersionTag, uint64_t>;  // Version of the shard map; only grows.
+using ViewNumber = Id<struct ViewTag, uint64_t>;        // Number of the set of workers; only grows.
+using Step = uint64_t;                                  // Number of a global mini-batch, from 0.
+using SliceIndex = uint32_t;                            // 0 to train.slices - 1.
+// Value of train.staleness with which no worker ever waits for another.
 inline constexpr Step kUnboundedStaleness = ~Step{0};
 
 }  // namespace dt

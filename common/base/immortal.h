@@ -1,11 +1,11 @@
-// An object that is never destroyed: the one way to have a singleton. A static of another type is
-// destroyed when main returns, while threads of libraries (ZeroMQ's, oneTBB's) may still use it:
-// they free messages until the process ends. For a function's static:
+// An object that is never destroyed: the only way to write a singleton. A plain static is destroyed
+// when main returns, while threads of libraries (ZeroMQ, oneTBB) still free messages until the
+// process ends and may use it. Example, inside a function:
 //
 //   static Immortal<Registry> registry;
 //   return *registry;
 //
-// The object lies in the static itself, so leak checkers see what it points to.
+// The object is stored inside the static itself, so leak checkers can follow its pointers.
 #pragma once
 
 #include <cstddef>

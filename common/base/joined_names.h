@@ -1,4 +1,4 @@
-// The names of a list's items as one text, "first|second|third", joined by the compiler.
+// The names of a list's items as one text, "first|second|third", joined at compile time.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ struct EveryItem {
   constexpr bool operator()(const auto& /*item*/) const { return true; }
 };
 
-// Ends with a '|' that kJoinedNames leaves out.
+// The joined names and a last '|', which kJoinedNames leaves out.
 template <const auto& kItems, class Keep>
 inline constexpr auto kJoinedCharacters = [] {
   constexpr size_t kSize = [] {
@@ -30,7 +30,8 @@ inline constexpr auto kJoinedCharacters = [] {
   return joined;
 }();
 
-// `kItems` is an array of structs with a `name`; those that `Keep` leaves out are not named.
+// `kItems` is an array of structs with a member `name`. Items for which `Keep` is false are left
+// out.
 template <const auto& kItems, class Keep = EveryItem>
 inline constexpr std::string_view kJoinedNames(kJoinedCharacters<kItems, Keep>.data(),
                                                kJoinedCharacters<kItems, Keep>.size() - 1);

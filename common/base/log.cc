@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 struct LogState {
   std::shared_ptr<spdlog::logger> logger = spdlog::stderr_logger_mt("dovetail");
   std::atomic<LogFormat> format = LogFormat::kText;
-  Mutex mutex;  // Taken once per event, and events are rare.
+  Mutex mutex;  // Locked once per event, and events are rare.
   std::string role DT_GUARDED_BY(mutex);
   LogState() { logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc); }
 };
@@ -33,12 +33,12 @@ std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Without the brace and the comma that the pattern has.
+// One event as JSON, without the opening brace and the comma, which are in the logger's pattern.
 std::string JsonLine(std::string_view event, const std::string& role, LogFields fields) {
   Json line = {{"event", event}};
   if (!role.empty()) line["role"] = role;
   for (const LogField& f : fields) {
-    // JSON has no infinity and no NaN; the parser refuses them, and null is written.
+    // JSON has no infinity and no NaN: the parser refuses them, and null is written instead.
     const Json number = f.quoted ? Json() : Json::parse(f.value, nullptr, false);
     line[std::string(f.key)] = f.quoted                ? Json(Printable(f.value))
                                : number.is_discarded() ? Json()

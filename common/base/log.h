@@ -1,7 +1,8 @@
-// One event name and key=value pairs: LogInfo("shard.moved", {{"shard", 17}, {"ms", 812}}). The
-// role and the process id are added. error: a person must act; warn: healed by itself; info: a
-// state changed (a few per second at most); debug: off unless asked. Never per row or per request.
-// In JSON numbers are numbers: give a rounded one as Rounded(percent, 1), not as text. Any thread.
+// A log line is one event name and key=value pairs: LogInfo("shard.moved", {{"shard", 17}, {"ms",
+// 812}}). The role and the process id are added. Levels: error, a person must act; warn, the system
+// recovered by itself; info, a state changed (a few per second at most); debug, off by default.
+// Nothing is logged per row or per request. Numbers stay numbers in JSON: pass a rounded number as
+// Rounded(percent, 1), not as text. Any thread.
 #pragma once
 
 #include <initializer_list>
@@ -19,7 +20,7 @@ struct LogField {
       : key(key_in), value(fmt::format("{}", value_in)), quoted(!std::is_arithmetic_v<T>) {}
   std::string_view key;
   std::string value;
-  bool quoted;  // A string in JSON; put in quotes in text only where it holds blanks.
+  bool quoted;  // JSON writes `value` as a string, not as a number.
 };
 using LogFields = std::initializer_list<LogField>;
 
@@ -32,22 +33,23 @@ struct LogOptions {
   std::string role;  // Written with every event, e.g. "worker".
 };
 
-// Once, at the start of a process. Without it, events go to standard error at info.
+// Called once, at the start of a process. Before it, events of level info and above go to standard
+// error.
 void InitLog(const LogOptions& options);
-// After the job file, which may ask for JSON, has been read.
+// Called when the job file, which may ask for JSON, has been read.
 void SetLogFormat(LogFormat format);
 bool LogsJson();
-// After the scheduler has given this process its id.
+// Called when the scheduler has given this process its id.
 void SetLogProcess(std::string_view role, uint32_t id);
 
-// `value` with `digits` digits behind the point.
+// `value` rounded to `digits` decimal digits.
 double Rounded(double value, int digits);
 
 void LogDebug(std::string_view event, LogFields fields = {});
 void LogInfo(std::string_view event, LogFields fields = {});
 void LogWarn(std::string_view event, LogFields fields = {});
 void LogError(std::string_view event, LogFields fields = {});
-// The error that ends a process where it logs JSON: written at every level, off included.
+// Writes the error that ends a process which logs JSON, even at LogLevel::kOff.
 void LogEnd(std::string_view event, LogFields fields);
 
 }  // namespace dt

@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kHint[] = "free some memory, or raise the limit of this process (ulimit -v, -u)";
 
-// Takes no memory from the heap. No sentence has a character that JSON escapes.
+// Allocates nothing. `sentence` must not contain a character that JSON escapes.
 [[noreturn]] void EndWith(const char* sentence) {
   constexpr char kJson[] = R"({"level":"error","event":"error","what":"%s","where":"","hint":"%s"})"
                            "\n";

@@ -1,5 +1,5 @@
-// How a process ends that gets no more memory, or no more threads, from the system: with one
-// sentence and exit code 1. Nobody could handle it, since handling takes memory, too.
+// How a process ends when the system gives it no more memory or no more threads: with one sentence
+// and exit code 1. There is no error to handle, because handling it would also take memory.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace dt {
 
-// "out of memory for 4096 bytes of rows". Any thread.
+// Ends with "out of memory for 4096 bytes of rows". Any thread.
 [[noreturn]] void EndOutOfMemory(uint64_t bytes, std::string_view of_what);
-// From now on the heap's exceptions and those of threads that cannot start end the process so.
-// Others that nobody catches abort, as before.
+// From this call on, an uncaught std::bad_alloc, or the exception of a thread that cannot start,
+// ends the process this way. Other uncaught exceptions still abort.
 void InstallMemoryEnd();
 
 }  // namespace dt

@@ -1,7 +1,7 @@
-// std::mutex and std::condition_variable as clang's thread safety analysis understands them: a
-// field says which mutex guards it (DT_GUARDED_BY), a function which it needs (DT_REQUIRES), and
-// `-Wthread-safety` checks both. gcc sees the plain types. abseil's own mutex does not serve:
-// Debian builds it without ThreadSanitizer's hooks.
+// std::mutex and std::condition_variable with annotations for clang's thread safety analysis: a
+// field names the mutex that guards it (DT_GUARDED_BY), a function names the mutex that it needs
+// (DT_REQUIRES), and `-Wthread-safety` checks both. gcc sees the plain types. abseil's mutex is no
+// alternative: Debian builds it without ThreadSanitizer's hooks.
 //
 // A wait is a loop over its condition, not a predicate, because the analysis does not look into
 // lambdas:
@@ -36,7 +36,7 @@ class DT_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds the mutex while it lives; may let go of it in between.
+// Locks the mutex for its lifetime, except between Unlock() and Lock().
 class DT_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) DT_THREAD_ATTRIBUTE(acquire_capability(mutex))
@@ -55,9 +55,9 @@ class DT_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
 
 class Condition {
  public:
-  // Both may return for no reason: look again at what is waited for.
+  // Both waits may return without a reason, so callers test their condition again.
   void Wait(MutexLock& lock) { changed_.wait(lock.lock_); }
-  // False when the deadline has passed.
+  // Returns false when the deadline has passed.
   bool WaitUntil(MutexLock& lock, TimePoint deadline) {
     return changed_.wait_until(lock.lock_, deadline) == std::cv_status::no_timeout;
   }

@@ -5,7 +5,7 @@
 
 namespace dt {
 
-// Nobody else knows the mutex and the condition, so nothing but the time ends the wait.
+// The mutex and the condition are local, so only time ends the wait.
 void PauseUntil(TimePoint end) {
   const auto over = [end] { return SystemClock().Now() >= end; };
   if (over()) return;

@@ -1,6 +1,6 @@
-// The one place where a thread lets time pass. Everything else waits for what it needs, with a
-// deadline; these are for things that tell nobody when they change: a lock, a file or a port of
-// another process, a counter of a device, a disk that is full.
+// The only functions in which a thread sleeps for a time. All other code waits, with a deadline,
+// for the event that it needs. Sleeping is for things that send no event when they change: a lock,
+// a file or a port of another process, a counter of a device, a full disk.
 #pragma once
 
 #include <stop_token>
@@ -9,10 +9,10 @@
 
 namespace dt {
 
-// Returns at `end`, a time of SystemClock(), or soon after.
+// Returns at `end`, a time of SystemClock(), or shortly after.
 void PauseUntil(TimePoint end);
 void Pause(Duration time);
-// False, as soon as a stop is requested; true after the time.
+// Returns false as soon as a stop is requested, and true after the time.
 bool Pause(Duration time, const std::stop_token& stop);
 
 }  // namespace dt

@@ -1,6 +1,6 @@
 // Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3" (SC 2011): four 32-bit numbers as a pure function of (counter, key). Nothing has a
-// state, so a value does not depend on who draws it, when, or in which order.
+// 1, 2, 3" (SC 2011): four 32-bit numbers as a pure function of (counter, key). It has no state, so
+// a value does not depend on who draws it, when, or in which order.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace dt {
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 
-// `key` selects the stream, (high, low) the place in it.
+// `key` selects the stream, (high, low) the position in it.
 inline PhiloxBlock Philox(uint64_t key, uint64_t high, uint64_t low) {
   uint32_t c0 = static_cast<uint32_t>(low), c1 = static_cast<uint32_t>(low >> 32);
   uint32_t c2 = static_cast<uint32_t>(high), c3 = static_cast<uint32_t>(high >> 32);
@@ -31,15 +31,15 @@ inline PhiloxBlock Philox(uint64_t key, uint64_t high, uint64_t low) {
   return {c0, c1, c2, c3};
 }
 
-// [0, 1), 24 bits.
+// Uniform in [0, 1), with 24 random bits.
 inline float ToUniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1.0p-24f; }
 
-// A stream key for a purpose ("shuffle", "dropout", …) under the job's seed.
+// The key of the stream for a purpose ("shuffle", "dropout", …) under the job's seed.
 uint64_t StreamKey(uint64_t seed, uint64_t purpose, uint64_t a = 0, uint64_t b = 0);
 
-// Standard normal values number (row, 0..out.size()-1) of the stream. Box-Muller in float64.
+// Fills `out` with the standard normal values of `row` in the stream. Box-Muller in float64.
 void FillNormal(uint64_t stream, uint64_t row, std::span<float> out);
-// Uniform in [-1, 1).
+// Fills `out` with the values of `row` in the stream, uniform in [-1, 1).
 void FillUniform(uint64_t stream, uint64_t row, std::span<float> out);
 
 }  // namespace dt

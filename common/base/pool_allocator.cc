@@ -14,16 +14,16 @@ namespace {
 using Heap = std::allocator<std::byte>;
 
 constexpr size_t kSmallest = 32, kLargest = 64 << 10;
-constexpr size_t kKeptBytesMax = 1 << 20;  // Of each size.
+constexpr size_t kKeptBytesMax = 1 << 20;  // Limit for the free blocks of each size.
 constexpr size_t kSizes = std::countr_zero(kLargest) - std::countr_zero(kSmallest) + 1;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kKeeps = false;  // What is used after it was freed shall be found.
+constexpr bool kKeeps = false;  // The sanitizers then find uses of freed blocks.
 #else
 constexpr bool kKeeps = true;
 #endif
 
-// Free blocks of one size, each holding the address of the next.
+// Free blocks of one size, linked: each holds the address of the next.
 class Shelf {
  public:
   void* Take() {

@@ -1,6 +1,6 @@
-// Memory for small lists that live as long as a message: blocks that are kept when they are freed,
-// so that a step in its steady state takes nothing from the heap. A block may be freed on another
-// thread than the one that took it, as messages are.
+// Memory for small lists that live as long as a message. Freed blocks are kept for reuse, so that a
+// step in its steady state takes nothing from the heap. A block may be freed on another thread than
+// the one that took it, as happens with messages.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace dt {
 
-// At least `bytes`, aligned for any scalar. Any thread. Larger blocks than 64 KiB, and all of them
-// under a sanitizer, are the heap's.
+// Returns at least `bytes`, aligned for any scalar. Any thread. Blocks larger than 64 KiB, and all
+// blocks under a sanitizer, come from the heap and go back to it.
 void* TakeBlock(size_t bytes);
-// REQUIRES: from TakeBlock(bytes).
+// REQUIRES: `block` is from TakeBlock(bytes).
 void ReturnBlock(void* block, size_t bytes);
 
 template <class T>

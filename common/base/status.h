@@ -1,13 +1,13 @@
-// Errors as values. `Status` and `Result` are Abseil's; this is the only file that makes them, so
-// each kind of failure has one code, and a code means one thing for the caller's next move.
+// Errors as values. `Status` and `Result` are Abseil's. Only this file makes errors, so each kind
+// of failure has one code, and each code tells the caller what to do next.
 //
 //   Invalid      the user's configuration or flags are wrong: fix the input          (exit 2)
 //   NotFound     the named thing does not exist: fix the name                        (exit 2)
 //   Malformed    a data line, file or message cannot be read: refuse it whole        (exit 3)
 //   Stale        sent under an old generation, term or map version: refresh, resend
-//   Busy         a bound is reached: wait, then again
-//   Unavailable  the surroundings fail (disk, peer, port): try elsewhere, or stop
-//   Timeout      a deadline passed: as Unavailable
+//   Busy         a limit is reached: wait, then try again
+//   Unavailable  the environment fails (disk, peer, port): try elsewhere, or stop
+//   Timeout      a deadline passed: handle it like Unavailable
 //   DataLoss     stored bytes are damaged: stop, name the file
 //   Cancelled    stopped on request
 //   NotYet       valid, but its mechanism is not available yet                        (exit 2)
@@ -32,8 +32,9 @@ using StatusCode = absl::StatusCode;
 template <class T>
 using Result = absl::StatusOr<T>;
 
-// What a person reads: the sentence, the place it is about, and what to do, with paths as the job
-// file has them (written_paths.h). `where` and `hint` may be empty.
+// What a person reads: the sentence, where the error is (a file and line, for example), and what to
+// do. Paths are shown as the job file writes them (written_paths.h). `where` and `hint` may be
+// empty.
 struct Problem {
   std::string what;
   std::string where;
@@ -44,18 +45,18 @@ struct Problem {
 Status MakeStatus(StatusCode code, std::string_view message);
 std::string_view MessageOf(const Status& status);
 
-// Adds the place or the advice, unless empty; keeps what is there already. An OK status stays as it
+// Adds `where` or `hint` unless it is empty or the status already has one. An OK status stays as it
 // is.
 Status WithWhere(Status status, std::string_view where);
 Status WithHint(Status status, std::string_view hint);
-// "<before>: <message>", same code, place and advice.
+// Puts "<before>: " before the message and keeps code, `where` and `hint`.
 Status Prefixed(Status status, std::string_view before);
 Problem ProblemOf(const Status& status);
 // One line: "what (where); hint".
 std::string ToText(const Status& status);
-// Several errors as one: a line each, with its place and advice, then how many there are.
+// Several errors as one: one line for each, with its `where` and `hint`, then their number.
 Status Together(std::span<const Status> problems);
-// 0 for OK, 2 Invalid, NotFound and NotYet, 3 Malformed, otherwise 1.
+// 0 for OK; 2 for Invalid, NotFound and NotYet; 3 for Malformed; otherwise 1.
 int ExitCodeOf(const Status& status);
 
 inline Status OkStatus() { return absl::OkStatus(); }

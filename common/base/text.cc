@@ -11,8 +11,8 @@
 namespace dt {
 namespace {
 
-// Insertions, deletions, replacements, and swaps of neighbours, each one edit ("optimal string
-// alignment").
+// Counts insertions, deletions, replacements and swaps of neighbours as one edit each ("optimal
+// string alignment").
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -29,7 +29,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// The bytes of the UTF-8 character that `text` begins with; 0 where it begins with none.
+// The length in bytes of the UTF-8 character at the start of `text`; 0 if there is no valid one.
 size_t CharacterBytes(std::string_view text) {
   const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -38,13 +38,14 @@ size_t CharacterBytes(std::string_view text) {
   for (size_t i = 1; i < bytes; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Overlong encodings, UTF-16 surrogates, and code points beyond U+10FFFF.
+  // Overlong encodings, UTF-16 surrogates, and code points above U+10FFFF are wrong.
   const bool wrong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
                      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f);
   return wrong ? 0 : bytes;
 }
 
-// `text` begins with a control character: C0 but the newline, DEL, or C1 (U+0080 to U+009F).
+// Whether `text` begins with a control character: C0 except the newline, DEL, or C1 (U+0080 to
+// U+009F).
 bool IsControl(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return (lead < 0x20 && lead != '\n') || lead == 0x7f;

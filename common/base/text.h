@@ -1,4 +1,4 @@
-// Small things with text that several roles need.
+// Small text functions that several roles need.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,11 @@
 
 namespace dt {
 
-// The candidate with the least edit distance (a swap of neighbours counts once) to `word`, if near
-// enough to be a likely spelling of it (at most a third of its length, at least 1); empty
-// otherwise.
+// The candidate with the smallest edit distance to `word` (a swap of neighbours counts as one
+// edit), if the distance is at most a third of the word's length or 1; otherwise empty.
 std::string LikelySpelling(std::string_view word, std::span<const std::string> candidates);
 
-// "; did you mean "x"?" or nothing.
+// "; did you mean "x"?", or empty if no candidate is close.
 std::string DidYouMean(std::string_view word, std::span<const std::string> candidates);
 
 std::vector<std::string_view> SplitText(std::string_view text, char separator);
@@ -24,10 +23,10 @@ std::string_view ChoiceOf(std::string_view names, Enum value) {
   return SplitText(names, '|')[static_cast<size_t>(value)];
 }
 std::string JoinText(std::span<const std::string> parts, std::string_view separator);
-// Shell-like pattern: `*` any run of characters, `?` any one.
+// Shell-like pattern: `*` matches any run of characters, `?` any one character.
 bool MatchesPattern(std::string_view text, std::string_view pattern);
-// The text made safe for a terminal or a log: paths as WithWrittenPaths gives them; control
-// characters other than the newline, and bytes that are not UTF-8, are written as \x1b.
+// The text made safe for a terminal or a log: paths are replaced as by WithWrittenPaths; control
+// characters except the newline, and bytes that are not UTF-8, are written as \x1b.
 std::string Printable(std::string_view text);
 // 16 lower-case hex digits.
 std::string HexOf(uint64_t value);

@@ -32,10 +32,10 @@ Registry& TheRegistry() {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-// A part of a file's name rather than of the sentence around it.
+// Whether `c` is likely part of a file's name, not of the sentence around it.
 bool IsOfName(char c) { return IsDigit(c) || IsLetter(c) || c == '_' || c == '-'; }
 
-// A short word or number, which any sentence may hold: it is a path only beside a slash.
+// A short word or number, which any sentence may contain. It counts as a path only next to a slash.
 bool IsPlain(std::string_view text) {
   return text.size() <= kWordBytesMax &&
          (std::ranges::all_of(text, IsDigit) || std::ranges::all_of(text, IsLetter));
@@ -57,7 +57,8 @@ std::string WithoutEndSlash(std::string path) {
   return path;
 }
 
-// The folder that a glob is in: the files that it finds have no more of it in their paths.
+// The folder that contains the glob: the paths of files that a glob finds share only this part with
+// it.
 std::string WithoutGlob(const std::string& path) {
   const size_t glob = path.find_first_of("*?[");
   return glob == std::string::npos ? path : path.substr(0, path.rfind('/', glob));

@@ -1,6 +1,6 @@
-// Paths as the job file has them. The environment may complete a path (`${DATA}/day1.csv`) with a
-// secret, so whatever is printed, logged or told to others shows the written text, while files are
-// opened under the completed one. One registry for the process; any thread.
+// Paths as the job file writes them. An environment variable in a path (`${DATA}/day1.csv`) may
+// hold a secret. Files are opened under the completed path, but all prints, logs and messages show
+// the written one. One registry for the process; any thread.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@ namespace dt {
 
 // The beginning of a path, up to its last ${…}.
 struct WrittenPath {
-  std::string completed;  // With the values of the environment.
-  std::string written;    // As the job file has it.
-  bool goes_on = false;   // The name of the file goes on behind it: `${DAY}.csv`.
+  std::string completed;  // The variables are replaced by their values.
+  std::string written;    // The text in the job file.
+  bool goes_on = false;   // The file's name continues after the last variable: `${DAY}.csv`.
 };
 
-// Remembers it, and the absolute forms of `completed`. Ignored where `completed` has fewer than 4
-// bytes: it would be found everywhere.
+// Registers the path and the absolute forms of `completed`. A `completed` of fewer than 4 bytes is
+// ignored, because it would match everywhere.
 void NoteWrittenPath(WrittenPath path);
 
-// `text` with the written form of every noted path in it, the longest first. A match begins and
-// ends with a component: /data/day1 is not found in /data/day12. What stands in ${…} stays, so
-// doing it twice changes nothing more.
+// Replaces every registered path in `text` by its written form, longer paths first. Matches begin
+// and end with a path component: /data/day1 is not found in /data/day12. Text inside ${…} stays, so
+// a second call changes nothing.
 std::string WithWrittenPaths(std::string_view text);
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-// One file of a checkpoint as its writer left it.
+// One file of a checkpoint, as its writer finished it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How a job goes and ends, as result files and `dovetail status --json` show it. For sources only:
-// the JSON library is slow to compile.
+// The progress and the end of a job as JSON, for result files and `dovetail status --json`. Include
+// it only in .cc files: the JSON library is slow to compile.
 #pragma once
 
 #include <vector>

@@ -80,7 +80,8 @@ std::string ToJson(const JobResult& result) {
   for (const JobResult::Evaluation& e : result.history)
     json["history"].push_back(EvaluationJson(e));
   json["curve"] = CurveJson(result.curve);
-  // Names and messages come from outside: what is not UTF-8 is replaced, never an exception.
+  // Names and messages come from outside; bytes that are not UTF-8 are replaced instead of causing
+  // an exception.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

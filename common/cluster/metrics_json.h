@@ -1,5 +1,5 @@
-// Metrics as result files and `dovetail status --json` show them. For sources only: the JSON
-// library is slow to compile.
+// Metrics as JSON, for result files and `dovetail status --json`. Include it only in .cc files: the
+// JSON library is slow to compile.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,8 @@ inline nlohmann::ordered_json MetricsJson(const Metrics& metrics) {
   return json;
 }
 
-// Of one loss; of several, {loss: those of it}. Of none, as of one with no value.
+// One loss: its metrics. Several: an object with the metrics of each loss. None: metrics without
+// values.
 inline nlohmann::ordered_json MetricsJson(const std::optional<LossMetrics>& metrics) {
   if (!metrics.has_value() || metrics->empty()) return MetricsJson(Metrics());
   if (metrics->size() == 1) return MetricsJson(metrics->front());
@@ -33,7 +34,7 @@ inline nlohmann::ordered_json MetricsJson(const std::optional<LossMetrics>& metr
   return json;
 }
 
-// The same of training; null without any.
+// The means of training losses in the same form; null if there are none.
 inline nlohmann::ordered_json MeansJson(const LossMeans& means) {
   if (means.empty()) return nullptr;
   if (means.size() == 1) return {{"logloss", means.front().mean}};

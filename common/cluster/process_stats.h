@@ -1,4 +1,4 @@
-// What one process has used so far; goes into the result file.
+// The resources that one process has used so far; part of the result file.
 #pragma once
 
 #include <cstdint>

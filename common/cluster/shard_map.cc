@@ -12,7 +12,7 @@ constexpr size_t kMaxShards = 1 << 20;
 
 bool ById(const ServerInfo& a, const ServerInfo& b) { return a.id < b.id; }
 
-// REQUIRES: `servers` ascend by id, and so do the result's.
+// Adds or replaces a server. REQUIRES: `servers` ascend by id; they still do afterwards.
 void AddServer(const ServerInfo& server, std::vector<ServerInfo>& servers) {
   const auto at = std::lower_bound(servers.begin(), servers.end(), server, ById);
   if (at != servers.end() && at->id == server.id) {
@@ -96,7 +96,7 @@ Result<ShardMap> Changed(const ShardMap& map, const MapChange& change) {
     next.chains[changed.shard.value()] = changed.chain;
   }
   for (const ServerInfo& server : change.servers) AddServer(server, next.servers);
-  // Servers that hold nothing any more go.
+  // Servers without any shard are removed.
   std::erase_if(next.servers, [&next](const ServerInfo& server) {
     return std::ranges::none_of(next.chains,
                                 [&](const Chain& chain) { return chain.Has(server.id); });

@@ -35,17 +35,17 @@ struct ShardMap {
   std::vector<ServerInfo> servers;  // Every member of a chain, ascending id.
   DT_FIELDS(version, chains, servers)
 
-  bool IsSound() const;  // CheckShardMap, as a message is read.
+  bool IsSound() const;  // Runs CheckShardMap; called when a message is read.
   uint32_t shards() const { return static_cast<uint32_t>(chains.size()); }
   const ServerInfo* FindServer(ProcessId id) const;
-  // The executor thread of its server that owns a shard.
+  // The executor thread, on any server, that owns a shard.
   static uint32_t ExecutorOf(ShardId shard, size_t executors) {
     return shard.value() % static_cast<uint32_t>(executors);
   }
   friend bool operator==(const ShardMap&, const ShardMap&) = default;
 };
 
-// What changed between two versions of the map.
+// The difference between two versions of the map.
 struct ShardChain {
   ShardId shard;
   Chain chain;
@@ -60,14 +60,15 @@ struct MapChange {
   friend bool operator==(const MapChange&, const MapChange&) = default;
 };
 
-// Even over the servers, contiguous ranges of shards. REQUIRES: servers not empty.
+// Distributes the shards evenly, in contiguous ranges. REQUIRES: servers not empty.
 ShardMap MakeShardMap(MapVersion version, uint32_t shards, std::vector<ServerInfo> servers);
-// Every chain not empty and made of known servers, a power of two of shards, servers ascending.
-// Error: Malformed.
+// Requires that no chain is empty, that all its servers are known, that the number of shards is a
+// power of two, and that servers ascend by id. Error: Malformed.
 Status CheckShardMap(const ShardMap& map);
 MapChange ChangeSince(const ShardMap& map, MapVersion from);
-// The map after the change; the map itself if it is as new already. Errors, Malformed: the change
-// begins after the map's version, or the result would fail CheckShardMap.
+// The map after the change; the map itself if it already has the change's version. Errors,
+// Malformed: the change starts from a later version than the map's, or the result would fail
+// CheckShardMap.
 Result<ShardMap> Changed(const ShardMap& map, const MapChange& change);
 
 }  // namespace dt

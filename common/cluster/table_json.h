@@ -1,5 +1,5 @@
-// The sizes of a table as result files and `dovetail status --json` list them. For sources only:
-// the JSON library is slow to compile.
+// The sizes of a table as JSON, for result files and `dovetail status --json`. Include it only in
+// .cc files: the JSON library is slow to compile.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace dt {
 
-// All but the checksum.
+// Everything except the checksum.
 inline nlohmann::ordered_json TableJson(const JobResult::Table& table) {
   return {{"rows", table.rows},
           {"rows_in_memory", table.rows_in_memory},

@@ -1,6 +1,6 @@
-// Who takes part in a job: the servers, with their shards, and the workers. A view is a value; a
-// change of the map has a new map version, one of the set of workers a new number, a return to a
-// checkpoint a new generation.
+// The members of a job: the servers, with their shards, and the workers. A view is a value. A
+// change of the map has a new map version, a change of the set of workers a new number, and a
+// return to a checkpoint a new generation.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace dt {
 struct View {
   Generation generation;
   ViewNumber number;
-  ShardMap map;                    // And the servers.
+  ShardMap map;                    // Includes the servers.
   std::vector<ProcessId> workers;  // In rank order.
   DT_FIELDS(generation, number, map, workers)
   friend bool operator==(const View&, const View&) = default;

@@ -14,17 +14,18 @@ enum class OnError { kStop, kSkip };
 
 struct DataConfig {
   DataFormat format = DataFormat::kLibsvm;
-  // Files, globs expanded and sorted; absolute or relative to the working directory. May name files
-  // that are absent.
+  // Files; globs are expanded and sorted. Paths are absolute or relative to the working directory.
+  // The files need not exist.
   std::vector<std::string> train, valid, test;
-  std::string command;              // Prints the training data, in place of `train`; "": none.
-  std::vector<ColumnSpec> columns;  // As written; empty where the format gives them.
+  // A command that prints the training data, instead of `train`; "": none.
+  std::string command;
+  std::vector<ColumnSpec> columns;  // As in the job file; empty if the format fixes them.
   char delimiter = ',';
   uint64_t shuffle_window = 65536;  // 0: no shuffling.
   OnError on_error = OnError::kStop;
   std::string cache_dir;  // Default: <run dir>/cache.
   // `predict` only: samples of the test split need neither label nor weight, and these columns of
-  // its files go into the predictions.
+  // its files are copied into the predictions.
   bool labels_optional = false;
   std::vector<std::string> kept_columns;
 };

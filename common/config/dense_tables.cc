@@ -10,16 +10,17 @@ TableConfig Blocks(std::string_view name, const OptimizerSpec& optimizer) {
   table.name = name;
   table.id = TableIdOf(name);
   table.dim = kDenseBlockFloats;
-  table.init = {InitKind::kZeros, 0};  // Never seen: blocks are set before they are used.
+  table.init = {InitKind::kZeros, 0};  // Never read: blocks are set before they are used.
   table.optimizer = optimizer;
   return table;
 }
 
-// As rows, elementwise: what the whole gradient or every step concerns is the workers'.
+// The optimizer for blocks, which works element by element. Clipping and L2 need the whole gradient
+// or every step, so the workers apply them.
 OptimizerSpec OfBlocks(OptimizerSpec spec) {
   spec.l2 = 0;
   spec.clip_row_norm = 0;
-  spec.l2_scope = L2Scope::kTouched;  // Decay once for each push.
+  spec.l2_scope = L2Scope::kTouched;  // Decay applies once for each push.
   spec.kind = ForDense(InfoOf(spec.kind));
   return spec;
 }

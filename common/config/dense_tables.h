@@ -1,7 +1,8 @@
-// Dense parameters on servers (train.staleness above 0): two tables beside those of the model. All
-// trained parameters, one after the other in the plan's order, are cut into blocks, which are the
-// rows of kDenseTable; batch-norm running values are those of kRunningTable. Key = number of the
-// block. The last block is filled up with zeros.
+// Dense parameters on servers (train.staleness above 0) are stored in two tables in addition to
+// those of the model. All trained parameters, one after the other in the plan's order, are cut into
+// blocks, which are the rows of kDenseTable. The running values of batch norm are cut in the same
+// way into the rows of kRunningTable. A row's key is the number of its block. The last block is
+// padded with zeros.
 #pragma once
 
 #include <string_view>
@@ -12,14 +13,14 @@
 namespace dt {
 
 inline constexpr uint32_t kDenseBlockFloats = 1024;
-// Updated by the job's dense optimizer. L2 and clipping are in the gradients already.
+// The job's dense optimizer updates it. L2 and clipping are already in the pushed gradients.
 inline constexpr std::string_view kDenseTable = "(dense)";
-// A push's gradients are subtracted.
+// Its optimizer subtracts the pushed gradients.
 inline constexpr std::string_view kRunningTable = "(running)";
 
-// The two; none if dense parameters are on the workers.
+// The two tables; empty if dense parameters are on the workers.
 std::vector<TableConfig> DenseTables(const JobConfig& job);
-// Those of the model, then DenseTables: the order in which tables are numbered in messages.
+// The model's tables, then DenseTables. Messages number tables in this order.
 std::vector<TableConfig> TablesOnServers(const JobConfig& job);
 
 }  // namespace dt

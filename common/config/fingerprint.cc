@@ -1,6 +1,6 @@
-// What processes and checkpoints are compared by: the keys of the job file that somebody must agree
-// on, each as a line "key: value". KeySpec::scope says who must agree; this file says how a key's
-// value is written. A key that is compared and has no text here does not compile.
+// The fingerprints compare processes and checkpoints: they hash the keys of the job file on which
+// some processes must agree, each as a line "key: value". KeySpec::scope says who must agree; this
+// file says how a key's value is written. A compared key without a text here does not compile.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -18,7 +18,7 @@ namespace {
 
 // ---------------------------------------------------------------- values as text
 
-// Floats have the fewest digits that tell them from all others: equal text means equal bits.
+// Floats have the fewest digits that identify them, so equal text means equal bits.
 template <class T>
 std::string ValueText(const T& value) {
   if constexpr (requires { NameOf(value); }) {
@@ -56,7 +56,7 @@ std::string ValueText(const std::vector<std::string>& texts) { return AttrText()
 
 // ---------------------------------------------------------------- keys and their texts
 
-// How a key's value is written; nothing where the key does not apply.
+// How the value of a key is written; nothing if the key does not apply.
 template <class Of>
 struct Fact {
   std::string_view section, key;
@@ -70,7 +70,7 @@ struct ClassOf<kMember> {
   using Type = Class;
 };
 
-// The text of a member; of several, of a member of a member.
+// The text of a member, or of a member of a member.
 template <auto kMember, auto... kInner>
 std::optional<std::string> Member(const typename ClassOf<kMember>::Type& of) {
   if constexpr (sizeof...(kInner) > 0) {
@@ -80,13 +80,13 @@ std::optional<std::string> Member(const typename ClassOf<kMember>::Type& of) {
   }
 }
 
-// The text of a member of what may be absent.
+// The text of a member of an optional member; nothing if it is absent.
 template <auto kOptional, auto kMember>
 std::optional<std::string> MemberIfAny(const auto& of) {
   return (of.*kOptional).has_value() ? Member<kMember>(*(of.*kOptional)) : std::nullopt;
 }
 
-// The schedule's keys are read into one of two structs, by its type.
+// The keys of a schedule are read into one of two structs, depending on its type.
 std::optional<std::string> ScheduleType(const JobConfig& job) {
   if (job.optimizer.plateau.has_value()) return "plateau";
   return ValueText(job.optimizer.schedule.curve);
@@ -126,7 +126,7 @@ constexpr Fact<ColumnSpec> kColumnFacts[] = {
     {"column", "of", Member<&ColumnSpec::of>},
 };
 
-// The two sections that name an optimizer; PutOptimizer adds its numbers.
+// Two sections name an optimizer; PutOptimizer adds the optimizer's numbers.
 constexpr Fact<OptimizerSpec> kOptimizerFacts[] = {
     {"table.optimizer", "name", Member<&OptimizerSpec::kind>},
     {"optimizer", "name", Member<&OptimizerSpec::kind>},
@@ -255,12 +255,13 @@ consteval size_t TimesTold(const KeySpec& key, std::span<const Fact<Of>> facts) 
   return times;
 }
 
-// The position of the first key that is compared and has not one text, or has a text and is not
-// compared; the number of keys if there is none.
+// Every compared key must have exactly one text, and the other keys none. Returns the position of
+// the first key that breaks this rule, or the number of keys if there is none.
 consteval size_t FirstMistake(std::span<const KeySpec> keys) {
   for (size_t i = 0; i < keys.size(); ++i) {
     const KeySpec& key = keys[i];
-    if (key.name == "*" || key.name == kEachOptimizerNumber) continue;  // Lists of their own.
+    // PutOptimizer and PutModel write these.
+    if (key.name == "*" || key.name == kEachOptimizerNumber) continue;
     const size_t times =
         TimesTold<JobConfig>(key, kJobFacts) + TimesTold<FileNames>(key, kFileFacts) +
         TimesTold<ColumnSpec>(key, kColumnFacts) + TimesTold<TableConfig>(key, kTableFacts) +
@@ -276,18 +277,19 @@ static_assert(FirstMistake(keys::kRunKeys) == std::size(keys::kRunKeys));
 
 // ---------------------------------------------------------------- the two texts
 
-// Lines of what a resumed training must have, and of what only the processes of a run must have.
+// Collects the lines that a resumed training must match (resume), and those that only the processes
+// of one run must share (run).
 class FactLines {
  public:
   void Put(const KeySpec& key, std::string_view path, std::string_view text) {
     (key.scope == KeyScope::kRun ? run_ : resume_) += fmt::format("{}: {}\n", path, text);
   }
-  // What is no key: names of tables, nodes and losses.
+  // Adds a line that belongs to no key: names of tables, nodes and losses.
   void PutResumed(std::string_view path, std::string_view text) {
     resume_ += fmt::format("{}: {}\n", path, text);
   }
-  // The facts of `section` and of the sections inside; `path` is where they lie in the job file,
-  // such as "model.tables.user" for "table".
+  // Adds the facts of `section` and of the sections inside it. `path` is the position of the
+  // section in the job file, such as "model.tables.user" for "table".
   template <class Of>
   void PutAll(std::span<const Fact<Of>> facts, std::string_view section, std::string_view path,
               const Of& of) {
@@ -351,7 +353,8 @@ void FillFingerprints(const FileNames& names, JobConfig& job) {
   lines.PutAll<JobConfig>(kJobFacts, "", "", job);
   PutOptimizer("optimizer", "optimizer", job.optimizer.spec, lines);
   PutModel(job.model, lines);
-  // A bound above 0 may become another one; 0 decides where dense parameters and their state lie.
+  // One bound above 0 may change into another. Only 0 is different: it decides where dense
+  // parameters and their state are stored.
   lines.PutResumed("train.staleness", job.train.asynchronous() ? "above 0" : "0");
   lines.PutAll<FileNames>(kFileFacts, "", "", names);
   for (const ColumnSpec& column : job.data.columns) {

@@ -1,5 +1,5 @@
 // The job file as values. Every field has been checked: types, ranges, names that must exist,
-// combinations. Immutable after loading. The meaning of each key is written in docs/job-file.md.
+// combinations. Immutable after loading. docs/job-file.md explains each key.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace dt {
 
 struct PlateauConfig {
-  std::string metric = "valid.auc";  // "valid.auc"; of several losses "valid.<loss>.auc".
+  std::string metric = "valid.auc";  // "valid.auc", or with several losses "valid.<loss>.auc".
   float factor = 0.1f;
   uint32_t patience = 0;  // Evaluations without gain before the rate falls.
   float min_scale = 0.0f;
@@ -26,29 +26,31 @@ struct PlateauConfig {
 
 struct DenseOptimizerConfig {
   OptimizerSpec spec;
-  Device device = Device::kAuto;  // Where updates run and weights lie; kAuto: with their readers.
-  float clip_norm = 0.0f;         // Of the whole dense gradient; 0: off.
+  // Where updates run and weights are stored; kAuto: where the weights are read.
+  Device device = Device::kAuto;
+  float clip_norm = 0.0f;  // Largest norm of the whole dense gradient; 0: off.
   std::optional<PlateauConfig> plateau;
   RateSchedule schedule;
 };
 
-// A device tag for all that have none of their own and whose name matches: operators, tables, or
-// weights with their optimizer's state and updates.
+// A device tag for all operators, tables, or weights (with their optimizer's state and updates)
+// whose name matches and that have no tag of their own.
 enum class Placed : uint8_t { kOperators, kTables, kWeights };
 struct PlaceRule {
   std::string match;             // '*' and '?' as in file names.
-  Device device = Device::kCpu;  // kPs of tables only.
+  Device device = Device::kCpu;  // kPs: for tables, and for weights with staleness > 0.
   Placed of = Placed::kOperators;
   SourceMark mark = {};
-  std::string path = "parallel.place";  // Of its key in the job file.
+  std::string path = "parallel.place";  // The path of the rule's key in the job file.
 };
 
 struct ParallelConfig {
-  bool fall_back_to_cpu = false;  // Where a tag cannot be met.
-  std::vector<PlaceRule> place;   // The first that matches counts.
-  std::string profile;            // File of the devices' rates; "": shipped defaults.
-  std::string data_stats;         // File of the columns' distinct keys; "": nobody counted.
-  // False: a worker does one thing after the other. Results are the same bits with staleness 0.
+  bool fall_back_to_cpu = false;  // If a device tag cannot be met; otherwise that is an error.
+  std::vector<PlaceRule> place;   // The first rule that matches applies.
+  std::string profile;            // File with the devices' rates; "": shipped defaults.
+  std::string data_stats;         // File with the columns' distinct keys; "": unknown.
+  // False: a worker runs the stages of a step one after the other. With staleness 0 the results
+  // have the same bits.
   bool overlap = true;
 };
 
@@ -68,13 +70,13 @@ struct JobConfig {
   std::string run_dir;  // runs/<job>: state, cache, run.json.
   std::string file;     // As given on the command line.
   // XXH3 of everything that must be equal in all processes of a job, in a canonical form. A process
-  // that joins with another one is refused.
+  // with another fingerprint may not join.
   uint64_t fingerprint = 0;
-  // The part of it that a checkpoint must match to be resumed: job, seed, tables, graph,
-  // batch_size, slices.
+  // The part that a checkpoint must match to be resumed: the keys whose scope is kModel or
+  // kTraining.
   uint64_t resume_fingerprint = 0;
-  // The canonical text of what resume_fingerprint hashes, for naming differences: lines of
-  // "key: value", with the keys of the job file.
+  // The canonical text that resume_fingerprint hashes, used to name differences: lines of "key:
+  // value", with the keys of the job file.
   std::string resume_text;
 };
 

@@ -22,17 +22,18 @@ struct TableConfig {
   uint32_t dim = 0;
   InitSpec init;  // Constant, zeros, normal, uniform.
   OptimizerSpec optimizer;
-  bool scheduled = true;  // The optimizer section's schedule scales this table's rate.
+  bool scheduled = true;  // The optimizer section's schedule applies to this table's rate.
   EvalDefault eval_default = EvalDefault::kInitial;
-  FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
-  FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients between worker and server.
+  FloatFormat dtype = FloatFormat::kFp32;  // Format of stored values: kFp32 or kBf16.
+  // Format of values and gradients between worker and server.
+  FloatFormat wire = FloatFormat::kFp32;
   bool all_in_memory = false;
   RowLifeConfig life;
   Device device = Device::kAuto;  // kAuto: the planner decides; see scheduler/passes.
-  uint64_t keys_end = 0;          // Keys are below it; 0: any are.
-  uint64_t expected_rows = 0;     // As far as is known; 0: nobody said.
+  uint64_t keys_end = 0;          // All keys are below it; 0: keys may have any value.
+  uint64_t expected_rows = 0;     // A hint from the user; 0: unknown.
   SourceMark mark;
-  // The rule of parallel.place that said the device, and where; "": the table itself, or nobody.
+  // The rule of parallel.place that set the device, and its position; "": no rule did.
   std::string place_match;
   SourceMark place_mark;
 
@@ -44,24 +45,28 @@ struct NodeConfig {
   std::string name;
   std::string op;
   std::vector<std::string> inputs;  // Columns, nodes, or patterns of column names ("C*").
-  Attrs attrs;                      // Everything else, "table", "units", "axis", …
+  Attrs attrs;                      // All other attributes: "table", "units", "axis", …
   Device device = Device::kAuto;
   SourceMark mark;
 };
 
 struct LossConfig {
-  std::string type;   // binary_cross_entropy, mse, softmax_cross_entropy, in_batch_softmax
-  std::string input;  // Node of shape [B, 1]; [B, classes]; user vectors [B, dim].
-  std::string label;  // Column; empty: in_batch_softmax, every sample is a pair.
-  std::string name;   // Of its metrics and of predict's column; default: the label's, the type's.
+  std::string type;  // binary_cross_entropy, mse, softmax_cross_entropy, in_batch_softmax
+  // The node, of shape [B, 1]; for softmax_cross_entropy [B, classes]; for in_batch_softmax the
+  // user vectors, [B, dim].
+  std::string input;
+  // The column; empty only for in_batch_softmax, where every sample is a positive pair.
+  std::string label;
+  // Names its metrics and the column of predict; default: the label's name, or the loss's type.
+  std::string name;
   float weight = 1.0f;
-  // in_batch_softmax only.
-  std::string item;     // Node of the item vectors.
+  // The next four members are for in_batch_softmax only.
+  std::string item;     // The node of the item vectors.
   std::string item_id;  // Column of keys; empty: all samples have different items.
   std::string log_q;    // Node or float column; empty: no correction.
   float temperature = 1.0f;
 
-  // It chooses among classes or items: evaluations give its accuracy.
+  // The loss chooses among classes or items, so evaluations report its accuracy.
   bool ranks() const { return type == "softmax_cross_entropy" || type == "in_batch_softmax"; }
   SourceMark mark;
 };

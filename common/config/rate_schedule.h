@@ -1,11 +1,12 @@
-// How the learning rate changes with the steps alone. Every process computes the same factor from
-// the job file, so results depend neither on how training is cut into orders nor on where a job was
-// resumed. What evaluations decide (PlateauConfig) is another factor.
+// How the learning rate changes with the step. Every process computes the same factor from the job
+// file, so results depend neither on how training is cut into orders nor on where a job was
+// resumed. The factor that evaluations decide (PlateauConfig) is separate.
 //
 //   warm-up        the factor grows evenly, from 1 / warmup in the first step to 1
 //   then constant  1
-//        cosine    1 falls along half a cosine to min_scale, which step number `steps` reaches
-//        step      1 is multiplied by `factor` after every `every` steps, down to min_scale
+//        cosine    falls from 1 along half a cosine to min_scale, which step number `steps` reaches
+//        step      starts at 1 and is multiplied by `factor` after every `every` steps, but never
+//                  falls below min_scale
 #pragma once
 
 #include <algorithm>
@@ -21,13 +22,14 @@ enum class RateCurve : uint8_t { kFlat, kCosine, kStep };
 
 struct RateSchedule {
   Step warmup = 0;
-  RateCurve curve = RateCurve::kFlat;  // It begins after the warm-up.
-  Step steps = 0;                      // kCosine: the warm-up is included; 0: all steps of the job.
-  Step every = 0;                      // kStep.
+  RateCurve curve = RateCurve::kFlat;  // Applies after the warm-up.
+  // kCosine: the step at which the rate is lowest, warm-up included; 0: all steps of the job.
+  Step steps = 0;
+  Step every = 0;  // kStep: steps between two changes.
   float factor = 0.1f;
   float min_scale = 0.0f;
 
-  // The factor in a step, counted from 0, of a job of `job_steps` steps.
+  // The factor in step `step` (counted from 0) of a job of `job_steps` steps.
   double ScaleAt(Step step, Step job_steps) const;
   friend bool operator==(const RateSchedule&, const RateSchedule&) = default;
 };

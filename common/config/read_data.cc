@@ -9,7 +9,7 @@
 #include "common/config/read_sections.h"
 
 namespace dt {
-// Opening a pattern without a match gives the error that it is absent.
+// A pattern without a match stays in the list: opening it then reports that the file is absent.
 std::vector<std::string> ExpandGlob(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> files = {pattern};
@@ -24,7 +24,7 @@ std::vector<std::string> ExpandGlob(const std::string& pattern) {
 
 namespace {
 
-// Behind the last slash that is in no ${…}.
+// The text after the last slash that is outside ${…}.
 std::string_view LastComponent(std::string_view written) {
   size_t begin = 0;
   for (size_t at = 0; at < written.size(); ++at) {
@@ -34,7 +34,7 @@ std::string_view LastComponent(std::string_view written) {
   return written.substr(begin);
 }
 
-// What the fingerprint takes of a path, which may be a glob.
+// The file names that a path, which may be a glob, adds to the fingerprint.
 std::string NamesOf(const ConfigNode& path) {
   const std::string_view last = LastComponent(path.written);
   if (last.find("${") != std::string_view::npos) return std::string(last) + ",";
@@ -136,7 +136,7 @@ void ReadColumns(const MapReader& in, std::vector<ColumnSpec>& columns) {
   }
 }
 
-// What a crossed column is made of has one key a sample, which the file holds.
+// The columns that are crossed must be in the file and have one key per sample.
 void CheckCrossed(const MapReader& in, const ColumnSpec& crossed,
                   const std::vector<ColumnSpec>& columns) {
   if (crossed.of.size() < 2) {
@@ -173,7 +173,7 @@ void CheckOneList(const MapReader& in, const DataFormatInfo& format,
             fmt::format("format {} has one float label and one column of type ids", format.name));
 }
 
-// "formats csv and pipe": those of which something holds.
+// Names the formats for which the predicate holds: "formats csv and pipe".
 template <class Holds>
 std::string FormatsOf(Holds holds) {
   std::vector<std::string> names;
@@ -208,7 +208,7 @@ void CheckColumns(const MapReader& in, const DataFormatInfo& format, const DataC
   if (format.columns == DataColumns::kOneList) CheckOneList(in, format, data.columns);
 }
 
-// Where the training data comes from: a command, or files.
+// Checks that the training data has one source: a command, or files.
 void CheckOrigin(const MapReader& in, const DataFormatInfo& format, const DataConfig& data) {
   const auto from_command = [](const DataFormatInfo& info) { return info.from_command; };
   const std::string formats = FormatsOf(from_command);

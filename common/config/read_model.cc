@@ -28,28 +28,30 @@ void ReadAttrs(const MapReader& in, Attrs& attrs) {
 
 // ---------------------------------------------------------------- names
 
-// What a node may read: feature columns and the nodes before it.
+// The names that a node may use: feature columns and the nodes before it.
 struct Names {
   std::vector<std::string> features, labels, nodes, tables;
-  std::map<std::string, std::vector<std::string>> reads;  // Of every node of the list: its inputs.
-  // False where other problems hide names: then nothing is said about names that are missing.
+  std::map<std::string, std::vector<std::string>> reads;  // The inputs of every node in the list.
+  // False if earlier problems hide names: then missing names are not reported.
   bool columns_known = false, nodes_known = false, tables_known = false;
 
   bool Has(const std::string& name) const {
     return Contains(features, name) || Contains(nodes, name);
   }
-  // "<node>.<part>": which parts a node has, the planner knows.
+  // Whether `name` is "<node>.<part>" of a known node. Only the planner knows which parts a node
+  // has.
   bool HasNodeOf(std::string_view name) const {
     const size_t dot = name.rfind('.');
     return dot != std::string_view::npos && Contains(nodes, name.substr(0, dot));
   }
-  // "head.0" is part 0 of node "head"; a node's own name may have dots.
+  // The node that `name` refers to: "head.0" is part 0 of node "head". Names of nodes may contain
+  // dots, too.
   std::string NodeOf(const std::string& name) const {
     const size_t dot = name.rfind('.');
     if (reads.contains(name) || dot == std::string::npos) return name;
     return name.substr(0, dot);
   }
-  // Whether `node` reads `from`, itself or by way of others.
+  // Whether `node` reads `from`, directly or through other nodes.
   bool ReadsFrom(const std::string& node, const std::string& from) const {
     std::vector<std::string> open = {node};
     std::set<std::string> seen;
@@ -86,7 +88,7 @@ Names NamesOfData(const DataConfig& data) {
   return names;
 }
 
-// A node that stands below the one that reads it, or is that one.
+// The message for an input that is the node itself or a node below it.
 std::string NotYetThere(const std::string& node, const std::string& input, const Names& names) {
   const std::string source = names.NodeOf(input);
   if (source == node) return fmt::format("\"{}\" is the node itself: a cycle", input);
@@ -134,7 +136,7 @@ void CheckTable(const MapReader& in, const NodeConfig& node, const Names& names)
   }
 }
 
-// What every node reads, before any of them is checked.
+// Reads the inputs of all nodes before any node is checked.
 void ReadWiring(const std::vector<MapReader::Named>& nodes, Names& names) {
   for (const MapReader::Named& item : nodes) {
     std::string name;
@@ -169,7 +171,7 @@ void CheckLossNode(const MapReader& in, std::string_view key, const Names& names
             fmt::format("\"{}\" is no node of the graph{}", name, DidYouMean(name, names.nodes)));
 }
 
-// Which item belongs to a sample, and what corrects its score.
+// Reads the keys of in_batch_softmax: the item of a sample, and the correction of its score.
 void ReadItems(const MapReader& in, const Names& names, LossConfig& loss) {
   if (loss.type != "in_batch_softmax") {
     for (const char* key : {"item", "item_id", "log_q", "temperature"}) {
@@ -219,8 +221,8 @@ void ReadLoss(const MapReader& in, const Names& names, ModelConfig& model) {
   model.losses.push_back(std::move(loss));
 }
 
-// Every node is read by another or by a loss, and every table by a node: one that is not was
-// forgotten, or its reader was misspelt.
+// Every node must be read by another node or a loss, and every table by a node. If one is not, it
+// was forgotten or its reader's input is misspelt.
 void CheckReaders(const MapReader& in, const Names& names, const ModelConfig& model) {
   std::set<std::string> read;
   for (const auto& [name, inputs] : names.reads) {
@@ -268,7 +270,7 @@ void ReadModel(const MapReader& in, JobConfig& job) {
   ReadWiring(nodes, names);
   for (const MapReader::Named& item : nodes) ReadNode(item.map, names, model);
   for (const auto& item : in.Items("loss")) ReadLoss(item.map, names, model);
-  // Another problem may be why a node has no reader.
+  // Another problem may be the reason why a node has no reader.
   if (!in.problems().HasUnder("model") && !model.losses.empty()) CheckReaders(in, names, model);
   if (in.Has("with") && !in.Has("use")) in.Report("with", "is for a model with `use` only");
   if (in.problems().HasUnder("model.use")) return;

@@ -86,7 +86,7 @@ void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   }
 }
 
-// FIRST-LAST; nothing if it is not that.
+// Parses FIRST-LAST; returns nothing if the text has another form.
 std::optional<TraceConfig> ParseSteps(std::string_view text) {
   const std::vector<std::string_view> ends = SplitText(text, '-');
   if (ends.size() != 2) return std::nullopt;
@@ -154,7 +154,7 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel) {
 
 namespace {
 
-// A problem of the key with this path, where it is written.
+// Reports a problem at the line where the key with this path is written.
 void Report(const MapReader& root, const std::string& path, std::string_view text) {
   root.problems().Add(root.node()->MarkOf(path), path, text);
 }
@@ -162,7 +162,7 @@ void ReportNotYet(const MapReader& root, const std::string& path, std::string_vi
   root.problems().AddNotYet(root.node()->MarkOf(path), path, text);
 }
 
-// Weights lie on servers with staleness above 0, and nowhere else; else they do not.
+// Dense weights are on servers if and only if staleness > 0.
 void CheckWeightPlaces(const MapReader& root, const JobConfig& job) {
   const bool on_servers = job.train.asynchronous();
   const std::string_view why =
@@ -183,7 +183,7 @@ void CheckWeightPlaces(const MapReader& root, const JobConfig& job) {
   }
 }
 
-// The key that puts the table where it is: its own, or that of a rule.
+// The path of the key that sets the table's device: its own, or that of a rule.
 std::string DeviceKeyOf(const TableConfig& table, const JobConfig& job) {
   const auto rule = std::ranges::find_if(job.parallel.place, [&](const PlaceRule& r) {
     return r.of == Placed::kTables && r.match == table.place_match;
@@ -192,7 +192,8 @@ std::string DeviceKeyOf(const TableConfig& table, const JobConfig& job) {
   return JoinPath(by_rule ? rule->path : JoinPath("model.tables", table.name), "device");
 }
 
-// A worker's share of a batch is whole, and two names are taken.
+// With staleness above 0 a worker's share of a batch is not cut, and the names of the two dense
+// tables are reserved.
 void CheckAsynchronous(const MapReader& root, const JobConfig& job) {
   if (job.train.slices > 1) {
     Report(root, "train.slices",
@@ -275,14 +276,14 @@ void ReadRun(const MapReader& root, JobConfig& job) {
 
 namespace {
 
-// What an evaluation gives for a loss.
+// The metrics that an evaluation reports for a loss.
 std::vector<std::string_view> MetricsOf(const LossConfig& loss) {
   if (loss.type == "binary_cross_entropy") return {"auc", "logloss"};
   if (loss.type == "mse") return {"logloss"};
   return {"logloss", "accuracy"};
 }
 
-// "valid.auc"; of several losses "valid.<loss>.auc".
+// "valid.auc", or with several losses "valid.<loss>.auc".
 std::vector<std::string> MetricNames(const std::vector<LossConfig>& losses) {
   std::vector<std::string> names;
   for (const LossConfig& loss : losses) {
@@ -300,7 +301,7 @@ void ReadMetrics(const MapReader& root, JobConfig& job) {
   const std::vector<std::string> names = MetricNames(job.model.losses);
   const bool known = std::ranges::none_of(job.model.losses,
                                           [](const LossConfig& loss) { return loss.type.empty(); });
-  if (names.empty() || !known) return;  // That is reported.
+  if (names.empty() || !known) return;  // These problems are reported already.
   const auto check = [&](const char* section, const char* key, std::string& metric) {
     const ConfigNode* node = root.node()->Find(section)->Find(key)->Find("metric");
     if (node == nullptr || node->is_null()) {
@@ -319,7 +320,8 @@ void ReadMetrics(const MapReader& root, JobConfig& job) {
   }
 }
 
-// A pattern that matches nothing is a slip of the pen, and would be missed only by its speed.
+// A pattern that matches nothing is probably misspelt; otherwise only the lower speed would show
+// it.
 static void CheckTableRules(const JobConfig& job, Problems& problems) {
   if (problems.HasUnder("model")) return;
   for (const PlaceRule& rule : job.parallel.place) {

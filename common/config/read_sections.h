@@ -1,4 +1,5 @@
-// The sections of a job file as values. Each takes what is right and reports the rest.
+// Reads the sections of a job file. Each function takes the values that are right and reports the
+// others.
 #pragma once
 
 #include <span>
@@ -14,8 +15,8 @@ namespace dt {
 std::vector<std::string> ReadFiles(const MapReader& in, std::string_view name);
 
 void ReadData(const MapReader& in, DataConfig& data);
-// The names of the data files, each with a comma behind it. One that the environment completes is
-// as it is written.
+// The names of the data files, each followed by a comma. A name that contains an environment
+// variable is kept as written.
 struct FileNames {
   std::string train, valid, test;
 };
@@ -25,21 +26,21 @@ void ReadParallel(const MapReader& in, ParallelConfig& parallel);
 // Fills job.model. REQUIRES: data, optimizer and parallel are read, because nodes name columns,
 // tables inherit from the optimizer, and the rules of parallel place them.
 void ReadModel(const MapReader& in, JobConfig& job);
-// `rules` place tables that have no device of their own.
+// `rules` give a device to tables that have none of their own.
 TableConfig ReadTable(const std::string& name, const MapReader& in, const OptimizerSpec& inherited,
                       std::span<const PlaceRule> rules);
-// Reads the sections train, cluster, checkpoint and all others not named above.
+// Reads train, cluster, checkpoint and all other sections without a function of their own.
 void ReadRun(const MapReader& root, JobConfig& job);
 
-// The metrics of the schedule and of early_stop, which losses give: checked, or the first loss's
-// first. REQUIRES: everything else is read.
+// Checks the metrics of the schedule and of early_stop against the losses; the default is the first
+// metric of the first loss. REQUIRES: everything else is read.
 void ReadMetrics(const MapReader& root, JobConfig& job);
 
-// What no section can tell alone.
+// Checks rules that involve several sections.
 void CheckJob(const MapReader& root, const JobConfig& job);
 
-// Sets fingerprint, resume_fingerprint and resume_text. Of the data files it takes the names:
-// directories differ between machines.
+// Sets fingerprint, resume_fingerprint and resume_text. Only the names of the data files count,
+// because directories differ between machines.
 void FillFingerprints(const FileNames& names, JobConfig& job);
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-// The optimizer, and the tables with theirs.
+// Reads the optimizer section, and the tables with their optimizers.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -33,7 +33,7 @@ void ReadInit(const MapReader& in, InitSpec& init) {
   init.value = static_cast<float>(value.value_or(0.0));
 }
 
-// "adam", "adam, adamw": the optimizers that read a number.
+// The names of the optimizers that read a number: "adam, adamw".
 std::string ReadersOf(std::string_view number) {
   std::vector<std::string> names;
   for (const OptimizerInfo& optimizer : kOptimizers) {
@@ -54,7 +54,7 @@ void ReadNumber(const MapReader& in, const OptimizerNumber& number, OptimizerSpe
               fmt::format("is for {} only, the optimizer is {}; use {}", ReadersOf(number.name),
                           NameOf(spec.kind), number.otherwise));
   }
-  value = 0;  // Also where it was inherited from an optimizer that reads it.
+  value = 0;  // Also if it was inherited from an optimizer that reads it.
 }
 
 void ReadRule(const MapReader& in, OptimizerSpec& spec) {
@@ -70,7 +70,7 @@ void ReadLife(const MapReader& in, TableConfig& table) {
   float hours = 0;
   expiry.Read("steps", table.life.expiry_steps);
   expiry.Read("hours", hours);
-  // Hours of less than a second are nobody's wish, but a test's.
+  // The type is Duration, not whole seconds, because tests use fractions of a second.
   table.life.expiry_time =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::ratio<3600>>(hours));
   if (expiry.Has("hours") && table.life.expiry_time <= Duration::zero()) {
@@ -132,7 +132,7 @@ void ReadSchedule(const MapReader& in, DenseOptimizerConfig& optimizer) {
   }
 }
 
-// "with device: gpu", and by which rule.
+// Names the device, and the rule that set it: "with device: gpu by parallel.place …".
 std::string WithDevice(const TableConfig& table) {
   const std::string device = fmt::format("with device: {}", NameOf(table.device));
   if (table.place_match.empty()) return device;
@@ -140,7 +140,7 @@ std::string WithDevice(const TableConfig& table) {
                      MarkText(table.place_mark));
 }
 
-// What a table on the worker cannot do.
+// Reports the keys that are not available for tables on workers.
 void CheckOnWorker(const MapReader& in, const TableConfig& table) {
   const std::string where = WithDevice(table);
   const auto refuse = [&](std::string_view key, std::string_view found) {
@@ -152,7 +152,7 @@ void CheckOnWorker(const MapReader& in, const TableConfig& table) {
   if (in.Has("expiry")) refuse("expiry", "expiry");
   if (table.dtype != FloatFormat::kFp32) refuse("dtype", NameOf(table.dtype));
   if (table.wire != FloatFormat::kFp32) refuse("wire", NameOf(table.wire));
-  // Workers number rows in 32 bits.
+  // Workers number rows with 32 bits.
   constexpr uint64_t kRowsMax = std::numeric_limits<uint32_t>::max();
   for (const auto& [key, rows] :
        {std::pair{"rows", table.keys_end}, std::pair{"expected_rows", table.expected_rows}}) {

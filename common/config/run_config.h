@@ -1,5 +1,5 @@
-// The parts of the job file that say how a job runs: train, cluster, checkpoint, observe, security.
-// See job_config.h.
+// The sections of the job file that say how a job runs: train, cluster, checkpoint, observe,
+// security. See job_config.h.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace dt {
 
 struct EarlyStopConfig {
-  std::string metric = "valid.auc";  // As PlateauConfig::metric.
+  std::string metric = "valid.auc";  // Like PlateauConfig::metric.
   uint32_t patience = 2;             // Evaluations without gain before training stops.
 };
 
@@ -22,16 +22,17 @@ struct TrainConfig {
   uint32_t batch_size = 4096;
   uint32_t slices = 0;  // 0: auto (1 under `train`, cluster.workers otherwise).
   uint32_t epochs = 1;
-  Step max_steps = 0;        // Of the whole job, resumed parts included; 0: no limit.
-  Step staleness = 0;        // Steps; kUnboundedStaleness: no bound.
-  uint64_t cached_rows = 0;  // That a worker keeps, with staleness.
+  Step max_steps = 0;        // Limit for the whole job, with all resumed parts; 0: no limit.
+  Step staleness = 0;        // In steps; kUnboundedStaleness: no bound.
+  uint64_t cached_rows = 0;  // Rows that a worker keeps, with staleness.
   std::optional<EarlyStopConfig> early_stop;
-  uint64_t evaluate_every = 0;  // Steps; 0: every epoch.
-  std::string math = "fp32";    // Of matrix products: the attribute `math` of their operators.
+  uint64_t evaluate_every = 0;  // In steps; 0: after every epoch.
+  // Arithmetic of matrix products; becomes the attribute `math` of their operators.
+  std::string math = "fp32";
 
   // Workers are asynchronous, and dense parameters are on servers.
   bool asynchronous() const { return staleness > 0; }
-  // Steps of the whole job with so many samples to train on.
+  // Number of steps of the whole job with `train_rows` training samples.
   Step steps(uint64_t train_rows) const {
     const Step all = (train_rows + batch_size - 1) / batch_size * epochs;
     return max_steps == 0 ? all : std::min(all, max_steps);
@@ -48,13 +49,14 @@ struct ServerConfig {
   std::string dir;         // The parent of the servers' directories; default <run_dir>.
 };
 
-// The worker's device that computes nodes placed on `gpu`.
+// The device of a worker that computes nodes placed on `gpu`.
 enum class AcceleratorChoice : uint8_t { kAuto, kCpu, kCuda, kEmulated };
-// An imitated GPU. Rates are per second; 0 means as fast as the machine is.
+// An emulated GPU. Rates are per second; 0 means as fast as the CPU is.
 struct EmulatedConfig {
   uint64_t memory_bytes = 4ull << 30;
   float flops = 0;
-  uint64_t memory_bandwidth = 0, link_bandwidth = 0;  // Bytes; the link's each way.
+  // In bytes; the link has its rate in each direction.
+  uint64_t memory_bandwidth = 0, link_bandwidth = 0;
 };
 
 struct ClusterConfig {
@@ -63,9 +65,10 @@ struct ClusterConfig {
   Duration lease = std::chrono::seconds(3);
   Duration scheduler_outage = std::chrono::seconds(60);
   Duration wait_for_server = std::chrono::seconds(60);
-  uint32_t restarts = 3;  // Restarts of servers by launch, in all; 0 if they keep no log.
-  Duration start_timeout =
-      std::chrono::seconds(300);  // For all processes to join and read their data.
+  // How often `launch` restarts lost servers, in total; 0 if they keep no log.
+  uint32_t restarts = 3;
+  // Limit for all processes to join and read their data.
+  Duration start_timeout = std::chrono::seconds(300);
   AcceleratorChoice devices = AcceleratorChoice::kAuto;
   EmulatedConfig emulated;
   WorkerConfig worker;
@@ -74,8 +77,8 @@ struct ClusterConfig {
 
 enum class Durability : uint8_t { kCheckpoint, kLog };
 struct LogConfig {
-  uint64_t max_bytes = 4ull << 30;  // A server whose log is longer asks for a checkpoint.
-  bool sync = false;                // A push is acknowledged once it is on the disk.
+  uint64_t max_bytes = 4ull << 30;  // A server with a longer log asks for a checkpoint.
+  bool sync = false;                // Pushes are acknowledged only once they are on disk.
 };
 
 struct CheckpointConfig {
@@ -86,22 +89,23 @@ struct CheckpointConfig {
   LogConfig log;
 };
 
-// Steps whose timeline is written; both included.
+// The steps, both included, whose timeline is written.
 struct TraceConfig {
   Step first = 0, last = 0;
 };
 
 struct ObserveConfig {
-  std::string http = "127.0.0.1:0";  // "off": no page.
+  std::string http = "127.0.0.1:0";  // "off": no web page.
   std::optional<TraceConfig> trace;
   bool log_json = false;
 };
 
 // Paths of key files (common/control/key_files.h).
 struct CurveConfig {
-  std::string key;                 // The job's pair; empty: <run_dir>/keys/job.key.
-  std::string own;                 // The pair that this process connects with; empty: the job's.
-  std::vector<std::string> allow;  // Public keys that may connect besides the job's.
+  std::string key;  // The job's key pair; empty: <run_dir>/keys/job.key.
+  // The key pair that this process connects with; empty: the job's.
+  std::string own;
+  std::vector<std::string> allow;  // Public keys that may connect, besides the job's.
 };
 
 struct SecurityConfig {

@@ -20,19 +20,19 @@
 namespace dt {
 namespace {
 
-// How long a message may lie in a queue before the link's thread looks.
+// Longest time that a message waits in a queue for the link's thread.
 constexpr Duration kPoll = milliseconds(5);
 constexpr Duration kJoinPoll = milliseconds(20);
 constexpr Duration kStatusResendAfter = milliseconds(300);
-constexpr Duration kLastWords = seconds(3);  // For the scheduler to hear why a role ends.
+constexpr Duration kLastWords = seconds(3);  // Time for the scheduler to hear why a role ends.
 
-// A Session, or the core of a link, at its socket. A full queue loses a packet, as the network may:
-// it is sent again.
+// Sends packets on the socket. If its queue is full, packets are lost as in a network, and the
+// session sends them again.
 void Transmit(ClientSocket& socket, const std::vector<Packet>& packets) {
   for (const Packet& packet : packets) socket.Send(EncodePacket(packet)).IgnoreError();
 }
 
-// What arrives within `timeout`.
+// Returns the packets that arrive within `timeout`.
 std::vector<Packet> ReceivePackets(ClientSocket& socket, Duration timeout) {
   std::vector<Packet> packets;
   for (Result<Frames> frames = socket.Receive(timeout); frames.ok();
@@ -60,7 +60,7 @@ class ControlLinkImpl : public ControlLink {
                                     .outage = options.scheduler_outage,
                                     .progress = [this] { return Progress(); }}) {}
 
-  // Until welcomed; then the link has a thread of its own.
+  // Returns when welcomed; from then on the link has a thread of its own.
   Status Join() {
     const TimePoint deadline = SystemClock().Now() + options_.join_timeout;
     while (!core_.welcome().has_value()) {
@@ -156,7 +156,7 @@ class ControlLinkImpl : public ControlLink {
   }
 
  private:
-  // The core's thread: the caller's until Join has returned, then thread_.
+  // Runs the core once. Called on the caller's thread until Join has returned, then on thread_.
   void Turn(Duration timeout) {
     for (Packet& packet : ReceivePackets(*socket_, timeout)) {
       core_.OnPacket(SystemClock().Now(), std::move(packet));
@@ -205,13 +205,13 @@ class ControlLinkImpl : public ControlLink {
   }
 
   const Options options_;
-  const std::unique_ptr<ClientSocket> socket_;  // The core's thread alone, as the core.
+  // Used only by the thread that calls Turn, like core_.
+  const std::unique_ptr<ClientSocket> socket_;
   LinkCore core_;
   WelcomeMessage welcome_;    // Set by Join.
-  bool split_asked_ = false;  // Touched by NextSplit only.
+  bool split_asked_ = false;  // Only NextSplit uses it.
 
-  // A mutex, because several threads of a process talk to the one scheduler, and wait for its
-  // answers.
+  // Several threads of the process exchange messages with the scheduler.
   mutable Mutex mutex_;
   Condition changed_;
   std::deque<ControlMessage> outgoing_ DT_GUARDED_BY(mutex_);
@@ -223,7 +223,7 @@ class ControlLinkImpl : public ControlLink {
   Status end_status_ DT_GUARDED_BY(mutex_);
   std::atomic<bool> ended_ = false;  // Set under the mutex, after end_status_.
 
-  std::jthread thread_;  // Last: starts when the rest exists, ends before it goes.
+  std::jthread thread_;  // Must be last: it uses the other members.
 };
 
 }  // namespace

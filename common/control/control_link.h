@@ -1,5 +1,6 @@
-// A server's or worker's connection to the scheduler. Its own thread owns the socket and the
-// Session: joins, sends heartbeats, resends, and notices when the scheduler is gone.
+// The connection of a server or worker to the scheduler. A thread of its own uses the socket and
+// the LinkCore: it joins, sends heartbeats, resends messages, and notices when the scheduler is
+// gone.
 #pragma once
 
 #include <memory>
@@ -15,50 +16,55 @@ class ControlLink {
  public:
   struct Options {
     Network* network = nullptr;
-    const Network* traffic = nullptr;  // Whose bytes heartbeats tell; null: `network`.
-    std::string scheduler;             // Endpoint.
-    JoinMessage join;  // incarnation, wire_version, pid and host are filled in by Open.
-    Duration join_timeout = seconds(30);  // For the scheduler to be there.
-    std::stop_token stop = {};            // Ends the joining: Cancelled.
-    Duration scheduler_outage =
-        seconds(60);  // Silence longer than this ends the link (Unavailable).
+    // The network whose bytes heartbeats report; null: `network`.
+    const Network* traffic = nullptr;
+    std::string scheduler;  // The scheduler's endpoint.
+    // Open fills in incarnation, wire_version, pid and host.
+    JoinMessage join;
+    Duration join_timeout = seconds(30);  // Limit of the wait for a scheduler.
+    std::stop_token stop = {};            // A stop ends the joining with Cancelled.
+    // The link ends (Unavailable) if the scheduler is silent for longer.
+    Duration scheduler_outage = seconds(60);
   };
-  // Returns when welcomed. Errors: Unavailable naming the address when nobody answers in time; what
-  // the scheduler refused with.
+  // Returns when the scheduler has welcomed the process. Errors: Unavailable, with the address, if
+  // nobody answers in time; the error with which the scheduler refused.
   static Result<std::unique_ptr<ControlLink>> Open(const Options& options);
   virtual ~ControlLink() = default;
 
   virtual const WelcomeMessage& welcome() const = 0;
-  // Any thread. In order, exactly once, as long as the link lives.
+  // Delivers messages in order, exactly once, as long as the link lives. Any thread.
   virtual void Send(ControlMessage message) = 0;
-  // One thread. The next message; KvValue messages go to Get and Split messages to NextSplit
-  // instead. Timeout after `timeout`; Cancelled or the job's error after Stop (stopped() tells
-  // which); Unavailable when the scheduler is silent too long.
+  // The next message, except KvValue and Split messages, which Get and NextSplit return. Timeout
+  // after `timeout`; once the link has ended, Cancelled if the job completed, else end_status().
+  // One thread.
   virtual Result<ControlMessage> Receive(Duration timeout) = 0;
-  // Goes out with the next heartbeats, which add the process's stats. Any thread.
+  // The next heartbeats carry `progress` and the process's stats. Any thread.
   virtual void SetProgress(const HeartbeatMessage& progress) = 0;
-  // Rendezvous. Any thread but the link's.
+  // Publish and fetch small values, with which workers find each other. Any thread except the
+  // link's.
   virtual void Put(const std::string& key, std::string value) = 0;
   virtual Result<std::string> Get(const std::string& key, Duration timeout) = 0;
-  // What of a TrainOrder to do next. One thread at a time. Timeout: the answer is still to come,
-  // call again.
+  // The next part of a TrainOrder. Timeout: the reply has not come yet; call again. One thread at a
+  // time.
   virtual Result<SplitMessage> NextSplit(uint64_t order, Duration timeout) = 0;
-  // Set once Stop has arrived or the link is lost: whoever waits elsewhere polls it, and gives up.
+  // Set once Stop has arrived or the link is lost. Code that waits for other things polls it, and
+  // then gives up.
   virtual bool ended() const = 0;
   virtual Status end_status() const = 0;  // OK if the job completed.
-  // Waits until everything sent is acknowledged; at most `timeout`.
+  // Waits until everything that was sent is acknowledged, at most `timeout`.
   virtual void Flush(Duration timeout) = 0;
 };
 
-// The end of a role: what the job ended with, if it has. Else the scheduler is told why the role
-// ends, and gets a moment to hear it: Cancelled if `stop` was requested, or `worked`, an error.
+// Ends a role. If the job has ended, returns its end status. Otherwise tells the scheduler why the
+// role ends, waits a moment for the acknowledgement, and returns Cancelled if `stop` was requested,
+// or else the error `worked`.
 Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop);
 
-// Asks a running scheduler how its job is doing, without joining: the JSON of `dovetail status`.
-// Unavailable naming the address when nobody answers in time.
+// Asks a running scheduler for the job's status, without joining: the JSON of `dovetail status`.
+// Unavailable, with the address, if nobody answers in time.
 Result<std::string> RequestStatus(Network& network, const std::string& scheduler, Duration timeout);
 
-// This process's own numbers.
+// The resource use of this process.
 ProcessStats ReadProcessStats(const Network* network);
 
 }  // namespace dt

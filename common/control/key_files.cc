@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr size_t kFileBytesMax = 4096;
 constexpr Duration kPause = milliseconds(50);
 
-// Writes the file whole or not at all. Invalid if `path` exists: nothing is replaced.
+// Writes the whole file or nothing. Invalid if `path` exists: no file is replaced.
 Status WriteNew(const std::string& path, const std::string& text, Readers readers) {
   const std::string draft = fmt::format("{}.{}", path, getpid());
   DT_TRY_STATUS(WriteWholeFile(draft, text, readers));
@@ -30,7 +30,8 @@ Status WriteNew(const std::string& path, const std::string& text, Readers reader
   return WithHint(Invalid("{} exists already", path), "remove it first, or take another name");
 }
 
-// The text of a key file. Invalid if it holds a secret that other accounts can read or change.
+// Reads the text of a key file. Invalid if it holds a secret that other accounts can read or
+// change.
 Result<std::string> ReadPrivate(const std::string& path) {
   const Result<OpenFile> file = OpenForReading(path);
   if (file.status().code() == StatusCode::kNotFound) {
@@ -53,7 +54,7 @@ Result<std::string> ReadPrivate(const std::string& path) {
   return text;
 }
 
-// The job's pair. It lacks the secret if only the public key was copied to this machine.
+// The job's pair. The secret is missing if only the public key was copied to this machine.
 Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
   if (!job.security.curve.key.empty()) return ReadKeyFile(job.security.curve.key);
   const std::string path = DefaultKeyFile(job);
@@ -62,7 +63,7 @@ Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
   if (needs.makes_keys && !fs::exists(path, ignored)) {
     const std::string stem = path.substr(0, path.size() - std::strlen(".key"));
     fs::remove(stem + ".pub", ignored);
-    // Another process may make the pair at the same time: then that one counts.
+    // Another process may create the pair at the same time; then that pair is used.
     const Status made = WriteKeyFiles(stem, MakeKeyPair());
     if (!made.ok() && !fs::exists(path, ignored)) return made;
   }

@@ -74,7 +74,7 @@ void LinkCore::Tick(TimePoint now) {
   }
 }
 
-// When the window is full the rest waits, in order.
+// While the session's window is full, messages wait in order.
 void LinkCore::SendOutgoing(TimePoint now) {
   while (!outgoing_.empty() &&
          session_.Send(now, EncodeControl(outgoing_.front()), packets_).ok()) {
@@ -87,7 +87,7 @@ Packet LinkCore::Heartbeat() const {
       EncodeControl(options_.progress ? options_.progress() : HeartbeatMessage()));
 }
 
-// The scheduler may end when the Stop is acknowledged: the last figures go before that.
+// The scheduler may exit once the Stop is acknowledged, so the last heartbeat goes first.
 std::vector<Packet> LinkCore::TakePackets() {
   std::vector<Packet> packets;
   if (ended_ && welcome_.has_value() && !std::exchange(said_last_, true)) {

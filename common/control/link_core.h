@@ -1,6 +1,6 @@
-// A server's or worker's side of its connection to the scheduler: joins, sends heartbeats and what
-// it is told to say, sends again what was lost, and notices when the scheduler is gone. Without
-// thread, socket or clock: ControlLink has those, and simulations have their own.
+// The server's or worker's side of a connection to the scheduler: joins, sends heartbeats and
+// messages, resends what was lost, and notices when the scheduler is gone. It has no thread, socket
+// or clock: ControlLink has them, and simulations use their own.
 //
 //   Join ──▶ Welcome ──▶ messages both ways ──▶ Stop, or silence for `outage`
 //     └────▶ Refused: ended
@@ -21,24 +21,24 @@ namespace dt {
 class LinkCore {
  public:
   struct Options {
-    JoinMessage join;                                 // Its incarnation names the session.
-    std::string scheduler = {};                       // Its address, for errors.
-    Duration outage = seconds(60);                    // Silence that ends the link.
-    std::function<HeartbeatMessage()> progress = {};  // Asked for every heartbeat.
+    JoinMessage join;               // Its incarnation becomes the session's number.
+    std::string scheduler = {};     // The scheduler's address, for errors.
+    Duration outage = seconds(60);  // The link ends after this time of silence.
+    std::function<HeartbeatMessage()> progress = {};  // Called for every heartbeat.
   };
   LinkCore(TimePoint now, Options options);
 
   void OnPacket(TimePoint now, Packet packet);
-  // Goes out with the next TakePackets, or when there is room for it.
+  // The message goes out with the next TakePackets, or later if the session's window is full.
   void Send(ControlMessage message) { outgoing_.push_back(std::move(message)); }
-  // Heartbeats, and what is to be sent again. At least four times in a resend's time.
+  // Sends heartbeats and overdue packets. Call at least four times per resend interval.
   void Tick(TimePoint now);
   std::vector<Packet> TakePackets();
-  // What has arrived, in order; Welcome, Refused and Stop are not among it.
+  // The messages that have arrived, in order, except Welcome, Refused and Stop.
   std::vector<ControlMessage> TakeMessages() { return std::exchange(incoming_, {}); }
 
   const std::optional<WelcomeMessage>& welcome() const { return welcome_; }
-  // All that was to be said is acknowledged.
+  // All messages are sent and acknowledged.
   bool all_said() const { return outgoing_.empty() && session_.all_acknowledged(); }
   // Set by Stop, by a refusal and by silence. The status is OK if the job is complete.
   bool ended() const { return ended_; }
@@ -58,11 +58,11 @@ class LinkCore {
   std::vector<Packet> acknowledgements_, packets_;
   TimePoint last_heard_, next_heartbeat_{};
   bool ended_ = false;
-  bool said_last_ = false;  // The figures at the end were sent.
+  bool said_last_ = false;  // The last heartbeat was sent.
   Status end_status_;
 };
 
-// The status that a message carries.
+// The status that the code and the problem of a message describe.
 Status StatusOf(StatusCode code, const Problem& problem);
 
 }  // namespace dt

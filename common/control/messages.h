@@ -1,6 +1,6 @@
-// Messages between the scheduler and every other process. One FlatBuffers frame each (control.fbs),
-// carried in order and exactly once by a Session (common/control/session.h), except Heartbeat,
-// which is not resent.
+// Messages between the scheduler and every other process. Each is one FlatBuffers frame
+// (control.fbs). A Session (common/control/session.h) delivers them in order and exactly once,
+// except heartbeats, which are not resent.
 #pragma once
 
 #include <cstdint>
@@ -27,27 +27,30 @@ namespace dt {
 
 struct JoinMessage {
   Role role = Role::kWorker;
-  Incarnation incarnation;  // Random per start; a second Join of it is answered as the first.
+  // Random for each start; a repeated Join of it gets the same reply.
+  Incarnation incarnation;
   uint32_t wire_version = 0;
-  std::string version;  // Of the program.
+  std::string version;  // The program's version.
   int64_t pid = 0;
   std::string host;
-  uint64_t job_fingerprint = 0;        // JobConfig::fingerprint; must equal the scheduler's.
-  std::vector<std::string> endpoints;  // Servers: one per executor.
-  // The random name of the directory of a server that keeps a log. A process that joins with the
-  // token of a member takes that member's place once it is away. 0: none.
+  // JobConfig::fingerprint, which must equal the scheduler's.
+  uint64_t job_fingerprint = 0;
+  std::vector<std::string> endpoints;  // Servers: one for each executor.
+  // The random name of the directory of a server that keeps a log. If the member with this token is
+  // gone, the process replaces it. 0: none.
   uint64_t server_token = 0;
   // Workers: the CPU, then the accelerator if it has one.
   std::vector<DeviceInfo> devices;
-  // The number that it asks to have, as in its name; it is given another one if this is taken. 0:
-  // any.
+  // The process id that the process asks for, the one in its name; if it is taken, the scheduler
+  // assigns another. 0: any.
   ProcessId id{0};
-  // Where the others reach it: a host's name or number. Empty in one process.
+  // A host name or numeric address at which the other processes reach it. Empty if all are in one
+  // process.
   std::string address = {};
   DT_FIELDS(role, incarnation, wire_version, version, pid, host, job_fingerprint, endpoints,
             server_token, devices, id, address)
 };
-// Worker: its data sets are open. All workers must report the same.
+// From workers: the data sets are open. All workers must report the same.
 struct DataReadyMessage {
   uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
   uint64_t rows_skipped = 0;
@@ -55,17 +58,18 @@ struct DataReadyMessage {
   std::vector<ColumnSpec> columns;
   DT_FIELDS(train_rows, valid_rows, test_rows, rows_skipped, fingerprint, columns)
 };
-// Start is carried out: shards are made, the mesh is connected, the plan is bound.
+// The process has done what Start asks for: shards are created, the mesh is connected, the plan is
+// bound.
 struct ReadyMessage {
   DT_FIELDS()
 };
-// At least four in a lease.
+// Sent at least four times in a lease.
 struct HeartbeatMessage {
-  Step step = 0;         // Workers: steps done. Servers: the least applied.
-  uint64_t samples = 0;  // Workers: trained so far.
+  Step step = 0;         // Workers: steps done. Servers: the lowest applied step.
+  uint64_t samples = 0;  // Workers: samples trained so far.
   ProcessStats stats;
-  uint64_t log_bytes = 0;           // Servers: of their log on the disk.
-  std::vector<TableReport> tables;  // Sizes; rows that are gone may still be counted.
+  uint64_t log_bytes = 0;           // Servers: bytes of the log on disk.
+  std::vector<TableReport> tables;  // Sizes; expired rows may still be counted.
   DT_FIELDS(step, samples, stats, log_bytes, tables)
 };
 struct OrderDoneMessage {
@@ -73,36 +77,37 @@ struct OrderDoneMessage {
   OrderResult result;
   DT_FIELDS(order, result)
 };
-// This process cannot go on; it exits after sending.
+// The process cannot go on; it exits after sending this.
 struct FailedMessage {
   StatusCode code = StatusCode::kInternal;
   Problem problem;
   DT_FIELDS(code, problem)
 };
-// A server has written its rows of a checkpoint; these are the files.
+// A server has written its rows of a checkpoint into these files.
 struct RowsWrittenMessage {
   Step step = 0;
   std::vector<CheckpointFile> files;
   DT_FIELDS(step, files)
 };
-// Stopped on request (SIGINT, SIGTERM at the process itself).
+// The process was stopped on request (it got SIGINT or SIGTERM).
 struct LeavingMessage {
   DT_FIELDS()
 };
-// Rendezvous of collectives: small values by key, kept for the job's generation.
+// Values with which collectives set up their connections: small values by key, kept for the job's
+// generation.
 struct KvPutMessage {
   std::string key, value;
   DT_FIELDS(key, value)
 };
-struct KvGetMessage {  // Answered by KvValue as soon as the key is there.
+struct KvGetMessage {  // The reply is a KvValue, as soon as the key exists.
   std::string key;
   DT_FIELDS(key)
 };
-// From `dovetail status`, without joining.
+// From `dovetail status`, which does not join.
 struct StatusRequestMessage {
   DT_FIELDS()
 };
-// Asynchronous workers without a bound: what of a TrainOrder to do next.
+// Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
 struct SplitRequestMessage {
   uint64_t order = 0;
   DT_FIELDS(order)
@@ -114,8 +119,9 @@ struct WelcomeMessage {
   ProcessId id;
   Term term;
   Duration lease{};
-  // A server: it takes the place of the member with its server token, and its directory is of this
-  // job. What the job has given that member (CheckpointCommitted, Start, orders) comes again.
+  // For servers: the process replaces the member with its server token, and its directory
+  // belongs to this job. The messages that this member has got (CheckpointCommitted, Start, orders)
+  // are sent again.
   bool returned = false;
   DT_FIELDS(id, term, lease, returned)
 };
@@ -127,8 +133,8 @@ struct RefusedMessage {
 struct StartMessage {
   View view;
   uint32_t slices = 1;
-  std::string plan;                       // Workers: plan/plan_codec.h.
-  std::vector<TableId> tables_on_worker;  // Servers have no rows of them.
+  std::string plan;                       // Workers: see plan/plan_codec.h.
+  std::vector<TableId> tables_on_worker;  // Servers have no rows of these tables.
   DT_FIELDS(view, slices, plan, tables_on_worker)
 };
 struct OrderMessage {
@@ -140,8 +146,8 @@ struct KvValueMessage {
   std::string key, value;
   DT_FIELDS(key, value)
 };
-// The end, for this process: exit code 0 if ok, else the job failed or was interrupted as
-// described.
+// The process is to end: with exit code 0 if ok, otherwise because the job failed or was
+// interrupted as described.
 struct StopMessage {
   StatusCode code = StatusCode::kOk;
   Problem problem;
@@ -151,11 +157,12 @@ struct StatusReplyMessage {
   std::string json;
   DT_FIELDS(json)
 };
-// To servers that keep a log: this checkpoint is complete, so what it holds need not be logged.
+// To servers that keep a log: this checkpoint is complete, so the log no longer needs what it
+// holds.
 struct CheckpointCommittedMessage {
   Generation generation;
   Step step = 0;
-  std::string folder;  // Never written to.
+  std::string folder;  // The server only reads it.
   DT_FIELDS(generation, step, folder)
 };
 
@@ -168,7 +175,7 @@ using ControlMessage =
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);
-// Malformed for anything that is not exactly one of the above, whatever the bytes.
+// Malformed unless the bytes are exactly one of these messages.
 Result<ControlMessage> DecodeControl(std::span<const std::byte> bytes);
 
 }  // namespace dt

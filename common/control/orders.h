@@ -1,5 +1,5 @@
-// Orders of the scheduler and what their work gives. A process carries out its orders one after the
-// other.
+// Orders of the scheduler, and the results of their work. A process carries out its orders one
+// after the other.
 #pragma once
 
 #include <cstdint>
@@ -26,25 +26,25 @@ struct TrainOrder {
 };
 struct TrainDone {
   Step end_step = 0;
-  uint64_t samples = 0;  // Of all workers, in this order.
-  // By loss of the job: the sum over steps of its mean × samples of the step, equal on all workers.
+  uint64_t samples = 0;  // Samples of all workers in this order.
+  // By loss: the sum over the order's steps of mean loss × samples. Equal on all workers.
   std::vector<double> loss_sums;
-  // By loss: its mean over the order's first step, before that step's update. Empty if this worker
-  // had no samples in it.
+  // By loss: the mean over the order's first step, before that step's update. Empty if this worker
+  // had no samples in that step.
   std::vector<double> first_losses;
   double seconds = 0;
   DT_FIELDS(end_step, samples, loss_sums, first_losses, seconds)
 };
 
 enum class SplitKind : uint8_t { kTrain, kValid, kTest };
-// At the step boundary where every step before `step` is done. Batch b goes to rank b mod workers.
+// Carried out at the step boundary before `step`. Batch b goes to rank b mod workers.
 struct EvaluateOrder {
   Step step = 0;
   SplitKind split = SplitKind::kValid;
   DT_FIELDS(step, split)
 };
 
-// To workers and servers alike, at a step boundary. Rank 0 writes "dense.bin"; server i its shards.
+// For workers and servers, at a step boundary. Rank 0 writes "dense.bin", each server its shards.
 struct SaveOrder {
   Step step = 0;
   std::string name;  // A folder in checkpoint.dir, which exists already.
@@ -52,7 +52,7 @@ struct SaveOrder {
 };
 struct SaveDone {
   std::vector<CheckpointFile> files;
-  // Servers: what is to be saved is fixed, and training may go on; the files follow in a
+  // Servers: the state to save is fixed, so training may go on; the files follow in a
   // RowsWrittenMessage.
   bool writing = false;
   DT_FIELDS(files, writing)
@@ -60,8 +60,8 @@ struct SaveDone {
 
 struct LoadOrder {
   Step step = 0;          // The clock after loading.
-  std::string folder;     // Never written to.
-  Generation generation;  // The new generation, in every message from now on.
+  std::string folder;     // The process only reads it.
+  Generation generation;  // The new generation, which all later messages carry.
   DT_FIELDS(step, folder, generation)
 };
 struct LoadDone {
@@ -72,8 +72,8 @@ struct FinishOrder {
   DT_FIELDS()
 };
 struct FinishDone {
-  std::vector<TableReport> tables;  // Of those with rows here.
-  std::string dense_checksum;       // Workers.
+  std::vector<TableReport> tables;  // The tables with rows in this process.
+  std::string dense_checksum;       // Set by workers.
   ProcessStats stats;
   DT_FIELDS(tables, dense_checksum, stats)
 };
@@ -81,8 +81,8 @@ struct FinishDone {
 using Order = std::variant<TrainOrder, EvaluateOrder, SaveOrder, LoadOrder, FinishOrder>;
 using OrderResult = std::variant<TrainDone, EvaluateDone, SaveDone, LoadDone, FinishDone>;
 
-// Parts [begin, end) of a TrainOrder, for this worker alone; none: nothing is left. Part p is the
-// slice of rank p mod workers of step first_step + p / workers.
+// Parts [begin, end) of a TrainOrder, for this worker alone; an empty range means that no part is
+// left. Part p is the slice of rank p mod workers in step first_step + p / workers.
 struct SplitMessage {
   uint64_t order = 0;
   uint64_t begin = 0, end = 0;

@@ -6,7 +6,7 @@
 namespace dt {
 namespace {
 
-constexpr uint64_t kMagic = 0x3154'4b43'4154'5644;  // "DVTACKT1", read as a number.
+constexpr uint64_t kMagic = 0x3154'4b43'4154'5644;  // "DVTACKT1" as a number.
 using Head = std::array<uint64_t, 4>;
 
 }  // namespace

@@ -11,9 +11,10 @@
 namespace dt {
 
 Frames EncodePacket(const Packet& packet);
-// The largest size in bytes of a payload of a session.
+// Returns the size limit in bytes for payloads of a session.
 using PayloadLimit = std::function<size_t(uint64_t session)>;
-// Malformed if it is no packet, or its payload is above the limit, which is checked before copying.
+// Malformed if the frame is no packet, or if its payload is above the limit, which is checked
+// before the payload is copied.
 Result<Packet> DecodePacket(const Frames& frames, const PayloadLimit& limit = {});
 
 }  // namespace dt

@@ -1,5 +1,5 @@
-// How `launch` tells the scheduler that one of its processes has ended: a line of JSON on a pipe
-// that only these two have, so that nobody else can say it.
+// How `launch` tells the scheduler that one of its processes has ended: one line of JSON on a pipe
+// that only these two share, so that no other process can send it.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@ struct ProcessEnd {
   std::string name;  // "worker 3"
   int64_t pid = 0;
   std::string how;       // "was killed by signal 9 (Killed)"
-  bool returns = false;  // Another process is started in its place.
+  bool returns = false;  // `launch` starts another process instead.
 };
 
-// Writes it to the pipe. Unavailable: the scheduler has ended.
+// Writes the message to the pipe. Unavailable: the scheduler has ended.
 Status SendProcessEnd(int pipe, const ProcessEnd& end);
 
-// The scheduler's side. One thread.
+// Reads the messages in the scheduler. One thread.
 class ProcessEndReader {
  public:
-  // `pipe` stays the caller's; it is made non-blocking. -1: nobody tells anything.
+  // The caller keeps `pipe`, which becomes non-blocking. -1: there is no launcher.
   explicit ProcessEndReader(int pipe);
-  // What has arrived since the last call; does not wait. Lines that are none are passed over.
+  // Returns what has arrived since the last call; does not wait. Malformed lines are ignored.
   std::vector<ProcessEnd> Take();
 
  private:

@@ -1,5 +1,5 @@
-// The main loop of a server or a worker: what the scheduler sends is carried out, one thing after
-// the other, until something ends the role.
+// The main loop of a server or worker: it handles the scheduler's messages one after the other
+// until something ends the role.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 namespace dt {
 
 struct RoleLoop {
-  // Before each wait; not OK ends the role.
+  // Called before each wait; an error ends the role.
   std::function<Status()> turn;
-  // How long to wait for the next message.
+  // The longest wait for the next message.
   std::function<Duration()> until_next_turn;
   std::function<Status(ControlMessage message)> take;
 };
 
-// Returns what ended it; never OK.
+// Returns the error that ended the role; never OK.
 Status RunRole(ControlLink& link, const RoleLoop& loop);
 
 }  // namespace dt

@@ -6,7 +6,8 @@ namespace dt {
 namespace {
 
 constexpr size_t kWindow = 1024;
-constexpr size_t kEarlyBytesMax = 64 << 20;  // Payloads beyond are dropped; the peer resends.
+// Payloads above it are dropped; the peer resends them.
+constexpr size_t kEarlyBytesMax = 64 << 20;
 constexpr int64_t kMostPauses = 16;
 constexpr int64_t kSlowBytesPerSecond = 50'000'000;
 
@@ -38,7 +39,8 @@ Packet Session::Datagram(std::string payload) const {
 void Session::OnPacket(TimePoint /*now*/, Packet packet, std::vector<std::string>& delivered,
                        std::vector<Packet>& out) {
   if (packet.session != id_) return;
-  if (packet.ack < next_sequence_) {  // Else the peer acknowledges what was never sent.
+  // Otherwise the peer acknowledges packets that were never sent.
+  if (packet.ack < next_sequence_) {
     while (!unacknowledged_.empty() && unacknowledged_.front().sequence <= packet.ack) {
       unacknowledged_bytes_ -= unacknowledged_.front().payload.size();
       unacknowledged_.pop_front();

@@ -1,12 +1,13 @@
 // Exactly-once, in-order delivery between two processes over a network that may drop, duplicate,
-// delay and reorder. A plain state machine: no socket, no clock, no thread. Owned by whoever drives
-// it.
+// delay and reorder. A plain state machine without socket, clock and thread. Its user decides which
+// thread owns it.
 //
 //   Send(m) ──▶ [seq, ack, m] ──▶ network ──▶ OnPacket ──▶ delivered, in order, once
 //
-// Unacknowledged packets are sent again after `resend_after` (plus the time that their bytes need
-// on a slow network), then after twice as long, and so on up to 16 times; the window is bounded.
-// Every packet with a payload is answered, datagrams too: who hears nothing for long is cut off.
+// An unacknowledged packet is sent again after `resend_after` plus the time that its bytes need on
+// a slow network. Each further pause is twice as long, up to 16 times the first. The window is
+// bounded. Every packet with a payload is acknowledged, also a datagram, so a side that hears
+// nothing for long knows that the connection is lost.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@
 namespace dt {
 
 struct Packet {
-  uint64_t session = 0;   // Incarnation of the process that joined; both directions carry it.
-  uint64_t sequence = 0;  // 1, 2, …; 0: no payload, or one that is neither ordered nor resent.
+  uint64_t session = 0;   // The joining process's incarnation, in both directions.
+  uint64_t sequence = 0;  // 1, 2, …; 0: no payload, or a datagram.
   uint64_t ack = 0;       // Every sequence up to this one has been delivered.
   std::string payload;
 };
@@ -32,26 +33,27 @@ class Session {
  public:
   Session(uint64_t id, Duration resend_after) : id_(id), resend_after_(resend_after) {}
 
-  // Appends to `out` what to put on the network. Busy when 1,024 packets are unacknowledged.
+  // Appends the packets to send to `out`. Busy when 1,024 packets are unacknowledged.
   Status Send(TimePoint now, std::string payload, std::vector<Packet>& out);
-  // Sent once, not resent, not ordered.
+  // A packet that is sent once: neither ordered nor resent.
   Packet Datagram(std::string payload) const;
-  // Payloads now deliverable, in order, appended to `delivered`; answers (acks) to `out`.
+  // Appends payloads that can now be delivered, in order, to `delivered`, and acknowledgements to
+  // `out`.
   void OnPacket(TimePoint now, Packet packet, std::vector<std::string>& delivered,
                 std::vector<Packet>& out);
-  // Resends what is overdue. Call at least every resend_after.
+  // Resends overdue packets. Call at least once per resend_after.
   void Tick(TimePoint now, std::vector<Packet>& out);
 
   uint64_t id() const { return id_; }
   bool all_acknowledged() const { return unacknowledged_.empty(); }
-  // Bytes of the payloads that are not acknowledged yet, or arrived before their turn.
+  // Bytes of payloads that are unacknowledged, or that arrived early.
   size_t held_bytes() const { return unacknowledged_bytes_ + early_bytes_; }
 
  private:
   struct Pending {
     uint64_t sequence;
-    TimePoint due;   // The next time that it is sent.
-    Duration pause;  // The time between that and the one after.
+    TimePoint due;   // When the packet is sent again.
+    Duration pause;  // The pause that ends at `due`; the next is longer.
     std::string payload;
   };
   Packet PacketOf(const Pending& pending) const;

@@ -1,9 +1,9 @@
-// An accelerator as the engine sees it: memory of its own, in-order queues, events, copies that run
-// beside the computing. Two back ends: CUDA cards, and an emulation in host memory
-// (emulated_accelerator.h) that every test can run. Kernels are not started here: ops/ has them, by
-// kind of device.
+// An accelerator as the engine sees it: its own memory, in-order queues, events, and copies that
+// run beside computation. There are two back ends: CUDA cards, and an emulation in host memory
+// (emulated_accelerator.h) that every test can run. Kernels are not started here: ops/ contains
+// them for each kind of device.
 //
-// Addresses of device memory are the device's; the host never follows one.
+// Addresses of device memory are valid on the device only; the host never dereferences one.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,28 @@
 
 namespace dt {
 
-// A point in a queue's work. Recorded by one queue, awaited by others and by the host; may be
-// recorded again once nobody waits for it. Any thread, one at a time.
+// A point in the work of a queue. One queue records it; other queues and the host wait for it. It
+// may be recorded again once nobody waits for it. Any thread, one at a time.
 class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
-  // The host waits. Errors: Timeout; what broke the queue.
+  // Blocks the host until the point is reached. Errors: Timeout; the error that broke the queue.
   virtual Status Wait(Duration timeout) = 0;
 };
 
-// Work in the order it is given. One thread at a time. Errors are those of the device, and stay: a
-// queue that failed refuses everything after.
+// Executes work in the order in which it is given. One thread at a time. Errors are those of the
+// device and are permanent: after a failure the queue refuses everything.
 class DeviceQueue {
  public:
   virtual ~DeviceQueue() = default;
-  // Pinned memory of the same accelerator is read and written in its turn. Other host memory has
-  // been read when CopyToDevice returns; CopyToHost may block until it is written.
+  // Pinned memory of the same accelerator is read or written when the queue reaches the copy. Other
+  // host memory has been read when CopyToDevice returns, and CopyToHost may block until it is
+  // written.
   virtual Status CopyToDevice(void* device, const void* host, size_t bytes) = 0;
   virtual Status CopyToHost(void* host, const void* device, size_t bytes) = 0;
   virtual Status CopyOnDevice(void* to, const void* from, size_t bytes) = 0;
   virtual Status Record(DeviceEvent& event) = 0;
-  // What is given from now on waits for the event; the host does not. REQUIRES: recorded.
+  // Work that is given later waits for the event; the host does not. REQUIRES: recorded.
   virtual Status WaitFor(DeviceEvent& event) = 0;
 };
 
@@ -44,11 +45,12 @@ class Accelerator {
   virtual ~Accelerator() = default;
   virtual const DeviceInfo& info() const = 0;
 
-  // Aligned to 256 bytes. Error: Unavailable, with what is asked, used and there. Any thread.
+  // Memory aligned to 256 bytes. Error: Unavailable, with the bytes requested, used and free. Any
+  // thread.
   virtual Result<void*> Allocate(size_t bytes) = 0;
   virtual void Free(void* device) = 0;
   virtual uint64_t bytes_used() const = 0;
-  // Host memory that copies go from and to without another copy. Aligned to 4096 bytes.
+  // Host memory that the device can copy directly, without another copy. Aligned to 4096 bytes.
   virtual Result<void*> AllocatePinned(size_t bytes) = 0;
   virtual void FreePinned(void* host) = 0;
 
@@ -56,8 +58,7 @@ class Accelerator {
   virtual Result<std::unique_ptr<DeviceEvent>> NewEvent() = 0;
 };
 
-// Memory that goes with its scope; empty by default. `Memory` is released by its accelerator, which
-// outlives it.
+// Memory that is released at the end of its scope; empty by default. The accelerator outlives it.
 template <Result<void*> (Accelerator::*allocate)(size_t), void (Accelerator::*release)(void*)>
 class AcceleratorMemory {
  public:
@@ -89,7 +90,7 @@ class AcceleratorMemory {
 using DeviceMemory = AcceleratorMemory<&Accelerator::Allocate, &Accelerator::Free>;
 using PinnedMemory = AcceleratorMemory<&Accelerator::AllocatePinned, &Accelerator::FreePinned>;
 
-// Card `index`. Unavailable, with the reason, if it cannot be used.
+// Opens CUDA card `index`. Unavailable, with the reason, if it cannot be used.
 Result<std::unique_ptr<Accelerator>> OpenCudaAccelerator(int32_t index);
 
 }  // namespace dt

@@ -14,13 +14,13 @@
 namespace dt {
 namespace {
 
-// Most events are over after a few looks; for the others the thread sleeps, at first about as long
-// as the system's timers are exact.
+// Most events complete after a few polls. For the others the thread sleeps, at first about as long
+// as the precision of the system's timers.
 constexpr int kLooksWithoutPause = 64;
 constexpr Duration kFirstPause = std::chrono::microseconds(20);
 constexpr Duration kLongestPause = std::chrono::microseconds(500);
 
-// Of the blocks through which memory goes to a card that is not pinned.
+// Size of each of the blocks through which host memory that is not pinned is copied to a card.
 constexpr size_t kStagedBytes = size_t{512} << 10;
 constexpr Duration kStagedTimeout = std::chrono::minutes(10);
 
@@ -97,7 +97,7 @@ class Card : public CudaAccelerator {
       bytes_used_ -= found->second;
       bytes_of_.erase(found);
     }
-    table().free(info_.index, device);  // Fails on a broken card only, which has been reported.
+    table().free(info_.index, device);  // Fails only on a broken card, which has been reported.
   }
   uint64_t bytes_used() const override {
     MutexLock lock(mutex_);
@@ -123,7 +123,7 @@ class Card : public CudaAccelerator {
     }
     table().free_pinned(host);
   }
-  // Whether all of it lies in one piece that AllocatePinned gave.
+  // Whether all of it is inside one block from AllocatePinned.
   bool IsPinned(const void* host, size_t bytes) const {
     const auto* const begin = static_cast<const std::byte*>(host);
     MutexLock lock(mutex_);

@@ -1,4 +1,4 @@
-// Hands out pieces of one range of addresses, as offsets from its begin. Touches no memory. One
+// Allocates pieces of one address range, as offsets from its begin. Does not touch the memory. One
 // thread at a time.
 #pragma once
 
@@ -10,20 +10,21 @@
 
 namespace dt {
 
-// Best fit: of the free pieces that are large enough the smallest, of equals the lowest. Free
-// neighbours are one piece. O(log pieces) each.
+// Best fit: takes the smallest free piece that is large enough, and among equal ones the lowest.
+// Adjacent free pieces are merged. Each call takes O(log pieces).
 class BlockAllocator {
  public:
-  // REQUIRES: alignment is a power of two. Of `bytes` whole multiples of it are used.
+  // REQUIRES: alignment is a power of two. The part of `bytes` above the last multiple of it is not
+  // used.
   BlockAllocator(uint64_t bytes, uint64_t alignment);
 
-  // A multiple of the alignment; nothing if no free piece is large enough. 0 bytes take a piece
-  // too.
+  // Returns a multiple of the alignment, or nothing if no free piece is large enough. An allocation
+  // of 0 bytes also takes a piece.
   std::optional<uint64_t> Allocate(uint64_t bytes);
-  // REQUIRES: was given by Allocate, and not freed since.
+  // REQUIRES: `offset` is from Allocate and has not been freed.
   void Free(uint64_t offset);
 
-  // Whether [offset, offset + bytes) lies in one piece that is given out.
+  // Whether [offset, offset + bytes) is inside one allocated piece.
   bool IsAllocated(uint64_t offset, uint64_t bytes) const;
   uint64_t bytes_used() const { return used_; }
   uint64_t bytes_total() const { return total_; }
@@ -35,8 +36,8 @@ class BlockAllocator {
 
   const uint64_t alignment_, total_;
   uint64_t used_ = 0;
-  std::map<uint64_t, uint64_t> free_, given_;        // Bytes by offset.
-  std::set<std::pair<uint64_t, uint64_t>> by_size_;  // Of free_: bytes, offset.
+  std::map<uint64_t, uint64_t> free_, given_;        // Offset → bytes.
+  std::set<std::pair<uint64_t, uint64_t>> by_size_;  // (bytes, offset) of the pieces in free_.
 };
 
 }  // namespace dt

@@ -29,7 +29,7 @@ Status CheckThere(const std::string& path) {
       kUseCpu);
 }
 
-// Stays loaded: who asks will want it again.
+// The driver stays loaded, because a caller that asks for it will use it.
 bool DriverLoads() { return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr; }
 
 }  // namespace

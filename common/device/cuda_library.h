@@ -1,5 +1,5 @@
-// libdovetail_cuda.so, opened while the program runs: the program itself needs neither CUDA nor a
-// driver.
+// Opens libdovetail_cuda.so while the program runs, so that the program itself needs neither CUDA
+// nor a driver.
 #pragma once
 
 #include <span>
@@ -11,24 +11,25 @@
 namespace dt {
 
 // Immutable once open; any thread. The library stays loaded until the process ends, so copies are
-// free and functions taken from the table never dangle.
+// cheap and functions from the table stay valid.
 class CudaLibrary {
  public:
-  // Beside the running program: <its directory>/libdovetail_cuda.so.
+  // The path next to the running program: <its directory>/libdovetail_cuda.so.
   static std::string DefaultPath();
 
-  // Opening again costs a look-up. Unavailable: no such file (a build without CUDA), not loadable,
-  // or of another build; the message says which, the hint what to do.
+  // Opening it again is cheap. Unavailable: the file is absent (a build without CUDA), cannot be
+  // loaded, or is from another build; the message says which, and the hint what to do.
   static Result<CudaLibrary> Open(const std::string& path = DefaultPath());
 
-  // The default one, unless that would be in vain for want of a driver: it brings cuBLASLt, which
-  // takes a second and a lot of memory to load. Unavailable as above, or: no driver.
+  // Opens the library at DefaultPath, but first checks for a driver: the library loads cuBLASLt,
+  // which takes a second and a lot of memory. Unavailable as for Open, or because there is no
+  // driver.
   static Result<CudaLibrary> OpenForCards();
 
-  // Cards that can be used now, at least one. Unavailable if there is no driver or no card.
+  // The number of usable cards, at least one. Unavailable if there is no driver or no card.
   Result<int> CountDevices() const;
   Result<CudaDevice> Describe(int device) const;
-  // Adds a few numbers on the card: proves that this build's code runs on it.
+  // Adds a few numbers on the card, which proves that this build's code runs on it.
   Status Probe(int device) const;
 
   const CudaTable& table() const { return table_; }

@@ -1,4 +1,4 @@
-// What the .cu files share: a stream with what is launched on it, and errors as text.
+// Shared by the .cu files: a stream and its resources, and errors as text.
 #pragma once
 
 #include <cublasLt.h>
@@ -8,11 +8,10 @@
 
 namespace dt {
 
-// One thread at a time. The workspace is for cuBLASLt calls on this stream, which use it one after
-// the other.
+// One thread at a time. The cuBLASLt calls on this stream share the workspace, one after the other.
 struct CudaStream {
   explicit CudaStream(int32_t on) : device(on) {}
-  ~CudaStream();  // When its work is done.
+  ~CudaStream();  // Waits for the stream's work.
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
@@ -23,7 +22,7 @@ struct CudaStream {
   size_t workspace_bytes = 0;
 };
 
-// Takes the error from the thread, so that no later launch is blamed for it.
+// Clears CUDA's last error of this thread, so that a later launch does not report it.
 inline CudaError TextOf(cudaError_t error) {
   if (error == cudaSuccess) return nullptr;
   cudaGetLastError();
@@ -33,14 +32,14 @@ inline CudaError TextOf(cublasStatus_t status) {
   return status == CUBLAS_STATUS_SUCCESS ? nullptr : cublasLtGetStatusString(status);
 }
 
-// The stream to launch on, after its card has become the thread's. Kernels of a call begin with
-// this.
+// Makes the stream's card the current one of the thread and returns the stream. A call does this
+// before it launches its kernels.
 inline cudaStream_t LaunchOn(const CudaStream& on) {
-  cudaSetDevice(on.device);  // Cheap if it is already; an error shows at the launch.
+  cudaSetDevice(on.device);  // Cheap if it is current already; the launch reports an error.
   return on.stream;
 }
 
-// Everything but find_kernel.
+// Fills all of the table except find_kernel.
 void FillCudaRuntime(CudaTable* table);
 
 }  // namespace dt

@@ -1,9 +1,9 @@
-// What libdovetail_cuda.so offers: one C function that fills a table of functions. Both sides are
-// compiled from this file; the version tells a program from a library of another build. Plain data
-// only.
+// The interface of libdovetail_cuda.so: one C function that fills a table of functions. Program and
+// library are both compiled with this file; the version detects a library of another build. Plain
+// data only.
 //
 // An error is a sentence in static or thread-local memory, valid until the thread's next call;
-// nullptr is success. Any thread, unless said.
+// nullptr means success. All functions may be called on any thread, unless noted.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline constexpr const char* kCudaTableSymbol = "DtFillCudaTable";
 using CudaError = const char*;
 
 struct CudaDevice {
-  char name[256] = {};  // Ends with a zero.
+  char name[256] = {};  // Zero-terminated.
   uint64_t memory_bytes = 0;
   int32_t major = 0, minor = 0;  // Compute capability.
 };
@@ -27,11 +27,11 @@ struct CudaEvent;
 struct CudaGraph;  // Captured and instantiated.
 
 inline constexpr size_t kCudaRankMax = 6;
-// A replicated table takes three.
+// Maximum number of symbols; a replicated table uses three.
 inline constexpr size_t kCudaSymbolsMax = 1024;
 
-// What differs from step to step, in device memory, so that captured work stays valid: dt::RunInfo
-// and the sizes of the symbols (index 0 is the constant 1, 1 is B).
+// The values that change from step to step: dt::RunInfo and the sizes of the symbols (index 0 is
+// the constant 1, index 1 is B). They are in device memory, so that captured work stays valid.
 struct CudaRun {
   uint64_t seed = 0, step = 0, first_sample = 0;
   uint32_t step_samples = 1;
@@ -40,32 +40,33 @@ struct CudaRun {
   int64_t sizes[kCudaSymbolsMax] = {};
 };
 
-// Row-major and densely packed. Dimension i is times[i] · sizes[symbol[i]]; kernels read sizes from
-// the CudaRun. `extent` is what the host knows when it launches: exact for constants and B, the
-// capacity for others.
-inline constexpr uint8_t kCudaF32 = 0, kCudaU32 = 2, kCudaBf16 = 3;  // Of dt::DType.
+// A tensor, row-major and densely packed. Dimension i is times[i] · sizes[symbol[i]]; kernels read
+// sizes from the CudaRun. `extent` is the size that the host knows at the launch: exact for
+// constants and B, the capacity for other symbols.
+inline constexpr uint8_t kCudaF32 = 0, kCudaU32 = 2, kCudaBf16 = 3;  // Values of dt::DType.
 struct CudaTensor {
   void* data = nullptr;
-  uint8_t dtype = 0;  // dt::DType
+  uint8_t dtype = 0;  // A dt::DType.
   uint8_t rank = 0;
   int32_t symbol[kCudaRankMax] = {};
   int64_t times[kCudaRankMax] = {};
   int64_t extent[kCudaRankMax] = {};
 };
 
-// Attributes of the node, and one more, `node`: its name. ops/cuda/call.h makes them.
+// An attribute of the node; `node` is an additional one with the node's name. Made by
+// ops/cuda/call.h.
 struct CudaAttr {
   enum class Kind : uint8_t { kBool, kInt, kFloat, kText, kInts };
   const char* name = nullptr;
   Kind kind = Kind::kInt;
-  int64_t number = 0;  // kBool, kInt; of kText its HashString.
+  int64_t number = 0;  // For kBool and kInt the value; for kText its HashString.
   double real = 0;
   const char* text = nullptr;
   const int64_t* ints = nullptr;
   size_t count = 0;
 };
 
-// One node. Lives as long as the graph that captured it.
+// The arguments of one node. It lives as long as the graph that captured it.
 struct CudaCall {
   const CudaTensor* inputs = nullptr;
   size_t input_count = 0;
@@ -74,23 +75,25 @@ struct CudaCall {
   const CudaAttr* attrs = nullptr;
   size_t attr_count = 0;
   const CudaRun* run = nullptr;  // Device memory.
-  void* scratch = nullptr;       // Device memory, as much as scratch_bytes asked for.
+  void* scratch = nullptr;       // Device memory of the size that scratch_bytes returned.
   CudaStream* stream = nullptr;
 };
 
 struct CudaKernel {
   const char* op = nullptr;
-  CudaError (*launch)(const CudaCall& call) = nullptr;      // Returns at once.
-  size_t (*scratch_bytes)(const CudaCall& call) = nullptr;  // At the extents; nullptr: none.
-  // False: it must be launched anew each time, because its arguments depend on sizes other than B.
-  bool (*can_capture)(const CudaCall& call) = nullptr;  // nullptr: always.
+  CudaError (*launch)(const CudaCall& call) = nullptr;  // Does not wait for the kernel.
+  // Computed from the extents; nullptr: none.
+  size_t (*scratch_bytes)(const CudaCall& call) = nullptr;
+  // Returns false if the call's arguments depend on sizes other than B: then every step launches it
+  // again.
+  bool (*can_capture)(const CudaCall& call) = nullptr;  // nullptr: can always be captured.
 };
 
 struct CudaTable {
   uint32_t version = 0;
   CudaError (*count_devices)(int32_t* count) = nullptr;
   CudaError (*describe)(int32_t device, CudaDevice* out) = nullptr;
-  // out[i] = a[i] + b[i] for i < n, computed on the card; all three lie in host memory.
+  // out[i] = a[i] + b[i] for i < n, computed on the card; all three arrays are in host memory.
   CudaError (*add_f32)(int32_t device, const float* a, const float* b, float* out,
                        size_t n) = nullptr;
 
@@ -101,7 +104,7 @@ struct CudaTable {
   CudaError (*free_pinned)(void* memory) = nullptr;
   CudaError (*memory_info)(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) = nullptr;
 
-  // Streams: one thread at a time each.
+  // Each stream is used by one thread at a time.
   CudaError (*make_stream)(int32_t device, CudaStream** out) = nullptr;
   void (*destroy_stream)(CudaStream* stream) = nullptr;
   CudaError (*copy_to_device)(CudaStream* stream, void* to, const void* from,
@@ -115,17 +118,19 @@ struct CudaTable {
   void (*destroy_event)(CudaEvent* event) = nullptr;
   CudaError (*query)(CudaEvent* event, bool* done) = nullptr;
 
-  // Work that is launched between begin and end becomes a graph; nothing runs until launch_graph.
+  // Work launched between begin_capture and end_capture becomes a graph, which runs only in
+  // launch_graph.
   CudaError (*begin_capture)(CudaStream* stream) = nullptr;
   CudaError (*end_capture)(CudaStream* stream, CudaGraph** out) = nullptr;
   CudaError (*launch_graph)(CudaStream* stream, CudaGraph* graph) = nullptr;
   void (*destroy_graph)(CudaGraph* graph) = nullptr;
 
-  // nullptr: the operator has no CUDA kernel.
+  // Returns nullptr if the operator has no CUDA kernel.
   const CudaKernel* (*find_kernel)(const char* op) = nullptr;
 };
 
-// The type of the library's only entry. False: it was built for another version of the table.
+// The type of the library's only entry point. Returns false if the library was built for another
+// version of the table.
 using FillCudaTable = bool (*)(uint32_t version, CudaTable* table);
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-// Which devices this process could compute on.
+// The devices on which this process can compute.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,19 @@ std::string_view NameOf(DeviceKind kind);
 
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::kCpu;
-  int32_t index = 0;  // Among those of its kind.
+  int32_t index = 0;  // Index among the devices of its kind.
   std::string name;
   uint64_t memory_bytes = 0;
-  std::vector<std::string> without_kernel = {};  // Operators that cannot run there.
+  // Operators that cannot run on the device.
+  std::vector<std::string> without_kernel = {};
   DT_FIELDS(kind, index, name, memory_bytes, without_kernel)
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 
-// The processor and its memory; always there.
+// The CPU and its memory, which always exist.
 DeviceInfo HostDevice();
-// The cards that run this build's code, each tried with a small kernel. Unavailable, with the
-// reason and what to do, if there is none. Takes up to a second where a driver is.
+// The cards that run this build's code, each tested with a small kernel. Unavailable, with the
+// reason and a hint, if there is none. Takes up to a second if a driver is installed.
 Result<std::vector<DeviceInfo>> FindCudaDevices();
 
 }  // namespace dt

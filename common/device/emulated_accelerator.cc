@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kAlignment = 256;
 constexpr uint64_t kPageBytes = 4096;
 constexpr Duration kPoll = milliseconds(100);
-// What takes longer takes so long, so that times stay within the clock's.
+// Longest delay, so that times do not overflow the clock.
 constexpr Duration kLongest = std::chrono::hours(24 * 365);
 
 uint64_t WholePages(uint64_t bytes) {
@@ -30,7 +30,7 @@ Duration TimeOf(double amount, double per_second) {
   return time < kLongest ? std::chrono::duration_cast<Duration>(time) : kLongest;
 }
 
-// Addresses without memory behind them until they are touched; given back with the object.
+// Reserved addresses, which get memory when touched (unless PROT_NONE); unmapped with the object.
 class Mapping {
  public:
   static Result<Mapping> Make(uint64_t bytes, int protection) {
@@ -57,11 +57,11 @@ class Mapping {
   uint64_t bytes_;
 };
 
-// A part of the device that does one thing at a time, whichever queues these belong to: its
-// kernels, its link in one direction.
+// A part of the device that does one thing at a time for all queues: its kernels, or its link in
+// one direction.
 class Part {
  public:
-  // When what may begin now, and takes so long, ends.
+  // Reserves the part for work of this length, and returns the time at which the work ends.
   TimePoint Take(Duration time) {
     const TimePoint now = SystemClock().Now();
     if (time <= Duration::zero()) return now;
@@ -97,7 +97,7 @@ class EmulatedEvent : public DeviceEvent {
   }
 
  private:
-  // Held for a look at the flag: threads meet here, as they would in a driver.
+  // Held only to access the flag, which several threads share.
   Mutex mutex_;
   Condition changed_;
   bool recorded_ DT_GUARDED_BY(mutex_) = false;
@@ -171,7 +171,7 @@ class Emulation : public EmulatedAccelerator {
     }
   }
 
-  // Where a range of one block really is.
+  // The real address of a range inside one block.
   std::byte* RealRange(const void* device, size_t bytes) const {
     const uint64_t offset = OffsetOf(device);
     MutexLock lock(mutex_);
@@ -182,7 +182,7 @@ class Emulation : public EmulatedAccelerator {
     const auto* const at = static_cast<const std::byte*>(address);
     return at >= addresses_.begin() && at < addresses_.begin() + info_.memory_bytes;
   }
-  // When a transfer that may begin now ends.
+  // Reserves the link for a transfer that begins now, and returns the time at which it ends.
   TimePoint ToDevice(size_t bytes) { return to_device_.Take(LinkTime(bytes)); }
   TimePoint ToHost(size_t bytes) { return to_host_.Take(LinkTime(bytes)); }
 
@@ -206,7 +206,7 @@ class Emulation : public EmulatedAccelerator {
   Part kernels_, to_device_, to_host_;
 };
 
-// Everything is done when a call returns, so an event is over as soon as it is recorded.
+// All work is finished when its call returns, so an event is reached as soon as it is recorded.
 class EmulatedQueue : public DeviceQueue {
  public:
   explicit EmulatedQueue(Emulation& on) : on_(on) {}

@@ -1,10 +1,11 @@
-// What `device: gpu` means where there is no card. Device addresses lie in a reservation that
-// nobody may touch (PROT_NONE); the real memory is mapped elsewhere, at a constant distance that
-// only queues and kernels add. So host code that follows a device address faults, as it would on a
-// card. Work runs on the thread that gives it, with the CPU's kernels.
+// The device behind `device: gpu` on machines without a card. Device addresses are in a reserved
+// range that cannot be accessed (PROT_NONE); the real memory is mapped elsewhere, at a constant
+// distance that only queues and kernels add. Host code that dereferences a device address therefore
+// faults, as it would with a card. Work runs at once, on the thread that gives it, with the CPU's
+// kernels.
 //
-// A speed can be set: work then takes at least as long as it would at that speed, so that overlap
-// can be measured on a machine that has few cores.
+// A speed can be set: work then takes at least as long as it would at that speed, so that the
+// overlap of copies and computation can be measured on a machine with few cores.
 #pragma once
 
 #include <functional>
@@ -13,10 +14,10 @@
 
 namespace dt {
 
-struct EmulatedSpeed {      // 0: as fast as it goes.
-  double flops = 0;         // A second.
-  double memory_bytes = 0;  // A second, of kernels.
-  double link_bytes = 0;    // A second, each way, of copies.
+struct EmulatedSpeed {      // 0: no limit.
+  double flops = 0;         // Operations per second.
+  double memory_bytes = 0;  // Bytes per second of kernels.
+  double link_bytes = 0;    // Bytes per second of copies, in each direction.
 };
 
 class EmulatedAccelerator : public Accelerator {
@@ -24,18 +25,18 @@ class EmulatedAccelerator : public Accelerator {
   struct Options {
     uint64_t memory_bytes = uint64_t{4} << 30;
     EmulatedSpeed speed;
-    // Asked while work takes its time, on any thread: if true, no work takes any more.
+    // Polled on any thread while work imitates its duration; true ends all such delays.
     std::function<bool()> hurried = {};
   };
-  // Error: Unavailable, no address space.
+  // Error: Unavailable, if the system has no address space for it.
   static Result<std::unique_ptr<EmulatedAccelerator>> Create(Options options);
 
-  // For kernels: where the device's memory really is. REQUIRES: allocated here.
+  // For kernels: the real address of device memory. REQUIRES: it was allocated here.
   virtual void* Real(void* device) const = 0;
-  // Until when a kernel that begins now occupies the device, by the speed: kernels follow one
-  // another, whichever queues they belong to. Any thread.
+  // Reserves the device for a kernel that begins now, and returns the time at which it ends at the
+  // set speed. Kernels of all queues follow one another. Any thread.
   virtual TimePoint Occupy(double flops, double bytes) = 0;
-  // Returns then, or soon after `hurried` is true. Any thread.
+  // Returns at `end`, or soon after `hurried` is true. Any thread.
   virtual void Await(TimePoint end) = 0;
 };
 

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluste
   const Result<DeviceInfo> card = FirstCard();
   if (card.ok()) return OpenCudaAccelerator(card->index);
   if (cluster.devices == AcceleratorChoice::kCuda) return card.status();
-  // The scheduler warns of it, once for all workers.
+  // Not a warning: the scheduler warns of it once for all workers.
   LogInfo("device.emulated",
           {{"why", MessageOf(card.status())}, {"memory_bytes", cluster.emulated.memory_bytes}});
   return OpenEmulated(cluster.emulated, std::move(hurried));

@@ -1,4 +1,4 @@
-// What cluster.devices means on this machine.
+// Finds and opens the accelerator that cluster.devices selects on this machine.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace dt {
 
-// The accelerator that a process of this job computes on beside its CPU, without taking any of its
-// memory; nothing with `cpu`. With `auto` the emulated one where no card works; it is then opened
-// only for nodes that are to be on `gpu`. Unavailable: `cuda`, and no card works. Takes up to a
-// second where a driver is.
+// The accelerator that a process of this job can use besides its CPU; takes none of its memory.
+// Nothing with `cpu`. With `auto`, the emulated one if no card works; it is then opened only if
+// nodes are placed on `gpu`. Unavailable: `cuda`, but no card works. Takes up to a second if a
+// driver is installed.
 Result<std::optional<DeviceInfo>> FindAccelerator(const ClusterConfig& cluster);
 
-// Opens it. An emulated one that was not asked for is told of by a warning. Unavailable: there is
-// none, with the reason. `hurried`: EmulatedAccelerator::Options.
+// Opens the accelerator. If `auto` falls back to the emulated one, that is logged. Unavailable,
+// with the reason: there is none. `hurried`: see EmulatedAccelerator::Options.
 Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluster,
                                                      std::function<bool()> hurried = {});
 

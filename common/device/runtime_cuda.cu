@@ -1,4 +1,4 @@
-// Cards, memory, streams, events and graphs: what the table holds that no family of operators owns.
+// The part of the table that belongs to no operator: cards, memory, streams, events and graphs.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -7,11 +7,11 @@
 
 namespace dt {
 
-// Destructors leave no error behind: who used a broken card was told.
+// Destructors clear CUDA's last error: the user of a broken card has already been told.
 CudaStream::~CudaStream() {
   cudaSetDevice(device);
   if (stream != nullptr) {
-    cudaStreamSynchronize(stream);  // What runs may use the workspace.
+    cudaStreamSynchronize(stream);  // Running work may use the workspace.
     cudaStreamDestroy(stream);
   }
   if (blas != nullptr) cublasLtDestroy(blas);
@@ -49,14 +49,14 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kBlocksMax = 4096;
-// What cuBLASLt's documentation advises for Hopper.
+// The size that cuBLASLt's documentation recommends for Hopper.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 constexpr size_t kPageBytes = 4096;
 constexpr CudaError kNoHostMemory = "the machine has no memory left";
 
 // ------------------------------------------------------------------ cards
 
-// Device memory that goes with its scope.
+// Device memory that is freed at the end of its scope.
 class DeviceFloats {
  public:
   explicit DeviceFloats(size_t count) : error_(cudaMalloc(&data_, count * sizeof(float))) {}
@@ -115,7 +115,7 @@ CudaError Describe(int32_t device, CudaDevice* out) {
 }
 
 CudaError AddF32(int32_t device, const float* a, const float* b, float* out, size_t n) {
-  // A grid may not be empty.
+  // A grid must not be empty.
   return n == 0 ? nullptr : TextOf(AddOn(device, a, b, out, n));
 }
 
@@ -131,7 +131,7 @@ CudaError Free(int32_t device, void* memory) {
   return TextOf(cudaFree(memory));
 }
 
-// Ordinary memory that is then pinned: cudaHostAlloc promises no alignment.
+// Allocates ordinary memory and then pins it, because cudaHostAlloc guarantees no alignment.
 CudaError AllocatePinned(int32_t device, size_t bytes, void** out) {
   if (CudaError e = TextOf(cudaSetDevice(device))) return e;
   const size_t pages = bytes == 0 ? 1 : (bytes + kPageBytes - 1) / kPageBytes;
@@ -148,7 +148,7 @@ CudaError AllocatePinned(int32_t device, size_t bytes, void** out) {
 CudaError FreePinned(void* memory) {
   if (memory == nullptr) return nullptr;
   const CudaError error = TextOf(cudaHostUnregister(memory));
-  // What is still pinned may not be given to others.
+  // Memory that is still pinned must not be reused.
   if (error == nullptr) std::free(memory);
   return error;
 }
@@ -219,13 +219,13 @@ CudaError Query(CudaEvent* event, bool* done) {
   const cudaError_t error = cudaEventQuery(event->event);
   *done = error == cudaSuccess;
   if (error != cudaErrorNotReady) return TextOf(error);
-  cudaGetLastError();  // It counts as one there.
+  cudaGetLastError();  // CUDA reports cudaErrorNotReady as an error; clear it.
   return nullptr;
 }
 
 // ------------------------------------------------------------------ graphs
 
-// Relaxed: a kernel's first launch loads its code, which the stricter modes refuse.
+// Relaxed mode, because a kernel's first launch loads its code, which the stricter modes refuse.
 CudaError BeginCapture(CudaStream* stream) {
   return TextOf(cudaStreamBeginCapture(LaunchOn(*stream), cudaStreamCaptureModeRelaxed));
 }

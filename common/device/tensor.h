@@ -1,5 +1,5 @@
-// Element types and views of tensors in host memory. A view does not own; row-major, densely
-// packed.
+// Element types, and views of tensors in host memory. A view does not own its data, which is
+// row-major and densely packed.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace dt {
 
-// kF64: gradient checks in tests only. kBf16: the upper half of a float, as u16
+// kF64 is only for gradient checks in tests. kBf16 is the upper half of a float, as u16
 // (base/float_formats.h).
 enum class DType : uint8_t { kF32, kF64, kU32, kBf16 };
 

@@ -57,7 +57,7 @@ int64_t IntAttr(const Attrs& attrs, std::string_view name, int64_t fallback) {
 double FloatAttr(const Attrs& attrs, std::string_view name, double fallback) {
   const AttrValue* value = FindAttr(attrs, name);
   if (value == nullptr) return fallback;
-  // YAML's `1` is a whole number wherever a real one is asked for.
+  // In YAML, `1` is a whole number even where a real one is expected.
   if (const auto* whole = std::get_if<int64_t>(value)) return static_cast<double>(*whole);
   return *TypedAttr<double>(attrs, name);
 }
@@ -193,7 +193,8 @@ class Checker {
     return OkStatus();
   }
 
-  // On servers, or on the worker: then it has a value of its own, at least as wide as its rows.
+  // A table is on servers, or on the worker; there it has a value of its own, at least as wide as
+  // its rows.
   bool TableIsSane(const TableUse& t) const {
     const bool grad_ok = t.row_grad == kNone || IsKind(t.row_grad, ValueKind::kNode);
     if (!grad_ok || t.dim == 0) return false;
@@ -241,7 +242,7 @@ class Checker {
     return OkStatus();
   }
 
-  // Its output is as evaluation reads it.
+  // Whether the loss's output has the shape that evaluations read.
   bool IsScored(const LossSpec& loss) const {
     const SymShape& shape = graph_.values[loss.output].shape;
     if (shape.size() != 2 || shape[0] != Dim{kBatch, 1} || shape[1].symbol != kConstant)

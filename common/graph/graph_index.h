@@ -1,5 +1,5 @@
-// Who reads, writes and differentiates what in a graph, and what each node's operator is: made once
-// for a graph and passed to everyone who asks.
+// Which nodes read, write and differentiate what in a graph, and the traits of each node's
+// operator. Computed once per graph and shared by all passes that need it.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace dt {
 
-// Immutable. It describes the graph as it was when the index was made: after any change of nodes,
-// of their operators and inputs, or of tables, make a new index. A value's producer is in the value
-// itself (Value::producer).
+// Immutable. The index describes the graph at the time of its construction: after a change of
+// nodes, of their operators or inputs, or of tables, make a new one. A value's producer is not here
+// but in the value itself (Value::producer).
 class GraphIndex {
  public:
   // REQUIRES: CheckGraph accepts the graph, which outlives the index.
@@ -23,19 +23,19 @@ class GraphIndex {
   const OpTraits& traits(NodeIndex n) const { return traits_[n]; }
   bool Is(NodeIndex n, OpKind kind) const { return traits_[n].kind == kind; }
 
-  // The nodes with `v` among their inputs, ascending: a node stands once for each such input.
+  // The nodes with `v` among their inputs, ascending; a node is listed once for each such input.
   std::span<const NodeIndex> readers(ValueIndex v) const { return readers_.row(v); }
-  // The nodes that change `v` in place, ascending. They are readers, too.
+  // The nodes that change `v` in place, ascending. They are also readers.
   std::span<const NodeIndex> writers(ValueIndex v) const { return writers_.row(v); }
   // The nodes that differentiate `n`, ascending.
   std::span<const NodeIndex> gradients(NodeIndex n) const { return gradients_.row(n); }
-  // True for the rows of a table that servers hold.
+  // True for the rows of a table on servers.
   bool IsPulledRows(ValueIndex v) const { return pulled_[v]; }
-  // True if the node waits for such rows itself.
+  // True if such rows are among the node's own inputs.
   bool ReadsPulledRows(NodeIndex n) const;
 
  private:
-  // Lists of varying length, one behind the other.
+  // Lists of varying length, stored one after the other.
   class Lists {
    public:
     using Pair = std::pair<uint32_t, NodeIndex>;  // Row and item.

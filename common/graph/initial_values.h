@@ -1,5 +1,5 @@
-// The first values of dense parameters and of their optimizer state. Every worker computes them by
-// itself: they are a pure function of the job's seed and the parameter's name.
+// The initial values of dense parameters and of their optimizer state. Every worker computes them
+// itself, as a pure function of the job's seed and the parameter's name.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace dt {
 
-// As many floats as the value has elements. REQUIRES: the value's shape holds constants only.
+// Returns as many floats as the value has elements. REQUIRES: all dimensions of the value are
+// constants.
 std::vector<float> InitialValues(uint64_t seed, const Value& value, const ParameterSpec& spec);
 
 }  // namespace dt

@@ -1,6 +1,6 @@
-// What an operator is to those who order, place, check and run its nodes without knowing what it
-// computes. The traits stand in the operator's specification (ops/op_spec.h), and nobody decides by
-// an operator's name.
+// The properties of an operator for code that orders, places, checks and runs nodes without knowing
+// what they compute. They are part of the operator's specification (ops/op_spec.h); no code decides
+// by an operator's name.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace dt {
 
-// A set of a node's inputs, by position.
+// A set of a node's inputs, by their positions.
 class InputSet {
  public:
   constexpr InputSet() = default;
@@ -32,10 +32,11 @@ class InputSet {
 };
 
 enum class OpKind : uint8_t {
-  kCompute,        // A kernel makes the outputs from the inputs.
-  kUpdate,         // A kernel changes in place what outlives the step.
-  kCopy,           // The executor moves input 0 to the node's device.
-  kCommunication,  // The executor joins the slices of a step; all such nodes form one exchange.
+  kCompute,  // A kernel computes the outputs from the inputs.
+  kUpdate,   // A kernel changes values in place that outlive the step.
+  kCopy,     // The executor moves input 0 to the node's device.
+  // The executor combines the slices of a step; all such nodes form one exchange.
+  kCommunication,
 };
 
 struct OpTraits {

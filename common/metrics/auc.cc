@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kBins = 1 << 20;
 
-// Takes groups of equal scores in ascending order.
+// Counts pairs of a positive and a negative sample. Add is called for groups of equal scores, in
+// ascending order.
 class PairCounter {
  public:
   void Add(uint64_t negatives, uint64_t positives) {
@@ -25,8 +26,8 @@ class PairCounter {
   }
 
  private:
-  unsigned __int128 won_twice_ =
-      0;  // Pairs that the positive sample wins, and once more, plus ties.
+  // Twice the number of pairs that the positive sample wins, plus the number of ties.
+  unsigned __int128 won_twice_ = 0;
   uint64_t negatives_ = 0, positives_ = 0;
 };
 

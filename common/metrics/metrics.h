@@ -1,5 +1,5 @@
-// What an evaluation says about a model, and what training says about itself: one value for each
-// loss, in the order of the job's losses.
+// The metrics of an evaluation, and the mean losses of training: one value for each loss, in the
+// order of the job's losses.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +20,31 @@ struct Metrics {
   bool auc_exact = true;  // See auc.h.
   // Share of the samples whose class, or item, scores highest; softmax losses only.
   std::optional<double> accuracy;
-  std::string loss;  // Its name.
+  std::string loss;  // The loss's name.
   DT_FIELDS(loss, auc, logloss, calibration, accuracy, samples, auc_exact)
   friend bool operator==(const Metrics&, const Metrics&) = default;
 };
 
 using LossMetrics = std::vector<Metrics>;
 
-// The mean of one loss over the samples of some steps, before its factor in the sum of losses.
+// The mean of one loss over the samples of some steps, without its factor in the sum of losses.
 struct LossMean {
-  std::string loss;  // Its name.
+  std::string loss;  // The loss's name.
   double mean = 0;
   DT_FIELDS(loss, mean)
   friend bool operator==(const LossMean&, const LossMean&) = default;
 };
-// Empty while no step is done.
+// Empty until a step is done.
 using LossMeans = std::vector<LossMean>;
 
-// By "valid.auc", "valid.logloss", "valid.accuracy"; of several losses "valid.<loss>.auc" and so
-// on. Nothing if there is no such value.
+// The value with the name "valid.auc", "valid.logloss" or "valid.accuracy", or with several losses
+// "valid.<loss>.auc" and so on. Nothing if there is no such value.
 std::optional<double> ValueOf(const LossMetrics& metrics, std::string_view name);
 bool HigherIsBetter(std::string_view name);
-// "AUC 0.79310" of one loss, "click AUC 0.79310, rating logloss 0.81200" of several: for each what
-// says most about it. "-" where there is none.
+// The most telling metric of each loss: "AUC 0.79310" for one loss, "click AUC 0.79310, rating
+// logloss 0.81200" for several. "-" if there is none.
 std::string SummaryOf(const LossMetrics& metrics);
-// "0.55100" of one loss, "click 0.55100, rating 1.25000" of several. "-" where there is none.
+// "0.55100" for one loss, "click 0.55100, rating 1.25000" for several. "-" if there is none.
 std::string SummaryOf(const LossMeans& means);
 
 }  // namespace dt

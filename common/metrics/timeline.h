@@ -1,5 +1,5 @@
-// What was busy when: spans of chosen steps, recorded by many threads. timeline_trace.h makes a
-// picture of them, timeline_summary.h figures.
+// Records when each part of a process was busy: spans of chosen steps, from many threads.
+// timeline_trace.h draws them, timeline_summary.h computes figures.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,14 @@
 
 namespace dt {
 
-// A row of the picture. Spans of one track may lie across each other: kernels on several threads,
-// requests to several servers.
+// A row of the drawing. Spans of one track may overlap: kernels on several threads, requests to
+// several servers.
 enum class Track : uint8_t {
-  kTrain,     // The train thread's stages: what it does, what it waits for.
-  kReader,    // Gathering samples, finding distinct keys.
-  kPull,      // Requests under way, until their answers are taken.
-  kPush,      // The same, until they are acknowledged.
-  kExchange,  // Dense sums and barriers, with the other workers.
+  kTrain,     // The train thread's stages: its work and its waits.
+  kReader,    // Gathers samples and finds distinct keys.
+  kPull,      // Requests in flight, until their replies are taken.
+  kPush,      // Requests in flight, until they are acknowledged.
+  kExchange,  // Dense sums and barriers with the other workers.
   kCpu,
   kGpu,
   kCopyToDevice,
@@ -33,12 +33,14 @@ inline constexpr size_t kTracks = 9;
 // "train", "copy to device", …
 std::string_view NameOf(Track track);
 
-// Categories that mean something; any other, such as an operator's name, is work.
+// These categories have a meaning; any other, such as an operator's name, counts as work.
 inline constexpr std::string_view kWork = "work";
-inline constexpr std::string_view kWait = "wait";  // For something else: the track is not busy.
-inline constexpr std::string_view kWholeStep = "step";  // What shares are shares of; nor is this.
+// Waits for something else; the track is not busy.
+inline constexpr std::string_view kWait = "wait";
+// A whole step, the base of all shares; it does not make its track busy.
+inline constexpr std::string_view kWholeStep = "step";
 
-// Texts outlive the last use of the timeline's spans.
+// The texts must outlive the last use of the timeline's spans.
 struct SpanLabel {
   Track track = Track::kTrain;
   std::string_view name;
@@ -52,10 +54,11 @@ struct RecordedSpan {
   Step step = 0;
   SliceIndex slice = kNoSlice;
   TimePoint begin{}, end{};
-  uint64_t bytes = 0;  // Moved; 0: not told.
+  uint64_t bytes = 0;  // Bytes moved; 0: unknown.
 };
 
-// Room for a fixed number of spans, taken one by one without locks or allocation. Any thread.
+// Has space for a fixed number of spans, which are taken one by one without locks or allocation.
+// Any thread.
 class Timeline {
  public:
   struct Options {
@@ -65,17 +68,17 @@ class Timeline {
   };
   explicit Timeline(const Options& options);
 
-  // Whether spans of this step are recorded, here and now.
+  // Whether spans of this step are currently recorded.
   bool Wants(Step step) const {
     return open_.load(std::memory_order_relaxed) && step - options_.first <= steps_after_first_;
   }
   TimePoint Now() const { return options_.clock->Now(); }
-  // Of a step that is wanted. Without room left it is only counted.
+  // REQUIRES: the step is wanted. If no space is left, the span is only counted as dropped.
   void Record(const RecordedSpan& span);
-  // From now on no step is wanted.
+  // After this call no step is wanted.
   void Close() { open_.store(false, std::memory_order_relaxed); }
 
-  // Those complete, by their begin; of two that begin together the longer first.
+  // The complete spans, ordered by their begin; of two that begin together the longer comes first.
   std::vector<RecordedSpan> Spans() const;
   uint64_t dropped() const;
   Step first() const { return options_.first; }
@@ -94,8 +97,8 @@ class Timeline {
   std::atomic<size_t> next_{0};
 };
 
-// Records the time from its construction to its destruction, if the timeline (which may be null)
-// wants the step.
+// Records the time from its construction to its destruction, if the timeline wants the step. The
+// timeline may be null.
 class TimelineSpan {
  public:
   TimelineSpan(Timeline* timeline, const SpanLabel& label, Step step, SliceIndex slice = kNoSlice)
@@ -112,7 +115,7 @@ class TimelineSpan {
   TimelineSpan& operator=(const TimelineSpan&) = delete;
 
   void set_bytes(uint64_t bytes) { span_.bytes = bytes; }
-  // Nothing is recorded.
+  // Records nothing at destruction.
   void Cancel() { timeline_ = nullptr; }
 
  private:

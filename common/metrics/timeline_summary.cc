@@ -16,7 +16,7 @@ constexpr size_t kOverlapsShown = 10;
 struct Interval {
   TimePoint begin, end;
 };
-using Intervals = std::vector<Interval>;  // Ascending, apart from each other, none empty.
+using Intervals = std::vector<Interval>;  // Ascending, disjoint, none empty.
 
 Intervals Merged(Intervals any) {
   std::ranges::sort(any, {}, &Interval::begin);
@@ -70,7 +70,7 @@ bool MakesBusy(const RecordedSpan& span) {
 
 bool IsWholeStep(const RecordedSpan& span) { return span.label.category == kWholeStep; }
 
-// One per step as it was done.
+// One interval for each step that was done.
 Intervals StepsOf(std::span<const RecordedSpan> spans) {
   Intervals steps;
   for (const RecordedSpan& span : spans) {
@@ -165,7 +165,8 @@ TimelineSummary Summarize(std::span<const RecordedSpan> spans) {
     const TimelineSummary::Use use = UseOf(spans, track, busy[t], steps);
     if (use.spans > 0) out.uses.push_back(use);
   }
-  // The train thread only drives those that compute, if they are seen themselves.
+  // The train thread only drives the CPU and GPU; if their spans are recorded, it does not count as
+  // computing.
   const auto cpu = static_cast<size_t>(Track::kCpu), gpu = static_cast<size_t>(Track::kGpu);
   const auto train = static_cast<size_t>(Track::kTrain);
   const bool computing_seen = !busy[cpu].empty() || !busy[gpu].empty();

@@ -15,7 +15,8 @@ std::string Quoted(std::string_view text) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Puts spans, which come by their begin, where they lie beside or within those before.
+// Assigns each span, in the order of their begin, to the first lane in which it follows the earlier
+// spans or is nested in them.
 class Lanes {
  public:
   size_t Take(const RecordedSpan& span) {
@@ -32,7 +33,8 @@ class Lanes {
   size_t count() const { return ends_.size(); }
 
  private:
-  std::vector<std::vector<TimePoint>> ends_;  // By lane: of the spans around the next; inner last.
+  // By lane: the ends of open spans, the innermost last.
+  std::vector<std::vector<TimePoint>> ends_;
 };
 
 class Writer {
@@ -77,7 +79,7 @@ class Writer {
                    R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{{}}}}})", pid_, tid, what,
                    args);
   }
-  // To the nanosecond, so that spans that lie within others do so in the file.
+  // Written with nanoseconds, so that nested spans are also nested in the file.
   void PutMicroseconds(Duration time) {
     fmt::format_to(std::back_inserter(text_), "{}.{:03}", time.count() / 1000, time.count() % 1000);
   }

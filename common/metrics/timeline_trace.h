@@ -1,4 +1,4 @@
-// Spans in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
+// Writes spans in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 #pragma once
 
@@ -12,13 +12,13 @@ namespace dt {
 
 struct TraceProcess {
   std::string name;  // "worker 3 of frappe"
-  uint32_t pid = 1;  // Of the picture; not 0.
+  uint32_t pid = 1;  // Process number in the drawing; not 0.
 };
 
-// One JSON object, a line per event. Each track is a thread of the picture; spans that lie across
-// each other, which viewers do not show on one thread, go to further ones ("pull 2"). Times are
-// microseconds of the machine's monotonic clock, so that files of processes of one machine can be
-// looked at together. REQUIRES: spans as Timeline::Spans gives them.
+// Returns one JSON object, with a line per event. Each track is a thread of the drawing. Viewers
+// cannot show spans of one thread that overlap without nesting; these go to additional threads
+// ("pull 2"). Times are microseconds of the machine's monotonic clock, so files of processes of one
+// machine can be viewed together. REQUIRES: spans are ordered as Timeline::Spans orders them.
 std::string TraceJson(const TraceProcess& process, std::span<const RecordedSpan> spans);
 
 }  // namespace dt

@@ -1,5 +1,5 @@
-// A block of bytes on its way through the network: one part of a message. A copy of a Frame shares
-// the bytes, whose owner is told, on any thread, when the last byte has been sent or read.
+// One part of a message: a block of bytes that is sent or was received. A copy of a Frame shares
+// the bytes. Their owner is destroyed, on any thread, when the last copy has been sent or read.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,16 @@ namespace dt {
 class Frame {
  public:
   Frame() = default;
-  // Private memory of this process, from FramePool::Private. Large frames that may be lent to a
-  // peer are better made by Network::frames.
+  // Memory of this process alone, from FramePool::Private. For large frames that may be lent to a
+  // peer, Network::frames is better.
   static Frame Of(size_t size);
   static Frame CopyOf(std::span<const std::byte> bytes);
-  // Memory that something else owns until `owner` is destroyed. REQUIRES: 8-byte aligned.
+  // A frame over memory that stays valid until `owner` is destroyed. REQUIRES: 8-byte aligned.
   static Frame Of(std::span<std::byte> bytes, std::shared_ptr<void> owner);
-  // The same for memory shared with a peer, which may still write to it.
+  // Like Of, for memory shared with a peer, which may still write to it.
   static Frame OfPeer(std::span<std::byte> bytes, std::shared_ptr<void> owner);
-  // The frame, or a copy if a peer could still change it. For bytes that are checked, then used.
+  // Returns the frame, or a copy if a peer could still change it. For bytes that are checked before
+  // they are used.
   static Frame Settled(Frame frame);
 
   size_t size() const { return bytes_.size(); }

@@ -15,12 +15,14 @@ namespace dt {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kSmallestShift = 8;     // 256 B
-constexpr size_t kLargestShift = 30;     // 1 GiB; larger buffers are not kept.
-constexpr size_t kClassesPerDouble = 4;  // At most a quarter of a buffer is unused.
+constexpr size_t kSmallestShift = 8;  // 256 B
+constexpr size_t kLargestShift = 30;  // 1 GiB; larger buffers are not kept.
+// Four classes per doubling of the size leave at most a quarter of a buffer unused.
+constexpr size_t kClassesPerDouble = 4;
 constexpr size_t kClasses = (kLargestShift - kSmallestShift) * kClassesPerDouble + 1;
 constexpr size_t kLargest = size_t{1} << kLargestShift;
-constexpr size_t kKeptBytesMax = size_t{512} << 20;  // Of all free buffers of a pool together.
+// Limit for all free buffers of a pool together.
+constexpr size_t kKeptBytesMax = size_t{512} << 20;
 
 size_t ClassOf(size_t size) {
   if (size <= (size_t{1} << kSmallestShift)) return 0;
@@ -30,7 +32,7 @@ size_t ClassOf(size_t size) {
   return (shift - kSmallestShift) * kClassesPerDouble + above;
 }
 
-// The size of the buffer for a frame of `size` bytes.
+// The size of the buffer that holds a frame of `size` bytes.
 size_t BufferBytes(size_t size) {
   if (size > kLargest) return size;
   const size_t size_class = ClassOf(size);
@@ -52,7 +54,7 @@ class Heap : public FrameMemory {
 
 }  // namespace
 
-// Free buffers by size. A lock per size, held for a push or a pop.
+// Free buffers by size class. Each class has a lock, held only to push or pop.
 class FramePool::Shelves {
  public:
   explicit Shelves(std::shared_ptr<FrameMemory> memory) : memory_(std::move(memory)) {}

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kQueueMessagesMax = 10'000;
 
-// Messages on their way to one socket. Any thread: the two ends are on different ones.
+// A queue of messages to one socket. Any thread: sender and receiver are on different ones.
 template <class Message>
 class Mailbox {
  public:

@@ -1,5 +1,5 @@
-// Counts events that a peer can cause as often as it likes, and says when one may be logged: the
-// first, and then one a minute. Owned by one thread.
+// Counts events that a peer can cause as often as it likes, and limits how often they are logged:
+// the first one, and then one a minute. Owned by one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace dt {
 
 class RareEvent {
  public:
-  // Counts one more. True: log it.
+  // Counts one event. Returns true if it may be logged.
   bool Count(TimePoint now) {
     ++so_far_;
     if (so_far_ > 1 && now < log_again_) return false;

@@ -21,19 +21,19 @@ namespace dt {
 namespace {
 
 constexpr Duration kInterval = milliseconds(100);
-constexpr size_t kDescriptorsMax = 65536;  // Connections with larger ones are not watched.
+constexpr size_t kDescriptorsMax = 65536;  // Connections with larger descriptors are not watched.
 
-// ZMTP 3.1 (rfc.zeromq.org/spec:37): flags and a length in one byte or eight.
+// Header of a ZMTP 3.1 frame (rfc.zeromq.org/spec:37): flags, and a length in one byte or eight.
 constexpr size_t kShortHeader = 2, kLongHeader = 9, kShortBytesMax = 255;
-// CurveZMQ (rfc.zeromq.org/spec:26): the word MESSAGE, a nonce, a tag and flags.
+// Overhead of CurveZMQ (rfc.zeromq.org/spec:26): the word MESSAGE, a nonce, a tag and flags.
 constexpr size_t kCurveBytes = 8 + 8 + 16 + 1;
-// A server answers a peer without an allowed key with a greeting of 64 bytes, WELCOME of 170 and
-// ERROR of 12 at most; READY, to one with a key, is longer than ERROR.
+// To a peer without an allowed key, a server sends at most a greeting of 64 bytes, WELCOME of 170
+// and ERROR of 12. A peer with a key gets READY, which is longer than ERROR.
 constexpr uint64_t kAnsweredWithoutKey = 64 + 170 + 12;
 constexpr uint64_t kHandshakeBytesMax = 64 << 10;
 
 struct Traffic {
-  uint64_t received = 0;      // By the kernel, whether read or not.
+  uint64_t received = 0;      // Bytes that the kernel received, whether read or not.
   uint64_t acknowledged = 0;  // Bytes sent that the peer has received.
 };
 
@@ -45,7 +45,7 @@ std::optional<Traffic> TrafficOf(int descriptor) {
   return Traffic{info.tcpi_bytes_received, info.tcpi_bytes_acked};
 }
 
-// Nothing: the descriptor is no socket any more.
+// Returns nothing if the descriptor is no longer a socket.
 std::optional<uint64_t> CookieOf(int descriptor) {
   uint64_t cookie = 0;
   socklen_t size = sizeof(cookie);
@@ -62,7 +62,7 @@ sockaddr_storage AddressOf(int descriptor, AddressCall call) {
   return address;
 }
 
-// IPv4 and IPv6 have the port in the same place.
+// The port is at the same offset in IPv4 and IPv6 addresses.
 uint16_t PortOf(const sockaddr_storage& address) {
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
@@ -83,7 +83,8 @@ struct Event {
   std::string address;
 };
 
-// Two parts: kind and value, and the address that was bound. Nothing when none is there.
+// An event has two parts: kind and value, then the address that was bound. Returns nothing if no
+// event waits.
 std::optional<Event> TakeEvent(zmq::socket_t& events) {
   zmq::message_t head, address;
   if (zmq_msg_recv(head.handle(), events.handle(), ZMQ_DONTWAIT) < 0) return std::nullopt;
@@ -145,7 +146,7 @@ bool BacklogGuard::TakeEvents(zmq::socket_t& events) {
   return true;
 }
 
-// The event may be late: by now the descriptor can be closed, or another connection's.
+// Events may be late: the descriptor may be closed or belong to another connection by now.
 void BacklogGuard::Add(int descriptor, uint16_t port) {
   if (static_cast<size_t>(descriptor) >= taken_.size()) return;
   if (PortOf(AddressOf(descriptor, getsockname)) != port) return;
@@ -173,7 +174,8 @@ bool BacklogGuard::Check(const Connection& connection) {
   return false;
 }
 
-// ZeroMQ finds the connection ended, forgets what it kept of it, and closes the descriptor.
+// After the shutdown, ZeroMQ sees that the connection ended, frees its messages and closes the
+// descriptor.
 void BacklogGuard::Close(int descriptor, std::string_view why, uint64_t bytes) {
   const std::string host = HostOf(AddressOf(descriptor, getpeername));
   shutdown(descriptor, SHUT_RDWR);

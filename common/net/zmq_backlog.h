@@ -1,7 +1,7 @@
-// Closes connections that send what nobody can take. ZeroMQ 4.3.4 bounds how many whole messages of
-// a connection wait, but not their bytes, nor the parts of a message whose last part never comes.
-// So they are counted from outside: the bytes that the kernel received on a connection, less those
-// of the messages that were taken from it, wait in ZeroMQ.
+// Closes connections whose unread messages take too much memory. ZeroMQ 4.3.4 limits the number of
+// whole messages that wait on a connection, but not their bytes, nor the parts of a message whose
+// last part never arrives. Therefore this class computes the waiting bytes itself: those that the
+// kernel received on a connection, minus those of the messages that were taken from it.
 #pragma once
 
 #include <atomic>
@@ -18,47 +18,49 @@
 
 namespace dt {
 
-// The connections of all sockets of one ZeroMQ context that listen on TCP. Any thread. Has a thread
-// of its own, which looks ten times a second: what comes in that time is not bounded.
+// Guards the connections of all sockets of one ZeroMQ context that listen on TCP. Any thread. A
+// thread of its own checks them ten times a second; the bytes that arrive between two checks are
+// not limited.
 class BacklogGuard {
  public:
-  // `curve`: peers must show a key, and may send little before they have.
+  // `curve`: peers must prove a key, and may send only a handshake before they have.
   BacklogGuard(zmq::context_t& context, uint64_t waiting_bytes_max, bool curve);
 
-  // Until the socket is closed. REQUIRES: it is not bound yet.
+  // Guards the socket's connections until it is closed. REQUIRES: it is not bound yet.
   void Watch(zmq::socket_t& socket);
-  // A part of `bytes` was taken from the connection with this descriptor.
+  // Notes that a part of `bytes` was taken from the connection with this descriptor.
   void NoteTaken(int descriptor, size_t bytes);
 
  private:
   struct Connection {
     int descriptor = -1;
-    uint64_t cookie = 0;  // The kernel's name for the connection; descriptors are used again.
-    uint64_t base = 0;    // Received less taken when it was first seen; wraps around.
+    // Identifies the connection in the kernel, because descriptors are reused.
+    uint64_t cookie = 0;
+    uint64_t base = 0;  // Bytes received minus bytes taken when first seen; wraps around.
   };
 
   void Run(const std::stop_token& stop);
-  // False: the listening socket was closed.
+  // Returns false if the listening socket was closed.
   bool TakeEvents(zmq::socket_t& events);
   void Add(int descriptor, uint16_t port);
-  // False: the connection has ended.
+  // Returns false if the connection has ended or was closed.
   bool Check(const Connection& connection);
   void Close(int descriptor, std::string_view why, uint64_t bytes);
 
   const uint64_t waiting_bytes_max_;
   const bool curve_;
   zmq::context_t& context_;
-  // By descriptor: bytes on the wire of all that was taken.
+  // By descriptor: bytes on the wire of all parts that were taken from it.
   std::vector<std::atomic<uint64_t>> taken_;
 
   Mutex mutex_;
-  // Where ZeroMQ tells of each listener's new connections.
+  // For each listener, the socket on which ZeroMQ reports new connections.
   std::vector<zmq::socket_t> listeners_ DT_GUARDED_BY(mutex_);
-  uint64_t channels_ DT_GUARDED_BY(mutex_) = 0;  // Made so far.
-  // Touched by thread_ only.
+  uint64_t channels_ DT_GUARDED_BY(mutex_) = 0;  // Number of monitor channels made so far.
+  // Only thread_ uses these.
   std::vector<Connection> connections_;
   RareEvent closed_;
-  std::jthread thread_;  // Last: starts when the rest exists.
+  std::jthread thread_;  // Must be last: it uses the other members.
 };
 
 }  // namespace dt

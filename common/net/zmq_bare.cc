@@ -10,15 +10,16 @@
 namespace dt {
 namespace {
 
-constexpr Duration kTimeout = seconds(10);  // For an answer.
+constexpr Duration kTimeout = seconds(10);  // Limit of the wait for a reply.
 constexpr size_t kLine = 64;
-constexpr size_t kAnswersUnderWay = 16;  // Answers whose bytes may not be touched yet, at most.
+// Number of reply buffers used in turn: ZeroMQ may still be sending from the last ones.
+constexpr size_t kAnswersUnderWay = 16;
 
 int MsOf(Duration timeout) {
   return static_cast<int>(std::chrono::ceil<milliseconds>(timeout).count());
 }
 
-// Bytes that outlive every message: nothing is copied, counted or freed.
+// A message over bytes that outlive it: nothing is copied, counted or freed.
 zmq::message_t Lent(std::vector<std::byte>& bytes, size_t size) {
   DT_CHECK(size <= bytes.size());
   return {bytes.data(), size, nullptr, nullptr};

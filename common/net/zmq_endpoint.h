@@ -1,5 +1,5 @@
-// What may be written as an endpoint, checked before ZeroMQ sees it. Pure functions, but for the
-// name service.
+// Parses endpoints and checks them before ZeroMQ sees them. Pure functions, except that CheckHost
+// asks the name service.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@ namespace dt {
 struct EndpointParts {
   std::string scheme;  // tcp, inproc, ipc
   std::string host;    // tcp only; without brackets.
-  std::string port;    // tcp only; digits, "0": any free one.
+  std::string port;    // tcp only; digits. "0" means any free port.
 };
 
-// Invalid, naming the text, unless it is tcp://HOST:PORT, inproc://NAME or ipc://PATH.
+// Invalid, with the text, unless it is tcp://HOST:PORT, inproc://NAME or ipc://PATH.
 Result<EndpointParts> ParseEndpoint(const std::string& endpoint);
-// Unavailable, naming the endpoint, when the host's name is not known here. Asks the name service
-// for names, not for addresses.
+// Unavailable, with the endpoint, if the name of its host cannot be resolved. Asks the name service
+// only for names, not for numeric addresses.
 Status CheckHost(const EndpointParts& parts, const std::string& endpoint);
-// As ZeroMQ wants it: "localhost" is an address, IPv6 in brackets.
+// The endpoint as ZeroMQ needs it: with an address instead of "localhost", and IPv6 in brackets.
 std::string EndpointText(const EndpointParts& parts);
 
 }  // namespace dt

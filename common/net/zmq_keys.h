@@ -1,5 +1,5 @@
-// Key pairs of CURVE, the encryption of ZeroMQ's sockets (rfc.zeromq.org/spec:26/CURVEZMQ). Who
-// holds the secret of a pair proves it by the handshake; nothing secret travels.
+// Key pairs of CURVE, the encryption of ZeroMQ's sockets (rfc.zeromq.org/spec:26/CURVEZMQ). The
+// handshake proves that a peer holds the secret key of a pair without sending it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace dt {
 // Each key is 32 bytes, here as 40 characters of Z85 (rfc.zeromq.org/spec:32/Z85).
 struct KeyPair {
   std::string public_key;
-  std::string secret_key;  // Empty where only the public key is known.
+  std::string secret_key;  // Empty if only the public key is known.
 };
 
-// A fresh pair, from the system's random numbers. Any thread.
+// A new pair from the system's random numbers. Any thread.
 KeyPair MakeKeyPair();
 // Whether the text has the form of a key.
 bool IsKey(const std::string& text);

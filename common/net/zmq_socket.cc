@@ -1,4 +1,4 @@
-// ZeroMQ behind the sockets of socket.h: DEALER for clients, ROUTER for servers.
+// The sockets of socket.h over ZeroMQ: DEALER for clients, ROUTER for servers.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -22,17 +22,17 @@
 namespace dt {
 namespace {
 
-constexpr int kQueueMessagesMax = 10'000;  // Per peer and direction; then Busy.
-constexpr int kLingerMs = 500;             // For the last answers of a socket that is closed.
-// Smaller parts are copied: cheaper than sharing them. ZeroMQ takes some 40 bytes more for each.
+constexpr int kQueueMessagesMax = 10'000;  // Per peer and direction; above it, Busy.
+constexpr int kLingerMs = 500;             // Time for the last replies of a socket that is closed.
+// Smaller parts are copied, which is cheaper than sharing them. ZeroMQ adds about 40 bytes to each.
 constexpr size_t kCopyBytesMax = 4032;
-constexpr size_t kPartsMax = 16;  // A message of more is dropped.
+constexpr size_t kPartsMax = 16;  // Longer messages lose their payload; see TakeParts.
 
 struct Totals {
   std::atomic<uint64_t> sent = 0, received = 0;
 };
 
-// Large ones stay where they are until ZeroMQ has written them to the network.
+// Large frames are not copied: ZeroMQ keeps them until it has written them to the network.
 zmq::message_t ToPart(Frame frame) {
   if (frame.size() <= kCopyBytesMax) return zmq::message_t(frame.bytes().data(), frame.size());
   const std::span<std::byte> bytes = frame.bytes();
@@ -46,7 +46,7 @@ zmq::message_t ToPart(Frame frame) {
           held};
 }
 
-// ZeroMQ hands out small parts unaligned.
+// Copies small parts, because ZeroMQ stores them unaligned.
 Frame ToFrame(zmq::message_t part) {
   const bool aligned = reinterpret_cast<uintptr_t>(part.data()) % 8 == 0;
   const std::span<std::byte> bytes(part.data<std::byte>(), part.size());
@@ -54,7 +54,8 @@ Frame ToFrame(zmq::message_t part) {
   return Frame::Of(bytes, MakePooled<zmq::message_t>(std::move(part)));
 }
 
-// Before the parts are handed over, one call may fail for want of room in the queue: the first.
+// Only the send of the first part may fail because the queue is full. The parts after it are then
+// accepted, too.
 Status SendParts(zmq::socket_t& socket, Frames message) {
   for (size_t i = 0; i < message.size(); ++i) {
     const bool last = i + 1 == message.size();
@@ -65,14 +66,14 @@ Status SendParts(zmq::socket_t& socket, Frames message) {
         return Busy("{} messages wait to be sent to the peer", kQueueMessagesMax);
       }
     } catch (const zmq::error_t& error) {
-      if (error.num() == EHOSTUNREACH) return OkStatus();  // The peer has gone.
+      if (error.num() == EHOSTUNREACH) return OkStatus();  // The peer is disconnected.
       return Unavailable("cannot send a message: {}", error.what());
     }
   }
   return OkStatus();
 }
 
-// Nothing when no message is there. `guard` may be null.
+// Returns no frames if no message waits. `guard` may be null.
 Result<Frames> TakeParts(zmq::socket_t& socket, BacklogGuard* guard) {
   Frames frames;
   bool more = true;
@@ -80,23 +81,24 @@ Result<Frames> TakeParts(zmq::socket_t& socket, BacklogGuard* guard) {
     zmq::message_t part;
     if (!socket.recv(part, zmq::recv_flags::dontwait)) return Frames{};
     more = part.more();
-    // The first is the peer's number, which ZeroMQ adds.
+    // The first part is the peer's number, which ZeroMQ adds.
     if (guard != nullptr && count > 0) {
       guard->NoteTaken(zmq_msg_get(part.handle(), ZMQ_SRCFD), part.size());
     }
     if (count < kPartsMax) frames.push_back(ToFrame(std::move(part)));
-    if (count == kPartsMax) frames.resize(1);  // Whoever reads it finds no payload, and refuses.
+    if (count == kPartsMax) frames.resize(1);  // Too long: readers find no payload and refuse it.
   }
   return frames;
 }
 
-// Waits for a message or a byte in `wake` (-1: none). False when the time is over.
+// Waits for a message or for a byte in `wake` (-1: none). Returns false if the time is over.
 bool WaitReadable(zmq::socket_t& socket, int wake, TimePoint deadline) {
   const Duration left = deadline - SystemClock().Now();
   if (left <= Duration::zero()) return false;
   zmq_pollitem_t items[] = {{socket.handle(), 0, ZMQ_POLLIN, 0}, {nullptr, wake, ZMQ_POLLIN, 0}};
   const auto ms = std::chrono::ceil<milliseconds>(std::min<Duration>(left, seconds(3600)));
-  zmq_poll(items, wake < 0 ? 1 : 2, ms.count());  // Interrupted: as if nothing came.
+  // An interruption counts as a wake-up without a message.
+  zmq_poll(items, wake < 0 ? 1 : 2, ms.count());
   return true;
 }
 
@@ -145,7 +147,7 @@ class ZmqServerSocket : public ServerSocket {
     message.insert(message.begin(), Frame::CopyOf(std::as_bytes(std::span(peer))));
     const Status status = SendParts(socket_, std::move(message));
     if (status.code() == StatusCode::kResourceExhausted)
-      return OkStatus();  // Lost, as by a network.
+      return OkStatus();  // Dropped, as a network would do.
     DT_TRY_STATUS(status);
     own_.sent.fetch_add(bytes, std::memory_order_relaxed);
     totals_.sent.fetch_add(bytes, std::memory_order_relaxed);
@@ -176,7 +178,7 @@ class ZmqServerSocket : public ServerSocket {
   void Wake() override {
     woken_.store(true, std::memory_order_release);
     const uint64_t one = 1;
-    static_cast<void>(!write(wake_, &one, sizeof(one)));  // Full: it is readable already.
+    static_cast<void>(!write(wake_, &one, sizeof(one)));  // If it is full, it is readable already.
   }
 
   int descriptor() const override { return socket_.get(zmq::sockopt::fd); }
@@ -184,7 +186,7 @@ class ZmqServerSocket : public ServerSocket {
   uint64_t bytes_received() const override { return own_.received.load(std::memory_order_relaxed); }
 
  private:
-  // The flag spares a system call per message; the descriptor ends the wait.
+  // Testing the flag first saves a system call per message; the descriptor only ends a wait.
   bool TakeWake() {
     if (!woken_.exchange(false, std::memory_order_acquire)) return false;
     uint64_t count = 0;
@@ -192,13 +194,13 @@ class ZmqServerSocket : public ServerSocket {
     return true;
   }
 
-  // Touched by the socket's thread.
+  // Used by the socket's thread.
   zmq::socket_t socket_;
   Totals& totals_;
-  BacklogGuard* const guard_;  // Null: not watched.
+  BacklogGuard* const guard_;  // Null: not guarded.
   Totals own_;
   const std::string endpoint_;
-  // Any thread.
+  // Used by any thread.
   const int wake_;
   std::atomic<bool> woken_ = false;
 };
@@ -218,7 +220,7 @@ void SetOptions(zmq::socket_t& socket, const EndpointParts& parts) {
   socket.set(zmq::sockopt::ipv6, parts.host.find(':') != std::string::npos);
 }
 
-// What other processes can reach.
+// Whether other processes can reach the endpoint.
 bool IsOutside(const EndpointParts& parts) { return parts.scheme != "inproc"; }
 
 Status BindProblem(const std::string& endpoint, int error) {
@@ -240,8 +242,8 @@ Status BindProblem(const std::string& endpoint, int error) {
   }
 }
 
-// ZeroMQ numbers the peers of a socket from rand(), which it never seeds: a peer that gave itself
-// the next number as its name ended the process.
+// ZeroMQ numbers the peers of a socket from rand() and never seeds it. A hostile peer that took the
+// next number as its own name could end the process, so the numbers must not be predictable.
 void SeedPeerNumbers() {
   static const bool seeded = [] {
     srand(static_cast<unsigned>(EntropyBits()));
@@ -260,7 +262,7 @@ class ZmqNetwork : public Network {
     allowed.insert(options.curve->job.public_key);
     zap_.emplace(context_, std::move(allowed));
   }
-  // The handler's thread ends with the context; it is waited for when zap_ goes.
+  // Ends the thread of the ZAP handler; zap_'s destructor then joins it.
   ~ZmqNetwork() override { context_.shutdown(); }
 
   Result<std::unique_ptr<ServerSocket>> Bind(const std::string& endpoint) override {
@@ -318,7 +320,7 @@ class ZmqNetwork : public Network {
   }
 
  private:
-  // Whether others may connect under keys.
+  // Whether others may connect with keys.
   bool listens() const {
     return options_.curve.has_value() && !options_.curve->job.secret_key.empty();
   }
@@ -334,14 +336,14 @@ class ZmqNetwork : public Network {
   zmq::context_t context_;
   std::optional<ZapHandler> zap_;
   std::once_flag guarded_;
-  std::optional<BacklogGuard> guard_;  // From the first Bind to TCP on.
+  std::optional<BacklogGuard> guard_;  // Made at the first Bind to TCP.
 };
 
 }  // namespace
 
 std::unique_ptr<Network> MakeZmqNetwork(const ZmqOptions& options) {
-  // ZeroMQ allocates what it receives; given back to the kernel at every free, each page is faulted
-  // in again for the next message.
+  // ZeroMQ allocates memory for what it receives. If each free gave the pages back to the kernel,
+  // every message would have to fault them in again.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   SeedPeerNumbers();

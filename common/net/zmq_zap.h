@@ -1,5 +1,5 @@
-// Decides who may connect. ZeroMQ asks it about each connection after the handshake (ZAP,
-// rfc.zeromq.org/spec:27/ZAP); it answers from a list of public keys, on a thread of its own that
+// Decides who may connect. ZeroMQ asks about each connection during its handshake (ZAP,
+// rfc.zeromq.org/spec:27/ZAP); the handler compares the peer's public key with a list. Its thread
 // ends with the context.
 #pragma once
 
@@ -13,12 +13,13 @@
 
 namespace dt {
 
-// ZeroMQ asks about sockets of this domain only; without an answer it refuses the connection.
+// ZeroMQ asks about sockets of this domain only. Without an answer it refuses the connection.
 inline constexpr char kZapDomain[] = "dovetail";
 
 class ZapHandler {
  public:
-  // REQUIRES: no socket of the context is bound yet; the context is shut down before this goes.
+  // REQUIRES: no socket of the context is bound yet; the context is shut down before the handler is
+  // destroyed.
   ZapHandler(zmq::context_t& context, std::set<std::string> allowed_keys);
 
  private:
@@ -28,10 +29,10 @@ class ZapHandler {
   void LogRefusal(const std::string& address);
 
   const std::set<std::string> allowed_keys_;  // In Z85.
-  // Used by thread_ only.
+  // Only thread_ uses these.
   zmq::socket_t socket_;
   RareEvent refused_;
-  std::jthread thread_;  // Last: starts when the rest exists.
+  std::jthread thread_;  // Must be last: it uses the other members.
 };
 
 }  // namespace dt

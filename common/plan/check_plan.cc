@@ -92,7 +92,7 @@ class PlanChecker {
     return OkStatus();
   }
 
-  // Nodes find their inputs on their own device; only copies reach over.
+  // The inputs of a node are on its own device; only copies read from another device.
   Status Devices() const {
     for (const Value& value : graph_.values) {
       if (value.device == Device::kCpu || value.device == Device::kGpu) continue;
@@ -139,7 +139,7 @@ class PlanChecker {
     return OkStatus();
   }
 
-  // No path leaves the subgraph and comes back.
+  // Convex: no path leaves the subgraph and returns to it.
   bool IsConvex(const Subgraph& subgraph) const {
     std::vector<bool> inside(graph_.nodes.size(), false), left(graph_.nodes.size(), false);
     for (const NodeIndex n : subgraph.nodes) inside[n] = true;
@@ -157,7 +157,8 @@ class PlanChecker {
     return true;
   }
 
-  // Runs the pass on slots instead of memory: whatever is read must still be there.
+  // Executes the pass with slots instead of memory: each input must still be in its slot when it is
+  // read.
   Status Pass(const std::vector<Subgraph>& pass, bool training) const {
     std::vector<ValueIndex> holds(plan_.slot_count, kNone);
     std::vector<bool> ran(graph_.nodes.size(), false);
@@ -226,11 +227,11 @@ class PlanChecker {
     return OkStatus();
   }
 
-  // Streams run side by side: what a node reads has ended, whatever the pace of the others; and
-  // nobody still uses the memory that it writes.
+  // Streams run in parallel, at any relative speed. When a node begins, the producers of its inputs
+  // must have ended, and so must all users of the memory that it writes.
   Status Order(const std::vector<Subgraph>& pass, Phase phase) const {
     const PassOrder order(pass, phase, graph_.nodes.size());
-    std::vector<std::vector<NodeIndex>> uses(graph_.values.size());  // The producer first.
+    std::vector<std::vector<NodeIndex>> uses(graph_.values.size());  // The producer is first.
     std::array<bool, kStreams> has_rows = {};
     for (const Subgraph& subgraph : pass) {
       if (subgraph.phase != phase) continue;
@@ -264,7 +265,8 @@ class PlanChecker {
     return OkStatus();
   }
 
-  // Whoever else uses what the node writes in place has ended, or begins when it has ended.
+  // Every other user of a value that the node writes in place has ended before the node begins, or
+  // begins after it has ended.
   Status WritesAlone(NodeIndex n, const std::vector<std::vector<NodeIndex>>& uses,
                      const PassOrder& order) const {
     const Node& node = graph_.nodes[n];

@@ -1,4 +1,4 @@
-// Whether a plan can be run: nothing of a plan is believed before this holds.
+// Checks whether a plan can be run. No part of a plan is used before this check.
 #pragma once
 
 #include "common/base/status.h"
@@ -6,8 +6,8 @@
 
 namespace dt {
 
-// Checks the graph, the order, that subgraphs are convex, and the memory plan, for training and for
-// evaluation. Error: Internal.
+// Checks, for training and for evaluation, the graph, the order, that subgraphs are convex, and the
+// memory plan. Error: Internal.
 Status CheckPlan(const Plan& plan, TraitsLookup traits_of);
 
 }  // namespace dt

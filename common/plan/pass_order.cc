@@ -7,7 +7,7 @@ namespace dt {
 PassOrder::PassOrder(std::span<const Subgraph> pass, Phase phase, size_t nodes)
     : begin_(pass.size()), positions_(nodes) {
   std::vector<Clock> end(pass.size());
-  std::array<uint32_t, kStreams> last;  // Subgraph of each stream.
+  std::array<uint32_t, kStreams> last;  // The last subgraph of each stream.
   last.fill(kNone);
   for (uint32_t s = 0; s < pass.size(); ++s) {
     const Subgraph& subgraph = pass[s];

@@ -1,6 +1,6 @@
-// What has ended when a node of a pass begins, given that each stream runs its subgraphs in order
-// and a subgraph begins when those it waits for have ended: vector clocks (Mattern, 1989), one
-// count of nodes for each stream.
+// Tells which nodes of a pass have certainly ended when a node begins. Each stream runs its
+// subgraphs in order, and a subgraph begins when those that it waits for have ended. Uses vector
+// clocks (Mattern, 1989), with one count of nodes for each stream.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace dt {
 
 class PassOrder {
  public:
-  // A pass, or the part of it with one phase. `nodes`: of the graph. REQUIRES: waits of every
-  // subgraph name earlier ones.
+  // The order of a pass, or of its part with one phase. `nodes` is the number of nodes in the
+  // graph. REQUIRES: each subgraph waits only for earlier ones.
   PassOrder(std::span<const Subgraph> pass, Phase phase, size_t nodes);
 
   bool Runs(NodeIndex node) const { return positions_[node].subgraph != kNone; }
@@ -22,11 +22,11 @@ class PassOrder {
   bool Before(NodeIndex first, NodeIndex then) const;
 
  private:
-  using Clock = std::array<uint32_t, kStreams>;  // Nodes of each stream that have ended.
+  using Clock = std::array<uint32_t, kStreams>;  // Number of ended nodes of each stream.
   struct Position {
     uint32_t subgraph = kNone;
     uint8_t stream = 0;
-    uint32_t index = 0;  // The number of the node on its stream.
+    uint32_t index = 0;  // Number of the node on its stream.
   };
   std::vector<Clock> begin_;  // By subgraph of the pass.
   std::vector<Position> positions_;

@@ -1,5 +1,5 @@
-// What the scheduler hands to every worker: the final graph, cut into subgraphs, with the order and
-// the memory of one rank. A plain value; plan_codec.h turns it into bytes.
+// The plan that the scheduler sends to every worker: the final graph, divided into subgraphs, with
+// the order and the memory layout of one rank. A plain value; plan_codec.h turns it into bytes.
 #pragma once
 
 #include <string>
@@ -11,20 +11,23 @@
 
 namespace dt {
 
-// What runs work in order: the processor, the accelerator, and copies each way between them.
+// Each stream runs its work in order: the CPU, the accelerator, and the copies between them in each
+// direction.
 enum class Stream : uint8_t { kCpu, kGpu, kToGpu, kToCpu };
 inline constexpr size_t kStreams = 4;
 
-// Nodes that one stream runs without a pause, in this order: convex, of one stage and phase. It
-// begins when the one before it on its stream and all of `waits` have ended; so it is cut where a
-// value arrives, or is awaited elsewhere.
+// Nodes that one stream runs without interruption, in this order: convex, and of one stage and
+// phase. A subgraph begins when the previous one of its stream and all in `waits` have ended.
+// Therefore a new subgraph begins wherever a value arrives from another stream or another stream
+// waits for one.
 struct Subgraph {
   std::string name;
   Stream stream = Stream::kCpu;
   Phase phase = Phase::kSlice;
   uint32_t stage = 0;
-  bool needs_rows = false;      // Waits for the pulled rows.
-  std::vector<uint32_t> waits;  // Subgraphs of other streams, earlier in the same pass and phase.
+  bool needs_rows = false;  // Waits for the pulled rows.
+  // Subgraphs of other streams, earlier in the same pass and phase.
+  std::vector<uint32_t> waits;
   std::vector<NodeIndex> nodes;
   DT_FIELDS(name, stream, phase, stage, needs_rows, waits, nodes)
   friend bool operator==(const Subgraph&, const Subgraph&) = default;
@@ -32,18 +35,18 @@ struct Subgraph {
 
 struct Plan {
   Graph graph;
-  std::vector<ColumnSpec> columns;  // Of the data set, in its order.
+  std::vector<ColumnSpec> columns;  // The data set's columns, in its order.
   uint32_t batch_size = 0;
   uint32_t slices = 0;
   uint64_t seed = 0;
-  // Subgraphs in an order in which they could run one by one. Training: for each slice the slice
-  // subgraphs, then once the step subgraphs, the first of which is the communication (sum_slices,
-  // gather_slices and sum_rows nodes, one exchange).
+  // Subgraphs in an order in which they could run one by one. Training runs the slice subgraphs
+  // once for each slice, then the step subgraphs once. The first step subgraph is the communication
+  // (sum_slices, gather_slices and sum_rows nodes, in one exchange).
   std::vector<Subgraph> train;
-  std::vector<Subgraph> evaluate;  // Forward only; gives LossSpec::output.
-  // Memory plan: values of kind kNode with equal slot share memory: all that touches one of them
-  // has ended before the other is written. slot[v] for each value, kNone for values from outside.
-  // Values of a slot lie on one device. Evaluation uses the same slots.
+  std::vector<Subgraph> evaluate;  // Forward only; computes LossSpec::output.
+  // Memory plan: the slot of each value, kNone for values from outside. Values of kind kNode with
+  // the same slot share memory: all uses of one have ended before another is written. The values of
+  // a slot are on one device. Evaluation uses the same slots.
   std::vector<uint32_t> slot;
   uint32_t slot_count = 0;
   DT_FIELDS(graph, columns, batch_size, slices, seed, train, evaluate, slot, slot_count)
@@ -55,7 +58,8 @@ Stream StreamOf(OpKind kind, Device device);
 std::string_view NameOf(Stream stream);
 // True for the streams whose nodes are copies between devices.
 bool CarriesCopies(Stream stream);
-// Values that are read after the slice pass: by step nodes, pushed, or reported. By value.
+// By value: true if it is read after the slice pass, because a step node reads it, it is pushed, or
+// it is reported.
 std::vector<bool> KeptValues(const Graph& graph);
 
 }  // namespace dt

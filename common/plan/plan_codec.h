@@ -14,8 +14,7 @@ namespace dt {
 std::string Encode(const Plan& plan);
 
 // Error: Malformed, for bytes that are no plan and for plans that CheckPlan refuses. Any bytes are
-// safe: nothing is believed before it is checked, and a plan never takes more memory than a few
-// times its bytes.
+// safe: all are checked before use, and a plan takes at most a few times the memory of its bytes.
 Result<Plan> DecodePlan(std::span<const std::byte> bytes, TraitsLookup traits_of);
 
 }  // namespace dt

@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-// The columns are those of "train": other splits make no rows.
+// Only the columns of "train" count, because other splits create no rows.
 const ConfigNode* ColumnsOf(const ConfigNode& root) {
   const ConfigNode* const train = root.is_map() ? root.Find("train") : nullptr;
   return train != nullptr && train->is_map() ? train->Find("columns") : nullptr;
@@ -23,7 +23,7 @@ void ReadColumn(const ConfigNode& column, Problems& problems, DataStats& stats) 
     return;
   }
   const ConfigNode* const distinct = column.Find("distinct");
-  if (distinct == nullptr) return;  // It holds numbers.
+  if (distinct == nullptr) return;  // The column contains numbers.
   const auto count = distinct->is_scalar() ? ParseUint(distinct->text) : std::nullopt;
   if (count.has_value()) {
     stats[name->text] = *count;
@@ -33,7 +33,7 @@ void ReadColumn(const ConfigNode& column, Problems& problems, DataStats& stats) 
   }
 }
 
-// JSON is YAML.
+// Accepts JSON, which is also YAML.
 Result<DataStats> FromTree(const ConfigNode& root, const std::string& file, Problems& problems) {
   DataStats stats;
   if (problems.empty()) {

@@ -1,6 +1,6 @@
-// How many distinct keys the columns of a training set have, as `dovetail data stats --json` prints
-// it: read where a job names the file (parallel.data_stats), so that the planner knows how many
-// rows open tables are going to have.
+// The number of distinct keys in the columns of a training set, as printed by `dovetail data stats
+// --json`. A job names the file in parallel.data_stats, so that the planner knows how many rows
+// open tables will have.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace dt {
 
-// By name of the column, of those that hold keys; empty: nobody counted.
+// Distinct keys by name of the column, for columns with keys; empty: unknown.
 using DataStats = std::map<std::string, uint64_t, std::less<>>;
 
-// Error: Invalid, a problem a line.
+// Error: Invalid, with one problem per line.
 Result<DataStats> ReadDataStats(const std::string& path);
-// The same from text; `file` is what problems name.
+// Parses text instead of a file; `file` is the name in problems.
 Result<DataStats> ParseDataStats(const std::string& text, const std::string& file);
 
 }  // namespace dt

@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-// A number of one part: its key, where it goes, whether it may be 0.
+// A number of one part: its key, its variable, and whether it may be 0.
 struct Figure {
   std::string_view key;
   double* value;
@@ -22,7 +22,7 @@ struct Figure {
 struct Part {
   std::string_view key;
   std::string* source;
-  std::string* name;  // Null: it has none.
+  std::string* name;  // Null: the part has no name.
   std::vector<Figure> figures;
 };
 
@@ -146,7 +146,7 @@ Result<DeviceProfile> FromTree(const ConfigNode& root, const std::string& file, 
   return profile;
 }
 
-// In double quotes, as YAML reads it back.
+// The text in double quotes, such that YAML reads it back.
 std::string Quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -169,7 +169,7 @@ double ServerRates::SecondsOf(double rows, double row_bytes, uint32_t servers) c
 
 DeviceProfile DefaultCardProfile(uint32_t threads) {
   DeviceProfile profile = DefaultEmulatedProfile(threads);
-  // A recent server card with PCIe 5, at two thirds of its data sheet.
+  // A recent server card with PCIe 5, at two thirds of its data sheet's rates.
   profile.accelerator.name = "a card";
   profile.accelerator.flops = {4e13, 2.5e14, 5e14};
   profile.accelerator.memory_bytes = 2e12;
@@ -182,7 +182,7 @@ DeviceProfile DefaultCardProfile(uint32_t threads) {
 DeviceProfile DefaultEmulatedProfile(uint32_t threads) {
   const double count = std::max(1u, threads);
   DeviceProfile profile;
-  // Half of what a recent server core with AVX-512 can at most; bf16 as fast as fp32.
+  // Half of the peak rate of a recent server core with AVX-512; bf16 is as fast as fp32.
   profile.cpu.name = fmt::format("{} threads", threads);
   profile.cpu.flops = {1e11 * count, 1e11 * count, 1e11 * count};
   profile.cpu.memory_bytes = std::min(1e10 * count, 1e11);
@@ -191,7 +191,7 @@ DeviceProfile DefaultEmulatedProfile(uint32_t threads) {
   profile.accelerator.name = kEmulatedName;
   profile.to_accelerator = {std::string(kShippedDefault), 5e-6, profile.cpu.memory_bytes / 2};
   profile.from_accelerator = profile.to_accelerator;
-  // A server on this machine or beside it, on a network of 25 Gbit/s.
+  // A server on the same machine or near it, on a network of 25 Gbit/s.
   profile.server = {std::string(kShippedDefault), 1e-4, 1e-7, 3e9};
   return profile;
 }
@@ -224,7 +224,7 @@ std::string ToYaml(const DeviceProfile& profile) {
 
 std::string SourceText(const DeviceProfile& profile) {
   DeviceProfile copy = profile;
-  std::vector<std::pair<std::string, std::vector<std::string>>> sources;  // Source, parts.
+  std::vector<std::pair<std::string, std::vector<std::string>>> sources;  // Source → parts.
   for (const Part& part : PartsOf(copy)) {
     const auto same = [&](const auto& entry) { return entry.first == *part.source; };
     auto found = std::ranges::find_if(sources, same);

@@ -1,9 +1,9 @@
-// How fast one machine's devices compute and copy: the constants of automatic placement. Measured
-// by `dovetail bench devices --out FILE`, read where a job names the file (parallel.profile);
-// without one, shipped defaults, which say that they are.
+// How fast the devices of a machine compute and copy: the constants of automatic placement.
+// `dovetail bench devices --out FILE` measures them, and a job names the file (parallel.profile);
+// otherwise shipped defaults apply, which are marked as such.
 //
 // The file is YAML: `cpu`, `accelerator`, `to_accelerator`, `from_accelerator`, `server`, each with
-// its `source`; a part that is left out keeps its shipped default. No host name is stored.
+// its `source`. A part that is missing keeps its shipped default. No host name is stored.
 #pragma once
 
 #include <array>
@@ -15,18 +15,19 @@
 namespace dt {
 
 inline constexpr std::string_view kShippedDefault = "shipped default";
-inline constexpr std::string_view kEmulatedName = "emulated";  // Of an accelerator's rates.
+// Name of the emulated accelerator's rates.
+inline constexpr std::string_view kEmulatedName = "emulated";
 
 enum class Arithmetic : uint8_t { kFp32, kTf32, kBf16 };
 
 struct ComputeRates {
-  std::string source{kShippedDefault};  // Or "measured", with the date.
-  std::string name;                     // Of the device, for people.
-  std::array<double, 3> flops = {};     // A second, by Arithmetic: of matrix products.
-  double memory_bytes = 0;              // A second, read and written.
-  double launch_seconds = 0;            // Of each node beside its work.
+  std::string source{kShippedDefault};  // Otherwise "measured", with the date.
+  std::string name;                     // The device's name, for people.
+  std::array<double, 3> flops = {};     // Matrix products, per second, by Arithmetic.
+  double memory_bytes = 0;              // Read and written per second.
+  double launch_seconds = 0;            // Cost of each node in addition to its work.
 
-  // The larger of what arithmetic and memory need, without the launch.
+  // The longer of the times for arithmetic and for memory, without the launch.
   double SecondsOf(double flop_count, double bytes, Arithmetic arithmetic) const;
   friend bool operator==(const ComputeRates&, const ComputeRates&) = default;
 };
@@ -34,18 +35,18 @@ struct ComputeRates {
 struct CopyRates {
   std::string source{kShippedDefault};
   double latency_seconds = 0;
-  double bytes = 0;  // A second.
+  double bytes = 0;  // Per second.
   friend bool operator==(const CopyRates&, const CopyRates&) = default;
 };
 
-// One server, as a worker sees it.
+// The rates of one server, as a worker sees them.
 struct ServerRates {
   std::string source{kShippedDefault};
-  double latency_seconds = 0;  // Of a request for a row, and its answer.
-  double row_seconds = 0;      // Of a row that is pulled and pushed, beside its bytes.
-  double bytes = 0;            // A second, each way.
+  double latency_seconds = 0;  // Time of a request for one row, with its reply.
+  double row_seconds = 0;      // Time to pull and push a row, without its bytes.
+  double bytes = 0;            // Per second, in each direction.
 
-  // Of a step whose slices pull and push rows with so many bytes in all, each way.
+  // Time of a step whose slices together pull and push so many rows and bytes in each direction.
   double SecondsOf(double rows, double row_bytes, uint32_t servers) const;
   friend bool operator==(const ServerRates&, const ServerRates&) = default;
 };
@@ -57,14 +58,14 @@ struct DeviceProfile {
   friend bool operator==(const DeviceProfile&, const DeviceProfile&) = default;
 };
 
-// What is assumed of machines nobody measured: a CPU of so many threads, beside a card or beside
-// the emulated accelerator, which is that CPU again.
+// Assumptions about machines that were not measured: a CPU with so many threads, and a card or the
+// emulated accelerator, which is the same CPU.
 DeviceProfile DefaultCardProfile(uint32_t threads);
 DeviceProfile DefaultEmulatedProfile(uint32_t threads);
 
-// `defaults` with what the file says in their place. Error: Invalid, a problem a line.
+// `defaults`, replaced by the values in the file. Error: Invalid, with one problem per line.
 Result<DeviceProfile> ReadDeviceProfile(const std::string& path, DeviceProfile defaults);
-// The same from text; `file` is what problems name.
+// Parses text instead of a file; `file` is the name in problems.
 Result<DeviceProfile> ParseDeviceProfile(const std::string& text, const std::string& file,
                                          DeviceProfile defaults);
 std::string ToYaml(const DeviceProfile& profile);

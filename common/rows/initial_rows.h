@@ -1,5 +1,5 @@
 // The values of rows that were never pushed: a pure function of (seed, table, key, column), so they
-// do not depend on which server makes a row, nor when. Immutable; any thread.
+// do not depend on which server creates a row, nor on when. Immutable; any thread.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // The key of a row on disk: shard u32 | table id u64 | key u64, big-endian, so that a shard is one
-// range, and each table in it.
+// range of keys, and so is each table in it.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct RowKey {
     std::memcpy(bytes.data() + 4, &t, sizeof(t));
     std::memcpy(bytes.data() + 12, &k, sizeof(k));
   }
-  // REQUIRES: kBytes bytes.
+  // REQUIRES: text has kBytes bytes.
   explicit RowKey(std::string_view text) { std::memcpy(bytes.data(), text.data(), kBytes); }
 
   std::string_view text() const { return {bytes.data(), kBytes}; }

@@ -17,12 +17,12 @@ inline constexpr size_t kStateKeyBytes = 12;
 inline std::string StateKey(ShardId shard, TableId table) {
   return std::string(RowKey(shard, table, 0).text().substr(0, kStateKeyBytes));
 }
-// What all keys of a shard begin with.
+// The prefix of all keys of a shard.
 inline std::string ShardKey(ShardId shard) {
   return StateKey(shard, TableId(0)).substr(0, sizeof(uint32_t));
 }
 
-// Of the key of a row or a state.
+// The shard of a row's or state's key.
 inline ShardId ShardOfKey(std::string_view key) {
   uint32_t shard = 0;
   std::memcpy(&shard, key.data(), sizeof(shard));

@@ -26,7 +26,7 @@ bool ParseDtype(std::string_view text, FloatFormat& dtype) {
 }
 
 Status ParseTable(std::string_view line, RowsHeader& header) {
-  // The name comes last and may hold blanks.
+  // The name comes last and may contain spaces.
   RowsHeader::Table table;
   uint64_t id = 0;
   const std::vector<std::string_view> words = SplitText(line, ' ');

@@ -3,7 +3,7 @@
 //   dovetail rows 2
 //   step 1200
 //   shards 64                      of the job
-//   holds 0 2 4                    of those, in this file
+//   holds 0 2 4                    the shards in this file
 //   table 00c0ffee00c0ffee 16 fp32 17 item    id, dim, dtype, floats of state, name
 #pragma once
 
@@ -33,7 +33,7 @@ struct RowsHeader {
 };
 
 std::string HeaderText(const RowsHeader& header);
-// DataLoss unless the text is one that HeaderText makes.
+// DataLoss unless HeaderText could have made the text.
 Result<RowsHeader> ParseRowsHeader(std::string_view text);
 
 }  // namespace dt

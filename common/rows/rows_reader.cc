@@ -20,8 +20,8 @@ struct OpenFolder {
   std::unique_ptr<RowsDb::Cursor> at;
 };
 struct OpenRows {
-  RowsHeader header;                                      // What all say.
-  std::map<ShardId, std::shared_ptr<OpenFolder>> shards;  // The folder of each.
+  RowsHeader header;                                      // The common content of all headers.
+  std::map<ShardId, std::shared_ptr<OpenFolder>> shards;  // The folder of each shard.
   std::vector<std::shared_ptr<OpenFolder>> workers;
 };
 
@@ -43,7 +43,7 @@ Status Join(const RowsHeader& header, RowsHeader& all) {
   return OkStatus();
 }
 
-// Its folder, at its header.
+// Opens a folder, with the cursor at its header.
 Result<std::pair<std::shared_ptr<OpenFolder>, RowsHeader>> Open(const std::string& path) {
   auto file = std::make_shared<OpenFolder>();
   file->path = path;
@@ -96,11 +96,11 @@ Result<OpenRows> OpenAll(const std::string& folder) {
   return all;
 }
 
-// All of the shard whose keys begin with `prefix`.
+// Visits all rows of the shard whose keys begin with `prefix`.
 Status VisitPart(RowsDb::Cursor& at, const std::string& prefix, const VisitRow& visit) {
   const ShardId shard = ShardOfKey(prefix);
   TableId table;
-  Step gone_before = 0;  // Of the table.
+  Step gone_before = 0;  // The current table's limit of expiry.
   DT_TRY_STATUS(at.Seek(prefix));
   while (at.valid() && at.key().starts_with(prefix)) {
     const std::string_view key = at.key(), value = at.value();

@@ -1,5 +1,5 @@
-// The rows of a checkpoint one after the other, whatever files hold them; for those who want them
-// outside a server. Rows that are gone are not among them.
+// Reads the rows of a checkpoint one after the other, from all its files, for use outside a server.
+// Expired rows are left out.
 #pragma once
 
 #include <functional>
@@ -14,28 +14,30 @@ struct SavedRow {
   ShardId shard;
   TableId table;
   Key key = 0;
-  std::span<const std::byte> record;  // EmbeddingTable::CopyRecord's; lives until the visit ends.
+  // As EmbeddingTable::CopyRecord writes it; valid until the visit ends.
+  std::span<const std::byte> record;
 };
 
-// What the headers of all say; `holds`: all shards. DataLoss naming the folder or the shard
-// that is missing.
+// The common content of all headers; `holds` has all shards. DataLoss names the folder, or the
+// shard that is missing.
 Result<RowsHeader> ReadRowsHeader(const std::string& folder);
 
-// Of each table ascending by shard and key, so that equal rows come in equal order wherever they
-// lived. Stops at the first error, of its own (DataLoss, naming the folder) or of `visit`. `only`:
-// of these tables; empty: of all.
+// Visits the rows of each table in ascending order of shard and key, so that equal rows come in the
+// same order wherever they were stored. Stops at the first error: its own (DataLoss, with the
+// folder) or that of `visit`. `only` limits the visit to these tables; empty: all tables.
 using VisitRow = std::function<Status(const SavedRow& row)>;
 Status ForEachRow(const std::string& folder, const VisitRow& visit,
                   std::span<const TableId> only = {});
 
-// The values of a row of `table`. REQUIRES: out.size() == table.dim. DataLoss: another size.
+// The values of a row of `table`. REQUIRES: out.size() == table.dim. DataLoss: the record has
+// another size.
 Status ReadValues(const RowsHeader::Table& table, std::span<const std::byte> record,
                   std::span<float> out);
 
-// <folder>/server-<id>/rows-<executor>, by name: each shard is in one of them.
+// <folder>/server-<id>/rows-<executor>, sorted by name: each shard is in one of them.
 std::vector<std::string> RowsFoldersIn(const std::string& folder);
-// <folder>/worker-<rank>/rows-0: rows of all shards, of the tables that its header names; the
-// files of servers have none of these.
+// <folder>/worker-<rank>/rows-0: rows of all shards, for the tables that its header names. The
+// servers' files have no rows of these tables.
 std::vector<std::string> WorkerRowsFoldersIn(const std::string& folder);
 
 }  // namespace dt

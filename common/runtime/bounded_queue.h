@@ -1,5 +1,5 @@
-// A bounded FIFO between threads. Every wait has a deadline; Close() ends all of them. Keeps the
-// memory of the most items that it ever held. Any thread.
+// A bounded FIFO between threads. Every wait has a deadline, and Close() ends all waits. The queue
+// keeps the memory of the largest number of items that it ever held. Any thread.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  // False when full or closed; `value` is then untouched.
+  // Returns false when full or closed; `value` is then untouched.
   [[nodiscard]] bool TryPush(T& value) {
     MutexLock lock(mutex_);
     if (closed_ || size() >= capacity_) return false;
@@ -22,7 +22,7 @@ class BoundedQueue {
     changed_.NotifyAll();
     return true;
   }
-  // False when closed, or still full after `timeout`; `value` is then untouched.
+  // Returns false when closed, or still full after `timeout`; `value` is then untouched.
   [[nodiscard]] bool Push(T& value, Duration timeout) {
     const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);
@@ -33,9 +33,9 @@ class BoundedQueue {
     changed_.NotifyAll();
     return true;
   }
-  // Nothing when closed and empty, or still empty after `timeout`.
+  // Returns nothing when closed and empty, or still empty after `timeout`.
   std::optional<T> Pop(Duration timeout) {
-    // A wait for no time would still be a system call, and a timer set.
+    // Without a timeout, skip the wait: it would cost a system call and a timer.
     const bool waits = timeout > Duration::zero();
     const TimePoint deadline = waits ? SystemClock().Now() + timeout : TimePoint();
     MutexLock lock(mutex_);
@@ -47,13 +47,13 @@ class BoundedQueue {
     changed_.NotifyAll();
     return value;
   }
-  // True if the next item to be popped is there, and such.
+  // Whether there is a next item and it fulfils the predicate.
   template <class Predicate>
   bool FrontIs(Predicate&& such) const {
     MutexLock lock(mutex_);
     return size() > 0 && such(items_[first_]);
   }
-  // Pushes fail from now on; what is inside can still be popped.
+  // Later pushes fail; the items in the queue can still be popped.
   void Close() {
     MutexLock lock(mutex_);
     closed_ = true;
@@ -67,7 +67,7 @@ class BoundedQueue {
  private:
   size_t size() const DT_REQUIRES(mutex_) { return items_.size() - first_; }
   void Append(T& value) DT_REQUIRES(mutex_) {
-    // Twice the room that is needed, so that this is rare.
+    // Compacting only when half of the items are popped keeps it rare.
     if (items_.size() == items_.capacity() && 2 * first_ >= items_.size()) Compact();
     items_.push_back(std::move(value));
   }

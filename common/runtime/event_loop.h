@@ -1,4 +1,4 @@
-// One thread that waits for timers, descriptors and other threads: what the scheduler runs on. Over
+// One thread that waits for timers, descriptors and other threads. The scheduler runs on it. Uses
 // Asio.
 #pragma once
 
@@ -17,21 +17,22 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // The loop's thread, or before Run. Callbacks run on the loop's thread, one after the other, and
-  // do not throw.
+  // Every and Watch are called on the loop's thread, or before Run. All callbacks run on the loop's
+  // thread, one after the other, and do not throw.
   void Every(Duration period, std::function<void()> body);
-  // Each time the descriptor becomes readable. It stays the caller's, and open as long as the loop.
+  // Calls `body` each time the descriptor becomes readable. The caller owns the descriptor and
+  // keeps it open as long as the loop.
   Status Watch(int descriptor, std::function<void()> body);
 
   // Any thread.
   void Post(std::function<void()> body);
-  // Run returns after what is being called. Any thread.
+  // Makes Run return after the current callback. Any thread.
   void Stop();
 
-  // Until Stop. The calling thread is the loop's.
+  // Runs until Stop; the calling thread becomes the loop's thread.
   void Run();
 
-  struct Impl;  // event_loop_asio.h: for what else speaks Asio.
+  struct Impl;  // In event_loop_asio.h, for other code that uses Asio.
   Impl& impl() { return *impl_; }
 
  private:

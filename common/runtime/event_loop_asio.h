@@ -1,4 +1,4 @@
-// The Asio side of an EventLoop. Only for what includes Asio itself.
+// The Asio part of an EventLoop. Only for code that uses Asio itself.
 #pragma once
 
 #include <list>

@@ -1,4 +1,4 @@
-// Threads for arithmetic and parsing. The only user of oneTBB.
+// Threads for arithmetic and parsing. The only code that uses oneTBB.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ namespace dt {
 
 class TaskPool {
  public:
-  // At most `threads` at work, the calling one included; 0: as many as the machine has.
+  // At most `threads` run at once, the calling thread included; 0: one for each core of the
+  // machine.
   explicit TaskPool(uint32_t threads = 0);
   ~TaskPool();
   TaskPool(const TaskPool&) = delete;
@@ -19,10 +20,10 @@ class TaskPool {
 
   uint32_t threads() const;
 
-  // Calls body(begin, end) for [0, n) cut into pieces of `grain` (the last may be shorter), each
-  // piece once, in any order and on any thread, and returns when all are done. The pieces depend on
+  // Cuts [0, n) into pieces of `grain` (the last may be shorter), calls body(begin, end) once for
+  // each piece, in any order and on any thread, and returns when all are done. The pieces depend on
   // (n, grain) alone, so a body that sums inside its piece gives the same bits with any number of
-  // threads. Any thread; may nest.
+  // threads. Any thread; calls may nest.
   void ParallelFor(size_t n, size_t grain, absl::FunctionRef<void(size_t begin, size_t end)> body);
 
  private:

@@ -74,7 +74,7 @@ bool HasWords(const KeySpec& key) {
   return !key.values.empty() && (key.type == KeyType::kUint || key.type == KeyType::kSize);
 }
 
-// ${NAME:-default} may stand for a number.
+// Whether the value may also be text: ${NAME:-default} instead of a number.
 bool MayExpand(const KeySpec& key) {
   return key.type == KeyType::kUint || key.type == KeyType::kFloat || key.type == KeyType::kBool;
 }

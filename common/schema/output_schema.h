@@ -1,12 +1,12 @@
-// The JSON Schemas (draft 2020-12) of what the program writes for other programs.
+// The JSON Schemas (draft 2020-12) of the program's outputs for other programs.
 #pragma once
 
 #include <string_view>
 
 namespace dt {
 
-// `output`: "status" (/status, `dovetail status --json`), "plan" (`dovetail plan --format json`) or
-// "manifest" (manifest.json of a checkpoint). REQUIRES: one of these.
+// `output` is "status" (/status, `dovetail status --json`), "plan" (`dovetail plan --format json`)
+// or "manifest" (a checkpoint's manifest.json). REQUIRES: one of these.
 std::string_view OutputSchemaJson(std::string_view output);
 
 }  // namespace dt

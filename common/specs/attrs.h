@@ -1,4 +1,4 @@
-// Attributes of a node: what a person wrote beside its name, operator and inputs.
+// Attributes of a node: what the user wrote besides its name, operator and inputs.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A column of the data set: its type, what it is for, and how its cells are read.
+// A column of the data set: its type, its role, and how its cells are read.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ inline constexpr std::string_view kColumnTypeNames = "float|id|string|ids|string
 std::string_view NameOf(ColumnType type);
 enum class ColumnRole { kFeature, kLabel, kWeight };
 
-// One named column of a data set. Floats have width 1. Ids and strings become 64-bit keys; a column
-// of them holds `length` keys per sample, or a varying number (length 0, at most max_len) if it is
-// ragged.
+// A named column of a data set. Float columns have one value per sample. Ids and strings become
+// 64-bit keys: `length` keys per sample, or, if the column is ragged (length 0), a varying number.
 struct ColumnSpec {
   std::string name;
   ColumnType type = ColumnType::kFloat;
   ColumnRole role = ColumnRole::kFeature;
-  std::string separator = "|";  // Between the ids of one cell (ids, strings).
+  std::string separator = "|";  // Separates the ids of one cell (types ids and strings).
   uint32_t length = 1;          // Keys per sample; 0 = ragged.
-  uint32_t max_len = 0;   // Ragged: longer lists are cut to their last max_len ids; 0 = no bound.
+  // Ragged columns: longer lists are cut to their last max_len ids; 0 = no limit.
+  uint32_t max_len = 0;
   float fill = 0;         // Value of an empty float cell.
   bool weighted = false;  // libsvm: the ids carry values that are not all 1.
-  // An integer cell is bucketed before hashing: key = HashString("<name>=" + bucket), see
-  // docs/job-file.md.
-  std::string transform;  // "", "log", "bucket", …: the reader transforms.
-  // Transform "crossed": the columns whose keys its key is made of; the file has no such column.
+  // How the reader transforms a cell: "", "log", "bucket", … (docs/job-file.md). "bucket" puts
+  // integers into buckets before hashing: key = HashString("<name>=" + bucket).
+  std::string transform;
+  // Transform "crossed": the columns whose keys are combined. The file has no column of this name.
   std::vector<std::string> of;
   DT_FIELDS(name, type, role, separator, length, max_len, fill, weighted, transform, of)
 

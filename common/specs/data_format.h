@@ -1,4 +1,4 @@
-// How training data is written, and what the job file says of each format.
+// The formats of training data, and which keys of the job file go with each.
 #pragma once
 
 #include <algorithm>
@@ -15,25 +15,27 @@ namespace dt {
 #define DT_DATA_FORMAT_KIND(Name) k##Name,
 enum class DataFormat {
   DT_DATA_FORMATS(DT_DATA_FORMAT_KIND)  //
-  kBinary,  // Not decoded: a data cache as `dovetail data convert` keeps it.
+  kBinary,  // Needs no decoding: a data cache as `dovetail data convert` writes it.
 };
 #undef DT_DATA_FORMAT_KIND
 
 enum class DataColumns {
-  kOwn,       // The format fixes them.
-  kListed,    // The job file must list them; it may give them transforms.
-  kOneList,   // One label and one list of ids; the job file may list the two.
+  kOwn,       // The format fixes the columns.
+  kListed,    // The job file must list them and may transform them.
+  kOneList,   // One label and one list of ids; the job file may list both.
   kOptional,  // The job file may list them.
 };
 
-// A word for data.format. Where the bytes come from is not part of DataFormat, but of the word.
+// A value of data.format. Two values can share a DataFormat and differ in where the bytes come
+// from.
 struct DataFormatInfo {
   std::string_view name;
   DataFormat format;
   DataColumns columns = DataColumns::kOptional;
-  std::string_view own_columns = {};  // kOwn: what they are, for people.
+  std::string_view own_columns = {};  // kOwn: the format's columns, for messages.
   bool has_delimiter = false;
-  bool from_command = false;  // A command prints the training data; the other splits are files.
+  // A command prints the training data; validation and test data are files.
+  bool from_command = false;
   bool is_available = true;
 };
 
@@ -63,7 +65,7 @@ inline constexpr std::string_view kDataFormatNames = kJoinedNames<kDataFormats>;
 inline constexpr std::string_view kAvailableDataFormatNames =
     kJoinedNames<kDataFormats, IsAvailableFormat>;
 
-// The word of files in this format.
+// The entry for files in this format.
 constexpr const DataFormatInfo& InfoOf(DataFormat format) {
   return *std::ranges::find(kDataFormats, format, &DataFormatInfo::format);
 }

@@ -1,4 +1,4 @@
-// The device tag of a node, a table or an optimizer: where it is to run or lie.
+// The device tag of a node, a table or an optimizer: where it runs or is stored.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// How a row or a dense parameter begins.
+// The initial values of a row or a dense parameter.
 #pragma once
 
 #include <string_view>
@@ -14,8 +14,8 @@ std::string_view NameOf(InitKind kind);
 
 struct InitSpec {
   InitKind kind = InitKind::kNormal;
-  // The constant, the standard deviation, or half the width of the interval. Xavier's kinds do not
-  // use it: they follow from the shape.
+  // The constant, the standard deviation, or half the width of the interval. The Xavier kinds do
+  // not use it: the shape gives their range.
   float value = 1.0e-4f;
   DT_FIELDS(kind, value)
   friend bool operator==(const InitSpec&, const InitSpec&) = default;

@@ -1,7 +1,7 @@
-// The optimizers of tables and of dense parameters, and their numbers: one list of each. The keys
-// of the job file, its schema, the fingerprint, the attributes of update nodes, the tables of the
-// documents and what tests draw follow from the two lists. The arithmetic is in
-// ops/update/update.cc, and for cards in ops/update/rules_cuda.cuh.
+// The optimizers of tables and of dense parameters, and their hyperparameters: one list of each.
+// The keys of the job file, its schema, the fingerprint, the attributes of update nodes, the tables
+// in the documentation and the random configurations of tests all come from the two lists. The
+// arithmetic is in ops/update/update.cc, and for GPUs in ops/update/rules_cuda.cuh.
 #pragma once
 
 #include <algorithm>
@@ -27,25 +27,25 @@ enum class OptimizerKind {
   kFtrl
 };
 
-// Which rows of a table L2 regularisation reaches. kGap: a row that is pushed also gets what it
-// would have got at every step since its last push. kTouched: only what one push adds.
+// Which rows of a table L2 regularisation reaches. kGap: a pushed row also gets the decay of all
+// steps since its last push. kTouched: a row gets only the decay of the step of the push.
 enum class L2Scope { kGap, kTouched };
 inline constexpr std::string_view kL2ScopeNames = "gap|touched";
 std::string_view NameOf(L2Scope scope);
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdam;
-  // The numbers of kOptimizerNumbers.
+  // These are listed in kOptimizerNumbers.
   float lr = 0.001f;
   float momentum = 0.9f;
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1.0e-8f;
   float initial_accumulator = 0.0f;
   float ftrl_l1 = 0.0f, ftrl_l2 = 0.0f, ftrl_beta = 1.0f;
   float weight_decay = 0.0f;
-  // What is done to the gradient before, whatever the optimizer.
+  // Changes to the gradient before the update; they apply to every optimizer.
   float l2 = 0.0f;                   // Added to the gradient as l2 · value.
   L2Scope l2_scope = L2Scope::kGap;  // For tables only.
-  float clip_row_norm = 0.0f;        // For tables only; 0 turns it off.
+  float clip_row_norm = 0.0f;        // For tables only; 0 turns clipping off.
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 
@@ -55,12 +55,12 @@ using OptimizerMember = float OptimizerSpec::*;
 
 struct OptimizerNumber {
   std::string_view name;
-  OptimizerMember value = nullptr;  // Its default is the member's.
+  OptimizerMember value = nullptr;  // The member's initial value is the default.
   double min = 0;
   double max = std::numeric_limits<double>::infinity();
-  bool below_max = false;  // `max` itself is too large.
-  // The key that does the like with an optimizer that does not read this number; the number is then
-  // refused. Empty: a number may be written beside an optimizer that does not read it.
+  bool below_max = false;  // `max` itself is not allowed.
+  // For optimizers that do not read this number: the key that has a similar effect. Writing the
+  // number is then an error that names the key. If empty, the number may be written and is ignored.
   std::string_view otherwise = {};
   std::string_view meaning = {};
 };
@@ -106,10 +106,13 @@ struct OptimizerInfo {
   OptimizerKind kind;  // Also the position in the list.
   std::string_view name;
   uint32_t value_states = 0;  // Floats of state for each value of a row or dense parameter.
-  uint32_t row_states = 0;    // Floats of state for a whole row; above 0: for tables only.
-  OptimizerMember initial_state = nullptr;    // What state begins as; null: zero.
-  std::optional<OptimizerKind> instead = {};  // What dense parameters take; none: itself.
-  std::string_view reads;                     // Names of numbers.
+  // Floats of state for a whole row; above 0, the optimizer is for tables only.
+  uint32_t row_states = 0;
+  // The member that gives the initial value of the state; null: zero.
+  OptimizerMember initial_state = nullptr;
+  // The optimizer that dense parameters use instead of this one; none: the same.
+  std::optional<OptimizerKind> instead = {};
+  std::string_view reads;  // The names of the numbers that the optimizer reads.
 };
 
 inline constexpr OptimizerInfo kOptimizers[] = {
@@ -161,7 +164,6 @@ constexpr const OptimizerInfo* FindOptimizer(std::string_view name) {
   return found == std::end(kOptimizers) ? nullptr : found;
 }
 
-// Whether the optimizer reads the number.
 constexpr bool Reads(const OptimizerInfo& optimizer, std::string_view number) {
   for (std::string_view rest = optimizer.reads; !rest.empty();) {
     const std::string_view name = rest.substr(0, rest.find('|'));

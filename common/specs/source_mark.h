@@ -1,4 +1,4 @@
-// Where a person wrote something, for errors that appear later than reading the file.
+// Where in a file the user wrote something. For errors that are found after the file was read.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace dt {
 
-// Lines count from 1; 0 means that the line is not known.
+// Lines count from 1; 0: unknown.
 struct SourceMark {
   std::string file;
   int line = 0;

@@ -1,4 +1,4 @@
-// Digest of a file's content, for checkpoints.
+// The digest of a file's content, for checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace dt {
 
 struct FileDigest {
   uint64_t bytes = 0;
-  uint64_t digest = 0;  // XXH3-64, as HashBytes of the whole content.
+  uint64_t digest = 0;  // XXH3-64: HashBytes of the whole content.
 };
 
-// Reads the file once, in pieces. Errors name it: NotFound; Unavailable when reading fails.
+// Reads the file once, in pieces. Errors name the file: NotFound; Unavailable when reading fails.
 Result<FileDigest> DigestOf(const std::string& path);
 
 }  // namespace dt

@@ -27,7 +27,7 @@ Status NotAFile(const std::string& path, mode_t mode) {
 
 mode_t FileMode(Readers readers) { return readers == Readers::kOwner ? 0600 : 0666; }
 
-// Follows symbolic links. The result need not exist: a dangling link gives the path it names.
+// Follows symbolic links. The result need not exist: a dangling link gives the path that it names.
 std::string Followed(std::string path) {
   for (int links = 0; links < kLinksMax; ++links) {
     std::error_code error;
@@ -45,8 +45,8 @@ std::error_code MakeFoldersOf(const std::string& path) {
   return error;
 }
 
-// The descriptor of our standard output or error if `info` describes it, else -1. Such a file must
-// not be opened again: a second descriptor would overwrite it from its start.
+// Returns the descriptor of our standard output or error if `info` describes it, else -1. Such a
+// file must not be opened again, because the second descriptor would overwrite it from its start.
 int OwnOutput(const struct stat& info) {
   for (const int own : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat of {};
@@ -63,7 +63,8 @@ Result<OpenFile> OpenInPlace(const std::string& path, const struct stat& info) {
     if (!file.ok()) return DiskError("writing", path, errno);
     return file;
   }
-  // O_NONBLOCK: a pipe without a reader is an error at once. With a reader, writes may wait.
+  // With O_NONBLOCK, opening a pipe without a reader fails at once. With a reader, writes may
+  // block.
   OpenFile file(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.ok() && errno == ENXIO && S_ISFIFO(info.st_mode)) {
     return WithHint(Unavailable("nobody reads the pipe {}", path), "start its reader first");
@@ -200,7 +201,7 @@ Status CheckWritable(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) == 0 && IsWrittenInPlace(info)) {
     if (S_ISDIR(info.st_mode)) return NotAFile(path, info.st_mode);
-    // A pipe is not opened, since its reader would see the end of its input when it is closed.
+    // A pipe is not opened here: closing it would end its reader's input.
     const bool may =
         OwnOutput(info) >= 0 || faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
     return may ? OkStatus() : refused(std::strerror(errno));

@@ -1,9 +1,9 @@
-// Structs ⇄ JSON, field by field. A struct lists its fields with DT_FIELDS and becomes an object
-// with one member for each; an absent optional is null, a map an array of pairs, and a variant says
-// which alternative it holds. Enumerations and ids are numbers.
+// Converts between structs and JSON, field by field. A struct lists its fields with DT_FIELDS and
+// becomes an object with one member for each. An absent optional is null, a map is an array of
+// pairs, and a variant includes the index of its alternative. Enumerations and ids are numbers.
 //
-// Reading throws what nlohmann's JSON throws if a member is missing or of another type. The numbers
-// of enumerations are believed, so the JSON must be one that this program has written.
+// Reading throws the exceptions of nlohmann's JSON if a member is missing or has another type.
+// Numbers of enumerations are not checked, so the JSON must have been written by this program.
 #pragma once
 
 #include <concepts>
@@ -40,7 +40,7 @@ inline constexpr bool kIsVariant = false;
 template <class... T>
 inline constexpr bool kIsVariant<std::variant<T...>> = true;
 
-// Calls with each field of a struct and its name.
+// Calls `visit` with the name and the value of each field.
 template <class T, class Visit>
 void ForEachField(T& value, Visit&& visit) {
   using Plain = std::remove_const_t<T>;

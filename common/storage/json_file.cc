@@ -9,7 +9,7 @@ namespace dt {
 namespace {
 
 constexpr size_t kBytesMax = 16 << 20;
-constexpr size_t kDepthMax = 64;  // The library copies and writes what it holds recursively.
+constexpr size_t kDepthMax = 64;  // The library copies and writes nested values recursively.
 
 size_t DepthOf(std::string_view text) {
   size_t depth = 0, deepest = 0;

@@ -15,8 +15,8 @@
 namespace dt {
 namespace {
 
-// The mappings known to the signal handler, which may neither allocate nor lock. A file beyond the
-// last slot ends the process by the signal alone, without a sentence.
+// The mappings that the signal handler knows; it may neither allocate nor lock. If all slots are
+// taken, the signal ends the process without the sentence.
 struct Mappings {
   std::atomic<const MappedFile*> slots[256];
   struct sigaction before {};

@@ -11,14 +11,14 @@
 
 namespace dt {
 
-// If the file is cut while it is mapped, or its disk fails, reading the missing part ends the
-// process with a sentence that names the file, and exit code 1: there is no way to continue after
-// a failed load. Immutable: any thread.
+// If the file is truncated while it is mapped, or its disk fails, reading the missing part ends the
+// process with a sentence that names the file, and with exit code 1: a failed load cannot be
+// handled. Immutable: any thread.
 class MappedFile {
  public:
   // Errors are those of OpenForReading.
   static Result<std::unique_ptr<MappedFile>> Open(const std::string& path);
-  // Called by Open. Takes ownership of the mapping.
+  // Use Open. Takes ownership of the mapping.
   MappedFile(std::span<const std::byte> bytes, const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

@@ -1,4 +1,4 @@
-// Turns names that come from other processes into paths inside a folder.
+// Turns names that other processes sent into paths inside a folder.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace dt {
 
-// "folder/name". Malformed unless the name is one part of a path that stays below the folder.
+// Returns "folder/name". Malformed unless the name is one path component that stays inside the
+// folder.
 Result<std::string> PathBelow(const std::string& folder, const std::string& name);
 
 }  // namespace dt

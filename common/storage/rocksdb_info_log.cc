@@ -16,7 +16,7 @@ class InfoLog : public rocksdb::Logger {
     vsnprintf(text, sizeof(text), format, arguments);
     LogDebug("rocksdb.says", {{"text", text}});
   }
-  void LogHeader(const char*, va_list) override {}  // Options and versions, whatever the level.
+  void LogHeader(const char*, va_list) override {}  // Options and versions, logged at every level.
 };
 
 }  // namespace

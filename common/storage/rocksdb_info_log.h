@@ -1,4 +1,4 @@
-// RocksDB's own messages, written to our log. Only for the files of this directory.
+// Writes RocksDB's own messages to our log. Only for the files of this directory.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace dt {
 
-// Logs RocksDB's warnings and errors as debug events, and replaces its LOG files. Their writer
-// continues after an error, which Debian's build of the library answers with a failed assertion:
-// a full disk would abort the process without a message.
+// Logs RocksDB's warnings and errors as debug events, instead of its LOG files. The writer of LOG
+// files continues after an error, which fails an assertion in Debian's build of the library: a full
+// disk would abort the process without a message.
 std::shared_ptr<rocksdb::Logger> RocksInfoLog();
 
 }  // namespace dt

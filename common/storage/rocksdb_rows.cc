@@ -22,10 +22,10 @@ namespace dt {
 namespace {
 
 constexpr uint64_t kReadingCacheBytes = 8 << 20;
-constexpr size_t kReadAheadBytes = 2 << 20;  // Of each file that lies over the others.
+constexpr size_t kReadAheadBytes = 2 << 20;  // For each of the overlapping files.
 constexpr uint64_t kReadingFiles = 20;
 constexpr uint64_t kFilesCrowded = 60;
-constexpr uint64_t kFilesMerged = 16;  // files_crowded is at least this.
+constexpr uint64_t kFilesMerged = 16;  // Lower bound of files_crowded.
 
 class Dropping : public rocksdb::CompactionFilter {
  public:
@@ -40,9 +40,9 @@ class Dropping : public rocksdb::CompactionFilter {
   const RowsDb::Useless useless_;
 };
 
-// Errors of RocksDB. A full disk is an error of the call or of the merge alone: RocksDB 7.8 clears
-// its own error once there is room, but the database still counts as stopped, and the process ends
-// at the next file that is added (ReserveFileNumbersBeforeIngestion).
+// Records RocksDB's background errors. A full disk must remain an error of the one call or merge:
+// RocksDB 7.8 clears its own error when there is room again, but the database still counts as
+// stopped, and the process aborts when the next file is added (ReserveFileNumbersBeforeIngestion).
 class ErrorWatch : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
@@ -67,7 +67,8 @@ class ErrorWatch : public rocksdb::EventListener {
   std::atomic<bool> full_ = false;
 };
 
-// A part is a column family, whose name is its first key; that of the first is "".
+// A part is a column family whose name is the part's first key in hex; the first part is the
+// default one.
 std::string NameOfPart(const std::string& first_key) {
   if (first_key.empty()) return rocksdb::kDefaultColumnFamilyName;
   std::string name;
@@ -114,7 +115,7 @@ struct RowsDb::Impl {
   const std::string folder;
   rocksdb::Options rocks;
   const uint64_t files_crowded;
-  std::vector<std::string> starts;  // First keys of the parts; "" first.
+  std::vector<std::string> starts;  // First keys of the parts, beginning with "".
   std::vector<rocksdb::ColumnFamilyHandle*> parts;
   std::unique_ptr<rocksdb::DB> db;
   std::atomic<uint64_t> files_made = 0;
@@ -201,7 +202,7 @@ struct RowsDb::File::Impl {
   RowsDb::Impl& db;
   const uint64_t bytes_expected;
   std::vector<Piece> pieces;
-  std::unique_ptr<rocksdb::SstFileWriter> writer;  // Of the last piece.
+  std::unique_ptr<rocksdb::SstFileWriter> writer;  // Writes the last piece.
 };
 
 RowsDb::File::File(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -222,9 +223,10 @@ Status RowsDb::File::Add(std::string_view key, std::string_view value) {
   return FromRocks(status, "writing", path, impl_->bytes_expected);
 }
 
-// One part a call. Given several, RocksDB 7.8 may look a file's level up in a version of its part
-// that is older than the one that named the level (AssignLevelAndSeqnoForIngestedFile): only of
-// the first part a call installs what a merge has entered meanwhile.
+// Adds the files of one part per call. Given several parts, RocksDB 7.8 may look up a file's level
+// in an older version of its part than the version that chose the level
+// (AssignLevelAndSeqnoForIngestedFile), because only the first part of a call installs what a merge
+// has added meanwhile.
 Status RowsDb::Ingest(std::unique_ptr<File> file) {
   File::Impl& impl = *file->impl_;
   DT_TRY_STATUS(impl.End());
@@ -236,14 +238,15 @@ Status RowsDb::Ingest(std::unique_ptr<File> file) {
         impl_->db->IngestExternalFile(impl_->parts[piece.part], {piece.path}, options);
     DT_TRY_STATUS(FromRocks(added, "adding rows to", impl_->folder, impl.bytes_expected));
   }
-  // RocksDB keeps every file from an error in its list of files on; that list is new by now.
+  // After an error RocksDB keeps every file that its list of files names. Adding a file has written
+  // a new list, so deletions can be enabled again.
   if (impl_->errors->TakeFull()) impl_->db->EnableFileDeletions(true);
   return OkStatus();
 }
 
 bool RowsDb::Crowded() const {
   return std::ranges::any_of(impl_->parts, [this](rocksdb::ColumnFamilyHandle* part) {
-    std::string files;  // No number, as far as GetIntProperty is concerned.
+    std::string files;  // GetIntProperty does not offer this property as a number.
     return impl_->db->GetProperty(part, "rocksdb.num-files-at-level0", &files) &&
            std::strtoull(files.c_str(), nullptr, 10) > impl_->files_crowded;
   });
@@ -258,7 +261,7 @@ Status RowsDb::Checkpoint(const std::string& folder) {
   DT_TRY_STATUS(FromRocks(rocksdb::Checkpoint::Create(impl_->db.get(), &made), "checkpointing",
                           impl_->folder));
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
-  // Nothing is in memtables: without a flush, which would wait for merges.
+  // All records are in files, so a flush is not needed; it would wait for merges.
   constexpr uint64_t kLogBytesToFlush = std::numeric_limits<uint64_t>::max();
   return FromRocks(checkpoint->CreateCheckpoint(folder, kLogBytesToFlush), "writing", folder);
 }
@@ -312,13 +315,13 @@ struct RowsDb::Cursor::Impl {
     options.fill_cache = false;
     options.readahead_size = kReadAheadBytes;
   }
-  // An iterator keeps what it read ahead of each file: only one part has one.
+  // An iterator keeps its read-ahead buffers for every file, so only one part has an iterator.
   void Enter(size_t next) {
     if (at != nullptr && part == next) return;
     at.reset(db.db->NewIterator(options, db.parts[next]));
     part = next;
   }
-  // To the next part with records, where the one at hand has no more.
+  // Moves to the next part with records if the current one has no more.
   Status Settle() {
     DT_TRY_STATUS(FromRocks(at->status(), "reading rows of", db.folder));
     while (!at->Valid() && part + 1 < db.parts.size()) {
@@ -331,7 +334,7 @@ struct RowsDb::Cursor::Impl {
 
   const RowsDb::Impl& db;
   rocksdb::ReadOptions options;
-  std::unique_ptr<rocksdb::Iterator> at;  // Of the part.
+  std::unique_ptr<rocksdb::Iterator> at;  // Iterates over `part`.
   size_t part = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace dt {
 namespace {
 
-// Live files are scratch: nobody waits until they are on the disk itself. Those of a checkpoint are
+// Files in use are scratch data, so writes do not wait for the disk. The files of a checkpoint are
 // synced when it is committed.
 class UnsyncedFile : public rocksdb::FSWritableFileOwnerWrapper {
  public:
@@ -72,13 +72,15 @@ rocksdb::Env* UnsyncedEnv() {
 
 rocksdb::Options RowsOptions(uint64_t cache_bytes, uint64_t open_files) {
   rocksdb::BlockBasedTableOptions table;
-  // One cache, with an end, for all that RocksDB keeps of files: the server's budget counts it. Not
-  // cut into shards: an index that is larger than its shard's part would be read again each time.
+  // One bounded cache holds everything that RocksDB caches of files, and the server's memory budget
+  // counts it. It has one shard: with several, an index larger than a shard's share would be read
+  // again each time.
   table.block_cache = rocksdb::NewLRUCache(cache_bytes, 0, false, 0.8);
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
-  table.index_block_restart_interval = 8;  // Keys of a shard begin alike: half the bytes.
-  table.block_size = 4 << 10;              // One read of a row is one page or two.
+  // Keys of a shard have equal prefixes, so this halves the index.
+  table.index_block_restart_interval = 8;
+  table.block_size = 4 << 10;  // Reading a row reads one page or two.
   table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10, false));
   table.format_version = 5;
@@ -86,9 +88,10 @@ rocksdb::Options RowsOptions(uint64_t cache_bytes, uint64_t open_files) {
   rocksdb::Options out;
   out.env = UnsyncedEnv();
   out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  // A filter of ours has said that the key is there: the last level, most of all, needs none.
+  // Our own filter has already found the key, so a filter of the last level would be useless.
   out.optimize_filters_for_hits = true;
-  // Keys are hashed: each file lies over every other, and levels would be written ten times over.
+  // Keys are hashed, so every file overlaps every other, and leveled compaction would write each
+  // record about ten times.
   out.compaction_style = rocksdb::kCompactionStyleUniversal;
   out.compaction_options_universal.max_size_amplification_percent = 60;
   out.compaction_options_universal.min_merge_width = 4;
@@ -96,7 +99,8 @@ rocksdb::Options RowsOptions(uint64_t cache_bytes, uint64_t open_files) {
   out.target_file_size_base = 64 << 20;
   out.max_background_jobs = 2;
   out.bytes_per_sync = 1 << 20;
-  // Rows of floats shrink by a tenth at best, and every read would pay (docs/performance.md).
+  // Rows of floats shrink by a tenth at best, and every read would pay for it
+  // (docs/performance.md).
   out.compression = rocksdb::kNoCompression;
   out.paranoid_checks = true;
   out.max_open_files = static_cast<int>(std::clamp<uint64_t>(open_files, 20, 1 << 20));

@@ -1,5 +1,4 @@
-// RocksDB's options for rows; the reasons stand beside them in the source. Only for the files of
-// this directory.
+// RocksDB's options for rows; the source explains them. Only for the files of this directory.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-// Free bytes of the disk that holds `path`, which need not exist yet.
+// Free bytes of the disk that contains `path`, which need not exist yet.
 std::optional<uint64_t> FreeBytes(const std::string& path) {
   std::error_code error;
   std::filesystem::path at = path;

@@ -1,4 +1,4 @@
-// RocksDB's errors as ours. Only for the files of this directory.
+// Converts RocksDB's errors to ours. Only for the files of this directory.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace dt {
 
-// `doing`: "writing", "opening", …; `bytes_needed`: 0 where unknown.
+// `doing` is "writing", "opening", …; `bytes_needed` is 0 if unknown.
 Status FromRocks(const rocksdb::Status& status, std::string_view doing, const std::string& path,
                  uint64_t bytes_needed = 0);
 
-// The error of a full disk if it has no room for `bytes_needed`. Writes nothing.
+// The error of a full disk if fewer than `bytes_needed` bytes are free. Writes nothing.
 Status CheckRoom(std::string_view doing, const std::string& path, uint64_t bytes_needed);
 
 inline rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }

@@ -21,7 +21,7 @@ rocksdb::Options ToRocks(const RocksOptions& options) {
   out.write_buffer_size = options.write_buffer_bytes;
   out.max_background_jobs = 2;
   out.info_log = RocksInfoLog();
-  out.compression = rocksdb::kNoCompression;  // Floats do not shrink.
+  out.compression = rocksdb::kNoCompression;  // Floats do not compress well.
   out.paranoid_checks = true;
   out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return out;
@@ -30,7 +30,7 @@ rocksdb::Options ToRocks(const RocksOptions& options) {
 rocksdb::WriteBatch ToRocks(const RocksBatch& batch) {
   rocksdb::WriteBatch out;
   for (const RocksBatch::Change& change : batch.changes) {
-    // Adding to a batch in memory cannot fail short of its limit, which is not set.
+    // Adding to a batch in memory fails only above its size limit, which is not set.
     if (change.is_delete) {
       out.Delete(change.key).PermitUncheckedError();
     } else {
@@ -68,7 +68,7 @@ Result<std::unique_ptr<RocksStore>> RocksStore::Open(const RocksOptions& options
                           options.folder));
   auto impl = std::make_unique<Impl>();
   impl->db.reset(db);
-  // The constructor is private: only Open makes stores.
+  // The constructor is private, so that only Open makes stores.
   struct Opened : RocksStore {
     Opened(std::string folder, std::unique_ptr<Impl> in)
         : RocksStore(std::move(folder), std::move(in)) {}

@@ -1,5 +1,5 @@
-// Keys and values on this machine's disk, in key order, changed in atomic batches. RocksDB behind a
-// narrow face: the rest of the program does not know it.
+// Keys and values on the local disk, in key order, changed in atomic batches. Wraps RocksDB, so
+// that the rest of the program does not depend on it.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 namespace dt {
 
 struct RocksOptions {
-  std::string folder;                     // Made if absent, with its parents.
-  uint64_t write_buffer_bytes = 4 << 20;  // In memory before it is written out.
+  std::string folder;                     // Created if absent, with its parents.
+  uint64_t write_buffer_bytes = 4 << 20;  // Buffered in memory before it is written to a file.
   uint64_t block_cache_bytes = 8 << 20;
 };
 
-// Changes that happen together or not at all.
+// Changes that are applied together or not at all.
 struct RocksBatch {
   struct Change {
     std::string key;
@@ -35,9 +35,9 @@ struct RocksBatch {
   void Delete(std::string key) { changes.push_back({std::move(key), {}, true}); }
 };
 
-// Any thread. One process at a time has a folder open.
-// Errors say what was done and where: DataLoss names the damaged file; Unavailable for a full disk,
-// missing permission and a folder that another process has open, with what to do.
+// Any thread. Only one process at a time can open a folder. Errors say what was done and where:
+// DataLoss names the damaged file; Unavailable, with a hint, is a full disk, a missing permission,
+// or a folder that another process has open.
 class RocksStore {
  public:
   static Result<std::unique_ptr<RocksStore>> Open(const RocksOptions& options);
@@ -47,11 +47,11 @@ class RocksStore {
   Status Put(std::string_view key, std::string_view value);
   Status Delete(std::string_view key);
   Status Write(const RocksBatch& batch);
-  // As Write, and on the disk itself when it returns: survives loss of power.
+  // Like Write, but the changes are on disk when it returns and survive a loss of power.
   Status WriteDurably(const RocksBatch& batch);
 
-  // Every pair whose key begins with `prefix`, ascending bytewise, as of the call. Stops at the
-  // first error of `visit` and returns it.
+  // Visits every pair whose key begins with `prefix`, in ascending byte order, as of the call.
+  // Stops at the first error of `visit` and returns it.
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;
   Status ForEach(std::string_view prefix, const Visit& visit) const;
 

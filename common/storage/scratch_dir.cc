@@ -39,7 +39,7 @@ class LockedFile {
   LockedFile(const LockedFile&) = delete;
   LockedFile& operator=(const LockedFile&) = delete;
   bool opened() const { return fd_ >= 0; }
-  // False if another process holds the lock, and on file systems without locks: there no folder
+  // False if another process holds the lock, and on file systems without locks, where no folder
   // ever counts as abandoned.
   bool locked() const { return locked_; }
   int Release() { return std::exchange(fd_, -1); }
@@ -51,7 +51,7 @@ class LockedFile {
 
 std::string LockOf(const std::string& parent) { return parent + "/scratch.lock"; }
 
-// REQUIRES: the parent's lock is held; otherwise a folder that is being made could be removed.
+// REQUIRES: the parent's lock is held; otherwise a folder that is being created could be removed.
 void RemoveUnlocked(const std::string& parent, std::string_view prefix) {
   std::error_code ignored;
   for (const fs::path& path : ListFolderIfAny(parent)) {
@@ -70,7 +70,7 @@ void RemoveUnlocked(const std::string& parent, std::string_view prefix) {
 
 void ScratchDir::RemoveAbandoned(const std::string& parent, std::string_view prefix) {
   std::error_code ignored;
-  if (!fs::exists(LockOf(parent), ignored)) return;  // None was ever made here.
+  if (!fs::exists(LockOf(parent), ignored)) return;  // No folder was ever created here.
   const LockedFile one_at_a_time(LockOf(parent), LOCK_EX);
   RemoveUnlocked(parent, prefix);
 }

@@ -1,8 +1,9 @@
-// A temporary folder with one owner, removed with it. Many owners (other jobs, evaluations beside
-// a training) may have theirs in the same parent. Those of one kind have one prefix.
+// A temporary folder that has one owner and is removed with it. Many owners (other jobs,
+// evaluations during a training) may have folders in the same parent. Folders of one kind have the
+// same prefix.
 //
-//   <parent>/scratch.lock            held for a moment, while a folder is made or old ones removed
-//   <parent>/<prefix>-XXXXXX/lock    held while the owner lives
+//   <parent>/scratch.lock            locked briefly to create a folder or remove old ones
+//   <parent>/<prefix>-XXXXXX/lock    locked while the owner lives
 #pragma once
 
 #include <string>
@@ -14,10 +15,11 @@ namespace dt {
 
 class ScratchDir {
  public:
-  // Makes a folder in `parent`, which is made if absent, and removes those of its kind that killed
-  // processes left there. Unavailable, with its name, if the folder cannot be made.
+  // Creates a folder in `parent`, which is created if absent, and first removes the folders of the
+  // same kind that killed processes left there. Unavailable, with its name, if the folder cannot be
+  // created.
   static Result<ScratchDir> Make(const std::string& parent, std::string_view prefix);
-  // Removes those that killed processes left.
+  // Removes the folders of this kind that killed processes left.
   static void RemoveAbandoned(const std::string& parent, std::string_view prefix);
   ~ScratchDir();  // Removes the folder with its contents.
   ScratchDir(ScratchDir&& other) noexcept;

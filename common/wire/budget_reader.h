@@ -1,9 +1,10 @@
-// Reads verified FlatBuffers into our own structs. FlatBuffers may hold one string or vector and
-// point to it many times, and an empty table of four bytes becomes a struct of a hundred bytes, so
-// a small message could decode to a huge one. Therefore all memory is charged, before it is taken,
-// against a budget of kMemoryPerByte times the message's size. Our encoders stay below it.
+// Reads verified FlatBuffers into our own structs. A FlatBuffer may contain one string or vector
+// and point to it many times, and an empty table of four bytes becomes a struct of a hundred bytes,
+// so a small message could decode to a huge one. Therefore all memory is counted, before it is
+// allocated, against a budget of kMemoryPerByte times the message's size. Messages of our own
+// encoders stay within it.
 //
-// Once `ok` is false, the values read so far are meaningless and reading soon ends.
+// Once `ok` is false, the values read so far are meaningless, and reading ends soon.
 #pragma once
 
 #include <cstring>
@@ -16,7 +17,7 @@ namespace dt {
 
 class BudgetReader {
  public:
-  // Bytes of memory for each byte of a message. The leanest struct on the wire, a report of a table
+  // Bytes of memory allowed for each byte of a message. The worst struct, the report of a table
   // without a name, needs 6.
   static constexpr size_t kMemoryPerByte = 8;
 
@@ -27,7 +28,7 @@ class BudgetReader {
     ok_ = ok_ && condition;
     return ok_;
   }
-  // Takes from the budget. If it is exceeded, this and `ok` are false from then on.
+  // Takes memory from the budget. If the budget is exceeded, this and `ok` are false from then on.
   bool Charge(size_t count, size_t bytes_each) {
     if (!Require(count <= budget_ / bytes_each)) return false;
     budget_ -= count * bytes_each;
@@ -43,7 +44,7 @@ class BudgetReader {
     if (bytes == nullptr || bytes->size() == 0 || !Charge(bytes->size(), 1)) return {};
     return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
   }
-  // The items need not be aligned.
+  // The numbers need not be aligned.
   template <class T>
   std::vector<T> Numbers(const flatbuffers::Vector<T>* from) {
     if (from == nullptr || from->size() == 0 || !Charge(from->size(), sizeof(T))) return {};

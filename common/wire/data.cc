@@ -11,13 +11,13 @@
 namespace dt {
 namespace {
 
-static_assert(kMessageBytesMax == kPartBytesMax);  // The sockets refuse what is larger.
+static_assert(kMessageBytesMax == kPartBytesMax);  // Sockets refuse larger messages.
 
 constexpr size_t kHeaderBytesMax = 16 << 20;
-constexpr uint32_t kPiecesMax = 1 << 12;  // A shard makes room for so many at once.
+constexpr uint32_t kPiecesMax = 1 << 12;  // A shard allocates slots for all pieces at once.
 constexpr uint32_t kSlicesMax = 1 << 20;
 
-// Tables in a header. An answer can name every chain of a map.
+// Maximum number of FlatBuffers tables in a header. A reply can name every chain of a map.
 constexpr uint32_t kRequestTablesMax = 8, kReplyTablesMax = 1 << 22;
 
 fb::Stamp ToFb(const Stamp& stamp) {
@@ -29,7 +29,7 @@ Stamp FromFb(const fb::Stamp& stamp) {
           ProcessId(stamp.server())};
 }
 
-// This thread's, empty; it keeps its memory from message to message.
+// An empty builder of this thread; it keeps its memory from message to message.
 flatbuffers::FlatBufferBuilder& EmptyBuilder() {
   thread_local flatbuffers::FlatBufferBuilder builder;
   builder.Clear();
@@ -54,7 +54,7 @@ Frame Finish(flatbuffers::FlatBufferBuilder& builder, fb::Body type,
   return Frame::CopyOf(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
 }
 
-// The header, if it is one: verified, of our version, and with as many frames as its kind has.
+// Returns the header after checking its bytes, its version and the number of frames.
 Result<const fb::Data*> OpenHeader(const Frames& frames, uint32_t tables_max) {
   if (frames.empty()) return Malformed("data message: empty");
   const auto bytes = frames[0].as<uint8_t>();
@@ -76,10 +76,10 @@ Result<const fb::Data*> OpenHeader(const Frames& frames, uint32_t tables_max) {
 
 struct Counts {
   uint64_t rows = 0;
-  uint64_t bytes = 0;  // Of values or gradients.
+  uint64_t bytes = 0;  // Size of the values or gradients.
 };
 
-// Groups must ascend by (shard, table), so that none comes twice.
+// Groups must ascend by (shard, table), so that none is repeated.
 Result<Counts> ReadGroups(const flatbuffers::Vector<const fb::Group*>& in,
                           std::span<const WireTable> tables, KeyGroups& out) {
   Counts counts;
@@ -130,7 +130,7 @@ Status ReadPull(const fb::Pull& in, Frames frames, std::span<const WireTable> ta
   return OkStatus();
 }
 
-// Pieces must ascend by shard, and every group be of a shard among them.
+// Pieces must ascend by shard, and every group's shard must have a piece.
 Status ReadPieces(const flatbuffers::Vector<const fb::Piece*>& in, const KeyGroups& groups,
                   ShardPieces& out) {
   out.reserve(in.size());
@@ -270,7 +270,7 @@ Frames Encode(const DataReply& reply) {
 
 Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> tables) {
   DT_TRY(const fb::Data* const data, OpenHeader(frames, kRequestTablesMax));
-  const Frame header = frames[0];  // Shared: `data` points into it.
+  const Frame header = frames[0];  // Keeps the bytes alive that `data` points to.
   DataRequest out;
   switch (data->body_type()) {
     case fb::Body::Pull:

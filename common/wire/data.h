@@ -1,12 +1,13 @@
 // Messages between workers and the executor threads of servers. A message is a FlatBuffers header
-// (data.fbs, verified before any field is read) and raw little-endian arrays, in frames of their
-// own, that are never copied on the way. Decoding believes nothing: sizes, counts and sums are
-// checked first; a bad message is Malformed as a whole. A sender that shares its memory may change
-// what it has sent: keys are taken before they are checked, values and gradients are only numbers.
+// (data.fbs, verified before any field is read) and raw little-endian arrays in frames of their
+// own, which are never copied on the way. Decoding trusts nothing: it checks sizes, counts and sums
+// first, and a bad message is Malformed as a whole. A sender in shared memory may change what it
+// has sent; therefore keys are copied before they are checked, while values and gradients are only
+// numbers and need no check.
 //
-// Keys travel grouped: for each group (shard, table) `rows` keys, groups in the order of the
-// header, which ascends by (shard, table) without repeats. Values and gradients stand in key order,
-// each group's in the format in which rows of its table travel, filled up to a multiple of 4 bytes
+// Keys are grouped by (shard, table); the header lists the groups, ascending and without repeats,
+// and the number of rows of each. Values and gradients are in the order of the keys. Each group
+// uses the format in which rows of its table travel and is padded to a multiple of 4 bytes
 // (RowsBytes). Both ends know the formats from the job, whose fingerprint they compared.
 #pragma once
 
@@ -22,11 +23,11 @@
 namespace dt {
 
 inline constexpr uint32_t kWireVersion = 6;            // Both ends must have the same.
-inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // A larger message is refused.
+inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // Larger messages are refused.
 
-// On every request: what its sender knows, and which server it means. A lower generation or view is
-// refused as a whole (Stale); a lower version of the map only for those shards whose chains have
-// changed since.
+// Part of every request: the versions that its sender knows, and the server that it is for. A
+// request with an older generation or view is refused as a whole (Stale). With an older version of
+// the map, only the shards whose chains have changed since are refused.
 struct Stamp {
   Generation generation;
   ViewNumber view;
@@ -48,29 +49,31 @@ struct WireTable {
   uint32_t dim = 0;
   FloatFormat format = FloatFormat::kFp32;
 
-  // Of a group of so many rows.
+  // Bytes of a group of `rows` rows.
   uint64_t BytesOf(uint64_t rows) const { return RowsBytes(format, dim, rows); }
 };
 
 enum class PullMode : uint8_t {
-  kTrain,      // Absent rows: initial values.
-  kEvaluate,   // Absent rows: eval_default.
-  kLookahead,  // Soon to be pulled: rows on disk may come to memory. Not answered.
+  kTrain,     // Absent rows read as initial values.
+  kEvaluate,  // Absent rows read as eval_default says.
+  // A prefetch: the rows will soon be pulled and may be moved from disk to memory. No reply.
+  kLookahead,
 };
-// kSetAbsent: the gradients are values; rows that are not there are made with them, others stay.
+// kSetAbsent: the gradients are values; absent rows are created with them, existing rows stay.
 enum class PushMode : uint8_t { kGradients, kSetAbsent };
 
 struct PullRequest {
-  uint64_t request = 0;  // Chosen by the sender; comes back in the answer.
+  uint64_t request = 0;  // Chosen by the sender; the reply repeats it.
   Stamp stamp;
-  Step step = 0;  // Answered once every step before it is applied (parked until then).
+  // The reply is sent once all earlier steps are applied; until then the request is parked.
+  Step step = 0;
   PullMode mode = PullMode::kTrain;
   KeyGroups groups;
   Frame keys;  // u64 [sum of rows]
 };
 
-// A push to one shard is cut by that shard's own bytes, so that its pieces are the same whoever
-// sends them under whatever map; they are applied together.
+// A push to one shard is cut into pieces by that shard's bytes alone, so that the pieces are the
+// same for every sender and every version of the map. All pieces are applied together.
 struct ShardPiece {
   ShardId shard;
   uint32_t piece = 0, pieces = 1;
@@ -79,26 +82,26 @@ struct ShardPiece {
 using ShardPieces = PooledVector<ShardPiece>;
 
 // Contributions of one slice to shards of one executor. The messages of a push together name every
-// shard of the job, also those without rows, so that the clock of each moves.
+// shard of the job, even without rows, so that each shard's clock advances.
 struct PushRequest {
   uint64_t request = 0;
   Stamp stamp;
   Step step = 0;
   SliceIndex slice = 0;
-  uint32_t slices = 1;  // Of the step.
+  uint32_t slices = 1;  // Number of slices of the step.
   float lr_scale = 1;
   PushMode mode = PushMode::kGradients;
-  // Asynchronous training only: the sender, and the first step of its order. All its pushes before
-  // that one are acknowledged.
+  // Asynchronous training only: the sender, and the first step of the order that it works on. The
+  // sender's pushes of all earlier steps have been acknowledged.
   ProcessId worker;
   Step first_step = 0;
-  ShardPieces pieces;  // Shards ascending.
-  KeyGroups groups;    // Of these shards.
+  ShardPieces pieces;  // Ascending by shard.
+  KeyGroups groups;    // Only of shards in `pieces`.
   Frame keys;          // u64 [sum of rows]
-  Frame gradients;     // Group by group.
+  Frame gradients;     // In the order of the groups.
 };
 
-// Every worker is past the barrier of `step`: apply it. Not answered.
+// All workers have passed the barrier of `step`, so the server applies it. No reply.
 struct CompleteRequest {
   Stamp stamp;
   Step step = 0;
@@ -106,33 +109,34 @@ struct CompleteRequest {
 
 struct DataRequest {
   enum class Kind : uint8_t { kPull, kPush, kComplete } kind = Kind::kPull;
-  PullRequest pull;  // The one named by kind is filled.
+  PullRequest pull;  // Only the member that `kind` names is filled.
   PushRequest push;
   CompleteRequest complete;
 };
 
-// The answer to a pull (values filled) or push. A failure carries its code and sentence.
-//
-// Nothing of the request was done for shards that are refused: their chains have changed since the
-// sender's version of the map. `change` says how.
+// The reply to a pull (with values) or a push. A failure carries its code and sentence. The server
+// refuses shards whose chains have changed since the sender's version of the map, and does nothing
+// for them; `change` holds the newer chains.
 struct DataReply {
   uint64_t request = 0;
   Status status;
-  Frame values = {};  // Group by group, without those of refused shards; pulls only.
+  // In the order of the groups, without refused shards; pulls only.
+  Frame values = {};
   bool disk = false;  // Some rows of the executor are on disk: prefetch helps.
-  // Pulls of asynchronous workers: every worker's pushes of steps before it are in the values.
+  // Pulls of asynchronous workers: the values contain the pushes of all workers for steps before
+  // it.
   Step clock = 0;
   std::vector<ShardId> refused = {};  // Ascending.
-  MapChange change = {};              // If any are.
+  MapChange change = {};              // Set if any shard is refused.
 };
 
-// The frames of the message share the memory of those given.
+// The frames of the message share the memory of the arguments' frames.
 Frames Encode(const PullRequest& request);
 Frames Encode(const PushRequest& request);
 Frames Encode(const CompleteRequest& request);
 Frames Encode(const DataReply& reply);
 
-// `tables`: of the job; keys and gradients are checked against them.
+// `tables` are the job's tables; keys and gradients are checked against them.
 Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> tables);
 Result<DataReply> DecodeDataReply(Frames frames);
 

@@ -1,4 +1,4 @@
-// The tables of the specs, for the codecs that carry them.
+// The tables of common/specs and of the shard map, for the codecs that carry them.
 #pragma once
 
 #include "common/cluster/shard_map.h"

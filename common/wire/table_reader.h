@@ -1,4 +1,4 @@
-// FlatBuffers tables → structs; see tables.h.
+// Converts FlatBuffers tables to structs; see tables.h.
 #pragma once
 
 #include <cstring>
@@ -98,12 +98,12 @@ void Read(BudgetReader& in, const typename TableOf<T>::type& table, T& value) {
   if constexpr (requires { value.IsSound(); }) in.Require(value.IsSound());
 }
 
-// False if the bytes do not follow the schema, or hold values that no writer gives.
+// Returns false if the bytes do not follow the schema, or contain values that no writer produces.
 template <class T>
 bool Decode(std::span<const std::byte> bytes, const char* file_identifier, BudgetReader& in,
             T& value) {
   using Table = typename TableOf<T>::type;
-  // Messages can start at any address; FlatBuffers reads aligned ones only.
+  // Messages can start at any address, but FlatBuffers needs aligned bytes.
   std::vector<uint64_t> aligned;
   if (reinterpret_cast<uintptr_t>(bytes.data()) % sizeof(uint64_t) != 0) {
     aligned.resize((bytes.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));

@@ -1,4 +1,4 @@
-// Structs → FlatBuffers tables; see tables.h. Equal values give equal bytes.
+// Converts structs to FlatBuffers tables; see tables.h. Equal values give equal bytes.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ using Builder = flatbuffers::FlatBufferBuilder;
 template <class T>
 auto Write(Builder& to, const T& value);
 
-// One value as an argument of its table's Create; Field is the type that reading the field gives.
+// One value as an argument of its table's Create function. Field is the type of the field's getter.
 template <class Field, class T>
 auto Argument(Builder& to, const T& value) {
   if constexpr (std::is_arithmetic_v<T>) {
@@ -65,7 +65,8 @@ auto Argument(Builder& to, const T& value) {
   }
 }
 
-// As above, as a tuple: a variant is two arguments, the alternative's tag and its table.
+// Like Argument, but as a tuple: a variant becomes two arguments, the alternative's tag and its
+// table.
 template <class Field, class T>
 auto Arguments(Builder& to, const T& value) {
   if constexpr (kIsVariant<T>) {
@@ -80,10 +81,10 @@ auto Arguments(Builder& to, const T& value) {
   }
 }
 
-// Fields that are not numbers are written before their table, as FlatBuffers asks.
+// Fields that are not numbers are written before their table, as FlatBuffers requires.
 template <class T, class Fields, size_t... I>
 auto WriteFields(Builder& to, const Fields& fields, std::index_sequence<I...>) {
-  // In braces, so that fields are written in their order, and equal values give equal bytes.
+  // Braces guarantee that fields are written in their order, so that equal values give equal bytes.
   using All = std::tuple<decltype(Arguments<SchemaField<T, I>>(to, std::get<I>(fields)))...>;
   const All arguments{Arguments<SchemaField<T, I>>(to, std::get<I>(fields))...};
   return std::apply(

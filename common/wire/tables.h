@@ -1,15 +1,15 @@
-// Structs ⇄ FlatBuffers tables, field by field, for control messages and for plans: which struct
-// has which table. table_writer.h and table_reader.h do the rest.
+// Converts between structs and FlatBuffers tables, field by field, for control messages and plans.
+// This file says which struct has which table; table_writer.h and table_reader.h convert.
 //
-// A struct lists its fields with DT_FIELDS; the schema has a table with the same names in the same
-// order; DT_TABLE says that they belong together. Whatever differs, in name, number, order or type,
-// does not compile. In a table, ids and enumerations are numbers, durations nanoseconds, structs
-// tables, and a variant is a union of its alternatives in their order. What a union, or a vector of
-// vectors, holds besides structs is a table with the one field `value`; an entry of a map has
-// `name` and `value`.
+// A struct lists its fields with DT_FIELDS, the schema has a table with the same names in the same
+// order, and DT_TABLE connects the two. Any difference in name, number, order or type does not
+// compile. In a table, ids and enumerations are numbers, durations are nanoseconds, structs are
+// tables, and a variant is a union of its alternatives in their order. Where FlatBuffers needs a
+// table but the value is no struct (an alternative of a union, an item of a vector of vectors), a
+// table with the one field `value` holds it. An entry of a map is a table with `name` and `value`.
 //
-// Bytes of a peer are safe to read: the schema is verified first, memory is charged (see
-// BudgetReader), numbers of enumerations are checked, and so is IsSound() of structs that have it.
+// Bytes of a peer are safe to read: the schema is verified first, memory is limited (see
+// BudgetReader), and enumerations and IsSound() of structs are checked.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ struct TableOf {};
     using type = Table;         \
   }
 
-// Says which generated traits tell the place of an alternative in a union.
+// Connects a union's tag to the generated traits that know the tag of each alternative.
 template <class Tag>
 struct UnionOf {};
 #define DT_UNION(Tag)                                           \
@@ -43,7 +43,7 @@ struct UnionOf {};
     static constexpr Tag kTag = Tag##Traits<Table>::enum_value; \
   }
 
-// The last enumerator; the first is 0.
+// The last enumerator of an enumeration whose first is 0.
 template <class Enum>
 struct LastOf {};
 #define DT_LAST(Enum, last)                    \
@@ -69,7 +69,8 @@ inline constexpr bool kIsVariant = false;
 template <class... T>
 inline constexpr bool kIsVariant<std::variant<T...>> = true;
 
-// How a table sees a value: as the fields of a struct, the two of a map's entry, or itself alone.
+// The fields that a table sees: a struct's own, the name and value of a map's entry, or one field
+// for any other value.
 template <class T>
 struct Described {
   static constexpr std::string_view kNames = "value";
@@ -99,7 +100,7 @@ using FieldOf = std::remove_reference_t<std::tuple_element_t<I, FieldsOf<T>>>;
 template <class T>
 inline constexpr size_t kFields = std::tuple_size_v<FieldsOf<T>>;
 
-// Where field I of T stands in its table: a union takes two places, its tag and then its table.
+// Position of field I of T in its table. A union takes two positions: its tag, then its table.
 template <class T, size_t I>
 constexpr size_t PlaceOf() {
   const auto places = []<size_t... J>(std::index_sequence<J...>) {
@@ -108,7 +109,7 @@ constexpr size_t PlaceOf() {
   return places(std::make_index_sequence<I>());
 }
 
-// What the schema says about it.
+// Checks that the struct and its table have the same fields.
 template <class T>
 struct Schema {
   using Table = typename TableOf<T>::type;
@@ -128,7 +129,7 @@ struct Schema {
                 "the struct and its table differ in the names or the order of fields");
 };
 
-// The type that reading field I gives.
+// The type of the getter of field I.
 template <class T, size_t I>
 using SchemaField = typename TableOf<T>::type::Traits::template FieldType<PlaceOf<T, I>()>;
 

@@ -1,4 +1,4 @@
-// Softmax over rows, with and without a mask; heads of attention.
+// Softmax over rows, with and without a mask; splitting and merging the heads of attention.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/strided.cuh"
 
@@ -35,11 +35,11 @@ CudaError Softmax(const CudaCall& call) {
   });
 }
 
-// Where the mask of a row begins, and whether it moves with the row, if it is repeated to the shape
-// of x.
+// Where the mask for a row begins, and whether it advances within the row, if the mask is broadcast
+// to the shape of x.
 struct MaskRows {
   int rank;
-  Count dims[kCudaRankMax], steps[kCudaRankMax];  // All but the last, innermost first.
+  Count dims[kCudaRankMax], steps[kCudaRankMax];  // All dimensions but the last, innermost first.
   int64_t step;
 
   MaskRows(const CudaTensor& x, const CudaTensor& mask) : rank(x.rank - 1), step(0) {
@@ -65,7 +65,7 @@ struct MaskRows {
   }
 };
 
-// A row without any element to keep becomes zeros.
+// A row in which the mask keeps no element becomes zeros.
 template <class T>
 struct MaskedRow {
   Count cols;
@@ -139,7 +139,7 @@ struct CopyAt {
   __device__ void operator()(int64_t i, const int64_t (&at)[1]) const { to[i] = from[at[0]]; }
 };
 
-// [B, F, H, d] and [B, H, F, d]: the second and third dimensions of the input are exchanged.
+// From [B, F, H, d] to [B, H, F, d]: exchanges the second and third dimensions of the input.
 CudaError SplitHeads(const CudaCall& call) {
   const CudaTensor &in = call.inputs[0], &out = call.outputs[0];  // [B, F, H d], [B, H, F, d]
   const Count width = DimOf(in, 2), dim = DimOf(out, 3);

@@ -4,8 +4,8 @@
 namespace dt {
 namespace {
 
-// split_heads(x [B, F, H d]): [B, H, F, d], the columns of each of the `heads` side by side made a
-// matrix of its own. merge_heads(x [B, H, F, d]): the reverse.
+// split_heads(x [B, F, H d]): [B, H, F, d]; the columns of each of the `heads` become a matrix of
+// its own. merge_heads(x [B, H, F, d]): the reverse.
 Status InferSplitHeads(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   DT_TRY_STATUS(ExpectRank(context, 0, 3, "[B, fields, dim]"));

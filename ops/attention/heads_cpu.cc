@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// Of [B, H, F, d].
+// The dimensions of [B, H, F, d].
 struct Heads {
   size_t samples, heads, fields, dim;
   explicit Heads(const Shape& shape)

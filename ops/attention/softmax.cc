@@ -18,8 +18,8 @@ Status InferSoftmax(InferContext& context) {
   return CheckRows(context);
 }
 
-// masked_softmax(x [.., N], mask): as softmax over the elements whose mask is not 0; the others
-// become 0, and so does a row that has none. The mask has the shape of x or is repeated to it; no
+// masked_softmax(x [.., N], mask): softmax over the elements whose mask is not 0. The others become
+// 0, and so does a row without such elements. The mask has the shape of x or is broadcast to it; no
 // gradient flows to it.
 Status InferMaskedSoftmax(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
@@ -33,13 +33,13 @@ Status InferMaskedSoftmax(InferContext& context) {
   return OkStatus();
 }
 
-// softmax_grad(y, dy)
+// softmax_grad(y, dy): dx.
 Status InferSoftmaxGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2));
   return InferAllSame(context);
 }
 
-// dx = s y (dy - Σ dy y), which is 0 where y is: of both operators.
+// The gradient of both operators: dx = s y (dy - Σ dy y), which is 0 where y is 0.
 Status SoftmaxGradient(GradientContext& context) {
   const Node& node = context.node();
   if (!context.needs_grad(0)) return OkStatus();

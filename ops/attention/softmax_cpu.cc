@@ -15,7 +15,7 @@ void SoftmaxRow(const T* __restrict x, T scale, T* __restrict y, size_t n) {
   for (size_t i = 0; i < n; ++i) y[i] *= share;
 }
 
-// `mask` moves with x (step 1) or stays (step 0).
+// The mask advances with x (step 1) or stays (step 0).
 template <class T>
 struct MaskRow {
   const T* data;
@@ -44,7 +44,7 @@ void MaskedRow(const T* __restrict x, const MaskRow<T>& mask, T scale, std::span
   for (size_t i = 0; i < n; ++i) y[i] *= share;
 }
 
-// Where the mask of a row of x begins, if the mask is repeated to the shape of x.
+// Where the mask for a row of x begins, if the mask is broadcast to the shape of x.
 class MaskRows {
  public:
   MaskRows(const TensorView& x, const TensorView& mask)

@@ -6,7 +6,8 @@
 namespace dt {
 namespace {
 
-// Run by the engine's collectives: no kernel. Step nodes whose input is a slice value.
+// Operators without kernels, which the engine runs by collectives. They are step nodes whose input
+// is a slice value.
 //
 // sum_slices(x): the sum of x over the step's slices, in slice order.
 // gather_slices(x [C]): [slices, C], one row for each slice.
@@ -20,7 +21,7 @@ Status InferGatherSlices(InferContext& context) {
   return OkStatus();
 }
 
-// S.<table> where the list is [U.<table>].
+// The symbol S.<table> for a list [U.<table>].
 Result<SymbolIndex> StepSymbolOf(const InferContext& context, size_t i) {
   const std::vector<std::string>& symbols = context.graph.symbols;
   const std::string& slice = symbols[context.in(i).shape[0].symbol];
@@ -32,8 +33,8 @@ Result<SymbolIndex> StepSymbolOf(const InferContext& context, size_t i) {
 }
 
 // sum_rows(grad [U, dim], numbers [U]): the sums of row gradients over the step's slices [S, dim],
-// in slice order for each row; the numbers of their rows [S], by first appearance; and the steps
-// since each was last updated [S], as its table knows.
+// each row's in slice order; the numbers of these rows [S], by first appearance; and for each row
+// the steps since its last update [S], as recorded by its table.
 Status InferSumRows(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2));
   DT_TRY_STATUS(ExpectFloat(context, 0));
@@ -49,8 +50,8 @@ Status InferSumRows(InferContext& context) {
   return OkStatus();
 }
 
-// Run by the engine's streams, too: copy(x) is x on the node's device; refresh(x, replica) writes x
-// into its replica there.
+// The engine's streams also run copy(x), which returns x on the node's device, and refresh(x,
+// replica), which writes x to its replica there.
 Status InferCopy(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 1));
   context.outputs = {Output(context.in(0).dtype, context.in(0).shape)};

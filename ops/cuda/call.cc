@@ -35,7 +35,7 @@ struct Fill {
     to.ints = value.data();
     to.count = value.size();
   }
-  // No operator's kernel has such.
+  // No CUDA kernel has such attributes.
   void operator()(const std::vector<double>&) const {}
   void operator()(const std::vector<std::string>&) const {}
 };

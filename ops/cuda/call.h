@@ -1,4 +1,4 @@
-// A node of the graph as the plain data that CUDA kernels take.
+// Converts a node of the graph to the plain data that CUDA kernels take.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace dt {
 
-// Owns what its call points to; both move together. Not thread-safe.
+// Owns the memory that its call points to, also after a move. Not thread-safe.
 class CudaNode {
  public:
-  // `extents` by symbol, 1 first: exact for B, capacities for others. Addresses, run, scratch and
-  // stream are the caller's to fill in. Error: Invalid, more symbols or dimensions than a call
-  // holds, or f64.
+  // `extents`: sizes by symbol, the first is 1; exact for B, capacities for others. The caller
+  // fills in addresses, run, scratch and stream. Errors: Invalid, if the node has f64, or more
+  // symbols or dimensions than a call can hold.
   static Result<CudaNode> Make(const Graph& graph, const Node& node,
                                std::span<const int64_t> extents);
 
@@ -32,14 +32,14 @@ class CudaNode {
                     std::span<const int64_t> extents, std::vector<CudaTensor>* to);
   void AddAttrs();
 
-  Attrs attrs_;  // With the node's name.
+  Attrs attrs_;  // Includes the node's name.
   std::vector<CudaTensor> inputs_, outputs_;
   std::vector<CudaAttr> plain_attrs_;
   CudaCall call_;
 };
 
-// What the card has to know of a slice: `sizes` by symbol, 1 first.
-// REQUIRES: at most kCudaSymbolsMax sizes.
+// Values of a slice that kernels read on the card. `sizes`: by symbol, the first is 1. REQUIRES: at
+// most kCudaSymbolsMax sizes.
 CudaRun CudaRunOf(const RunInfo& run, std::span<const int64_t> sizes);
 
 }  // namespace dt

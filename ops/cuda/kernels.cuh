@@ -1,4 +1,4 @@
-// What each source of CUDA kernels adds to find_kernel's table.
+// Declares the kernels that each CUDA source adds to find_kernel's table.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ CudaKernelList ListOf(const CudaKernel (&kernels)[count]) {
   return {kernels, count};
 }
 
-// nullptr: the operator has no CUDA kernel.
+// nullptr if the operator has no CUDA kernel.
 const CudaKernel* FindCudaKernel(const char* op);
 
 #define DT_DECLARE_KERNELS(File) CudaKernelList File##CudaKernels();

@@ -5,16 +5,16 @@
 
 namespace dt {
 
-// Dimensions, innermost first, and for each operand the elements that one step along a dimension
-// moves by (0: the same element again).
+// Dimensions, innermost first, and for each operand the number of elements that a step along a
+// dimension moves by (0: it stays).
 template <int kOperands>
 struct Strided {
   int rank = 0;
   Count dims[kCudaRankMax];
   Count steps[kOperands][kCudaRankMax];
 
-  // The next dimension outwards. It is joined to the one before where all operands go on in one
-  // stride.
+  // Adds the next outer dimension. It is joined with the one before if all operands traverse both
+  // with one stride.
   void Add(const Count& dim, const Count (&by)[kOperands]) {
     if (dim.is_one()) return;
     bool joins = rank > 0;
@@ -31,12 +31,13 @@ struct Strided {
   }
 };
 
-// Elements that one step along dimension i of a dense tensor moves by; 0 where the dimension is 1.
+// Number of elements that a step along dimension i of a dense tensor moves by; 0 if the dimension
+// is 1.
 inline Count StepOf(const CudaTensor& t, int i) {
   return DimOf(t, i).is_one() ? Fixed(0) : Product(t, i + 1, t.rank);
 }
 
-// Operands that are repeated, right-aligned, to the shape of `out`.
+// A loop over `out` with right-aligned operands broadcast to its shape.
 template <int kOperands>
 Strided<kOperands> Broadcast(const CudaTensor& out, const CudaTensor (&in)[kOperands]) {
   Strided<kOperands> loop;
@@ -51,14 +52,14 @@ Strided<kOperands> Broadcast(const CudaTensor& out, const CudaTensor (&in)[kOper
   return loop;
 }
 
-// The same with true sizes.
+// A Strided loop with the true sizes.
 template <int kOperands>
 struct Walk {
   int rank;
   int64_t dims[kCudaRankMax];
   int64_t steps[kOperands][kCudaRankMax];
 
-  // By the first threads of a block; the others wait for them.
+  // The first threads of a block read; the others must wait for them.
   __device__ void Read(const Strided<kOperands>& loop, const CudaRun& run) {
     const int thread = static_cast<int>(threadIdx.x), width = kOperands + 1;
     if (thread == 0) rank = loop.rank;
@@ -70,7 +71,7 @@ struct Walk {
       steps[k][d] = loop.steps[k][d].At(run);
     }
   }
-  // Where the operands are at position i of the loop.
+  // The offsets of the operands at position i of the loop.
   __device__ void Offsets(int64_t i, int64_t (&at)[kOperands]) const {
     for (int k = 0; k < kOperands; ++k) at[k] = 0;
     for (int d = 0; d < rank; ++d) {
@@ -81,7 +82,7 @@ struct Walk {
   }
 };
 
-// f(i, offsets of the operands) for each i below n.
+// Calls f(i, offsets of the operands) for each i below n.
 template <int kOperands, class F>
 __global__ void __launch_bounds__(kThreads)
     StridedKernel(F f, Strided<kOperands> loop, Count n, const CudaRun* run) {

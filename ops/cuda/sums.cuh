@@ -1,4 +1,4 @@
-// Sums in an order that sizes alone decide: no atomics, no dependence on the card.
+// Sums in an order that depends on sizes alone: no atomics, no dependence on the card.
 #pragma once
 
 #include "ops/cuda/util.cuh"
@@ -7,13 +7,13 @@ namespace dt {
 
 // Rows of one partial sum.
 inline constexpr int64_t kPieceRows = 256;
-inline constexpr int64_t kFewRows = 32;  // One thread adds them.
+inline constexpr int64_t kFewRows = 32;  // Up to this many rows are added by one thread.
 inline constexpr int kTileCols = 32, kTileRows = 8, kPieceLanes = 32;
 
 inline int64_t PiecesOf(int64_t rows) { return (rows + kPieceRows - 1) / kPieceRows; }
 
-// f.On(column, run) gives a function of the row; store(column, sum, run) takes the sum of its
-// values.
+// Sums over few rows. f.On(column, run) returns a function of the row; store(column, sum, run)
+// receives the sum of its values.
 template <class F, class Store>
 struct FewRows {
   F f;
@@ -81,17 +81,16 @@ __global__ void __launch_bounds__(kTileCols* kPieceLanes)
   }
 }
 
-// Scratch memory of SumRows.
+// Scratch memory that SumRows needs.
 inline size_t SumRowsBytes(const Count& rows, const Count& cols) {
   return static_cast<size_t>(PiecesOf(rows.extent) * cols.extent) * sizeof(float);
 }
 
 struct RowSums {
   Count rows, cols;
-  float* parts;  // SumRowsBytes.
+  float* parts;  // SumRowsBytes bytes.
 };
-// For each of `cols` columns the sum over `rows` rows: in float within a piece, in double between
-// them.
+// Sums `rows` rows of each of `cols` columns: in float within a piece, in double across pieces.
 template <class F, class Store>
 void SumRows(const CudaCall& call, const RowSums& of, const F& f, const Store& store) {
   const auto& [rows, cols, parts] = of;
@@ -111,7 +110,7 @@ void SumRows(const CudaCall& call, const RowSums& of, const F& f, const Store& s
 
 inline constexpr int64_t kPieceElements = 4096;
 
-// The sum over a block of kThreads threads; thread 0 has it.
+// The sum over a block of kThreads threads; every thread gets it.
 __device__ inline double BlockSum(double x) {
   __shared__ double sums[kThreads / kWarp];
   x = WarpSum(x);
@@ -139,7 +138,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// One block: store(total, run).
+// One block adds all parts and calls store(total, run).
 template <class Store>
 __global__ void __launch_bounds__(kThreads)
     AddPartsKernel(Store store, Count n, const CudaRun* run, const double* parts) {

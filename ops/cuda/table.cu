@@ -1,4 +1,4 @@
-// The only entry of libdovetail_cuda.so.
+// The only exported function of libdovetail_cuda.so.
 #include "common/device/cuda_stream.cuh"
 #include "ops/cuda/kernels.cuh"
 

@@ -1,7 +1,7 @@
-// What the CUDA kernels share: attributes, sizes that are read on the card, loops over them.
+// Helpers of the CUDA kernels: attributes, sizes that are read on the card, loops over them.
 //
-// A launch knows capacities only; how much there really is, a kernel reads from the CudaRun. So
-// grids are made for `extent` and every loop ends at the true number, which may be 0.
+// A launch knows only capacities; a kernel reads the true sizes from the CudaRun. So grids are made
+// for `extent`, and every loop ends at the true number, which may be 0.
 #pragma once
 
 #include <cmath>
@@ -47,7 +47,7 @@ inline const char* TextAttr(const CudaCall& call, const char* name, const char* 
 // A product of dimensions with at most two symbols.
 struct Count {
   int64_t times = 1;
-  int64_t extent = 1;  // What the host knows: at least the true number.
+  int64_t extent = 1;  // Known on the host; at least the true number.
   int32_t symbols[2] = {0, 0};
 
   __device__ int64_t At(const CudaRun& run) const {
@@ -79,10 +79,10 @@ inline Count Product(const CudaTensor& t, int begin, int end) {
   return product;
 }
 inline Count SizeOf(const CudaTensor& t) { return Product(t, 0, t.rank); }
-// A tensor as a matrix [all but the last, last] …
+// Rows and columns of a tensor seen as the matrix [all but the last, last].
 inline Count RowsOf(const CudaTensor& t) { return Product(t, 0, t.rank - 1); }
 inline Count ColsOf(const CudaTensor& t) { return DimOf(t, t.rank - 1); }
-// … or as [first, all others].
+// Rows and columns of a tensor seen as the matrix [first, all others].
 inline Count SamplesOf(const CudaTensor& t) { return DimOf(t, 0); }
 inline Count PerSample(const CudaTensor& t) { return Product(t, 1, t.rank); }
 
@@ -113,7 +113,7 @@ inline const uint32_t* IndexOf(const CudaTensor& t) { return static_cast<const u
 
 inline CudaError Launched() { return TextOf(cudaGetLastError()); }
 
-// Float tensors of a call are of one type; a tensor has at most two dimensions that vary.
+// Checks that all float tensors have one type, and every tensor at most two varying dimensions.
 inline CudaError CheckCall(const CudaCall& call, uint8_t* type) {
   bool found = false;
   for (size_t i = 0; i < call.input_count + call.output_count; ++i) {
@@ -149,7 +149,7 @@ CudaError OnFloat(const CudaCall& call, Body&& body) {
 inline constexpr unsigned kThreads = 256, kWarp = 32;
 inline constexpr int64_t kBlocksMax = 4096;
 
-// Never an empty grid.
+// At least 1, since a grid must not be empty.
 inline unsigned BlocksFor(int64_t n, int64_t per_block = kThreads) {
   const int64_t blocks = (n + per_block - 1) / per_block;
   return static_cast<unsigned>(blocks < 1 ? 1 : (blocks > kBlocksMax ? kBlocksMax : blocks));
@@ -157,9 +157,9 @@ inline unsigned BlocksFor(int64_t n, int64_t per_block = kThreads) {
 
 struct Grid {
   dim3 blocks, threads = kThreads;
-  size_t shared_bytes = 0;  // What SharedFloats gives.
+  size_t shared_bytes = 0;  // Size of the memory that SharedFloats returns.
 };
-// An error shows at Launched.
+// Errors are returned by Launched().
 template <class... Parameters, class... Arguments>
 void LaunchKernel(const CudaCall& call, const Grid& grid, void (*kernel)(Parameters...),
                   const Arguments&... arguments) {
@@ -175,7 +175,7 @@ __device__ inline float* SharedFloats() {
   return dt_shared_floats;
 }
 
-// f(i, run) for each i below n.
+// Calls f(i, run) for each i below n.
 template <class F>
 __global__ void __launch_bounds__(kThreads) ForEachKernel(F f, Count n, const CudaRun* run) {
   const int64_t count = n.At(*run), stride = int64_t{gridDim.x} * blockDim.x;
@@ -188,7 +188,7 @@ void ForEach(const CudaCall& call, const Count& n, const F& f) {
   LaunchKernel(call, {BlocksFor(n.extent)}, ForEachKernel<F>, f, n, call.run);
 }
 
-// f(row, lane, run): one warp for each row, whole.
+// Calls f(row, lane, run) with one warp for each row.
 template <class F>
 __global__ void __launch_bounds__(kThreads) ForRowsKernel(F f, Count rows, const CudaRun* run) {
   const int64_t count = rows.At(*run), warps = kThreads / kWarp;
@@ -205,7 +205,7 @@ void ForRows(const CudaCall& call, const Count& rows, const F& f) {
 struct Division {
   int64_t quotient, rest;
 };
-// 64-bit division costs several times as much as the 32-bit one.
+// 64-bit division costs several times as much as 32-bit division.
 __device__ inline Division Divide(int64_t n, int64_t by) {
   if (((n | by) >> 32) == 0) {
     const auto a = static_cast<uint32_t>(n), b = static_cast<uint32_t>(by);

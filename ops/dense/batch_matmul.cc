@@ -6,9 +6,9 @@
 namespace dt {
 namespace {
 
-// batch_matmul(a [lead.., M, K], b [lead.., K, N]): [lead.., M, N], one product for each of the
-// leading positions, which both have alike. transpose_a, transpose_b: the last two dimensions of
-// the operand are exchanged first.
+// batch_matmul(a [lead.., M, K], b [lead.., K, N]): [lead.., M, N], one product for each position
+// of the leading dimensions, which are equal in both. transpose_a and transpose_b exchange the last
+// two dimensions of an operand first.
 struct Turned {
   bool a, b;
   explicit Turned(const Attrs& attrs)

@@ -7,12 +7,13 @@
 namespace dt {
 namespace {
 
-// Small products, as attention has them, are computed here: a library call costs more than their
-// arithmetic. The right operand is copied to rows of whole vectors that fit a thread's first-level
-// cache; the result is made in blocks of kRows × kCols that stay in registers.
+// Small products, such as those of attention, are computed here, because a library call costs more
+// than their arithmetic. The right operand is copied to rows of whole vectors that fit into a
+// thread's first-level cache; the result is computed in blocks of kRows × kCols that stay in
+// registers.
 constexpr size_t kRows = 4, kCols = 16;
-constexpr size_t kPacked = 6144;       // Elements of a packed right operand.
-constexpr size_t kSmall = 256 * 1024;  // Multiplications of a product.
+constexpr size_t kPacked = 6144;       // Most elements of a packed right operand.
+constexpr size_t kSmall = 256 * 1024;  // Most multiplications of a small product.
 
 size_t PaddedCols(size_t n) { return (n + kCols - 1) / kCols * kCols; }
 
@@ -20,7 +21,7 @@ bool IsSmall(const GemmShape& shape) {
   return shape.k * PaddedCols(shape.n) <= kPacked && shape.m * shape.n * shape.k <= kSmall;
 }
 
-// op(B) with its rows filled up with zeros.
+// Packs op(B), with its rows padded with zeros.
 template <class T>
 void Pack(const GemmShape& shape, const T* __restrict b, T* __restrict packed) {
   const size_t width = PaddedCols(shape.n);
@@ -34,12 +35,12 @@ void Pack(const GemmShape& shape, const T* __restrict b, T* __restrict packed) {
   }
 }
 
-// Vector registers, written out: the compiler's own choice here is an order without them.
+// Explicit vector registers: the compiler would otherwise choose an order without them.
 template <class T>
 struct Register {
   typedef T Type __attribute__((vector_size(32)));
   static constexpr size_t kLanes = 32 / sizeof(T);
-  static constexpr size_t kCount = kCols / kLanes;  // Of kCols elements.
+  static constexpr size_t kCount = kCols / kLanes;  // Registers for kCols elements.
 
   static Type Load(const T* from) {
     Type value;
@@ -49,8 +50,8 @@ struct Register {
   static void Store(const Type& value, T* to) { std::memcpy(to, &value, sizeof(value)); }
 };
 
-// `rows` rows of op(A), at strides `row` and `col`, times kCols columns of the packed operand, of
-// which `cols` are stored.
+// `rows` rows of op(A), at strides `row` and `col`, times kCols columns of the packed operand.
+// `cols` columns of the result are stored.
 template <class T>
 struct Block {
   const T* a;

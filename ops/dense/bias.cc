@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// bias_add(x [.., N], b [N])
+// bias_add(x [.., N], b [N]): [.., N].
 Status InferBiasAdd(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
   const SymShape& x = context.in(0).shape;

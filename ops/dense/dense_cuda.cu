@@ -1,4 +1,4 @@
-// Matrix products, bias, and layers as the planner joins them.
+// Matrix products, bias, and layers as the pass `fuse` makes them.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/sums.cuh"
 #include "ops/gemm/gemm_cuda.cuh"
@@ -6,8 +6,8 @@
 namespace dt {
 namespace {
 
-// The attribute `math` of a product of floats: fp32 (default), tf32, or bf16: operands rounded to
-// bf16, sums in float.
+// The attribute `math` of a product of floats: fp32 (default), tf32, or bf16 (operands rounded to
+// bf16, sums in float).
 enum class Math { kFp32, kTf32, kBf16 };
 
 Math MathOf(const CudaCall& call) {
@@ -17,8 +17,8 @@ Math MathOf(const CudaCall& call) {
   return std::strcmp(text, "tf32") == 0 ? Math::kTf32 : Math::kFp32;
 }
 
-// cuBLASLt's arguments are capacities. Rows beyond the true size then give rows that nobody reads;
-// where rows are what is added up, they must be zeros.
+// cuBLASLt's arguments are capacities. Rows beyond the true size give result rows that nobody
+// reads; but if rows are the inner dimension, they must be zeros.
 bool IsCapacity(const CudaTensor& t) { return t.symbol[0] > 1; }
 CudaError CheckInner(const CudaTensor& t) {
   for (int i = 1; i < t.rank; ++i) {
@@ -35,7 +35,7 @@ struct ZeroBeyond {
     if (i >= size.At(run)) data[i] = To<T>(0.0f);
   }
 };
-// The tail of a tensor's own memory, which has no value.
+// Zeroes a tensor's memory beyond its true size, which holds no value.
 void ZeroTail(const CudaCall& call, const CudaTensor& t) {
   const Count size = SizeOf(t), whole = Fixed(size.extent);
   if (t.dtype == kCudaF32) {
@@ -63,7 +63,7 @@ size_t Scratch(const CudaCall& call) {
   return MathOf(call) == Math::kBf16 ? RoundedScratch(call) : 0;
 }
 
-// The operands of a product in bf16: as they are stored, or rounded in the node's scratch memory.
+// Sets the operands of a product to bf16: as stored, or rounded into the node's scratch memory.
 void UseBf16(const CudaCall& call, GemmTask* task) {
   const CudaTensor &a = call.inputs[0], &b = call.inputs[1];
   auto* const left = static_cast<__nv_bfloat16*>(call.scratch);
@@ -103,7 +103,7 @@ CudaError CheckOperands(const CudaCall& call) {
   return CheckSizes(call);
 }
 
-// Of matmul; rows beyond the true size are made zeros where rows are what is added up.
+// The task of matmul. If rows are the inner dimension, rows beyond the true size are zeroed.
 GemmTask MatmulTask(const CudaCall& call) {
   const CudaTensor &a = call.inputs[0], &b = call.inputs[1];
   GemmTask task;
@@ -122,7 +122,7 @@ CudaError Matmul(const CudaCall& call) {
   return Multiply(call, MatmulTask(call));
 }
 
-// Operands of floats and of bf16.
+// Some operands are floats and some bf16.
 CudaError NarrowMatmul(const CudaCall& call) {
   if (CudaError e = CheckSizes(call)) return e;
   if (call.outputs[0].dtype != kCudaF32) return "narrow_matmul gives floats";
@@ -166,7 +166,7 @@ CudaError BiasAdd(const CudaCall& call) {
 
 // ------------------------------------------------------------------ layers
 
-// A product of the rows of x with a weight, turned or not.
+// A product of the rows of x with a weight, transposed if `turned`.
 GemmTask RowsTimes(const CudaTensor& x, const CudaTensor& weight, bool turned) {
   GemmTask task;
   task.transpose_b = turned;
@@ -184,7 +184,8 @@ CudaError DenseLayer(const CudaCall& call) {
   return Multiply(call, task);
 }
 
-// dy where y is above 0, in output 0, which may be dy; its sums over rows in output 1.
+// dx = dy where y is above 0, else 0, in output 0, which may be dy; its sums over rows go to output
+// 1.
 template <class T>
 struct Through {
   const T *y, *dy;
@@ -224,7 +225,7 @@ CudaError ReluBiasGrad(const CudaCall& call) {
   return ReluBias(call, call.inputs[0], call.inputs[1], static_cast<float*>(call.scratch));
 }
 
-// The rounded operands of the product, then the sums.
+// The rounded operands of the product, then the partial sums.
 size_t DenseLayerBackScratch(const CudaCall& call) { return Scratch(call) + SumsBytes(call); }
 CudaError DenseLayerBack(const CudaCall& call) {
   if (CudaError e = CheckOperands(call)) return e;

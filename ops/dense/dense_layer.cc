@@ -5,11 +5,11 @@
 namespace dt {
 namespace {
 
-// Whole layers, as the planner's pass `fuse` joins them, with the bits of the operators that they
-// replace. They have no gradients: the pass runs on graphs that have theirs already. Products are
-// made in `math`, as matmul's. On the processor the pass `bf16_activations` stores rows of layers
-// in bf16: with the attribute `narrow` a layer gives such rows; x, dz and a layer's result y may be
-// such.
+// Whole layers, as made by the pass `fuse`; they return the same bits as the operators that they
+// replace. They have no gradients, because the pass runs on graphs that have them already. Products
+// use `math`, as matmul does. On the CPU the pass `bf16_activations` stores rows between layers in
+// bf16: with the attribute `narrow` a layer returns such rows; x, dz and a layer's result y may be
+// such rows.
 
 DType RowsOf(const InferContext& context) {
   const bool narrow = BoolAttr(context.node.attrs, "narrow", false);
@@ -50,8 +50,8 @@ Status InferReluBiasGrad(InferContext& context) {
   return OkStatus();
 }
 
-// dense_layer_back(dz [.., M], weight [N, M], y [.., N]): relu_bias_grad(y, dz weightᵀ): from the
-// gradient of a layer's product to that of the layer before, whose result is y.
+// dense_layer_back(dz [.., M], weight [N, M], y [.., N]): relu_bias_grad(y, dz weightᵀ), which
+// leads from the gradient of a layer's product to that of the layer before, whose result is y.
 Status InferDenseLayerBack(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 3));
   DT_TRY_STATUS(ExpectMath(context));
@@ -68,7 +68,7 @@ Status InferDenseLayerBack(InferContext& context) {
   return OkStatus();
 }
 
-// Of the product of input 0 and the weight.
+// The cost of the product of input 0 and the weight.
 OpCost LayerCost(const Graph& graph, const Node& node, int64_t batch) {
   OpCost cost;
   for (const ValueIndex v : node.inputs) cost.bytes += BytesAt(graph.value(v), batch);

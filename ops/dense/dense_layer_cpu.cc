@@ -5,8 +5,8 @@
 namespace dt {
 namespace {
 
-// A product of the rows of input 0 with the weight, turned or not, into output 0; and `more` bytes
-// of scratch memory.
+// The product of input 0's rows with the weight, transposed if `turned`, to output 0. `more`:
+// `bytes` bytes of scratch memory for the caller.
 template <class T>
 struct LayerProduct {
   GemmTask<T> task;
@@ -35,7 +35,7 @@ void DenseLayer(KernelContext& context) {
   });
 }
 
-// The sums of output 0's rows, into output 1, are as reduce_batch gives them.
+// Output 1, the sums of output 0's rows, has the same bits as reduce_batch.
 void DenseLayerBack(KernelContext& context) {
   OnFloat(context.in(1).dtype, [&]<class T>(T) {
     const MatrixShape shape = AsMatrix(context.out(0));
@@ -50,7 +50,7 @@ void DenseLayerBack(KernelContext& context) {
   });
 }
 
-// The same of a gradient that another operator gives: rows are passed on and summed in one go.
+// Passes on and sums rows in one pass, for a gradient that another operator made.
 template <class Y, class T>
 void PassAndSum(const Y* __restrict y, const T* __restrict dy, T* __restrict dx,
                 T* __restrict partial, size_t n) {

@@ -6,9 +6,9 @@
 namespace dt {
 namespace {
 
-// matmul(a, b): each operand is seen as a matrix whose rows are all dimensions but the last, then
-// transposed if asked. a keeps its leading dimensions in the result unless it is transposed:
-// [B, F, K] times [K, N] gives [B, F, N]; with transpose_a, [B, F, K] and [B, F, N] give [K, N].
+// matmul(a, b): each operand is seen as a matrix whose rows are all dimensions but the last, and
+// transposed if asked. The result keeps the leading dimensions of a unless a is transposed: [B, F,
+// K] times [K, N] is [B, F, N]; with transpose_a, [B, F, K] and [B, F, N] give [K, N].
 struct Operand {
   Dim rows, cols;
 };
@@ -48,15 +48,15 @@ Status InferMatmul(InferContext& context) {
   return OkStatus();
 }
 
-// narrow_matmul: floats, of operands of which some are stored in bf16, as the pass
-// `bf16_activations` says. `math` is bf16.
+// narrow_matmul: a product of operands of which the pass `bf16_activations` stores some in bf16;
+// its result is floats. `math` is bf16.
 Status InferNarrowMatmul(InferContext& context) {
   DT_TRY(SymShape out, ProductShape(context));
   context.outputs = {Output(DType::kF32, std::move(out))};
   return OkStatus();
 }
 
-// Only the left operand, not transposed, keeps more than two dimensions.
+// Only a left operand that is not transposed may have more than two dimensions.
 Status MatmulGradient(GradientContext& context) {
   const Node& node = context.node();
   const bool ta = BoolAttr(node.attrs, "transpose_a", false);
@@ -84,8 +84,8 @@ OpCost MatmulCost(const Graph& graph, const Node& node, int64_t batch) {
   return cost;
 }
 
-// A dimension of both operands that is summed over is cut only where the dimensions before the last
-// agree one by one.
+// If both operands have the summed dimension among their rows, it is cut only if all dimensions
+// before the last agree.
 std::string MatmulLoops(const Graph& graph, const Node& node) {
   const bool ta = BoolAttr(node.attrs, "transpose_a", false);
   const bool tb = BoolAttr(node.attrs, "transpose_b", false);

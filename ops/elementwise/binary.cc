@@ -5,8 +5,8 @@
 namespace dt {
 namespace {
 
-// Operators of (a, b): equal shapes, or right-aligned with dimensions of 1 repeated. Comparisons
-// give 1 where they hold, else 0, and no gradient flows through them.
+// Operators of (a, b), which have equal shapes or are right-aligned and broadcast. Comparisons give
+// 1 if they hold, else 0, and have no gradient.
 Status InferBinary(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
   DT_TRY(SymShape out, Broadcast(context, context.in(0).shape, context.in(1).shape));
@@ -54,7 +54,8 @@ Status DivGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// Of maximum and minimum: the gradient goes where the value came from, to `a` where both are equal.
+// Gradient of maximum and minimum: it goes to the operand that was chosen, and to `a` if both are
+// equal.
 Status PickGradient(GradientContext& context) {
   const bool is_max = context.node().op == "maximum";
   const std::vector<ValueIndex> inputs = context.node().inputs;

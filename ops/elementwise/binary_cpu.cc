@@ -25,7 +25,7 @@ DT_FUNCTION_OF(Greater, a > b ? T(1) : T(0));
 DT_FUNCTION_OF(GreaterEqual, a >= b ? T(1) : T(0));
 #undef DT_FUNCTION_OF
 
-// One row; an operand moves with it (step 1) or stays (step 0).
+// One row; an operand advances with it (step 1) or stays (step 0).
 template <class F, class T>
 void Row(const T* __restrict a, int64_t a_step, const T* __restrict b, int64_t b_step,
          std::span<T> row) {

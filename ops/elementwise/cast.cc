@@ -5,7 +5,8 @@
 namespace dt {
 namespace {
 
-// Attribute `to`: "fp32" or "bf16". f64, of tests, is what a float is there.
+// cast(x): the attribute `to` is "fp32" or "bf16". For f64, which only tests have, "fp32" means
+// f64.
 Status InferCast(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   const std::string to = TextAttr(context.node.attrs, "to", "");
@@ -18,7 +19,7 @@ Status InferCast(InferContext& context) {
   return OkStatus();
 }
 
-// In the type that the input has; rounding counts as no change.
+// The gradient has the input's type; rounding is treated as the identity.
 Status CastGradient(GradientContext& context) {
   const bool narrow = context.graph().value(context.node().inputs[0]).dtype == DType::kBf16;
   const Attrs attrs = {{"to", std::string(narrow ? "bf16" : "fp32")}};

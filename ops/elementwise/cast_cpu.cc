@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-// Elements as they lie in memory.
+// An element as stored in memory.
 struct Bf16 {
   uint16_t bits;
 };
@@ -17,7 +17,7 @@ template <class To>
 To FromFloat(double x) {
   return static_cast<To>(x);
 }
-// To the nearest, ties to even.
+// Rounds to the nearest, ties to even.
 template <>
 Bf16 FromFloat<Bf16>(double x) {
   const auto single = static_cast<float>(x);

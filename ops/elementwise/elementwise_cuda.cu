@@ -1,5 +1,5 @@
-// Functions of one element, of two with broadcasting, a choice between two, other types. bf16 is
-// computed in float.
+// Functions of one element, functions of two with broadcasting, selection, and type conversion.
+// bf16 is computed in float.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/strided.cuh"
 
@@ -141,7 +141,7 @@ DT_FUNCTION_OF(Greater, a > b ? 1.0f : 0.0f);
 DT_FUNCTION_OF(GreaterEqual, a >= b ? 1.0f : 0.0f);
 #undef DT_FUNCTION_OF
 
-// ------------------------------------------------------------------ a choice
+// ------------------------------------------------------------------ selection
 
 template <class T>
 struct Choose {

@@ -1,4 +1,4 @@
-// PReLU and Dice: a slope for each column, or one for all, that is trained.
+// PReLU and Dice: a trained slope for each column, or one for all.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/sums.cuh"
 
@@ -7,7 +7,7 @@ namespace {
 
 __device__ float Gate(float normal) { return 1.0f / (1.0f + expf(-normal)); }
 
-// alpha of column c is alpha[c * step].
+// The alpha of column c is alpha[c * step].
 template <class T>
 struct Slopes {
   const T* alpha;
@@ -38,7 +38,7 @@ struct PreluGrad {
     dx[i] = To<T>(ToFloat(x[i]) > 0.0f ? grad : alpha[Divide(i, cols.At(run)).rest] * grad);
   }
 };
-// dalpha of a column is the sum over the rows.
+// The dalpha of a column is a sum over rows.
 template <class T>
 struct PreluSlopeGrad {
   Count cols;
@@ -89,10 +89,10 @@ struct DiceSlopeGrad {
   }
 };
 
-// A column's sum: alpha's gradient, or one of the numbers that are then added up.
+// Stores a column's sum: as alpha's gradient, or as a term of it if there is only one alpha.
 template <class T>
 struct StoreSlope {
-  T* out;  // nullptr: to `columns`.
+  T* out;  // nullptr: store to `columns`.
   double* columns;
   __device__ void operator()(int64_t c, double sum, const CudaRun&) const {
     if (out != nullptr) {
@@ -116,7 +116,7 @@ struct StoreTotal {
 
 size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// Partial sums, then columns, then partial sums of those.
+// Partial sums, then column sums, then partial sums of those.
 size_t SlopeScratch(const CudaCall& call) {
   const Count rows = RowsOf(call.inputs[0]), cols = ColsOf(call.inputs[0]);
   return Aligned(SumRowsBytes(rows, cols)) +

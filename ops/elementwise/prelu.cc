@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-// alpha is [N], N the last dimension of x, or [1].
+// alpha is [N], where N is the last dimension of x, or [1].
 Status ExpectAlpha(const InferContext& context, size_t i) {
   const SymShape& x = context.in(0).shape;
   const SymShape& alpha = context.in(i).shape;
@@ -34,9 +34,9 @@ Status InferPreluGrad(InferContext& context) {
   return OkStatus();
 }
 
-// dice(x [.., N], normal [.., N], alpha [N] or [1]): p x + (1 - p) alpha x, p = sigmoid(normal).
-// Where `normal` is x after a batch normalisation without scale and shift, it is the activation of
-// Zhou et al., "Deep Interest Network" (2018).
+// dice(x [.., N], normal [.., N], alpha [N] or [1]): p x + (1 - p) alpha x with p =
+// sigmoid(normal). If `normal` is x after batch normalisation without scale and shift, this is the
+// activation of Zhou et al., "Deep Interest Network" (2018).
 Status InferDice(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 3));
   DT_TRY_STATUS(ExpectShape(context, 1, context.in(0).shape, "the normalised input"));
@@ -57,7 +57,7 @@ Status InferDiceGrad(InferContext& context) {
   return OkStatus();
 }
 
-// `<name>_grad` takes the inputs and the gradient, and gives one for each input.
+// `<name>_grad` takes the inputs and the output's gradient, and returns a gradient for each input.
 Status AllInputsGradient(GradientContext& context) {
   const std::string op = context.node().op + "_grad";
   std::vector<ValueIndex> inputs = context.node().inputs;
@@ -95,7 +95,7 @@ constexpr OpSpec kSpecs[] = {
 
 }  // namespace
 
-// Not written by users as they are: composites of the same names add the parameters.
+// Users write composites of the same names, which add the parameters.
 std::span<const OpSpec> PreluSpecs() { return kSpecs; }
 
 }  // namespace dt

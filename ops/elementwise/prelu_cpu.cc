@@ -6,7 +6,7 @@
 namespace dt {
 namespace {
 
-// alpha of column c is alpha[c * step].
+// The alpha of column c is alpha[c * step].
 template <class T>
 struct Slopes {
   const T* alpha;
@@ -56,7 +56,7 @@ void Dice(KernelContext& context) {
   });
 }
 
-// Writes alpha's gradient: by column, or the columns added in order if there is one alpha for all.
+// Stores alpha's gradient: by column, or the sum of all columns in order if there is one alpha.
 template <class T>
 void StoreAlphaGrad(std::span<const T> sums, const TensorView& to) {
   const std::span<T> out = to.as<T>();

@@ -21,7 +21,7 @@ Status InferClip(InferContext& context) {
   return context.node.op == "clip_grad" ? InferGrad(context) : InferSame(context);
 }
 
-// The operator `<name>_grad` takes the forward output (or input) and the gradient.
+// The operator `<name>_grad` takes the output (or the input) and the output's gradient.
 template <bool from_output>
 Status OwnGradient(GradientContext& context) {
   const Node& node = context.node();
@@ -32,7 +32,7 @@ Status OwnGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// The same operator with the same attributes.
+// The gradient is the same operator with the same attributes.
 Status LinearGradient(GradientContext& context) {
   const std::string op = context.node().op;
   const Attrs attrs = context.node().attrs;
@@ -76,7 +76,7 @@ constexpr OpSpec kSpecs[] = {
     Unary("relu", OwnGradient<true>),
     Unary("sigmoid", OwnGradient<true>),
     Unary("tanh", OwnGradient<true>),
-    Unary("gelu", OwnGradient<false>),  // x Φ(x), exact.
+    Unary("gelu", OwnGradient<false>),  // x Φ(x), exactly.
     Unary("exp", ExpGradient),
     Unary("log", OwnGradient<false>),
     Unary("sqrt", OwnGradient<true>),

@@ -5,8 +5,8 @@
 namespace dt {
 namespace {
 
-// where(condition, a, b): a where the condition is not 0, else b; the three are right-aligned, with
-// dimensions of 1 repeated. No gradient flows to the condition.
+// where(condition, a, b): a where the condition is not 0, else b. The three are right-aligned and
+// broadcast. No gradient flows to the condition.
 Status InferWhere(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 3));
   DT_TRY(const SymShape values, Broadcast(context, context.in(1).shape, context.in(2).shape));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kOperands = 3;
 
-// One row; an operand moves with it or stays.
+// One row; an operand advances with it or stays.
 template <class T>
 using RowFunction = void (*)(const T* condition, const T* a, const T* b, std::span<T> row);
 template <class T, bool kConditionMoves, bool kAMoves, bool kBMoves>
@@ -26,8 +26,8 @@ constexpr std::array<RowFunction<T>, 8> kRows = {
     Row<T, false, true, true>,   Row<T, true, false, false>, Row<T, true, false, true>,
     Row<T, true, true, false>,   Row<T, true, true, true>};
 
-// The dimensions of the output and the strides of the three operands. Neighbouring dimensions along
-// which all of them go on in one stride are joined, so that rows are long.
+// The dimensions of the output and the strides of the three operands. Adjacent dimensions that all
+// operands traverse with one stride are joined, so that rows are long.
 struct Walk {
   LoopDims dims;
   std::array<LoopDims, kOperands> strides;
@@ -55,7 +55,7 @@ struct Walk {
         strides, [&](const LoopDims& s) { return s[outer] == s[inner] * dims[inner]; });
   }
 
-  // Where the operands of row `row` begin.
+  // The offsets of the operands at the start of row `row`.
   std::array<int64_t, kOperands> Offsets(size_t row) const {
     std::array<int64_t, kOperands> at{};
     auto rest = static_cast<int64_t>(row);

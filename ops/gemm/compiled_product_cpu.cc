@@ -16,8 +16,8 @@ void Check(dnnl_status_t status, const char* call) {
   DT_CHECK_MSG(status == dnnl_success, "{}: {}", call, static_cast<int>(status));
 }
 
-// Shapes that a thread keeps; a model has a few dozen, a short last batch some more, and each layer
-// of experts some fifty.
+// Number of shapes that a thread keeps. A model has a few dozen, a short last batch adds some, and
+// each layer of experts about fifty.
 constexpr size_t kKept = 4096;
 
 dnnl_engine_t Engine() {
@@ -38,12 +38,12 @@ template <class T, dnnl_status_t (*destroy)(T)>
 using Owned = std::unique_ptr<T, Destroy<T, destroy>>;
 using Memory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
 
-// oneDNN numbers instruction sets by sets of bits.
+// oneDNN encodes an instruction set as a set of bits.
 bool Has(dnnl_cpu_isa_t set) { return (dnnl_get_effective_cpu_isa() & set) == set; }
 
 dnnl_dim_t DimOf(size_t n) { return static_cast<dnnl_dim_t>(n); }
 
-// A dense matrix, as [rows, cols] or turned.
+// A dense matrix [rows, cols], stored transposed if `turned`.
 struct Matrix {
   size_t rows, cols;
   bool turned;
@@ -64,7 +64,7 @@ Memory MemoryOf(const dnnl_memory_desc_t& description) {
   return Memory(memory);
 }
 
-// What oneDNN has compiled for one shape. One thread.
+// A product that oneDNN has compiled for one shape. Used by one thread.
 class Compiled {
  public:
   explicit Compiled(const CompiledProduct& p) {
@@ -109,7 +109,7 @@ struct OfThread {
   std::map<CompiledProduct, Compiled> compiled;
 
   OfThread() {
-    // oneDNN is built on OpenMP: each thread of the pool would start a team of its own.
+    // oneDNN uses OpenMP, and would start a team for each thread of the pool.
     omp_set_num_threads(1);
     dnnl_stream_t made = nullptr;
     Check(dnnl_stream_create(&made, Engine(), dnnl_stream_default_flags), "dnnl_stream_create");

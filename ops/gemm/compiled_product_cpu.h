@@ -1,4 +1,4 @@
-// Products of dense matrices by what oneDNN compiles for their shapes; and rounding to bf16.
+// Products of dense matrices by kernels that oneDNN compiles for their shapes; rounding to bf16.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@ namespace dt {
 enum class FactorType : uint8_t { kFp32, kBf16 };
 
 // One product on one thread: C [m, n] = op(A) [m, k] · op(B) [k, n]; sums are float. All matrices
-// are densely packed: of others oneDNN's way is another one, which takes memory at each call.
+// are densely packed, because oneDNN would allocate memory at each call for others.
 struct CompiledProduct {
-  FactorType type = FactorType::kFp32;  // Of A and B.
+  FactorType type = FactorType::kFp32;  // Type of A and B.
   size_t m = 0, n = 0, k = 0;
-  bool transpose_a = false, transpose_b = false;  // A lies as [k, m], B as [n, k].
+  bool transpose_a = false, transpose_b = false;  // Stored as A [k, m], B [n, k].
   friend auto operator<=>(const CompiledProduct&, const CompiledProduct&) = default;
 };
 struct ProductOperands {
@@ -22,18 +22,18 @@ struct ProductOperands {
   const void* b = nullptr;
   float* c = nullptr;
 };
-// REQUIRES: MultipliesBf16() if they are bf16. Any thread; each keeps what oneDNN has made for the
-// shapes it met, and the memory that it works in.
+// REQUIRES: MultipliesBf16() if the type is kBf16. Any thread; each keeps the kernels for the
+// shapes it has met, and their working memory.
 void Multiply(const CompiledProduct& product, const ProductOperands& data);
 
-// Whether this processor has AVX-512, with BW and VL.
+// Whether this processor has AVX-512 with BW and VL.
 bool HasAvx512();
-// Whether it has that and multiplies bf16 itself. Without, the same products are made of floats
-// that bf16 holds.
+// Whether it also multiplies bf16 in hardware. Without this, the same products are computed with
+// floats rounded to bf16.
 bool MultipliesBf16();
-// Whether it has units that multiply tiles of bf16 (AMX), which oneDNN uses.
+// Whether it has AMX units, which multiply tiles of bf16 and are used by oneDNN.
 bool HasTileUnits();
-// To the nearest, ties to even; less than 2^-126 becomes zero. REQUIRES: MultipliesBf16().
+// Rounds to the nearest, ties to even; values below 2^-126 become zero. REQUIRES: MultipliesBf16().
 void RoundToBf16(std::span<const float> from, uint16_t* to);
 
 }  // namespace dt

@@ -11,9 +11,9 @@ namespace dt {
 namespace {
 
 size_t Quarter(size_t n, size_t of) { return DivideUp(DivideUp(n, 4), of) * of; }
-// Tall results are cut into blocks of 256 rows, whose operands stay in the second-level cache;
-// others into about four blocks, in multiples of the 16 floats of a vector or of kTileRows. Few
-// blocks of wide rows are cut once more, for the processors there may be.
+// Tall results are cut into blocks of 256 rows, whose operands stay in the second-level cache.
+// Others are cut into about four blocks, in multiples of kTileRows or of a vector's 16 floats. A
+// few blocks of wide rows are cut again by columns, so that more processors have work.
 TileSize TileFor(const GemmShape& shape) {
   if (shape.m < kTileRows) return {shape.m, std::max<size_t>(64, Quarter(shape.n, 16))};
   const size_t rows = Quarter(shape.m, shape.transpose_a ? 16 : kTileRows);
@@ -24,11 +24,11 @@ TileSize TileFor(const GemmShape& shape) {
 
 // ------------------------------------------------------------ factors
 
-// One factor of a product: rows of op(A) or columns of op(B), each a line of k numbers. They lie
-// one after the other, or across: as [k, lines].
+// One factor of a product: rows of op(A) or columns of op(B), each a line of k numbers. Lines are
+// stored one after the other, or with `across` as the columns of [k, lines].
 template <class T>
 struct Factor {
-  // As the product takes it; or what that is made of.
+  // `ready` is in the type of the product; otherwise it is converted from `wide` or `bf16`.
   const T* ready = nullptr;
   const float* wide = nullptr;
   const uint16_t* bf16 = nullptr;
@@ -41,7 +41,7 @@ void Convert(std::span<const uint16_t> from, uint16_t* to) { std::ranges::copy(f
 void Convert(std::span<const uint16_t> from, float* to) {
   for (size_t i = 0; i < from.size(); ++i) to[i] = FromBf16(from[i]);
 }
-// To floats that bf16 holds, on a processor that does not multiply it.
+// Rounds floats to bf16 values, for a processor that cannot multiply bf16.
 void Convert(std::span<const float> from, float* to) {
   constexpr size_t kPiece = 256;
   uint16_t bits[kPiece];
@@ -63,13 +63,14 @@ void Take(const Factor<T>& from, size_t at, size_t count, T* to) {
   }
 }
 
-// Numbers [from, from + k) of lines [first, first + count), with room up to `padded_count` lines of
-// `padded_k` numbers. What fills up k is zero; what fills up lines may be anything.
+// Numbers [from, from + k) of lines [first, first + count), padded to `padded_count` lines of
+// `padded_k` numbers. Padding of k is zero; padding lines may hold anything.
 struct Part {
   size_t first, count, padded_count;
   size_t from, k, padded_k;
 };
-// Densely packed as they lie. REQUIRES: whole lines, unless they lie across.
+// Returns the part densely packed, in its stored order. REQUIRES: whole lines, unless stored
+// across.
 template <Purpose purpose, class T>
 const T* LinesOf(const Factor<T>& factor, const Part& part) {
   const bool padded = part.count != part.padded_count || part.k != part.padded_k;
@@ -102,7 +103,7 @@ Factor<T> FactorA(const GemmTask<float>& task) {
   return a;
 }
 
-// Converted once, for all tiles.
+// B is converted once for all tiles.
 template <class T>
 Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
@@ -124,9 +125,9 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
 
 // ------------------------------------------------------------ tiles
 
-// Where both factors lie across, sums go by pieces, so that the lines of a tile that are packed
-// stay small. Where the rows of a product vary, be they A's or the terms of each sum, only
-// multiples of kStep are compiled for.
+// If both factors are stored across, sums are made in pieces, so that the packed lines of a tile
+// stay small. If the number of rows varies (A's rows, or the terms of each sum), kernels are
+// compiled only for multiples of kStep.
 template <class T>
 void TilesOf(TaskPool& pool, const GemmTask<float>& task) {
   constexpr size_t kStep = 32, kTerms = 256;

@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-// oneDNN has the tile units that some processors multiply bf16 with.
+// oneDNN uses the tile units (AMX) that some processors have for bf16.
 bool GoesByPanels(const GemmTask<float>& task) {
   if (task.math == GemmMath::kBf16) return MultipliesBf16() && !HasTileUnits();
   return task.epilogue.bf16_c == nullptr ? HasAvx512() : MultipliesBf16();
@@ -16,7 +16,7 @@ bool GoesByPanels(const GemmTask<float>& task) {
 
 constexpr size_t kAlignment = 64;
 
-// Begins at a whole line of the cache.
+// Scratch memory that begins at a cache line.
 std::byte* AlignedScratch(std::vector<std::byte>& scratch, size_t bytes) {
   if (scratch.size() < bytes + kAlignment) scratch.resize(bytes + kAlignment);
   const size_t past = reinterpret_cast<uintptr_t>(scratch.data()) % kAlignment;

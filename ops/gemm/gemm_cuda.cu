@@ -17,20 +17,20 @@ using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-// cuBLASLt's matrices lie by columns, so what it is asked for is the transpose: Cᵀ = op(B)ᵀ op(A)ᵀ.
-// `left` is of B, `right` of A.
+// cuBLASLt stores matrices by columns, so it computes the transpose: Cᵀ = op(B)ᵀ op(A)ᵀ. `left` is
+// the layout of B, `right` that of A.
 struct Plan {
   Operation operation;
   Layout left, right, out;
   cublasLtMatmulAlgo_t algorithm;
 };
 
-// What the choice depends on.
+// Everything that the choice of the algorithm depends on.
 using Key = std::array<int64_t, 14>;
 
 cudaDataType_t TypeOf(uint8_t dtype) { return dtype == kCudaBf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
-// Of a pointer, as far as it matters.
+// The alignment of a pointer, at most 256.
 uint32_t AlignmentOf(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const uintptr_t lowest = address & (~address + 1);
@@ -54,7 +54,7 @@ Key KeyOf(const CudaStream& stream, const GemmTask& t) {
           AlignmentOf(t.c)};
 }
 
-// Of `batch` matrices that lie by rows as [rows, cols].
+// The layout of `batch` matrices [rows, cols] stored by rows.
 cublasStatus_t MakeLayout(const GemmTask& task, uint8_t type, int64_t rows, int64_t cols,
                           Layout* out) {
   cublasLtMatrixLayout_t made = nullptr;
@@ -90,7 +90,7 @@ cublasStatus_t MakeOperation(const GemmTask& task, Operation* out) {
     return e;
   }
   if (task.bias == nullptr) return CUBLAS_STATUS_SUCCESS;
-  // Of cuBLASLt's matrix the bias goes along the columns: one value for each of its rows.
+  // cuBLASLt's matrix is the transpose, so the bias has one value for each of its rows.
   const cublasLtEpilogue_t after = task.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
   return cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_EPILOGUE, &after, sizeof(after));
 }

@@ -1,4 +1,4 @@
-// The two ways to the tiles of a product of floats, and what they share.
+// The two implementations of a product of floats by tiles, and code that they share.
 #pragma once
 
 #include <algorithm>
@@ -11,30 +11,31 @@
 
 namespace dt {
 
-// By packed panels, our own. REQUIRES: as Gemm; HasAvx512(), for kBf16 and bf16_c
+// Computes tiles from packed panels. REQUIRES: as Gemm; HasAvx512(), and for kBf16 or bf16_c
 // MultipliesBf16().
 void PanelTiles(TaskPool& pool, const GemmTask<float>& task);
-// By what oneDNN compiles for a tile, on any processor. REQUIRES: as Gemm; task.room for kBf16.
+// Computes tiles with kernels that oneDNN compiles, on any processor. REQUIRES: as Gemm; task.room
+// for kBf16.
 void CompiledTiles(TaskPool& pool, const GemmTask<float>& task);
 
-// Bytes of task.room that they use.
+// Bytes of task.room that each of them uses.
 size_t PanelRoom(const GemmTask<float>& task);
 size_t CompiledRoom(const GemmTask<float>& task);
 
 inline size_t DivideUp(size_t n, size_t by) { return (n + by - 1) / by; }
 
-// Rows of a tile are a multiple of it, unless A lies turned or there are fewer.
+// The rows of a tile are a multiple of it, unless A is transposed or there are fewer rows.
 inline constexpr size_t kTileRows = 64;
 static_assert(kTileRows % kSumRows == 0);
 
 struct TileSize {
   size_t rows, cols;
-  size_t step = 1;  // Rows are filled up to multiples of it.
+  size_t step = 1;  // Rows are padded to multiples of it.
 
   size_t Filled(size_t n) const { return DivideUp(n, step) * step; }
 };
 
-// Room of this thread, for a tile's factors and for a tile that nobody stores as it is.
+// This thread's memory for a tile's factors, or for a tile that is not stored as it is.
 enum class Purpose : uint8_t { kRows, kColumns, kTile, kPiece };
 template <class T, Purpose>
 T* TileRoom(size_t count) {
@@ -47,7 +48,7 @@ T* TileRoom(size_t count) {
 struct TileArea {
   size_t row = 0, col = 0, rows = 0, cols = 0;
 };
-// Calls body(area) for each tile, on the pool.
+// Calls body(area) for each tile, in parallel on the pool.
 template <class Body>
 void EachTile(TaskPool& pool, const GemmShape& shape, const TileSize& size, const Body& body) {
   const size_t across = DivideUp(shape.n, size.cols);
@@ -65,8 +66,7 @@ void KeepAbove0(const Y* __restrict y, T* __restrict values, size_t count) {
   for (size_t i = 0; i < count; ++i) values[i] = IsAbove0(y[i]) ? values[i] : T(0);
 }
 
-// The epilogue of `count` elements of a row of C, whose sums are `values`; puts them where they
-// belong.
+// Applies the epilogue to `count` elements of a row of C, whose sums are `values`, and stores them.
 template <class T>
 void FinishRow(const GemmTask<T>& task, size_t row, size_t col, size_t count, T* values) {
   const GemmEpilogue<T>& epilogue = task.epilogue;

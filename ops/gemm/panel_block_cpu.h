@@ -1,4 +1,4 @@
-// One block of C on one thread: its sums, made in registers, and its epilogue. Of
+// One block of C on one thread: its sums, computed in registers, and its epilogue. Part of
 // panel_product_cpu.cc.
 #pragma once
 
@@ -12,18 +12,18 @@
 
 namespace dt::panels {
 
-// A block is 6 rows by four vectors, 24 of the 32 registers: each word of A is loaded for four
-// products, each of B for six.
+// A block is 6 rows by four vectors, 24 of the 32 registers. Each word of A is loaded for four
+// products, each vector of B for six.
 inline constexpr size_t kVectors = kPanelCols / kLanes;
 inline constexpr __mmask16 kAllLanes = 0xffff;
 
 // ------------------------------------------------------------ sums
 
-// Words of a factor A: where row r's of step s lies.
+// Words of a factor A, and where the word of row r and step s is.
 struct RowWords {
   const std::byte* begin = nullptr;
-  size_t row = 0, step = 0;  // Bytes from one to the next.
-  bool half = false;         // The last step has one term, and no word to read.
+  size_t row = 0, step = 0;  // Bytes from one row, or step, to the next.
+  bool half = false;         // The last step has only one term, so a whole word must not be read.
 };
 
 // Rows of floats.
@@ -35,7 +35,7 @@ struct FloatRows {
   FloatRows From(size_t r, size_t j) const { return {At(r, j), stride}; }
 };
 
-// Sums of a block of C, and what they are the products of.
+// A block of C: where its sums go, and the factors they are computed from.
 struct Block {
   size_t steps = 0;
   RowWords a;
@@ -45,7 +45,7 @@ struct Block {
   __mmask16 last = 0;  // Lanes of the last vector of a row.
 };
 
-// Stores with a mask are slow, and what they wrote is read late.
+// Avoids masked stores where possible: they are slow, and their result can only be read late.
 DT_AVX512 __attribute__((always_inline)) inline void StoreLanes(float* to, __mmask16 lanes,
                                                                 __m512 values) {
   if (lanes == kAllLanes) {
@@ -112,7 +112,8 @@ DT_AVX512 void MultiplyBlock(const Block& block) {
   }
 }
 
-// Of at most kBlockRows rows and kVectors vectors, numbers that the compiler must know.
+// Dispatches to a kernel compiled for these numbers of rows and vectors, at most kBlockRows and
+// kVectors.
 template <class Words, int rows = kBlockRows, int vectors = kVectors>
 void MultiplyBlock(size_t block_rows, size_t block_vectors, const Block& block) {
   if constexpr (rows > 1) {
@@ -134,11 +135,11 @@ DT_AVX512 inline __m512 KeepAbove0(__m512 by, __m512 c) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(by, _mm512_setzero_ps(), _CMP_GT_OQ), c);
 }
 
-// What C holds at `at`, a vector of a row, if its sums are `c`.
+// The elements of C at `at`, a vector of a row, whose sums are `c`.
 DT_AVX512 inline __m512 Finished(const GemmEpilogue<float>& epilogue, size_t at, __mmask16 lanes,
                                  __m512 bias, __m512 c) {
   if (epilogue.bias != nullptr) c = _mm512_add_ps(c, bias);
-  // Of NaN and 0 the second one is taken: 0.
+  // max(NaN, 0) returns the second operand, 0.
   if (epilogue.relu) c = _mm512_max_ps(c, _mm512_setzero_ps());
   if (epilogue.above0 != nullptr) {
     c = KeepAbove0(_mm512_maskz_loadu_ps(lanes, epilogue.above0 + at), c);
@@ -162,7 +163,7 @@ DT_AVX512 inline void Put(const GemmTask<float>& task, size_t at, __mmask16 lane
   }
 }
 
-// The sums over rows of a vector of columns; in memory once a block of rows is through.
+// Sums over the rows of a vector of columns. Written to memory after each block of kSumRows rows.
 struct ColumnSums {
   const RowSums<float>& all;
   size_t col;
@@ -184,7 +185,7 @@ struct ColumnSums {
   }
 };
 
-// FinishRow of each row of a block, whose sums are `values`, [rows, kPanelCols].
+// FinishRow for each row of a block, whose sums are `values`, [rows, kPanelCols].
 DT_AVX512 inline void FinishBlock(const GemmTask<float>& task, const TileArea& block,
                                   const float* values) {
   const GemmEpilogue<float>& epilogue = task.epilogue;
@@ -193,7 +194,8 @@ DT_AVX512 inline void FinishBlock(const GemmTask<float>& task, const TileArea& b
     const size_t col = block.col + j;
     ColumnSums sums{epilogue.sums, col, lanes};
     __m512 bias = _mm512_setzero_ps();
-    // Not of nullptr, even without lanes: what cannot be read takes hundreds of cycles.
+    // Never load from nullptr, not even with an empty mask: a suppressed fault costs hundreds of
+    // cycles.
     if (epilogue.bias != nullptr) bias = _mm512_maskz_loadu_ps(lanes, epilogue.bias + col);
     for (size_t r = 0; r < block.rows; ++r) {
       const size_t row = block.row + r, at = row * task.shape.n + col;

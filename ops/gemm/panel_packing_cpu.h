@@ -1,4 +1,4 @@
-// How factors are packed into panels: what a word is, and where it goes. Of panel_product_cpu.cc.
+// Packing of factors into panels: what a word is, and where it goes. Part of panel_product_cpu.cc.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 #include "ops/gemm/gemm_tiles_cpu.h"
 #include "ops/gemm/panel_product_cpu.h"
 
-// HasAvx512(); what multiplies bf16 is used only where the factors are.
+// Requires HasAvx512(); instructions for bf16 are used only for factors of bf16.
 #define DT_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 
 namespace dt::panels {
 
-// Few products have more terms than a piece, whose panel has at most 128 KB.
+// The largest number of steps in a piece. Few products have more; its panel takes at most 128 KB.
 inline constexpr size_t kLanes = 16, kStepsMax = 512;
 
 inline uint32_t* WordsOf(PackedLine* lines) { return reinterpret_cast<uint32_t*>(lines); }
@@ -25,7 +25,7 @@ inline __mmask16 FirstLanes(size_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xffff : (1u << n) - 1);
 }
 
-// k, cut into steps of a word of each line, and these into pieces.
+// Divides k into steps of one word of each line, and the steps into pieces.
 struct Cut {
   size_t steps, pieces, length;
 
@@ -35,14 +35,15 @@ struct Cut {
         length(DivideUp(steps, pieces)) {}
 
   size_t Count(size_t piece) const { return std::min(length, steps - piece * length); }
-  // Of one panel of so many lines, in words. What is left between panels keeps them from meeting in
-  // one set of the cache.
+  // Size in words of one panel of `width` lines. The gap between panels prevents them from meeting
+  // in one set of the cache.
   size_t Panel(size_t width) const { return DivideUp(length * width, kLanes) * kLanes + kLanes; }
-  // Of so many lines, whatever k is: so that the rooms of threads do not grow with it.
+  // Memory for panels of so many lines, whatever k is, so that the memory of threads does not grow
+  // with it.
   static size_t RoomLines(size_t lines, size_t width) {
     return DivideUp(lines, width) * (kStepsMax * width / kLanes + 1);
   }
-  // Where the panels of a piece begin in a B of n columns that is packed as a whole.
+  // Start of the panels of a piece in a packed B of n columns.
   size_t Before(size_t piece, size_t n) const {
     return piece * DivideUp(n, kPanelCols) * Panel(kPanelCols);
   }
@@ -50,8 +51,8 @@ struct Cut {
 
 // ------------------------------------------------------------ words
 
-// Packing takes words of eight lines at a time. Rows of a factor that lies across are far apart, so
-// what is packed later is fetched.
+// Packing handles words of eight lines at a time. Rows of a factor stored across are far apart, so
+// rows that are packed later are prefetched.
 inline constexpr size_t kPackLanes = 8;
 inline __mmask8 FirstPackLanes(size_t n) {
   return static_cast<__mmask8>(FirstLanes(std::min(n, kPackLanes)));
@@ -62,8 +63,8 @@ DT_AVX512 inline __m256i LineStarts(size_t k) {
   return _mm256_mullo_epi32(lanes, _mm256_set1_epi32(static_cast<int>(k)));
 }
 
-// What a word is, and the product of two.
-struct OfFloats {  // A float.
+// The content of a word, and the product of two words.
+struct OfFloats {  // A word is a float.
   static constexpr FactorType kType = FactorType::kFp32;
   static constexpr size_t kAhead = 32;
 
@@ -82,7 +83,7 @@ struct OfFloats {  // A float.
     return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
   }
 };
-struct OfBf16 {  // The bf16 of two terms, the earlier one in the low half.
+struct OfBf16 {  // A word is the bf16 of two terms, the earlier one in the low half.
   static constexpr FactorType kType = FactorType::kBf16;
   static constexpr size_t kAhead = 16;
 
@@ -134,13 +135,14 @@ struct OfBf16 {  // The bf16 of two terms, the earlier one in the low half.
   }
 };
 
-// What is packed: steps [begin, end) of a piece, of lines [first, first + count).
+// The range to pack: steps [begin, end) of a piece, of lines [first, first + count).
 struct PackRange {
   size_t piece, begin, end;
   size_t first, count;
 };
-// Into panels of `width` lines, step by step; `to` is the first one. Lanes beyond a panel's width,
-// which are packed with it, are overwritten by its next step, or lie between panels.
+// Packs into panels of `width` lines, step by step; `to` is the first panel. Lanes beyond a panel's
+// width are written too; the panel's next step overwrites them, or they are in the gap between
+// panels.
 template <class Words, size_t width, bool across>
 DT_AVX512 void Pack(const PanelFactor& from, const Cut& cut, const PackRange& range, uint32_t* to) {
   constexpr size_t kTogether = std::min(width, kPackLanes);

@@ -14,12 +14,13 @@ using panels::FinishBlock, panels::FirstLanes, panels::MultiplyBlock, panels::Pa
 using panels::kLanes, panels::OfBf16, panels::OfFloats, panels::WordsOf;
 
 constexpr size_t kPartSteps = 64;
-// A group of panels stays in a second-level cache while rows pass by; C is written by rows of them.
+// A group of panels stays in a second-level cache while all rows are multiplied by it.
 constexpr size_t kGroup = 4 * kPanelCols;
 
 // ------------------------------------------------------------ tiles
 
-// The panels of a group of a tile's columns: those of B packed as a whole, or packed here.
+// The panels for a group of a tile's columns: part of a B that was packed as a whole, or packed
+// here.
 template <class Words>
 class TileColumns {
  public:
@@ -30,7 +31,7 @@ class TileColumns {
     own_ = WordsOf(TileRoom<PackedLine, Purpose::kColumns>(lines));
   }
 
-  // Columns [begin, end) of the tile.
+  // Selects columns [begin, end) of the tile.
   void Take(size_t piece, size_t begin, size_t end) {
     begin_ = begin;
     const size_t first = tile_.col + begin;
@@ -43,7 +44,7 @@ class TileColumns {
       panels_ = packed_ + cut_.Before(piece, b_.lines) + before;
     }
   }
-  // That of the tile's column j.
+  // The panel of the tile's column j.
   const uint32_t* At(size_t j) const {
     return panels_ + (j - begin_) / kPanelCols * cut_.Panel(kPanelCols);
   }
@@ -58,7 +59,7 @@ class TileColumns {
   size_t begin_ = 0;
 };
 
-// Rows of a tile where they lie; rounded, if they must be.
+// Rows of a tile in their stored place, or rounded to bf16 in this thread's memory.
 template <class Words>
 class TileRows {
  public:
@@ -97,7 +98,7 @@ class TileRows {
   RowWords words_;
 };
 
-// The same of rows that lie across: packed here.
+// The rows of a tile of a factor stored across, which are packed here.
 template <class Words>
 class PackedTileRows {
  public:
@@ -124,8 +125,8 @@ class PackedTileRows {
   uint32_t* packed_ = nullptr;
 };
 
-// Sums of pieces lie in C, or in this thread's room; the last ones pass through a room in the
-// first-level cache if there is an epilogue.
+// One tile. Sums of pieces are kept in C or in this thread's memory. If there is an epilogue, the
+// last sums pass through a buffer in the first-level cache.
 template <class Words, class Rows>
 class Tile {
  public:

@@ -6,8 +6,8 @@
 namespace dt {
 namespace {
 
-// A tile streams B's panels from caches further away: tall results have tiles of many rows. If A
-// lies across, and B is packed once for all tiles, about eight of them share the rows evenly.
+// A tile reads B's panels from outer caches, so tall results have tiles of many rows. If A is
+// stored across and B is packed once for all tiles, about eight tiles share the rows evenly.
 TileSize TileFor(const GemmShape& shape, bool packed_once) {
   constexpr size_t kColsMax = 8 * kPanelCols, kVectorCols = 16, kTiles = 8, kTall = 1024;
   const size_t cols = std::min(shape.n, kColsMax);
@@ -23,7 +23,8 @@ TileSize TileFor(const GemmShape& shape, bool packed_once) {
   return {DivideUp(DivideUp(shape.m, tiles), kBlockRows) * kBlockRows, cols};
 }
 
-// A gradient of a weight of few columns is made turned, as one of few rows: lanes go along them.
+// The gradient of a weight with few columns is computed transposed, with few rows, so that vector
+// lanes run along its long dimension.
 bool IsTurned(const GemmShape& shape) {
   return shape.transpose_a && !shape.transpose_b && shape.n <= kPanelCols / 2 &&
          shape.m >= kPanelCols;

@@ -5,8 +5,8 @@ namespace dt {
 namespace {
 
 // cin_layer(x [.., P], y [.., Q], w [P Q, N]): [.., N], the matrix product of outer(x, y) and w,
-// without keeping the P Q products of each row: a layer of xDeepFM's interaction network, whose
-// rows are the elements of the embeddings and whose columns are fields.
+// without storing the P Q products of all rows. It is a layer of xDeepFM's interaction network;
+// rows are elements of the embeddings, columns are fields.
 Status CheckInputs(const InferContext& context) {
   const SymShape &x = context.in(0).shape, &y = context.in(1).shape;
   const bool alike =
@@ -35,7 +35,7 @@ Status InferCinLayer(InferContext& context) {
   return OkStatus();
 }
 
-// cin_layer_grad(x, y, w, dz): dx, dy, dw. The products are made again.
+// cin_layer_grad(x, y, w, dz): dx, dy, dw. Computes the products again.
 Status InferCinLayerGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 4));
   DT_TRY_STATUS(CheckInputs(context));

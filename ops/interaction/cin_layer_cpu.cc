@@ -5,8 +5,8 @@
 namespace dt {
 namespace {
 
-// Products that are held at a time: few enough for a cache, enough for the matrix product to be
-// cut among threads. Chunks depend on the shape alone.
+// Number of products held at a time: few enough for a cache, and enough to divide the matrix
+// product among threads. Chunks depend on the shape alone.
 constexpr size_t kHeld = size_t{1} << 20;
 
 template <class T>
@@ -35,7 +35,7 @@ struct CinShape {
       body(first, std::min(chunk(), rows - first));
     }
   }
-  // The products of rows [first, first + count).
+  // Computes the products of rows [first, first + count).
   void Multiply(TaskPool& pool, size_t first, size_t count, T* z) const {
     pool.ParallelFor(count, RowGrain(pairs()), [&](size_t begin, size_t end) {
       for (size_t r = begin; r < end; ++r) {
@@ -61,7 +61,7 @@ void CinLayer(KernelContext& context) {
   });
 }
 
-// dw: sums over the rows of a chunk, then over the chunks in order.
+// dw is summed over the rows of a chunk, then over the chunks in order.
 void CinLayerGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const CinShape<T> shape(context);

@@ -4,8 +4,9 @@
 namespace dt {
 namespace {
 
-// dot(x…, each [B, fields, dim] or one field [B, dim]): [B, n (n - 1) / 2], the dot products of the
-// n fields i > j of all inputs, in the order (1,0), (2,0), (2,1), (3,0), …: DLRM's interaction.
+// dot(x…, each [B, fields, dim], or [B, dim] for one field): [B, n (n - 1) / 2], the dot products
+// of fields i > j among the n fields of all inputs, in the order (1,0), (2,0), (2,1), (3,0), ….
+// This is DLRM's interaction.
 Result<SymShape> PairsOf(const InferContext& context, size_t inputs) {
   const SymShape& first = context.in(0).shape;
   int64_t fields = 0;
@@ -57,7 +58,7 @@ Status DotGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// The output of dot and the gradient of dot_grad are the pairs.
+// The pairs are dot's output, or the last input of dot_grad.
 OpCost DotCost(const Graph& graph, const Node& node, int64_t batch) {
   const ValueIndex of_pairs = node.op == "dot" ? node.outputs[0] : node.inputs.back();
   const double pairs = ElementsAt(graph.value(of_pairs).shape, batch);

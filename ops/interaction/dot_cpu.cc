@@ -18,11 +18,11 @@ struct DotShape {
   size_t grain() const { return RowGrain(fields * dim); }
 };
 
-// Place of the pair of fields i > j in the output.
+// Index of the pair of fields i > j in the output.
 size_t PairAt(size_t i, size_t j) { return i * (i - 1) / 2 + j; }
 
-// Where the fields of a sample begin, which lie in one or several tensors. Each thread keeps one,
-// and with it its memory.
+// Addresses of the fields of a sample, which are in one or several tensors. Each thread reuses one
+// object, and so its memory.
 template <class T>
 class Fields {
  public:
@@ -45,7 +45,7 @@ class Fields {
  private:
   struct Field {
     T* at;
-    size_t stride;  // From sample to sample.
+    size_t stride;  // Elements from one sample to the next.
   };
   std::vector<Field> all_;
   std::vector<T*> sample_;
@@ -76,7 +76,7 @@ struct Tile {
   };
   Row sums[tall] = {};
 
-  // Adds factor_of(r) · row to each row r but `skipped`.
+  // Adds factor_of(r) · row to each row r except `skipped`.
   template <class FactorOf>
   void Add(const T* row, const FactorOf& factor_of, size_t skipped = tall) {
     const Lanes<T> left = LanesAt(row), right = LanesAt(row + kLanes);
@@ -94,7 +94,7 @@ struct Tile {
   }
 };
 
-// Apart from all other code, which would take the sums' registers.
+// Kept out of line, because inlined code around it would take the registers of the sums.
 template <class T, size_t tall, class Body>
 [[gnu::noinline]] void InRegisters(Tile<T, tall>& tile, const Body& body) {
   Tile<T, tall> sums = tile;
@@ -102,7 +102,7 @@ template <class T, size_t tall, class Body>
   tile = sums;
 }
 
-// Eight columns of eight fields become eight rows, `width` apart.
+// Transposes eight columns of eight fields into eight rows, `width` apart.
 template <class T>
 void Turn(const T* const* fields, size_t column, T* to, size_t width) {
   Lanes<T> a[kLanes], b[kLanes];
@@ -125,8 +125,8 @@ void Turn(const T* const* fields, size_t column, T* to, size_t width) {
   }
 }
 
-// The pairs of one sample after the other. Each sum runs over the columns in their order. Each
-// thread keeps one.
+// Computes the pairs of one sample after another. Each sum runs over the columns in order. Each
+// thread reuses one object.
 template <class T>
 class SamplePairs {
  public:
@@ -138,7 +138,7 @@ class SamplePairs {
     padded_.resize(width_);
   }
 
-  // Writes nothing at or behind `end`, but may write behind the sample.
+  // Writes nothing at or after `end`, but may write beyond the sample.
   void Write(const T* const* fields, T* to, const T* end) {
     for (size_t f = 0; f < width_; ++f) padded_[f] = fields[std::min(f, shape_.fields - 1)];
     TurnAll();
@@ -162,7 +162,7 @@ class SamplePairs {
       for (size_t f = 0; f < width_; ++f) turned_[d * width_ + f] = padded_[f][d];
     }
   }
-  // Fields i, i + 1, … by fields j, j + 1, ….
+  // Fields i, i + 1, … times fields j, j + 1, ….
   void SumTile(size_t i, size_t j) {
     const T* const rows[kTall] = {padded_[i], padded_[i + 1], padded_[i + 2], padded_[i + 3]};
     const T* columns = turned_.data() + j;
@@ -173,7 +173,7 @@ class SamplePairs {
 #pragma GCC unroll 4
     for (size_t r = 0; r < kTall; ++r) tile.Store(r, sums_.data() + r * width_ + j);
   }
-  // Whole vectors as long as there is room: the next row covers what is too much.
+  // Copies whole vectors while there is space; the next row overwrites the surplus.
   static void CopyRow(const T* from, size_t count, T* to, const T* end) {
     if (static_cast<size_t>(end - to) < count + kLanes) {
       std::copy_n(from, count, to);
@@ -183,12 +183,12 @@ class SamplePairs {
   }
 
   DotShape shape_;
-  size_t width_ = 0;  // Fields as columns, with some more to fill the last tile.
+  size_t width_ = 0;  // Number of fields, rounded up to fill the last tile.
   std::vector<T> turned_, sums_;
   std::vector<const T*> padded_;
 };
 
-// Of fewer fields one pair after the other is faster than tiles that are mostly empty.
+// With fewer fields it is faster to compute single pairs than tiles that are mostly empty.
 constexpr size_t kFew = 6;
 template <class T>
 void WriteFew(const T* const* fields, const DotShape& shape, T* to) {
@@ -219,7 +219,7 @@ void Dot(KernelContext& context) {
   });
 }
 
-// Of the fields of one sample the columns from `column` on.
+// The columns from `column` on, of the fields of one sample.
 template <class T>
 struct Columns {
   const T* const* fields;
@@ -227,8 +227,8 @@ struct Columns {
   const T* operator[](size_t f) const { return fields[f] + column; }
 };
 
-// The gradients of fields i, …, i + tall - 1 in kWide columns: Σ over the other fields j, in their
-// order, of dy(i, j) x_j.
+// The gradients of fields i, …, i + tall - 1 in kWide columns: Σ dy(i, j) x_j over the other fields
+// j, in order.
 template <size_t tall, class T>
 Tile<T, tall> GradTile(const Columns<T>& x, const T* dy, size_t i, size_t fields) {
   Tile<T, tall> tile;
@@ -254,7 +254,7 @@ Tile<T, tall> GradTile(const Columns<T>& x, const T* dy, size_t i, size_t fields
   return tile;
 }
 
-// The gradients of one sample's fields after the other's. Each thread keeps one.
+// Computes the gradients of the fields of one sample after another. Each thread reuses one object.
 template <class T>
 class SampleGrads {
  public:
@@ -276,7 +276,7 @@ class SampleGrads {
   }
 
  private:
-  // Where kWide columns of gradients go: the first `count` of them.
+  // Where kWide columns of gradients go; only the first `count` are stored.
   struct Target {
     T* const* fields;
     size_t column, count;
@@ -304,7 +304,7 @@ class SampleGrads {
 
   DotShape shape_;
   size_t rest_count_ = 0, whole_ = 0;
-  std::vector<T> rest_;  // The columns behind the last whole kWide of them, filled up.
+  std::vector<T> rest_;  // The columns after the last full kWide, padded.
   std::vector<T*> rests_;
 };
 

@@ -13,7 +13,7 @@ Status InferFm(InferContext& context) {
   return OkStatus();
 }
 
-// fm_grad(x, dy [B, 1])
+// fm_grad(x, dy [B, 1]): dx.
 Status InferFmGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
   DT_TRY_STATUS(ExpectRank(context, 0, 3, "[B, fields, dim]"));

@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// Columns summed at a time: their sums stay in registers or the first-level cache.
+// Number of columns summed at a time; their sums stay in registers or the first-level cache.
 constexpr size_t kColumns = 64;
 
 struct FmShape {

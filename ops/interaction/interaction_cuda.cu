@@ -14,7 +14,7 @@ struct Fields {
   explicit Fields(const CudaTensor& x) : fields(DimOf(x, 1)), dim(DimOf(x, 2)) {}
 };
 
-// ½ Σ_d ((Σ_f x)² - Σ_f x²), by a warp for each sample.
+// ½ Σ_d ((Σ_f x)² - Σ_f x²), with a warp for each sample.
 template <class T>
 struct Fm {
   Fields shape;
@@ -44,7 +44,7 @@ CudaError RunFm(const CudaCall& call) {
   });
 }
 
-// dx = dy (Σ_f x - x), of one column of a sample.
+// dx = dy (Σ_f x - x), for one column of a sample.
 template <class T>
 struct FmGrad {
   Fields shape;
@@ -74,8 +74,8 @@ CudaError RunFmGrad(const CudaCall& call) {
 
 // ------------------------------------------------------------------ dot
 
-// One block for each sample, whose fields lie in shared memory if they fit there, as float with one
-// element between fields: then neighbouring fields are in different banks.
+// One block for each sample. Its fields are in shared memory if they fit there, as floats with one
+// element between fields, so that adjacent fields are in different banks.
 struct Sample {
   float* values;
   int stride;
@@ -89,7 +89,7 @@ __device__ void Load(const T* from, int fields, int dim, const Sample& to) {
   }
 }
 
-// The pair p is (i, j), i > j, in the order (1,0), (2,0), (2,1), (3,0), …
+// Pair number p is (i, j), i > j, in the order (1,0), (2,0), (2,1), (3,0), ….
 struct Pair {
   int i, j;
 };
@@ -100,7 +100,7 @@ __device__ Pair PairAt(int p) {
   return {i, p - i * (i - 1) / 2};
 }
 
-// What a block works on: fields and gradients of pairs in shared memory, or where they are.
+// The data of a block: fields and gradients of pairs, in shared memory or in global memory.
 template <class T, bool kShared>
 struct BlockOf {
   const T *x, *dy;
@@ -126,7 +126,7 @@ struct BlockOf {
     for (int d = 0; d < dim; ++d) sum += At(pair.i, d) * At(pair.j, d);
     return sum;
   }
-  // Σ over the other fields j of dy(i, j) x_j
+  // Σ dy(i, j) x_j over the other fields j.
   __device__ float GradOf(int i, int d, int fields) const {
     float sum = 0;
     for (int j = 0; j < fields; ++j) {
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// dx of one field. The gradients of the pairs lie behind the fields.
+// Computes dx. In shared memory the gradients of the pairs follow the fields.
 template <class T, bool kShared>
 __global__ void __launch_bounds__(kThreads)
     DotGradKernel(Fields shape, Count samples, const CudaRun* run, const T* x, const T* dy, T* dx) {
@@ -180,8 +180,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// The inputs of dot, or its gradients, as one [B, fields, dim]: where there is only one, itself;
-// else behind each other in the node's scratch memory.
+// The inputs of dot, or their gradients, as one tensor [B, fields, dim]: a single tensor is used as
+// it is; several are joined in the node's scratch memory.
 struct JoinedFields {
   int64_t fields = 0, dim = 0;
   Count samples;
@@ -210,9 +210,10 @@ struct JoinedFields {
 
 template <class T>
 struct MovePart {
-  int64_t row, begin, length;  // Elements of a sample of the whole; of the part in it.
+  // `row`: elements of a sample in the whole; `begin` and `length`: the part in it.
+  int64_t row, begin, length;
   T *whole, *part;
-  bool join;  // Else the part is taken out of the whole.
+  bool join;  // Copies the part into the whole; if false, out of it.
   __device__ void operator()(int64_t i, const CudaRun&) const {
     const Division at = Divide(i, length);
     T& element = whole[at.quotient * row + begin + at.rest];
@@ -248,7 +249,7 @@ CudaError RunDot(const CudaCall& call) {
   });
 }
 
-// The joined fields, then their gradients.
+// Scratch memory holds the joined fields, then their gradients.
 JoinedFields DotGradInputs(const CudaCall& call) { return {call.inputs, call.input_count - 1}; }
 size_t DotGradScratch(const CudaCall& call) { return 2 * DotGradInputs(call).ScratchBytes(); }
 CudaError RunDotGrad(const CudaCall& call) {
@@ -309,7 +310,7 @@ struct CrossRowGrad {
   Count dim;
   const T *x0, *x, *w, *dy;
   T *dx0, *dx;
-  float* slopes;  // ds of each row.
+  float* slopes;  // The ds of each row.
   __device__ void operator()(int64_t r, int lane, const CudaRun& run) const {
     const int64_t n = dim.At(run), at = r * n;
     const float s = DotOf(x + at, w, n, lane), ds = DotOf(dy + at, x0 + at, n, lane);
@@ -321,7 +322,7 @@ struct CrossRowGrad {
     }
   }
 };
-// The first `dim` columns give dw, the others db.
+// The first `dim` columns are dw, the others db.
 template <class T>
 struct CrossSums {
   Count dim;

@@ -45,7 +45,7 @@ Status OuterGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// Also of its gradient, which multiplies twice.
+// Also the cost of the gradient, which multiplies twice.
 OpCost OuterCost(const Graph& graph, const Node& node, int64_t batch) {
   OpCost cost;
   for (const auto* values : {&node.inputs, &node.outputs}) {

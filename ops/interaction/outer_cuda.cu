@@ -1,4 +1,4 @@
-// Outer products of rows, and xDeepFM's layer, which multiplies them with a weight.
+// Outer products of rows, and xDeepFM's layer, which multiplies them by a weight.
 #include "ops/cuda/kernels.cuh"
 #include "ops/gemm/gemm_cuda.cuh"
 
@@ -32,7 +32,7 @@ CudaError RunOuter(const CudaCall& call) {
   });
 }
 
-// dx_p = Σ_q dz_pq y_q: a warp for each; dy_q = Σ_p x_p dz_pq: a thread for each.
+// dx_p = Σ_q dz_pq y_q, with a warp for each; dy_q = Σ_p x_p dz_pq, with a thread for each.
 template <class T>
 struct OuterLeftGrad {
   Count left, right;
@@ -74,10 +74,10 @@ CudaError OuterGrad(const CudaCall& call) {
 
 // ------------------------------------------------------------------ cin_layer
 
-// Products of at most this many elements are in memory at a time.
+// At most this many products are in memory at a time.
 constexpr int64_t kHeld = int64_t{1} << 24;
 
-// Rows are samples, or a fixed number of rows for each, so that the host knows how many.
+// The number of rows is a fixed multiple of the samples, so the host knows it.
 struct Cin {
   Count left, right;
   int64_t rows, pairs, units, chunk;
@@ -108,7 +108,7 @@ size_t CinScratch(const CudaCall& call) {
   return static_cast<size_t>(shape.chunk * shape.pairs) * ElementBytes(call);
 }
 
-// Rows of one chunk.
+// The rows of one chunk.
 template <class T>
 struct Chunk {
   int64_t first, count;
@@ -137,7 +137,7 @@ CudaError ForwardChunk(const CudaCall& call, const Cin& shape, int64_t begin) {
   return Gemm(*call.stream, task);
 }
 
-// dw is added up chunk after chunk; then the gradient of the products takes their place.
+// dw is summed chunk by chunk; then the gradient of the products overwrites the products.
 template <class T>
 CudaError BackwardChunk(const CudaCall& call, const Cin& shape, int64_t begin) {
   const Chunk<T> chunk(call, shape, begin);

@@ -5,7 +5,7 @@
 
 namespace dt {
 
-// Rows of p elements, of q, and of their p q products.
+// Sizes of the rows x (p elements), y (q) and their products (p q).
 struct OuterRows {
   size_t p, q;
 
@@ -15,7 +15,7 @@ struct OuterRows {
       for (size_t j = 0; j < q; ++j) z[i * q + j] = x[i] * y[j];
     }
   }
-  // dx_i = Σ_j dz_ij y_j. Adds Σ_i x_i dz_ij, in order of i, to dy after filling it with zeros.
+  // dx_i = Σ_j dz_ij y_j, and dy_j = Σ_i x_i dz_ij in order of i.
   template <class T>
   void Gradient(const T* x, const T* y, const T* dz, T* dx, T* dy) const {
     std::fill_n(dy, q, T(0));

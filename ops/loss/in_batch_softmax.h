@@ -1,4 +1,4 @@
-// Which inputs a node in_batch_softmax has: what its specification and its kernel share.
+// The inputs of an in_batch_softmax node, for its specification and its kernel.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,13 @@
 
 namespace dt {
 
-// Positions among the node's inputs, the user vectors at `first`; kNone where there is none.
+// Positions among the node's inputs, of which the user vectors are at `first`; kNone if absent.
 struct InBatchInputs {
   size_t user, item;
   size_t label = kNone, weight = kNone, log_q = kNone, index = kNone;
-  size_t end;                        // Behind the last one.
-  int64_t length = 0, position = 0;  // Ids of a sample in the index, and the item's among them.
+  size_t end;  // One past the last input.
+  // Ids of a sample in the index, and the item's position among them.
+  int64_t length = 0, position = 0;
 
   InBatchInputs(const Attrs& attrs, size_t first) : user(first), item(first + 1), end(first + 2) {
     if (BoolAttr(attrs, "label", false)) label = end++;

@@ -5,9 +5,9 @@ namespace dt {
 namespace {
 
 // bce_with_logits(logits [B, 1], label [B, 1], weight [B, 1] optional): [1], the sum over the
-// samples of weight · (-label · log p - (1 - label) · log(1 - p)), p = sigmoid(logit), divided by
-// the samples of the whole step. mse: weight · (value - label)², likewise. The gradients take
-// (dloss [1], logits, label, weight).
+// samples of weight · (-label · log p - (1 - label) · log(1 - p)) with p = sigmoid(logit), divided
+// by the number of samples of the whole step. mse is the same with weight · (value - label)². The
+// gradients take (dloss [1], logits, label, weight).
 Status CheckColumns(const InferContext& context, size_t first) {
   const SymShape form = {Dim{kBatch, 1}, Const(1)};
   const char* const names[] = {"the prediction", "the label", "the weight"};
@@ -33,7 +33,7 @@ Status InferLossGrad(InferContext& context) {
   return OkStatus();
 }
 
-// Labels and weights get none.
+// Labels and weights get no gradient.
 Status LossGradient(GradientContext& context) {
   if (!context.needs_grad(0)) return OkStatus();
   std::vector<ValueIndex> inputs = context.node().inputs;
@@ -43,7 +43,7 @@ Status LossGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// Written in the job's `losses`, not among its nodes.
+// Users write losses in the job's `losses`, not as nodes.
 constexpr OpSpec kSpecs[] = {
     {.name = "bce_with_logits",
      .infer = InferLoss,

@@ -20,7 +20,7 @@ struct Mse {
   static double Slope(double x, double z) { return 2 * (x - z); }
 };
 
-// Predictions, labels, and weights or nullptr, from input `first` on.
+// Predictions, labels, and weights (or nullptr), starting at input `first`.
 template <class T>
 struct Samples {
   std::span<const T> x;
@@ -33,7 +33,7 @@ struct Samples {
   double weight_of(size_t i) const { return weight == nullptr ? 1.0 : weight[i]; }
 };
 
-// In float64: partial sums of kPiece samples, in order.
+// Computed in float64, with partial sums of kPiece samples in order.
 template <class Of>
 void Loss(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {

@@ -1,4 +1,4 @@
-// Losses of one prediction a sample, in double.
+// Losses of one prediction for each sample, computed in double.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/sums.cuh"
 
@@ -17,7 +17,7 @@ struct Mse {
   __device__ static double Slope(double x, double z) { return 2 * (x - z); }
 };
 
-// Predictions, labels, and weights or nullptr, from input `first` on.
+// Predictions, labels, and weights (or nullptr), starting at input `first`.
 template <class T>
 struct Samples {
   const T *x, *label, *weight;

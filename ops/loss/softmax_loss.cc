@@ -9,8 +9,8 @@ namespace {
 // ------------------------------------------------------------------ softmax_cross_entropy
 
 // softmax_cross_entropy(logits [B, classes], label [B, 1], weight [B, 1] optional): [1], the sum
-// over the samples of weight · (log Σ_c exp logit_c - logit_label), divided by the samples of the
-// whole step. The label is the number of a class, from 0; with any other the loss is not a number.
+// over the samples of weight · (log Σ_c exp logit_c - logit_label), divided by the number of
+// samples of the whole step. The label is the number of a class, from 0; otherwise the loss is NaN.
 // The gradient takes (dloss [1], logits, label, weight).
 Status CheckClasses(const InferContext& context, size_t first) {
   for (size_t i = first; i < context.in_count(); ++i) DT_TRY_STATUS(ExpectFloat(context, i));
@@ -49,7 +49,7 @@ std::vector<ValueIndex> WithLossGrad(const GradientContext& context) {
   return inputs;
 }
 
-// Labels and weights get none.
+// Labels and weights get no gradient.
 Status CrossEntropyGradient(GradientContext& context) {
   if (!context.needs_grad(0)) return OkStatus();
   context.SetInputGrad(0, context.Add("softmax_cross_entropy_grad", WithLossGrad(context), {})[0]);
@@ -66,17 +66,18 @@ OpCost CrossEntropyCost(const Graph& graph, const Node& node, int64_t batch) {
 // ------------------------------------------------------------------ in_batch_softmax
 
 // in_batch_softmax(user [B, d], item [B, d], label, weight, log_q [B, 1], index [length · B]): for
-// retrieval, the items of the other samples of the SLICE stand for all other items (Yi et al.,
+// retrieval. The items of the other samples of the SLICE stand for all other items (Yi et al.,
 // "Sampling-bias-corrected neural modeling for large corpus item recommendations", RecSys 2019).
-// With x_ij = user_i · item_j / temperature - log_q_j the loss of sample i is log Σ_j exp x_ij -
-// x_ii. Outputs: [1], the sum over the samples of label · weight · loss, divided by the samples of
-// the whole step; and for each sample, without a gradient, [B, 3]: user_i · item_i / temperature,
-// its loss, and 1 where x_ii is above every other x_ij.
-// The attributes label, weight and log_q say which of these inputs there are (a label is 1 where
-// user and item belong together, else 0; log_q is the logarithm of the item's share of the
-// samples). With length > 0 there is an index of row positions: samples whose ids at `position` of
-// `length` are equal have the same item and are no negatives of one another.
-// The gradient takes (dloss [1], the inputs) and gives those of user and item.
+// With x_ij = user_i · item_j / temperature - log_q_j, the loss of sample i is log Σ_j exp x_ij -
+// x_ii.
+// Output 0: [1], the sum over the samples of label · weight · loss, divided by the number of
+// samples of the whole step. Output 1, which has no gradient: [B, 3], for each sample user_i ·
+// item_i / temperature, its loss, and 1 if x_ii is above every other x_ij.
+// The attributes label, weight and log_q say which of these inputs are present. A label is 1 if
+// user and item belong together, else 0; log_q is the logarithm of the item's share of the samples.
+// With length > 0 there is an index of row positions: samples whose ids at `position` of `length`
+// are equal have the same item and are not negatives of each other.
+// The gradient takes (dloss [1], the inputs) and returns those of user and item.
 Status CheckInBatch(const InferContext& context, const InBatchInputs& in) {
   DT_TRY_STATUS(ExpectInputs(context, in.end));
   const double temperature = FloatAttr(context.node.attrs, "temperature", 1);
@@ -135,7 +136,7 @@ Status InBatchGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// `products` of all users with all items, each way.
+// The cost with `products` matrix products of all users and all items.
 OpCost InBatchCostOf(const SymShape& user, int64_t batch, double products) {
   const auto samples = static_cast<double>(batch);
   const double vectors = ElementsAt(user, batch);
@@ -155,8 +156,8 @@ constexpr AttrSpec kInBatchAttrs[] = {{.name = "temperature", .type = AttrType::
                                       {.name = "log_q", .type = AttrType::kBool},
                                       {.name = "length"},
                                       {.name = "position"}};
-// Written in the job's `loss`, not among its nodes. Every sample of an in_batch_softmax reads every
-// other, so it is not cut.
+// Users write these in the job's `loss`, not as nodes. in_batch_softmax is not cut, because every
+// sample reads every other.
 constexpr OpSpec kSpecs[] = {
     {.name = "softmax_cross_entropy",
      .infer = InferCrossEntropy,

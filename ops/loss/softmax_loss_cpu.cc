@@ -10,10 +10,10 @@
 namespace dt {
 namespace {
 
-// Samples of one partial sum of losses.
+// Number of samples in one partial sum of losses.
 constexpr size_t kPiece = 256;
 
-// Σ exp(x_i - top); nothing where x_i is minus infinity.
+// Σ exp(x_i - top); elements of minus infinity add 0.
 template <class T>
 T SumOfExp(const T* __restrict x, T top, size_t n) {
   constexpr T kNever = -std::numeric_limits<T>::infinity();
@@ -39,7 +39,7 @@ const T* DataOrNull(const TensorView* view) {
 
 // ------------------------------------------------------------------ softmax_cross_entropy
 
-// Logits, labels, and weights or nullptr, from input `first` on.
+// Logits, labels, and weights (or nullptr), starting at input `first`.
 template <class T>
 struct Classes {
   size_t samples, classes;
@@ -54,7 +54,7 @@ struct Classes {
   }
   const T* row(size_t i) const { return logits + i * classes; }
   double weight_of(size_t i) const { return weight == nullptr ? 1.0 : double{weight[i]}; }
-  // `classes` if the label is the number of none.
+  // `classes` if the label is not the number of a class.
   size_t class_of(size_t i) const {
     const bool known = label[i] >= T(0) && label[i] < static_cast<T>(classes);
     return known ? static_cast<size_t>(label[i]) : classes;
@@ -68,7 +68,7 @@ struct Classes {
   }
 };
 
-// In float64: partial sums of kPiece samples, in order.
+// Computed in float64, with partial sums of kPiece samples in order.
 void CrossEntropy(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const Classes<T> in(context, 0);
@@ -84,7 +84,7 @@ void CrossEntropy(KernelContext& context) {
   });
 }
 
-// weight · (softmax - one at the label)
+// weight · (softmax - 1 at the label)
 void CrossEntropyGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const Classes<T> in(context, 1);
@@ -136,8 +136,8 @@ struct InBatch {
   }
   uint32_t item_of(size_t i) const { return index[i * length + position]; }
 
-  // The products of user i with all items become x_ij: minus infinity for the same item of another
-  // sample.
+  // Turns the products of user i with all items into x_ij; minus infinity if another sample has the
+  // same item.
   void Correct(size_t i, T* __restrict row) const {
     for (size_t j = 0; j < samples; ++j) row[j] *= scale;
     for (size_t j = 0; log_q != nullptr && j < samples; ++j) row[j] -= log_q[j];
@@ -145,12 +145,13 @@ struct InBatch {
       if (j != i && item_of(j) == item_of(i)) row[j] = kNever;
     }
   }
-  // Samples whose products with all items are in memory at a time: 2^20 of them, or 64 samples.
+  // Number of samples whose products with all items are in memory at a time: 2^20 products, or 64
+  // samples.
   size_t block() const {
     return std::min(samples,
                     std::max<size_t>(64, (size_t{1} << 20) / std::max<size_t>(1, samples)));
   }
-  // Calls body(i, products of user i) for samples [begin, begin + rows) at once, on all threads.
+  // Calls body(i, products of user i) for samples [begin, begin + rows), in parallel.
   template <class Body>
   void ForScores(TaskPool& pool, size_t begin, T* scores, const Body& body) const {
     const size_t rows = std::min(block(), samples - begin);
@@ -187,7 +188,7 @@ void InBatchSoftmax(KernelContext& context) {
   });
 }
 
-// With g_ij = weight_i (p_ij - [i = j]) / temperature: du = g v, dv = gᵀ u, block after block.
+// With g_ij = weight_i (p_ij - [i = j]) / temperature: du = g v, dv = gᵀ u, block by block.
 void InBatchSoftmaxGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const InBatch<T> in(context, 1);

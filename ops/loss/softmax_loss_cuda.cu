@@ -22,7 +22,7 @@ size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // ------------------------------------------------------------------ softmax_cross_entropy
 
-// Logits, labels, and weights or nullptr, from input `first` on.
+// Logits, labels, and weights (or nullptr), starting at input `first`.
 template <class T>
 struct Classes {
   Count cols;
@@ -35,14 +35,14 @@ struct Classes {
   __device__ double WeightOf(int64_t i) const {
     return weight == nullptr ? 1.0 : static_cast<double>(ToFloat(weight[i]));
   }
-  // The number of classes if the label is none.
+  // The number of classes if the label is not the number of a class.
   __device__ int64_t ClassOf(int64_t i, int64_t classes) const {
     const float own = ToFloat(label[i]);
     return own >= 0.0f && own < static_cast<float>(classes) ? static_cast<int64_t>(own) : classes;
   }
 };
 
-// The largest of a row, and the sum of exp(x - largest), by a warp.
+// The maximum of a row, and the sum of exp(x - maximum), computed by a warp.
 struct Exponentials {
   float top, sum;
 };
@@ -71,7 +71,7 @@ struct RowLoss {
   }
 };
 
-// A loss for each sample, then partial sums.
+// One loss for each sample, then partial sums.
 size_t LossesBytes(const Count& rows) {
   return Aligned(static_cast<size_t>(rows.extent) * sizeof(double));
 }
@@ -94,7 +94,7 @@ CudaError CrossEntropy(const CudaCall& call) {
   });
 }
 
-// weight · (softmax - one at the label)
+// weight · (softmax - 1 at the label)
 template <class T>
 struct RowSlope {
   Classes<T> classes;
@@ -123,7 +123,7 @@ CudaError CrossEntropyGrad(const CudaCall& call) {
 
 // ------------------------------------------------------------------ in_batch_softmax
 
-// Which inputs there are, as in ops/loss/in_batch_softmax.h; user vectors are input `first`.
+// The inputs, as in ops/loss/in_batch_softmax.h; user vectors are input `first`.
 template <class T>
 struct InBatch {
   const T *user, *item, *label = nullptr, *weight = nullptr, *log_q = nullptr;
@@ -150,14 +150,14 @@ struct InBatch {
     return weight == nullptr ? own : own * static_cast<double>(ToFloat(weight[i]));
   }
   __device__ uint32_t ItemOf(int64_t i) const { return index[i * length + position]; }
-  // x_ij of a dot product; minus infinity where another sample has the same item.
+  // x_ij from a dot product; minus infinity if another sample has the same item.
   __device__ float Corrected(float product, int64_t i, int64_t j) const {
     const float x = product * scale - (log_q == nullptr ? 0.0f : ToFloat(log_q[j]));
     return index != nullptr && i != j && ItemOf(i) == ItemOf(j) ? -INFINITY : x;
   }
 };
 
-// Samples whose scores against all items are in memory at a time: 64 MiB of them.
+// Number of samples whose scores against all items are in memory at a time: 64 MiB of scores.
 int64_t BlockRows(int64_t rows) {
   const int64_t fit = (int64_t{16} << 20) / (rows < 1 ? 1 : rows);
   return fit < 128 ? (rows < 128 ? rows : 128) : (rows < fit ? rows : fit);
@@ -166,7 +166,7 @@ size_t ScoresBytes(int64_t rows) {
   return Aligned(static_cast<size_t>(BlockRows(rows) * rows) * sizeof(float));
 }
 
-// B is known exactly: shapes may follow it.
+// B is known exactly on the host, so shapes may depend on it.
 CudaError CheckBatch(const CudaTensor& user) {
   if (user.symbol[0] == 1 && user.times[0] == 1 && user.symbol[1] == 0) return nullptr;
   return "in_batch_softmax: the vectors must be [B, dim]";
@@ -185,7 +185,7 @@ CudaError Scores(const CudaCall& call, const CudaTensor& user, int64_t begin, in
   return Gemm(*call.stream, task);
 }
 
-// log Σ_j exp x_ij, by a warp.
+// log Σ_j exp x_ij, computed by a warp.
 template <class T>
 __device__ float LogSumExp(const InBatch<T>& in, const float* row, int64_t i, int64_t n) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -246,7 +246,7 @@ CudaError InBatchLoss(const CudaCall& call) {
   return error != nullptr ? error : launched;
 }
 
-// g_ij = weight_i (p_ij - [i = j]) / temperature, in place of the scores.
+// Replaces the scores by g_ij = weight_i (p_ij - [i = j]) / temperature.
 template <class T>
 struct SlopesOf {
   InBatch<T> in;
@@ -268,7 +268,7 @@ struct SlopesOf {
   }
 };
 
-// du = g v, dv = gᵀ u in float, the latter block after block.
+// du = g v and dv = gᵀ u in float; dv is summed block by block.
 size_t InBatchGradScratch(const CudaCall& call) {
   const CudaTensor& user = call.inputs[1];
   const auto vectors = static_cast<size_t>(SizeOf(user).extent) * sizeof(float);
@@ -287,12 +287,12 @@ struct Narrow {
   __device__ void operator()(int64_t i, const CudaRun&) const { to[i] = To<T>(from[i]); }
 };
 
-// Everything in float: the vectors, or copies of them.
+// Float vectors: the inputs and outputs themselves, or copies of them.
 struct Vectors {
   const float *user, *item;
   float *du, *dv;
 };
-// Products of one block of samples.
+// The products of one block of samples.
 CudaError BlockGrads(const CudaCall& call, const Vectors& v, const float* slopes, int64_t begin,
                      int64_t rows) {
   const CudaTensor& user = call.inputs[1];

@@ -1,9 +1,9 @@
-// Layers of experts of which each sample uses k: Shazeer et al., "Outrageously Large Neural
-// Networks: The Sparsely-Gated Mixture-of-Experts Layer" (ICLR 2017). Without a capacity, as in
+// Layers of experts in which each sample uses k: Shazeer et al., "Outrageously Large Neural
+// Networks: The Sparsely-Gated Mixture-of-Experts Layer" (ICLR 2017). There is no capacity, as in
 // Gale et al., "MegaBlocks" (MLSys 2023): the rows that experts take are sorted by expert, [k B,
 // D], and each expert multiplies its own range of them. The capacity of GShard and Switch
-// Transformer, ceil(factor k B / E) rows for each expert, is no multiple of B by a whole number;
-// here no sample is dropped, so what a sample gets does not depend on the others of its slice.
+// Transformer, ceil(factor k B / E) rows for each expert, is no whole multiple of B. Without it no
+// sample is dropped, so a sample's result does not depend on the others of its slice.
 #include <algorithm>
 
 #include "ops/infer.h"
@@ -25,7 +25,7 @@ Result<const Node*> DispatchOf(const InferContext& context, size_t i, size_t out
 
 namespace {
 
-// Input `i`, u32 [B, k], says something of each choice of each row of a [B, D].
+// Input `i`, u32 [B, k], has a number for each choice of each row of a [B, D].
 Status ExpectChoices(const InferContext& context, size_t i, const SymShape& of) {
   DT_TRY_STATUS(ExpectIndex(context, i));
   DT_TRY_STATUS(ExpectRank(context, i, 2, "[B, k]"));
@@ -35,18 +35,18 @@ Status ExpectChoices(const InferContext& context, size_t i, const SymShape& of) 
                  ShapeText(context.graph, of));
 }
 
-// Of rows [B, D] with choices [B, k]: [k B, D].
+// The shape [k B, D], for rows [B, D] with choices [B, k].
 SymShape ChosenRows(SymShape rows, const SymShape& choices) {
   rows[0].times *= choices[1].times;
   return rows;
 }
 
-constexpr int64_t kExpertsMax = 65535;  // Blocks of a card's grid along one side.
+constexpr int64_t kExpertsMax = 65535;  // A card's grid can have this many blocks along one side.
 
-// dispatch(x [B, D], chosen u32 [B, k]), k of the `experts` for each row (those beyond the last
-// count as the last): x's rows in the order of the experts that take them, [k B, D], those of one
-// expert by row, then by choice; where each expert's end, u32 [experts]; and where each choice's
-// row is among them, u32 [B, k].
+// dispatch(x [B, D], chosen u32 [B, k]) takes k of the `experts` for each row (numbers beyond the
+// last count as the last). Outputs: x's rows sorted by the expert that takes them, [k B, D], those
+// of one expert by row and then by choice; where each expert's rows end, u32 [experts]; and the
+// position of each choice's row among them, u32 [B, k].
 Status InferDispatch(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2));
   DT_TRY_STATUS(ExpectFloat(context, 0));
@@ -66,7 +66,7 @@ Status InferDispatch(InferContext& context) {
   return OkStatus();
 }
 
-// Ends and positions have none.
+// Ends and positions have no gradient.
 Status DispatchGradient(GradientContext& context) {
   if (context.output_grad(0) == kNone) return OkStatus();
   const std::vector<ValueIndex> inputs = {context.output_grad(0), context.node().outputs[2]};
@@ -74,8 +74,8 @@ Status DispatchGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// combine(rows [k B, D], positions u32 [B, k], gates [B, k]): for each sample the sum of its
-// choices' rows times their gates, in the order of the choices, [B, D]. Without gates all are 1.
+// combine(rows [k B, D], positions u32 [B, k], gates [B, k]): [B, D], for each sample the sum of
+// its choices' rows times their gates, in the order of the choices. Without gates all gates are 1.
 Status InferCombine(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2, 3));
   DT_TRY_STATUS(ExpectFloat(context, 0));
@@ -108,7 +108,7 @@ Status CombineGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// combine_grad(dy [B, D], positions, gates [B, k]): each choice's row, dy times its gate, [k B, D].
+// combine_grad(dy [B, D], positions, gates [B, k]): [k B, D], for each choice dy times its gate.
 Status InferCombineGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2, 3));
   DT_TRY_STATUS(ExpectFloat(context, 0));
@@ -124,7 +124,7 @@ Status InferCombineGrad(InferContext& context) {
   return OkStatus();
 }
 
-// combine_gates_grad(dy [B, D], positions, rows [k B, D]): dy times each choice's row, [B, k].
+// combine_gates_grad(dy [B, D], positions, rows [k B, D]): [B, k], dy · each choice's row.
 Status InferCombineGatesGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 3));
   DT_TRY_STATUS(ExpectFloat(context, 0));

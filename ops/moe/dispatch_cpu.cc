@@ -6,7 +6,7 @@
 namespace dt {
 namespace {
 
-// Counting sort by expert; one thread, as the choices are few beside the rows.
+// Counting sort by expert, on one thread, because the choices are few compared with the rows.
 void Sort(std::span<const uint32_t> chosen, std::span<uint32_t> ends,
           std::span<uint32_t> positions) {
   const auto last = static_cast<uint32_t>(ends.size() - 1);
@@ -14,11 +14,11 @@ void Sort(std::span<const uint32_t> chosen, std::span<uint32_t> ends,
   for (const uint32_t expert : chosen) ++ends[std::min(expert, last)];
   uint32_t begin = 0;
   for (uint32_t& end : ends) begin += std::exchange(end, begin);
-  // Each is where its expert's rows begin, and moves on to where they end.
+  // Each entry starts where its expert's rows begin, and advances to where they end.
   for (size_t p = 0; p < chosen.size(); ++p) positions[p] = ends[std::min(chosen[p], last)]++;
 }
 
-// f(sample, choice, position) for each choice, its samples on one thread in order.
+// Calls f(sample, choice, position) for each choice; a sample's choices run in order on one thread.
 template <class F>
 void ForChoices(KernelContext& context, const TensorView& positions, size_t cols, const F& f) {
   const MatrixShape shape = AsMatrix(positions);

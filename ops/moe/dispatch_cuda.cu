@@ -1,5 +1,5 @@
-// Rows sorted by expert, and their sums by sample. No atomics: the same inputs give the same bits
-// on a card.
+// Sorting of rows by expert, and sums by sample. No atomics: equal inputs give equal bits on a
+// card.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/util.cuh"
 
@@ -8,14 +8,14 @@ namespace {
 
 // ------------------------------------------------------------------ dispatch
 
-// Choices that one thread counts, once for each expert.
+// Number of choices that one thread counts, for one expert.
 constexpr int64_t kChunk = 256;
 
-// A counting sort by expert. counts[chunk][expert] is first how many of the chunk's choices the
-// expert has, then where among the expert's rows they begin.
+// A counting sort by expert. counts[chunk][expert] is first the number of the chunk's choices that
+// take the expert, then the position of the first of them among the expert's rows.
 struct Choices {
   Count size;
-  int64_t chunks;  // At the extent.
+  int64_t chunks;  // Computed from the extent.
   int64_t experts;
   const uint32_t* chosen;
   uint32_t *counts, *ends, *positions;
@@ -29,7 +29,7 @@ struct Choices {
         ends(DataOf<uint32_t>(call.outputs[1])),
         positions(DataOf<uint32_t>(call.outputs[2])) {}
 
-  // f(choice) for those of the chunk that take the expert.
+  // Calls f(choice) for the chunk's choices that take the expert.
   template <class F>
   __device__ void ForOwn(int64_t chunk, int64_t expert, const CudaRun& run, const F& f) const {
     const int64_t n = size.At(run), after = (chunk + 1) * kChunk;
@@ -48,7 +48,7 @@ struct CountOwn {
     of.counts[i] = count;
   }
 };
-// For each expert: `ends` is how many rows it has.
+// For each expert; sets `ends` to the expert's number of rows.
 struct AddChunks {
   Choices of;
   __device__ void operator()(int64_t expert, const CudaRun&) const {
@@ -62,7 +62,7 @@ struct AddChunks {
     of.ends[expert] = sum;
   }
 };
-// One thread.
+// Runs on one thread.
 struct AddExperts {
   Choices of;
   __device__ void operator()(int64_t, const CudaRun&) const {
@@ -78,7 +78,7 @@ struct PlaceOwn {
   }
 };
 
-// For each element of each choice's row: rows[position] = gate · x. Without gates all are 1.
+// For each element of each choice's row: rows[position] = gate · x. Without gates all gates are 1.
 template <class T>
 struct ToPositions {
   Count cols;

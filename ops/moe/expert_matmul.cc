@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-// Rows [R, K] and, as `dispatch` gives them, the ends u32 [E] of the experts' ranges.
+// Checks rows [R, K] and the ends u32 [E] of the experts' ranges, as made by `dispatch`.
 Status ExpectRanges(const InferContext& context) {
   DT_TRY_STATUS(ExpectFloat(context, 0));
   DT_TRY_STATUS(ExpectRank(context, 0, 2, "[rows, width]"));
@@ -24,9 +24,9 @@ Status ExpectRanges(const InferContext& context) {
                  context.node.op, context.shape_text(1));
 }
 
-// expert_matmul(rows [R, K], ends u32 [E], weight [E, K, N], bias [E, N]): each row times the
-// weight of the expert in whose range it is, plus its bias if there is one, [R, N]. With
-// transpose_b the weight is [E, N, K].
+// expert_matmul(rows [R, K], ends u32 [E], weight [E, K, N], bias [E, N] optional): [R, N], each
+// row times the weight of the expert whose range it is in, plus the expert's bias. With transpose_b
+// the weight is [E, N, K].
 Status InferExpertMatmul(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 3, 4));
   DT_TRY_STATUS(ExpectRanges(context));
@@ -91,7 +91,7 @@ Status ExpertMatmulGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// Two operations for each row, of `width` numbers, and unit.
+// Two operations for each number of each row and each unit.
 OpCost CostOf(const Graph& graph, const Node& node, int64_t batch, Dim units) {
   OpCost cost;
   for (const ValueIndex v : node.inputs) cost.bytes += 4 * ElementsAt(graph.value(v).shape, batch);
@@ -107,7 +107,7 @@ OpCost ExpertMatmulGradCost(const Graph& graph, const Node& node, int64_t batch)
   return CostOf(graph, node, batch, graph.value(node.inputs[2]).shape[1]);
 }
 
-// A bias would be added once for each part of a sum.
+// With a bias the inner dimension is not cut, since the bias would be added once for each part.
 std::string ExpertMatmulLoops(const Graph&, const Node& node) {
   const bool turned = BoolAttr(node.attrs, "transpose_b", false);
   if (node.inputs.size() == 4) return turned ? "e'K,^e,enK,en->e'n" : "e'K,^e,eKn,en->e'n";

@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-// Calls body(expert, first row, number of rows) for each expert, several at once. Each cuts its
+// Calls body(expert, first row, number of rows) for each expert, several at once. Each divides its
 // work by its number of rows alone.
 template <class Body>
 void ForExperts(KernelContext& context, const Body& body) {
@@ -50,7 +50,7 @@ void ExpertMatmulGrad(KernelContext& context) {
   });
 }
 
-// One expert after the other: its rows are many, and share the node's scratch memory.
+// One expert after another, because each has many rows and all use the node's scratch memory.
 void ExpertSum(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const size_t cols = AsMatrix(context.in(0)).cols;

@@ -1,5 +1,5 @@
 // Products of each expert's rows with its own matrix, and sums of each expert's rows. No atomics:
-// the same inputs give the same bits on a card.
+// equal inputs give equal bits on a card.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/util.cuh"
 
@@ -8,9 +8,9 @@ namespace {
 
 // ------------------------------------------------------------------ products
 
-// cuBLASLt knows sizes when it is called; an expert's number of rows lies on the card. A block of
-// kThreads threads makes a tile of kTile × kTile, in steps of kInner of the inner dimension; a
-// thread has kOwn × kOwn numbers of it.
+// cuBLASLt needs sizes at the call, but an expert's number of rows is known only on the card. A
+// block of kThreads threads computes a tile of kTile × kTile in steps of kInner of the inner
+// dimension; a thread computes kOwn × kOwn numbers of it.
 constexpr int kTile = 64, kInner = 16, kSide = 16, kOwn = kTile / kSide;
 
 struct Range {
@@ -20,7 +20,7 @@ __device__ inline Range RangeOf(const uint32_t* ends, int64_t expert) {
   return {expert == 0 ? 0 : int64_t{ends[expert - 1]}, int64_t{ends[expert]}};
 }
 
-// One step's part of both operands.
+// The parts of both operands for one step.
 struct TileParts {
   float left[kInner][kTile + 1], right[kInner][kTile + 1];
 };
@@ -42,7 +42,8 @@ __device__ inline void AddParts(const TileParts& parts, int row, int col,
   }
 }
 
-// Σ a(i, p) b(p, j) over p below `inner`; then store(i, j, sum) for each of the tile.
+// Computes Σ a(i, p) b(p, j) over p below `inner`, and calls store(i, j, sum) for each element of
+// the tile.
 template <class A, class B, class Store>
 __device__ void TileProduct(int64_t inner, const A& a, const B& b, const Store& store) {
   __shared__ TileParts parts;
@@ -66,12 +67,12 @@ __device__ void TileProduct(int64_t inner, const A& a, const B& b, const Store& 
 template <class T>
 struct ExpertProduct {
   int64_t experts, inner, cols;
-  int64_t by_inner, by_col;  // Elements of a weight from one of them to the next.
+  int64_t by_inner, by_col;  // Elements of a weight from one inner index, or column, to the next.
   const uint32_t* ends;
   const T *rows, *weights, *biases;
   T* out;
 
-  // A tile of `own` rows, from row `begin` on, and columns from `left` on.
+  // Computes a tile of `own` rows from row `begin` on, and columns from `left` on.
   __device__ void Tile(int64_t expert, int64_t begin, int64_t own, int64_t left) const {
     const T* const x = rows + begin * inner;
     const T* const weight = weights + expert * inner * cols + left * by_col;
@@ -89,10 +90,10 @@ struct ExpertProduct {
   }
 };
 
-// Tile t of all experts' rows, each expert's cut by itself.
+// Computes tile t of all experts' rows; each expert's rows are divided separately.
 template <class T>
 __global__ void __launch_bounds__(kThreads) ExpertProductKernel(ExpertProduct<T> of) {
-  int64_t expert = 0, first = 0;  // Tiles of the experts before.
+  int64_t expert = 0, first = 0;  // `first`: number of tiles of the experts before.
   for (int64_t t = blockIdx.y; expert < of.experts;) {
     const Range range = RangeOf(of.ends, expert);
     const int64_t tiles = (range.end - range.begin + kTile - 1) / kTile;

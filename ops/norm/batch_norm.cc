@@ -5,10 +5,10 @@ namespace dt {
 namespace {
 
 // batch_norm(x [B, C], gamma [C], beta [C], running_mean [C], running_var [C]) gives
-//   y [B, C], mean [C], var [C] (biased), inv_std [C], count [1] (samples the statistics are of).
-// Training: statistics of this slice. Evaluation: the running values, count 0. Attributes
-// `momentum` (0.1: the weight of the new value, as in PyTorch) and `epsilon` (1e-5). The running
-// values are updated by batch_norm_running, once per step.
+//   y [B, C], mean [C], var [C] (biased), inv_std [C], count [1] (samples in the statistics).
+// In training it uses the statistics of this slice; in evaluation the running values, with count 0.
+// Attributes: `momentum` (0.1: the weight of the new value, as in PyTorch) and `epsilon` (1e-5).
+// batch_norm_running updates the running values once per step.
 Status InferBatchNorm(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 5));
   DT_TRY_STATUS(ExpectRank(context, 0, 2, "[B, channels]"));
@@ -55,8 +55,8 @@ Status InferBatchNormGrad(InferContext& context) {
 }
 
 // batch_norm_running(running_mean [C], running_var [C], means [K, C], vars [K, C], counts [K, 1]):
-// no output; folds the statistics of the K slices into the running values, in slice order, in
-// place. The variance is made unbiased as in PyTorch (a slice of one sample: as it is); an empty
+// no output; merges the statistics of the K slices into the running values, in slice order and in
+// place. The variance is made unbiased as in PyTorch, except for a slice of one sample; an empty
 // slice is skipped. Attribute `momentum`.
 Status InferBatchNormRunning(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 5));
@@ -75,7 +75,7 @@ constexpr AttrSpec kAttrs[] = {{.name = "momentum", .type = AttrType::kFloat},
 constexpr size_t kRunningInputs[] = {3, 4};  // running_mean, running_var.
 constexpr size_t kStatistics[] = {1, 2, 4};  // mean, var, count.
 constexpr AttrSpec kRunningAttrs[] = {{.name = "momentum", .type = AttrType::kFloat}};
-// Not written by users: a composite adds the parameters and running values.
+// Users write a composite, which adds the parameters and running values.
 constexpr OpSpec kSpecs[] = {
     {.name = "batch_norm",
      .outputs = 5,

@@ -11,8 +11,8 @@ struct Statistics {
   std::span<T> mean, var, inv_std;
 };
 
-// Two passes, each over partial sums of kSumRows rows in order: the mean, then the squares about
-// it.
+// Two passes, each with partial sums of kSumRows rows in order: first the mean, then the squared
+// deviations from it.
 template <class T>
 void Measure(KernelContext& context, const Statistics<T>& to) {
   const MatrixShape shape = AsMatrix(context.in(0));
@@ -74,7 +74,7 @@ void BatchNorm(KernelContext& context) {
   });
 }
 
-// With x̂ the normalised x and n the samples: dβ = Σ dy, dγ = Σ dy x̂,
+// With x̂ the normalised x and n the number of samples: dβ = Σ dy, dγ = Σ dy x̂,
 // dx = γ inv_std (dy - dβ / n - x̂ dγ / n).
 void BatchNormGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {

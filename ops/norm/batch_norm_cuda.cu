@@ -9,7 +9,7 @@ __device__ double ShareOf(int64_t rows) {
   return rows == 0 ? 0.0 : 1.0 / static_cast<double>(rows);
 }
 
-// Outputs 1 to 3.
+// Outputs 1 to 3 of the node.
 template <class T>
 struct Statistics {
   T *mean, *var, *inv_std;
@@ -19,7 +19,7 @@ struct Statistics {
         inv_std(DataOf<T>(call.outputs[3])) {}
 };
 
-// Evaluation takes the running values; which it is, the card knows. Then nothing is added up.
+// Evaluation uses the running values and sums zeros. Only the card knows whether it is evaluation.
 template <class T>
 struct MeanOf {
   Count cols;
@@ -81,7 +81,7 @@ struct Normalise {
   }
 };
 
-// Enough for both sums of the gradient.
+// Memory for both sums of the gradient.
 size_t SumsBytes(const CudaCall& call) {
   return SumRowsBytes(RowsOf(call.inputs[0]), Fixed(2) * ColsOf(call.inputs[0]));
 }
@@ -103,7 +103,7 @@ CudaError BatchNorm(const CudaCall& call) {
   });
 }
 
-// With x̂ the normalised x and n the samples: dβ = Σ dy, dγ = Σ dy x̂,
+// With x̂ the normalised x and n the number of samples: dβ = Σ dy, dγ = Σ dy x̂,
 // dx = γ inv_std (dy - dβ / n - x̂ dγ / n).
 template <class T>
 struct NormGrads {
@@ -111,7 +111,7 @@ struct NormGrads {
   const T *dy, *x, *gamma, *mean, *inv_std;
   T *dx, *dgamma, *dbeta;
 };
-// The first `cols` columns give dγ, the others dβ.
+// The first `cols` columns are dγ, the others dβ.
 template <class T>
 struct ScaleAndShift : NormGrads<T> {
   __device__ auto On(int64_t c, const CudaRun& run) const {
@@ -162,7 +162,7 @@ CudaError BatchNormGrad(const CudaCall& call) {
   });
 }
 
-// Of one channel, over the slices in order.
+// Merges the statistics of one channel, slice by slice.
 template <class T>
 struct Fold {
   Count slices, cols;

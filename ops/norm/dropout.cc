@@ -4,10 +4,10 @@
 namespace dt {
 namespace {
 
-// dropout(x [B, …]): training: elements are zeroed with probability `rate`, the others divided by 1
-// - rate. Evaluation: x. Which are zeroed is a function of (seed, node, step, position of the
-// sample in the epoch, place within the sample). dropout_grad(dy) draws the same mask: attribute
-// `mask_of` is the forward node.
+// dropout(x [B, …]): in training, elements are zeroed with probability `rate` and the others
+// divided by 1 - rate. In evaluation it is the identity. The zeroed elements are a function of
+// (seed, node, step, position of the sample in the epoch, element of the sample). dropout_grad(dy)
+// draws the same mask; its attribute `mask_of` is the forward node.
 Status InferDropout(InferContext& context) {
   DT_TRY_STATUS(InferSame(context));
   const double rate = FloatAttr(context.node.attrs, "rate", 0.5);

@@ -12,14 +12,14 @@
 namespace dt {
 namespace {
 
-// 16 neighbouring places of a sample use four Philox blocks: place p takes word 2 (p / 8) + p % 2
-// of block (p % 8) / 2, the order in which four blocks side by side in vector registers are
-// cheapest to store.
+// 16 consecutive elements of a sample use four Philox blocks: element p uses word 2 (p / 8) + p % 2
+// of block (p % 8) / 2. Four blocks side by side in vector registers are cheapest to store in this
+// order.
 constexpr size_t kPlaces = 16;
 using Bits = std::array<uint32_t, kPlaces>;
 
 #if defined(__AVX2__)
-// Four blocks at once, one in each 64-bit lane; only the lower halves count until the end.
+// Four blocks at once, one in each 64-bit lane; until the end only the lower halves matter.
 Bits DrawBits(uint64_t key, uint64_t sample, uint64_t block) {
   const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
   const __m256i lows = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<int64_t>(block)),
@@ -57,7 +57,7 @@ Bits DrawBits(uint64_t key, uint64_t sample, uint64_t block) {
 
 struct Mask {
   uint64_t key;
-  uint32_t below;  // Zeroed where the bits are below it.
+  uint32_t below;  // Elements whose bits are below it are zeroed.
   double scale;
 };
 
@@ -71,7 +71,7 @@ Mask MaskOf(const KernelContext& context) {
           static_cast<uint32_t>(rate * 0x1.0p32), 1 / (1 - rate)};
 }
 
-// Multiplies by 0 or `scale`: no branch, which would be mispredicted at every other element.
+// Multiplies by 0 or `scale`, since a branch would often be mispredicted.
 template <class T>
 void Apply(const Bits& bits, uint32_t below, T scale, const T* __restrict x, std::span<T> to) {
   T factors[kPlaces];

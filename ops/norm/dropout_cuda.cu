@@ -1,4 +1,4 @@
-// Dropout by the bits of common/base/philox.h, so that every back end drops the same elements.
+// Dropout with the bits of common/base/philox.h, so that every device drops the same elements.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/util.cuh"
 #include "ops/norm/dropout_stream.h"
@@ -34,19 +34,20 @@ __device__ uint64_t MixBits(uint64_t x) {
   x ^= x >> 31;
   return x;
 }
-// As StreamKey of common/base/philox.h.
+// Same as StreamKey of common/base/philox.h.
 __device__ uint64_t StreamKey(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b) {
   return MixBits(MixBits(MixBits(MixBits(seed + 0x9e3779b97f4a7c15ull) ^ purpose) + a) ^
                  (b << 1 | 1));
 }
 
-// 16 neighbouring places of a sample use four blocks: place p takes word 2 (p / 8) + p % 2 of block
-// (p % 8) / 2. So block b has the words of places 2 b, 2 b + 1, 2 b + 8, 2 b + 9.
+// 16 consecutive elements of a sample use four blocks: element p uses word 2 (p / 8) + p % 2 of
+// block (p % 8) / 2. So block b has the words of elements 2 b, 2 b + 1, 2 b + 8 and 2 b + 9.
 template <class T>
 struct Drop {
-  int64_t width, blocks;  // Of a sample: elements, and Philox blocks, four for every 16 begun.
+  // Elements, and Philox blocks, of a sample; it takes four blocks for every 16 elements begun.
+  int64_t width, blocks;
   uint64_t node;
-  uint32_t below;  // Zeroed where the bits are below it.
+  uint32_t below;  // Elements whose bits are below it are zeroed.
   float scale;
   const T* x;
   T* y;

@@ -1,5 +1,5 @@
-// What every back end's dropout draws from: the streams of StreamKey (common/base/philox.h) for
-// this purpose.
+// The purpose of dropout's random streams (StreamKey in common/base/philox.h), equal on every
+// device.
 #pragma once
 
 #include <cstdint>

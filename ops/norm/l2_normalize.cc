@@ -4,8 +4,8 @@
 namespace dt {
 namespace {
 
-// l2_normalize(x [.., N]): each row divided by its length, or by `epsilon` (1e-12) if it is
-// shorter.
+// l2_normalize(x [.., N]): each row divided by its length, or by `epsilon` (1e-12) if the length is
+// smaller.
 Status CheckRows(const InferContext& context) {
   if (context.in(0).shape.empty()) {
     return Invalid("{}: its input has no dimension", context.node.op);
@@ -19,7 +19,7 @@ Status InferL2Normalize(InferContext& context) {
   return CheckRows(context);
 }
 
-// l2_normalize_grad(x, dy)
+// l2_normalize_grad(x, dy): dx.
 Status InferL2NormalizeGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2));
   DT_TRY_STATUS(InferAllSame(context));

@@ -28,7 +28,7 @@ void L2Normalize(KernelContext& context) {
   });
 }
 
-// dx = (dy - y (y · dy)) / |x|; dy / epsilon where the length is not what it was divided by.
+// dx = (dy - y (y · dy)) / |x|, or dy / epsilon if the row was divided by epsilon.
 void L2NormalizeGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const MatrixShape shape = AsMatrix(context.in(0));

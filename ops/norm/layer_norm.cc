@@ -50,7 +50,7 @@ Status LayerNormGradient(GradientContext& context) {
 }
 
 constexpr AttrSpec kAttrs[] = {{.name = "epsilon", .type = AttrType::kFloat}};
-// Not written by users: a composite adds the parameters.
+// Users write a composite, which adds the parameters.
 constexpr OpSpec kSpecs[] = {
     {.name = "layer_norm",
      .infer = InferLayerNorm,

@@ -15,7 +15,7 @@ template <class T>
 RowStatistics<T> Measure(const T* __restrict x, size_t n, double epsilon) {
   const T share = T(1) / static_cast<T>(n);
   const T mean = SumOf(x, n) * share;
-  T lanes[8] = {};  // As SumOf.
+  T lanes[8] = {};  // Eight lanes, as in SumOf.
   size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     for (size_t k = 0; k < 8; ++k) lanes[k] += (x[i + k] - mean) * (x[i + k] - mean);
@@ -54,7 +54,7 @@ struct NormGrad {
   const T *x, *gamma, *dy;
   T* dx;
 
-  // dx holds x̂ on the way.
+  // dx holds x̂ in between.
   void Row(size_t r, T* __restrict dgamma, T* __restrict dbeta) const {
     const T* __restrict from = x + r * cols;
     const T* __restrict grad = dy + r * cols;

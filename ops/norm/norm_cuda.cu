@@ -1,4 +1,4 @@
-// Norms of single rows: layer norm, l2_normalize.
+// Normalisation of single rows: layer norm and l2_normalize.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/sums.cuh"
 
@@ -7,7 +7,7 @@ namespace {
 
 // ------------------------------------------------------------------ layer norm
 
-// Mean and 1 / √(variance + epsilon) of a row, by a warp.
+// Mean and 1 / √(variance + epsilon) of a row, computed by a warp.
 struct RowStatistics {
   float mean, inv_std;
 };
@@ -53,8 +53,8 @@ CudaError LayerNorm(const CudaCall& call) {
   });
 }
 
-// With x̂ the normalised x and g = γ dy: dx = inv_std (g - mean(g) - x̂ mean(g x̂)), means over the
-// row, whose statistics are kept for dγ = Σ dy x̂.
+// With x̂ the normalised x and g = γ dy: dx = inv_std (g - mean(g) - x̂ mean(g x̂)), with means
+// over the row. The row's statistics are kept for dγ = Σ dy x̂.
 template <class T>
 struct NormRowGrad {
   Count cols;
@@ -82,7 +82,7 @@ struct NormRowGrad {
     }
   }
 };
-// The first `cols` columns give dγ, the others dβ.
+// The first `cols` columns are dγ, the others dβ.
 template <class T>
 struct ScaleAndShiftRows {
   Count cols;
@@ -161,7 +161,7 @@ CudaError L2Normalize(const CudaCall& call) {
   });
 }
 
-// dx = (dy - y (y · dy)) / |x|; dy / epsilon where the length is not what it was divided by.
+// dx = (dy - y (y · dy)) / |x|, or dy / epsilon if the row was divided by epsilon.
 template <class T>
 struct UnitRowGrad {
   Count cols;

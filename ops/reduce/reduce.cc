@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-// The dimensions named by `axis` (a number or a list), as flags.
+// A flag for each dimension: whether `axis` (a number or a list) names it.
 Result<std::vector<bool>> Reduced(const InferContext& context) {
   const Node& node = context.node;
   const auto at = node.attrs.find("axis");
@@ -28,7 +28,7 @@ Result<std::vector<bool>> Reduced(const InferContext& context) {
   return reduced;
 }
 
-// reduce_sum, reduce_mean (x): over `axis`; keep_dims leaves dimensions of 1.
+// reduce_sum(x) and reduce_mean(x): over `axis`; keep_dims keeps reduced dimensions as 1.
 Status InferReduce(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   DT_TRY(const std::vector<bool> reduced, Reduced(context));
@@ -77,8 +77,8 @@ Status InferReduceBatch(InferContext& context) {
   return OkStatus();
 }
 
-// reduce_to(x, like): sums x over the dimensions along which `like` would be repeated to its shape;
-// the values of `like` are not read.
+// reduce_to(x, like): sums x over the dimensions along which `like` would be broadcast to its
+// shape; the values of `like` are not read.
 Status InferReduceTo(InferContext& context) {
   DT_TRY_STATUS(InferLike(context));
   if (BroadcastsTo(context.in(1).shape, context.in(0).shape)) return OkStatus();

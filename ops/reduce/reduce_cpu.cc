@@ -15,8 +15,8 @@ void AddRow(const Loop& loop, const T* from, T* to) {
 }
 
 // Sums the input into a tensor of shape `kept`, whose dimensions are the input's or 1, then
-// multiplies by `factor`. Along the first dimension: partial sums of kSumRows rows, in order;
-// within: one after the other.
+// multiplies by `factor`. The first dimension is summed by partial sums of kSumRows rows, in order;
+// the others one element after another.
 template <class T>
 void ReduceInto(KernelContext& context, const LoopDims& kept, T factor) {
   Loop loop{.dims = RightAligned(context.in(0).shape), .a = {}, .b = StridesOf(kept)};
@@ -52,7 +52,7 @@ void ReduceTo(KernelContext& context) {
           [&]<class T>(T) { ReduceInto<T>(context, RightAligned(context.out(0).shape), T(1)); });
 }
 
-// The input's shape with 1 in place of the reduced dimensions.
+// The input's shape with the reduced dimensions set to 1.
 LoopDims KeptDims(const KernelContext& context) {
   const AttrValue& axis = context.node.attrs.at("axis");
   const auto* const one = std::get_if<int64_t>(&axis);

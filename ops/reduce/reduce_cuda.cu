@@ -1,4 +1,4 @@
-// Sums, means, maxima and the k largest.
+// Sums, means, maxima and the k largest elements.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/strided.cuh"
 #include "ops/cuda/sums.cuh"
@@ -6,13 +6,13 @@
 namespace dt {
 namespace {
 
-// The input as kept dimensions, in the order of the output, and reduced ones.
+// The input's dimensions, divided into kept ones, in the order of the output, and reduced ones.
 struct Reduction {
   Strided<1> kept, reduced;
   Count outputs, terms;
-  bool rows = false;  // The last dimension is reduced: neighbours belong to one sum.
+  bool rows = false;  // The last dimension is reduced: adjacent elements belong to one sum.
 
-  // `is_reduced` of a dimension of the input.
+  // is_reduced(i) says whether dimension i of the input is reduced.
   template <class Flag>
   Reduction(const CudaTensor& in, const Flag& is_reduced) {
     for (int i = in.rank - 1; i >= 0; --i) {
@@ -25,7 +25,7 @@ struct Reduction {
   }
 };
 
-// Offset of position i. Loops of one dimension, which most are, need no division.
+// The offset of position i. Most loops have one dimension and need no division.
 __device__ int64_t OffsetOf(const Strided<1>& loop, int64_t i, const CudaRun& run) {
   int64_t offset = 0;
   for (int d = 0; d < loop.rank; ++d) {
@@ -70,7 +70,7 @@ struct WarpSums {
   }
 };
 
-// Longer sums over neighbours are cut into pieces too.
+// Sums of more adjacent elements than this are divided into pieces.
 constexpr int64_t kWarpTerms = 8192;
 
 CudaError Reduce(const CudaCall& call, const Reduction& by, double factor) {
@@ -85,7 +85,7 @@ CudaError Reduce(const CudaCall& call, const Reduction& by, double factor) {
   });
 }
 
-// reduce_sum, reduce_mean: the dimensions named by `axis`.
+// For reduce_sum and reduce_mean: the dimensions named by `axis`.
 Reduction OverAxes(const CudaCall& call) {
   const CudaTensor& x = call.inputs[0];
   const CudaAttr* axis = FindAttr(call, "axis");
@@ -98,12 +98,12 @@ Reduction OverAxes(const CudaCall& call) {
   }
   return Reduction(x, [&](int i) { return (flags >> i & 1) != 0; });
 }
-// reduce_batch: all dimensions but the last.
+// For reduce_batch: all dimensions but the last.
 Reduction OverRows(const CudaCall& call) {
   const CudaTensor& x = call.inputs[0];
   return Reduction(x, [&](int i) { return i + 1 < x.rank; });
 }
-// reduce_to: those along which the output would be repeated.
+// For reduce_to: the dimensions along which the output would be broadcast.
 Reduction OverRepeated(const CudaCall& call) {
   const CudaTensor &x = call.inputs[0], &out = call.outputs[0];
   return Reduction(x, [&](int i) {
@@ -122,7 +122,7 @@ CudaError Sum(const CudaCall& call) {
   return Reduce(call, of(call), 1);
 }
 CudaError Mean(const CudaCall& call) {
-  const Reduction by = OverAxes(call);  // Of constant dimensions.
+  const Reduction by = OverAxes(call);  // The reduced dimensions are constant.
   return Reduce(call, by, 1 / static_cast<double>(by.terms.times));
 }
 
@@ -135,7 +135,7 @@ struct Middle {
       : outer(Product(x, 0, axis)), count(DimOf(x, axis)), inner(Product(x, axis + 1, x.rank)) {}
 };
 
-// NaN is larger than every number: it must not hide.
+// NaN counts as larger than every number, so that it is not hidden.
 template <class T>
 struct MaxOf {
   Middle shape;
@@ -161,7 +161,7 @@ CudaError Max(const CudaCall& call) {
   });
 }
 
-// dy at the first of the largest elements, else 0.
+// dy at the first of the largest elements, 0 elsewhere.
 template <class T>
 struct MaxGrad {
   Middle shape;
@@ -191,7 +191,7 @@ CudaError RunMaxGrad(const CudaCall& call) {
 
 // ------------------------------------------------------------------ top_k
 
-// Of equal keys the first comes first; NaN counts as minus infinity.
+// Among equal keys the earlier position comes first; NaN counts as minus infinity.
 struct Ranked {
   float key;
   int at;
@@ -208,7 +208,7 @@ __device__ Ranked FirstOfWarp(Ranked own) {
   return own;
 }
 
-// One warp for each row: in each round the first of those behind the one before.
+// One warp for each row. Each round finds the first element after the previous one.
 template <class T>
 struct LargestOf {
   int n, k;
@@ -243,7 +243,7 @@ CudaError TopK(const CudaCall& call) {
   });
 }
 
-// dy where it was taken from, else 0.
+// dy at the positions it was taken from, 0 elsewhere.
 template <class T>
 struct TopKSlope {
   int n, k;

@@ -5,7 +5,7 @@
 namespace dt {
 namespace {
 
-// reduce_max(x): over the one dimension `axis`; keep_dims leaves a dimension of 1.
+// reduce_max(x): over the one dimension `axis`; keep_dims keeps it as 1.
 Result<SymShape> ReducedShape(const InferContext& context) {
   SymShape shape = context.in(0).shape;
   DT_TRY(const size_t axis, AxisOf(context, IntAttr(context.node.attrs, "axis", -1), shape.size()));
@@ -28,7 +28,7 @@ Status InferReduceMax(InferContext& context) {
   return OkStatus();
 }
 
-// reduce_max_grad(x, dy): dy at the first of the largest elements, else 0.
+// reduce_max_grad(x, dy): dy at the first of the largest elements, 0 elsewhere.
 Status InferReduceMaxGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 2));
   DT_TRY(const SymShape reduced, ReducedShape(context));
@@ -44,7 +44,7 @@ Status ReduceMaxGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// The gradient goes to one element, so its axis is not cut.
+// The gradient goes to one element along the axis, so the gradient's axis is not cut.
 std::string ReduceMaxLoops(const Graph& graph, const Node& node) {
   const size_t rank = graph.value(node.inputs[0]).shape.size();
   const InferContext context{graph, node, {}};

@@ -18,7 +18,7 @@ struct Middle {
   }
 };
 
-// NaN is larger than every number: it must not hide.
+// NaN counts as larger than every number, so that it is not hidden.
 template <class T>
 bool IsLarger(T x, T than) {
   return x > than || x != x;

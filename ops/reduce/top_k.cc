@@ -4,8 +4,9 @@
 namespace dt {
 namespace {
 
-// top_k(x [.., N]): the k largest of each row, the largest first, [.., k], and their positions, u32
-// [.., k]. Of equal ones the first is taken first; NaN counts as minus infinity.
+// top_k(x [.., N]): the k largest elements of each row, largest first, [.., k], and their
+// positions, u32 [.., k]. Among equal elements the earlier one comes first; NaN counts as minus
+// infinity.
 Status InferTopK(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   SymShape out = context.in(0).shape;
@@ -19,7 +20,8 @@ Status InferTopK(InferContext& context) {
   return OkStatus();
 }
 
-// top_k_grad(positions, dy): dy where it was taken from, else 0; rows of `size`.
+// top_k_grad(positions, dy): rows of `size` with dy at the positions it was taken from, 0
+// elsewhere.
 Status InferTopKGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2));
   DT_TRY_STATUS(ExpectIndex(context, 0));
@@ -35,7 +37,7 @@ Status InferTopKGrad(InferContext& context) {
   return OkStatus();
 }
 
-// Positions have none.
+// Positions have no gradient.
 Status TopKGradient(GradientContext& context) {
   if (context.output_grad(0) == kNone) return OkStatus();
   const Node& node = context.node();

@@ -11,7 +11,7 @@ T KeyOf(T x) {
   return x == x ? x : -std::numeric_limits<T>::infinity();
 }
 
-// The positions of the largest of x[0 .. n), as many as there is room for, by insertion.
+// Finds the positions of the found.size() largest elements of x[0 .. n), by insertion.
 template <class T>
 void FindLargest(const T* x, uint32_t n, std::span<uint32_t> found) {
   size_t count = 0;

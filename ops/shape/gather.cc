@@ -7,7 +7,7 @@
 namespace dt {
 namespace {
 
-// The positions along the axis, of gather and its gradient; they are within `size`.
+// Checks that the positions of gather or gather_grad are within `size`.
 Status CheckIndices(const InferContext& context, int64_t size) {
   const std::vector<int64_t> indices = IntsAttr(context.node.attrs, "indices");
   if (indices.empty()) return Invalid("{}: needs one index or more", context.node.op);
@@ -48,8 +48,8 @@ Status GatherGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// gather_grad(dy): x's gradient, of `size` positions along `axis`; uses of one position are added
-// in the order of `indices`.
+// gather_grad(dy): the gradient of x, with `size` positions along `axis`. Gradients of a position
+// that is used several times are added in the order of `indices`.
 Status InferGatherGrad(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   SymShape out = context.in(0).shape;

@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// The whole tensor as [outer, size, inner], the chosen positions as [outer, indices, inner].
+// The whole tensor as [outer, size, inner], and the chosen positions as [outer, indices, inner].
 struct Gathering {
   size_t outer = 1, size = 1, inner = 1;
   std::span<const int64_t> indices;

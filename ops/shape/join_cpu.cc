@@ -6,7 +6,7 @@
 namespace dt {
 namespace {
 
-// A tensor as `outer` rows of `bytes`: all dimensions before `axis`, and the rest.
+// A tensor as `outer` rows of `bytes`: `outer` counts the dimensions before `axis`.
 struct Rows {
   size_t outer = 1, bytes = 0;
 };
@@ -28,7 +28,7 @@ std::byte* BytesOf(const TensorView& view) { return static_cast<std::byte*>(view
 
 size_t GrainOf(const Rows& rows) { return std::max<size_t>(1, 4 * kGrain / (rows.bytes + 1)); }
 
-// Row r of the output is row r of each input, one behind the other.
+// Row r of the output is row r of every input, one behind the other.
 void JoinRows(KernelContext& context, size_t axis) {
   const Rows out = RowsBefore(context.out(0), axis);
   context.pool.ParallelFor(out.outer, GrainOf(out), [&](size_t begin, size_t end) {

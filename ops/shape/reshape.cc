@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-// reshape(x): attribute `shape`, where -1 is B and -k is k times B.
+// reshape(x): the attribute `shape`, in which -1 means B and -k means k times B.
 Status InferReshape(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   const std::vector<int64_t> wanted = IntsAttr(context.node.attrs, "shape");
@@ -33,7 +33,7 @@ Status InferReshape(InferContext& context) {
   return OkStatus();
 }
 
-// flatten(x): [B, …] → [B, product of the rest].
+// flatten(x): [B, …] becomes [B, product of the rest].
 Status InferFlatten(InferContext& context) {
   DT_TRY_STATUS(ExpectFloats(context, 1));
   const SymShape& shape = context.in(0).shape;
@@ -55,7 +55,7 @@ Result<Attrs> ShapeAttrs(const Graph& graph, const SymShape& shape) {
   return Attrs{{"shape", std::move(sizes)}};
 }
 
-// Also of flatten.
+// The gradient of reshape and flatten.
 Status ReshapeGradient(GradientContext& context) {
   const Graph& graph = context.graph();
   DT_TRY(Attrs attrs, ShapeAttrs(graph, graph.value(context.node().inputs[0]).shape));
@@ -93,7 +93,7 @@ Status TransposeGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// broadcast_to(x, like): x repeated to the shape of `like`, whose values are not read.
+// broadcast_to(x, like): x broadcast to the shape of `like`, whose values are not read.
 Status InferBroadcastTo(InferContext& context) {
   DT_TRY_STATUS(InferLike(context));
   if (BroadcastsTo(context.in(0).shape, context.in(1).shape)) return OkStatus();
@@ -108,7 +108,7 @@ Status BroadcastToGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// fill(): a constant of `shape` (constant dimensions), every element `value`; f32.
+// fill(): a tensor of `shape` (constant dimensions) whose elements are all `value`; f32.
 Status InferFill(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 0));
   SymShape out;

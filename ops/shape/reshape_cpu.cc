@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// Writes the output in row-major order; the input moves by `loop.a`.
+// Writes the output in row-major order; the input is read with the strides `loop.a`.
 template <class T>
 void StridedCopy(KernelContext& context, Loop loop) {
   loop.Prepare(context.out(0).shape.size());

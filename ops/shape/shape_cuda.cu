@@ -1,11 +1,11 @@
-// Joining, cutting, reshaping, transposing, repeating, gathering.
+// Joining, slicing, reshaping, transposing, broadcasting and gathering.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/strided.cuh"
 
 namespace dt {
 namespace {
 
-// A tensor as `outer` rows of `width` elements: all dimensions before `axis`, and the rest.
+// A tensor as `outer` rows of `width` elements: `outer` counts the dimensions before `axis`.
 struct Rows {
   Count outer, width;
   Rows(const CudaTensor& t, int axis)
@@ -14,13 +14,13 @@ struct Rows {
 
 // ------------------------------------------------------------------ concat, stack
 
-// Inputs of one launch: what fits among a kernel's arguments.
+// Number of inputs in one launch, limited by the size of a kernel's arguments.
 constexpr int kJoined = 32;
 template <class T>
 struct Joined {
   const T* data[kJoined];
   Count width[kJoined];
-  Count before[kJoined];  // Elements of the output's row before those of this input.
+  Count before[kJoined];  // Elements of the output's row before this input's.
 };
 
 // One row of blocks for each input.
@@ -47,7 +47,7 @@ CudaError Join(const CudaCall& call, int axis) {
     int64_t positions = 0, largest = 0;
     for (size_t i = 0; i < call.input_count; ++i) {
       const CudaTensor& t = call.inputs[i];
-      // An input of stack without fields is one.
+      // An input of stack without a fields dimension is one field.
       const int64_t has = t.rank == out.rank ? t.times[axis] : 1;
       in.data[used] = DataOf<T>(t);
       in.width[used] = Fixed(has) * step;
@@ -161,15 +161,15 @@ CudaError Fill(const CudaCall& call) {
 
 // ------------------------------------------------------------------ gather
 
-// Positions travel among the arguments: a list of any length, a piece at a time.
+// A list of positions of any length is passed in pieces, as kernel arguments.
 constexpr int kPositions = 256;
 struct Positions {
-  int64_t begin = 0;  // Of the first of them in the whole list.
+  int64_t begin = 0;  // Index of this piece's first position in the list.
   int count = 0;
   int32_t at[kPositions];
 };
 
-// [outer, size, inner] and [outer, indices, inner].
+// From [outer, size, inner] to [outer, indices, inner], or the reverse.
 template <class T>
 struct Gathering {
   Count size, indices, inner;
@@ -189,7 +189,7 @@ struct GatherPart : Gathering<T> {
     this->to[chosen * width + in.rest] = this->from[whole * width + in.rest];
   }
 };
-// Adds up a place's uses in order; `first` begins with zeros.
+// Adds up the uses of a position in order; with `first` the sum starts at zero.
 template <class T>
 struct GatherGradPart : Gathering<T> {
   bool first;

@@ -7,10 +7,10 @@ namespace dt {
 namespace {
 
 // bag(rows [U, D], index [N], row_ends [U], row_order [N], ends [B] if `ragged`, weights [N] if
-// `weighted`): [B, D], the rows of each sample's ids combined. Without ends each sample has
-// `length` ids. `combiner`: sum; mean, divided by the count (the sum of weights); sqrtn, by the
-// root of the count (of the sum of squared weights). A sample without ids, or whose divisor is 0,
-// gives zeros.
+// `weighted`): [B, D], the rows of each sample's ids, combined. Without ends each sample has
+// `length` ids. `combiner`: sum; mean, which divides by the count (or the sum of weights); sqrtn,
+// which divides by the root of the count (or of the sum of squared weights). A sample without ids,
+// or with a divisor of 0, gives zeros.
 struct BagInputs {
   bool ragged, weighted;
   size_t count;
@@ -26,7 +26,7 @@ Status CheckCombiner(const InferContext& context) {
   return Invalid("{}: combiner \"{}\" is none of sum, mean, sqrtn", context.node.op, combiner);
 }
 
-// ends and weights, which follow the `fixed` first inputs.
+// Checks ends and weights, which follow the first `fixed` inputs.
 Status CheckOptional(const InferContext& context, size_t fixed, const SymShape& index) {
   const BagInputs has(context.node.attrs, fixed);
   size_t at = fixed;
@@ -80,8 +80,8 @@ Status BagGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// bag_grad(dy [B, D], row_ends [U], row_order [N], ends if `ragged`, weights if `weighted`): [U,
-// D].
+// bag_grad(dy [B, D], row_ends [U], row_order [N], ends if `ragged`, weights if `weighted`): the
+// gradient of rows, [U, D].
 Status InferBagGrad(InferContext& context) {
   DT_TRY_STATUS(CheckCombiner(context));
   DT_TRY_STATUS(ExpectInputs(context, BagInputs(context.node.attrs, 3).count));
@@ -96,7 +96,7 @@ Status InferBagGrad(InferContext& context) {
   return OkStatus();
 }
 
-// Ids of one sample are on several devices where they are only added.
+// The ids of one sample may be divided among devices only if their rows are just added.
 std::string BagLoops(const Graph&, const Node& node) {
   const bool is_grad = node.op == "bag_grad";
   const std::string before = is_grad ? "bd" : "Ud", after = is_grad ? "->Ud" : "->bd";
@@ -111,7 +111,7 @@ constexpr AttrSpec kAttrs[] = {{.name = "length"},
                                {.name = "ragged", .type = AttrType::kBool},
                                {.name = "weighted", .type = AttrType::kBool},
                                {.name = "combiner", .type = AttrType::kText}};
-// Not written by users: `lookup` expands to it.
+// Users write the composites `bag` and `linear`, which expand to it.
 constexpr OpSpec kSpecs[] = {
     {.name = "bag",
      .infer = InferBag,

@@ -14,15 +14,15 @@ Combiner CombinerOf(const Attrs& attrs) {
   return text == "sqrtn" ? Combiner::kSqrtn : Combiner::kSum;
 }
 
-// Which ids a sample has, and what they weigh.
+// The ids of each sample, and their weights.
 template <class T>
 struct Bags {
   size_t samples = 0, length = 1;
-  const uint32_t* ends = nullptr;  // Ragged.
-  const T* weights = nullptr;      // Weighted.
+  const uint32_t* ends = nullptr;  // Set if ragged.
+  const T* weights = nullptr;      // Set if weighted.
   Combiner combiner = Combiner::kSum;
 
-  // The optional inputs follow the first `fixed` ones.
+  // The optional inputs follow the first `fixed` inputs.
   Bags(const KernelContext& context, size_t fixed, size_t batch) : samples(batch) {
     const Attrs& attrs = context.node.attrs;
     if (BoolAttr(attrs, "ragged", false)) ends = context.in(fixed++).as<uint32_t>().data();
@@ -38,7 +38,7 @@ struct Bags {
   size_t end(size_t sample) const { return ends == nullptr ? (sample + 1) * length : ends[sample]; }
   T weight(size_t position) const { return weights == nullptr ? T(1) : weights[position]; }
 
-  // What the weighted sum of the sample's rows is multiplied by.
+  // The factor of the weighted sum of the sample's rows.
   T Factor(size_t sample) const {
     if (combiner == Combiner::kSum) return T(1);
     T divisor = 0;
@@ -70,7 +70,7 @@ void Bag(KernelContext& context) {
   });
 }
 
-// For each position its sample, for each sample its factor.
+// The sample of each position, and the factor of each sample.
 template <class T>
 struct Plan {
   std::span<T> factors;

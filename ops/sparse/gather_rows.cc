@@ -6,8 +6,8 @@ namespace {
 
 // gather_rows(rows [U, D], index [B × L], row_ends [U], row_order [B × L], weights [B × L] if
 // `weighted`): [B, L, D], the rows named by the index, each times its weight. `length` is L. If
-// `ragged`, the lists vary in length: the index is [N], the result [N, D].
-// row_ends and row_order list the uses of each row: the gradient sums them in ascending order.
+// `ragged`, lists vary in length: the index is [N], and the result [N, D].
+// row_ends and row_order list the uses of each row; the gradient sums them in ascending order.
 constexpr size_t kRowsIn = 0, kIndexIn = 1, kRowEndsIn = 2, kRowOrderIn = 3, kWeightsIn = 4;
 
 Status InferGatherRows(InferContext& context) {
@@ -56,8 +56,8 @@ Status GatherRowsGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// gather_rows_grad(dy [B, L, D], row_ends [U], row_order, weights if `weighted`): [U, D]. dy is
-// [N, D] if `ragged`.
+// gather_rows_grad(dy [B, L, D], row_ends [U], row_order, weights if `weighted`): the gradient of
+// rows, [U, D]. If `ragged`, dy is [N, D].
 Status InferGatherRowsGrad(InferContext& context) {
   const bool weighted = BoolAttr(context.node.attrs, "weighted", false);
   DT_TRY_STATUS(ExpectInputs(context, weighted ? 4 : 3));
@@ -85,7 +85,7 @@ std::string GatherRowsGradLoops(const Graph&, const Node& node) {
 constexpr AttrSpec kAttrs[] = {{.name = "length"},
                                {.name = "ragged", .type = AttrType::kBool},
                                {.name = "weighted", .type = AttrType::kBool}};
-// Not written by users: `lookup` and `sequence` expand to it.
+// Users write `lookup` or `sequence`, which expand to it.
 constexpr OpSpec kSpecs[] = {
     {.name = "gather_rows",
      .infer = InferGatherRows,

@@ -23,7 +23,7 @@ void GatherRows(KernelContext& context) {
   });
 }
 
-// Uses of row u: order[ends[u - 1] .. ends[u]).
+// The uses of row u are order[ends[u - 1] .. ends[u]).
 void GatherRowsGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const size_t dim = static_cast<size_t>(context.out(0).shape[1]);

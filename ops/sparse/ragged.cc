@@ -4,10 +4,10 @@
 namespace dt {
 namespace {
 
-// Lists of varying length have two forms. Ragged: values [N, D], those of all samples one behind
-// the other, with ends [B]; those of sample b are [ends[b - 1], ends[b]). Padded: [B, length, D], a
-// sample's values first, then zeros; of a longer list the last `length` values (as the reader
-// cuts).
+// Lists of varying length have two forms. Ragged: values [N, D] of all samples one behind the
+// other, with ends [B]; sample b has values [ends[b - 1], ends[b]). Padded: [B, length, D], a
+// sample's values followed by zeros. Only the last `length` values of a longer list are kept, as
+// the reader does.
 Result<int64_t> LengthOf(const InferContext& context) {
   const int64_t length = IntAttr(context.node.attrs, "length", 0);
   if (length >= 1) return length;
@@ -48,8 +48,8 @@ Status RaggedToPaddedGradient(GradientContext& context) {
   return OkStatus();
 }
 
-// padded_to_ragged(x [B, L, D], ends [B], like [N, ..]): [N, D]; zeros where the padded form has no
-// place for a value. Of `like` only the first dimension is used: there is one value for each.
+// padded_to_ragged(x [B, L, D], ends [B], like [N, ..]): [N, D]; zeros for values that the padded
+// form has cut off. Only the first dimension of `like` is used; it gives N.
 Status InferPaddedToRagged(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 3));
   DT_TRY_STATUS(ExpectFloat(context, 0));
@@ -75,7 +75,7 @@ Status PaddedToRaggedGradient(GradientContext& context) {
 }
 
 constexpr AttrSpec kLength[] = {{.name = "length", .required = true}};
-// Not written by users: `sequence` expands to them.
+// Users write `sequence`, which expands to these.
 constexpr OpSpec kSpecs[] = {
     {.name = "lengths_mask",
      .infer = InferLengthsMask,

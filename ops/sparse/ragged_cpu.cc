@@ -4,7 +4,7 @@
 namespace dt {
 namespace {
 
-// What of a sample's values [begin, end) the padded form has: the last `length` of them.
+// The padded form holds the last `length` of a sample's values [begin, end).
 struct Lists {
   std::span<const uint32_t> ends;
   size_t length;

@@ -1,4 +1,4 @@
-// Embedding rows gathered or combined in bags; lists of varying length.
+// Embedding rows, gathered or combined in bags; lists of varying length.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/util.cuh"
 
@@ -9,20 +9,20 @@ size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // ------------------------------------------------------------------ sums over a row's uses
 
-// A row's uses are order[ends[u - 1] .. ends[u]), summed in that order. Some rows have most of the
-// uses, so work is cut by uses, not by rows: a chunk of kChunk uses at a time. What a chunk has of
-// a row that goes beyond it is kept, and added up chunk after chunk.
+// The uses of row u are order[ends[u - 1] .. ends[u]), and are summed in that order. Some rows have
+// most of the uses, so work is divided by uses, kChunk at a time, and not by rows. A chunk's sum
+// for a row that extends beyond the chunk is kept, and these sums are added chunk by chunk.
 constexpr int64_t kChunk = 32;
 
 struct Uses {
   Count rows, positions, dim;
   const uint32_t *ends, *order;
-  // [chunks][2][dim]: of the row that began before the chunk; of the one that began in it and goes
-  // on after it.
+  // [chunks][2][dim]: the sum for the row that began before the chunk, and for the row that began
+  // in the chunk and goes on after it.
   float* kept;
 
   __device__ int64_t Begin(int64_t row) const { return row == 0 ? 0 : ends[row - 1]; }
-  // The row of a use: the first that ends after it.
+  // The row of a use: the first row that ends after it.
   __device__ int64_t RowOf(int64_t use, const CudaRun& run) const {
     int64_t low = 0, high = rows.At(run) - 1;
     while (low < high) {
@@ -42,7 +42,7 @@ size_t UsesBytes(const Count& positions, const Count& dim) {
   return static_cast<size_t>(chunks * 2 * dim.extent) * sizeof(float);
 }
 
-// f(position, column, run): what a use adds.
+// f(position, column, run): the value of a use.
 template <class T, class F>
 struct AddChunk {
   Uses uses;
@@ -71,7 +71,7 @@ struct AddChunk {
     }
   }
 };
-// Rows without uses, and those of several chunks.
+// Finishes rows without uses, and rows that span several chunks.
 template <class T>
 struct FinishRow {
   Uses uses;
@@ -97,7 +97,7 @@ template <class T, class F>
 void SumUses(const CudaCall& call, const Uses& uses, const F& f) {
   T* const out = DataOf<T>(call.outputs[0]);
   const int64_t chunks = (uses.positions.extent + kChunk - 1) / kChunk;
-  // The true number of chunks is not a size; those beyond it find nothing to do.
+  // The true number of chunks is not available as a size; surplus threads find nothing to do.
   ForEach(call, Fixed(chunks) * uses.dim, AddChunk<T, F>{uses, f, out});
   ForEach(call, uses.rows * uses.dim, FinishRow<T>{uses, out});
 }
@@ -107,7 +107,7 @@ void SumUses(const CudaCall& call, const Uses& uses, const F& f) {
 template <class T>
 struct GatherRow {
   Count dim;
-  const T *rows, *weights;  // No weights: nullptr.
+  const T *rows, *weights;  // weights is nullptr if there are none.
   const uint32_t* index;
   T* out;
   __device__ void operator()(int64_t i, const CudaRun& run) const {
@@ -163,15 +163,15 @@ Combiner CombinerOf(const CudaCall& call) {
   return std::strcmp(text, "sqrtn") == 0 ? Combiner::kSqrtn : Combiner::kSum;
 }
 
-// Which ids a sample has, and what they weigh.
+// The ids of each sample, and their weights.
 template <class T>
 struct Bags {
   int64_t length = 1;
-  const uint32_t* ends = nullptr;  // Ragged.
-  const T* weights = nullptr;      // Weighted.
+  const uint32_t* ends = nullptr;  // Set if ragged.
+  const T* weights = nullptr;      // Set if weighted.
   Combiner combiner = Combiner::kSum;
 
-  // The optional inputs follow the first `fixed` ones.
+  // The optional inputs follow the first `fixed` inputs.
   Bags(const CudaCall& call, size_t fixed) : combiner(CombinerOf(call)) {
     if (BoolAttr(call, "ragged", false)) ends = IndexOf(call.inputs[fixed++]);
     if (BoolAttr(call, "weighted", false)) weights = DataOf<T>(call.inputs[fixed]);
@@ -187,7 +187,7 @@ struct Bags {
   __device__ float Weight(int64_t position) const {
     return weights == nullptr ? 1.0f : ToFloat(weights[position]);
   }
-  // What the weighted sum of the sample's rows is multiplied by.
+  // The factor of the weighted sum of the sample's rows.
   __device__ float Factor(int64_t sample) const {
     if (combiner == Combiner::kSum) return 1.0f;
     float divisor = 0;
@@ -227,7 +227,7 @@ CudaError Bag(const CudaCall& call) {
   });
 }
 
-// For each position its sample, for each sample its factor.
+// The sample of each position, and the factor of each sample.
 template <class T>
 struct PlanSample {
   Bags<T> bags;
@@ -253,7 +253,7 @@ struct BagUse {
   }
 };
 
-// Factors, then samples of positions, then what SumUses keeps.
+// Sizes in bytes: factors, then samples of positions, then the memory of SumUses.
 struct BagGradMemory {
   size_t factors, samples, kept;
   explicit BagGradMemory(const CudaCall& call)
@@ -282,7 +282,7 @@ CudaError BagGrad(const CudaCall& call) {
 
 // ------------------------------------------------------------------ lists of varying length
 
-// What of a sample's values [begin, end) the padded form has: the last `length` of them.
+// The padded form holds the last `length` of a sample's values [begin, end).
 struct Lists {
   const uint32_t* ends;
   int64_t length;

@@ -1,5 +1,5 @@
 // The attributes of the operators `update` and `update_rows`, in the form that OptimizerAttrs and
-// RowOptimizerAttrs (attrs.h) make. `update` lacks those that concern rows.
+// RowOptimizerAttrs (attrs.h) make. `update` has none of those for rows.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline constexpr AttrSpec kRowRuleAttrs[] = {
     {.name = "scheduled", .type = AttrType::kBool, .required = true},
 };
 
-// The optimizer's name, its numbers, then what concerns rows.
+// The optimizer's name, its numbers, then the attributes for rows.
 inline constexpr auto kRowOptimizerAttrs = [] {
   constexpr size_t kNumbers = std::size(kOptimizerNumbers);
   std::array<AttrSpec, 1 + kNumbers + std::size(kRowRuleAttrs)> attrs;

@@ -30,7 +30,7 @@ OptimizerSpec OptimizerFromAttrs(const Attrs& attrs) {
   OptimizerSpec spec;
   spec.kind = KindNamed(std::get<std::string>(attrs.at("optimizer")));
   for (const OptimizerNumber& number : kOptimizerNumbers) {
-    // Updates read this at each step: `at` would make a string of the name.
+    // Updates read this at each step, and `at` would construct a string from the name.
     const auto attr = std::ranges::find(attrs, number.name, KeyOf);
     spec.*number.value = static_cast<float>(std::get<double>(attr->second));
   }

@@ -1,4 +1,4 @@
-// An optimizer as attributes of an `update` or `update_rows` node, and back.
+// Converts an optimizer to the attributes of an `update` or `update_rows` node, and back.
 #pragma once
 
 #include "common/specs/attrs.h"
@@ -6,11 +6,11 @@
 
 namespace dt {
 
-// The optimizer's name and its numbers, as the job file calls them.
+// The optimizer's name and numbers, under their names in the job file.
 Attrs OptimizerAttrs(const OptimizerSpec& spec);
-// REQUIRES: `attrs` made by OptimizerAttrs. What concerns rows only has its default.
+// REQUIRES: `attrs` was made by OptimizerAttrs. Settings for rows get their defaults.
 OptimizerSpec OptimizerFromAttrs(const Attrs& attrs);
-// The same with what concerns rows of tables: l2, l2_by_gap, clip_row_norm; and `scheduled`.
+// Also includes the settings for rows of tables: l2, l2_by_gap, clip_row_norm; and `scheduled`.
 Attrs RowOptimizerAttrs(const OptimizerSpec& spec, bool scheduled);
 OptimizerSpec RowOptimizerFromAttrs(const Attrs& attrs);
 

@@ -1,4 +1,4 @@
-// The optimizers on the card, element by element: ops/update/update.h has their arithmetic.
+// The optimizers on the card, element by element, with the arithmetic of ops/update/update.h.
 #pragma once
 
 #include "common/specs/optimizer.h"
@@ -6,8 +6,8 @@
 
 namespace dt {
 
-// The name and the numbers; what concerns rows has its default. `kind` is not set: a call's rule
-// is found by its name (RunNamedRule).
+// The numbers of the optimizer; settings for rows have their defaults. `kind` is not set, because a
+// call's rule is found by its name (RunNamedRule).
 inline OptimizerSpec OptimizerOf(const CudaCall& call) {
   OptimizerSpec spec;
   for (const OptimizerNumber& number : kOptimizerNumbers) {
@@ -24,7 +24,7 @@ __device__ inline double Power(double base, uint64_t exponent) {
   return power;
 }
 
-// What depends on the step alone.
+// Values that depend on the step alone.
 struct Rates {
   float lr, adam_rate, adam_root, keep;
 };
@@ -36,17 +36,18 @@ __device__ inline Rates RatesFor(const OptimizerSpec& spec, uint64_t step, float
           static_cast<float>(1.0 / root2), static_cast<float>(1.0 - lr * spec.weight_decay)};
 }
 
-// Everything a rule may change or read.
+// The numbers that a rule reads and changes.
 struct Element {
   float value, grad, first, second;
 };
 
-// What rules are unless they say otherwise.
+// Defaults of the rules.
 struct Rule {
-  static constexpr bool kFades = false;  // Of rows, state decays with the steps since its update.
-  static constexpr bool kLazy = false;   // Of rows, SparseAdam's bias correction.
-  static constexpr bool kRowwise =
-      false;  // One float of state for a row; not for dense parameters.
+  // For rows: state decays by the steps since the last update.
+  static constexpr bool kFades = false;
+  static constexpr bool kLazy = false;  // For rows: uses SparseAdam's bias correction.
+  // One float of state for each row; not for dense parameters.
+  static constexpr bool kRowwise = false;
 };
 struct Sgd : Rule {
   static constexpr const char* kName = "sgd";
@@ -73,10 +74,10 @@ struct Adagrad : Rule {
 };
 struct RowwiseAdagrad : Rule {
   static constexpr const char* kName = "rowwise_adagrad";
-  static constexpr int kStates = 0;  // For each value.
+  static constexpr int kStates = 0;  // State for each value.
   static constexpr bool kRowwise = true;
 };
-// AdamW where the value decays.
+// With kDecays it is AdamW, whose value decays.
 template <bool kDecays>
 struct AdamRule : Rule {
   static constexpr int kStates = 2;
@@ -100,7 +101,8 @@ struct AdamW : AdamRule<true> {
   static constexpr const char* kName = "adamw";
   static constexpr bool kFades = true;
 };
-// McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), algorithm 1: z and n.
+// McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), algorithm 1. State: z
+// and n.
 struct Ftrl : Rule {
   static constexpr const char* kName = "ftrl";
   static constexpr int kStates = 2;
@@ -118,7 +120,7 @@ template <class... Rules>
 struct RuleList {};
 using AllRules = RuleList<Sgd, Momentum, Adagrad, RowwiseAdagrad, Adam, LazyAdam, AdamW, Ftrl>;
 
-// run(Rule{}) of the rule that the call names.
+// Calls run(Rule{}) with the rule that the call names.
 template <class Run, class... Rules>
 CudaError RunNamedRule(const CudaCall& call, const Run& run, RuleList<Rules...>) {
   const char* const name = TextAttr(call, "optimizer", "");

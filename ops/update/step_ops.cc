@@ -8,8 +8,8 @@
 namespace dt {
 namespace {
 
-// clip_by_global_norm(g1, …, gn): the same gradients, times clip_norm / (norm + 1e-6) where their
-// common norm is above `clip_norm` (0: never); and last the norm, [1].
+// clip_by_global_norm(g1, …, gn): the gradients, multiplied by clip_norm / (norm + 1e-6) if their
+// common norm is above `clip_norm` (0: never); the last output is the norm, [1].
 Status InferClipByGlobalNorm(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 1, kNone));
   if (FloatAttr(context.node.attrs, "clip_norm", 0) < 0) {
@@ -31,8 +31,8 @@ Status InferAddL2(InferContext& context) {
   return InferAllSame(context);
 }
 
-// update(param, grad, state…): no output; writes param and the states in place. Attributes:
-// OptimizerAttrs.
+// update(param, grad, state…): no output; writes param and the states in place. Its attributes are
+// those of OptimizerAttrs.
 Status InferUpdate(InferContext& context) {
   const OptimizerSpec spec = OptimizerFromAttrs(context.node.attrs);
   const OptimizerInfo& optimizer = InfoOf(spec.kind);

@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-// Squares of all elements, in float64: partial sums of kGrain elements, in order.
+// The sum of squares of all elements, in float64: partial sums of kGrain elements, in order.
 template <class T>
 double SquaresOf(KernelContext& context, std::span<const T> values) {
   const std::span<double> parts = Scratch<double>(context, (values.size() + kGrain - 1) / kGrain);
@@ -33,7 +33,7 @@ void ClipByGlobalNorm(KernelContext& context) {
       squares += SquaresOf<T>(context, grad.as<T>());
     }
     const double norm = std::sqrt(squares);
-    const double limit = clip_norm / (norm + 1e-6);  // As PyTorch's clip_grad_norm_.
+    const double limit = clip_norm / (norm + 1e-6);  // Same as PyTorch's clip_grad_norm_.
     const T factor = clip_norm > 0 && limit < 1 ? static_cast<T>(limit) : T(1);
     for (size_t g = 0; g < context.inputs.size(); ++g) {
       const T* from = DataOf<T>(context.in(g));

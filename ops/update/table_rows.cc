@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-// A table on the worker is [R, W]: each row its values, then its optimizer state.
+// A table on the worker is [R, W]: each row has its values, then its optimizer state.
 Status ExpectTable(const InferContext& context) {
   DT_TRY_STATUS(ExpectFloat(context, 0));
   DT_TRY_STATUS(ExpectRank(context, 0, 2, "[rows, values and state]"));
@@ -16,8 +16,8 @@ Status ExpectTable(const InferContext& context) {
   return ExpectRank(context, 1, 1, "a list");
 }
 
-// take_rows(table [R, W], numbers [U]): [U, dim], the values of these rows. No gradient flows
-// through: that of its output is what update_rows takes.
+// take_rows(table [R, W], numbers [U]): [U, dim], the values of these rows. It has no gradient:
+// update_rows takes the gradient of its output.
 Status InferTakeRows(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 2));
   DT_TRY_STATUS(ExpectTable(context));
@@ -30,14 +30,14 @@ Status InferTakeRows(InferContext& context) {
   return OkStatus();
 }
 
-// Not the whole table: the rows.
+// Only the rows count, not the whole table.
 OpCost TakeRowsCost(const Graph& graph, const Node& node, int64_t batch) {
   const double elements = ElementsAt(graph.value(node.outputs[0]).shape, batch);
   return {.flops = 0, .bytes = 2 * elements * sizeof(float)};
 }
 
 // update_rows(table [R, W], numbers [U], grad [U, dim], steps_since_update [U]): no output; updates
-// the rows in place, each once, as a server would. Attributes: RowOptimizerAttrs.
+// each row once, in place, as a server would. Its attributes are those of RowOptimizerAttrs.
 Status InferUpdateRows(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 4));
   DT_TRY_STATUS(ExpectTable(context));

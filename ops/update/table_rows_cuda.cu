@@ -1,4 +1,4 @@
-// Rows of a table on the worker: taken out, and updated as a server would.
+// Rows of a table on the worker: read, and updated as a server would.
 #include "ops/cuda/kernels.cuh"
 #include "ops/update/rules_cuda.cuh"
 
@@ -28,7 +28,7 @@ CudaError TakeRows(const CudaCall& call) {
 
 // ------------------------------------------------------------------ update_rows
 
-// What concerns rows only.
+// The optimizer, with the settings that only rows have.
 struct RowRules {
   OptimizerSpec optimizer;
   double l2;
@@ -44,7 +44,7 @@ struct RowRules {
 
 struct RowRates {
   Rates all;
-  double keep;  // For each step since the last update.
+  double keep;  // AdamW: factor of the value for each step since the last update.
 };
 template <class Rule>
 __device__ RowRates RowRatesFor(const RowRules& rules, const CudaRun& run) {
@@ -53,7 +53,7 @@ __device__ RowRates RowRatesFor(const RowRules& rules, const CudaRun& run) {
   const double lr = static_cast<double>(spec.lr) * lr_scale;
   RowRates rates{RatesFor(spec, run.step, lr_scale), 1.0 - lr * spec.weight_decay};
   if constexpr (Rule::kLazy) {
-    // SparseAdam corrects the rate, so that epsilon is added to the raw root.
+    // SparseAdam corrects the rate, so epsilon is added to the uncorrected root.
     const double root2 = sqrt(1.0 - Power(spec.beta2, run.step + 1));
     rates.all.adam_rate = static_cast<float>(lr * root2 / (1.0 - Power(spec.beta1, run.step + 1)));
     rates.all.adam_root = 1.0f;
@@ -69,13 +69,14 @@ struct TableArrays {
   Count dim, width;
 };
 
-// One warp's row.
+// The row that a warp updates.
 struct RowAtHand {
   float *value, *state;
   const float* grad;
   int64_t dim;
   int lane;
-  float l2, factor;  // Of the value, in the gradient; of the gradient, when its norm is clipped.
+  // l2: added to the gradient as l2 · value. factor: applied to the gradient to clip its norm.
+  float l2, factor;
 
   __device__ float GradAt(int64_t i) const { return (grad[i] + l2 * value[i]) * factor; }
   __device__ double Squares() const {
@@ -92,7 +93,7 @@ template <class Rule>
 __device__ void UpdateRow(const OptimizerSpec& spec, const Rates& rates, const RowAtHand& row,
                           float decay1, float decay2) {
   if constexpr (Rule::kRowwise) {
-    // Every lane has read the accumulator when the sum is there.
+    // When the sum is known, every lane has read the accumulator.
     const float before = row.state[0];
     const float sum = before + static_cast<float>(row.Squares() / static_cast<double>(row.dim));
     const float rate = rates.lr / (sqrtf(sum) + spec.epsilon);

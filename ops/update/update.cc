@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-// By squaring: exponents are whole numbers, and rows are many.
+// Uses repeated squaring, because exponents are whole numbers and rows are many.
 double Power(double base, uint64_t exponent) {
   double power = 1;
   for (; exponent != 0; exponent >>= 1, base *= base) {
@@ -26,7 +26,7 @@ UpdateRates RatesFor(const OptimizerSpec& spec, const UpdateInfo& info, bool spa
   const double correction1 = 1.0 - Power(spec.beta1, t);
   const double root2 = std::sqrt(1.0 - Power(spec.beta2, t));
   if (sparse && spec.kind == OptimizerKind::kLazyAdam) {
-    // SparseAdam corrects the rate, so that epsilon is added to the raw root.
+    // SparseAdam corrects the rate, so epsilon is added to the uncorrected root.
     rates.adam_rate = static_cast<float>(lr * root2 / correction1);
   } else {
     rates.adam_rate = static_cast<float>(lr / correction1);
@@ -69,11 +69,11 @@ void RowwiseAdagrad(float lr, float epsilon, std::span<float> value, float& sum,
 
 struct AdamArrays {
   std::span<float> value;
-  float* first;   // Moment.
-  float* second;  // Moment.
+  float* first;   // The first moment.
+  float* second;  // The second moment.
   const float* grad;
 };
-// `keep`: AdamW's decay of the value.
+// `keep`: AdamW's factor of the value.
 void Adam(const OptimizerSpec& spec, const UpdateRates& rates, float keep,
           const AdamArrays& arrays) {
   float* __restrict value = arrays.value.data();
@@ -90,8 +90,8 @@ void Adam(const OptimizerSpec& spec, const UpdateRates& rates, float keep,
   }
 }
 
-// McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), algorithm 1.
-// `z` and `n` are its names; alpha is the learning rate.
+// McMahan et al., "Ad click prediction: a view from the trenches" (KDD 2013), algorithm 1. `z` and
+// `n` are named as there; alpha is the learning rate.
 struct FtrlArrays {
   std::span<float> value;
   float* z;
@@ -134,7 +134,7 @@ void ClipNorm(float limit, std::span<float> grad) {
   for (float& g : grad) g *= factor;
 }
 
-// The gradient with l2 and clipping: itself where there are none, else in `room`.
+// The gradient with l2 and clipping applied, written to `room`; `grad` itself if there are none.
 std::span<const float> RowGradient(const OptimizerSpec& spec, uint64_t steps_since_update,
                                    std::span<const float> value, std::span<const float> grad,
                                    std::span<float> room) {
@@ -175,7 +175,7 @@ void RowUpdate::Apply(uint64_t steps_since_update, std::span<float> value, std::
   const size_t dim = value.size();
   DT_DCHECK(steps_since_update >= 1 && given.size() == dim && dim <= kRowDimMax);
   DT_DCHECK(state.size() == StateFloats(spec_, static_cast<uint32_t>(dim)));
-  std::array<float, kRowDimMax> room;  // Not initialised: most rows need none of it.
+  std::array<float, kRowDimMax> room;  // Not initialised, because most rows do not need it.
   const std::span<const float> grad = RowGradient(spec_, steps_since_update, value, given, room);
   float* const second = state.data() + (state.size() > dim ? dim : 0);
   switch (spec_.kind) {

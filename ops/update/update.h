@@ -1,9 +1,11 @@
-// The optimizers: one arithmetic for embedding rows (servers) and dense parameters (workers). SGD;
-// momentum (PyTorch's SGD with momentum); Adagrad; row-wise Adagrad (one accumulator a row); Adam,
-// AdamW and LazyAdam (PyTorch's Adam, AdamW, SparseAdam; Adam on rows first decays both moments by
-// beta^(steps_since_update - 1), AdamW then decays the value `steps_since_update` times, or once
-// with l2_scope touched; a dense LazyAdam is Adam); FTRL-proximal (McMahan et al., KDD 2013,
-// algorithm 1).
+// The optimizers, with one arithmetic for embedding rows (servers) and dense parameters (workers):
+// SGD; momentum (PyTorch's SGD with momentum); Adagrad; row-wise Adagrad (one accumulator per row);
+// Adam, AdamW and LazyAdam (PyTorch's Adam, AdamW, SparseAdam); FTRL-proximal (McMahan et al., KDD
+// 2013, algorithm 1).
+//
+// On rows, Adam and AdamW first decay both moments by beta^(steps_since_update - 1), and AdamW
+// decays the value `steps_since_update` times, or once with l2_scope touched. LazyAdam on dense
+// parameters is Adam.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +17,38 @@
 namespace dt {
 
 struct UpdateInfo {
-  Step step = 0;          // Of the push; t = step + 1 in bias correction.
-  float lr_scale = 1.0f;  // Of the schedule.
+  Step step = 0;          // The push's step; bias correction uses t = step + 1.
+  float lr_scale = 1.0f;  // The schedule's factor.
   friend bool operator==(const UpdateInfo&, const UpdateInfo&) = default;
 };
 
-// Floats of state beside `dim` values of one row (dense parameters: one "row" of all elements,
-// except row-wise Adagrad, whose rows are the last dimension).
+// Number of state floats for `dim` values of one row. (Dense parameters count as one row of all
+// elements; row-wise Adagrad is for tables only.)
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim);
-// What every float of the state begins as.
+// The initial value of every state float.
 float InitialState(const OptimizerSpec& spec);
 void InitState(const OptimizerSpec& spec, std::span<float> state);
 
-// What depends on the step alone: computed once, in float64.
+// Values that depend on the step alone, computed once in float64.
 struct UpdateRates {
-  float lr = 0;         // Scaled by the schedule.
-  float adam_rate = 0;  // With Adam's bias corrections: the rate, and the factor of the root of v.
+  float lr = 0;  // Scaled by the schedule.
+  // With Adam's bias corrections: the rate, and the factor of the root of v.
+  float adam_rate = 0;
   float adam_root = 1;
-  double keep = 1;  // AdamW: the factor of the value, for each step of the steps_since_update.
+  double keep = 1;  // AdamW: factor of the value for each step since the last update.
 };
 
-// Values of an embedding row.
+// The most values that an embedding row may have.
 inline constexpr uint32_t kRowDimMax = 4096;
 
-// Updates embedding rows of one push. Immutable; any thread.
+// Updates the embedding rows of one push. Immutable; any thread.
 class RowUpdate {
  public:
   RowUpdate(const OptimizerSpec& spec, const UpdateInfo& info);
 
-  // `steps_since_update` ≥ 1: steps since the row's last push (step + 1 for a row never pushed). l2
-  // · value · (steps_since_update or 1) is added to the gradient, then the row's norm is clipped,
-  // then the row updated. REQUIRES: state holds StateFloats floats; at most kRowDimMax values.
+  // Adds l2 · value · (steps_since_update or 1) to the gradient, then clips its norm, then updates
+  // the row. `steps_since_update` ≥ 1: steps since the row's last push (step + 1 for a row never
+  // pushed). REQUIRES: state holds StateFloats floats; at most kRowDimMax values.
   void Apply(uint64_t steps_since_update, std::span<float> value, std::span<float> state,
              std::span<const float> grad) const;
 
@@ -54,8 +57,9 @@ class RowUpdate {
   UpdateRates rates_;
 };
 
-// A piece of a dense parameter, elementwise: state is split in arrays as long as the parameter.
-// `grad` already has l2 and clipping. Not for row-wise Adagrad (refused for dense parameters).
+// Updates a piece of a dense parameter, element by element; each state is an array as long as the
+// parameter. `grad` already includes l2 and clipping. Not for row-wise Adagrad, which is refused
+// for dense parameters.
 uint32_t DenseStates(const OptimizerSpec& spec);  // Number of state arrays.
 void UpdateDense(const OptimizerSpec& spec, const UpdateInfo& info, std::span<float> value,
                  std::span<float* const> states, std::span<const float> grad);

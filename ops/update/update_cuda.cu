@@ -1,4 +1,4 @@
-// What a step does to dense parameters: clipping, l2, the optimizers.
+// Operations of a step on dense parameters: clipping, l2, and the optimizers.
 #include "ops/cuda/kernels.cuh"
 #include "ops/cuda/sums.cuh"
 #include "ops/update/rules_cuda.cuh"
@@ -8,7 +8,7 @@ namespace {
 
 // ------------------------------------------------------------------ clip_by_global_norm
 
-// Tensors of one launch: what fits among a kernel's arguments.
+// Number of tensors in one launch, limited by the size of a kernel's arguments.
 constexpr int kTensors = 48;
 template <class T>
 struct Tensors {
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads)
     SquaresKernel(Tensors<T> of, const CudaRun* run, double* parts) {
   const int k = static_cast<int>(blockIdx.y);
   const int64_t count = of.size[k].At(*run);
-  // Pieces beyond the true size are zeros: what is added up is as long as capacities.
+  // Pieces beyond the true size are zeros, because NormKernel adds as many as the capacity has.
   const int64_t pieces = (of.size[k].extent + kPieceElements - 1) / kPieceElements;
   for (int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
     const int64_t begin = piece * kPieceElements;
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// One block: the norm, and the factor of all gradients.
+// One block computes the norm, and the factor of all gradients.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     NormKernel(const double* parts, int64_t pieces, double clip_norm, float* factor, T* out) {
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads)
   sum = BlockSum(sum);
   if (threadIdx.x != 0) return;
   const double norm = sqrt(sum);
-  const double limit = clip_norm / (norm + 1e-6);  // As PyTorch's clip_grad_norm_.
+  const double limit = clip_norm / (norm + 1e-6);  // Same as PyTorch's clip_grad_norm_.
   *factor = clip_norm > 0 && limit < 1 ? static_cast<float>(limit) : 1.0f;
   out[0] = To<T>(static_cast<float>(norm));
 }
@@ -75,7 +75,7 @@ size_t ClipScratch(const CudaCall& call) {
   return static_cast<size_t>(1 + PartsOf(call)) * sizeof(double);
 }
 
-// Calls launch(tensors, how many, elements of the largest) for all inputs, kTensors at a time.
+// Calls launch(tensors, their number, elements of the largest) for all inputs, kTensors at a time.
 template <class T, class Launch>
 void ForTensors(const CudaCall& call, const Launch& launch) {
   Tensors<T> of{};

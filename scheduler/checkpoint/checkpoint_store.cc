@@ -26,7 +26,7 @@ std::string NameOf(std::string_view prefix, Step step) {
   return fmt::format("{}{:012}", prefix, step);
 }
 
-// The step of "step-000000001000".
+// Parses the step from a name such as "step-000000001000".
 std::optional<Step> StepOf(const std::string& name) {
   if (!name.starts_with(kPrefix) || name.size() < kPrefix.size() + 12) return std::nullopt;
   const std::string digits = name.substr(kPrefix.size());
@@ -45,7 +45,7 @@ std::string BestOf(const fs::path& dir) {
   return fs::read_symlink(dir / kBest, error).filename().string();
 }
 
-// The complete checkpoint before `folder` in its directory.
+// The last complete checkpoint before `folder` in the same directory.
 std::optional<std::string> Before(const std::string& folder) {
   std::optional<std::string> before;
   const fs::path path = fs::path(Absolute(folder));
@@ -76,7 +76,8 @@ Status CheckFile(const std::string& folder, const CheckpointFile& file) {
   return OkStatus();
 }
 
-// A name that stays inside the folder: manifests are read from disk, and reports come from peers.
+// Accepts only names inside the folder, since manifests are read from disk and reports come from
+// peers.
 Status CheckName(const std::string& name) {
   const fs::path path(name);
   const bool climbs = std::find(path.begin(), path.end(), "..") != path.end();
@@ -93,7 +94,7 @@ void Remove(const fs::path& path) {
     LogWarn("checkpoint.not_removed", {{"folder", path.string()}, {"why", error.message()}});
 }
 
-// At once: whoever looks meanwhile, or after a crash, finds it whole or not at all.
+// Renames before removing, so that the folder is seen complete or not at all, also after a crash.
 void RemoveComplete(const fs::path& folder) {
   const fs::path away =
       folder.parent_path() / (std::string(kRemovingPrefix) + folder.filename().string());
@@ -103,8 +104,8 @@ void RemoveComplete(const fs::path& folder) {
   Remove(error ? folder : away);
 }
 
-// Puts `writing` in the place of `folder`. One that is there already is then at `writing`, where
-// the file system can exchange the two; else it is removed first.
+// Renames `writing` to `folder`. An existing folder is exchanged with `writing` if the file system
+// can do that; otherwise it is removed first.
 Status PutInPlace(const std::string& writing, const std::string& folder) {
   std::error_code error;
   if (fs::exists(folder, error)) {
@@ -117,7 +118,7 @@ Status PutInPlace(const std::string& writing, const std::string& folder) {
   return error ? DiskError("naming", folder, error.value()) : OkStatus();
 }
 
-// The files, and the folders that name them.
+// Syncs the files and the directories that contain them.
 Status SyncFiles(const fs::path& folder, const std::vector<CheckpointFile>& files) {
   std::set<std::string> folders = {folder.string()};
   for (const CheckpointFile& file : files) {
@@ -274,7 +275,7 @@ Result<std::string> CheckpointStore::Commit(const Manifest& manifest, bool best)
   if (best) best_ = {step, folder};
   if (best) DT_TRY_STATUS(LinkBest());
   DT_TRY_STATUS(SyncPath(options_.dir));
-  Remove(writing);  // It holds the one that was replaced.
+  Remove(writing);  // Now holds the checkpoint that was replaced.
   std::erase(own_, folder);
   own_.push_back(folder);
   Prune();
@@ -307,7 +308,8 @@ void CheckpointStore::Prune() {
   }
   older_.clear();
   std::error_code error;
-  if (!best_.has_value()) fs::remove(fs::path(options_.dir) / kBest, error);  // Another run's.
+  // The link is from another run.
+  if (!best_.has_value()) fs::remove(fs::path(options_.dir) / kBest, error);
   const std::string best = BestOf(options_.dir);
   std::vector<std::string> counted;
   for (const std::string& folder : own_) {

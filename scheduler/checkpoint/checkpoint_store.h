@@ -2,11 +2,11 @@
 //
 //   <dir>/step-000000001000/manifest.json   written last; then the folder is renamed into place
 //   <dir>/step-000000001000/…               what servers and rank 0 wrote
-//   <dir>/.writing-000000002000/            not complete; swept away at the next start
-//   <dir>/.removing-step-000000000500/      on its way out; as well
+// <dir>/.writing-000000002000/            not complete; removed at the next start
+//   <dir>/.removing-step-000000000500/      being removed; removed at the next start at the latest
 //   <dir>/best -> step-000000001000         exempt from `keep`
 //
-// One thread. Errors of the disk are Unavailable and say what, where and why.
+// One thread. Disk errors are Unavailable and say what failed, where and why.
 #pragma once
 
 #include <optional>
@@ -23,30 +23,31 @@ struct CheckpointInfo {
   bool best = false;
   uint64_t bytes = 0;
   std::string written;
-  Status status;  // Whether its manifest is whole; the files are not read.
+  Status status;  // Whether the manifest is valid; the other files are not read.
 
   // False if the folder has no manifest, which is written last.
   bool complete() const { return status.code() != StatusCode::kNotFound; }
 };
-// Ascending by step. Empty where there are none.
+// Sorted by step; empty if there are none.
 std::vector<CheckpointInfo> ListCheckpoints(const std::string& dir);
 Result<Manifest> ReadManifest(const std::string& folder);
-// Reads every file. DataLoss names the damaged or missing one; its hint is the checkpoint before
-// it.
+// Reads every file. Errors: DataLoss, naming the damaged or missing file; the hint names the
+// checkpoint before it.
 Status VerifyCheckpoint(const std::string& folder);
-// As VerifyCheckpoint, but without reading the rows, which may be terabytes: the servers, which
-// read them all, check each block.
+// Verifies everything except the content of the rows, which may be terabytes: servers read all rows
+// when they load, and check each block.
 Status VerifyButRows(const std::string& folder);
 // The folder of the newest complete checkpoint, if there is one. Folders without a manifest are
-// skipped with a warning. DataLoss, as from VerifyButRows, if it is damaged.
+// skipped with a warning. Errors: those of VerifyButRows.
 Result<std::optional<std::string>> NewestCheckpoint(const std::string& dir);
 
 struct BestCheckpoint {
   Step step = 0;
   std::string folder;
 };
-// The best one that a job which goes on from `folder` has so far: that one, or one beside it;
-// nothing if none is kept. NotFound if it is not there: the job could not return to it at its end.
+// The best checkpoint so far of a job that resumes from `folder`: that one, or one beside it; empty
+// if the job keeps none. Errors: NotFound, if it is missing, because the job could not return to it
+// at its end.
 Result<std::optional<BestCheckpoint>> BestOfResumed(const std::string& folder,
                                                     const Manifest& manifest);
 
@@ -55,20 +56,21 @@ class CheckpointStore {
   struct Options {
     std::string dir;
     uint32_t keep = 3;
-    // The step that the job goes on from. Of the other checkpoints those after it, and without it
-    // all, are another run's: they go when the job's first own one is complete.
+    // The step that the job resumes from. Checkpoints after that step, or all if it is not set,
+    // belong to another run; they are removed when this run completes its first checkpoint.
     std::optional<Step> resumed;
-    std::optional<BestCheckpoint> best;  // The resumed job's; it may lie elsewhere.
+    // The resumed job's best checkpoint; may be in another directory.
+    std::optional<BestCheckpoint> best;
   };
   static Result<CheckpointStore> Open(const Options& options);
 
-  // Where the checkpoint of `step` is written; made, empty, absolute.
+  // Makes an empty folder for writing the checkpoint of `step`; returns its absolute path.
   Result<std::string> Begin(Step step);
-  // Completes what Begin began: checks that every file is there, writes the manifest, renames (in
-  // exchange for one of the same step, if there is one), links `best`, and removes what is more
-  // than `keep`. Returns the folder.
+  // Completes the checkpoint that Begin started: checks that every file is there, writes the
+  // manifest, renames the folder into place (replacing one of the same step), updates the link
+  // `best`, and removes checkpoints in excess of `keep`. Returns the folder.
   Result<std::string> Commit(const Manifest& manifest, bool best);
-  // Where the complete checkpoint of `step` lies. NotFound.
+  // The folder of the complete checkpoint of `step`. Errors: NotFound.
   Result<std::string> Find(Step step) const;
   const std::vector<std::string>& complete() const { return own_; }
 
@@ -79,8 +81,8 @@ class CheckpointStore {
 
   Options options_;
   std::optional<BestCheckpoint> best_;
-  std::vector<std::string> older_;  // An earlier run's; they go with the first Commit.
-  std::vector<std::string> own_;    // Complete ones that count for `keep`, oldest first.
+  std::vector<std::string> older_;  // Checkpoints of an earlier run, removed by the first Commit.
+  std::vector<std::string> own_;    // Complete checkpoints that count for `keep`, oldest first.
 };
 
 }  // namespace dt::scheduler

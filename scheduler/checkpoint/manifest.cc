@@ -80,7 +80,7 @@ Result<Manifest> ManifestFromJson(const std::string& text, const std::string& wh
       return WithWhere(DataLoss("the checkpoint's manifest is damaged: its digest differs"), where);
     }
     return ManifestOf(json);
-  } catch (const std::exception& e) {  // nlohmann's and std::stoull's.
+  } catch (const std::exception& e) {  // Thrown by nlohmann::json or std::stoull.
     return WithWhere(DataLoss("the checkpoint's manifest is damaged: {}", e.what()), where);
   }
 }

@@ -1,5 +1,5 @@
-// manifest.json of a checkpoint: what makes it complete. It names every file with size and digest,
-// and itself ends with the digest of what stands before.
+// manifest.json, the file that makes a checkpoint complete. It lists every file with size and
+// digest, and contains a digest of its own content.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ inline constexpr uint32_t kManifestFormat = 3;
 
 struct Manifest {
   std::string job;
-  ScheduleState schedule;   // Its step is the checkpoint's.
-  uint64_t train_rows = 0;  // 0: not known.
+  ScheduleState schedule;   // schedule.step is the checkpoint's step.
+  uint64_t train_rows = 0;  // 0: unknown.
   uint32_t slices = 1;
   std::vector<std::string> tables;
   uint64_t resume_fingerprint = 0;
   std::string resume_text;
-  std::string model = "{}";  // ModelJson.
+  std::string model = "{}";  // Made by ModelJson.
   std::string written;       // Wall-clock time.
   std::vector<CheckpointFile> files;
   DT_FIELDS(job, schedule, train_rows, slices, tables, resume_fingerprint, resume_text, model,
@@ -29,13 +29,13 @@ struct Manifest {
 };
 
 std::string ManifestToJson(const Manifest& manifest);
-// DataLoss naming `where` for anything that was not written so; NotYet for another format.
+// Errors: DataLoss, naming `where`, if the text is damaged; NotYet, if it has another format.
 Result<Manifest> ManifestFromJson(const std::string& text, const std::string& where);
 
-// Whether a job may go on from it: OK, or Invalid naming the keys that differ.
+// Whether the job may resume from the checkpoint. Errors: Invalid, naming the keys that differ.
 Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder);
-// Whether the job's model predicts with its parameters what the saved job's would: keys that only
-// training reads may differ.
+// Whether the job's model predicts the same as the saved one; keys that only training reads may
+// differ. Errors: Invalid, naming the keys that differ.
 Status CheckSameModel(const Manifest& manifest, const JobConfig& job, const std::string& folder);
 
 }  // namespace dt::scheduler

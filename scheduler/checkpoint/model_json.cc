@@ -54,7 +54,7 @@ std::vector<std::string> ColumnNames(const Plan& plan, const std::vector<uint32_
   return names;
 }
 
-// What a value from outside the graph holds; null for what only training reads.
+// Describes a graph input; null for inputs that only training reads.
 Json InputJson(const Plan& plan, const InputSpec& input) {
   const auto of_lookup = [&](std::string_view kind) -> Json {
     const LookupSpec& lookup = plan.graph.lookups[input.lookup];
@@ -76,7 +76,8 @@ Json InputJson(const Plan& plan, const InputSpec& input) {
   }
 }
 
-// The nodes that predict nothing: they make a loss, or take rows from a table on the worker.
+// Nodes that are no part of prediction: they compute a loss, or take rows from a table on the
+// worker.
 std::set<NodeIndex> NodesBesidePrediction(const Graph& graph) {
   std::set<NodeIndex> nodes;
   for (const TableUse& table : graph.tables) nodes.insert(graph.value(table.rows).producer);
@@ -113,7 +114,8 @@ Json NodesJson(const Graph& graph, const std::set<ValueIndex>& unread) {
 
 std::string ModelJson(const Plan& plan, const JobConfig& job) {
   const Graph& graph = plan.graph;
-  std::set<ValueIndex> unread;  // What only training reads, and rows: their keys say which.
+  // Values that are left out: those only training reads, and rows, which follow from their keys.
+  std::set<ValueIndex> unread;
   for (const TableUse& table : graph.tables) unread.insert(table.rows);
   Json inputs = Json::object(), losses = Json::array();
   for (const InputSpec& input : graph.inputs) {

@@ -1,6 +1,6 @@
-// How a model predicts from its parameters, for programs other than this one: operators with all
-// their attributes, what they read, tables with the first values of their rows. docs/export.md says
-// what each part means.
+// Describes to other programs how a model predicts from its parameters: operators with all
+// attributes, their inputs, and tables with the initial values of their rows. docs/export.md
+// explains every part.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace dt::scheduler {
 
-// A JSON object as text. `plan`: after the pass `infer`, before anything is fused or placed.
+// Returns a JSON object. `plan`: the plan after the pass `infer`, before any node is fused or
+// placed.
 std::string ModelJson(const Plan& plan, const JobConfig& job);
 
 }  // namespace dt::scheduler

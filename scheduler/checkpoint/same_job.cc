@@ -1,4 +1,4 @@
-// Whether a checkpoint fits a job, and in which keys it does not.
+// Decides whether a checkpoint fits a job, and names the keys that differ.
 #include <algorithm>
 #include <map>
 
@@ -11,10 +11,10 @@ namespace {
 
 constexpr size_t kKeysShown = 8;
 
-// The "key: value" lines of a JobConfig::resume_text. What a key lies under ("model.tables.user")
-// is a line of its own, before it.
+// The "key: value" lines of a JobConfig::resume_text. A parent such as "model.tables.user" has a
+// line of its own before its keys.
 struct Facts {
-  std::vector<std::string> keys;  // In their order.
+  std::vector<std::string> keys;  // Keys in the order of the lines.
   std::map<std::string, std::string, std::less<>> values;
 
   explicit Facts(std::string_view text) {
@@ -36,14 +36,15 @@ std::string Shown(const std::string* value) {
   return value->empty() ? "empty" : *value;
 }
 
-// "model.tables.user.dim: 24 there, 8 here" for each key that differs and that `matters`.
+// A text such as "model.tables.user.dim: 24 there, 8 here" for each key that differs and `matters`.
 template <class Matters>
 std::vector<std::string> Differences(const Facts& there, const Facts& here, Matters matters) {
   std::vector<std::string> keys = here.keys;
   std::ranges::copy_if(there.keys, std::back_inserter(keys),
                        [&](const std::string& key) { return here.Find(key) == nullptr; });
   std::vector<std::string> all;
-  std::vector<std::string> absent;  // Tables, nodes and losses of one side, with the dot behind.
+  // Tables, nodes and losses that only one side has, each with a dot appended.
+  std::vector<std::string> absent;
   for (const std::string& key : keys) {
     const std::string *left = there.Find(key), *right = here.Find(key);
     const bool equal = left != nullptr && right != nullptr && *left == *right;
@@ -78,8 +79,7 @@ bool EndsWithKey(std::string_view path, std::string_view key) {
   return path.ends_with(key) && path.substr(0, path.size() - key.size()).ends_with('.');
 }
 
-// Attributes of operators whose values only training reads; the table of keys does not know
-// operators.
+// Attributes of operators that only training reads; KeySpec has no entries for single operators.
 bool IsOfTraining(std::string_view attribute) {
   constexpr std::string_view kOfTraining[] = {"dropout", "init", "init_value",
                                               "batch_norm_momentum"};
@@ -93,7 +93,7 @@ bool ReadByTrainingOnly(std::string_view path) {
   return key->scope == KeyScope::kTraining;
 }
 
-// Whether keys that were never trained read as random values.
+// Whether keys that were never trained get random values.
 bool DrawsRows(const JobConfig& job) {
   return std::ranges::any_of(job.model.tables, [](const TableConfig& table) {
     const bool random =
@@ -102,7 +102,7 @@ bool DrawsRows(const JobConfig& job) {
   });
 }
 
-// The first values of a table's rows are read by evaluations too, for keys that were never trained.
+// Whether evaluations read the table's initial values, for keys that were never trained.
 bool ReadsInit(const JobConfig& job, std::string_view path) {
   return std::ranges::any_of(job.model.tables, [&](const TableConfig& table) {
     return path == "model.tables." + table.name + ".init" &&

@@ -1,4 +1,4 @@
-// Activations and normalisation: those with parameters of their own, and what layers share of them.
+// Activations and normalisations with parameters of their own, and helpers that layers share.
 #include "scheduler/composites/composite.h"
 
 namespace dt::scheduler {
@@ -8,7 +8,7 @@ using Operands = std::span<const Operand>;
 
 constexpr InitSpec kOnes = {InitKind::kConstant, 1.0f}, kZeros = {InitKind::kZeros, 0};
 
-// Trained values of one layer, or as many constants.
+// A trained value for each channel, or a constant if not `trained`.
 Result<ValueIndex> PerChannel(GraphBuilder& b, const std::string& name, int64_t channels,
                               const InitSpec& init, bool trained) {
   if (trained) return b.Parameter({name, {channels}, init});
@@ -81,7 +81,8 @@ Result<ValueIndex> Activate(GraphBuilder& builder, ValueIndex x, const std::stri
   if (activation == "none") return x;
   if (activation == "dice") return DiceLayer(builder, x, {}, before);
   if (activation != "prelu") return builder.Add(activation, before + activation, {x});
-  constexpr InitSpec kQuarter = {InitKind::kConstant, 0.25f};  // As He et al. (2015) begin.
+  // The initial value of He et al. (2015).
+  constexpr InitSpec kQuarter = {InitKind::kConstant, 0.25f};
   const int64_t n = builder.shape(x).back().times;
   DT_TRY(const ValueIndex alpha, builder.Parameter({before + "alpha", {n}, kQuarter}));
   return builder.Add("prelu", before + "prelu", {x, alpha});

@@ -20,20 +20,21 @@ Result<ValueIndex> Projected(GraphBuilder& builder, ValueIndex x, int64_t units,
   return builder.Add("matmul", before + "matmul", {x, weight});
 }
 
-// What both composites read: the fields, and which of them count.
+// Inputs of both composites: the fields, and which of them count.
 struct Attended {
   ValueIndex x = kNone;     // [B, fields, dim]
-  ValueIndex mask = kNone;  // As the scores take it; kNone: all count.
+  ValueIndex mask = kNone;  // In the form that masked_softmax takes; kNone if all fields count.
 };
 
 struct Heads {
   int64_t heads = 1;
-  int64_t units = 1;  // Of all heads together.
+  int64_t units = 1;  // Units of all heads together.
   bool scaled = true;
   double dropout = 0;
 };
 
-// With `masked`, the last input says which fields of a sample count: [B, fields], 0 where not.
+// With `masked`, the last input is a mask [B, fields], which is 0 for the fields of a sample that
+// do not count.
 Result<Attended> Read(GraphBuilder& b, Operands operands) {
   Attended in;
   const bool masked = BoolAttr(b.user().attrs, "masked", false);
@@ -56,8 +57,7 @@ Result<Attended> Read(GraphBuilder& b, Operands operands) {
   return in;
 }
 
-// One of query, key and value: [B, fields, units], with several heads [B, heads, fields, units /
-// heads].
+// Query, key or value: [B, fields, units], or with several heads [B, heads, fields, units / heads].
 Result<ValueIndex> Side(GraphBuilder& b, ValueIndex x, const Heads& heads,
                         const std::string& part) {
   DT_TRY(const ValueIndex all, Projected(b, x, heads.units, part + "."));
@@ -65,7 +65,7 @@ Result<ValueIndex> Side(GraphBuilder& b, ValueIndex x, const Heads& heads,
   return b.Add("split_heads", part + ".heads", {all}, {{"heads", heads.heads}});
 }
 
-// softmax(Q Kᵀ / √d) V of every head, side by side: [B, fields, units] (Vaswani et al., "Attention
+// softmax(Q Kᵀ / √d) V of every head, concatenated: [B, fields, units] (Vaswani et al., "Attention
 // is all you need", 2017).
 Result<ValueIndex> SelfAttention(GraphBuilder& b, const Attended& in, const Heads& heads,
                                  const std::string& prefix) {
@@ -99,8 +99,8 @@ Result<Heads> HeadsOf(const GraphBuilder& b, int64_t units) {
   return b.Error("its {} units cannot be divided among {} heads", units, heads.heads);
 }
 
-// Layers of heads side by side; with `residual`, plus x · W, then the activation: AutoInt's
-// interacting layer (Song et al., CIKM 2019).
+// Layers of concatenated heads; with `residual`, x · W is added; then the activation. This is
+// AutoInt's interacting layer (Song et al., CIKM 2019).
 Result<ValueIndex> Attention(GraphBuilder& b, Operands operands) {
   DT_TRY(Attended in, Read(b, operands));
   const Attrs& attrs = b.user().attrs;
@@ -143,7 +143,7 @@ Result<ValueIndex> WithBias(GraphBuilder& b, ValueIndex x, int64_t units,
   return b.Add("bias_add", prefix + "bias_add", {product, bias});
 }
 
-// A transformer block after Vaswani et al.: two branches, each added to what it reads, with layer
+// A transformer block (Vaswani et al., 2017): two branches, each added to its input, with layer
 // norm before the branch (`pre`) or after the sum (`post`).
 class Block {
  public:
@@ -192,7 +192,8 @@ class Block {
   const bool pre_;
 };
 
-// Blocks one after the other, as wide as their input. With `pre` a last layer norm follows.
+// Blocks one after the other, as wide as their input. With `pre`, a layer norm follows the last
+// block.
 Result<ValueIndex> Transformer(GraphBuilder& b, Operands operands) {
   DT_TRY(Attended in, Read(b, operands));
   DT_TRY(const Heads heads, HeadsOf(b, b.shape(in.x)[2].times));

@@ -40,7 +40,7 @@ AttrRule Activation() {
   return Choice("activation", {std::begin(kActivations), std::end(kActivations)});
 }
 
-// Of attention.cc and cin.cc.
+// Attributes of the composites in attention.cc, and of cin.
 void AddAttention(const Rules& init, std::map<std::string_view, Rules>& rules) {
   const Rules layer = Joined(
       {Whole("layers", 1, 64), Whole("heads", 1, 1024), Flag("masked"), Real("dropout", 0, 0.999)},
@@ -54,7 +54,7 @@ void AddAttention(const Rules& init, std::map<std::string_view, Rules>& rules) {
   rules["cin"] = Joined({units, Flag("split_half"), Activation()}, init);
 }
 
-// Of composites. An operator says its own in its OpSpec.
+// Attributes of composites. Those of operators are in their OpSpec.
 std::map<std::string_view, Rules> MakeRules() {
   const AttrRule table = Needed({"table", AttrType::kText});
   const Rules init = {
@@ -200,7 +200,7 @@ Attrs CheckedAttrs(const NodeConfig& node, std::vector<Status>& problems) {
     problems.push_back(AtMark(Prefixed(problem, path), node.mark));
   };
   Attrs attrs = node.attrs;
-  // One stage is what every plan has; pipelines do not exist yet.
+  // Stage 0 is the only one that exists; pipelines are not available yet.
   if (const auto stage = attrs.find("stage"); stage != attrs.end()) {
     if (stage->second != AttrValue(int64_t{0})) {
       add("stage", NotYet("pipelines are not available yet"));

@@ -1,4 +1,4 @@
-// Which attributes an operator or composite takes from a job file.
+// Rules for the attributes of operators and composites in a job file.
 #pragma once
 
 #include <span>
@@ -17,19 +17,19 @@ struct AttrRule {
   std::string_view name;
   AttrType type = AttrType::kText;
   bool required = false;
-  double min = -1e300, max = 1e300;            // Of numbers, and of each number of a list.
-  std::vector<std::string_view> choices = {};  // Of texts; empty: any.
+  double min = -1e300, max = 1e300;            // Range of a number, and of each number in a list.
+  std::vector<std::string_view> choices = {};  // Allowed texts; empty if any text is allowed.
 };
 
-// Of every operator and composite that takes attributes; empty for others.
+// The rules of an operator or composite; empty if it takes no attributes.
 std::vector<AttrRule> AttrRules(std::string_view op);
 
-// The node's attributes in the form the operators read: whole numbers where a real one is asked
-// become real, a single number where a list is asked becomes a list. Adds to `problems` one error
-// for each attribute that is wrong, with its key and the node's place.
+// The node's attributes in the types that operators read: a whole number becomes a real one where
+// that is asked for, and a single number becomes a list. Adds an error to `problems` for each wrong
+// attribute, with its key and the node's file and line.
 Attrs CheckedAttrs(const NodeConfig& node, std::vector<Status>& problems);
 
-// "relu" …: the operators that may follow a dense layer.
+// The operators that may follow a dense layer, such as "relu".
 std::span<const std::string_view> Activations();
 
 }  // namespace dt::scheduler

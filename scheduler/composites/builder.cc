@@ -127,7 +127,7 @@ Result<uint32_t> GraphBuilder::Table() {
   return index;
 }
 
-// Pulled from servers.
+// Rows that are pulled from servers.
 ValueIndex GraphBuilder::Rows(uint32_t table) {
   const TableUse& use = graph_.tables[table];
   Value rows;
@@ -139,7 +139,7 @@ ValueIndex GraphBuilder::Rows(uint32_t table) {
   return Input(std::move(spec), std::move(rows));
 }
 
-// Taken from where the table lies.
+// Rows that are taken from the table on the worker.
 Result<ValueIndex> GraphBuilder::RowsOnWorker(uint32_t table, const TableConfig& config) {
   const std::string& name = config.name;
   Value store;

@@ -17,23 +17,23 @@
 
 namespace dt::scheduler {
 
-// What a name in `inputs` stands for: a column of the data, or a value of the graph.
+// The meaning of a name in `inputs`: a column of the data, or a value of the graph.
 struct Operand {
   std::string name;
   ValueIndex value = kNone;
-  uint32_t column = kNone;  // Of the data set; the value is then kNone.
+  uint32_t column = kNone;  // Index in the data set; `value` is then kNone.
 };
 
-// Weights, their first values, and the fans that Xavier's need.
+// A parameter to add: its first values, and the fans that Xavier initialisation needs.
 struct NewParameter {
-  std::string part;  // Name: "<node>.<part>".
+  std::string part;  // The parameter is named "<node>.<part>".
   std::vector<int64_t> shape;
   InitSpec init;
   int64_t fan_in = 0, fan_out = 0;
   bool trained = true;
 };
 
-// The inputs of one use of a table, as the operators over it take them; kNone where it has none.
+// The inputs that operators on one use of a table take; kNone where an input is absent.
 struct LookupValues {
   ValueIndex rows = kNone, index = kNone, row_ends = kNone, row_order = kNone;
   ValueIndex ends = kNone, weights = kNone;
@@ -41,13 +41,13 @@ struct LookupValues {
 
 class GraphBuilder {
  public:
-  // All outlive the builder. `columns`: of the data set, in its order. `on_worker`: tables that are
-  // there though the job does not say so.
+  // `columns`: the columns of the data set, in its order. `on_worker`: tables of `device: auto`
+  // that are on workers. REQUIRES: all arguments outlive the builder.
   GraphBuilder(const JobConfig& job, std::span<const ColumnSpec> columns,
                const std::set<std::string, std::less<>>& on_worker)
       : job_(job), columns_(columns), on_worker_(on_worker) {}
 
-  // What is added from now on comes from this node: its names begin with the node's.
+  // Additions from now on belong to this node, and their names begin with its name.
   void Enter(const NodeConfig& node) {
     user_ = &node;
     parts_.clear();
@@ -59,7 +59,7 @@ class GraphBuilder {
   Graph& graph() { return graph_; }
   const SymShape& shape(ValueIndex v) const { return graph_.value(v).shape; }
 
-  // The operator "<node>.<part>" ("<node>" if part is empty); its first output.
+  // Adds the operator "<node>.<part>" ("<node>" if part is empty) and returns its first output.
   Result<ValueIndex> Add(std::string_view op, std::string_view part, std::vector<ValueIndex> inputs,
                          Attrs attrs = {});
   Result<ValueIndex> Parameter(const NewParameter& parameter);
@@ -67,24 +67,24 @@ class GraphBuilder {
   ValueIndex Floats(const std::vector<uint32_t>& columns);
   // A label or sample weight: [B, 1].
   ValueIndex Target(InputKind kind, uint32_t column);
-  // Key columns of the table that the node names in `table`. Looking up the same columns again
-  // gives the same values.
+  // Looks up key columns in the table that the node names in `table`. The same columns looked up
+  // again give the same values.
   Result<LookupValues> Lookup(const std::vector<uint32_t>& columns, std::string_view part);
   const LookupSpec& lookup_of(ValueIndex index) const;
 
-  // A further result of the current node, which later nodes read as "<node>.<part>".
+  // Names a further result of the current node; later nodes read it as "<node>.<part>".
   void NamePart(std::string part, ValueIndex value) { parts_[std::move(part)] = value; }
   const std::map<std::string, ValueIndex>& parts() const { return parts_; }
 
-  // Operands as values. Float columns become inputs: those next to each other one input if
-  // `grouped`.
+  // Operands as values. Float columns become inputs; with `grouped`, adjacent ones become one
+  // input.
   Result<std::vector<ValueIndex>> Values(std::span<const Operand> operands, bool grouped);
-  // [B, …] → [B, n]; several are laid side by side.
+  // [B, …] → [B, n]; several values are concatenated.
   Result<ValueIndex> Flat(std::vector<ValueIndex> values, std::string_view part);
   // [B, D] and [B, F, D] → [B, fields, D].
   Result<ValueIndex> Fields(std::vector<ValueIndex> values);
 
-  // Invalid with the current node's name and place.
+  // Error Invalid, with the current node's name, file and line.
   template <class... Args>
   Status Error(fmt::format_string<Args...> format, Args&&... args) const {
     return ErrorText(fmt::format(format, std::forward<Args>(args)...));
@@ -104,9 +104,10 @@ class GraphBuilder {
   const std::span<const ColumnSpec> columns_;
   const std::set<std::string, std::less<>>& on_worker_;
   const NodeConfig* user_ = nullptr;
-  std::map<std::string, ValueIndex> parts_;  // Of the current node.
+  std::map<std::string, ValueIndex> parts_;  // Named results of the current node.
   Graph graph_;
-  std::map<std::string, std::string> parameter_owner_;  // Parameter name → node.
+  // Maps parameter names to the nodes that made them.
+  std::map<std::string, std::string> parameter_owner_;
 };
 
 }  // namespace dt::scheduler

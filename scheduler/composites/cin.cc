@@ -4,8 +4,8 @@
 namespace dt::scheduler {
 namespace {
 
-// Row h of layer k, of D elements: x^k_h = Σ_ij W^h_ij (x^{k-1}_i ∘ x^0_j). With the D elements as
-// rows and the fields as columns that is a product of matrices: outer(x^0, x^{k-1}) · W.
+// Row h of layer k, with D elements: x^k_h = Σ_ij W^h_ij (x^{k-1}_i ∘ x^0_j). With elements as rows
+// and fields as columns this is a matrix product: outer(x^0, x^{k-1}) · W.
 Result<ValueIndex> CinLayer(GraphBuilder& b, ValueIndex x0, ValueIndex x, int64_t units,
                             const std::string& prefix) {
   const int64_t pairs = b.shape(x0).back().times * b.shape(x).back().times;
@@ -21,9 +21,9 @@ Result<ValueIndex> Part(GraphBuilder& b, ValueIndex x, const std::string& name, 
   return b.Add("slice", name, {x}, std::move(range));
 }
 
-// Each layer's rows, summed over D, are part of the result. With split_half the first half of a
-// layer's rows feeds the next layer and only the others are part of the result; of the last layer
-// all are.
+// The result holds each layer's rows, summed over D. With split_half, the first half of a layer's
+// rows feeds the next layer and only the second half goes to the result; all rows of the last layer
+// go to the result.
 Result<ValueIndex> Cin(GraphBuilder& b, std::span<const Operand> operands) {
   DT_TRY(std::vector<ValueIndex> values, b.Values(operands, false));
   DT_TRY(const ValueIndex fields, b.Fields(std::move(values)));

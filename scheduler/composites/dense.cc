@@ -105,7 +105,7 @@ Result<ValueIndex> Cross(GraphBuilder& b, Operands operands) {
   return x;
 }
 
-// W x + b, or U (V x) + b of a low rank.
+// W x + b, or with a rank U (V x) + b.
 Result<ValueIndex> CrossProduct(GraphBuilder& b, ValueIndex x, int64_t rank,
                                 const std::string& prefix) {
   const int64_t width = b.shape(x)[1].times;
@@ -136,14 +136,14 @@ Result<ValueIndex> Interaction(GraphBuilder& b, Operands operands) {
   return b.Add(b.user().op, "", {fields}, b.user().attrs);
 }
 
-// As elementwise addition, of any number.
+// Elementwise sum of any number of inputs.
 Result<ValueIndex> Add(GraphBuilder& b, Operands operands) {
   DT_TRY(const std::vector<ValueIndex> values, b.Values(operands, false));
   if (values.size() == 2) return b.Add("add", "", values);
   return SumOf(b, values);
 }
 
-// Over the fields of each input, and over the inputs.
+// Sum over the fields of each input and over the inputs.
 Result<ValueIndex> Sum(GraphBuilder& b, Operands operands) {
   DT_TRY(std::vector<ValueIndex> values, b.Values(operands, false));
   for (size_t i = 0; i < values.size(); ++i) {

@@ -6,7 +6,7 @@
 namespace dt::scheduler {
 namespace {
 
-// Most kernels of processors compute in f32.
+// Most CPU kernels compute in f32 only.
 Status CheckTypes(const Graph& graph, const Node& node, const OpSpec& spec) {
   if (spec.takes_bf16) return OkStatus();
   for (const ValueIndex v : node.inputs) {

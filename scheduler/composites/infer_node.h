@@ -1,4 +1,4 @@
-// One node's shapes, and how its errors name it.
+// Infers the shapes of one node, and adds its name to errors.
 #pragma once
 
 #include <string_view>

@@ -37,7 +37,7 @@ Result<ValueIndex> LookupRows(GraphBuilder& b, Operands operands) {
                {{"length", int64_t{spec.length}}, {"weighted", spec.weighted}});
 }
 
-// The rows of a list of varying length, one behind the other: [B, max_len, dim], with ".mask".
+// The rows of a list of varying length, padded to [B, max_len, dim], with the part "mask".
 Result<ValueIndex> Sequence(GraphBuilder& b, Operands operands) {
   DT_TRY(const std::vector<uint32_t> columns, KeyColumns(b, operands));
   if (columns.size() != 1) return b.Error("sequence reads one column of lists");
@@ -86,7 +86,7 @@ Result<ValueIndex> Bag(GraphBuilder& b, Operands operands) {
   return BagOf(b, columns, "");
 }
 
-// Sums of weights: one bag for all columns of fixed length, one for each ragged one.
+// Adds sums of weights: one bag for all columns of fixed length, one for each ragged column.
 Status AddBags(GraphBuilder& b, const std::vector<uint32_t>& keys, std::vector<ValueIndex>& terms) {
   if (keys.empty()) return OkStatus();
   if (!b.user().attrs.contains("table")) {
@@ -108,7 +108,7 @@ Status AddBags(GraphBuilder& b, const std::vector<uint32_t>& keys, std::vector<V
   return OkStatus();
 }
 
-// w · x + b over keys (a table of weights), floats and nodes.
+// w · x + b over keys (whose weights are in a table), floats and nodes.
 Result<ValueIndex> Linear(GraphBuilder& b, Operands operands) {
   std::vector<uint32_t> keys;
   std::vector<Operand> numbers;

@@ -7,7 +7,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// Expert i: layers as in `mlp`.
+// Expert i, with layers like those of `mlp`.
 Result<ValueIndex> Expert(GraphBuilder& b, ValueIndex x, int64_t i) {
   const Ints units = IntsAttr(b.user().attrs, "units");
   for (size_t layer = 0; layer < units.size(); ++layer) {
@@ -16,8 +16,8 @@ Result<ValueIndex> Expert(GraphBuilder& b, ValueIndex x, int64_t i) {
   return x;
 }
 
-// What task t reads: the sum of all experts' results [B, experts, units], weighted by a softmax of
-// x W_t.
+// The input of task t: the sum of all experts' results [B, experts, units], weighted by a softmax
+// of x W_t.
 Result<ValueIndex> TaskOf(GraphBuilder& b, ValueIndex x, ValueIndex experts, int64_t t) {
   const int64_t count = b.shape(experts)[1].times, units = b.shape(experts)[2].times;
   const std::string gate = fmt::format("gate{}.", t);
@@ -29,7 +29,8 @@ Result<ValueIndex> TaskOf(GraphBuilder& b, ValueIndex x, ValueIndex experts, int
   return b.Add("reshape", fmt::format("{}", t), {mixed}, {{"shape", Ints{-1, units}}});
 }
 
-// "<node>.0", "<node>.1", …: what each task reads; the node alone is the first. [B, units]
+// Parts "<node>.0", "<node>.1", …, each [B, units], are the inputs of the tasks; the node itself is
+// the first.
 Result<ValueIndex> Mmoe(GraphBuilder& b, std::span<const Operand> operands) {
   DT_TRY(std::vector<ValueIndex> values, b.Values(operands, true));
   DT_TRY(const ValueIndex x, b.Flat(std::move(values), ""));

@@ -1,6 +1,6 @@
-// Mixture of experts of which each sample uses k: Shazeer et al., "Outrageously Large Neural
+// Mixture of experts in which each sample uses k: Shazeer et al., "Outrageously Large Neural
 // Networks: The Sparsely-Gated Mixture-of-Experts Layer" (ICLR 2017), equations 1 and 3 without
-// noise; with k: 1 Fedus et al., "Switch Transformers" (JMLR 2022), equations 1 and 2.
+// noise; for k = 1, Fedus et al., "Switch Transformers" (JMLR 2022), equations 1 and 2.
 #include "scheduler/composites/composite.h"
 
 namespace dt::scheduler {
@@ -11,7 +11,7 @@ ValueIndex OutputOf(GraphBuilder& b, ValueIndex first, size_t i) {
   return graph.nodes[graph.value(first).producer].outputs[i];
 }
 
-// Each sample's experts, u32 [B, k], and their weights in its sum, [B, k].
+// The experts of each sample, u32 [B, k], and their weights in its sum, [B, k].
 struct Routes {
   ValueIndex experts = kNone, gates = kNone;
 };
@@ -21,8 +21,8 @@ Result<Routes> Route(GraphBuilder& b, ValueIndex x, int64_t experts, int64_t k) 
   DT_TRY(const ValueIndex weight,
          b.Parameter({"router.weight", {width, experts}, init, width, experts}));
   DT_TRY(ValueIndex scores, b.Add("matmul", "router.matmul", {x, weight}));
-  // A softmax over the chosen alone is always 1 where one is chosen: its router would learn
-  // nothing.
+  // With k = 1 the softmax goes before the choice: over one chosen expert alone it is always 1, and
+  // the router would learn nothing.
   if (k == 1) {
     DT_TRY(scores, b.Add("softmax", "router.softmax", {scores}));
   }
@@ -34,7 +34,7 @@ Result<Routes> Route(GraphBuilder& b, ValueIndex x, int64_t experts, int64_t k) 
   return routes;
 }
 
-// Layer `i` of all experts, as one of `mlp`: rows [k B, D] become [k B, units].
+// Layer `i` of all experts, like a layer of `mlp`: rows [k B, D] become [k B, units].
 Result<ValueIndex> Layer(GraphBuilder& b, ValueIndex rows, ValueIndex ends, size_t i) {
   const Attrs& attrs = b.user().attrs;
   const std::vector<int64_t> all_units = IntsAttr(attrs, "units");

@@ -7,11 +7,11 @@ namespace {
 using Operands = std::span<const Operand>;
 using Ints = std::vector<int64_t>;
 
-// What a candidate is compared with.
+// A candidate (query) and the history it is compared with (keys).
 struct Attended {
   ValueIndex query = kNone;  // [B, D]
   ValueIndex keys = kNone;   // [B, L, D]
-  ValueIndex mask = kNone;   // [B, L], kNone: every position counts.
+  ValueIndex mask = kNone;   // [B, L]; kNone if every position counts.
   int64_t length = 0, dim = 0;
 };
 
@@ -71,8 +71,8 @@ Result<ValueIndex> Scores(GraphBuilder& b, const Attended& in) {
   return b.Add("reshape", "scores", {x}, {{"shape", Ints{-1, in.length}}});
 }
 
-// Zhou et al., "Deep Interest Network for Click-Through Rate Prediction" (2018): the keys, summed
-// with weights that a perceptron finds from each key and the query. [B, D]
+// Zhou et al., "Deep Interest Network for Click-Through Rate Prediction" (2018): the sum of the
+// keys, weighted by a perceptron's output for each key and the query. [B, D]
 Result<ValueIndex> DinAttention(GraphBuilder& b, Operands operands) {
   DT_TRY(const Attended in, AttendedOf(b, operands));
   DT_TRY(ValueIndex weights, Scores(b, in));
@@ -88,7 +88,8 @@ Result<ValueIndex> DinAttention(GraphBuilder& b, Operands operands) {
   return b.Add("reduce_sum", "", {weighted}, {{"axis", Ints{1}}});
 }
 
-// Neighbouring pieces of one dimension, named "<node>.0", "<node>.1", …; the node is the whole.
+// Consecutive pieces of one dimension, named "<node>.0", "<node>.1", …; the node itself is its
+// input.
 Result<ValueIndex> Split(GraphBuilder& b, Operands operands) {
   DT_TRY(const std::vector<ValueIndex> values, b.Values(operands, true));
   if (values.size() != 1) return b.Error("split takes 1 input, has {}", values.size());

@@ -1,4 +1,4 @@
-// Lets processes in that join a job, and refuses those that it has no place for.
+// Admits processes that join a job, and refuses those that the job does not need.
 #pragma once
 
 #include "scheduler/job/job_context.h"
@@ -9,9 +9,10 @@ class Admission {
  public:
   explicit Admission(JobContext& job) : job_(job) {}
 
-  // Welcomes it as a new member, or as one that asks again, or refuses it.
+  // Admits the sender as a new member, or answers a member that asks again, or refuses it.
   void Join(TimePoint now, const JoinMessage& join);
-  // `returned`: it has taken the place of a member, and gets what that one was given.
+  // `returned`: the process replaces an earlier one of the same member, and will be sent what that
+  // one had been sent.
   void Welcome(const Member& member, bool returned);
   void Refuse(TimePoint now, Incarnation to, Role role, const Status& why);
 

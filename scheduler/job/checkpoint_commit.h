@@ -1,12 +1,12 @@
 // The life of a checkpoint, from the order to save until it is complete or given up.
 //
-//   idle ─Begin─▶ asked ─all have answered: Cut─▶ writing ─nobody writes any more─▶ settled ─▶ idle
+//   idle ─Begin─▶ asked ─all have answered: Cut─▶ writing ─no server writes any more─▶ idle
 //
-// A server answers the order as soon as what it saves is fixed, so that training can go on, and
-// says later that its rows are written; a fast one says so before others have answered. If its
-// process dies between its answer and its rows, nobody can write them any more, and the checkpoint
-// is abandoned once the others are done. If it dies before its answer, its successor gets the order
-// again, and nothing is lost. A plain state machine.
+// A server answers the order to save as soon as the content of its checkpoint is fixed, so that
+// training can go on. It reports later that its rows are written; a fast server may report this
+// before others have answered. If a server's process dies between its answer and that report, its
+// rows are lost, and the checkpoint is abandoned once the other servers are done. If it dies before
+// its answer, its successor gets the order again and nothing is lost. A plain state machine.
 #pragma once
 
 #include <map>
@@ -20,16 +20,17 @@
 
 namespace dt::scheduler {
 
-// All that is to be remembered of it.
+// The state of the checkpoint that is being made; a part of the job's record.
 struct CheckpointRecord {
   enum class Stage : uint8_t { kIdle, kAsked, kWriting };
   Stage stage = Stage::kIdle;
   Step step = 0;
-  bool best = false;            // It becomes the best one.
-  Manifest manifest;            // Without the rows' files; from the cut on.
-  std::set<ProcessId> writing;  // Servers that still write their rows; from the cut on.
-  std::set<ProcessId> lost;     // Servers that died between their answer and their rows.
-  std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of those that are done.
+  bool best = false;            // Whether it becomes the best checkpoint.
+  Manifest manifest;            // Set at the cut; the files of rows are still missing.
+  std::set<ProcessId> writing;  // Servers that still write their rows; set at the cut.
+  // Servers that died after their answer and before their rows were written.
+  std::set<ProcessId> lost;
+  std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of the servers that are done.
   DT_FIELDS(stage, step, best, manifest, writing, lost, rows)
 };
 
@@ -37,27 +38,27 @@ class CheckpointCommit {
  public:
   // The end of a checkpoint.
   struct Settled {
-    Manifest manifest;  // With all files, in order of process: how they arrived does not show.
+    Manifest manifest;  // Lists all files, in order of process id, however they arrived.
     bool best = false;
-    bool abandoned = false;  // It is not complete and never will be.
+    bool abandoned = false;  // The checkpoint is not complete and never will be.
   };
 
-  // REQUIRES: `record` outlives it.
+  // REQUIRES: `record` outlives this object.
   explicit CheckpointCommit(CheckpointRecord& record) : record_(record) {}
 
   bool idle() const { return record_.stage == CheckpointRecord::Stage::kIdle; }
-  // Training goes on while rows are written.
+  // Whether rows are being written; training goes on meanwhile.
   bool writing() const { return record_.stage == CheckpointRecord::Stage::kWriting; }
 
-  // The order to save goes out. REQUIRES: idle.
+  // Call when the order to save is sent. REQUIRES: idle.
   void Begin(Step step, bool best);
-  // All have answered. `manifest` says what is saved, but for its files.
+  // Call when all have answered. `manifest` describes the checkpoint and has no files yet.
   void Cut(Manifest manifest, const std::map<ProcessId, SaveDone>& answers);
-  // The rows of `from` are written. Internal: it was not asked for them.
+  // The rows of `from` are written. Errors: Internal, if `from` was not asked to write them.
   Status OnRowsWritten(ProcessId from, const RowsWrittenMessage& written);
-  // The process of a server has died. `answered`: it does not have the order any more.
+  // The process of a server has died. `answered`: it had already answered the order to save.
   void OnLost(ProcessId server, bool answered);
-  // Once when nobody writes any more; then it is idle.
+  // Returns the result once, when no server writes any more; the state is idle afterwards.
   std::optional<Settled> TakeSettled();
 
  private:

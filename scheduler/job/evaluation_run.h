@@ -9,14 +9,14 @@ namespace dt::scheduler {
 
 class EvaluationRun {
  public:
-  // REQUIRES: the job has a checkpoint to begin with.
+  // REQUIRES: options.checkpoint is set.
   explicit EvaluationRun(JobContext& job) : job_(job) {}
 
-  // Hands out what may go out now.
+  // Issues the next order, unless one is still being carried out.
   Result<RunState> HandOut();
   Status OnCompleted(TimePoint now, OrderTracker::Completed done);
 
-  // On the test data where there is some, else on the validation data.
+  // True if there is test data; otherwise the run evaluates on the validation data.
   bool on_test_data() const { return job_.record.data.test_rows > 0; }
   const std::optional<LossMetrics>& metrics() const { return metrics_; }
 
@@ -24,7 +24,7 @@ class EvaluationRun {
   enum class Next { kLoad, kEvaluate, kFinish, kNothing };
 
   JobContext& job_;
-  Next next_ = Next::kLoad;  // The order that goes out when the one before is done.
+  Next next_ = Next::kLoad;  // The order that is issued when the current one is done.
   std::optional<LossMetrics> metrics_;
 };
 

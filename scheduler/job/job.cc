@@ -16,7 +16,7 @@ MembershipNeeds NeedsOf(const JobConfig& job) {
 }
 
 Status FromProblem(StatusCode code, const Problem& problem) {
-  if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure that says it is none.
+  if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure must not report OK.
   Status status = MakeStatus(code, problem.what);
   if (!problem.where.empty()) status = WithWhere(std::move(status), problem.where);
   if (!problem.hint.empty()) status = WithHint(std::move(status), problem.hint);
@@ -48,7 +48,7 @@ Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord recor
 
 void Job::On(TimePoint now, Incarnation from, ControlMessage message) {
   const Member* const member = members_.Find(from);
-  // The same process: it had only been silent.
+  // This process had only been silent.
   if (member != nullptr && members_.presence(member->id).away_since.has_value()) {
     recovery_.OnRecovered(now, *member);
   }
@@ -134,7 +134,7 @@ Status Job::Take(TimePoint now, const Member& from, RowsWrittenMessage written) 
 Status Job::Take(TimePoint now, const Member& from, FailedMessage failed) {
   out_.AddEvent(now, fmt::format("{}_failed", NameOf(from.role())),
                 {{"id", int64_t{from.id.value()}}});
-  StatusCode code = failed.code;  // Only a request interrupts a job.
+  StatusCode code = failed.code;  // Only a request to stop cancels a job.
   if (code == StatusCode::kCancelled && !stopping()) code = StatusCode::kUnavailable;
   return Prefixed(FromProblem(code, failed.problem), from.Name());
 }
@@ -152,7 +152,7 @@ Status Job::Take(TimePoint, const Member& from, const Other& other) {
                   NameOf(ControlMessage(other)));
 }
 
-// ------------------------------------------------------------ what follows from them
+// ------------------------------------------------------------ ticks and progress
 
 void Job::Tick(TimePoint now) {
   if (phase() == JobPhase::kEnded) return;
@@ -215,7 +215,7 @@ void Job::RequestStop(TimePoint now) {
 
 // ------------------------------------------------------------ losses
 
-// Whoever started the process has seen its end: no lease is waited for.
+// The end of the process was observed, so there is no need to wait for its lease.
 void Job::OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end) {
   if (phase() == JobPhase::kEnded) return;
   recovery_.ForgetSuccessor(host, end.pid);
@@ -246,7 +246,7 @@ void Job::SettleSuccessors(TimePoint now) {
   }
 }
 
-// Gives a successor what its predecessor had.
+// Sends a successor what its predecessor had.
 Status Job::GiveAgain(TimePoint now, const Member& to) {
   if (phase() < JobPhase::kStarting) {
     recovery_.OnRecovered(now, to);

@@ -1,8 +1,9 @@
-// A job, from the first process that joins to the last Stop: gives each message to the machine that
-// it is for, and ends the job when one of them says so. See JobPhase for its life.
+// A job, from the first process that joins to the last Stop. Passes each message to the state
+// machine that handles it, and ends the job when one of them returns an error or finishes. JobPhase
+// shows a job's life.
 //
-// Without clock, socket, disk or thread of its own: messages, ticks and plans in, messages out; for
-// what needs the disk or the planner it asks JobEnvironment. One thread.
+// A job has no clock, socket, disk or thread of its own: messages, ticks and plans come in,
+// messages go out; JobEnvironment provides disk and planner. One thread.
 #pragma once
 
 #include <optional>
@@ -22,25 +23,26 @@ namespace dt::scheduler {
 
 class Job {
  public:
-  // A job that begins. REQUIRES: the options' job and the environment outlive it.
+  // Starts a new job. REQUIRES: the options' job and the environment outlive it.
   Job(const JobOptions& options, JobEnvironment& environment, TimePoint now);
-  // A job that trains, taken up where another scheduler has left `record`.
+  // Continues a training job from the record that another scheduler wrote.
   Job(const JobOptions& options, JobEnvironment& environment, JobRecord record, TimePoint now);
-  Job(const Job&) = delete;  // Its machines refer to it.
+  Job(const Job&) = delete;  // Not copyable, because context_ refers to other data members.
   Job& operator=(const Job&) = delete;
 
-  // From a process that joins or has joined.
+  // A message of a process that joins or has joined.
   void On(TimePoint now, Incarnation from, ControlMessage message);
   void On(TimePoint now, PlanMade made);
-  // At least four times in a lease, after everything that has arrived.
+  // Call at least four times in a lease, after handling all messages that have arrived.
   void Tick(TimePoint now);
-  // A process of the job on `host`, this machine, has ended: whoever started it says so.
+  // A process of the job on `host` has ended, as reported by the program that started it.
   void OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end);
   // A clean stop at the next step boundary.
   void RequestStop(TimePoint now);
   // The job fails.
   void Fail(TimePoint now, Status why);
-  // The scheduler itself stood still for so long: its pause is not the others' silence.
+  // The scheduler itself was suspended for `by`: leases grow by it, since members could not be
+  // heard.
   void ExtendLeases(TimePoint now, Duration by) { members_.ExtendLeases(now, by); }
   std::vector<Outgoing> TakeOutgoing() { return out_.TakeMessages(); }
 
@@ -52,16 +54,16 @@ class Job {
   const Membership& membership() const { return members_; }
   // Time since this scheduler's start.
   double SecondsAt(TimePoint now) const { return SecondsBetween(begin_, now); }
-  // For people; nothing before it is made.
+  // For display; empty until the plan is made.
   const std::optional<Plan>& plan() const { return start_.plan(); }
-  // The run, once it has begun: one that trains or one that evaluates.
+  // Set once the run has begun; only one of the two is.
   const TrainingRun* training() const { return training_ ? &*training_ : nullptr; }
   const EvaluationRun* evaluation() const { return evaluation_ ? &*evaluation_ : nullptr; }
-  // Once Finish is done.
+  // Set once the Finish order is done.
   const std::optional<Totals>& totals() const { return totals_; }
 
  private:
-  // One for each kind of message of a member; an error ends the job.
+  // One function for each kind of message from a member; an error ends the job.
   Status Take(TimePoint now, const Member& from, KvPutMessage put);
   Status Take(TimePoint now, const Member& from, KvGetMessage get);
   Status Take(TimePoint now, const Member& from, SplitRequestMessage request);
@@ -76,7 +78,7 @@ class Job {
   Status Take(TimePoint now, const Member& from, const Other& other);
   void TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join);
 
-  // Whatever can happen now, happens.
+  // Does everything that can be done now; an error ends the job.
   void Advance(TimePoint now);
   Status TryAdvance(TimePoint now);
   void BeginRun(TimePoint now);
@@ -88,7 +90,7 @@ class Job {
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);
   bool stopping() const { return training_ && training_->record().schedule.stop_requested; }
-  // The outcome of a job that is stopped on request.
+  // The outcome of a job that was stopped on request.
   Status Stopped() const;
   // "--resume auto goes on from FOLDER"; empty without a checkpoint.
   std::string ResumeHint() const;
@@ -99,7 +101,7 @@ class Job {
   Status outcome_;
   std::optional<Totals> totals_;
 
-  // The machines, and what they share.
+  // The state machines and what they share.
   Outbox out_;
   Membership members_;
   OrderTracker orders_;

@@ -1,8 +1,8 @@
-// What the machines of one job share. Job owns all of it; a machine holds a reference.
+// Data shared by the state machines of one job. Job owns all of it; each machine holds a reference.
 //
-// All machines have one form: messages, ticks and times in; messages and events out through the
-// outbox; an error that is returned ends the job. What a restarted scheduler would need lies in the
-// record, each machine's part in a struct of its own.
+// All machines have the same form: messages, ticks and times come in; messages and events go out
+// through the outbox; a returned error ends the job. What a restarted scheduler needs is in the
+// record, where each machine has a struct of its own.
 #pragma once
 
 #include <string>
@@ -26,24 +26,24 @@ struct JobContext {
   Outbox& out;
 };
 
-// How far a run has come: it goes on, has done all, or was stopped on request at a step boundary.
+// How far a run is: going on, complete, or stopped on request at a step boundary.
 enum class RunState { kGoing, kFinished, kInterrupted };
 
 enum class Audience { kWorkers, kWorkersAndServers };
-// In order of rank, then the servers in order of id.
+// Workers in order of rank, then servers in order of id.
 std::vector<ProcessId> IdsOf(const Membership& members, Audience audience);
 
-// Sends an order, and gives its number.
+// Sends an order and returns its number.
 uint64_t Issue(JobContext& job, Order what, Audience to);
 
-// Sends what a member is started with. Only workers get the plan.
+// Sends the Start message. Only workers get the plan.
 void SendStart(JobContext& job, const Member& to);
 
-// The order to load a checkpoint. Begins the next generation, which is on the disk before anybody
-// hears of it.
+// The order to load a checkpoint. It begins the next generation, which is on disk before any
+// process learns of it.
 Result<Order> LoadInNextGeneration(JobContext& job, Step step, std::string folder);
 
-// The checkpoint that the run began with has been loaded.
+// Records that the checkpoint the run started from has been loaded.
 void NoteResumed(JobContext& job, TimePoint now, const LoadOrder& load);
 
 }  // namespace dt::scheduler

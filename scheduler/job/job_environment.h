@@ -1,4 +1,4 @@
-// What a job needs of the world: a planner, checkpoint folders, a disk that remembers.
+// The services that a job uses: a planner, checkpoint folders, and a disk for the generation.
 #pragma once
 
 #include <string>
@@ -12,25 +12,25 @@
 
 namespace dt::scheduler {
 
-// What a plan is made from, besides the job.
+// The planner's input, in addition to the job file.
 struct PlanInput {
   std::vector<ColumnSpec> columns;  // The columns of the data.
   uint32_t slices = 1;
   std::vector<DeviceInfo> accelerators;  // The workers' accelerators, in rank order.
-  MachineMembers machine;                // The members on the machine that has the most.
+  MachineMembers machine;                // The members on the machine that has the most of them.
 };
 
 struct MadePlan {
   Plan plan;
   std::string model = "{}";        // ModelJson, for checkpoints.
   std::string explanation = "{}";  // ExplainJson, for the plan's page.
-  // Decisions that the job file does not show, such as why `gpu` does not mean a card, or which
-  // tables went to the workers: the kind of the event that tells it, and the reason.
+  // Decisions that the job file does not show, for example why `gpu` does not mean a card, or which
+  // tables are on workers. Each is the kind of its event and the reason.
   std::vector<std::pair<std::string, std::string>> notes;
   double step_seconds = 0;  // The predicted time of a step.
 };
 
-// The event that planning has ended, with a plan or with the reason why there is none.
+// Planning has ended, with a plan or with an error.
 struct PlanMade {
   Result<MadePlan> plan;
 };
@@ -39,15 +39,15 @@ struct PlanMade {
 class JobEnvironment {
  public:
   virtual ~JobEnvironment() = default;
-  // Begins to plan and returns at once. The result comes as PlanMade in a later call of Job::On, so
-  // that however long a search takes, leases, stop requests and the status page go on.
+  // Starts planning and returns at once; the result comes as PlanMade in a later call of Job::On.
+  // Leases, stop requests and the status page keep working however long the search takes.
   virtual void StartPlanning(const PlanInput& input) = 0;
-  // The next three are as in CheckpointStore, but BeginCheckpoint gives the folder's name in
-  // checkpoint.dir.
+  // The next three are those of CheckpointStore, except that BeginCheckpoint returns the folder's
+  // name relative to checkpoint.dir.
   virtual Result<std::string> BeginCheckpoint(Step step) = 0;
   virtual Result<std::string> CommitCheckpoint(const Manifest& manifest, bool best) = 0;
   virtual Result<std::string> FindCheckpoint(Step step) = 0;
-  // The generation is on the disk when this returns.
+  // On return the generation is on disk.
   virtual Status KeepGeneration(Generation generation) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a job is to do. Given to every scheduler of the job, the first one and those after it.
+// The task of a job. Every scheduler of the job gets it, the first one and its successors.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct JobOptions {
   Goal goal = Goal::kTrain;
   Term term;
   Generation generation;
-  // The checkpoint to begin with, of Goal::kEvaluate or of a resumed job.
+  // The checkpoint to start from; set for Goal::kEvaluate and for a resumed job.
   struct Checkpoint {
     std::string folder;
     Manifest manifest;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kPrintedTextMax = 200;
 
-// The plan's bytes, and other texts that nobody would read to their end.
+// Shortens the plan's bytes and other texts that are too long to read.
 void ShortenTexts(Json& json) {
   if (json.is_string() && json.get_ref<const std::string&>().size() > kPrintedTextMax) {
     json = fmt::format("({} bytes)", json.get_ref<const std::string&>().size());
@@ -48,7 +48,7 @@ Result<JobRecord> DecodeJobRecord(std::span<const std::byte> bytes) {
     JobRecord record;
     FieldsFromJson(Json::from_cbor(begin, begin + bytes.size()), record);
     return record;
-  } catch (const std::exception& e) {  // nlohmann's.
+  } catch (const std::exception& e) {  // Thrown by nlohmann::json.
     return DataLoss("the scheduler's record of the job is damaged: {}", e.what());
   }
 }

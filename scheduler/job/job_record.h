@@ -1,8 +1,8 @@
-// All that a scheduler needs to take up a job where another one has left it, besides what both are
-// given: the job file and the checkpoint to begin with. Each part belongs to one machine, which
-// keeps in it whatever it has to remember, and beside it only what may be lost: signs of life,
-// measured rates, processes that wait to join. A job that has ended needs no scheduler, so its
-// outcome is not here; an evaluation writes nothing and is begun anew.
+// Everything that a scheduler needs to continue a job after another scheduler, besides the job file
+// and the checkpoint to start from. Each part belongs to one state machine, which keeps here
+// whatever must survive. Outside it keeps only what may be lost: signs of life, measured rates,
+// processes that wait to join. The outcome is not here, because a job that has ended needs no
+// scheduler; an evaluation writes nothing, because it is started again from the beginning.
 #pragma once
 
 #include <list>
@@ -25,12 +25,12 @@ namespace dt::scheduler {
 
 //   gathering ─all there─▶ reading ─all DataReady─▶ planning ─PlanMade─▶ starting ─all Ready─▶
 //   running ─Finish done─▶ ended
-// Every phase but the last may also end in `ended`: a process failed, was lost or is too late, or
-// the job was stopped.
+// Every phase may also go to `ended`: a process failed, was lost or was too late, or the job was
+// stopped.
 enum class JobPhase : uint8_t { kGathering, kReading, kPlanning, kStarting, kRunning, kEnded };
 std::string_view NameOf(JobPhase phase);
 
-// Facts about the plan that are told later on.
+// Results of planning that are needed later.
 struct PlanRecord {
   std::string model = "{}";        // MadePlan::model.
   std::string explanation = "{}";  // MadePlan::explanation.
@@ -43,12 +43,12 @@ struct TrainingRecord {
   ScheduleRecord schedule;
   WorkLeft work_left;
   CheckpointRecord checkpoint;
-  // The last complete checkpoint, as servers that keep a log are told of it.
+  // The last complete checkpoint, as reported to servers that keep a log.
   std::optional<CheckpointCommittedMessage> committed;
-  bool loaded = false;        // The checkpoint to begin with, if there is one, is loaded.
-  bool had_finished = false;  // It is a checkpoint of the job's last step.
-  Step first_step = 0;        // The step that the run began at.
-  double trained_before = 0;  // Seconds of training before the run.
+  bool loaded = false;        // The checkpoint to start from, if there is one, has been loaded.
+  bool had_finished = false;  // The run started from a checkpoint of the job's last step.
+  Step first_step = 0;        // The step at which the run began.
+  double trained_before = 0;  // Seconds of training before this run.
   DT_FIELDS(schedule, work_left, checkpoint, committed, loaded, had_finished, first_step,
             trained_before)
 };
@@ -58,23 +58,24 @@ struct JobRecord {
   Generation generation;
   JobPhase phase = JobPhase::kGathering;
   std::list<Member> members;  // In order of id.
-  DataReadyMessage data;      // The data that all workers have, once one has read it.
+  // Description of the data, equal on all workers; set when the first one has read it.
+  DataReadyMessage data;
   PlanRecord plan;
-  StartMessage start;  // Slices, shard map and plan, as workers were started with them.
+  StartMessage start;  // Slices, shard map and plan, as they were sent to workers.
   OrdersOut orders;
   std::optional<TrainingRecord> training;
   RendezvousRecord rendezvous;
-  std::string last_checkpoint;  // Its folder; empty: there is none.
+  std::string last_checkpoint;  // The folder of the last checkpoint; empty if there is none.
   std::vector<JobResult::Event> events;
   DT_FIELDS(term, generation, phase, members, data, plan, start, orders, training, rendezvous,
             last_checkpoint, events)
 };
 
-// Equal records give equal bytes, so that comparing those compares records.
+// Equal records give equal bytes, so records can be compared by their bytes.
 std::string EncodeJobRecord(const JobRecord& record);
-// DataLoss for bytes that EncodeJobRecord has not written.
+// Errors: DataLoss, if EncodeJobRecord did not write the bytes.
 Result<JobRecord> DecodeJobRecord(std::span<const std::byte> bytes);
-// JSON for people: long texts are shortened to their length.
+// JSON for people; a long text is replaced by its size.
 std::string PrintJobRecord(const JobRecord& record);
 
 }  // namespace dt::scheduler

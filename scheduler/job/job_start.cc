@@ -9,7 +9,7 @@
 namespace dt::scheduler {
 namespace {
 
-// What differs between two workers' data, "" if nothing does.
+// How the data of two workers differs; empty if it does not.
 std::string DifferenceOf(const DataReadyMessage& a, const DataReadyMessage& b) {
   if (a.train_rows != b.train_rows) {
     return fmt::format("{} and {} training samples", a.train_rows, b.train_rows);

@@ -1,5 +1,5 @@
-// How a job begins: its processes gather, workers read their data, a plan is made, and all are
-// started with it. See JobPhase for the order.
+// How a job begins: its processes join, workers read their data, a plan is made, and all processes
+// are started with it. JobPhase shows the order.
 #pragma once
 
 #include <optional>
@@ -13,24 +13,23 @@ class JobStart {
  public:
   JobStart(JobContext& job, TimePoint now);
 
-  // Malformed: it has read other data than the workers before it.
+  // Errors: Malformed, if the worker has read other data than the workers before it.
   Status OnDataReady(const Member& from, DataReadyMessage data);
-  // Ignored unless a plan is asked for: the job may have ended meanwhile.
+  // Ignored unless a plan was asked for, since the job may have ended meanwhile.
   Status OnPlanMade(TimePoint now, PlanMade made);
-  // Goes on to the next phases, as far as everything for them is there. Invalid: the data does not
-  // do for the job.
+  // Enters the next phases as far as possible. Errors: Invalid, if the data does not fit the job.
   Status Advance(TimePoint now);
-  // Timeout: too much time has passed since the beginning; the time that planning takes does not
-  // count. Names who is late.
+  // Errors: Timeout, if the start takes longer than cluster.start_timeout, planning not counted;
+  // the error names the late process.
   Status CheckTime(TimePoint now) const;
 
-  // For people; nothing before it is made.
+  // For display; empty until the plan is made.
   const std::optional<Plan>& plan() const { return plan_; }
 
  private:
   void StartPlanning(TimePoint now);
-  // The first member that is waited for: in phase reading a worker, in starting any. Null if there
-  // is none.
+  // The first member that the current phase waits for: in reading a worker, in starting any. Null
+  // if there is none.
   const Member* Late() const;
 
   JobContext& job_;

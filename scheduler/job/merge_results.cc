@@ -10,7 +10,7 @@
 namespace dt::scheduler {
 namespace {
 
-// `scored`: of one loss, of each worker.
+// `scored`: the scores of one loss, one entry for each worker.
 Result<Metrics> Merged(const LossConfig& loss_config, std::span<const LossScores* const> scored) {
   std::vector<EvaluatePart> parts;
   std::vector<ScoreRun> runs;

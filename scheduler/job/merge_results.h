@@ -1,4 +1,4 @@
-// Merges the workers' reports of one order into one result. Values only.
+// Merges the workers' reports of one order into one result. Pure functions.
 #pragma once
 
 #include <map>
@@ -15,17 +15,19 @@ namespace dt::scheduler {
 // How a job's orders to train are carried out.
 struct TrainingKind {
   size_t losses = 1;
-  // Every worker reports its own share. Otherwise all report the sums of all, which are equal.
+  // True: every worker reports its own share. False: every worker reports the same sums over all
+  // workers.
   bool asynchronous = false;
 };
 
-// Whether a report can be one of this order: right end, right number of losses, all finite.
+// Whether a report fits the order: right last step, right number of losses, all finite.
 bool Fits(const TrainDone& done, const TrainOrder& order, size_t losses);
 // REQUIRES: every report fits, and synchronous workers report the same number of samples.
 Trained MergeTraining(const std::map<ProcessId, TrainDone>& reports, const TrainingKind& kind);
 
-// Gives the same numbers however batches were shared: sums run in batch order, the AUC counts.
-// Malformed if a batch is missing or there twice, or if scores and batches differ in number.
+// The result does not depend on how batches were divided among workers: sums run in batch order,
+// and the AUC is computed from counts. Errors: Malformed, if a batch is missing or is there twice,
+// or if the numbers of scores and samples differ.
 Result<LossMetrics> MergeEvaluation(const std::map<ProcessId, EvaluateDone>& outcomes,
                                     std::span<const LossConfig> losses);
 

@@ -1,4 +1,4 @@
-// What a job has to say: messages to processes, and events for people.
+// The output of a job: messages to processes, and events for people.
 #pragma once
 
 #include <string>
@@ -21,7 +21,8 @@ class Outbox {
  public:
   using Details = std::vector<std::pair<std::string, JobResult::Detail>>;
 
-  // Events are added to `events`, which outlives the outbox, with their time since `begin`.
+  // Events are appended to `events` with their time since `begin`. REQUIRES: `events` outlives the
+  // outbox.
   Outbox(TimePoint begin, std::vector<JobResult::Event>& events) : begin_(begin), events_(events) {}
 
   void Send(Incarnation to, ControlMessage message);

@@ -6,7 +6,7 @@ namespace dt::scheduler {
 
 Step StepsDone(const JobSchedule& schedule, Step reported) {
   const Step done = schedule.state().step;
-  // At the end of an epoch the losses are that epoch's until the next one has some.
+  // At the end of an epoch its losses are shown until the next epoch has some, so no later step is.
   if (done > 0 && done % schedule.config().steps_per_epoch() == 0) return done;
   return std::min(schedule.config().steps(), std::max(done, reported));
 }

@@ -10,12 +10,12 @@
 
 namespace dt::scheduler {
 
-// All that the rendezvous has to remember.
+// The state of the rendezvous; a part of the job's record.
 struct RendezvousRecord {
   std::map<std::string, std::string> values;
-  std::map<std::string, std::set<Incarnation>>
-      waiting;         // Who has asked for a key that is not there.
-  uint64_t bytes = 0;  // Sum over everything that was put.
+  // Processes that asked for a key before it was put.
+  std::map<std::string, std::set<Incarnation>> waiting;
+  uint64_t bytes = 0;  // Total size of everything that was put.
   DT_FIELDS(values, waiting, bytes)
 };
 
@@ -25,13 +25,13 @@ class Rendezvous {
     Incarnation to;
     KvValueMessage message;
   };
-  // REQUIRES: `record` outlives the rendezvous.
+  // REQUIRES: `record` outlives this object.
   explicit Rendezvous(RendezvousRecord& record) : record_(record) {}
 
-  // Answers those who wait for the key. A key that is there already takes the new value. Busy when
-  // too much is kept.
+  // Sets the key's value, new or not, and returns answers to the processes that wait for it.
+  // Errors: Busy, if the values are too large together.
   Result<std::vector<Answer>> Put(KvPutMessage put);
-  // At once if the key is there, else as soon as it is.
+  // Returns the answer if the key has a value; otherwise Put will.
   std::vector<Answer> Get(Incarnation from, const KvGetMessage& get);
 
  private:

@@ -9,8 +9,8 @@
 namespace dt::scheduler {
 namespace {
 
-// A successor is refused if the member is not away after this many leases. A member whose first
-// heartbeat is still to come has two.
+// A successor is refused if the member is not away after this many leases. A member that has not
+// sent a heartbeat yet has two leases.
 constexpr int kSuccessorLeases = 3;
 
 double InSeconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -68,6 +68,11 @@ void ServerRecovery::OnRecovered(TimePoint now, const Member& member) {
   LogInfo("job.server_recovered", {{"who", member.Name()}, {"seconds", Rounded(seconds, 2)}});
 }
 
+void ServerRecovery::AddSuccessor(TimePoint now, const JoinMessage& join) {
+  const Member& member = *job_.members.FindToken(join.server_token);
+  successors_.push_back({join, now, member.incarnation()});
+}
+
 void ServerRecovery::ForgetSuccessor(const std::string& host, int64_t pid) {
   std::erase_if(successors_, [&](const Successor& successor) {
     return successor.join.pid == pid && successor.join.host == host;
@@ -79,6 +84,10 @@ std::vector<ProcessId> ServerRecovery::SettleSuccessors(TimePoint now) {
   for (Successor& successor : std::exchange(successors_, {})) {
     const JoinMessage& join = successor.join;
     const Member& member = *job_.members.FindToken(join.server_token);
+    // A successor before it may have got the place and died: then the wait begins again.
+    if (std::exchange(successor.predecessor, member.incarnation()) != member.incarnation()) {
+      successor.since = now;
+    }
     Status refusal;
     if (job_.members.presence(member.id).away_since.has_value()) {
       refusal = Replace(now, member, join);
@@ -98,7 +107,7 @@ Status ServerRecovery::Replace(TimePoint now, const Member& member, const JoinMe
   const Incarnation before = member.incarnation();
   const std::string was = member.Name();
   DT_TRY_STATUS(job_.members.Return(now, member.id, join));
-  // Should it live still, it must not serve.
+  // Should the old process still live, it must not serve.
   const Status replaced = Unavailable("another process has taken the place of {}", was);
   job_.out.Send(before, StopMessage{replaced.code(), ProblemOf(replaced)});
   job_.out.Send(before, RefusedMessage{replaced.code(), ProblemOf(replaced)});

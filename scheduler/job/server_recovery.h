@@ -1,7 +1,7 @@
-// Processes that end or fall silent. The loss of a worker ends the job. So does the loss of a
-// server, unless it keeps a log: then the job waits for a successor, which is a process with the
-// same server token (the random name of the server's directory). A member that is present is never
-// replaced, so that nobody who has learned its token can displace it.
+// Processes that end or fall silent. The loss of a worker ends the job. The loss of a server does
+// too, unless it keeps a log: then the job waits for a successor, which is a process with the same
+// server token (the random name of the server's directory). A member that is present is never
+// replaced, so that a process that has learned its token cannot displace it.
 //
 //   member ──ended, silent for a lease, stopped──▶ away ──successor joins, is Ready──▶ member
 //                                                   └─wait_for_server──▶ lost
@@ -20,7 +20,7 @@ namespace dt::scheduler {
 
 class ServerRecovery {
  public:
-  // A process without which the job cannot go on, and what has become of it.
+  // A process that is lost and cannot be replaced, and how it was lost.
   struct Loss {
     ProcessId id;
     std::string how;
@@ -28,29 +28,30 @@ class ServerRecovery {
 
   ServerRecovery(JobContext& job, Admission& admission) : job_(job), admission_(admission) {}
 
-  // Whether the job can go on after this member with a successor.
+  // Whether the job can replace this member by a successor.
   bool CanReplace(const Member& member) const;
-  // Members whose leases have run out become away, or are lost; so are those that were away for too
-  // long.
+  // Members whose leases have run out become away, if they can be replaced. Returns a member that
+  // cannot, or that has been away for too long.
   std::optional<Loss> CheckLeases(TimePoint now);
   void SetAway(TimePoint now, const Member& member, std::string_view why);
-  // It was away, and has been heard of, or its successor is ready.
+  // The member was away, and has been heard again, or its successor is ready.
   void OnRecovered(TimePoint now, const Member& member);
-  // Whether it has gone away, and neither come back nor been replaced by one that is ready.
+  // Whether the member went away, and has neither come back nor been replaced by a ready successor.
   bool IsGone(ProcessId id) const { return gone_since_.contains(id); }
 
-  // A process with a member's token waits until that member is away.
-  void AddSuccessor(TimePoint now, const JoinMessage& join) { successors_.push_back({join, now}); }
+  // The process has the token of a member; it waits until that member is away.
+  void AddSuccessor(TimePoint now, const JoinMessage& join);
   void ForgetSuccessor(const std::string& host, int64_t pid);
-  // Gives successors the places of members that are away, and returns those members: each is to be
-  // given what its predecessor had. Refuses successors that have waited for too long.
+  // Lets successors replace the members that are away, and returns those members; each must be sent
+  // what its predecessor had. Refuses successors that have waited for too long.
   std::vector<ProcessId> SettleSuccessors(TimePoint now);
   void RefuseSuccessors(TimePoint now, const Status& why);
 
  private:
   struct Successor {
     JoinMessage join;
-    TimePoint since{};
+    TimePoint since{};          // The time at which it began to wait for `predecessor`.
+    Incarnation predecessor{};  // The member's process.
   };
   std::optional<Loss> AwayTooLong(TimePoint now) const;
   void NoteGone(TimePoint now, const Member& member, Outbox::Details details);

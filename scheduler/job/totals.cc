@@ -7,7 +7,7 @@ namespace {
 
 using Sum = std::pair<uint64_t, uint64_t>;  // High, low.
 
-// Adds up reports, one process after the other.
+// Adds up the reports of the processes one by one.
 class Adder {
  public:
   Status Add(const Member& from, const FinishDone& report) {
@@ -43,7 +43,7 @@ class Adder {
 
   Totals totals_;
   std::map<std::string, Sum> sums_;
-  std::map<std::string, Sum> replicas_;  // Checksums of tables on workers.
+  std::map<std::string, Sum> replicas_;  // Checksums of the tables that are on workers.
 };
 
 }  // namespace

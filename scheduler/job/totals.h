@@ -1,4 +1,4 @@
-// Adds up what the processes of a job hold at its end. Values only.
+// Adds up the final reports of a job's processes. Pure functions.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace dt::scheduler {
 
-// Adds one process's numbers of a table to the job's, without the checksum.
+// Adds one process's numbers for a table to the job's, except the checksum.
 void AddReport(const TableReport& report, JobResult::Table& to);
-// Adds only what is each worker's own: the rows themselves are equal on all workers, and another
-// worker's have been counted.
+// Adds only the numbers that differ between workers: the rows are equal on all workers, and were
+// counted with the first one.
 void AddReplica(const TableReport& report, JobResult::Table& to);
 
 struct Totals {
@@ -21,7 +21,7 @@ struct Totals {
   std::string dense_checksum;
   std::map<ProcessId, ProcessStats> stats;
 };
-// Internal: two workers hold different rows, or different dense parameters.
+// Errors: Internal, if two workers hold different rows or different dense parameters.
 Result<Totals> TotalsOf(const std::map<ProcessId, FinishDone>& reports, const Membership& members);
 
 }  // namespace dt::scheduler

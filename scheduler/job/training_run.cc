@@ -103,7 +103,8 @@ Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
   return Order(FinishOrder{});
 }
 
-// Evenly, neighbours together. Of asynchronous workers each has its part of every batch.
+// Divides the slices evenly; each worker gets consecutive ones. An asynchronous worker owns one
+// slice of every batch.
 std::vector<uint32_t> TrainingRun::SliceOwners() const {
   const uint64_t workers = job_.options.job.cluster.workers;
   const uint64_t slices = asynchronous() ? workers : job_.options.slices();
@@ -145,7 +146,7 @@ Status TrainingRun::OnTrained(TimePoint now, OrderTracker::Completed done) {
                     order.first_step, order.end_step);
   }
   Trained all = MergeTraining(reports, kind);
-  // One asynchronous worker begins an order while another is still in the one before.
+  // Asynchronous workers overlap: one begins an order while another still does the one before.
   if (kind.asynchronous) all.seconds = SecondsBetween(std::exchange(trained_until_, now), now);
   work_.Close(done.order.number);
   schedule_.OnTrained(order.end_step, all);
@@ -185,8 +186,8 @@ void TrainingRun::OnLoaded(TimePoint now, const LoadOrder& load) {
   schedule_.OnDone();
 }
 
-// A loss far above where it began tells of a step size that is too large. Each loss is warned of
-// once.
+// A loss far above its first value suggests that the learning rate is too high. Each loss is warned
+// about once.
 void TrainingRun::WarnIfDiverged(TimePoint now, const LossMean& mean, std::string_view data) {
   const std::optional<double> first = schedule_.FirstLossOf(mean.loss);
   if (!first.has_value() || !HasDiverged(mean.mean, *first)) return;
@@ -207,7 +208,7 @@ void TrainingRun::WarnIfDiverged(TimePoint now, const LossMean& mean, std::strin
 
 // ------------------------------------------------------------ checkpoints
 
-// Without files.
+// The manifest still lacks its files.
 Manifest TrainingRun::ManifestNow() const {
   const JobConfig& job = job_.options.job;
   Manifest manifest{.job = job.job,
@@ -274,7 +275,7 @@ Status TrainingRun::CompleteCheckpoint(TimePoint now, const CheckpointCommit::Se
 void TrainingRun::OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report) {
   if (from.role() != Role::kServer) return;
   if (report.log_bytes <= job_.options.job.checkpoint.log.max_bytes) return;
-  // The log is being cut, or was just cut, which reports do not show yet.
+  // The log is being cut now, or was just cut and heartbeats do not show it yet.
   if (checkpoint_.writing() || now - committed_at_ < job_.options.job.cluster.lease) return;
   schedule_.RequestSave();
 }

@@ -1,5 +1,5 @@
-// A run that trains: hands out what the schedule says, takes the results back, and completes
-// checkpoints.
+// A run that trains: issues the orders that the schedule asks for, takes in their results, and
+// completes checkpoints.
 #pragma once
 
 #include <optional>
@@ -17,31 +17,31 @@ namespace dt::scheduler {
 
 class TrainingRun {
  public:
-  // The record of a run that is about to begin, anew or at the job's checkpoint.
+  // The record of a run that starts at step 0 or at the job's checkpoint.
   static TrainingRecord Begin(const JobOptions& options, const DataReadyMessage& data);
-  // REQUIRES: `record` is part of the job's.
+  // REQUIRES: `record` is job.record.training.
   TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now);
 
-  // Hands out what may go out now.
+  // Issues all orders that may go out now.
   Result<RunState> HandOut(TimePoint now);
   Status OnCompleted(TimePoint now, OrderTracker::Completed done);
   Status OnRowsWritten(TimePoint now, const Member& from, const RowsWrittenMessage& written);
-  // A server's process has died, and another has taken its place.
+  // The process of a server has died, and another has replaced it.
   Status OnReplaced(TimePoint now, const Member& server);
-  // Asks for a checkpoint where a server's log is too long, as that cuts it.
+  // Asks for a checkpoint if the server's log is too long, since a checkpoint shortens the log.
   void OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report);
   void Tick(TimePoint now) { pace_.Update(now, StepsDone(schedule_, ReportedStep())); }
-  // Stops at the next step boundary, with a checkpoint if any are made during training.
+  // Stops at the next step boundary; makes a checkpoint first if the job makes any during training.
   void RequestStop() { schedule_.RequestStop(); }
-  // For a worker that asks what of an order to do next.
+  // Tells an asynchronous worker which steps of an order to do next.
   SplitMessage NextParts(uint64_t order) { return work_.Next(order); }
 
   const JobSchedule& schedule() const { return schedule_; }
   const TrainingRecord& record() const { return record_; }
   Progress progress() const;
-  // How long a step of this run took; nothing if none was done.
+  // Predicted and measured time of a step of this run; empty before the first step.
   std::optional<JobResult::PlanCheck> plan_check() const;
-  // When this run last completed steps, and a checkpoint.
+  // When this run last completed steps; when it last completed a checkpoint.
   std::optional<TimePoint> last_step_at() const { return last_step_at_; }
   std::optional<TimePoint> last_checkpoint_at() const { return last_checkpoint_at_; }
 
@@ -66,9 +66,9 @@ class TrainingRun {
   CheckpointCommit checkpoint_;
 
   Pace pace_;
-  std::set<std::string> diverged_;  // Losses that have been warned of.
-  TimePoint trained_until_{};       // Asynchronous: training up to here is counted.
-  TimePoint committed_at_{};        // When servers that keep a log were told of a checkpoint.
+  std::set<std::string> diverged_;  // Losses that a warning was given for.
+  TimePoint trained_until_{};       // Asynchronous: training time is counted up to here.
+  TimePoint committed_at_{};        // When servers that keep a log were last told of a checkpoint.
   std::optional<TimePoint> last_step_at_, last_checkpoint_at_;
 };
 

@@ -59,7 +59,7 @@ Result<const Member*> Membership::Join(TimePoint now, const JoinMessage& join) {
   return &*members_.insert(next, Member{id, join});
 }
 
-// REQUIRES: not all of the role have joined.
+// REQUIRES: a number of the role is free.
 ProcessId Membership::NumberFor(const JoinMessage& join) const {
   const bool serves = join.role == Role::kServer;
   const uint32_t first = serves ? 1 : needs_.servers + 1;

@@ -1,5 +1,5 @@
-// Who takes part in a job: exactly the servers and workers that it asks for. A member that is
-// silent for a lease counts as lost. A plain state machine: time is passed in.
+// The members of a job: exactly the servers and workers that it asks for. A member that is silent
+// for a lease counts as lost. A plain state machine: time is passed in.
 #pragma once
 
 #include <list>
@@ -16,25 +16,25 @@ namespace dt::scheduler {
 struct Member {
   ProcessId id;
   JoinMessage join;
-  bool read = false;   // A worker that has read its data.
-  bool ready = false;  // It has carried out Start.
+  bool read = false;   // A worker has read its data.
+  bool ready = false;  // The member has carried out Start.
   DT_FIELDS(id, join, read, ready)
 
   Role role() const { return join.role; }
   Incarnation incarnation() const { return join.incarnation; }
-  // The device beside its CPU that it computes on; null if there is none.
+  // The member's computing device besides the CPU; null if there is none.
   const DeviceInfo* accelerator() const;
-  // "worker 3 (pid 4711 on host7)": how errors name it.
+  // The name in error texts: "worker 3 (pid 4711 on host7)".
   std::string Name() const;
 };
 
-// What is known of a member's life. A scheduler that has just started knows nothing of it, and
-// gives every member a new lease.
+// Signs of life of a member. A scheduler that has just started has none, and gives every member a
+// new lease.
 struct Presence {
   TimePoint heard{};                    // Last sign of life.
-  HeartbeatMessage report;              // Its last heartbeat.
-  bool reported = false;                // Whether there was one.
-  std::optional<TimePoint> away_since;  // Waited for, until it returns.
+  HeartbeatMessage report;              // The last heartbeat.
+  bool reported = false;                // Whether this process has sent a heartbeat.
+  std::optional<TimePoint> away_since;  // Set while the job waits for the member to return.
 };
 
 struct MembershipNeeds {
@@ -44,28 +44,28 @@ struct MembershipNeeds {
   Duration lease{};
 };
 
-// Members on one machine: they share its cores.
+// Members on one machine, which share its cores.
 struct MachineMembers {
   uint32_t servers = 0, workers = 0;
 };
 
 class Membership {
  public:
-  // `members`, in order of id, outlive the Membership, which alone changes them. Those that are in
-  // it are heard of `now`.
+  // `members` are in order of id; only Membership changes them from now on. They count as heard at
+  // `now`. REQUIRES: `members` outlives this object.
   Membership(const MembershipNeeds& needs, std::list<Member>& members, TimePoint now);
 
   // Servers are numbered from 1, workers after the servers. A member gets the number that it asks
-  // for, or the lowest one of its role that is free. The same incarnation again is the same member.
-  // Invalid: another job, version or role; a surplus process. The reference holds as long as the
-  // Membership.
+  // for, or the lowest free one of its role. The same incarnation again returns the same member.
+  // Errors: Invalid, for another job, version or role, and if the role is full. The pointer is
+  // valid as long as the Membership.
   Result<const Member*> Join(TimePoint now, const JoinMessage& join);
-  // The member whose place a process with this server token would take; null if there is none.
+  // The member with this server token, which a process with the token may replace; null if none.
   const Member* FindToken(uint64_t token) const;
-  // `join` takes the member's place: same id, another process, not ready. Invalid: it is of another
-  // job or version, or at other addresses than before.
+  // The process in `join` replaces the member's process: same id, not ready. Errors: Invalid, if it
+  // is of another job or version, or has other addresses than before.
   Status Return(TimePoint now, ProcessId id, const JoinMessage& join);
-  // Its lease is not checked until it is heard of again.
+  // Stops checking the member's lease until it is heard again.
   void SetAway(TimePoint now, ProcessId id);
   const Member* Find(Incarnation incarnation) const;
   const Member* Find(ProcessId id) const;
@@ -77,18 +77,19 @@ class Membership {
   void SetReady(ProcessId id) { FindMutable(id)->ready = true; }
 
   bool complete() const;
-  // "1 of 2 servers and 0 of 2 workers": who is there.
+  // The members so far, as text: "1 of 2 servers and 0 of 2 workers".
   std::string Present() const;
-  // The member whose lease has run out for the longest time, if any has, but for those away. Until
-  // its first heartbeat a member has two leases: it does not know of its welcome yet.
+  // The member whose lease ran out longest ago, members that are away excluded; null if there is
+  // none. Before its first heartbeat a member has two leases, since it may not know yet that it was
+  // welcomed.
   const Member* Lost(TimePoint now) const;
   // The members on the machine that has the most of them.
   MachineMembers OnFullestMachine() const;
-  // The scheduler itself stood still for so long until `now`: its pause is not their silence.
+  // The scheduler itself was suspended for `by` until `now`, when it could not hear its members.
   void ExtendLeases(TimePoint now, Duration by);
 
   const std::list<Member>& members() const { return members_; }
-  // REQUIRES: a member.
+  // REQUIRES: `id` is a member's.
   const Presence& presence(ProcessId id) const { return presence_.at(id); }
   // In order of id.
   std::vector<const Member*> OfRole(Role role) const;
@@ -100,7 +101,7 @@ class Membership {
   Status CheckSameJob(const JoinMessage& join) const;
 
   const MembershipNeeds needs_;
-  std::list<Member>& members_;  // A list, so that references hold.
+  std::list<Member>& members_;  // A list, so that pointers to members stay valid.
   std::map<ProcessId, Presence> presence_;
 };
 

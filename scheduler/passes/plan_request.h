@@ -1,5 +1,4 @@
-// What the planner is asked, and what it tells people about its answer. Every pass gets the
-// request.
+// The planner's input, and its report to people. Every pass gets the request.
 #pragma once
 
 #include <map>
@@ -22,34 +21,35 @@ struct MachineShare {
   uint32_t servers = 1, workers = 1, cores = 1;
 };
 
-// How long a step of the whole job takes, by the model. The planner compares parts of it when it
-// chooses devices; the whole is for people. In seconds:
+// Predicted time of a step of the whole job, in seconds. The planner compares parts of it when it
+// chooses devices; the total is for people.
 //
 //   step = messages + max(worker + exchange, servers, machine)
 //
-// Without overlap, servers work while the workers wait: then it is worker + exchange + servers.
+// Without overlap, workers wait while servers work: `worker + exchange + servers` then replaces the
+// first two.
 struct StepTime {
-  double worker = 0;    // A worker computes and copies, as if it had its machine to itself.
-  double exchange = 0;  // A worker tells others gradients of rows.
-  double servers = 0;   // Servers work for tables, each for its part.
-  double messages = 0;  // A worker waits for answers of servers, and for the other workers.
-  double machine = 0;   // The cores of a machine do the work of all processes on it.
+  double worker = 0;    // Computing and copying of a worker that has its machine to itself.
+  double exchange = 0;  // Exchange of row gradients among workers.
+  double servers = 0;   // The servers' work on tables, all servers at once.
+  double messages = 0;  // Waiting of a worker for answers of servers and for other workers.
+  double machine = 0;   // The work of all processes on a machine, divided among its cores.
   double step = 0;
 };
 
-// For people: where the nodes went and why. A plan carries none of it.
+// For people: where nodes were placed, and why. It is no part of a plan.
 struct PlacementReport {
-  bool automatic = false;  // Nodes without a tag or rule went where a step is shortest.
-  uint32_t slices = 1;     // Slices that a worker computes in a step, one after the other.
-  Placement placement;     // The placement of one slice and its share of the step's nodes.
+  bool automatic = false;  // Nodes without a tag or rule were placed to make the step short.
+  uint32_t slices = 1;  // Number of slices that a worker computes in a step, one after the other.
+  Placement placement;  // The placement of one slice, with its share of the step's nodes.
   std::map<std::string, std::string, std::less<>> why;  // A few words for each slice node.
-  double accelerator_bytes = 0;  // The most memory that the plan takes of an accelerator.
+  double accelerator_bytes = 0;  // Largest memory that the plan uses on an accelerator.
   double accelerator_limit = 0;  // The memory that an accelerator has.
   std::string constants;         // The source of the rates.
-  std::string fallback;          // The reason why tags do not hold; empty if they do.
+  std::string fallback;          // Why tags do not hold; empty if they do.
   StepTime step;                 // The time of a step of the whole job.
-  MachineShare machine;          // The machine that `step` holds for.
-  // A few words for each table of which the job does not say where it goes.
+  MachineShare machine;          // The machine that `step` was computed for.
+  // A few words for each table whose location the job does not state.
   std::map<std::string, std::string, std::less<>> table_why;
 };
 
@@ -57,13 +57,13 @@ struct PlanRequest {
   const JobConfig& job;
   std::vector<ColumnSpec> columns;  // The columns of the data set, in its order.
   uint32_t slices = 1;
-  // The smallest accelerator of any worker; nothing if some workers have none. See devices.h.
+  // The accelerator with the least memory; empty if some workers have none. See devices.h.
   std::optional<DeviceInfo> accelerator = {};
   DeviceProfile profile = DefaultEmulatedProfile(1);  // The rates of the workers' devices.
-  MachineShare machine = {};                          // The machine that has the most processes.
-  PlacementReport* report = nullptr;                  // Filled in, if it is given.
-  std::string why_none = {};  // The reason why there is no accelerator, if it is known.
-  DataStats data_stats = {};  // The numbers of distinct keys of columns, as far as known.
+  MachineShare machine = {};                          // The machine with the most processes.
+  PlacementReport* report = nullptr;                  // Filled in if not null.
+  std::string why_none = {};                          // Why there is no accelerator, if known.
+  DataStats data_stats = {};  // Numbers of distinct keys per column, as far as known.
   // The tables of `device: auto` that are on workers. MakePlan chooses them.
   std::set<std::string, std::less<>> on_worker = {};
 };

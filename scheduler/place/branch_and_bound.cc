@@ -9,14 +9,14 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr uint8_t kOpen = kPlaces;
-// Sums in another order than the model's may come out too large by so much.
+// Sums in another order than the model's may be too large by this share.
 constexpr double kRounding = 1e-9;
 
-// What no completion of a partial placement can beat. Two bounds, the larger counts:
-//   - The step with open items as fast as they could be, on no device and with no copies: every
-//     clock only gets earlier when work or a wait is taken away, also in rounded arithmetic.
-//   - Both devices busy all the time, open groups cut like cake between them: the best fractional
-//     share sends those to the CPU that are relatively fastest there (a continuous knapsack).
+// A lower bound on the time of every completion of a partial placement. It is the larger of two:
+//   - The step in which undecided items run as fast as they could, occupy no device and need no
+//     copies. Removing work or a wait only makes every clock earlier, in rounded arithmetic too.
+//   - Both devices busy all the time, with undecided groups divided between them in fractions: the
+//     best division gives the CPU those that are relatively fastest there (continuous knapsack).
 class Bound {
  public:
   explicit Bound(const Model& model)
@@ -30,7 +30,7 @@ class Bound {
     });
   }
 
-  // `places` by group, kOpen where undecided.
+  // `places` is indexed by group; kOpen means undecided.
   double Of(const std::vector<uint8_t>& places) {
     return std::max(OfOrder(places), OfLoad(places) * (1 - kRounding));
   }
@@ -62,7 +62,7 @@ class Bound {
     return copied ? arrivals_[v] : ends_[maker];
   }
 
-  // Of the values of item `i`, those that a decided item reads at the other place.
+  // Starts copies of those values of item `i` that a decided item reads at the other place.
   void StartCopies(const std::vector<uint8_t>& places, uint32_t i, StepClocks& clocks) {
     const uint8_t place = places[model_.group_of(i)];
     const uint8_t other = 1 - place;
@@ -70,7 +70,8 @@ class Bound {
       const auto reads_there = [&](uint32_t r) { return places[model_.group_of(r)] == other; };
       if (std::ranges::none_of(model_.readers(v), reads_there)) continue;
       double& link = clocks.link[place];
-      // Without overlap the reader's device makes it, when is not known here: not before this.
+      // Without overlap the reader's device makes the copy, at an unknown time, but not before
+      // this.
       const double begin = model_.problem().overlap ? std::max(link, ends_[i]) : ends_[i];
       link = begin + model_.value(v).copy_seconds[place];
       arrivals_[v] = link;
@@ -84,8 +85,8 @@ class Bound {
       load[place == kOpen ? kOnAccelerator : place] +=
           model_.groups()[g].seconds[place == kOpen ? kOnAccelerator : place];
     }
-    // All open ones are on the accelerator; now the relatively fastest go to the CPU until both end
-    // together.
+    // All undecided groups are on the accelerator so far. Move those that are relatively fastest on
+    // the CPU there, until both devices end together.
     for (const uint32_t g : by_ratio_) {
       if (places[g] != kOpen) continue;
       const PerPlace<double>& seconds = model_.groups()[g].seconds;
@@ -103,18 +104,19 @@ class Bound {
 
   const Model& model_;
   std::vector<double> ends_;
-  std::vector<double> arrivals_;  // By value that is copied: when at the other place.
+  std::vector<double> arrivals_;  // Indexed by value, if copied: its arrival at the other place.
   std::vector<uint32_t> by_ratio_;
 };
 
-// Memory that every completion of a partial placement needs. A value is at the place of its item,
-// and wherever a decided item reads it; while it lives it is somewhere, also where nothing is
-// decided.
+// A lower bound on the memory of every completion of a partial placement. A value is at the place
+// of its item and wherever a decided item reads it. If neither is decided, it is at some place
+// while it lives.
 class MemoryBound {
  public:
   explicit MemoryBound(const Model& model) : model_(model), ends_(model.item_count()) {}
 
-  // `places` by group; what is kept for the job there, and what undecided groups keep at least.
+  // `places` is indexed by group. `kept`: bytes that decided groups keep at each place;
+  // `open_kept`: the least that undecided groups keep.
   bool MayFit(const std::vector<uint8_t>& places, const PerPlace<double>& kept, double open_kept) {
     const PerPlace<double>& limit = model_.problem().memory_limit;
     std::ranges::fill(ends_, Alive{});
@@ -137,7 +139,7 @@ class MemoryBound {
  private:
   struct Alive {
     PerPlace<double> at = {};
-    double somewhere = 0;  // Not known where.
+    double somewhere = 0;  // Bytes at a place that is not decided.
   };
 
   void Begin(const std::vector<uint8_t>& places, uint32_t v, Alive& alive) {
@@ -158,7 +160,8 @@ class MemoryBound {
     }
     const uint32_t end = readers.empty() ? maker : readers.back();
     if (known_until == end) return;
-    // From the maker on, or after the last decided reader: then it ends here and begins there.
+    // The value is at an unknown place from its maker on, or after the last decided reader; in the
+    // second case it stops counting at the known place there.
     if (known_until == kNobody) {
       alive.somewhere += bytes;
     } else {
@@ -170,7 +173,7 @@ class MemoryBound {
   static constexpr uint32_t kNobody = ~uint32_t{0};
 
   const Model& model_;
-  std::vector<Alive> ends_;  // By item: what ends with it.
+  std::vector<Alive> ends_;  // Indexed by item: bytes that are freed when it ends.
 };
 
 class BranchAndBound {
@@ -189,7 +192,7 @@ class BranchAndBound {
         open_least_ += std::min(group.memory[0], group.memory[1]);
       }
     }
-    // What matters most is decided first.
+    // Groups that matter most are decided first.
     std::ranges::stable_sort(order_, std::greater<>(), [&model](uint32_t g) {
       const PerPlace<double>& seconds = model.groups()[g].seconds;
       return std::max(seconds[0], seconds[1]);
@@ -210,7 +213,7 @@ class BranchAndBound {
   }
 
  private:
-  // `bound` is that of the decisions so far.
+  // `bound`: the bound of the decisions so far.
   void Explore(size_t depth, double bound) {
     if (bound >= result_.seconds) return;
     if (steps_ >= steps_max_) return Leave(bound);
@@ -263,7 +266,7 @@ class BranchAndBound {
     result_.places = places;
   }
 
-  // Not looked at.
+  // Leaves a part of the search tree unexplored.
   void Leave(double bound) { left_ = std::min(left_, bound); }
 
   const Model& model_;
@@ -271,11 +274,11 @@ class BranchAndBound {
   Bound bound_;
   MemoryBound memory_;
   std::vector<uint32_t> order_;
-  std::vector<uint8_t> places_;  // By group.
+  std::vector<uint8_t> places_;  // Indexed by group.
   PerPlace<double> kept_ = {};
-  double open_least_ = 0;  // Bytes that undecided groups keep, wherever they go.
+  double open_least_ = 0;  // The least that undecided groups keep, in bytes, wherever they go.
   ExactResult result_;
-  double left_ = kNever;  // The least bound that was left.
+  double left_ = kNever;  // The least bound of the parts left unexplored.
   uint64_t steps_ = 0;
 };
 

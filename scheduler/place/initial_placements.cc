@@ -54,8 +54,8 @@ class Greedy {
     return After(item, 0).device[0] <= After(item, 1).device[1] ? 0 : 1;
   }
 
-  // If `item` ran there now; copies that it needs start when their values are made and the link is
-  // free.
+  // The clocks if `item` ran at `place` now. Copies that it needs start when their values are made
+  // and the link is free.
   StepClocks After(uint32_t item, uint8_t place) const {
     StepClocks clocks = clocks_;
     const uint8_t other = 1 - place;
@@ -88,7 +88,7 @@ class Greedy {
   Arrivals arrivals_;
 };
 
-// The network: what is on the source's side is on the CPU.
+// The flow network: nodes on the source's side of the cut are placed on the CPU.
 class CutNetwork {
  public:
   CutNetwork(const Model& model, const CutWeights& weights) : model_(model), weights_(weights) {
@@ -113,7 +113,7 @@ class CutNetwork {
  private:
   static uint32_t NodeOf(uint32_t group) { return group + 2; }
 
-  // 0 where it cannot run: such a group is tied to the other side.
+  // 0 for a forced group, which is tied to its side of the cut.
   double GroupCost(uint32_t group, uint8_t place) const {
     const Model::Group& g = model_.groups()[group];
     if (g.forced.has_value()) return 0;
@@ -144,14 +144,16 @@ class CutNetwork {
       cut_.AddArc(cpu ? MinCut::kSource : node, cpu ? node : MinCut::kSink, MinCut::kInfinite);
       return;
     }
-    // Cut from the source: on the accelerator. What both cost is cut in any case.
+    // A group cut off from the source is on the accelerator. The cost that both places share is
+    // left out, since it is paid in any case.
     const int64_t cpu = Capacity(GroupCost(group, kOnCpu));
     const int64_t accelerator = Capacity(GroupCost(group, kOnAccelerator));
     if (accelerator > cpu) cut_.AddArc(MinCut::kSource, node, accelerator - cpu);
     if (cpu > accelerator) cut_.AddArc(node, MinCut::kSink, cpu - accelerator);
   }
 
-  // A value is copied once, whoever reads it there: one node for each direction joins its readers.
+  // A value is copied once however many items read it: its readers are joined by one node for each
+  // direction.
   void AddValue(uint32_t v) {
     const uint32_t maker = NodeOf(model_.group_of(model_.value(v).from));
     std::vector<uint32_t> readers;
@@ -179,7 +181,7 @@ class CutNetwork {
 
   const Model& model_;
   const CutWeights weights_;
-  double scale_ = 1;  // Capacity of a second.
+  double scale_ = 1;  // Units of capacity for one second.
   MinCut cut_;
 };
 

@@ -1,21 +1,21 @@
-// Placements to begin with.
+// Placements that the search starts from.
 #pragma once
 
 #include "scheduler/place/model.h"
 
 namespace dt::scheduler {
 
-// Completes the user's tags in order: each item goes where it would end first, by the model and as
-// far as what is kept for the job still fits there. In ties to the lower place.
+// Keeps the user's tags and places the other items in order: each goes where the model lets it end
+// first, provided that what it keeps for the job still fits in memory there. In a tie the CPU wins.
 Places GreedyPlaces(const Model& model);
 
-// What a minimum cut weighs.
+// Prices of a minimum cut.
 struct CutWeights {
-  PerPlace<double> seconds = {1, 1};  // Of computing at each place, per second.
-  PerPlace<double> byte = {0, 0};     // Seconds for each byte that lives at each place.
+  PerPlace<double> seconds = {1, 1};  // Factor on the seconds of computing at each place.
+  PerPlace<double> byte = {0, 0};     // Seconds charged for each byte that is stored at each place.
 };
-// The placement with the least sum of weighted computing and copying, as if nothing overlapped.
-// Nothing if it takes more than `arcs_max` looks at arcs.
+// The placement with the least weighted sum of computing and copying, as if nothing overlapped.
+// Empty if it takes more than `arcs_max` visits of arcs.
 std::optional<Places> CutPlaces(const Model& model, const CutWeights& weights, uint64_t arcs_max);
 
 }  // namespace dt::scheduler

@@ -63,7 +63,7 @@ void MinCut::Saturate() {
     const uint32_t a = current_[node];
     if (a == kNoArc) {
       if (path_.empty()) return;
-      // A dead end: not by this arc again.
+      // A dead end: this arc is not tried again.
       node = arcs_[path_.back() ^ 1].to;
       path_.pop_back();
       current_[node] = arcs_[current_[node]].next;
@@ -76,7 +76,7 @@ void MinCut::Saturate() {
   }
 }
 
-// As much as the path takes; then goes back to before its first full arc.
+// Pushes as much as the path takes, then goes back to the node before its first full arc.
 void MinCut::Push() {
   int64_t amount = kInfinite;
   for (const uint32_t a : path_) amount = std::min(amount, arcs_[a].left);

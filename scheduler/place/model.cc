@@ -9,7 +9,7 @@
 namespace dt::scheduler {
 namespace {
 
-bool IsAmount(double x) { return x >= 0; }  // Not so for a NaN.
+bool IsAmount(double x) { return x >= 0; }  // False for NaN.
 bool IsFiniteAmount(double x) { return IsAmount(x) && std::isfinite(x); }
 
 void CheckProblem(const PlacementProblem& problem) {
@@ -58,7 +58,7 @@ Places Model::AllAt(uint8_t place) const {
   return places;
 }
 
-// By row, ascending, each pair once.
+// Sorts the pairs into rows; each pair is listed once, in ascending order.
 Model::Lists Model::ListsOf(size_t rows, std::vector<std::pair<uint32_t, uint32_t>> pairs) {
   std::ranges::sort(pairs);
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
@@ -73,7 +73,7 @@ Model::Lists Model::ListsOf(size_t rows, std::vector<std::pair<uint32_t, uint32_
 }
 
 void Model::IndexValues() {
-  std::map<std::pair<uint32_t, uint32_t>, double> bytes;  // By (item, value number).
+  std::map<std::pair<uint32_t, uint32_t>, double> bytes;  // Keys are (item, value number).
   for (const auto& edge : problem_.edges) {
     double& most = bytes[{edge.from, edge.value}];
     most = std::max(most, edge.bytes);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kPolishRounds = 2;
 
-// Single moves once more: a proven placement may still have an equal one that works less, and a
-// search that ran out of steps may have left some untried.
+// Tries single moves once more: there may be a placement as fast as the proven one that works less,
+// and a search that ran out of steps may have left moves untried.
 Places Polish(const Model& model, Places places, uint64_t steps_max) {
   Timeline line(model, std::move(places));
   for (int round = 0; round < kPolishRounds; ++round) {

@@ -1,4 +1,4 @@
-// What the model of problem.h says of one placement.
+// Predicts one placement by the model of problem.h.
 #pragma once
 
 #include <algorithm>
@@ -7,28 +7,28 @@
 
 namespace dt::scheduler {
 
-// REQUIRES: a place for each item, where each has a kernel.
+// REQUIRES: every item has a place, with a kernel for it.
 Prediction Predict(const Model& model, const Places& places);
 
-// By value: when it is at each place.
+// Indexed by value: the time from which it is at each place.
 using Arrivals = std::vector<PerPlace<double>>;
-// By value: its readers at each place.
+// Indexed by value: how many readers it has at each place.
 using ReaderCounts = std::vector<PerPlace<uint32_t>>;
 ReaderCounts CountReaders(const Model& model, const Places& places);
 
-// When each device and link is free; link[p] leads away from place p.
+// When each device and each link becomes free; link[p] leads away from place p.
 struct StepClocks {
   PerPlace<double> device = {}, link = {};
 };
 
-// The step under the model, item by item. Refers to what it is given.
+// Runs a step under the model, item by item. Holds references to its arguments.
 struct StepRun {
   const Model& model;
   const Places& places;
   const ReaderCounts& readers;
-  Arrivals& arrivals;  // One for each value; those of earlier items are filled in.
+  Arrivals& arrivals;  // One entry for each value; those of earlier items are filled in.
 
-  // Runs the next item and starts the copies of its values. Returns when it ends.
+  // Runs the next item and starts the copies of its values. Returns the time at which it ends.
   double RunItem(uint32_t item, StepClocks& clocks) const {
     const uint8_t place = places[item];
     const uint8_t other = 1 - place;
@@ -56,7 +56,7 @@ struct StepRun {
   static constexpr double kNotCopied = -1;
 };
 
-// Sums and peaks of memory, again and again without allocating.
+// Measures kept and peak memory; it allocates once, so that it can be called often.
 class MemoryMeter {
  public:
   explicit MemoryMeter(const Model& model);
@@ -64,11 +64,11 @@ class MemoryMeter {
   void Measure(const Places& places, Prediction& out);
 
  private:
-  // Of the value at that place; kNobody if none reads it there.
+  // The last item that reads the value at that place; kNobody if none does.
   uint32_t LastReader(const Places& places, uint32_t v, uint8_t place) const;
 
   const Model& model_;
-  std::vector<PerPlace<double>> ends_;  // By item: bytes whose life ends with it.
+  std::vector<PerPlace<double>> ends_;  // Indexed by item: bytes that are freed when the item ends.
 };
 
 }  // namespace dt::scheduler

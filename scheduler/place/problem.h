@@ -39,7 +39,7 @@ inline constexpr uint8_t kOnCpu = 0, kOnAccelerator = 1;
 template <class T>
 using PerPlace = std::array<T, kPlaces>;
 
-// Of an item: this place has no kernel for it.
+// Seconds of an item at a place that has no kernel for it.
 inline constexpr double kCannotRun = std::numeric_limits<double>::infinity();
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 inline constexpr uint32_t kOwnGroup = ~uint32_t{0};
@@ -47,10 +47,11 @@ inline constexpr uint32_t kOwnGroup = ~uint32_t{0};
 struct PlacementProblem {
   struct Item {
     std::string name;
-    PerPlace<double> seconds = {};  // On that place; 0: it takes no time and no launch either.
+    PerPlace<double> seconds = {};  // Time at each place; 0 means no time and no launch either.
     std::optional<uint8_t> fixed;   // The user's tag.
     uint32_t group = kOwnGroup;     // Items of one group go to one place.
-    PerPlace<double> memory = {};   // Bytes kept there for the whole job, if it is placed there.
+    // Bytes kept at each place for the whole job if the item is placed there.
+    PerPlace<double> memory = {};
   };
   // `to` reads a value that `from` makes.
   struct Edge {
@@ -63,31 +64,31 @@ struct PlacementProblem {
     double rate = kNoLimit;  // Bytes a second.
   };
 
-  std::vector<Item> items;  // In the order in which each device runs its own.
+  std::vector<Item> items;  // In the order in which each device runs its items.
   std::vector<Edge> edges;
   PerPlace<double> memory_limit = {kNoLimit, kNoLimit};
   PerPlace<Link> away;           // [p]: from place p to the other one.
-  PerPlace<double> launch = {};  // Seconds of overhead of each item.
+  PerPlace<double> launch = {};  // Seconds of overhead for each item at that place.
   bool overlap = true;           // Copies run beside computing.
   PerPlace<std::string> place_names = {"cpu", "gpu"};
 };
 
-// By item: its place.
+// The place of each item.
 using Places = std::vector<uint8_t>;
 
 struct Prediction {
   double seconds = 0;
-  PerPlace<double> computing = {};  // Seconds that each device computes …
-  PerPlace<double> copying = {};    // … and that copies away from it take; each in all.
+  PerPlace<double> computing = {};  // Seconds that each device computes.
+  PerPlace<double> copying = {};    // Seconds that copies away from each place take.
   PerPlace<double> copied_bytes = {};
-  PerPlace<double> kept_bytes = {};   // For the whole job.
-  PerPlace<double> peak_bytes = {};   // Of values, beside those.
-  PerPlace<uint32_t> peak_item = {};  // When.
-  double missing_bytes = 0;           // Over the limits, both places together.
+  PerPlace<double> kept_bytes = {};   // Bytes kept for the whole job.
+  PerPlace<double> peak_bytes = {};   // Largest sum of values in bytes, without kept_bytes.
+  PerPlace<uint32_t> peak_item = {};  // The item that runs when the peak is reached.
+  double missing_bytes = 0;           // Bytes over the limits, both places together.
 
   bool fits() const { return missing_bytes <= 0; }
   double memory(uint8_t place) const { return kept_bytes[place] + peak_bytes[place]; }
-  // Of all devices and links together.
+  // Seconds of work of all devices and links together.
   double busy() const { return computing[0] + computing[1] + copying[0] + copying[1]; }
 };
 

@@ -30,7 +30,8 @@ class Explainer {
   }
 
  private:
-  // Of the first item with a tag, else of the first without a kernel; `item` goes with it.
+  // The reason of the group's first item with a tag, or else of the first without a kernel. For
+  // other items of the group it names that item.
   std::string WhyForced(const Model::Group& group, uint32_t item) const {
     const uint8_t place = *group.forced;
     const auto& items = model_.problem().items;
@@ -74,13 +75,13 @@ class Explainer {
     return fmt::format("on {}{} the step would take as long", names_[other], with);
   }
 
-  // If the group moved to `to`.
+  // Says which memory is exceeded if the group moves to `to`.
   std::string WhatBreaks(const Model::Group& group, uint8_t to, std::string_view with) const {
     Places places = line_.places();
     for (const uint32_t i : group.items) places[i] = to;
     const Prediction then = Predict(model_, places);
     const PerPlace<double>& limit = model_.problem().memory_limit;
-    // It is nearly always the place it moves to; a copy back may fill the other.
+    // Nearly always `to` exceeds its limit; a copy back may exceed the other place's.
     const uint8_t p = then.memory(to) > limit[to] ? to : 1 - to;
     return fmt::format("on {}{} it does not fit: {} would need {}, {} more than it has", names_[to],
                        with, names_[p], Bytes(then.memory(p)), Bytes(then.memory(p) - limit[p]));
@@ -93,7 +94,7 @@ class Explainer {
   std::vector<std::string> of_group_;
 };
 
-// The largest of what the items at that place keep: "a" (3 GiB), "b" (1 GiB).
+// The items that keep most memory at that place: "a" (3 GiB), "b" (1 GiB).
 std::string LargestKept(const Model& model, const Places& places, uint8_t place) {
   std::vector<uint32_t> items;
   for (uint32_t i = 0; i < model.item_count(); ++i) {

@@ -1,4 +1,4 @@
-// Placements in words.
+// Explains placements in words.
 #pragma once
 
 #include "scheduler/place/model.h"
@@ -6,10 +6,11 @@
 
 namespace dt::scheduler {
 
-// By item. What the other place would cost is tried until `steps_max` items have been run.
+// A reason for each item. Moves to the other place are tried until `steps_max` items have been run.
 std::vector<std::string> ReasonsOf(const Model& model, const Places& places, uint64_t steps_max);
 std::string SummaryOf(const Model& model, const Placement& placement);
-// `nearest`: what misses the least memory. `proven`: nothing fits; otherwise nothing was found.
+// `nearest`: the placement that misses the least memory. `proven`: whether it is proven that
+// nothing fits, or only nothing was found.
 Status DoesNotFit(const Model& model, const Places& nearest, bool proven);
 
 }  // namespace dt::scheduler

@@ -9,9 +9,10 @@
 namespace dt::scheduler {
 namespace {
 
-// A cut is given up after this share of the search's steps, in looks at arcs.
+// A cut may visit at most 1 / kCutShare as many arcs as the search may take steps.
 constexpr uint64_t kCutShare = 8;
-constexpr uint32_t kDescents = 4;  // Starts that are improved; the others are only predicted.
+// Number of starts that are improved; the others are only predicted.
+constexpr uint32_t kDescents = 4;
 
 class Search {
  public:
@@ -25,7 +26,7 @@ class Search {
     return cost;
   }
 
-  // Minimum cuts that make one place look cheaper than it is, so that both get work.
+  // Adds minimum cuts with one place made cheaper than it is, so that both places get work.
   void AddCuts() {
     for (const double cpu : {1.0, 0.5, 2.0, 0.25, 4.0, 0.1}) AddCut({.seconds = {cpu, 1}});
     if (model_.memory_matters()) {
@@ -41,7 +42,7 @@ class Search {
     const size_t descents = std::min<size_t>(starts_.size(), kDescents);
     for (size_t s = 0; s < descents; ++s) {
       Timeline line(model_, starts_[s].places);
-      // Of what is left, an equal share to each start.
+      // Each start gets an equal share of the steps, and the restarts get one, too.
       Descend(line,
               steps_ + (limits_.steps - std::min(limits_.steps, steps_)) / (descents - s + 1));
       Keep(line);
@@ -72,7 +73,7 @@ class Search {
     return AddStart(*places);
   }
 
-  // The least price of a byte there for which the cut fits, by halving.
+  // Bisects for the least price of a byte at `place` for which the cut fits in memory.
   void AddCutsThatFit(uint8_t place) {
     double seconds = 0, bytes = 1;
     for (const Model::Group& group : model_.groups()) {
@@ -97,7 +98,7 @@ class Search {
     return steps_ >= until;
   }
 
-  // All kinds of moves until none improves, or `until` steps are done.
+  // Tries all kinds of moves until none improves, or `until` steps are done.
   void Descend(Timeline& line, uint64_t until) {
     counted_ = 0;
     bool improved = true;
@@ -118,7 +119,7 @@ class Search {
     return improved;
   }
 
-  // Of 2, 4, 8, … free groups that stand behind each other: those at one place go to the other.
+  // In each run of 2, 4, 8, … consecutive free groups, moves those at one place to the other.
   bool TryRuns(Timeline& line, uint64_t until) {
     const std::vector<uint32_t>& free = model_.free_groups();
     bool improved = false;
@@ -141,7 +142,7 @@ class Search {
     return move_.size() > 1 && line.TryFlip(move_);
   }
 
-  // Around each free group, the nearest 3, 6, 12, … connected ones of its place.
+  // Moves each free group with its 3, 6, 12, … nearest connected groups at the same place.
   bool TryPieces(Timeline& line, uint64_t until) {
     bool improved = false;
     for (size_t size = 3; size / 2 < model_.free_groups().size(); size *= 2) {
@@ -170,7 +171,7 @@ class Search {
     }
   }
 
-  // Everything free in one stretch changes its place.
+  // Moves all free groups of one random range to their other places.
   void Disturb(Timeline& line, uint32_t restart) {
     const std::vector<uint32_t>& free = model_.free_groups();
     const PhiloxBlock draw = Philox(kStream, 0, restart);
@@ -191,9 +192,9 @@ class Search {
   std::vector<Start> starts_;
   Start best_;
   uint64_t steps_ = 0;
-  uint64_t counted_ = 0;  // Of the timeline at hand, in steps_ already.
+  uint64_t counted_ = 0;  // Steps of the current timeline that steps_ includes already.
   std::vector<uint32_t> move_;
-  std::vector<uint64_t> seen_;  // By group: the mark of the last piece it was met for.
+  std::vector<uint64_t> seen_;  // Indexed by group: the mark of the last piece that reached it.
   uint64_t mark_ = 0;
 };
 

@@ -1,27 +1,28 @@
-// Local search: from several starts, moves of groups, of runs of them in the order of the step, and
-// of connected pieces, as long as one improves. Bounded by effort, not by time, so that the same
-// problem has the same answer.
+// Local search: from several starts, tries to move single groups, runs of groups in the order of
+// the step, and connected groups, as long as one move improves the step. Effort is limited and not
+// time, so that a problem always has the same answer.
 #pragma once
 
 #include "scheduler/place/timeline.h"
 
 namespace dt::scheduler {
 
-// A placement that any answer must not be worse than.
+// A placement that the answer must not be worse than.
 struct Baseline {
-  std::string name;  // "all cpu", …
+  std::string name;  // For example "all cpu".
   Places places;
   Prediction prediction;
 };
-// All on the CPU, all on the accelerator (what cannot be there, or is tagged otherwise, stays where
-// it must be), and the greedy completion of the tags.
+// All on the CPU and all on the accelerator, except for items that cannot run there or are tagged
+// otherwise; and the greedy completion of the tags.
 std::vector<Baseline> Baselines(const Model& model);
 
 struct SearchLimits {
-  uint64_t steps = 0;     // Items run, of all trials together.
-  uint32_t restarts = 0;  // From a disturbed best placement.
+  uint64_t steps = 0;     // Runs of items, all trials together.
+  uint32_t restarts = 0;  // Each starts from a disturbed copy of the best placement.
 };
-// The best placement found; never worse than a baseline by missing bytes, then seconds.
+// Returns the best placement found. It is never worse than a baseline: missing bytes count first,
+// then seconds.
 Places SearchPlaces(const Model& model, const std::vector<Baseline>& baselines,
                     const SearchLimits& limits);
 

@@ -5,9 +5,10 @@
 namespace dt::scheduler {
 namespace {
 
-// Sums in another order may differ by so much.
+// Sums in different orders may differ by this share.
 constexpr double kRounding = 1e-9;
-constexpr uint64_t kMeasuringSteps = 3;  // Memory of an item takes as long as so many items run.
+// Measuring the memory of an item costs as much as running this many items.
+constexpr uint64_t kMeasuringSteps = 3;
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -71,7 +72,7 @@ void Timeline::Turn(std::span<const uint32_t> groups) {
   for (const uint32_t g : groups) {
     for (const uint32_t item : model_.groups()[g].items) TurnItem(item);
   }
-  // Without overlap an earlier copy may now be made by a later item: all of it again.
+  // Without overlap a later item may now make an earlier copy, so everything runs again.
   if (!model_.problem().overlap) first_ = 0;
   stop_ = first_;
 }
@@ -142,7 +143,7 @@ double Timeline::MissingBytes() {
 
 void Timeline::Commit() {
   cost_ = trial_;
-  SumLoads();  // Sums that were changed again and again drift.
+  SumLoads();  // Sums that are changed many times drift.
   std::copy(trial_moments_.begin() + first_ + 1, trial_moments_.end(),
             moments_.begin() + first_ + 1);
   const uint32_t v = model_.first_value(first_);

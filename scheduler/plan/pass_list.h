@@ -1,5 +1,5 @@
-// The planner's passes in their order. A pass is a function from graph to graph; running the graph
-// before and after it gives the same results.
+// The planner's passes in their order. A pass is a function from graph to graph that does not
+// change the results of running the graph.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct GraphPass {
 };
 std::span<const GraphPass> GraphPasses();
 
-// The pass after which every node and value has its device.
+// After this pass every node and value has its device.
 inline constexpr std::string_view kPlacePass = "place";
 
 }  // namespace dt::scheduler

@@ -14,7 +14,7 @@
 namespace dt::scheduler {
 namespace {
 
-// They come after the passes of the list, and work on the plan.
+// These passes run after those of the list, and work on the plan.
 constexpr std::string_view kSubgraphsPass = "subgraphs", kMemoryPass = "memory_plan";
 
 Status CheckRequest(const PlanRequest& request) {

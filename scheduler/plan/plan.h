@@ -13,22 +13,22 @@
 
 namespace dt::scheduler {
 
-// Error: Invalid or NotYet. One problem reads "node "x": …" with its file:line; several
-// are one line each.
+// Errors: Invalid or NotYet. A single problem reads "node "x": …" with its file:line; several
+// problems take one line each.
 Result<Plan> MakePlan(const PlanRequest& request);
 
-// The same, and calls seen(pass, plan) after each pass: with the graph alone, after `subgraphs`
-// with subgraphs too, after `memory_plan` with memory.
+// Also calls seen(pass, plan) after each pass. The plan then holds only the graph; after
+// `subgraphs` the subgraphs too, and after `memory_plan` the memory plan.
 using SeenPass = std::function<void(std::string_view pass, const Plan& plan)>;
 Result<Plan> MakePlan(const PlanRequest& request, const SeenPass& seen);
 
-// All that `seen` may be called with, in their order.
+// All pass names that `seen` may get, in order.
 std::vector<std::string> PassNames();
 
-// A sentence for each table whose rows two or more columns of ids share because equal numbers are
-// equal keys: mostly a slip, seldom a wish.
+// A sentence for each table in which two or more columns of ids share rows, because equal numbers
+// are equal keys. This is usually a mistake.
 std::vector<std::string> SharedRows(const Plan& plan);
-// Says them in the log.
+// Logs these sentences as warnings.
 void WarnOfSharedRows(const Plan& plan);
 
 }  // namespace dt::scheduler

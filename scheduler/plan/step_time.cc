@@ -7,13 +7,14 @@
 namespace dt::scheduler {
 namespace {
 
-// Requests of a worker to a server in a step: pull, push, and that the step is complete.
+// Requests of a worker to a server in a step: pull, push, and the message that the step is
+// complete.
 constexpr double kServerRequests = 3;
 // Rounds among workers in a step: the exchange of sums, and the barrier.
 constexpr double kPeerRounds = 2;
 
-// Of one worker's processor, if all cores of its machine work for it. The emulated accelerator
-// computes and copies with the same cores.
+// Processor seconds of one worker, if all cores of its machine work for it. An emulated accelerator
+// computes and copies on the same cores.
 double ProcessorSeconds(const PlanRequest& request) {
   const Prediction& slice = request.report->placement.prediction;
   const bool emulated =
@@ -28,8 +29,8 @@ double ProcessorSeconds(const PlanRequest& request) {
 
 }  // namespace
 
-// A message costs its sender and its receiver together about as much processor time as the sender
-// waits for it: both measured a tenth of a millisecond between processes of one machine.
+// A message costs its sender and receiver together about as much processor time as the sender waits
+// for it: both were measured as 0.1 ms between processes on one machine.
 StepTime TimeOfStep(const Graph& graph, const PlanRequest& request) {
   const PlacementReport& report = *request.report;
   const TableTimes tables = TimesOfTables(graph, request);

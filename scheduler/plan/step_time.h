@@ -6,7 +6,7 @@
 
 namespace dt::scheduler {
 
-// REQUIRES: `graph` is placed, and request.report says how.
+// REQUIRES: `graph` is placed, and request.report describes the placement.
 StepTime TimeOfStep(const Graph& graph, const PlanRequest& request);
 
 }  // namespace dt::scheduler

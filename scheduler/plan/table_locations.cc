@@ -13,25 +13,25 @@
 #include "scheduler/place/place_items.h"
 #include "scheduler/plan/pass_list.h"
 
-// A table of `device: auto` goes to the workers if a step takes less time so, by the model. Each
-// choice is tried as a placed graph, in which the tables' nodes go to the processor or the
-// accelerator as all others do. A step takes as long as the workers compute or the servers read and
-// update rows, whichever takes longer, since both work at once.
+// A table of `device: auto` goes to the workers if the model predicts a shorter step for that. Each
+// choice is evaluated as a placed graph, in which the nodes of the tables go to CPU or accelerator
+// like all others. With overlap, a step takes as long as the workers' computing or the servers'
+// work on rows, whichever is longer. Without overlap it takes the sum.
 //
-// Of few tables all choices are tried. Of more, first the sets that begin with the tables that save
-// most traffic for the memory they take; then each table is moved to the other side as long as that
-// gains.
+// For few tables all choices are tried. For more tables, the first tries are sets of the tables
+// that save most traffic per byte of memory; then single tables are moved to the other side as long
+// as that helps.
 namespace dt::scheduler {
 namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-constexpr size_t kAllChoices = 4;  // Tables.
-constexpr size_t kSizesMax = 16;   // Of sets that begin with the best table.
-constexpr size_t kTriesMax = 64;   // Together.
+constexpr size_t kAllChoices = 4;  // All choices are tried for at most this many tables.
+constexpr size_t kSizesMax = 16;   // Number of sets of best tables that are tried.
+constexpr size_t kTriesMax = 64;   // Limit of all tries together.
 constexpr uint64_t kRowsMax = std::numeric_limits<uint32_t>::max();
 
-// What servers alone can do; empty: nothing.
+// The option of the table that only servers support; empty if it uses none.
 std::string_view NeedsServers(const TableConfig& table) {
   const bool lives = table.life.expiry_steps > 0 || table.life.expiry_time > Duration::zero();
   return table.life.admission_pushes > 1     ? "admission"
@@ -50,7 +50,7 @@ class TableChooser {
 
   TableLocations Run() {
     const Result<Graph> graph = Expand({}, request_);
-    if (!graph.ok()) return {};  // The passes say so.
+    if (!graph.ok()) return {};  // The passes report this error.
     FindCandidates(*graph);
     if (!candidates_.empty()) Search();
     Explain();
@@ -60,7 +60,7 @@ class TableChooser {
  private:
   struct Candidate {
     std::string name;
-    double traffic_for_memory = 0;  // Of a slice, for each byte of the table.
+    double traffic_for_memory = 0;  // Bytes of a slice's traffic for each byte of the table.
   };
   static constexpr double kUnfit = std::numeric_limits<double>::infinity();
 
@@ -94,7 +94,7 @@ class TableChooser {
     return SliceCosts(graph, request_.columns, {request_.job.train.batch_size, request_.slices});
   }
 
-  // The first of several that take equally long is that with the fewest tables on workers.
+  // Among equally fast choices the first one wins, which has the fewest tables on workers.
   void Search() {
     best_seconds_ = Seconds({});
     const size_t count = candidates_.size();
@@ -133,7 +133,7 @@ class TableChooser {
     return names;
   }
 
-  // Of a step; kUnfit: there is no placement in the memory that is there.
+  // Time of a step; kUnfit if no placement fits in memory.
   double Seconds(const Names& on_worker) {
     const auto [known, is_new] = seconds_.emplace(on_worker, kUnfit);
     if (is_new) known->second = Try(on_worker);
@@ -184,10 +184,10 @@ class TableChooser {
   }
 
   const PlanRequest& request_;
-  const double memory_;  // Of a worker's host, for tables.
+  const double memory_;  // Bytes of a worker's host memory for tables.
   const bool chosen_freely_;
   std::vector<Candidate> candidates_;
-  std::map<Names, double> seconds_;  // Of a step, by tables on workers.
+  std::map<Names, double> seconds_;  // Time of a step for each set of tables on workers.
   Names best_;
   double best_seconds_ = kUnfit;
   std::map<std::string, std::string, std::less<>> why_;
@@ -212,7 +212,7 @@ TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request) {
       pulled_bytes += bytes;
     }
   }
-  // Each worker gets the gradients of all others, as fast as from a server.
+  // Each worker receives the gradients of all others, at the rate of a server connection.
   const double workers = std::max(1u, request.job.cluster.workers);
   const ServerRates& rates = request.profile.server;
   return {.servers = rates.SecondsOf(pulled_rows, pulled_bytes, request.job.cluster.servers),

@@ -1,4 +1,5 @@
-// Whether tables of `device: auto` are on servers or on the workers, and what that costs.
+// Decides whether tables of `device: auto` are on servers or on workers, and predicts what that
+// costs.
 #pragma once
 
 #include <map>
@@ -12,15 +13,16 @@ namespace dt::scheduler {
 
 struct TableLocations {
   std::set<std::string, std::less<>> on_worker;
-  std::map<std::string, std::string, std::less<>> why;  // A few words for each table of `auto`.
+  // A few words for each table of `device: auto`.
+  std::map<std::string, std::string, std::less<>> why;
 };
 TableLocations ChooseTableLocations(const PlanRequest& request);
 
-// What tables take in each step besides the workers' computing, in seconds.
+// Seconds of each step that tables cost, besides the workers' computing.
 struct TableTimes {
-  double servers = 0;      // Servers work: pulls, pushes, updates.
-  double server_work = 0;  // The part of it that the servers' processors do one after the other.
-  double exchange = 0;     // Workers tell one another gradients of rows.
+  double servers = 0;      // Pulls, pushes and updates on servers.
+  double server_work = 0;  // The part of `servers` that needs the servers' processors.
+  double exchange = 0;     // Exchange of row gradients among workers.
 };
 TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request);
 

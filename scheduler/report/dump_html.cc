@@ -4,7 +4,7 @@
 namespace dt::scheduler {
 namespace {
 
-// "<" is written as an escape, so that no text of the job can end an element.
+// Writes every "<" as an escape, so that no text of the job can end an element.
 std::string WithoutTags(std::string_view text, std::string_view escape) {
   std::string out;
   for (const char c : text) {

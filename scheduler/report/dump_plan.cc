@@ -64,7 +64,7 @@ nlohmann::json PassJson(const Plan& plan, const std::vector<Subgraph>& pass) {
   return out;
 }
 
-// Values from outside have no slot: null.
+// Values from outside the graph have no slot, which is written as null.
 nlohmann::json SlotsJson(const Plan& plan) {
   nlohmann::json out = nlohmann::json::array();
   for (const uint32_t slot : plan.slot) {
@@ -98,7 +98,7 @@ std::string Html(const Plan& plan, std::string_view title, std::string_view expl
 
 // ------------------------------------------------------------ Graphviz
 
-// The nodes of each training subgraph in a frame of their own.
+// Draws a frame around the nodes of each training subgraph.
 std::string Dot(const Plan& plan) {
   std::string dot = DumpDot(plan.graph);
   dot.resize(dot.rfind('}'));

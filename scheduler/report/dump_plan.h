@@ -1,6 +1,5 @@
-// A plan for people and their programs: as text, as JSON, as a drawing for Graphviz, or as a page
-// with a drawing of its own. Also of a plan that is not made to its end: the graph alone, or with
-// subgraphs and without memory.
+// A plan for people and programs: as text, as JSON, as a Graphviz drawing, or as a page with a
+// drawing. Incomplete plans work, too: the graph alone, or with subgraphs but no memory plan.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +12,10 @@ namespace dt::scheduler {
 
 enum class DumpFormat : uint8_t { kText, kJson, kDot, kHtml };
 
-// JSON and page also have what `explanation` has: the object of ExplainJson, or nothing.
+// `explanation`: the object of ExplainJson, or an empty one; it is added to JSON and page.
 std::string DumpPlan(const Plan& plan, DumpFormat format, std::string_view title,
                      std::string_view explanation = "{}");
-// One page that needs no file from elsewhere, for the JSON of a plan.
+// A self-contained page that shows the JSON of a plan.
 std::string PlanPage(std::string_view title, std::string_view json);
 
 }  // namespace dt::scheduler

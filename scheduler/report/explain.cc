@@ -84,7 +84,7 @@ class Explainer {
          Bytes(use.lasting), Bytes(use.slots), use.slot_count, Bytes(use.unshared), of);
   }
 
-  // What the model of scheduler/place says of a step.
+  // The prediction of scheduler/place for a step.
   void Places() {
     const Placement& p = report_.placement;
     const Prediction& step = p.prediction;
@@ -122,7 +122,7 @@ class Explainer {
     }
   }
 
-  // "2 servers and 3 workers on one machine: its 2 cores work 4.3 ms for all of them".
+  // For example "2 servers and 3 workers on one machine: its 2 cores work 4.3 ms for all of them".
   std::string MachineText(const StepTime& time) const {
     const MachineShare& of = report_.machine;
     const auto counted = [](uint32_t count, std::string_view what) {

@@ -1,4 +1,4 @@
-// What runs where and why, and what it costs: arithmetic, memory, rows and predicted time.
+// Explains a plan: where nodes run and why, and the cost in arithmetic, memory, rows and time.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace dt::scheduler {
 
-// Many lines.
+// Returns text of many lines.
 std::string ExplainPlan(const Plan& plan, const JobConfig& job, const PlacementReport& report);
 // One JSON object: `prediction`, `placement` (tables and nodes with their reasons), `lookups`.
 std::string ExplainJson(const Plan& plan, const JobConfig& job, const PlacementReport& report);

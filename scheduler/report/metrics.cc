@@ -1,4 +1,4 @@
-// What Prometheus reads: its text format, and its rules for names (`promtool check metrics`).
+// Prometheus' text format, following its rules for names (`promtool check metrics`).
 #include <cmath>
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 namespace dt::scheduler {
 namespace {
 
-// Inside a label's quotes.
+// Escapes text for the quotes of a label.
 std::string Escaped(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -29,13 +29,14 @@ class MetricsText {
     Gauge(name, help);
     Line("", value);
   }
-  // The name ends in _total, as that of every counter.
+  // REQUIRES: the name ends in _total, as the names of all counters do.
   void Counter(std::string_view name, std::string_view help) { Begin(name, help, "counter"); }
   void Counter(std::string_view name, std::string_view help, uint64_t value) {
     Counter(name, help);
     Line("", static_cast<double>(value));
   }
-  // A value of the metric begun last. What is not known, or no number, has no line.
+  // Adds a value to the metric that was begun last. A value that is unknown or not finite is left
+  // out.
   void Line(std::string_view labels, std::optional<double> value) {
     if (!value.has_value() || !std::isfinite(*value)) return;
     text_ += std::exchange(head_, "") + name_;
@@ -50,7 +51,7 @@ class MetricsText {
     head_ = fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name_, help, type);
   }
 
-  std::string name_, head_;  // The head goes before the first line.
+  std::string name_, head_;  // `head_` is written before the first value.
   std::string text_;
 };
 

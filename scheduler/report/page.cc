@@ -17,7 +17,7 @@ std::string PageWith(std::string_view data) {
 std::string StatusPage() { return PageWith("null"); }
 
 std::string ReportPage(std::string_view result) {
-  // "<" is written as an escape, so that no text of the job can end the script element.
+  // Writes every "<" as an escape, so that no text of the job can end the script element.
   std::string data;
   for (const char c : result) {
     if (c == '<') {

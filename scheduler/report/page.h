@@ -1,4 +1,4 @@
-// The page that shows a job, live or ended: one HTML file that needs nothing from elsewhere.
+// The page that shows a running or ended job: one self-contained HTML file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace dt::scheduler {
 
 // The page of a live job: it fetches StatusJson from /status every second.
 std::string StatusPage();
-// The page of an ended job, with `result` inside it: a result file's JSON object.
+// The page of an ended job. `result`: the JSON object of its result file, which the page contains.
 std::string ReportPage(std::string_view result);
 
 }  // namespace dt::scheduler

@@ -5,7 +5,7 @@
 namespace dt::scheduler {
 namespace {
 
-// A member with what it has used by the end, or by its last heartbeat.
+// A member with its resource use: at the end, or by its last heartbeat.
 JobResult::RoleReport RoleOf(const Member& member, const Job& job) {
   ProcessStats stats = job.membership().presence(member.id).report.stats;
   if (job.totals().has_value() && job.totals()->stats.contains(member.id)) {
@@ -34,7 +34,7 @@ void AddTraining(const TrainingRun& training, bool finished, JobResult& to) {
   const DecisionState& decisions = state.decisions;
   if (!decisions.best.has_value()) return;
   to.best = {decisions.best_epoch, *decisions.best};
-  if (finished) to.valid = decisions.best;  // It was restored.
+  if (finished) to.valid = decisions.best;  // The best evaluation's parameters were restored.
 }
 
 }  // namespace

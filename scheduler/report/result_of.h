@@ -1,4 +1,4 @@
-// A job as JobResult: how far it came and how it ended.
+// Describes a job as JobResult: how far it came and how it ended.
 #pragma once
 
 #include "common/cluster/job_result.h"
@@ -6,7 +6,7 @@
 
 namespace dt::scheduler {
 
-// Without the scheduler's own part.
+// The scheduler's own role is missing in the result.
 JobResult ResultOf(const Job& job, TimePoint now);
 
 }  // namespace dt::scheduler

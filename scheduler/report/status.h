@@ -1,5 +1,4 @@
-// What a running job looks like from outside: for `dovetail status`, the page and Prometheus.
-// Values only.
+// The state of a running job for `dovetail status`, the page and Prometheus. Plain values.
 #pragma once
 
 #include <map>
@@ -20,31 +19,31 @@ struct JobStatus {
     std::string host;
     double heartbeat_age = 0;  // Seconds.
     uint64_t step = 0;
-    uint32_t shards = 0;  // Servers.
+    uint32_t shards = 0;  // Servers only.
     double cpu_seconds = 0;
     uint64_t peak_rss_bytes = 0, bytes_sent = 0, bytes_received = 0;
-    std::optional<DeviceInfo> accelerator = {};  // Workers.
+    std::optional<DeviceInfo> accelerator = {};  // Workers only.
   };
   std::string job, phase;
   double seconds = 0;                                   // Since the scheduler's start.
-  uint64_t epoch = 0, epochs = 0, step = 0, steps = 0;  // The epoch from 1; 0 before training.
+  uint64_t epoch = 0, epochs = 0, step = 0, steps = 0;  // `epoch` counts from 1; 0 before training.
   uint64_t samples = 0;
-  std::vector<std::string> losses;  // Their names.
-  LossMeans train;                  // Over the epoch so far; empty before the first figure.
+  std::vector<std::string> losses;  // The names of the losses.
+  LossMeans train;                  // Means over the epoch so far; empty before the first step.
   std::optional<double> samples_per_second, seconds_left;
-  double learning_rate = 0;  // The job's optimizer's, as it is scaled now.
+  double learning_rate = 0;  // Current rate of the job's optimizer.
   float lr_scale = 1;
-  std::string places;      // Where nodes and tables are; empty before there is a plan.
-  std::string checkpoint;  // The newest; empty: none.
-  // Wall-clock time, in seconds since 1970, of what this run has done.
+  std::string places;      // Where nodes and tables are; empty before the plan.
+  std::string checkpoint;  // The newest checkpoint; empty if there is none.
+  // Wall-clock times in seconds since 1970; set only by this run.
   std::optional<double> last_step_time, last_checkpoint_time;
-  uint64_t malformed = 0;  // Messages refused.
+  uint64_t malformed = 0;  // Number of malformed messages.
   std::vector<Process> processes;
   std::map<std::string, JobResult::Table> tables;  // Without checksums.
   std::vector<JobResult::Evaluation> history;
   std::vector<JobResult::CurvePoint> curve;
   std::vector<JobResult::Event> events;
-  std::optional<Status> outcome;  // Once the job has ended; see JobResult::status.
+  std::optional<Status> outcome;  // Set once the job has ended; see JobResult::status.
 };
 
 std::string StatusJson(const JobStatus& status);

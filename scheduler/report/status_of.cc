@@ -18,7 +18,7 @@ uint32_t ShardsOf(const ShardMap& map, ProcessId server) {
   return shards;
 }
 
-// The host's name; with the address, too, where a process at another address has the same name.
+// The host's name, and the address if two members have the same name and different addresses.
 std::string HostOf(const Member& member, const Membership& all) {
   const JoinMessage& join = member.join;
   const bool ambiguous = std::ranges::any_of(all.members(), [&](const Member& other) {
@@ -28,7 +28,7 @@ std::string HostOf(const Member& member, const Membership& all) {
                                             : join.host;
 }
 
-// "3 tables on servers, 1 on gpu", with those places that have any.
+// For example "3 tables on servers, 1 on gpu"; places with a count of 0 are left out.
 std::string CountsText(std::string_view what,
                        std::span<const std::pair<std::string_view, size_t>> counts) {
   std::string text;
@@ -99,7 +99,7 @@ JobStatus::Process ProcessOf(const Member& member, const Job& job, TimePoint now
   return process;
 }
 
-// The tables as members report them.
+// Totals of tables, from the members' last reports.
 std::map<std::string, JobResult::Table> TablesOf(const Membership& all) {
   std::map<std::string, JobResult::Table> tables;
   std::set<std::string_view> replicated;

@@ -1,4 +1,4 @@
-// A job as JobStatus: what others see of it. Looking changes nothing.
+// Describes a job as JobStatus. Changes nothing.
 #pragma once
 
 #include "scheduler/job/job.h"
@@ -6,10 +6,10 @@
 
 namespace dt::scheduler {
 
-// "15 nodes on cpu, 88 on gpu; 1 table on servers, 1 on gpu": on every worker.
+// For example "15 nodes on cpu, 88 on gpu; 1 table on servers, 1 on gpu"; equal on every worker.
 std::string PlacesText(const Graph& graph);
 
-// Roles that are threads of one process are that process: one row, of role "train".
+// Merges roles that are threads of one process into one entry with the role "train".
 void MergeProcesses(JobStatus& status);
 
 JobStatus StatusOf(const Job& job, TimePoint now);

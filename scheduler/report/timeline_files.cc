@@ -12,9 +12,9 @@ namespace dt::scheduler {
 namespace {
 
 constexpr std::string_view kRoot = "/timeline";
-constexpr size_t kBytesMax = 64 << 20;  // The scheduler holds one whole in memory to send it.
+constexpr size_t kBytesMax = 64 << 20;  // The scheduler holds a whole file in memory to send it.
 
-// "worker-3.json" and "worker-3.txt", and nothing that needs an escape in HTML.
+// Accepts "worker-3.json" and "worker-3.txt", and no name that would need an escape in HTML.
 bool IsTimeline(std::string_view name) {
   constexpr std::string_view kStart = "worker-";
   const size_t dot = name.find('.');

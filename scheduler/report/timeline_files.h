@@ -1,4 +1,4 @@
-// The timelines of steps that workers of this machine have written (docs/commands.md), over HTTP.
+// Serves timelines of steps over HTTP, as written by workers of this machine (docs/commands.md).
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace dt::scheduler {
 
-// "/timeline" is a page with a link to each file in `folder`, "/timeline/worker-3.json" is one of
-// them. Nothing for other paths, and while there is no such file.
+// "/timeline" returns a page with links to the files in `folder`, "/timeline/worker-3.json" one of
+// the files. Empty for other paths, and if there is no such file.
 std::optional<HttpReply> TimelineReply(const std::string& folder, std::string_view path);
 
 }  // namespace dt::scheduler

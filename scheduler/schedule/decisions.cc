@@ -7,7 +7,7 @@
 namespace dt::scheduler {
 namespace {
 
-// Whether `metrics` is better in `name` than `best`, which it then becomes.
+// Whether `metrics` is better than `best` in the metric `name`; if so, `best` is set to its value.
 bool Gain(const LossMetrics& metrics, const std::string& name, std::optional<double>& best) {
   const std::optional<double> value = ValueOf(metrics, name);
   if (!value.has_value() || std::isnan(*value)) return false;

@@ -1,14 +1,14 @@
-// What evaluations on the validation data decide: the learning rate's scale, when to stop, and
-// which evaluation was best. A function of the sequence of metrics alone.
+// Decisions made from evaluations on the validation data: the scale of the learning rate, when to
+// stop, and which evaluation is the best. They depend on the sequence of metrics alone.
 //
-//   gain       the metric is strictly better than every one before it; the first that exists is a
+//   gain       the metric is strictly better than in all evaluations before; its first value is a
 //              gain, too
-//   plateau    after `patience` + 1 evaluations without gain in a row the scale is multiplied by
-//              `factor`, but never below `min_scale`; counting starts again
-//   early stop after `patience` evaluations without gain in a row training ends
-//   best       the last evaluation with gain in early_stop's metric, or in plateau's where there is
-//              no early_stop
-// A metric that does not exist (one class only, not a number) is no gain.
+//   plateau    after `patience` + 1 evaluations in a row without gain the scale is multiplied by
+//              `factor`, but stays at `min_scale` or above; counting starts again
+//   early stop training ends after `patience` evaluations in a row without gain
+//   best       the last evaluation with gain in early_stop's metric, or in plateau's if there is no
+//              early_stop
+// A metric without a value (only one class, or NaN) is no gain.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,8 @@ struct DecisionState {
   float lr_scale = 1;
   uint32_t plateau_without_gain = 0;
   uint32_t stop_without_gain = 0;
-  std::optional<double> plateau_best, stop_best;  // Best values of their metrics so far.
+  // Best values of the metrics of plateau and early_stop.
+  std::optional<double> plateau_best, stop_best;
   std::optional<Step> best_step;
   uint64_t best_epoch = 0;  // From 1.
   std::optional<LossMetrics> best;
@@ -32,8 +33,8 @@ struct DecisionState {
   friend bool operator==(const DecisionState&, const DecisionState&) = default;
 };
 
-// Whether a loss is so far above what it was at the job's first step, before any update, that the
-// steps must be too large. Relative to that step, because the scale of a loss may be the data's.
+// Whether a loss is so far above its mean at the job's first step, before any update, that the
+// steps must be too large. It is compared with that step because losses have no common scale.
 inline constexpr double kDivergedFactor = 10;
 inline bool HasDiverged(double mean, double first) {
   return first > 0 && mean > kDivergedFactor * first;
@@ -44,7 +45,7 @@ class Decisions {
   Decisions(std::optional<PlateauConfig> plateau, std::optional<EarlyStopConfig> early_stop)
       : plateau_(std::move(plateau)), early_stop_(std::move(early_stop)) {}
 
-  // Whether the best evaluation is kept.
+  // Whether the checkpoint of the best evaluation is kept.
   bool keeps_best() const { return plateau_.has_value() || early_stop_.has_value(); }
   // `epoch` counts from 1.
   void OnEvaluation(const LossMetrics& metrics, Step step, uint64_t epoch,

@@ -25,7 +25,7 @@ double Rounded(double value, int digits) {
 
 ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state) {
   ScheduleRecord record;
-  // A manifest is only as good as its writer.
+  // The manifest may not fit the job's losses.
   const size_t losses = config.losses.size();
   state.epoch_loss_sums.resize(losses);
   if (state.first_losses.size() != losses) state.first_losses.clear();
@@ -45,7 +45,7 @@ std::optional<schedule::Order> JobSchedule::Next() {
   return record_.out = order;
 }
 
-// The first step after `from` at which something other than training may be due.
+// The first step after `from` at which an order other than training may be due.
 Step JobSchedule::Boundary(Step from) const {
   Step boundary = std::min(NextMultiple(from, config_.steps_per_epoch()), config_.steps());
   if (config_.save_every > 0) {
@@ -59,7 +59,8 @@ Step JobSchedule::Boundary(Step from) const {
 
 std::optional<schedule::Order> JobSchedule::NextTrain() {
   if (record_.stop_requested || at_end() || record_.trains_out >= kTrainsAhead) return std::nullopt;
-  if (record_.issued == Boundary(record_.state.step)) return std::nullopt;  // Handed out up to it.
+  // All steps up to the boundary are issued.
+  if (record_.issued == Boundary(record_.state.step)) return std::nullopt;
   if (record_.save_requested && record_.trains_out > 0) return std::nullopt;
   const Step end = std::min(Boundary(record_.issued), record_.issued + record_.chunk);
   const uint64_t per_epoch = config_.steps_per_epoch();
@@ -134,7 +135,7 @@ LossMeans JobSchedule::MeansOf(const std::vector<double>& sums, uint64_t samples
   return means;
 }
 
-// The factors are floats: further digits would be those of their nearest doubles.
+// The factors are floats, so further digits would be noise.
 double JobSchedule::learning_rate() const { return Rounded(config_.learning_rate * lr_scale(), 7); }
 
 LossMeans JobSchedule::train() const {
@@ -192,7 +193,8 @@ void JobSchedule::OnEvaluated(const LossMetrics& metrics) {
   record_.state.history.push_back(
       {epoch, record_.state.step, lr_scale(), learning_rate(), metrics, train()});
   decisions_.OnEvaluation(metrics, record_.state.step, epoch, record_.state.decisions);
-  // A job that was stopped here had saved before it evaluated: saved again, it is kept as the best.
+  // A job that was stopped here saved before it evaluated. It must save again to keep this as the
+  // best.
   if (BestHere()) record_.saved.reset();
 }
 

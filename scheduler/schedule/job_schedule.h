@@ -1,10 +1,10 @@
-// Which order of a training job comes next. Training is cut into short orders, so that a stop finds
-// a step boundary soon; they are handed out ahead. Everything else is handed out alone, when all
-// before it is done.
+// Decides which order of a training job comes next. Training is divided into short orders, so that
+// a stop request soon finds a step boundary; several of them are issued ahead. Every other order is
+// issued alone, when all orders before it are done.
 //
 //   train ──▶ boundary: evaluate? ─▶ save? ─┬─▶ train …
 //                                           └─ end: restore the best? ─▶ test? ─▶ finish ─▶ done
-// A plain state machine: it sends nothing and knows no process.
+// A plain state machine: it sends nothing and knows no processes.
 #pragma once
 
 #include <optional>
@@ -18,14 +18,14 @@
 
 namespace dt::scheduler {
 
-// The part of a job that never changes.
+// The constant part of a job.
 struct ScheduleConfig {
   uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
   uint32_t batch_size = 1;
   uint32_t epochs = 1;
   Step max_steps = 0;               // 0: no limit.
-  std::vector<std::string> losses;  // Their names.
-  double learning_rate = 0;         // The optimizer's, before it is scaled.
+  std::vector<std::string> losses;  // The names of the losses.
+  double learning_rate = 0;         // The optimizer's rate, before scaling.
   uint64_t save_every = 0;          // Steps; 0: at the end only.
   uint64_t evaluate_every = 0;      // Steps; 0: at the end of each epoch.
   std::optional<PlateauConfig> plateau;
@@ -44,13 +44,13 @@ struct ScheduleState {
   Step step = 0;  // Steps before it are done.
   uint64_t samples = 0;
   double train_seconds = 0;
-  // For each loss, the sum over the samples since the current epoch began; at an epoch's end, over
-  // the whole epoch.
+  // For each loss, the sum over the samples of the current epoch so far. At the end of an epoch it
+  // is the sum over that epoch.
   std::vector<double> epoch_loss_sums;
   uint64_t epoch_samples = 0;
   // For each loss, the mean over the job's first step, before the first update.
   std::vector<double> first_losses;
-  std::optional<Step> evaluated;  // The last boundary that was evaluated.
+  std::optional<Step> evaluated;  // The last step at which the model was evaluated.
   DecisionState decisions;
   std::vector<JobResult::Evaluation> history;
   std::vector<JobResult::CurvePoint> curve;
@@ -62,7 +62,7 @@ struct ScheduleState {
 struct Trained {
   uint64_t samples = 0;
   std::vector<double> loss_sums;     // For each loss.
-  std::vector<double> first_losses;  // For each loss, the mean over the first of the steps.
+  std::vector<double> first_losses;  // For each loss, the mean over the first step of the order.
   double seconds = 0;
 };
 
@@ -70,7 +70,8 @@ namespace schedule {
 struct Train {
   uint64_t epoch = 0;  // From 0.
   Step epoch_first_step = 0, first_step = 0, end_step = 0;
-  float lr_scale = 1;  // The plateau's; workers multiply it by the rate schedule's of each step.
+  // The plateau's factor; workers multiply it by the rate schedule's factor for each step.
+  float lr_scale = 1;
   DT_FIELDS(epoch, epoch_first_step, first_step, end_step, lr_scale)
 };
 struct Evaluate {
@@ -80,10 +81,10 @@ struct Evaluate {
 };
 struct Save {
   Step step = 0;
-  bool best = false;  // Becomes the best one.
+  bool best = false;  // Whether it becomes the best checkpoint.
   DT_FIELDS(step, best)
 };
-struct Restore {  // The best one.
+struct Restore {  // Loads the best checkpoint.
   Step step = 0;
   DT_FIELDS(step)
 };
@@ -93,68 +94,69 @@ struct Finish {
 using Order = std::variant<Train, Evaluate, Save, Restore, Finish>;
 }  // namespace schedule
 
-// All that a schedule has to remember.
+// The state of a schedule; a part of the job's record.
 struct ScheduleRecord {
   ScheduleState state;
-  std::optional<LossMetrics> test;     // The result of the evaluation on the test data.
-  Step issued = 0;                     // Training is handed out up to here.
-  uint32_t trains_out = 0;             // Number of orders to train that are not done.
-  uint64_t chunk = 4;                  // Steps of the next order; follows the pace.
-  std::optional<schedule::Order> out;  // The order other than training that is out.
-  std::optional<Step> saved;           // The last boundary that is checkpointed.
+  std::optional<LossMetrics> test;  // The result of the evaluation on the test data.
+  Step issued = 0;                  // Steps before it have been issued for training.
+  uint32_t trains_out = 0;          // Number of training orders that are not done.
+  // Steps of the next training order, chosen so that an order takes a fixed time.
+  uint64_t chunk = 4;
+  std::optional<schedule::Order> out;  // The issued order, if it is not one to train.
+  std::optional<Step> saved;           // The step of the last checkpoint.
   bool writing = false;                // A checkpoint is being written while training goes on.
   bool stop_requested = false, save_requested = false, restored = false, finished = false;
   DT_FIELDS(state, test, issued, trains_out, chunk, out, saved, writing, stop_requested,
             save_requested, restored, finished)
 };
-// A schedule that starts at `state`, whose step is checkpointed already if it is not 0.
+// A schedule that starts at `state`; a step above 0 counts as saved.
 ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state);
 
 class JobSchedule {
  public:
-  // REQUIRES: `record` outlives the schedule, and is one of ScheduleFrom that only a schedule has
-  // changed since.
+  // REQUIRES: `record` outlives the schedule; it was made by ScheduleFrom and changed only by a
+  // schedule.
   JobSchedule(const ScheduleConfig& config, ScheduleRecord& record)
       : config_(config), decisions_(config.plateau, config.early_stop), record_(record) {}
 
-  // The next order, if it may go out now. Call until it gives none.
+  // The next order, if one may be issued now. Call until it returns nothing.
   std::optional<schedule::Order> Next();
 
-  // Results, in the order of the orders.
+  // Results of training orders, in the order in which they were issued.
   void OnTrained(Step end_step, const Trained& trained);
-  void OnEvaluated(const LossMetrics& metrics);  // The evaluation that is out is done.
+  void OnEvaluated(const LossMetrics& metrics);  // The issued evaluation is done.
   void OnDone();                                 // Save, Restore or Finish is done.
-  // Replaces OnDone for a Save whose content is fixed, so that training goes on while it is
-  // written. No other Save goes out before OnWritten or OnAbandoned.
+  // Call instead of OnDone for a Save whose content is fixed: training goes on while it is written.
+  // No other Save is issued before OnWritten or OnAbandoned.
   void OnCut();
   void OnWritten() { record_.writing = false; }
   void OnAbandoned();
-  // Ends at the next boundary, with a checkpoint if any are made during training.
+  // Ends at the next boundary; makes a checkpoint if the job makes any during training.
   void RequestStop() { record_.stop_requested = true; }
 
-  // A checkpoint at the next boundary, wherever that is.
+  // Makes a checkpoint at the end of the current training orders, whether or not one is due.
   void RequestSave();
 
   bool finished() const { return record_.finished; }  // Finish is done.
-  // Nothing is left to train.
+  // All training is done.
   bool at_end() const {
     return record_.state.step >= config_.steps() || record_.state.decisions.stopped;
   }
-  bool interrupted() const;                                 // Stopped on request; nothing is out.
+  bool interrupted() const;  // Stopped on request, and no order is out.
   bool training() const { return record_.trains_out > 0; }  // An order to train is out.
   const ScheduleConfig& config() const { return config_; }
   const ScheduleState& state() const { return record_.state; }
-  // Means over the epoch so far, rounded to nine digits: how training was cut into orders does not
-  // show.
+  // Means over the epoch so far. Rounded to nine digits, so that they do not depend on how training
+  // was divided into orders.
   LossMeans train() const;
-  // `sums` by loss; nothing without samples.
+  // `sums` by loss; empty without samples.
   LossMeans MeansOf(const std::vector<double>& sums, uint64_t samples) const;
-  // A loss's mean over the job's first step; nothing if it is not known.
+  // A loss's mean over the job's first step; empty if unknown.
   std::optional<double> FirstLossOf(std::string_view loss) const;
-  // The optimizer's, as it is scaled now.
+  // The optimizer's current rate.
   double learning_rate() const;
   const std::optional<LossMetrics>& test() const { return record_.test; }
-  // The factor on learning rates in the last step that was done: the plateau's and the schedule's.
+  // The factor on learning rates in the last completed step: the plateau's times the schedule's.
   float lr_scale() const;
   bool keeps_best() const { return decisions_.keeps_best() && config_.valid_rows > 0; }
 

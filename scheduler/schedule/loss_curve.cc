@@ -21,7 +21,7 @@ void Merge(const JobResult::CurvePoint& next, JobResult::CurvePoint& to) {
 }  // namespace
 
 void AddToCurve(JobResult::CurvePoint point, std::vector<JobResult::CurvePoint>& curve) {
-  // The first point has as many pieces as any that is complete.
+  // Every complete point has as many pieces as the first one.
   if (!curve.empty() && curve.back().pieces < curve.front().pieces) {
     return Merge(point, curve.back());
   }

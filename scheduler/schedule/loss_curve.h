@@ -1,6 +1,6 @@
-// The curve of a job's losses from its first step on, with few points however long the job is: when
-// there are kCurvePointsMax, neighbours are merged, and later points cover as much as those. Values
-// only.
+// The curve of a job's losses from its first step on. It has few points however long the job is: at
+// kCurvePointsMax points, pairs of neighbours are merged, and later points cover as many steps as
+// the merged ones. Pure functions.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Which orders are out, and who still has to carry out which. Orders complete in the order of their
-// numbers. A plain state machine.
+// The orders that are out, and which processes have not carried them out yet. Orders complete in
+// the order of their numbers. A plain state machine.
 #pragma once
 
 #include <deque>
@@ -14,12 +14,12 @@
 
 namespace dt::scheduler {
 
-// All that the tracker has to remember.
+// The state of the tracker; a part of the job's record.
 struct OrdersOut {
   struct Out {
     OrderMessage order;
-    std::set<ProcessId> missing;                // Have not reported it yet.
-    std::map<ProcessId, OrderResult> outcomes;  // What the others have reported.
+    std::set<ProcessId> missing;                // Processes that have not reported the order done.
+    std::map<ProcessId, OrderResult> outcomes;  // Reports of the other processes.
     DT_FIELDS(order, missing, outcomes)
   };
   uint64_t next_number = 1;
@@ -33,7 +33,7 @@ class OrderTracker {
     OrderMessage order;
     std::map<ProcessId, OrderResult> outcomes;
 
-    // REQUIRES: the order is of the kind that gives T.
+    // REQUIRES: T is the result type of this kind of order.
     template <class T>
     std::map<ProcessId, T> TakeOutcomes() {
       std::map<ProcessId, T> taken;
@@ -45,11 +45,11 @@ class OrderTracker {
   // REQUIRES: `record` outlives the tracker.
   explicit OrderTracker(OrdersOut& record) : record_(record) {}
 
-  // The message that goes to each of `to`.
+  // Registers an order and returns the message to send to each of `to`.
   OrderMessage Issue(Order what, const std::vector<ProcessId>& to);
-  // Internal: an order that `from` does not have, or the outcome of another kind of order.
+  // Errors: Internal, if `from` does not have the order or reports the result of another kind.
   Status OnDone(ProcessId from, OrderDoneMessage done);
-  // The oldest order, once all have carried it out.
+  // Returns the oldest order once all processes have carried it out.
   std::optional<Completed> TakeCompleted();
   // The orders that one process has not carried out, oldest first.
   std::vector<OrderMessage> OutTo(ProcessId id) const;

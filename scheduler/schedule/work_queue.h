@@ -1,5 +1,6 @@
-// Shares out orders to train to workers that run asynchronously without a bound, as they ask, so
-// that a faster one does more. An order of n steps has n × workers parts. A plain state machine.
+// Divides training orders among asynchronous workers that ask for work, so that a faster worker
+// does more. Used if staleness is unbounded. An order of n steps has n × workers parts. A plain
+// state machine.
 #pragma once
 
 #include <map>
@@ -8,12 +9,12 @@
 
 namespace dt::scheduler {
 
-// The parts of one order that are left.
+// The parts of one order that have not been handed out.
 struct PartRange {
   uint64_t begin = 0, end = 0;
   DT_FIELDS(begin, end)
 };
-using WorkLeft = std::map<uint64_t, PartRange>;  // By order.
+using WorkLeft = std::map<uint64_t, PartRange>;  // By order number.
 
 class WorkQueue {
  public:
@@ -22,8 +23,8 @@ class WorkQueue {
 
   void Open(uint64_t order, uint64_t steps);
   void Close(uint64_t order) { left_.erase(order); }
-  // The next parts of the order: half of an even share of what is left, so that all end nearly at
-  // once; one at least. None when nothing is left, or of an order that is not open.
+  // The next parts of the order: half of an even share of what is left, and at least one, so that
+  // all workers end at nearly the same time. Empty if nothing is left or the order is not open.
   SplitMessage Next(uint64_t order);
 
  private:

@@ -1,5 +1,5 @@
-// The real JobEnvironment: a planner on a thread of its own, the checkpoint folder, and the
-// scheduler's own state on the disk.
+// The JobEnvironment of a real scheduler: a planner on a thread of its own, the checkpoint folder,
+// and the scheduler's state on disk.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,11 @@ class DiskEnvironment : public JobEnvironment {
     const JobConfig& job;
     Planner planner;
     std::function<void(PlanMade)> on_plan;  // Called on the planner's thread.
-    bool evaluates_only = false;            // Writes nothing.
-    std::optional<Step> resumed;            // See CheckpointStore.
+    bool evaluates_only = false;            // If set, nothing is written to disk.
+    std::optional<Step> resumed;            // See CheckpointStore::Options.
     std::optional<BestCheckpoint> best;
   };
-  // Raises term and generation.
+  // Increments term and generation on disk, unless only evaluating.
   static Result<std::unique_ptr<DiskEnvironment>> Open(Options options);
 
   Term term() const { return term_; }
@@ -42,18 +42,19 @@ class DiskEnvironment : public JobEnvironment {
   struct Key {};
 
  public:
-  DiskEnvironment(Key, Options options) : options_(std::move(options)) {}  // See Open.
+  DiskEnvironment(Key, Options options) : options_(std::move(options)) {}  // Use Open.
 
  private:
   Status OpenState();
 
   const Options options_;
-  // Null and nothing if nothing is written.
+  // Both empty if nothing is written.
   std::unique_ptr<StateStore> state_;
   std::optional<CheckpointStore> checkpoints_;
   Term term_ = Term(1);
   Generation generation_ = Generation(1);
-  // Last, so that it is joined before the rest goes. A search cannot be interrupted, but ends.
+  // The last member, so that the thread is joined before the others are destroyed. A search cannot
+  // be interrupted, but it ends.
   std::jthread planning_;
 };
 

@@ -22,7 +22,7 @@ void NoteTables(const PlacementReport& report, MadePlan& made) {
   }
 }
 
-// Where `gpu` does not mean a card.
+// Adds notes if tags of `gpu` fall back to the CPU or mean an emulated accelerator.
 void NoteDevices(const JobConfig& job, bool emulated, const PlacementReport& report,
                  MadePlan& made) {
   if (!report.fallback.empty()) {

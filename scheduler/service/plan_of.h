@@ -1,4 +1,4 @@
-// The plan of a job, with what is told of it to people, checkpoints and the plan's page.
+// Makes the plan of a job, with its description for people, checkpoints and the plan's page.
 #pragma once
 
 #include "common/config/job_config.h"
@@ -6,7 +6,7 @@
 
 namespace dt::scheduler {
 
-// MakePlan of scheduler/plan for these workers, as if their processors were this machine's. Any
+// Calls MakePlan for these workers, and assumes that their processors equal this machine's. Any
 // thread.
 Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input);
 

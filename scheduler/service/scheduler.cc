@@ -31,8 +31,8 @@ constexpr Duration kPoll = milliseconds(5);
 constexpr int kMessagesATurn = 256;
 constexpr Duration kProgressEvery = milliseconds(250);
 constexpr Duration kResendAfter = milliseconds(300);
-constexpr Duration kEndTimeout = seconds(5);  // For all processes to hear of the end.
-// An open page asks every second. One that has asked lately gets time to see how the job ended.
+constexpr Duration kEndTimeout = seconds(5);  // Time for all processes to receive Stop.
+// An open page asks every second. If it asked lately, it gets time to show how the job ended.
 constexpr Duration kPageIsOpen = seconds(3);
 constexpr Duration kPageLinger = milliseconds(1500);
 
@@ -64,11 +64,11 @@ class SchedulerImpl : public Scheduler {
   SchedulerImpl(SchedulerOptions options, std::unique_ptr<ServerSocket> socket)
       : options_(std::move(options)),
         socket_(std::move(socket)),
-        router_(
-            kResendAfter,
-            [this](const PeerId& peer, const Packet& packet) {
-              socket_->Send(peer, EncodePacket(packet)).IgnoreError();  // As if lost: sent again.
-            }),
+        router_(kResendAfter,
+                [this](const PeerId& peer, const Packet& packet) {
+                  // A failed send counts as lost: the session resends.
+                  socket_->Send(peer, EncodePacket(packet)).IgnoreError();
+                }),
         process_ends_(options_.process_ends) {}
 
   Status Begin() {
@@ -124,7 +124,7 @@ class SchedulerImpl : public Scheduler {
     };
   }
 
-  // On the planner's thread.
+  // Called on the planner's thread.
   void PostPlan(PlanMade made) {
     loop_.Post([this, made = std::make_shared<PlanMade>(std::move(made))] {
       job_->On(clock_.Now(), std::move(*made));
@@ -160,7 +160,7 @@ class SchedulerImpl : public Scheduler {
     return {404, kText, "there is /, /status, /metrics, /healthz, /readyz, /plan and /timeline\n"};
   }
 
-  // Made once: it takes a while, and anyone on this machine may ask. Empty before there is a plan.
+  // Made once, because it is slow and every process on this machine may ask. Empty before the plan.
   const std::string& PlanHtml() {
     if (plan_page_.empty() && job_->plan().has_value()) {
       plan_page_ = DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job,
@@ -185,7 +185,7 @@ class SchedulerImpl : public Scheduler {
     return status;
   }
 
-  // The other roles are threads of this process.
+  // Whether the other roles are threads of this process.
   bool one_process() const { return endpoint().starts_with("inproc:"); }
 
   std::string RunFile() const { return options_.job.run_dir + "/run.json"; }
@@ -276,7 +276,7 @@ class SchedulerImpl : public Scheduler {
   JobResult FinalResult() const {
     JobResult result = ResultOf(*job_, ended_.value_or(clock_.Now()));
     const ProcessStats own = ReadProcessStats(&options_.network);
-    // All roles of one process would tell of the same use.
+    // Roles in one process would all report the use of that process.
     if (one_process()) {
       for (JobResult::RoleReport& role : result.roles) role.usage.reset();
     }
@@ -299,7 +299,7 @@ class SchedulerImpl : public Scheduler {
   TimePoint last_tick_{};
   std::optional<TimePoint> ended_;
   std::string plan_page_;
-  TimePoint page_asked_{};  // When the page or its status was fetched last.
+  TimePoint page_asked_{};  // When the page or its status was last requested.
   uint64_t malformed_packets_ = 0;
   bool goes_on_ = false;  // Work is posted for the loop's next turn.
 };

@@ -14,7 +14,7 @@ constexpr size_t kGuestBytesMax = 64 << 20;     // Sum over all guests.
 constexpr Duration kForgetAfter = seconds(30);  // For guests.
 constexpr Duration kWarnEvery = seconds(60);
 
-// Its sender exits and reads nothing any more.
+// Whether the sender exits after this message and reads nothing more.
 bool SaysGoodbye(const ControlMessage& message) {
   return std::holds_alternative<LeavingMessage>(message) ||
          std::holds_alternative<FailedMessage>(message);
@@ -85,7 +85,7 @@ std::vector<SessionRouter::Arrived> SessionRouter::OnPacket(TimePoint now, const
   }
   Line& line = found->second;
   line.heard = now;
-  line.peer = peer;  // After a reconnection it is another one.
+  line.peer = peer;  // The peer changes after a reconnection.
   std::vector<std::string> payloads;
   std::vector<Packet> answers;
   line.session.OnPacket(now, std::move(packet), payloads, answers);
@@ -108,7 +108,7 @@ std::vector<SessionRouter::Arrived> SessionRouter::OnPacket(TimePoint now, const
 void SessionRouter::Send(TimePoint now, Incarnation to, const ControlMessage& message) {
   const auto found = lines_.find(to.value());
   if (found == lines_.end()) return;
-  // A refused process becomes a guest: repeated joins must not use up all lines.
+  // A refused process becomes a guest, so that repeated joins cannot use up all sessions.
   if (std::holds_alternative<RefusedMessage>(message)) found->second.joined = false;
   std::vector<Packet> packets;
   const Status sent = found->second.session.Send(now, EncodeControl(message), packets);

@@ -1,10 +1,10 @@
-// The sessions of all processes over one socket: packets in, messages of known senders out, and
-// back. Counts and drops what is malformed. One thread; time is passed in; the socket is behind
-// `Transmit`.
+// The sessions of all processes over one socket: turns packets into messages of known senders, and
+// messages into packets. Malformed packets are counted and dropped. One thread; time is passed in;
+// packets go out through `Transmit`.
 //
-// A process that only asked for the status, or was refused, is a guest. Guests cannot keep others
-// out: at most 64 of them have a session, and their sessions hold at most 64 MiB. The guest that
-// was silent for longest, or holds most, is dropped first.
+// A process that only asked for the status, or was refused, is a guest. Guests cannot exclude
+// others: at most 64 of them have a session, and their sessions hold at most 64 MiB. The first
+// guest to be dropped is the one that was silent for longest, or the one that holds most.
 #pragma once
 
 #include <functional>
@@ -28,20 +28,20 @@ class SessionRouter {
   SessionRouter(Duration resend_after, Transmit transmit)
       : resend_after_(resend_after), transmit_(std::move(transmit)) {}
 
-  // The limit is low for guests and unknown sessions: enough for a Join.
+  // The limit is low for guests and unknown sessions, but large enough for a Join.
   size_t PayloadBytesMax(uint64_t session) const;
-  // A session begins with a Join or a StatusRequest as its first message. The caller answers status
-  // requests as it answers joins.
+  // A session must begin with a Join or a StatusRequest. The caller answers both.
   std::vector<Arrived> OnPacket(TimePoint now, const PeerId& peer, Packet packet);
-  // To an unknown session, or one that is 1,024 messages behind: dropped.
+  // Drops the message if the session is unknown or 1,024 messages behind.
   void Send(TimePoint now, Incarnation to, const ControlMessage& message);
-  // Its process has ended: nothing is sent to it any more.
+  // The process has ended: nothing more is sent to it.
   void Forget(Incarnation ended) { lines_.erase(ended.value()); }
-  // Resends; forgets those that asked for the status or were refused, and went silent.
+  // Resends, and forgets guests that have fallen silent.
   void Tick(TimePoint now);
 
-  // By all who joined and were heard of since `since`, but for those who have said that they leave
-  // or have failed: they exit without reading on.
+  // Whether everything is acknowledged by all processes that joined and were heard after `since`.
+  // Processes that announced that they leave or failed do not count, because they exit without
+  // reading.
   bool all_acknowledged(TimePoint since) const;
   uint64_t malformed() const { return malformed_; }
 
@@ -51,7 +51,7 @@ class SessionRouter {
     PeerId peer;
     TimePoint heard{};
     bool joined = false;  // False for a guest.
-    bool awaited = true;  // False once it has said that it exits.
+    bool awaited = true;  // False once it has announced that it exits.
   };
   void CountMalformed(TimePoint now, const PeerId& peer, const Status& why);
   void CountDropped(TimePoint now, const ControlMessage& message, const Status& why);
@@ -60,7 +60,7 @@ class SessionRouter {
 
   const Duration resend_after_;
   const Transmit transmit_;
-  std::map<uint64_t, Line> lines_;  // By session.
+  std::map<uint64_t, Line> lines_;  // Keyed by session.
   uint64_t malformed_ = 0;
   TimePoint last_warning_{};
   uint64_t dropped_ = 0;

@@ -1,4 +1,5 @@
-// What a scheduler must not forget: small values by key, on the disk when Put returns. One thread.
+// State that a scheduler must not lose: small values by key, which are on disk when Put returns.
+// One thread.
 #pragma once
 
 #include <map>
@@ -14,14 +15,14 @@ class StateStore {
  public:
   virtual ~StateStore() = default;
   virtual Result<std::optional<std::string>> Get(const std::string& key) = 0;
-  // Together or not at all.
+  // Writes all values or none.
   virtual Status Put(const std::map<std::string, std::string>& values) = 0;
 };
 
-// An embedded RocksDB in `folder`. Unavailable if another scheduler has it open.
+// Opens an embedded RocksDB in `folder`. Errors: Unavailable, if another scheduler has it open.
 Result<std::unique_ptr<StateStore>> OpenRocksStateStore(const std::string& folder);
 
-// A number that a store holds under `key`; `absent` if it holds none.
+// The number stored under `key`, or `absent` if there is none.
 Result<uint64_t> ReadNumber(StateStore& store, const std::string& key, uint64_t absent);
 
 }  // namespace dt::scheduler

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# clang_tidy.sh BUILD [FILES]: clang-tidy 16 over the sources that build directory compiles (default: all of ours).
+# clang_tidy.sh BUILD [FILES]: runs clang-tidy 16 on FILES (default: all our sources), as the build directory BUILD
+# compiles them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1

@@ -28,8 +28,8 @@ def code_only(text):
 @dataclasses.dataclass
 class Function:
     name: str
-    line: int         # Of the first word of its signature, from 1.
-    lines: int        # From there to its closing brace.
+    line: int         # Line of the first word of its signature, from 1.
+    lines: int        # Number of lines from there to its closing brace.
     parameters: int
     nesting: int      # The deepest control block inside; a block in a function counts 1.
 
@@ -58,7 +58,7 @@ def split_top(text):
 
 def signature_of(head):
     """(name, number of parameters) if the words before a brace are a function's, else None."""
-    # A template's own list could hold parentheses; it is dropped.
+    # The parameter list of a template is removed, because it may contain parentheses.
     head = re.sub(r"^\s*(template\s*<[^{};]*?>\s*(?=[\w:\[~]))+", " ", head)
     for opening in re.finditer(r"(operator\s*\(\s*\)|operator\s*[^\s\w(]+|~?\w+)\s*\(", head):
         name = opening[1]
@@ -91,7 +91,7 @@ def read(text):
     """(functions, types) of a source text."""
     code = code_only(text)
     functions, types, stack = [], [], []
-    start = 0  # Where the words before the next brace begin.
+    start = 0  # Position where the words before the next brace begin.
     round_depth = 0
     for i, c in enumerate(code):
         if c in "()":
@@ -102,7 +102,7 @@ def read(text):
             kind = kind_of(head, inside)
             first = start + len(head) - len(head.lstrip())
             if not inside and kind == "function" and ends_in_initializer(head):
-                kind = "member"  # `: a_{1}, b_(2) {`: the brace of one member; the body comes later.
+                kind = "member"  # In `: a_{1}, b_(2) {` the brace belongs to a member; the body follows.
             stack.append({"kind": kind, "first": first, "head": head, "virtuals": 0, "deepest": 0,
                           "start": start, "round": round_depth})
             round_depth = 0
@@ -124,7 +124,7 @@ def read(text):
                                flags=re.DOTALL)
                 name = re.search(r"(?:class|struct|union|enum)\s+(?:class\s+)?(\w+)", words)
                 types.append(Type(name[1] if name else "?", line, top["virtuals"]))
-            # After a member's brace, or a brace inside parentheses, the same words go on.
+            # The words continue after a member's brace, or a brace inside parentheses.
             start = top["start"] if top["kind"] == "member" or round_depth > 0 else i + 1
         elif c == ";" and round_depth == 0:
             if stack and stack[-1]["kind"] == "type" and re.match(r"\s*virtual\b[^~]*$", code[start:i]):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Names every C++ file that clang-format 16 would write differently. --fix rewrites them.
+# Prints the name of every C++ file that clang-format 16 would change; --fix changes them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v clang-format-16 >/dev/null; then

@@ -8,8 +8,8 @@ import pathlib
 import re
 import sys
 
-# Our own: files whose path matches the first pattern may include what matches the second. The first row
-# that matches a file counts. Below these rows, no two second-level directories may include each other.
+# Our own headers: files whose path matches the first pattern may include files that match the second. The first row
+# that matches a file counts. In addition, no two second-level directories may include each other.
 LAYERS = [
     (r"common/base/", r"common/base/"),
     (r"common/specs/", r"common/(base|specs)/"),
@@ -25,7 +25,7 @@ LAYERS = [
     (r"test/", r"."),
 ]
 
-# Outside libraries: headers that match the first pattern are named only in files that match the second.
+# Outside libraries: only files that match the second pattern may include headers that match the first.
 OUTSIDE = [
     ("ZeroMQ", r"zmq(_addon)?\.h(pp)?$", r"common/net/zmq_"),
     ("Asio, Beast", r"boost/(asio|beast)", r"common/runtime/|common/net/http"),

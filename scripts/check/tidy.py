@@ -24,7 +24,7 @@ NESTING, TEST_NESTING = 3, 4
 VIRTUALS = 10
 TWIN = re.compile(r"_(cpu|cuda|absent)$")
 
-# (pattern in code, what to use instead, files that may). `None`: comments count too.
+# (pattern in code, what to use instead, files in which it is allowed). Comments are not searched.
 BANNED = [
     (r"\bsleep_for\b|\busleep\s*\(|\bsleep\s*\(", "wait on a condition with a deadline", r"^$"),
     (r"\b(steady|system|high_resolution)_clock::now\b", "a Clock that is passed in",

@@ -1,4 +1,4 @@
-# The schema compiler and the header-only runtime. Gives FLATC.
+# Finds the schema compiler and the header-only runtime. Defines FLATC.
 find_program(FLATC flatc)
 find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h)
 include(FindPackageHandleStandardArgs)

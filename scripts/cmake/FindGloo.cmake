@@ -1,4 +1,4 @@
-# Debian ships Gloo without a CMake package. Gives dt_ext::gloo.
+# Defines dt_ext::gloo, because Debian's Gloo has no CMake package.
 find_path(GLOO_INCLUDE_DIR gloo/context.h)
 find_library(GLOO_LIBRARY gloo)
 include(FindPackageHandleStandardArgs)

@@ -1,4 +1,4 @@
-# Libraries that are one header and one file: ZeroMQ, xxHash, zstd. Gives dt_ext::zmq, dt_ext::xxhash, dt_ext::zstd.
+# Defines dt_ext::zmq, dt_ext::xxhash and dt_ext::zstd, libraries that need only the path of one file.
 include(FindPackageHandleStandardArgs)
 set(_dt_plain_vars)
 foreach(_lib zmq xxhash zstd)

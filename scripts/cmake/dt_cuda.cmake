@@ -1,8 +1,9 @@
-# CUDA is optional. Where nvcc is, all .cu files become one shared library, libdovetail_cuda.so, which the program
-# opens at first use: one program runs with and without a driver. It links nothing of ours. The CUDA runtime is
-# inside; cuBLASLt, half a gigabyte, is shared and is looked for beside the library, in a package's lib, then in the toolkit.
-#   dt_cuda_sources(a_cuda.cu …)  adds a directory's files
-#   dt_cuda_library()             makes the library of all of them; called once, at the end
+# CUDA is optional. If nvcc is available, all .cu files become one shared library, libdovetail_cuda.so. The program
+# opens it at first use, so the same program runs with and without a driver. It links none of our libraries. The CUDA
+# runtime is linked into it. cuBLASLt (half a gigabyte) is a shared library, searched beside it, in a package's lib, then
+# in the toolkit.
+#   dt_cuda_sources(a_cuda.cu …)  adds source files of a directory
+#   dt_cuda_library()             makes the library from all of them; call it once, at the end
 
 set(DT_CUDA OFF)
 if(NOT DT_WITH_CUDA STREQUAL "OFF")
@@ -14,7 +15,7 @@ if(NOT DT_WITH_CUDA STREQUAL "OFF")
       enable_language(CUDA)
       set(DT_CUDA ON)
     else()
-      # An nvcc that cannot compile is as good as none.
+      # An nvcc that cannot compile counts as absent.
       include(CheckLanguage)
       check_language(CUDA)
       if(CMAKE_CUDA_COMPILER)
@@ -37,7 +38,7 @@ if(DT_CUDA)
   endif()
 endif()
 if(DT_CUDA AND NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-  # CMake 3.25 does not know that nvcc speaks C++20 since 12.0.
+  # CMake 3.25 does not know that nvcc supports C++20 since version 12.0.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 endif()
 message(STATUS "CUDA: ${DT_CUDA}")
@@ -63,6 +64,6 @@ function(dt_cuda_library)
   target_link_libraries(dovetail_cuda PRIVATE CUDA::cublasLt)
   set_target_properties(dovetail_cuda PROPERTIES
     BUILD_RPATH "$ORIGIN;$ORIGIN/../lib;${CUDAToolkit_LIBRARY_DIR}")
-  # The runtime is inside and hidden, so nothing of another CUDA runtime in the process can meet it.
+  # The CUDA runtime's symbols are hidden, so they cannot be mixed with another CUDA runtime in the process.
   target_link_options(dovetail_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--no-undefined)
 endfunction()

@@ -1,4 +1,4 @@
-# Every outside library, found once. scripts/setup.sh installs them.
+# Finds every outside library. scripts/setup.sh installs them.
 
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)

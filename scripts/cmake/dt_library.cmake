@@ -29,16 +29,16 @@ function(dt_binary name)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} dt_flags)
 endfunction()
 
-# The sources' directories, below test/, whose programs are built and run again with a sanitizer every day:
-# under address what reads foreign bytes; under thread what has threads of its own and no ZeroMQ, oneTBB or
-# RocksDB, which Debian builds without instrumentation.
+# Test directories (below test/) whose programs also run with a sanitizer every day: with AddressSanitizer those that
+# read data from outside; with ThreadSanitizer those that have threads but do not use ZeroMQ, oneTBB or RocksDB, which
+# Debian builds without instrumentation.
 set(DT_EVERYDAY_address "^(unit|property)/(server|table|common/(base|wire|plan|config)|worker/data)(/|$)")
 set(DT_EVERYDAY_thread "^unit/(common/(base|control)|server/shard|worker/client)(/|$)")
 set(DT_PREFIX_address asan)
 set(DT_PREFIX_thread tsan)
 
-# In a sanitizer's tree the label becomes asan (tsan) for those above or with SANITIZE address (thread), and
-# asan-full (tsan-full) for the rest: there a label says which run of scripts/test.sh wants the test.
+# In a sanitizer build the label says which run of scripts/test.sh uses the test: asan (tsan) for the directories above
+# and for SANITIZE address (thread), asan-full (tsan-full) for all others.
 function(dt_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_MAIN" "LABEL;TIMEOUT" "SRCS;DEPS;SANITIZE;ARGS")
   if(NOT arg_OWN_MAIN)
@@ -70,9 +70,9 @@ UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1;LSAN_OPTIONS=suppressions=${sup
 TSAN_OPTIONS=suppressions=${supp}/tsan.supp:halt_on_error=1:second_deadlock_stack=1")
 endfunction()
 
-# dt_fuzz(NAME SRCS … DEPS …): a program around LLVMFuzzerTestOneInput, with inputs in test/fuzz/corpus/NAME. With DT_FUZZ
-# libFuzzer searches from them for a minute (label fuzz); otherwise they and seeded mutations of them are replayed
-# (labels fast, asan).
+# dt_fuzz(NAME SRCS … DEPS …): a program with LLVMFuzzerTestOneInput and initial inputs in test/fuzz/corpus/NAME. With
+# DT_FUZZ, libFuzzer searches for a minute, starting from them (label fuzz); otherwise they and seeded mutations of them
+# are replayed (labels fast, asan).
 function(dt_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SRCS;DEPS")
   set(given ${PROJECT_SOURCE_DIR}/test/fuzz/corpus/${name})
@@ -84,7 +84,7 @@ function(dt_fuzz name)
   endif()
   dt_binary(${name} SRCS ${arg_SRCS} DEPS ${arg_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  # New inputs go to the first directory.
+  # libFuzzer writes new inputs to the first directory.
   set(found ${CMAKE_CURRENT_BINARY_DIR}/corpus_${name})
   file(MAKE_DIRECTORY ${found})
   add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=60 -timeout=10 -rss_limit_mb=2048
@@ -93,7 +93,7 @@ function(dt_fuzz name)
   add_dependencies(fuzz_tests ${name})
 endfunction()
 
-# One source per header that no source of the same name includes first: proof that it compiles alone.
+# Compiles every header that has no source of the same name, which proves that it compiles alone.
 function(dt_check_headers)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
     common/*.h ops/*.h scheduler/*.h server/*.h worker/*.h cli/*.h test/*.h)
@@ -108,6 +108,6 @@ function(dt_check_headers)
   endforeach()
   add_library(dt_headers OBJECT EXCLUDE_FROM_ALL ${sources})
   target_include_directories(dt_headers PRIVATE ${PROJECT_SOURCE_DIR})
-  # common_wire: one of its headers includes what is generated.
+  # common_wire is needed because one of its headers includes a generated file.
   target_link_libraries(dt_headers PRIVATE dt_flags dt::common_wire)
 endfunction()

@@ -1,4 +1,4 @@
-# Every switch of the build, and the one place where compiler flags are written.
+# All options of the build, and all compiler flags.
 
 set(DT_WITH_CUDA AUTO CACHE STRING "Compile CUDA code: AUTO (where nvcc is), ON, OFF")
 set(DT_SANITIZE none CACHE STRING "none, address (with undefined), thread")
@@ -16,15 +16,15 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 add_library(dt_flags INTERFACE)
-# Contraction is off so that the same source gives the same bits in every function it is inlined into. Options
-# are written by name ({.rows = 3}): what is left out has its default, and is not worth a warning.
+# Contraction is off so that the same source gives the same bits in every function into which it is inlined. Structs of
+# options are initialized by name ({.rows = 3}), so missing fields deserve no warning: they have their defaults.
 target_compile_options(dt_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   $<$<BOOL:${DT_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # gcc 12 finds overlaps in std::string that are not there (its bug 105651). What else its optimizer believes to see
-  # is judged at -O2 (dev); -O3 and sanitizers only add false alarms.
+  # gcc 12 reports overlaps in std::string that do not exist (its bug 105651). The other warnings of its optimizer are
+  # checked at -O2 (preset dev), because -O3 and sanitizers only add false alarms.
   target_compile_options(dt_flags INTERFACE -Wno-restrict)
   if(NOT DT_SANITIZE STREQUAL "none" OR CMAKE_BUILD_TYPE STREQUAL "Release")
     target_compile_options(dt_flags INTERFACE
@@ -32,11 +32,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-  # The workers' common instruction set: every process computes with the same one, so that bits agree.
+  # All processes use the same instruction set, so that they compute the same bits.
   target_compile_options(dt_flags INTERFACE -march=x86-64-v3)
 endif()
 
-# Arithmetic kernels: g++ 12 vectorises loops of unknown length from -O3 on.
+# Flags for arithmetic kernels: g++ 12 vectorizes loops of unknown length only with -O3.
 add_library(dt_kernel_flags INTERFACE)
 target_compile_options(dt_kernel_flags INTERFACE $<$<NOT:$<CONFIG:Debug>>:-O3>)
 
@@ -44,7 +44,7 @@ if(DT_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 elseif(DT_SANITIZE STREQUAL "thread")
-  # Fences, which Boost uses beside its mutexes, are not modelled; gcc would stop at each.
+  # ThreadSanitizer does not support the fences that Boost uses beside its mutexes, and gcc warns about each.
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   add_link_options(-fsanitize=thread)
 elseif(NOT DT_SANITIZE STREQUAL "none")

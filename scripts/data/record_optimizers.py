@@ -66,9 +66,9 @@ def main():
     make = lambda p: optim.SparseAdam(p, lr=0.02, betas=(0.9, 0.99), eps=1e-3)
     record_rows("lazy_adam", settings, make, range(STEPS))
     record_rows("lazy_adam", settings, make, (0, 1, 4, 9, 11))
-    # A dense Adam whose gradient is 0 while a row is not touched: the moments of the row decay, as
-    # Dovetail's Adam does for the whole gap at the next push. Its value also moves in the gap, so only a
-    # beta1 of 0, which forgets at once, gives equal values.
+    # A dense Adam with gradient 0 in steps in which a row is not touched: the moments of the row decay, which Dovetail's
+    # Adam does for all skipped steps at the next push. The dense value also moves in these steps, so the values are equal
+    # only for beta1 = 0, which keeps no momentum.
     print("case adam", "lr 0.01 beta1 0 beta2 0.99 epsilon 1e-06 gaps 1")
     rows = torch.nn.Parameter(start())
     optimizer = optim.Adam([rows], lr=0.01, betas=(0.0, 0.99), eps=1e-6)

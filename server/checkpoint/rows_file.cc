@@ -28,14 +28,14 @@ RowsHeader HeaderOf(const ShardSet& shards, Step step) {
   return header;
 }
 
-// A table of dense parameters of an asynchronous job (dense_tables.h), if this job, which evaluates
-// it, has those parameters on its worker: they are in "dense.bin", too.
+// Whether the table holds dense parameters of an asynchronous job (dense_tables.h), and this job,
+// which evaluates it, has them on its worker. They are in "dense.bin", too.
 bool IsPassedOver(TableId id, std::span<const TableSpec> tables) {
   const bool dense = id == TableIdOf(kDenseTable) || id == TableIdOf(kRunningTable);
   return dense && std::ranges::find(tables, id, &TableSpec::id) == tables.end();
 }
 
-// Every table of the header is one of the job's.
+// Checks that the job has every table of the header, in the same form.
 Status CheckTables(const RowsHeader& header, std::span<const TableSpec> tables) {
   for (const RowsHeader::Table& saved : header.tables) {
     if (IsPassedOver(saved.id, tables)) continue;
@@ -70,7 +70,7 @@ Status CheckAllTables(const RowsHeader& header, std::span<const TableSpec> table
   return DataLoss("the header names a table twice");
 }
 
-// Reads the rows of our shards out of one folder after the other.
+// Reads the rows of our shards from one folder after another.
 class RowsLoader {
  public:
   RowsLoader(Step step, ShardSet& shards, DiskTier* tier)
@@ -84,14 +84,14 @@ class RowsLoader {
     for (const ShardId shard : header.holds) {
       if (!seen_.insert(shard).second) return DataLoss("shard {} is in two files", shard.value());
     }
-    // All of ours, and nothing else: the tier goes on with these files.
+    // If the files hold exactly our shards, the tier goes on with them.
     on_disk_ = tier_ != nullptr && header.shards == shards_.shards_of_job() &&
                std::ranges::equal(header.holds, shards_.shards(), {}, {}, &Shard::id) &&
                std::ranges::none_of(shards_.tables(), &TableSpec::on_worker);
     if (on_disk_) DT_TRY_STATUS(tier_->Adopt(folder));
     return TakeOurs(*at);
   }
-  // What workers had: tables that may be on servers now.
+  // Loads tables that were on workers and may be on servers now.
   Status LoadOfWorker(const std::string& folder) {
     DT_TRY(const auto db, RowsDb::OpenToRead(folder));
     const std::unique_ptr<RowsDb::Cursor> at = db->Read();
@@ -99,9 +99,9 @@ class RowsLoader {
     on_disk_ = false;
     return TakeOurs(*at);
   }
-  // Some shards begin anew to count pushes, or the time until rows expire.
+  // True if some shards lost their counts of pushes or the times until rows expire.
   bool counts_lost() const { return counts_lost_; }
-  // Of the saved job: those that no file held.
+  // Checks that every shard of the saved job was in some file.
   Status CheckComplete() const {
     for (uint32_t s = 0; s < saved_shards_; ++s) {
       if (!seen_.contains(ShardId(s))) return DataLoss("the rows of shard {} are missing", s);
@@ -110,7 +110,7 @@ class RowsLoader {
   }
 
  private:
-  // The rows of our shards; the cursor is at the header.
+  // Takes the rows of our shards. The cursor is at the header.
   Status TakeOurs(RowsDb::Cursor& at) {
     if (saved_shards_ != shards_.shards_of_job()) {
       DT_TRY_STATUS(at.Next());
@@ -119,7 +119,7 @@ class RowsLoader {
     for (const Shard& shard : shards_.shards()) {
       const std::string prefix = ShardKey(shard.id());
       DT_TRY_STATUS(at.Seek(prefix));
-      // Shard 0's prefix sorts behind the header's key.
+      // Shard 0's prefix sorts after the header's key.
       DT_TRY_STATUS(TakeRows(at, prefix));
     }
     return OkStatus();
@@ -140,7 +140,7 @@ class RowsLoader {
     return header;
   }
 
-  // Of the rows from here on that begin with `prefix`, those of our shards.
+  // Takes the rows of our shards from the cursor on, while keys begin with `prefix`.
   Status TakeRows(RowsDb::Cursor& at, const std::string& prefix) {
     for (uint64_t n = 1; at.valid() && at.key().starts_with(prefix); ++n) {
       DT_TRY_STATUS(Take(at.key(), at.value()));
@@ -150,7 +150,7 @@ class RowsLoader {
     return OkStatus();
   }
 
-  // One key and value of a file.
+  // Takes one key and value of a file.
   Status Take(std::string_view key, std::string_view value) {
     if (key.size() == kStateKeyBytes) return TakeState(key, value);
     if (key.size() != RowKey::kBytes) return DataLoss("it holds a key of {} bytes", key.size());
@@ -183,7 +183,8 @@ class RowsLoader {
   DiskTier* const tier_;
   bool on_disk_ = false;
   bool counts_lost_ = false;
-  // Where shards are not as they were saved: rows under this prefix are gone, if not pushed since.
+  // For a changed number of shards: rows whose keys begin with gone_in_ and that were last pushed
+  // before gone_before_ have expired.
   std::string gone_in_;
   Step gone_before_ = 0;
   uint32_t saved_shards_ = 0;
@@ -198,8 +199,8 @@ std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
   task->name = fmt::format("server-{}/rows-{}", location.server.value(), location.executor);
   task->folder = location.folder + "/" + task->name;
   task->notes.emplace_back(kHeaderKey, HeaderText(HeaderOf(shards, step)));
-  // On disk tables are sorted by id, not by the order of the job. Empty states too: they take the
-  // place of what an adopted checkpoint had there.
+  // On disk, tables are sorted by id, not in the order of the job. Empty states are written too:
+  // they replace the states of an adopted checkpoint.
   std::vector<uint32_t> order(shards.tables().size());
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::sort(order, {}, [&](uint32_t t) { return shards.tables()[t].id; });

@@ -6,8 +6,8 @@
 //   state:   key shard | table              value EmbeddingTable::LifeState, which may be empty
 //   a row:   key as in row_key.h            value the row's record (table_rows.h)
 //
-// Tables on workers are in <folder>/worker-<rank>/rows-0/, in the same form: a table may live
-// elsewhere each time a job is resumed.
+// Tables on workers are in <folder>/worker-<rank>/rows-0/, in the same form, because a table may be
+// on workers in one run of a job and on servers in the next.
 #pragma once
 
 #include <memory>
@@ -19,21 +19,22 @@
 namespace dt::server {
 
 struct CheckpointLocation {
-  std::string folder;  // The whole checkpoint's.
+  std::string folder;  // The folder of the whole checkpoint.
   ProcessId server;
   uint32_t executor = 0;
 };
 
-// For DiskTier::BeginSave, at the cut.
+// Describes the checkpoint of these rows, for DiskTier::BeginSave at the cut.
 std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
                                          const CheckpointLocation& location);
 
-// Forgets what `shards` hold and reads their rows from all files of the folder; their clocks become
-// `step`. `tier` is fresh; what does not fit into memory stays below it. Null: all must fit.
-// Errors: DataLoss naming the damaged or missing part, Invalid where the job's tables differ. After
-// an error the shards hold some of the rows: the caller must not go on with them. Counts of
-// admission are those of the saved shards: into another number of shards, or under another size of
-// sketch, they are not taken, and a warning says so.
+// Replaces the content of `shards` by their rows from all files of the folder; their clocks become
+// `step`. `tier` is fresh, and rows that do not fit into memory stay on its disk; if it is null,
+// all rows go into memory.
+// Errors: DataLoss naming the damaged or missing part; Invalid if the job's tables differ. After an
+// error `shards` holds only some of the rows and must not be used.
+// Admission counts are lost if the number of shards or the size of the sketch has changed. A
+// warning then says so.
 Status LoadRows(const std::string& folder, Step step, Generation generation, ShardSet& shards,
                 DiskTier* tier = nullptr);
 

@@ -8,7 +8,7 @@
 namespace dt::server {
 namespace {
 
-// Of row r: four bits that have no part in choosing the line.
+// The counter for a row in the line; its four bits of the hash have no part in choosing the line.
 uint32_t PlaceIn(uint64_t hash, uint32_t row) {
   return row * 16 + (static_cast<uint32_t>(hash >> (4 * row)) & 15);
 }
@@ -18,7 +18,7 @@ uint32_t PlaceIn(uint64_t hash, uint32_t row) {
 CountMinSketch::CountMinSketch(uint64_t bytes, uint64_t salt)
     : salt_(salt), lines_(std::max<uint64_t>(1, bytes / sizeof(Line))) {}
 
-// Mixed twice: keys of one shard have bits of a first mixing in common.
+// Mixed twice, because keys of one shard have bits of the first mix in common.
 uint64_t CountMinSketch::HashOf(Key key) const { return MixBits(MixBits(key ^ salt_) + salt_); }
 
 uint64_t CountMinSketch::LineOf(uint64_t hash) const {

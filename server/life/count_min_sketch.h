@@ -1,11 +1,11 @@
-// How often keys were counted, in fixed memory: never less than the truth, more where keys collide.
-// The count-min sketch of Cormode & Muthukrishnan, "An improved data stream summary" (J. Algorithms
-// 2005), four rows, with conservative update (Estan & Varghese, SIGCOMM 2002). The four counters of
-// a key lie in one cache line, a row being one place in each of its quarters: one cache miss a key
-// instead of four.
+// Counts keys in fixed memory: an estimate is never below the true count, and above it if keys
+// collide. The count-min sketch of Cormode & Muthukrishnan, "An improved data stream summary" (J.
+// Algorithms 2005), with four rows and conservative update (Estan & Varghese, SIGCOMM 2002). The
+// four counters of a key are in one cache line, one in each quarter, so that a key costs one cache
+// miss instead of four.
 //
-// What it holds is a function of the sets of keys counted together, not of their order. Owned by
-// one thread.
+// The content depends on the sets of keys counted together, not on their order. Owned by one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ class CountMinSketch {
  public:
   static constexpr uint32_t kCountMax = 255;
 
-  CountMinSketch() = default;  // Counts nothing.
-  // `bytes` is rounded down to whole lines; at least one. `salt` decides which keys collide.
+  CountMinSketch() = default;  // A sketch without counters, which must not be used.
+  // `bytes` is rounded down to whole cache lines, at least one. `salt` decides which keys collide.
   CountMinSketch(uint64_t bytes, uint64_t salt);
 
-  // A bound on how often the key was counted.
+  // An upper bound on the key's count, as far as kCountMax.
   uint32_t Estimate(Key key) const;
-  // From now on Estimate(key) is at least `count`. Counts keys once each: Estimate of all first,
-  // then RaiseTo(estimate + 1) of each. REQUIRES: count <= kCountMax.
+  // Makes Estimate(key) at least `count`. To count a set of keys once each, call Estimate for all,
+  // then RaiseTo(key, estimate + 1) for each. REQUIRES: count <= kCountMax.
   void RaiseTo(Key key, uint32_t count);
   void Clear();
 
-  // For fetching it ahead.
+  // The address that Estimate will read, for prefetching.
   const void* PlaceOf(Key key) const { return &lines_[LineOf(HashOf(key))]; }
 
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span(lines_)); }
@@ -39,7 +39,7 @@ class CountMinSketch {
 
  private:
   static constexpr uint32_t kRows = 4;
-  static constexpr uint32_t kPerRow = 16;  // In one line.
+  static constexpr uint32_t kPerRow = 16;  // Counters of one row in one line.
   struct alignas(64) Line {
     uint8_t counts[kRows * kPerRow];
   };

@@ -1,6 +1,6 @@
 // The rules by which the rows of one table in one shard are made and expire.
 //
-//   never pushed ──n-th push──▶ a row ──no push for so long──▶ gone: as if never pushed
+//   never pushed ──n-th push──▶ a row ──no push for that long──▶ expired: as if never pushed
 //
 // RowAdmission decides the first transition, RowExpiry the second.
 #pragma once

@@ -14,8 +14,8 @@ namespace dt::server {
 std::string EncodeLifeState(const RowAdmission& admission, const RowExpiry& expiry);
 
 // Restores the output of EncodeLifeState; fields that the current rules do not use are ignored.
-// Returns false if the counts began anew because the sketch had another size. Malformed: `state` is
-// not such an output.
+// Returns false if the counts were reset because the sketch had another size. Malformed: `state` is
+// not an output of EncodeLifeState.
 Result<bool> RestoreLifeState(std::string_view state, RowAdmission& admission, RowExpiry& expiry);
 
 }  // namespace dt::server

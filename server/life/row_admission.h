@@ -1,5 +1,5 @@
-// Which push of a key makes its row: pushes to a key without a row are counted in a sketch, the
-// n-th makes the row, and those before it are dropped. Owned by the shard's thread.
+// Decides which push of a key makes its row: pushes to a key without a row are counted in a sketch,
+// the n-th one makes the row, and earlier ones are dropped. Owned by the shard's thread.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class RowAdmission {
   // True if no push is ever dropped.
   bool admits_all() const { return pushes_ <= 1; }
   // Returns whether this push to a key without a row makes the row. A dropped push is counted by
-  // the next Settle, so that the keys of one request do not see one another.
+  // the next Settle, so that the keys of one request do not affect one another.
   bool Admit(Key key);
   void Settle();
-  // The address that Admit will read, to be fetched ahead.
+  // The address that Admit will read, for prefetching.
   const void* CounterOf(Key key) const { return sketch_.PlaceOf(key); }
 
   // Forgets all counts.

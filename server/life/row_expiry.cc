@@ -5,7 +5,7 @@
 namespace dt::server {
 namespace {
 
-// Rows go at most this share of expiry_time late.
+// Rows expire at most expiry_time / kMarksPerLife late.
 constexpr int kMarksPerLife = 64;
 
 }  // namespace

@@ -1,10 +1,11 @@
-// When the rows of one table in one shard are gone. Expiry is a statement, not an act: a row whose
-// last push is earlier than expire_before() counts as absent, wherever its bytes still are.
-// expire_before() moves at step boundaries only and never decreases, not even if a job is resumed
-// under another rule, so that all members of a chain, every pull, checkpoint and checksum agree.
+// Decides when the rows of one table in one shard expire. Expiry does not wait for deletion: a row
+// whose last push is earlier than expire_before() counts as absent, even while its bytes still
+// exist. expire_before() moves at step boundaries only and never decreases, not even if a job is
+// resumed under another rule, so that all members of a chain, every pull, checkpoint and checksum
+// agree.
 //
-// Hours are hours of running: while a job is stopped nothing grows old. Owned by the shard's
-// thread; it has no clock of its own.
+// Only running time counts: while a job is stopped, rows do not age. Owned by the shard's thread;
+// it has no clock of its own.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace dt::server {
 
 class RowExpiry {
  public:
-  // The shard's clock at a time of running.
+  // The shard's clock after it had run for `running_ns`.
   struct Mark {
     uint64_t running_ns = 0;
     Step clock = 0;
@@ -27,15 +28,15 @@ class RowExpiry {
   explicit RowExpiry(const LifeSpec& spec) : spec_(spec) {}
 
   bool IsGone(Step last_push) const { return last_push < expire_before_; }
-  Step expire_before() const { return expire_before_; }  // 0: no row can be gone.
+  Step expire_before() const { return expire_before_; }  // 0: no row has expired.
   // Adds the time for which the shard has run since the last call.
   void PassTime(Duration elapsed) { running_ += elapsed; }
   // Called at a step boundary: every step before `clock` is applied.
   void MoveClock(Step clock);
 
-  // Begins as for a shard that was never pushed to.
+  // Resets to the state of a shard that was never pushed to.
   void Reset(Step clock);
-  // Goes on from a checkpoint; the time of running and its marks are ignored if rows do not expire
+  // Restores the state from a checkpoint; `running` and `marks` are ignored if rows do not expire
   // by time.
   void Restore(Step expire_before, Duration running, std::span<const Mark> marks);
 
@@ -44,7 +45,7 @@ class RowExpiry {
   const std::deque<Mark>& marks() const { return marks_; }
   const LifeSpec& spec() const { return spec_; }
 
-  // Rows that expired and were noticed since the process began.
+  // Expired rows that were noticed since the process began.
   void CountGone(uint64_t rows) { gone_ += rows; }
   uint64_t gone() const { return gone_; }
 
@@ -52,7 +53,7 @@ class RowExpiry {
   const LifeSpec spec_;
   Step expire_before_ = 0;
   Duration running_{};
-  std::deque<Mark> marks_;  // Ascending; those within expiry_time.
+  std::deque<Mark> marks_;  // Ascending; only marks within expiry_time.
   uint64_t gone_ = 0;
 };
 

@@ -59,7 +59,7 @@ Result<std::vector<std::optional<LogLocation>>> LogKeeper::LocationsAtStart(
     }
     locations.emplace_back(std::move(location));
   }
-  if (!base.has_value()) dir_.RemoveLog();  // Of a start that did not come to its end.
+  if (!base.has_value()) dir_.RemoveLog();  // Left by a start that was not completed.
   return locations;
 }
 

@@ -1,5 +1,5 @@
-// What a server that keeps a log knows of itself on the disk: who it is to the scheduler, which
-// addresses it has, and what its log continues. The server's main thread.
+// What a server that keeps a log stores about itself on disk: its identity for the scheduler, its
+// addresses, and the checkpoint that its log continues. For the server's main thread.
 #pragma once
 
 #include <optional>
@@ -14,33 +14,36 @@ namespace dt::server {
 
 class LogKeeper {
  public:
-  // Takes a directory, that of `id` if it can; one that was used for the same job and `listen` goes
-  // on where it was.
+  // Takes a directory, that of `id` if possible. A directory that was used for the same job and
+  // `listen` is continued.
   static Result<LogKeeper> Open(const JobConfig& job, const std::string& listen, ProcessId id);
 
   const std::string& dir() const { return dir_.path(); }
-  // The number of the directory, which the server asks for.
+  // The number of the directory; the server asks the scheduler for this id.
   ProcessId id() const { return dir_.id(); }
   uint64_t server_token() const { return identity_.server_token; }
-  // To be bound again; none for a new server.
+  // The addresses to bind again; none for a new server.
   const std::vector<std::string>& endpoints() const { return identity_.endpoints; }
-  // The old addresses cannot be had: another server.
+  // Called if the old addresses are not available: becomes a new server, with a new token and no
+  // log.
   void BeginAnew();
   Status SetEndpoints(std::vector<std::string> endpoints);
 
-  // Whether the scheduler knows the directory; else what it holds is of another run, and goes.
+  // `returned`: the scheduler knows this server from before. If not, the log is of another run and
+  // is removed.
   void OnWelcome(bool returned);
-  // A checkpoint that was completed while this server was away.
+  // Notes a checkpoint that was completed while this server was away.
   void KeepForStart(const CheckpointCommittedMessage& kept) { kept_ = kept; }
-  // What each executor begins with. `generation` of the start; of the log's where it goes on.
+  // Where each executor's log is. `generation` is that of the start; if a log is continued, it
+  // becomes that of the log.
   Result<std::vector<std::optional<LogLocation>>> LocationsAtStart(size_t executors,
                                                                    Generation& generation);
   Status OnStarted(std::vector<uint64_t> first_segments);
-  // False for a checkpoint before the log's base.
+  // False for a checkpoint of another generation or from before the log's base.
   bool Continues(const CheckpointCommittedMessage& kept) const;
-  // On the disk; then the segments before the first ones go.
+  // Writes the base to disk, then removes the segments before its first ones.
   Status SetBase(LogBase base);
-  // The job is over.
+  // Removes everything, because the job is over.
   void Remove() { dir_.RemoveAll(); }
 
  private:

@@ -1,4 +1,4 @@
-// Where the log of one executor is: one to begin, or to go on with.
+// Where the log of one executor is, and whether it is a new one or is continued.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@ struct LogLocation {
   std::string dir;
   uint32_t executor = 0;
   bool sync = false;
-  // What the log in `dir` continues: it is read back first. Nothing: the log begins here.
+  // What the log in `dir` continues; such a log is read back first. Without a base, a new log
+  // begins.
   struct Base {
     Step step = 0;
-    std::string folder;  // Of the checkpoint; "": no rows.
+    std::string folder;  // The checkpoint's; empty: no rows.
     uint64_t first_segment = 1;
   };
   std::optional<Base> base = {};

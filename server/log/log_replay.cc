@@ -44,7 +44,7 @@ Result<bool> LogReplay::Some(TimePoint now, ShardSet& shards) {
   return true;
 }
 
-// False when it waits.
+// False if the record has to wait.
 Result<bool> LogReplay::Push(TimePoint now, ShardSet& shards) {
   Result<DataRequest> request = DecodeDataRequest(next_->frames, tables_);
   Status status = request.status();

@@ -1,5 +1,5 @@
-// A server's log, pushed again into its shards: the same requests, through the same functions, in
-// the same order. Owned by the executor's thread.
+// Replays a server's log into its shards: the same requests go through the same functions in the
+// same order. Owned by the executor's thread.
 #pragma once
 
 #include <memory>
@@ -19,17 +19,17 @@ class LogReplay {
   struct Key {};
 
  public:
-  // REQUIRES: `location` has a base, whose rows `shards` hold.
+  // REQUIRES: `location` has a base, and `shards` holds the rows of that base.
   static Result<std::unique_ptr<LogReplay>> Open(const LogLocation& location,
                                                  const ShardSet& shards);
   LogReplay(Key, PushLogReader reader, PushLog::Options log, const ShardSet& shards);  // See Open.
 
-  // Pushes some records; false at the end of the log. DataLoss naming file and offset: the log is
-  // damaged, or holds what these shards do not take.
+  // Pushes some records; returns false at the end of the log. Errors: DataLoss naming file and
+  // offset, if the log is damaged or the shards refuse a record.
   Result<bool> Some(TimePoint now, ShardSet& shards);
-  // The next record waits, for rows that come from the disk.
+  // True if the next record waits for rows from the disk.
   bool stalled() const { return next_.has_value(); }
-  // The log as it goes on. REQUIRES: Some gave false.
+  // The log, open for more records. REQUIRES: Some returned false.
   Result<std::unique_ptr<PushLog>> Finish(ShardSet& shards);
 
  private:
@@ -39,8 +39,9 @@ class LogReplay {
   const PushLog::Options log_;
   const Generation generation_;
   std::vector<WireTable> tables_;
-  std::optional<PushLogReader::Record> next_;  // Refused with Busy: to be pushed again,
-  TimePoint stalled_since_{};                  // since then.
+  // A record that was refused as busy and is to be pushed again.
+  std::optional<PushLogReader::Record> next_;
+  TimePoint stalled_since_{};  // When next_ was tried first.
   std::optional<TimePoint> begun_;
 };
 

@@ -15,11 +15,11 @@
 namespace dt::server {
 namespace {
 
-constexpr size_t kPiecesMax = 1024;  // Of one writev: IOV_MAX.
+constexpr size_t kPiecesMax = 1024;  // Limit of one pwritev: IOV_MAX.
 
 iovec PieceOf(const void* data, size_t bytes) { return {const_cast<void*>(data), bytes}; }
 
-// errno, or 0. Writes everything unless it fails.
+// Writes everything and returns 0, or returns errno.
 int WriteAllAt(int fd, std::vector<iovec> pieces, uint64_t offset) {
   size_t first = 0;
   while (first < pieces.size()) {
@@ -128,7 +128,8 @@ void PushLog::Append(Step step, const Frames& frames) {
 Status PushLog::Commit() {
   if (pending_.empty()) return OkStatus();
   DT_TRY_STATUS(WritePending());
-  if (good_ > options_.segment_bytes_max) BeginSegment().IgnoreError();  // Later, then.
+  // After an error, a later Commit tries again.
+  if (good_ > options_.segment_bytes_max) BeginSegment().IgnoreError();
   return OkStatus();
 }
 
@@ -145,12 +146,12 @@ Status PushLog::WritePending() {
   }
   if (broken_) return WriteError(EIO, bytes);
   if (const int error = WriteAllAt(fd_, std::move(pieces), good_); error != 0) {
-    // What was written of it goes: a reader must not find it whole, nor half.
+    // Removes the part that was written: a reader must find neither a whole record nor half of one.
     if (ftruncate(fd_, static_cast<off_t>(good_)) != 0) broken_ = true;
     return WriteError(error, bytes);
   }
   if (options_.sync && fdatasync(fd_) != 0) {
-    // The kernel may have given up these pages: a second attempt would lie.
+    // The kernel may have dropped these pages, and a second fdatasync would still return success.
     broken_ = true;
     return WriteError(errno, bytes);
   }

@@ -1,11 +1,11 @@
-// What one executor of a server was pushed, on the disk: append-only segments in the server's
-// directory. A push is acknowledged when Commit has returned OK behind its Append, so that it
-// outlives the process (with `sync`: the power).
+// What one executor of a server was pushed, on disk: append-only segments in the server's
+// directory. A push is acknowledged only when the Commit after its Append has returned OK, so that
+// it outlives the process (with `sync`, a power failure too).
 //
 //   Append, Append, …  ──one turn of the executor──▶  Commit: one write for all  ──▶  answers
 //
-// A segment begins at every checkpoint; Cut says which segments a complete one makes useless.
-// One thread.
+// A segment begins at every checkpoint; Cut says which segments a completed checkpoint makes
+// useless. Owned by one thread.
 #pragma once
 
 #include <deque>
@@ -34,9 +34,9 @@ class PushLog {
     std::string dir;
     uint32_t executor = 0;
     bool sync = false;
-    uint64_t segment_bytes_max = uint64_t{256} << 20;  // A longer one is followed by a new one.
+    uint64_t segment_bytes_max = uint64_t{256} << 20;  // A longer segment is followed by a new one.
   };
-  // Begins segment `segment`; `older` are those before it that still count, in order.
+  // Begins segment `segment`; `older` are the earlier segments that still count, in order.
   static Result<std::unique_ptr<PushLog>> Open(Options options, Generation generation,
                                                uint64_t segment, uint64_t first_record = 1,
                                                std::vector<LogSegment> older = {});
@@ -45,25 +45,26 @@ class PushLog {
   PushLog(const PushLog&) = delete;
   PushLog& operator=(const PushLog&) = delete;
 
-  // Keeps the frames, sharing their memory, until the next Commit. REQUIRES: no other process can
-  // write to that memory (Frame::Settled), or the digest would not match the bytes written.
+  // Keeps the frames, sharing their memory, until a Commit succeeds. REQUIRES: no other process can
+  // write to that memory (Frame::Settled); otherwise the digest might not match the bytes written.
   void Append(Step step, const Frames& frames);
-  // Writes everything appended. After an error it is all still there, in order, and nothing half
-  // written: try again. Unavailable naming the file, how much was to be written and how much room
-  // there is.
+  // Writes everything appended. After an error all records are still pending, in order, and none is
+  // half written: try again. Errors: Unavailable naming the file, how much was to be written and
+  // how much room there is.
   Status Commit();
-  // Appended, and not yet written.
+  // True if records are appended and not yet written.
   bool behind() const { return !pending_.empty(); }
-  // True once the disk failed in a way that trying again cannot mend.
+  // True after the disk failed in a way that trying again cannot mend.
   bool broken() const { return broken_; }
 
-  // From now on records go into a new segment. An error leaves the present one in use.
+  // Later records go into a new segment. After an error the present one stays in use.
   Status BeginSegment();
-  // A new generation: what was logged before does not count any more; its segments are the caller's
-  // to remove.
+  // Begins a new generation: what was logged before no longer counts, and the caller removes its
+  // segments.
   Status Restart(Generation generation);
-  // A checkpoint holds every step before `step`: forgets segments without later ones, oldest first.
-  // Returns the number of the first that stays; the files before it are the caller's to remove.
+  // Forgets the segments, oldest first, that hold only steps before `step`, because a checkpoint
+  // holds these steps. Returns the number of the first segment kept; the caller removes the files
+  // before it.
   uint64_t Cut(Step step);
 
   uint64_t first_segment() const { return older_.empty() ? segment_ : older_.front().number; }
@@ -86,10 +87,10 @@ class PushLog {
   Generation generation_;
   int fd_ = -1;
   uint64_t segment_ = 0;
-  uint64_t good_ = 0;         // The end of what is written whole.
-  uint64_t next_record_ = 1;  // To be appended.
-  uint64_t written_ = 0;      // Records written so far; those pending come behind.
-  Step end_step_ = 0;         // Of this segment.
+  uint64_t good_ = 0;         // The end of the records that are written completely.
+  uint64_t next_record_ = 1;  // The number of the next record to append.
+  uint64_t written_ = 0;      // The number of the last record written; those pending follow it.
+  Step end_step_ = 0;         // Every record in this segment is of an earlier step.
   std::deque<Pending> pending_;
   std::vector<LogSegment> older_;
   uint64_t older_bytes_ = 0;

@@ -16,7 +16,7 @@
 namespace dt::server {
 namespace {
 
-constexpr uint64_t kFrameBytesMax = uint64_t{1} << 30;  // As messages have them.
+constexpr uint64_t kFrameBytesMax = uint64_t{1} << 30;  // The limit for frames of messages.
 
 std::string PrefixOf(uint32_t executor) { return fmt::format("log-{}-", executor); }
 
@@ -126,8 +126,9 @@ Status PushLogReader::OpenSegment(uint64_t segment) {
   if (head.executor != options_.executor || head.segment != segment) {
     return Damage("the file has another one's head");
   }
-  if (head.generation > options_.generation.value()) {  // A return to a checkpoint that was not
-    ended_ = true;                                      // completed; nobody pushed to it.
+  // A later generation: a return to a checkpoint that was not completed, so nobody pushed to it.
+  if (head.generation > options_.generation.value()) {
+    ended_ = true;
     return OkStatus();
   }
   if (head.generation < options_.generation.value()) {
@@ -157,7 +158,7 @@ Result<std::optional<PushLogReader::Record>> PushLogReader::Next() {
     if (offset_ < size_) {
       DT_TRY(std::optional<Record> record, ReadRecord());
       if (record.has_value()) return record;
-      break;  // Torn.
+      break;  // The record is incomplete.
     }
     CloseSegment();
   }
@@ -238,7 +239,7 @@ Result<PushLogReader::End> PushLogReader::Finish() {
     }
     CloseSegment();
   }
-  // Without a good head, or of a generation that did not come to be.
+  // Segments without a good head, or of a generation that was not completed.
   for (; at_ < segments_.size(); ++at_) {
     const std::string path = push_log::SegmentPath(dir, options_.executor, segments_[at_]);
     if (unlink(path.c_str()) != 0) {

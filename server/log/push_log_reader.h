@@ -1,9 +1,9 @@
 // Reads a push log back after its process ended, however it ended.
 //
-// A record at the end of the last segment that is not whole was never acknowledged: it is cut off.
-// It is such a one if the file ends within it, or if the file's last eight bytes are zero (the file
-// system made room and the power went before the data came). Anything else that does not hold is
-// damage: DataLoss, naming file and offset. One thread.
+// An incomplete record at the end of the last segment was never acknowledged: it is cut off. A
+// record there counts as incomplete if the file ends within it, or if it is wrong and the file's
+// last eight bytes are zero (the file system made room, and the power failed before the data came).
+// Anything else that is wrong is damage: DataLoss naming file and offset. Owned by one thread.
 #pragma once
 
 #include <optional>
@@ -22,15 +22,15 @@ class PushLogReader {
   struct Options {
     std::string dir;
     uint32_t executor = 0;
-    Generation generation;       // Segments of a later one are passed over.
-    uint64_t first_segment = 1;  // Those before do not count.
-    bool sync = false;           // What is cut off stays so when the power goes.
+    Generation generation;       // Segments of a later generation are ignored.
+    uint64_t first_segment = 1;  // Earlier segments do not count.
+    bool sync = false;           // Makes the cut survive a power failure.
   };
   struct Record {
     Step step = 0;
     Frames frames;
   };
-  // The log as it goes on: see PushLog::Open.
+  // What is needed to continue the log: see PushLog::Open.
   struct End {
     uint64_t next_segment = 1, next_record = 1;
     std::vector<LogSegment> segments;
@@ -42,13 +42,13 @@ class PushLogReader {
   PushLogReader(PushLogReader&&) noexcept;
   PushLogReader& operator=(PushLogReader&&) = delete;
 
-  // The next record; nothing at the end. After an error it is of no use.
+  // The next record; nothing at the end. After an error the reader is of no use.
   Result<std::optional<Record>> Next();
-  // "<file>, byte 4711": where the last record began.
+  // Where the last record began, as "<file>, byte 4711".
   std::string Where() const;
-  // REQUIRES: Next gave nothing. Cuts off what was torn.
+  // Cuts off an incomplete record. REQUIRES: Next returned nothing.
   Result<End> Finish();
-  // Of all segments, for progress.
+  // Bytes of all segments, for progress.
   uint64_t bytes_total() const { return bytes_total_; }
   uint64_t bytes_read() const { return end_.bytes + offset_; }
 
@@ -56,7 +56,7 @@ class PushLogReader {
   explicit PushLogReader(Options options) : options_(std::move(options)) {}
   Status OpenSegment(uint64_t segment);
   Result<std::optional<Record>> ReadRecord();
-  // Either the torn end (nothing), or DataLoss.
+  // Returns nothing if the record is an incomplete one at the end of the log, else DataLoss.
   Result<std::optional<Record>> Bad(bool cut_short, std::string_view what);
   void CloseSegment();
   Status ReadAt(uint64_t offset, std::span<std::byte> to);
@@ -64,13 +64,13 @@ class PushLogReader {
 
   const Options options_;
   std::vector<uint64_t> segments_;  // Ascending.
-  size_t at_ = 0;                   // Of segments_: the one that is open.
+  size_t at_ = 0;                   // Index of the open segment in segments_.
   int fd_ = -1;
-  uint64_t size_ = 0;    // Of the open segment.
-  uint64_t offset_ = 0;  // Behind the last good record.
-  uint64_t began_ = 0;   // Of the last record.
+  uint64_t size_ = 0;    // Size of the open segment.
+  uint64_t offset_ = 0;  // End of the last good record.
+  uint64_t began_ = 0;   // Start of the last record.
   Step end_step_ = 0;
-  std::optional<uint64_t> number_;  // Of the next record.
+  std::optional<uint64_t> number_;  // Number of the next record.
   uint64_t bytes_total_ = 0;
   bool ended_ = false;
   End end_;

@@ -24,18 +24,18 @@ constexpr uint32_t kDirsMax = 4096;
 constexpr int kLockTries = 100;
 constexpr std::string_view kPrefix = "server-";
 
-// A path of another file system may be no UTF-8, which JSON has to be.
+// Replaces bytes that are not UTF-8, which JSON must be: a path may have any bytes.
 std::string Dump(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// {"content": …, "check": digest of the content as it is printed}
+// Writes {"content": …, "check": digest of the content as it is printed}.
 Status WriteChecked(const std::string& path, const Json& content) {
   const Json json = {{"content", content}, {"check", HashString(Dump(content))}};
   return WriteWholeFile(path, Dump(json, 1) + "\n", Readers::kOwner);
 }
 
-// NotFound; DataLoss where it is not as it was written.
+// Errors: NotFound; DataLoss if the file is not as it was written.
 Result<Json> ReadChecked(const std::string& path) {
   const Result<Json> json = ReadJsonFile(path);
   if (json.status().code() == StatusCode::kNotFound) return json.status();
@@ -54,7 +54,7 @@ bool SameFile(int descriptor, const std::string& path) {
          held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
-// The lock's descriptor; -1 when another process holds it.
+// The lock's file descriptor; -1 if another process holds the lock.
 Result<int> TakeLock(const std::string& dir) {
   const std::string path = dir + "/lock";
   for (int i = 0; i < kLockTries; ++i) {
@@ -64,12 +64,12 @@ Result<int> TakeLock(const std::string& dir) {
           "cluster.server.dir names another one");
     }
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 && errno == ENOENT) continue;  // Its last owner has removed the directory.
+    if (fd < 0 && errno == ENOENT) continue;  // The last owner has just removed the directory.
     if (fd < 0) break;
     const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (locked && SameFile(fd, path)) return fd;
     close(fd);
-    if (!locked) return -1;  // Else it was removed before it was locked.
+    if (!locked) return -1;  // Otherwise the file was removed before it was locked.
   }
   return WithHint(
       Unavailable("the server's directory {} cannot be written: {}", dir, std::strerror(errno)),
@@ -80,7 +80,7 @@ std::string RunDirOf(const JobConfig& job) {
   return std::filesystem::absolute(job.run_dir).lexically_normal().string();
 }
 
-// Another machine's or job's, which will come back for it.
+// Whether the directory is of another machine or job, which will come back for it.
 bool IsOthers(const std::string& dir, const std::string& run_dir) {
   const Result<Json> identity = ReadChecked(dir + "/identity.json");
   return identity.ok() &&
@@ -177,7 +177,8 @@ Status ServerDir::SetBase(const LogBase& base) const {
 
 void ServerDir::RemoveLog() const {
   std::error_code ignored;
-  std::filesystem::remove(path_ + "/base.json", ignored);  // First: without it nothing counts.
+  // First, because without it no segment counts.
+  std::filesystem::remove(path_ + "/base.json", ignored);
   RemoveAllSegments(path_);
 }
 

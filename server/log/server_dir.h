@@ -1,12 +1,12 @@
-// The directory of a server that keeps a log: whose it is, and what its log is based on.
+// The directory of a server that keeps a log: its owner, and what its log is based on.
 //
 //   lock           held while a process uses the directory
-//   identity.json  the job, the token by which the scheduler knows it, and the addresses it serves
+//   identity.json  the job, the server's token for the scheduler, and the addresses it serves
 //   base.json      the checkpoint that the log continues, and the first segments that count
 //   log-…          push_log.h
 //
-// The two files carry a checksum of their own, are replaced as a whole, and are on the disk when
-// Set returns. One thread.
+// The two files carry a checksum each, are replaced as a whole, and are on disk when the function
+// that sets them returns. Owned by one thread.
 #pragma once
 
 #include <optional>
@@ -23,25 +23,25 @@ struct ServerIdentity {
   uint64_t server_token = 0;  // JoinMessage::server_token.
   uint64_t job_fingerprint = 0;
   std::string host;
-  std::string listen;                  // As asked for.
-  std::vector<std::string> endpoints;  // As bound.
+  std::string listen;                  // The address that was asked for.
+  std::vector<std::string> endpoints;  // The addresses that were bound.
 };
 
 struct LogBase {
   Generation generation;
   Step step = 0;
-  std::string folder;                    // Of the checkpoint; "": no rows, from `step` on.
-  std::vector<uint64_t> first_segments;  // By executor.
+  std::string folder;                    // The checkpoint's; empty: no rows, from `step` on.
+  std::vector<uint64_t> first_segments;  // One for each executor.
 };
 
 class ServerDir {
  public:
   // Makes and locks <cluster.server.dir>/server-<id>, or the next one that neither a living process
-  // nor another job has; an id of 0 stands for 1. So a server that was killed finds its own again.
-  // Unavailable naming the directory: it cannot be made or written.
+  // nor another job uses; an id of 0 counts as 1. So a server that was killed finds its own
+  // directory again. Errors: Unavailable naming the directory, if it cannot be made or written.
   static Result<ServerDir> Open(const JobConfig& job, ProcessId id);
-  // Removes those of the job on this machine that no living process has. REQUIRES: no scheduler of
-  // the job waits for a server to come back.
+  // Removes the job's directories on this machine that no living process uses. REQUIRES: no
+  // scheduler of the job waits for a server to come back.
   static void RemoveFormer(const JobConfig& job);
   ~ServerDir();
   ServerDir(ServerDir&& other) noexcept;
@@ -51,15 +51,16 @@ class ServerDir {
   // The number in its name.
   ProcessId id() const { return id_; }
 
-  // Nothing where there is none, or none of this host and job that can be read.
+  // Nothing if there is no identity that can be read and is of this host and job.
   std::optional<ServerIdentity> ReadIdentity(const JobConfig& job) const;
   Status SetIdentity(const ServerIdentity& identity) const;
-  // Nothing where there is none. DataLoss naming the file.
+  // Nothing if there is none. Errors: DataLoss naming the file.
   Result<std::optional<LogBase>> ReadBase() const;
   Status SetBase(const LogBase& base) const;
-  // The log goes, and what it is based on; the identity stays.
+  // Removes the log and its base; the identity stays.
   void RemoveLog() const;
-  // The job does not come back: everything goes, the directory itself with this object.
+  // Removes everything, because the job does not come back. The directory itself goes with this
+  // object.
   void RemoveAll();
 
  private:
@@ -68,7 +69,7 @@ class ServerDir {
 
   std::string path_;  // Absolute.
   ProcessId id_;
-  std::string run_dir_;  // The job's, absolute.
+  std::string run_dir_;  // The job's run directory, absolute.
   bool removed_ = false;
   int lock_ = -1;
 };

@@ -26,7 +26,7 @@ class Begin : public ExecutorCommand {
   bool replaces_rows() const override { return true; }
 
  private:
-  // A part of the log at a time: between them the thread does what it always does, so that a push
+  // Replays a part of the log. Between the parts the thread does its usual work, so that a push
   // that waits for rows from the disk gets them. False: there is no more.
   Result<bool> Piece(TimePoint now, ExecutorState& state) {
     if (replay_ == nullptr) DT_TRY_STATUS(Open(state));
@@ -58,10 +58,10 @@ class Begin : public ExecutorCommand {
     return OkStatus();
   }
 
-  ShardSetOptions shards_;  // Until Open.
-  DiskTierOptions disk_;    // Likewise.
+  ShardSetOptions shards_;  // Moved away by Open.
+  DiskTierOptions disk_;    // Moved away by Open.
   const std::optional<LogLocation> log_;
-  std::unique_ptr<LogReplay> replay_;  // While the log is read back.
+  std::unique_ptr<LogReplay> replay_;  // Set while the log is read back.
 };
 
 class Save : public ExecutorCommand {
@@ -72,7 +72,8 @@ class Save : public ExecutorCommand {
   std::optional<ExecutorAnswer> Work(TimePoint now, ExecutorState& state) override {
     if (state.shards() == nullptr) return {{Internal("save before the start of the job")}};
     ShardSet& shards = *state.shards();
-    // The scheduler orders a save when every worker is past the step: all before is complete.
+    // The scheduler orders a save when every worker is past the step, so that all earlier steps are
+    // complete.
     shards.Advance(step_);
     if (Status lost = shards.CheckNothingLost(step_); !lost.ok()) return {{std::move(lost)}};
     if (!shards.Reached(step_)) {
@@ -81,7 +82,7 @@ class Save : public ExecutorCommand {
       return {{Timeout("save at step {}: {}", step_, shards.SlowestText())}};
     }
     state.tier()->BeginSave(SaveTask(shards, step_, location_));
-    // What comes now is not in the checkpoint. Where no segment can begin, the cut comes later.
+    // Pushes from now on are not in the checkpoint. If no segment can begin, the log is cut later.
     if (state.log() != nullptr) state.log()->BeginSegment().IgnoreError();
     return {{OkStatus()}};
   }

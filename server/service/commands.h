@@ -1,6 +1,6 @@
-// What the server's main thread has an executor do. A command is carried out on the executor's
-// thread, a piece at each turn of its loop, so that requests are served meanwhile. One at a time;
-// each has one answer.
+// Commands of the server's main thread to an executor. A command is carried out on the executor's
+// thread, a piece at each turn of its loop, so that requests are served meanwhile. One command is
+// under way at a time; each has one answer.
 #pragma once
 
 #include <memory>
@@ -18,34 +18,35 @@ namespace dt::server {
 
 struct ExecutorAnswer {
   Status status;
-  std::vector<TableReport> tables = {};  // Report.
-  uint64_t first_segment = 0;            // Begin, Load, Cut: of the log; 0: there is none.
+  std::vector<TableReport> tables = {};  // For Report.
+  uint64_t first_segment = 0;            // For Begin, Load and Cut: the log's; 0: there is no log.
 };
 
 class ExecutorCommand {
  public:
   virtual ~ExecutorCommand() = default;
-  // A piece of it; the answer with the last one.
+  // Does a piece of the command; returns the answer after the last piece.
   virtual std::optional<ExecutorAnswer> Work(TimePoint now, ExecutorState& state) = 0;
-  // How long the next piece may wait while nothing else happens.
+  // How long the next piece may wait if nothing else happens.
   virtual Duration timeout() const { return milliseconds(10); }
-  // The rows become others: no request is served until it has ended well.
+  // True if the command replaces the rows: no request is served until it has succeeded.
   virtual bool replaces_rows() const { return false; }
 };
 
-// Empty shards; with a log that is gone on with, what its base and its segments hold.
+// Begins with empty shards; if a log is continued, with what its base and its segments hold.
 std::unique_ptr<ExecutorCommand> BeginCommand(ShardSetOptions shards, DiskTierOptions disk,
                                               std::optional<LogLocation> log = {});
-// Waits until every step before `step` is applied: Timeout after `timeout`, with what is missing.
-// Answered when what is to be saved is fixed; Executor::TakeSaved tells when it is written.
+// Saves the rows after every step before `step` is applied. Answered when the content is fixed;
+// Executor::TakeSaved tells when it is written. Timeout naming what is missing, if the steps are
+// not applied within `timeout`.
 std::unique_ptr<ExecutorCommand> SaveCommand(Step step, CheckpointLocation location,
                                              Duration timeout);
-// The rows of a checkpoint.
+// Loads the rows of a checkpoint.
 std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Generation generation);
-// A checkpoint holds every step before `step`: the log forgets them.
+// Removes every step before `step` from the log, because a checkpoint holds them.
 std::unique_ptr<ExecutorCommand> CutCommand(Step step);
-// The job is over, so every step that is held as a whole counts as complete. Waits until all is
-// applied.
+// Reports the tables at the end of the job. Every step that is held as a whole counts as complete,
+// and all of them are applied first.
 std::unique_ptr<ExecutorCommand> ReportCommand();
 
 }  // namespace dt::server

@@ -49,7 +49,7 @@ Status DataFrontend::Ready() const {
 
 void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
                              std::vector<PeerMessage>& answers) {
-  Frames raw;  // For the log. The bytes must stay as they were hashed and applied.
+  Frames raw;  // For the log, which needs the bytes as they were hashed and applied.
   if (log_ != nullptr) {
     for (Frame& frame : message.frames) frame = Frame::Settled(std::move(frame));
     raw = message.frames;
@@ -211,7 +211,7 @@ TimePoint DataFrontend::NextDeadline() const {
   return parked_.empty() ? TimePoint::max() : parked_.begin()->second.deadline;
 }
 
-// Malformed messages only: stale and early ones belong to the protocol.
+// Counts malformed messages only: stale and early ones belong to the protocol.
 void DataFrontend::OnBad(TimePoint now, const PeerId& peer, const Status& status) {
   if (status.code() != StatusCode::kOutOfRange) return;
   ++bad_messages_;

@@ -1,7 +1,8 @@
 // Where requests enter: decodes them, hands them to the handlers, and makes the answers. Pulls that
 // must wait for a step or for the disk are parked, each with a deadline, and cost nothing until
-// that step or disk read is done. A bad message is counted and answered with its error; at most one
-// line per peer, and ten in all, are logged per minute. It never ends the connection or the server.
+// that step or disk read is done. A bad message is counted and answered with its error, and never
+// ends the connection or the server; at most one line per peer, and ten in all, are logged per
+// minute.
 //
 // Owned by the executor's thread; no socket, no clock.
 #pragma once
@@ -21,19 +22,20 @@ namespace dt::server {
 
 class DataFrontend {
  public:
-  // `tables` of the job. A pull that waits longer than `pull_timeout` is answered with Timeout.
+  // `tables`: those of the job. A pull that waits longer than `pull_timeout` is answered with
+  // Timeout.
   DataFrontend(std::vector<WireTable> tables, Duration pull_timeout);
 
-  // From now on requests are for these; without shards they are answered with Busy. Parked pulls
-  // are answered with Stale. With a log, pushes go into it, and are acknowledged by OnCommit. Both
-  // must outlive their use here.
+  // Requests are for these shards from now on; without shards they are answered with Busy. Parked
+  // pulls are answered with Stale. If there is a log, pushes go into it and are acknowledged by
+  // OnCommit. The shards and the log must outlive their use here.
   void Serve(ShardSet* shards, PushLog* log, std::vector<PeerMessage>& answers);
-  // After every commit of the log: OK acknowledges the pushes since the last; else they are
-  // answered with Busy, and pushes are refused until one is OK.
+  // Called after every commit of the log: OK acknowledges the pushes since the last commit;
+  // otherwise they are answered with Busy, and pushes are refused until a commit is OK.
   void OnCommit(const Status& written, std::vector<PeerMessage>& answers);
-  // Answers, of this and of parked requests, are appended.
+  // Appends the answers to this message and to parked requests.
   void OnMessage(TimePoint now, PeerMessage message, std::vector<PeerMessage>& answers);
-  // Parked pulls whose time has come, either way.
+  // Answers parked pulls that can be answered now or are past their deadline.
   void OnTick(TimePoint now, std::vector<PeerMessage>& answers);
   // When OnTick must be called again.
   TimePoint NextDeadline() const;
@@ -42,7 +44,7 @@ class DataFrontend {
   size_t parked() const { return parked_.size(); }
 
  private:
-  // To whom an answer goes, and what its sender knew.
+  // Who gets an answer, and the shard map that its sender knew.
   struct Asker {
     PeerId peer;
     uint64_t request = 0;
@@ -64,7 +66,7 @@ class DataFrontend {
   void OnBad(TimePoint now, const PeerId& peer, const Status& status);
   Status Park(TimePoint now, const PeerId& peer, PullRequest request);
   void ServeParked(std::vector<PeerMessage>& answers);
-  // False if it must continue to wait.
+  // False if the pull must wait longer.
   bool ServeOne(ParkedById::iterator parked, std::vector<PeerMessage>& answers);
   ParkedById::iterator Unpark(ParkedById::iterator parked);
   void OnPush(TimePoint now, const PeerId& peer, PushRequest request, const Frames& raw,
@@ -80,11 +82,11 @@ class DataFrontend {
     Asker asker;
     std::vector<ShardId> refused;
   };
-  std::vector<Unlogged> unlogged_;  // Held, but not in the log yet.
+  std::vector<Unlogged> unlogged_;  // Pushes that are held, but not in the log yet.
 
   ParkedById parked_;  // Ids ascend with arrival, and so with the deadline.
   uint64_t next_id_ = 0;
-  // Ids of parked pulls; each is in one of the two.
+  // Ids of parked pulls; each is in one of the two sets.
   std::set<std::pair<Step, uint64_t>> wait_for_step_;
   std::set<uint64_t> wait_for_disk_;
   // ShardSet::progress and disk_progress when parked pulls were last tried.
@@ -92,7 +94,7 @@ class DataFrontend {
   struct Load {
     size_t pulls = 0, bytes = 0;
   };
-  std::map<PeerId, Load> parked_of_;  // For each peer with parked pulls.
+  std::map<PeerId, Load> parked_of_;  // By peer; only peers with parked pulls.
   size_t parked_bytes_ = 0;
 
   uint64_t bad_messages_ = 0;

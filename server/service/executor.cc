@@ -6,7 +6,7 @@
 namespace dt::server {
 namespace {
 
-// Requests that share a turn with a log: at most so many, and so many bytes.
+// At most this many messages, and bytes, go into one write of the log.
 constexpr size_t kTurnMessages = 64;
 constexpr size_t kTurnBytes = 64 << 20;
 
@@ -75,7 +75,7 @@ void Executor::Publish() {
   step_.store(core_.step(), std::memory_order_relaxed);
   log_bytes_.store(core_.log_bytes(), std::memory_order_relaxed);
   if (!core_.failure().ok()) Fail(core_.failure());
-  // The server takes the sizes when it can.
+  // Dropped if the server has not taken the last ones yet.
   if (auto sizes = core_.TakeSizes()) static_cast<void>(sizes_.TryPush(*sizes));
   if (auto saved = core_.TakeSaved()) DT_CHECK(saved_.TryPush(*saved));
   if (auto answer = core_.TakeAnswer()) {
@@ -84,7 +84,7 @@ void Executor::Publish() {
   }
 }
 
-// One is enough to end the server.
+// Reports the first failure only: it ends the server.
 void Executor::Fail(const Status& status) {
   if (std::exchange(failed_, true)) return;
   Status why = status;

@@ -1,5 +1,5 @@
-// One thread of a server: an ExecutorCore with a socket and a clock. Nothing of it is touched by
-// another thread; the server's main thread gives it commands through a queue and wakes it.
+// One thread of a server: an ExecutorCore with a socket and a clock. No other thread touches these;
+// the server's main thread gives commands through a queue and wakes the executor.
 #pragma once
 
 #include <atomic>
@@ -23,15 +23,15 @@ class Executor {
 
   const std::string& endpoint() const { return endpoint_; }
 
-  // The server's main thread: one command, then its answer.
+  // For the server's main thread: posts a command, whose answer must be awaited before the next.
   void Post(std::unique_ptr<ExecutorCommand> command);
-  // Nothing within `timeout`: ask again.
+  // Nothing if there is no answer within `timeout`: ask again.
   std::optional<ExecutorAnswer> Await(Duration timeout) { return answers_.Pop(timeout); }
-  // What a save came to; once.
+  // The result of a save; returned once.
   std::optional<SavedRows> TakeSaved() { return saved_.Pop(Duration::zero()); }
-  // Why this executor can serve no more; once.
+  // Why this executor can serve no more; returned once.
   std::optional<Status> TakeFailure() { return failures_.Pop(Duration::zero()); }
-  // What the tables held within the last second or so, if that is news.
+  // The sizes of the tables within the last second or so; nothing if there is no news.
   std::optional<std::vector<TableReport>> TakeSizes() { return sizes_.Pop(Duration::zero()); }
 
   // Any thread. The least step that is not applied.
@@ -40,8 +40,8 @@ class Executor {
 
  private:
   void Run(std::stop_token stop);
-  // Those that are there, or the first before the next turn: one, or as many as share a write to
-  // the log. False when the socket is of no use.
+  // Takes messages that have arrived, or waits for the first one until the next turn: one message,
+  // or with a log as many as share a write to it. False if the socket is of no use any more.
   bool TakeMessages();
   void SendAll();
   void Publish();
@@ -52,7 +52,7 @@ class Executor {
   // Touched by thread_ only.
   const std::unique_ptr<ServerSocket> socket_;
   ExecutorCore core_;
-  bool busy_ = false;  // A command is under way.
+  bool busy_ = false;  // True while a command is under way.
   bool failed_ = false;
 
   // Between the threads.
@@ -64,7 +64,8 @@ class Executor {
   std::atomic<Step> step_ = 0;
   std::atomic<uint64_t> log_bytes_ = 0;
 
-  std::jthread thread_;  // Last: starts when the rest exists, ends before it goes.
+  // Declared last: starts when the rest exists, and ends before it is destroyed.
+  std::jthread thread_;
 };
 
 }  // namespace dt::server

@@ -10,7 +10,7 @@
 namespace dt::server {
 namespace {
 
-constexpr Duration kTurnEvery = milliseconds(100);  // A command or a stop wakes earlier.
+constexpr Duration kTurnEvery = milliseconds(100);  // A command or a stop ends the wait.
 constexpr Duration kSizesEvery = milliseconds(500);
 
 }  // namespace
@@ -42,7 +42,7 @@ void ExecutorCore::EndTurn(TimePoint now) {
   NoteProgress();
 }
 
-// For rows that expire by time, and for those who watch.
+// Moves time on for rows that expire by time, and now and then takes the sizes of the tables.
 void ExecutorCore::PassTime(TimePoint now) {
   ShardSet* const shards = state_.shards();
   if (shards != nullptr && time_passed_until_.has_value()) {
@@ -69,7 +69,7 @@ void ExecutorCore::WorkOnCommand(TimePoint now) {
   if (command_ == nullptr) return;
   std::optional<ExecutorAnswer> answer = command_->Work(now, state_);
   if (!answer.has_value()) return;
-  // With half of the rows it serves nobody.
+  // After an error only some rows are there, so nothing is served.
   if (command_->replaces_rows() && answer->status.ok()) {
     frontend_.Serve(state_.shards(), state_.log(), outgoing_);
   }
@@ -102,7 +102,7 @@ Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
   return std::clamp<Duration>(frontend_.NextDeadline() - now, Duration::zero(), kTurnEvery);
 }
 
-// The step has been applied when it shows here; what it cost in memory is known only now.
+// A step that shows here has been applied; what it needs of memory is known only now.
 void ExecutorCore::NoteProgress() {
   if (state_.shards() == nullptr) return;
   const ShardSet& shards = *state_.shards();
@@ -114,7 +114,7 @@ void ExecutorCore::NoteProgress() {
   const uint64_t total =
       options_.memory_bytes->fetch_add(bytes - own_memory_bytes_) + bytes - own_memory_bytes_;
   own_memory_bytes_ = bytes;
-  // Rows of the steps under way stay, whatever their size.
+  // Rows of the steps under way cannot leave, so use may exceed the budget somewhat.
   if (total <= options_.memory_bytes_max / 20 * 21 + options_.memory_slack) return;
   Fail(WithHint(Unavailable("the rows that must stay in memory need {}; this server may use {}",
                             BytesText(total), BytesText(options_.memory_bytes_max)),

@@ -1,9 +1,9 @@
-// What an executor of a server does: requests in, answers out, and the server's commands between
-// them. Without thread, socket or clock: Executor has those, and simulations have their own.
+// What an executor of a server does: handles requests, and carries out the server's commands in
+// between. It has no thread, socket or clock: Executor has those, and simulations have their own.
 //
 //   Waiting ──Begin──▶ Serving ──(Save | Load | Cut | Report)*
 //
-// A turn: BeginTurn, OnMessage for each request that is there, EndTurn.
+// A turn: BeginTurn, OnMessage for each request that has arrived, EndTurn.
 #pragma once
 
 #include <atomic>
@@ -17,45 +17,45 @@
 
 namespace dt::server {
 
-// The rows of a save: written, or not.
+// The result of saving rows.
 struct SavedRows {
   Status status;
   std::vector<CheckpointFile> files;
 };
 
 struct ExecutorOptions {
-  std::vector<WireTable> tables;  // Of the job's tables.
+  std::vector<WireTable> tables;  // One for each table of the job.
   Duration pull_timeout = seconds(60);
-  // Limit for the whole server. It is exceeded only when use is 5 % and memory_slack above it.
+  // Limit for the whole server, which fails when use exceeds it by 5 % plus memory_slack.
   uint64_t memory_bytes_max = 0;
   uint64_t memory_slack = 256 << 20;
   Duration log_timeout = seconds(30);  // How long a log may fail to be written.
-  // What all executors of the server use; each adds what its own shards do.
+  // The memory used by all executors of the server; each adds that of its own shards.
   std::atomic<uint64_t>* memory_bytes = nullptr;
 };
 
 class ExecutorCore {
  public:
-  // `wake` is called on threads of the disk when BeginTurn has something to do; it must not block.
+  // `wake` is called on the disk's threads when BeginTurn has something to do; it must not block.
   ExecutorCore(ExecutorOptions options, std::function<void()> wake);
 
-  // REQUIRES: the command before it is answered.
+  // REQUIRES: the command before it was answered.
   void Post(std::unique_ptr<ExecutorCommand> command);
 
   void BeginTurn(TimePoint now);
   void OnMessage(TimePoint now, PeerMessage message);
   void EndTurn(TimePoint now);
-  // Many requests share a turn if they share a write to the log.
+  // If there is a log, many requests share a turn, and so one write to it.
   bool has_log() const { return state_.log() != nullptr; }
   // How long the next turn may wait if no request comes.
   Duration UntilNextTurn(TimePoint now) const;
 
-  // Answers to be sent, and then cleared.
+  // Answers to send; the caller clears them.
   std::vector<PeerMessage>& outgoing() { return outgoing_; }
   std::optional<ExecutorAnswer> TakeAnswer() { return std::exchange(answer_, std::nullopt); }
-  // What a save came to; once.
+  // The result of a save; returned once.
   std::optional<SavedRows> TakeSaved() { return std::exchange(saved_, std::nullopt); }
-  // What the tables hold, now and then.
+  // The sizes of the tables, every now and then.
   std::optional<std::vector<TableReport>> TakeSizes() {
     return std::exchange(sizes_, std::nullopt);
   }
@@ -76,7 +76,7 @@ class ExecutorCore {
 
   const ExecutorOptions options_;
   ExecutorState state_;
-  std::unique_ptr<ExecutorCommand> command_;  // Under way.
+  std::unique_ptr<ExecutorCommand> command_;  // The command under way; may be null.
   DataFrontend frontend_;
   std::vector<PeerMessage> outgoing_;
   std::optional<ExecutorAnswer> answer_;

@@ -17,14 +17,14 @@
 namespace dt::server {
 namespace {
 
-constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
+constexpr Duration kPoll = milliseconds(200);  // A wait notices a stop within this time.
 constexpr Duration kSavingPoll = milliseconds(10);
 constexpr Duration kAnswerPoll = milliseconds(20);
 constexpr uint32_t kExecutorsMax = 64;
 constexpr Duration kRebindTimeout = seconds(5);
 constexpr Duration kRebindPause = milliseconds(50);
 
-// Of executor i: any free port, or the i-th from the one that was named.
+// The endpoint of executor i: any free port, or the i-th port from the given one on.
 std::string EndpointOf(const std::string& listen, uint32_t i) {
   if (i == 0) return listen;
   const size_t colon = listen.rfind(':');
@@ -34,7 +34,7 @@ std::string EndpointOf(const std::string& listen, uint32_t i) {
   return fmt::format("{}:{}", listen.substr(0, colon), port + i);
 }
 
-// What others connect to: "all addresses" is none.
+// The endpoint that others connect to: "all addresses" is replaced by the host's name.
 std::string Advertised(const std::string& endpoint) {
   for (const std::string all : {"tcp://0.0.0.0:", "tcp://[::]:", "tcp://*:"}) {
     if (!endpoint.starts_with(all)) continue;
@@ -87,7 +87,7 @@ class ServerRole : public Server {
     const Result<EndpointParts> parts = ParseEndpoint(link.join.endpoints.front());
     if (parts.ok()) link.join.address = parts->host;
     DT_TRY(link_, ControlLink::Open(link));
-    // In one process with other roles the log is not this one's to name.
+    // In one process with other roles, the log's name is not this role's to set.
     if (options_.listen.starts_with("tcp://")) {
       SetLogProcess("server", link_->welcome().id.value());
     }
@@ -110,7 +110,7 @@ class ServerRole : public Server {
     return options_.data_network != nullptr ? *options_.data_network : options_.network;
   }
 
-  // A server that comes back is found at its old addresses; others may have them for a moment.
+  // A server that comes back must have its old addresses; others may hold them for a moment.
   Result<std::vector<std::unique_ptr<ServerSocket>>> BindSockets() {
     std::vector<std::string> endpoints;
     const uint32_t executors = options_.executors != 0 ? std::min(options_.executors, kExecutorsMax)
@@ -140,7 +140,7 @@ class ServerRole : public Server {
     return sockets;
   }
 
-  // Ends with what stops the server; never OK.
+  // Returns why the server stops; never OK.
   Status Work() {
     return RunRole(*link_, {.turn = [this] { return Turn(); },
                             .until_next_turn = [this] { return UntilNextTurn(); },
@@ -151,7 +151,7 @@ class ServerRole : public Server {
                                 }});
   }
 
-  // Not OK when nothing more is to be done: a stop, the job's end, an executor that failed.
+  // Not OK if nothing more is to be done: after a stop, the job's end, or an executor's failure.
   Status Turn() {
     if (stop_.stop_requested()) return Cancelled("stopped on request");
     if (link_->ended()) return Cancelled("the job has ended");
@@ -164,7 +164,8 @@ class ServerRole : public Server {
   }
 
   Duration UntilNextTurn() const {
-    if (core_->awaited().has_value()) return Duration::zero();  // It was waited for in the turn.
+    // The turn itself waits for the answer.
+    if (core_->awaited().has_value()) return Duration::zero();
     return core_->saving() ? kSavingPoll : kPoll;
   }
 
@@ -207,13 +208,13 @@ class ServerRole : public Server {
   }
 
   const ServerOptions options_;
-  std::optional<LogKeeper> keeper_;  // Where a log is kept.
+  std::optional<LogKeeper> keeper_;  // Set if a log is kept.
   std::atomic<uint64_t> memory_bytes_ = 0;
   std::vector<std::unique_ptr<Executor>> executors_;
   std::stop_token stop_;
   std::unique_ptr<ControlLink> link_;
   std::optional<ServerCore> core_;
-  std::vector<std::vector<TableReport>> sizes_;  // By executor: its last.
+  std::vector<std::vector<TableReport>> sizes_;  // The last sizes from each executor.
 };
 
 }  // namespace

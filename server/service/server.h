@@ -1,5 +1,5 @@
-// The server role: joins the scheduler, holds the shards that it is given, carries out its orders.
-// Everything between Open and the end of Run is bounded in time by the scheduler's signs of life.
+// The server role: joins the scheduler, holds the shards that it is given, and carries out its
+// orders. From Open to the end of Run, the scheduler's signs of life bound every wait.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,17 @@ namespace dt::server {
 struct ServerOptions {
   const JobConfig& job;  // Outlives the server, as the network does.
   Network& network;
-  std::string scheduler;                     // Endpoint.
-  std::string listen = "tcp://127.0.0.1:0";  // Port 0: any; else the first of `executors` ports.
-  ProcessId id = {};                         // The number to ask for; 0: any.
-  uint32_t executors = 0;                    // Threads; 0: as the job says.
-  Network* data_network = nullptr;           // Of the executors; null: `network`.
-  bool one_process = false;  // With its workers: no log is kept, for it would outlive them.
+  std::string scheduler;  // The scheduler's endpoint.
+  // Port 0: any free port; else the first of `executors` ports.
+  std::string listen = "tcp://127.0.0.1:0";
+  ProcessId id = {};                // The number to ask for; 0: any.
+  uint32_t executors = 0;           // Number of threads; 0: as the job says.
+  Network* data_network = nullptr;  // For the executors; null: `network`.
+  // The workers are in this process: no log is kept, because it would outlive them.
+  bool one_process = false;
 };
 
-// Threads that own shards, on a machine like this one.
+// The number of threads that own shards, on a machine like this one.
 uint32_t ExecutorsOf(const ServerConfig& config);
 
 class Server {
@@ -33,7 +35,8 @@ class Server {
   static Result<std::unique_ptr<Server>> Open(const ServerOptions& options);
   virtual ~Server() = default;
 
-  // Until the scheduler ends the job or `stop` is requested (Cancelled). OK: the job completed.
+  // Runs until the scheduler ends the job or `stop` is requested (Cancelled). OK: the job
+  // completed.
   virtual Status Run(std::stop_token stop) = 0;
 };
 

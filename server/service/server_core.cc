@@ -27,7 +27,7 @@ bool HasAnswered(const std::optional<ExecutorAnswer>& answer) { return answer.ha
 ServerCore::ServerCore(Options options)
     : options_(std::move(options)), tables_(TableSpecsOf(options_.job)) {}
 
-// ------------------------------------------------------------ one thing after the other
+// ------------------------------------------------------------ one message after the other
 
 void ServerCore::OnMessage(TimePoint now, ControlMessage message) {
   inbox_.push_back(std::move(message));
@@ -145,7 +145,8 @@ Status ServerCore::CarryOut(TimePoint now, const OrderMessage& order) {
 Status ServerCore::Save(TimePoint now, uint64_t order, const SaveOrder& save) {
   DT_TRY(const std::string folder, PathBelow(options_.job.checkpoint.dir, save.name));
   const std::string own = fmt::format("{}/server-{}", folder, options_.self.value());
-  if (options_.keeper != nullptr) {  // This server's process before may have been killed in it.
+  // An earlier process of this server may have been killed while it saved.
+  if (options_.keeper != nullptr) {
     std::error_code absent;
     std::filesystem::remove_all(own, absent);
   }
@@ -207,7 +208,7 @@ Status ServerCore::Finish(uint64_t order) {
   return OkStatus();
 }
 
-// A checkpoint is complete: what the log holds of before is of no use.
+// A checkpoint is complete, so the log before it is of no use.
 Status ServerCore::Cut(const CheckpointCommittedMessage& kept) {
   if (options_.keeper == nullptr) return OkStatus();
   if (!started_) {
@@ -219,7 +220,7 @@ Status ServerCore::Cut(const CheckpointCommittedMessage& kept) {
          [this, kept](TimePoint, const Answers& answers) {
            const Status cut = options_.keeper->SetBase(
                {kept.generation, kept.step, kept.folder, FirstSegments(answers)});
-           if (!cut.ok()) {  // The next checkpoint cuts it.
+           if (!cut.ok()) {  // The next checkpoint cuts the log.
              LogWarn("server.log_not_cut", {{"problem", ToText(cut)}});
            }
            return OkStatus();

@@ -1,12 +1,12 @@
-// What a server does at the scheduler's word: gives its executors commands, and tells the scheduler
-// what came of them. Without thread, socket or clock: the server role has those, and simulations
-// have their own.
+// What a server does on the scheduler's orders: gives its executors commands, and tells the
+// scheduler the results. It has no thread, socket or clock: the server role has those, and
+// simulations have their own.
 //
 //   Start ──Begin to all executors──▶ Ready      Finish ──Report──▶ done
-//   Save ──Save──▶ done, and later, with the rows written, Saved
-//   Load ──Load──▶ done                          Kept, if there is a log, ──Cut──▶
+//   Save ──Save──▶ done, and later, with the rows written, RowsWritten
+//   Load ──Load──▶ done                          CheckpointCommitted, if there is a log, ──Cut──▶
 //
-// One at a time, in the order in which they came. One thread.
+// Messages are handled one at a time, in the order in which they came. Owned by one thread.
 #pragma once
 
 #include <deque>
@@ -29,11 +29,11 @@ class ServerCore {
  public:
   struct Options {
     const JobConfig& job;
-    ProcessId self;  // As the scheduler has named the server.
+    ProcessId self;  // The id that the scheduler gave the server.
     uint32_t executors = 1;
-    FramePool* frames = nullptr;               // Where answers are made.
+    FramePool* frames = nullptr;               // Makes the answers to pulls.
     LogKeeper* keeper = nullptr;               // Null: no log is kept.
-    std::function<ProcessStats()> stats = {};  // Of the process.
+    std::function<ProcessStats()> stats = {};  // Statistics of the process.
   };
   // REQUIRES: the job and the keeper outlive it.
   explicit ServerCore(Options options);
@@ -46,7 +46,7 @@ class ServerCore {
     uint32_t executor = 0;
     std::unique_ptr<ExecutorCommand> command;
   };
-  // For executors that have answered all before.
+  // Commands for executors that have answered all earlier ones.
   std::vector<Command> TakeCommands() { return std::exchange(commands_, {}); }
   std::vector<ControlMessage> TakeOutgoing() { return std::exchange(outgoing_, {}); }
   // The first executor that owes an answer.
@@ -82,7 +82,7 @@ class ServerCore {
   std::vector<ControlMessage> outgoing_;
   Status failure_;
   bool started_ = false;
-  // What all executors were asked, until the last of them has answered.
+  // A command to all executors, until the last of them has answered.
   struct Question {
     std::vector<std::optional<ExecutorAnswer>> answers;
     Then then;

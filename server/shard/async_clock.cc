@@ -1,14 +1,14 @@
-// The clock of asynchronous workers (train.staleness above 0): each push is applied as it comes,
-// a worker's own in the order of its steps.
+// The clock of asynchronous workers (train.staleness above 0): each push is applied when it
+// arrives, the pushes of one worker in the order of its steps.
 //
 //   next(w) = n            every push of worker w before step n is applied
-//   push n, its pieces all there ──▶ applied, next(w) = n + 1; then what is parked for n + 1, …
-//   push n + 1 … n + kAhead ──▶ parked; its sender is told to come again (Busy)
-//   push < n               ──▶ acknowledged and dropped: it is applied
-//   push of a later order  ──▶ next(w) = the order's first step: all of the last order is applied
+//   push n, with all its pieces ──▶ applied, next(w) = n + 1; then the held push n + 1, if whole, …
+//   push n + 1 … n + kAhead ──▶ held; its sender is told to send it again (Busy)
+//   push < n               ──▶ acknowledged and dropped: it has been applied
+//   push of a later order  ──▶ next(w) = the order's first step: the last order is all applied
 //   pull t                 ──▶ waits until next(w) ≥ t - staleness for every worker
 //
-// A push is applied after all its sender's earlier ones. So the state is small and needs no
+// A push is applied after all earlier pushes of its sender, so the state is small and needs no
 // history: a worker may always send again.
 #include <algorithm>
 #include <map>

@@ -18,7 +18,7 @@ void AddCounts(const EmbeddingTable& table, TableReport& report) {
 
 void AddTable(const EmbeddingTable& table, TableReport& report) {
   std::vector<std::byte> record(table.record_bytes());
-  const std::vector<KeyRow> rows = table.UnsortedRows();  // Sums do not mind.
+  const std::vector<KeyRow> rows = table.UnsortedRows();  // Sums do not depend on the order.
   for (const KeyRow& row : rows) {
     table.CopyRecord(row, record);
     AddRow(table.spec().id, row.key, record, report);

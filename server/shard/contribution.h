@@ -1,4 +1,4 @@
-// What pushes bring to a shard.
+// What a push carries to one shard.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace dt::server {
 struct GroupView {
   uint32_t table = 0;
   std::span<const Key> keys;
-  std::span<const std::byte> gradients;  // In the wire format of the table.
+  std::span<const std::byte> gradients;  // In the table's wire format.
 };
 
 // One piece of the gradients of one slice for one shard. The spans live as long as `owner`.
@@ -26,19 +26,19 @@ struct Contribution {
   float lr_scale = 1;
   std::span<const GroupView> groups;
   std::shared_ptr<const void> owner;
-  // Asynchronous training: who sends it, and the first step of its order.
+  // Set in asynchronous training: the sender, and the first step of its order.
   ProcessId worker = {};
   Step first_step = 0;
 };
-uint64_t BytesOf(const Contribution& contribution);  // Of keys and gradients.
+uint64_t BytesOf(const Contribution& contribution);  // Bytes of keys and gradients.
 
-// One push to a shard, by piece; nothing: not there yet.
+// One push to a shard, by piece; pieces without a value have not arrived.
 using Contributions = std::vector<std::optional<Contribution>>;
-// All of its pieces are there. REQUIRES: for a push of which nothing is there, empty.
+// True if all pieces have arrived. REQUIRES: a push of which none has arrived is empty.
 bool IsWhole(const Contributions& push);
 uint64_t BytesOf(const Contributions& push);
-// Puts a piece in its place, if that is empty; false: it was there. Error, Malformed: it is cut
-// otherwise than those before.
+// Stores a piece. Returns false if it was there already. Malformed: the number of pieces differs
+// from that of earlier ones.
 Result<bool> AddPiece(Contribution piece, Contributions& push);
 
 }  // namespace dt::server

@@ -14,7 +14,8 @@ PooledVector<ShardId> ShardsIn(const KeyGroups& groups) {
   return shards;
 }
 
-// What a pull asks for and may get.
+// The part of a pull that is not refused. If nothing is refused, `groups` and `keys` stay empty:
+// the request has them.
 struct Asked {
   std::vector<ShardId> refused;
   KeyGroups groups;
@@ -46,7 +47,7 @@ Result<PullOutcome> Pull(ShardSet& shards, const PullRequest& request) {
   PullOutcome outcome{.refused = std::move(asked.refused)};
   if (groups.empty() && !all) return outcome;
   DT_TRY_STATUS(shards.CheckStep(request.step));
-  // A pull for step t shows that the worker has passed the barrier of t - 1, so that all earlier
+  // A pull for step t shows that its worker has passed the barrier of t - 1, so that all earlier
   // steps are complete.
   shards.Advance(request.step);
   DT_TRY_STATUS(shards.CheckNothingLost(request.step));

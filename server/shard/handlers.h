@@ -1,5 +1,5 @@
-// What each request does to the shards. Functions without socket, time or thread: tests and fuzzers
-// call them as they are.
+// What each request does to the shards. The functions have no socket, time or thread, so tests and
+// fuzzers call them directly.
 #pragma once
 
 #include <vector>
@@ -9,22 +9,22 @@
 
 namespace dt::server {
 
-// Nothing was done for shards that are refused: their chains have changed since the sender's map.
+// Nothing was done for shards in `refused`: their chains have changed since the sender's map.
 struct PullOutcome {
   Status status;
-  // Steps before the pull's are not applied yet (of asynchronous workers: those that the
-  // staleness asks for), or rows are on their way from the disk: to be called again.
+  // The pull must be handled again later: earlier steps are not applied yet (with asynchronous
+  // workers, those that the staleness demands), or rows are being read from disk.
   bool waits = false;
   Frame values = {};
   std::vector<ShardId> refused = {};
 };
 struct PushOutcome {
-  Status status;  // OK once the contribution is held, or was before.
+  Status status;  // OK if the contribution is held now, or was before.
   std::vector<ShardId> refused = {};
 };
 
 PullOutcome HandlePull(ShardSet& shards, const PullRequest& request);
-// The rows may come to memory.
+// Begins to read rows that are on disk: a prefetch.
 Status HandleLookahead(ShardSet& shards, const PullRequest& request);
 PushOutcome HandlePush(ShardSet& shards, PushRequest request);
 Status HandleComplete(ShardSet& shards, const CompleteRequest& request);

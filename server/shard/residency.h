@@ -1,5 +1,5 @@
-// How rows get into memory: the shards' view of the disk below them. The executor's thread alone
-// calls it.
+// How rows get into memory: the shards' view of the disk below them. For the executor's thread
+// only.
 #pragma once
 
 #include <span>
@@ -11,19 +11,21 @@ namespace dt::server {
 class Residency {
  public:
   virtual ~Residency() = default;
-  // True if every one of the keys is in memory, or has no row. Else begins to read what is missing;
-  // ask again when progress() has changed.
+  // True if every key is in memory or has no row. Otherwise begins to read the missing rows; ask
+  // again when progress() has changed.
   virtual bool EnsureInMemory(std::span<const EmbeddingTable::KeyRun> runs) = 0;
-  // The same for an update of the rows, which may also have to wait until others have left.
+  // EnsureInMemory for an update of the rows, which may also have to wait until other rows have
+  // left.
   virtual bool EnsureWritable(std::span<const EmbeddingTable::KeyRun> runs) = 0;
-  // Some rows are not in memory.
+  // True if some rows are not in memory.
   virtual bool has_rows() const = 0;
-  // What rows and indexes of all shards may take.
+  // Limit for the rows and indexes of all shards.
   virtual uint64_t bytes_max() const = 0;
-  // A row of a checkpoint for which memory has no room. `on_disk`: it is there as it is here.
+  // Stores a row of a checkpoint for which memory has no room. `on_disk`: the disk has the same
+  // record.
   virtual void PutBelow(EmbeddingTable& table, Key key, std::span<const std::byte> record,
                         bool on_disk) = 0;
-  // Changes whenever an answer may.
+  // Changes whenever one of the answers above may change.
   virtual uint64_t progress() const = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace dt::server {
 
-// Changes the tables of a shard, and moves their rows' lives on.
+// Changes the tables of a shard, and lets their rows expire.
 class Shard::Updater : public ShardUpdater {
  public:
   Updater(Shard& shard, ShardScratch& scratch, Residency* residency)
@@ -56,7 +56,7 @@ class Shard::Updater : public ShardUpdater {
 
 void Shard::Updater::Apply(const UpdateInfo& info) const {
   std::vector<const GroupView*>& groups = scratch_.groups;
-  // Sorting takes memory, and groups of one slice are in order.
+  // Groups of one slice are sorted already, and sorting takes memory.
   if (!std::ranges::is_sorted(groups, {}, &GroupView::table)) {
     std::ranges::stable_sort(groups, {}, &GroupView::table);
   }
@@ -82,7 +82,7 @@ void Shard::Updater::ApplyToTable(const UpdateInfo& info,
   EmbeddingTable& table = shard_.tables_[t];
   const FloatFormat wire = table.spec().wire;
   const RowUpdate* const update = &rows.UpdateFor(info);
-  if (groups.size() == 1) {  // A sender's keys are distinct.
+  if (groups.size() == 1) {  // The keys of one sender are distinct.
     scratch_.pushes.push_back({&table, groups[0]->keys, groups[0]->gradients.data(), update, wire});
     return;
   }

@@ -1,5 +1,5 @@
-// One shard: its part of every table, and the clock that says when what it is pushed is applied.
-// Owned by its executor's thread; no I/O, no time.
+// One shard: its part of every table, and the clock that says when pushes to it are applied. Owned
+// by its executor's thread; no I/O, no time.
 #pragma once
 
 #include <memory>
@@ -17,27 +17,27 @@
 
 namespace dt::server {
 
-// What applying contributions needs beside the shard: one for the shards of a thread, kept between
-// uses, so that it allocates nothing in steady state.
+// Working memory for applying contributions. The shards of a thread share one, and it is kept, so
+// that it allocates nothing in steady state.
 struct ShardScratch {
   GradientSum sum;
-  std::vector<const GroupView*> groups;  // Of the pushes at hand, in the order of summing.
+  std::vector<const GroupView*> groups;  // Groups of the current pushes, in the order of summing.
   std::vector<EmbeddingTable::PushRun> pushes;
   std::vector<EmbeddingTable::KeyRun> keys;
 };
 
 class Shard {
  public:
-  // `rows`: of all shards of the executor, by table; they outlive it.
+  // `rows`: the rows of all shards of the executor, by table; they outlive the shard.
   Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows,
         std::unique_ptr<ShardClock> clock);
 
   ShardId id() const { return id_; }
   const ShardClock& clock() const { return *clock_; }
-  // Every step before it is applied.
+  // Every step before now() is applied.
   Step now() const { return clock_->now(); }
 
-  // As ShardClock. residency: of the disk below memory; null: there is none.
+  // See ShardClock. `residency`: the disk below memory; null: there is none.
   Status Take(Contribution contribution, ShardScratch& scratch, Residency* residency);
   void Advance(Step step, ShardScratch& scratch, Residency* residency);
 
@@ -47,13 +47,13 @@ class Shard {
   EmbeddingTable& table(uint32_t index) { return tables_[index]; }
   const EmbeddingTable& table(uint32_t index) const { return tables_[index]; }
   size_t tables() const { return tables_.size(); }
-  uint64_t index_bytes() const;  // And what the lives of rows are counted with.
-  uint64_t bytes() const;        // The same with the rows in memory.
+  uint64_t index_bytes() const;  // Indexes and the sketches of admission.
+  uint64_t bytes() const;        // Indexes, sketches and the rows in memory.
 
-  // For expiry by time: the shard runs for so long since the last call.
+  // For expiry by time: adds the time for which the shard has run since the last call.
   void PassTime(Duration elapsed);
 
-  // For a shard that changes its server: what it was pushed goes along with its rows.
+  // For a shard that moves to another server: the pushes that it holds go along with its rows.
   std::unique_ptr<ShardClock> TakeClock() { return std::move(clock_); }
   void SetClock(std::unique_ptr<ShardClock> clock) { clock_ = std::move(clock); }
 

@@ -1,8 +1,9 @@
-// When the contributions to a shard are applied, and which pulls it may answer. There are two
-// kinds: SyncClock, for staleness 0, and AsyncClock, for asynchronous workers. Plain state
-// machines: no I/O, no time, no thread of their own. Owned by the executor's thread.
+// Decides when the contributions to a shard are applied, and which pulls it may answer. There are
+// two kinds: SyncClock, for staleness 0, and AsyncClock, for asynchronous workers. Both are plain
+// state machines: no I/O, no time, no thread. Owned by the executor's thread.
 //
-// Always: a contribution counts once, whoever sends it and how often; a push is applied as a whole.
+// Always: a contribution counts once, whoever sends it and however often; a push is applied as a
+// whole.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ class ShardUpdater {
   // Updates each row once, by the sum of its gradients in the order of `pushes`. False: nothing was
   // changed, because rows are not in memory yet.
   virtual bool Update(const UpdateInfo& info, std::span<const Contributions> pushes) = 0;
-  // Every step before `now` is applied: rows may expire. After each Update.
+  // Called after each Update: every step before `now` is applied, so that rows may expire.
   virtual void MoveTime(Step now) = 0;
 };
 
@@ -35,24 +36,25 @@ class ShardClock {
 
   virtual ~ShardClock() = default;
 
-  // Every step before it is applied.
+  // Every step before now() is applied.
   virtual Step now() const = 0;
-  // OK: it is held or applied, now or before. Busy: it came too early, or its rows are on their way
-  // from the disk; send it again. Malformed: it contradicts what is held, or cannot be of this job.
+  // OK: the contribution is held or applied, now or before. Busy: it came too early, or its rows
+  // are being read from disk; send it again. Malformed: it contradicts what is held, or cannot be
+  // of this job.
   virtual Status Take(Contribution contribution, ShardUpdater& updater) = 0;
-  // All workers are past every step before `step`. Applies what can be applied now.
+  // Called when all workers are past every step before `step`: applies what can be applied.
   virtual void Advance(Step step, ShardUpdater& updater) = 0;
-  // What is here suffices to advance to `step`.
+  // True if the contributions held suffice to advance to `step`.
   virtual bool CanReach(Step step) const = 0;
-  // If a pull can be answered, so it is for earlier steps; else neither are later ones.
+  // If it is kNotYet for a step, so it is for later ones.
   virtual Pullable MayPull(PullMode mode, Step step) const = 0;
-  // Nothing is held that could be applied.
+  // True if nothing is held that could be applied.
   virtual bool settled() const = 0;
-  // "slice 3 of step 7"; "a push of step 17 by worker 3"
+  // What now() waits for: "slice 3 of step 7", "the push of step 17 by worker 3".
   virtual std::string Missing() const = 0;
   // Forgets contributions, which then count as never sent; the next step is `step`.
   virtual void Reset(Step step) = 0;
-  virtual uint64_t held_bytes() const = 0;  // Of contributions.
+  virtual uint64_t held_bytes() const = 0;  // Bytes of the contributions held.
 };
 
 // Asynchronous workers.
@@ -61,7 +63,7 @@ struct AsyncOptions {
   std::vector<ProcessId> workers;
 };
 
-// One push a slice and step.
+// Expects one push per slice and step.
 std::unique_ptr<ShardClock> MakeSyncClock(uint32_t slices);
 // REQUIRES: there are workers.
 std::unique_ptr<ShardClock> MakeAsyncClock(const AsyncOptions& options);

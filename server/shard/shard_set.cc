@@ -10,11 +10,12 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kHeldBytesMax = uint64_t{4} << 30;
-// Synchronous workers are at most one step apart, since all pushes of a step arrive before any
-// worker begins the next. The limit is larger for asynchronous workers.
+// Synchronous workers are at most one step apart, because all pushes of a step arrive before any
+// worker begins the next. So a request this far ahead of the clock is an error.
 constexpr Step kStepsAheadMax = 1024;
 
-// What fills a group up to a multiple of 4 bytes, before `end`: nothing of ours may travel there.
+// Zeroes the padding of a group to a multiple of 4 bytes, which ends at `end`, so that no other
+// content of memory is sent.
 void ZeroPadding(const WireTable& wire, uint64_t rows, std::byte* end) {
   const uint64_t bytes = wire.BytesOf(rows) - RowBytes(wire.format, wire.dim) * rows;
   std::fill_n(end - bytes, bytes, std::byte{0});
@@ -95,11 +96,11 @@ Status ShardSet::CheckSlices(uint32_t slices) const {
 
 Status ShardSet::Push(PushRequest request, std::span<const ShardId> refused) {
   DT_TRY_STATUS(CheckStep(request.step));
-  // Asynchronous workers have a limit for each of them.
+  // For asynchronous workers, the clock has a limit for each of them.
   if (!asynchronous() && held_bytes() > kHeldBytesMax) {
     return Busy("{} bytes of pushes wait to be applied", held_bytes());
   }
-  // A worker pushes step t when it is past the barrier of t - 1: all before is complete.
+  // A worker pushes step t after the barrier of t - 1, so that all earlier steps are complete.
   Advance(request.step);
   DT_TRY_STATUS(CheckNothingLost(request.step));
   const PushMode mode = request.mode;
@@ -125,7 +126,7 @@ void ShardSet::Cut(PushRequest request, std::span<const ShardId> refused) {
   const PushRequest& of = push->request;
   std::span<const Key> keys = of.keys.as<Key>();
   std::span<const std::byte> gradients = of.gradients.bytes();
-  push->groups.reserve(of.groups.size());  // Contributions point into it.
+  push->groups.reserve(of.groups.size());  // No reallocation: contributions point into it.
   size_t next = 0;
   for (const ShardPiece& piece : of.pieces) {
     const size_t first = push->groups.size();
@@ -150,7 +151,7 @@ void ShardSet::Cut(PushRequest request, std::span<const ShardId> refused) {
   }
 }
 
-// Each shard is asked, also after a refusal: what one takes need not come again.
+// Asks each shard, even after one has refused: what a shard takes need not be sent again.
 Status ShardSet::Take() {
   Status status;
   for (Part& part : parts_) {
@@ -258,8 +259,8 @@ Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> reco
   const auto index = static_cast<uint32_t>(spec - options_.tables.begin());
   EmbeddingTable& to = shard->table(index);
   if (to.IsGone(record)) return OkStatus();
-  // Every shard gets its part of the memory: were the first ones to have it all, their indexes
-  // would stay large while those of the others grow.
+  // Every shard gets its part of the memory: if the first ones took all of it, their indexes would
+  // stay large while those of the others grow.
   if (residency_ != nullptr && !spec->all_in_memory && record.size() == to.record_bytes() &&
       shard->bytes() >= residency_->bytes_max() / 16 * 15 / shards_.size()) {
     residency_->PutBelow(to, key, record, on_disk);

@@ -104,8 +104,9 @@ class SyncClock : public ShardClock {
 
   const uint32_t slices_;
   Step now_ = 0;
-  std::map<Step, Slices> held_;                // At now_ and one later.
-  std::map<Step, Slices>::node_type spare_{};  // Of the step applied last: the next one's memory.
+  std::map<Step, Slices> held_;  // Contributions to now_ and to the step after it.
+  // The node of the last applied step, used for the next one.
+  std::map<Step, Slices>::node_type spare_{};
   uint64_t held_bytes_ = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace dt::server {
 namespace {
 
-constexpr Duration kPoll = milliseconds(200);  // How soon a stop is noticed at the latest.
+constexpr Duration kPoll = milliseconds(200);  // A stop is noticed within this time.
 constexpr Duration kRetry = milliseconds(500);
 
 }  // namespace
@@ -62,7 +62,7 @@ Status DiskThreads::write_problem() const {
   return problem_;
 }
 
-// ------------------------------------------------------------ their threads
+// ------------------------------------------------------------ the two disk threads
 
 void DiskThreads::NoteProblem(Status status) {
   MutexLock lock(mutex_);

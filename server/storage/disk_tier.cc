@@ -7,11 +7,12 @@
 namespace dt::server {
 namespace {
 
-constexpr size_t kParts = 16;                    // Of the rows on disk.
-constexpr uint64_t kPartOfRunBytes = 512 << 10;  // Smaller files cost more than they hold.
-constexpr uint64_t kMemoryPerFilterKey = 128;    // 1.2 % of the memory, at first.
+constexpr size_t kParts = 16;                    // Limit for the parts of CutsOf.
+constexpr uint64_t kPartOfRunBytes = 512 << 10;  // Smaller files are not worth their overhead.
+// The filter's first layer takes 1.2 % of the memory.
+constexpr uint64_t kMemoryPerFilterKey = 128;
 constexpr uint64_t kFilterKeysMin = 1024;
-constexpr Duration kDiskTimeout = seconds(30);  // For a disk that takes nothing.
+constexpr Duration kDiskTimeout = seconds(30);  // The disk may accept no writes for this long.
 constexpr Duration kPoll = milliseconds(100);
 
 std::vector<EmbeddingTable*> TablesOf(ShardSet& shards) {
@@ -22,7 +23,7 @@ std::vector<EmbeddingTable*> TablesOf(ShardSet& shards) {
   return tables;
 }
 
-// Where the disk's rows are cut into parts, each merged by itself: at shards, which are alike.
+// Where the rows on disk are cut into parts that are merged separately: at shards, which are alike.
 std::vector<std::string> CutsOf(const ShardSet& shards, uint64_t run_bytes) {
   const size_t count = shards.shards().size();
   const size_t parts = std::clamp<size_t>(run_bytes / kPartOfRunBytes, 1, std::min(kParts, count));
@@ -90,7 +91,8 @@ void DiskTier::Work() {
   TakeDone(Duration::zero());
   CheckDisk();
   saver_.Work();
-  if (progress_.count() == before) evictor_.Work();  // Else whoever waits for rows goes first.
+  // After progress, requests that wait for rows go first.
+  if (progress_.count() == before) evictor_.Work();
 }
 
 void DiskTier::TakeDone(Duration timeout) {
@@ -108,7 +110,8 @@ void DiskTier::TakeDone(Duration timeout) {
   }
 }
 
-// A full disk fails a checkpoint at once, and the server after a while.
+// A disk that cannot write, such as a full one, fails a checkpoint at once, and the server after
+// kDiskTimeout.
 void DiskTier::CheckDisk() {
   const Status problem = disk_.write_problem();
   const TimePoint now = SystemClock().Now();
@@ -122,7 +125,7 @@ void DiskTier::CheckDisk() {
   }
 }
 
-// ------------------------------------------------------------ as a whole
+// ------------------------------------------------------------ for the tier as a whole
 
 Status DiskTier::WaitForWrites(size_t runs_left) {
   const TimePoint deadline = SystemClock().Now() + kDiskTimeout;

@@ -2,8 +2,8 @@
 // thread:
 //
 //   RowsBelow   the common core: which rows are below memory, and where
-//   Evictor     makes room: cold rows leave in runs
-//   Fetcher     brings rows back for those who wait, and for those who said that they will come
+//   Evictor     makes room: writes cold rows out in runs
+//   Fetcher     returns rows to memory, for requests that wait and for prefetches
 //   Saver       makes checkpoints while training goes on
 //   DiskThreads the writer's and the reader's thread, and the files that these write and read
 #pragma once
@@ -27,8 +27,8 @@
 namespace dt::server {
 
 struct DiskTierOptions {
-  std::string folder;         // The parent of its own folder, which is made at first need.
-  uint64_t memory_bytes = 0;  // For all of the executor: rows, indexes, and what the tier needs.
+  std::string folder;  // The parent of the tier's folder, which is made when it is first needed.
+  uint64_t memory_bytes = 0;  // The executor's budget: rows, indexes and the tier's own memory.
   std::function<void()> wake;
   uint64_t open_files = 1024;  // See RowsDb::Options.
 };
@@ -46,32 +46,33 @@ class DiskTier : public Residency {
                 bool on_disk) override;
   uint64_t progress() const override { return progress_.count(); }
 
-  // Takes back what the disk has done, makes room, goes on with a save. At every turn of the loop.
+  // One turn of the executor's loop: takes back what the disk has done, makes room, continues a
+  // save.
   void Work();
-  // Work() has something to do by itself, without waiting for the disk.
+  // True if Work() has something to do without waiting for the disk.
   bool busy() const { return saver_.walking(); }
-  // Not OK: it can serve no more.
+  // If not OK, the tier cannot go on.
   Status failure() const { return failure_; }
 
-  // A checkpoint of now. It fails if another is under way.
+  // Begins a checkpoint of the current rows. It fails if another is under way.
   void BeginSave(std::unique_ptr<CheckpointTask> task) { saver_.Begin(std::move(task)); }
   bool saving() const { return saver_.saving(); }
-  // A checkpoint that is done, well or not; once.
+  // A checkpoint that has ended, with or without success; returned once.
   std::unique_ptr<CheckpointTask> TakeSaved() { return saver_.TakeSaved(); }
 
-  // Begins with the rows in a folder of a checkpoint, which are those of these shards. The caller
-  // restores each, as one that is on disk, with MakeRoom in between.
+  // Starts from the rows in a checkpoint's folder, which are those of these shards. The caller then
+  // restores each row with `on_disk` set, and calls MakeRoom in between.
   Status Adopt(const std::string& checkpoint) { return disk_.Adopt(checkpoint); }
-  // Makes room for more rows, and waits for the disk where it must.
+  // Makes room for more rows; waits for the disk if it must.
   Status MakeRoom();
 
-  // Rows that are not in memory, as of now: every one once. Waits for writes under way.
+  // Visits every row that is not in memory once. Waits for writes under way.
   using Visit =
       std::function<void(const EmbeddingTable& table, Key key, std::span<const std::byte> record)>;
   Status VisitRowsBelow(const Visit& visit);
-  // Exact, but that rows which have expired may be counted.
+  // Exact, except that expired rows may be counted.
   uint64_t rows_below() const { return below_.rows(); }
-  uint64_t bytes() const;  // Of memory, beside the shards'.
+  uint64_t bytes() const;  // The tier's own memory, without that of the shards.
   uint64_t disk_bytes() const { return disk_.db() ? disk_.db()->bytes_on_disk() : 0; }
 
  private:
@@ -82,15 +83,15 @@ class DiskTier : public Residency {
 
   const TierBudget budget_;
   ShardSet& shards_;
-  const std::vector<EmbeddingTable*> tables_;  // Of all shards.
-  ExpiryFilter expired_;                       // Asked by threads that merge files.
+  const std::vector<EmbeddingTable*> tables_;  // The tables of all shards.
+  ExpiryFilter expired_;                       // Read by the threads that merge files.
   DiskThreads disk_;
   RowsBelow below_;
   TierProgress progress_;
   Evictor evictor_;
   Fetcher fetcher_;
   Saver saver_;
-  bool behind_ = false;  // Somebody waits until a run is written.
+  bool behind_ = false;  // Some push waits until a run is written.
   TimePoint full_since_{};
   Status failure_;
 };

@@ -7,8 +7,8 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kBucketsAtOnce = 512;        // Of one index, in one step of the clock's hand.
-constexpr uint64_t kBucketsPerTurn = 32 << 10;  // Some milliseconds.
+constexpr uint64_t kBucketsAtOnce = 512;        // Buckets of one index per call of Evict.
+constexpr uint64_t kBucketsPerTurn = 32 << 10;  // Takes some milliseconds.
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Evictor::Evictor(const TierBudget& budget, ShardSet& shards,
 uint64_t Evictor::bytes_max() const {
   const uint64_t others = budget_.cache_bytes + (kRunsMax + 1) * budget_.run_bytes +
                           below_.filter_bytes() + shards_.held_bytes();
-  // With the smallest budgets the rest takes it all.
+  // With the smallest budgets, `others` would take everything.
   return std::max(budget_.memory_bytes - std::min(others, budget_.memory_bytes),
                   budget_.memory_bytes / 2);
 }
@@ -73,9 +73,10 @@ void Evictor::Work() {
   uint64_t buckets = 0;
   for (const EmbeddingTable* table : evictable_) buckets += table->index_buckets();
   const uint64_t turn = std::min(buckets, kBucketsPerTurn);
-  // Requests that wait touch their rows at each progress: these survive a round of the hand.
+  // Requests that wait touch their rows at each progress, so their rows survive a round of the
+  // hand.
   const uint64_t most_swept = progress_.awaited() ? buckets : ~uint64_t{0};
-  size_t roomy = 0;  // Tables in a row that have enough free places.
+  size_t roomy = 0;  // Successive tables that have enough free rows.
   for (uint64_t swept = 0;
        swept < turn && swept_ < most_swept && below_.runs().size() < kRunsMax;) {
     EmbeddingTable& table = *evictable_[hand_ = (hand_ + 1) % evictable_.size()];

@@ -1,5 +1,5 @@
-// Keeps the rows of one executor within its memory: cold rows leave in sorted runs (clock with
-// counts, key_index.h). Owned by the executor's thread.
+// Keeps the rows of one executor within its memory budget: writes cold rows out in sorted runs. A
+// clock with counts finds the cold rows (key_index.h). Owned by the executor's thread.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,34 @@
 
 namespace dt::server {
 
-// How an executor's memory is shared out.
+// How an executor's memory is divided.
 struct TierBudget {
   explicit TierBudget(uint64_t memory_bytes);
 
-  uint64_t memory_bytes;  // Rows, indexes, and what the tier needs.
-  uint64_t run_bytes;     // One run on its way to disk.
-  uint64_t cache_bytes;   // The disk's cache of blocks.
+  uint64_t memory_bytes;  // All of it: rows, indexes and what the tier needs.
+  uint64_t run_bytes;     // Size of one run on its way to disk.
+  uint64_t cache_bytes;   // Size of the cache for blocks of files on disk.
 };
 
 class Evictor {
  public:
-  static constexpr size_t kRunsMax = 2;  // No more rows leave while so many runs are being written.
+  // While this many runs are being written, no other rows leave.
+  static constexpr size_t kRunsMax = 2;
 
-  // All of them outlive it. `tables`: of all shards.
+  // The other objects outlive it. `tables`: the tables of all shards.
   Evictor(const TierBudget& budget, ShardSet& shards, std::span<EmbeddingTable* const> tables,
           RowsBelow& below, const TierProgress& progress);
 
-  // What rows and indexes of all shards may take.
+  // Limit for the rows and indexes of all shards.
   uint64_t bytes_max() const;
-  // Rows leave, if there are too many; takes some milliseconds at most.
+  // Evicts rows if there are too many; takes some milliseconds at most.
   void Work();
-  // An update would make more rows than memory can take while the disk is behind. `tier_bytes`: the
-  // tier's own memory.
+  // True if memory is full while the disk is behind, so that no update may make rows. `tier_bytes`:
+  // the tier's own memory.
   bool IsFull(uint64_t tier_bytes) const;
 
  private:
-  // The part of all rows that has to leave, at least; 0: none.
+  // The share of all rows that has to leave, at least; 0: none.
   double ShareToLeave() const;
   bool HasRoom(const EmbeddingTable& table, double share) const;
   uint64_t Sweep(EmbeddingTable& table);
@@ -48,8 +49,8 @@ class Evictor {
   RowsBelow& below_;
   const TierProgress& progress_;
   std::vector<EmbeddingTable*> evictable_;  // Tables whose rows may leave.
-  size_t hand_ = 0;                         // The table of evictable_ that is swept now.
-  uint64_t swept_ = 0;                      // Buckets since progress swept_at_.
+  size_t hand_ = 0;                         // The table of evictable_ that is being swept.
+  uint64_t swept_ = 0;                      // Buckets swept since the progress count was swept_at_.
   uint64_t swept_at_ = 0;
 };
 

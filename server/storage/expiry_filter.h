@@ -1,6 +1,6 @@
-// Tells the threads that merge files on disk which rows have expired: those need not be copied.
-// Expiry is a statement (server/life/row_expiry.h), so nobody sees whether and when a row's bytes
-// go.
+// Tells the threads that merge files on disk which rows have expired and need not be copied. An
+// expired row counts as absent (server/life/row_expiry.h), so it does not matter whether and when
+// its bytes are removed.
 #pragma once
 
 #include <atomic>
@@ -16,14 +16,14 @@ namespace dt::server {
 
 class ExpiryFilter {
  public:
-  // Looks at those of the tables whose rows expire; there may be none.
+  // Covers those of the tables whose rows expire; there may be none.
   explicit ExpiryFilter(std::span<EmbeddingTable* const> tables);
   bool empty() const { return steps_.empty(); }
 
-  // The tables' thread. Not while a checkpoint is being saved: rows may have expired now that had
-  // not at its cut.
+  // For the tables' thread. Must not be called while a checkpoint is being saved: rows that have
+  // expired by now may not have expired at its cut.
   void Update();
-  // Any thread. False for what is no row.
+  // Any thread. False if the key is not that of a row.
   bool HasExpired(std::string_view key, std::string_view record) const;
 
  private:
@@ -31,7 +31,7 @@ class ExpiryFilter {
     const EmbeddingTable* table;
     std::atomic<Step> before = 0;  // Rows last pushed before this step have expired.
   };
-  std::map<RowKey, Steps> steps_;  // By shard and table, with key 0.
+  std::map<RowKey, Steps> steps_;  // Keyed by shard and table; the row's key is 0.
 };
 
 }  // namespace dt::server

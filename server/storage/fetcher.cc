@@ -7,7 +7,7 @@
 namespace dt::server {
 namespace {
 
-constexpr size_t kAhead = 16;  // Keys whose part of the filter is on its way.
+constexpr size_t kAhead = 16;  // The filter is prefetched this many keys ahead.
 
 }  // namespace
 
@@ -34,16 +34,16 @@ uint64_t Fetcher::Bring(EmbeddingTable& table, Key key) {
     return wanted->second;
   }
   if (!below_.MayHave(table, key)) return 0;
-  // Slices may name a key each: it came back a moment ago.
+  // Several slices may name the same key, so that it was returned a moment ago.
   if (table.Contains(key) || BringFromRun(table, key) || below_.IsNowhere(table, key)) return 0;
   return Want(table, key);
 }
 
-// The run will be on disk, so the row need not be written again.
+// The row counts as on disk, because its run will be there: it need not be written again.
 bool Fetcher::BringFromRun(EmbeddingTable& table, Key key) {
   const std::span<const std::byte> record = below_.FindOnItsWay(table, key);
   if (record.empty()) return false;
-  if (table.IsGone(record)) return true;  // As on disk, see Install.
+  if (table.IsGone(record)) return true;  // Handled like an expired row on disk: see Install.
   const Status restored = table.Restore(key, record, true);
   DT_CHECK_MSG(restored.ok(), "{}", ToText(restored));
   below_.NoteBack(table);
@@ -58,7 +58,7 @@ uint64_t Fetcher::Want(EmbeddingTable& table, Key key) {
   return number;
 }
 
-// If the disk has enough to do, more rows are gathered until it has not.
+// While the reader has enough to do, more rows are gathered for the next fetch.
 void Fetcher::Send() {
   if (gathered_ != nullptr && disk_.TryFetch(gathered_)) ++sent_;
 }
@@ -74,8 +74,8 @@ Status Fetcher::OnFetched(const RowFetch& fetch) {
   return status;
 }
 
-// A row that has expired may have been removed from memory and never counted as below; those that
-// were counted stay so. Hence the count is never too low.
+// The count of rows below is never too low: an expired row may have been removed from memory
+// without being counted, and one that was counted stays counted.
 Status Fetcher::Install(const RowFetch::Row& row) {
   if (row.record.empty() || row.table->IsGone(row.record)) {
     below_.NoteNowhere(*row.table, row.key);

@@ -5,10 +5,10 @@
 namespace dt::server {
 namespace {
 
-constexpr uint64_t kKeysPerBlock = 42;  // Of 512 bits.
+constexpr uint64_t kKeysPerBlock = 42;  // In 512 bits.
 constexpr int kProbes = 7;
 
-// The low bits of the hash, mixed anew, choose bits; the high ones have chosen the block.
+// The hash, mixed again, chooses the bits; its high bits have chosen the block.
 template <class Word>
 bool EachProbe(uint64_t hash, Word&& word) {
   uint64_t bits = MixBits(hash);

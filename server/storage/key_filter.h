@@ -1,7 +1,8 @@
 // Which keys may be on disk: a Bloom filter of cache-line blocks (Putze, Sanders and Singler,
 // "Cache-, hash- and space-efficient Bloom filters", 2007), in layers of doubling size (Almeida et
-// al., "Scalable Bloom filters", 2007), since nobody knows how many keys come. 12 bits a key: of
-// absent keys some 0.5 % a layer pass. Keys are never removed. One thread.
+// al., "Scalable Bloom filters", 2007), because the number of keys is not known beforehand. It
+// takes 12 bits per key; about 0.5 % of absent keys pass a layer. Keys are never removed. Owned by
+// one thread.
 #pragma once
 
 #include <array>
@@ -14,13 +15,13 @@ namespace dt::server {
 
 class KeyFilter {
  public:
-  // The first layer is for `keys_first` keys; more layers are slower to ask.
+  // The first layer is for `keys_first` keys. Each further layer makes queries slower.
   explicit KeyFilter(uint64_t keys_first) : keys_first_(keys_first) {}
 
-  // Of a key: well mixed bits.
+  // REQUIRES: the bits of `hash` are well mixed.
   void Add(uint64_t hash);
   bool MayContain(uint64_t hash) const;
-  // Asks for the lines that MayContain will look at.
+  // Prefetches the lines that MayContain will read.
   void Prefetch(uint64_t hash) const {
     for (const Layer& layer : layers_) __builtin_prefetch(&layer.block(hash));
   }

@@ -28,7 +28,7 @@ std::string Renamed(std::string text, const std::string& from, const std::string
   return text;
 }
 
-// Files of rows never change and are linked; RocksDB rewrites the others, so they are copied.
+// Row files never change and are linked; the others, which RocksDB rewrites, are copied.
 std::error_code CopyOrLink(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (from.extension() == kRowsSuffix) {
@@ -69,7 +69,8 @@ Status RowFiles::Adopt(const std::string& checkpoint) {
                     "cluster.server.dir must be writable, and have room for the rows");
   }
   Result<std::unique_ptr<RowsDb>> opened = RowsDb::Open(folder_, options_);
-  if (opened.status().code() == StatusCode::kDataLoss) {  // The error names the checkpoint's file.
+  // The error then names the checkpoint's file.
+  if (opened.status().code() == StatusCode::kDataLoss) {
     return DataLoss("{}", Renamed(std::string(MessageOf(opened.status())), folder_, checkpoint));
   }
   DT_TRY(own_db_, std::move(opened));
@@ -77,7 +78,7 @@ Status RowFiles::Adopt(const std::string& checkpoint) {
   return OkStatus();
 }
 
-// A server that needs no disk leaves no trace on it.
+// Opens the files late, so that a server that needs no disk leaves no trace on it.
 Status RowFiles::Open() {
   if (own_db_ != nullptr) return OkStatus();
   DT_TRY_STATUS(MakeFolder());
@@ -103,7 +104,7 @@ Status RowFiles::Write(const RowRun& run, const std::stop_token& stop) {
 
 Status RowFiles::MakeCheckpoint(CheckpointTask& task) {
   DT_TRY_STATUS(Open());
-  // Files that are linked now would be merged for nothing: merges go on with the next run.
+  // Merging the files that are linked now would be in vain: merges go on with the next run.
   own_db_->HoldMerges();
   std::unique_ptr<RowsDb::File> file = own_db_->NewFile(4096);
   for (const auto& [key, value] : task.notes) DT_TRY_STATUS(file->Add(key, value));
@@ -120,7 +121,7 @@ Status RowFiles::MakeCheckpoint(CheckpointTask& task) {
   return Digest(task);
 }
 
-// Files of rows are numbered and never change: each is read once.
+// Row files are numbered and never change, so each is read once.
 Result<CheckpointFile> RowFiles::DigestOnce(const std::string& path,
                                             const std::string& name) const {
   if (const auto known = digests_.find(name); known != digests_.end()) return known->second;

@@ -1,5 +1,5 @@
-// The rows of one executor on disk: files in a folder of its own, which begins with the first of
-// them and goes with this object. The writer's thread, unless a function says otherwise.
+// The rows of one executor on disk: files in a folder of its own, which is made with the first file
+// and removed with this object. For the writer's thread, unless a function says otherwise.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace dt::server {
 
-// Rows to read; `found` and `records` are the answer: empty where the disk has none.
+// Rows to read, and the answer: `record` is empty if the disk has no such row.
 struct RowFetch {
   struct Row {
     EmbeddingTable* table;
@@ -31,29 +31,29 @@ struct RowFetch {
 };
 
 struct CheckpointTask {
-  std::string folder;  // Must not exist; its parents are made.
-  std::string name;    // The folder's path below the checkpoint's.
-  // Records of other kinds than rows, by key, ascending; their keys are before those of all rows.
+  std::string folder;  // Must not exist yet; its parents are made.
+  std::string name;    // The folder's path relative to the checkpoint.
+  // Records other than rows, ascending by key: the header and the states (row_keys.h).
   std::vector<std::pair<std::string, std::string>> notes;
-  // The answer.
+  // The results.
   std::vector<CheckpointFile> files;
   Status status;
 };
 
 class RowFiles {
  public:
-  // `parent`: where the folder is made (common/storage/scratch_dir.h).
+  // The folder is made in `parent` (common/storage/scratch_dir.h).
   RowFiles(std::string parent, RowsDb::Options options);
 
-  // Before any other use, on any thread: begins with the files of a checkpoint.
+  // Starts from the files of a checkpoint. Any thread, before any other use.
   Status Adopt(const std::string& checkpoint);
 
-  // Waits while so many files lie over one another that reading gets slow; `stop` ends the wait.
+  // Waits while so many files overlap that reads get slow; `stop` ends the wait.
   Status Write(const RowRun& run, const std::stop_token& stop);
   // Files that have not changed since the last checkpoint are neither copied nor read again.
   Status MakeCheckpoint(CheckpointTask& task);
 
-  // Any thread. Rows that are being written meanwhile may be found or not.
+  // Any thread. Rows that are being written at the same time may be found or not.
   void Read(RowFetch& fetch) const;
   // Any thread; null until there are files.
   RowsDb* db() const { return db_.load(); }
@@ -67,10 +67,10 @@ class RowFiles {
   const std::string parent_;
   const RowsDb::Options options_;
   std::optional<ScratchDir> scratch_;
-  std::string folder_;  // In scratch_.
+  std::string folder_;  // Inside scratch_.
   std::unique_ptr<RowsDb> own_db_;
   std::atomic<RowsDb*> db_ = nullptr;
-  // By name, of files that never change.
+  // By name, for files that never change.
   absl::flat_hash_map<std::string, CheckpointFile> digests_;
 };
 

@@ -1,5 +1,5 @@
-// Rows on their way to disk: what eviction and checkpoints gather, until a file holds it. Filled by
-// the executor's thread; from then on constant, and read by any.
+// Rows on their way to disk, gathered by eviction or by a checkpoint until a file holds them. The
+// executor's thread fills the run; after that it is constant, and any thread may read it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace dt::server {
 
 class RowRun {
  public:
-  // Room for the record of a row; an earlier one of the same row is void.
+  // Returns space for a row's record, which replaces an earlier one of the same row.
   std::span<std::byte> Add(const EmbeddingTable& table, Key key);
   // The record; empty if the row is not here.
   std::span<const std::byte> Find(const EmbeddingTable& table, Key key) const;
@@ -27,10 +27,10 @@ class RowRun {
       return std::span(run.records_).subspan(at, bytes);
     }
   };
-  // In key order.
+  // The current record of each row, in key order.
   std::vector<Entry> Sorted() const;
   size_t rows() const { return rows_.size(); }
-  // What it takes of memory.
+  // Memory in use.
   uint64_t bytes() const { return records_.size() + entries_.size() * (sizeof(Entry) + 40); }
 
  private:
@@ -45,7 +45,7 @@ class RowRun {
   };
   std::vector<std::byte> records_;
   std::vector<Entry> entries_;
-  absl::flat_hash_map<Row, uint32_t> rows_;  // The entry of each row that counts.
+  absl::flat_hash_map<Row, uint32_t> rows_;  // The current entry of each row.
 };
 
 }  // namespace dt::server

@@ -5,8 +5,8 @@
 namespace dt::server {
 namespace {
 
-constexpr uint64_t kBucketsAtOnce = 512;       // Of one index.
-constexpr uint64_t kBucketsPerTurn = 8 << 10;  // Some milliseconds.
+constexpr uint64_t kBucketsAtOnce = 512;       // Buckets of one index per call.
+constexpr uint64_t kBucketsPerTurn = 8 << 10;  // Takes some milliseconds.
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void Saver::Walk() {
   }
 }
 
-// The checkpoint is made of what the disk was given before.
+// The checkpoint consists of what the disk was given before it.
 void Saver::Give() {
   if (task_ == nullptr) return End();
   if (!below_.runs_wait() && disk_.TryMake(task_)) stage_ = Stage::kGiven;

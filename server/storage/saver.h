@@ -1,7 +1,7 @@
-// Saves the rows of one executor as they were at a cut. At the cut the epoch of changes begins
-// anew. All rows changed before go to disk: the saver walks over the indexes, and a row that
-// changes ahead of it is saved first, as it was. Then the disk's files are linked into the
-// checkpoint: unchanged files cost nothing.
+// Saves the rows of one executor as they were at a cut. At the cut a new epoch of changes begins,
+// and all rows changed in the previous one go to disk: the saver walks over the indexes, and a row
+// that is about to change before the walk reaches it is saved first. Then the disk's files are
+// linked into the checkpoint, so that unchanged files cost nothing.
 //
 //   idle ──Begin──▶ walking ──all runs given──▶ the writer makes the checkpoint ──▶ idle
 //
@@ -19,25 +19,26 @@ namespace dt::server {
 
 class Saver {
  public:
-  // All of them outlive it. `tables`: of all shards.
+  // The other objects outlive it. `tables`: the tables of all shards.
   Saver(ShardSet& shards, std::vector<EmbeddingTable*> tables, RowsBelow& below, DiskThreads& disk)
       : shards_(shards), tables_(std::move(tables)), below_(below), disk_(disk) {}
   ~Saver();
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
-  // A checkpoint of now; its outcome is taken with TakeSaved. Fails if another is under way.
+  // Begins a checkpoint of the current rows, which ends in TakeSaved. It fails if another is under
+  // way.
   void Begin(std::unique_ptr<CheckpointTask> task);
-  // Goes on with the walk, for some milliseconds.
+  // Continues the walk for some milliseconds.
   void Work();
-  // The disk takes nothing: a checkpoint whose rows are not all on their way has failed. The walk
-  // goes on, until no change of its epoch is left.
+  // Called while the disk cannot write: a checkpoint that the disk does not have yet fails. The
+  // walk goes on until all changes of its epoch are saved.
   void FailUnlessGiven(const Status& problem);
   void OnMade(std::unique_ptr<CheckpointTask> task);
 
   bool saving() const { return stage_ != Stage::kIdle; }
   bool walking() const { return stage_ == Stage::kWalking; }
-  // A checkpoint that is done, well or not; once.
+  // A checkpoint that has ended, with or without success; returned once.
   std::unique_ptr<CheckpointTask> TakeSaved() { return std::move(saved_); }
 
  private:
@@ -51,11 +52,11 @@ class Saver {
   RowsBelow& below_;
   DiskThreads& disk_;
   Stage stage_ = Stage::kIdle;
-  uint32_t epoch_ = 0;  // Rows changed in it are to be saved.
-  size_t table_ = 0;    // Where the walk is: in tables_, and in the index of that table.
+  uint32_t epoch_ = 0;  // Rows changed in this epoch are to be saved.
+  size_t table_ = 0;    // The table being walked; position_ is in its index.
   uint64_t position_ = 0;
-  std::unique_ptr<CheckpointTask> task_;   // Null once it has failed, or the disk has it.
-  std::unique_ptr<CheckpointTask> saved_;  // Until it is taken.
+  std::unique_ptr<CheckpointTask> task_;   // Null after it failed or was given to the disk.
+  std::unique_ptr<CheckpointTask> saved_;  // The ended checkpoint, until it is taken.
 };
 
 }  // namespace dt::server

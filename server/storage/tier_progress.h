@@ -1,5 +1,5 @@
-// Tells those whose rows are not in memory when asking again may help: not more often, because
-// whoever waits looks at all of its rows again. Owned by the executor's thread.
+// Tells requests whose rows are not in memory when to ask again. Not more often than useful,
+// because a request then looks at all of its rows again. Owned by the executor's thread.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@ namespace dt::server {
 
 class TierProgress {
  public:
-  // Somebody was told to ask again.
+  // Called when a request was told to ask again.
   void Await() { awaited_ = true; }
-  // Whoever waits may now be answered.
+  // Called when a waiting request may be answered now.
   void Note() {
     ++count_;
     awaited_ = false;

@@ -7,7 +7,7 @@
 namespace dt::server {
 namespace {
 
-constexpr size_t kRowsAhead = 32;  // Of rows that leave or are saved.
+constexpr size_t kRowsAhead = 32;  // Rows that leave or are saved are prefetched this far ahead.
 
 }  // namespace
 
@@ -91,7 +91,7 @@ std::vector<KeyRow> EmbeddingTable::SortedRows() const {
   return rows;
 }
 
-// A little warm, or what is wanted now would be the first to leave again.
+// The row starts a little warm; otherwise a row that was just wanted would be the first to leave.
 Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record, bool on_disk) {
   if (record.size() != record_bytes()) {
     return Malformed("a row of table {} has {} bytes instead of {}", spec().name, record.size(),

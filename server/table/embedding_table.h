@@ -1,5 +1,6 @@
-// The rows of one table that fall into one shard: an index into the rows that all shards of the
-// executor share. Owned by the executor's thread: no method may be called from another, none waits.
+// The rows of one table that are in one shard: an index into the rows that all shards of the
+// executor share. Owned by the executor's thread: no other thread may call a method, and none
+// blocks.
 #pragma once
 
 #include <span>
@@ -18,33 +19,33 @@ class EmbeddingTable {
   // `rows` outlives it.
   explicit EmbeddingTable(TableRows& rows, ShardId shard = ShardId(0));
 
-  // What rows that are not there read as.
+  // How absent rows are read.
   enum class Absent { kInitial, kZeros };
 
-  // Keys of one table, and where their values go: keys.size() rows in a format.
+  // Keys of one table, and where their values go: keys.size() rows in `format`.
   struct PullRun {
     const EmbeddingTable* table = nullptr;
     std::span<const Key> keys;
     void* out = nullptr;
     FloatFormat format = FloatFormat::kFp32;
   };
-  // Writes the values of all keys. Creates nothing. One call for many runs, however short, hides
-  // the cache misses of all behind one another.
+  // Writes the values of all keys; creates no rows. One call for many runs, however short, overlaps
+  // the cache misses of all of them.
   static void Pull(std::span<const PullRun> runs, bool evaluate);
 
   struct PushRun {
     EmbeddingTable* table = nullptr;
     std::span<const Key> keys;
-    const void* gradients = nullptr;    // Summed; keys.size() rows in a format.
-    const RowUpdate* update = nullptr;  // TableRows::UpdateFor of the step.
+    const void* gradients = nullptr;    // Summed; keys.size() rows in `format`.
+    const RowUpdate* update = nullptr;  // From TableRows::UpdateFor for the step.
     FloatFormat format = FloatFormat::kFp32;
   };
-  // One update of each row; makes the rows that are not there, where admission() admits them.
-  // REQUIRES: the keys of a table are distinct. A step that is not above that of an earlier push
-  // counts as one after it.
+  // Updates each row once; makes absent rows if admission() admits them. REQUIRES: the keys of a
+  // table are distinct. A step that is not above that of a row's last push counts as one step after
+  // it.
   static void Push(std::span<const PushRun> runs, Step step);
 
-  // Keys of one table, and those of them that are not in memory.
+  // Keys of one table, and a key that is not in memory: input and output of WarmAndFindAbsent.
   struct KeyRun {
     EmbeddingTable* table = nullptr;
     std::span<const Key> keys;
@@ -53,29 +54,30 @@ class EmbeddingTable {
     EmbeddingTable* table = nullptr;
     Key key = 0;
   };
-  // Appends the keys that are not in memory; the rows of the others count as used, so that they
-  // stay longer.
+  // Appends the keys that are not in memory. The other rows count as used, so that they stay
+  // longer.
   static void WarmAndFindAbsent(std::span<const KeyRun> runs, std::vector<AbsentKey>& absent);
 
-  // The hand of the clock goes over `buckets` buckets of the index. Cold rows leave; those that the
-  // disk has not go into `sink`. Rows changed in `keep_epoch` stay (0: none does).
+  // Moves the hand of the clock over `buckets` buckets of the index. Cold rows leave memory; those
+  // without a current copy on disk go into `sink` first. Rows changed in `keep_epoch` stay (0:
+  // there are none).
   void Evict(uint64_t buckets, uint32_t keep_epoch, RowSink& sink);
-  // Rows changed in `epoch` go into `sink` and are as on disk from then on. In calls of some
-  // `buckets` each: begins at 0, returns where to go on, KeyIndex::kEnd behind the last.
+  // Copies rows changed in `epoch` into `sink` and marks them as on disk. Takes several calls, of
+  // about `buckets` buckets each: begin at 0; each returns where to go on, or KeyIndex::kEnd.
   uint64_t SaveChanged(uint64_t from, uint64_t buckets, uint32_t epoch, RowSink& sink);
 
-  // Frees the places of rows that are gone, of some of the index: a share that comes around in a
-  // thousand calls. Nobody can tell the difference. While a checkpoint is being saved it waits: the
-  // cut may lie before they went.
+  // Removes expired rows from a small part of the index; about a thousand calls go once around.
+  // This changes no result, because expired rows count as absent. Does nothing while a checkpoint
+  // is being saved, because the rows may have been alive at its cut.
   void RemoveGone();
 
-  // The same for one run.
+  // Pull and Push for a single run.
   void Pull(std::span<const Key> keys, std::span<float> out) const;
   void Evaluate(std::span<const Key> keys, std::span<float> out) const;
   void Push(std::span<const Key> keys, std::span<const float> gradients, const UpdateInfo& info);
 
-  // What happened between it and the tier below, counted by who did it. `below`: rows that are not
-  // in memory, as DiskTier::rows_below; the others count from the beginning: keys pulled, rows read
+  // Traffic between this table and the tier below, counted where it is caused. `below`: rows that
+  // are not in memory, as in DiskTier::rows_below. The others are totals: keys pulled, rows read
   // from disk, rows written to it.
   struct TierCounts {
     uint64_t below = 0, touched = 0, fetched = 0, written = 0;
@@ -86,29 +88,29 @@ class EmbeddingTable {
   const RowAdmission& admission() const { return admission_; }
   RowExpiry& expiry() { return expiry_; }
   const RowExpiry& expiry() const { return expiry_; }
-  // What checkpoints keep of both: see life_state.h.
+  // The state of both for checkpoints: see life_state.h.
   std::string LifeState() const { return EncodeLifeState(admission_, expiry_); }
   Result<bool> RestoreLife(std::string_view state) {
     return RestoreLifeState(state, admission_, expiry_);
   }
 
-  // Of the record of a row, wherever it was kept.
+  // Whether the row with this record has expired.
   bool IsGone(std::span<const std::byte> record) const;
 
-  // For checkpoints and checksums: rows that are gone are not among them.
-  std::vector<KeyRow> SortedRows() const;    // By key.
-  std::vector<KeyRow> UnsortedRows() const;  // In no useful order.
+  // For checkpoints and checksums; expired rows are left out.
+  std::vector<KeyRow> SortedRows() const;    // Ordered by key.
+  std::vector<KeyRow> UnsortedRows() const;  // In any order.
   // The record of a row: values, state, last push. See TableRows.
   void CopyRecord(const KeyRow& row, std::span<std::byte> out) const {
     rows_->CopyRecord(row.row, out);
   }
   bool Contains(Key key) const { return index_.Find(key) != KeyIndex::kAbsent; }
-  // Adds a row as it was. Malformed: another size, or a key that is there.
+  // Adds a saved row. Malformed: the record has a wrong size, or the key is there already.
   Status Restore(Key key, std::span<const std::byte> record, bool on_disk = false);
-  // Makes a row with these values, and optimizer state as before its first push, unless it is
-  // there.
+  // Makes a row with these values and the optimizer state of a new row, unless the key is there
+  // already.
   void SetAbsent(Key key, std::span<const float> values);
-  // Forgets all keys; their rows go with TableRows::Clear.
+  // Forgets all keys; TableRows::Clear removes their rows.
   void Clear(Step clock = 0) {
     index_.Reset(0);
     admission_.Reset();
@@ -117,16 +119,18 @@ class EmbeddingTable {
   }
 
   ShardId shard() const { return shard_; }
-  const TableRows& rows_of_all() const { return *rows_; }  // Of all shards of the executor.
+  // The rows of all shards of the executor.
+  const TableRows& rows_of_all() const { return *rows_; }
   const TableSpec& spec() const { return rows_->spec(); }
   uint32_t dim() const { return spec().dim; }
-  uint64_t rows() const { return index_.size(); }  // With those that are gone and not removed.
+  // Includes expired rows that are not removed yet.
+  uint64_t rows() const { return index_.size(); }
   uint32_t record_bytes() const { return rows_->record_bytes(); }
   uint64_t index_bytes() const { return index_.bytes(); }
   uint64_t index_buckets() const { return index_.buckets(); }
 
  private:
-  friend class Pipeline;  // This and the next: in pipelines.cc.
+  friend class Pipeline;  // The pipelines are in pipelines.cc.
   friend class PullPipeline;
   friend class PushPipeline;
   friend class AbsencePipeline;
@@ -138,7 +142,7 @@ class EmbeddingTable {
   RowAdmission admission_;
   RowExpiry expiry_;
   TierCounts tier_counts_;
-  uint64_t removed_up_to_ = 0;  // A place of KeyIndex::Walk.
+  uint64_t removed_up_to_ = 0;  // A position of KeyIndex::Walk.
 };
 
 }  // namespace dt::server

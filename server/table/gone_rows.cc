@@ -26,7 +26,7 @@ void EmbeddingTable::RemoveGone() {
     const KeyRow& ahead = rows[std::min(i + kRowsAhead, rows.size() - 1)];
     __builtin_prefetch(&rows_->header(ahead.row));
     if (!expiry_.IsGone(rows_->header(rows[i].row).last_push())) continue;
-    if (index_.Find(rows[i].key) != rows[i].row) continue;  // Walked over twice.
+    if (index_.Find(rows[i].key) != rows[i].row) continue;  // The walk returned the key twice.
     index_.Erase(rows[i].key);
     rows_->Remove(rows[i].row);
     expiry_.CountGone(1);

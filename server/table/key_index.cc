@@ -10,10 +10,10 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kBucketsMin = 2;
-// 68 % of the places, 54 % after growth: 19 to 24 bytes a key. Of 100 keys three to six are not in
-// their first bucket; higher costs more of them, each a cache miss.
+// The index grows when it is 68 % full, to 54 %: 19 to 24 bytes per key. Of 100 keys three to six
+// are not in their first bucket; a fuller index would have more of them, each a cache miss.
 constexpr uint64_t kKeysPer10BucketsMax = 34;
-constexpr uint64_t kMovedPerInsert = 4;  // The old buckets are empty before the next growth.
+constexpr uint64_t kMovedPerInsert = 4;  // Enough to empty the old buckets before the next growth.
 constexpr uint64_t kReleasedAtOnce = (2 << 20) / 64;
 constexpr uint8_t kPassedMax = 255;
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 / 1.618…
@@ -58,7 +58,7 @@ void KeyIndex::Erase(Key key) {
   --size_;
 }
 
-// Bucket i of both sides, one after the other.
+// Bucket i of both sides: those of the new side come first, then the old ones.
 KeyIndex::Bucket& KeyIndex::BucketAt(uint64_t i) {
   return i < buckets_.count ? buckets_.at(i) : old_.at(i - buckets_.count);
 }
@@ -69,7 +69,8 @@ void KeyIndex::Sweep(uint64_t buckets, std::vector<KeyRow>& cold) {
   if (all != round_) {
     round_ = all;
     hand_ %= all;
-    // A golden section: the last rounds' places lie evenly over all, whatever their number.
+    // A golden section spreads the hand's last positions evenly over all buckets, whatever their
+    // number.
     stride_ = static_cast<uint64_t>(static_cast<unsigned __int128>(all) * kGolden >> 64);
     while (std::gcd(stride_, all) != 1) ++stride_;
   }
@@ -90,15 +91,15 @@ void KeyIndex::Sweep(uint64_t buckets, std::vector<KeyRow>& cold) {
   }
 }
 
-// The first hash whose home is bucket i; kEnd behind the last.
+// The first hash whose home is bucket i; kEnd after the last bucket.
 uint64_t KeyIndex::Buckets::FirstHashOf(uint64_t i) const {
   if (i >= count) return kEnd;
   const auto scaled = static_cast<unsigned __int128>(i) << 64;
   return static_cast<uint64_t>((scaled + count - 1) / count);
 }
 
-// Stops behind whole runs only: no key with a home before the place where it stopped lies behind
-// it, nor the other way round, whatever is moved until it goes on.
+// Stops after whole runs only: keys with a home before the stop are before it, and all others
+// behind it, whatever is moved until the walk goes on.
 uint64_t KeyIndex::Walk(uint64_t from, uint64_t buckets, std::vector<KeyRow>& keys) const {
   for (uint64_t walked = 0; walked < buckets && from != kEnd;) {
     const Buckets& side = SideOf(from);
@@ -111,7 +112,7 @@ uint64_t KeyIndex::Walk(uint64_t from, uint64_t buckets, std::vector<KeyRow>& ke
     }
     uint64_t next = i > first ? side.FirstHashOf(i) : kEnd;
     if (old_.count != 0) {
-      // Where the sides meet, the run of one may lie over the beginning of the other.
+      // Where the sides meet, a run of one may overlap the beginning of the other.
       for (const uint64_t old : {first_moved_, (first_moved_ + moved_) % old_.count}) {
         const uint64_t border = old_.FirstHashOf(old);
         if (border > from) next = std::min(next, border);
@@ -130,7 +131,7 @@ void KeyIndex::Insert(Key key, uint32_t row, uint32_t heat) {
   if (&SideOf(hash) == &buckets_) {
     InsertNew(buckets_, hash, {key, row}, heat);
   } else {
-    // What is not moved yet must not spill into what is.
+    // A key of the part that is not moved yet must not spill into the moved part.
     if (old_.at((first_moved_ + old_.count - 1) % old_.count).used == kKeysPerBucket) {
       MoveSome(old_.count);
       InsertNew(buckets_, hash, {key, row}, heat);
@@ -141,7 +142,8 @@ void KeyIndex::Insert(Key key, uint32_t row, uint32_t heat) {
   ++size_;
 }
 
-// Preferably behind a bucket that will not fill up while the others are moved.
+// The first bucket of a run, preferably after a bucket that will not fill up during the move;
+// old_.count if there is one run all around.
 uint64_t KeyIndex::FirstOfARun() const {
   uint64_t first = old_.count;
   for (uint64_t i = old_.count; i-- > 0;) {
@@ -161,7 +163,7 @@ void KeyIndex::Grow() {
   moved_ = 0;
   first_moved_ = FirstOfARun();
   if (first_moved_ != old_.count) return;
-  // One run all around, or nothing.
+  // One run all around is moved at once.
   for (uint64_t i = 0; i < old_.count; ++i) MoveOne(i);
   old_ = {};
 }

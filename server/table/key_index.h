@@ -1,21 +1,23 @@
-// From key to row number: open addressing over buckets of one cache line, five keys with their row
-// numbers each. Presence is the bucket's count of keys: no key and no row number is special.
+// Maps keys to row numbers: open addressing over buckets of one cache line, with five keys and
+// their row numbers each. Each bucket counts its keys, so no key and no row number has a special
+// meaning.
 //
-//   bucket (64 bytes): key u64 [5] | row u32 [5] | used u8 | passed u8 | heat: 3 bits a place
+//   bucket (64 bytes): key u64 [5] | row u32 [5] | used u8 | passed u8 | heat: 3 bits a key
 //
-// A key's home is bucket hash · count / 2^64. A key that finds it full goes on to the next one,
-// from the last to the first; each bucket counts the keys that passed it. Buckets from behind one
-// that nobody passed up to the next such one are a run, and no key lies in another run than its
-// home. (From 255 on the count is not exact, and never falls.)
+// A key's home is bucket hash · count / 2^64. A key that finds its home full goes on to the next
+// bucket, and from the last one to the first; each bucket counts the keys that passed it. A run is
+// a series of buckets that ends at a bucket that no key passed: a key is always in the same run as
+// its home. (At 255 the count is not exact, and never falls.)
 //
 // Heat says how lately and often a key was touched: the clock with counts of Nomad and GCLOCK (A.
-// J. Smith, 1978). A hint for eviction, in no checksum. The hand leaps over the buckets: were it to
-// go along, those ahead of it would hold the keys of a whole round and overflow, one into the next.
+// J. Smith, 1978). It is a hint for eviction, and in no checksum. The hand leaps over the buckets:
+// if it went from one to the next, those ahead of it would hold the keys of a whole round and
+// overflow into one another.
 //
 // Growth by a quarter moves the old buckets, in order and whole runs at a time, a few per
-// insertion. Homes keep their order from one count to the next, so both sides of the move are
-// walked as streams and the old pages go back on the way: growing takes hardly more memory than
-// having grown. What is moved is looked up in the new buckets only, all else in the old ones only.
+// insertion. Homes keep their order when the count changes, so both sides of the move are walked
+// sequentially and the old pages are freed on the way: growing takes hardly more memory than the
+// grown index. Moved keys are looked up in the new buckets only, all others in the old ones only.
 //
 // Owned by one thread.
 #pragma once
@@ -42,47 +44,48 @@ struct KeyRow {
 
 class KeyIndex {
  public:
-  static constexpr uint32_t kAbsent = ~0u;  // No row number; see RowSlabs.
+  static constexpr uint32_t kAbsent = ~0u;  // Not a row number; see RowSlabs.
 
-  // `salt` decides which keys collide. The bits of the hash that chose the shard count least.
+  // `salt` decides which keys collide. The bits of the hash that chose the shard have the least
+  // weight.
   explicit KeyIndex(uint64_t salt) : salt_(salt) { Reset(0); }
 
-  // kAbsent where the key is not.
+  // kAbsent if the key is not there.
   uint32_t Find(Key key) const { return Find(HashOf(key), key); }
 
-  // The same in steps, between which the caller can fetch what the next one will look at, and do
-  // other things. (The fetching is the caller's: g++ 12 takes a function that does nothing else for
-  // one without effect, and drops the call.)
+  // Find in steps, between which the caller can prefetch what the next one will read, and do other
+  // things. (The caller prefetches, because g++ 12 takes a function that does nothing else for one
+  // without effect, and drops the call.)
   uint64_t HashOf(Key key) const { return std::rotl(MixBits(key ^ salt_), 32); }
   const void* BucketOf(uint64_t hash) const;
-  // In the first bucket: the row, kAbsent, or kFurther if only Find can tell.
+  // Looks at the first bucket only: the row, kAbsent, or kFurther if only Find can tell.
   static constexpr uint32_t kFurther = ~0u - 1;
   uint32_t FindFirst(uint64_t hash, Key key) const;
   const void* SecondBucketOf(uint64_t hash) const;
   uint32_t Find(uint64_t hash, Key key) const;
-  // The same, and the key gets warmer if it is there.
+  // Finds the key; if it is there, it also gets warmer.
   uint32_t Touch(uint64_t hash, Key key);
 
-  // Of a key that is not there. REQUIRES: Find(key) is kAbsent.
+  // Adds a key that is not there. REQUIRES: Find(key) is kAbsent.
   void Insert(Key key, uint32_t row, uint32_t heat = 1);
   // REQUIRES: the key is there.
   void Erase(Key key);
   static constexpr uint32_t kHeatMax = 3;
-  // The hand of the clock moves over `buckets` buckets, at most once around: appends the keys that
-  // are cold, and cools the others.
+  // Moves the hand of the clock over `buckets` buckets, at most once around: appends the cold keys,
+  // and cools the others.
   void Sweep(uint64_t buckets, std::vector<KeyRow>& cold);
-  // Appends all keys, in calls of some `buckets` each: begins at 0, returns where to go on, kEnd
-  // behind the last. A key that is there all the time is met, some more than once, whatever is
-  // inserted or erased between the calls.
+  // Appends all keys in several calls of about `buckets` buckets each: begin at 0; each returns
+  // where to go on, or kEnd after the last. A key that is there all the time is returned at least
+  // once, whatever is inserted or erased between the calls.
   static constexpr uint64_t kEnd = ~uint64_t{0};
   uint64_t Walk(uint64_t from, uint64_t buckets, std::vector<KeyRow>& keys) const;
-  // Empties it, with room for `keys` keys before it grows.
+  // Empties the index, with room for `keys` keys before it grows.
   void Reset(size_t keys);
 
   uint64_t size() const { return size_; }
   uint64_t bytes() const;
   uint64_t buckets() const { return buckets_.count + old_.count; }
-  // Every key, in no useful order.
+  // Appends every key, in any order.
   void AppendTo(std::vector<KeyRow>& out) const;
 
  private:
@@ -114,7 +117,8 @@ class KeyIndex {
     const Bucket& at(uint64_t i) const { return reinterpret_cast<const Bucket*>(memory.data())[i]; }
   };
 
-  // Where the key is, if it is anywhere. In the midst of a move no branch could predict the side.
+  // The side where the key is, if it is there. No branch: during a move its direction could not be
+  // predicted.
   const Buckets& SideOf(uint64_t hash) const {
     if (old_.count == 0) [[likely]]
       return buckets_;
@@ -135,9 +139,9 @@ class KeyIndex {
   Buckets buckets_;
   uint64_t size_ = 0;
   uint64_t grow_at_ = 0;
-  // The hand leaps: each of `round_` buckets once a round.
+  // The hand visits each of `round_` buckets once per round, in leaps of `stride_`.
   uint64_t hand_ = 0, stride_ = 0, round_ = 0;
-  // While growing: `moved_` old buckets from `first_moved_` on are empty, whole runs.
+  // While growing: the `moved_` old buckets from `first_moved_` on are empty. They are whole runs.
   Buckets old_;
   uint64_t first_moved_ = 0;
   uint64_t moved_ = 0;
@@ -153,7 +157,7 @@ inline const void* KeyIndex::SecondBucketOf(uint64_t hash) const {
   return &side.at(side.After(side.HomeOf(hash)));
 }
 
-// Bit k: key k is this one. Without a branch per key: which one it is cannot be predicted.
+// Bit k says whether key k matches. There is no branch per key, because none could be predicted.
 inline uint32_t KeyIndex::Matches(const Bucket& bucket, Key key) {
   uint32_t found = uint32_t{bucket.keys[4] == key} << 4;
 #ifdef __AVX2__
@@ -184,7 +188,7 @@ inline uint32_t KeyIndex::Touch(uint64_t hash, Key key) {
       continue;
     }
     const auto k = static_cast<uint32_t>(std::countr_zero(found));
-    // The hottest keys are not written to: their lines stay clean.
+    // The hottest keys are not written to, so that their cache lines stay clean.
     if (const uint32_t heat = bucket.HeatOf(k); heat < kHeatMax) bucket.SetHeat(k, heat + 1);
     return bucket.rows[k];
   }

@@ -10,10 +10,11 @@
 namespace dt::server {
 namespace {
 
-constexpr size_t kFromKernelBytes = 1 << 20;  // The kernel allows some 65,000 mappings a process.
+// Smaller blocks come from the heap, because the kernel allows only some 65,000 mappings a process.
+constexpr size_t kFromKernelBytes = 1 << 20;
 constexpr size_t kHugePage = 2 << 20;
 
-// The kernel promises small pages' alignment only: asks for more, and gives the ends back.
+// The kernel promises the alignment of small pages only: asks for more, and gives the ends back.
 void* MapAligned(size_t bytes) {
   const size_t asked = bytes + kHugePage;
   void* const mapped = mmap(nullptr, asked, PROT_READ | PROT_WRITE,
@@ -55,7 +56,7 @@ PageMemory::~PageMemory() {
 }
 
 void PageMemory::UseHugePages() {
-  if (size_ >= kHugePage) madvise(data_, size_, MADV_HUGEPAGE);  // A hint: may fail.
+  if (size_ >= kHugePage) madvise(data_, size_, MADV_HUGEPAGE);  // A hint, which may fail.
 }
 
 void PageMemory::Release(size_t begin, size_t end) {

@@ -1,5 +1,5 @@
-// A block of zeroed memory for indexes and rows: large ones come from the kernel and cost nothing
-// until touched; small ones from the heap.
+// A block of zeroed memory for indexes and rows: large blocks come from the kernel and cost nothing
+// until they are touched; small ones come from the heap.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@ namespace dt::server {
 class PageMemory {
  public:
   enum class Pages {
-    kHuge,   // Where the kernel has them. With small ones, the look-up of addresses dominates.
-    kSmall,  // Until UseHugePages: for memory of which little may ever be touched.
+    kHuge,   // Huge pages where the kernel has them: small ones make address translation dominate.
+    kSmall,  // Small pages until UseHugePages, for memory of which little may ever be touched.
   };
 
   PageMemory() = default;
-  // 64-byte aligned; from 2 MiB on, aligned to huge pages.
+  // The block is 64-byte aligned; from 2 MiB on, it is aligned to huge pages.
   static PageMemory Zeroed(size_t bytes, Pages pages = Pages::kHuge);
   ~PageMemory();
   PageMemory(PageMemory&& other) noexcept
@@ -26,9 +26,9 @@ class PageMemory {
     return *this;
   }
 
-  // What is touched from now on lies on huge pages.
+  // Memory that is first touched from now on is on huge pages.
   void UseHugePages();
-  // Gives the whole huge pages of [begin, end) back to the kernel. What they held is lost.
+  // Gives the whole huge pages of [begin, end) back to the kernel. Their content is lost.
   void Release(size_t begin, size_t end);
 
   std::byte* data() { return static_cast<std::byte*>(data_); }

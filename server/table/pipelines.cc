@@ -1,4 +1,4 @@
-// How the rows of many keys are pulled and pushed. All of it stands in this one file, because the
+// How the rows of many keys are pulled and pushed. All of it is in this one file, because the
 // compiler must see a loop and what it calls together.
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kCacheLine = 64;
 
-// The row of an item whose key is not there.
+// The row number of an item whose key is not there.
 constexpr uint32_t kAbsent = KeyIndex::kAbsent;
 
 void PrefetchLines(const void* begin, size_t bytes) {
@@ -20,7 +20,7 @@ void PrefetchLines(const void* begin, size_t bytes) {
 
 using Floats8 [[gnu::vector_size(32), gnu::aligned(4), gnu::may_alias]] = float;
 
-// Inline and wide: a call per row would cost as much as the copy.
+// Inline and vectorised: a call per row would cost as much as the copy.
 void CopyFloats(const float* from, size_t count, float* to) {
   size_t i = 0;
   for (; i + 8 <= count; i += 8) {
@@ -29,10 +29,10 @@ void CopyFloats(const float* from, size_t count, float* to) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-// Takes the keys of all runs through their stages, block by block, so that each finds in the cache
-// what an earlier one asked for: buckets are asked for a block ahead, rows some keys ahead. Short
-// runs follow each other without a gap. Each stage is a small loop, so that the processor works on
-// many keys, and looks up many pages' addresses, at once.
+// Takes the keys of all runs through the stages of Work, block by block, so that each stage finds
+// in the cache what an earlier one prefetched: buckets are prefetched a block ahead, rows some keys
+// ahead. Short runs follow each other without a gap. Each stage is a small loop, so that the
+// processor works on many keys, and translates many addresses, at once.
 template <class Work>
 class BlockPipeline {
  public:
@@ -84,7 +84,7 @@ class BlockPipeline {
 
 }  // namespace
 
-// What both have in common: finding the row.
+// What all pipelines have in common: finding the row.
 struct PipelineItem {
   const EmbeddingTable* table;
   Key key;
@@ -113,12 +113,12 @@ class Pipeline {
 class PullPipeline : Pipeline {
  public:
   using Run = EmbeddingTable::PullRun;
-  // Measured, as are those of PushPipeline: less is slower, more is not faster.
+  // Measured, as are those of PushPipeline: smaller values are slower, larger ones not faster.
   static constexpr size_t kBlock = 256;
   static constexpr size_t kRowsAhead = 128;
   struct Item : PipelineItem {
     const std::byte* from;
-    const RowHeader* header;  // Null: the row cannot be gone.
+    const RowHeader* header;  // Null: the row cannot have expired.
     std::byte* out;
     FloatFormat format;
   };
@@ -203,7 +203,7 @@ class PushPipeline : Pipeline {
   static void Fetch(Item& item) {
     EmbeddingTable& table = *item.run->table;
     TableRows& rows = *table.rows_;
-    // Other rows may have been made since Find, even this one, if a sender named its key twice.
+    // Rows may have been made since Find: other ones, or this one if a sender named its key twice.
     if (item.row >= KeyIndex::kFurther) item.row = table.index_.Find(item.key);
     const bool fresh = item.row == kAbsent;
     if (fresh) {
@@ -218,7 +218,7 @@ class PushPipeline : Pipeline {
     __builtin_prefetch(item.header, 1);
   }
   void Finish(const Item& item) const {
-    if (item.row == kAbsent) return;  // Not admitted.
+    if (item.row == kAbsent) return;  // The key was not admitted.
     TableRows& rows = *item.table->rows_;
     const size_t dim = rows.spec().dim;
     if (RowSink* const sink = rows.first_changes(); sink != nullptr) [[unlikely]] {

@@ -1,4 +1,4 @@
-// Where rows go that leave memory, or are saved. Owned by the executor's thread.
+// Receives rows that leave memory or are saved. Owned by the executor's thread.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ class EmbeddingTable;
 class RowSink {
  public:
   virtual ~RowSink() = default;
-  // Room for the record of a row, which the caller fills before the next call of any kind. An
-  // earlier record of the same row is void.
+  // Returns space for a row's record, which the caller fills before the next call of any kind. It
+  // replaces an earlier record of the same row.
   virtual std::span<std::byte> Add(EmbeddingTable& table, Key key) = 0;
-  // The row is not in memory any more.
+  // Called when the row is not in memory any more.
   virtual void Left(EmbeddingTable& table, Key key) = 0;
 };
 

@@ -47,7 +47,7 @@ uint64_t TableRows::RandomOf(Key key, Step step) const {
   return MixBits(MixBits(key ^ rounding_) + step);
 }
 
-// The values of a row that was never pushed, as they are stored.
+// Writes the values of a row that was never pushed, as they are stored.
 void TableRows::FillInitial(Key key, std::byte* row) const {
   if (spec_.dtype == FloatFormat::kFp32) {
     return initial_.Fill(key, {reinterpret_cast<float*>(row), spec_.dim});
@@ -55,7 +55,7 @@ void TableRows::FillInitial(Key key, std::byte* row) const {
   std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
   const std::span<float> values(room.data(), spec_.dim);
   initial_.Fill(key, values);
-  std::memset(row + values_bytes_ - 4, 0, 4);  // What fills up is part of the record.
+  std::memset(row + values_bytes_ - 4, 0, 4);  // The padding is part of the record.
   RoundToBf16(RandomOf(key, RowHeader::kNever), values, row);
 }
 

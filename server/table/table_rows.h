@@ -1,5 +1,5 @@
-// The rows of one table in all shards of one executor, and what these shards know of the table.
-// Owned by the executor's thread.
+// The rows of one table in all shards of one executor, and the table's specification. Owned by the
+// executor's thread.
 #pragma once
 
 #include <span>
@@ -22,14 +22,14 @@ struct TableSpec {
   uint32_t dim = 0;
   InitSpec init;
   OptimizerSpec optimizer;
-  bool scheduled = true;  // The rate scale of pushes applies.
+  bool scheduled = true;  // The lr_scale of pushes applies.
   EvalDefault eval_default = EvalDefault::kInitial;
   uint64_t seed = 0;
-  FloatFormat wire = FloatFormat::kFp32;   // Of values and gradients on the way.
-  FloatFormat dtype = FloatFormat::kFp32;  // Of stored values: kFp32 or kBf16.
-  bool all_in_memory = false;              // No row leaves for the disk.
+  FloatFormat wire = FloatFormat::kFp32;   // Format of values and gradients in messages.
+  FloatFormat dtype = FloatFormat::kFp32;  // Format of stored values: kFp32 or kBf16.
+  bool all_in_memory = false;              // No row is evicted to disk.
   LifeSpec life;
-  bool on_worker = false;  // Its rows are not here.
+  bool on_worker = false;  // The rows are on workers, not here.
 
   uint32_t state() const { return StateFloats(optimizer, dim); }
 };
@@ -39,17 +39,17 @@ class TableRows {
  public:
   explicit TableRows(const TableSpec& spec);
 
-  // A new row as it is before its first push; its number.
+  // Adds a row in the state before its first push; returns its number.
   uint32_t Add(Key key);
-  // Makes it so again.
+  // Returns the row to the state before its first push.
   void Renew(uint32_t number, Key key);
-  // A row as CopyRecord gave it. REQUIRES: record.size() == record_bytes().
-  // `on_disk`: it is there as it is here.
+  // Adds a row from its record (CopyRecord). `on_disk`: the disk has the same record. REQUIRES:
+  // record.size() == record_bytes().
   uint32_t AddRecord(std::span<const std::byte> record, bool on_disk = false);
   void Remove(uint32_t number) { slabs_.Remove(number); }
   void Clear() { slabs_.Clear(); }
 
-  // values f32 or bf16 [dim], filled up to a multiple of 4 bytes | optimizer state f32 [state]
+  // values f32 or bf16 [dim], padded to a multiple of 4 bytes | optimizer state f32 [state]
   std::byte* row(uint32_t number) { return slabs_.row(number); }
   const std::byte* row(uint32_t number) const { return slabs_.row(number); }
   RowHeader& header(uint32_t number) { return slabs_.header(number); }
@@ -59,12 +59,13 @@ class TableRows {
   uint32_t record_bytes() const { return row_bytes_ + uint32_t{sizeof(Step)}; }
   void CopyRecord(uint32_t number, std::span<std::byte> out) const;
 
-  // The values of a row, and of one that was never pushed, in a format. Stored as bf16, initial
-  // values are rounded as updates are: a row reads the same before and after it is made.
+  // Read the values of a row, or of one that was never pushed, in `format`. For values stored as
+  // bf16, initial values are rounded as updates are: a row reads the same before and after it is
+  // made.
   void ReadValues(const std::byte* row, FloatFormat format, std::byte* out) const;
   void ReadInitial(Key key, FloatFormat format, std::byte* out) const;
-  // One update of a row. Values stored as bf16 are rounded by chance, which (seed, table, key,
-  // step, column) decide: the mean of what a row becomes is what fp32 would make of it.
+  // Updates a row once. Values stored as bf16 are rounded at random, by (seed, table, key, step,
+  // column): on average a row becomes what fp32 would make of it.
   struct RowPush {
     Key key = 0;
     Step step = 0;
@@ -82,18 +83,18 @@ class TableRows {
   uint32_t state() const { return state_; }
   uint32_t values_bytes() const { return values_bytes_; }
   uint32_t row_bytes() const { return row_bytes_; }
-  // Changes are marked with it: the next one begins when a checkpoint is cut.
+  // Changes are marked with the current epoch; the next one begins when a checkpoint is cut.
   uint32_t epoch() const { return epoch_; }
   void BeginEpoch() { epoch_ = 3 - epoch_; }
-  // While a checkpoint is being saved: takes rows of the epoch before, as they are, when they are
-  // about to change. Null: none is.
+  // While a checkpoint is being saved, `sink` gets rows of the previous epoch when they are about
+  // to change. Null: no checkpoint is being saved.
   void SaveFirstChanges(RowSink* sink) { first_changes_ = sink; }
   RowSink* first_changes() const { return first_changes_; }
 
   uint32_t count() const { return slabs_.count(); }
   uint32_t free() const { return slabs_.free(); }
   uint64_t bytes() const { return slabs_.bytes(); }
-  // Of pushes with this step and rate scale; valid until it is asked for another one.
+  // The update for pushes with this step and lr_scale; valid until the next call with others.
   const RowUpdate& UpdateFor(const UpdateInfo& info);
 
  private:
@@ -105,7 +106,7 @@ class TableRows {
   uint64_t RandomOf(Key key, Step step) const;
 
   const TableSpec spec_;
-  const uint64_t rounding_;  // The stream of its random numbers.
+  const uint64_t rounding_;  // The stream of random numbers for rounding.
   const uint32_t state_;
   const uint32_t values_bytes_;
   const uint32_t row_bytes_;
@@ -114,7 +115,7 @@ class TableRows {
   uint32_t epoch_ = 1;
   RowSink* first_changes_ = nullptr;
   UpdateInfo update_info_;
-  RowUpdate update_;  // Of update_info_.
+  RowUpdate update_;  // The update for update_info_.
 };
 
 }  // namespace dt::server

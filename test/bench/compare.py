@@ -20,7 +20,8 @@ import sys
 import tempfile
 import threading
 
-PERIOD = 0.1  # Seconds of one stop and one go: far below a lease, above a few steps.
+# Seconds for which a job is stopped, and then runs: much less than a lease, more than a few steps.
+PERIOD = 0.1
 
 
 def workers_of(log):

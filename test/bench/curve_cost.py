@@ -90,7 +90,7 @@ def main():
         (folder / "job.yaml").write_text(JOB.replace("MODELS", str(models)))
         run(dovetail, "data", "generate", "--rows", args.rows, "--out", folder / "data", stdout=subprocess.DEVNULL)
         for title, way in (("two hosts, tcp", two_hosts), ("one host, shared memory", one_host)):
-            measure(way, hosts, dovetail, folder, True)  # The warm-up.
+            measure(way, hosts, dovetail, folder, True)  # The first run only warms up.
             pairs = [[measure(way, hosts, dovetail, folder, clear) for clear in (True, False)] for _ in range(args.pairs)]
             checksums |= {one[2] for pair in pairs for one in pair}
             for at, what, unit in ((0, "samples/s", 1e-3), (1, "CPU-s per million samples", 1)):

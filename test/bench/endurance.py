@@ -80,18 +80,19 @@ def disk(scene, chance, _):
     try:
         for _ in range(10):
             job = scene.launch("full")
-            time.sleep(chance.uniform(0.3, 0.9 * scene.seconds))  # The random instant.
+            # The disk becomes full at a random instant.
+            time.sleep(chance.uniform(0.3, 0.9 * scene.seconds))
             filler = mount / "filler"
             try:
                 with open(filler, "wb", buffering=0) as out:
                     while out.write(bytes(1 << 16)):
                         pass
             except OSError:
-                pass  # It is full now.
+                pass  # The disk is full now.
             output, _ = job.communicate(timeout=PATIENCE_S)
             filler.unlink(missing_ok=True)
             if job.returncode == 0:
-                continue  # It needed no more room.
+                continue  # The job ended without needing more space.
             assert job.returncode == 1 and any(s in output for s in SENTENCES), f"exit {job.returncode}:\n{output}"
             scene.finish(scene.launch("full", "--resume", "auto"))
             assert scene.checksum("full") == scene.calm, "other checksums"
@@ -147,7 +148,7 @@ def namespaces(scene, _, times):
     while roles[0].poll() is None:
         ports = ports_of("dovetail-a")
         if len(ports) < 3:
-            time.sleep(0.1)  # The servers are not there yet.
+            time.sleep(0.1)  # The servers are not listening yet.
             continue
         stranger = subprocess.run(
             ["ip", "netns", "exec", "dovetail-b", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", test,

@@ -21,7 +21,7 @@ from programs import find
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 JOB = os.path.join(HERE, "out_of_core.yaml")
-RATIO = 10  # Of the tables to the budget.
+RATIO = 10  # Size of the tables divided by the memory budget.
 
 
 class Run:
@@ -39,7 +39,8 @@ class Run:
         self.samples = result["samples"]
         self.seconds = result["seconds"]
         self.rate = result["samples_per_second"]
-        scheduler = result["roles"][0]  # One process, told once.
+        # All roles are in one process, whose figures are reported once.
+        scheduler = result["roles"][0]
         self.cpu = scheduler["cpu_seconds"]
         self.rss = scheduler["peak_rss_bytes"]
         self.bytes, self.rows, self.on_disk, self.touched, self.fetched, self.written = (

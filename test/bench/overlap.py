@@ -22,10 +22,10 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The perceptrons take about 5 ms of one core a step, and 13 ms of this accelerator.
+# The perceptrons take about 5 ms per step on one core, and 13 ms on this accelerator.
 SPEED = {"flops": "6.0e10", "link_bandwidth": "2GiB"}
 BATCH = 2048
-WARM_UP = 30  # Steps.
+WARM_UP = 30  # Steps that are not measured.
 TRACKS = ["train", "reader", "pull", "push", "exchange", "cpu", "gpu", "copy to device", "copy to host"]
 COLORS = {"train": "#b0b0b0", "reader": "#8c6bb1", "pull": "#41ab5d", "push": "#238b45", "exchange": "#969696",
           "cpu": "#2171b5", "gpu": "#e6550d", "copy to device": "#fdae6b", "copy to host": "#fdd0a2"}
@@ -163,7 +163,8 @@ def main():
     print("| case | step, on | step, off | off / on | idle on: processor, accelerator, both | idle off |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as data:
-        rows = options.steps * BATCH * 10 // 8 + BATCH  # 80 of 100 train.
+        # 80 % of the generated samples are for training.
+        rows = options.steps * BATCH * 10 // 8 + BATCH
         subprocess.run([dovetail, "data", "generate", "--rows", str(rows), "--seed", "1", "--out", data], check=True,
                        stdout=subprocess.DEVNULL)
         for case in options.cases:

@@ -1,6 +1,6 @@
-// Prints GFLOP/s of the matrix products of a training step on one thread: as the operators make
-// them (Gemm), and one call of what oneDNN compiles for the whole of it, in turns. Operands are
-// cold: four sets take turns. products [ROUNDS]
+// Prints GFLOP/s of the matrix products of a training step on one thread, alternately as the
+// operators compute them (Gemm) and by one call of a oneDNN primitive for the whole product.
+// Operands are not in the cache: four sets are used in turn. Usage: products [ROUNDS]
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -33,7 +33,7 @@ struct Operands {
   }
 };
 
-// One shape, in the four ways.
+// One shape in the four forms of a product.
 class Product {
  public:
   explicit Product(const GemmShape& shape) : shape_(shape), c_(shape.m * shape.n) {

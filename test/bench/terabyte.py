@@ -34,7 +34,7 @@ def disk_bytes(folder):
                 info = os.lstat(os.path.join(path, name))
             except FileNotFoundError:
                 continue
-            if info.st_ino not in seen:  # Checkpoints share files.
+            if info.st_ino not in seen:  # Checkpoints share files, so each file counts once.
                 seen.add(info.st_ino)
                 total += info.st_blocks * 512
     return total

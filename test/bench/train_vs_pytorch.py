@@ -27,10 +27,11 @@ from programs import find
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES, BATCH = 1 << 19, 2048
-FIRST_STEP, LAST_STEP = 300, 499  # Of 512; 256 are an epoch.
+FIRST_STEP, LAST_STEP = 300, 499  # The run has 512 steps, 256 in each epoch.
 WAYS = [["--sparse", sparse] + compiled for sparse, compiled in
         itertools.product(["library", "ours", "compiled"], [[], ["--compile"]])]
-# Multiply-adds of a sample in the products of all layers; all but the first layer's are done three times.
+# Multiply-adds per sample in the products of all layers. All layers except the first need them
+# three times.
 LAYERS = {"dlrm": [[13, 512, 256, 16], [367, 512, 256, 1]], "deepfm": [[416, 400, 400, 400, 1]]}
 
 

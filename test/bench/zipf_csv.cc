@@ -1,9 +1,10 @@
-// Prints samples for stress runs: a label and columns of ids from one Zipf distribution, so that a
-// few keys are everywhere and most are seen once. zipf_csv ROWS COLUMNS KEYS EXPONENT SEED
+// Prints samples for stress runs: a label, and columns of ids from one Zipf distribution, so that a
+// few keys are in most samples and most keys are seen once. Usage: zipf_csv ROWS COLUMNS KEYS
+// EXPONENT SEED
 //
 // Ranks come from rejection-inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to
 // generate variates from monotone discrete distributions", 1996); ids are hashes of ranks. The
-// label leans on hidden weights of the ids.
+// label depends on hidden weights of the ids.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

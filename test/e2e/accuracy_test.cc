@@ -1,6 +1,6 @@
-// Goal: the shipped models learn real data to their gates (docs/accuracy.md).
-// Method: configs/frappe_*.yaml through `launch` on 2 servers and 2 workers. The data is not part
-// of the project: $DOVETAIL_DATA, or ../shared/data beside it; without it the tests are skipped.
+// Goal: the shipped models reach their quality gates on real data (docs/accuracy.md). Method:
+// configs/frappe_*.yaml through `launch` on 2 servers and 2 workers. The data is not part of the
+// project: it is read from $DOVETAIL_DATA or ../shared/data; without it the tests are skipped.
 #include <cstdlib>
 #include <filesystem>
 
@@ -13,7 +13,7 @@ namespace {
 
 struct Gate {
   const char* model;
-  double auc_min, auc_max;  // Of the validation data at the best epoch.
+  double auc_min, auc_max;  // Bounds for the validation data at the best epoch.
   double logloss_max;
 };
 
@@ -54,7 +54,7 @@ class Frappe : public ::testing::TestWithParam<std::tuple<Gate, int>> {};
 
 TEST_P(Frappe, ReachesItsGate) { ExpectGate(std::get<0>(GetParam()), std::get<1>(GetParam()), {}); }
 
-// With rows in other number formats; int8 costs at most 0.002 AUC.
+// The gate also holds with rows in other number formats; int8 may cost at most 0.002 AUC.
 class FrappeFormats : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FrappeFormats, ReachesItsGate) {

@@ -1,5 +1,5 @@
-// Goal: asynchronous workers (train.staleness above 0) train every sample once, learn, and leave
-// checkpoints from which a job goes on and is evaluated. Method: whole jobs in this process.
+// Goal: asynchronous workers (train.staleness > 0) train every sample once, learn, and write
+// checkpoints from which a job can be resumed and evaluated. Method: whole jobs in this process.
 #include <gtest/gtest.h>
 
 #include "test/e2e/in_process_job.h"
@@ -22,7 +22,7 @@ TEST(AsyncTest, WorkersApartTrainEverySampleOnceAndLearn) {
     const TimePoint begun = SystemClock().Now();
     const JobRun run = RunJob(folder, "apart", shape);
     ExpectCompleted(run);
-    // Orders of several workers overlap, and count once.
+    // Time in which several workers trained at once counts only once.
     EXPECT_GT(run.result.seconds, 0);
     EXPECT_LT(run.result.seconds, SecondsBetween(begun, SystemClock().Now()));
     ASSERT_TRUE(run.result.valid.has_value());

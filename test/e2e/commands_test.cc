@@ -1,4 +1,4 @@
-// Goal: every subcommand does what its help says, on a small job. Method: the real program.
+// Goal: every subcommand does what its help says. Method: the real program on a small job.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -66,7 +66,7 @@ TEST(Commands, PredictWritesALineForEverySampleInInputOrder) {
   EXPECT_EQ(std::count(scores.begin(), scores.end(), '\n'), 751);
   EXPECT_EQ(scores.substr(0, scores.find('\n')), "label");
 
-  // The same samples without their labels: the same predictions, and no metrics.
+  // The same samples without labels give the same predictions, but no metrics.
   folder.Write("unlabelled.libsvm", WithoutFirstWords(folder.Read("valid.libsvm")));
   const ProgramEnd unlabelled = RunProgram(
       folder.path(), {"predict", job, "--checkpoint", "runs/tiny/checkpoints/step-000000000012",
@@ -77,7 +77,8 @@ TEST(Commands, PredictWritesALineForEverySampleInInputOrder) {
   EXPECT_EQ(unlabelled.output.find("AUC"), std::string::npos) << unlabelled.output;
 }
 
-// One small CSV job. Predictions for all samples at once are what everything else must give.
+// Samples of one small CSV job. Predicting all of them at once gives the values that every other
+// way of predicting them must give.
 constexpr const char* kHeader = "user,\"item\",note,click\n";
 
 std::string Samples(uint32_t begin, uint32_t end) {
@@ -226,7 +227,7 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
     EXPECT_EQ(shown.exit_code, code) << pass << "\n" << shown.output;
     EXPECT_EQ(shown.output.find("optimizer.device: gpu, and") == std::string::npos, code == 0);
   }
-  // Told before the job's own mistake.
+  // The unknown pass is reported before the job's own mistake.
   std::vector<std::string> command = {"plan", job, "--after", "nothing"};
   command.insert(command.end(), misplaced.begin(), misplaced.end());
   const ProgramEnd wrong = RunProgram(folder.path(), command);
@@ -234,7 +235,7 @@ TEST(Commands, PlanShowsTheGraphAfterAPass) {
   EXPECT_NE(wrong.output.find("passes: expand"), std::string::npos) << wrong.output;
 }
 
-// 0 where it is not.
+// The number in this field; 0 if it is absent.
 double NumberOf(const nlohmann::json& object, const char* key, const char* field) {
   return object.contains(key) ? object[key].value(field, 0.0) : 0.0;
 }
@@ -323,7 +324,7 @@ TEST(Commands, SigtermEndsWhatHasNothingToSave) {
 TEST(Commands, SigtermEndsWhatWaitsForASlowEmulatedAccelerator) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {});
-  // One byte a second: a kernel, or a copy, takes hours.
+  // At one byte per second a kernel, or a copy, takes hours.
   for (const char* slow : {"memory_bandwidth", "link_bandwidth"}) {
     SCOPED_TRACE(slow);
     Program train(folder.path(),

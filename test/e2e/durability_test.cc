@@ -1,7 +1,8 @@
-// Goal: under `durability: log` a server may be killed at any instant: every push that was
-// acknowledged is there when it has come back, once; the job goes on, and ends with the same bits.
-// Damage is found and named. Method: the real scheduler and server as processes, SIGKILL; a worker
-// that counts (test/support/counting_worker.h), or the real job under launch.
+// Goal: with `durability: log` a server may be killed at any instant. When it has come back, every
+// push that was acknowledged is in its rows exactly once, and the job goes on and ends with the
+// same bits. Damaged logs are detected and named. Method: the real scheduler and server as
+// processes, killed by SIGKILL, with a worker that counts (test/support/counting_worker.h); or a
+// real job under launch.
 #include <filesystem>
 #include <fstream>
 #include <signal.h>
@@ -23,7 +24,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// A server that was killed may come back when its lease has run out, so leases are short.
+// A server started by hand replaces a killed one only when the lease has run out, so leases are
+// short.
 class Durability : public ::testing::Test {
  protected:
   ~Durability() override { enough_ = true; }
@@ -51,19 +53,19 @@ class Durability : public ::testing::Test {
     server_->Signal(SIGKILL);
     ASSERT_EQ(server_->Wait(seconds(10)).signal, SIGKILL) << server_->Output();
   }
-  // Waits until the worker has done `more` steps. False if the job has ended instead.
+  // Waits until the worker has done `more` further steps. Returns false if the job ended before.
   bool Progresses(uint64_t more) {
     const Step until = worker_->steps() + more;
     return Eventually(seconds(60), [&] { return ended_ || worker_->steps() >= until; }) && !ended_;
   }
-  // The worker counts in the background until Finish, or until the job ends it.
+  // Starts the worker in the background; it counts until Finish, or until the job ends.
   void StartCounting() {
     counting_ = std::jthread([this] {
       end_ = worker_->Run([this] { return enough_.load(); });
       ended_ = true;
     });
   }
-  // How the job has ended by itself within `timeout`; OK if it goes on.
+  // Returns how the job ended by itself within `timeout`; OK if it still runs.
   Status EndWithin(seconds timeout) {
     Eventually(timeout, [&] { return ended_.load(); });
     return Finish();
@@ -73,11 +75,11 @@ class Durability : public ::testing::Test {
     counting_.join();
     return end_;
   }
-  // The server is killed `kills` times at random instants while the worker counts.
+  // Kills the server `kills` times at random instants while the worker counts.
   void Count(uint32_t kills, uint64_t seed) {
     StartCounting();
     for (uint32_t i = 0; i < kills && !ended_; ++i) {
-      // Sometimes it is killed again before it has come back.
+      // The server is sometimes killed again before it has come back.
       const PhiloxBlock random = Philox(seed, i, 0);
       if (random[0] % 5 != 0 && !Progresses(1)) break;
       const milliseconds instant(random[1] % 200);
@@ -113,7 +115,7 @@ class Durability : public ::testing::Test {
   std::unique_ptr<CountingWorker> worker_;
   std::atomic<bool> enough_ = false, ended_ = false;
   Status end_;             // Written by counting_ before ended_ is set.
-  std::jthread counting_;  // Last: it ends before what it uses goes.
+  std::jthread counting_;  // Last, because the thread uses the members above.
 };
 
 TEST_F(Durability, EveryAcknowledgedPushIsThereOnceAfterFiveKills) {
@@ -149,7 +151,7 @@ checkpoint: {durability: log, log: {max_bytes: 1MiB, sync: true}})");
     const auto segments = Segments();
     return !segments.empty() && !segments.front().ends_with("log-0-1");
   })) << scheduler_->Output();
-  KillServer();  // The server comes back with the checkpoint and the rest of its log.
+  KillServer();  // The server restores the checkpoint and the rest of its log.
   StartServer();
   EXPECT_TRUE(Progresses(3)) << server_->Output() << scheduler_->Output();
   EXPECT_TRUE(Finish().ok());
@@ -176,7 +178,7 @@ checkpoint: {durability: log})");
   EXPECT_THAT(ToText(end), HasSubstr("log-0-1, byte 48:"));
 }
 
-// A loss of power can leave a log like this.
+// A power failure can leave such a log.
 TEST_F(Durability, ALogWithoutItsAcknowledgedEndEndsTheJobAtOnceNamingFileAndByte) {
   StartJob(R"(cluster: {shards: 8, lease: 1s, server: {executors: 1}}
 checkpoint: {durability: log})");
@@ -204,7 +206,7 @@ checkpoint: {durability: log})");
   EXPECT_THAT(ToText(end), HasSubstr("has not been heard of"));
 }
 
-// The children of `launch`, by role.
+// Processes of this role that `launch` started.
 std::vector<pid_t> PidsOf(const std::string& mark, const std::string& role) {
   std::vector<pid_t> found;
   for (const pid_t pid : ProcessesWith(mark)) {
@@ -229,7 +231,8 @@ TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
   const ProgramEnd calm =
       RunProgram(folder.path(), {"train", job, "--set", "job=calm", "--result", "calm.json"});
   ASSERT_EQ(calm.exit_code, 0) << calm.output;
-  // The lease is longer than the test: a server comes back because its end is known at once.
+  // The lease is longer than the test: `launch` reports the end of a server, so nobody waits for
+  // it.
   Program launch(folder.path(), {"launch", job, "--set", mark, "--set", "cluster.lease=60s",
                                  "--result", "killed.json"});
   const auto trained_to = [&](uint64_t step) {

@@ -1,6 +1,6 @@
-// Goal: the parameters do not depend on how many processes train, nor on having been killed and
-// resumed. Method: the real program on a small job; the result files' checksums (keys, values,
-// optimizer state) must be equal strings.
+// Goal: the parameters depend neither on the number of processes nor on a kill and resume. Method:
+// the real program on a small job; the checksums of keys, values and optimizer state in the result
+// files must be equal strings.
 #include <signal.h>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ std::vector<std::string> With(std::vector<std::string> arguments, int servers, i
   return arguments;
 }
 
-// Checksum after a run; every run has a folder of its own for checkpoints and state.
+// Returns the checksum after a run. Each name has a folder of its own for checkpoints and state.
 std::string ChecksumAfter(const TempFolder& folder, const std::string& name,
                           std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--set", "job=" + name, "--result", name + ".json"});
@@ -109,7 +109,8 @@ TEST(Equality, KilledAfterACheckpointAndResumedEqualsUninterrupted) {
   EXPECT_EQ(ChecksumAfter(folder, name, {"launch", job, "--resume", "auto"}), whole);
 }
 
-// Workers that each hold a table whole, in processes of their own, killed and resumed by one.
+// Several worker processes hold each table whole; a job that was stopped after one epoch is resumed
+// by one process.
 TEST(Equality, TablesOnWorkersGiveTheSameBitsAlsoWhenOneGoesOn) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.epochs = 3, .slices = 2});

@@ -1,6 +1,6 @@
-// Goal: whatever role is lost, the job ends within 15 s with a sentence that names it, a result
-// file, and no process left. Method: the real processes, killed with SIGKILL while they train; the
-// lease is longer than the test, so that only who started a process can know of its end.
+// Goal: whichever process is lost, the job ends within 15 s with a sentence that names it, writes a
+// result file, and leaves no process behind. Method: real processes, killed by SIGKILL while they
+// train. The lease is longer than the test, so only the parent of a process can report its end.
 #include <filesystem>
 #include <signal.h>
 
@@ -21,8 +21,8 @@ using Arguments = std::vector<std::string>;
 
 class Faults : public ::testing::Test {
  protected:
-  // Starts a job that would train for minutes, and waits until it trains. Its processes carry
-  // `mark`.
+  // Starts a job that would train for minutes, and waits until it trains. All of its processes have
+  // `mark` on their command lines.
   void StartTraining(const std::string& mark, const Arguments& more = {}) {
     name_ = JobNameOfOurs(mark);
     mark_ = "job=" + name_;
@@ -42,7 +42,7 @@ class Faults : public ::testing::Test {
     })) << program_->Output();
   }
 
-  // The pid of one child whose command line begins with this role.
+  // The pid of a child that runs this role.
   pid_t PidOf(const std::string& role) const {
     for (const pid_t pid : ProcessesWith(mark_)) {
       const std::string words = CommandLineOf(pid);
@@ -75,13 +75,14 @@ class Faults : public ::testing::Test {
     EXPECT_EQ(TextAt(folder_, "r.json", "/status"), "failed");
     const std::string what = TextAt(folder_, "r.json", "/error/what");
     EXPECT_NE(what.find(role), std::string::npos) << what;
-    // The scheduler's own sentence, which also says how to go on: it was told of the end.
+    // This is the scheduler's own sentence, which also says how to resume: so it was told of the
+    // end.
     const std::string named = fmt::format("(pid {}{}", pid, role == "scheduler" ? ")" : " on ");
     EXPECT_THAT(what, HasSubstr(named));
     EXPECT_THAT(what, HasSubstr("was killed by signal 9 (Killed)"));
   }
 
-  // What the job's folder holds of this launch alone.
+  // Entries of the job's folder that belong to this launch only.
   std::vector<std::string> OfThisRun() const {
     std::vector<std::string> found;
     for (const auto& entry :
@@ -125,7 +126,8 @@ TEST_F(Faults, EveryLineOfALogInJsonIsJsonToTheLast) {
   const ProgramEnd end = program_->Wait(seconds(15));
   nlohmann::json started, error, last;
   for (const std::string_view line : SplitText(end.output, '\n')) {
-    if (line.empty() || line.starts_with("page ")) continue;  // On standard output.
+    // The page's address is on standard output and is not JSON.
+    if (line.empty() || line.starts_with("page ")) continue;
     last = nlohmann::json::parse(line, nullptr, false);
     ASSERT_TRUE(last.is_object()) << line;
     if (last["event"] == "launch.started") started = last;
@@ -140,7 +142,8 @@ TEST_F(Faults, FoldersOfAKilledRunAreRemovedByTheNext) {
   StartTraining("leftovers", {"--set", "checkpoint.durability=log"});
   EXPECT_THAT(OfThisRun(),
               ::testing::ElementsAre(::testing::StartsWith("launch-"), "server-1", "server-2"));
-  for (const pid_t pid : ProcessesWith(mark_)) kill(pid, SIGSTOP);  // None ends cleanly.
+  // Stopped first, so that none of them can end cleanly.
+  for (const pid_t pid : ProcessesWith(mark_)) kill(pid, SIGSTOP);
   for (const pid_t pid : ProcessesWith(mark_)) kill(pid, SIGKILL);
   program_->Wait(seconds(5));
   ASSERT_TRUE(Eventually(seconds(15), [&] { return ProcessesWith(mark_).empty(); }));

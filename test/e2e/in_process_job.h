@@ -1,5 +1,5 @@
-// A tiny job whose roles are threads of this process: real schedulers, servers and workers over
-// inproc sockets (Gloo over loopback between workers).
+// A tiny job whose roles are threads of this process: a real scheduler, real servers and workers,
+// connected by inproc sockets (workers among themselves by Gloo over loopback).
 #pragma once
 
 #include <functional>
@@ -20,30 +20,30 @@ struct Shape {
   uint32_t servers = 1, workers = 1, slices = 1;
   std::string staleness = "0";
   uint32_t rows = TinyJobOptions().rows, epochs = 3, batch_size = 256;
-  std::string executors = "auto";  // Of a server.
-  std::string more;                // Further top-level YAML.
-  std::vector<std::string> set;    // Other values of its keys, as on the command line.
+  std::string executors = "auto";  // Number of executors of each server, or "auto".
+  std::string more;                // Further YAML at the top level of the job file.
+  std::vector<std::string> set;    // Overrides of keys, as given with --set.
   std::string loss = TinyJobOptions().loss;
 };
 
 struct JobRun {
   JobResult result;
-  Plan plan;  // The last that was made.
+  Plan plan;  // The last plan that the scheduler made.
   std::vector<Status> roles;
 };
 
-// What the scheduler does other than training from step 0.
+// Options of the scheduler; by default it trains from step 0.
 struct RunOptions {
   scheduler::Goal goal = scheduler::Goal::kTrain;
   std::string resume = "never";
   std::string checkpoint;
-  // What workers reach servers through, over the job's network; null: that itself.
+  // Makes the network that workers use to reach servers, on top of the job's; null: the job's own.
   std::function<std::unique_ptr<Network>(Network&)> data_network = nullptr;
-  // By worker; the rest have what cluster.devices says.
+  // One accelerator per worker; workers beyond the list use what cluster.devices says.
   std::vector<Accelerator*> accelerators = {};
 };
 
-// Of jobs of one name in one folder the checkpoints are the same.
+// Jobs of the same name in the same folder share their checkpoints.
 JobRun RunJob(const TempFolder& folder, const std::string& name, const Shape& shape,
               const RunOptions& options = {});
 void ExpectCompleted(const JobRun& run);

@@ -1,5 +1,5 @@
-// Goal: the three roles work together without the program around them: they learn, and equal slices
-// give equal parameters whatever the number of workers and servers. Method: real schedulers,
+// Goal: the three roles work together without the program around them: they learn, and with equal
+// slices the parameters are equal for any number of workers and servers. Method: real schedulers,
 // servers and workers in threads of one process over inproc sockets (Gloo over loopback between
 // workers), on a small generated data set.
 #include <filesystem>
@@ -21,7 +21,7 @@ using test::RunJob;
 using test::RunOptions;
 using test::Shape;
 
-// Everything that must be equal where parameters are.
+// Checksums and row counts that are equal if and only if the parameters are.
 std::map<std::string, std::string> Checksums(const JobResult& result) {
   std::map<std::string, std::string> sums = {{"dense", result.dense_checksum}};
   for (const auto& [name, table] : result.tables) {
@@ -58,8 +58,8 @@ TEST(InProcessTest, EqualSlicesGiveEqualParametersForAnyNumberOfProcesses) {
   }
 }
 
-// On the emulated accelerator: copies and replicas move bits and change none. A checkpoint does not
-// know where anything was.
+// On the emulated accelerator copies and replicas keep every bit. A checkpoint does not record
+// where tables and nodes were placed.
 TEST(InProcessTest, PlacementsGiveEqualParametersAlsoWhenResumedUnderAnother) {
   const test::TempFolder folder;
   const Shape cpu = {.workers = 2, .slices = 2};
@@ -81,7 +81,7 @@ TEST(InProcessTest, PlacementsGiveEqualParametersAlsoWhenResumedUnderAnother) {
   }
 }
 
-// DLRM on an accelerator that is worth it: the planner decides, and decides on both devices.
+// DLRM on an accelerator fast enough to be used: the planner itself chooses to use both devices.
 TEST(InProcessTest, AnAutomaticPlacementGivesEqualParameters) {
   const test::TempFolder folder;
   Shape shape = {.workers = 2, .slices = 2};
@@ -111,14 +111,14 @@ TEST(InProcessTest, AnAutomaticPlacementGivesEqualParameters) {
   EXPECT_GT(nodes[Stream::kToCpu], 0u);
 }
 
-// "deep" and "wide" on these devices.
+// Places the tables "deep" and "wide" on these devices.
 Shape TablesOn(const char* deep, const char* wide, uint32_t epochs = 3) {
   return {.epochs = epochs,
           .set = {fmt::format("model.tables.deep.device={}", deep),
                   fmt::format("model.tables.wide.device={}", wide)}};
 }
 
-// A table may live anywhere, and elsewhere when its job is resumed: the arithmetic is one.
+// A table may be anywhere, and elsewhere after a resume; the arithmetic is the same.
 TEST(InProcessTest, WhereTablesLiveChangesNothing) {
   const test::TempFolder folder;
   const JobRun one = RunJob(folder, "ps", {});
@@ -156,7 +156,7 @@ TEST(InProcessTest, TablesMoveBetweenDevicesWhenAJobIsResumed) {
   }
 }
 
-// Everything that a job tells of itself and that depends on no number of processes.
+// Compares all results that must not depend on the number of processes.
 void ExpectSame(const JobRun& run, const JobRun& want) {
   ExpectCompleted(run);
   EXPECT_EQ(Checksums(run.result), Checksums(want.result));
@@ -167,8 +167,8 @@ void ExpectSame(const JobRun& run, const JobRun& want) {
   }
 }
 
-// Every worker holds all of a table and updates it with the rows of all slices: the same rows, and
-// those that servers would have.
+// Every worker holds the whole table and updates it with the rows of all slices, so all workers,
+// and servers in their stead, end with the same rows.
 TEST(InProcessTest, TablesOnWorkersAreTheSameOnAllOfThem) {
   const test::TempFolder folder;
   for (const char* wide_rule : {"adagrad", "sgd"}) {
@@ -193,7 +193,7 @@ TEST(InProcessTest, TablesOnWorkersAreTheSameOnAllOfThem) {
   }
 }
 
-// More workers than slices; and all that can be on the accelerator is.
+// There are more workers than slices; in the second run all nodes are on the accelerator too.
 TEST(InProcessTest, AWorkerWithoutASliceHasTheSameTables) {
   const test::TempFolder folder;
   const JobRun one = RunJob(folder, "ps", {.epochs = 1});
@@ -240,7 +240,7 @@ TEST(InProcessTest, KeysBeyondTheRowsOfATableEndTheJob) {
       << run.result.status;
 }
 
-// Every type of loss at once: two of them over the slice's items.
+// All types of loss at once; two of them are computed over the items of the slice.
 TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
   const test::TempFolder folder;
   Shape shape = {.servers = 1, .workers = 1, .slices = 2};
@@ -259,7 +259,7 @@ TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
   EXPECT_GT(valid[2].accuracy.value_or(0), 0.25) << "one in eight by chance";
   EXPECT_FALSE(valid[2].auc.has_value());
   EXPECT_GT(valid[3].logloss.value_or(0), 0);
-  // Each loss's own mean, whatever its factor in the sum.
+  // Each loss reports its own mean, whatever its weight in the sum.
   ASSERT_EQ(one.result.train.size(), 4u);
   for (const size_t l : {0, 1, 2}) {
     EXPECT_EQ(one.result.train[l].loss, valid[l].loss);
@@ -276,7 +276,7 @@ TEST(InProcessTest, SeveralLossesGiveEqualParametersForAnyNumberOfWorkers) {
   EXPECT_EQ(two.result.valid, one.result.valid);
 }
 
-// Rows go to experts by what they hold, so the sizes of products differ from slice to slice.
+// Rows are sent to experts by their values, so matrix sizes differ from slice to slice.
 TEST(InProcessTest, ExpertsGiveEqualParametersForAnyNumberOfWorkersAndPlacement) {
   const test::TempFolder folder;
   Shape shape = {.workers = 1, .slices = 4};
@@ -310,7 +310,7 @@ TEST(InProcessTest, ExpertsGiveEqualParametersForAnyNumberOfWorkersAndPlacement)
   EXPECT_NEAR(card.result.train.at(0).mean, one.result.train.at(0).mean, 2e-3);
 }
 
-// The switch that measures what overlap gains changes when things happen, and no bit.
+// The switch `overlap: false` changes the order of events, and no bit of the result.
 TEST(InProcessTest, OneThingAfterTheOtherGivesEqualParameters) {
   const test::TempFolder folder;
   const JobRun one = RunJob(folder, "overlap", {.servers = 2, .workers = 2, .slices = 4});
@@ -327,8 +327,9 @@ TEST(InProcessTest, OneThingAfterTheOtherGivesEqualParameters) {
                          {.workers = 2, .staleness = "2", .more = "parallel: {overlap: false}\n"}));
 }
 
-// Cards sum in another order than processors: bounds, not bits. A checkpoint does not know where
-// anything was. Each worker has two slices on its card at once.
+// CUDA devices sum in another order than CPUs, so results are compared by bounds and not bit by
+// bit. A checkpoint does not record placements. Each worker computes two slices on its device at
+// once.
 TEST(InProcessTest, CardsLearnWhatProcessorsDoAndAreLeftAndTakenUp) {
   const test::TempFolder folder;
   const Shape cpu = {.workers = 2, .slices = 4, .epochs = 2};
@@ -383,7 +384,7 @@ TEST(InProcessTest, TwoRunsAreEqualAndAnotherNumberOfSlicesIsNot) {
 
 // ------------------------------------------------------------ schedules of the learning rate
 
-// 12 steps an epoch, 36 in all.
+// There are 12 steps in an epoch and 36 in all.
 Shape Scheduled(std::vector<std::string> set, uint32_t servers = 1, uint32_t workers = 1) {
   return {.servers = servers, .workers = workers, .slices = 2, .set = std::move(set)};
 }
@@ -393,7 +394,7 @@ constexpr const char* kSchedules[] = {
     "optimizer.schedule={type: cosine, steps: 36, warmup: 5, min_scale: 0.1}",
     "optimizer.schedule={type: step, every: 7, factor: 0.5}"};
 
-// Of a job that completed.
+// Checksums of a job that must have completed.
 std::map<std::string, std::string> SumsOf(const JobRun& run) {
   ExpectCompleted(run);
   return Checksums(run.result);
@@ -410,7 +411,7 @@ TEST(InProcessTest, SchedulesGiveEqualParametersForAnyNumberOfProcesses) {
   }
 }
 
-// max_steps ends the first part in the middle of the second epoch.
+// max_steps ends the first run in the middle of the second epoch.
 TEST(InProcessTest, AScheduledJobResumedInTheMiddleOfAnEpochEqualsUninterrupted) {
   const test::TempFolder folder;
   for (const char* schedule : kSchedules) {
@@ -426,8 +427,8 @@ TEST(InProcessTest, AScheduledJobResumedInTheMiddleOfAnEpochEqualsUninterrupted)
   }
 }
 
-// In the first of four steps of a warm-up the rate is a quarter, everywhere but in a table that
-// keeps its own.
+// In the first of four warm-up steps the rate is a quarter everywhere except in a table with
+// `schedule: none`.
 TEST(InProcessTest, AScheduleScalesDenseParametersAndTablesThatDoNotOptOut) {
   const test::TempFolder folder;
   const auto run = [&](const char* name, std::vector<std::string> set) {

@@ -1,6 +1,6 @@
-// Goal: admission, expiry and freezing compose with servers, checkpoints and resuming; what a
-// checkpoint holds can be looked at and taken elsewhere. Method: the real program on a small job;
-// numpy, where it is installed, reads what was exported.
+// Goal: admission, expiry and freezing work together with servers, checkpoints and resuming, and a
+// checkpoint can be inspected and exported. Method: the real program on a small job; numpy, where
+// it is installed, reads the exported files.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -62,7 +62,7 @@ TEST(Lifecycle, FrozenTablesStayAsTheyWere) {
   EXPECT_NE(second["dense"], first["dense"]);
 }
 
-// Both files hold the same bytes under the same names, types and shapes.
+// Checks that both files hold the same bytes under the same names, types and shapes.
 constexpr std::string_view kCompare = R"(
 import ast, json, sys, zipfile
 

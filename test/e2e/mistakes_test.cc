@@ -1,5 +1,5 @@
-// Goal: a mistake gets one clear answer, the right exit code and a result file, and starts nothing.
-// Method: the real program on a job with one thing wrong.
+// Goal: a mistake in a job gets one clear sentence, the right exit code and a result file, and no
+// process is started. Method: the real program on jobs with one thing wrong.
 #include <cstdlib>
 #include <filesystem>
 #include <sys/resource.h>
@@ -14,9 +14,9 @@ namespace {
 
 struct Mistake {
   const char* name;
-  std::vector<std::string> arguments;  // After JOB.yaml.
+  std::vector<std::string> arguments;  // Arguments after JOB.yaml.
   int exit_code;
-  const char* sentence;  // Part of what is printed.
+  const char* sentence;  // Part of the output.
 };
 
 const Mistake kMistakes[] = {
@@ -63,7 +63,7 @@ TEST(Mistakes, GetOneClearAnswerAndAResultFile) {
   }
 }
 
-// Of 60 MB that aliases write out there is room for 32.
+// The aliases expand to 60 MB; the limit is 32 MB.
 TEST(Mistakes, TooLittleMemoryIsASentence) {
   TempFolder folder;
   std::string text = "a: &a " + std::string(1'000'000, 'x') + "\nb: [*a";
@@ -189,7 +189,7 @@ TEST(Mistakes, ADamagedCheckpointIsNamed) {
   }
 }
 
-// A job whose files, cache and checkpoints lie below a folder that only the environment names.
+// A job whose data and checkpoints are in a folder that only an environment variable names.
 class Vault : public ::testing::Test {
  protected:
   Vault() {
@@ -209,8 +209,8 @@ observe: {log: json}
   }
   ~Vault() override { unsetenv("DT_TEST_VAULT"); }
 
-  // The job file's words are printed, the secret is neither printed nor in any file that is not
-  // the account's alone.
+  // The output contains the job file's own words. The secret is not printed, and is only in files
+  // that no other account may read.
   void ExpectKept(std::vector<std::string> arguments, int exit_code, const std::string& sentence) {
     SCOPED_TRACE(arguments.front() + ": " + sentence);
     const ProgramEnd end = RunProgram(folder_.path(), arguments);
@@ -308,7 +308,7 @@ TEST(Mistakes, ALookupThatNobodyReadsIsTold) {
       << end.output;
 }
 
-// Two columns of ids, each with the lines' number and twice that.
+// Two columns of ids: the first holds the number of the line, the second twice that.
 std::string WritePairJob(const TempFolder& folder, const std::string& transform) {
   std::string text = "click,user,item,price\n";
   for (int i = 0; i < 64; ++i) text += fmt::format("{},{},{},0.5\n", i % 2, i, 2 * i);
@@ -355,7 +355,7 @@ TEST(Mistakes, IdsOfTwoColumnsThatShareRowsAreToldOnce) {
   }
 }
 
-// Those that the planner finds, each with its line and key.
+// Mistakes found by the planner are reported together, each with its line and key.
 TEST(Mistakes, OfSeveralNodesAreToldAtOnce) {
   TempFolder folder;
   const std::string job = WritePairJob(folder, "");
@@ -389,7 +389,7 @@ TEST(Mistakes, AFileWithoutAFeatureNamesIt) {
       << end.output;
 }
 
-// Its rows are pulled, and nothing is pushed.
+// Rows of the table are pulled, but no gradient is pushed.
 TEST(Mistakes, ATableWithoutAGradientIsLegal) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.epochs = 1});

@@ -1,6 +1,6 @@
-// Goal: the folder that scripts/package.sh makes runs elsewhere. Method: it is made of this build,
-// moved, and run with an empty environment; the loader's own list shows that nothing but glibc
-// comes from the machine.
+// Goal: the folder that scripts/package.sh makes runs on other machines. Method: a package of this
+// build is moved and run with an empty environment; the dynamic loader's list shows that only glibc
+// is taken from the machine.
 #include <cstdlib>
 #include <filesystem>
 
@@ -20,7 +20,7 @@ using ::testing::StartsWith;
 
 class Package : public ::testing::Test {
  protected:
-  // A command with nothing in its environment but a PATH, in the test's folder.
+  // Runs a command in the test's folder; the environment holds nothing but PATH.
   ProgramEnd Bare(std::vector<std::string> words) {
     words.insert(words.begin(), {"-i", "PATH=/usr/bin:/bin"});
     setenv("DT_PROGRAM", "/usr/bin/env", 1);

@@ -1,6 +1,6 @@
 // Goal: where nodes, embeddings and the optimizer run does not change what a job learns. Method:
-// the real program trains shipped models on generated data, on an emulated accelerator, under each
-// placement that users choose; weights, rows and state must be equal strings of the result files.
+// the real program trains shipped models on generated data and an emulated accelerator, under each
+// placement that users can choose. Checksums of weights, rows and optimizer state must be equal.
 #include <cstdlib>
 
 #include <gmock/gmock.h>
@@ -19,8 +19,8 @@ using ::testing::Not;
 
 struct Model {
   const char* name;
-  const char* with;   // Parameters of the template.
-  const char* tower;  // Its nodes of large products.
+  const char* with;   // Parameters of the job template.
+  const char* tower;  // Pattern of the nodes with large matrix products.
 };
 void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
 
@@ -50,7 +50,7 @@ class Placement : public ::testing::TestWithParam<Model> {
                       "cluster: {devices: emulated}\n");
   }
 
-  // The checksums of tables and dense parameters after training under these settings.
+  // Trains with these settings and returns the checksums of tables and dense parameters.
   std::string Trained(const std::string& name, std::vector<std::string> settings) {
     std::vector<std::string> arguments = {"train", "job.yaml", "--result", name + ".json"};
     settings.push_back("job=" + name);
@@ -65,7 +65,7 @@ class Placement : public ::testing::TestWithParam<Model> {
   std::string Tower() const {
     return std::string("parallel.place=[{match: \"") + GetParam().tower + "\", device: gpu}]";
   }
-  // The same, and all tables in the worker's memory.
+  // Rules of Tower(), and one that puts all tables into the workers' memory.
   std::string TowerAndTables() const {
     std::string rules = Tower();
     rules.insert(rules.size() - 1, ", {table: \"*\", device: cpu}");
@@ -92,7 +92,7 @@ TEST_P(Placement, DoesNotChangeWhatIsLearned) {
   EXPECT_EQ(Trained("automatic", {}), cpu);
 }
 
-// Tables of which nobody says where they go, on a network so slow that they go to the workers.
+// Tables without a placement rule move to the workers, because the network is very slow.
 TEST_P(Placement, TablesThatGoToWorkersByThemselvesLearnTheSame) {
   const ProgramEnd stats = RunProgram(
       folder_.path(), {"data", "stats", "job.yaml", "--json", "--log-level", "error"}, seconds(60));
@@ -113,7 +113,8 @@ TEST_P(Placement, TablesThatGoToWorkersByThemselvesLearnTheSame) {
   EXPECT_EQ(Trained("on_worker", settings), on_servers);
   EXPECT_THAT(folder_.Read("on_worker.json"), HasSubstr("\"table_on_worker\""));
 
-  // Several processes, half of the job with tables on servers and half with tables on workers.
+  // Half of the job trains with tables on servers, half with tables on workers, in several
+  // processes.
   std::vector<std::string> launch = {"launch",    "job.yaml", "--set",
                                      "job=moved", "--result", "moved.json"};
   settings.insert(settings.end(), {"cluster.workers=2", "cluster.servers=2"});

@@ -1,7 +1,7 @@
-// Goal: in a steady state a step allocates nothing: neither what computes nor its messages, on the
-// worker and on the server. Method: a job of one worker and one server in this process over inproc
-// ZeroMQ; every malloc of forty steps in the middle of an epoch is recorded with its stack.
-// Libraries' own allocations are printed; what goes by the clock and not by steps is left out.
+// Goal: once sizes have settled, a step allocates no memory for computation or messages, on worker
+// and server. Method: a job of one worker and one server in this process over inproc ZeroMQ; every
+// malloc of forty steps in the middle of an epoch is recorded with its stack. Allocations of
+// libraries are printed; those that depend on time and not on steps are ignored.
 #include <atomic>
 #include <map>
 
@@ -17,13 +17,14 @@ namespace {
 using test::Allocation;
 
 constexpr uint32_t kStepsInEpoch = 100;
-// Of the fourth epoch, when sizes have settled: between its orders' ends and their readers'.
+// These steps are in the middle of the fourth epoch: sizes have settled, and no order begins or
+// ends.
 constexpr uint64_t kFirst = 3 * kStepsInEpoch + 40, kSteps = 40;
 constexpr uint64_t kBytesMax = 4096;
-// Of all the steps together: now and then more messages are under way at once than ever before.
+// Limit for all steps together: now and then more messages are in flight than ever before.
 constexpr size_t kOursMax = kSteps / 10;
 
-// Counts the steps of a worker, each of which ends with one message of one part to each executor.
+// Counts the steps of a worker: each ends with one message of one part to each executor.
 class StepCounter : public Network {
  public:
   explicit StepCounter(Network& under) : under_(under) {}
@@ -61,17 +62,17 @@ class StepCounter : public Network {
   std::atomic<uint64_t> steps_{0};
 };
 
-// What is asked of the tiny job.
+// Options of the tiny job.
 struct Asked {
-  const char* more = "";      // Top-level YAML.
-  const char* deep = "auto";  // Where this table lies.
+  const char* more = "";      // Further YAML at the top level.
+  const char* deep = "auto";  // Device of the table "deep".
   uint32_t slices = 1;
-  const char* graph = nullptr;  // Instead of the tiny job's.
+  const char* graph = nullptr;  // Null: the tiny job's graph.
   const char* math = "fp32";
-  uint32_t batch = 30;  // Above 64 rows the forward pass has several tiles.
+  uint32_t batch = 30;  // With more than 64 rows the forward pass has several tiles.
 };
 
-// What the models of configs/models have and the tiny job has not.
+// Operators of the models in configs/models that the tiny job does not use.
 constexpr const char* kManyOperators = R"([
   {name: e, op: lookup, table: deep, inputs: [features]},
   {name: first, op: linear, table: wide, inputs: [features]},
@@ -106,8 +107,8 @@ std::vector<Allocation> AllocationsOf(const Asked& asked) {
   return test::TakeAllocations();
 }
 
-// The scheduler, what tells it every now and then that a process lives, and sizes for those who
-// watch.
+// Allocations that depend on time: the scheduler, keepalive messages, and the sizes that servers
+// report for monitoring.
 bool GoesByTheClock(const Allocation& allocation) {
   for (const char* const place : {"ControlLink", "dt::EventLoop", "dt::scheduler::", "ServerRole::",
                                   "dt::server::SizesOf", "dt::server::Executor::PassTime"}) {
@@ -131,7 +132,7 @@ TEST_P(SteadyState, AllocatesNothing) {
   size_t count_of_ours = 0;
   for (const Allocation& allocation : all) {
     if (GoesByTheClock(allocation)) continue;
-    // Without these instructions products are oneDNN's, which takes memory each time.
+    // Without AVX-512BW, oneDNN computes the products, and allocates memory each time.
     const bool others = allocation.by() == "libdnnl" && !__builtin_cpu_supports("avx512bw");
     EXPECT_TRUE(others || allocation.bytes <= kBytesMax) << Text(allocation);
     if (allocation.foreign()) {

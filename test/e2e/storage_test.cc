@@ -1,5 +1,6 @@
-// Goal: evaluations beside a job do not disturb it; a full disk ends it with a sentence, and
-// nothing is lost. Method: the real program with so little memory that most rows are on disk.
+// Goal: evaluations that run beside a job do not disturb it; a full disk ends a job with a
+// sentence, and no data is lost. Method: the real program with so little memory that most rows are
+// on disk.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kIds = 12'000;
 
-// Samples of three columns of ids each, most of them seen only now and then.
+// Samples of three id columns; most ids are rare.
 std::string Samples(uint64_t seed, uint32_t count) {
   std::string text = "click,a,b,c\n";
   for (uint32_t i = 0; i < count; ++i) {
@@ -58,7 +59,7 @@ cluster: {servers: 2, workers: 1, shards: 16, server: {memory: 2MiB, executors: 
 checkpoint: {every: 12, keep: 100}
 )");
   }
-  // The command of the same job with nothing beside it.
+  // The same job, run while nothing else uses its files.
   std::vector<std::string> Calm() const {
     return {"train", job_, "--set", "job=calm", "--result", "calm.json"};
   }
@@ -97,7 +98,7 @@ TEST_F(Storage, EvaluationsBesideATrainingDisturbNothing) {
   EXPECT_EQ(ChecksumOf(folder_, "launch.json"), ChecksumOf(folder_, "calm.json"));
 }
 
-// Every checkpoint is kept, so that the disk is full after some of them.
+// Every checkpoint is kept, so the disk becomes full.
 TEST_F(Storage, AFullDiskEndsTheJobWithASentenceAndWithRoomItGoesOn) {
   const SmallDisk disk(24 << 20);
   if (!disk.made()) GTEST_SKIP() << "only root may mount a small file system";

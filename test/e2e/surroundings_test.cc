@@ -1,6 +1,6 @@
-// Goal: whatever lies at a path, whatever another program wrote there, and whichever signal comes,
-// the program neither hangs nor dies of it, and harms nothing. Method: the real program in a folder
-// of such things.
+// Goal: whatever files the program finds at its paths, whatever other programs wrote there, and
+// whichever signal comes, it neither hangs nor crashes, and damages nothing. Method: the real
+// program in a folder of such files.
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ class Surroundings : public ::testing::Test {
   ProgramEnd Run(const Words& arguments) const {
     return RunProgram(folder_.path(), arguments, seconds(30));
   }
-  // It ends by itself with that code, and says that.
+  // The command ends by itself with this exit code, and prints this sentence.
   void Expect(const Words& arguments, int code, const std::string& sentence) const {
     const ProgramEnd end = Run(arguments);
     EXPECT_EQ(end.exit_code, code) << arguments.front() << ": " << end.output;
@@ -294,13 +294,13 @@ TEST_F(Surroundings, OtherAccountsSeeNoRows) {
   EXPECT_FALSE(shut("runs/tiny"));
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They take all addresses.
-// Processes that may have few addresses train all the same, over TCP; with too few of them they end
-// with a sentence, never with a signal.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Sanitizers reserve too many.
+// Processes with a limited address space train over TCP. If the limit is too small even for that,
+// they end with a sentence and never by a signal.
 class Limits : public ::testing::Test {
  protected:
   ~Limits() override { setenv("DT_PROGRAM", program_.c_str(), 1); }
-  // From now on, of each process of the program.
+  // Limits the address space of every process of the program from now on.
   void LimitAddresses(uint64_t kilobytes) {
     const std::string script = folder_.Write(
         "limited.sh",

@@ -1,5 +1,5 @@
-// Goal: observe.trace gives a trace of the chosen steps, whole, whatever the shape of the job.
-// Method: tiny jobs in this process; their files are parsed and counted.
+// Goal: observe.trace writes a complete trace of the chosen steps, whatever the shape of the job.
+// Method: tiny jobs in this process; their files are parsed and events are counted.
 #include <filesystem>
 #include <map>
 #include <set>
@@ -24,7 +24,7 @@ using Steps = std::set<uint64_t>;
 
 constexpr const char* kTrace = "observe: {http: off, trace: 7-9}";
 
-// The trace files of a job, by their names without the ending.
+// Names of a job's trace files, without extension.
 std::vector<std::string> TracesOf(const test::TempFolder& folder, const std::string& job) {
   std::vector<std::string> names;
   std::error_code absent;
@@ -38,7 +38,7 @@ std::vector<std::string> TracesOf(const test::TempFolder& folder, const std::str
   return names;
 }
 
-// By track, the steps of its spans. A track's further threads count as itself.
+// The steps that have spans on each track. Further threads of a track count as that track.
 std::map<std::string, Steps> StepsByTrack(const json& trace) {
   std::map<int, std::string> names;
   for (const json& event : trace["traceEvents"]) {
@@ -53,7 +53,7 @@ std::map<std::string, Steps> StepsByTrack(const json& trace) {
   return steps;
 }
 
-// Of the events of one name.
+// Number of events of this name.
 size_t CountOf(const json& trace, const std::string& name) {
   size_t count = 0;
   for (const json& event : trace["traceEvents"]) count += event["name"] == name;
@@ -73,7 +73,7 @@ TEST(TraceTest, EveryStageOfTheChosenStepsIsThereAndNoOther) {
     EXPECT_EQ(steps.at(track), chosen) << track;
   }
   for (const auto& [track, seen] : steps) EXPECT_EQ(seen, chosen) << track;
-  // Two slices a step, one server.
+  // Three traced steps of two slices each, one server.
   EXPECT_EQ(CountOf(trace, "run slice"), 6);
   EXPECT_EQ(CountOf(trace, "gather samples"), 6);
   EXPECT_GE(CountOf(trace, "pull"), 6);
@@ -98,7 +98,7 @@ TEST(TraceTest, EveryWorkerWritesItsOwn) {
     EXPECT_EQ(CountOf(trace, "run slice"), 3);
     processes.insert(int{trace["traceEvents"][0]["pid"]});
   }
-  EXPECT_EQ(processes.size(), 2);  // So that both can be opened together.
+  EXPECT_EQ(processes.size(), 2);  // The two numbers differ, so both files can be opened together.
 }
 
 TEST(TraceTest, WorkersThatRunApartAreTracedToo) {
@@ -129,7 +129,7 @@ TEST(TraceTest, FilesOfAnEarlierRunAreNotTakenForThisOnes) {
   const test::TempFolder folder;
   const std::string trace = "runs/short/trace";
   std::filesystem::create_directories(folder.path() + "/" + trace);
-  // Whatever its number was then.
+  // Files of an earlier run are removed, whatever the number of their process.
   for (const char* file : {"/worker-1.json", "/worker-2.txt", "/worker-77.json"}) {
     folder.Write(trace + file, "{}");
   }

@@ -1,4 +1,4 @@
-// A control message is refused, or encodes to bytes that decode to the same.
+// A control message is refused, or encoding it again gives bytes that decode to the same message.
 #include <cstdint>
 #include <span>
 #include <string>

@@ -1,6 +1,6 @@
-// Any bytes as training data. The first byte chooses the reader. Beyond not crashing: text gives
-// the same rows in one block and in two, and a packed source gives the same bytes in pieces of any
-// size.
+// Reads any bytes as training data; the first byte selects the reader. Also checks that text gives
+// the same rows in one block and in two, and that a compressed source gives the same bytes in
+// pieces of any size.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -74,7 +74,7 @@ void FuzzCsv(std::string_view text, char delimiter) {
 
 using Opener = std::unique_ptr<ByteSource> (*)(std::unique_ptr<ByteSource>, std::string);
 
-// All that comes out, at most 16 MiB, and whether it ended well.
+// Reads at most 16 MiB; returns them and whether the source ended without an error.
 std::pair<std::string, bool> ReadAll(ByteSource& source, size_t step) {
   std::string text, piece(step, '\0');
   while (text.size() < 16 << 20) {

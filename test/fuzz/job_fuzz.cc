@@ -1,4 +1,5 @@
-// Any text is a job or a list of problems; any job has a plan that holds, or a sentence why not.
+// Any text gives a job or a list of problems; any job gives a valid plan, or a sentence that says
+// why not.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,7 +22,7 @@ void ExpectUserError(const Status& status) {
 }
 
 void OneInput(std::span<const std::byte> bytes) {
-  // A file in memory.
+  // The file exists in memory only.
   const int file = memfd_create("job", 0);
   DT_CHECK(file >= 0);
   const ssize_t written = write(file, bytes.data(), bytes.size());

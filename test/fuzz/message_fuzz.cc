@@ -1,5 +1,6 @@
-// A message between worker and server is refused, or its arrays are as long as its header says. An
-// input is frames: each a length (two bytes, low first) and so many bytes, or all that is left.
+// A message between worker and server is refused, or its arrays are as long as its header says. The
+// input is a sequence of frames, each a length (two bytes, low byte first) and that many bytes, or
+// all that are left.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -25,7 +26,7 @@ Frames FramesOf(std::span<const std::byte> bytes) {
   return frames;
 }
 
-// Returns the bytes that gradients of these groups have.
+// Returns the number of bytes of gradients for these groups.
 size_t CheckKeys(std::span<const KeyGroup> groups, const Frame& keys) {
   size_t rows = 0, bytes = 0;
   for (const KeyGroup& group : groups) {

@@ -1,4 +1,4 @@
-// Any bytes as a plan. Beyond not crashing: what decodes passes the plan's own check, and encoding
+// Decodes any bytes as a plan. Also checks that a decoded plan passes CheckPlan, and that encoding
 // it again gives a message that decodes to the same plan.
 #include <cstdint>
 #include <span>

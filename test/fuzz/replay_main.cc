@@ -1,7 +1,8 @@
-// Runs a fuzz target without libFuzzer: on every file of a corpus, then on seeded mutations of
-// them.
-//   NAME CORPUS_DIR MUTATIONS [ONLY]
-// A crash prints the number of its input; given as ONLY, that input is run alone and printed first.
+// Runs a fuzz target without libFuzzer, first on every file of a corpus, then on seeded mutations
+// of them. Usage: NAME CORPUS_DIR MUTATIONS [ONLY]
+//
+// A crash prints the number of its input. With that number as ONLY, the program prints that input
+// and runs it alone.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -20,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace {
 
-volatile uint64_t g_input = 0;  // The one that is running; read by the signal handler.
+volatile uint64_t g_input = 0;  // Number of the running input; the signal handler reads it.
 
 void ReportCrash(int signal_number) {
   char text[64] = "replay: crashed on input ";
@@ -46,7 +47,7 @@ std::vector<std::string> ReadCorpus(const std::string& dir) {
   return inputs;
 }
 
-// Numbers of one mutation.
+// Random numbers of one mutation.
 class Dice {
  public:
   explicit Dice(uint64_t number) : number_(number) {}
@@ -102,7 +103,7 @@ void Change(std::string& text, const std::vector<std::string>& corpus, Dice& dic
   }
 }
 
-// Input `number`: a file of the corpus, or a mutation of one. Pure.
+// Input `number` is a file of the corpus, or a mutation of one. A pure function.
 std::string InputOf(const std::vector<std::string>& corpus, uint64_t number) {
   if (number < corpus.size()) return corpus[number];
   Dice dice(number);
@@ -113,7 +114,7 @@ std::string InputOf(const std::vector<std::string>& corpus, uint64_t number) {
 
 void RunOne(const std::string& text, uint64_t number) {
   g_input = number;
-  // A copy of the exact size, so that reading one byte too far is seen by the address sanitizer.
+  // A copy of the exact size, so that AddressSanitizer detects reads past the end.
   const std::vector<uint8_t> bytes(text.begin(), text.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }

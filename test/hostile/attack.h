@@ -1,5 +1,5 @@
-// What an attacker does once: seeded, short, and against loopback addresses of processes that the
-// test itself has started.
+// Single attacks of hostile tests. Each is seeded, short, and aimed at loopback addresses of
+// processes that the test itself has started.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace dt::test {
 
 using Random = std::mt19937_64;
 
-// Where a job can be reached.
+// Addresses at which a job can be attacked.
 struct Targets {
-  std::vector<uint16_t> ports;     // TCP.
-  std::vector<std::string> names;  // Abstract sockets of shared memory.
-  Network* network = nullptr;      // With the job's keys.
+  std::vector<uint16_t> ports;     // TCP ports.
+  std::vector<std::string> names;  // Names of abstract sockets of shared memory.
+  Network* network = nullptr;      // A network that has the job's keys.
 };
 
 struct Attack {
@@ -29,7 +29,7 @@ struct Attack {
 
 std::span<const Attack> TcpAttacks();
 std::span<const Attack> ShmAttacks();
-// Of somebody who has the job's keys, and whose messages keep the framing.
+// Attacks by a peer that has the job's keys and keeps to the framing.
 std::span<const Attack> MemberAttacks();
 
 template <class T>
@@ -37,12 +37,12 @@ const T& OneOf(const std::vector<T>& all, Random& random) {
   return all[random() % all.size()];
 }
 std::string RandomBytes(Random& random, size_t size);
-// A request for rows of a tiny job (tiny_job.h), of a generation that is no more: refused once it
-// has been understood.
+// A request for rows of a tiny job (tiny_job.h) with an old generation: servers decode it, then
+// refuse it.
 Frames StaleRequest(Random& random, size_t rows_of_shard);
-// Reads rows before the first step, as anybody may.
+// A request for rows before the first step, which servers answer to everybody.
 PullRequest FirstRows(Random& random, size_t rows_of_shard);
-// Flips bits, cuts, repeats or inserts, at one to four places.
+// Flips bits, cuts, repeats or inserts bytes at one to four offsets.
 std::string Damaged(std::string bytes, Random& random);
 
 }  // namespace dt::test

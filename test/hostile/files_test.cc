@@ -1,7 +1,7 @@
-// Goal: whatever became of a job's files, a program that reads them ends by itself: with a sentence
-// and the exit code of an error, or with the very result that the intact files give.
-// Method: the files of a job that was killed while it trained; each try damages one file of a copy,
-// seeded, and runs one command on it. DT_HOSTILE_SECONDS, DT_HOSTILE_SEED: see network_test.cc.
+// Goal: whatever happened to a job's files, a program that reads them ends by itself: either with a
+// sentence and an error code, or with the same result as from intact files. Method: a job is killed
+// while it trains; each trial copies its files, damages one of them (seeded), and runs one command
+// on the copy. DT_HOSTILE_SECONDS, DT_HOSTILE_SEED: see network_test.cc.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +26,7 @@ constexpr uint64_t kStepsPerEpoch = 12, kCommands = 7;
 
 class HostileFiles : public ::testing::Test {
  protected:
-  // A job that is killed between its checkpoints, with logs of what servers were pushed.
+  // Leaves the files of a job that was killed between checkpoints, with push logs of the servers.
   void SetUp() override {
     job_ = WriteTinyJob(folder_, {.epochs = 100'000,
                                   .slices = 2,
@@ -56,8 +56,8 @@ class HostileFiles : public ::testing::Test {
     fs::remove(folder_.path() + "/r.json");
   }
 
-  // run.json names the address that commands connect to, so it is never changed to another one: it
-  // is only cut, or made unreadable.
+  // Only cuts run.json or makes it unreadable. It names the address that commands connect to, which
+  // must never become the address of something else.
   static std::string DamagedFile(const std::string& name, const std::string& bytes,
                                  Random& random) {
     if (name.ends_with("run.json")) {
@@ -68,8 +68,8 @@ class HostileFiles : public ::testing::Test {
     return Damaged(bytes, random);
   }
 
-  // A command that reads the file, if one does. Only status reads the two that lead to a scheduler;
-  // it then waits for one in vain, which with other files would show nothing.
+  // A command that reads the file, if there is one. Only `status` reads the two files that lead to
+  // the scheduler. With any other file it would wait for a scheduler in vain, and test nothing.
   std::vector<std::string> CommandOn(const std::string& file, Random& random) const {
     const bool of_scheduler = file.ends_with("run.json") || file.ends_with(".key");
     if (of_scheduler && random() % 2 == 0) return {"status", job_};
@@ -91,7 +91,7 @@ class HostileFiles : public ::testing::Test {
         return {"launch", job_, "--resume", "auto", "--set", epochs_, "--result", "r.json"};
     }
   }
-  // The part of a command's result that is the same in every run.
+  // The part of a command's result that is equal in all runs.
   std::string ResultOf(const std::string& command) const {
     return command == "eval"
                ? fmt::format("{}", NumberAt(folder_, "r.json", "/metrics/valid/logloss"))

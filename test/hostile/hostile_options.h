@@ -1,4 +1,4 @@
-// For how long, and from which seed, hostile tests go on: see test/README.md.
+// Duration and seed of hostile tests: see test/README.md.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ inline uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
-// For each test; zero: once, or a few hundred tries.
+// Duration of each test. Zero means a single round, or a few hundred trials.
 inline Duration HostileTime() { return seconds(NumberFromEnvironment("DT_HOSTILE_SECONDS", 0)); }
 inline uint64_t HostileSeed() { return NumberFromEnvironment("DT_HOSTILE_SEED", 1); }
 

@@ -1,5 +1,5 @@
-// Messages of somebody with the job's keys, through the program's own sockets: the framing is
-// right, what is in it is not. Sessions are random numbers, so none of them is a member's.
+// Messages of a peer with the job's keys, through the program's own sockets: the framing is right,
+// the content is wrong. Sessions are random numbers, so none of them is a member's.
 #include "common/control/packet.h"
 #include "test/hostile/attack.h"
 #include "test/unit/common/control/message_samples.h"
@@ -16,7 +16,7 @@ class Member {
         targets.network->Connect("tcp://127.0.0.1:" + std::to_string(OneOf(targets.ports, random)));
     if (socket.ok()) socket_ = *std::move(socket);
   }
-  // What was sent is on its way before the connection ends.
+  // Gives messages time to leave before the connection is closed.
   ~Member() {
     for (int i = 0; i < 8 && socket_ != nullptr; ++i) {
       if (!socket_->Receive(kAnswer).ok()) return;

@@ -1,9 +1,9 @@
-// Goal: whoever reaches a job's sockets on this host without being one of its processes ends none
-// of them and changes no bit of what it learns.
-// Method: seeded attackers on raw sockets, of every listening port and of every name of shared
-// memory, while a real job trains; in the end its checksums are compared with those of a job that
-// nobody attacked. Every day one job of each kind; DT_HOSTILE_SECONDS says for how long to repeat
-// that, DT_HOSTILE_SEED where to begin.
+// Goal: a peer that reaches a job's sockets on this host, but is none of its processes, can neither
+// end any of them nor change a bit of what the job learns. Method: seeded attackers on raw sockets
+// connect to every listening port and every shared-memory socket while a real job trains;
+// afterwards its checksums are compared with those of a job without attackers. Daily runs attack
+// one job of each kind; DT_HOSTILE_SECONDS says for how long to repeat this, and DT_HOSTILE_SEED
+// gives the first seed.
 #include <cstdio>
 #include <map>
 

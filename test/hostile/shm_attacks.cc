@@ -1,6 +1,6 @@
-// Shared memory offered by hand: the layout is that of shm_segment.h, the memory, the greeting and
-// what stands in the rings are the attacker's. Requests that are right carry the stamp of no job,
-// or ask for rows as anybody may: none of them is meant to be applied.
+// Hand-made clients of shared memory: the layout is that of shm_segment.h; the memory, the greeting
+// and the content of the rings are the attacker's. Well-formed requests have the stamp of no job,
+// or only read rows as everybody may; so no request is ever applied.
 #include <array>
 #include <cstring>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAnswer{5};
-constexpr size_t kTouched = 1 << 20;  // Of the arena: as much as these attacks write.
+constexpr size_t kTouched = 1 << 20;  // These attacks write only to the start of the arena.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 std::string Greeting() { return {"dovetail shm 1\n", 16}; }
@@ -54,7 +54,7 @@ class Memory {
   size_t size_ = 0;
 };
 
-// One who has greeted rightly.
+// A client that has sent a correct greeting.
 class Guest {
  public:
   Guest(Random& random, const Targets& targets)
@@ -75,12 +75,12 @@ class Guest {
     std::memcpy(ring().bytes + at_, bytes, size);
     at_ += size;
   }
-  // What was appended counts from now on.
+  // Makes the appended bytes visible to the server.
   void Publish() {
     ring().tail.store(at_);
     socket_.Send("!", milliseconds(1));
   }
-  // A message as a client of ours writes it, its large parts in the arena from `place` on.
+  // Writes a message as our clients do, with its large parts in the arena from offset `place` on.
   void Write(const std::vector<std::string>& parts, size_t place = 0) {
     std::vector<ShmPartHead> heads;
     std::string inside;
@@ -145,8 +145,8 @@ void GreetsWithout(Random& random, const Targets& targets) {
   socket.Receive(kAnswer);
 }
 
-// Descriptors that are no memory, or memory that could be taken away under a reader, and a message
-// that lies there.
+// Sends descriptors that are not memory, or memory that could be truncated under a reader, and a
+// message that refers to it.
 void GreetsWithWrongMemory(Random& random, const Targets& targets) {
   RawSocket socket = RawSocket::Abstract(OneOf(targets.names, random));
   Memory segment(sizeof(ShmSegment));
@@ -166,7 +166,7 @@ void GreetsWithWrongMemory(Random& random, const Targets& targets) {
                           Memory(size_t{2} << 20, kSeals, MFD_HUGETLB)};
   const int other = wrong[random() % std::size(wrong)].fd();
   auto* const shared = reinterpret_cast<ShmSegment*>(segment.Map(sizeof(ShmSegment)));
-  if (other < 0 || shared == nullptr) return;  // This system has no such thing.
+  if (other < 0 || shared == nullptr) return;  // This system has no such descriptor.
   const struct {
     ShmRecordHead record{sizeof(ShmRecordHead) + sizeof(ShmPartHead), 1};
     ShmPartHead part{5000, 0};
@@ -242,7 +242,7 @@ void PointsAnywhere(Random& random, const Targets& targets) {
   guest.socket().Receive(kAnswer);
 }
 
-// Rings and is rung, and never reads an answer.
+// Signals the server again and again, and never reads an answer.
 void RingsAllTheTime(Random& random, const Targets& targets) {
   Guest guest(random, targets);
   for (int i = 0; i < 200 && guest.greeted(); ++i) {
@@ -265,7 +265,7 @@ void SendsDamagedRequests(Random& random, const Targets& targets) {
   guest.socket().Receive(kAnswer);
 }
 
-// Reads rows of the first step, as anybody may, with keys that change all the time.
+// Reads rows of the first step, as everybody may, and changes the keys of the request all the time.
 void ChangesWhatItHasSent(Random& random, const Targets& targets) {
   Guest guest(random, targets);
   if (!guest.greeted()) return;

@@ -1,8 +1,8 @@
-// Goal: another account of the host, which has no key of the job, gets nothing from it and changes
-// nothing: no status, no rows, no place in it, no server's place, no end of it.
-// Method: this program starts itself again as another account, which asks every listening port of a
-// job that trains, in the job's own messages; the checksums are compared with those of a job that
-// nobody asked. Needs root, to become another account.
+// Goal: another account of this host, without a key of the job, gets nothing from the job and
+// changes nothing: it reads no status and no rows, joins neither as a process nor as a server's
+// successor, and cannot end the job. Method: this program starts itself as another account, which
+// sends the job's own messages to every listening port while the job trains; the checksums are
+// compared with those of an undisturbed job. Needs root to become another account.
 #include <cstdio>
 #include <filesystem>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@
 namespace dt::test {
 namespace {
 
-constexpr unsigned kOtherAccount = 65534;  // nobody
+constexpr unsigned kOtherAccount = 65534;  // The account "nobody".
 constexpr char kPortsVariable[] = "DT_STRANGER_PORTS";
 constexpr Duration kTimeout = milliseconds(100);
 
@@ -37,7 +37,7 @@ Status IsAnswered(Network& network, const std::string& address, Frames request) 
   return socket->Receive(kTimeout).status();
 }
 
-// Everything that a stranger could ask of a port, with the outcome. OK means that it was answered.
+// Everything that a stranger could ask at a port, with the outcome: OK means that it was answered.
 std::vector<std::pair<std::string, Status>> Tries(Network& network, const std::string& address) {
   Random random(1);
   PushRequest push;
@@ -66,7 +66,7 @@ void ExpectNothing(Network& network, const std::string& address) {
   }
 }
 
-// Run as the other account, by the test below.
+// The test below runs this one as the other account.
 TEST(Stranger, DISABLED_Asks) {
   ASSERT_NE(getuid(), 0u);
   const KeyPair own = MakeKeyPair(), other = MakeKeyPair();
@@ -76,7 +76,8 @@ TEST(Stranger, DISABLED_Asks) {
   const char* const ports = std::getenv(kPortsVariable);
   ASSERT_NE(ports, nullptr);
   std::istringstream in(ports);
-  std::vector<std::jthread> strangers;  // A refusal is silence, so all wait at the same time.
+  // A refusal is silence, so all of them wait at the same time.
+  std::vector<std::jthread> strangers;
   for (std::string address; in >> address;) {
     for (const auto& network : networks) {
       strangers.emplace_back([&network, address] { ExpectNothing(*network, address); });
@@ -85,7 +86,7 @@ TEST(Stranger, DISABLED_Asks) {
   EXPECT_FALSE(strangers.empty());
 }
 
-// True if the stranger was refused everything.
+// Returns true if every request of the stranger was refused.
 bool StrangerIsRefused(const Targets& targets) {
   std::string ports;
   for (const uint16_t port : targets.ports) ports += fmt::format("tcp://127.0.0.1:{} ", port);

@@ -1,4 +1,4 @@
-// ZMTP 3.1 (rfc.zeromq.org/spec/23) spoken by hand, rightly and wrongly: the bytes that reach
+// ZMTP 3.1 (rfc.zeromq.org/spec/23) written by hand, both valid and invalid: these bytes reach
 // ZeroMQ's engine before any code of ours sees a message.
 #include "test/hostile/attack.h"
 #include "test/hostile/raw_socket.h"
@@ -48,7 +48,7 @@ std::string Ready(const std::string& identity) {
 RawSocket Connect(Random& random, const Targets& targets) {
   return RawSocket::Tcp(OneOf(targets.ports, random));
 }
-// A connection behind the NULL handshake, where that is allowed.
+// A connection after the NULL handshake, where that mechanism is allowed.
 RawSocket Member(Random& random, const Targets& targets, const std::string& identity = "") {
   RawSocket socket = Connect(random, targets);
   socket.Send(Greeting());
@@ -111,7 +111,7 @@ void HasDamagedProperties(Random& random, const Targets& targets) {
   socket.Receive(kAnswer);
 }
 
-// The first ids that ZeroMQ gives to peers that name none.
+// Claims one of the first routing ids that ZeroMQ assigns to peers without one.
 void TakesAnothersIdentity(Random& random, const Targets& targets) {
   const auto id = static_cast<uint32_t>(0x6b8b4567 + random() % 16);
   RawSocket first = Member(random, targets, std::string(1, '\0') + BigEndian(id, 4));

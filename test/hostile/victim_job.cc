@@ -17,7 +17,7 @@ using std::chrono::seconds;
 constexpr char kTcpListens[] = "0A";
 constexpr char kNamePrefix[] = "@dovetail/";
 
-// The inodes of the sockets that the processes hold.
+// Inodes of the sockets that these processes have open.
 std::vector<std::string> SocketsOf(const std::vector<pid_t>& pids) {
   std::vector<std::string> inodes;
   std::error_code gone;
@@ -31,7 +31,7 @@ std::vector<std::string> SocketsOf(const std::vector<pid_t>& pids) {
   return inodes;
 }
 
-// The words of each line of a table in /proc/net.
+// The fields of each line of a table in /proc/net.
 std::vector<std::vector<std::string>> TableOf(const std::string& path) {
   std::vector<std::vector<std::string>> lines;
   std::ifstream in(path);
@@ -86,7 +86,7 @@ VictimEnd RunVictim(const std::function<void(const Targets&)>& meanwhile) {
   const std::string job = WriteVictim(folder);
   const std::string name = JobNameOfOurs("victim"), mark = "job=" + name;
   Program program(folder.path(), {"launch", job, "--set", mark, "--result", "r.json"});
-  // Shared memory listens at the servers, which is when all of them are there.
+  // Servers listen for shared memory only when all processes have joined.
   Targets targets;
   const bool begun = Eventually(seconds(30), [&] {
     targets = TargetsOf(ProcessesWith(mark));

@@ -1,5 +1,5 @@
 // A small real job that is attacked while it trains: the program's own processes on this host, and
-// where they can be reached.
+// their addresses.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@ struct VictimEnd {
   std::string checksum;
 };
 
-// Runs a job of some seconds in a folder of its own. `meanwhile` is called again and again, with
-// everything that listens, from the time when the job trains until it ends.
+// Runs a job of some seconds in a folder of its own. While the job trains, `meanwhile` is called
+// repeatedly with all addresses at which its processes listen.
 VictimEnd RunVictim(const std::function<void(const Targets&)>& meanwhile);
-// The checksum of the same job when nobody attacks it; "" if it fails. One process trains it, which
-// is quicker and gives the same bits.
+// The checksum of the same job without attackers; "" if it fails. A single process trains it, which
+// is faster and gives the same bits.
 const std::string& ChecksumInPeace();
 
 }  // namespace dt::test

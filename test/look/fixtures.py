@@ -22,7 +22,7 @@ def curve_until(step, losses):
 
 
 def metrics(step, i):
-    if i:  # A squared error, which knows no AUC.
+    if i:  # This loss is a squared error, which has no AUC.
         return {"auc": None, "logloss": loss_at(step, 1.72, 0.91), "calibration": 1.01}
     return {"auc": 0.5 + 0.31 * (1 - math.exp(-step / 1100)), "logloss": loss_at(step, 0.71, 0.38),
             "calibration": 0.98 + 0.01 * math.sin(step)}
@@ -134,7 +134,7 @@ NOTHING = {"auc": None, "logloss": None, "calibration": None}
 END = [{"t": 24.2, "kind": "worker_lost", "id": 4}, {"t": 24.2, "kind": "ended", "status": ERROR["what"]}]
 ONE, TWO = ["click"], ["click", "rating"]
 
-# What the status page shows.
+# Jobs on the status page.
 LIVE = {
     "gathering": gathering(),
     "one running": status(2137, ONE),
@@ -144,7 +144,7 @@ LIVE = {
     "one failed": status(2137, ONE, phase="ended", seconds_left=None, outcome=FAILED, events=TRAINED + END),
     "two finished": status(4300, TWO, phase="ended", seconds_left=0, outcome={"status": "completed", "error": None}),
 }
-# What the report shows.
+# Jobs in the report.
 ENDED = {
     "one finished": dict(result(4300, ONE), best_possible={"auc": 0.8123, "logloss": 0.3521}),
     "two finished": result(4300, TWO),

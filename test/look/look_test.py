@@ -18,10 +18,11 @@ import threading
 
 import fixtures
 
-WIDTHS = {390: 3600, 1280: 2400}  # And the height of the picture.
+WIDTHS = {390: 3600, 1280: 2400}  # Width of the page: height of the picture.
 SCHEMES = {"light": 1, "dark": 0}
-# Chromium's window is never narrower than 500 pixels, so the page lies in a frame. The script around it
-# waits for the first answers, lets the pointer rest on the first chart and says what the page shows.
+# Chromium's window is never narrower than 500 pixels, so the page is in a frame. The script around
+# it waits for the first answers, moves the pointer to the first chart, and reports what the page
+# shows.
 FRAME = """<!doctype html><style>body {{ margin: 0; }} iframe {{ border: 0; display: block; }}</style>
 <iframe id="frame" src="/" width="{width}" height="{height}"></iframe><pre id="seen" hidden></pre>
 <script>
@@ -85,7 +86,8 @@ def render(browser, site, picture, width, scheme):
     return json.loads(html.unescape(re.search(r'<pre id="seen"[^>]*>(.*?)</pre>', run.stdout, re.DOTALL)[1]))
 
 
-# Of each case: whether it is live, its job, how many answers, what must be shown and what must not.
+# For each case: whether it is live, its job, the number of answers, texts that must be shown and
+# texts that must not.
 ALWAYS_ABSENT = ["NaN", "undefined", "null", "[object", "–"]
 LOST = "worker 4 has not been heard of for 3.1 s"
 HINT = "go on with: dovetail launch configs/frappe_deepfm.yaml --resume auto"

@@ -66,10 +66,10 @@ void Check(CudaError error, const char* doing) {
   DT_CHECK_MSG(error == nullptr, "{}: {}", doing, error == nullptr ? "" : error);
 }
 
-// Memory of a card with a guard behind it.
+// Device memory, followed by guard bytes.
 class Guarded {
  public:
-  // `bytes` of NaN, of which the first are then `host`.
+  // Makes `bytes` of memory that starts with `host`; the rest is NaN.
   Guarded(const CudaTable& table, int32_t device, CudaStream* stream, size_t bytes,
           std::span<const std::byte> host)
       : table_(table), device_(device), stream_(stream), bytes_(bytes) {
@@ -84,7 +84,7 @@ class Guarded {
   Guarded& operator=(const Guarded&) = delete;
 
   void* data() const { return data_; }
-  // Waits for what was given to the stream.
+  // Waits for the work of the stream.
   std::vector<std::byte> Read(std::string_view op) const {
     std::vector<std::byte> content(bytes_ + kGuardBytes);
     Check(table_.copy_to_host(stream_, content.data(), data_, content.size()), "copy to the host");

@@ -1,4 +1,4 @@
-// Where a case can run beside the CPU.
+// The back ends, other than the CPU, on which a case can run.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace dt::test {
 
-// The CPU's kernels on the memory of the emulated accelerator.
+// Runs the CPU's kernels on the memory of the emulated accelerator.
 std::unique_ptr<Backend> MakeEmulatedBackend();
 
-// The kernels that a table has. The sizes other than B are given as capacities above the true ones,
-// and what lies between is NaN. Ends the test's process if a kernel writes beside a tensor or its
-// scratch memory, or changes an input of an operator that does not work in place. `table` outlives
-// it.
+// Runs the kernels of a table. Capacities of all symbols except B are larger than the sizes, and
+// the space between is NaN. Ends the test's process if a kernel writes outside a tensor or its
+// scratch memory, or changes an input of an operator that does not work in place. `table` must
+// outlive the back end.
 std::unique_ptr<Backend> MakeCudaBackend(const CudaTable& table, int32_t device);
 
 }  // namespace dt::test

@@ -1,8 +1,8 @@
-// Goal: every operator gives on every back end what it gives on the CPU, forward and backward, in
-// each type that the back end has. Method: the table of cases, and one more for the operators of a
-// step, run on the emulated accelerator (equal bits), with the source of the CUDA kernels compiled
-// for the host, and on a card where there is one: the same numbers within bounds. What lies beyond
-// a tensor's true size is NaN, so reading it shows.
+// Goal: on every back end, every operator gives the results of the CPU, forward and backward, in
+// each type that the back end supports. Method: the table of cases, and the cases of step
+// operators, run on the emulated accelerator (equal bits), with the CUDA kernels compiled for the
+// host, and on a CUDA device if there is one (equal within bounds). Memory after the end of a
+// tensor is NaN, so that reading it is noticed.
 #include "test/ops/backends.h"
 
 #include <cmath>
@@ -18,8 +18,8 @@
 namespace dt::test {
 namespace {
 
-// Relative to the largest value of an output: sums of a few hundred terms in another order; one
-// rounding of bf16 is 2^-9, and a gradient has a few.
+// Bounds relative to the largest value of an output. They allow for sums of a few hundred terms in
+// another order, and in bf16 for a few roundings of 2^-9 in each gradient.
 constexpr double kFloatBound = 5e-5, kBf16Bound = 0.03;
 
 std::vector<Numbers> GradsFor(const OpCase& c) {
@@ -42,7 +42,7 @@ void ExpectNear(const std::vector<Numbers>& got, const std::vector<Numbers>& wan
   }
 }
 
-// What bf16 would round away is not there to begin with.
+// The case with values that bf16 represents exactly.
 OpCase Rounded(OpCase c) {
   for (CaseInput& input : c.inputs) {
     if (input.index) continue;
@@ -51,7 +51,7 @@ OpCase Rounded(OpCase c) {
   return c;
 }
 
-// Against the CPU in f32.
+// Compares with the CPU's results in f32.
 void ExpectSame(const OpCase& c, DType dtype, Backend& backend) {
   const double bound = dtype == DType::kBf16 ? kBf16Bound : kFloatBound;
   const RunResult got = RunCase(c, dtype, backend), want = RunCase(c, DType::kF32);
@@ -66,11 +66,11 @@ void ExpectSame(const OpCase& c, DType dtype, Backend& backend) {
 void ExpectAllSame(Backend& backend) {
   for (const int64_t batch : {0, 1, 5, 70, 300}) {
     for (const OpCase& given : AllCases(batch)) {
-      if (batch == 300 && given.name == "matmul, wide") continue;  // Slow on the host.
+      if (batch == 300 && given.name == "matmul, wide") continue;  // This case is slow on the host.
       const OpCase c = Rounded(given);
       SCOPED_TRACE(fmt::format("{}, batch {}", c.name, batch));
       for (const DType dtype : {DType::kF32, DType::kBf16}) {
-        // Masters and their states are f32; so is what has no float input.
+        // Master weights and optimizer states are f32, and so is everything without a float input.
         if (dtype == DType::kBf16 && c.op.starts_with("update")) continue;
         SCOPED_TRACE(NameOf(dtype));
         ExpectSame(c, dtype, backend);
@@ -104,7 +104,7 @@ TEST(Backends, CudaKernelsOnTheHostGiveTheNumbersOfTheCpu) {
 }
 
 TEST(Backends, CardGivesTheNumbersOfTheCpu) {
-  // The library lies beside the program.
+  // The library is in the program's folder.
   const char* const program = std::getenv("DT_PROGRAM");
   const std::string beside = program == nullptr ? "." : program;
   const Result<CudaLibrary> library =
@@ -119,14 +119,14 @@ TEST(Backends, CardGivesTheNumbersOfTheCpu) {
 TEST(Backends, EveryOperatorHasACudaKernel) {
   const CudaTable table = TableOnHost();
   for (const OpSpec* spec : AllOps()) {
-    if (FindKernel(spec->name) == nullptr) continue;  // The engine's, not a kernel's.
+    if (FindKernel(spec->name) == nullptr) continue;  // Operators of the engine have no kernel.
     EXPECT_NE(table.find_kernel(std::string(spec->name).c_str()), nullptr) << spec->name;
   }
   EXPECT_EQ(table.find_kernel("matmull"), nullptr);
   EXPECT_EQ(table.find_kernel(""), nullptr);
 }
 
-// Products in bf16 round their operands, nothing else.
+// With math in bf16, products round their operands and nothing else.
 TEST(Backends, MathOfAProductIsAnAttribute) {
   const CudaTable table = TableOnHost();
   const std::unique_ptr<Backend> backend = MakeCudaBackend(table, 0);

@@ -1,5 +1,5 @@
-// Shape rules: what they give is checked by every run in op_test.cc; here what they refuse, and how
-// they say it.
+// Tests of shape rules: which inputs they refuse, and with which messages. Shapes that they accept
+// are checked by every run of op_test.cc.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Refusal {
   Attrs attrs;
   std::vector<SymShape> shapes;
   std::string message;
-  std::set<size_t> index = {};  // Inputs that hold row positions.
+  std::set<size_t> index = {};  // Indices of inputs that hold row positions.
 };
 
 Attrs Ints(const char* name, std::vector<int64_t> values) { return {{name, std::move(values)}}; }
@@ -427,10 +427,11 @@ TEST(Infer, RefusesWithASentence) {
 
 TEST(Infer, EachOperatorRefusesAWrongNumberOfInputs) {
   for (const OpSpec* spec : AllOps()) {
-    // Nine inputs of one shape suit only operators that take any number.
+    // Nine inputs of one shape suit only operators with any number of inputs.
     const bool any_number = spec->name == "concat" || spec->name == "stack" ||
                             spec->name == "clip_by_global_norm" || spec->name == "dot";
-    if (spec->name == "dot_grad") continue;  // Takes any number, the last of another shape.
+    // It takes any number of inputs, and the last has another shape.
+    if (spec->name == "dot_grad") continue;
     Attrs attrs = OptimizerAttrs({});
     attrs["shape"] = std::vector<int64_t>{1};
     attrs["axis"] = int64_t{1};

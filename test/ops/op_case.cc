@@ -35,10 +35,10 @@ class CpuBackend : public Backend {
   TaskPool pool_;
 };
 
-// A graph of the case's node, then of its gradient nodes, and the memory of all values.
+// A graph of the case's node and its gradient nodes, and memory for all values.
 class Bench : public GradientContext {
  public:
-  // Without a back end nothing can be run.
+  // With a null back end nothing can be run.
   Bench(const OpCase& c, DType dtype, Backend* backend)
       : case_(c), dtype_(dtype), backend_(backend), sizes_{1} {
     graph_.SymbolNamed("U");
@@ -161,7 +161,7 @@ class Bench : public GradientContext {
     for (size_t i = 0; i < inferred->size(); ++i) {
       Value& value = graph_.values[graph_.nodes[index].outputs[i]];
       value.shape = (*inferred)[i].shape;
-      // A constant is f32 in a real graph; here it must meet the others.
+      // A constant is f32 in a real graph; here it needs the type of the other inputs.
       value.dtype = graph_.nodes[index].inputs.empty() ? dtype_ : (*inferred)[i].dtype;
     }
     return index;

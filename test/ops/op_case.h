@@ -1,4 +1,4 @@
-// Runs one operator, its shape rule and its gradient outside any engine.
+// Runs one operator, its shape rule and its gradient without an engine.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace dt::test {
 
-// Symbols of a case's graph, beside kConstant and kBatch.
+// Symbols of a case's graph, in addition to kConstant and kBatch.
 inline constexpr SymbolIndex kRowsSymbol = 2, kIdsSymbol = 3;
 inline Dim Batch(int64_t times = 1) { return {kBatch, times}; }
 
@@ -19,8 +19,8 @@ using Numbers = std::vector<double>;
 struct CaseInput {
   SymShape shape;
   Numbers values;
-  bool index = false;  // u32
-  bool smooth = true;  // A gradient is wanted, and finite differences make sense.
+  bool index = false;  // The input is of type u32.
+  bool smooth = true;  // A gradient is wanted, and finite differences are meaningful.
 };
 
 struct OpCase {
@@ -32,10 +32,10 @@ struct OpCase {
   RunInfo run;
 };
 
-// The concrete shape under the case's sizes.
+// The concrete shape for the case's sizes.
 Shape ShapeIn(const OpCase& c, const SymShape& shape);
 
-// Where a case's nodes run. Tensors lie in the host's memory before and after.
+// Runs a case's nodes. Tensors are in host memory before and after the run.
 class Backend {
  public:
   struct Work {
@@ -43,7 +43,7 @@ class Backend {
     const Node& node;
     std::span<const TensorView> inputs, outputs;
     const RunInfo& run;
-    std::span<const int64_t> sizes;  // By symbol.
+    std::span<const int64_t> sizes;  // The size of each symbol.
   };
   virtual ~Backend() = default;
   virtual void Run(const Work& work) = 0;
@@ -51,45 +51,46 @@ class Backend {
 
 struct RunResult {
   std::vector<Numbers> outputs;
-  std::vector<Shape> shapes;    // Of the outputs.
-  std::vector<Numbers> inputs;  // After the run: in-place operators write them.
+  std::vector<Shape> shapes;    // Shapes of the outputs.
+  std::vector<Numbers> inputs;  // Inputs after the run, because in-place operators write to them.
 };
 
 Result<std::vector<Value>> InferCase(const OpCase& c);
 // Outputs are filled with NaN beforehand. REQUIRES: InferCase succeeds.
 RunResult RunCase(const OpCase& c, DType dtype, uint32_t threads = 1);
 RunResult RunCase(const OpCase& c, DType dtype, Backend& backend);
-// The gradient of Σ outputs · output_grads for each input; empty where the operator gives none.
+// The gradient of Σ outputs · output_grads for each input; empty for inputs without a gradient.
 std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& output_grads,
                                 DType dtype, uint32_t threads = 1);
 std::vector<Numbers> GradientOf(const OpCase& c, const std::vector<Numbers>& output_grads,
                                 DType dtype, Backend& backend);
-// The operator passes on the gradient of its first output only: the others have none.
+// True if only the first output of the operator has a gradient.
 inline bool PassesFirstOnly(const OpCase& c) {
   return c.op == "batch_norm" || c.op == "in_batch_softmax" || c.op == "top_k" ||
          c.op == "dispatch";
 }
 bool HasGradient(const OpCase& c);
-// Of the outputs of a run.
+// Random gradients for the outputs of a run.
 std::vector<Numbers> RandomGrads(const OpCase& c, const RunResult& result);
-// One case of `op`, named as it, for a slice of `batch` samples.
+// A case of `op`, with the same name, for a slice of `batch` samples.
 OpCase CaseOf(std::string op, Attrs attrs, std::vector<CaseInput> inputs, int64_t batch);
-// As bf16 holds it.
+// The value rounded to bf16.
 double RoundedToBf16(double value);
 
 // Standard normal values; the same for the same arguments.
 Numbers Normals(size_t count, uint64_t stream);
 CaseInput Floats(const OpCase& c, SymShape shape, uint64_t stream);
 
-// Every operator that has a kernel, with gradients of all kinds, for a slice of `batch` samples.
+// Cases of every operator that has a kernel, with all kinds of gradients, for a slice of `batch`
+// samples.
 std::vector<OpCase> CasesFor(int64_t batch);
-// Of an operator that is run once per step, with constant shapes.
+// A case of an operator that runs once per step, with constant shapes.
 OpCase StepCase(std::string op, Attrs attrs, const std::vector<SymShape>& shapes);
-// Operators of a step, which change parameters; and with CasesFor.
+// StepCases are the operators that run once per step and change parameters; AllCases adds CasesFor.
 std::vector<OpCase> StepCases();
 std::vector<OpCase> AllCases(int64_t batch);
-// What the case's operator should give, from its definition, by plain loops in float64; empty if
-// there is no definition for this operator.
+// The values that the case's operator should give, computed from its definition by plain loops in
+// float64; empty if this operator has no definition here.
 std::vector<Numbers> Definition(const OpCase& c);
 
 }  // namespace dt::test

@@ -1,7 +1,7 @@
 // Goal: every operator computes its definition, its gradient is the derivative of what it computes,
 // and neither depends on the number of threads. Method: one table of cases (cases.cc), definitions
 // as plain loops in float64 (definitions.cc), central differences in float64, and equal bits with
-// 1, 2 and 3 threads on batches that are cut into several pieces.
+// 1, 2 and 3 threads on batches that are divided into several pieces.
 #include <cmath>
 #include <set>
 
@@ -13,7 +13,7 @@
 namespace dt::test {
 namespace {
 
-// Values of one sum in float32 lie within this of the definition, relative to the largest value.
+// Bound for float32 sums, relative to the largest value of the definition.
 constexpr double kFloatTolerance = 2e-5;
 
 void ExpectNear(const std::vector<Numbers>& got, const std::vector<Numbers>& want,
@@ -41,7 +41,7 @@ double Dot(const std::vector<Numbers>& a, const std::vector<Numbers>& b) {
   return sum;
 }
 
-// d (Σ outputs · grads) / d (element of an input), by central difference.
+// d (Σ outputs · grads) / d (one input element), by central difference.
 double Difference(OpCase& c, size_t input, size_t at, const std::vector<Numbers>& grads) {
   constexpr double kStep = 1e-5;
   double& x = c.inputs[input].values[at];
@@ -105,7 +105,8 @@ TEST(Operator, FloatGradientIsTheFloat64One) {
 
 TEST(Operator, BitsDoNotDependOnThreads) {
   for (const OpCase& c : CasesFor(3000)) {
-    if (c.name == "matmul, wide") continue;  // Large; the others of its kind suffice.
+    // This case is large; smaller cases of the same operator suffice.
+    if (c.name == "matmul, wide") continue;
     SCOPED_TRACE(c.name);
     const std::vector<Numbers> one = RunCase(c, DType::kF32, 1).outputs;
     const std::vector<Numbers> grads = RandomGrads(c);
@@ -120,7 +121,8 @@ TEST(Operator, BitsDoNotDependOnThreads) {
   }
 }
 
-// Products in bf16 round their operands, nothing else, and are cut as those in float.
+// With math in bf16, products round their operands and nothing else, and are divided as products in
+// float.
 TEST(Operator, MathOfAProductIsAnAttribute) {
   const auto is_product = [](const OpCase& c) {
     return c.op == "matmul" || c.op == "dense_layer" || c.op == "dense_layer_back";
@@ -149,7 +151,7 @@ TEST(Operator, MathOfAProductIsAnAttribute) {
   EXPECT_GT(rounded_otherwise, 20u);
 }
 
-// What lies in several tensors, as one: sample by sample.
+// Joins several tensors into one, sample by sample.
 Numbers Joined(const std::vector<Numbers>& parts, size_t samples) {
   Numbers all;
   for (size_t b = 0; b < samples; ++b) {

@@ -1,5 +1,5 @@
-// What the table of cases does not show: ties, lists written out, and what the shape rules of these
-// operators refuse.
+// Tests of list operators beyond the table of cases: ties, written-out lists, and inputs that the
+// shape rules refuse.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(MaximumAndMinimum, GradientGoesToTheFirstWhereBothAreEqual) {
   }
 }
 
-// Three samples: a list that is too long, none, and one that is padded.
+// Three samples: a list that is too long, an empty one, and one that is padded.
 class Lists : public ::testing::Test {
  protected:
   static OpCase Case(std::string op, Attrs attrs, std::vector<CaseInput> inputs) {

@@ -1,6 +1,7 @@
-// Goal: what the sharding rules say is what the operators compute. Method: every node of the table
-// of cases, and of their gradients, is run whole and in parts along each loop that its rule lets be
-// cut, at even and uneven places; the parts joined as the rule says are the whole.
+// Goal: the sharding rules are true of what the operators compute. Method: every node of the table
+// of cases, and of their gradients, runs whole, and in parts along each loop that its rule allows
+// to be divided, into even and uneven parts. The parts, joined as the rule says, must equal the
+// whole.
 #include "ops/sharding.h"
 
 #include <algorithm>
@@ -20,9 +21,10 @@ namespace {
 
 std::span<uint32_t> Ids(HostTensor& tensor) { return tensor.view().as<uint32_t>(); }
 
-using Places = std::vector<std::vector<int64_t>>;  // By dimension: the positions that a part has.
+// For each dimension, the positions that a part has.
+using Places = std::vector<std::vector<int64_t>>;
 
-// f(place in the part, place in the whole) for every element of a part.
+// Calls f(position in the part, position in the whole) for every element of a part.
 template <class F>
 void ForEachPlace(const Places& places, const Shape& whole, const F& f) {
   std::vector<size_t> index(places.size(), 0);
@@ -45,15 +47,15 @@ Shape ShapeOf(const Places& places) {
   return shape;
 }
 
-// A node, whole, and its rule.
+// A node that runs undivided, and its sharding rule.
 struct Whole {
   const Backend::Work& work;
   Sharding rule;
-  std::vector<HostTensor> before;           // Inputs.
-  std::vector<HostTensor> inputs, outputs;  // After the run.
+  std::vector<HostTensor> before;           // Inputs before the run.
+  std::vector<HostTensor> inputs, outputs;  // Inputs and outputs after the run.
 };
 
-// Positions [begin, end) of a loop.
+// The part of a node that covers positions [begin, end) of a loop.
 struct Part {
   const Whole& whole;
   uint8_t loop;
@@ -63,7 +65,7 @@ struct Part {
     const Dim& dim = whole.rule.loops[of].extent;
     return dim.times * (dim.symbol == kConstant ? 1 : whole.work.sizes[dim.symbol]);
   }
-  // What list ends are before position `at`.
+  // The number of list elements before position `at`.
   int64_t EndBefore(int64_t at) const {
     for (size_t i = 0; i < whole.before.size(); ++i) {
       if (whole.rule.inputs[i].holds != Holds::kListEnds) continue;
@@ -110,7 +112,7 @@ struct Part {
     return slice;
   }
 
-  // The ends and the order of the rows' uses, of the ids that the part has.
+  // Recomputes the uses of each row (ends and order) from the ids that the part has.
   void MakeUses(HostTensor& ends, HostTensor& order, const ShardAxis& ids) const {
     const std::vector<int64_t> kept = PositionsOf(ids, order.shape[0]);
     std::vector<uint32_t> uses;
@@ -176,7 +178,7 @@ struct Part {
   }
 };
 
-// Parts of one tensor, put together.
+// The parts of one tensor, joined.
 class Joined {
  public:
   Joined(const ShardTensor& rule, HostTensor whole, uint8_t loop)
@@ -222,7 +224,7 @@ class Joined {
   bool same_ = true;
 };
 
-// Runs nodes whole, and checks that their parts are the whole.
+// Runs nodes whole, and checks that their joined parts equal the whole.
 class CutBackend : public Backend {
  public:
   void Run(const Work& work) override {
@@ -246,7 +248,7 @@ class CutBackend : public Backend {
   }
 
   std::set<std::string> ops;
-  std::set<std::string> cut;  // Operator and loop.
+  std::set<std::string> cut;  // The operator and loop of every division that was tested.
 
  private:
   void ExpectParts(const Whole& whole, uint8_t loop, const std::vector<int64_t>& places) {
@@ -275,7 +277,8 @@ class CutBackend : public Backend {
     }
   }
 
-  // In place. What every part wrote for itself would be lost.
+  // True if the node wrote to this input in place. Each part must then write a part of its own:
+  // changes to a copy of the whole input would be lost.
   static bool IsWritten(const Whole& whole, uint8_t loop, size_t i) {
     const bool written = whole.inputs[i].bytes != whole.before[i].bytes;
     EXPECT_TRUE(!written || whole.rule.inputs[i].Has(loop)) << "input " << i;
@@ -299,7 +302,7 @@ TEST(Sharding, PartsJoinedAreTheWhole) {
     }
   }
   for (const OpSpec* spec : AllOps()) {
-    // The engine's have no kernel; narrow_matmul is cut as matmul.
+    // Operators of the engine have no kernel; narrow_matmul is divided as matmul.
     if (FindKernel(spec->name) == nullptr || spec->name == "narrow_matmul") continue;
     EXPECT_TRUE(backend.ops.contains(std::string(spec->name))) << spec->name;
   }

@@ -1,5 +1,5 @@
-// Step nodes: clipping, l2, the update node, batch norm's running values; and what dropout and the
-// losses promise beyond their definitions.
+// Tests of step nodes (clipping, L2, updates, running values of batch norm), and of properties of
+// dropout and losses that are not in their definitions.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -61,9 +61,9 @@ TEST(AddL2, AddsTheParameter) {
 
 TEST(UpdateNode, WritesTheParameterAndItsStatesInPlace) {
   for (const OptimizerInfo& optimizer : kOptimizers) {
-    if (optimizer.row_states > 0) continue;  // For tables only.
+    if (optimizer.row_states > 0) continue;  // This optimizer is for tables only.
     const OptimizerSpec spec{.kind = optimizer.kind, .lr = 0.1f, .weight_decay = 0.1f};
-    constexpr size_t kSize = 40000;  // Several pieces of work.
+    constexpr size_t kSize = 40000;  // Enough for several pieces of work.
     OpCase c = Step("update", OptimizerAttrs(spec), {});
     for (uint64_t i = 0; i < 2 + DenseStates(spec); ++i) {
       c.inputs.push_back(Of({Const(kSize)}, Normals(kSize, i)));
@@ -90,7 +90,8 @@ TEST(TakeRows, GivesTheValuesOfTheNumberedRows) {
   EXPECT_THAT(RunCase(c, DType::kF32).outputs, ElementsAre(Numbers{5, 6, 1, 2, 1, 2, 3, 4}));
 }
 
-// The bits that servers give, for every optimizer, with l2 over gaps, clipping, schedules.
+// Updates of rows on workers have the bits of updates on servers, for every optimizer, with L2
+// after gaps, clipping, and schedules.
 TEST(UpdateRows, GivesTheBitsOfRowUpdate) {
   for (const OptimizerInfo& optimizer : kOptimizers) {
     for (const bool scheduled : {false, true}) {
@@ -100,7 +101,7 @@ TEST(UpdateRows, GivesTheBitsOfRowUpdate) {
                                .l2 = 0.01f,
                                .l2_scope = scheduled ? L2Scope::kGap : L2Scope::kTouched,
                                .clip_row_norm = 1.5f};
-      constexpr uint32_t kDim = 6, kRows = 900;  // Several pieces of work.
+      constexpr uint32_t kDim = 6, kRows = 900;  // Enough for several pieces of work.
       const uint32_t width = kDim + StateFloats(spec, kDim);
       OpCase c = Step("update_rows", RowOptimizerAttrs(spec, scheduled),
                       {Of({Const(2 * kRows), Const(width)}, Normals(size_t{2} * kRows * width, 1)),
@@ -133,7 +134,7 @@ TEST(BatchNormRunning, FoldsSlicesInOrderAndSkipsEmptyOnes) {
             Of({Const(3), Const(1)}, {6, 100, 10}), Of({Const(3), Const(1)}, {4, 0, 1})});
   const std::vector<Numbers> after = RunCase(c, DType::kF64).inputs;
   EXPECT_DOUBLE_EQ(after[0][0], (8 + 4) / 2.0 / 2 + 2 / 2.0);
-  // 6 of four samples is 8 unbiased; 10 of one sample stays.
+  // A variance of 6 over four samples is 8 unbiased; the variance of a single sample stays 10.
   EXPECT_DOUBLE_EQ(after[1][0], (16 + 8) / 2.0 / 2 + 10 / 2.0);
 }
 
@@ -148,7 +149,7 @@ OpCase DropoutOf(int64_t batch, int64_t columns, RunInfo run) {
 TEST(Dropout, ZeroesItsRateAndKeepsTheMean) {
   const Numbers out = RunCase(DropoutOf(2000, 100, {.seed = 1}), DType::kF64).outputs[0];
   const double zeros = static_cast<double>(std::ranges::count(out, 0.0));
-  EXPECT_NEAR(zeros / 200000, 0.25, 0.005);  // Five standard deviations.
+  EXPECT_NEAR(zeros / 200000, 0.25, 0.005);  // The bound is five standard deviations.
   for (const double x : out) ASSERT_TRUE(x == 0 || std::fabs(x - 4.0 / 3) < 1e-12);
 }
 
@@ -220,7 +221,7 @@ TEST(Loss, SlicesOfAStepAddUpToTheMeanOfTheStep) {
   EXPECT_DOUBLE_EQ(sum, whole);
 }
 
-// The rows of a step are counted by a symbol of their own.
+// The number of a step's rows is a symbol of its own.
 TEST(SumRows, HasTheShapesOfRowsOfTheStep) {
   Graph graph;
   const Dim keys{graph.SymbolNamed("U.item"), 1};

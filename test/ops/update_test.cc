@@ -1,7 +1,7 @@
-// Goal: one step of each optimizer is its published formula, and many steps follow PyTorch's.
-// Method: test/ops/data/optimizer_trajectories.txt, which scripts/data/record_optimizers.py
-// recorded, replayed as a dense parameter and as an embedding row; the formulas that PyTorch lacks
-// in float64.
+// Goal: one step of each optimizer equals its published formula, and many steps equal PyTorch's.
+// Method: test/ops/data/optimizer_trajectories.txt, recorded by scripts/data/record_optimizers.py,
+// is replayed for a dense parameter and for an embedding row. Optimizers that PyTorch does not have
+// are compared with their formulas in float64.
 #include "ops/update/update.h"
 
 #include <algorithm>
@@ -24,11 +24,12 @@ using Floats = std::vector<float>;
 struct Trajectory {
   OptimizerSpec spec;
   bool has_gaps = false;
-  std::string text;                   // The case's line.
-  std::vector<Floats> grads, values;  // By step; an empty gradient: not touched.
+  std::string text;  // The line of the case.
+  // One item per step; an empty gradient means that the row is not touched.
+  std::vector<Floats> grads, values;
 };
 
-// Attributes as the job file has them, "kind key value …".
+// Attributes as in the job file: "kind key value …".
 Trajectory ParseCase(const std::string& line) {
   Trajectory t;
   t.text = line;
@@ -90,7 +91,7 @@ TEST(Update, RowsFollowPyTorch) {
   for (const Trajectory& t : all) {
     SCOPED_TRACE(t.text);
     Floats value = Start(), state = StateOf(t.spec, value.size());
-    Step pushed = 0;  // One past the last push.
+    Step pushed = 0;  // The step of the last push plus one.
     ASSERT_EQ(t.grads.size(), 12u);
     for (Step step = 0; step < t.grads.size(); ++step) {
       if (!t.grads[step].empty()) {
@@ -105,7 +106,7 @@ TEST(Update, RowsFollowPyTorch) {
 
 TEST(Update, DenseParametersFollowPyTorch) {
   for (const Trajectory& t : ReadTrajectories()) {
-    // A dense lazy_adam is Adam, and no step leaves out a dense parameter.
+    // lazy_adam of a dense parameter is Adam, and a dense parameter is updated in every step.
     if (t.spec.kind == OptimizerKind::kLazyAdam || t.has_gaps) continue;
     SCOPED_TRACE(t.text);
     Floats value = Start();
@@ -184,7 +185,7 @@ TEST(Update, RowwiseAdagradKeepsTheMeanOfSquares) {
               1e-6);
 }
 
-// Algorithm 1 of McMahan et al., one coordinate, in float64.
+// Algorithm 1 of McMahan et al. for one coordinate, in float64.
 double FtrlValue(const OptimizerSpec& spec, double z, double n) {
   if (std::fabs(z) <= spec.ftrl_l1) return 0;
   const double sign = z > 0 ? 1 : -1;
@@ -230,7 +231,7 @@ TEST(Update, L2CountsTheGapOrEachTouch) {
 TEST(Update, RowNormIsClippedAfterL2) {
   const OptimizerSpec spec{
       .kind = OptimizerKind::kSgd, .lr = 1.0f, .l2 = 1.0f, .clip_row_norm = 1.0f};
-  Floats value = {1.0f, 0.0f}, grad = {2.0f, 4.0f};  // With l2: (3, 4), norm 5.
+  Floats value = {1.0f, 0.0f}, grad = {2.0f, 4.0f};  // With L2 the gradient is (3, 4), of norm 5.
   RowUpdate(spec, {}).Apply(1, value, {}, grad);
   ExpectClose(value, {0.4f, -0.8f}, 1e-6);
   Floats small = {0.1f, 0.1f}, untouched = {0.0f, 0.0f};
@@ -256,7 +257,7 @@ TEST(Update, AttributesCarryWhatDenseUpdatesRead) {
   EXPECT_EQ(OptimizerFromAttrs(OptimizerAttrs(spec)), spec);
 }
 
-// What a number of steps with gaps leave of one row.
+// The values of one row after a number of steps with gaps.
 Floats AfterSteps(const OptimizerSpec& spec) {
   Floats row = Start();
   const size_t dim = row.size();

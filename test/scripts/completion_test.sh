@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Goal: what bash offers is what the program takes. Method: the real program's script is sourced and asked as bash
-# asks it; each flag that it offers is looked for in the command's help, and the other way round.
+# Goal: bash completion offers exactly what the program accepts. Method: the real program's script
+# is sourced and asked as bash asks it; offered flags are compared with those in the command's help,
+# in both directions.
 set -uo pipefail
 dovetail=$1
 failed=0
 script=$("$dovetail" completion bash) || exit 1
 eval "$script"
 
-# offers WORD…: what may stand in place of the last word, one a line.
+# offers WORD…: prints the completions of the last word, one per line.
 offers() {
   COMP_WORDS=(dovetail "$@") COMP_CWORD=$#
   COMPREPLY=()
@@ -34,7 +35,8 @@ expect "$(offers scheduler --ch)" "" "a hidden flag"
 
 for command in $(offers '' | grep -v '^-'); do
   below=$(offers "$command" '' | grep -v '^-')
-  [[ $command != completion && $command != schema ]] || below=  # These are values.
+  # These completions are values and not subcommands.
+  [[ $command != completion && $command != schema ]] || below=
   if [[ -z $below ]]; then
     expect "$(offers "$command" -- | sort -u)" "$("$dovetail" "$command" --help | sed '/^Example/,$d' | flags_in)" "$command"
   fi

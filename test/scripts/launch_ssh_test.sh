@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Goal: launch_ssh.sh starts each role once with the same job, passes a stop on to all, leaves nothing behind, and
-# says each failure in one sentence.
-# Method: in place of ssh, a program that runs the command here; in place of dovetail, one that notes how it was
-# called and ends as the case wants.
+# Goal: launch_ssh.sh starts each role once with the same job, forwards a stop to all of them,
+# leaves nothing behind, and reports each failure in one sentence. Method: ssh is replaced by a
+# program that runs the command on this machine, and dovetail by a program that records its
+# arguments and ends as the case wants.
 # shellcheck disable=SC2016
 set -uo pipefail
 launch=$(cd "$(dirname "$0")/../.." && pwd)/scripts/launch_ssh.sh
@@ -90,7 +90,8 @@ said "worker gamma ended with code 9"
 run "interrupted" 130 bash -c 'set -m; "$0" "$@" & sleep 3; kill -INT $!; wait $!' "$launch" job.yaml hosts
 [[ $(grep -c stopped calls) == 4 ]] || complain "$current" "not all were stopped: $(cat calls)"
 
-# Nobody can tell the roles to stop; the end of their input does, which no other process may hold open.
+# The launcher is killed, so it cannot stop the roles. They stop at the end of their standard input,
+# so no other process may hold it open.
 run "killed" 137 bash -c '
   "$0" "$@" & launcher=$!
   await() { for _ in $(seq 200); do [[ $(grep -c "$1" calls) == 4 ]] && return; read -rt 0.1 <> <(:); done; }

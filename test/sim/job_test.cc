@@ -1,7 +1,8 @@
-// Goal: a job completes, and all processes carry out the same orders once and in the same sequence,
-// whatever the network does; a process that crashes ends the job with its name within a lease and a
-// bound; a scheduler that takes the job up from its record goes on as if it were the first. Method:
-// the real Job and SessionRouter, fake processes, one thread, a clock of our own.
+// Goal: whatever the network does, a job completes, and all processes carry out the same orders
+// once and in the same sequence. A process that crashes ends the job, which names it, within a
+// bounded time after its lease. A scheduler that continues a job from its record behaves as if it
+// were the first. Method: the real Job and SessionRouter, fake processes, one thread, a simulated
+// clock.
 #include "scheduler/job/job.h"
 
 #include <optional>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr Duration kTick = milliseconds(10);
 
-// On its way to the scheduler (to = 0) or to a process by incarnation.
+// A packet to the scheduler (to = 0) or to the process with this incarnation.
 struct Letter {
   uint64_t to = 0;
   Packet packet;
@@ -48,7 +49,7 @@ class SimJob {
     return *processes_.back();
   }
   void Crash(size_t index) { crashed_.insert(processes_[index]->incarnation()); }
-  // As whoever started the process, and sees it end, does.
+  // Reports the end of a process, as its parent would.
   void TellEnd(size_t index, bool returns) {
     const uint64_t incarnation = processes_[index]->incarnation();
     router_.Forget(Incarnation(incarnation));
@@ -56,7 +57,7 @@ class SimJob {
                        {"it", static_cast<int64_t>(1000 + incarnation), "was killed", returns});
   }
 
-  // The scheduler ends, and another takes the job up from its record. Sessions live on.
+  // The scheduler ends, and a new one continues the job from its record. Sessions survive.
   void RestartScheduler() {
     const std::string bytes = EncodeJobRecord(job_->record());
     Result<JobRecord> record = DecodeJobRecord(std::as_bytes(std::span(bytes)));
@@ -164,7 +165,8 @@ TEST_P(JobSim, CompletesWithTheSameOrdersEverywhere) {
   const auto& p = sim.processes();
   EXPECT_EQ(p[0]->done(), p[1]->done()) << Repeat(GetParam());
   EXPECT_EQ(p[2]->done(), p[3]->done()) << Repeat(GetParam());
-  // The AUC is constant: the first epoch is best, two without gain end training.
+  // The AUC is constant, so the first epoch is best, and training ends after two epochs without
+  // gain.
   EXPECT_EQ(p[2]->done(),
             (std::vector<std::string>{"save 7", "save 10", "save 14", "save 21", "save 28",
                                       "save 30", "load 10 generation 2", "finish"}));
@@ -226,14 +228,15 @@ TEST_P(JobSim, CrashEndsTheJobWithTheProcesssName) {
   const size_t victim = sim.network().Below(4);
   sim.Crash(victim);
   const TimePoint crashed = sim.now();
-  // One that never joined is missing at the start's deadline; the others are lost after a lease.
+  // A process that never joined is reported missing at the deadline of the start; others are lost
+  // after a lease.
   const auto find = [&] { return sim.job().membership().Find(Incarnation(victim + 1)); };
   const bool joined = find() != nullptr;
   ASSERT_TRUE(sim.RunUntil(joined ? seconds(8) : seconds(70),
                            [&] { return sim.job().phase() == JobPhase::kEnded; }))
       << Repeat(GetParam()) << " after " << SecondsBetween(crashed, sim.now());
   const std::string why = ToText(sim.job().outcome());
-  const Member* member = find();  // Its Join may have been on the way.
+  const Member* member = find();  // Its Join may have been in flight at the crash.
   if (member == nullptr) {
     EXPECT_NE(why.find("only"), std::string::npos) << why << Repeat(GetParam());
     return;
@@ -251,7 +254,7 @@ TEST_P(JobSim, CrashEndsTheJobWithTheProcesssName) {
   EXPECT_TRUE(told) << Repeat(GetParam());
 }
 
-// What the two processes of one server did, an order that both did counted once.
+// Orders that the two processes of one server carried out; an order that both did counts once.
 std::vector<std::string> DoneByBoth(const FakeProcess& first, const FakeProcess& second) {
   std::vector<std::string> done = first.done();
   const bool twice = !done.empty() && !second.done().empty() && done.back() == second.done()[0];
@@ -272,7 +275,7 @@ TEST_P(JobSim, AServerThatKeepsALogIsWaitedForAndReplaced) {
   const bool joined = sim.job().membership().Find(Incarnation(victim + 1)) != nullptr;
   if (!joined || sim.job().phase() == JobPhase::kEnded) return;
   sim.Crash(victim);
-  // Before the lease has run out, or long after it.
+  // The replacement starts before the lease has run out, or long after.
   sim.RunUntil(milliseconds(500 * sim.network().Below(40)), [] { return false; });
   ASSERT_NE(sim.job().phase(), JobPhase::kEnded)
       << ToText(sim.job().outcome()) << Repeat(GetParam());
@@ -280,7 +283,7 @@ TEST_P(JobSim, AServerThatKeepsALogIsWaitedForAndReplaced) {
   ASSERT_TRUE(sim.RunToTheEnd(seconds(300))) << Repeat(GetParam());
   EXPECT_TRUE(sim.job().outcome().ok()) << sim.job().outcome() << Repeat(GetParam());
   const auto& p = sim.processes();
-  // The first may never have heard of its welcome.
+  // The crash may have come before the welcome.
   if (p[victim]->id().value() != 0) {
     EXPECT_EQ(p[4]->id(), p[victim]->id());
   }
@@ -294,7 +297,7 @@ TEST_P(JobSim, AServerThatKeepsALogIsWaitedForAndReplaced) {
   EXPECT_EQ(kinds, (std::vector<std::string>{"server_lost", "recovered"})) << Repeat(GetParam());
 }
 
-// Whoever started a server tells of its end: neither the next one nor the job waits for the lease.
+// The parent of a server reports its end: neither the next server nor the job waits for the lease.
 TEST_P(JobSim, AServerThatIsToldToHaveEndedIsReplacedWithoutALease) {
   JobConfig job = job_;
   job.checkpoint.durability = Durability::kLog;
@@ -332,7 +335,8 @@ TEST_P(JobSim, AnEndThatIsToldEndsTheJobAtOnceWithTheProcesssName) {
   EXPECT_TRUE(sim.RunToTheEnd(seconds(1))) << "nobody waits for what has ended";
 }
 
-// Who has read a server's token cannot displace it: it waits for the member to be away, in vain.
+// A process that has read a server's token cannot displace that server: it waits in vain for the
+// server's lease to run out.
 TEST_P(JobSim, ATokenDoesNotDisplaceAServerThatLives) {
   JobConfig job = job_;
   job.checkpoint.durability = Durability::kLog;
@@ -371,7 +375,7 @@ TEST_P(JobSim, StopsOnRequestWithACheckpointAndGoesOnFromIt) {
   sim.job().RequestStop(sim.now());
   ASSERT_TRUE(sim.RunToTheEnd(seconds(20))) << Repeat(GetParam());
   EXPECT_EQ(sim.job().outcome().code(), StatusCode::kCancelled);
-  if (sim.environment().committed.empty()) return;  // Nothing was trained yet.
+  if (sim.environment().committed.empty()) return;  // Nothing has been trained yet.
   const Step stopped = sim.environment().last.schedule.step;
   EXPECT_EQ(stopped, sim.job().training()->schedule().state().step) << Repeat(GetParam());
 

@@ -1,8 +1,8 @@
-// Goal: a shard that changes its server while steps are under way loses nothing and counts nothing
-// twice, its rows have the bits of a run in which nothing moved, and requests for other shards are
-// not disturbed. Method: the real request books, frontends, shards and clocks on a network that
-// drops, repeats and delays; the test itself hands the shard over, map and all, between two
-// messages.
+// Goal: when a shard moves to another server while steps are under way, nothing is lost and nothing
+// counts twice, rows have the bits of a run without moves, and requests for other shards are not
+// disturbed. Method: the real request books, frontends, shards and clocks on a network that drops,
+// repeats and delays messages; between two messages the test itself hands over the shard and
+// changes the map.
 #include <optional>
 
 #include <fmt/format.h>
@@ -25,8 +25,8 @@ constexpr Step kSteps = 8;
 constexpr Duration kTick = milliseconds(5);
 constexpr TimePoint kFirstTime = TimePoint() + seconds(1000);
 
-// Rows of the first count their pushes; those of the second show every bit of what they were
-// pushed, in which order.
+// Rows of the first table count their pushes; rows of the second depend on every bit of the pushed
+// gradients and on their order.
 std::vector<server::TableSpec> Tables() {
   server::TableSpec counts = test::SimpleTable("counts", 1);
   counts.init = {InitKind::kZeros, 0};
@@ -58,10 +58,10 @@ struct Letter {
   Frames frames;
 };
 
-// (step, slice, shard, piece) of every contribution, with the number of times that it arrived.
+// How often each contribution, named by (step, slice, shard, piece), arrived.
 using Arrivals = std::map<std::tuple<Step, SliceIndex, ShardId, uint32_t>, uint32_t>;
 
-// An executor with its shards.
+// An executor and its shards.
 class SimExecutor {
  public:
   SimExecutor(const ShardMap& map, ProcessId server, uint32_t executor)
@@ -92,7 +92,8 @@ class SimExecutor {
   std::vector<PeerMessage> answers_;
 };
 
-// Does the slices of its rank, step by step: pull and check, push, wait, barrier, Complete.
+// A worker that computes the slices of its rank, step by step: it pulls and checks, pushes, waits,
+// enters the barrier, and completes the step.
 class SimWorker {
  public:
   SimWorker(const ShardMap& map, uint32_t rank) : rank_(rank), book_(ViewOf(map), Options()) {}
@@ -102,9 +103,9 @@ class SimWorker {
             .tables = SimExecutor::WireTables(),
             .timeout = seconds(60),
             .resend_after = milliseconds(400),
-            .message_bytes_max = 400};  // So that a shard's rows are more than one piece.
+            .message_bytes_max = 400};  // Small, so that a shard's rows need more than one piece.
   }
-  // Distinct, other ones for each slice of a step.
+  // Distinct keys, different for each slice of a step.
   static std::vector<Key> KeysOf(uint64_t seed, Step step, SliceIndex slice) {
     std::set<Key> keys;
     for (uint32_t i = 0; i < 40; ++i) {
@@ -118,7 +119,7 @@ class SimWorker {
     if (state_ == State::kBegin) BeginPulls(now, seed);
     if (state_ == State::kPulling && !AwaitsRows()) CheckAndPush(now, seed);
     if (state_ == State::kPushing && !book_.AwaitedBefore(step_ + 1)) state_ = State::kBarrier;
-    // Everybody is in the barrier of this step, or past it.
+    // All workers are in the barrier of this step, or past it.
     if (state_ == State::kBarrier && passed > step_) {
       for (auto& letter : book_.Complete(step_)) complete_.push_back(std::move(letter));
       ++step_;
@@ -127,7 +128,7 @@ class SimWorker {
     const Status late = book_.CheckTimes(now);
     EXPECT_TRUE(late.ok()) << ToText(late);
   }
-  // Steps that this worker has entered the barrier of.
+  // The number of steps whose barrier this worker has entered.
   Step entered() const { return step_ + (state_ == State::kBarrier ? 1 : 0); }
   bool done() const { return step_ == kSteps; }
 
@@ -174,7 +175,8 @@ class SimWorker {
                                [&](const auto& s) { return book_.Awaited(s->plan).has_value(); });
   }
 
-  // A row of the first table is minus the number of slices of earlier steps that named its key.
+  // Checks that a row of the first table is minus the number of slices of earlier steps that used
+  // its key.
   void CheckAndPush(TimePoint now, uint64_t seed) {
     for (const auto& slice : slices_) {
       worker::PulledRows rows;
@@ -230,8 +232,8 @@ class MoveSim {
 
   void Misbehave(const Faults& faults) { network_.Misbehave(faults); }
 
-  // Hands a shard to another server, with what it holds. That server knows at once, the others when
-  // the seed says.
+  // Hands a shard and its content to another server. The old and the new server know at once; if
+  // not `tell_all`, the others learn of it later.
   void Move(ShardId shard, ProcessId to, bool tell_all) {
     const ProcessId from = map_.chains[shard.value()].head();
     if (from == to) return;
@@ -278,7 +280,7 @@ class MoveSim {
   bool done() const {
     return std::ranges::all_of(workers_, [](const auto& worker) { return worker->done(); });
   }
-  // The workers have ended; what was completed last is applied.
+  // After the workers' end, applies the last completed steps and returns the reports of all tables.
   std::vector<TableReport> Reports() {
     std::vector<TableReport> reports = server::ReportTables(kTables, {});
     std::map<ShardId, uint32_t> owners;
@@ -343,7 +345,7 @@ class MoveSim {
       ++arrivals_[{request->push.step, request->push.slice, piece.shard, piece.piece}];
     }
   }
-  // A shard's clock never goes back, wherever it is.
+  // Checks that a shard's clock never goes back, wherever the shard is.
   void CheckClock(const std::string& endpoint, const server::ShardSet& set) {
     for (const server::Shard& shard : set.shards()) {
       Step& last = clocks_[shard.id()];
@@ -365,7 +367,7 @@ class MoveSim {
 };
 
 struct Story {
-  double move = 0;  // Chance of a move in a tick.
+  double move = 0;  // Probability of a move in a tick.
   bool tell_all = true;
   Faults faults;
 };
@@ -411,7 +413,7 @@ TEST(MoveShard, InMidStepLosesAndDoublesNothing) {
 }
 
 // On a network without faults, and with servers that know the map, every piece for a shard that
-// stays arrives once.
+// does not move arrives exactly once.
 TEST(MoveShard, DisturbsNoRequestOfAnotherShard) {
   for (const uint64_t seed : SimSeeds(300)) {
     SCOPED_TRACE(Repeat(seed));

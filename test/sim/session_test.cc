@@ -1,6 +1,6 @@
-// Goal: whatever the network does, each message is delivered exactly once and in order, and once
-// the network heals, all of them are. Method: two sessions on a seeded network, sending numbers to
-// each other.
+// Goal: whatever the network does, no message is delivered twice or out of order, and once the
+// network heals, every message is delivered. Method: two sessions on a seeded network send numbers
+// to each other.
 #include "common/control/session.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class SessionSim : public ::testing::TestWithParam<uint64_t> {
  protected:
   SessionSim() : network_(GetParam()) {}
 
-  // One tick of everything. Sends one message a side with probability 1/2.
+  // Advances both sides by one tick. With `issue`, each side sends a message with probability 1/2.
   void Step(bool issue) {
     now_ += kTick;
     for (int i = 0; i < 2; ++i) {

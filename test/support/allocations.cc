@@ -32,11 +32,12 @@ struct Record {
   int depth;
   std::array<void*, kFrames> frames;
 };
-// Static: what records allocations makes none.
+// Static memory, so that recording an allocation allocates nothing.
 std::array<Record, kKept> records;
 std::atomic<size_t> next_record{0};
 std::atomic<bool> recording{false};
-thread_local bool inside = false;  // backtrace may allocate, once.
+// Guards against recursion: backtrace may allocate at its first call.
+thread_local bool inside = false;
 
 void Note(size_t bytes) {
   if (!recording.load(std::memory_order_relaxed) || inside) return;
@@ -51,7 +52,7 @@ void Note(size_t bytes) {
 
 }  // namespace
 
-// glibc's own, under its other names: "Replacing malloc" in its manual.
+// glibc's own functions under their alternative names: see "Replacing malloc" in its manual.
 extern "C" {
 void* malloc(size_t bytes) {
   Note(bytes);
@@ -83,7 +84,7 @@ int posix_memalign(void** memory, size_t alignment, size_t bytes) {
 namespace dt::test {
 namespace {
 
-// The functions of this program, also those that other files cannot see.
+// The functions of this program, including those with internal linkage.
 class Functions {
  public:
   Functions() {
@@ -96,7 +97,7 @@ class Functions {
         Read(bytes, sections[s], sections[sections[s].sh_link]);
     }
   }
-  // "" if none holds the address, counted from the program's begin.
+  // Returns "" if no function contains the address, which is relative to the start of the program.
   std::string At(uint64_t address) const {
     auto at = functions_.upper_bound(address);
     if (at == functions_.begin()) return "";
@@ -123,10 +124,10 @@ class Functions {
       functions_[symbols[i].st_value] = {symbols[i].st_size, Demangled(symbol)};
     }
   }
-  std::map<uint64_t, Function> functions_;  // By address.
+  std::map<uint64_t, Function> functions_;  // Keys are addresses.
 };
 
-// "libzmq" of "/usr/lib/…/libzmq.so.5"; "" of the standard libraries.
+// "libzmq" for "/usr/lib/…/libzmq.so.5"; "" for the standard libraries.
 std::string LibraryOf(std::string_view path) {
   const std::string_view file = path.substr(path.rfind('/') + 1);
   for (const char* const standard : {"libc.", "libstdc++.", "libgcc_s.", "ld-linux", "libm."}) {
@@ -135,7 +136,7 @@ std::string LibraryOf(std::string_view path) {
   return std::string(file.substr(0, file.find('.')));
 }
 
-// What is mapped where: the program itself, then its libraries.
+// A mapped segment of the program (first) or of a library.
 struct Module {
   uintptr_t base = 0, begin = 0, end = 0;
   std::string library;
@@ -159,7 +160,7 @@ std::vector<Module> Modules() {
   return modules;
 }
 
-// What stands between a caller and its memory.
+// Functions between a caller and its memory, which are left out of stacks.
 bool IsPassedOver(const std::string& function) {
   constexpr const char* kNames[] = {"malloc",        "calloc",   "realloc",
                                     "aligned_alloc", "memalign", "posix_memalign"};
@@ -173,7 +174,7 @@ std::vector<std::string> StackOf(const Record& record, const Functions& function
                                  const std::vector<Module>& modules) {
   std::vector<std::string> stack;
   for (int i = 0; i < record.depth; ++i) {
-    // Of the call, not of where it returns to.
+    // The address of the call, not of the instruction that it returns to.
     const auto address = reinterpret_cast<uintptr_t>(record.frames[static_cast<size_t>(i)]) - 1;
     const auto in = std::ranges::find_if(
         modules, [&](const Module& m) { return m.begin <= address && address < m.end; });
@@ -199,7 +200,7 @@ bool Allocation::Within(std::string_view function) const {
 
 void BeginAllocations() {
   std::array<void*, 2> frames;
-  backtrace(frames.data(), 2);  // Loads what it needs.
+  backtrace(frames.data(), 2);  // The first call loads the libraries that backtrace needs.
   next_record = 0;
   recording = true;
 }

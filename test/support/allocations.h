@@ -1,6 +1,6 @@
-// Every allocation of this program between two points, with who made it. The program's malloc and
-// its relatives are replaced (allocations.cc), so operator new and libraries come here too. Not
-// with sanitizers, which replace them themselves.
+// Records every allocation of this program between two points in time, with its call stack. The
+// program's malloc and its relatives are replaced (allocations.cc), so operator new and libraries
+// are recorded too. It does not work with sanitizers, which replace malloc themselves.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@ namespace dt::test {
 
 struct Allocation {
   uint64_t bytes = 0;
-  // Functions of this program from the innermost out, and names of libraries between them:
-  // "libzmq". The C and C++ standard libraries count as part of their caller.
+  // Functions of this program, innermost first, and names of libraries between them ("libzmq"). The
+  // C and C++ standard libraries count as part of their caller.
   std::vector<std::string> stack;
 
   // The innermost function or library.
   const std::string& by() const;
-  // Made inside a library that is not ours.
+  // True if a library other than this program made the allocation.
   bool foreign() const { return by().starts_with("lib"); }
-  bool Within(std::string_view function) const;  // Part of a name somewhere in the stack.
+  // `function` may be part of a name anywhere in the stack.
+  bool Within(std::string_view function) const;
 };
 
-// Both may be called on any thread. Between them an allocation takes microseconds.
+// Both may be called on any thread. Between the calls an allocation takes microseconds.
 void BeginAllocations();
 void EndAllocations();
-// Of the time between them; those beyond a fixed number are only counted.
+// Returns the recorded allocations. Those beyond a fixed number are only counted
+// (AllocationsNotKept).
 std::vector<Allocation> TakeAllocations();
 uint64_t AllocationsNotKept();
 

@@ -16,7 +16,7 @@ namespace dt::test {
 namespace {
 
 constexpr Duration kPoll = milliseconds(50);
-constexpr uint64_t kRows = 1'000'000'000;  // More than a test comes to.
+constexpr uint64_t kRows = 1'000'000'000;  // More rows than any test uses.
 
 std::unique_ptr<Network> NetworkOf(const JobConfig& job) {
   const Result<ZmqOptions> options = SocketOptionsOf(job, {});
@@ -125,7 +125,7 @@ Status CountingWorker::Carry(const OrderMessage& order, const std::function<bool
   return OkStatus();
 }
 
-// Distinct, different in every step and slice.
+// Distinct keys, different for every step and slice.
 std::vector<Key> CountingWorker::KeysOf(Step step, SliceIndex slice) const {
   std::set<Key> keys;
   for (uint32_t i = 0; i < options_.keys_a_push; ++i) {

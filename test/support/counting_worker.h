@@ -1,9 +1,9 @@
-// A worker that counts: every push to a key takes exactly 1 off its row. So a row tells how many
-// pushes it has seen, and a push that was lost or applied twice is found by the next pull.
+// A worker that counts: every push to a key subtracts exactly 1 from its row. A row thus tells how
+// many pushes were applied to it, and the next pull detects a push that was lost or applied twice.
 //
-// It plays the one worker of a job whose scheduler and server are real processes: joins, carries
-// out training orders with pushes of its own making, and checks every row that it pulls against its
-// own count. One thread.
+// It is the only worker of a job whose scheduler and server are real processes: it joins, carries
+// out training orders with pushes of its own making, and compares every row that it pulls with its
+// own count. Uses one thread.
 #pragma once
 
 #include <atomic>
@@ -18,29 +18,30 @@
 
 namespace dt::test {
 
-// The text of its job file: one table of `dim` floats, SGD with rate 1, zeros, two slices a step.
+// Text of the job file: one table of `dim` floats, initialized to zeros, SGD with rate 1, two
+// slices per step.
 std::string CountingJob(uint32_t dim, const std::string& more);
 
 class CountingWorker {
  public:
   struct Options {
-    uint32_t keys = 2000;  // 0, 1, 2, …
+    uint32_t keys = 2000;  // Keys are 0, 1, 2, …
     uint32_t keys_a_push = 300;
-    bool shared_memory = true;  // Else tcp.
+    bool shared_memory = true;  // False: TCP is used instead.
     Duration resend_after = milliseconds(100);
     Duration timeout = seconds(60);
   };
   CountingWorker(const JobConfig& job, const std::string& scheduler, const Options& options);
 
-  // Carries out orders until `done` says so between two steps. Not OK: the job has ended, a row is
-  // not what was counted, or a request is not answered in time.
+  // Carries out orders until `done` returns true between two steps. Fails if the job has ended, if
+  // a row differs from the count, or if a request is not answered in time.
   Status Run(const std::function<bool()>& done);
-  // Pulls every key and compares.
+  // Pulls every key and compares it with the count.
   Status CheckAll();
 
-  // Any thread.
+  // May be called on any thread.
   Step steps() const { return steps_; }
-  uint64_t pushes() const { return pushes_; }  // Acknowledged.
+  uint64_t pushes() const { return pushes_; }  // Number of acknowledged pushes.
   double seconds_training() const { return seconds_; }
 
  private:
@@ -54,13 +55,13 @@ class CountingWorker {
   const JobConfig job_;
   const Options options_;
   const std::unique_ptr<Network> network_;
-  const std::unique_ptr<Network> data_network_;  // Through shared memory.
+  const std::unique_ptr<Network> data_network_;  // Uses shared memory.
   std::unique_ptr<ControlLink> link_;
   Status opened_;
   std::unique_ptr<worker::PsClient> client_;
   std::map<Key, uint32_t> counts_;
   uint32_t slices_ = 1;
-  bool stopped_ = false;  // Within an order.
+  bool stopped_ = false;  // The current order was stopped.
   std::atomic<Step> steps_ = 0;
   std::atomic<uint64_t> pushes_ = 0;
   std::atomic<double> seconds_ = 0;

@@ -1,4 +1,4 @@
-// Any optimizer with any numbers, for property tests.
+// A random optimizer with random options, for property tests.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace dt::test {
 
-// `below(n)` draws a whole number from 0 to n - 1. Numbers lie inside their ranges, at most 1, so
-// that no value overflows.
+// `below(n)` returns a random whole number from 0 to n - 1. Options are within their ranges and at
+// most 1, so that no value overflows.
 template <class Below>
 OptimizerSpec DrawOptimizer(Below below) {
   OptimizerSpec spec;

@@ -1,4 +1,4 @@
-// A JobEnvironment without disk and planner: remembers what it is asked, and answers as it is told.
+// A JobEnvironment without disk and planner: it records requests and returns prepared answers.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ class FakeEnvironment : public JobEnvironment {
   Result<std::string> FindCheckpoint(Step step) override { return fmt::format("/done/{}", step); }
   Status KeepGeneration(Generation) override { return disk; }
 
-  // The end of the planning that was begun; nothing if there is none.
+  // The result of the planning in progress; nothing if there is none.
   std::optional<PlanMade> TakePlan() {
     if (!std::exchange(planning, false)) return std::nullopt;
     return PlanMade{plan};
@@ -41,7 +41,7 @@ class FakeEnvironment : public JobEnvironment {
   Status disk;
   PlanInput asked;
   bool planning = false;
-  std::vector<std::string> committed;  // "7", or "7*" for the best.
+  std::vector<std::string> committed;  // Committed steps: "7", or "7*" if it was the best.
   Manifest last;
 };
 

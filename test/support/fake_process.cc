@@ -94,7 +94,7 @@ TrainDone FakeProcess::CarryOut(const TrainOrder& order) {
   return done;
 }
 
-// Sample i of the split has score i and label i % 3 == 0.
+// The score of sample i of the split is i, and its label is i % 3 == 0.
 EvaluateDone FakeProcess::CarryOut(const EvaluateOrder& order) {
   const bool test = order.split == SplitKind::kTest;
   done_.push_back(fmt::format("evaluate {} {}", test ? "test" : "valid", order.step));

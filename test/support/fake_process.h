@@ -1,5 +1,5 @@
-// A server or worker that carries out orders as told, without data: the other side of a scheduler
-// in tests. A plain state machine over a Session.
+// A server or worker without data that carries out orders: the scheduler's peer in tests. It is a
+// plain state machine over a Session.
 #pragma once
 
 #include <deque>
@@ -23,12 +23,12 @@ class FakeProcess {
 
   void Start(TimePoint now, std::vector<Packet>& out);
   void OnPacket(TimePoint now, Packet packet, std::vector<Packet>& out);
-  // Heartbeats, resends, and the work: each order takes `order_time`.
+  // Sends heartbeats, resends, and works: each order takes `order_time`.
   void Tick(TimePoint now, std::vector<Packet>& out);
   void Say(TimePoint now, const ControlMessage& message, std::vector<Packet>& out);
 
-  uint64_t token = 0;          // Of a server that keeps a log; before Start.
-  std::string checkpoint_dir;  // Where its files go; empty: nowhere.
+  uint64_t token = 0;          // Token of a server that keeps a log; set it before Start.
+  std::string checkpoint_dir;  // Folder for its checkpoint files; empty: none are written.
   Duration order_time = milliseconds(20);
   Duration heartbeat_every = milliseconds(250);
 

@@ -1,4 +1,4 @@
-// Two ways for a test to have a disk that takes no more bytes.
+// Two ways in which a test can fill a disk.
 #pragma once
 
 #include <csignal>
@@ -13,7 +13,7 @@
 
 namespace dt::test {
 
-// While it lives, no file that this process writes grows beyond `bytes`: the write fails.
+// While it exists, writes that extend a file of this process beyond `bytes` fail.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(uint64_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -16,7 +16,7 @@ struct HostTensor {
   Shape shape;
   std::vector<std::byte> bytes;
 
-  // Zeros.
+  // A tensor of zeros.
   static HostTensor Of(DType dtype, Shape shape) {
     HostTensor tensor{dtype, std::move(shape), {}};
     tensor.bytes.resize(tensor.size() * SizeOf(dtype));
@@ -34,7 +34,7 @@ struct HostTensor {
     if (dtype == DType::kF64) return reinterpret_cast<const double*>(bytes.data())[i];
     return reinterpret_cast<const float*>(bytes.data())[i];
   }
-  // Of a float tensor of either width.
+  // REQUIRES: a float tensor (f32 or f64).
   void set(size_t i, double value) {
     if (dtype == DType::kF64) {
       reinterpret_cast<double*>(bytes.data())[i] = value;

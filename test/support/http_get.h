@@ -1,4 +1,4 @@
-// GET over loopback, for tests of pages.
+// HTTP GET over loopback, for tests of pages.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 namespace dt::test {
 
 struct HttpAnswer {
-  int status = 0;  // 0: nobody answers.
+  int status = 0;  // 0: no answer.
   std::string body;
 };
 
-// `url`: "http://127.0.0.1:PORT/path". Waits a few seconds at most.
+// `url`: "http://127.0.0.1:PORT/path". Waits at most a few seconds.
 HttpAnswer HttpGet(const std::string& url);
 
 }  // namespace dt::test

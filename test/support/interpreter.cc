@@ -67,9 +67,10 @@ HostTensor RandomFloats(const SymShape& shape, const SliceData& slice, Draws& dr
   return tensor;
 }
 
-constexpr uint32_t kRows = 5, kTableRows = 7;  // Distinct keys of a table; rows of one on a worker.
+// Distinct keys of a pull; rows of a table on a worker.
+constexpr uint32_t kRows = 5, kTableRows = 7;
 
-// Distinct, in any order.
+// Distinct row numbers in random order.
 std::vector<uint32_t> SomeRows(Draws& draws) {
   std::vector<uint32_t> all(kTableRows);
   std::iota(all.begin(), all.end(), 0u);
@@ -257,9 +258,9 @@ StepResult Interpreter::RunStep(const std::vector<SliceData>& slices, Tensors& p
   StepResult result;
   for (const SliceData& slice : slices) result.slices.push_back(RunSlice(slice, parameters, run));
   result.step = parameters;
-  // Step nodes read what a slice left where it is the only one.
+  // With a single slice, step nodes read its values directly.
   if (slices.size() == 1) result.step.insert(result.slices[0].begin(), result.slices[0].end());
-  SliceData sizes;  // What a step has of them: the rows of its slices.
+  SliceData sizes;  // A step has no samples, only the number of rows of its slices.
   for (const Node& node : graph_.nodes) {
     if (node.phase != Phase::kStep) continue;
     if (node.op == "sum_rows") {

@@ -1,7 +1,7 @@
-// The reference interpreter: runs a graph on the CPU kernels, all slices of a step in lock step in
-// one thread, communication included. The judge of the planner's passes: every value has memory of
-// its own, nothing is reused, nodes run in the order of the graph. RunOnSlots runs a plan as an
-// engine does, with its order and its memory plan.
+// The reference interpreter: runs a graph on the CPU kernels, all slices of a step in one thread,
+// communication included. The planner's passes are tested against it: every value has memory of its
+// own, nothing is reused, and nodes run in the order of the graph. RunOnSlots runs a plan as an
+// engine does, in its order and with its memory plan.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,9 @@ struct SliceData {
 // Random inputs of a slice: keys among `rows` rows of each table, lists of 0 to 3 ids, labels 0
 // and 1.
 SliceData RandomSlice(const Graph& graph, uint32_t samples, uint64_t seed);
-// Parameters and state with their first values; rows of tables on the worker, at random.
+// Initial parameters and state; random rows for tables on the worker.
 Tensors FirstParameters(const Graph& graph, uint64_t seed);
-// The same graph in float64. REQUIRES: no step node has run on it.
+// The same graph in float64, for runs of slice nodes only: update nodes need f32.
 Graph InFloat64(Graph graph);
 Tensors InFloat64(Tensors tensors);
 
@@ -51,20 +51,21 @@ class Interpreter {
  private:
   void RunNode(const Node& node, const SliceData& sizes, Tensors& values, const RunInfo& run);
   static void Communicate(const Node& node, StepResult& result);
-  // Of sum_rows; gives how many rows there are.
+  // Runs a sum_rows node; returns the number of rows.
   int64_t SumRows(const Node& node, Step step, StepResult& result);
 
   const Graph& graph_;
   TaskPool& pool_;
-  std::map<std::pair<ValueIndex, uint32_t>, Step> last_update_;  // By numbers input and number.
+  // Keys are (the input that holds row numbers, row number).
+  std::map<std::pair<ValueIndex, uint32_t>, Step> last_update_;
 };
 
-// Runs the slice subgraphs of a pass in their order with the plan's slots as memory, filled with
-// rubbish first; gives the values that `wanted` marks, as they are at the end.
+// Runs the slice subgraphs of a pass in order, with the plan's slots as memory, which is filled
+// with garbage first. Returns the final values of those marked in `wanted`.
 struct SlotRun {
   const Plan& plan;
   const std::vector<Subgraph>& pass;
-  const std::vector<bool>& wanted;  // By value.
+  const std::vector<bool>& wanted;  // Indexed by value.
 };
 Tensors RunOnSlots(const SlotRun& what, const SliceData& slice, const Tensors& parameters,
                    const RunInfo& run);

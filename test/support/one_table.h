@@ -1,4 +1,4 @@
-// An embedding table with rows of its own.
+// An embedding table with its own memory for rows.
 #pragma once
 
 #include <vector>

@@ -11,24 +11,25 @@ namespace dt::test {
 
 struct ProgramEnd {
   int exit_code = -1;  // -1: did not exit by itself.
-  int signal = 0;      // Killed by.
+  int signal = 0;      // The signal that killed it; 0: none.
   bool timed_out = false;
-  std::string output;  // Standard output and error together.
+  std::string output;  // Standard output and standard error together.
 };
 
 class Program {
  public:
-  // Starts at once; output goes to a file in `folder`, which is the working directory.
+  // Starts the program at once; its output goes to a file in `folder`, which is its working
+  // directory.
   Program(const std::string& folder, const std::vector<std::string>& arguments);
-  ~Program();  // Kills what still runs.
+  ~Program();  // Kills the program if it still runs.
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   pid_t pid() const { return pid_; }
   void Signal(int signal_number) const;
-  // Waits; kills and says timed_out after `timeout`.
+  // Waits for the end; after `timeout` kills the program and sets timed_out.
   ProgramEnd Wait(std::chrono::milliseconds timeout);
-  // What it printed so far.
+  // Its output so far.
   std::string Output() const;
 
  private:
@@ -40,7 +41,7 @@ class Program {
 ProgramEnd RunProgram(const std::string& folder, const std::vector<std::string>& arguments,
                       std::chrono::milliseconds timeout = std::chrono::seconds(60));
 
-// A fresh folder, removed with all that is in it at the end.
+// A new folder, removed with its content at the end.
 class TempFolder {
  public:
   TempFolder();
@@ -55,13 +56,12 @@ class TempFolder {
   std::string path_;
 };
 
-// The name of a job that no other process has on its command line: not even those of this same
-// test, when it runs twice at once.
+// A job name that no other process has on its command line, not even another run of the same test.
 std::string JobNameOfOurs(const std::string& name);
-// Processes whose command line has `text` in it, other than this one.
+// Other processes whose command lines contain `text`.
 std::vector<pid_t> ProcessesWith(const std::string& text);
 
-// Polls every 20 ms. False if `done` never held.
+// Polls every 20 ms. Returns false if `done` did not become true in time.
 bool Eventually(std::chrono::milliseconds timeout, const std::function<bool()>& done);
 
 }  // namespace dt::test

@@ -1,4 +1,4 @@
-// Requests as a worker makes them, from (table, key) → gradient.
+// Requests as a worker makes them, built from (table, key) → gradient.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace dt::test {
 
 using server::TableSpec;
 
-// (table number, key) → gradient or value.
+// Maps (table number, key) to a gradient or value.
 using RowMap = std::map<std::pair<uint32_t, Key>, std::vector<float>>;
 
 inline TableSpec SimpleTable(const std::string& name, uint32_t dim,
@@ -37,7 +37,7 @@ Frame FrameOf(const std::vector<T>& values) {
   return Frame::CopyOf(std::as_bytes(std::span(values)));
 }
 
-// Rows of the groups as they travel, and back.
+// Encodes rows of the groups for the wire, and decodes them.
 inline Frame EncodedRows(const std::vector<TableSpec>& tables, std::span<const KeyGroup> groups,
                          std::span<const float> values) {
   std::vector<std::byte> bytes;
@@ -66,7 +66,8 @@ inline std::vector<float> DecodedRows(const std::vector<TableSpec>& tables,
   return values;
 }
 
-// Groups keys by shard and table, for those shards that are in `shards`; every shard is named.
+// Groups keys by shard and table. Only keys of `shards` are used, and every one of these shards is
+// named.
 class Grouping {
  public:
   Grouping(const std::vector<TableSpec>& tables, uint32_t shards_of_job,
@@ -88,7 +89,7 @@ class Grouping {
       }
     }
   }
-  // Of all of it, in one slice.
+  // A push of all rows, in one slice.
   PushRequest Push(uint64_t request, const Stamp& stamp, Step step) const {
     PushRequest push;
     push.request = request;

@@ -1,5 +1,5 @@
-// A peer that speaks ZMTP 3.0 (rfc.zeromq.org/spec:23) without a library: it may say what no
-// library would. Every call ends within 10 s.
+// A ZMTP 3.0 peer (rfc.zeromq.org/spec:23) without a library, which can send what no library would.
+// Every call ends within 10 s.
 #pragma once
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ class RawZmtp {
     if (fd_ >= 0) close(fd_);
   }
 
-  // False: the other side has ended the connection.
+  // Returns false if the peer has closed the connection.
   bool Put(const std::string& bytes) const {
     return send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(bytes.size());
@@ -45,7 +45,7 @@ class RawZmtp {
     return recv(fd_, bytes.data(), count, MSG_WAITALL) == static_cast<ssize_t>(count);
   }
 
-  // Until the other side has ended the connection, at most for `timeout`.
+  // Waits until the peer has closed the connection, at most for `timeout`.
   void WaitForEnd(milliseconds timeout) const {
     pollfd item{fd_, POLLRDHUP, 0};
     poll(&item, 1, static_cast<int>(timeout.count()));
@@ -58,14 +58,14 @@ class RawZmtp {
     greeting.resize(64, '\0');
     return Put(greeting) && Take(64);
   }
-  // The whole handshake of a DEALER of this name with a socket that asks for no key.
+  // Does the whole handshake of a DEALER of this name, with a socket that requires no key.
   bool OpenPlain(const std::string& name) const {
     std::string ready(
         "\x05READY\x0bSocket-Type\0\0\0\x06"
         "DEALER\x08Identity",
         6 + 12 + 4 + 6 + 9);
     ready += std::string("\0\0\0", 3) + static_cast<char>(name.size()) + name;
-    // The first byte of the answer tells that the name is taken.
+    // The first byte of the answer shows that the name was registered.
     return Greet("NULL") && Put(std::string("\x04") + static_cast<char>(ready.size()) + ready) &&
            Take(1);
   }

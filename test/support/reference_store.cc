@@ -133,7 +133,8 @@ std::vector<std::byte> ReferenceStore::Record(uint32_t t, const Row& row) const 
     record.insert(record.end(), begin, begin + bytes);
   };
   std::vector<std::byte> values(RowsBytes(spec.dtype, spec.dim, 1));
-  EncodeRows(spec.dtype, spec.dim, row.values, values.data());  // Exact: they are stored ones.
+  // Exact, because these values were rounded when they were stored.
+  EncodeRows(spec.dtype, spec.dim, row.values, values.data());
   append(values.data(), values.size());
   append(row.state.data(), row.state.size() * sizeof(float));
   append(&row.last_push, sizeof(row.last_push));

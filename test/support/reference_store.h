@@ -1,5 +1,5 @@
-// What the tables of a job hold, in the obvious way: a std::map of rows that are updated one by
-// one, with admission and expiry by definition. Tests compare the real store with it bit for bit.
+// The tables of a job, stored in the obvious way: a std::map of rows that are updated one by one,
+// with admission and expiry by definition. Tests compare the real store with it bit for bit.
 #pragma once
 
 #include <map>
@@ -21,19 +21,19 @@ class ReferenceStore {
   ReferenceStore(const std::vector<server::TableSpec>& tables, uint32_t shards);
 
   void Freeze(uint32_t table, bool freeze) { tables_[table].freeze = freeze; }
-  // As of now: where the table's rule is by time, rows last pushed before `step` are gone.
+  // In tables with expiry by time, rows last pushed before `step` are expired from now on.
   void ExpireBefore(uint32_t table, Step step) { tables_[table].expire_before = step; }
 
   std::vector<float> Read(uint32_t table, Key key, PullMode mode) const;
-  // All gradients of the step at the clock, then the clock moves on.
+  // Applies all gradients of the current step, then advances the clock.
   void Push(const RowMap& gradients);
-  // As if from a checkpoint of now.
+  // Does what loading a checkpoint of this moment does.
   void Loaded();
 
   Step clock() const { return clock_; }
-  // Those that are not gone.
+  // All rows that are not expired.
   std::map<Key, Row> Rows(uint32_t table) const;
-  // As EmbeddingTable::CopyRecord gives it.
+  // The bytes that EmbeddingTable::CopyRecord gives.
   std::vector<std::byte> Record(uint32_t table, const Row& row) const;
 
  private:
@@ -41,11 +41,11 @@ class ReferenceStore {
     server::TableSpec spec;
     InitialRows initial;
     std::map<Key, Row> rows;
-    std::vector<server::CountMinSketch> sketches;  // By shard.
+    std::vector<server::CountMinSketch> sketches;  // One sketch per shard.
     bool freeze = false;
     Step expire_before = 0;
   };
-  // What is left of values once they are stored.
+  // The values after rounding to the format in which they are stored.
   static std::vector<float> Stored(const Table& table, Key key, Step step,
                                    std::vector<float> values);
   static std::vector<float> Initial(const Table& table, Key key);

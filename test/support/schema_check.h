@@ -1,4 +1,4 @@
-// A small reader of JSON Schemas, as far as those of this program go.
+// A small JSON Schema validator that covers the features used by this program's schemas.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ class SchemaCheck {
  public:
   explicit SchemaCheck(std::string_view schema) : root_(nlohmann::json::parse(schema)) {}
 
-  // Where `value` is other than the schema says, and how; also what of the schema is not understood
-  // here, so that nothing is passed over.
+  // Returns every difference between `value` and the schema. Schema keywords that are not
+  // implemented here are reported too, so that nothing goes unchecked.
   std::vector<std::string> ProblemsOf(const nlohmann::json& value) const {
     return Problems(root_, value, "");
   }
@@ -55,7 +55,7 @@ class SchemaCheck {
             rule, [&](const Json& one) { return Problems(one, value, where).empty(); });
         if (!any) found.push_back(where + ": none of anyOf: " + value.dump());
       } else if (key == "properties" || key == "required" || key == "additionalProperties") {
-        continue;  // Below, together.
+        continue;  // These are checked together below.
       } else if (key != "$schema" && key != "title" && key != "description" && key != "$defs") {
         found.push_back(where + ": the schema's " + key + " is not understood");
       }

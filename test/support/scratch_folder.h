@@ -1,4 +1,4 @@
-// A folder of one test's own, removed with everything in it.
+// A folder of a single test, removed with its content.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Shards of one executor, and what a request to them is stamped with.
+// Shards of one executor, and the stamp of requests to them.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 namespace dt::test {
 
-// Of what the sets below take: server 1 is asked, by the first map of the first view.
+// The stamp that the sets below accept: server 1, by the first map of the first view.
 inline const Stamp kFirstStamp{Generation(1), ViewNumber(1), MapVersion(1), ProcessId(1)};
 
-// `ours` are on server 1, which has one executor, the others on server 2.
+// A view in which `ours` are on server 1, which has one executor, and all other shards on server 2.
 inline View ViewOf(uint32_t shards_of_job, const std::vector<ShardId>& ours) {
   ShardMap map = MakeShardMap(MapVersion(1), shards_of_job, {{ProcessId(1), {"inproc://one"}}});
   map.servers.push_back({ProcessId(2), {"inproc://two"}});

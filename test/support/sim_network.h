@@ -1,5 +1,5 @@
-// A network between parties of a simulation: drops, duplicates, delays and so reorders what is put
-// on it, as drawn from a seed. Time is the caller's.
+// A simulated network that drops, duplicates and delays (and so reorders) messages at random from a
+// seed. The caller provides the time.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ class SimNetwork {
       on_the_way_.emplace(now + Duration(delay(random_)), message);
     }
   }
-  // What has arrived by `now`, in order of arrival.
+  // Messages that have arrived by `now`, in order of arrival.
   std::vector<Message> Take(TimePoint now) {
     std::vector<Message> arrived;
     while (!on_the_way_.empty() && on_the_way_.begin()->first <= now) {

@@ -1,5 +1,4 @@
-// The seeds of a simulation: `count` fixed ones, the one in DT_SIM_SEED, or as many as DT_SIM_RUNS
-// says.
+// The seeds of a simulation: 1 to `count`, or 1 to DT_SIM_RUNS, or only DT_SIM_SEED.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ inline std::vector<uint64_t> SimSeeds(uint64_t count = 20) {
 
 inline bool RepeatsOneSeed() { return std::getenv("DT_SIM_SEED") != nullptr; }
 
-// For failure messages.
+// Part of failure messages: how to repeat a run.
 inline std::string Repeat(uint64_t seed) {
   return "repeat with DT_SIM_SEED=" + std::to_string(seed);
 }

@@ -1,4 +1,4 @@
-// Shards with a disk below their memory, and what an executor's loop does for them.
+// Shards with a disk tier, and the work that an executor's loop does for them.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class TieredShards {
         options_{std::move(folder), memory_bytes, [this] { woken_.release(); }} {
     Attach();
   }
-  // Forgets all.
+  // Replaces the disk tier by a new one, which knows no rows.
   void Attach() {
     tier_.reset();
     tier_ = std::make_unique<server::DiskTier>(options_, shards_);
@@ -32,7 +32,7 @@ class TieredShards {
   server::ShardSet& shards() { return shards_; }
   server::DiskTier& tier() { return *tier_; }
 
-  // Turns of the loop until `done`; false after half a minute, or when the tier fails.
+  // Runs the loop until `done`; returns false after half a minute, or if the tier fails.
   bool Until(const std::function<bool()>& done) {
     const TimePoint deadline = SystemClock().Now() + seconds(30);
     while (!done()) {
@@ -43,14 +43,14 @@ class TieredShards {
     return true;
   }
 
-  // Turns of the loop with nothing to do, of a millisecond each.
+  // Runs the loop without requests for a number of turns of a millisecond each.
   void Rest(int turns) {
     for (; turns > 0; --turns) {
       tier_->Work();
       static_cast<void>(woken_.try_acquire_for(milliseconds(1)));
     }
   }
-  // A push of a whole step; the rows of one table.
+  // Pushes a whole step of rows of one table.
   bool Push(uint32_t table, Step step, const std::map<Key, std::vector<float>>& rows) {
     RowMap map;
     for (const auto& [key, gradient] : rows) map[{table, key}] = gradient;
@@ -66,7 +66,7 @@ class TieredShards {
     });
   }
 
-  // The values of a key, from wherever it is; empty when it took too long.
+  // The values of a key from memory or disk; empty if it takes too long.
   std::vector<float> Pull(uint32_t table, Key key) {
     const TableSpec& spec = shards_.tables()[table];
     const ShardId shard = ShardOf(spec.id, key, shards_.shards_of_job());
@@ -78,7 +78,7 @@ class TieredShards {
     return {values.begin(), values.end()};
   }
 
-  // A checkpoint of now; `meanwhile` runs while it is being written.
+  // Writes a checkpoint of the current state; `meanwhile` runs while it is being written.
   Result<std::vector<CheckpointFile>> Save(
       Step step, const server::CheckpointLocation& location,
       const std::function<void()>& meanwhile = [] {}) {

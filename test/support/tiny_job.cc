@@ -11,7 +11,8 @@
 namespace dt::test {
 namespace {
 
-// Six fields of 5, 10, … 160 ids; the label leans on the sum of the ids' hidden weights.
+// Samples of six fields of 5, 10, … 160 ids; the label depends on the sum of hidden weights of the
+// ids.
 std::string Rows(uint64_t seed, uint32_t rows) {
   std::string text;
   for (uint32_t row = 0; row < rows; ++row) {

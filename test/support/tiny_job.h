@@ -1,6 +1,6 @@
 // A small real job for end-to-end tests: a few thousand libsvm rows with a pattern that can be
-// learned, and a job file with a model that has every part that could break equality (lookups,
-// batch norm, dropout, clipping, Adam, gap L2).
+// learned, and a model with every part that could break equality of results (lookups, batch norm,
+// dropout, clipping, Adam, L2 after gaps).
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ struct TinyJobOptions {
   uint32_t epochs = 2;
   uint32_t batch_size = 256, slices = 1;
   uint32_t servers = 1, workers = 1;
-  std::string executors = "auto";  // Of a server.
+  std::string executors = "auto";  // Number of executors of each server, or "auto".
   std::string staleness = "0";
   std::string loss = "[{type: binary_cross_entropy, input: logit, label: label}]";
-  std::string more;  // Further top-level YAML.
+  std::string more;  // Further YAML at the top level.
 };
 
 // Writes train.libsvm, valid.libsvm and <job>.yaml into the folder; returns the path of the job

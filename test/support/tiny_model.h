@@ -12,28 +12,28 @@ namespace dt::test {
 
 std::vector<ColumnSpec> TinyColumns();
 
-// A node as if it stood in model.yaml, line `line`.
+// A node as if it were on this line of model.yaml.
 NodeConfig TinyNode(std::string name, std::string op, std::vector<std::string> inputs,
                     Attrs attrs = {}, int line = 0);
 
 // Tables emb (dim 4) and wide (dim 1), Adam, batches of 8; the last node is the logit.
 JobConfig TinyJob(std::vector<NodeConfig> nodes);
 
-// Every composite and the parts that break equality: ragged bag, batch norm, dropout, several uses
-// of a table, two tables.
+// Uses every composite and the parts that could break equality of results: a ragged bag, batch
+// norm, dropout, several uses of a table, two tables.
 std::vector<NodeConfig> TinyDeepFm();
 
-// Lists of varying length: a sequence, attention with and without softmax, activations with
-// parameters, results with names of their own.
+// A model with lists of varying length: a sequence, attention with and without softmax, activations
+// with parameters, results with names of their own.
 std::vector<NodeConfig> TinyDin();
 
 // A job with every loss, some on the same nodes.
 JobConfig TinyLosses();
 
-// A column of the kind, for jobs whose columns only the data tells.
+// A column of this kind, for jobs whose columns are known only from the data.
 ColumnSpec TinyColumn(std::string name, ColumnType type, ColumnRole role = ColumnRole::kFeature);
 
-// An emulated one, as workers tell of it.
+// An emulated accelerator, as workers report it.
 DeviceInfo TinyAccelerator(uint64_t memory_bytes = 64 << 20);
 
 }  // namespace dt::test

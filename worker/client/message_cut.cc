@@ -22,7 +22,7 @@ PooledVector<MessageCut> MessageCutter::Cut(std::span<const RowGroup> groups,
   return messages;
 }
 
-// Whole groups as long as they fit; a group that does not is cut.
+// Fills pieces with whole groups as long as they fit; cuts a group that does not.
 void MessageCutter::CutShard(std::span<const RowGroup> groups,
                              const std::function<bool(uint32_t)>& carries) {
   groups_.clear();

@@ -3,7 +3,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kPoll = milliseconds(50);  // How soon a wait notices the job's end.
+constexpr Duration kPoll = milliseconds(50);  // A wait notices the job's end within this time.
 
 RequestBook::Options RequestsOf(const PsClient::Options& options) {
   RequestBook::Options requests = options.requests;
@@ -44,13 +44,13 @@ void PsClient::SendAll() {
   }
 }
 
-// Receives an answer, if one comes soon; looks at the time now and then.
+// Receives an answer, if one comes soon; now and then checks deadlines and interruptions.
 Status PsClient::WaitForOne(uint32_t executor, TimePoint& checked) {
   DT_TRY(ClientSocket* const socket, SocketOf(executor));
   Result<Frames> frames = socket->Receive(kPoll);
   if (frames.ok()) {
     DT_TRY_STATUS(book_.OnAnswer(options_.clock->Now(), executor, *std::move(frames)));
-    SendAll();  // What goes elsewhere now.
+    SendAll();  // Some requests may go elsewhere now.
   } else if (frames.status().code() != StatusCode::kDeadlineExceeded) {
     return WithWhere(frames.status(), book_.routes().executors()[executor].endpoint);
   }
@@ -107,7 +107,7 @@ Status PsClient::WaitForPushesBefore(Step end) {
 Status PsClient::Complete(Step step) {
   for (RequestBook::Letter& letter : book_.Complete(step)) {
     const Status sent = Send(letter);
-    // A full queue is no loss: the next step's requests imply it.
+    // A full queue does no harm: the next step's requests imply the message.
     if (!sent.ok() && sent.code() != StatusCode::kResourceExhausted) {
       return WithWhere(sent, book_.routes().executors()[letter.executor].endpoint);
     }

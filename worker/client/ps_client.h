@@ -1,6 +1,6 @@
 // Pulls rows from the servers and pushes gradients to them: a RequestBook with sockets and a clock.
 // Owned by the train thread, which may leave a pull and any number of pushes under way while it
-// computes. All waits end at once when the job does.
+// computes. All waits end at once when the job ends.
 #pragma once
 
 #include <functional>
@@ -22,39 +22,40 @@ class PsClient {
   struct Options {
     Network* network = nullptr;
     RequestBook::Options requests;
-    std::function<Status()> interrupted = {};  // Asked while waiting: not OK ends it.
+    std::function<Status()> interrupted = {};  // Called while waiting; not OK ends the wait.
     const Clock* clock = &SystemClock();
   };
   static Result<std::unique_ptr<PsClient>> Open(const View& view, Options options);
 
-  // Not connected yet: use Open.
+  // Does not connect: use Open.
   PsClient(const View& view, Options options);
 
-  // Of every message from now on.
+  // Sets the generation of every message from now on.
   void SetGeneration(Generation generation) { book_.SetGeneration(generation); }
   uint32_t shards() const { return book_.routes().map().shards(); }
 
-  // REQUIRES: no pull of this plan is under way; of other plans there may be. `plan` stays where
-  // and as it is until FinishPull.
+  // REQUIRES: no pull of this plan is under way; pulls of other plans may be. `plan` must not move
+  // or change until FinishPull.
   void BeginPull(const LookupPlan& plan, Step step, PullMode mode);
   // Waits for the answers. The rows stay valid until the next use of `rows`.
   Status FinishPull(const LookupPlan& plan, PulledRows& rows);
 
-  // Some rows are on a server's disk: it helps to announce what will be pulled.
+  // Some rows are on a server's disk, so announcing pulls beforehand helps.
   bool lookahead_helps() const { return book_.lookahead_helps(); }
-  // Rows that will be pulled soon. Waits for nothing, and fails silently: the pull will tell.
+  // Announces rows that will be pulled soon. Does not wait, and ignores errors: the pull will tell.
   void Prefetch(const LookupPlan& plan, Step step);
 
-  // gradients[t]: f32 [distinct keys, dim] of table t of the graph; read before it returns.
+  // gradients[t]: f32 [distinct keys, dim] of table t of the graph; read before the function
+  // returns.
   void BeginPush(const PushInfo& info, const LookupPlan& plan,
                  std::span<const std::span<const float>> gradients);
-  // As BeginPush, with values for rows that are not there yet.
+  // Like BeginPush, with values for rows that do not exist yet.
   void BeginSetAbsent(const LookupPlan& plan, std::span<const std::span<const float>> values);
-  // Returns when all pushes are acknowledged; or those of steps before `end`.
+  // Wait until all pushes are acknowledged, or those of steps before `end`.
   Status WaitForPushes();
   Status WaitForPushesBefore(Step end);
 
-  // Every worker is past the barrier of `step`.
+  // Tells the servers that every worker is past the barrier of `step`.
   Status Complete(Step step);
 
  private:

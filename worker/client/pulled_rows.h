@@ -9,18 +9,18 @@
 
 namespace dt::worker {
 
-// By table of the graph: f32 [its distinct keys, dim], in row order. Reused between pulls.
+// For each table of the graph: f32 [its distinct keys, dim], in row order. Reused between pulls.
 class PulledRows {
  public:
   std::span<const float> table(size_t t) const { return views_[t]; }
-  // The least of the answers': see DataReply.
+  // The least clock of the answers: see DataReply.
   Step clock() const { return clock_; }
 
  private:
   friend class RequestBook;
   std::vector<std::span<const float>> views_;
-  std::vector<std::vector<float>> copies_;  // Where answers are put together.
-  Frame frame_;                             // Or the only answer itself.
+  std::vector<std::vector<float>> copies_;  // Rows put together from several answers.
+  Frame frame_;                             // The only answer, if no rows had to be put together.
   Step clock_ = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kQueueIsFull = milliseconds(50);  // Until a letter is tried again.
+constexpr Duration kQueueIsFull = milliseconds(50);  // A letter is tried again after this time.
 
 }  // namespace
 
@@ -169,7 +169,7 @@ Status RequestBook::OnAnswer(TimePoint now, uint32_t executor, Frames frames) {
   if (!reply.ok()) return WithWhere(Prefixed(reply.status(), "answer of a server"), endpoint);
   const auto at = std::ranges::find(requests_, reply->request, &Request::number);
   lookahead_helps_ = lookahead_helps_ || reply->disk;
-  // Unknown: the answer to a resend of something that is done.
+  // Unknown: a second answer to a request that was sent twice.
   if (at == requests_.end() || at->answered) return OkStatus();
   if (at->executor != executor) {
     return WithWhere(Internal("answer of a server to a request made to another one"), endpoint);
@@ -178,7 +178,8 @@ Status RequestBook::OnAnswer(TimePoint now, uint32_t executor, Frames frames) {
     case StatusCode::kOk:
       break;
     case StatusCode::kResourceExhausted:  // Busy
-    case StatusCode::kDeadlineExceeded:   // Parked too long: the rows are not there yet.
+    // The pull was parked for too long; its rows are not there yet.
+    case StatusCode::kDeadlineExceeded:
       at->next_send = now + at->retry_after;
       at->retry_after = std::min<Duration>(2 * at->retry_after, kRetryMax);
       at->refusal = MessageOf(reply->status);
@@ -191,13 +192,13 @@ Status RequestBook::OnAnswer(TimePoint now, uint32_t executor, Frames frames) {
   RecordDone(request, reply->values.size());
   const Status taken = TakeAnswer(now, *std::move(reply), request);
   if (!taken.ok()) return WithWhere(taken, endpoint);
-  if (request.rows.empty()) return OkStatus();  // A push, or a pull of which nothing is left.
+  if (request.rows.empty()) return OkStatus();  // A push, or a pull without rows left.
   request.answered = true;
   requests_.push_back(std::move(request));
   return OkStatus();
 }
 
-// What does not count is sent again; the rest is left in the request, with its values.
+// Sends parts again whose answer does not count; the others stay in the request, with their values.
 Status RequestBook::TakeAnswer(TimePoint now, DataReply reply, Request& request) {
   uint64_t expected = 0;
   for (const RowGroup& g : request.rows) {
@@ -277,7 +278,7 @@ void RequestBook::BeginRows(const LookupPlan& plan, PulledRows& rows) const {
   rows.clock_ = ~Step{0};
   rows.views_.assign(plan.tables.size(), {});
   rows.copies_.resize(plan.tables.size());
-  // The only answer of a pull of one fp32 table is the rows as they are, and needs no copy.
+  // The only answer of a pull of one fp32 table is the rows as they are: no copy is needed.
   const auto pulls = std::ranges::count(requests_, &plan, &Request::plan);
   const bool whole =
       plan.tables.size() == 1 && pulls == 1 && options_.tables[0].format == FloatFormat::kFp32;
@@ -307,7 +308,7 @@ void RequestBook::Place(const LookupPlan& plan, Request& request, PulledRows& ro
       rows.views_[0] = std::as_const(rows.frame_).as<float>();
       return;
     }
-    MakeRoom(plan, rows);  // Some of its shards were refused.
+    MakeRoom(plan, rows);  // Some shards of the pull were refused.
   }
   const std::byte* from = std::as_const(request.values).bytes().data();
   for (const RowGroup& g : request.rows) {

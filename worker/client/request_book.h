@@ -1,18 +1,18 @@
 // The requests of a worker to the servers, from the first sending to the last answer: which are
-// under way, when one is sent again, where it goes when its shard has moved. A state machine
+// under way, when one is sent again, and where it goes when its shard has moved. A state machine
 // without socket or clock; PsClient has those. Owned by the train thread.
 //
 //   Begin ──▶ under way ──OK──▶ done
 //               │   ▲ ▲ ▲
 //               │   │ │ └ no answer for `resend_after`: sent again
 //               │   │ └── Busy, Timeout: sent again a little later
-//               │   └──── a shard is refused: its part goes, under the same key, to whom the new
-//               │         chain names; the other shards of the request are done
+//               │   └──── a shard is refused: its part goes, as the same piece, to the server that
+//               │         its new chain names; the other shards of the request are done
 //               └─ no answer until `timeout`: an error
 //
-// Servers take a push once, by (step, slice, shard, piece), so that sending again does no harm. An
-// answer counts for those shards only whose chains, as they are known when it arrives, have the
-// sender among their members.
+// Servers apply a push once per (step, slice, shard, piece), so that sending it again does no harm.
+// An answer counts only for those shards whose chains, as known when it arrives, have the sender as
+// a member.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct PushInfo {
   SliceIndex slice = 0;
   uint32_t slices = 1;
   float lr_scale = 1;
-  // Asynchronous training only: see PushRequest.
+  // Set in asynchronous training only: see PushRequest.
   ProcessId worker = {};
   Step first_step = 0;
   PushMode mode = PushMode::kGradients;
@@ -51,57 +51,59 @@ class RequestBook {
  public:
   struct Options {
     std::vector<uint32_t> wire_tables;  // By table of the graph: its index in the job.
-    std::vector<WireTable> tables;      // By table of the graph: how its rows travel.
-    Duration timeout = seconds(60);     // For one request, however often it is sent.
+    std::vector<WireTable> tables;      // By table of the graph: the wire format of its rows.
+    Duration timeout = seconds(60);     // Limit for one request, however often it is sent.
     Duration resend_after = seconds(5);
-    // Of keys and rows in one message or its answer. So large that what a message costs (four
-    // threads woken, on both sides) is little beside its bytes; so small that the server reads rows
-    // for one while the network carries another. Measured: docs/performance.md.
+    // Limit for the keys and rows in one message or its answer. Large enough that the cost of a
+    // message (four threads woken, on both sides) is small beside that of its bytes; small enough
+    // that the server reads rows for one message while the network carries another. Measured:
+    // docs/performance.md.
     size_t message_bytes_max = 1056 << 10;
-    FramePool* frames = &FramePool::Private();  // Makes what is sent; outlives the book.
-    Timeline* timeline = nullptr;               // Of requests in training; null: not recorded.
+    FramePool* frames = &FramePool::Private();  // Makes the frames to send; outlives the book.
+    Timeline* timeline = nullptr;               // Records requests in training; null: not recorded.
   };
   RequestBook(const View& view, Options options);
 
   const Routes& routes() const { return routes_; }
-  // Of every message from now on.
+  // Sets the generation of every message from now on.
   void SetGeneration(Generation generation) { stamp_.generation = generation; }
-  // Some rows are on a server's disk: it helps to announce what will be pulled.
+  // Some rows are on a server's disk, so announcing pulls beforehand helps.
   bool lookahead_helps() const { return lookahead_helps_; }
 
-  // REQUIRES: no pull of this plan is under way; of other plans there may be. `plan` stays where
-  // and as it is until its rows are taken.
+  // REQUIRES: no pull of this plan is under way; pulls of other plans may be. `plan` must not move
+  // or change until its rows are taken.
   void BeginPull(TimePoint now, const LookupPlan& plan, Step step, PullMode mode);
-  // gradients[t]: f32 [distinct keys, dim] of table t of the graph, or empty; read before it
-  // returns.
+  // gradients[t]: f32 [distinct keys, dim] of table t of the graph, or empty; read before the
+  // function returns.
   void BeginPush(TimePoint now, const PushInfo& info, const LookupPlan& plan,
                  std::span<const std::span<const float>> gradients);
 
-  // A message for an executor, by its index in routes(). Request 0: it has no answer.
+  // A message for an executor, given by its index in routes(). If `request` is 0, it has no answer.
   struct Letter {
     uint64_t request = 0;
     uint32_t executor = 0;
     Frames frames;
   };
-  // What is to be sent now, and counts as sent.
+  // The messages to send now; they count as sent.
   PooledVector<Letter> TakeLetters(TimePoint now);
-  // It could not be sent; it comes again soon.
+  // Called if a letter could not be sent; it is returned again soon.
   void NotSent(TimePoint now, const Letter& letter);
   PooledVector<Letter> Prefetch(const LookupPlan& plan, Step step);
   PooledVector<Letter> Complete(Step step);
 
-  // Errors: what the server says of a request that can have no other answer; Internal, an answer
-  // that no server gives.
+  // Errors: the server's own, if the request can have no other answer; Internal, if no server gives
+  // such an answer.
   Status OnAnswer(TimePoint now, uint32_t executor, Frames frames);
-  // Timeout, naming request and server, if one is overdue.
+  // Errors: Timeout naming request and server, if a request is overdue.
   Status CheckTimes(TimePoint now) const;
 
   // The executor that owes an answer to the pull of a plan, or to a push of a step before `end`.
   std::optional<uint32_t> Awaited(const LookupPlan& plan) const;
   std::optional<uint32_t> AwaitedBefore(Step end) const;
-  // Before the first TakeRows of a pull.
+  // To be called before the first TakeRows of a pull.
   void BeginRows(const LookupPlan& plan, PulledRows& rows) const;
-  // Puts what has been answered in its place. The pull is done when nothing of it is awaited.
+  // Puts the rows of all answers so far in their places. The pull is done when Awaited(plan) is
+  // empty.
   void TakeRows(const LookupPlan& plan, PulledRows& rows);
 
  private:
@@ -110,19 +112,19 @@ class RequestBook {
     uint64_t number = 0;
     Kind kind = Kind::kPull;
     uint32_t executor = 0;
-    const LookupPlan* plan = nullptr;  // Pulls only: whose.
+    const LookupPlan* plan = nullptr;  // The plan of a pull; null for a push.
     TimePoint begun{}, next_send{};
-    PullRequest pull{};  // The one of its kind, to send again; its frames share their memory.
+    PullRequest pull{};  // `pull` or `push` is kept to be sent again; its frames share memory.
     PushRequest push{};
-    PooledVector<RowGroup> rows{};            // Of a pull: where its rows belong.
-    std::string refusal{};                    // Why it is sent again, as the server said.
-    Duration retry_after = milliseconds(50);  // When it is refused.
+    PooledVector<RowGroup> rows{};            // Where the rows of a pull belong.
+    std::string refusal{};                    // The server's reason why it is sent again.
+    Duration retry_after = milliseconds(50);  // The pause after the next refusal.
     bool answered = false;
     Frame values{};
     Step clock = 0;
   };
   using Shards = std::vector<ShardId>;
-  static constexpr Duration kRetryMax = milliseconds(800);  // Between tries of what is refused.
+  static constexpr Duration kRetryMax = milliseconds(800);  // Limit for Request::retry_after.
 
   // request_book.cc: requests, letters, answers.
   void Begin(TimePoint now, Request request);
@@ -148,9 +150,9 @@ class RequestBook {
 
   const Options options_;
   Routes routes_;
-  Stamp stamp_;  // Its map and server are filled in by StampFor.
+  Stamp stamp_;  // StampFor fills in map and server.
   MessageCutter cutter_;
-  std::map<uint32_t, WireTable> wire_of_;  // By table of the job.
+  std::map<uint32_t, WireTable> wire_of_;  // By the table's index in the job.
   std::vector<Request> requests_;
   uint64_t next_number_ = 1;
   bool lookahead_helps_ = false;

@@ -1,4 +1,4 @@
-// What becomes of requests whose shards have moved.
+// How requests follow shards that have moved.
 #include <algorithm>
 #include <map>
 
@@ -41,7 +41,7 @@ bool RequestBook::HasMoved(const Request& request) const {
   });
 }
 
-// What has not been answered yet, as new requests to where their shards are now.
+// Replaces open requests that meet `condition` by new ones to where their shards are now.
 void RequestBook::RegroupIf(TimePoint now, const std::function<bool(const Request&)>& condition) {
   const auto regrouped = std::ranges::stable_partition(
       requests_, [&](const Request& r) { return r.answered || !condition(r); });
@@ -101,9 +101,9 @@ RequestBook::Request RequestBook::Only(const Request& request, const Shards& sha
   return part;
 }
 
-// What was refused, or was answered by a server that does not count, goes where its shards are now;
-// the rest stays in the request. If no newer map is known than when it was sent, that happens after
-// a while, as if the server were busy.
+// Sends a shard's part again, to where the shard is now, if it was refused or the answering server
+// does not count for it; the rest stays in the request. If no newer map is known than when the
+// request was sent, this happens after a pause, as if the server were busy.
 void RequestBook::SendAgain(TimePoint now, const Shards& refused, Request& request) {
   Shards again;
   for (const ShardId shard : ShardsOf(request)) {
@@ -118,8 +118,8 @@ void RequestBook::SendAgain(TimePoint now, const Shards& refused, Request& reque
   KeepOthers(refused, again, request);
 }
 
-// Takes the rows of shards that are asked for again out of a pull. Of those that were refused there
-// are no values.
+// Removes the rows of shards that are asked for again from a pull. The answer has no values for
+// refused shards.
 void RequestBook::KeepOthers(const Shards& refused, const Shards& again, Request& request) const {
   PooledVector<RowGroup> rows;
   Frame values = Frame::Of(request.values.size());

@@ -24,16 +24,16 @@ class Routes {
   explicit Routes(ShardMap map);
 
   const ShardMap& map() const { return map_; }
-  // An executor keeps its index when chains change, and stays when it gets no requests any more.
+  // Executors keep their index when chains change, even when they get no requests any more.
   std::span<const Executor> executors() const { return executors_; }
-  // By shard: indices of executors.
+  // For each shard: the index of an executor.
   std::span<const uint32_t> for_push() const { return push_; }
   std::span<const uint32_t> for_pull() const { return pull_; }
   // Whether an executor's server is a member of the shard's chain, or of any chain.
   bool Holds(uint32_t executor, ShardId shard) const;
   bool InUse(uint32_t executor) const;
 
-  // True if this makes the map newer. Error: as Changed (common/cluster/shard_map.h).
+  // Returns true if `change` makes the map newer. Errors: as Changed (common/cluster/shard_map.h).
   Result<bool> Take(const MapChange& change);
 
  private:

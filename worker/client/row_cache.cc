@@ -44,7 +44,7 @@ void RowCache::Split(const LookupPlan& plan, Step step, CachedPull& out) {
   }
 }
 
-// Rows that serve `step` are copied to their places, the others added to out.misses.
+// Copies rows that serve `step` into out.rows, and adds the others to out.misses.
 void RowCache::TakeGroup(const LookupPlan& plan, const RowGroup& group, Step step,
                          CachedPull& out) {
   const std::vector<Key>& keys = plan.tables[group.table];
@@ -76,7 +76,7 @@ const float* RowCache::Find(size_t t, Key key, Step step) {
 
 void RowCache::Join(const PulledRows& pulled, CachedPull& pull) {
   for (size_t t = 0; t < pull.missing.size(); ++t) {
-    if (t >= tables_.size()) {  // Not kept: all of it was pulled.
+    if (t >= tables_.size()) {  // Not cached: all rows were pulled.
       pull.rows[t].assign(pulled.table(t).begin(), pulled.table(t).end());
       continue;
     }
@@ -91,7 +91,7 @@ void RowCache::Join(const PulledRows& pulled, CachedPull& pull) {
   }
 }
 
-// Its own place if it has one, else that of the row which is useful for the shortest time.
+// The key's own entry if it has one, else the one that becomes useless first.
 size_t RowCache::PlaceOf(const Table& table, Key key) {
   const size_t set = SetOf(table, key);
   size_t place = set;

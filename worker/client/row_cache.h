@@ -1,10 +1,10 @@
 // Rows kept by an asynchronous worker, so that hot ones are not pulled at every step
-// (train.cached_rows). A row that was pulled when every worker's pushes of steps before c were in
-// it serves steps up to c + staleness: no staler than what a server may answer with. What this
-// worker has pushed meanwhile is seen when everybody else's is: with the next pull of the row.
+// (train.cached_rows). A row pulled at clock c (it then contained every worker's pushes of steps
+// before c) serves steps up to c + staleness: it is no staler than what a server may answer with.
+// This worker's own later pushes are seen, like those of others, with the next pull of the row.
 //
-// Sets of four rows by hash; the one with the lowest c makes room, so rows that are asked for again
-// and again stay. Owned by the train thread.
+// The cache has sets of four rows, by hash. The row with the lowest c is replaced, so rows that are
+// asked for again and again stay. Owned by the train thread.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,29 @@
 
 namespace dt::worker {
 
-// The rows of one slice on their way: what the cache has, and the plan of what is pulled.
+// The rows of one slice during a pull: those in the cache, and the plan for the others.
 struct CachedPull {
-  LookupPlan misses;                           // tables and groups alone.
-  std::vector<std::vector<uint32_t>> missing;  // By table: rows of the slice's plan.
-  std::vector<std::vector<float>> rows;        // By table: [distinct keys, dim].
+  LookupPlan misses;  // Only `tables` and `groups` are set.
+  // By table: rows of the slice's plan that are pulled.
+  std::vector<std::vector<uint32_t>> missing;
+  std::vector<std::vector<float>> rows;  // By table: [distinct keys, dim].
 };
 
 class RowCache {
  public:
   struct Options {
-    std::vector<uint32_t> dims;  // By table; of those of the graph alone: others are not kept.
-    uint64_t rows = 0;           // Of all tables together, about.
+    std::vector<uint32_t> dims;  // By table of the graph; other tables are not cached.
+    uint64_t rows = 0;           // Capacity for all tables together, roughly.
     Step staleness = 1;
   };
   explicit RowCache(const Options& options);
 
-  // Takes from the cache what serves `step`; the rest becomes out.misses. Keeps out's memory.
+  // Takes the rows that serve `step` from the cache; out.misses becomes the plan for the others.
+  // Reuses the memory of `out`.
   void Split(const LookupPlan& plan, Step step, CachedPull& out);
-  // Puts the rows pulled for `pull.misses` in their places, and keeps them.
+  // Puts the rows pulled for `pull.misses` in their places, and caches them.
   void Join(const PulledRows& pulled, CachedPull& pull);
-  // All rows may have changed.
+  // Called when all rows may have changed.
   void Clear();
 
   uint64_t hits() const { return hits_; }
@@ -47,7 +49,7 @@ class RowCache {
   static constexpr size_t kWays = 4;
   struct Entry {
     Key key = 0;
-    Step served_until = 0;  // First step that it does not serve; 0: empty.
+    Step served_until = 0;  // The first step that the row does not serve; 0: empty.
   };
   struct Table {
     uint32_t dim = 0;

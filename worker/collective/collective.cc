@@ -13,7 +13,7 @@ std::span<const float> Piece(std::span<const float> all, size_t begin, size_t en
 
 }  // namespace
 
-// Cut at multiples of 16 floats: cache lines.
+// Ranges are cut at multiples of 16 floats: cache lines.
 Collective::Range Collective::RangeOf(uint32_t rank, size_t elements) const {
   const size_t blocks = (elements + 15) / 16;
   const auto cut = [&](size_t r) { return std::min(elements, 16 * (blocks * r / size())); };
@@ -35,7 +35,7 @@ Status Collective::ExchangeSlices(const SliceExchange& exchange) {
   return size() > 1 ? ShareRanges(exchange.summed) : OkStatus();
 }
 
-// To each rank its range of every own slice, and all of what is gathered.
+// Sends to each rank its range of every own slice's `sum`, and all of the slice's `gather`.
 Status Collective::SendSlices(const SliceExchange& exchange) {
   const size_t slices = exchange.owner.size();
   const size_t each = exchange.gathered.size() / slices;

@@ -1,5 +1,6 @@
-// Collectives over a mesh, with sums in slice order: the same bits for any number of ranks. All
-// ranks make the same calls in the same order. One thread; keeps its buffers between calls.
+// Collectives over a mesh, with sums in slice order: the results have the same bits for any number
+// of ranks. All ranks make the same calls in the same order. Owned by one thread; keeps its buffers
+// between calls.
 #pragma once
 
 #include <memory>
@@ -11,25 +12,25 @@
 
 namespace dt::worker {
 
-// What the slices of one step leave behind, and where all ranks want it.
+// Values of one length that the slices of a step leave behind, and their results on all ranks.
 struct SliceExchange {
   std::span<const uint32_t> owner;                 // Rank by slice.
-  std::span<const std::span<const float>> sum;     // By slice: filled for own slices, equally long.
-  std::span<const std::span<const float>> gather;  // The same.
-  std::span<float> summed;    // As long as one `sum`: sum[0] + sum[1] + …, in this order.
-  std::span<float> gathered;  // Every slice's `gather`, one after the other.
+  std::span<const std::span<const float>> sum;     // By slice: set for own slices, equally long.
+  std::span<const std::span<const float>> gather;  // By slice: set for own slices, equally long.
+  std::span<float> summed;    // As long as one `sum`; becomes sum[0] + sum[1] + …, in this order.
+  std::span<float> gathered;  // Becomes every slice's `gather`, one after the other.
 };
 
-// What the slices of one step leave behind that differs in length.
+// Values of different lengths that the slices of a step leave behind.
 struct SliceGather {
   std::span<const uint32_t> owner;                  // Rank by slice.
-  std::span<const std::span<const std::byte>> own;  // By slice: filled for own slices.
-  // By slice, on all ranks: those of its owner. Of other ranks the bytes begin at a multiple of 16,
+  std::span<const std::span<const std::byte>> own;  // By slice: set for own slices.
+  // By slice, on all ranks: the bytes of its owner. Those of other ranks begin at a multiple of 16,
   // and are valid until the next gather.
   std::span<std::span<const std::byte>> all;
 };
 
-// Of one slice that is gathered.
+// Limit for one slice of GatherSlices.
 inline constexpr uint64_t kSliceBytesMax = uint64_t{1} << 32;
 
 class Collective {
@@ -39,14 +40,14 @@ class Collective {
   uint32_t rank() const { return mesh_->rank(); }
   uint32_t size() const { return mesh_->size(); }
 
-  // Each rank sums one range of the elements over all slices, then everybody gets every range.
+  // Each rank sums one range of the elements over all slices; then every rank gets every range.
   Status ExchangeSlices(const SliceExchange& exchange);
-  // First their sizes, then the slices themselves. Error, too: Internal on all ranks, a slice of
-  // more than kSliceBytesMax.
+  // Exchanges first the sizes, then the slices. Errors: those of the mesh; Internal on all ranks,
+  // if a slice has more than kSliceBytesMax.
   Status GatherSlices(const SliceGather& gather);
   // Returns when every rank has called it.
   Status Barrier();
-  // An exchange has failed: some rank may be lost.
+  // True after an exchange has failed: some rank may be lost.
   bool broken() const { return broken_; }
 
  private:
@@ -63,9 +64,9 @@ class Collective {
   Status ShareRanges(std::span<float> summed);
 
   const std::unique_ptr<Mesh> mesh_;
-  std::vector<float> received_;      // Own range of the slices of others: [slices, range].
-  std::vector<uint64_t> sizes_;      // Of the slices gathered last.
-  std::vector<std::byte> gathered_;  // Those of others; grows and never shrinks.
+  std::vector<float> received_;      // The own range of other ranks' slices: [slices, range].
+  std::vector<uint64_t> sizes_;      // Sizes of the slices gathered last.
+  std::vector<std::byte> gathered_;  // Bytes of other ranks; grows and never shrinks.
   std::vector<Outgoing> send_;
   std::vector<Incoming> receive_;
   bool broken_ = false;

@@ -6,7 +6,7 @@
 namespace dt::worker {
 namespace {
 
-// Messages under way, for each (from, to) in order. A mutex because that is what the ranks share.
+// Messages under way, in order for each (from, to). It has a mutex because the ranks share it.
 struct Hub {
   explicit Hub(uint32_t ranks_in) : ranks(ranks_in), queues(ranks_in * ranks_in) {}
   std::deque<std::vector<std::byte>>& QueueOf(uint32_t from, uint32_t to) DT_REQUIRES(mutex) {

@@ -20,7 +20,8 @@ namespace dt::worker {
 namespace {
 
 constexpr Duration kConnectTimeout = seconds(10);  // Gloo cannot be interrupted meanwhile.
-// Gloo takes any process that connects, such as a port scanner, for a rank: then all try again.
+// Gloo takes any process that connects, such as a port scanner, for a rank; then all ranks try
+// again.
 constexpr int kAttempts = 5;
 
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
@@ -29,7 +30,7 @@ std::chrono::milliseconds InMs(Duration d) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(d);
 }
 
-// Gloo's rendezvous over ours. A failure leaves as an exception, which Connect turns into a Status.
+// Gloo's rendezvous by means of ours. A failure is thrown, and ConnectOnce turns it into a Status.
 class PrefixedStore : public gloo::rendezvous::Store {
  public:
   PrefixedStore(Rendezvous& rendezvous, const GlooOptions& options)
@@ -65,14 +66,14 @@ class PrefixedStore : public gloo::rendezvous::Store {
   Status status_;
 };
 
-// Ends waits in Gloo when the job ends: Gloo can be told to give up, but not asked for a while.
+// Ends waits in Gloo when the job ends: Gloo can abort a wait, but cannot wait in short pieces.
 class Watch {
  public:
   explicit Watch(std::function<Status()> interrupted)
       : interrupted_(std::move(interrupted)),
         thread_([this](std::stop_token stop) { Run(stop); }) {}
 
-  // Not OK if the job has ended already: then nothing is watched.
+  // Not OK if the job has ended already; then nothing is watched.
   Status Begin(const std::vector<Buffer>* sends, const std::vector<Buffer>* receives) {
     MutexLock lock(mutex_);
     if (!reason_.ok()) return reason_;
@@ -80,7 +81,7 @@ class Watch {
     receives_ = receives;
     return OkStatus();
   }
-  // What ended the wait, if it was not its own end.
+  // The reason if the watch ended the wait.
   Status End() {
     MutexLock lock(mutex_);
     sends_ = receives_ = nullptr;
@@ -108,7 +109,7 @@ class Watch {
   Status reason_ DT_GUARDED_BY(mutex_);
   const std::vector<Buffer>* sends_ DT_GUARDED_BY(mutex_) = nullptr;
   const std::vector<Buffer>* receives_ DT_GUARDED_BY(mutex_) = nullptr;
-  std::jthread thread_;  // Last: starts when the rest exists.
+  std::jthread thread_;  // Declared last: starts when the rest exists.
 };
 
 class GlooMesh : public Mesh {
@@ -122,7 +123,7 @@ class GlooMesh : public Mesh {
   Status Exchange(std::string_view operation, std::span<const Outgoing> send,
                   std::span<const Incoming> receive) override {
     if (!broken_.ok()) return broken_;
-    uint32_t peer = options_.rank;  // The one being waited for, for the error.
+    uint32_t peer = options_.rank;  // The rank being waited for, to be named in an error.
     Status done = OkStatus();
     sends_.clear();
     receives_.clear();
@@ -191,10 +192,11 @@ class GlooMesh : public Mesh {
   Status broken_;
   std::vector<uint32_t> counts_;
   std::vector<Buffer> sends_, receives_;
-  Watch watch_;  // Last: looks at the buffers.
+  Watch watch_;  // Declared last: it looks at the buffers.
 };
 
-// Gloo reads the answer for a name that has none.
+// Gloo would use the result of a failed look-up of the host's address, so it is looked up here
+// first.
 Status CheckHost(const std::string& host) {
   for (const char* all : {"0.0.0.0", "::", "[::]", "*"}) {
     if (host != all) continue;
@@ -213,7 +215,7 @@ Status CheckHost(const std::string& host) {
   return OkStatus();
 }
 
-// Gloo reports a write to a peer that is gone, but does not keep the signal from the process.
+// Gloo reports a write to a lost peer, but does not keep SIGPIPE from the process.
 void KeepFromSigpipe() {
   struct sigaction now {};
   if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) {
@@ -221,7 +223,7 @@ void KeepFromSigpipe() {
   }
 }
 
-// Gloo names a peer by an address whose port has its two bytes the wrong way round.
+// Swaps the two bytes of ports: Gloo names a peer by an address that has them the wrong way round.
 std::string WithTruePorts(const std::string& text) {
   std::string fixed;
   for (size_t at = 0; at < text.size();) {
@@ -237,7 +239,7 @@ std::string WithTruePorts(const std::string& text) {
   return fixed;
 }
 
-// Sets `store_status` if the rendezvous itself failed: then trying again is useless.
+// Sets `store_status` if the rendezvous itself failed; then it is useless to try again.
 Result<std::unique_ptr<Mesh>> ConnectOnce(Rendezvous& rendezvous, const GlooOptions& options,
                                           Status& store_status) {
   PrefixedStore store(rendezvous, options);

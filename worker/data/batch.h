@@ -1,4 +1,4 @@
-// One batch slice in memory, column by column. Made by a BatchSource, never changed after.
+// One batch slice in memory, column by column. Filled by Dataset::Gather, never changed after.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@ struct BatchColumn {
   std::vector<float> floats;      // [samples]
   std::vector<Key> keys;          // [samples × length], or ragged: [offsets.back()]
   std::vector<uint32_t> offsets;  // Ragged only: [samples + 1]
-  std::vector<float> weights;     // Weighted only: as keys.
+  std::vector<float> weights;     // Weighted only: in the form of keys.
 };
 
 struct Batch {
   Step step = 0;
   SliceIndex slice = 0;
-  uint32_t samples = 0;       // Of this slice; may be 0 in a short last batch.
-  uint32_t step_samples = 0;  // Of the whole step: the divisor of losses.
-  uint64_t first_sample = 0;  // Position in the epoch of this slice's first sample: keys dropout.
+  uint32_t samples = 0;       // In this slice; may be 0 in a short last batch.
+  uint32_t step_samples = 0;  // In the whole step: the divisor of losses.
+  // Position of the slice's first sample in the epoch; dropout depends on it.
+  uint64_t first_sample = 0;
   std::vector<BatchColumn> columns;  // In the order of Dataset::columns().
 };
 

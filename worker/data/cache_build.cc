@@ -13,19 +13,19 @@
 namespace dt::worker {
 namespace {
 
-constexpr size_t kBlocksMax = 32;  // Of text in one batch; three batches are in flight.
+constexpr size_t kBlocksMax = 32;  // Blocks of text in one batch; three batches are in flight.
 
 struct Piece {
   size_t input = 0;
-  bool first = false;       // Of its input.
-  uint64_t skip_lines = 0;  // The header.
+  bool first = false;       // The first piece of its input.
+  uint64_t skip_lines = 0;  // Lines of the header.
   std::shared_ptr<const RowFormat> format;
   std::string text;
   LineScratch scratch;
   BlockResult result;
 };
 
-// The blocks that are worked on together. Pieces are kept for their memory; `count` are in use.
+// Blocks that are parsed together. Pieces are kept for their memory; `count` are in use.
 struct PieceBatch {
   explicit PieceBatch(size_t capacity) : pieces(capacity) {}
   std::vector<Piece> pieces;
@@ -38,7 +38,7 @@ class Build {
   Build(SplitSource& source, OnError on_error, CacheWriter& writer, TaskPool& pool)
       : source_(source), on_error_(on_error), writer_(writer), pool_(pool) {}
 
-  // Fills `wider` and stops if the rows do not fit the source's key shape.
+  // Sets `wider` and stops if the rows do not fit the source's key shape.
   Status Run(std::optional<KeyShape>& wider);
 
  private:
@@ -51,15 +51,15 @@ class Build {
   const OnError on_error_;
   CacheWriter& writer_;
   TaskPool& pool_;
-  // Of the reading.
+  // Used by Read.
   size_t input_ = 0;
-  std::unique_ptr<BlockReader> reader_;  // Of input_, once it has been opened.
+  std::unique_ptr<BlockReader> reader_;  // The reader of input_, once it has been opened.
   SplitSource::Format format_;
   uint64_t consumed_before_ = 0;  // Bytes of earlier inputs.
-  // Of the judging.
-  uint64_t lines_before_ = 0;  // In the current input, up to the current piece.
+  // Used by Judge.
+  uint64_t lines_before_ = 0;  // Lines of the current input before the current piece.
   CacheMeta meta_;
-  // Of the writing.
+  // Used by Write.
   uint64_t heap_words_ = 0;
   uint64_t rows_ = 0;
 };
@@ -107,7 +107,7 @@ Status Build::Read(PieceBatch& batch) {
   return OkStatus();
 }
 
-// In the order of the inputs, so the first bad row is the first one whoever parsed it.
+// Goes in the order of the inputs, so that the first bad row is the same whoever parsed it.
 Status Build::Judge(PieceBatch& batch, std::optional<KeyShape>& wider) {
   for (const Piece& piece : batch.used()) {
     if (piece.first) lines_before_ = piece.skip_lines;
@@ -185,7 +185,7 @@ Status Build::Run(std::optional<KeyShape>& wider) {
 }  // namespace
 
 Status BuildCache(SplitSource& source, OnError on_error, const std::string& path, TaskPool& pool) {
-  // Each widening makes the shape ragged, or weighted, or both: at most two.
+  // There are at most two widenings: to a ragged shape, and to a weighted one.
   for (;;) {
     DT_TRY(const std::unique_ptr<CacheWriter> writer, CacheWriter::Create(path));
     std::optional<KeyShape> wider;

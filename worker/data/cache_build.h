@@ -1,4 +1,4 @@
-// From a split's inputs to its cache file: reading, parsing and writing overlap, block by block.
+// Makes a split's cache file from its inputs: reading, parsing and writing overlap, block by block.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace dt::worker {
 
 // Writes the cache of `source` to `path`. Memory is bounded by some blocks per thread, whatever the
-// size of the inputs. The content depends on the inputs alone, not on the number of threads.
-// Errors: Malformed "file:line: …" for the first bad row in the order of the inputs (on_error
-// stop), for damaged compression, or if there is no row at all; Unavailable for disks and commands.
+// size of the inputs. The content depends on the inputs only, not on the number of threads. Errors:
+// Malformed "file:line: …" for the first bad row in the order of the inputs (on_error stop), for
+// damaged compression, or if there is no row at all; Unavailable for disks and commands that fail.
 Status BuildCache(SplitSource& source, OnError on_error, const std::string& path, TaskPool& pool);
 
 }  // namespace dt::worker

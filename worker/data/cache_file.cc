@@ -28,7 +28,7 @@ struct Header {
   uint64_t meta_offset;
   uint64_t meta_bytes;
   uint64_t meta_hash;
-  uint64_t header_hash;  // Of the fields above.
+  uint64_t header_hash;  // Hash of the fields above.
 };
 
 uint64_t HashOf(const Header& header) {
@@ -151,7 +151,7 @@ Status CacheWriter::Finish(CacheMeta meta, TaskPool& pool) {
 
 namespace {
 
-// The description, if header and sizes of a mapped file are sound.
+// Returns the description if header and sizes of a mapped file are sound.
 Result<CacheMeta> ReadMeta(std::span<const std::byte> file) {
   const std::byte* const bytes = file.data();
   const uint64_t size = file.size();
@@ -211,7 +211,7 @@ Status CacheFile::CheckContent(TaskPool& pool) const {
   return layout_.has_heap() ? CheckHeapPlaces(pool) : OkStatus();
 }
 
-// Gather believes the places, and a file given as `format: binary` may come from anywhere.
+// Gather trusts the positions in the heap, and a `format: binary` file may come from anywhere.
 Status CacheFile::CheckHeapPlaces(TaskPool& pool) const {
   std::atomic<bool> sound = true;
   pool.ParallelFor(meta_.rows, 1 << 16, [&](size_t begin, size_t end) {

@@ -2,9 +2,9 @@
 //
 //   header (4096 bytes) | records [rows × record_bytes] | heap u64 [heap_words] | CacheMeta
 //
-// The header holds magic, version, and place, size and hash of the rest; all is little-endian. A
-// file comes to be under another name and is renamed when it is whole, so a reader never sees half
-// of one.
+// The header holds magic, version, and the offset, size and hash of CacheMeta; all is
+// little-endian. A file is written under another name and renamed when it is complete, so a reader
+// never sees half of one.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,11 @@
 
 namespace dt::worker {
 
-// Writes one cache file. One thread at a time.
+// Writes one cache file. Used by one thread at a time.
 class CacheWriter {
  public:
-  // Makes `path` (and its directory), replacing what is there. The file goes with the writer unless
-  // Finish has succeeded.
+  // Makes `path` and its directory, and replaces an existing file. The destructor removes the file
+  // unless Finish has succeeded.
   static Result<std::unique_ptr<CacheWriter>> Create(std::string path);
   // Called by Create.
   CacheWriter(OpenFile file, OpenFile heap_file, std::string path)
@@ -34,8 +34,8 @@ class CacheWriter {
   CacheWriter& operator=(const CacheWriter&) = delete;
 
   Status Append(std::span<const std::byte> records, std::span<const uint64_t> heap);
-  // Hashes what was appended, in parallel, and writes the description: sets chunk_hashes and
-  // fingerprint.
+  // Hashes what was appended, in parallel, and writes the description: fills in heap_words,
+  // chunk_hashes and fingerprint.
   Status Finish(CacheMeta meta, TaskPool& pool);
 
   uint64_t bytes_written() const { return records_bytes_ + heap_bytes_; }
@@ -59,7 +59,7 @@ class CacheWriter {
 // A cache file in memory. Immutable: any thread.
 class CacheFile {
  public:
-  // NotFound where there is none; DataLoss, with the reason, for one that is damaged or of another
+  // Errors: NotFound, if there is no file; DataLoss with the reason, if it is damaged or of another
   // version. Every byte is checked, in parallel.
   static Result<std::unique_ptr<CacheFile>> Open(const std::string& path, TaskPool& pool);
   // Called by Open after it has checked header and description.

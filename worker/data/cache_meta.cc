@@ -22,7 +22,7 @@ class Writer {
   std::string out_;
 };
 
-// After the first short read it yields zeros and ok() is false.
+// After the first short read it returns zeros, and ok() is false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
@@ -33,7 +33,7 @@ class Reader {
     return value;
   }
   std::string Text() { return std::string(Take(U64())); }
-  // A count of things of at least `bytes_each`.
+  // The number of items that take at least `bytes_each` bytes each.
   uint64_t Count(uint64_t bytes_each) {
     const uint64_t count = U64();
     if (count > left_.size() / bytes_each) ok_ = false;
@@ -70,7 +70,7 @@ void PutColumn(Writer& out, const ColumnSpec& column) {
   for (const std::string& name : column.of) out.Text(name);
 }
 
-// False for values that no column has.
+// False for values that no column can have.
 bool GetColumn(Reader& in, ColumnSpec& column) {
   column.name = in.Text();
   const uint64_t type = in.U64(), role = in.U64();

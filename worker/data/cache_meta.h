@@ -1,4 +1,4 @@
-// What a cache says about itself, at the end of its file.
+// The description of a cache, at the end of its file.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,20 @@ struct CacheMeta {
   uint64_t rows = 0;
   uint64_t heap_words = 0;
   uint64_t rows_skipped = 0;
-  std::string first_skipped;           // The error of the first of them.
+  std::string first_skipped;           // The error of the first row skipped.
   std::vector<uint64_t> chunk_hashes;  // XXH3 of each kCacheChunkBytes of records and heap.
-  uint64_t fingerprint = 0;            // Of columns, rows and chunk_hashes.
+  uint64_t fingerprint = 0;            // Hash of columns, rows and chunk_hashes.
 };
 
 inline constexpr uint64_t kCacheChunkBytes = 4 << 20;
 
 std::string EncodeMeta(const CacheMeta& meta);
-// DataLoss if the bytes are not what EncodeMeta makes. Sizes are checked before anything is
-// believed.
+// DataLoss if the bytes are not an output of EncodeMeta. Sizes are checked before they are used.
 Result<CacheMeta> DecodeMeta(std::string_view bytes);
 
-// All that a column says, in a canonical form.
+// All properties of the columns, in a canonical form.
 std::string EncodeColumns(std::span<const ColumnSpec> columns);
-// From the other fields.
+// The fingerprint that the other fields give.
 uint64_t FingerprintOf(const CacheMeta& meta);
 
 }  // namespace dt::worker

@@ -26,8 +26,8 @@ namespace {
 constexpr Duration kLockTimeout = std::chrono::minutes(60);
 constexpr Duration kLockPoll = milliseconds(50);
 
-// The right to build one cache, shared by the processes of this machine. The kernel takes it back
-// from a process that dies.
+// The right to build one cache, for one process of this machine at a time. The kernel takes it back
+// if the process dies.
 class BuildLock {
  public:
   static Result<std::unique_ptr<BuildLock>> Take(const std::string& path) {
@@ -61,14 +61,14 @@ class BuildLock {
   const int file_;
 };
 
-// A column set of libsvm that only the data can tell: from the training data, so that all splits
-// agree.
+// The key shape of libsvm and libffm, if only the data can tell it. It comes from the training
+// data, so that all splits agree.
 Result<std::optional<KeyShape>> ShapeOfTrain(const DataConfig& config, Split split,
                                              TaskPool& pool) {
   const bool keyed = config.format == DataFormat::kLibsvm || config.format == DataFormat::kLibffm;
   if (!keyed || split == Split::kTrain || config.train.empty()) return std::optional<KeyShape>();
   const Result<std::unique_ptr<Dataset>> train = Dataset::Open(config, Split::kTrain, pool);
-  // A trained model may be evaluated where its training data is not.
+  // A trained model may be evaluated where its training data is absent.
   if (train.status().code() == StatusCode::kNotFound) return std::optional<KeyShape>();
   DT_TRY_STATUS(train.status());
   for (const ColumnSpec& column : (*train)->columns()) {
@@ -88,7 +88,7 @@ std::vector<ColumnSpec> ColumnsWithoutData(const DataConfig& config,
   return columns;
 }
 
-// A usable cache, or nothing; why not is logged.
+// Returns a usable cache, or null; logs why an existing one is not usable.
 std::unique_ptr<CacheFile> TryCache(const std::string& path, const SplitSource& source,
                                     TaskPool& pool) {
   Result<std::unique_ptr<CacheFile>> cache = CacheFile::Open(path, pool);
@@ -129,7 +129,7 @@ Result<std::unique_ptr<CacheFile>> BuildAndOpen(SplitSource& source, const DataC
   return CacheFile::Open(path, pool);
 }
 
-// A command is run at every open: its cache has a name of its own that goes at once.
+// A command is run at every open: its cache has a unique name, which is removed at once.
 Result<std::unique_ptr<CacheFile>> BuildFromCommand(SplitSource& source, const DataConfig& config,
                                                     const std::string& dir, TaskPool& pool) {
   std::error_code ignored;
@@ -186,7 +186,7 @@ Result<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config, Split s
   const std::string path = fmt::format("{}/{}-{}.dtcache", dir, NameOf(split), HexOf(name));
   if (auto cache = TryCache(path, source, pool)) return MakeDataset(std::move(cache), true, start);
   DT_TRY(const std::unique_ptr<BuildLock> lock, BuildLock::Take(path + ".lock"));
-  // Another process may have built it meanwhile.
+  // Another process may have built the cache meanwhile.
   if (auto cache = TryCache(path, source, pool)) return MakeDataset(std::move(cache), true, start);
   DT_TRY(auto cache, BuildAndOpen(source, config, path, pool));
   auto data = MakeDataset(std::move(cache), false, start);

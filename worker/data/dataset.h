@@ -28,8 +28,8 @@ class Dataset {
     uint64_t rows_skipped = 0;  // data.on_error: skip
     double seconds = 0;
   };
-  // Errors: Malformed "file:line: column: …" for bad data, NotFound for an absent file (with a
-  // hint), others. A split without files gives a data set of 0 rows.
+  // Errors: Malformed "file:line: column: …" for bad data; NotFound with a hint, if a file is
+  // absent; others. A split without files gives a data set of 0 rows.
   static Result<std::unique_ptr<Dataset>> Open(const DataConfig& config, Split split,
                                                TaskPool& pool);
   virtual ~Dataset() = default;
@@ -37,7 +37,7 @@ class Dataset {
   virtual uint64_t rows() const = 0;
   // Features, label and weight columns; the same for all splits of a job.
   virtual const std::vector<ColumnSpec>& columns() const = 0;
-  // Of the content: equal for equal samples in equal order.
+  // A hash of the content: equal for equal samples in equal order.
   virtual uint64_t fingerprint() const = 0;
   virtual const OpenStats& open_stats() const = 0;
   // Fills batch.columns and batch.samples with these rows in this order. REQUIRES: each < rows().
@@ -46,8 +46,8 @@ class Dataset {
 
 // The order of the samples of an epoch: position → row. A pure function of (seed, epoch, rows,
 // window): the epoch's rows are cut into windows from a rotated start, windows are visited in
-// shuffled order, and rows are shuffled within their window. window 0: the identity. Cheap to copy;
-// positions of one window at a time are materialised.
+// shuffled order, and rows are shuffled within their window. With window 0 it is the identity.
+// Cheap to copy; the positions of only one window at a time are in memory.
 class EpochOrder {
  public:
   EpochOrder(uint64_t seed, uint64_t epoch, uint64_t rows, uint64_t window);
@@ -57,7 +57,7 @@ class EpochOrder {
  private:
   void Materialise(uint64_t window_number);
   uint64_t seed_, epoch_, rows_, window_, start_ = 0;
-  uint64_t last_visit_ = 0;  // When the last window, the one that may be short, is visited.
+  uint64_t last_visit_ = 0;  // When the last window, which may be short, is visited.
   std::vector<uint64_t> window_order_;
   uint64_t held_ = ~uint64_t{0};  // The window in `permutation_`.
   std::vector<uint32_t> permutation_;
@@ -67,8 +67,8 @@ struct SampleRange {
   uint64_t begin = 0, end = 0;  // Positions in the epoch.
   uint64_t size() const { return end - begin; }
 };
-// Positions of step `step_in_epoch` of an epoch, and of slice k of n of it: ceil(count / n) to the
-// first ones, less or nothing to the last.
+// The positions of step `step_in_epoch` of an epoch, and of slice k of n of a step: the first
+// slices have ceil(count / n) positions, the last ones fewer or none.
 SampleRange StepRange(uint64_t rows, uint32_t batch_size, uint64_t step_in_epoch);
 SampleRange SliceRange(SampleRange step, SliceIndex k, uint32_t n);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kChunkRows = 8192;
 constexpr double kScoreSteps = 2147483647.0;  // Probabilities are ranked in 31 bits.
 
-// Rows [begin, end) as text, and what the truth is computed from.
+// Rows [begin, end) as text, and the values from which the truth is computed.
 struct Chunk {
   std::string text;
   std::vector<uint32_t> scores;  // Probability in 31 bits, then the label's bit.

@@ -17,10 +17,10 @@ struct GenerateOptions {
   double vocabulary = 1.0;  // Factor on the number of distinct strings of the larger columns.
 };
 
-// What the true probabilities reach on a split: no model is better, but by luck.
+// The scores of the true probabilities on a split: only luck makes a model better than this.
 struct SplitTruth {
   uint64_t rows = 0;
-  double auc = 0;  // Not a number where all labels are equal.
+  double auc = 0;  // Not a number if all labels are equal.
   double logloss = 0;
 };
 struct GenerateTruth {
@@ -28,8 +28,9 @@ struct GenerateTruth {
 };
 
 // Writes train.tsv, valid.tsv, test.tsv (80, 10, 10 %) and truth.json {split: {auc, logloss}} into
-// out_dir, which is made. The files depend on rows, seed and vocabulary alone, not on the threads.
-// Any thread. Errors: Invalid for options out of range, Unavailable for a failing disk.
+// out_dir, and makes it if necessary. The files depend on rows, seed and vocabulary only, not on
+// the number of threads. Any thread. Errors: Invalid for options out of range, Unavailable for a
+// failing disk.
 Result<GenerateTruth> GenerateCriteo(const GenerateOptions& options, TaskPool& pool);
 
 }  // namespace dt::worker

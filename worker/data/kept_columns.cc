@@ -23,7 +23,8 @@ void AppendCell(std::string_view cell, std::string& line) {
 Result<std::unique_ptr<KeptColumns>> KeptColumns::Open(const DataConfig& config) {
   DT_TRY(SplitSource source, SplitSource::Make(config, Split::kTest, std::nullopt));
   auto kept = std::make_unique<KeptColumns>(std::move(source), config.kept_columns);
-  // A name that a later file lacks is told before anything is computed.
+  // Opens every file, the first one last: a name that a file lacks is reported before any
+  // computation.
   for (kept->input_ = kept->source_.inputs(); kept->input_-- > 0;) {
     DT_TRY_STATUS(kept->OpenInput());
     if (kept->input_ == 0) break;

@@ -1,4 +1,4 @@
-// Cells of the files that are predicted for, as they are written, beside the predictions.
+// Copies cells of the test files, as they are written there, into the file of predictions.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ namespace dt::worker {
 // Reads the test split again, from front to back. One thread at a time.
 class KeptColumns {
  public:
-  // For config.kept_columns. Invalid: the format names no cells, or a file has none of that name.
+  // For config.kept_columns. Invalid: the format names no cells, or a file lacks one of the names.
   static Result<std::unique_ptr<KeptColumns>> Open(const DataConfig& config);
 
   // Appends the cells of the next sample, each with a comma behind it, in quotes where CSV needs
-  // them. Samples that data.on_error skips are passed over. DataLoss: there is no further sample.
+  // them. Skips the samples that data.on_error skips. DataLoss: there is no further sample.
   Status AppendNext(std::string& line);
 
   // Called by Open.
@@ -31,11 +31,11 @@ class KeptColumns {
   SplitSource source_;
   const std::vector<std::string> names_;
   size_t input_ = 0;
-  std::unique_ptr<BlockReader> reader_;  // Of input_.
-  SplitSource::Format format_;           // Of input_.
-  std::vector<size_t> cells_;            // Of a line of input_, by name.
+  std::unique_ptr<BlockReader> reader_;  // The reader of input_.
+  SplitSource::Format format_;           // The format of input_.
+  std::vector<size_t> cells_;            // Indices of the cells in a line of input_, by name.
   std::string text_;
-  std::string_view rest_;  // Of text_.
+  std::string_view rest_;  // The unread rest of text_.
   LineScratch scratch_;
   Block block_;
 };

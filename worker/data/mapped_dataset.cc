@@ -8,8 +8,8 @@
 namespace dt::worker {
 namespace {
 
-// Rows whose records are in flight from memory while the columns of as many others are copied: the
-// records of 64 rows fit the first-level cache for 39 columns.
+// While the columns of this many rows are copied, the records of as many others are prefetched. The
+// records of 64 rows with 39 columns fit the first-level cache.
 constexpr size_t kTile = 64;
 constexpr uint32_t kCacheLine = 64;
 
@@ -19,7 +19,7 @@ void ClearColumns(size_t samples, std::span<const ColumnSpec> columns, Batch& ba
   for (size_t c = 0; c < columns.size(); ++c) {
     const ColumnSpec& spec = columns[c];
     BatchColumn& out = batch.columns[c];
-    const size_t keys = spec.is_keys() ? samples * spec.length : 0;  // Ragged: 0 for now.
+    const size_t keys = spec.is_keys() ? samples * spec.length : 0;  // Ragged columns: 0 for now.
     out.floats.resize(spec.is_keys() ? 0 : samples);
     out.keys.resize(keys);
     out.weights.resize(spec.weighted ? keys : 0);

@@ -23,14 +23,14 @@ class MappedDataset : public Dataset {
     return cache_->records() + row * cache_->layout().record_bytes();
   }
   void Prefetch(std::span<const uint64_t> rows) const;
-  // One column of `rows`, which are samples first, first + 1, … of the batch.
+  // Copies one column of `rows`, which are samples first, first + 1, … of the batch.
   void GatherFixed(size_t column, std::span<const uint64_t> rows, size_t first,
                    BatchColumn& out) const;
   void GatherRagged(std::span<const uint64_t> rows, Batch& batch) const;
 
   const std::unique_ptr<CacheFile> cache_;
   const OpenStats stats_;
-  std::vector<size_t> ragged_;  // Columns.
+  std::vector<size_t> ragged_;  // Indices of ragged columns.
 };
 
 // A split without files.

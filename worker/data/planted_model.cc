@@ -11,14 +11,14 @@
 namespace dt::worker {
 namespace {
 
-// Streams under the seed.
+// Streams of random numbers under the seed.
 constexpr uint64_t kWeightPurpose = 0x67656e77656967;
 constexpr uint64_t kFactorPurpose = 0x67656e66616374;
 constexpr uint64_t kTextPurpose = 0x67656e74657874;
 constexpr uint64_t kRowPurpose = 0x67656e726f77;
 
 constexpr double kPower = 1.2;
-constexpr size_t kLargeField = 50;  // The vocabulary option scales those from here on.
+constexpr size_t kLargeField = 50;  // The vocabulary option scales columns of at least this size.
 constexpr std::array<size_t, PlantedModel::kFields> kSizes = {
     40, 8, 60, 80, 6, 5, 70, 8, 3, 60, 90, 200, 50, 7, 50, 80, 6, 70, 16, 4, 50, 5, 6, 60, 8, 30};
 // Columns without a weight are noise, as most real logs have.
@@ -33,8 +33,8 @@ constexpr double kFieldVariance = 1.4 / (PlantedModel::kFields - kNoise.size());
 constexpr double kInteractionVariance = 0.3;
 constexpr double kIntercept = -1.45;
 
-// Of log(1 + count), and by how much the logit moves; a missing count is as 0, as the reader gives
-// it.
+// Mean and deviation of log(1 + count), the share of missing counts, and the effect on the logit. A
+// missing count counts as 0, as the reader gives it.
 struct CountShape {
   double mean, deviation, missing, slope, curve;
 };
@@ -121,8 +121,7 @@ void PlantedModel::MakeAlias(Field& field) {
   }
 }
 
-// Rare strings weigh little, so that what can be learned from some 100,000 rows is nearly
-// everything.
+// Rare strings have small weights, so that nearly everything can be learned from some 100,000 rows.
 void PlantedModel::MakeWeights(size_t f, double variance) {
   Field& field = fields_[f];
   const size_t size = field.frequency.size();
@@ -139,12 +138,12 @@ void PlantedModel::MakeWeights(size_t f, double variance) {
   }
   const double scale = std::sqrt(variance / std::max(1e-12, square - mean * mean));
   for (double& weight : field.weights) weight = (weight - mean) * scale;
-  // Empty cells of all columns have one key, which may share one row of a table.
+  // Empty cells of all columns have the same key, and perhaps the same row of a table.
   if (Contains(kWithEmptyCells, f)) field.weights[kEmptyId] = 0;
 }
 
-// Centred, so that the interactions of two pairs of columns do not correlate and their variances
-// add up.
+// Factors are centred, so that the interactions of two pairs of columns do not correlate and their
+// variances add up.
 void PlantedModel::MakeFactors() {
   std::array<std::array<double, kRank * kRank>, kInteracting.size()> covariance{};
   for (size_t i = 0; i < kInteracting.size(); ++i) {
@@ -165,7 +164,8 @@ void PlantedModel::MakeFactors() {
       }
     }
   }
-  double variance = 0;  // Of the sum over pairs of <u, v>: the trace of the covariances' product.
+  // The variance of the sum over pairs of <u, v> is the trace of the covariances' product.
+  double variance = 0;
   for (size_t i = 0; i < kInteracting.size(); ++i) {
     for (size_t j = i + 1; j < kInteracting.size(); ++j) {
       for (size_t rs = 0; rs < kRank * kRank; ++rs)

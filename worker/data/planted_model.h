@@ -19,7 +19,7 @@ class PlantedModel {
 
   struct Sample {
     std::array<int64_t, kCounts> counts;  // kMissing: an empty cell.
-    std::array<uint32_t, kFields> ids;    // Of the strings, by falling frequency.
+    std::array<uint32_t, kFields> ids;    // Ids of the strings, in the order of falling frequency.
     double probability = 0;
     bool label = false;
   };
@@ -28,7 +28,7 @@ class PlantedModel {
 
   // Sample number `row`: a pure function of (seed, vocabulary, row).
   Sample Draw(uint64_t row) const;
-  // 8 hex digits; empty for an empty cell.
+  // The string of an id: 8 hex digits; empty for an empty cell.
   const std::string& Text(size_t field, uint32_t id) const { return fields_[field].texts[id]; }
 
  private:
@@ -38,10 +38,10 @@ class PlantedModel {
   // A column of strings whose frequencies follow a power law, drawn by Walker's alias method.
   struct Field {
     std::vector<double> frequency;
-    std::vector<uint32_t> keep;   // Stay at the drawn slot if a 32-bit number is at most this …
-    std::vector<uint32_t> alias;  // … else take this one.
+    std::vector<uint32_t> keep;   // The drawn slot is kept if a 32-bit number is at most this.
+    std::vector<uint32_t> alias;  // The slot that is taken otherwise.
     std::vector<double> weights;
-    std::vector<Factor> factors;  // Only of columns that interact.
+    std::vector<Factor> factors;  // Only for columns that interact.
     std::vector<std::string> texts;
   };
   void MakeField(size_t field, size_t size);

@@ -1,13 +1,11 @@
-// How one sample lies in the cache. A record has a fixed size, so a row is found by its number and
-// all its columns lie side by side: reading a random row costs a few neighbouring cache lines, not
-// one per column.
+// How one sample is stored in the cache. A record has a fixed size, so a row is found by its
+// number, and all its columns are side by side: reading a random row costs a few neighbouring cache
+// lines, not one per column.
 //
-//   record: keys of fixed columns u64 … | place of the row's words in the heap u64 (if a column is
-//   ragged)
-//           | floats, weights of fixed columns f32, lengths of ragged columns u32 … | padding to 8
-//           bytes
-//   heap:   per row, per ragged column: keys u64 [count], then weights f32 [count] padded to 8
-//   bytes
+//   record: keys of fixed columns u64 … | position of the row's words in the heap u64 (only with a
+//           ragged column) | floats, weights of fixed columns f32, lengths of ragged columns u32 …
+//           | padding to 8 bytes
+//   heap:   per row, per ragged column: keys u64 [count], weights f32 [count] padded to 8 bytes
 #pragma once
 
 #include <cstdint>
@@ -18,8 +16,9 @@
 namespace dt::worker {
 
 struct ColumnSlot {
-  uint32_t value = 0;  // Byte offset in the record: float, first key, or count of a ragged column.
-  uint32_t weights = 0;  // Fixed and weighted: byte offset of the first weight.
+  // Byte offset in the record: of the float, the first key, or the count of a ragged column.
+  uint32_t value = 0;
+  uint32_t weights = 0;  // Byte offset of the first weight, for a fixed and weighted column.
 };
 
 // Immutable.

@@ -17,7 +17,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr uint32_t kFixedLengthMax = 1 << 16;  // Longer lists are kept ragged.
+constexpr uint32_t kFixedLengthMax = 1 << 16;  // Longer lists are stored as ragged.
 
 bool IsKeyed(DataFormat format) {
   return format == DataFormat::kLibsvm || format == DataFormat::kLibffm;
@@ -29,7 +29,8 @@ std::string_view FirstLine(std::string_view text) {
   return line;
 }
 
-// Whether a first line that lacks a name is a header all the same: half its cells are names.
+// Whether a first line that lacks a name is a header all the same: half of its cells are known
+// names.
 bool IsHeader(const std::vector<std::string>& line, const std::vector<std::string>& names) {
   const auto known = std::ranges::count_if(
       line, [&](const std::string& cell) { return std::ranges::count(names, cell) > 0; });
@@ -85,7 +86,8 @@ Status SplitSource::FindFiles(Split split) {
     std::error_code error;
     const std::string absolute = std::filesystem::absolute(file, error).lexically_normal().string();
     paths_text_ += absolute + "\n";
-    // The cache, which others may read, has it; its name depends on the path as it is.
+    // Others may read the cache, so this text, which is in it, has paths as the job file writes
+    // them; the cache's name depends on the real paths.
     sources_text_ += fmt::format("{} {} {}.{:09}\n", WithWrittenPaths(absolute), info.st_size,
                                  info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
     bytes_ += static_cast<uint64_t>(info.st_size);
@@ -195,7 +197,7 @@ Result<SplitSource::Format> SplitSource::NamedFormat(size_t input, std::string_v
   return Format{FormatOf(header_), false, header_};
 }
 
-// Empty where the first training file has no header or is absent.
+// Empty if the first training file has no header or is absent.
 Result<std::vector<std::string>> SplitSource::TrainHeader() const {
   if (config_.train.empty()) {
     return std::vector<std::string>();

@@ -1,4 +1,4 @@
-// What one split is read from, and how: its inputs, their formats, and the columns that come out.
+// The inputs of one split, their formats, and the columns that come out.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,10 @@ namespace dt::worker {
 const std::vector<std::string>& FilesOf(const DataConfig& config, Split split);
 std::string_view NameOf(Split split);
 
-// One thread at a time; the formats it gives are immutable and for any thread.
+// Used by one thread at a time; the formats that it returns are immutable: any thread.
 class SplitSource {
  public:
-  // `shape`: of the key column, where it is known already: from the training data.
+  // `shape`: that of the key column, if the training data has told it already.
   static Result<SplitSource> Make(const DataConfig& config, Split split,
                                   std::optional<KeyShape> shape);
 
@@ -30,8 +30,8 @@ class SplitSource {
   bool is_command() const { return is_command_; }
   // For errors: the path, or "command".
   const std::string& name(size_t input) const;
-  uint64_t bytes() const { return bytes_; }  // Of all files; 0 for a command.
-  // Everything that decides what the rows of given inputs are, in a canonical form.
+  uint64_t bytes() const { return bytes_; }  // Size of all files; 0 for a command.
+  // Everything that decides which rows given inputs have, in a canonical form.
   std::string OptionsText() const;
   // "path size mtime" lines.
   const std::string& sources_text() const { return sources_text_; }
@@ -41,12 +41,12 @@ class SplitSource {
   struct Format {
     std::shared_ptr<const RowFormat> rows;
     bool has_header = false;  // The first line is no row.
-    // The cells of every line; empty where the format names none.
+    // Names of the cells of every line; empty if the format has none.
     std::vector<std::string> cell_names = {};
   };
-  // For an input that starts with `text`. All inputs give the same columns.
+  // The format of an input that starts with `text`. All inputs give the same columns.
   Result<Format> FormatFor(size_t input, std::string_view text);
-  // Formats from now on have this shape.
+  // Later formats have this shape.
   void Widen(KeyShape shape);
 
  private:
@@ -58,7 +58,7 @@ class SplitSource {
   Result<Format> NamedFormat(size_t input, std::string_view text);
   std::shared_ptr<const RowFormat> FormatOf(const std::vector<std::string>& header) const;
   Result<std::vector<std::string>> TrainHeader() const;
-  // The first listed column that the header lacks and must have.
+  // The first listed column that the header must have and lacks.
   const ColumnSpec* Missing(const std::vector<std::string>& header) const;
 
   DataConfig config_;
@@ -68,11 +68,11 @@ class SplitSource {
   uint64_t bytes_ = 0;
   std::string sources_text_;
   std::string paths_text_;               // The paths alone.
-  std::optional<KeyShape> given_shape_;  // Fixed from outside.
-  std::optional<KeyShape> shape_;        // In use: given or found.
-  std::shared_ptr<const RowFormat>
-      shared_;                       // Of all inputs, where the format does not depend on them.
-  std::vector<std::string> header_;  // Of the first input that had one.
+  std::optional<KeyShape> given_shape_;  // The shape given to Make.
+  std::optional<KeyShape> shape_;        // The shape in use: given or found.
+  // The format of all inputs, if it does not depend on them.
+  std::shared_ptr<const RowFormat> shared_;
+  std::vector<std::string> header_;  // The header of the first input that had one.
 };
 
 }  // namespace dt::worker

@@ -1,5 +1,5 @@
-// Kernels read a node's attributes without asking whether they are there and of their type: a plan
-// that comes from elsewhere is asked once, before it is bound.
+// Kernels read a node's attributes without checking that they exist and have the right type, so a
+// plan that comes from elsewhere is checked once, before it is bound.
 #pragma once
 
 #include "common/base/status.h"

@@ -12,8 +12,8 @@ namespace dt::worker {
 namespace {
 
 constexpr Duration kTimeout = std::chrono::minutes(10);
-// Values of B whose calls and graphs are kept. A job has a few: full slices, those of the last
-// batch, the same of evaluation.
+// Values of B whose calls and graphs are kept. A job has a few: that of full slices, those of the
+// last batch, and the same for evaluation.
 constexpr size_t kBatchesMax = 16;
 
 struct DestroyGraph {
@@ -28,15 +28,15 @@ struct KernelNode {
   CudaNode node;
 };
 
-// Nodes of a subgraph that follow one another and go to the card alike.
+// Successive nodes of a subgraph, of which either all or none can be captured in a graph.
 struct Segment {
   size_t begin = 0, end = 0;
   bool can_capture = false;
-  bool has_run = false;  // With the addresses of now.
+  bool has_run = false;  // It has run with the current addresses.
   OwnedGraph graph;
 };
 
-// A subgraph for one B.
+// The work of a subgraph for one B.
 struct Work {
   std::vector<KernelNode> nodes;
   std::vector<Segment> segments;
@@ -80,8 +80,8 @@ class CudaRunner : public NodeRunner {
       }
     }
     for (Segment& segment : work.segments) {
-      // The first time as single kernels: that loads their code, which is no matter for a graph,
-      // and a B that never comes again needs none.
+      // The first run launches single kernels: it loads their code, which is not for a graph to do,
+      // and a B that never comes again needs no graph.
       if (!segment.can_capture || !std::exchange(segment.has_run, true)) {
         DT_TRY_STATUS(LaunchTimed(work, segment, pass));
       } else {
@@ -96,7 +96,7 @@ class CudaRunner : public NodeRunner {
   uint64_t graphs_made() const override { return graphs_made_; }
 
  private:
-  // Step nodes know no B.
+  // Nodes of Phase::kStep do not depend on B.
   using Key = std::pair<const Subgraph*, int64_t>;
   static Key KeyOf(const Subgraph& subgraph, const Pass& pass) {
     return {&subgraph, subgraph.phase == Phase::kSlice ? pass.extents[kBatch] : 0};
@@ -104,7 +104,7 @@ class CudaRunner : public NodeRunner {
 
   const Node& NodeOf(NodeIndex n) const { return context_.plan.graph.nodes[n]; }
 
-  // All that may be wrong with a plan, before anything runs.
+  // Finds everything that may be wrong with a plan, before anything runs.
   Status CheckNodes() const {
     const Graph& graph = context_.plan.graph;
     const std::vector<int64_t> ones(graph.symbols.size(), 1);
@@ -120,7 +120,7 @@ class CudaRunner : public NodeRunner {
     return OkStatus();
   }
 
-  // What is kept holds for the capacities that it was made with.
+  // Drops all work that was made for other capacities, or when there are too many values of B.
   void FollowExtents(const Pass& pass) {
     const auto capacities = pass.extents.subspan(kBatch + 1);
     const int64_t batch = pass.extents[kBatch];
@@ -158,7 +158,7 @@ class CudaRunner : public NodeRunner {
     return OkStatus();
   }
 
-  // One piece for all nodes: they run one after the other.
+  // All nodes share the scratch memory, because they run one after the other.
   Status GrowScratch() {
     if (scratch_bytes_ <= scratch_.bytes()) return OkStatus();
     scratch_ = DeviceMemory();
@@ -167,7 +167,7 @@ class CudaRunner : public NodeRunner {
   }
 
   Status SendRun(const Pass& pass) {
-    // Over long ago: the pass before has ended.
+    // Does not block: the last copy belonged to the pass before, which has ended.
     DT_TRY_STATUS(run_sent_->Wait(kTimeout));
     *reinterpret_cast<CudaRun*>(sent_run_.data()) = CudaRunOf(pass.run, pass.sizes);
     const size_t used = offsetof(CudaRun, sizes) + pass.sizes.size() * sizeof(int64_t);
@@ -175,7 +175,7 @@ class CudaRunner : public NodeRunner {
     return queue_->Record(*run_sent_);
   }
 
-  // Where everything lies now. True: elsewhere than the last time.
+  // Sets the current addresses; true if any of them is new.
   bool Place(Work& work) {
     bool moved = false;
     const auto place = [&moved](void*& at, void* now) {
@@ -233,7 +233,7 @@ class CudaRunner : public NodeRunner {
     for (size_t i = segment.begin; i < segment.end && launched.ok(); ++i) {
       launched = Launch(work.nodes[i]);
     }
-    // Also after an error: the stream captures until then.
+    // Also after an error, because the stream captures until then.
     CudaGraph* graph = nullptr;
     const CudaError error = table_.end_capture(queue_->stream(), &graph);
     segment.graph = OwnedGraph(graph, DestroyGraph{&table_});
@@ -248,12 +248,13 @@ class CudaRunner : public NodeRunner {
   DeviceMemory run_, scratch_;
   PinnedMemory sent_run_;
   std::unique_ptr<DeviceEvent> run_sent_;
-  size_t scratch_bytes_ = 0;         // What some node needs.
-  std::vector<int64_t> capacities_;  // Of the symbols after B, that works_ was made with, …
-  std::vector<int64_t> batches_;     // … and the values of B.
+  size_t scratch_bytes_ = 0;         // The largest need of a node.
+  std::vector<int64_t> capacities_;  // Extents of the symbols after B with which works_ was made.
+  std::vector<int64_t> batches_;     // Values of B in works_.
   std::map<Key, Work> works_;
   uint64_t graphs_made_ = 0;
-  std::unique_ptr<CudaQueue> queue_;  // Last: ends its work before what it uses goes.
+  // Declared last: ends its work before what it uses is destroyed.
+  std::unique_ptr<CudaQueue> queue_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a device could compute: which operators of this build have a kernel there.
+// What a device can compute: the operators of this build that have a kernel there.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,12 @@
 
 namespace dt::worker {
 
-// Of those that have one for the processor; the engine's own (communication, copies) need none.
+// Operators that have a kernel for the processor but none in `table`. The engine's own operators
+// (communication, copies) need none.
 std::vector<std::string> OperatorsWithoutKernel(const CudaTable& table);
 
-// What FindAccelerator finds, with the operators that it has no kernel for. The emulated one has
-// the processor's.
+// The result of FindAccelerator, with the operators for which it has no kernel. The emulated
+// accelerator has the processor's kernels.
 Result<std::optional<DeviceInfo>> FindAcceleratorWithKernels(const ClusterConfig& cluster);
 
 }  // namespace dt::worker

@@ -12,7 +12,7 @@
 namespace dt::worker {
 namespace {
 
-// As the operator says; else it passes over its results once.
+// What the operator says; by default, one operation for each element of its results.
 double FlopsOf(const Graph& graph, const Node& node, const PreparedNode& prepared) {
   const OpSpec* const op = FindOp(node.op);
   if (op != nullptr && op->cost != nullptr) return op->cost(graph, node, prepared.samples).flops;
@@ -38,7 +38,7 @@ Engine::Engine(Plan plan, const Options& options)
       parameters_(plan_),
       exchange_(plan_, options.accelerator) {}
 
-// The first lane has the memory of what lasts: it goes last.
+// The first lane has the memory that all lanes share, so it is destroyed last.
 Engine::~Engine() {
   while (!lanes_.empty()) lanes_.pop_back();
 }
@@ -67,8 +67,8 @@ Status Engine::Prepare() {
   return exchange_.Open();
 }
 
-// Slices of a step only read what lasts, and leave everything that the step's nodes read in the
-// exchange. Tables on the worker are bound to one slice at a time.
+// True if slices of a step only read lasting values, and leave everything that the step's nodes
+// read of them in the exchange. Tables on the worker are bound to one slice at a time.
 bool Engine::SlicesMayOverlap() const {
   const Graph& graph = plan_.graph;
   const auto is_of_slice = [&](ValueIndex v) {
@@ -225,7 +225,7 @@ Result<TableRows> Engine::RowGrads() {
   }
   Status finite = CheckRowGrads(plan_.graph, lane.row_grads, lane.at_hand);
   if (finite.ok()) return TableRows(lane.row_grads);
-  DT_TRY_STATUS(EndPass(lane));  // A loss says more.
+  DT_TRY_STATUS(EndPass(lane));  // If a loss is not finite either, its error says more.
   return finite;
 }
 

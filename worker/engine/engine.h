@@ -1,7 +1,7 @@
 // Carries out a plan on the processor and, if the plan asks for it, an accelerator. For each step:
 // BeginSlice, GiveRows, RowGrads for every own slice, then Exchange, then Update; between steps,
-// Evaluate.
-// Owned by the train thread, beside which the streams work. In a steady state it allocates nothing.
+// Evaluate. Owned by the train thread; the streams have threads of their own. In a steady state it
+// allocates nothing.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ struct NodeTiming {
   Duration time{};
 };
 
-// One slice as it goes into the engine.
+// One slice as the engine's input.
 struct SliceInputs {
   const LookupPlan& plan;
   TableRows rows;
@@ -40,9 +40,9 @@ struct SliceInputs {
 
 class Engine {
  public:
-  // Errors: Internal, a plan that does not hold together; NotYet, an operator without a kernel;
-  // Unavailable, a plan that needs an accelerator, and none or a smaller one is there. What is
-  // passed outlives the engine.
+  // Errors: Internal, if the plan is inconsistent; NotYet, if an operator has no kernel;
+  // Unavailable, if the plan needs an accelerator, and there is none or it is too small. All
+  // options outlive the engine.
   struct Options {
     TaskPool& pool;
     Accelerator* accelerator = nullptr;  // Needed by plans that have values there.
@@ -57,60 +57,61 @@ class Engine {
   ~Engine();
 
   const Plan& plan() const { return plan_; }
-  // The host's. Whoever may have written them, they go to the accelerator again before they are
-  // used there.
+  // The host's arrays. The caller may write them, so they are sent to the accelerator again before
+  // they are used there.
   Parameters& parameters() {
     copies_->Touch();
     return parameters_;
   }
-  // Waits for the update, and brings the accelerator's values to the host's arrays.
+  // Waits for the update, then copies the accelerator's values to the host's arrays.
   Status FetchParameters();
 
-  // Forward and backward of slices, of which slices_at_once() may be under way, begun and without
-  // their gradients taken. Begin runs what needs no rows; GiveRows goes to the slice begun last. A
-  // slice and its rows stay as they are until the Begin after its RowGrads, or Exchange. RowGrads,
-  // of the slice begun first, waits for, by table of the graph, the gradients f32 [distinct keys,
-  // dim] of its rows (empty where none reaches them), valid until the next Begin; what they do not
-  // need may still run. A slice without samples adds nothing. Error: Unavailable, a gradient is not
-  // finite.
+  // Forward and backward pass of slices. At most slices_at_once() slices are under way, that is,
+  // begun and without their gradients taken. BeginSlice runs what needs no rows. GiveRows is for
+  // the slice begun last. RowGrads is for the slice begun first: it waits for the gradients of its
+  // rows, f32 [distinct keys, dim] by table of the graph (empty if none reaches the table), valid
+  // until the next BeginSlice; other nodes may still run. A slice and its rows must not change
+  // until the BeginSlice after its RowGrads, or Exchange. A slice without samples adds nothing.
+  // Errors: Unavailable, if a gradient is not finite.
   size_t slices_at_once() const { return lanes_.size(); }
   Status BeginSlice(const LookupPlan& slice, const RunInfo& run);
   void GiveRows(TableRows rows);
   Result<TableRows> RowGrads();
   Result<TableRows> RunSlice(const SliceInputs& inputs, const RunInfo& run);
-  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Also without a slice of
-  // one's own.
+  // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Ranks without slices call
+  // it, too.
   Status Exchange(Collective& collective, std::span<const uint32_t> owner, Step step);
   // Starts the rest of the step's nodes: the dense update.
   Status Update(const RunInfo& run);
-  // Waits for it, or whatever else was started last.
+  // Waits for the update, or for whatever else was started last.
   Status FinishUpdate();
-  // After FinishUpdate: what is pushed of a parameter of the graph. REQUIRES:
-  // ParameterSpec::pushed.
+  // After FinishUpdate: the values to push for a parameter of the graph. REQUIRES: the parameter
+  // has a ParameterSpec::pushed.
   std::span<const float> pushed(size_t parameter) const;
   // By loss: its mean over the samples of the step exchanged last, equal on all ranks. Valid until
   // the next exchange.
   std::span<const double> step_losses() const { return exchange_.step_losses(); }
 
-  // Forward only: by loss of the graph, its output [samples], valid until the next call.
+  // Forward pass only: returns, by loss of the graph, its output [samples], valid until the next
+  // call.
   Result<TableRows> Evaluate(const SliceInputs& inputs, const RunInfo& run);
 
-  // After FetchParameters.
+  // To be called after FetchParameters.
   std::vector<NodeTiming> Timings() const;
   uint64_t bytes() const;
-  // Of all slices at once.
+  // The sum over the lanes.
   Bindings::DeviceBytes device_bytes() const;
   uint64_t cuda_graphs_made() const;
 
  private:
-  // What a slice under way has to itself. The first lane runs everything else too.
+  // The state of one slice under way. The first lane also runs everything else.
   struct Lane {
     Lane(const Plan& plan, Accelerator* accelerator) : bindings(plan, accelerator) {}
     Bindings bindings;
     std::vector<PreparedNode> nodes;  // By node.
     std::unique_ptr<Streams> streams;
     SliceAtHand at_hand;
-    bool slice = false;  // Begun, not yet copied to its pack.
+    bool slice = false;  // True from the begin of a slice until it is copied to its pack.
     std::vector<std::span<const float>> row_grads;
   };
   Status Prepare();
@@ -132,9 +133,10 @@ class Engine {
   StepExchange exchange_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<ParameterCopies> copies_;
-  std::vector<uint32_t> for_push_;  // Subgraphs that give the gradients of rows.
-  size_t begun_ = 0, taken_ = 0;    // Slices of the step: modulo the lanes, those they are on.
-  bool updating_ = false;           // The first lane.
+  std::vector<uint32_t> for_push_;  // Subgraphs that compute the gradients of rows.
+  // Numbers of slices in the step; modulo the lanes, they give the lane.
+  size_t begun_ = 0, taken_ = 0;
+  bool updating_ = false;  // The update runs on the first lane.
   std::vector<std::span<const float>> outputs_;
 };
 

@@ -10,7 +10,7 @@
 namespace dt::worker {
 namespace {
 
-// One node after the other, each timed by itself.
+// Runs one node after the other, and times each by itself.
 class OneByOne : public NodeRunner {
  public:
   explicit OneByOne(const RunnerContext& context) : context_(context) {}
@@ -81,8 +81,7 @@ class CopyRunner : public QueueRunner {
     const TensorView& from = prepared.inputs[0];
     const TensorView& to = node.outputs.empty() ? prepared.inputs[1] : prepared.outputs[0];
     DT_CHECK(from.bytes() == to.bytes());
-    if (from.data == nullptr)
-      return OkStatus();  // An input that this pass has not, and nobody reads.
+    if (from.data == nullptr) return OkStatus();  // The pass lacks this input, and nobody reads it.
     return to_device_ ? queue().CopyToDevice(to.data, from.data, from.bytes())
                       : queue().CopyToHost(to.data, from.data, from.bytes());
   }
@@ -91,7 +90,8 @@ class CopyRunner : public QueueRunner {
   const bool to_device_;
 };
 
-// The CPU's kernels on the emulated device's memory; they occupy it for as long as its speed says.
+// Runs the CPU's kernels on the emulated device's memory; they occupy the device for as long as its
+// speed demands.
 class EmulatedRunner : public QueueRunner {
  public:
   EmulatedRunner(const RunnerContext& context, std::unique_ptr<DeviceQueue> queue,

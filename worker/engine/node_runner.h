@@ -16,19 +16,18 @@
 
 namespace dt::worker {
 
-// One node, ready to run: its views are set before each pass, and lie where its inputs and outputs
-// lie.
+// One node, ready to run: its views are set before each pass, and point to its inputs and outputs.
 struct PreparedNode {
   Kernel kernel = nullptr;
   std::vector<TensorView> inputs, outputs;
   std::vector<std::byte> scratch;
-  double flops = 0;  // Of nodes on the accelerator, for so many samples.
+  double flops = 0;  // For nodes on the accelerator, with this many samples.
   int64_t samples = -1;
   uint64_t runs = 0;
-  Duration time{};  // Of nodes on a card: of giving them to it.
+  Duration time{};  // For nodes on a CUDA card, the time to launch them.
 };
 
-// What all passes have in common. What it names outlives the runners.
+// What all passes have in common. All of it outlives the runners.
 struct RunnerContext {
   const Plan& plan;
   const GraphIndex& index;  // Made for the plan's graph.
@@ -36,7 +35,7 @@ struct RunnerContext {
   Accelerator* accelerator = nullptr;  // Needed by streams other than kCpu.
   Timeline* timeline = nullptr;        // Records each node, if it wants the step.
   bool overlap = true;                 // False: a subgraph begins when the one before has ended.
-  // Gives a node its views; on the stream's thread, right before the node runs.
+  // Sets a node's views and returns it; called on the stream's thread, right before the node runs.
   std::function<PreparedNode&(NodeIndex)> prepare;
 };
 
@@ -46,33 +45,33 @@ struct Pass {
   Phase phase = Phase::kSlice;
   RunInfo run;
   SliceIndex slice = kNoSlice;  // For the timeline.
-  // By symbol, 1 first: the slice's true sizes, and what memory on an accelerator is laid out for
-  // (exact for B).
+  // By symbol, from 1 on: the slice's true sizes, and those for which memory on an accelerator is
+  // laid out (exact for B).
   std::span<const int64_t> sizes, extents;
 };
 
-// Of one stream; only its thread uses it.
+// Runs one stream; only the stream's thread uses it.
 class NodeRunner {
  public:
   virtual ~NodeRunner() = default;
-  // Before the pass's first subgraph. REQUIRES: all work of the pass before has ended.
+  // Called before the pass's first subgraph. REQUIRES: all work of the pass before has ended.
   virtual Status Begin(const Pass&) { return OkStatus(); }
-  // The subgraph's nodes, in order: run, or given to an accelerator.
+  // Runs the subgraph's nodes in order, or gives them to an accelerator.
   virtual Status Run(const Subgraph& subgraph, const Pass& pass) = 0;
-  // Work given so far has ended when the event has; the stream goes on. Nothing to do for the
-  // processor.
+  // The event happens when all work given so far has ended; the stream goes on. For the processor
+  // there is nothing to do.
   virtual Status Record(DeviceEvent&) { return OkStatus(); }
-  // What is run from now on comes after the event.
+  // Work given from now on comes after the event.
   virtual Status WaitFor(DeviceEvent& event, Duration timeout) { return event.Wait(timeout); }
   // CUDA graphs made so far; none more in a steady state.
   virtual uint64_t graphs_made() const { return 0; }
 };
 
-// Errors: Unavailable, no queue or no memory; NotYet, Invalid: a node that the card's kernels
-// cannot run. `context` outlives it.
+// Errors: Unavailable, if there is no queue or no memory; NotYet or Invalid, if the card's kernels
+// cannot run a node. `context` outlives the runner.
 Result<std::unique_ptr<NodeRunner>> MakeNodeRunner(Stream stream, const RunnerContext& context);
 
-// Of the timeline: what a stream's spans are called.
+// The timeline's track for a stream.
 Track TrackOf(Stream stream);
 
 }  // namespace dt::worker

@@ -1,4 +1,4 @@
-// How far a pass has come: which of its subgraphs have ended, or why none will any more. Streams
+// How far a pass has come: which of its subgraphs have ended, or the error that stopped it. Streams
 // and the train thread wait here for one another. Any thread.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace dt::worker {
 
 class Progress {
  public:
-  // A new pass of so many streams. REQUIRES: the streams of the one before have left.
+  // Begins a pass of this many streams. REQUIRES: the streams of the pass before have left.
   void Begin(size_t subgraphs, size_t streams) {
     MutexLock lock(mutex_);
     ended_.assign(subgraphs, false);
@@ -20,7 +20,7 @@ class Progress {
     has_rows_ = false;
     status_ = OkStatus();
   }
-  // A stream has nothing to do with this pass any more.
+  // Called by a stream that has nothing to do with this pass any more.
   void Leave() {
     MutexLock lock(mutex_);
     --streams_;
@@ -36,7 +36,7 @@ class Progress {
     has_rows_ = true;
     changed_.NotifyAll();
   }
-  // Every wait gives this from now on; the first failure counts.
+  // Every wait returns `status` from now on; the first failure counts.
   void Fail(Status status) {
     MutexLock lock(mutex_);
     if (status_.ok()) status_ = std::move(status);
@@ -59,7 +59,7 @@ class Progress {
     if (!status_.ok()) return status_;
     return ended_[subgraph] ? OkStatus() : Late(timeout);
   }
-  // Until all streams have left; also after a failure, which ends their waits.
+  // Waits until all streams have left; also after a failure, which ends their waits.
   Status WaitForStreams(Duration timeout) {
     const TimePoint deadline = SystemClock().Now() + timeout;
     MutexLock lock(mutex_);

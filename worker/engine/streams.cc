@@ -8,7 +8,7 @@ namespace dt::worker {
 namespace {
 
 constexpr Duration kPoll = milliseconds(200);
-// Of one subgraph, and of what it waits for: far above what any step takes.
+// Limit for one subgraph, and for what it waits for: far above what any step takes.
 constexpr Duration kTimeout = std::chrono::minutes(10);
 
 bool IsExchange(const GraphIndex& index, const Subgraph& subgraph) {
@@ -32,7 +32,7 @@ Streams::~Streams() {
     thread->thread.request_stop();
     thread->begins.Close();
   }
-  // A node may still run, and what it uses goes after this.
+  // A node may still run, and what it uses is destroyed after this.
   for (const std::unique_ptr<Thread>& thread : threads_) {
     if (thread != nullptr && thread->thread.joinable()) thread->thread.join();
   }

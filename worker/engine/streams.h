@@ -20,22 +20,22 @@ class Streams {
   explicit Streams(RunnerContext context);
   ~Streams();
 
-  // Starts a pass; returns at once. Communication has ended already. REQUIRES: the pass before has
-  // ended (Wait).
+  // Starts a pass; returns at once. Subgraphs of communication count as ended. REQUIRES: the pass
+  // before has ended (Wait).
   void Start(const Pass& pass);
   void GiveRows() { progress_.GiveRows(); }
   // Errors: what stopped a stream; Timeout.
   Status WaitFor(uint32_t subgraph);
-  // For all of the pass; nothing to wait for before the first.
+  // Waits for all of the pass; does nothing before the first one.
   Status Wait();
-  // After Wait.
+  // To be called after Wait.
   uint64_t graphs_made() const;
 
  private:
   struct Thread {
     std::unique_ptr<NodeRunner> runner;
     BoundedQueue<uint64_t> begins{1};  // Numbers of passes.
-    std::jthread thread;               // Last.
+    std::jthread thread;               // Declared last.
   };
   Status Open();
   void Work(Stream stream, std::stop_token stop);
@@ -46,10 +46,10 @@ class Streams {
   const RunnerContext context_;
   Progress progress_;
   std::array<std::unique_ptr<Thread>, kStreams> threads_;  // Null: the plan does not need it.
-  std::vector<std::unique_ptr<DeviceEvent>> events_;       // By subgraph of the longer pass.
+  std::vector<std::unique_ptr<DeviceEvent>> events_;       // One per subgraph of the longer pass.
   uint64_t passes_ = 0;
 
-  Pass pass_;  // At hand; written while no stream runs.
+  Pass pass_;  // The current pass; written while no stream runs.
 };
 
 }  // namespace dt::worker

@@ -8,7 +8,8 @@
 namespace dt::worker {
 namespace {
 
-// Infinities and NaNs are the floats whose exponent is all ones; integers, so that it vectorises.
+// Infinities and NaNs are the floats whose exponent is all ones; compares integers to be
+// vectorised.
 bool AllFinite(std::span<const float> values) {
   uint32_t largest = 0;
   for (const float value : values) {
@@ -59,7 +60,8 @@ Status CheckUpdatedRows(const GraphIndex& index, const Bindings& bindings,
   const auto is_finite = [&](NodeIndex n) {
     const Node& update = graph.nodes[n];
     if (update.device == Device::kGpu) return true;
-    if (graph.value(update.inputs[1]).kind != ValueKind::kInput) return true;  // CheckRowSums.
+    // CheckRowSums checks these.
+    if (graph.value(update.inputs[1]).kind != ValueKind::kInput) return true;
     return AllFinite(bindings.floats(update.inputs[2]));
   };
   for (const TableUse& table : graph.tables) {

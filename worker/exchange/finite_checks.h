@@ -1,4 +1,5 @@
-// What a step computes must be finite before others get it: the error says where it first was not.
+// Check that what a step computes is finite before others get it; the error names the first value
+// that is not.
 #pragma once
 
 #include <span>
@@ -10,26 +11,26 @@
 
 namespace dt::worker {
 
-// A slice that runs, or ran last.
+// A slice that runs, or the one that ran last.
 struct SliceAtHand {
   Step step = 0;
   SliceIndex slice = 0;
-  uint64_t first_sample = 0;  // Of the epoch.
+  uint64_t first_sample = 0;  // Position in the epoch.
   uint32_t samples = 0;
 };
 
-// Errors of all: Unavailable, with step and place.
+// Errors of all functions: Unavailable naming the step and the value.
 Status CheckLosses(const Graph& graph, const Bindings& bindings, const SliceAtHand& slice);
-// row_grads: by table of the graph.
+// `row_grads`: by table of the graph.
 Status CheckRowGrads(const Graph& graph, TableRows row_grads, const SliceAtHand& slice);
-// Of the gradients of tables on the worker that the slice alone updates; what lies on the
-// accelerator shows in the next loss.
+// Checks the gradients of tables on the worker that are updated by this slice alone. Gradients on
+// the accelerator are not checked: they show in the next loss.
 Status CheckUpdatedRows(const GraphIndex& index, const Bindings& bindings,
                         const SliceAtHand& slice);
-// Of a table on the worker: `sums` of all slices.
+// `sums`: the gradient of a table on the worker, summed over all slices.
 Status CheckRowSums(const TableUse& table, std::span<const float> sums, Step step);
-// `sums`: of all slices; empty if nobody adds to this rank's gradients, which are then looked at
-// themselves. What lies on the accelerator shows in the next loss.
+// `sums`: over all slices; empty if no other rank adds to this rank's gradients, which are then
+// checked themselves. Gradients on the accelerator are not checked: they show in the next loss.
 Status CheckDenseGrads(const Graph& graph, const Bindings& bindings, std::span<const float> sums,
                        Step step);
 

@@ -51,7 +51,7 @@ uint64_t RowExchange::BytesFor(std::span<const uint64_t> keys) const {
   return bytes;
 }
 
-// The message of an own slice, with counts_ at its beginning; gives what follows.
+// Begins the message of an own slice with counts_; returns where the rest goes.
 std::byte* RowExchange::Begin(SliceIndex slice, size_t bytes) {
   auto* const memory = static_cast<std::byte*>(messages_[slice].memory.Reserve(bytes));
   own_[slice] = {memory, bytes};
@@ -108,7 +108,7 @@ Status RowExchange::Join(Collective& collective, std::span<const uint32_t> owner
   return OkStatus();
 }
 
-// Where keys and gradients are in each slice's message.
+// Finds keys and gradients in each slice's message.
 Status RowExchange::Read(std::span<const uint32_t> owner) {
   for (size_t k = 0; k < all_.size(); ++k) {
     const std::span<const std::byte> message = all_[k];

@@ -1,8 +1,8 @@
-// The sparse half of a step's exchange: what each own slice leaves for the plan's sum_rows nodes,
-// its keys and row gradients of tables on the worker, goes to all ranks, which then make the same
-// rows and the same sums of it. Kernels write gradients straight into a slice's message:
+// The sparse half of a step's exchange: for the plan's sum_rows nodes, the keys and row gradients
+// that each own slice has of tables on the worker go to all ranks, which then make the same rows
+// and the same sums. Kernels write gradients straight into a slice's message:
 //
-//   u64 keys of each piece | keys of each piece | gradients of each piece, f32 [keys, dim]
+//   u64 number of keys [pieces] | keys of each piece | gradients of each piece, f32 [keys, dim]
 //
 // Owned by the train thread.
 #pragma once
@@ -23,20 +23,20 @@ namespace dt::worker {
 
 class RowExchange {
  public:
-  // `plan` outlives it. With an accelerator messages are pinned for copies from it.
+  // `plan` outlives it. With an accelerator, messages are pinned for copies from it.
   RowExchange(const Plan& plan, Accelerator* accelerator);
-  // Error: Internal, a plan that sums rows of no table.
+  // Errors: Internal, if the plan sums rows of no table on the worker.
   Status Open();
 
-  // As StepExchange's.
+  // See StepExchange.
   void AddNothing(SliceIndex slice);
   void PlacePieces(const LookupPlan& slice, Bindings& bindings);
   void CopyPieces(SliceIndex slice, const Bindings& bindings);
 
-  // Makes the rows of all slices' keys in `tables`, and lays sums, numbers and steps_since_update
+  // Makes rows for all slices' keys in `tables`, and puts sums, numbers and steps_since_update
   // where the step's nodes read them. Does nothing if the plan sums no rows. Errors: those of
-  // Collective::GatherSlices and WorkerTables::BindStep; Internal, a message of another form;
-  // Unavailable, a sum is not finite.
+  // Collective::GatherSlices and WorkerTables::BindStep; Internal, if a message has another form;
+  // Unavailable, if a sum is not finite.
   Status Join(Collective& collective, std::span<const uint32_t> owner, Step step,
               WorkerTables* tables, Bindings& bindings);
 
@@ -48,14 +48,14 @@ class RowExchange {
     ValueIndex in = kNone;
     ValueIndex sums = kNone, numbers = kNone, steps_since_update = kNone;
     RowSum sum;
-    std::vector<std::span<const Key>> keys;  // By slice, as the next.
+    std::vector<std::span<const Key>> keys;  // By slice, as are grads.
     std::vector<std::span<const float>> grads;
   };
   struct Message {
     AlignedBuffer memory;
     std::vector<float*> grads;  // By piece.
   };
-  // Of a message with these keys by piece.
+  // The size of a message with this many keys by piece.
   uint64_t BytesFor(std::span<const uint64_t> keys) const;
   std::byte* Begin(SliceIndex slice, size_t bytes);
   Status Read(std::span<const uint32_t> owner);
@@ -63,8 +63,8 @@ class RowExchange {
 
   const Plan& plan_;
   std::vector<Piece> pieces_;
-  std::vector<uint64_t> counts_;   // Keys by piece, of the message at hand.
-  std::vector<Message> messages_;  // By slice, as the next two.
+  std::vector<uint64_t> counts_;   // Keys by piece, of the current message.
+  std::vector<Message> messages_;  // By slice, as are own_ and all_.
   std::vector<std::span<const std::byte>> own_, all_;
 };
 

@@ -19,7 +19,7 @@ void RowSum::Begin(std::span<const std::span<const Key>> slices) {
   }
 }
 
-// A number that is next is a first appearance.
+// Keys are numbered by first appearance: a key with the next number appears for the first time.
 void RowSum::Sum(std::span<const std::span<const float>> slices, size_t dim,
                  std::span<float> sums) const {
   DT_CHECK(sums.size() == keys_.size() * dim);

@@ -19,9 +19,9 @@ class SlicePacks {
   struct Piece {
     NodeIndex node = kNone;
     ValueIndex in = kNone, out = kNone;
-    bool summed = false;  // Else gathered.
-    bool direct =
-        false;  // The kernel that makes `in` writes into the pack; else it is copied there.
+    bool summed = false;  // Otherwise gathered.
+    // The kernel that makes `in` writes into the pack; otherwise `in` is copied there.
+    bool direct = false;
     size_t offset = 0, floats = 0;
   };
   const std::vector<Piece>& pieces() const { return pieces_; }
@@ -30,10 +30,10 @@ class SlicePacks {
 
   // The memory of a piece for slice k.
   float* PieceOf(SliceIndex k, const Piece& piece);
-  // Zeros: a slice without samples.
+  // Fills the pack with zeros, for a slice without samples.
   void Clear(SliceIndex k);
 
-  // For Collective::ExchangeSlices. By slice; of slices not touched since Begin the spans are
+  // For Collective::ExchangeSlices: by slice; the spans of slices not touched since Begin are
   // empty.
   void Begin();
   std::span<const std::span<const float>> sums() const { return sums_; }

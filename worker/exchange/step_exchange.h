@@ -1,5 +1,5 @@
 // The exchange of a step: packs what each own slice leaves for it, joins the packs of all ranks,
-// and lays the results where the step's nodes read them. Owned by the train thread.
+// and puts the results where the step's nodes read them. Owned by the train thread.
 #pragma once
 
 #include <span>
@@ -17,21 +17,22 @@ namespace dt::worker {
 
 class StepExchange {
  public:
-  // What is passed outlives it; `accelerator` may be null if no copy touches what is exchanged.
+  // `plan` and `accelerator` outlive it; `accelerator` may be null if nothing exchanged is copied
+  // from or to one.
   StepExchange(const Plan& plan, Accelerator* accelerator);
-  // Error: Internal, a plan whose losses are not exchanged.
+  // Errors: Internal, if the plan does not exchange its losses.
   Status Open();
 
-  // Of a slice without samples: zeros.
+  // Adds zeros, for a slice without samples.
   void AddNothing(SliceIndex slice);
-  // Before the slice runs: its nodes write what is exchanged straight into its pack …
+  // Called before the slice runs: its nodes then write what is exchanged straight into its pack.
   void PlacePieces(const LookupPlan& slice, Bindings& bindings);
-  // … and after it has, what they cannot write there is copied.
+  // Called after the slice has run: copies what its nodes could not write into the pack.
   void CopyPieces(SliceIndex slice, const Bindings& bindings);
 
   // Joins the slices of all ranks; owner[k] is the rank that ran slice k. The results go to
   // `bindings`, and rows of new keys to `tables`. Errors: those of Collective::ExchangeSlices and
-  // RowExchange::Join; Unavailable, a sum is not finite.
+  // RowExchange::Join; Unavailable, if a sum is not finite.
   struct StepSlices {
     std::span<const uint32_t> owner;
     Step step = 0;
@@ -48,8 +49,8 @@ class StepExchange {
   SlicePacks packs_;
   RowExchange rows_;
   AlignedBuffer summed_memory_, gathered_memory_;
-  std::span<float> summed_, gathered_;  // Of all ranks; gathered_: [slices, floats of one].
-  std::vector<size_t> loss_pieces_;     // By loss: its piece.
+  std::span<float> summed_, gathered_;  // Over all ranks; gathered_: [slices, floats of one].
+  std::vector<size_t> loss_pieces_;     // By loss: the index of its piece.
   std::vector<double> step_losses_;
 };
 

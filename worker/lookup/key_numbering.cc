@@ -23,7 +23,7 @@ void KeyNumbering::Number(std::span<const Key> keys, std::span<uint32_t> numbers
   const size_t mask = slots_.size() - 1;
   Slot* const slots = slots_.data();
   const uint32_t epoch = epoch_;
-  std::array<size_t, kAhead> homes;  // Of the keys ahead.
+  std::array<size_t, kAhead> homes;  // Home slots of the keys ahead.
   const auto look_ahead = [&](size_t i) {
     const size_t home = MixBits(keys[i]) & mask;
     homes[i % kAhead] = home;

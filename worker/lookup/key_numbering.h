@@ -1,6 +1,6 @@
-// Numbers the distinct keys that a table, or several alike, sees in one batch: 0, 1, … by first
-// occurrence. Open addressing with linear probing; slots carry the batch they belong to, so that
-// starting anew clears nothing. One thread.
+// Numbers the distinct keys that a table, or several with the same lookups, sees in one batch: 0,
+// 1, … by first occurrence. Open addressing with linear probing; each slot says which batch it
+// belongs to, so that the next batch clears nothing. Owned by one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,16 @@ class KeyNumbering {
  public:
   // Forgets all keys and makes room for `keys_max` keys.
   void Begin(size_t keys_max);
-  // numbers[i] = the number of keys[i]; keys not seen since Begin are appended to `distinct`.
-  // REQUIRES: at most keys_max keys since Begin; distinct holds exactly those numbered so far.
+  // numbers[i] becomes the number of keys[i]; keys not seen since Begin are appended to `distinct`.
+  // REQUIRES: at most keys_max keys since Begin; `distinct` holds exactly those numbered so far.
   void Number(std::span<const Key> keys, std::span<uint32_t> numbers, std::vector<Key>& distinct);
 
  private:
   struct Slot {
     Key key;
     uint32_t number;
-    uint32_t epoch;  // Of Begin; another one: the slot is free.
+    uint32_t
+        epoch;  // The Begin that it belongs to, by number; if not the last one, the slot is free.
   };
   std::vector<Slot> slots_;
   uint32_t epoch_ = 0;

@@ -1,6 +1,6 @@
 // What one batch slice reads from the tables: its distinct keys, grouped by shard and table, and
-// for each lookup where its ids' rows are. Made by a LookupPlanner, then only read. Where the
-// shards are is nothing that it knows: the client looks that up when it sends.
+// for each lookup the rows of its ids. Made by a LookupPlanner, then only read. It does not say
+// which servers have the shards: the client finds that out when it sends.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace dt::worker {
 
-// Rows [first, first + rows) of a table: those in one shard.
+// Rows [first, first + rows) of a table, all in one shard.
 struct RowGroup {
   ShardId shard;
   uint32_t table = 0;  // Index into Graph::tables.
@@ -19,7 +19,7 @@ struct RowGroup {
   uint32_t rows = 0;
 };
 
-// Index into Graph::lookups gives one of these; InputKind says what each list holds.
+// The lists of one lookup of Graph::lookups; InputKind says what each list holds.
 struct LookupLists {
   std::vector<uint32_t> index;
   std::vector<uint32_t> ends;                 // Ragged only.
@@ -29,10 +29,10 @@ struct LookupLists {
 
 struct LookupPlan {
   Batch batch;
-  std::vector<uint64_t> rows;            // Of the data set: sample i is row rows[i].
+  std::vector<uint64_t> rows;            // In the data set: sample i is row rows[i].
   std::vector<std::vector<Key>> tables;  // By table of the graph: the distinct keys in row order.
   std::vector<LookupLists> lookups;
-  // Of tables on servers: shards ascending, within a shard tables in the job's order, none empty.
+  // Tables on servers only: shards ascending, within a shard tables in the job's order, none empty.
   std::vector<RowGroup> groups;
 };
 

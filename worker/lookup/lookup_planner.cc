@@ -12,9 +12,9 @@
 namespace dt::worker {
 namespace {
 
-constexpr size_t kJoinedAtOnce = 32;  // Samples.
+constexpr size_t kJoinedAtOnce = 32;  // Samples that are joined at a time.
 
-// Ids of one sample in a column of fixed length.
+// Number of ids per sample in a column of fixed length.
 size_t LengthOf(const BatchColumn& column, uint32_t samples) {
   return samples == 0 ? 0 : column.keys.size() / samples;
 }
@@ -26,14 +26,14 @@ size_t SampleOf(const BatchColumn& column, size_t at, const Batch& batch) {
   return static_cast<size_t>(behind - column.offsets.begin()) - 1;
 }
 
-// Lists are kept from slice to slice: room for the most that this one may need, and an eighth more,
-// so that in a while none has to grow.
+// Makes room for the most entries that a list may need, and an eighth more. Lists are kept from
+// slice to slice, so that after a while none has to grow.
 template <class T>
 void MakeRoom(size_t most, std::vector<T>& list) {
   if (list.capacity() < most) list.reserve(most + most / 8);
 }
 
-// Keys of a column, `length` a sample, to every `stride`th place.
+// Copies the keys of a column, `length` per sample; samples are `stride` keys apart in `out`.
 void JoinColumn(std::span<const Key> keys, size_t length, size_t stride, Key* out) {
   if (length == 1) {
     for (const Key key : keys) *out = key, out += stride;
@@ -44,7 +44,7 @@ void JoinColumn(std::span<const Key> keys, size_t length, size_t stride, Key* ou
   }
 }
 
-// Occurrences of each row, by counting: row_ends[u] and the positions in ascending order.
+// Finds the occurrences of each row, by counting: row_ends[u] and the positions in ascending order.
 void Transpose(size_t rows, LookupLists& lists) {
   MakeRoom(lists.index.size(), lists.row_ends);
   MakeRoom(lists.index.size(), lists.row_order);
@@ -53,7 +53,7 @@ void Transpose(size_t rows, LookupLists& lists) {
   for (const uint32_t row : lists.index) ++lists.row_ends[row];
   uint32_t first = 0;
   for (uint32_t& end : lists.row_ends) first += std::exchange(end, first);
-  // Each row's entry now is where its next occurrence goes; after the last one it is the row's end.
+  // Each row's entry is now where its next occurrence goes; after the last one it is the row's end.
   for (size_t i = 0; i < lists.index.size(); ++i) {
     lists.row_order[lists.row_ends[lists.index[i]]++] = static_cast<uint32_t>(i);
   }
@@ -117,7 +117,7 @@ Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
   for (const std::vector<uint32_t>& tables : same_keys_) {
     DT_TRY_STATUS(NumberKeys(tables.front(), plan));
     for (const uint32_t t : tables) DT_TRY_STATUS(CheckKeys(t, plan));
-    // The first table's lists hold the numbers until every other table's are made of them.
+    // The first table's lists hold the numbers until those of all other tables are made from them.
     for (const uint32_t t : std::views::reverse(tables)) FillTable(t, tables.front(), plan);
   }
   for (size_t l = 0; l < graph.lookups.size(); ++l) {
@@ -127,7 +127,7 @@ Status LookupPlanner::Fill(LookupFor purpose, LookupPlan& plan) {
     if (purpose == LookupFor::kTrain) {
       Transpose(plan.tables[spec.table].size(), lists);
     } else {
-      lists.row_ends.clear();  // The plan may have been one of training.
+      lists.row_ends.clear();  // The plan may have been used for training.
       lists.row_order.clear();
     }
   }
@@ -153,7 +153,7 @@ void LookupPlanner::NumberFixed(bool with_keys, LookupPlan& plan) {
   }
 }
 
-// Into the index of the table's lookups: the numbers of their keys, by first occurrence.
+// Writes the numbers of the keys, by first occurrence, into the index of the table's lookups.
 Status LookupPlanner::NumberKeys(uint32_t table, LookupPlan& plan) {
   const Graph& graph = plan_.graph;
   size_t ids = 0;
@@ -181,7 +181,7 @@ Status LookupPlanner::NumberKeys(uint32_t table, LookupPlan& plan) {
   return OkStatus();
 }
 
-// From the lists of `numbered`, which is the table itself or one that sees the same keys.
+// Makes the lists from those of `numbered`: the table itself, or one that sees the same keys.
 void LookupPlanner::FillTable(uint32_t table, uint32_t numbered, LookupPlan& plan) {
   size_t ids = 0;
   for (const uint32_t l : lookups_of_[numbered]) ids += plan.lookups[l].index.size();
@@ -198,7 +198,7 @@ void LookupPlanner::FillTable(uint32_t table, uint32_t numbered, LookupPlan& pla
   }
 }
 
-// Keys of a table of `rows: N` are below N.
+// Checks that the keys of a table with `rows: N` are below N.
 Status LookupPlanner::CheckKeys(uint32_t table, const LookupPlan& plan) const {
   const TableUse& use = plan_.graph.tables[table];
   if (use.keys_end == 0) return OkStatus();
@@ -222,7 +222,7 @@ Status LookupPlanner::CheckKeys(uint32_t table, const LookupPlan& plan) const {
   DT_UNREACHABLE();
 }
 
-// The ids of a lookup in the order of its index; the ends of a ragged one.
+// Returns the ids of a lookup in the order of its index, and fills the ends of a ragged one.
 std::span<const Key> LookupPlanner::KeysOf(const LookupSpec& spec, const Batch& batch,
                                            LookupLists& lists) {
   const BatchColumn& front = batch.columns[spec.columns.front()];
@@ -232,7 +232,7 @@ std::span<const Key> LookupPlanner::KeysOf(const LookupSpec& spec, const Batch& 
   }
   if (spec.columns.size() == 1) return front.keys;
   joined_.resize(static_cast<size_t>(batch.samples) * spec.length);
-  // Some samples at a time: few enough that what they become stays in the nearest cache.
+  // A few samples at a time, so that their joined keys stay in the nearest cache.
   for (size_t first = 0; first < batch.samples; first += kJoinedAtOnce) {
     const size_t end = std::min<size_t>(first + kJoinedAtOnce, batch.samples);
     size_t at = 0;
@@ -288,7 +288,7 @@ void LookupPlanner::NumberRows(uint32_t table, LookupPlan& plan) {
     row_of_[i] = first[shard_of_[i]]++;
     keys[row_of_[i]] = distinct_[i];
   }
-  // Every entry has moved to its end, which is the next one's beginning.
+  // Every entry has moved to its end, which is the beginning of the next entry.
   std::copy_backward(first.begin(), first.end() - 1, first.end());
   first.front() = 0;
 }

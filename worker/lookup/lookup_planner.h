@@ -1,8 +1,8 @@
-// Batch → LookupPlan. Keeps its working memory, and uses the memory that the plan brings along, so
-// that recycled plans cost no allocation. One thread.
+// Makes a LookupPlan from a batch. Keeps its working memory, and reuses the memory of the plan that
+// it fills, so that recycled plans cost no allocation. Owned by one thread.
 //
-// Rows of a table are numbered shard by shard, so that what a group's answer carries is one piece
-// of the table's rows.
+// Rows of a table are numbered shard by shard, so that the answer for a group is one contiguous
+// piece of the table's rows.
 #pragma once
 
 #include <vector>
@@ -17,28 +17,28 @@ namespace dt::worker {
 
 enum class LookupFor { kTrain, kEvaluate };  // Evaluation needs no transposed lists.
 
-// By table of the graph: its index in the job, which is what travels.
+// For each table of the graph: its index in the job, which names it in messages.
 std::vector<uint32_t> WireTables(const Graph& graph, const std::vector<TableConfig>& tables);
 
-// Besides those of the graph: a table of which every training slice reads the same keys.
+// A table besides those of the graph: every training slice reads the same keys of it.
 struct DenseBlockTable {
   TableId id;
   std::vector<Key> keys;
   uint32_t dim = 0;
-  uint32_t wire = 0;  // Its index in the job.
+  uint32_t wire = 0;  // The table's index in the job.
 };
 
 class LookupPlanner {
  public:
-  // `plan` outlives the planner. shards: of the job. wire_tables: of the graph, then of the fixed
-  // tables, which are numbered after those of the graph.
+  // `plan` outlives the planner. `shards`: those of the job. `wire_tables`: for the tables of the
+  // graph, then for the fixed tables, which are numbered after those of the graph.
   LookupPlanner(const Plan& plan, uint32_t shards, std::vector<uint32_t> wire_tables,
                 std::vector<DenseBlockTable> fixed = {});
-  // Fills all but batch and rows from plan.batch. Rows of tables on the worker do not travel.
-  // Errors: Invalid, more ids than 2^32 in one slice; Malformed, a key that the table has not, with
-  // its column and sample.
+  // Fills all of `plan` but batch and rows, from plan.batch. Tables on the worker are in no group.
+  // Errors: Invalid, if a slice has more than 2^32 ids; Malformed naming column and sample, if the
+  // table has no such key.
   Status Fill(LookupFor purpose, LookupPlan& plan);
-  // The keys of the fixed tables alone.
+  // Fills in the keys of the fixed tables only.
   void FillFixed(LookupPlan& plan);
 
  private:
@@ -55,19 +55,19 @@ class LookupPlanner {
   const Plan& plan_;
   const uint32_t shards_;
   const std::vector<DenseBlockTable> fixed_;
-  std::vector<uint32_t> table_order_;  // Tables on servers, ascending on the wire.
-  std::vector<std::vector<uint32_t>>
-      shard_first_;  // [table][shard]: first row, and one past the end.
+  std::vector<uint32_t> table_order_;  // Tables on servers, ascending by index in the job.
+  // [table][shard]: the shard's first row; the last entry is the number of rows.
+  std::vector<std::vector<uint32_t>> shard_first_;
   std::vector<std::vector<uint32_t>> lookups_of_;  // By table of the graph.
-  // Tables of the graph whose lookups read the same lists of columns see the same keys, which are
-  // numbered once. Ascending, and by their first table.
+  // Groups of tables whose lookups read the same lists of columns: these see the same keys, which
+  // are numbered once. Ascending, as are their first tables.
   std::vector<std::vector<uint32_t>> same_keys_;
 
   KeyNumbering numbering_;
   std::vector<Key> joined_;         // Keys of several columns, side by side.
   std::vector<Key> distinct_;       // By first occurrence.
-  std::vector<uint32_t> row_of_;    // By first occurrence: the row.
-  std::vector<uint32_t> shard_of_;  // By first occurrence: the row's shard.
+  std::vector<uint32_t> row_of_;    // Rows of the keys in distinct_.
+  std::vector<uint32_t> shard_of_;  // Shards of the keys in distinct_.
 };
 
 }  // namespace dt::worker

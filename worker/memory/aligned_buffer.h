@@ -1,4 +1,4 @@
-// Memory for tensors: at a 64-byte boundary, grows and never shrinks. Owned by one thread.
+// Memory for tensors, aligned to 64 bytes; it grows and never shrinks. Owned by one thread.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ namespace dt::worker {
 
 class AlignedBuffer {
  public:
-  // With an accelerator, which outlives it: pinned for copies from and to that.
+  // With an accelerator, which outlives the buffer, memory is pinned for copies from and to it.
   explicit AlignedBuffer(Accelerator* pinned_for = nullptr) : pinned_for_(pinned_for) {}
 
-  // At least `bytes` bytes. What was inside is lost when it grows; it then takes an eighth more
-  // than asked, so that sizes that creep up settle.
+  // Returns at least `bytes` bytes. The content is lost when the buffer grows; it then takes an
+  // eighth more than asked, so that slowly growing sizes settle.
   void* Reserve(size_t bytes) {
     if (bytes > capacity_) Grow((bytes + bytes / 8 + 63) / 64 * 64);
     return pinned_.data() != nullptr ? pinned_.data() : memory_.get();
@@ -37,7 +37,7 @@ class AlignedBuffer {
     memory_.reset(std::aligned_alloc(64, bytes));
     DT_CHECK_MSG(memory_ != nullptr, "no memory for {} bytes", bytes);
   }
-  // Without it copies are as right, and slower.
+  // If pinning fails, copies are just slower.
   bool Pin(size_t bytes) {
     Result<PinnedMemory> pinned = PinnedMemory::Make(*pinned_for_, bytes);
     if (pinned.ok()) {

@@ -10,7 +10,7 @@ namespace {
 // Kernels take one kind of view; nothing writes to an input.
 void* Mutable(const void* data) { return const_cast<void*>(data); }
 
-// Evaluation has no lists that only gradients read.
+// Null in evaluation, which has no lists that only gradients read.
 void* DataOrNull(const std::vector<uint32_t>& list) {
   return list.empty() ? nullptr : Mutable(list.data());
 }
@@ -53,7 +53,7 @@ Status Bindings::Open(Parameters& parameters, const Bindings* lasting) {
   }
   PinCopiedSlots();
   joined_.resize(plan_.graph.inputs.size());
-  // The others place theirs with the first slice, if one comes.
+  // Bindings that share `lasting` place their slots with their first slice, if one comes.
   return lasting == nullptr ? PlaceSlots() : OkStatus();
 }
 
@@ -63,7 +63,8 @@ void Bindings::ShareLasting(const Bindings& other) {
   }
 }
 
-// Copies of an accelerator go from and to the host's slots while their streams do other things.
+// Copies of the accelerator use host slots while streams do other things, so these slots are
+// pinned.
 void Bindings::PinCopiedSlots() {
   const auto pin = [this](ValueIndex v) {
     const uint32_t slot = plan_.slot[v];
@@ -78,7 +79,8 @@ void Bindings::PinCopiedSlots() {
   }
 }
 
-// Weights, optimizer state and replicas: host arrays, or one piece of the accelerator's memory.
+// Weights, optimizer state and replicas are in host arrays, or in one piece of the accelerator's
+// memory.
 Status Bindings::PlaceLasting(Parameters& parameters) {
   for (Parameters::Array& array : parameters.arrays()) {
     views_[array.value].data = array.values.data();
@@ -185,7 +187,7 @@ void Bindings::SetSizes(const LookupPlan& slice, TableViews tables) {
   SetShapes();
 }
 
-// A mark that is passed goes an eighth further, so that sizes that creep up settle.
+// An extent that is passed grows by an eighth more, so that slowly growing sizes settle.
 void Bindings::SetSize(SymbolIndex symbol, size_t size) {
   const auto now = sizes_[symbol] = static_cast<int64_t>(size);
   if (now > extents_[symbol]) extents_[symbol] = now + now / 8;
@@ -245,7 +247,7 @@ Status Bindings::GrowArena() {
   }
   if (!grown) return OkStatus();
   if (arena_.bytes() > 0) ++arena_growths_;
-  arena_ = DeviceMemory();  // Nothing in it outlives a slice.
+  arena_ = DeviceMemory();  // Nothing in the arena outlives a slice.
   DT_TRY(arena_, DeviceMemory::Make(*accelerator_, bytes));
   return OkStatus();
 }
@@ -282,14 +284,14 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
       view.data = DataOrNull(lists().row_order);
       break;
     case InputKind::kRows:
-      break;  // BindRows.
+      break;  // Set by BindRows.
     case InputKind::kRowNumbers:
     case InputKind::kRowGaps:
-      break;  // PlaceTables.
+      break;  // Set by PlaceTables.
   }
 }
 
-// [B, columns] from columns of [B].
+// Makes [B, columns] from columns of [B].
 void* Bindings::JoinColumns(size_t input, const InputSpec& spec, const Batch& batch) {
   const size_t width = spec.columns.size();
   auto* const out =

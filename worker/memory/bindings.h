@@ -1,13 +1,13 @@
-// Where every value of the plan is for the slice at hand: its actual shape and its memory. Owned by
+// Where every value of the plan is for the current slice: its actual shape and its memory. Owned by
 // the train thread.
 //
-//   kNode        its slot of the memory plan, at the high-water mark so far; those of the
-//                accelerator lie in one arena there, at the capacities of sizes: kernels there know
-//                no more when they are given to it
-//   kParameter   the dense parameters' arrays, or memory of the accelerator (kReplica too)
-//   kInput       the batch, the lookup lists, the pulled rows: not copied, save float columns to be
-//                joined
-//   kTable       where the table on the worker has it
+//   kNode        its slot of the memory plan, as large as ever needed; slots on the accelerator are
+//                in one arena there, laid out for extents(), because what is recorded for it
+//                knows no other sizes
+//   kParameter   the dense parameters' arrays, or memory of the accelerator (also kReplica)
+//   kInput       the batch, the lookup lists, the pulled rows: not copied, except float columns
+//                that must be joined
+//   kTable       the memory of the table on the worker
 #pragma once
 
 #include <deque>
@@ -24,40 +24,40 @@
 
 namespace dt::worker {
 
-// By table of the graph: f32 [distinct keys, dim].
+// For each table of the graph: f32 [distinct keys, dim].
 using TableRows = std::span<const std::span<const float>>;
 
 class Bindings {
  public:
-  // `plan` outlives it, as does `accelerator`, which may be null if no value lies there.
+  // `plan` and `accelerator` outlive it; `accelerator` may be null if no value is there.
   Bindings(const Plan& plan, Accelerator* accelerator)
       : plan_(plan), accelerator_(accelerator), views_(plan.graph.values.size()) {}
-  // Before anything else. Errors: Internal, the plan has a symbol that means nothing; Unavailable,
-  // the accelerator's memory is too small. `parameters` outlives it; with `lasting`, which does
-  // too, weights, state and replicas are where they are there.
+  // To be called first. `parameters` outlives it. With `lasting`, which also outlives it, weights,
+  // state and replicas share the memory that `lasting` has for them. Errors: Internal, if the plan
+  // has an unknown symbol; Unavailable, if the accelerator's memory is too small.
   Status Open(Parameters& parameters, const Bindings* lasting = nullptr);
 
-  // Everything but rows, and values that are placed elsewhere afterwards. `tables`: by table of the
-  // graph; empty if none is on the worker. REQUIRES: the slice has samples, and nothing runs.
-  // Error: Unavailable, the accelerator's memory is too small.
+  // Binds everything but rows, and values that are placed elsewhere afterwards (Place). `tables`:
+  // for each table of the graph; empty if none is on the worker. REQUIRES: the slice has samples,
+  // and nothing runs. Errors: Unavailable, if the accelerator's memory is too small.
   Status BindSlice(const LookupPlan& slice, TableViews tables = {});
   void BindRows(TableRows rows);
-  // Where several slices update tables on the worker: room for what the step's nodes make of the
-  // places of all their keys. What slices left on the accelerator is lost. REQUIRES: nothing runs.
-  // Error: as BindSlice.
+  // Makes room for the step's nodes where several slices update tables on the worker: the sizes are
+  // then those of all keys of the step. Values that slices left on the accelerator are lost.
+  // REQUIRES: nothing runs. Errors: as for BindSlice.
   Status BindStep(TableViews tables);
 
   const TensorView& view(ValueIndex v) const { return views_[v]; }
-  // Of a value f32.
+  // REQUIRES: the value is f32.
   std::span<const float> floats(ValueIndex v) const {
     return {static_cast<const float*>(views_[v].data), static_cast<size_t>(views_[v].size())};
   }
-  // By symbol, 1 first: of the slice bound last, and what the arena is laid out for: B exactly, of
-  // others a mark at or above all sizes so far.
+  // By symbol, from 1 on: the sizes of the slice bound last, and those for which the arena is laid
+  // out: exact for B, for others a value at or above all sizes so far.
   std::span<const int64_t> sizes() const { return sizes_; }
   std::span<const int64_t> extents() const { return extents_; }
   void Place(ValueIndex v, void* data) { views_[v].data = data; }
-  // Of slots and joined columns in host memory.
+  // Host memory of slots and joined columns.
   uint64_t bytes() const;
   struct DeviceBytes {
     uint64_t lasting = 0;  // Weights, state, replicas.
@@ -85,16 +85,17 @@ class Bindings {
   const Plan& plan_;
   Accelerator* const accelerator_;
   std::vector<TensorView> views_;
-  std::vector<ValueIndex> symbolic_;      // Values whose shape depends on the slice.
-  std::vector<uint32_t> symbol_lookup_;   // By symbol: the lookup whose ids it counts, …
-  std::vector<uint32_t> symbol_table_;    // … or the table whose distinct keys it counts, …
-  std::vector<uint32_t> symbol_step_;     // … or that whose keys of a step it counts, …
-  std::vector<uint32_t> symbol_room_;     // … or the table on the worker whose rows it counts.
+  std::vector<ValueIndex> symbolic_;  // Values whose shape depends on the slice.
+  // By symbol: the lookup whose ids it counts; each symbol is in one list.
+  std::vector<uint32_t> symbol_lookup_;
+  std::vector<uint32_t> symbol_table_;    // By symbol: the table whose distinct keys it counts.
+  std::vector<uint32_t> symbol_step_;     // By symbol: the table whose keys of a step it counts.
+  std::vector<uint32_t> symbol_room_;     // By symbol: the table on the worker whose room it is.
   std::vector<int64_t> sizes_, extents_;  // By symbol.
-  std::vector<size_t> slot_bytes_;        // Needed now.
+  std::vector<size_t> slot_bytes_;        // By slot: what is needed now.
   std::vector<bool> on_device_;           // By slot.
   std::vector<AlignedBuffer> slots_;
-  std::vector<size_t> device_capacity_, device_at_;  // By slot: its place in the arena.
+  std::vector<size_t> device_capacity_, device_at_;  // By slot, in the arena.
   DeviceMemory arena_, lasting_;
   uint32_t arena_growths_ = 0;
   std::vector<AlignedBuffer> joined_;  // By input.

@@ -26,7 +26,7 @@ std::span<const std::byte> BytesOf(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// Reads the file's fields one after the other; remembers where.
+// Reads the file's fields one after the other, and knows the offset for errors.
 class FieldReader {
  public:
   FieldReader(std::string_view content, const std::string& path) : content_(content), path_(path) {}
@@ -155,7 +155,7 @@ Status Parameters::Load(const std::string& folder) {
 Status Parameters::LoadWithoutState(const std::string& folder) {
   const std::string path = (std::filesystem::path(folder) / kName).string();
   DT_TRY(const std::vector<DenseArray> saved, ReadDenseFile(folder));
-  std::vector<const DenseArray*> found;  // Of each array; null: optimizer state.
+  std::vector<const DenseArray*> found;  // One per array; null: it is optimizer state.
   for (const Array& own : arrays_) {
     const auto at = std::ranges::find(saved, own.name, &DenseArray::name);
     found.push_back(own.optimizer_state || at == saved.end() ? nullptr : &*at);

@@ -1,9 +1,10 @@
-// "dense.bin" of a checkpoint, little-endian:
+// The file "dense.bin" of a checkpoint, little-endian:
 //
-//   "DTDENSE1" | u32 arrays | each: u32 name bytes, name, u32 dims, i64 dims…, f32 values… | u64
-//   digest
+//   "DTDENSE1" | u32 arrays | array [arrays] | u64 digest
+//   array: u32 name bytes, name, u32 dims, i64 dims…, f32 values…
 //
-// in the order of names; the digest is the XXH3-64 of all before it. Written by Parameters::Save.
+// Arrays are in the order of names; the digest is the XXH3-64 of everything before it. Written by
+// Parameters::Save.
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ struct DenseArray {
   Shape shape;
   std::vector<float> values;
 };
-// Errors: NotFound; DataLoss for a damaged file, with the place.
+// Errors: NotFound; DataLoss naming file and offset, if the file is damaged.
 Result<std::vector<DenseArray>> ReadDenseFile(const std::string& folder);
 
 }  // namespace dt::worker

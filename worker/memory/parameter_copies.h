@@ -1,5 +1,5 @@
-// Moves the dense parameters between the host's arrays and wherever else they lie: the
-// accelerator's memory and the replicas on either device. Owned by the train thread.
+// Moves the dense parameters between the host's arrays and their copies: in the accelerator's
+// memory, and in replicas on either device. Owned by the train thread.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,24 @@ namespace dt::worker {
 
 class ParameterCopies {
  public:
-  // What is passed outlives it; `accelerator` may be null if no parameter lies there. Error:
-  // Unavailable, no queue.
+  // All of these outlive it; `accelerator` may be null if no parameter is there.
   struct Options {
     const Plan& plan;
     Bindings& bindings;
     Parameters& parameters;
     Accelerator* accelerator = nullptr;
   };
+  // Errors: Unavailable, if no queue can be made.
   static Result<std::unique_ptr<ParameterCopies>> Create(const Options& options);
   explicit ParameterCopies(const Options& options) : options_(options) {}
 
-  // Somebody may write the host's arrays: they are what counts from now on.
+  // Called if the host's arrays may be written: they are the current values from now on.
   void Touch() { touched_ = true; }
   bool touched() const { return touched_; }
-  // Sends them to wherever else they lie, if they were touched since. REQUIRES, as Fetch: no stream
-  // runs.
+  // Sends the host's arrays to all copies, if they were touched since the last time. REQUIRES, like
+  // Fetch: no stream runs.
   Status Send();
-  // Brings the accelerator's values to the host's arrays, unless those are what counts.
+  // Copies the accelerator's values to the host's arrays, unless these are the current values.
   Status Fetch();
 
  private:
@@ -40,7 +40,7 @@ class ParameterCopies {
   Status Finish();
 
   const Options options_;
-  std::unique_ptr<DeviceQueue> queue_;  // With an accelerator; as the event.
+  std::unique_ptr<DeviceQueue> queue_;  // Null without an accelerator, as is moved_.
   std::unique_ptr<DeviceEvent> moved_;
   bool touched_ = true;
 };

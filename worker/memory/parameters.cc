@@ -12,7 +12,7 @@ namespace dt::worker {
 
 namespace {
 
-// What nodes other than updates read, themselves or by way of a replica.
+// The values that nodes other than updates read, directly or through a replica.
 std::set<ValueIndex> ReadInSlices(const Graph& graph) {
   std::set<ValueIndex> read;
   for (const Node& node : graph.nodes) {

@@ -1,5 +1,5 @@
-// The dense parameters and their state: one array each, living as long as the job. Every worker has
-// the same, bit for bit. Owned by the train thread.
+// The dense parameters and their optimizer state: one array each, which lives as long as the job.
+// Every worker has the same values, bit for bit. Owned by the train thread.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace dt::worker {
 
 class Parameters {
  public:
-  // First values, by themselves a function of the seed and the names.
+  // Fills in first values, which depend on the seed and the names only.
   explicit Parameters(const Plan& plan);
 
   struct Array {
@@ -22,9 +22,9 @@ class Parameters {
     ValueIndex value = kNone;
     Shape shape;
     std::vector<float> values;
-    bool optimizer_state = false;  // Read by updates alone.
+    bool optimizer_state = false;  // Read only by updates.
   };
-  // In the plan's order. The values may be written, nothing else.
+  // In the plan's order. Callers may write the values, and nothing else.
   std::vector<Array>& arrays() { return arrays_; }
   const std::vector<Array>& arrays() const { return arrays_; }
   uint64_t bytes() const;
@@ -32,13 +32,13 @@ class Parameters {
   // XXH3-128 over (name, shape, values) in the order of names, as 32 hex digits.
   std::string Checksum() const;
 
-  // Writes "<folder>/dense.bin" whole or not at all. Errors: Unavailable, naming the file.
+  // Writes "<folder>/dense.bin" whole or not at all. Errors: Unavailable naming the file.
   Result<CheckpointFile> Save(const std::string& folder) const;
-  // Errors: NotFound; DataLoss for a damaged file, with the place; Invalid if it holds other
-  // parameters than this model. Nothing changes on error.
+  // Errors: NotFound; DataLoss naming file and offset, if the file is damaged; Invalid, if it holds
+  // other parameters than this model's. Nothing changes on error.
   Status Load(const std::string& folder);
-  // What predictions need: everything but optimizer state, which the file may hold or lack. Errors:
-  // as for Load.
+  // Loads what predictions need: everything but optimizer state, which the file may have or lack.
+  // Errors: as for Load.
   Status LoadWithoutState(const std::string& folder);
 
  private:

@@ -1,4 +1,4 @@
-// Where a table on the worker is for the slice or step at hand.
+// Where a table on the worker is for the current slice or step.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace dt::worker {
 struct TableView {
   void* rows = nullptr;  // f32 [room, dim + state], on the table's device.
   int64_t room = 0;
-  // By distinct key of the slice or step: the number of its row; where it is updated, the steps
-  // since it last was. In host memory.
+  // For each distinct key of the slice or step: the number of its row, and, if the row is updated,
+  // the steps since its last update. In host memory.
   std::span<const uint32_t> numbers, steps_since_update;
 };
-// By table of the graph; those on servers have none.
+// For each table of the graph; empty for tables on servers.
 using TableViews = std::span<const TableView>;
 
 }  // namespace dt::worker

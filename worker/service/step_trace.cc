@@ -14,10 +14,10 @@
 namespace dt::worker {
 namespace {
 
-// More than asynchronous workers have under way: pushes that nobody has acknowledged yet.
+// More steps than asynchronous workers have under way, including pushes not acknowledged yet.
 constexpr Step kStepsUnderWay = 10;
 
-// "train 52 %, pull 13 %": how busy each track was.
+// How busy each track was: "train 52 %, pull 13 %".
 std::string BusyText(const TimelineSummary& summary) {
   std::string text;
   for (const TimelineSummary::Use& use : summary.uses) {
@@ -27,13 +27,13 @@ std::string BusyText(const TimelineSummary& summary) {
   return text;
 }
 
-// Those of an earlier run would be taken for this one's. Processes are numbered as they join: the
-// earlier run's worker may have had another number. No worker of this run trains before all have
-// joined.
+// Removes all workers' files: those of an earlier run would be taken for this one's. Processes are
+// numbered as they join, so the earlier run's worker may have had another number. No worker of this
+// run trains before all have joined.
 void RemoveTraces(const std::string& folder) {
   for (const std::filesystem::path& path : ListFolderIfAny(folder)) {
     if (!path.filename().string().starts_with("worker-")) continue;
-    std::error_code gone;  // Another worker removes them too.
+    std::error_code gone;  // Another worker may have removed the file.
     std::filesystem::remove(path, gone);
   }
 }

@@ -16,23 +16,25 @@ namespace dt::worker {
 
 class StepTrace {
  public:
-  // Before any worker of the job trains: if steps are wanted, files of an earlier run go.
+  // To be made before any worker of the job trains: if steps are wanted, it removes files of an
+  // earlier run.
   StepTrace(const JobConfig& job, ProcessId self);
 
-  // To record into; null: nothing is wanted.
+  // The timeline to record into; null: no steps are wanted.
   Timeline* timeline() { return timeline_ ? &*timeline_ : nullptr; }
-  // Steps below `end` are done. Writes the files some steps after the last that is wanted, when
-  // nothing of it is under way any more.
+  // Called when steps below `end` are done. Writes the files some steps after the last wanted one,
+  // when none of its work is under way any more.
   void StepsDone(Step end);
-  // Writes what there is, unless it is written. At the end of the job, while the texts of all spans
-  // are still there. Files that cannot be written are a warning, and end no job.
+  // Writes what is recorded, unless it was written before. To be called at the end of the job,
+  // while the texts of all spans still exist. A file that cannot be written causes a warning, and
+  // ends no job.
   void Finish();
 
  private:
   Status Write(std::span<const RecordedSpan> spans, const TimelineSummary& summary) const;
 
   const std::string name_, folder_, file_;  // The files' path without the ending.
-  const uint32_t pid_;                      // In the picture.
+  const uint32_t pid_;                      // The number of the process in the trace.
   std::optional<Timeline> timeline_;
   bool written_ = false;
 };

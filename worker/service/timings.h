@@ -5,7 +5,7 @@
 
 namespace dt::worker {
 
-// At level debug, longest first. `other` is a second engine with the same plan, or null.
+// Logs at level debug, longest first. `other` is a second engine with the same plan, or null.
 void LogTimings(const Engine& engine, const Engine* other);
 
 }  // namespace dt::worker

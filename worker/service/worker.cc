@@ -35,7 +35,7 @@ class WorkerRole : public Worker {
  private:
   const WorkerOptions options_;
   const std::unique_ptr<ControlLink> link_;
-  const Status devices_;  // Whether what cluster.devices asks for is there.
+  const Status devices_;  // OK if what cluster.devices asks for is there.
 };
 
 Result<std::optional<DeviceInfo>> DeviceOf(const WorkerOptions& options) {
@@ -54,7 +54,8 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
   const Result<std::optional<DeviceInfo>> accelerator = DeviceOf(options);
   join.devices = {HostDevice()};
   if (accelerator.ok() && accelerator->has_value()) join.devices.push_back(**accelerator);
-  // One that is asked for and absent ends the job, but its scheduler shall hear why.
+  // If the accelerator that was asked for is absent, the job ends; but the worker joins first, so
+  // that the scheduler hears why.
   Status absent = accelerator.status();
   if (!absent.ok() && options.job.parallel.fall_back_to_cpu) {
     LogWarn("worker.no_accelerator", {{"why", MessageOf(absent)}});

@@ -1,4 +1,5 @@
-// The worker role: joins the job, opens its data, carries out the scheduler's orders until Stop.
+// The worker role: joins the job, opens its data, carries out the scheduler's orders until the job
+// ends.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +18,29 @@ namespace dt::worker {
 struct WorkerOptions {
   const JobConfig& job;
   Network& network;
-  std::string scheduler;               // Endpoint.
-  std::string host = "127.0.0.1";      // This machine's address, for other workers to connect to.
-  ProcessId id = {};                   // The number to ask for; 0: any.
-  uint32_t threads = 0;                // For arithmetic and parsing; 0: as many as the machine has.
-  bool one_process = false;            // The only worker, with all other roles in its process.
-  bool evaluates = false;              // No step is trained: checkpoints need no optimizer state.
-  std::string predictions_path = {};   // Evaluations are also written there, as CSV; empty: not.
-  std::stop_token stop = {};           // Ends the joining; Run takes its own.
-  std::stop_token hurry = {};          // The job is to stop: emulated speeds do not hold any more.
+  std::string scheduler;           // The scheduler's endpoint.
+  std::string host = "127.0.0.1";  // This machine's address, for other workers to connect to.
+  ProcessId id = {};               // The number to ask for; 0: any.
+  uint32_t threads = 0;      // Threads for arithmetic and parsing; 0: as many as the machine has.
+  bool one_process = false;  // This is the only worker, and all other roles are in its process.
+  bool evaluates = false;    // No step is trained, so that checkpoints need no optimizer state.
+  // Evaluations are also written to this file, as CSV; empty: none.
+  std::string predictions_path = {};
+  std::stop_token stop = {};   // Ends the joining; Run takes its own token.
+  std::stop_token hurry = {};  // Set at shutdown: the emulated device then stops imitating delays.
   Network* data_network = nullptr;     // To the servers; null: `network`.
-  Accelerator* accelerator = nullptr;  // In place of what cluster.devices says.
+  Accelerator* accelerator = nullptr;  // Used instead of what cluster.devices says.
 };
 
-// Used by one thread. Outlives nothing: the job and the network outlive it.
+// Used by one thread. The job and the network outlive it.
 class Worker {
  public:
-  // Joins. Errors: as ControlLink::Open.
+  // Joins the job. Errors: as for ControlLink::Open.
   static Result<std::unique_ptr<Worker>> Open(const WorkerOptions& options);
   virtual ~Worker() = default;
 
-  // Returns when the job ends: OK if it completed; Cancelled when stopped, here by `stop` or by the
-  // scheduler; otherwise what made this worker or the job fail, which the scheduler has been told.
+  // Returns when the job ends: OK if it completed; Cancelled if it was stopped, by `stop` or by the
+  // scheduler; otherwise the failure of this worker or of the job. The scheduler has been told.
   virtual Status Run(std::stop_token stop) = 0;
 };
 

@@ -19,12 +19,14 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kPoll = milliseconds(200);  // How soon a wait notices a stop.
-constexpr Duration kTimeout = seconds(60);  // With others; the scheduler notices a dead one before.
-// For a server that comes back: to read its checkpoint and log; and how soon it is asked again.
+constexpr Duration kPoll = milliseconds(200);  // A wait notices a stop within this time.
+// For answers of others; the scheduler notices a dead one earlier.
+constexpr Duration kTimeout = seconds(60);
+// A server that comes back has this long to read its checkpoint and log; requests to it are sent
+// again after kResendToReturning.
 constexpr Duration kRecovery = std::chrono::minutes(15);
 constexpr Duration kResendToReturning = seconds(1);
-constexpr Duration kVerdictMax = seconds(8);  // For the scheduler to say who is lost.
+constexpr Duration kVerdictMax = seconds(8);  // The scheduler has this long to say who is lost.
 
 uint64_t Combined(uint64_t fingerprint, uint64_t next) {
   return MixBits(fingerprint ^ next) + next;
@@ -47,7 +49,7 @@ class WorkerCore {
   }
 
  private:
-  // Ends with what stops the worker; never OK.
+  // Returns why the worker stops; never OK.
   Status Work() {
     DT_TRY_STATUS(parts_.devices);
     DT_TRY_STATUS(OpenData());
@@ -80,12 +82,14 @@ class WorkerCore {
   bool WaitsForServers() const {
     return options_.job.checkpoint.durability == Durability::kLog && !options_.one_process;
   }
-  // For answers of others. A server that keeps a log comes back, or the scheduler ends the job.
+  // Limit for answers of others. A server that keeps a log comes back, or the scheduler ends the
+  // job.
   Duration Timeout() const {
     return WaitsForServers() ? options_.job.cluster.wait_for_server + kRecovery : kTimeout;
   }
 
-  // The mesh notices a lost worker at once, the scheduler a lease later; but it knows which one.
+  // The mesh notices a lost worker at once, the scheduler after its lease; but only the scheduler
+  // knows which one it is.
   bool PeerMayBeLost() const {
     return connecting_ || (collective_ != nullptr && collective_->broken());
   }
@@ -141,7 +145,8 @@ class WorkerCore {
                                   .overlap = options_.job.parallel.overlap};
     const bool all_on_servers = std::ranges::all_of(
         plan.graph.tables, [](const TableUse& table) { return table.store == kNone; });
-    // On processors alone two steps at once would only share them, and see less of one another.
+    // Without an accelerator, two steps at once would just share the processors, and each would see
+    // older rows.
     const bool two_lanes = options.overlap && options_.job.train.asynchronous() && on_accelerator;
     if (two_lanes && all_on_servers) {
       DT_TRY(other_engine_, Engine::Create(plan, options));
@@ -198,7 +203,8 @@ class WorkerCore {
     if (WaitsForServers()) requests.resend_after = kResendToReturning;
     for (size_t t = 0; t < graph.tables.size(); ++t) {
       const TableConfig& table = options_.job.model.tables[requests.wire_tables[t]];
-      const bool travels = graph.tables[t].store == kNone;  // Else it is on this worker.
+      // Otherwise the table is on this worker.
+      const bool travels = graph.tables[t].store == kNone;
       requests.tables.push_back({travels ? table.dim : 0, table.wire});
     }
     auto wire = static_cast<uint32_t>(options_.job.model.tables.size());
@@ -217,7 +223,7 @@ class WorkerCore {
     }
     const MeshLimits limits{.timeout = Timeout(), .interrupted = [this] { return Interrupted(); }};
     rank_ = static_cast<uint32_t>(self - workers.begin());
-    // Asynchronous workers have nothing to say to one another.
+    // Asynchronous workers exchange nothing with one another.
     if (workers.size() == 1 || options_.job.train.asynchronous()) {
       collective_ = std::make_unique<Collective>(std::move(MakeMemoryMesh(1, limits).front()));
       return OkStatus();
@@ -240,7 +246,7 @@ class WorkerCore {
     return OkStatus();
   }
 
-  // On the reader's thread, which lives within one order.
+  // Called on the reader's thread, which lives within one order.
   Result<SplitMessage> NextSplit() {
     for (;;) {
       Result<SplitMessage> split = parts_.link.NextSplit(order_, kPoll);
@@ -259,9 +265,9 @@ class WorkerCore {
     DT_TRY(done.result, trainer_->Evaluate(order));
     return OkStatus();
   }
-  // Tables here and dense parameters are the same everywhere: rank 0 writes them. If the latter
-  // live on servers, which save them with their optimizer state, the file is for
-  // those who read checkpoints.
+  // Tables on workers and dense parameters are the same on all workers, so rank 0 writes them. If
+  // dense parameters are on servers, which save them with their optimizer state, this file is for
+  // programs that read checkpoints.
   Status Do(const SaveOrder& order, OrderDoneMessage& done) {
     SaveDone saved;
     if (rank_ == 0) {
@@ -309,21 +315,21 @@ class WorkerCore {
   std::stop_token stop_;
   TaskPool pool_;
   Datasets data_;
-  StepTrace trace_;  // Of all that is below.
+  StepTrace trace_;  // Used by everything below.
 
-  // From Start on. Each uses those before it.
-  std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none, or it is given.
+  // Set by Start. Each object uses those before it.
+  std::unique_ptr<Accelerator> accelerator_;  // Null: the plan needs none, or the options name one.
   std::unique_ptr<WorkerTables> tables_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> other_engine_;  // See Trainer::Options; null: none.
   std::unique_ptr<PsClient> client_;
   uint32_t rank_ = 0;
-  bool connecting_ = false;  // To the other workers.
+  bool connecting_ = false;  // To the other workers, at this moment.
   std::unique_ptr<Collective> collective_;
   std::unique_ptr<Trainer> trainer_;
-  uint64_t order_ = 0;           // The one that is carried out.
-  uint64_t samples_before_ = 0;  // Trained by orders that are done.
-  HeartbeatMessage progress_;    // As it was told last.
+  uint64_t order_ = 0;           // The number of the current order.
+  uint64_t samples_before_ = 0;  // Trained by orders that have ended.
+  HeartbeatMessage progress_;    // As it was reported last.
 };
 
 }  // namespace

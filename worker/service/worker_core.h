@@ -1,5 +1,5 @@
 // A worker from its welcome to the end of the job: opens its data, takes the plan, carries out
-// orders. What connects it to the world is given to it, so that simulations can give it their own.
+// orders. Its connections are given to it, so that simulations can give it their own.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace dt::worker {
 
 struct WorkerParts {
   const WorkerOptions& options;
-  ControlLink& link;      // Welcomed.
+  ControlLink& link;      // After its welcome.
   Network& data_network;  // To the servers.
   // Connects this worker to the others of a view.
   std::function<Result<std::unique_ptr<Mesh>>(const View& view, uint32_t rank,
@@ -25,7 +25,7 @@ struct WorkerParts {
   const Clock& clock = SystemClock();
 };
 
-// As Worker::Run. REQUIRES: the parts outlive the call.
+// Like Worker::Run. REQUIRES: the parts outlive the call.
 Status RunWorker(const WorkerParts& parts, std::stop_token stop);
 
 }  // namespace dt::worker

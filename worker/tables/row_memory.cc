@@ -10,8 +10,8 @@ namespace {
 
 constexpr Duration kTimeout = std::chrono::minutes(1);
 
-// Memory of the heap: the kernel moves large blocks without copying them, and gives pages when they
-// are touched.
+// Memory of the heap: the kernel moves large blocks without copying them, and provides pages when
+// they are touched.
 class HostRows : public RowMemory {
  public:
   explicit HostRows(uint32_t width) : row_bytes_(width * sizeof(float)) {}
@@ -50,7 +50,7 @@ class DeviceRows : public RowMemory {
     return OkStatus();
   }
 
-  // Old and new lie there at the same time, until the rows are copied.
+  // The old and the new memory exist at the same time, until the rows are copied.
   Status Resize(uint32_t rows, uint32_t used) override {
     DT_TRY(DeviceMemory memory,
            DeviceMemory::Make(accelerator_, std::max<size_t>(rows * row_bytes_, 64)));

@@ -1,5 +1,5 @@
-// Rows of one width in the memory of a device, numbered from 0: the host's, or an accelerator's.
-// Owned by one thread; nobody else may use the rows while a method runs.
+// Rows of one width, numbered from 0, in the memory of the host or of an accelerator. Owned by one
+// thread; nothing else may use the rows while a method runs.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace dt::worker {
 class RowMemory {
  public:
   virtual ~RowMemory() = default;
-  // Room for `rows` rows; those before `used` stay as they are. Error: Unavailable, too little
-  // memory; then nothing has changed.
+  // Makes room for `rows` rows; the first `used` rows stay as they are. Errors: Unavailable, if
+  // there is too little memory; nothing has changed then.
   virtual Status Resize(uint32_t rows, uint32_t used) = 0;
-  // Whole rows from number `first` on. REQUIRES: there is room.
+  // Writes whole rows from number `first` on. REQUIRES: there is room.
   virtual Status Write(uint32_t first, std::span<const float> rows) = 0;
-  // The first `rows` rows, as the host can read them: in place, or brought to `copy`. Valid until
-  // the next call of any method.
+  // The first `rows` rows for the host to read: in place, or copied to `copy`. Valid until the next
+  // call of any method.
   virtual Result<std::span<const float>> Look(uint32_t rows, std::vector<float>& copy) = 0;
 
   void* data() const { return data_; }  // The device's address.
@@ -32,7 +32,8 @@ class RowMemory {
   uint32_t room_ = 0;
 };
 
-// `accelerator`: null for the host's memory; it outlives the rows. Error: Unavailable, no queue.
+// `accelerator`: null for the host's memory; it outlives the rows. Errors: Unavailable, if there is
+// no queue.
 Result<std::unique_ptr<RowMemory>> MakeRowMemory(uint32_t width, Accelerator* accelerator);
 
 }  // namespace dt::worker

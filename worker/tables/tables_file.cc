@@ -1,5 +1,5 @@
-// Checkpoints of tables on the worker: the form of the servers' files (server/checkpoint), so that
-// a table may live elsewhere each time a job is resumed.
+// Checkpoints of tables on the worker. They have the form of the servers' files
+// (server/checkpoint), because a table may be elsewhere each time a job is resumed.
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
@@ -28,7 +28,7 @@ Status AddHeader(RowsDb& db, const RowsHeader& header) {
   return db.Ingest(std::move(file));
 }
 
-// One sorted file.
+// Writes the table as one sorted file.
 Status AddTable(RowsDb& db, uint32_t shards, WorkerTable& table) {
   if (table.rows() == 0) return OkStatus();
   const TableId id = table.config().id;

@@ -34,7 +34,7 @@ Result<std::unique_ptr<WorkerTable>> WorkerTable::Create(const Options& options)
   return table;
 }
 
-// Twice as much as there is, unless only what is needed fits.
+// Doubles the room, unless only what is needed fits.
 Status WorkerTable::MakeRoom(uint32_t needed, uint32_t used) {
   if (needed <= memory_->room()) return OkStatus();
   const auto twice = static_cast<uint32_t>(std::min(kRowsMax, uint64_t{2} * memory_->room()));
@@ -65,7 +65,7 @@ Status WorkerTable::BindStep(std::span<const Key> keys, Step step) {
   return OkStatus();
 }
 
-// Keys without a row get one behind the last; `zeros`: of zeros, else with its first values.
+// Keys without a row get one after the last row: of zeros, or with initial values.
 Status WorkerTable::Find(std::span<const Key> keys, bool zeros) {
   const uint32_t before = rows();
   if (before + keys.size() > kRowsMax) {
@@ -107,7 +107,8 @@ void WorkerTable::FillFresh(bool zeros) {
   }
 }
 
-// The rows are updated once this step: a row without an update counts from before step 0.
+// The rows are updated once in this step. For a row that had no update, steps count from before
+// step 0.
 void WorkerTable::FindGaps(Step step) {
   const auto known = static_cast<uint32_t>(last_update_.size());
   last_update_.resize(keys_.size());

@@ -1,14 +1,14 @@
-// A table that lives on this worker: which keys have a row and where it is. The rows, values and
-// then optimizer state, lie in one piece of a device's memory, where the plan's nodes read and
-// update them; all else is here, in host memory.
+// A table on this worker: which keys have a row, and where it is. The rows, values and then
+// optimizer state, are in one piece of a device's memory, where the plan's nodes read and update
+// them; everything else is here, in host memory.
 //
 //   a key     row number, step of the last update          by number, the order of first updates
 //   a row     dim values | state                           in RowMemory
 //
-// As on servers, a key without a row reads as its initial value, the first update makes the row,
-// and nothing else does. Where several slices or workers make a step, all workers update with all
-// keys of the step: then each holds the same rows under the same numbers. Owned by the train
-// thread; no method is called while nodes run.
+// As on servers, a key without a row reads as its initial value, and only the first update makes
+// the row. If several slices or workers make up a step, all workers update with all keys of the
+// step, so that each has the same rows under the same numbers. Owned by the train thread; no method
+// may be called while nodes run.
 #pragma once
 
 #include <functional>
@@ -34,20 +34,21 @@ class WorkerTable {
   struct Options {
     const TableConfig& table;
     uint64_t seed = 0;
-    uint64_t expected_rows = 0;          // Room for so many is taken at once.
-    bool updated = true;                 // A slice's training makes rows: it is the whole step.
-    Accelerator* accelerator = nullptr;  // Where the rows lie; null: in host memory.
+    uint64_t expected_rows = 0;          // Memory for this many rows is taken at once.
+    bool updated = true;                 // A slice is a whole step, so its training makes rows.
+    Accelerator* accelerator = nullptr;  // Where the rows are; null: in host memory.
   };
-  // Error: Unavailable, the memory is too small for the rows that the job says.
+  // Errors: Unavailable, if the memory is too small for `expected_rows`.
   static Result<std::unique_ptr<WorkerTable>> Create(const Options& options);
   // Not ready yet: use Create.
   explicit WorkerTable(const Options& options);
 
   // Finds the rows of a slice's keys, which are distinct, for training at `step` or for evaluation;
-  // view() says where they are until the next call of any method. Error: Unavailable, the memory
-  // is too small.
+  // view() says where they are until the next call of any method. Errors: Unavailable, if the
+  // memory is too small.
   Status Bind(std::span<const Key> keys, Step step, LookupFor purpose);
-  // The same for all keys of a step, of several slices: its update makes rows of new ones.
+  // Like Bind, for all keys of a step with several slices; makes rows for new keys, which the step
+  // updates.
   Status BindStep(std::span<const Key> keys, Step step);
   TableView view() const;
 
@@ -57,18 +58,18 @@ class WorkerTable {
   std::span<const Key> keys() const { return keys_; }  // By number.
   uint32_t state() const { return width_ - table_.dim; }
 
-  // These rows as records (common/rows/row_record.h). Stops at the first error.
+  // Visits these rows as records (common/rows/row_record.h). Stops at the first error.
   using Visit = std::function<Status(Key key, std::span<const std::byte> record)>;
   Status VisitRows(std::span<const uint32_t> numbers, const Visit& visit);
-  // Takes no memory for the name where there was room.
+  // Fills in the sizes; allocates nothing if `sizes` had the name before.
   void PutSizes(TableReport& sizes) const;
-  // With the checksum.
+  // The sizes and the checksum.
   Result<TableReport> Report();
 
   // Forgets all rows.
   void Clear();
-  // Adds a row as it was saved; it counts after FinishRestore. Errors: DataLoss, of another size,
-  // or a key that is there; Unavailable as Bind.
+  // Adds a saved row, which is complete after FinishRestore. Errors: DataLoss, if it has a wrong
+  // size or its key is there already; Unavailable as for Bind.
   Status Restore(Key key, std::span<const std::byte> record);
   Status FinishRestore();
 
@@ -89,12 +90,13 @@ class WorkerTable {
   absl::flat_hash_map<Key, uint32_t> numbers_of_;
   std::vector<Key> keys_;          // By number.
   std::vector<Step> last_update_;  // By number.
-  uint64_t touched_ = 0;           // Keys of slices, since the beginning.
+  uint64_t touched_ = 0;           // Total of keys looked up by slices.
 
-  // Of the slice or step at hand.
+  // For the current slice or step.
   std::vector<uint32_t> numbers_, steps_since_update_;
-  std::vector<Key> fresh_;         // Without a row until now: numbered behind those that have one.
-  std::vector<float> fresh_rows_;  // Theirs; of Restore the last ones, not written yet.
+  std::vector<Key> fresh_;  // Keys without a row so far; numbered after those that have one.
+  // Rows of fresh_; during Restore, the last rows, not written yet.
+  std::vector<float> fresh_rows_;
 };
 
 }  // namespace dt::worker

@@ -1,4 +1,4 @@
-// The tables of a plan that live on this worker. Owned by the train thread; no method is called
+// The tables of a plan that are on this worker. Owned by the train thread; no method may be called
 // while nodes run.
 #pragma once
 
@@ -17,32 +17,34 @@ namespace dt::worker {
 
 class WorkerTables {
  public:
-  // `accelerator` outlives it; may be null if no table of the plan lies there. Errors: those of
+  // `accelerator` outlives it; it may be null if no table of the plan is there. Errors: those of
   // WorkerTable::Create.
   static Result<std::unique_ptr<WorkerTables>> Create(const Plan& plan, const JobConfig& job,
                                                       Accelerator* accelerator);
 
-  // WorkerTable::Bind of each, for one slice; views() holds until the next call of any method.
+  // Calls WorkerTable::Bind of each table for one slice; views() is valid until the next call of
+  // any method.
   Status Bind(const LookupPlan& slice, LookupFor purpose);
-  // WorkerTable::BindStep of a table of the graph.
+  // Calls WorkerTable::BindStep of one table, given by its index in the graph.
   Status BindStep(uint32_t table, std::span<const Key> keys, Step step);
   TableViews views() const { return views_; }
 
-  // One for each table; takes no memory where there was room.
+  // Makes one report for each table; allocates nothing if `sizes` had them before.
   void PutSizes(std::vector<TableReport>& sizes) const;
   Result<std::vector<TableReport>> Reports() const;
 
   struct CheckpointLocation {
-    std::string folder;  // Of the checkpoint.
+    std::string folder;  // The checkpoint's.
     uint32_t rank = 0;
     Step step = 0;
-    uint32_t shards = 1;  // Of the job.
+    uint32_t shards = 1;  // Number of the job's shards.
   };
   // Writes "<folder>/worker-<rank>/rows-0" (common/rows/rows_reader.h), unless there are no tables
-  // here. Every rank has the same rows: one writes them. Error: Unavailable, naming the file.
+  // here. Every rank has the same rows, so only one calls it. Errors: Unavailable naming the file.
   Result<std::vector<CheckpointFile>> Save(const CheckpointLocation& location) const;
-  // The rows of these tables, wherever they lived when the checkpoint was written. Errors: DataLoss
-  // naming what is damaged; Invalid, other tables. After an error some of the rows are there.
+  // Loads the rows of these tables, wherever they were when the checkpoint was written. Errors:
+  // DataLoss naming what is damaged; Invalid, if it has other tables. After an error only some rows
+  // are there.
   Status Load(const std::string& folder, Step step);
 
  private:

@@ -8,7 +8,8 @@
 namespace dt::worker {
 namespace {
 
-// What a worker sends before it asks whether the first of it has arrived: memory, not staleness.
+// Pushes that a worker sends before it waits for the first of them: a bound on memory, not on
+// staleness.
 constexpr Step kPushesAhead = 8;
 
 PushInfo PushInfoOf(const AsyncStepInfo& info) {
@@ -28,7 +29,7 @@ RunInfo RunInfoOf(const AsyncStepInfo& info, const AsyncLane& lane) {
           .training = true};
 }
 
-// What the optimizer of the dense parameters does here: l2, clipping.
+// The part of the dense optimizer that runs here: l2, clipping.
 Status Update(const AsyncStepInfo& info, AsyncLane& lane, AsyncStages& on) {
   const TimelineSpan span(on.timeline, stage::kUpdate, info.step);
   constexpr uint32_t kOwner[] = {0};
@@ -67,7 +68,7 @@ Result<AsyncStepResult> EndAsyncStep(const AsyncStepInfo& info, AsyncStages& on)
   AsyncLane& lane = on.LaneOf(info.step);
   const LookupPlan& slice = *lane.slice->plan;
   AsyncStepResult result{.samples = slice.batch.samples};
-  // With no samples left the step is still pushed: others count it.
+  // A step without samples is pushed, too, because the servers count it.
   lane.changes.assign(slice.tables.size(), {});
   if (result.samples > 0) {
     DT_TRY_STATUS(FindChanges(info, lane, on));

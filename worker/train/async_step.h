@@ -3,8 +3,8 @@
 //   Begin   pull, dense blocks too ─▶ BeginSlice, GiveRows
 //   End     RowGrads ─▶ l2, clipping (Update) ─▶ push, dense too
 //
-// A step begins on another lane before the one before it has ended: its first nodes run beside the
-// last ones of that, beside its update and its push. Nothing here waits for another worker: the
+// A step begins on another lane before the step before it has ended: its first nodes run beside the
+// last nodes, the update and the push of that one. Nothing here waits for another worker: the
 // servers answer the pull when the staleness allows it. A step sees every push of its own worker
 // that was acknowledged before its pull was sent.
 #pragma once
@@ -20,20 +20,21 @@
 
 namespace dt::worker {
 
-// What one step under way has to itself: values of the dense parameters among it.
+// The state of one step under way, with its own values of the dense parameters.
 struct AsyncLane {
   Engine& engine;
   DenseBlocks& dense;
-  const RowPuller::Slice* slice = nullptr;        // Of the step.
-  std::vector<std::span<const float>> changes{};  // By table of the graph, then the dense ones.
+  const RowPuller::Slice* slice = nullptr;  // The step's slice.
+  // To be pushed: by table of the graph, then the dense tables.
+  std::vector<std::span<const float>> changes{};
 };
 
 struct AsyncStages {
   RowPuller& puller;
   PsClient& client;
-  Collective& alone;           // This worker and nobody else.
-  std::span<AsyncLane> lanes;  // One or two; a step has lane number step modulo their number.
-  bool overlap = true;         // False: a step has ended, pushes included, before the next begins.
+  Collective& alone;             // A collective of this worker only.
+  std::span<AsyncLane> lanes;    // One or two; a step uses the lane step modulo their number.
+  bool overlap = true;           // False: a step ends, pushes included, before the next one begins.
   Timeline* timeline = nullptr;  // Null: nothing is recorded.
 
   AsyncLane& LaneOf(Step step) { return lanes[step % lanes.size()]; }
@@ -41,8 +42,8 @@ struct AsyncStages {
 
 struct AsyncStepInfo {
   ProcessId worker;
-  Step step = 0;        // This worker's own.
-  Step first_step = 0;  // Of the order.
+  Step step = 0;        // In this worker's own count.
+  Step first_step = 0;  // First step of the order.
   float lr_scale = 1;
 };
 
@@ -52,10 +53,10 @@ struct AsyncStepResult {
   std::span<const double> losses{};
 };
 
-// Takes the rows whose pull was begun first. REQUIRES: there is one, of this step; its lane's step
+// Takes the rows whose pull was begun first. REQUIRES: they are of this step, and the lane's step
 // before has ended.
 Status BeginAsyncStep(const AsyncStepInfo& info, AsyncStages& on);
-// REQUIRES: the steps before have ended.
+// REQUIRES: all earlier steps have ended.
 Result<AsyncStepResult> EndAsyncStep(const AsyncStepInfo& info, AsyncStages& on);
 
 }  // namespace dt::worker

@@ -93,7 +93,7 @@ DenseBlocks::Rows DenseBlocks::Changes(const LookupPlan& plan) {
   FillFlat(tables_[0], [&](size_t a, size_t, std::span<float> to) {
     std::ranges::copy(engine_.pushed(a), to.begin());
   });
-  // Servers subtract: the old value minus the new one.
+  // Servers subtract what is pushed: the old value minus the new one.
   FillFlat(tables_[1], [&](size_t a, size_t at, std::span<float> to) {
     const std::vector<float>& values = engine_.parameters().arrays()[a].values;
     for (size_t i = 0; i < to.size(); ++i) {

@@ -1,6 +1,5 @@
-// Dense parameters that live on servers, as the worker sees them: the blocks of two tables
-// (common/config/dense_tables.h) on one side, the engine's arrays on the other. Owned by the train
-// thread.
+// Copies dense parameters that are on servers, as blocks of two tables
+// (common/config/dense_tables.h), from and to the engine's arrays. Owned by the train thread.
 #pragma once
 
 #include <array>
@@ -15,29 +14,30 @@ namespace dt::worker {
 
 class DenseBlocks {
  public:
-  // `engine` outlives it. A running value's change counts for one of `workers`: together they
-  // change it as much as one of them would alone, however stale what they see.
+  // `engine` outlives it. A change of a running value is divided by `workers`, so that all workers
+  // together change it as much as one of them alone, however stale the values are that they see.
   DenseBlocks(const JobConfig& job, Engine& engine, uint32_t workers);
 
-  // Their keys, for the planner. Tables without blocks are among them.
+  // The tables with their keys, for the planner; including tables without blocks.
   std::vector<DenseBlockTable> tables() const;
 
-  // Pulled rows → arrays. plan.tables and rows: of the graph, then these.
+  // Copies pulled rows to the arrays. In plan.tables and `rows`, these tables follow those of the
+  // graph.
   void Take(const LookupPlan& plan, std::span<const std::span<const float>> rows);
-  // After Engine::Update: what is pushed for these tables, in row order of `plan`; valid until the
-  // next call of one of these two.
+  // After Engine::Update: what to push for these tables, in row order of `plan`. Valid until the
+  // next call of Changes or Values.
   using Rows = std::array<std::span<const float>, 2>;
   Rows Changes(const LookupPlan& plan);
-  // The arrays' values, likewise.
+  // The arrays' values, in the form of Changes.
   Rows Values(const LookupPlan& plan);
 
  private:
-  // Of one table: which arrays, one after the other.
+  // One table, and the arrays that it holds one after the other.
   struct Table {
     DenseBlockTable keys;
-    std::vector<size_t> arrays;     // Indices of parameters.
-    std::vector<float> pulled;      // [blocks, kDenseBlockFloats], in key order; last Take.
-    std::vector<float> flat, rows;  // Working memory: in key order, in row order.
+    std::vector<size_t> arrays;  // Indices of parameters.
+    std::vector<float> pulled;   // From the last Take: [blocks, kDenseBlockFloats], in key order.
+    std::vector<float> flat, rows;  // Working memory: flat in key order, rows in row order.
   };
   void Add(const TableConfig& config, uint32_t wire, std::vector<size_t> arrays);
   // Fills table.flat, array after array.
@@ -47,7 +47,7 @@ class DenseBlocks {
 
   Engine& engine_;
   const float share_;
-  const size_t first_;  // Of these tables, behind those of the graph.
+  const size_t first_;  // Index of the first of these tables, after those of the graph.
   std::vector<Table> tables_;
 };
 

@@ -34,7 +34,7 @@ Result<std::unique_ptr<LookupPlan>> RowPuller::NextPlan(Step step) {
   return plan;
 }
 
-// While this slice is computed, the disk can read for the coming ones.
+// Announces slices, so that the servers' disks read for them while this one is computed.
 void RowPuller::LookAhead(Step step) {
   while (client_.lookahead_helps() && coming_.size() < kSlicesAhead) {
     std::optional<std::unique_ptr<LookupPlan>> plan = reader_.TryNext();

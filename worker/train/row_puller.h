@@ -1,5 +1,5 @@
-// Takes slices from the reader and gets their rows, one slice or more ahead of the computing. Owned
-// by the train thread.
+// Takes slices from the reader and pulls their rows, one slice or more ahead of the computation.
+// Owned by the train thread.
 #pragma once
 
 #include <array>
@@ -15,25 +15,25 @@ namespace dt::worker {
 
 class RowPuller {
  public:
-  // With a cache only what it lacks is pulled; not for evaluation.
-  // Null: nothing is recorded.
+  // With `cache`, only rows that it lacks are pulled; not for evaluation. Without `timeline`,
+  // nothing is recorded.
   RowPuller(SliceReader& reader, PsClient& client, RowCache* cache = nullptr,
             Timeline* timeline = nullptr)
       : reader_(reader), client_(client), cache_(cache), timeline_(timeline) {}
 
   // Sends the pull of the next slice, as of `step`; does nothing after the last slice.
   Status Begin(Step step, PullMode mode);
-  // Waits for the rows of the first slice begun; nullptr after the last. It and the one before stay
-  // as they are.
+  // Waits for the rows of the slice begun first; nullptr after the last slice. The returned slice
+  // and the one before it stay unchanged.
   struct Slice {
     std::unique_ptr<LookupPlan> plan;
-    std::unique_ptr<CachedPull> cached;  // With a cache.
+    std::unique_ptr<CachedPull> cached;  // Null without a cache.
     PulledRows pulled;
     std::vector<std::span<const float>> rows;  // By table of the graph.
   };
   Result<const Slice*> Finish();
-  size_t ahead() const { return ahead_.size(); }  // Slices begun.
-  // The first slice begun, whose rows may not be here yet; nullptr: none. It stays where it is.
+  size_t ahead() const { return ahead_.size(); }  // Slices begun and not finished.
+  // The slice begun first, whose rows may not be here yet; nullptr: none. It does not move.
   const LookupPlan* next() const { return ahead_.empty() ? nullptr : ahead_.front().plan.get(); }
 
  private:
@@ -49,11 +49,12 @@ class RowPuller {
     std::unique_ptr<LookupPlan> plan;
     std::unique_ptr<CachedPull> cached;
   };
-  std::vector<Begun> ahead_;  // A few, as the others.
+  std::vector<Begun> ahead_;  // Slices begun, a few.
   std::array<Slice, 2> taken_;
-  size_t taken_count_ = 0;  // The next goes to this modulo their number.
+  size_t taken_count_ = 0;  // The next slice goes to taken_ at this number modulo its size.
   std::vector<std::unique_ptr<CachedPull>> spare_;
-  std::vector<std::unique_ptr<LookupPlan>> coming_;  // Announced, if that helps.
+  // Slices announced to the servers, if that helps.
+  std::vector<std::unique_ptr<LookupPlan>> coming_;
 };
 
 }  // namespace dt::worker

@@ -26,27 +26,27 @@ double Sigmoid(double logit) {
   return logit >= 0 ? 1 / (1 + small) : small / (1 + small);
 }
 
-// What one sample adds to the sums of its batch, and what is predicted for it.
+// What one sample adds to the sums of its batch, and the prediction for it.
 struct Scored {
   double loss = 0;        // In float64.
   double prediction = 0;  // Probability, value, class, or score of the pair.
   bool hit = false;
 };
 
-// The classes of one sample.
+// Scores one sample of a loss over classes.
 Scored OfClasses(std::span<const float> logits, double label) {
   const auto top = std::ranges::max_element(logits);
   double sum = 0;
   for (const float x : logits) sum += std::exp(double{x} - double{*top});
   Scored scored{.prediction = static_cast<double>(top - logits.begin())};
-  if (std::isnan(label)) return scored;  // Only predicted.
+  if (std::isnan(label)) return scored;  // The sample is only predicted.
   const auto own = static_cast<size_t>(label);
   scored.loss = std::log(sum) + double{*top} - double{logits[own]};
   scored.hit = scored.prediction == label;
   return scored;
 }
 
-// `output`: of one sample.
+// `output`: that of one sample.
 Scored ScoredOf(const LossSpec& loss, std::span<const float> output, double label) {
   if (loss.type == "softmax_cross_entropy") return OfClasses(output, label);
   if (loss.type == "in_batch_softmax") {
@@ -58,12 +58,13 @@ Scored ScoredOf(const LossSpec& loss, std::span<const float> output, double labe
           .prediction = Sigmoid(x)};
 }
 
-// A sample without a label is only predicted; one whose user and item do not belong together too.
+// False for a sample that is only predicted: one without a label, or whose user and item do not
+// belong together.
 bool Counts(const LossSpec& loss, float label) {
   return !std::isnan(label) && (loss.type != "in_batch_softmax" || label != 0.0f);
 }
 
-// Calibration is about these.
+// Calibration is computed for these losses.
 bool Predicts(const LossSpec& loss) { return IsBinary(loss) || loss.type == "mse"; }
 
 std::span<const float> OutputOf(std::span<const float> outputs, uint32_t samples, size_t i) {

@@ -1,5 +1,5 @@
-// Turns the outputs of evaluation batches into what the scheduler merges, and into predictions for
-// people. Owned by the train thread.
+// Turns the outputs of evaluation batches into sums and scores, which the scheduler merges, and
+// into predictions for people. Owned by the train thread.
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ namespace dt::worker {
 class Scorer {
  public:
   // `predictions`: the CSV file to write, complete only after Finish; empty: none. The columns that
-  // `data` keeps stand in front of them. `graph` outlives it.
+  // `data` keeps come first in it. `graph` outlives the scorer.
   static Result<Scorer> Open(const Graph& graph, const std::string& predictions,
                              const DataConfig& data);
 
-  // outputs: by loss, as LossSpec::output. Batches come in ascending order. Error: Unavailable, not
-  // finite, or the file cannot be written.
+  // `outputs`: by loss, as LossSpec::output. Batches come in ascending order. Errors: Unavailable,
+  // if an output is not finite or the file cannot be written.
   Status Add(uint64_t number, const Batch& batch, std::span<const std::span<const float>> outputs);
   Result<EvaluateDone> Finish();
 
@@ -37,10 +37,10 @@ class Scorer {
 
   const Graph* graph_;
   std::unique_ptr<NewFile> file_;      // The file of predictions.
-  std::unique_ptr<KeptColumns> kept_;  // Null: none.
+  std::unique_ptr<KeptColumns> kept_;  // Null: no columns are kept.
   std::string lines_;
   EvaluateDone done_;
-  // By loss with an AUC: score, as bits that sort like it, and label below.
+  // By loss with an AUC: the score, as bits that sort like it, and the label as the lowest bit.
   std::vector<std::vector<uint64_t>> scored_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 constexpr SpanLabel kGather{Track::kReader, "gather samples"};
 constexpr SpanLabel kFindKeys{Track::kReader, "find keys"};
 
-// Labels that a loss takes: 0 .. count - 1; 0: any number.
+// A loss takes the labels 0 to the result - 1; if the result is 0, it takes any number.
 int64_t LabelsOf(const Graph& graph, const LossSpec& loss) {
   if (loss.label_column == kNone || loss.type == "mse") return 0;
   return loss.type == "softmax_cross_entropy" ? graph.value(loss.output).shape[1].times : 2;
@@ -39,7 +39,7 @@ Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
     for (size_t i = 0; i < labels.size(); ++i) {
       const float label = labels[i];
       const bool in_range = label >= 0.0f && label < static_cast<float>(count);
-      // Not a number: no label; only `predict` reads such samples.
+      // Not a number: the sample has no label; only `predict` reads such samples.
       if (std::isnan(label) || (in_range && label == std::floor(label))) continue;
       return WrongLabel(loss, count,
                         fmt::format("column {} of sample {} is {}", columns[loss.label_column].name,
@@ -78,7 +78,7 @@ std::optional<std::unique_ptr<LookupPlan>> SliceReader::TryNext() {
 }
 
 void SliceReader::Recycle(std::unique_ptr<LookupPlan> plan) {
-  static_cast<void>(options_.spare.TryPush(plan));  // Full: let it go.
+  static_cast<void>(options_.spare.TryPush(plan));  // If it is full, the plan is freed.
 }
 
 void SliceReader::Run() {

@@ -1,5 +1,6 @@
-// Reads slices: gathers the samples and finds the distinct keys. Ahead of their use, on a thread of
-// its own that keeps a bounded number of finished plans waiting; or when they are asked for.
+// Reads slices: gathers the samples and finds the distinct keys. It does so ahead of their use, on
+// a thread of its own that keeps a bounded number of finished plans waiting, or when they are asked
+// for.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,7 @@
 
 namespace dt::worker {
 
-// Plans to be used again, with the memory they hold. Any thread.
+// Plans that are used again, with their memory. Any thread.
 using SparePlans = BoundedQueue<std::unique_ptr<LookupPlan>>;
 
 class SliceReader {
@@ -24,25 +25,26 @@ class SliceReader {
   struct Options {
     const Dataset& data;
     const Plan& plan;
-    uint32_t shards = 1;  // Of the job.
+    uint32_t shards = 1;  // Number of the job's shards.
     std::vector<uint32_t> wire_tables;
     std::vector<DenseBlockTable> fixed;
     LookupFor purpose = LookupFor::kTrain;
     SparePlans& spare;
-    std::function<Status()> interrupted;  // Asked while waiting, on the caller's thread.
-    // Names the next slice: fills plan.rows and plan.batch save its columns; false after the last.
-    // On the thread that reads.
+    // Called while waiting, on the caller's thread; not OK ends the wait.
+    std::function<Status()> interrupted;
+    // Names the next slice: fills plan.rows, and plan.batch except its columns; false after the
+    // last slice. Called on the thread that reads.
     std::function<bool(LookupPlan& plan)> next;
-    bool ahead = true;             // Else each slice is read by Next.
+    bool ahead = true;             // False: each slice is read by Next.
     Timeline* timeline = nullptr;  // Null: nothing is recorded.
   };
   explicit SliceReader(Options options);
   ~SliceReader();
 
-  // The next slice, in order; nullptr after the last. One thread. Errors: Malformed, a label that
-  // the loss cannot take, with its row; what interrupted.
+  // The next slice, in order; nullptr after the last. For one thread. Errors: Malformed naming the
+  // row, if the loss cannot take a label; the status that interrupted it.
   Result<std::unique_ptr<LookupPlan>> Next();
-  // The same, if it is ready: else nothing, and ask again.
+  // The next slice, if it is ready; otherwise nothing: ask again.
   std::optional<std::unique_ptr<LookupPlan>> TryNext();
   // Gives the plan's memory back.
   void Recycle(std::unique_ptr<LookupPlan> plan);
@@ -58,11 +60,13 @@ class SliceReader {
   const Options options_;
   LookupPlanner planner_;
   BoundedQueue<Item> ready_{3};
-  bool at_end_ = false;  // The consumer's.
-  std::jthread thread_;  // If it reads ahead. Last: starts when the rest exists.
+  bool at_end_ = false;  // Used by the consumer only.
+  // Runs if slices are read ahead. Declared last: starts when the rest exists.
+  std::jthread thread_;
 };
 
-// Labels of binary cross entropy are 0 or 1. Error: Malformed, naming column and row.
+// Checks that each loss can take its labels: 0 and 1, or the numbers of its classes. Errors:
+// Malformed naming column and row.
 Status CheckLabels(const Graph& graph, const std::vector<ColumnSpec>& columns,
                    const LookupPlan& plan);
 

@@ -1,4 +1,4 @@
-// What the stages of a step are called in the timeline.
+// The names of a step's stages in the timeline.
 #pragma once
 
 #include <utility>
@@ -26,7 +26,7 @@ inline constexpr SpanLabel kUpdate{Track::kTrain, "update"};
 
 }  // namespace stage
 
-// Gives what `run` gives. A template, so that it may be a Status, a Result or nothing.
+// Returns what `run` returns. A template, because that may be a Status, a Result or nothing.
 template <class F>
 auto Recorded(Timeline* timeline, const SpanLabel& label, Step step, F&& run) {
   const TimelineSpan span(timeline, label, step);

@@ -35,8 +35,8 @@ Status WaitForPushes(const StepInfo& info, Stages& on) {
                   [&] { return on.client.WaitForPushes(); });
 }
 
-// Begins the slice whose pull was sent first, and gives it its rows. What needs none of them is
-// computed while they are on their way.
+// Begins the slice whose pull was sent first, and gives it its rows. Nodes that need no rows run
+// while the rows are on their way.
 Result<const LookupPlan*> StartSlice(const StepInfo& info, bool last, Stages& on) {
   const auto begin = [&](const LookupPlan& slice) {
     DT_CHECK(slice.batch.step == info.step);
@@ -47,13 +47,13 @@ Result<const LookupPlan*> StartSlice(const StepInfo& info, bool last, Stages& on
   if (on.overlap) DT_TRY_STATUS(begin(*on.puller.next()));
   DT_TRY(const RowPuller::Slice* const slice, on.puller.Finish());
   if (!on.overlap) DT_TRY_STATUS(begin(*slice->plan));
-  // Rows of one step do not change: the next slice's are on their way while this one is computed.
+  // Rows of one step do not change, so the next slice's are pulled while this one is computed.
   if (on.overlap && !last) DT_TRY_STATUS(BeginStep(info.step, on));
   on.engine.GiveRows(slice->rows);
   return slice->plan.get();
 }
 
-// Of the slice started first.
+// Pushes the gradients of the slice started first.
 Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
   DT_TRY(const TableRows row_grads,
          Recorded(on.timeline, stage::kRunSlice, info.step, [&] { return on.engine.RowGrads(); }));
@@ -69,7 +69,7 @@ Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
   return on.overlap ? OkStatus() : WaitForPushes(info, on);
 }
 
-// A slice starts before the one before it has its gradients, if the engine takes two.
+// If the engine takes two slices, one starts before the one before it has its gradients.
 Status OwnSlices(const StepInfo& info, Stages& on) {
   const LookupPlan* under_way = nullptr;
   for (auto left = std::ranges::count(info.slice_owner, on.collective.rank()); left > 0; --left) {
@@ -83,8 +83,8 @@ Status OwnSlices(const StepInfo& info, Stages& on) {
   return under_way != nullptr ? PushSlice(info, *under_way, on) : OkStatus();
 }
 
-// From now on servers update rows; with overlap they also get, and answer, the next pull, while
-// what is left of the step runs here.
+// From now on servers update rows. With overlap, they also get and answer the next pull while the
+// rest of the step runs here.
 Status Complete(const StepInfo& info, Stages& on) {
   DT_TRY_STATUS(WaitForPushes(info, on));
   DT_TRY_STATUS(Barrier(info, on));
@@ -107,8 +107,9 @@ Status BeginStep(Step step, Stages& on) { return on.puller.Begin(step, PullMode:
 Status TrainStep(const StepInfo& info, Stages& on) {
   const TimelineSpan whole(on.timeline, stage::kStep, info.step);
   DT_TRY_STATUS(OwnSlices(info, on));
-  // With all acknowledgements and the dense sums of everybody, nothing can be missing any more. A
-  // worker alone, if lost, leaves nobody who could go on with the sums: it does not wait for them.
+  // When all pushes are acknowledged and everybody has the dense sums, nothing can be missing any
+  // more. A single worker does not wait for the sums: if it is lost, nobody is left who could go on
+  // with them.
   const bool alone = on.overlap && on.collective.size() == 1;
   if (alone) DT_TRY_STATUS(Complete(info, on));
   DT_TRY_STATUS(Exchange(info, on));

@@ -5,13 +5,13 @@
 //                                              └─▶ Exchange    dense sums, rows of tables here
 //                                                    └─▶ barrier ─▶ Complete ─▶ Update
 //
-// Servers apply a step once every rank is past its barrier; no rank pulls for the next step before.
-// A rank dies or fails between any two lines: then nobody has applied the step, or everybody can.
-// With one rank nobody is left to: with overlap its barrier and Complete come before Exchange, and
-// its loss takes the job back to a checkpoint.
+// Servers apply a step once every rank is past its barrier; no rank pulls for the next step
+// earlier. If a rank dies or fails between any two lines, then either nobody has applied the step,
+// or everybody can. If there is only one rank, nobody is left to do so: with overlap, its barrier
+// and Complete come before Exchange, and its loss takes the job back to a checkpoint.
 //
-// Without overlap a line begins when the one before has ended: what is pushed is acknowledged, and
-// the update stands before Complete.
+// Without overlap, a line begins when the one before has ended: pushes are acknowledged first, and
+// the update is done before Complete.
 #pragma once
 
 #include <span>
@@ -35,13 +35,13 @@ struct Stages {
 
 struct StepInfo {
   Step step = 0;
-  uint32_t samples = 0;                        // Of the whole step.
+  uint32_t samples = 0;                        // In the whole step.
   std::span<const uint32_t> slice_owner = {};  // Rank by slice.
   float lr_scale = 1;
 };
 
-// Sends the pull of the step's first own slice. With overlap, before the first step of an order;
-// later ones are begun by the step before.
+// Sends the pull of the step's first own slice. With overlap, it is called before the first step of
+// an order; for later steps, the step before does it.
 Status BeginStep(Step step, Stages& on);
 // Afterwards the engine has the step's losses.
 Status TrainStep(const StepInfo& info, Stages& on);

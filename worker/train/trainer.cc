@@ -10,7 +10,7 @@
 namespace dt::worker {
 namespace {
 
-// Adds a step's means of losses, if it had samples.
+// Adds a step's mean losses, if it had samples.
 void AddStep(bool first, uint32_t samples, std::span<const double> losses, TrainDone& to) {
   if (samples == 0) return;
   to.samples += samples;
@@ -121,7 +121,8 @@ TrainDone Trainer::NothingDone(const TrainOrder& order) const {
   return done;
 }
 
-// A worker that asks for more parts than others counts more steps than the order has.
+// A worker that asks for more parts than others counts more steps than the order has; for these,
+// the schedule stays at the order's last step.
 float Trainer::RateScale(const TrainOrder& order, Step step) const {
   const JobConfig& job = options_.job;
   const Step job_steps = job.train.steps(options_.data.train->rows());
@@ -161,8 +162,8 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
 
 // Sends pulls as far ahead as the staleness allows, and begins steps on free lanes.
 Status Trainer::BeginApart(const TrainOrder& order, Step step, UnderWay& steps, AsyncStages& on) {
-  // Of its own steps a worker does not see those that are pulled and not yet pushed.
-  // One more step is pulled than there are lanes.
+  // A step does not see those earlier steps of its worker that are pulled and not yet pushed, so
+  // the staleness limits their number. One more step is pulled than there are lanes.
   const Step unseen = std::min<Step>(options_.job.train.staleness, on.lanes.size());
   const Step end = step + (on.overlap ? unseen : 0) + 1;
   while (!steps.all_pulled && steps.pulled < end) {
@@ -214,7 +215,7 @@ Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
   return done;
 }
 
-// This worker's part of each batch; or, without a bound, the parts that it asks for.
+// This worker's part of each batch; without a bound on staleness, the parts that it asks for.
 std::function<bool(LookupPlan&)> Trainer::OwnParts(const TrainOrder& order) const {
   const uint64_t rows = options_.data.train->rows();
   const JobConfig& job = options_.job;
@@ -251,7 +252,7 @@ LookupPlan Trainer::DensePlan() const {
   return blocks;
 }
 
-// Every worker offers the same first values; servers that have values keep those.
+// Every worker offers the same first values; servers that have values keep their own.
 Status Trainer::SetDense() {
   if (dense_set_) return OkStatus();
   const LookupPlan blocks = DensePlan();
@@ -278,7 +279,7 @@ Status Trainer::PullDense() {
 
 // ------------------------------------------------------------ evaluation
 
-// Batch b of the split, in file order, is rank b mod ranks'.
+// Batch b of the split, in file order, belongs to rank b mod ranks.
 std::function<bool(LookupPlan&)> Trainer::OwnBatches(const EvaluateOrder& order) const {
   const uint64_t rows = options_.data.of(order.split).rows();
   return [step = order.step, rows, ranks = options_.ranks,

@@ -26,29 +26,31 @@ class Trainer {
     const Datasets& data;
     PsClient& client;
     Engine& engine;
-    // Of the same plan, for every second step of asynchronous workers, so that neighbouring steps
-    // overlap; null: they do not.
+    // A second engine with the same plan, for every second step of asynchronous workers, so that
+    // neighbouring steps overlap; null: they do not.
     Engine* other_engine = nullptr;
-    Collective& collective;  // Of all workers; of this one alone if workers are asynchronous.
+    // Connects all workers; has this one alone if workers are asynchronous.
+    Collective& collective;
     ProcessId self;
-    std::string predictions_path = {};  // Evaluations are also written there, as CSV; empty: not.
+    // Evaluations are also written to this file, as CSV; empty: none.
+    std::string predictions_path = {};
     uint32_t rank = 0, ranks = 1;
-    // Asynchronous workers without a bound: the next parts of the order at hand; none, or an
-    // error: the end of it. On the reader's thread.
+    // For asynchronous workers without a bound on staleness: returns the next parts of the current
+    // order; an empty range or an error ends the order. Called on the reader's thread.
     std::function<Result<SplitMessage>()> next_split = {};
     std::function<Status()> interrupted;
-    // After each step: steps done, samples of this order so far.
+    // Called after each step, with the steps done and the samples of this order so far.
     std::function<void(Step step, uint64_t samples)> progress;
-    Timeline* timeline = nullptr;  // Of training; null: nothing is recorded.
+    Timeline* timeline = nullptr;  // Records training; null: nothing is recorded.
   };
   explicit Trainer(Options options);
 
   Result<TrainDone> Train(const TrainOrder& order);
   Result<EvaluateDone> Evaluate(const EvaluateOrder& order);
-  // Brings the engine's parameters to what they are on the servers, if they live there. At a
-  // boundary between orders, where they do not change.
+  // If dense parameters are on servers, copies their values from there to the engine. To be called
+  // between orders, when they do not change.
   Status PullDense();
-  // What servers hold has been replaced.
+  // Called when the servers' rows have been replaced.
   void ForgetRows();
   const RowCache* cache() const { return cache_ ? &*cache_ : nullptr; }
 
@@ -58,8 +60,8 @@ class Trainer {
   TrainDone NothingDone(const TrainOrder& order) const;
   Result<TrainDone> TrainTogether(const TrainOrder& order);
   Result<TrainDone> TrainApart(const TrainOrder& order);
-  float RateScale(const TrainOrder& order, Step step) const;  // Of the plateau and the schedule.
-  // Of an order: steps before `pulled` have been asked for, those before `begun` are computed.
+  float RateScale(const TrainOrder& order, Step step) const;  // From the plateau and the schedule.
+  // In an order: pulls of steps before `pulled` are sent, and steps before `begun` are begun.
   struct UnderWay {
     Step pulled = 0, begun = 0;
     bool all_pulled = false;
@@ -75,9 +77,9 @@ class Trainer {
 
   const Options options_;
   SparePlans spare_{12};
-  std::optional<DenseBlocks> dense_;        // If workers are asynchronous.
-  std::optional<DenseBlocks> other_dense_;  // If they have another engine.
-  std::optional<RowCache> cache_;           // If they keep rows.
+  std::optional<DenseBlocks> dense_;        // Set if workers are asynchronous.
+  std::optional<DenseBlocks> other_dense_;  // Set if there is another engine.
+  std::optional<RowCache> cache_;           // Set if rows are cached.
   bool dense_set_ = false;                  // The servers have values.
 };
 

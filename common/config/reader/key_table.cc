@@ -24,7 +24,7 @@ std::string RangeText(const KeySpec& key) {
   return "";
 }
 
-// The defaults of optimizers' numbers as text; kept, because keys point to them.
+// The default of a number as text. The texts are never freed, because keys point to them.
 std::string_view DefaultText(const OptimizerNumber& number) {
   static const std::vector<std::string> texts = [] {
     std::vector<std::string> all;
@@ -36,7 +36,7 @@ std::string_view DefaultText(const OptimizerNumber& number) {
   return texts[static_cast<size_t>(&number - kOptimizerNumbers)];
 }
 
-// Where the numbers' row has no default, they are inherited.
+// A section whose `row` has no default inherits the numbers.
 void AppendNumbers(const KeySpec& row, std::vector<KeySpec>& all) {
   for (const OptimizerNumber& number : kOptimizerNumbers) {
     KeySpec& key = all.emplace_back(row);
@@ -65,7 +65,7 @@ const KeySpec* FindKey(std::span<const KeySpec> section, std::string_view name) 
 
 const KeySpec* KeyBelow(std::string_view section, std::string_view path);
 
-// Names that users choose may have dots: each is tried as the end of the name.
+// Names that users choose may contain dots, so each dot is tried as the end of the name.
 const KeySpec* KeyInItem(std::string_view section, std::string_view path) {
   for (size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
     if (const KeySpec* key = KeyBelow(section, path.substr(dot + 1))) return key;

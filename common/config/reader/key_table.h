@@ -1,6 +1,6 @@
-// Every key of the job file, once: type, who must agree on its value, range, default, what is
-// available, meaning. The reader, the suggestions for unknown keys, the fingerprints, the JSON
-// Schema and the test of docs/job-file.md all come from this table (keys_model.h, keys_run.h).
+// Lists every key of the job file once: type, who must agree on its value, range, default,
+// availability and meaning. The reader, the suggestions for unknown keys, the fingerprints, the
+// JSON Schema and the test of docs/job-file.md all use this table (keys_model.h, keys_run.h).
 #pragma once
 
 #include <cstdint>
@@ -22,40 +22,44 @@ enum class KeyType {
   kChoice,  // One of `values`.
   kDuration,
   kSize,
-  kMap,     // Of section `values`.
-  kMapOf,   // Names chosen by the user → maps of section `values`.
-  kListOf,  // Maps of section `values`.
-  kFree,    // Anything: read by code of its own.
+  kMap,     // A map whose keys are section `values`.
+  kMapOf,   // Names chosen by the user → maps as in kMap.
+  kListOf,  // A list of maps as in kMap.
+  kFree,    // Any value; separate code reads it.
 };
 
-// Who must agree on a key's value. It has no default: a key that does not say it is no KeySpec.
+// Who must agree on a key's value. There is no default value, so that every key has to state its
+// scope.
 enum class KeyScope : uint8_t {
-  kModel,     // Whoever uses a checkpoint: another value means another model.
-  kTraining,  // Whoever resumes a training; evaluations do not depend on it.
-  kRun,       // The processes of one run; a resumed run may have another value.
-  kNobody,    // Each process may have a value of its own.
-  kInside,    // The key is a map, a list of maps or the name of one: the keys inside say it.
+  kModel,     // All users of a checkpoint: another value is another model.
+  kTraining,  // All who resume a training; evaluations do not depend on it.
+  kRun,       // The processes of one run; a resumed run may change the value.
+  kNobody,    // Nobody: each process may have its own value.
+  // The key is a map, a list of maps or the name of one; the keys inside it have scopes.
+  kInside,
 };
 
-// Stands in keys_model.h and keys_run.h for the numbers of optimizers (common/specs/optimizer.h):
-// AllKeys has a key for each of them.
+// Stands in keys_model.h and keys_run.h for all numbers of optimizers (common/specs/optimizer.h);
+// AllKeys replaces it by one key for each number.
 inline constexpr std::string_view kEachOptimizerNumber = "<each number of an optimizer>";
 
 struct KeySpec {
   std::string_view section;  // "" is the top level.
-  std::string_view name;     // "*": this section takes any other key too.
+  std::string_view name;     // "*": the section also accepts any other key.
   KeyType type;
   KeyScope scope;
-  // kChoice: "a|b", in the enum's order. kMap…: a section. Else: words that are allowed besides.
+  // For kChoice "a|b", in the enum's order; for kMap, kMapOf and kListOf a section; for other types
+  // words that are allowed besides.
   std::string_view values;
-  double min = 0, max = 0;     // kUint, kFloat (inclusive).
-  std::string_view fallback;   // The default as text; "required"; "" for none.
-  std::string_view available;  // "a|b": other values are valid but not available yet. "": all are.
-  std::string_view meaning;    // One line.
+  double min = 0, max = 0;    // For kUint and kFloat (inclusive).
+  std::string_view fallback;  // The default as text; "required"; "" for none.
+  // "a|b": the other values are valid but not available yet; "": all are available.
+  std::string_view available;
+  std::string_view meaning;  // One line.
 
-  // The default is all that is available yet.
+  // Whether only the default is available yet.
   constexpr bool is_fixed() const { return !available.empty() && available == fallback; }
-  // Some processes must agree on what is written here.
+  // Whether some processes must agree on the value.
   constexpr bool is_compared() const {
     return scope != KeyScope::kNobody && scope != KeyScope::kInside && !is_fixed();
   }
@@ -63,7 +67,7 @@ struct KeySpec {
 
 inline constexpr std::string_view kRequired = "required";
 
-// Bounds that are not worth telling.
+// Bounds that error messages do not mention.
 inline constexpr double kAnyCount = 4294967295.0;
 inline constexpr double kAnyWhole = 1e18;
 inline constexpr double kAnyNumber = 1e30;
@@ -73,13 +77,13 @@ const std::vector<KeySpec>& AllKeys();
 std::span<const KeySpec> KeysOf(std::string_view section);
 // REQUIRES: the key exists.
 const KeySpec& KeyOf(std::string_view section, std::string_view name);
-// The key of a place in a job file, such as "model.tables.user.optimizer.lr"; null if there is
+// The key at a position in a job file, such as "model.tables.user.optimizer.lr"; null if there is
 // none.
 const KeySpec* KeyAt(std::string_view path);
-// Whether the value at this place of a job file ("data.train.0") is a path.
+// Whether the value at this position of a job file ("data.train.0") is a path.
 bool IsPath(std::string_view path_of_key);
 std::vector<std::string> NamesOf(std::span<const KeySpec> keys);
-// "a whole number (1 to 64)", "one of a, b", …
+// Describes the allowed values: "a whole number (1 to 64)", "one of a, b", …
 std::string Expected(const KeySpec& key);
 std::vector<std::string> Alternatives(std::string_view values);
 

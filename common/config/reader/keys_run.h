@@ -1,4 +1,4 @@
-// The keys that say how a job is trained and run. See key_table.h.
+// The keys that describe how a job is trained and run. See key_table.h.
 #pragma once
 
 #include "common/config/reader/key_table.h"

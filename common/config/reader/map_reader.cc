@@ -15,7 +15,7 @@ bool IsOneOf(std::string_view text, std::string_view values) {
   return std::find(all.begin(), all.end(), text) != all.end();
 }
 
-// A number is the same however it is written.
+// Compares values, not texts: a number can be written in several ways.
 bool SameValue(KeyType type, std::string_view a, std::string_view b) {
   if (a == b) return true;
   if (type == KeyType::kUint) return ParseUint(a).has_value() && ParseUint(a) == ParseUint(b);
@@ -171,7 +171,7 @@ bool MapReader::IsAvailable(const KeySpec& key, const ConfigNode& value) const {
 }
 
 const ConfigNode* MapReader::Find(std::string_view name) const {
-  const KeySpec& key = KeyOf(section_, name);  // A key that is not in the table is our bug.
+  const KeySpec& key = KeyOf(section_, name);  // An unknown key is our own bug.
   if (node_ == nullptr) return nullptr;
   if (std::find(wrong_.begin(), wrong_.end(), name) != wrong_.end()) return nullptr;
   const ConfigNode* value = node_->Find(key.name);

@@ -1,6 +1,6 @@
-// A map of the job file, read by the table of keys. Construction reports unknown keys, missing
-// ones, wrong types, values out of range and values not available yet; reading then only takes what
-// is right, and leaves the given default otherwise.
+// Reads a map of the job file with the help of the table of keys. The constructor reports unknown
+// and missing keys, wrong types, values out of range and values that are not available yet. Read
+// functions then return only right values and otherwise leave the given default.
 #pragma once
 
 #include <string>
@@ -17,18 +17,18 @@ namespace dt {
 
 class MapReader {
  public:
-  // `node` may be null (absent: all defaults); `mark` is then where something would have been. The
-  // node and the problems must outlive the reader.
+  // A null `node` is an absent map: all values are defaults, and `mark` is where the map would be.
+  // The node and the problems must outlive the reader.
   MapReader(const ConfigNode* node, std::string_view section, std::string path, SourceMark mark,
             Problems& problems);
 
-  // The value if it is present and right. REQUIRES: the section has this key.
+  // The value, if it is present and right. REQUIRES: the section has this key.
   const ConfigNode* Find(std::string_view name) const;
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
-  // Present with a value that is one of the words beside numbers, such as "auto".
+  // Whether the value is one of the words that are allowed beside numbers, such as "auto".
   bool IsWord(std::string_view name) const;
 
-  // Words leave `out` as it is.
+  // A word such as "auto" leaves `out` unchanged.
   void Read(std::string_view name, bool& out) const;
   void Read(std::string_view name, uint32_t& out) const;
   void Read(std::string_view name, uint64_t& out) const;
@@ -42,29 +42,29 @@ class MapReader {
     if (const int index = ChoiceIndex(name); index >= 0) out = static_cast<E>(index);
   }
   std::vector<std::string> Texts(std::string_view name) const;
-  // A text as a path: relative to the file it is written in; in a flag, to the working directory.
+  // A path in a file is relative to that file, a path in a flag to the working directory.
   std::vector<std::string> Paths(std::string_view name) const;
 
   MapReader Sub(std::string_view name) const;
   struct Named;
-  // The maps of a kMapOf or kListOf key, in order. A list's item is called by its `name`, else its
-  // index.
+  // The maps of a kMapOf or kListOf key, in order. An item of a list is named by its `name`, or
+  // else its index.
   std::vector<Named> Items(std::string_view name) const;
 
-  // Where the key is written, else where the map is.
+  // The position of the key, or of the map if the key is absent.
   const SourceMark& MarkOf(std::string_view name) const;
   const SourceMark& mark() const { return mark_; }
   const std::string& path() const { return path_; }
   const ConfigNode* node() const { return node_; }
   std::string PathOf(std::string_view name) const { return JoinPath(path_, name); }
-  // A problem of this key.
+  // Reports a problem of this key.
   void Report(std::string_view name, std::string_view text) const;
   Problems& problems() const { return problems_; }
 
  private:
   void CheckKeys();
   bool CheckValue(const KeySpec& key, const ConfigNode& value);
-  // Reports the items that are no maps, if that is what is wrong.
+  // If the value is a list or map with items that are not maps, reports these.
   bool ReportItems(const KeySpec& key, const ConfigNode& value) const;
   bool IsWellFormed(const KeySpec& key, const ConfigNode& value) const;
   bool IsAvailable(const KeySpec& key, const ConfigNode& value) const;
@@ -82,7 +82,7 @@ struct MapReader::Named {
   MapReader map;
 };
 
-// `path` beside the file that `mark` names.
+// `path` relative to the folder of the file that `mark` names.
 std::string BesideFile(const std::string& path, const SourceMark& mark);
 
 }  // namespace dt

@@ -15,7 +15,7 @@
 namespace dt {
 namespace {
 
-// The text that stands for ${inside}, or nothing after reporting.
+// Returns the text that replaces ${inside}, or reports a problem and returns nothing.
 using Lookup = std::function<std::optional<std::string>(std::string_view inside)>;
 
 ConfigNode* Enter(ConfigNode& node, std::string_view key) {
@@ -32,8 +32,8 @@ ConfigNode* Enter(ConfigNode& node, std::string_view key) {
 
 struct Replaced {
   std::string text;
-  size_t end = 0;          // In it, behind the last value.
-  size_t written_end = 0;  // In what was replaced, behind the last ${…}.
+  size_t end = 0;          // Position in `text` after the last replaced value.
+  size_t written_end = 0;  // Position in the original text after the last ${…}.
 };
 
 Replaced ReplaceInText(const std::string& text, const Lookup& lookup) {
@@ -52,7 +52,7 @@ Replaced ReplaceInText(const std::string& text, const Lookup& lookup) {
   return out;
 }
 
-// From now on the path is printed as it is written.
+// Registers the path so that it is printed as it is written.
 void NotePath(const Replaced& path, const ConfigNode& written) {
   const std::string completed = path.text.substr(0, path.end);
   const char next = path.written_end == written.text.size() ? '/' : written.text[path.written_end];
@@ -63,8 +63,8 @@ void NotePath(const Replaced& path, const ConfigNode& written) {
 }
 
 struct Parameters {
-  const ConfigNode* given = nullptr;     // Of model.with; may be null.
-  const ConfigNode* declared = nullptr;  // Of the template.
+  const ConfigNode* given = nullptr;     // The values in model.with; may be null.
+  const ConfigNode* declared = nullptr;  // The template's parameters with their defaults.
 
   const ConfigNode* Find(std::string_view name) const {
     if (declared == nullptr || declared->Find(name) == nullptr) return nullptr;
@@ -100,7 +100,7 @@ class Expander {
   }
 
  private:
-  // The parameter's node if the scalar is exactly ${parameter}.
+  // The parameter's node, if the scalar is exactly ${parameter}.
   const ConfigNode* Placeholder(const ConfigNode& node) const {
     const std::string& text = node.text;
     if (!node.is_scalar() || !text.starts_with("${") || !text.ends_with("}")) return nullptr;
@@ -116,8 +116,9 @@ class Expander {
     from_environment_ = false;
     Replaced replaced = ReplaceInText(
         node.text, [&](std::string_view inside) { return Value(node, path, inside); });
-    // In a command the shell does it, so that no secret of the environment is printed, listed among
-    // the processes, or part of what a job is told from others by. Here it is only checked.
+    // The shell expands variables in the command, so that no secret of the environment is printed,
+    // appears in the list of processes, or becomes part of the fingerprint. Here they are only
+    // checked.
     if (path == "data.command") return;
     if (from_environment_ && IsPath(path)) NotePath(replaced, node);
     node.written = std::exchange(node.text, std::move(replaced.text));
@@ -151,7 +152,8 @@ class Expander {
 
   Parameters parameters_;
   Problems& problems_;
-  bool from_environment_ = false;  // A value of the scalar at hand, not only defaults.
+  // A variable of the environment, not only a default, was used in the current scalar.
+  bool from_environment_ = false;
 };
 
 void CheckParameters(const ConfigNode& with, const Parameters& parameters, const std::string& file,
@@ -167,7 +169,7 @@ void CheckParameters(const ConfigNode& with, const Parameters& parameters, const
   }
 }
 
-// What may stand at the top of a template.
+// Checks the keys at the top level of a template.
 void CheckTemplateKeys(const ConfigNode& model, Problems& problems) {
   static const std::vector<std::string> kNames = {"parameters", "tables", "graph", "loss"};
   for (size_t i = 0; i < model.keys.size(); ++i) {
@@ -197,7 +199,7 @@ void UseTemplate(ConfigNode& model, Problems& problems) {
                  "found beside `use`, expected either a template or tables, graph and loss");
     model.Remove(own);
   }
-  if (!use.is_scalar()) return;  // The reader reports it.
+  if (!use.is_scalar()) return;  // The reader reports this.
   const ConfigNode* with = model.Find("with");
   if (with != nullptr && !with->is_map() && !with->is_null()) {
     problems.Add(with->mark, "model.with",

@@ -1,4 +1,5 @@
-// From the files and flags of a job to one tree: overrides, environment, template.
+// Builds one tree from the file and flags of a job: overrides, environment and template are
+// applied.
 #pragma once
 
 #include <string>
@@ -9,12 +10,12 @@
 
 namespace dt {
 
-// The tree that the reader sees. `model.use` and `model.with` are replaced by the template's
-// tables, graph and loss. Whatever is wrong goes to `problems`.
+// Returns the tree for the reader, in which the template's tables, graph and loss replace
+// `model.use` and `model.with`. Errors go to `problems`.
 ConfigNode PrepareJob(const std::string& path, const std::vector<std::string>& overrides,
                       Problems& problems);
 
-// Applies "a.b.c=value". Lists are entered by index or by the `name` of an item.
+// Applies "a.b.c=value". A part of the path may be the index or the `name` of an item in a list.
 void ApplyOverride(const std::string& flag, ConfigNode& root, Problems& problems);
 
 }  // namespace dt

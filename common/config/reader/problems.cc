@@ -29,7 +29,7 @@ Status Problems::ToStatus(std::string_view first_file) const {
   std::string message;
   for (const Entry& entry : sorted) {
     if (!entry.mark.file.empty()) message += MarkText(entry.mark) + ": ";
-    // A flag names its path already.
+    // The name of a flag contains the path already.
     const bool named = entry.mark.line == 0 && entry.mark.file.ends_with(" " + entry.path);
     if (!entry.path.empty() && !named) message += entry.path + ": ";
     message += entry.text + "\n";

@@ -1,4 +1,4 @@
-// Collects everything that is wrong with a job, so that a person fixes it in one go.
+// Collects everything that is wrong with a job, so that the user can fix it all at once.
 #pragma once
 
 #include <string>
@@ -12,17 +12,16 @@ namespace dt {
 
 class Problems {
  public:
-  // `path` may be empty (a problem of the whole file). `text` says what was found and what is
-  // expected.
+  // `path` is empty for a problem of a whole file. `text` says what was found and what is expected.
   void Add(const SourceMark& mark, std::string_view path, std::string_view text);
-  // A valid wish whose mechanism does not exist yet.
+  // Adds a valid request whose mechanism does not exist yet.
   void AddNotYet(const SourceMark& mark, std::string_view path, std::string_view text);
   bool empty() const { return entries_.empty(); }
-  // Something is wrong with this key or below it.
+  // Whether there is a problem with this key or below it.
   bool HasUnder(std::string_view path) const;
 
-  // OK if empty. Otherwise one line each, by file (`first_file` first) and line, then the closing
-  // line.
+  // OK if there are no problems. Otherwise one line each, ordered by file (`first_file` first) and
+  // line, then the closing line.
   Status ToStatus(std::string_view first_file) const;
 
  private:

@@ -1,4 +1,4 @@
-// Texts of a job file as numbers, sizes and durations. Nothing where the text is not one.
+// Parses numbers, sizes and durations of a job file. Returns nothing if the text is not one.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ std::optional<uint64_t> ParseUint(std::string_view text);  // Decimal digits onl
 std::optional<int64_t> ParseInt(std::string_view text);
 std::optional<double> ParseFloat(std::string_view text);   // Finite.
 std::optional<uint64_t> ParseSize(std::string_view text);  // "8GiB", "512 MiB", "4096"; KB is 1000.
-std::optional<Duration> ParseDuration(
-    std::string_view text);  // "3s", "500ms", "2m", "1h"; a unit is needed.
+// "3s", "500ms", "2m", "1h"; the unit is required.
+std::optional<Duration> ParseDuration(std::string_view text);
 
 }  // namespace dt

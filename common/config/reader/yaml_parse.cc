@@ -13,12 +13,12 @@
 namespace dt {
 namespace {
 
-// Limits of one document; every use of an alias counts as a copy of what it stands for.
+// Limits of one document; each use of an alias counts like a copy of the node that it names.
 constexpr size_t kNodesMax = 100'000;
 constexpr size_t kTextBytesMax = 64u << 20;
 constexpr uintmax_t kFileBytesMax = 4u << 20;
 
-// Thrown through the library's parser, never further than ParseYaml.
+// Thrown through the library's parser; ParseYaml catches it.
 struct TooLarge {
   std::string what;
 };
@@ -80,7 +80,7 @@ class TreeBuilder : public YAML::EventHandler {
   struct Open {
     ConfigNode node;
     YAML::anchor_t anchor;
-    std::vector<ConfigNode> pending_key;  // 0 or 1: a map's key that waits for its value.
+    std::vector<ConfigNode> pending_key;  // 0 or 1 items: a map's key that waits for its value.
   };
 
   ConfigNode Make(ConfigNode::Kind kind, const YAML::Mark& mark) {
@@ -91,7 +91,7 @@ class TreeBuilder : public YAML::EventHandler {
     return node;
   }
 
-  // Adds the node to the document's size. Called before a copy of it is made.
+  // Adds the node to the document's size. Called before the node is copied.
   void Charge(const ConfigNode& node) {
     Add(node, size_);
     if (size_.nodes > kNodesMax) throw TooLarge{fmt::format("{} values", kNodesMax)};
@@ -169,7 +169,7 @@ class TreeBuilder : public YAML::EventHandler {
 
 namespace {
 
-// In a person's words, what is usually meant by what the library says; empty for the rest.
+// The usual reason for a message of the library, in plain words; empty for other messages.
 std::string_view UsualReason(const std::string& message) {
   if (message == YAML::ErrorMsg::END_OF_MAP) return "a line has more or less indent than its peers";
   if (message == YAML::ErrorMsg::MAP_VALUE) return "a colon is missing or too many (key: value)";
@@ -178,7 +178,7 @@ std::string_view UsualReason(const std::string& message) {
   return "";
 }
 
-// What the library says, or the usual reason.
+// The text of a syntax error: the usual reason, or else the library's message.
 std::string SyntaxText(const std::string& text, const YAML::Exception& error, bool in_file) {
   std::istringstream lines(text);
   std::string line;
@@ -225,7 +225,8 @@ ConfigNode ParseYaml(const std::string& text, const std::string& file, int first
 ConfigNode ParseYamlFile(const std::string& file, const SourceMark& asked_at, std::string_view path,
                          Problems& problems) {
   std::error_code error;
-  const std::string own = asked_at.file == file ? "" : file + ": ";  // The mark names it already.
+  // The mark names the file already.
+  const std::string own = asked_at.file == file ? "" : file + ": ";
   if (!std::filesystem::is_regular_file(file, error)) {
     const bool exists = std::filesystem::exists(file, error);
     const std::string what = exists ? "is not a file, expected a YAML file" : "no such file";

@@ -25,9 +25,9 @@ constexpr size_t kRequestBytesMax = 8 << 10;
 constexpr seconds kTimeout(10);
 constexpr milliseconds kAcceptPause(100);
 
-// Guards against DNS rebinding: a foreign page whose name resolves to this machine could read ours
-// in its visitor's browser, but the browser's Host header then has the foreign name. The port is
-// not compared, since the request may come through a tunnel.
+// Protects against DNS rebinding: a foreign page whose name resolves to this machine could read our
+// pages in its visitor's browser, but then the browser's Host header has the foreign name. The port
+// is not compared, because the request may come through a tunnel.
 bool IsOwnHost(std::string_view host, const std::string& own) {
   const size_t colon = host.rfind(':');
   if (colon != std::string_view::npos && !host.ends_with(']')) host = host.substr(0, colon);
@@ -35,7 +35,7 @@ bool IsOwnHost(std::string_view host, const std::string& own) {
          beast::iequals(beast::string_view(host.data(), host.size()), "localhost");
 }
 
-// One request, one answer. Keeps itself alive while it waits.
+// Handles one request. The object keeps itself alive while it waits.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, const HttpServer::Handler& handler, const std::string& own_host,
@@ -105,8 +105,8 @@ class HttpServerImpl : public HttpServer {
   const std::string& url() const override { return url_; }
 
  private:
-  // Pauses after a failure (such as no descriptor left), while all connections are in use, and
-  // after kAcceptedMax connections, so that other work on the loop has its turn.
+  // Pauses after a failure (such as no free descriptor), while all connections are in use, and
+  // after every kAcceptedMax connections, so that other work on the loop gets its turn.
   void Accept() {
     acceptor_.async_accept([this](const ErrorCode& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;

@@ -1,4 +1,4 @@
-// A small HTTP server for pages that a person or Prometheus looks at: GET only, on an event loop.
+// A small HTTP server for status pages and Prometheus: GET only, on an event loop.
 #pragma once
 
 #include <functional>
@@ -18,14 +18,14 @@ struct HttpReply {
 
 class HttpServer {
  public:
-  // On the loop's thread; `path` has no query.
+  // Called on the loop's thread; `path` has no query.
   using Handler = std::function<HttpReply(const std::string& path)>;
 
-  // `address` is "HOST:PORT", port 0 for any; only loopback addresses are allowed. A request whose
-  // Host is neither the address nor localhost gets 421. At most 64 connections are open and about
-  // 640 are accepted per second, others wait; a request has at most 8 KiB and 10 s. Errors name
-  // the address: Invalid, NotYet (not loopback), Unavailable. It must live as long as the loop
-  // runs.
+  // `address` is "HOST:PORT", with port 0 for any free port; only loopback addresses are allowed. A
+  // request whose Host header is neither the address nor localhost gets 421. At most 64 connections
+  // are open, and about 640 are accepted per second; further ones wait. A request may have 8 KiB
+  // and take 10 s. The server must live as long as the loop runs. Errors, with the address:
+  // Invalid; NotYet (not loopback); Unavailable.
   static Result<std::unique_ptr<HttpServer>> Open(EventLoop& loop, const std::string& address,
                                                   Handler handler);
   virtual ~HttpServer() = default;

@@ -34,7 +34,7 @@ ShmArena::ShmArena(SharedMemory memory)
 
 size_t ShmArena::bytes_min() const { return kShmInlineBytesMax + 1; }
 
-// The first that fits: what was touched before is used again before other pages are.
+// Takes the first range that fits, so that touched pages are reused before new ones are allocated.
 std::byte* ShmArena::Allocate(size_t bytes) {
   const size_t size = Rounded(bytes);
   MutexLock lock(mutex_);

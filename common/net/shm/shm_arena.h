@@ -1,5 +1,5 @@
-// The memory of this process that others of its host may read: frames that are made in it can be
-// handed to a peer where they are. It lives as long as a frame in it. Any thread.
+// The memory of this process that other processes of its host may read: peers read frames in it
+// without a copy. It lives as long as any frame in it. Any thread.
 #pragma once
 
 #include <atomic>
@@ -17,34 +17,36 @@
 
 namespace dt {
 
-inline constexpr size_t kArenaBytes = size_t{16} << 30;  // Of addresses; pages come when touched.
+// Size of the address range; pages are allocated when touched.
+inline constexpr size_t kArenaBytes = size_t{16} << 30;
 
 class ShmArena : public FrameMemory {
  public:
-  // Unavailable: this system has no such memory, or this process may not have addresses enough for
-  // it and for those of its peers.
+  // Unavailable: this system has no such memory, or the address space limit of this process is too
+  // small for its own arena and those of its peers.
   static Result<std::shared_ptr<ShmArena>> Create();
   // Use Create.
   explicit ShmArena(SharedMemory memory);
 
   std::byte* Allocate(size_t bytes) override;
-  // Takes it back, for any size. Its pages stay: sealed memory can have no holes.
+  // Frees memory of any size. Its pages stay allocated, because sealed memory cannot have holes.
   void Free(std::byte* memory, size_t bytes) override;
-  // Smaller parts of messages travel by copy.
+  // Smaller parts of messages are copied into their record instead.
   size_t bytes_min() const override;
 
-  // Where the bytes lie in it; nothing if they are elsewhere.
+  // Offset of the bytes in the arena; nothing if they are elsewhere.
   std::optional<size_t> OffsetOf(std::span<const std::byte> bytes) const;
-  // Counts the bytes of it that a peer may still read: one counter for all connections
-  // of a process. A process that the system does not name (0) has one for each connection.
+  // The counter of the arena's bytes that a peer may still read. All connections of one process
+  // share it. If the system does not tell the process (0), each connection gets its own.
   std::shared_ptr<std::atomic<size_t>> LentTo(pid_t peer);
-  // For a peer.
+  // A descriptor for a peer.
   Result<OwnedFd> ReadOnlyFd() const { return memory_.ReadOnlyFd(); }
 
  private:
   const SharedMemory memory_;
   Mutex mutex_;
-  std::map<size_t, size_t> free_ DT_GUARDED_BY(mutex_);  // Offset and bytes; no two touch.
+  // Offset → bytes; adjacent ranges are merged.
+  std::map<size_t, size_t> free_ DT_GUARDED_BY(mutex_);
   std::map<pid_t, std::weak_ptr<std::atomic<size_t>>> lent_ DT_GUARDED_BY(mutex_);
 };
 

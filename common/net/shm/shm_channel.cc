@@ -20,7 +20,7 @@ namespace {
 
 size_t Padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// Of both processes, so not FUTEX_PRIVATE.
+// Both processes use the word, so FUTEX_PRIVATE is not possible.
 void FutexWait(std::atomic<uint32_t>& word, uint32_t while_equal, Duration time) {
   const auto whole = std::chrono::duration_cast<seconds>(time);
   const timespec timeout{.tv_sec = whole.count(), .tv_nsec = (time - whole).count()};
@@ -35,7 +35,7 @@ bool HungUp(int socket) {
   return poll(&item, 1, 0) > 0 && (item.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-// A part that was received: tells its sender when nothing reads it any more.
+// Owns a received part: tells the sender when nothing reads it any more.
 class Lease {
  public:
   Lease(std::shared_ptr<ShmLink> link, std::atomic<uint32_t>& word, uint32_t number)
@@ -102,7 +102,8 @@ bool ShmChannel::ReclaimAll() {
   return lent_.empty() || gone();
 }
 
-// A part that was not made in the arena is copied there.
+// Copies a part that is not in the arena into it. Returns the part's offset, or nothing if no
+// memory is left.
 std::optional<size_t> ShmChannel::PlaceInArena(Frame& part) const {
   const Frame& read = part;
   const ShmArena& arena = *lender_.arena;
@@ -111,7 +112,7 @@ std::optional<size_t> ShmChannel::PlaceInArena(Frame& part) const {
   return arena.OffsetOf(std::as_const(part).bytes());
 }
 
-// False: no slot or no memory for it, or the peer has its part of the memory.
+// Returns false if no slot or memory is left, or if the peer has reached its limit of lent bytes.
 bool ShmChannel::AppendPart(Frame part) {
   ShmPartHead head{.size = part.size()};
   const size_t number = reinterpret_cast<ShmRecordHead*>(record_out_.data())->parts++;
@@ -166,7 +167,7 @@ void ShmChannel::WakePeer() {
     FutexWake(out_ring_.waiting);
     return;
   }
-  const char bell = 1;  // When the socket is full the server is awake.
+  const char bell = 1;  // If the socket is full, the server is awake.
   static_cast<void>(send(link_->socket.get(), &bell, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0);
 }
 
@@ -231,7 +232,8 @@ Result<std::optional<Frames>> ShmChannel::Receive() {
 // ------------------------------------------------------------ waiting
 
 bool ShmChannel::PrepareWait() {
-  in_ring_.waiting.store(1);  // In one order with the writer's tail: neither is missed.
+  // Sequentially consistent with the writer's tail, so no wake-up is missed.
+  in_ring_.waiting.store(1);
   if (in_.empty()) return true;
   EndWait();
   return false;

@@ -1,10 +1,10 @@
-// Messages over a shared-memory connection. Large parts are not copied: they are read where the
-// sender made them, in its arena, and the sender keeps them until the reader's last frame of them
-// goes. Part 0, which decoders trust once they have checked it, is copied always; the bytes of the
-// others may still be changed by a hostile sender: as they are they may only be values, for all
-// else there is Frame::Settled.
+// Messages over a shared-memory connection. Large parts are not copied: the receiver reads them in
+// the sender's arena, and the sender keeps them until the receiver's last frame of them is
+// destroyed. Part 0 is always copied, because decoders check it and then trust it. A hostile sender
+// may still change the bytes of other parts: use them directly only as values, and Frame::Settled
+// for everything else.
 //
-// One thread; frames that were received may be used and freed by any.
+// One thread; any thread may use and free received frames.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace dt {
 
 enum class ShmSide { kClient, kServer };
 
-// A part that a peer reads where it was made.
+// A part of a message that a peer reads in our arena.
 struct ShmLoan {
   struct TakeBack {
     size_t bytes = 0;
@@ -33,10 +33,11 @@ struct ShmLoan {
   };
   uint32_t slot = 0, lease = 0;
   Frame frame;
-  std::unique_ptr<std::atomic<size_t>, TakeBack> counted;  // In ShmLink::lent, which outlives it.
+  // Subtracts `bytes` from ShmLink::lent when destroyed; the link outlives it.
+  std::unique_ptr<std::atomic<size_t>, TakeBack> counted;
 };
 
-// Loans of channels that were closed here while the peer still read them. Any thread.
+// Loans of channels that were closed on this side while the peer still read them. Any thread.
 class ShmOrphans {
  public:
   struct Entry {
@@ -45,7 +46,7 @@ class ShmOrphans {
     std::vector<ShmLoan> loans;
   };
   void Add(Entry entry);
-  // Frees what its peer has given back, and what was lent to those who have gone.
+  // Drops the loans that peers have returned, and all loans to peers that are gone.
   void Purge();
 
  private:
@@ -53,49 +54,52 @@ class ShmOrphans {
   std::vector<Entry> entries_ DT_GUARDED_BY(mutex_);
 };
 
-// What the channels of one network lend from. Any thread.
+// Memory and loans that the channels of one network share. Any thread.
 struct ShmLender {
   explicit ShmLender(std::shared_ptr<ShmArena> of) : arena(std::move(of)), frames(arena) {}
 
   const std::shared_ptr<ShmArena> arena;
-  FramePool frames;  // In the arena.
+  FramePool frames;  // Makes frames in the arena.
   ShmOrphans orphans;
 };
 
 class ShmChannel {
  public:
-  // `lender` outlives it.
+  // `lender` outlives the channel.
   ShmChannel(ShmSide side, std::shared_ptr<ShmLink> link, ShmLender& lender);
-  // Tells the peer. What it still reads is kept for it.
+  // Tells the peer that nothing more is sent. Loans that the peer still reads go to
+  // ShmLender::orphans.
   ~ShmChannel();
   ShmChannel(const ShmChannel&) = delete;
   ShmChannel& operator=(const ShmChannel&) = delete;
 
-  // Busy: the ring or the table of leases is full, or the peer has too much to give back.
-  // Unavailable: of no use any more.
+  // Busy: the ring or the table of leases is full, or the peer has too many bytes to return.
+  // Unavailable: the ring is damaged and the channel of no further use.
   Status Send(const Frames& message);
-  // Nothing when no message is there. Malformed: the peer broke the rules, or its memory is broken.
+  // Returns nothing if no message waits. Malformed: the peer broke the protocol, or its memory is
+  // damaged.
   Result<std::optional<Frames>> Receive();
   bool empty() const { return in_.empty(); }
-  // The client's: takes the server's greeting, if it is there. True once it was: the server has
-  // taken the connection; what was sent before may be lost. An error: the server has refused it, or
-  // its arena cannot be mapped here.
+  // For clients: takes the server's greeting, if it has arrived. Returns true once the server has
+  // accepted the connection; messages sent before may be lost if it never does. Error: the server
+  // has refused the connection, or its arena cannot be mapped here.
   Result<bool> TakeGreeting();
 
-  // Before sleeping: the peer will wake this side. False when a message is there: do not sleep.
+  // Called before sleeping: from now on the peer wakes this side. Returns false if a message
+  // already waits.
   bool PrepareWait();
   void EndWait() { in_ring_.waiting.store(0); }
-  // The client's sleep. Returns when woken, or when the time is over.
+  // Sleeps until woken or until the time is over. For clients.
   void Sleep(Duration time);
-  // The server's way to hear of a wake, beside other descriptors: reads what was written to it.
+  // For servers, which wait on descriptors: reads the wake-up bytes from the socket.
   void TakeDoorbell();
   int descriptor() const { return link_->socket.get(); }
 
   // The peer will send nothing more.
   bool closed() const { return in_ring_.closed.load() != 0; }
-  // The peer's process has gone, or holds nothing of this connection any more.
+  // The peer's process has ended, or has closed its end of the connection.
   bool gone() const;
-  // Takes back what the peer has given back. True when it holds nothing of ours any more.
+  // Takes back the parts that the peer has returned. Returns true if the peer has none left.
   bool ReclaimAll();
 
  private:
@@ -113,7 +117,8 @@ class ShmChannel {
   ShmRingReader in_;
   ShmRingWriter out_;
   std::vector<std::byte> record_in_, record_out_;
-  std::vector<ShmLoan> lent_, lending_;  // The second: of the message that is being sent.
+  // `lending_` are the parts of the message that is being sent.
+  std::vector<ShmLoan> lent_, lending_;
   std::vector<uint32_t> free_slots_;
   std::vector<uint32_t> last_lease_;  // By slot.
 };

@@ -8,12 +8,14 @@
 namespace dt {
 namespace {
 
-constexpr Duration kTryAgain = seconds(1);        // Between attempts to find the peer's name.
-constexpr Duration kSleep = milliseconds(100);    // How soon a peer's death is noticed.
-constexpr Duration kSleepBoth = milliseconds(1);  // While messages may come from below as well.
+constexpr Duration kTryAgain = seconds(1);      // Time between attempts to find the peer's socket.
+constexpr Duration kSleep = milliseconds(100);  // Limit for noticing a peer's death.
+// While messages may also come from the network below.
+constexpr Duration kSleepBoth = milliseconds(1);
+// Time for which replies may still come from the network below.
 constexpr Duration kBelowLinger = seconds(10);
-constexpr Duration kGreeting = seconds(2);              // For the server's greeting.
-constexpr Duration kRefused = std::chrono::minutes(1);  // From a refusal to the next attempt.
+constexpr Duration kGreeting = seconds(2);              // Time for the server's greeting.
+constexpr Duration kRefused = std::chrono::minutes(1);  // Time from a refusal to the next attempt.
 
 Result<std::unique_ptr<ShmChannel>> OpenOne(const std::string& name, ShmLender& lender) {
   DT_TRY(OwnedFd socket, ConnectShm(name));
@@ -70,7 +72,8 @@ void ShmClientSocket::TryChannel() {
   below_until_ = now + kBelowLinger;
 }
 
-// A server that refuses shared memory, or has no place for one more, is reached below.
+// If the server refuses shared memory, or has no room for the connection, the client uses the
+// network below.
 void ShmClientSocket::TakeGreeting() {
   if (greeted_) return;
   const Result<bool> greeted = channel_->TakeGreeting();
@@ -79,7 +82,8 @@ void ShmClientSocket::TakeGreeting() {
   if (!greeted.ok() || (!greeted_ && SystemClock().Now() >= greet_until_)) LeaveChannel();
 }
 
-// The server has gone, or is not what it was. It may be there again already.
+// Called when the server is gone or the connection is broken. Keeps the messages that have arrived;
+// the server may already be running again.
 void ShmClientSocket::LeaveChannel() {
   for (bool more = true; more;) {
     Result<std::optional<Frames>> last = channel_->Receive();
@@ -111,7 +115,7 @@ Status ShmClientSocket::Send(Frames message) {
   return below_->Send(std::move(message));
 }
 
-// A message that is there already.
+// Returns a message that has already arrived, if any.
 Result<std::optional<Frames>> ShmClientSocket::Poll() {
   if (!last_words_.empty()) {
     Frames frames = std::move(last_words_.front());
@@ -121,7 +125,7 @@ Result<std::optional<Frames>> ShmClientSocket::Poll() {
   }
   if (channel_ != nullptr) TakeGreeting();
   if (channel_ != nullptr) {
-    const bool ended = channel_->closed();  // Before reading: nothing comes after what is there.
+    const bool ended = channel_->closed();  // Read first: after `closed` no message is added.
     Result<std::optional<Frames>> frames = channel_->Receive();
     if (frames.ok() && frames->has_value()) {
       shared_.totals.received.fetch_add(BytesIn(**frames), std::memory_order_relaxed);
@@ -146,7 +150,7 @@ void ShmClientSocket::Wait(TimePoint deadline) {
   channel_->Sleep(std::min<Duration>(deadline - now, most));
   channel_->EndWait();
   spin_.Slept(SystemClock().Now() - now);
-  // Once it has gone, nothing comes after what is there.
+  // A peer that is gone adds no messages.
   if (channel_->gone() && channel_->empty()) LeaveChannel();
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr int kNoMoreSeals = F_SEAL_SEAL;
 #ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1; older headers do not name it.
+#define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1; older headers do not have it.
 #endif
 
 }  // namespace
@@ -39,7 +39,8 @@ Result<SharedMemory> SharedMemory::Create(const char* name, size_t bytes, Access
   return memory;
 }
 
-// Memory of huge pages has seals as well, but kills its reader where the system has no page left.
+// Memory of huge pages can be sealed, too, but its reader is killed if the system has no huge page
+// left.
 Result<SharedMemory> SharedMemory::Open(OwnedFd fd, size_t bytes, Access access) {
   const int seals = fcntl(fd.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kSizeSeals) != kSizeSeals) {

@@ -1,6 +1,7 @@
 // Memory that two processes of one host share: a memfd and its mapping. Its size is sealed, so that
-// no peer can take pages away under a reader. What peers shall only read is sealed against writing
-// by anyone but the mapping of its maker: a descriptor can always be opened again, seals stay.
+// a peer cannot take pages away from a reader. Memory that peers may only read is also sealed
+// against all writing except through the existing mapping of its maker. File permissions would not
+// be enough: a descriptor can be opened again for writing, but seals stay.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace dt {
 
-// A file descriptor that is closed with it.
+// A file descriptor that is closed when the object is destroyed.
 class OwnedFd {
  public:
   OwnedFd() = default;
@@ -32,12 +33,13 @@ class OwnedFd {
 
 class SharedMemory {
  public:
-  // Of those who did not make it.
+  // The access of processes other than the maker.
   enum class Access { kRead, kReadWrite };
 
-  // Zeroed; takes pages when they are touched. Unavailable: this system has no such memory.
+  // Zeroed memory; pages are allocated when touched. Unavailable: this system has no such memory.
   static Result<SharedMemory> Create(const char* name, size_t bytes, Access of_peers);
-  // A peer's. Malformed unless it is of ordinary pages, and its size sealed and `bytes`.
+  // Maps a peer's memory. Malformed unless it has ordinary pages and its size is sealed and
+  // `bytes`.
   static Result<SharedMemory> Open(OwnedFd fd, size_t bytes, Access access);
 
   SharedMemory() = default;
@@ -47,8 +49,8 @@ class SharedMemory {
 
   std::byte* data() const { return bytes_.data(); }
   size_t size() const { return bytes_.size(); }
-  const OwnedFd& fd() const { return fd_; }  // Of a peer's memory: none.
-  // For a peer that shall only read. Unavailable without /proc.
+  const OwnedFd& fd() const { return fd_; }  // None for a peer's memory.
+  // A descriptor for a peer that may only read. Unavailable without /proc.
   Result<OwnedFd> ReadOnlyFd() const;
 
  private:

@@ -49,7 +49,7 @@ class ShmNetwork : public Network {
 
  private:
   Network& below_;
-  std::unique_ptr<ShmShared> shared_;  // Null: this system has no shared memory for us.
+  std::unique_ptr<ShmShared> shared_;  // Null: the system offers no shared memory.
 };
 
 }  // namespace

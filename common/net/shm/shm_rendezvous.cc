@@ -176,7 +176,7 @@ Result<std::optional<ShmHello>> TakeShmHello(int socket) {
   message.msg_controllen = control.size();
   const ssize_t got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::optional<ShmHello>();
-  ShmHello hello;  // Takes the descriptors, whatever the bytes say.
+  ShmHello hello;  // Owns the received descriptors even if the bytes are wrong.
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); got >= 0 && c != nullptr;
        c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;

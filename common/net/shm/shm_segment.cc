@@ -26,7 +26,8 @@ ShmRingWriter::Outcome ShmRingWriter::Write(std::span<const std::byte> record) {
     std::memcpy(ring_.bytes, record.data() + first, record.size() - first);
   }
   tail_ += record.size();
-  ring_.tail.store(tail_);  // In one order with the reader's `waiting`: neither is missed.
+  // Sequentially consistent with the reader's `waiting`, so no wake-up is missed.
+  ring_.tail.store(tail_);
   return Outcome::kWritten;
 }
 
@@ -49,7 +50,8 @@ ShmRingReader::Outcome ShmRingReader::Read(std::vector<std::byte>& record) {
   }
   record.resize(head.bytes);
   CopyOut(record);
-  std::memcpy(record.data(), &head, sizeof(head));  // Not what it says by now.
+  // The head that was checked; the peer may have changed it.
+  std::memcpy(record.data(), &head, sizeof(head));
   head_ += head.bytes;
   ring_.head.store(head_, std::memory_order_release);
   return Outcome::kRead;

@@ -15,26 +15,26 @@
 namespace dt {
 namespace {
 
-constexpr size_t kConnectionsMax = 256;               // Further peers use TCP.
-constexpr size_t kSilentMax = 32;                     // Of them may not have greeted yet.
-constexpr size_t kAcceptedAtOnce = 16;                // In one look around.
-constexpr Duration kGreeting = seconds(10);           // For a greeting.
-constexpr Duration kAcceptAgain = milliseconds(100);  // Without a descriptor left.
-constexpr size_t kBelowEvery = 16;  // Of so many messages one look at the network below.
-constexpr size_t kLookEvery = 64;   // And one at who comes and goes.
-constexpr char kFromBelow = 'b', kFromShm = 's';  // What the ids of peers begin with.
+constexpr size_t kConnectionsMax = 256;      // Further peers use TCP.
+constexpr size_t kSilentMax = 32;            // Limit for connections that have not greeted yet.
+constexpr size_t kAcceptedAtOnce = 16;       // Limit for each look at the descriptors.
+constexpr Duration kGreeting = seconds(10);  // Time for a client's greeting.
+constexpr Duration kAcceptAgain = milliseconds(100);  // Pause when no descriptor is free.
+constexpr size_t kBelowEvery = 16;  // The network below is polled once in so many messages.
+constexpr size_t kLookEvery = 64;   // All descriptors are polled once in so many messages.
+constexpr char kFromBelow = 'b', kFromShm = 's';  // First letters of the ids of peers.
 
 struct Connection {
   PeerId id;
-  OwnedFd greeting;  // Until it has greeted.
+  OwnedFd greeting;  // The socket, until the client has greeted.
   TimePoint greet_until{};
-  std::unique_ptr<ShmChannel> channel;  // From then on.
-  bool over = false;                    // To be closed.
+  std::unique_ptr<ShmChannel> channel;  // Set once the client has greeted.
+  bool over = false;                    // The connection is to be closed.
 
   int descriptor() const { return channel != nullptr ? channel->descriptor() : greeting.get(); }
 };
 
-// Events of one kind, of which the log shows some.
+// Events of one kind; RareEvent limits how many are logged.
 struct Troubles {
   std::string_view event;
   RareEvent count{};
@@ -45,7 +45,7 @@ struct Troubles {
   }
 };
 
-// The segment and the arena of one who greeted, and our arena for it.
+// Opens the client's segment and arena, and sends it our arena.
 Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello, ShmShared& shared) {
   if (hello.fds.size() != 2) return Malformed("a greeting with {} descriptors", hello.fds.size());
   auto link = std::make_shared<ShmLink>();
@@ -55,7 +55,7 @@ Result<std::unique_ptr<ShmChannel>> Accept(OwnedFd socket, ShmHello hello, ShmSh
   DT_TRY(link->peer_arena, SharedMemory::Open(std::move(hello.fds[1]), kArenaBytes, Access::kRead));
   DT_TRY(const OwnedFd arena, shared.lender.arena->ReadOnlyFd());
   const std::array fds = {arena.get()};
-  // One who has gone already may have left a message.
+  // The client may be gone already, but may have left a message.
   SendShmHello(socket.get(), fds).IgnoreError();
   link->lent = shared.lender.arena->LentTo(ProcessOf(socket));
   link->lent_max = shared.lent_max;
@@ -80,7 +80,8 @@ class ShmServerSocket : public ServerSocket {
   void Wake() override {
     woken_.store(true, std::memory_order_release);
     const uint64_t one = 1;
-    static_cast<void>(!write(wake_.get(), &one, sizeof(one)));  // Full: it is readable already.
+    // If it is full, it is readable already.
+    static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
   }
   int descriptor() const override { return -1; }
   uint64_t bytes_sent() const override {
@@ -104,7 +105,7 @@ class ShmServerSocket : public ServerSocket {
   void Greet(Connection& connection, TimePoint now);
   void Drop(Connection& connection, const Status& why);
 
-  // Touched by the socket's thread.
+  // Used by the socket's thread.
   const std::unique_ptr<ServerSocket> below_;
   const OwnedFd listener_;
   const OwnedFd wake_;
@@ -112,15 +113,15 @@ class ShmServerSocket : public ServerSocket {
   ShmTotals own_;
   std::vector<Connection> connections_;
   std::vector<pollfd> items_;
-  size_t next_ = 0;           // Whose turn it is.
+  size_t next_ = 0;           // The connection that is read next.
   size_t since_below_ = 0;    // Messages from rings since the last look below.
   size_t since_look_ = 0;     // Messages since the last look at all descriptors.
-  uint64_t last_number_ = 0;  // Of a connection.
+  uint64_t last_number_ = 0;  // The number of the last connection.
   TimePoint accept_again_{};
-  Troubles refused_{"net.shared_memory_refused"};  // Connections.
-  Troubles lost_{"net.shared_memory_lost"};        // Messages.
+  Troubles refused_{"net.shared_memory_refused"};  // Refused connections.
+  Troubles lost_{"net.shared_memory_lost"};        // Lost messages.
   ShmSpin spin_;
-  // Any thread.
+  // Used by any thread.
   std::atomic<bool> woken_ = false;
 };
 
@@ -134,7 +135,7 @@ Status ShmServerSocket::Send(const PeerId& peer, Frames message) {
   if (at == connections_.end() || at->channel == nullptr) return OkStatus();
   const size_t bytes = BytesIn(message);
   const Status sent = at->channel->Send(message);
-  if (sent.code() == StatusCode::kResourceExhausted) {  // Lost, as by a network.
+  if (sent.code() == StatusCode::kResourceExhausted) {  // Dropped, as a network would do.
     lost_.Count(sent);
     return OkStatus();
   }
@@ -156,7 +157,7 @@ bool ShmServerSocket::TakeWake() {
   return true;
 }
 
-// What breaks the rules ends its connection, never the server.
+// A peer that breaks the protocol loses its connection; the server goes on.
 void ShmServerSocket::Drop(Connection& connection, const Status& why) {
   connection.over = true;
   refused_.Count(why);
@@ -193,7 +194,8 @@ Result<std::optional<PeerMessage>> ShmServerSocket::PollBelow() {
   return message.status();
 }
 
-// A message that is there already. Looks below last, so that its descriptor tells of the next one.
+// Returns a message that has already arrived. An empty poll of the network below must come before
+// sleeping, because only then does its descriptor report the next message.
 Result<std::optional<PeerMessage>> ShmServerSocket::Poll() {
   if (since_below_++ < kBelowEvery) {
     if (auto message = PollRings(); message.has_value()) return message;
@@ -236,7 +238,7 @@ void ShmServerSocket::WaitForAny(Duration time) {
   }
 }
 
-// False when a message is there.
+// Returns false if a message already waits.
 bool ShmServerSocket::PrepareWaits() {
   for (const Connection& c : connections_) {
     if (c.channel != nullptr && !c.over && !c.channel->PrepareWait()) return false;
@@ -244,11 +246,11 @@ bool ShmServerSocket::PrepareWaits() {
   return true;
 }
 
-// Waits on all descriptors, takes who comes and lets go who has gone. What those sent last is still
-// taken.
+// Waits on all descriptors, accepts new connections and removes ended ones. Their last messages are
+// still read.
 void ShmServerSocket::LookAround(Duration time) {
   since_look_ = 0;
-  // Without descriptors for those who come it would be ready all the time.
+  // While no descriptor is free, the listener would be ready all the time, so it is not polled.
   const bool paused = SystemClock().Now() < accept_again_;
   const int listener = paused ? -1 : listener_.get();
   if (paused) time = std::min<Duration>(time, kAcceptAgain);
@@ -275,7 +277,8 @@ void ShmServerSocket::LookAround(Duration time) {
   if ((items_[2].revents & POLLIN) != 0) AcceptSome(now);
 }
 
-// Who connects and says nothing holds nobody up: the oldest of them goes for the next one.
+// A client that connects and does not greet cannot block others: if there are too many, the oldest
+// is removed.
 void ShmServerSocket::AcceptSome(TimePoint now) {
   for (size_t i = 0; i < kAcceptedAtOnce; ++i) {
     Result<OwnedFd> socket = AcceptShm(listener_);

@@ -1,4 +1,4 @@
-// The two sockets of shm_network.h.
+// The client and server sockets of shm_network.h.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@
 
 namespace dt {
 
-// Bytes through shared memory. Any thread.
+// Bytes sent and received through shared memory. Any thread.
 struct ShmTotals {
   std::atomic<uint64_t> sent = 0, received = 0;
 };
 
-// What the sockets of one network share. Any thread.
+// State that the sockets of one network share. Any thread.
 struct ShmShared {
   ShmShared(std::shared_ptr<ShmArena> arena, size_t most)
       : lender(std::move(arena)), lent_max(most) {}
@@ -28,21 +28,21 @@ struct ShmShared {
   ShmTotals totals;
 };
 
-// `below` is bound to the endpoint; `listener` listens beside it. `below` has a descriptor.
-// `shared` outlives the socket.
+// `below` is bound to the endpoint and has a descriptor; `listener` listens beside it. `shared`
+// outlives the socket.
 std::unique_ptr<ServerSocket> MakeShmServerSocket(std::unique_ptr<ServerSocket> below,
                                                   OwnedFd listener, ShmShared& shared);
 
-// A connection to one of `names`; Unavailable when nobody of our user listens there.
+// Connects to one of `names`. Unavailable: nobody of our user listens there.
 Result<std::unique_ptr<ShmChannel>> OpenShmChannel(const std::vector<std::string>& names,
                                                    ShmLender& lender);
 
-// Uses shared memory whenever one of `names` answers, the network below at other times.
+// Uses shared memory while one of `names` answers, otherwise the network below.
 class ShmClientSocket : public ClientSocket {
  public:
   ShmClientSocket(std::string endpoint, std::vector<std::string> names, Network& below,
                   ShmShared& shared);
-  // Connects, either way.
+  // Connects through shared memory or the network below.
   Status Open();
 
   Status Send(Frames message) override;
@@ -54,7 +54,7 @@ class ShmClientSocket : public ClientSocket {
   void TakeGreeting();
   void LeaveChannel();
   Result<std::optional<Frames>> Poll();
-  // For a message through the channel. REQUIRES: there is a channel.
+  // Waits for a message in the channel. REQUIRES: there is a channel.
   void Wait(TimePoint deadline);
 
   const std::string endpoint_;
@@ -62,13 +62,14 @@ class ShmClientSocket : public ClientSocket {
   Network& below_network_;
   ShmShared& shared_;
   std::unique_ptr<ShmChannel> channel_;
-  std::unique_ptr<ClientSocket> below_;  // While there is no channel, and for some time after.
-  bool greeted_ = false;                 // The channel, by the server.
-  TimePoint greet_until_{};              // Else it is left.
-  std::vector<Frames> unheard_;          // Sent through it before; sent below if it is refused.
-  TimePoint next_try_{};                 // Of a channel.
-  TimePoint below_until_{};              // With a channel: answers may still come from below.
-  std::deque<Frames> last_words_;        // Of a peer that has gone.
+  std::unique_ptr<ClientSocket> below_;  // Used without a channel, and for some time after.
+  bool greeted_ = false;                 // The server has accepted the channel.
+  TimePoint greet_until_{};              // Without a greeting by then, the channel is left.
+  // Messages sent through the channel before the greeting; sent below if it is refused.
+  std::vector<Frames> unheard_;
+  TimePoint next_try_{};           // Earliest time to open a channel.
+  TimePoint below_until_{};        // With a channel: replies may still come from below until then.
+  std::deque<Frames> last_words_;  // Messages of a channel that was left.
   ShmSpin spin_;
 };
 

@@ -1,5 +1,5 @@
-// Waiting without sleeping, while that pays: a message that comes within microseconds costs no
-// system call, and a side that would wait longer does not hold a processor for it.
+// Waits without sleeping while that pays: a message that arrives within microseconds then costs no
+// system call, and a longer wait does not keep a processor busy.
 #pragma once
 
 #include "common/base/clock.h"
@@ -8,12 +8,12 @@ namespace dt {
 
 class ShmSpin {
  public:
-  // As long as a server reads some thousand rows. Measured: less makes pulls of 4,096 rows slower,
-  // more does not make them faster.
+  // About the time in which a server reads some thousand rows. Measured: less makes pulls of 4,096
+  // rows slower, more does not make them faster.
   static constexpr Duration kTime = std::chrono::microseconds(100);
 
-  // True as soon as `ready()` is. Gives up after kTime; the next call then gives up at once, until
-  // a sleep was so short that spinning would have saved it.
+  // Returns true as soon as `ready()` does, and false after kTime. After a failure, calls return
+  // false at once until a sleep was so short that spinning would have avoided it.
   template <class Ready>
   bool Until(Ready ready) {
     if (!pays_) return false;

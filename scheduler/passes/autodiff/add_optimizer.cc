@@ -87,7 +87,7 @@ class StepNodes {
                 {{"slices", int64_t{slices_}}});
   }
 
-  // Every rank learns every slice's loss, and what every slice leaves for running values.
+  // Gives every rank the losses of all slices, and the statistics that update running values.
   Status Gathers() {
     for (const LossSpec& loss : graph_.losses) DT_TRY_STATUS(Gather(loss.loss).status());
     const size_t count = graph_.nodes.size();
@@ -124,7 +124,7 @@ class StepNodes {
     return OkStatus();
   }
 
-  // The server that holds the parameter updates it.
+  // The parameter is on a server, which updates it.
   void Push(ValueIndex parameter, ValueIndex grad) {
     for (ParameterSpec& spec : graph_.parameters) {
       if (spec.value == parameter) spec.pushed = grad;
@@ -150,7 +150,7 @@ class StepNodes {
         .status();
   }
 
-  // A table on the worker: what would be pushed updates it here.
+  // Updates a table on the worker with the gradients that would otherwise be pushed.
   Status UpdateRows(uint32_t table) {
     const TableUse use = graph_.tables[table];
     if (use.store == kNone || use.row_grad == kNone) return OkStatus();
@@ -164,8 +164,7 @@ class StepNodes {
         .status();
   }
 
-  // Numbers, gradients and steps_since_update of the rows: those of all slices, equal on all
-  // workers.
+  // Row numbers, gradients and steps_since_update for the rows of all slices; equal on all workers.
   Result<std::vector<ValueIndex>> JoinedRows(const TableUse& use) {
     graph_.SymbolNamed("S." + use.name);
     const NodeIndex take = graph_.value(use.rows).producer;
@@ -175,7 +174,7 @@ class StepNodes {
     return std::vector<ValueIndex>{sums[1], sums[0], sums[2]};
   }
 
-  // The same of the only slice.
+  // Row numbers, gradients and steps_since_update for the rows of the only slice.
   Result<std::vector<ValueIndex>> OwnRows(uint32_t table, ValueIndex grad) {
     const TableUse& use = graph_.tables[table];
     Value steps_since_update;
@@ -197,7 +196,7 @@ class StepNodes {
   const DenseOptimizerConfig& config_;
   const uint32_t slices_;
   const bool servers_update_;
-  const bool joined_;  // Else one worker computes the only slice: its gradients are the sums.
+  const bool joined_;  // False if a worker's gradients need no sum with others.
   std::vector<Running> running_;
 };
 

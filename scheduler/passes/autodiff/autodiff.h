@@ -1,4 +1,4 @@
-// From a model that predicts to one that learns.
+// Passes that add training to a model: gradients, and updates by the optimizer.
 #pragma once
 
 #include "common/base/status.h"
@@ -7,10 +7,11 @@
 
 namespace dt::scheduler {
 
-// Appends gradient nodes where a trained parameter or rows of a table are reached; sets
-// ParameterSpec::grad and TableUse::row_grad.
+// Appends the gradient nodes of trained parameters and of table rows; sets ParameterSpec::grad and
+// TableUse::row_grad.
 Result<Graph> Differentiate(Graph graph, const PlanRequest& request);
-// Appends the step nodes: sums over slices if there are several, regularisation, clipping, updates.
+// Appends the step nodes: sums over slices if there are several, regularisation, clipping and
+// updates.
 Result<Graph> AddOptimizer(Graph graph, const PlanRequest& request);
 
 }  // namespace dt::scheduler

@@ -1,6 +1,6 @@
 // Reverse mode (Griewank and Walther, "Evaluating Derivatives", chapter 3): gradients flow from the
-// losses to the values they depend on, in the reverse order of the nodes; a value used several
-// times gets the sum.
+// losses to the values they depend on, in reverse order of the nodes. A value that is used several
+// times gets the sum of its gradients.
 #include <algorithm>
 
 #include "ops/op_spec.h"
@@ -32,7 +32,7 @@ class Differentiator : public GradientContext {
     return std::move(graph_);
   }
 
-  // GradientContext, of the node in `current_`.
+  // GradientContext for the node in `current_`.
   const Graph& graph() const override { return graph_; }
   const Node& node() const override { return current_; }
   ValueIndex output_grad(size_t i) const override { return output_grads_[i]; }
@@ -56,7 +56,7 @@ class Differentiator : public GradientContext {
   }
 
  private:
-  // Appends a node; a failing shape rule is kept for the caller of gradient() to find.
+  // Appends a node. A failing shape rule is kept in error_, and reported after gradient() returns.
   std::vector<ValueIndex> Append(Node node, size_t outputs) {
     const NodeIndex index = graph_.AddNode(std::move(node), outputs);
     if (Status status = InferNode(graph_, index); !status.ok() && error_.ok()) error_ = status;
@@ -96,7 +96,7 @@ class Differentiator : public GradientContext {
     return error_;
   }
 
-  // The gradient of a value: the sum of what its uses gave, in the order they gave it.
+  // The gradient of a value: the sum over its uses, in the order in which they were added.
   Result<ValueIndex> Summed(ValueIndex value) {
     const std::vector<ValueIndex> parts = grads_[value];
     if (parts.empty()) return kNone;
@@ -139,12 +139,12 @@ class Differentiator : public GradientContext {
   Graph graph_;
   const PlanRequest& request_;
   const size_t forward_nodes_;
-  std::vector<bool> needed_;  // By value: a gradient is wanted.
-  std::vector<std::vector<ValueIndex>>
-      grads_;  // By value of the forward graph: what its uses gave.
+  std::vector<bool> needed_;  // Indexed by value: whether a gradient is needed.
+  // Indexed by value of the forward graph: the gradients from its uses.
+  std::vector<std::vector<ValueIndex>> grads_;
   Status error_;
 
-  // Of the node being differentiated. A copy: adding nodes moves the graph's.
+  // The node being differentiated. It is a copy, since adding nodes moves the graph's own.
   Node current_;
   NodeIndex current_index_ = kNone;
   std::vector<ValueIndex> output_grads_;

@@ -33,7 +33,7 @@ class Expander {
   }
 
  private:
-  // How many rows tables are going to have, as far as anybody says.
+  // Sets the expected number of rows of each table; 0 if unknown.
   void ExpectRows() {
     Graph& graph = builder_.graph();
     for (uint32_t t = 0; t < graph.tables.size(); ++t) {
@@ -45,7 +45,7 @@ class Expander {
     }
   }
 
-  // One for each distinct key of its columns; 0: of one of them nobody knows.
+  // The number of distinct keys in the table's columns; 0 if it is unknown for one of them.
   uint64_t CountedRows(const Graph& graph, uint32_t table) const {
     std::set<uint32_t> columns;
     for (const LookupSpec& lookup : graph.lookups) {
@@ -60,7 +60,7 @@ class Expander {
     return rows;
   }
 
-  // Products whose node says nothing else are made in the job's arithmetic.
+  // Products without a `math` attribute get the job's arithmetic.
   Graph WithMath(Graph graph) const {
     if (request_.job.train.math == "fp32") return graph;
     for (Node& node : graph.nodes) {
@@ -70,7 +70,8 @@ class Expander {
     return graph;
   }
 
-  // A node that reads a broken one is left out, without a message but of its own mistakes.
+  // Expands one node. A node that reads a broken node is left out; only its own mistakes are
+  // reported.
   void OneNode(const NodeConfig& said) {
     NodeConfig node = said;
     builder_.Enter(node);
@@ -88,7 +89,7 @@ class Expander {
     if (!status.ok()) problems_.push_back(std::move(status));
   }
 
-  // "<node>", and "<node>.<part>" of its further results.
+  // Names the results: "<node>", and "<node>.<part>" for further ones.
   Status NameResults(const NodeConfig& node, ValueIndex value) {
     named_[node.name] = {value, &node};
     for (const auto& [part, result] : builder_.parts()) {
@@ -101,13 +102,13 @@ class Expander {
     return OkStatus();
   }
 
-  // Also a further result of a broken node.
+  // Also true for a further result of a broken node.
   bool IsBroken(const std::string& name) const {
     return broken_.contains(name) || broken_.contains(name.substr(0, name.rfind('.')));
   }
 
-  // What can be said of it without its inputs; problems of attributes go to problems_. Gives its
-  // attributes their types.
+  // Checks what does not depend on the node's inputs, and gives its attributes their types.
+  // Problems of attributes go to problems_.
   Status CheckNode(NodeConfig& node) {
     if (named_.contains(node.name) || broken_.contains(node.name)) {
       return builder_.Error("the name is taken by an earlier node");
@@ -215,11 +216,11 @@ class Expander {
     return where.empty() ? status : WithWhere(status, where);
   }
 
-  // What one form of a loss reads.
+  // Requirements of a loss type on its input.
   struct Form {
     std::string_view op;
-    std::string_view shape;  // Of the input, for errors.
-    size_t columns = 1;      // At least; more are an error where there is one.
+    std::string_view shape;  // The required shape, for error texts.
+    size_t columns = 1;      // Least number of columns; if it is 1, the only one allowed.
     std::string_view fix;
   };
   static Form FormOf(const LossConfig& loss) {
@@ -261,7 +262,7 @@ class Expander {
     return kNone;
   }
 
-  // A node or float column of one number a sample.
+  // A node or a float column with one number for each sample.
   Result<ValueIndex> LogQ(const LossConfig& loss) {
     const SymShape wanted = {Dim{kBatch, 1}, Const(1)};
     if (const auto found = named_.find(loss.log_q); found != named_.end()) {
@@ -278,7 +279,8 @@ class Expander {
     return builder_.Floats({column});
   }
 
-  // The index of a lookup that reads the item's column; sets where among its ids.
+  // The index of a lookup that reads the item's column. Puts the item's position among the lookup's
+  // ids into `attrs`.
   Result<ValueIndex> ItemIndex(const LossConfig& loss, Attrs& attrs) {
     const uint32_t column = ColumnNamed(loss.item_id);
     for (const InputSpec& input : builder_.graph().inputs) {
@@ -300,7 +302,7 @@ class Expander {
         "name the column from which the item vectors come");
   }
 
-  // What in_batch_softmax reads beside user vectors, label and weight.
+  // Adds the inputs of in_batch_softmax other than user vectors, label and weight.
   Status AddItems(const LossConfig& loss, std::vector<ValueIndex>& inputs, Attrs& attrs) {
     DT_TRY(const ValueIndex items, LossInput(loss, loss.item));
     inputs.insert(inputs.begin() + 1, items);
@@ -362,7 +364,7 @@ class Expander {
   const PlanRequest& request_;
   GraphBuilder builder_;
   std::map<std::string, Named> named_;
-  std::set<std::string> broken_;  // Nodes with a problem, and those that depend on them.
+  std::set<std::string> broken_;  // Nodes with a mistake, and nodes that depend on them.
   std::vector<Status> problems_;
 };
 

@@ -1,4 +1,4 @@
-// From the model of a job file to a graph of operators with shapes.
+// Passes that turn the model of a job file into a graph of operators with shapes.
 #pragma once
 
 #include "common/base/status.h"
@@ -7,9 +7,9 @@
 
 namespace dt::scheduler {
 
-// The user's nodes and losses become operators. Ignores the given graph.
+// Turns the user's nodes and losses into operators. Ignores the graph that it is given.
 Result<Graph> Expand(Graph graph, const PlanRequest& request);
-// Infers every shape and dtype anew, from inputs and parameters.
+// Infers all shapes and types again from inputs and parameters.
 Result<Graph> InferShapes(Graph graph, const PlanRequest& request);
 
 }  // namespace dt::scheduler

@@ -1,11 +1,11 @@
-// Rows between the layers of a perceptron, stored in bf16 where `train.math` is bf16:
+// Stores rows between the layers of a perceptron in bf16, if `train.math` is bf16:
 //
 //   dense_layer, dense_layer_back ─▶ rows ─▶ dense_layer, dense_layer_back, matmul,
 //                                            relu_bias_grad (as the layer's result)
 //
-// Whoever reads such rows rounds them for a product, or asks whether they are above 0: so results
-// stay the same (but for a result below 2^-126, which becomes zero), rows are rounded once instead
-// of once for each product, and are half as many bytes. On the processor only.
+// Every reader of such rows rounds them for a product or only tests their signs. So results stay
+// the same, except that one below 2^-126 becomes zero. Rows are rounded once instead of once for
+// each product, and take half as many bytes. On the CPU only.
 #include <algorithm>
 
 #include "ops/op_spec.h"
@@ -17,7 +17,7 @@ namespace {
 
 bool IsBf16(const Node& node) { return TextAttr(node.attrs, "math", "fp32") == "bf16"; }
 
-// Whether `node`, whose input `i` is such rows, gives the same of rows in bf16.
+// Whether `node` returns the same result if its input `i` holds such rows in bf16.
 bool TakesRows(const Node& node, size_t i) {
   if (node.device != Device::kCpu) return false;
   const Bf16Traits& bf16 = FindOp(node.op)->bf16;
@@ -30,7 +30,7 @@ bool GivesRows(const Node& node) {
 
 }  // namespace
 
-// What others than nodes read stays as it is, too.
+// A value that something other than a node refers to keeps its type.
 Result<Graph> StoreActivationsInBf16(Graph graph, const PlanRequest&) {
   std::vector<bool> narrow(graph.values.size(), false);
   for (const Node& node : graph.nodes) {

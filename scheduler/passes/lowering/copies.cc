@@ -1,6 +1,5 @@
-// Where a node reads a value of the other device, a copy is put between: one for each value and
-// device. Parameters and state have a replica there instead, which is written anew after each
-// update.
+// Inserts copies of values that a node reads on the other device: one for each value and device.
+// Parameters and state get a replica there instead, which is written again after each update.
 #include <map>
 
 #include "common/graph/graph_index.h"
@@ -36,7 +35,7 @@ class Copier {
   }
 
  private:
-  // The value as it is on `device`.
+  // The value, or its copy, on `device`.
   Result<ValueIndex> On(ValueIndex v, Device device) {
     if (graph_.value(v).device == device) return v;
     const auto known = there_.find(v);
@@ -75,7 +74,7 @@ class Copier {
     return copy;
   }
 
-  // Nothing to do for what no node writes.
+  // Adds a node that refreshes the replica, if any node writes the original.
   Status Refresh(const ReplicaSpec& replica) {
     if (index_.writers(replica.of).empty()) return OkStatus();
     Node node;
@@ -87,7 +86,7 @@ class Copier {
     return InferNode(graph_, graph_.AddNode(std::move(node), 0));
   }
 
-  // What is pushed or reported is read on the host.
+  // Values that are pushed or reported are read on the host.
   Result<Graph> WithHostEnds() {
     for (TableUse& table : graph_.tables) {
       DT_TRY(table.row_grad, OnHost(table.row_grad));
@@ -105,7 +104,7 @@ class Copier {
   const Graph old_;
   const GraphIndex index_;
   Graph graph_;
-  std::map<ValueIndex, ValueIndex> there_;  // Value → the same on the other device.
+  std::map<ValueIndex, ValueIndex> there_;  // Maps a value to its copy on the other device.
 };
 
 }  // namespace

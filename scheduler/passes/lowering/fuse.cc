@@ -1,15 +1,15 @@
-// Layers as one node each. Forward, a product with its bias and activation:
+// Fuses layers into one node each. Forward, a product with its bias and activation:
 //
 //   matmul ─▶ bias_add ─▶ relu                    ─▶  dense_layer
 //
 // Backward, from the gradient of one product to that of the layer before, and to its bias:
 //
-//   matmul (turned) ─▶ relu_grad ─▶ reduce_batch  ─▶  dense_layer_back, or
-//                      relu_grad ─▶ reduce_batch  ─▶  relu_bias_grad where another operator gives
-//                                                     relu_grad its gradient
+//   matmul (transposed) ─▶ relu_grad ─▶ reduce_batch  ─▶  dense_layer_back, or
+//                          relu_grad ─▶ reduce_batch  ─▶  relu_bias_grad, if another operator makes
+//                                                         the input of relu_grad
 //
-// The new node gives the same bits, stands where its activation stood and has that one's name. What
-// it saves is passes over memory.
+// The new node returns the same bits, and takes position and name of the activation. It saves
+// passes over memory.
 #include <algorithm>
 
 #include "common/graph/graph_index.h"
@@ -22,7 +22,7 @@ namespace {
 
 class Fuser {
  public:
-  // On `gpu` no node is made of an operator of `without_kernel`.
+  // `without_kernel`: operators that `gpu` has no kernel for; no node on `gpu` becomes one of them.
   Fuser(Graph graph, std::span<const std::string> without_kernel)
       : unfused_(std::move(graph)),
         index_(unfused_, TraitsOf),
@@ -50,7 +50,7 @@ class Fuser {
   }
 
  private:
-  // What others than nodes refer to.
+  // Calls f for every value that something other than a node refers to.
   template <class F>
   void EachRoot(const F& f) {
     for (InputSpec& input : graph_.inputs) f(input.value);
@@ -66,7 +66,8 @@ class Fuser {
            node.stage == other.stage;
   }
 
-  // The node `op` that alone reads the result of `node`, as its input 0; kNone if that is not so.
+  // The node `op` that reads the result of `node` as its input 0, if nothing else reads it; else
+  // kNone.
   NodeIndex OnlyReader(const Node& node, std::string_view op) const {
     const ValueIndex v = node.outputs[0];
     if (index_.readers(v).size() != 1 || reported_[v]) return kNone;
@@ -128,7 +129,7 @@ class Fuser {
     part_of_[sum] = index;
   }
 
-  // The node that sums the rows of its result.
+  // The node that sums the rows of the node's result.
   NodeIndex SumOf(const Node& node) const {
     for (const NodeIndex reader : index_.readers(node.outputs[0])) {
       if (IsBeside(reader, "reduce_batch", node)) return reader;
@@ -179,8 +180,8 @@ class Fuser {
   const GraphIndex index_;
   Graph graph_;
   const std::span<const std::string> without_kernel_;
-  std::vector<bool> reported_;      // By value: others than nodes refer to it.
-  std::vector<NodeIndex> part_of_;  // By node: the node that took it in.
+  std::vector<bool> reported_;      // Indexed by value: something other than a node refers to it.
+  std::vector<NodeIndex> part_of_;  // Indexed by node: the node that it was fused into.
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// From a placed graph to what the executor runs: fused operators, copies, subgraphs in order, and
-// memory.
+// Passes from a placed graph to what the executor runs: fused operators, copies, subgraphs in
+// order, and the memory plan.
 #pragma once
 
 #include <vector>
@@ -11,28 +11,28 @@
 
 namespace dt::scheduler {
 
-// Every worker has the whole graph, and a part of the batch: nothing is cut. Every node's sharding
-// rule must fit its shapes.
+// Checks that every node's sharding rule fits its shapes. The graph stays whole: every worker runs
+// all of it on a part of the batch.
 Result<Graph> Parallelize(Graph graph, const PlanRequest& request);
-// Products with their bias and activation, and the gradients between two layers, become one node
-// each where nobody else reads what lies between. Values that are gone have no number any more.
+// Fuses products with their bias and activation, and the gradients between two layers, where no
+// other node reads the values in between. These values are removed, and the others get new numbers.
 Result<Graph> Fuse(Graph graph, const PlanRequest& request);
-// Activations between layers that are multiplied in bf16 are stored in it.
+// Stores activations between layers in bf16, if the layers multiply in bf16.
 Result<Graph> StoreActivationsInBf16(Graph graph, const PlanRequest& request);
 // Adds copies and replicas where a value is read on the other device.
 Result<Graph> InsertCopies(Graph graph, const PlanRequest& request);
 
-// The order in which streams take nodes: slice nodes by what they wait for and what waits for them,
-// then step nodes. Topological.
+// The order in which streams take nodes: slice nodes in three waves (before a pull arrives, until a
+// push, after it), then step nodes. Topological.
 std::vector<NodeIndex> NodesInStreamOrder(const GraphIndex& index);
 
-// The plan of a graph, without subgraphs and without memory.
+// The plan of a graph, without subgraphs and memory plan.
 Plan Unscheduled(Graph graph, const PlanRequest& request);
 // Fills in Plan::train and Plan::evaluate. REQUIRES: the graph has its copies.
 void CutIntoSubgraphs(Plan& plan);
 // Fills in Plan::slot. REQUIRES: the plan has its subgraphs.
 void PlanMemory(Plan& plan);
-// All three.
+// Unscheduled, CutIntoSubgraphs and PlanMemory in one call.
 Plan Scheduled(Graph graph, const PlanRequest& request);
 
 }  // namespace dt::scheduler

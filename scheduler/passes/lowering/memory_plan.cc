@@ -1,5 +1,5 @@
-// The memory plan: values share a slot where all that touches one of them has ended before the
-// other is written, whatever the pace of the streams.
+// The memory plan. Two values share a slot if all nodes that touch the first have ended before the
+// second is written, however fast the streams run.
 #include <algorithm>
 
 #include "common/plan/pass_order.h"
@@ -8,7 +8,7 @@
 namespace dt::scheduler {
 namespace {
 
-// By value: the nodes of a pass that touch it, its producer first.
+// Indexed by value: the nodes of a pass that touch it, its producer first.
 using Uses = std::vector<std::vector<NodeIndex>>;
 Uses UsesIn(const Graph& graph, const std::vector<Subgraph>& pass) {
   Uses uses(graph.values.size());
@@ -27,8 +27,8 @@ Uses UsesIn(const Graph& graph, const std::vector<Subgraph>& pass) {
   return uses;
 }
 
-// Elements at the full size of a slice. Ids and distinct keys have no bound that is known here; a
-// guess is enough, since it only decides which of several free slots fits best.
+// Number of elements in a full slice. Ids and distinct keys have no known bound here; a guess is
+// enough, because it only decides which free slot fits best.
 double Capacity(const Plan& plan, const Value& value) {
   const double samples = std::max(1.0, plan.batch_size / std::max(1.0, double(plan.slices)));
   double elements = 1;
@@ -44,11 +44,11 @@ struct Slot {
   std::vector<ValueIndex> values;
 };
 
-// One pass, as far as memory goes.
+// The uses of values in one pass.
 struct PassUses {
   PassUses(const Graph& graph, const std::vector<Subgraph>& pass)
       : order(pass, Phase::kSlice, graph.nodes.size()), uses(UsesIn(graph, pass)) {}
-  // All that touches `a` has ended before `b` is written; or one of them is not in this pass.
+  // All uses of `a` end before `b` is written, or one of the two is not in this pass.
   bool EndsBefore(ValueIndex a, ValueIndex b) const {
     if (uses[a].empty() || uses[b].empty()) return true;
     return std::ranges::all_of(uses[a],
@@ -114,7 +114,7 @@ class Allocator {
   const PassUses train_, evaluate_;
   const std::vector<bool> kept_;
   std::vector<Slot> slots_;
-  std::vector<size_t> open_;  // Slots without a value that is read after the pass.
+  std::vector<size_t> open_;  // Slots that hold no value that is read after the pass.
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Subgraphs. The slice nodes are ordered by what they wait for and what waits for them: nodes that
-// need no pulled rows, then those that the row gradients need, then the rest; so the first can run
-// before a pull arrives and a push can leave before the last runs. No edge leads backwards over
-// these waves, so the order stays topological. Each stream takes its nodes in this order, and is
-// cut where a value arrives from another stream and where one of its values is awaited by another.
+// Divides a plan into subgraphs. Slice nodes come in three waves: nodes that need no pulled rows,
+// nodes that the row gradients depend on, and the rest. So the first wave can run before a pull
+// arrives, and a push can leave before the last wave runs. No edge leads back to an earlier wave,
+// so the order stays topological. Each stream takes its nodes in this order. A new subgraph begins
+// where a value arrives from another stream, and after a value that another stream awaits.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -16,11 +16,11 @@ namespace {
 
 enum class Wave : uint8_t { kBeforePull, kUntilPush, kAfterPush };
 
-// Takes nodes in a topological order; gives them as subgraphs. What a stream has already waited for
-// it does not wait for again.
+// Collects nodes, added in a topological order, into subgraphs. A stream waits only once for the
+// same subgraph.
 class Segments {
  public:
-  // The first subgraph will be number `first` of its pass.
+  // `first`: the number of the first subgraph within its pass.
   Segments(const GraphIndex& index, size_t first)
       : index_(index),
         graph_(index.graph()),
@@ -37,7 +37,7 @@ class Segments {
     std::vector<uint32_t> arrivals;
     for (const ValueIndex v : node.inputs) {
       const NodeIndex from = writer_[v] == kNone ? graph_.value(v).producer : writer_[v];
-      // Of another phase: everything has ended in between.
+      // Nodes of another phase have ended before.
       if (from == kNone || of_[from] == kNone) continue;
       const uint32_t source = of_[from];
       const auto there = static_cast<size_t>(all_[source].stream);
@@ -73,7 +73,7 @@ class Segments {
     subgraph.stream = static_cast<Stream>(stream);
     subgraph.phase = node.phase;
     subgraph.stage = node.stage;
-    // Of each stream the last one is enough.
+    // Waiting for the last subgraph of each stream is enough.
     std::array<uint32_t, kStreams> last = {};
     for (const uint32_t a : arrivals) {
       uint32_t& latest = last[static_cast<size_t>(all_[a].stream)];
@@ -91,12 +91,12 @@ class Segments {
   const GraphIndex& index_;
   const Graph& graph_;
   const uint32_t first_;
-  std::vector<uint32_t> of_;       // By node.
-  std::vector<NodeIndex> writer_;  // By value: the last that wrote it in place.
+  std::vector<uint32_t> of_;       // Indexed by node: its subgraph.
+  std::vector<NodeIndex> writer_;  // Indexed by value: the last node that wrote it in place.
   std::vector<Subgraph> all_;
-  std::array<uint32_t, kStreams> open_;  // By stream: its subgraph that still takes nodes.
+  std::array<uint32_t, kStreams> open_;  // Indexed by stream: its subgraph that still takes nodes.
   std::array<bool, kStreams> has_rows_;
-  // Subgraphs of the other stream before this number have ended.
+  // [a][b]: stream a has waited for the subgraphs of stream b below this number.
   std::array<std::array<uint32_t, kStreams>, kStreams> seen_ = {};
 };
 
@@ -121,7 +121,7 @@ class Cutter {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (needs_rows[n]) wave_[n] = for_push[n] ? Wave::kUntilPush : Wave::kAfterPush;
     }
-    // A node without inputs runs with the first that reads it.
+    // A node without inputs runs in the wave of its first reader.
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       if (graph_.nodes[n].inputs.empty()) wave_[n] = WaveOfFirstReader(graph_.nodes[n]);
     }
@@ -152,7 +152,7 @@ class Cutter {
     return nodes;
   }
 
-  // The chosen slice nodes, wave after wave.
+  // The subgraphs of the chosen slice nodes, wave by wave.
   std::vector<Subgraph> SliceSubgraphs(const std::vector<bool>& chosen) const {
     Segments segments(index_, 0);
     for (const Wave wave : {Wave::kBeforePull, Wave::kUntilPush, Wave::kAfterPush}) {
@@ -165,7 +165,8 @@ class Cutter {
     return segments.Take();
   }
 
-  // One subgraph of all communication, then the rest; `before` subgraphs stand before them.
+  // One subgraph with all communication, then the others. `before`: number of subgraphs before
+  // them.
   std::vector<Subgraph> StepSubgraphs(size_t before) const {
     Subgraph exchange;
     exchange.name = "exchange";

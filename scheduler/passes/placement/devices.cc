@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kAsEmulated = "as cluster.emulated says";
 
-// What the job says of an emulated accelerator in place of the defaults.
+// Defaults of the emulated accelerator, overridden by cluster.emulated.
 DeviceProfile EmulatedProfile(const EmulatedConfig& emulated, uint32_t threads) {
   DeviceProfile profile = DefaultEmulatedProfile(threads);
   if (emulated.flops > 0) {
@@ -30,7 +30,7 @@ DeviceProfile EmulatedProfile(const EmulatedConfig& emulated, uint32_t threads) 
   return profile;
 }
 
-// Rates of a card say nothing of the emulated accelerator, nor its rates of a card.
+// Warns if a profile of a card is used for an emulated accelerator, or the reverse.
 void WarnOfOtherDevice(const std::string& file, const ComputeRates& measured,
                        const DeviceInfo& accelerator) {
   const bool emulated = accelerator.kind == DeviceKind::kEmulated;

@@ -1,4 +1,4 @@
-// What a plan may assume of the workers' devices.
+// Properties of the workers' devices that a plan may rely on.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace dt::scheduler {
 
-// What all `workers` can be given work for: the accelerator with the least memory, called emulated
-// if one of them is, without the kernels that any of them lacks. `accelerators`: of the workers
-// that have one. Nothing if some have none.
+// An accelerator that stands for those of all workers: the least memory of any, emulated if one is,
+// without the kernels that any of them lacks. `accelerators`: one for each worker that has one.
+// Empty if some workers have none.
 std::optional<DeviceInfo> CommonAccelerator(std::span<const DeviceInfo> accelerators,
                                             uint32_t workers);
 
-// Whether nodes may be put there that nobody asked to be. An emulated one only if the job asks for
-// it by name: it is no faster than the processor.
+// Whether nodes may be placed on it automatically. An emulated accelerator must be asked for by
+// name, because it is no faster than the CPU.
 bool MayBeChosen(const std::optional<DeviceInfo>& accelerator, const JobConfig& job);
 
-// Rates of the workers' devices: those of parallel.profile, then those of cluster.emulated, then
-// shipped defaults for a processor of so many threads. Error: Invalid, the file has problems. Warns
-// of a file that was measured on a card if `accelerator` is emulated, and of the reverse.
+// Rates of the workers' devices: those of parallel.profile, or else of cluster.emulated, or else
+// defaults for a CPU with `threads` threads. Errors: Invalid, if the file has problems. Warns if
+// the file was measured on a card and `accelerator` is emulated, or the reverse.
 Result<DeviceProfile> ProfileOf(const JobConfig& job, const std::optional<DeviceInfo>& accelerator,
                                 uint32_t threads);
 

@@ -9,7 +9,8 @@
 namespace dt::scheduler {
 namespace {
 
-constexpr double kMost = 1e15;  // Of seconds and bytes: sums stay what integers hold.
+// Limit for seconds and bytes, so that sums of them still fit into integers.
+constexpr double kMost = 1e15;
 
 double Amount(double x) { return std::isnan(x) ? 0 : std::clamp(x, 0.0, kMost); }
 
@@ -56,8 +57,9 @@ class Builder {
   }
   uint32_t last_item() const { return static_cast<uint32_t>(made_.problem.items.size() - 1); }
 
-  // What is trained lives as a value, from the start to its update: beside its reader on the other
-  // device as a replica. State is read by updates alone, a table on the worker where it lies.
+  // Adds an item for a parameter, state or table. Parameters and state count as values, from this
+  // item to their last use: at the item's place, and as a replica at the other place if an item
+  // there reads them.
   void AddLasting(ValueIndex v) {
     AddItem(graph_.value(v).name, of_.constraints.of_lasting(v));
     item_of_value_[v] = last_item();
@@ -72,7 +74,7 @@ class Builder {
     for (const ValueIndex v : node.outputs) item_of_value_[v] = last_item();
   }
 
-  // Of a product; the rest computes in fp32.
+  // The arithmetic of a product; other operators compute in fp32.
   static Arithmetic ArithmeticOf(const Node& node) {
     const std::string math = TextAttr(node.attrs, "math", "fp32");
     return math == "bf16"   ? Arithmetic::kBf16
@@ -92,7 +94,7 @@ class Builder {
                        : kCannotRun};
   }
 
-  // The last item reads it. A table lies where it is read.
+  // An edge to the last item. A table needs none, since it is always read on its own device.
   void AddEdge(ValueIndex v) {
     if (graph_.value(v).kind == ValueKind::kTable) return;
     made_.problem.edges.push_back({.from = item_of_value_[v],

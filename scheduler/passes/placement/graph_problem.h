@@ -1,10 +1,11 @@
-// Turns a graph into a placement problem: items, values and seconds, since scheduler/place knows no
-// graphs.
+// Turns a graph into a placement problem of items, values and seconds, since scheduler/place knows
+// no graphs.
 //
 //   inputs ─▶ weights, states ─▶ slice nodes, as streams take them ─▶ step nodes ─▶ results
 //
-// Inputs, pulled rows among them, arrive on the processor; row gradients, losses and what is pushed
-// leave from it, and slices are joined there. These items and weights take no time. A worker's
+// Inputs and pulled rows arrive on the CPU. Row gradients, losses and pushed values leave from it,
+// and slices are summed there. These items, and weights, take no time. A worker's slices run one
+// after the other, so the problem is one slice with its share of the step nodes.
 // slices run one after the other, so the problem is one slice and its share of the step nodes.
 #pragma once
 
@@ -21,10 +22,10 @@
 namespace dt::scheduler {
 
 struct GraphProblem {
-  PlacementProblem problem;       // It has no limits of memory yet.
+  PlacementProblem problem;       // The memory limits are not set yet.
   std::vector<uint32_t> item_of;  // The item of each node.
 
-  // The device on which the placement puts everything with this constraint.
+  // The device of everything with this constraint, in the given placement.
   Device DeviceOf(const PlacementConstraint& constraint, const Places& places) const {
     if (constraint.device != Device::kAuto) return constraint.device;
     return places[item_of[constraint.root]] == kOnAccelerator ? Device::kGpu : Device::kCpu;

@@ -1,5 +1,5 @@
-// Which device each node runs on, and where each value lies. What nobody said anything of is placed
-// by scheduler/place, by what it costs.
+// Chooses the device of each node and value. Nodes without a tag or rule are placed by
+// scheduler/place, by their cost.
 #include <algorithm>
 
 #include "common/base/text.h"
@@ -14,16 +14,16 @@
 namespace dt::scheduler {
 namespace {
 
-// Some tenths of a second on models of a few hundred nodes.
+// They take some tenths of a second on models of a few hundred nodes.
 constexpr PlaceLimits kLimits = {.exact_groups = 64,
                                  .exact_steps = 5'000'000,
                                  .search_steps = 10'000'000,
                                  .search_restarts = 16,
                                  .explain_steps = 5'000'000};
-// Of placements whose plan takes more memory than the model thought; then the accelerator gets only
-// what it must.
+// The number of placements that are tried while the plan needs more memory than the model
+// predicted. After that the accelerator gets only the nodes that must be there.
 constexpr int kRounds = 6;
-// A card's driver, contexts and kernels take some of its memory.
+// A card's driver, contexts and kernels use some of its memory.
 constexpr double kShareOfCard = 15.0 / 16;
 constexpr size_t kLargestNamed = 3;
 
@@ -97,12 +97,13 @@ class Placer {
   struct Fitted {
     Graph graph;
     Placement placement;
-    double bytes = 0;       // Of the accelerator.
-    bool kept_off = false;  // By force: what automatic placement wanted there did not fit.
+    double bytes = 0;  // Bytes on the accelerator.
+    // Nodes that may run on the CPU were forced to, since no better placement fit in memory.
+    bool kept_off = false;
   };
 
-  // The plan takes more memory than the model says, because values share slots at any pace of the
-  // streams: until the plan fits, the model is told of less, in that relation.
+  // A plan may need more memory than the model predicts, because sharing of slots must be safe at
+  // any speed of the streams. The model's limit is lowered in proportion until the plan fits.
   Result<Fitted> Fit(const PlacementConstraints& constraints, const GraphProblem& made) {
     double limit = limit_;
     for (int round = 0;; ++round) {
@@ -148,7 +149,7 @@ class Placer {
     return graph;
   }
 
-  // That a plan of the placed graph takes of the accelerator.
+  // Bytes that a plan of the placed graph needs on the accelerator.
   Result<double> BytesThere(const Graph& placed) const {
     const bool used = std::ranges::any_of(
         placed.values, [](const Value& value) { return value.device == Device::kGpu; });
@@ -160,8 +161,8 @@ class Placer {
     return MemoryOf(plan, costs, Device::kGpu).allocated(SlicesAtOnce());
   }
 
-  // That the engine may have under way: two of a step, or of neighbouring ones of asynchronous
-  // workers. Tables on the worker are bound to one at a time.
+  // Number of slices that the engine may run at once: two of a step, or of neighbouring steps of an
+  // asynchronous worker. Only one with tables on the worker.
   uint32_t SlicesAtOnce() const {
     const auto on_server = [](const TableUse& table) { return table.store == kNone; };
     const bool several = (Slices() > 1 || request_.job.train.asynchronous()) &&
@@ -169,7 +170,7 @@ class Placer {
     return request_.job.parallel.overlap && several ? 2 : 1;
   }
 
-  // Only what was said is there.
+  // REQUIRES: only nodes that must be on the accelerator are there.
   Status TooLarge(const Graph& placed, double bytes) {
     too_large_ = true;
     std::vector<ValueIndex> there;
@@ -217,7 +218,7 @@ class Placer {
   const PlanRequest& request_;
   const GraphIndex index_;
   const SliceCosts costs_;
-  const double limit_;  // Bytes of the accelerator.
+  const double limit_;  // Bytes of memory on the accelerator.
   bool too_large_ = false;
   std::string fallback_;  // Why tags do not hold.
 };

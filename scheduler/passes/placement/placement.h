@@ -1,4 +1,4 @@
-// Where nodes run and values lie.
+// The pass that places nodes and values on devices.
 #pragma once
 
 #include "common/base/status.h"
@@ -7,7 +7,7 @@
 
 namespace dt::scheduler {
 
-// Gives every node and value its device. Fills in request.report, if there is one.
+// Gives every node and value its device. Fills in request.report if it is not null.
 Result<Graph> PlaceNodes(Graph graph, const PlanRequest& request);
 
 }  // namespace dt::scheduler

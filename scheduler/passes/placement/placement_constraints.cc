@@ -18,7 +18,8 @@ std::string At(const SourceMark& mark) {
   return mark.line > 0 ? fmt::format(" at {}:{}", mark.file, mark.line) : "";
 }
 
-// By its own name, or that of what it was made of: deep.0.matmul by deep.0, and by deep.
+// Matches the node's own name or that of a node it was made from: deep.0.matmul by deep.0 and by
+// deep.
 bool IsMeant(std::string_view name, const PlaceRule& rule) {
   for (size_t end = name.find('.'); end != name.npos; end = name.find('.', end + 1)) {
     if (MatchesPattern(name.substr(0, end), rule.match)) return true;
@@ -33,7 +34,8 @@ const PlaceRule* RuleFor(Placed of, std::string_view name, const JobConfig& job)
   return rule == rules.end() ? nullptr : &*rule;
 }
 
-// A pattern that matches nothing is a slip of the pen, and would be missed only by its speed.
+// A pattern that matches nothing is a mistake, which would otherwise only be noticed by its
+// slowness.
 void CheckRules(const Graph& graph, const JobConfig& job, std::vector<Status>& mistakes) {
   const auto operator_meant = [&](const PlaceRule& rule) {
     return std::ranges::any_of(graph.nodes, [&](const Node& node) {
@@ -46,7 +48,7 @@ void CheckRules(const Graph& graph, const JobConfig& job, std::vector<Status>& m
     });
   };
   for (const PlaceRule& rule : job.parallel.place) {
-    if (rule.of == Placed::kTables) continue;  // Checked as the job was read.
+    if (rule.of == Placed::kTables) continue;  // Checked when the job was read.
     const bool weights = rule.of == Placed::kWeights;
     if (weights ? weight_meant(rule) : operator_meant(rule)) continue;
     mistakes.push_back(
@@ -66,7 +68,7 @@ Result<PlacementConstraints> PlacementConstraints::Find(const GraphIndex& index,
   std::vector<Status> mistakes;
   CheckRules(graph, job, mistakes);
   PlacementConstraints constraints(index, job, options);
-  // A tag or a rule holds for many nodes and weights: each is told of once.
+  // A tag or rule applies to many nodes and weights; each is reported once.
   std::set<std::string> sayings;
   const auto note = [&](Status status, const std::string& saying) {
     if (!status.ok() && sayings.insert(saying).second) mistakes.push_back(std::move(status));
@@ -79,7 +81,7 @@ Result<PlacementConstraints> PlacementConstraints::Find(const GraphIndex& index,
     if (graph.nodes[n].phase != Phase::kSlice) continue;
     const Said said = constraints.WhoSays(n);
     Status status = constraints.FindSliceNode(n);
-    // A gradient repeats the tag of its forward node, but has no place in the job file.
+    // A gradient repeats the tag of its forward node, but is not in the job file.
     if (!said.mark.file.empty() || mistakes.empty())
       note(std::move(status), said.by + At(said.mark));
   }
@@ -89,7 +91,7 @@ Result<PlacementConstraints> PlacementConstraints::Find(const GraphIndex& index,
   for (const ParameterSpec& p : graph.parameters) {
     constraints.of_value_[p.value] = constraints.OfLasting(p);
   }
-  // A table on the worker lies where its rows are taken from it.
+  // A table on the worker is where its rows are taken from it.
   for (const TableUse& table : graph.tables) {
     if (table.store == kNone) continue;
     constraints.of_value_[table.store] = constraints.of_node_[graph.value(table.rows).producer];
@@ -147,8 +149,8 @@ std::string PlacementConstraints::LackingOf(std::span<const NodeIndex> nodes) co
   return "";
 }
 
-// What prepares a weight's gradient for its update reads the weight as well, so all of it is among
-// the readers.
+// The nodes that prepare a weight's gradient for its update read the weight as well, so the
+// weight's readers include them.
 std::string PlacementConstraints::LackingForUpdate(ValueIndex weight) const {
   std::vector<NodeIndex> nodes;
   for (const NodeIndex n : index_.readers(weight)) {
@@ -199,7 +201,8 @@ Result<Device> PlacementConstraints::SaidOf(NodeIndex n) {
   const Said said = WhoSays(n);
   if (said.device == Device::kAuto) return said.device;
   const std::string by = said.by + At(said.mark);
-  if (said.device == Device::kPs) {  // With staleness above 0: so the job file was checked.
+  // Allowed only with staleness above 0; checked when the job file was read.
+  if (said.device == Device::kPs) {
     why_[n] = by + " ps: its weights are on servers";
     return Device::kAuto;
   }
@@ -236,7 +239,7 @@ PlacementConstraints::Said PlacementConstraints::WhoSays(NodeIndex n) const {
   return {node.device, "tagged", node.mark};
 }
 
-// A node without inputs (the seed of a gradient) runs where it is read.
+// A node without inputs (the seed of a gradient) runs on the device of its last reader.
 void PlacementConstraints::FindBesideReader(NodeIndex n) {
   const Node& node = graph_.nodes[n];
   if (!node.inputs.empty() || node.phase == Phase::kStep || !HasKernel(node.op)) return;
@@ -252,8 +255,9 @@ void PlacementConstraints::FindBesideReader(NodeIndex n) {
   why_[n] = "where it is read";
 }
 
-// Weights and their optimizer's state lie where the optimizer runs: where the job says, or with the
-// first node that reads them. What is not trained is joined on the processor.
+// Weights and their optimizer's state are on the device that runs the optimizer: the one that the
+// job names, or that of the first node that reads the weights. State that is not trained is on the
+// CPU, where slices are summed.
 PlacementConstraint PlacementConstraints::OfLasting(const ParameterSpec& p) const {
   const ValueIndex of = p.trained ? p.value : UpdatedWith(p.value);
   if (of == kNone || job_.train.asynchronous()) return {};
@@ -266,7 +270,7 @@ PlacementConstraint PlacementConstraints::OfLasting(const ParameterSpec& p) cons
   return {};
 }
 
-// The weight whose update changes this state, too; kNone: none does.
+// The weight whose update also changes this state; kNone if there is none.
 ValueIndex PlacementConstraints::UpdatedWith(ValueIndex state) const {
   for (const NodeIndex n : index_.writers(state)) {
     for (const ValueIndex v : graph_.nodes[n].inputs) {
@@ -276,8 +280,9 @@ ValueIndex PlacementConstraints::UpdatedWith(ValueIndex state) const {
   return kNone;
 }
 
-// Updates, and what prepares a gradient for one, run where the weight, state or table lies that
-// they read first. What reads gradients alone runs where most of a gradient is likely to be.
+// Updates, and nodes that prepare a gradient for one, run on the device of the first weight, state
+// or table that they read. Nodes that read only gradients run where the largest weight is, since
+// most bytes of gradients are likely to be there.
 PlacementConstraint PlacementConstraints::OfStep(NodeIndex n) const {
   const Node& node = graph_.nodes[n];
   if (index_.Is(n, OpKind::kCommunication)) return {};
@@ -293,7 +298,7 @@ PlacementConstraint PlacementConstraints::OfLargestWeights() const {
   double most = -1;
   for (const ParameterSpec& p : graph_.parameters) {
     if (!p.trained || p.grad == kNone) continue;
-    double elements = 1;  // Parameters have no symbols.
+    double elements = 1;  // Parameters have no symbolic dimensions.
     for (const Dim& dim : graph_.value(p.value).shape) elements *= static_cast<double>(dim.times);
     if (elements <= most) continue;
     most = elements;

@@ -19,7 +19,8 @@ double SliceCosts::SymbolSize(SymbolIndex symbol) const {
     if (name == "N." + lookup.name) size += Ids(lookup);
     if (name == "S." + table) size += Ids(lookup) * step_.slices;
   }
-  // Of a table on the worker whose keys are open nobody knows, unless it was said.
+  // The size of a table on the worker with an open key range is unknown, unless the job or
+  // data_stats give it.
   for (const TableUse& table : graph_.tables) {
     if (name == "U." + table.name) size = DistinctKeys(table);
     if (name == "R." + table.name) size = static_cast<double>(table.expected_rows);
@@ -49,7 +50,7 @@ double SliceCosts::Bytes(ValueIndex v) const {
 OpCost SliceCosts::Of(const Node& node) const {
   const OpSpec* op = FindOp(node.op);
   if (op != nullptr && op->cost != nullptr) return op->cost(graph_, node, samples_);
-  OpCost cost;  // Of an operator that only passes over its elements once.
+  OpCost cost;  // The cost of an operator that reads and writes every element once.
   for (const ValueIndex v : node.outputs) cost.flops += Elements(graph_.value(v).shape);
   for (const auto* side : {&node.inputs, &node.outputs}) {
     for (const ValueIndex v : *side) cost.bytes += Bytes(v);

@@ -1,6 +1,6 @@
-// Costs of nodes and values at the full size of a slice. A list of varying length counts with its
-// bound, or as one id a sample. Each id that is looked up counts as a distinct key, up to the
-// number of keys that the table has.
+// Costs of nodes and values for a full slice. A list of varying length counts with its limit, or as
+// one id for each sample. Every id that is looked up counts as a distinct key, up to the number of
+// keys of the table.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 
 namespace dt::scheduler {
 
-// How much a step of the whole job computes.
+// The size of a step of the whole job.
 struct StepSize {
   uint32_t batch_size = 0;
   uint32_t slices = 1;
-  // Samples of the largest slice.
+  // Samples in the largest slice.
   int64_t slice_samples() const { return (int64_t{batch_size} + slices - 1) / slices; }
 };
 
 class SliceCosts {
  public:
-  // The graph and the columns outlive it.
+  // REQUIRES: graph and columns outlive this object.
   SliceCosts(const Graph& graph, std::span<const ColumnSpec> columns, StepSize step)
       : graph_(graph), columns_(columns), step_(step), samples_(step.slice_samples()) {}
 
@@ -40,16 +40,17 @@ class SliceCosts {
   const int64_t samples_;
 };
 
-// The memory that a plan takes of one device, in bytes.
+// Memory that a plan uses on one device, in bytes.
 struct MemoryUse {
-  double lasting = 0;   // Weights, state, replicas.
+  double lasting = 0;   // Weights, state and replicas.
   double slots = 0;     // The slots of a slice and of the step, at full size.
-  double unshared = 0;  // The same if every value had memory of its own.
+  double unshared = 0;  // The size of the slots if no values shared one.
   uint32_t slot_count = 0;
   uint32_t lasting_count = 0;
 
-  // The most that the engine allocates: lists and rows get an eighth more than they need,
-  // everything begins at a multiple of 256, and each of `slices_at_once` has slots of its own.
+  // The most that the engine allocates: lists and rows get an eighth more than they need, every
+  // buffer starts at a multiple of 256 bytes, and each of `slices_at_once` slices has its own
+  // slots.
   double allocated(uint32_t slices_at_once) const {
     return lasting + 256.0 * lasting_count + slices_at_once * (slots * 9 / 8 + 256.0 * slot_count);
   }

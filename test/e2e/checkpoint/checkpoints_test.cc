@@ -1,5 +1,5 @@
-// Goal: a checkpoint serves wherever it fits, and says in the user's words where it does not.
-// Method: the real program on a small job.
+// Goal: a checkpoint can be used by every job that it fits; every other job gets an error in the
+// user's words. Method: the real program on a small job.
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -35,7 +35,8 @@ TEST(Checkpoints, ResumingAnotherJobNamesEveryKeyThatDiffers) {
   EXPECT_LT(end.output.size(), 400u) << end.output;
 }
 
-// Asynchronous, which is not said again; and with another value for keys without a row.
+// The checkpoint is of an asynchronous job. An evaluation need not repeat the training options, and
+// may set another value for keys without a row.
 TEST(Checkpoints, AnEvaluationIsNotToldHowTheJobWasTrained) {
   TempFolder folder;
   const std::string job = WriteTinyJob(folder, {.epochs = 1});
@@ -85,7 +86,7 @@ TEST(Checkpoints, AnEvaluationOfAnotherModelNamesTheKeys) {
 
 // ------------------------------------------------------------ export
 
-// The programs of docs/export.md, one after the other.
+// The Python programs printed in docs/export.md, in order.
 std::vector<std::string> DocumentedPrograms() {
   const char* source = std::getenv("DT_SOURCE_DIR");
   std::ifstream in(std::string(source == nullptr ? "." : source) + "/docs/export.md");
@@ -102,7 +103,7 @@ std::vector<std::string> DocumentedPrograms() {
   return programs;
 }
 
-// What python3 prints; the test's own error output shows why nothing.
+// Standard output of python3, or "failed"; errors go to the test's own standard error.
 std::string Python(const TempFolder& folder, const std::string& program,
                    const std::string& arguments) {
   const std::string script = folder.Write("program.py", program);
@@ -144,7 +145,8 @@ TEST(Export, TheDocumentedProgramMakesTheFirstValuesOfRows) {
   }
 }
 
-// Of 40 users and 30 items; the label leans on both. New samples have keys that none of these has.
+// Samples of 40 users and 30 items, on both of which the label depends. The new samples contain
+// users that are not in the training data.
 std::string Samples(uint64_t seed, uint32_t rows, uint32_t first_user) {
   std::string text = "click,user,item,price\n";
   for (uint32_t row = 0; row < rows; ++row) {

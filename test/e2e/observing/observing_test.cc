@@ -1,5 +1,5 @@
-// Goal: what a running job says of itself from outside is true, the same everywhere, and as its
-// schemas say. Method: the real program, asked over HTTP and by `dovetail status`.
+// Goal: what a running job reports to observers is true, the same in all outputs, and conforms to
+// its JSON schemas. Method: the real program, asked over HTTP and by `dovetail status`.
 #include <algorithm>
 #include <cmath>
 #include <signal.h>
@@ -30,13 +30,13 @@ SchemaCheck SchemaOf(const TempFolder& folder, const std::string& output) {
   return SchemaCheck(RunProgram(folder.path(), {"schema", output}).output);
 }
 
-// The page's address, with its slash; empty if there is none.
+// The address of the job's page, with the final slash; empty if there is none.
 std::string PageOf(const TempFolder& folder, const std::string& job) {
   const Json run = Parsed(folder.Read("runs/" + job + "/run.json"));
   return run.is_object() && run["http"].is_string() ? run["http"].get<std::string>() : "";
 }
 
-// A value of /metrics; NaN if there is none.
+// The value of one metric in the text of /metrics; NaN if it is absent.
 double MetricOf(const std::string& text, const std::string& metric) {
   const size_t at = text.find("\n" + metric + " ");
   return at == std::string::npos ? std::nan("") : std::stod(text.substr(at + metric.size() + 2));
@@ -81,7 +81,7 @@ TEST(Observing, ARunningJobSaysTheSameEverywhere) {
   EXPECT_EQ(HttpGet(page + "elsewhere").status, 404);
 
   EXPECT_EQ(status["losses"], (Json{"click", "rating"}));
-  // Each loss for itself, however little it counts in the sum.
+  // Each loss is reported by itself, however small its weight in the sum.
   const Json& last = status["history"].back();
   for (const char* loss : {"click", "rating"}) {
     const double train = last["train"][loss]["logloss"], valid = last["valid"][loss]["logloss"];

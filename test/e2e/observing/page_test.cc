@@ -1,5 +1,5 @@
-// Goal: what the page of a real job links to is there. Method: a job that would take hours, asked
-// over HTTP, then stopped.
+// Goal: every link on the page of a real job leads to something. Method: a job that would take
+// hours, asked over HTTP, then stopped.
 #include <chrono>
 #include <csignal>
 

@@ -1,5 +1,6 @@
-// What the files of cases (cases*.cc) and of definitions (definitions*.cc) share. A family that has
-// files of its own adds its two functions here, and calls of them to CasesFor and Definition.
+// Declarations shared by the files of cases (cases*.cc) and of definitions (definitions*.cc). A
+// family with files of its own declares its two functions here, and CasesFor and Definition call
+// them.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,8 @@ class CaseMaker {
  public:
   explicit CaseMaker(int64_t batch) : batch_(batch) {}
 
-  // A case whose inputs have these shapes and random values. The reference holds until the next
-  // Add.
+  // Adds a case whose inputs have these shapes and random values. The reference is valid until the
+  // next Add.
   OpCase& Add(std::string name, std::string op, Attrs attrs, const std::vector<SymShape>& shapes) {
     OpCase c;
     c.name = std::move(name);
@@ -27,7 +28,7 @@ class CaseMaker {
     return cases.back();
   }
   int64_t batch() const { return batch_; }
-  // Of random numbers that no other input has.
+  // Returns a stream of random numbers that no other input uses.
   uint64_t NextStream() { return ++stream_; }
 
   std::vector<OpCase> cases;
@@ -37,27 +38,28 @@ class CaseMaker {
   uint64_t stream_ = 0;
 };
 
-// Makes the first four inputs of a lookup: rows, an index of random positions in them, and each
-// row's uses.
+// Makes the first four inputs of a lookup: rows, random row positions, and the uses of each row
+// (ends and order).
 struct RowShape {
   int64_t rows = 0, dim = 0;
 };
 void AddLookup(CaseMaker& make, OpCase& c, SymShape index_shape, const RowShape& of);
-// Of lists of 0, 1, .. longest, 0, 1, … ids; sets the size of the ids' symbol.
+// Returns the ends of lists of 0, 1, …, longest, 0, 1, … ids, and sets the size of the ids' symbol.
 Numbers ListEnds(CaseMaker& make, OpCase& c, int64_t longest);
 
-// In cases_<family>.cc.
+// Defined in cases_<family>.cc.
 void AddAttentionCases(CaseMaker& make);
 void AddLossCases(CaseMaker& make);
 void AddRaggedCases(CaseMaker& make);
-void AddMoeCases(CaseMaker& make);  // In moe/moe_cases.cc, with its definitions.
-// In definitions_<family>.cc; empty if the operator is not of the family.
+void AddMoeCases(CaseMaker& make);  // Defined in moe/moe_cases.cc, like MoeDefinition.
+// Defined in definitions_<family>.cc. Each returns nothing for an operator of another family.
 std::vector<Numbers> AttentionDefinition(const OpCase& c);
 std::vector<Numbers> LossDefinition(const OpCase& c);
 std::vector<Numbers> RaggedDefinition(const OpCase& c);
 std::vector<Numbers> MoeDefinition(const OpCase& c);
 
-// A tensor that is read by index; dimensions of 1 repeat, missing ones on the left too.
+// A tensor that is read by index; dimensions of size 1, and missing ones on the left, are
+// broadcast.
 using Index = std::vector<int64_t>;
 struct Tensor {
   Shape shape;
@@ -78,7 +80,7 @@ inline Tensor In(const OpCase& c, size_t i) {
   return {ShapeIn(c, c.inputs[i].shape), c.inputs[i].values};
 }
 
-// f(index) for every index of `shape`, in order.
+// Returns f(index) for every index of `shape`, in order.
 inline Numbers ForEach(const Shape& shape, const std::function<double(const Index&)>& f) {
   Numbers out;
   Index index(shape.size(), 0);
@@ -92,7 +94,7 @@ inline Numbers ForEach(const Shape& shape, const std::function<double(const Inde
   return out;
 }
 
-// Of output `i`.
+// The shape of output `i`.
 inline Shape OutShape(const OpCase& c, size_t i = 0) {
   const Result<std::vector<Value>> inferred = InferCase(c);
   DT_CHECK_MSG(inferred.ok(), "{}: {}", c.name, ToText(inferred.status()));

@@ -64,7 +64,7 @@ void AddElementwise(CaseMaker& make) {
   make.Add("cast to fp32", "cast", {{"to", std::string("fp32")}}, {{b, Const(19)}});
   OpCase& narrow =
       make.Add("cast to bf16", "cast", {{"to", std::string("bf16")}}, {{b, Const(19)}});
-  narrow.inputs[0].smooth = false;  // In steps.
+  narrow.inputs[0].smooth = false;  // Rounding makes it a step function.
 }
 
 void AddNorm(CaseMaker& make) {

@@ -1,4 +1,4 @@
-// Cases of what attention and xDeepFM are made of.
+// Cases of the operators that attention and xDeepFM are made of.
 #include <cmath>
 
 #include "test/ops/cases/case_maker.h"
@@ -6,7 +6,7 @@
 namespace dt::test {
 namespace {
 
-// Zeros and ones from the random values; every third row of `cols` is all zeros.
+// Makes a mask of zeros and ones from random values; every third row of `cols` is all zeros.
 void MakeMask(CaseInput& mask, size_t cols) {
   for (size_t i = 0; i < mask.values.size(); ++i) {
     mask.values[i] = i / cols % 3 != 2 && mask.values[i] > -0.5 ? 1 : 0;
@@ -28,14 +28,14 @@ void AddProducts(CaseMaker& make) {
            {{b, Const(2), Const(9), Const(5)}, {b, Const(2), Const(17), Const(9)}});
   make.Add("batch_matmul of single rows", "batch_matmul", {},
            {{b, Const(1), Const(1)}, {b, Const(1), Const(1)}});
-  // Past the size that is computed without the library.
+  // This size is computed by the matrix library; smaller ones are not.
   make.Add("batch_matmul, large", "batch_matmul", turned(false, true),
            {{Const(2), Const(3), Const(200)}, {Const(2), Const(40), Const(200)}});
   make.Add("outer", "outer", {}, {{b, Const(3), Const(4)}, {b, Const(3), Const(11)}});
   make.Add("outer of columns", "outer", {}, {{b, Const(5)}, {b, Const(1)}});
   make.Add("cin_layer", "cin_layer", {},
            {{b, Const(3), Const(4)}, {b, Const(3), Const(9)}, {Const(36), Const(5)}});
-  // With 300 samples and more, in several chunks.
+  // With 300 or more samples this takes several chunks.
   make.Add("cin_layer of many", "cin_layer", {},
            {{b, Const(40)}, {b, Const(130)}, {Const(5200), Const(2)}});
 }
@@ -45,7 +45,8 @@ void AddSoftmax(CaseMaker& make) {
   make.Add("softmax", "softmax", {}, {{b, Const(13)}});
   make.Add("softmax of pairs", "softmax", {{"scale", 0.25}}, {{b, Const(2), Const(3), Const(3)}});
   OpCase& large = make.Add("softmax of large numbers", "softmax", {}, {{b, Const(9)}});
-  for (double& x : large.inputs[0].values) x = std::round(x * 64) / 16 + 2000;  // Exact in f32.
+  // These numbers are exact in f32.
+  for (double& x : large.inputs[0].values) x = std::round(x * 64) / 16 + 2000;
   const SymShape pairs = {b, Const(2), Const(3), Const(11)};
   MakeMask(make.Add("masked_softmax", "masked_softmax", {}, {pairs, pairs}).inputs[1], 11);
   OpCase& keys = make.Add("masked_softmax, a mask of keys", "masked_softmax", {{"scale", 2.0}},

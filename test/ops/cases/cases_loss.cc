@@ -1,4 +1,4 @@
-// Cases of losses: parts of the mean over the step's samples.
+// Cases of losses. Each slice computes its part of the mean over the step's samples.
 #include <cmath>
 
 #include "test/ops/cases/case_maker.h"
@@ -58,7 +58,7 @@ void AddInBatch(CaseMaker& make, const InBatchCase& of) {
     for (double& label : c.inputs[2].values) label = label > 0 ? 1 : 0;
   }
   if (!of.ids) return;
-  // Of three different ids, so that many are equal.
+  // Only three different ids, so that many samples have equal ones.
   CaseInput index = Floats(c, {Batch(2)}, make.NextStream());
   for (double& id : index.values) id = std::fmod(std::floor(std::fabs(id) * 1000), 3);
   index.index = true, index.smooth = false;

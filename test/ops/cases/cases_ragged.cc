@@ -16,7 +16,7 @@ void AddPairs(CaseMaker& make, const char* op) {
   for (size_t i = first; i < make.cases.size(); ++i) {
     const bool compares = FindOp(op)->gradient == nullptr;
     for (CaseInput& input : make.cases[i].inputs) {
-      // Halves, so that some are equal; divisors away from 0.
+      // Comparisons get multiples of 1/2, so that some values are equal; divisors are not near 0.
       for (double& x : input.values) {
         if (compares) x = std::round(2 * x) / 2;
         if (name == "div") x = std::copysign(0.5 + std::fabs(x), x);
@@ -72,7 +72,7 @@ void AddChoices(CaseMaker& make) {
            {{Const(4), Const(3)}});
 }
 
-// Lists of up to five ids, padded to three.
+// Lists of up to five ids, cut or padded to three.
 void AddLists(CaseMaker& make) {
   constexpr int64_t kLongest = 5, kDim = 7;
   const Attrs length = {{"length", int64_t{3}}};

@@ -11,7 +11,7 @@ CaseInput Numbers32(Numbers values) {
   return {{Const(static_cast<int64_t>(values.size()))}, std::move(values), true, false};
 }
 
-// Rows of a table on the worker, of several widths: a warp does one.
+// Rows of a table on the worker, of several widths; on a GPU one warp computes a row.
 void AddTableCases(std::vector<OpCase>& cases) {
   for (const int64_t dim : {1, 5, 40}) {
     OpCase take = StepCase("take_rows", {{"dim", dim}}, {{Const(9), Const(dim + 3)}});
@@ -61,7 +61,7 @@ std::vector<OpCase> StepCases() {
                            {{c}, {c}, {k, c}, {k, c}, {k, Const(1)}}));
   cases.back().inputs[4].values = {4, 0, 1};
   for (const OptimizerInfo& optimizer : kOptimizers) {
-    if (optimizer.row_states > 0) continue;  // For tables only.
+    if (optimizer.row_states > 0) continue;  // This optimizer is for tables only.
     const OptimizerSpec spec{
         .kind = optimizer.kind, .lr = 0.1f, .ftrl_l1 = 0.5f, .weight_decay = 0.1f};
     OpCase update = StepCase("update", OptimizerAttrs(spec),

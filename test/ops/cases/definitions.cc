@@ -31,8 +31,8 @@ std::vector<Numbers> Matmul(const OpCase& c) {
   })};
 }
 
-// Layers by their parts: a case of the product alone, then bias and activation, or what lets a
-// gradient through and its sums.
+// Layers are defined by their parts. This is the case of the matrix product alone; bias, activation
+// and gradient sums follow it.
 OpCase ProductOf(const OpCase& c, bool turned) {
   OpCase product = c;
   product.attrs = {{"transpose_b", turned}};
@@ -103,7 +103,7 @@ std::vector<Numbers> BatchNorm(const OpCase& c) {
   return {y, means, vars, inverses, {c.run.training ? static_cast<double>(n) : 0.0}};
 }
 
-// The mask as ops/norm/dropout_cpu.cc states it, from the scalar generator.
+// The mask that ops/norm/dropout_cpu.cc describes, from the scalar random generator.
 std::vector<Numbers> Dropout(const OpCase& c) {
   if (!c.run.training) return {c.inputs[0].values};
   const double rate = FloatAttr(c.attrs, "rate", 0.5);
@@ -122,7 +122,7 @@ std::vector<Numbers> Dropout(const OpCase& c) {
   return {out};
 }
 
-// Joins along `axis`, after giving inputs of rank 2 a field dimension if `fields`.
+// Concatenates along `axis`; with `fields`, inputs of rank 2 first get a field dimension.
 std::vector<Numbers> Join(const OpCase& c, bool fields) {
   std::vector<Tensor> parts;
   for (size_t i = 0; i < c.inputs.size(); ++i) {
@@ -163,8 +163,8 @@ std::vector<Numbers> Transpose(const OpCase& c) {
   })};
 }
 
-// Adds each element of the input to the output element it is reduced to: dimensions of `kept` that
-// are 1.
+// Adds each input element to the output element that it is reduced to. Dimensions of size 1 in
+// `kept` are summed.
 std::vector<Numbers> ReduceTo(const OpCase& c, const Shape& kept, bool mean) {
   const Tensor x = In(c, 0);
   Numbers out(static_cast<size_t>(ElementCount(kept)), 0.0);
@@ -194,7 +194,7 @@ std::vector<Numbers> Reduce(const OpCase& c, bool mean) {
   return ReduceTo(c, kept, mean);
 }
 
-// Weighted sum of the rows of positions [begin, end), divided as the combiner says.
+// The weighted sum of the rows at positions [begin, end), divided as the combiner requires.
 double Combined(const OpCase& c, size_t begin, size_t end, size_t d) {
   const Tensor rows = In(c, 0);
   const bool weighted = Flag(c, "weighted");
@@ -235,8 +235,8 @@ double PairDot(const Tensor& x, int64_t b, int64_t i, int64_t j) {
   return sum;
 }
 
-// The sum over pairs itself, not the identity that the kernel uses.
-// Of the fields of all inputs.
+// Dot products of all pairs among the fields of all inputs, computed directly and not by the
+// identity that the kernel uses.
 std::vector<Numbers> Dot(const OpCase& c) {
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < c.inputs.size(); ++i) inputs.push_back(In(c, i));

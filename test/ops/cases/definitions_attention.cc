@@ -49,7 +49,7 @@ std::vector<Numbers> CinLayer(const OpCase& c) {
   })};
 }
 
-// Weights relative to the element itself: exact where the numbers are large.
+// Exponentials are taken relative to the element itself, which is accurate for large numbers.
 std::vector<Numbers> Softmax(const OpCase& c, bool masked) {
   const Tensor x = In(c, 0);
   const double scale = FloatAttr(c.attrs, "scale", 1);
@@ -66,7 +66,7 @@ std::vector<Numbers> Softmax(const OpCase& c, bool masked) {
   })};
 }
 
-// f(element, the elements of its row) for each.
+// Returns f(element, the elements of its row) for every element.
 std::vector<Numbers> OfRows(const OpCase& c,
                             const std::function<double(const Index&, const Numbers&)>& f) {
   const Tensor x = In(c, 0);
@@ -100,7 +100,7 @@ std::vector<Numbers> L2Normalize(const OpCase& c) {
   });
 }
 
-// [B, F, H d] and [B, H, F, d], either way.
+// Converts [B, F, H d] to [B, H, F, d] (`split`), or back.
 std::vector<Numbers> Heads(const OpCase& c, bool split) {
   const Tensor x = In(c, 0);
   const int64_t dim = split ? x.dim(2) / IntAttr(c.attrs, "heads", 1) : x.dim(3);

@@ -5,7 +5,7 @@
 namespace dt::test {
 namespace {
 
-// Σ weight_i f(i) over the samples of the step.
+// Σ weight_i f(i) over the samples of the slice, divided by the number of samples of the step.
 template <class F>
 Numbers Mean(const OpCase& c, const Numbers* weights, const F& f) {
   double sum = 0;

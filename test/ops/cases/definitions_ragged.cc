@@ -82,7 +82,7 @@ std::vector<Numbers> Gather(const OpCase& c) {
   })};
 }
 
-// The ids of sample b, and how many of them stand before the kept ones.
+// The ids of one sample; `cut` is the number of leading ids that are dropped.
 struct List {
   int64_t begin = 0, count = 0, cut = 0;
 };

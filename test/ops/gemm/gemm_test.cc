@@ -1,6 +1,7 @@
-// Goal: products and their epilogues are right in both ways to their tiles, at every edge of
-// blocks, panels and pieces, and their bits depend neither on threads nor on how they are cut.
-// Method: numbers of few bits, whose sums are exact, against plain loops; made-up floats, cut in
+// Goal: matrix products and their epilogues are right at every edge of tiles, blocks and panels,
+// and their bits depend neither on the number of threads nor on how the work is divided. Method:
+// numbers of few bits, whose sums are exact, are compared with plain loops; random floats are
+// compared between two divisions.
 // two ways.
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@
 namespace dt {
 namespace {
 
-// How the factors are given.
+// The types in which the factors are passed.
 enum class Given { kFloats, kFirstInBf16, kBothInBf16 };
 
 struct Factors {
@@ -42,7 +43,7 @@ struct How {
   uint32_t threads = 1;
 };
 
-// Makes the task's product of these factors.
+// Computes the task's product of these factors.
 void Multiply(GemmTask<float> task, const Factors& factors, const How& how) {
   task.a = factors.a.data();
   task.b = factors.b.data();
@@ -76,7 +77,7 @@ std::vector<float> Product(const GemmShape& shape, const Factors& factors, const
   return c;
 }
 
-// Eighths from -1 to 1.
+// Multiples of 1/8 from -1 to 1.
 std::vector<float> FewBits(uint64_t stream, size_t count) {
   std::vector<float> values(count);
   FillNormal(stream, 0, values);
@@ -119,7 +120,7 @@ TEST_P(GemmTest, EqualsPlainLoops) {
   }
 }
 
-// A ReLU layer's, and that of its gradient; into floats, into bf16, or both.
+// The epilogues of a ReLU layer and of its gradient, with results in floats, in bf16, or in both.
 class GemmEpilogueTest : public ::testing::TestWithParam<GemmShape> {};
 
 TEST_P(GemmEpilogueTest, EqualsPlainLoops) {

@@ -1,4 +1,4 @@
-// Cases and definitions of what mixtures of experts are made of.
+// Cases and definitions of the operators that mixtures of experts are made of.
 #include "common/base/philox.h"
 #include "test/ops/cases/case_maker.h"
 
@@ -15,14 +15,14 @@ void AddDispatch(CaseMaker& make, const std::string& name, int64_t experts, int6
   const uint64_t stream = make.NextStream();
   for (int64_t p = 0; p < k * make.batch(); ++p) {
     const uint32_t drawn = Philox(stream, 0, static_cast<uint64_t>(p))[0];
-    // Some of one expert too many; the second has none.
+    // Some choices are of an expert beyond the last one; the second expert is never chosen.
     const int64_t expert = drawn % (experts + 1);
     chosen.push_back(static_cast<double>(expert == 1 ? 0 : expert));
   }
   c.inputs.push_back(IndexOf({Batch(), Const(k)}, std::move(chosen)));
 }
 
-// Every place once: those of first choices, then those of second ones.
+// Uses every position once: first choices are in the first half, second choices in the second.
 void AddCombine(CaseMaker& make, const std::string& name, bool has_gates) {
   const int64_t n = make.batch();
   OpCase& c = make.Add(name, "combine", {}, {{Batch(2), Const(19)}});
@@ -33,7 +33,7 @@ void AddCombine(CaseMaker& make, const std::string& name, bool has_gates) {
   if (has_gates) c.inputs.push_back(Floats(c, choices, make.NextStream()));
 }
 
-// Of 2 B rows a seventh, none and all others.
+// Of 2 B rows the first expert has a seventh, the second has none, and the third all others.
 void AddProduct(CaseMaker& make, const std::string& name, int64_t width, int64_t units) {
   const int64_t n = 2 * make.batch();
   const Numbers ends = {static_cast<double>(n / 7), static_cast<double>(n / 7),

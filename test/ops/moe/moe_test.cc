@@ -1,5 +1,5 @@
-// What the table of cases does not show: choices written out, an expert that is alone, and what the
-// shape rules of these operators refuse.
+// Tests of expert operators beyond the table of cases: written-out choices, a layer with one
+// expert, and inputs that the shape rules refuse.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(Dispatch, SortsByExpertThenByRowThenByChoice) {
   EXPECT_EQ(out[2], Numbers({4, 0, /**/ 1, 2, /**/ 5, 3}));
 }
 
-// Two ways to the same sums.
+// The two numbers are the same sum computed in two ways.
 void ExpectNear(const Numbers& got, const Numbers& wanted, double bound) {
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], bound) << i;
@@ -45,7 +45,8 @@ TEST(ExpertMatmul, OfOneExpertIsALayer) {
   const Numbers dy = Normals(kRows * 24, 4);
   const std::vector<Numbers> grads = GradientOf(expert, {dy}, DType::kF32);
   OpCase product = CaseOf("matmul", {}, {layer.inputs[0], layer.inputs[1]}, kRows);
-  ExpectNear(grads[2], GradientOf(product, {dy}, DType::kF32)[1], 1e-3);  // Of 4,500 terms each.
+  // Sums of 4,500 terms each.
+  ExpectNear(grads[2], GradientOf(product, {dy}, DType::kF32)[1], 1e-3);
   OpCase bias = CaseOf("bias_add", {}, {{{B, Const(24)}, dy}, layer.inputs[2]}, kRows);
   EXPECT_EQ(grads[3], GradientOf(bias, {dy}, DType::kF32)[1]);
 }

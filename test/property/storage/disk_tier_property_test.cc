@@ -1,7 +1,7 @@
-// Goal: shards with a disk below their memory hold the same rows as without, whatever leaves
-// memory, comes back, is saved while it changes, and is loaded by others. Method: seeded steps with
-// a budget of a fraction of the rows; values and checksums are compared bit for bit with shards
-// that keep everything in memory.
+// Goal: shards with a disk tier hold the same rows as shards without one, whatever rows are
+// evicted, fetched, saved while they change, or loaded by other shards. Method: seeded steps with a
+// memory budget for a fraction of the rows; values and checksums are compared bit for bit with
+// shards that keep everything in memory.
 #include <gtest/gtest.h>
 
 #include "common/base/philox.h"
@@ -57,7 +57,7 @@ class Story {
 
  private:
   uint32_t Below(uint32_t bound) { return Philox(seed_, 0, count_++)[0] % bound; }
-  // Some keys are used far more often than others.
+  // Returns some keys far more often than others.
   Key DrawKey() {
     const uint32_t bound = Below(3) == 0 ? kKeys : kKeys / 20;
     return MixBits(Below(bound));
@@ -86,7 +86,8 @@ class Story {
       ASSERT_EQ(got, plain_.Pull(table, key)) << "key " << key << " step " << step_;
     }
   }
-  // What is loaded is the cut, though pushes went on; another layout reads the same rows.
+  // A load restores the state at the cut although pushes went on; shards with another layout read
+  // the same rows.
   void Save() {
     const Step cut = step_;
     const auto want = Sums(plain_.shards(), nullptr);
@@ -105,7 +106,7 @@ class Story {
     ASSERT_TRUE(loaded.ok()) << loaded;
     ASSERT_EQ(Sums(other.shards(), &other.tier()), want);
     if (step_ != cut || Below(2) != 0) return;
-    loaded = tiered_.Load(folder, cut);  // Goes on from it.
+    loaded = tiered_.Load(folder, cut);  // Continues from the checkpoint.
     ASSERT_TRUE(loaded.ok()) << loaded;
   }
 

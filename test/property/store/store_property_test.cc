@@ -1,8 +1,8 @@
-// Goal: a job's shards, however many executors hold them, equal the obvious store under any
-// sequence of pushes, pulls, time passing, and checkpoints restored onto other executors, with
-// every optimizer, number format, tier, admission, expiry and freezing. Method: seeded stories of
-// some hundred steps; every value that is pulled and every record that is kept is compared bit for
-// bit with ReferenceStore. DT_OPERATIONS: rows pulled and pushed, in all stories (default: a
+// Goal: a job's shards, on any number of executors, equal the obvious store under any sequence of
+// pushes, pulls, time steps, and checkpoints restored onto other executors, with every optimizer,
+// number format, tier, admission, expiry and freezing. Method: seeded sequences of some hundred
+// steps; every pulled value and every stored record is compared bit for bit with ReferenceStore.
+// DT_OPERATIONS: rows pulled and pushed in all sequences together (default: about a second's).
 // second's).
 #include <cstdlib>
 #include <cstring>
@@ -44,7 +44,8 @@ class Story {
         model_(tables_, kShards) {
     Spread();
   }
-  // Returns the number of rows pulled and pushed, and tells what happened to them.
+  // Numbers of rows that were pulled or pushed, and of those that were refused, expired, or on
+  // disk.
   struct Happened {
     uint64_t operations = 0, refused = 0, gone = 0, below = 0;
   };
@@ -74,7 +75,7 @@ class Story {
       spec.dtype = draws_.Chance(2) ? FloatFormat::kFp32 : FloatFormat::kBf16;
       spec.wire = static_cast<FloatFormat>(draws_.Below(4));
       if (draws_.Chance(2)) {
-        // Small sketches, so that keys collide.
+        // Sketches are small, so that keys collide.
         spec.life.admission_pushes = 2 + draws_.Below(4);
         spec.life.sketch_bytes = 64u << draws_.Below(8);
       }
@@ -97,7 +98,7 @@ class Story {
     }
   }
 
-  // New shards, empty, on some executors.
+  // Makes new empty shards on a random number of executors.
   void Spread() {
     NoteCounts();
     sets_.clear();
@@ -117,9 +118,9 @@ class Story {
     return shards;
   }
 
-  // Skewed: some keys come again and again, most are rare.
+  // The distribution is skewed: some keys are frequent, most are rare.
   Key DrawKey() { return MixBits(draws_.Below(1 + draws_.Below(key_space_))); }
-  // What arrives of a row that is sent.
+  // Replaces the row by what a receiver decodes after the row was encoded for the wire.
   static void Travel(const TableSpec& table, std::vector<float>& row) {
     std::vector<std::byte> bytes(RowsBytes(table.wire, table.dim, 1));
     EncodeRows(table.wire, table.dim, row, bytes.data());
@@ -174,7 +175,7 @@ class Story {
     const Status pushed = set.Push(std::move(push));
     ASSERT_TRUE(pushed.ok()) << pushed;
   }
-  // Which moment the time of marks stands for is RowExpiry's own test; here all shards must agree.
+  // The test of RowExpiry covers which step is the limit; here all shards must have the same one.
   void AskExpiry() {
     for (uint32_t t = 0; t < tables_.size(); ++t) {
       if (tables_[t].life.expiry_time <= Duration::zero()) continue;
@@ -215,7 +216,7 @@ class Story {
     for (const auto& set : sets_) set->shards().PassTime(minutes);
   }
 
-  // Through a checkpoint onto other executors; some tables freeze or thaw.
+  // Moves all rows through a checkpoint to other executors; some tables are frozen or thawed.
   void Move() {
     Compare();
     const test::ScratchFolder folder;
@@ -237,7 +238,7 @@ class Story {
     Compare();
   }
 
-  // In memory and below, without those that are gone.
+  // Adds the rows in memory and on disk, except expired ones.
   void TakeRows(test::TieredShards& set, uint32_t t, std::map<Key, std::vector<std::byte>>& rows) {
     for (const Shard& shard : set.shards().shards()) {
       const EmbeddingTable& table = shard.table(t);
@@ -290,7 +291,7 @@ TEST(StoreProperty, EqualsTheObviousStore) {
     below += happened.below;
     if (testing::Test::HasFatalFailure()) return;
   }
-  // The stories tell of what they are about.
+  // The sequences must contain what this test is about.
   EXPECT_GT(refused, done / 100);
   EXPECT_GT(gone, done / 100);
   EXPECT_GT(below, done / 1000);

@@ -1,7 +1,7 @@
-// Goal: an EmbeddingTable equals the obvious table under any sequence of operations, through
-// growth. Method: seeded pushes, pulls, dumps with restore and clearing, against a std::map of rows
-// that the same arithmetic updates one by one; every value, state and header is compared bit for
-// bit. Half of the tables keep bf16; gradients come and values go in every format.
+// Goal: an EmbeddingTable equals the obvious table under any sequence of operations, also while it
+// grows. Method: seeded pushes, pulls, clears, and dumps with restore are compared with a std::map
+// of rows that the same arithmetic updates one by one; every value, state and header is compared
+// bit for bit. Half of the tables store bf16; gradients arrive and values are sent in every format.
 #include <cstring>
 #include <map>
 #include <set>
@@ -67,7 +67,8 @@ class Model {
       out.insert(out.end(), begin, begin + bytes);
     };
     std::vector<std::byte> values(RowsBytes(spec_.dtype, spec_.dim, 1));
-    EncodeRows(spec_.dtype, spec_.dim, row.values, values.data());  // Exact: they are stored ones.
+    // Exact, because these values were rounded when they were stored.
+    EncodeRows(spec_.dtype, spec_.dim, row.values, values.data());
     append(values.data(), values.size());
     append(row.state.data(), row.state.size() * sizeof(float));
     append(&row.last_push, sizeof(row.last_push));
@@ -77,7 +78,7 @@ class Model {
   void Clear() { rows_.clear(); }
 
  private:
-  // What is left of values once they are stored.
+  // The values after rounding to the format in which they are stored.
   std::vector<float> Stored(Key key, Step step, std::vector<float> values) const {
     if (spec_.dtype == FloatFormat::kFp32) return values;
     const uint64_t stream = StreamKey(spec_.seed, HashString("rounding"), spec_.id.value());
@@ -122,7 +123,7 @@ class Story {
     spec.dtype = draws_.Below(2) == 0 ? FloatFormat::kFp32 : FloatFormat::kBf16;
     return spec;
   }
-  // Rows as they travel, and as they arrive.
+  // Returns the encoded rows and replaces `rows` by their decoded values.
   std::vector<std::byte> Travel(FloatFormat format, std::vector<float>& rows) {
     std::vector<std::byte> bytes(RowsBytes(format, spec_.dim, rows.size() / spec_.dim));
     EncodeRows(format, spec_.dim, rows, bytes.data());
@@ -204,8 +205,8 @@ TEST(EmbeddingTableProperty, EqualsAMapOfRows) {
   }
 }
 
-// Rounding by chance knows the row, not the table that holds it: however the keys are dealt to
-// shards, and in whatever order they come, the bits are the same.
+// Stochastic rounding depends on the row and not on the table that holds it: the bits are the same
+// however keys are divided into shards, and in whatever order they arrive.
 TEST(EmbeddingTableProperty, RowsOfBf16AreTheSameInAnyShards) {
   TableSpec spec;
   spec.id = TableIdOf("t");
@@ -236,7 +237,7 @@ TEST(EmbeddingTableProperty, RowsOfBf16AreTheSameInAnyShards) {
   EXPECT_EQ(outcomes[2], outcomes[0]);
 }
 
-// Steps far below what bf16 can tell apart add up.
+// Steps far below the resolution of bf16 accumulate.
 TEST(EmbeddingTableProperty, SmallStepsToRowsOfBf16AreNotLost) {
   TableSpec spec;
   spec.id = TableIdOf("t");
@@ -244,7 +245,7 @@ TEST(EmbeddingTableProperty, SmallStepsToRowsOfBf16AreNotLost) {
   spec.dtype = FloatFormat::kBf16;
   spec.init = {InitKind::kConstant, 1.0f};
   spec.optimizer.kind = OptimizerKind::kSgd;
-  spec.optimizer.lr = 1e-4f;  // A step of bf16 at 1 is 4e-3.
+  spec.optimizer.lr = 1e-4f;  // The spacing of bf16 numbers at 1 is 4e-3.
   test::OneTable table(spec);
   std::vector<Key> keys(100);
   for (Key key = 0; key < keys.size(); ++key) keys[key] = key;

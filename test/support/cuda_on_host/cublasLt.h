@@ -1,5 +1,5 @@
-// Stands in for CUDA's header of this name, as far as ops/gemm/gemm_cuda.cu uses it; see
-// cuda_runtime.h here. The products are plain loops over matrices that lie by columns.
+// Replaces CUDA's header of this name, as far as ops/gemm/gemm_cuda.cu uses it; see cuda_runtime.h
+// here. Products are plain loops over column-major matrices.
 #pragma once
 
 #include <cstddef>

@@ -5,11 +5,11 @@
 
 namespace {
 
-// One product's matrix, by columns.
+// One column-major matrix of a batch.
 struct Matrix {
   cublasLtMatrixLayout_t layout;
   char* data;
-  int64_t first;  // Of its elements.
+  int64_t first;  // Index of its first element.
 
   Matrix(cublasLtMatrixLayout_t of, const void* memory, int64_t product)
       : layout(of),
@@ -37,7 +37,7 @@ cublasStatus_t Take(T* to, const void* value, size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// A bias has the type of the result.
+// The bias has the type of the result.
 float After(const cublasLtMatmulDescOpaque_t& desc, const Matrix& to, int64_t row, float value) {
   if (desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT) return value;
   cublasLtMatrixLayoutOpaque_t line = *to.layout;
@@ -132,7 +132,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 
 namespace {
 
-// A product with all that it needs: descriptions may change before its stream comes to it.
+// A product with copies of its descriptors, which callers may change before the stream runs it.
 struct Product {
   cublasLtMatmulDescOpaque_t desc;
   cublasLtMatrixLayoutOpaque_t a_layout, b_layout, d_layout;

@@ -18,7 +18,7 @@
 #include "common/device/cuda_stream.cuh"
 #include "ops/cuda/kernels.cuh"
 
-// In order. The one who gives work captures, too.
+// A stream runs its work in order. Only one thread may give work and capture.
 struct CUstream_st {
  public:
   using Work = std::function<void()>;
@@ -42,7 +42,7 @@ struct CUstream_st {
       Add(std::move(work));
     }
   }
-  // All that was given is done.
+  // Waits until all given work is done.
   void Drain() {
     dt::MutexLock lock(mutex_);
     while (!waiting_.empty()) changed_.Wait(lock);
@@ -71,11 +71,11 @@ struct CUstream_st {
     uint64_t n = 0;
     while (Work* const work = Next()) {
       Dawdle(n++);
-      (*work)();  // Others only add behind it.
+      (*work)();  // Meanwhile other threads only append to the queue, so the pointer stays valid.
       RemoveFirst();
     }
   }
-  // Waits for it; none: it ends, and all is done.
+  // Waits for work. Returns null when the stream ends and nothing is left.
   Work* Next() {
     dt::MutexLock lock(mutex_);
     while (!ends_ && waiting_.empty()) changed_.Wait(lock);
@@ -88,10 +88,10 @@ struct CUstream_st {
   }
   const int32_t card_;
   const uint64_t number_;
-  std::optional<std::vector<Work>> captured_;  // Of the thread that gives.
+  std::optional<std::vector<Work>> captured_;  // Used only by the thread that gives work.
   dt::Mutex mutex_;
   dt::Condition changed_;
-  // References stay while others are added.
+  // A deque, because references must stay valid while work is appended.
   std::deque<Work> waiting_ DT_GUARDED_BY(mutex_);
   bool ends_ DT_GUARDED_BY(mutex_) = false;
   std::thread thread_;
@@ -101,7 +101,7 @@ namespace dt {
 namespace test {
 namespace {
 
-// A point of a stream's work.
+// A point in a stream's work.
 class Mark {
  public:
   void Set() {
@@ -127,7 +127,7 @@ class Mark {
 }  // namespace
 }  // namespace test
 
-// Never recorded: over.
+// An event; it counts as reached if it was never recorded.
 struct CudaEvent {
   Mutex mutex;
   std::shared_ptr<test::Mark> last DT_GUARDED_BY(mutex);
@@ -147,7 +147,7 @@ namespace {
 
 constexpr CudaError kWhileCapturing = "not while the stream captures";
 
-// Pieces of memory by their begin.
+// Ranges of memory by their first address.
 class Pieces {
  public:
   void Add(const void* begin, size_t bytes) {
@@ -158,7 +158,7 @@ class Pieces {
     MutexLock lock(mutex_);
     DT_CHECK(pieces_.erase(static_cast<const std::byte*>(begin)) == 1);
   }
-  // Whether one holds all of it.
+  // Returns true if one range contains all these bytes.
   bool Hold(const void* begin, size_t bytes) {
     const auto* const at = static_cast<const std::byte*>(begin);
     MutexLock lock(mutex_);

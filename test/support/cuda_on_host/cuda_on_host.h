@@ -1,9 +1,9 @@
-// A CUDA card made of host threads: the CUDA kernels compiled for the processor (see cuda_runtime.h
-// here), and under them streams, events, memory and graphs that behave as a card's do.
+// A CUDA device made of host threads: CUDA kernels compiled for the CPU (see cuda_runtime.h here),
+// with streams, events, memory and graphs that behave as those of a device.
 //
-// Card 0 does its work as it is given. On any other each stream has a thread, which now and then
-// waits a little before it goes on, by its card's number as a seed: what is read or written without
-// waiting for it shows.
+// Card 0 does work at once in the calling thread. On every other card each stream has a thread,
+// which sometimes pauses before it goes on (seeded by the card's number), so that missing
+// synchronization is noticed.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,17 @@
 
 namespace dt::test {
 
-// All of a table but counting and trying cards. "Device" memory is the host's, and holds NaN at
-// first. Ends the program if a copy's device side is not memory of a card or its host side is, or
-// if work of a stream that captures cannot be captured.
+// A complete table except for the functions that count and test devices. "Device" memory is host
+// memory and initially NaN. Ends the program if the device side of a copy is not device memory, or
+// the host side is, or if work that cannot be captured is given to a capturing stream.
 CudaTable TableOnHost();
 std::unique_ptr<CudaAccelerator> OpenCardOnHost(int32_t card);
 
-// Since the program began, of all cards.
+// Counts of all cards since the program began.
 struct UseOfCards {
-  uint64_t allocations = 0;  // Of device and pinned memory.
+  uint64_t allocations = 0;  // Allocations of device memory and pinned memory.
   uint64_t captures = 0, graph_launches = 0;
-  uint64_t waiting_copies = 0;  // From and to memory that is not pinned.
+  uint64_t waiting_copies = 0;  // Copies from and to memory that is not pinned.
 };
 UseOfCards UseOnHost();
 

@@ -1,6 +1,6 @@
-// Stands in for CUDA's header of this name, so that the source of the CUDA kernels compiles as C++
-// and runs on the processor: the threads of a block take turns, and change where they wait for each
-// other. What it cannot show is the speed, and what only a card's arithmetic or memory model does.
+// Replaces CUDA's header of this name, so that the source of the CUDA kernels compiles as C++ and
+// runs on the CPU: the threads of a block take turns, and change where they wait for each other. It
+// cannot reproduce a GPU's speed, nor details of its arithmetic and memory model.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct uint3 {
 };
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
-  // As CUDA's: numbers become grids without a word.
+  // As in CUDA, numbers convert to grids implicitly.
   dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}  // NOLINT
 };
 extern thread_local uint3 threadIdx, blockIdx;
@@ -38,13 +38,13 @@ struct cudaLaunchConfig_t {
 
 namespace dt::test {
 
-// The stream's next work; of none: done at once.
+// Appends work to the stream; with a null stream the work is done at once.
 void Give(cudaStream_t stream, std::function<void()> work);
 
 // Calls body(arguments) once for each thread of the grid. Ends the program if threads wait for each
 // other forever.
 void RunGrid(const cudaLaunchConfig_t& config, void (*body)(const void*), const void* arguments);
-// The value that the thread of the same warp at `lane` gives.
+// The value given by thread `lane` of the same warp.
 uint64_t FromLane(uint64_t own, unsigned lane);
 
 }  // namespace dt::test

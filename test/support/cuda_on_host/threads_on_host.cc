@@ -1,5 +1,5 @@
-// The threads of a block as contexts of one host thread. A thread runs until it waits for others;
-// then the next one goes on, or begins. Most never wait, and share one stack, one after the other.
+// The threads of a block are contexts of one host thread. A thread runs until it waits for others;
+// then the next one goes on, or begins. Threads that never wait, which are most, share one stack.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -28,7 +28,7 @@ enum class Waits { kNo, kForWarp, kForBlock };
 struct Context {
   ucontext_t place;
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
-  unsigned thread = 0;  // That it is in the middle of.
+  unsigned thread = 0;  // The thread that this context is running.
   Waits waits = Waits::kNo;
   bool ended = false;
 };
@@ -40,8 +40,8 @@ class Block {
     begun_ = 0;
     body_ = body;
     arguments_ = arguments;
-    // Every other block in reverse: a sum that needs an order, or memory that is read too early,
-    // shows.
+    // Every other block runs in reverse order, so that sums that depend on the order, and reads of
+    // memory that is not written yet, are noticed.
     reverse_ = !reverse_;
     used_ = 0;
     while (Continue()) {
@@ -52,8 +52,8 @@ class Block {
     own.waits = how;
     swapcontext(&own.place, &scheduler_);
   }
-  // What the other lane gives in this thread's round. Two values a thread are kept: that of the
-  // round before may not have been read by all.
+  // Returns the other lane's value of this thread's round. Values of two rounds are kept, because
+  // other threads may not have read those of the last round yet.
   uint64_t Exchange(unsigned thread, unsigned other, uint64_t own) {
     const uint64_t round = rounds_[thread]++ % 2;
     given_[round][thread] = own;
@@ -64,7 +64,7 @@ class Block {
  private:
   static constexpr unsigned kThreadsMax = 1024;
 
-  // False: all threads have ended.
+  // Returns false if all threads have ended.
   bool Continue() {
     bool progress = false, ended = true;
     for (size_t i = 0; i < used_; ++i) {
@@ -111,7 +111,7 @@ class Block {
                  thread / (blockDim.x * blockDim.y)};
   }
 
-  // One thread after the other, on the context that is entered.
+  // Runs one thread after the other on the entered context.
   void Work() {
     Context& own = *current_;
     while (begun_ < threads_) {
@@ -123,8 +123,8 @@ class Block {
     own.ended = true;
   }
 
-  // Lets those go on of whom all wait for the same. A warp waits if all its threads do that have
-  // not ended.
+  // Releases threads that all wait for the same: those of a block if all that have not ended wait
+  // for the block, those of a warp if all 32 wait for the warp. Returns false if none is released.
   bool Release() {
     unsigned warps = 0, blocks = 0, running = 0;
     std::vector<unsigned> in_warp(threads_ / kLanes + 1);

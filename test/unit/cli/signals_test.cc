@@ -1,5 +1,6 @@
-// Goal: the first stop signal is a request; what comes right behind it is the same one, and a later
-// one ends the process at once. Method: real signals to a child, since they are a process's.
+// Goal: the first stop signal is a request; a signal immediately after it is part of the same
+// request, and a later one ends the process at once. Method: real signals to a child process,
+// because signal handlers belong to a process.
 #include "cli/process/signals.h"
 
 #include <csignal>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int kStillThere = 7;
 
-// In the child: a signal that is heeded, another one `pause` later, and time to be ended by it.
+// Runs in the child: handles a signal, gets another one `pause` later, and waits to be ended by it.
 [[noreturn]] void TakeTwo(Duration pause) {
   StopSignals signals;
   signals.Heed();
@@ -26,8 +27,9 @@ constexpr int kStillThere = 7;
   _exit(kStillThere);
 }
 
-// The kernel tells a child of its parent's death once for each thread that the parent had: a role
-// that took the second for impatience ended without a word, and the job waited for its lease.
+// The kernel signals a parent's death to a child once for each thread that the parent had. If the
+// second signal ended a role at once, it would not report its end, and the job would wait for its
+// lease.
 TEST(StopSignals, TwoAtOnceAreOneRequest) {
   EXPECT_EXIT(TakeTwo(milliseconds(1)), testing::ExitedWithCode(kStillThere), "");
 }

@@ -1,5 +1,5 @@
-// Goal: whatever answers at a scheduler's address, status ends with a sentence or a table. Method:
-// the test answers by hand, over a real port.
+// Goal: whatever answers at a scheduler's address, `status` ends with a sentence or a table.
+// Method: the test itself answers over a real port.
 #include <algorithm>
 #include <future>
 
@@ -22,7 +22,7 @@ struct Answered {
   std::string output, errors;
 };
 
-// What `status` makes of this answer.
+// Runs `status` with this answer.
 Answered StatusOf(const std::string& json, bool as_json) {
   const test::ScratchFolder keys;
   const KeyPair pair = MakeKeyPair();

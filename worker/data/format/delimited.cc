@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kSmallIntegers = 4096;
 constexpr std::string_view kIdExpected = "an id from 0 to 18446744073709551615";
 
-// False if a quote is not closed, or followed by more than a delimiter. `store` holds what had to
-// be changed and must not move: it has room for the whole line.
+// False if a quote is not closed, or is followed by anything but a delimiter. Quoted cells are
+// copied to scratch.unquoted, which must not move: it has room for the whole line.
 bool SplitQuoted(std::string_view line, char delimiter, LineScratch& scratch) {
   scratch.cells.clear();
   scratch.unquoted.clear();
@@ -68,14 +68,15 @@ bool SplitCells(std::string_view line, char delimiter, LineScratch& scratch) {
   return true;
 }
 
-// floor(ln(v)²) for integers above 2, others as they are: the usual buckets of Criteo's counts.
+// floor(ln(v)²) for integers above 2, other integers unchanged: the usual buckets of Criteo's
+// counts.
 int64_t BucketOf(int64_t v) {
   if (v <= 2) return v;
   const double log = std::log(static_cast<double>(v));
   return static_cast<int64_t>(log * log);
 }
 
-// What to do about a cell that is no id: "255.0" was a whole number before some tool wrote it.
+// Advice about a cell that is no id: "255.0" was a whole number before some tool wrote it.
 std::string IdAdvice(const ColumnSpec& column, std::string_view cell) {
   const std::string_view texts = column.type == ColumnType::kIds ? "strings" : "string";
   float number = 0;
@@ -139,8 +140,8 @@ class DelimitedFormat : public RowFormat {
     std::vector<size_t> of;
   };
 
-  // The hash of the column's name and its operands' keys one after the other: two crossings in one
-  // table share no rows, and the order counts.
+  // The key is the hash of the column's name and its operands' keys, one after the other: two
+  // crossings in one table share no rows, and the order of operands counts.
   void PutCrossed(const Crossing& crossing, Block& block) const {
     fmt::memory_buffer text;
     fmt::format_to(std::back_inserter(text), "{}=", layout().columns()[crossing.column].name);
@@ -168,7 +169,7 @@ class DelimitedFormat : public RowFormat {
     return false;
   }
 
-  // `named` tells equal texts, and equal ids, of two columns apart.
+  // With transform `named`, equal texts or ids in two columns have different keys.
   template <class Cell>
   static Key NamedKey(const ColumnSpec& column, const Cell& cell) {
     fmt::memory_buffer text;
@@ -180,7 +181,7 @@ class DelimitedFormat : public RowFormat {
     return column.transform.empty() ? HashString(cell) : NamedKey(column, cell);
   }
 
-  // The key of an id; false after saying why the cell holds none.
+  // Sets the key of an id; returns false and an error if the cell holds none.
   static bool IdKey(const ColumnSpec& column, std::string_view cell, Key& key, std::string& error) {
     cell = Trimmed(cell);
     if (!ParseU64(cell, key)) {

@@ -12,8 +12,8 @@ namespace dt::worker {
 
 struct DelimitedOptions {
   char delimiter = ',';
-  size_t cells = 0;                      // Of every line.
-  std::vector<size_t> cell_of_column{};  // Which cell holds columns[i]; kNoCell: none does.
+  size_t cells = 0;                      // In every line.
+  std::vector<size_t> cell_of_column{};  // The cell of columns[i]; kNoCell: it has none.
   bool labels_optional = false;          // A label or weight may have no cell, or an empty one.
 };
 inline constexpr size_t kNoCell = ~size_t{0};
@@ -23,15 +23,15 @@ inline constexpr size_t kNoCell = ~size_t{0};
 std::unique_ptr<RowFormat> MakeDelimitedFormat(std::vector<ColumnSpec> columns,
                                                DelimitedOptions options);
 
-// label, I1..I13, C1..C26.
+// The columns label, I1..I13, C1..C26.
 std::vector<ColumnSpec> CriteoColumns();
-// Without `labelled`, lines begin with I1.
+// If not `labelled`, lines begin with I1.
 std::unique_ptr<RowFormat> MakeCriteoFormat(bool labelled);
 
-// Invalid if a column asks for what the reader cannot do.
+// Invalid if a column asks for something that the reader cannot do.
 Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns);
 
-// The cells of a first line, blanks around them taken off.
+// The cells of a first line, without blanks around them.
 std::vector<std::string> HeaderCells(std::string_view line, char delimiter);
 
 }  // namespace dt::worker

@@ -79,7 +79,7 @@ class LibsvmFormat : public RowFormat {
  private:
   const ColumnSpec& ids_spec() const { return layout().columns()[ids_]; }
 
-  // The hot loop: digits by hand, the common ":1" without a call.
+  // This is the hot loop, so the common ":1" is parsed without a call.
   bool ParsePair(std::string_view word, Key& key, float& value) const {
     const char* at = word.data();
     const char* const end = at + word.size();

@@ -9,23 +9,24 @@
 namespace dt::worker {
 
 struct LibsvmOptions {
-  bool fields = false;        // libffm; the field is checked to be a number and not used.
-  bool open_length = false;   // A line of another length asks for a ragged column; else it is bad.
-  bool open_weights = false;  // A value that is not 1 asks for a weighted column; else it is bad.
-  bool labels_optional = false;  // A first word with ':' is no label: the line has none.
+  bool fields = false;  // libffm; the field must be a number, and is not used.
+  // A line of another length widens the column to ragged; else it is bad.
+  bool open_length = false;
+  bool open_weights = false;  // A value other than 1 widens the column to weighted; else it is bad.
+  bool labels_optional = false;  // A line whose first word has a ':' has no label.
 };
 
-// `columns` holds one label and one column of keys, in any order.
-// REQUIRES: that; see CheckLibsvmColumns.
+// REQUIRES: `columns` holds one label and one column of keys, in any order (CheckLibsvmColumns).
 std::unique_ptr<RowFormat> MakeLibsvmFormat(std::vector<ColumnSpec> columns, LibsvmOptions options);
 
 // Invalid if `columns` cannot be read from libsvm.
 Status CheckLibsvmColumns(const std::vector<ColumnSpec>& columns);
 
-// `label` and `features`: what these formats give where the job file lists no columns.
+// `label` and `features`: the columns of these formats if the job file lists none.
 std::vector<ColumnSpec> LibsvmColumns(KeyShape shape);
 
-// Of the first readable line: its number of ids, unweighted. Ragged if there is none.
+// The shape of the first readable line: its number of ids, unweighted. Ragged if there is no such
+// line.
 KeyShape ProbeLibsvm(std::string_view text, LibsvmOptions options);
 
 }  // namespace dt::worker

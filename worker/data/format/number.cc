@@ -33,7 +33,7 @@ bool ParseFloatFully(std::string_view text, float& out) {
   const auto [stop, error] = std::from_chars(text.data(), end, out);
   if (stop != end || text.empty() || error == std::errc::invalid_argument) return false;
   if (error == std::errc()) return std::isfinite(out);
-  // Too large, or too near to zero: only the second is a number for us.
+  // The value is too large or too near to zero; only in the second case it counts as a number.
   double value = 0;
   const bool known = std::from_chars(text.data(), end, value).ec == std::errc();
   const size_t exponent = text.find_first_of("eE");

@@ -8,21 +8,21 @@
 
 namespace dt::worker {
 
-// Blanks around numbers do not matter.
+// Removes blanks around a number.
 std::string_view Trimmed(std::string_view text);
 
-// Decimal digits only, exact; false where there is anything else, or more than 64 bits.
+// Takes decimal digits only, and is exact; false for anything else, or more than 64 bits.
 bool ParseU64(std::string_view text, uint64_t& out);
-// The same with an optional sign.
+// Like ParseU64, with an optional sign.
 bool ParseI64(std::string_view text, int64_t& out);
-// A finite number that fits 32 bits; "+1" and "1e-3" are fine, "nan" and "inf" are not.
+// Takes a finite number that fits 32 bits; "+1" and "1e-3" are fine, "nan" and "inf" are not.
 bool ParseFloat(std::string_view text, float& out);
 
 // sign(x) · log(1 + |x|), the usual scale for counts.
 float SignedLog(float x);
 
-// `text` in quotes, cut to 40 bytes, control and non-ASCII bytes as \xNN; "an empty cell" for
-// nothing.
+// `text` in quotes, cut to 40 bytes, with control and non-ASCII bytes as \xNN; "an empty cell" if
+// it is empty.
 std::string Quoted(std::string_view text);
 
 // `column "x": FOUND found, EXPECTED expected`

@@ -10,7 +10,8 @@
 namespace dt::worker {
 
 inline constexpr size_t kBlockBytes = 1 << 20;
-inline constexpr size_t kLineBytesMax = 64 << 20;  // A longer line is refused: this is no text.
+// A longer line is refused: the input is no text.
+inline constexpr size_t kLineBytesMax = 64 << 20;
 
 class BlockReader {
  public:
@@ -19,7 +20,7 @@ class BlockReader {
       : source_(std::move(source)), name_(std::move(name)) {}
 
   // Replaces `text` by the next lines, each with its end, about kBlockBytes of them; empty at the
-  // end. The last line of the input may lack its end. A byte order mark at the start is taken off.
+  // end. The last line of the input may lack its end. A byte order mark at the start is removed.
   Status Next(std::string& text);
   uint64_t consumed() const { return source_->consumed(); }
 

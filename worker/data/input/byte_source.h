@@ -14,26 +14,26 @@ namespace dt::worker {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // Fills `out` from the front and returns how many bytes; less than asked, only at the end.
+  // Fills `out` from the front and returns the number of bytes, which is smaller only at the end.
   // Errors: Malformed for damaged compression, Unavailable for a failing disk or command.
   virtual Result<size_t> Read(std::span<char> out) = 0;
-  // Bytes of the file taken so far, before decompression: for estimates.
+  // Bytes of the file read so far, before decompression: for estimates.
   virtual uint64_t consumed() const = 0;
 };
 
-// A file; gzip and zstd are recognised by their first bytes. NotFound where there is none.
+// Opens a file; gzip and zstd are recognised by their first bytes. NotFound if there is none.
 Result<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path);
 
-// What `command` prints, run by /bin/sh with our standard error. Its exit status is checked at the
-// end of its output: not 0 is Unavailable. A command still running when the source is closed is
-// ended.
+// Reads the output of `command`, run by /bin/sh with our standard error. The exit status is checked
+// at the end of the output: if it is not 0, the error is Unavailable. A command that still runs
+// when the source is closed is killed.
 Result<std::unique_ptr<ByteSource>> OpenPipeSource(const std::string& command);
 
-// Layers over the bytes of a file; `name` is for errors.
+// Decompress the bytes of a file; `name` is for errors.
 std::unique_ptr<ByteSource> MakeGzipSource(std::unique_ptr<ByteSource> packed, std::string name);
 std::unique_ptr<ByteSource> MakeZstdSource(std::unique_ptr<ByteSource> packed, std::string name);
 
-// Of bytes in memory, which must outlive it. For tests of the layers.
+// Reads bytes in memory, which must outlive the source. For tests of the layers.
 std::unique_ptr<ByteSource> MakeMemorySource(std::span<const char> bytes);
 
 }  // namespace dt::worker

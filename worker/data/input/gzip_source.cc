@@ -8,9 +8,9 @@ namespace dt::worker {
 namespace {
 
 constexpr size_t kPackedBytes = 256 << 10;
-constexpr int kGzipWindow = 15 + 16;  // zlib's way to say: largest window, gzip header.
+constexpr int kGzipWindow = 15 + 16;  // zlib's code for the largest window and a gzip header.
 
-// Several gzip members one after the other are one stream, as gunzip reads them.
+// Several gzip members in a row are one stream, as for gunzip.
 class GzipSource : public ByteSource {
  public:
   GzipSource(std::unique_ptr<ByteSource> packed, std::string name)
@@ -71,7 +71,7 @@ class GzipSource : public ByteSource {
   std::vector<char> buffer_;
   z_stream stream_{};
   bool ready_ = false;
-  bool inside_ = true;  // In a member that has not ended.
+  bool inside_ = true;  // Inside a member that has not ended.
   uint64_t made_ = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace dt::worker {
 namespace {
 
-// Several frames one after the other are one stream, as unzstd reads them.
+// Several frames in a row are one stream, as for unzstd.
 class ZstdSource : public ByteSource {
  public:
   ZstdSource(std::unique_ptr<ByteSource> packed, std::string name)
@@ -52,8 +52,8 @@ class ZstdSource : public ByteSource {
   std::vector<char> buffer_;
   std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream_;
   ZSTD_inBuffer from_{nullptr, 0, 0};
-  bool inside_ = true;  // In a frame that has not ended.
-  bool ended_ = false;  // No more packed bytes.
+  bool inside_ = true;  // Inside a frame that has not ended.
+  bool ended_ = false;  // All packed bytes are read.
   uint64_t made_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Goal: what ArrayFile writes is what other programs read. Method: a reader of its own for each
-// format, by the formats' documents; numpy reads the npz in test/e2e.
+// Goal: other programs can read the files that ArrayFile writes. Method: an independent reader of
+// each format, written from the format's specification; numpy reads the npz file in test/e2e.
 #include "cli/export/array_file.h"
 
 #include <cstring>
@@ -16,7 +16,7 @@
 namespace dt::cli {
 namespace {
 
-using Arrays = std::map<std::string, std::string>;  // Name → data.
+using Arrays = std::map<std::string, std::string>;  // Maps names to data.
 
 template <class T>
 T NumberAt(const std::string& text, size_t at) {
@@ -36,7 +36,7 @@ const std::vector<ArraySpec> kSpecs = {{"table.a.keys", ArraySpec::Type::kU64, {
                                        {"none", ArraySpec::Type::kF32, {0, 3}},
                                        {"scalar", ArraySpec::Type::kF32, {}}};
 
-// All arrays side by side, a little of each at a time; returns what was written.
+// Writes all arrays in parallel, a little of each at a time; returns what was written.
 Arrays Write(const std::string& path, ArrayFormat format) {
   auto file = ArrayFile::Create(path, format, kSpecs, {{"about", "test"}, {"model", "{}"}});
   EXPECT_TRUE(file.ok()) << file.status();
@@ -80,7 +80,8 @@ TEST(ArrayFile, Safetensors) {
   EXPECT_EQ(text.size(), 8 + header_bytes + at);
 }
 
-// Of a stored member: its place, with every field of both records compared.
+// Returns a stored member, and checks the fields of both of its zip records. `at` is the offset of
+// the central record.
 std::string MemberOf(const std::string& zip, size_t at, const std::string& name) {
   EXPECT_EQ(NumberAt<uint32_t>(zip, at), 0x02014b50u);
   EXPECT_EQ(zip.substr(at + 46, name.size()), name);

@@ -20,7 +20,7 @@ constexpr FloatFormat kAll[] = {kFp32, kBf16, kFp16, kInt8};
 
 std::vector<float> RoundTrip(FloatFormat format, size_t dim, const std::vector<float>& values) {
   const size_t rows = values.size() / dim;
-  // A byte more on both sides: nothing else is touched, and nothing needs to be aligned.
+  // One guard byte on each side detects writes outside the rows, and makes them unaligned.
   std::vector<std::byte> bytes(RowsBytes(format, dim, rows) + 2, std::byte{0xa5});
   EncodeRows(format, dim, values, bytes.data() + 1);
   EXPECT_EQ(bytes.front(), std::byte{0xa5});
@@ -61,7 +61,8 @@ TEST(FloatFormats, EveryHalfIsItself) {
   }
 }
 
-// Between two neighbours of a format the nearer one is taken, of equally near ones the even one.
+// A value between two neighbours of a format is rounded to the nearer one, in a tie to the even
+// one.
 void ExpectNearest(FloatFormat format, uint16_t below_bits) {
   const uint16_t above_bits = static_cast<uint16_t>(below_bits + 1);
   float below, above;
@@ -133,7 +134,7 @@ TEST(FloatFormats, RowsOfZerosAndOfNextToNothingAreZeros) {
   EXPECT_EQ(RoundTrip(kFp16, 1e-10f), 0.0f);
 }
 
-// Each row has bits of its own, whatever stands beside it, at any length.
+// The bits of a row do not depend on the rows beside it, at any length.
 TEST(FloatFormats, RowsDoNotDependOnEachOther) {
   for (const FloatFormat format : kAll) {
     for (size_t dim = 1; dim < 40; ++dim) {
@@ -154,7 +155,7 @@ TEST(FloatFormats, RoundingByChanceHasTheRightMean) {
   constexpr size_t kDim = 16, kDraws = 20'000;
   std::vector<float> values(kDim);
   FillNormal(3, 0, values);
-  values[3] = 1.0f;  // Held exactly.
+  values[3] = 1.0f;  // This value is exact in every format.
   values[4] = -1.0f - 0x1p-9f;
   std::vector<double> sums(kDim);
   std::vector<uint16_t> halves(kDim);
@@ -168,7 +169,8 @@ TEST(FloatFormats, RoundingByChanceHasTheRightMean) {
     ASSERT_EQ(FromBf16(halves[3]), 1.0f);
   }
   for (size_t i = 0; i < kDim; ++i) {
-    // A step is at most 2^-7 of the value; the mean of n draws strays by less than step / sqrt(n).
+    // The spacing is at most 2^-7 of the value; the mean of n draws deviates by less than spacing /
+    // sqrt(n).
     const double step = std::abs(values[i]) * 0x1p-7;
     EXPECT_NEAR(sums[i] / kDraws, values[i], 2.5 * step / std::sqrt(kDraws)) << i;
   }

@@ -7,7 +7,8 @@
 namespace dt {
 namespace {
 
-// xxHash's documented value of the empty input. Formats depend on these: they may never change.
+// The first is xxHash's documented value for empty input. File formats depend on these values, so
+// they must never change.
 TEST(Hash, ValuesStay) {
   EXPECT_EQ(HashString(""), 0x2d06800538d394c2ull);
   EXPECT_EQ(TableIdOf("item").value(), HashString("item"));
@@ -16,7 +17,7 @@ TEST(Hash, ValuesStay) {
 }
 
 TEST(Hash, MixingIsUndone) {
-  // The inverse of each step; so no two inputs meet.
+  // The inverse of each step exists, so no two inputs have the same hash.
   const auto unmix = [](uint64_t x) {
     x ^= x >> 31 ^ x >> 62;
     x *= 0x319642b2d24d8ec3ull;
@@ -38,7 +39,7 @@ TEST(Hash, ShardsGetEqualPartsOfConsecutiveKeys) {
     ASSERT_LT(shard.value(), kShards);
     ++count[shard.value()];
   }
-  // Six standard deviations of 1,000.
+  // The bound is six standard deviations from 1,000.
   for (const uint32_t c : count) EXPECT_NEAR(c, 1000, 190);
 }
 

@@ -32,7 +32,7 @@ TEST(Log, AValueForgesNeitherALineNorColours) {
 
 using Json = nlohmann::json;
 
-// The line that `log` writes, which has to be one JSON object.
+// The line that `log` writes, which must be one JSON object.
 template <class Log>
 Json JsonOf(LogLevel level, const Log& log) {
   InitLog({.level = level, .role = "worker-3"});

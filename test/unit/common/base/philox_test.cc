@@ -8,7 +8,7 @@
 namespace dt {
 namespace {
 
-// The known answers that come with Random123 (kat_vectors, philox4x32 10).
+// Known answers from Random123 (kat_vectors, philox4x32 10).
 TEST(Philox, GivesTheKnownAnswers) {
   EXPECT_EQ(Philox(0, 0, 0), (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(Philox(~0ull, ~0ull, ~0ull),
@@ -31,7 +31,7 @@ TEST(Philox, FillsDependOnPlaceAlone) {
   EXPECT_NE(all, other);
 }
 
-// 100,000 values: the bounds are five standard errors of the estimates.
+// The bounds are five standard errors of estimates from 100,000 values.
 TEST(Philox, FillsHaveTheirMoments) {
   std::vector<float> values(100'000);
   const auto moments = [&] {

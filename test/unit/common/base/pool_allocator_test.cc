@@ -26,7 +26,7 @@ TEST(PoolAllocator, GivesDistinctAlignedBlocksOfEverySize) {
   }
 }
 
-// A list made on one thread and freed on another, with more of them than are kept.
+// Lists are made on one thread and freed on another; there are more of them than the pool keeps.
 TEST(PoolAllocator, ListsPassBetweenThreads) {
   for (int round = 0; round < 50; ++round) {
     std::vector<PooledVector<uint64_t>> lists(2000);

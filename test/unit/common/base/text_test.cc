@@ -8,7 +8,8 @@ namespace {
 TEST(Text, LikelySpellingIsNearAndOnlyNear) {
   const std::vector<std::string> words = {"shards", "servers", "lr", "memory"};
   EXPECT_EQ(LikelySpelling("shard", words), "shards");
-  EXPECT_EQ(LikelySpelling("sevrers", words), "servers");  // A swap counts once.
+  // Two swapped letters count as one mistake.
+  EXPECT_EQ(LikelySpelling("sevrers", words), "servers");
   EXPECT_EQ(LikelySpelling("lt", words), "lr");
   EXPECT_EQ(LikelySpelling("optimizer", words), "");
   EXPECT_EQ(DidYouMean("memroy", words), "; did you mean \"memory\"?");
@@ -43,9 +44,11 @@ TEST(Text, PrintableTextSteersNoTerminal) {
       {"plain, \"quoted\" \\ \n next", "plain, \"quoted\" \\ \n next"},
       {"\x1b[31m\r\t", "\\x1b[31m\\x0d\\x09"},
       {std::string("\0\x7f", 2), "\\x00\\x7f"},
-      {"\xc2\x9b\x32J \xc2\xa0", "\\xc2\\x9b2J \xc2\xa0"},  // C1; the first beyond.
+      // A C1 control character, then the first code point after those.
+      {"\xc2\x9b\x32J \xc2\xa0", "\\xc2\\x9b2J \xc2\xa0"},
       {"\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x90\xa6", "\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x90\xa6"},
-      {"\x9b\xff\xc0\xaf", "\\x9b\\xff\\xc0\\xaf"},  // No UTF-8; overlong.
+      // Bytes that are not UTF-8, and an overlong encoding.
+      {"\x9b\xff\xc0\xaf", "\\x9b\\xff\\xc0\\xaf"},
       {"\xe0\x80\xaf\xed\xa0\x80", "\\xe0\\x80\\xaf\\xed\\xa0\\x80"},
       {"\xf4\x90\x80\x80\xe2\x86", "\\xf4\\x90\\x80\\x80\\xe2\\x86"}};
   for (const auto& [text, printed] : cases) EXPECT_EQ(Printable(text), printed);

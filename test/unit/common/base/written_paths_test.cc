@@ -10,7 +10,7 @@
 namespace dt {
 namespace {
 
-// The registry is the process's: each test has texts of its own.
+// The registry is shared by the process, so each test uses different texts.
 struct Case {
   const char *text, *shown;
 };

@@ -51,7 +51,8 @@ TEST(JobResult, EveryValueHasItsPlace) {
   EXPECT_EQ(json["roles"][0]["pid"], 77);
   EXPECT_EQ(json["roles"][0]["cpu_seconds"], 1.5);
   EXPECT_EQ(json["roles"][1]["pid"], 77);
-  EXPECT_TRUE(json["roles"][1]["cpu_seconds"].is_null());  // Of the same process.
+  // The process was already reported by the first role.
+  EXPECT_TRUE(json["roles"][1]["cpu_seconds"].is_null());
   EXPECT_EQ(json["tables"]["item"]["rows_on_disk"], 1);
   EXPECT_EQ(json["checksum"]["tables"]["item"], "00ff");
   EXPECT_EQ(json["events"][0]["folder"], "f");
@@ -61,7 +62,8 @@ TEST(JobResult, EveryValueHasItsPlace) {
   EXPECT_EQ(json["curve"][0]["step"], 4);
   EXPECT_EQ(json["curve"][0]["loss"]["click"], 0.5);
   EXPECT_EQ(json["curve"][0]["samples_per_second"], 50);
-  EXPECT_TRUE(json["curve"][1]["samples_per_second"].is_null());  // In no time.
+  // No time passed since the last point.
+  EXPECT_TRUE(json["curve"][1]["samples_per_second"].is_null());
 }
 
 TEST(JobResult, SeveralLossesStandByTheirNames) {

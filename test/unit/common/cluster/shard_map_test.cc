@@ -49,7 +49,7 @@ TEST(CheckShardMap, RefusesWhatCannotBeServed) {
   EXPECT_FALSE(CheckShardMap({}).ok());
 }
 
-// Shard `shard` goes to another server.
+// The map after this shard moved to another server.
 ShardMap Moved(ShardMap map, uint32_t shard, const ServerInfo& to) {
   map.version = MapVersion(map.version.value() + 1);
   map.chains[shard] = {map.version, {to.id}};
@@ -65,7 +65,7 @@ TEST(MapChange, LeadsFromAnyOlderMapToTheNewOne) {
   std::vector<ShardMap> maps = {MakeShardMap(MapVersion(1), 4, Servers(2))};
   maps.push_back(Moved(maps.back(), 0, third));
   maps.push_back(Moved(maps.back(), 3, maps[0].servers[0]));
-  maps.push_back(Moved(maps.back(), 2, third));  // Nothing is left on the second server.
+  maps.push_back(Moved(maps.back(), 2, third));  // The second server has no shard left.
   for (size_t from = 0; from < maps.size(); ++from) {
     for (size_t to = from; to < maps.size(); ++to) {
       const MapChange change = ChangeSince(maps[to], maps[from].version);

@@ -1,4 +1,4 @@
-// Every job that is shipped loads.
+// Every shipped job file loads.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

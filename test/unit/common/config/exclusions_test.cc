@@ -1,5 +1,5 @@
-// What docs/job-file.md says about keys that do not go together is what the reader refuses. Method:
-// the table itself, pair by pair.
+// Goal: the reader refuses all pairs of keys that docs/job-file.md calls incompatible. Method: the
+// table of that document is read and tested pair by pair.
 #include <cstdlib>
 #include <fstream>
 #include <regex>
@@ -12,7 +12,7 @@
 namespace dt {
 namespace {
 
-// The rows of the table below the heading: of each the settings in its first two cells.
+// One row of the table below the heading: the settings in its first two cells.
 struct Exclusion {
   std::vector<std::string> these, others;
 };

@@ -1,7 +1,7 @@
 // Goal: processes of one run that were started with different job files are refused, and so is a
-// checkpoint of another job; keys that nobody has to agree on disturb neither.
-// Method: every key of the table is changed in a job file, and what happens to the two fingerprints
-// is compared with what the table says of the key.
+// checkpoint of another job; keys that need not agree have no effect on either. Method: every key
+// of the key table is changed in a job file, and the changes of the two fingerprints are compared
+// with the key's entry in the table.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ model:
 
 struct Case {
   std::string_view key;
-  std::string_view flag;                      // Gives the key another value.
-  std::vector<std::string_view> before = {};  // Flags that the key needs to mean anything.
+  std::string_view flag;                      // A flag that changes the value of the key.
+  std::vector<std::string_view> before = {};  // Flags without which the key has no meaning.
 };
 using Flags = std::vector<std::string_view>;
 const Flags kPipe = {"data.train=~", "data.format=pipe", "data.command=a"};
@@ -210,7 +210,7 @@ TEST(Fingerprints, EachNumberOfAnOptimizerIsCompared) {
   for (const std::string_view section : {"optimizer", "model.tables.t.optimizer"}) {
     for (const OptimizerNumber& number : kOptimizerNumbers) {
       const std::string key = fmt::format("{}.{}", section, number.name);
-      // The table has a value of its own, so that it does not inherit another one.
+      // The table has an explicit value, so that it does not inherit the changed one.
       Flags before = adamw;
       const std::string own = fmt::format("model.tables.t.optimizer.{}=0.25", number.name);
       if (section == "optimizer") before.push_back(own);
@@ -244,7 +244,7 @@ TEST(Fingerprints, AResumedTrainingMayNotBecomeAsynchronous) {
   EXPECT_NE(With(stale).resume_fingerprint, With(not_stale).resume_fingerprint);
 }
 
-// Checkpoints hold these lines: other ones would be another job's.
+// Checkpoints store these lines, so a change of them makes old checkpoints look like another job's.
 TEST(Fingerprints, TheResumeTextCallsKeysAsTheJobFileDoes) {
   const JobConfig job = Loaded(kGoodJob, {.overrides = {}, .auto_slices = 2});
   EXPECT_EQ(job.resume_fingerprint, HashString(job.resume_text));

@@ -1,4 +1,4 @@
-// Mistakes in tables, graph and loss; and what is valid but not available yet.
+// Mistakes in tables, graph and loss, and valid settings that are not available yet.
 #include <gtest/gtest.h>
 
 #include "test/unit/common/config/temp_job.h"
@@ -120,7 +120,7 @@ constexpr Case kMistakes[] = {
 INSTANTIATE_TEST_SUITE_P(Model, ModelMistakes, ::testing::ValuesIn(kMistakes),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// A valid wish whose mechanism is absent is refused, never ignored.
+// A valid setting that is not implemented is refused, never ignored.
 class NotAvailable : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(NotAvailable, IsRefusedAsSuch) {
@@ -254,7 +254,8 @@ TEST(TablesOnTheWorker, WhatTheyCannotDoIsRefused) {
   }
 }
 
-// Not another key of the section that a flag made, nor the line of a node.
+// The message names the key that is wrong, not another key of a section set by a flag, nor a node's
+// line.
 TEST(KeysThatAreWrong, AreTheOnesThatAreNamed) {
   const auto with = [](std::vector<std::string> flags) {
     return ProblemsOf(kGoodJob, {.overrides = std::move(flags)});

@@ -1,4 +1,4 @@
-// What a newcomer reads after a mistake: the whole sentence, for each.
+// The whole sentences that a user reads after mistakes in a job file.
 #include <gtest/gtest.h>
 
 #include "test/unit/common/config/temp_job.h"
@@ -10,7 +10,7 @@ struct Mistake {
   const char* name;
   const char* from;
   const char* to;
-  const char* sentence;  // Of job.yaml.
+  const char* sentence;  // The message about job.yaml.
 };
 
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }

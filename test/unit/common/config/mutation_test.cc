@@ -1,4 +1,4 @@
-// Goal: no job file can hurt: whatever it holds, it loads or is answered in sentences.
+// Goal: any bytes as a job file either load or are answered in sentences.
 #include <array>
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 24> kPieces = {
     "{", "}",  "[",  "]",  ":", ": ", "-", "\n", "\n  ", "\t",    "\"",   "'",
     "#", "&a", "*a", "!!", "|", "${", "}", "~",  "-1",   "1e400", "\xff", "\xc3\x28"};
 
-// Cuts a run of bytes out, repeats one, or puts a piece in: a pure function of the number.
+// Removes, repeats or inserts a run of bytes. A pure function of the number.
 std::string Mutated(std::string_view good, uint64_t number) {
   std::string text(good);
   const PhiloxBlock count = Philox(2026, number, 0);

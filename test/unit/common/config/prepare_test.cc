@@ -1,4 +1,4 @@
-// Overrides, the environment, and model templates.
+// Tests of overrides, environment variables, and model templates.
 #include "common/config/reader/prepare.h"
 
 #include <gmock/gmock.h>
@@ -103,7 +103,8 @@ TEST(Environment, CompletedPathsAreShownAsWritten) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(WithWrittenPaths(job->data.train[i]), shown[i]);
   EXPECT_EQ(WithWrittenPaths(job->checkpoint.dir + "/a"),
             "${DT_TEST_VAULT}/saved/${DT_TEST_DAY}/a");
-  EXPECT_EQ(WithWrittenPaths("day7"), "day7");  // Nothing is known of the value alone.
+  // A value of a variable that is not a whole path is not replaced.
+  EXPECT_EQ(WithWrittenPaths("day7"), "day7");
 }
 
 TEST(Environment, AProblemOfAPathShowsItAsWritten) {
@@ -123,7 +124,7 @@ TEST(Environment, AValueInTheNameOfAFileTellsNoJobsApart) {
     EXPECT_EQ(fingerprint(files, "/vault/one"), fingerprint(files, "/vault/two")) << files;
     EXPECT_NE(fingerprint(files, "/vault/one"), fingerprint("[train.csv]", "")) << files;
   }
-  // A folder never told jobs apart.
+  // The folder of a data file was never part of the fingerprint.
   EXPECT_EQ(fingerprint("[\"${DT_TEST_SECRET}/train.csv\"]", "/vault/one"),
             fingerprint("[train.csv]", ""));
   unsetenv("DT_TEST_SECRET");

@@ -1,5 +1,5 @@
-// Goal: schedules are those of PyTorch. Method: its schedulers as it computes them, each rate from
-// the one before, in float64, beside the closed forms here.
+// Goal: learning rate schedules equal those of PyTorch. Method: the recurrences of its schedulers,
+// which compute each rate from the last one, in float64, are compared with our closed forms.
 #include "common/config/rate_schedule.h"
 
 #include <cmath>
@@ -15,13 +15,13 @@ namespace {
 constexpr Step kSteps = 400;
 constexpr double kError = 1e-12;
 
-// torch.optim.lr_scheduler.LinearLR(start_factor=1/warmup, total_iters=warmup-1), one step on.
+// The next rate of torch.optim.lr_scheduler.LinearLR(start_factor=1/warmup, total_iters=warmup-1).
 double NextLinear(double rate, Step epoch, double start, double total) {
   if (static_cast<double>(epoch) > total) return rate;
   return rate * (1 + (1 - start) / (total * start + static_cast<double>(epoch - 1) * (1 - start)));
 }
 
-// CosineAnnealingLR(T_max=total, eta_min=least), one step on.
+// The next rate of CosineAnnealingLR(T_max=total, eta_min=least).
 double NextCosine(double rate, Step epoch, double total, double least) {
   const auto at = static_cast<double>(epoch);
   return (1 + std::cos(std::numbers::pi * at / total)) /
@@ -29,7 +29,7 @@ double NextCosine(double rate, Step epoch, double total, double least) {
          least;
 }
 
-// StepLR(step_size=every, gamma=factor), one step on.
+// The next rate of StepLR(step_size=every, gamma=factor).
 double NextStep(double rate, Step epoch, Step every, double factor) {
   return epoch % every == 0 ? rate * factor : rate;
 }
@@ -51,7 +51,7 @@ TEST(RateSchedule, AWarmUpIsALinearLr) {
   EXPECT_EQ(RateSchedule{.warmup = 1}.ScaleAt(0, kSteps), 1);
 }
 
-// SequentialLR: the second schedule counts from where the first ends.
+// As in SequentialLR, the second schedule counts steps from the end of the first.
 TEST(RateSchedule, ACosineIsACosineAnnealingLrBehindAWarmUp) {
   for (const Step warmup : {Step{0}, Step{20}}) {
     for (const float least : {0.0f, 0.25f}) {

@@ -1,4 +1,4 @@
-// Job files in a directory of their own, for one test.
+// Job files of one test, in a directory of their own.
 #pragma once
 
 #include <string>
@@ -10,8 +10,7 @@
 
 namespace dt {
 
-// A complete job; its lines are numbered by what stands here. A mistake is made by replacing a
-// part.
+// A complete job file. Tests make a mistake by replacing a part of it, and messages name its lines.
 inline constexpr std::string_view kGoodJob = R"(job: ads
 seed: 7
 data:
@@ -42,7 +41,7 @@ class TempDir {
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
 
-  // Gives the file's path.
+  // Returns the path of the file.
   std::string Write(std::string_view name, std::string_view text) const;
   const std::string& path() const { return path_; }
 
@@ -50,14 +49,15 @@ class TempDir {
   std::string path_;
 };
 
-// `text` with the one occurrence of `from` replaced; a test fails if there is not exactly one.
+// Returns `text` with its only occurrence of `from` replaced; the test fails unless there is
+// exactly one.
 std::string Replaced(std::string_view text, std::string_view from, std::string_view to);
 
-// What loading `text` as job.yaml says, its directory left out; "" if it loads.
+// The problems found when `text` is loaded as job.yaml, without the directory; "" if it loads.
 std::string ProblemsOf(std::string_view text, const LoadOptions& options = {});
-// Of kGoodJob with a replacement.
+// The problems of kGoodJob after a replacement.
 std::string ProblemsAfter(std::string_view from, std::string_view to);
-// REQUIRES: it loads.
+// REQUIRES: the text loads without problems.
 JobConfig Loaded(std::string_view text, const LoadOptions& options = {});
 
 }  // namespace dt

@@ -60,7 +60,7 @@ TEST(YamlParse, BrokenTextNamesTheLine) {
             "f.yaml:1: is not valid YAML: the referenced anchor is not defined");
 }
 
-// Each line doubles the one before: 2^40 values if written out.
+// Each line doubles the line before it: 2^40 values if expanded.
 TEST(YamlParse, AliasesCannotExplode) {
   std::string text = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 40; ++i) {
@@ -69,7 +69,7 @@ TEST(YamlParse, AliasesCannotExplode) {
   EXPECT_EQ(ProblemIn(text), "f.yaml:1: holds more than 100000 values");
 }
 
-// 4 MB written out 100 times, as a text and in a map.
+// 4 MB that are expanded 100 times, as a text and in a map.
 TEST(YamlParse, AliasesOfLongTextsCannotExplode) {
   for (const std::string& anchor :
        {"&a " + std::string(4'000'000, 'x'),

@@ -12,13 +12,13 @@ std::span<const std::byte> Bytes(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// FlatBuffers by hand: a message whose body, number `type` of the union, has one field, a vector
-// that points `times` times to the end of the message, where `item` stands.
+// Hand-made FlatBuffers: a message whose body, number `type` of the union, has one field: a vector
+// with `times` offsets, all of which point to `item` at the end of the message.
 std::string PointingOftenTo(const std::vector<uint32_t>& item, uint32_t times, uint32_t type,
                             uint32_t field) {
   const auto halves = [](uint32_t low, uint32_t high) { return low | high << 16; };
   std::vector<uint32_t> words = {16, 0x3143'5444, halves(8, 12), halves(8, 4), 8, 0, type};
-  const size_t vtable = words.size();  // Of the body: no field but one.
+  const size_t vtable = words.size();  // The vtable of the body, which has only this field.
   words.resize(vtable + 1 + field / 2 + 1);
   words[vtable] = halves(4 * static_cast<uint32_t>(words.size() - vtable), 8);
   words.back() = halves(field % 2 == 0 ? 4 : 0, field % 2 == 0 ? 0 : 4);
@@ -31,7 +31,7 @@ std::string PointingOftenTo(const std::vector<uint32_t>& item, uint32_t times, u
   return {reinterpret_cast<const char*>(words.data()), 4 * words.size()};
 }
 
-// The message's bytes decide equality: encoding is a function of the value.
+// Encoding is a function of the value, so messages are equal if and only if their bytes are.
 TEST(Control, EveryMessageComesBackAsItWas) {
   for (const ControlMessage& message : ControlSamples()) {
     const std::string bytes = EncodeControl(message);
@@ -83,7 +83,7 @@ TEST(Control, ValuesOutOfRangeAreMalformed) {
   }
 }
 
-// Of a join, in which each of 10,000 endpoints is the same text of 10 kB: 50 kB become 100 MB.
+// A join in which 10,000 endpoints are the same text of 10 kB: 50 kB would become 100 MB.
 TEST(Control, ATextThatIsPointedToOftenIsMalformed) {
   const auto join_of = [](uint32_t endpoints, uint32_t length) {
     std::vector<uint32_t> text(1 + length / 4 + 1, 0x7878'7878);
@@ -98,16 +98,16 @@ TEST(Control, ATextThatIsPointedToOftenIsMalformed) {
   EXPECT_EQ(refused.status().code(), StatusCode::kOutOfRange);
 }
 
-// 4 bytes each in the message, and the size of a DeviceInfo in memory.
+// Each table needs 4 bytes in the message, and the size of a DeviceInfo in memory.
 TEST(Control, ManyEmptyTablesAreMalformed) {
   const std::vector<uint32_t> table = {static_cast<uint32_t>(-4),
-                                       4 | 4 << 16};  // Its vtable after.
+                                       4 | 4 << 16};  // The offset of its vtable, which follows.
   EXPECT_TRUE(DecodeControl(Bytes(PointingOftenTo(table, 1, 1, 9))).ok());
   const std::string message = PointingOftenTo(table, 500'000, 1, 9);
   EXPECT_EQ(DecodeControl(Bytes(message)).status().code(), StatusCode::kOutOfRange);
 }
 
-// What takes the most memory for its bytes: structs without texts, and short texts, in numbers.
+// Many structs without texts, and many short texts, need the most memory for their bytes.
 TEST(Control, LargeMessagesOfOurOwnAreRead) {
   constexpr size_t kMany = 50'000;
   JoinMessage join;
@@ -149,7 +149,7 @@ TEST(Control, NoBytesCanHurt) {
       const int flips = 1 + static_cast<int>(random() % 4);
       for (int i = 0; i < flips; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
       const Result<ControlMessage> back = DecodeControl(Bytes(bytes));
-      // What is accepted is a message: it can be encoded and read again.
+      // An accepted message can be encoded and decoded again.
       if (back.ok()) {
         EXPECT_TRUE(DecodeControl(Bytes(EncodeControl(*back))).ok()) << "seed " << kSeed;
       }

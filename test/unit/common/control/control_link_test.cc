@@ -1,5 +1,5 @@
-// Goal: a process joins, talks, and learns the end, over a real thread and an in-memory network.
-// Method: the test plays the scheduler by hand; every wait has a deadline.
+// Goal: a process joins, exchanges messages, and learns of the job's end, with a real thread and an
+// in-memory network. Method: the test plays the scheduler; every wait has a deadline.
 #include "common/control/control_link.h"
 
 #include <atomic>
@@ -23,7 +23,7 @@ class Other {
  public:
   explicit Other(Network& network) : socket_(*network.Bind("inproc://scheduler")) {}
 
-  // The next message of this kind; others are dropped.
+  // Waits for the next message of this kind; others are dropped.
   template <class T>
   T Await() {
     const TimePoint deadline = SystemClock().Now() + kTimeout;
@@ -39,7 +39,7 @@ class Other {
     ADD_FAILURE() << "nothing came";
     return {};
   }
-  // The heartbeat that had come last when everything sent was acknowledged.
+  // Waits until everything sent is acknowledged; returns the last heartbeat received before that.
   HeartbeatMessage LastBeforeAcknowledged() {
     HeartbeatMessage last;
     const TimePoint deadline = SystemClock().Now() + kTimeout;
@@ -83,7 +83,7 @@ class Other {
   std::vector<ControlMessage> messages_;
 };
 
-// Carries nothing: bytes alone.
+// A network that only counts bytes.
 class Traffic : public Network {
  public:
   Result<std::unique_ptr<ServerSocket>> Bind(const std::string&) override {
@@ -109,7 +109,7 @@ class ControlLinkTest : public ::testing::Test {
     options.join_timeout = kTimeout;
     return options;
   }
-  // A joined link, and Start sent right behind Welcome.
+  // Returns a joined link. Start is sent directly after Welcome.
   std::unique_ptr<ControlLink> Join() {
     auto opening = std::async(std::launch::async, [&] { return ControlLink::Open(Options()); });
     join_ = other_.Await<JoinMessage>();
@@ -121,7 +121,7 @@ class ControlLinkTest : public ::testing::Test {
   }
 
   std::unique_ptr<Network> network_ = MakeMemoryNetwork();
-  std::unique_ptr<Traffic> traffic_;  // Null: that of the network.
+  std::unique_ptr<Traffic> traffic_;  // Null: the traffic of the network is reported.
   Other other_{*network_};
   JoinMessage join_;
 };
@@ -149,7 +149,8 @@ TEST_F(ControlLinkTest, SendsMessagesAndProgress) {
   EXPECT_GT(beat.stats.peak_rss_bytes, 0u);
 }
 
-// What goes through shared memory goes past the scheduler's network.
+// Traffic through shared memory does not pass through the network to the scheduler, so it is
+// reported separately.
 TEST_F(ControlLinkTest, TrafficIsToldWhileTheJobRunsAndBeforeItsEndIsAcknowledged) {
   traffic_ = std::make_unique<Traffic>();
   const auto link = Join();

@@ -1,6 +1,6 @@
-// Goal: whatever the network loses, the link says and hears everything once, in order, and ends
-// when the scheduler says so, refuses, or is silent. Method: the other side is a Session; time is
-// ours.
+// Goal: whatever the network loses, the link sends and delivers every message once and in order,
+// and ends when the scheduler stops it, refuses it, or is silent. Method: the other side is a
+// Session; time is simulated.
 #include "common/control/link_core.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr Duration kTick = milliseconds(10);
 constexpr Duration kLease = seconds(3);
 
-// Both sides of a link and the network between them.
+// Both sides of a link, and the network between them.
 class Link {
  public:
   explicit Link(uint64_t seed = 1) : network_(seed) {}
@@ -51,7 +51,7 @@ class Link {
   LinkCore& core() { return core_; }
   auto& network() { return network_; }
   size_t heartbeats() const { return heartbeats_; }
-  std::vector<ControlMessage> said, heard;  // By the link; by the scheduler.
+  std::vector<ControlMessage> said, heard;  // Messages delivered to the link, and to the scheduler.
 
  private:
   struct Sent {
@@ -124,7 +124,7 @@ TEST(LinkCore, SaysAndHearsEverythingOnceInOrderOverABadNetwork) {
   }
 }
 
-// More than a session sends without an answer.
+// These are more messages than a session sends without an acknowledgement.
 TEST(LinkCore, WhatTheWindowHasNoRoomForIsSaidLater) {
   Link link;
   link.Welcome();
@@ -152,7 +152,7 @@ TEST(LinkCore, AStopEndsIt) {
   EXPECT_TRUE(link.core().end_status().ok());
 }
 
-// The scheduler may be gone as soon as its Stop is acknowledged.
+// The scheduler may end as soon as its Stop is acknowledged.
 TEST(LinkCore, TheLastFiguresGoBeforeTheStopIsAcknowledged) {
   LinkCore core({}, {.join = {.incarnation = Incarnation(77)}});
   Session scheduler(77, milliseconds(200));

@@ -1,4 +1,4 @@
-// One message of every kind, every field set.
+// One message of every kind, with every field set.
 #pragma once
 
 #include "common/control/messages.h"

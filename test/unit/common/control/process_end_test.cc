@@ -1,5 +1,5 @@
-// Goal: what the launcher tells arrives whole and once, whatever else is on the pipe. Method: a
-// pipe, both ends here.
+// Goal: the launcher's report of a process's end arrives whole and once, whatever else is on the
+// pipe. Method: the test holds both ends of a pipe.
 #include "common/control/process_end.h"
 
 #include <csignal>

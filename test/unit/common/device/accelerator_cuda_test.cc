@@ -1,5 +1,6 @@
-// Goal: what a card says reaches people as sentences, and memory is counted. Method: the library of
-// fake_cuda.cc and the card made of host threads; where the real one and a card are, also that.
+// Goal: errors of a CUDA device reach people as sentences, and memory is counted. Method: the
+// library of fake_cuda.cc and the device made of host threads; if available, also the real library
+// and device.
 #include "common/device/accelerator_cuda.h"
 
 #include <algorithm>
@@ -111,7 +112,7 @@ TEST_F(FakeCard, LaunchesShareTheQueuesState) {
   EXPECT_FALSE(launches->Checked(nullptr, "node \"b\"").ok());
 }
 
-// Through pinned blocks, of which there are fewer than this takes, on a card that is late.
+// The copy passes through pinned blocks, which are fewer than it needs, on a device that is late.
 TEST(CardOnHost, MemoryThatIsNotPinnedHasBeenReadWhenTheCopyReturns) {
   constexpr size_t kBytes = (5 << 19) + 12345;
   const auto card = test::OpenCardOnHost(3);

@@ -63,7 +63,8 @@ TEST(BlockAllocator, WhatIsLargerThanAllIsRefusedWithoutOverflow) {
   EXPECT_EQ(blocks.Allocate(768), 0u);
 }
 
-// Any sequence: pieces never overlap, nothing is lost, and what is freed can be had again.
+// In any sequence of calls, blocks never overlap, no memory is lost, and freed memory can be
+// allocated again.
 TEST(BlockAllocator, RandomSequencesKeepPiecesApart) {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);

@@ -13,7 +13,7 @@ TEST(Devices, HostHasThreadsAndMemory) {
 }
 
 TEST(Devices, WithoutTheLibraryTheReasonIsGiven) {
-  // The test program lies in a directory of its own, without the library.
+  // The test program is in a folder that does not contain the library.
   const Result<std::vector<DeviceInfo>> cards = FindCudaDevices();
   ASSERT_FALSE(cards.ok());
   EXPECT_EQ(cards.status().code(), StatusCode::kUnavailable);

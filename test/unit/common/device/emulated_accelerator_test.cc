@@ -1,5 +1,5 @@
-// Goal: the emulation keeps accelerator.h's contract, and is as strict as a card: what the host may
-// not touch faults, what is full refuses, what has a speed takes its time.
+// Goal: the emulation keeps accelerator.h's contract and is as strict as a GPU: access by the host
+// faults, full memory refuses allocations, and operations take the time that the speeds imply.
 #include "common/device/emulated_accelerator.h"
 
 #include <atomic>
@@ -47,7 +47,8 @@ TEST(EmulatedAcceleratorDeathTest, HostAccessOfADeviceAddressFaults) {
   auto* const address = static_cast<volatile int*>(device->Allocate(64).value());
   EXPECT_DEATH(*address = 1, "");
   EXPECT_DEATH(static_cast<void>(*address), "");
-  *static_cast<int*>(device->Real(const_cast<int*>(address))) = 1;  // A kernel may.
+  // A kernel may access the memory.
+  *static_cast<int*>(device->Real(const_cast<int*>(address))) = 1;
 }
 
 TEST(EmulatedAcceleratorDeathTest, CopiesBesideABlockAreBugs) {
@@ -128,7 +129,7 @@ TEST(EmulatedAcceleratorDeathTest, WaitingForWhatIsNotRecordedIsABug) {
   EXPECT_DEATH(queue->WaitFor(*event).IgnoreError(), "recorded");
 }
 
-// What one thread's queue copied before an event, another's sees after it.
+// Data that one thread's queue copied before an event is visible to another queue after it.
 TEST(EmulatedAccelerator, EventsOrderQueuesOfSeveralThreads) {
   const auto device = Make();
   constexpr int kThreads = 4, kRounds = 50;
@@ -159,7 +160,7 @@ TEST(EmulatedAccelerator, EventsOrderQueuesOfSeveralThreads) {
 }
 
 TEST(EmulatedAccelerator, CopiesTakeTheirTimeOnOneLinkForEachWay) {
-  // 1 MB takes 20 ms.
+  // A copy of 1 MB takes 20 ms.
   const auto device = Make({.memory_bytes = 64 * kMiB, .speed = {.link_bytes = 50e6}});
   constexpr size_t kBytes = 1000000;
   const DeviceMemory block = DeviceMemory::Make(*device, kBytes).value();

@@ -1,6 +1,6 @@
-// A CUDA library with three cards of 1 MiB: 0 works, 1 computes wrong sums, 2 refuses this build's
-// code. An event is over at the third look. A copy of 13 bytes breaks its stream; one of 14 breaks
-// the event after it.
+// A CUDA library with three devices of 1 MiB: device 0 works, 1 computes wrong sums, 2 cannot run
+// the code of this build. An event completes at the third query. A copy of 13 bytes breaks its
+// stream; a copy of 14 bytes breaks the event after it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +18,7 @@ struct CudaStream {
 struct CudaEvent {
   const char* broken = nullptr;
   int looks = 0;
-  bool never = true;  // Until it is recorded.
+  bool never = true;  // True until the event is recorded.
 };
 struct CudaGraph {};
 

@@ -1,5 +1,5 @@
-// Goal: each value of cluster.devices means what docs/job-file.md says where no card is. The test
-// program lies in a directory of its own, without the CUDA library.
+// Goal: without a GPU, each value of cluster.devices does what docs/job-file.md says. The test
+// program is in a folder that does not contain the CUDA library.
 #include "common/device/open_accelerator.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Goal: an index says of a graph what a look at all of its nodes would say. Method: a graph of a
-// table, a weight, a product, its gradient and the weight's update, drawn by hand.
+// Goal: an index gives the same answers as a scan of all nodes. Method: a hand-made graph of a
+// table, a weight, a product, its gradient and the weight's update.
 #include "common/graph/graph_index.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// "double" reads a value twice; "change" is an update that leaves its input 1 as it is.
+// "change" is an update that writes all inputs except input 1; "move" is a copy, "join" a
+// communication.
 OpTraits Traits(std::string_view op) {
   if (op == "change") return {.kind = OpKind::kUpdate, .writes = InputSet::AllBut(1)};
   if (op == "move") return {.kind = OpKind::kCopy};

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// y = x · w, then its square with two outputs made up.
+// y = x · w, and an invented "square" with two outputs.
 Graph Tiny() {
   Graph graph;
   const ValueIndex x =
@@ -114,7 +114,7 @@ TEST(GraphTest, AttributesHaveDefaults) {
   EXPECT_EQ(IntAttr(attrs, "whole", 1), 3);
   EXPECT_EQ(IntAttr(attrs, "absent", 1), 1);
   EXPECT_EQ(FloatAttr(attrs, "real", 1), 0.5);
-  EXPECT_EQ(FloatAttr(attrs, "whole", 1), 3.0);  // A whole number where a real one is asked.
+  EXPECT_EQ(FloatAttr(attrs, "whole", 1), 3.0);  // A whole number may be read as a real one.
   EXPECT_TRUE(BoolAttr(attrs, "on", false));
   EXPECT_EQ(TextAttr(attrs, "word", "y"), "x");
   EXPECT_TRUE(IntsAttr(attrs, "absent").empty());

@@ -1,4 +1,5 @@
-// Goal: merged runs give exactly what the definition says. Method: all pairs, one by one.
+// Goal: merged runs give exactly the AUC of the definition. Method: comparison with a loop over all
+// pairs.
 #include "common/metrics/auc.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ std::optional<double> PairByPair(const std::vector<Sample>& samples) {
   return won / pairs;
 }
 
-// Deals the samples out to `count` processes, each of which sorts its own.
+// Divides the samples among `count` processes, each of which sorts its own.
 std::vector<Run> Share(const std::vector<Sample>& samples, size_t count) {
   std::vector<std::vector<Sample>> parts(count);
   for (size_t i = 0; i < samples.size(); ++i) parts[i % count].push_back(samples[i]);
@@ -62,7 +63,7 @@ TEST(Auc, EqualsTheCountOfPairsForAnySharing) {
   std::mt19937_64 random(kSeed);
   for (int round = 0; round < 60; ++round) {
     std::vector<Sample> samples(1 + random() % 200);
-    const uint64_t distinct = 1 + random() % 40;  // Few distinct scores: many ties.
+    const uint64_t distinct = 1 + random() % 40;  // Few distinct scores give many ties.
     for (Sample& s : samples) {
       s = {static_cast<float>(random() % distinct) - 3.5f, static_cast<uint8_t>(random() % 2)};
     }

@@ -1,4 +1,4 @@
-// Spans with times in milliseconds from the clock's beginning.
+// Spans with times in milliseconds since the clock's start.
 #pragma once
 
 #include "common/metrics/timeline.h"

@@ -1,4 +1,4 @@
-// Method: spans made by hand, with sums that are plain to see.
+// Method: hand-made spans whose sums are easy to check.
 #include "common/metrics/timeline_summary.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ const TimelineSummary::Use* Find(const TimelineSummary& summary, Track track) {
   return nullptr;
 }
 
-// Steps 10..11 of 100 ms each with 10 ms between them, in which something runs on:
+// Steps 10 and 11 take 100 ms each, with 10 ms between them in which a computation continues:
 //   cpu   [10,40) [30,60)        [90,      130) [150,160)
 //   gpu      [20,50)                          [120,    210)
 const std::vector<RecordedSpan>& TwoSteps() {
@@ -47,7 +47,7 @@ TEST(TimelineSummaryTest, BusyTimeCountsOnceAndWithinStepsOnly) {
   ASSERT_EQ(summary.uses.size(), 3);
   const TimelineSummary::Use* const cpu = Find(summary, Track::kCpu);
   ASSERT_NE(cpu, nullptr);
-  // 10..60 and 90..100; 110..130 and 150..160.
+  // 10..60 and 90..100 in step 10; 110..130 and 150..160 in step 11.
   EXPECT_EQ(cpu->busy, milliseconds(60 + 30));
   EXPECT_EQ(cpu->step_median, milliseconds(45));
   EXPECT_EQ(cpu->spans, 4);
@@ -58,12 +58,13 @@ TEST(TimelineSummaryTest, BusyTimeCountsOnceAndWithinStepsOnly) {
 
 TEST(TimelineSummaryTest, OverlapIsTheTimeInWhichBothAreBusy) {
   const TimelineSummary summary = Summarize(TwoSteps());
-  ASSERT_EQ(summary.overlaps.size(), 1);  // The train thread only drives the two.
+  // The train thread only controls the other two, so it does not count.
+  ASSERT_EQ(summary.overlaps.size(), 1);
   EXPECT_EQ(summary.overlaps[0].first, Track::kCpu);
   EXPECT_EQ(summary.overlaps[0].second, Track::kGpu);
-  // 20..50; 120..130 and 150..160.
+  // 20..50 in step 10; 120..130 and 150..160 in step 11.
   EXPECT_EQ(summary.overlaps[0].both, milliseconds(30 + 20));
-  // Neither: 0..10, 60..90; 110..120 is the cpu's.
+  // Neither computes in 0..10 and 60..90; in 110..120 the CPU does.
   EXPECT_EQ(summary.idle, milliseconds(10 + 30));
   ASSERT_EQ(summary.waits.size(), 1);
   EXPECT_EQ(summary.waits[0].name, "rows");
@@ -125,7 +126,7 @@ TEST(TimelineSummaryTest, TheTextHasTheFigures) {
   EXPECT_THAT(text, HasSubstr("cpu and gpu                           50.000     25.0 %"));
   EXPECT_THAT(text, HasSubstr("nothing computes                      40.000     20.0 %"));
   EXPECT_THAT(text, HasSubstr("rows                                  15.000      7.5 %"));
-  // The longest comes first, and is no wait.
+  // The longest span is listed first, and waits are not in the list.
   EXPECT_LT(text.find("run slice (work), step 11"), text.find("mlp (MatMul), step 11"));
 }
 

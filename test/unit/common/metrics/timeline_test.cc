@@ -40,7 +40,8 @@ TEST(TimelineTest, ASpanLastsFromItsConstructionToItsDestruction) {
     cancelled.Cancel();
   }
   const std::vector<RecordedSpan> spans = timeline.Spans();
-  ASSERT_EQ(spans.size(), 2);  // By their begin, though the inner one was recorded first.
+  // Spans are ordered by their start, though the inner one was recorded first.
+  ASSERT_EQ(spans.size(), 2);
   EXPECT_EQ(spans[0].label.name, "compute");
   EXPECT_EQ(spans[0].slice, 3);
   EXPECT_EQ(spans[0].bytes, 99);
@@ -64,7 +65,8 @@ TEST(TimelineTest, NoTimelineRecordsNothing) {
   span.set_bytes(1);
 }
 
-// Each thread's spans say who recorded them, twice: none is torn, none is lost but those counted.
+// Each span names its thread twice, so torn spans are detected. No span may be lost unless it is
+// counted.
 TEST(TimelineTest, ThreadsRecordAtOnceAndWhatDoesNotFitIsCounted) {
   constexpr size_t kThreads = 4, kEach = 1000, kRoom = 3000;
   Timeline timeline({.first = 0, .last = kThreads, .spans_max = kRoom});
@@ -78,7 +80,8 @@ TEST(TimelineTest, ThreadsRecordAtOnceAndWhatDoesNotFitIsCounted) {
         }
       });
     }
-    for (int i = 0; i < 10; ++i) EXPECT_LE(timeline.Spans().size(), kRoom);  // Meanwhile.
+    // Reads while other threads record.
+    for (int i = 0; i < 10; ++i) EXPECT_LE(timeline.Spans().size(), kRoom);
   }
   const std::vector<RecordedSpan> spans = timeline.Spans();
   EXPECT_EQ(spans.size(), kRoom);

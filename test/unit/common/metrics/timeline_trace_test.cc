@@ -1,4 +1,4 @@
-// Method: what is written is parsed again, and looked at as a viewer would.
+// Method: the written trace is parsed again and read as a viewer would read it.
 #include "common/metrics/timeline_trace.h"
 
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 
-// By the thread's name: the names of its events, in the order of the file.
+// For each thread name, the names of its events in the order of the file.
 std::map<std::string, std::vector<std::string>> EventsByThread(const json& trace) {
   std::map<int, std::string> names;
   for (const json& event : trace["traceEvents"]) {
@@ -65,7 +65,8 @@ TEST(TraceJsonTest, TextThatIsNoUtf8IsStillJson) {
 
 TEST(TraceJsonTest, NoSpansAreATraceToo) { EXPECT_TRUE(json::accept(TraceJson({}, {}))); }
 
-// Viewers drop or misplace an event that begins within another one of its thread and ends after it.
+// Viewers drop or misplace an event that starts during another event of its thread and ends after
+// it.
 TEST(TraceJsonTest, SpansThatLieAcrossEachOtherGetThreadsOfTheirOwn) {
   const std::vector<RecordedSpan> spans = {
       SpanOf({Track::kTrain, "whole"}, 0, 100), SpanOf({Track::kPull, "a"}, 0, 10),

@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-// Hands out one block of its own, once.
+// Memory that returns its only block once.
 class OneBlock : public FrameMemory {
  public:
   std::byte* Allocate(size_t bytes) override {

@@ -14,7 +14,7 @@ TEST(Frame, StartsAtACacheLineWhateverItsSize) {
     ASSERT_EQ(frame.size(), size);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(frame.bytes().data()) % 64, 0u) << size;
     std::ranges::fill(frame.bytes(),
-                      std::byte{0xab});  // Sanitizers see a buffer that is too short.
+                      std::byte{0xab});  // Sanitizers detect a buffer that is too short.
   }
 }
 

@@ -1,5 +1,5 @@
-// Goal: pages are served, bad requests survive. Method: real loopback sockets by hand, deadlines on
-// each.
+// Goal: pages are served, and bad requests do no harm. Method: hand-made requests over real
+// loopback sockets, each with a deadline.
 #include "common/net/http/http_server.h"
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ class HttpServerTest : public ::testing::Test {
   }
 
  protected:
-  // Everything that comes back for these bytes.
+  // Sends these bytes and returns everything that comes back.
   std::string Ask(const std::string& bytes) {
     const int fd = Open();
     EXPECT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
@@ -89,7 +89,8 @@ TEST_F(HttpServerTest, BadRequestsDoNotHurt) {
   EXPECT_TRUE(Get("localhost").ends_with("hello\n"));
 }
 
-// Else a page of evil.example whose name is made to lead here could read ours in a browser.
+// Otherwise a page of evil.example, whose name is made to resolve to this address, could read ours
+// in a browser.
 TEST_F(HttpServerTest, OnlyItsOwnNamesAreAnswered) {
   const std::string& url = server_->url();
   const std::string own = url.substr(7, url.size() - 8);
@@ -125,7 +126,7 @@ TEST_F(HttpServerTest, WithoutDescriptorsItWaitsAndUsesNoTime) {
   const rlimit none{static_cast<rlim_t>(last) + 1, limit.rlim_max};
   setrlimit(RLIMIT_NOFILE, &none);
   close(place);
-  const int client = Open();  // Nothing is left to accept it with.
+  const int client = Open();  // No descriptor is left to accept this connection with.
   const std::clock_t begun = std::clock();
   Pause(milliseconds(500));
   const double seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;

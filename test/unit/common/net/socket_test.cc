@@ -1,6 +1,5 @@
-// Goal: all networks keep the contract of socket.h.
-// Method: the same tests over ZeroMQ on loopback, ZeroMQ in one process, shared memory, and the
-// in-memory network.
+// Goal: all networks keep the contract of socket.h. Method: the same tests over ZeroMQ on loopback,
+// ZeroMQ within one process, shared memory, and the in-memory network.
 #include "common/net/socket.h"
 
 #include <arpa/inet.h>
@@ -139,7 +138,8 @@ TEST_P(Sockets, ConnectingBeforeBindingWorks) {
       GetParam().net == Kind::kMemory || GetParam().endpoint.starts_with("inproc")
           ? "inproc://later"
           : "";
-  if (endpoint.empty()) return;  // A free TCP port is known only once it is bound.
+  // Skipped for TCP, because a free port is known only once it is bound.
+  if (endpoint.empty()) return;
   auto client = Connect(endpoint);
   ASSERT_TRUE(client->Send(MessageOf({10})).ok());
   auto server = Bind(endpoint);
@@ -183,7 +183,7 @@ TEST(ZmqNetwork, ClientReachesAServerThatStartsLaterAndOneThatStartsAgain) {
   ASSERT_TRUE((*client)->Send(MessageOf({1})).ok());
   ASSERT_TRUE((*first)->Receive(kTimeout).ok());
   first->reset();
-  std::unique_ptr<ServerSocket> second;  // The port is free when ZeroMQ's thread has closed it.
+  std::unique_ptr<ServerSocket> second;  // The port is free once ZeroMQ's thread has closed it.
   const TimePoint deadline = SystemClock().Now() + kTimeout;
   while (second == nullptr && SystemClock().Now() < deadline) {
     auto again = network->Bind(endpoint);
@@ -191,14 +191,14 @@ TEST(ZmqNetwork, ClientReachesAServerThatStartsLaterAndOneThatStartsAgain) {
     (*client)->Receive(milliseconds(5)).IgnoreError();
   }
   ASSERT_NE(second, nullptr);
-  while (SystemClock().Now() < deadline) {  // What is sent into a breaking connection is lost.
+  while (SystemClock().Now() < deadline) {  // Messages sent into a breaking connection are lost.
     ASSERT_TRUE((*client)->Send(MessageOf({2})).ok());
     if (second->Receive(milliseconds(50)).ok()) return;
   }
   FAIL() << "nothing arrived at the second server";
 }
 
-// Bytes that are not ZeroMQ's, and bytes that begin as ZeroMQ's greeting does and then lie.
+// Sends bytes that are not ZeroMQ's, and bytes that start like ZeroMQ's greeting and then go wrong.
 TEST(ZmqNetwork, SurvivesBytesOfStrangers) {
   const auto network = MakeZmqNetwork(Keys());
   auto server = network->Bind("tcp://127.0.0.1:0");

@@ -1,6 +1,7 @@
-// Goal: what a peer sends and nobody can take is bounded, and a peer that is read is never cut off.
-// Method: real sockets on loopback; a peer that never sends the last part of its message, one that
-// never ends its handshake, and honest ones with a small bound and much to say.
+// Goal: data that a peer sends and nobody can receive is bounded, and a peer whose messages are
+// read is never disconnected. Method: real sockets on loopback; a peer that never sends the last
+// part of its message, one that never finishes its handshake, and honest peers with a small bound
+// and much to send.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ constexpr uint64_t kWaitingMax = 4 << 20;
 constexpr uint64_t kSmall = 64 << 10;
 constexpr size_t kPiece = 64 << 10;
 
-// Sends pieces for five seconds, about 64 MiB in each; returns how much the other side let pass.
+// Sends pieces for five seconds, at most about 64 MiB; returns how much the other side accepted.
 size_t SentBeforeTheEnd(const RawZmtp& peer, const std::string& piece) {
   const TimePoint end = SystemClock().Now() + seconds(5);
   size_t sent = 0;
@@ -46,7 +47,8 @@ TEST(Backlog, AMessageWithoutAnEndIsCutOff) {
   const auto server = *network->Bind("tcp://127.0.0.1:0");
   const RawZmtp peer(server->endpoint());
   ASSERT_TRUE(peer.OpenPlain("endless"));
-  std::string part("\x03\0\0\0\0\0\x01\0\0", 9);  // "More follows", and 64 KiB.
+  // Header of a part of 64 KiB with the flag "more parts follow".
+  std::string part("\x03\0\0\0\0\0\x01\0\0", 9);
   part.resize(part.size() + kPiece, 'x');
   EXPECT_LT(SentBeforeTheEnd(peer, part), 64u << 20);
   EXPECT_TRUE(Arrives(*network, *server));
@@ -58,13 +60,14 @@ TEST(Backlog, AHandshakeWithoutAnEndIsCutOff) {
   const auto server = *network->Bind("tcp://127.0.0.1:0");
   const RawZmtp peer(server->endpoint());
   ASSERT_TRUE(peer.Greet("CURVE"));
-  ASSERT_TRUE(peer.Put(std::string("\x06\0\0\0\0\x3f\0\0\0", 9)));  // A command of 1008 MiB.
+  // Header of a command of 1008 MiB.
+  ASSERT_TRUE(peer.Put(std::string("\x06\0\0\0\0\x3f\0\0\0", 9)));
   EXPECT_LT(SentBeforeTheEnd(peer, std::string(kPiece, 'x')), 64u << 20);
   EXPECT_TRUE(Arrives(*network, *server));
 }
 
-// What is taken is counted to the byte: a difference of one for each part would be more than the
-// bound in the end.
+// Received bytes are counted exactly: an error of one byte in each part would exceed the bound in
+// the end.
 void SendMuch(const ZmqOptions& options) {
   const auto network = MakeZmqNetwork(options);
   const auto server = *network->Bind("tcp://127.0.0.1:0");

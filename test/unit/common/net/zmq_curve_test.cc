@@ -1,6 +1,6 @@
-// Goal: nobody without an allowed key gets a message through, and no stranger ends the process.
-// Method: real sockets on loopback; strangers with no key, with another key, with another idea of
-// the job's key, and with bytes of their own.
+// Goal: without an allowed key no message gets through, and no stranger can crash the process.
+// Method: real sockets on loopback; strangers without a key, with another key, with a wrong key for
+// the job, and with arbitrary bytes.
 #include <arpa/inet.h>
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ namespace {
 using test::RawZmtp;
 
 constexpr Duration kTimeout = seconds(20);
-constexpr Duration kSilence = milliseconds(300);  // What a refused message is given to arrive.
+// Time in which a refused message could have arrived.
+constexpr Duration kSilence = milliseconds(300);
 
 Frames OneFrame(size_t size) {
   Frames frames;
@@ -25,7 +26,7 @@ Frames OneFrame(size_t size) {
 
 class CurveTest : public ::testing::Test {
  protected:
-  // A process that holds `own` and knows the job's public key.
+  // A process that has the keys `own` and knows the job's public key.
   std::unique_ptr<Network> Stranger(const KeyPair& own) {
     return MakeZmqNetwork({.curve = CurveOptions{{job_.public_key, ""}, own, {}}});
   }
@@ -57,7 +58,7 @@ TEST_F(CurveTest, NobodyElseDoes) {
   EXPECT_TRUE(Arrives(*network_)) << "the others have not disturbed it";
 }
 
-// One that connects trusts nobody who lacks the job's secret, whoever has taken the address.
+// A client trusts no server without the job's secret key, even at the job's address.
 TEST_F(CurveTest, AnImpostorIsNotAnswered) {
   const KeyPair other = MakeKeyPair();
   const auto impostor = MakeZmqNetwork({.curve = CurveOptions{other, other, {job_.public_key}}});
@@ -75,7 +76,7 @@ TEST_F(CurveTest, WithoutKeysNothingIsOpenedButInOneProcess) {
     EXPECT_NE(ToText(status).find("security.curve.key"), std::string::npos) << ToText(status);
   }
   EXPECT_TRUE(none->Bind("inproc://x").ok());
-  // Who only connects has no secret to listen with.
+  // A process that may only connect has no secret key to listen with.
   EXPECT_FALSE(Stranger(friend_)->Bind("tcp://127.0.0.1:0").ok());
 }
 
@@ -90,11 +91,11 @@ TEST(KeyPairs, AreMadeAndChecked) {
   EXPECT_TRUE(IsKey(a.public_key));
   EXPECT_FALSE(IsKey(a.public_key.substr(1)));
   EXPECT_FALSE(IsKey(a.public_key + "x"));
-  EXPECT_FALSE(IsKey(std::string(40, '"')));  // No character of Z85.
+  EXPECT_FALSE(IsKey(std::string(40, '"')));  // '"' is not a character of Z85.
 }
 
-// ZeroMQ numbers its peers from rand(): unseeded, the first has the number 6b8b4567, and a peer of
-// that name made the next connection end the process.
+// ZeroMQ takes its peers' numbers from rand(). Without a seed the first number is 6b8b4567, and
+// after a peer has used that name the next connection aborts the process.
 TEST(PeerNumbers, CannotBeForeseen) {
   const auto network = MakeZmqNetwork({.insecure = true});
   const auto server = *network->Bind("tcp://127.0.0.1:0");

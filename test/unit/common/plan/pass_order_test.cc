@@ -1,5 +1,5 @@
-// Goal: a node is known to have ended exactly where stream order and waits say so, through others
-// too. Method: a pass drawn by hand.
+// Goal: a node is known to have ended exactly where the order of streams and waits implies it, also
+// indirectly. Method: a hand-made pass.
 #include "common/plan/pass_order.h"
 
 #include <gtest/gtest.h>
@@ -27,13 +27,13 @@ std::vector<Subgraph> Drawn() {
 TEST(PassOrderTest, FollowsStreamsAndWaits) {
   const std::vector<Subgraph> pass = Drawn();
   const PassOrder order(pass, Phase::kSlice, 8);
-  EXPECT_TRUE(order.Before(0, 1));  // One subgraph.
+  EXPECT_TRUE(order.Before(0, 1));  // Both are in one subgraph.
   EXPECT_FALSE(order.Before(1, 0));
-  EXPECT_TRUE(order.Before(1, 2));  // A wait.
-  EXPECT_TRUE(order.Before(0, 3));  // Through another stream.
+  EXPECT_TRUE(order.Before(1, 2));  // A subgraph waits for the other.
+  EXPECT_TRUE(order.Before(0, 3));  // The order follows through another stream.
   EXPECT_TRUE(order.Before(2, 4));
-  EXPECT_TRUE(order.Before(2, 6));   // And on from there.
-  EXPECT_FALSE(order.Before(5, 6));  // Side by side.
+  EXPECT_TRUE(order.Before(2, 6));   // The order is transitive.
+  EXPECT_FALSE(order.Before(5, 6));  // They may run at the same time.
   EXPECT_FALSE(order.Before(6, 5));
   EXPECT_FALSE(order.Before(4, 5));
 }
@@ -43,7 +43,7 @@ TEST(PassOrderTest, KnowsWhatRuns) {
   pass.back().phase = Phase::kStep;
   const PassOrder order(pass, Phase::kSlice, 8);
   EXPECT_TRUE(order.Runs(5));
-  EXPECT_FALSE(order.Runs(6));  // Of the other phase.
+  EXPECT_FALSE(order.Runs(6));  // It belongs to the other phase.
   EXPECT_FALSE(order.Runs(7));
 }
 

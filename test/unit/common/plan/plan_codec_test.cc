@@ -1,5 +1,5 @@
-// Goal: a plan arrives as it left, and no bytes can hurt: truncated, flipped and spliced messages
-// are refused or decode to a plan that CheckPlan accepts.
+// Goal: a plan is decoded as it was encoded, and no bytes do harm: truncated, flipped and spliced
+// messages are refused, or decode to a plan that CheckPlan accepts.
 #include "common/plan/plan_codec.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Plan WholePlan() {
   job.optimizer.spec.l2 = 0.01f;
   Result<Plan> plan = scheduler::MakePlan({job, test::TinyColumns(), 3});
   DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
-  // One attribute of each kind.
+  // One attribute of each type.
   plan->graph.nodes[0].attrs = {{"bool", true},
                                 {"int", int64_t{-5}},
                                 {"real", 0.25},

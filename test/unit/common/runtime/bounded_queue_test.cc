@@ -59,7 +59,7 @@ TEST(BoundedQueue, ClosingEndsWaitsOfBothSides) {
   full.Close();
 }
 
-// Goal: nothing is lost or doubled, and each producer's values stay in order.
+// No value is lost or duplicated, and the values of each producer stay in order.
 TEST(BoundedQueue, ManyThreadsPassEachValueOnce) {
   constexpr int kProducers = 3, kConsumers = 2, kEach = 2000;
   BoundedQueue<int> queue(7);

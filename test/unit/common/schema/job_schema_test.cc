@@ -76,7 +76,7 @@ TEST(Schema, TheFileBesideTheConfigsIsWhatTheProgramPrints) {
       << "make it again: dovetail schema > configs/job.schema.json";
 }
 
-// Editors that know yaml-language-server then complete and check the keys.
+// Editors with yaml-language-server use this line to complete and check keys.
 TEST(Schema, EveryConfigNamesIt) {
   for (const auto& entry : std::filesystem::directory_iterator(Source() / "configs")) {
     if (entry.path().extension() != ".yaml") continue;

@@ -1,5 +1,5 @@
-// Goal: what is no file is never waited for, replaced or written through by mistake. Method: pipes,
-// sockets, links and devices of a folder of the test's own.
+// Goal: special files are never waited for, replaced or written through by mistake. Method: pipes,
+// sockets, links and devices in a folder of the test.
 #include "common/storage/files.h"
 
 #include <fcntl.h>
@@ -95,7 +95,8 @@ TEST_F(FilesTest, SocketsAndDevicesAreNotReplaced) {
   if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) GTEST_SKIP() << "needs root";
   EXPECT_TRUE(CheckWritable(device).ok());
   if (const Status written = WriteWholeFile(device, "x"); !written.ok()) {
-    EXPECT_THAT(ToText(written), HasSubstr("Permission denied"));  // A disk without devices.
+    // The folder is on a file system without devices.
+    EXPECT_THAT(ToText(written), HasSubstr("Permission denied"));
   }
   EXPECT_TRUE(fs::is_character_file(device));
   EXPECT_EQ(Entries(), 2u);

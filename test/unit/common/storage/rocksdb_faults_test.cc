@@ -1,6 +1,6 @@
-// Goal: a disk that takes no more is an error that names the file, at whichever byte it happens;
-// what was added before is still there, and once there is room the next attempt succeeds. Method:
-// the limit of this process on the size of files, at every few bytes; and, for root, a small tmpfs.
+// Goal: a full disk gives an error that names the file, at whichever byte it happens; rows added
+// before are still there, and once there is space the next attempt succeeds. Method: a file size
+// limit of this process, at every few bytes; and, as root, a small tmpfs.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -24,7 +24,7 @@ using test::ScratchFolder;
 using test::SmallDisk;
 using Content = std::map<std::string, std::string>;
 
-// What a server does with its rows on disk. Each step is tried again where it failed.
+// The operations of a server on its rows on disk. A failed step is repeated.
 class Rows {
  public:
   Rows(std::string folder, size_t row_bytes) : folder_(std::move(folder)), row_bytes_(row_bytes) {}
@@ -49,7 +49,7 @@ class Rows {
     if (!copied.ok()) std::filesystem::remove_all(fmt::format("{}/copy-{}", folder_, i));
     return copied;
   }
-  // What was added, and nothing else.
+  // Checks that exactly the added rows are there.
   void Check() const {
     Content found;
     const auto at = db_->Read();
@@ -70,7 +70,7 @@ class Rows {
 
 constexpr int kSteps = 40;
 
-// All steps from `i` on, each until it succeeds.
+// Repeats each step from `i` on until it succeeds.
 void Complete(Rows& rows, int i) {
   const TimePoint deadline = SystemClock().Now() + seconds(30);
   for (Status status; i < kSteps; i += status.ok() ? 1 : 0) {
@@ -120,7 +120,7 @@ TEST_P(FullDisk, IsNamedWithItsRoomAndHarmsNothing) {
   }
 }
 
-// Files below and above the megabyte that RocksDB writes at once.
+// Files smaller and larger than the megabyte that RocksDB writes at once.
 INSTANTIATE_TEST_SUITE_P(RowBytes, FullDisk, ::testing::Values(300, 20'000));
 
 uint64_t FilesIn(const std::string& folder) {
@@ -128,8 +128,8 @@ uint64_t FilesIn(const std::string& folder) {
   return static_cast<uint64_t>(std::distance(begin(files), end(files)));
 }
 
-// The disk has room for each file of rows, which takes one page, and for nothing else: sooner or
-// later the page that is missing is one of RocksDB's list of files.
+// The disk has one page for each file of rows and nothing else, so in the end the page that is
+// missing is one of RocksDB's list of files (its manifest).
 TEST(RocksFaults, AFullDiskIsForgottenOnceThereIsRoom) {
   constexpr uint64_t kPage = 4096;
   uint64_t bytes = 64 * kPage;
@@ -159,7 +159,7 @@ TEST(RocksFaults, AFullDiskIsForgottenOnceThereIsRoom) {
     const Status added = add(row);
     ASSERT_TRUE(added.ok()) << added;
   }
-  // Merged files are removed, as if there had been no error.
+  // Merged files are removed, as without an error.
   (*db)->ReleaseMerges();
   const TimePoint deadline = SystemClock().Now() + seconds(30);
   while (FilesIn(disk.path() + "/rows") > 60 && SystemClock().Now() < deadline) {

@@ -78,7 +78,7 @@ TEST(RowsDb, MultiGetVisitsEveryKeyInOrder) {
   EXPECT_EQ(next, keys.size());
 }
 
-// The records of every hundred lie in a part of their own, which a reader does not notice.
+// The records are divided into parts at these keys; readers see a single sequence.
 TEST(RowsDb, PartsAreOneForReadersAndOutliveACheckpoint) {
   const ScratchFolder temp;
   auto made = RowsDb::Create(temp / "rows", {.cache_bytes = 1 << 20, .cuts = {"11", "12", "14"}});
@@ -102,7 +102,8 @@ TEST(RowsDb, PartsAreOneForReadersAndOutliveACheckpoint) {
     ASSERT_TRUE((*made)->MultiGet(keys, take).ok());
     EXPECT_EQ(values, (std::vector<std::string>{"old", "none", "new", "old", "new", "old"}));
     const auto at = (*made)->Read();
-    ASSERT_TRUE(at->Seek("1196").ok());  // The last of its part is before it.
+    // The last record of that part is before the key, so the reader goes on to the next part.
+    ASSERT_TRUE(at->Seek("1196").ok());
     ASSERT_TRUE(at->valid());
     EXPECT_EQ(at->key(), "1200");
     ASSERT_TRUE(at->Seek("1500").ok());
@@ -110,7 +111,7 @@ TEST(RowsDb, PartsAreOneForReadersAndOutliveACheckpoint) {
   }
 }
 
-// However many files lie over one another by then: a checkpoint does not wait for merges.
+// A checkpoint never waits for merges, however many files overlap by then.
 TEST(RowsDb, MergesThatAreHeldWaitForTheirRelease) {
   const ScratchFolder temp;
   auto db = MakeIn(temp / "rows");
@@ -122,7 +123,7 @@ TEST(RowsDb, MergesThatAreHeldWaitForTheirRelease) {
   db->ReleaseMerges();
   for (int file = 0; file < 200 && db->Crowded(); ++file) {
     Add(*db, {{"a", "99"}});
-    db->HoldMerges();  // Waits for the merge that began.
+    db->HoldMerges();  // Waits for the running merge.
     db->ReleaseMerges();
   }
   EXPECT_FALSE(db->Crowded());
@@ -191,7 +192,8 @@ TEST(RowsDb, DamageIsDataLossAndNamesTheFile) {
   for (const auto& entry : std::filesystem::directory_iterator(temp / "copy")) {
     if (entry.path().extension() == ".sst") path = entry.path();
   }
-  std::filesystem::copy_file(path, path + ".own");  // Not the one that the first shares.
+  // A copy, so that the file that the first database shares is not damaged.
+  std::filesystem::copy_file(path, path + ".own");
   std::filesystem::rename(path + ".own", path);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(100'000);
@@ -204,7 +206,7 @@ TEST(RowsDb, DamageIsDataLossAndNamesTheFile) {
   while (status.ok() && at->valid()) status = at->Next();
   EXPECT_EQ(status.code(), StatusCode::kDataLoss);
   EXPECT_NE(ToText(status).find(path), std::string::npos) << status;
-  // One row, as a server reads it.
+  // Reads single rows, as a server does.
   status = OkStatus();
   for (int i = 1000; i < 9000 && status.ok(); ++i) {
     const std::string key = std::to_string(i);

@@ -38,7 +38,7 @@ TEST(ScratchDir, EveryOwnerHasOneWhichGoesWithIt) {
     EXPECT_TRUE(fs::exists(two.path() + "/rows"));
   }
   EXPECT_FALSE(fs::exists(path));
-  EXPECT_EQ(std::distance(fs::directory_iterator(parent), {}), 1);  // The lock.
+  EXPECT_EQ(std::distance(fs::directory_iterator(parent), {}), 1);  // Only the lock file is left.
 }
 
 TEST(ScratchDir, WhatAKilledProcessLeftIsRemovedByTheNext) {
@@ -52,7 +52,7 @@ TEST(ScratchDir, WhatAKilledProcessLeftIsRemovedByTheNext) {
   waitpid(child, nullptr, 0);
   const auto left = [&] { return std::distance(fs::directory_iterator(temp.path()), {}) - 1; };
   ASSERT_EQ(left(), 1);
-  fs::create_directory(temp / "rows-backup");  // Somebody else's.
+  fs::create_directory(temp / "rows-backup");  // This folder is not ours.
   fs::create_directory(temp / "rows-mine42");
   const ScratchDir next = MakeIn(temp.path());
   EXPECT_EQ(left(), 3);

@@ -1,6 +1,6 @@
-// Goal: no bytes can hurt the decoders, and what they accept is consistent.
-// Method: good messages, cut and with bits, bytes and words changed by a seeded generator; run
-// under ASan daily. The libFuzzer target is test/fuzz/message_fuzz.cc.
+// Goal: no bytes can harm the decoders, and what they accept is consistent. Method: valid messages
+// are cut and their bits, bytes and words changed by a seeded generator; daily runs use ASan. The
+// libFuzzer target is test/fuzz/message_fuzz.cc.
 #include <cstring>
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(DataMutation, DecodersRefuseOrAgreeWithThemselves) {
       for (const ShardPiece& piece : request->push.pieces) EXPECT_LT(piece.piece, piece.pieces);
     }
   }
-  EXPECT_GT(accepted, 2000u);  // Both roads are walked.
+  EXPECT_GT(accepted, 2000u);  // Both outcomes must be frequent.
   EXPECT_GT(refused, 2000u);
 }
 

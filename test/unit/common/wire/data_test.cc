@@ -130,7 +130,8 @@ TEST(Data, AnswersSurviveTheWire) {
   EXPECT_EQ(ToText(refused->status), "the map is old (server 2); refresh it");
 }
 
-// The bytes of version 6. If one of these fails, the format has changed: raise kWireVersion.
+// The bytes of version 6. If one of these tests fails, the format has changed: increase
+// kWireVersion.
 TEST(Data, BytesOfTheVersionStay) {
   EXPECT_EQ(HexText(Encode(SomePull())[0]),
             "18000000445444410000000000000a001200080007000c000a000000000000010600000014000000"
@@ -220,7 +221,7 @@ TEST(Data, LyingRequestsAreRefused) {
 }
 
 TEST(Data, KeysStayAsTheyWereCheckedWhateverTheirSenderDoes) {
-  std::vector<uint64_t> shared;  // In the memory of a peer.
+  std::vector<uint64_t> shared;  // Memory that a peer could change at any time.
   const auto lent = [&shared](Frames frames) {
     const auto keys = std::as_const(frames[1]).as<uint64_t>();
     shared.assign(keys.begin(), keys.end());

@@ -31,7 +31,7 @@ class CheckpointStoreTest : public ::testing::Test {
   static void WriteFile(const fs::path& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
   }
-  // A complete checkpoint with one file.
+  // Makes a complete checkpoint with one file.
   Result<std::string> Make(CheckpointStore& store, Step step, bool best = false) {
     const Result<std::string> folder = store.Begin(step);
     EXPECT_TRUE(folder.ok()) << folder.status();
@@ -139,7 +139,7 @@ TEST_F(CheckpointStoreTest, ResumedJobKeepsWhatLedToIt) {
   EXPECT_EQ(Names(), (Strings{"step-000000000002", "step-000000000004", "step-000000000005"}));
 }
 
-// Also when the process died between the rename and the link, which then names the best before.
+// Also after a crash between the rename and the link, which then still names the previous best.
 TEST_F(CheckpointStoreTest, ResumedJobKeepsItsBest) {
   {
     CheckpointStore store = Open({}, 9);
@@ -157,7 +157,7 @@ TEST_F(CheckpointStoreTest, ResumedJobKeepsItsBest) {
   for (Step step : {8, 9}) ASSERT_TRUE(Make(resumed, step).ok());
   EXPECT_EQ(Names(), (Strings{"best", "step-000000000004", "step-000000000009"}));
   EXPECT_EQ(fs::read_symlink(dir_ / "best"), "step-000000000004");
-  // Into another folder: it stays where it is.
+  // In a store with another folder, the best checkpoint stays where it is.
   const std::string elsewhere = (dir_ / "other").string();
   CheckpointStore moved = *CheckpointStore::Open({elsewhere, 1, 6, *best});
   EXPECT_EQ(*moved.Find(4), (*best)->folder);

@@ -1,4 +1,4 @@
-// What a person reads where a checkpoint does not fit the job.
+// Messages about a checkpoint that does not fit the job.
 #include <gtest/gtest.h>
 
 #include "common/base/hash.h"
@@ -28,7 +28,7 @@ class SameJobTest : public ::testing::Test {
     saved_.resume_fingerprint = HashString(kSaved);
     job_.model.tables = {{.name = "user"}};
   }
-  // "" if it fits.
+  // Returns the message; "" if the checkpoint fits.
   std::string Resumed(const std::string& text) {
     job_.resume_text = text;
     job_.resume_fingerprint = HashString(text);
@@ -101,7 +101,7 @@ TEST_F(SameJobTest, AnEvaluationComparesWhatItReads) {
             "model.tables.user.optimizer.name: adam there, sgd here");
 }
 
-// Keys that were never trained read as what seed and init give.
+// Keys that were never trained get first values from seed and init.
 TEST_F(SameJobTest, AnEvaluationReadsFirstValuesUnlessTheyAreZeros) {
   const std::string seed = With("seed: 1", "seed: 2"), init = With("0.01", "0.02");
   EXPECT_EQ(Evaluated(seed), "seed: 1 there, 2 here");

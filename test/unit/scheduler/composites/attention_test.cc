@@ -1,5 +1,6 @@
-// Goal: `attention`, `transformer` and `layer_norm` are what their papers say (plain loops over
-// small matrices), every parameter of theirs is trained, and mistakes are answered with a sentence.
+// Goal: `attention`, `transformer` and `layer_norm` compute the formulas of their papers (plain
+// loops over small matrices), all of their parameters are trained, and mistakes are answered with a
+// sentence.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +29,7 @@ Matrix Columns(const Matrix& x, size_t begin, size_t end) {
   return cut;
 }
 
-// softmax over each row of `scores` where mask is not 0; zeros if there is no such place.
+// softmax over each row of `scores` where the mask is not 0; zeros if the whole mask is 0.
 Matrix Weights(Matrix scores, const std::vector<double>& mask) {
   for (auto& row : scores) {
     double sum = 0;
@@ -46,7 +47,7 @@ struct Heads {
   double scale = 1;
 };
 
-// Of the node's layer `prefix`, without what follows the heads.
+// The output of the heads of layer `prefix`, before the operators that follow them.
 Matrix Attended(const ExpandedModel& model, const Matrix& x, const std::string& prefix,
                 const Heads& heads, const std::vector<double>& mask) {
   const Matrix q = Times(x, model.Parameter(prefix + "query.weight"));
@@ -88,7 +89,7 @@ void ExpectEqual(const Matrix& got, const Matrix& want) {
   }
 }
 
-// `op` over three embeddings of 4, and a mask of which some numbers are 0.
+// `op` over three embeddings of size 4, with a mask that contains zeros.
 std::vector<NodeConfig> Nodes(const std::string& op, Attrs attrs) {
   std::vector<std::string> inputs = {"e"};
   if (attrs.contains("masked")) inputs.push_back("mask");

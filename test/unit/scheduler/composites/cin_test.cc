@@ -1,4 +1,4 @@
-// Goal: `cin` is the formula of Lian et al. (2018), equation 6, with and without split halves.
+// Goal: `cin` is equation 6 of Lian et al. (2018), with and without split halves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// A small model, expanded and run once in float64, and matrices to compute what it should give.
+// A small model that is expanded and run once in float64, and matrices to compute the expected
+// values.
 #pragma once
 
 #include <string>
@@ -16,15 +17,15 @@ Matrix Turned(const Matrix& a);
 
 class ExpandedModel {
  public:
-  // The nodes over TinyColumns; the last is the logit. Parameters have values of either sign.
+  // The nodes over TinyColumns; the last is the logit. Parameters have values of both signs.
   explicit ExpandedModel(const std::vector<NodeConfig>& nodes);
 
   static constexpr size_t kSamples = 6;
   const Graph& graph() const { return graph_; }
-  // One sample of a value [B, rows, cols], or of [B, cols] as a single row. REQUIRES: a value has
-  // this name.
+  // One sample of a value of shape [B, rows, cols], or of shape [B, cols] as a single row.
+  // REQUIRES: a value has this name.
   Matrix Sample(const std::string& value, size_t sample) const;
-  // A parameter [rows, cols], [cols] as a single row, or several [n, rows, cols] one below the
+  // A parameter [rows, cols]; [cols] as a single row; [n, rows, cols] as n matrices one below the
   // other.
   Matrix Parameter(const std::string& name) const;
 

@@ -1,5 +1,6 @@
 // Goal: `moe` is the formula of Shazeer et al. (2017): y(x) = Σ_i G(x)_i e_i(x) over the k experts
-// whose scores x W are the largest, G their softmax; of one expert the layers of `mlp`.
+// with the largest scores x W, where G is the softmax of these scores; one expert is the layers of
+// `mlp`.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -71,7 +72,7 @@ TEST(MoeTest, IsTheFormula) {
   }
 }
 
-// The same nodes written out: what a composite can do, a job file can.
+// The same nodes written by name: a job file can use every operator of a composite.
 TEST(MoeTest, ItsOperatorsCanBeWrittenByName) {
   const auto weight = [](const char* name, Ints shape, int line) {
     return TinyNode(name, "parameter", {}, {{"shape", std::move(shape)}}, line);
@@ -99,7 +100,8 @@ TEST(MoeTest, ItsOperatorsCanBeWrittenByName) {
     }
     EXPECT_THAT(model.Sample("mix", b)[0], Pointwise(DoubleNear(1e-9), want)) << b;
   }
-  // Numbers of rows come from the rows' dispatch, or kernels would read anywhere.
+  // Row counts must come from the rows' own dispatch; otherwise kernels would read outside their
+  // inputs.
   const auto refused = [&] {
     return ToText(scheduler::MakePlan({TinyJob(nodes), TinyColumns(), 1}).status());
   };
@@ -136,7 +138,7 @@ TEST(MoeTest, OneExpertIsThePerceptron) {
     const HostTensor& from = parameters.at(named(fmt::format("mix.{}", part)));
     parameters.at(named(fmt::format("deep.{}", part))).bytes = from.bytes;
   }
-  // The last layer reads both alike, so that equal gradients come back.
+  // The last layer reads both halves with equal weights, so that equal gradients come back.
   HostTensor& top = parameters.at(named("logit.weight"));
   for (size_t i = 0; i < 4; ++i) top.set(4 + i, top.at(i));
   TaskPool pool(2);
@@ -148,8 +150,7 @@ TEST(MoeTest, OneExpertIsThePerceptron) {
     return std::ranges::find(graph.parameters, named(name), &ParameterSpec::value)->grad;
   };
   for (const char* part : {"1.weight", "1.bias", "0.weight", "0.bias"}) {
-    // Not bit for bit: without AVX-512, what is compiled for any number of rows adds in another
-    // order.
+    // Not bit for bit: without AVX-512, code compiled for any number of rows adds in another order.
     const HostTensor& mixed = values.at(spec(fmt::format("mix.{}", part)));
     const HostTensor& deep = values.at(spec(fmt::format("deep.{}", part)));
     ASSERT_EQ(mixed.size(), deep.size());

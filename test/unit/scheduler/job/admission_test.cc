@@ -1,4 +1,4 @@
-// Goal: who is let in, and what is told of those who are not.
+// Goal: which processes are admitted, and what is logged about the others.
 #include "scheduler/job/admission.h"
 
 #include <gtest/gtest.h>

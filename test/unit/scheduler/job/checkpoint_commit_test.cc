@@ -1,5 +1,5 @@
-// Goal: a checkpoint ends as it must in whatever order answers, rows and deaths arrive. Method: all
-// orders are tried.
+// Goal: a checkpoint is committed or abandoned as required, in whatever order answers, writes and
+// deaths arrive. Method: all orders are tried.
 #include "scheduler/job/checkpoint_commit.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::vector<std::string> NamesOf(const std::vector<CheckpointFile>& files) {
   return names;
 }
 
-// Two servers and a worker save. Everything that happens to a server, and what must come of it.
+// Two servers and a worker save. Replays events of a server, and checks the outcome.
 class Play {
  public:
   enum What { kAnswers, kWrites, kDies };
@@ -47,7 +47,7 @@ class Play {
         if (answers_.size() == 3) commit_.Cut(Manifest{.job = "j"}, answers_);
         break;
       case kWrites:
-        if (dead_.contains(id)) break;  // Nobody is there who could.
+        if (dead_.contains(id)) break;  // A dead server cannot write.
         EXPECT_TRUE(commit_.OnRowsWritten(id, RowsOf(id)).ok());
         written_.insert(id);
         break;
@@ -89,7 +89,7 @@ std::string TextOf(std::span<const Play::Event> events) {
   return text;
 }
 
-// A server writes after it has answered.
+// True if every server writes only after it has answered.
 bool CanBe(std::span<const Play::Event> events) {
   for (const uint32_t server : {1u, 2u}) {
     const auto at = [&](Play::What what) {
@@ -120,7 +120,8 @@ TEST(CheckpointCommit, IsCompleteInWhateverOrderAnswersAndRowsArrive) {
             6);
 }
 
-// It is abandoned if and only if a server dies between its answer and its rows.
+// A checkpoint is abandoned if and only if a server dies after its answer and before its rows are
+// written.
 TEST(CheckpointCommit, IsAbandonedOnlyIfItsContentIsGone) {
   EXPECT_EQ(TryAllOrdersOf({{Play::kAnswers, 1},
                             {Play::kAnswers, 2},

@@ -1,5 +1,5 @@
-// Goal: a checkpoint is loaded, evaluated once, and the job finishes. Method: orders carried out by
-// hand.
+// Goal: a checkpoint is loaded, evaluated once, and the job finishes. Method: the test carries out
+// the orders.
 #include "scheduler/job/evaluation_run.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class EvaluationRunTest : public ::testing::Test {
     manifest.schedule.step = 5;
     job_.options.checkpoint = {"/from", manifest};
   }
-  // The order that is handed out; all who have it carry it out.
+  // Returns the order that was handed out, after all of its processes have reported this result.
   Order Next(const OrderResult& result) {
     EXPECT_EQ(*run_.HandOut(), RunState::kGoing);
     EXPECT_EQ(job_.record.orders.out.size(), 1u);

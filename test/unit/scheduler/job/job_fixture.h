@@ -1,4 +1,4 @@
-// A job of one server and two workers that speak by hand, with a clock of the test's own.
+// A job of one server and two workers, whose messages the test writes, with a simulated clock.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ class JobTest : public ::testing::Test {
     job_->On(kStart + at, Incarnation(from), std::move(message));
     if (plans_at_once_) TellPlan(at);
   }
-  // The end of planning, if it has begun.
+  // Reports the end of planning, if planning has begun.
   void TellPlan(Duration at = {}) {
     if (std::optional<PlanMade> made = environment_.TakePlan()) {
       job_->On(kStart + at, *std::move(made));
@@ -65,7 +65,7 @@ class JobTest : public ::testing::Test {
     Say(2, Data());
     for (uint64_t from : {1, 2, 3}) Say(from, ReadyMessage{});
   }
-  // What has been sent to one process since the last call.
+  // Messages sent to one process since the last call.
   template <class T>
   std::vector<T> SentTo(uint64_t to) {
     std::vector<T> found;
@@ -81,9 +81,9 @@ class JobTest : public ::testing::Test {
     return job_->phase() == JobPhase::kEnded ? ToText(job_->outcome()) : "not ended";
   }
 
-  std::vector<DeviceInfo> devices_;  // Of those who join.
+  std::vector<DeviceInfo> devices_;  // Accelerators of processes that join.
   std::string address_ = "10.0.0.1";
-  uint64_t token_ = 0;  // Of servers that join.
+  uint64_t token_ = 0;  // Token of servers that join.
   bool plans_at_once_ = true;
   JobConfig config_;
   FakeEnvironment environment_;

@@ -1,4 +1,4 @@
-// What a machine of a job needs around it, without the other machines.
+// The surroundings that one part of a job needs in tests, without the other parts.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct JobParts {
     job.cluster.lease = seconds(3);
     job.cluster.wait_for_server = seconds(60);
   }
-  // Its pid is its incarnation, its host "host".
+  // A join of a process whose pid is its incarnation, on the host "host".
   JoinMessage Joiner(Role role, uint64_t incarnation, uint64_t token = 0) const {
     JoinMessage join;
     join.role = role;
@@ -31,7 +31,7 @@ struct JobParts {
   const Member& Join(Role role, uint64_t incarnation, uint64_t token = 0) {
     return **members.Join({}, Joiner(role, incarnation, token));
   }
-  // What has been sent to one process, by name; forgets what was sent to others.
+  // Names of the messages sent to one process since the last call. Forgets messages to others.
   std::vector<std::string> NamesSentTo(uint64_t incarnation) {
     std::vector<std::string> names;
     for (const Outgoing& sent : out.TakeMessages()) {

@@ -1,5 +1,5 @@
-// Goal: the record of a job is whole, and survives being written and read. Method: a job by hand,
-// stopped in the middle of many things.
+// Goal: the record of a job is complete, and can be written and read. Method: a job driven by the
+// test, interrupted while many things are unfinished.
 #include "scheduler/job/job_record.h"
 
 #include "test/unit/scheduler/job/job_fixture.h"
@@ -13,7 +13,7 @@ std::span<const std::byte> BytesOf(const std::string& text) {
 
 class JobRecordTest : public JobTest {
  protected:
-  // One step is trained; one server still writes its rows; training has gone on meanwhile, and one
+  // One step is trained and one server still writes its rows; meanwhile training goes on, and one
   // worker has reported.
   void PlayToTheMiddle() {
     config_.checkpoint.every_steps = 4;
@@ -96,7 +96,7 @@ TEST_F(JobRecordTest, ASchedulerThatTakesAJobUpWhileItPlansPlansAgain) {
   JoinAll();
   Say(1, Data());
   Say(2, Data());
-  environment_.planning = false;  // It ends with the first scheduler.
+  environment_.planning = false;  // The planning ended with the first scheduler.
   const JobRecord record = job_->record();
   job_.emplace(JobOptions{config_, Goal::kTrain, Term(2), Generation(2), {}}, environment_, record,
                kStart);

@@ -1,5 +1,5 @@
-// Goal: how a job begins and how it fails: who is let in, what is named. Method: messages by hand,
-// a clock of our own.
+// Goal: how a job starts and how it fails: which processes are admitted, and what messages name.
+// Method: messages written by the test, and a simulated clock.
 #include "scheduler/job/job.h"
 
 #include "common/plan/plan_codec.h"
@@ -170,7 +170,7 @@ TEST_F(JobTest, AServerThatIsKnownToHaveEndedIsReplacedAtOnce) {
 TEST_F(JobTest, AProcessThatHasEndedTakesNobodysPlace) {
   token_ = 7;
   Begin();
-  Join(4, Role::kServer);  // It waits for server 1 to be away.
+  Join(4, Role::kServer);  // It waits until server 1 is away.
   job_->OnProcessEnd(kStart, "host", {"server 1", 4, "was killed", true});
   job_->OnProcessEnd(kStart, "host", {"server 1", 3, "was killed", true});
   job_->Tick(kStart);

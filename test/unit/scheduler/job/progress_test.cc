@@ -1,4 +1,4 @@
-// Goal: how far a job says it is, and how fast it goes.
+// Goal: the progress and the speed that a job reports are right.
 #include "scheduler/job/progress.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(Pace, StaysWhileNoStepIsDone) {
 
 class ProgressTest : public ::testing::Test {
  protected:
-  // Ten steps in an epoch, three epochs.
+  // There are ten steps in an epoch, and three epochs.
   ProgressTest() {
     config_.train_rows = 95;
     config_.batch_size = 10;

@@ -1,4 +1,5 @@
-// Goal: who may take a server's place, and when a loss ends the job. Method: members by hand.
+// Goal: which process may replace a server, and when a loss ends the job. Method: members made by
+// the test.
 #include "scheduler/job/server_recovery.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ TimePoint At(int64_t second) { return TimePoint() + seconds(second); }
 
 class ServerRecoveryTest : public ::testing::Test {
  protected:
-  // All but one have been heard of.
+  // All members except `silent` have sent something.
   void OthersLive(TimePoint now, const Member& silent) {
     for (const Member& member : job_.members.members()) {
       if (&member != &silent) job_.members.Heard(now, member.incarnation());
@@ -89,6 +90,21 @@ TEST_F(ServerRecoveryTest, ASuccessorOfAMemberThatStaysIsRefused) {
   EXPECT_TRUE(job_.NamesSentTo(4).empty()) << "three leases";
   recovery_.SettleSuccessors(At(10));
   EXPECT_EQ(job_.NamesSentTo(4), Names{"Refused"});
+}
+
+// A server that is killed twice in a row leaves a successor behind that is dead, too.
+TEST_F(ServerRecoveryTest, ASuccessorBehindADeadOneWaitsForItsLease) {
+  for (uint64_t id : {4, 5}) {
+    recovery_.AddSuccessor(At(0), job_.Joiner(Role::kServer, id, kToken));
+  }
+  recovery_.SetAway(At(7), logged_, "was killed");
+  recovery_.SettleSuccessors(At(7));
+  EXPECT_EQ(logged_.incarnation(), Incarnation(4));
+  recovery_.SettleSuccessors(At(13));
+  EXPECT_TRUE(job_.NamesSentTo(5).empty()) << "it waits for the dead one since second 7";
+  recovery_.SetAway(At(13), logged_, "has not been heard of");
+  recovery_.SettleSuccessors(At(13));
+  EXPECT_EQ(logged_.incarnation(), Incarnation(5));
 }
 
 TEST_F(ServerRecoveryTest, ASuccessorAtOtherAddressesIsRefused) {

@@ -1,4 +1,4 @@
-// Goal: what processes hold at the end adds up. Method: reports by hand.
+// Goal: totals of what processes hold at the end are right. Method: reports made by the test.
 #include "scheduler/job/totals.h"
 
 #include <gtest/gtest.h>

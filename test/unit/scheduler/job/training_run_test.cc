@@ -1,5 +1,5 @@
-// Goal: what becomes of the results of orders. Method: all processes carry out what they are told,
-// by hand.
+// Goal: results of orders have the right effects. Method: the test carries out the orders of all
+// processes.
 #include "scheduler/job/training_run.h"
 
 #include "scheduler/report/result_of.h"
@@ -10,7 +10,7 @@ namespace {
 
 class TrainingRunTest : public JobTest {
  protected:
-  // All carry out their orders up to the last, which it gives.
+  // All processes carry out their orders up to the last one; returns its number.
   uint64_t UntilFinish() {
     for (;;) {
       const std::vector<OrderMessage> orders = SentTo<OrderMessage>(1);
@@ -47,7 +47,7 @@ TableReport ReportOf(uint64_t rows, uint64_t checksum) {
   return report;
 }
 
-// Each worker has all rows of a table on workers; servers have none.
+// Each worker holds all rows of a table on workers; servers hold none of them.
 TEST_F(TrainingRunTest, RowsThatAllWorkersHoldCountOnce) {
   Begin();
   const uint64_t finish = UntilFinish();
@@ -87,7 +87,7 @@ TEST_F(TrainingRunTest, LossesOfAnotherNumberEndTheJob) {
   EXPECT_EQ(job_->outcome().code(), StatusCode::kInternal);
 }
 
-// Whatever the loss's scale: ten times what it was before the first update.
+// Divergence is relative to the loss's scale: ten times its value before the first update.
 TEST_F(TrainingRunTest, ALossThatHasDivergedIsToldOnce) {
   Begin();
   const auto train = [&](uint64_t order, Step end, double loss) {
@@ -114,7 +114,7 @@ TEST_F(TrainingRunTest, ALossThatHasDivergedIsToldOnce) {
   EXPECT_EQ(told(), 1);
 }
 
-// A server that answers an order to save before it has written its rows.
+// The server answers an order to save before it has written its rows.
 TEST_F(TrainingRunTest, TrainingGoesOnWhileRowsAreWritten) {
   config_.checkpoint.every_steps = 1;
   Begin();

@@ -147,7 +147,8 @@ TEST(Membership, SilenceOfALeaseIsLoss) {
   EXPECT_EQ(members.Lost(start + seconds(9))->id, ProcessId(1)) << "the longest silent first";
   members.ExtendLeases(start + seconds(9), seconds(6));
   EXPECT_EQ(members.Lost(start + seconds(9)), nullptr);
-  // Worker 2 was heard at 2 s, so now at 8; another pause does not reach into the future.
+  // Worker 2 was heard at 2 s, so after the pause this counts as 8 s; another pause does not move
+  // it into the future.
   members.ExtendLeases(start + seconds(10), seconds(60));
   EXPECT_EQ(members.Lost(start + seconds(13)), nullptr);
   EXPECT_NE(members.Lost(start + milliseconds(13001)), nullptr);
@@ -190,7 +191,7 @@ TEST(Membership, ASuccessorIsNotReadyUntilItSaysSo) {
   EXPECT_FALSE(member.ready);
 }
 
-// As a scheduler does that takes up the job of another.
+// A scheduler that takes over the job of another has such members.
 TEST(Membership, MembersThatAreThereFromTheBeginningHaveTheirLeaseFromThen) {
   std::list<Member> joined = {{ProcessId(1), Joiner(Role::kServer, 1)}};
   Membership members(Needs(), joined, TimePoint() + seconds(50));

@@ -1,6 +1,6 @@
-// Goal: the placement is the best there is where that can be known, never worse than what a person
-// would write down first, and within limits and tags always. Method: random problems; exhaustive
-// search for the small ones.
+// Goal: the placement is optimal where the optimum can be computed, never worse than simple
+// placements that a person would try first, and always within limits and tags. Method: random
+// problems; exhaustive search for small ones.
 #include "scheduler/place/place_items.h"
 
 #include <cstdio>
@@ -49,7 +49,7 @@ void ExpectRulesKept(const PlacementProblem& problem, const Placement& placement
   }
 }
 
-// Both ways must agree on whether anything fits, too.
+// Both searches must also agree on whether anything fits.
 void ExpectAsExhaustive(const PlacementProblem& problem) {
   const Result<Model> model = Model::Make(problem);
   ASSERT_TRUE(model.ok()) << ToText(model.status());
@@ -127,7 +127,7 @@ TEST(SearchPlaces, IsNearTheBestOfSmallGraphs) {
   EXPECT_LE(sum / count, 1.01);
 }
 
-// By the process's own time, so that other work on the machine does not count.
+// Measures the process's own CPU time, so that other work on the machine does not count.
 Result<Placement> PlaceWithinASecond(const PlacementProblem& problem) {
   const std::clock_t begin = std::clock();
   Result<Placement> placement = PlaceItems(problem);
@@ -143,7 +143,7 @@ TEST(PlaceItems, Places2000ItemsInUnderASecond) {
   const Result<Placement> placement = PlaceWithinASecond(problem);
   ASSERT_TRUE(placement.ok()) << ToText(placement.status());
   ExpectRulesKept(problem, *placement);
-  // The accelerator holds two thirds of that; then no place can hold enough.
+  // The accelerator holds two thirds of that; later no device can hold enough.
   problem.memory_limit[1] = placement->prediction.memory(1) * 0.66;
   const Result<Placement> limited = PlaceWithinASecond(problem);
   ASSERT_TRUE(limited.ok()) << ToText(limited.status());
@@ -172,8 +172,8 @@ TEST(PlaceItems, NothingToPlace) {
   EXPECT_TRUE(placement->exact);
 }
 
-// Two towers whose items stand in turns: neither a single move nor a run of the order moves one as
-// a whole.
+// The items of two towers alternate in the order, so moving one item, or a range of the order,
+// cannot move a whole tower.
 TEST(SearchPlaces, MovesAConnectedPieceAsAWhole) {
   PlacementProblem problem;
   constexpr uint32_t kLayers = 30;
@@ -185,7 +185,7 @@ TEST(SearchPlaces, MovesAConnectedPieceAsAWhole) {
   const Result<Model> model = Model::Make(problem);
   ASSERT_TRUE(model.ok());
   const Places found = SearchPlaces(*model, Baselines(*model), {.steps = 2'000'000, .restarts = 0});
-  // A tower on each: the slower one counts.
+  // With a tower on each device, the slower one determines the time.
   EXPECT_DOUBLE_EQ(Predict(*model, found).seconds, kLayers);
 }
 

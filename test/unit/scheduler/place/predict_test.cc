@@ -1,4 +1,5 @@
-// The model by hand on small steps; and its fast ways against itself.
+// Predictions for small steps are compared with hand-computed ones, and fast evaluations with full
+// ones.
 #include <gtest/gtest.h>
 
 #include "scheduler/place/branch_and_bound.h"
@@ -16,7 +17,7 @@ Model ModelOf(PlacementProblem problem) {
   return *std::move(model);
 }
 
-// Two items read what a first one makes, and a last one reads both: a diamond, times in seconds.
+// A diamond: two items read the output of the first, and the last reads both. Times are in seconds.
 PlacementProblem Diamond() {
   PlacementProblem problem;
   problem.items = {{.name = "in", .seconds = {1, 1}},
@@ -55,7 +56,7 @@ TEST(Predict, CopiesAValueOnceForAllItsReaders) {
 
 TEST(Predict, CopiesOfOneDirectionWaitForEachOther) {
   PlacementProblem problem = Diamond();
-  problem.edges[1].value = 1;  // right reads a value of its own.
+  problem.edges[1].value = 1;  // "right" now reads another value.
   // Copies 1–2 and 2–3; left 2–4, right 4–7, out 7–8.
   EXPECT_EQ(Predict(ModelOf(problem), {0, 1, 1, 1}).seconds, 8);
   problem.items[1].seconds = {8, 0.5};

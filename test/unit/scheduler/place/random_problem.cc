@@ -21,7 +21,7 @@ class Draw {
 PlacementProblem::Item DrawItem(uint32_t number, bool with_tags, Draw& draw) {
   PlacementProblem::Item item;
   item.name = "item" + std::to_string(number);
-  // Of few different durations in some items, so that there are ties.
+  // Some items have one of few different durations, so that there are ties.
   const double cpu = draw.Chance(0.3) ? 4e-5 : draw.Between(1e-6, 2e-4);
   item.seconds = {cpu, cpu / (draw.Chance(0.3) ? 4 : draw.Between(0.3, 12))};
   if (draw.Chance(0.1)) item.seconds = {0, 0};
@@ -34,7 +34,7 @@ PlacementProblem::Item DrawItem(uint32_t number, bool with_tags, Draw& draw) {
   return item;
 }
 
-// A group's tag and kernels are those of its first item.
+// The tag and the kernels of a group are those of its first item.
 void DrawGroups(PlacementProblem& problem, Draw& draw) {
   const auto count = static_cast<uint32_t>(problem.items.size());
   for (uint32_t group = 0; group < count / 6; ++group) {
@@ -59,7 +59,8 @@ PlacementProblem DrawProblem(uint64_t seed, const RandomProblem& kind) {
   for (uint32_t i = 0; i < kind.items; ++i) {
     problem.items.push_back(DrawItem(i, kind.with_tags, draw));
     const uint32_t edges = i == 0 ? 0 : draw.Below(3) + (draw.Chance(0.7) ? 1 : 0);
-    const uint32_t reach = draw.Chance(0.7) ? std::min(i, 4u) : i;  // Mostly near, some far.
+    // Most edges are short, some are long.
+    const uint32_t reach = draw.Chance(0.7) ? std::min(i, 4u) : i;
     for (uint32_t e = 0; e < edges && reach > 0; ++e) {
       const uint32_t from = i - 1 - draw.Below(reach), value = draw.Chance(0.8) ? 0 : 1;
       problem.edges.push_back({from, i, 100.0 * (1 + (from * 7 + value * 3) % 13), value});
@@ -67,7 +68,8 @@ PlacementProblem DrawProblem(uint64_t seed, const RandomProblem& kind) {
   }
   if (kind.with_tags) DrawGroups(problem, draw);
   problem.launch = {draw.Between(0, 1e-6), draw.Between(0, 1e-5)};
-  const double copying = draw.Between(0.05, 3);  // Against computing.
+  // The time of copies relative to that of computing.
+  const double copying = draw.Between(0.05, 3);
   for (size_t p = 0; p < kPlaces; ++p) {
     problem.away[p] = {draw.Between(0, 1e-5), 1000 / (4e-5 * copying)};
   }
@@ -75,7 +77,7 @@ PlacementProblem DrawProblem(uint64_t seed, const RandomProblem& kind) {
   double kept = 0, values = 0;
   for (const auto& item : problem.items) kept += item.memory[0];
   for (const auto& edge : problem.edges) values += edge.bytes;
-  values *= std::min(1.0, 4.0 / kind.items);  // About what is alive at a time.
+  values *= std::min(1.0, 4.0 / kind.items);  // About as much as is alive at the same time.
   for (size_t p = 0; p < kPlaces; ++p) {
     if (draw.Chance(0.7)) problem.memory_limit[p] = (kept + values) * draw.Between(0.25, 1);
   }

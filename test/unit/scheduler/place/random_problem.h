@@ -1,4 +1,4 @@
-// Placement problems drawn from a seed, and the slow way to solve them.
+// Random placement problems from a seed, and exhaustive search for their solutions.
 #pragma once
 
 #include <random>
@@ -9,15 +9,16 @@ namespace dt::scheduler {
 
 struct RandomProblem {
   uint32_t items = 10;
-  bool with_tags = true;    // Some items are tagged, some have one kernel only, some go together.
+  // Some items have a tag, some have a kernel on one device only, some belong to groups.
+  bool with_tags = true;
   bool with_limits = true;  // Memory is scarce in some of the problems.
   bool overlap = true;
 };
 PlacementProblem DrawProblem(uint64_t seed, const RandomProblem& kind);
 
-// Of all placements that fit; infinite if none does.
+// The shortest step of all placements that fit; infinite if none fits.
 double LeastSeconds(const Model& model);
-// Calls with every placement that tags, kernels and groups allow.
+// Calls `see` with every placement that tags, kernels and groups allow.
 template <class See>
 void ForEveryPlacement(const Model& model, See see) {
   const std::vector<uint32_t>& free = model.free_groups();

@@ -1,4 +1,4 @@
-// What a person is told: why an item is where it is, and what would help where nothing fits.
+// Explanations for people: why an item is where it is, and what would help if nothing fits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

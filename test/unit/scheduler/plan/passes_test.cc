@@ -1,5 +1,5 @@
-// Goal: no pass changes what the model computes, its gradients are right, and the plan's order and
-// memory give the same bits as a run where every value has memory of its own. Method: the reference
+// Goal: no pass changes what the model computes, gradients are right, and the plan's order and
+// memory give the same bits as a run in which every value has its own memory. Method: the reference
 // interpreter on random inputs; float64 and central differences for gradients.
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ std::vector<SliceData> TwoSlices(const Graph& graph) {
   return slices;
 }
 
-// What the passes are tried on; DIN's lists vary in length.
+// Models for the tests of passes; the lists of DIN vary in length.
 struct Model {
   const char* name;
   JobConfig (*job)();
@@ -67,12 +67,12 @@ JobConfig WholeJob(const Model& model) {
   return job;
 }
 
-// The values of a run, and the graph that it ran.
+// The values of a run, and its graph.
 struct Ran {
   const Graph& graph;
   const Tensors& values;
 };
-// Names of values of `before` that `after` lacks or has other bits of.
+// Names of values of `before` that are missing in `after` or have other bits there.
 std::vector<std::string> Different(const Ran& before, const Ran& after) {
   std::map<std::string, const HostTensor*> by_name;
   for (const auto& [value, tensor] : after.values) by_name[after.graph.value(value).name] = &tensor;
@@ -84,7 +84,7 @@ std::vector<std::string> Different(const Ran& before, const Ran& after) {
   }
   return different;
 }
-// `fuse` takes some values out of the graph.
+// Values that `fuse` removed from the graph.
 std::vector<std::string> Gone(const Graph& before, const Graph& after) {
   std::set<std::string> left;
   for (const Value& value : after.values) left.insert(value.name);
@@ -117,7 +117,7 @@ TEST_P(PassesOf, EachLeavesTheResultsUnchanged) {
       std::ranges::sort(different);
       EXPECT_EQ(different, gone) << pass.name;
     }
-    if (pass.name != "add_optimizer") {  // Which adds the updates.
+    if (pass.name != "add_optimizer") {  // This pass adds the updates, which change parameters.
       EXPECT_EQ(Different({*graph, before}, {*next, after}), std::vector<std::string>{})
           << pass.name;
     }
@@ -225,7 +225,7 @@ TEST_P(PassesOf, GradientsAreThoseOfTheWholeModelInFloat64) {
   Tensors parameters = test::InFloat64(FirstParameters(graph, kSeed));
   const Tensors values = Interpreter(graph, pool).RunSlice(slice, parameters, RunOf());
   NumericalGradient numerical(test::InFloat64(expanded), slice, parameters);
-  std::vector<std::pair<ValueIndex, ValueIndex>> pairs;  // Value, its gradient.
+  std::vector<std::pair<ValueIndex, ValueIndex>> pairs;  // Pairs of a value and its gradient.
   for (const ParameterSpec& p : graph.parameters) {
     if (p.trained) pairs.emplace_back(p.value, p.grad);
   }
@@ -240,7 +240,8 @@ TEST_P(PassesOf, GradientsAreThoseOfTheWholeModelInFloat64) {
           << graph.value(value).name << "[" << i << "]";
     }
   }
-  EXPECT_GT(moving, 50u);  // Else nothing was tested.
+  // At least so many gradients must be different from zero, or nothing was tested.
+  EXPECT_GT(moving, 50u);
 }
 
 TEST(PassesTest, LossWeightsScaleTheGradientAndSumOverLosses) {

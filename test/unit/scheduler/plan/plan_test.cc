@@ -1,5 +1,5 @@
-// Goal: a plan holds together for every model that is shipped and for one that has every part;
-// mistakes are answered with node, place and likely spelling.
+// Goal: plans are consistent for every shipped model and for a model with every feature; messages
+// about mistakes give node, line and likely spelling.
 #include "scheduler/plan/plan.h"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ TEST(PlanTest, SlotsAreSharedAndKeptValuesAreNot) {
 
 TEST(PlanTest, CheckFindsASlotTakenTooEarly) {
   const Plan good = *PlanOf(TinyJob(TinyDeepFm()));
-  // Merge each pair of neighbouring slots: some of the merged lives overlap.
+  // Merges each pair of neighbouring slots; some of the merged values are alive at the same time.
   size_t refused = 0;
   for (uint32_t s = 0; s + 1 < good.slot_count; ++s) {
     Plan bad = good;
@@ -144,7 +144,7 @@ TEST(PlanTest, CheckFindsAWrongOrder) {
   EXPECT_FALSE(CheckPlan(missing, TraitsOf).ok());
 }
 
-// Streams go at any pace: what they do not wait for may not be there yet.
+// Streams run at any relative speed, so data that a stream does not wait for may be missing.
 TEST(PlanTest, CheckFindsAMissingWait) {
   JobConfig job = TinyJob(TinyDeepFm());
   job.parallel.place = {{"deep*", Device::kGpu}};
@@ -289,7 +289,7 @@ TEST(PlanTest, PassesBeforeAMistakeAreSeen) {
   EXPECT_THAT(ToText(plan.status()), HasSubstr("nobody"));
 }
 
-// Logistic regression on one column: small enough to read.
+// Logistic regression on one column, small enough to read.
 TEST(PlanTest, LogisticRegressionAsText) {
   JobConfig job = TinyJob({TinyNode("logit", "linear", {"C1"}, {{"table", "wide"}}, 1)});
   job.optimizer.spec.kind = OptimizerKind::kAdagrad;

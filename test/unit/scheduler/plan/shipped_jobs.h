@@ -1,4 +1,4 @@
-// The job files of configs/, and columns to plan them without their data.
+// The job files of configs/, and columns with which they can be planned without their data.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 namespace dt::test {
 
 std::vector<std::filesystem::path> ShippedJobs();
-// What a libsvm file without declared columns gives.
+// The columns of a libsvm file without declared columns.
 std::vector<ColumnSpec> ColumnsOf(const JobConfig& job);
 
 }  // namespace dt::test

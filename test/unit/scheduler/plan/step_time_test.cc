@@ -1,5 +1,5 @@
-// Goal: a predicted step counts every process that shares a machine's cores, and what they say to
-// one another. Method: the terms of one small model, with more and more processes.
+// Goal: a predicted step includes every process that shares a machine's cores, and the messages
+// between processes. Method: the terms of one small model, with more and more processes.
 #include <gtest/gtest.h>
 
 #include "scheduler/plan/plan.h"
@@ -35,12 +35,13 @@ PlacementReport Planned(uint32_t servers, uint32_t workers, const MachineShare& 
 TEST(StepTime, ProcessesOfAMachineShareItsCores) {
   const PlacementReport one = Planned(1, 1, {1, 1, kCores});
   const PlacementReport three = Planned(2, 3, {2, 3, kCores});
-  // A third of the batch each, all on the same cores: nothing is gained, and there are messages.
+  // Each worker has a third of the batch, but all share the same cores: nothing is gained, and
+  // there are messages.
   EXPECT_LT(three.step.worker, one.step.worker / 2);
   EXPECT_GT(three.step.machine, 3 * three.placement.prediction.computing[kOnCpu]);
   EXPECT_GE(three.step.step, three.step.machine + three.step.messages);
   EXPECT_GT(three.step.step, one.step.step);
-  // Each on a machine of its own: the other processes cost its cores nothing.
+  // Each worker is on its own machine, so other processes need none of its cores.
   const PlacementReport spread = Planned(2, 3, {0, 1, kCores});
   EXPECT_EQ(spread.step.worker, three.step.worker);
   EXPECT_LT(spread.step.machine, three.step.machine / 2);

@@ -1,6 +1,6 @@
-// Goal: tables of which the job does not say where they go lie where a step takes least by the
-// model, within the workers' memory; where nobody knows how large they get, on servers. Method: the
-// choice against all others, written as tags of the tables.
+// Goal: tables without a rule are placed where the predicted step is shortest, within the workers'
+// memory; tables of unknown size are on servers. Method: the choice is compared with all others,
+// written as tags of the tables.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Lookups of `tables` tables with their sum as the logit, each with rows of its own.
+// A job with a lookup in each of `tables` tables, whose sum is the logit.
 JobConfig JobWith(uint32_t tables) {
   std::vector<NodeConfig> nodes;
   std::vector<std::string> names;
@@ -83,7 +83,7 @@ Planned PlannedOf(const JobConfig& job, const DeviceProfile& profile, uint32_t s
   return PlannedOf(request);
 }
 
-// Of all ways to tag the tables.
+// The shortest predicted step of all ways to tag the tables.
 double BestTagged(JobConfig job, const DeviceProfile& profile, std::vector<Device> devices) {
   double best = 1e9;
   const size_t count = job.model.tables.size();
@@ -136,7 +136,7 @@ TEST(TableLocations, WhoseRowsNobodyKnowsStayOnServers) {
   EXPECT_THAT(unknown.on_worker(), IsEmpty());
   EXPECT_THAT(unknown.report.table_why.at("t0"), HasSubstr("nobody says how many rows"));
 
-  // Counted in the data, or said one by one.
+  // The numbers of rows are known from the data, or from the job file.
   request.data_stats = {{"C1", 50}, {"C2", 7}};
   const Planned counted = PlannedOf(request);
   EXPECT_THAT(counted.on_worker(), ElementsAre("t0"));
@@ -169,7 +169,7 @@ TEST(TableLocations, WhatOnlyServersDoStaysThere) {
 }
 
 TEST(TableLocations, WorkersMemoryIsNotExceeded) {
-  JobConfig job = JobWith(2);  // Of 1,000 rows of 12 floats and 2,000 of 48.
+  JobConfig job = JobWith(2);  // Tables of 1,000 rows of 12 floats and 2,000 rows of 48.
   job.cluster.devices = AcceleratorChoice::kCpu;
   job.cluster.worker.memory_bytes = 400'000;
   const Planned both = PlannedOf(job, WithServers(1));
@@ -182,7 +182,7 @@ TEST(TableLocations, WorkersMemoryIsNotExceeded) {
             "auto: its 375 KiB are more than cluster.worker.memory, 97.7 KiB");
 }
 
-// What workers would tell one another may be more than what servers would be asked.
+// Exchanges between workers may cost more than requests to servers.
 TEST(TableLocations, RowsThatWorkersExchangeCount) {
   JobConfig job = JobWith(1);
   DeviceProfile profile = WithServers(1e-7);
@@ -193,7 +193,7 @@ TEST(TableLocations, RowsThatWorkersExchangeCount) {
   EXPECT_THAT(PlannedOf(job, profile, 8).on_worker(), IsEmpty());
   EXPECT_EQ(PlannedOf(job, profile, 8).report.step.exchange, 0);
   job.model.tables[0].device = Device::kCpu;
-  // Of 512 rows of 4 floats in all, each worker gets seven eighths.
+  // There are 512 rows of 4 floats, of which each worker receives seven eighths.
   EXPECT_NEAR(PlannedOf(job, profile, 8).report.step.exchange, 512 * 16 * 7 / 8 / 1e8, 1e-9);
 }
 

@@ -1,5 +1,5 @@
-// Tables on the worker: what the passes make of `device: cpu` and `device: gpu`, and that where a
-// table lies changes no bit. Method: the reference interpreter on plans of the same model.
+// Goal: passes treat tables on workers (`device: cpu` and `device: gpu`) correctly, and the
+// location of a table changes no bit. Method: the reference interpreter on plans of the same model.
 #include <algorithm>
 #include <cstring>
 
@@ -64,7 +64,7 @@ TEST(WorkerTables, ATableLiesAndIsUpdatedOnItsDevice) {
     EXPECT_EQ(update.phase, Phase::kStep);
     EXPECT_EQ(use->row_grad, kNone);
   }
-  // Nothing comes from servers, so nothing waits for it.
+  // No rows come from servers, so nothing waits for them.
   EXPECT_TRUE(std::ranges::none_of(plan.train, &Subgraph::needs_rows));
   EXPECT_TRUE(std::ranges::none_of(plan.evaluate, &Subgraph::needs_rows));
 }
@@ -88,7 +88,7 @@ TEST(WorkerTables, AFrozenOneIsOnlyRead) {
   NodeNamed(plan.graph, "update.wide");
 }
 
-// By name, the bytes of all that lasts after two steps: weights, state, tables.
+// The bytes of everything that survives two steps, by name: weights, optimizer states, tables.
 std::map<std::string, std::vector<std::byte>> AfterSteps(const Plan& plan) {
   TaskPool pool(1);
   Tensors parameters = FirstParameters(plan.graph, kSeed);
@@ -145,7 +145,7 @@ TEST(WorkerTables, OrderAndMemoryGiveTheSameBits) {
   EXPECT_EQ(compared, 6u);
 }
 
-// Gradients leave the card, are joined on the processor, and go back for the update.
+// Gradients are copied from the accelerator, joined on the CPU, and copied back for the update.
 TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
   const JobConfig job = JobWith(Device::kGpu, Device::kCpu);
   JobConfig workers = job;
@@ -166,7 +166,7 @@ TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
       EXPECT_EQ(copied, device == Device::kGpu);
       EXPECT_EQ(graph.nodes[graph.value(sum.inputs[0]).producer].op == "copy", copied);
     }
-    // One exchange has them all.
+    // A single exchange contains both of them.
     const auto exchange = std::ranges::find(plan.train, Phase::kStep, &Subgraph::phase);
     ASSERT_NE(exchange, plan.train.end());
     const auto joins = [&](NodeIndex n) { return JoinsRows(graph.nodes[n]); };

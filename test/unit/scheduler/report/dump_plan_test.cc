@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// y = x · w on the accelerator, then z <= y on the processor.
+// y = x · w on the accelerator, then z <= y on the CPU.
 Plan Tiny() {
   Plan plan;
   Graph& graph = plan.graph;
@@ -94,8 +94,8 @@ TEST(DumpPlan, DotFramesSubgraphs) {
               HasSubstr("subgraph cluster_1 { label=\"cpu.0 on cpu\"; n1; }\n}\n"));
 }
 
-// The page has the plan as JSON; its script draws that, and nothing comes from elsewhere. No text
-// of the job ends an element.
+// The page contains the plan as JSON, which its script draws, and loads nothing from elsewhere. No
+// text of the job can close an element of the page.
 TEST(DumpPlan, PageHasThePlanAndItsExplanation) {
   const std::string page = DumpPlan(Scheduled(), DumpFormat::kHtml, "a < b",
                                     R"({"prediction": {"seconds_per_step": 0.5}})");

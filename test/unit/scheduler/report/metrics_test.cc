@@ -1,6 +1,6 @@
-// Goal: what /metrics says passes `promtool check metrics`, whose rules these are: each metric has
-// one HELP and one TYPE before its lines, a counter and nothing else ends in _total, units stand
-// whole in the name, and a line has a number.
+// Goal: /metrics passes `promtool check metrics`, whose rules are: each metric has one HELP and one
+// TYPE before its lines, counters and no others end in _total, names contain whole units, and each
+// line has a number.
 #include <cctype>
 #include <limits>
 #include <map>
@@ -32,9 +32,9 @@ JobStatus Sample() {
   return status;
 }
 
-// A text in the format of Prometheus, taken apart.
+// A parsed text in the format of Prometheus.
 struct Scrape {
-  std::map<std::string, std::string> types;  // By metric.
+  std::map<std::string, std::string> types;  // The type of each metric.
   std::set<std::string> lines;
   std::vector<std::string> complaints;
 

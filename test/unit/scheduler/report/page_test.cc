@@ -25,7 +25,7 @@ TEST(Page, NeedsNothingFromElsewhere) {
     for (const char* from : {"https:", " src=", "<link", "@import", "url(", "import("}) {
       EXPECT_THAT(page, Not(HasSubstr(from)));
     }
-    // The name of SVG's elements is no address that is fetched.
+    // The namespace of SVG is not an address that is fetched.
     const size_t svg = page.find("http:");
     EXPECT_EQ(page.substr(svg, 26), "http://www.w3.org/2000/svg");
     EXPECT_EQ(page.find("http:", svg + 1), std::string::npos);

@@ -1,4 +1,4 @@
-// Goal: what others see of a job. Method: a job whose processes speak by hand.
+// Goal: the status of a job is right. Method: the test writes the messages of the job's processes.
 #include "scheduler/report/status_of.h"
 
 #include "test/unit/scheduler/job/job_fixture.h"
@@ -62,7 +62,7 @@ TEST_F(StatusOfTest, TheFigureIsTheMeanOfTheEpochSoFarAndThereIsNoneBefore) {
   EXPECT_FALSE(StatusOf(*job_, kStart).outcome->ok());
 }
 
-// However often and whenever it is asked, the rate is that of the job's own ticks.
+// The rate is computed at the job's own ticks, however often and whenever the status is requested.
 TEST_F(StatusOfTest, AskingChangesNothing) {
   Begin();
   const auto tick = [&](int second, Step step) {

@@ -14,8 +14,8 @@ struct Case {
   std::string name;
   std::optional<PlateauConfig> plateau;
   std::optional<EarlyStopConfig> early_stop;
-  std::vector<double> metric;   // One per evaluation; the other metric is constant.
-  std::vector<float> lr_scale;  // After each.
+  std::vector<double> metric;   // One value per evaluation; the other metric is constant.
+  std::vector<float> lr_scale;  // One value after each evaluation.
   std::vector<bool> stopped;
   uint64_t best_epoch;
 };

@@ -1,5 +1,5 @@
-// Goal: the sequence of orders of a job that trains. Method: each order is carried out at once and
-// written down as text; training is given by its boundaries only, however it is cut.
+// Goal: the sequence of orders of a training job. Method: each order is carried out at once and
+// written down as text; training is given by its end only, however it is divided into orders.
 #include "scheduler/schedule/job_schedule.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace {
 ScheduleConfig Config() {
   ScheduleConfig config;
   config.train_rows = 95;
-  config.batch_size = 10;  // 10 steps an epoch, the last one short.
+  config.batch_size = 10;  // 10 steps per epoch, the last one shorter.
   config.valid_rows = 20;
   config.test_rows = 20;
   config.epochs = 3;
@@ -20,7 +20,7 @@ ScheduleConfig Config() {
   return config;
 }
 
-// Means of 0.5 and 2.
+// Results with mean losses of 0.5 and 2.
 Trained Results(uint64_t samples, double seconds) {
   const auto n = static_cast<double>(samples);
   return {samples, {0.5 * n, 2 * n}, {0.75, 3}, seconds};
@@ -28,7 +28,7 @@ Trained Results(uint64_t samples, double seconds) {
 
 struct Story {
   std::string text;
-  ScheduleState saved;  // At the last save.
+  ScheduleState saved;  // The state at the last save.
 };
 
 class Player {
@@ -36,7 +36,7 @@ class Player {
   Player(JobSchedule& schedule, std::vector<double> auc, double step_seconds)
       : schedule_(schedule), auc_(std::move(auc)), step_seconds_(step_seconds) {}
 
-  // Until `stop_at` is trained, where it asks to stop.
+  // Plays until `stop_at` is trained; then requests a stop.
   Story Play(Step stop_at = ~Step{0}) {
     for (int i = 0; i < 10000 && !schedule_.finished() && !schedule_.interrupted(); ++i) {
       while (std::optional<schedule::Order> order = schedule_.Next()) out_.push_back(*order);
@@ -110,7 +110,7 @@ std::string Told(const ScheduleConfig& config, std::vector<double> auc,
   return Player(schedule, std::move(auc), step_seconds).Play().text;
 }
 
-// The orders up to the one that goes out alone, or to none.
+// Carries out training orders up to the first order of type `Order`.
 template <class Order>
 Order Until(JobSchedule& schedule) {
   for (;;) {
@@ -138,17 +138,18 @@ TEST(JobSchedule, TrainingGoesOnWhileACheckpointIsWrittenUpToTheNext) {
     const Step end = std::get<schedule::Train>(*order).end_step;
     schedule.OnTrained(end, Results(10, 0.01));
   }
-  EXPECT_EQ(schedule.state().step, 16u);  // Where the next one is due.
+  EXPECT_EQ(schedule.state().step, 16u);  // The next checkpoint is due at this step.
   schedule.OnWritten();
   EXPECT_EQ(Until<schedule::Save>(schedule).step, 16u);
   schedule.OnCut();
   EXPECT_FALSE(schedule.interrupted());
   schedule.OnAbandoned();
-  EXPECT_EQ(Until<schedule::Save>(schedule).step, 16u);  // Nothing was trained since.
+  // Nothing was trained after the abandoned checkpoint.
+  EXPECT_EQ(Until<schedule::Save>(schedule).step, 16u);
 }
 
-// The rows that servers report at the end are those of a checkpoint, wherever servers were lost: a
-// log that lacks its end then lacks nothing.
+// The rows that servers report at the end are those of a checkpoint, so it does not matter if
+// servers were lost and their logs lack their ends.
 TEST(JobSchedule, TheEndComesWhenAllThatWasTrainedIsInAWrittenCheckpoint) {
   ScheduleConfig config = Config();
   config.valid_rows = config.test_rows = 0;
@@ -181,7 +182,7 @@ TEST(JobSchedule, ACheckpointThatIsAskedForComesAtTheNextBoundary) {
   ASSERT_TRUE(save.has_value() && std::holds_alternative<schedule::Save>(*save));
   EXPECT_EQ(std::get<schedule::Save>(*save).step, 8u);
   schedule.OnDone();
-  schedule.RequestSave();  // Nothing was done since.
+  schedule.RequestSave();  // Nothing was done since the last save.
   EXPECT_TRUE(std::holds_alternative<schedule::Train>(*schedule.Next()));
 }
 
@@ -204,7 +205,7 @@ TEST(JobSchedule, SavesAndEvaluatesAtTheirSteps) {
       "finished");
 }
 
-// In the middle of an epoch, as at the end of the last one; a job that may do more goes on there.
+// The end may be in the middle of an epoch; a job with a larger limit continues from there.
 TEST(JobSchedule, MaxStepsEndsTheJob) {
   ScheduleConfig config = Config();
   config.max_steps = 13;
@@ -218,7 +219,7 @@ TEST(JobSchedule, MaxStepsEndsTheJob) {
   JobSchedule second(config, second_record);
   EXPECT_EQ(Player(second, {}, 0.01).Play().text,
             "train..20 valid@20 train..27 valid@27 save@27 test@27 finished");
-  config.max_steps = 31;  // More than its epochs have.
+  config.max_steps = 31;  // This is more than all epochs have.
   EXPECT_EQ(config.steps(), 30u);
 }
 
@@ -263,7 +264,7 @@ TEST(JobSchedule, StopsAtABoundaryWithACheckpoint) {
   config.save_every = 100;
   ScheduleRecord record = ScheduleFrom(config, {});
   JobSchedule schedule(config, record);
-  // One order of one step is still out when the stop is asked for.
+  // One order of one step is still being carried out when the stop is requested.
   EXPECT_EQ(Player(schedule, {}, 3.0).Play(13).text,
             "train..10 valid@10 train..14 save@14 interrupted");
   EXPECT_EQ(schedule.state().step, 14u);
@@ -285,7 +286,7 @@ TEST(JobSchedule, SlowStepsAreOrderedOneByOne) {
   EXPECT_EQ(next.end_step, 9u);
 }
 
-// Stopping anywhere and going on from the checkpoint comes to the same orders, decisions and
+// A job that is stopped anywhere and resumed from the checkpoint has the same orders, decisions and
 // metrics.
 TEST(JobSchedule, ResumedEqualsUninterrupted) {
   ScheduleConfig config = Config();
@@ -314,8 +315,9 @@ TEST(JobSchedule, ResumedEqualsUninterrupted) {
   }
 }
 
-// The checkpoint of a stop at an epoch's end was written before the evaluation that makes it the
-// best: it is written again, as the best, or it could be gone when the job returns to it.
+// The checkpoint of a stop at an epoch's end is written before the evaluation that makes it the
+// best. It must be written again as the best; otherwise it could be deleted before the job returns
+// to it.
 TEST(JobSchedule, ABoundaryThatWasStoppedAtIsKeptAsTheBest) {
   ScheduleConfig config = Config();
   config.save_every = 100;
@@ -334,7 +336,8 @@ TEST(JobSchedule, ABoundaryThatWasStoppedAtIsKeptAsTheBest) {
 TEST(JobSchedule, EachLossHasItsMeanOverTheEpoch) {
   ScheduleRecord record = ScheduleFrom(Config(), {});
   JobSchedule schedule(Config(), record);
-  EXPECT_EQ(schedule.train(), LossMeans{});  // Nothing before the first step, and not zero.
+  // Before the first step there is no mean, rather than zero.
+  EXPECT_EQ(schedule.train(), LossMeans{});
   Player(schedule, {}, 0.01).Play();
   const LossMeans want = {{"click", 0.5}, {"rating", 2}};
   EXPECT_EQ(schedule.train(), want);

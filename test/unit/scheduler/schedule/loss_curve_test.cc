@@ -9,7 +9,7 @@ namespace {
 
 using Curve = std::vector<JobResult::CurvePoint>;
 
-// A point for each of so many steps: 10 samples, a tenth of a second, a loss as high as the step.
+// A curve with one point per step: 10 samples, a tenth of a second, and a loss equal to the step.
 Curve CurveOf(uint64_t steps) {
   Curve curve;
   for (uint64_t step = 1; step <= steps; ++step) {

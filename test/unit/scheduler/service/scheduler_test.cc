@@ -1,5 +1,6 @@
-// Goal: the scheduler as a process runs it, on a real clock, disk and page, with fake processes on
-// an in-memory network: checkpoints appear, the result is whole, resuming works, nothing hangs.
+// Goal: the scheduler, as a process runs it, works with a real clock, disk and page: checkpoints
+// are written, the result is complete, resuming works, nothing hangs. Method: fake processes on an
+// in-memory network.
 #include "scheduler/service/scheduler.h"
 
 #include <filesystem>
@@ -24,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// A fake process on a thread of its own.
+// A fake process on its own thread.
 class FakeThread {
  public:
   FakeThread(Network& network, const std::string& scheduler, Role role, std::string checkpoint_dir)
@@ -45,7 +46,7 @@ class FakeThread {
     process.checkpoint_dir = checkpoint_dir_;
     std::vector<Packet> out;
     process.Start(clock.Now(), out);
-    // Some time longer than its end: acknowledgements may have to be repeated.
+    // Runs some time after its end, because acknowledgements may have to be repeated.
     TimePoint end = deadline;
     while (!stop.stop_requested() && clock.Now() < end) {
       for (const Packet& packet : out) EXPECT_TRUE(socket->Send(EncodePacket(packet)).ok());
@@ -120,9 +121,9 @@ class SchedulerTest : public ::testing::Test {
   std::stop_source stop_;
 };
 
-// Whoever asks again and again keeps neither the job's messages nor its clock from their turns.
+// A peer that sends requests all the time cannot delay the job's messages or its clock.
 TEST_F(SchedulerTest, AFloodStarvesNobody) {
-  network_ = MakeZmqNetwork({});  // Gives each peer a queue of its own.
+  network_ = MakeZmqNetwork({});  // ZeroMQ has a queue for each peer.
   std::vector<std::jthread> floods;
   for (int i = 0; i < 2; ++i) {
     floods.emplace_back([this](std::stop_token stop) {
@@ -209,7 +210,8 @@ TEST_F(SchedulerTest, AStopWhileWaitingEndsAtOnce) {
   EXPECT_EQ(result.status.code(), StatusCode::kCancelled);
 }
 
-// The page asks once a second: one that asked just before the end is still answered a second later.
+// The page asks once a second; even if it asked just before the end, its next request is still
+// answered.
 TEST_F(SchedulerTest, AnOpenPageSeesTheEnd) {
   const auto scheduler = *Scheduler::Open(Options());
   std::jthread running([&] { scheduler->Run(stop_.get_token()); });
@@ -252,7 +254,7 @@ TEST_F(SchedulerTest, StatusAndGarbageAreAnsweredAndSurvived) {
   stop_.request_stop();
 }
 
-// A planner that goes on until it is told to end.
+// A planner that runs until it is told to end.
 class SlowPlanner {
  public:
   Result<MadePlan> Plan() {
@@ -318,7 +320,7 @@ TEST_F(SchedulerTest, AStopWhileAPlanIsMadeEndsTheJobAtOnce) {
   server.Join();
   worker.Join();
   EXPECT_TRUE(server.stop().has_value() && worker.stop().has_value());
-  planner.End();  // Its thread is waited for when the scheduler goes.
+  planner.End();  // The scheduler waits for the planner's thread when it is destroyed.
 }
 
 }  // namespace

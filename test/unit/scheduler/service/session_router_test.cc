@@ -1,4 +1,4 @@
-// Goal: only who takes part is remembered. Method: packets by hand, what is sent is counted.
+// Goal: only members are remembered. Method: packets made by the test; sent packets are counted.
 #include "scheduler/service/session_router.h"
 
 #include <algorithm>
@@ -17,12 +17,12 @@ class SessionRouterTest : public ::testing::Test {
     join.incarnation = Incarnation(id);
     EXPECT_EQ(router_.OnPacket(kStart, "peer", {id, 1, 0, EncodeControl(join)}).size(), 1u);
   }
-  // Whether the router takes it up.
+  // Sends a status request; returns true if the router accepts it.
   bool Ask(TimePoint now, uint64_t id) {
     return router_.OnPacket(now, "peer", {id, 1, 0, EncodeControl(StatusRequestMessage{})})
                .size() == 1;
   }
-  // Whether a message to it still goes out.
+  // Returns true if a message to this session is still sent.
   bool Knows(TimePoint now, uint64_t id) {
     const int before = sent_;
     router_.Send(now, Incarnation(id), StopMessage{});
@@ -55,7 +55,7 @@ TEST_F(SessionRouterTest, WhoHasEndedIsForgottenAtOnce) {
   EXPECT_TRUE(router_.OnPacket(kStart, "peer", {1, 2, 0, late}).empty());
 }
 
-// It exits without reading on, so its acknowledgement would be waited for in vain.
+// The process exits without reading further messages, so it will never acknowledge them.
 TEST_F(SessionRouterTest, WhoHasSaidThatItLeavesOrHasFailedIsNotWaitedFor) {
   for (const ControlMessage& goodbye :
        {ControlMessage(LeavingMessage{}), ControlMessage(FailedMessage{})}) {
@@ -103,7 +103,7 @@ TEST_F(SessionRouterTest, GuestsHoldABoundedNumberOfBytes) {
   EXPECT_TRUE(Knows(kStart, 1));
 }
 
-// One that asks a thousand times and never says that it has the answers.
+// The peer sends a thousand requests and never acknowledges the answers.
 TEST_F(SessionRouterTest, WhatIsDroppedIsLoggedOnceAMinute) {
   EXPECT_TRUE(Ask(kStart, 1));
   ::testing::internal::CaptureStderr();

@@ -78,7 +78,7 @@ class RowsFile : public ::testing::Test {
     }
     return Sums(sets);
   }
-  // The file of rows of a server: the largest.
+  // The file with the rows of a server, which is the largest.
   const CheckpointFile& RowsOf(size_t server) const {
     return *std::ranges::max_element(files_[server], {}, [](const CheckpointFile& file) {
       return file.name.ends_with(".sst") ? file.bytes : 0;
@@ -104,7 +104,7 @@ TEST_F(RowsFile, AnyNumberOfServersAndShardsReadsTheSameRows) {
        {std::pair{8u, 2u}, {8u, 1u}, {8u, 5u}, {64u, 3u}, {1u, 1u}}) {
     std::vector<ShardSet> sets = SplitOver(shards, servers);
     for (ShardSet& set : sets) {
-      Fill(set, 20);  // Forgotten by loading.
+      Fill(set, 20);  // Loading must remove these rows.
       const Status loaded = LoadRows(temp_.path(), kStep, kNext, set);
       ASSERT_TRUE(loaded.ok()) << loaded;
       EXPECT_EQ(set.clock(), kStep);

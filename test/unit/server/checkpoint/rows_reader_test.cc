@@ -27,7 +27,7 @@ std::vector<TableSpec> Tables() {
   return tables;
 }
 
-// Gradients are 0, so SGD leaves a row at its first values.
+// All gradients are 0, so SGD keeps the first values of a row.
 std::vector<float> ValuesOf(const TableSpec& table, Key key) {
   std::vector<float> values(table.dim);
   InitialRows(table.init, table.seed, table.id).Fill(key, values);
@@ -36,8 +36,8 @@ std::vector<float> ValuesOf(const TableSpec& table, Key key) {
 
 class RowsReader : public ::testing::Test {
  protected:
-  // By `servers` servers at step 20: of item the even keys, the odd ones being gone; of user all
-  // keys were pushed twice, the first hundred a third time.
+  // Saves a checkpoint of `servers` servers at step 20. "item" has the even keys, because the odd
+  // ones have expired; in "user" all keys were pushed twice and the first hundred a third time.
   void Save(uint32_t servers) {
     for (uint32_t i = 0; i < servers; ++i) {
       std::vector<ShardId> shards;
@@ -107,7 +107,7 @@ TEST_F(RowsReader, NothingComesBackInOtherShards) {
   uint64_t items = 0;
   for (const Shard& shard : set.shards()) items += shard.table(0).rows();
   EXPECT_EQ(items, kKeys / 2);
-  // Under no rule at all as well.
+  // Also without any rule of admission or expiry.
   std::vector<TableSpec> plain = tables_;
   plain[0].life = plain[1].life = {};
   for (const uint32_t shards : {kShards, 2 * kShards}) {

@@ -38,7 +38,7 @@ TEST(CountMinSketch, NeverLessThanTheTruth) {
   }
 }
 
-// The rule of docs/store.md: with eight bytes a key, 97 % of the keys are counted exactly.
+// The rule in docs/store.md: with eight bytes per key, 97 % of the keys are counted exactly.
 TEST(CountMinSketch, EightBytesAKeyAreEnough) {
   constexpr uint32_t kKeys = 50'000;
   CountMinSketch sketch(8 * kKeys, 5);
@@ -68,7 +68,7 @@ TEST(CountMinSketch, OrderDoesNotCount) {
 
 TEST(CountMinSketch, CopiedBytesGoOnCounting) {
   CountMinSketch one(1000, 5), two(1000, 5);
-  ASSERT_EQ(one.bytes().size(), 960u);  // Whole lines.
+  ASSERT_EQ(one.bytes().size(), 960u);  // Whole cache lines.
   Count(SomeKeys(1, 30, 1000), one);
   std::ranges::copy(std::as_const(one).bytes(), two.bytes().begin());
   for (Key key = 0; key < 1000; ++key) EXPECT_EQ(one.Estimate(key), two.Estimate(key));

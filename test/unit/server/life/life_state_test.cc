@@ -10,7 +10,7 @@ using std::chrono::minutes;
 
 constexpr LifeSpec kSpec{.admission_pushes = 4, .sketch_bytes = 1 << 12, .expiry_time = hours(1)};
 
-// Admission and expiry of one table, as EmbeddingTable has them.
+// Admission and expiry of one table, as in EmbeddingTable.
 struct Life {
   explicit Life(const LifeSpec& spec) : admission(spec, 7), expiry(spec) {}
   std::string State() const { return EncodeLifeState(admission, expiry); }
@@ -62,7 +62,7 @@ TEST(LifeState, ForeignBytesAreRefusedOrHarmless) {
   for (size_t at = 0; at < 40; ++at) {
     std::string wrong = state;
     wrong[at] = static_cast<char>(wrong[at] ^ 0x80);
-    life.Restore(wrong).IgnoreError();  // Whatever the bytes: no harm.
+    life.Restore(wrong).IgnoreError();  // No bytes may do harm.
   }
 }
 

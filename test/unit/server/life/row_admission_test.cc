@@ -20,7 +20,7 @@ TEST(RowAdmission, TheNthPushMakesTheRow) {
 
 TEST(RowAdmission, KeysOfOnePushDoNotSeeOneAnother) {
   RowAdmission admission({.admission_pushes = 3, .sketch_bytes = 64},
-                         7);  // One line: many collide.
+                         7);  // The sketch has a single cache line, so many keys collide.
   for (int push = 0; push < 2; ++push) {
     for (Key key = 0; key < 1000; ++key) EXPECT_FALSE(admission.Admit(key));
     admission.Settle();

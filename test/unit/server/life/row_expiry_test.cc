@@ -24,14 +24,15 @@ TEST(RowExpiry, StepsExpire) {
   EXPECT_EQ(expiry.expire_before(), 90u);
 }
 
-// A row goes after the time, and at most a 64th of it late; between boundaries nothing happens.
+// A row expires after the given time, at most a 64th of it late; between those moments nothing
+// changes.
 TEST(RowExpiry, HoursExpire) {
   RowExpiry expiry({.expiry_time = hours(64)});
   std::map<Step, Duration> pushed;
   Duration now{};
   Step before = 0;
   for (Step clock = 0; clock < 1000; ++clock) {
-    pushed[clock] = now;  // The push of step `clock`.
+    pushed[clock] = now;  // The time of the push of step `clock`.
     now += minutes(7 + clock % 20);
     expiry.PassTime(minutes(7 + clock % 20));
     EXPECT_EQ(expiry.expire_before(), before);

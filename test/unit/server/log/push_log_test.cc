@@ -1,6 +1,6 @@
-// Goal: what was committed is read back exactly, however the process ended; what a crash cut off is
-// cut off; any damage is found and named. Method: real files; every offset is torn, every byte is
-// flipped; a full disk is a limit on the size of files.
+// Goal: committed records are read back exactly, however the process ended; an incomplete record at
+// the end is cut off; any damage is detected and named. Method: real files; the log is torn at
+// every offset and every byte is flipped; a file size limit imitates a full disk.
 #include "server/log/push_log.h"
 
 #include <cstdio>
@@ -67,7 +67,7 @@ class PushLogTest : public ::testing::Test {
   std::string Path(uint64_t segment) const {
     return folder_ / ("log-2-" + std::to_string(segment));
   }
-  // Records 1, 2, … in order, as many as there are; the end, or the damage.
+  // Number of records read in order (1, 2, …), and the status at the end, or the damage.
   struct ReadBack {
     uint64_t records = 0;
     Status status;
@@ -104,7 +104,7 @@ TEST_F(PushLogTest, GivesBackWhatWasCommittedAndNothingElse) {
     ASSERT_TRUE(log->Commit().ok());
     EXPECT_FALSE(log->behind());
     EXPECT_EQ(log->bytes(), std::filesystem::file_size(Path(1)));
-    Append(*log, 11);  // Never committed.
+    Append(*log, 11);  // This record is never committed.
   }
   const ReadBack back = ReadAll();
   EXPECT_TRUE(back.status.ok()) << back.status;
@@ -143,7 +143,7 @@ TEST_F(PushLogTest, AnEndTornAtAnyByteIsCutOffAndTheLogGoesOn) {
   }
 }
 
-// Room that the file system had made, without the data that should have come.
+// Space that the file system had allocated, without the data that should have followed.
 TEST_F(PushLogTest, AnEndOfZeroesIsTorn) {
   {
     const auto log = Open();
@@ -160,7 +160,7 @@ TEST_F(PushLogTest, AnEndOfZeroesIsTorn) {
 }
 
 TEST_F(PushLogTest, AFlippedBitAnywhereIsFoundAndNamed) {
-  std::vector<uint64_t> begins;  // Of the records of the first segment.
+  std::vector<uint64_t> begins;  // Offsets of the records of the first segment.
   {
     const auto log = Open();
     for (uint64_t r = 1; r <= 4; ++r) {
@@ -216,7 +216,7 @@ TEST_F(PushLogTest, AnEarlierSegmentThatEndsEarlyOrIsMissingIsDamage) {
 
 TEST_F(PushLogTest, ACheckpointCutsWhatItHoldsAndKeepsTheRest) {
   const auto log = Open();
-  for (uint64_t r = 1; r <= 9; ++r) {  // Steps 0, 1, 1, 2, 2 | 3, 3, 4, 4
+  for (uint64_t r = 1; r <= 9; ++r) {  // Steps 0, 1, 1, 2, 2 | 3, 3, 4, 4.
     if (r == 6) {
       ASSERT_TRUE(log->BeginSegment().ok());
     }
@@ -254,7 +254,8 @@ TEST_F(PushLogTest, AFullDiskLosesNothingAndIsNamed) {
   for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
   ASSERT_TRUE(log->Commit().ok());
   const uint64_t size = log->bytes();
-  std::optional<test::FileSizeLimit> limit(size + 100);  // One record and a part of the next.
+  // Room for one record and a part of the next.
+  std::optional<test::FileSizeLimit> limit(size + 100);
   for (uint64_t r = 5; r <= 8; ++r) Append(*log, r);
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Status full = log->Commit();

@@ -1,4 +1,5 @@
-// Goal: a server finds its own directory again, and no other's. Method: real folders and locks.
+// Goal: a server finds its own directory again, and no other server's. Method: real folders and
+// locks.
 #include "server/log/server_dir.h"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// Goal: each command does what it is for, a piece at a time, and says when it has done it. Method:
-// no thread and no socket: the test turns the command, and time is what it says. Every gradient is
-// 1, the rate is 1 and rows begin at 0: a row is minus the number of its pushes.
+// Goal: each command does its work in pieces, and reports when it has finished. Method: no threads
+// and no sockets; the test runs the commands and sets the time. Every gradient is 1, the rate is 1
+// and rows start at 0, so a row is minus the number of its pushes.
 #include "server/service/commands.h"
 
 #include <semaphore>
@@ -38,7 +38,7 @@ class Commands : public ::testing::Test {
   LogLocation Log(std::optional<LogLocation::Base> base = {}) const {
     return {folder_.path(), 0, false, std::move(base)};
   }
-  // A command that needs one piece.
+  // Runs a command that needs only one piece.
   ExecutorAnswer Do(const std::unique_ptr<ExecutorCommand>& command) {
     auto answer = command->Work(kNow, state_);
     EXPECT_TRUE(answer.has_value());
@@ -63,7 +63,7 @@ class Commands : public ::testing::Test {
     const Frame row = state_.shards()->Gather(PullMode::kTrain, {&group, 1}, {&key, 1});
     return row.as<float>()[0];
   }
-  // What a save came to, when the disk has done its part.
+  // The result of a save, after the disk has finished.
   Status Saved() {
     const TimePoint deadline = SystemClock().Now() + kTimeout;
     while (SystemClock().Now() < deadline) {
@@ -99,7 +99,7 @@ TEST_F(Commands, WhatWasSavedAtAStepIsLoaded) {
   ASSERT_TRUE(Do(Begin()).status.ok());
   Push(0);
   ASSERT_TRUE(Do(Save(1)).status.ok());
-  Push(1);  // Is not in it.
+  Push(1);  // This push is not in the checkpoint.
   ASSERT_TRUE(Saved().ok());
   ASSERT_TRUE(Do(LoadCommand(folder_ / "saved", 1, Generation(2))).status.ok());
   EXPECT_EQ(state_.shards()->clock(), 1u);
@@ -176,7 +176,7 @@ class CommandsOfLargeRows : public Commands {
 
 TEST_F(CommandsOfLargeRows, ALongLogIsReadBackInPieces) {
   ASSERT_TRUE(Do(Begin(Log())).status.ok());
-  for (Step step = 0; step < 3; ++step) Push(step, 3000);  // 12 MB each.
+  for (Step step = 0; step < 3; ++step) Push(step, 3000);  // Each push has 12 MB.
   const auto begin = Begin(Log(LogLocation::Base{}));
   EXPECT_FALSE(begin->Work(kNow, state_).has_value()) << "16 MiB are a piece";
   EXPECT_EQ(begin->timeout(), Duration::zero()) << "there is more to do";

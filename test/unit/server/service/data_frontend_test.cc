@@ -51,7 +51,7 @@ class Frontend : public ::testing::Test {
     pull.keys = test::FrameOf(keys);
     return pull;
   }
-  // The answers to one message, decoded, with their peers.
+  // The decoded answers to one message, with their peers.
   std::vector<std::pair<PeerId, DataReply>> Tell(const PeerId& peer, Frames frames) {
     frontend_.OnMessage(now_, {peer, std::move(frames)}, answers_);
     return Answers();
@@ -99,7 +99,7 @@ TEST_F(Frontend, PullOfTheNextStepImpliesThatTheLastIsComplete) {
 
 TEST_F(Frontend, PullThatMustWaitIsParkedUntilTheStepIsThere) {
   EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
-  EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());  // A resend does not wait twice.
+  EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());  // A resent request does not wait twice.
   EXPECT_TRUE(Tell("v", Encode(Pull(1))).empty());
   EXPECT_EQ(frontend_.parked(), 2u);
   EXPECT_EQ(Tell("w", Encode(Push(0, 1))).size(), 1u);
@@ -125,7 +125,8 @@ TEST_F(Frontend, ParkedPullsEndAtTheirDeadlineAndSayWhatIsMissing) {
   EXPECT_EQ(frontend_.NextDeadline(), TimePoint::max());
 }
 
-// Pulls of a megabyte that wait for step 2 do not slow steps 0 and 1 down: they are not looked at.
+// Pulls of a megabyte that wait for step 2 do not slow down steps 0 and 1, because they are not
+// examined.
 TEST_F(Frontend, ParkedPullsCostNothingUntilTheirStep) {
   PullRequest pull = LargePull(2, 128 << 10);
   const TimePoint begun = SystemClock().Now();
@@ -180,7 +181,7 @@ TEST_F(Frontend, PullOfAStepThatIsPastIsRefused) {
   Tell("w", Encode(CompleteRequest{kStamp, 0}));
   const auto late = Tell("w", Encode(Pull(0)));
   EXPECT_EQ(late[0].second.status.code(), StatusCode::kFailedPrecondition);
-  // Evaluation asks for what is there now.
+  // Evaluation reads the current rows.
   EXPECT_TRUE(Tell("w", Encode(Pull(0, 8, PullMode::kEvaluate)))[0].second.status.ok());
 }
 
@@ -215,7 +216,7 @@ TEST_F(Frontend, GarbageIsCountedAndAnswered) {
   EXPECT_TRUE(Tell("w", Encode(Pull(0)))[0].second.status.ok());
 }
 
-// A peer that connects anew has a new name each time.
+// A peer that reconnects has a new name each time.
 TEST_F(Frontend, AFloodOfGarbageIsTenLinesAMinute) {
   const auto lines_of = [&](TimePoint now) {
     ::testing::internal::CaptureStderr();
@@ -230,14 +231,15 @@ TEST_F(Frontend, AFloodOfGarbageIsTenLinesAMinute) {
   EXPECT_EQ(frontend_.bad_messages(), 3000u);
 }
 
-// Between hashing and writing, and in what was applied, they must be the same bytes.
+// The same bytes must be hashed, written and applied.
 TEST_F(Frontend, TheLogTakesWhatWasPushedThoughItsSenderChangesIt) {
   const test::ScratchFolder folder;
   auto log = PushLog::Open({.dir = folder.path()}, kStamp.generation, 1);
   ASSERT_TRUE(log.ok()) << log.status();
   frontend_.Serve(&shards_, log->get(), answers_);
   const Frames sent = Encode(Push(0, 0));
-  std::vector<uint64_t> keys(sent[1].size() / 8), gradients(sent[2].size() / 8);  // A peer's.
+  // Memory that a peer could change.
+  std::vector<uint64_t> keys(sent[1].size() / 8), gradients(sent[2].size() / 8);
   std::memcpy(keys.data(), sent[1].bytes().data(), sent[1].size());
   std::memcpy(gradients.data(), sent[2].bytes().data(), sent[2].size());
   Frames lent = sent;

@@ -1,6 +1,7 @@
-// Goal: an executor acknowledges what its log holds, takes it up again from there, keeps its memory
-// and its word when the disk is full, and ends with a sentence when it stays full. Method: real
-// threads over the in-memory network and real files; a full disk is a limit on the size of files.
+// Goal: an executor acknowledges only what its log contains, recovers from its log, keeps rows and
+// acknowledgements consistent when the disk is full, and ends with a sentence if it stays full.
+// Method: real threads over the in-memory network and real files; a file size limit imitates a full
+// disk.
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -66,7 +67,7 @@ class ExecutorLog : public ::testing::Test {
     const Grouping grouping(kTables, kShards, test::AllShards(kShards), kRows);
     return Ask(Encode(grouping.Push(++number_, kStamp, step))).status;
   }
-  // Every value of every row, if they are all the same.
+  // The value of every row, if all are equal.
   float Value(Step step) {
     const Grouping grouping(kTables, kShards, test::AllShards(kShards), kRows);
     const DataReply reply = Ask(Encode(grouping.Pull(++number_, kStamp, step)));
@@ -129,7 +130,7 @@ TEST_F(ExecutorLog, AFullDiskRefusesPushesKeepsTheRowsAndGoesOnWhenThereIsRoom) 
     EXPECT_EQ(Value(3), -3.0f) << "pulls go on";
     EXPECT_FALSE(executor_->TakeFailure().has_value());
   }
-  Status taken;  // The next attempt may still see the state before.
+  Status taken;  // The next attempts may still fail as before.
   for (int attempt = 0; attempt < 20 && !(taken = Push(3)).ok(); ++attempt) {
   }
   ASSERT_TRUE(taken.ok()) << taken;

@@ -1,7 +1,7 @@
 // Goal: an executor serves many peers and its server's commands at once, and counts every push
-// once. Method: real threads over the in-memory network, which ThreadSanitizer sees. Every gradient
-// is 1, the rate is 1 and rows begin at 0: a row ends as minus the number of its pushes, exact in
-// float.
+// once. Method: real threads over the in-memory network, also under ThreadSanitizer. Every gradient
+// is 1, the rate is 1 and rows start at 0: at the end a row is minus the number of its pushes,
+// exact in float.
 #include "server/service/executor.h"
 
 #include <thread>
@@ -30,7 +30,8 @@ std::vector<TableSpec> CountingTables() {
 }
 const std::vector<TableSpec> kTables = CountingTables();
 
-// One worker's connection to one executor. Sends everything twice, as a careless network would.
+// One worker's connection to one executor. It sends everything twice, as an unreliable network
+// might.
 class Client {
  public:
   Client(Network& network, const std::string& endpoint) : socket_(*network.Connect(endpoint)) {}
@@ -118,10 +119,11 @@ TEST_F(ExecutorTest, ManyWorkersInStepCountEveryPushOnce) {
     for (uint32_t w = 0; w < kWorkers; ++w) {
       workers.emplace_back([&, w] {
         Client client(*network_, executor->endpoint());
-        // Key 0 is everyone's, keys 1 to 4 one worker's each.
+        // All workers push key 0; each of the keys 1 to 4 is pushed by one worker.
         const RowMap rows = {{{0, 0}, {1, 1}}, {{0, w + 1}, {1, 1}}};
         for (Step step = 0; step < kSteps; ++step) {
-          const DataReply pulled = client.Pull(step, rows);  // Waits for the others: the barrier.
+          // Waits for the other workers, as at a barrier.
+          const DataReply pulled = client.Pull(step, rows);
           ASSERT_TRUE(pulled.status.ok()) << pulled.status;
           for (const float v : pulled.values.as<float>()) {
             const auto own = static_cast<float>(step);

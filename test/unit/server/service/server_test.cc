@@ -1,6 +1,6 @@
 // Goal: the role joins, starts, serves, saves, loads, reports and ends as the scheduler orders.
 // Method: the real server and its threads over the in-memory network; the test plays the scheduler
-// and the worker by hand; every wait has a deadline.
+// and the worker; every wait has a deadline.
 #include "server/service/server.h"
 
 #include <deque>
@@ -31,7 +31,7 @@ class Orders {
  public:
   explicit Orders(Network& network) : socket_(*network.Bind("inproc://scheduler")) {}
 
-  // The next message of this kind; others are dropped.
+  // Waits for the next message of this kind; others are dropped.
   template <class T>
   T Await() {
     const TimePoint deadline = SystemClock().Now() + kTimeout;
@@ -126,7 +126,7 @@ class ServerTest : public ::testing::Test {
     orders_.Send(start);
     orders_.Await<ReadyMessage>();
   }
-  // One request to one executor.
+  // Sends one request to one executor and returns its answer.
   template <class Request>
   DataReply Ask(uint32_t executor, Request request, Generation generation) {
     request.request = ++number_;
@@ -142,7 +142,7 @@ class ServerTest : public ::testing::Test {
     for (uint32_t s = executor; s < kShards; s += 2) shards.emplace_back(s);
     return shards;
   }
-  // Keys 0..99, each gradient 1.
+  // Pushes a gradient of 1 to keys 0 to 99.
   void Push(Step step, Generation generation = Generation(1)) {
     test::RowMap rows;
     for (Key key = 0; key < 100; ++key) rows[{0, key}] = {1, 1};
@@ -159,7 +159,7 @@ class ServerTest : public ::testing::Test {
   void TearDown() override {
     stop_.request_stop();
     while (end_.valid() && end_.wait_for(Duration::zero()) != std::future_status::ready) {
-      orders_.Receive();  // Acknowledges its last words.
+      orders_.Receive();  // Acknowledges its last messages.
     }
   }
 
@@ -186,7 +186,7 @@ TEST_F(ServerTest, ServesSavesLoadsAndReports) {
   Start();
   Push(0);
   Push(1);
-  // No Complete: the order itself says that every step before 2 is.
+  // There is no Complete: the order itself implies that all steps before 2 are complete.
   EXPECT_TRUE(orders_.Do<SaveDone>(SaveOrder{2, "saved"}).writing);
   const auto saved = orders_.Await<RowsWrittenMessage>();
   EXPECT_EQ(saved.step, 2u);
@@ -241,7 +241,8 @@ TEST_F(ServerTest, StopOnRequestSaysSo) {
 
 TEST_F(ServerTest, FailedSaveIsToldAndLeavesNothing) {
   Start();
-  std::filesystem::create_directories(saved_ + "/server-4/rows-1");  // In the way of executor 1.
+  // This folder prevents executor 1 from writing its file.
+  std::filesystem::create_directories(saved_ + "/server-4/rows-1");
   orders_.Send(OrderMessage{1, SaveOrder{0, "saved"}});
   const auto failed = orders_.Await<FailedMessage>();
   EXPECT_EQ(failed.code, StatusCode::kUnavailable);
@@ -250,7 +251,7 @@ TEST_F(ServerTest, FailedSaveIsToldAndLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(saved_ + "/server-4"));
 }
 
-// Whoever speaks in the scheduler's place makes a server write, or remove, in checkpoint.dir only.
+// Even a false scheduler can make a server write or remove files in checkpoint.dir only.
 TEST_F(ServerTest, ASaveElsewhereIsRefused) {
   const test::ScratchFolder elsewhere;
   Start();

@@ -1,6 +1,7 @@
-// Goal: pushes of asynchronous workers are applied once each and in their sender's order whatever
-// arrives when, and pulls wait exactly for what the staleness names. Method: stories, and a random
-// network that delays, repeats and reorders pieces, against a plain list of what was applied.
+// Goal: pushes of asynchronous workers are applied once each and in the order of their sender,
+// however they arrive, and a pull waits exactly for the steps that the staleness requires. Method:
+// written-out sequences, and a random network that delays, repeats and reorders pieces, compared
+// with a plain list of applied pushes.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ class AsyncClockTest : public ::testing::Test {
     for (uint32_t w = 1; w <= count; ++w) options.workers.emplace_back(w);
     return options;
   }
-  // Notes what is applied, by worker.
+  // Records which steps are applied, by worker.
   struct Notes : ShardUpdater {
     bool Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
       EXPECT_EQ(pushes.size(), 1u);
@@ -56,7 +57,7 @@ class AsyncClockTest : public ::testing::Test {
   static constexpr StatusCode kOk = StatusCode::kOk, kBusy = StatusCode::kResourceExhausted,
                               kMalformed = StatusCode::kOutOfRange;
 
-  static constexpr Step kAhead = 16;  // So many pushes of a worker are parked.
+  static constexpr Step kAhead = 16;  // At most this many pushes of a worker wait.
   std::unique_ptr<ShardClock> clock_ = MakeAsyncClock(Workers(2, 3));
   Notes notes_;
   std::map<uint32_t, std::vector<Step>>& applied_ = notes_.applied;
@@ -77,7 +78,7 @@ TEST_F(AsyncClockTest, ALaterPushIsParkedUntilItsTurn) {
   EXPECT_TRUE(applied_[1].empty());
   EXPECT_EQ(Take({.worker = 1, .step = 0}), kOk);
   EXPECT_EQ(applied_[1], (std::vector<Step>{0, 1, 2}));
-  EXPECT_EQ(Take({.worker = 1, .step = 2}), kOk);  // Its sender comes again.
+  EXPECT_EQ(Take({.worker = 1, .step = 2}), kOk);  // Its sender was told Busy and sends it again.
   EXPECT_EQ(applied_[1].size(), 3u);
 }
 
@@ -112,18 +113,21 @@ TEST_F(AsyncClockTest, APushWaitsForItsRowsAndIsAcknowledgedOnlyThen) {
 TEST_F(AsyncClockTest, AStrangerIsRefused) { EXPECT_EQ(Take({.worker = 9}), kMalformed); }
 
 TEST_F(AsyncClockTest, AnOrderBeginsWhereItSays) {
-  // Worker 1 did more steps of the first order than its number says, worker 2 fewer.
+  // Worker 1 did more steps of the first order than the order's number of steps implies, worker 2
+  // fewer.
   for (Step step = 0; step < 7; ++step) ASSERT_EQ(Take({.worker = 1, .step = step}), kOk);
   EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 5}), kBusy);
   EXPECT_EQ(Take({.worker = 1, .step = 5, .first_step = 5}), kOk);
-  EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 0}), kOk);  // Of the last order: applied.
+  // It belongs to the last order, so it has been applied.
+  EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 0}), kOk);
   EXPECT_EQ(applied_[1], (std::vector<Step>{0, 1, 2, 3, 4, 5, 6, 5, 6}));
 }
 
 TEST_F(AsyncClockTest, APullWaitsForEveryWorkersPushOfTheStepThatStalenessNames) {
   for (Step step = 0; step < 10; ++step) ASSERT_EQ(Take({.worker = 1, .step = step}), kOk);
   for (Step slow = 0; slow < 6; ++slow) {
-    // `slow` steps are pushed by worker 2: a pull of t may go if step t - 4 is among them.
+    // Worker 2 has pushed `slow` steps; a pull of step t may be answered if step t - 4 is among
+    // them.
     for (Step t = 0; t < 14; ++t) EXPECT_EQ(MayPull(t), t < slow + 4) << slow << " " << t;
     ASSERT_EQ(Take({.worker = 2, .step = slow}), kOk);
   }
@@ -145,8 +149,8 @@ TEST_F(AsyncClockTest, ResetBeginsAnew) {
   EXPECT_EQ(applied_[1], std::vector<Step>{40});
 }
 
-// Every worker sends its pieces in order and again until they are acknowledged; the network hands
-// over any of those that are under way, or loses, or repeats them.
+// Every worker sends its pieces in order, and repeats them until they are acknowledged; the network
+// delivers, loses or repeats any piece in flight.
 TEST_F(AsyncClockTest, AnyArrivalAppliesEveryPushOnceInOrder) {
   constexpr Step kSteps = 40;
   constexpr uint32_t kWorkers = 2;

@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<TableSpec> kTables = {test::SimpleTable("a", 2, OptimizerKind::kAdagrad)};
 
-// A shard with one push of gradient `scale` on each of the keys at `step`.
+// The report of a shard after one push at `step` of the gradient `scale` for each key.
 TableReport ReportOf(const std::vector<Key>& keys, float scale = 1, Step step = 0) {
   const std::unique_ptr<TableRows> rows[] = {std::make_unique<TableRows>(kTables[0])};
   Shard shard(ShardId(0), rows, MakeSyncClock(1));

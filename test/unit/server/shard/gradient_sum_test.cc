@@ -53,7 +53,7 @@ TEST(GradientSum, TablesStandSideBySide) {
   Add(sum, {8, 8}, {1, 2, 3, 4});
   EXPECT_EQ(KeysOf(sum), (std::vector<Key>{8}));
   EXPECT_EQ(SumsOf(sum), (std::vector<float>{4, 6}));
-  EXPECT_EQ(first[1], 2);  // Did not move.
+  EXPECT_EQ(first[1], 2);  // The memory of the first sum has not moved.
 }
 
 TEST(GradientSum, BeginForgets) {

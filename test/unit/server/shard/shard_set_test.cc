@@ -83,12 +83,14 @@ TEST(ShardSet, StampsAreComparedPartByPart) {
       {{Generation(3), view, map, self}, StatusCode::kResourceExhausted},
       {{generation, ViewNumber(4), map, self}, StatusCode::kResourceExhausted},
       {{generation, view, MapVersion(5), self}, StatusCode::kResourceExhausted},
-      {{generation, view, MapVersion(3), self}, StatusCode::kOk},  // Judged for each shard.
+      // An older map is judged shard by shard.
+      {{generation, view, MapVersion(3), self}, StatusCode::kOk},
   };
   for (const Case& c : cases) EXPECT_EQ(set.CheckStamp(c.stamp).code(), c.want);
 }
 
-// Of four shards 1 and 3 are here; 2 has left with version 3 of the map, 3 has come with version 4.
+// There are four shards, of which 1 and 3 are here. Shard 2 has left with map version 3, and shard
+// 3 has come with version 4.
 TEST(ShardSet, AShardIsRefusedToThoseWhoDoNotKnowItsChain) {
   ShardSetOptions options = OptionsOf(4, {ShardId(1), ShardId(3)});
   options.view.map.chains[2].since = MapVersion(3);
@@ -103,7 +105,8 @@ TEST(ShardSet, AShardIsRefusedToThoseWhoDoNotKnowItsChain) {
   EXPECT_EQ(*refused(2, asked), (std::vector{ShardId(2), ShardId(3)}));
   EXPECT_EQ(*refused(4, {{ShardId(1), ShardId(3)}}), std::vector<ShardId>());
   EXPECT_EQ(*refused(3, {{ShardId(1), ShardId(3)}}), std::vector<ShardId>{ShardId(3)});
-  EXPECT_EQ(refused(3, asked).status().code(), StatusCode::kOutOfRange);  // It should know.
+  // Its map version should know that.
+  EXPECT_EQ(refused(3, asked).status().code(), StatusCode::kOutOfRange);
   EXPECT_EQ(refused(4, {{ShardId(4)}}).status().code(), StatusCode::kOutOfRange);
 }
 
@@ -151,7 +154,7 @@ TEST(ShardSet, PushTooEarlyChangesNothing) {
   EXPECT_EQ(set.held_bytes(), 0u);
 }
 
-// Whoever asks for step 2 has had step 1 acknowledged.
+// A worker asks for step 2 only after step 1 was acknowledged.
 TEST(ShardSet, ALogThatCameBackWithoutItsEndIsNamed) {
   ShardSet set = MakeSet(2, test::AllShards(2));
   ASSERT_TRUE(set.Push(MakePush(set, RandomRows(1, 10), 0)).ok());
@@ -188,8 +191,8 @@ TEST(ShardSet, GatherGivesValuesInKeyOrderOverAllTables) {
   }
 }
 
-// The promise of equal bits: the same pushes, in another order of arrival, on another number of
-// shards, over one or several sets.
+// Bits must be equal for the same pushes in another order of arrival, with another number of
+// shards, in one or several sets.
 TEST(ShardSet, BitsDependOnNeitherShardsNorArrival) {
   constexpr uint32_t kSlices = 4;
   const auto run = [&](uint32_t shards_of_job, uint32_t sets_count, bool backwards) {
@@ -205,7 +208,8 @@ TEST(ShardSet, BitsDependOnNeitherShardsNorArrival) {
         const RowMap rows = RandomRows(step * 100 + slice, 200);
         for (ShardSet& set : sets) {
           EXPECT_TRUE(set.Push(MakePush(set, rows, step, slice, kSlices)).ok());
-          EXPECT_TRUE(set.Push(MakePush(set, rows, step, slice, kSlices)).ok());  // A resend.
+          // The same message again.
+          EXPECT_TRUE(set.Push(MakePush(set, rows, step, slice, kSlices)).ok());
         }
       }
     }
@@ -229,8 +233,8 @@ TEST(ShardSet, BitsDependOnNeitherShardsNorArrival) {
   }
 }
 
-// Gradient 1 and rate 1: a row counts the pushes that named it. They arrive in any order, more than
-// once, until they are acknowledged.
+// With gradient 1 and rate 1 a row counts the pushes that contained its key. They arrive in any
+// order and repeatedly until they are acknowledged.
 TEST(ShardSet, PushesOfWorkersApartCountOnceEach) {
   TableSpec counter = test::SimpleTable("a", 3);
   counter.init = {InitKind::kZeros, 0};

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Step kNever = 1'000'000;
 
-// One table, dim 1, SGD with rate 1 from zero: a row is minus the sum of its gradients.
+// One table of dimension 1 with SGD, rate 1, zeros: a row is minus the sum of its gradients.
 class ShardTest : public ::testing::Test {
  protected:
   static std::vector<TableSpec> Tables() {
@@ -51,10 +51,10 @@ TEST_F(ShardTest, AppliesOnlyWhenCompleteAndWhole) {
   ASSERT_TRUE(Take(Of(0, 0, 1)).ok());
   ASSERT_TRUE(Take(Of(0, 2, 4)).ok());
   shard_.Advance(kNever, scratch_, nullptr);
-  EXPECT_EQ(shard_.now(), 0u);  // Complete, but slice 1 is missing.
+  EXPECT_EQ(shard_.now(), 0u);  // The step is declared complete, but slice 1 is missing.
   EXPECT_EQ(shard_.clock().Missing(), "slice 1 of step 0");
   ASSERT_TRUE(Take(Of(0, 1, 2)).ok());
-  EXPECT_EQ(Row(), 0.0f);  // Whole, but not said to be complete.
+  EXPECT_EQ(Row(), 0.0f);  // All pushes are here, but the step is not declared complete.
   shard_.Advance(1, scratch_, nullptr);
   EXPECT_EQ(shard_.now(), 1u);
   EXPECT_EQ(Row(), -7.0f);
@@ -69,14 +69,14 @@ TEST_F(ShardTest, SecondCopiesAreAcknowledgedAndDropped) {
     EXPECT_EQ(shard_.clock().held_bytes(), held);
   }
   shard_.Advance(1, scratch_, nullptr);
-  ASSERT_TRUE(Take(Of(0, 1, 100)).ok());  // Of an applied step.
+  ASSERT_TRUE(Take(Of(0, 1, 100)).ok());  // The push belongs to an applied step.
   shard_.Advance(kNever, scratch_, nullptr);
   EXPECT_EQ(Row(), -3.0f);
   EXPECT_EQ(shard_.now(), 1u);
 }
 
 TEST_F(ShardTest, SumsInSliceOrderWhateverTheArrival) {
-  const float gradients[] = {1e8f, -1e8f, 1.0f};  // In another order the 1 would be lost.
+  const float gradients[] = {1e8f, -1e8f, 1.0f};  // In another order the sum would lose the 1.
   std::vector<SliceIndex> order = {0, 1, 2};
   do {
     shard_.Reset(0);

@@ -17,7 +17,7 @@ constexpr uint32_t kDim = 32;
 
 class DiskTierTest : public ::testing::Test {
  protected:
-  // Every key gets a push of ones, 100 at a step.
+  // Pushes ones to every key, 100 keys in a step.
   bool PushAll() {
     for (uint64_t begin = 0; begin < kKeys; begin += 100) {
       std::map<Key, std::vector<float>> rows;
@@ -81,7 +81,7 @@ TEST_F(DiskTierTest, WithoutNeedTheDiskIsNotTouched) {
 }
 
 TEST_F(DiskTierTest, ADiskThatFailsForAWhileLosesNothing) {
-  // A folder cannot be made below a file.
+  // No folder can be made below a file.
   const std::string folder = temp_ / "file";
   std::ofstream(folder) << "in the way";
   test::TieredShards tiered(Counting(), 2, test::AllShards(2), folder + "/rows", 1 << 17);
@@ -117,7 +117,8 @@ TEST_F(DiskTierTest, ADamagedFileIsNamed) {
       << tiered_.tier().failure();
 }
 
-// Of rows ten times the memory, loaded with as many shards and with others.
+// The rows need ten times the memory; they are loaded with the same and with another number of
+// shards.
 TEST_F(DiskTierTest, ALoadStaysWithinTheMemory) {
   constexpr uint64_t kAllKeys = 60'000, kMemory = 1 << 20;
   const std::string folder = temp_ / "saved";
@@ -162,14 +163,14 @@ TEST_F(DiskTierTest, RowsThatAreGoneLeaveTheDiskToo) {
     expiring.Rest(1);
     most = std::max(most, expiring.tier().disk_bytes());
   }
-  // 41 steps of rows live; merges keep some of the others for a while.
+  // Rows of 41 steps are alive; some of the others stay on disk until they are merged.
   const uint64_t all = kSteps * kKeysAStep * kDim * sizeof(float);
   EXPECT_LT(most, all / 2);
   EXPECT_EQ(expiring.Pull(0, 5), std::vector<float>(kDim, 0));
   EXPECT_EQ(expiring.Pull(0, (kSteps - 20) * kKeysAStep), std::vector<float>(kDim, -1));
 }
 
-// As an evaluation beside a training.
+// An evaluation beside a training does this.
 TEST_F(DiskTierTest, AnotherInTheSameFolderHasFilesOfItsOwn) {
   ASSERT_TRUE(PushAll());
   for (int i = 0; i < 2; ++i) {
@@ -181,7 +182,8 @@ TEST_F(DiskTierTest, AnotherInTheSameFolderHasFilesOfItsOwn) {
 
 TEST_F(DiskTierTest, TheFolderGoesWithIt) {
   const auto folders = [this] {
-    return std::distance(std::filesystem::directory_iterator(temp_ / "other"), {}) - 1;  // A lock.
+    // The lock file does not count.
+    return std::distance(std::filesystem::directory_iterator(temp_ / "other"), {}) - 1;
   };
   {
     test::TieredShards other(Counting(), 2, test::AllShards(2), temp_ / "other", 1 << 17);

@@ -16,18 +16,18 @@ class EvictorTest : public ::testing::Test {
     return Evictor(TierBudget(memory), parts_.shards(), parts_.tables(), parts_.below(),
                    parts_.progress());
   }
-  // As many turns as it takes, with a disk that keeps up.
+  // Runs until nothing more is evicted, with a disk that keeps up.
   void WorkUntilDone(Evictor& evictor) {
     for (uint64_t before = ~uint64_t{0}; parts_.below().rows() != before;) {
       before = parts_.below().rows();
-      for (int turn = 0; turn < 8; ++turn) {  // Warm rows cool first.
+      for (int turn = 0; turn < 8; ++turn) {  // Recently used rows must age first.
         evictor.Work();
         parts_.WriteAll();
       }
     }
   }
 
-  TierParts parts_{512 << 10};  // More than leaves in one step of the clock's hand.
+  TierParts parts_{512 << 10};  // More than leaves in one step of the clock hand.
 };
 
 TEST_F(EvictorTest, RowsThatFitStay) {

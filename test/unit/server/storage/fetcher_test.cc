@@ -13,7 +13,7 @@ class FetcherTest : public ::testing::Test {
     const EmbeddingTable::KeyRun run{&parts_.table(), {&key, 1}};
     return fetcher_.EnsureInMemory({&run, 1});
   }
-  // The disk has read something; the number of rows of that fetch.
+  // Waits for a fetch of the disk, and returns its number of rows.
   size_t TakeFetch() {
     const DiskThreads::Done done = parts_.Next();
     EXPECT_NE(done.fetched, nullptr);
@@ -79,7 +79,8 @@ TEST_F(FetcherTest, ProgressIsNotedWhenTheLastRowOfSomebodyIsThere) {
 TEST_F(FetcherTest, AKeyThatTheDiskDoesNotHaveIsAskedForOnce) {
   parts_.Send(1);
   parts_.WriteAll();
-  parts_.below().Left(parts_.table(), 7);  // The filter lets it pass, as it does by chance.
+  // Adds key 7 to the filter without a row on disk, which imitates a false positive.
+  parts_.below().Left(parts_.table(), 7);
   EXPECT_FALSE(Ensure(7));
   TakeFetch();
   EXPECT_TRUE(Ensure(7));

@@ -63,7 +63,7 @@ TEST_F(RowsBelowTest, RunsThatTheDiskHasNoPlaceForWaitInOrder) {
     below_.Seal();
   }
   EXPECT_TRUE(below_.runs_wait());
-  parts_.WriteAll();  // Checks that the oldest run comes first.
+  parts_.WriteAll();  // Checks that runs are written in their order.
   EXPECT_FALSE(below_.runs_wait());
 }
 

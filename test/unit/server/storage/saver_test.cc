@@ -19,7 +19,7 @@ class SaverTest : public ::testing::Test {
     task->notes.emplace_back(std::string(1, '\0'), "a note");
     return task;
   }
-  // Turns until the checkpoint is done.
+  // Runs until the checkpoint is finished.
   std::unique_ptr<CheckpointTask> Finish() {
     for (;;) {
       saver_.Work();

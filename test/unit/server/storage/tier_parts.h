@@ -1,5 +1,5 @@
-// What the parts of the disk tier have in common, with one table in two shards: a test adds the
-// part that it is about, and hands on by itself what the disk has done.
+// Parts of the disk tier, with one table in two shards. A test adds the part that it tests, and
+// passes on the results of the disk itself.
 #pragma once
 
 #include <string>
@@ -39,7 +39,7 @@ class TierParts {
   TierProgress& progress() { return progress_; }
   std::string path(const std::string& name) const { return temp_ / name; }
 
-  // Rows 0 … count - 1 of the first shard's table, each pushed once.
+  // Pushes rows 0 … count - 1 of the first shard's table once each.
   void PushRows(Key count) {
     for (Key key = 0; key < count; ++key) PushRow(key, 1);
   }
@@ -47,19 +47,19 @@ class TierParts {
     const std::vector<float> gradients(kDim, gradient);
     table().Push({&key, 1}, gradients, {.step = step_++});
   }
-  // A row that is on its way to disk, and in memory no more.
+  // Adds a row that is on its way to disk and no longer in memory.
   void Send(Key key) {
     const std::span<std::byte> record = below_.Add(table(), key);
     std::ranges::fill(record, std::byte{0});
     below_.Left(table(), key);
   }
-  // What the disk has done next; it must do something.
+  // Waits for the next result of the disk.
   DiskThreads::Done Next() {
     std::optional<DiskThreads::Done> done = disk_.Take(seconds(30));
     DT_CHECK(done.has_value());
     return *std::move(done);
   }
-  // Until the disk has all runs.
+  // Waits until the disk has all runs.
   void WriteAll() {
     below_.Seal();
     while (!below_.runs().empty()) below_.OnWritten(Next().written);

@@ -88,7 +88,7 @@ TEST(EmbeddingTable, RowsOfBf16ReadTheSameBeforeAndAfterTheyAreMade) {
   const auto before = PullOf(table, keys);
   table.Push(keys, std::vector<float>(15), {.step = 0});
   EXPECT_EQ(PullOf(table, keys), before);
-  EXPECT_EQ(table.record_bytes(), 12 + sizeof(Step));  // Filled up to a multiple of four.
+  EXPECT_EQ(table.record_bytes(), 12 + sizeof(Step));  // Padded to a multiple of four bytes.
   const OneTable plain(SpecOf(OptimizerKind::kSgd, 5));
   const auto exact = PullOf(plain, keys);
   EXPECT_NE(before, exact);
@@ -107,10 +107,10 @@ TEST(EmbeddingTable, GapIsCountedFromTheLastPush) {
     table.Push(std::vector<Key>{1}, grad, {.step = step});
     return PullOf(table, {1})[0];
   };
-  EXPECT_EQ(push(1), 1.0f - 0.25f);            // Never pushed: steps 0 and 1.
-  EXPECT_EQ(push(2), 0.75f - 0.75f * 0.125f);  // The step after.
+  EXPECT_EQ(push(1), 1.0f - 0.25f);  // The row was never pushed, so two steps count: 0 and 1.
+  EXPECT_EQ(push(2), 0.75f - 0.75f * 0.125f);  // The next step counts once.
   const float before = PullOf(table, {1})[0];
-  EXPECT_FLOAT_EQ(push(6), before - before * 0.5f);  // Four steps.
+  EXPECT_FLOAT_EQ(push(6), before - before * 0.5f);  // Four steps count.
 }
 
 TEST(EmbeddingTable, RateScaleTouchesScheduledTablesOnly) {
@@ -153,7 +153,7 @@ TEST(EmbeddingTable, ManyShortRunsAreServedAsOneByOne) {
   std::vector<EmbeddingTable::PullRun> pulls;
   std::vector<float> got(keys.size() * 40), want(got.size());
   for (size_t begin = 0, length = 0; begin < keys.size(); begin += length) {
-    length = std::min<size_t>(begin % 13, keys.size() - begin);  // Runs of no key, too.
+    length = std::min<size_t>(begin % 13, keys.size() - begin);  // Some runs are empty.
     if (begin % 13 == 0) length = 1;
     const auto run = std::span(keys).subspan(begin, length);
     const bool to_wide = begin % 2 == 0;

@@ -10,7 +10,7 @@
 namespace dt::server {
 namespace {
 
-// Inserts the key if it is not there; its row.
+// Inserts the key if it is absent; returns its row.
 uint32_t FindOrInsert(KeyIndex& index, Key key, uint32_t row) {
   if (index.Find(key) == KeyIndex::kAbsent) index.Insert(key, row);
   return index.Find(key);
@@ -35,14 +35,14 @@ TEST(KeyIndex, EveryKeyIsFoundAtEveryMomentOfGrowth) {
   constexpr uint32_t kKeys = 3000;
   for (uint32_t n = 0; n < kKeys; ++n) {
     ASSERT_EQ(FindOrInsert(index, n * 977u, n), n);
-    ASSERT_EQ(FindOrInsert(index, n * 977u, n + 1), n);  // Found, not inserted again.
+    ASSERT_EQ(FindOrInsert(index, n * 977u, n + 1), n);  // The key is found and not inserted again.
     for (uint32_t i = 0; i <= n; i += 1 + n / 50) ASSERT_EQ(index.Find(i * 977u), i) << n;
     ASSERT_EQ(index.Find(n * 977u + 1), KeyIndex::kAbsent);
   }
   EXPECT_EQ(index.size(), kKeys);
 }
 
-// The key whose hash is `hash`, under salt 0: the inverse of SplitMix64's finaliser.
+// The key with this hash under salt 0; it inverts the finalizer of SplitMix64.
 Key KeyWithHash(uint64_t hash) {
   uint64_t x = std::rotl(hash, 32);
   x ^= x >> 31 ^ x >> 62;
@@ -52,14 +52,14 @@ Key KeyWithHash(uint64_t hash) {
   return x ^ x >> 30 ^ x >> 60;
 }
 
-// The hardest cases of growth: one long run, at any place, also around the end.
+// The hardest case of growth: one long run of colliding keys, at any position, also across the end.
 TEST(KeyIndex, CollidingKeysSpillIntoTheNextBuckets) {
   ASSERT_EQ(std::rotl(MixBits(KeyWithHash(12345)), 32), 12345u);
   for (const uint64_t home : {uint64_t{0}, ~uint64_t{0} / 3, ~uint64_t{0} - 5000}) {
     KeyIndex index(0);
     std::vector<Key> keys;
     for (uint32_t i = 0; i < 2000; ++i) {
-      // Every other one elsewhere, so that there are runs to move singly.
+      // Every other key is elsewhere, so that there are also single keys to move.
       keys.push_back(i % 2 == 0 ? KeyWithHash(home + i) : Key{i});
       ASSERT_EQ(FindOrInsert(index, keys[i], i), i);
       for (uint32_t k = 0; k <= i; k += 1 + i / 50) ASSERT_EQ(index.Find(keys[k]), k) << i;
@@ -68,7 +68,7 @@ TEST(KeyIndex, CollidingKeysSpillIntoTheNextBuckets) {
   }
 }
 
-// Against a map, through growth, with keys that crowd a few buckets.
+// Compared with a map while the index grows, with keys that crowd a few buckets.
 TEST(KeyIndex, EqualsAMapThroughInsertionsAndErasures) {
   for (const uint64_t spread : {uint64_t{3}, uint64_t{1} << 30, ~uint64_t{0}}) {
     KeyIndex index(0);
@@ -126,7 +126,7 @@ TEST(KeyIndex, SweepsGiveUpWhatIsNotTouched) {
   for (Key k = 0; k < 1000; ++k) index.Insert(k, static_cast<uint32_t>(k));
   std::vector<KeyRow> cold;
   index.Sweep(index.buckets(), cold);
-  EXPECT_TRUE(cold.empty());  // New ones are spared once.
+  EXPECT_TRUE(cold.empty());  // New keys are spared once.
   for (Key k = 0; k < 1000; k += 2) index.Touch(index.HashOf(k), k);
   index.Sweep(index.buckets() / 2, cold);
   index.Sweep(index.buckets() - index.buckets() / 2, cold);
@@ -137,7 +137,8 @@ TEST(KeyIndex, SweepsGiveUpWhatIsNotTouched) {
   for (const Key k : keys) EXPECT_EQ(k % 2, 1u);
 }
 
-// Each key comes once and leaves in the order of the hand, from an index as full as it gets.
+// Each key is inserted once and removed in the order of the clock hand, while the index is as full
+// as it can be.
 TEST(KeyIndex, NeverFillsUpBeforeTheHand) {
   constexpr Key kFirst = 3200;
   KeyIndex index(1);
@@ -152,7 +153,7 @@ TEST(KeyIndex, NeverFillsUpBeforeTheHand) {
       for (const KeyRow& row : cold) index.Erase(row.key);
     }
   }
-  // One bucket and what it spilled into, at a time.
+  // Visits one bucket and its overflow at a time.
   std::vector<KeyRow> run;
   for (uint64_t at = 0; at != KeyIndex::kEnd;) {
     run.clear();

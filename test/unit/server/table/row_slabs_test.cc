@@ -11,7 +11,7 @@ namespace {
 TEST(RowSlabs, RowsAndHeadersDoNotOverlapAndDoNotMove) {
   for (const uint32_t row_bytes : {4u, 8u, 24u, 56u, 136u, 4096u, 5000u, 200'000u}) {
     RowSlabs slabs(row_bytes);
-    // More than one slab of large rows.
+    // Large rows need more than one slab.
     const uint32_t rows = std::min(40'000u, (96u << 20) / row_bytes);
     std::vector<std::byte*> places;
     for (uint32_t n = 0; n < rows; ++n) {

@@ -1,5 +1,5 @@
-// Goal: whoever sends a push under whatever map cuts a shard's rows into the same pieces, and every
-// row travels once. Method: random groups, cut for random executors.
+// Goal: a shard's rows are divided into the same pieces by every sender and under every map, and
+// every row is sent once. Method: random groups, divided for random executors.
 #include "worker/client/message_cut.h"
 
 #include <map>
@@ -46,7 +46,7 @@ PooledVector<MessageCut> Cut(std::span<const RowGroup> groups,
       groups, executors, [](uint32_t) { return true; }, every_shard);
 }
 
-// (shard, piece) → its groups; and their number, by shard.
+// The groups of each (shard, piece); and the number of pieces of each shard.
 using Pieces = std::map<std::pair<ShardId, uint32_t>, std::vector<std::array<uint32_t, 3>>>;
 Pieces PiecesOf(const PooledVector<MessageCut>& messages, std::map<ShardId, uint32_t>& numbers) {
   Pieces pieces;
@@ -83,7 +83,7 @@ TEST(MessageCut, EveryRowTravelsOnceInOrderWithinTheLimit) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const std::vector<RowGroup> groups = RandomGroups(seed, 60);
     const std::vector<uint32_t> executors = RandomExecutors(seed);
-    std::map<std::pair<uint32_t, uint32_t>, uint32_t> rows;  // By table and row.
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> rows;  // Counts by (table, row).
     for (const MessageCut& message : Cut(groups, executors, false)) {
       size_t bytes = 0, count = 0;
       for (size_t i = 0; i < message.groups.size(); ++i) {

@@ -1,7 +1,7 @@
-// Goal: the client keeps its side of the protocol, also with a server that is slow, forgetful or
-// wrong. Method: a made-up server in threads, one for each executor, over the in-memory network.
-// Its rows are a function of (table, key, column); it notes what is pushed to it, and may drop or
-// refuse a first request.
+// Goal: the client keeps its side of the protocol, also with a server that is slow, loses messages,
+// or is wrong. Method: a fake server, with a thread for each executor, over the in-memory network.
+// Its rows are a function of (table, key, column); it records pushes, and can drop or refuse first
+// requests.
 #include "worker/client/ps_client.h"
 
 #include <array>
@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr uint32_t kShards = 8;
-// By table, the graph's and the job's alike.
+// Dimension of each table; the tables of graph and job have the same order.
 const std::vector<uint32_t> kDims = {3, 5};
 using Formats = std::array<FloatFormat, 2>;
 constexpr Formats kFp32 = {FloatFormat::kFp32, FloatFormat::kFp32};
@@ -33,7 +33,7 @@ std::vector<WireTable> TablesOf(const Formats& formats) {
   return {{kDims[0], formats[0]}, {kDims[1], formats[1]}};
 }
 
-// What arrives of a row.
+// The row as it is received, after encoding for the wire.
 std::vector<float> Travelled(const WireTable& wire, const std::vector<float>& row) {
   std::vector<std::byte> bytes(RowsBytes(wire.format, wire.dim, 1));
   EncodeRows(wire.format, wire.dim, row, bytes.data());
@@ -53,8 +53,8 @@ std::vector<float> RowOf(uint32_t table, Key key) {
 }
 
 struct Behaviour {
-  std::atomic<uint32_t> drop = 0;    // As many requests stay without an answer.
-  std::atomic<uint32_t> refuse = 0;  // As many are answered Busy.
+  std::atomic<uint32_t> drop = 0;    // This many requests get no answer.
+  std::atomic<uint32_t> refuse = 0;  // This many requests are answered with Busy.
   std::atomic<bool> fail = false;
   std::atomic<bool> answer_twice = false;
 };
@@ -71,13 +71,13 @@ class FakeServer {
   }
 
   Behaviour behaviour;
-  std::vector<WireTable> tables = TablesOf(kFp32);  // Set before the first request.
+  std::vector<WireTable> tables = TablesOf(kFp32);  // Set this before the first request.
 
   struct Seen {
     std::set<std::tuple<Step, SliceIndex, ShardId, uint32_t>> pieces;
     std::map<std::pair<uint32_t, Key>, std::vector<float>> gradients;
-    std::map<ShardId, uint32_t> named;  // Pieces taken, by shard.
-    size_t again = 0;                   // Pieces that had been taken before.
+    std::map<ShardId, uint32_t> named;  // Number of accepted pieces of each shard.
+    size_t again = 0;                   // Number of pieces that had been accepted before.
     std::vector<Step> completed;
     size_t pushes = 0, pulls = 0, largest_pull = 0;
   };
@@ -179,7 +179,7 @@ std::vector<Key> KeysIn(ShardId shard, uint32_t table, uint32_t rows) {
   return keys;
 }
 
-// Keys 0..rows-1 of both tables, as a planner would group them.
+// Keys 0..rows-1 of both tables, grouped as by a planner.
 LookupPlan MakePlan(uint32_t rows) {
   LookupPlan plan;
   plan.tables.resize(kDims.size());
@@ -231,7 +231,7 @@ class PsClientTest : public ::testing::Test {
     options_.requests.tables = server_.tables = TablesOf(formats);
   }
 
-  // Gradients that are the rows themselves.
+  // Uses the rows themselves as gradients.
   std::vector<std::vector<float>> GradientsOf(const LookupPlan& plan) {
     std::vector<std::vector<float>> gradients(kDims.size());
     for (uint32_t t = 0; t < kDims.size(); ++t) {
@@ -317,7 +317,8 @@ TEST_F(PsClientTest, ALargePullIsCutInMessagesThatAddUp) {
     ExpectRows(plan, rows);
   }
   EXPECT_GT(server_.seen().pulls, 60);
-  EXPECT_LE(server_.seen().largest_pull, 200 + kShards * 2 * 3);  // Groups are filled up.
+  // Messages are filled up to whole groups.
+  EXPECT_LE(server_.seen().largest_pull, 200 + kShards * 2 * 3);
 }
 
 TEST_F(PsClientTest, PartsOfAPullThatAreLostOrRefusedComeAgain) {
@@ -428,7 +429,7 @@ TEST_F(PsClientTest, TheEndOfTheJobEndsAWaitAtOnce) {
 TEST_F(PsClientTest, RequestsOfTrainingAreInTheTimeline) {
   Timeline timeline({.first = 7, .last = 7});
   options_.requests.timeline = &timeline;
-  server_.behaviour.refuse = 1;  // Resent: still one request.
+  server_.behaviour.refuse = 1;  // The request is resent but recorded once.
   const auto client = Client();
   const LookupPlan plan = MakePlan(50);
   PulledRows rows;
@@ -444,7 +445,7 @@ TEST_F(PsClientTest, RequestsOfTrainingAreInTheTimeline) {
     (span.label.track == Track::kPull ? pulled : pushed) += span.bytes;
     EXPECT_EQ(span.slice, span.label.track == Track::kPush ? 2 : 0);
   }
-  EXPECT_EQ(timeline.Spans().size(), 3 + 3);  // Of each executor one pull and one push.
+  EXPECT_EQ(timeline.Spans().size(), 3 + 3);  // One pull and one push for each executor.
   const uint64_t both_ways = 50 * (2 * sizeof(Key) + (kDims[0] + kDims[1]) * sizeof(float));
   EXPECT_EQ(pulled, both_ways);
   EXPECT_EQ(pushed, both_ways);
@@ -453,7 +454,7 @@ TEST_F(PsClientTest, RequestsOfTrainingAreInTheTimeline) {
 TEST_F(PsClientTest, CompleteReachesEveryExecutor) {
   const auto client = Client();
   ASSERT_TRUE(client->Complete(9).ok());
-  // An answered request behind it: what came before has arrived.
+  // When this later request is answered, the earlier messages have arrived.
   ASSERT_TRUE(Push(*client, {}, MakePlan(50)).ok());
   EXPECT_EQ(server_.seen().completed, std::vector<Step>({9, 9, 9}));
 }

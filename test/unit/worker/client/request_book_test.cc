@@ -1,5 +1,6 @@
-// Goal: a request ends once, at who holds its shards when it is answered, whatever moves meanwhile.
-// Method: letters are answered by hand, or by executors that know a map of their own.
+// Goal: each request is completed once, by the server that holds its shards when it is answered,
+// whatever moves meanwhile. Method: the test answers letters, or executors with maps of their own
+// do.
 #include "worker/client/request_book.h"
 
 #include <map>
@@ -44,7 +45,7 @@ LookupPlan PlanOf(uint32_t rows) {
   return plan;
 }
 
-// All servers. Each judges by the map that it knows.
+// All servers; each decides by its own map.
 class Servers {
  public:
   explicit Servers(const ShardMap& map) : map_{{ProcessId(1), map}, {ProcessId(2), map}} {}
@@ -79,8 +80,9 @@ class Servers {
     return Encode(reply);
   }
 
-  std::map<std::tuple<Step, ShardId, uint32_t>, uint32_t> taken;  // Times.
-  std::map<ShardId, ProcessId> by;                                // Who took it last.
+  // How often each piece was accepted.
+  std::map<std::tuple<Step, ShardId, uint32_t>, uint32_t> taken;
+  std::map<ShardId, ProcessId> by;  // The server that accepted it last.
 
  private:
   static Frame Pull(const PullRequest& pull, const std::function<bool(ShardId)>& refused) {
@@ -110,7 +112,7 @@ class RequestBookTest : public ::testing::Test {
             .resend_after = seconds(1),
             .message_bytes_max = 300};
   }
-  // Sends what is due; the answers arrive at once.
+  // Sends the letters that are due; the answers arrive at once.
   void Exchange() {
     for (RequestBook::Letter& letter : book_.TakeLetters(now_)) {
       ASSERT_TRUE(
@@ -153,7 +155,8 @@ TEST_F(RequestBookTest, NothingIsDueTwice) {
   EXPECT_FALSE(book_.TakeLetters(now_).empty());
   EXPECT_TRUE(book_.TakeLetters(now_).empty());
   now_ += seconds(1);
-  EXPECT_FALSE(book_.TakeLetters(now_).empty());  // Not answered: again.
+  // The letter was not answered, so it is sent again.
+  EXPECT_FALSE(book_.TakeLetters(now_).empty());
 }
 
 TEST_F(RequestBookTest, APullOfAShardThatHasLeftGoesToItsNewServer) {
@@ -163,7 +166,7 @@ TEST_F(RequestBookTest, APullOfAShardThatHasLeftGoesToItsNewServer) {
   servers_.Learn(ProcessId(2), moved);
   book_.BeginPull(now_, plan, 0, PullMode::kTrain);
   Exchange();
-  EXPECT_TRUE(book_.Awaited(plan).has_value());  // The refused part.
+  EXPECT_TRUE(book_.Awaited(plan).has_value());  // The refused part is still awaited.
   Exchange();
   EXPECT_FALSE(book_.Awaited(plan).has_value());
   EXPECT_EQ(book_.routes().map(), moved);
@@ -183,8 +186,8 @@ TEST_F(RequestBookTest, ARefusedPieceKeepsItsKeyAndOthersAreNotSentAgain) {
   ExpectTakenOnce();
 }
 
-// The old server has taken a push and handed it over; its answer comes when the map is known to be
-// newer, and does not count.
+// The old server has accepted a push and handed the shard over. Its answer arrives when the client
+// knows the newer map, so it does not count.
 TEST_F(RequestBookTest, AnAnswerOfWhoHoldsTheShardNoLongerDoesNotCount) {
   const LookupPlan plan = PlanOf(60);
   BeginPush(plan);
@@ -193,7 +196,7 @@ TEST_F(RequestBookTest, AnAnswerOfWhoHoldsTheShardNoLongerDoesNotCount) {
   for (RequestBook::Letter& letter : letters) {
     answers.push_back(servers_.Answer(std::move(letter.frames)));
   }
-  // Another request brings the new map.
+  // Another request teaches the client the new map.
   const ShardMap moved = Move(TwoServers(), 1, ProcessId(2));
   servers_.Learn(ProcessId(1), moved);
   servers_.Learn(ProcessId(2), moved);
@@ -213,7 +216,7 @@ TEST_F(RequestBookTest, AnAnswerOfWhoHoldsTheShardNoLongerDoesNotCount) {
   }
 }
 
-// Server 2 is gone, and nobody answers for it.
+// Server 2 has gone, and nobody answers in its stead.
 TEST_F(RequestBookTest, WhatAServerThatIsGoneOwesGoesElsewhereAtOnce) {
   ShardMap without = TwoServers();
   without.version = MapVersion(2);
@@ -226,12 +229,13 @@ TEST_F(RequestBookTest, WhatAServerThatIsGoneOwesGoesElsewhereAtOnce) {
   BeginPush(plan);
   for (RequestBook::Letter& letter : book_.TakeLetters(now_)) {
     const Frames answer = servers_.Answer(std::move(letter.frames));
-    if (book_.routes().executors()[letter.executor].server == ProcessId(2)) continue;  // Lost.
+    // The answer is lost.
+    if (book_.routes().executors()[letter.executor].server == ProcessId(2)) continue;
     ASSERT_TRUE(book_.OnAnswer(now_, letter.executor, answer).ok());
   }
   ASSERT_TRUE(book_.AwaitedBefore(1).has_value());
   servers_.taken.clear();
-  // A pull from server 1 of a shard that was server 2's tells of the change.
+  // A pull of a former shard of server 2 from server 1 reveals the change.
   const ShardMap newer = Move(without, 0, ProcessId(1));
   servers_.Learn(ProcessId(1), newer);
   const LookupPlan other = PlanOf(60);
@@ -244,7 +248,7 @@ TEST_F(RequestBookTest, WhatAServerThatIsGoneOwesGoesElsewhereAtOnce) {
   ExpectRows(other);
 }
 
-// A server refuses, but knows no more than the client: that must not become a tight loop.
+// The server refuses but knows no newer map than the client; this must not lead to a busy loop.
 TEST_F(RequestBookTest, ARefusalThatTeachesNothingIsTriedLaterAndEndsAtTheDeadline) {
   const LookupPlan plan = PlanOf(3);
   BeginPush(plan);

@@ -11,7 +11,7 @@
 namespace dt::worker {
 namespace {
 
-// One executor with all four shards; table 0 is kept, table 1 is not.
+// One executor with all four shards. Rows of table 0 are cached, those of table 1 are not.
 constexpr uint32_t kDim = 2, kOtherDim = 3;
 
 LookupPlan PlanOf(const std::vector<Key>& keys) {
@@ -49,7 +49,7 @@ class RowCacheTest : public ::testing::Test {
     client_ = *std::move(client);
   }
 
-  // One step; gives the rows, and the keys that were really pulled.
+  // Does one step; returns the rows, and records the keys that were really pulled.
   std::vector<std::vector<float>> Pull(const LookupPlan& plan, Step step, Step clock) {
     cache_.Split(plan, step, pull_);
     client_->BeginPull(pull_.misses, step, PullMode::kTrain);
@@ -95,7 +95,8 @@ class RowCacheTest : public ::testing::Test {
 
 TEST_F(RowCacheTest, ARowServesUntilItsClockIsTooOld) {
   const LookupPlan plan = PlanOf({5, 6});
-  Pull(plan, 10, 9);  // Pushes before step 9 are in it: it serves steps up to 12.
+  // The rows contain all pushes before step 9, so they may be used up to step 12.
+  Pull(plan, 10, 9);
   EXPECT_EQ(pulled_keys_, (std::vector<Key>{5, 6}));
   for (const Step step : {11, 12}) {
     const auto rows = Pull(plan, step, 11);
@@ -122,7 +123,7 @@ TEST_F(RowCacheTest, NothingIsLeftAfterClear) {
   EXPECT_EQ(pulled_keys_, std::vector<Key>{5});
 }
 
-// Against a map: every row is in its place, and none is older than the staleness allows.
+// Compared with a map: every row is at its position, and none is older than the staleness allows.
 TEST_F(RowCacheTest, RowsAreInTheirPlacesAndFreshEnough) {
   for (Step step = 1; step < 300; ++step) {
     std::map<Key, bool> keys;
@@ -137,7 +138,7 @@ TEST_F(RowCacheTest, RowsAreInTheirPlacesAndFreshEnough) {
     for (size_t row = 0; row < plan.tables[0].size(); ++row) {
       const float age = ValueOf(plan.tables[0][row], step) - rows[0][row * kDim];
       ASSERT_GE(age, 0.0f);
-      ASSERT_LE(age, 3.0f);  // Pushes of steps before step - 3 are in it.
+      ASSERT_LE(age, 3.0f);  // The row contains all pushes of steps before step - 3.
       ASSERT_EQ(rows[0][row * kDim], rows[0][row * kDim + 1]);
     }
   }

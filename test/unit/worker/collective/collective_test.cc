@@ -1,7 +1,7 @@
-// Goal: the exchange of a step gives the same bits for any number of ranks and over any mesh, and a
-// silent peer or the job's end stops a wait with a sentence that names it. Method: slices of
-// made-up floats are shared out over 1 to 4 ranks, a thread each; what every rank gets is compared
-// with a plain loop in slice order.
+// Goal: the exchange of a step gives the same bits for any number of ranks and over any mesh, and
+// if a peer is silent or the job ends, waits end with a sentence that names the reason. Method:
+// slices of made-up floats are distributed over 1 to 4 ranks, each on a thread; the result on every
+// rank is compared with a plain loop in slice order.
 #include "worker/collective/collective.h"
 
 #include <arpa/inet.h>
@@ -57,7 +57,7 @@ struct Case {
   uint32_t ranks;
 };
 
-// Runs `body` on every rank's collective, each on its thread.
+// Runs `body` with every rank's collective on its own thread.
 void OnRanks(const Case& c, const MeshLimits& limits,
              const std::function<void(Collective&)>& body) {
   std::vector<std::unique_ptr<Mesh>> memory = MakeMemoryMesh(c.ranks, limits);
@@ -84,7 +84,7 @@ std::vector<float> Made(uint64_t stream, uint64_t slice, size_t n) {
   return values;
 }
 
-// One rank's part in an exchange, filled with the slices it owns.
+// One rank's part in an exchange, filled with the slices that it owns.
 struct Part {
   Part(uint32_t rank, std::span<const uint32_t> owner, size_t sum_size, size_t gather_size)
       : sums(owner.size()), gathers(owner.size()), sum(owner.size()), gather(owner.size()) {
@@ -135,8 +135,8 @@ TEST_P(CollectiveTest, ExchangeGivesTheBitsOfALoopInSliceOrder) {
   }
 }
 
-// Of unequal slices, some of them empty, and with ranks that have none; again and again, longer and
-// shorter.
+// The slices have unequal sizes, some are empty, and some ranks have none; repeated with changing
+// sizes.
 TEST_P(CollectiveTest, EveryRankGathersTheBytesOfEverySlice) {
   const uint32_t ranks = GetParam().ranks;
   const auto made = [](uint32_t round, uint32_t k) {
@@ -165,7 +165,7 @@ TEST_P(CollectiveTest, EveryRankGathersTheBytesOfEverySlice) {
   }
 }
 
-// A size that no slice has is refused by all before anything is made ready for it.
+// An impossible size is refused by all ranks before memory is allocated for it.
 TEST_P(CollectiveTest, ASliceOfImpossibleSizeIsRefused) {
   if (GetParam().ranks < 2) return;
   OnRanks(GetParam(), {}, [&](Collective& collective) {
@@ -192,7 +192,7 @@ TEST_P(CollectiveTest, NobodyPassesABarrierBeforeAllAreThere) {
 }
 
 TEST_P(PeerTest, ASilentPeerIsNamedWithinTheDeadline) {
-  // Rank 0 stays away until the others have given up.
+  // Rank 0 waits until the others have given up.
   std::latch gave_up(GetParam().ranks - 1);
   OnRanks(GetParam(), {.timeout = seconds(1)}, [&](Collective& collective) {
     if (collective.rank() == 0) {
@@ -219,7 +219,7 @@ TEST_P(PeerTest, OneThatGoesAwayBeforeItsSlicesComeIsNamedWithinTheDeadline) {
     if (collective.rank() == 0) return;
     const TimePoint begun = SystemClock().Now();
     const Status status = collective.GatherSlices({owner, own, all});
-    // Memory has no connection that ends: there it is silence.
+    // The in-memory mesh has no connection that could end, so there the peer is only silent.
     EXPECT_EQ(status.code(), GetParam().kind == Kind::kGloo ? StatusCode::kUnavailable
                                                             : StatusCode::kDeadlineExceeded);
     EXPECT_THAT(ToText(status), ::testing::HasSubstr("all-gather"));
@@ -249,7 +249,6 @@ TEST_P(PeerTest, TheEndOfTheJobEndsAWaitAtOnce) {
   EXPECT_LT(SecondsBetween(begun, SystemClock().Now()), 20);
 }
 
-// Whoever gave up has freed the memory by the time the message comes.
 // The ports on which this process listens.
 std::set<uint16_t> ListeningPorts() {
   std::set<std::string> ours;
@@ -271,7 +270,7 @@ std::set<uint16_t> ListeningPorts() {
   return ports;
 }
 
-// Somebody scans this machine's ports once, just when the first rank listens.
+// Another program scans this machine's ports once, just when the first rank listens.
 class ScannedRendezvous : public HashRendezvous {
  public:
   Status Put(const std::string& key, std::string value) override {
@@ -343,8 +342,8 @@ TEST(GlooMesh, WhatComesTooLateIsWrittenNowhere) {
   EXPECT_EQ(place, std::byte{1});
 }
 
-// Some of many messages are written after the other end is gone, which the system answers with
-// SIGPIPE to whoever does not ignore it.
+// Some messages are written after the other end has gone; the system then sends SIGPIPE to a
+// process that does not ignore it.
 TEST(GlooMesh, WritingToOneThatIsGoneIsAnErrorAndNoSignal) {
   for (int repeat = 0; repeat < 3; ++repeat) {
     HashRendezvous rendezvous;

@@ -152,7 +152,8 @@ TEST(BadRows, SkippingAllOfThemIsAnError) {
       "found, a number expected");
 }
 
-// Many blocks are parsed at once; the first bad row of the input is named, not the first one found.
+// Many blocks are parsed in parallel; the first bad row of the input is named, not the first one
+// found.
 TEST(BadRows, FarBehindIsNamedByItsLine) {
   const TempDir dir;
   std::string text = "\xef\xbb\xbf";

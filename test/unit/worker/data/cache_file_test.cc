@@ -56,8 +56,8 @@ TEST(CacheMeta, HostileSizesAllocateNothing) {
   }
 }
 
-// A file with sound hashes whose rows point outside of it: only its maker could do that, and Gather
-// must not follow.
+// A file with correct hashes whose rows point outside it. Only its author could make one, but
+// Gather must not follow the pointers.
 TEST(CacheFile, PlacesOutsideTheHeapAreRefused) {
   const TempDir dir;
   TaskPool pool(1);

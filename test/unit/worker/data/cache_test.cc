@@ -1,4 +1,5 @@
-// Goal: a cache is used exactly while it is right; what it holds does not depend on threads.
+// Goal: a cache is used only while it is valid; its content does not depend on the number of
+// threads.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -67,7 +68,7 @@ TEST(Cache, IsUsedUntilASourceChanges) {
   EXPECT_EQ(second.fingerprint, first.fingerprint);
   ExpectEqual(second.rows, first.rows);
 
-  // Same size, later time.
+  // The file has the same size and a later time.
   dir.Write("train.txt", "1 1:1\n0 3:1\n");
   const timespec times[2] = {{0, UTIME_NOW}, {2000000000, 5}};
   ASSERT_EQ(utimensat(AT_FDCWD, config.train[0].c_str(), times, 0), 0);
@@ -94,7 +95,7 @@ TEST(Cache, EveryDamagedByteIsFoundAndTheCacheRebuilt) {
   const Opened whole = MustOpen(config);
   const std::string path = CacheFileIn(dir);
   const uint64_t size = std::filesystem::file_size(path);
-  // The header's fields, then everything behind its padding.
+  // Damages the fields of the header, then the bytes after its padding.
   for (uint64_t at = 0; at < size; at = at < 43 ? at + 5 : std::max<uint64_t>(4096, at + 61)) {
     {
       std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -126,7 +127,7 @@ TEST(Cache, ContentDoesNotDependOnThreads) {
   ExpectEqual(one.rows, many.rows);
 }
 
-// The shape changes far behind the first block: what was written before is written anew.
+// The shape changes long after the first block, so the rows already written are written again.
 TEST(Cache, LateRaggedAndWeightedRowsWidenTheWholeSplit) {
   const TempDir dir;
   std::string text;

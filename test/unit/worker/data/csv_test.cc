@@ -1,4 +1,4 @@
-// Goal: cells become the documented values and keys, whatever the header, quotes and line ends.
+// Goal: cells become the documented values and keys, with any header, quotes and line ends.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -79,7 +79,7 @@ TEST(Csv, BucketsAreHashedWithTheirColumn) {
                           HashString("n=21"), HashString("n=")));
 }
 
-// The key that docs/job-file.md states.
+// The key as defined in docs/job-file.md.
 Key CrossOf(std::string text, const std::vector<Key>& keys) {
   text.append(reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(Key));
   return HashString(text);
@@ -111,7 +111,7 @@ TEST(Csv, CrossedColumnsAreMadeOfTheKeysOfOthers) {
   EXPECT_THAT(batch.columns[3].keys, ElementsAre(5, 6, 7));
 }
 
-// What is kept of the parsed data is not taken for another crossing.
+// The cached data of one crossing is not used for another.
 TEST(Csv, AChangedCrossingIsReadAgain) {
   const TempDir dir;
   ColumnSpec both = Column("both", ColumnType::kId);
@@ -156,7 +156,7 @@ TEST(Csv, AHeaderThatLacksAColumnNamesIt) {
             "expected; did you mean \"prize\"?");
 }
 
-// Each in an order of its own, whatever came before.
+// Each file has its own order of columns.
 TEST(Csv, EveryFileMayHaveItsOwnHeader) {
   const TempDir dir;
   DataConfig config = CsvConfig(dir, "a,b\n1,2\n", {Column("b", ColumnType::kId)});

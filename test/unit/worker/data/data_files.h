@@ -13,7 +13,7 @@
 
 namespace dt::worker {
 
-// A directory of this test, removed with it.
+// A directory of this test, removed at its end.
 class TempDir {
  public:
   TempDir() {
@@ -41,7 +41,7 @@ class TempDir {
   std::string path_;
 };
 
-// The job's data section for one training file of `text`.
+// The job's data section for one training file that contains `text`.
 inline DataConfig ConfigFor(const TempDir& dir, DataFormat format, std::string_view text) {
   DataConfig config;
   config.format = format;
@@ -67,7 +67,7 @@ inline ColumnSpec Column(std::string name, ColumnType type,
   return column;
 }
 
-// The error text of opening the training split, the test's directory taken off.
+// The error message of opening the split, without the test's directory.
 inline std::string OpenError(const TempDir& dir, const DataConfig& config,
                              Split split = Split::kTrain) {
   TaskPool pool(2);

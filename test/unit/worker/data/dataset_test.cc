@@ -1,4 +1,5 @@
-// Goal: what is in the files is what Gather gives, whatever the format, the threads and the cache.
+// Goal: Gather returns what is in the files, for every format, number of threads, and with and
+// without cache.
 #include "worker/data/dataset.h"
 
 #include <gmock/gmock.h>

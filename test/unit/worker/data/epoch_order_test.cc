@@ -1,5 +1,5 @@
-// Goal: an epoch visits each row once, in an order that depends on (seed, epoch, rows, window)
-// alone, and steps and slices cut it without gaps. Method: every combination of small sizes.
+// Goal: an epoch visits each row once, in an order that depends only on (seed, epoch, rows,
+// window), and steps and slices divide it without gaps. Method: every combination of small sizes.
 #include <algorithm>
 #include <set>
 
@@ -67,7 +67,8 @@ TEST(EpochOrder, SeedAndEpochChangeIt) {
   EXPECT_EQ(base, OrderOf(EpochOrder(1, 0, 500, 64), 500));
 }
 
-// Part of the job's meaning: a resumed run must see the order of the run that wrote the checkpoint.
+// The order is part of a job's meaning: a resumed run must use the order of the run that wrote the
+// checkpoint.
 TEST(EpochOrder, ValuesStay) {
   EXPECT_THAT(OrderOf(EpochOrder(2026, 1, 10, 4), 10),
               testing::ElementsAre(8, 7, 9, 0, 1, 2, 3, 4, 6, 5));
@@ -87,7 +88,7 @@ TEST(EpochOrder, RowsOfAWindowStayTogether) {
   }
 }
 
-// The mean place of a row over many epochs is the middle: no row is always early.
+// The mean position of a row over many epochs is the middle: no row is always early.
 TEST(EpochOrder, PlacesAreEven) {
   const uint64_t rows = 40;
   const int epochs = 4000;
@@ -96,7 +97,7 @@ TEST(EpochOrder, PlacesAreEven) {
     const auto order = OrderOf(EpochOrder(77, static_cast<uint64_t>(epoch), rows, 7), rows);
     for (uint64_t i = 0; i < rows; ++i) place[order[i]] += static_cast<double>(i) / epochs;
   }
-  // A uniform place has deviation 11.5, its mean over 4000 epochs 0.18.
+  // A uniform position has standard deviation 11.5, its mean over 4000 epochs 0.18.
   for (uint64_t row = 0; row < rows; ++row) EXPECT_NEAR(place[row], 19.5, 1.0) << row;
 }
 

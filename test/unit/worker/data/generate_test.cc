@@ -54,7 +54,8 @@ TEST(Generate, SplitsAreReadByTheCriteoReader) {
   }
 }
 
-// Any seed is about equally hard: the parts of the model are scaled to fixed variances.
+// All seeds give about equally hard data, because the parts of the model are scaled to fixed
+// variances.
 TEST(Generate, BestResultIsAsPlanned) {
   const TempDir dir;
   for (uint64_t seed = 1; seed <= 4; ++seed) {

@@ -1,5 +1,5 @@
-// Goal: the same lines come out whatever the packing, and damage is a sentence. Method: in-memory
-// sources, every cut and every flipped byte of small inputs.
+// Goal: the same lines are read whatever the compression, and damage is reported in a sentence.
+// Method: in-memory sources; small inputs are cut at every byte, and every byte is flipped.
 #include <algorithm>
 #include <fcntl.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ std::string Lines(int count) {
   return text;
 }
 
-// Reads in pieces of `step`.
+// Reads everything in pieces of `step` bytes.
 Result<std::string> ReadAll(ByteSource& source, size_t step) {
   std::string text, piece(step, '\0');
   for (size_t got = step; got == step;) {
@@ -71,7 +71,7 @@ TEST(Packed, TextComesOutWhole) {
   for (const Packing& packing : kPackings) {
     for (const int lines : {0, 1, 1000, 200000}) {
       const std::string text = Lines(lines);
-      // Two streams one after the other are one text.
+      // Two compressed streams in sequence are one text.
       const std::string packed = packing.pack(text) + packing.pack("end");
       for (const size_t step : {size_t{7}, size_t{1} << 20}) {
         if (step < 100 && lines > 1000) continue;
@@ -106,7 +106,7 @@ TEST(Packed, FlippedBytesNeverGiveOtherText) {
       damaged[at] = static_cast<char>(damaged[at] ^ 0x24);
       const auto source = packing.open(MakeMemorySource(damaged), "x");
       const Result<std::string> found = ReadAll(*source, 1 << 16);
-      // Some bytes of the gzip header mean nothing for the content.
+      // Some bytes of the gzip header do not affect the content.
       ASSERT_TRUE(!found.ok() || *found == text) << packing.name << " byte " << at;
     }
   }
@@ -235,7 +235,7 @@ TEST(Pipe, TheCommandGetsDefaultSignalsAndNothingThatIsOpenHere) {
   EXPECT_EQ(dir.Read("open"), "4\n") << "input, output, errors, and the folder that ls reads";
 }
 
-// It has ended, or only waits for somebody to ask how.
+// The process has ended, or is a zombie.
 bool IsGone(const std::string& pid) {
   std::ifstream stat("/proc/" + pid + "/stat");
   std::string text;

@@ -11,7 +11,8 @@ TEST(ParseU64, IsExactAndStrict) {
   uint64_t value = 0;
   EXPECT_TRUE(ParseU64("18446744073709551615", value));
   EXPECT_EQ(value, ~uint64_t{0});
-  EXPECT_TRUE(ParseU64("9007199254740993", value));  // Not a double.
+  // This number is not representable as a double.
+  EXPECT_TRUE(ParseU64("9007199254740993", value));
   EXPECT_EQ(value, 9007199254740993u);
   EXPECT_TRUE(ParseU64("007", value));
   EXPECT_EQ(value, 7u);

@@ -1,4 +1,5 @@
-// Real files, where they are: DOVETAIL_DATA, by default beside the source tree.
+// Tests with real files, if they are available: in DOVETAIL_DATA, by default beside the source
+// tree.
 #include <cstdlib>
 #include <set>
 
@@ -61,7 +62,7 @@ TEST(RealData, CriteoHead) {
   EXPECT_EQ((*data)->rows(), 10000u);
   const Batch batch = AllOf(**data);
   EXPECT_EQ(batch.columns[14].keys[0], HashString("68fd1e64"));
-  EXPECT_EQ(batch.columns[12].floats[0], 0);  // Empty in the first row.
+  EXPECT_EQ(batch.columns[12].floats[0], 0);  // The field is empty in the first row.
 }
 
 TEST(RealData, AvazuHeadWhereOnlyTheTrainingFileHasAHeader) {

@@ -1,4 +1,4 @@
-// Goal: where labels are optional (`predict`), samples without one are read, and nothing else
+// Goal: where labels are optional (`predict`), samples without labels can be read, and nothing else
 // changes.
 #include <cmath>
 
@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsNan;
 
-// `test_text` as the test split of a job that was trained on `train_text`.
+// `test_text` is the test split of a job that was trained on `train_text`.
 DataConfig PredictConfig(const TempDir& dir, DataFormat format, std::string_view train_text,
                          std::string_view test_text) {
   DataConfig config = ConfigFor(dir, format, train_text);
@@ -44,7 +44,7 @@ TEST(Unlabelled, CsvMayLackTheColumnsOrLeaveCellsEmpty) {
   batch = TestBatch(config);
   EXPECT_THAT(batch.columns[0].floats, ElementsAre(IsNan(), 1));
   EXPECT_THAT(batch.columns[1].floats, ElementsAre(3, 1));
-  // A feature is needed, and the training data keeps its labels.
+  // A feature is still required, and training data still needs its labels.
   config.test = {dir.Write("features.txt", "y,w\n1,3\n")};
   config.train = {dir.Write("no_header.txt", "1,7,2\n")};
   EXPECT_THAT(OpenError(dir, config, Split::kTest), HasSubstr("column \"a\""));

@@ -1,7 +1,8 @@
-// Goal: nodes on a card compute what the processor computes, whether they are launched one by one
-// or as graphs, however late the card is; a steady state makes and allocates nothing. Method: the
-// small training of training.h on cards made of host threads (their kernels are the real ones), of
-// which all but number 0 dawdle, so that a missing wait shows; and on a card where there is one.
+// Goal: nodes on a GPU compute what the CPU computes, launched one by one or as graphs, however
+// late the GPU is; once sizes have settled, no graphs are made and no memory is allocated. Method:
+// the small training of training.h on devices made of host threads, which run the real kernels. All
+// of them except number 0 are late at random, so that a missing wait is noticed. Also on a GPU if
+// there is one.
 #include "worker/engine/cuda_runner.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ using test::UseOfCards;
 using test::UseOnHost;
 using ::testing::HasSubstr;
 
-// Of losses and rows after a few steps, relative to 1: sums in another order.
+// Bound for losses and rows after a few steps, relative to 1: sums are in another order.
 constexpr double kBound = 2e-5;
 
 Setting On(int32_t card, Setting setting) {
@@ -53,7 +54,7 @@ void ExpectEqual(const Outcome& got, const Outcome& want) {
 }
 
 TEST(CudaRunnerTest, AnyPlacementLearnsWhatTheProcessorLearns) {
-  constexpr Step kSteps = 2;  // Of several slices each, so graphs are made and launched.
+  constexpr Step kSteps = 2;  // Each step has several slices, so graphs are made and launched.
   const Outcome one = Train({}, kSteps);
   for (int32_t number = 0; number < 24; ++number) {
     SCOPED_TRACE(fmt::format("placement and card {}", number));
@@ -68,7 +69,7 @@ TEST(CudaRunnerTest, ListsAndAttentionToo) {
   ExpectNear(Train(On(5, card), 3), Train(processor, 3));
 }
 
-// What goes down to the processor between two casts is half as wide.
+// A value that is copied to the CPU between two casts has half the bytes.
 TEST(CudaRunnerTest, Bf16CrossesBetweenCasts) {
   const Attrs narrow = {{"to", "bf16"}}, wide = {{"to", "fp32"}};
   const Setting processor = {
@@ -88,7 +89,7 @@ TEST(CudaRunnerTest, Bf16CrossesBetweenCasts) {
   ExpectNear(Train(On(6, card), 4), Train(processor, 4));
 }
 
-// Cards with other kernels than they have, or fewer.
+// Devices whose kernels are replaced or missing.
 using FindKernelOnCard = const CudaKernel* (*)(const char*);
 std::unique_ptr<Accelerator> CardWith(FindKernelOnCard find) {
   CudaTable table = TableOnHost();
@@ -99,7 +100,7 @@ std::unique_ptr<Accelerator> CardWith(FindKernelOnCard find) {
                                        .memory_bytes = uint64_t{1} << 30});
 }
 
-// All kernels, of which only those may be captured that `captured` says.
+// All kernels, of which only those selected by `captured` may be captured.
 template <bool (*captured)(const CudaCall&)>
 const CudaKernel* FindCaptured(const char* op) {
   static Mutex mutex;
@@ -114,7 +115,7 @@ const CudaKernel* FindCaptured(const char* op) {
 bool Never(const CudaCall&) { return false; }
 bool Sometimes(const CudaCall& call) { return call.input_count % 2 == 0; }
 
-// The graph's kernels read sizes, seeds and rates where the single ones do.
+// Kernels in graphs read sizes, seeds and rates from the same memory as single kernels.
 TEST(CudaRunnerTest, GraphsGiveTheBitsOfSingleKernels) {
   constexpr Step kSteps = 5;
   const auto launches = [] { return UseOnHost().graph_launches; };
@@ -135,8 +136,8 @@ TEST(CudaRunnerTest, GraphsGiveTheBitsOfSingleKernels) {
   EXPECT_GT(launches(), before);
 }
 
-// Slices of three sizes, and evaluation between them. Numbers of keys that grow move memory and
-// make graphs void; they settle.
+// Slices have three sizes, with evaluations between them. A growing number of keys moves memory and
+// invalidates graphs, until it settles.
 TEST(CudaRunnerTest, ASteadyStateMakesAndAllocatesNothing) {
   const Setting small = {
       .place = {{"*", Device::kGpu}},
@@ -169,7 +170,7 @@ TEST(CudaRunnerTest, ASteadyStateMakesAndAllocatesNothing) {
   EXPECT_GE(after.graph_launches, before.graph_launches + 120);
 }
 
-// Memory moves when more distinct keys come than ever before; what was captured is made again.
+// Memory moves when there are more distinct keys than ever before; graphs are then captured again.
 TEST(CudaRunnerTest, GrowthMakesGraphsAgain) {
   Rank rank(AllOn(4)), processor;
   Tables tables, on_processor;

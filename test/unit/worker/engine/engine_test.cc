@@ -1,6 +1,6 @@
-// Goal: a plan with every part that could break equality trains to the same bits with any number of
-// ranks and threads, learns, and says what is wrong with its input. Method: the small training of
-// training.h.
+// Goal: a plan with every feature that could break equality of bits trains to the same bits with
+// any number of ranks and threads, learns, and reports what is wrong with its input. Method: the
+// small training of training.h.
 #include "worker/engine/engine.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ TEST(EngineTest, TheSameBitsWithAnyNumberOfRanksAndThreads) {
   }
 }
 
-// A plan of bytes that were damaged, or of a program that is not ours.
+// Such a plan comes from damaged bytes, or from another program.
 TEST(EngineTest, AttributesOfAnotherTypeAreRefused) {
   const Plan plan = TestPlan();
   TaskPool pool(1);
@@ -46,7 +46,7 @@ TEST(EngineTest, AttributesOfAnotherTypeAreRefused) {
   for (size_t n = 0; n < plan.graph.nodes.size(); ++n) {
     const Node& node = plan.graph.nodes[n];
     for (const auto& [name, value] : node.attrs) {
-      // Of what the operator takes; nobody reads the rest.
+      // Only attributes of the operator are read.
       if (!std::ranges::count(FindOp(node.op)->attrs, name, &AttrSpec::name)) continue;
       Plan damaged = plan;
       const bool is_text = std::holds_alternative<std::string>(value);
@@ -75,7 +75,7 @@ TEST(EngineTest, AttributesOfEveryShippedJobAreOfTheirTypes) {
   }
 }
 
-// Copies move bits and change none, wherever they are.
+// Copies do not change bits, wherever they are.
 TEST(EngineTest, TheSameBitsWithAnyPlacement) {
   constexpr Step kSteps = 4;
   const Outcome one = Train({}, kSteps);
@@ -89,7 +89,7 @@ TEST(EngineTest, TheSameBitsWithAnyPlacement) {
   }
 }
 
-// An accelerator worth its copies, more or less.
+// An accelerator whose link decides how much is worth copying to it.
 DeviceProfile SlowLink(double bytes_per_second) {
   DeviceProfile profile = DefaultEmulatedProfile(1);
   profile.cpu.flops.fill(1e9);
@@ -131,7 +131,7 @@ TEST(EngineTest, ThePlanKnowsHowMuchMemoryTheAcceleratorNeedsAtMost) {
   EXPECT_GT(bytes, 0.25 * report.accelerator_bytes);
 }
 
-// A slice with its rows, which stays where it is.
+// A slice with its rows, at a fixed address.
 struct MadeSlice {
   MadeSlice(Rank& rank, Tables& tables, Batch batch) {
     plan.batch = std::move(batch);
@@ -146,7 +146,8 @@ struct MadeSlice {
   std::vector<std::span<const float>> spans;
 };
 
-// Gradients of all slices of some steps, with up to `at_once` slices under way, then the weights.
+// Gradients of all slices of some steps, with up to `at_once` slices at the same time, then the
+// weights.
 std::vector<std::vector<float>> TrainAtOnce(const Setting& setting, size_t at_once) {
   Rank rank(setting);
   Engine& engine = *rank.engine_;
@@ -195,7 +196,8 @@ TEST(EngineTest, TheSameBitsWithTwoSlicesUnderWay) {
   }
 }
 
-// The update reads gradients where the only slice made them: a second slice would overwrite them.
+// The update reads gradients in the memory of the step's only slice, which a second slice would
+// overwrite.
 TEST(EngineTest, AStepOfOneSliceHasOneLane) {
   JobConfig job = test::TinyJob(test::TinyDeepFm());
   job.train.batch_size = kSliceSamples;
@@ -229,8 +231,8 @@ TEST(EngineTest, EvaluationGivesTheOutputOfEverySampleAndChangesNothing) {
   EXPECT_EQ(rank.engine_->parameters().Checksum(), before);
 }
 
-// Adam keeps two values beside each weight: with the optimizer on the processor they are not on the
-// accelerator. The arena there settles.
+// Adam stores two values beside each weight; with the optimizer on the CPU they are not on the
+// accelerator. The size of its arena settles.
 TEST(EngineTest, AnOptimizerOnTheProcessorLeavesAThirdOfTheAcceleratorsMemory) {
   const std::vector<NodeConfig> wide = {
       test::TinyNode("numbers", "mlp", {"I1", "I2"}, {{"units", std::vector<int64_t>{256, 128}}}),
@@ -255,7 +257,7 @@ TEST(EngineTest, AnOptimizerOnTheProcessorLeavesAThirdOfTheAcceleratorsMemory) {
   EXPECT_LE(static_cast<double>(lasting[0]), 1.05 / 3 * static_cast<double>(lasting[1]));
 }
 
-// A matrix product of 16 x 64 by 64 x 64 is 131,072 operations; forward there is one.
+// A product of 16 x 64 by 64 x 64 takes 131,072 operations; the forward pass has one.
 TEST(EngineTest, KernelsOccupyTheAcceleratorForAsLongAsItsSpeedSays) {
   const std::vector<NodeConfig> nodes = {
       test::TinyNode("in", "dense", {"I1", "I2"}, {{"units", int64_t{64}}}),
@@ -274,7 +276,7 @@ TEST(EngineTest, KernelsOccupyTheAcceleratorForAsLongAsItsSpeedSays) {
   ASSERT_TRUE(rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), 0, 0, 16)).ok());
   ASSERT_TRUE(rank.engine_->FinishUpdate().ok());
   const double seconds = SecondsBetween(begun, SystemClock().Now());
-  EXPECT_GE(seconds, 3 * 0.02);  // And two backward.
+  EXPECT_GE(seconds, 3 * 0.02);  // The backward pass has two more.
   EXPECT_LT(seconds, 3);
 }
 
@@ -310,7 +312,7 @@ TEST(EngineTest, TimingsNameEveryNodeThatRan) {
   Rank rank;
   Tables tables;
   ASSERT_TRUE(rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), 0, 0, 16)).ok());
-  ASSERT_TRUE(rank.engine_->FetchParameters().ok());  // Waits.
+  ASSERT_TRUE(rank.engine_->FetchParameters().ok());  // Waits for the end of the slice.
   uint64_t runs = 0;
   for (const NodeTiming& timing : rank.engine_->Timings()) runs += timing.runs;
   uint64_t nodes = 0;

@@ -1,6 +1,6 @@
-// Goal: the engine, which reuses memory and packs what it exchanges, computes what the reference
-// interpreter computes with memory of its own for every value: the same bits. Method: one rank runs
-// all slices of a few steps; the interpreter gets the very same inputs.
+// Goal: the engine, which reuses memory and packs exchanged values, gives the same bits as the
+// reference interpreter, which has separate memory for every value. Method: one rank runs all
+// slices of a few steps; the interpreter gets exactly the same inputs.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -25,7 +25,8 @@ namespace {
 constexpr uint32_t kSlices = 2;
 constexpr uint32_t kSamples = 12;
 
-constexpr uint32_t kKeys = 9;  // Below it; on the worker key k is row k of the interpreter's table.
+// Keys are less than this. On the worker, key k is row k of the interpreter's table.
+constexpr uint32_t kKeys = 9;
 
 JobConfig TestJob(std::vector<NodeConfig> nodes, Device tables) {
   JobConfig job = test::TinyJob(std::move(nodes));
@@ -79,7 +80,7 @@ struct Slice {
   std::vector<std::vector<float>> rows;
 };
 
-// The bytes of one input, from its definition in common/graph/graph.h.
+// The bytes of one input, made from the definition in common/graph/graph.h.
 std::vector<std::byte> InputBytes(const InputSpec& spec, const Slice& slice) {
   switch (spec.kind) {
     case InputKind::kLookupIndex:
@@ -154,7 +155,7 @@ Slice MakeSlice(const Plan& plan, LookupPlanner& planner, Step step, SliceIndex 
   return slice;
 }
 
-// Equal as bits, NaN included.
+// Compares bits, NaN included.
 void ExpectSameBits(std::span<const float> got, const test::HostTensor& expected,
                     const std::string& what) {
   ASSERT_EQ(got.size_bytes(), expected.bytes.size()) << what;
@@ -162,7 +163,7 @@ void ExpectSameBits(std::span<const float> got, const test::HostTensor& expected
       << what;
 }
 
-// The rows of tables on the worker as the interpreter has them, all with their first values.
+// Adds the rows of tables on the worker for the interpreter, all with their first values.
 void AddTables(const Plan& plan, const JobConfig& job, test::Tensors& parameters) {
   for (const TableUse& use : plan.graph.tables) {
     if (use.store == kNone) continue;
@@ -179,7 +180,7 @@ void AddTables(const Plan& plan, const JobConfig& job, test::Tensors& parameters
   }
 }
 
-// The last step that updated each row, by table of the graph.
+// The step of the last update of each row, for each table of the graph.
 using LastUpdates = std::vector<std::map<Key, Step>>;
 
 void ExpectTablesMatch(const Graph& graph, const WorkerTables& tables, const LastUpdates& last,

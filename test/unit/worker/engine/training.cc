@@ -19,7 +19,7 @@ std::vector<uint32_t> WireTables(const Plan& plan) {
   return wire;
 }
 
-constexpr size_t kLeading = 1;  // Column C1: its few values decide the label.
+constexpr size_t kLeading = 1;  // Column C1, whose few values determine the label.
 
 void AddCell(const ColumnSpec& spec, size_t c, Key leading, const PhiloxBlock& draw,
              BatchColumn& column) {
@@ -171,7 +171,8 @@ std::vector<std::span<const float>> Rank::PullRows(Tables& tables) {
 }
 
 Result<TableRows> Rank::RunSlice(Tables& tables, Batch batch) {
-  EXPECT_TRUE(engine_->FinishUpdate().ok());  // Nobody reads the slice before any more.
+  // Waits until the update no longer reads the previous slice.
+  EXPECT_TRUE(engine_->FinishUpdate().ok());
   made_.batch = std::move(batch);
   EXPECT_TRUE(planner_.Fill(LookupFor::kTrain, made_).ok());
   RunInfo info = Info(made_.batch.step);

@@ -1,5 +1,5 @@
-// A small training for tests of the engine: the planner's plan of a small DeepFM, tables in a map
-// in place of servers, ranks in threads over the in-memory mesh.
+// A small training for tests of the engine: the planner's plan of a small DeepFM, a map instead of
+// servers, and ranks in threads over the in-memory mesh.
 #pragma once
 
 #include <functional>
@@ -25,24 +25,25 @@ inline constexpr uint32_t kSliceSamples = 16;
 std::unique_ptr<Accelerator> SmallEmulated();
 
 struct Setting {
-  // What a run of Train may differ in without a change of any bit …
+  // These options may change between runs of Train without changing a bit of the result.
   uint32_t ranks = 1, threads = 1;
   bool overlap = true;
   std::vector<PlaceRule> place = {};
   Device optimizer = Device::kAuto;
-  std::optional<DeviceProfile> automatic = {};  // Nodes without a rule are placed by these rates.
-  // … and what it may not.
+  std::optional<DeviceProfile> automatic = {};  // Profile by which nodes without a rule are placed.
+  // These options change the result.
   std::vector<NodeConfig> nodes = test::TinyDeepFm();
-  std::function<std::unique_ptr<Accelerator>()> open = SmallEmulated;  // One for each rank.
+  // Opens the accelerator of one rank.
+  std::function<std::unique_ptr<Accelerator>()> open = SmallEmulated;
 };
 
-// `report` is filled in, if it is given.
+// Fills in `report` if it is not null.
 Plan TestPlan(const Setting& setting = {}, scheduler::PlacementReport* report = nullptr);
-// Number 0: all nodes on the accelerator; then random ones, or random whole layers. The optimizer
-// where it likes to be.
+// Number 0 places all nodes on the accelerator; others place random nodes or random whole layers.
+// The optimizer is where the planner chooses.
 Setting RandomPlacement(uint64_t number);
 
-// Tables by name of the graph, as one server would hold them. Gradients are applied by plain
+// All tables of the graph, as one server would hold them. Gradients are applied by plain gradient
 // descent.
 struct Tables {
   std::map<std::pair<uint32_t, Key>, std::vector<float>> rows;
@@ -53,16 +54,16 @@ struct Tables {
 
 Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice, uint32_t samples);
 
-// One rank's engine and what it needs.
+// One rank's engine and its surroundings.
 class Rank {
  public:
   explicit Rank(std::unique_ptr<Mesh> mesh, const Setting& setting = {});
-  explicit Rank(const Setting& setting = {});  // The only one.
+  explicit Rank(const Setting& setting = {});  // The only rank of a job.
 
   RunInfo Info(Step step) const;
-  // Gradients by table; `made_` holds the plan until the next call.
+  // Returns gradients by table; `made_` holds the plan until the next call.
   Result<TableRows> RunSlice(Tables& tables, Batch batch);
-  // Of the loss.
+  // Returns the scores of the loss.
   Result<std::vector<float>> Evaluate(Tables& tables, Batch batch);
 
   TaskPool pool_;
@@ -78,14 +79,14 @@ class Rank {
 };
 
 struct Outcome {
-  std::string dense;  // Checksum of parameters and their state …
+  std::string dense;  // Checksum of the parameters and their optimizer state.
   std::map<std::string, std::vector<float>> parameters;
   std::map<std::pair<uint32_t, Key>, std::vector<float>> tables;
   std::vector<double> losses;
 };
 
-// All slices of a step over `ranks` ranks; the last slice has fewer samples, in some steps none.
-// `after` is called after each step with the first rank.
+// Trains all slices of each step on `ranks` ranks; the last slice has fewer samples, in some steps
+// none. `after` is called after each step with the first rank.
 Outcome Train(const Setting& setting, Step steps,
               const std::function<void(Rank&, Tables&, Step)>& after = nullptr);
 

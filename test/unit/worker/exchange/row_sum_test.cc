@@ -1,5 +1,6 @@
-// Goal: row gradients are added slice after slice, as a shard adds them. Method: made-up slices
-// whose keys overlap; a map that adds one by one, in floats for which the order shows.
+// Goal: row gradients are added slice by slice, as a shard adds them. Method: made-up slices with
+// common keys are compared with a map that adds one by one, using floats whose sum depends on the
+// order.
 #include "worker/exchange/row_sum.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ struct Slice {
   std::vector<float> grads;
 };
 
-// Every third of some keys, on from `k`; slice 2 has none.
+// Every third of some keys, starting at `k`; slice 2 is empty.
 Slice MakeSlice(uint64_t round, uint32_t k, size_t dim) {
   Slice slice;
   for (uint64_t i = 0; k != 2 && i < 40 + 10 * k; ++i) {
@@ -62,7 +63,7 @@ TEST(RowSumTest, EqualsALoopOverSlicesInTheirOrder) {
     std::vector<float> got(want.size());
     sum.Sum(grads, dim, got);
     EXPECT_EQ(got, want) << round;
-    // In another order of slices they differ: the order is what counts.
+    // Another order of slices gives another sum, so the test would notice it.
     std::vector<Slice> turned(slices.rbegin(), slices.rend());
     std::vector<Key> other;
     std::vector<float> reversed = OneByOne(turned, dim, other);

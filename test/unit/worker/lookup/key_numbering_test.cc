@@ -1,4 +1,4 @@
-// Method: against a map, over batches of random and of adversarial keys with one object.
+// Method: comparison with a map, over batches of random and adversarial keys, with one object.
 #include "worker/lookup/key_numbering.h"
 
 #include <random>

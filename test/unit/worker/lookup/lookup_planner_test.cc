@@ -1,5 +1,5 @@
 // Method: random batches with several tables and kinds of lookups; every list of the plan is
-// checked against its definition in common/graph/graph.h, and the order of its groups.
+// compared with its definition in common/graph/graph.h, and the order of the groups is checked.
 #include "worker/lookup/lookup_planner.h"
 
 #include <random>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kShards = 16;
 
-// Columns: 0 of length 2 with weights, 1 of length 1, 2 ragged with weights.
+// Column 0 has length 2 and weights, column 1 has length 1, column 2 is ragged with weights.
 Plan MakeTestPlan() {
   Plan plan;
   Graph& graph = plan.graph;
@@ -50,7 +50,7 @@ Batch RandomBatch(std::mt19937_64& random, uint32_t samples) {
   return batch;
 }
 
-// A planner, and what it fills.
+// A planner and its output.
 struct Filling {
   const Plan plan;
   LookupPlanner planner;
@@ -65,7 +65,7 @@ struct Filling {
   }
 };
 
-// The ids and weights of a lookup, sample by sample, from the definition.
+// The ids and weights of a lookup, sample by sample, made from the definition.
 struct Occurrence {
   Key key;
   float weight;
@@ -120,7 +120,7 @@ void ExpectOrder(const Plan& plan, const LookupPlan& made) {
   for (size_t i = 0; i < made.groups.size(); ++i) {
     const RowGroup& group = made.groups[i];
     ASSERT_GT(group.rows, 0);
-    ASSERT_EQ(group.first, rows[group.table]);  // Rows are numbered shard by shard.
+    ASSERT_EQ(group.first, rows[group.table]);  // Rows are numbered in the order of shards.
     if (i > 0) {
       const RowGroup& before = made.groups[i - 1];
       ASSERT_LT(std::pair(before.shard, before.table), std::pair(group.shard, group.table));
@@ -146,8 +146,8 @@ TEST(LookupPlannerTest, EveryListIsWhatTheGraphSaysOverRecycledPlans) {
   }
 }
 
-// Tables 0 and 1 see the same keys, table 2 the same in another order, 3 and 4 those of two lookups
-// each, 5 both in the other order.
+// Tables 0 and 1 have the same keys, table 2 the same in another order; tables 3 and 4 have the
+// keys of two lookups each, and table 5 those of both in the other order.
 Plan PlanOfTablesAlike() {
   Plan plan;
   Graph& graph = plan.graph;
@@ -168,7 +168,7 @@ Plan PlanOfTablesAlike() {
   return plan;
 }
 
-// One table of a plan and its lookups.
+// The plan with only one of its tables, and its lookups.
 Plan OnlyTable(const Plan& plan, uint32_t table) {
   Plan only;
   only.graph.tables = {plan.graph.tables[table]};
@@ -251,7 +251,8 @@ TEST(LookupPlannerTest, TheSameBatchGivesTheSamePlanWhateverCameBefore) {
   EXPECT_EQ(used.made.lookups[1].index, fresh.made.lookups[1].index);
 }
 
-// What evaluation does not fill must be empty: it would be taken for lists of this batch.
+// Lists that evaluation does not fill must be empty; otherwise they would be used as lists of this
+// batch.
 TEST(LookupPlannerTest, EvaluationKeepsNoListsOfTraining) {
   Filling filling(MakeTestPlan(), {0, 1}, 3);
   ASSERT_TRUE(filling.Fill(20).ok());
@@ -263,7 +264,7 @@ TEST(LookupPlannerTest, EvaluationKeepsNoListsOfTraining) {
   }
 }
 
-// Their keys are found as those of others are, and nobody else hears of them.
+// Their keys are numbered like those of other tables, but are not in any group.
 TEST(LookupPlannerTest, TablesOnTheWorkerDoNotTravel) {
   Plan plan = MakeTestPlan();
   plan.graph.tables[0].store = 1;

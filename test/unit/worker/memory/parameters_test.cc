@@ -1,4 +1,5 @@
-// Dense parameters on disk: what is saved comes back; what is damaged or of another model is named.
+// Goal: dense parameters on disk are read back as they were saved; damaged files, and files of
+// another model, are reported by name.
 #include "worker/memory/parameters.h"
 
 #include <filesystem>
@@ -88,7 +89,7 @@ TEST_F(ParametersTest, AnotherModelIsNamedAndChangesNothing) {
   }
 }
 
-// The optimizer's state is not asked for: the file of an asynchronous job has none.
+// The optimizer state is optional: the file of an asynchronous job has none.
 TEST_F(ParametersTest, PredictionsNeedNoOptimizerState) {
   ASSERT_TRUE(Parameters(PlanOf({{"w", 5}}, 3)).Save(folder_.path()).ok());
   Plan plan = PlanOf({{"m", 5}, {"w", 5}}, 4);

@@ -1,5 +1,5 @@
-// Goal: what a worker saves of its tables is read by workers and servers alike. Method: a
-// checkpoint of a server that has one table, written beside what a worker has of another one.
+// Goal: workers and servers can both read a worker's saved tables. Method: a checkpoint with one
+// table of a server and another table of a worker.
 #include <filesystem>
 #include <fstream>
 
@@ -40,7 +40,7 @@ class TablesFile : public ::testing::Test {
     job_.model.tables[0].device = Device::kCpu;
   }
 
-  // "item" on the worker.
+  // A plan with "item" on the worker.
   Plan PlanOf() const {
     Plan plan;
     plan.seed = test::SimpleTable("item", 3).seed;
@@ -64,7 +64,7 @@ class TablesFile : public ::testing::Test {
     for (uint32_t s = 0; s < kShards; ++s) ids.emplace_back(s);
     return {std::move(specs), kShards, std::move(ids), folder_ / name, 64 << 20};
   }
-  // Rows of "user" on the server, of "item" here.
+  // Saves rows of "user" on the server and rows of "item" here.
   std::vector<CheckpointFile> Save(WorkerTables& tables) {
     test::TieredShards servers = Servers("live");
     for (Step step = 0; step < kStep; ++step) {
@@ -113,7 +113,8 @@ TEST_F(TablesFile, IsReadByServersAndByPeople) {
   EXPECT_EQ(items, 4u);
   EXPECT_EQ(users, kStep);
 
-  // With "item" on the worker a server has the others only; with "item" on servers it has both.
+  // With "item" on the worker, a server has only the other table; with "item" on servers it has
+  // both.
   test::TieredShards beside = Servers("beside");
   ASSERT_TRUE(beside.Load(checkpoint_, kStep).ok());
   job_.model.tables[0].device = Device::kPs;
@@ -129,7 +130,8 @@ TEST_F(TablesFile, IsReadByServersAndByPeople) {
   std::vector<float> initial(3);
   InitialRows(job_.model.tables[0].init, test::SimpleTable("item", 3).seed, TableIdOf("item"))
       .Fill(8, initial);
-  EXPECT_EQ(both.Pull(0, 8), initial);  // Made, and not updated by anybody here.
+  // The row was created on the worker but never updated, so it is not in the checkpoint.
+  EXPECT_EQ(both.Pull(0, 8), initial);
 }
 
 TEST_F(TablesFile, WhatDoesNotFitIsRefused) {

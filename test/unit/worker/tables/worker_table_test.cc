@@ -1,6 +1,6 @@
-// Goal: a table on the worker is the table that servers would have, wherever its rows lie.
-// Method: the same keys and gradients for both, updated here by the node that plans have; then
-// compare records, which are values, state and last update, bit by bit.
+// Goal: a table on the worker equals the table that servers would have, whatever device its rows
+// are on. Method: the same keys and gradients for both, updated here by the update node of plans;
+// then records (values, optimizer state and last update) are compared bit by bit.
 #include "worker/tables/worker_table.h"
 
 #include <map>
@@ -45,7 +45,7 @@ server::TableSpec SpecOf(const TableConfig& table) {
   return spec;
 }
 
-// A table and the accelerator that it is on, if any.
+// A table, and the accelerator that holds it, if any.
 struct Placed {
   std::unique_ptr<EmulatedAccelerator> device;
   std::unique_ptr<WorkerTable> table;
@@ -120,7 +120,7 @@ std::vector<Key> SomeKeys(std::mt19937_64& random, size_t count, uint64_t of) {
 class WorkerTableTest : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(OnDevice, WorkerTableTest, ::testing::Bool());
 
-// Over several growths, with keys that rest for a while.
+// The table grows several times, and some keys are not updated for a while.
 TEST_P(WorkerTableTest, HoldsWhatAServerWould) {
   for (const OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kRowwiseAdagrad,
                                    OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
@@ -141,7 +141,7 @@ TEST_P(WorkerTableTest, HoldsWhatAServerWould) {
       own.Update(grads, step);
       server.Push(keys, grads, {.step = step, .lr_scale = 0.5f});
     }
-    EXPECT_GT(own.table->rows(), 2000u);  // More than it had room for at first.
+    EXPECT_GT(own.table->rows(), 2000u);  // More than there was room for at first.
     EXPECT_EQ(RecordsOf(*own.table), RecordsOf(server)) << static_cast<int>(kind);
   }
 }
@@ -171,7 +171,8 @@ TEST_P(WorkerTableTest, EvaluationMakesNoRow) {
   EXPECT_EQ(zeros.Values(), std::vector<float>(all.size() * kDim, 0.0f));
 }
 
-// Where a step has several slices, only the step makes rows, and counts a row's rest.
+// If a step has several slices, rows are created and steps since the last update counted by the
+// step only.
 TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
   const TableConfig config = ConfigOf(OptimizerKind::kAdam);
   Placed own(config, GetParam());
@@ -238,7 +239,7 @@ TEST(WorkerTable, SaysWhatDoesNotFitAndWhatWouldHelp) {
   EXPECT_THAT(ToText(said), HasSubstr("table item on gpu needs room for 100000 rows of 60 bytes"));
   EXPECT_THAT(ToText(said), HasSubstr("set model.tables.item.device to cpu or ps"));
 
-  // Twice the room does not fit, what is needed does; in the end that neither.
+  // At first twice the memory does not fit but the needed memory does; in the end not even that.
   const Placed own(config, true, 1 << 20);
   std::mt19937_64 random(1);
   Status bound;

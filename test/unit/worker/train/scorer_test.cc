@@ -1,4 +1,4 @@
-// Method: against the formulas in float64, written out sample by sample.
+// Method: comparison with the formulas in float64, computed sample by sample.
 #include "worker/train/scorer.h"
 
 #include <cmath>
@@ -50,7 +50,8 @@ TEST(ScorerTest, SumsAreTheFormulasAndScoresAscend) {
   }
   EXPECT_EQ(done->losses[0].parts[0].batch, 4);
   EXPECT_EQ(done->losses[0].parts[0].samples, 6);
-  EXPECT_NEAR(done->losses[0].parts[0].loss_sum, loss, 1e-6);  // log1p(-p) loses digits at 20.
+  // The bound allows for log1p(-p), which loses digits at 20.
+  EXPECT_NEAR(done->losses[0].parts[0].loss_sum, loss, 1e-6);
   EXPECT_NEAR(done->losses[0].parts[0].prediction_sum, predictions, 1e-12);
   EXPECT_EQ(done->losses[0].parts[0].label_sum, 3);
   EXPECT_EQ(done->losses[0].scores, (std::vector<float>{-20, -2, 0, 0, 0.5, 20}));

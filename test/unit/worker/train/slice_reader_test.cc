@@ -1,4 +1,5 @@
-// Method: a made-up data set of two columns; what comes out is what was asked for, in order.
+// Method: a made-up data set of two columns; the slices must be those that were requested, in
+// order.
 #include "worker/train/slice_reader.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +10,7 @@
 namespace dt::worker {
 namespace {
 
-// Row r: label r mod 2 (but `bad_row`'s), key r.
+// Row r has label r mod 2 (except `bad_row`) and key r.
 class MadeUpData : public Dataset {
  public:
   MadeUpData() {
@@ -44,7 +45,7 @@ class SliceReaderTest : public ::testing::Test {
     plan_.graph.lookups = {{.name = "l", .table = 0, .columns = {1}, .length = 1}};
     plan_.graph.losses = {{.name = "click", .type = "binary_cross_entropy", .label_column = 0}};
   }
-  // Slices of ten rows.
+  // Opens a reader of slices of ten rows.
   std::unique_ptr<SliceReader> Open(uint64_t slices) {
     return std::make_unique<SliceReader>(SliceReader::Options{
         .data = data_,
@@ -91,7 +92,7 @@ TEST_F(SliceReaderTest, EverySliceComesInOrderAndThenTheEnd) {
   }
 }
 
-// Spans tell when a slice was read.
+// Spans show when a slice was read.
 TEST_F(SliceReaderTest, NothingIsReadBeforeItIsAskedForUnlessAhead) {
   for (const bool ahead : {true, false}) {
     Timeline timeline({.first = 0, .last = 100});
@@ -113,7 +114,7 @@ TEST_F(SliceReaderTest, ABadLabelNamesColumnAndRow) {
   ASSERT_TRUE(reader->Next().ok());
   ASSERT_TRUE(reader->Next().ok());
   const auto third = reader->Next();
-  EXPECT_EQ(third.status().code(), StatusCode::kOutOfRange);  // Malformed
+  EXPECT_EQ(third.status().code(), StatusCode::kOutOfRange);  // The code for malformed data.
   EXPECT_THAT(ToText(third.status()), ::testing::HasSubstr("column click of sample 26 is 2"));
 }
 

@@ -52,7 +52,8 @@ TEST_F(ShmArenaTest, SmallFramesOfItsPoolAreElsewhere) {
   EXPECT_TRUE(arena_->OffsetOf(large.bytes()).has_value());
 }
 
-// Sealed memory keeps its pages: the addresses of what was given back must serve other sizes.
+// Sealed memory never returns pages to the system, so freed addresses must be reusable for other
+// sizes.
 TEST_F(ShmArenaTest, AddressesServeAnySizeAgain) {
   FramePool frames(arena_);
   size_t most = 0;

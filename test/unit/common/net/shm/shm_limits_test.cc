@@ -1,8 +1,8 @@
-// Goal: whom shared memory cannot serve is served by the network below, without a message lost, and
-// whoever only takes places away holds nobody up.
-// Method: real sockets of one process; a server that refuses is a Unix socket beside one that
-// listens to TCP only; who says nothing is a Unix socket that the test leaves alone; another
-// process is a socket that a child connected; the end of descriptors is a limit of this process.
+// Goal: a peer that cannot be served through shared memory is served by the network below, without
+// loss of a message, and a peer that only occupies connections delays nobody. Method: real sockets
+// of one process. A server that refuses is a Unix socket beside one that listens on TCP only; a
+// silent peer is a Unix socket that the test does not use; another process is a socket that a child
+// connected; running out of descriptors is a limit of this process.
 #include <array>
 #include <cstring>
 #include <sys/resource.h>
@@ -36,7 +36,7 @@ bool Is(const Frames& frames, size_t bytes, int text) {
                              [&](std::byte b) { return b == static_cast<std::byte>(text); });
 }
 
-// Descriptors that this process may have.
+// Limits the number of descriptors of this process.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(rlim_t limit) {
@@ -56,7 +56,7 @@ Duration CpuOfThisThread() {
   return seconds(time.tv_sec) + Duration(time.tv_nsec);
 }
 
-// Two connections of one process that is not this one: a child connects them, and goes.
+// Two connections that seem to come from another process: a child makes them and ends.
 std::array<OwnedFd, 2> ConnectAsAnother(const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -78,7 +78,7 @@ std::array<OwnedFd, 2> ConnectAsAnother(const std::string& name) {
   return sockets;
 }
 
-// Asks once, and never gives back what it got.
+// A peer that asks once, and never gives back the memory of the answers.
 class Hoarder {
  public:
   explicit Hoarder(OwnedFd socket) : socket_(std::move(socket)) {
@@ -90,7 +90,7 @@ class Hoarder {
     std::memcpy(shared().to_server.bytes + sizeof(head), &part, sizeof(part));
     shared().to_server.tail.store(head.bytes);
   }
-  // Answers of one large part.
+  // The number of answers, each with one large part.
   size_t answers() { return shared().to_client.tail.load() / kAnswer; }
 
  private:
@@ -105,7 +105,7 @@ class Hoarder {
 class ShmLimits : public ::testing::Test {
  protected:
   OwnedFd SilentClient() { return *ConnectShm(ShmNamesOf(server_->endpoint())[0]); }
-  // There and back.
+  // Sends a message to the server and back.
   void Exchange(ClientSocket& client, int text) {
     ASSERT_TRUE(client.Send(MessageOf(9000, text)).ok());
     auto got = server_->Receive(kTimeout);
@@ -123,7 +123,7 @@ class ShmLimits : public ::testing::Test {
   std::unique_ptr<ServerSocket> server_ = *network_->Bind("tcp://127.0.0.1:0");
 };
 
-// Whether it says so, or never answers.
+// The server closes the connection, or never answers.
 TEST_F(ShmLimits, AServerThatRefusesGetsTheSameMessagesBelow) {
   for (const bool closes : {true, false}) {
     server_ = *below_->Bind("tcp://127.0.0.1:0");
@@ -210,7 +210,7 @@ TEST_F(ShmLimits, AProcessThatGivesNothingBackKeepsNoMemoryFromOthers) {
   Exchange(*client, 1);
   EXPECT_EQ(below_->bytes_received(), 0u) << "it had to go below";
 
-  one.reset();  // What it held is free, and the other connection may have it.
+  one.reset();  // The memory that it held is free again, and the other connection may use it.
   for (int i = 2; i < 5; ++i) Exchange(*client, i);
   EXPECT_FALSE(server_->Receive(milliseconds(10)).ok());
   answer();

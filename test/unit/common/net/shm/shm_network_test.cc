@@ -1,8 +1,7 @@
-// Goal: connections through shared memory are chosen by themselves, survive the other side's end,
-// and never let a hostile peer end or hold up a server.
-// Method: real sockets of one process; a hostile peer is a segment, an arena and a Unix socket that
-// the test fills with what it likes. What the kernel does when a process is killed, closing its
-// socket without a word, the test does itself; test/e2e kills real processes.
+// Goal: shared memory is chosen automatically, survives the end of the other side, and never lets a
+// hostile peer stop or delay a server. Method: real sockets of one process; a hostile peer is a
+// segment, an arena and a Unix socket that the test fills with any content. A killed process is
+// imitated by closing its socket without notice, as the kernel does; test/e2e kills real processes.
 #include "common/net/shm/shm_network.h"
 
 #include <array>
@@ -57,7 +56,7 @@ class ShmNetworkTest : public ::testing::Test {
   std::unique_ptr<ClientSocket> Connect(const ServerSocket& server) {
     return *network_->Connect(server.endpoint());
   }
-  // One message there and back.
+  // Sends one message to the server and back.
   static void Exchange(ServerSocket& server, ClientSocket& client, uint64_t seed) {
     const Frames sent = MessageOf({100, 50'000, 8}, seed);
     ASSERT_TRUE(client.Send(sent).ok());
@@ -173,7 +172,7 @@ TEST_F(ShmNetworkTest, ClientReachesTheServerThatStartsAgain) {
     if (again.ok()) second = *std::move(again);
   }
   ASSERT_NE(second, nullptr);
-  while (SystemClock().Now() < deadline) {  // Whichever way it takes.
+  while (SystemClock().Now() < deadline) {  // The message may take either network.
     ASSERT_TRUE(client->Send(MessageOf({8}, 6)).ok());
     if (second->Receive(milliseconds(50)).ok()) return;
   }
@@ -182,7 +181,7 @@ TEST_F(ShmNetworkTest, ClientReachesTheServerThatStartsAgain) {
 
 // ------------------------------------------------------------ hostile peers
 
-// A memfd of its own making.
+// A memfd made by the test.
 class RawMemory {
  public:
   explicit RawMemory(size_t bytes, bool sealed = true, unsigned flags = 0)
@@ -198,7 +197,7 @@ class RawMemory {
   OwnedFd fd_;
 };
 
-// A client that does as it likes.
+// A client that can send anything.
 class RawClient {
  public:
   explicit RawClient(const std::string& endpoint)
@@ -213,7 +212,7 @@ class RawClient {
   void Say(const std::string& bytes) {
     EXPECT_GT(send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
   }
-  // The server's arena, once it has taken the greeting.
+  // The server's arena, once the server has accepted the greeting.
   OwnedFd Arena() {
     auto hello = TakeShmHello(socket_.get());
     const bool there = hello.ok() && hello->has_value() && (*hello)->fds.size() == 1;
@@ -221,7 +220,7 @@ class RawClient {
     return there ? std::move((*hello)->fds[0]) : OwnedFd();
   }
   ShmRing& ring() { return reinterpret_cast<ShmSegment*>(segment_.data())->to_server; }
-  // A record of one part, as it stands.
+  // Writes a record of one part without any check.
   void Write(ShmRecordHead head, ShmPartHead part) {
     std::memcpy(ring().bytes, &head, sizeof(head));
     std::memcpy(ring().bytes + sizeof(head), &part, sizeof(part));
@@ -237,7 +236,8 @@ class RawClient {
 class HostileTest : public ShmNetworkTest {
  protected:
   HostileTest() : server_(Bind()), good_(Connect(*server_)) {}
-  // The server lives, takes nothing from the hostile one, and serves the good one.
+  // Checks that the server survives, accepts nothing from the hostile client, and still serves the
+  // good one.
   void ExpectRefused(const std::string& what, const std::function<void(RawClient&)>& act) {
     SCOPED_TRACE(what);
     RawClient hostile(server_->endpoint());
@@ -266,12 +266,12 @@ TEST_F(HostileTest, GreetingsThatAreNoneAreRefused) {
   ExpectRefused("small arena", [&](RawClient& c) {
     c.Greet(std::array{segment.fd(), small.fd()});
   });
-  // Its owner could cut it under a reader, which would be killed by SIGBUS.
+  // The owner could truncate it under a reader, which SIGBUS would kill.
   ExpectRefused("unsealed", [&](RawClient& c) { c.Greet(std::array{open.fd(), arena.fd()}); });
   ExpectRefused("a socket", [&](RawClient& c) { c.Greet(std::array{0, 1}); });
 }
 
-// Where the system has no such page left, touching one kills.
+// Touching such memory kills the process if the system has no free huge page.
 TEST_F(HostileTest, MemoryOfHugePagesIsRefused) {
   const OwnedFd probe(memfd_create("probe", MFD_HUGETLB));
   if (!probe.valid()) GTEST_SKIP() << "this system has no huge pages";
@@ -360,7 +360,7 @@ TEST_F(HostileTest, ADeadPeersLastMessageIsTakenAndItsPlaceFreed) {
     RawClient dying(server_->endpoint());
     dying.Greet();
     dying.Write({kOnePart, 1}, {0, kShmInline});
-  }  // Its socket and memory go without a word.
+  }  // The socket and the memory vanish without notice.
   auto last = server_->Receive(kTimeout);
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_TRUE(server_->Send(last->peer, MessageOf({5000}, 1)).ok());

@@ -1,6 +1,6 @@
-// Goal: a ring carries every record once, in order and whole.
-// Method: one ring, a writer's and a reader's thread, which ThreadSanitizer sees; records of many
-// sizes that say what they are.
+// Goal: a ring delivers every record once, in order and complete. Method: one ring with a writer
+// thread and a reader thread, also under ThreadSanitizer; records of many sizes describe their own
+// content.
 #include "common/net/shm/shm_segment.h"
 
 #include <cstring>

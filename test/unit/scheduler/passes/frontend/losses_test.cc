@@ -1,5 +1,6 @@
-// Goal: losses become the operators they name, with what they read; mistakes are named with place
-// and way out; a loss of weight 0 leaves the gradients of the others as they are, bit for bit.
+// Goal: losses become the operators that they name, with the right inputs; messages about mistakes
+// say where they are and what to do; a loss of weight 0 does not change a bit of the other losses'
+// gradients.
 #include <algorithm>
 
 #include <gmock/gmock.h>

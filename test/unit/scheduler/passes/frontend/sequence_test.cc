@@ -1,6 +1,6 @@
-// Goal: what a model sees of a list is defined: its ids in any order, nothing of the padding, the
-// last ids of one that is too long, zeros for an empty one. Method: DIN's attention in the
-// reference interpreter on lists written out; and what the planner says about nodes that read them.
+// Goal: how a model sees a list is defined: its ids in any order, nothing of the padding, the last
+// ids of a list that is too long, zeros for an empty one. Method: DIN's attention in the reference
+// interpreter on written-out lists, and the planner's messages about nodes that read them.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ HostTensor Positions(const std::vector<uint32_t>& numbers) {
   return tensor;
 }
 
-// One lookup's inputs, from its definition in common/graph/graph.h.
+// The inputs of one lookup, made from the definition in common/graph/graph.h.
 void SetLookup(const Graph& graph, uint32_t lookup, const Lists& lists, SliceData& slice) {
   std::vector<uint32_t> index, ends, row_ends, row_order;
   for (const auto& list : lists) {
@@ -65,7 +65,7 @@ void SetLookup(const Graph& graph, uint32_t lookup, const Lists& lists, SliceDat
   }
 }
 
-// Every sample has another candidate; its earlier ones are `lists`.
+// Every sample has a different candidate; its earlier items are `lists`.
 SliceData SliceOf(const Graph& graph, const Lists& lists) {
   SliceData slice = test::RandomSlice(graph, static_cast<uint32_t>(lists.size()), 5);
   for (uint32_t l = 0; l < graph.lookups.size(); ++l) {

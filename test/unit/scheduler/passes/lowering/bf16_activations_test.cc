@@ -1,6 +1,6 @@
-// Goal: the pass stores in bf16 what products round anyway, and nothing else; results have the same
-// bits. Method: the reference interpreter before and after the pass, for slices that are one tile,
-// several, and no whole number of them.
+// Goal: the pass stores in bf16 exactly those values that products round anyway, and results keep
+// their bits. Method: the reference interpreter before and after the pass, for slices of one tile,
+// of several tiles, and of a fractional number of tiles.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -23,7 +23,7 @@ using test::SliceData;
 using test::Tensors;
 using test::TinyNode;
 
-// Two towers that meet: the sum reads what the first gives.
+// Two towers that are added; the sum reads the output of the first.
 JobConfig TwoTowers(const std::string& math) {
   JobConfig job =
       test::TinyJob({TinyNode("m", "mlp", {"I*"}, {{"units", std::vector<int64_t>{40, 20, 9}}}, 1),

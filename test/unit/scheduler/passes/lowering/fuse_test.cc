@@ -1,6 +1,6 @@
-// Goal: the pass `fuse` joins what it says, leaves alone what somebody else reads or what lies
-// apart, and the arithmetic of products is the job's. That results stay the same is in
-// passes_test.cc.
+// Goal: the pass `fuse` joins the nodes that it should, leaves alone values with other readers and
+// nodes on different devices, and the job chooses the arithmetic of products. passes_test.cc checks
+// that results do not change.
 #include <map>
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ Plan PlanOf(const JobConfig& job) {
   return *std::move(plan);
 }
 
-// How many nodes of each operator.
+// The number of nodes of each operator.
 std::map<std::string, int> Counts(const Plan& plan) {
   std::map<std::string, int> counts;
   for (const Node& node : plan.graph.nodes) ++counts[node.op];
@@ -40,8 +40,9 @@ TEST(Fuse, APerceptronIsOneNodeALayerEachWay) {
   std::map<std::string, int> counts = Counts(plan);
   EXPECT_EQ(counts["dense_layer"], 4);
   EXPECT_EQ(counts["dense_layer_back"], 3);
-  EXPECT_EQ(counts["matmul"], 4);        // Gradients of weights.
-  EXPECT_EQ(counts["reduce_batch"], 1);  // Of the last bias, which has no activation.
+  EXPECT_EQ(counts["matmul"], 4);  // These compute gradients of weights.
+  // The gradient of the last bias, whose layer has no activation.
+  EXPECT_EQ(counts["reduce_batch"], 1);
   for (const char* op : {"bias_add", "relu", "relu_grad", "relu_bias_grad"}) {
     EXPECT_EQ(counts[op], 0) << op;
   }
@@ -53,7 +54,7 @@ TEST(Fuse, APerceptronIsOneNodeALayerEachWay) {
 }
 
 TEST(Fuse, WhatAnotherNodeReadsStays) {
-  // The sum reads what dropout gives and what the layer gives: two gradients meet behind relu.
+  // The sum reads the outputs of dropout and of the layer, so two gradients are added after relu.
   const Plan twice = PlanOf(
       TinyJob({TinyNode("d", "dense", {"I*"}, {{"units", int64_t{3}}, {"activation", "relu"}}, 1),
                TinyNode("e", "dense", {"d"}, {{"units", int64_t{3}}}, 2),
@@ -64,7 +65,7 @@ TEST(Fuse, WhatAnotherNodeReadsStays) {
   EXPECT_EQ(counts["relu_bias_grad"], 1);
   EXPECT_EQ(counts["dense_layer_back"], 0);
 
-  // relu is a node of its own, and so is a second reader of what it reads.
+  // relu is a node of its own, and its input has a second reader.
   const Plan read =
       PlanOf(TinyJob({TinyNode("d", "dense", {"I*"}, {{"units", int64_t{3}}}, 1),
                       TinyNode("r", "relu", {"d"}, {}, 2), TinyNode("s", "add", {"d", "r"}, {}, 3),
@@ -74,7 +75,7 @@ TEST(Fuse, WhatAnotherNodeReadsStays) {
   EXPECT_EQ(counts["relu"], 1);
   EXPECT_EQ(counts["relu_grad"], 1);
 
-  // A product without bias is as it was.
+  // A product without bias is not changed.
   const Plan bare = PlanOf(
       TinyJob({TinyNode("d", "dense", {"I*"},
                         {{"units", int64_t{3}}, {"activation", "relu"}, {"bias", false}}, 1),
@@ -89,7 +90,7 @@ TEST(Fuse, WhatLiesOnTwoDevicesStaysApart) {
   job.parallel.place = {{"m.1.relu*", Device::kGpu}};
   const Plan plan = PlanOf(job);
   std::map<std::string, int> counts = Counts(plan);
-  EXPECT_EQ(counts["dense_layer"], 4);  // One of them without its activation.
+  EXPECT_EQ(counts["dense_layer"], 4);  // One of them is without its activation.
   EXPECT_EQ(counts["relu"], 1);
   EXPECT_EQ(counts["relu_grad"], 1);
   EXPECT_EQ(counts["dense_layer_back"], 2);

@@ -1,5 +1,5 @@
-// Goal: a plan assumes of the workers' devices what all of them have, and takes their rates from
-// where the job says. Method: small sets of accelerators, and profiles written out.
+// Goal: a plan assumes only what all workers' accelerators have in common, and takes their speeds
+// from the source that the job names. Method: small sets of accelerators, and written-out profiles.
 #include "scheduler/passes/placement/devices.h"
 
 #include <fstream>

@@ -1,7 +1,7 @@
-// Goal: nodes that nobody said anything of go where a step is predicted to be shortest, within the
-// accelerator's memory and what was said of others; where they may not, nothing changes. Method:
-// every placement of small models, written as rules of the job file, against the one that is found;
-// all shipped models, on devices of several speeds.
+// Goal: nodes without a rule are placed where the predicted step is shortest, within the
+// accelerator's memory and the rules for other nodes; where they may not be placed, nothing
+// changes. Method: for small models, every placement, written as rules of the job file, is compared
+// with the one found; and all shipped models are placed on devices of several speeds.
 #include <cstdio>
 #include <ctime>
 
@@ -74,7 +74,7 @@ std::vector<SmallModel> SmallModels() {
         TinyNode("logit", "dense", {"e", "s"}, {{"units", int64_t{1}}}, 3)}}};
 }
 
-// What placing moves one by one: everything else goes with one of them.
+// Nodes that the planner places independently; every other node follows one of them.
 std::vector<std::string> FreeNodes(const PlacementReport& report) {
   std::vector<std::string> names;
   for (const auto& [name, why] : report.why) {
@@ -83,7 +83,7 @@ std::vector<std::string> FreeNodes(const PlacementReport& report) {
   return names;
 }
 
-// Every placement of `names` as rules; the least prediction.
+// The shortest predicted step among all placements of `names`, written as rules.
 double LeastSeconds(JobConfig job, const DeviceProfile& profile,
                     const std::vector<std::string>& names) {
   double least = kNoLimit;
@@ -119,13 +119,14 @@ TEST(PlaceNodesTest, EqualsTheBestOfAllPlacementsThatRulesCanSay) {
   EXPECT_GT(mixed, 2);
 }
 
-// And what is no product takes the time it takes in fp32.
+// Operators other than products take the same time as in fp32.
 TEST(PlaceNodesTest, ProductsTakeTheTimeOfTheirArithmetic) {
   const auto computing = [](const std::string& math, double faster) {
     JobConfig job = AutomaticJob(TinyDeepFm(), 4096);
     job.train.math = math;
     DeviceProfile profile = Speeds(1, 1e9);
-    for (double& flops : profile.cpu.flops) flops = 1e6;  // Bytes do not matter.
+    // So slow that the time for reading and writing does not matter.
+    for (double& flops : profile.cpu.flops) flops = 1e6;
     profile.cpu.flops[static_cast<size_t>(Arithmetic::kBf16)] *= faster;
     const Planned made = PlannedOf({job, TinyColumns(), 1, std::nullopt, profile});
     return made.report.placement.prediction.computing[kOnCpu];
@@ -138,7 +139,7 @@ TEST(PlaceNodesTest, ProductsTakeTheTimeOfTheirArithmetic) {
 
 TEST(PlaceNodesTest, WhatIsSaidHoldsAndTheRestFollowsIt) {
   JobConfig job = AutomaticJob(TinyDeepFm(), 4096);
-  job.model.nodes[8].device = Device::kGpu;  // deep
+  job.model.nodes[8].device = Device::kGpu;  // The node "deep".
   job.parallel.place = {{"crosses*", Device::kCpu}};
   const Planned made = PlannedOf({job, TinyColumns(), 1, TinyAccelerator(1 << 30), Speeds(5, 1e9)});
   EXPECT_TRUE(CheckPlan(made.plan, TraitsOf).ok());
@@ -194,7 +195,7 @@ void ExpectPlaced(JobConfig job, const Machine& machine) {
               placement.summary.c_str());
 }
 
-// Each on one machine; those that differ most on all.
+// Each model is placed on one machine, and those that differ most on all of them.
 TEST(PlaceNodesTest, EveryShippedModelIsPlacedInUnderASecondNeverWorseThanSimplePlacements) {
   const std::vector<Machine> machines = Machines();
   size_t turn = 0;
@@ -267,7 +268,8 @@ TEST(PlaceNodesTest, TheOptimizersDeviceIsKept) {
 
 // ------------------------------------------------------------ memory
 
-// The plan, whose values share memory at any pace of the streams, stays within the limit.
+// The limit holds for the plan's real memory, in which values share memory only if that is safe at
+// any relative speed of the streams.
 TEST(PlaceNodesTest, LessMemoryTakesLessOfTheAccelerator) {
   const JobConfig job = AutomaticJob(TinyDeepFm(), 1 << 14);
   const DeviceProfile profile = Speeds(50, 1e10);
@@ -288,7 +290,7 @@ TEST(PlaceNodesTest, LessMemoryTakesLessOfTheAccelerator) {
 TEST(PlaceNodesTest, TagsThatDoNotFitAreRefusedWithPlaceAndSizesOrFallBack) {
   JobConfig job = TinyJob(TinyDeepFm());
   job.train.batch_size = 1 << 16;
-  job.model.nodes[8].device = Device::kGpu;  // deep, line 9
+  job.model.nodes[8].device = Device::kGpu;  // The node "deep", on line 9.
   const PlanRequest request{job, TinyColumns(), 1, TinyAccelerator(1 << 20)};
   const Status status = MakePlan(request).status();
   EXPECT_EQ(ExitCodeOf(status), 2);
@@ -303,7 +305,8 @@ TEST(PlaceNodesTest, TagsThatDoNotFitAreRefusedWithPlaceAndSizesOrFallBack) {
   EXPECT_THAT(made.report.fallback, HasSubstr("does not fit: it needs"));
   EXPECT_THAT(ExplainPlan(made.plan, job, made.report),
               HasSubstr("tagged at model.yaml:9 gpu, but that does not fit"));
-  job.cluster.devices = AcceleratorChoice::kEmulated;  // Then what fits may go there.
+  // With this choice the nodes that fit may be placed there.
+  job.cluster.devices = AcceleratorChoice::kEmulated;
   EXPECT_TRUE(CheckPlan(PlannedOf(request).plan, TraitsOf).ok());
 }
 

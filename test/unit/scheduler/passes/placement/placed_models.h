@@ -1,4 +1,4 @@
-// Jobs and devices on which automatic placement is tried.
+// Jobs and devices for tests of automatic placement.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace dt::test {
 
-// An accelerator so many times as fast as the processor, a link of so many bytes a second.
+// An accelerator `faster` times as fast as the CPU, with a link of `link` bytes per second.
 DeviceProfile Speeds(double faster, double link);
-// The model, on an emulated accelerator that may be chosen for it.
+// The model as a job that may choose an emulated accelerator.
 JobConfig AutomaticJob(std::vector<NodeConfig> nodes, uint32_t batch_size);
 
 }  // namespace dt::test

@@ -1,6 +1,6 @@
-// Goal: nodes never run where their operator, its gradient or the update that goes with it has no
-// kernel: what is free goes elsewhere, and a tag that cannot hold is refused with its line or falls
-// back. Method: one model, and accelerators that each lack one operator.
+// Goal: a node never runs where its operator, its gradient or its update has no kernel: a node
+// without a rule is placed elsewhere, and a tag that cannot be satisfied is refused with its line,
+// or falls back to the CPU. Method: one model, and accelerators that each lack one operator.
 #include <algorithm>
 #include <functional>
 
@@ -25,7 +25,7 @@ size_t NodesOn(const Graph& graph, Device device) {
   return static_cast<size_t>(std::ranges::count(graph.nodes, device, &Node::device));
 }
 
-// A product, "t" behind it, and a product; an accelerator that has not these operators.
+// A product, "t", and another product; the accelerator lacks these operators.
 struct Lacking {
   JobConfig job = AutomaticJob({TinyNode("m", "dense", {"I1", "I2"}, {{"units", int64_t{64}}}, 3),
                                 TinyNode("t", "tanh", {"m"}, {}, 4),
@@ -114,7 +114,7 @@ TEST(WithoutKernel, AWeightNeedsTheKernelsOfAllThatUpdatesIt) {
   job.optimizer.device = Device::kGpu;
   PlanRequest request{job, TinyColumns(), 1, TinyAccelerator()};
   request.accelerator->without_kernel = {"add_l2"};
-  EXPECT_TRUE(MakePlan(request).ok());  // Nothing is regularised.
+  EXPECT_TRUE(MakePlan(request).ok());  // Accepted, because nothing is regularized.
   job.optimizer.spec.l2 = 0.01f;
   EXPECT_THAT(ToText(MakePlan(request).status()), HasSubstr("operator add_l2 has no kernel there"));
 }
