@@ -17,7 +17,7 @@ constexpr Duration kSizesEvery = milliseconds(500);
 
 ExecutorCore::ExecutorCore(ExecutorOptions options, std::function<void()> wake)
     : options_(std::move(options)),
-      held_(std::move(wake)),
+      state_(std::move(wake)),
       frontend_(options_.tables, options_.pull_timeout) {}
 
 void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
@@ -44,7 +44,7 @@ void ExecutorCore::EndTurn(TimePoint now) {
 
 // For rows that expire by time, and for those who watch.
 void ExecutorCore::PassTime(TimePoint now) {
-  ShardSet* const shards = held_.shards();
+  ShardSet* const shards = state_.shards();
   if (shards != nullptr && time_passed_until_.has_value()) {
     shards->PassTime(now - *time_passed_until_);
   }
@@ -55,11 +55,11 @@ void ExecutorCore::PassTime(TimePoint now) {
 }
 
 void ExecutorCore::WorkOnTier() {
-  DiskTier* const tier = held_.tier();
+  DiskTier* const tier = state_.tier();
   if (tier == nullptr) return;
   const uint64_t before = tier->progress();
   tier->Work();
-  if (tier->progress() != before) held_.shards()->Resume();
+  if (tier->progress() != before) state_.shards()->Resume();
   const std::unique_ptr<CheckpointTask> task = tier->TakeSaved();
   if (task == nullptr) return;
   saved_ = SavedRows{Prefixed(task->status, "saving rows"), std::move(task->files)};
@@ -67,18 +67,18 @@ void ExecutorCore::WorkOnTier() {
 
 void ExecutorCore::WorkOnCommand(TimePoint now) {
   if (command_ == nullptr) return;
-  std::optional<ExecutorAnswer> answer = command_->Work(now, held_);
+  std::optional<ExecutorAnswer> answer = command_->Work(now, state_);
   if (!answer.has_value()) return;
   // With half of the rows it serves nobody.
   if (command_->replaces_rows() && answer->status.ok()) {
-    frontend_.Serve(held_.shards(), held_.log(), outgoing_);
+    frontend_.Serve(state_.shards(), state_.log(), outgoing_);
   }
   command_.reset();
   answer_ = std::move(answer);
 }
 
 void ExecutorCore::CommitLog(TimePoint now) {
-  PushLog* const log = held_.log();
+  PushLog* const log = state_.log();
   if (log == nullptr) return;
   const Status written = log->Commit();
   frontend_.OnCommit(written, outgoing_);
@@ -96,7 +96,7 @@ void ExecutorCore::CommitLog(TimePoint now) {
 }
 
 Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
-  if (held_.tier() != nullptr && held_.tier()->busy()) return Duration::zero();
+  if (state_.tier() != nullptr && state_.tier()->busy()) return Duration::zero();
   if (command_ != nullptr) return command_->timeout();
   if (frontend_.NextDeadline() == TimePoint::max()) return kTurnEvery;
   return std::clamp<Duration>(frontend_.NextDeadline() - now, Duration::zero(), kTurnEvery);
@@ -104,9 +104,9 @@ Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
 
 // The step has been applied when it shows here; what it cost in memory is known only now.
 void ExecutorCore::NoteProgress() {
-  if (held_.shards() == nullptr) return;
-  const ShardSet& shards = *held_.shards();
-  const DiskTier& tier = *held_.tier();
+  if (state_.shards() == nullptr) return;
+  const ShardSet& shards = *state_.shards();
+  const DiskTier& tier = *state_.tier();
   if (!tier.failure().ok()) Fail(tier.failure());
   if (shards.clock() == step_ && own_memory_bytes_ != 0) return;
   step_ = shards.clock();
