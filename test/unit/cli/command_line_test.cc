@@ -274,6 +274,31 @@ TEST(CommandLine, EveryLevelOfTheLogHasItsName) {
   }
 }
 
+// Whoever goes back in a line to change it puts a flag in front.
+TEST(CommandLine, FlagsMayStandBeforeTheJob) {
+  ExpectAll({{{"train", "--set", "a=1", "--set", "b=2", "job.yaml"},
+              [](CommandLine& l) {
+                l.command = "train";
+                l.job_path = "job.yaml";
+                l.overrides = {"a=1", "b=2"};
+              }},
+             {{"predict", "--data", "a.csv", "--keep", "user", "--checkpoint", "d", "--out", "o",
+               "job.yaml"},
+              [](CommandLine& l) {
+                l.command = "predict";
+                l.job_path = "job.yaml";
+                l.data_paths = {"a.csv"};
+                l.kept_columns = {"user"};
+                l.checkpoint = "d";
+                l.out_path = "o";
+              }},
+             {{"plan", "--format", "json", "job.yaml"}, [](CommandLine& l) {
+                l.command = "plan";
+                l.job_path = "job.yaml";
+                l.format = "json";
+              }}});
+}
+
 // The value of a key is YAML: it may hold anything.
 TEST(CommandLine, AnOverrideArrivesAsItWasTyped) {
   const std::vector<std::string> values = {"data.train=[a.csv, 'b c.csv']", "model.loss=[]",

@@ -86,7 +86,7 @@ TEST(CommandMistakes, AValueThatIsNotAllowedIsNamedWithThoseThatAre) {
 TEST(CommandMistakes, AFlagThatTheCommandHasNotIsNamed) {
   ExpectMistakes({{{"train", "j", "--checkpont", "d"}, "--checkpont"},
                   {{"scheduler", "j", "--scheduler", "tcp://h:1"}, "--scheduler"},
-                  {{"plan", "j", "--result", "r.json"}, "--result"},
+                  {{"plan", "j", "--resume", "auto"}, "--resume"},
                   {{"keygen", "k", "--force"}, "--force"},
                   {{"train", "j", "another.yaml"}, "another.yaml"},
                   {{"bench", "store", "--out", "p.yaml"}, "--out"},

@@ -1,6 +1,6 @@
 // Goal: what train_step.h says about a rank that dies or fails between any two lines. Method: every
-// call that leaves a rank (a read, a message sent or received, an exchange with other ranks) fails in
-// turn, once or from then on; the other rank really runs beside it, and the journal tells what
+// call that leaves a rank (a read, a message sent or received, an exchange with other ranks) fails
+// in turn, once or from then on; the other rank really runs beside it, and the journal tells what
 // servers and ranks have seen.
 #include "worker/train/train_step.h"
 
