@@ -98,13 +98,16 @@ std::vector<ColumnSpec> Columns() {
 
 class MadeUpSamples : public Dataset {
  public:
-  uint64_t rows() const override { return kRowsInAll; }
+  MadeUpSamples(uint64_t rows, std::vector<uint64_t>* gathered)
+      : rows_(rows), gathered_(gathered) {}
+  uint64_t rows() const override { return rows_; }
   const std::vector<ColumnSpec>& columns() const override { return columns_; }
   uint64_t fingerprint() const override { return 1; }
   const OpenStats& open_stats() const override { return stats_; }
   void Gather(std::span<const uint64_t> rows, Batch& batch) const override {
     batch.samples = static_cast<uint32_t>(rows.size());
     batch.columns.assign(3, {});
+    if (gathered_ != nullptr) gathered_->insert(gathered_->end(), rows.begin(), rows.end());
     for (const uint64_t row : rows) {
       const float label = row == kBadRow ? 7.0f : static_cast<float>(row % 2);
       batch.columns[0].floats.push_back(label);
@@ -114,6 +117,8 @@ class MadeUpSamples : public Dataset {
   }
 
  private:
+  const uint64_t rows_;
+  std::vector<uint64_t>* const gathered_;
   const std::vector<ColumnSpec> columns_ = Columns();
   const OpenStats stats_;
 };
@@ -174,7 +179,9 @@ std::optional<ScriptedServer::Answered> ScriptedServer::Answer(uint32_t rank, Fr
   }
   if (request->kind == DataRequest::Kind::kPush) {
     const PushRequest& push = request->push;
-    journal_.Add({rank, "push", push.step, push.slice});
+    const bool sets = push.mode == PushMode::kSetAbsent;
+    journal_.Add({rank, sets ? "set" : "push", push.step, push.slice});
+    if (sets) return Answered{Encode(DataReply{.request = push.request}), {rank, "is set", 0, 0}};
     Take(push);
     if (held_back_ == push.step) return std::nullopt;
     return Answered{Encode(DataReply{.request = push.request}),
@@ -285,7 +292,7 @@ ScriptedRank::ScriptedRank(const RankSetting& setting_in, std::unique_ptr<Mesh> 
                   MakeShardMap(MapVersion(1), kShards, {{ProcessId(1), {"made up"}}}),
                   {}};
   client = PsClient::Open(view, std::move(options)).value();
-  data = std::make_unique<MadeUpSamples>();
+  data = MakeSamples(kRowsInAll);
   reader = std::make_unique<SliceReader>(SliceReader::Options{
       .data = *data,
       .plan = engine->plan(),
@@ -304,6 +311,10 @@ ScriptedRank::ScriptedRank(const RankSetting& setting_in, std::unique_ptr<Mesh> 
 ScriptedRank::~ScriptedRank() {
   reader.reset();
   engine.reset();
+}
+
+std::unique_ptr<Dataset> MakeSamples(uint64_t rows, std::vector<uint64_t>* gathered) {
+  return std::make_unique<MadeUpSamples>(rows, gathered);
 }
 
 std::vector<std::unique_ptr<Mesh>> PlainMeshes(uint32_t ranks,

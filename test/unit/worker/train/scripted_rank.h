@@ -83,6 +83,7 @@ class ScriptedServer {
   // Pushes of this step are taken, and never acknowledged.
   void HoldBack(Step step) { held_back_ = step; }
   void SayRowsAreOnDisk() { disk_ = true; }
+  Journal& journal() const { return journal_; }
 
   // By step, slice and worker: all that the push carries.
   std::map<std::tuple<Step, SliceIndex, uint32_t>, std::string> pushes() const;
@@ -150,6 +151,10 @@ class ScriptedRank {
   std::unique_ptr<SliceReader> reader;
   std::unique_ptr<RowPuller> puller;
 };
+
+// Samples of a label, a key and a number. Rows that are read go to `gathered`, if it is given; one
+// thread reads at a time.
+std::unique_ptr<Dataset> MakeSamples(uint64_t rows, std::vector<uint64_t>* gathered = nullptr);
 
 // Ranks that share memory, with a script in front. `interrupted` ends their waits.
 std::vector<std::unique_ptr<Mesh>> PlainMeshes(uint32_t ranks,
