@@ -180,6 +180,10 @@ Status Engine::EndPasses() {
   return OkStatus();
 }
 
+void Engine::Abandon() {
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->streams->Abandon();
+}
+
 Status Engine::Bind(Lane& lane, const LookupPlan& slice, LookupFor purpose) {
   if (options_.tables == nullptr) return lane.bindings.BindSlice(slice);
   DT_TRY_STATUS(options_.tables->Bind(slice, purpose));

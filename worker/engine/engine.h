@@ -88,6 +88,9 @@ class Engine {
   // After FinishUpdate: the values to push for a parameter of the graph. REQUIRES: the parameter
   // has a ParameterSpec::pushed.
   std::span<const float> pushed(size_t parameter) const;
+  // After an error of the engine or of what feeds it: returns when nothing that was started runs
+  // any more, so that slices and rows may go. Afterwards the engine can only be destroyed.
+  void Abandon();
   // By loss: its mean over the samples of the step exchanged last, equal on all ranks. Valid until
   // the next exchange.
   std::span<const double> step_losses() const { return exchange_.step_losses(); }

@@ -138,6 +138,18 @@ Status Streams::Wait() {
   return OkStatus();
 }
 
+// What the threads have queued on a device may still run when they have left the pass.
+void Streams::Abandon() {
+  if (pass_.subgraphs == nullptr) return;
+  progress_.Fail(Cancelled("the step was abandoned"));
+  progress_.WaitForStreams(kTimeout).IgnoreError();
+  for (size_t s = 0; s < kStreams; ++s) {
+    if (threads_[s] == nullptr || static_cast<Stream>(s) == Stream::kCpu) continue;
+    const Status recorded = threads_[s]->runner->Record(*events_.front());
+    if (recorded.ok()) events_.front()->Wait(kTimeout).IgnoreError();
+  }
+}
+
 uint64_t Streams::graphs_made() const {
   uint64_t made = 0;
   for (const std::unique_ptr<Thread>& thread : threads_) {

@@ -28,6 +28,8 @@ class Streams {
   Status WaitFor(uint32_t subgraph);
   // Waits for all of the pass; does nothing before the first one.
   Status Wait();
+  // After an error: ends the pass early, and returns when nothing of it runs any more.
+  void Abandon();
   // To be called after Wait.
   uint64_t graphs_made() const;
 

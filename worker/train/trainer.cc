@@ -112,7 +112,7 @@ Result<TrainDone> Trainer::Train(const TrainOrder& order) {
     return Internal("the scheduler ordered steps {} to {} in {} slices, which the plan cannot do",
                     order.first_step, order.end_step, order.slice_owner.size());
   }
-  return dense_ ? TrainApart(order) : TrainTogether(order);
+  return dense_ ? TrainAsynchronous(order) : TrainSynchronous(order);
 }
 
 TrainDone Trainer::NothingDone(const TrainOrder& order) const {
@@ -130,18 +130,24 @@ float Trainer::RateScale(const TrainOrder& order, Step step) const {
                                                  std::min(step, order.end_step - 1), job_steps));
 }
 
-Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
-  const uint64_t rows = options_.data.train->rows();
-  const Plan& plan = options_.engine.plan();
+Result<TrainDone> Trainer::TrainSynchronous(const TrainOrder& order) {
   const std::unique_ptr<SliceReader> reader =
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnSlices(order));
   RowPuller puller(*reader, options_.client, nullptr, options_.timeline);
   const bool overlap = options_.job.parallel.overlap;
   Stages stages{puller,  options_.client,  options_.engine, options_.collective,
                 overlap, options_.timeline};
+  Result<TrainDone> done = RunSteps(order, stages);
+  if (!done.ok()) options_.engine.Abandon();  // It computes with rows of the puller.
+  return done;
+}
+
+Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, Stages& stages) {
+  const uint64_t rows = options_.data.train->rows();
+  const Plan& plan = options_.engine.plan();
   const TimePoint begun = SystemClock().Now();
   TrainDone done = NothingDone(order);
-  if (overlap) DT_TRY_STATUS(BeginStep(order.first_step, stages));
+  if (stages.overlap) DT_TRY_STATUS(BeginStep(order.first_step, stages));
   for (Step step = order.first_step; step < order.end_step; ++step) {
     DT_TRY_STATUS(options_.interrupted());
     const auto samples = static_cast<uint32_t>(
@@ -161,7 +167,8 @@ Result<TrainDone> Trainer::TrainTogether(const TrainOrder& order) {
 // ------------------------------------------------------------ asynchronous training
 
 // Sends pulls as far ahead as the staleness allows, and begins steps on free lanes.
-Status Trainer::BeginApart(const TrainOrder& order, Step step, UnderWay& steps, AsyncStages& on) {
+Status Trainer::BeginAsynchronous(const TrainOrder& order, Step step, UnderWay& steps,
+                                  AsyncStages& on) {
   // A step does not see those earlier steps of its worker that are pulled and not yet pushed, so
   // the staleness limits their number. One more step is pulled than there are lanes.
   const Step unseen = std::min<Step>(options_.job.train.staleness, on.lanes.size());
@@ -185,7 +192,7 @@ AsyncStepInfo Trainer::AsyncInfoOf(const TrainOrder& order, Step step) const {
           .lr_scale = RateScale(order, step)};
 }
 
-Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
+Result<TrainDone> Trainer::TrainAsynchronous(const TrainOrder& order) {
   DT_TRY_STATUS(SetDense());
   const std::unique_ptr<SliceReader> reader =
       OpenReader(*options_.data.train, LookupFor::kTrain, OwnParts(order));
@@ -195,13 +202,21 @@ Result<TrainDone> Trainer::TrainApart(const TrainOrder& order) {
   AsyncStages stages{
       puller,           options_.client, options_.collective, lanes, options_.job.parallel.overlap,
       options_.timeline};
+  Result<TrainDone> done = RunSteps(order, stages);
+  if (!done.ok()) {
+    for (const AsyncLane& lane : lanes) lane.engine.Abandon();
+  }
+  return done;
+}
+
+Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, AsyncStages& stages) {
   const TimePoint begun = SystemClock().Now();
   TrainDone done = NothingDone(order);
   UnderWay steps{.pulled = order.first_step, .begun = order.first_step};
   for (Step step = order.first_step;; ++step) {
     DT_TRY_STATUS(options_.interrupted());
     TimelineSpan whole(options_.timeline, stage::kStep, step);
-    DT_TRY_STATUS(BeginApart(order, step, steps, stages));
+    DT_TRY_STATUS(BeginAsynchronous(order, step, steps, stages));
     if (steps.begun == step) {
       whole.Cancel();
       break;

@@ -58,15 +58,17 @@ class Trainer {
   std::unique_ptr<SliceReader> OpenReader(const Dataset& data, LookupFor purpose,
                                           std::function<bool(LookupPlan&)> next);
   TrainDone NothingDone(const TrainOrder& order) const;
-  Result<TrainDone> TrainTogether(const TrainOrder& order);
-  Result<TrainDone> TrainApart(const TrainOrder& order);
+  Result<TrainDone> TrainSynchronous(const TrainOrder& order);
+  Result<TrainDone> RunSteps(const TrainOrder& order, Stages& stages);
+  Result<TrainDone> TrainAsynchronous(const TrainOrder& order);
+  Result<TrainDone> RunSteps(const TrainOrder& order, AsyncStages& stages);
   float RateScale(const TrainOrder& order, Step step) const;  // From the plateau and the schedule.
   // In an order: pulls of steps before `pulled` are sent, and steps before `begun` are begun.
   struct UnderWay {
     Step pulled = 0, begun = 0;
     bool all_pulled = false;
   };
-  Status BeginApart(const TrainOrder& order, Step step, UnderWay& steps, AsyncStages& on);
+  Status BeginAsynchronous(const TrainOrder& order, Step step, UnderWay& steps, AsyncStages& on);
   AsyncStepInfo AsyncInfoOf(const TrainOrder& order, Step step) const;
   Status SetDense();
   LookupPlan DensePlan() const;

@@ -61,9 +61,9 @@ void Cluster::StartServer(uint32_t index) {
 void Cluster::StartWorker(uint32_t index) {
   const auto before = static_cast<uint32_t>(servers_.size());
   Replace(workers_[index],
-          std::make_unique<SimWorker>(
-              world_, wires_, meshes_, 1 + before + index, NextIncarnation(),
-              SimWorker::Options{job_, 1 + before + index, std::to_string(starts_) + "/"}));
+          std::make_unique<SimWorker>(world_, wires_, 1 + before + index, NextIncarnation(),
+                                      SimWorker::Options{job_, meshes_, 1 + before + index,
+                                                         std::to_string(starts_) + "/"}));
 }
 
 bool Cluster::RunUntil(Duration at_most, const std::function<bool()>& done) {

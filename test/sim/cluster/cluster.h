@@ -25,8 +25,8 @@ class Cluster {
   Cluster(uint64_t seed, const JobConfig& job, const scheduler::MadePlan& plan);
   ~Cluster();
 
-  // All processes, one after the other within half a second, which passes. `resume`: from the newest complete
-  // checkpoint. REQUIRES: nothing of it runs.
+  // Starts all processes, one after the other within half a second. `resume`: from the newest
+  // complete checkpoint. REQUIRES: no process runs.
   void Start(bool resume);
   // Another process where that of a server was; it finds what that has left on the disk.
   void StartServer(uint32_t index);

@@ -65,11 +65,9 @@ class SimWorker::Socket : public ClientSocket {
   std::deque<Frames> arrived_;
 };
 
-SimWorker::SimWorker(World& world, Wires& wires, MeshHub& meshes, Node node, uint64_t incarnation,
-                     Options options)
+SimWorker::SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation, Options options)
     : Process(world, wires, node, incarnation),
       options_(std::move(options)),
-      meshes_(meshes),
       worker_{.job = options_.job, .network = *this, .scheduler = kSchedulerAddress, .threads = 1},
       core_(world.Now(), {.join = JoinOf(options_, incarnation),
                           .scheduler = kSchedulerAddress,
@@ -85,7 +83,7 @@ SimWorker::~SimWorker() { Kill(); }
 
 void SimWorker::OnKill() {
   wires().Forget(AddressOf(incarnation()));
-  meshes_.Break(node());
+  options_.meshes.Break(node());
   // The thread comes out of its waits with errors.
   if (thread_ == nullptr) return;
   ended_ = true;
@@ -102,10 +100,10 @@ void SimWorker::Begin() {
         [this](const View& view, uint32_t rank,
                const worker::MeshLimits& limits) -> Result<std::unique_ptr<worker::Mesh>> {
       const std::string name = options_.mesh_prefix + std::to_string(view.generation.value());
-      return meshes_.Connect(name, rank, static_cast<uint32_t>(view.workers.size()), limits,
-                             {.node = node(),
-                              .wait = [this](TimePoint until) { return Wait(until); },
-                              .wake = [this] { WhenAwake([this] { Wake(); }); }});
+      return options_.meshes.Connect(name, rank, static_cast<uint32_t>(view.workers.size()), limits,
+                                     {.node = node(),
+                                      .wait = [this](TimePoint until) { return Wait(until); },
+                                      .wake = [this] { WhenAwake([this] { Wake(); }); }});
     };
     const Status end = worker::RunWorker({.options = worker_,
                                           .link = *this,
@@ -162,7 +160,7 @@ void SimWorker::Tick() {
   if (!core_.welcome().has_value() && TriedLongEnough()) return Kill();
   if (thread_ == nullptr ? core_.ended() : thread_->ended()) {
     wires().Forget(AddressOf(incarnation()));
-    meshes_.Break(node());
+    options_.meshes.Break(node());
     return End();
   }
   Later(kTick, [this] { Tick(); });

@@ -23,11 +23,11 @@ class SimWorker : public Process, private ControlLink, private Network {
  public:
   struct Options {
     const JobConfig& job;
+    MeshHub& meshes;
     uint32_t number = 1;
     std::string mesh_prefix = {};  // Of this start of the job.
   };
-  SimWorker(World& world, Wires& wires, MeshHub& meshes, Node node, uint64_t incarnation,
-            Options options);
+  SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation, Options options);
   ~SimWorker() override;
 
   // How it has ended, if it has ended by itself.
@@ -65,7 +65,6 @@ class SimWorker : public Process, private ControlLink, private Network {
   uint64_t bytes_received() const override { return 0; }
 
   const Options options_;
-  MeshHub& meshes_;
   const worker::WorkerOptions worker_;
   LinkCore core_;
   HeartbeatMessage progress_;

@@ -308,10 +308,7 @@ ScriptedRank::ScriptedRank(const RankSetting& setting_in, std::unique_ptr<Mesh> 
   puller = std::make_unique<RowPuller>(*reader, *client, setting.cache, setting.timeline);
 }
 
-ScriptedRank::~ScriptedRank() {
-  reader.reset();
-  engine.reset();
-}
+ScriptedRank::~ScriptedRank() { engine->Abandon(); }
 
 std::unique_ptr<Dataset> MakeSamples(uint64_t rows, std::vector<uint64_t>* gathered) {
   return std::make_unique<MadeUpSamples>(rows, gathered);

@@ -133,7 +133,7 @@ class ScriptedRank {
   // `server` and `journal` outlive it.
   ScriptedRank(const RankSetting& setting, std::unique_ptr<Mesh> mesh, ScriptedServer& server,
                Journal& journal);
-  // The engine may still compute with the rows of the puller, and goes first.
+  // The engine may still compute with the rows of the puller.
   ~ScriptedRank();
 
   Script script;

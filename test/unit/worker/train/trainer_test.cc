@@ -63,6 +63,8 @@ class Worker {
         .progress = [this](Step step, uint64_t samples) { progress.emplace_back(step, samples); }});
   }
 
+  Script& script() { return rank_.script; }
+
   std::vector<uint64_t> trained, validated;  // Rows that were read.
   std::vector<std::pair<Step, uint64_t>> progress;
   std::deque<SplitMessage> splits;  // Given out one by one.
@@ -169,6 +171,21 @@ TEST_F(TrainerTest, TwoOrdersReadWhatOneDoes) {
   EXPECT_EQ(RowsRead(), whole);
   EXPECT_EQ(server_->pushes(), pushes);
   EXPECT_EQ(done.samples, kRows - 16);
+}
+
+// The engine computes with rows of the order's slices, which go with the order. (What it reads too
+// late only AddressSanitizer sees.)
+TEST_F(TrainerTest, WhereverAnOrderFailsTheEngineRestsAfterwards) {
+  for (const Step staleness : {Step{0}, Step{4}}) {
+    const std::vector<uint32_t> owner(staleness == 0 ? 4 : 1);
+    bool fails = true;
+    for (size_t point = 0; fails; ++point) {
+      Open({.slices = static_cast<uint32_t>(owner.size()), .staleness = staleness}, 1);
+      workers_[0]->script().FailAt(point, Script::Fault::kForGood);
+      fails = !workers_[0]->trainer->Train({.end_step = 4, .slice_owner = owner}).ok();
+      EXPECT_TRUE(fails || point > 8) << "there are more calls than that";
+    }
+  }
 }
 
 TEST_F(TrainerTest, TheOrdersRateReachesTheServers) {
