@@ -46,7 +46,7 @@ Status RunWorker(const Begin& begin) {
                                                   .evaluates = begin.evaluates,
                                                   .predictions_path = begin.predictions_path,
                                                   .stop = begin.stop,
-                                                  .hurry = begin.job_stop}));
+                                                  .skip_delays = begin.job_stop}));
   return worker->Run(begin.stop);
 }
 

@@ -96,6 +96,8 @@ int RunPlan(const CommandLine& line) {
       scheduler::ProfileOf(*job, request.accelerator, TaskPool().threads());
   if (!profile.ok()) return EndWithError(line, job->job, profile.status());
   request.profile = *std::move(profile);
+  request.servers = job->cluster.servers;
+  request.workers = job->cluster.workers;
   request.machine = {job->cluster.servers, job->cluster.workers, TaskPool().threads()};
   if (!job->parallel.data_stats.empty()) {
     Result<DataStats> stats = ReadDataStats(job->parallel.data_stats);

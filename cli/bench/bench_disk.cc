@@ -7,7 +7,7 @@
 #include "cli/bench/bench.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
-#include "common/control/control_link.h"
+#include "common/control/read_process_stats.h"
 #include "common/storage/rocksdb_bare.h"
 #include "common/storage/rocksdb_rows.h"
 #include "server/storage/disk_tier.h"

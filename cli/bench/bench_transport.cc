@@ -7,7 +7,7 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/bench_worker.h"
 #include "common/base/check.h"
-#include "common/control/control_link.h"
+#include "common/control/read_process_stats.h"
 #include "common/net/shm/shm_network.h"
 #include "common/net/zmq_bare.h"
 

@@ -62,7 +62,7 @@ std::string ToText(const Status& status) {
   return text;
 }
 
-Status Together(std::span<const Status> problems) {
+Status Combined(std::span<const Status> problems) {
   std::string text;
   for (const Status& status : problems) {
     const Problem problem = ProblemOf(status);

@@ -55,7 +55,7 @@ Problem ProblemOf(const Status& status);
 // One line: "what (where); hint".
 std::string ToText(const Status& status);
 // Several errors as one: one line for each, with its `where` and `hint`, then their number.
-Status Together(std::span<const Status> problems);
+Status Combined(std::span<const Status> problems);
 // 0 for OK; 2 for Invalid, NotFound and NotYet; 3 for Malformed; otherwise 1.
 int ExitCodeOf(const Status& status);
 

@@ -4,7 +4,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "common/base/mutex.h"
 #include "common/control/link_core.h"
 #include "common/control/packet.h"
+#include "common/control/read_process_stats.h"
 #include "common/control/session.h"
 #include "common/wire/data.h"
 
@@ -186,7 +186,7 @@ class ControlLinkImpl : public ControlLink {
     std::vector<ControlMessage> messages = core_.TakeMessages();
     MutexLock lock(mutex_);
     for (ControlMessage& message : messages) Take(std::move(message));
-    const bool unsent = !outgoing_.empty() || !core_.all_said();
+    const bool unsent = !outgoing_.empty() || !core_.all_acknowledged();
     const bool ends = core_.ended() && !ended_;
     if (ends) end_status_ = core_.end_status();
     if (ends) ended_ = true;
@@ -278,22 +278,6 @@ Result<std::string> RequestStatus(Network& network, const std::string& scheduler
     session.Tick(clock.Now(), out);
   }
   return NoAnswer(scheduler, timeout);
-}
-
-ProcessStats ReadProcessStats(const Network* network) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds_of = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  ProcessStats stats;
-  stats.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-  stats.peak_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-  if (network != nullptr) {
-    stats.bytes_sent = network->bytes_sent();
-    stats.bytes_received = network->bytes_received();
-  }
-  return stats;
 }
 
 }  // namespace dt

@@ -64,7 +64,4 @@ Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop);
 // Unavailable, with the address, if nobody answers in time.
 Result<std::string> RequestStatus(Network& network, const std::string& scheduler, Duration timeout);
 
-// The resource use of this process.
-ProcessStats ReadProcessStats(const Network* network);
-
 }  // namespace dt

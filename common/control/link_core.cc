@@ -90,7 +90,7 @@ Packet LinkCore::Heartbeat() const {
 // The scheduler may exit once the Stop is acknowledged, so the last heartbeat goes first.
 std::vector<Packet> LinkCore::TakePackets() {
   std::vector<Packet> packets;
-  if (ended_ && welcome_.has_value() && !std::exchange(said_last_, true)) {
+  if (ended_ && welcome_.has_value() && !std::exchange(sent_last_heartbeat_, true)) {
     packets.push_back(Heartbeat());
   }
   for (std::vector<Packet>* some : {&acknowledgements_, &packets_}) {

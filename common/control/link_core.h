@@ -39,7 +39,7 @@ class LinkCore {
 
   const std::optional<WelcomeMessage>& welcome() const { return welcome_; }
   // All messages are sent and acknowledged.
-  bool all_said() const { return outgoing_.empty() && session_.all_acknowledged(); }
+  bool all_acknowledged() const { return outgoing_.empty() && session_.all_acknowledged(); }
   // Set by Stop, by a refusal and by silence. The status is OK if the job is complete.
   bool ended() const { return ended_; }
   const Status& end_status() const { return end_status_; }
@@ -58,7 +58,7 @@ class LinkCore {
   std::vector<Packet> acknowledgements_, packets_;
   TimePoint last_heard_, next_heartbeat_{};
   bool ended_ = false;
-  bool said_last_ = false;  // The last heartbeat was sent.
+  bool sent_last_heartbeat_ = false;  // The last heartbeat was sent.
   Status end_status_;
 };
 

@@ -113,7 +113,7 @@ class Emulation : public EmulatedAccelerator {
  public:
   Emulation(const Options& options, Mapping addresses, Mapping memory)
       : speed_(options.speed),
-        hurried_(options.hurried),
+        hurried_(options.skip_delays),
         info_{.kind = DeviceKind::kEmulated,
               .index = 0,
               .name = "emulated accelerator",

@@ -26,7 +26,7 @@ class EmulatedAccelerator : public Accelerator {
     uint64_t memory_bytes = uint64_t{4} << 30;
     EmulatedSpeed speed;
     // Polled on any thread while work imitates its duration; true ends all such delays.
-    std::function<bool()> hurried = {};
+    std::function<bool()> skip_delays = {};
   };
   // Error: Unavailable, if the system has no address space for it.
   static Result<std::unique_ptr<EmulatedAccelerator>> Create(Options options);
@@ -36,7 +36,7 @@ class EmulatedAccelerator : public Accelerator {
   // Reserves the device for a kernel that begins now, and returns the time at which it ends at the
   // set speed. Kernels of all queues follow one another. Any thread.
   virtual TimePoint Occupy(double flops, double bytes) = 0;
-  // Returns at `end`, or soon after `hurried` is true. Any thread.
+  // Returns at `end`, or soon after `skip_delays` is true. Any thread.
   virtual void Await(TimePoint end) = 0;
 };
 

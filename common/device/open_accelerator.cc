@@ -21,13 +21,13 @@ Result<DeviceInfo> FirstCard() {
 }
 
 Result<std::unique_ptr<Accelerator>> OpenEmulated(const EmulatedConfig& config,
-                                                  std::function<bool()> hurried) {
+                                                  std::function<bool()> skip_delays) {
   return EmulatedAccelerator::Create(
       {.memory_bytes = config.memory_bytes,
        .speed = {.flops = config.flops,
                  .memory_bytes = static_cast<double>(config.memory_bandwidth),
                  .link_bytes = static_cast<double>(config.link_bandwidth)},
-       .hurried = std::move(hurried)});
+       .skip_delays = std::move(skip_delays)});
 }
 
 }  // namespace
@@ -42,13 +42,13 @@ Result<std::optional<DeviceInfo>> FindAccelerator(const ClusterConfig& cluster) 
 }
 
 Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluster,
-                                                     std::function<bool()> hurried) {
+                                                     std::function<bool()> skip_delays) {
   switch (cluster.devices) {
     case AcceleratorChoice::kCpu:
       return WithHint(Unavailable("nodes are to be on an accelerator, and cluster.devices is cpu"),
                       "set cluster.devices to auto, cuda or emulated");
     case AcceleratorChoice::kEmulated:
-      return OpenEmulated(cluster.emulated, std::move(hurried));
+      return OpenEmulated(cluster.emulated, std::move(skip_delays));
     case AcceleratorChoice::kAuto:
     case AcceleratorChoice::kCuda:
       break;
@@ -59,7 +59,7 @@ Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluste
   // Not a warning: the scheduler warns of it once for all workers.
   LogInfo("device.emulated",
           {{"why", MessageOf(card.status())}, {"memory_bytes", cluster.emulated.memory_bytes}});
-  return OpenEmulated(cluster.emulated, std::move(hurried));
+  return OpenEmulated(cluster.emulated, std::move(skip_delays));
 }
 
 }  // namespace dt

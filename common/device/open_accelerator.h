@@ -17,8 +17,8 @@ namespace dt {
 Result<std::optional<DeviceInfo>> FindAccelerator(const ClusterConfig& cluster);
 
 // Opens the accelerator. If `auto` falls back to the emulated one, that is logged. Unavailable,
-// with the reason: there is none. `hurried`: see EmulatedAccelerator::Options.
+// with the reason: there is none. `skip_delays`: see EmulatedAccelerator::Options.
 Result<std::unique_ptr<Accelerator>> OpenAccelerator(const ClusterConfig& cluster,
-                                                     std::function<bool()> hurried = {});
+                                                     std::function<bool()> skip_delays = {});
 
 }  // namespace dt

@@ -96,7 +96,7 @@ enum class InputKind : uint8_t {
   kRows,  // f32 [U.<table>, dim]: pulled rows.
   // u32 [U.<table>]: the positions of the distinct keys' rows in a table on the worker.
   kRowNumbers,
-  kRowGaps,  // u32 [U.<table>]: steps since the last update of each of these rows.
+  kStepsSinceUpdate,  // u32 [U.<table>]: steps since the last update of each of these rows.
 };
 
 struct InputSpec {
@@ -104,7 +104,7 @@ struct InputSpec {
   InputKind kind = InputKind::kFloats;
   std::vector<uint32_t> columns;  // Indices into Plan::columns, for the column kinds.
   uint32_t lookup = kNone;        // Index into Graph::lookups, for the lookup kinds.
-  uint32_t table = kNone;         // Index into Graph::tables, for kRows, kRowNumbers, kRowGaps.
+  uint32_t table = kNone;  // Index into Graph::tables, for kRows, kRowNumbers, kStepsSinceUpdate.
   DT_FIELDS(value, kind, columns, lookup, table)
   friend bool operator==(const InputSpec&, const InputSpec&) = default;
 };

@@ -14,7 +14,7 @@ namespace fbs = dt::plan_fbs;
 DT_UNION(fbs::AttrValue);
 DT_LAST(DType, kBf16);
 DT_LAST(Device, kPs);
-DT_LAST(InputKind, kRowGaps);
+DT_LAST(InputKind, kStepsSinceUpdate);
 DT_LAST(Phase, kStep);
 DT_LAST(Stream, kToCpu);
 DT_LAST(ValueKind, kTable);

@@ -100,22 +100,22 @@ Result<OpenRows> OpenAll(const std::string& folder) {
 Status VisitPart(RowsDb::Cursor& at, const std::string& prefix, const VisitRow& visit) {
   const ShardId shard = ShardOfKey(prefix);
   TableId table;
-  Step gone_before = 0;  // The current table's limit of expiry.
+  Step expire_before = 0;  // The current table's limit of expiry.
   DT_TRY_STATUS(at.Seek(prefix));
   while (at.valid() && at.key().starts_with(prefix)) {
     const std::string_view key = at.key(), value = at.value();
     if (key.size() != kStateKeyBytes && key.size() != RowKey::kBytes) {
       return DataLoss("it holds a key of {} bytes", key.size());
     }
-    if (TableOfKey(key) != table) gone_before = 0;
+    if (TableOfKey(key) != table) expire_before = 0;
     table = TableOfKey(key);
     if (key.size() == kStateKeyBytes) {
-      DT_TRY(gone_before, ExpireBeforeOf(value));
+      DT_TRY(expire_before, ExpireBeforeOf(value));
     } else {
       const std::span<const std::byte> record = std::as_bytes(std::span(value));
       const std::optional<Step> last_push = LastPushOf(record);
       if (!last_push.has_value()) return DataLoss("a row has {} bytes", value.size());
-      if (*last_push >= gone_before) {
+      if (*last_push >= expire_before) {
         DT_TRY_STATUS(visit({shard, table, RowKey(key).key(), record}));
       }
     }

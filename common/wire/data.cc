@@ -117,7 +117,7 @@ Status CheckSize(const Frame& frame, uint64_t count, size_t element, const char*
 Status ReadPull(const fb::Pull& in, Frames frames, std::span<const WireTable> tables,
                 PullRequest& out) {
   DT_TRY_STATUS(CheckFrames(frames, 2));
-  if (in.mode() > static_cast<uint8_t>(PullMode::kLookahead)) {
+  if (in.mode() > static_cast<uint8_t>(PullMode::kPrefetch)) {
     return Malformed("pull: mode {} is unknown", in.mode());
   }
   DT_TRY(const Counts counts, ReadGroups(*in.groups(), tables, out.groups));

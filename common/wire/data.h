@@ -57,7 +57,7 @@ enum class PullMode : uint8_t {
   kTrain,     // Absent rows read as initial values.
   kEvaluate,  // Absent rows read as eval_default says.
   // A prefetch: the rows will soon be pulled and may be moved from disk to memory. No reply.
-  kLookahead,
+  kPrefetch,
 };
 // kSetAbsent: the gradients are values; absent rows are created with them, existing rows stay.
 enum class PushMode : uint8_t { kGradients, kSetAbsent };

@@ -80,13 +80,13 @@ void ReadAlternative(BudgetReader& in, Tag tag, const void* table, std::variant<
 template <size_t I, class T>
 void ReadFieldOf(BudgetReader& in, const typename TableOf<T>::type& table, T& value) {
   auto& to = std::get<I>(Described<T>::Fields(value));
-  constexpr size_t kPlace = PlaceOf<T, I>();
+  constexpr size_t kPosition = PositionOf<T, I>();
   if constexpr (kIsVariant<FieldOf<T, I>>) {
-    const void* const alternative = table.template get_field<kPlace + 1>();
+    const void* const alternative = table.template get_field<kPosition + 1>();
     if (!in.Require(alternative != nullptr)) return;
-    ReadAlternative<0>(in, table.template get_field<kPlace>(), alternative, to);
+    ReadAlternative<0>(in, table.template get_field<kPosition>(), alternative, to);
   } else {
-    ReadField(in, table.template get_field<kPlace>(), to);
+    ReadField(in, table.template get_field<kPosition>(), to);
   }
 }
 

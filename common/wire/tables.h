@@ -102,7 +102,7 @@ inline constexpr size_t kFields = std::tuple_size_v<FieldsOf<T>>;
 
 // Position of field I of T in its table. A union takes two positions: its tag, then its table.
 template <class T, size_t I>
-constexpr size_t PlaceOf() {
+constexpr size_t PositionOf() {
   const auto places = []<size_t... J>(std::index_sequence<J...>) {
     return (I + ... + (kIsVariant<FieldOf<T, J>> ? 1 : 0));
   };
@@ -116,14 +116,14 @@ struct Schema {
   using Traits = typename Table::Traits;
   template <size_t I>
   static constexpr bool HasName() {
-    const size_t place = PlaceOf<T, I>() + (kIsVariant<FieldOf<T, I>> ? 1 : 0);
+    const size_t place = PositionOf<T, I>() + (kIsVariant<FieldOf<T, I>> ? 1 : 0);
     return Traits::field_names[place] == FieldName(Described<T>::kNames, I);
   }
   template <size_t... I>
   static constexpr bool HasNames(std::index_sequence<I...>) {
     return (true && ... && HasName<I>());
   }
-  static_assert(PlaceOf<T, kFields<T>>() == Traits::fields_number,
+  static_assert(PositionOf<T, kFields<T>>() == Traits::fields_number,
                 "the struct and its table differ in the number of fields");
   static_assert(HasNames(std::make_index_sequence<kFields<T>>()),
                 "the struct and its table differ in the names or the order of fields");
@@ -131,6 +131,6 @@ struct Schema {
 
 // The type of the getter of field I.
 template <class T, size_t I>
-using SchemaField = typename TableOf<T>::type::Traits::template FieldType<PlaceOf<T, I>()>;
+using SchemaField = typename TableOf<T>::type::Traits::template FieldType<PositionOf<T, I>()>;
 
 }  // namespace dt::tables

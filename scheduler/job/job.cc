@@ -241,13 +241,13 @@ void Job::FailLost(TimePoint now, const Member& member, const std::string& how) 
 
 void Job::SettleSuccessors(TimePoint now) {
   for (const ProcessId id : recovery_.SettleSuccessors(now)) {
-    const Status given = GiveAgain(now, *members_.Find(id));
+    const Status given = ResendState(now, *members_.Find(id));
     if (!given.ok()) Fail(now, given);
   }
 }
 
 // Sends a successor what its predecessor had.
-Status Job::GiveAgain(TimePoint now, const Member& to) {
+Status Job::ResendState(TimePoint now, const Member& to) {
   if (phase() < JobPhase::kStarting) {
     recovery_.OnRecovered(now, to);
     return OkStatus();

@@ -85,7 +85,7 @@ class Job {
   Status Complete(TimePoint now, OrderTracker::Completed done);
   Status HandOut(TimePoint now);
   void SettleSuccessors(TimePoint now);
-  Status GiveAgain(TimePoint now, const Member& to);
+  Status ResendState(TimePoint now, const Member& to);
   void FailLost(TimePoint now, const Member& member, const std::string& how);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);

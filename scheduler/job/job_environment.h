@@ -16,6 +16,7 @@ namespace dt::scheduler {
 struct PlanInput {
   std::vector<ColumnSpec> columns;  // The columns of the data.
   uint32_t slices = 1;
+  uint32_t servers = 1, workers = 1;     // The processes of the job.
   std::vector<DeviceInfo> accelerators;  // The workers' accelerators, in rank order.
   MachineMembers machine;                // The members on the machine that has the most of them.
 };

@@ -13,7 +13,7 @@
 
 #include "common/base/status.h"
 #include "common/cluster/job_result.h"
-#include "common/control/messages.h"
+#include "common/control/reports.h"
 #include "scheduler/job/checkpoint_commit.h"
 #include "scheduler/job/rendezvous.h"
 #include "scheduler/membership/membership.h"

@@ -51,8 +51,11 @@ Status CheckData(const JobOptions& options, const DataReadyMessage& data) {
 }
 
 PlanInput PlanInputOf(const JobContext& job) {
-  PlanInput input{
-      job.record.data.columns, job.options.slices(), {}, job.members.OnFullestMachine()};
+  PlanInput input{.columns = job.record.data.columns,
+                  .slices = job.options.slices(),
+                  .servers = static_cast<uint32_t>(job.members.OfRole(Role::kServer).size()),
+                  .workers = static_cast<uint32_t>(job.members.OfRole(Role::kWorker).size()),
+                  .machine = job.members.OnFullestMachine()};
   for (const Member* worker : job.members.OfRole(Role::kWorker)) {
     if (const DeviceInfo* device = worker->accelerator()) input.accelerators.push_back(*device);
   }

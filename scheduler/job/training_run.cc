@@ -30,6 +30,10 @@ ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& da
           .schedule = job.optimizer.schedule};
 }
 
+uint32_t WorkersOf(const JobContext& job) {
+  return static_cast<uint32_t>(job.members.OfRole(Role::kWorker).size());
+}
+
 }  // namespace
 
 TrainingRecord TrainingRun::Begin(const JobOptions& options, const DataReadyMessage& data) {
@@ -48,7 +52,7 @@ TrainingRun::TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now)
     : job_(job),
       record_(record),
       schedule_(ScheduleConfigOf(job.options.job, job.record.data), record.schedule),
-      work_(job.options.job.cluster.workers, record.work_left),
+      work_(WorkersOf(job), record.work_left),
       checkpoint_(record.checkpoint),
       pace_(now, record.schedule.state.step) {}
 
@@ -106,7 +110,7 @@ Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
 // Divides the slices evenly; each worker gets consecutive ones. An asynchronous worker owns one
 // slice of every batch.
 std::vector<uint32_t> TrainingRun::SliceOwners() const {
-  const uint64_t workers = job_.options.job.cluster.workers;
+  const uint64_t workers = WorkersOf(job_);
   const uint64_t slices = asynchronous() ? workers : job_.options.slices();
   std::vector<uint32_t> owners;
   for (uint64_t k = 0; k < slices; ++k)

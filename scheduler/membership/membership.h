@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/control/messages.h"
+#include "common/control/reports.h"
 
 namespace dt::scheduler {
 

@@ -60,6 +60,7 @@ struct PlanRequest {
   // The accelerator with the least memory; empty if some workers have none. See devices.h.
   std::optional<DeviceInfo> accelerator = {};
   DeviceProfile profile = DefaultEmulatedProfile(1);  // The rates of the workers' devices.
+  uint32_t servers = 1, workers = 1;                  // The processes of the job.
   MachineShare machine = {};                          // The machine with the most processes.
   PlacementReport* report = nullptr;                  // Filled in if not null.
   std::string why_none = {};                          // Why there is no accelerator, if known.

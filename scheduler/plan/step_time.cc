@@ -35,8 +35,8 @@ StepTime TimeOfStep(const Graph& graph, const PlanRequest& request) {
   const PlacementReport& report = *request.report;
   const TableTimes tables = TimesOfTables(graph, request);
   const MachineShare& machine = request.machine;
-  const double workers = std::max(1u, request.job.cluster.workers);
-  const double servers = std::max(1u, request.job.cluster.servers);
+  const double workers = std::max(1u, request.workers);
+  const double servers = std::max(1u, request.servers);
   const double latency = request.profile.server.latency_seconds;
   const bool asynchronous = request.job.train.asynchronous();
   const double server_requests = tables.servers > 0 || asynchronous ? kServerRequests : 0;

@@ -213,9 +213,9 @@ TableTimes TimesOfTables(const Graph& graph, const PlanRequest& request) {
     }
   }
   // Each worker receives the gradients of all others, at the rate of a server connection.
-  const double workers = std::max(1u, request.job.cluster.workers);
+  const double workers = std::max(1u, request.workers);
   const ServerRates& rates = request.profile.server;
-  return {.servers = rates.SecondsOf(pulled_rows, pulled_bytes, request.job.cluster.servers),
+  return {.servers = rates.SecondsOf(pulled_rows, pulled_bytes, request.servers),
           .server_work = pulled_rows * rates.row_seconds + 2 * pulled_bytes / rates.bytes,
           .exchange = exchanged_bytes * (workers - 1) / workers / rates.bytes};
 }

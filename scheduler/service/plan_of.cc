@@ -43,11 +43,13 @@ void NoteDevices(const JobConfig& job, bool emulated, const PlacementReport& rep
 
 Result<MadePlan> PlanOf(const JobConfig& job, const PlanInput& input) {
   PlanRequest request{job, input.columns, input.slices};
-  request.accelerator = CommonAccelerator(input.accelerators, job.cluster.workers);
+  request.accelerator = CommonAccelerator(input.accelerators, input.workers);
   DT_TRY(request.profile, ProfileOf(job, request.accelerator, TaskPool().threads()));
   if (!job.parallel.data_stats.empty()) {
     DT_TRY(request.data_stats, ReadDataStats(job.parallel.data_stats));
   }
+  request.servers = input.servers;
+  request.workers = input.workers;
   request.machine = {input.machine.servers, input.machine.workers, TaskPool().threads()};
   PlacementReport report;
   request.report = &report;

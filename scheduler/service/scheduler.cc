@@ -11,6 +11,7 @@
 #include "common/control/control_link.h"
 #include "common/control/packet.h"
 #include "common/control/process_end.h"
+#include "common/control/read_process_stats.h"
 #include "common/net/http/http_server.h"
 #include "common/runtime/event_loop.h"
 #include "common/storage/files.h"

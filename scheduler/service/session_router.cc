@@ -47,43 +47,45 @@ bool SessionRouter::MayBegin(TimePoint now, const PeerId& peer, const Packet& pa
   const Result<ControlMessage> message = Decode(packet.payload);
   if (!message.ok()) CountMalformed(now, peer, message.status());
   if (!message.ok() || std::holds_alternative<StatusRequestMessage>(*message)) return message.ok();
-  const auto joined = std::ranges::count_if(lines_, [](const auto& e) { return e.second.joined; });
+  const auto joined =
+      std::ranges::count_if(sessions_, [](const auto& e) { return e.second.joined; });
   return std::holds_alternative<JoinMessage>(*message) && std::cmp_less(joined, kJoinedMax);
 }
 
 size_t SessionRouter::PayloadBytesMax(uint64_t session) const {
-  const auto found = lines_.find(session);
-  return found != lines_.end() && found->second.joined ? kPartBytesMax : kGuestPayloadMax;
+  const auto found = sessions_.find(session);
+  return found != sessions_.end() && found->second.joined ? kPartBytesMax : kGuestPayloadMax;
 }
 
 void SessionRouter::TrimGuests() {
   for (;;) {
     size_t guests = 0, bytes = 0;
-    auto silent = lines_.end(), heavy = lines_.end();
-    for (auto at = lines_.begin(); at != lines_.end(); ++at) {
-      const Line& line = at->second;
+    auto silent = sessions_.end(), heavy = sessions_.end();
+    for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+      const PeerSession& line = at->second;
       if (line.joined) continue;
       ++guests;
       bytes += line.session.held_bytes();
-      if (silent == lines_.end() || line.heard < silent->second.heard) silent = at;
-      if (heavy == lines_.end() || line.session.held_bytes() > heavy->second.session.held_bytes()) {
+      if (silent == sessions_.end() || line.heard < silent->second.heard) silent = at;
+      if (heavy == sessions_.end() ||
+          line.session.held_bytes() > heavy->second.session.held_bytes()) {
         heavy = at;
       }
     }
     if (guests <= kGuestsMax && bytes <= kGuestBytesMax) return;
-    lines_.erase(guests > kGuestsMax ? silent : heavy);
+    sessions_.erase(guests > kGuestsMax ? silent : heavy);
   }
 }
 
 std::vector<SessionRouter::Arrived> SessionRouter::OnPacket(TimePoint now, const PeerId& peer,
                                                             Packet packet) {
   const uint64_t id = packet.session;
-  auto found = lines_.find(id);
-  if (found == lines_.end()) {
+  auto found = sessions_.find(id);
+  if (found == sessions_.end()) {
     if (!MayBegin(now, peer, packet)) return {};
-    found = lines_.emplace(id, Line{Session(id, resend_after_), peer, now, false}).first;
+    found = sessions_.emplace(id, PeerSession{Session(id, resend_after_), peer, now, false}).first;
   }
-  Line& line = found->second;
+  PeerSession& line = found->second;
   line.heard = now;
   line.peer = peer;  // The peer changes after a reconnection.
   std::vector<std::string> payloads;
@@ -106,8 +108,8 @@ std::vector<SessionRouter::Arrived> SessionRouter::OnPacket(TimePoint now, const
 }
 
 void SessionRouter::Send(TimePoint now, Incarnation to, const ControlMessage& message) {
-  const auto found = lines_.find(to.value());
-  if (found == lines_.end()) return;
+  const auto found = sessions_.find(to.value());
+  if (found == sessions_.end()) return;
   // A refused process becomes a guest, so that repeated joins cannot use up all sessions.
   if (std::holds_alternative<RefusedMessage>(message)) found->second.joined = false;
   std::vector<Packet> packets;
@@ -118,19 +120,19 @@ void SessionRouter::Send(TimePoint now, Incarnation to, const ControlMessage& me
 }
 
 void SessionRouter::Tick(TimePoint now) {
-  for (auto& [id, line] : lines_) {
+  for (auto& [id, line] : sessions_) {
     std::vector<Packet> packets;
     line.session.Tick(now, packets);
     for (const Packet& packet : packets) transmit_(line.peer, packet);
   }
-  std::erase_if(lines_, [&](const auto& entry) {
+  std::erase_if(sessions_, [&](const auto& entry) {
     return !entry.second.joined && now - entry.second.heard > kForgetAfter;
   });
 }
 
 bool SessionRouter::all_acknowledged(TimePoint since) const {
-  return std::all_of(lines_.begin(), lines_.end(), [since](const auto& entry) {
-    const Line& line = entry.second;
+  return std::all_of(sessions_.begin(), sessions_.end(), [since](const auto& entry) {
+    const PeerSession& line = entry.second;
     const bool awaited = line.joined && line.awaited && line.heard >= since;
     return !awaited || line.session.all_acknowledged();
   });

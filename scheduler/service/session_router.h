@@ -35,7 +35,7 @@ class SessionRouter {
   // Drops the message if the session is unknown or 1,024 messages behind.
   void Send(TimePoint now, Incarnation to, const ControlMessage& message);
   // The process has ended: nothing more is sent to it.
-  void Forget(Incarnation ended) { lines_.erase(ended.value()); }
+  void Forget(Incarnation ended) { sessions_.erase(ended.value()); }
   // Resends, and forgets guests that have fallen silent.
   void Tick(TimePoint now);
 
@@ -46,7 +46,7 @@ class SessionRouter {
   uint64_t malformed() const { return malformed_; }
 
  private:
-  struct Line {
+  struct PeerSession {
     Session session;
     PeerId peer;
     TimePoint heard{};
@@ -60,7 +60,7 @@ class SessionRouter {
 
   const Duration resend_after_;
   const Transmit transmit_;
-  std::map<uint64_t, Line> lines_;  // Keyed by session.
+  std::map<uint64_t, PeerSession> sessions_;  // Keyed by session.
   uint64_t malformed_ = 0;
   TimePoint last_warning_{};
   uint64_t dropped_ = 0;

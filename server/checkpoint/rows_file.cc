@@ -156,10 +156,10 @@ class RowsLoader {
     if (key.size() != RowKey::kBytes) return DataLoss("it holds a key of {} bytes", key.size());
     const RowKey row(key);
     if (IsPassedOver(row.table(), shards_.tables())) return OkStatus();
-    if (key.starts_with(gone_in_)) {
+    if (key.starts_with(expired_in_)) {
       const std::optional<Step> last_push = LastPushOf(std::as_bytes(std::span(value)));
       if (!last_push.has_value()) return DataLoss("a row has {} bytes", value.size());
-      if (*last_push < gone_before_) return OkStatus();
+      if (*last_push < expire_before_) return OkStatus();
     }
     return shards_.Restore(row.table(), row.key(), std::as_bytes(std::span(value)), on_disk_);
   }
@@ -167,10 +167,10 @@ class RowsLoader {
     if (value.empty() || IsPassedOver(TableOfKey(key), shards_.tables())) return OkStatus();
     if (saved_shards_ != shards_.shards_of_job()) {
       counts_lost_ = true;
-      gone_in_ = key;
+      expired_in_ = key;
       const Result<Step> before = ExpireBeforeOf(value);
       if (!before.ok()) return DataLoss("a state: {}", MessageOf(before.status()));
-      gone_before_ = *before;
+      expire_before_ = *before;
       return OkStatus();
     }
     DT_TRY(const bool taken, shards_.RestoreLife(ShardOfKey(key), TableOfKey(key), value));
@@ -183,10 +183,10 @@ class RowsLoader {
   DiskTier* const tier_;
   bool on_disk_ = false;
   bool counts_lost_ = false;
-  // For a changed number of shards: rows whose keys begin with gone_in_ and that were last pushed
-  // before gone_before_ have expired.
-  std::string gone_in_;
-  Step gone_before_ = 0;
+  // For a changed number of shards: rows whose keys begin with expired_in_ and that were last
+  // pushed before expire_before_ have expired.
+  std::string expired_in_;
+  Step expire_before_ = 0;
   uint32_t saved_shards_ = 0;
   std::set<ShardId> seen_;
 };

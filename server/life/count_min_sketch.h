@@ -32,7 +32,7 @@ class CountMinSketch {
   void Clear();
 
   // The address that Estimate will read, for prefetching.
-  const void* PlaceOf(Key key) const { return &lines_[LineOf(HashOf(key))]; }
+  const void* AddressOf(Key key) const { return &lines_[LineOf(HashOf(key))]; }
 
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span(lines_)); }
   std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(lines_)); }

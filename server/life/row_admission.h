@@ -23,7 +23,7 @@ class RowAdmission {
   bool Admit(Key key);
   void Settle();
   // The address that Admit will read, for prefetching.
-  const void* CounterOf(Key key) const { return sketch_.PlaceOf(key); }
+  const void* CounterOf(Key key) const { return sketch_.AddressOf(key); }
 
   // Forgets all counts.
   void Reset();

@@ -27,7 +27,7 @@ class RowExpiry {
 
   explicit RowExpiry(const LifeSpec& spec) : spec_(spec) {}
 
-  bool IsGone(Step last_push) const { return last_push < expire_before_; }
+  bool IsExpired(Step last_push) const { return last_push < expire_before_; }
   Step expire_before() const { return expire_before_; }  // 0: no row has expired.
   // Adds the time for which the shard has run since the last call.
   void PassTime(Duration elapsed) { running_ += elapsed; }
@@ -46,15 +46,15 @@ class RowExpiry {
   const LifeSpec& spec() const { return spec_; }
 
   // Expired rows that were noticed since the process began.
-  void CountGone(uint64_t rows) { gone_ += rows; }
-  uint64_t gone() const { return gone_; }
+  void CountExpired(uint64_t rows) { expired_ += rows; }
+  uint64_t expired() const { return expired_; }
 
  private:
   const LifeSpec spec_;
   Step expire_before_ = 0;
   Duration running_{};
   std::deque<Mark> marks_;  // Ascending; only marks within expiry_time.
-  uint64_t gone_ = 0;
+  uint64_t expired_ = 0;
 };
 
 }  // namespace dt::server

@@ -15,12 +15,12 @@ Result<LogKeeper> LogKeeper::Open(const JobConfig& job, const std::string& liste
     keeper.identity_ = *std::move(identity);
   } else {
     keeper.identity_ = {.job_fingerprint = job.fingerprint, .host = HostName(), .listen = listen};
-    keeper.BeginAnew();
+    keeper.BecomeNewServer();
   }
   return keeper;
 }
 
-void LogKeeper::BeginAnew() {
+void LogKeeper::BecomeNewServer() {
   dir_.RemoveLog();
   identity_.endpoints.clear();
   while ((identity_.server_token = EntropyBits()) == 0) {

@@ -26,14 +26,14 @@ class LogKeeper {
   const std::vector<std::string>& endpoints() const { return identity_.endpoints; }
   // Called if the old addresses are not available: becomes a new server, with a new token and no
   // log.
-  void BeginAnew();
+  void BecomeNewServer();
   Status SetEndpoints(std::vector<std::string> endpoints);
 
   // `returned`: the scheduler knows this server from before. If not, the log is of another run and
   // is removed.
   void OnWelcome(bool returned);
   // Notes a checkpoint that was completed while this server was away.
-  void KeepForStart(const CheckpointCommittedMessage& kept) { kept_ = kept; }
+  void NoteCommitted(const CheckpointCommittedMessage& kept) { kept_ = kept; }
   // Where each executor's log is. `generation` is that of the start; if a log is continued, it
   // becomes that of the log.
   Result<std::vector<std::optional<LogLocation>>> LocationsAtStart(size_t executors,

@@ -106,8 +106,8 @@ void DataFrontend::OnPull(TimePoint now, const PeerId& peer, PullRequest request
                           std::vector<PeerMessage>& answers) {
   const Asker asker{peer, request.request, request.stamp.map};
   Status status = Ready();
-  if (request.mode == PullMode::kLookahead) {
-    if (status.ok()) OnBad(now, peer, HandleLookahead(*shards_, request));
+  if (request.mode == PullMode::kPrefetch) {
+    if (status.ok()) OnBad(now, peer, HandlePrefetch(*shards_, request));
     return;
   }
   if (status.ok()) {

@@ -7,12 +7,14 @@
 #include "common/base/log.h"
 #include "common/base/pause.h"
 #include "common/control/control_link.h"
+#include "common/control/read_process_stats.h"
 #include "common/control/role_loop.h"
 #include "common/net/zmq_endpoint.h"
 #include "server/log/log_keeper.h"
 #include "server/service/executor.h"
 #include "server/service/server_core.h"
 #include "server/shard/checksum.h"
+#include "server/table/table_specs.h"
 
 namespace dt::server {
 namespace {
@@ -127,7 +129,7 @@ class ServerRole : public Server {
     }
     if (sockets.ok()) return sockets;
     LogWarn("server.begins_anew", {{"why", ToText(sockets.status())}});
-    keeper_->BeginAnew();
+    keeper_->BecomeNewServer();
     return BindAll(endpoints);
   }
 

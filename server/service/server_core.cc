@@ -8,6 +8,7 @@
 #include "common/base/open_files.h"
 #include "common/storage/path_below.h"
 #include "server/shard/checksum.h"
+#include "server/table/table_specs.h"
 
 namespace dt::server {
 namespace {
@@ -212,7 +213,7 @@ Status ServerCore::Finish(uint64_t order) {
 Status ServerCore::Cut(const CheckpointCommittedMessage& kept) {
   if (options_.keeper == nullptr) return OkStatus();
   if (!started_) {
-    options_.keeper->KeepForStart(kept);
+    options_.keeper->NoteCommitted(kept);
     return OkStatus();
   }
   if (!options_.keeper->Continues(kept)) return OkStatus();

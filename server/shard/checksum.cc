@@ -10,7 +10,7 @@ namespace {
 
 void AddCounts(const EmbeddingTable& table, TableReport& report) {
   report.pushes_refused += table.admission().refused();
-  report.rows_expired += table.expiry().gone();
+  report.rows_expired += table.expiry().expired();
   report.rows_touched += table.tier_counts().touched;
   report.rows_fetched += table.tier_counts().fetched;
   report.rows_written += table.tier_counts().written;
@@ -31,7 +31,7 @@ void AddTable(const EmbeddingTable& table, TableReport& report) {
 
 void AddRowBelow(const EmbeddingTable& table, Key key, std::span<const std::byte> record,
                  std::span<TableReport> reports) {
-  if (table.IsGone(record)) return;
+  if (table.IsExpired(record)) return;
   const auto report = std::ranges::find(reports, table.spec().name, &TableReport::name);
   DT_CHECK(report != reports.end());
   AddRow(table.spec().id, key, record, *report);

@@ -79,7 +79,7 @@ PullOutcome HandlePull(ShardSet& shards, const PullRequest& request) {
   return outcome.ok() ? *std::move(outcome) : PullOutcome{.status = outcome.status()};
 }
 
-Status HandleLookahead(ShardSet& shards, const PullRequest& request) {
+Status HandlePrefetch(ShardSet& shards, const PullRequest& request) {
   DT_TRY(const Asked asked, AskedOf(shards, request));
   if (asked.refused.empty()) {
     shards.EnsureInMemory(request.groups, request.keys.as<Key>());

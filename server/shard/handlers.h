@@ -25,7 +25,7 @@ struct PushOutcome {
 
 PullOutcome HandlePull(ShardSet& shards, const PullRequest& request);
 // Begins to read rows that are on disk: a prefetch.
-Status HandleLookahead(ShardSet& shards, const PullRequest& request);
+Status HandlePrefetch(ShardSet& shards, const PullRequest& request);
 PushOutcome HandlePush(ShardSet& shards, PushRequest request);
 Status HandleComplete(ShardSet& shards, const CompleteRequest& request);
 

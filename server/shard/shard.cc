@@ -22,7 +22,7 @@ class Shard::Updater : public ShardUpdater {
   void MoveTime(Step now) override {
     for (EmbeddingTable& table : shard_.tables_) {
       table.expiry().MoveClock(now);
-      table.RemoveGone();
+      table.RemoveExpired();
     }
   }
 

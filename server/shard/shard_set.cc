@@ -258,7 +258,7 @@ Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> reco
   if (shard == nullptr || spec->on_worker) return OkStatus();
   const auto index = static_cast<uint32_t>(spec - options_.tables.begin());
   EmbeddingTable& to = shard->table(index);
-  if (to.IsGone(record)) return OkStatus();
+  if (to.IsExpired(record)) return OkStatus();
   // Every shard gets its part of the memory: if the first ones took all of it, their indexes would
   // stay large while those of the others grow.
   if (residency_ != nullptr && !spec->all_in_memory && record.size() == to.record_bytes() &&

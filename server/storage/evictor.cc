@@ -56,8 +56,8 @@ bool Evictor::HasRoom(const EmbeddingTable& table, double share) const {
 
 uint64_t Evictor::Sweep(EmbeddingTable& table) {
   // Rows changed after the cut must not get into the files of the checkpoint.
-  const uint32_t keep_epoch = below_.saving() ? table.rows_of_all().epoch() : 0;
-  table.Evict(kBucketsAtOnce, keep_epoch, below_);
+  const uint32_t keep_period = below_.saving() ? table.rows_of_all().change_period() : 0;
+  table.Evict(kBucketsAtOnce, keep_period, below_);
   const uint64_t buckets = std::min(kBucketsAtOnce, table.index_buckets());
   swept_ += buckets;
   return buckets;

@@ -43,7 +43,7 @@ uint64_t Fetcher::Bring(EmbeddingTable& table, Key key) {
 bool Fetcher::BringFromRun(EmbeddingTable& table, Key key) {
   const std::span<const std::byte> record = below_.FindOnItsWay(table, key);
   if (record.empty()) return false;
-  if (table.IsGone(record)) return true;  // Handled like an expired row on disk: see Install.
+  if (table.IsExpired(record)) return true;  // Handled like an expired row on disk: see Install.
   const Status restored = table.Restore(key, record, true);
   DT_CHECK_MSG(restored.ok(), "{}", ToText(restored));
   below_.NoteBack(table);
@@ -77,7 +77,7 @@ Status Fetcher::OnFetched(const RowFetch& fetch) {
 // The count of rows below is never too low: an expired row may have been removed from memory
 // without being counted, and one that was counted stays counted.
 Status Fetcher::Install(const RowFetch::Row& row) {
-  if (row.record.empty() || row.table->IsGone(row.record)) {
+  if (row.record.empty() || row.table->IsExpired(row.record)) {
     below_.NoteNowhere(*row.table, row.key);
     return OkStatus();
   }

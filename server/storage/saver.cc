@@ -26,8 +26,8 @@ void Saver::Begin(std::unique_ptr<CheckpointTask> task) {
   position_ = 0;
   below_.SetSaving(true);
   for (const auto& rows : shards_.rows()) {
-    epoch_ = rows->epoch();
-    rows->BeginEpoch();
+    change_period_ = rows->change_period();
+    rows->BeginChangePeriod();
     rows->SaveFirstChanges(&below_);
   }
 }
@@ -45,7 +45,7 @@ void Saver::Walk() {
       stage_ = Stage::kWalked;
       return;
     }
-    position_ = tables_[table_]->SaveChanged(position_, kBucketsAtOnce, epoch_, below_);
+    position_ = tables_[table_]->SaveChanged(position_, kBucketsAtOnce, change_period_, below_);
     if (position_ != KeyIndex::kEnd) continue;
     position_ = 0;
     ++table_;

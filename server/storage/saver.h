@@ -1,4 +1,4 @@
-// Saves the rows of one executor as they were at a cut. At the cut a new epoch of changes begins,
+// Saves the rows of one executor as they were at a cut. At the cut a new period of changes begins,
 // and all rows changed in the previous one go to disk: the saver walks over the indexes, and a row
 // that is about to change before the walk reaches it is saved first. Then the disk's files are
 // linked into the checkpoint, so that unchanged files cost nothing.
@@ -32,7 +32,7 @@ class Saver {
   // Continues the walk for some milliseconds.
   void Work();
   // Called while the disk cannot write: a checkpoint that the disk does not have yet fails. The
-  // walk goes on until all changes of its epoch are saved.
+  // walk goes on until all changes of its period are saved.
   void FailUnlessGiven(const Status& problem);
   void OnMade(std::unique_ptr<CheckpointTask> task);
 
@@ -52,8 +52,8 @@ class Saver {
   RowsBelow& below_;
   DiskThreads& disk_;
   Stage stage_ = Stage::kIdle;
-  uint32_t epoch_ = 0;  // Rows changed in this epoch are to be saved.
-  size_t table_ = 0;    // The table being walked; position_ is in its index.
+  uint32_t change_period_ = 0;  // Rows changed in this period are to be saved.
+  size_t table_ = 0;            // The table being walked; position_ is in its index.
   uint64_t position_ = 0;
   std::unique_ptr<CheckpointTask> task_;   // Null after it failed or was given to the disk.
   std::unique_ptr<CheckpointTask> saved_;  // The ended checkpoint, until it is taken.

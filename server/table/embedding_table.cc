@@ -24,7 +24,7 @@ void EmbeddingTable::SaveRow(const KeyRow& row, RowSink& sink) {
   header = {header.last_push(), RowHeader::kOnDisk};
 }
 
-void EmbeddingTable::Evict(uint64_t buckets, uint32_t keep_epoch, RowSink& sink) {
+void EmbeddingTable::Evict(uint64_t buckets, uint32_t keep_period, RowSink& sink) {
   std::vector<KeyRow> cold;
   index_.Sweep(buckets, cold);
   for (size_t i = 0; i < cold.size(); ++i) {
@@ -34,7 +34,7 @@ void EmbeddingTable::Evict(uint64_t buckets, uint32_t keep_epoch, RowSink& sink)
       __builtin_prefetch(index_.BucketOf(index_.HashOf(ahead.key)), 1);
     }
     const RowHeader& header = rows_->header(cold[i].row);
-    if (header.change() == keep_epoch && keep_epoch != 0) continue;
+    if (header.change() == keep_period && keep_period != 0) continue;
     if (header.change() != RowHeader::kOnDisk) SaveRow(cold[i], sink);
     index_.Erase(cold[i].key);
     rows_->Remove(cold[i].row);
@@ -42,7 +42,7 @@ void EmbeddingTable::Evict(uint64_t buckets, uint32_t keep_epoch, RowSink& sink)
   }
 }
 
-uint64_t EmbeddingTable::SaveChanged(uint64_t from, uint64_t buckets, uint32_t epoch,
+uint64_t EmbeddingTable::SaveChanged(uint64_t from, uint64_t buckets, uint32_t period,
                                      RowSink& sink) {
   std::vector<KeyRow> rows;
   const uint64_t next = index_.Walk(from, buckets, rows);
@@ -50,7 +50,7 @@ uint64_t EmbeddingTable::SaveChanged(uint64_t from, uint64_t buckets, uint32_t e
     if (i + kRowsAhead < rows.size()) {
       __builtin_prefetch(&rows_->header(rows[i + kRowsAhead].row), 1);
     }
-    if (rows_->header(rows[i].row).change() == epoch) SaveRow(rows[i], sink);
+    if (rows_->header(rows[i].row).change() == period) SaveRow(rows[i], sink);
   }
   return next;
 }
@@ -79,7 +79,7 @@ std::vector<KeyRow> EmbeddingTable::UnsortedRows() const {
   index_.AppendTo(rows);
   if (expiry_.expire_before() != 0) {
     std::erase_if(rows, [&](const KeyRow& row) {
-      return expiry_.IsGone(rows_->header(row.row).last_push());
+      return expiry_.IsExpired(rows_->header(row.row).last_push());
     });
   }
   return rows;

@@ -59,17 +59,17 @@ class EmbeddingTable {
   static void WarmAndFindAbsent(std::span<const KeyRun> runs, std::vector<AbsentKey>& absent);
 
   // Moves the hand of the clock over `buckets` buckets of the index. Cold rows leave memory; those
-  // without a current copy on disk go into `sink` first. Rows changed in `keep_epoch` stay (0:
+  // without a current copy on disk go into `sink` first. Rows changed in `keep_period` stay (0:
   // there are none).
-  void Evict(uint64_t buckets, uint32_t keep_epoch, RowSink& sink);
-  // Copies rows changed in `epoch` into `sink` and marks them as on disk. Takes several calls, of
+  void Evict(uint64_t buckets, uint32_t keep_period, RowSink& sink);
+  // Copies rows changed in `period` into `sink` and marks them as on disk. Takes several calls, of
   // about `buckets` buckets each: begin at 0; each returns where to go on, or KeyIndex::kEnd.
-  uint64_t SaveChanged(uint64_t from, uint64_t buckets, uint32_t epoch, RowSink& sink);
+  uint64_t SaveChanged(uint64_t from, uint64_t buckets, uint32_t period, RowSink& sink);
 
   // Removes expired rows from a small part of the index; about a thousand calls go once around.
   // This changes no result, because expired rows count as absent. Does nothing while a checkpoint
   // is being saved, because the rows may have been alive at its cut.
-  void RemoveGone();
+  void RemoveExpired();
 
   // Pull and Push for a single run.
   void Pull(std::span<const Key> keys, std::span<float> out) const;
@@ -95,7 +95,7 @@ class EmbeddingTable {
   }
 
   // Whether the row with this record has expired.
-  bool IsGone(std::span<const std::byte> record) const;
+  bool IsExpired(std::span<const std::byte> record) const;
 
   // For checkpoints and checksums; expired rows are left out.
   std::vector<KeyRow> SortedRows() const;    // Ordered by key.

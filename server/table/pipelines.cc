@@ -146,7 +146,7 @@ class PullPipeline : Pipeline {
   }
   void Finish(const Item& item) const {
     const size_t dim = item.table->dim();
-    if (item.row == kAbsent || IsGone(item)) return WriteAbsent(item);
+    if (item.row == kAbsent || IsExpired(item)) return WriteAbsent(item);
     if (item.format == FloatFormat::kFp32 && item.table->spec().dtype == FloatFormat::kFp32) {
       CopyFloats(reinterpret_cast<const float*>(item.from), dim,
                  reinterpret_cast<float*>(item.out));
@@ -156,8 +156,8 @@ class PullPipeline : Pipeline {
   }
 
  private:
-  static bool IsGone(const Item& item) {
-    return item.header != nullptr && item.table->expiry_.IsGone(item.header->last_push());
+  static bool IsExpired(const Item& item) {
+    return item.header != nullptr && item.table->expiry_.IsExpired(item.header->last_push());
   }
 
   void WriteAbsent(const Item& item) const {
@@ -222,21 +222,22 @@ class PushPipeline : Pipeline {
     TableRows& rows = *item.table->rows_;
     const size_t dim = rows.spec().dim;
     if (RowSink* const sink = rows.first_changes(); sink != nullptr) [[unlikely]] {
-      if (item.header->change() != RowHeader::kOnDisk && item.header->change() != rows.epoch()) {
+      if (item.header->change() != RowHeader::kOnDisk &&
+          item.header->change() != rows.change_period()) {
         item.run->table->SaveRow({item.key, item.row}, *sink);
       }
     }
     RowExpiry& expiry = item.run->table->expiry_;
-    if (expiry.IsGone(item.header->last_push())) {
+    if (expiry.IsExpired(item.header->last_push())) {
       if (!item.run->table->admission_.Admit(item.key)) return;
       rows.Renew(item.row, item.key);
-      expiry.CountGone(1);
+      expiry.CountExpired(1);
     }
     const uint64_t steps_since_update = item.header->StepsSinceUpdate(step_);
     std::array<float, kRowDimMax> room;  // Not initialised: most rows need little of it.
     const float* const gradient = FloatsOf(item.run->format, item.gradient, {room.data(), dim});
     rows.Update(item.to, *item.run->update, {item.key, step_, steps_since_update, gradient});
-    *item.header = {item.header->LastAfter(step_), rows.epoch()};
+    *item.header = {item.header->LastAfter(step_), rows.change_period()};
   }
 
  private:

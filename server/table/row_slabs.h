@@ -21,8 +21,8 @@
 namespace dt::server {
 
 // `change` tells how the row's copy on disk relates to the row. kOnDisk: they are equal; else it is
-// the epoch of the last change, 1 or 2 (TableRows::epoch). It is local to this process, and in no
-// record or checksum.
+// the period of the last change, 1 or 2 (TableRows::change_period). It is local to this process,
+// and in no record or checksum.
 class RowHeader {
  public:
   static constexpr uint32_t kOnDisk = 0;

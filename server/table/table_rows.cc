@@ -6,31 +6,8 @@
 #include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/base/philox.h"
-#include "common/config/dense_tables.h"
 
 namespace dt::server {
-namespace {
-
-LifeSpec LifeSpecOf(const TableConfig& table, uint32_t shards) {
-  return {.admission_pushes = table.life.admission_pushes,
-          .sketch_bytes = table.life.sketch_bytes / shards,
-          .expiry_steps = table.life.expiry_steps,
-          .expiry_time = table.life.expiry_time,
-          .freeze = table.life.freeze};
-}
-
-}  // namespace
-
-std::vector<TableSpec> TableSpecsOf(const JobConfig& job) {
-  std::vector<TableSpec> specs;
-  for (const TableConfig& t : TablesOnServers(job)) {
-    specs.push_back({t.name, t.id, t.dim, t.init, t.optimizer, t.scheduled, t.eval_default,
-                     job.seed, t.wire, t.dtype, t.all_in_memory,
-                     LifeSpecOf(t, job.cluster.shards)});
-  }
-  return specs;
-}
-
 TableRows::TableRows(const TableSpec& spec)
     : spec_(spec),
       rounding_(StreamKey(spec.seed, HashString("rounding"), spec.id.value())),
@@ -93,7 +70,7 @@ void TableRows::Renew(uint32_t number, Key key) {
   std::byte* const to = row(number);
   FillInitial(key, to);
   InitState(spec_.optimizer, StateOf(to));
-  header(number) = {RowHeader::kNever, epoch_};
+  header(number) = {RowHeader::kNever, change_period_};
 }
 
 uint32_t TableRows::AddRecord(std::span<const std::byte> record, bool on_disk) {
@@ -102,7 +79,7 @@ uint32_t TableRows::AddRecord(std::span<const std::byte> record, bool on_disk) {
   std::memcpy(row(number), record.data(), row_bytes_);
   Step last_push = 0;
   std::memcpy(&last_push, record.data() + row_bytes_, sizeof(last_push));
-  header(number) = {last_push, on_disk ? RowHeader::kOnDisk : epoch_};
+  header(number) = {last_push, on_disk ? RowHeader::kOnDisk : change_period_};
   return number;
 }
 

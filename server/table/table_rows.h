@@ -1,39 +1,17 @@
-// The rows of one table in all shards of one executor, and the table's specification. Owned by the
-// executor's thread.
+// The rows of one table in all shards of one executor. Owned by the executor's thread.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "common/base/float_formats.h"
-#include "common/config/job_config.h"
 #include "common/rows/initial_rows.h"
 #include "ops/update/update.h"
-#include "server/life/life_spec.h"
 #include "server/table/row_sink.h"
 #include "server/table/row_slabs.h"
+#include "server/table/table_spec.h"
 
 namespace dt::server {
-
-struct TableSpec {
-  std::string name;
-  TableId id;
-  uint32_t dim = 0;
-  InitSpec init;
-  OptimizerSpec optimizer;
-  bool scheduled = true;  // The lr_scale of pushes applies.
-  EvalDefault eval_default = EvalDefault::kInitial;
-  uint64_t seed = 0;
-  FloatFormat wire = FloatFormat::kFp32;   // Format of values and gradients in messages.
-  FloatFormat dtype = FloatFormat::kFp32;  // Format of stored values: kFp32 or kBf16.
-  bool all_in_memory = false;              // No row is evicted to disk.
-  LifeSpec life;
-  bool on_worker = false;  // The rows are on workers, not here.
-
-  uint32_t state() const { return StateFloats(optimizer, dim); }
-};
-std::vector<TableSpec> TableSpecsOf(const JobConfig& job);
 
 class TableRows {
  public:
@@ -83,10 +61,10 @@ class TableRows {
   uint32_t state() const { return state_; }
   uint32_t values_bytes() const { return values_bytes_; }
   uint32_t row_bytes() const { return row_bytes_; }
-  // Changes are marked with the current epoch; the next one begins when a checkpoint is cut.
-  uint32_t epoch() const { return epoch_; }
-  void BeginEpoch() { epoch_ = 3 - epoch_; }
-  // While a checkpoint is being saved, `sink` gets rows of the previous epoch when they are about
+  // Changes are marked with the current period; the next one begins when a checkpoint is cut.
+  uint32_t change_period() const { return change_period_; }
+  void BeginChangePeriod() { change_period_ = 3 - change_period_; }
+  // While a checkpoint is being saved, `sink` gets rows of the previous period when they are about
   // to change. Null: no checkpoint is being saved.
   void SaveFirstChanges(RowSink* sink) { first_changes_ = sink; }
   RowSink* first_changes() const { return first_changes_; }
@@ -112,7 +90,7 @@ class TableRows {
   const uint32_t row_bytes_;
   const InitialRows initial_;
   RowSlabs slabs_;
-  uint32_t epoch_ = 1;
+  uint32_t change_period_ = 1;
   RowSink* first_changes_ = nullptr;
   UpdateInfo update_info_;
   RowUpdate update_;  // The update for update_info_.

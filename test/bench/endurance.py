@@ -36,7 +36,7 @@ cluster: {servers: 2, workers: 2, shards: 32, restarts: 0, server: {memory: 2MiB
 checkpoint: {every: 100, keep: 2, durability: log}
 """
 SENTENCES = ("the disk is full", "No space left on device")
-PATIENCE_S = 300
+TIMEOUT_S = 300
 
 
 class Scene:
@@ -60,7 +60,7 @@ class Scene:
                                 cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=before)
 
     def finish(self, process, expected=0):
-        output, _ = process.communicate(timeout=PATIENCE_S)
+        output, _ = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == expected, f"exit {process.returncode}, not {expected}:\n{output}"
         return output
 
@@ -89,7 +89,7 @@ def disk(scene, chance, _):
                         pass
             except OSError:
                 pass  # The disk is full now.
-            output, _ = job.communicate(timeout=PATIENCE_S)
+            output, _ = job.communicate(timeout=TIMEOUT_S)
             filler.unlink(missing_ok=True)
             if job.returncode == 0:
                 continue  # The job ended without needing more space.
@@ -152,12 +152,12 @@ def namespaces(scene, _, times):
             continue
         stranger = subprocess.run(
             ["ip", "netns", "exec", "dovetail-b", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", test,
-             "--gtest_also_run_disabled_tests", "--gtest_filter=Stranger.*"], capture_output=True, text=True, timeout=PATIENCE_S,
+             "--gtest_also_run_disabled_tests", "--gtest_filter=Stranger.*"], capture_output=True, text=True, timeout=TIMEOUT_S,
             env={**os.environ, "DT_STRANGER_PORTS": " ".join(f"tcp://10.78.0.1:{port}" for port in ports)})
         assert stranger.returncode == 0, stranger.stdout
         strangers += 1
     for role in roles:
-        assert role.wait(timeout=PATIENCE_S) == 0, role.args
+        assert role.wait(timeout=TIMEOUT_S) == 0, role.args
     assert scene.checksum(name) == scene.calm, "other checksums"
     assert strangers > 0, "the job ended before anybody asked"
     return f"{strangers} strangers refused everything"

@@ -109,7 +109,7 @@ std::vector<Allocation> AllocationsOf(const Asked& asked) {
 
 // Allocations that depend on time: the scheduler, keepalive messages, and the sizes that servers
 // report for monitoring.
-bool GoesByTheClock(const Allocation& allocation) {
+bool IsPeriodic(const Allocation& allocation) {
   for (const char* const place : {"ControlLink", "dt::EventLoop", "dt::scheduler::", "ServerRole::",
                                   "dt::server::SizesOf", "dt::server::Executor::PassTime"}) {
     if (allocation.Within(place)) return true;
@@ -131,7 +131,7 @@ TEST_P(SteadyState, AllocatesNothing) {
   std::string ours;
   size_t count_of_ours = 0;
   for (const Allocation& allocation : all) {
-    if (GoesByTheClock(allocation)) continue;
+    if (IsPeriodic(allocation)) continue;
     // Without AVX-512BW, oneDNN computes the products, and allocates memory each time.
     const bool others = allocation.by() == "libdnnl" && !__builtin_cpu_supports("avx512bw");
     EXPECT_TRUE(others || allocation.bytes <= kBytesMax) << Text(allocation);

@@ -56,7 +56,7 @@ PullRequest FirstRows(Random& random, size_t rows_of_shard) {
   Rows rows = RowsOf(random, rows_of_shard);
   PullRequest pull{.request = random(),
                    .stamp = {Generation(1), ViewNumber(1), MapVersion(1), ProcessId(1)},
-                   .mode = random() % 2 == 0 ? PullMode::kEvaluate : PullMode::kLookahead};
+                   .mode = random() % 2 == 0 ? PullMode::kEvaluate : PullMode::kPrefetch};
   pull.groups = std::move(rows.groups);
   pull.keys = std::move(rows.keys);
   return pull;

@@ -132,9 +132,9 @@ class SimWorker {
   Step entered() const { return step_ + (state_ == State::kBarrier ? 1 : 0); }
   bool done() const { return step_ == kSteps; }
 
-  std::vector<worker::RequestBook::Letter> TakeLetters(TimePoint now) {
-    std::vector<worker::RequestBook::Letter> letters = std::exchange(complete_, {});
-    for (auto& letter : book_.TakeLetters(now)) letters.push_back(std::move(letter));
+  std::vector<worker::RequestBook::Outgoing> TakeOutgoing(TimePoint now) {
+    std::vector<worker::RequestBook::Outgoing> letters = std::exchange(complete_, {});
+    for (auto& letter : book_.TakeOutgoing(now)) letters.push_back(std::move(letter));
     return letters;
   }
   worker::RequestBook& book() { return book_; }
@@ -214,7 +214,7 @@ class SimWorker {
   Step step_ = 0;
   State state_ = State::kBegin;
   std::vector<std::unique_ptr<Slice>> slices_;
-  std::vector<worker::RequestBook::Letter> complete_;
+  std::vector<worker::RequestBook::Outgoing> complete_;
 };
 
 class MoveSim {
@@ -316,7 +316,7 @@ class MoveSim {
   }
   void Send(uint32_t w) {
     worker::RequestBook& book = workers_[w]->book();
-    for (auto& letter : workers_[w]->TakeLetters(now_)) {
+    for (auto& letter : workers_[w]->TakeOutgoing(now_)) {
       const std::string& endpoint = book.routes().executors()[letter.executor].endpoint;
       network_.Put(now_, {endpoint, w, false, std::move(letter.frames)});
     }

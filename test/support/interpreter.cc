@@ -92,7 +92,7 @@ HostTensor InputOf(const Graph& graph, const InputSpec& input, const std::vector
       return OfNumbers(ids[input.lookup].row_order);
     case InputKind::kRowNumbers:
       return OfNumbers(SomeRows(draws));
-    case InputKind::kRowGaps:
+    case InputKind::kStepsSinceUpdate:
       return OfNumbers({1, 2, 7, 1, 100});
     default:
       break;

@@ -33,14 +33,14 @@ Result<ClientSocket*> PsClient::SocketOf(uint32_t executor) {
   return socket.get();
 }
 
-Status PsClient::Send(RequestBook::Letter& letter) {
+Status PsClient::Send(RequestBook::Outgoing& letter) {
   DT_TRY(ClientSocket* const socket, SocketOf(letter.executor));
   return socket->Send(std::move(letter.frames));
 }
 
 void PsClient::SendAll() {
-  for (RequestBook::Letter& letter : book_.TakeLetters(options_.clock->Now())) {
-    if (!Send(letter).ok()) book_.NotSent(options_.clock->Now(), letter);
+  for (RequestBook::Outgoing& letter : book_.TakeOutgoing(options_.clock->Now())) {
+    if (!Send(letter).ok()) book_.OnSendFailed(options_.clock->Now(), letter);
   }
 }
 
@@ -80,7 +80,7 @@ Status PsClient::FinishPull(const LookupPlan& plan, PulledRows& rows) {
 }
 
 void PsClient::Prefetch(const LookupPlan& plan, Step step) {
-  for (RequestBook::Letter& letter : book_.Prefetch(plan, step)) Send(letter).IgnoreError();
+  for (RequestBook::Outgoing& letter : book_.Prefetch(plan, step)) Send(letter).IgnoreError();
 }
 
 void PsClient::BeginPush(const PushInfo& info, const LookupPlan& plan,
@@ -105,7 +105,7 @@ Status PsClient::WaitForPushesBefore(Step end) {
 }
 
 Status PsClient::Complete(Step step) {
-  for (RequestBook::Letter& letter : book_.Complete(step)) {
+  for (RequestBook::Outgoing& letter : book_.Complete(step)) {
     const Status sent = Send(letter);
     // A full queue does no harm: the next step's requests imply the message.
     if (!sent.ok() && sent.code() != StatusCode::kResourceExhausted) {

@@ -41,7 +41,7 @@ class PsClient {
   Status FinishPull(const LookupPlan& plan, PulledRows& rows);
 
   // Some rows are on a server's disk, so announcing pulls beforehand helps.
-  bool lookahead_helps() const { return book_.lookahead_helps(); }
+  bool prefetch_helps() const { return book_.prefetch_helps(); }
   // Announces rows that will be pulled soon. Does not wait, and ignores errors: the pull will tell.
   void Prefetch(const LookupPlan& plan, Step step);
 
@@ -60,7 +60,7 @@ class PsClient {
 
  private:
   Result<ClientSocket*> SocketOf(uint32_t executor);
-  Status Send(RequestBook::Letter& letter);
+  Status Send(RequestBook::Outgoing& letter);
   void SendAll();
   Status WaitForOne(uint32_t executor, TimePoint& checked);
 

@@ -120,9 +120,9 @@ PushRequest RequestBook::MakePush(const MessageCut& cut, const PushInfo& info,
 
 // ------------------------------------------------------------ letters
 
-PooledVector<RequestBook::Letter> RequestBook::TakeLetters(TimePoint now) {
+PooledVector<RequestBook::Outgoing> RequestBook::TakeOutgoing(TimePoint now) {
   RegroupIf(now, [&](const Request& r) { return now >= r.next_send && HasMoved(r); });
-  PooledVector<Letter> letters;
+  PooledVector<Outgoing> letters;
   for (Request& request : requests_) {
     if (request.answered || now < request.next_send) continue;
     request.next_send = now + options_.resend_after;
@@ -134,26 +134,26 @@ PooledVector<RequestBook::Letter> RequestBook::TakeLetters(TimePoint now) {
   return letters;
 }
 
-void RequestBook::NotSent(TimePoint now, const Letter& letter) {
+void RequestBook::OnSendFailed(TimePoint now, const Outgoing& letter) {
   const auto at = std::ranges::find(requests_, letter.request, &Request::number);
   if (at != requests_.end()) at->next_send = now + kQueueIsFull;
 }
 
-PooledVector<RequestBook::Letter> RequestBook::Prefetch(const LookupPlan& plan, Step step) {
-  PooledVector<Letter> letters;
+PooledVector<RequestBook::Outgoing> RequestBook::Prefetch(const LookupPlan& plan, Step step) {
+  PooledVector<Outgoing> letters;
   const auto all = [](uint32_t) { return true; };
   for (const MessageCut& cut : cutter_.Cut(plan.groups, routes_.for_pull(), all, false)) {
     PullRequest pull = MakePull(cut, plan);
     pull.stamp = StampFor(cut.executor);
     pull.step = step;
-    pull.mode = PullMode::kLookahead;
+    pull.mode = PullMode::kPrefetch;
     letters.push_back({0, cut.executor, Encode(pull)});
   }
   return letters;
 }
 
-PooledVector<RequestBook::Letter> RequestBook::Complete(Step step) {
-  PooledVector<Letter> letters;
+PooledVector<RequestBook::Outgoing> RequestBook::Complete(Step step) {
+  PooledVector<Outgoing> letters;
   for (uint32_t e = 0; e < routes_.executors().size(); ++e) {
     if (!routes_.InUse(e)) continue;
     letters.push_back({0, e, Encode(CompleteRequest{.stamp = StampFor(e), .step = step})});
@@ -168,7 +168,7 @@ Status RequestBook::OnAnswer(TimePoint now, uint32_t executor, Frames frames) {
   Result<DataReply> reply = DecodeDataReply(std::move(frames));
   if (!reply.ok()) return WithWhere(Prefixed(reply.status(), "answer of a server"), endpoint);
   const auto at = std::ranges::find(requests_, reply->request, &Request::number);
-  lookahead_helps_ = lookahead_helps_ || reply->disk;
+  prefetch_helps_ = prefetch_helps_ || reply->disk;
   // Unknown: a second answer to a request that was sent twice.
   if (at == requests_.end() || at->answered) return OkStatus();
   if (at->executor != executor) {

@@ -68,7 +68,7 @@ class RequestBook {
   // Sets the generation of every message from now on.
   void SetGeneration(Generation generation) { stamp_.generation = generation; }
   // Some rows are on a server's disk, so announcing pulls beforehand helps.
-  bool lookahead_helps() const { return lookahead_helps_; }
+  bool prefetch_helps() const { return prefetch_helps_; }
 
   // REQUIRES: no pull of this plan is under way; pulls of other plans may be. `plan` must not move
   // or change until its rows are taken.
@@ -79,17 +79,17 @@ class RequestBook {
                  std::span<const std::span<const float>> gradients);
 
   // A message for an executor, given by its index in routes(). If `request` is 0, it has no answer.
-  struct Letter {
+  struct Outgoing {
     uint64_t request = 0;
     uint32_t executor = 0;
     Frames frames;
   };
   // The messages to send now; they count as sent.
-  PooledVector<Letter> TakeLetters(TimePoint now);
+  PooledVector<Outgoing> TakeOutgoing(TimePoint now);
   // Called if a letter could not be sent; it is returned again soon.
-  void NotSent(TimePoint now, const Letter& letter);
-  PooledVector<Letter> Prefetch(const LookupPlan& plan, Step step);
-  PooledVector<Letter> Complete(Step step);
+  void OnSendFailed(TimePoint now, const Outgoing& letter);
+  PooledVector<Outgoing> Prefetch(const LookupPlan& plan, Step step);
+  PooledVector<Outgoing> Complete(Step step);
 
   // Errors: the server's own, if the request can have no other answer; Internal, if no server gives
   // such an answer.
@@ -155,7 +155,7 @@ class RequestBook {
   std::map<uint32_t, WireTable> wire_of_;  // By the table's index in the job.
   std::vector<Request> requests_;
   uint64_t next_number_ = 1;
-  bool lookahead_helps_ = false;
+  bool prefetch_helps_ = false;
 };
 
 }  // namespace dt::worker

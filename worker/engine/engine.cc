@@ -210,7 +210,7 @@ Status Engine::BeginSlice(const LookupPlan& slice, const RunInfo& run) {
   return OkStatus();
 }
 
-void Engine::GiveRows(TableRows rows) {
+void Engine::GiveRows(RowSpans rows) {
   DT_CHECK(begun_ > taken_);
   Lane& lane = *lanes_[(begun_ - 1) % lanes_.size()];
   if (!lane.slice) return;
@@ -218,22 +218,22 @@ void Engine::GiveRows(TableRows rows) {
   lane.streams->GiveRows();
 }
 
-Result<TableRows> Engine::RowGrads() {
+Result<RowSpans> Engine::RowGrads() {
   DT_CHECK(begun_ > taken_);
   Lane& lane = *lanes_[taken_++ % lanes_.size()];
-  if (!lane.slice) return TableRows(lane.row_grads);
+  if (!lane.slice) return RowSpans(lane.row_grads);
   for (const uint32_t subgraph : for_push_) DT_TRY_STATUS(lane.streams->WaitFor(subgraph));
   for (size_t t = 0; t < lane.row_grads.size(); ++t) {
     const ValueIndex grad = plan_.graph.tables[t].row_grad;
     if (grad != kNone) lane.row_grads[t] = lane.bindings.floats(grad);
   }
   Status finite = CheckRowGrads(plan_.graph, lane.row_grads, lane.at_hand);
-  if (finite.ok()) return TableRows(lane.row_grads);
+  if (finite.ok()) return RowSpans(lane.row_grads);
   DT_TRY_STATUS(EndPass(lane));  // If a loss is not finite either, its error says more.
   return finite;
 }
 
-Result<TableRows> Engine::RunSlice(const SliceInputs& inputs, const RunInfo& run) {
+Result<RowSpans> Engine::RunSlice(const SliceInputs& inputs, const RunInfo& run) {
   DT_TRY_STATUS(BeginSlice(inputs.plan, run));
   GiveRows(inputs.rows);
   return RowGrads();
@@ -263,7 +263,7 @@ std::span<const float> Engine::pushed(size_t parameter) const {
 
 // ------------------------------------------------------------ evaluation
 
-Result<TableRows> Engine::Evaluate(const SliceInputs& inputs, const RunInfo& run) {
+Result<RowSpans> Engine::Evaluate(const SliceInputs& inputs, const RunInfo& run) {
   DT_CHECK(inputs.plan.batch.samples > 0 && !run.training);
   DT_TRY_STATUS(EndPasses());
   DT_TRY_STATUS(copies_->Send());
@@ -276,7 +276,7 @@ Result<TableRows> Engine::Evaluate(const SliceInputs& inputs, const RunInfo& run
   for (size_t l = 0; l < outputs_.size(); ++l) {
     outputs_[l] = lane.bindings.floats(plan_.graph.losses[l].output);
   }
-  return TableRows(outputs_);
+  return RowSpans(outputs_);
 }
 
 std::vector<NodeTiming> Engine::Timings() const {

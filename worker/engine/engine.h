@@ -35,7 +35,7 @@ struct NodeTiming {
 // One slice as the engine's input.
 struct SliceInputs {
   const LookupPlan& plan;
-  TableRows rows;
+  RowSpans rows;
 };
 
 class Engine {
@@ -75,9 +75,9 @@ class Engine {
   // Errors: Unavailable, if a gradient is not finite.
   size_t slices_at_once() const { return lanes_.size(); }
   Status BeginSlice(const LookupPlan& slice, const RunInfo& run);
-  void GiveRows(TableRows rows);
-  Result<TableRows> RowGrads();
-  Result<TableRows> RunSlice(const SliceInputs& inputs, const RunInfo& run);
+  void GiveRows(RowSpans rows);
+  Result<RowSpans> RowGrads();
+  Result<RowSpans> RunSlice(const SliceInputs& inputs, const RunInfo& run);
   // Joins the slices of all ranks; owner[k] is the rank that ran slice k. Ranks without slices call
   // it, too.
   Status Exchange(Collective& collective, std::span<const uint32_t> owner, Step step);
@@ -97,7 +97,7 @@ class Engine {
 
   // Forward pass only: returns, by loss of the graph, its output [samples], valid until the next
   // call.
-  Result<TableRows> Evaluate(const SliceInputs& inputs, const RunInfo& run);
+  Result<RowSpans> Evaluate(const SliceInputs& inputs, const RunInfo& run);
 
   // To be called after FetchParameters.
   std::vector<NodeTiming> Timings() const;

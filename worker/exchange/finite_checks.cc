@@ -44,7 +44,7 @@ Status CheckLosses(const Graph& graph, const Bindings& bindings, const SliceAtHa
   return OkStatus();
 }
 
-Status CheckRowGrads(const Graph& graph, TableRows row_grads, const SliceAtHand& slice) {
+Status CheckRowGrads(const Graph& graph, RowSpans row_grads, const SliceAtHand& slice) {
   for (size_t t = 0; t < row_grads.size(); ++t) {
     if (AllFinite(row_grads[t])) continue;
     return NotFinite(

@@ -22,7 +22,7 @@ struct SliceAtHand {
 // Errors of all functions: Unavailable naming the step and the value.
 Status CheckLosses(const Graph& graph, const Bindings& bindings, const SliceAtHand& slice);
 // `row_grads`: by table of the graph.
-Status CheckRowGrads(const Graph& graph, TableRows row_grads, const SliceAtHand& slice);
+Status CheckRowGrads(const Graph& graph, RowSpans row_grads, const SliceAtHand& slice);
 // Checks the gradients of tables on the worker that are updated by this slice alone. Gradients on
 // the accelerator are not checked: they show in the next loss.
 Status CheckUpdatedRows(const GraphIndex& index, const Bindings& bindings,

@@ -22,7 +22,7 @@ void KeyNumbering::Number(std::span<const Key> keys, std::span<uint32_t> numbers
   constexpr size_t kAhead = 16;  // Probes in flight while one is resolved; a power of two.
   const size_t mask = slots_.size() - 1;
   Slot* const slots = slots_.data();
-  const uint32_t epoch = epoch_;
+  const uint32_t round = epoch_;
   std::array<size_t, kAhead> homes;  // Home slots of the keys ahead.
   const auto look_ahead = [&](size_t i) {
     const size_t home = MixBits(keys[i]) & mask;
@@ -34,9 +34,9 @@ void KeyNumbering::Number(std::span<const Key> keys, std::span<uint32_t> numbers
     const Key key = keys[i];
     size_t at = homes[i % kAhead];
     if (i + kAhead < keys.size()) look_ahead(i + kAhead);
-    while (slots[at].epoch == epoch && slots[at].key != key) at = (at + 1) & mask;
-    if (slots[at].epoch != epoch) {
-      slots[at] = {key, static_cast<uint32_t>(distinct.size()), epoch};
+    while (slots[at].round == round && slots[at].key != key) at = (at + 1) & mask;
+    if (slots[at].round != round) {
+      slots[at] = {key, static_cast<uint32_t>(distinct.size()), round};
       distinct.push_back(key);
     }
     numbers[i] = slots[at].number;

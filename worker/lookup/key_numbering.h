@@ -24,7 +24,7 @@ class KeyNumbering {
     Key key;
     uint32_t number;
     uint32_t
-        epoch;  // The Begin that it belongs to, by number; if not the last one, the slot is free.
+        round;  // The Begin that it belongs to, by number; if not the last one, the slot is free.
   };
   std::vector<Slot> slots_;
   uint32_t epoch_ = 0;

@@ -161,14 +161,14 @@ void Bindings::PlaceTables(TableViews tables) {
     if (store != kNone) views_[store].data = tables[t].rows;
   }
   for (const InputSpec& spec : plan_.graph.inputs) {
-    if (spec.kind != InputKind::kRowNumbers && spec.kind != InputKind::kRowGaps) continue;
+    if (spec.kind != InputKind::kRowNumbers && spec.kind != InputKind::kStepsSinceUpdate) continue;
     const TableView& table = tables[spec.table];
     const bool numbers = spec.kind == InputKind::kRowNumbers;
     views_[spec.value].data = Mutable((numbers ? table.numbers : table.steps_since_update).data());
   }
 }
 
-void Bindings::BindRows(TableRows rows) {
+void Bindings::BindRows(RowSpans rows) {
   for (const InputSpec& spec : plan_.graph.inputs) {
     if (spec.kind != InputKind::kRows) continue;
     DT_CHECK(rows[spec.table].size_bytes() == views_[spec.value].bytes());
@@ -286,7 +286,7 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
     case InputKind::kRows:
       break;  // Set by BindRows.
     case InputKind::kRowNumbers:
-    case InputKind::kRowGaps:
+    case InputKind::kStepsSinceUpdate:
       break;  // Set by PlaceTables.
   }
 }

@@ -25,7 +25,7 @@
 namespace dt::worker {
 
 // For each table of the graph: f32 [distinct keys, dim].
-using TableRows = std::span<const std::span<const float>>;
+using RowSpans = std::span<const std::span<const float>>;
 
 class Bindings {
  public:
@@ -41,7 +41,7 @@ class Bindings {
   // for each table of the graph; empty if none is on the worker. REQUIRES: the slice has samples,
   // and nothing runs. Errors: Unavailable, if the accelerator's memory is too small.
   Status BindSlice(const LookupPlan& slice, TableViews tables = {});
-  void BindRows(TableRows rows);
+  void BindRows(RowSpans rows);
   // Makes room for the step's nodes where several slices update tables on the worker: the sizes are
   // then those of all keys of the step. Values that slices left on the accelerator are lost.
   // REQUIRES: nothing runs. Errors: as for BindSlice.

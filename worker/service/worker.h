@@ -26,8 +26,9 @@ struct WorkerOptions {
   bool evaluates = false;    // No step is trained, so that checkpoints need no optimizer state.
   // Evaluations are also written to this file, as CSV; empty: none.
   std::string predictions_path = {};
-  std::stop_token stop = {};   // Ends the joining; Run takes its own token.
-  std::stop_token hurry = {};  // Set at shutdown: the emulated device then stops imitating delays.
+  std::stop_token stop = {};  // Ends the joining; Run takes its own token.
+  std::stop_token skip_delays =
+      {};  // Set at shutdown: the emulated device then stops imitating delays.
   Network* data_network = nullptr;     // To the servers; null: `network`.
   Accelerator* accelerator = nullptr;  // Used instead of what cluster.devices says.
 };

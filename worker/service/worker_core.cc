@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/config/dense_tables.h"
 #include "common/control/control_link.h"
+#include "common/control/read_process_stats.h"
 #include "common/control/role_loop.h"
 #include "common/plan/plan_codec.h"
 #include "common/storage/path_below.h"
@@ -133,7 +134,7 @@ class WorkerCore {
     Accelerator* accelerator = options_.accelerator;
     if (on_accelerator && accelerator == nullptr) {
       DT_TRY(accelerator_, OpenAccelerator(options_.job.cluster, [this] {
-               return options_.hurry.stop_requested() || !Interrupted().ok();
+               return options_.skip_delays.stop_requested() || !Interrupted().ok();
              }));
       accelerator = accelerator_.get();
     }

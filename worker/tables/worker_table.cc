@@ -84,7 +84,7 @@ void WorkerTable::MakeRows(Step step) {
     numbers_of_.emplace(key, rows());
     keys_.push_back(key);
   }
-  FindGaps(step);
+  FindStepsSinceUpdate(step);
 }
 
 void WorkerTable::FindRows(std::span<const Key> keys) {
@@ -109,7 +109,7 @@ void WorkerTable::FillFresh(bool zeros) {
 
 // The rows are updated once in this step. For a row that had no update, steps count from before
 // step 0.
-void WorkerTable::FindGaps(Step step) {
+void WorkerTable::FindStepsSinceUpdate(Step step) {
   const auto known = static_cast<uint32_t>(last_update_.size());
   last_update_.resize(keys_.size());
   steps_since_update_.resize(numbers_.size());

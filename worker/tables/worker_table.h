@@ -77,7 +77,7 @@ class WorkerTable {
   Status Find(std::span<const Key> keys, bool zeros);
   void MakeRows(Step step);
   void FindRows(std::span<const Key> keys);
-  void FindGaps(Step step);
+  void FindStepsSinceUpdate(Step step);
   void FillFresh(bool zeros);
   Status MakeRoom(uint32_t needed, uint32_t used);
 

@@ -39,8 +39,8 @@ Status Update(const AsyncStepInfo& info, AsyncLane& lane, AsyncStages& on) {
 }
 
 Status FindChanges(const AsyncStepInfo& info, AsyncLane& lane, AsyncStages& on) {
-  DT_TRY(const TableRows row_grads, Recorded(on.timeline, stage::kRunSlice, info.step,
-                                             [&] { return lane.engine.RowGrads(); }));
+  DT_TRY(const RowSpans row_grads, Recorded(on.timeline, stage::kRunSlice, info.step,
+                                            [&] { return lane.engine.RowGrads(); }));
   DT_TRY_STATUS(Update(info, lane, on));
   const DenseBlocks::Rows dense = lane.dense.Changes(*lane.slice->plan);
   std::ranges::copy(row_grads, lane.changes.begin());

@@ -21,7 +21,7 @@ Status RowPuller::Begin(Step step, PullMode mode) {
   }
   client_.BeginPull(slice.cached != nullptr ? slice.cached->misses : *slice.plan, step, mode);
   ahead_.push_back(std::move(slice));
-  if (mode == PullMode::kTrain) LookAhead(step);
+  if (mode == PullMode::kTrain) PrefetchNext(step);
   return OkStatus();
 }
 
@@ -35,8 +35,8 @@ Result<std::unique_ptr<LookupPlan>> RowPuller::NextPlan(Step step) {
 }
 
 // Announces slices, so that the servers' disks read for them while this one is computed.
-void RowPuller::LookAhead(Step step) {
-  while (client_.lookahead_helps() && coming_.size() < kSlicesAhead) {
+void RowPuller::PrefetchNext(Step step) {
+  while (client_.prefetch_helps() && coming_.size() < kSlicesAhead) {
     std::optional<std::unique_ptr<LookupPlan>> plan = reader_.TryNext();
     if (!plan.has_value()) return;
     client_.Prefetch(**plan, step);

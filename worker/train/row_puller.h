@@ -39,7 +39,7 @@ class RowPuller {
  private:
   Result<std::unique_ptr<LookupPlan>> NextPlan(Step step);
   Status TakeRows(Slice& slice);
-  void LookAhead(Step step);
+  void PrefetchNext(Step step);
 
   SliceReader& reader_;
   PsClient& client_;

@@ -55,7 +55,7 @@ Result<const LookupPlan*> StartSlice(const StepInfo& info, bool last, Stages& on
 
 // Pushes the gradients of the slice started first.
 Status PushSlice(const StepInfo& info, const LookupPlan& slice, Stages& on) {
-  DT_TRY(const TableRows row_grads,
+  DT_TRY(const RowSpans row_grads,
          Recorded(on.timeline, stage::kRunSlice, info.step, [&] { return on.engine.RowGrads(); }));
   if (!on.overlap) DT_TRY_STATUS(on.engine.FinishUpdate());
   {

@@ -123,7 +123,7 @@ TrainDone Trainer::NothingDone(const TrainOrder& order) const {
 
 // A worker that asks for more parts than others counts more steps than the order has; for these,
 // the schedule stays at the order's last step.
-float Trainer::RateScale(const TrainOrder& order, Step step) const {
+float Trainer::LrScale(const TrainOrder& order, Step step) const {
   const JobConfig& job = options_.job;
   const Step job_steps = job.train.steps(options_.data.train->rows());
   return static_cast<float>(order.lr_scale * job.optimizer.schedule.ScaleAt(
@@ -155,7 +155,7 @@ Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, Stages& stages) {
     DT_TRY_STATUS(TrainStep({.step = step,
                              .samples = samples,
                              .slice_owner = order.slice_owner,
-                             .lr_scale = RateScale(order, step)},
+                             .lr_scale = LrScale(order, step)},
                             stages));
     AddStep(step == order.first_step, samples, options_.engine.step_losses(), done);
     options_.progress(step + 1, done.samples);
@@ -189,7 +189,7 @@ AsyncStepInfo Trainer::AsyncInfoOf(const TrainOrder& order, Step step) const {
   return {.worker = options_.self,
           .step = step,
           .first_step = order.first_step,
-          .lr_scale = RateScale(order, step)};
+          .lr_scale = LrScale(order, step)};
 }
 
 Result<TrainDone> Trainer::TrainAsynchronous(const TrainOrder& order) {
@@ -328,12 +328,12 @@ Result<EvaluateDone> Trainer::Evaluate(const EvaluateOrder& order) {
     if (slice == nullptr) break;
     const Batch& batch = slice->plan->batch;
     DT_TRY_STATUS(puller.Begin(order.step, PullMode::kEvaluate));
-    DT_TRY(const TableRows outputs, options_.engine.Evaluate({*slice->plan, slice->rows},
-                                                             {.seed = plan.seed,
-                                                              .step = order.step,
-                                                              .first_sample = batch.first_sample,
-                                                              .step_samples = batch.samples,
-                                                              .training = false}));
+    DT_TRY(const RowSpans outputs, options_.engine.Evaluate({*slice->plan, slice->rows},
+                                                            {.seed = plan.seed,
+                                                             .step = order.step,
+                                                             .first_sample = batch.first_sample,
+                                                             .step_samples = batch.samples,
+                                                             .training = false}));
     DT_TRY_STATUS(scorer.Add(batch.first_sample / plan.batch_size, batch, outputs));
   }
   return scorer.Finish();

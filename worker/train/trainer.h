@@ -62,7 +62,7 @@ class Trainer {
   Result<TrainDone> RunSteps(const TrainOrder& order, Stages& stages);
   Result<TrainDone> TrainAsynchronous(const TrainOrder& order);
   Result<TrainDone> RunSteps(const TrainOrder& order, AsyncStages& stages);
-  float RateScale(const TrainOrder& order, Step step) const;  // From the plateau and the schedule.
+  float LrScale(const TrainOrder& order, Step step) const;  // From the plateau and the schedule.
   // In an order: pulls of steps before `pulled` are sent, and steps before `begun` are begun.
   struct UnderWay {
     Step pulled = 0, begun = 0;

@@ -17,7 +17,7 @@ class StepNodes {
         config_(request.job.optimizer),
         slices_(request.slices),
         servers_update_(request.job.train.asynchronous()),
-        joined_(request.slices > 1 || (request.job.cluster.workers > 1 && !servers_update_)) {}
+        joined_(request.slices > 1 || (request.workers > 1 && !servers_update_)) {}
 
   Result<Graph> Run() {
     if (config_.spec.kind == OptimizerKind::kRowwiseAdagrad) {
@@ -183,7 +183,7 @@ class StepNodes {
     steps_since_update.shape = {graph_.value(use.rows).shape[0]};
     steps_since_update.kind = ValueKind::kInput;
     InputSpec spec;
-    spec.kind = InputKind::kRowGaps;
+    spec.kind = InputKind::kStepsSinceUpdate;
     spec.table = table;
     spec.value = graph_.AddValue(std::move(steps_since_update));
     graph_.inputs.push_back(spec);

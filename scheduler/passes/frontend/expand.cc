@@ -24,7 +24,7 @@ class Expander {
       if (IsBroken(loss.input) || IsBroken(loss.item)) continue;
       if (Status status = OneLoss(loss); !status.ok()) problems_.push_back(status);
     }
-    if (!problems_.empty()) return Together(problems_);
+    if (!problems_.empty()) return Combined(problems_);
     if (builder_.graph().losses.empty()) {
       return Invalid("the model has no loss: add model.loss with an input and a label");
     }

@@ -90,7 +90,7 @@ class Placer {
   }
 
   uint32_t Slices() const {
-    const uint32_t workers = std::max(1u, request_.job.cluster.workers);
+    const uint32_t workers = std::max(1u, request_.workers);
     return std::max(1u, (request_.slices + workers - 1) / workers);
   }
 

@@ -86,7 +86,7 @@ Result<PlacementConstraints> PlacementConstraints::Find(const GraphIndex& index,
       note(std::move(status), said.by + At(said.mark));
   }
   if (mistakes.size() == 1) return mistakes.front();
-  if (!mistakes.empty()) return Together(mistakes);
+  if (!mistakes.empty()) return Combined(mistakes);
   for (NodeIndex n = count; n-- > 0;) constraints.FindBesideReader(n);
   for (const ParameterSpec& p : graph.parameters) {
     constraints.of_value_[p.value] = constraints.OfLasting(p);

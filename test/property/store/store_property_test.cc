@@ -92,7 +92,7 @@ class Story {
       for (const Shard& shard : set->shards().shards()) {
         for (uint32_t t = 0; t < tables_.size(); ++t) {
           happened_.refused += shard.table(t).admission().refused();
-          happened_.gone += shard.table(t).expiry().gone();
+          happened_.gone += shard.table(t).expiry().expired();
         }
       }
     }
@@ -250,7 +250,7 @@ class Story {
     }
     const Status visited = set.tier().VisitRowsBelow(
         [&](const EmbeddingTable& table, Key key, std::span<const std::byte> record) {
-          if (table.spec().id != tables_[t].id || table.IsGone(record)) return;
+          if (table.spec().id != tables_[t].id || table.IsExpired(record)) return;
           EXPECT_TRUE(rows.emplace(key, std::vector(record.begin(), record.end())).second);
         });
     ASSERT_TRUE(visited.ok()) << visited;

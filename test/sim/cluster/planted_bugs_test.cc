@@ -5,6 +5,7 @@
 
 #include "common/wire/data.h"
 #include "server/shard/shard_set.h"
+#include "server/table/table_specs.h"
 #include "test/sim/cluster/story.h"
 
 namespace dt::sim {

@@ -89,8 +89,10 @@ SimJob::SimJob(Mode mode) {
   TaskPool pool(1);
   const auto data = worker::Dataset::Open(job_.data, worker::Split::kTrain, pool);
   DT_CHECK_MSG(data.ok(), "{}", ToText(data.status()));
-  auto made = scheduler::PlanOf(
-      job_, {.columns = (*data)->columns(), .slices = std::max(1u, job_.train.slices)});
+  auto made = scheduler::PlanOf(job_, {.columns = (*data)->columns(),
+                                       .slices = std::max(1u, job_.train.slices),
+                                       .servers = job_.cluster.servers,
+                                       .workers = job_.cluster.workers});
   DT_CHECK_MSG(made.ok(), "{}", ToText(made.status()));
   plan_ = *std::move(made);
 }

@@ -6,6 +6,7 @@
 #include "common/base/pause.h"
 #include "common/control/packet.h"
 #include "server/shard/checksum.h"
+#include "server/table/table_specs.h"
 #include "test/support/full_disk.h"
 
 namespace dt::sim {
@@ -186,8 +187,8 @@ void SimServer::Fail(const Status& why) {
 void SimServer::Tick() {
   TakeFromLink();
   if (!link_->welcome().has_value() && TriedLongEnough()) return Kill();
-  const bool said =
-      failed_at_.has_value() && (link_->all_said() || world().Now() - *failed_at_ > kLastWords);
+  const bool said = failed_at_.has_value() &&
+                    (link_->all_acknowledged() || world().Now() - *failed_at_ > kLastWords);
   if (!link_->ended() && !said) return Later(kTick, [this] { Tick(); });
   const bool told = link_->ended() && link_->end_status().code() != StatusCode::kUnavailable;
   wires().Forget(AddressOf(incarnation()));

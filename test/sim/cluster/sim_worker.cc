@@ -208,7 +208,7 @@ Status SimWorker::end_status() const {
 
 void SimWorker::Flush(Duration timeout) {
   const TimePoint deadline = world().Now() + timeout;
-  while (!core_.all_said() && world().Now() < deadline && Wait(deadline).ok()) {
+  while (!core_.all_acknowledged() && world().Now() < deadline && Wait(deadline).ok()) {
   }
 }
 

@@ -70,7 +70,7 @@ struct CUstream_st {
   void Run() {
     uint64_t n = 0;
     while (Work* const work = Next()) {
-      Dawdle(n++);
+      DelayAtRandom(n++);
       (*work)();  // Meanwhile other threads only append to the queue, so the pointer stays valid.
       RemoveFirst();
     }
@@ -81,7 +81,7 @@ struct CUstream_st {
     while (!ends_ && waiting_.empty()) changed_.Wait(lock);
     return waiting_.empty() ? nullptr : &waiting_.front();
   }
-  void Dawdle(uint64_t n) const {
+  void DelayAtRandom(uint64_t n) const {
     const dt::PhiloxBlock draw = dt::Philox(static_cast<uint64_t>(card_), number_, n);
     if (draw[0] % 8 != 0) return;
     dt::PauseUntil(dt::SystemClock().Now() + std::chrono::microseconds(draw[1] % 300));

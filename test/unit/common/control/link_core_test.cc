@@ -119,7 +119,7 @@ TEST(LinkCore, SaysAndHearsEverythingOnceInOrderOverABadNetwork) {
       EXPECT_EQ(std::get<SplitRequestMessage>(link.said[1 + i]).order, i);
       EXPECT_EQ(std::get<SplitMessage>(link.heard[i]).order, i);
     }
-    EXPECT_TRUE(link.core().all_said());
+    EXPECT_TRUE(link.core().all_acknowledged());
     EXPECT_FALSE(link.core().ended());
   }
 }
@@ -131,7 +131,7 @@ TEST(LinkCore, WhatTheWindowHasNoRoomForIsSaidLater) {
   for (uint64_t i = 0; i < 3000; ++i) link.core().Send(SplitRequestMessage{i});
   link.Run(seconds(2));
   EXPECT_EQ(link.said.size(), 3001u);
-  EXPECT_TRUE(link.core().all_said());
+  EXPECT_TRUE(link.core().all_acknowledged());
 }
 
 TEST(LinkCore, ARefusalEndsIt) {

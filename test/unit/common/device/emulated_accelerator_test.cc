@@ -211,16 +211,16 @@ TEST(EmulatedAccelerator, AKernelEndsByItsSlowerPart) {
 }
 
 TEST(EmulatedAccelerator, InAHurryNothingTakesTime) {
-  std::atomic<bool> hurry = false;
+  std::atomic<bool> skip_delays = false;
   const auto device = Make({.memory_bytes = kMiB,
                             .speed = {.flops = 1e-300, .memory_bytes = 1, .link_bytes = 1},
-                            .hurried = [&] { return hurry.load(); }});
+                            .skip_delays = [&] { return skip_delays.load(); }});
   const DeviceMemory block = DeviceMemory::Make(*device, 1024).value();
   std::vector<std::byte> host(1024);
   const auto queue = device->NewQueue().value();
   std::jthread later([&] {
     PauseUntil(SystemClock().Now() + milliseconds(50));
-    hurry = true;
+    skip_delays = true;
   });
   EXPECT_LT(SecondsOf([&] {
               device->Await(device->Occupy(1e12, 1e12));

@@ -42,6 +42,8 @@ TEST_F(JobTest, ThePlannerIsToldWhatWorkersComputeOn) {
   Say(1, Data());
   EXPECT_EQ(environment_.asked.accelerators, (std::vector{card}));
   EXPECT_EQ(environment_.asked.slices, 2u);
+  EXPECT_EQ(environment_.asked.servers, 1u);
+  EXPECT_EQ(environment_.asked.workers, 2u);
   EXPECT_EQ(environment_.asked.columns.size(), 1u);
 }
 

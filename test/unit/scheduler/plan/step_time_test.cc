@@ -15,8 +15,6 @@ PlacementReport Planned(uint32_t servers, uint32_t workers, const MachineShare& 
                         bool overlap = true) {
   JobConfig job = test::TinyJob(test::TinyDeepFm());
   job.train.batch_size = 1 << 14;
-  job.cluster.servers = servers;
-  job.cluster.workers = workers;
   job.parallel.overlap = overlap;
   PlacementReport report;
   DeviceProfile profile = DefaultEmulatedProfile(kCores);
@@ -25,6 +23,8 @@ PlacementReport Planned(uint32_t servers, uint32_t workers, const MachineShare& 
                             .columns = test::TinyColumns(),
                             .slices = workers,
                             .profile = profile,
+                            .servers = servers,
+                            .workers = workers,
                             .machine = machine,
                             .report = &report};
   const Result<Plan> plan = MakePlan(request);

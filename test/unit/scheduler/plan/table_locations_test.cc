@@ -80,6 +80,8 @@ Planned PlannedOf(const JobConfig& job, const DeviceProfile& profile, uint32_t s
   PlanRequest request{job, TinyColumns(), slices};
   request.accelerator = TinyAccelerator();
   request.profile = profile;
+  request.servers = job.cluster.servers;
+  request.workers = job.cluster.workers;
   return PlannedOf(request);
 }
 

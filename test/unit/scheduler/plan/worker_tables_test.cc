@@ -39,7 +39,11 @@ JobConfig JobWith(Device emb, Device wide) {
 }
 
 Plan PlanOf(const JobConfig& job, uint32_t slices = 1) {
-  Result<Plan> plan = MakePlan({job, TinyColumns(), slices, test::TinyAccelerator()});
+  Result<Plan> plan = MakePlan({.job = job,
+                                .columns = TinyColumns(),
+                                .slices = slices,
+                                .accelerator = test::TinyAccelerator(),
+                                .workers = job.cluster.workers});
   EXPECT_TRUE(plan.ok()) << ToText(plan.status());
   return plan.ok() ? *std::move(plan) : Plan();
 }

@@ -13,13 +13,13 @@ using std::chrono::minutes;
 TEST(RowExpiry, StepsExpire) {
   RowExpiry expiry({.expiry_steps = 10});
   expiry.MoveClock(10);
-  EXPECT_FALSE(expiry.IsGone(0)) << "steps 1 to 9 are nine";
+  EXPECT_FALSE(expiry.IsExpired(0)) << "steps 1 to 9 are nine";
   expiry.MoveClock(11);
-  EXPECT_TRUE(expiry.IsGone(0)) << "steps 1 to 10 did not push it";
-  EXPECT_FALSE(expiry.IsGone(1));
-  EXPECT_FALSE(expiry.IsGone(~Step{0})) << "a row that is being made";
+  EXPECT_TRUE(expiry.IsExpired(0)) << "steps 1 to 10 did not push it";
+  EXPECT_FALSE(expiry.IsExpired(1));
+  EXPECT_FALSE(expiry.IsExpired(~Step{0})) << "a row that is being made";
   expiry.Reset(5);
-  EXPECT_FALSE(expiry.IsGone(0));
+  EXPECT_FALSE(expiry.IsExpired(0));
   expiry.Reset(100);
   EXPECT_EQ(expiry.expire_before(), 90u);
 }
@@ -40,8 +40,8 @@ TEST(RowExpiry, HoursExpire) {
     before = expiry.expire_before();
     for (const auto& [step, at] : pushed) {
       const bool must_stay = now - at <= hours(64), must_be_gone = now - at > hours(66);
-      EXPECT_FALSE(must_stay && expiry.IsGone(step)) << step << " at " << clock;
-      EXPECT_FALSE(must_be_gone && !expiry.IsGone(step)) << step << " at " << clock;
+      EXPECT_FALSE(must_stay && expiry.IsExpired(step)) << step << " at " << clock;
+      EXPECT_FALSE(must_be_gone && !expiry.IsExpired(step)) << step << " at " << clock;
     }
   }
   EXPECT_GT(before, 500u);
@@ -50,7 +50,7 @@ TEST(RowExpiry, HoursExpire) {
 TEST(RowExpiry, FrozenRowsStay) {
   RowExpiry expiry({.expiry_steps = 1, .freeze = true});
   expiry.MoveClock(1000);
-  EXPECT_FALSE(expiry.IsGone(0));
+  EXPECT_FALSE(expiry.IsExpired(0));
 }
 
 }  // namespace

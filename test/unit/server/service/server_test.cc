@@ -16,6 +16,7 @@
 #include "common/control/session.h"
 #include "common/net/memory_network.h"
 #include "common/wire/data.h"
+#include "server/table/table_specs.h"
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
 

@@ -114,7 +114,7 @@ class RequestBookTest : public ::testing::Test {
   }
   // Sends the letters that are due; the answers arrive at once.
   void Exchange() {
-    for (RequestBook::Letter& letter : book_.TakeLetters(now_)) {
+    for (RequestBook::Outgoing& letter : book_.TakeOutgoing(now_)) {
       ASSERT_TRUE(
           book_.OnAnswer(now_, letter.executor, servers_.Answer(std::move(letter.frames))).ok());
     }
@@ -152,11 +152,11 @@ class RequestBookTest : public ::testing::Test {
 TEST_F(RequestBookTest, NothingIsDueTwice) {
   const LookupPlan plan = PlanOf(20);
   book_.BeginPull(now_, plan, 0, PullMode::kTrain);
-  EXPECT_FALSE(book_.TakeLetters(now_).empty());
-  EXPECT_TRUE(book_.TakeLetters(now_).empty());
+  EXPECT_FALSE(book_.TakeOutgoing(now_).empty());
+  EXPECT_TRUE(book_.TakeOutgoing(now_).empty());
   now_ += seconds(1);
   // The letter was not answered, so it is sent again.
-  EXPECT_FALSE(book_.TakeLetters(now_).empty());
+  EXPECT_FALSE(book_.TakeOutgoing(now_).empty());
 }
 
 TEST_F(RequestBookTest, APullOfAShardThatHasLeftGoesToItsNewServer) {
@@ -191,9 +191,9 @@ TEST_F(RequestBookTest, ARefusedPieceKeepsItsKeyAndOthersAreNotSentAgain) {
 TEST_F(RequestBookTest, AnAnswerOfWhoHoldsTheShardNoLongerDoesNotCount) {
   const LookupPlan plan = PlanOf(60);
   BeginPush(plan);
-  auto letters = book_.TakeLetters(now_);
+  auto letters = book_.TakeOutgoing(now_);
   std::vector<Frames> answers;
-  for (RequestBook::Letter& letter : letters) {
+  for (RequestBook::Outgoing& letter : letters) {
     answers.push_back(servers_.Answer(std::move(letter.frames)));
   }
   // Another request teaches the client the new map.
@@ -227,7 +227,7 @@ TEST_F(RequestBookTest, WhatAServerThatIsGoneOwesGoesElsewhereAtOnce) {
   servers_.Learn(ProcessId(1), without);
   const LookupPlan plan = PlanOf(60);
   BeginPush(plan);
-  for (RequestBook::Letter& letter : book_.TakeLetters(now_)) {
+  for (RequestBook::Outgoing& letter : book_.TakeOutgoing(now_)) {
     const Frames answer = servers_.Answer(std::move(letter.frames));
     // The answer is lost.
     if (book_.routes().executors()[letter.executor].server == ProcessId(2)) continue;
@@ -255,7 +255,7 @@ TEST_F(RequestBookTest, ARefusalThatTeachesNothingIsTriedLaterAndEndsAtTheDeadli
   size_t sent = 0;
   Status late;
   for (; late.ok() && now_ < TimePoint() + seconds(60); now_ += milliseconds(10)) {
-    for (RequestBook::Letter& letter : book_.TakeLetters(now_)) {
+    for (RequestBook::Outgoing& letter : book_.TakeOutgoing(now_)) {
       ++sent;
       auto request = DecodeDataRequest(std::move(letter.frames), {&kTable, 1});
       DataReply reply{.request = request->push.request};
@@ -272,7 +272,7 @@ TEST_F(RequestBookTest, ARefusalThatTeachesNothingIsTriedLaterAndEndsAtTheDeadli
 
 TEST_F(RequestBookTest, AnAnswerWithAWrongMapIsAnError) {
   BeginPush(PlanOf(3));
-  auto letters = book_.TakeLetters(now_);
+  auto letters = book_.TakeOutgoing(now_);
   auto request = DecodeDataRequest(std::move(letters[0].frames), {&kTable, 1});
   DataReply reply{.request = request->push.request};
   reply.refused = {request->push.pieces[0].shard};
@@ -285,7 +285,7 @@ TEST_F(RequestBookTest, AnAnswerWithAWrongMapIsAnError) {
 TEST_F(RequestBookTest, TooManyOrTooFewValuesAreAnError) {
   const LookupPlan plan = PlanOf(20);
   book_.BeginPull(now_, plan, 0, PullMode::kTrain);
-  auto letters = book_.TakeLetters(now_);
+  auto letters = book_.TakeOutgoing(now_);
   auto request = DecodeDataRequest(std::move(letters[0].frames), {&kTable, 1});
   DataReply reply{.request = request->pull.request, .values = Frame::Of(4)};
   const Status status = book_.OnAnswer(now_, letters[0].executor, Encode(reply));
@@ -296,7 +296,7 @@ TEST_F(RequestBookTest, TooManyOrTooFewValuesAreAnError) {
 TEST_F(RequestBookTest, MessagesCarryTheGenerationTheViewAndTheServerMeant) {
   book_.SetGeneration(Generation(7));
   BeginPush(PlanOf(3));
-  for (RequestBook::Letter& letter : book_.TakeLetters(now_)) {
+  for (RequestBook::Outgoing& letter : book_.TakeOutgoing(now_)) {
     auto request = DecodeDataRequest(std::move(letter.frames), {&kTable, 1});
     const ProcessId server = book_.routes().executors()[letter.executor].server;
     EXPECT_EQ(request->push.stamp, (Stamp{Generation(7), ViewNumber(1), MapVersion(1), server}));

@@ -222,11 +222,11 @@ TEST(EngineTest, EvaluationGivesTheOutputOfEverySampleAndChangesNothing) {
   std::vector<std::span<const float>> spans(rank.rows_.begin(), rank.rows_.end());
   RunInfo info = rank.Info(0);
   info.training = false;
-  const TableRows outputs = *rank.engine_->Evaluate({rank.made_, spans}, info);
+  const RowSpans outputs = *rank.engine_->Evaluate({rank.made_, spans}, info);
   ASSERT_EQ(outputs.size(), 1);
   ASSERT_EQ(outputs[0].size(), 16);
   const std::vector<float> first(outputs[0].begin(), outputs[0].end());
-  const TableRows again = *rank.engine_->Evaluate({rank.made_, spans}, info);
+  const RowSpans again = *rank.engine_->Evaluate({rank.made_, spans}, info);
   EXPECT_EQ(first, std::vector<float>(again[0].begin(), again[0].end()));
   EXPECT_EQ(rank.engine_->parameters().Checksum(), before);
 }

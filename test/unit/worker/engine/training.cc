@@ -42,7 +42,7 @@ SliceGradients RunSlices(const std::vector<std::unique_ptr<Rank>>& ranks,
     Rank& rank = *ranks[owner[k]];
     const uint32_t samples =
         k + 1 < kSlices ? kSliceSamples : kSliceSamples / 4 * static_cast<uint32_t>(step % 3);
-    const Result<TableRows> grads =
+    const Result<RowSpans> grads =
         rank.RunSlice(tables, MakeBatch(rank.engine_->plan(), step, k, samples));
     EXPECT_TRUE(grads.ok()) << ToText(grads.status());
     if (!grads.ok()) return pushed;
@@ -170,7 +170,7 @@ std::vector<std::span<const float>> Rank::PullRows(Tables& tables) {
   return spans;
 }
 
-Result<TableRows> Rank::RunSlice(Tables& tables, Batch batch) {
+Result<RowSpans> Rank::RunSlice(Tables& tables, Batch batch) {
   // Waits until the update no longer reads the previous slice.
   EXPECT_TRUE(engine_->FinishUpdate().ok());
   made_.batch = std::move(batch);
@@ -188,7 +188,7 @@ Result<std::vector<float>> Rank::Evaluate(Tables& tables, Batch batch) {
   std::swap(slice, made_);
   RunInfo info = Info(made_.batch.step);
   info.training = false;
-  DT_TRY(const TableRows outputs, engine_->Evaluate({made_, PullRows(tables)}, info));
+  DT_TRY(const RowSpans outputs, engine_->Evaluate({made_, PullRows(tables)}, info));
   return std::vector<float>(outputs[0].begin(), outputs[0].end());
 }
 

@@ -62,7 +62,7 @@ class Rank {
 
   RunInfo Info(Step step) const;
   // Returns gradients by table; `made_` holds the plan until the next call.
-  Result<TableRows> RunSlice(Tables& tables, Batch batch);
+  Result<RowSpans> RunSlice(Tables& tables, Batch batch);
   // Returns the scores of the loss.
   Result<std::vector<float>> Evaluate(Tables& tables, Batch batch);
 

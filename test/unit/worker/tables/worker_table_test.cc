@@ -62,11 +62,10 @@ struct Placed {
     return {DType::kF32, {view.room, kDim + int64_t{table->state()}}, rows};
   }
   std::vector<float> Values() const {
-    const TableView view = table->view();
-    const TensorView view = View();
+    const TensorView rows = View();
     std::vector<float> values;
-    for (const uint32_t number : view.numbers) {
-      const float* const row = static_cast<const float*>(view.data) + number * view.shape[1];
+    for (const uint32_t number : table->view().numbers) {
+      const float* const row = static_cast<const float*>(rows.data) + number * rows.shape[1];
       values.insert(values.end(), row, row + kDim);
     }
     return values;

@@ -188,7 +188,7 @@ std::optional<ScriptedServer::Answered> ScriptedServer::Answer(uint32_t rank, Fr
                     {rank, "acknowledged", push.step, push.slice}};
   }
   const PullRequest& pull = request->pull;
-  if (pull.mode == PullMode::kLookahead) {
+  if (pull.mode == PullMode::kPrefetch) {
     journal_.Add({rank, "prefetch", pull.step, 0});
     return std::nullopt;
   }

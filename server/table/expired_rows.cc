@@ -12,12 +12,12 @@ constexpr size_t kRowsAhead = 32;
 
 }  // namespace
 
-bool EmbeddingTable::IsGone(std::span<const std::byte> record) const {
+bool EmbeddingTable::IsExpired(std::span<const std::byte> record) const {
   const std::optional<Step> last_push = LastPushOf(record);
-  return last_push.has_value() && expiry_.IsGone(*last_push);
+  return last_push.has_value() && expiry_.IsExpired(*last_push);
 }
 
-void EmbeddingTable::RemoveGone() {
+void EmbeddingTable::RemoveExpired() {
   if (expiry_.expire_before() == 0 || rows_->first_changes() != nullptr) return;
   std::vector<KeyRow> rows;
   removed_up_to_ = index_.Walk(removed_up_to_, index_.buckets() / kCallsPerRound + 1, rows);
@@ -25,11 +25,11 @@ void EmbeddingTable::RemoveGone() {
   for (size_t i = 0; i < rows.size(); ++i) {
     const KeyRow& ahead = rows[std::min(i + kRowsAhead, rows.size() - 1)];
     __builtin_prefetch(&rows_->header(ahead.row));
-    if (!expiry_.IsGone(rows_->header(rows[i].row).last_push())) continue;
+    if (!expiry_.IsExpired(rows_->header(rows[i].row).last_push())) continue;
     if (index_.Find(rows[i].key) != rows[i].row) continue;  // The walk returned the key twice.
     index_.Erase(rows[i].key);
     rows_->Remove(rows[i].row);
-    expiry_.CountGone(1);
+    expiry_.CountExpired(1);
   }
 }
 

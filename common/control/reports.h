@@ -1,0 +1,108 @@
+// The messages of the other processes to the scheduler; see messages.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/fields.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/cluster/process_stats.h"
+#include "common/cluster/role.h"
+#include "common/cluster/table_report.h"
+#include "common/control/orders.h"
+#include "common/device/devices.h"
+#include "common/specs/column.h"
+
+namespace dt {
+
+struct JoinMessage {
+  Role role = Role::kWorker;
+  // Random for each start; a repeated Join of it gets the same reply.
+  Incarnation incarnation;
+  uint32_t wire_version = 0;
+  std::string version;  // The program's version.
+  int64_t pid = 0;
+  std::string host;
+  // JobConfig::fingerprint, which must equal the scheduler's.
+  uint64_t job_fingerprint = 0;
+  std::vector<std::string> endpoints;  // Servers: one for each executor.
+  // The random name of the directory of a server that keeps a log. If the member with this token is
+  // gone, the process replaces it. 0: none.
+  uint64_t server_token = 0;
+  // Workers: the CPU, then the accelerator if it has one.
+  std::vector<DeviceInfo> devices;
+  // The process id that the process asks for, the one in its name; if it is taken, the scheduler
+  // assigns another. 0: any.
+  ProcessId id{0};
+  // A host name or numeric address at which the other processes reach it. Empty if all are in one
+  // process.
+  std::string address = {};
+  DT_FIELDS(role, incarnation, wire_version, version, pid, host, job_fingerprint, endpoints,
+            server_token, devices, id, address)
+};
+// From workers: the data sets are open. All workers must report the same.
+struct DataReadyMessage {
+  uint64_t train_rows = 0, valid_rows = 0, test_rows = 0;
+  uint64_t rows_skipped = 0;
+  uint64_t fingerprint = 0;
+  std::vector<ColumnSpec> columns;
+  DT_FIELDS(train_rows, valid_rows, test_rows, rows_skipped, fingerprint, columns)
+};
+// The process has done what Start asks for: shards are created, the mesh is connected, the plan is
+// bound.
+struct ReadyMessage {
+  DT_FIELDS()
+};
+// Sent at least four times in a lease.
+struct HeartbeatMessage {
+  Step step = 0;         // Workers: steps done. Servers: the lowest applied step.
+  uint64_t samples = 0;  // Workers: samples trained so far.
+  ProcessStats stats;
+  uint64_t log_bytes = 0;           // Servers: bytes of the log on disk.
+  std::vector<TableReport> tables;  // Sizes; expired rows may still be counted.
+  DT_FIELDS(step, samples, stats, log_bytes, tables)
+};
+struct OrderDoneMessage {
+  uint64_t order = 0;
+  OrderResult result;
+  DT_FIELDS(order, result)
+};
+// The process cannot go on; it exits after sending this.
+struct FailedMessage {
+  StatusCode code = StatusCode::kInternal;
+  Problem problem;
+  DT_FIELDS(code, problem)
+};
+// A server has written its rows of a checkpoint into these files.
+struct RowsWrittenMessage {
+  Step step = 0;
+  std::vector<CheckpointFile> files;
+  DT_FIELDS(step, files)
+};
+// The process was stopped on request (it got SIGINT or SIGTERM).
+struct LeavingMessage {
+  DT_FIELDS()
+};
+// Values with which collectives set up their connections: small values by key, kept for the job's
+// generation.
+struct KvPutMessage {
+  std::string key, value;
+  DT_FIELDS(key, value)
+};
+struct KvGetMessage {  // The reply is a KvValue, as soon as the key exists.
+  std::string key;
+  DT_FIELDS(key)
+};
+// From `dovetail status`, which does not join.
+struct StatusRequestMessage {
+  DT_FIELDS()
+};
+// Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
+struct SplitRequestMessage {
+  uint64_t order = 0;
+  DT_FIELDS(order)
+};
+
+}  // namespace dt
