@@ -18,7 +18,7 @@ inline nlohmann::ordered_json ErrorJson(const Status& status) {
 inline nlohmann::ordered_json EvaluationJson(const JobResult::Evaluation& e) {
   return {{"epoch", e.epoch},
           {"step", e.step},
-          {"rate_scale", e.lr_scale},
+          {"rate_scale", e.rate_scale},
           {"learning_rate", e.learning_rate},
           {"train", MeansJson(e.train)},
           {"valid", MetricsJson(e.valid)}};

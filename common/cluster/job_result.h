@@ -59,11 +59,11 @@ struct JobResult {
   struct Evaluation {
     uint64_t epoch = 0;  // From 1: the epoch that was running or had just ended.
     uint64_t step = 0;
-    float lr_scale = 1;        // The factor in the steps before the evaluation.
+    float rate_scale = 1;      // The factor in the steps before the evaluation.
     double learning_rate = 0;  // The dense optimizer's rate in those steps.
     LossMetrics valid;
     LossMeans train;  // Means over the epoch so far.
-    DT_FIELDS(epoch, step, lr_scale, learning_rate, train, valid)
+    DT_FIELDS(epoch, step, rate_scale, learning_rate, train, valid)
   };
 
   // Seconds per training step in this run: the planner's prediction and the measured average.

@@ -166,7 +166,7 @@ Status TrainingRun::OnEvaluated(TimePoint now, OrderTracker::Completed done) {
   DT_TRY(const LossMetrics metrics,
          MergeEvaluation(done.TakeOutcomes<EvaluateDone>(), job_.options.job.model.losses));
   LogEvaluation(order, metrics);
-  const float before = schedule_.state().decisions.lr_scale;
+  const float before = schedule_.state().decisions.rate_scale;
   schedule_.OnEvaluated(metrics);
   const bool test = order.split == SplitKind::kTest;
   for (const Metrics& of : metrics) {
@@ -175,9 +175,9 @@ Status TrainingRun::OnEvaluated(TimePoint now, OrderTracker::Completed done) {
   }
   const DecisionState& decided = schedule_.state().decisions;
   const auto step = static_cast<int64_t>(order.step);
-  if (decided.lr_scale != before) {
+  if (decided.rate_scale != before) {
     job_.out.AddEvent(now, "rate_changed",
-                      {{"step", step}, {"rate_scale", double{decided.lr_scale}}});
+                      {{"step", step}, {"rate_scale", double{decided.rate_scale}}});
   }
   if (decided.stopped && !test) job_.out.AddEvent(now, "early_stop", {{"step", step}});
   return OkStatus();

@@ -19,7 +19,7 @@ bool Gain(const LossMetrics& metrics, const std::string& name, std::optional<dou
 void Plateau(const PlateauConfig& config, bool gain, DecisionState& state) {
   state.plateau_without_gain = gain ? 0 : state.plateau_without_gain + 1;
   if (state.plateau_without_gain <= config.patience) return;
-  state.lr_scale = std::max(state.lr_scale * config.factor, config.min_scale);
+  state.rate_scale = std::max(state.rate_scale * config.factor, config.min_scale);
   state.plateau_without_gain = 0;
 }
 

@@ -19,7 +19,7 @@
 namespace dt::scheduler {
 
 struct DecisionState {
-  float lr_scale = 1;
+  float rate_scale = 1;  // The plateau's factor on the learning rate; named as in manifests.
   uint32_t plateau_without_gain = 0;
   uint32_t stop_without_gain = 0;
   // Best values of the metrics of plateau and early_stop.
@@ -28,7 +28,7 @@ struct DecisionState {
   uint64_t best_epoch = 0;  // From 1.
   std::optional<LossMetrics> best;
   bool stopped = false;
-  DT_FIELDS(lr_scale, plateau_without_gain, stop_without_gain, plateau_best, stop_best, best_step,
+  DT_FIELDS(rate_scale, plateau_without_gain, stop_without_gain, plateau_best, stop_best, best_step,
             best_epoch, best, stopped)
   friend bool operator==(const DecisionState&, const DecisionState&) = default;
 };

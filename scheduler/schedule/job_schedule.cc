@@ -66,7 +66,7 @@ std::optional<schedule::Order> JobSchedule::NextTrain() {
   const uint64_t per_epoch = config_.steps_per_epoch();
   const uint64_t epoch = record_.issued / per_epoch;
   schedule::Train train{epoch, epoch * per_epoch, record_.issued, end,
-                        record_.state.decisions.lr_scale};
+                        record_.state.decisions.rate_scale};
   record_.issued = end;
   ++record_.trains_out;
   return train;
@@ -74,7 +74,7 @@ std::optional<schedule::Order> JobSchedule::NextTrain() {
 
 float JobSchedule::lr_scale() const {
   const Step last = record_.state.step > 0 ? record_.state.step - 1 : 0;
-  return static_cast<float>(record_.state.decisions.lr_scale *
+  return static_cast<float>(record_.state.decisions.rate_scale *
                             config_.schedule.ScaleAt(last, config_.steps()));
 }
 

@@ -453,7 +453,7 @@ TEST(InProcessTest, WorkersApartFollowTheScheduleToo) {
     const JobRun run = RunJob(folder, "apart", shape);
     ExpectCompleted(run);
     EXPECT_EQ(run.result.steps, 30u);
-    EXPECT_LT(run.result.history.back().lr_scale, 0.01f);
+    EXPECT_LT(run.result.history.back().rate_scale, 0.01f);
   }
 }
 

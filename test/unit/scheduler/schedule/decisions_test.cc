@@ -15,7 +15,7 @@ struct Case {
   std::optional<PlateauConfig> plateau;
   std::optional<EarlyStopConfig> early_stop;
   std::vector<double> metric;   // One value per evaluation; the other metric is constant.
-  std::vector<float> lr_scale;  // One value after each evaluation.
+  std::vector<float> rate_scale;  // One value after each evaluation.
   std::vector<bool> stopped;
   uint64_t best_epoch;
 };
@@ -102,7 +102,7 @@ TEST(Decisions, FollowTheTable) {
       Metrics metrics;
       (logloss ? metrics.logloss : metrics.auc) = c.metric[i];
       decisions.OnEvaluation({metrics}, 10 * (i + 1), i + 1, state);
-      EXPECT_FLOAT_EQ(state.lr_scale, c.lr_scale[i]) << "evaluation " << i;
+      EXPECT_FLOAT_EQ(state.rate_scale, c.rate_scale[i]) << "evaluation " << i;
       EXPECT_EQ(state.stopped, c.stopped[i]) << "evaluation " << i;
     }
     EXPECT_EQ(state.best_epoch, c.best_epoch);
@@ -133,7 +133,7 @@ TEST(Decisions, BestFollowsEarlyStopsMetric) {
   decisions.OnEvaluation(Of(0.8, 0.6), 20, 2, state);
   decisions.OnEvaluation(Of(0.75, 0.4), 30, 3, state);
   EXPECT_EQ(state.best_step, 20u);
-  EXPECT_FLOAT_EQ(state.lr_scale, 0.5f);
+  EXPECT_FLOAT_EQ(state.rate_scale, 0.5f);
 }
 
 }  // namespace

@@ -231,7 +231,7 @@ TEST(JobSchedule, HistoryTellsTheRateOfPlateauAndSchedule) {
   JobSchedule schedule(config, record);
   Player(schedule, {0.6, 0.5, 0.4}, 0.01).Play();
   std::vector<float> rates;
-  for (const auto& evaluation : schedule.state().history) rates.push_back(evaluation.lr_scale);
+  for (const auto& evaluation : schedule.state().history) rates.push_back(evaluation.rate_scale);
   EXPECT_EQ(rates, (std::vector<float>{1, 0.1f, 0.05f}));
 }
 
