@@ -19,7 +19,56 @@
 
 namespace dt {
 
-// The scheduler's messages to the other processes.
+// ------------------------------------------------------------ process → scheduler
+// Join, DataReady and Heartbeat are in reports.h.
+
+// The process has done what Start asks for: shards are created, the mesh is connected, the plan is
+// bound.
+struct ReadyMessage {
+  DT_FIELDS()
+};
+struct OrderDoneMessage {
+  uint64_t order = 0;
+  OrderResult result;
+  DT_FIELDS(order, result)
+};
+// The process cannot go on; it exits after sending this.
+struct FailedMessage {
+  StatusCode code = StatusCode::kInternal;
+  Problem problem;
+  DT_FIELDS(code, problem)
+};
+// A server has written its rows of a checkpoint into these files.
+struct RowsWrittenMessage {
+  Step step = 0;
+  std::vector<CheckpointFile> files;
+  DT_FIELDS(step, files)
+};
+// The process was stopped on request (it got SIGINT or SIGTERM).
+struct LeavingMessage {
+  DT_FIELDS()
+};
+// Values with which collectives set up their connections: small values by key, kept for the job's
+// generation.
+struct KvPutMessage {
+  std::string key, value;
+  DT_FIELDS(key, value)
+};
+struct KvGetMessage {  // The reply is a KvValue, as soon as the key exists.
+  std::string key;
+  DT_FIELDS(key)
+};
+// From `dovetail status`, which does not join.
+struct StatusRequestMessage {
+  DT_FIELDS()
+};
+// Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
+struct SplitRequestMessage {
+  uint64_t order = 0;
+  DT_FIELDS(order)
+};
+
+// ------------------------------------------------------------ scheduler → process
 
 struct WelcomeMessage {
   ProcessId id;

@@ -1,4 +1,4 @@
-// The messages of the other processes to the scheduler; see messages.h.
+// What servers and workers tell the scheduler of themselves; see messages.h.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,9 @@
 
 #include "common/base/fields.h"
 #include "common/base/ids.h"
-#include "common/base/status.h"
 #include "common/cluster/process_stats.h"
 #include "common/cluster/role.h"
 #include "common/cluster/table_report.h"
-#include "common/control/orders.h"
 #include "common/device/devices.h"
 #include "common/specs/column.h"
 
@@ -50,11 +48,6 @@ struct DataReadyMessage {
   std::vector<ColumnSpec> columns;
   DT_FIELDS(train_rows, valid_rows, test_rows, rows_skipped, fingerprint, columns)
 };
-// The process has done what Start asks for: shards are created, the mesh is connected, the plan is
-// bound.
-struct ReadyMessage {
-  DT_FIELDS()
-};
 // Sent at least four times in a lease.
 struct HeartbeatMessage {
   Step step = 0;         // Workers: steps done. Servers: the lowest applied step.
@@ -63,46 +56,6 @@ struct HeartbeatMessage {
   uint64_t log_bytes = 0;           // Servers: bytes of the log on disk.
   std::vector<TableReport> tables;  // Sizes; expired rows may still be counted.
   DT_FIELDS(step, samples, stats, log_bytes, tables)
-};
-struct OrderDoneMessage {
-  uint64_t order = 0;
-  OrderResult result;
-  DT_FIELDS(order, result)
-};
-// The process cannot go on; it exits after sending this.
-struct FailedMessage {
-  StatusCode code = StatusCode::kInternal;
-  Problem problem;
-  DT_FIELDS(code, problem)
-};
-// A server has written its rows of a checkpoint into these files.
-struct RowsWrittenMessage {
-  Step step = 0;
-  std::vector<CheckpointFile> files;
-  DT_FIELDS(step, files)
-};
-// The process was stopped on request (it got SIGINT or SIGTERM).
-struct LeavingMessage {
-  DT_FIELDS()
-};
-// Values with which collectives set up their connections: small values by key, kept for the job's
-// generation.
-struct KvPutMessage {
-  std::string key, value;
-  DT_FIELDS(key, value)
-};
-struct KvGetMessage {  // The reply is a KvValue, as soon as the key exists.
-  std::string key;
-  DT_FIELDS(key)
-};
-// From `dovetail status`, which does not join.
-struct StatusRequestMessage {
-  DT_FIELDS()
-};
-// Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
-struct SplitRequestMessage {
-  uint64_t order = 0;
-  DT_FIELDS(order)
 };
 
 }  // namespace dt

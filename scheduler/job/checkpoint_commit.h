@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/control/reports.h"
+#include "common/control/messages.h"
 #include "scheduler/checkpoint/manifest.h"
 
 namespace dt::scheduler {
