@@ -15,14 +15,6 @@ MembershipNeeds NeedsOf(const JobConfig& job) {
           job.cluster.lease};
 }
 
-Status FromProblem(StatusCode code, const Problem& problem) {
-  if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure must not report OK.
-  Status status = MakeStatus(code, problem.what);
-  if (!problem.where.empty()) status = WithWhere(std::move(status), problem.where);
-  if (!problem.hint.empty()) status = WithHint(std::move(status), problem.hint);
-  return status;
-}
-
 }  // namespace
 
 Job::Job(const JobOptions& options, JobEnvironment& environment, TimePoint now)
@@ -56,8 +48,7 @@ void Job::On(TimePoint now, Incarnation from, ControlMessage message) {
   if (const auto* join = std::get_if<JoinMessage>(&message)) {
     TakeJoin(now, from, *join);
   } else if (member != nullptr) {
-    const Status status =
-        std::visit([&](auto& its) { return Take(now, *member, std::move(its)); }, message);
+    const Status status = Take(now, *member, std::move(message));
     if (!status.ok()) Fail(now, status);
   }
   Advance(now);
@@ -83,73 +74,8 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
   SettleSuccessors(now);
 }
 
-Status Job::Take(TimePoint, const Member& from, KvPutMessage put) {
-  Result<std::vector<Rendezvous::Answer>> answers = rendezvous_.Put(std::move(put));
-  if (!answers.ok()) return Prefixed(answers.status(), from.Name());
-  Send(*answers);
-  return OkStatus();
-}
-
-Status Job::Take(TimePoint, const Member& from, KvGetMessage get) {
-  Send(rendezvous_.Get(from.incarnation(), get));
-  return OkStatus();
-}
-
 void Job::Send(const std::vector<Rendezvous::Answer>& answers) {
   for (const Rendezvous::Answer& answer : answers) out_.Send(answer.to, answer.message);
-}
-
-Status Job::Take(TimePoint, const Member& from, SplitRequestMessage request) {
-  out_.Send(from,
-            training_ ? training_->NextParts(request.order) : SplitMessage{.order = request.order});
-  return OkStatus();
-}
-
-Status Job::Take(TimePoint now, const Member& from, HeartbeatMessage report) {
-  members_.Report(from.incarnation(), report);
-  if (training_) training_->OnReport(now, from, report);
-  return OkStatus();
-}
-
-Status Job::Take(TimePoint, const Member& from, DataReadyMessage data) {
-  return start_.OnDataReady(from, std::move(data));
-}
-
-Status Job::Take(TimePoint now, const Member& from, ReadyMessage) {
-  members_.SetReady(from.id);
-  recovery_.OnRecovered(now, from);
-  return OkStatus();
-}
-
-Status Job::Take(TimePoint, const Member& from, OrderDoneMessage done) {
-  const Status status = orders_.OnDone(from.id, std::move(done));
-  return status.ok() ? status : Prefixed(status, from.Name());
-}
-
-Status Job::Take(TimePoint now, const Member& from, RowsWrittenMessage written) {
-  if (training_) return training_->OnRowsWritten(now, from, written);
-  return Internal("{} has written a checkpoint, which it was not asked for", from.Name());
-}
-
-Status Job::Take(TimePoint now, const Member& from, FailedMessage failed) {
-  out_.AddEvent(now, fmt::format("{}_failed", NameOf(from.role())),
-                {{"id", int64_t{from.id.value()}}});
-  StatusCode code = failed.code;  // Only a request to stop cancels a job.
-  if (code == StatusCode::kCancelled && !stopping()) code = StatusCode::kUnavailable;
-  return Prefixed(FromProblem(code, failed.problem), from.Name());
-}
-
-Status Job::Take(TimePoint now, const Member& from, LeavingMessage) {
-  if (stopping()) return Stopped();
-  if (!recovery_.CanReplace(from)) return Unavailable("{} was stopped", from.Name());
-  recovery_.SetAway(now, from, "was stopped");
-  return OkStatus();
-}
-
-template <class Other>
-Status Job::Take(TimePoint, const Member& from, const Other& other) {
-  return Internal("{} sends {}, which only a scheduler does", from.Name(),
-                  NameOf(ControlMessage(other)));
 }
 
 // ------------------------------------------------------------ ticks and progress

@@ -63,19 +63,9 @@ class Job {
   const std::optional<Totals>& totals() const { return totals_; }
 
  private:
-  // One function for each kind of message from a member; an error ends the job.
-  Status Take(TimePoint now, const Member& from, KvPutMessage put);
-  Status Take(TimePoint now, const Member& from, KvGetMessage get);
-  Status Take(TimePoint now, const Member& from, SplitRequestMessage request);
-  Status Take(TimePoint now, const Member& from, HeartbeatMessage report);
-  Status Take(TimePoint now, const Member& from, DataReadyMessage data);
-  Status Take(TimePoint now, const Member& from, ReadyMessage ready);
-  Status Take(TimePoint now, const Member& from, OrderDoneMessage done);
-  Status Take(TimePoint now, const Member& from, RowsWrittenMessage written);
-  Status Take(TimePoint now, const Member& from, FailedMessage failed);
-  Status Take(TimePoint now, const Member& from, LeavingMessage leaving);
-  template <class Other>
-  Status Take(TimePoint now, const Member& from, const Other& other);
+  struct MessageHandler;
+  // Handles a message from a member (message_handler.cc); an error ends the job.
+  Status Take(TimePoint now, const Member& from, ControlMessage message);
   void TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join);
 
   // Does everything that can be done now; an error ends the job.

@@ -1,0 +1,73 @@
+// What the job does with each kind of message from a member.
+#include "common/control/link_core.h"
+#include "scheduler/job/job.h"
+
+namespace dt::scheduler {
+
+// One overload for each kind of message.
+struct Job::MessageHandler {
+  Job& job;
+  TimePoint now;
+  const Member& from;
+
+  Status operator()(KvPutMessage put) {
+    Result<std::vector<Rendezvous::Answer>> answers = job.rendezvous_.Put(std::move(put));
+    if (!answers.ok()) return Prefixed(answers.status(), from.Name());
+    job.Send(*answers);
+    return OkStatus();
+  }
+  Status operator()(const KvGetMessage& get) {
+    job.Send(job.rendezvous_.Get(from.incarnation(), get));
+    return OkStatus();
+  }
+  Status operator()(const SplitRequestMessage& request) {
+    job.out_.Send(from, job.training_ ? job.training_->NextParts(request.order)
+                                      : SplitMessage{.order = request.order});
+    return OkStatus();
+  }
+  Status operator()(const HeartbeatMessage& report) {
+    job.members_.Report(from.incarnation(), report);
+    if (job.training_) job.training_->OnReport(now, from, report);
+    return OkStatus();
+  }
+  Status operator()(DataReadyMessage data) { return job.start_.OnDataReady(from, std::move(data)); }
+  Status operator()(const ReadyMessage&) {
+    job.members_.SetReady(from.id);
+    job.recovery_.OnRecovered(now, from);
+    return OkStatus();
+  }
+  Status operator()(OrderDoneMessage done) {
+    const Status status = job.orders_.OnDone(from.id, std::move(done));
+    return status.ok() ? status : Prefixed(status, from.Name());
+  }
+  Status operator()(const RowsWrittenMessage& written) {
+    if (job.training_) return job.training_->OnRowsWritten(now, from, written);
+    return Internal("{} has written a checkpoint, which it was not asked for", from.Name());
+  }
+  Status operator()(const FailedMessage& failed) {
+    job.out_.AddEvent(now, fmt::format("{}_failed", NameOf(from.role())),
+                      {{"id", int64_t{from.id.value()}}});
+    StatusCode code = failed.code;  // Only a request to stop cancels a job.
+    if (code == StatusCode::kCancelled && !job.stopping()) code = StatusCode::kUnavailable;
+    if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure must not report OK.
+    return Prefixed(StatusOf(code, failed.problem), from.Name());
+  }
+  Status operator()(const LeavingMessage&) {
+    if (job.stopping()) return job.Stopped();
+    if (!job.recovery_.CanReplace(from)) return Unavailable("{} was stopped", from.Name());
+    job.recovery_.SetAway(now, from, "was stopped");
+    return OkStatus();
+  }
+  template <class Other>
+  Status operator()(const Other& other) {
+    return Internal("{} sends {}, which only a scheduler does", from.Name(),
+                    NameOf(ControlMessage(other)));
+  }
+};
+
+Status Job::Take(TimePoint now, const Member& from, ControlMessage message) {
+  MessageHandler handler{*this, now, from};
+  return std::visit([&](auto& its) { return handler(std::move(its)); }, message);
+}
+
+}  // namespace dt::scheduler
