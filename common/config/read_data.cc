@@ -203,7 +203,8 @@ void CheckColumns(const MapReader& in, const DataFormatInfo& format, const DataC
   }
   if (!in.Has("columns")) return;
   if (format.columns == DataColumns::kOwn) {
-    in.Report("columns", fmt::format("format {} has its own: {}", format.name, format.own_columns));
+    in.Report("columns",
+              fmt::format("format {} has its own: {}", format.name, OwnColumnsText(format)));
   }
   if (format.columns == DataColumns::kOneList) CheckOneList(in, format, data.columns);
 }
@@ -248,17 +249,8 @@ void ReadData(const MapReader& in, DataConfig& data) {
 }
 
 std::vector<ColumnSpec> ConfiguredColumns(const DataConfig& data) {
-  if (data.format != DataFormat::kCriteo) return data.columns;
-  std::vector<ColumnSpec> columns = {
-      {.name = "label", .role = ColumnRole::kLabel, .transform = ""}};
-  for (int i = 1; i <= 13; ++i) {
-    columns.push_back({.name = fmt::format("I{}", i), .transform = "log"});
-  }
-  for (int i = 1; i <= 26; ++i) {
-    columns.push_back(
-        {.name = fmt::format("C{}", i), .type = ColumnType::kString, .transform = ""});
-  }
-  return columns;
+  const DataFormatInfo& format = InfoOf(data.format);
+  return format.columns == DataColumns::kOwn ? OwnColumnsOf(format) : data.columns;
 }
 
 }  // namespace dt

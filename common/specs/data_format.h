@@ -2,10 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/joined_names.h"
+#include "common/specs/column.h"
 
 namespace dt {
 
@@ -26,13 +31,27 @@ enum class DataColumns {
   kOptional,  // The job file may list them.
 };
 
+// Columns that a format fixes: one column, or equal ones that are numbered from 1.
+struct OwnColumns {
+  std::string_view name;
+  uint32_t count = 0;  // 0: one column, whose name has no number.
+  ColumnType type = ColumnType::kFloat;
+  ColumnRole role = ColumnRole::kFeature;
+  std::string_view transform = {};
+};
+inline constexpr OwnColumns kCriteoColumns[] = {
+    {.name = "label", .role = ColumnRole::kLabel},
+    {.name = "I", .count = 13, .transform = "log"},
+    {.name = "C", .count = 26, .type = ColumnType::kString},
+};
+
 // A value of data.format. Two values can share a DataFormat and differ in where the bytes come
 // from.
 struct DataFormatInfo {
   std::string_view name;
   DataFormat format;
   DataColumns columns = DataColumns::kOptional;
-  std::string_view own_columns = {};  // kOwn: the format's columns, for messages.
+  std::span<const OwnColumns> own_columns = {};  // kOwn: the format's columns, in their order.
   bool has_delimiter = false;
   // A command prints the training data; validation and test data are files.
   bool from_command = false;
@@ -43,7 +62,7 @@ inline constexpr DataFormatInfo kDataFormats[] = {
     {.name = "criteo",
      .format = DataFormat::kCriteo,
      .columns = DataColumns::kOwn,
-     .own_columns = "label, I1..I13, C1..C26"},
+     .own_columns = kCriteoColumns},
     {.name = "libsvm", .format = DataFormat::kLibsvm, .columns = DataColumns::kOneList},
     {.name = "libffm", .format = DataFormat::kLibffm},
     {.name = "csv",
@@ -74,5 +93,10 @@ constexpr std::string_view NameOf(DataFormat format) { return InfoOf(format).nam
 constexpr const DataFormatInfo& DataFormatNamed(std::string_view name) {
   return *std::ranges::find(kDataFormats, name, &DataFormatInfo::name);
 }
+
+// The columns that the format fixes; empty if it fixes none.
+std::vector<ColumnSpec> OwnColumnsOf(const DataFormatInfo& format);
+// Their names for messages: "label, I1..I13, C1..C26".
+std::string OwnColumnsText(const DataFormatInfo& format);
 
 }  // namespace dt

@@ -106,7 +106,8 @@ struct OptimizerInfo {
   OptimizerKind kind;  // Also the position in the list.
   std::string_view name;
   uint32_t value_states = 0;  // Floats of state for each value of a row or dense parameter.
-  // Floats of state for a whole row; above 0, the optimizer is for tables only.
+  // Floats of state for a whole row. Above 0, the optimizer is for tables only, and `instead` says
+  // what dense parameters use.
   uint32_t row_states = 0;
   // The member that gives the initial value of the state; null: zero.
   OptimizerMember initial_state = nullptr;
@@ -158,6 +159,7 @@ constexpr std::string_view NameOf(OptimizerKind kind) { return InfoOf(kind).name
 constexpr OptimizerKind ForDense(const OptimizerInfo& optimizer) {
   return optimizer.instead.value_or(optimizer.kind);
 }
+constexpr bool IsForTablesOnly(const OptimizerInfo& optimizer) { return optimizer.row_states > 0; }
 // Null if there is none of this name.
 constexpr const OptimizerInfo* FindOptimizer(std::string_view name) {
   const auto* const found = std::ranges::find(kOptimizers, name, &OptimizerInfo::name);
@@ -176,7 +178,7 @@ constexpr bool Reads(const OptimizerInfo& optimizer, std::string_view number) {
 inline constexpr std::string_view kOptimizerNames = kJoinedNames<kOptimizers>;
 
 static_assert(std::ranges::all_of(kOptimizers, [](const OptimizerInfo& optimizer) {
-  return &InfoOf(optimizer.kind) == &optimizer;
+  return &InfoOf(optimizer.kind) == &optimizer && !IsForTablesOnly(InfoOf(ForDense(optimizer)));
 }));
 
 }  // namespace dt

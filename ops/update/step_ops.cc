@@ -36,7 +36,7 @@ Status InferAddL2(InferContext& context) {
 Status InferUpdate(InferContext& context) {
   const OptimizerSpec spec = OptimizerFromAttrs(context.node.attrs);
   const OptimizerInfo& optimizer = InfoOf(spec.kind);
-  if (optimizer.row_states > 0) {
+  if (IsForTablesOnly(optimizer)) {
     return Invalid("update: {} is for tables; use {} for dense parameters", optimizer.name,
                    NameOf(ForDense(optimizer)));
   }

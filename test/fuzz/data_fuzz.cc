@@ -11,23 +11,23 @@
 #include "worker/data/cache_meta.h"
 #include "worker/data/format/delimited.h"
 #include "worker/data/format/libsvm.h"
-#include "worker/data/format/row_format.h"
+#include "worker/data/format/line_format.h"
 #include "worker/data/input/block_reader.h"
 
 namespace dt::worker {
 namespace {
 
-void FuzzRows(const RowFormat& format, std::string_view text) {
-  LineScratch scratch;
+void FuzzRows(const BlockDecoder& decoder, std::string_view text) {
+  RowScratch scratch;
   BlockResult whole, first, second;
-  ParseBlock(format, text, scratch, whole);
+  decoder.Decode(text, scratch, whole);
   if (whole.widen) return;
   DT_CHECK(whole.block.rows() + whole.bad_lines <= whole.lines);
   DT_CHECK((whole.bad_lines == 0) == whole.first_error.empty());
   const size_t cut = text.find('\n', text.size() / 2);
   if (cut == std::string_view::npos) return;
-  ParseBlock(format, text.substr(0, cut + 1), scratch, first);
-  ParseBlock(format, text.substr(cut + 1), scratch, second);
+  decoder.Decode(text.substr(0, cut + 1), scratch, first);
+  decoder.Decode(text.substr(cut + 1), scratch, second);
   DT_CHECK(first.lines + second.lines == whole.lines);
   DT_CHECK(first.bad_lines + second.bad_lines == whole.bad_lines);
   second.block.MoveHeap(first.block.heap().size());
@@ -41,9 +41,9 @@ void FuzzRows(const RowFormat& format, std::string_view text) {
 void FuzzLibsvm(std::string_view text, LibsvmOptions options) {
   KeyShape shape = ProbeLibsvm(text, options);
   if (shape.length > 1000) shape.length = 0;
-  FuzzRows(*MakeLibsvmFormat(LibsvmColumns(shape), options), text);
+  FuzzRows(*MakeLibsvmDecoder(LibsvmColumns(shape), options), text);
   shape = {.length = 0, .weighted = true};
-  FuzzRows(*MakeLibsvmFormat(LibsvmColumns(shape), options), text);
+  FuzzRows(*MakeLibsvmDecoder(LibsvmColumns(shape), options), text);
 }
 
 ColumnSpec Column(const char* name, ColumnType type, uint32_t length, const char* transform) {
@@ -69,7 +69,19 @@ void FuzzCsv(std::string_view text, char delimiter) {
   HeaderCells(text.substr(0, text.find('\n')), delimiter);
   DelimitedOptions options{.delimiter = delimiter, .cells = 9, .cell_of_column = {}};
   options.cell_of_column = {8, 0, 1, 2, 3, 4, 5, 6, kNoCell};
-  FuzzRows(*MakeDelimitedFormat(columns, options), text);
+  FuzzRows(*MakeDelimitedDecoder(columns, options), text);
+}
+
+// Goes through the reader, because the first line decides whether there are labels, where they are
+// optional.
+void FuzzCriteo(std::string_view text, bool labels_optional) {
+  const auto format =
+      MakeFileFormat({.format = DataFormat::kCriteo, .labels_optional = labels_optional});
+  const auto reader = format->Open({MakeMemorySource(text), "input"});
+  DT_CHECK(reader.ok());
+  std::string block;
+  if (!(*reader)->Next(block).ok() || block.empty()) return;
+  FuzzRows(*(*reader)->decoder(), block);
 }
 
 using Opener = std::unique_ptr<ByteSource> (*)(std::unique_ptr<ByteSource>, std::string);
@@ -120,10 +132,10 @@ void FuzzData(char reader, std::string_view rest) {
       FuzzLibsvm(rest, {.fields = true, .open_length = true});
       break;
     case 'c':
-      FuzzRows(*MakeCriteoFormat(true), rest);
+      FuzzCriteo(rest, false);
       break;
     case 'C':
-      FuzzRows(*MakeCriteoFormat(false), rest);
+      FuzzCriteo(rest, true);
       break;
     case 'v':
       FuzzCsv(rest, ',');

@@ -8,24 +8,23 @@
 #include "common/base/log.h"
 #include "common/base/written_paths.h"
 #include "worker/data/cache_file.h"
-#include "worker/data/input/block_reader.h"
 
 namespace dt::worker {
 namespace {
 
-constexpr size_t kBlocksMax = 32;  // Blocks of text in one batch; three batches are in flight.
+constexpr size_t kBlocksMax = 32;  // Blocks in one batch; three batches are in flight.
 
 struct Piece {
   size_t input = 0;
-  bool first = false;       // The first piece of its input.
-  uint64_t skip_lines = 0;  // Lines of the header.
-  std::shared_ptr<const RowFormat> format;
-  std::string text;
-  LineScratch scratch;
+  bool first = false;         // The first piece of its input.
+  uint64_t header_lines = 0;  // Lines of the input's header, which are in no piece.
+  std::shared_ptr<const BlockDecoder> decoder;
+  std::string bytes;
+  RowScratch scratch;
   BlockResult result;
 };
 
-// Blocks that are parsed together. Pieces are kept for their memory; `count` are in use.
+// Blocks that are decoded together. Pieces are kept for their memory; `count` are in use.
 struct PieceBatch {
   explicit PieceBatch(size_t capacity) : pieces(capacity) {}
   std::vector<Piece> pieces;
@@ -53,9 +52,8 @@ class Build {
   TaskPool& pool_;
   // Used by Read.
   size_t input_ = 0;
-  std::unique_ptr<BlockReader> reader_;  // The reader of input_, once it has been opened.
-  SplitSource::Format format_;
-  uint64_t consumed_before_ = 0;  // Bytes of earlier inputs.
+  std::unique_ptr<InputReader> reader_;  // The reader of input_, once it has been opened.
+  uint64_t consumed_before_ = 0;         // Bytes of earlier inputs.
   // Used by Judge.
   uint64_t lines_before_ = 0;  // Lines of the current input before the current piece.
   CacheMeta meta_;
@@ -65,19 +63,19 @@ class Build {
 };
 
 Status Build::ReadPiece(Piece& piece, bool& filled) {
+  const InputList& inputs = source_.inputs();
   filled = false;
-  for (; input_ < source_.inputs(); ++input_, reader_ = nullptr) {
+  for (; input_ < inputs.size(); ++input_, reader_ = nullptr) {
     piece.first = reader_ == nullptr;
     if (piece.first) {
-      DT_TRY(auto bytes, source_.Open(input_));
-      reader_ = std::make_unique<BlockReader>(std::move(bytes), source_.name(input_));
+      DT_TRY(reader_, source_.Open(input_));
     }
-    DT_TRY_STATUS(reader_->Next(piece.text));
-    if (piece.text.empty() && piece.first) {
-      return Malformed("{}: an empty {} found, rows expected", source_.name(input_),
-                       source_.is_command() ? "output" : "file");
+    DT_TRY_STATUS(reader_->Next(piece.bytes));
+    if (piece.bytes.empty() && piece.first && reader_->header_lines() == 0) {
+      return Malformed("{}: an empty {} found, rows expected", inputs.name(input_),
+                       inputs.is_command() ? "output" : "file");
     }
-    if (!piece.text.empty()) {
+    if (!piece.bytes.empty()) {
       filled = true;
       break;
     }
@@ -85,16 +83,8 @@ Status Build::ReadPiece(Piece& piece, bool& filled) {
   }
   if (!filled) return OkStatus();
   piece.input = input_;
-  piece.skip_lines = 0;
-  if (piece.first) {
-    DT_TRY(format_, source_.FormatFor(input_, piece.text));
-    if (format_.has_header) {
-      const size_t end = std::min(piece.text.find('\n'), piece.text.size() - 1);
-      piece.text.erase(0, end + 1);
-      piece.skip_lines = 1;
-    }
-  }
-  piece.format = format_.rows;
+  piece.header_lines = reader_->header_lines();
+  piece.decoder = reader_->decoder();
   return OkStatus();
 }
 
@@ -107,18 +97,19 @@ Status Build::Read(PieceBatch& batch) {
   return OkStatus();
 }
 
-// Goes in the order of the inputs, so that the first bad row is the same whoever parsed it.
+// Goes in the order of the inputs, so that the first bad row is the same whoever decoded it.
 Status Build::Judge(PieceBatch& batch, std::optional<KeyShape>& wider) {
   for (const Piece& piece : batch.used()) {
-    if (piece.first) lines_before_ = piece.skip_lines;
+    if (piece.first) lines_before_ = piece.header_lines;
     const BlockResult& result = piece.result;
     if (result.widen) {
       wider = result.wider;
       return OkStatus();
     }
     if (result.bad_lines > 0 && meta_.rows_skipped == 0) {
-      meta_.first_skipped = fmt::format("{}:{}: {}", WithWrittenPaths(source_.name(piece.input)),
-                                        lines_before_ + result.first_bad + 1, result.first_error);
+      meta_.first_skipped =
+          fmt::format("{}:{}: {}", WithWrittenPaths(source_.inputs().name(piece.input)),
+                      lines_before_ + result.first_bad + 1, result.first_error);
       if (on_error_ == OnError::kStop) {
         return WithHint(Malformed("{}", meta_.first_skipped),
                         "correct the row, or set data.on_error to skip");
@@ -137,7 +128,7 @@ Status Build::Write(PieceBatch& batch) {
     DT_TRY_STATUS(writer_.Append(block.records(), block.heap()));
     heap_words_ += block.heap().size();
     rows_ += block.rows();
-    if (meta_.columns.empty()) meta_.columns = piece.format->layout().columns();
+    if (meta_.columns.empty()) meta_.columns = piece.decoder->layout().columns();
   }
   return OkStatus();
 }
@@ -155,7 +146,7 @@ Status Build::Run(std::optional<KeyShape>& wider) {
         written = Write(previous);
       } else {
         Piece& piece = current.pieces[i - 2];
-        ParseBlock(*piece.format, piece.text, piece.scratch, piece.result);
+        piece.decoder->Decode(piece.bytes, piece.scratch, piece.result);
       }
     });
     DT_TRY_STATUS(Judge(current, wider));
@@ -165,20 +156,22 @@ Status Build::Run(std::optional<KeyShape>& wider) {
     std::swap(previous, current);
     std::swap(current, next);
     const uint64_t consumed = consumed_before_ + (reader_ ? reader_->consumed() : 0);
-    if (source_.bytes() > 0 && consumed > 0) {
-      const double ratio = static_cast<double>(source_.bytes()) / static_cast<double>(consumed);
+    const uint64_t total = source_.inputs().bytes();
+    if (total > 0 && consumed > 0) {
+      const double ratio = static_cast<double>(total) / static_cast<double>(consumed);
       writer_.set_bytes_expected(
           static_cast<uint64_t>(ratio * static_cast<double>(writer_.bytes_written())));
     }
   }
   if (rows_ == 0) {
-    return Malformed("{}: no row found in {} input{}{}", source_.name(0), source_.inputs(),
-                     source_.inputs() == 1 ? "" : "s",
+    const InputList& inputs = source_.inputs();
+    return Malformed("{}: no row found in {} input{}{}", inputs.name(0), inputs.size(),
+                     inputs.size() == 1 ? "" : "s",
                      meta_.first_skipped.empty() ? "" : ", all were bad: " + meta_.first_skipped);
   }
   meta_.rows = rows_;
-  meta_.options = source_.OptionsText();
-  meta_.sources = source_.sources_text();
+  meta_.options = source_.options_text();
+  meta_.sources = source_.inputs().sources_text();
   return writer_.Finish(std::move(meta_), pool_);
 }
 

@@ -14,7 +14,6 @@
 #include "common/base/pause.h"
 #include "common/base/text.h"
 #include "worker/data/cache_build.h"
-#include "worker/data/format/delimited.h"
 #include "worker/data/format/libsvm.h"
 #include "worker/data/mapped_dataset.h"
 #include "worker/data/split_source.h"
@@ -65,8 +64,10 @@ class BuildLock {
 // data, so that all splits agree.
 Result<std::optional<KeyShape>> ShapeOfTrain(const DataConfig& config, Split split,
                                              TaskPool& pool) {
-  const bool keyed = config.format == DataFormat::kLibsvm || config.format == DataFormat::kLibffm;
-  if (!keyed || split == Split::kTrain || config.train.empty()) return std::optional<KeyShape>();
+  if (split == Split::kTrain || config.train.empty() || config.format == DataFormat::kBinary ||
+      !MakeFileFormat(FormatRequestFor(config, split, std::nullopt))->has_key_shape()) {
+    return std::optional<KeyShape>();
+  }
   const Result<std::unique_ptr<Dataset>> train = Dataset::Open(config, Split::kTrain, pool);
   // A trained model may be evaluated where its training data is absent.
   if (train.status().code() == StatusCode::kNotFound) return std::optional<KeyShape>();
@@ -77,15 +78,12 @@ Result<std::optional<KeyShape>> ShapeOfTrain(const DataConfig& config, Split spl
   return std::optional<KeyShape>();
 }
 
-std::vector<ColumnSpec> ColumnsWithoutData(const DataConfig& config,
+std::vector<ColumnSpec> ColumnsWithoutData(const DataConfig& config, Split split,
                                            std::optional<KeyShape> shape) {
-  if (config.format == DataFormat::kCriteo) return CriteoColumns();
-  std::vector<ColumnSpec> columns = config.columns;
-  if (columns.empty()) return LibsvmColumns(shape.value_or(KeyShape{}));
-  for (ColumnSpec& column : columns) {
-    if (column.is_keys() && shape.has_value()) column.weighted = shape->weighted;
+  if (config.format != DataFormat::kBinary) {
+    return MakeFileFormat(FormatRequestFor(config, split, shape))->columns();
   }
-  return columns;
+  return config.columns.empty() ? LibsvmColumns({}) : config.columns;
 }
 
 // Returns a usable cache, or null; logs why an existing one is not usable.
@@ -96,9 +94,9 @@ std::unique_ptr<CacheFile> TryCache(const std::string& path, const SplitSource& 
   std::string reason;
   if (!cache.ok()) {
     reason = MessageOf(cache.status());
-  } else if ((*cache)->meta().options != source.OptionsText()) {
+  } else if ((*cache)->meta().options != source.options_text()) {
     reason = "it was made with other options";
-  } else if ((*cache)->meta().sources != source.sources_text()) {
+  } else if ((*cache)->meta().sources != source.inputs().sources_text()) {
     reason = "its sources have changed";
   } else {
     return *std::move(cache);
@@ -170,11 +168,11 @@ Result<std::unique_ptr<Dataset>> OpenBinary(const DataConfig& config, Split spli
 Result<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config, Split split,
                                                TaskPool& pool) {
   const TimePoint start = SystemClock().Now();
-  const bool is_command = !config.command.empty() && split == Split::kTrain;
+  const bool is_command = IsFromCommand(config, split);
   const bool no_data = !is_command && FilesOf(config, split).empty();
   if (config.format == DataFormat::kBinary && !no_data) return OpenBinary(config, split, pool);
   DT_TRY(const std::optional<KeyShape> shape, ShapeOfTrain(config, split, pool));
-  if (no_data) return std::make_unique<EmptyDataset>(ColumnsWithoutData(config, shape));
+  if (no_data) return std::make_unique<EmptyDataset>(ColumnsWithoutData(config, split, shape));
 
   DT_TRY(SplitSource source, SplitSource::Make(config, split, shape));
   const std::string dir = config.cache_dir.empty() ? "." : config.cache_dir;
@@ -182,7 +180,7 @@ Result<std::unique_ptr<Dataset>> Dataset::Open(const DataConfig& config, Split s
     DT_TRY(auto cache, BuildFromCommand(source, config, dir, pool));
     return MakeDataset(std::move(cache), false, start);
   }
-  const uint64_t name = HashString(source.OptionsText() + "\n" + source.paths_text());
+  const uint64_t name = HashString(source.options_text() + "\n" + source.inputs().paths_text());
   const std::string path = fmt::format("{}/{}-{}.dtcache", dir, NameOf(split), HexOf(name));
   if (auto cache = TryCache(path, source, pool)) return MakeDataset(std::move(cache), true, start);
   DT_TRY(const std::unique_ptr<BuildLock> lock, BuildLock::Take(path + ".lock"));

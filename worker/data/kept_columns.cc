@@ -7,6 +7,9 @@
 namespace dt::worker {
 namespace {
 
+// All files have been read once already, and none was empty then.
+constexpr std::string_view kChanged = "the data has changed while it was read";
+
 void AppendCell(std::string_view cell, std::string& line) {
   if (cell.find_first_of(",\"") == std::string_view::npos) {
     line += cell;
@@ -25,7 +28,7 @@ Result<std::unique_ptr<KeptColumns>> KeptColumns::Open(const DataConfig& config)
   auto kept = std::make_unique<KeptColumns>(std::move(source), config.kept_columns);
   // Opens every file, the first one last: a name that a file lacks is reported before any
   // computation.
-  for (kept->input_ = kept->source_.inputs(); kept->input_-- > 0;) {
+  for (kept->input_ = kept->source_.inputs().size(); kept->input_-- > 0;) {
     DT_TRY_STATUS(kept->OpenInput());
     if (kept->input_ == 0) break;
   }
@@ -33,21 +36,22 @@ Result<std::unique_ptr<KeptColumns>> KeptColumns::Open(const DataConfig& config)
 }
 
 Status KeptColumns::OpenInput() {
-  DT_TRY(auto bytes, source_.Open(input_));
-  reader_ = std::make_unique<BlockReader>(std::move(bytes), source_.name(input_));
+  DT_TRY(reader_, source_.Open(input_));
   DT_TRY_STATUS(reader_->Next(text_));
-  DT_TRY(format_, source_.FormatFor(input_, text_));
   rest_ = text_;
-  if (format_.has_header) TakeLine(rest_);
+  lines_ = reader_->lines();
+  if (lines_ == nullptr && text_.empty()) return DataLoss(kChanged);
+  const std::vector<std::string> cell_names =
+      lines_ == nullptr ? std::vector<std::string>() : lines_->cell_names;
   cells_.clear();
   for (const std::string& name : names_) {
-    const auto at = std::ranges::find(format_.cell_names, name);
-    if (at == format_.cell_names.end()) {
-      return Invalid("--keep: {} has no column \"{}\"{}", source_.name(input_), name,
-                     format_.cell_names.empty() ? "; its format gives cells no names"
-                                                : DidYouMean(name, format_.cell_names));
+    const auto at = std::ranges::find(cell_names, name);
+    if (at == cell_names.end()) {
+      return Invalid(
+          "--keep: {} has no column \"{}\"{}", source_.inputs().name(input_), name,
+          cell_names.empty() ? "; its format gives cells no names" : DidYouMean(name, cell_names));
     }
-    cells_.push_back(static_cast<size_t>(at - format_.cell_names.begin()));
+    cells_.push_back(static_cast<size_t>(at - cell_names.begin()));
   }
   return OkStatus();
 }
@@ -60,15 +64,15 @@ Status KeptColumns::AppendNext(std::string& line) {
       rest_ = text_;
     }
     if (rest_.empty()) {
-      if (++input_ == source_.inputs()) return DataLoss("the data has changed while it was read");
+      if (++input_ == source_.inputs().size()) return DataLoss(kChanged);
       DT_TRY_STATUS(OpenInput());
       continue;
     }
     const std::string_view text = TakeLine(rest_);
     if (text.empty()) continue;
-    block_.Clear(format_.rows->layout(), 1);
+    block_.Clear(lines_->decoder->layout(), 1);
     block_.Start();
-    if (format_.rows->Parse(text, scratch_, block_, error) == LineResult::kRow) break;
+    if (lines_->decoder->Parse(text, scratch_, block_, error) == LineResult::kRow) break;
   }
   for (const size_t cell : cells_) AppendCell(scratch_.cells[cell], line);
   return OkStatus();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "worker/data/block.h"
-#include "worker/data/input/block_reader.h"
+#include "worker/data/format/line_format.h"
 #include "worker/data/split_source.h"
 
 namespace dt::worker {
@@ -31,12 +31,12 @@ class KeptColumns {
   SplitSource source_;
   const std::vector<std::string> names_;
   size_t input_ = 0;
-  std::unique_ptr<BlockReader> reader_;  // The reader of input_.
-  SplitSource::Format format_;           // The format of input_.
+  std::unique_ptr<InputReader> reader_;  // The reader of input_.
+  const LineInput* lines_ = nullptr;     // The lines of input_; owned by reader_.
   std::vector<size_t> cells_;            // Indices of the cells in a line of input_, by name.
   std::string text_;
   std::string_view rest_;  // The unread rest of text_.
-  LineScratch scratch_;
+  RowScratch scratch_;
   Block block_;
 };
 

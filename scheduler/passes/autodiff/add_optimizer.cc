@@ -20,9 +20,10 @@ class StepNodes {
         joined_(request.slices > 1 || (request.workers > 1 && !servers_update_)) {}
 
   Result<Graph> Run() {
-    if (config_.spec.kind == OptimizerKind::kRowwiseAdagrad) {
-      return Invalid(
-          "optimizer.name: rowwise_adagrad is for tables; dense parameters take adagrad");
+    const OptimizerInfo& optimizer = InfoOf(config_.spec.kind);
+    if (IsForTablesOnly(optimizer)) {
+      return Invalid("optimizer.name: {} is for tables; dense parameters take {}", optimizer.name,
+                     InfoOf(ForDense(optimizer)).name);
     }
     std::vector<ParameterSpec> trained;
     for (const ParameterSpec& p : graph_.parameters) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -17,7 +16,7 @@ constexpr std::string_view kIdExpected = "an id from 0 to 18446744073709551615";
 
 // False if a quote is not closed, or is followed by anything but a delimiter. Quoted cells are
 // copied to scratch.unquoted, which must not move: it has room for the whole line.
-bool SplitQuoted(std::string_view line, char delimiter, LineScratch& scratch) {
+bool SplitQuoted(std::string_view line, char delimiter, RowScratch& scratch) {
   scratch.cells.clear();
   scratch.unquoted.clear();
   scratch.unquoted.reserve(line.size());
@@ -60,7 +59,7 @@ void SplitPlain(std::string_view line, char delimiter, std::vector<std::string_v
   cells.emplace_back(start, static_cast<size_t>(end - start));
 }
 
-bool SplitCells(std::string_view line, char delimiter, LineScratch& scratch) {
+bool SplitCells(std::string_view line, char delimiter, RowScratch& scratch) {
   if (delimiter != '\t' && line.find('"') != std::string_view::npos) {
     return SplitQuoted(line, delimiter, scratch);
   }
@@ -92,10 +91,10 @@ std::string IdAdvice(const ColumnSpec& column, std::string_view cell) {
                      texts);
 }
 
-class DelimitedFormat : public RowFormat {
+class DelimitedDecoder : public LineDecoder {
  public:
-  DelimitedFormat(std::vector<ColumnSpec> columns, DelimitedOptions options)
-      : RowFormat(RowLayout(std::move(columns))), options_(std::move(options)) {
+  DelimitedDecoder(std::vector<ColumnSpec> columns, DelimitedOptions options)
+      : LineDecoder(RowLayout(std::move(columns))), options_(std::move(options)) {
     small_logs_.resize(kSmallIntegers);
     for (size_t i = 0; i < kSmallIntegers; ++i) {
       small_logs_[i] = SignedLog(static_cast<float>(i));
@@ -113,7 +112,7 @@ class DelimitedFormat : public RowFormat {
 
   size_t line_bytes() const override { return 3 * options_.cells; }
 
-  LineResult Parse(std::string_view line, LineScratch& scratch, Block& block,
+  LineResult Parse(std::string_view line, RowScratch& scratch, Block& block,
                    std::string& error) const override {
     if (!SplitCells(line, options_.delimiter, scratch)) {
       error = "a quoted cell that does not end on its line found, a closing quote expected";
@@ -152,7 +151,7 @@ class DelimitedFormat : public RowFormat {
     block.PutKey(crossing.column, HashString({text.data(), text.size()}));
   }
 
-  bool PutCell(size_t c, std::string_view cell, LineScratch& scratch, Block& block,
+  bool PutCell(size_t c, std::string_view cell, RowScratch& scratch, Block& block,
                std::string& error) const {
     const ColumnSpec& column = layout().columns()[c];
     switch (column.type) {
@@ -239,7 +238,7 @@ class DelimitedFormat : public RowFormat {
     return block.PutKey(c, HashString({text.data(), text.size()}));
   }
 
-  bool PutList(size_t c, std::string_view cell, LineScratch& scratch, Block& block,
+  bool PutList(size_t c, std::string_view cell, RowScratch& scratch, Block& block,
                std::string& error) const {
     const ColumnSpec& column = layout().columns()[c];
     scratch.keys.clear();
@@ -269,39 +268,9 @@ class DelimitedFormat : public RowFormat {
 
 }  // namespace
 
-std::unique_ptr<RowFormat> MakeDelimitedFormat(std::vector<ColumnSpec> columns,
-                                               DelimitedOptions options) {
-  return std::make_unique<DelimitedFormat>(std::move(columns), std::move(options));
-}
-
-std::vector<ColumnSpec> CriteoColumns() {
-  std::vector<ColumnSpec> columns(40);
-  columns[0].name = "label";
-  columns[0].role = ColumnRole::kLabel;
-  for (size_t i = 1; i <= 13; ++i) {
-    columns[i].name = fmt::format("I{}", i);
-    columns[i].transform = "log";
-  }
-  for (size_t i = 1; i <= 26; ++i) {
-    columns[13 + i].name = fmt::format("C{}", i);
-    columns[13 + i].type = ColumnType::kString;
-  }
-  return columns;
-}
-
-std::unique_ptr<RowFormat> MakeCriteoFormat(bool labelled) {
-  std::vector<ColumnSpec> columns = CriteoColumns();
-  DelimitedOptions options{
-      .delimiter = '\t', .cells = columns.size(), .labels_optional = !labelled};
-  options.cell_of_column.resize(columns.size());
-  const auto begin = options.cell_of_column.begin();
-  std::iota(begin, options.cell_of_column.end(), size_t{0});
-  if (!labelled) {
-    options.cells -= 1;
-    *begin = kNoCell;
-    std::iota(begin + 1, options.cell_of_column.end(), size_t{0});
-  }
-  return MakeDelimitedFormat(std::move(columns), std::move(options));
+std::unique_ptr<LineDecoder> MakeDelimitedDecoder(std::vector<ColumnSpec> columns,
+                                                  DelimitedOptions options) {
+  return std::make_unique<DelimitedDecoder>(std::move(columns), std::move(options));
 }
 
 Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns) {
@@ -323,7 +292,7 @@ Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns) {
 }
 
 std::vector<std::string> HeaderCells(std::string_view line, char delimiter) {
-  LineScratch scratch;
+  RowScratch scratch;
   if (!SplitCells(line, delimiter, scratch)) return {};
   std::vector<std::string> names;
   for (const std::string_view cell : scratch.cells) names.emplace_back(Trimmed(cell));

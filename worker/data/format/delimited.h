@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "worker/data/format/row_format.h"
+#include "worker/data/format/line_format.h"
 
 namespace dt::worker {
 
@@ -20,13 +20,8 @@ inline constexpr size_t kNoCell = ~size_t{0};
 
 // A cell that starts with '"' ends at the next single '"', and may hold the delimiter and '""' for
 // a quote (RFC 4180), but no end of line; with a tab as delimiter quotes mean nothing.
-std::unique_ptr<RowFormat> MakeDelimitedFormat(std::vector<ColumnSpec> columns,
-                                               DelimitedOptions options);
-
-// The columns label, I1..I13, C1..C26.
-std::vector<ColumnSpec> CriteoColumns();
-// If not `labelled`, lines begin with I1.
-std::unique_ptr<RowFormat> MakeCriteoFormat(bool labelled);
+std::unique_ptr<LineDecoder> MakeDelimitedDecoder(std::vector<ColumnSpec> columns,
+                                                  DelimitedOptions options);
 
 // Invalid if a column asks for something that the reader cannot do.
 Status CheckDelimitedColumns(const std::vector<ColumnSpec>& columns);

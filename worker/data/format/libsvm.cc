@@ -39,17 +39,17 @@ class Words {
   const char* end_;
 };
 
-class LibsvmFormat : public RowFormat {
+class LibsvmDecoder : public LineDecoder {
  public:
-  LibsvmFormat(std::vector<ColumnSpec> columns, LibsvmOptions options)
-      : RowFormat(RowLayout(std::move(columns))),
+  LibsvmDecoder(std::vector<ColumnSpec> columns, LibsvmOptions options)
+      : LineDecoder(RowLayout(std::move(columns))),
         options_(options),
         label_(ColumnWhere(layout().columns(), false)),
         ids_(ColumnWhere(layout().columns(), true)) {}
 
   size_t line_bytes() const override { return 2 + 6 * std::max(1u, ids_spec().length); }
 
-  LineResult Parse(std::string_view line, LineScratch& scratch, Block& block,
+  LineResult Parse(std::string_view line, RowScratch& scratch, Block& block,
                    std::string& error) const override {
     Words words(line);
     std::string_view word = words.Next();
@@ -110,7 +110,7 @@ class LibsvmFormat : public RowFormat {
     return LineResult::kBad;
   }
 
-  LineResult Misfit(LineScratch& scratch, bool weighted, std::string& error) const {
+  LineResult Misfit(RowScratch& scratch, bool weighted, std::string& error) const {
     const ColumnSpec& ids = ids_spec();
     const size_t count = scratch.keys.size();
     const bool fits = ids.is_ragged() || count == ids.length;
@@ -134,9 +134,9 @@ class LibsvmFormat : public RowFormat {
 
 }  // namespace
 
-std::unique_ptr<RowFormat> MakeLibsvmFormat(std::vector<ColumnSpec> columns,
-                                            LibsvmOptions options) {
-  return std::make_unique<LibsvmFormat>(std::move(columns), options);
+std::unique_ptr<LineDecoder> MakeLibsvmDecoder(std::vector<ColumnSpec> columns,
+                                               LibsvmOptions options) {
+  return std::make_unique<LibsvmDecoder>(std::move(columns), options);
 }
 
 Status CheckLibsvmColumns(const std::vector<ColumnSpec>& columns) {
@@ -165,16 +165,77 @@ std::vector<ColumnSpec> LibsvmColumns(KeyShape shape) {
 }
 
 KeyShape ProbeLibsvm(std::string_view text, LibsvmOptions options) {
-  const LibsvmFormat format(LibsvmColumns({.length = 0, .weighted = true}), options);
-  LineScratch scratch;
+  const LibsvmDecoder decoder(LibsvmColumns({.length = 0, .weighted = true}), options);
+  RowScratch scratch;
   BlockResult result;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-    ParseBlock(format, text.substr(0, end), scratch, result);
+    decoder.Decode(text.substr(0, end), scratch, result);
     if (result.block.rows() == 1) return {static_cast<uint32_t>(scratch.keys.size()), false};
     text.remove_prefix(end);
   }
   return {};
+}
+
+namespace {
+
+// The format of files of libsvm or, with `fields`, of libffm.
+class LibsvmFormat : public LineFormat {
+ public:
+  LibsvmFormat(FormatRequest request, bool fields)
+      : request_(std::move(request)), fields_(fields), shape_(request_.shape) {}
+
+  Status CheckColumns() const override {
+    return named() ? CheckLibsvmColumns(request_.columns) : OkStatus();
+  }
+  std::vector<ColumnSpec> columns() const override;
+  bool has_key_shape() const override { return true; }
+  Result<LineInput> LinesOf(std::string_view text, const std::string& name) override;
+  void Widen(KeyShape shape) override {
+    shape_ = shape;
+    decoder_ = nullptr;
+  }
+
+ private:
+  bool named() const { return !request_.columns.empty(); }
+
+  const FormatRequest request_;
+  const bool fields_;
+  std::optional<KeyShape> shape_;               // The shape in use: given or found.
+  std::shared_ptr<const LineDecoder> decoder_;  // The decoder of all inputs.
+};
+
+std::vector<ColumnSpec> LibsvmFormat::columns() const {
+  if (!named()) return LibsvmColumns(shape_.value_or(KeyShape{}));
+  std::vector<ColumnSpec> columns = request_.columns;
+  for (ColumnSpec& column : columns) {
+    if (column.is_keys() && shape_.has_value()) column.weighted = shape_->weighted;
+  }
+  return columns;
+}
+
+// The first input decides the shape, if it was not given.
+Result<LineInput> LibsvmFormat::LinesOf(std::string_view text, const std::string& /*name*/) {
+  if (decoder_ != nullptr) return LineInput{decoder_};
+  LibsvmOptions options{.fields = fields_, .labels_optional = request_.labels_optional};
+  if (!shape_.has_value() && !named()) {
+    shape_ = ProbeLibsvm(text, options);
+    if (shape_->length > kFixedLengthMax) shape_->length = 0;
+  }
+  options.open_weights = !request_.shape.has_value();
+  options.open_length = options.open_weights && !named();
+  decoder_ = MakeLibsvmDecoder(columns(), options);
+  return LineInput{decoder_};
+}
+
+}  // namespace
+
+std::unique_ptr<FileFormat> MakeLibsvmFormat(FormatRequest request) {
+  return std::make_unique<LibsvmFormat>(std::move(request), false);
+}
+
+std::unique_ptr<FileFormat> MakeLibffmFormat(FormatRequest request) {
+  return std::make_unique<LibsvmFormat>(std::move(request), true);
 }
 
 }  // namespace dt::worker

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "worker/data/format/row_format.h"
+#include "worker/data/format/line_format.h"
 
 namespace dt::worker {
 
@@ -17,7 +17,8 @@ struct LibsvmOptions {
 };
 
 // REQUIRES: `columns` holds one label and one column of keys, in any order (CheckLibsvmColumns).
-std::unique_ptr<RowFormat> MakeLibsvmFormat(std::vector<ColumnSpec> columns, LibsvmOptions options);
+std::unique_ptr<LineDecoder> MakeLibsvmDecoder(std::vector<ColumnSpec> columns,
+                                               LibsvmOptions options);
 
 // Invalid if `columns` cannot be read from libsvm.
 Status CheckLibsvmColumns(const std::vector<ColumnSpec>& columns);

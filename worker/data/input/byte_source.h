@@ -21,6 +21,12 @@ class ByteSource {
   virtual uint64_t consumed() const = 0;
 };
 
+// A source, and what errors call it: a path, or "command".
+struct NamedSource {
+  std::unique_ptr<ByteSource> bytes;
+  std::string name;
+};
+
 // Opens a file; gzip and zstd are recognised by their first bytes. NotFound if there is none.
 Result<std::unique_ptr<ByteSource>> OpenFileSource(const std::string& path);
 

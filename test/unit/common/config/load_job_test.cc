@@ -148,6 +148,7 @@ TEST(LoadJob, ColumnsOfCriteoAreKnown) {
   EXPECT_EQ(columns[13].transform, "log");
   EXPECT_EQ(columns[39].name, "C26");
   EXPECT_EQ(columns[39].type, ColumnType::kString);
+  EXPECT_EQ(OwnColumnsText(InfoOf(DataFormat::kCriteo)), "label, I1..I13, C1..C26");
   data.format = DataFormat::kLibsvm;
   EXPECT_TRUE(ConfiguredColumns(data).empty());
 }

@@ -60,6 +60,19 @@ TEST(PlanTest, EveryCompositeTogetherPlans) {
   }
 }
 
+TEST(PlanTest, OptimizersForTablesOnlyAreRefusedForDenseParameters) {
+  for (const OptimizerInfo& optimizer : kOptimizers) {
+    JobConfig job = TinyJob(TinyDeepFm());
+    job.optimizer.spec.kind = optimizer.kind;
+    const Result<Plan> plan = PlanOf(job);
+    ASSERT_EQ(plan.ok(), optimizer.name != "rowwise_adagrad") << optimizer.name;
+    if (plan.ok()) continue;
+    EXPECT_THAT(std::string(MessageOf(plan.status())),
+                HasSubstr("optimizer.name: rowwise_adagrad is for tables; dense parameters take "
+                          "adagrad"));
+  }
+}
+
 TEST(PlanTest, NothingIsPushedToFrozenTables) {
   JobConfig job = TinyJob(TinyDeepFm());
   job.model.tables[0].life.freeze = true;

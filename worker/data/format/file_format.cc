@@ -1,0 +1,20 @@
+#include "worker/data/format/file_format.h"
+
+#include "common/base/check.h"
+
+namespace dt::worker {
+
+std::unique_ptr<FileFormat> MakeFileFormat(FormatRequest request) {
+  switch (request.format) {
+#define DT_MAKE_FORMAT(Name) \
+  case DataFormat::k##Name:  \
+    return Make##Name##Format(std::move(request));
+    DT_DATA_FORMATS(DT_MAKE_FORMAT)
+#undef DT_MAKE_FORMAT
+    case DataFormat::kBinary:
+      break;
+  }
+  DT_UNREACHABLE();
+}
+
+}  // namespace dt::worker
