@@ -51,7 +51,7 @@ TEST(Cluster, ASeedReplays) {
                                        .cut = 0.03,
                                        .kill = 0.01,
                                        .kill_server = mode == Mode::kLog ? 0.05 : 0};
-      EXPECT_TRUE(story.Tell(misfortunes).has_value());
+      ASSERT_TRUE(story.Tell(misfortunes).has_value()) << NameOf(mode);
       ++digests[story.cluster().wires().digest()];
     }
     EXPECT_EQ(digests.size(), 1u) << NameOf(mode);

@@ -238,7 +238,7 @@ void SimServer::EndTurn(Executor& executor) {
   if (!executor.core->has_log()) return executor.core->EndTurn(now);
   const uint64_t before = SizeOf(NewestSegment(keeper_->dir(), index));
   if (now < full_until_) {
-    const test::FileSizeLimit full(before + world().Below(64));
+    const test::FileSizeLimit full(before + room_left_);
     return executor.core->EndTurn(now);
   }
   executor.core->EndTurn(now);

@@ -23,7 +23,7 @@ class SimServer : public Process {
   ~SimServer() override;
 
   // The disk takes no more bytes of the log until then.
-  void FillDisk(TimePoint until) { full_until_ = until; }
+  void FillDisk(TimePoint until) { full_until_ = until, room_left_ = world().Below(64); }
   // Killed in the midst of the next write to a log: what was to be written is there in part, and
   // nothing is answered. `lost_too`: bytes of earlier writes go as well, which no disk may do.
   void KillInNextWrite(uint64_t lost_too = 0) { dies_writing_ = true, lost_too_ = lost_too; }
@@ -65,6 +65,7 @@ class SimServer : public Process {
   std::optional<LinkCore> link_;
   std::optional<server::ServerCore> core_;
   TimePoint full_until_{};
+  uint64_t room_left_ = 0;  // Bytes of each segment that still fit then.
   bool dies_writing_ = false;
   uint64_t lost_too_ = 0;
   std::optional<TimePoint> failed_at_;

@@ -21,7 +21,7 @@ void Wires::Send(Node node, const std::string& from, const std::string& to, Fram
 
 void Wires::Deliver(const std::string& to, const std::string& from, Frames message) {
   const auto now = static_cast<uint64_t>(world_.Now().time_since_epoch().count());
-  for (const uint64_t part : {now, HashString(to), HashString(from), uint64_t{BytesIn(message)}}) {
+  for (const uint64_t part : {now, HashString(to), HashString(from)}) {
     digest_ = MixBits(digest_ ^ part);
   }
   if (tap_ && !tap_(to, from, message)) return;

@@ -44,7 +44,8 @@ class Wires {
   void Cut(Node from, Node to, TimePoint until) { cuts_[{from, to}] = until; }
   void Heal();
   void SetTap(Tap tap) { tap_ = std::move(tap); }
-  // Of all that has arrived so far: when, where, from whom and how long it was.
+  // Of all that has arrived so far: when, where and from whom. Not what: the names of files that a
+  // database chooses are in some messages.
   uint64_t digest() const { return digest_; }
   // Hands a message over at once.
   void Deliver(const std::string& to, const std::string& from, Frames message);

@@ -14,7 +14,7 @@ struct Case {
   std::string name;
   std::optional<PlateauConfig> plateau;
   std::optional<EarlyStopConfig> early_stop;
-  std::vector<double> metric;   // One value per evaluation; the other metric is constant.
+  std::vector<double> metric;     // One value per evaluation; the other metric is constant.
   std::vector<float> rate_scale;  // One value after each evaluation.
   std::vector<bool> stopped;
   uint64_t best_epoch;
