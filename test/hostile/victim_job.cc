@@ -85,7 +85,8 @@ VictimEnd RunVictim(const std::function<void(const Targets&)>& meanwhile) {
   const TempFolder folder;
   const std::string job = WriteVictim(folder);
   const std::string name = JobNameOfOurs("victim"), mark = "job=" + name;
-  Program program(folder.path(), {"launch", job, "--set", mark, "--result", "r.json"});
+  Program program(folder.path(),
+                  {"launch", job, "--log-level", "info", "--set", mark, "--result", "r.json"});
   // Servers listen for shared memory only when all processes have joined.
   Targets targets;
   const bool begun = Eventually(seconds(30), [&] {
