@@ -42,6 +42,8 @@ build release all
 if [[ -n $full ]]; then
   trees+=(fuzz)
   labels+='|slow|asan-full|tsan-full|fuzz|tidy'
+  # Every source alone, for clang-tidy and to show that each includes what it needs.
+  build dev all
   build asan all
   build tsan all
   build fuzz fuzz_tests

@@ -61,7 +61,7 @@ class Event : public DeviceEvent {
   CudaEvent* const event_;
 };
 
-CudaEvent* Own(DeviceEvent& event) {
+CudaEvent* CudaEventOf(DeviceEvent& event) {
   auto* const own = dynamic_cast<Event*>(&event);
   DT_CHECK(own != nullptr);
   return own->get();
@@ -195,11 +195,11 @@ class Queue : public CudaQueue {
   }
   Status Record(DeviceEvent& event) override {
     DT_TRY_STATUS(broken_);
-    return Checked(table_.record(stream_, Own(event)), "recording an event");
+    return Checked(table_.record(stream_, CudaEventOf(event)), "recording an event");
   }
   Status WaitFor(DeviceEvent& event) override {
     DT_TRY_STATUS(broken_);
-    return Checked(table_.wait_for(stream_, Own(event)), "waiting for an event");
+    return Checked(table_.wait_for(stream_, CudaEventOf(event)), "waiting for an event");
   }
 
   CudaStream* stream() const override { return stream_; }

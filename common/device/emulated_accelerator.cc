@@ -103,7 +103,7 @@ class EmulatedEvent : public DeviceEvent {
   bool recorded_ DT_GUARDED_BY(mutex_) = false;
 };
 
-EmulatedEvent& Own(DeviceEvent& event) {
+EmulatedEvent& EmulatedEventOf(DeviceEvent& event) {
   auto* const own = dynamic_cast<EmulatedEvent*>(&event);
   DT_CHECK(own != nullptr);
   return *own;
@@ -235,11 +235,11 @@ class EmulatedQueue : public DeviceQueue {
     return OkStatus();
   }
   Status Record(DeviceEvent& event) override {
-    Own(event).SetRecorded();
+    EmulatedEventOf(event).SetRecorded();
     return OkStatus();
   }
   Status WaitFor(DeviceEvent& event) override {
-    DT_CHECK(Own(event).recorded());
+    DT_CHECK(EmulatedEventOf(event).recorded());
     return OkStatus();
   }
 

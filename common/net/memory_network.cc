@@ -9,7 +9,7 @@
 namespace dt {
 namespace {
 
-constexpr size_t kQueueMessagesMax = 10'000;
+constexpr size_t kInboxMessagesMax = 10'000;
 
 // A queue of messages to one socket. Any thread: sender and receiver are on different ones.
 template <class Message>
@@ -17,7 +17,7 @@ class Mailbox {
  public:
   bool TryPut(Message message) {
     MutexLock lock(mutex_);
-    if (messages_.size() >= kQueueMessagesMax) return false;
+    if (messages_.size() >= kInboxMessagesMax) return false;
     messages_.push_back(std::move(message));
     changed_.NotifyOne();
     return true;
@@ -63,13 +63,14 @@ struct Address {
   std::map<PeerId, std::weak_ptr<ClientBox>> clients DT_GUARDED_BY(mutex);
 };
 
-struct Totals {
+struct MemoryTotals {
   std::atomic<uint64_t> sent = 0, received = 0;
 };
 
 class MemoryClientSocket : public ClientSocket {
  public:
-  MemoryClientSocket(std::shared_ptr<Address> address, PeerId self, std::shared_ptr<Totals> totals)
+  MemoryClientSocket(std::shared_ptr<Address> address, PeerId self,
+                     std::shared_ptr<MemoryTotals> totals)
       : address_(std::move(address)), self_(std::move(self)), totals_(std::move(totals)) {
     MutexLock lock(address_->mutex);
     address_->clients[self_] = inbox_;
@@ -82,7 +83,7 @@ class MemoryClientSocket : public ClientSocket {
   Status Send(Frames message) override {
     const uint64_t bytes = BytesIn(message);
     if (!address_->inbox.TryPut({self_, std::move(message)})) {
-      return Busy("{} messages wait to be sent to the peer", kQueueMessagesMax);
+      return Busy("{} messages wait to be sent to the peer", kInboxMessagesMax);
     }
     totals_->sent += bytes;
     return OkStatus();
@@ -96,14 +97,14 @@ class MemoryClientSocket : public ClientSocket {
  private:
   const std::shared_ptr<Address> address_;
   const PeerId self_;
-  const std::shared_ptr<Totals> totals_;
+  const std::shared_ptr<MemoryTotals> totals_;
   const std::shared_ptr<ClientBox> inbox_ = std::make_shared<ClientBox>();
 };
 
 class MemoryServerSocket : public ServerSocket {
  public:
   MemoryServerSocket(std::shared_ptr<Address> address, std::string endpoint,
-                     std::shared_ptr<Totals> totals)
+                     std::shared_ptr<MemoryTotals> totals)
       : address_(std::move(address)), endpoint_(std::move(endpoint)), totals_(std::move(totals)) {}
   ~MemoryServerSocket() override {
     MutexLock lock(address_->mutex);
@@ -139,7 +140,7 @@ class MemoryServerSocket : public ServerSocket {
  private:
   const std::shared_ptr<Address> address_;
   const std::string endpoint_;
-  const std::shared_ptr<Totals> totals_;
+  const std::shared_ptr<MemoryTotals> totals_;
   std::atomic<uint64_t> sent_ = 0, received_ = 0;
 };
 
@@ -173,7 +174,7 @@ class MemoryNetwork : public Network {
     return address;
   }
 
-  const std::shared_ptr<Totals> totals_ = std::make_shared<Totals>();
+  const std::shared_ptr<MemoryTotals> totals_ = std::make_shared<MemoryTotals>();
   Mutex mutex_;  // Bind and Connect are called by many threads.
   std::map<std::string, std::shared_ptr<Address>> addresses_ DT_GUARDED_BY(mutex_);
   uint64_t last_number_ DT_GUARDED_BY(mutex_) = 20'000;

@@ -28,7 +28,7 @@ constexpr int kLingerMs = 500;             // Time for the last replies of a soc
 constexpr size_t kCopyBytesMax = 4032;
 constexpr size_t kPartsMax = 16;  // Longer messages lose their payload; see TakeParts.
 
-struct Totals {
+struct ZmqTotals {
   std::atomic<uint64_t> sent = 0, received = 0;
 };
 
@@ -104,7 +104,7 @@ bool WaitReadable(zmq::socket_t& socket, int wake, TimePoint deadline) {
 
 class ZmqClientSocket : public ClientSocket {
  public:
-  ZmqClientSocket(zmq::socket_t socket, Totals& totals)
+  ZmqClientSocket(zmq::socket_t socket, ZmqTotals& totals)
       : socket_(std::move(socket)), totals_(totals) {}
 
   Status Send(Frames message) override {
@@ -127,12 +127,12 @@ class ZmqClientSocket : public ClientSocket {
 
  private:
   zmq::socket_t socket_;
-  Totals& totals_;
+  ZmqTotals& totals_;
 };
 
 class ZmqServerSocket : public ServerSocket {
  public:
-  ZmqServerSocket(zmq::socket_t socket, Totals& totals, BacklogGuard* guard)
+  ZmqServerSocket(zmq::socket_t socket, ZmqTotals& totals, BacklogGuard* guard)
       : socket_(std::move(socket)),
         totals_(totals),
         guard_(guard),
@@ -196,9 +196,9 @@ class ZmqServerSocket : public ServerSocket {
 
   // Used by the socket's thread.
   zmq::socket_t socket_;
-  Totals& totals_;
+  ZmqTotals& totals_;
   BacklogGuard* const guard_;  // Null: not guarded.
-  Totals own_;
+  ZmqTotals own_;
   const std::string endpoint_;
   // Used by any thread.
   const int wake_;
@@ -332,7 +332,7 @@ class ZmqNetwork : public Network {
   }
 
   const ZmqOptions options_;
-  Totals totals_;
+  ZmqTotals totals_;
   zmq::context_t context_;
   std::optional<ZapHandler> zap_;
   std::once_flag guarded_;

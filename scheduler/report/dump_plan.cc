@@ -73,7 +73,7 @@ nlohmann::json SlotsJson(const Plan& plan) {
   return out;
 }
 
-nlohmann::json Json(const Plan& plan, std::string_view explanation) {
+nlohmann::json PlanAsJson(const Plan& plan, std::string_view explanation) {
   nlohmann::json out = nlohmann::json::parse(DumpJson(plan.graph));
   out.update(nlohmann::json::parse(explanation));
   for (size_t n = 0; n < plan.graph.nodes.size(); ++n) {
@@ -91,7 +91,7 @@ std::string TextOf(const nlohmann::json& json, int indentation) {
 }
 
 std::string Html(const Plan& plan, std::string_view title, std::string_view explanation) {
-  nlohmann::json json = Json(plan, explanation);
+  nlohmann::json json = PlanAsJson(plan, explanation);
   json["text"] = DumpText(plan.graph);
   return PlanPage(title, TextOf(json, -1));
 }
@@ -120,7 +120,7 @@ std::string DumpPlan(const Plan& plan, DumpFormat format, std::string_view title
     case DumpFormat::kText:
       return Text(plan);
     case DumpFormat::kJson:
-      return TextOf(Json(plan, explanation), 1) + "\n";
+      return TextOf(PlanAsJson(plan, explanation), 1) + "\n";
     case DumpFormat::kDot:
       return Dot(plan);
     case DumpFormat::kHtml:

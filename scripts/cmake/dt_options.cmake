@@ -5,6 +5,7 @@ set(DT_SANITIZE none CACHE STRING "none, address (with undefined), thread")
 option(DT_WERROR "Warnings are errors" ON)
 option(DT_BUILD_TESTS "Build the tests" ON)
 option(DT_FUZZ "Build libFuzzer targets (clang)" OFF)
+option(DT_UNITY_BUILD "Compile up to eight sources of a library as one" OFF)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -30,6 +31,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(dt_flags INTERFACE
       -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
+endif()
+if(DT_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Here g++ takes the sources for headers, in which a member of a type without linkage would be a mistake.
+  target_compile_options(dt_flags INTERFACE -Wno-subobject-linkage)
 endif()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   # All processes use the same instruction set, so that they compute the same bits.

@@ -7,7 +7,7 @@
 namespace dt::server {
 namespace {
 
-constexpr Duration kPoll = milliseconds(200);  // A stop is noticed within this time.
+constexpr Duration kStopCheckInterval = milliseconds(200);  // A stop is noticed within this time.
 constexpr Duration kRetry = milliseconds(500);
 
 }  // namespace
@@ -76,7 +76,7 @@ void DiskThreads::Finish(Done done) {
 
 void DiskThreads::RunWriter(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::optional<WriteTask> task = writes_.Pop(kPoll);
+    std::optional<WriteTask> task = writes_.Pop(kStopCheckInterval);
     if (!task.has_value()) continue;
     if (auto* const checkpoint = std::get_if<std::unique_ptr<CheckpointTask>>(&*task)) {
       (*checkpoint)->status = files_.MakeCheckpoint(**checkpoint);
@@ -102,7 +102,7 @@ bool DiskThreads::WriteAtLast(const RowRun& run, const std::stop_token& stop) {
 
 void DiskThreads::RunReader(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::optional<std::unique_ptr<RowFetch>> fetch = fetches_.Pop(kPoll);
+    std::optional<std::unique_ptr<RowFetch>> fetch = fetches_.Pop(kStopCheckInterval);
     if (!fetch.has_value()) continue;
     files_.Read(**fetch);
     Finish({.fetched = *std::move(fetch)});

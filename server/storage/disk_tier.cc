@@ -13,7 +13,7 @@ constexpr uint64_t kPartOfRunBytes = 512 << 10;  // Smaller files are not worth 
 constexpr uint64_t kMemoryPerFilterKey = 128;
 constexpr uint64_t kFilterKeysMin = 1024;
 constexpr Duration kDiskTimeout = seconds(30);  // The disk may accept no writes for this long.
-constexpr Duration kPoll = milliseconds(100);
+constexpr Duration kDiskWait = milliseconds(100);
 
 std::vector<EmbeddingTable*> TablesOf(ShardSet& shards) {
   std::vector<EmbeddingTable*> tables;
@@ -130,7 +130,7 @@ void DiskTier::CheckDisk() {
 Status DiskTier::WaitForWrites(size_t runs_left) {
   const TimePoint deadline = SystemClock().Now() + kDiskTimeout;
   while (below_.runs().size() > runs_left) {
-    TakeDone(kPoll);
+    TakeDone(kDiskWait);
     if (SystemClock().Now() < deadline) continue;
     DT_TRY_STATUS(disk_.write_problem());
     return Timeout("{} rows were not written within {} s", below_.runs().front()->rows(),

@@ -8,7 +8,7 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kCallsPerRound = 1024;
-constexpr size_t kRowsAhead = 32;
+constexpr size_t kExpiredRowsAhead = 32;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void EmbeddingTable::RemoveExpired() {
   removed_up_to_ = index_.Walk(removed_up_to_, index_.buckets() / kCallsPerRound + 1, rows);
   if (removed_up_to_ == KeyIndex::kEnd) removed_up_to_ = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const KeyRow& ahead = rows[std::min(i + kRowsAhead, rows.size() - 1)];
+    const KeyRow& ahead = rows[std::min(i + kExpiredRowsAhead, rows.size() - 1)];
     __builtin_prefetch(&rows_->header(ahead.row));
     if (!expiry_.IsExpired(rows_->header(rows[i].row).last_push())) continue;
     if (index_.Find(rows[i].key) != rows[i].row) continue;  // The walk returned the key twice.

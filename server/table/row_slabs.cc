@@ -9,14 +9,14 @@ namespace dt::server {
 namespace {
 
 constexpr uint64_t kSlabBytesMax = 64 << 20;
-constexpr uint64_t kCacheLine = 64;
+constexpr uint64_t kCacheLineBytes = 64;
 constexpr uint64_t kOnSmallPagesBytes = 2 << 20;
 
 }  // namespace
 
 RowSlabs::RowSlabs(uint32_t row_bytes)
     : row_bytes_(row_bytes),
-      together_(kCacheLine % (row_bytes_ + sizeof(RowHeader)) == 0),
+      together_(kCacheLineBytes % (row_bytes_ + sizeof(RowHeader)) == 0),
       row_stride_(together_ ? row_bytes_ + sizeof(RowHeader) : row_bytes_),
       header_stride_(together_ ? row_stride_ : sizeof(RowHeader)),
       headers_at_(together_ ? row_bytes_ : kGroup * row_bytes_),

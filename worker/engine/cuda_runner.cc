@@ -11,7 +11,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr Duration kTimeout = std::chrono::minutes(10);
+constexpr Duration kDeviceTimeout = std::chrono::minutes(10);
 // Values of B whose calls and graphs are kept. A job has a few: that of full slices, those of the
 // last batch, and the same for evaluation.
 constexpr size_t kBatchesMax = 16;
@@ -168,7 +168,7 @@ class CudaRunner : public NodeRunner {
 
   Status SendRun(const Pass& pass) {
     // Does not block: the last copy belonged to the pass before, which has ended.
-    DT_TRY_STATUS(run_sent_->Wait(kTimeout));
+    DT_TRY_STATUS(run_sent_->Wait(kDeviceTimeout));
     *reinterpret_cast<CudaRun*>(sent_run_.data()) = CudaRunOf(pass.run, pass.sizes);
     const size_t used = offsetof(CudaRun, sizes) + pass.sizes.size() * sizeof(int64_t);
     DT_TRY_STATUS(queue_->CopyToDevice(run_.data(), sent_run_.data(), used));

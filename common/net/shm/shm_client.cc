@@ -14,7 +14,7 @@ constexpr Duration kSleep = milliseconds(100);  // Limit for noticing a peer's d
 constexpr Duration kSleepBoth = milliseconds(1);
 // Time for which replies may still come from the network below.
 constexpr Duration kBelowLinger = seconds(10);
-constexpr Duration kGreeting = seconds(2);              // Time for the server's greeting.
+constexpr Duration kGreetingTimeout = seconds(2);       // Time for the server's greeting.
 constexpr Duration kRefused = std::chrono::minutes(1);  // Time from a refusal to the next attempt.
 
 Result<std::unique_ptr<ShmChannel>> OpenOne(const std::string& name, ShmLender& lender) {
@@ -68,7 +68,7 @@ void ShmClientSocket::TryChannel() {
   if (!channel.ok()) return;
   channel_ = *std::move(channel);
   greeted_ = false;
-  greet_until_ = now + kGreeting;
+  greet_until_ = now + kGreetingTimeout;
   below_until_ = now + kBelowLinger;
 }
 

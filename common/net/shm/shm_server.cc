@@ -15,11 +15,11 @@
 namespace dt {
 namespace {
 
-constexpr size_t kConnectionsMax = 256;      // Further peers use TCP.
-constexpr size_t kSilentMax = 32;            // Limit for connections that have not greeted yet.
-constexpr size_t kAcceptedAtOnce = 16;       // Limit for each look at the descriptors.
-constexpr Duration kGreeting = seconds(10);  // Time for a client's greeting.
-constexpr Duration kAcceptAgain = milliseconds(100);  // Pause when no descriptor is free.
+constexpr size_t kConnectionsMax = 256;  // Further peers use TCP.
+constexpr size_t kSilentMax = 32;        // Limit for connections that have not greeted yet.
+constexpr size_t kAcceptedAtOnce = 16;   // Limit for each look at the descriptors.
+constexpr Duration kClientGreetingTimeout = seconds(10);  // Time for a client's greeting.
+constexpr Duration kAcceptAgain = milliseconds(100);      // Pause when no descriptor is free.
 constexpr size_t kBelowEvery = 16;  // The network below is polled once in so many messages.
 constexpr size_t kLookEvery = 64;   // All descriptors are polled once in so many messages.
 constexpr char kFromBelow = 'b', kFromShm = 's';  // First letters of the ids of peers.
@@ -303,7 +303,7 @@ void ShmServerSocket::AddConnection(OwnedFd socket, TimePoint now) {
   Connection connection;
   connection.id = fmt::format("{}{}", kFromShm, ++last_number_);
   connection.greeting = std::move(socket);
-  connection.greet_until = now + kGreeting;
+  connection.greet_until = now + kClientGreetingTimeout;
   Greet(connection, now);
   connections_.push_back(std::move(connection));
 }
