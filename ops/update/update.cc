@@ -1,3 +1,6 @@
+// Where the rules come from: momentum is PyTorch's SGD with momentum; row-wise Adagrad is Adagrad
+// with one accumulator per row; Adam, AdamW and LazyAdam are PyTorch's Adam, AdamW and SparseAdam;
+// FTRL-proximal is algorithm 1 of McMahan et al., KDD 2013.
 #include "ops/update/update.h"
 
 #include <algorithm>

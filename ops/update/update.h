@@ -1,7 +1,5 @@
-// The optimizers, with one arithmetic for embedding rows (servers) and dense parameters (workers):
-// SGD; momentum (PyTorch's SGD with momentum); Adagrad; row-wise Adagrad (one accumulator per row);
-// Adam, AdamW and LazyAdam (PyTorch's Adam, AdamW, SparseAdam); FTRL-proximal (McMahan et al., KDD
-// 2013, algorithm 1).
+// The arithmetic of the optimizers (common/specs/optimizer.h lists them), the same for embedding
+// rows (servers) and dense parameters (workers). update.cc says where each comes from.
 //
 // On rows, Adam and AdamW first decay both moments by beta^(steps_since_update - 1), and AdamW
 // decays the value `steps_since_update` times, or once with l2_scope touched. LazyAdam on dense

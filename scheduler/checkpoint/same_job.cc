@@ -1,5 +1,6 @@
 // Decides whether a checkpoint fits a job, and names the keys that differ.
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "common/base/text.h"
@@ -93,6 +94,20 @@ bool ReadByTrainingOnly(std::string_view path) {
   return key->scope == KeyScope::kTraining;
 }
 
+// Whether `path` is a number of an optimizer that does not read it. A program that knows more such
+// numbers goes on with the checkpoints of one that did not.
+bool IsIgnoredByOptimizer(const Facts& facts, std::string_view path) {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view section = path.substr(0, dot), number = path.substr(dot + 1);
+  if (section != "optimizer" && !section.ends_with(".optimizer")) return false;
+  const auto* const known = std::ranges::find(kOptimizerNumbers, number, &OptimizerNumber::name);
+  if (known == std::end(kOptimizerNumbers)) return false;
+  const std::string* const name = facts.Find(fmt::format("{}.name", section));
+  const OptimizerInfo* const optimizer = name == nullptr ? nullptr : FindOptimizer(*name);
+  return optimizer != nullptr && !Reads(*optimizer, number);
+}
+
 // Whether keys that were never trained get random values.
 bool DrawsRows(const JobConfig& job) {
   return std::ranges::any_of(job.model.tables, [](const TableConfig& table) {
@@ -114,9 +129,15 @@ bool ReadsInit(const JobConfig& job, std::string_view path) {
 
 Status CheckSameJob(const Manifest& manifest, const JobConfig& job, const std::string& folder) {
   if (manifest.resume_fingerprint == job.resume_fingerprint) return OkStatus();
-  std::vector<std::string> differences = Differences(
-      Facts(manifest.resume_text), Facts(job.resume_text), [](const std::string&) { return true; });
-  if (differences.empty()) differences = {"the order of tables, nodes or losses"};
+  Facts there(manifest.resume_text), here(job.resume_text);
+  const auto ignored = [&](const std::string& key) { return IsIgnoredByOptimizer(here, key); };
+  std::vector<std::string> differences = Differences(there, here, std::not_fn(ignored));
+  if (differences.empty()) {
+    std::erase_if(there.keys, ignored);
+    std::erase_if(here.keys, ignored);
+    if (there.keys == here.keys) return OkStatus();
+    differences = {"the order of tables, nodes or losses"};
+  }
   return Differs(std::move(differences), folder,
                  "start anew with --resume never, or set the keys as they were");
 }

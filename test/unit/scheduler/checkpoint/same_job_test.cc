@@ -87,6 +87,16 @@ TEST_F(SameJobTest, AnotherOrderIsAnotherJob) {
             "the order of tables, nodes or losses");
 }
 
+TEST_F(SameJobTest, NumbersThatTheOptimizerDoesNotReadMayDiffer) {
+  const std::string lr = "optimizer.lr: 0.1\n";
+  EXPECT_EQ(Resumed(With(lr, lr + "model.tables.user.optimizer.momentum: 0.9\n")), "");
+  EXPECT_EQ(Resumed(With(lr, lr + "model.tables.user.optimizer.beta1: 0.9\n")),
+            "model.tables.user.optimizer.beta1: not set there, 0.9 here");
+  EXPECT_EQ(Resumed(With("model.graph.deep: node\n", "model.graph.deep.momentum: 0.9\n")),
+            "model.graph.deep: node there, not set here; "
+            "model.graph.deep.momentum: not set there, 0.9 here");
+}
+
 TEST_F(SameJobTest, AnEvaluationComparesWhatItReads) {
   for (const auto& [from, to] : {std::pair{"job: j", "job: k"},
                                  {"staleness: above 0", "staleness: 0"},
