@@ -123,9 +123,9 @@ CudaError Matmul(const CudaCall& call) {
 }
 
 // Some operands are floats and some bf16.
-CudaError NarrowMatmul(const CudaCall& call) {
+CudaError MixedMatmul(const CudaCall& call) {
   if (CudaError e = CheckSizes(call)) return e;
-  if (call.outputs[0].dtype != kCudaF32) return "narrow_matmul gives floats";
+  if (call.outputs[0].dtype != kCudaF32) return "mixed_matmul gives floats";
   GemmTask task = MatmulTask(call);
   task.c = call.outputs[0].data;
   UseBf16(call, &task);
@@ -236,7 +236,7 @@ CudaError DenseLayerBack(const CudaCall& call) {
 
 constexpr CudaKernel kKernels[] = {
     {"matmul", Matmul, Scratch},
-    {"narrow_matmul", NarrowMatmul, RoundedScratch},
+    {"mixed_matmul", MixedMatmul, RoundedScratch},
     {"batch_matmul", BatchMatmul, Scratch},
     {"bias_add", BiasAdd},
     {"dense_layer", DenseLayer, Scratch},
