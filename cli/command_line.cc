@@ -46,6 +46,7 @@ class Parser {
     AddOutputs();
     AddDataCommands();
     AddBench();
+    RefuseFlagsAsValues(app_);
   }
 
   int Parse(int argc, char** argv) {
@@ -56,7 +57,8 @@ class Parser {
       std::ostringstream out, problem;
       const int code = app_.exit(e, out, problem);
       PrintText(out.str());
-      const std::string hint = KeyHint(argc, argv, e.what());
+      const bool unknown = e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+      const std::string hint = unknown ? KeyHint(argc, argv, e.what()) : "";
       std::fputs(Printable(problem.str() + hint).c_str(), stderr);
       if (code == 0) return 0;
       KeepResult(argc, argv, e.what());
@@ -88,6 +90,18 @@ class Parser {
                                "there is no command \"" + name + "\"" + DidYouMean(name, names));
   }
 
+  // CLI11 would take whatever follows as an option's value: `--result --no-progress`.
+  static void RefuseFlagsAsValues(CLI::App& app) {
+    const auto problem = [&app](const std::string& value) {
+      const bool is_flag = value.starts_with("--") && app.get_option_no_throw(value) != nullptr;
+      return is_flag ? "a value is missing before " + value : std::string();
+    };
+    for (CLI::Option* option : app.get_options()) {
+      if (option->get_items_expected_min() > 0) option->check(CLI::Validator(problem, ""));
+    }
+    for (CLI::App* sub : app.get_subcommands({})) RefuseFlagsAsValues(*sub);
+  }
+
   // For an unknown flag with the name of a key of the job: how to set the key.
   static std::string KeyHint(int argc, char** argv, std::string_view why) {
     for (int i = 1; i < argc; ++i) {
@@ -101,7 +115,9 @@ class Parser {
           continue;
         }
         const std::string path = JoinPath(key.section, key.name);
-        const bool separate = equals == flag.size() && i + 1 < argc;
+        // What follows may be another flag: `--epochs --no-progress`.
+        const bool separate = equals == flag.size() && i + 1 < argc &&
+                              !std::string_view(argv[i + 1]).starts_with("--");
         const std::string value = equals < flag.size() ? flag.substr(equals + 1)
                                   : separate           ? argv[i + 1]
                                                        : "VALUE";

@@ -70,7 +70,7 @@ struct Bf16Traits {
   // With math: bf16 these inputs may be bf16, since the operator rounds them anyway.
   InputSet rounded = {};
   InputSet signs = {};  // These inputs may always be bf16, since only their sign is read.
-  bool result = false;  // With math: bf16 the attribute `narrow` makes output 0 bf16.
+  bool result = false;  // With math: bf16 the attribute `bf16_output` makes output 0 bf16.
 };
 
 // Running values of an operator. At the end of a step a node of operator `op` updates them in

@@ -60,13 +60,11 @@ bool WaitFor(std::vector<ChildProcess>& children, Duration timeout, Done done);
 
 template <class Done>
 bool WaitFor(std::vector<ChildProcess>& children, Duration timeout, Done done) {
-  const TimePoint deadline = SystemClock().Now() + timeout;
-  while (true) {
+  const auto is_done = [&] {
     for (ChildProcess& child : children) child.Poll();
-    if (done(children)) return true;
-    if (SystemClock().Now() >= deadline) return false;
-    Pause(milliseconds(20));
-  }
+    return done(children);
+  };
+  return PollUntil(SystemClock().Now() + timeout, milliseconds(20), is_done);
 }
 
 }  // namespace dt::cli

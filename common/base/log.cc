@@ -8,6 +8,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "common/base/immortal.h"
 #include "common/base/mutex.h"
 #include "common/base/text.h"
 
@@ -25,8 +26,8 @@ struct LogState {
 };
 
 LogState& State() {
-  static LogState state;
-  return state;
+  static Immortal<LogState> state;
+  return *state;
 }
 
 std::string Dump(const Json& json) {

@@ -15,4 +15,15 @@ void Pause(Duration time);
 // Returns false as soon as a stop is requested, and true after the time.
 bool Pause(Duration time, const std::stop_token& stop);
 
+// Checks `condition` at once and then every `interval`, until it is true or `deadline` is past.
+// Returns whether it became true. It is checked at least once, even after the deadline.
+template <class Condition>
+bool PollUntil(TimePoint deadline, Duration interval, const Condition& condition) {
+  while (!condition()) {
+    if (SystemClock().Now() >= deadline) return false;
+    Pause(interval);
+  }
+  return true;
+}
+
 }  // namespace dt

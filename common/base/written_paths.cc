@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "common/base/immortal.h"
 #include "common/base/mutex.h"
 
 namespace dt {
@@ -26,8 +27,8 @@ struct Registry {
 };
 
 Registry& TheRegistry() {
-  static Registry registry;
-  return registry;
+  static Immortal<Registry> registry;
+  return *registry;
 }
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

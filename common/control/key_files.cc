@@ -67,15 +67,17 @@ Result<KeyPair> JobKey(const JobConfig& job, const SocketNeeds& needs) {
     const Status made = WriteKeyFiles(stem, MakeKeyPair());
     if (!made.ok() && !fs::exists(path, ignored)) return made;
   }
-  while (!fs::exists(path, ignored)) {
-    if (needs.stop.stop_requested()) return Cancelled("stopped on request");
-    if (SystemClock().Now() >= deadline) {
-      return WithHint(Unavailable("there is no key {}, which the job's scheduler makes", path),
-                      "start the scheduler; on another machine, copy its key there or name one "
-                      "with security.curve.key");
-    }
-    Pause(kPause);
+  bool found = false;
+  const auto found_or_stopped = [&] {
+    found = fs::exists(path, ignored);
+    return found || needs.stop.stop_requested();
+  };
+  if (!PollUntil(deadline, kPause, found_or_stopped)) {
+    return WithHint(Unavailable("there is no key {}, which the job's scheduler makes", path),
+                    "start the scheduler; on another machine, copy its key there or name one "
+                    "with security.curve.key");
   }
+  if (!found) return Cancelled("stopped on request");
   return ReadKeyFile(path);
 }
 

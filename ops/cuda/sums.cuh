@@ -97,13 +97,13 @@ void SumRows(const CudaCall& call, const RowSums& of, const F& f, const Store& s
   if (rows.extent <= kFewRows) {
     return ForEach(call, cols, FewRows<F, Store>{f, store, rows});
   }
-  const unsigned across = BlocksFor(cols.extent, kTileCols);
-  const int64_t room = kBlocksMax / across + 1, pieces = PiecesOf(rows.extent);
-  const dim3 grid(across, static_cast<unsigned>(pieces < room ? pieces : room));
+  const unsigned column_blocks = BlocksFor(cols.extent, kTileCols);
+  const int64_t pieces_max = kBlocksMax / column_blocks + 1, pieces = PiecesOf(rows.extent);
+  const dim3 grid(column_blocks, static_cast<unsigned>(pieces < pieces_max ? pieces : pieces_max));
   LaunchKernel(call, {grid, dim3(kTileCols, kTileRows)}, PieceSumsKernel<F>, f, rows, cols,
                call.run, parts);
-  LaunchKernel(call, {across, dim3(kTileCols, kPieceLanes)}, AddPiecesKernel<Store>, store, rows,
-               cols, call.run, parts);
+  LaunchKernel(call, {column_blocks, dim3(kTileCols, kPieceLanes)}, AddPiecesKernel<Store>, store,
+               rows, cols, call.run, parts);
 }
 
 // ------------------------------------------------------------------ one number

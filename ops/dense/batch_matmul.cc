@@ -9,17 +9,18 @@ namespace {
 // batch_matmul(a [lead.., M, K], b [lead.., K, N]): [lead.., M, N], one product for each position
 // of the leading dimensions, which are equal in both. transpose_a and transpose_b exchange the last
 // two dimensions of an operand first.
-struct Turned {
+struct Transposed {
   bool a, b;
-  explicit Turned(const Attrs& attrs)
+  explicit Transposed(const Attrs& attrs)
       : a(BoolAttr(attrs, "transpose_a", false)), b(BoolAttr(attrs, "transpose_b", false)) {}
 };
 
 // Rows and columns of an operand of at least two dimensions.
-struct Sides {
+struct MatrixDims {
   Dim rows, cols;
-  Sides(const SymShape& shape, bool turned) : rows(shape[shape.size() - 2]), cols(shape.back()) {
-    if (turned) std::swap(rows, cols);
+  MatrixDims(const SymShape& shape, bool transposed)
+      : rows(shape[shape.size() - 2]), cols(shape.back()) {
+    if (transposed) std::swap(rows, cols);
   }
 };
 
@@ -34,12 +35,12 @@ Status InferBatchMatmul(InferContext& context) {
         "has {} and {}",
         context.shape_text(0), context.shape_text(1));
   }
-  const Turned turned(context.node.attrs);
-  const Sides left(a, turned.a), right(b, turned.b);
+  const Transposed transposed(context.node.attrs);
+  const MatrixDims left(a, transposed.a), right(b, transposed.b);
   if (left.cols != right.rows) {
     return Invalid("batch_matmul: inner dimensions differ: {}{} times {}{}", context.shape_text(0),
-                   turned.a ? " transposed" : "", context.shape_text(1),
-                   turned.b ? " transposed" : "");
+                   transposed.a ? " transposed" : "", context.shape_text(1),
+                   transposed.b ? " transposed" : "");
   }
   SymShape out(a.begin(), a.end() - 2);
   out.push_back(left.rows);
@@ -57,15 +58,15 @@ OpCost BatchMatmulCost(const Graph& graph, const Node& node, int64_t batch) {
   const SymShape& a = graph.value(node.inputs[0]).shape;
   const SymShape& b = graph.value(node.inputs[1]).shape;
   const SymShape& out = graph.value(node.outputs[0]).shape;
-  const Sides left(a, Turned(node.attrs).a);
+  const MatrixDims left(a, Transposed(node.attrs).a);
   const double outs = ElementsAt(out, batch);
   return {.flops = 2 * outs * ElementsAt({left.cols}, batch),
           .bytes = 4 * (ElementsAt(a, batch) + ElementsAt(b, batch) + outs)};
 }
 
 std::string BatchMatmulLoops(const Graph&, const Node& node) {
-  const Turned turned(node.attrs);
-  return fmt::format("*{},*{}->*mn", turned.a ? "km" : "mk", turned.b ? "nk" : "kn");
+  const Transposed transposed(node.attrs);
+  return fmt::format("*{},*{}->*mn", transposed.a ? "km" : "mk", transposed.b ? "nk" : "kn");
 }
 
 constexpr AttrSpec kAttrs[] = {{.name = "transpose_a", .type = AttrType::kBool},

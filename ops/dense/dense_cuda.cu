@@ -123,9 +123,9 @@ CudaError Matmul(const CudaCall& call) {
 }
 
 // Some operands are floats and some bf16.
-CudaError NarrowMatmul(const CudaCall& call) {
+CudaError MixedMatmul(const CudaCall& call) {
   if (CudaError e = CheckSizes(call)) return e;
-  if (call.outputs[0].dtype != kCudaF32) return "narrow_matmul gives floats";
+  if (call.outputs[0].dtype != kCudaF32) return "mixed_matmul gives floats";
   GemmTask task = MatmulTask(call);
   task.c = call.outputs[0].data;
   UseBf16(call, &task);
@@ -166,13 +166,13 @@ CudaError BiasAdd(const CudaCall& call) {
 
 // ------------------------------------------------------------------ layers
 
-// A product of the rows of x with a weight, transposed if `turned`.
-GemmTask RowsTimes(const CudaTensor& x, const CudaTensor& weight, bool turned) {
+// A product of the rows of x with a weight or, if `transposed`, with its transpose.
+GemmTask RowsTimes(const CudaTensor& x, const CudaTensor& weight, bool transposed) {
   GemmTask task;
-  task.transpose_b = turned;
+  task.transpose_b = transposed;
   task.m = RowsOf(x).extent;
-  task.k = weight.extent[turned ? 1 : 0];
-  task.n = weight.extent[turned ? 0 : 1];
+  task.k = weight.extent[transposed ? 1 : 0];
+  task.n = weight.extent[transposed ? 0 : 1];
   return task;
 }
 
@@ -187,7 +187,7 @@ CudaError DenseLayer(const CudaCall& call) {
 // dx = dy where y is above 0, else 0, in output 0, which may be dy; its sums over rows go to output
 // 1.
 template <class T>
-struct Through {
+struct ReluMaskGrad {
   const T *y, *dy;
   T* dx;
   __device__ void operator()(int64_t i, const CudaRun&) const {
@@ -212,7 +212,7 @@ struct StoreColumn {
 CudaError ReluBias(const CudaCall& call, const CudaTensor& y, const CudaTensor& dy, float* parts) {
   const CudaTensor &dx = call.outputs[0], &sums = call.outputs[1];
   return OnFloat(call, [&]<class T>(T) {
-    ForEach(call, SizeOf(y), Through<T>{DataOf<T>(y), DataOf<T>(dy), DataOf<T>(dx)});
+    ForEach(call, SizeOf(y), ReluMaskGrad<T>{DataOf<T>(y), DataOf<T>(dy), DataOf<T>(dx)});
     SumRows(call, {RowsOf(dx), ColsOf(dx), parts}, ColumnOf<T>{ColsOf(dx), DataOf<T>(dx)},
             StoreColumn<T>{DataOf<T>(sums)});
   });
@@ -236,7 +236,7 @@ CudaError DenseLayerBack(const CudaCall& call) {
 
 constexpr CudaKernel kKernels[] = {
     {"matmul", Matmul, Scratch},
-    {"narrow_matmul", NarrowMatmul, RoundedScratch},
+    {"mixed_matmul", MixedMatmul, RoundedScratch},
     {"batch_matmul", BatchMatmul, Scratch},
     {"bias_add", BiasAdd},
     {"dense_layer", DenseLayer, Scratch},

@@ -8,12 +8,12 @@ namespace {
 // Whole layers, as made by the pass `fuse`; they return the same bits as the operators that they
 // replace. They have no gradients, because the pass runs on graphs that have them already. Products
 // use `math`, as matmul does. On the CPU the pass `bf16_activations` stores rows between layers in
-// bf16: with the attribute `narrow` a layer returns such rows; x, dz and a layer's result y may be
-// such rows.
+// bf16: with the attribute `bf16_output` a layer returns such rows; x, dz and a layer's result y
+// may be such rows.
 
 DType RowsOf(const InferContext& context) {
-  const bool narrow = BoolAttr(context.node.attrs, "narrow", false);
-  return narrow ? DType::kBf16 : context.in(1).dtype;
+  const bool bf16_output = BoolAttr(context.node.attrs, "bf16_output", false);
+  return bf16_output ? DType::kBf16 : context.in(1).dtype;
 }
 
 // dense_layer(x [.., K], weight [K, N], bias [N]): [.., N] = activation(x weight + bias);
@@ -80,9 +80,9 @@ OpCost LayerCost(const Graph& graph, const Node& node, int64_t batch) {
 }
 
 constexpr AttrSpec kMath = {.name = "math", .type = AttrType::kText};
-constexpr AttrSpec kNarrow = {.name = "narrow", .type = AttrType::kBool};
-constexpr AttrSpec kLayer[] = {{.name = "activation", .type = AttrType::kText}, kMath, kNarrow};
-constexpr AttrSpec kBack[] = {kMath, kNarrow};
+constexpr AttrSpec kBf16Output = {.name = "bf16_output", .type = AttrType::kBool};
+constexpr AttrSpec kLayer[] = {{.name = "activation", .type = AttrType::kText}, kMath, kBf16Output};
+constexpr AttrSpec kBack[] = {kMath, kBf16Output};
 constexpr OpSpec kSpecs[] = {
     {.name = "dense_layer",
      .infer = InferDenseLayer,

@@ -5,14 +5,14 @@
 namespace dt {
 namespace {
 
-// The product of input 0's rows with the weight, transposed if `turned`, to output 0. `more`:
-// `bytes` bytes of scratch memory for the caller.
+// The product of input 0's rows with the weight or, if `transposed`, with its transpose, to output
+// 0. `more`: `bytes` bytes of scratch memory for the caller.
 template <class T>
 struct LayerProduct {
   GemmTask<T> task;
   std::byte* more = nullptr;
 
-  LayerProduct(KernelContext& context, bool turned, size_t bytes) {
+  LayerProduct(KernelContext& context, bool transposed, size_t bytes) {
     const MatrixShape x = AsMatrix(context.in(0)), weight = AsMatrix(context.in(1));
     const Either<T> from(context.in(0)), to(context.out(0));
     task.a = from.wide;
@@ -20,8 +20,8 @@ struct LayerProduct {
     task.b = DataOf<T>(context.in(1));
     task.c = to.wide;
     task.epilogue.bf16_c = to.bf16;
-    task.shape = {.m = x.rows, .n = turned ? weight.rows : weight.cols, .k = x.cols};
-    task.shape.transpose_b = turned;
+    task.shape = {.m = x.rows, .n = transposed ? weight.rows : weight.cols, .k = x.cols};
+    task.shape.transpose_b = transposed;
     more = UseMath(context.node.attrs, task, context.scratch, bytes);
   }
 };

@@ -48,9 +48,9 @@ Status InferMatmul(InferContext& context) {
   return OkStatus();
 }
 
-// narrow_matmul: a product of operands of which the pass `bf16_activations` stores some in bf16;
-// its result is floats. `math` is bf16.
-Status InferNarrowMatmul(InferContext& context) {
+// mixed_matmul: a product of operands of mixed types. Some are in bf16, because the pass
+// `bf16_activations` stores them so; the others are floats, as the result is. `math` is bf16.
+Status InferMixedMatmul(InferContext& context) {
   DT_TRY(SymShape out, ProductShape(context));
   context.outputs = {Output(DType::kF32, std::move(out))};
   return OkStatus();
@@ -110,8 +110,8 @@ constexpr OpSpec kSpecs[] = {{.name = "matmul",
                               .sharding = {.derive = MatmulLoops},
                               .attrs = kAttrs,
                               .bf16 = {.rounded = {0, 1}}},
-                             {.name = "narrow_matmul",
-                              .infer = InferNarrowMatmul,
+                             {.name = "mixed_matmul",
+                              .infer = InferMixedMatmul,
                               .cost = MatmulCost,
                               .sharding = {.derive = MatmulLoops},
                               .user_visible = false,

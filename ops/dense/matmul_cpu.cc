@@ -28,7 +28,7 @@ void Matmul(KernelContext& context) {
   });
 }
 
-constexpr NamedKernel kKernels[] = {{"matmul", Matmul}, {"narrow_matmul", Matmul}};
+constexpr NamedKernel kKernels[] = {{"matmul", Matmul}, {"mixed_matmul", Matmul}};
 
 }  // namespace
 

@@ -43,13 +43,13 @@ bool Has(dnnl_cpu_isa_t set) { return (dnnl_get_effective_cpu_isa() & set) == se
 
 dnnl_dim_t DimOf(size_t n) { return static_cast<dnnl_dim_t>(n); }
 
-// A dense matrix [rows, cols], stored transposed if `turned`.
+// A dense matrix [rows, cols]; if `transposed`, it is stored as [cols, rows].
 struct Matrix {
   size_t rows, cols;
-  bool turned;
+  bool transposed;
   dnnl_memory_desc_t Describe(dnnl_data_type_t type) const {
     const dnnl_dims_t dims = {DimOf(rows), DimOf(cols)};
-    const dnnl_dims_t strides = {DimOf(turned ? 1 : cols), DimOf(turned ? rows : 1)};
+    const dnnl_dims_t strides = {DimOf(transposed ? 1 : cols), DimOf(transposed ? rows : 1)};
     dnnl_memory_desc_t description;
     Check(dnnl_memory_desc_init_by_strides(&description, 2, dims, type, strides),
           "dnnl_memory_desc_init_by_strides");
@@ -104,11 +104,11 @@ class Compiled {
   Memory a_, b_, c_;
 };
 
-struct OfThread {
+struct ThreadState {
   Owned<dnnl_stream_t, dnnl_stream_destroy> stream;
   std::map<CompiledProduct, Compiled> compiled;
 
-  OfThread() {
+  ThreadState() {
     // oneDNN uses OpenMP, and would start a team for each thread of the pool.
     omp_set_num_threads(1);
     dnnl_stream_t made = nullptr;
@@ -149,13 +149,13 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void RoundToBf16
 }
 
 void Multiply(const CompiledProduct& product, const ProductOperands& data) {
-  thread_local OfThread own;
-  auto at = own.compiled.find(product);
-  if (at == own.compiled.end()) {
-    if (own.compiled.size() >= kKept) own.compiled.clear();
-    at = own.compiled.try_emplace(product, product).first;
+  thread_local ThreadState state;
+  auto at = state.compiled.find(product);
+  if (at == state.compiled.end()) {
+    if (state.compiled.size() >= kKept) state.compiled.clear();
+    at = state.compiled.try_emplace(product, product).first;
   }
-  at->second.Run(own.stream.get(), data);
+  at->second.Run(state.stream.get(), data);
 }
 
 }  // namespace dt

@@ -25,7 +25,7 @@ TileSize TileFor(const GemmShape& shape) {
 // ------------------------------------------------------------ factors
 
 // One factor of a product: rows of op(A) or columns of op(B), each a line of k numbers. Lines are
-// stored one after the other, or with `across` as the columns of [k, lines].
+// stored one after the other, or with `as_columns` as the columns of [k, lines].
 template <class T>
 struct Factor {
   // `ready` is in the type of the product; otherwise it is converted from `wide` or `bf16`.
@@ -33,7 +33,7 @@ struct Factor {
   const float* wide = nullptr;
   const uint16_t* bf16 = nullptr;
   size_t lines = 0, k = 0;
-  bool across = false;
+  bool as_columns = false;
 };
 
 void Convert(std::span<const float> from, uint16_t* to) { RoundToBf16(from, to); }
@@ -69,16 +69,17 @@ struct Part {
   size_t first, count, padded_count;
   size_t from, k, padded_k;
 };
-// Returns the part densely packed, in its stored order. REQUIRES: whole lines, unless stored
-// across.
+// Returns the part densely packed, in its stored order. REQUIRES: whole lines, unless stored as
+// columns.
 template <Purpose purpose, class T>
 const T* LinesOf(const Factor<T>& factor, const Part& part) {
   const bool padded = part.count != part.padded_count || part.k != part.padded_k;
-  const bool together = !factor.across || part.count == factor.lines;
-  const size_t at = factor.across ? part.from * factor.lines + part.first : part.first * factor.k;
+  const bool together = !factor.as_columns || part.count == factor.lines;
+  const size_t at =
+      factor.as_columns ? part.from * factor.lines + part.first : part.first * factor.k;
   if (together && !padded && factor.ready != nullptr) return factor.ready + at;
-  T* const to = TileRoom<T, purpose>(part.padded_count * part.padded_k);
-  if (!factor.across) {
+  T* const to = TileBuffer<T, purpose>(part.padded_count * part.padded_k);
+  if (!factor.as_columns) {
     DT_CHECK(part.from == 0 && part.k == factor.k && part.padded_k == part.k);
     Take(factor, at, part.count * part.k, to);
     return to;
@@ -94,7 +95,7 @@ template <class T>
 Factor<T> FactorA(const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
   Factor<T> a{.wide = task.a, .bf16 = task.bf16_a, .lines = shape.m, .k = shape.k};
-  a.across = shape.transpose_a;
+  a.as_columns = shape.transpose_a;
   if constexpr (std::is_same_v<T, float>) {
     if (task.math == GemmMath::kFp32) a.ready = task.a;
   } else {
@@ -108,7 +109,7 @@ template <class T>
 Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
   Factor<T> b{.wide = task.b, .bf16 = task.bf16_b, .lines = shape.n, .k = shape.k};
-  b.across = !shape.transpose_b;
+  b.as_columns = !shape.transpose_b;
   if constexpr (std::is_same_v<T, float>) {
     if (task.math == GemmMath::kFp32) b.ready = task.b;
   } else {
@@ -116,7 +117,7 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
   }
   if (b.ready != nullptr) return b;
   constexpr size_t kPiece = 16384;
-  T* const to = reinterpret_cast<T*>(task.room);
+  T* const to = reinterpret_cast<T*>(task.workspace);
   pool.ParallelFor(shape.k * shape.n, kPiece,
                    [&](size_t begin, size_t end) { Take(b, begin, end - begin, to + begin); });
   b.ready = to;
@@ -125,28 +126,28 @@ Factor<T> FactorB(TaskPool& pool, const GemmTask<float>& task) {
 
 // ------------------------------------------------------------ tiles
 
-// If both factors are stored across, sums are made in pieces, so that the packed lines of a tile
-// stay small. If the number of rows varies (A's rows, or the terms of each sum), kernels are
+// If both factors are stored as columns, sums are made in pieces, so that the packed lines of a
+// tile stay small. If the number of rows varies (A's rows, or the terms of each sum), kernels are
 // compiled only for multiples of kStep.
 template <class T>
 void TilesOf(TaskPool& pool, const GemmTask<float>& task) {
   constexpr size_t kStep = 32, kTerms = 256;
   const GemmShape& shape = task.shape;
   const Factor<T> a = FactorA<T>(task), b = FactorB<T>(pool, task);
-  const bool in_pieces = a.across && b.across;
+  const bool in_pieces = a.as_columns && b.as_columns;
   TileSize size = TileFor(shape);
   if (task.rows_vary && !in_pieces) size.step = kStep;
   const size_t piece = in_pieces ? kTerms : shape.k;
   EachTile(pool, shape, size, [&](const TileArea& tile) {
     const size_t rows = size.Filled(tile.rows), count = tile.rows * tile.cols;
     const bool in_place = task.c != nullptr && tile.cols == shape.n && rows == tile.rows;
-    float* const values =
-        in_place ? task.c + tile.row * shape.n : TileRoom<float, Purpose::kTile>(rows * tile.cols);
+    float* const values = in_place ? task.c + tile.row * shape.n
+                                   : TileBuffer<float, Purpose::kTile>(rows * tile.cols);
     if (shape.k == 0) std::fill_n(values, count, 0.0f);
     for (size_t from = 0; from < shape.k; from += piece) {
       const size_t k = std::min(piece, shape.k - from);
       const size_t padded_k = in_pieces && task.rows_vary ? DivideUp(k, kStep) * kStep : k;
-      float* const to = from == 0 ? values : TileRoom<float, Purpose::kPiece>(count);
+      float* const to = from == 0 ? values : TileBuffer<float, Purpose::kPiece>(count);
       Multiply(
           {.type = std::is_same_v<T, float> ? FactorType::kFp32 : FactorType::kBf16,
            .m = rows,
@@ -166,7 +167,7 @@ void TilesOf(TaskPool& pool, const GemmTask<float>& task) {
 
 }  // namespace
 
-size_t CompiledRoom(const GemmTask<float>& task) {
+size_t CompiledWorkspace(const GemmTask<float>& task) {
   const bool converted = task.math == GemmMath::kBf16;
   return converted ? task.shape.k * task.shape.n * sizeof(float) : 0;
 }

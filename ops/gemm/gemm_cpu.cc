@@ -33,11 +33,11 @@ void StoreBf16(std::span<const float> from, uint16_t* to) {
 std::byte* UseMath(const Attrs& attrs, GemmTask<float>& task, std::vector<std::byte>& scratch,
                    size_t more) {
   if (TextAttr(attrs, "math", "fp32") == "bf16") task.math = GemmMath::kBf16;
-  const size_t used = GoesByPanels(task) ? PanelRoom(task) : CompiledRoom(task);
-  const size_t room = (used + kAlignment - 1) / kAlignment * kAlignment;
-  std::byte* const begin = AlignedScratch(scratch, room + more);
-  if (room > 0) task.room = begin;
-  return begin + room;
+  const size_t used = GoesByPanels(task) ? PanelWorkspace(task) : CompiledWorkspace(task);
+  const size_t bytes = (used + kAlignment - 1) / kAlignment * kAlignment;
+  std::byte* const begin = AlignedScratch(scratch, bytes + more);
+  if (bytes > 0) task.workspace = begin;
+  return begin + bytes;
 }
 std::byte* UseMath(const Attrs&, GemmTask<double>&, std::vector<std::byte>& scratch, size_t more) {
   return AlignedScratch(scratch, more);

@@ -57,7 +57,7 @@ struct GemmTask {
   GemmEpilogue<T> epilogue = {};
   // The number of rows varies from call to call, so nothing should be compiled for it.
   bool rows_vary = false;
-  std::byte* room = nullptr;  // Set by UseMath. Required for kBf16, optional otherwise.
+  std::byte* workspace = nullptr;  // Set by UseMath. Required for kBf16, optional otherwise.
 };
 
 // Gives a task of floats the arithmetic of its node's attribute `math`, and working memory in the

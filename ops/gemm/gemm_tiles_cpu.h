@@ -14,13 +14,13 @@ namespace dt {
 // Computes tiles from packed panels. REQUIRES: as Gemm; HasAvx512(), and for kBf16 or bf16_c
 // MultipliesBf16().
 void PanelTiles(TaskPool& pool, const GemmTask<float>& task);
-// Computes tiles with kernels that oneDNN compiles, on any processor. REQUIRES: as Gemm; task.room
-// for kBf16.
+// Computes tiles with kernels that oneDNN compiles, on any processor. REQUIRES: as Gemm;
+// task.workspace for kBf16.
 void CompiledTiles(TaskPool& pool, const GemmTask<float>& task);
 
-// Bytes of task.room that each of them uses.
-size_t PanelRoom(const GemmTask<float>& task);
-size_t CompiledRoom(const GemmTask<float>& task);
+// Bytes of task.workspace that each of them uses.
+size_t PanelWorkspace(const GemmTask<float>& task);
+size_t CompiledWorkspace(const GemmTask<float>& task);
 
 inline size_t DivideUp(size_t n, size_t by) { return (n + by - 1) / by; }
 
@@ -38,10 +38,10 @@ struct TileSize {
 // This thread's memory for a tile's factors, or for a tile that is not stored as it is.
 enum class Purpose : uint8_t { kRows, kColumns, kTile, kPiece };
 template <class T, Purpose>
-T* TileRoom(size_t count) {
-  thread_local std::vector<T> room;
-  if (room.size() < count) room.resize(count);
-  return room.data();
+T* TileBuffer(size_t count) {
+  thread_local std::vector<T> buffer;
+  if (buffer.size() < count) buffer.resize(count);
+  return buffer.data();
 }
 
 // A part of C.
@@ -51,10 +51,10 @@ struct TileArea {
 // Calls body(area) for each tile, in parallel on the pool.
 template <class Body>
 void EachTile(TaskPool& pool, const GemmShape& shape, const TileSize& size, const Body& body) {
-  const size_t across = DivideUp(shape.n, size.cols);
-  pool.ParallelFor(DivideUp(shape.m, size.rows) * across, 1, [&](size_t begin, size_t end) {
+  const size_t tiles_per_row = DivideUp(shape.n, size.cols);
+  pool.ParallelFor(DivideUp(shape.m, size.rows) * tiles_per_row, 1, [&](size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t) {
-      const size_t row = t / across * size.rows, col = t % across * size.cols;
+      const size_t row = t / tiles_per_row * size.rows, col = t % tiles_per_row * size.cols;
       body(TileArea{row, col, std::min(size.rows, shape.m - row),
                     std::min(size.cols, shape.n - col)});
     }

@@ -40,7 +40,7 @@ struct Cut {
   size_t Panel(size_t width) const { return DivideUp(length * width, kLanes) * kLanes + kLanes; }
   // Memory for panels of so many lines, whatever k is, so that the memory of threads does not grow
   // with it.
-  static size_t RoomLines(size_t lines, size_t width) {
+  static size_t BufferLines(size_t lines, size_t width) {
     return DivideUp(lines, width) * (kStepsMax * width / kLanes + 1);
   }
   // Start of the panels of a piece in a packed B of n columns.
@@ -51,8 +51,8 @@ struct Cut {
 
 // ------------------------------------------------------------ words
 
-// Packing handles words of eight lines at a time. Rows of a factor stored across are far apart, so
-// rows that are packed later are prefetched.
+// Packing handles words of eight lines at a time. If the lines are stored as columns, consecutive
+// words of a line are far apart, so words that are packed later are prefetched.
 inline constexpr size_t kPackLanes = 8;
 inline __mmask8 FirstPackLanes(size_t n) {
   return static_cast<__mmask8>(FirstLanes(std::min(n, kPackLanes)));
@@ -64,18 +64,18 @@ DT_AVX512 inline __m256i LineStarts(size_t k) {
 }
 
 // The content of a word, and the product of two words.
-struct OfFloats {  // A word is a float.
+struct FloatWords {  // A word is a float.
   static constexpr FactorType kType = FactorType::kFp32;
   static constexpr size_t kAhead = 32;
 
-  DT_AVX512 static __m256i Across(const PanelFactor& from, size_t step, size_t line,
-                                  __mmask8 lanes) {
+  DT_AVX512 static __m256i FromColumns(const PanelFactor& from, size_t step, size_t line,
+                                       __mmask8 lanes) {
     const float* const at = from.wide + step * from.lines + line;
     __builtin_prefetch(at + kAhead * from.lines);
     return _mm256_maskz_loadu_epi32(lanes, at);
   }
-  DT_AVX512 static __m256i Along(const PanelFactor& from, size_t step, size_t line,
-                                 __mmask8 lanes) {
+  DT_AVX512 static __m256i FromRows(const PanelFactor& from, size_t step, size_t line,
+                                    __mmask8 lanes) {
     return _mm256_mmask_i32gather_epi32(_mm256_setzero_si256(), lanes, LineStarts(from.k),
                                         from.wide + line * from.k + step, sizeof(float));
   }
@@ -83,7 +83,7 @@ struct OfFloats {  // A word is a float.
     return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
   }
 };
-struct OfBf16 {  // A word is the bf16 of two terms, the earlier one in the low half.
+struct Bf16Words {  // A word is the bf16 of two terms, the earlier one in the low half.
   static constexpr FactorType kType = FactorType::kBf16;
   static constexpr size_t kAhead = 16;
 
@@ -95,8 +95,8 @@ struct OfBf16 {  // A word is the bf16 of two terms, the earlier one in the low 
     return reinterpret_cast<__m128i>(_mm256_cvtneps_pbh(floats));
   }
 
-  DT_AVX512 static __m128i TermAcross(const PanelFactor& from, size_t term, size_t line,
-                                      __mmask8 lanes) {
+  DT_AVX512 static __m128i TermFromColumns(const PanelFactor& from, size_t term, size_t line,
+                                           __mmask8 lanes) {
     if (term == from.k) return _mm_setzero_si128();
     const size_t at = term * from.lines + line;
     if (from.bf16 != nullptr) {
@@ -106,13 +106,13 @@ struct OfBf16 {  // A word is the bf16 of two terms, the earlier one in the low 
     __builtin_prefetch(from.wide + at + kAhead * from.lines);
     return Rounded(_mm256_maskz_loadu_ps(lanes, from.wide + at));
   }
-  DT_AVX512 static __m256i Across(const PanelFactor& from, size_t step, size_t line,
-                                  __mmask8 lanes) {
-    return Words(TermAcross(from, 2 * step, line, lanes),
-                 TermAcross(from, 2 * step + 1, line, lanes));
+  DT_AVX512 static __m256i FromColumns(const PanelFactor& from, size_t step, size_t line,
+                                       __mmask8 lanes) {
+    return Words(TermFromColumns(from, 2 * step, line, lanes),
+                 TermFromColumns(from, 2 * step + 1, line, lanes));
   }
-  DT_AVX512 static __m128i TermAlong(const PanelFactor& from, size_t term, size_t line,
-                                     __mmask8 lanes) {
+  DT_AVX512 static __m128i TermFromRows(const PanelFactor& from, size_t term, size_t line,
+                                        __mmask8 lanes) {
     if (term == from.k) return _mm_setzero_si128();
     const size_t at = line * from.k + term;
     if (from.bf16 != nullptr) {
@@ -125,10 +125,10 @@ struct OfBf16 {  // A word is the bf16 of two terms, the earlier one in the low 
     return Rounded(_mm256_mmask_i32gather_ps(_mm256_setzero_ps(), lanes, LineStarts(from.k),
                                              from.wide + at, sizeof(float)));
   }
-  DT_AVX512 static __m256i Along(const PanelFactor& from, size_t step, size_t line,
-                                 __mmask8 lanes) {
-    return Words(TermAlong(from, 2 * step, line, lanes),
-                 TermAlong(from, 2 * step + 1, line, lanes));
+  DT_AVX512 static __m256i FromRows(const PanelFactor& from, size_t step, size_t line,
+                                    __mmask8 lanes) {
+    return Words(TermFromRows(from, 2 * step, line, lanes),
+                 TermFromRows(from, 2 * step + 1, line, lanes));
   }
   DT_AVX512 static __m512 Add(__m512 sum, __m512i a, __m512i b) {
     return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
@@ -143,7 +143,7 @@ struct PackRange {
 // Packs into panels of `width` lines, step by step; `to` is the first panel. Lanes beyond a panel's
 // width are written too; the panel's next step overwrites them, or they are in the gap between
 // panels.
-template <class Words, size_t width, bool across>
+template <class Words, size_t width, bool as_columns>
 DT_AVX512 void Pack(const PanelFactor& from, const Cut& cut, const PackRange& range, uint32_t* to) {
   constexpr size_t kTogether = std::min(width, kPackLanes);
   const size_t begin = range.piece * cut.length, panel = cut.Panel(width);
@@ -151,8 +151,8 @@ DT_AVX512 void Pack(const PanelFactor& from, const Cut& cut, const PackRange& ra
     for (size_t j = 0; j < range.count; j += kTogether) {
       const size_t line = range.first + j;
       const __mmask8 lanes = FirstPackLanes(from.lines - line);
-      const __m256i words = across ? Words::Across(from, begin + s, line, lanes)
-                                   : Words::Along(from, begin + s, line, lanes);
+      const __m256i words = as_columns ? Words::FromColumns(from, begin + s, line, lanes)
+                                       : Words::FromRows(from, begin + s, line, lanes);
       uint32_t* const at = to + j / width * panel + s * width + j % width;
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), words);
     }
@@ -161,7 +161,7 @@ DT_AVX512 void Pack(const PanelFactor& from, const Cut& cut, const PackRange& ra
 
 template <class Words, size_t width>
 void Pack(const PanelFactor& from, const Cut& cut, const PackRange& range, uint32_t* to) {
-  if (from.across) return Pack<Words, width, true>(from, cut, range, to);
+  if (from.as_columns) return Pack<Words, width, true>(from, cut, range, to);
   Pack<Words, width, false>(from, cut, range, to);
 }
 

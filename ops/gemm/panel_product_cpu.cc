@@ -9,9 +9,9 @@
 namespace dt {
 namespace {
 
+using panels::Bf16Words, panels::FloatWords, panels::kLanes, panels::WordsOf;
 using panels::Block, panels::Cut, panels::FloatRows, panels::PackRange, panels::RowWords;
 using panels::FinishBlock, panels::FirstLanes, panels::MultiplyBlock, panels::Pack;
-using panels::kLanes, panels::OfBf16, panels::OfFloats, panels::WordsOf;
 
 constexpr size_t kPartSteps = 64;
 // A group of panels stays in a second-level cache while all rows are multiplied by it.
@@ -27,8 +27,8 @@ class TileColumns {
   TileColumns(const PanelFactor& b, const PackedLine* packed, const Cut& cut, const TileArea& tile)
       : b_(b), cut_(cut), tile_(tile), packed_(WordsOf(packed)) {
     if (packed != nullptr) return;
-    const size_t lines = Cut::RoomLines(std::min(tile.cols, kGroup), kPanelCols);
-    own_ = WordsOf(TileRoom<PackedLine, Purpose::kColumns>(lines));
+    const size_t lines = Cut::BufferLines(std::min(tile.cols, kGroup), kPanelCols);
+    own_ = WordsOf(TileBuffer<PackedLine, Purpose::kColumns>(lines));
   }
 
   // Selects columns [begin, end) of the tile.
@@ -71,7 +71,7 @@ class TileRows {
     } else if (a.bf16 != nullptr) {
       rows_ = reinterpret_cast<const std::byte*>(a.bf16 + at);
     } else {
-      uint16_t* const rounded = TileRoom<uint16_t, Purpose::kRows>(count);
+      uint16_t* const rounded = TileBuffer<uint16_t, Purpose::kRows>(count);
       RoundToBf16({a.wide + at, count}, rounded);
       rows_ = reinterpret_cast<const std::byte*>(rounded);
     }
@@ -98,14 +98,14 @@ class TileRows {
   RowWords words_;
 };
 
-// The rows of a tile of a factor stored across, which are packed here.
+// The rows of a tile of a factor stored as columns, which are packed here.
 template <class Words>
 class PackedTileRows {
  public:
   PackedTileRows(const PanelFactor& a, const Cut& cut, const TileArea& tile)
       : a_(a), cut_(cut), tile_(tile) {
-    const size_t lines = Cut::RoomLines(tile.rows, kBlockRows);
-    packed_ = WordsOf(TileRoom<PackedLine, Purpose::kRows>(lines));
+    const size_t lines = Cut::BufferLines(tile.rows, kBlockRows);
+    packed_ = WordsOf(TileBuffer<PackedLine, Purpose::kRows>(lines));
   }
 
   void Take(size_t piece) {
@@ -140,7 +140,7 @@ class Tile {
     if (task.c != nullptr) {
       sums_ = {task.c + area.row * task.shape.n + area.col, task.shape.n};
     } else if (cut_.pieces > 1) {
-      sums_ = {TileRoom<float, Purpose::kTile>(area.rows * area.cols), area.cols};
+      sums_ = {TileBuffer<float, Purpose::kTile>(area.rows * area.cols), area.cols};
     }
   }
 
@@ -188,8 +188,8 @@ class Tile {
 
 template <class Body>
 void OnWords(FactorType type, const Body& body) {
-  if (type == FactorType::kFp32) return body(OfFloats());
-  body(OfBf16());
+  if (type == FactorType::kFp32) return body(FloatWords());
+  body(Bf16Words());
 }
 
 }  // namespace
@@ -219,7 +219,9 @@ void MultiplyPanels(const GemmTask<float>& task, const PanelFactor& a, const Pan
                     const PackedLine* packed, const TileArea& tile) {
   DT_CHECK(packed == nullptr || tile.col % kPanelCols == 0);
   OnWords(TypeOf(task), [&]<class Words>(Words) {
-    if (a.across) return Tile<Words, PackedTileRows<Words>>(task, a, b, packed, tile).Multiply();
+    if (a.as_columns) {
+      return Tile<Words, PackedTileRows<Words>>(task, a, b, packed, tile).Multiply();
+    }
     Tile<Words, TileRows<Words>>(task, a, b, packed, tile).Multiply();
   });
 }

@@ -14,13 +14,13 @@
 namespace dt {
 
 // A factor: rows of op(A) or columns of op(B), each a line of k numbers. Lines are stored one after
-// the other, or with `across` as the columns of [k, lines]. Either `wide` (floats) or `bf16` is
+// the other, or with `as_columns` as the columns of [k, lines]. Either `wide` (floats) or `bf16` is
 // set. For a product of kBf16, floats are rounded to bf16. REQUIRES: floats for kFp32.
 struct PanelFactor {
   const float* wide = nullptr;
   const uint16_t* bf16 = nullptr;
   size_t lines = 0, k = 0;
-  bool across = false;
+  bool as_columns = false;
 };
 
 inline constexpr size_t kPanelCols = 64, kBlockRows = 6;

@@ -7,7 +7,7 @@ namespace dt {
 namespace {
 
 // A tile reads B's panels from outer caches, so tall results have tiles of many rows. If A is
-// stored across and B is packed once for all tiles, about eight tiles share the rows evenly.
+// stored as columns and B is packed once for all tiles, about eight tiles share the rows evenly.
 TileSize TileFor(const GemmShape& shape, bool packed_once) {
   constexpr size_t kColsMax = 8 * kPanelCols, kVectorCols = 16, kTiles = 8, kTall = 1024;
   const size_t cols = std::min(shape.n, kColsMax);
@@ -25,39 +25,40 @@ TileSize TileFor(const GemmShape& shape, bool packed_once) {
 
 // The gradient of a weight with few columns is computed transposed, with few rows, so that vector
 // lanes run along its long dimension.
-bool IsTurned(const GemmShape& shape) {
+bool IsComputedTransposed(const GemmShape& shape) {
   return shape.transpose_a && !shape.transpose_b && shape.n <= kPanelCols / 2 &&
          shape.m >= kPanelCols;
 }
 
 }  // namespace
 
-size_t PanelRoom(const GemmTask<float>& task) {
+size_t PanelWorkspace(const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
-  if (IsTurned(shape)) return shape.m * shape.n * sizeof(float);
+  if (IsComputedTransposed(shape)) return shape.m * shape.n * sizeof(float);
   if (shape.m <= kTileRows) return 0;
   return PackedLines(TypeOf(task), shape.n, shape.k) * sizeof(PackedLine);
 }
 
 void PanelTiles(TaskPool& pool, const GemmTask<float>& task) {
   const GemmShape& shape = task.shape;
-  if (IsTurned(shape) && task.room != nullptr) {
-    GemmTask<float> turned = task;
-    turned.shape = {.m = shape.n, .n = shape.m, .k = shape.k, .transpose_a = true};
-    std::swap(turned.a, turned.b);
-    std::swap(turned.bf16_a, turned.bf16_b);
-    turned.c = reinterpret_cast<float*>(std::exchange(turned.room, nullptr));
-    PanelTiles(pool, turned);
+  if (IsComputedTransposed(shape) && task.workspace != nullptr) {
+    GemmTask<float> transposed = task;
+    transposed.shape = {.m = shape.n, .n = shape.m, .k = shape.k, .transpose_a = true};
+    std::swap(transposed.a, transposed.b);
+    std::swap(transposed.bf16_a, transposed.bf16_b);
+    transposed.c = reinterpret_cast<float*>(std::exchange(transposed.workspace, nullptr));
+    PanelTiles(pool, transposed);
     return pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
       for (size_t at = begin * shape.n; at < end * shape.n; ++at) {
-        task.c[at] = turned.c[at % shape.n * shape.m + at / shape.n];
+        task.c[at] = transposed.c[at % shape.n * shape.m + at / shape.n];
       }
     });
   }
   const FactorType type = TypeOf(task);
   const PanelFactor a{task.a, task.bf16_a, shape.m, shape.k, shape.transpose_a};
   const PanelFactor b{task.b, task.bf16_b, shape.n, shape.k, !shape.transpose_b};
-  auto* const packed = shape.m > kTileRows ? reinterpret_cast<PackedLine*>(task.room) : nullptr;
+  auto* const packed =
+      shape.m > kTileRows ? reinterpret_cast<PackedLine*>(task.workspace) : nullptr;
   if (packed != nullptr) {
     pool.ParallelFor(PackedParts(type, shape.k), 1, [&](size_t begin, size_t end) {
       for (size_t part = begin; part < end; ++part) PackPart(type, b, part, packed);

@@ -104,7 +104,7 @@ template <class T, size_t tall, class Body>
 
 // Transposes eight columns of eight fields into eight rows, `width` apart.
 template <class T>
-void Turn(const T* const* fields, size_t column, T* to, size_t width) {
+void TransposeBlock(const T* const* fields, size_t column, T* to, size_t width) {
   Lanes<T> a[kLanes], b[kLanes];
   for (size_t i = 0; i < kLanes; i += 2) {
     const Lanes<T> x = LanesAt(fields[i] + column), y = LanesAt(fields[i + 1] + column);
@@ -133,7 +133,7 @@ class SamplePairs {
   void Open(const DotShape& shape) {
     shape_ = shape;
     width_ = (shape.fields + kWide - 1) / kWide * kWide;
-    turned_.resize(shape.dim * width_);
+    transposed_.resize(shape.dim * width_);
     sums_.resize(kTall * width_);
     padded_.resize(width_);
   }
@@ -141,7 +141,7 @@ class SamplePairs {
   // Writes nothing at or after `end`, but may write beyond the sample.
   void Write(const T* const* fields, T* to, const T* end) {
     for (size_t f = 0; f < width_; ++f) padded_[f] = fields[std::min(f, shape_.fields - 1)];
-    TurnAll();
+    TransposeFields();
     for (size_t i = 0; i < shape_.fields; i += kTall) {
       for (size_t j = 0; j < std::min(i + kTall, shape_.fields); j += kWide) SumTile(i, j);
       for (size_t r = 0; r < std::min(kTall, shape_.fields - i); to += i + r, ++r) {
@@ -151,21 +151,21 @@ class SamplePairs {
   }
 
  private:
-  void TurnAll() {
+  void TransposeFields() {
     size_t d = 0;
     for (; d + kLanes <= shape_.dim; d += kLanes) {
       for (size_t f = 0; f < width_; f += kLanes) {
-        Turn(padded_.data() + f, d, turned_.data() + d * width_ + f, width_);
+        TransposeBlock(padded_.data() + f, d, transposed_.data() + d * width_ + f, width_);
       }
     }
     for (; d < shape_.dim; ++d) {
-      for (size_t f = 0; f < width_; ++f) turned_[d * width_ + f] = padded_[f][d];
+      for (size_t f = 0; f < width_; ++f) transposed_[d * width_ + f] = padded_[f][d];
     }
   }
   // Fields i, i + 1, … times fields j, j + 1, ….
   void SumTile(size_t i, size_t j) {
     const T* const rows[kTall] = {padded_[i], padded_[i + 1], padded_[i + 2], padded_[i + 3]};
-    const T* columns = turned_.data() + j;
+    const T* columns = transposed_.data() + j;
     Tile<T, kTall> tile;
     for (size_t d = 0; d < shape_.dim; ++d) {
       tile.Add(columns + d * width_, [&](size_t r) { return rows[r][d]; });
@@ -184,7 +184,7 @@ class SamplePairs {
 
   DotShape shape_;
   size_t width_ = 0;  // Number of fields, rounded up to fill the last tile.
-  std::vector<T> turned_, sums_;
+  std::vector<T> transposed_, sums_;
   std::vector<const T*> padded_;
 };
 

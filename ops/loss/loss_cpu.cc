@@ -34,7 +34,7 @@ struct Samples {
 };
 
 // Computed in float64, with partial sums of kPiece samples in order.
-template <class Of>
+template <class LossFunction>
 void Loss(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const Samples<T> samples(context, 0);
@@ -43,7 +43,7 @@ void Loss(KernelContext& context) {
     context.pool.ParallelFor(samples.x.size(), kPiece, [&](size_t begin, size_t end) {
       double sum = 0;
       for (size_t i = begin; i < end; ++i) {
-        sum += samples.weight_of(i) * Of::Loss(samples.x[i], samples.label[i]);
+        sum += samples.weight_of(i) * LossFunction::Loss(samples.x[i], samples.label[i]);
       }
       parts[begin / kPiece] = sum;
     });
@@ -53,7 +53,7 @@ void Loss(KernelContext& context) {
   });
 }
 
-template <class Of>
+template <class LossFunction>
 void LossGrad(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const Samples<T> samples(context, 1);
@@ -61,7 +61,7 @@ void LossGrad(KernelContext& context) {
     T* out = DataOf<T>(context.out(0));
     context.pool.ParallelFor(samples.x.size(), kPiece, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
-        const double slope = Of::Slope(samples.x[i], samples.label[i]);
+        const double slope = LossFunction::Slope(samples.x[i], samples.label[i]);
         out[i] = static_cast<T>(share * samples.weight_of(i) * slope);
       }
     });

@@ -30,12 +30,12 @@ struct Samples {
   }
 };
 
-template <class T, class Of>
+template <class T, class LossFunction>
 struct LossOf {
   Samples<T> samples;
   __device__ double operator()(int64_t i, const CudaRun&) const {
     const double x = ToFloat(samples.x[i]), z = ToFloat(samples.label[i]);
-    return samples.WeightOf(i) * Of::Loss(x, z);
+    return samples.WeightOf(i) * LossFunction::Loss(x, z);
   }
 };
 template <class T>
@@ -47,31 +47,32 @@ struct StoreMean {
 };
 size_t LossScratch(const CudaCall& call) { return SumElementsBytes(SizeOf(call.inputs[0])); }
 
-template <class Of>
+template <class LossFunction>
 CudaError Loss(const CudaCall& call) {
   return OnFloat(call, [&]<class T>(T) {
     SumElements(call, SizeOf(call.inputs[0]), static_cast<double*>(call.scratch),
-                LossOf<T, Of>{Samples<T>(call, 0)}, StoreMean<T>{DataOf<T>(call.outputs[0])});
+                LossOf<T, LossFunction>{Samples<T>(call, 0)},
+                StoreMean<T>{DataOf<T>(call.outputs[0])});
   });
 }
 
-template <class T, class Of>
+template <class T, class LossFunction>
 struct SlopeOf {
   Samples<T> samples;
   const T* dloss;
   T* out;
   __device__ void operator()(int64_t i, const CudaRun& run) const {
     const double share = static_cast<double>(ToFloat(dloss[0])) / run.step_samples;
-    const double slope = Of::Slope(ToFloat(samples.x[i]), ToFloat(samples.label[i]));
+    const double slope = LossFunction::Slope(ToFloat(samples.x[i]), ToFloat(samples.label[i]));
     out[i] = To<T>(static_cast<float>(share * samples.WeightOf(i) * slope));
   }
 };
-template <class Of>
+template <class LossFunction>
 CudaError LossGrad(const CudaCall& call) {
   return OnFloat(call, [&]<class T>(T) {
-    ForEach(
-        call, SizeOf(call.inputs[1]),
-        SlopeOf<T, Of>{Samples<T>(call, 1), DataOf<T>(call.inputs[0]), DataOf<T>(call.outputs[0])});
+    ForEach(call, SizeOf(call.inputs[1]),
+            SlopeOf<T, LossFunction>{Samples<T>(call, 1), DataOf<T>(call.inputs[0]),
+                                     DataOf<T>(call.outputs[0])});
   });
 }
 

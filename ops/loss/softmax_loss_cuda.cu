@@ -275,13 +275,13 @@ size_t InBatchGradScratch(const CudaCall& call) {
   return ScoresBytes(user.extent[0]) + 4 * Aligned(vectors);
 }
 template <class T>
-struct Widen {
+struct CopyToFloats {
   const T* from;
   float* to;
   __device__ void operator()(int64_t i, const CudaRun&) const { to[i] = ToFloat(from[i]); }
 };
 template <class T>
-struct Narrow {
+struct CopyFromFloats {
   const float* from;
   T* to;
   __device__ void operator()(int64_t i, const CudaRun&) const { to[i] = To<T>(from[i]); }
@@ -317,8 +317,8 @@ Vectors VectorsOf(const CudaCall& call, float* copies, size_t each) {
     return {DataOf<float>(user), DataOf<float>(item), DataOf<float>(call.outputs[0]),
             DataOf<float>(call.outputs[1])};
   } else {
-    ForEach(call, SizeOf(user), Widen<T>{DataOf<T>(user), copies});
-    ForEach(call, SizeOf(user), Widen<T>{DataOf<T>(item), copies + each});
+    ForEach(call, SizeOf(user), CopyToFloats<T>{DataOf<T>(user), copies});
+    ForEach(call, SizeOf(user), CopyToFloats<T>{DataOf<T>(item), copies + each});
     return {copies, copies + each, copies + 2 * each, copies + 3 * each};
   }
 }
@@ -343,8 +343,8 @@ CudaError InBatchGrad(const CudaCall& call) {
       error = BlockGrads(call, v, scores, begin, rows);
     }
     if constexpr (!std::is_same_v<T, float>) {
-      ForEach(call, size, Narrow<T>{v.du, DataOf<T>(call.outputs[0])});
-      ForEach(call, size, Narrow<T>{v.dv, DataOf<T>(call.outputs[1])});
+      ForEach(call, size, CopyFromFloats<T>{v.du, DataOf<T>(call.outputs[0])});
+      ForEach(call, size, CopyFromFloats<T>{v.dv, DataOf<T>(call.outputs[1])});
     }
   });
   return error != nullptr ? error : launched;

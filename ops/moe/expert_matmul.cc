@@ -31,17 +31,17 @@ Status InferExpertMatmul(InferContext& context) {
   DT_TRY_STATUS(ExpectInputs(context, 3, 4));
   DT_TRY_STATUS(ExpectRanges(context));
   DT_TRY_STATUS(ExpectFloat(context, 2));
-  const bool turned = BoolAttr(context.node.attrs, "transpose_b", false);
-  DT_TRY_STATUS(
-      ExpectRank(context, 2, 3, turned ? "[experts, units, width]" : "[experts, width, units]"));
+  const bool transposed = BoolAttr(context.node.attrs, "transpose_b", false);
+  DT_TRY_STATUS(ExpectRank(context, 2, 3,
+                           transposed ? "[experts, units, width]" : "[experts, width, units]"));
   const SymShape &weight = context.in(2).shape, &ends = context.in(1).shape;
   SymShape out = context.in(0).shape;
-  if (weight[0] != ends[0] || weight[turned ? 2 : 1] != out[1]) {
+  if (weight[0] != ends[0] || weight[transposed ? 2 : 1] != out[1]) {
     return Invalid("expert_matmul: a weight of {}{} does not fit rows of {} of {} experts",
-                   context.shape_text(2), turned ? " transposed" : "", context.shape_text(0),
+                   context.shape_text(2), transposed ? " transposed" : "", context.shape_text(0),
                    ends[0].times);
   }
-  out[1] = weight[turned ? 1 : 2];
+  out[1] = weight[transposed ? 1 : 2];
   if (context.in_count() == 4) {
     DT_TRY_STATUS(ExpectFloat(context, 3));
     DT_TRY_STATUS(ExpectShape(context, 3, {ends[0], out[1]}, "the bias"));
@@ -76,13 +76,13 @@ Status InferExpertSum(InferContext& context) {
 Status ExpertMatmulGradient(GradientContext& context) {
   const std::vector<ValueIndex> in = context.node().inputs;
   const ValueIndex dy = context.output_grad(0), ends = in[1];
-  const bool turned = BoolAttr(context.node().attrs, "transpose_b", false);
+  const bool transposed = BoolAttr(context.node().attrs, "transpose_b", false);
   if (context.needs_grad(0)) {
-    const Attrs attrs = turned ? Attrs{} : Attrs{{"transpose_b", true}};
+    const Attrs attrs = transposed ? Attrs{} : Attrs{{"transpose_b", true}};
     context.SetInputGrad(0, context.Add("expert_matmul", {dy, ends, in[2]}, attrs)[0]);
   }
   if (context.needs_grad(2)) {
-    const ValueIndex left = turned ? dy : in[0], right = turned ? in[0] : dy;
+    const ValueIndex left = transposed ? dy : in[0], right = transposed ? in[0] : dy;
     context.SetInputGrad(2, context.Add("expert_matmul_grad", {left, ends, right}, {})[0]);
   }
   if (in.size() == 4 && context.needs_grad(3)) {
@@ -109,9 +109,9 @@ OpCost ExpertMatmulGradCost(const Graph& graph, const Node& node, int64_t batch)
 
 // With a bias the inner dimension is not cut, since the bias would be added once for each part.
 std::string ExpertMatmulLoops(const Graph&, const Node& node) {
-  const bool turned = BoolAttr(node.attrs, "transpose_b", false);
-  if (node.inputs.size() == 4) return turned ? "e'K,^e,enK,en->e'n" : "e'K,^e,eKn,en->e'n";
-  return turned ? "e'k,^e,enk->e'n" : "e'k,^e,ekn->e'n";
+  const bool transposed = BoolAttr(node.attrs, "transpose_b", false);
+  if (node.inputs.size() == 4) return transposed ? "e'K,^e,enK,en->e'n" : "e'K,^e,eKn,en->e'n";
+  return transposed ? "e'k,^e,enk->e'n" : "e'k,^e,ekn->e'n";
 }
 
 constexpr AttrSpec kAttrs[] = {{.name = "transpose_b", .type = AttrType::kBool}};

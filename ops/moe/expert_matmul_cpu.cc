@@ -21,7 +21,7 @@ void ForExperts(KernelContext& context, const Body& body) {
 void ExpertMatmul(KernelContext& context) {
   OnFloat(context.in(0).dtype, [&]<class T>(T) {
     const size_t k = AsMatrix(context.in(0)).cols, n = AsMatrix(context.out(0)).cols;
-    const bool turned = BoolAttr(context.node.attrs, "transpose_b", false);
+    const bool transposed = BoolAttr(context.node.attrs, "transpose_b", false);
     const T* const rows = DataOf<T>(context.in(0));
     const T* const weights = DataOf<T>(context.in(2));
     const T* const biases = context.inputs.size() == 4 ? DataOf<T>(context.in(3)) : nullptr;
@@ -29,7 +29,7 @@ void ExpertMatmul(KernelContext& context) {
     ForExperts(context, [&](size_t e, size_t begin, size_t count) {
       GemmTask<T> task{
           .a = rows + begin * k, .b = weights + e * k * n, .c = out + begin * n, .rows_vary = true};
-      task.shape = {.m = count, .n = n, .k = k, .transpose_b = turned};
+      task.shape = {.m = count, .n = n, .k = k, .transpose_b = transposed};
       if (biases != nullptr) task.epilogue.bias = biases + e * n;
       Gemm(context.pool, task);
     });

@@ -112,22 +112,22 @@ __global__ void __launch_bounds__(kThreads) ExpertProductKernel(ExpertProduct<T>
 }
 CudaError ExpertMatmul(const CudaCall& call) {
   const CudaTensor &rows = call.inputs[0], &weight = call.inputs[2], &out = call.outputs[0];
-  const bool turned = BoolAttr(call, "transpose_b", false);
+  const bool transposed = BoolAttr(call, "transpose_b", false);
   const int64_t experts = weight.times[0], inner = rows.times[1], cols = out.times[1];
-  const unsigned across = BlocksFor(cols, kTile);
-  const unsigned down = BlocksFor(RowsOf(rows).extent + experts * kTile, kTile);
+  const unsigned column_blocks = BlocksFor(cols, kTile);
+  const unsigned row_blocks = BlocksFor(RowsOf(rows).extent + experts * kTile, kTile);
   return OnFloat(call, [&]<class T>(T) {
     const ExpertProduct<T> of{experts,
                               inner,
                               cols,
-                              turned ? 1 : cols,
-                              turned ? inner : 1,
+                              transposed ? 1 : cols,
+                              transposed ? inner : 1,
                               IndexOf(call.inputs[1]),
                               DataOf<T>(rows),
                               DataOf<T>(weight),
                               call.input_count == 4 ? DataOf<T>(call.inputs[3]) : nullptr,
                               DataOf<T>(out)};
-    LaunchKernel(call, {dim3(across, down)}, ExpertProductKernel<T>, of);
+    LaunchKernel(call, {dim3(column_blocks, row_blocks)}, ExpertProductKernel<T>, of);
   });
 }
 

@@ -70,7 +70,7 @@ struct TableArrays {
 };
 
 // The row that a warp updates.
-struct RowAtHand {
+struct CurrentRow {
   float *value, *state;
   const float* grad;
   int64_t dim;
@@ -90,7 +90,7 @@ struct RowAtHand {
 };
 
 template <class Rule>
-__device__ void UpdateRow(const OptimizerSpec& spec, const Rates& rates, const RowAtHand& row,
+__device__ void UpdateRow(const OptimizerSpec& spec, const Rates& rates, const CurrentRow& row,
                           float decay1, float decay2) {
   if constexpr (Rule::kRowwise) {
     // When the sum is known, every lane has read the accumulator.
@@ -126,13 +126,13 @@ __global__ void __launch_bounds__(kThreads)
     float* const value = arrays.table + int64_t{arrays.numbers[r]} * width;
     const uint64_t steps_since_update = arrays.steps_since_update[r],
                    times = rules.by_gap ? steps_since_update : 1;
-    RowAtHand row{value,
-                  value + dim,
-                  arrays.grads + r * dim,
-                  dim,
-                  static_cast<int>(threadIdx.x % kWarp),
-                  static_cast<float>(rules.l2 * static_cast<double>(times)),
-                  1.0f};
+    CurrentRow row{value,
+                   value + dim,
+                   arrays.grads + r * dim,
+                   dim,
+                   static_cast<int>(threadIdx.x % kWarp),
+                   static_cast<float>(rules.l2 * static_cast<double>(times)),
+                   1.0f};
     if (rules.clip_row_norm > 0) {
       const double norm = sqrt(row.Squares());
       if (norm > rules.clip_row_norm) row.factor = static_cast<float>(rules.clip_row_norm / norm);

@@ -137,12 +137,12 @@ void ClipNorm(float limit, std::span<float> grad) {
   for (float& g : grad) g *= factor;
 }
 
-// The gradient with l2 and clipping applied, written to `room`; `grad` itself if there are none.
+// The gradient with l2 and clipping applied, written to `scratch`; `grad` itself if there are none.
 std::span<const float> RowGradient(const OptimizerSpec& spec, uint64_t steps_since_update,
                                    std::span<const float> value, std::span<const float> grad,
-                                   std::span<float> room) {
+                                   std::span<float> scratch) {
   if (spec.l2 == 0.0f && spec.clip_row_norm <= 0.0f) return grad;
-  const std::span<float> own = room.first(grad.size());
+  const std::span<float> own = scratch.first(grad.size());
   std::ranges::copy(grad, own.begin());
   if (spec.l2 != 0.0f) {
     const uint64_t times = spec.l2_scope == L2Scope::kGap ? steps_since_update : 1;
@@ -178,8 +178,8 @@ void RowUpdate::Apply(uint64_t steps_since_update, std::span<float> value, std::
   const size_t dim = value.size();
   DT_DCHECK(steps_since_update >= 1 && given.size() == dim && dim <= kRowDimMax);
   DT_DCHECK(state.size() == StateFloats(spec_, static_cast<uint32_t>(dim)));
-  std::array<float, kRowDimMax> room;  // Not initialised, because most rows do not need it.
-  const std::span<const float> grad = RowGradient(spec_, steps_since_update, value, given, room);
+  std::array<float, kRowDimMax> scratch;  // Not initialised, because most rows do not need it.
+  const std::span<const float> grad = RowGradient(spec_, steps_since_update, value, given, scratch);
   float* const second = state.data() + (state.size() > dim ? dim : 0);
   switch (spec_.kind) {
     case OptimizerKind::kSgd:

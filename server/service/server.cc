@@ -121,13 +121,12 @@ class ServerRole : public Server {
       endpoints.push_back(EndpointOf(options_.listen, i));
     }
     if (!keeper_.has_value() || keeper_->endpoints().empty()) return BindAll(endpoints);
-    const TimePoint deadline = SystemClock().Now() + kRebindTimeout;
-    auto sockets = BindAll(keeper_->endpoints());
-    while (!sockets.ok() && SystemClock().Now() < deadline) {
-      Pause(kRebindPause);
+    Result<std::vector<std::unique_ptr<ServerSocket>>> sockets;
+    const auto bound = [&] {
       sockets = BindAll(keeper_->endpoints());
-    }
-    if (sockets.ok()) return sockets;
+      return sockets.ok();
+    };
+    if (PollUntil(SystemClock().Now() + kRebindTimeout, kRebindPause, bound)) return sockets;
     LogWarn("server.begins_anew", {{"why", ToText(sockets.status())}});
     keeper_->BecomeNewServer();
     return BindAll(endpoints);

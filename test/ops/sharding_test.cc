@@ -302,8 +302,8 @@ TEST(Sharding, PartsJoinedAreTheWhole) {
     }
   }
   for (const OpSpec* spec : AllOps()) {
-    // Operators of the engine have no kernel; narrow_matmul is divided as matmul.
-    if (FindKernel(spec->name) == nullptr || spec->name == "narrow_matmul") continue;
+    // Operators of the engine have no kernel; mixed_matmul is divided as matmul.
+    if (FindKernel(spec->name) == nullptr || spec->name == "mixed_matmul") continue;
     EXPECT_TRUE(backend.ops.contains(std::string(spec->name))) << spec->name;
   }
   for (const char* cut :
@@ -320,8 +320,8 @@ TEST(Sharding, EveryOperatorHasARule) {
   }
 }
 
-TEST(Sharding, NarrowProductsAreCutAsProducts) {
-  EXPECT_EQ(FindOp("narrow_matmul")->sharding.derive, FindOp("matmul")->sharding.derive);
+TEST(Sharding, MixedProductsAreCutAsProducts) {
+  EXPECT_EQ(FindOp("mixed_matmul")->sharding.derive, FindOp("matmul")->sharding.derive);
 }
 
 std::string LoopsBetween(const SymShape& from, const SymShape& to) {

@@ -123,12 +123,7 @@ std::vector<pid_t> ProcessesWith(const std::string& text) {
 }
 
 bool Eventually(std::chrono::milliseconds timeout, const std::function<bool()>& done) {
-  const TimePoint deadline = SystemClock().Now() + timeout;
-  while (!done()) {
-    if (SystemClock().Now() > deadline) return false;
-    Pause(milliseconds(20));
-  }
-  return true;
+  return PollUntil(SystemClock().Now() + timeout, milliseconds(20), done);
 }
 
 }  // namespace dt::test

@@ -84,22 +84,23 @@ void RowCache::Join(const PulledRows& pulled, CachedPull& pull) {
     const float* from = pulled.table(t).data();
     for (size_t i = 0; i < pull.missing[t].size(); ++i, from += table.dim) {
       std::copy_n(from, table.dim, pull.rows[t].data() + size_t{pull.missing[t][i]} * table.dim);
-      const size_t at = PlaceOf(table, pull.misses.tables[t][i]);
+      const size_t at = SlotFor(table, pull.misses.tables[t][i]);
       table.entries[at] = {pull.misses.tables[t][i], pulled.clock() + staleness_ + 1};
       std::copy_n(from, table.dim, table.values.data() + at * table.dim);
     }
   }
 }
 
-// The key's own entry if it has one, else the one that becomes useless first.
-size_t RowCache::PlaceOf(const Table& table, Key key) {
+// The index of the key's own entry if it has one, else of its set's entry that becomes useless
+// first.
+size_t RowCache::SlotFor(const Table& table, Key key) {
   const size_t set = SetOf(table, key);
-  size_t place = set;
+  size_t slot = set;
   for (size_t at = set; at < set + kWays; ++at) {
     if (table.entries[at].key == key && table.entries[at].served_until > 0) return at;
-    if (table.entries[at].served_until < table.entries[place].served_until) place = at;
+    if (table.entries[at].served_until < table.entries[slot].served_until) slot = at;
   }
-  return place;
+  return slot;
 }
 
 void RowCache::Clear() {

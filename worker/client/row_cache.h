@@ -58,7 +58,7 @@ class RowCache {
     std::vector<float> values;   // [sets, kWays, dim]
   };
   static size_t SetOf(const Table& table, Key key);
-  static size_t PlaceOf(const Table& table, Key key);
+  static size_t SlotFor(const Table& table, Key key);
   void TakeGroup(const LookupPlan& plan, const RowGroup& group, Step step, CachedPull& out);
   const float* Find(size_t table, Key key, Step step);
 

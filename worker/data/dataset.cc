@@ -39,16 +39,15 @@ class BuildLock {
           "set data.cache_dir to a directory that can be written");
     }
     auto lock = std::make_unique<BuildLock>(file);
-    const TimePoint deadline = SystemClock().Now() + kLockTimeout;
-    while (flock(file, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) {
-        return Unavailable("{}: locking failed: {}", path, std::strerror(errno));
-      }
-      if (SystemClock().Now() > deadline) {
-        return Timeout("{}: another process has been building this data cache for an hour", path);
-      }
-      Pause(kLockPoll);
+    int error = 0;
+    const auto locked_or_failed = [&] {
+      error = flock(file, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+      return error != EWOULDBLOCK && error != EINTR;
+    };
+    if (!PollUntil(SystemClock().Now() + kLockTimeout, kLockPoll, locked_or_failed)) {
+      return Timeout("{}: another process has been building this data cache for an hour", path);
     }
+    if (error != 0) return Unavailable("{}: locking failed: {}", path, std::strerror(error));
     return lock;
   }
   explicit BuildLock(int file) : file_(file) {}

@@ -32,26 +32,26 @@ bool GivesRows(const Node& node) {
 
 // A value that something other than a node refers to keeps its type.
 Result<Graph> StoreActivationsInBf16(Graph graph, const PlanRequest&) {
-  std::vector<bool> narrow(graph.values.size(), false);
+  std::vector<bool> in_bf16(graph.values.size(), false);
   for (const Node& node : graph.nodes) {
-    if (GivesRows(node)) narrow[node.outputs[0]] = true;
+    if (GivesRows(node)) in_bf16[node.outputs[0]] = true;
   }
   for (const Node& node : graph.nodes) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!TakesRows(node, i)) narrow[node.inputs[i]] = false;
+      if (!TakesRows(node, i)) in_bf16[node.inputs[i]] = false;
     }
   }
   const auto keep = [&](ValueIndex v) {
-    if (v != kNone) narrow[v] = false;
+    if (v != kNone) in_bf16[v] = false;
   };
   for (const LossSpec& loss : graph.losses) keep(loss.output), keep(loss.loss);
   for (const ParameterSpec& p : graph.parameters) keep(p.grad), keep(p.pushed);
   for (const TableUse& table : graph.tables) keep(table.row_grad);
-  const auto is_narrow = [&](ValueIndex v) { return narrow[v]; };
+  const auto is_in_bf16 = [&](ValueIndex v) { return in_bf16[v]; };
   for (Node& node : graph.nodes) {
-    if (GivesRows(node) && narrow[node.outputs[0]]) node.attrs["narrow"] = true;
-    if (node.op == "matmul" && std::ranges::any_of(node.inputs, is_narrow)) {
-      node.op = "narrow_matmul";
+    if (GivesRows(node) && in_bf16[node.outputs[0]]) node.attrs["bf16_output"] = true;
+    if (node.op == "matmul" && std::ranges::any_of(node.inputs, is_in_bf16)) {
+      node.op = "mixed_matmul";
     }
   }
   for (size_t n = 0; n < graph.nodes.size(); ++n) {

@@ -12,10 +12,11 @@ Attrs Axis(int64_t axis) { return {{"axis", axis}}; }
 void AddDense(CaseMaker& make) {
   const Dim b = Batch();
   make.Add("matmul", "matmul", {}, {{b, Const(5)}, {Const(5), Const(3)}});
-  make.Add("matmul, b turned", "matmul", {{"transpose_b", true}},
+  make.Add("matmul, b transposed", "matmul", {{"transpose_b", true}},
            {{b, Const(5)}, {Const(3), Const(5)}});
-  make.Add("matmul, a turned", "matmul", {{"transpose_a", true}}, {{b, Const(5)}, {b, Const(3)}});
-  make.Add("matmul, both turned", "matmul", {{"transpose_a", true}, {"transpose_b", true}},
+  make.Add("matmul, a transposed", "matmul", {{"transpose_a", true}},
+           {{b, Const(5)}, {b, Const(3)}});
+  make.Add("matmul, both transposed", "matmul", {{"transpose_a", true}, {"transpose_b", true}},
            {{b, Const(5)}, {Const(3), b}});
   make.Add("matmul of fields", "matmul", {}, {{b, Const(2), Const(5)}, {Const(5), Const(3)}});
   make.Add("matmul to one column", "matmul", {}, {{b, Const(9)}, {Const(9), Const(1)}});

@@ -16,20 +16,20 @@ void MakeMask(CaseInput& mask, size_t cols) {
 
 void AddProducts(CaseMaker& make) {
   const Dim b = Batch();
-  const auto turned = [](bool left, bool right) {
+  const auto transposed = [](bool left, bool right) {
     return Attrs{{"transpose_a", left}, {"transpose_b", right}};
   };
   make.Add("batch_matmul", "batch_matmul", {}, {{b, Const(7), Const(5)}, {b, Const(5), Const(21)}});
-  make.Add("batch_matmul, a turned", "batch_matmul", turned(true, false),
+  make.Add("batch_matmul, a transposed", "batch_matmul", transposed(true, false),
            {{b, Const(5), Const(6)}, {b, Const(5), Const(16)}});
-  make.Add("batch_matmul, b turned", "batch_matmul", turned(false, true),
+  make.Add("batch_matmul, b transposed", "batch_matmul", transposed(false, true),
            {{b, Const(2), Const(4), Const(9)}, {b, Const(2), Const(3), Const(9)}});
-  make.Add("batch_matmul, both turned", "batch_matmul", turned(true, true),
+  make.Add("batch_matmul, both transposed", "batch_matmul", transposed(true, true),
            {{b, Const(2), Const(9), Const(5)}, {b, Const(2), Const(17), Const(9)}});
   make.Add("batch_matmul of single rows", "batch_matmul", {},
            {{b, Const(1), Const(1)}, {b, Const(1), Const(1)}});
   // This size is computed by the matrix library; smaller ones are not.
-  make.Add("batch_matmul, large", "batch_matmul", turned(false, true),
+  make.Add("batch_matmul, large", "batch_matmul", transposed(false, true),
            {{Const(2), Const(3), Const(200)}, {Const(2), Const(40), Const(200)}});
   make.Add("outer", "outer", {}, {{b, Const(3), Const(4)}, {b, Const(3), Const(11)}});
   make.Add("outer of columns", "outer", {}, {{b, Const(5)}, {b, Const(1)}});

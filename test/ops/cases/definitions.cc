@@ -33,9 +33,9 @@ std::vector<Numbers> Matmul(const OpCase& c) {
 
 // Layers are defined by their parts. This is the case of the matrix product alone; bias, activation
 // and gradient sums follow it.
-OpCase ProductOf(const OpCase& c, bool turned) {
+OpCase ProductOf(const OpCase& c, bool transposed) {
   OpCase product = c;
-  product.attrs = {{"transpose_b", turned}};
+  product.attrs = {{"transpose_b", transposed}};
   product.inputs.resize(2);
   return product;
 }

@@ -38,7 +38,7 @@ bool Has(Way way, bool bf16) {
 struct How {
   bool bf16 = false;
   Given given = Given::kFloats;
-  bool room = true, rows_vary = false;
+  bool workspace = true, rows_vary = false;
   Way way = Way::kOfProcessor;
   uint32_t threads = 1;
 };
@@ -60,13 +60,14 @@ void Multiply(GemmTask<float> task, const Factors& factors, const How& how) {
   if (how.bf16) attrs["math"] = std::string("bf16");
   std::vector<std::byte> scratch;
   UseMath(attrs, task, scratch, 0);
-  if (!how.room) task.room = nullptr;
+  if (!how.workspace) task.workspace = nullptr;
   TaskPool pool(how.threads);
   if (how.way == Way::kOfProcessor) return Gemm(pool, task);
   const bool panels = how.way == Way::kPanels;
-  std::vector<PackedLine> room(
-      (panels ? PanelRoom(task) : CompiledRoom(task)) / sizeof(PackedLine) + 1);
-  task.room = how.room || !panels ? reinterpret_cast<std::byte*>(room.data()) : nullptr;
+  std::vector<PackedLine> workspace(
+      (panels ? PanelWorkspace(task) : CompiledWorkspace(task)) / sizeof(PackedLine) + 1);
+  task.workspace =
+      how.workspace || !panels ? reinterpret_cast<std::byte*>(workspace.data()) : nullptr;
   if (panels) PanelTiles(pool, task);
   if (!panels) CompiledTiles(pool, task);
 }
@@ -109,12 +110,12 @@ TEST_P(GemmTest, EqualsPlainLoops) {
   for (const Way way : {Way::kOfProcessor, Way::kPanels, Way::kCompiled}) {
     if (!Has(way, false)) continue;
     EXPECT_EQ(Product(shape, factors, {.way = way}), expected);
-    EXPECT_EQ(Product(shape, factors, {.room = false, .rows_vary = may_vary, .way = way}),
+    EXPECT_EQ(Product(shape, factors, {.workspace = false, .rows_vary = may_vary, .way = way}),
               expected);
     for (const Given given : {Given::kFloats, Given::kFirstInBf16, Given::kBothInBf16}) {
       if (!Has(way, true)) continue;
       EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = given, .way = way}), expected);
-      const How how{.bf16 = true, .given = given, .room = way != Way::kPanels, .way = way};
+      const How how{.bf16 = true, .given = given, .workspace = way != Way::kPanels, .way = way};
       EXPECT_EQ(Product(shape, factors, how), expected);
     }
   }
@@ -165,7 +166,7 @@ TEST_P(GemmEpilogueTest, EqualsPlainLoops) {
   for (const Way way : {Way::kOfProcessor, Way::kPanels, Way::kCompiled}) {
     if (!Has(way, false)) continue;
     expect_all({.way = way, .threads = 2}, true, false);
-    expect_all({.room = false, .rows_vary = true, .way = way}, true, false);
+    expect_all({.workspace = false, .rows_vary = true, .way = way}, true, false);
     if (!Has(way, true)) continue;
     expect_all({.way = way}, false, true);
     for (const Given given : {Given::kFloats, Given::kBothInBf16}) {
@@ -182,7 +183,7 @@ TEST_P(GemmTest, BitsDependNeitherOnThreadsNorOnTiles) {
   FillNormal(4, 0, b);
   const Factors factors(std::move(a), std::move(b));
   const std::vector<float> once = Product(shape, factors, {});
-  EXPECT_EQ(Product(shape, factors, {.room = false}), once);
+  EXPECT_EQ(Product(shape, factors, {.workspace = false}), once);
   EXPECT_EQ(Product(shape, factors, {.threads = 3}), once);
   const std::vector<float> bf16 = Product(shape, factors, {.bf16 = true});
   EXPECT_EQ(Product(shape, factors, {.bf16 = true, .given = Given::kBothInBf16}), bf16);
@@ -195,10 +196,10 @@ TEST(GemmOfNoRows, NeedsNoResult) {
   Gemm(pool, GemmTask<double>{.shape = {.m = 0, .n = 5, .k = 3}});
 }
 
-std::vector<GemmShape> Shapes(std::vector<bool> turned_a) {
+std::vector<GemmShape> Shapes(std::vector<bool> transpose_a) {
   std::vector<GemmShape> shapes;
   const auto add = [&](size_t m, size_t n, size_t k) {
-    for (const bool a : turned_a) {
+    for (const bool a : transpose_a) {
       for (const bool b : {false, true}) shapes.push_back({m, n, k, a, b});
     }
   };

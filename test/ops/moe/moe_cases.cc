@@ -38,14 +38,15 @@ void AddProduct(CaseMaker& make, const std::string& name, int64_t width, int64_t
   const int64_t n = 2 * make.batch();
   const Numbers ends = {static_cast<double>(n / 7), static_cast<double>(n / 7),
                         static_cast<double>(n)};
-  for (const bool turned : {false, true}) {
+  for (const bool transposed : {false, true}) {
     for (const bool has_bias : {false, true}) {
-      OpCase& c = make.Add(
-          fmt::format("{}{}{}", name, turned ? ", turned" : "", has_bias ? ", with bias" : ""),
-          "expert_matmul", {{"transpose_b", turned}}, {{Batch(2), Const(width)}});
+      OpCase& c =
+          make.Add(fmt::format("{}{}{}", name, transposed ? ", transposed" : "",
+                               has_bias ? ", with bias" : ""),
+                   "expert_matmul", {{"transpose_b", transposed}}, {{Batch(2), Const(width)}});
       c.inputs.push_back(IndexOf({Const(3)}, ends));
-      const SymShape weight = {Const(3), Const(turned ? units : width),
-                               Const(turned ? width : units)};
+      const SymShape weight = {Const(3), Const(transposed ? units : width),
+                               Const(transposed ? width : units)};
       c.inputs.push_back(Floats(c, weight, make.NextStream()));
       if (has_bias) c.inputs.push_back(Floats(c, {Const(3), Const(units)}, make.NextStream()));
     }
@@ -86,13 +87,13 @@ std::vector<Numbers> Combine(const OpCase& c) {
 std::vector<Numbers> ExpertMatmul(const OpCase& c) {
   const Tensor rows = In(c, 0), ends = In(c, 1), weight = In(c, 2);
   const Tensor bias = c.inputs.size() == 4 ? In(c, 3) : Tensor{};
-  const bool turned = Flag(c, "transpose_b");
+  const bool transposed = Flag(c, "transpose_b");
   return {ForEach(OutShape(c), [&](const Index& i) {
     int64_t e = 0;
     while (static_cast<double>(i[0]) >= ends.at({e})) ++e;
     double sum = bias.values.empty() ? 0 : bias.at({e, i[1]});
     for (int64_t k = 0; k < rows.dim(1); ++k) {
-      sum += rows.at({i[0], k}) * (turned ? weight.at({e, i[1], k}) : weight.at({e, k, i[1]}));
+      sum += rows.at({i[0], k}) * (transposed ? weight.at({e, i[1], k}) : weight.at({e, k, i[1]}));
     }
     return sum;
   })};

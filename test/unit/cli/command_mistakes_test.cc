@@ -83,6 +83,16 @@ TEST(CommandMistakes, AValueThatIsNotAllowedIsNamedWithThoseThatAre) {
        {{"worker", "j", "--child", "-1"}, "-1"}});
 }
 
+TEST(CommandMistakes, AFlagIsNoValueOfTheOptionBeforeIt) {
+  ExpectMistakes(
+      {{{"train", "j", "--result", "--no-progress"},
+        "--result: a value is missing before --no-progress"},
+       {{"eval", "j", "--checkpoint", "--result", "r"}, "--checkpoint: a value is missing before"},
+       {{"train", "j", "--set", "--result", "r"}, "--set: a value is missing before --result"},
+       {{"checkpoint", "list", "j", "--set", "--log-level"}, "--set: a value is missing before"}});
+  EXPECT_EQ(Parse({"train", "j", "--result", "--name-of-a-file"}).code, -1);
+}
+
 TEST(CommandMistakes, AFlagThatTheCommandHasNotIsNamed) {
   ExpectMistakes({{{"train", "j", "--checkpont", "d"}, "--checkpont"},
                   {{"scheduler", "j", "--scheduler", "tcp://h:1"}, "--scheduler"},
@@ -102,12 +112,15 @@ TEST(CommandMistakes, AKeyOfTheJobThatIsTakenForAFlagIsShownAsASet) {
       {{"launch", "j", "--servers", "2"}, "--set cluster.servers=2\n"},
       {{"launch", "j", "--seed=7"}, "--set seed=7\n"},
       {{"train", "j", "--lr"}, "--set optimizer.lr=VALUE\n"},
+      {{"train", "j", "--lr", "-1"}, "--set optimizer.lr=-1\n"},
+      {{"train", "j", "--epochs", "--no-progress"}, "--set train.epochs=VALUE\n"},
       {{"train", "j", "--format", "csv"}, "--set data.format=csv\n"}};
   ExpectMistakes({std::begin(mistakes), std::end(mistakes)});
   for (const char* no_key : {"--frobnicate", "--epoch-count", "--"}) {
     EXPECT_THAT(Parse({"train", "j", "k", no_key}).errors, Not(HasSubstr("--set"))) << no_key;
   }
   EXPECT_THAT(Parse({"train", "--epochs", "3"}).errors, Not(HasSubstr("train.epochs=j")));
+  EXPECT_THAT(Parse({"plan", "j", "--format", "svg"}).errors, Not(HasSubstr("--set"))) << "a flag";
 }
 
 TEST(CommandMistakes, TheResultFileHasThemIfOneIsAskedFor) {

@@ -43,9 +43,8 @@ bool Exists(pid_t pid) { return kill(pid, 0) == 0; }
 
 // Waits until the child has made a file: it is past what stands before that in its script.
 void WaitForFile(const std::string& path) {
-  const TimePoint deadline = SystemClock().Now() + kLong;
-  while (!std::filesystem::exists(path) && SystemClock().Now() < deadline) Pause(milliseconds(1));
-  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_TRUE(PollUntil(SystemClock().Now() + kLong, milliseconds(1),
+                        [&] { return std::filesystem::exists(path); }));
 }
 
 std::string ReadFile(const std::string& path) {

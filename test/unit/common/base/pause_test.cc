@@ -38,5 +38,27 @@ TEST(Pause, AfterAStopItIsOverAtOnce) {
   EXPECT_FALSE(Pause(seconds(60), source.get_token()));
 }
 
+TEST(PollUntil, EndsAsSoonAsTheConditionIsTrue) {
+  int asked = 0;
+  const TimePoint begun = SystemClock().Now();
+  EXPECT_TRUE(PollUntil(begun + seconds(60), milliseconds(1), [&] { return ++asked == 3; }));
+  EXPECT_EQ(asked, 3);
+  EXPECT_GE(SystemClock().Now() - begun, milliseconds(2)) << "it waits between two checks";
+}
+
+TEST(PollUntil, GivesUpAtTheDeadline) {
+  const TimePoint deadline = SystemClock().Now() + milliseconds(5);
+  EXPECT_FALSE(PollUntil(deadline, milliseconds(1), [] { return false; }));
+  EXPECT_GE(SystemClock().Now(), deadline);
+}
+
+TEST(PollUntil, ChecksOnceAfterTheDeadline) {
+  const TimePoint past = SystemClock().Now() - seconds(1);
+  int asked = 0;
+  EXPECT_TRUE(PollUntil(past, seconds(60), [&] { return ++asked == 1; }));
+  EXPECT_FALSE(PollUntil(past, seconds(60), [&] { return ++asked == 0; }));
+  EXPECT_EQ(asked, 2);
+}
+
 }  // namespace
 }  // namespace dt

@@ -120,8 +120,8 @@ TEST_F(RowPullerTest, WhatIsOnDiskIsAnnouncedOnceBeforeItIsPulled) {
     if (step == 0) {
       EXPECT_THAT(Asked("prefetch"), IsEmpty()) << "the server has not said so yet";
       // The reader has finished two more slices when it asks for the one behind them.
-      const TimePoint until = SystemClock().Now() + seconds(60);
-      while (rank_->asked_for < 4 && SystemClock().Now() < until) Pause(milliseconds(1));
+      PollUntil(SystemClock().Now() + seconds(60), milliseconds(1),
+                [&] { return rank_->asked_for >= 4; });
     }
   }
   const std::vector<Step> announced = Asked("prefetch");

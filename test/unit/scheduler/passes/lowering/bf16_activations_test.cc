@@ -48,11 +48,11 @@ Both GraphsOf(const JobConfig& job) {
     both.after = *std::move(next);
     if (pass.name == "bf16_activations") return both;
   }
-  DT_CHECK_MSG(false, "there is no pass narrow");
+  DT_CHECK_MSG(false, "there is no pass bf16_activations");
   return both;
 }
 
-std::set<std::string> NarrowOf(const Graph& graph) {
+std::set<std::string> Bf16ValuesOf(const Graph& graph) {
   std::set<std::string> names;
   for (const Value& value : graph.values) {
     if (value.dtype == DType::kBf16) names.insert(value.name);
@@ -67,19 +67,20 @@ HostTensor Rounded(const HostTensor& tensor) {
   return rounded;
 }
 
-TEST(Narrow, RowsBetweenLayersOnTheProcessor) {
+TEST(Bf16Activations, RowsBetweenLayersOnTheProcessor) {
   const std::set<std::string> want = {"m.0.relu",      "m.1.relu",      "n.0.relu",
                                       "m.0.relu.grad", "m.1.relu.grad", "n.0.relu.grad"};
-  EXPECT_EQ(NarrowOf(GraphsOf(TwoTowers("bf16")).after), want);
-  EXPECT_TRUE(NarrowOf(GraphsOf(TwoTowers("fp32")).after).empty());
-  EXPECT_TRUE(NarrowOf(GraphsOf(TwoTowers("tf32")).after).empty());
+  EXPECT_EQ(Bf16ValuesOf(GraphsOf(TwoTowers("bf16")).after), want);
+  EXPECT_TRUE(Bf16ValuesOf(GraphsOf(TwoTowers("fp32")).after).empty());
+  EXPECT_TRUE(Bf16ValuesOf(GraphsOf(TwoTowers("tf32")).after).empty());
 
   JobConfig job = TwoTowers("bf16");
   job.parallel.place = {{"m.1*", Device::kGpu}};
-  EXPECT_EQ(NarrowOf(GraphsOf(job).after), (std::set<std::string>{"n.0.relu", "n.0.relu.grad"}));
+  EXPECT_EQ(Bf16ValuesOf(GraphsOf(job).after),
+            (std::set<std::string>{"n.0.relu", "n.0.relu.grad"}));
 }
 
-TEST(Narrow, WhatOthersThanNodesReadStays) {
+TEST(Bf16Activations, WhatOthersThanNodesReadStays) {
   const JobConfig job = TwoTowers("bf16");
   Graph before = GraphsOf(job).before;
   const auto value = [&](const std::string& name) {
@@ -90,11 +91,11 @@ TEST(Narrow, WhatOthersThanNodesReadStays) {
   before.losses[0].output = value("n.0.relu");
   const Result<Graph> after = StoreActivationsInBf16(before, {job, test::TinyColumns(), 1});
   ASSERT_TRUE(after.ok()) << ToText(after.status());
-  EXPECT_EQ(NarrowOf(*after),
+  EXPECT_EQ(Bf16ValuesOf(*after),
             (std::set<std::string>{"m.0.relu", "m.1.relu", "m.1.relu.grad", "n.0.relu.grad"}));
 }
 
-TEST(Narrow, ResultsHaveTheSameBits) {
+TEST(Bf16Activations, ResultsHaveTheSameBits) {
   const Both both = GraphsOf(TwoTowers("bf16"));
   TaskPool pool(2);
   for (const uint32_t samples : {0u, 1u, 63u, 70u, 300u, 1100u}) {
