@@ -1,18 +1,17 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
+#include <span>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/completion/bash_completion.h"
+#include "cli/key_hint.h"
 #include "cli/outcome.h"
 #include "cli/version.h"
 #include "common/base/text.h"
-#include "common/config/reader/config_node.h"
-#include "common/config/reader/key_table.h"
 #include "common/storage/files.h"
 
 namespace dt::cli {
@@ -20,10 +19,6 @@ namespace {
 
 // Commands that the documentation names but that do not exist yet.
 constexpr std::string_view kLater[] = {"drain", "scale", "serve"};
-
-// Sections of the job file whose keys users may mistake for flags.
-constexpr std::array<std::string_view, 7> kSections = {
-    "", "train", "data", "optimizer", "cluster", "checkpoint", "observe"};
 
 const std::vector<std::pair<std::string, LogLevel>> kLevels = {{"debug", LogLevel::kDebug},
                                                                {"info", LogLevel::kInfo},
@@ -58,7 +53,7 @@ class Parser {
       const int code = app_.exit(e, out, problem);
       PrintText(out.str());
       const bool unknown = e.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-      const std::string hint = unknown ? KeyHint(argc, argv, e.what()) : "";
+      const std::string hint = unknown ? KeyHint(std::span(argv, argc), e.what()) : "";
       std::fputs(Printable(problem.str() + hint).c_str(), stderr);
       if (code == 0) return 0;
       KeepResult(argc, argv, e.what());
@@ -100,31 +95,6 @@ class Parser {
       if (option->get_items_expected_min() > 0) option->check(CLI::Validator(problem, ""));
     }
     for (CLI::App* sub : app.get_subcommands({})) RefuseFlagsAsValues(*sub);
-  }
-
-  // For an unknown flag with the name of a key of the job: how to set the key.
-  static std::string KeyHint(int argc, char** argv, std::string_view why) {
-    for (int i = 1; i < argc; ++i) {
-      const std::string flag = argv[i];
-      const size_t equals = std::min(flag.find('='), flag.size());
-      if (!flag.starts_with("--") || why.find(flag) == std::string_view::npos) continue;
-      std::string name = flag.substr(2, equals - 2);
-      std::ranges::replace(name, '-', '_');
-      for (const KeySpec& key : AllKeys()) {
-        if (key.name != name || std::ranges::find(kSections, key.section) == kSections.end()) {
-          continue;
-        }
-        const std::string path = JoinPath(key.section, key.name);
-        // What follows may be another flag: `--epochs --no-progress`.
-        const bool separate = equals == flag.size() && i + 1 < argc &&
-                              !std::string_view(argv[i + 1]).starts_with("--");
-        const std::string value = equals < flag.size() ? flag.substr(equals + 1)
-                                  : separate           ? argv[i + 1]
-                                                       : "VALUE";
-        return fmt::format("Keys of the job are set with --set {}={}\n", path, value);
-      }
-    }
-    return "";
   }
 
   // Writes the result file, if one is asked for, also after a usage error.

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "test/e2e/in_process_job.h"
+#include "test/e2e/in_process/in_process_job.h"
 #include "test/support/allocations.h"
 
 namespace dt {

@@ -2,7 +2,7 @@
 // checkpoints from which a job can be resumed and evaluated. Method: whole jobs in this process.
 #include <gtest/gtest.h>
 
-#include "test/e2e/in_process_job.h"
+#include "test/e2e/in_process/in_process_job.h"
 #include "test/support/tiny_job.h"
 
 namespace dt {

@@ -9,7 +9,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "test/e2e/in_process_job.h"
+#include "test/e2e/in_process/in_process_job.h"
 #include "test/support/cuda_on_host/cuda_on_host.h"
 
 namespace dt {

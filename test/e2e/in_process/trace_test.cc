@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "test/e2e/in_process_job.h"
+#include "test/e2e/in_process/in_process_job.h"
 
 namespace dt {
 namespace {

@@ -1,4 +1,4 @@
-#include "test/e2e/in_process_job.h"
+#include "test/e2e/in_process/in_process_job.h"
 
 #include <thread>
 
