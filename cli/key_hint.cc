@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "common/base/text.h"
 #include "common/config/reader/config_node.h"
 #include "common/config/reader/key_table.h"

@@ -38,6 +38,19 @@ set(DT_EVERYDAY_thread "^unit/(common/(base|control)|server/shard|worker/client)
 set(DT_PREFIX_address asan)
 set(DT_PREFIX_thread tsan)
 
+# The target test_headers: the headers that most tests include, compiled once for all of them.
+function(dt_test_headers)
+  if(TARGET test_headers)
+    return()
+  endif()
+  set(main ${PROJECT_BINARY_DIR}/generated/test_headers.cc)
+  file(CONFIGURE OUTPUT ${main} CONTENT "int main() {}\n")
+  dt_binary(test_headers SRCS ${main} DEPS GTest::gtest GTest::gmock)
+  target_precompile_headers(test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>
+    <algorithm> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span> <string> <thread> <vector>)
+  target_compile_options(test_headers PRIVATE -fpch-preprocess)
+endfunction()
+
 # In a sanitizer build the label says which run of scripts/test.sh uses the test: asan (tsan) for the directories above
 # and for SANITIZE address (thread), asan-full (tsan-full) for all others.
 function(dt_test name)
@@ -46,6 +59,11 @@ function(dt_test name)
     list(APPEND arg_DEPS GTest::gtest_main)
   endif()
   dt_binary(${name} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gtest GTest::gmock)
+  if(DT_UNITY_BUILD)
+    dt_test_headers()
+    target_precompile_headers(${name} REUSE_FROM test_headers)
+    target_compile_options(${name} PRIVATE -fpch-preprocess)  # ccache needs it.
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()

@@ -5,7 +5,7 @@ set(DT_SANITIZE none CACHE STRING "none, address (with undefined), thread")
 option(DT_WERROR "Warnings are errors" ON)
 option(DT_BUILD_TESTS "Build the tests" ON)
 option(DT_FUZZ "Build libFuzzer targets (clang)" OFF)
-option(DT_UNITY_BUILD "Compile up to eight sources of a library as one" OFF)
+option(DT_UNITY_BUILD "Compile up to eight sources of a library as one, and the headers of tests once" OFF)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
