@@ -35,6 +35,10 @@ endif()
 if(DT_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Here g++ takes the sources for headers, in which a member of a type without linkage would be a mistake.
   target_compile_options(dt_flags INTERFACE -Wno-subobject-linkage)
+  # And it inlines less in large sources, which costs 1.5 % of the speed of training DLRM.
+  if(DT_SANITIZE STREQUAL "none")
+    target_compile_options(dt_flags INTERFACE --param=large-unit-insns=1000000)
+  endif()
 endif()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   # All processes use the same instruction set, so that they compute the same bits.
