@@ -103,7 +103,8 @@ class Parser {
     result.status = Invalid("{}", why);
     for (int i = 1; i < argc; ++i) {
       const std::string flag = argv[i];
-      const bool separate = flag == "--result" && i + 1 < argc;
+      const bool separate =
+          flag == "--result" && i + 1 < argc && !std::string_view(argv[i + 1]).starts_with("--");
       if (!separate && !flag.starts_with("--result=")) continue;
       const std::string path = separate ? argv[i + 1] : flag.substr(flag.find('=') + 1);
       if (Status s = WriteWholeFile(path, ToJson(result)); !s.ok()) PrintError(s);

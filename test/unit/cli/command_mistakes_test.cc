@@ -90,6 +90,7 @@ TEST(CommandMistakes, AFlagIsNoValueOfTheOptionBeforeIt) {
        {{"eval", "j", "--checkpoint", "--result", "r"}, "--checkpoint: a value is missing before"},
        {{"train", "j", "--set", "--result", "r"}, "--set: a value is missing before --result"},
        {{"checkpoint", "list", "j", "--set", "--log-level"}, "--set: a value is missing before"}});
+  EXPECT_FALSE(std::filesystem::exists("--no-progress")) << "a result file of that name";
   EXPECT_EQ(Parse({"train", "j", "--result", "--name-of-a-file"}).code, -1);
 }
 
