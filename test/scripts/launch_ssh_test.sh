@@ -17,7 +17,8 @@ cat >ssh <<'SSH'
 shift
 exec bash -c "$*"
 SSH
-# Ends at once with $<ROLE>_CODE if that is set; else waits for a signal, at most 20 s, and ends with 0.
+# Ends at once with $<ROLE>_CODE if that is set; else waits for a signal, at most 20 s, and ends with 0 a moment later:
+# a process that has announced its end is not gone yet.
 cat >dovetail <<'ROLE'
 #!/usr/bin/env bash
 if [[ $1 == keygen ]]; then
@@ -34,7 +35,7 @@ for flag in "$@"; do
 done
 code=${1}_CODE
 [[ -n ${!code:-} ]] && exit "${!code}"
-trap 'echo "$1 stopped" >>calls; exit 0' INT TERM
+trap 'echo "$1 stopped" >>calls; read -rt 0.3 <> <(:); exit 0' INT TERM
 for _ in $(seq 200); do read -rt 0.1 <> <(:) || true; done
 exit 1
 ROLE
@@ -91,13 +92,19 @@ run "interrupted" 130 bash -c 'set -m; "$0" "$@" & sleep 3; kill -INT $!; wait $
 [[ $(grep -c stopped calls) == 4 ]] || complain "$current" "not all were stopped: $(cat calls)"
 
 # The launcher is killed, so it cannot stop the roles. They stop at the end of their standard input,
-# so no other process may hold it open.
+# so no other process may hold it open. Nobody waits for them, so this test does.
 run "killed" 137 bash -c '
   "$0" "$@" & launcher=$!
-  await() { for _ in $(seq 200); do [[ $(grep -c "$1" calls) == 4 ]] && return; read -rt 0.1 <> <(:); done; }
-  await "job.yaml"
+  await() { for _ in $(seq 200); do "$@" && return; read -rt 0.1 <> <(:); done; }
+  all_started() { [[ $(grep -c job.yaml calls) == 4 ]]; }
+  all_gone() {
+    while read -r pid; do kill -0 "$pid" && return 1; done <pids
+    while read -r file; do [[ -e $file ]] && return 1; done <key_files
+    return 0
+  } 2>/dev/null
+  await all_started
   kill -KILL $launcher
-  await stopped
+  await all_gone
   wait $launcher' "$launch" job.yaml hosts
 [[ $(grep -c stopped calls) == 4 ]] || complain "$current" "not all were stopped: $(cat calls)"
 
