@@ -24,7 +24,7 @@ namespace dt {
 // Converts to a value of any type; for counting only.
 struct AnyField {
   template <class T>
-  operator T() const;
+  operator T() const;  // NOLINT(google-explicit-constructor): a brace must convert it.
 };
 
 // The number of fields of an aggregate: how many values its braces take.

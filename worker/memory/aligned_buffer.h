@@ -40,12 +40,12 @@ class AlignedBuffer {
   // If pinning fails, copies are just slower.
   bool Pin(size_t bytes) {
     Result<PinnedMemory> pinned = PinnedMemory::Make(*pinned_for_, bytes);
-    if (pinned.ok()) {
-      pinned_ = *std::move(pinned);
-    } else {
+    if (!pinned.ok()) {
       LogWarn("device.not_pinned", {{"bytes", bytes}, {"why", MessageOf(pinned.status())}});
+      return false;
     }
-    return pinned.ok();
+    pinned_ = *std::move(pinned);
+    return true;
   }
 
   Accelerator* pinned_for_;
