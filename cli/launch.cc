@@ -118,7 +118,7 @@ class Launch {
       return Unavailable("cannot start the scheduler: {}", std::strerror(errno));
     }
     ends_ = ends[1];
-    const Status started = StartOne("scheduler", arguments, ends[0]);
+    Status started = StartOne("scheduler", arguments, ends[0]);
     close(ends[0]);
     return started;
   }

@@ -215,7 +215,7 @@ void BenchWorker::Check(std::span<const float> expected, const Frame& values) {
   for (const float value : expected) {
     float sum = 0;
     for (size_t d = 0; d < kBenchDim; d += kFloatsOfLine) sum += row[d];
-    DT_CHECK(sum == kBenchDim / kFloatsOfLine * value);
+    DT_CHECK(sum == float{kBenchDim / kFloatsOfLine} * value);
     row += kBenchDim;
   }
 }

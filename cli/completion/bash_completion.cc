@@ -38,7 +38,9 @@ void Collect(const CLI::App& command, const std::string& name, Words& words, Wor
   for (const CLI::App* sub : command.get_subcommands({})) {
     if (sub->get_group().empty()) continue;
     here.push_back(sub->get_name());
-    Collect(*sub, name.empty() ? sub->get_name() : name + " " + sub->get_name(), words, values);
+    const std::string path =
+        name.empty() ? sub->get_name() : fmt::format("{} {}", name, sub->get_name());
+    Collect(*sub, path, words, values);
   }
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group().empty()) continue;

@@ -134,7 +134,7 @@ void ReadSchedule(const MapReader& in, DenseOptimizerConfig& optimizer) {
 
 // Names the device, and the rule that set it: "with device: gpu by parallel.place …".
 std::string WithDevice(const TableConfig& table) {
-  const std::string device = fmt::format("with device: {}", NameOf(table.device));
+  std::string device = fmt::format("with device: {}", NameOf(table.device));
   if (table.place_match.empty()) return device;
   return fmt::format("{} by parallel.place \"{}\" at {}", device, table.place_match,
                      MarkText(table.place_mark));

@@ -253,7 +253,7 @@ Result<std::unique_ptr<DeviceQueue>> Emulation::NewQueue() {
 
 }  // namespace
 
-Result<std::unique_ptr<EmulatedAccelerator>> EmulatedAccelerator::Create(Options options) {
+Result<std::unique_ptr<EmulatedAccelerator>> EmulatedAccelerator::Create(const Options& options) {
   const uint64_t bytes = WholePages(options.memory_bytes);
   DT_TRY(Mapping addresses, Mapping::Make(bytes, PROT_NONE));
   DT_TRY(Mapping memory, Mapping::Make(bytes, PROT_READ | PROT_WRITE));

@@ -29,7 +29,7 @@ class EmulatedAccelerator : public Accelerator {
     std::function<bool()> skip_delays = {};
   };
   // Error: Unavailable, if the system has no address space for it.
-  static Result<std::unique_ptr<EmulatedAccelerator>> Create(Options options);
+  static Result<std::unique_ptr<EmulatedAccelerator>> Create(const Options& options);
 
   // For kernels: the real address of device memory. REQUIRES: it was allocated here.
   virtual void* Real(void* device) const = 0;

@@ -59,8 +59,9 @@ Status AboutNode(Status status, std::string_view node, const SourceMark& mark) {
 }
 
 Status AtMark(Status status, const SourceMark& mark) {
-  if (mark.line > 0) return WithWhere(status, fmt::format("{}:{}", mark.file, mark.line));
-  return mark.file.empty() ? status : WithWhere(status, mark.file);
+  std::string where = mark.file;
+  if (mark.line > 0) where += fmt::format(":{}", mark.line);
+  return where.empty() ? std::move(status) : WithWhere(std::move(status), where);
 }
 
 }  // namespace dt::scheduler

@@ -1,6 +1,7 @@
 #include "scheduler/place/reasons.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/base/check.h"
 #include "common/base/text.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr size_t kLargestNamed = 3;
 
-std::string Bytes(double bytes) { return BytesText(static_cast<uint64_t>(bytes + 0.5)); }
+std::string Bytes(double bytes) { return BytesText(static_cast<uint64_t>(std::llround(bytes))); }
 
 class Explainer {
  public:

@@ -105,7 +105,7 @@ Status ShmClientSocket::Send(Frames message) {
   if (channel_ != nullptr && (channel_->gone() || channel_->closed())) LeaveChannel();
   if (channel_ != nullptr) {
     const size_t bytes = BytesIn(message);
-    const Status sent = channel_->Send(message);
+    Status sent = channel_->Send(message);
     if (sent.ok()) shared_.totals.sent.fetch_add(bytes, std::memory_order_relaxed);
     if (sent.ok() && !greeted_) unheard_.push_back(message);
     if (sent.ok() || sent.code() == StatusCode::kResourceExhausted) return sent;

@@ -225,6 +225,8 @@ class Placer {
 
 }  // namespace
 
+// A GraphPass takes its graph by value.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<Graph> PlaceNodes(Graph graph, const PlanRequest& request) {
   return Placer(graph, request).Run();
 }
