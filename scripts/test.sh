@@ -43,8 +43,8 @@ build release all
 if [[ -n $full ]]; then
   trees+=(fuzz)
   labels+='|slow|asan-full|tsan-full|fuzz|tidy'
-  # Every source alone, for clang-tidy and to show that each includes what it needs.
-  build dev all
+  # Every source of the program alone, for clang-tidy and to show that each includes what it needs.
+  build dev dovetail
   build asan all
   build tsan all
   build fuzz fuzz_tests

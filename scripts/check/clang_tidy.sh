@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang_tidy.sh BUILD [FILES]: runs clang-tidy 16 on FILES (default: all our sources), as the build directory BUILD
-# compiles them.
+# clang_tidy.sh BUILD [FILES]: runs clang-tidy 16 on FILES (default: all sources of the program), as the build directory
+# BUILD compiles them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1
@@ -11,7 +11,7 @@ if ! command -v clang-tidy-16 >/dev/null; then
 fi
 files=("$@")
 if [[ ${#files[@]} -eq 0 ]]; then
-  mapfile -t files < <(find common ops scheduler server worker cli test -name '*.cc' | sort)
+  mapfile -t files < <(find common ops scheduler server worker cli -name '*.cc' | sort)
 fi
 printf '%s\0' "${files[@]}" |
   xargs -0 -n 4 -P "$(nproc)" clang-tidy-16 -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wthread-safety
