@@ -349,17 +349,6 @@ void CheckJob(const MapReader& root, const JobConfig& job) {
            "needs train.staleness with a bound above 0: it says for how many steps a row may be "
            "used again");
   }
-  if (job.train.asynchronous() && job.checkpoint.durability == Durability::kLog) {
-    ReportNotYet(root, "checkpoint.durability",
-                 "found log, which is not available yet with train.staleness above 0");
-  }
-  const bool by_hours = std::ranges::any_of(job.model.tables, [](const TableConfig& table) {
-    return table.life.expiry_time > Duration::zero();
-  });
-  if (by_hours && job.checkpoint.durability == Durability::kLog) {
-    ReportNotYet(root, "checkpoint.durability",
-                 "found log, which is not available yet with a table's expiry in hours");
-  }
   if (job.train.slices > job.train.batch_size) {
     Report(root, "train.slices",
            fmt::format("found {}, expected at most the batch_size of {}", job.train.slices,

@@ -7,7 +7,8 @@
 namespace dt {
 namespace {
 
-constexpr std::string_view kFirstLine = "dovetail rows 2";
+constexpr std::string_view kWithPositions = "dovetail rows 3";
+constexpr std::string_view kWithoutPositions = "dovetail rows 2";
 
 Status Damaged(std::string_view line) {
   return DataLoss("the header is damaged at \"{}\"", line.substr(0, 80));
@@ -18,6 +19,17 @@ bool Parse(std::string_view text, int base, T& value) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value, base);
   return error == std::errc() && stop == end;
+}
+
+// Calls `add` with each number after the first word.
+template <class T, class Add>
+bool ParseList(const std::vector<std::string_view>& words, const Add& add) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    T value = 0;
+    if (!Parse(words[i], 10, value)) return false;
+    add(value);
+  }
+  return true;
 }
 
 bool ParseDtype(std::string_view text, FloatFormat& dtype) {
@@ -49,12 +61,10 @@ Status ParseLine(std::string_view line, RowsHeader& header) {
   } else if (words[0] == "shards") {
     good = good && Parse(words[1], 10, header.shards);
   } else if (words[0] == "holds") {
-    good = true;
-    for (size_t i = 1; i < words.size() && good; ++i) {
-      uint32_t shard = 0;
-      good = Parse(words[i], 10, shard);
-      header.holds.emplace_back(shard);
-    }
+    good = ParseList<uint32_t>(words, [&](uint32_t shard) { header.holds.emplace_back(shard); });
+  } else if (words[0] == "positions") {
+    good = ParseList<uint64_t>(words, [&](uint64_t p) { header.positions.push_back(p); });
+    good = good && header.positions.size() == header.holds.size();
   } else {
     good = false;
   }
@@ -64,9 +74,12 @@ Status ParseLine(std::string_view line, RowsHeader& header) {
 }  // namespace
 
 std::string HeaderText(const RowsHeader& header) {
-  std::string text =
-      fmt::format("{}\nstep {}\nshards {}\nholds", kFirstLine, header.step, header.shards);
+  std::string text = fmt::format("{}\nstep {}\nshards {}\nholds",
+                                 header.positions.empty() ? kWithoutPositions : kWithPositions,
+                                 header.step, header.shards);
   for (const ShardId shard : header.holds) text += fmt::format(" {}", shard.value());
+  if (!header.positions.empty()) text += "\npositions";
+  for (const uint64_t position : header.positions) text += fmt::format(" {}", position);
   for (const RowsHeader::Table& t : header.tables) {
     text += fmt::format("\ntable {} {} {} {} {}", HexOf(t.id.value()), t.dim, NameOf(t.dtype),
                         t.state, t.name);
@@ -76,9 +89,7 @@ std::string HeaderText(const RowsHeader& header) {
 
 Result<RowsHeader> ParseRowsHeader(std::string_view text) {
   const std::vector<std::string_view> lines = SplitText(text, '\n');
-  if (lines.empty() || lines[0] != kFirstLine) {
-    return Damaged(lines.empty() ? std::string_view() : lines[0]);
-  }
+  if (lines.empty()) return Damaged("");
   RowsHeader header;
   for (size_t i = 1; i < lines.size(); ++i) DT_TRY_STATUS(ParseLine(lines[i], header));
   if (HeaderText(header) != text) return Damaged(lines[0]);

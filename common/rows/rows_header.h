@@ -1,9 +1,10 @@
 // The first record of a file of rows: what the file holds, as lines of text.
 //
-//   dovetail rows 2
+//   dovetail rows 3                or 2, without positions
 //   step 1200
 //   shards 64                      of the job
 //   holds 0 2 4                    the shards in this file
+//   positions 512 498 500          of each, the number of its last record (server/shard/record.h)
 //   table 00c0ffee00c0ffee 16 fp32 17 item    id, dim, dtype, floats of state, name
 #pragma once
 
@@ -28,6 +29,7 @@ struct RowsHeader {
   Step step = 0;
   uint32_t shards = 0;
   std::vector<ShardId> holds;
+  std::vector<uint64_t> positions;  // One for each shard in `holds`, or none.
   std::vector<Table> tables;
   friend bool operator==(const RowsHeader&, const RowsHeader&) = default;
 };

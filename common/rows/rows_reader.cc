@@ -34,6 +34,7 @@ Result<RowsHeader> HeaderOf(RowsDb::Cursor& at) {
 Status Join(const RowsHeader& header, RowsHeader& all) {
   if (all.shards == 0) {
     all = header;
+    all.positions.clear();
     return OkStatus();
   }
   if (header.step != all.step || header.shards != all.shards || header.tables != all.tables) {

@@ -14,7 +14,6 @@ namespace {
 static_assert(kMessageBytesMax == kPartBytesMax);  // Sockets refuse larger messages.
 
 constexpr size_t kHeaderBytesMax = 16 << 20;
-constexpr uint32_t kPiecesMax = 1 << 12;  // A shard allocates slots for all pieces at once.
 constexpr uint32_t kSlicesMax = 1 << 20;
 
 // Maximum number of FlatBuffers tables in a header. A reply can name every chain of a map.

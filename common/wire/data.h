@@ -72,6 +72,9 @@ struct PullRequest {
   Frame keys;  // u64 [sum of rows]
 };
 
+// A shard allocates slots for all pieces of a push at once.
+inline constexpr uint32_t kPiecesMax = 1 << 12;
+
 // A push to one shard is cut into pieces by that shard's bytes alone, so that the pieces are the
 // same for every sender and every version of the map. All pieces are applied together.
 struct ShardPiece {

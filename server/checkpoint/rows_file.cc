@@ -20,8 +20,11 @@ namespace {
 constexpr uint64_t kRowsAtOnce = 1024;
 
 RowsHeader HeaderOf(const ShardSet& shards, Step step) {
-  RowsHeader header{step, shards.shards_of_job(), {}, {}};
-  for (const Shard& shard : shards.shards()) header.holds.push_back(shard.id());
+  RowsHeader header{.step = step, .shards = shards.shards_of_job()};
+  for (const Shard& shard : shards.shards()) {
+    header.holds.push_back(shard.id());
+    header.positions.push_back(shard.position());
+  }
   for (const TableSpec& t : shards.tables()) {
     header.tables.push_back({t.id, t.dim, t.state(), t.name, t.dtype});
   }
@@ -81,8 +84,13 @@ class RowsLoader {
     const std::unique_ptr<RowsDb::Cursor> at = db->Read();
     DT_TRY(const RowsHeader header, ReadHeader(*at));
     DT_TRY_STATUS(CheckAllTables(header, shards_.tables()));
-    for (const ShardId shard : header.holds) {
-      if (!seen_.insert(shard).second) return DataLoss("shard {} is in two files", shard.value());
+    for (size_t i = 0; i < header.holds.size(); ++i) {
+      const ShardId id = header.holds[i];
+      if (!seen_.insert(id).second) return DataLoss("shard {} is in two files", id.value());
+      const bool ours = header.shards == shards_.shards_of_job() && !header.positions.empty();
+      if (Shard* const shard = ours ? shards_.Find(id) : nullptr; shard != nullptr) {
+        shard->SetPosition(header.positions[i]);
+      }
     }
     // If the files hold exactly our shards, the tier goes on with them.
     on_disk_ = tier_ != nullptr && header.shards == shards_.shards_of_job() &&

@@ -3,7 +3,7 @@
 #include "common/base/entropy.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
-#include "server/log/push_log_reader.h"
+#include "server/log/record_log_reader.h"
 
 namespace dt::server {
 

@@ -2,8 +2,8 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "server/log/push_log_format.h"
-#include "server/shard/handlers.h"
+#include "server/log/record_log_format.h"
+#include "server/shard/record_codec.h"
 
 namespace dt::server {
 namespace {
@@ -15,18 +15,16 @@ constexpr Duration kStallMax = seconds(60);
 
 Result<std::unique_ptr<LogReplay>> LogReplay::Open(const LogLocation& location,
                                                    const ShardSet& shards) {
-  DT_TRY(PushLogReader reader,
-         PushLogReader::Open({location.dir, location.executor, shards.generation(),
-                              location.base->first_segment, location.sync}));
+  DT_TRY(RecordLogReader reader,
+         RecordLogReader::Open({location.dir, location.executor, shards.generation(),
+                                location.base->first_segment, location.sync}));
   return std::make_unique<LogReplay>(
-      Key(), std::move(reader), PushLog::Options{location.dir, location.executor, location.sync},
+      Key(), std::move(reader), RecordLog::Options{location.dir, location.executor, location.sync},
       shards);
 }
 
-LogReplay::LogReplay(Key, PushLogReader reader, PushLog::Options log, const ShardSet& shards)
-    : reader_(std::move(reader)), log_(std::move(log)), generation_(shards.generation()) {
-  for (const TableSpec& table : shards.tables()) tables_.push_back({table.dim, table.wire});
-}
+LogReplay::LogReplay(Key, RecordLogReader reader, RecordLog::Options log, const ShardSet& shards)
+    : reader_(std::move(reader)), log_(std::move(log)), generation_(shards.generation()) {}
 
 Result<bool> LogReplay::Some(TimePoint now, ShardSet& shards) {
   if (!begun_.has_value()) begun_ = now;
@@ -37,19 +35,19 @@ Result<bool> LogReplay::Some(TimePoint now, ShardSet& shards) {
       if (!next_.has_value()) return false;
       stalled_since_ = now;
     }
-    DT_TRY(const bool pushed, Push(now, shards));
-    if (!pushed) return true;
+    DT_TRY(const bool followed, Follow(now, shards));
+    if (!followed) return true;
     next_.reset();
   }
   return true;
 }
 
 // False if the record has to wait.
-Result<bool> LogReplay::Push(TimePoint now, ShardSet& shards) {
-  Result<DataRequest> request = DecodeDataRequest(next_->frames, tables_);
-  Status status = request.status();
-  if (status.ok() && request->kind != DataRequest::Kind::kPush) status = Malformed("it is no push");
-  if (status.ok()) status = HandlePush(shards, std::move(request->push)).status;
+Result<bool> LogReplay::Follow(TimePoint now, ShardSet& shards) {
+  Result<ShardRecord> record = DecodeRecord(next_->head, next_->keys, next_->gradients,
+                                            shards.tables(), shards.shards_of_job());
+  Status status = record.status();
+  if (status.ok()) status = shards.Follow(record->shard, std::move(record->record));
   if (status.ok()) return true;
   if (status.code() == StatusCode::kResourceExhausted && now - stalled_since_ < kStallMax) {
     return false;
@@ -57,8 +55,8 @@ Result<bool> LogReplay::Push(TimePoint now, ShardSet& shards) {
   return DataLoss("the log cannot be followed at {}: {}", reader_.Where(), MessageOf(status));
 }
 
-Result<std::unique_ptr<PushLog>> LogReplay::Finish(ShardSet& shards) {
-  DT_TRY(PushLogReader::End end, reader_.Finish());
+Result<std::unique_ptr<RecordLog>> LogReplay::Finish(ShardSet& shards) {
+  DT_TRY(RecordLogReader::End end, reader_.Finish());
   LogInfo("server.log_read",
           {{"records", end.records},
            {"bytes", BytesText(end.bytes)},
@@ -67,10 +65,10 @@ Result<std::unique_ptr<PushLog>> LogReplay::Finish(ShardSet& shards) {
   if (!end.segments.empty()) {
     const LogSegment& last = end.segments.back();
     shards.SetLogEnd(fmt::format(
-        "{}, byte {},", push_log::SegmentPath(log_.dir, log_.executor, last.number), last.bytes));
+        "{}, byte {},", record_log::SegmentPath(log_.dir, log_.executor, last.number), last.bytes));
   }
-  return PushLog::Open(log_, generation_, end.next_segment, end.next_record,
-                       std::move(end.segments));
+  return RecordLog::Open(log_, generation_, end.next_segment, end.next_record,
+                         std::move(end.segments));
 }
 
 }  // namespace dt::server

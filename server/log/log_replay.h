@@ -1,5 +1,5 @@
-// Replays a server's log into its shards: the same requests go through the same functions in the
-// same order. Owned by the executor's thread.
+// Replays a server's log into its shards, which follow its records. Records that are in the
+// checkpoint already are passed over. Owned by the executor's thread.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 #include "common/base/clock.h"
 #include "common/wire/data.h"
 #include "server/log/log_location.h"
-#include "server/log/push_log.h"
-#include "server/log/push_log_reader.h"
+#include "server/log/record_log.h"
+#include "server/log/record_log_reader.h"
 #include "server/shard/shard_set.h"
 
 namespace dt::server {
@@ -22,25 +22,25 @@ class LogReplay {
   // REQUIRES: `location` has a base, and `shards` holds the rows of that base.
   static Result<std::unique_ptr<LogReplay>> Open(const LogLocation& location,
                                                  const ShardSet& shards);
-  LogReplay(Key, PushLogReader reader, PushLog::Options log, const ShardSet& shards);  // See Open.
+  LogReplay(Key, RecordLogReader reader, RecordLog::Options log,
+            const ShardSet& shards);  // See Open.
 
-  // Pushes some records; returns false at the end of the log. Errors: DataLoss naming file and
+  // Follows some records; returns false at the end of the log. Errors: DataLoss naming file and
   // offset, if the log is damaged or the shards refuse a record.
   Result<bool> Some(TimePoint now, ShardSet& shards);
   // True if the next record waits for rows from the disk.
   bool stalled() const { return next_.has_value(); }
   // The log, open for more records. REQUIRES: Some returned false.
-  Result<std::unique_ptr<PushLog>> Finish(ShardSet& shards);
+  Result<std::unique_ptr<RecordLog>> Finish(ShardSet& shards);
 
  private:
-  Result<bool> Push(TimePoint now, ShardSet& shards);
+  Result<bool> Follow(TimePoint now, ShardSet& shards);
 
-  PushLogReader reader_;
-  const PushLog::Options log_;
+  RecordLogReader reader_;
+  const RecordLog::Options log_;
   const Generation generation_;
-  std::vector<WireTable> tables_;
   // A record that was refused as busy and is to be pushed again.
-  std::optional<PushLogReader::Record> next_;
+  std::optional<RecordLogReader::Record> next_;
   TimePoint stalled_since_{};  // When next_ was tried first.
   std::optional<TimePoint> begun_;
 };

@@ -15,7 +15,7 @@
 #include "common/base/log.h"
 #include "common/storage/files.h"
 #include "common/storage/json_file.h"
-#include "server/log/push_log_reader.h"
+#include "server/log/record_log_reader.h"
 
 namespace dt::server {
 namespace {

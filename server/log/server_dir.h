@@ -3,7 +3,7 @@
 //   lock           held while a process uses the directory
 //   identity.json  the job, the server's token for the scheduler, and the addresses it serves
 //   base.json      the checkpoint that the log continues, and the first segments that count
-//   log-…          push_log.h
+//   log-…          record_log.h
 //
 // The two files carry a checksum each, are replaced as a whole, and are on disk when the function
 // that sets them returns. Owned by one thread.

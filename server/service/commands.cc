@@ -44,7 +44,7 @@ class Begin : public ExecutorCommand {
     ShardSet& shards = *state.shards();
     const Generation generation = shards.generation();
     if (!log_->base.has_value()) {
-      DT_TRY(auto log, PushLog::Open({log_->dir, log_->executor, log_->sync}, generation, 1));
+      DT_TRY(auto log, RecordLog::Open({log_->dir, log_->executor, log_->sync}, generation, 1));
       state.KeepLog(std::move(log));
       return OkStatus();
     }
@@ -82,8 +82,8 @@ class Save : public ExecutorCommand {
       return {{Timeout("save at step {}: {}", step_, shards.SlowestText())}};
     }
     state.tier()->BeginSave(SaveTask(shards, step_, location_));
-    // Pushes from now on are not in the checkpoint. If no segment can begin, the log is cut later.
-    if (state.log() != nullptr) state.log()->BeginSegment().IgnoreError();
+    // Records from now on are not in the checkpoint. If no segment can begin, the log is cut later.
+    if (state.log() != nullptr) state.log()->BeginSegmentAtCut(step_).IgnoreError();
     return {{OkStatus()}};
   }
 

@@ -43,7 +43,7 @@ std::unique_ptr<ExecutorCommand> SaveCommand(Step step, CheckpointLocation locat
                                              Duration timeout);
 // Loads the rows of a checkpoint.
 std::unique_ptr<ExecutorCommand> LoadCommand(std::string folder, Step step, Generation generation);
-// Removes every step before `step` from the log, because a checkpoint holds them.
+// Removes from the log what came before the cut of the checkpoint of `step`, which is complete.
 std::unique_ptr<ExecutorCommand> CutCommand(Step step);
 // Reports the tables at the end of the job. Every step that is held as a whole counts as complete,
 // and all of them are applied first.

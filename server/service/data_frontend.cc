@@ -32,10 +32,10 @@ PeerMessage DataFrontend::Answer(const Asker& to, Status status, std::vector<Sha
 DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_timeout)
     : tables_(std::move(tables)), pull_timeout_(pull_timeout) {}
 
-void DataFrontend::Serve(ShardSet* shards, PushLog* log, std::vector<PeerMessage>& answers) {
+void DataFrontend::Serve(ShardSet* shards, bool logged, std::vector<PeerMessage>& answers) {
   shards_ = shards;
   OnCommit(Busy("the server takes up another state"), answers);
-  log_ = log;
+  logged_to_disk_ = logged;
   log_status_ = OkStatus();
   served_at_ = disk_served_at_ = 0;
   for (auto at = parked_.begin(); at != parked_.end(); at = Unpark(at)) {
@@ -49,10 +49,9 @@ Status DataFrontend::Ready() const {
 
 void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
                              std::vector<PeerMessage>& answers) {
-  Frames raw;  // For the log, which needs the bytes as they were hashed and applied.
-  if (log_ != nullptr) {
+  // The log needs the bytes as they were digested and applied.
+  if (logged_to_disk_) {
     for (Frame& frame : message.frames) frame = Frame::Settled(std::move(frame));
-    raw = message.frames;
   }
   Result<DataRequest> request = DecodeDataRequest(std::move(message.frames), tables_);
   if (!request.ok()) {
@@ -66,7 +65,7 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
       OnPull(now, message.peer, std::move(request->pull), answers);
       break;
     case DataRequest::Kind::kPush:
-      OnPush(now, message.peer, std::move(request->push), raw, answers);
+      OnPush(now, message.peer, std::move(request->push), answers);
       break;
     case DataRequest::Kind::kComplete:
       if (ready.ok()) OnBad(now, message.peer, HandleComplete(*shards_, request->complete));
@@ -75,18 +74,16 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
   ServeParked(answers);
 }
 
-void DataFrontend::OnPush(TimePoint now, const PeerId& peer, PushRequest request, const Frames& raw,
+void DataFrontend::OnPush(TimePoint now, const PeerId& peer, PushRequest request,
                           std::vector<PeerMessage>& answers) {
   const Asker asker{peer, request.request, request.stamp.map};
-  const Step step = request.step;
   const size_t pieces = request.pieces.size();
   PushOutcome outcome{.status = Ready()};
   if (outcome.status.ok() && !log_status_.ok()) outcome.status = Busy("{}", MessageOf(log_status_));
   if (outcome.status.ok()) outcome = HandlePush(*shards_, std::move(request));
   OnBad(now, peer, outcome.status);
   const bool some = outcome.status.ok() && outcome.refused.size() < pieces;
-  if (some && log_ != nullptr) {
-    log_->Append(step, raw);
+  if (some && logged_to_disk_) {
     unlogged_.push_back({asker, std::move(outcome.refused)});
   } else {
     answers.push_back(Answer(asker, std::move(outcome.status), std::move(outcome.refused)));

@@ -15,7 +15,6 @@
 #include "common/base/clock.h"
 #include "common/net/socket.h"
 #include "common/wire/data.h"
-#include "server/log/push_log.h"
 #include "server/shard/shard_set.h"
 
 namespace dt::server {
@@ -27,9 +26,9 @@ class DataFrontend {
   DataFrontend(std::vector<WireTable> tables, Duration pull_timeout);
 
   // Requests are for these shards from now on; without shards they are answered with Busy. Parked
-  // pulls are answered with Stale. If there is a log, pushes go into it and are acknowledged by
-  // OnCommit. The shards and the log must outlive their use here.
-  void Serve(ShardSet* shards, PushLog* log, std::vector<PeerMessage>& answers);
+  // pulls are answered with Stale. `logged`: the shards' records go into a log, and OnCommit
+  // acknowledges pushes. The shards must outlive their use here.
+  void Serve(ShardSet* shards, bool logged, std::vector<PeerMessage>& answers);
   // Called after every commit of the log: OK acknowledges the pushes since the last commit;
   // otherwise they are answered with Busy, and pushes are refused until a commit is OK.
   void OnCommit(const Status& written, std::vector<PeerMessage>& answers);
@@ -69,14 +68,14 @@ class DataFrontend {
   // False if the pull must wait longer.
   bool ServeOne(ParkedById::iterator parked, std::vector<PeerMessage>& answers);
   ParkedById::iterator Unpark(ParkedById::iterator parked);
-  void OnPush(TimePoint now, const PeerId& peer, PushRequest request, const Frames& raw,
+  void OnPush(TimePoint now, const PeerId& peer, PushRequest request,
               std::vector<PeerMessage>& answers);
   Status Ready() const;
 
   const std::vector<WireTable> tables_;
   const Duration pull_timeout_;
   ShardSet* shards_ = nullptr;
-  PushLog* log_ = nullptr;
+  bool logged_to_disk_ = false;
   Status log_status_;  // Result of the last commit.
   struct Unlogged {
     Asker asker;

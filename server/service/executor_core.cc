@@ -23,7 +23,7 @@ ExecutorCore::ExecutorCore(ExecutorOptions options, std::function<void()> wake)
 void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
   DT_CHECK(command_ == nullptr);
   command_ = std::move(command);
-  if (command_->replaces_rows()) frontend_.Serve(nullptr, nullptr, outgoing_);
+  if (command_->replaces_rows()) frontend_.Serve(nullptr, false, outgoing_);
 }
 
 void ExecutorCore::BeginTurn(TimePoint now) {
@@ -71,14 +71,14 @@ void ExecutorCore::WorkOnCommand(TimePoint now) {
   if (!answer.has_value()) return;
   // After an error only some rows are there, so nothing is served.
   if (command_->replaces_rows() && answer->status.ok()) {
-    frontend_.Serve(state_.shards(), state_.log(), outgoing_);
+    frontend_.Serve(state_.shards(), has_log(), outgoing_);
   }
   command_.reset();
   answer_ = std::move(answer);
 }
 
 void ExecutorCore::CommitLog(TimePoint now) {
-  PushLog* const log = state_.log();
+  RecordLog* const log = state_.log();
   if (log == nullptr) return;
   const Status written = log->Commit();
   frontend_.OnCommit(written, outgoing_);

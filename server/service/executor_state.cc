@@ -11,6 +11,15 @@ void ExecutorState::Begin(ShardSetOptions shards, DiskTierOptions disk) {
   RenewTier();
 }
 
+void ExecutorState::KeepLog(std::unique_ptr<RecordLog> log) {
+  log_ = std::move(log);
+  shards_->RecordTo(this);
+}
+
+void ExecutorState::OnRecord(ShardId shard, const Record& record) {
+  log_->Append(Encode(shard, record));
+}
+
 void ExecutorState::RenewTier() {
   tier_.reset();  // Only one tier may use the shards at a time.
   tier_ = std::make_unique<DiskTier>(disk_, *shards_);

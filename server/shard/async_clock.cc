@@ -1,17 +1,21 @@
 // The clock of asynchronous workers (train.staleness above 0): each push is applied when it
 // arrives, the pushes of one worker in the order of its steps.
 //
-//   next(w) = n            every push of worker w before step n is applied
-//   push n, with all its pieces ──▶ applied, next(w) = n + 1; then the held push n + 1, if whole, …
-//   push n + 1 … n + kAhead ──▶ held; its sender is told to send it again (Busy)
-//   push < n               ──▶ acknowledged and dropped: it has been applied
-//   push of a later order  ──▶ next(w) = the order's first step: the last order is all applied
-//   pull t                 ──▶ waits until next(w) ≥ t - staleness for every worker
+//   next(w) = n             every push of worker w before step n is applied
+//   a piece of push n       ──▶ held; the last one applies the push, and next(w) = n + 1
+//   push n + 1 … n + kAhead ──▶ parked: its sender is told to send it again (Busy); it is taken
+//                               when its turn comes, if it has not come again before
+//   push < n                ──▶ acknowledged and dropped: it has been applied
+//   push of a later order   ──▶ if it is the order's first, next(w) = its step: the last order is
+//                               all applied; otherwise Busy
+//   pull t                  ──▶ waits until next(w) ≥ t - staleness for every worker
 //
 // A push is applied after all earlier pushes of its sender, so the state is small and needs no
-// history: a worker may always send again.
+// history: a worker may always send again. What is parked is no part of the state: it makes no
+// record.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "common/base/check.h"
 #include "server/shard/shard_clock.h"
@@ -38,28 +42,31 @@ class AsyncClock : public ShardClock {
     Worker& worker = sender->second;
     if (piece.first_step < worker.order) return OkStatus();
     if (piece.first_step > worker.order) {
-      for (const auto& [step, push] : worker.held) held_bytes_ -= BytesOf(push);
-      worker = {piece.first_step, piece.first_step, {}};
+      if (piece.step != piece.first_step) return TooEarly(piece.step, piece.first_step);
+      // The order begins with the record of its first piece.
+      if (!MayTakeFirst(piece, updater)) return WaitsForRows(piece.step);
+      held_bytes_ -= HeldBytesOf(worker);
+      worker = {.order = piece.first_step, .next = piece.first_step};
     }
     const Step step = piece.step;
     if (step < worker.next) return OkStatus();
-    const bool turn = step == worker.next;
-    if (step > worker.next + kAhead) {
-      return Busy("push of step {}: the one of step {} is not there yet", step, worker.next);
-    }
+    if (step > worker.next + kAhead) return TooEarly(step, worker.next);
+    const uint32_t number = piece.piece;
     const uint64_t bytes = BytesOf(piece);
-    DT_TRY(const bool added, AddPiece(std::move(piece), worker.held[step]));
+    if (step == worker.next) DT_TRY_STATUS(CheckPieces(piece, worker.held));
+    if (step == worker.next && Has(worker.held, number)) return OkStatus();
+    DT_TRY(const bool added, AddPiece(std::move(piece), worker.parked[step]));
     if (added) held_bytes_ += bytes;
-    if (!turn) {
-      return Busy("push of step {} is held until the one of step {} is there", step, worker.next);
+    TakeParked(worker, updater);
+    if (step < worker.next) return OkStatus();
+    if (step > worker.next) {
+      return Busy("push of step {} is parked until the one of step {} is there", step, worker.next);
     }
-    ApplyReady(worker, updater);
-    if (worker.next > step || !IsWhole(worker.held[step])) return OkStatus();
-    return Busy("push of step {} waits for rows on disk", step);
+    return Has(worker.held, number) ? OkStatus() : WaitsForRows(step);
   }
 
   void Advance(Step, ShardUpdater& updater) override {
-    for (auto& [id, worker] : workers_) ApplyReady(worker, updater);
+    for (auto& [id, worker] : workers_) TakeParked(worker, updater);
   }
 
   bool CanReach(Step) const override { return true; }
@@ -78,7 +85,7 @@ class AsyncClock : public ShardClock {
   }
 
   void Reset(Step step) override {
-    for (auto& [id, worker] : workers_) worker = {step, step, {}};
+    for (auto& [id, worker] : workers_) worker = {.order = step, .next = step};
     held_bytes_ = 0;
   }
 
@@ -87,25 +94,68 @@ class AsyncClock : public ShardClock {
  private:
   struct Worker {
     Step order = 0, next = 0;
-    std::map<Step, Contributions> held;
+    Contributions held = {};                    // Pieces of the push of step `next`.
+    std::map<Step, Contributions> parked = {};  // Of `next` and later steps.
   };
+
+  static Status TooEarly(Step step, Step next) {
+    return Busy("push of step {}: the one of step {} is not there yet", step, next);
+  }
+  static Status WaitsForRows(Step step) {
+    return Busy("push of step {} waits for rows on disk", step);
+  }
+
+  static uint64_t HeldBytesOf(const Worker& worker) {
+    uint64_t bytes = BytesOf(worker.held);
+    for (const auto& [step, push] : worker.parked) bytes += BytesOf(push);
+    return bytes;
+  }
+
+  // False if the piece is a whole push, whose rows are not in memory yet.
+  static bool MayTakeFirst(const Contribution& piece, ShardUpdater& updater) {
+    if (piece.pieces > 1) return true;
+    const Contributions push{piece};
+    return updater.Prepare({&push, 1});
+  }
 
   const std::pair<const ProcessId, Worker>& Slowest() const {
     return *std::ranges::min_element(workers_, {}, [](const auto& w) { return w.second.next; });
   }
 
-  void ApplyReady(Worker& worker, ShardUpdater& updater) {
-    while (!worker.held.empty()) {
-      const auto first = worker.held.begin();
-      const Contributions& push = first->second;
-      if (first->first != worker.next || !IsWhole(push)) return;
-      const UpdateInfo info{.step = worker.next, .lr_scale = push[0]->lr_scale};
-      if (!updater.Update(info, {&push, 1})) return;
-      updater.MoveTime(now());
-      held_bytes_ -= BytesOf(push);
-      worker.held.erase(first);
-      ++worker.next;
+  // Takes the parked pieces whose turn has come.
+  void TakeParked(Worker& worker, ShardUpdater& updater) {
+    while (!worker.parked.empty() && worker.parked.begin()->first == worker.next) {
+      Contributions& pieces = worker.parked.begin()->second;
+      const Step step = worker.next;
+      for (std::optional<Contribution>& piece : pieces) {
+        if (piece.has_value() && !TakeInTurn(worker, piece, updater)) return;
+      }
+      worker.parked.erase(step);
+      if (worker.next == step) return;
     }
+  }
+
+  // Takes a piece of the push of step `next`. False: nothing has happened, because the push would
+  // be whole and its rows are not in memory yet.
+  bool TakeInTurn(Worker& worker, std::optional<Contribution>& piece, ShardUpdater& updater) {
+    const uint32_t number = piece->piece;
+    if (worker.held.empty()) worker.held.resize(piece->pieces);
+    std::optional<Contribution>& place = worker.held[number];
+    place.swap(piece);
+    const bool whole = IsWhole(worker.held);
+    const std::span<const Contributions> push(&worker.held, 1);
+    if (whole && !updater.Prepare(push)) {
+      place.swap(piece);
+      return false;
+    }
+    updater.RecordContribution(*place);
+    if (!whole) return true;
+    updater.Update({.step = worker.next, .lr_scale = worker.held[0]->lr_scale}, push);
+    updater.MoveTime(now());
+    held_bytes_ -= BytesOf(worker.held);
+    worker.held.clear();
+    ++worker.next;
+    return true;
   }
 
   const Step staleness_;

@@ -18,7 +18,8 @@ struct GroupView {
   std::span<const std::byte> gradients;  // In the table's wire format.
 };
 
-// One piece of the gradients of one slice for one shard. The spans live as long as `owner`.
+// One piece of the gradients of one slice for one shard. The spans live as long as `owner`. The
+// keys of the groups lie one behind the other in memory, and so do the gradients.
 struct Contribution {
   Step step = 0;
   SliceIndex slice = 0;
@@ -31,14 +32,20 @@ struct Contribution {
   Step first_step = 0;
 };
 uint64_t BytesOf(const Contribution& contribution);  // Bytes of keys and gradients.
+// The keys, or gradients, of all groups.
+std::span<const std::byte> KeysOf(const Contribution& contribution);
+std::span<const std::byte> GradientsOf(const Contribution& contribution);
 
 // One push to a shard, by piece; pieces without a value have not arrived.
 using Contributions = std::vector<std::optional<Contribution>>;
 // True if all pieces have arrived. REQUIRES: a push of which none has arrived is empty.
 bool IsWhole(const Contributions& push);
 uint64_t BytesOf(const Contributions& push);
-// Stores a piece. Returns false if it was there already. Malformed: the number of pieces differs
-// from that of earlier ones.
+// True if this piece has arrived.
+bool Has(const Contributions& push, uint32_t piece);
+// Malformed: the number of pieces differs from that of earlier ones.
+Status CheckPieces(const Contribution& piece, const Contributions& push);
+// Stores a piece. Returns false if it was there already. Malformed: as CheckPieces.
 Result<bool> AddPiece(Contribution piece, Contributions& push);
 
 }  // namespace dt::server

@@ -6,17 +6,32 @@
 
 namespace dt::server {
 
-// Changes the tables of a shard, and lets their rows expire.
+// Makes the records of a shard, changes its tables, and lets their rows expire.
 class Shard::Updater : public ShardUpdater {
  public:
-  Updater(Shard& shard, ShardScratch& scratch, Residency* residency)
-      : shard_(shard), scratch_(scratch), residency_(residency) {}
+  Updater(Shard& shard, ShardContext& context) : shard_(shard), context_(context) {}
 
-  bool Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
+  bool Prepare(std::span<const Contributions> pushes) override {
+    if (context_.residency == nullptr) return true;
     Gather(pushes);
-    if (residency_ != nullptr && !EnsureWritable()) return false;
+    context_.keys.clear();
+    for (const GroupView* group : context_.groups) {
+      context_.keys.push_back({&shard_.tables_[group->table], group->keys});
+    }
+    return context_.residency->EnsureWritable(context_.keys);
+  }
+
+  void RecordContribution(const Contribution& contribution) override {
+    shard_.Note({.kind = RecordKind::kContribution, .contribution = contribution}, context_);
+  }
+
+  void RecordComplete(Step step) override {
+    shard_.Note({.kind = RecordKind::kComplete, .step = step}, context_);
+  }
+
+  void Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
+    Gather(pushes);
     Apply(info);
-    return true;
   }
 
   void MoveTime(Step now) override {
@@ -28,34 +43,25 @@ class Shard::Updater : public ShardUpdater {
 
  private:
   void Gather(std::span<const Contributions> pushes) {
-    scratch_.groups.clear();
+    context_.groups.clear();
     for (const Contributions& push : pushes) {
       for (const auto& piece : push) {
         for (const GroupView& group : piece->groups) {
-          if (!group.keys.empty()) scratch_.groups.push_back(&group);
+          if (!group.keys.empty()) context_.groups.push_back(&group);
         }
       }
     }
-  }
-
-  bool EnsureWritable() const {
-    scratch_.keys.clear();
-    for (const GroupView* group : scratch_.groups) {
-      scratch_.keys.push_back({&shard_.tables_[group->table], group->keys});
-    }
-    return residency_->EnsureWritable(scratch_.keys);
   }
 
   void Apply(const UpdateInfo& info) const;
   void ApplyToTable(const UpdateInfo& info, std::span<const GroupView* const> groups) const;
 
   Shard& shard_;
-  ShardScratch& scratch_;
-  Residency* const residency_;
+  ShardContext& context_;
 };
 
 void Shard::Updater::Apply(const UpdateInfo& info) const {
-  std::vector<const GroupView*>& groups = scratch_.groups;
+  std::vector<const GroupView*>& groups = context_.groups;
   // Groups of one slice are sorted already, and sorting takes memory.
   if (!std::ranges::is_sorted(groups, {}, &GroupView::table)) {
     std::ranges::stable_sort(groups, {}, &GroupView::table);
@@ -65,13 +71,13 @@ void Shard::Updater::Apply(const UpdateInfo& info) const {
     keys += group->keys.size();
     values += group->keys.size() * shard_.tables_[group->table].dim();
   }
-  scratch_.sum.Begin(keys, values);
-  scratch_.pushes.clear();
+  context_.sum.Begin(keys, values);
+  context_.pushes.clear();
   for (size_t begin = 0, end = 0; begin < groups.size(); begin = end) {
     while (end < groups.size() && groups[end]->table == groups[begin]->table) ++end;
     ApplyToTable(info, std::span(groups).subspan(begin, end - begin));
   }
-  EmbeddingTable::Push(scratch_.pushes, info.step);
+  EmbeddingTable::Push(context_.pushes, info.step);
 }
 
 void Shard::Updater::ApplyToTable(const UpdateInfo& info,
@@ -83,16 +89,16 @@ void Shard::Updater::ApplyToTable(const UpdateInfo& info,
   const FloatFormat wire = table.spec().wire;
   const RowUpdate* const update = &rows.UpdateFor(info);
   if (groups.size() == 1) {  // The keys of one sender are distinct.
-    scratch_.pushes.push_back({&table, groups[0]->keys, groups[0]->gradients.data(), update, wire});
+    context_.pushes.push_back({&table, groups[0]->keys, groups[0]->gradients.data(), update, wire});
     return;
   }
   size_t keys = 0;
   for (const GroupView* group : groups) keys += group->keys.size();
-  scratch_.sum.BeginTable(keys, table.dim());
+  context_.sum.BeginTable(keys, table.dim());
   for (const GroupView* group : groups) {
-    scratch_.sum.Add(group->keys, wire, group->gradients.data());
+    context_.sum.Add(group->keys, wire, group->gradients.data());
   }
-  scratch_.pushes.push_back({&table, scratch_.sum.keys(), scratch_.sum.sums().data(), update});
+  context_.pushes.push_back({&table, context_.sum.keys(), context_.sum.sums().data(), update});
 }
 
 Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows,
@@ -101,19 +107,84 @@ Shard::Shard(ShardId id, std::span<const std::unique_ptr<TableRows>> rows,
   for (const auto& table : rows) tables_.emplace_back(*table, id);
 }
 
-Status Shard::Take(Contribution contribution, ShardScratch& scratch, Residency* residency) {
-  Updater updater(*this, scratch, residency);
+void Shard::Note(Record record, ShardContext& context) {
+  record.position = ++position_;
+  if (context.sink != nullptr) context.sink->OnRecord(id_, record);
+}
+
+Status Shard::Take(Contribution contribution, ShardContext& context) {
+  Updater updater(*this, context);
   return clock_->Take(std::move(contribution), updater);
 }
 
-void Shard::Advance(Step step, ShardScratch& scratch, Residency* residency) {
-  Updater updater(*this, scratch, residency);
+void Shard::Advance(Step step, ShardContext& context) {
+  Updater updater(*this, context);
   clock_->Advance(step, updater);
+}
+
+Status Shard::TakeFirstValues(Contribution contribution, ShardContext& context) {
+  context.keys.clear();
+  for (const GroupView& group : contribution.groups) {
+    context.keys.push_back({&tables_[group.table], group.keys});
+  }
+  if (context.residency != nullptr && !context.residency->EnsureInMemory(context.keys)) {
+    return Busy("rows that may be there are on their way from the disk");
+  }
+  for (const GroupView& group : contribution.groups) SetAbsent(group);
+  Note({.kind = RecordKind::kFirstValues, .contribution = std::move(contribution)}, context);
+  return OkStatus();
+}
+
+void Shard::SetAbsent(const GroupView& group) {
+  EmbeddingTable& table = tables_[group.table];
+  const TableSpec& spec = table.spec();
+  std::vector<float> values(group.keys.size() * spec.dim);
+  DecodeRows(spec.wire, spec.dim, group.gradients.data(), values);
+  for (size_t k = 0; k < group.keys.size(); ++k) {
+    table.SetAbsent(group.keys[k], std::span(values).subspan(k * spec.dim, spec.dim));
+  }
+}
+
+void Shard::PassTime(Duration elapsed, ShardContext& context) {
+  for (EmbeddingTable& table : tables_) table.expiry().PassTime(elapsed);
+  Note({.kind = RecordKind::kTime, .elapsed = elapsed}, context);
+}
+
+Status Shard::Follow(Record record, ShardContext& context) {
+  const Position position = record.position;
+  if (position <= position_) return OkStatus();
+  const auto refused = [&](std::string_view why) {
+    return DataLoss("record {} of shard {}: {}", position, id_.value(), why);
+  };
+  if (position != position_ + 1) return refused(fmt::format("{} is the next", position_ + 1));
+  const Status done = DoRecord(std::move(record), context);
+  if (position_ == position || done.code() == StatusCode::kResourceExhausted) return done;
+  return refused(done.ok() ? "it changes nothing" : MessageOf(done));
+}
+
+Status Shard::DoRecord(Record record, ShardContext& context) {
+  switch (record.kind) {
+    case RecordKind::kContribution:
+      return Take(std::move(record.contribution), context);
+    case RecordKind::kComplete:
+      if (record.step != now() || !clock_->CanReach(record.step + 1)) {
+        return Malformed("step {} is complete, while {} is next", record.step, now());
+      }
+      Advance(record.step + 1, context);
+      return now() > record.step ? OkStatus() : Busy("step {} waits for rows on disk", now());
+    case RecordKind::kFirstValues:
+      return TakeFirstValues(std::move(record.contribution), context);
+    case RecordKind::kTime:
+      PassTime(record.elapsed, context);
+      return OkStatus();
+  }
+  return OkStatus();
 }
 
 void Shard::Reset(Step step) {
   for (EmbeddingTable& table : tables_) table.Clear(step);
   clock_->Reset(step);
+  position_ = 0;
 }
 
 uint64_t Shard::bytes() const {
@@ -127,10 +198,6 @@ uint64_t Shard::index_bytes() const {
   for (const EmbeddingTable& table : tables_)
     bytes += table.index_bytes() + table.admission().sketch().size();
   return bytes;
-}
-
-void Shard::PassTime(Duration elapsed) {
-  for (EmbeddingTable& table : tables_) table.expiry().PassTime(elapsed);
 }
 
 }  // namespace dt::server

@@ -1,5 +1,7 @@
-// One shard: its part of every table, and the clock that says when pushes to it are applied. Owned
-// by its executor's thread; no I/O, no time.
+// One shard: its part of every table, and the clock that says when pushes to it are applied. All
+// that changes it is a record (record.h). A shard makes its own records: Take, TakeFirstValues,
+// Advance, PassTime. Or it follows those of another: Follow. Owned by its executor's thread; no
+// I/O, no time.
 #pragma once
 
 #include <memory>
@@ -11,19 +13,23 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "server/shard/gradient_sum.h"
+#include "server/shard/record.h"
 #include "server/shard/residency.h"
 #include "server/shard/shard_clock.h"
 #include "server/table/embedding_table.h"
 
 namespace dt::server {
 
-// Working memory for applying contributions. The shards of a thread share one, and it is kept, so
-// that it allocates nothing in steady state.
-struct ShardScratch {
-  GradientSum sum;
-  std::vector<const GroupView*> groups;  // Groups of the current pushes, in the order of summing.
-  std::vector<EmbeddingTable::PushRun> pushes;
-  std::vector<EmbeddingTable::KeyRun> keys;
+// What the shards of a thread share. Its memory is kept, so that it allocates nothing in steady
+// state.
+struct ShardContext {
+  Residency* residency = nullptr;  // The disk below memory; null: there is none.
+  RecordSink* sink = nullptr;      // Gets every record; null: nobody does.
+  GradientSum sum = {};
+  // Groups of the current pushes, in the order of summing.
+  std::vector<const GroupView*> groups = {};
+  std::vector<EmbeddingTable::PushRun> pushes = {};
+  std::vector<EmbeddingTable::KeyRun> keys = {};
 };
 
 class Shard {
@@ -37,12 +43,27 @@ class Shard {
   // Every step before now() is applied.
   Step now() const { return clock_->now(); }
 
-  // See ShardClock. `residency`: the disk below memory; null: there is none.
-  Status Take(Contribution contribution, ShardScratch& scratch, Residency* residency);
-  void Advance(Step step, ShardScratch& scratch, Residency* residency);
+  // The number of its last record.
+  Position position() const { return position_; }
 
-  // Forgets keys, rows and contributions.
+  // See ShardClock.
+  Status Take(Contribution contribution, ShardContext& context);
+  void Advance(Step step, ShardContext& context);
+  // Gives values to rows that are absent. Busy: rows that may be there are being read from disk;
+  // send it again.
+  Status TakeFirstValues(Contribution contribution, ShardContext& context);
+  // For expiry by time: adds the time for which the shard has run since the last call.
+  void PassTime(Duration elapsed, ShardContext& context);
+
+  // Does what a record of another shard of this id says; a record that it has already is dropped.
+  // Busy: its rows are being read from disk; try again. DataLoss: it is not the next record, or it
+  // cannot follow the ones before.
+  Status Follow(Record record, ShardContext& context);
+
+  // Forgets keys, rows, contributions and position.
   void Reset(Step step);
+  // Called after its rows were restored: the next record has the number `position` + 1.
+  void SetPosition(Position position) { position_ = position; }
 
   EmbeddingTable& table(uint32_t index) { return tables_[index]; }
   const EmbeddingTable& table(uint32_t index) const { return tables_[index]; }
@@ -50,20 +71,21 @@ class Shard {
   uint64_t index_bytes() const;  // Indexes and the sketches of admission.
   uint64_t bytes() const;        // Indexes, sketches and the rows in memory.
 
-  // For expiry by time: adds the time for which the shard has run since the last call.
-  void PassTime(Duration elapsed);
-
   // For a shard that moves to another server: the pushes that it holds go along with its rows.
   std::unique_ptr<ShardClock> TakeClock() { return std::move(clock_); }
   void SetClock(std::unique_ptr<ShardClock> clock) { clock_ = std::move(clock); }
 
  private:
   class Updater;
+  void Note(Record record, ShardContext& context);
+  Status DoRecord(Record record, ShardContext& context);
+  void SetAbsent(const GroupView& group);
 
   ShardId id_;
   std::span<const std::unique_ptr<TableRows>> rows_;
   std::vector<EmbeddingTable> tables_;
   std::unique_ptr<ShardClock> clock_;
+  Position position_ = 0;
 };
 
 }  // namespace dt::server

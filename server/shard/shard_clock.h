@@ -19,13 +19,20 @@
 
 namespace dt::server {
 
-// Changes the rows of a shard.
+// Makes the records of a shard and changes its rows.
 class ShardUpdater {
  public:
   virtual ~ShardUpdater() = default;
-  // Updates each row once, by the sum of its gradients in the order of `pushes`. False: nothing was
-  // changed, because rows are not in memory yet.
-  virtual bool Update(const UpdateInfo& info, std::span<const Contributions> pushes) = 0;
+  // True if the rows that these pushes change are in memory. Otherwise begins to read them; ask
+  // again later.
+  virtual bool Prepare(std::span<const Contributions> pushes) = 0;
+  // Makes a record: from now on the contribution is a part of the shard.
+  virtual void RecordContribution(const Contribution& contribution) = 0;
+  // Makes a record: the step is complete.
+  virtual void RecordComplete(Step step) = 0;
+  // Updates each row once, by the sum of its gradients in the order of `pushes`. REQUIRES: Prepare
+  // was true, and their record is made.
+  virtual void Update(const UpdateInfo& info, std::span<const Contributions> pushes) = 0;
   // Called after each Update: every step before `now` is applied, so that rows may expire.
   virtual void MoveTime(Step now) = 0;
 };

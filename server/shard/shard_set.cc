@@ -13,6 +13,21 @@ constexpr uint64_t kHeldBytesMax = uint64_t{4} << 30;
 // Synchronous workers are at most one step apart, because all pushes of a step arrive before any
 // worker begins the next. So a request this far ahead of the clock is an error.
 constexpr Step kStepsAheadMax = 1024;
+// Rows expire this part of their life late, at most.
+constexpr int kTimeStepsPerLife = 256;
+constexpr Duration kTimeStepMax = seconds(10);
+
+// How often time is told to the shards; zero: no table has rows that expire by time.
+Duration TimeStepOf(std::span<const TableSpec> tables) {
+  Duration step{};
+  for (const TableSpec& table : tables) {
+    const Duration life = table.life.expiry_time;
+    if (life <= Duration::zero()) continue;
+    const Duration own = std::clamp<Duration>(life / kTimeStepsPerLife, Duration(1), kTimeStepMax);
+    step = step == Duration::zero() ? own : std::min(step, own);
+  }
+  return step;
+}
 
 // Zeroes the padding of a group to a multiple of 4 bytes, which ends at `end`, so that no other
 // content of memory is sent.
@@ -23,7 +38,8 @@ void ZeroPadding(const WireTable& wire, uint64_t rows, std::byte* end) {
 
 }  // namespace
 
-ShardSet::ShardSet(ShardSetOptions options) : options_(std::move(options)) {
+ShardSet::ShardSet(ShardSetOptions options)
+    : options_(std::move(options)), time_step_(TimeStepOf(options_.tables)) {
   for (const TableSpec& table : options_.tables)
     rows_.push_back(std::make_unique<TableRows>(table));
   for (const ShardId id :
@@ -105,14 +121,7 @@ Status ShardSet::Push(PushRequest request, std::span<const ShardId> refused) {
   DT_TRY_STATUS(CheckNothingLost(request.step));
   const PushMode mode = request.mode;
   Cut(std::move(request), refused);
-  Status status;
-  if (mode == PushMode::kGradients) {
-    status = Take();
-  } else if (EnsurePartsAreInMemory()) {
-    SetAbsent();
-  } else {
-    status = Busy("rows that may be there are on their way from the disk");
-  }
+  const Status status = Take(mode);
   parts_.clear();
   return status;
 }
@@ -152,38 +161,23 @@ void ShardSet::Cut(PushRequest request, std::span<const ShardId> refused) {
 }
 
 // Asks each shard, even after one has refused: what a shard takes need not be sent again.
-Status ShardSet::Take() {
+Status ShardSet::Take(PushMode mode) {
   Status status;
   for (Part& part : parts_) {
-    status.Update(part.shard->Take(std::move(part.contribution), scratch_, residency_));
+    Contribution& contribution = part.contribution;
+    status.Update(mode == PushMode::kGradients
+                      ? part.shard->Take(std::move(contribution), context_)
+                      : part.shard->TakeFirstValues(std::move(contribution), context_));
   }
   ++changes_;
   return status;
 }
 
-bool ShardSet::EnsurePartsAreInMemory() {
-  if (residency_ == nullptr) return true;
-  key_runs_.clear();
-  for (const Part& part : parts_) {
-    for (const GroupView& group : part.contribution.groups) {
-      key_runs_.push_back({&part.shard->table(group.table), group.keys});
-    }
-  }
-  return residency_->EnsureInMemory(key_runs_);
-}
-
-void ShardSet::SetAbsent() {
-  for (const Part& part : parts_) {
-    for (const GroupView& group : part.contribution.groups) {
-      EmbeddingTable& table = part.shard->table(group.table);
-      const WireTable wire = WireOf(group.table);
-      std::vector<float> values(group.keys.size() * wire.dim);
-      DecodeRows(wire.format, wire.dim, group.gradients.data(), values);
-      for (size_t k = 0; k < group.keys.size(); ++k) {
-        table.SetAbsent(group.keys[k], std::span(values).subspan(k * wire.dim, wire.dim));
-      }
-    }
-  }
+Status ShardSet::Follow(ShardId id, Record record) {
+  Shard* const shard = Find(id);
+  if (shard == nullptr) return DataLoss("a record of shard {}, which is not here", id.value());
+  ++changes_;
+  return shard->Follow(std::move(record), context_);
 }
 
 Status ShardSet::CheckStep(Step step) const {
@@ -206,19 +200,19 @@ void ShardSet::Advance(Step step) {
   complete_ = std::max(complete_, step);
   for (Shard& shard : shards_) {
     const Step before = shard.now();
-    shard.Advance(step, scratch_, residency_);
+    shard.Advance(step, context_);
     changes_ += shard.now() != before;
   }
 }
 
 bool ShardSet::EnsureInMemory(std::span<const KeyGroup> groups, std::span<const Key> keys) {
-  if (residency_ == nullptr) return true;
+  if (residency() == nullptr) return true;
   key_runs_.clear();
   for (const KeyGroup& group : groups) {
     key_runs_.push_back({&Find(group.shard)->table(group.table), keys.first(group.rows)});
     keys = keys.subspan(group.rows);
   }
-  return residency_->EnsureInMemory(key_runs_);
+  return residency()->EnsureInMemory(key_runs_);
 }
 
 bool ShardSet::Settled() const {
@@ -261,9 +255,9 @@ Status ShardSet::Restore(TableId table, Key key, std::span<const std::byte> reco
   if (to.IsExpired(record)) return OkStatus();
   // Every shard gets its part of the memory: if the first ones took all of it, their indexes would
   // stay large while those of the others grow.
-  if (residency_ != nullptr && !spec->all_in_memory && record.size() == to.record_bytes() &&
-      shard->bytes() >= residency_->bytes_max() / 16 * 15 / shards_.size()) {
-    residency_->PutBelow(to, key, record, on_disk);
+  if (residency() != nullptr && !spec->all_in_memory && record.size() == to.record_bytes() &&
+      shard->bytes() >= residency()->bytes_max() / 16 * 15 / shards_.size()) {
+    residency()->PutBelow(to, key, record, on_disk);
     return OkStatus();
   }
   const Status restored = to.Restore(key, record, on_disk);
@@ -285,10 +279,11 @@ Result<bool> ShardSet::RestoreLife(ShardId id, TableId table, std::string_view s
 }
 
 void ShardSet::PassTime(Duration elapsed) {
-  const bool timed = std::ranges::any_of(
-      options_.tables, [](const TableSpec& t) { return t.life.expiry_time > Duration::zero(); });
-  if (!timed) return;
-  for (Shard& shard : shards_) shard.PassTime(elapsed);
+  if (time_step_ == Duration::zero()) return;
+  time_passed_ += elapsed;
+  if (time_passed_ < time_step_) return;
+  for (Shard& shard : shards_) shard.PassTime(time_passed_, context_);
+  time_passed_ = {};
 }
 
 Step ShardSet::clock() const {

@@ -42,6 +42,12 @@ class ShardSet {
   Status CheckKeys(std::span<const KeyGroup> groups, std::span<const Key> keys) const;
   Status CheckSlices(uint32_t slices) const;
 
+  // Gives every record that the shards make from now on to `sink`; null: to nobody. It must outlive
+  // its use here.
+  void RecordTo(RecordSink* sink) { context_.sink = sink; }
+  // See Shard::Follow. DataLoss also if the shard is not here.
+  Status Follow(ShardId shard, Record record);
+
   // Takes the push for each shard that is not `refused`. OK: all of it is taken, now or before.
   // Otherwise a part may be taken, and the same push must come again. REQUIRES: CheckKeys and
   // CheckSlices were OK.
@@ -59,14 +65,14 @@ class ShardSet {
   // The answer for all shards together. If it is kNotYet, so it is for later steps.
   ShardClock::Pullable MayPull(PullMode mode, Step step) const;
   // Attaches the tier below memory; null if there is none. It must outlive its use here.
-  void Attach(Residency* residency) { residency_ = residency; }
+  void Attach(Residency* residency) { context_.residency = residency; }
   // True if all these rows are in memory. If not, begins to read them: call again when
   // disk_progress() has changed. REQUIRES: the shards are here.
   bool EnsureInMemory(std::span<const KeyGroup> groups, std::span<const Key> keys);
-  bool below() const { return residency_ != nullptr && residency_->has_rows(); }
+  bool below() const { return residency() != nullptr && residency()->has_rows(); }
   // Changes whenever a request that had to wait may be answered.
   uint64_t progress() const { return changes_ + disk_progress(); }
-  uint64_t disk_progress() const { return residency_ != nullptr ? residency_->progress() : 0; }
+  uint64_t disk_progress() const { return residency() != nullptr ? residency()->progress() : 0; }
   // True if nothing is held that Advance could still apply.
   bool Settled() const;
   // The values of the groups' rows in wire format; counts the rows as touched. REQUIRES: the shards
@@ -81,7 +87,8 @@ class ShardSet {
   // Returns false if the counts were reset because the sketch has another size. DataLoss: the state
   // cannot be one of this job.
   Result<bool> RestoreLife(ShardId shard, TableId table, std::string_view state);
-  // Adds the time for which the shards have run since the last call.
+  // Adds the time for which the shards have run since the last call, for expiry by time. So that
+  // this does not make many records, it is told to the shards every now and then.
   void PassTime(Duration elapsed);
 
   // The least clock of the shards; the largest possible step if there are no shards.
@@ -119,9 +126,8 @@ class ShardSet {
   // Fills parts_ with a contribution for each shard that is not refused.
   void Cut(PushRequest request, std::span<const ShardId> refused);
   // Gives parts_ to their shards.
-  Status Take();
-  bool EnsurePartsAreInMemory();
-  void SetAbsent();
+  Status Take(PushMode mode);
+  Residency* residency() const { return context_.residency; }
 
   ShardSetOptions options_;
   std::vector<std::unique_ptr<TableRows>> rows_;  // One for each table.
@@ -134,11 +140,12 @@ class ShardSet {
   std::vector<Part> parts_;  // By shard, during a push; empty otherwise.
   std::vector<EmbeddingTable::KeyRun> key_runs_;
   std::vector<EmbeddingTable::PullRun> pull_runs_;
-  ShardScratch scratch_;
-  Residency* residency_ = nullptr;
+  ShardContext context_;
   uint64_t changes_ = 0;
-  Step complete_ = 0;    // Every step before this one is complete on all workers.
-  std::string log_end_;  // See SetLogEnd; empty if no log was read back.
+  Duration time_step_{};    // How often time is told to the shards; zero: never.
+  Duration time_passed_{};  // Not told to the shards yet.
+  Step complete_ = 0;       // Every step before this one is complete on all workers.
+  std::string log_end_;     // See SetLogEnd; empty if no log was read back.
 };
 
 // The shards that `map` gives to an executor of a server.

@@ -19,7 +19,7 @@ class SyncClock : public ShardClock {
 
   Step now() const override { return now_; }
 
-  Status Take(Contribution contribution, ShardUpdater&) override {
+  Status Take(Contribution contribution, ShardUpdater& updater) override {
     const Step step = contribution.step;
     if (step < now_) return OkStatus();
     if (step > now_ && (step > now_ + 1 || !Gathered(now_))) {
@@ -27,9 +27,12 @@ class SyncClock : public ShardClock {
     }
     DT_CHECK(contribution.slice < slices_);
     const uint64_t bytes = BytesOf(contribution);
-    const SliceIndex slice = contribution.slice;
-    DT_TRY(const bool added, AddPiece(std::move(contribution), HeldOf(step)[slice]));
-    if (added) held_bytes_ += bytes;
+    const uint32_t piece = contribution.piece;
+    Contributions& push = HeldOf(step)[contribution.slice];
+    DT_TRY(const bool added, AddPiece(std::move(contribution), push));
+    if (!added) return OkStatus();
+    held_bytes_ += bytes;
+    updater.RecordContribution(*push[piece]);
     return OkStatus();
   }
 
@@ -37,8 +40,9 @@ class SyncClock : public ShardClock {
     while (now_ < step && Gathered(now_)) {
       const auto it = held_.find(now_);
       Slices& slices = it->second;
-      const UpdateInfo info{.step = now_, .lr_scale = slices[0][0]->lr_scale};
-      if (!updater.Update(info, slices)) return;
+      if (!updater.Prepare(slices)) return;
+      updater.RecordComplete(now_);
+      updater.Update({.step = now_, .lr_scale = slices[0][0]->lr_scale}, slices);
       for (Contributions& push : slices) {
         held_bytes_ -= BytesOf(push);
         push.clear();

@@ -218,19 +218,11 @@ std::vector<pid_t> PidsOf(const std::string& mark, const std::string& role) {
   return found;
 }
 
-TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
-  const TempFolder folder;
-  const std::string job =
-      WriteTinyJob(folder, {.epochs = 30,
-                            .slices = 2,
-                            .servers = 2,
-                            .workers = 2,
-                            .more = "checkpoint: {every: 100, durability: log}"});
-  const std::string name = JobNameOfOurs("kill-and-return");
+// Launches the job and kills two of its servers, one after the other; it completes, with its result
+// in killed.json.
+void ExpectToSurviveTwoKills(const TempFolder& folder, const std::string& job,
+                             const std::string& name) {
   const std::string mark = "job=" + name;
-  const ProgramEnd calm =
-      RunProgram(folder.path(), {"train", job, "--set", "job=calm", "--result", "calm.json"});
-  ASSERT_EQ(calm.exit_code, 0) << calm.output;
   // The lease is longer than the test: `launch` reports the end of a server, so nobody waits for
   // it.
   Program launch(folder.path(), {"launch", job, "--set", mark, "--set", "cluster.lease=60s",
@@ -249,12 +241,40 @@ TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
   }
   const ProgramEnd end = launch.Wait(seconds(60));
   ASSERT_EQ(end.exit_code, 0) << end.output;
-  EXPECT_EQ(ChecksumOf(folder, "killed.json"), ChecksumOf(folder, "calm.json"));
-  EXPECT_NE(ChecksumOf(folder, "calm.json"), "");
   const std::string result = folder.Read("killed.json");
   EXPECT_THAT(result, HasSubstr("server_lost"));
   EXPECT_THAT(result, HasSubstr("recovered"));
   EXPECT_TRUE(ProcessesWith(mark).empty());
+}
+
+TEST(LaunchedDurability, AJobWhoseServersAreKilledTwiceEndsWithTheSameBits) {
+  const TempFolder folder;
+  const std::string job =
+      WriteTinyJob(folder, {.epochs = 30,
+                            .slices = 2,
+                            .servers = 2,
+                            .workers = 2,
+                            .more = "checkpoint: {every: 100, durability: log}"});
+  const ProgramEnd calm =
+      RunProgram(folder.path(), {"train", job, "--set", "job=calm", "--result", "calm.json"});
+  ASSERT_EQ(calm.exit_code, 0) << calm.output;
+  ExpectToSurviveTwoKills(folder, job, JobNameOfOurs("kill-and-return"));
+  EXPECT_EQ(ChecksumOf(folder, "killed.json"), ChecksumOf(folder, "calm.json"));
+  EXPECT_NE(ChecksumOf(folder, "calm.json"), "");
+}
+
+TEST(LaunchedDurability, AnAsynchronousJobWhoseServersAreKilledTwiceTrainsEverySample) {
+  const TempFolder folder;
+  const TinyJobOptions options = {.epochs = 30,
+                                  .servers = 2,
+                                  .workers = 2,
+                                  .staleness = "2",
+                                  .more = "checkpoint: {every: 100, durability: log}"};
+  ExpectToSurviveTwoKills(folder, WriteTinyJob(folder, options),
+                          JobNameOfOurs("asynchronous-kill-and-return"));
+  EXPECT_EQ(NumberAt(folder, "killed.json", "/samples"),
+            static_cast<double>(options.rows * options.epochs));
+  EXPECT_GT(NumberAt(folder, "killed.json", "/metrics/valid/auc"), 0.7);
 }
 
 }  // namespace

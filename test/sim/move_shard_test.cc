@@ -72,7 +72,7 @@ class SimExecutor {
                  .executor = executor,
                  .executors = static_cast<uint32_t>(map.FindServer(server)->endpoints.size())}),
         frontend_(WireTables(), seconds(5)) {
-    frontend_.Serve(&shards_, nullptr, answers_);
+    frontend_.Serve(&shards_, false, answers_);
   }
 
   static std::vector<WireTable> WireTables() { return {{1}, {3}}; }
@@ -246,6 +246,7 @@ class MoveSim {
     server::Shard& copy = target.Add(shard);
     for (uint32_t t = 0; t < kTables.size(); ++t) CopyRows(old.table(t), copy.table(t));
     copy.SetClock(old.TakeClock());
+    copy.SetPosition(old.position());
     source.Remove(shard);
     for (auto& [endpoint, executor] : executors_) {
       const ProcessId server = executor->shards().self();

@@ -80,7 +80,7 @@ Status CheckTable(const RowsHeader& header, const WorkerTable& table) {
 
 Result<std::vector<CheckpointFile>> WorkerTables::Save(const CheckpointLocation& location) const {
   if (tables_.empty()) return std::vector<CheckpointFile>();
-  RowsHeader header{location.step, location.shards, {}, {}};
+  RowsHeader header{.step = location.step, .shards = location.shards};
   for (uint32_t s = 0; s < location.shards; ++s) header.holds.emplace_back(s);
   for (const auto& table : tables_) {
     const TableConfig& config = table->config();

@@ -41,7 +41,8 @@ TEST(Cluster, ALogChangesNoBits) {
 
 // Every message of a story, to the nanosecond.
 TEST(Cluster, ASeedReplays) {
-  for (const Mode mode : {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded}) {
+  for (const Mode mode :
+       {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded, Mode::kBoundedLog}) {
     std::map<uint64_t, int> digests;
     for (int time = 0; time < 3; ++time) {
       Story story(7, JobOf(mode));
@@ -50,7 +51,7 @@ TEST(Cluster, ASeedReplays) {
                                        .pause = 0.03,
                                        .cut = 0.03,
                                        .kill = 0.01,
-                                       .kill_server = mode == Mode::kLog ? 0.05 : 0};
+                                       .kill_server = HasLog(mode) ? 0.05 : 0};
       ASSERT_TRUE(story.Tell(misfortunes).has_value()) << NameOf(mode);
       ++digests[story.cluster().wires().digest()];
     }
@@ -88,6 +89,17 @@ TEST(Cluster, AsynchronousWorkersTrainEverySampleOnce) {
       {.network = kBadNetwork, .lasting = seconds(12), .pause = 0.03, .cut = 0.03, .stop = 0.02});
   ExpectAtLeast(all.pauses, 0.5);
   ExpectAtLeast(all.stops, 0.2);
+}
+
+TEST(Cluster, AsynchronousServersThatKeepALogComeBack) {
+  const Story::Tally all = TellAll(Mode::kBoundedLog, {.network = kBadNetwork,
+                                                       .lasting = seconds(12),
+                                                       .pause = 0.02,
+                                                       .cut = 0.03,
+                                                       .kill_server = 0.06,
+                                                       .full_disk = 0.03});
+  ExpectAtLeast(all.kills, 0.8);
+  ExpectAtLeast(all.recoveries, 0.5);
 }
 
 TEST(Cluster, WorkersWithoutABoundTrainEverySampleOnce) {

@@ -31,7 +31,8 @@ std::string Rows(uint64_t seed, uint32_t rows, uint32_t first_key) {
 }
 
 std::string_view StalenessOf(Mode mode) {
-  return mode == Mode::kBounded ? "2" : mode == Mode::kUnbounded ? "unbounded" : "0";
+  if (IsSynchronous(mode)) return "0";
+  return mode == Mode::kUnbounded ? "unbounded" : "2";
 }
 
 std::string YamlOf(Mode mode) {
@@ -56,9 +57,8 @@ cluster: {{servers: 2, workers: 2, shards: 8, server: {{executors: 2}}}}
 checkpoint: {{every: 5, keep: 2, durability: {}}}
 parallel: {{overlap: {}}}
 )",
-      kCount / kSmallestGradient, kSmallestGradient, kBatch,
-      StalenessOf(mode) == "0" ? "4" : "auto", kEpochs, StalenessOf(mode),
-      mode == Mode::kLog ? "log" : "checkpoint",
+      kCount / kSmallestGradient, kSmallestGradient, kBatch, IsSynchronous(mode) ? "4" : "auto",
+      kEpochs, StalenessOf(mode), HasLog(mode) ? "log" : "checkpoint",
       // The reader's own thread would ask for parts in real time.
       mode == Mode::kUnbounded ? "false" : "true");
 }
@@ -71,7 +71,8 @@ void Write(const std::string& path, const std::string& text) {
 }  // namespace
 
 std::string_view NameOf(Mode mode) {
-  constexpr std::string_view kNames[] = {"synchronous", "log", "bounded", "unbounded"};
+  constexpr std::string_view kNames[] = {"synchronous", "log", "bounded", "unbounded",
+                                         "bounded, log"};
   return kNames[static_cast<int>(mode)];
 }
 

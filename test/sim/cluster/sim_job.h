@@ -17,8 +17,10 @@ inline constexpr uint32_t kSamples = 96, kEpochs = 2, kBatch = 16;
 inline constexpr uint32_t kFirstSampleKey = 1000;  // Every sample has a key of its own.
 inline constexpr float kCount = 1.0f / 1024;
 
-enum class Mode { kSynchronous, kLog, kBounded, kUnbounded };
+enum class Mode { kSynchronous, kLog, kBounded, kUnbounded, kBoundedLog };
 std::string_view NameOf(Mode mode);
+inline bool HasLog(Mode mode) { return mode == Mode::kLog || mode == Mode::kBoundedLog; }
+inline bool IsSynchronous(Mode mode) { return mode == Mode::kSynchronous || mode == Mode::kLog; }
 
 // A job with its data and the plan of the real planner, made once.
 class SimJob {

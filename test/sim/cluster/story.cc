@@ -244,7 +244,7 @@ void ExpectAsPromised(Mode mode, const Misfortunes& misfortunes, Story& story) {
   const std::optional<Ending> ending = story.Tell(misfortunes);
   if (!ending.has_value()) return;
   ExpectEverySampleOnce(*ending);
-  if (mode == Mode::kBounded || mode == Mode::kUnbounded) return;
+  if (!IsSynchronous(mode)) return;
   const Ending& undisturbed = Undisturbed(mode);
   EXPECT_EQ(ending->checksums, undisturbed.checksums);
   EXPECT_EQ(ending->history, undisturbed.history);

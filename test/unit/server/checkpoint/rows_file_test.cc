@@ -117,6 +117,19 @@ TEST_F(RowsFile, AnyNumberOfServersAndShardsReadsTheSameRows) {
   }
 }
 
+// A log continues a checkpoint only with the same shards.
+TEST_F(RowsFile, ShardsGoOnFromTheirPositions) {
+  test::TieredShards tiered(kTables, 8, test::AllShards(8), temp_ / "tier", 1 << 24);
+  Fill(tiered.shards(), 20);
+  for (Shard& shard : tiered.shards().shards()) shard.SetPosition(100 + shard.id().value());
+  ASSERT_TRUE(tiered.Save(kStep, {temp_.path(), ProcessId(1), 0}).ok());
+  ShardSet same = MakeSet(8, EveryOther(8, 1, 2)), other = MakeSet(16, test::AllShards(16));
+  ASSERT_TRUE(LoadRows(temp_.path(), kStep, kNext, same).ok());
+  ASSERT_TRUE(LoadRows(temp_.path(), kStep, kNext, other).ok());
+  for (const Shard& shard : same.shards()) EXPECT_EQ(shard.position(), 100 + shard.id().value());
+  for (const Shard& shard : other.shards()) EXPECT_EQ(shard.position(), 0u);
+}
+
 TEST_F(RowsFile, ReportsItsFilesAsTheyAre) {
   Save(10);
   size_t there = 0;

@@ -52,11 +52,9 @@ class Commands : public ::testing::Test {
     for (Key key = 0; key < keys; ++key) rows[{0, key}] = std::vector<float>(tables_[0].dim, 1);
     PushRequest push =
         Grouping(tables_, kShards, test::AllShards(kShards), rows).Push(1, kStamp, step);
-    if (state_.log() != nullptr) {
-      state_.log()->Append(step, Encode(push));
-      ASSERT_TRUE(state_.log()->Commit().ok());
-    }
     ASSERT_TRUE(state_.shards()->Push(std::move(push)).ok());
+    const Status logged = state_.log() != nullptr ? state_.log()->Commit() : OkStatus();
+    ASSERT_TRUE(logged.ok()) << logged;
   }
   float Value(Key key) {
     const KeyGroup group{ShardOf(tables_[0].id, key, kShards), 0, 1};
@@ -158,6 +156,13 @@ TEST_F(Commands, ALogIsBegunReadBackAndCutWhereACheckpointWasSaved) {
   EXPECT_EQ(Value(0), -2) << "the checkpoint";
   state_.shards()->Advance(3);
   EXPECT_EQ(Value(0), -3) << "and the log";
+  const Position position = state_.shards()->shards()[0].position();
+
+  // The checkpoint was completed while the server was away, so its log is not cut yet.
+  EXPECT_EQ(Do(Begin(Log(LogLocation::Base{2, folder_ / "saved", 1}))).first_segment, 1u);
+  state_.shards()->Advance(3);
+  EXPECT_EQ(Value(0), -3) << "what the checkpoint holds is passed over";
+  EXPECT_EQ(state_.shards()->shards()[0].position(), position);
 }
 
 TEST_F(Commands, ALogThatCannotBeReadBackIsNotKept) {
@@ -181,7 +186,12 @@ TEST_F(CommandsOfLargeRows, ALongLogIsReadBackInPieces) {
   EXPECT_FALSE(begin->Work(kNow, state_).has_value()) << "16 MiB are a piece";
   EXPECT_EQ(begin->timeout(), Duration::zero()) << "there is more to do";
   EXPECT_EQ(state_.log(), nullptr) << "nothing is written behind what is not read";
-  EXPECT_TRUE(Do(begin).status.ok());
+  std::optional<ExecutorAnswer> begun;
+  for (int pieces = 1; !begun.has_value(); ++pieces) {
+    ASSERT_LT(pieces, 5);
+    begun = begin->Work(kNow, state_);
+  }
+  EXPECT_TRUE(begun->status.ok()) << begun->status;
   state_.shards()->Advance(3);
   EXPECT_EQ(Value(2999), -3);
 }

@@ -36,18 +36,32 @@ class AsyncClockTest : public ::testing::Test {
     for (uint32_t w = 1; w <= count; ++w) options.workers.emplace_back(w);
     return options;
   }
-  // Records which steps are applied, by worker.
+  // Notes which steps are applied, by worker, and which pieces are recorded.
   struct Notes : ShardUpdater {
-    bool Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
+    bool Prepare(std::span<const Contributions> pushes) override {
       EXPECT_EQ(pushes.size(), 1u);
-      const Contributions& push = pushes[0];
-      for (size_t p = 0; p < push.size(); ++p) EXPECT_EQ(push[p]->piece, p);
-      EXPECT_EQ(push[0]->step, info.step);
-      if (rows_there) applied[push[0]->worker.value()].push_back(push[0]->step);
       return rows_there;
+    }
+    void RecordContribution(const Contribution& piece) override {
+      ++recorded[{piece.worker.value(), piece.first_step, piece.step, piece.piece}];
+    }
+    void RecordComplete(Step) override { ADD_FAILURE() << "only for synchronous steps"; }
+    void Update(const UpdateInfo& info, std::span<const Contributions> pushes) override {
+      EXPECT_TRUE(rows_there);
+      const Contributions& push = pushes[0];
+      for (size_t p = 0; p < push.size(); ++p) {
+        EXPECT_EQ(push[p]->piece, p);
+        const Contribution& piece = *push[p];
+        const auto key =
+            std::tuple(piece.worker.value(), piece.first_step, piece.step, piece.piece);
+        EXPECT_EQ(recorded[key], 1) << "recorded once, and before";
+      }
+      EXPECT_EQ(push[0]->step, info.step);
+      applied[push[0]->worker.value()].push_back(push[0]->step);
     }
     void MoveTime(Step) override {}
     std::map<uint32_t, std::vector<Step>> applied;
+    std::map<std::tuple<uint32_t, Step, Step, uint32_t>, int> recorded;
     bool rows_there = true;
   };
   StatusCode Take(const Sent& sent) { return clock_->Take(Of(sent), notes_).code(); }
@@ -76,6 +90,7 @@ TEST_F(AsyncClockTest, ALaterPushIsParkedUntilItsTurn) {
   EXPECT_EQ(Take({.worker = 1, .step = 2}), kBusy);
   EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
   EXPECT_TRUE(applied_[1].empty());
+  EXPECT_TRUE(notes_.recorded.empty()) << "what is parked is no part of the shard";
   EXPECT_EQ(Take({.worker = 1, .step = 0}), kOk);
   EXPECT_EQ(applied_[1], (std::vector<Step>{0, 1, 2}));
   EXPECT_EQ(Take({.worker = 1, .step = 2}), kOk);  // Its sender was told Busy and sends it again.
@@ -92,6 +107,7 @@ TEST_F(AsyncClockTest, OnlySoManyAreParked) {
 TEST_F(AsyncClockTest, PiecesGoTogether) {
   EXPECT_EQ(Take({.worker = 1, .step = 0, .piece = 1, .pieces = 2}), kOk);
   EXPECT_TRUE(applied_[1].empty());
+  EXPECT_EQ(notes_.recorded.size(), 1u);
   EXPECT_EQ(Take({.worker = 1, .step = 0, .piece = 1, .pieces = 2}), kOk);
   EXPECT_EQ(Take({.worker = 1, .step = 0, .piece = 0, .pieces = 3}), kMalformed);
   EXPECT_EQ(Take({.worker = 1, .step = 0, .piece = 0, .pieces = 2}), kOk);
@@ -102,6 +118,7 @@ TEST_F(AsyncClockTest, APushWaitsForItsRowsAndIsAcknowledgedOnlyThen) {
   notes_.rows_there = false;
   EXPECT_EQ(Take({.worker = 1, .step = 0}), kBusy);
   EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
+  EXPECT_TRUE(notes_.recorded.empty());
   EXPECT_FALSE(MayPull(4));
   notes_.rows_there = true;
   clock_->Advance(0, notes_);
@@ -116,11 +133,18 @@ TEST_F(AsyncClockTest, AnOrderBeginsWhereItSays) {
   // Worker 1 did more steps of the first order than the order's number of steps implies, worker 2
   // fewer.
   for (Step step = 0; step < 7; ++step) ASSERT_EQ(Take({.worker = 1, .step = step}), kOk);
-  EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 5}), kBusy);
+  EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 5}), kBusy) << "the order begins with 5";
+  EXPECT_EQ(clock_->Missing(), "the push of step 0 by worker 2");
+  notes_.rows_there = false;
+  EXPECT_EQ(Take({.worker = 1, .step = 5, .first_step = 5}), kBusy);
+  EXPECT_EQ(Take({.worker = 1, .step = 7, .first_step = 0}), kBusy) << "it has not begun";
+  notes_.rows_there = true;
   EXPECT_EQ(Take({.worker = 1, .step = 5, .first_step = 5}), kOk);
+  EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 5}), kOk);
   // It belongs to the last order, so it has been applied.
   EXPECT_EQ(Take({.worker = 1, .step = 6, .first_step = 0}), kOk);
   EXPECT_EQ(applied_[1], (std::vector<Step>{0, 1, 2, 3, 4, 5, 6, 5, 6}));
+  EXPECT_EQ(clock_->held_bytes(), 0u);
 }
 
 TEST_F(AsyncClockTest, APullWaitsForEveryWorkersPushOfTheStepThatStalenessNames) {
@@ -158,6 +182,7 @@ TEST_F(AsyncClockTest, AnyArrivalAppliesEveryPushOnceInOrder) {
     SCOPED_TRACE(seed);
     clock_->Reset(0);
     applied_.clear();
+    notes_.recorded.clear();
     std::vector<Sent> unacknowledged;
     std::map<uint32_t, Step> next;
     const auto parts_of = [&](uint32_t w, Step step) { return 1 + Philox(seed, w, step)[0] % 3; };

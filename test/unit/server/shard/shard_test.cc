@@ -34,9 +34,7 @@ class ShardTest : public ::testing::Test {
     contribution.pieces = pieces;
     return contribution;
   }
-  Status Take(Contribution contribution) {
-    return shard_.Take(std::move(contribution), scratch_, nullptr);
-  }
+  Status Take(Contribution contribution) { return shard_.Take(std::move(contribution), context_); }
   float Row(Key key = 1) {
     float value = 0;
     shard_.table(0).Pull({&key, 1}, {&value, 1});
@@ -44,18 +42,18 @@ class ShardTest : public ::testing::Test {
   }
   const std::unique_ptr<TableRows> rows_[1] = {std::make_unique<TableRows>(Tables()[0])};
   Shard shard_{ShardId(3), rows_, MakeSyncClock(3)};
-  ShardScratch scratch_;
+  ShardContext context_;
 };
 
 TEST_F(ShardTest, AppliesOnlyWhenCompleteAndWhole) {
   ASSERT_TRUE(Take(Of(0, 0, 1)).ok());
   ASSERT_TRUE(Take(Of(0, 2, 4)).ok());
-  shard_.Advance(kNever, scratch_, nullptr);
+  shard_.Advance(kNever, context_);
   EXPECT_EQ(shard_.now(), 0u);  // The step is declared complete, but slice 1 is missing.
   EXPECT_EQ(shard_.clock().Missing(), "slice 1 of step 0");
   ASSERT_TRUE(Take(Of(0, 1, 2)).ok());
   EXPECT_EQ(Row(), 0.0f);  // All pushes are here, but the step is not declared complete.
-  shard_.Advance(1, scratch_, nullptr);
+  shard_.Advance(1, context_);
   EXPECT_EQ(shard_.now(), 1u);
   EXPECT_EQ(Row(), -7.0f);
   EXPECT_EQ(shard_.clock().held_bytes(), 0u);
@@ -68,9 +66,9 @@ TEST_F(ShardTest, SecondCopiesAreAcknowledgedAndDropped) {
     ASSERT_TRUE(Take(Of(0, s, 100)).ok());
     EXPECT_EQ(shard_.clock().held_bytes(), held);
   }
-  shard_.Advance(1, scratch_, nullptr);
+  shard_.Advance(1, context_);
   ASSERT_TRUE(Take(Of(0, 1, 100)).ok());  // The push belongs to an applied step.
-  shard_.Advance(kNever, scratch_, nullptr);
+  shard_.Advance(kNever, context_);
   EXPECT_EQ(Row(), -3.0f);
   EXPECT_EQ(shard_.now(), 1u);
 }
@@ -81,7 +79,7 @@ TEST_F(ShardTest, SumsInSliceOrderWhateverTheArrival) {
   do {
     shard_.Reset(0);
     for (const SliceIndex s : order) ASSERT_TRUE(Take(Of(0, s, gradients[s])).ok());
-    shard_.Advance(1, scratch_, nullptr);
+    shard_.Advance(1, context_);
     EXPECT_EQ(Row(), -1.0f);
   } while (std::ranges::next_permutation(order).found);
 }
@@ -96,7 +94,7 @@ TEST_F(ShardTest, PiecesOfOneSliceGoTogetherInTheirOrder) {
     }
     ASSERT_TRUE(Take(Of(0, 0, 0)).ok());
     ASSERT_TRUE(Take(Of(0, 2, 0)).ok());
-    shard_.Advance(1, scratch_, nullptr);
+    shard_.Advance(1, context_);
     EXPECT_EQ(Row(), -1.0f);
   }
 }
@@ -118,14 +116,14 @@ TEST_F(ShardTest, EmptyContributionsMoveTheClock) {
   for (SliceIndex s = 0; s < 3; ++s) {
     ASSERT_TRUE(Take({.step = 0, .slice = s, .groups = {}, .owner = nullptr}).ok());
   }
-  shard_.Advance(kNever, scratch_, nullptr);
+  shard_.Advance(kNever, context_);
   EXPECT_EQ(shard_.now(), 1u);
   EXPECT_EQ(shard_.table(0).rows(), 0u);
 }
 
 TEST_F(ShardTest, ResetForgetsRowsAndContributions) {
   for (SliceIndex s = 0; s < 3; ++s) ASSERT_TRUE(Take(Of(0, s, 1)).ok());
-  shard_.Advance(1, scratch_, nullptr);
+  shard_.Advance(1, context_);
   ASSERT_TRUE(Take(Of(1, 0, 1)).ok());
   shard_.Reset(40);
   EXPECT_EQ(shard_.now(), 40u);

@@ -1,4 +1,4 @@
-#include "server/log/push_log_reader.h"
+#include "server/log/record_log_reader.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,12 +11,10 @@
 
 #include "common/base/check.h"
 #include "common/base/folder.h"
-#include "server/log/push_log_format.h"
+#include "server/log/record_log_format.h"
 
 namespace dt::server {
 namespace {
-
-constexpr uint64_t kFrameBytesMax = uint64_t{1} << 30;  // The limit for frames of messages.
 
 std::string PrefixOf(uint32_t executor) { return fmt::format("log-{}-", executor); }
 
@@ -43,7 +41,7 @@ std::span<std::byte> BytesOf(T& value) {
 
 }  // namespace
 
-PushLogReader::PushLogReader(PushLogReader&& other) noexcept
+RecordLogReader::RecordLogReader(RecordLogReader&& other) noexcept
     : options_(other.options_),
       segments_(std::move(other.segments_)),
       at_(other.at_),
@@ -51,24 +49,23 @@ PushLogReader::PushLogReader(PushLogReader&& other) noexcept
       size_(other.size_),
       offset_(other.offset_),
       began_(other.began_),
-      end_step_(other.end_step_),
       number_(other.number_),
       bytes_total_(other.bytes_total_),
       ended_(other.ended_),
       end_(std::move(other.end_)) {}
 
-PushLogReader::~PushLogReader() {
+RecordLogReader::~RecordLogReader() {
   if (fd_ >= 0) close(fd_);
 }
 
-Result<PushLogReader> PushLogReader::Open(Options options) {
-  PushLogReader reader(std::move(options));
+Result<RecordLogReader> RecordLogReader::Open(Options options) {
+  RecordLogReader reader(std::move(options));
   const Options& o = reader.options_;
   reader.segments_ = SegmentsIn(o.dir, o.executor);
   std::erase_if(reader.segments_, [&](uint64_t s) { return s < o.first_segment; });
   reader.end_.next_segment = o.first_segment;
   for (size_t i = 0; i < reader.segments_.size(); ++i) {
-    const std::string path = push_log::SegmentPath(o.dir, o.executor, o.first_segment + i);
+    const std::string path = record_log::SegmentPath(o.dir, o.executor, o.first_segment + i);
     if (reader.segments_[i] != o.first_segment + i) return DataLoss("the log {} is missing", path);
     std::error_code error;
     const uint64_t bytes = std::filesystem::file_size(path, error);
@@ -76,23 +73,23 @@ Result<PushLogReader> PushLogReader::Open(Options options) {
   }
   if (reader.segments_.empty()) {
     return DataLoss("the log {} is missing",
-                    push_log::SegmentPath(o.dir, o.executor, o.first_segment));
+                    record_log::SegmentPath(o.dir, o.executor, o.first_segment));
   }
   return reader;
 }
 
-std::string PushLogReader::Where() const {
+std::string RecordLogReader::Where() const {
   const uint64_t segment = segments_[std::min(at_, segments_.size() - 1)];
-  return fmt::format("{}, byte {}", push_log::SegmentPath(options_.dir, options_.executor, segment),
-                     began_);
+  return fmt::format("{}, byte {}",
+                     record_log::SegmentPath(options_.dir, options_.executor, segment), began_);
 }
 
-Status PushLogReader::Damage(std::string_view what) const {
+Status RecordLogReader::Damage(std::string_view what) const {
   return WithHint(DataLoss("the log is damaged at {}: {}", Where(), what),
                   "what was pushed since the last checkpoint cannot be read back");
 }
 
-Status PushLogReader::ReadAt(uint64_t offset, std::span<std::byte> to) {
+Status RecordLogReader::ReadAt(uint64_t offset, std::span<std::byte> to) {
   while (!to.empty()) {
     const ssize_t n = pread(fd_, to.data(), to.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
@@ -105,22 +102,21 @@ Status PushLogReader::ReadAt(uint64_t offset, std::span<std::byte> to) {
   return OkStatus();
 }
 
-Status PushLogReader::OpenSegment(uint64_t segment) {
-  const std::string path = push_log::SegmentPath(options_.dir, options_.executor, segment);
+Status RecordLogReader::OpenSegment(uint64_t segment) {
+  const std::string path = record_log::SegmentPath(options_.dir, options_.executor, segment);
   fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd_ < 0) return Unavailable("reading {}: {}", path, std::strerror(errno));
   struct stat status {};
   if (fstat(fd_, &status) != 0) return Unavailable("reading {}: {}", path, std::strerror(errno));
   size_ = static_cast<uint64_t>(status.st_size);
   offset_ = began_ = 0;
-  end_step_ = 0;
-  push_log::SegmentHead head;
+  record_log::SegmentHead head;
   if (size_ < sizeof(head)) return Bad(true, "the file has no head").status();
   DT_TRY_STATUS(ReadAt(0, BytesOf(head)));
-  if (head.digest != push_log::DigestOfHead(head) || head.magic != push_log::kMagic) {
+  if (head.digest != record_log::DigestOfHead(head) || head.magic != record_log::kMagic) {
     return Bad(false, "the file's head is not as it was written").status();
   }
-  if (head.version != push_log::kVersion) {
+  if (head.version != record_log::kVersion) {
     return Damage(fmt::format("it is of version {}", head.version));
   }
   if (head.executor != options_.executor || head.segment != segment) {
@@ -143,15 +139,15 @@ Status PushLogReader::OpenSegment(uint64_t segment) {
   return OkStatus();
 }
 
-void PushLogReader::CloseSegment() {
+void RecordLogReader::CloseSegment() {
   close(fd_);
   fd_ = -1;
-  end_.segments.push_back({segments_[at_], end_step_, offset_});
+  end_.segments.push_back({segments_[at_], offset_});
   end_.bytes += std::exchange(offset_, 0);
   ++at_;
 }
 
-Result<std::optional<PushLogReader::Record>> PushLogReader::Next() {
+Result<std::optional<RecordLogReader::Record>> RecordLogReader::Next() {
   while (!ended_ && at_ < segments_.size()) {
     if (fd_ < 0) DT_TRY_STATUS(OpenSegment(segments_[at_]));
     if (ended_) break;
@@ -166,8 +162,8 @@ Result<std::optional<PushLogReader::Record>> PushLogReader::Next() {
   return std::optional<Record>();
 }
 
-Result<std::optional<PushLogReader::Record>> PushLogReader::Bad(bool cut_short,
-                                                                std::string_view what) {
+Result<std::optional<RecordLogReader::Record>> RecordLogReader::Bad(bool cut_short,
+                                                                    std::string_view what) {
   const bool last = at_ + 1 == segments_.size();
   uint64_t tail = 0;
   if (!cut_short && size_ >= sizeof(tail))
@@ -179,42 +175,31 @@ Result<std::optional<PushLogReader::Record>> PushLogReader::Bad(bool cut_short,
   return std::optional<Record>();
 }
 
-Result<std::optional<PushLogReader::Record>> PushLogReader::ReadRecord() {
+Result<std::optional<RecordLogReader::Record>> RecordLogReader::ReadRecord() {
   began_ = offset_;
-  uint64_t left = size_ - offset_;
-  push_log::RecordHead head;
-  if (left < sizeof(head)) return Bad(true, "");
+  record_log::RecordHead head;
+  if (size_ - offset_ < sizeof(head)) return Bad(true, "");
   DT_TRY_STATUS(ReadAt(offset_, BytesOf(head)));
-  if (head.digest != push_log::DigestOfHead(head) || head.frames > push_log::kFramesMax) {
+  if (head.digest != record_log::DigestOfHead(head)) {
     return Bad(false, "the record's head is not as it was written");
   }
-  left -= sizeof(head);
-  std::vector<push_log::FrameHead> frames(head.frames);
-  const auto frame_heads = std::as_writable_bytes(std::span(frames));
-  if (left < frame_heads.size()) return Bad(true, "");
   uint64_t at = offset_ + sizeof(head);
-  DT_TRY_STATUS(ReadAt(at, frame_heads));
-  if (HashBytes(frame_heads) != head.frames_digest) {
-    return Bad(false, "the sizes in the record are not as they were written");
-  }
-  at += frame_heads.size();
   Record record;
-  record.step = head.step;
-  for (const push_log::FrameHead& frame : frames) {
-    if (frame.bytes > kFrameBytesMax) return Damage("the record has a frame of more than 1 GiB");
-    if (size_ - at < frame.bytes) return Bad(true, "");
-    Frame bytes = Frame::Of(frame.bytes);
-    DT_TRY_STATUS(ReadAt(at, bytes.bytes()));
-    if (HashBytes(std::as_const(bytes).bytes()) != frame.digest) {
+  Frame* const parts[record_log::kParts] = {&record.head, &record.keys, &record.gradients};
+  for (size_t i = 0; i < record_log::kParts; ++i) {
+    if (head.bytes[i] > kMessageBytesMax) return Damage("the record has a part of more than 1 GiB");
+    if (size_ - at < head.bytes[i]) return Bad(true, "");
+    *parts[i] = Frame::Of(head.bytes[i]);
+    DT_TRY_STATUS(ReadAt(at, parts[i]->bytes()));
+    if (HashBytes(std::as_const(*parts[i]).bytes()) != head.digests[i]) {
       return Bad(false, "the record's content is not as it was written");
     }
-    at += frame.bytes;
-    record.frames.push_back(std::move(bytes));
+    at += head.bytes[i];
   }
   uint64_t end_mark = 0;
   if (size_ - at < sizeof(end_mark)) return Bad(true, "");
   DT_TRY_STATUS(ReadAt(at, BytesOf(end_mark)));
-  if (end_mark != push_log::EndMarkOf(head.number)) {
+  if (end_mark != record_log::EndMarkOf(head.number)) {
     return Bad(false, "the record's end is not as it was written");
   }
   if (head.number != *number_) {
@@ -222,12 +207,11 @@ Result<std::optional<PushLogReader::Record>> PushLogReader::ReadRecord() {
   }
   number_ = head.number + 1;
   ++end_.records;
-  end_step_ = std::max(end_step_, head.step + 1);
   offset_ = at + sizeof(end_mark);
   return std::optional(std::move(record));
 }
 
-Result<PushLogReader::End> PushLogReader::Finish() {
+Result<RecordLogReader::End> RecordLogReader::Finish() {
   DT_CHECK(ended_);
   const std::string& dir = options_.dir;
   if (fd_ >= 0 && offset_ > 0) {
@@ -241,7 +225,7 @@ Result<PushLogReader::End> PushLogReader::Finish() {
   }
   // Segments without a good head, or of a generation that was not completed.
   for (; at_ < segments_.size(); ++at_) {
-    const std::string path = push_log::SegmentPath(dir, options_.executor, segments_[at_]);
+    const std::string path = record_log::SegmentPath(dir, options_.executor, segments_[at_]);
     if (unlink(path.c_str()) != 0) {
       return Unavailable("removing {}: {}", path, std::strerror(errno));
     }
@@ -253,7 +237,7 @@ Result<PushLogReader::End> PushLogReader::Finish() {
 
 void RemoveSegments(const std::string& dir, uint32_t executor, uint64_t first) {
   for (const uint64_t segment : SegmentsIn(dir, executor)) {
-    if (segment < first) unlink(push_log::SegmentPath(dir, executor, segment).c_str());
+    if (segment < first) unlink(record_log::SegmentPath(dir, executor, segment).c_str());
   }
 }
 

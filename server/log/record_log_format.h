@@ -1,14 +1,15 @@
-// The bytes of a push log. Little-endian; nothing is aligned.
+// The bytes of a log of records. Little-endian; nothing is aligned.
 //
 //   <dir>/log-<executor>-<segment>
 //   segment:  SegmentHead | record | record | …
-//   record:   RecordHead | FrameHead [frames] | the frames' bytes | u64 end mark
+//   record:   RecordHead | the parts of a RecordBytes: head, keys, gradients | u64 end mark
 //
 // Every byte is covered by a checksum, record numbers go on from segment to segment, and the last
 // eight bytes of a record are never zero. So a reader can tell apart what a crash cut off, what
-// never reached the disk, and what was damaged later (push_log_reader.h).
+// never reached the disk, and what was damaged later (record_log_reader.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -16,12 +17,12 @@
 
 #include "common/base/hash.h"
 
-namespace dt::server::push_log {
+namespace dt::server::record_log {
 
 inline constexpr uint64_t kMagic = 0x31474f4c48535544;  // "DUSHLOG1"
 inline constexpr uint64_t kEndMark = 0x9e3779b97f4a7c15;
-inline constexpr uint32_t kVersion = 1;
-inline constexpr uint32_t kFramesMax = 16;
+inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kParts = 3;
 
 struct SegmentHead {
   uint64_t digest = 0;  // Digest of the rest of this head.
@@ -37,18 +38,10 @@ static_assert(sizeof(SegmentHead) == 48);
 struct RecordHead {
   uint64_t digest = 0;  // Digest of the rest of this head.
   uint64_t number = 0;
-  uint64_t step = 0;
-  uint64_t frames_digest = 0;  // Digest of the frame heads.
-  uint32_t frames = 0;
-  uint32_t zero = 0;
+  std::array<uint64_t, kParts> bytes{};    // Size of each part.
+  std::array<uint64_t, kParts> digests{};  // Digest of each part.
 };
-static_assert(sizeof(RecordHead) == 40);
-
-struct FrameHead {
-  uint64_t bytes = 0;
-  uint64_t digest = 0;  // Digest of the frame.
-};
-static_assert(sizeof(FrameHead) == 16);
+static_assert(sizeof(RecordHead) == 64);
 
 // Digest of everything in `head` behind the digest itself.
 template <class Head>
@@ -63,4 +56,4 @@ inline std::string SegmentPath(const std::string& dir, uint32_t executor, uint64
   return fmt::format("{}/log-{}-{}", dir, executor, segment);
 }
 
-}  // namespace dt::server::push_log
+}  // namespace dt::server::record_log

@@ -1,4 +1,4 @@
-// Reads a push log back after its process ended, however it ended.
+// Reads a log of records back after its process ended, however it ended.
 //
 // An incomplete record at the end of the last segment was never acknowledged: it is cut off. A
 // record there counts as incomplete if the file ends within it, or if it is wrong and the file's
@@ -13,11 +13,11 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
-#include "server/log/push_log.h"
+#include "server/log/record_log.h"
 
 namespace dt::server {
 
-class PushLogReader {
+class RecordLogReader {
  public:
   struct Options {
     std::string dir;
@@ -27,20 +27,19 @@ class PushLogReader {
     bool sync = false;           // Makes the cut survive a power failure.
   };
   struct Record {
-    Step step = 0;
-    Frames frames;
+    Frame head, keys, gradients;  // See record_codec.h.
   };
-  // What is needed to continue the log: see PushLog::Open.
+  // What is needed to continue the log: see RecordLog::Open.
   struct End {
     uint64_t next_segment = 1, next_record = 1;
     std::vector<LogSegment> segments;
     uint64_t records = 0, bytes = 0, torn_bytes = 0;
   };
 
-  static Result<PushLogReader> Open(Options options);
-  ~PushLogReader();
-  PushLogReader(PushLogReader&&) noexcept;
-  PushLogReader& operator=(PushLogReader&&) = delete;
+  static Result<RecordLogReader> Open(Options options);
+  ~RecordLogReader();
+  RecordLogReader(RecordLogReader&&) noexcept;
+  RecordLogReader& operator=(RecordLogReader&&) = delete;
 
   // The next record; nothing at the end. After an error the reader is of no use.
   Result<std::optional<Record>> Next();
@@ -53,7 +52,7 @@ class PushLogReader {
   uint64_t bytes_read() const { return end_.bytes + offset_; }
 
  private:
-  explicit PushLogReader(Options options) : options_(std::move(options)) {}
+  explicit RecordLogReader(Options options) : options_(std::move(options)) {}
   Status OpenSegment(uint64_t segment);
   Result<std::optional<Record>> ReadRecord();
   // Returns nothing if the record is an incomplete one at the end of the log, else DataLoss.
@@ -66,10 +65,9 @@ class PushLogReader {
   std::vector<uint64_t> segments_;  // Ascending.
   size_t at_ = 0;                   // Index of the open segment in segments_.
   int fd_ = -1;
-  uint64_t size_ = 0;    // Size of the open segment.
-  uint64_t offset_ = 0;  // End of the last good record.
-  uint64_t began_ = 0;   // Start of the last record.
-  Step end_step_ = 0;
+  uint64_t size_ = 0;               // Size of the open segment.
+  uint64_t offset_ = 0;             // End of the last good record.
+  uint64_t began_ = 0;              // Start of the last record.
   std::optional<uint64_t> number_;  // Number of the next record.
   uint64_t bytes_total_ = 0;
   bool ended_ = false;

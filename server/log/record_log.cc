@@ -1,6 +1,7 @@
-#include "server/log/push_log.h"
+#include "server/log/record_log.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 
 #include "common/base/check.h"
 #include "common/base/text.h"
-#include "server/log/push_log_format.h"
 
 namespace dt::server {
 namespace {
@@ -43,6 +43,10 @@ int WriteAllAt(int fd, std::vector<iovec> pieces, uint64_t offset) {
   return 0;
 }
 
+std::array<std::span<const std::byte>, record_log::kParts> PartsOf(const RecordBytes& record) {
+  return {std::as_bytes(std::span(record.head)), record.keys, record.gradients};
+}
+
 int SyncFolder(const std::string& dir) {
   const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno;
@@ -53,10 +57,10 @@ int SyncFolder(const std::string& dir) {
 
 }  // namespace
 
-Result<std::unique_ptr<PushLog>> PushLog::Open(Options options, Generation generation,
-                                               uint64_t segment, uint64_t first_record,
-                                               std::vector<LogSegment> older) {
-  auto log = std::make_unique<PushLog>(Key(), std::move(options));
+Result<std::unique_ptr<RecordLog>> RecordLog::Open(Options options, Generation generation,
+                                                   uint64_t segment, uint64_t first_record,
+                                                   std::vector<LogSegment> older) {
+  auto log = std::make_unique<RecordLog>(Key(), std::move(options));
   log->generation_ = generation;
   log->next_record_ = first_record;
   log->written_ = first_record - 1;
@@ -66,22 +70,22 @@ Result<std::unique_ptr<PushLog>> PushLog::Open(Options options, Generation gener
   return log;
 }
 
-PushLog::~PushLog() {
+RecordLog::~RecordLog() {
   if (fd_ >= 0) close(fd_);
 }
 
-std::string PushLog::path() const {
-  return push_log::SegmentPath(options_.dir, options_.executor, segment_);
+std::string RecordLog::path() const {
+  return record_log::SegmentPath(options_.dir, options_.executor, segment_);
 }
 
-Status PushLog::OpenSegment(uint64_t segment) {
-  push_log::SegmentHead head;
+Status RecordLog::OpenSegment(uint64_t segment) {
+  record_log::SegmentHead head;
   head.executor = options_.executor;
   head.generation = generation_.value();
   head.segment = segment;
   head.first_record = written_ + 1;
-  head.digest = push_log::DigestOfHead(head);
-  const std::string path = push_log::SegmentPath(options_.dir, options_.executor, segment);
+  head.digest = record_log::DigestOfHead(head);
+  const std::string path = record_log::SegmentPath(options_.dir, options_.executor, segment);
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   int error = fd < 0 ? errno : WriteAllAt(fd, {PieceOf(&head, sizeof(head))}, 0);
   if (error == 0 && options_.sync && fdatasync(fd) != 0) error = errno;
@@ -96,36 +100,22 @@ Status PushLog::OpenSegment(uint64_t segment) {
   fd_ = fd;
   segment_ = segment;
   good_ = sizeof(head);
-  end_step_ = 0;
   return OkStatus();
 }
 
-void PushLog::Append(Step step, const Frames& frames) {
-  DT_CHECK(frames.size() <= push_log::kFramesMax);
-  Pending record;
-  record.step = step;
-  record.frames = frames;
-  std::vector<push_log::FrameHead> heads;
-  uint64_t bytes = 0;
-  for (const Frame& frame : frames) {
-    heads.push_back({frame.size(), HashBytes(frame.bytes())});
-    bytes += frame.size();
-  }
-  const std::span<const std::byte> head_bytes = std::as_bytes(std::span(heads));
-  push_log::RecordHead head;
+void RecordLog::Append(RecordBytes record) {
+  record_log::RecordHead head;
   head.number = next_record_++;
-  head.step = step;
-  head.frames = static_cast<uint32_t>(frames.size());
-  head.frames_digest = HashBytes(head_bytes);
-  head.digest = push_log::DigestOfHead(head);
-  record.head.append(reinterpret_cast<const char*>(&head), sizeof(head));
-  record.head.append(reinterpret_cast<const char*>(head_bytes.data()), head_bytes.size());
-  record.end_mark = push_log::EndMarkOf(head.number);
-  record.bytes = record.head.size() + bytes + sizeof(record.end_mark);
-  pending_.push_back(std::move(record));
+  const auto parts = PartsOf(record);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    head.bytes[i] = parts[i].size();
+    head.digests[i] = HashBytes(parts[i]);
+  }
+  head.digest = record_log::DigestOfHead(head);
+  pending_.push_back({head, std::move(record), record_log::EndMarkOf(head.number)});
 }
 
-Status PushLog::Commit() {
+Status RecordLog::Commit() {
   if (pending_.empty()) return OkStatus();
   DT_TRY_STATUS(WritePending());
   // After an error, a later Commit tries again.
@@ -133,16 +123,18 @@ Status PushLog::Commit() {
   return OkStatus();
 }
 
-Status PushLog::WritePending() {
+Status RecordLog::WritePending() {
   std::vector<iovec> pieces;
   uint64_t bytes = 0;
   for (const Pending& record : pending_) {
-    pieces.push_back(PieceOf(record.head.data(), record.head.size()));
-    for (const Frame& frame : record.frames) {
-      pieces.push_back(PieceOf(frame.bytes().data(), frame.size()));
+    pieces.push_back(PieceOf(&record.head, sizeof(record.head)));
+    for (const std::span<const std::byte> part : PartsOf(record.record)) {
+      pieces.push_back(PieceOf(part.data(), part.size()));
     }
     pieces.push_back(PieceOf(&record.end_mark, sizeof(record.end_mark)));
-    bytes += record.bytes;
+  }
+  for (const iovec& piece : pieces) {
+    bytes += piece.iov_len;
   }
   if (broken_) return WriteError(EIO, bytes);
   if (const int error = WriteAllAt(fd_, std::move(pieces), good_); error != 0) {
@@ -157,12 +149,11 @@ Status PushLog::WritePending() {
   }
   good_ += bytes;
   written_ += pending_.size();
-  for (const Pending& record : pending_) end_step_ = std::max(end_step_, record.step + 1);
   pending_.clear();
   return OkStatus();
 }
 
-Status PushLog::WriteError(int error, uint64_t bytes) {
+Status RecordLog::WriteError(int error, uint64_t bytes) {
   std::error_code unknown;
   const std::filesystem::space_info room = std::filesystem::space(options_.dir, unknown);
   const std::string free =
@@ -174,15 +165,21 @@ Status PushLog::WriteError(int error, uint64_t bytes) {
                       : "make room on that disk, or give cluster.server.dir another one");
 }
 
-Status PushLog::BeginSegment() {
-  const LogSegment closed{segment_, end_step_, good_};
+Status RecordLog::BeginSegment() {
+  const LogSegment closed{segment_, good_};
   DT_TRY_STATUS(OpenSegment(segment_ + 1));
   older_.push_back(closed);
   older_bytes_ += closed.bytes;
   return OkStatus();
 }
 
-Status PushLog::Restart(Generation generation) {
+Status RecordLog::BeginSegmentAtCut(Step step) {
+  DT_TRY_STATUS(BeginSegment());
+  cuts_.push_back({step, segment_});
+  return OkStatus();
+}
+
+Status RecordLog::Restart(Generation generation) {
   const Generation before = std::exchange(generation_, generation);
   const Status opened = OpenSegment(segment_ + 1);
   if (!opened.ok()) {
@@ -193,14 +190,18 @@ Status PushLog::Restart(Generation generation) {
   next_record_ = written_ + 1;
   older_.clear();
   older_bytes_ = 0;
+  cuts_.clear();
   return OkStatus();
 }
 
-uint64_t PushLog::Cut(Step step) {
+uint64_t RecordLog::Cut(Step step) {
+  const auto cut = std::ranges::find(cuts_, step, &CutMark::step);
+  if (cut == cuts_.end()) return first_segment();
   const auto keep = std::ranges::find_if(
-      older_, [&](const LogSegment& segment) { return segment.end_step > step; });
+      older_, [&](const LogSegment& segment) { return segment.number >= cut->first_segment; });
   for (auto s = older_.begin(); s != keep; ++s) older_bytes_ -= s->bytes;
   older_.erase(older_.begin(), keep);
+  cuts_.erase(cuts_.begin(), cut + 1);
   return first_segment();
 }
 

@@ -1,7 +1,7 @@
 // Goal: the reader believes nothing that a checksum alone cannot say: whose segment it is, of which
 // generation, which record comes next. Method: logs are made byte by byte, every checksum right, so
-// that only the fact under test is wrong. What a real log leaves behind is in push_log_test.cc.
-#include "server/log/push_log_reader.h"
+// that only the fact under test is wrong. What a real log leaves behind is in record_log_test.cc.
+#include "server/log/record_log_reader.h"
 
 #include <filesystem>
 #include <fstream>
@@ -11,15 +11,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/log/push_log_format.h"
+#include "server/log/record_log_format.h"
 #include "test/support/scratch_folder.h"
 
 namespace dt::server {
 namespace {
 
-using push_log::FrameHead;
-using push_log::RecordHead;
-using push_log::SegmentHead;
+using record_log::RecordHead;
+using record_log::SegmentHead;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -40,25 +39,26 @@ std::string HeadOf(uint64_t segment, uint64_t first_record,
                    .segment = segment,
                    .first_record = first_record};
   if (change) change(head);
-  head.digest = push_log::DigestOfHead(head);
+  head.digest = record_log::DigestOfHead(head);
   return BytesOf(head);
 }
 
-// A record of one frame.
-std::string RecordOf(uint64_t number, Step step, const std::string& text,
-                     const std::function<void(RecordHead&, FrameHead&)>& change = nullptr) {
-  FrameHead frame{text.size(), HashBytes(std::as_bytes(std::span(text)))};
-  RecordHead head{.number = number, .step = step, .frames = 1};
-  if (change) change(head, frame);
-  head.frames_digest = HashBytes(std::as_bytes(std::span(&frame, 1)));
-  head.digest = push_log::DigestOfHead(head);
-  return BytesOf(head) + BytesOf(frame) + text + BytesOf(push_log::EndMarkOf(number));
+// A record with this head, and without keys and gradients.
+std::string RecordOf(uint64_t number, const std::string& text,
+                     const std::function<void(RecordHead&)>& change = nullptr) {
+  const uint64_t nothing = HashBytes({});
+  RecordHead head{.number = number,
+                  .bytes = {text.size(), 0, 0},
+                  .digests = {HashBytes(std::as_bytes(std::span(text))), nothing, nothing}};
+  if (change) change(head);
+  head.digest = record_log::DigestOfHead(head);
+  return BytesOf(head) + text + BytesOf(record_log::EndMarkOf(number));
 }
 
-class PushLogReaderTest : public ::testing::Test {
+class RecordLogReaderTest : public ::testing::Test {
  protected:
   std::string Path(uint64_t segment, uint32_t executor = kExecutor) const {
-    return push_log::SegmentPath(folder_.path(), executor, segment);
+    return record_log::SegmentPath(folder_.path(), executor, segment);
   }
   void Write(const std::string& path, const std::string& bytes) const {
     std::ofstream(path, std::ios::binary) << bytes;
@@ -69,14 +69,14 @@ class PushLogReaderTest : public ::testing::Test {
     return bytes.str();
   }
   bool Exists(uint64_t segment) const { return std::filesystem::exists(Path(segment)); }
-  Result<PushLogReader> Open(uint64_t first_segment = 1, bool sync = false) const {
-    return PushLogReader::Open({folder_.path(), kExecutor, kGeneration, first_segment, sync});
+  Result<RecordLogReader> Open(uint64_t first_segment = 1, bool sync = false) const {
+    return RecordLogReader::Open({folder_.path(), kExecutor, kGeneration, first_segment, sync});
   }
 
   struct ReadBack {
     std::vector<std::string> texts;
     Status status;
-    PushLogReader::End end;
+    RecordLogReader::End end;
   };
   ReadBack ReadAll(uint64_t first_segment = 1, bool sync = false) const {
     ReadBack back;
@@ -87,12 +87,8 @@ class PushLogReaderTest : public ::testing::Test {
       back.status = record.status();
       if (!record.ok()) return back;
       if (!record->has_value()) break;
-      std::string text;
-      for (const Frame& frame : (*record)->frames) {
-        const auto bytes = frame.as<char>();
-        text.append(bytes.begin(), bytes.end());
-      }
-      back.texts.push_back(text);
+      const auto bytes = std::as_const((*record)->head).as<char>();
+      back.texts.emplace_back(bytes.begin(), bytes.end());
     }
     if (!back.status.ok()) return back;
     auto end = reader->Finish();
@@ -102,7 +98,7 @@ class PushLogReaderTest : public ::testing::Test {
   }
   // What is wrong with a log of one good record and this segment behind it.
   Status StatusWith(const std::string& second_segment) const {
-    Write(Path(1), HeadOf(1, 1) + RecordOf(1, 0, "a"));
+    Write(Path(1), HeadOf(1, 1) + RecordOf(1, "a"));
     Write(Path(2), second_segment);
     const ReadBack back = ReadAll();
     EXPECT_EQ(Read(Path(2)), second_segment) << "what is damaged stays as it is";
@@ -117,9 +113,9 @@ class PushLogReaderTest : public ::testing::Test {
   const test::ScratchFolder folder_;
 };
 
-TEST_F(PushLogReaderTest, RecordsOfAllSegmentsComeInOrderAndTheEndTellsWhereTheLogGoesOn) {
-  const std::string texts[] = {HeadOf(1, 1) + RecordOf(1, 4, "a") + RecordOf(2, 3, "b"),
-                               HeadOf(2, 3), HeadOf(3, 3) + RecordOf(3, 6, "c")};
+TEST_F(RecordLogReaderTest, RecordsOfAllSegmentsComeInOrderAndTheEndTellsWhereTheLogGoesOn) {
+  const std::string texts[] = {HeadOf(1, 1) + RecordOf(1, "a") + RecordOf(2, "b"), HeadOf(2, 3),
+                               HeadOf(3, 3) + RecordOf(3, "c")};
   for (size_t s = 0; s < 3; ++s) Write(Path(s + 1), texts[s]);
   const ReadBack back = ReadAll();
   ASSERT_TRUE(back.status.ok()) << back.status;
@@ -130,16 +126,14 @@ TEST_F(PushLogReaderTest, RecordsOfAllSegmentsComeInOrderAndTheEndTellsWhereTheL
   EXPECT_EQ(back.end.torn_bytes, 0u);
   EXPECT_EQ(back.end.bytes, texts[0].size() + texts[1].size() + texts[2].size());
   ASSERT_EQ(back.end.segments.size(), 3u);
-  const Step end_steps[] = {5, 0, 7};  // The latest step counts, not the last.
   for (size_t s = 0; s < 3; ++s) {
     EXPECT_EQ(back.end.segments[s].number, s + 1);
-    EXPECT_EQ(back.end.segments[s].end_step, end_steps[s]) << s;
     EXPECT_EQ(back.end.segments[s].bytes, texts[s].size()) << s;
   }
 }
 
-TEST_F(PushLogReaderTest, ProgressCountsEveryByteOfEverySegment) {
-  const std::string first = HeadOf(1, 1) + RecordOf(1, 0, "a"), second = RecordOf(2, 0, "bb");
+TEST_F(RecordLogReaderTest, ProgressCountsEveryByteOfEverySegment) {
+  const std::string first = HeadOf(1, 1) + RecordOf(1, "a"), second = RecordOf(2, "bb");
   Write(Path(1), first);
   Write(Path(2), HeadOf(2, 2) + second);
   auto reader = Open();
@@ -157,8 +151,8 @@ TEST_F(PushLogReaderTest, ProgressCountsEveryByteOfEverySegment) {
 }
 
 // Names that are like a segment's, and logs of executors whose number begins alike.
-TEST_F(PushLogReaderTest, OnlySegmentsOfTheExecutorAreRead) {
-  Write(Path(1), HeadOf(1, 1) + RecordOf(1, 0, "mine"));
+TEST_F(RecordLogReaderTest, OnlySegmentsOfTheExecutorAreRead) {
+  Write(Path(1), HeadOf(1, 1) + RecordOf(1, "mine"));
   for (const char* other :
        {"log-2-1x", "log-2-x", "log-2-", "log-2-2.tmp", "log-20-2", "log-1-1"}) {
     Write(folder_ / other, "not a segment");
@@ -170,9 +164,9 @@ TEST_F(PushLogReaderTest, OnlySegmentsOfTheExecutorAreRead) {
 }
 
 // The segment's number is a number: 10 comes behind 9.
-TEST_F(PushLogReaderTest, SegmentsAreInTheOrderOfTheirNumbers) {
+TEST_F(RecordLogReaderTest, SegmentsAreInTheOrderOfTheirNumbers) {
   for (uint64_t s = 8; s <= 11; ++s) {
-    Write(Path(s), HeadOf(s, s) + RecordOf(s, s, std::to_string(s)));
+    Write(Path(s), HeadOf(s, s) + RecordOf(s, std::to_string(s)));
   }
   Write(Path(7), "of before the checkpoint");
   const ReadBack back = ReadAll(8);
@@ -181,25 +175,25 @@ TEST_F(PushLogReaderTest, SegmentsAreInTheOrderOfTheirNumbers) {
   EXPECT_EQ(Read(Path(7)), "of before the checkpoint");
 }
 
-TEST_F(PushLogReaderTest, AMissingSegmentIsNamedBeforeAnyRecordIsRead) {
+TEST_F(RecordLogReaderTest, AMissingSegmentIsNamedBeforeAnyRecordIsRead) {
   EXPECT_THAT(ToText(Open(4).status()), HasSubstr(Path(4) + " is missing")) << "an empty folder";
-  Write(Path(4), HeadOf(4, 1) + RecordOf(1, 0, "a"));
-  Write(Path(6), HeadOf(6, 2) + RecordOf(2, 0, "b"));
+  Write(Path(4), HeadOf(4, 1) + RecordOf(1, "a"));
+  Write(Path(6), HeadOf(6, 2) + RecordOf(2, "b"));
   EXPECT_THAT(ToText(Open(4).status()), HasSubstr(Path(5) + " is missing"));
   EXPECT_EQ(Open(4).status().code(), StatusCode::kDataLoss);
   EXPECT_THAT(ToText(Open(3).status()), HasSubstr(Path(3) + " is missing"));
   EXPECT_TRUE(Open(6).ok());
 }
 
-TEST_F(PushLogReaderTest, ASegmentThatBelongsElsewhereIsDamage) {
-  const std::string record = RecordOf(2, 0, "b");
+TEST_F(RecordLogReaderTest, ASegmentThatBelongsElsewhereIsDamage) {
+  const std::string record = RecordOf(2, "b");
   const auto with = [&](const std::function<void(SegmentHead&)>& change) {
     return HeadOf(2, 2, change) + record;
   };
   EXPECT_TRUE(StatusWith(with(nullptr)).ok());
   ExpectDamage(with([](SegmentHead& h) { h.executor = 20; }), 0, "the file has another one's head");
   ExpectDamage(with([](SegmentHead& h) { h.segment = 3; }), 0, "the file has another one's head");
-  ExpectDamage(with([](SegmentHead& h) { h.version = 2; }), 0, "it is of version 2");
+  ExpectDamage(with([](SegmentHead& h) { h.version = 1; }), 0, "it is of version 1");
   ExpectDamage(with([](SegmentHead& h) { h.magic += 1; }), 0, "the file's head is not as it was");
   ExpectDamage(with([](SegmentHead& h) { h.generation = 4; }), 0,
                "it is of generation 4 of the job");
@@ -207,40 +201,36 @@ TEST_F(PushLogReaderTest, ASegmentThatBelongsElsewhereIsDamage) {
                "it begins with record 3, the one before ended with 1");
 }
 
-TEST_F(PushLogReaderTest, ARecordThatIsNotTheNextOneIsDamage) {
-  const std::string head = HeadOf(2, 2), good = RecordOf(2, 0, "b");
+TEST_F(RecordLogReaderTest, ARecordThatIsNotTheNextOneIsDamage) {
+  const std::string head = HeadOf(2, 2), good = RecordOf(2, "b");
   const uint64_t second = head.size() + good.size();
-  ExpectDamage(head + good + RecordOf(4, 0, "d"), second, "it is record 4 where 3 belongs");
+  ExpectDamage(head + good + RecordOf(4, "d"), second, "it is record 4 where 3 belongs");
   ExpectDamage(head + good + good, second, "it is record 2 where 3 belongs");
-  ExpectDamage(head + RecordOf(1, 0, "a"), head.size(), "it is record 1 where 2 belongs");
+  ExpectDamage(head + RecordOf(1, "a"), head.size(), "it is record 1 where 2 belongs");
 }
 
-TEST_F(PushLogReaderTest, SizesThatNoRecordHasAreDamage) {
+TEST_F(RecordLogReaderTest, SizesThatNoRecordHasAreDamage) {
   const std::string head = HeadOf(2, 2);
-  const auto too_many = [](RecordHead& h, FrameHead&) { h.frames = push_log::kFramesMax + 1; };
-  ExpectDamage(head + RecordOf(2, 0, "b", too_many), head.size(),
-               "the record's head is not as it was written");
-  // It is refused before the memory for it is asked for.
-  const auto too_long = [](RecordHead&, FrameHead& f) { f.bytes = (uint64_t{1} << 30) + 1; };
-  ExpectDamage(head + RecordOf(2, 0, "b", too_long), head.size(),
-               "the record has a frame of more than 1 GiB");
+  // They are refused before the memory for them is asked for.
+  for (const size_t part : {0, 1, 2}) {
+    const auto too_long = [&](RecordHead& h) { h.bytes[part] = (uint64_t{1} << 30) + 1; };
+    ExpectDamage(head + RecordOf(2, "b", too_long), head.size(),
+                 "the record has a part of more than 1 GiB");
+  }
 }
 
-TEST_F(PushLogReaderTest, ARecordOfNoFrameAndAFrameOfNoByteAreRecords) {
-  RecordHead empty{.number = 2, .frames_digest = HashBytes({})};
-  empty.digest = push_log::DigestOfHead(empty);
-  const std::string none = BytesOf(empty) + BytesOf(push_log::EndMarkOf(2));
-  Write(Path(1), HeadOf(1, 1) + RecordOf(1, 0, "") + none + RecordOf(3, 0, "c"));
+TEST_F(RecordLogReaderTest, ARecordWithoutAByteIsARecord) {
+  Write(Path(1), HeadOf(1, 1) + RecordOf(1, "") + RecordOf(2, "") + RecordOf(3, "c"));
   const ReadBack back = ReadAll();
   ASSERT_TRUE(back.status.ok()) << back.status;
   EXPECT_THAT(back.texts, ElementsAre("", "", "c"));
 }
 
 // Only the last segment may be torn: behind the others records were acknowledged.
-TEST_F(PushLogReaderTest, ATailOfZeroesIsTornInTheLastSegmentAndDamageInOthers) {
-  const std::string first = HeadOf(1, 1) + RecordOf(1, 0, "a");
-  const std::string second = HeadOf(2, 2) + RecordOf(2, 0, "b");
-  for (const size_t zeroes : {1, 7, 8, 39, 40, 4096}) {
+TEST_F(RecordLogReaderTest, ATailOfZeroesIsTornInTheLastSegmentAndDamageInOthers) {
+  const std::string first = HeadOf(1, 1) + RecordOf(1, "a");
+  const std::string second = HeadOf(2, 2) + RecordOf(2, "b");
+  for (const size_t zeroes : {1, 7, 8, 63, 64, 4096}) {
     Write(Path(1), first);
     Write(Path(2), second + std::string(zeroes, '\0'));
     const ReadBack back = ReadAll(1, true);
@@ -260,22 +250,22 @@ TEST_F(PushLogReaderTest, ATailOfZeroesIsTornInTheLastSegmentAndDamageInOthers) 
 }
 
 // Bytes behind the last record that are not zero were written there by somebody.
-TEST_F(PushLogReaderTest, ATailThatIsNotZeroIsDamageOnceAHeadFits) {
-  const std::string second = HeadOf(2, 2) + RecordOf(2, 0, "b");
-  for (const size_t more : {1, 39}) {
+TEST_F(RecordLogReaderTest, ATailThatIsNotZeroIsDamageOnceAHeadFits) {
+  const std::string second = HeadOf(2, 2) + RecordOf(2, "b");
+  for (const size_t more : {1, 63}) {
     EXPECT_TRUE(StatusWith(second).ok());
     Write(Path(2), second + std::string(more, 'x'));
     EXPECT_TRUE(ReadAll().status.ok()) << "too short for a record: it was cut off within its head";
   }
-  ExpectDamage(second + std::string(40, 'x'), second.size(),
+  ExpectDamage(second + std::string(64, 'x'), second.size(),
                "the record's head is not as it was written");
 }
 
 // A segment that had only just begun when the process ended.
-TEST_F(PushLogReaderTest, ALastSegmentWithoutAWholeHeadIsRemovedAndItsNumberUsedAgain) {
+TEST_F(RecordLogReaderTest, ALastSegmentWithoutAWholeHeadIsRemovedAndItsNumberUsedAgain) {
   const std::string head = HeadOf(2, 2);
   for (size_t size = 0; size < head.size(); ++size) {
-    Write(Path(1), HeadOf(1, 1) + RecordOf(1, 0, "a"));
+    Write(Path(1), HeadOf(1, 1) + RecordOf(1, "a"));
     Write(Path(2), head.substr(0, size));
     const ReadBack back = ReadAll();
     ASSERT_TRUE(back.status.ok()) << size << ": " << back.status;
@@ -288,7 +278,7 @@ TEST_F(PushLogReaderTest, ALastSegmentWithoutAWholeHeadIsRemovedAndItsNumberUsed
   EXPECT_EQ(ReadAll().end.torn_bytes, head.size()) << "a head of zeroes never reached the disk";
 }
 
-TEST_F(PushLogReaderTest, TheOnlySegmentMayBeEmpty) {
+TEST_F(RecordLogReaderTest, TheOnlySegmentMayBeEmpty) {
   Write(Path(3), "");
   const ReadBack back = ReadAll(3);
   ASSERT_TRUE(back.status.ok()) << back.status;
@@ -299,10 +289,10 @@ TEST_F(PushLogReaderTest, TheOnlySegmentMayBeEmpty) {
 }
 
 // What was begun by a return to a checkpoint that did not complete goes, with all behind it.
-TEST_F(PushLogReaderTest, SegmentsOfALaterGenerationEndTheLogAndAreRemoved) {
-  Write(Path(1), HeadOf(1, 1) + RecordOf(1, 0, "a"));
+TEST_F(RecordLogReaderTest, SegmentsOfALaterGenerationEndTheLogAndAreRemoved) {
+  Write(Path(1), HeadOf(1, 1) + RecordOf(1, "a"));
   for (const uint64_t s : {2, 3}) {
-    Write(Path(s), HeadOf(s, 1, [](SegmentHead& h) { h.generation = 6; }) + RecordOf(1, 0, "x"));
+    Write(Path(s), HeadOf(s, 1, [](SegmentHead& h) { h.generation = 6; }) + RecordOf(1, "x"));
   }
   const ReadBack back = ReadAll();
   ASSERT_TRUE(back.status.ok()) << back.status;
@@ -314,7 +304,7 @@ TEST_F(PushLogReaderTest, SegmentsOfALaterGenerationEndTheLogAndAreRemoved) {
   EXPECT_FALSE(Exists(3));
 }
 
-TEST_F(PushLogReaderTest, OnlyTheSegmentsBeforeAreRemoved) {
+TEST_F(RecordLogReaderTest, OnlyTheSegmentsBeforeAreRemoved) {
   for (uint64_t s = 8; s <= 11; ++s) Write(Path(s), "");
   Write(Path(8, 20), "");
   RemoveSegments(folder_.path(), kExecutor, 10);

@@ -1,6 +1,6 @@
-// What one executor of a server was pushed, on disk: append-only segments in the server's
-// directory. A push is acknowledged only when the Commit after its Append has returned OK, so that
-// it outlives the process (with `sync`, a power failure too).
+// The records of one executor's shards, on disk: append-only segments in the server's directory. A
+// push is acknowledged only when the Commit after its record has returned OK, so that it outlives
+// the process (with `sync`, a power failure too).
 //
 //   Append, Append, …  ──one turn of the executor──▶  Commit: one write for all  ──▶  answers
 //
@@ -15,18 +15,18 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/net/frame.h"
+#include "server/log/record_log_format.h"
+#include "server/shard/record_codec.h"
 
 namespace dt::server {
 
 // A segment whose records have all been read or written.
 struct LogSegment {
   uint64_t number = 0;
-  Step end_step = 0;  // Every record in it is of an earlier step.
   uint64_t bytes = 0;
 };
 
-class PushLog {
+class RecordLog {
   struct Key {};
 
  public:
@@ -37,17 +37,17 @@ class PushLog {
     uint64_t segment_bytes_max = uint64_t{256} << 20;  // A longer segment is followed by a new one.
   };
   // Begins segment `segment`; `older` are the earlier segments that still count, in order.
-  static Result<std::unique_ptr<PushLog>> Open(Options options, Generation generation,
-                                               uint64_t segment, uint64_t first_record = 1,
-                                               std::vector<LogSegment> older = {});
-  PushLog(Key, Options options) : options_(std::move(options)) {}  // See Open.
-  ~PushLog();
-  PushLog(const PushLog&) = delete;
-  PushLog& operator=(const PushLog&) = delete;
+  static Result<std::unique_ptr<RecordLog>> Open(Options options, Generation generation,
+                                                 uint64_t segment, uint64_t first_record = 1,
+                                                 std::vector<LogSegment> older = {});
+  RecordLog(Key, Options options) : options_(std::move(options)) {}  // See Open.
+  ~RecordLog();
+  RecordLog(const RecordLog&) = delete;
+  RecordLog& operator=(const RecordLog&) = delete;
 
-  // Keeps the frames, sharing their memory, until a Commit succeeds. REQUIRES: no other process can
-  // write to that memory (Frame::Settled); otherwise the digest might not match the bytes written.
-  void Append(Step step, const Frames& frames);
+  // Keeps the record's memory until a Commit succeeds. REQUIRES: nobody else can write to that
+  // memory (Frame::Settled); otherwise the digest might not match the bytes written.
+  void Append(RecordBytes record);
   // Writes everything appended. After an error all records are still pending, in order, and none is
   // half written: try again. Errors: Unavailable naming the file, how much was to be written and
   // how much room there is.
@@ -57,14 +57,14 @@ class PushLog {
   // True after the disk failed in a way that trying again cannot mend.
   bool broken() const { return broken_; }
 
-  // Later records go into a new segment. After an error the present one stays in use.
-  Status BeginSegment();
+  // Called at the cut of a checkpoint: later records go into a new segment. After an error the
+  // present one stays in use, and Cut keeps it.
+  Status BeginSegmentAtCut(Step step);
   // Begins a new generation: what was logged before no longer counts, and the caller removes its
   // segments.
   Status Restart(Generation generation);
-  // Forgets the segments, oldest first, that hold only steps before `step`, because a checkpoint
-  // holds these steps. Returns the number of the first segment kept; the caller removes the files
-  // before it.
+  // The checkpoint of `step` is complete: forgets the segments before its cut. Returns the number
+  // of the first segment kept; the caller removes the files before it.
   uint64_t Cut(Step step);
 
   uint64_t first_segment() const { return older_.empty() ? segment_ : older_.front().number; }
@@ -72,13 +72,16 @@ class PushLog {
 
  private:
   struct Pending {
-    Step step = 0;
-    std::string head;  // RecordHead and FrameHeads.
-    Frames frames;
+    record_log::RecordHead head;
+    RecordBytes record;
     uint64_t end_mark = 0;
-    uint64_t bytes = 0;
+  };
+  struct CutMark {
+    Step step = 0;
+    uint64_t first_segment = 0;
   };
   Status OpenSegment(uint64_t segment);
+  Status BeginSegment();
   Status WritePending();
   Status WriteError(int error, uint64_t bytes);
   std::string path() const;
@@ -90,9 +93,9 @@ class PushLog {
   uint64_t good_ = 0;         // The end of the records that are written completely.
   uint64_t next_record_ = 1;  // The number of the next record to append.
   uint64_t written_ = 0;      // The number of the last record written; those pending follow it.
-  Step end_step_ = 0;         // Every record in this segment is of an earlier step.
   std::deque<Pending> pending_;
   std::vector<LogSegment> older_;
+  std::vector<CutMark> cuts_;  // Of checkpoints that may still complete, in order.
   uint64_t older_bytes_ = 0;
   bool broken_ = false;
 };

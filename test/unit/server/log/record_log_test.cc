@@ -1,8 +1,9 @@
 // Goal: committed records are read back exactly, however the process ended; an incomplete record at
 // the end is cut off; any damage is detected and named. Method: real files; the log is torn at
 // every offset and every byte is flipped; a file size limit imitates a full disk.
-#include "server/log/push_log.h"
+#include "server/log/record_log.h"
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -10,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/log/push_log_reader.h"
+#include "server/log/record_log_reader.h"
 #include "test/support/full_disk.h"
 #include "test/support/scratch_folder.h"
 
@@ -35,35 +36,35 @@ void WriteFile(const std::string& path, const std::string& text) {
   std::fclose(file);
 }
 
-Frames FramesOf(const std::vector<std::string>& parts) {
-  Frames frames;
-  for (const std::string& p : parts) frames.push_back(Frame::CopyOf(std::as_bytes(std::span(p))));
-  return frames;
+// The parts of a record: its head, keys and gradients.
+using Parts = std::array<std::string, 3>;
+
+RecordBytes BytesOf(const Parts& parts) {
+  const auto kept = std::make_shared<const Parts>(parts);
+  return {.head = parts[0],
+          .keys = std::as_bytes(std::span((*kept)[1])),
+          .gradients = std::as_bytes(std::span((*kept)[2])),
+          .owner = kept};
 }
 
-std::vector<std::string> TextsOf(const Frames& frames) {
-  std::vector<std::string> texts;
-  for (const Frame& frame : frames) {
-    const auto bytes = frame.as<char>();
-    texts.emplace_back(bytes.begin(), bytes.end());
-  }
-  return texts;
+std::string TextOf(const Frame& frame) {
+  const auto bytes = frame.as<char>();
+  return {bytes.begin(), bytes.end()};
 }
 
-class PushLogTest : public ::testing::Test {
+class RecordLogTest : public ::testing::Test {
  protected:
-  std::unique_ptr<PushLog> Open(uint64_t segment = 1, uint64_t record = 1) {
-    auto log = PushLog::Open({.dir = folder_.path(), .executor = 2}, kGeneration, segment, record);
+  std::unique_ptr<RecordLog> Open(uint64_t segment = 1, uint64_t record = 1) {
+    auto log =
+        RecordLog::Open({.dir = folder_.path(), .executor = 2}, kGeneration, segment, record);
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
   }
-  static std::vector<std::string> Parts(uint64_t record) {
-    return {"header " + std::to_string(record), std::string(record % 7, 'k'), "",
-            std::string(20 + record, static_cast<char>('a' + record % 26))};
+  static Parts PartsOf(uint64_t record) {
+    return {"head " + std::to_string(record), std::string(record % 3, 'k'),
+            std::string(record % 4 == 0 ? 0 : 20 + record, static_cast<char>('a' + record % 26))};
   }
-  static void Append(PushLog& log, uint64_t record) {
-    log.Append(record / 2, FramesOf(Parts(record)));
-  }
+  static void Append(RecordLog& log, uint64_t record) { log.Append(BytesOf(PartsOf(record))); }
   std::string Path(uint64_t segment) const {
     return folder_ / ("log-2-" + std::to_string(segment));
   }
@@ -71,11 +72,11 @@ class PushLogTest : public ::testing::Test {
   struct ReadBack {
     uint64_t records = 0;
     Status status;
-    PushLogReader::End end;
+    RecordLogReader::End end;
   };
   ReadBack ReadAll(uint64_t first_segment = 1, uint64_t first_record = 1) {
     ReadBack back;
-    auto reader = PushLogReader::Open({folder_.path(), 2, kGeneration, first_segment});
+    auto reader = RecordLogReader::Open({folder_.path(), 2, kGeneration, first_segment});
     back.status = reader.status();
     while (back.status.ok()) {
       auto record = reader->Next();
@@ -83,8 +84,8 @@ class PushLogTest : public ::testing::Test {
       if (!record.ok()) return back;
       if (!record->has_value()) break;
       const uint64_t number = first_record + back.records++;
-      EXPECT_EQ(TextsOf((*record)->frames), Parts(number));
-      EXPECT_EQ((*record)->step, number / 2);
+      const auto& [head, keys, gradients] = **record;
+      EXPECT_EQ((Parts{TextOf(head), TextOf(keys), TextOf(gradients)}), PartsOf(number));
     }
     if (!back.status.ok()) return back;
     auto end = reader->Finish();
@@ -96,7 +97,7 @@ class PushLogTest : public ::testing::Test {
   const test::ScratchFolder folder_;
 };
 
-TEST_F(PushLogTest, GivesBackWhatWasCommittedAndNothingElse) {
+TEST_F(RecordLogTest, GivesBackWhatWasCommittedAndNothingElse) {
   {
     const auto log = Open();
     for (uint64_t r = 1; r <= 10; ++r) Append(*log, r);
@@ -114,7 +115,7 @@ TEST_F(PushLogTest, GivesBackWhatWasCommittedAndNothingElse) {
   EXPECT_EQ(back.end.torn_bytes, 0u);
 }
 
-TEST_F(PushLogTest, AnEndTornAtAnyByteIsCutOffAndTheLogGoesOn) {
+TEST_F(RecordLogTest, AnEndTornAtAnyByteIsCutOffAndTheLogGoesOn) {
   uint64_t whole = 0;
   {
     const auto log = Open();
@@ -144,7 +145,7 @@ TEST_F(PushLogTest, AnEndTornAtAnyByteIsCutOffAndTheLogGoesOn) {
 }
 
 // Space that the file system had allocated, without the data that should have followed.
-TEST_F(PushLogTest, AnEndOfZeroesIsTorn) {
+TEST_F(RecordLogTest, AnEndOfZeroesIsTorn) {
   {
     const auto log = Open();
     for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
@@ -159,7 +160,7 @@ TEST_F(PushLogTest, AnEndOfZeroesIsTorn) {
   EXPECT_EQ(back.records, 3u);
 }
 
-TEST_F(PushLogTest, AFlippedBitAnywhereIsFoundAndNamed) {
+TEST_F(RecordLogTest, AFlippedBitAnywhereIsFoundAndNamed) {
   std::vector<uint64_t> begins;  // Offsets of the records of the first segment.
   {
     const auto log = Open();
@@ -168,7 +169,7 @@ TEST_F(PushLogTest, AFlippedBitAnywhereIsFoundAndNamed) {
       Append(*log, r);
       ASSERT_TRUE(log->Commit().ok());
     }
-    ASSERT_TRUE(log->BeginSegment().ok());
+    ASSERT_TRUE(log->BeginSegmentAtCut(1).ok());
     for (uint64_t r = 5; r <= 6; ++r) Append(*log, r);
     ASSERT_TRUE(log->Commit().ok());
   }
@@ -192,13 +193,13 @@ TEST_F(PushLogTest, AFlippedBitAnywhereIsFoundAndNamed) {
   EXPECT_EQ(ReadAll().records, 6u);
 }
 
-TEST_F(PushLogTest, AnEarlierSegmentThatEndsEarlyOrIsMissingIsDamage) {
+TEST_F(RecordLogTest, AnEarlierSegmentThatEndsEarlyOrIsMissingIsDamage) {
   {
     const auto log = Open();
     for (uint64_t r = 1; r <= 4; ++r) {
       Append(*log, r);
       ASSERT_TRUE(log->Commit().ok());
-      ASSERT_TRUE(log->BeginSegment().ok());
+      ASSERT_TRUE(log->BeginSegmentAtCut(1).ok());
     }
   }
   const std::string text = ReadFile(Path(2));
@@ -214,18 +215,19 @@ TEST_F(PushLogTest, AnEarlierSegmentThatEndsEarlyOrIsMissingIsDamage) {
   EXPECT_THAT(ToText(ReadAll().status), HasSubstr(Path(1) + " is missing"));
 }
 
-TEST_F(PushLogTest, ACheckpointCutsWhatItHoldsAndKeepsTheRest) {
+TEST_F(RecordLogTest, ACheckpointCutsWhatItHoldsAndKeepsTheRest) {
   const auto log = Open();
-  for (uint64_t r = 1; r <= 9; ++r) {  // Steps 0, 1, 1, 2, 2 | 3, 3, 4, 4.
+  for (uint64_t r = 1; r <= 9; ++r) {  // 1 to 5 | 6 to 9 |, with the cuts of steps 3 and 5.
     if (r == 6) {
-      ASSERT_TRUE(log->BeginSegment().ok());
+      ASSERT_TRUE(log->BeginSegmentAtCut(3).ok());
     }
     Append(*log, r);
     ASSERT_TRUE(log->Commit().ok());
   }
-  ASSERT_TRUE(log->BeginSegment().ok());
-  EXPECT_EQ(log->Cut(2), 1u) << "segment 1 has a push of step 2";
+  ASSERT_TRUE(log->BeginSegmentAtCut(5).ok());
   const uint64_t before = log->bytes();
+  EXPECT_EQ(log->Cut(4), 1u) << "there is no such cut";
+  EXPECT_EQ(log->bytes(), before);
   EXPECT_EQ(log->Cut(3), 2u);
   EXPECT_LT(log->bytes(), before);
   RemoveSegments(folder_.path(), 2, 2);
@@ -236,7 +238,20 @@ TEST_F(PushLogTest, ACheckpointCutsWhatItHoldsAndKeepsTheRest) {
   EXPECT_EQ(log->Cut(5), 3u);
 }
 
-TEST_F(PushLogTest, AReturnToACheckpointThatWasNotCompletedDoesNotCount) {
+// The checkpoint in between was abandoned.
+TEST_F(RecordLogTest, ALaterCheckpointCutsWhatAnEarlierOneWouldHaveCut) {
+  const auto log = Open();
+  for (const Step step : {3, 5, 7}) {
+    Append(*log, 1);
+    ASSERT_TRUE(log->Commit().ok());
+    ASSERT_TRUE(log->BeginSegmentAtCut(step).ok());
+  }
+  EXPECT_EQ(log->Cut(5), 3u);
+  EXPECT_EQ(log->Cut(3), 3u) << "it comes late";
+  EXPECT_EQ(log->Cut(7), 4u);
+}
+
+TEST_F(RecordLogTest, AReturnToACheckpointThatWasNotCompletedDoesNotCount) {
   const auto log = Open();
   for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
   ASSERT_TRUE(log->Commit().ok());
@@ -249,7 +264,7 @@ TEST_F(PushLogTest, AReturnToACheckpointThatWasNotCompletedDoesNotCount) {
   EXPECT_FALSE(std::filesystem::exists(Path(2)));
 }
 
-TEST_F(PushLogTest, AFullDiskLosesNothingAndIsNamed) {
+TEST_F(RecordLogTest, AFullDiskLosesNothingAndIsNamed) {
   const auto log = Open();
   for (uint64_t r = 1; r <= 4; ++r) Append(*log, r);
   ASSERT_TRUE(log->Commit().ok());
