@@ -11,6 +11,8 @@
 
 namespace dt::sim {
 
+inline constexpr Duration kTick = milliseconds(20);  // Between two turns of a process.
+
 inline constexpr const char* kSchedulerAddress = "scheduler";
 // How long a process tries to join.
 inline constexpr Duration kJoinTimeout = seconds(30);

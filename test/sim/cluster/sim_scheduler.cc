@@ -8,7 +8,6 @@
 namespace dt::sim {
 namespace {
 
-constexpr Duration kTick = milliseconds(20);
 constexpr Duration kResendAfter = milliseconds(300);
 constexpr Duration kPlanningMax = milliseconds(300);
 constexpr Duration kEndTimeout = seconds(5);  // For all processes to hear of the end.

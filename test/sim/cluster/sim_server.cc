@@ -12,7 +12,6 @@
 namespace dt::sim {
 namespace {
 
-constexpr Duration kTick = milliseconds(20);
 constexpr Duration kCommandTurn = milliseconds(2);
 constexpr Duration kWritingMax = milliseconds(400);  // For the rows of a checkpoint.
 constexpr Duration kLastWords = seconds(3);

@@ -8,8 +8,6 @@
 namespace dt::sim {
 namespace {
 
-constexpr Duration kTick = milliseconds(20);
-
 JoinMessage JoinOf(const SimWorker::Options& options, uint64_t incarnation) {
   JoinMessage join;
   join.role = Role::kWorker;

@@ -82,7 +82,7 @@ TEST(ArrayFile, Safetensors) {
 
 // Returns a stored member, and checks the fields of both of its zip records. `at` is the offset of
 // the central record.
-std::string MemberOf(const std::string& zip, size_t at, const std::string& name) {
+std::string ZipMember(const std::string& zip, size_t at, const std::string& name) {
   EXPECT_EQ(NumberAt<uint32_t>(zip, at), 0x02014b50u);
   EXPECT_EQ(zip.substr(at + 46, name.size()), name);
   const size_t extra = at + 46 + name.size();
@@ -116,7 +116,7 @@ TEST(ArrayFile, Npz) {
   size_t at = NumberAt<uint64_t>(zip, record + 48);
   const std::string shapes[] = {"(100000,)", "(100000, 3)", "(0, 3)", "()"};
   for (size_t i = 0; i < kSpecs.size(); ++i) {
-    const std::string name = kSpecs[i].name + ".npy", member = MemberOf(zip, at, name);
+    const std::string name = kSpecs[i].name + ".npy", member = ZipMember(zip, at, name);
     at += 46 + name.size() + 28;
     EXPECT_EQ(member.substr(0, 8), std::string("\x93NUMPY\x01\0", 8));
     const size_t data = 10 + NumberAt<uint16_t>(member, 8);
@@ -125,7 +125,7 @@ TEST(ArrayFile, Npz) {
         << member.substr(10, data - 10);
     EXPECT_EQ(member.substr(data), want.at(kSpecs[i].name));
   }
-  const std::string about = MemberOf(zip, at, "metadata.npy");
+  const std::string about = ZipMember(zip, at, "metadata.npy");
   EXPECT_NE(about.find("'descr': '|u1'"), std::string::npos);
   EXPECT_TRUE(about.ends_with("\n{\"about\":\"test\",\"model\":\"{}\"}")) << about;
   EXPECT_EQ(at + 46 + std::string("metadata.npy").size() + 28, record);

@@ -47,7 +47,7 @@ void WaitForFile(const std::string& path) {
                         [&] { return std::filesystem::exists(path); }));
 }
 
-std::string ReadFile(const std::string& path) {
+std::string ContentOf(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
@@ -85,7 +85,7 @@ TEST(ChildProcess, ArgumentsArriveUnchanged) {
       {"-c", R"(printf '%s\n' "$@" > "$0")", folder / "out", "a b", "", "$HOME", "'\"\\"});
   ASSERT_TRUE(child.ok()) << child.status();
   EXPECT_EQ(EndOf(*std::move(child)).code, 0);
-  EXPECT_EQ(ReadFile(folder / "out"), "a b\n\n$HOME\n'\"\\\n");
+  EXPECT_EQ(ContentOf(folder / "out"), "a b\n\n$HOME\n'\"\\\n");
 }
 
 // Ctrl-C goes to a process group; the parent decides what its children hear of it.

@@ -36,7 +36,7 @@ model:
   loss: [{type: binary_cross_entropy, input: deep, label: click}]
 )";
 
-struct Case {
+struct KeyCase {
   std::string_view key;
   std::string_view flag;                      // A flag that changes the value of the key.
   std::vector<std::string_view> before = {};  // Flags without which the key has no meaning.
@@ -48,7 +48,7 @@ const Flags kPlace = {"parallel.place=[{match: deep, device: cpu}]"};
 const Flags kPlaceTable = {"parallel.place=[{table: t, device: cpu}]"};
 const Flags kPlaceWeights = {"parallel.place=[{weights: deep, device: cpu}]"};
 
-const Case kCases[] = {
+const KeyCase kCases[] = {
     {"job", "job=b"},
     {"seed", "seed=8"},
     {"data.format", "data.format=libffm", {"data.columns.crossed={name: crossed}"}},
@@ -202,7 +202,7 @@ void Expect(std::string_view key, const JobConfig& a, const JobConfig& b) {
 }
 
 TEST(Fingerprints, EachKeyIsComparedByThoseWhomTheTableNames) {
-  for (const Case& c : kCases) Expect(c.key, With(c.before), With(c.before, c.flag));
+  for (const KeyCase& c : kCases) Expect(c.key, With(c.before), With(c.before, c.flag));
 }
 
 TEST(Fingerprints, EachNumberOfAnOptimizerIsCompared) {
@@ -221,7 +221,7 @@ TEST(Fingerprints, EachNumberOfAnOptimizerIsCompared) {
 
 TEST(Fingerprints, EveryKeyWasTried) {
   std::set<const KeySpec*> tried;
-  for (const Case& c : kCases) tried.insert(KeyAt(c.key));
+  for (const KeyCase& c : kCases) tried.insert(KeyAt(c.key));
   for (const OptimizerNumber& number : kOptimizerNumbers) {
     tried.insert(&KeyOf("optimizer", number.name));
     tried.insert(&KeyOf("table.optimizer", number.name));

@@ -23,7 +23,7 @@ TEST_P(ModelMistakes, AreToldInOneSentence) {
             std::string("job.yaml:") + c.sentence + "\n1 problem, nothing started");
 }
 
-constexpr Case kMistakes[] = {
+constexpr Case kModelMistakes[] = {
     {"ZeroDim", "dim: 16", "dim: 0",
      "14: model.tables.item.dim: found \"0\", expected a whole number (1 to 4096)"},
     {"UnknownInit", "dim: 16", "dim: 16, init: {gauss: 1}",
@@ -117,7 +117,7 @@ constexpr Case kMistakes[] = {
      "  tables:", "  with: {dim: 4}\n  tables:", "13: model.with: is for a model with `use` only"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Model, ModelMistakes, ::testing::ValuesIn(kMistakes),
+INSTANTIATE_TEST_SUITE_P(Model, ModelMistakes, ::testing::ValuesIn(kModelMistakes),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // A valid setting that is not implemented is refused, never ignored.

@@ -14,16 +14,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-LoadOptions Flags(std::vector<std::string> flags) {
+LoadOptions WithFlags(std::vector<std::string> flags) {
   return {.overrides = std::move(flags), .auto_slices = 1};
 }
 
 TEST(Overrides, SetAnyKeyInOrder) {
   const JobConfig job = Loaded(
       kGoodJob,
-      Flags({"train.epochs=3", "train.epochs=4", "checkpoint.every=7", "seed=1",
-             "optimizer.schedule={type: none}", "model.graph.deep.units=[8, 4]",
-             "model.graph.1.dropout=0.5", "data.columns.price.fill=2", "data.cache_dir=a=b"}));
+      WithFlags({"train.epochs=3", "train.epochs=4", "checkpoint.every=7", "seed=1",
+                 "optimizer.schedule={type: none}", "model.graph.deep.units=[8, 4]",
+                 "model.graph.1.dropout=0.5", "data.columns.price.fill=2", "data.cache_dir=a=b"}));
   EXPECT_EQ(job.train.epochs, 4u);
   EXPECT_EQ(job.checkpoint.every_steps, 7u);
   EXPECT_FALSE(job.optimizer.plateau.has_value());
@@ -36,27 +36,27 @@ TEST(Overrides, SetAnyKeyInOrder) {
 TEST(Overrides, PathsAreRelativeToTheWorkingDirectory) {
   const TempDir dir;
   const std::string file = dir.Write("job.yaml", kGoodJob);
-  const Result<JobConfig> job = LoadJob(file, Flags({"data.train=[here/x.csv]"}));
+  const Result<JobConfig> job = LoadJob(file, WithFlags({"data.train=[here/x.csv]"}));
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_THAT(job->data.train, ElementsAre("here/x.csv"));
   EXPECT_THAT(job->data.valid, ElementsAre(dir.path() + "/valid.csv"));
 }
 
 TEST(Overrides, MistakesNameTheFlag) {
-  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"train.epoch=3"})),
+  EXPECT_EQ(ProblemsOf(kGoodJob, WithFlags({"train.epoch=3"})),
             "--set train.epoch: unknown key; did you mean \"epochs\"?\n1 problem, nothing started");
-  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"train.epochs=x"})),
+  EXPECT_EQ(ProblemsOf(kGoodJob, WithFlags({"train.epochs=x"})),
             "--set train.epochs: found \"x\", expected a whole number (1 to 1000000)\n"
             "1 problem, nothing started");
-  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"epochs"})),
+  EXPECT_EQ(ProblemsOf(kGoodJob, WithFlags({"epochs"})),
             "--set epochs: expected a.b.c=value\n1 problem, nothing started");
-  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"model.graph.dep.units=[1]"})),
+  EXPECT_EQ(ProblemsOf(kGoodJob, WithFlags({"model.graph.dep.units=[1]"})),
             "--set model.graph.dep.units: there is nothing called \"dep\" to set\n"
             "1 problem, nothing started");
-  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"train.epochs=[3"})),
+  EXPECT_EQ(ProblemsOf(kGoodJob, WithFlags({"train.epochs=[3"})),
             "--set train.epochs: is not valid YAML: a comma or a closing ] is missing\n"
             "1 problem, nothing started");
-  EXPECT_EQ(ProblemsOf(kGoodJob, Flags({"job=a/b"})),
+  EXPECT_EQ(ProblemsOf(kGoodJob, WithFlags({"job=a/b"})),
             "--set job: found \"a/b\", expected letters, digits, '_', '-' or '.'\n"
             "1 problem, nothing started");
 }
@@ -96,7 +96,7 @@ TEST(Environment, CompletedPathsAreShownAsWritten) {
                               "[\"${DT_TEST_VAULT}/${DT_TEST_DAY}.csv\", "
                               "\"x/../of/${DT_TEST_DAY}.csv\", \"${A:-other}/b\"]");
   text += "checkpoint: {dir: \"${DT_TEST_VAULT}/saved/${DT_TEST_DAY}\"}\n";
-  const Result<JobConfig> job = LoadJob(dir.Write("job.yaml", text), Flags({}));
+  const Result<JobConfig> job = LoadJob(dir.Write("job.yaml", text), WithFlags({}));
   ASSERT_TRUE(job.ok()) << job.status();
   const std::vector<std::string> shown = {"${DT_TEST_VAULT}/${DT_TEST_DAY}.csv",
                                           "x/../of/${DT_TEST_DAY}.csv", dir.path() + "/other/b"};
@@ -137,7 +137,7 @@ TEST(Environment, AbsentWithoutDefaultIsAProblem) {
             "${DT_TEST_ABSENT:-default} to give a default\n1 problem, nothing started");
 }
 
-constexpr std::string_view kJob = R"(job: t
+constexpr std::string_view kPreparedJob = R"(job: t
 data:
   format: csv
   train: [train.csv]
@@ -187,7 +187,7 @@ class Templates : public ::testing::Test {
 };
 
 TEST_F(Templates, ParametersReplacePlaceholders) {
-  const Result<JobConfig> job = Load(kJob, kTemplate);
+  const Result<JobConfig> job = Load(kPreparedJob, kTemplate);
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->model.tables.at(0).dim, 4u);
   const NodeConfig& lookup = job->model.nodes.at(0);
@@ -201,38 +201,38 @@ TEST_F(Templates, ParametersReplacePlaceholders) {
 }
 
 TEST_F(Templates, MistakesInParametersNameTheJob) {
-  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "dim: 4", "dims: 4"), kTemplate),
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kPreparedJob, "dim: 4", "dims: 4"), kTemplate),
             "job.yaml:10: model.with.dims: unknown parameter of models/m.yaml; did you mean "
             "\"dim\"?\n1 problem, nothing started");
-  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "dim: 4", "dim: big"), kTemplate),
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kPreparedJob, "dim: 4", "dim: big"), kTemplate),
             "job.yaml:10: model.tables.t.dim: found \"big\", expected a whole number (1 to 4096)\n"
             "1 problem, nothing started");
-  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "    ids: [a, b]\n", ""), kTemplate),
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kPreparedJob, "    ids: [a, b]\n", ""), kTemplate),
             "job.yaml:7: model.with.ids: missing, models/m.yaml needs it\n"
             "1 problem, nothing started");
-  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "[a, b]", "[a, bb]"), kTemplate),
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kPreparedJob, "[a, b]", "[a, bb]"), kTemplate),
             "models/m.yaml:11: model.graph.e.inputs: \"bb\" is neither a column nor an earlier "
             "node; did you mean \"b\"?\n1 problem, nothing started");
 }
 
 TEST_F(Templates, MistakesInTheTemplateNameIt) {
-  EXPECT_EQ(ProblemsOfBoth(kJob, Replaced(kTemplate, "${units}", "${unit}")),
+  EXPECT_EQ(ProblemsOfBoth(kPreparedJob, Replaced(kTemplate, "${units}", "${unit}")),
             "models/m.yaml:15: model.graph.deep.units: the environment variable unit is not set; "
             "write ${unit:-default} to give a default; did you mean \"units\"?\n"
             "1 problem, nothing started");
-  EXPECT_EQ(ProblemsOfBoth(kJob, Replaced(kTemplate, "tables:", "table:")),
+  EXPECT_EQ(ProblemsOfBoth(kPreparedJob, Replaced(kTemplate, "tables:", "table:")),
             "models/m.yaml:8: table: unknown key of a model template; did you mean \"tables\"?\n"
             "models/m.yaml:11: model.graph.e.table: \"t\" is no table of model.tables\n"
             "2 problems, nothing started");
 }
 
 TEST_F(Templates, AbsentTemplate) {
-  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "models/m.yaml", "models/n.yaml"), kTemplate),
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kPreparedJob, "models/m.yaml", "models/n.yaml"), kTemplate),
             "job.yaml:7: model.use: models/n.yaml: no such file\n1 problem, nothing started");
 }
 
 TEST_F(Templates, ExcludeTheirOwnGraph) {
-  EXPECT_EQ(ProblemsOfBoth(Replaced(kJob, "  with:", "  graph: []\n  with:"), kTemplate),
+  EXPECT_EQ(ProblemsOfBoth(Replaced(kPreparedJob, "  with:", "  graph: []\n  with:"), kTemplate),
             "job.yaml:8: model.graph: found beside `use`, expected either a template or tables, "
             "graph and loss\n1 problem, nothing started");
 }

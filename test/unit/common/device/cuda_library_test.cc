@@ -12,14 +12,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string TextOfError(const Status& status) {
+std::string LibraryProblem(const Status& status) {
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
   EXPECT_FALSE(ProblemOf(status).hint.empty()) << status;
   return ToText(status);
 }
 
 TEST(CudaLibrary, AbsentFileIsOneSentenceWithThePath) {
-  const std::string text = TextOfError(CudaLibrary::Open("/nonexistent/lib.so").status());
+  const std::string text = LibraryProblem(CudaLibrary::Open("/nonexistent/lib.so").status());
   EXPECT_THAT(text, HasSubstr("no CUDA library"));
   EXPECT_THAT(text, HasSubstr("/nonexistent/lib.so"));
   EXPECT_EQ(text.find('\n'), std::string::npos);
@@ -29,13 +29,13 @@ TEST(CudaLibrary, FileThatIsNoLibraryIsRefused) {
   const std::filesystem::path path =
       std::filesystem::path(::testing::TempDir()) / "not_a_library.so";
   std::ofstream(path) << "words";
-  EXPECT_THAT(TextOfError(CudaLibrary::Open(path.string()).status()),
+  EXPECT_THAT(LibraryProblem(CudaLibrary::Open(path.string()).status()),
               HasSubstr("cannot be loaded"));
   std::filesystem::remove(path);
 }
 
 TEST(CudaLibrary, LibraryOfAnotherBuildIsRefused) {
-  EXPECT_THAT(TextOfError(CudaLibrary::Open(DT_FAKE_CUDA_OLD).status()),
+  EXPECT_THAT(LibraryProblem(CudaLibrary::Open(DT_FAKE_CUDA_OLD).status()),
               HasSubstr("another build"));
 }
 
@@ -44,10 +44,10 @@ TEST(CudaLibrary, TellsWhichCardsWork) {
   ASSERT_TRUE(cuda.ok()) << cuda.status();
   EXPECT_EQ(cuda->CountDevices().value(), 3);
   EXPECT_STREQ(cuda->Describe(1)->name, "fake card 1");
-  EXPECT_THAT(TextOfError(cuda->Describe(3).status()), HasSubstr("invalid device ordinal"));
+  EXPECT_THAT(LibraryProblem(cuda->Describe(3).status()), HasSubstr("invalid device ordinal"));
   EXPECT_TRUE(cuda->Probe(0).ok());
   EXPECT_THAT(ToText(cuda->Probe(1)), HasSubstr("wrong sums"));
-  EXPECT_THAT(TextOfError(cuda->Probe(2)), HasSubstr("no kernel image"));
+  EXPECT_THAT(LibraryProblem(cuda->Probe(2)), HasSubstr("no kernel image"));
 }
 
 #ifdef DT_REAL_CUDA
@@ -56,7 +56,7 @@ TEST(CudaLibrary, RealOneLoadsAndWorksOrSaysWhyNot) {
   ASSERT_TRUE(cuda.ok()) << cuda.status();
   const Result<int> count = cuda->CountDevices();
   if (!count.ok()) {
-    EXPECT_THAT(TextOfError(count.status()), HasSubstr("no CUDA card can be used"));
+    EXPECT_THAT(LibraryProblem(count.status()), HasSubstr("no CUDA card can be used"));
     EXPECT_FALSE(cuda->Probe(0).ok());
     return;
   }

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr size_t kMiB = size_t{1} << 20;
-constexpr Duration kTimeout = seconds(20);
+constexpr Duration kQueueTimeout = seconds(20);
 
 std::unique_ptr<EmulatedAccelerator> Make(EmulatedAccelerator::Options options = {}) {
   return EmulatedAccelerator::Create(options).value();
@@ -148,7 +148,7 @@ TEST(EmulatedAccelerator, EventsOrderQueuesOfSeveralThreads) {
           EXPECT_TRUE(up->Record(*there).ok());
         });
         std::vector<int> got(kCount);
-        ASSERT_TRUE(there->Wait(kTimeout).ok());
+        ASSERT_TRUE(there->Wait(kQueueTimeout).ok());
         ASSERT_TRUE(down->WaitFor(*there).ok());
         ASSERT_TRUE(down->CopyToHost(got.data(), block.data(), kBytes).ok());
         ASSERT_EQ(got, sent);
@@ -193,7 +193,7 @@ TEST(EmulatedAccelerator, AnEventIsOverWhenTheCopyBeforeItIs) {
     EXPECT_TRUE(queue->CopyToDevice(block.data(), host.data(), kBytes).ok());
     EXPECT_TRUE(queue->Record(*event).ok());
   });
-  EXPECT_TRUE(event->Wait(kTimeout).ok());
+  EXPECT_TRUE(event->Wait(kQueueTimeout).ok());
   EXPECT_GE(SecondsBetween(begin, SystemClock().Now()), 0.03);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using test::RawZmtp;
 
-constexpr Duration kTimeout = seconds(20);
+constexpr Duration kBacklogTimeout = seconds(20);
 constexpr uint64_t kWaitingMax = 4 << 20;
 constexpr uint64_t kSmall = 64 << 10;
 constexpr size_t kPiece = 64 << 10;
@@ -39,7 +39,7 @@ Frames Parts(size_t count, size_t bytes) {
 
 bool Arrives(Network& network, ServerSocket& server) {
   auto client = *network.Connect(server.endpoint());
-  return client->Send(Parts(1, 8)).ok() && server.Receive(kTimeout).ok();
+  return client->Send(Parts(1, 8)).ok() && server.Receive(kBacklogTimeout).ok();
 }
 
 TEST(Backlog, AMessageWithoutAnEndIsCutOff) {
@@ -76,7 +76,7 @@ void SendMuch(const ZmqOptions& options) {
   for (const size_t bytes : {3, 222, 223, 1000}) {
     for (int round = 0; round < 2500; ++round) {
       ASSERT_TRUE(client->Send(Parts(16, bytes)).ok());
-      auto message = server->Receive(kTimeout);
+      auto message = server->Receive(kBacklogTimeout);
       ASSERT_TRUE(message.ok()) << message.status() << " " << bytes << " " << round;
       if (peer.empty()) peer = message->peer;
       ASSERT_EQ(message->peer, peer) << "it was cut off, and came again";

@@ -13,7 +13,7 @@ namespace {
 
 using test::RawZmtp;
 
-constexpr Duration kTimeout = seconds(20);
+constexpr Duration kCurveTimeout = seconds(20);
 // Time in which a refused message could have arrived.
 constexpr Duration kSilence = milliseconds(300);
 
@@ -106,12 +106,12 @@ TEST(PeerNumbers, CannotBeForeseen) {
     name.append(reinterpret_cast<const char*>(&number), sizeof(number));
     ASSERT_TRUE(strangers.emplace_back(server->endpoint()).OpenPlain(name));
     ASSERT_TRUE(strangers.back().Put(std::string("\0\x01x", 3)));
-    ASSERT_TRUE(server->Receive(kTimeout).ok());
+    ASSERT_TRUE(server->Receive(kCurveTimeout).ok());
   }
   for (int i = 0; i < 8; ++i) {
     auto client = *network->Connect(server->endpoint());
     ASSERT_TRUE(client->Send(OneFrame(8)).ok());
-    EXPECT_TRUE(server->Receive(kTimeout).ok());
+    EXPECT_TRUE(server->Receive(kCurveTimeout).ok());
   }
 }
 

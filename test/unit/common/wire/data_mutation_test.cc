@@ -12,7 +12,8 @@ namespace dt {
 namespace {
 
 constexpr uint64_t kSeed = 20260101;
-const std::vector<WireTable> kTables = {{3, FloatFormat::kBf16}, {1}, {8, FloatFormat::kInt8}};
+const std::vector<WireTable> kMutatedTables = {
+    {3, FloatFormat::kBf16}, {1}, {8, FloatFormat::kInt8}};
 
 class Draws {
  public:
@@ -66,9 +67,9 @@ void Damage(Frames& frames, Draws& draw) {
 void ExpectConsistent(std::span<const KeyGroup> groups, const Frame& keys, const Frame* grads) {
   uint64_t rows = 0, bytes = 0;
   for (const KeyGroup& g : groups) {
-    ASSERT_LT(g.table, kTables.size());
+    ASSERT_LT(g.table, kMutatedTables.size());
     rows += g.rows;
-    bytes += kTables[g.table].BytesOf(g.rows);
+    bytes += kMutatedTables[g.table].BytesOf(g.rows);
   }
   EXPECT_EQ(keys.as<uint64_t>().size(), rows);
   if (grads != nullptr) {
@@ -84,7 +85,7 @@ TEST(DataMutation, DecodersRefuseOrAgreeWithThemselves) {
     Frames frames = GoodMessage(draw);
     Damage(frames, draw);
     const auto reply = DecodeDataReply(frames);
-    const auto request = DecodeDataRequest(std::move(frames), kTables);
+    const auto request = DecodeDataRequest(std::move(frames), kMutatedTables);
     EXPECT_FALSE(reply.ok() && request.ok());
     ++(reply.ok() || request.ok() ? accepted : refused);
     if (!request.ok()) continue;

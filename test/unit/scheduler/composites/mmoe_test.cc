@@ -16,7 +16,7 @@ using ::testing::Pointwise;
 
 constexpr int64_t kExperts = 3, kTasks = 2;
 
-std::vector<NodeConfig> Nodes(Attrs mmoe) {
+std::vector<NodeConfig> MmoeNodes(Attrs mmoe) {
   return {TinyNode("e", "lookup", {"C*"}, {{"table", "emb"}}, 1),
           TinyNode("shared", "mmoe", {"e", "I1"}, std::move(mmoe), 2),
           TinyNode("logit", "dense", {"shared.1", "shared"}, {{"units", int64_t{1}}}, 3)};
@@ -44,10 +44,10 @@ std::vector<double> Mixed(const ExpandedModel& model, const Matrix& x, int64_t t
 }
 
 TEST(MmoeTest, IsTheFormula) {
-  const ExpandedModel model(Nodes({{"units", std::vector<int64_t>{5, 4}},
-                                   {"experts", kExperts},
-                                   {"tasks", kTasks},
-                                   {"activation", "tanh"}}));
+  const ExpandedModel model(MmoeNodes({{"units", std::vector<int64_t>{5, 4}},
+                                       {"experts", kExperts},
+                                       {"tasks", kTasks},
+                                       {"activation", "tanh"}}));
   for (size_t b = 0; b < ExpandedModel::kSamples; ++b) {
     const Matrix x = model.Sample("shared.concat", b);
     for (int64_t t = 0; t < kTasks; ++t) {
@@ -60,7 +60,7 @@ TEST(MmoeTest, IsTheFormula) {
 
 TEST(MmoeTest, WhatItNeedsIsSaid) {
   const JobConfig job =
-      TinyJob(Nodes({{"units", std::vector<int64_t>{5}}, {"experts", int64_t{0}}}));
+      TinyJob(MmoeNodes({{"units", std::vector<int64_t>{5}}, {"experts", int64_t{0}}}));
   const std::string text = ToText(scheduler::MakePlan({job, TinyColumns(), 1}).status());
   EXPECT_THAT(text, HasSubstr("tasks: missing, mmoe needs a whole number"));
   EXPECT_THAT(text, HasSubstr("experts: found 0, expected 1 to 1024"));

@@ -19,9 +19,9 @@ using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using Ints = std::vector<int64_t>;
 
-constexpr size_t kExperts = 3;
+constexpr size_t kMoeExperts = 3;
 
-std::vector<NodeConfig> Nodes(Attrs moe) {
+std::vector<NodeConfig> MoeNodes(Attrs moe) {
   return {TinyNode("e", "lookup", {"C*"}, {{"table", "emb"}}, 1),
           TinyNode("mix", "moe", {"e", "I1"}, std::move(moe), 2),
           TinyNode("logit", "dense", {"mix"}, {{"units", int64_t{1}}}, 3)};
@@ -45,11 +45,11 @@ std::vector<double> Expert(const ExpandedModel& model, Matrix y, size_t i) {
 
 std::vector<double> Mixed(const ExpandedModel& model, const Matrix& x, size_t k) {
   const std::vector<double> scores = Times(x, model.Parameter("mix.router.weight"))[0];
-  std::vector<size_t> order(kExperts);
+  std::vector<size_t> order(kMoeExperts);
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, std::greater<>(), [&](size_t i) { return scores[i]; });
   double sum = 0;
-  for (size_t j = 0; j < (k == 1 ? kExperts : k); ++j) sum += std::exp(scores[order[j]]);
+  for (size_t j = 0; j < (k == 1 ? kMoeExperts : k); ++j) sum += std::exp(scores[order[j]]);
   std::vector<double> mixed(4, 0.0);
   for (size_t j = 0; j < k; ++j) {
     const std::vector<double> y = Expert(model, x, order[j]);
@@ -60,10 +60,10 @@ std::vector<double> Mixed(const ExpandedModel& model, const Matrix& x, size_t k)
 
 TEST(MoeTest, IsTheFormula) {
   for (const size_t k : {1, 2, 3}) {
-    const ExpandedModel model(Nodes({{"units", Ints{5, 4}},
-                                     {"experts", int64_t{kExperts}},
-                                     {"k", static_cast<int64_t>(k)},
-                                     {"activation", "tanh"}}));
+    const ExpandedModel model(MoeNodes({{"units", Ints{5, 4}},
+                                        {"experts", int64_t{kMoeExperts}},
+                                        {"k", static_cast<int64_t>(k)},
+                                        {"activation", "tanh"}}));
     for (size_t b = 0; b < ExpandedModel::kSamples; ++b) {
       EXPECT_THAT(model.Sample("mix", b)[0],
                   Pointwise(DoubleNear(1e-9), Mixed(model, model.Sample("mix.concat", b), k)))
@@ -121,7 +121,7 @@ TEST(MoeTest, OneExpertIsThePerceptron) {
   const Attrs layers = {{"units", Ints{5, 4}}, {"activation", "relu"}};
   Attrs one = layers;
   one["experts"] = one["k"] = int64_t{1};
-  std::vector<NodeConfig> nodes = Nodes(one);
+  std::vector<NodeConfig> nodes = MoeNodes(one);
   nodes.insert(nodes.begin() + 2, TinyNode("deep", "mlp", {"e", "I1"}, layers, 4));
   nodes[3].inputs = {"mix", "deep"};
   const JobConfig job = TinyJob(nodes);
@@ -161,7 +161,7 @@ TEST(MoeTest, OneExpertIsThePerceptron) {
 TEST(MoeTest, WhatItNeedsIsSaid) {
   const auto said = [](Attrs attrs) {
     return ToText(
-        scheduler::MakePlan({TinyJob(Nodes(std::move(attrs))), TinyColumns(), 1}).status());
+        scheduler::MakePlan({TinyJob(MoeNodes(std::move(attrs))), TinyColumns(), 1}).status());
   };
   const std::string few = said({{"units", Ints{5}}, {"experts", int64_t{3}}, {"k", int64_t{4}}});
   EXPECT_THAT(few, HasSubstr("k is 4, expected at most its number of experts, 3"));

@@ -14,7 +14,7 @@
 namespace dt::scheduler {
 namespace {
 
-constexpr Step kStep = 7;
+constexpr Step kSavedStep = 7;
 constexpr uint32_t kServers = 3;
 
 enum What : uint8_t { kAnswers, kWrites, kDies };
@@ -53,9 +53,9 @@ struct End {
 };
 
 // What comes of the events. After so many the record is written and read; ~0: never.
-End Play(const std::vector<Event>& events, size_t taken_over) {
+End Outcome(const std::vector<Event>& events, size_t taken_over) {
   CheckpointRecord record;
-  CheckpointCommit(record).Begin(kStep, true);
+  CheckpointCommit(record).Begin(kSavedStep, true);
   std::map<ProcessId, SaveDone> answers;
   End end;
   for (size_t e = 0; e < events.size(); ++e) {
@@ -67,7 +67,7 @@ End Play(const std::vector<Event>& events, size_t taken_over) {
       if (answers.size() == kServers) commit.Cut(Manifest{.job = "j"}, answers);
     } else if (events[e].what == kWrites) {
       const Status written =
-          commit.OnRowsWritten(id, {kStep, {{fmt::format("rows-{}", id.value()), 3, 4}}});
+          commit.OnRowsWritten(id, {kSavedStep, {{fmt::format("rows-{}", id.value()), 3, 4}}});
       EXPECT_TRUE(written.ok()) << written;
     } else {
       commit.OnLost(id, answers.contains(id));
@@ -104,10 +104,10 @@ size_t TryAllOrdersOf(std::vector<Event> events) {
   size_t tried = 0;
   do {
     if (!CanBe(events)) continue;
-    const End whole = Play(events, ~size_t{0});
+    const End whole = Outcome(events, ~size_t{0});
     EXPECT_TRUE(whole.settled) << TextOf(events, ~size_t{0});
     for (size_t gap = 0; gap < events.size(); ++gap) {
-      EXPECT_EQ(Play(events, gap), whole) << TextOf(events, gap);
+      EXPECT_EQ(Outcome(events, gap), whole) << TextOf(events, gap);
     }
     ++tried;
   } while (std::ranges::next_permutation(events).found && !::testing::Test::HasFailure());
@@ -125,7 +125,7 @@ std::vector<Event> AllAnswerAndWrite() {
 
 TEST(CheckpointTakeover, AtAnyTimeChangesNothingOfACompleteOne) {
   EXPECT_EQ(TryAllOrdersOf(AllAnswerAndWrite()), 90u);  // 6! / 2³
-  const End end = Play(AllAnswerAndWrite(), 3);
+  const End end = Outcome(AllAnswerAndWrite(), 3);
   EXPECT_FALSE(end.abandoned);
   EXPECT_TRUE(end.best);
   EXPECT_THAT(end.files, ::testing::ElementsAre("answer-1", "answer-2", "answer-3", "rows-1",
@@ -143,7 +143,7 @@ TEST(CheckpointTakeover, KnowsOfADeathBetweenAnswerAndRows) {
   const std::vector<Event> events = {{kAnswers, 2}, {kDies, 2},   {kAnswers, 1},
                                      {kAnswers, 3}, {kWrites, 1}, {kWrites, 3}};
   for (size_t gap = 0; gap < events.size(); ++gap) {
-    const End end = Play(events, gap);
+    const End end = Outcome(events, gap);
     EXPECT_TRUE(end.abandoned) << TextOf(events, gap);
     EXPECT_EQ(end.after, events.size()) << TextOf(events, gap);
   }

@@ -8,7 +8,7 @@
 namespace dt::scheduler {
 namespace {
 
-TableReport ReportOf(uint64_t rows, uint64_t low, uint64_t high = 0) {
+TableReport TableReportOf(uint64_t rows, uint64_t low, uint64_t high = 0) {
   TableReport report;
   report.name = "item";
   report.rows = rows;
@@ -31,8 +31,8 @@ class TotalsTest : public ::testing::Test {
 };
 
 TEST_F(TotalsTest, RowsAndChecksumsOfServersAddUp) {
-  const Totals totals = *Of({{ProcessId(1), {{ReportOf(3, ~0ull, 1)}, "", {}}},
-                             {ProcessId(2), {{ReportOf(4, 2, 1)}, "", {}}}});
+  const Totals totals = *Of({{ProcessId(1), {{TableReportOf(3, ~0ull, 1)}, "", {}}},
+                             {ProcessId(2), {{TableReportOf(4, 2, 1)}, "", {}}}});
   const JobResult::Table& table = totals.tables.at("item");
   EXPECT_EQ(table.rows, 7u);
   EXPECT_EQ(table.rows_touched, 20u);
@@ -40,17 +40,17 @@ TEST_F(TotalsTest, RowsAndChecksumsOfServersAddUp) {
 }
 
 TEST_F(TotalsTest, RowsThatAllWorkersHoldCountOnceButAreTouchedByEach) {
-  const Totals totals =
-      *Of({{ProcessId(3), {{ReportOf(3, 5)}, "", {}}}, {ProcessId(4), {{ReportOf(3, 5)}, "", {}}}});
+  const Totals totals = *Of({{ProcessId(3), {{TableReportOf(3, 5)}, "", {}}},
+                             {ProcessId(4), {{TableReportOf(3, 5)}, "", {}}}});
   EXPECT_EQ(totals.tables.at("item").rows, 3u);
   EXPECT_EQ(totals.tables.at("item").rows_touched, 20u);
   EXPECT_EQ(totals.tables.at("item").checksum, "00000000000000000000000000000005");
 }
 
 TEST_F(TotalsTest, WorkersThatHoldOtherRowsAreNamed) {
-  const Status status =
-      Of({{ProcessId(3), {{ReportOf(3, 5)}, "", {}}}, {ProcessId(4), {{ReportOf(3, 6)}, "", {}}}})
-          .status();
+  const Status status = Of({{ProcessId(3), {{TableReportOf(3, 5)}, "", {}}},
+                            {ProcessId(4), {{TableReportOf(3, 6)}, "", {}}}})
+                            .status();
   EXPECT_EQ(ToText(status),
             "worker 4 (pid 4 on host) holds other rows of table item than the workers before it");
 }

@@ -17,7 +17,7 @@ using test::TinyDeepFm;
 using test::TinyJob;
 using ::testing::HasSubstr;
 
-Result<Plan> PlanOf(const JobConfig& job) {
+Result<Plan> PlanByRules(const JobConfig& job) {
   return MakePlan({job, TinyColumns(), 2, test::TinyAccelerator()});
 }
 
@@ -33,7 +33,7 @@ TEST(PlaceRules, MeanNodesByNameAndWhatIsMadeOfThem) {
                                              {"numbers", false, false}}) {
     JobConfig job = TinyJob(TinyDeepFm());
     job.parallel.place = {{match, Device::kGpu}};
-    const Result<Plan> plan = PlanOf(job);
+    const Result<Plan> plan = PlanByRules(job);
     ASSERT_TRUE(plan.ok()) << ToText(plan.status());
     EXPECT_EQ(on_gpu(plan->graph, "deep.0."), first) << match;
     EXPECT_EQ(on_gpu(plan->graph, "deep.1."), second) << match;
@@ -44,7 +44,7 @@ TEST(PlaceRules, MeanNodesByNameAndWhatIsMadeOfThem) {
                          .device = Device::kGpu,
                          .mark = {"job.yaml", 12},
                          .path = "parallel.place.1"}};
-  EXPECT_THAT(ToText(PlanOf(job).status()),
+  EXPECT_THAT(ToText(PlanByRules(job).status()),
               HasSubstr("parallel.place.1: no node or operator matches \"dee\" (job.yaml:12)"));
 }
 
@@ -67,7 +67,7 @@ TEST(PlaceRules, MeanWeightsAndWhatUpdatesThem) {
     JobConfig job = TinyJob(TinyDeepFm());
     job.optimizer.spec.kind = OptimizerKind::kAdam;
     job.parallel.place = rules;
-    const Result<Plan> plan = PlanOf(job);
+    const Result<Plan> plan = PlanByRules(job);
     EXPECT_TRUE(plan.ok()) << ToText(plan.status());
     std::map<std::string, Device> of;
     for (const Value& value : plan->graph.values) of[value.name] = value.device;
@@ -92,7 +92,7 @@ TEST(PlaceRules, MeanWeightsAndWhatUpdatesThem) {
 
   JobConfig job = TinyJob(TinyDeepFm());
   job.parallel.place = {{"dee", Device::kCpu, Placed::kWeights}};
-  EXPECT_THAT(ToText(PlanOf(job).status()), HasSubstr("no weight matches \"dee\""));
+  EXPECT_THAT(ToText(PlanByRules(job).status()), HasSubstr("no weight matches \"dee\""));
   job.parallel.place = {{"deep", Device::kGpu, Placed::kWeights}};
   PlanRequest request{job, TinyColumns(), 1};
   EXPECT_THAT(ToText(MakePlan(request).status()), HasSubstr("weights \"deep\" on gpu, and"));

@@ -24,10 +24,10 @@ using test::Tensors;
 using test::TinyColumns;
 using ::testing::HasSubstr;
 
-constexpr uint64_t kSeed = 7;
-constexpr RunInfo kRun{.seed = kSeed, .step = 3, .step_samples = 9, .lr_scale = 0.5f};
+constexpr uint64_t kTablesSeed = 7;
+constexpr RunInfo kRun{.seed = kTablesSeed, .step = 3, .step_samples = 9, .lr_scale = 0.5f};
 
-JobConfig JobWith(Device emb, Device wide) {
+JobConfig JobWithTablesOn(Device emb, Device wide) {
   JobConfig job = test::TinyJob(test::TinyDeepFm());
   job.model.tables[0].device = emb;
   job.model.tables[0].optimizer.l2 = 0.01f;
@@ -38,7 +38,7 @@ JobConfig JobWith(Device emb, Device wide) {
   return job;
 }
 
-Plan PlanOf(const JobConfig& job, uint32_t slices = 1) {
+Plan PlanOfTables(const JobConfig& job, uint32_t slices = 1) {
   Result<Plan> plan = MakePlan({.job = job,
                                 .columns = TinyColumns(),
                                 .slices = slices,
@@ -55,7 +55,7 @@ const Node& NodeNamed(const Graph& graph, std::string_view name) {
 }
 
 TEST(WorkerTables, ATableLiesAndIsUpdatedOnItsDevice) {
-  const Plan plan = PlanOf(JobWith(Device::kGpu, Device::kCpu));
+  const Plan plan = PlanOfTables(JobWithTablesOn(Device::kGpu, Device::kCpu));
   const Graph& graph = plan.graph;
   for (const auto& [table, device] :
        {std::pair{"emb", Device::kGpu}, std::pair{"wide", Device::kCpu}}) {
@@ -76,7 +76,7 @@ TEST(WorkerTables, ATableLiesAndIsUpdatedOnItsDevice) {
 bool JoinsRows(const Node& node) { return node.op == "sum_rows"; }
 
 TEST(WorkerTables, BesideOnesOnServersThoseStillWait) {
-  const Plan plan = PlanOf(JobWith(Device::kCpu, Device::kPs));
+  const Plan plan = PlanOfTables(JobWithTablesOn(Device::kCpu, Device::kPs));
   EXPECT_TRUE(std::ranges::any_of(plan.train, &Subgraph::needs_rows));
   const auto wide = std::ranges::find(plan.graph.tables, "wide", &TableUse::name);
   EXPECT_NE(wide->row_grad, kNone);
@@ -84,9 +84,9 @@ TEST(WorkerTables, BesideOnesOnServersThoseStillWait) {
 }
 
 TEST(WorkerTables, AFrozenOneIsOnlyRead) {
-  JobConfig job = JobWith(Device::kCpu, Device::kCpu);
+  JobConfig job = JobWithTablesOn(Device::kCpu, Device::kCpu);
   job.model.tables[0].life.freeze = true;
-  const Plan plan = PlanOf(job);
+  const Plan plan = PlanOfTables(job);
   EXPECT_TRUE(std::ranges::none_of(plan.graph.nodes,
                                    [](const Node& node) { return node.name == "update.emb"; }));
   NodeNamed(plan.graph, "update.wide");
@@ -95,7 +95,7 @@ TEST(WorkerTables, AFrozenOneIsOnlyRead) {
 // The bytes of everything that survives two steps, by name: weights, optimizer states, tables.
 std::map<std::string, std::vector<std::byte>> AfterSteps(const Plan& plan) {
   TaskPool pool(1);
-  Tensors parameters = FirstParameters(plan.graph, kSeed);
+  Tensors parameters = FirstParameters(plan.graph, kTablesSeed);
   Interpreter interpreter(plan.graph, pool);
   RunInfo run = kRun;
   for (; run.step < kRun.step + 2; ++run.step) {
@@ -116,24 +116,24 @@ std::map<std::string, std::vector<std::byte>> AfterSteps(const Plan& plan) {
 TEST(WorkerTables, WhereATableLiesChangesNoBit) {
   for (const uint32_t slices : {1, 3}) {
     SCOPED_TRACE(slices);
-    const auto want = AfterSteps(PlanOf(JobWith(Device::kCpu, Device::kCpu), slices));
+    const auto want = AfterSteps(PlanOfTables(JobWithTablesOn(Device::kCpu, Device::kCpu), slices));
     ASSERT_TRUE(want.contains("table(emb)"));
     for (const auto& [emb, wide] :
          {std::pair{Device::kGpu, Device::kCpu}, std::pair{Device::kCpu, Device::kGpu},
           std::pair{Device::kGpu, Device::kGpu}}) {
-      EXPECT_EQ(AfterSteps(PlanOf(JobWith(emb, wide), slices)), want);
+      EXPECT_EQ(AfterSteps(PlanOfTables(JobWithTablesOn(emb, wide), slices)), want);
     }
-    JobConfig all = JobWith(Device::kGpu, Device::kGpu);
+    JobConfig all = JobWithTablesOn(Device::kGpu, Device::kGpu);
     all.parallel.place = {{"*", Device::kGpu}};
-    EXPECT_EQ(AfterSteps(PlanOf(all, slices)), want);
+    EXPECT_EQ(AfterSteps(PlanOfTables(all, slices)), want);
   }
 }
 
 TEST(WorkerTables, OrderAndMemoryGiveTheSameBits) {
-  JobConfig job = JobWith(Device::kGpu, Device::kCpu);
-  const Plan plan = PlanOf(job);
+  JobConfig job = JobWithTablesOn(Device::kGpu, Device::kCpu);
+  const Plan plan = PlanOfTables(job);
   TaskPool pool(1);
-  Tensors parameters = FirstParameters(plan.graph, kSeed);
+  Tensors parameters = FirstParameters(plan.graph, kTablesSeed);
   const SliceData slice = RandomSlice(plan.graph, 9, 4);
   const Tensors own = Interpreter(plan.graph, pool).RunSlice(slice, parameters, kRun);
   const std::vector<bool> kept = KeptValues(plan.graph);
@@ -151,10 +151,10 @@ TEST(WorkerTables, OrderAndMemoryGiveTheSameBits) {
 
 // Gradients are copied from the accelerator, joined on the CPU, and copied back for the update.
 TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
-  const JobConfig job = JobWith(Device::kGpu, Device::kCpu);
+  const JobConfig job = JobWithTablesOn(Device::kGpu, Device::kCpu);
   JobConfig workers = job;
   workers.cluster.workers = 3;
-  for (const Plan& plan : {PlanOf(job, 4), PlanOf(workers)}) {
+  for (const Plan& plan : {PlanOfTables(job, 4), PlanOfTables(workers)}) {
     const Graph& graph = plan.graph;
     for (const auto& [table, device] :
          {std::pair{"emb", Device::kGpu}, std::pair{"wide", Device::kCpu}}) {
@@ -176,11 +176,11 @@ TEST(WorkerTables, RowsOfSeveralSlicesOrWorkersAreJoined) {
     const auto joins = [&](NodeIndex n) { return JoinsRows(graph.nodes[n]); };
     EXPECT_EQ(std::ranges::count_if(exchange->nodes, joins), 2);
   }
-  EXPECT_TRUE(std::ranges::none_of(PlanOf(job).graph.nodes, JoinsRows));
+  EXPECT_TRUE(std::ranges::none_of(PlanOfTables(job).graph.nodes, JoinsRows));
 }
 
 TEST(WorkerTables, OneOnGpuNeedsAnAcceleratorOrAFallback) {
-  JobConfig job = JobWith(Device::kGpu, Device::kPs);
+  JobConfig job = JobWithTablesOn(Device::kGpu, Device::kPs);
   const PlanRequest without{.job = job, .columns = TinyColumns()};
   EXPECT_THAT(ToText(MakePlan(without).status()), HasSubstr("model.yaml:40"));
   job.parallel.fall_back_to_cpu = true;
@@ -191,7 +191,7 @@ TEST(WorkerTables, OneOnGpuNeedsAnAcceleratorOrAFallback) {
 }
 
 TEST(WorkerTables, ARuleThatPlacesOneIsNamed) {
-  JobConfig job = JobWith(Device::kGpu, Device::kCpu);
+  JobConfig job = JobWithTablesOn(Device::kGpu, Device::kCpu);
   job.model.tables[0].place_match = "e*";
   job.model.tables[0].place_mark = {"job.yaml", 12};
   PlacementReport report;

@@ -9,7 +9,7 @@
 namespace dt::scheduler {
 namespace {
 
-JobStatus Sample() {
+JobStatus SampleStatus() {
   JobStatus status;
   status.job = "a \"job\"";
   status.phase = "running";
@@ -33,7 +33,7 @@ JobStatus Sample() {
 }
 
 TEST(Status, JsonHoldsEverything) {
-  const nlohmann::json json = nlohmann::json::parse(StatusJson(Sample()));
+  const nlohmann::json json = nlohmann::json::parse(StatusJson(SampleStatus()));
   EXPECT_EQ(json["job"], "a \"job\"");
   EXPECT_FALSE(json.contains("loss")) << "a sum of losses beside the losses";
   EXPECT_EQ(json["losses"], nlohmann::json::parse(R"(["click", "rating"])"));
@@ -74,7 +74,7 @@ TEST(Status, IsAsItsSchemaSays) {
   const auto problems = [&](const JobStatus& status) {
     return schema.ProblemsOf(nlohmann::json::parse(StatusJson(status)));
   };
-  JobStatus status = Sample();
+  JobStatus status = SampleStatus();
   EXPECT_EQ(problems(status), std::vector<std::string>{});
   status.train = {{"click", 0.5}};
   status.history[0].valid = {{.auc = 0.5, .loss = "a"}, {.accuracy = 1, .loss = "b"}};
@@ -90,7 +90,7 @@ TEST(Status, IsAsItsSchemaSays) {
 }
 
 TEST(Status, AnEndedJobSaysHow) {
-  JobStatus status = Sample();
+  JobStatus status = SampleStatus();
   status.outcome = WithHint(DataLoss("a disk"), "mend it");
   const nlohmann::json outcome = nlohmann::json::parse(StatusJson(status))["outcome"];
   EXPECT_EQ(outcome["status"], "failed");

@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const Generation kGeneration(3);
+const Generation kLogGeneration(3);
 
 std::string ReadFile(const std::string& path) {
   std::string text(std::filesystem::file_size(path), '\0');
@@ -56,7 +56,7 @@ class RecordLogTest : public ::testing::Test {
  protected:
   std::unique_ptr<RecordLog> Open(uint64_t segment = 1, uint64_t record = 1) {
     auto log =
-        RecordLog::Open({.dir = folder_.path(), .executor = 2}, kGeneration, segment, record);
+        RecordLog::Open({.dir = folder_.path(), .executor = 2}, kLogGeneration, segment, record);
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
   }
@@ -76,7 +76,7 @@ class RecordLogTest : public ::testing::Test {
   };
   ReadBack ReadAll(uint64_t first_segment = 1, uint64_t first_record = 1) {
     ReadBack back;
-    auto reader = RecordLogReader::Open({folder_.path(), 2, kGeneration, first_segment});
+    auto reader = RecordLogReader::Open({folder_.path(), 2, kLogGeneration, first_segment});
     back.status = reader.status();
     while (back.status.ok()) {
       auto record = reader->Next();

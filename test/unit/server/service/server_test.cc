@@ -23,8 +23,8 @@
 namespace dt::server {
 namespace {
 
-constexpr Duration kTimeout = seconds(20);
-constexpr uint32_t kShards = 8;
+constexpr Duration kServerTimeout = seconds(20);
+constexpr uint32_t kServerShards = 8;
 const ProcessId kSelf(4);
 
 // The scheduler's side of the link.
@@ -35,7 +35,7 @@ class Orders {
   // Waits for the next message of this kind; others are dropped.
   template <class T>
   T Await() {
-    const TimePoint deadline = SystemClock().Now() + kTimeout;
+    const TimePoint deadline = SystemClock().Now() + kServerTimeout;
     while (SystemClock().Now() < deadline) {
       while (!messages_.empty()) {
         ControlMessage message = std::move(messages_.front());
@@ -100,7 +100,7 @@ class ServerTest : public ::testing::Test {
     table.optimizer.kind = OptimizerKind::kSgd;
     table.optimizer.lr = 1;
     job_.model.tables = {table};
-    job_.cluster.scheduler_outage = kTimeout;
+    job_.cluster.scheduler_outage = kServerTimeout;
     job_.cluster.server.dir = state_.path();
     job_.checkpoint.dir = checkpoints_.path();
     std::filesystem::create_directory(saved_);
@@ -121,7 +121,7 @@ class ServerTest : public ::testing::Test {
     StartMessage start;
     start.view = {Generation(1),
                   ViewNumber(1),
-                  MakeShardMap(MapVersion(1), kShards, {{kSelf, join_.endpoints}}),
+                  MakeShardMap(MapVersion(1), kServerShards, {{kSelf, join_.endpoints}}),
                   {ProcessId(9)}};
     start.slices = 1;
     orders_.Send(start);
@@ -134,13 +134,13 @@ class ServerTest : public ::testing::Test {
     request.stamp = {generation, ViewNumber(1), MapVersion(1), kSelf};
     auto socket = *network_->Connect(join_.endpoints[executor]);
     EXPECT_TRUE(socket->Send(Encode(request)).ok());
-    auto frames = socket->Receive(kTimeout);
+    auto frames = socket->Receive(kServerTimeout);
     EXPECT_TRUE(frames.ok()) << frames.status();
     return frames.ok() ? *DecodeDataReply(*std::move(frames)) : DataReply{};
   }
   static std::vector<ShardId> ShardsOf(uint32_t executor) {
     std::vector<ShardId> shards;
-    for (uint32_t s = executor; s < kShards; s += 2) shards.emplace_back(s);
+    for (uint32_t s = executor; s < kServerShards; s += 2) shards.emplace_back(s);
     return shards;
   }
   // Pushes a gradient of 1 to keys 0 to 99.
@@ -148,13 +148,13 @@ class ServerTest : public ::testing::Test {
     test::RowMap rows;
     for (Key key = 0; key < 100; ++key) rows[{0, key}] = {1, 1};
     for (uint32_t e = 0; e < 2; ++e) {
-      const test::Grouping grouping(TableSpecsOf(job_), kShards, ShardsOf(e), rows);
+      const test::Grouping grouping(TableSpecsOf(job_), kServerShards, ShardsOf(e), rows);
       const DataReply reply = Ask(e, grouping.Push(0, {}, step), generation);
       EXPECT_TRUE(reply.status.ok()) << reply.status;
     }
   }
   Status End() {
-    if (end_.wait_for(kTimeout) == std::future_status::ready) return end_.get();
+    if (end_.wait_for(kServerTimeout) == std::future_status::ready) return end_.get();
     return Internal("it does not end");
   }
   void TearDown() override {

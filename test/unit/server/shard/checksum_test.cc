@@ -7,17 +7,17 @@
 namespace dt::server {
 namespace {
 
-const std::vector<TableSpec> kTables = {test::SimpleTable("a", 2, OptimizerKind::kAdagrad)};
+const std::vector<TableSpec> kOneTable = {test::SimpleTable("a", 2, OptimizerKind::kAdagrad)};
 
 // The report of a shard after one push at `step` of the gradient `scale` for each key.
 TableReport ReportOf(const std::vector<Key>& keys, float scale = 1, Step step = 0) {
-  const std::unique_ptr<TableRows> rows[] = {std::make_unique<TableRows>(kTables[0])};
+  const std::unique_ptr<TableRows> rows[] = {std::make_unique<TableRows>(kOneTable[0])};
   Shard shard(ShardId(0), rows, MakeSyncClock(1));
   for (const Key key : keys) {
     std::vector<float> gradient = {scale, scale};
     shard.table(0).Push({&key, 1}, gradient, {.step = step});
   }
-  return ReportTables(kTables, {&shard, 1})[0];
+  return ReportTables(kOneTable, {&shard, 1})[0];
 }
 
 TEST(Checksum, DoesNotDependOnTheOrderOfRows) {
@@ -49,7 +49,7 @@ TEST(Checksum, PartsAddUpToTheWhole) {
 }
 
 TEST(Checksum, OfNothingIsZero) {
-  const TableReport none = ReportTables(kTables, {})[0];
+  const TableReport none = ReportTables(kOneTable, {})[0];
   EXPECT_EQ(none.name, "a");
   EXPECT_EQ(none.rows + none.checksum_low + none.checksum_high, 0u);
 }

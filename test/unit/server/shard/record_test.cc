@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kShards = 4, kWorkers = 2;
 
-std::vector<TableSpec> Tables() {
+std::vector<TableSpec> RecordTables() {
   TableSpec plain = test::SimpleTable("a", 3, OptimizerKind::kAdam);
   TableSpec counted = test::SimpleTable("b", 2, OptimizerKind::kAdagrad);
   counted.wire = FloatFormat::kFp16;
@@ -35,11 +35,11 @@ std::vector<TableSpec> Tables() {
   timed.life = {.expiry_time = seconds(20)};
   return {plain, counted, timed};
 }
-const std::vector<TableSpec> kTables = Tables();
+const std::vector<TableSpec> kRecordTables = RecordTables();
 
 ShardSet MakeSet(std::optional<Step> staleness) {
   ShardSetOptions options =
-      test::SetOf(kTables, staleness ? 1 : 2, kShards, test::AllShards(kShards));
+      test::SetOf(kRecordTables, staleness ? 1 : 2, kShards, test::AllShards(kShards));
   options.staleness = staleness;
   for (uint32_t w = 1; w <= kWorkers; ++w) options.view.workers.emplace_back(w);
   return ShardSet(std::move(options));
@@ -50,14 +50,14 @@ PushRequest PushOf(const ShardSet& set, uint32_t w, Step step) {
   RowMap rows;
   for (uint32_t i = 0; i < 12; ++i) {
     const PhiloxBlock bits = Philox(w, step, i);
-    const uint32_t table = bits[0] % static_cast<uint32_t>(kTables.size());
-    std::vector<float> gradient(kTables[table].dim);
+    const uint32_t table = bits[0] % static_cast<uint32_t>(kRecordTables.size());
+    std::vector<float> gradient(kRecordTables[table].dim);
     FillNormal(bits[2], i, gradient);
     rows[{table, bits[1] % 40}] = gradient;
   }
-  const Grouping grouping(kTables, kShards, test::AllShards(kShards), rows);
+  const Grouping grouping(kRecordTables, kShards, test::AllShards(kShards), rows);
   PushRequest push = grouping.Push(0, test::kFirstStamp, step);
-  push.gradients = test::EncodedRows(kTables, grouping.out_groups, grouping.floats);
+  push.gradients = test::EncodedRows(kRecordTables, grouping.out_groups, grouping.floats);
   if (set.asynchronous()) {
     push.worker = ProcessId(w);
   } else {
@@ -68,17 +68,18 @@ PushRequest PushOf(const ShardSet& set, uint32_t w, Step step) {
 }
 
 void ExpectSameState(const ShardSet& a, const ShardSet& b) {
-  const auto x = ReportTables(kTables, a.shards()), y = ReportTables(kTables, b.shards());
-  for (size_t t = 0; t < kTables.size(); ++t) {
-    EXPECT_EQ(x[t].checksum_low, y[t].checksum_low) << kTables[t].name;
-    EXPECT_EQ(x[t].checksum_high, y[t].checksum_high) << kTables[t].name;
-    EXPECT_EQ(x[t].rows, y[t].rows) << kTables[t].name;
+  const auto x = ReportTables(kRecordTables, a.shards()),
+             y = ReportTables(kRecordTables, b.shards());
+  for (size_t t = 0; t < kRecordTables.size(); ++t) {
+    EXPECT_EQ(x[t].checksum_low, y[t].checksum_low) << kRecordTables[t].name;
+    EXPECT_EQ(x[t].checksum_high, y[t].checksum_high) << kRecordTables[t].name;
+    EXPECT_EQ(x[t].rows, y[t].rows) << kRecordTables[t].name;
   }
   for (size_t s = 0; s < kShards; ++s) {
     EXPECT_EQ(a.shards()[s].position(), b.shards()[s].position());
     EXPECT_EQ(a.shards()[s].now(), b.shards()[s].now());
     EXPECT_EQ(a.shards()[s].clock().Missing(), b.shards()[s].clock().Missing());
-    for (uint32_t t = 0; t < kTables.size(); ++t) {
+    for (uint32_t t = 0; t < kRecordTables.size(); ++t) {
       EXPECT_EQ(a.shards()[s].table(t).LifeState(), b.shards()[s].table(t).LifeState());
     }
   }
@@ -190,7 +191,7 @@ TEST(Records, BytesThatAreNoRecordAreRefused) {
   head.RecordTo(&records);
   ASSERT_TRUE(head.Push(PushOf(head, 1, 0)).ok());
   const auto decode = [&](const Frame& a, const Frame& b, const Frame& c) {
-    return DecodeRecord(a, b, c, kTables, kShards).status();
+    return DecodeRecord(a, b, c, kRecordTables, kShards).status();
   };
   for (size_t i = 0; i < records.size(); ++i) {
     const auto& [bytes, keys, gradients] = records[i];
@@ -221,7 +222,7 @@ TEST(Records, AnyChangedByteIsHarmless) {
       Frame changed = Frame::CopyOf(bytes);
       changed.bytes()[at] ^= std::byte{0x81};
       Result<ShardRecord> record =
-          DecodeRecord(changed, records[i].keys, records[i].gradients, kTables, kShards);
+          DecodeRecord(changed, records[i].keys, records[i].gradients, kRecordTables, kShards);
       if (!record.ok()) continue;
       ShardSet follower = MakeSet(Step{3});
       ASSERT_TRUE(records.Follow(follower, 0, i).ok());

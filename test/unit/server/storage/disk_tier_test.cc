@@ -12,14 +12,14 @@
 namespace dt::server {
 namespace {
 
-constexpr uint64_t kKeys = 3000;
+constexpr uint64_t kTierKeys = 3000;
 constexpr uint32_t kDim = 32;
 
 class DiskTierTest : public ::testing::Test {
  protected:
   // Pushes ones to every key, 100 keys in a step.
   bool PushAll() {
-    for (uint64_t begin = 0; begin < kKeys; begin += 100) {
+    for (uint64_t begin = 0; begin < kTierKeys; begin += 100) {
       std::map<Key, std::vector<float>> rows;
       for (Key key = begin; key < begin + 100; ++key) rows[key] = std::vector<float>(kDim, 1);
       if (!tiered_.Push(0, tiered_.shards().clock(), rows)) return false;
@@ -43,10 +43,10 @@ class DiskTierTest : public ::testing::Test {
 
 TEST_F(DiskTierTest, RowsLeaveAndComeBack) {
   ASSERT_TRUE(PushAll());
-  EXPECT_GT(tiered_.tier().rows_below(), kKeys / 2);
+  EXPECT_GT(tiered_.tier().rows_below(), kTierKeys / 2);
   EXPECT_TRUE(tiered_.shards().below());
-  for (Key key = 0; key < kKeys; key += 7) ASSERT_EQ(Pushes(key), 1) << key;
-  EXPECT_EQ(Pushes(kKeys + 1), 0);  // Never pushed.
+  for (Key key = 0; key < kTierKeys; key += 7) ASSERT_EQ(Pushes(key), 1) << key;
+  EXPECT_EQ(Pushes(kTierKeys + 1), 0);  // Never pushed.
   EXPECT_LT(tiered_.shards().bytes(), uint64_t{1} << 18);
 }
 
@@ -62,7 +62,7 @@ TEST_F(DiskTierTest, CountsWhatIsWhereAndWhatMoves) {
                     AddRowBelow(table, key, record, exact);
                   })
                   .ok());
-  EXPECT_EQ(sizes.rows, kKeys);
+  EXPECT_EQ(sizes.rows, kTierKeys);
   EXPECT_EQ(sizes.rows_in_memory, exact[0].rows_in_memory);
   EXPECT_EQ(sizes.rows_on_disk, exact[0].rows_on_disk);
   EXPECT_EQ(sizes.bytes, exact[0].bytes);
@@ -86,7 +86,7 @@ TEST_F(DiskTierTest, ADiskThatFailsForAWhileLosesNothing) {
   std::ofstream(folder) << "in the way";
   test::TieredShards tiered(Counting(), 2, test::AllShards(2), folder + "/rows", 1 << 17);
   std::map<Key, std::vector<float>> rows;
-  for (Key key = 0; key < kKeys; ++key) rows[key] = std::vector<float>(kDim, 1);
+  for (Key key = 0; key < kTierKeys; ++key) rows[key] = std::vector<float>(kDim, 1);
   ASSERT_TRUE(tiered.Push(0, 0, rows));
   const auto saved = tiered.Save(1, {temp_ / "checkpoint", ProcessId(1), 0});
   ASSERT_FALSE(saved.ok());
@@ -94,8 +94,8 @@ TEST_F(DiskTierTest, ADiskThatFailsForAWhileLosesNothing) {
   std::filesystem::remove(folder);
   ASSERT_TRUE(tiered.Push(0, 1, rows));
   tiered.Rest(1000);
-  EXPECT_GT(tiered.tier().rows_below(), kKeys / 2);
-  for (Key key = 0; key < kKeys; key += 13) {
+  EXPECT_GT(tiered.tier().rows_below(), kTierKeys / 2);
+  for (Key key = 0; key < kTierKeys; key += 13) {
     ASSERT_EQ(tiered.Pull(0, key).front(), -2) << key;
   }
 }
@@ -111,7 +111,7 @@ TEST_F(DiskTierTest, ADamagedFileIsNamed) {
     }
   }
   Key key = 0;
-  while (key < kKeys && tiered_.tier().failure().ok()) Pushes(key += 3);
+  while (key < kTierKeys && tiered_.tier().failure().ok()) Pushes(key += 3);
   EXPECT_EQ(tiered_.tier().failure().code(), StatusCode::kDataLoss);
   EXPECT_NE(ToText(tiered_.tier().failure()).find(temp_ / "rows"), std::string::npos)
       << tiered_.tier().failure();
@@ -177,7 +177,7 @@ TEST_F(DiskTierTest, AnotherInTheSameFolderHasFilesOfItsOwn) {
     test::TieredShards other(Counting(), 2, test::AllShards(2), temp_ / "rows", 1 << 17);
     ASSERT_TRUE(other.Save(0, {temp_ / ("checkpoint" + std::to_string(i)), ProcessId(1), 0}).ok());
   }
-  for (Key key = 0; key < kKeys; ++key) ASSERT_EQ(Pushes(key), 1) << key;
+  for (Key key = 0; key < kTierKeys; ++key) ASSERT_EQ(Pushes(key), 1) << key;
 }
 
 TEST_F(DiskTierTest, TheFolderGoesWithIt) {

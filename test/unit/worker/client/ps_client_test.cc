@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint32_t kShards = 8;
+constexpr uint32_t kClientShards = 8;
 // Dimension of each table; the tables of graph and job have the same order.
 const std::vector<uint32_t> kDims = {3, 5};
 using Formats = std::array<FloatFormat, 2>;
@@ -174,7 +174,7 @@ class FakeServer {
 std::vector<Key> KeysIn(ShardId shard, uint32_t table, uint32_t rows) {
   std::vector<Key> keys;
   for (Key key = 0; key < rows; ++key) {
-    if (ShardOf(TableId(table), key, kShards) == shard) keys.push_back(key);
+    if (ShardOf(TableId(table), key, kClientShards) == shard) keys.push_back(key);
   }
   return keys;
 }
@@ -183,7 +183,7 @@ std::vector<Key> KeysIn(ShardId shard, uint32_t table, uint32_t rows) {
 LookupPlan MakePlan(uint32_t rows) {
   LookupPlan plan;
   plan.tables.resize(kDims.size());
-  for (uint32_t s = 0; s < kShards; ++s) {
+  for (uint32_t s = 0; s < kClientShards; ++s) {
     for (uint32_t table = 0; table < kDims.size(); ++table) {
       const std::vector<Key> keys = KeysIn(ShardId(s), table, rows);
       if (keys.empty()) continue;
@@ -204,7 +204,7 @@ class PsClientTest : public ::testing::Test {
         view_{Generation(1),
               ViewNumber(1),
               MakeShardMap(
-                  MapVersion(1), kShards,
+                  MapVersion(1), kClientShards,
                   {{ProcessId(1), {"inproc://a", "inproc://b"}}, {ProcessId(2), {"inproc://c"}}}),
               {}} {
     options_.network = network_.get();
@@ -261,7 +261,7 @@ class PsClientTest : public ::testing::Test {
       }
     }
     EXPECT_EQ(seen.gradients.size(), rows);
-    EXPECT_EQ(seen.named.size(), kShards) << "every shard is named, also those without rows";
+    EXPECT_EQ(seen.named.size(), kClientShards) << "every shard is named, also those without rows";
   }
 
   const std::unique_ptr<Network> network_;
@@ -318,7 +318,7 @@ TEST_F(PsClientTest, ALargePullIsCutInMessagesThatAddUp) {
   }
   EXPECT_GT(server_.seen().pulls, 60);
   // Messages are filled up to whole groups.
-  EXPECT_LE(server_.seen().largest_pull, 200 + kShards * 2 * 3);
+  EXPECT_LE(server_.seen().largest_pull, 200 + kClientShards * 2 * 3);
 }
 
 TEST_F(PsClientTest, PartsOfAPullThatAreLostOrRefusedComeAgain) {

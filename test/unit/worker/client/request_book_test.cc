@@ -16,11 +16,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint32_t kShards = 8, kDim = 2;
+constexpr uint32_t kBookShards = 8, kDim = 2;
 const WireTable kTable{kDim};
 
 ShardMap TwoServers() {
-  return MakeShardMap(MapVersion(1), kShards,
+  return MakeShardMap(MapVersion(1), kBookShards,
                       {{ProcessId(1), {"a0", "a1"}}, {ProcessId(2), {"b0"}}});
 }
 ShardMap Move(ShardMap map, uint32_t shard, ProcessId to) {
@@ -34,10 +34,10 @@ float ValueOf(Key key, size_t column) { return static_cast<float>(10 * key + col
 LookupPlan PlanOf(uint32_t rows) {
   LookupPlan plan;
   plan.tables.resize(1);
-  for (uint32_t s = 0; s < kShards; ++s) {
+  for (uint32_t s = 0; s < kBookShards; ++s) {
     const auto first = static_cast<uint32_t>(plan.tables[0].size());
     for (Key key = 0; key < rows; ++key) {
-      if (ShardOf(TableId(0), key, kShards) == ShardId(s)) plan.tables[0].push_back(key);
+      if (ShardOf(TableId(0), key, kBookShards) == ShardId(s)) plan.tables[0].push_back(key);
     }
     const auto count = static_cast<uint32_t>(plan.tables[0].size()) - first;
     if (count > 0) plan.groups.push_back({ShardId(s), 0, first, count});
@@ -141,7 +141,7 @@ class RequestBookTest : public ::testing::Test {
       EXPECT_EQ(times, 1u);
       shards.insert(std::get<1>(piece));
     }
-    EXPECT_EQ(shards.size(), kShards);
+    EXPECT_EQ(shards.size(), kBookShards);
   }
 
   TimePoint now_{};

@@ -13,7 +13,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr uint32_t kShards = 8;
+constexpr uint32_t kRouteShards = 8;
 
 ServerInfo ServerOf(uint32_t id) {
   ServerInfo server{ProcessId(id), {}};
@@ -54,7 +54,8 @@ void ExpectRoutesOf(const ShardMap& map, const Routes& routes) {
 }
 
 TEST(Routes, PushesEnterAtTheHeadAndPullsAreServedByTheTail) {
-  const ShardMap map = Moved(MakeShardMap(MapVersion(1), kShards, {ServerOf(3)}), 5, {6, 3, 9});
+  const ShardMap map =
+      Moved(MakeShardMap(MapVersion(1), kRouteShards, {ServerOf(3)}), 5, {6, 3, 9});
   const Routes routes(map);
   ExpectRoutesOf(map, routes);
   EXPECT_NE(routes.for_push()[5], routes.for_pull()[5]);
@@ -62,7 +63,7 @@ TEST(Routes, PushesEnterAtTheHeadAndPullsAreServedByTheTail) {
 }
 
 TEST(Routes, EveryMemberOfAChainHoldsItsShardAndNobodyElse) {
-  const ShardMap map = Moved(MakeShardMap(MapVersion(1), kShards, {ServerOf(3)}), 5, {6, 9});
+  const ShardMap map = Moved(MakeShardMap(MapVersion(1), kRouteShards, {ServerOf(3)}), 5, {6, 9});
   const Routes routes(map);
   for (uint32_t e = 0; e < routes.executors().size(); ++e) {
     const ProcessId server = routes.executors()[e].server;
@@ -90,7 +91,7 @@ TEST(Routes, AServerThatHasLeftKeepsItsIndicesAndIsNotInUse) {
 }
 
 TEST(Routes, WhatIsKnownAlreadyChangesNothing) {
-  const ShardMap first = MakeShardMap(MapVersion(4), kShards, {ServerOf(1), ServerOf(2)});
+  const ShardMap first = MakeShardMap(MapVersion(4), kRouteShards, {ServerOf(1), ServerOf(2)});
   const ShardMap second = Moved(first, 0, {2});
   Routes routes(second);
   const std::vector<uint32_t> push(routes.for_push().begin(), routes.for_push().end());
@@ -101,7 +102,7 @@ TEST(Routes, WhatIsKnownAlreadyChangesNothing) {
 }
 
 TEST(Routes, AChangeThatLeavesAGapOrIsWrongIsRefusedWhole) {
-  const ShardMap first = MakeShardMap(MapVersion(1), kShards, {ServerOf(1)});
+  const ShardMap first = MakeShardMap(MapVersion(1), kRouteShards, {ServerOf(1)});
   Routes routes(first);
   const ShardMap third = Moved(Moved(first, 0, {2}), 1, {2});
   EXPECT_EQ(routes.Take(ChangeSince(third, MapVersion(2))).status().code(),
@@ -123,7 +124,7 @@ TEST(Routes, FollowAnyMovesAndNeverRenumber) {
         fmt::format("DT_ROUTES_SEED={} worker_client_test "
                     "--gtest_filter=Routes.FollowAnyMovesAndNeverRenumber",
                     seed));
-    ShardMap map = MakeShardMap(MapVersion(1), kShards, {ServerOf(1), ServerOf(2)});
+    ShardMap map = MakeShardMap(MapVersion(1), kRouteShards, {ServerOf(1), ServerOf(2)});
     Routes routes(map);
     for (uint64_t move = 0; move < 60; ++move) {
       const PhiloxBlock draw = Philox(seed, 0, move);
@@ -132,8 +133,8 @@ TEST(Routes, FollowAnyMovesAndNeverRenumber) {
       const std::vector<Routes::Executor> before(routes.executors().begin(),
                                                  routes.executors().end());
       const MapVersion known = map.version;
-      map = Moved(map, draw[2] % kShards, members);
-      if (draw[3] % 3 == 0) map = Moved(map, draw[3] % kShards, {members[0]});
+      map = Moved(map, draw[2] % kRouteShards, members);
+      if (draw[3] % 3 == 0) map = Moved(map, draw[3] % kRouteShards, {members[0]});
       ASSERT_TRUE(*routes.Take(ChangeSince(map, known)));
       ASSERT_EQ(routes.map(), map);
       ExpectRoutesOf(map, routes);

@@ -12,7 +12,7 @@ namespace dt::worker {
 namespace {
 
 // One executor with all four shards. Rows of table 0 are cached, those of table 1 are not.
-constexpr uint32_t kDim = 2, kOtherDim = 3;
+constexpr uint32_t kCachedDim = 2, kOtherDim = 3;
 
 LookupPlan PlanOf(const std::vector<Key>& keys) {
   LookupPlan plan;
@@ -41,7 +41,7 @@ class RowCacheTest : public ::testing::Test {
     PsClient::Options options;
     options.network = network_.get();
     options.requests.wire_tables = {0, 1};
-    options.requests.tables = {{kDim}, {kOtherDim}};
+    options.requests.tables = {{kCachedDim}, {kOtherDim}};
     View view;
     view.map = MakeShardMap(MapVersion(1), 4, {{ProcessId(1), {"server"}}});
     auto client = PsClient::Open(view, std::move(options));
@@ -63,7 +63,7 @@ class RowCacheTest : public ::testing::Test {
   void Answer(Step clock) {
     Result<PeerMessage> message = server_->Receive(seconds(5));
     ASSERT_TRUE(message.ok());
-    const WireTable tables[] = {{kDim}, {kOtherDim}};
+    const WireTable tables[] = {{kCachedDim}, {kOtherDim}};
     Result<DataRequest> request = DecodeDataRequest(std::move(message->frames), tables);
     ASSERT_TRUE(request.ok());
     std::vector<float> values;
@@ -88,7 +88,7 @@ class RowCacheTest : public ::testing::Test {
   std::unique_ptr<Network> network_;
   std::unique_ptr<ServerSocket> server_;
   std::unique_ptr<PsClient> client_;
-  RowCache cache_{{.dims = {kDim}, .rows = 64, .staleness = 3}};
+  RowCache cache_{{.dims = {kCachedDim}, .rows = 64, .staleness = 3}};
   CachedPull pull_;
   std::vector<Key> pulled_keys_;
 };
@@ -136,10 +136,10 @@ TEST_F(RowCacheTest, RowsAreInTheirPlacesAndFreshEnough) {
     const LookupPlan plan = PlanOf(list);
     const auto rows = Pull(plan, step, step - 1);
     for (size_t row = 0; row < plan.tables[0].size(); ++row) {
-      const float age = ValueOf(plan.tables[0][row], step) - rows[0][row * kDim];
+      const float age = ValueOf(plan.tables[0][row], step) - rows[0][row * kCachedDim];
       ASSERT_GE(age, 0.0f);
       ASSERT_LE(age, 3.0f);  // The row contains all pushes of steps before step - 3.
-      ASSERT_EQ(rows[0][row * kDim], rows[0][row * kDim + 1]);
+      ASSERT_EQ(rows[0][row * kCachedDim], rows[0][row * kCachedDim + 1]);
     }
   }
   EXPECT_GT(cache_.hits(), cache_.lookups() / 10);

@@ -12,7 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 
-std::unique_ptr<Dataset> MustOpen(const DataConfig& config, Split split = Split::kTrain) {
+std::unique_ptr<Dataset> MustOpenCsv(const DataConfig& config, Split split = Split::kTrain) {
   TaskPool pool(2);
   auto data = Dataset::Open(config, split, pool);
   EXPECT_TRUE(data.ok()) << data.status();
@@ -30,7 +30,7 @@ TEST(Csv, ColumnsComeInTheOrderOfTheJobFile) {
   ColumnSpec log = Column("price", ColumnType::kFloat);
   log.transform = "log";
   log.fill = -1;
-  const auto data = MustOpen(CsvConfig(
+  const auto data = MustOpenCsv(CsvConfig(
       dir, "a,click,price,name\r\n7,1,3,Ann\r\n8,0,,\r\n18446744073709551615,1,-3,Bob",
       {Column("name", ColumnType::kString), Column("click", ColumnType::kFloat, ColumnRole::kLabel),
        log, Column("a", ColumnType::kId)}));
@@ -52,7 +52,7 @@ TEST(Csv, ListsAreRaggedAndCutToTheirEnd) {
   words.length = 0;
   words.separator = " ";
   const auto data =
-      MustOpen(CsvConfig(dir, "words,ids\na b,1|2|3\n,\nc,4\nd  e,5|6\n", {ids, words}));
+      MustOpenCsv(CsvConfig(dir, "words,ids\na b,1|2|3\n,\nc,4\nd  e,5|6\n", {ids, words}));
   ASSERT_NE(data, nullptr);
   const Batch batch = AllOf(*data);
   EXPECT_THAT(batch.columns[0].offsets, ElementsAre(0, 2, 2, 3, 5));
@@ -71,7 +71,7 @@ TEST(Csv, BucketsAreHashedWithTheirColumn) {
   const TempDir dir;
   ColumnSpec count = Column("n", ColumnType::kId);
   count.transform = "bucket";
-  const auto data = MustOpen(CsvConfig(dir, "n,x\n-3,\n2,\n3,\n100,\n,\n", {count}));
+  const auto data = MustOpenCsv(CsvConfig(dir, "n,x\n-3,\n2,\n3,\n100,\n,\n", {count}));
   ASSERT_NE(data, nullptr);
   // ln(3)² = 1.2, ln(100)² = 21.2.
   EXPECT_THAT(AllOf(*data).columns[0].keys,
@@ -96,7 +96,7 @@ TEST(Csv, CrossedColumnsAreMadeOfTheKeysOfOthers) {
   turned.of = {"a", "n"};
   ColumnSpec tags = Column("tags", ColumnType::kIds);
   tags.length = 0;
-  const auto data = MustOpen(CsvConfig(
+  const auto data = MustOpenCsv(CsvConfig(
       dir, "a,n,s,tags\n1,23,x,5|6\n12,3,x,\n1,23,y,7\n",
       {both, Column("a", ColumnType::kId), turned, tags, count, Column("s", ColumnType::kString)}));
   ASSERT_NE(data, nullptr);
@@ -119,9 +119,9 @@ TEST(Csv, AChangedCrossingIsReadAgain) {
   both.of = {"a", "b"};
   DataConfig config = CsvConfig(dir, "a,b\n1,2\n",
                                 {Column("a", ColumnType::kId), Column("b", ColumnType::kId), both});
-  EXPECT_THAT(AllOf(*MustOpen(config)).columns[2].keys, ElementsAre(CrossOf("both=", {1, 2})));
+  EXPECT_THAT(AllOf(*MustOpenCsv(config)).columns[2].keys, ElementsAre(CrossOf("both=", {1, 2})));
   config.columns[2].of = {"b", "a"};
-  EXPECT_THAT(AllOf(*MustOpen(config)).columns[2].keys, ElementsAre(CrossOf("both=", {2, 1})));
+  EXPECT_THAT(AllOf(*MustOpenCsv(config)).columns[2].keys, ElementsAre(CrossOf("both=", {2, 1})));
 }
 
 TEST(Csv, NamedIdsOfTwoColumnsDiffer) {
@@ -131,7 +131,7 @@ TEST(Csv, NamedIdsOfTwoColumnsDiffer) {
   seen.length = tags.length = 0;
   for (ColumnSpec* column : {&user, &seen, &tags}) column->transform = "named";
   const auto data =
-      MustOpen(CsvConfig(dir, "user,item,seen,tags\n5,5,5|007,5\n", {user, item, seen, tags}));
+      MustOpenCsv(CsvConfig(dir, "user,item,seen,tags\n5,5,5|007,5\n", {user, item, seen, tags}));
   ASSERT_NE(data, nullptr);
   const Batch batch = AllOf(*data);
   EXPECT_THAT(batch.columns[0].keys, ElementsAre(HashString("user=5")));
@@ -161,7 +161,7 @@ TEST(Csv, EveryFileMayHaveItsOwnHeader) {
   const TempDir dir;
   DataConfig config = CsvConfig(dir, "a,b\n1,2\n", {Column("b", ColumnType::kId)});
   config.valid = {dir.Write("one.csv", " b ,x,a\n6,0,5\n"), dir.Write("two.csv", "7,0,9\n")};
-  const auto valid = MustOpen(config, Split::kValid);
+  const auto valid = MustOpenCsv(config, Split::kValid);
   ASSERT_NE(valid, nullptr);
   EXPECT_THAT(AllOf(*valid).columns[0].keys, ElementsAre(6, 7));
 }
@@ -169,8 +169,8 @@ TEST(Csv, EveryFileMayHaveItsOwnHeader) {
 TEST(Csv, QuotesHoldDelimitersAndQuotes) {
   const TempDir dir;
   const auto data =
-      MustOpen(CsvConfig(dir, "\"s\",t\n\"a,b\",c\n\"say \"\"hi\"\"\",\nx,\"\"\nin\"side,y\n",
-                         {Column("s", ColumnType::kString), Column("t", ColumnType::kString)}));
+      MustOpenCsv(CsvConfig(dir, "\"s\",t\n\"a,b\",c\n\"say \"\"hi\"\"\",\nx,\"\"\nin\"side,y\n",
+                            {Column("s", ColumnType::kString), Column("t", ColumnType::kString)}));
   ASSERT_NE(data, nullptr);
   const Batch batch = AllOf(*data);
   EXPECT_THAT(batch.columns[0].keys, ElementsAre(HashString("a,b"), HashString("say \"hi\""),
@@ -184,7 +184,7 @@ TEST(Csv, TabsMakeQuotesPlain) {
   DataConfig config =
       CsvConfig(dir, "s\tt\n\"Heat\" (1995)\t1\n", {Column("s", ColumnType::kString)});
   config.delimiter = '\t';
-  const auto data = MustOpen(config);
+  const auto data = MustOpenCsv(config);
   ASSERT_NE(data, nullptr);
   EXPECT_THAT(AllOf(*data).columns[0].keys, ElementsAre(HashString("\"Heat\" (1995)")));
 }
@@ -198,10 +198,10 @@ TEST(Csv, FilesWithoutHeaderUseTheFirstTrainingFiles) {
   config.train.push_back(dir.Write("second.csv", "3,4\n"));
   config.train.push_back(dir.Write("third.csv", "b,c,a\n6,0,5\n"));
   config.valid = {dir.Write("valid.csv", "7,8\n9,10\n")};
-  const auto train = MustOpen(config);
+  const auto train = MustOpenCsv(config);
   ASSERT_NE(train, nullptr);
   EXPECT_THAT(AllOf(*train).columns[0].keys, ElementsAre(2, 4, 6));
-  const auto valid = MustOpen(config, Split::kValid);
+  const auto valid = MustOpenCsv(config, Split::kValid);
   ASSERT_NE(valid, nullptr);
   EXPECT_THAT(AllOf(*valid).columns[0].keys, ElementsAre(8, 10));
 }
@@ -221,7 +221,7 @@ TEST(Criteo, CountsAreScaledAndEmptyCellsCount) {
   for (int i = 5; i <= 13; ++i) row += "\t1";
   row += "\t68fd1e64\t";
   for (int i = 3; i <= 26; ++i) row += "\tx" + std::to_string(i);
-  const auto data = MustOpen(ConfigFor(dir, DataFormat::kCriteo, row + "\n"));
+  const auto data = MustOpenCsv(ConfigFor(dir, DataFormat::kCriteo, row + "\n"));
   ASSERT_NE(data, nullptr);
   const Batch batch = AllOf(*data);
   ASSERT_EQ(batch.columns.size(), 40u);
@@ -240,7 +240,8 @@ TEST(Criteo, CountsAreScaledAndEmptyCellsCount) {
 
 TEST(Libffm, FieldsAreCheckedAndNotUsed) {
   const TempDir dir;
-  const auto data = MustOpen(ConfigFor(dir, DataFormat::kLibffm, "1 2:7:1 1:9:0.5\n0 1:3:1 2:4:1"));
+  const auto data =
+      MustOpenCsv(ConfigFor(dir, DataFormat::kLibffm, "1 2:7:1 1:9:0.5\n0 1:3:1 2:4:1"));
   ASSERT_NE(data, nullptr);
   const Batch batch = AllOf(*data);
   EXPECT_THAT(batch.columns[1].keys, ElementsAre(7, 9, 3, 4));

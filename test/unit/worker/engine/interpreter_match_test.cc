@@ -22,7 +22,7 @@
 namespace dt::worker {
 namespace {
 
-constexpr uint32_t kSlices = 2;
+constexpr uint32_t kMatchSlices = 2;
 constexpr uint32_t kSamples = 12;
 
 // Keys are less than this. On the worker, key k is row k of the interpreter's table.
@@ -31,7 +31,7 @@ constexpr uint32_t kKeys = 9;
 JobConfig TestJob(std::vector<NodeConfig> nodes, Device tables) {
   JobConfig job = test::TinyJob(std::move(nodes));
   job.optimizer.clip_norm = 5;
-  job.train.batch_size = kSlices * kSamples;
+  job.train.batch_size = kMatchSlices * kSamples;
   for (TableConfig& table : job.model.tables) {
     table.device = tables;
     table.init = {InitKind::kNormal, 0.5f};
@@ -39,18 +39,18 @@ JobConfig TestJob(std::vector<NodeConfig> nodes, Device tables) {
   return job;
 }
 
-Plan TestPlan(const JobConfig& job) {
-  Result<Plan> plan = scheduler::MakePlan({job, test::TinyColumns(), kSlices});
+Plan MatchPlan(const JobConfig& job) {
+  Result<Plan> plan = scheduler::MakePlan({job, test::TinyColumns(), kMatchSlices});
   DT_CHECK_MSG(plan.ok(), "{}", ToText(plan.status()));
   return *std::move(plan);
 }
 
-Batch MakeBatch(const Plan& plan, Step step, SliceIndex slice) {
+Batch MatchBatch(const Plan& plan, Step step, SliceIndex slice) {
   Batch batch;
   batch.step = step;
   batch.slice = slice;
   batch.samples = kSamples;
-  batch.step_samples = kSlices * kSamples;
+  batch.step_samples = kMatchSlices * kSamples;
   batch.first_sample = slice * kSamples;
   for (size_t c = 0; c < plan.columns.size(); ++c) {
     const ColumnSpec& spec = plan.columns[c];
@@ -142,7 +142,7 @@ test::SliceData DataOf(const Graph& graph, const Slice& slice) {
 
 Slice MakeSlice(const Plan& plan, LookupPlanner& planner, Step step, SliceIndex k) {
   Slice slice;
-  slice.plan.batch = MakeBatch(plan, step, k);
+  slice.plan.batch = MatchBatch(plan, step, k);
   EXPECT_TRUE(planner.Fill(LookupFor::kTrain, slice.plan).ok());
   for (size_t t = 0; t < plan.graph.tables.size(); ++t) {
     std::vector<float>& rows = slice.rows.emplace_back();
@@ -206,8 +206,8 @@ void ExpectTablesMatch(const Graph& graph, const WorkerTables& tables, const Las
 void ExpectStepsMatch(std::vector<NodeConfig> nodes, Device on = Device::kPs) {
   TaskPool pool(2);
   const JobConfig job = TestJob(std::move(nodes), on);
-  const auto own_tables = WorkerTables::Create(TestPlan(job), job, nullptr).value();
-  const auto engine = *Engine::Create(TestPlan(job), {.pool = pool, .tables = own_tables.get()});
+  const auto own_tables = WorkerTables::Create(MatchPlan(job), job, nullptr).value();
+  const auto engine = *Engine::Create(MatchPlan(job), {.pool = pool, .tables = own_tables.get()});
   const Plan& plan = engine->plan();
   std::vector<uint32_t> tables(plan.graph.tables.size());
   std::iota(tables.begin(), tables.end(), 0);
@@ -217,17 +217,17 @@ void ExpectStepsMatch(std::vector<NodeConfig> nodes, Device on = Device::kPs) {
   test::Tensors parameters = test::FirstParameters(plan.graph, plan.seed);
   AddTables(plan, job, parameters);
   LastUpdates last(plan.graph.tables.size());
-  const std::vector<uint32_t> owner(kSlices, 0);
+  const std::vector<uint32_t> owner(kMatchSlices, 0);
   for (Step step = 0; step < 3; ++step) {
-    RunInfo run{.seed = plan.seed, .step = step, .step_samples = kSlices * kSamples};
+    RunInfo run{.seed = plan.seed, .step = step, .step_samples = kMatchSlices * kSamples};
     std::vector<Slice> slices;
     std::vector<test::SliceData> data;
-    for (SliceIndex k = 0; k < kSlices; ++k) {
+    for (SliceIndex k = 0; k < kMatchSlices; ++k) {
       slices.push_back(MakeSlice(plan, planner, step, k));
       data.push_back(DataOf(plan.graph, slices.back()));
     }
     const test::StepResult expected = interpreter.RunStep(data, parameters, run);
-    for (SliceIndex k = 0; k < kSlices; ++k) {
+    for (SliceIndex k = 0; k < kMatchSlices; ++k) {
       const std::vector<std::span<const float>> rows(slices[k].rows.begin(), slices[k].rows.end());
       run.first_sample = slices[k].plan.batch.first_sample;
       const auto grads = engine->RunSlice({slices[k].plan, rows}, run);

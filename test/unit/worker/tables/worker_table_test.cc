@@ -37,7 +37,7 @@ TableConfig ConfigOf(OptimizerKind kind) {
   return table;
 }
 
-server::TableSpec SpecOf(const TableConfig& table) {
+server::TableSpec TableSpecOf(const TableConfig& table) {
   server::TableSpec spec = test::SimpleTable(table.name, table.dim);
   spec.optimizer = table.optimizer;
   spec.init = table.init;
@@ -125,7 +125,7 @@ TEST_P(WorkerTableTest, HoldsWhatAServerWould) {
                                    OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
     const TableConfig config = ConfigOf(kind);
     const Placed own(config, GetParam());
-    test::OneTable server(SpecOf(config));
+    test::OneTable server(TableSpecOf(config));
     std::mt19937_64 random(3);
     for (Step step = 2; step < 40; ++step) {
       const std::vector<Key> keys = SomeKeys(random, 150, 4000);
@@ -179,7 +179,7 @@ TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
       WorkerTable::Create(
           {.table = config, .seed = kSeed, .updated = false, .accelerator = own.device.get()})
           .value();
-  test::OneTable server(SpecOf(config));
+  test::OneTable server(TableSpecOf(config));
   std::mt19937_64 random(6);
   for (Step step = 1; step < 12; ++step) {
     const std::vector<Key> keys = SomeKeys(random, 300, 2000);

@@ -91,7 +91,7 @@ class ScriptedMesh : public Mesh {
   Journal& journal_;
 };
 
-std::vector<ColumnSpec> Columns() {
+std::vector<ColumnSpec> ScriptedColumns() {
   return {test::TinyColumn("label", ColumnType::kFloat, ColumnRole::kLabel),
           test::TinyColumn("C1", ColumnType::kId), test::TinyColumn("I1", ColumnType::kFloat)};
 }
@@ -119,7 +119,7 @@ class MadeUpSamples : public Dataset {
  private:
   const uint64_t rows_;
   std::vector<uint64_t>* const gathered_;
-  const std::vector<ColumnSpec> columns_ = Columns();
+  const std::vector<ColumnSpec> columns_ = ScriptedColumns();
   const OpenStats stats_;
 };
 
@@ -260,7 +260,7 @@ JobConfig ScriptedJob(const RankSetting& setting) {
 
 Plan ScriptedPlan(const RankSetting& setting) {
   const JobConfig job = ScriptedJob(setting);
-  Result<Plan> plan = scheduler::MakePlan({job, Columns(), setting.slices});
+  Result<Plan> plan = scheduler::MakePlan({job, ScriptedColumns(), setting.slices});
   EXPECT_TRUE(plan.ok()) << ToText(plan.status());
   return plan.ok() ? *std::move(plan) : Plan();
 }

@@ -31,10 +31,10 @@ std::vector<uint64_t> Sorted(std::vector<uint64_t> rows) {
 }
 
 // One worker of `ranks`.
-class Worker {
+class TrainedWorker {
  public:
-  Worker(const RankSetting& setting, uint32_t rank, uint32_t ranks, std::unique_ptr<Mesh> mesh,
-         ScriptedServer& server)
+  TrainedWorker(const RankSetting& setting, uint32_t rank, uint32_t ranks,
+                std::unique_ptr<Mesh> mesh, ScriptedServer& server)
       : rank_(setting, std::move(mesh), server, server.journal()), job_(rank_.job) {
     job_.parallel.overlap = setting.overlap;
     data_.train = MakeSamples(kRows, &trained);
@@ -86,7 +86,7 @@ class TrainerTest : public ::testing::Test {
     for (uint32_t r = 0; r < ranks; ++r) {
       if (setting.staleness > 0) meshes[r] = std::move(PlainMeshes(1).front());
       workers_.push_back(
-          std::make_unique<Worker>(setting, r, ranks, std::move(meshes[r]), *server_));
+          std::make_unique<TrainedWorker>(setting, r, ranks, std::move(meshes[r]), *server_));
     }
   }
   // All ranks at once.
@@ -122,7 +122,7 @@ class TrainerTest : public ::testing::Test {
 
   Journal journal_;
   std::unique_ptr<ScriptedServer> server_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<TrainedWorker>> workers_;
 };
 
 TEST_F(TrainerTest, SynchronousRanksReadEverySampleOnceAndTellTheSame) {
@@ -225,7 +225,7 @@ TEST_F(TrainerTest, AsynchronousWorkersReadTheirPartsAndSetDenseValuesOnce) {
 TEST_F(TrainerTest, WithoutABoundAWorkerReadsThePartsThatItIsGivenAsStepsOfItsOwn) {
   Open({.slices = 1, .staleness = kUnboundedStaleness, .workers = 2}, 2);
   workers_.pop_back();
-  Worker& worker = *workers_[0];
+  TrainedWorker& worker = *workers_[0];
   worker.splits = {{.begin = 0, .end = 3}, {.begin = 3, .end = 5}};
   const TrainOrder order{
       .epoch = 1, .epoch_first_step = 4, .first_step = 4, .end_step = 8, .slice_owner = {0, 1}};

@@ -22,9 +22,9 @@
 namespace dt {
 namespace {
 
-constexpr Duration kTimeout = seconds(20);
+constexpr Duration kLimitsTimeout = seconds(20);
 
-Frames MessageOf(size_t bytes, int text) {
+Frames MessageOfBytes(size_t bytes, int text) {
   Frames frames;
   frames.push_back(Frame::Of(bytes));
   std::ranges::fill(frames.back().bytes(), static_cast<std::byte>(text));
@@ -107,12 +107,12 @@ class ShmLimits : public ::testing::Test {
   OwnedFd SilentClient() { return *ConnectShm(ShmNamesOf(server_->endpoint())[0]); }
   // Sends a message to the server and back.
   void Exchange(ClientSocket& client, int text) {
-    ASSERT_TRUE(client.Send(MessageOf(9000, text)).ok());
-    auto got = server_->Receive(kTimeout);
+    ASSERT_TRUE(client.Send(MessageOfBytes(9000, text)).ok());
+    auto got = server_->Receive(kLimitsTimeout);
     ASSERT_TRUE(got.ok()) << got.status();
     ASSERT_TRUE(Is(got->frames, 9000, text));
     ASSERT_TRUE(server_->Send(got->peer, std::move(got->frames)).ok());
-    auto back = client.Receive(kTimeout);
+    auto back = client.Receive(kLimitsTimeout);
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_TRUE(Is(*back, 9000, text));
   }
@@ -129,13 +129,13 @@ TEST_F(ShmLimits, AServerThatRefusesGetsTheSameMessagesBelow) {
     server_ = *below_->Bind("tcp://127.0.0.1:0");
     const OwnedFd listener = *ListenForShm(server_->endpoint());
     const auto client = *network_->Connect(server_->endpoint());
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(client->Send(MessageOf(9000, i)).ok());
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(client->Send(MessageOfBytes(9000, i)).ok());
     OwnedFd accepted = *AcceptShm(listener);
     ASSERT_TRUE(accepted.valid());
     if (closes) accepted = OwnedFd();
     EXPECT_FALSE(client->Receive(closes ? milliseconds(200) : milliseconds(2500)).ok());
     for (int i = 0; i < 3; ++i) {
-      const auto got = server_->Receive(kTimeout);
+      const auto got = server_->Receive(kLimitsTimeout);
       ASSERT_TRUE(got.ok()) << got.status();
       EXPECT_TRUE(Is(got->frames, 9000, i));
     }
@@ -166,8 +166,8 @@ TEST_F(ShmLimits, MoreThanThereIsPlaceForAreServedBelow) {
   });
   std::vector<std::unique_ptr<ClientSocket>> clients;
   const auto ask = [&](size_t i) {
-    ASSERT_TRUE(clients[i]->Send(MessageOf(9000, static_cast<int>(i % 100))).ok());
-    const auto back = clients[i]->Receive(kTimeout);
+    ASSERT_TRUE(clients[i]->Send(MessageOfBytes(9000, static_cast<int>(i % 100))).ok());
+    const auto back = clients[i]->Receive(kLimitsTimeout);
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_TRUE(Is(*back, 9000, static_cast<int>(i % 100)));
   };
@@ -197,10 +197,11 @@ TEST_F(ShmLimits, AProcessThatGivesNothingBackKeepsNoMemoryFromOthers) {
   server_ = *strict->Bind("tcp://127.0.0.1:0");
   auto sockets = ConnectAsAnother(ShmNamesOf(server_->endpoint())[0]);
   std::optional<Hoarder> one(std::move(sockets[0])), two(std::move(sockets[1]));
-  const auto ids = std::array{server_->Receive(kTimeout)->peer, server_->Receive(kTimeout)->peer};
+  const auto ids =
+      std::array{server_->Receive(kLimitsTimeout)->peer, server_->Receive(kLimitsTimeout)->peer};
   const auto answer = [&] {
     for (size_t i = 0; i < 40; ++i) {
-      ASSERT_TRUE(server_->Send(ids[i % 2], MessageOf(100'000, 1)).ok());
+      ASSERT_TRUE(server_->Send(ids[i % 2], MessageOfBytes(100'000, 1)).ok());
     }
   };
   answer();

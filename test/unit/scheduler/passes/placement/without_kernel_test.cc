@@ -21,7 +21,7 @@ using test::TinyColumns;
 using test::TinyNode;
 using ::testing::HasSubstr;
 
-size_t NodesOn(const Graph& graph, Device device) {
+size_t CountOn(const Graph& graph, Device device) {
   return static_cast<size_t>(std::ranges::count(graph.nodes, device, &Node::device));
 }
 
@@ -54,12 +54,12 @@ TEST(WithoutKernel, WhatIsFreeIsPlacedElsewhere) {
   for (const char* op :
        {"tanh", "tanh_grad", "update", "matmul", "dense_layer", "relu_bias_grad"}) {
     Lacking lacking;
-    EXPECT_GT(NodesOn(lacking.PlanIt().value().graph, Device::kGpu), 4u);
+    EXPECT_GT(CountOn(lacking.PlanIt().value().graph, Device::kGpu), 4u);
     lacking.without = {op};
     const Result<Plan> plan = lacking.PlanIt();
     ASSERT_TRUE(plan.ok()) << op << ToText(plan.status());
     EXPECT_THAT(OnGpu(*plan, op), ::testing::IsEmpty()) << op;
-    EXPECT_GT(NodesOn(plan->graph, Device::kGpu), 0u) << op;
+    EXPECT_GT(CountOn(plan->graph, Device::kGpu), 0u) << op;
   }
 }
 
