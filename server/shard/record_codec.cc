@@ -9,6 +9,8 @@
 namespace dt::server {
 namespace {
 
+constexpr Duration kElapsedMax = std::chrono::hours(24 * 366);  // No turn takes longer.
+
 struct RecordHead {
   uint64_t position = 0;
   uint64_t step = 0;        // Of the contribution, or the step that is complete.
@@ -100,7 +102,7 @@ Result<ShardRecord> DecodeRecord(const Frame& head_frame, const Frame& keys_fram
   if (head.shard >= shards_of_job) return Bad("a shard that the job has not");
   if (head.pieces > kPiecesMax || head.piece >= head.pieces) return Bad("the number of its piece");
   if (!std::isfinite(head.lr_scale) || head.lr_scale < 0) return Bad("its rate scale");
-  if (head.elapsed_ns > static_cast<uint64_t>(Duration::max().count())) return Bad("its time");
+  if (head.elapsed_ns > static_cast<uint64_t>(kElapsedMax.count())) return Bad("its time");
   if (keys_frame.size() % sizeof(Key) != 0) return Bad("the size of its keys");
 
   const auto memory = std::make_shared<Memory>(Memory{keys_frame, gradients_frame, {}});

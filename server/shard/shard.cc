@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "common/base/check.h"
-
 namespace dt::server {
 
 // Makes the records of a shard, changes its tables, and lets their rows expire.

@@ -25,7 +25,9 @@ class SyncClock : public ShardClock {
     if (step > now_ && (step > now_ + 1 || !Gathered(now_))) {
       return Busy("push of step {}, which waits for {}", step, Missing());
     }
-    DT_CHECK(contribution.slice < slices_);
+    if (contribution.slice >= slices_) {
+      return Malformed("slice {} of {}", contribution.slice, slices_);
+    }
     const uint64_t bytes = BytesOf(contribution);
     const uint32_t piece = contribution.piece;
     Contributions& push = HeldOf(step)[contribution.slice];
