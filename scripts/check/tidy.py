@@ -46,6 +46,7 @@ BANNED = [
      "Mutex, MutexLock and Condition (common/base/mutex.h)", r"common/base/(mutex\.h|pause\.cc)"),
     (r"\bvirtual\b[^;{}]*\([^;{})]*=[^;{})]*\)", "two functions; defaults on virtuals mislead", r"^$"),
 ]
+FILE_FUNCTION = re.compile(r"^(?!TEST)[A-Za-z_][\w:<>,&* ]*[ &*>](\w+)\([^;{}]*\) \{", re.MULTILINE)
 MARKS = re.compile(r"\b(FIXME|" + "TO" + r"DO|XXX)\b")
 
 
@@ -193,6 +194,23 @@ def check_directories(sources, allowed, report):
             report.add(folder, 0, f"{len(names)} sources; at most {most}")
 
 
+def check_test_functions(root, texts, report):
+    """Sources of a test compiled together: with one name in two files, overloading chooses the function."""
+    seen = {}
+    for path, text in texts.items():
+        folder = path.rsplit("/", 1)[0]
+        lists = root / folder / "CMakeLists.txt"
+        apart = lists.exists() and "DT_UNITY_BUILD OFF" in lists.read_text(encoding="utf-8")
+        if not re.match(r"test/(unit|sim|property)/.*\.cc$", path) or apart:
+            continue
+        for found in FILE_FUNCTION.finditer(text):
+            name = found[1]
+            other = seen.setdefault((folder, name), path)
+            if other != path and name != "PrintTo":
+                line = text.count("\n", 0, found.start()) + 1
+                report.add(path, line, f"{name} is a function in {other}, too; give them two names")
+
+
 def check_readmes(root, report):
     """The first column of a README's table names exactly the directories beside it."""
     for folder in ("", *(f"{top}/" for top in TOPS), "scripts/", "configs/"):
@@ -247,6 +265,7 @@ def check_tree(root):
     schemas = [path for path, _ in files_below(root, (".fbs",))]
     check_cmake_lists(root, sources + schemas, report)
     check_directories(sources, allowed, report)
+    check_test_functions(root, texts, report)
     check_readmes(root, report)
     for path in allowed:
         report.add("scripts/check/size_allow.txt", 0, f"names {path}, which does not exist")

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Printed(const JobResult& result) {
+std::string PrintedSummary(const JobResult& result) {
   testing::internal::CaptureStdout();
   PrintSummary(result);
   return testing::internal::GetCapturedStdout();
@@ -31,7 +31,7 @@ JobResult Trained() {
 }
 
 TEST(Summary, AJobWithOneLossNeedsNoNames) {
-  EXPECT_EQ(Printed(Trained()),
+  EXPECT_EQ(PrintedSummary(Trained()),
             "job j: 2 epochs, 1 step, 1.5 s, 2000 samples/s\n"
             "train logloss 0.25000\n"
             "valid AUC 0.75000, logloss 0.50000\n"
@@ -42,7 +42,7 @@ TEST(Summary, SeveralLossesAreNamed) {
   JobResult result = Trained();
   result.train.push_back({"price", 1.0});
   result.valid->push_back({.logloss = 2.0, .samples = 10, .accuracy = 0.125, .loss = "price"});
-  const std::string printed = Printed(result);
+  const std::string printed = PrintedSummary(result);
   EXPECT_THAT(printed, HasSubstr("train click logloss 0.25000\ntrain price logloss 1.00000\n"));
   EXPECT_THAT(printed, HasSubstr("valid click AUC 0.75000, logloss 0.50000\n"
                                  "valid price accuracy 0.12500, logloss 2.00000\n"));
@@ -51,9 +51,9 @@ TEST(Summary, SeveralLossesAreNamed) {
 TEST(Summary, ASplitOrALossWithoutSamplesIsLeftOut) {
   JobResult result = Trained();
   result.test = {{.logloss = 0.0, .samples = 0, .loss = "click"}};
-  EXPECT_THAT(Printed(result), Not(HasSubstr("test")));
+  EXPECT_THAT(PrintedSummary(result), Not(HasSubstr("test")));
   result.test = {{.logloss = 0.5, .samples = 1, .loss = "click"}};
-  EXPECT_THAT(Printed(result), HasSubstr("\ntest logloss 0.50000\n"));
+  EXPECT_THAT(PrintedSummary(result), HasSubstr("\ntest logloss 0.50000\n"));
 }
 
 TEST(Summary, AnEvaluationTellsOfNoTraining) {
@@ -61,28 +61,30 @@ TEST(Summary, AnEvaluationTellsOfNoTraining) {
   result.job = "j";
   result.checkpoint = "dir";
   result.test = {{.auc = 0.5, .logloss = 0.75, .samples = 5, .loss = "click"}};
-  EXPECT_EQ(Printed(result), "test AUC 0.50000, logloss 0.75000\n");
+  EXPECT_EQ(PrintedSummary(result), "test AUC 0.50000, logloss 0.75000\n");
 }
 
 TEST(Summary, AJobThatHadFinishedBeforeSaysSo) {
   JobResult result = Trained();
   result.had_finished = true;
   result.seconds = 0;
-  EXPECT_THAT(Printed(result), HasSubstr("0.0 s, 0 samples/s; it had finished before, and nothing "
-                                         "was trained\n"));
+  EXPECT_THAT(PrintedSummary(result),
+              HasSubstr("0.0 s, 0 samples/s; it had finished before, and nothing "
+                        "was trained\n"));
 }
 
 TEST(Summary, ThePlansPredictionStandsBesideWhatWasMeasured) {
   JobResult result = Trained();
   result.plan = {.predicted = 0.00125, .measured = 0.5};
-  EXPECT_THAT(Printed(result), HasSubstr("plan: 1.25 ms a step predicted, 500 ms measured\n"));
+  EXPECT_THAT(PrintedSummary(result),
+              HasSubstr("plan: 1.25 ms a step predicted, 500 ms measured\n"));
 }
 
 TEST(Summary, ALossThatDivergedIsSaidAgainAndOtherEventsAreNot) {
   JobResult result = Trained();
   result.events = {{1, "loss_diverged", {{"step", int64_t{7}}, {"why", std::string("it grew")}}},
                    {2, "worker_lost", {{"why", std::string("silence")}}}};
-  const std::string printed = Printed(result);
+  const std::string printed = PrintedSummary(result);
   EXPECT_THAT(printed, HasSubstr("warning: it grew\n"));
   EXPECT_THAT(printed, Not(HasSubstr("silence")));
 }

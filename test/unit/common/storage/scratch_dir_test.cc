@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ScratchDir MakeIn(const std::string& parent) {
+ScratchDir MakeScratchIn(const std::string& parent) {
   Result<ScratchDir> made = ScratchDir::Make(parent, "rows");
   EXPECT_TRUE(made.ok()) << made.status();
   return *std::move(made);
@@ -26,14 +26,14 @@ TEST(ScratchDir, EveryOwnerHasOneWhichGoesWithIt) {
   const std::string parent = temp / "a/b";
   std::string path;
   {
-    const ScratchDir one = MakeIn(parent), two = MakeIn(parent);
+    const ScratchDir one = MakeScratchIn(parent), two = MakeScratchIn(parent);
     path = one.path();
     EXPECT_NE(one.path(), two.path());
     std::ofstream(two.path() + "/rows") << "rows";
     struct stat status {};
     ASSERT_EQ(stat(path.c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0700u);
-    const ScratchDir three = MakeIn(parent);
+    const ScratchDir three = MakeScratchIn(parent);
     EXPECT_TRUE(fs::exists(one.path()));
     EXPECT_TRUE(fs::exists(two.path() + "/rows"));
   }
@@ -54,7 +54,7 @@ TEST(ScratchDir, WhatAKilledProcessLeftIsRemovedByTheNext) {
   ASSERT_EQ(left(), 1);
   fs::create_directory(temp / "rows-backup");  // This folder is not ours.
   fs::create_directory(temp / "rows-mine42");
-  const ScratchDir next = MakeIn(temp.path());
+  const ScratchDir next = MakeScratchIn(temp.path());
   EXPECT_EQ(left(), 3);
   EXPECT_TRUE(fs::exists(temp / "rows-backup") && fs::exists(temp / "rows-mine42"));
 }

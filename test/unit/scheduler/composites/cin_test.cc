@@ -35,7 +35,7 @@ void AppendSums(const Matrix& rows, size_t first, std::vector<double>& sums) {
   }
 }
 
-std::vector<NodeConfig> Nodes(Attrs cin) {
+std::vector<NodeConfig> NodesOfCin(Attrs cin) {
   return {TinyNode("e", "lookup", {"C*"}, {{"table", "emb"}}, 1),
           TinyNode("x", "cin", {"e"}, std::move(cin), 2),
           TinyNode("logit", "dense", {"x"}, {{"units", int64_t{1}}}, 3)};
@@ -44,7 +44,7 @@ std::vector<NodeConfig> Nodes(Attrs cin) {
 TEST(CinTest, IsTheFormula) {
   for (const bool split : {true, false}) {
     const std::vector<int64_t> units = {5, 4, 3};
-    const ExpandedModel model(Nodes({{"units", units}, {"split_half", split}}));
+    const ExpandedModel model(NodesOfCin({{"units", units}, {"split_half", split}}));
     for (size_t b = 0; b < ExpandedModel::kSamples; ++b) {
       const Matrix x0 = model.Sample("e", b);
       Matrix x = x0;
@@ -62,7 +62,7 @@ TEST(CinTest, IsTheFormula) {
 }
 
 TEST(CinTest, AUnitCannotBeHalved) {
-  const JobConfig job = TinyJob(Nodes({{"units", std::vector<int64_t>{1, 2}}}));
+  const JobConfig job = TinyJob(NodesOfCin({{"units", std::vector<int64_t>{1, 2}}}));
   const Status status = scheduler::MakePlan({job, TinyColumns(), 1}).status();
   EXPECT_THAT(ToText(status), HasSubstr("node \"x\": a layer of 1 unit cannot be split in halves"));
   EXPECT_THAT(ToText(status), HasSubstr("model.yaml:2"));

@@ -26,7 +26,7 @@ Matrix Linear(const ExpandedModel& model, const Matrix& x, const std::string& na
   return Plus(Times(x, model.Parameter(name + "weight")), model.Parameter(name + "bias"));
 }
 
-std::vector<double> Mixed(const ExpandedModel& model, const Matrix& x, int64_t task) {
+std::vector<double> MixedForTask(const ExpandedModel& model, const Matrix& x, int64_t task) {
   const Matrix gate = Linear(model, x, fmt::format("shared.gate{}.", task));
   double sum = 0;
   for (const double g : gate[0]) sum += std::exp(g);
@@ -52,7 +52,7 @@ TEST(MmoeTest, IsTheFormula) {
     const Matrix x = model.Sample("shared.concat", b);
     for (int64_t t = 0; t < kTasks; ++t) {
       EXPECT_THAT(model.Sample(fmt::format("shared.{}", t), b)[0],
-                  Pointwise(DoubleNear(1e-9), Mixed(model, x, t)))
+                  Pointwise(DoubleNear(1e-9), MixedForTask(model, x, t)))
           << "sample " << b << " task " << t;
     }
   }

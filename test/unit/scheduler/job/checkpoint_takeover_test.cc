@@ -24,7 +24,7 @@ struct Event {
   friend auto operator<=>(const Event&, const Event&) = default;
 };
 
-std::string TextOf(const std::vector<Event>& events, size_t taken_over) {
+std::string TextOfTakeover(const std::vector<Event>& events, size_t taken_over) {
   constexpr const char* kWords[] = {"answers", "writes", "dies"};
   std::string text;
   for (size_t e = 0; e <= events.size(); ++e) {
@@ -87,7 +87,7 @@ End Outcome(const std::vector<Event>& events, size_t taken_over) {
 
 // A server writes behind its answer, and only while it lives: one that dies after its answer has
 // nobody who could write its rows; one that dies before is succeeded by another.
-bool CanBe(const std::vector<Event>& events) {
+bool CanBeTakenOver(const std::vector<Event>& events) {
   for (uint32_t server = 1; server <= kServers; ++server) {
     const auto at = [&](What what) { return std::ranges::find(events, Event{what, server}); };
     const auto answers = at(kAnswers), writes = at(kWrites), dies = at(kDies);
@@ -99,15 +99,15 @@ bool CanBe(const std::vector<Event>& events) {
   return true;
 }
 
-size_t TryAllOrdersOf(std::vector<Event> events) {
+size_t TryAllTakeoversOf(std::vector<Event> events) {
   std::ranges::sort(events);
   size_t tried = 0;
   do {
-    if (!CanBe(events)) continue;
+    if (!CanBeTakenOver(events)) continue;
     const End whole = Outcome(events, ~size_t{0});
-    EXPECT_TRUE(whole.settled) << TextOf(events, ~size_t{0});
+    EXPECT_TRUE(whole.settled) << TextOfTakeover(events, ~size_t{0});
     for (size_t gap = 0; gap < events.size(); ++gap) {
-      EXPECT_EQ(Outcome(events, gap), whole) << TextOf(events, gap);
+      EXPECT_EQ(Outcome(events, gap), whole) << TextOfTakeover(events, gap);
     }
     ++tried;
   } while (std::ranges::next_permutation(events).found && !::testing::Test::HasFailure());
@@ -124,7 +124,7 @@ std::vector<Event> AllAnswerAndWrite() {
 }
 
 TEST(CheckpointTakeover, AtAnyTimeChangesNothingOfACompleteOne) {
-  EXPECT_EQ(TryAllOrdersOf(AllAnswerAndWrite()), 90u);  // 6! / 2³
+  EXPECT_EQ(TryAllTakeoversOf(AllAnswerAndWrite()), 90u);  // 6! / 2³
   const End end = Outcome(AllAnswerAndWrite(), 3);
   EXPECT_FALSE(end.abandoned);
   EXPECT_TRUE(end.best);
@@ -136,7 +136,7 @@ TEST(CheckpointTakeover, AtAnyTimeChangesNothingOfOneWhoseServerDies) {
   std::vector<Event> writes = AllAnswerAndWrite();
   writes.push_back({kDies, 2});
   // Of 7! / 2³ = 630 orders those where it does not write behind its death.
-  EXPECT_EQ(TryAllOrdersOf(writes), 420u);
+  EXPECT_EQ(TryAllTakeoversOf(writes), 420u);
 }
 
 TEST(CheckpointTakeover, KnowsOfADeathBetweenAnswerAndRows) {
@@ -144,8 +144,8 @@ TEST(CheckpointTakeover, KnowsOfADeathBetweenAnswerAndRows) {
                                      {kAnswers, 3}, {kWrites, 1}, {kWrites, 3}};
   for (size_t gap = 0; gap < events.size(); ++gap) {
     const End end = Outcome(events, gap);
-    EXPECT_TRUE(end.abandoned) << TextOf(events, gap);
-    EXPECT_EQ(end.after, events.size()) << TextOf(events, gap);
+    EXPECT_TRUE(end.abandoned) << TextOfTakeover(events, gap);
+    EXPECT_EQ(end.after, events.size()) << TextOfTakeover(events, gap);
   }
 }
 

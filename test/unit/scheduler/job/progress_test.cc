@@ -6,32 +6,32 @@
 namespace dt::scheduler {
 namespace {
 
-TimePoint At(int64_t ms) { return TimePoint() + milliseconds(ms); }
+TimePoint AtMs(int64_t ms) { return TimePoint() + milliseconds(ms); }
 
 TEST(Pace, IsNotKnownBeforeASecondHasPassed) {
-  Pace pace(At(0), 0);
-  pace.Update(At(999), 10);
+  Pace pace(AtMs(0), 0);
+  pace.Update(AtMs(999), 10);
   EXPECT_EQ(pace.steps_per_second(), 0);
-  pace.Update(At(1000), 10);
+  pace.Update(AtMs(1000), 10);
   EXPECT_EQ(pace.steps_per_second(), 10);
 }
 
 TEST(Pace, IsThatOfTheStepsSinceItWasLastMeasured) {
-  Pace pace(At(0), 100);
-  pace.Update(At(2000), 110);
+  Pace pace(AtMs(0), 100);
+  pace.Update(AtMs(2000), 110);
   EXPECT_EQ(pace.steps_per_second(), 5);
-  pace.Update(At(2500), 130);
+  pace.Update(AtMs(2500), 130);
   EXPECT_EQ(pace.steps_per_second(), 5) << "half a second is too little";
-  pace.Update(At(3000), 130);
+  pace.Update(AtMs(3000), 130);
   EXPECT_EQ(pace.steps_per_second(), 20);
 }
 
 TEST(Pace, StaysWhileNoStepIsDone) {
-  Pace pace(At(0), 0);
-  pace.Update(At(1000), 10);
-  pace.Update(At(9000), 10);
+  Pace pace(AtMs(0), 0);
+  pace.Update(AtMs(1000), 10);
+  pace.Update(AtMs(9000), 10);
   EXPECT_EQ(pace.steps_per_second(), 10);
-  pace.Update(At(11000), 20);
+  pace.Update(AtMs(11000), 20);
   EXPECT_EQ(pace.steps_per_second(), 1);
 }
 

@@ -27,7 +27,7 @@ constexpr uint32_t kExecutor = 2;
 const Generation kGeneration(5);
 
 template <class T>
-std::string BytesOf(const T& value) {
+std::string RawBytes(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof(value)};
 }
 
@@ -40,7 +40,7 @@ std::string HeadOf(uint64_t segment, uint64_t first_record,
                    .first_record = first_record};
   if (change) change(head);
   head.digest = record_log::DigestOfHead(head);
-  return BytesOf(head);
+  return RawBytes(head);
 }
 
 // A record with this head, and without keys and gradients.
@@ -52,7 +52,7 @@ std::string RecordOf(uint64_t number, const std::string& text,
                   .digests = {HashBytes(std::as_bytes(std::span(text))), nothing, nothing}};
   if (change) change(head);
   head.digest = record_log::DigestOfHead(head);
-  return BytesOf(head) + text + BytesOf(record_log::EndMarkOf(number));
+  return RawBytes(head) + text + RawBytes(record_log::EndMarkOf(number));
 }
 
 class RecordLogReaderTest : public ::testing::Test {

@@ -37,7 +37,7 @@ std::vector<TableSpec> RecordTables() {
 }
 const std::vector<TableSpec> kRecordTables = RecordTables();
 
-ShardSet MakeSet(std::optional<Step> staleness) {
+ShardSet MakeRecordSet(std::optional<Step> staleness) {
   ShardSetOptions options =
       test::SetOf(kRecordTables, staleness ? 1 : 2, kShards, test::AllShards(kShards));
   options.staleness = staleness;
@@ -115,7 +115,8 @@ class Following : public ::testing::TestWithParam<std::optional<Step>> {};
 TEST_P(Following, GivesTheSameBits) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE(seed);
-    ShardSet head = MakeSet(GetParam()), follower = MakeSet(GetParam()), late = MakeSet(GetParam());
+    ShardSet head = MakeRecordSet(GetParam()), follower = MakeRecordSet(GetParam()),
+             late = MakeRecordSet(GetParam());
     RecordList records;
     head.RecordTo(&records);
     TellAStory(seed, head, GetParam() == std::nullopt ? 0 : 3);
@@ -132,7 +133,7 @@ TEST_P(Following, GivesTheSameBits) {
 
 // What a follower makes of records is recorded in its turn, with the same numbers.
 TEST_P(Following, PassesTheSameRecordsOn) {
-  ShardSet head = MakeSet(GetParam()), follower = MakeSet(GetParam());
+  ShardSet head = MakeRecordSet(GetParam()), follower = MakeRecordSet(GetParam());
   RecordList records, passed_on;
   head.RecordTo(&records);
   follower.RecordTo(&passed_on);
@@ -155,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(All, Following,
                          ::testing::Values(std::nullopt, Step{3}, kUnboundedStaleness), NameOfCase);
 
 TEST(Records, OnlyTheNextOneThatFitsIsFollowed) {
-  ShardSet head = MakeSet(std::nullopt);
+  ShardSet head = MakeRecordSet(std::nullopt);
   RecordList records;
   head.RecordTo(&records);
   for (uint32_t w = 1; w <= 2; ++w) ASSERT_TRUE(head.Push(PushOf(head, w, 0)).ok());
@@ -166,7 +167,7 @@ TEST(Records, OnlyTheNextOneThatFitsIsFollowed) {
     EXPECT_EQ(record->shard, ShardId(0));
     return std::move(record->record);
   };
-  ShardSet follower = MakeSet(std::nullopt);
+  ShardSet follower = MakeRecordSet(std::nullopt);
   const auto problem_of = [&](uint32_t shard, Record record) {
     const Status status = follower.Follow(ShardId(shard), std::move(record));
     EXPECT_EQ(status.code(), StatusCode::kDataLoss);
@@ -186,7 +187,7 @@ TEST(Records, OnlyTheNextOneThatFitsIsFollowed) {
 }
 
 TEST(Records, BytesThatAreNoRecordAreRefused) {
-  ShardSet head = MakeSet(std::nullopt);
+  ShardSet head = MakeRecordSet(std::nullopt);
   RecordList records;
   head.RecordTo(&records);
   ASSERT_TRUE(head.Push(PushOf(head, 1, 0)).ok());
@@ -212,7 +213,7 @@ TEST(Records, BytesThatAreNoRecordAreRefused) {
 
 // Any byte may be wrong; what is decoded nevertheless can be followed or is refused.
 TEST_P(Following, AnyChangedByteIsHarmless) {
-  ShardSet head = MakeSet(GetParam());
+  ShardSet head = MakeRecordSet(GetParam());
   RecordList records;
   head.RecordTo(&records);
   TellAStory(2, head, 0);
@@ -224,7 +225,7 @@ TEST_P(Following, AnyChangedByteIsHarmless) {
       Result<ShardRecord> record =
           DecodeRecord(changed, records[i].keys, records[i].gradients, kRecordTables, kShards);
       if (!record.ok()) continue;
-      ShardSet follower = MakeSet(GetParam());
+      ShardSet follower = MakeRecordSet(GetParam());
       ASSERT_TRUE(records.Follow(follower, 0, i).ok());
       follower.Follow(record->shard, std::move(record->record)).IgnoreError();
     }

@@ -14,7 +14,7 @@ namespace {
 // One executor with all four shards. Rows of table 0 are cached, those of table 1 are not.
 constexpr uint32_t kCachedDim = 2, kOtherDim = 3;
 
-LookupPlan PlanOf(const std::vector<Key>& keys) {
+LookupPlan PlanOfKeys(const std::vector<Key>& keys) {
   LookupPlan plan;
   plan.tables = {{}, {7}};
   for (uint32_t shard = 0; shard < 4; ++shard) {
@@ -94,7 +94,7 @@ class RowCacheTest : public ::testing::Test {
 };
 
 TEST_F(RowCacheTest, ARowServesUntilItsClockIsTooOld) {
-  const LookupPlan plan = PlanOf({5, 6});
+  const LookupPlan plan = PlanOfKeys({5, 6});
   // The rows contain all pushes before step 9, so they may be used up to step 12.
   Pull(plan, 10, 9);
   EXPECT_EQ(pulled_keys_, (std::vector<Key>{5, 6}));
@@ -110,13 +110,13 @@ TEST_F(RowCacheTest, ARowServesUntilItsClockIsTooOld) {
 }
 
 TEST_F(RowCacheTest, TablesThatAreNotKeptArePulledEveryTime) {
-  const LookupPlan plan = PlanOf({5});
+  const LookupPlan plan = PlanOfKeys({5});
   Pull(plan, 10, 9);
   EXPECT_EQ(Pull(plan, 11, 10)[1], std::vector<float>(kOtherDim, ValueOf(7, 10)));
 }
 
 TEST_F(RowCacheTest, NothingIsLeftAfterClear) {
-  const LookupPlan plan = PlanOf({5});
+  const LookupPlan plan = PlanOfKeys({5});
   Pull(plan, 10, 9);
   cache_.Clear();
   Pull(plan, 11, 10);
@@ -133,7 +133,7 @@ TEST_F(RowCacheTest, RowsAreInTheirPlacesAndFreshEnough) {
     }
     std::vector<Key> list;
     for (const auto& [key, used] : keys) list.push_back(key);
-    const LookupPlan plan = PlanOf(list);
+    const LookupPlan plan = PlanOfKeys(list);
     const auto rows = Pull(plan, step, step - 1);
     for (size_t row = 0; row < plan.tables[0].size(); ++row) {
       const float age = ValueOf(plan.tables[0][row], step) - rows[0][row * kCachedDim];

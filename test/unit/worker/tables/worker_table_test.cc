@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 constexpr uint32_t kDim = 5;
 constexpr uint64_t kSeed = 5;
 
-TableConfig ConfigOf(OptimizerKind kind) {
+TableConfig ConfigWith(OptimizerKind kind) {
   TableConfig table;
   table.name = "item";
   table.id = TableIdOf(table.name);
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(OnDevice, WorkerTableTest, ::testing::Bool());
 TEST_P(WorkerTableTest, HoldsWhatAServerWould) {
   for (const OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kRowwiseAdagrad,
                                    OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
-    const TableConfig config = ConfigOf(kind);
+    const TableConfig config = ConfigWith(kind);
     const Placed own(config, GetParam());
     test::OneTable server(TableSpecOf(config));
     std::mt19937_64 random(3);
@@ -146,7 +146,7 @@ TEST_P(WorkerTableTest, HoldsWhatAServerWould) {
 }
 
 TEST_P(WorkerTableTest, EvaluationMakesNoRow) {
-  TableConfig config = ConfigOf(OptimizerKind::kAdam);
+  TableConfig config = ConfigWith(OptimizerKind::kAdam);
   const Placed own(config, GetParam());
   std::mt19937_64 random(9);
   const std::vector<Key> known = SomeKeys(random, 900, 1'000'000);
@@ -173,7 +173,7 @@ TEST_P(WorkerTableTest, EvaluationMakesNoRow) {
 // If a step has several slices, rows are created and steps since the last update counted by the
 // step only.
 TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
-  const TableConfig config = ConfigOf(OptimizerKind::kAdam);
+  const TableConfig config = ConfigWith(OptimizerKind::kAdam);
   Placed own(config, GetParam());
   own.table =
       WorkerTable::Create(
@@ -203,7 +203,7 @@ TEST_P(WorkerTableTest, SlicesOfAJoinedStepMakeNoRow) {
 }
 
 TEST_P(WorkerTableTest, RestoredRowsAreTheSame) {
-  const TableConfig config = ConfigOf(OptimizerKind::kAdagrad);
+  const TableConfig config = ConfigWith(OptimizerKind::kAdagrad);
   const Placed own(config, GetParam()), copy(config, !GetParam());
   std::mt19937_64 random(4);
   for (const Step step : {5, 7}) {
@@ -228,7 +228,7 @@ TEST_P(WorkerTableTest, RestoredRowsAreTheSame) {
 }
 
 TEST(WorkerTable, SaysWhatDoesNotFitAndWhatWouldHelp) {
-  const TableConfig config = ConfigOf(OptimizerKind::kAdam);
+  const TableConfig config = ConfigWith(OptimizerKind::kAdam);
   const auto device = EmulatedAccelerator::Create({.memory_bytes = 1 << 20}).value();
   const Status said =
       WorkerTable::Create(

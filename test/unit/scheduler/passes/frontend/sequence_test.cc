@@ -157,7 +157,7 @@ TEST_P(Attention, EmptyListsGiveZerosAndFiniteGradients) {
 
 // ------------------------------------------------------------ in a job
 
-Result<Plan> PlanOf(std::vector<NodeConfig> nodes, uint32_t max_len = 0) {
+Result<Plan> PlanOfNodes(std::vector<NodeConfig> nodes, uint32_t max_len = 0) {
   std::vector<ColumnSpec> columns = test::TinyColumns();
   for (ColumnSpec& column : columns) {
     if (column.is_ragged()) column.max_len = max_len;
@@ -175,7 +175,7 @@ NodeConfig Dense(const char* name, std::vector<std::string> inputs, int64_t unit
 }
 
 TEST(SequenceNode, HasTheLengthOfItsColumnAndAMask) {
-  const Result<Plan> plan = PlanOf({Past(), Dense("d", {"past", "past.mask"})}, 7);
+  const Result<Plan> plan = PlanOfNodes({Past(), Dense("d", {"past", "past.mask"})}, 7);
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
   const std::string text = DumpText(plan->graph);
   EXPECT_THAT(text, HasSubstr("past [B, 7, 4] = ragged_to_padded(past.rows, ends(past))"));
@@ -183,7 +183,7 @@ TEST(SequenceNode, HasTheLengthOfItsColumnAndAMask) {
 }
 
 TEST(SplitNode, NamesItsPieces) {
-  const Result<Plan> plan = PlanOf({
+  const Result<Plan> plan = PlanOfNodes({
       Dense("d", {"I*"}, 5),
       TinyNode("s", "split", {"d"}, {{"sizes", Ints{2, 3}}}, 2),
       Dense("a", {"s.0"}),
@@ -196,8 +196,8 @@ TEST(SplitNode, NamesItsPieces) {
 }
 
 TEST(DiceActivation, HasRunningValuesAndNoScaleOrShift) {
-  const Result<Plan> plan =
-      PlanOf({TinyNode("d", "mlp", {"I*"}, {{"units", Ints{5, 1}}, {"activation", "dice"}}, 1)});
+  const Result<Plan> plan = PlanOfNodes(
+      {TinyNode("d", "mlp", {"I*"}, {{"units", Ints{5, 1}}, {"activation", "dice"}}, 1)});
   ASSERT_TRUE(plan.ok()) << ToText(plan.status());
   const std::string text = DumpText(plan->graph);
   for (const char* line : {"parameter d.0.alpha [5]", "state d.0.dice.running_mean [5]",
@@ -233,7 +233,7 @@ TEST(SequenceMistake, IsNamedWithPlaceAndWhatToDo) {
        "the sizes are 5 together, which is not dimension -1 of [B, 1]"},
   };
   for (const auto& [nodes, says] : mistakes) {
-    const Status status = PlanOf(nodes).status();
+    const Status status = PlanOfNodes(nodes).status();
     EXPECT_EQ(ExitCodeOf(status), 2) << says;
     EXPECT_THAT(ToText(status), HasSubstr(says));
     EXPECT_THAT(ToText(status), Not(HasSubstr("problems"))) << "one mistake, one message";
