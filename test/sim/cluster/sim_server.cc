@@ -210,23 +210,23 @@ void SimServer::PlanTurn(uint32_t executor, Duration delay) {
 
 void SimServer::Turn(uint32_t e) {
   Executor& executor = executors_[e];
-  executor.core->BeginTurn(world().Now());
+  server::ExecutorCore& core = *executor.core;
+  core.BeginTurn(world().Now());
+  // The threads of its disk work in real time: they are waited for, so that the seed alone decides
+  // what happens, and so that only the log meets a disk that EndTurn fills.
+  while (core.state().tier() != nullptr && core.state().tier()->saving() && core.failure().ok()) {
+    dt::Pause(kDiskPause);
+    core.BeginTurn(world().Now());
+  }
   for (PeerMessage& message : std::exchange(executor.arrived, {})) {
-    executor.core->OnMessage(world().Now(), std::move(message));
+    core.OnMessage(world().Now(), std::move(message));
   }
   EndTurn(executor);
   if (!alive()) return;
-  // The disk works in real time: it is waited for, so that the seed alone decides what happens.
-  while (executor.core->state().tier() != nullptr && executor.core->state().tier()->saving()) {
-    executor.core->BeginTurn(world().Now());
-    EndTurn(executor);
-    if (!alive()) return;
-    dt::Pause(kDiskPause);
-  }
-  for (PeerMessage& message : executor.core->outgoing()) {
+  for (PeerMessage& message : core.outgoing()) {
     wires().Send(node(), executor.endpoint, message.peer, std::move(message.frames));
   }
-  executor.core->outgoing().clear();
+  core.outgoing().clear();
   TakeResults(e);
   if (alive()) PlanTurn(e, executor.busy ? kCommandTurn : kTick);
 }
