@@ -188,7 +188,8 @@ class WorkerCore {
                                parts_.link.SetProgress(progress_);
                                trace_.StepsDone(step);
                              },
-                         .timeline = trace_.timeline()});
+                         .timeline = trace_.timeline(),
+                         .clock = &parts_.clock});
     LogInfo("worker.started", {{"rank", rank_},
                                {"workers", start.view.workers.size()},
                                {"train_rows", data_.train->rows()},

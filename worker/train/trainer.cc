@@ -145,7 +145,7 @@ Result<TrainDone> Trainer::TrainSynchronous(const TrainOrder& order) {
 Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, Stages& stages) {
   const uint64_t rows = options_.data.train->rows();
   const Plan& plan = options_.engine.plan();
-  const TimePoint begun = SystemClock().Now();
+  const TimePoint begun = options_.clock->Now();
   TrainDone done = NothingDone(order);
   if (stages.overlap) DT_TRY_STATUS(BeginStep(order.first_step, stages));
   for (Step step = order.first_step; step < order.end_step; ++step) {
@@ -160,7 +160,7 @@ Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, Stages& stages) {
     AddStep(step == order.first_step, samples, options_.engine.step_losses(), done);
     options_.progress(step + 1, done.samples);
   }
-  done.seconds = SecondsBetween(begun, SystemClock().Now());
+  done.seconds = SecondsBetween(begun, options_.clock->Now());
   return done;
 }
 
@@ -210,7 +210,7 @@ Result<TrainDone> Trainer::TrainAsynchronous(const TrainOrder& order) {
 }
 
 Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, AsyncStages& stages) {
-  const TimePoint begun = SystemClock().Now();
+  const TimePoint begun = options_.clock->Now();
   TrainDone done = NothingDone(order);
   UnderWay steps{.pulled = order.first_step, .begun = order.first_step};
   for (Step step = order.first_step;; ++step) {
@@ -226,7 +226,7 @@ Result<TrainDone> Trainer::RunSteps(const TrainOrder& order, AsyncStages& stages
     options_.progress(std::min(step + 1, order.end_step), done.samples);
   }
   DT_TRY_STATUS(options_.client.WaitForPushes());
-  done.seconds = SecondsBetween(begun, SystemClock().Now());
+  done.seconds = SecondsBetween(begun, options_.clock->Now());
   return done;
 }
 

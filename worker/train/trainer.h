@@ -42,6 +42,7 @@ class Trainer {
     // Called after each step, with the steps done and the samples of this order so far.
     std::function<void(Step step, uint64_t samples)> progress;
     Timeline* timeline = nullptr;  // Records training; null: nothing is recorded.
+    const Clock* clock = &SystemClock();
   };
   explicit Trainer(Options options);
 
