@@ -210,12 +210,13 @@ void BenchWorker::Pull(const BenchLoad& load, Latencies& latencies) {
 }
 
 void BenchWorker::Check(std::span<const float> expected, const Frame& values) {
+  constexpr size_t kLines = kBenchDim / kFloatsOfLine;
   DT_CHECK(values.size() == expected.size() * kBenchDim * sizeof(float));
   const float* row = values.as<float>().data();
   for (const float value : expected) {
     float sum = 0;
     for (size_t d = 0; d < kBenchDim; d += kFloatsOfLine) sum += row[d];
-    DT_CHECK(sum == float{kBenchDim / kFloatsOfLine} * value);
+    DT_CHECK(sum == float{kLines} * value);
     row += kBenchDim;
   }
 }

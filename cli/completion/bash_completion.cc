@@ -45,9 +45,10 @@ void Collect(const CLI::App& command, const std::string& name, Words& words, Wor
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group().empty()) continue;
     const std::vector<std::string> of_option = ValuesOf(*option);
-    for (const std::string& flag : option->get_lnames()) {
-      here.push_back("--" + flag);
-      if (!of_option.empty()) values[name + " --" + flag] = of_option;
+    for (const std::string& long_name : option->get_lnames()) {
+      const std::string flag = "--" + long_name;
+      here.push_back(flag);
+      if (!of_option.empty()) values[fmt::format("{} {}", name, flag)] = of_option;
     }
     // A positional argument, such as the shell of `completion`.
     if (option->get_lnames().empty()) here.insert(here.end(), of_option.begin(), of_option.end());

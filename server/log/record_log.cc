@@ -181,7 +181,7 @@ Status RecordLog::BeginSegmentAtCut(Step step) {
 
 Status RecordLog::Restart(Generation generation) {
   const Generation before = std::exchange(generation_, generation);
-  const Status opened = OpenSegment(segment_ + 1);
+  Status opened = OpenSegment(segment_ + 1);
   if (!opened.ok()) {
     generation_ = before;
     return opened;

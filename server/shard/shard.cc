@@ -155,7 +155,7 @@ Status Shard::Follow(Record record, ShardContext& context) {
     return DataLoss("record {} of shard {}: {}", position, id_.value(), why);
   };
   if (position != position_ + 1) return refused(fmt::format("{} is the next", position_ + 1));
-  const Status done = DoRecord(std::move(record), context);
+  Status done = DoRecord(std::move(record), context);
   if (position_ == position || done.code() == StatusCode::kResourceExhausted) return done;
   return refused(done.ok() ? "it changes nothing" : MessageOf(done));
 }

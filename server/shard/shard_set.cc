@@ -121,7 +121,7 @@ Status ShardSet::Push(PushRequest request, std::span<const ShardId> refused) {
   DT_TRY_STATUS(CheckNothingLost(request.step));
   const PushMode mode = request.mode;
   Cut(std::move(request), refused);
-  const Status status = Take(mode);
+  Status status = Take(mode);
   parts_.clear();
   return status;
 }

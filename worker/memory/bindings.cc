@@ -283,11 +283,10 @@ void Bindings::BindInput(const InputSpec& spec, const LookupPlan& slice) {
     case InputKind::kRowOrder:
       view.data = DataOrNull(lists().row_order);
       break;
-    case InputKind::kRows:
-      break;  // Set by BindRows.
-    case InputKind::kRowNumbers:
+    case InputKind::kRows:        // Set by BindRows.
+    case InputKind::kRowNumbers:  // Set by PlaceTables.
     case InputKind::kStepsSinceUpdate:
-      break;  // Set by PlaceTables.
+      break;
   }
 }
 

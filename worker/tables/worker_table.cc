@@ -39,7 +39,7 @@ Status WorkerTable::MakeRoom(uint32_t needed, uint32_t used) {
   if (needed <= memory_->room()) return OkStatus();
   const auto twice = static_cast<uint32_t>(std::min(kRowsMax, uint64_t{2} * memory_->room()));
   if (twice > needed && memory_->Resize(twice, used).ok()) return OkStatus();
-  const Status resized = memory_->Resize(needed, used);
+  Status resized = memory_->Resize(needed, used);
   if (resized.ok()) return resized;
   const uint64_t row_bytes = width_ * sizeof(float);
   return WithHint(Unavailable("table {} on {} needs room for {} rows of {} bytes, {} together: {}",

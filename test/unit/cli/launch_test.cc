@@ -242,12 +242,12 @@ TEST_F(LaunchTest, TheJobsExitCodeIsThatOfTheSchedulersError) {
 }
 
 TEST_F(LaunchTest, ASchedulerThatDiesIsNamedWithItsEndAndItsLastLines) {
-  const End end = Launch({{"scheduler", {"serve", "await ready", "log out of ideas", "die 11"}},
+  const End end = Launch({{"scheduler", {"serve", "await ready", "log out of ideas", "die 6"}},
                           {"server 1", {"await over"}},
                           {"worker 2", {"touch ready", "await over"}}});
   EXPECT_EQ(end.code, 1);
   EXPECT_THAT(end.errors, HasSubstr("dovetail: the scheduler (pid "));
-  EXPECT_THAT(end.errors, HasSubstr(") was killed by signal 11"));
+  EXPECT_THAT(end.errors, HasSubstr(") was killed by signal 6"));
   EXPECT_THAT(end.errors, HasSubstr("  the last lines of scheduler:\n    out of ideas\n"));
   EXPECT_EQ(TextOf(end.result, "status"), "failed") << "launch writes it in its place";
   EXPECT_EQ(TextOf(end.result, "job"), "tiny");

@@ -53,6 +53,7 @@ class CriteoFormat : public LineFormat {
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the same for all formats.
 std::unique_ptr<FileFormat> MakeCriteoFormat(FormatRequest request) {
   return std::make_unique<CriteoFormat>(request);
 }
