@@ -113,7 +113,9 @@ TEST_F(Faults, AKilledServerEndsTheJobAndIsNamed) {
 
 TEST_F(Faults, TheLastLinesOfALostProcessAreShown) {
   StartTraining("last-lines", {"--log-level", "info"});
-  kill(PidOf("server"), SIGKILL);
+  const pid_t pid = PidOf("server");
+  ASSERT_GT(pid, 0);  // kill(-1) would end every process of the machine.
+  kill(pid, SIGKILL);
   const ProgramEnd end = program_->Wait(seconds(15));
   const size_t at = end.output.find("\n  the last lines of server ");
   ASSERT_NE(at, std::string::npos) << end.output;
@@ -122,7 +124,9 @@ TEST_F(Faults, TheLastLinesOfALostProcessAreShown) {
 
 TEST_F(Faults, EveryLineOfALogInJsonIsJsonToTheLast) {
   StartTraining("json", {"--set", "observe.log=json", "--log-level", "info"});
-  kill(PidOf("worker"), SIGKILL);
+  const pid_t pid = PidOf("worker");
+  ASSERT_GT(pid, 0);
+  kill(pid, SIGKILL);
   const ProgramEnd end = program_->Wait(seconds(15));
   nlohmann::json started, error, last;
   for (const std::string_view line : SplitText(end.output, '\n')) {
@@ -170,6 +174,7 @@ TEST_F(Faults, AKilledLauncherLeavesNoProcess) {
 TEST_F(Faults, AStoppedWorkerIsLostAfterItsLease) {
   StartTraining("pause-worker", {"--set", "cluster.lease=3s"});
   const pid_t pid = PidOf("worker");
+  ASSERT_GT(pid, 0);
   kill(pid, SIGSTOP);
   const ProgramEnd end = program_->Wait(seconds(25));
   EXPECT_EQ(end.exit_code, 1) << end.output;

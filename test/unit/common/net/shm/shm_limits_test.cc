@@ -216,6 +216,7 @@ TEST_F(ShmLimits, AProcessThatGivesNothingBackKeepsNoMemoryFromOthers) {
   EXPECT_FALSE(server_->Receive(milliseconds(10)).ok());
   answer();
   EXPECT_EQ(two->answers(), 10u);
+  server_.reset();  // Before its network.
 }
 
 }  // namespace
