@@ -95,7 +95,7 @@ class RecordLog {
   uint64_t written_ = 0;      // The number of the last record written; those pending follow it.
   std::deque<Pending> pending_;
   std::vector<LogSegment> older_;
-  std::vector<CutMark> cuts_;  // Of checkpoints that may still complete, in order.
+  std::vector<CutMark> cuts_;  // Cuts of checkpoints that may still complete.
   uint64_t older_bytes_ = 0;
   bool broken_ = false;
 };

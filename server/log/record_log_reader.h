@@ -29,7 +29,7 @@ class RecordLogReader {
   struct Record {
     Frame head, keys, gradients;  // See record_codec.h.
   };
-  // What is needed to continue the log: see RecordLog::Open.
+  // The end of the log, from which RecordLog::Open continues it.
   struct End {
     uint64_t next_segment = 1, next_record = 1;
     std::vector<LogSegment> segments;

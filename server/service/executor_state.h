@@ -25,7 +25,7 @@ class ExecutorState : private RecordSink {
 
   ShardSet* shards() const { return shards_.get(); }  // Null until Begin, as is tier().
   DiskTier* tier() const { return tier_.get(); }
-  RecordLog* log() const { return log_.get(); }  // Null: no log is kept.
+  RecordLog* log() const { return log_.get(); }  // Null if no log is kept.
   // The log's first segment; 0: there is no log.
   uint64_t first_segment() const { return log_ == nullptr ? 0 : log_->first_segment(); }
 

@@ -95,7 +95,7 @@ class AsyncClock : public ShardClock {
   struct Worker {
     Step order = 0, next = 0;
     Contributions held = {};                    // Pieces of the push of step `next`.
-    std::map<Step, Contributions> parked = {};  // Of `next` and later steps.
+    std::map<Step, Contributions> parked = {};  // Pushes of `next` and later steps.
   };
 
   static Status TooEarly(Step step, Step next) {

@@ -13,7 +13,7 @@ constexpr Duration kElapsedMax = std::chrono::hours(24 * 366);  // No turn takes
 
 struct RecordHead {
   uint64_t position = 0;
-  uint64_t step = 0;        // Of the contribution, or the step that is complete.
+  uint64_t step = 0;        // The contribution's step, or the step that is complete.
   uint64_t first_step = 0;  // Contribution::first_step.
   uint64_t elapsed_ns = 0;
   uint32_t shard = 0;
@@ -34,7 +34,7 @@ void Append(std::string& to, const T& value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// What the spans of a decoded contribution point into.
+// Owns the memory that the spans of a decoded contribution point into.
 struct Memory {
   Frame keys, gradients;
   std::vector<GroupView> groups;

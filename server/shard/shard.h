@@ -20,8 +20,8 @@
 
 namespace dt::server {
 
-// What the shards of a thread share. Its memory is kept, so that it allocates nothing in steady
-// state.
+// Data that the shards of a thread share. Its memory is kept, so that it allocates nothing in
+// steady state.
 struct ShardContext {
   Residency* residency = nullptr;  // The disk below memory; null: there is none.
   RecordSink* sink = nullptr;      // Gets every record; null: nobody does.

@@ -14,6 +14,14 @@ constexpr uint64_t kSeeds = 80;  // Of each story.
 constexpr NetworkFaults kBadNetwork = {
     .drop = 0.03, .duplicate = 0.03, .late = 0.01, .delay_max = milliseconds(20)};
 
+// Servers with a log are killed and meet full disks.
+constexpr Misfortunes kKilledServers = {.network = kBadNetwork,
+                                        .lasting = seconds(12),
+                                        .pause = 0.02,
+                                        .cut = 0.03,
+                                        .kill_server = 0.06,
+                                        .full_disk = 0.03};
+
 // What befell all of them together.
 Story::Tally TellAll(Mode mode, const Misfortunes& misfortunes) {
   Story::Tally all;
@@ -72,12 +80,7 @@ TEST(Cluster, KilledAndStoppedJobsGoOnFromTheirCheckpoints) {
 }
 
 TEST(Cluster, ServersThatKeepALogComeBack) {
-  const Story::Tally all = TellAll(Mode::kLog, {.network = kBadNetwork,
-                                                .lasting = seconds(12),
-                                                .pause = 0.02,
-                                                .cut = 0.03,
-                                                .kill_server = 0.06,
-                                                .full_disk = 0.03});
+  const Story::Tally all = TellAll(Mode::kLog, kKilledServers);
   ExpectAtLeast(all.kills, 0.8);
   ExpectAtLeast(all.full_disks, 0.5);
   ExpectAtLeast(all.recoveries, 0.5);
@@ -92,12 +95,7 @@ TEST(Cluster, AsynchronousWorkersTrainEverySampleOnce) {
 }
 
 TEST(Cluster, AsynchronousServersThatKeepALogComeBack) {
-  const Story::Tally all = TellAll(Mode::kBoundedLog, {.network = kBadNetwork,
-                                                       .lasting = seconds(12),
-                                                       .pause = 0.02,
-                                                       .cut = 0.03,
-                                                       .kill_server = 0.06,
-                                                       .full_disk = 0.03});
+  const Story::Tally all = TellAll(Mode::kBoundedLog, kKilledServers);
   ExpectAtLeast(all.kills, 0.8);
   ExpectAtLeast(all.recoveries, 0.5);
 }

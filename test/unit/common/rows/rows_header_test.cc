@@ -22,7 +22,7 @@ TEST(RowsHeader, TextStays) {
   EXPECT_EQ(*parsed, kHeader);
 }
 
-// Of a worker, or saved before shards had positions.
+// A worker's header, or one that was saved before shards had positions.
 TEST(RowsHeader, PositionsMayBeAbsentButNotSomeOfThem) {
   RowsHeader without = kHeader;
   without.positions.clear();

@@ -131,7 +131,7 @@ TEST_P(Following, GivesTheSameBits) {
   }
 }
 
-// What a follower makes of records is recorded in its turn, with the same numbers.
+// A follower records what it applies, with the same numbers.
 TEST_P(Following, PassesTheSameRecordsOn) {
   ShardSet head = MakeRecordSet(GetParam()), follower = MakeRecordSet(GetParam());
   RecordList records, passed_on;
