@@ -14,6 +14,7 @@
 #include "common/base/check.h"
 #include "common/base/entropy.h"
 #include "common/base/log.h"
+#include "common/base/unseen_order.h"
 #include "common/net/socket.h"
 #include "common/net/zmq_backlog.h"
 #include "common/net/zmq_endpoint.h"
@@ -28,6 +29,18 @@ constexpr int kLingerMs = 500;             // Time for the last replies of a soc
 constexpr size_t kCopyBytesMax = 4032;
 constexpr size_t kPartsMax = 16;  // Longer messages lose their payload; see TakeParts.
 
+// ZeroMQ passes messages, and the memory of frames, from thread to thread.
+constinit UnseenOrder passed_on;
+
+// Memory that ZeroMQ allocated for a large part.
+struct ReceivedPart {
+  explicit ReceivedPart(zmq::message_t received) : part(std::move(received)) {}
+  ReceivedPart(const ReceivedPart&) = delete;
+  ReceivedPart& operator=(const ReceivedPart&) = delete;
+  ~ReceivedPart() { passed_on.Release(); }  // Its sender may take the memory back.
+  zmq::message_t part;
+};
+
 struct ZmqTotals {
   std::atomic<uint64_t> sent = 0, received = 0;
 };
@@ -40,6 +53,7 @@ zmq::message_t ToPart(Frame frame) {
       std::construct_at(static_cast<Frame*>(TakeBlock(sizeof(Frame))), std::move(frame));
   return {bytes.data(), bytes.size(),
           [](void*, void* hint) {
+            passed_on.Acquire();
             std::destroy_at(static_cast<Frame*>(hint));
             ReturnBlock(hint, sizeof(Frame));
           },
@@ -51,12 +65,13 @@ Frame ToFrame(zmq::message_t part) {
   const bool aligned = reinterpret_cast<uintptr_t>(part.data()) % 8 == 0;
   const std::span<std::byte> bytes(part.data<std::byte>(), part.size());
   if (!aligned || part.size() <= kCopyBytesMax) return Frame::CopyOf(bytes);
-  return Frame::Of(bytes, MakePooled<zmq::message_t>(std::move(part)));
+  return Frame::Of(bytes, MakePooled<ReceivedPart>(std::move(part)));
 }
 
 // Only the send of the first part may fail because the queue is full. The parts after it are then
 // accepted, too.
 Status SendParts(zmq::socket_t& socket, Frames message) {
+  passed_on.Release();
   for (size_t i = 0; i < message.size(); ++i) {
     const bool last = i + 1 == message.size();
     const auto flags =
@@ -80,6 +95,7 @@ Result<Frames> TakeParts(zmq::socket_t& socket, BacklogGuard* guard) {
   for (size_t count = 0; more; ++count) {
     zmq::message_t part;
     if (!socket.recv(part, zmq::recv_flags::dontwait)) return Frames{};
+    passed_on.Acquire();
     more = part.more();
     // The first part is the peer's number, which ZeroMQ adds.
     if (guard != nullptr && count > 0) {
