@@ -71,13 +71,14 @@ Frame ToFrame(zmq::message_t part) {
 // Only the send of the first part may fail because the queue is full. The parts after it are then
 // accepted, too.
 Status SendParts(zmq::socket_t& socket, Frames message) {
-  passed_on.Release();
   for (size_t i = 0; i < message.size(); ++i) {
     const bool last = i + 1 == message.size();
     const auto flags =
         zmq::send_flags::dontwait | (last ? zmq::send_flags::none : zmq::send_flags::sndmore);
+    zmq::message_t part = ToPart(std::move(message[i]));
+    passed_on.Release();
     try {
-      if (!socket.send(ToPart(std::move(message[i])), flags)) {
+      if (!socket.send(std::move(part), flags)) {
         return Busy("{} messages wait to be sent to the peer", kQueueMessagesMax);
       }
     } catch (const zmq::error_t& error) {
