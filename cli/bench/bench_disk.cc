@@ -63,7 +63,7 @@ class ToDisk : public server::RowSink {
       Write();
       WaitFor(kRunsUnderWay);
     }
-    return run_.Add(table, key);
+    return run_.Add(table.RowKeyOf(key), table.record_bytes());
   }
   void Left(server::EmbeddingTable&, Key) override { ++left_; }
   // Writes everything and waits for running merges; none begins before the next run.

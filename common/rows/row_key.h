@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "common/base/ids.h"
 
@@ -32,6 +33,10 @@ struct RowKey {
   Key key() const { return __builtin_bswap64(Read<uint64_t>(12)); }
   friend auto operator<=>(const RowKey& a, const RowKey& b) { return a.text() <=> b.text(); }
   friend bool operator==(const RowKey& a, const RowKey& b) { return a.text() == b.text(); }
+  template <class H>
+  friend H AbslHashValue(H state, const RowKey& row) {
+    return H::combine_contiguous(std::move(state), row.bytes.data(), kBytes);
+  }
 
  private:
   template <class T>

@@ -21,6 +21,10 @@ inline std::string StateKey(ShardId shard, TableId table) {
 inline std::string ShardKey(ShardId shard) {
   return StateKey(shard, TableId(0)).substr(0, sizeof(uint32_t));
 }
+// A key behind all keys of a shard, and before those of the next one.
+inline std::string ShardEndKey(ShardId shard) {
+  return ShardKey(shard) + std::string(RowKey::kBytes, '\xff');
+}
 
 // The shard of a row's or state's key.
 inline ShardId ShardOfKey(std::string_view key) {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 
-#include <fmt/core.h>
 #include <rocksdb/compaction_filter.h>
 #include <rocksdb/db.h>
 #include <rocksdb/listener.h>
@@ -16,6 +15,7 @@
 #include "common/base/check.h"
 #include "common/base/mutex.h"
 #include "common/storage/rocksdb_rows_options.h"
+#include "common/storage/rocksdb_rows_parts.h"
 #include "common/storage/rocksdb_status.h"
 
 namespace dt {
@@ -25,7 +25,8 @@ constexpr uint64_t kReadingCacheBytes = 8 << 20;
 constexpr size_t kReadAheadBytes = 2 << 20;  // For each of the overlapping files.
 constexpr uint64_t kReadingFiles = 20;
 constexpr uint64_t kFilesCrowded = 60;
-constexpr uint64_t kFilesMerged = 16;  // Lower bound of files_crowded.
+constexpr uint64_t kFilesMerged = 16;     // Lower bound of files_crowded.
+constexpr uint64_t kRemovalBytes = 4096;  // Of a file that only removes a range.
 
 class Dropping : public rocksdb::CompactionFilter {
  public:
@@ -67,24 +68,6 @@ class ErrorWatch : public rocksdb::EventListener {
   std::atomic<bool> full_ = false;
 };
 
-// A part is a column family whose name is the part's first key in hex; the first part is the
-// default one.
-std::string NameOfPart(const std::string& first_key) {
-  if (first_key.empty()) return rocksdb::kDefaultColumnFamilyName;
-  std::string name;
-  for (const char c : first_key) name += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return name;
-}
-
-std::string FirstKeyOf(const std::string& name) {
-  std::string key;
-  if (name == rocksdb::kDefaultColumnFamilyName) return key;
-  for (size_t at = 0; at + 1 < name.size(); at += 2) {
-    key += static_cast<char>(std::strtoul(name.substr(at, 2).c_str(), nullptr, 16));
-  }
-  return key;
-}
-
 }  // namespace
 
 struct RowsDb::Impl {
@@ -92,31 +75,24 @@ struct RowsDb::Impl {
   Impl(std::string folder_in, Options options_in)
       : folder(std::move(folder_in)),
         rocks(RowsOptions(options_in.cache_bytes, options_in.open_files)),
-        files_crowded(std::clamp<uint64_t>(options_in.open_files, kFilesMerged, kFilesCrowded)),
-        starts(std::move(options_in.cuts)) {
-    starts.insert(starts.begin(), "");
+        files_crowded(std::clamp<uint64_t>(options_in.open_files, kFilesMerged, kFilesCrowded)) {
     rocks.listeners.push_back(errors);
     if (options_in.useless == nullptr) return;
     dropping = std::make_unique<const Dropping>(std::move(options_in.useless));
     rocks.compaction_filter = dropping.get();
   }
   ~Impl() {
-    for (rocksdb::ColumnFamilyHandle* part : parts) db->DestroyColumnFamilyHandle(part);
+    if (db != nullptr) parts->Close(*db);
   }
   static Result<std::unique_ptr<RowsDb>> Open(const std::string& folder, Options options,
                                               Mode mode);
-  Status FindParts();
-  size_t PartOf(std::string_view key) const {
-    return static_cast<size_t>(std::ranges::upper_bound(starts, key) - starts.begin()) - 1;
-  }
 
   const std::shared_ptr<ErrorWatch> errors = std::make_shared<ErrorWatch>();
   std::unique_ptr<const Dropping> dropping;  // Outlives db.
   const std::string folder;
   rocksdb::Options rocks;
   const uint64_t files_crowded;
-  std::vector<std::string> starts;  // First keys of the parts, beginning with "".
-  std::vector<rocksdb::ColumnFamilyHandle*> parts;
+  std::unique_ptr<RowsParts> parts;  // Set by Open, as is db.
   std::unique_ptr<rocksdb::DB> db;
   std::atomic<uint64_t> files_made = 0;
   bool merges_held = false;
@@ -145,29 +121,21 @@ Result<std::unique_ptr<RowsDb>> RowsDb::OpenToRead(const std::string& folder) {
                     Impl::Mode::kRead);
 }
 
-Status RowsDb::Impl::FindParts() {
-  std::vector<std::string> names;
-  DT_TRY_STATUS(
-      FromRocks(rocksdb::DB::ListColumnFamilies(rocks, folder, &names), "opening", folder));
-  starts.resize(names.size());
-  std::ranges::transform(names, starts.begin(), FirstKeyOf);
-  std::ranges::sort(starts);
-  return OkStatus();
-}
-
 Result<std::unique_ptr<RowsDb>> RowsDb::Impl::Open(const std::string& folder, Options options,
                                                    Mode mode) {
+  std::vector<std::string> first_keys = std::move(options.cuts);
+  first_keys.insert(first_keys.begin(), "");
   auto impl = std::make_unique<Impl>(folder, std::move(options));
   impl->rocks.create_if_missing = mode == Mode::kCreate;
-  impl->rocks.create_missing_column_families = mode == Mode::kCreate;
-  if (mode != Mode::kCreate) DT_TRY_STATUS(impl->FindParts());
-  std::vector<rocksdb::ColumnFamilyDescriptor> parts;
-  for (const std::string& start : impl->starts) parts.emplace_back(NameOfPart(start), impl->rocks);
+  if (mode != Mode::kCreate) {
+    DT_TRY_STATUS(
+        FromRocks(RowsParts::FindFirstKeys(impl->rocks, folder, first_keys), "opening", folder));
+  }
+  const size_t existing = mode == Mode::kCreate ? 1 : first_keys.size();
+  impl->parts = std::make_unique<RowsParts>(std::move(first_keys));
   rocksdb::DB* db = nullptr;
   const rocksdb::Status opened =
-      mode == Mode::kRead
-          ? rocksdb::DB::OpenForReadOnly(impl->rocks, folder, parts, &impl->parts, &db)
-          : rocksdb::DB::Open(impl->rocks, folder, parts, &impl->parts, &db);
+      impl->parts->Open(impl->rocks, folder, mode == Mode::kRead, existing, &db);
   DT_TRY_STATUS(FromRocks(opened, "opening", folder));
   impl->db.reset(db);
   return std::make_unique<RowsDb>(std::move(impl));
@@ -213,9 +181,9 @@ std::unique_ptr<RowsDb::File> RowsDb::NewFile(uint64_t bytes_expected) {
 }
 
 Status RowsDb::File::Add(std::string_view key, std::string_view value) {
-  if (impl_->writer == nullptr || impl_->db.PartOf(key) != impl_->pieces.back().part) {
+  if (impl_->writer == nullptr || impl_->db.parts->PartOf(key) != impl_->pieces.back().part) {
     DT_TRY_STATUS(impl_->End());
-    DT_TRY_STATUS(impl_->Begin(impl_->db.PartOf(key)));
+    DT_TRY_STATUS(impl_->Begin(impl_->db.parts->PartOf(key)));
   }
   const rocksdb::Status status = impl_->writer->Put(ToSlice(key), ToSlice(value));
   const std::string& path = impl_->pieces.back().path;
@@ -234,8 +202,13 @@ Status RowsDb::Ingest(std::unique_ptr<File> file) {
   options.move_files = true;
   options.write_global_seqno = false;
   for (const File::Impl::Piece& piece : impl.pieces) {
-    const rocksdb::Status added =
-        impl_->db->IngestExternalFile(impl_->parts[piece.part], {piece.path}, options);
+    rocksdb::Status added;
+    if (impl_->parts->Find(piece.part) == nullptr) {
+      added = impl_->parts->Make(impl_->rocks, piece.part, *impl_->db);
+    }
+    if (added.ok()) {
+      added = impl_->db->IngestExternalFile(impl_->parts->Find(piece.part), {piece.path}, options);
+    }
     DT_TRY_STATUS(FromRocks(added, "adding rows to", impl_->folder, impl.bytes_expected));
   }
   // After an error RocksDB keeps every file that its list of files names. Adding a file has written
@@ -244,12 +217,26 @@ Status RowsDb::Ingest(std::unique_ptr<File> file) {
   return OkStatus();
 }
 
+Status RowsDb::RemoveRange(std::string_view begin, std::string_view end) {
+  const size_t part = impl_->parts->PartOf(begin);
+  if (impl_->parts->Find(part) == nullptr) return OkStatus();
+  std::unique_ptr<File> file = NewFile(kRemovalBytes);
+  DT_TRY_STATUS(file->impl_->Begin(part));
+  const rocksdb::Status added = file->impl_->writer->DeleteRange(ToSlice(begin), ToSlice(end));
+  DT_TRY_STATUS(FromRocks(added, "writing", file->impl_->pieces.back().path, kRemovalBytes));
+  return Ingest(std::move(file));
+}
+
 bool RowsDb::Crowded() const {
-  return std::ranges::any_of(impl_->parts, [this](rocksdb::ColumnFamilyHandle* part) {
+  for (size_t part = 0; part < impl_->parts->count(); ++part) {
+    rocksdb::ColumnFamilyHandle* const found = impl_->parts->Find(part);
     std::string files;  // GetIntProperty does not offer this property as a number.
-    return impl_->db->GetProperty(part, "rocksdb.num-files-at-level0", &files) &&
-           std::strtoull(files.c_str(), nullptr, 10) > impl_->files_crowded;
-  });
+    if (found != nullptr && impl_->db->GetProperty(found, "rocksdb.num-files-at-level0", &files) &&
+        std::strtoull(files.c_str(), nullptr, 10) > impl_->files_crowded) {
+      return true;
+    }
+  }
+  return false;
 }
 
 Status RowsDb::merge_problem() const {
@@ -290,12 +277,17 @@ Status RowsDb::MultiGet(std::span<const std::string_view> keys, const Visit& vis
   rocksdb::PinnableSlice values[kAtOnce];
   rocksdb::Status statuses[kAtOnce];
   for (size_t begin = 0, n = 0; begin < keys.size(); begin += n) {
-    const size_t part = impl_->PartOf(keys[begin]);
+    const size_t part = impl_->parts->PartOf(keys[begin]);
     const size_t end = std::min(keys.size(), begin + kAtOnce);
-    for (n = 0; begin + n < end && impl_->PartOf(keys[begin + n]) == part; ++n) {
+    for (n = 0; begin + n < end && impl_->parts->PartOf(keys[begin + n]) == part; ++n) {
       slices[n] = ToSlice(keys[begin + n]);
     }
-    impl_->db->MultiGet(options, impl_->parts[part], n, slices, values, statuses, true);
+    rocksdb::ColumnFamilyHandle* const found = impl_->parts->Find(part);
+    if (found == nullptr) {
+      for (size_t i = 0; i < n; ++i) visit(begin + i, std::nullopt);
+      continue;
+    }
+    impl_->db->MultiGet(options, found, n, slices, values, statuses, true);
     for (size_t i = 0; i < n; ++i) {
       if (statuses[i].ok()) {
         visit(begin + i, FromSlice(values[i]));
@@ -318,13 +310,14 @@ struct RowsDb::Cursor::Impl {
   // An iterator keeps its read-ahead buffers for every file, so only one part has an iterator.
   void Enter(size_t next) {
     if (at != nullptr && part == next) return;
-    at.reset(db.db->NewIterator(options, db.parts[next]));
+    rocksdb::ColumnFamilyHandle* const found = db.parts->Find(next);
+    at.reset(found == nullptr ? rocksdb::NewEmptyIterator() : db.db->NewIterator(options, found));
     part = next;
   }
   // Moves to the next part with records if the current one has no more.
   Status Settle() {
     DT_TRY_STATUS(FromRocks(at->status(), "reading rows of", db.folder));
-    while (!at->Valid() && part + 1 < db.parts.size()) {
+    while (!at->Valid() && part + 1 < db.parts->count()) {
       Enter(part + 1);
       at->SeekToFirst();
       DT_TRY_STATUS(FromRocks(at->status(), "reading rows of", db.folder));
@@ -348,7 +341,7 @@ std::unique_ptr<RowsDb::Cursor> RowsDb::Read() const {
 }
 
 Status RowsDb::Cursor::Seek(std::string_view key) {
-  impl_->Enter(impl_->db.PartOf(key));
+  impl_->Enter(impl_->db.parts->PartOf(key));
   impl_->at->Seek(ToSlice(key));
   return impl_->Settle();
 }

@@ -34,7 +34,8 @@ class RowsDb {
     // how many files may overlap before writes wait for merges.
     uint64_t open_files = 1024;
     Useless useless = nullptr;
-    // The first key of each part except the first, ascending. Only for Create.
+    // The first key of each part except the first, ascending. Only for Create. Parts without
+    // records cost nothing.
     std::vector<std::string> cuts = {};
   };
   // Creates an empty database; earlier content of the folder is removed.
@@ -63,6 +64,9 @@ class RowsDb {
   std::unique_ptr<File> NewFile(uint64_t bytes_expected);
   // After an error, some of the records may have been added. REQUIRES: at least one record.
   Status Ingest(std::unique_ptr<File> file);
+  // Removes the records from `begin` to `end`, excluded; their space is free when their part has
+  // been merged. REQUIRES: no cut is between them.
+  Status RemoveRange(std::string_view begin, std::string_view end);
   // So many sorted files overlap that reading becomes slow: add none for now.
   bool Crowded() const;
   // The error of the last merge; OK if it succeeded. RocksDB retries every few seconds.

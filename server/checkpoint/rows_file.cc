@@ -97,15 +97,15 @@ class RowsLoader {
                std::ranges::equal(header.holds, shards_.shards(), {}, {}, &Shard::id) &&
                std::ranges::none_of(shards_.tables(), &TableSpec::on_worker);
     if (on_disk_) DT_TRY_STATUS(tier_->Adopt(folder));
-    return TakeOurs(*at);
+    return TakeOurs(*at, header);
   }
   // Loads tables that were on workers and may be on servers now.
   Status LoadOfWorker(const std::string& folder) {
     DT_TRY(const auto db, RowsDb::OpenToRead(folder));
     const std::unique_ptr<RowsDb::Cursor> at = db->Read();
-    DT_TRY_STATUS(ReadHeader(*at).status());
+    DT_TRY(const RowsHeader header, ReadHeader(*at));
     on_disk_ = false;
-    return TakeOurs(*at);
+    return TakeOurs(*at, header);
   }
   // True if some shards lost their counts of pushes or the times until rows expire.
   bool counts_lost() const { return counts_lost_; }
@@ -118,14 +118,13 @@ class RowsLoader {
   }
 
  private:
-  // Takes the rows of our shards. The cursor is at the header.
-  Status TakeOurs(RowsDb::Cursor& at) {
-    if (saved_shards_ != shards_.shards_of_job()) {
-      DT_TRY_STATUS(at.Next());
-      return TakeRows(at, {});
-    }
-    for (const Shard& shard : shards_.shards()) {
-      const std::string prefix = ShardKey(shard.id());
+  // Takes the rows of our shards, as far as the file holds the shards that they were in. It may
+  // have rows of others, which were coming or going when it was saved.
+  Status TakeOurs(RowsDb::Cursor& at, const RowsHeader& header) {
+    for (const ShardId saved : header.holds) {
+      const bool same = header.shards == shards_.shards_of_job();
+      if (same && shards_.Find(saved) == nullptr) continue;
+      const std::string prefix = ShardKey(saved);
       DT_TRY_STATUS(at.Seek(prefix));
       // Shard 0's prefix sorts after the header's key.
       DT_TRY_STATUS(TakeRows(at, prefix));
@@ -148,7 +147,7 @@ class RowsLoader {
     return header;
   }
 
-  // Takes the rows of our shards from the cursor on, while keys begin with `prefix`.
+  // Takes our rows from the cursor on, while keys begin with `prefix`.
   Status TakeRows(RowsDb::Cursor& at, const std::string& prefix) {
     for (uint64_t n = 1; at.valid() && at.key().starts_with(prefix); ++n) {
       DT_TRY_STATUS(Take(at.key(), at.value()));

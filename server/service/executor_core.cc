@@ -60,6 +60,7 @@ void ExecutorCore::WorkOnTier() {
   const uint64_t before = tier->progress();
   tier->Work();
   if (tier->progress() != before) state_.shards()->Resume();
+  state_.shards()->RemoveRows();
   const std::unique_ptr<CheckpointTask> task = tier->TakeSaved();
   if (task == nullptr) return;
   saved_ = SavedRows{Prefixed(task->status, "saving rows"), std::move(task->files)};
@@ -97,6 +98,7 @@ void ExecutorCore::CommitLog(TimePoint now) {
 
 Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
   if (state_.tier() != nullptr && state_.tier()->busy()) return Duration::zero();
+  if (state_.shards() != nullptr && state_.shards()->HasRowsToRemove()) return Duration::zero();
   if (command_ != nullptr) return command_->timeout();
   if (frontend_.NextDeadline() == TimePoint::max()) return kTurnEvery;
   return std::clamp<Duration>(frontend_.NextDeadline() - now, Duration::zero(), kTurnEvery);

@@ -16,6 +16,15 @@ void ExecutorState::KeepLog(std::unique_ptr<RecordLog> log) {
   shards_->RecordTo(this);
 }
 
+void ExecutorState::Remove(ShardId shard) {
+  tier_->Remove(*shards_->Find(shard));
+  shards_->Remove(shard);
+}
+
+bool ExecutorState::HasLeft(ShardId shard) const {
+  return !shards_->HasRowsToRemove(shard) && !tier_->removing(shard);
+}
+
 void ExecutorState::OnRecord(ShardId shard, const Record& record) {
   log_->Append(Encode(shard, record));
 }

@@ -20,6 +20,11 @@ class ExecutorState : private RecordSink {
   void Begin(ShardSetOptions shards, DiskTierOptions disk);
   // Replaces the tier by an empty one; rows in memory stay.
   void RenewTier();
+  // Takes a shard away. It must not be added again before HasLeft. REQUIRES: no checkpoint is being
+  // saved.
+  void Remove(ShardId shard);
+  // True if nothing of a removed shard is left, in memory or on disk.
+  bool HasLeft(ShardId shard) const;
   // From now on the shards' records go into the log.
   void KeepLog(std::unique_ptr<RecordLog> log);
 

@@ -71,6 +71,9 @@ class Shard {
   uint64_t index_bytes() const;  // Indexes and the sketches of admission.
   uint64_t bytes() const;        // Indexes, sketches and the rows in memory.
 
+  // Ends the shard; its rows stay in the memory of all shards until the caller has removed them.
+  std::vector<EmbeddingTable> TakeTables() && { return std::move(tables_); }
+
   // For a shard that moves to another server: the pushes that it holds go along with its rows.
   std::unique_ptr<ShardClock> TakeClock() { return std::move(clock_); }
   void SetClock(std::unique_ptr<ShardClock> clock) { clock_ = std::move(clock); }

@@ -16,6 +16,9 @@ constexpr Step kStepsAheadMax = 1024;
 // Rows expire this part of their life late, at most.
 constexpr int kTimeStepsPerLife = 256;
 constexpr Duration kTimeStepMax = seconds(10);
+// For removing rows; a turn takes some milliseconds.
+constexpr uint64_t kBucketsAtOnce = 512;
+constexpr uint64_t kBucketsPerTurn = 8 << 10;
 
 // How often time is told to the shards; zero: no table has rows that expire by time.
 Duration TimeStepOf(std::span<const TableSpec> tables) {
@@ -310,6 +313,7 @@ Status ShardSet::CheckNothingLost(Step step) const {
 void ShardSet::Reset(Step clock, Generation generation) {
   log_end_.clear();
   for (Shard& shard : shards_) shard.Reset(clock);
+  removed_.clear();
   for (const auto& rows : rows_) rows->Clear();
   options_.view.generation = generation;
   complete_ = 0;
@@ -325,6 +329,9 @@ uint64_t ShardSet::bytes() const {
   uint64_t bytes = 0;
   for (const auto& rows : rows_) bytes += rows->bytes();
   for (const Shard& shard : shards_) bytes += shard.index_bytes();
+  for (const Removed& shard : removed_) {
+    for (const EmbeddingTable& table : shard.tables) bytes += table.index_bytes();
+  }
   return bytes;
 }
 
@@ -335,14 +342,38 @@ Shard* ShardSet::Find(ShardId id) {
 
 Shard& ShardSet::Add(ShardId id) {
   const auto at = std::ranges::lower_bound(shards_, id, {}, &Shard::id);
-  DT_CHECK(at == shards_.end() || at->id() != id);
+  DT_CHECK((at == shards_.end() || at->id() != id) && !HasRowsToRemove(id));
   ++changes_;
   return *shards_.emplace(at, id, rows_, MakeClock());
 }
 
 void ShardSet::Remove(ShardId id) {
-  std::erase_if(shards_, [id](const Shard& shard) { return shard.id() == id; });
+  const auto at = std::ranges::lower_bound(shards_, id, {}, &Shard::id);
+  DT_CHECK(at != shards_.end() && at->id() == id);
+  removed_.push_back({id, std::move(*at).TakeTables()});
+  shards_.erase(at);
   ++changes_;
+}
+
+void ShardSet::RemoveRows() {
+  uint64_t left = kBucketsPerTurn;
+  while (left > 0 && !removed_.empty()) {
+    Removed& shard = removed_.back();
+    if (shard.table == shard.tables.size()) {
+      removed_.pop_back();
+      continue;
+    }
+    const uint64_t buckets = std::min(left, kBucketsAtOnce);
+    shard.position = shard.tables[shard.table].RemoveRows(shard.position, buckets);
+    left -= buckets;
+    if (shard.position != KeyIndex::kEnd) continue;
+    shard.position = 0;
+    ++shard.table;
+  }
+}
+
+bool ShardSet::HasRowsToRemove(ShardId id) const {
+  return std::ranges::find(removed_, id, &Removed::id) != removed_.end();
 }
 
 std::vector<ShardId> ShardsOf(const ShardMap& map, ProcessId server, uint32_t executor,

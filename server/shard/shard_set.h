@@ -103,9 +103,14 @@ class ShardSet {
   void Reset(Step clock, Generation generation);
   // Sets a newer map. The caller removes and adds shards as the map demands.
   void SetMap(ShardMap map) { options_.view.map = std::move(map); }
-  // Adds an empty shard, to be filled by the caller. REQUIRES: it is not here.
+  // Adds an empty shard, to be filled by the caller. REQUIRES: it is not here, nor are rows of it.
   Shard& Add(ShardId id);
+  // The shard is gone at once; its rows leave memory in several calls of RemoveRows.
   void Remove(ShardId id);
+  // Removes rows of such shards for some milliseconds, at most.
+  void RemoveRows();
+  bool HasRowsToRemove() const { return !removed_.empty(); }
+  bool HasRowsToRemove(ShardId id) const;
   Shard* Find(ShardId id);
   const Shard* Find(ShardId id) const { return const_cast<ShardSet*>(this)->Find(id); }
 
@@ -132,6 +137,13 @@ class ShardSet {
   ShardSetOptions options_;
   std::vector<std::unique_ptr<TableRows>> rows_;  // One for each table.
   std::vector<Shard> shards_;
+  struct Removed {  // A shard that is gone; removing its rows has come to `position` in `table`.
+    ShardId id;
+    std::vector<EmbeddingTable> tables;
+    size_t table = 0;
+    uint64_t position = 0;
+  };
+  std::vector<Removed> removed_;
   // Members only to reuse their memory.
   struct Part {
     Shard* shard = nullptr;

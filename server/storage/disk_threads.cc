@@ -38,6 +38,12 @@ bool DiskThreads::TryWrite(const std::shared_ptr<const RowRun>& run) {
   return true;
 }
 
+bool DiskThreads::TryRemove(ShardId shard) {
+  if (writes_under_way_ == kWritesMax) return false;
+  Give(shard);
+  return true;
+}
+
 bool DiskThreads::TryMake(std::unique_ptr<CheckpointTask>& task) {
   if (writes_under_way_ == kWritesMax) return false;
   Give(std::move(task));
@@ -83,16 +89,21 @@ void DiskThreads::RunWriter(const std::stop_token& stop) {
       Finish({.made = std::move(*checkpoint)});
       continue;
     }
+    if (const ShardId* const shard = std::get_if<ShardId>(&*task)) {
+      if (!DoAtLast([&] { return files_.Remove(*shard); }, stop)) return;
+      Finish({.removed = *shard});
+      continue;
+    }
     const auto run = std::get<std::shared_ptr<const RowRun>>(std::move(*task));
-    if (!WriteAtLast(*run, stop)) return;
+    if (!DoAtLast([&] { return files_.Write(*run, stop); }, stop)) return;
     Finish({.written = run});
   }
 }
 
-bool DiskThreads::WriteAtLast(const RowRun& run, const std::stop_token& stop) {
-  for (Status written = files_.Write(run, stop); !written.ok(); written = files_.Write(run, stop)) {
-    if (write_problem().ok()) LogWarn("server.disk_problem", {{"problem", ToText(written)}});
-    NoteProblem(std::move(written));
+bool DiskThreads::DoAtLast(const std::function<Status()>& attempt, const std::stop_token& stop) {
+  for (Status done = attempt(); !done.ok(); done = attempt()) {
+    if (write_problem().ok()) LogWarn("server.disk_problem", {{"problem", ToText(done)}});
+    NoteProblem(std::move(done));
     wake_();
     if (!Pause(kRetry, stop)) return false;
   }

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
-#include "common/rows/row_key.h"
+#include "common/base/check.h"
+#include "common/rows/row_keys.h"
 
 namespace dt::server {
 namespace {
 
-constexpr size_t kParts = 16;                    // Limit for the parts of CutsOf.
+constexpr uint64_t kPartsMax = 16;               // Of a server's share, see CutsOf.
 constexpr uint64_t kPartOfRunBytes = 512 << 10;  // Smaller files are not worth their overhead.
 // The filter's first layer takes 1.2 % of the memory.
 constexpr uint64_t kMemoryPerFilterKey = 128;
@@ -15,22 +16,17 @@ constexpr uint64_t kFilterKeysMin = 1024;
 constexpr Duration kDiskTimeout = seconds(30);  // The disk may accept no writes for this long.
 constexpr Duration kDiskWait = milliseconds(100);
 
-std::vector<EmbeddingTable*> TablesOf(ShardSet& shards) {
-  std::vector<EmbeddingTable*> tables;
-  for (Shard& shard : shards.shards()) {
-    for (uint32_t t = 0; t < shard.tables(); ++t) tables.push_back(&shard.table(t));
-  }
-  return tables;
-}
-
 // Where the rows on disk are cut into parts that are merged separately: at shards, which are alike.
+// Shards come and go, so all shards of the job are cut, such that the share of one server, which is
+// a range at first, has so many parts.
 std::vector<std::string> CutsOf(const ShardSet& shards, uint64_t run_bytes) {
-  const size_t count = shards.shards().size();
-  const size_t parts = std::clamp<size_t>(run_bytes / kPartOfRunBytes, 1, std::min(kParts, count));
+  const uint64_t count = shards.shards_of_job();
+  const uint64_t servers = std::max<size_t>(1, shards.view().map.servers.size());
+  const uint64_t parts =
+      std::min(count, servers * std::clamp<uint64_t>(run_bytes / kPartOfRunBytes, 1, kPartsMax));
   std::vector<std::string> cuts;
-  for (size_t part = 1; part < parts; ++part) {
-    const ShardId first = shards.shards()[part * count / parts].id();
-    cuts.emplace_back(RowKey(first, TableId(0), 0).text().substr(0, sizeof(first)));
+  for (uint64_t part = 1; part < parts; ++part) {
+    cuts.push_back(ShardKey(ShardId(static_cast<uint32_t>(part * count / parts))));
   }
   return cuts;
 }
@@ -40,15 +36,15 @@ std::vector<std::string> CutsOf(const ShardSet& shards, uint64_t run_bytes) {
 DiskTier::DiskTier(const DiskTierOptions& options, ShardSet& shards)
     : budget_(options.memory_bytes),
       shards_(shards),
-      tables_(TablesOf(shards)),
-      expired_(tables_),
+      expired_(shards.tables(), shards.shards_of_job()),
       disk_(DiskOptions(options)),
       below_({.run_bytes = budget_.run_bytes,
               .filter_keys = std::max(options.memory_bytes / kMemoryPerFilterKey, kFilterKeysMin)},
-             expired_, disk_),
-      evictor_(budget_, shards, tables_, below_, progress_),
-      fetcher_(below_, disk_, progress_),
-      saver_(shards, tables_, below_, disk_) {}
+             shards, expired_, disk_),
+      evictor_(budget_, shards, below_, progress_),
+      fetcher_(shards, below_, disk_, progress_),
+      saver_(shards, below_, disk_),
+      removals_(below_, fetcher_, disk_) {}
 
 DiskThreads::Options DiskTier::DiskOptions(const DiskTierOptions& options) const {
   RowsDb::Options rows{.cache_bytes = budget_.cache_bytes,
@@ -91,6 +87,7 @@ void DiskTier::Work() {
   TakeDone(Duration::zero());
   CheckDisk();
   saver_.Work();
+  removals_.Work();
   // After progress, requests that wait for rows go first.
   if (progress_.count() == before) evictor_.Work();
 }
@@ -103,6 +100,8 @@ void DiskTier::TakeDone(Duration timeout) {
       failure_.Update(fetcher_.OnFetched(*done->fetched));
     } else if (done->made != nullptr) {
       saver_.OnMade(std::move(done->made));
+    } else if (done->removed.has_value()) {
+      removals_.OnRemoved(*done->removed);
     } else {
       below_.OnWritten(done->written);
       if (std::exchange(behind_, false)) progress_.Note();
@@ -126,6 +125,19 @@ void DiskTier::CheckDisk() {
 }
 
 // ------------------------------------------------------------ for the tier as a whole
+
+Status DiskTier::Adopt(const std::string& checkpoint) {
+  std::vector<ShardId> held;
+  for (const Shard& shard : shards_.shards()) held.push_back(shard.id());
+  return disk_.Adopt(checkpoint, held);
+}
+
+void DiskTier::Remove(const Shard& shard) {
+  DT_CHECK(!saving());
+  uint64_t rows = 0;
+  for (uint32_t t = 0; t < shard.tables(); ++t) rows += shard.table(t).tier_counts().below;
+  removals_.Begin(shard.id(), rows);
+}
 
 Status DiskTier::WaitForWrites(size_t runs_left) {
   const TimePoint deadline = SystemClock().Now() + kDiskTimeout;

@@ -5,6 +5,7 @@
 //   Evictor     makes room: writes cold rows out in runs
 //   Fetcher     returns rows to memory, for requests that wait and for prefetches
 //   Saver       makes checkpoints while training goes on
+//   Removals    removes the rows of shards that have left the executor
 //   DiskThreads the writer's and the reader's thread, and the files that these write and read
 #pragma once
 
@@ -12,7 +13,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "server/shard/residency.h"
 #include "server/shard/shard_set.h"
@@ -20,6 +20,7 @@
 #include "server/storage/evictor.h"
 #include "server/storage/expiry_filter.h"
 #include "server/storage/fetcher.h"
+#include "server/storage/removals.h"
 #include "server/storage/rows_below.h"
 #include "server/storage/saver.h"
 #include "server/storage/tier_progress.h"
@@ -51,6 +52,10 @@ class DiskTier : public Residency {
   void Work();
   // True if Work() has something to do without waiting for the disk.
   bool busy() const { return saver_.walking(); }
+  // Call it when the shard is about to leave the set. REQUIRES: not saving().
+  void Remove(const Shard& shard);
+  // True until nothing of such a shard is left.
+  bool removing(ShardId shard) const { return removals_.Contains(shard); }
   // If not OK, the tier cannot go on.
   Status failure() const { return failure_; }
 
@@ -60,9 +65,9 @@ class DiskTier : public Residency {
   // A checkpoint that has ended, with or without success; returned once.
   std::unique_ptr<CheckpointTask> TakeSaved() { return saver_.TakeSaved(); }
 
-  // Starts from the rows in a checkpoint's folder, which are those of these shards. The caller then
-  // restores each row with `on_disk` set, and calls MakeRoom in between.
-  Status Adopt(const std::string& checkpoint) { return disk_.Adopt(checkpoint); }
+  // Starts from the rows in a checkpoint's folder, which holds these shards. The caller then
+  // restores each of their rows with `on_disk` set, and calls MakeRoom in between.
+  Status Adopt(const std::string& checkpoint);
   // Makes room for more rows; waits for the disk if it must.
   Status MakeRoom();
 
@@ -83,14 +88,14 @@ class DiskTier : public Residency {
 
   const TierBudget budget_;
   ShardSet& shards_;
-  const std::vector<EmbeddingTable*> tables_;  // The tables of all shards.
-  ExpiryFilter expired_;                       // Read by the threads that merge files.
+  ExpiryFilter expired_;  // Read by the threads that merge files.
   DiskThreads disk_;
   RowsBelow below_;
   TierProgress progress_;
   Evictor evictor_;
   Fetcher fetcher_;
   Saver saver_;
+  Removals removals_;
   bool behind_ = false;  // Some push waits until a run is written.
   TimePoint full_since_{};
   Status failure_;

@@ -1,7 +1,6 @@
 #include "server/storage/evictor.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace dt::server {
 namespace {
@@ -16,14 +15,6 @@ TierBudget::TierBudget(uint64_t bytes)
     : memory_bytes(bytes),
       run_bytes(std::clamp(bytes / 32, kMiB / 16, 32 * kMiB)),
       cache_bytes(std::clamp(bytes / 16, kMiB, 512 * kMiB)) {}
-
-Evictor::Evictor(const TierBudget& budget, ShardSet& shards,
-                 std::span<EmbeddingTable* const> tables, RowsBelow& below,
-                 const TierProgress& progress)
-    : budget_(budget), shards_(shards), below_(below), progress_(progress) {
-  std::ranges::copy_if(tables, std::back_inserter(evictable_),
-                       [](const EmbeddingTable* table) { return !table->spec().all_in_memory; });
-}
 
 uint64_t Evictor::bytes_max() const {
   const uint64_t others = budget_.cache_bytes + (kRunsMax + 1) * budget_.run_bytes +
@@ -47,6 +38,17 @@ double Evictor::ShareToLeave() const {
          static_cast<double>(std::max<uint64_t>(bytes, 1));
 }
 
+// The tables whose rows may leave.
+std::vector<EmbeddingTable*> Evictor::Evictable() {
+  std::vector<EmbeddingTable*> evictable;
+  for (Shard& shard : shards_.shards()) {
+    for (uint32_t t = 0; t < shard.tables(); ++t) {
+      if (!shard.table(t).spec().all_in_memory) evictable.push_back(&shard.table(t));
+    }
+  }
+  return evictable;
+}
+
 // Memory given to a table's rows is never returned or shared, so eviction works table by table.
 bool Evictor::HasRoom(const EmbeddingTable& table, double share) const {
   const TableRows& rows = table.rows_of_all();
@@ -65,13 +67,15 @@ uint64_t Evictor::Sweep(EmbeddingTable& table) {
 
 void Evictor::Work() {
   const double share = ShareToLeave();
-  if (share == 0 || evictable_.empty()) return;
+  if (share == 0) return;
+  const std::vector<EmbeddingTable*> evictable = Evictable();
+  if (evictable.empty()) return;
   if (swept_at_ != progress_.count()) {
     swept_at_ = progress_.count();
     swept_ = 0;
   }
   uint64_t buckets = 0;
-  for (const EmbeddingTable* table : evictable_) buckets += table->index_buckets();
+  for (const EmbeddingTable* table : evictable) buckets += table->index_buckets();
   const uint64_t turn = std::min(buckets, kBucketsPerTurn);
   // Requests that wait touch their rows at each progress, so their rows survive a round of the
   // hand.
@@ -79,9 +83,9 @@ void Evictor::Work() {
   size_t roomy = 0;  // Successive tables that have enough free rows.
   for (uint64_t swept = 0;
        swept < turn && swept_ < most_swept && below_.runs().size() < kRunsMax;) {
-    EmbeddingTable& table = *evictable_[hand_ = (hand_ + 1) % evictable_.size()];
+    EmbeddingTable& table = *evictable[hand_ = (hand_ + 1) % evictable.size()];
     if (HasRoom(table, share)) {
-      if (++roomy == evictable_.size()) break;
+      if (++roomy == evictable.size()) break;
       continue;
     }
     roomy = 0;

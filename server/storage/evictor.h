@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "server/shard/shard_set.h"
@@ -26,9 +25,10 @@ class Evictor {
   // While this many runs are being written, no other rows leave.
   static constexpr size_t kRunsMax = 2;
 
-  // The other objects outlive it. `tables`: the tables of all shards.
-  Evictor(const TierBudget& budget, ShardSet& shards, std::span<EmbeddingTable* const> tables,
-          RowsBelow& below, const TierProgress& progress);
+  // The other objects outlive it.
+  Evictor(const TierBudget& budget, ShardSet& shards, RowsBelow& below,
+          const TierProgress& progress)
+      : budget_(budget), shards_(shards), below_(below), progress_(progress) {}
 
   // Limit for the rows and indexes of all shards.
   uint64_t bytes_max() const;
@@ -41,6 +41,7 @@ class Evictor {
  private:
   // The share of all rows that has to leave, at least; 0: none.
   double ShareToLeave() const;
+  std::vector<EmbeddingTable*> Evictable();
   bool HasRoom(const EmbeddingTable& table, double share) const;
   uint64_t Sweep(EmbeddingTable& table);
 
@@ -48,9 +49,8 @@ class Evictor {
   ShardSet& shards_;
   RowsBelow& below_;
   const TierProgress& progress_;
-  std::vector<EmbeddingTable*> evictable_;  // Tables whose rows may leave.
-  size_t hand_ = 0;                         // The table of evictable_ that is being swept.
-  uint64_t swept_ = 0;                      // Buckets swept since the progress count was swept_at_.
+  size_t hand_ = 0;     // Which of the evictable tables is being swept.
+  uint64_t swept_ = 0;  // Buckets swept since the progress count was swept_at_.
   uint64_t swept_at_ = 0;
 };
 

@@ -18,7 +18,8 @@ bool Fetcher::EnsureInMemory(std::span<const EmbeddingTable::KeyRun> runs) {
   uint64_t last = 0;
   for (size_t i = 0; i < absent_.size(); ++i) {
     if (i + kAhead < absent_.size()) {
-      below_.PrefetchFilter(*absent_[i + kAhead].table, absent_[i + kAhead].key);
+      const EmbeddingTable::AbsentKey& ahead = absent_[i + kAhead];
+      below_.PrefetchFilter(ahead.table->RowKeyOf(ahead.key));
     }
     last = std::max(last, Bring(*absent_[i].table, absent_[i].key));
   }
@@ -30,18 +31,17 @@ bool Fetcher::EnsureInMemory(std::span<const EmbeddingTable::KeyRun> runs) {
 }
 
 uint64_t Fetcher::Bring(EmbeddingTable& table, Key key) {
-  if (const auto wanted = wanted_.find(Row{&table, key}); wanted != wanted_.end()) {
-    return wanted->second;
-  }
-  if (!below_.MayHave(table, key)) return 0;
+  const RowKey row = table.RowKeyOf(key);
+  if (const auto wanted = wanted_.find(row); wanted != wanted_.end()) return wanted->second;
+  if (!below_.MayHave(row)) return 0;
   // Several slices may name the same key, so that it was returned a moment ago.
-  if (table.Contains(key) || BringFromRun(table, key) || below_.IsNowhere(table, key)) return 0;
+  if (table.Contains(key) || BringFromRun(table, key) || below_.IsNowhere(row)) return 0;
   return Want(table, key);
 }
 
 // The row counts as on disk, because its run will be there: it need not be written again.
 bool Fetcher::BringFromRun(EmbeddingTable& table, Key key) {
-  const std::span<const std::byte> record = below_.FindOnItsWay(table, key);
+  const std::span<const std::byte> record = below_.FindOnItsWay(table.RowKeyOf(key));
   if (record.empty()) return false;
   if (table.IsExpired(record)) return true;  // Handled like an expired row on disk: see Install.
   const Status restored = table.Restore(key, record, true);
@@ -50,11 +50,13 @@ bool Fetcher::BringFromRun(EmbeddingTable& table, Key key) {
   return true;
 }
 
-uint64_t Fetcher::Want(EmbeddingTable& table, Key key) {
+uint64_t Fetcher::Want(const EmbeddingTable& table, Key key) {
   const uint64_t number = sent_ + 1;
-  wanted_.emplace(Row{&table, key}, number);
+  const RowKey row = table.RowKeyOf(key);
+  wanted_.emplace(row, number);
   if (gathered_ == nullptr) gathered_ = std::make_unique<RowFetch>();
-  gathered_->rows.push_back({&table, key});
+  gathered_->rows.push_back({row});
+  gathered_->bytes_max += table.record_bytes();
   return number;
 }
 
@@ -66,7 +68,7 @@ void Fetcher::Send() {
 Status Fetcher::OnFetched(const RowFetch& fetch) {
   Status status = fetch.status;
   for (const RowFetch::Row& row : fetch.rows) {
-    wanted_.erase(Row{row.table, row.key});
+    wanted_.erase(row.key);
     status.Update(Install(row));
   }
   if (awaited_.erase(++done_) != 0) progress_.Note();
@@ -77,13 +79,15 @@ Status Fetcher::OnFetched(const RowFetch& fetch) {
 // The count of rows below is never too low: an expired row may have been removed from memory
 // without being counted, and one that was counted stays counted.
 Status Fetcher::Install(const RowFetch::Row& row) {
-  if (row.record.empty() || row.table->IsExpired(row.record)) {
-    below_.NoteNowhere(*row.table, row.key);
+  EmbeddingTable* const table = shards_.FindTable(row.key.shard(), row.key.table());
+  if (table == nullptr) return OkStatus();
+  if (row.record.empty() || table->IsExpired(row.record)) {
+    below_.NoteNowhere(row.key);
     return OkStatus();
   }
-  const Status restored = row.table->Restore(row.key, row.record, true);
-  ++row.table->tier_counts().fetched;
-  below_.NoteBack(*row.table);
+  const Status restored = table->Restore(row.key.key(), row.record, true);
+  ++table->tier_counts().fetched;
+  below_.NoteBack(*table);
   return restored.ok() ? restored : DataLoss("{}", MessageOf(restored));
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/check.h"
 #include "common/base/folder.h"
 #include "common/base/pause.h"
+#include "common/rows/row_keys.h"
 #include "common/storage/file_digest.h"
 
 namespace dt::server {
@@ -55,7 +56,7 @@ Status RowFiles::MakeFolder() {
   return OkStatus();
 }
 
-Status RowFiles::Adopt(const std::string& checkpoint) {
+Status RowFiles::Adopt(const std::string& checkpoint, std::span<const ShardId> held) {
   DT_CHECK(own_db_ == nullptr);
   DT_TRY_STATUS(MakeFolder());
   std::error_code error;
@@ -75,6 +76,21 @@ Status RowFiles::Adopt(const std::string& checkpoint) {
   }
   DT_TRY(own_db_, std::move(opened));
   db_ = own_db_.get();
+  return RemoveAllBut(held);
+}
+
+// Shards that were coming or going at the time of a checkpoint may have left rows in its files.
+Status RowFiles::RemoveAllBut(std::span<const ShardId> held) {
+  std::vector<ShardId> others;
+  const std::unique_ptr<RowsDb::Cursor> at = own_db_->Read();
+  DT_TRY_STATUS(at->Seek(ShardKey(ShardId(0))));
+  while (at->valid()) {
+    if (at->key().size() < sizeof(ShardId)) return DataLoss("a key of {} bytes", at->key().size());
+    const ShardId shard = ShardOfKey(at->key());
+    if (!std::ranges::binary_search(held, shard)) others.push_back(shard);
+    DT_TRY_STATUS(at->Seek(ShardEndKey(shard)));
+  }
+  for (const ShardId shard : others) DT_TRY_STATUS(Remove(shard));
   return OkStatus();
 }
 
@@ -100,6 +116,12 @@ Status RowFiles::Write(const RowRun& run, const std::stop_token& stop) {
     DT_TRY_STATUS(file->Add(entry.key.text(), TextOf(entry.record(run))));
   }
   return own_db_->Ingest(std::move(file));
+}
+
+Status RowFiles::Remove(ShardId shard) {
+  if (own_db_ == nullptr) return OkStatus();
+  own_db_->ReleaseMerges();
+  return own_db_->RemoveRange(ShardKey(shard), ShardEndKey(shard));
 }
 
 Status RowFiles::MakeCheckpoint(CheckpointTask& task) {
@@ -144,21 +166,16 @@ Status RowFiles::Digest(CheckpointTask& task) {
 }
 
 void RowFiles::Read(RowFetch& fetch) const {
-  std::vector<RowKey> keys(fetch.rows.size());
-  std::ranges::transform(fetch.rows, keys.begin(), [](const RowFetch::Row& row) {
-    return RowKey(row.table->shard(), row.table->spec().id, row.key);
-  });
-  std::vector<uint32_t> order(keys.size());
+  std::vector<uint32_t> order(fetch.rows.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::ranges::sort(order, {}, [&](uint32_t i) { return keys[i].text(); });
-  std::vector<std::string_view> sorted(keys.size());
-  std::ranges::transform(order, sorted.begin(), [&](uint32_t i) { return keys[i].text(); });
-  size_t bytes = 0;
-  for (const RowFetch::Row& row : fetch.rows) bytes += row.table->record_bytes();
-  fetch.records.reserve(bytes);
+  const auto key_of = [&](uint32_t i) { return fetch.rows[i].key.text(); };
+  std::ranges::sort(order, {}, key_of);
+  std::vector<std::string_view> sorted(order.size());
+  std::ranges::transform(order, sorted.begin(), key_of);
+  fetch.records.reserve(fetch.bytes_max);  // No reallocation: the rows point into it.
   if (db() == nullptr) return;
   fetch.status = db()->MultiGet(sorted, [&](size_t i, std::optional<std::string_view> value) {
-    if (!value.has_value() || fetch.records.size() + value->size() > bytes) return;
+    if (!value.has_value() || fetch.records.size() + value->size() > fetch.bytes_max) return;
     const size_t at = fetch.records.size();
     const auto* const begin = reinterpret_cast<const std::byte*>(value->data());
     fetch.records.insert(fetch.records.end(), begin, begin + value->size());

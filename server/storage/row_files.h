@@ -21,11 +21,11 @@ namespace dt::server {
 // Rows to read, and the answer: `record` is empty if the disk has no such row.
 struct RowFetch {
   struct Row {
-    EmbeddingTable* table;
-    Key key;
+    RowKey key;
     std::span<const std::byte> record{};
   };
   std::vector<Row> rows;
+  uint64_t bytes_max = 0;  // All records together are not larger.
   std::vector<std::byte> records;
   Status status;
 };
@@ -45,11 +45,14 @@ class RowFiles {
   // The folder is made in `parent` (common/storage/scratch_dir.h).
   RowFiles(std::string parent, RowsDb::Options options);
 
-  // Starts from the files of a checkpoint. Any thread, before any other use.
-  Status Adopt(const std::string& checkpoint);
+  // Starts from the files of a checkpoint, without what they have of shards other than `held`
+  // (ascending). Any thread, before any other use.
+  Status Adopt(const std::string& checkpoint, std::span<const ShardId> held);
 
   // Waits while so many files overlap that reads get slow; `stop` ends the wait.
   Status Write(const RowRun& run, const std::stop_token& stop);
+  // Removes everything that is there of the shard.
+  Status Remove(ShardId shard);
   // Files that have not changed since the last checkpoint are neither copied nor read again.
   Status MakeCheckpoint(CheckpointTask& task);
 
@@ -61,6 +64,7 @@ class RowFiles {
  private:
   Status MakeFolder();
   Status Open();
+  Status RemoveAllBut(std::span<const ShardId> held);
   Status Digest(CheckpointTask& task);
   Result<CheckpointFile> DigestOnce(const std::string& path, const std::string& name) const;
 

@@ -4,17 +4,16 @@
 
 namespace dt::server {
 
-std::span<std::byte> RowRun::Add(const EmbeddingTable& table, Key key) {
+std::span<std::byte> RowRun::Add(const RowKey& row, uint32_t bytes) {
   const uint64_t at = records_.size();
-  const uint32_t bytes = table.record_bytes();
-  rows_.insert_or_assign(Row{&table, key}, static_cast<uint32_t>(entries_.size()));
-  entries_.push_back({RowKey(table.shard(), table.spec().id, key), bytes, at});
+  rows_.insert_or_assign(row, static_cast<uint32_t>(entries_.size()));
+  entries_.push_back({row, bytes, at});
   records_.resize(at + bytes);
   return std::span(records_).subspan(at);
 }
 
-std::span<const std::byte> RowRun::Find(const EmbeddingTable& table, Key key) const {
-  const auto it = rows_.find(Row{&table, key});
+std::span<const std::byte> RowRun::Find(const RowKey& row) const {
+  const auto it = rows_.find(row);
   return it == rows_.end() ? std::span<const std::byte>() : entries_[it->second].record(*this);
 }
 

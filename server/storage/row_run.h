@@ -8,16 +8,15 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "common/rows/row_key.h"
-#include "server/table/embedding_table.h"
 
 namespace dt::server {
 
 class RowRun {
  public:
   // Returns space for a row's record, which replaces an earlier one of the same row.
-  std::span<std::byte> Add(const EmbeddingTable& table, Key key);
+  std::span<std::byte> Add(const RowKey& row, uint32_t bytes);
   // The record; empty if the row is not here.
-  std::span<const std::byte> Find(const EmbeddingTable& table, Key key) const;
+  std::span<const std::byte> Find(const RowKey& row) const;
 
   struct Entry {
     RowKey key;
@@ -34,18 +33,9 @@ class RowRun {
   uint64_t bytes() const { return records_.size() + entries_.size() * (sizeof(Entry) + 40); }
 
  private:
-  struct Row {
-    const EmbeddingTable* table;
-    Key key;
-    friend bool operator==(const Row&, const Row&) = default;
-    template <class H>
-    friend H AbslHashValue(H state, const Row& row) {
-      return H::combine(std::move(state), row.table, row.key);
-    }
-  };
   std::vector<std::byte> records_;
   std::vector<Entry> entries_;
-  absl::flat_hash_map<Row, uint32_t> rows_;  // The current entry of each row.
+  absl::flat_hash_map<RowKey, uint32_t> rows_;  // The current entry of each row.
 };
 
 }  // namespace dt::server

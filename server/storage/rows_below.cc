@@ -10,24 +10,28 @@ namespace {
 
 constexpr size_t kNowhereMax = 1 << 22;
 
-uint64_t FilterHash(const EmbeddingTable& table, Key key) {
-  return MixBits(key ^ MixBits(table.spec().id.value()));
-}
+uint64_t FilterHash(const RowKey& row) { return MixBits(row.key() ^ MixBits(row.table().value())); }
 
 }  // namespace
 
-RowsBelow::RowsBelow(const Options& options, ExpiryFilter& expired, DiskThreads& disk)
-    : options_(options), expired_(expired), disk_(disk), filter_(options.filter_keys) {}
+RowsBelow::RowsBelow(const Options& options, const ShardSet& shards, ExpiryFilter& expired,
+                     DiskThreads& disk)
+    : options_(options),
+      shards_(shards),
+      expired_(expired),
+      disk_(disk),
+      filter_(options.filter_keys) {}
 
 std::span<std::byte> RowsBelow::Add(EmbeddingTable& table, Key key) {
   if (open_run_.bytes() >= options_.run_bytes) Seal();
   ++table.tier_counts().written;
-  return open_run_.Add(table, key);
+  return open_run_.Add(table.RowKeyOf(key), table.record_bytes());
 }
 
 void RowsBelow::Left(EmbeddingTable& table, Key key) {
-  filter_.Add(FilterHash(table, key));
-  if (!nowhere_.empty()) nowhere_.erase({&table, key});
+  const RowKey row = table.RowKeyOf(key);
+  filter_.Add(FilterHash(row));
+  if (!nowhere_.empty()) nowhere_.erase(row);
   ++rows_;
   ++table.tier_counts().below;
 }
@@ -37,34 +41,26 @@ void RowsBelow::NoteBack(EmbeddingTable& table) {
   --table.tier_counts().below;
 }
 
-void RowsBelow::NoteNowhere(const EmbeddingTable& table, Key key) {
+void RowsBelow::NoteNowhere(const RowKey& row) {
   if (nowhere_.size() >= kNowhereMax) nowhere_.clear();
-  nowhere_.insert({&table, key});
+  nowhere_.insert(row);
 }
 
-std::span<const std::byte> RowsBelow::FindOnItsWay(const EmbeddingTable& table, Key key) const {
-  std::span<const std::byte> record = open_run_.Find(table, key);
+std::span<const std::byte> RowsBelow::FindOnItsWay(const RowKey& row) const {
+  std::span<const std::byte> record = open_run_.Find(row);
   for (auto run = runs_.rbegin(); record.empty() && run != runs_.rend(); ++run) {
-    record = (*run)->Find(table, key);
+    record = (*run)->Find(row);
   }
   return record;
 }
 
-bool RowsBelow::MayHave(const EmbeddingTable& table, Key key) const {
-  return filter_.MayContain(FilterHash(table, key));
-}
+bool RowsBelow::MayHave(const RowKey& row) const { return filter_.MayContain(FilterHash(row)); }
 
-bool RowsBelow::IsNowhere(const EmbeddingTable& table, Key key) const {
-  return nowhere_.contains({&table, key});
-}
-
-void RowsBelow::PrefetchFilter(const EmbeddingTable& table, Key key) const {
-  filter_.Prefetch(FilterHash(table, key));
-}
+void RowsBelow::PrefetchFilter(const RowKey& row) const { filter_.Prefetch(FilterHash(row)); }
 
 void RowsBelow::Seal() {
   if (open_run_.rows() == 0) return;
-  if (!saving_) expired_.Update();
+  if (!saving_) expired_.Update(shards_);
   runs_.push_back(std::make_shared<const RowRun>(std::exchange(open_run_, RowRun())));
   GiveRuns();
 }

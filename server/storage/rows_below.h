@@ -18,7 +18,7 @@
 #include "server/storage/expiry_filter.h"
 #include "server/storage/key_filter.h"
 #include "server/storage/row_run.h"
-#include "server/table/row_sink.h"
+#include "server/table/embedding_table.h"
 
 namespace dt::server {
 
@@ -28,8 +28,9 @@ class RowsBelow : public RowSink {
     uint64_t run_bytes = 0;    // A run of this size is sealed.
     uint64_t filter_keys = 0;  // The number of keys for which the filter is sized.
   };
-  // `expired` and `disk` outlive it.
-  RowsBelow(const Options& options, ExpiryFilter& expired, DiskThreads& disk);
+  // The other objects outlive it.
+  RowsBelow(const Options& options, const ShardSet& shards, ExpiryFilter& expired,
+            DiskThreads& disk);
 
   // Returns space for a record on its way to disk.
   std::span<std::byte> Add(EmbeddingTable& table, Key key) override;
@@ -37,17 +38,19 @@ class RowsBelow : public RowSink {
   // Called when a row that was below is in memory again.
   void NoteBack(EmbeddingTable& table);
   // Called if the filter lets the key pass, but there is no such row.
-  void NoteNowhere(const EmbeddingTable& table, Key key);
+  void NoteNowhere(const RowKey& row);
 
   // Exact, except that expired rows may be counted; never too low.
   uint64_t rows() const { return rows_; }
   // The record in the open run or in one under way; empty if none of them has it.
-  std::span<const std::byte> FindOnItsWay(const EmbeddingTable& table, Key key) const;
+  std::span<const std::byte> FindOnItsWay(const RowKey& row) const;
   // False: the row is certainly not below memory.
-  bool MayHave(const EmbeddingTable& table, Key key) const;
-  bool IsNowhere(const EmbeddingTable& table, Key key) const;
+  bool MayHave(const RowKey& row) const;
+  bool IsNowhere(const RowKey& row) const { return nowhere_.contains(row); }
   // Prefetches what MayHave will read.
-  void PrefetchFilter(const EmbeddingTable& table, Key key) const;
+  void PrefetchFilter(const RowKey& row) const;
+  // Called when a shard of the executor is gone: `rows` of its rows were below memory.
+  void OnShardGone(uint64_t rows) { rows_ -= rows; }
 
   // Closes the open run, however small, and gives it to the disk.
   void Seal();
@@ -67,25 +70,17 @@ class RowsBelow : public RowSink {
   uint64_t bytes() const;  // Memory in use.
 
  private:
-  struct Row {
-    const EmbeddingTable* table;
-    Key key;
-    friend bool operator==(const Row&, const Row&) = default;
-    template <class H>
-    friend H AbslHashValue(H state, const Row& row) {
-      return H::combine(std::move(state), row.table, row.key);
-    }
-  };
   void GiveRuns();
 
   const Options options_;
+  const ShardSet& shards_;
   ExpiryFilter& expired_;
   DiskThreads& disk_;
   RowRun open_run_;
   std::deque<std::shared_ptr<const RowRun>> runs_;  // Runs under way, oldest first.
   size_t given_ = 0;                                // The disk has accepted this many of runs_.
   KeyFilter filter_;
-  absl::flat_hash_set<Row> nowhere_;
+  absl::flat_hash_set<RowKey> nowhere_;
   uint64_t rows_ = 0;
   bool saving_ = false;
 };

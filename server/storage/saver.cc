@@ -1,5 +1,6 @@
 #include "server/storage/saver.h"
 
+#include "common/base/check.h"
 #include "server/storage/evictor.h"
 
 namespace dt::server {
@@ -22,6 +23,9 @@ void Saver::Begin(std::unique_ptr<CheckpointTask> task) {
   }
   task_ = std::move(task);
   stage_ = Stage::kWalking;
+  walked_shards_.clear();
+  for (const Shard& shard : shards_.shards()) walked_shards_.push_back(shard.id());
+  shard_ = 0;
   table_ = 0;
   position_ = 0;
   below_.SetSaving(true);
@@ -37,15 +41,25 @@ void Saver::Work() {
   if (stage_ == Stage::kWalked) Give();
 }
 
+EmbeddingTable* Saver::Table() {
+  for (; shard_ < walked_shards_.size(); ++shard_, table_ = 0) {
+    Shard* const shard = shards_.Find(walked_shards_[shard_]);
+    DT_CHECK(shard != nullptr);
+    if (table_ < shard->tables()) return &shard->table(table_);
+  }
+  return nullptr;
+}
+
 void Saver::Walk() {
   for (uint64_t walked = 0; walked < kBucketsPerTurn; walked += kBucketsAtOnce) {
     if (below_.runs().size() >= Evictor::kRunsMax) return;
-    if (table_ == tables_.size()) {
+    EmbeddingTable* const table = Table();
+    if (table == nullptr) {
       below_.Seal();
       stage_ = Stage::kWalked;
       return;
     }
-    position_ = tables_[table_]->SaveChanged(position_, kBucketsAtOnce, change_period_, below_);
+    position_ = table->SaveChanged(position_, kBucketsAtOnce, change_period_, below_);
     if (position_ != KeyIndex::kEnd) continue;
     position_ = 0;
     ++table_;

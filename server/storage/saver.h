@@ -19,15 +19,15 @@ namespace dt::server {
 
 class Saver {
  public:
-  // The other objects outlive it. `tables`: the tables of all shards.
-  Saver(ShardSet& shards, std::vector<EmbeddingTable*> tables, RowsBelow& below, DiskThreads& disk)
-      : shards_(shards), tables_(std::move(tables)), below_(below), disk_(disk) {}
+  // The other objects outlive it.
+  Saver(ShardSet& shards, RowsBelow& below, DiskThreads& disk)
+      : shards_(shards), below_(below), disk_(disk) {}
   ~Saver();
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
   // Begins a checkpoint of the current rows, which ends in TakeSaved. It fails if another is under
-  // way.
+  // way. None of its shards may be removed while saving().
   void Begin(std::unique_ptr<CheckpointTask> task);
   // Continues the walk for some milliseconds.
   void Work();
@@ -43,18 +43,21 @@ class Saver {
 
  private:
   enum class Stage { kIdle, kWalking, kWalked, kGiven };
+  // The table that is being walked; null after the last one.
+  EmbeddingTable* Table();
   void Walk();
   void Give();
   void End();
 
   ShardSet& shards_;
-  const std::vector<EmbeddingTable*> tables_;
   RowsBelow& below_;
   DiskThreads& disk_;
   Stage stage_ = Stage::kIdle;
-  uint32_t change_period_ = 0;  // Rows changed in this period are to be saved.
-  size_t table_ = 0;            // The table being walked; position_ is in its index.
-  uint64_t position_ = 0;
+  uint32_t change_period_ = 0;             // Rows changed in this period are to be saved.
+  std::vector<ShardId> walked_shards_;     // Those of the checkpoint.
+  size_t shard_ = 0;                       // Which of them is being walked,
+  uint32_t table_ = 0;                     // which of its tables,
+  uint64_t position_ = 0;                  // and where in the table's index.
   std::unique_ptr<CheckpointTask> task_;   // Null after it failed or was given to the disk.
   std::unique_ptr<CheckpointTask> saved_;  // The ended checkpoint, until it is taken.
 };

@@ -55,6 +55,18 @@ uint64_t EmbeddingTable::SaveChanged(uint64_t from, uint64_t buckets, uint32_t p
   return next;
 }
 
+uint64_t EmbeddingTable::RemoveRows(uint64_t from, uint64_t buckets) {
+  std::vector<KeyRow> rows;
+  const uint64_t next = index_.Walk(from, buckets, rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + kRowsAhead < rows.size()) __builtin_prefetch(rows_->row(rows[i + kRowsAhead].row), 1);
+    if (index_.Find(rows[i].key) != rows[i].row) continue;  // The walk returned the key twice.
+    index_.Erase(rows[i].key);
+    rows_->Remove(rows[i].row);
+  }
+  return next;
+}
+
 void EmbeddingTable::Pull(std::span<const Key> keys, std::span<float> out) const {
   DT_CHECK(out.size() == keys.size() * dim());
   const PullRun run{this, keys, out.data()};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/rows/row_key.h"
 #include "server/life/life_state.h"
 #include "server/table/key_index.h"
 #include "server/table/row_sink.h"
@@ -66,6 +67,9 @@ class EmbeddingTable {
   // about `buckets` buckets each: begin at 0; each returns where to go on, or KeyIndex::kEnd.
   uint64_t SaveChanged(uint64_t from, uint64_t buckets, uint32_t period, RowSink& sink);
 
+  // Removes all rows, in several calls as for SaveChanged; nothing else may be done meanwhile.
+  uint64_t RemoveRows(uint64_t from, uint64_t buckets);
+
   // Removes expired rows from a small part of the index; about a thousand calls go once around.
   // This changes no result, because expired rows count as absent. Does nothing while a checkpoint
   // is being saved, because the rows may have been alive at its cut.
@@ -119,6 +123,7 @@ class EmbeddingTable {
   }
 
   ShardId shard() const { return shard_; }
+  RowKey RowKeyOf(Key key) const { return {shard_, spec().id, key}; }
   // The rows of all shards of the executor.
   const TableRows& rows_of_all() const { return *rows_; }
   const TableSpec& spec() const { return rows_->spec(); }

@@ -243,6 +243,7 @@ class MoveSim {
     server::ShardSet& source = SetOf(from, shard);
     server::ShardSet& target = SetOf(to, shard);
     server::Shard& old = *source.Find(shard);
+    while (target.HasRowsToRemove()) target.RemoveRows();  // It may have been there before.
     server::Shard& copy = target.Add(shard);
     for (uint32_t t = 0; t < kTables.size(); ++t) CopyRows(old.table(t), copy.table(t));
     copy.SetClock(old.TakeClock());

@@ -37,6 +37,7 @@ class TieredShards {
     const TimePoint deadline = SystemClock().Now() + seconds(30);
     while (!done()) {
       tier_->Work();
+      shards_.RemoveRows();
       if (!tier_->failure().ok() || SystemClock().Now() > deadline) return false;
       if (!tier_->busy()) static_cast<void>(woken_.try_acquire_for(milliseconds(1)));
     }
@@ -50,7 +51,15 @@ class TieredShards {
       static_cast<void>(woken_.try_acquire_for(milliseconds(1)));
     }
   }
-  // Pushes a whole step of rows of one table.
+  // As ExecutorState's.
+  void Remove(ShardId shard) {
+    tier_->Remove(*shards_.Find(shard));
+    shards_.Remove(shard);
+  }
+  bool HasLeft(ShardId shard) const {
+    return !shards_.HasRowsToRemove(shard) && !tier_->removing(shard);
+  }
+  // Pushes a whole step of rows of one table, as far as their shards are here.
   bool Push(uint32_t table, Step step, const std::map<Key, std::vector<float>>& rows) {
     RowMap map;
     for (const auto& [key, gradient] : rows) map[{table, key}] = gradient;

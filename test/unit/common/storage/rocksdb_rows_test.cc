@@ -46,6 +46,49 @@ TEST(RowsDb, LaterFilesWin) {
   EXPECT_EQ(All(*db), (Content{{"a", "1"}, {"b", "2"}, {"c", "2"}}));
 }
 
+// Parts that have no records yet are read, too, also after the database was opened again.
+TEST(RowsDb, PartsComeWithTheirFirstRecords) {
+  const ScratchFolder temp;
+  auto made = RowsDb::Create(temp / "rows", {.cache_bytes = 1 << 20, .cuts = {"2", "3", "4"}});
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(All(**made), Content{});
+  Add(**made, {{"31", "a"}});
+  const std::vector<std::string_view> keys = {"1", "21", "31", "41"};
+  std::string found;
+  const auto visit = [&](size_t i, auto value) { found += value.has_value() ? keys[i] : "-"; };
+  ASSERT_TRUE((*made)->MultiGet(keys, visit).ok());
+  EXPECT_EQ(found, "--31-");
+  const auto at = (*made)->Read();
+  ASSERT_TRUE(at->Seek("21").ok());
+  ASSERT_TRUE(at->valid());
+  EXPECT_EQ(at->key(), "31");
+  ASSERT_TRUE((*made)->Checkpoint(temp / "copy").ok());
+  auto copy = RowsDb::Open(temp / "copy", {.cache_bytes = 1 << 20});
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  Add(**copy, {{"1", "b"}, {"21", "c"}, {"41", "d"}});
+  EXPECT_EQ(All(**copy), (Content{{"1", "b"}, {"21", "c"}, {"31", "a"}, {"41", "d"}}));
+}
+
+TEST(RowsDb, ARemovedRangeStaysAwayUntilItsRecordsComeAgain) {
+  const ScratchFolder temp;
+  auto made = RowsDb::Create(temp / "rows", {.cache_bytes = 1 << 20, .cuts = {"3"}});
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE((*made)->RemoveRange("4", "5").ok()) << "the part has no records";
+  Add(**made, {{"11", "a"}, {"12", "b"}, {"2", "c"}, {"31", "d"}, {"4", "e"}});
+  ASSERT_TRUE((*made)->RemoveRange("11", "2").ok());
+  ASSERT_TRUE((*made)->RemoveRange("31", "4").ok());
+  EXPECT_EQ(All(**made), (Content{{"2", "c"}, {"4", "e"}}));
+  Add(**made, {{"12", "f"}});
+  const Content want = {{"12", "f"}, {"2", "c"}, {"4", "e"}};
+  EXPECT_EQ(All(**made), want);
+  for (int i = 0; i < 200; ++i) Add(**made, {{"2", "c"}});  // The files are merged meanwhile.
+  EXPECT_EQ(All(**made), want);
+  ASSERT_TRUE((*made)->Checkpoint(temp / "copy").ok());
+  const auto copy = RowsDb::OpenToRead(temp / "copy");
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_EQ(All(**copy), want);
+}
+
 TEST(RowsDb, MergingLeavesUselessRecordsOut) {
   const ScratchFolder temp;
   auto db = RowsDb::Create(

@@ -11,6 +11,7 @@
 #include "test/support/push_maker.h"
 #include "test/support/scratch_folder.h"
 #include "test/support/shard_sets.h"
+#include "test/support/tiered_shards.h"
 
 namespace dt::server {
 namespace {
@@ -102,6 +103,24 @@ TEST_F(Commands, WhatWasSavedAtAStepIsLoaded) {
   ASSERT_TRUE(Do(LoadCommand(folder_ / "saved", 1, Generation(2))).status.ok());
   EXPECT_EQ(state_.shards()->clock(), 1u);
   EXPECT_EQ(Value(2), -1);
+}
+
+TEST_F(Commands, AnExecutorWithoutShardsSavesLoadsAndReports) {
+  const auto none = test::SetOf(tables_, 1, kShards, {});
+  ASSERT_TRUE(Do(BeginCommand(none, {folder_ / "rows", 1 << 30})).status.ok());
+  for (Step step = 1; step <= 2; ++step) {
+    const std::string folder = folder_ / ("saved-" + std::to_string(step));
+    test::TieredShards all(tables_, kShards, test::AllShards(kShards), folder_ / "all", 1 << 30);
+    ASSERT_TRUE(all.Push(0, 0, {{7, {1, 1}}}));
+    ASSERT_TRUE(all.Save(step, {folder, ProcessId(2), 0}).ok());
+    ASSERT_TRUE(Do(SaveCommand(step, {folder, ProcessId(1), 0}, seconds(5))).status.ok());
+    ASSERT_TRUE(Saved().ok());
+    const ExecutorAnswer loaded = Do(LoadCommand(folder, step, Generation(2)));
+    ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  }
+  const ExecutorAnswer report = Do(ReportCommand());
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(report.tables[0].rows, 0u);
 }
 
 TEST_F(Commands, ASaveWaitsForItsStepAndSaysWhatIsMissing) {

@@ -13,8 +13,7 @@ constexpr Key kFitting = 1000, kTooMany = 20'000;
 class EvictorTest : public ::testing::Test {
  protected:
   Evictor MakeEvictor(uint64_t memory = kMemory) {
-    return Evictor(TierBudget(memory), parts_.shards(), parts_.tables(), parts_.below(),
-                   parts_.progress());
+    return Evictor(TierBudget(memory), parts_.shards(), parts_.below(), parts_.progress());
   }
   // Runs until nothing more is evicted, with a disk that keeps up.
   void WorkUntilDone(Evictor& evictor) {

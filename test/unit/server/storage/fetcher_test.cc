@@ -23,7 +23,7 @@ class FetcherTest : public ::testing::Test {
   }
 
   TierParts parts_;
-  Fetcher fetcher_{parts_.below(), parts_.disk(), parts_.progress()};
+  Fetcher fetcher_{parts_.shards(), parts_.below(), parts_.disk(), parts_.progress()};
 };
 
 TEST_F(FetcherTest, ARowInMemoryNeedsNothing) {
@@ -96,6 +96,15 @@ TEST_F(FetcherTest, RowsBeyondWhatTheDiskTakesAreGatheredInOneFetch) {
   for (; rows < kKeys; ++fetches) rows += TakeFetch();
   EXPECT_LT(fetches, kKeys / 2);
   for (Key key = 0; key < kKeys; ++key) EXPECT_TRUE(parts_.table().Contains(key)) << key;
+}
+
+TEST_F(FetcherTest, ARowOfAShardThatHasGoneIsDropped) {
+  parts_.Send(7);
+  parts_.WriteAll();
+  EXPECT_FALSE(Ensure(7));
+  parts_.Remove(ShardId(0));
+  EXPECT_EQ(TakeFetch(), 1u);
+  EXPECT_EQ(parts_.shards().Add(ShardId(0)).table(0).rows(), 0u);
 }
 
 }  // namespace

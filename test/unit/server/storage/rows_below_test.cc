@@ -9,7 +9,7 @@ namespace {
 
 class RowsBelowTest : public ::testing::Test {
  protected:
-  bool IsOnItsWay(Key key) { return !below_.FindOnItsWay(parts_.table(), key).empty(); }
+  bool IsOnItsWay(Key key) { return !below_.FindOnItsWay(parts_.row(key)).empty(); }
 
   TierParts parts_;
   RowsBelow& below_ = parts_.below();
@@ -22,7 +22,7 @@ TEST_F(RowsBelowTest, ARecordIsFoundUntilTheDiskHasIt) {
   EXPECT_TRUE(IsOnItsWay(7)) << "while it is being written";
   parts_.WriteAll();
   EXPECT_FALSE(IsOnItsWay(7));
-  EXPECT_TRUE(below_.MayHave(parts_.table(), 7));
+  EXPECT_TRUE(below_.MayHave(parts_.row(7)));
 }
 
 TEST_F(RowsBelowTest, TheNewestRecordOfARowCounts) {
@@ -30,7 +30,7 @@ TEST_F(RowsBelowTest, TheNewestRecordOfARowCounts) {
     std::ranges::fill(below_.Add(parts_.table(), 7), static_cast<std::byte>(value));
     if (value != 2) below_.Seal();
   }
-  EXPECT_EQ(below_.FindOnItsWay(parts_.table(), 7)[0], std::byte{3});
+  EXPECT_EQ(below_.FindOnItsWay(parts_.row(7))[0], std::byte{3});
 }
 
 TEST_F(RowsBelowTest, CountsTheRowsThatLeftAndDidNotComeBack) {
@@ -44,7 +44,7 @@ TEST_F(RowsBelowTest, CountsTheRowsThatLeftAndDidNotComeBack) {
 TEST_F(RowsBelowTest, ASavedRowThatStaysInMemoryIsNotBelow) {
   below_.Add(parts_.table(), 7);
   EXPECT_EQ(below_.rows(), 0u);
-  EXPECT_FALSE(below_.MayHave(parts_.table(), 7));
+  EXPECT_FALSE(below_.MayHave(parts_.row(7)));
 }
 
 TEST_F(RowsBelowTest, AFullRunIsSealed) {
@@ -68,10 +68,10 @@ TEST_F(RowsBelowTest, RunsThatTheDiskHasNoPlaceForWaitInOrder) {
 }
 
 TEST_F(RowsBelowTest, ARowThatLeavesIsNowhereNoMore) {
-  below_.NoteNowhere(parts_.table(), 7);
-  EXPECT_TRUE(below_.IsNowhere(parts_.table(), 7));
+  below_.NoteNowhere(parts_.row(7));
+  EXPECT_TRUE(below_.IsNowhere(parts_.row(7)));
   parts_.Send(7);
-  EXPECT_FALSE(below_.IsNowhere(parts_.table(), 7));
+  EXPECT_FALSE(below_.IsNowhere(parts_.row(7)));
 }
 
 }  // namespace

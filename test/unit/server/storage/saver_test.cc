@@ -46,10 +46,7 @@ class SaverTest : public ::testing::Test {
   }
 
   TierParts parts_;
-  Saver saver_{parts_.shards(),
-               {parts_.tables().begin(), parts_.tables().end()},
-               parts_.below(),
-               parts_.disk()};
+  Saver saver_{parts_.shards(), parts_.below(), parts_.disk()};
 };
 
 TEST_F(SaverTest, SavesEveryRow) {
@@ -114,6 +111,14 @@ TEST_F(SaverTest, WhenTheDiskHasAllNothingFailsItAnyMore) {
   saver_.Work();
   saver_.FailUnlessGiven(Unavailable("the disk is full"));
   EXPECT_TRUE(Finish()->status.ok());
+}
+
+TEST_F(SaverTest, AShardThatComesMeanwhileIsNotSaved) {
+  parts_.PushRows(3);
+  parts_.Remove(ShardId(1));
+  saver_.Begin(NewTask("rows"));
+  parts_.shards().Add(ShardId(1)).table(0).SetAbsent(99, std::vector<float>(TierParts::kDim));
+  EXPECT_EQ(RowsIn(Finish()->folder).size(), 3u);
 }
 
 }  // namespace

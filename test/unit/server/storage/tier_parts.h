@@ -32,13 +32,18 @@ class TierParts {
   }
 
   ShardSet& shards() { return shards_; }
-  std::span<EmbeddingTable* const> tables() const { return tables_; }
-  EmbeddingTable& table() { return *tables_[0]; }
+  EmbeddingTable& table() { return shards_.shards()[0].table(0); }
+  RowKey row(Key key) { return table().RowKeyOf(key); }
   DiskThreads& disk() { return disk_; }
   RowsBelow& below() { return below_; }
   TierProgress& progress() { return progress_; }
   std::string path(const std::string& name) const { return temp_ / name; }
 
+  // Takes a shard away, with its rows in memory.
+  void Remove(ShardId shard) {
+    shards_.Remove(shard);
+    while (shards_.HasRowsToRemove()) shards_.RemoveRows();
+  }
   // Pushes rows 0 … count - 1 of the first shard's table once each.
   void PushRows(Key count) {
     for (Key key = 0; key < count; ++key) PushRow(key, 1);
@@ -48,10 +53,11 @@ class TierParts {
     table().Push({&key, 1}, gradients, {.step = step_++});
   }
   // Adds a row that is on its way to disk and no longer in memory.
-  void Send(Key key) {
-    const std::span<std::byte> record = below_.Add(table(), key);
+  void Send(Key key) { Send(table(), key); }
+  void Send(EmbeddingTable& table, Key key) {
+    const std::span<std::byte> record = below_.Add(table, key);
     std::ranges::fill(record, std::byte{0});
-    below_.Left(table(), key);
+    below_.Left(table, key);
   }
   // Waits for the next result of the disk.
   DiskThreads::Done Next() {
@@ -69,11 +75,9 @@ class TierParts {
   const uint64_t run_bytes_;
   const test::ScratchFolder temp_;
   ShardSet shards_{test::SetOf(Tables(), 1, 2, test::AllShards(2))};
-  const std::vector<EmbeddingTable*> tables_ = {&shards_.shards()[0].table(0),
-                                                &shards_.shards()[1].table(0)};
-  ExpiryFilter expired_{tables_};
+  ExpiryFilter expired_{shards_.tables(), 2};
   DiskThreads disk_{{temp_ / "rows", {.cache_bytes = 1 << 20}, [] {}}};
-  RowsBelow below_{{.run_bytes = run_bytes_, .filter_keys = 1024}, expired_, disk_};
+  RowsBelow below_{{.run_bytes = run_bytes_, .filter_keys = 1024}, shards_, expired_, disk_};
   TierProgress progress_;
   Step step_ = 1;
 };
