@@ -37,6 +37,8 @@ struct JobResult {
     uint64_t pushes_refused = 0, rows_expired = 0;
     uint64_t rows_touched = 0, rows_fetched = 0, rows_written = 0;
     std::string checksum;  // Hex.
+    DT_FIELDS(rows, rows_in_memory, rows_on_disk, bytes, pushes_refused, rows_expired, rows_touched,
+              rows_fetched, rows_written, checksum)
   };
   using Detail = std::variant<int64_t, double, std::string>;
   struct Event {

@@ -23,15 +23,43 @@ Status StatusOf(StatusCode code, const Problem& problem) {
 LinkCore::LinkCore(TimePoint now, Options options)
     : options_(std::move(options)),
       session_(options_.join.incarnation.value(), kResendAfter),
-      last_heard_(now) {
-  outgoing_.push_back(options_.join);
+      last_heard_(now) {}
+
+void LinkCore::Send(ControlMessage message) {
+  unsettled_.OnSent(message);
+  outgoing_.push_back(std::move(message));
+}
+
+// Nothing else is sent before the scheduler has the Join: it would not know the session.
+void LinkCore::BeginAnew(TimePoint now) {
+  session_ = Session(session_.id(), kResendAfter, session_.number() + 1);
+  joined_ = false;
+  acknowledgements_.clear();
+  packets_.clear();
+  outgoing_ = unsettled_.messages();
+  Join(now);
+  LogInfo("control.session_begun", {{"number", session_.number()}});
+}
+
+void LinkCore::Join(TimePoint now) {
+  JoinMessage join = options_.join;
+  if (welcome_.has_value()) join.id = welcome_->id;
+  session_.Send(now, EncodeControl(join), packets_).IgnoreError();  // The window is empty.
+  join_sent_ = true;
 }
 
 void LinkCore::OnPacket(TimePoint now, Packet packet) {
-  if (packet.session != session_.id()) return;
+  if (packet.session != session_.id() || packet.number != session_.number()) return;
+  if (packet.term < term_) return;  // Of a scheduler that is no more.
   last_heard_ = now;
+  const bool another = packet.term > std::exchange(term_, packet.term);
+  if (packet.unknown || (another && joined_)) {
+    if (joined_ && !ended_) BeginAnew(now);
+    return;
+  }
   std::vector<std::string> payloads;
   session_.OnPacket(now, std::move(packet), payloads, acknowledgements_);
+  joined_ = joined_ || (join_sent_ && session_.all_acknowledged());
   for (const std::string& payload : payloads) {
     Result<ControlMessage> message = DecodeControl(BytesOf(payload));
     if (message.ok()) {
@@ -48,10 +76,9 @@ void LinkCore::Take(TimePoint now, ControlMessage message) {
   } else if (const auto* refused = std::get_if<RefusedMessage>(&message)) {
     End(StatusOf(refused->code, refused->problem));
   } else if (const auto* welcome = std::get_if<WelcomeMessage>(&message)) {
-    if (welcome_.has_value()) return;
     welcome_ = *welcome;
     next_heartbeat_ = now;
-  } else {
+  } else if (unsettled_.OnReceived(message)) {
     incoming_.push_back(std::move(message));
   }
 }
@@ -62,7 +89,8 @@ void LinkCore::End(Status status) {
 }
 
 void LinkCore::Tick(TimePoint now) {
-  if (welcome_.has_value() && now >= next_heartbeat_) {
+  if (!join_sent_) Join(now);
+  if (joined_ && welcome_.has_value() && now >= next_heartbeat_) {
     packets_.push_back(Heartbeat());
     next_heartbeat_ = now + welcome_->lease / 4;
   }
@@ -76,7 +104,7 @@ void LinkCore::Tick(TimePoint now) {
 
 // While the session's window is full, messages wait in order.
 void LinkCore::SendOutgoing(TimePoint now) {
-  while (!outgoing_.empty() &&
+  while (joined_ && !outgoing_.empty() &&
          session_.Send(now, EncodeControl(outgoing_.front()), packets_).ok()) {
     outgoing_.pop_front();
   }

@@ -4,6 +4,9 @@
 //
 //   Join ──▶ Welcome ──▶ messages both ways ──▶ Stop, or silence for `outage`
 //     └────▶ Refused: ended
+//
+// A scheduler that was restarted does not know the session. Then the link begins a new one: it
+// joins again, under the same incarnation and id, and says again what may be lost (unsettled.h).
 #pragma once
 
 #include <deque>
@@ -15,13 +18,14 @@
 #include "common/base/status.h"
 #include "common/control/messages.h"
 #include "common/control/session.h"
+#include "common/control/unsettled.h"
 
 namespace dt {
 
 class LinkCore {
  public:
   struct Options {
-    JoinMessage join;               // Its incarnation becomes the session's number.
+    JoinMessage join;               // Its incarnation identifies the process's sessions.
     std::string scheduler = {};     // The scheduler's address, for errors.
     Duration outage = seconds(60);  // The link ends after this time of silence.
     std::function<HeartbeatMessage()> progress = {};  // Called for every heartbeat.
@@ -29,8 +33,9 @@ class LinkCore {
   LinkCore(TimePoint now, Options options);
 
   void OnPacket(TimePoint now, Packet packet);
-  // The message goes out with the next TakePackets, or later if the session's window is full.
-  void Send(ControlMessage message) { outgoing_.push_back(std::move(message)); }
+  // The message goes out with the next TakePackets, or later: once the scheduler has the Join, and
+  // when the session's window has room.
+  void Send(ControlMessage message);
   // Sends heartbeats and overdue packets. Call at least four times per resend interval.
   void Tick(TimePoint now);
   std::vector<Packet> TakePackets();
@@ -39,12 +44,16 @@ class LinkCore {
 
   const std::optional<WelcomeMessage>& welcome() const { return welcome_; }
   // All messages are sent and acknowledged.
-  bool all_acknowledged() const { return outgoing_.empty() && session_.all_acknowledged(); }
+  bool all_acknowledged() const {
+    return joined_ && outgoing_.empty() && session_.all_acknowledged();
+  }
   // Set by Stop, by a refusal and by silence. The status is OK if the job is complete.
   bool ended() const { return ended_; }
   const Status& end_status() const { return end_status_; }
 
  private:
+  void BeginAnew(TimePoint now);
+  void Join(TimePoint now);
   void Take(TimePoint now, ControlMessage message);
   void SendOutgoing(TimePoint now);
   Packet Heartbeat() const;
@@ -52,6 +61,9 @@ class LinkCore {
 
   const Options options_;
   Session session_;
+  bool join_sent_ = false, joined_ = false;  // joined_: the scheduler has this session's Join.
+  uint64_t term_ = 0;                        // The highest of a scheduler so far.
+  Unsettled unsettled_;
   std::optional<WelcomeMessage> welcome_;
   std::deque<ControlMessage> outgoing_;
   std::vector<ControlMessage> incoming_;

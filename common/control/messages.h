@@ -40,9 +40,9 @@ struct FailedMessage {
 };
 // A server has written its rows of a checkpoint into these files.
 struct RowsWrittenMessage {
-  Step step = 0;
+  uint64_t order = 0;  // The order to save.
   std::vector<CheckpointFile> files;
-  DT_FIELDS(step, files)
+  DT_FIELDS(order, files)
 };
 // The process was stopped on request (it got SIGINT or SIGTERM).
 struct LeavingMessage {
@@ -65,7 +65,9 @@ struct StatusRequestMessage {
 // Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
 struct SplitRequestMessage {
   uint64_t order = 0;
-  DT_FIELDS(order)
+  uint64_t number =
+      0;  // Of the worker's requests, from 1. One that comes again has the same answer.
+  DT_FIELDS(order, number)
 };
 
 // ------------------------------------------------------------ scheduler → process
@@ -95,7 +97,8 @@ struct StartMessage {
 struct OrderMessage {
   uint64_t number = 0;  // Ascending.
   Order what;
-  DT_FIELDS(number, what)
+  uint64_t settled = 0;  // All orders before this number are done by all processes.
+  DT_FIELDS(number, what, settled)
 };
 struct KvValueMessage {
   std::string key, value;

@@ -86,7 +86,8 @@ using OrderResult = std::variant<TrainDone, EvaluateDone, SaveDone, LoadDone, Fi
 struct SplitMessage {
   uint64_t order = 0;
   uint64_t begin = 0, end = 0;
-  DT_FIELDS(order, begin, end)
+  uint64_t number = 0;  // Of the request.
+  DT_FIELDS(order, begin, end, number)
   bool IsSound() const { return begin <= end; }
 };
 

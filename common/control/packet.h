@@ -1,5 +1,5 @@
-// A packet of a Session as one frame: 32 bytes (magic, session, sequence, ack; little-endian), then
-// the payload.
+// A packet of a Session as one frame: 48 bytes (magic, session, number, term, sequence, ack;
+// little-endian), then the payload. The magic number also says whether the session is unknown.
 #pragma once
 
 #include <functional>

@@ -17,8 +17,12 @@ Duration TransferTime(size_t bytes) {
 
 }  // namespace
 
+Packet Session::Outgoing(uint64_t sequence, std::string payload) const {
+  return {id_, sequence, delivered_, std::move(payload), number_};
+}
+
 Packet Session::PacketOf(const Pending& pending) const {
-  return {id_, pending.sequence, delivered_, pending.payload};
+  return Outgoing(pending.sequence, pending.payload);
 }
 
 Status Session::Send(TimePoint now, std::string payload, std::vector<Packet>& out) {
@@ -32,13 +36,11 @@ Status Session::Send(TimePoint now, std::string payload, std::vector<Packet>& ou
   return OkStatus();
 }
 
-Packet Session::Datagram(std::string payload) const {
-  return {id_, 0, delivered_, std::move(payload)};
-}
+Packet Session::Datagram(std::string payload) const { return Outgoing(0, std::move(payload)); }
 
 void Session::OnPacket(TimePoint /*now*/, Packet packet, std::vector<std::string>& delivered,
                        std::vector<Packet>& out) {
-  if (packet.session != id_) return;
+  if (packet.session != id_ || packet.number != number_ || packet.unknown) return;
   // Otherwise the peer acknowledges packets that were never sent.
   if (packet.ack < next_sequence_) {
     while (!unacknowledged_.empty() && unacknowledged_.front().sequence <= packet.ack) {
@@ -61,7 +63,7 @@ void Session::OnPacket(TimePoint /*now*/, Packet packet, std::vector<std::string
       ++delivered_;
     }
   }
-  out.push_back({id_, 0, delivered_, {}});
+  out.push_back(Outgoing(0, {}));
 }
 
 void Session::Tick(TimePoint now, std::vector<Packet>& out) {

@@ -45,6 +45,15 @@ std::string BestOf(const fs::path& dir) {
   return fs::read_symlink(dir / kBest, error).filename().string();
 }
 
+// What the link `best` says.
+std::optional<BestCheckpoint> BestThere(const std::string& dir) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(fs::path(dir) / kBest, error);
+  const std::optional<Step> step = StepOf(folder.filename().string());
+  if (error || !step.has_value()) return std::nullopt;
+  return BestCheckpoint{*step, folder.string()};
+}
+
 // The last complete checkpoint before `folder` in the same directory.
 std::optional<std::string> Before(const std::string& folder) {
   std::optional<std::string> before;
@@ -116,6 +125,12 @@ Status PutInPlace(const std::string& writing, const std::string& folder) {
   }
   fs::rename(writing, folder, error);
   return error ? DiskError("naming", folder, error.value()) : OkStatus();
+}
+
+// Whether the folder is the complete checkpoint that the manifest describes.
+bool IsCommitted(const std::string& folder, const Manifest& manifest) {
+  const Result<Manifest> there = ReadManifest(folder);
+  return there.ok() && ManifestToJson(*there) == ManifestToJson(manifest);
 }
 
 // Syncs the files and the directories that contain them.
@@ -242,13 +257,15 @@ Result<CheckpointStore> CheckpointStore::Open(const Options& options) {
   CheckpointStore store(absolute);
   for (const fs::path& path : ListFolderIfAny(absolute.dir)) {
     const std::string name = path.filename().string();
-    if (name.starts_with(kWritingPrefix) || name.starts_with(kRemovingPrefix)) Remove(path);
+    const bool writing = name.starts_with(kWritingPrefix) && !options.continues;
+    if (writing || name.starts_with(kRemovingPrefix)) Remove(path);
   }
   for (const CheckpointInfo& info : ListCheckpoints(absolute.dir)) {
     if (!info.complete()) continue;
     const bool own = options.resumed.has_value() && info.step <= *options.resumed;
     (own ? store.own_ : store.older_).push_back(info.folder);
   }
+  if (options.continues) store.best_ = BestThere(absolute.dir);
   if (store.best_.has_value()) DT_TRY_STATUS(store.LinkBest());
   return store;
 }
@@ -265,13 +282,7 @@ Result<std::string> CheckpointStore::Commit(const Manifest& manifest, bool best)
   const Step step = manifest.schedule.step;
   const std::string writing = (dir / NameOf(kWritingPrefix, step)).string();
   const std::string folder = (dir / NameOf(kPrefix, step)).string();
-  for (const CheckpointFile& file : manifest.files) {
-    DT_TRY_STATUS(CheckName(file.name));
-    DT_TRY_STATUS(CheckFile(writing, file));
-  }
-  DT_TRY_STATUS(WriteWholeFile((fs::path(writing) / kManifest).string(), ManifestToJson(manifest)));
-  DT_TRY_STATUS(SyncFiles(writing, manifest.files));
-  DT_TRY_STATUS(PutInPlace(writing, folder));
+  if (!IsCommitted(folder, manifest)) DT_TRY_STATUS(Complete(manifest, writing, folder));
   if (best) best_ = {step, folder};
   if (best) DT_TRY_STATUS(LinkBest());
   DT_TRY_STATUS(SyncPath(options_.dir));
@@ -280,6 +291,17 @@ Result<std::string> CheckpointStore::Commit(const Manifest& manifest, bool best)
   own_.push_back(folder);
   Prune();
   return folder;
+}
+
+Status CheckpointStore::Complete(const Manifest& manifest, const std::string& writing,
+                                 const std::string& folder) {
+  for (const CheckpointFile& file : manifest.files) {
+    DT_TRY_STATUS(CheckName(file.name));
+    DT_TRY_STATUS(CheckFile(writing, file));
+  }
+  DT_TRY_STATUS(WriteWholeFile((fs::path(writing) / kManifest).string(), ManifestToJson(manifest)));
+  DT_TRY_STATUS(SyncFiles(writing, manifest.files));
+  return PutInPlace(writing, folder);
 }
 
 Result<std::string> CheckpointStore::Find(Step step) const {

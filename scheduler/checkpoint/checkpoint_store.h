@@ -2,7 +2,7 @@
 //
 //   <dir>/step-000000001000/manifest.json   written last; then the folder is renamed into place
 //   <dir>/step-000000001000/…               what servers and rank 0 wrote
-// <dir>/.writing-000000002000/            not complete; removed at the next start
+//   <dir>/.writing-000000002000/            not complete; removed at the next start of the job
 //   <dir>/.removing-step-000000000500/      being removed; removed at the next start at the latest
 //   <dir>/best -> step-000000001000         exempt from `keep`
 //
@@ -61,6 +61,9 @@ class CheckpointStore {
     std::optional<Step> resumed;
     // The resumed job's best checkpoint; may be in another directory.
     std::optional<BestCheckpoint> best;
+    // Another scheduler of this run was here: what is being written stays, and `best` is what the
+    // link says.
+    bool continues = false;
   };
   static Result<CheckpointStore> Open(const Options& options);
 
@@ -68,7 +71,8 @@ class CheckpointStore {
   Result<std::string> Begin(Step step);
   // Completes the checkpoint that Begin started: checks that every file is there, writes the
   // manifest, renames the folder into place (replacing one of the same step), updates the link
-  // `best`, and removes checkpoints in excess of `keep`. Returns the folder.
+  // `best`, and removes checkpoints in excess of `keep`. Returns the folder. A scheduler that died
+  // meanwhile, or before it could note the end, does it again.
   Result<std::string> Commit(const Manifest& manifest, bool best);
   // The folder of the complete checkpoint of `step`. Errors: NotFound.
   Result<std::string> Find(Step step) const;
@@ -76,6 +80,8 @@ class CheckpointStore {
 
  private:
   explicit CheckpointStore(const Options& options) : options_(options), best_(options.best) {}
+  static Status Complete(const Manifest& manifest, const std::string& writing,
+                         const std::string& folder);
   Status LinkBest() const;
   void Prune();
 

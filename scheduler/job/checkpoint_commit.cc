@@ -16,9 +16,9 @@ void Append(const std::vector<CheckpointFile>& files, Manifest& to) {
 
 }  // namespace
 
-void CheckpointCommit::Begin(Step step, bool best) {
+void CheckpointCommit::Begin(uint64_t order, Step step, bool best) {
   DT_CHECK(idle());
-  record_ = {.stage = Stage::kAsked, .step = step, .best = best};
+  record_ = {.stage = Stage::kAsked, .order = order, .step = step, .best = best};
 }
 
 void CheckpointCommit::Cut(Manifest manifest, const std::map<ProcessId, SaveDone>& answers) {
@@ -38,15 +38,10 @@ void CheckpointCommit::Cut(Manifest manifest, const std::map<ProcessId, SaveDone
   }
 }
 
-Status CheckpointCommit::OnRowsWritten(ProcessId from, const RowsWrittenMessage& written) {
+void CheckpointCommit::OnRowsWritten(ProcessId from, const RowsWrittenMessage& written) {
+  if (idle() || written.order != record_.order) return;
   const bool early = record_.stage == Stage::kAsked;
-  const bool due = !idle() && written.step == record_.step;
-  if (!due || (!early && record_.writing.erase(from) == 0)) {
-    return Internal("it has written a checkpoint of step {}, which it was not asked for",
-                    written.step);
-  }
-  record_.rows[from] = written.files;
-  return OkStatus();
+  if (early || record_.writing.erase(from) != 0) record_.rows[from] = written.files;
 }
 
 void CheckpointCommit::OnLost(ProcessId server, bool answered) {

@@ -6,7 +6,8 @@
 // training can go on. It reports later that its rows are written; a fast server may report this
 // before others have answered. If a server's process dies between its answer and that report, its
 // rows are lost, and the checkpoint is abandoned once the other servers are done. If it dies before
-// its answer, its successor gets the order again and nothing is lost. A plain state machine.
+// its answer, its successor gets the order again and nothing is lost. Reports that come twice, or
+// of an earlier checkpoint, change nothing. A plain state machine.
 #pragma once
 
 #include <map>
@@ -24,6 +25,7 @@ namespace dt::scheduler {
 struct CheckpointRecord {
   enum class Stage : uint8_t { kIdle, kAsked, kWriting };
   Stage stage = Stage::kIdle;
+  uint64_t order = 0;  // The order to save.
   Step step = 0;
   bool best = false;            // Whether it becomes the best checkpoint.
   Manifest manifest;            // Set at the cut; the files of rows are still missing.
@@ -31,7 +33,7 @@ struct CheckpointRecord {
   // Servers that died after their answer and before their rows were written.
   std::set<ProcessId> lost;
   std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of the servers that are done.
-  DT_FIELDS(stage, step, best, manifest, writing, lost, rows)
+  DT_FIELDS(stage, order, step, best, manifest, writing, lost, rows)
 };
 
 class CheckpointCommit {
@@ -51,11 +53,11 @@ class CheckpointCommit {
   bool writing() const { return record_.stage == CheckpointRecord::Stage::kWriting; }
 
   // Call when the order to save is sent. REQUIRES: idle.
-  void Begin(Step step, bool best);
+  void Begin(uint64_t order, Step step, bool best);
   // Call when all have answered. `manifest` describes the checkpoint and has no files yet.
   void Cut(Manifest manifest, const std::map<ProcessId, SaveDone>& answers);
-  // The rows of `from` are written. Errors: Internal, if `from` was not asked to write them.
-  Status OnRowsWritten(ProcessId from, const RowsWrittenMessage& written);
+  // The rows of `from` are written.
+  void OnRowsWritten(ProcessId from, const RowsWrittenMessage& written);
   // The process of a server has died. `answered`: it had already answered the order to save.
   void OnLost(ProcessId server, bool answered);
   // Returns the result once, when no server writes any more; the state is idle afterwards.

@@ -5,6 +5,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/control/link_core.h"
 #include "common/wire/data.h"
 
 namespace dt::scheduler {
@@ -18,7 +19,10 @@ MembershipNeeds NeedsOf(const JobConfig& job) {
 }  // namespace
 
 Job::Job(const JobOptions& options, JobEnvironment& environment, TimePoint now)
-    : Job(options, environment, {.generation = options.generation}, now) {}
+    : Job(options, environment,
+          {.generation = options.generation,
+           .resumed_from = options.checkpoint ? options.checkpoint->folder : ""},
+          now) {}
 
 Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord record, TimePoint now)
     : options_(options),
@@ -33,6 +37,7 @@ Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord recor
       start_(context_, now),
       recovery_(context_, admission_) {
   record_.term = options.term;
+  if (record_.end.has_value()) outcome_ = StatusOf(record_.end->code, record_.end->problem);
   if (record_.training.has_value()) training_.emplace(context_, *record_.training, now);
 }
 
@@ -64,14 +69,17 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
   if (join.incarnation != from) {
     return admission_.Refuse(now, from, join.role, Invalid("a process joins under another's name"));
   }
+  const Member* const known = members_.Find(from);
   if (phase() == JobPhase::kEnded) {
+    if (known != nullptr) return out_.Send(*known, *record_.end);
     return admission_.Refuse(now, from, join.role, Unavailable("the job has ended"));
   }
-  const bool succeeds =
-      members_.Find(from) == nullptr && members_.FindToken(join.server_token) != nullptr;
-  if (!succeeds) return admission_.Join(now, join);
-  recovery_.AddSuccessor(now, join);
-  SettleSuccessors(now);
+  if (known == nullptr && members_.FindToken(join.server_token) != nullptr) {
+    recovery_.AddSuccessor(now, join);
+    return SettleSuccessors(now);
+  }
+  admission_.Join(now, join);
+  if (known != nullptr) SendState(*known);  // It has begun a new session.
 }
 
 void Job::Send(const std::vector<Rendezvous::Answer>& answers) {
@@ -118,7 +126,7 @@ void Job::BeginRun(TimePoint now) {
 
 Status Job::Complete(TimePoint now, OrderTracker::Completed done) {
   if (std::holds_alternative<FinishOrder>(done.order.what)) {
-    DT_TRY(totals_, TotalsOf(done.TakeOutcomes<FinishDone>(), members_));
+    DT_TRY(record_.totals, TotalsOf(done.TakeOutcomes<FinishDone>(), members_));
   }
   return training_ ? training_->OnCompleted(now, std::move(done))
                    : evaluation_->OnCompleted(now, std::move(done));
@@ -167,24 +175,27 @@ void Job::FailLost(TimePoint now, const Member& member, const std::string& how) 
 
 void Job::SettleSuccessors(TimePoint now) {
   for (const ProcessId id : recovery_.SettleSuccessors(now)) {
-    const Status given = ResendState(now, *members_.Find(id));
-    if (!given.ok()) Fail(now, given);
+    const Status briefed = BriefSuccessor(now, *members_.Find(id));
+    if (!briefed.ok()) Fail(now, briefed);
   }
 }
 
-// Sends a successor what its predecessor had.
-Status Job::ResendState(TimePoint now, const Member& to) {
+Status Job::BriefSuccessor(TimePoint now, const Member& to) {
   if (phase() < JobPhase::kStarting) {
     recovery_.OnRecovered(now, to);
     return OkStatus();
   }
-  if (training_) {
-    DT_TRY_STATUS(training_->OnReplaced(now, to));
-    if (training_->record().committed.has_value()) out_.Send(to, *training_->record().committed);
-  }
+  if (training_) DT_TRY_STATUS(training_->OnReplaced(now, to));
+  SendState(to);
+  return OkStatus();
+}
+
+void Job::SendState(const Member& to) {
+  if (phase() < JobPhase::kStarting) return;
+  const bool committed = training_ && training_->record().committed.has_value();
+  if (committed && to.role() == Role::kServer) out_.Send(to, *training_->record().committed);
   SendStart(context_, to);
   for (OrderMessage& order : orders_.OutTo(to.id)) out_.Send(to, std::move(order));
-  return OkStatus();
 }
 
 // ------------------------------------------------------------ the end
@@ -198,8 +209,8 @@ void Job::End(TimePoint now, Status outcome) {
   if (phase() == JobPhase::kEnded) return;
   record_.phase = JobPhase::kEnded;
   outcome_ = std::move(outcome);
-  const StopMessage stop{outcome_.code(), ProblemOf(outcome_)};
-  for (const Member& member : members_.members()) out_.Send(member, stop);
+  record_.end = StopMessage{outcome_.code(), ProblemOf(outcome_)};
+  for (const Member& member : members_.members()) out_.Send(member, *record_.end);
   recovery_.RefuseSuccessors(now, Unavailable("the job has ended"));
   out_.AddEvent(now, "ended",
                 {{"status", std::string(outcome_.ok() ? "completed" : ToText(outcome_))}});

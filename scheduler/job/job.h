@@ -60,7 +60,7 @@ class Job {
   const TrainingRun* training() const { return training_ ? &*training_ : nullptr; }
   const EvaluationRun* evaluation() const { return evaluation_ ? &*evaluation_ : nullptr; }
   // Set once the Finish order is done.
-  const std::optional<Totals>& totals() const { return totals_; }
+  const std::optional<Totals>& totals() const { return record_.totals; }
 
  private:
   struct MessageHandler;
@@ -75,7 +75,11 @@ class Job {
   Status Complete(TimePoint now, OrderTracker::Completed done);
   Status HandOut(TimePoint now);
   void SettleSuccessors(TimePoint now);
-  Status ResendState(TimePoint now, const Member& to);
+  // `to` has taken the place of a server that died.
+  Status BriefSuccessor(TimePoint now, const Member& to);
+  // Sends what a process needs that begins a session: the start, and the orders that it has not
+  // carried out. Nothing before the job starts.
+  void SendState(const Member& to);
   void FailLost(TimePoint now, const Member& member, const std::string& how);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);
@@ -89,7 +93,6 @@ class Job {
   const TimePoint begin_;
   JobRecord record_;
   Status outcome_;
-  std::optional<Totals> totals_;
 
   // The state machines and what they share.
   Outbox out_;

@@ -1,5 +1,7 @@
 #include "scheduler/job/job_record.h"
 
+#include <memory>
+
 #include "common/base/check.h"
 #include "common/storage/json_fields.h"
 
@@ -44,10 +46,11 @@ std::string EncodeJobRecord(const JobRecord& record) {
 
 Result<JobRecord> DecodeJobRecord(std::span<const std::byte> bytes) {
   const auto* const begin = reinterpret_cast<const uint8_t*>(bytes.data());
+  // On the heap, because g++ 12 takes its optionals for uninitialized where the exception leaves.
+  const auto record = std::make_unique<JobRecord>();
   try {
-    JobRecord record;
-    FieldsFromJson(Json::from_cbor(begin, begin + bytes.size()), record);
-    return record;
+    FieldsFromJson(Json::from_cbor(begin, begin + bytes.size()), *record);
+    return std::move(*record);
   } catch (const std::exception& e) {  // Thrown by nlohmann::json.
     return DataLoss("the scheduler's record of the job is damaged: {}", e.what());
   }

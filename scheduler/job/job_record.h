@@ -1,8 +1,8 @@
 // Everything that a scheduler needs to continue a job after another scheduler, besides the job file
 // and the checkpoint to start from. Each part belongs to one state machine, which keeps here
 // whatever must survive. Outside it keeps only what may be lost: signs of life, measured rates,
-// processes that wait to join. The outcome is not here, because a job that has ended needs no
-// scheduler; an evaluation writes nothing, because it is started again from the beginning.
+// processes that wait to join. An evaluation writes nothing, because it is started again from the
+// beginning.
 #pragma once
 
 #include <list>
@@ -16,6 +16,7 @@
 #include "common/control/reports.h"
 #include "scheduler/job/checkpoint_commit.h"
 #include "scheduler/job/rendezvous.h"
+#include "scheduler/job/totals.h"
 #include "scheduler/membership/membership.h"
 #include "scheduler/schedule/job_schedule.h"
 #include "scheduler/schedule/order_tracker.h"
@@ -41,7 +42,7 @@ struct PlanRecord {
 // A run that trains.
 struct TrainingRecord {
   ScheduleRecord schedule;
-  WorkLeft work_left;
+  WorkRecord work;
   CheckpointRecord checkpoint;
   // The last complete checkpoint, as reported to servers that keep a log.
   std::optional<CheckpointCommittedMessage> committed;
@@ -49,8 +50,7 @@ struct TrainingRecord {
   bool had_finished = false;  // The run started from a checkpoint of the job's last step.
   Step first_step = 0;        // The step at which the run began.
   double trained_before = 0;  // Seconds of training before this run.
-  DT_FIELDS(schedule, work_left, checkpoint, committed, loaded, had_finished, first_step,
-            trained_before)
+  DT_FIELDS(schedule, work, checkpoint, committed, loaded, had_finished, first_step, trained_before)
 };
 
 struct JobRecord {
@@ -65,10 +65,13 @@ struct JobRecord {
   OrdersOut orders;
   std::optional<TrainingRecord> training;
   RendezvousRecord rendezvous;
-  std::string last_checkpoint;  // The folder of the last checkpoint; empty if there is none.
+  std::string resumed_from;        // The folder of the checkpoint to start from; empty if none.
+  std::string last_checkpoint;     // The folder of the last checkpoint; empty if there is none.
+  std::optional<Totals> totals;    // Set once the Finish order is done.
+  std::optional<StopMessage> end;  // How the job has ended.
   std::vector<JobResult::Event> events;
   DT_FIELDS(term, generation, phase, members, data, plan, start, orders, training, rendezvous,
-            last_checkpoint, events)
+            resumed_from, last_checkpoint, totals, end, events)
 };
 
 // Equal records give equal bytes, so records can be compared by their bytes.

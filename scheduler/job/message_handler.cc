@@ -21,8 +21,8 @@ struct Job::MessageHandler {
     return OkStatus();
   }
   Status operator()(const SplitRequestMessage& request) {
-    job.out_.Send(from, job.training_ ? job.training_->NextParts(request.order)
-                                      : SplitMessage{.order = request.order});
+    const SplitMessage none{.order = request.order, .number = request.number};
+    job.out_.Send(from, job.training_ ? job.training_->NextParts(from.id, request) : none);
     return OkStatus();
   }
   Status operator()(const HeartbeatMessage& report) {
@@ -41,8 +41,7 @@ struct Job::MessageHandler {
     return status.ok() ? status : Prefixed(status, from.Name());
   }
   Status operator()(const RowsWrittenMessage& written) {
-    if (job.training_) return job.training_->OnRowsWritten(now, from, written);
-    return Internal("{} has written a checkpoint, which it was not asked for", from.Name());
+    return job.training_ ? job.training_->OnRowsWritten(now, from, written) : OkStatus();
   }
   Status operator()(const FailedMessage& failed) {
     job.out_.AddEvent(now, fmt::format("{}_failed", NameOf(from.role())),

@@ -8,6 +8,9 @@ constexpr uint64_t kBytesMax = 256 << 20;
 }  // namespace
 
 Result<std::vector<Rendezvous::Answer>> Rendezvous::Put(KvPutMessage put) {
+  if (const auto before = record_.values.find(put.key); before != record_.values.end()) {
+    record_.bytes -= before->first.size() + before->second.size();
+  }
   record_.bytes += put.key.size() + put.value.size();
   if (record_.bytes > kBytesMax) return Busy("more than {} bytes are left for others", kBytesMax);
   std::vector<Answer> answers;

@@ -15,7 +15,7 @@ struct RendezvousRecord {
   std::map<std::string, std::string> values;
   // Processes that asked for a key before it was put.
   std::map<std::string, std::set<Incarnation>> waiting;
-  uint64_t bytes = 0;  // Total size of everything that was put.
+  uint64_t bytes = 0;  // Total size of keys and values.
   DT_FIELDS(values, waiting, bytes)
 };
 

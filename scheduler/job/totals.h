@@ -20,6 +20,7 @@ struct Totals {
   std::map<std::string, JobResult::Table> tables;
   std::string dense_checksum;
   std::map<ProcessId, ProcessStats> stats;
+  DT_FIELDS(tables, dense_checksum, stats)
 };
 // Errors: Internal, if two workers hold different rows or different dense parameters.
 Result<Totals> TotalsOf(const std::map<ProcessId, FinishDone>& reports, const Membership& members);

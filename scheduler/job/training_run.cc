@@ -52,7 +52,7 @@ TrainingRun::TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now)
     : job_(job),
       record_(record),
       schedule_(ScheduleConfigOf(job.options.job, job.record.data), record.schedule),
-      work_(WorkersOf(job), record.work_left),
+      work_(WorkersOf(job), record.work),
       checkpoint_(record.checkpoint),
       pace_(now, record.schedule.state.step) {}
 
@@ -74,6 +74,9 @@ Result<RunState> TrainingRun::HandOut(TimePoint now) {
     const uint64_t number = Issue(
         job_, std::move(what), saves_nothing ? Audience::kWorkers : Audience::kWorkersAndServers);
     if (train != nullptr) work_.Open(number, train->end_step - train->first_step);
+    if (const auto* const save = std::get_if<schedule::Save>(&*next)) {
+      checkpoint_.Begin(number, save->step, save->best);
+    }
   }
   if (schedule_.finished()) return RunState::kFinished;
   return schedule_.interrupted() ? RunState::kInterrupted : RunState::kGoing;
@@ -97,7 +100,6 @@ Result<Order> TrainingRun::OrderOf(const schedule::Order& next) {
   }
   if (const auto* save = std::get_if<schedule::Save>(&next)) {
     DT_TRY(std::string name, job_.environment.BeginCheckpoint(save->step));
-    checkpoint_.Begin(save->step, save->best);
     return Order(SaveOrder{save->step, std::move(name)});
   }
   if (const auto* restore = std::get_if<schedule::Restore>(&next)) {
@@ -229,8 +231,7 @@ Manifest TrainingRun::ManifestNow() const {
 
 Status TrainingRun::OnRowsWritten(TimePoint now, const Member& from,
                                   const RowsWrittenMessage& written) {
-  const Status status = checkpoint_.OnRowsWritten(from.id, written);
-  if (!status.ok()) return Prefixed(status, from.Name());
+  checkpoint_.OnRowsWritten(from.id, written);
   return SettleCheckpoint(now);
 }
 

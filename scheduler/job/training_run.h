@@ -34,7 +34,9 @@ class TrainingRun {
   // Stops at the next step boundary; makes a checkpoint first if the job makes any during training.
   void RequestStop() { schedule_.RequestStop(); }
   // Tells an asynchronous worker which steps of an order to do next.
-  SplitMessage NextParts(uint64_t order) { return work_.Next(order); }
+  SplitMessage NextParts(ProcessId worker, const SplitRequestMessage& request) {
+    return work_.Next(worker, request);
+  }
 
   const JobSchedule& schedule() const { return schedule_; }
   const TrainingRecord& record() const { return record_; }

@@ -8,21 +8,25 @@ namespace dt::scheduler {
 
 OrderMessage OrderTracker::Issue(Order what, const std::vector<ProcessId>& to) {
   DT_CHECK(!to.empty());
+  const uint64_t settled =
+      record_.out.empty() ? record_.next_number : record_.out.front().order.number;
   OrdersOut::Out& out = record_.out.emplace_back();
-  out.order = {record_.next_number++, std::move(what)};
+  out.order = {record_.next_number++, std::move(what), settled};
   out.missing.insert(to.begin(), to.end());
   return out.order;
 }
 
 Status OrderTracker::OnDone(ProcessId from, OrderDoneMessage done) {
+  if (done.order >= record_.next_number) {
+    return Internal("it reports order {}, which was never given", done.order);
+  }
   const auto out = std::ranges::find_if(
       record_.out, [&](const OrdersOut::Out& o) { return o.order.number == done.order; });
-  if (out == record_.out.end() || out->missing.erase(from) == 0) {
-    return Internal("it reports order {}, which it does not have", done.order);
-  }
+  if (out == record_.out.end() || !out->missing.contains(from)) return OkStatus();
   if (out->order.what.index() != done.result.index()) {
     return Internal("its report of order {} is one of another kind of order", done.order);
   }
+  out->missing.erase(from);
   out->outcomes.emplace(from, std::move(done.result));
   return OkStatus();
 }

@@ -47,7 +47,8 @@ class OrderTracker {
 
   // Registers an order and returns the message to send to each of `to`.
   OrderMessage Issue(Order what, const std::vector<ProcessId>& to);
-  // Errors: Internal, if `from` does not have the order or reports the result of another kind.
+  // A report that has come before, or is no longer needed, changes nothing. Errors: Internal, if
+  // the order was never given, or the result is of another kind.
   Status OnDone(ProcessId from, OrderDoneMessage done);
   // Returns the oldest order once all processes have carried it out.
   std::optional<Completed> TakeCompleted();

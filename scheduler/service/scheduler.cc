@@ -85,6 +85,7 @@ class SchedulerImpl : public Scheduler {
            DiskEnvironment::Open({options_.job, PlannerOf(),
                                   [this](PlanMade made) { PostPlan(std::move(made)); }, evaluates,
                                   resumed, std::move(best)}));
+    router_.SetTerm(environment_->term());
     const JobOptions job{options_.job, options_.goal, environment_->term(),
                          environment_->generation(), checkpoint};
     job_ = std::make_unique<Job>(job, *environment_, clock_.Now());

@@ -26,6 +26,11 @@ Result<ControlMessage> Decode(const std::string& payload) {
 
 }  // namespace
 
+void SessionRouter::Out(const PeerId& peer, Packet packet) const {
+  packet.term = term_.value();
+  transmit_(peer, packet);
+}
+
 void SessionRouter::CountMalformed(TimePoint now, const PeerId& peer, const Status& why) {
   ++malformed_;
   if (malformed_ > 1 && now - last_warning_ < kWarnEvery) return;
@@ -77,21 +82,37 @@ void SessionRouter::TrimGuests() {
   }
 }
 
+SessionRouter::PeerSession* SessionRouter::SessionOf(TimePoint now, const PeerId& peer,
+                                                     const Packet& packet) {
+  const uint64_t id = packet.session;
+  const auto found = sessions_.find(id);
+  const bool known = found != sessions_.end();
+  if (known && packet.number == found->second.session.number()) return &found->second;
+  if (packet.unknown || (known && packet.number < found->second.session.number())) return nullptr;
+  if (MayBegin(now, peer, packet)) {
+    PeerSession begun{Session(id, resend_after_, packet.number), peer, now, false};
+    return &sessions_.insert_or_assign(id, std::move(begun)).first->second;
+  }
+  // Nothing but the Join goes out before a scheduler has it. So another one had this session.
+  const bool carries = packet.sequence != 0 || !packet.payload.empty();
+  if (packet.sequence != 1 && carries) {
+    Out(peer, {.session = id, .number = packet.number, .unknown = true});
+  }
+  return nullptr;
+}
+
 std::vector<SessionRouter::Arrived> SessionRouter::OnPacket(TimePoint now, const PeerId& peer,
                                                             Packet packet) {
   const uint64_t id = packet.session;
-  auto found = sessions_.find(id);
-  if (found == sessions_.end()) {
-    if (!MayBegin(now, peer, packet)) return {};
-    found = sessions_.emplace(id, PeerSession{Session(id, resend_after_), peer, now, false}).first;
-  }
-  PeerSession& line = found->second;
+  PeerSession* const found = SessionOf(now, peer, packet);
+  if (found == nullptr) return {};
+  PeerSession& line = *found;
   line.heard = now;
   line.peer = peer;  // The peer changes after a reconnection.
   std::vector<std::string> payloads;
   std::vector<Packet> answers;
   line.session.OnPacket(now, std::move(packet), payloads, answers);
-  for (const Packet& answer : answers) transmit_(line.peer, answer);
+  for (Packet& answer : answers) Out(line.peer, std::move(answer));
   std::vector<Arrived> arrived;
   for (const std::string& payload : payloads) {
     Result<ControlMessage> message = Decode(payload);
@@ -115,7 +136,7 @@ void SessionRouter::Send(TimePoint now, Incarnation to, const ControlMessage& me
   std::vector<Packet> packets;
   const Status sent = found->second.session.Send(now, EncodeControl(message), packets);
   if (!sent.ok()) CountDropped(now, message, sent);
-  for (const Packet& packet : packets) transmit_(found->second.peer, packet);
+  for (Packet& packet : packets) Out(found->second.peer, std::move(packet));
   if (!found->second.joined) TrimGuests();
 }
 
@@ -123,7 +144,7 @@ void SessionRouter::Tick(TimePoint now) {
   for (auto& [id, line] : sessions_) {
     std::vector<Packet> packets;
     line.session.Tick(now, packets);
-    for (const Packet& packet : packets) transmit_(line.peer, packet);
+    for (Packet& packet : packets) Out(line.peer, std::move(packet));
   }
   std::erase_if(sessions_, [&](const auto& entry) {
     return !entry.second.joined && now - entry.second.heard > kForgetAfter;

@@ -28,9 +28,13 @@ class SessionRouter {
   SessionRouter(Duration resend_after, Transmit transmit)
       : resend_after_(resend_after), transmit_(std::move(transmit)) {}
 
+  // Call it before the first packet.
+  void SetTerm(Term term) { term_ = term; }
   // The limit is low for guests and unknown sessions, but large enough for a Join.
   size_t PayloadBytesMax(uint64_t session) const;
-  // A session must begin with a Join or a StatusRequest. The caller answers both.
+  // A session must begin with a Join or a StatusRequest. The caller answers both. The sender of
+  // another packet, whose session is unknown here, is told so. A process's later session takes the
+  // place of its earlier one.
   std::vector<Arrived> OnPacket(TimePoint now, const PeerId& peer, Packet packet);
   // Drops the message if the session is unknown or 1,024 messages behind.
   void Send(TimePoint now, Incarnation to, const ControlMessage& message);
@@ -56,10 +60,15 @@ class SessionRouter {
   void CountMalformed(TimePoint now, const PeerId& peer, const Status& why);
   void CountDropped(TimePoint now, const ControlMessage& message, const Status& why);
   bool MayBegin(TimePoint now, const PeerId& peer, const Packet& packet);
+  // The session of the packet, which may begin with it; null if the packet is of none.
+  PeerSession* SessionOf(TimePoint now, const PeerId& peer, const Packet& packet);
   void TrimGuests();
+
+  void Out(const PeerId& peer, Packet packet) const;
 
   const Duration resend_after_;
   const Transmit transmit_;
+  Term term_;
   std::map<uint64_t, PeerSession> sessions_;  // Keyed by session.
   uint64_t malformed_ = 0;
   TimePoint last_warning_{};

@@ -156,7 +156,7 @@ Status ServerCore::Save(TimePoint now, uint64_t order, const SaveOrder& save) {
         return SaveCommand(save.step, {folder, options_.self, i}, kSaveTimeout);
       },
       [this, order, own, now, step = save.step](TimePoint, const Answers&) {
-        saving_ = Saving{step, own, now, options_.executors, {}, {}};
+        saving_ = Saving{order, step, own, now, options_.executors, {}, {}};
         Done(order, SaveDone{.files = {}, .writing = true});
         return OkStatus();
       });
@@ -178,7 +178,7 @@ Status ServerCore::EndSaving(TimePoint now) {
     return saving.status;
   }
   LogInfo("server.saved", {{"step", saving.step}, {"seconds", SecondsBetween(saving.begun, now)}});
-  outgoing_.push_back(RowsWrittenMessage{saving.step, std::move(saving.files)});
+  outgoing_.push_back(RowsWrittenMessage{saving.order, std::move(saving.files)});
   return OkStatus();
 }
 

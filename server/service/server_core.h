@@ -90,6 +90,7 @@ class ServerCore {
   std::optional<Question> question_;
   // A checkpoint whose rows are being written while requests go on.
   struct Saving {
+    uint64_t order = 0;
     Step step = 0;
     std::string folder;  // This server's folder in the checkpoint.
     TimePoint begun{};

@@ -36,9 +36,9 @@ void Cluster::Start(bool resume) {
   DT_CHECK(AllEnded());
   server::ServerDir::RemoveFormer(job_);
   ++starts_;
-  Replace(scheduler_, std::make_unique<SimScheduler>(
-                          world_, wires_, kScheduler,
-                          SimScheduler::Options{job_, plan_, Term(starts_), generation_, resume}));
+  resumed_ = resume;
+  disk_.record.clear();
+  RestartScheduler();
   for (uint32_t s = 0; s < servers_.size(); ++s) {
     if (servers_[s] != nullptr) former_.push_back(std::move(servers_[s]));
     world_.After(world_.UpTo(kStartMax), [this, s, start = starts_] {
@@ -51,6 +51,12 @@ void Cluster::Start(bool resume) {
       if (start == starts_) StartWorker(w);
     });
   }
+}
+
+void Cluster::RestartScheduler() {
+  Replace(scheduler_, std::make_unique<SimScheduler>(
+                          world_, wires_, kScheduler,
+                          SimScheduler::Options{job_, plan_, Term(++terms_), disk_, resumed_}));
 }
 
 void Cluster::StartServer(uint32_t index) {

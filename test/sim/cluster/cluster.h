@@ -28,6 +28,8 @@ class Cluster {
   // Starts all processes, one after the other within half a second. `resume`: from the newest
   // complete checkpoint. REQUIRES: no process runs.
   void Start(bool resume);
+  // Another scheduler where the killed one was; it finds what that has left on the disk.
+  void RestartScheduler();
   // Another process where that of a server was; it finds what that has left on the disk.
   void StartServer(uint32_t index);
   // Runs until `done`, or for so long; what `done` has said last.
@@ -55,8 +57,9 @@ class Cluster {
   World world_;
   Wires wires_;
   MeshHub meshes_;
-  uint64_t incarnations_ = 0, starts_ = 0;
-  Generation generation_;
+  uint64_t incarnations_ = 0, starts_ = 0, terms_ = 0;
+  bool resumed_ = false;
+  SimScheduler::Disk disk_;
   std::unique_ptr<SimScheduler> scheduler_;
   std::vector<std::unique_ptr<SimServer>> servers_;
   std::vector<std::unique_ptr<SimWorker>> workers_;

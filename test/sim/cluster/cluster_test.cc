@@ -100,6 +100,21 @@ TEST(Cluster, AsynchronousServersThatKeepALogComeBack) {
   ExpectAtLeast(all.recoveries, 0.5);
 }
 
+// The processes go on with what they have, and tell the next scheduler what it must know.
+TEST(Cluster, SchedulersThatAreKilledAreSucceeded) {
+  for (const Mode mode : {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .kill_server = HasLog(mode) ? 0.03 : 0,
+                                            .kill_scheduler = 0.06});
+    ExpectAtLeast(all.successions, 0.8);
+    EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 8) << NameOf(mode);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(Cluster, WorkersWithoutABoundTrainEverySampleOnce) {
   const Story::Tally all = TellAll(
       Mode::kUnbounded,

@@ -20,6 +20,7 @@ SimScheduler::SimScheduler(World& world, Wires& wires, Node node, Options option
       router_(kResendAfter, [this](const PeerId& peer, const Packet& packet) {
         this->wires().Send(this->node(), kSchedulerAddress, peer, EncodePacket(packet));
       }) {
+  router_.SetTerm(options.term);
   const Status opened = Open();
   DT_CHECK_MSG(opened.ok(), "{}", ToText(opened));
   wires.Listen(kSchedulerAddress, node, [this](const std::string&, const Frames& message) {
@@ -28,29 +29,66 @@ SimScheduler::SimScheduler(World& world, Wires& wires, Node node, Options option
   Later(kTick, [this] { Tick(); });
 }
 
-Status SimScheduler::Open() {
-  const JobConfig& job = options_.job;
+Result<std::optional<scheduler::JobOptions::Checkpoint>> SimScheduler::CheckpointToStartFrom()
+    const {
   std::optional<scheduler::JobOptions::Checkpoint> from;
+  if (!options_.resume) return from;
+  const JobConfig& job = options_.job;
+  DT_TRY(const std::optional<std::string> folder, scheduler::NewestCheckpoint(job.checkpoint.dir));
+  if (!folder.has_value()) return from;
+  DT_TRY(scheduler::Manifest manifest, scheduler::ReadManifest(*folder));
+  DT_TRY_STATUS(scheduler::CheckSameJob(manifest, job, *folder));
+  return {{{std::filesystem::canonical(*folder).string(), std::move(manifest)}}};
+}
+
+Status SimScheduler::Open() {
+  if (!options_.disk.record.empty()) {
+    DT_TRY(scheduler::JobRecord record,
+           scheduler::DecodeJobRecord(std::as_bytes(std::span(options_.disk.record))));
+    return Continue(std::move(record));
+  }
+  const JobConfig& job = options_.job;
+  DT_TRY(std::optional<scheduler::JobOptions::Checkpoint> from, CheckpointToStartFrom());
   std::optional<scheduler::BestCheckpoint> best;
-  std::optional<std::string> folder;
-  if (options_.resume) {
-    DT_TRY(folder, scheduler::NewestCheckpoint(job.checkpoint.dir));
-  }
-  if (folder.has_value()) {
-    DT_TRY(scheduler::Manifest manifest, scheduler::ReadManifest(*folder));
-    DT_TRY_STATUS(scheduler::CheckSameJob(manifest, job, *folder));
-    DT_TRY(best, scheduler::BestOfResumed(*folder, manifest));
-    from = {std::filesystem::canonical(*folder).string(), std::move(manifest)};
-  }
   std::optional<Step> resumed;
-  if (from.has_value()) resumed = from->manifest.schedule.step;
+  if (from.has_value()) {
+    DT_TRY(best, scheduler::BestOfResumed(from->folder, from->manifest));
+    resumed = from->manifest.schedule.step;
+  }
   DT_TRY(checkpoints_, scheduler::CheckpointStore::Open(
                            {job.checkpoint.dir, job.checkpoint.keep, resumed, std::move(best)}));
-  options_.generation = Generation(options_.generation.value() + 1);
-  const scheduler::JobOptions options{job, scheduler::Goal::kTrain, options_.term,
-                                      options_.generation, std::move(from)};
+  Generation& generation = options_.disk.generation;
+  generation = Generation(generation.value() + 1);
+  const scheduler::JobOptions options{job, scheduler::Goal::kTrain, options_.term, generation,
+                                      std::move(from)};
   JobEnvironment& environment = *this;
   job_.emplace(options, environment, world().Now());
+  return OkStatus();
+}
+
+// The checkpoint to start from may be gone, once it is loaded and others have followed.
+Status SimScheduler::Continue(scheduler::JobRecord record) {
+  const JobConfig& job = options_.job;
+  std::optional<scheduler::JobOptions::Checkpoint> from;
+  if (!record.training.has_value() || !record.training->loaded) {
+    DT_TRY(from, CheckpointToStartFrom());
+  }
+  const std::string& last =
+      record.last_checkpoint.empty() ? record.resumed_from : record.last_checkpoint;
+  std::optional<Step> newest;
+  if (!last.empty()) {
+    DT_TRY(const scheduler::Manifest manifest, scheduler::ReadManifest(last));
+    newest = manifest.schedule.step;
+  }
+  DT_TRY(checkpoints_, scheduler::CheckpointStore::Open({.dir = job.checkpoint.dir,
+                                                         .keep = job.checkpoint.keep,
+                                                         .resumed = newest,
+                                                         .best = {},
+                                                         .continues = true}));
+  const scheduler::JobOptions options{job, scheduler::Goal::kTrain, options_.term,
+                                      options_.disk.generation, std::move(from)};
+  JobEnvironment& environment = *this;
+  job_.emplace(options, environment, std::move(record), world().Now());
   return OkStatus();
 }
 
@@ -66,16 +104,21 @@ void SimScheduler::OnMessage(const Frames& message) {
   SendAll();
 }
 
+// What messages follow from is on the disk before anybody hears of it.
 void SimScheduler::SendAll() {
-  for (const scheduler::Outgoing& out : job_->TakeOutgoing()) {
-    router_.Send(world().Now(), out.to, out.message);
-  }
+  std::vector<scheduler::Outgoing> all = job_->TakeOutgoing();
+  if (all.empty()) return;
+  options_.disk.record = scheduler::EncodeJobRecord(job_->record());
+  if (dies_sending_) all.resize(world().Below(all.size() + 1));
+  for (const scheduler::Outgoing& out : all) router_.Send(world().Now(), out.to, out.message);
+  if (dies_sending_) Kill();
 }
 
 void SimScheduler::Tick() {
   const TimePoint now = world().Now();
   job_->Tick(now);
   SendAll();
+  if (!alive()) return;
   router_.Tick(now);
   if (job_->phase() == scheduler::JobPhase::kEnded) {
     if (!ended_.has_value()) ended_ = now;
@@ -112,7 +155,7 @@ Result<std::string> SimScheduler::CommitCheckpoint(const scheduler::Manifest& ma
 }
 
 Status SimScheduler::KeepGeneration(Generation generation) {
-  options_.generation = generation;
+  options_.disk.generation = generation;
   return OkStatus();
 }
 

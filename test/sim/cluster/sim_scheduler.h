@@ -13,23 +13,37 @@ namespace dt::sim {
 
 class SimScheduler : public Process, private scheduler::JobEnvironment {
  public:
+  // What schedulers of a job leave on their disk.
+  struct Disk {
+    Generation generation;  // The latest one.
+    std::string record;     // Of the run, as the last scheduler wrote it; empty: not yet.
+  };
   struct Options {
     const JobConfig& job;
     const scheduler::MadePlan& plan;  // What planning comes to.
     Term term;
-    Generation& generation;  // On the disk: the latest one.
-    bool resume = false;     // From the newest complete checkpoint, if there is one.
+    Disk& disk;
+    bool resume = false;  // From the newest complete checkpoint, if there is one.
   };
+  // If the disk has a record, goes on where it ends.
   SimScheduler(World& world, Wires& wires, Node node, Options options);
 
   // A clean stop at the next step boundary.
   void RequestStop();
+  // Killed in the midst of the next messages that it sends; what they follow from is on its disk.
+  void KillInNextSending() { dies_sending_ = true; }
 
   const scheduler::Job& job() const { return *job_; }
+  bool killed() const { return killed_; }  // It did not end by itself.
 
  private:
-  void OnKill() override { wires().Forget(kSchedulerAddress); }
+  void OnKill() override {
+    wires().Forget(kSchedulerAddress);
+    killed_ = true;
+  }
   Status Open();
+  Status Continue(scheduler::JobRecord record);
+  Result<std::optional<scheduler::JobOptions::Checkpoint>> CheckpointToStartFrom() const;
   void OnMessage(const Frames& message);
   void Tick();
   void SendAll();
@@ -45,6 +59,7 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
   std::optional<scheduler::CheckpointStore> checkpoints_;
   std::optional<scheduler::Job> job_;
   std::optional<TimePoint> ended_;
+  bool dies_sending_ = false, killed_ = false;
 };
 
 }  // namespace dt::sim

@@ -57,7 +57,8 @@ std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
   }
   ADD_FAILURE() << "the job does not end; it was started " << tally_.restarts + 1
                 << " times, and is " << NameOf(cluster_->scheduler().job().phase())
-                << "; nodes left:" << left;
+                << "; nodes left:" << left << "\nits record: "
+                << scheduler::PrintJobRecord(cluster_->scheduler().job().record());
   return std::nullopt;
 }
 
@@ -116,6 +117,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
   }
   if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   if (world.Chance(misfortunes.kill_server)) KillServer();
+  if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
   if (world.Chance(misfortunes.kill)) {
     const Node node = AnyNode();
     Note(fmt::format("node {} is killed", node));
@@ -148,6 +150,28 @@ void Story::KillServer() {
     server->Kill();
     cluster_->StartServer(index);
     Note(fmt::format("server {} is started again", index + 1));
+  });
+}
+
+void Story::KillScheduler() {
+  World& world = cluster_->world();
+  SimScheduler& scheduler = cluster_->scheduler();
+  if (!scheduler.alive()) return;
+  const bool sending = world.Chance(0.5);
+  Note(fmt::format("the scheduler is killed{}", sending ? " in its next sending" : ""));
+  if (sending) {
+    scheduler.KillInNextSending();
+  } else {
+    scheduler.Kill();
+  }
+  ++tally_.kills;
+  world.After(world.UpTo(kAwayMax), [this, &scheduler, restarts = tally_.restarts] {
+    if (restarts != tally_.restarts || &cluster_->scheduler() != &scheduler) return;
+    scheduler.Kill();  // It may have had nothing to send.
+    if (!scheduler.killed()) return;
+    cluster_->RestartScheduler();
+    Note("the scheduler is started again");
+    ++tally_.successions;
   });
 }
 
@@ -202,6 +226,7 @@ Ending Story::EndingNow() {
 Story::Tally& Story::Tally::operator+=(const Tally& other) {
   pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
   full_disks += other.full_disks, restarts += other.restarts, recoveries += other.recoveries;
+  successions += other.successions;
   return *this;
 }
 

@@ -16,11 +16,12 @@ struct Misfortunes {
   Duration lasting{};  // Until then things go wrong; afterwards all is well.
   // The chance of each in a tenth of a second.
   double pause = 0, cut = 0;
-  double kill = 0;         // Of any process: the job ends, and goes on from a checkpoint.
-  double kill_server = 0;  // It comes back, with its log.
-  double full_disk = 0;    // For a server's log.
-  double stop = 0;         // By the user, who resumes it.
-  uint32_t kills_max = 3;  // Of all kinds together, stops included.
+  double kill = 0;            // Of any process: the job ends, and goes on from a checkpoint.
+  double kill_server = 0;     // It comes back, with its log.
+  double kill_scheduler = 0;  // Another one goes on from what is on its disk.
+  double full_disk = 0;       // For a server's log.
+  double stop = 0;            // By the user, who resumes it.
+  uint32_t kills_max = 3;     // Of all kinds together, stops included.
 };
 
 // What a job leaves, and every bit of it that does not depend on time.
@@ -44,8 +45,9 @@ class Story {
   const std::string& text() const { return text_; }
   struct Tally {
     uint32_t pauses = 0, cuts = 0, kills = 0, stops = 0, full_disks = 0;
-    uint32_t restarts = 0;    // Of the job, from a checkpoint or the beginning.
-    uint32_t recoveries = 0;  // Servers that came back with their logs.
+    uint32_t restarts = 0;     // Of the job, from a checkpoint or the beginning.
+    uint32_t recoveries = 0;   // Servers that came back with their logs.
+    uint32_t successions = 0;  // Schedulers that went on where one had been killed.
     Tally& operator+=(const Tally& other);
   };
   const Tally& tally() const { return tally_; }
@@ -53,6 +55,7 @@ class Story {
  private:
   void Befall(const Misfortunes& misfortunes);
   void KillServer();
+  void KillScheduler();
   Node AnyNode() { return static_cast<Node>(cluster_->world().Below(cluster_->nodes())); }
   void Note(const std::string& what);
   bool RestartIfEnded();

@@ -35,7 +35,7 @@ class Link {
         core_.OnPacket(now_, std::move(sent.packet));
       }
     }
-    for (Packet& packet : out) network_.Put(now_, {false, std::move(packet)});
+    Put(std::move(out));
     for (ControlMessage& message : core_.TakeMessages()) heard.push_back(std::move(message));
   }
   void Run(Duration time) {
@@ -44,9 +44,15 @@ class Link {
   void Say(const ControlMessage& message) {
     std::vector<Packet> out;
     ASSERT_TRUE(scheduler_.Send(now_, EncodeControl(message), out).ok());
-    for (Packet& packet : out) network_.Put(now_, {false, std::move(packet)});
+    Put(std::move(out));
   }
   void Welcome() { Say(WelcomeMessage{ProcessId(4), Term(1), kLease}); }
+  // Another scheduler, which knows nothing of the session.
+  void Restart() {
+    ++term_;
+    number_ = 0;
+    said.clear();
+  }
 
   LinkCore& core() { return core_; }
   auto& network() { return network_; }
@@ -58,8 +64,22 @@ class Link {
     bool to_scheduler = false;
     Packet packet;
   };
+  void Put(std::vector<Packet> packets) {
+    for (Packet& packet : packets) {
+      packet.term = term_;
+      network_.Put(now_, {false, std::move(packet)});
+    }
+  }
   void ToScheduler(Packet packet, std::vector<Packet>& out) {
     std::vector<std::string> payloads;
+    if (packet.number > number_ && packet.sequence == 1) {
+      scheduler_ = Session(77, milliseconds(200), packet.number);
+      number_ = packet.number;
+      said.clear();
+    } else if (packet.number > number_) {
+      out.push_back({.session = packet.session, .number = packet.number, .unknown = true});
+      return;
+    }
     scheduler_.OnPacket(now_, std::move(packet), payloads, out);
     for (const std::string& payload : payloads) {
       auto message = DecodeControl(std::as_bytes(std::span(payload.data(), payload.size())));
@@ -82,6 +102,7 @@ class Link {
   SimNetwork<Sent> network_;
   LinkCore core_{now_, {.join = Join(), .scheduler = "tcp://there", .outage = seconds(20)}};
   Session scheduler_{77, milliseconds(200)};
+  uint64_t number_ = 1, term_ = 1;
   size_t heartbeats_ = 0;
 };
 
@@ -107,8 +128,8 @@ TEST(LinkCore, SaysAndHearsEverythingOnceInOrderOverABadNetwork) {
     link.Welcome();
     constexpr uint64_t kMessages = 50;
     for (uint64_t i = 0; i < kMessages; ++i) {
-      link.core().Send(SplitRequestMessage{i});
-      link.Say(SplitMessage{i, 0, 1});
+      link.core().Send(KvGetMessage{std::to_string(i)});
+      link.Say(KvValueMessage{std::to_string(i), ""});
       link.Step();
     }
     link.network().Heal();
@@ -116,8 +137,8 @@ TEST(LinkCore, SaysAndHearsEverythingOnceInOrderOverABadNetwork) {
     ASSERT_EQ(link.said.size(), 1 + kMessages);
     ASSERT_EQ(link.heard.size(), kMessages);
     for (uint64_t i = 0; i < kMessages; ++i) {
-      EXPECT_EQ(std::get<SplitRequestMessage>(link.said[1 + i]).order, i);
-      EXPECT_EQ(std::get<SplitMessage>(link.heard[i]).order, i);
+      EXPECT_EQ(std::get<KvGetMessage>(link.said[1 + i]).key, std::to_string(i));
+      EXPECT_EQ(std::get<KvValueMessage>(link.heard[i]).key, std::to_string(i));
     }
     EXPECT_TRUE(link.core().all_acknowledged());
     EXPECT_FALSE(link.core().ended());
@@ -128,10 +149,43 @@ TEST(LinkCore, SaysAndHearsEverythingOnceInOrderOverABadNetwork) {
 TEST(LinkCore, WhatTheWindowHasNoRoomForIsSaidLater) {
   Link link;
   link.Welcome();
-  for (uint64_t i = 0; i < 3000; ++i) link.core().Send(SplitRequestMessage{i});
+  for (uint64_t i = 0; i < 3000; ++i) link.core().Send(ReadyMessage{});
   link.Run(seconds(2));
   EXPECT_EQ(link.said.size(), 3001u);
   EXPECT_TRUE(link.core().all_acknowledged());
+}
+
+TEST(LinkCore, TellsAnotherSchedulerWhatItMustKnow) {
+  for (const uint64_t seed : SimSeeds()) {
+    SCOPED_TRACE(Repeat(seed));
+    Link link(seed);
+    link.network().Misbehave({.drop = 0.3, .duplicate = 0.3, .delay_max = milliseconds(300)});
+    link.Welcome();
+    link.core().Send(ReadyMessage{});
+    link.Say(OrderMessage{1, TrainOrder{}, 1});
+    link.Say(OrderMessage{2, TrainOrder{}, 1});
+    link.Run(seconds(5));
+    for (const uint64_t order : {1, 2}) link.core().Send(OrderDoneMessage{order, TrainDone{}});
+    link.Run(seconds(1));
+    link.Say(OrderMessage{3, TrainOrder{}, 2});  // The first one is settled.
+    link.Run(seconds(5));
+    ASSERT_EQ(link.heard.size(), 3u);
+    link.Restart();
+    link.core().Send(OrderDoneMessage{3, TrainDone{}});
+    link.Run(seconds(15));
+    ASSERT_EQ(link.said.size(), 4u);
+    EXPECT_EQ(std::get<JoinMessage>(link.said[0]).id, ProcessId(4));
+    EXPECT_TRUE(std::holds_alternative<ReadyMessage>(link.said[1]));
+    EXPECT_EQ(std::get<OrderDoneMessage>(link.said[2]).order, 2u);
+    EXPECT_EQ(std::get<OrderDoneMessage>(link.said[3]).order, 3u);
+    link.Welcome();
+    link.Say(OrderMessage{3, TrainOrder{}, 2});  // It does not know that we have it.
+    link.Say(OrderMessage{4, TrainOrder{}, 2});
+    link.Run(seconds(5));
+    ASSERT_EQ(link.heard.size(), 4u);
+    EXPECT_EQ(std::get<OrderMessage>(link.heard[3]).number, 4u);
+    EXPECT_FALSE(link.core().ended());
+  }
 }
 
 TEST(LinkCore, ARefusalEndsIt) {

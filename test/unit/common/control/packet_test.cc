@@ -7,13 +7,16 @@ namespace {
 
 TEST(Packet, ComesBackAsItWas) {
   for (const std::string& payload : {std::string(), std::string("a\0b", 3)}) {
-    const Packet packet{~0ull, 2, 3, payload};
+    const Packet packet{~0ull, 2, 3, payload, 7, 8, payload.empty()};
     const Result<Packet> back = DecodePacket(EncodePacket(packet));
     ASSERT_TRUE(back.ok());
     EXPECT_EQ(back->session, packet.session);
     EXPECT_EQ(back->sequence, 2u);
     EXPECT_EQ(back->ack, 3u);
     EXPECT_EQ(back->payload, payload);
+    EXPECT_EQ(back->number, 7u);
+    EXPECT_EQ(back->term, 8u);
+    EXPECT_EQ(back->unknown, payload.empty());
   }
 }
 
@@ -25,7 +28,7 @@ TEST(Packet, EachSessionHasItsLimit) {
 
 TEST(Packet, OtherBytesAreMalformed) {
   const Frames good = EncodePacket({1, 2, 3, "x"});
-  for (size_t size = 0; size < 32; ++size) {
+  for (size_t size = 0; size < 48; ++size) {
     Frames cut;
     cut.push_back(Frame::CopyOf(good[0].bytes().first(size)));
     EXPECT_FALSE(DecodePacket(cut).ok()) << size;

@@ -33,9 +33,12 @@ class CheckpointStoreTest : public ::testing::Test {
   }
   // Makes a complete checkpoint with one file.
   Result<std::string> Make(CheckpointStore& store, Step step, bool best = false) {
+    return MakeOf(store, step, best, "rows of step " + std::to_string(step));
+  }
+  static Result<std::string> MakeOf(CheckpointStore& store, Step step, bool best,
+                                    const std::string& content) {
     const Result<std::string> folder = store.Begin(step);
     EXPECT_TRUE(folder.ok()) << folder.status();
-    const std::string content = "rows of step " + std::to_string(step);
     WriteFile(fs::path(*folder) / "dense.bin", content);
     Manifest manifest = ManifestAt(step);
     manifest.files = {{"dense.bin", content.size(), HashString(content)}};
@@ -175,10 +178,28 @@ TEST_F(CheckpointStoreTest, TheSameStepAgainTakesThePlace) {
   CheckpointStore store = Open();
   ASSERT_TRUE(Make(store, 4).ok());
   WriteFile(dir_ / "step-000000000004" / "old", "of the first");
-  ASSERT_TRUE(Make(store, 4, true).ok());
+  ASSERT_TRUE(MakeOf(store, 4, true, "other rows").ok());
   EXPECT_EQ(Names(), (Strings{"best", "step-000000000004"}));
   EXPECT_FALSE(fs::exists(dir_ / "step-000000000004" / "old"));
   EXPECT_TRUE(VerifyCheckpoint((dir_ / "best").string()).ok());
+}
+
+// Between any two steps of the first scheduler's Commit: the second one does it all again.
+TEST_F(CheckpointStoreTest, AnotherSchedulerOfTheRunCommitsAgain) {
+  CheckpointStore first = Open();
+  ASSERT_TRUE(Make(first, 2, true).ok());
+  Manifest manifest = ManifestAt(4);
+  manifest.files = {{"dense.bin", 4, HashString("rows")}};
+  for (const bool committed : {false, true}) {
+    if (!committed) WriteFile(fs::path(*first.Begin(4)) / "dense.bin", "rows");
+    CheckpointStore second = *CheckpointStore::Open(
+        {.dir = dir_.string(), .keep = 5, .resumed = 2, .best = {}, .continues = true});
+    EXPECT_EQ(*second.Find(2), (dir_ / "step-000000000002").string()) << "the best so far";
+    const Result<std::string> folder = second.Commit(manifest, false);
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    EXPECT_TRUE(VerifyCheckpoint(*folder).ok());
+    EXPECT_EQ(Names(), (Strings{"best", "step-000000000002", "step-000000000004"}));
+  }
 }
 
 TEST_F(CheckpointStoreTest, ARemovalThatWasCutShortIsFinished) {

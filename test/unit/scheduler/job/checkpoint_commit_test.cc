@@ -10,11 +10,12 @@
 namespace dt::scheduler {
 namespace {
 
+constexpr uint64_t kOrder = 31;
 constexpr Step kStep = 7;
 const ProcessId kWorker(9);
 
 RowsWrittenMessage RowsOf(ProcessId id) {
-  return {kStep, {{fmt::format("rows-{}", id.value()), 1, 2}}};
+  return {kOrder, {{fmt::format("rows-{}", id.value()), 1, 2}}};
 }
 SaveDone AnswerOf(ProcessId id, bool writing) {
   return {{{fmt::format("answer-{}", id.value()), 1, 2}}, writing};
@@ -36,7 +37,7 @@ class Play {
   };
 
   Play() {
-    commit_.Begin(kStep, true);
+    commit_.Begin(kOrder, kStep, true);
     answers_[kWorker] = AnswerOf(kWorker, false);
   }
   void Happens(const Event& event) {
@@ -48,7 +49,7 @@ class Play {
         break;
       case kWrites:
         if (dead_.contains(id)) break;  // A dead server cannot write.
-        EXPECT_TRUE(commit_.OnRowsWritten(id, RowsOf(id)).ok());
+        commit_.OnRowsWritten(id, RowsOf(id));
         written_.insert(id);
         break;
       case kDies:
@@ -145,7 +146,7 @@ class CommitTest : public ::testing::Test {
 };
 
 TEST_F(CommitTest, WithoutRowsToWriteItIsCompleteAtTheCut) {
-  commit_.Begin(kStep, false);
+  commit_.Begin(kOrder, kStep, false);
   EXPECT_FALSE(commit_.TakeSettled().has_value());
   commit_.Cut({}, {{ProcessId(1), AnswerOf(ProcessId(1), false)}});
   const auto settled = commit_.TakeSettled();
@@ -156,29 +157,35 @@ TEST_F(CommitTest, WithoutRowsToWriteItIsCompleteAtTheCut) {
 }
 
 TEST_F(CommitTest, ADeathWithoutRowsToWriteCostsNothing) {
-  commit_.Begin(kStep, false);
+  commit_.Begin(kOrder, kStep, false);
   commit_.OnLost(ProcessId(1), true);
   commit_.Cut({}, {{ProcessId(1), AnswerOf(ProcessId(1), false)}});
   EXPECT_FALSE(commit_.TakeSettled()->abandoned);
 }
 
-TEST_F(CommitTest, RowsThatNobodyAskedForAreRefused) {
+TEST_F(CommitTest, ReportsThatAreNotDueChangeNothing) {
   const ProcessId server(1), other(2);
-  EXPECT_EQ(commit_.OnRowsWritten(server, RowsOf(server)).code(), StatusCode::kInternal) << "idle";
-  commit_.Begin(kStep, false);
-  EXPECT_FALSE(commit_.OnRowsWritten(server, {kStep + 1, {}}).ok()) << "another step";
+  commit_.OnRowsWritten(server, RowsOf(server));
+  EXPECT_TRUE(commit_.idle());
+  commit_.Begin(kOrder, kStep, false);
+  commit_.OnRowsWritten(server, {kOrder - 1, {{"of an earlier one", 1, 2}}});
   commit_.Cut({}, {{server, AnswerOf(server, true)}});
-  EXPECT_FALSE(commit_.OnRowsWritten(other, RowsOf(other)).ok()) << "another server";
-  EXPECT_TRUE(commit_.OnRowsWritten(server, RowsOf(server)).ok());
-  EXPECT_FALSE(commit_.OnRowsWritten(server, RowsOf(server)).ok()) << "a second time";
+  commit_.OnRowsWritten(other, RowsOf(other));
+  EXPECT_FALSE(commit_.TakeSettled().has_value()) << "the server has not written";
+  commit_.OnRowsWritten(server, RowsOf(server));
+  commit_.OnRowsWritten(server, RowsOf(server));
+  EXPECT_EQ(NamesOf(commit_.TakeSettled()->manifest.files),
+            (std::vector<std::string>{"answer-1", "rows-1"}));
+  commit_.OnRowsWritten(server, RowsOf(server));
+  EXPECT_TRUE(commit_.idle());
 }
 
 TEST_F(CommitTest, ADeathWhileNothingIsSavedChangesNothing) {
   commit_.OnLost(ProcessId(1), true);
   EXPECT_TRUE(commit_.idle());
-  commit_.Begin(kStep, false);
+  commit_.Begin(kOrder, kStep, false);
   commit_.Cut({}, {{ProcessId(1), AnswerOf(ProcessId(1), true)}});
-  EXPECT_TRUE(commit_.OnRowsWritten(ProcessId(1), RowsOf(ProcessId(1))).ok());
+  commit_.OnRowsWritten(ProcessId(1), RowsOf(ProcessId(1)));
   EXPECT_FALSE(commit_.TakeSettled()->abandoned);
 }
 

@@ -82,7 +82,7 @@ TEST_F(JobRecordTest, AnotherSchedulerTakesTheJobUp) {
   job_.emplace(JobOptions{config_, Goal::kTrain, Term(2), Generation(2), {}}, environment_, record,
                kStart);
   EXPECT_EQ(job_->record().term, Term(2));
-  Say(3, RowsWrittenMessage{4, {{"rows", 3, 4}}});
+  Say(3, RowsWrittenMessage{2, {{"rows", 3, 4}}});
   EXPECT_EQ(environment_.committed, std::vector<std::string>{"4"});
   Say(2, OrderDoneMessage{3, TrainDone{8, 40, {5}, {}, 0.1}});
   EXPECT_EQ(job_->record().training->schedule.state.step, 8u);

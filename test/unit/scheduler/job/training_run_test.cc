@@ -126,7 +126,7 @@ TEST_F(TrainingRunTest, TrainingGoesOnWhileRowsAreWritten) {
   ASSERT_FALSE(next.empty());
   EXPECT_TRUE(std::holds_alternative<TrainOrder>(next.back().what));
   EXPECT_TRUE(environment_.committed.empty());
-  Say(3, RowsWrittenMessage{1, {{"rows", 3, 4}}});
+  Say(3, RowsWrittenMessage{2, {{"rows", 3, 4}}});
   EXPECT_EQ(environment_.committed, std::vector<std::string>{"1"});
   EXPECT_EQ(environment_.last.files.size(), 1u);
   EXPECT_EQ(job_->record().last_checkpoint, "/done/1");

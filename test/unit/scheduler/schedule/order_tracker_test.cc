@@ -39,17 +39,34 @@ TEST(OrderTracker, ReportsThatCannotBeAreRefused) {
   OrdersOut out;
   OrderTracker tracker(out);
   tracker.Issue(TrainOrder{}, {kA});
-  EXPECT_FALSE(tracker.OnDone(kA, {7, TrainDone{}}).ok()) << "no such order";
-  EXPECT_FALSE(tracker.OnDone(kB, {1, TrainDone{}}).ok()) << "not its order";
-  OrdersOut other_out;
-  OrderTracker other(other_out);
-  other.Issue(TrainOrder{}, {kA});
-  EXPECT_FALSE(other.OnDone(kA, {1, SaveDone{}}).ok()) << "another kind";
-  OrdersOut twice_out;
-  OrderTracker twice(twice_out);
-  twice.Issue(TrainOrder{}, {kA, kB});
-  EXPECT_TRUE(twice.OnDone(kA, {1, TrainDone{}}).ok());
-  EXPECT_FALSE(twice.OnDone(kA, {1, TrainDone{}}).ok()) << "a second time";
+  EXPECT_FALSE(tracker.OnDone(kA, {7, TrainDone{}}).ok()) << "never given";
+  EXPECT_FALSE(tracker.OnDone(kA, {1, SaveDone{}}).ok()) << "another kind";
+  EXPECT_FALSE(tracker.TakeCompleted().has_value());
+}
+
+TEST(OrderTracker, ReportsThatComeAgainChangeNothing) {
+  OrdersOut out;
+  OrderTracker tracker(out);
+  tracker.Issue(TrainOrder{}, {kA, kB});
+  EXPECT_TRUE(tracker.OnDone(kA, {1, TrainDone{.samples = 5}}).ok());
+  EXPECT_TRUE(tracker.OnDone(kA, {1, TrainDone{.samples = 6}}).ok());
+  EXPECT_FALSE(tracker.TakeCompleted().has_value());
+  EXPECT_TRUE(tracker.OnDone(kB, {1, TrainDone{}}).ok());
+  auto done = tracker.TakeCompleted();
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->TakeOutcomes<TrainDone>().at(kA).samples, 5u);
+  EXPECT_TRUE(tracker.OnDone(kB, {1, TrainDone{}}).ok()) << "it is complete";
+  EXPECT_TRUE(tracker.empty());
+}
+
+TEST(OrderTracker, AnOrderSaysWhichOnesAreSettled) {
+  OrdersOut out;
+  OrderTracker tracker(out);
+  EXPECT_EQ(tracker.Issue(TrainOrder{}, {kA}).settled, 1u);
+  EXPECT_EQ(tracker.Issue(TrainOrder{}, {kA}).settled, 1u);
+  EXPECT_TRUE(tracker.OnDone(kA, {1, TrainDone{}}).ok());
+  tracker.TakeCompleted();
+  EXPECT_EQ(tracker.Issue(TrainOrder{}, {kA}).settled, 2u);
 }
 
 }  // namespace

@@ -24,13 +24,14 @@ class SessionRouterTest : public ::testing::Test {
   }
   // Returns true if a message to this session is still sent.
   bool Knows(TimePoint now, uint64_t id) {
-    const int before = sent_;
+    const size_t before = sent_.size();
     router_.Send(now, Incarnation(id), StopMessage{});
-    return sent_ > before;
+    return sent_.size() > before;
   }
 
-  int sent_ = 0;
-  SessionRouter router_{milliseconds(300), [this](const PeerId&, const Packet&) { ++sent_; }};
+  std::vector<Packet> sent_;
+  SessionRouter router_{milliseconds(300),
+                        [this](const PeerId&, const Packet& packet) { sent_.push_back(packet); }};
 };
 
 TEST_F(SessionRouterTest, WhoIsRefusedIsForgotten) {
@@ -53,6 +54,39 @@ TEST_F(SessionRouterTest, WhoHasEndedIsForgottenAtOnce) {
   EXPECT_FALSE(Knows(kStart, 1));
   const std::string late = EncodeControl(FailedMessage{});
   EXPECT_TRUE(router_.OnPacket(kStart, "peer", {1, 2, 0, late}).empty());
+}
+
+TEST_F(SessionRouterTest, WhoIsUnknownIsToldSoOnceAPacketAndBeginsAnew) {
+  Join(1);
+  const std::string report = EncodeControl(ReadyMessage{});
+  sent_.clear();
+  router_.SetTerm(Term(6));
+  EXPECT_TRUE(router_.OnPacket(kStart, "peer", {2, 5, 0, report}).empty());
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_TRUE(sent_[0].unknown);
+  EXPECT_EQ(sent_[0].session, 2u);
+  EXPECT_EQ(sent_[0].number, 1u);
+  EXPECT_EQ(sent_[0].term, 6u);
+  // An acknowledgement, and another's "unknown", need no answer.
+  router_.OnPacket(kStart, "peer", {2, 0, 7, ""});
+  router_.OnPacket(kStart, "peer", {.session = 2, .unknown = true});
+  EXPECT_EQ(sent_.size(), 1u);
+}
+
+TEST_F(SessionRouterTest, ALaterSessionTakesThePlaceOfTheEarlierOne) {
+  Join(1);
+  sent_.clear();
+  const auto say = [&](uint64_t number, uint64_t sequence, const ControlMessage& message) {
+    return router_.OnPacket(kStart, "peer", {1, sequence, 0, EncodeControl(message), number})
+        .size();
+  };
+  EXPECT_EQ(say(2, 2, ReadyMessage{}), 0u) << "another scheduler had its Join";
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_TRUE(sent_[0].unknown);
+  EXPECT_EQ(say(1, 2, ReadyMessage{}), 1u) << "the earlier one goes on until then";
+  EXPECT_EQ(say(2, 1, JoinMessage{.incarnation = Incarnation(1)}), 1u);
+  EXPECT_EQ(say(1, 3, ReadyMessage{}), 0u);
+  EXPECT_EQ(say(2, 2, ReadyMessage{}), 1u);
 }
 
 // The process exits without reading further messages, so it will never acknowledge them.

@@ -190,7 +190,7 @@ TEST_F(ServerTest, ServesSavesLoadsAndReports) {
   // There is no Complete: the order itself implies that all steps before 2 are complete.
   EXPECT_TRUE(orders_.Do<SaveDone>(SaveOrder{2, "saved"}).writing);
   const auto saved = orders_.Await<RowsWrittenMessage>();
-  EXPECT_EQ(saved.step, 2u);
+  EXPECT_EQ(saved.order, 1u);
   ASSERT_FALSE(saved.files.empty());
   std::set<std::string> folders;
   for (const CheckpointFile& file : saved.files) {

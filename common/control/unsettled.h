@@ -1,0 +1,32 @@
+// What a process has told the scheduler and would have to tell another one: a restarted scheduler
+// knows only what was on its disk, and asks every process to begin a new session, in which it hears
+// all of this again. Reports are therefore states: to hear one twice, or late, does no harm.
+//
+//   DataReady, Ready, KvPut, Failed, Leaving    kept to the end
+//   OrderDone                                   until all have done it (OrderMessage::settled)
+//   RowsWritten, SplitRequest                   until the next one
+//   KvGet, SplitRequest                         until the answer
+#pragma once
+
+#include <deque>
+
+#include "common/control/messages.h"
+
+namespace dt {
+
+class Unsettled {
+ public:
+  // Called with every message to the scheduler. Numbers a SplitRequest.
+  void OnSent(ControlMessage& message);
+  // Called with every message of the scheduler. False: it is a repetition, and is to be dropped.
+  bool OnReceived(const ControlMessage& message);
+  // In the order in which they were sent.
+  const std::deque<ControlMessage>& messages() const { return messages_; }
+
+ private:
+  std::deque<ControlMessage> messages_;
+  uint64_t last_order_ = 0, last_request_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace dt
