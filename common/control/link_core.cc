@@ -6,6 +6,9 @@ namespace dt {
 namespace {
 
 constexpr Duration kResendAfter = milliseconds(300);
+// Of heartbeats before the Welcome. They find out whether the scheduler that has the Join, and owes
+// the answer, has been restarted.
+constexpr Duration kProbeEvery = seconds(1);
 
 std::span<const std::byte> BytesOf(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -46,6 +49,7 @@ void LinkCore::Join(TimePoint now) {
   if (welcome_.has_value()) join.id = welcome_->id;
   session_.Send(now, EncodeControl(join), packets_).IgnoreError();  // The window is empty.
   join_sent_ = true;
+  next_heartbeat_ = now + kProbeEvery;
 }
 
 void LinkCore::OnPacket(TimePoint now, Packet packet) {
@@ -90,9 +94,9 @@ void LinkCore::End(Status status) {
 
 void LinkCore::Tick(TimePoint now) {
   if (!join_sent_) Join(now);
-  if (joined_ && welcome_.has_value() && now >= next_heartbeat_) {
+  if (joined_ && now >= next_heartbeat_) {
     packets_.push_back(Heartbeat());
-    next_heartbeat_ = now + welcome_->lease / 4;
+    next_heartbeat_ = now + (welcome_.has_value() ? welcome_->lease / 4 : kProbeEvery);
   }
   SendOutgoing(now);
   session_.Tick(now, packets_);
