@@ -13,6 +13,7 @@ struct CheckpointFile {
   uint64_t bytes = 0;
   uint64_t digest = 0;  // XXH3-64 of the content.
   DT_FIELDS(name, bytes, digest)
+  friend bool operator==(const CheckpointFile&, const CheckpointFile&) = default;
 };
 
 }  // namespace dt

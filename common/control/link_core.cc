@@ -46,7 +46,10 @@ void LinkCore::BeginAnew(TimePoint now) {
 
 void LinkCore::Join(TimePoint now) {
   JoinMessage join = options_.join;
-  if (welcome_.has_value()) join.id = welcome_->id;
+  if (welcome_.has_value()) {
+    join.id = welcome_->id;
+    join.run = welcome_->run;
+  }
   session_.Send(now, EncodeControl(join), packets_).IgnoreError();  // The window is empty.
   join_sent_ = true;
   next_heartbeat_ = now + kProbeEvery;

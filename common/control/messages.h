@@ -65,8 +65,8 @@ struct StatusRequestMessage {
 // Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
 struct SplitRequestMessage {
   uint64_t order = 0;
-  uint64_t number =
-      0;  // Of the worker's requests, from 1. One that comes again has the same answer.
+  // Of the worker's requests, from 1. One that comes again has the same answer.
+  uint64_t number = 0;
   DT_FIELDS(order, number)
 };
 
@@ -80,7 +80,8 @@ struct WelcomeMessage {
   // belongs to this job. The messages that this member has got (CheckpointCommitted, Start, orders)
   // are sent again.
   bool returned = false;
-  DT_FIELDS(id, term, lease, returned)
+  uint64_t run = 0;  // A random number, the same for all processes of a run.
+  DT_FIELDS(id, term, lease, returned, run)
 };
 struct RefusedMessage {
   StatusCode code = StatusCode::kInvalidArgument;

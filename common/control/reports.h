@@ -37,8 +37,10 @@ struct JoinMessage {
   // A host name or numeric address at which the other processes reach it. Empty if all are in one
   // process.
   std::string address = {};
+  // The run that the process has joined before, from its Welcome; 0 at its first Join.
+  uint64_t run = 0;
   DT_FIELDS(role, incarnation, wire_version, version, pid, host, job_fingerprint, endpoints,
-            server_token, devices, id, address)
+            server_token, devices, id, address, run)
 };
 // From workers: the data sets are open. All workers must report the same.
 struct DataReadyMessage {

@@ -76,7 +76,6 @@ class CheckpointStore {
   Result<std::string> Commit(const Manifest& manifest, bool best);
   // The folder of the complete checkpoint of `step`. Errors: NotFound.
   Result<std::string> Find(Step step) const;
-  const std::vector<std::string>& complete() const { return own_; }
 
  private:
   explicit CheckpointStore(const Options& options) : options_(options), best_(options.best) {}

@@ -14,16 +14,17 @@ void Admission::Join(TimePoint now, const JoinMessage& join) {
   const Result<const Member*> joined = job_.members.Join(now, join);
   if (!joined.ok()) return Refuse(now, join.incarnation, join.role, joined.status());
   const Member& member = **joined;
-  Welcome(member, false);
+  Welcome(member);
   if (known) return;
   job_.out.AddEvent(now, fmt::format("{}_joined", NameOf(join.role)),
                     {{"id", int64_t{member.id.value()}}, {"host", join.host}});
   LogInfo("member.joined", {{"who", member.Name()}});
 }
 
-void Admission::Welcome(const Member& member, bool returned) {
+void Admission::Welcome(const Member& member) {
   const Duration lease = job_.options.job.cluster.lease;
-  job_.out.Send(member, WelcomeMessage{member.id, job_.record.term, lease, returned});
+  job_.out.Send(
+      member, WelcomeMessage{member.id, job_.record.term, lease, member.returned, job_.record.run});
 }
 
 void Admission::Refuse(TimePoint now, Incarnation to, Role role, const Status& why) {

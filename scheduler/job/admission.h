@@ -11,9 +11,8 @@ class Admission {
 
   // Admits the sender as a new member, or answers a member that asks again, or refuses it.
   void Join(TimePoint now, const JoinMessage& join);
-  // `returned`: the process replaces an earlier one of the same member, and will be sent what that
-  // one had been sent.
-  void Welcome(const Member& member, bool returned);
+  // Also again, when the member begins a new session.
+  void Welcome(const Member& member);
   void Refuse(TimePoint now, Incarnation to, Role role, const Status& why);
 
  private:

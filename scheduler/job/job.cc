@@ -11,9 +11,9 @@
 namespace dt::scheduler {
 namespace {
 
-MembershipNeeds NeedsOf(const JobConfig& job) {
-  return {job.cluster.servers, job.cluster.workers, job.fingerprint, kWireVersion,
-          job.cluster.lease};
+MembershipNeeds NeedsOf(const JobConfig& job, uint64_t run) {
+  return {job.cluster.servers, job.cluster.workers, job.fingerprint, run,
+          kWireVersion,        job.cluster.lease};
 }
 
 }  // namespace
@@ -21,22 +21,26 @@ MembershipNeeds NeedsOf(const JobConfig& job) {
 Job::Job(const JobOptions& options, JobEnvironment& environment, TimePoint now)
     : Job(options, environment,
           {.generation = options.generation,
+           .run = options.run,
            .resumed_from = options.checkpoint ? options.checkpoint->folder : ""},
           now) {}
 
 Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord record, TimePoint now)
     : options_(options),
-      begin_(now),
+      begin_(now - options.age),
       record_(std::move(record)),
-      out_(now, record_.events),
-      members_(NeedsOf(options.job), record_.members, now),
+      out_(begin_, record_.events),
+      members_(NeedsOf(options.job, record_.run), record_.members, now),
       orders_(record_.orders),
       context_{options_, environment, record_, members_, orders_, out_},
       rendezvous_(record_.rendezvous),
       admission_(context_),
       start_(context_, now),
       recovery_(context_, admission_) {
-  record_.term = options.term;
+  if (std::exchange(record_.term, options.term) != Term()) {
+    out_.AddEvent(now, "scheduler_restarted",
+                  {{"term", static_cast<int64_t>(options.term.value())}});
+  }
   if (record_.end.has_value()) outcome_ = StatusOf(record_.end->code, record_.end->problem);
   if (record_.training.has_value()) training_.emplace(context_, *record_.training, now);
 }

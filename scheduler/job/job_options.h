@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/config/job_config.h"
 #include "scheduler/checkpoint/manifest.h"
@@ -23,6 +24,8 @@ struct JobOptions {
     Manifest manifest;
   };
   std::optional<Checkpoint> checkpoint;
+  uint64_t run = 0;  // Of a run that begins: a random number; see WelcomeMessage.
+  Duration age{};    // The time since the run began, under an earlier scheduler.
 
   // Pieces of a step's batch.
   uint32_t slices() const { return job.train.slices > 0 ? job.train.slices : job.cluster.workers; }

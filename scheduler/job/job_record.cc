@@ -10,6 +10,10 @@ namespace {
 
 constexpr size_t kPrintedTextMax = 200;
 
+bool IsFixed(const std::string& name) {
+  return name == "data" || name == "plan" || name == "start";
+}
+
 // Shortens the plan's bytes and other texts that are too long to read.
 void ShortenTexts(Json& json) {
   if (json.is_string() && json.get_ref<const std::string&>().size() > kPrintedTextMax) {
@@ -39,17 +43,23 @@ std::string_view NameOf(JobPhase phase) {
   DT_UNREACHABLE();
 }
 
-std::string EncodeJobRecord(const JobRecord& record) {
-  const std::vector<uint8_t> bytes = Json::to_cbor(FieldsToJson(record));
-  return {bytes.begin(), bytes.end()};
+RecordParts EncodeJobRecord(const JobRecord& record, PartsOf which) {
+  RecordParts parts;
+  ForEachField(record, [&](const std::string& name, const auto& field) {
+    if (which == PartsOf::kRun && IsFixed(name)) return;
+    const std::vector<uint8_t> bytes = Json::to_cbor(FieldsToJson(field));
+    parts.emplace(name, std::string(bytes.begin(), bytes.end()));
+  });
+  return parts;
 }
 
-Result<JobRecord> DecodeJobRecord(std::span<const std::byte> bytes) {
-  const auto* const begin = reinterpret_cast<const uint8_t*>(bytes.data());
+Result<JobRecord> DecodeJobRecord(const RecordParts& parts) {
   // On the heap, because g++ 12 takes its optionals for uninitialized where the exception leaves.
   const auto record = std::make_unique<JobRecord>();
   try {
-    FieldsFromJson(Json::from_cbor(begin, begin + bytes.size()), *record);
+    ForEachField(*record, [&](const std::string& name, auto& field) {
+      FieldsFromJson(Json::from_cbor(parts.at(name)), field);
+    });
     return std::move(*record);
   } catch (const std::exception& e) {  // Thrown by nlohmann::json.
     return DataLoss("the scheduler's record of the job is damaged: {}", e.what());

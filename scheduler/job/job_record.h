@@ -6,8 +6,8 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +56,7 @@ struct TrainingRecord {
 struct JobRecord {
   Term term;  // The term of the scheduler that wrote the record.
   Generation generation;
+  uint64_t run = 0;  // A random number; see WelcomeMessage.
   JobPhase phase = JobPhase::kGathering;
   std::list<Member> members;  // In order of id.
   // Description of the data, equal on all workers; set when the first one has read it.
@@ -70,14 +71,20 @@ struct JobRecord {
   std::optional<Totals> totals;    // Set once the Finish order is done.
   std::optional<StopMessage> end;  // How the job has ended.
   std::vector<JobResult::Event> events;
-  DT_FIELDS(term, generation, phase, members, data, plan, start, orders, training, rendezvous,
+  DT_FIELDS(term, generation, run, phase, members, data, plan, start, orders, training, rendezvous,
             resumed_from, last_checkpoint, totals, end, events)
 };
 
-// Equal records give equal bytes, so records can be compared by their bytes.
-std::string EncodeJobRecord(const JobRecord& record);
-// Errors: DataLoss, if EncodeJobRecord did not write the bytes.
-Result<JobRecord> DecodeJobRecord(std::span<const std::byte> bytes);
+// The bytes of each field of a record, by the field's name, so that only what has changed must be
+// written. Equal records have equal parts.
+using RecordParts = std::map<std::string, std::string>;
+enum class PartsOf {
+  kAll,
+  kRun,  // Without those that stay as they are once the run has begun; they are the long ones.
+};
+RecordParts EncodeJobRecord(const JobRecord& record, PartsOf which = PartsOf::kAll);
+// Errors: DataLoss, if these are not the parts that EncodeJobRecord makes.
+Result<JobRecord> DecodeJobRecord(const RecordParts& parts);
 // JSON for people; a long text is replaced by its size.
 std::string PrintJobRecord(const JobRecord& record);
 

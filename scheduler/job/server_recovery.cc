@@ -113,7 +113,7 @@ Status ServerRecovery::Replace(TimePoint now, const Member& member, const JoinMe
   job_.out.Send(before, RefusedMessage{replaced.code(), ProblemOf(replaced)});
   NoteGone(now, member, {});
   LogInfo("member.returned", {{"who", member.Name()}, {"was", was}});
-  admission_.Welcome(member, true);
+  admission_.Welcome(member);
   return OkStatus();
 }
 

@@ -30,6 +30,9 @@ Status Membership::CheckSameJob(const JoinMessage& join) const {
         Invalid("this {} was started with another job than the scheduler", NameOf(join.role)),
         "start all processes with the same job file and the same --set");
   }
+  if (join.run != 0 && join.run != needs_.run) {
+    return Invalid("this {} is of an earlier run of the job", NameOf(join.role));
+  }
   return OkStatus();
 }
 
@@ -86,6 +89,7 @@ Status Membership::Return(TimePoint now, ProcessId id, const JoinMessage& join) 
   }
   member.join = join;
   member.ready = false;
+  member.returned = true;
   Presence& presence = presence_[id];
   presence.heard = now;
   presence.reported = false;

@@ -18,7 +18,9 @@ struct Member {
   JoinMessage join;
   bool read = false;   // A worker has read its data.
   bool ready = false;  // The member has carried out Start.
-  DT_FIELDS(id, join, read, ready)
+  // It has the place of a server that was lost, and goes on with that server's log.
+  bool returned = false;
+  DT_FIELDS(id, join, read, ready, returned)
 
   Role role() const { return join.role; }
   Incarnation incarnation() const { return join.incarnation; }
@@ -40,6 +42,7 @@ struct Presence {
 struct MembershipNeeds {
   uint32_t servers = 1, workers = 1;
   uint64_t job_fingerprint = 0;
+  uint64_t run = 0;
   uint32_t wire_version = 0;
   Duration lease{};
 };

@@ -3,28 +3,16 @@
 #include <filesystem>
 
 #include "common/base/check.h"
-#include "common/base/text.h"
 
 namespace dt::scheduler {
 
 Result<std::unique_ptr<DiskEnvironment>> DiskEnvironment::Open(Options options) {
   auto made = std::make_unique<DiskEnvironment>(Key(), std::move(options));
-  if (made->options_.evaluates_only) return made;
-  DT_TRY_STATUS(made->OpenState());
-  const JobConfig& job = made->options_.job;
-  DT_TRY(made->checkpoints_, CheckpointStore::Open({job.checkpoint.dir, job.checkpoint.keep,
-                                                    made->options_.resumed, made->options_.best}));
+  const std::optional<CheckpointStore::Options>& checkpoints = made->options_.checkpoints;
+  if (checkpoints.has_value()) {
+    DT_TRY(made->checkpoints_, CheckpointStore::Open(*checkpoints));
+  }
   return made;
-}
-
-Status DiskEnvironment::OpenState() {
-  DT_TRY(state_, OpenRocksStateStore(options_.job.run_dir + "/state"));
-  DT_TRY(const uint64_t term, ReadNumber(*state_, "term", 0));
-  DT_TRY(const uint64_t generation, ReadNumber(*state_, "generation", 0));
-  term_ = Term(term + 1);
-  generation_ = Generation(generation + 1);
-  return state_->Put({{"term", std::to_string(term_.value())},
-                      {"generation", std::to_string(generation_.value())}});
 }
 
 void DiskEnvironment::StartPlanning(const PlanInput& input) {
@@ -40,9 +28,7 @@ Result<std::string> DiskEnvironment::BeginCheckpoint(Step step) {
 
 Result<std::string> DiskEnvironment::CommitCheckpoint(const Manifest& manifest, bool best) {
   DT_CHECK(checkpoints_.has_value());
-  DT_TRY(std::string folder, checkpoints_->Commit(manifest, best));
-  DT_TRY_STATUS(state_->Put({{"checkpoints", JoinText(checkpoints_->complete(), "\n")}}));
-  return folder;
+  return checkpoints_->Commit(manifest, best);
 }
 
 Result<std::string> DiskEnvironment::FindCheckpoint(Step step) {
@@ -51,8 +37,7 @@ Result<std::string> DiskEnvironment::FindCheckpoint(Step step) {
 }
 
 Status DiskEnvironment::KeepGeneration(Generation generation) {
-  if (state_ == nullptr) return OkStatus();
-  return state_->Put({{"generation", std::to_string(generation.value())}});
+  return options_.runs == nullptr ? OkStatus() : options_.runs->KeepGeneration(generation);
 }
 
 }  // namespace dt::scheduler

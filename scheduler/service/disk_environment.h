@@ -1,5 +1,5 @@
 // The JobEnvironment of a real scheduler: a planner on a thread of its own, the checkpoint folder,
-// and the scheduler's state on disk.
+// and the generation on disk.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 #include "scheduler/checkpoint/checkpoint_store.h"
 #include "scheduler/job/job_environment.h"
-#include "scheduler/service/state_store.h"
+#include "scheduler/service/run_store.h"
 
 namespace dt::scheduler {
 
@@ -18,18 +18,13 @@ using Planner = std::function<Result<MadePlan>(const PlanInput&)>;
 class DiskEnvironment : public JobEnvironment {
  public:
   struct Options {
-    const JobConfig& job;
     Planner planner;
     std::function<void(PlanMade)> on_plan;  // Called on the planner's thread.
-    bool evaluates_only = false;            // If set, nothing is written to disk.
-    std::optional<Step> resumed;            // See CheckpointStore::Options.
-    std::optional<BestCheckpoint> best;
+    // Both empty for a job that writes nothing, because it only evaluates.
+    RunStore* runs = nullptr;  // Outlives the environment.
+    std::optional<CheckpointStore::Options> checkpoints;
   };
-  // Increments term and generation on disk, unless only evaluating.
   static Result<std::unique_ptr<DiskEnvironment>> Open(Options options);
-
-  Term term() const { return term_; }
-  Generation generation() const { return generation_; }
 
   // REQUIRES: called once.
   void StartPlanning(const PlanInput& input) override;
@@ -45,14 +40,8 @@ class DiskEnvironment : public JobEnvironment {
   DiskEnvironment(Key, Options options) : options_(std::move(options)) {}  // Use Open.
 
  private:
-  Status OpenState();
-
   const Options options_;
-  // Both empty if nothing is written.
-  std::unique_ptr<StateStore> state_;
   std::optional<CheckpointStore> checkpoints_;
-  Term term_ = Term(1);
-  Generation generation_ = Generation(1);
   // The last member, so that the thread is joined before the others are destroyed. A search cannot
   // be interrupted, but it ends.
   std::jthread planning_;

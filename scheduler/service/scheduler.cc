@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/entropy.h"
 #include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/control/control_link.h"
@@ -15,15 +16,16 @@
 #include "common/net/http/http_server.h"
 #include "common/runtime/event_loop.h"
 #include "common/storage/files.h"
+#include "common/wire/data.h"
 #include "scheduler/plan/plan.h"
-#include "scheduler/report/dump_plan.h"
-#include "scheduler/report/page.h"
 #include "scheduler/report/result_of.h"
-#include "scheduler/report/status_of.h"
-#include "scheduler/report/timeline_files.h"
 #include "scheduler/service/disk_environment.h"
+#include "scheduler/service/find_run.h"
 #include "scheduler/service/plan_of.h"
+#include "scheduler/service/run_store.h"
 #include "scheduler/service/session_router.h"
+#include "scheduler/service/start_point.h"
+#include "scheduler/service/status_pages.h"
 
 namespace dt::scheduler {
 namespace {
@@ -32,39 +34,17 @@ constexpr Duration kPoll = milliseconds(5);
 constexpr int kMessagesATurn = 256;
 constexpr Duration kProgressEvery = milliseconds(250);
 constexpr Duration kResendAfter = milliseconds(300);
-constexpr Duration kEndTimeout = seconds(5);  // Time for all processes to receive Stop.
-// An open page asks every second. If it asked lately, it gets time to show how the job ended.
-constexpr Duration kPageIsOpen = seconds(3);
-constexpr Duration kPageLinger = milliseconds(1500);
-
-Result<std::optional<JobOptions::Checkpoint>> CheckpointOf(const SchedulerOptions& options) {
-  const JobConfig& job = options.job;
-  std::optional<std::string> folder;
-  if (options.goal == Goal::kEvaluate) {
-    folder = options.checkpoint;
-  } else if (options.resume == "auto") {
-    DT_TRY(folder, NewestCheckpoint(job.checkpoint.dir));
-    if (!folder.has_value()) LogInfo("job.nothing_to_resume", {{"dir", job.checkpoint.dir}});
-  } else if (options.resume != "never") {
-    folder = options.resume;
-  }
-  if (!folder.has_value()) return std::optional<JobOptions::Checkpoint>();
-  const bool verified = options.goal != Goal::kEvaluate && options.resume == "auto";
-  if (!verified) DT_TRY_STATUS(VerifyButRows(*folder));
-  DT_TRY(Manifest manifest, ReadManifest(*folder));
-  DT_TRY_STATUS(options.goal == Goal::kEvaluate ? CheckSameModel(manifest, job, *folder)
-                                                : CheckSameJob(manifest, job, *folder));
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(*folder, error);
-  return std::optional<JobOptions::Checkpoint>(
-      {error ? *folder : real.string(), std::move(manifest)});
-}
+constexpr Duration kEndTimeout = seconds(5);          // Time for all processes to receive Stop.
+constexpr Duration kPageLinger = milliseconds(1500);  // Time for an open page to show the end.
 
 class SchedulerImpl : public Scheduler {
  public:
-  SchedulerImpl(SchedulerOptions options, std::unique_ptr<ServerSocket> socket)
+  // `runs` is null for a job that only evaluates.
+  SchedulerImpl(SchedulerOptions options, std::unique_ptr<ServerSocket> socket,
+                std::unique_ptr<RunStore> runs)
       : options_(std::move(options)),
         socket_(std::move(socket)),
+        runs_(std::move(runs)),
         router_(kResendAfter,
                 [this](const PeerId& peer, const Packet& packet) {
                   // A failed send counts as lost: the session resends.
@@ -72,25 +52,11 @@ class SchedulerImpl : public Scheduler {
                 }),
         process_ends_(options_.process_ends) {}
 
-  Status Begin() {
-    DT_TRY(const std::optional<JobOptions::Checkpoint> checkpoint, CheckpointOf(options_));
-    std::optional<Step> resumed;
-    if (checkpoint.has_value()) resumed = checkpoint->manifest.schedule.step;
-    const bool evaluates = options_.goal == Goal::kEvaluate;
-    std::optional<BestCheckpoint> best;
-    if (checkpoint.has_value() && !evaluates) {
-      DT_TRY(best, BestOfResumed(checkpoint->folder, checkpoint->manifest));
-    }
-    DT_TRY(environment_,
-           DiskEnvironment::Open({options_.job, PlannerOf(),
-                                  [this](PlanMade made) { PostPlan(std::move(made)); }, evaluates,
-                                  resumed, std::move(best)}));
-    router_.SetTerm(environment_->term());
-    const JobOptions job{options_.job, options_.goal, environment_->term(),
-                         environment_->generation(), checkpoint};
-    job_ = std::make_unique<Job>(job, *environment_, clock_.Now());
-    if (evaluates) return OkStatus();
-    if (options_.on_begin) options_.on_begin();
+  // Goes on with `run`; or begins another.
+  Status Begin(std::optional<UnfinishedRun> run) {
+    if (options_.goal == Goal::kEvaluate) return BeginEvaluation();
+    DT_TRY_STATUS(run.has_value() ? Continue(*std::move(run)) : BeginRun());
+    DT_TRY_STATUS(KeepRecord());  // Before anybody learns the address.
     if (options_.job.observe.http != "off") DT_TRY_STATUS(ServePage());
     return WriteRunFile();
   }
@@ -113,10 +79,75 @@ class SchedulerImpl : public Scheduler {
     if (options_.on_progress) loop_.Every(kProgressEvery, [this] { ReportProgress(); });
     loop_.Run();
     RemoveRunFile();
+    if (runs_ != nullptr) runs_->EndRun().IgnoreError();
     return FinalResult();
   }
 
  private:
+  Status BeginEvaluation() {
+    DT_TRY(JobOptions::Checkpoint from, CheckpointToEvaluate(options_.job, options_.checkpoint));
+    DT_TRY_STATUS(OpenEnvironment({}));
+    MakeJob({.job = options_.job,
+             .goal = options_.goal,
+             .term = Term(1),
+             .generation = Generation(1),
+             .checkpoint = std::move(from),
+             .run = EntropyBits()},
+            {});
+    return OkStatus();
+  }
+
+  Status BeginRun() {
+    const JobConfig& job = options_.job;
+    DT_TRY(std::optional<JobOptions::Checkpoint> from, CheckpointToResume(job, options_.resume));
+    DT_TRY(StartPoint start, StartOfRun(job, std::move(from)));
+    DT_TRY_STATUS(OpenEnvironment(start.checkpoints));
+    DT_TRY_STATUS(runs_->BeginRun({endpoint(), job.fingerprint, kWireVersion, WallSeconds()}));
+    if (options_.on_begin) options_.on_begin();
+    MakeJob({.job = job,
+             .goal = options_.goal,
+             .term = runs_->term(),
+             .generation = runs_->generation(),
+             .checkpoint = std::move(start.checkpoint),
+             .run = EntropyBits()},
+            {});
+    return OkStatus();
+  }
+
+  Status Continue(UnfinishedRun run) {
+    const JobConfig& job = options_.job;
+    DT_TRY(StartPoint start, StartWithin(job, run.record));
+    DT_TRY_STATUS(OpenEnvironment(start.checkpoints));
+    const double age = std::max(0.0, WallSeconds() - run.identity.begun);
+    LogWarn("scheduler.continues", {{"phase", NameOf(run.record.phase)}, {"run_seconds", age}});
+    MakeJob({.job = job,
+             .goal = options_.goal,
+             .term = runs_->term(),
+             .generation = runs_->generation(),
+             .checkpoint = std::move(start.checkpoint),
+             .age = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(age))},
+            std::move(run.record));
+    return OkStatus();
+  }
+
+  Status OpenEnvironment(std::optional<CheckpointStore::Options> checkpoints) {
+    DT_TRY(environment_,
+           DiskEnvironment::Open({PlannerOf(), [this](PlanMade made) { PostPlan(std::move(made)); },
+                                  runs_.get(), std::move(checkpoints)}));
+    return OkStatus();
+  }
+
+  void MakeJob(const JobOptions& options, std::optional<JobRecord> record) {
+    router_.SetTerm(options.term);
+    const TimePoint now = clock_.Now();
+    job_ = record.has_value()
+               ? std::make_unique<Job>(options, *environment_, *std::move(record), now)
+               : std::make_unique<Job>(options, *environment_, now);
+    pages_.emplace(*job_, StatusPages::Options{options_.job, one_process(), [this] {
+                                                 return router_.malformed() + malformed_packets_;
+                                               }});
+  }
+
   Planner PlannerOf() const {
     if (options_.planner) return options_.planner;
     return [&options = options_](const PlanInput& input) -> Result<MadePlan> {
@@ -136,55 +167,9 @@ class SchedulerImpl : public Scheduler {
 
   Status ServePage() {
     DT_TRY(http_, HttpServer::Open(loop_, options_.job.observe.http,
-                                   [this](const std::string& path) { return Page(path); }));
+                                   [this](const std::string& path) { return pages_->Page(path); }));
     LogInfo("scheduler.page", {{"url", http_->url()}});
     return OkStatus();
-  }
-
-  HttpReply Page(const std::string& path) {
-    if (path == "/" || path == "/status") page_asked_ = clock_.Now();
-    if (path == "/") return {200, "text/html; charset=utf-8", StatusPage()};
-    if (path == "/status") return {200, "application/json", StatusJson(StatusNow())};
-    if (path == "/metrics") return {200, "text/plain; version=0.0.4", StatusMetrics(StatusNow())};
-    constexpr const char* kText = "text/plain; charset=utf-8";
-    if (path == "/healthz") return {200, kText, "ok\n"};
-    if (path == "/readyz") {
-      const bool ready = job_->phase() == JobPhase::kRunning;
-      return {ready ? 200 : 503, kText, fmt::format("{}\n", NameOf(job_->phase()))};
-    }
-    if (path == "/plan" && !PlanHtml().empty()) {
-      return {200, "text/html; charset=utf-8", PlanHtml()};
-    }
-    if (options_.job.observe.trace) {
-      const std::string folder = options_.job.run_dir + "/trace";
-      if (std::optional<HttpReply> reply = TimelineReply(folder, path)) return *std::move(reply);
-    }
-    return {404, kText, "there is /, /status, /metrics, /healthz, /readyz, /plan and /timeline\n"};
-  }
-
-  // Made once, because it is slow and every process on this machine may ask. Empty before the plan.
-  const std::string& PlanHtml() {
-    if (plan_page_.empty() && job_->plan().has_value()) {
-      plan_page_ = DumpPlan(*job_->plan(), DumpFormat::kHtml, options_.job.job,
-                            job_->record().plan.explanation);
-    }
-    return plan_page_;
-  }
-
-  JobStatus StatusNow() {
-    const TimePoint now = clock_.Now();
-    JobStatus status = StatusOf(*job_, now);
-    if (one_process()) MergeProcesses(status);
-    const auto wall = [&](std::optional<TimePoint> at) {
-      return at.has_value() ? std::optional(WallSeconds() - SecondsBetween(*at, now))
-                            : std::nullopt;
-    };
-    if (const TrainingRun* const training = job_->training(); training != nullptr) {
-      status.last_step_time = wall(training->last_step_at());
-      status.last_checkpoint_time = wall(training->last_checkpoint_at());
-    }
-    status.malformed = router_.malformed() + malformed_packets_;
-    return status;
   }
 
   // Whether the other roles are threads of this process.
@@ -236,7 +221,7 @@ class SchedulerImpl : public Scheduler {
 
   void Take(TimePoint now, SessionRouter::Arrived arrived) {
     if (std::holds_alternative<StatusRequestMessage>(arrived.message)) {
-      router_.Send(now, arrived.from, StatusReplyMessage{StatusJson(StatusNow())});
+      router_.Send(now, arrived.from, StatusReplyMessage{StatusJson(pages_->StatusNow())});
     } else {
       job_->On(now, arrived.from, std::move(arrived.message));
     }
@@ -244,7 +229,23 @@ class SchedulerImpl : public Scheduler {
 
   void SendAll() {
     const TimePoint now = clock_.Now();
-    for (const Outgoing& out : job_->TakeOutgoing()) router_.Send(now, out.to, out.message);
+    std::vector<Outgoing> all = job_->TakeOutgoing();
+    if (all.empty()) return;
+    if (const Status kept = KeepRecord(); !kept.ok()) {
+      if (job_->phase() != JobPhase::kEnded) all.clear();
+      job_->Fail(now, kept);
+      for (Outgoing& out : job_->TakeOutgoing()) all.push_back(std::move(out));
+    }
+    for (const Outgoing& out : all) router_.Send(now, out.to, out.message);
+  }
+
+  // What messages follow from is on the disk before anybody hears of it, so that another scheduler
+  // can go on. A job in one process ends with its scheduler.
+  Status KeepRecord() {
+    if (runs_ == nullptr || one_process() || record_failed_) return OkStatus();
+    Status kept = runs_->Keep(job_->record());
+    record_failed_ = !kept.ok();
+    return kept;
   }
 
   void Tick() {
@@ -258,7 +259,7 @@ class SchedulerImpl : public Scheduler {
     router_.Tick(now);
     if (job_->phase() != JobPhase::kEnded) return;
     if (!ended_.has_value()) ended_ = now;
-    if (page_asked_ + kPageIsOpen > *ended_ && now - *ended_ < kPageLinger) return;
+    if (pages_->IsOpen(*ended_) && now - *ended_ < kPageLinger) return;
     if (router_.all_acknowledged(now - lease / 2) || now - *ended_ > kEndTimeout) loop_.Stop();
   }
 
@@ -292,26 +293,36 @@ class SchedulerImpl : public Scheduler {
   const SchedulerOptions options_;
   const Clock& clock_ = SystemClock();
   const std::unique_ptr<ServerSocket> socket_;
+  const std::unique_ptr<RunStore> runs_;  // Null for a job that only evaluates.
   EventLoop loop_;
   SessionRouter router_;
   ProcessEndReader process_ends_;
   std::unique_ptr<DiskEnvironment> environment_;
   std::unique_ptr<Job> job_;
+  std::optional<StatusPages> pages_;
   std::unique_ptr<HttpServer> http_;
   TimePoint last_tick_{};
   std::optional<TimePoint> ended_;
-  std::string plan_page_;
-  TimePoint page_asked_{};  // When the page or its status was last requested.
   uint64_t malformed_packets_ = 0;
-  bool goes_on_ = false;  // Work is posted for the loop's next turn.
+  bool goes_on_ = false;        // Work is posted for the loop's next turn.
+  bool record_failed_ = false;  // The disk did not take the record, and the job was ended.
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Scheduler>> Scheduler::Open(SchedulerOptions options) {
-  DT_TRY(std::unique_ptr<ServerSocket> socket, options.network.Bind(options.listen));
-  auto scheduler = std::make_unique<SchedulerImpl>(std::move(options), std::move(socket));
-  DT_TRY_STATUS(scheduler->Begin());
+  std::unique_ptr<RunStore> runs;
+  FoundRun found;
+  if (options.goal == Goal::kEvaluate) {
+    DT_TRY(found.socket, options.network.Bind(options.listen));
+  } else {
+    DT_TRY(std::unique_ptr<StateStore> state, OpenRocksStateStore(options.job.run_dir + "/state"));
+    DT_TRY(runs, RunStore::Open(std::move(state)));
+    DT_TRY(found, BindAndFindRun(options.job, options.network, options.listen, *runs));
+  }
+  auto scheduler =
+      std::make_unique<SchedulerImpl>(std::move(options), std::move(found.socket), std::move(runs));
+  DT_TRY_STATUS(scheduler->Begin(std::move(found.run)));
   return scheduler;
 }
 

@@ -23,8 +23,8 @@ struct SchedulerOptions {
   // "never"; "auto": the job's newest checkpoint, if any; or a folder.
   std::string resume = "never";
   std::string checkpoint = {};  // The checkpoint's folder, for Goal::kEvaluate.
-  // For Goal::kTrain. Called once this is known to be the job's only scheduler, before processes
-  // can find it.
+  // For a run that begins. Called once this is known to be the job's only scheduler, before
+  // processes can find it.
   std::function<void()> on_begin = {};
   int process_ends = -1;  // A pipe, see common/control/process_end.h; -1: none.
   // Called on the loop's thread, at most four times a second.
@@ -35,9 +35,10 @@ struct SchedulerOptions {
 
 class Scheduler {
  public:
-  // Binds the socket, reads the checkpoint to start from, increments the term and writes
-  // <run_dir>/run.json. Errors: Invalid (checkpoint of another job), DataLoss (damaged checkpoint),
-  // Unavailable (port, disk, or another scheduler of the same job).
+  // Goes on with the run that another scheduler left, if a member of it speaks within a lease
+  // (find_run.h); otherwise begins a run, from the checkpoint that `resume` names. Writes
+  // <run_dir>/run.json. Errors: Invalid (checkpoint of another job), DataLoss (damaged checkpoint
+  // or record), Unavailable (port, disk, or another scheduler of the same job).
   static Result<std::unique_ptr<Scheduler>> Open(SchedulerOptions options);
   virtual ~Scheduler() = default;
 

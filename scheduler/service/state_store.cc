@@ -1,7 +1,5 @@
 #include "scheduler/service/state_store.h"
 
-#include <charconv>
-
 #include "common/storage/rocksdb_store.h"
 
 namespace dt::scheduler {
@@ -16,6 +14,22 @@ class RocksStateStore : public StateStore {
     if (value.status().code() == StatusCode::kNotFound) return std::optional<std::string>();
     if (!value.ok()) return value.status();
     return std::optional<std::string>(*std::move(value));
+  }
+
+  Result<std::map<std::string, std::string>> GetAll(const std::string& prefix) override {
+    std::map<std::string, std::string> all;
+    DT_TRY_STATUS(store_->ForEach(prefix, [&](std::string_view key, std::string_view value) {
+      all.emplace(key.substr(prefix.size()), value);
+      return OkStatus();
+    }));
+    return all;
+  }
+
+  Status RemoveAll(const std::string& prefix) override {
+    DT_TRY(const auto all, GetAll(prefix));
+    RocksBatch batch;
+    for (const auto& [key, value] : all) batch.Delete(prefix + key);
+    return store_->WriteDurably(batch);
   }
 
   Status Put(const std::map<std::string, std::string>& values) override {
@@ -38,17 +52,6 @@ Result<std::unique_ptr<StateStore>> OpenRocksStateStore(const std::string& folde
   Result<std::unique_ptr<RocksStore>> store = RocksStore::Open(options);
   if (!store.ok()) return Prefixed(store.status(), "the scheduler's state");
   return std::make_unique<RocksStateStore>(*std::move(store));
-}
-
-Result<uint64_t> ReadNumber(StateStore& store, const std::string& key, uint64_t absent) {
-  DT_TRY(const std::optional<std::string> text, store.Get(key));
-  if (!text.has_value()) return absent;
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  if (error != std::errc() || end != text->data() + text->size()) {
-    return DataLoss("the scheduler's state holds \"{}\" as {}", *text, key);
-  }
-  return number;
 }
 
 }  // namespace dt::scheduler

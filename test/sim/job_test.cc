@@ -59,8 +59,7 @@ class SimJob {
 
   // The scheduler ends, and a new one continues the job from its record. Sessions survive.
   void RestartScheduler() {
-    const std::string bytes = EncodeJobRecord(job_->record());
-    Result<JobRecord> record = DecodeJobRecord(std::as_bytes(std::span(bytes)));
+    Result<JobRecord> record = DecodeJobRecord(EncodeJobRecord(job_->record()));
     ASSERT_TRUE(record.ok()) << record.status();
     environment_.planning = false;
     job_.emplace(options_, environment_, *std::move(record), now_);

@@ -31,6 +31,8 @@ class Process {
   Node node() const { return node_; }
   uint64_t incarnation() const { return incarnation_; }
   bool alive() const { return alive_; }
+  // What it does, for a test that fails.
+  virtual std::string Text() const { return "lives"; }
   // Stands still: nothing that happens to it is noticed before its time is over.
   void Pause(Duration duration) {
     asleep_until_ = std::max(asleep_until_, world_.Now() + duration);

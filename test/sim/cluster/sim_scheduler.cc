@@ -4,6 +4,7 @@
 
 #include "common/base/check.h"
 #include "common/control/packet.h"
+#include "scheduler/service/start_point.h"
 
 namespace dt::sim {
 namespace {
@@ -29,66 +30,38 @@ SimScheduler::SimScheduler(World& world, Wires& wires, Node node, Options option
   Later(kTick, [this] { Tick(); });
 }
 
-Result<std::optional<scheduler::JobOptions::Checkpoint>> SimScheduler::CheckpointToStartFrom()
-    const {
-  std::optional<scheduler::JobOptions::Checkpoint> from;
-  if (!options_.resume) return from;
-  const JobConfig& job = options_.job;
-  DT_TRY(const std::optional<std::string> folder, scheduler::NewestCheckpoint(job.checkpoint.dir));
-  if (!folder.has_value()) return from;
-  DT_TRY(scheduler::Manifest manifest, scheduler::ReadManifest(*folder));
-  DT_TRY_STATUS(scheduler::CheckSameJob(manifest, job, *folder));
-  return {{{std::filesystem::canonical(*folder).string(), std::move(manifest)}}};
+Status SimScheduler::Open() {
+  if (options_.disk.record.empty()) return BeginRun();
+  DT_TRY(scheduler::JobRecord record, scheduler::DecodeJobRecord(options_.disk.record));
+  return Continue(std::move(record));
 }
 
-Status SimScheduler::Open() {
-  if (!options_.disk.record.empty()) {
-    DT_TRY(scheduler::JobRecord record,
-           scheduler::DecodeJobRecord(std::as_bytes(std::span(options_.disk.record))));
-    return Continue(std::move(record));
-  }
+Status SimScheduler::BeginRun() {
   const JobConfig& job = options_.job;
-  DT_TRY(std::optional<scheduler::JobOptions::Checkpoint> from, CheckpointToStartFrom());
-  std::optional<scheduler::BestCheckpoint> best;
-  std::optional<Step> resumed;
-  if (from.has_value()) {
-    DT_TRY(best, scheduler::BestOfResumed(from->folder, from->manifest));
-    resumed = from->manifest.schedule.step;
-  }
-  DT_TRY(checkpoints_, scheduler::CheckpointStore::Open(
-                           {job.checkpoint.dir, job.checkpoint.keep, resumed, std::move(best)}));
+  DT_TRY(auto from, scheduler::CheckpointToResume(job, options_.resume ? "auto" : "never"));
+  DT_TRY(scheduler::StartPoint start, scheduler::StartOfRun(job, std::move(from)));
+  DT_TRY(checkpoints_, scheduler::CheckpointStore::Open(start.checkpoints));
   Generation& generation = options_.disk.generation;
   generation = Generation(generation.value() + 1);
-  const scheduler::JobOptions options{job, scheduler::Goal::kTrain, options_.term, generation,
-                                      std::move(from)};
   JobEnvironment& environment = *this;
-  job_.emplace(options, environment, world().Now());
+  job_.emplace(scheduler::JobOptions{.job = job,
+                                     .term = options_.term,
+                                     .generation = generation,
+                                     .checkpoint = std::move(start.checkpoint),
+                                     .run = generation.value()},
+               environment, world().Now());
   return OkStatus();
 }
 
-// The checkpoint to start from may be gone, once it is loaded and others have followed.
 Status SimScheduler::Continue(scheduler::JobRecord record) {
-  const JobConfig& job = options_.job;
-  std::optional<scheduler::JobOptions::Checkpoint> from;
-  if (!record.training.has_value() || !record.training->loaded) {
-    DT_TRY(from, CheckpointToStartFrom());
-  }
-  const std::string& last =
-      record.last_checkpoint.empty() ? record.resumed_from : record.last_checkpoint;
-  std::optional<Step> newest;
-  if (!last.empty()) {
-    DT_TRY(const scheduler::Manifest manifest, scheduler::ReadManifest(last));
-    newest = manifest.schedule.step;
-  }
-  DT_TRY(checkpoints_, scheduler::CheckpointStore::Open({.dir = job.checkpoint.dir,
-                                                         .keep = job.checkpoint.keep,
-                                                         .resumed = newest,
-                                                         .best = {},
-                                                         .continues = true}));
-  const scheduler::JobOptions options{job, scheduler::Goal::kTrain, options_.term,
-                                      options_.disk.generation, std::move(from)};
+  DT_TRY(scheduler::StartPoint start, scheduler::StartWithin(options_.job, record));
+  DT_TRY(checkpoints_, scheduler::CheckpointStore::Open(start.checkpoints));
   JobEnvironment& environment = *this;
-  job_.emplace(options, environment, std::move(record), world().Now());
+  job_.emplace(scheduler::JobOptions{.job = options_.job,
+                                     .term = options_.term,
+                                     .generation = options_.disk.generation,
+                                     .checkpoint = std::move(start.checkpoint)},
+               environment, std::move(record), world().Now());
   return OkStatus();
 }
 
@@ -106,6 +79,7 @@ void SimScheduler::OnMessage(const Frames& message) {
 
 // What messages follow from is on the disk before anybody hears of it.
 void SimScheduler::SendAll() {
+  if (!alive()) return;
   std::vector<scheduler::Outgoing> all = job_->TakeOutgoing();
   if (all.empty()) return;
   options_.disk.record = scheduler::EncodeJobRecord(job_->record());
@@ -151,7 +125,9 @@ Result<std::string> SimScheduler::BeginCheckpoint(Step step) {
 }
 
 Result<std::string> SimScheduler::CommitCheckpoint(const scheduler::Manifest& manifest, bool best) {
-  return checkpoints_->Commit(manifest, best);
+  Result<std::string> folder = checkpoints_->Commit(manifest, best);
+  if (dies_committing_) Kill();
+  return folder;
 }
 
 Status SimScheduler::KeepGeneration(Generation generation) {

@@ -15,8 +15,8 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
  public:
   // What schedulers of a job leave on their disk.
   struct Disk {
-    Generation generation;  // The latest one.
-    std::string record;     // Of the run, as the last scheduler wrote it; empty: not yet.
+    Generation generation;          // The latest one.
+    scheduler::RecordParts record;  // Of the run, as the last scheduler wrote it; empty: not yet.
   };
   struct Options {
     const JobConfig& job;
@@ -32,6 +32,8 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
   void RequestStop();
   // Killed in the midst of the next messages that it sends; what they follow from is on its disk.
   void KillInNextSending() { dies_sending_ = true; }
+  // Killed when its next checkpoint is in place, and its record does not say so yet.
+  void KillInNextCommit() { dies_committing_ = true; }
 
   const scheduler::Job& job() const { return *job_; }
   bool killed() const { return killed_; }  // It did not end by itself.
@@ -42,8 +44,8 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
     killed_ = true;
   }
   Status Open();
+  Status BeginRun();
   Status Continue(scheduler::JobRecord record);
-  Result<std::optional<scheduler::JobOptions::Checkpoint>> CheckpointToStartFrom() const;
   void OnMessage(const Frames& message);
   void Tick();
   void SendAll();
@@ -59,7 +61,7 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
   std::optional<scheduler::CheckpointStore> checkpoints_;
   std::optional<scheduler::Job> job_;
   std::optional<TimePoint> ended_;
-  bool dies_sending_ = false, killed_ = false;
+  bool dies_sending_ = false, dies_committing_ = false, killed_ = false;
 };
 
 }  // namespace dt::sim

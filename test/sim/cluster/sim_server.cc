@@ -82,6 +82,16 @@ SimServer::SimServer(World& world, Wires& wires, Node node, uint64_t incarnation
 
 SimServer::~SimServer() { Kill(); }
 
+std::string SimServer::Text() const {
+  std::string text = fmt::format(
+      "server, link: {}", link_->all_acknowledged() ? "all acknowledged" : "not all acknowledged");
+  for (const server::ShardSet* const shards : shard_sets()) {
+    text +=
+        fmt::format(", {} (generation {})", shards->SlowestText(), shards->generation().value());
+  }
+  return text;
+}
+
 void SimServer::OpenLog() {
   Result<server::LogKeeper> keeper = server::LogKeeper::Open(
       options_.job, EndpointOf(options_.number, 0), ProcessId(options_.number));

@@ -22,6 +22,8 @@ class SimServer : public Process {
   SimServer(World& world, Wires& wires, Node node, uint64_t incarnation, Options options);
   ~SimServer() override;
 
+  std::string Text() const override;
+
   // The disk takes no more bytes of the log until then.
   void FillDisk(TimePoint until) { full_until_ = until, room_left_ = world().Below(64); }
   // Killed in the midst of the next write to a log: what was to be written is there in part, and

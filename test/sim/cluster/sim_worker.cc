@@ -79,6 +79,12 @@ SimWorker::SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation
 
 SimWorker::~SimWorker() { Kill(); }
 
+std::string SimWorker::Text() const {
+  return fmt::format("worker at step {}, link: {}, {} messages not taken", progress_.step,
+                     core_.all_acknowledged() ? "all acknowledged" : "not all acknowledged",
+                     incoming_.size());
+}
+
 void SimWorker::OnKill() {
   wires().Forget(AddressOf(incarnation()));
   options_.meshes.Break(node());

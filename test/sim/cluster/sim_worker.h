@@ -30,6 +30,8 @@ class SimWorker : public Process, private ControlLink, private Network {
   SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation, Options options);
   ~SimWorker() override;
 
+  std::string Text() const override;
+
   // How it has ended, if it has ended by itself.
   const std::optional<Status>& end() const { return end_; }
 

@@ -53,7 +53,8 @@ std::optional<Ending> Story::Tell(const Misfortunes& misfortunes) {
   std::string left;
   for (Node node = 0; node < cluster_->nodes(); ++node) {
     const Process* const process = cluster_->process(node);
-    if (process != nullptr && process->alive()) left += fmt::format(" {}", node);
+    if (process == nullptr || !process->alive()) continue;
+    left += fmt::format("\n  {}: {}", node, process->Text());
   }
   ADD_FAILURE() << "the job does not end; it was started " << tally_.restarts + 1
                 << " times, and is " << NameOf(cluster_->scheduler().job().phase())
@@ -157,17 +158,16 @@ void Story::KillScheduler() {
   World& world = cluster_->world();
   SimScheduler& scheduler = cluster_->scheduler();
   if (!scheduler.alive()) return;
-  const bool sending = world.Chance(0.5);
-  Note(fmt::format("the scheduler is killed{}", sending ? " in its next sending" : ""));
-  if (sending) {
-    scheduler.KillInNextSending();
-  } else {
-    scheduler.Kill();
-  }
+  const uint64_t instant = world.Below(4);
+  constexpr std::string_view kInstants[] = {"", "", " in its next sending", " in its next commit"};
+  Note(fmt::format("the scheduler is killed{}", kInstants[instant]));
+  if (instant < 2) scheduler.Kill();
+  if (instant == 2) scheduler.KillInNextSending();
+  if (instant == 3) scheduler.KillInNextCommit();
   ++tally_.kills;
   world.After(world.UpTo(kAwayMax), [this, &scheduler, restarts = tally_.restarts] {
     if (restarts != tally_.restarts || &cluster_->scheduler() != &scheduler) return;
-    scheduler.Kill();  // It may have had nothing to send.
+    scheduler.Kill();  // It may have had nothing to send or to commit.
     if (!scheduler.killed()) return;
     cluster_->RestartScheduler();
     Note("the scheduler is started again");

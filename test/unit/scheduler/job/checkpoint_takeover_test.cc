@@ -40,8 +40,7 @@ std::string TextOfTakeover(const std::vector<Event>& events, size_t taken_over) 
 CheckpointRecord WrittenAndRead(const CheckpointRecord& record) {
   JobRecord job;
   job.training.emplace().checkpoint = record;
-  const std::string bytes = EncodeJobRecord(job);
-  Result<JobRecord> back = DecodeJobRecord(std::as_bytes(std::span(bytes)));
+  Result<JobRecord> back = DecodeJobRecord(EncodeJobRecord(job));
   EXPECT_TRUE(back.ok()) << back.status();
   return back.ok() && back->training ? back->training->checkpoint : CheckpointRecord();
 }

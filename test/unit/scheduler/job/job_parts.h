@@ -49,7 +49,7 @@ struct JobParts {
   JobOptions options{job, Goal::kTrain, Term(1), Generation(1), {}};
   FakeEnvironment environment;
   JobRecord record;
-  Membership members{{2, 2, 0, 0, seconds(3)}, record.members, {}};
+  Membership members{{.servers = 2, .workers = 2, .lease = seconds(3)}, record.members, {}};
   OrderTracker orders{record.orders};
   Outbox out{{}, record.events};
   JobContext context{options, environment, record, members, orders, out};

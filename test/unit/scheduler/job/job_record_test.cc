@@ -7,10 +7,6 @@
 namespace dt::scheduler {
 namespace {
 
-std::span<const std::byte> BytesOf(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
 class JobRecordTest : public JobTest {
  protected:
   // One step is trained and one server still writes its rows; meanwhile training goes on, and one
@@ -18,6 +14,9 @@ class JobRecordTest : public JobTest {
   void PlayToTheMiddle() {
     config_.checkpoint.every_steps = 4;
     Begin();
+    PlayOn();
+  }
+  void PlayOn() {
     for (uint64_t from : {1, 2}) {
       Say(from, OrderDoneMessage{1, TrainDone{4, 40, {5}, {0.5}, 0.1}});
     }
@@ -33,10 +32,10 @@ TEST_F(JobRecordTest, ComesBackAsItWasInTheMiddleOfAJob) {
   PlayToTheMiddle();
   const JobRecord& record = job_->record();
   EXPECT_EQ(record.phase, JobPhase::kRunning);
-  const std::string bytes = EncodeJobRecord(record);
-  const Result<JobRecord> back = DecodeJobRecord(BytesOf(bytes));
+  const RecordParts parts = EncodeJobRecord(record);
+  const Result<JobRecord> back = DecodeJobRecord(parts);
   ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(EncodeJobRecord(*back), bytes);
+  EXPECT_EQ(EncodeJobRecord(*back), parts);
   EXPECT_EQ(back->members.size(), 3u);
   EXPECT_EQ(back->members.back().join.pid, 2);
   EXPECT_EQ(back->start.view, record.start.view);
@@ -52,7 +51,7 @@ TEST_F(JobRecordTest, ComesBackAsItWasInTheMiddleOfAJob) {
 
 TEST_F(JobRecordTest, DiffersWhereTheJobsDiffer) {
   PlayToTheMiddle();
-  const std::string before = EncodeJobRecord(job_->record());
+  const RecordParts before = EncodeJobRecord(job_->record());
   Say(2, KvPutMessage{"another", ""});
   EXPECT_NE(EncodeJobRecord(job_->record()), before);
 }
@@ -68,17 +67,39 @@ TEST_F(JobRecordTest, IsPrintedWithLongTextsShortened) {
 
 TEST_F(JobRecordTest, DamagedBytesAreRefused) {
   PlayToTheMiddle();
-  const std::string bytes = EncodeJobRecord(job_->record());
+  const RecordParts parts = EncodeJobRecord(job_->record());
   EXPECT_EQ(DecodeJobRecord({}).status().code(), StatusCode::kDataLoss);
-  EXPECT_EQ(DecodeJobRecord(BytesOf("{}")).status().code(), StatusCode::kDataLoss);
-  for (size_t size = 0; size < bytes.size(); size += 97) {
-    EXPECT_EQ(DecodeJobRecord(BytesOf(bytes).first(size)).status().code(), StatusCode::kDataLoss);
+  for (const auto& [name, bytes] : parts) {
+    RecordParts damaged = parts;
+    damaged.erase(name);
+    EXPECT_EQ(DecodeJobRecord(damaged).status().code(), StatusCode::kDataLoss) << name;
+    for (size_t size = 0; size < bytes.size(); size += 97) {
+      damaged[name] = bytes.substr(0, size);
+      EXPECT_EQ(DecodeJobRecord(damaged).status().code(), StatusCode::kDataLoss) << name;
+    }
+    damaged[name] = "{}";
+    EXPECT_EQ(DecodeJobRecord(damaged).status().code(), StatusCode::kDataLoss) << name;
+  }
+}
+
+// What is written once must not change afterwards.
+TEST_F(JobRecordTest, SomePartsStayAsTheyAreOnceTheRunHasBegun) {
+  config_.checkpoint.every_steps = 4;
+  Begin();
+  const RecordParts begun = EncodeJobRecord(job_->record());
+  const RecordParts changing = EncodeJobRecord(job_->record(), PartsOf::kRun);
+  EXPECT_EQ(begun.size(), changing.size() + 3);
+  PlayOn();
+  const RecordParts later = EncodeJobRecord(job_->record());
+  for (const auto& [name, bytes] : begun) {
+    if (changing.contains(name)) continue;
+    EXPECT_EQ(later.at(name), bytes) << name;
   }
 }
 
 TEST_F(JobRecordTest, AnotherSchedulerTakesTheJobUp) {
   PlayToTheMiddle();
-  const JobRecord record = *DecodeJobRecord(BytesOf(EncodeJobRecord(job_->record())));
+  const JobRecord record = *DecodeJobRecord(EncodeJobRecord(job_->record()));
   job_.emplace(JobOptions{config_, Goal::kTrain, Term(2), Generation(2), {}}, environment_, record,
                kStart);
   EXPECT_EQ(job_->record().term, Term(2));

@@ -17,7 +17,7 @@ JoinMessage Joiner(Role role, uint64_t incarnation) {
   return join;
 }
 
-MembershipNeeds Needs() { return {1, 2, 99, 1, seconds(3)}; }
+MembershipNeeds Needs() { return {1, 2, 99, 7, 1, seconds(3)}; }
 
 TEST(Membership, IsCompleteWithExactlyWhatTheJobNeeds) {
   std::list<Member> joined;
@@ -36,7 +36,7 @@ TEST(Membership, IsCompleteWithExactlyWhatTheJobNeeds) {
 
 TEST(Membership, ServersAreNumberedFromOneAndWorkersAfterThem) {
   std::list<Member> joined;
-  Membership members({2, 3, 99, 1, seconds(3)}, joined, {});
+  Membership members({2, 3, 99, 7, 1, seconds(3)}, joined, {});
   const auto join = [&](Role role, uint64_t incarnation, uint32_t asked) {
     JoinMessage message = Joiner(role, incarnation);
     message.id = ProcessId(asked);
@@ -88,7 +88,7 @@ struct Refusal {
 
 TEST(Membership, TheFullestMachineHasTheMostMembers) {
   std::list<Member> joined;
-  Membership members({2, 3, 99, 1, seconds(3)}, joined, {});
+  Membership members({2, 3, 99, 7, 1, seconds(3)}, joined, {});
   uint64_t number = 0;
   const auto join = [&](Role role, const char* host) {
     JoinMessage message = Joiner(role, ++number);
@@ -109,6 +109,7 @@ TEST(Membership, RefusesWithASentence) {
   const Refusal refusals[] = {
       {"version", [](JoinMessage& j) { j.wire_version = 2; }, "speaks version 2"},
       {"job", [](JoinMessage& j) { j.job_fingerprint = 1; }, "another job"},
+      {"run", [](JoinMessage& j) { j.run = 8; }, "this server is of an earlier run of the job"},
       {"role", [](JoinMessage& j) { j.role = Role::kScheduler; }, "scheduler cannot join"},
       {"endpoints", [](JoinMessage& j) { j.endpoints.clear(); }, "no endpoint"},
   };
@@ -178,6 +179,20 @@ TEST(Membership, AProcessWithAMembersTokenTakesItsPlace) {
   EXPECT_EQ(members.Find(Incarnation(2)), member);
   EXPECT_EQ(members.Lost(TimePoint() + seconds(26)), nullptr);
   EXPECT_EQ(members.Lost(TimePoint() + seconds(27)), member);
+}
+
+// A server that does not know that it has returned would begin a new log in place of its own.
+TEST(Membership, ThatAServerHasReturnedStaysKnown) {
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
+  const Member& member = **members.Join({}, Joiner(Role::kServer, 1));
+  EXPECT_FALSE(member.returned);
+  const JoinMessage again = Joiner(Role::kServer, 2);
+  ASSERT_TRUE(members.Return({}, member.id, again).ok());
+  Membership of_another_scheduler(Needs(), joined, {});
+  const Result<const Member*> known = of_another_scheduler.Join({}, again);
+  ASSERT_TRUE(known.ok());
+  EXPECT_TRUE((*known)->returned);
 }
 
 TEST(Membership, ASuccessorIsNotReadyUntilItSaysSo) {

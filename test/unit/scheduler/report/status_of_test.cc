@@ -72,7 +72,7 @@ TEST_F(StatusOfTest, AskingChangesNothing) {
     job_->Tick(kStart + seconds(second));
   };
   tick(1, 2);
-  const std::string record = EncodeJobRecord(job_->record());
+  const RecordParts record = EncodeJobRecord(job_->record());
   for (int ms = 1000; ms < 3000; ms += 100) {
     const JobStatus status = StatusOf(*job_, kStart + milliseconds(ms));
     EXPECT_EQ(status.samples_per_second, 20.0) << ms;

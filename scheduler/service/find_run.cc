@@ -1,0 +1,68 @@
+#include "scheduler/service/find_run.h"
+
+#include <algorithm>
+
+#include "common/base/log.h"
+#include "common/control/packet.h"
+#include "common/wire/data.h"
+
+namespace dt::scheduler {
+namespace {
+
+constexpr Duration kReceive = milliseconds(50);
+
+// Whether a scheduler that shall listen at `listen`, where port 0 stands for any, may listen at
+// `address`.
+bool Allows(const std::string& listen, const std::string& address) {
+  if (listen == address) return true;
+  const size_t port = address.rfind(':');
+  return port != std::string::npos && address.starts_with("tcp://") &&
+         listen == address.substr(0, port) + ":0";
+}
+
+bool IsOf(const RunIdentity& run, const JobConfig& job) {
+  return run.job_fingerprint == job.fingerprint && run.wire_version == kWireVersion;
+}
+
+// What the members send is lost, and will be sent again. Nobody is waited for if there are none.
+bool AnyMemberSpeaks(ServerSocket& socket, const JobRecord& record, Duration within) {
+  const TimePoint deadline = SystemClock().Now() + within;
+  while (!record.members.empty() && SystemClock().Now() < deadline) {
+    const Result<PeerMessage> arrived = socket.Receive(kReceive);
+    if (!arrived.ok()) continue;
+    const Result<Packet> packet = DecodePacket(arrived->frames);
+    if (!packet.ok()) continue;
+    const bool known = std::ranges::any_of(record.members, [&](const Member& member) {
+      return member.incarnation().value() == packet->session;
+    });
+    if (known) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<FoundRun> BindAndFindRun(const JobConfig& job, Network& network, const std::string& listen,
+                                RunStore& runs) {
+  FoundRun found;
+  DT_TRY(found.run, runs.Unfinished());
+  if (found.run.has_value() && IsOf(found.run->identity, job) &&
+      Allows(listen, found.run->identity.address)) {
+    Result<std::unique_ptr<ServerSocket>> socket = network.Bind(found.run->identity.address);
+    if (socket.ok()) found.socket = *std::move(socket);
+    if (found.socket != nullptr &&
+        AnyMemberSpeaks(*found.socket, found.run->record, job.cluster.lease)) {
+      return found;
+    }
+    LogInfo("scheduler.run_is_over",
+            {{"address", found.run->identity.address},
+             {"why", socket.ok() ? "none of its processes speaks" : ToText(socket.status())}});
+  }
+  found.run.reset();
+  if (found.socket == nullptr) {
+    DT_TRY(found.socket, network.Bind(listen));
+  }
+  return found;
+}
+
+}  // namespace dt::scheduler

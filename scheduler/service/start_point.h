@@ -1,0 +1,33 @@
+// Where a scheduler starts: the checkpoint that its run loads, if any, and the checkpoints that are
+// there.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "scheduler/checkpoint/checkpoint_store.h"
+#include "scheduler/job/job_options.h"
+#include "scheduler/job/job_record.h"
+
+namespace dt::scheduler {
+
+struct StartPoint {
+  std::optional<JobOptions::Checkpoint> checkpoint;
+  CheckpointStore::Options checkpoints;
+};
+
+// A complete checkpoint of this job. `resume` is "never"; "auto": the newest one, if there is one;
+// or its folder. Errors: Invalid (of another job), DataLoss (damaged), NotFound.
+Result<std::optional<JobOptions::Checkpoint>> CheckpointToResume(const JobConfig& job,
+                                                                 const std::string& resume);
+// A complete checkpoint with this job's model.
+Result<JobOptions::Checkpoint> CheckpointToEvaluate(const JobConfig& job,
+                                                    const std::string& folder);
+
+// Of a run that starts with this checkpoint, or without one.
+Result<StartPoint> StartOfRun(const JobConfig& job, std::optional<JobOptions::Checkpoint> from);
+// Of a scheduler that goes on with the run in `record`. The checkpoint that the run started from
+// may be gone once it is loaded, so it is not read then.
+Result<StartPoint> StartWithin(const JobConfig& job, const JobRecord& record);
+
+}  // namespace dt::scheduler
