@@ -1,8 +1,9 @@
 // `dovetail launch`: runs the job as separate processes on this machine.
 //
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. It
-// reports each ended process to the scheduler at once. The scheduler ends the job; if the scheduler
-// itself is lost, this process ends the job. All processes are stopped before it returns.
+// reports each ended process to the scheduler at once. Restarts the scheduler and servers that are
+// killed, as often as cluster.restarts allows. The scheduler ends the job; if the scheduler itself
+// is lost, this process ends the job. All processes are stopped before it returns.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -15,12 +16,12 @@
 #include "cli/commands.h"
 #include "cli/outcome.h"
 #include "cli/process/child_process.h"
+#include "cli/process/child_results.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/config/load_job.h"
 #include "common/control/process_end.h"
 #include "common/storage/json_file.h"
-#include "common/storage/scratch_dir.h"
 
 namespace dt::cli {
 namespace {
@@ -48,7 +49,8 @@ class Launch {
 
   // Runs the job. Returns OK, or the error that the scheduler or the first lost process reports.
   Status Run() {
-    DT_TRY_STATUS(MakePartsFolder());
+    DT_TRY(ChildResults results, ChildResults::Make(job_.run_dir));
+    results_.emplace(std::move(results));
     Status status = StartAll();
     if (status.ok()) status = Watch();
     StopAll(children_, kStopTimeout);
@@ -57,7 +59,7 @@ class Launch {
 
   // The text of the result file: the scheduler's result, or what is known without it.
   std::string ResultText(const Status& status, double seconds_total) const {
-    Json json = ResultOf("scheduler");
+    Json json = SchedulerResult();
     if (!json.is_object()) {
       JobResult result;
       result.job = job_.job;
@@ -87,40 +89,31 @@ class Launch {
   }
 
  private:
-  // Makes a folder for this launch alone, because the job may already be running under another
-  // launch.
-  Status MakePartsFolder() {
-    Result<ScratchDir> made = ScratchDir::Make(job_.run_dir, "launch");
-    if (!made.ok()) {
-      return WithHint(made.status(),
-                      "start the job in a working directory that this user can write");
-    }
-    parts_folder_.emplace(*std::move(made));
-    return OkStatus();
-  }
-
   Status StartAll() {
-    const std::filesystem::file_time_type before = RunFileWritten();
-    DT_TRY_STATUS(StartScheduler());
-    DT_TRY(scheduler_, WaitForScheduler(before));
+    DT_TRY(scheduler_, StartScheduler());
     for (uint32_t id = 1; id <= job_.cluster.servers + job_.cluster.workers; ++id) {
       DT_TRY_STATUS(StartRole(id));
     }
     return OkStatus();
   }
 
-  Status StartScheduler() {
+  // Returns its endpoint.
+  Result<std::string> StartScheduler() {
+    const std::filesystem::file_time_type before = RunFileWritten();
     std::vector<std::string> arguments = Arguments("scheduler", 0);
-    arguments.insert(arguments.end(), {"--result", PartOf("scheduler"), "--resume", line_.resume});
+    arguments.insert(arguments.end(),
+                     {"--result", results_->PathOf("scheduler"), "--resume", line_.resume});
     if (line_.no_progress) arguments.push_back("--no-progress");
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
       return Unavailable("cannot start the scheduler: {}", std::strerror(errno));
     }
+    if (ends_ >= 0) close(ends_);
     ends_ = ends[1];
-    Status started = StartOne("scheduler", arguments, ends[0]);
+    const Status started = StartOne("scheduler", arguments, ends[0]);
     close(ends[0]);
-    return started;
+    DT_TRY_STATUS(started);
+    return WaitForScheduler(before);
   }
 
   std::vector<std::string> Arguments(const std::string& role, uint32_t id) const {
@@ -134,7 +127,8 @@ class Launch {
     const std::string role = id <= job_.cluster.servers ? "server" : "worker";
     const std::string name = fmt::format("{} {}", role, id);
     std::vector<std::string> arguments = Arguments(role, id);
-    arguments.insert(arguments.end(), {"--scheduler", scheduler_, "--result", PartOf(name)});
+    arguments.insert(arguments.end(),
+                     {"--scheduler", scheduler_, "--result", results_->PathOf(name)});
     return StartOne(name, arguments, -1);
   }
 
@@ -171,7 +165,10 @@ class Launch {
     });
     if (!endpoint.empty()) return endpoint;
     if (signals_.received() != 0) return Cancelled("stopped before the job began");
-    if (!children_.front().running()) return SchedulerEnd();
+    if (!children_.front().running()) {
+      const Status end = SchedulerEnd();
+      return end.ok() ? Cancelled("the job has ended") : end;
+    }
     return Timeout("the scheduler did not write {} within {} s", RunFile(),
                    std::chrono::duration_cast<seconds>(kSchedulerStart).count());
   }
@@ -184,6 +181,7 @@ class Launch {
     };
     do {
       WaitFor(children_, kForever, something);
+      DT_TRY_STATUS(RestoreScheduler());
     } while (RestartServers());
     const auto scheduler_ended = [](const std::vector<ChildProcess>& children) {
       return !children.front().running();
@@ -192,7 +190,7 @@ class Launch {
       children_.front().Signal(SIGTERM);
       WaitFor(children_, kCleanStop, scheduler_ended);
       LetOthersEnd();
-      const Status said = ErrorOf(children_.front());
+      const Status said = results_->ErrorOf(children_.front());
       return said.ok() ? Cancelled("the job was stopped") : said;
     }
     const ChildProcess* lost = FirstLost(children_);
@@ -207,34 +205,72 @@ class Launch {
   }
 
   // Reports the end of the process, so that the scheduler need not wait for its lease to expire.
-  ProcessEnd TellEnd(const ChildProcess& child, bool returns) const {
+  ProcessEnd TellEnd(const ChildProcess& child, bool returns) {
     ProcessEnd end{child.name(), child.pid(), child.exit()->Text(), returns};
-    if (const Status own = ErrorOf(child); !own.ok()) end.how += ": " + ToText(own);
+    if (const Status own = results_->ErrorOf(child); !own.ok()) end.how += ": " + ToText(own);
     const Status told = SendProcessEnd(ends_, end);
     LogInfo("launch.process_ended", {{"name", end.name},
                                      {"pid", end.pid},
                                      {"how", end.how},
                                      {"problem", told.ok() ? "" : ToText(told)}});
+    told_ends_.push_back(end);
     return end;
   }
 
-  // Restarts servers that were killed or crashed, as often as the job allows. A server that exited
-  // by itself has told the scheduler why. Returns true if a server was started and no other process
-  // is lost.
+  // Whether the process was killed or crashed, and the job allows another restart. A process that
+  // exited by itself has said why.
+  bool MayRestart(const ChildProcess& child) const {
+    const std::optional<ChildExit>& exit = child.exit();
+    return exit.has_value() && exit->signal != 0 && restarts_ < job_.cluster.restarts;
+  }
+
+  void NoteRestart(const ChildProcess& child, const ChildExit& exit, const Status& status) const {
+    LogWarn("launch.restarted", {{"name", child.name()},
+                                 {"how", exit.Text()},
+                                 {"restarts_left", job_.cluster.restarts - restarts_},
+                                 {"problem", status.ok() ? "" : ToText(status)}});
+  }
+
+  // If the scheduler was killed, and the job allows it, starts another, which goes on with the job.
+  Status RestoreScheduler() {
+    const ChildProcess& child = children_.front();
+    if (signals_.received() != 0 || !MayRestart(child)) return OkStatus();
+    ++restarts_;
+    const ChildExit exit = *child.exit();
+    const pid_t pid = child.pid();
+    Result<std::string> started = StartScheduler();
+    // The job may have been at its end already.
+    if (!children_.front().running() && SchedulerEnd().ok()) started = scheduler_;
+    if (started.ok() && *started != scheduler_) {
+      started =
+          Unavailable("it listens at {}, but the others look for it at {}", *started, scheduler_);
+    }
+    NoteRestart(child, exit, started.status());
+    if (!started.ok()) {
+      return Prefixed(
+          started.status(),
+          fmt::format("the scheduler (pid {}) {} and has not come back", pid, exit.Text()));
+    }
+    // What the scheduler before it has not written down, it does not know.
+    for (const ProcessEnd& end : told_ends_) SendProcessEnd(ends_, end).IgnoreError();
+    restored_ = true;
+    return OkStatus();
+  }
+
+  // The rows of a server without a log are gone, so it is not restarted. Returns true if a process
+  // was restarted and no other is lost.
   bool RestartServers() {
     if (signals_.received() != 0 || !children_.front().running()) return false;
-    bool started = false;
-    for (uint32_t id = 1; id <= job_.cluster.servers; ++id) {
+    bool started = std::exchange(restored_, false);
+    const bool keep_log = job_.checkpoint.durability == Durability::kLog;
+    for (uint32_t id = 1; keep_log && id <= job_.cluster.servers; ++id) {
       const ChildProcess& child = children_[id];
-      const std::optional<ChildExit> exit = child.exit();
-      if (!exit.has_value() || exit->signal == 0 || restarts_ == job_.cluster.restarts) continue;
+      if (!MayRestart(child)) continue;
       ++restarts_;
       TellEnd(child, true);
+      const ChildExit exit = *child.exit();
       const Status status = StartRole(id);
-      LogWarn("launch.restarted", {{"name", child.name()},
-                                   {"how", exit->Text()},
-                                   {"restarts_left", job_.cluster.restarts - restarts_},
-                                   {"problem", status.ok() ? "" : ToText(status)}});
+      NoteRestart(child, exit, status);
       started = started || status.ok();
     }
     return started && FirstLost(children_) == nullptr;
@@ -270,7 +306,7 @@ class Launch {
     if (children_.front().exit().has_value() && children_.front().exit()->signal != 0) {
       return children_.front().name();
     }
-    const Json result = ResultOf("scheduler");
+    const Json result = SchedulerResult();
     if (!MemberOf(result, "error").is_object()) return "";
     std::string name;
     for (const Json& event : MemberOf(result, "events")) {
@@ -282,45 +318,29 @@ class Launch {
     return name;
   }
 
-  std::string PartOf(const std::string& name) const {
-    return fmt::format("{}/{}.json", parts_folder_->path(), name);
-  }
-
-  // The result file of one child; null if there is none.
-  Json ResultOf(const std::string& name) const {
-    if (!parts_folder_.has_value()) return Json(nullptr);
-    Result<Json> json = ReadJsonFile(PartOf(name));
-    return json.ok() && json->is_object() ? *std::move(json) : Json(nullptr);
+  // Null if there is none.
+  Json SchedulerResult() const {
+    return results_.has_value() ? results_->ResultOf("scheduler") : Json(nullptr);
   }
 
   // OK, the job's own error if the scheduler reported it, or how the scheduler itself was lost.
   Status SchedulerEnd() const {
     const ChildProcess& scheduler = children_.front();
     if (scheduler.exit()->code == 0 && scheduler.exit()->signal == 0) return OkStatus();
-    if (Status said = ErrorOf(scheduler); !said.ok()) return said;
+    if (Status said = results_->ErrorOf(scheduler); !said.ok()) return said;
     return Unavailable("the scheduler (pid {}) {}", scheduler.pid(), scheduler.exit()->Text());
-  }
-
-  // The error in the result file of an ended child; OK if it wrote none.
-  Status ErrorOf(const ChildProcess& child) const {
-    const Json result = ResultOf(child.name());
-    const Json& error = MemberOf(result, "error");
-    if (!error.is_object()) return OkStatus();
-    const StatusCode code = child.exit()->code == 2   ? StatusCode::kInvalidArgument
-                            : child.exit()->code == 3 ? StatusCode::kOutOfRange
-                                                      : StatusCode::kUnavailable;
-    Status status = MakeStatus(code, TextOf(error, "what"));
-    return WithHint(WithWhere(std::move(status), TextOf(error, "where")), TextOf(error, "hint"));
   }
 
   const CommandLine& line_;
   const JobConfig& job_;
   StopSignals& signals_;
-  std::optional<ScratchDir> parts_folder_;  // Contains the children's result files.
-  int ends_ = -1;                           // The pipe to the scheduler; see process_end.h.
-  std::vector<ChildProcess> children_;      // By id; the scheduler is first.
-  std::string scheduler_;                   // The scheduler's endpoint.
-  uint32_t restarts_ = 0;                   // Restarts of servers so far.
+  std::optional<ChildResults> results_;  // Set before the first child starts.
+  int ends_ = -1;                        // The pipe to the scheduler; see process_end.h.
+  std::vector<ChildProcess> children_;   // By id; the scheduler is first.
+  std::string scheduler_;                // The scheduler's endpoint.
+  std::vector<ProcessEnd> told_ends_;    // What TellEnd has told, to be told again.
+  uint32_t restarts_ = 0;                // Restarts so far.
+  bool restored_ = false;                // The scheduler, since the servers were last looked at.
 };
 
 }  // namespace

@@ -245,14 +245,6 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   checkpoint.Read("every", job.checkpoint.every_steps);
   checkpoint.Read("keep", job.checkpoint.keep);
   checkpoint.Read("durability", job.checkpoint.durability);
-  if (job.checkpoint.durability != Durability::kLog) {
-    if (cluster.Has("restarts") && job.cluster.restarts > 0) {
-      cluster.Report("restarts",
-                     "needs checkpoint.durability: log; without a log a lost server's "
-                     "rows are gone");
-    }
-    job.cluster.restarts = 0;
-  }
   const MapReader log = checkpoint.Sub("log");
   log.Read("sync", job.checkpoint.log.sync);
   log.Read("max_bytes", job.checkpoint.log.max_bytes);

@@ -65,7 +65,7 @@ struct ClusterConfig {
   Duration lease = std::chrono::seconds(3);
   Duration scheduler_outage = std::chrono::seconds(60);
   Duration wait_for_server = std::chrono::seconds(60);
-  // How often `launch` restarts lost servers, in total; 0 if they keep no log.
+  // How often `launch` restarts the scheduler and servers that keep a log, in total.
   uint32_t restarts = 3;
   // Limit for all processes to join and read their data.
   Duration start_timeout = std::chrono::seconds(300);

@@ -206,18 +206,6 @@ checkpoint: {durability: log})");
   EXPECT_THAT(ToText(end), HasSubstr("has not been heard of"));
 }
 
-// Processes of this role that `launch` started.
-std::vector<pid_t> PidsOf(const std::string& mark, const std::string& role) {
-  std::vector<pid_t> found;
-  for (const pid_t pid : ProcessesWith(mark)) {
-    std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
-    const std::string words((std::istreambuf_iterator<char>(file)), {});
-    const std::string word = std::string("\0", 1) + role + std::string("\0", 1);
-    if (words.find(word) != std::string::npos) found.push_back(pid);
-  }
-  return found;
-}
-
 // Launches the job and kills two of its servers, one after the other; it completes, with its result
 // in killed.json.
 void ExpectToSurviveTwoKills(const TempFolder& folder, const std::string& job,
@@ -235,7 +223,7 @@ void ExpectToSurviveTwoKills(const TempFolder& folder, const std::string& job,
   };
   for (const uint64_t step : {100, 200}) {
     ASSERT_TRUE(trained_to(step)) << launch.Output();
-    const std::vector<pid_t> servers = PidsOf(mark, "server");
+    const std::vector<pid_t> servers = ProcessesWith(mark, "server");
     ASSERT_FALSE(servers.empty()) << launch.Output();
     kill(servers[(step / 100 - 1) % servers.size()], SIGKILL);
   }

@@ -42,24 +42,10 @@ class Faults : public ::testing::Test {
     })) << program_->Output();
   }
 
-  // The pid of a child that runs this role.
+  // The pid of a child that runs this role; -1: there is none.
   pid_t PidOf(const std::string& role) const {
-    for (const pid_t pid : ProcessesWith(mark_)) {
-      const std::string words = CommandLineOf(pid);
-      if (words.find(std::string("\0", 1) + role + std::string("\0", 1)) != std::string::npos)
-        return pid;
-    }
-    return -1;
-  }
-
-  static std::string CommandLineOf(pid_t pid) {
-    std::string text;
-    if (std::FILE* file = std::fopen(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), "rb")) {
-      char buffer[4096];
-      text.assign(buffer, std::fread(buffer, 1, sizeof(buffer), file));
-      std::fclose(file);
-    }
-    return text;
+    const std::vector<pid_t> found = ProcessesWith(mark_, role);
+    return found.empty() ? -1 : found.front();
   }
 
   void KillAndExpectSentence(const std::string& role) {
@@ -160,7 +146,7 @@ TEST_F(Faults, FoldersOfAKilledRunAreRemovedByTheNext) {
 }
 
 TEST_F(Faults, AKilledSchedulerEndsTheJobAndIsNamed) {
-  StartTraining("kill-scheduler");
+  StartTraining("kill-scheduler", {"--set", "cluster.restarts=0"});
   KillAndExpectSentence("scheduler");
 }
 

@@ -108,6 +108,15 @@ std::string JobNameOfOurs(const std::string& name) {
   return "p" + std::to_string(getpid()) + "-" + name;
 }
 
+std::vector<pid_t> ProcessesWith(const std::string& text, const std::string& role) {
+  std::vector<pid_t> found = ProcessesWith(text);
+  const std::string argument = std::string("\0", 1) + role + std::string("\0", 1);
+  std::erase_if(found, [&](pid_t pid) {
+    return ReadAll(fmt::format("/proc/{}/cmdline", pid)).find(argument) == std::string::npos;
+  });
+  return found;
+}
+
 std::vector<pid_t> ProcessesWith(const std::string& text) {
   std::vector<pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

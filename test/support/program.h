@@ -60,6 +60,8 @@ class TempFolder {
 std::string JobNameOfOurs(const std::string& name);
 // Other processes whose command lines contain `text`.
 std::vector<pid_t> ProcessesWith(const std::string& text);
+// Those that also have the argument `role`.
+std::vector<pid_t> ProcessesWith(const std::string& text, const std::string& role);
 
 // Polls every 20 ms. Returns false if `done` did not become true in time.
 bool Eventually(std::chrono::milliseconds timeout, const std::function<bool()>& done);

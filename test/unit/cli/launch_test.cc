@@ -76,6 +76,9 @@ class Role {
     if (verb == "serve") {
       Write(kRunFile, Json({{"pid", getpid()}, {"scheduler", kEndpoint}}).dump());
     }
+    if (verb == "serve_elsewhere") {
+      Write(kRunFile, Json({{"pid", getpid()}, {"scheduler", "tcp://127.0.0.1:2"}}).dump());
+    }
     if (verb == "await") {
       while (!fs::exists(object)) Pause(milliseconds(1));
     }
@@ -242,6 +245,7 @@ TEST_F(LaunchTest, TheJobsExitCodeIsThatOfTheSchedulersError) {
 }
 
 TEST_F(LaunchTest, ASchedulerThatDiesIsNamedWithItsEndAndItsLastLines) {
+  line_.overrides = {"cluster.restarts=0"};
   const End end = Launch({{"scheduler", {"serve", "await ready", "log out of ideas", "die 6"}},
                           {"server 1", {"await over"}},
                           {"worker 2", {"touch ready", "await over"}}});
@@ -251,6 +255,30 @@ TEST_F(LaunchTest, ASchedulerThatDiesIsNamedWithItsEndAndItsLastLines) {
   EXPECT_THAT(end.errors, HasSubstr("  the last lines of scheduler:\n    out of ideas\n"));
   EXPECT_EQ(TextOf(end.result, "status"), "failed") << "launch writes it in its place";
   EXPECT_EQ(TextOf(end.result, "job"), "tiny");
+}
+
+TEST_F(LaunchTest, ASchedulerThatIsKilledStartsAgainAndHearsWhoEndedMeanwhile) {
+  line_.overrides = {"cluster.restarts=1", "checkpoint.durability=checkpoint"};
+  const End end =
+      Launch({{"scheduler", {"serve", "await ready", "die 9"}},
+              {"scheduler again", {"serve", "touch back", "hear heard", Failed("lost"), "exit 1"}},
+              {"server 1", {"await back", "exit 1"}},
+              {"worker 2", {"touch ready", "await over"}}});
+  EXPECT_EQ(end.code, 1);
+  EXPECT_EQ(folder_.Read("heard"), "server 1 exited with code 1");
+  EXPECT_EQ(ArgumentsOf("scheduler again"), ArgumentsOf("scheduler"));
+  EXPECT_THAT(end.errors, HasSubstr("dovetail: lost"));
+}
+
+TEST_F(LaunchTest, ASchedulerThatComesBackElsewhereIsOfNoUse) {
+  line_.overrides = {"cluster.restarts=1"};
+  const End end = Launch({{"scheduler", {"serve", "await ready", "die 9"}},
+                          {"scheduler again", {"serve_elsewhere", "await over"}},
+                          {"server 1", {"await over"}},
+                          {"worker 2", {"touch ready", "await over"}}});
+  EXPECT_EQ(end.code, 1);
+  EXPECT_THAT(end.errors, HasSubstr("was killed by signal 9 (Killed) and has not come back: it "
+                                    "listens at tcp://127.0.0.1:2, but the others look"));
 }
 
 TEST_F(LaunchTest, AServerThatIsKilledStartsAgainAsOftenAsTheJobSays) {

@@ -45,7 +45,7 @@ TEST(LoadJob, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(job.cluster.server.memory_bytes, 8ull << 30);
   EXPECT_EQ(job.checkpoint.every_steps, 0u);
   EXPECT_EQ(job.train.evaluate_every, 0u);
-  EXPECT_EQ(job.cluster.restarts, 0u) << "without a log there is nothing to come back to";
+  EXPECT_EQ(job.cluster.restarts, 3u);
   EXPECT_FALSE(job.security.insecure);
 }
 

@@ -276,9 +276,8 @@ TEST(KeysThatAreWrong, AreTheOnesThatAreNamed) {
 }
 
 TEST(DurabilityValues, ALogGoesWithEveryWayToTrain) {
-  for (const char* flag :
-       {"cluster.restarts=7", "model.tables.item.expiry.steps=100",
-        "model.tables.item.expiry.hours=1", "train.staleness=4", "train.staleness=unbounded"}) {
+  for (const char* flag : {"model.tables.item.expiry.steps=100", "model.tables.item.expiry.hours=1",
+                           "train.staleness=4", "train.staleness=unbounded"}) {
     LoadOptions options;
     options.overrides = {"checkpoint.durability=log", flag};
     EXPECT_EQ(ProblemsOf(kGoodJob, options), "") << flag;
