@@ -69,12 +69,14 @@ Status RowFiles::Adopt(const std::string& checkpoint, std::span<const ShardId> h
     return WithHint(Unavailable("copying {} to {}: {}", checkpoint, folder_, error.message()),
                     "cluster.server.dir must be writable, and have room for the rows");
   }
-  Result<std::unique_ptr<RowsDb>> opened = RowsDb::Open(folder_, options_);
+  const Status opened = OpenAdopted(held);
+  if (opened.code() != StatusCode::kDataLoss) return opened;
   // The error then names the checkpoint's file.
-  if (opened.status().code() == StatusCode::kDataLoss) {
-    return DataLoss("{}", Renamed(std::string(MessageOf(opened.status())), folder_, checkpoint));
-  }
-  DT_TRY(own_db_, std::move(opened));
+  return DataLoss("{}", Renamed(std::string(MessageOf(opened)), folder_, checkpoint));
+}
+
+Status RowFiles::OpenAdopted(std::span<const ShardId> held) {
+  DT_TRY(own_db_, RowsDb::Open(folder_, options_));
   db_ = own_db_.get();
   return RemoveAllBut(held);
 }

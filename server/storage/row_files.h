@@ -64,6 +64,7 @@ class RowFiles {
  private:
   Status MakeFolder();
   Status Open();
+  Status OpenAdopted(std::span<const ShardId> held);
   Status RemoveAllBut(std::span<const ShardId> held);
   Status Digest(CheckpointTask& task);
   Result<CheckpointFile> DigestOnce(const std::string& path, const std::string& name) const;
