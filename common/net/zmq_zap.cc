@@ -8,6 +8,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/memory_end.h"
 
 namespace dt {
 namespace {
@@ -59,6 +60,7 @@ void ZapHandler::Run() {
       AnswerOne();
     } catch (const zmq::error_t& error) {
       if (error.num() == EINTR) continue;
+      if (error.num() == ENOMEM) EndOutOfMemory(sizeof(zmq::message_t), "a request to connect");
       DT_CHECK_MSG(error.num() == ETERM, "the check of keys ends: {}", error.what());
       socket_.close();
       return;
