@@ -251,7 +251,7 @@ class Launch {
           started.status(),
           fmt::format("the scheduler (pid {}) {} and has not come back", pid, exit.Text()));
     }
-    // What the scheduler before it has not written down, it does not know.
+    // The new scheduler knows only those ends that the one before it has written down.
     for (const ProcessEnd& end : told_ends_) SendProcessEnd(ends_, end).IgnoreError();
     restored_ = true;
     return OkStatus();
@@ -338,7 +338,7 @@ class Launch {
   int ends_ = -1;                        // The pipe to the scheduler; see process_end.h.
   std::vector<ChildProcess> children_;   // By id; the scheduler is first.
   std::string scheduler_;                // The scheduler's endpoint.
-  std::vector<ProcessEnd> told_ends_;    // What TellEnd has told, to be told again.
+  std::vector<ProcessEnd> told_ends_;    // By TellEnd; a new scheduler is told again.
   uint32_t restarts_ = 0;                // Restarts so far.
   bool restored_ = false;                // The scheduler, since the servers were last looked at.
 };

@@ -6,8 +6,8 @@ namespace dt {
 namespace {
 
 constexpr Duration kResendAfter = milliseconds(300);
-// Of heartbeats before the Welcome. They find out whether the scheduler that has the Join, and owes
-// the answer, has been restarted.
+// The interval of heartbeats before the Welcome. They find out whether the scheduler that has the
+// Join, and owes the answer, has been restarted.
 constexpr Duration kProbeEvery = seconds(1);
 
 std::span<const std::byte> BytesOf(const std::string& text) {
@@ -57,7 +57,7 @@ void LinkCore::Join(TimePoint now) {
 
 void LinkCore::OnPacket(TimePoint now, Packet packet) {
   if (packet.session != session_.id() || packet.number != session_.number()) return;
-  if (packet.term < term_) return;  // Of a scheduler that is no more.
+  if (packet.term < term_) return;  // An earlier scheduler sent it.
   last_heard_ = now;
   const bool another = packet.term > std::exchange(term_, packet.term);
   if (packet.unknown || (another && joined_)) {

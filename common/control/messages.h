@@ -65,7 +65,7 @@ struct StatusRequestMessage {
 // Asks for the next part of a TrainOrder. Only from asynchronous workers without a bound.
 struct SplitRequestMessage {
   uint64_t order = 0;
-  // Of the worker's requests, from 1. One that comes again has the same answer.
+  // Numbers the worker's requests, from 1. A repeated request has the same answer.
   uint64_t number = 0;
   DT_FIELDS(order, number)
 };

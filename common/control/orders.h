@@ -86,7 +86,7 @@ using OrderResult = std::variant<TrainDone, EvaluateDone, SaveDone, LoadDone, Fi
 struct SplitMessage {
   uint64_t order = 0;
   uint64_t begin = 0, end = 0;
-  uint64_t number = 0;  // Of the request.
+  uint64_t number = 0;  // SplitRequestMessage::number of the request.
   DT_FIELDS(order, begin, end, number)
   bool IsSound() const { return begin <= end; }
 };

@@ -31,7 +31,7 @@ struct Packet {
   uint64_t sequence = 0;  // 1, 2, …; 0: no payload, or a datagram.
   uint64_t ack = 0;       // Every sequence up to this one has been delivered.
   std::string payload;
-  uint64_t number = 1;   // Of the process's sessions, from 1.
+  uint64_t number = 1;   // Numbers the process's sessions, from 1.
   uint64_t term = 0;     // The scheduler's; 0 from processes.
   bool unknown = false;  // The scheduler does not know this session; nothing else counts.
 };

@@ -1,4 +1,4 @@
-// What a process has told the scheduler and would have to tell another one: a restarted scheduler
+// The reports that a process would have to repeat to another scheduler: a restarted scheduler
 // knows only what was on its disk, and asks every process to begin a new session, in which it hears
 // all of this again. Reports are therefore states: to hear one twice, or late, does no harm.
 //

@@ -26,7 +26,7 @@ constexpr size_t kReadAheadBytes = 2 << 20;  // For each of the overlapping file
 constexpr uint64_t kReadingFiles = 20;
 constexpr uint64_t kFilesCrowded = 60;
 constexpr uint64_t kFilesMerged = 16;     // Lower bound of files_crowded.
-constexpr uint64_t kRemovalBytes = 4096;  // Of a file that only removes a range.
+constexpr uint64_t kRemovalBytes = 4096;  // Size of a file that only removes a range.
 
 class Dropping : public rocksdb::CompactionFilter {
  public:

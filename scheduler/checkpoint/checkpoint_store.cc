@@ -45,7 +45,7 @@ std::string BestOf(const fs::path& dir) {
   return fs::read_symlink(dir / kBest, error).filename().string();
 }
 
-// What the link `best` says.
+// The checkpoint that the link `best` points to.
 std::optional<BestCheckpoint> BestThere(const std::string& dir) {
   std::error_code error;
   const fs::path folder = fs::canonical(fs::path(dir) / kBest, error);

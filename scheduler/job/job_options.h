@@ -24,7 +24,7 @@ struct JobOptions {
     Manifest manifest;
   };
   std::optional<Checkpoint> checkpoint;
-  uint64_t run = 0;  // Of a run that begins: a random number; see WelcomeMessage.
+  uint64_t run = 0;  // A random number if a run begins; see WelcomeMessage.
   Duration age{};    // The time since the run began, under an earlier scheduler.
 
   // Pieces of a step's batch.

@@ -24,7 +24,8 @@ bool IsOf(const RunIdentity& run, const JobConfig& job) {
   return run.job_fingerprint == job.fingerprint && run.wire_version == kWireVersion;
 }
 
-// What the members send is lost, and will be sent again. Nobody is waited for if there are none.
+// Whether a member sends anything. Drops what it sends, because members send again. False at once
+// if the record has no members.
 bool AnyMemberSpeaks(ServerSocket& socket, const JobRecord& record, Duration within) {
   const TimePoint deadline = SystemClock().Now() + within;
   while (!record.members.empty() && SystemClock().Now() < deadline) {
