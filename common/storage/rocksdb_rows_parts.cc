@@ -33,7 +33,7 @@ std::string RowsParts::NameOf(size_t part) const {
 rocksdb::Status RowsParts::FindFirstKeys(const rocksdb::Options& options, const std::string& folder,
                                          std::vector<std::string>& first_keys) {
   std::vector<std::string> names;
-  const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(options, folder, &names);
+  rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(options, folder, &names);
   first_keys.resize(names.size());
   std::ranges::transform(names, first_keys.begin(), FirstKeyOf);
   std::ranges::sort(first_keys);
@@ -49,16 +49,16 @@ rocksdb::Status RowsParts::Open(const rocksdb::Options& options, const std::stri
   std::vector<rocksdb::ColumnFamilyDescriptor> parts;
   for (size_t part = 0; part < existing; ++part) parts.emplace_back(NameOf(part), options);
   std::vector<rocksdb::ColumnFamilyHandle*> opened;
-  const rocksdb::Status status =
-      read_only ? rocksdb::DB::OpenForReadOnly(options, folder, parts, &opened, db)
-                : rocksdb::DB::Open(options, folder, parts, &opened, db);
+  rocksdb::Status status = read_only
+                               ? rocksdb::DB::OpenForReadOnly(options, folder, parts, &opened, db)
+                               : rocksdb::DB::Open(options, folder, parts, &opened, db);
   for (size_t part = 0; part < opened.size(); ++part) parts_[part] = opened[part];
   return status;
 }
 
 rocksdb::Status RowsParts::Make(const rocksdb::Options& options, size_t part, rocksdb::DB& db) {
   rocksdb::ColumnFamilyHandle* made = nullptr;
-  const rocksdb::Status status = db.CreateColumnFamily(options, NameOf(part), &made);
+  rocksdb::Status status = db.CreateColumnFamily(options, NameOf(part), &made);
   if (made != nullptr) parts_[part] = made;
   return status;
 }

@@ -50,14 +50,15 @@ Result<FoundRun> BindAndFindRun(const JobConfig& job, Network& network, const st
   if (found.run.has_value() && IsOf(found.run->identity, job) &&
       Allows(listen, found.run->identity.address)) {
     Result<std::unique_ptr<ServerSocket>> socket = network.Bind(found.run->identity.address);
-    if (socket.ok()) found.socket = *std::move(socket);
+    const Status bound = socket.status();
+    if (bound.ok()) found.socket = *std::move(socket);
     if (found.socket != nullptr &&
         AnyMemberSpeaks(*found.socket, found.run->record, job.cluster.lease)) {
       return found;
     }
     LogInfo("scheduler.run_is_over",
             {{"address", found.run->identity.address},
-             {"why", socket.ok() ? "none of its processes speaks" : ToText(socket.status())}});
+             {"why", bound.ok() ? "none of its processes speaks" : ToText(bound)}});
   }
   found.run.reset();
   if (found.socket == nullptr) {

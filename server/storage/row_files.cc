@@ -69,7 +69,7 @@ Status RowFiles::Adopt(const std::string& checkpoint, std::span<const ShardId> h
     return WithHint(Unavailable("copying {} to {}: {}", checkpoint, folder_, error.message()),
                     "cluster.server.dir must be writable, and have room for the rows");
   }
-  const Status opened = OpenAdopted(held);
+  Status opened = OpenAdopted(held);
   if (opened.code() != StatusCode::kDataLoss) return opened;
   // The error then names the checkpoint's file.
   return DataLoss("{}", Renamed(std::string(MessageOf(opened)), folder_, checkpoint));

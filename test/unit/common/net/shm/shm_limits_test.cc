@@ -104,7 +104,15 @@ class Hoarder {
 
 class ShmLimits : public ::testing::Test {
  protected:
-  OwnedFd SilentClient() { return *ConnectShm(ShmNamesOf(server_->endpoint())[0]); }
+  OwnedFd SilentClient() {
+    Result<OwnedFd> connected = ConnectShm(ShmNamesOf(server_->endpoint())[0]);
+    // While the queue of connections is full.
+    for (int i = 0; i < 1000 && !connected.ok(); ++i) {
+      server_->Receive(milliseconds(1)).IgnoreError();
+      connected = ConnectShm(ShmNamesOf(server_->endpoint())[0]);
+    }
+    return *std::move(connected);
+  }
   // Sends a message to the server and back.
   void Exchange(ClientSocket& client, int text) {
     ASSERT_TRUE(client.Send(MessageOfBytes(9000, text)).ok());
