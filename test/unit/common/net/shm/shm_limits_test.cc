@@ -183,7 +183,13 @@ TEST_F(ShmLimits, MoreThanThereIsPlaceForAreServedBelow) {
     clients.push_back(*network_->Connect(server_->endpoint()));
     ask(i);
   }
-  EXPECT_EQ(below_->bytes_received(), 2u * 14u * 9000u) << "there and back";
+  const uint64_t there_and_back = 2u * 14u * 9000u;
+#ifdef __SANITIZE_THREAD__
+  // It leaves less room for mappings, of which each connection has one of 16 GiB.
+  EXPECT_GE(below_->bytes_received(), there_and_back);
+#else
+  EXPECT_EQ(below_->bytes_received(), there_and_back);
+#endif
   for (size_t i = 0; i < 270; ++i) ask(i);
 }
 
