@@ -2,7 +2,7 @@
 //
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. It
 // reports each ended process to the scheduler at once. Restarts the scheduler and servers that are
-// killed, as often as cluster.restarts allows. The scheduler ends the job; if the scheduler itself
+// killed, as often as cluster.restarts allows. Lets servers go whose shards others hold, too. The scheduler ends the job; if the scheduler itself
 // is lost, this process ends the job. All processes are stopped before it returns.
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <set>
 #include <signal.h>
 #include <unistd.h>
 
@@ -182,7 +183,7 @@ class Launch {
     do {
       WaitFor(children_, kForever, something);
       DT_TRY_STATUS(RestoreScheduler());
-    } while (RestartServers());
+    } while (RestartServers() || LetServersGo());
     const auto scheduler_ended = [](const std::vector<ChildProcess>& children) {
       return !children.front().running();
     };
@@ -276,9 +277,25 @@ class Launch {
     return started && FirstLost(children_) == nullptr;
   }
 
+  // With several copies of every shard the job may go on without a server; the scheduler decides.
+  // Returns true if only such servers are lost.
+  bool LetServersGo() {
+    if (signals_.received() != 0 || job_.cluster.replicas == 1) return false;
+    if (!children_.front().running()) return false;
+    const ChildProcess* lost = FirstLost(children_);
+    if (lost == nullptr) return false;
+    for (; lost != nullptr; lost = FirstLost(children_)) {
+      if (!lost->name().starts_with("server ")) return false;
+      TellEnd(*lost, false);
+      let_go_.insert(lost->name());
+    }
+    return true;
+  }
+
   // The first child that ended with an error while the scheduler had not ended the job.
-  static const ChildProcess* FirstLost(const std::vector<ChildProcess>& children) {
+  const ChildProcess* FirstLost(const std::vector<ChildProcess>& children) const {
     for (const ChildProcess& child : children) {
+      if (let_go_.contains(child.name())) continue;
       if (child.exit().has_value() && (child.exit()->code != 0 || child.exit()->signal != 0)) {
         return &child;
       }
@@ -339,6 +356,7 @@ class Launch {
   std::vector<ChildProcess> children_;   // By id; the scheduler is first.
   std::string scheduler_;                // The scheduler's endpoint.
   std::vector<ProcessEnd> told_ends_;    // By TellEnd; a new scheduler is told again.
+  std::set<std::string> let_go_;         // Servers that the job may go on without.
   uint32_t restarts_ = 0;                // Restarts so far.
   bool restored_ = false;                // The scheduler, since the servers were last looked at.
 };

@@ -13,7 +13,7 @@ namespace {
 
 // The job with the cluster that one process simulates.
 JobConfig OneProcess(JobConfig job) {
-  job.cluster.servers = 1;
+  job.cluster.servers = job.cluster.replicas = 1;
   job.cluster.workers = 1;
   return job;
 }

@@ -82,7 +82,7 @@ void ServeRows(Network& network, const std::string& parent, std::stop_token stop
   options.tables = {{.dim = kBenchDim}};
   options.memory_bytes_max = uint64_t{8} << 30;
   options.memory_bytes = &memory_bytes;
-  server::Executor executor(options, *std::move(socket));
+  server::Executor executor(options, *std::move(socket), *data_network);
   // All rows fit into memory, so the folder is not created.
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / fmt::format("dovetail-bench-{}", getpid());

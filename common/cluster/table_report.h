@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/base/fields.h"
+#include "common/base/ids.h"
 
 namespace dt {
 
@@ -19,6 +20,14 @@ struct TableReport {
   uint64_t rows_touched = 0, rows_fetched = 0, rows_written = 0;
   DT_FIELDS(name, rows, rows_in_memory, rows_on_disk, bytes, checksum_low, checksum_high,
             pushes_refused, rows_expired, rows_touched, rows_fetched, rows_written)
+};
+
+// The content of one copy of a shard, to be compared with the others.
+struct CopySum {
+  ShardId shard;
+  uint64_t checksum_low = 0, checksum_high = 0;  // Summed over the shard's tables.
+  DT_FIELDS(shard, checksum_low, checksum_high)
+  friend bool operator==(const CopySum&, const CopySum&) = default;
 };
 
 }  // namespace dt

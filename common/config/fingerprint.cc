@@ -238,6 +238,7 @@ constexpr Fact<JobConfig> kJobFacts[] = {
     {"parallel", "fallback", Member<&JobConfig::parallel, &ParallelConfig::fall_back_to_cpu>},
     {"cluster", "servers", kCluster<&ClusterConfig::servers>},
     {"cluster", "workers", kCluster<&ClusterConfig::workers>},
+    {"cluster", "replicas", kCluster<&ClusterConfig::replicas>},
     {"cluster", "shards", kCluster<&ClusterConfig::shards>},
     {"cluster", "lease", kCluster<&ClusterConfig::lease>},
     {"cluster", "scheduler_outage", kCluster<&ClusterConfig::scheduler_outage>},

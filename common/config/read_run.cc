@@ -56,6 +56,7 @@ void ReadEmulated(const MapReader& in, EmulatedConfig& emulated) {
 void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   in.Read("servers", cluster.servers);
   in.Read("workers", cluster.workers);
+  in.Read("replicas", cluster.replicas);
   in.Read("shards", cluster.shards);
   in.Read("scheduler", cluster.scheduler);
   in.Read("lease", cluster.lease);
@@ -70,6 +71,10 @@ void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   server.Read("dir", cluster.server.dir);
   in.Read("devices", cluster.devices);
   ReadEmulated(in.Sub("emulated"), cluster.emulated);
+  if (cluster.replicas > cluster.servers) {
+    in.Report("replicas", fmt::format("found {}, expected at most the number of servers, {}",
+                                      cluster.replicas, cluster.servers));
+  }
   if (!std::has_single_bit(cluster.shards)) {
     const uint32_t below = std::bit_floor(cluster.shards);
     in.Report("shards", fmt::format("found {}, expected a power of two, such as {} or {}",
@@ -252,6 +257,10 @@ void ReadRun(const MapReader& root, JobConfig& job) {
   if (job.checkpoint.log.max_bytes < kLogBytesMin) {
     log.Report("max_bytes", fmt::format("found {}, expected 1 MiB or more",
                                         BytesText(job.checkpoint.log.max_bytes)));
+  }
+  if (job.cluster.replicas > 1 && job.checkpoint.durability == Durability::kLog) {
+    ReportNotYet(root, "checkpoint.durability",
+                 "found log, which is not available yet with cluster.replicas above 1");
   }
   if (job.cluster.server.dir.empty()) job.cluster.server.dir = job.run_dir;
   if (job.data.cache_dir.empty()) job.data.cache_dir = job.run_dir + "/cache";

@@ -61,6 +61,7 @@ struct EmulatedConfig {
 
 struct ClusterConfig {
   uint32_t servers = 1, workers = 1, shards = 64;
+  uint32_t replicas = 1;  // Servers that hold each shard.
   std::string scheduler = "tcp://127.0.0.1:0";
   Duration lease = std::chrono::seconds(3);
   Duration scheduler_outage = std::chrono::seconds(60);

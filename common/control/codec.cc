@@ -35,6 +35,7 @@ DT_TABLE(ShardMap, fbs::ShardMap);
 DT_TABLE(View, fbs::View);
 DT_TABLE(DeviceInfo, fbs::Device);
 DT_TABLE(TableReport, fbs::TableReport);
+DT_TABLE(CopySum, fbs::CopySum);
 DT_TABLE(CheckpointFile, fbs::File);
 DT_TABLE(EvaluatePart, fbs::Part);
 DT_TABLE(LossScores, fbs::LossScores);
@@ -69,6 +70,7 @@ DT_TABLE(SplitRequestMessage, fbs::SplitRequest);
 DT_TABLE(SplitMessage, fbs::Split);
 DT_TABLE(RowsWrittenMessage, fbs::RowsWritten);
 DT_TABLE(CheckpointCommittedMessage, fbs::CheckpointCommitted);
+DT_TABLE(MapChangedMessage, fbs::MapChanged);
 
 }  // namespace tables
 

@@ -199,6 +199,8 @@ class ControlLinkImpl : public ControlLink {
       values_[kv->key] = std::move(kv->value);
     } else if (const auto* split = std::get_if<SplitMessage>(&message)) {
       split_ = *split;
+    } else if (auto* map = std::get_if<MapChangedMessage>(&message); map && options_.on_map) {
+      options_.on_map(std::move(map->map));
     } else {
       incoming_.push_back(std::move(message));
     }

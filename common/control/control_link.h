@@ -23,6 +23,9 @@ class ControlLink {
     JoinMessage join;
     Duration join_timeout = seconds(30);  // Limit of the wait for a scheduler.
     std::stop_token stop = {};            // A stop ends the joining with Cancelled.
+    // Gets each newer map, on the link's thread, instead of Receive. For those that may be at an
+    // order for long.
+    std::function<void(ShardMap)> on_map = {};
     // The link ends (Unavailable) if the scheduler is silent for longer.
     Duration scheduler_outage = seconds(60);
   };

@@ -125,12 +125,19 @@ struct CheckpointCommittedMessage {
   DT_FIELDS(generation, step, folder)
 };
 
+// The chains of some shards have changed. To every process that is started; it needs only the
+// newest map.
+struct MapChangedMessage {
+  ShardMap map;
+  DT_FIELDS(map)
+};
+
 using ControlMessage =
     std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
                  FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
                  WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
                  StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage,
-                 RowsWrittenMessage, CheckpointCommittedMessage>;
+                 RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

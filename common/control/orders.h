@@ -72,10 +72,13 @@ struct FinishOrder {
   DT_FIELDS()
 };
 struct FinishDone {
-  std::vector<TableReport> tables;  // The tables with rows in this process.
-  std::string dense_checksum;       // Set by workers.
+  // The tables with rows in this process. Servers: of the shards whose chains end there.
+  std::vector<TableReport> tables;
+  std::string dense_checksum;  // Set by workers.
   ProcessStats stats;
-  DT_FIELDS(tables, dense_checksum, stats)
+  std::vector<CopySum> copies;  // Servers: of all shards of which there are several copies.
+  MapVersion map;               // Servers: the map by which the report was made.
+  DT_FIELDS(tables, dense_checksum, stats, copies, map)
 };
 
 using Order = std::variant<TrainOrder, EvaluateOrder, SaveOrder, LoadOrder, FinishOrder>;

@@ -187,6 +187,34 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   return OkStatus();
 }
 
+Status ReadRecords(const fb::Records& in, Frames frames, RecordsRequest& out) {
+  DT_TRY_STATUS(CheckFrames(frames, 4));
+  out.stamp = FromFb(*in.stamp());
+  out.from = ProcessId(in.from());
+  out.parts.reserve(in.parts()->size());
+  for (const fb::Part* part : *in.parts()) {
+    out.parts.push_back(
+        {MapVersion(part->since()), part->head_bytes(), part->key_bytes(), part->gradient_bytes()});
+  }
+  // They stay until the step is complete, or for longer; the sender's memory is not held that long.
+  out.heads = Frame::Settled(std::move(frames[1]));
+  out.keys = Frame::Settled(std::move(frames[2]));
+  out.gradients = Frame::Settled(std::move(frames[3]));
+  return OkStatus();
+}
+
+Status ReadAcks(const fb::Acks& in, const Frames& frames, AcksRequest& out) {
+  DT_TRY_STATUS(CheckFrames(frames, 1));
+  out.stamp = FromFb(*in.stamp());
+  out.from = ProcessId(in.from());
+  out.complete = in.complete();
+  out.acks.reserve(in.acks()->size());
+  for (const fb::Ack* ack : *in.acks()) {
+    out.acks.push_back({ShardId(ack->shard()), MapVersion(ack->since()), ack->position()});
+  }
+  return OkStatus();
+}
+
 Status ReadRefused(const fb::Reply& in, size_t header_bytes, DataReply& out) {
   if (in.refused() == nullptr) return OkStatus();
   BudgetReader reader(header_bytes);
@@ -241,6 +269,37 @@ Frames Encode(const CompleteRequest& request) {
   return frames;
 }
 
+Frames Encode(const RecordsRequest& request) {
+  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
+  const auto parts =
+      builder.CreateVectorOfStructs<fb::Part>(request.parts.size(), [&](size_t i, fb::Part* out) {
+        const RecordPart& part = request.parts[i];
+        *out = fb::Part(part.since.value(), part.head_bytes, part.key_bytes, part.gradient_bytes);
+      });
+  const fb::Stamp stamp = ToFb(request.stamp);
+  const auto body = fb::CreateRecords(builder, &stamp, request.from.value(), parts);
+  Frames frames;
+  frames.push_back(Finish(builder, fb::Body::Records, body.Union()));
+  frames.push_back(request.heads);
+  frames.push_back(request.keys);
+  frames.push_back(request.gradients);
+  return frames;
+}
+
+Frames Encode(const AcksRequest& request) {
+  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
+  const auto acks =
+      builder.CreateVectorOfStructs<fb::Ack>(request.acks.size(), [&](size_t i, fb::Ack* out) {
+        const ChainAck& ack = request.acks[i];
+        *out = fb::Ack(ack.since.value(), ack.position, ack.shard.value());
+      });
+  const fb::Stamp stamp = ToFb(request.stamp);
+  const auto body = fb::CreateAcks(builder, &stamp, request.from.value(), request.complete, acks);
+  Frames frames;
+  frames.push_back(Finish(builder, fb::Body::Acks, body.Union()));
+  return frames;
+}
+
 Frames Encode(const DataReply& reply) {
   flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
   flatbuffers::Offset<flatbuffers::String> what, where, hint;
@@ -287,6 +346,14 @@ Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> 
       out.complete = {FromFb(*in.stamp()), in.step()};
       return out;
     }
+    case fb::Body::Records:
+      out.kind = DataRequest::Kind::kRecords;
+      DT_TRY_STATUS(ReadRecords(*data->body_as_Records(), std::move(frames), out.records));
+      return out;
+    case fb::Body::Acks:
+      out.kind = DataRequest::Kind::kAcks;
+      DT_TRY_STATUS(ReadAcks(*data->body_as_Acks(), frames, out.acks));
+      return out;
     default:
       return Malformed("data message: not a request");
   }

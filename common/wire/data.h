@@ -1,4 +1,5 @@
-// Messages between workers and the executor threads of servers. A message is a FlatBuffers header
+// Messages between workers and the executor threads of servers, and between servers that have
+// copies of the same shards. A message is a FlatBuffers header
 // (data.fbs, verified before any field is read) and raw little-endian arrays in frames of their
 // own, which are never copied on the way. Decoding trusts nothing: it checks sizes, counts and sums
 // first, and a bad message is Malformed as a whole. A sender in shared memory may change what it
@@ -22,7 +23,7 @@
 
 namespace dt {
 
-inline constexpr uint32_t kWireVersion = 6;            // Both ends must have the same.
+inline constexpr uint32_t kWireVersion = 7;            // Both ends must have the same.
 inline constexpr uint64_t kMessageBytesMax = 1 << 30;  // Larger messages are refused.
 
 // Part of every request: the versions that its sender knows, and the server that it is for. A
@@ -110,11 +111,46 @@ struct CompleteRequest {
   Step step = 0;
 };
 
+// Where the bytes of one record are, and the version of the map at which the chain of its shard
+// last changed. Each part is padded to a multiple of 8 bytes.
+struct RecordPart {
+  MapVersion since;
+  uint32_t head_bytes = 0, key_bytes = 0, gradient_bytes = 0;
+  friend bool operator==(const RecordPart&, const RecordPart&) = default;
+};
+
+// From one member of a chain to the next. No reply: what the receiver takes it acknowledges with
+// Acks, and what is not acknowledged is sent again.
+struct RecordsRequest {
+  Stamp stamp;
+  ProcessId from;  // The server that sends it.
+  std::vector<RecordPart> parts;
+  Frame heads, keys, gradients;  // Of all records, one behind the other.
+};
+
+// All records of the shard up to `position` are on the sender and on every member after it.
+struct ChainAck {
+  ShardId shard;
+  MapVersion since;  // As in RecordPart.
+  uint64_t position = 0;
+  friend bool operator==(const ChainAck&, const ChainAck&) = default;
+};
+
+// From one member of a chain to the one before it. No reply.
+struct AcksRequest {
+  Stamp stamp;
+  ProcessId from;
+  Step complete = 0;  // The sender knows that every step before it is complete on all workers.
+  std::vector<ChainAck> acks;
+};
+
 struct DataRequest {
-  enum class Kind : uint8_t { kPull, kPush, kComplete } kind = Kind::kPull;
+  enum class Kind : uint8_t { kPull, kPush, kComplete, kRecords, kAcks } kind = Kind::kPull;
   PullRequest pull;  // Only the member that `kind` names is filled.
   PushRequest push;
   CompleteRequest complete;
+  RecordsRequest records;
+  AcksRequest acks;
 };
 
 // The reply to a pull (with values) or a push. A failure carries its code and sentence. The server
@@ -137,6 +173,8 @@ struct DataReply {
 Frames Encode(const PullRequest& request);
 Frames Encode(const PushRequest& request);
 Frames Encode(const CompleteRequest& request);
+Frames Encode(const RecordsRequest& request);
+Frames Encode(const AcksRequest& request);
 Frames Encode(const DataReply& reply);
 
 // `tables` are the job's tables; keys and gradients are checked against them.

@@ -49,11 +49,17 @@ void CheckpointCommit::OnLost(ProcessId server, bool answered) {
   if (early || record_.writing.erase(server) != 0) record_.lost.insert(server);
 }
 
+void CheckpointCommit::OnRemoved(ProcessId server) {
+  if (idle() || record_.rows.contains(server)) return;
+  record_.abandoned = true;
+  record_.writing.erase(server);
+}
+
 std::optional<CheckpointCommit::Settled> CheckpointCommit::TakeSettled() {
   if (!writing() || !record_.writing.empty()) return std::nullopt;
   CheckpointRecord done = std::exchange(record_, {});
   for (const auto& [id, files] : done.rows) Append(files, done.manifest);
-  return Settled{std::move(done.manifest), done.best, !done.lost.empty()};
+  return Settled{std::move(done.manifest), done.best, done.abandoned || !done.lost.empty()};
 }
 
 }  // namespace dt::scheduler

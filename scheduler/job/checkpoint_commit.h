@@ -32,8 +32,9 @@ struct CheckpointRecord {
   std::set<ProcessId> writing;  // Servers that still write their rows; set at the cut.
   // Servers that died after their answer and before their rows were written.
   std::set<ProcessId> lost;
+  bool abandoned = false;  // A server was removed before its rows were written.
   std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of the servers that are done.
-  DT_FIELDS(stage, order, step, best, manifest, writing, lost, rows)
+  DT_FIELDS(stage, order, step, best, manifest, writing, lost, abandoned, rows)
 };
 
 class CheckpointCommit {
@@ -60,6 +61,9 @@ class CheckpointCommit {
   void OnRowsWritten(ProcessId from, const RowsWrittenMessage& written);
   // The process of a server has died. `answered`: it had already answered the order to save.
   void OnLost(ProcessId server, bool answered);
+  // The job goes on without this server. Unless its rows are written, the checkpoint is abandoned:
+  // nobody else writes them.
+  void OnRemoved(ProcessId server);
   // Returns the result once, when no server writes any more; the state is idle afterwards.
   std::optional<Settled> TakeSettled();
 

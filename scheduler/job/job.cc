@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/control/link_core.h"
 #include "common/wire/data.h"
+#include "scheduler/shards/chains.h"
 
 namespace dt::scheduler {
 namespace {
@@ -56,7 +57,9 @@ void Job::On(TimePoint now, Incarnation from, ControlMessage message) {
   members_.Heard(now, from);
   if (const auto* join = std::get_if<JoinMessage>(&message)) {
     TakeJoin(now, from, *join);
-  } else if (member != nullptr) {
+  } else if (member == nullptr) {
+    DismissIfGone(from);
+  } else {
     const Status status = Take(now, *member, std::move(message));
     if (!status.ok()) Fail(now, status);
   }
@@ -74,6 +77,7 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
     return admission_.Refuse(now, from, join.role, Invalid("a process joins under another's name"));
   }
   const Member* const known = members_.Find(from);
+  if (DismissIfGone(from)) return;
   if (phase() == JobPhase::kEnded) {
     if (known != nullptr) return out_.Send(*known, *record_.end);
     return admission_.Refuse(now, from, join.role, Unavailable("the job has ended"));
@@ -81,6 +85,12 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
   if (known == nullptr && members_.FindToken(join.server_token) != nullptr) {
     recovery_.AddSuccessor(now, join);
     return SettleSuccessors(now);
+  }
+  if (known == nullptr && phase() >= JobPhase::kStarting) {
+    const Status late =
+        WithHint(Invalid("the job has begun; processes that join it later are not available yet"),
+                 "start all processes of a job together");
+    return admission_.Refuse(now, from, join.role, late);
   }
   admission_.Join(now, join);
   if (known != nullptr) SendState(*known);  // It has begun a new session.
@@ -95,7 +105,8 @@ void Job::Send(const std::vector<Rendezvous::Answer>& answers) {
 void Job::Tick(TimePoint now) {
   if (phase() == JobPhase::kEnded) return;
   if (const std::optional<ServerRecovery::Loss> loss = recovery_.CheckLeases(now)) {
-    FailLost(now, *members_.Find(loss->id), loss->how);
+    const Member& lost = *members_.Find(loss->id);
+    if (!Remove(now, lost, loss->how)) FailLost(now, lost, loss->how);
   }
   SettleSuccessors(now);
   const Status in_time = start_.CheckTime(now);
@@ -130,7 +141,11 @@ void Job::BeginRun(TimePoint now) {
 
 Status Job::Complete(TimePoint now, OrderTracker::Completed done) {
   if (std::holds_alternative<FinishOrder>(done.order.what)) {
-    DT_TRY(record_.totals, TotalsOf(done.TakeOutcomes<FinishDone>(), members_));
+    if (IsMixed(done)) {
+      Issue(context_, FinishOrder{}, Audience::kWorkersAndServers);
+      return OkStatus();
+    }
+    DT_TRY(record_.totals, TotalsOf(done.TakeOutcomes<FinishDone>(), members_, options_.job));
   }
   return training_ ? training_->OnCompleted(now, std::move(done))
                    : evaluation_->OnCompleted(now, std::move(done));
@@ -164,7 +179,47 @@ void Job::OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd&
                               "it had not joined yet; see its log"));
   }
   if (recovery_.CanReplace(*member) && end.returns) return recovery_.SetAway(now, *member, end.how);
-  FailLost(now, *member, end.how);
+  if (!Remove(now, *member, end.how)) FailLost(now, *member, end.how);
+  Advance(now);
+}
+
+bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {
+  if (server.role() != Role::kServer || phase() < JobPhase::kStarting) return false;
+  std::optional<ShardMap> next = Without(record_.map, server.id);
+  if (!next.has_value()) return false;
+  record_.map = *std::move(next);
+  const ProcessId id = server.id;
+  const std::string why = fmt::format("{} {}", server.Name(), how);
+  record_.gone.push_back({server.incarnation(), why});
+  DismissIfGone(server.incarnation());
+  out_.AddEvent(now, "server_lost", {{"id", int64_t{id.value()}}, {"how", how}});
+  LogWarn("job.goes_on_without_server", {{"why", why}, {"map", record_.map.version.value()}});
+  members_.Remove(id);
+  orders_.Remove(id);
+  for (const Member& member : members_.members()) {
+    out_.Send(member, MapChangedMessage{record_.map});
+  }
+  if (!training_) return true;
+  const Status settled = training_->OnRemoved(now, id);
+  if (!settled.ok()) Fail(now, settled);
+  return true;
+}
+
+bool Job::DismissIfGone(Incarnation from) {
+  const auto gone = std::ranges::find(record_.gone, from, &GoneServer::incarnation);
+  if (gone == record_.gone.end()) return false;
+  const Status why = Unavailable("the job has gone on without it: {}", gone->why);
+  out_.Send(from, StopMessage{why.code(), ProblemOf(why)});
+  return true;
+}
+
+bool Job::IsMixed(const OrderTracker::Completed& finish) const {
+  return std::ranges::any_of(finish.outcomes, [this](const auto& outcome) {
+    const Member* const member = members_.Find(outcome.first);
+    if (member == nullptr) return true;
+    return member->role() == Role::kServer &&
+           std::get<FinishDone>(outcome.second).map != record_.map.version;
+  });
 }
 
 void Job::FailLost(TimePoint now, const Member& member, const std::string& how) {
@@ -199,6 +254,7 @@ void Job::SendState(const Member& to) {
   const bool committed = training_ && training_->record().committed.has_value();
   if (committed && to.role() == Role::kServer) out_.Send(to, *training_->record().committed);
   SendStart(context_, to);
+  out_.Send(to, MapChangedMessage{record_.map});
   for (OrderMessage& order : orders_.OutTo(to.id)) out_.Send(to, std::move(order));
 }
 

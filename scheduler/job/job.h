@@ -77,9 +77,16 @@ class Job {
   void SettleSuccessors(TimePoint now);
   // `to` has taken the place of a server that died.
   Status BriefSuccessor(TimePoint now, const Member& to);
+  // Of a process that was removed, and lives.
+  bool DismissIfGone(Incarnation from);
+  // Whether some report was made by another map than the present one, as chains changed meanwhile.
+  bool IsMixed(const OrderTracker::Completed& finish) const;
   // Sends what a process needs that begins a session: the start, and the orders that it has not
   // carried out. Nothing before the job starts.
   void SendState(const Member& to);
+  // Goes on without a server, if the other members of its chains have all that it had. Returns false
+  // if it cannot.
+  bool Remove(TimePoint now, const Member& server, const std::string& how);
   void FailLost(TimePoint now, const Member& member, const std::string& how);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);

@@ -21,6 +21,7 @@ uint64_t Issue(JobContext& job, Order what, Audience to) {
 
 void SendStart(JobContext& job, const Member& to) {
   StartMessage start = job.record.start;
+  start.view.map = job.record.map;
   if (to.role() == Role::kServer) start.plan.clear();
   job.out.Send(to, std::move(start));
 }

@@ -53,6 +53,13 @@ struct TrainingRecord {
   DT_FIELDS(schedule, work, checkpoint, committed, loaded, had_finished, first_step, trained_before)
 };
 
+// A server that the job goes on without.
+struct GoneServer {
+  Incarnation incarnation;
+  std::string why;  // "server 2 (pid 4711 on host7) has not been heard of for 3.1 s"
+  DT_FIELDS(incarnation, why)
+};
+
 struct JobRecord {
   Term term;  // The term of the scheduler that wrote the record.
   Generation generation;
@@ -62,7 +69,9 @@ struct JobRecord {
   // Description of the data, equal on all workers; set when the first one has read it.
   DataReadyMessage data;
   PlanRecord plan;
-  StartMessage start;  // Slices, shard map and plan, as they were sent to workers.
+  StartMessage start;            // Slices, shard map and plan, as they were sent to workers.
+  ShardMap map;                  // The present one; that of `start` is the first.
+  std::vector<GoneServer> gone;  // Servers that were removed.
   OrdersOut orders;
   std::optional<TrainingRecord> training;
   RendezvousRecord rendezvous;
@@ -71,8 +80,8 @@ struct JobRecord {
   std::optional<Totals> totals;    // Set once the Finish order is done.
   std::optional<StopMessage> end;  // How the job has ended.
   std::vector<JobResult::Event> events;
-  DT_FIELDS(term, generation, run, phase, members, data, plan, start, orders, training, rendezvous,
-            resumed_from, last_checkpoint, totals, end, events)
+  DT_FIELDS(term, generation, run, phase, members, data, plan, start, map, gone, orders, training,
+            rendezvous, resumed_from, last_checkpoint, totals, end, events)
 };
 
 // The bytes of each field of a record, by the field's name, so that only what has changed must be

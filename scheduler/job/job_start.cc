@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/plan/plan_codec.h"
 #include "ops/op_spec.h"
+#include "scheduler/shards/chains.h"
 
 namespace dt::scheduler {
 namespace {
@@ -63,14 +64,14 @@ PlanInput PlanInputOf(const JobContext& job) {
 }
 
 StartMessage StartOf(const JobContext& job, const Plan& plan) {
-  std::vector<ServerInfo> servers;
+  std::vector<ServerPlace> servers;
   for (const Member* server : job.members.OfRole(Role::kServer)) {
-    servers.push_back({server->id, server->join.endpoints});
+    servers.push_back({{server->id, server->join.endpoints}, server->join.host});
   }
-  const uint32_t shards = job.options.job.cluster.shards;
+  const ClusterConfig& cluster = job.options.job.cluster;
   StartMessage start;
   start.view = {job.record.generation, ViewNumber(1),
-                MakeShardMap(MapVersion(1), shards, std::move(servers)),
+                MakeChains(MapVersion(1), cluster.shards, cluster.replicas, servers),
                 IdsOf(job.members, Audience::kWorkers)};
   start.slices = job.options.slices();
   start.plan = Encode(plan);
@@ -136,6 +137,7 @@ Status JobStart::OnPlanMade(TimePoint now, PlanMade made) {
   }
   job_.record.plan = {std::move(plan.model), std::move(plan.explanation), plan.step_seconds};
   job_.record.start = StartOf(job_, plan.plan);
+  job_.record.map = job_.record.start.view.map;
   job_.record.phase = JobPhase::kStarting;
   plan_ = std::move(plan.plan);
   for (const Member& member : job_.members.members()) SendStart(job_, member);

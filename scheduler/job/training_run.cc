@@ -243,6 +243,11 @@ Status TrainingRun::OnReplaced(TimePoint now, const Member& server) {
   return SettleCheckpoint(now);
 }
 
+Status TrainingRun::OnRemoved(TimePoint now, ProcessId server) {
+  checkpoint_.OnRemoved(server);
+  return SettleCheckpoint(now);
+}
+
 Status TrainingRun::SettleCheckpoint(TimePoint now) {
   const std::optional<CheckpointCommit::Settled> settled = checkpoint_.TakeSettled();
   if (!settled.has_value()) return OkStatus();

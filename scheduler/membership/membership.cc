@@ -97,6 +97,11 @@ Status Membership::Return(TimePoint now, ProcessId id, const JoinMessage& join) 
   return OkStatus();
 }
 
+void Membership::Remove(ProcessId id) {
+  std::erase_if(members_, [&](const Member& member) { return member.id == id; });
+  presence_.erase(id);
+}
+
 void Membership::SetAway(TimePoint now, ProcessId id) { presence_[id].away_since = now; }
 
 const Member* Membership::Find(Incarnation incarnation) const {

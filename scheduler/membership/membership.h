@@ -68,6 +68,8 @@ class Membership {
   // The process in `join` replaces the member's process: same id, not ready. Errors: Invalid, if it
   // is of another job or version, or has other addresses than before.
   Status Return(TimePoint now, ProcessId id, const JoinMessage& join);
+  // The job goes on without this member. Pointers to it are invalid afterwards.
+  void Remove(ProcessId id);
   // Stops checking the member's lease until it is heard again.
   void SetAway(TimePoint now, ProcessId id);
   const Member* Find(Incarnation incarnation) const;

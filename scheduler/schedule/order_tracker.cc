@@ -31,6 +31,10 @@ Status OrderTracker::OnDone(ProcessId from, OrderDoneMessage done) {
   return OkStatus();
 }
 
+void OrderTracker::Remove(ProcessId id) {
+  for (OrdersOut::Out& out : record_.out) out.missing.erase(id);
+}
+
 std::vector<OrderMessage> OrderTracker::OutTo(ProcessId id) const {
   std::vector<OrderMessage> orders;
   for (const OrdersOut::Out& out : record_.out) {

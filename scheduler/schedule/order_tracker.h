@@ -52,6 +52,8 @@ class OrderTracker {
   Status OnDone(ProcessId from, OrderDoneMessage done);
   // Returns the oldest order once all processes have carried it out.
   std::optional<Completed> TakeCompleted();
+  // Nothing is expected of this process any more. What it has reported stays.
+  void Remove(ProcessId id);
   // The orders that one process has not carried out, oldest first.
   std::vector<OrderMessage> OutTo(ProcessId id) const;
   bool empty() const { return record_.out.empty(); }

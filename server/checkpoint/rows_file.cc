@@ -22,6 +22,7 @@ constexpr uint64_t kRowsAtOnce = 1024;
 RowsHeader HeaderOf(const ShardSet& shards, Step step) {
   RowsHeader header{.step = step, .shards = shards.shards_of_job()};
   for (const Shard& shard : shards.shards()) {
+    if (!shard.place().tail) continue;
     header.holds.push_back(shard.id());
     header.positions.push_back(shard.position());
   }
@@ -212,6 +213,7 @@ std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::sort(order, {}, [&](uint32_t t) { return shards.tables()[t].id; });
   for (const Shard& shard : shards.shards()) {
+    if (!shard.place().tail) continue;
     for (const uint32_t t : order) {
       const EmbeddingTable& table = shard.table(t);
       task->notes.emplace_back(StateKey(shard.id(), table.spec().id), table.LifeState());

@@ -24,7 +24,8 @@ struct CheckpointLocation {
   uint32_t executor = 0;
 };
 
-// Describes the checkpoint of these rows, for DiskTier::BeginSave at the cut.
+// Describes the checkpoint of these rows, for DiskTier::BeginSave at the cut. A shard counts in the
+// file of the server at which its chain ends; the file may have rows of others, which do not.
 std::unique_ptr<CheckpointTask> SaveTask(const ShardSet& shards, Step step,
                                          const CheckpointLocation& location);
 

@@ -1,6 +1,7 @@
 #include "server/service/commands.h"
 
 #include <limits>
+#include <map>
 
 #include "server/log/log_replay.h"
 #include "server/shard/checksum.h"
@@ -29,7 +30,7 @@ class Begin : public ExecutorCommand {
   // Replays a part of the log. Between the parts the thread does its usual work, so that a push
   // that waits for rows from the disk gets them. False: there is no more.
   Result<bool> Piece(TimePoint now, ExecutorState& state) {
-    if (replay_ == nullptr) DT_TRY_STATUS(Open(state));
+    if (replay_ == nullptr) DT_TRY_STATUS(Open(now, state));
     if (replay_ == nullptr) return false;
     DT_TRY(const bool more, replay_->Some(now, *state.shards()));
     if (more) return true;
@@ -38,8 +39,8 @@ class Begin : public ExecutorCommand {
     return false;
   }
 
-  Status Open(ExecutorState& state) {
-    state.Begin(std::move(shards_), std::move(disk_));
+  Status Open(TimePoint now, ExecutorState& state) {
+    state.Begin(now, std::move(shards_), std::move(disk_));
     if (!log_.has_value()) return OkStatus();
     ShardSet& shards = *state.shards();
     const Generation generation = shards.generation();
@@ -102,6 +103,7 @@ class Load : public ExecutorCommand {
   std::optional<ExecutorAnswer> Work(TimePoint, ExecutorState& state) override {
     if (state.shards() == nullptr) return {{Internal("load before the start of the job")}};
     state.RenewTier();
+    state.links().Reset();
     Status status = LoadRows(folder_, step_, generation_, *state.shards(), state.tier());
     if (status.ok() && state.log() != nullptr) status = state.log()->Restart(generation_);
     return ExecutorAnswer{.status = std::move(status), .first_segment = state.first_segment()};
@@ -127,6 +129,15 @@ class Cut : public ExecutorCommand {
   const Step step_;
 };
 
+CopySum SumOf(ShardId shard, std::span<const TableReport> tables) {
+  CopySum sum{.shard = shard};
+  for (const TableReport& table : tables) {
+    sum.checksum_low += table.checksum_low;
+    sum.checksum_high += table.checksum_high;
+  }
+  return sum;
+}
+
 class Report : public ExecutorCommand {
  public:
   std::optional<ExecutorAnswer> Work(TimePoint now, ExecutorState& state) override {
@@ -139,11 +150,22 @@ class Report : public ExecutorCommand {
       if (now < *deadline_) return std::nullopt;
       answer.status = Timeout("report: {}", shards.SlowestText());
     }
-    answer.tables = ReportTables(shards.tables(), shards.shards());
+    std::map<ShardId, std::vector<TableReport>> reports;
+    for (const Shard& shard : shards.shards()) {
+      reports[shard.id()] = ReportTables(shards.tables(), {&shard, 1});
+    }
     answer.status.Update(state.tier()->VisitRowsBelow(
         [&](const EmbeddingTable& table, Key key, std::span<const std::byte> record) {
-          AddRowBelow(table, key, record, answer.tables);
+          AddRowBelow(table, key, record, reports.at(table.shard()));
         }));
+    answer.map = shards.view().map.version;
+    answer.tables = ReportTables(shards.tables(), {});
+    for (const auto& [id, report] : reports) {
+      if (shards.Find(id)->place().tail) AddReports(answer.tables, report);
+      if (shards.view().map.chains[id.value()].members.size() > 1) {
+        answer.copies.push_back(SumOf(id, report));
+      }
+    }
     return answer;
   }
 

@@ -18,7 +18,9 @@ namespace dt::server {
 
 struct ExecutorAnswer {
   Status status;
-  std::vector<TableReport> tables = {};  // For Report.
+  std::vector<TableReport> tables = {};  // For Report: of the shards whose chains end here.
+  std::vector<CopySum> copies = {};      // For Report: of all shards with other members.
+  MapVersion map = {};                   // For Report: the map by which they are told apart.
   uint64_t first_segment = 0;            // For Begin, Load and Cut: the log's; 0: there is no log.
 };
 

@@ -32,9 +32,14 @@ PeerMessage DataFrontend::Answer(const Asker& to, Status status, std::vector<Sha
 DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_timeout)
     : tables_(std::move(tables)), pull_timeout_(pull_timeout) {}
 
-void DataFrontend::Serve(ShardSet* shards, bool logged, std::vector<PeerMessage>& answers) {
+void DataFrontend::Serve(ShardSet* shards, ChainLinks* links, bool logged,
+                         std::vector<PeerMessage>& answers) {
   shards_ = shards;
-  OnCommit(Busy("the server takes up another state"), answers);
+  links_ = links;
+  const Status busy = Busy("the server takes up another state");
+  OnCommit(busy, answers);
+  for (const auto& [key, push] : unstable_) answers.push_back(Answer(push.asker, busy));
+  unstable_.clear();
   logged_to_disk_ = logged;
   log_status_ = OkStatus();
   served_at_ = disk_served_at_ = 0;
@@ -49,8 +54,8 @@ Status DataFrontend::Ready() const {
 
 void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
                              std::vector<PeerMessage>& answers) {
-  // The log needs the bytes as they were digested and applied.
-  if (logged_to_disk_) {
+  // The log, and the other members of a chain, need the bytes as they were applied.
+  if (logged_to_disk_ || (links_ != nullptr && links_->active())) {
     for (Frame& frame : message.frames) frame = Frame::Settled(std::move(frame));
   }
   Result<DataRequest> request = DecodeDataRequest(std::move(message.frames), tables_);
@@ -70,6 +75,16 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
     case DataRequest::Kind::kComplete:
       if (ready.ok()) OnBad(now, message.peer, HandleComplete(*shards_, request->complete));
       break;
+    case DataRequest::Kind::kRecords:
+      if (!ready.ok()) break;
+      if (Status taken = links_->OnRecords(std::move(request->records), *shards_); !taken.ok()) {
+        OnBad(now, message.peer, taken);
+        if (taken.code() == StatusCode::kDataLoss) failure_.Update(std::move(taken));
+      }
+      break;
+    case DataRequest::Kind::kAcks:
+      if (ready.ok()) OnBad(now, message.peer, links_->OnAcks(request->acks, *shards_));
+      break;
   }
   ServeParked(answers);
 }
@@ -77,16 +92,53 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
 void DataFrontend::OnPush(TimePoint now, const PeerId& peer, PushRequest request,
                           std::vector<PeerMessage>& answers) {
   const Asker asker{peer, request.request, request.stamp.map};
-  const size_t pieces = request.pieces.size();
+  const ShardPieces pieces = request.pieces;
   PushOutcome outcome{.status = Ready()};
   if (outcome.status.ok() && !log_status_.ok()) outcome.status = Busy("{}", MessageOf(log_status_));
+  if (outcome.status.ok() && links_->full()) {
+    outcome.status =
+        Busy("{} bytes wait for the other members of their chains", links_->kept_bytes());
+  }
   if (outcome.status.ok()) outcome = HandlePush(*shards_, std::move(request));
   OnBad(now, peer, outcome.status);
-  const bool some = outcome.status.ok() && outcome.refused.size() < pieces;
-  if (some && logged_to_disk_) {
+  const bool some = outcome.status.ok() && outcome.refused.size() < pieces.size();
+  auto unstable =
+      some ? UnstableOf(pieces, outcome.refused) : std::vector<std::pair<ShardId, Position>>();
+  if (!unstable.empty()) {
+    unstable_[{peer, asker.request}] = {asker, std::move(outcome.refused), std::move(unstable)};
+  } else if (some && logged_to_disk_) {
     unlogged_.push_back({asker, std::move(outcome.refused)});
   } else {
     answers.push_back(Answer(asker, std::move(outcome.status), std::move(outcome.refused)));
+  }
+}
+
+std::vector<std::pair<ShardId, Position>> DataFrontend::UnstableOf(
+    const ShardPieces& pieces, std::span<const ShardId> refused) const {
+  std::vector<std::pair<ShardId, Position>> unstable;
+  if (!links_->active()) return unstable;
+  for (const ShardPiece& piece : pieces) {
+    if (std::ranges::binary_search(refused, piece.shard)) continue;
+    const Position position = shards_->Find(piece.shard)->position();
+    if (!links_->IsStable(piece.shard, position)) unstable.emplace_back(piece.shard, position);
+  }
+  return unstable;
+}
+
+void DataFrontend::AnswerStable(std::vector<PeerMessage>& answers) {
+  if (unstable_.empty() || links_->progress() == stable_at_) return;
+  stable_at_ = links_->progress();
+  for (auto at = unstable_.begin(); at != unstable_.end();) {
+    Unstable& push = at->second;
+    std::erase_if(push.records, [this](const auto& record) {
+      return links_->IsStable(record.first, record.second);
+    });
+    if (!push.records.empty()) {
+      ++at;
+      continue;
+    }
+    answers.push_back(Answer(push.asker, OkStatus(), std::move(push.refused)));
+    at = unstable_.erase(at);
   }
 }
 
@@ -192,6 +244,7 @@ void DataFrontend::ServeParked(std::vector<PeerMessage>& answers) {
 
 void DataFrontend::OnTick(TimePoint now, std::vector<PeerMessage>& answers) {
   ServeParked(answers);
+  AnswerStable(answers);
   for (auto at = parked_.begin(); at != parked_.end() && now >= at->second.deadline;) {
     const PullRequest& request = at->second.request;
     const bool for_disk =

@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/net/socket.h"
 #include "common/wire/data.h"
+#include "server/chain/chain_links.h"
 #include "server/shard/shard_set.h"
 
 namespace dt::server {
@@ -26,9 +27,10 @@ class DataFrontend {
   DataFrontend(std::vector<WireTable> tables, Duration pull_timeout);
 
   // Requests are for these shards from now on; without shards they are answered with Busy. Parked
-  // pulls are answered with Stale. `logged`: the shards' records go into a log, and OnCommit
-  // acknowledges pushes. The shards must outlive their use here.
-  void Serve(ShardSet* shards, bool logged, std::vector<PeerMessage>& answers);
+  // pulls are answered with Stale. `links`: those of the shards' chains; pushes are acknowledged
+  // when they are stable. `logged`: the shards' records go into a log, and OnCommit acknowledges
+  // pushes. Shards and links must outlive their use here.
+  void Serve(ShardSet* shards, ChainLinks* links, bool logged, std::vector<PeerMessage>& answers);
   // Called after every commit of the log: OK acknowledges the pushes since the last commit;
   // otherwise they are answered with Busy, and pushes are refused until a commit is OK.
   void OnCommit(const Status& written, std::vector<PeerMessage>& answers);
@@ -38,6 +40,9 @@ class DataFrontend {
   void OnTick(TimePoint now, std::vector<PeerMessage>& answers);
   // When OnTick must be called again.
   TimePoint NextDeadline() const;
+
+  // Why the shards cannot go on: they could not follow a record. OK while they can.
+  const Status& failure() const { return failure_; }
 
   uint64_t bad_messages() const { return bad_messages_; }
   size_t parked() const { return parked_.size(); }
@@ -71,10 +76,16 @@ class DataFrontend {
   void OnPush(TimePoint now, const PeerId& peer, PushRequest request,
               std::vector<PeerMessage>& answers);
   Status Ready() const;
+  // What must be stable before a push of these pieces counts: all that their shards have by now.
+  std::vector<std::pair<ShardId, Position>> UnstableOf(const ShardPieces& pieces,
+                                                       std::span<const ShardId> refused) const;
+  void AnswerStable(std::vector<PeerMessage>& answers);
 
   const std::vector<WireTable> tables_;
   const Duration pull_timeout_;
   ShardSet* shards_ = nullptr;
+  ChainLinks* links_ = nullptr;
+  Status failure_;
   bool logged_to_disk_ = false;
   Status log_status_;  // Result of the last commit.
   struct Unlogged {
@@ -83,7 +94,14 @@ class DataFrontend {
   };
   std::vector<Unlogged> unlogged_;  // Pushes that are held, but not in the log yet.
 
-  ParkedById parked_;  // Ids ascend with arrival, and so with the deadline.
+  struct Unstable {  // A push that is held, but not by all members of its shards' chains.
+    Asker asker;
+    std::vector<ShardId> refused;
+    std::vector<std::pair<ShardId, Position>> records;
+  };
+  std::map<std::pair<PeerId, uint64_t>, Unstable> unstable_;  // By sender and request.
+  uint64_t stable_at_ = 0;  // ChainLinks::progress when they were last looked through.
+  ParkedById parked_;       // Ids ascend with arrival, and so with the deadline.
   uint64_t next_id_ = 0;
   // Ids of parked pulls; each is in one of the two sets.
   std::set<std::pair<Step, uint64_t>> wait_for_step_;

@@ -12,9 +12,10 @@ constexpr size_t kTurnBytes = 64 << 20;
 
 }  // namespace
 
-Executor::Executor(ExecutorOptions options, std::unique_ptr<ServerSocket> socket)
+Executor::Executor(ExecutorOptions options, std::unique_ptr<ServerSocket> socket, Network& network)
     : endpoint_(socket->endpoint()),
       socket_(std::move(socket)),
+      network_(network),
       core_(std::move(options), [this] { socket_->Wake(); }),
       thread_([this](std::stop_token stop) { Run(stop); }) {}
 
@@ -28,6 +29,12 @@ void Executor::Post(std::unique_ptr<ExecutorCommand> command) {
   socket_->Wake();
 }
 
+// Should the queue be full, the executor has enough newer maps to take up; it gets the next one.
+void Executor::SetMap(ShardMap map) {
+  static_cast<void>(maps_.TryPush(map));
+  socket_->Wake();
+}
+
 void Executor::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     if (!busy_) {
@@ -35,6 +42,9 @@ void Executor::Run(std::stop_token stop) {
         core_.Post(*std::move(command));
         busy_ = true;
       }
+    }
+    while (auto map = maps_.Pop(Duration::zero())) {
+      core_.SetMap(SystemClock().Now(), *std::move(map));
     }
     core_.BeginTurn(SystemClock().Now());
     const bool alive = TakeMessages();
@@ -57,7 +67,7 @@ bool Executor::TakeMessages() {
     }
     for (const Frame& frame : message->frames) bytes += frame.size();
     core_.OnMessage(SystemClock().Now(), *std::move(message));
-    if (!core_.has_log()) return true;
+    if (!core_.shares_turns()) return true;
     timeout = Duration::zero();
   }
   return true;
@@ -69,6 +79,24 @@ void Executor::SendAll() {
     if (!sent.ok()) LogWarn("server.answer_lost", {{"problem", MessageOf(sent)}});
   }
   core_.outgoing().clear();
+  SendLetters();
+}
+
+// What cannot be sent now is lost, as in a network; the links send it again.
+void Executor::SendLetters() {
+  for (ChainLinks::Letter& letter : core_.letters()) {
+    std::unique_ptr<ClientSocket>& socket = servers_[letter.endpoint];
+    if (socket == nullptr) {
+      Result<std::unique_ptr<ClientSocket>> connected = network_.Connect(letter.endpoint);
+      if (!connected.ok()) {
+        LogWarn("server.no_way_to_server", {{"problem", ToText(connected.status())}});
+        continue;
+      }
+      socket = *std::move(connected);
+    }
+    socket->Send(std::move(letter.frames)).IgnoreError();
+  }
+  core_.letters().clear();
 }
 
 void Executor::Publish() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -18,13 +19,16 @@ namespace dt::server {
 
 class Executor {
  public:
-  Executor(ExecutorOptions options, std::unique_ptr<ServerSocket> socket);
+  // `network` connects to other servers' executors; it outlives the executor.
+  Executor(ExecutorOptions options, std::unique_ptr<ServerSocket> socket, Network& network);
   ~Executor();
 
   const std::string& endpoint() const { return endpoint_; }
 
   // For the server's main thread: posts a command, whose answer must be awaited before the next.
   void Post(std::unique_ptr<ExecutorCommand> command);
+  // A newer map of the job; at any time.
+  void SetMap(ShardMap map);
   // Nothing if there is no answer within `timeout`: ask again.
   std::optional<ExecutorAnswer> Await(Duration timeout) { return answers_.Pop(timeout); }
   // The result of a save; returned once.
@@ -41,9 +45,10 @@ class Executor {
  private:
   void Run(std::stop_token stop);
   // Takes messages that have arrived, or waits for the first one until the next turn: one message,
-  // or with a log as many as share a write to it. False if the socket is of no use any more.
+  // or as many as share a turn. False if the socket is of no use any more.
   bool TakeMessages();
   void SendAll();
+  void SendLetters();
   void Publish();
   void Fail(const Status& status);
 
@@ -51,12 +56,15 @@ class Executor {
 
   // Touched by thread_ only.
   const std::unique_ptr<ServerSocket> socket_;
+  Network& network_;
+  std::map<std::string, std::unique_ptr<ClientSocket>> servers_;  // By endpoint.
   ExecutorCore core_;
   bool busy_ = false;  // True while a command is under way.
   bool failed_ = false;
 
   // Between the threads.
   BoundedQueue<std::unique_ptr<ExecutorCommand>> commands_{4};
+  BoundedQueue<ShardMap> maps_{64};
   BoundedQueue<ExecutorAnswer> answers_{4};
   BoundedQueue<SavedRows> saved_{4};
   BoundedQueue<Status> failures_{1};

@@ -23,7 +23,7 @@ ExecutorCore::ExecutorCore(ExecutorOptions options, std::function<void()> wake)
 void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
   DT_CHECK(command_ == nullptr);
   command_ = std::move(command);
-  if (command_->replaces_rows()) frontend_.Serve(nullptr, false, outgoing_);
+  if (command_->replaces_rows()) frontend_.Serve(nullptr, nullptr, false, outgoing_);
 }
 
 void ExecutorCore::BeginTurn(TimePoint now) {
@@ -39,6 +39,8 @@ void ExecutorCore::OnMessage(TimePoint now, PeerMessage message) {
 void ExecutorCore::EndTurn(TimePoint now) {
   frontend_.OnTick(now, outgoing_);
   CommitLog(now);
+  if (!frontend_.failure().ok()) Fail(frontend_.failure());
+  if (state_.shards() != nullptr) state_.links().TakeLetters(now, *state_.shards(), letters_);
   NoteProgress();
 }
 
@@ -59,7 +61,11 @@ void ExecutorCore::WorkOnTier() {
   if (tier == nullptr) return;
   const uint64_t before = tier->progress();
   tier->Work();
-  if (tier->progress() != before) state_.shards()->Resume();
+  if (tier->progress() != before) {
+    state_.shards()->Resume();
+    const Status followed = state_.links().Resume(*state_.shards());
+    if (!followed.ok()) Fail(followed);
+  }
   state_.shards()->RemoveRows();
   const std::unique_ptr<CheckpointTask> task = tier->TakeSaved();
   if (task == nullptr) return;
@@ -72,7 +78,7 @@ void ExecutorCore::WorkOnCommand(TimePoint now) {
   if (!answer.has_value()) return;
   // After an error only some rows are there, so nothing is served.
   if (command_->replaces_rows() && answer->status.ok()) {
-    frontend_.Serve(state_.shards(), has_log(), outgoing_);
+    frontend_.Serve(state_.shards(), &state_.links(), state_.log() != nullptr, outgoing_);
   }
   command_.reset();
   answer_ = std::move(answer);
@@ -99,6 +105,7 @@ void ExecutorCore::CommitLog(TimePoint now) {
 Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
   if (state_.tier() != nullptr && state_.tier()->busy()) return Duration::zero();
   if (state_.shards() != nullptr && state_.shards()->HasRowsToRemove()) return Duration::zero();
+  if (state_.links().has_more()) return Duration::zero();
   if (command_ != nullptr) return command_->timeout();
   if (frontend_.NextDeadline() == TimePoint::max()) return kTurnEvery;
   return std::clamp<Duration>(frontend_.NextDeadline() - now, Duration::zero(), kTurnEvery);

@@ -42,16 +42,22 @@ class ExecutorCore {
   // REQUIRES: the command before it was answered.
   void Post(std::unique_ptr<ExecutorCommand> command);
 
+  // Takes up a newer map of the job; at any time, also while a command is under way.
+  void SetMap(TimePoint now, ShardMap map) { state_.SetMap(now, std::move(map)); }
+
   void BeginTurn(TimePoint now);
   void OnMessage(TimePoint now, PeerMessage message);
   void EndTurn(TimePoint now);
-  // If there is a log, many requests share a turn, and so one write to it.
-  bool has_log() const { return state_.log() != nullptr; }
+  // If there is a log, or a chain, many requests share a turn, and so one write to it or one message
+  // to the next member.
+  bool shares_turns() const { return state_.log() != nullptr || state_.links().active(); }
   // How long the next turn may wait if no request comes.
   Duration UntilNextTurn(TimePoint now) const;
 
   // Answers to send; the caller clears them.
   std::vector<PeerMessage>& outgoing() { return outgoing_; }
+  // Messages to other servers' executors; the caller clears them.
+  std::vector<ChainLinks::Letter>& letters() { return letters_; }
   std::optional<ExecutorAnswer> TakeAnswer() { return std::exchange(answer_, std::nullopt); }
   // The result of a save; returned once.
   std::optional<SavedRows> TakeSaved() { return std::exchange(saved_, std::nullopt); }
@@ -79,6 +85,7 @@ class ExecutorCore {
   std::unique_ptr<ExecutorCommand> command_;  // The command under way; may be null.
   DataFrontend frontend_;
   std::vector<PeerMessage> outgoing_;
+  std::vector<ChainLinks::Letter> letters_;
   std::optional<ExecutorAnswer> answer_;
   std::optional<SavedRows> saved_;
   std::optional<std::vector<TableReport>> sizes_;

@@ -2,13 +2,32 @@
 
 namespace dt::server {
 
-void ExecutorState::Begin(ShardSetOptions shards, DiskTierOptions disk) {
+void ExecutorState::Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions disk) {
   log_.reset();
   tier_.reset();
+  links_ = ChainLinks(shards.frames);
   shards_ = std::make_unique<ShardSet>(std::move(shards));
   disk_ = std::move(disk);
   disk_.wake = wake_;
   RenewTier();
+  Rewire(now);
+  if (next_map_.has_value()) SetMap(now, *std::exchange(next_map_, std::nullopt));
+}
+
+void ExecutorState::SetMap(TimePoint now, ShardMap map) {
+  if (shards_ == nullptr) {
+    next_map_ = std::move(map);
+    return;
+  }
+  if (map.version <= shards_->view().map.version) return;
+  shards_->SetMap(std::move(map));
+  Rewire(now);
+}
+
+// The shards make records for those that need them.
+void ExecutorState::Rewire(TimePoint now) {
+  links_.SetMap(now, *shards_);
+  shards_->RecordTo(log_ != nullptr || links_.active() ? this : nullptr);
 }
 
 void ExecutorState::KeepLog(std::unique_ptr<RecordLog> log) {
@@ -26,7 +45,8 @@ bool ExecutorState::HasLeft(ShardId shard) const {
 }
 
 void ExecutorState::OnRecord(ShardId shard, const Record& record) {
-  log_->Append(Encode(shard, record));
+  if (log_ != nullptr) log_->Append(Encode(shard, record));
+  links_.OnRecord(shard, record);
 }
 
 void ExecutorState::RenewTier() {

@@ -1,10 +1,14 @@
-// What one executor holds: its shards, the disk tier below their memory, and the log of their
-// records. Owned by the executor's thread.
+// What one executor holds: its shards, the disk tier below their memory, the log of their records,
+// and the links to the other members of their chains. Owned by the executor's thread.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "common/base/clock.h"
+#include "common/cluster/shard_map.h"
+#include "server/chain/chain_links.h"
 #include "server/log/record_log.h"
 #include "server/shard/shard_set.h"
 #include "server/storage/disk_tier.h"
@@ -17,7 +21,9 @@ class ExecutorState : private RecordSink {
   explicit ExecutorState(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   // Replaces everything by shards without rows, and no log.
-  void Begin(ShardSetOptions shards, DiskTierOptions disk);
+  void Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions disk);
+  // Takes up a newer map of the job, at once or, before Begin, with the next one.
+  void SetMap(TimePoint now, ShardMap map);
   // Replaces the tier by an empty one; rows in memory stay.
   void RenewTier();
   // Takes a shard away. It must not be added again before HasLeft. REQUIRES: no checkpoint is being
@@ -31,17 +37,22 @@ class ExecutorState : private RecordSink {
   ShardSet* shards() const { return shards_.get(); }  // Null until Begin, as is tier().
   DiskTier* tier() const { return tier_.get(); }
   RecordLog* log() const { return log_.get(); }  // Null if no log is kept.
+  ChainLinks& links() { return links_; }
+  const ChainLinks& links() const { return links_; }
   // The log's first segment; 0: there is no log.
   uint64_t first_segment() const { return log_ == nullptr ? 0 : log_->first_segment(); }
 
  private:
   void OnRecord(ShardId shard, const Record& record) override;
+  void Rewire(TimePoint now);
 
   const std::function<void()> wake_;
   std::unique_ptr<ShardSet> shards_;
   DiskTierOptions disk_;
   std::unique_ptr<DiskTier> tier_;  // The tier below shards_.
   std::unique_ptr<RecordLog> log_;
+  ChainLinks links_;
+  std::optional<ShardMap> next_map_;  // A map that came before Begin.
 };
 
 }  // namespace dt::server

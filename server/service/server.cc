@@ -63,7 +63,7 @@ class ServerRole : public Server {
     std::vector<std::string> endpoints;
     for (auto& socket : sockets) {
       endpoints.push_back(socket->endpoint());
-      executors_.push_back(std::make_unique<Executor>(executor, std::move(socket)));
+      executors_.push_back(std::make_unique<Executor>(executor, std::move(socket), DataNetwork()));
     }
     return keeper_.has_value() ? keeper_->SetEndpoints(std::move(endpoints)) : OkStatus();
   }
@@ -184,6 +184,9 @@ class ServerRole : public Server {
   }
 
   Status SendAll() {
+    if (const std::optional<ShardMap> map = core_->TakeMap()) {
+      for (const auto& executor : executors_) executor->SetMap(*map);
+    }
     for (ServerCore::Command& command : core_->TakeCommands()) {
       executors_[command.executor]->Post(std::move(command.command));
     }

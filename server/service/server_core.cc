@@ -31,6 +31,10 @@ ServerCore::ServerCore(Options options)
 // ------------------------------------------------------------ one message after the other
 
 void ServerCore::OnMessage(TimePoint now, ControlMessage message) {
+  if (auto* changed = std::get_if<MapChangedMessage>(&message)) {
+    map_ = std::move(changed->map);
+    return;
+  }
   inbox_.push_back(std::move(message));
   Advance(now);
 }
@@ -200,8 +204,13 @@ Status ServerCore::Finish(uint64_t order) {
   AskAll([](uint32_t) { return ReportCommand(); },
          [this, order](TimePoint, Answers answers) {
            FinishDone done;
-           done.tables = std::move(answers[0].tables);
+           done.tables = answers[0].tables;
            for (size_t i = 1; i < answers.size(); ++i) AddReports(done.tables, answers[i].tables);
+           done.map = answers[0].map;
+           for (ExecutorAnswer& answer : answers) {
+             done.map = std::min(done.map, answer.map);
+             std::ranges::move(answer.copies, std::back_inserter(done.copies));
+           }
            if (options_.stats) done.stats = options_.stats();
            Done(order, std::move(done));
            return OkStatus();

@@ -6,7 +6,8 @@
 //   Save ──Save──▶ done, and later, with the rows written, RowsWritten
 //   Load ──Load──▶ done                          CheckpointCommitted, if there is a log, ──Cut──▶
 //
-// Messages are handled one at a time, in the order in which they came. Owned by one thread.
+// Messages are handled one at a time, in the order in which they came, but for a changed map: the
+// orders before it may wait for it. Owned by one thread.
 #pragma once
 
 #include <deque>
@@ -51,6 +52,9 @@ class ServerCore {
   std::vector<ControlMessage> TakeOutgoing() { return std::exchange(outgoing_, {}); }
   // The first executor that owes an answer.
   std::optional<uint32_t> awaited() const;
+  // The newest map of the job, for all executors at once, whatever commands are under way.
+  std::optional<ShardMap> TakeMap() { return std::exchange(map_, std::nullopt); }
+
   bool saving() const { return saving_.has_value(); }
   bool started() const { return started_; }
   // Why the server cannot go on; OK while it can.
@@ -80,6 +84,7 @@ class ServerCore {
   std::deque<ControlMessage> inbox_;
   std::vector<Command> commands_;
   std::vector<ControlMessage> outgoing_;
+  std::optional<ShardMap> map_;
   Status failure_;
   bool started_ = false;
   // A command to all executors, until the last of them has answered.

@@ -53,6 +53,7 @@ std::vector<TableReport> SizesOf(std::span<const TableSpec> tables, std::span<co
   for (uint32_t t = 0; t < tables.size(); ++t) {
     sizes[t].name = tables[t].name;
     for (const Shard& shard : shards) {
+      if (!shard.place().tail) continue;
       const EmbeddingTable& table = shard.table(t);
       const uint64_t below = table.tier_counts().below;
       sizes[t].rows += table.rows() + below;

@@ -15,8 +15,8 @@ std::vector<TableReport> ReportTables(std::span<const TableSpec> tables,
 // Adds a row that is not in memory, unless it has expired.
 void AddRowBelow(const EmbeddingTable& table, Key key, std::span<const std::byte> record,
                  std::span<TableReport> reports);
-// Counts without checksums, which need no look at the rows. Rows below memory are included, and so
-// are expired rows that are not removed yet.
+// Counts of the shards whose chains end here, without checksums, which need no look at the rows.
+// Rows below memory are included, and so are expired rows that are not removed yet.
 std::vector<TableReport> SizesOf(std::span<const TableSpec> tables, std::span<const Shard> shards);
 // Adds counts and checksums, table by table. REQUIRES: both are of the same tables.
 void AddReports(std::vector<TableReport>& to, std::span<const TableReport> more);

@@ -68,6 +68,7 @@ Result<PushOutcome> Push(ShardSet& shards, PushRequest request) {
   PooledVector<ShardId> named;
   for (const ShardPiece& piece : request.pieces) named.push_back(piece.shard);
   DT_TRY(std::vector<ShardId> refused, shards.Refused(request.stamp, named));
+  DT_TRY_STATUS(shards.CheckHeads(named, refused));
   Status status = shards.Push(std::move(request), refused);
   return PushOutcome{std::move(status), std::move(refused)};
 }

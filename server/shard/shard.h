@@ -39,6 +39,15 @@ class Shard {
         std::unique_ptr<ShardClock> clock);
 
   ShardId id() const { return id_; }
+
+  // The place in the chain of those that hold the shard. The head makes the records; the others
+  // follow them. The tail counts in sums over servers.
+  struct Place {
+    bool head = true, tail = true;
+  };
+  Place place() const { return place_; }
+  void SetPlace(Place place) { place_ = place; }
+
   const ShardClock& clock() const { return *clock_; }
   // Every step before now() is applied.
   Step now() const { return clock_->now(); }
@@ -89,6 +98,7 @@ class Shard {
   std::vector<EmbeddingTable> tables_;
   std::unique_ptr<ShardClock> clock_;
   Position position_ = 0;
+  Place place_;
 };
 
 }  // namespace dt::server

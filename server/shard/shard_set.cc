@@ -47,13 +47,24 @@ ShardSet::ShardSet(ShardSetOptions options)
     rows_.push_back(std::make_unique<TableRows>(table));
   for (const ShardId id :
        ShardsOf(options_.view.map, options_.self, options_.executor, options_.executors)) {
-    shards_.emplace_back(id, rows_, MakeClock());
+    shards_.emplace_back(id, rows_, MakeClock()).SetPlace(PlaceOf(id));
   }
 }
 
 std::unique_ptr<ShardClock> ShardSet::MakeClock() const {
   if (!asynchronous()) return MakeSyncClock(options_.slices);
   return MakeAsyncClock({*options_.staleness, options_.view.workers});
+}
+
+Shard::Place ShardSet::PlaceOf(ShardId shard) const {
+  const Chain& chain = options_.view.map.chains[shard.value()];
+  return {chain.head() == options_.self, chain.tail() == options_.self};
+}
+
+void ShardSet::SetMap(ShardMap map) {
+  options_.view.map = std::move(map);
+  for (Shard& shard : shards_) shard.SetPlace(PlaceOf(shard.id()));
+  ++changes_;
 }
 
 Status ShardSet::CheckStamp(const Stamp& stamp) const {
@@ -92,6 +103,15 @@ Result<std::vector<ShardId>> ShardSet::Refused(const Stamp& stamp,
     }
   }
   return refused;
+}
+
+Status ShardSet::CheckHeads(std::span<const ShardId> shards,
+                            std::span<const ShardId> refused) const {
+  for (const ShardId shard : shards) {
+    if (std::ranges::binary_search(refused, shard) || Find(shard)->place().head) continue;
+    return Malformed("a push for shard {}, whose head is another server", shard.value());
+  }
+  return OkStatus();
 }
 
 Status ShardSet::CheckKeys(std::span<const KeyGroup> groups, std::span<const Key> keys) const {
@@ -202,6 +222,7 @@ ShardClock::Pullable ShardSet::MayPull(PullMode mode, Step step) const {
 void ShardSet::Advance(Step step) {
   complete_ = std::max(complete_, step);
   for (Shard& shard : shards_) {
+    if (!shard.place().head) continue;
     const Step before = shard.now();
     shard.Advance(step, context_);
     changes_ += shard.now() != before;
@@ -285,7 +306,9 @@ void ShardSet::PassTime(Duration elapsed) {
   if (time_step_ == Duration::zero()) return;
   time_passed_ += elapsed;
   if (time_passed_ < time_step_) return;
-  for (Shard& shard : shards_) shard.PassTime(time_passed_, context_);
+  for (Shard& shard : shards_) {
+    if (shard.place().head) shard.PassTime(time_passed_, context_);
+  }
   time_passed_ = {};
 }
 

@@ -38,6 +38,8 @@ class ShardSet {
   // Returns those of `shards` (ascending) for which a request is refused, because their chains have
   // changed since the sender's map. Malformed: by the sender's own map the shard is not here.
   Result<std::vector<ShardId>> Refused(const Stamp& stamp, std::span<const ShardId> shards) const;
+  // Malformed: a shard has its head on another server, to which pushes go.
+  Status CheckHeads(std::span<const ShardId> shards, std::span<const ShardId> refused) const;
   // Malformed: a key does not belong to its group's shard, or the number of slices is another one.
   Status CheckKeys(std::span<const KeyGroup> groups, std::span<const Key> keys) const;
   Status CheckSlices(uint32_t slices) const;
@@ -52,8 +54,11 @@ class ShardSet {
   // Otherwise a part may be taken, and the same push must come again. REQUIRES: CheckKeys and
   // CheckSlices were OK.
   Status Push(PushRequest request, std::span<const ShardId> refused = {});
-  // Called when every step before `step` is complete on all workers: applies what is held.
+  // Called when every step before `step` is complete on all workers: applies what is held, on the
+  // shards whose heads are here.
   void Advance(Step step);
+  // Every step before this one is known to be complete.
+  Step complete() const { return complete_; }
   // Continues what Advance had to leave; call it when progress() has changed.
   void Resume() { Advance(complete_); }
   // True if every shard has applied every step before `step`; with asynchronous workers, if
@@ -102,7 +107,7 @@ class ShardSet {
   Status CheckNothingLost(Step step) const;
   void Reset(Step clock, Generation generation);
   // Sets a newer map. The caller removes and adds shards as the map demands.
-  void SetMap(ShardMap map) { options_.view.map = std::move(map); }
+  void SetMap(ShardMap map);
   // Adds an empty shard, to be filled by the caller. REQUIRES: it is not here, nor are rows of it.
   Shard& Add(ShardId id);
   // The shard is gone at once; its rows leave memory in several calls of RemoveRows.
@@ -125,6 +130,7 @@ class ShardSet {
 
  private:
   std::unique_ptr<ShardClock> MakeClock() const;
+  Shard::Place PlaceOf(ShardId shard) const;
   WireTable WireOf(uint32_t table) const {
     return {options_.tables[table].dim, options_.tables[table].wire};
   }
@@ -156,7 +162,7 @@ class ShardSet {
   uint64_t changes_ = 0;
   Duration time_step_{};    // How often time is told to the shards; zero: never.
   Duration time_passed_{};  // Not told to the shards yet.
-  Step complete_ = 0;       // Every step before this one is complete on all workers.
+  Step complete_ = 0;       // See complete().
   std::string log_end_;     // See SetLogEnd; empty if no log was read back.
 };
 

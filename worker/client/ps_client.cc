@@ -38,6 +38,12 @@ Status PsClient::Send(RequestBook::Outgoing& letter) {
   return socket->Send(std::move(letter.frames));
 }
 
+void PsClient::TakeMap() {
+  if (!options_.newer_map) return;
+  const std::optional<ShardMap> map = options_.newer_map(book_.routes().map().version);
+  if (map.has_value()) book_.OnMap(options_.clock->Now(), *map);
+}
+
 void PsClient::SendAll() {
   for (RequestBook::Outgoing& letter : book_.TakeOutgoing(options_.clock->Now())) {
     if (!Send(letter).ok()) book_.OnSendFailed(options_.clock->Now(), letter);
@@ -57,6 +63,7 @@ Status PsClient::WaitForOne(uint32_t executor, TimePoint& checked) {
   const TimePoint now = options_.clock->Now();
   if (now - checked < kPoll) return OkStatus();
   if (options_.interrupted) DT_TRY_STATUS(options_.interrupted());
+  TakeMap();
   DT_TRY_STATUS(book_.CheckTimes(now));
   SendAll();
   checked = now;
@@ -64,6 +71,7 @@ Status PsClient::WaitForOne(uint32_t executor, TimePoint& checked) {
 }
 
 void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
+  TakeMap();
   book_.BeginPull(options_.clock->Now(), plan, step, mode);
   SendAll();
 }

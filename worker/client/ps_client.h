@@ -23,6 +23,9 @@ class PsClient {
     Network* network = nullptr;
     RequestBook::Options requests;
     std::function<Status()> interrupted = {};  // Called while waiting; not OK ends the wait.
+    // Returns the job's map if it is newer than this version. Asked before requests and while
+    // waiting.
+    std::function<std::optional<ShardMap>(MapVersion)> newer_map = {};
     const Clock* clock = &SystemClock();
   };
   static Result<std::unique_ptr<PsClient>> Open(const View& view, Options options);
@@ -61,6 +64,7 @@ class PsClient {
  private:
   Result<ClientSocket*> SocketOf(uint32_t executor);
   Status Send(RequestBook::Outgoing& letter);
+  void TakeMap();
   void SendAll();
   Status WaitForOne(uint32_t executor, TimePoint& checked);
 

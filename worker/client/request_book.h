@@ -94,6 +94,8 @@ class RequestBook {
   // Errors: the server's own, if the request can have no other answer; Internal, if no server gives
   // such an answer.
   Status OnAnswer(TimePoint now, uint32_t executor, Frames frames);
+  // Called with a newer map. Requests to servers that are not in it go to others at once.
+  void OnMap(TimePoint now, const ShardMap& map);
   // Errors: Timeout naming request and server, if a request is overdue.
   Status CheckTimes(TimePoint now) const;
 

@@ -61,6 +61,11 @@ void RequestBook::Regroup(TimePoint now, const Request& request, const Shards& s
   }
 }
 
+void RequestBook::OnMap(TimePoint now, const ShardMap& map) {
+  if (!routes_.Take(map)) return;
+  RegroupIf(now, [this](const Request& request) { return !routes_.InUse(request.executor); });
+}
+
 // The part of a request that is for these shards.
 RequestBook::Request RequestBook::Only(const Request& request, const Shards& shards) const {
   Request part{.kind = request.kind,

@@ -43,4 +43,11 @@ Result<bool> Routes::Take(const MapChange& change) {
   return true;
 }
 
+bool Routes::Take(const ShardMap& map) {
+  if (map.version <= map_.version || map.shards() != map_.shards()) return false;
+  map_ = map;
+  FindRoutes();
+  return true;
+}
+
 }  // namespace dt::worker

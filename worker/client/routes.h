@@ -35,6 +35,8 @@ class Routes {
 
   // Returns true if `change` makes the map newer. Errors: as Changed (common/cluster/shard_map.h).
   Result<bool> Take(const MapChange& change);
+  // Takes a newer map of the same job; an older one is passed over, and false returned.
+  bool Take(const ShardMap& map);
 
  private:
   void FindRoutes();

@@ -11,8 +11,12 @@ namespace {
 
 class WorkerRole : public Worker {
  public:
-  WorkerRole(const WorkerOptions& options, std::unique_ptr<ControlLink> link, Status devices)
-      : options_(options), link_(std::move(link)), devices_(std::move(devices)) {}
+  WorkerRole(const WorkerOptions& options, std::unique_ptr<LatestMap> maps,
+             std::unique_ptr<ControlLink> link, Status devices)
+      : options_(options),
+        maps_(std::move(maps)),
+        link_(std::move(link)),
+        devices_(std::move(devices)) {}
 
   Status Run(std::stop_token stop) override {
     const auto connect = [this](const View& view, uint32_t rank, const MeshLimits& limits) {
@@ -25,6 +29,7 @@ class WorkerRole : public Worker {
     };
     return RunWorker({.options = options_,
                       .link = *link_,
+                      .maps = *maps_,
                       .data_network = options_.data_network != nullptr ? *options_.data_network
                                                                        : options_.network,
                       .connect = connect,
@@ -34,6 +39,7 @@ class WorkerRole : public Worker {
 
  private:
   const WorkerOptions options_;
+  const std::unique_ptr<LatestMap> maps_;  // The link's thread writes to it.
   const std::unique_ptr<ControlLink> link_;
   const Status devices_;  // OK if what cluster.devices asks for is there.
 };
@@ -67,9 +73,11 @@ Result<std::unique_ptr<Worker>> Worker::Open(const WorkerOptions& options) {
                                     .join = std::move(join),
                                     .stop = options.stop,
                                     .scheduler_outage = options.job.cluster.scheduler_outage};
+  auto maps = std::make_unique<LatestMap>();
+  link_options.on_map = [to = maps.get()](ShardMap map) { to->Set(std::move(map)); };
   DT_TRY(auto link, ControlLink::Open(link_options));
   if (!options.one_process) SetLogProcess("worker", link->welcome().id.value());
-  return std::make_unique<WorkerRole>(options, std::move(link), std::move(absent));
+  return std::make_unique<WorkerRole>(options, std::move(maps), std::move(link), std::move(absent));
 }
 
 }  // namespace dt::worker

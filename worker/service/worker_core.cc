@@ -81,9 +81,10 @@ class WorkerCore {
   }
 
   bool WaitsForServers() const {
-    return options_.job.checkpoint.durability == Durability::kLog && !options_.one_process;
+    const bool log = options_.job.checkpoint.durability == Durability::kLog;
+    return (log || options_.job.cluster.replicas > 1) && !options_.one_process;
   }
-  // Limit for answers of others. A server that keeps a log comes back, or the scheduler ends the
+  // Limit for answers of others. A server that keeps a log comes back, or others have its shards, or the scheduler ends the
   // job.
   Duration Timeout() const {
     return WaitsForServers() ? options_.job.cluster.wait_for_server + kRecovery : kTimeout;
@@ -158,10 +159,14 @@ class WorkerCore {
 
   Status Start(const StartMessage& start) {
     DT_TRY_STATUS(OpenEngine(start.plan));
-    DT_TRY(client_, PsClient::Open(start.view, {.network = &parts_.data_network,
-                                                .requests = RequestOptions(),
-                                                .interrupted = [this] { return Interrupted(); },
-                                                .clock = &parts_.clock}));
+    DT_TRY(client_,
+           PsClient::Open(
+               start.view,
+               {.network = &parts_.data_network,
+                .requests = RequestOptions(),
+                .interrupted = [this] { return Interrupted(); },
+                .newer_map = [this](MapVersion version) { return parts_.maps.NewerThan(version); },
+                .clock = &parts_.clock}));
     DT_TRY_STATUS(ConnectMesh(start.view));
     std::function<Result<SplitMessage>()> next_split;
     if (options_.job.train.staleness == kUnboundedStaleness) {

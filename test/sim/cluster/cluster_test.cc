@@ -47,10 +47,14 @@ TEST(Cluster, ALogChangesNoBits) {
   EXPECT_EQ(Undisturbed(Mode::kLog), Undisturbed(Mode::kSynchronous));
 }
 
+TEST(Cluster, CopiesChangeNoBits) {
+  EXPECT_EQ(Undisturbed(Mode::kChains), Undisturbed(Mode::kSynchronous));
+}
+
 // Every message of a story, to the nanosecond.
 TEST(Cluster, ASeedReplays) {
-  for (const Mode mode :
-       {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded, Mode::kBoundedLog}) {
+  for (const Mode mode : {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded,
+                          Mode::kBoundedLog, Mode::kChains, Mode::kBoundedChains}) {
     std::map<uint64_t, int> digests;
     for (int time = 0; time < 3; ++time) {
       Story story(7, JobOf(mode));
@@ -59,7 +63,7 @@ TEST(Cluster, ASeedReplays) {
                                        .pause = 0.03,
                                        .cut = 0.03,
                                        .kill = 0.01,
-                                       .kill_server = HasLog(mode) ? 0.05 : 0};
+                                       .kill_server = HasLog(mode) || HasChains(mode) ? 0.05 : 0};
       ASSERT_TRUE(story.Tell(misfortunes).has_value()) << NameOf(mode);
       ++digests[story.cluster().wires().digest()];
     }
@@ -98,6 +102,22 @@ TEST(Cluster, AsynchronousServersThatKeepALogComeBack) {
   const Story::Tally all = TellAll(Mode::kBoundedLog, kKilledServers);
   ExpectAtLeast(all.kills, 0.8);
   ExpectAtLeast(all.recoveries, 0.5);
+}
+
+// Two of three servers are lost at most; the others have all that was acknowledged.
+TEST(Cluster, ChainsOutliveTheirServers) {
+  for (const Mode mode : {Mode::kChains, Mode::kBoundedChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .kill_server = 0.05,
+                                            .kill_scheduler = 0.02,
+                                            .kills_max = 2});
+    ExpectAtLeast(all.removals, 0.8);
+    EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 4) << NameOf(mode);
+    if (HasFailure()) return;
+  }
 }
 
 // The processes go on with what they have, and tell the next scheduler what it must know.

@@ -53,12 +53,13 @@ model:
   loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
 optimizer: {{name: adam, lr: 0.01, clip_norm: 1}}
 train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
-cluster: {{servers: 2, workers: 2, shards: 8, server: {{executors: 2}}}}
+cluster: {{servers: {}, replicas: {}, workers: 2, shards: 8, server: {{executors: 2}}}}
 checkpoint: {{every: 5, keep: 2, durability: {}}}
 parallel: {{overlap: {}}}
 )",
       kCount / kSmallestGradient, kSmallestGradient, kBatch, IsSynchronous(mode) ? "4" : "auto",
-      kEpochs, StalenessOf(mode), HasLog(mode) ? "log" : "checkpoint",
+      kEpochs, StalenessOf(mode), HasChains(mode) ? 3 : 2, HasChains(mode) ? 3 : 1,
+      HasLog(mode) ? "log" : "checkpoint",
       // The reader's own thread would ask for parts in real time.
       mode == Mode::kUnbounded ? "false" : "true");
 }
@@ -71,8 +72,8 @@ void Write(const std::string& path, const std::string& text) {
 }  // namespace
 
 std::string_view NameOf(Mode mode) {
-  constexpr std::string_view kNames[] = {"synchronous", "log", "bounded", "unbounded",
-                                         "bounded, log"};
+  constexpr std::string_view kNames[] = {"synchronous",  "log",    "bounded",        "unbounded",
+                                         "bounded, log", "chains", "bounded, chains"};
   return kNames[static_cast<int>(mode)];
 }
 

@@ -17,10 +17,14 @@ inline constexpr uint32_t kSamples = 96, kEpochs = 2, kBatch = 16;
 inline constexpr uint32_t kFirstSampleKey = 1000;  // Every sample has a key of its own.
 inline constexpr float kCount = 1.0f / 1024;
 
-enum class Mode { kSynchronous, kLog, kBounded, kUnbounded, kBoundedLog };
+// With chains, three servers hold every shard.
+enum class Mode { kSynchronous, kLog, kBounded, kUnbounded, kBoundedLog, kChains, kBoundedChains };
 std::string_view NameOf(Mode mode);
 inline bool HasLog(Mode mode) { return mode == Mode::kLog || mode == Mode::kBoundedLog; }
-inline bool IsSynchronous(Mode mode) { return mode == Mode::kSynchronous || mode == Mode::kLog; }
+inline bool HasChains(Mode mode) { return mode == Mode::kChains || mode == Mode::kBoundedChains; }
+inline bool IsSynchronous(Mode mode) {
+  return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kChains;
+}
 
 // A job with its data and the plan of the real planner, made once.
 class SimJob {

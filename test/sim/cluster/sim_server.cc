@@ -172,6 +172,12 @@ void SimServer::TakeFromLink() {
 
 void SimServer::SendAll() {
   if (core_.has_value()) {
+    if (const std::optional<ShardMap> map = core_->TakeMap()) {
+      for (uint32_t e = 0; e < executors_.size(); ++e) {
+        executors_[e].core->SetMap(world().Now(), *map);
+        PlanTurn(e, Duration::zero());
+      }
+    }
     for (server::ServerCore::Command& command : core_->TakeCommands()) {
       executors_[command.executor].core->Post(std::move(command.command));
       executors_[command.executor].busy = true;
@@ -237,6 +243,10 @@ void SimServer::Turn(uint32_t e) {
     wires().Send(node(), executor.endpoint, message.peer, std::move(message.frames));
   }
   core.outgoing().clear();
+  for (server::ChainLinks::Letter& letter : core.letters()) {
+    wires().Send(node(), executor.endpoint, letter.endpoint, std::move(letter.frames));
+  }
+  core.letters().clear();
   TakeResults(e);
   if (alive()) PlanTurn(e, executor.busy ? kCommandTurn : kTick);
 }
@@ -244,7 +254,7 @@ void SimServer::Turn(uint32_t e) {
 void SimServer::EndTurn(Executor& executor) {
   const TimePoint now = world().Now();
   const auto index = static_cast<uint32_t>(&executor - executors_.data());
-  if (!executor.core->has_log()) return executor.core->EndTurn(now);
+  if (executor.core->state().log() == nullptr) return executor.core->EndTurn(now);
   const uint64_t before = SizeOf(NewestSegment(keeper_->dir(), index));
   if (now < full_until_) {
     const test::FileSizeLimit full(before + room_left_);

@@ -111,6 +111,7 @@ void SimWorker::Begin() {
     };
     const Status end = worker::RunWorker({.options = worker_,
                                           .link = *this,
+                                          .maps = maps_,
                                           .data_network = *this,
                                           .connect = connect,
                                           .clock = world()},
@@ -138,6 +139,8 @@ void SimWorker::TakeFromLink() {
   for (ControlMessage& message : core_.TakeMessages()) {
     if (const auto* split = std::get_if<SplitMessage>(&message)) {
       split_ = *split;
+    } else if (auto* map = std::get_if<MapChangedMessage>(&message)) {
+      maps_.Set(std::move(map->map));
     } else {
       incoming_.push_back(std::move(message));
     }

@@ -68,6 +68,7 @@ class SimWorker : public Process, private ControlLink, private Network {
 
   const Options options_;
   const worker::WorkerOptions worker_;
+  LatestMap maps_;
   LinkCore core_;
   HeartbeatMessage progress_;
   std::deque<ControlMessage> incoming_;

@@ -82,6 +82,7 @@ bool Story::RestartIfEnded() {
 void Story::CountRecoveries() {
   for (const JobResult::Event& event : cluster_->scheduler().job().record().events) {
     if (event.kind == "recovered") ++tally_.recoveries;
+    if (event.kind == "server_lost") ++tally_.removals;
   }
 }
 
@@ -137,7 +138,7 @@ void Story::KillServer() {
   const auto index = static_cast<uint32_t>(world.Below(job_.cluster.servers));
   SimServer* const server = cluster_->server(index);
   if (server == nullptr || !server->alive()) return;
-  const bool in_write = world.Chance(0.5);
+  const bool in_write = job_.cluster.replicas == 1 && world.Chance(0.5);
   Note(fmt::format("server {} is killed{}", index + 1, in_write ? " in its next write" : ""));
   if (in_write) {
     server->KillInNextWrite();
@@ -145,6 +146,7 @@ void Story::KillServer() {
     server->Kill();
   }
   ++tally_.kills;
+  if (job_.cluster.replicas > 1) return server->Kill();
   // It may write nothing any more; then it is killed without that.
   world.After(world.UpTo(kAwayMax), [this, index, server, restarts = tally_.restarts] {
     if (restarts != tally_.restarts || cluster_->server(index) != server) return;
@@ -183,27 +185,31 @@ void Story::Check() {
   cluster_->world().After(kMoment / 4, [this] { Check(); });
 }
 
-// A shard has one owner, and its clock never goes back while its process lives, but for a new
+// A version of a chain has one head, and a shard's clock never goes back while its process lives, but for a new
 // generation.
 void Story::CheckOwnersAndClocks() {
-  std::map<ShardId, uint32_t> owners;
+  std::map<std::pair<ShardId, MapVersion>, uint32_t> heads;
   for (uint32_t s = 0; s < job_.cluster.servers; ++s) {
     const SimServer* const server = cluster_->server(s);
     if (server == nullptr || !server->alive()) continue;
     for (const server::ShardSet* const set : server->shard_sets()) {
       for (const server::Shard& shard : set->shards()) {
-        ++owners[shard.id()];
+        const Chain& chain = set->view().map.chains[shard.id().value()];
+        if (shard.place().head) ++heads[{shard.id(), chain.since}];
         Step& last = clocks_[{server->incarnation(), set->generation().value(), shard.id()}];
         EXPECT_GE(shard.now(), last) << "shard " << shard.id().value();
         last = shard.now();
       }
     }
   }
-  for (const auto& [shard, count] : owners) EXPECT_EQ(count, 1u) << "shard " << shard.value();
+  for (const auto& [shard, count] : heads) {
+    EXPECT_EQ(count, 1u) << "shard " << shard.first.value();
+  }
 }
 
 Ending Story::EndingNow() {
   Ending ending;
+  const ShardMap& map = cluster_->scheduler().job().record().map;
   const JobResult result = scheduler::ResultOf(cluster_->scheduler().job(), TimePoint());
   ending.checksums["dense parameters"] = result.dense_checksum;
   for (const auto& [name, table] : result.tables) {
@@ -217,7 +223,11 @@ Ending Story::EndingNow() {
   }
   for (uint32_t s = 0; s < job_.cluster.servers; ++s) {
     for (const server::ShardSet* const set : cluster_->server(s)->shard_sets()) {
-      ending.counts.merge(CountsOf(*set));
+      if (map.FindServer(set->self()) == nullptr) continue;  // The job went on without it.
+      for (const auto& [key, count] : CountsOf(*set)) {
+        const auto [at, added] = ending.counts.try_emplace(key, count);
+        EXPECT_EQ(at->second, count) << "copies of key " << key << " differ";
+      }
     }
   }
   return ending;
@@ -226,7 +236,7 @@ Ending Story::EndingNow() {
 Story::Tally& Story::Tally::operator+=(const Tally& other) {
   pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
   full_disks += other.full_disks, restarts += other.restarts, recoveries += other.recoveries;
-  successions += other.successions;
+  successions += other.successions, removals += other.removals;
   return *this;
 }
 

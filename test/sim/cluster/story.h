@@ -17,7 +17,7 @@ struct Misfortunes {
   // The chance of each in a tenth of a second.
   double pause = 0, cut = 0;
   double kill = 0;            // Of any process: the job ends, and goes on from a checkpoint.
-  double kill_server = 0;     // It comes back, with its log.
+  double kill_server = 0;     // It comes back with its log, or the job goes on without it.
   double kill_scheduler = 0;  // Another one goes on from what is on its disk.
   double full_disk = 0;       // For a server's log.
   double stop = 0;            // By the user, who resumes it.
@@ -47,6 +47,7 @@ class Story {
     uint32_t pauses = 0, cuts = 0, kills = 0, stops = 0, full_disks = 0;
     uint32_t restarts = 0;     // Of the job, from a checkpoint or the beginning.
     uint32_t recoveries = 0;   // Servers that came back with their logs.
+    uint32_t removals = 0;     // Servers that the job went on without.
     uint32_t successions = 0;  // Schedulers that went on where one had been killed.
     Tally& operator+=(const Tally& other);
   };

@@ -25,7 +25,7 @@ class TotalsTest : public ::testing::Test {
     for (uint64_t id : {3, 4}) job_.Join(Role::kWorker, id);
   }
   Result<Totals> Of(std::map<ProcessId, FinishDone> reports) {
-    return TotalsOf(reports, job_.members);
+    return TotalsOf(reports, job_.members, job_.options.job);
   }
   JobParts job_;
 };

@@ -42,7 +42,8 @@ class ExecutorLog : public ::testing::Test {
     options.memory_bytes_max = 1 << 30;
     options.memory_bytes = &memory_bytes_;
     options.log_timeout = log_timeout;
-    executor_ = std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"));
+    executor_ =
+        std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"), *network_);
     socket_ = *network_->Connect(executor_->endpoint());
   }
   ExecutorAnswer Begin(std::optional<LogLocation::Base> base) {

@@ -82,7 +82,7 @@ class ExecutorTest : public ::testing::Test {
     options.memory_bytes_max = memory_bytes_max;
     options.memory_slack = 0;
     options.memory_bytes = &memory_bytes_;
-    return std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"));
+    return std::make_unique<Executor>(options, *network_->Bind("tcp://127.0.0.1:0"), *network_);
   }
   static ExecutorAnswer Do(Executor& executor, std::unique_ptr<ExecutorCommand> command) {
     executor.Post(std::move(command));
