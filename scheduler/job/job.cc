@@ -214,6 +214,7 @@ bool Job::DismissIfGone(Incarnation from) {
 }
 
 bool Job::IsMixed(const OrderTracker::Completed& finish) const {
+  if (record_.map.version == record_.start.view.map.version) return false;
   return std::ranges::any_of(finish.outcomes, [this](const auto& outcome) {
     const Member* const member = members_.Find(outcome.first);
     if (member == nullptr) return true;
