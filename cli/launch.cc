@@ -258,17 +258,19 @@ class Launch {
     return OkStatus();
   }
 
-  // The rows of a server without a log are gone, so it is not restarted. Returns true if a process
+  // The rows of a server without a log or copies are gone, so it is not restarted. Returns true if a process
   // was restarted and no other is lost.
   bool RestartServers() {
     if (signals_.received() != 0 || !children_.front().running()) return false;
     bool started = std::exchange(restored_, false);
+    // Another process has the log, or gets the shards from those that have copies.
     const bool keep_log = job_.checkpoint.durability == Durability::kLog;
-    for (uint32_t id = 1; keep_log && id <= job_.cluster.servers; ++id) {
+    const bool may = keep_log || job_.cluster.replicas > 1;
+    for (uint32_t id = 1; may && id <= job_.cluster.servers; ++id) {
       const ChildProcess& child = children_[id];
       if (!MayRestart(child)) continue;
       ++restarts_;
-      TellEnd(child, true);
+      TellEnd(child, keep_log);
       const ChildExit exit = *child.exit();
       const Status status = StartRole(id);
       NoteRestart(child, exit, status);

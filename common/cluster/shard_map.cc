@@ -28,6 +28,10 @@ bool Chain::Has(ProcessId server) const {
   return std::find(members.begin(), members.end(), server) != members.end();
 }
 
+bool Chain::IsSyncing(ProcessId server) const {
+  return std::find(syncing.begin(), syncing.end(), server) != syncing.end();
+}
+
 const ServerInfo* ShardMap::FindServer(ProcessId id) const {
   const auto found = std::lower_bound(servers.begin(), servers.end(), ServerInfo{id, {}}, ById);
   return found != servers.end() && found->id == id ? &*found : nullptr;
@@ -59,7 +63,9 @@ Status CheckShardMap(const ShardMap& map) {
   for (size_t shard = 0; shard < map.chains.size(); ++shard) {
     const std::vector<ProcessId>& members = map.chains[shard].members;
     if (members.empty()) return Malformed("shard {} has no server", shard);
-    for (const ProcessId member : members) {
+    std::vector<ProcessId> all = members;
+    all.insert(all.end(), map.chains[shard].syncing.begin(), map.chains[shard].syncing.end());
+    for (const ProcessId member : all) {
       if (map.FindServer(member) == nullptr) {
         return Malformed("shard {} is on server {}, which is unknown", shard, member.value());
       }
@@ -73,7 +79,7 @@ MapChange ChangeSince(const ShardMap& map, MapVersion from) {
   for (uint32_t s = 0; s < map.shards(); ++s) {
     const Chain& chain = map.chains[s];
     if (chain.since <= from) continue;
-    change.chains.push_back({ShardId(s), chain});
+    change.chains.push_back({ShardId(s), {chain.since, chain.members}});
     for (const ProcessId member : chain.members) {
       AddServer(*map.FindServer(member), change.servers);
     }
@@ -98,8 +104,9 @@ Result<ShardMap> Changed(const ShardMap& map, const MapChange& change) {
   for (const ServerInfo& server : change.servers) AddServer(server, next.servers);
   // Servers without any shard are removed.
   std::erase_if(next.servers, [&next](const ServerInfo& server) {
-    return std::ranges::none_of(next.chains,
-                                [&](const Chain& chain) { return chain.Has(server.id); });
+    return std::ranges::none_of(next.chains, [&](const Chain& chain) {
+      return chain.Has(server.id) || chain.IsSyncing(server.id);
+    });
   });
   DT_TRY_STATUS(CheckShardMap(next));
   return next;

@@ -19,20 +19,24 @@ struct ServerInfo {
 
 // The servers that hold a shard, head first: pushes enter at the head, the tail serves pulls.
 struct Chain {
-  MapVersion since;  // The version of the map at which this chain last changed.
+  MapVersion since;  // The version of the map at which the members last changed.
   std::vector<ProcessId> members;
-  DT_FIELDS(since, members)
+  // Servers to which the tail copies the shard. They are no members yet, and serve nothing. At most
+  // one.
+  std::vector<ProcessId> syncing = {};
+  DT_FIELDS(since, members, syncing)
 
   ProcessId head() const { return members.front(); }
   ProcessId tail() const { return members.back(); }
-  bool Has(ProcessId server) const;
+  bool Has(ProcessId server) const;  // As a member.
+  bool IsSyncing(ProcessId server) const;
   friend bool operator==(const Chain&, const Chain&) = default;
 };
 
 struct ShardMap {
   MapVersion version;
   std::vector<Chain> chains;        // By shard.
-  std::vector<ServerInfo> servers;  // Every member of a chain, ascending id.
+  std::vector<ServerInfo> servers;  // All that a chain names, ascending id.
   DT_FIELDS(version, chains, servers)
 
   bool IsSound() const;  // Runs CheckShardMap; called when a message is read.

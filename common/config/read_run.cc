@@ -57,6 +57,7 @@ void ReadCluster(const MapReader& in, ClusterConfig& cluster) {
   in.Read("servers", cluster.servers);
   in.Read("workers", cluster.workers);
   in.Read("replicas", cluster.replicas);
+  in.Read("move_rate", cluster.move_rate);
   in.Read("shards", cluster.shards);
   in.Read("scheduler", cluster.scheduler);
   in.Read("lease", cluster.lease);

@@ -71,6 +71,9 @@ DT_TABLE(SplitMessage, fbs::Split);
 DT_TABLE(RowsWrittenMessage, fbs::RowsWritten);
 DT_TABLE(CheckpointCommittedMessage, fbs::CheckpointCommitted);
 DT_TABLE(MapChangedMessage, fbs::MapChanged);
+DT_TABLE(ShardCopiedMessage, fbs::ShardCopied);
+DT_TABLE(DrainRequestMessage, fbs::DrainRequest);
+DT_TABLE(DrainReplyMessage, fbs::DrainReply);
 
 }  // namespace tables
 

@@ -132,12 +132,33 @@ struct MapChangedMessage {
   DT_FIELDS(map)
 };
 
+// From the tail of a chain, again and again until a map makes the newcomer a member: it has all of
+// the shard, and gets its records.
+struct ShardCopiedMessage {
+  ShardId shard;
+  ProcessId to;
+  MapVersion since;  // Chain::since, as the tail knows it.
+  DT_FIELDS(shard, to, since)
+};
+// From `dovetail drain`, which does not join: the job is to go on without this server.
+struct DrainRequestMessage {
+  ProcessId server;
+  DT_FIELDS(server)
+};
+struct DrainReplyMessage {  // OK: it has begun, or is done.
+  StatusCode code = StatusCode::kOk;
+  Problem problem;
+  std::string text;
+  DT_FIELDS(code, problem, text)
+};
+
 using ControlMessage =
     std::variant<JoinMessage, DataReadyMessage, ReadyMessage, HeartbeatMessage, OrderDoneMessage,
                  FailedMessage, LeavingMessage, KvPutMessage, KvGetMessage, StatusRequestMessage,
                  WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
                  StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage,
-                 RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage>;
+                 RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage,
+                 ShardCopiedMessage, DrainRequestMessage, DrainReplyMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

@@ -47,6 +47,13 @@ auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const ShardPiece> pi
   });
 }
 
+auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const RecordPart> parts) {
+  return builder.CreateVectorOfStructs<fb::Part>(parts.size(), [&](size_t i, fb::Part* out) {
+    const RecordPart& part = parts[i];
+    *out = fb::Part(part.since.value(), part.head_bytes, part.key_bytes, part.gradient_bytes);
+  });
+}
+
 Frame Finish(flatbuffers::FlatBufferBuilder& builder, fb::Body type,
              flatbuffers::Offset<void> body) {
   builder.Finish(fb::CreateData(builder, kWireVersion, type, body), fb::DataIdentifier());
@@ -187,15 +194,21 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   return OkStatus();
 }
 
+std::vector<RecordPart> ReadParts(const flatbuffers::Vector<const fb::Part*>& in) {
+  std::vector<RecordPart> parts;
+  parts.reserve(in.size());
+  for (const fb::Part* part : in) {
+    parts.push_back(
+        {MapVersion(part->since()), part->head_bytes(), part->key_bytes(), part->gradient_bytes()});
+  }
+  return parts;
+}
+
 Status ReadRecords(const fb::Records& in, Frames frames, RecordsRequest& out) {
   DT_TRY_STATUS(CheckFrames(frames, 4));
   out.stamp = FromFb(*in.stamp());
   out.from = ProcessId(in.from());
-  out.parts.reserve(in.parts()->size());
-  for (const fb::Part* part : *in.parts()) {
-    out.parts.push_back(
-        {MapVersion(part->since()), part->head_bytes(), part->key_bytes(), part->gradient_bytes()});
-  }
+  out.parts = ReadParts(*in.parts());
   // They stay until the step is complete, or for longer; the sender's memory is not held that long.
   out.heads = Frame::Settled(std::move(frames[1]));
   out.keys = Frame::Settled(std::move(frames[2]));
@@ -212,6 +225,34 @@ Status ReadAcks(const fb::Acks& in, const Frames& frames, AcksRequest& out) {
   for (const fb::Ack* ack : *in.acks()) {
     out.acks.push_back({ShardId(ack->shard()), MapVersion(ack->since()), ack->position()});
   }
+  return OkStatus();
+}
+
+Status ReadCopy(const fb::Copy& in, Frames frames, CopyRequest& out) {
+  DT_TRY_STATUS(CheckFrames(frames, 6));
+  out.stamp = FromFb(*in.stamp());
+  out.from = ProcessId(in.from());
+  out.shard = ShardId(in.shard());
+  out.since = MapVersion(in.since());
+  out.session = in.session();
+  out.number = in.number();
+  out.end = in.end();
+  out.position = in.position();
+  out.now = in.now();
+  for (const fb::Turn* turn : *in.turns()) {
+    out.turns.push_back({ProcessId(turn->worker()), turn->order(), turn->next()});
+  }
+  out.life_bytes.assign(in.life_bytes()->begin(), in.life_bytes()->end());
+  out.held = ReadParts(*in.held());
+  Frame* const to[] = {&out.rows, &out.lives, &out.heads, &out.keys, &out.gradients};
+  for (size_t i = 0; i < std::size(to); ++i) *to[i] = Frame::Settled(std::move(frames[i + 1]));
+  return OkStatus();
+}
+
+Status ReadCopyAck(const fb::CopyAck& in, const Frames& frames, CopyAckRequest& out) {
+  DT_TRY_STATUS(CheckFrames(frames, 1));
+  out = {FromFb(*in.stamp()),    ProcessId(in.from()), ShardId(in.shard()),
+         MapVersion(in.since()), in.session(),         in.next()};
   return OkStatus();
 }
 
@@ -300,6 +341,38 @@ Frames Encode(const AcksRequest& request) {
   return frames;
 }
 
+Frames Encode(const CopyRequest& request) {
+  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
+  const auto turns =
+      builder.CreateVectorOfStructs<fb::Turn>(request.turns.size(), [&](size_t i, fb::Turn* out) {
+        const CopyRequest::Turn& turn = request.turns[i];
+        *out = fb::Turn(turn.order, turn.next, turn.worker.value());
+      });
+  const auto lives = builder.CreateVector(request.life_bytes);
+  const auto held = Add(builder, request.held);
+  const fb::Stamp stamp = ToFb(request.stamp);
+  const auto body = fb::CreateCopy(builder, &stamp, request.from.value(), request.shard.value(),
+                                   request.since.value(), request.session, request.number,
+                                   request.end, request.position, request.now, turns, lives, held);
+  Frames frames;
+  frames.push_back(Finish(builder, fb::Body::Copy, body.Union()));
+  for (const Frame* frame :
+       {&request.rows, &request.lives, &request.heads, &request.keys, &request.gradients}) {
+    frames.push_back(*frame);
+  }
+  return frames;
+}
+
+Frames Encode(const CopyAckRequest& request) {
+  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
+  const fb::Stamp stamp = ToFb(request.stamp);
+  const auto body = fb::CreateCopyAck(builder, &stamp, request.from.value(), request.shard.value(),
+                                      request.since.value(), request.session, request.next);
+  Frames frames;
+  frames.push_back(Finish(builder, fb::Body::CopyAck, body.Union()));
+  return frames;
+}
+
 Frames Encode(const DataReply& reply) {
   flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
   flatbuffers::Offset<flatbuffers::String> what, where, hint;
@@ -353,6 +426,14 @@ Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> 
     case fb::Body::Acks:
       out.kind = DataRequest::Kind::kAcks;
       DT_TRY_STATUS(ReadAcks(*data->body_as_Acks(), frames, out.acks));
+      return out;
+    case fb::Body::Copy:
+      out.kind = DataRequest::Kind::kCopy;
+      DT_TRY_STATUS(ReadCopy(*data->body_as_Copy(), std::move(frames), out.copy));
+      return out;
+    case fb::Body::CopyAck:
+      out.kind = DataRequest::Kind::kCopyAck;
+      DT_TRY_STATUS(ReadCopyAck(*data->body_as_CopyAck(), frames, out.copy_ack));
       return out;
     default:
       return Malformed("data message: not a request");

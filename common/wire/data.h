@@ -144,13 +144,58 @@ struct AcksRequest {
   std::vector<ChainAck> acks;
 };
 
+// A part of a shard on its way to a server that is to become the next member of its chain. The parts
+// of a session are taken in the order of their numbers. The last one says what the shard is besides
+// its rows; records follow from `position` + 1 on.
+struct CopyRequest {
+  struct Turn {  // Asynchronous workers: the first step of the worker's order, and its next push.
+    ProcessId worker;
+    Step order = 0, next = 0;
+    friend bool operator==(const Turn&, const Turn&) = default;
+  };
+  Stamp stamp;
+  ProcessId from;
+  ShardId shard;
+  MapVersion since;      // As in RecordPart.
+  uint64_t session = 0;  // Another number whenever the copying begins anew.
+  uint64_t number = 0;   // From 0.
+  Frame rows;            // See server/chain/copy_rows.h.
+  bool end = false;      // This is the last part; only then the fields below count.
+  uint64_t position = 0;
+  Step now = 0;
+  std::vector<Turn> turns;
+  std::vector<uint32_t> life_bytes;  // Of the state of life of each table, in `lives`.
+  Frame lives;
+  std::vector<RecordPart> held;  // Contributions that are held, as records without positions.
+  Frame heads, keys, gradients;
+};
+
+// Every part before `next` is taken.
+struct CopyAckRequest {
+  Stamp stamp;
+  ProcessId from;
+  ShardId shard;
+  MapVersion since;
+  uint64_t session = 0, next = 0;
+};
+
 struct DataRequest {
-  enum class Kind : uint8_t { kPull, kPush, kComplete, kRecords, kAcks } kind = Kind::kPull;
+  enum class Kind : uint8_t {
+    kPull,
+    kPush,
+    kComplete,
+    kRecords,
+    kAcks,
+    kCopy,
+    kCopyAck
+  } kind = Kind::kPull;
   PullRequest pull;  // Only the member that `kind` names is filled.
   PushRequest push;
   CompleteRequest complete;
   RecordsRequest records;
   AcksRequest acks;
+  CopyRequest copy;
+  CopyAckRequest copy_ack;
 };
 
 // The reply to a pull (with values) or a push. A failure carries its code and sentence. The server
@@ -175,6 +220,8 @@ Frames Encode(const PushRequest& request);
 Frames Encode(const CompleteRequest& request);
 Frames Encode(const RecordsRequest& request);
 Frames Encode(const AcksRequest& request);
+Frames Encode(const CopyRequest& request);
+Frames Encode(const CopyAckRequest& request);
 Frames Encode(const DataReply& reply);
 
 // `tables` are the job's tables; keys and gradients are checked against them.

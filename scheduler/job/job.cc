@@ -37,7 +37,8 @@ Job::Job(const JobOptions& options, JobEnvironment& environment, JobRecord recor
       rendezvous_(record_.rendezvous),
       admission_(context_),
       start_(context_, now),
-      recovery_(context_, admission_) {
+      recovery_(context_, admission_),
+      moves_(context_) {
   if (std::exchange(record_.term, options.term) != Term()) {
     out_.AddEvent(now, "scheduler_restarted",
                   {{"term", static_cast<int64_t>(options.term.value())}});
@@ -87,13 +88,13 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
     return SettleSuccessors(now);
   }
   if (known == nullptr && phase() >= JobPhase::kStarting) {
-    const Status late =
-        WithHint(Invalid("the job has begun; processes that join it later are not available yet"),
-                 "start all processes of a job together");
-    return admission_.Refuse(now, from, join.role, late);
+    const Status late = CheckLateJoin(join);
+    if (!late.ok()) return admission_.Refuse(now, from, join.role, late);
+    members_.AdmitServers(options_.job.cluster.shards);
   }
   admission_.Join(now, join);
-  if (known != nullptr) SendState(*known);  // It has begun a new session.
+  // It has begun a new session, or is a server that joins later.
+  if (const Member* const member = members_.Find(from)) SendState(*member);
 }
 
 void Job::Send(const std::vector<Rendezvous::Answer>& answers) {
@@ -152,6 +153,7 @@ Status Job::Complete(TimePoint now, OrderTracker::Completed done) {
 }
 
 Status Job::HandOut(TimePoint now) {
+  MoveShards(now);
   DT_TRY(const RunState state, training_ ? training_->HandOut(now) : evaluation_->HandOut());
   if (state == RunState::kInterrupted) return Stopped();
   if (state == RunState::kFinished) End(now, OkStatus());
@@ -183,22 +185,67 @@ void Job::OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd&
   Advance(now);
 }
 
+Status Job::CheckLateJoin(const JoinMessage& join) const {
+  if (join.role != Role::kServer) {
+    return WithHint(Invalid("the job has begun; workers that join it later are not available yet"),
+                    "start all workers of a job together");
+  }
+  if (options_.goal == Goal::kEvaluate) return Invalid("the evaluation has begun");
+  if (options_.job.checkpoint.durability != Durability::kLog) return OkStatus();
+  return WithHint(Invalid("the job has begun; servers that join it later are not available yet "
+                          "with checkpoint.durability log"),
+                  "start all servers of the job together");
+}
+
+// A shard changes its members only when no order is out during which that would matter.
+void Job::MoveShards(TimePoint now) {
+  if (!training_ || training_->cutting()) return;
+  if (options_.job.checkpoint.durability == Durability::kLog) return;
+  const bool fixed = std::ranges::any_of(record_.orders.out, [](const OrdersOut::Out& out) {
+    return std::holds_alternative<LoadOrder>(out.order.what) ||
+           std::holds_alternative<FinishOrder>(out.order.what);
+  });
+  if (fixed) return;
+  moves_.Advance(now);
+  if (!training_->saving()) ReleaseDrained(now);
+}
+
+void Job::ReleaseDrained(TimePoint now) {
+  for (const ProcessId id : moves_.Drained()) {
+    const Member& server = *members_.Find(id);
+    record_.gone.push_back({server.incarnation(), server.Name(), true});
+    DismissIfGone(server.incarnation());
+    out_.AddEvent(now, "server_drained", {{"id", int64_t{id.value()}}});
+    LogInfo("job.server_drained", {{"who", server.Name()}});
+    members_.Remove(id);
+  }
+}
+
+Status Job::Drain(TimePoint now, ProcessId server) {
+  if (phase() != JobPhase::kRunning || !training_) {
+    return Invalid("the job is {}; a server can be drained while it trains", NameOf(phase()));
+  }
+  if (options_.job.checkpoint.durability == Durability::kLog) {
+    return Invalid("draining is not available yet with checkpoint.durability log");
+  }
+  DT_TRY_STATUS(moves_.Drain(now, server));
+  Advance(now);
+  return OkStatus();
+}
+
 bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {
   if (server.role() != Role::kServer || phase() < JobPhase::kStarting) return false;
   std::optional<ShardMap> next = Without(record_.map, server.id);
   if (!next.has_value()) return false;
-  record_.map = *std::move(next);
   const ProcessId id = server.id;
   const std::string why = fmt::format("{} {}", server.Name(), how);
   record_.gone.push_back({server.incarnation(), why});
   DismissIfGone(server.incarnation());
   out_.AddEvent(now, "server_lost", {{"id", int64_t{id.value()}}, {"how", how}});
-  LogWarn("job.goes_on_without_server", {{"why", why}, {"map", record_.map.version.value()}});
+  LogWarn("job.goes_on_without_server", {{"why", why}, {"map", next->version.value()}});
   members_.Remove(id);
   orders_.Remove(id);
-  for (const Member& member : members_.members()) {
-    out_.Send(member, MapChangedMessage{record_.map});
-  }
+  SetMap(context_, *std::move(next));
   if (!training_) return true;
   const Status settled = training_->OnRemoved(now, id);
   if (!settled.ok()) Fail(now, settled);
@@ -208,6 +255,10 @@ bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {
 bool Job::DismissIfGone(Incarnation from) {
   const auto gone = std::ranges::find(record_.gone, from, &GoneServer::incarnation);
   if (gone == record_.gone.end()) return false;
+  if (gone->drained) {
+    out_.Send(from, StopMessage{});
+    return true;
+  }
   const Status why = Unavailable("the job has gone on without it: {}", gone->why);
   out_.Send(from, StopMessage{why.code(), ProblemOf(why)});
   return true;

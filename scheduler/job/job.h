@@ -16,6 +16,7 @@
 #include "scheduler/job/job_context.h"
 #include "scheduler/job/job_start.h"
 #include "scheduler/job/server_recovery.h"
+#include "scheduler/job/shard_moves.h"
 #include "scheduler/job/totals.h"
 #include "scheduler/job/training_run.h"
 
@@ -37,6 +38,8 @@ class Job {
   void Tick(TimePoint now);
   // A process of the job on `host` has ended, as reported by the program that started it.
   void OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd& end);
+  // A server is to give away its shards and to end. Errors: Invalid, with the reason.
+  Status Drain(TimePoint now, ProcessId server);
   // A clean stop at the next step boundary.
   void RequestStop(TimePoint now);
   // The job fails.
@@ -87,6 +90,10 @@ class Job {
   // Goes on without a server, if the other members of its chains have all that it had. Returns false
   // if it cannot.
   bool Remove(TimePoint now, const Member& server, const std::string& how);
+  void MoveShards(TimePoint now);
+  void ReleaseDrained(TimePoint now);
+  // Nothing, or why this process may not join now.
+  Status CheckLateJoin(const JoinMessage& join) const;
   void FailLost(TimePoint now, const Member& member, const std::string& how);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);
@@ -110,6 +117,7 @@ class Job {
   Admission admission_;
   JobStart start_;
   ServerRecovery recovery_;
+  ShardMoves moves_;
   std::optional<TrainingRun> training_;
   std::optional<EvaluationRun> evaluation_;
 };

@@ -19,6 +19,13 @@ uint64_t Issue(JobContext& job, Order what, Audience to) {
   return order.number;
 }
 
+void SetMap(JobContext& job, ShardMap map) {
+  job.record.map = std::move(map);
+  for (const Member& member : job.members.members()) {
+    job.out.Send(member, MapChangedMessage{job.record.map});
+  }
+}
+
 void SendStart(JobContext& job, const Member& to) {
   StartMessage start = job.record.start;
   start.view.map = job.record.map;

@@ -36,6 +36,8 @@ std::vector<ProcessId> IdsOf(const Membership& members, Audience audience);
 // Sends an order and returns its number.
 uint64_t Issue(JobContext& job, Order what, Audience to);
 
+// From now on the shards are where this map says. Tells all members.
+void SetMap(JobContext& job, ShardMap map);
 // Sends the Start message. Only workers get the plan.
 void SendStart(JobContext& job, const Member& to);
 

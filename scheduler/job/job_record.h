@@ -57,7 +57,8 @@ struct TrainingRecord {
 struct GoneServer {
   Incarnation incarnation;
   std::string why;  // "server 2 (pid 4711 on host7) has not been heard of for 3.1 s"
-  DT_FIELDS(incarnation, why)
+  bool drained = false;
+  DT_FIELDS(incarnation, why, drained)
 };
 
 struct JobRecord {

@@ -43,6 +43,10 @@ struct Job::MessageHandler {
   Status operator()(const RowsWrittenMessage& written) {
     return job.training_ ? job.training_->OnRowsWritten(now, from, written) : OkStatus();
   }
+  Status operator()(const ShardCopiedMessage& copied) {
+    job.moves_.OnCopied(from, copied);
+    return OkStatus();
+  }
   Status operator()(const FailedMessage& failed) {
     job.out_.AddEvent(now, fmt::format("{}_failed", NameOf(from.role())),
                       {{"id", int64_t{from.id.value()}}});

@@ -40,6 +40,9 @@ class TrainingRun {
     return work_.Next(worker, request);
   }
 
+  // Whether an order to save is out, which each server must carry out by the same map.
+  bool cutting() const { return record_.checkpoint.stage == CheckpointRecord::Stage::kAsked; }
+  bool saving() const { return !checkpoint_.idle(); }
   const JobSchedule& schedule() const { return schedule_; }
   const TrainingRecord& record() const { return record_; }
   Progress progress() const;

@@ -15,7 +15,7 @@ const DeviceInfo* Member::accelerator() const {
 }
 
 Membership::Membership(const MembershipNeeds& needs, std::list<Member>& members, TimePoint now)
-    : needs_(needs), members_(members) {
+    : needs_(needs), servers_max_(needs.servers), members_(members) {
   for (const Member& member : members_) presence_[member.id].heard = now;
 }
 
@@ -41,7 +41,7 @@ Status Membership::CheckJoin(const JoinMessage& join) const {
     return Invalid("a {} cannot join a job", NameOf(join.role));
   }
   DT_TRY_STATUS(CheckSameJob(join));
-  const uint32_t wanted = join.role == Role::kServer ? needs_.servers : needs_.workers;
+  const uint32_t wanted = join.role == Role::kServer ? servers_max_ : needs_.workers;
   if (OfRole(join.role).size() >= wanted) {
     return WithHint(Invalid("the job already has its {} {}{}", wanted, NameOf(join.role),
                             wanted == 1 ? "" : "s"),
@@ -69,8 +69,13 @@ ProcessId Membership::NumberFor(const JoinMessage& join) const {
   const uint32_t end = first + (serves ? needs_.servers : needs_.workers);
   const bool fits = join.id.value() >= first && join.id.value() < end;
   if (fits && Find(join.id) == nullptr) return join.id;
+  const auto is_workers = [this](ProcessId id) {
+    return id.value() > needs_.servers && id.value() <= needs_.servers + needs_.workers;
+  };
   ProcessId number(first);
-  while (Find(number) != nullptr) number = ProcessId(number.value() + 1);
+  while (Find(number) != nullptr || (serves && is_workers(number))) {
+    number = ProcessId(number.value() + 1);
+  }
   return number;
 }
 

@@ -20,7 +20,8 @@ struct Member {
   bool ready = false;  // The member has carried out Start.
   // It has the place of a server that was lost, and goes on with that server's log.
   bool returned = false;
-  DT_FIELDS(id, join, read, ready, returned)
+  bool draining = false;  // Its shards go to other servers, and then it ends.
+  DT_FIELDS(id, join, read, ready, returned, draining)
 
   Role role() const { return join.role; }
   Incarnation incarnation() const { return join.incarnation; }
@@ -80,6 +81,9 @@ class Membership {
   void Report(Incarnation from, const HeartbeatMessage& report);
   void SetRead(ProcessId id) { FindMutable(id)->read = true; }
   void SetReady(ProcessId id) { FindMutable(id)->ready = true; }
+  void SetDraining(ProcessId id) { FindMutable(id)->draining = true; }
+  // From now on servers may join beyond those that the job began with, `servers` in all.
+  void AdmitServers(uint32_t servers) { servers_max_ = servers; }
 
   bool complete() const;
   // The members so far, as text: "1 of 2 servers and 0 of 2 workers".
@@ -106,6 +110,7 @@ class Membership {
   Status CheckSameJob(const JoinMessage& join) const;
 
   const MembershipNeeds needs_;
+  uint32_t servers_max_;
   std::list<Member>& members_;  // A list, so that pointers to members stay valid.
   std::map<ProcessId, Presence> presence_;
 };

@@ -48,6 +48,7 @@ std::optional<ShardMap> Without(const ShardMap& map, ProcessId server) {
   ShardMap next = map;
   next.version = MapVersion(map.version.value() + 1);
   for (Chain& chain : next.chains) {
+    std::erase(chain.syncing, server);
     if (!chain.Has(server)) continue;
     if (chain.members.size() == 1) return std::nullopt;
     std::erase(chain.members, server);

@@ -33,38 +33,86 @@ uint64_t ChainLinks::BytesOf(const Kept& kept) {
 
 void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
   const ShardMap& map = shards.view().map;
-  std::map<ShardId, Link> before = std::exchange(links_, {});
+  std::map<ShardId, Link> former = std::exchange(links_, {});
   for (const Shard& shard : shards.shards()) {
-    const Chain& chain = map.chains[shard.id().value()];
+    const ShardId id = shard.id();
+    const Chain& chain = map.chains[id.value()];
+    const auto was = former.extract(id);
+    std::optional<Peer> before, after;
     const auto own = std::ranges::find(chain.members, shards.self());
-    if (chain.members.size() < 2 || own == chain.members.end()) continue;
-    auto former = before.extract(shard.id());
-    Link& link = links_[shard.id()];
-    if (!former.empty()) link = std::move(former.mapped());
-    if (link.since == chain.since) continue;
-    link.since = chain.since;
-    const bool head = own == chain.members.begin(), tail = own + 1 == chain.members.end();
-    link.before = head ? std::nullopt : std::optional(PeerOf(map, *(own - 1), shard.id()));
-    link.after = tail ? std::nullopt : std::optional(PeerOf(map, *(own + 1), shard.id()));
-    link.sent = 0;
-    link.pause = kPauseMin;
-    link.send_again = now;
-    link.waiting.clear();
-    link.tell = true;
-    if (tail) Forget(link, shard.position());
+    if (own == chain.members.end()) {
+      // Its rows are being copied to here, and the tail may already send records.
+      const Peer tail = PeerOf(map, chain.tail(), id);
+      const bool follows = !was.empty() && was.mapped().before == tail;
+      if (!follows || was.mapped().since != chain.since) continue;
+      before = tail;
+    } else {
+      if (own != chain.members.begin()) before = PeerOf(map, *(own - 1), id);
+      if (own + 1 != chain.members.end()) {
+        after = PeerOf(map, *(own + 1), id);
+      } else if (!chain.syncing.empty() && !was.empty()) {
+        const Peer next = PeerOf(map, chain.syncing.front(), id);
+        if (was.mapped().after == next) after = next;
+      }
+    }
+    if (!before.has_value() && !after.has_value()) continue;
+    Link& link = links_[id];
+    if (!was.empty()) {
+      link = std::move(was.mapped());
+      was.mapped().kept.clear();
+    }
+    SetUp(now, shard, chain.since, before, after, link);
   }
-  for (auto& [id, link] : before) Forget(link, ~Position{0});
+  kept_bytes_ = 0;
+  for (const auto& [id, link] : links_) {
+    for (const Kept& kept : link.kept) kept_bytes_ += BytesOf(kept);
+  }
   ++progress_;
 }
 
-void ChainLinks::Reset() {
-  for (auto& [id, link] : links_) {
-    Forget(link, ~Position{0});
-    link.told = 0;
-    link.waiting.clear();
-    link.tell = true;
-  }
-  ++progress_;
+void ChainLinks::SetUp(TimePoint now, const Shard& shard, MapVersion since,
+                       std::optional<Peer> before, std::optional<Peer> after, Link& link) {
+  if (link.since == since && link.before == before && link.after == after) return;
+  if (link.after != after || link.since != since) link.held_back = false;
+  link.since = since;
+  link.before = std::move(before);
+  link.after = std::move(after);
+  link.sent = 0;
+  link.pause = kPauseMin;
+  link.send_again = now;
+  link.waiting.clear();
+  link.tell = true;
+  if (!link.after.has_value()) Forget(link, shard.position());
+}
+
+void ChainLinks::Reset(TimePoint now, const ShardSet& shards) {
+  links_.clear();
+  SetMap(now, shards);
+}
+
+void ChainLinks::BeginFollowing(const ShardSet& shards, ShardId shard, ProcessId to) {
+  const ShardMap& map = shards.view().map;
+  Link& link = links_[shard];
+  link.since = map.chains[shard.value()].since;
+  link.after = PeerOf(map, to, shard);
+  link.held_back = true;
+  link.sent = 0;
+  link.pause = kPauseMin;
+}
+
+void ChainLinks::Release(TimePoint now, ShardId shard) {
+  const auto at = links_.find(shard);
+  if (at == links_.end() || !std::exchange(at->second.held_back, false)) return;
+  at->second.send_again = now;
+}
+
+void ChainLinks::FollowTail(const ShardSet& shards, ShardId shard) {
+  const Chain& chain = shards.view().map.chains[shard.value()];
+  Link& link = links_[shard];
+  link.since = chain.since;
+  link.before = PeerOf(shards.view().map, chain.tail(), shard);
+  link.told = 0;
+  link.tell = true;
 }
 
 // Forgets kept records.
@@ -211,11 +259,13 @@ void ChainLinks::WriteRecords(TimePoint now, const ShardSet& shards, std::vector
   uint64_t left = kBytesPerTurn;
   has_more_ = false;
   const auto finish = [&](const std::string& endpoint, Writing& writing) {
-    const Stamp stamp = StampFor(shards, writing.server);
-    letters.push_back({endpoint, writing.writer.Take(stamp, shards.self(), *frames_)});
+    RecordsRequest message = writing.writer.Take(*frames_);
+    message.stamp = StampFor(shards, writing.server);
+    message.from = shards.self();
+    letters.push_back({endpoint, Encode(message)});
   };
   for (auto& [id, link] : links_) {
-    if (!link.after.has_value() || link.kept.empty()) continue;
+    if (!link.after.has_value() || link.kept.empty() || link.held_back) continue;
     if (link.sent == link.kept.size() && now >= link.send_again) {
       link.sent = 0;
       link.pause = Longer(link.pause);

@@ -55,7 +55,15 @@ class ChainLinks {
   // Takes up the chains of `shards`: at the start, and when their map has changed.
   void SetMap(TimePoint now, const ShardSet& shards);
   // The shards begin anew: nothing of before counts.
-  void Reset();
+  void Reset(TimePoint now, const ShardSet& shards);
+
+  // This server, the tail, has copied the shard to `to`, which gets all records from now on. They
+  // are kept until Release, when all that was copied has arrived. What `to` does not have is not
+  // stable.
+  void BeginFollowing(const ShardSet& shards, ShardId shard, ProcessId to);
+  void Release(TimePoint now, ShardId shard);
+  // The shard has been copied to here, and its tail sends records from now on.
+  void FollowTail(const ShardSet& shards, ShardId shard);
 
   // True if a shard has other members.
   bool active() const { return !links_.empty(); }
@@ -98,8 +106,9 @@ class ChainLinks {
     MapVersion since;
     std::optional<Peer> before, after;  // Empty: this is the head; the tail.
     // Towards the tail. Without a member after this one, nothing is kept.
-    std::deque<Kept> kept;  // Records that are not stable, in order.
-    size_t sent = 0;        // The first records of `kept` that are sent.
+    std::deque<Kept> kept;   // Records that are not stable, in order.
+    bool held_back = false;  // Nothing is sent until Release.
+    size_t sent = 0;         // The first records of `kept` that are sent.
     TimePoint send_again{};
     Duration pause{};
     // Towards the head.
@@ -112,6 +121,8 @@ class ChainLinks {
     TimePoint again{};
   };
 
+  void SetUp(TimePoint now, const Shard& shard, MapVersion since, std::optional<Peer> before,
+             std::optional<Peer> after, Link& link);
   static Peer PeerOf(const ShardMap& map, ProcessId server, ShardId shard);
   static uint64_t BytesOf(const Kept& kept);
   // Up to which record all members from this one on have them.

@@ -44,8 +44,8 @@ void RecordMessageWriter::Add(MapVersion since, const RecordBytes& record) {
   bytes_ += record.head.size() + record.keys.size() + record.gradients.size();
 }
 
-Frames RecordMessageWriter::Take(const Stamp& stamp, ProcessId from, FramePool& frames) {
-  RecordsRequest message{.stamp = stamp, .from = from};
+RecordsRequest RecordMessageWriter::Take(FramePool& frames) {
+  RecordsRequest message;
   uint64_t heads = 0, keys = 0, gradients = 0;
   for (const Item& item : records_) {
     const RecordBytes& record = *item.record;
@@ -69,7 +69,7 @@ Frames RecordMessageWriter::Take(const Stamp& stamp, ProcessId from, FramePool& 
   }
   records_.clear();
   bytes_ = 0;
-  return Encode(message);
+  return message;
 }
 
 Result<std::vector<LinkRecord>> RecordsIn(const RecordsRequest& message,

@@ -28,8 +28,9 @@ class RecordMessageWriter {
   // until Take.
   void Add(MapVersion since, const RecordBytes& record);
 
-  // The message with all records added; the writer is empty afterwards. The bytes are copied.
-  Frames Take(const Stamp& stamp, ProcessId from, FramePool& frames);
+  // The message with all records added, without stamp and sender; the writer is empty afterwards.
+  // The bytes are copied.
+  RecordsRequest Take(FramePool& frames);
 
  private:
   struct Item {

@@ -100,11 +100,11 @@ class Load : public ExecutorCommand {
   Load(std::string folder, Step step, Generation generation)
       : folder_(std::move(folder)), step_(step), generation_(generation) {}
 
-  std::optional<ExecutorAnswer> Work(TimePoint, ExecutorState& state) override {
+  std::optional<ExecutorAnswer> Work(TimePoint now, ExecutorState& state) override {
     if (state.shards() == nullptr) return {{Internal("load before the start of the job")}};
     state.RenewTier();
-    state.links().Reset();
     Status status = LoadRows(folder_, step_, generation_, *state.shards(), state.tier());
+    state.BeginAnew(now);
     if (status.ok() && state.log() != nullptr) status = state.log()->Restart(generation_);
     return ExecutorAnswer{.status = std::move(status), .first_segment = state.first_segment()};
   }

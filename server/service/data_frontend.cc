@@ -32,10 +32,11 @@ PeerMessage DataFrontend::Answer(const Asker& to, Status status, std::vector<Sha
 DataFrontend::DataFrontend(std::vector<WireTable> tables, Duration pull_timeout)
     : tables_(std::move(tables)), pull_timeout_(pull_timeout) {}
 
-void DataFrontend::Serve(ShardSet* shards, ChainLinks* links, bool logged,
+void DataFrontend::Serve(ShardSet* shards, ChainLinks* links, ShardCopies* copies, bool logged,
                          std::vector<PeerMessage>& answers) {
   shards_ = shards;
   links_ = links;
+  copies_ = copies;
   const Status busy = Busy("the server takes up another state");
   OnCommit(busy, answers);
   for (const auto& [key, push] : unstable_) answers.push_back(Answer(push.asker, busy));
@@ -85,6 +86,13 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
     case DataRequest::Kind::kAcks:
       if (ready.ok()) OnBad(now, message.peer, links_->OnAcks(request->acks, *shards_));
       break;
+    case DataRequest::Kind::kCopy:
+      if (!ready.ok()) break;
+      OnBad(now, message.peer, copies_->OnCopy(std::move(request->copy), *shards_));
+      break;
+    case DataRequest::Kind::kCopyAck:
+      if (ready.ok()) copies_->OnCopyAck(now, request->copy_ack, *shards_, *links_);
+      break;
   }
   ServeParked(answers);
 }
@@ -130,8 +138,12 @@ void DataFrontend::AnswerStable(std::vector<PeerMessage>& answers) {
   stable_at_ = links_->progress();
   for (auto at = unstable_.begin(); at != unstable_.end();) {
     Unstable& push = at->second;
-    std::erase_if(push.records, [this](const auto& record) {
-      return links_->IsStable(record.first, record.second);
+    std::erase_if(push.records, [&](const auto& record) {
+      const auto& [shard, position] = record;
+      if (shards_->IsMember(shard)) return links_->IsStable(shard, position);
+      // It has left before the next member had the record: its new head takes it, if it has not.
+      push.refused.insert(std::ranges::upper_bound(push.refused, shard), shard);
+      return true;
     });
     if (!push.records.empty()) {
       ++at;

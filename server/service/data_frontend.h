@@ -16,6 +16,7 @@
 #include "common/net/socket.h"
 #include "common/wire/data.h"
 #include "server/chain/chain_links.h"
+#include "server/chain/shard_copies.h"
 #include "server/shard/shard_set.h"
 
 namespace dt::server {
@@ -27,10 +28,11 @@ class DataFrontend {
   DataFrontend(std::vector<WireTable> tables, Duration pull_timeout);
 
   // Requests are for these shards from now on; without shards they are answered with Busy. Parked
-  // pulls are answered with Stale. `links`: those of the shards' chains; pushes are acknowledged
+  // pulls are answered with Stale. `links`, `copies`: those of the shards' chains; pushes are acknowledged
   // when they are stable. `logged`: the shards' records go into a log, and OnCommit acknowledges
   // pushes. Shards and links must outlive their use here.
-  void Serve(ShardSet* shards, ChainLinks* links, bool logged, std::vector<PeerMessage>& answers);
+  void Serve(ShardSet* shards, ChainLinks* links, ShardCopies* copies, bool logged,
+             std::vector<PeerMessage>& answers);
   // Called after every commit of the log: OK acknowledges the pushes since the last commit;
   // otherwise they are answered with Busy, and pushes are refused until a commit is OK.
   void OnCommit(const Status& written, std::vector<PeerMessage>& answers);
@@ -85,6 +87,7 @@ class DataFrontend {
   const Duration pull_timeout_;
   ShardSet* shards_ = nullptr;
   ChainLinks* links_ = nullptr;
+  ShardCopies* copies_ = nullptr;
   Status failure_;
   bool logged_to_disk_ = false;
   Status log_status_;  // Result of the last commit.

@@ -105,6 +105,10 @@ void Executor::Publish() {
   if (!core_.failure().ok()) Fail(core_.failure());
   // Dropped if the server has not taken the last ones yet.
   if (auto sizes = core_.TakeSizes()) static_cast<void>(sizes_.TryPush(*sizes));
+  // What does not fit is told again.
+  if (auto copied = core_.TakeCopied(); !copied.empty()) {
+    static_cast<void>(copied_.TryPush(copied));
+  }
   if (auto saved = core_.TakeSaved()) DT_CHECK(saved_.TryPush(*saved));
   if (auto answer = core_.TakeAnswer()) {
     busy_ = false;

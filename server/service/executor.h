@@ -38,6 +38,10 @@ class Executor {
   // The sizes of the tables within the last second or so; nothing if there is no news.
   std::optional<std::vector<TableReport>> TakeSizes() { return sizes_.Pop(Duration::zero()); }
 
+  // Shards that other servers have copies of now; told again and again.
+  std::optional<std::vector<ShardCopies::Copied>> TakeCopied() {
+    return copied_.Pop(Duration::zero());
+  }
   // Any thread. The least step that is not applied.
   Step step() const { return step_.load(std::memory_order_relaxed); }
   uint64_t log_bytes() const { return log_bytes_.load(std::memory_order_relaxed); }
@@ -69,6 +73,7 @@ class Executor {
   BoundedQueue<SavedRows> saved_{4};
   BoundedQueue<Status> failures_{1};
   BoundedQueue<std::vector<TableReport>> sizes_{1};
+  BoundedQueue<std::vector<ShardCopies::Copied>> copied_{4};
   std::atomic<Step> step_ = 0;
   std::atomic<uint64_t> log_bytes_ = 0;
 

@@ -17,13 +17,13 @@ constexpr Duration kSizesEvery = milliseconds(500);
 
 ExecutorCore::ExecutorCore(ExecutorOptions options, std::function<void()> wake)
     : options_(std::move(options)),
-      state_(std::move(wake)),
+      state_(std::move(wake), options_.move_rate),
       frontend_(options_.tables, options_.pull_timeout) {}
 
 void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
   DT_CHECK(command_ == nullptr);
   command_ = std::move(command);
-  if (command_->replaces_rows()) frontend_.Serve(nullptr, nullptr, false, outgoing_);
+  if (command_->replaces_rows()) frontend_.Serve(nullptr, nullptr, nullptr, false, outgoing_);
 }
 
 void ExecutorCore::BeginTurn(TimePoint now) {
@@ -40,7 +40,7 @@ void ExecutorCore::EndTurn(TimePoint now) {
   frontend_.OnTick(now, outgoing_);
   CommitLog(now);
   if (!frontend_.failure().ok()) Fail(frontend_.failure());
-  if (state_.shards() != nullptr) state_.links().TakeLetters(now, *state_.shards(), letters_);
+  WorkOnChains(now);
   NoteProgress();
 }
 
@@ -78,10 +78,26 @@ void ExecutorCore::WorkOnCommand(TimePoint now) {
   if (!answer.has_value()) return;
   // After an error only some rows are there, so nothing is served.
   if (command_->replaces_rows() && answer->status.ok()) {
-    frontend_.Serve(state_.shards(), &state_.links(), state_.log() != nullptr, outgoing_);
+    frontend_.Serve(state_.shards(), &state_.links(), &state_.copies(), state_.log() != nullptr,
+                    outgoing_);
   }
   command_.reset();
   answer_ = std::move(answer);
+}
+
+void ExecutorCore::WorkOnChains(TimePoint now) {
+  if (state_.shards() == nullptr) return;
+  state_.FollowMap(now);
+  const Status copied =
+      state_.copying()
+          ? state_.copies().Work(now, *state_.shards(), *state_.tier(), state_.links(), letters_)
+          : OkStatus();
+  if (copied.code() == StatusCode::kOutOfRange) {
+    LogWarn("server.bad_copy", {{"problem", MessageOf(copied)}});
+  } else if (!copied.ok()) {
+    Fail(copied);
+  }
+  state_.links().TakeLetters(now, *state_.shards(), letters_);
 }
 
 void ExecutorCore::CommitLog(TimePoint now) {
@@ -107,8 +123,9 @@ Duration ExecutorCore::UntilNextTurn(TimePoint now) const {
   if (state_.shards() != nullptr && state_.shards()->HasRowsToRemove()) return Duration::zero();
   if (state_.links().has_more()) return Duration::zero();
   if (command_ != nullptr) return command_->timeout();
-  if (frontend_.NextDeadline() == TimePoint::max()) return kTurnEvery;
-  return std::clamp<Duration>(frontend_.NextDeadline() - now, Duration::zero(), kTurnEvery);
+  const TimePoint next = std::min(frontend_.NextDeadline(), state_.copies().next_work());
+  if (next == TimePoint::max()) return kTurnEvery;
+  return std::clamp<Duration>(next - now, Duration::zero(), kTurnEvery);
 }
 
 // A step that shows here has been applied; what it needs of memory is known only now.

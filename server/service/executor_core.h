@@ -29,6 +29,8 @@ struct ExecutorOptions {
   // Limit for the whole server, which fails when use exceeds it by 5 % plus memory_slack.
   uint64_t memory_bytes_max = 0;
   uint64_t memory_slack = 256 << 20;
+  // Limit for the bytes per second of shards that are copied to other servers; 0: none.
+  uint64_t move_rate = 0;
   Duration log_timeout = seconds(30);  // How long a log may fail to be written.
   // The memory used by all executors of the server; each adds that of its own shards.
   std::atomic<uint64_t>* memory_bytes = nullptr;
@@ -56,6 +58,8 @@ class ExecutorCore {
 
   // Answers to send; the caller clears them.
   std::vector<PeerMessage>& outgoing() { return outgoing_; }
+  // Shards that other servers have copies of now; told again and again until the map says so.
+  std::vector<ShardCopies::Copied> TakeCopied() { return state_.copies().TakeCopied(); }
   // Messages to other servers' executors; the caller clears them.
   std::vector<ChainLinks::Letter>& letters() { return letters_; }
   std::optional<ExecutorAnswer> TakeAnswer() { return std::exchange(answer_, std::nullopt); }
@@ -76,6 +80,7 @@ class ExecutorCore {
   void PassTime(TimePoint now);
   void WorkOnTier();
   void WorkOnCommand(TimePoint now);
+  void WorkOnChains(TimePoint now);
   void CommitLog(TimePoint now);
   void NoteProgress();
   void Fail(Status status) { failure_.Update(std::move(status)); }

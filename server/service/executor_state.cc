@@ -1,8 +1,11 @@
 #include "server/service/executor_state.h"
 
+#include <algorithm>
+
 namespace dt::server {
 
 void ExecutorState::Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions disk) {
+  copies_.Reset();
   log_.reset();
   tier_.reset();
   links_ = ChainLinks(shards.frames);
@@ -21,13 +24,52 @@ void ExecutorState::SetMap(TimePoint now, ShardMap map) {
   }
   if (map.version <= shards_->view().map.version) return;
   shards_->SetMap(std::move(map));
+  settled_ = false;
   Rewire(now);
+}
+
+void ExecutorState::FollowMap(TimePoint now) {
+  std::vector<ShardId> leave = copies_.TakeDropped();
+  if (settled_ && leave.empty()) return;
+  settled_ = true;
+  const ShardMap& map = shards_->view().map;
+  for (const Shard& shard : shards_->shards()) {
+    const Chain& chain = map.chains[shard.id().value()];
+    if (!chain.Has(shards_->self()) && !chain.IsSyncing(shards_->self())) {
+      leave.push_back(shard.id());
+    }
+  }
+  bool changed = false;
+  // What a checkpoint needs stays until it is written.
+  for (const ShardId id : leave) {
+    if (shards_->Find(id) == nullptr) continue;
+    if (tier_->saving()) {
+      settled_ = false;
+      copies_.DropAgain(id);
+      continue;
+    }
+    Remove(id);
+    changed = true;
+  }
+  for (const ShardId id : shards_->Syncing()) {
+    if (shards_->Find(id) != nullptr) continue;
+    if (!HasLeft(id)) {
+      settled_ = false;
+      continue;
+    }
+    shards_->Add(id);
+    changed = true;
+  }
+  if (changed) Rewire(now);
 }
 
 // The shards make records for those that need them.
 void ExecutorState::Rewire(TimePoint now) {
   links_.SetMap(now, *shards_);
-  shards_->RecordTo(log_ != nullptr || links_.active() ? this : nullptr);
+  syncing_ = std::ranges::any_of(shards_->view().map.chains,
+                                 [](const Chain& chain) { return !chain.syncing.empty(); });
+  // A link may begin at any time, when a copy has caught up.
+  shards_->RecordTo(this);
 }
 
 void ExecutorState::KeepLog(std::unique_ptr<RecordLog> log) {
@@ -50,6 +92,7 @@ void ExecutorState::OnRecord(ShardId shard, const Record& record) {
 }
 
 void ExecutorState::RenewTier() {
+  copies_.Reset();
   tier_.reset();  // Only one tier may use the shards at a time.
   tier_ = std::make_unique<DiskTier>(disk_, *shards_);
   shards_->Attach(tier_.get());

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/cluster/shard_map.h"
 #include "server/chain/chain_links.h"
+#include "server/chain/shard_copies.h"
 #include "server/log/record_log.h"
 #include "server/shard/shard_set.h"
 #include "server/storage/disk_tier.h"
@@ -18,7 +19,9 @@ namespace dt::server {
 class ExecutorState : private RecordSink {
  public:
   // `wake` is called on the disk's threads when the tier has work; it must not block.
-  explicit ExecutorState(std::function<void()> wake) : wake_(std::move(wake)) {}
+  // `move_rate`: limit for the bytes per second of shards that are copied from here; 0: none.
+  explicit ExecutorState(std::function<void()> wake, uint64_t move_rate = 0)
+      : wake_(std::move(wake)), copies_(move_rate) {}
 
   // Replaces everything by shards without rows, and no log.
   void Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions disk);
@@ -37,6 +40,14 @@ class ExecutorState : private RecordSink {
   ShardSet* shards() const { return shards_.get(); }  // Null until Begin, as is tier().
   DiskTier* tier() const { return tier_.get(); }
   RecordLog* log() const { return log_.get(); }  // Null if no log is kept.
+  // Takes shards in and gives them away as the map says; called in every turn.
+  void FollowMap(TimePoint now);
+  // The rows were replaced by those of a checkpoint.
+  void BeginAnew(TimePoint now) { links_.Reset(now, *shards_); }
+  // True if shards are being copied, from here or to here.
+  bool copying() const { return syncing_ || !copies_.idle(); }
+  ShardCopies& copies() { return copies_; }
+  const ShardCopies& copies() const { return copies_; }
   ChainLinks& links() { return links_; }
   const ChainLinks& links() const { return links_; }
   // The log's first segment; 0: there is no log.
@@ -52,6 +63,9 @@ class ExecutorState : private RecordSink {
   std::unique_ptr<DiskTier> tier_;  // The tier below shards_.
   std::unique_ptr<RecordLog> log_;
   ChainLinks links_;
+  ShardCopies copies_;                // Declared last: they read the shards and the tier.
+  bool settled_ = false;              // The shards are those of the map.
+  bool syncing_ = false;              // Some chain of the map has a newcomer.
   std::optional<ShardMap> next_map_;  // A map that came before Begin.
 };
 

@@ -60,6 +60,9 @@ class ServerRole : public Server {
       executor.tables.push_back({table.dim, table.wire});
     executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
     executor.memory_bytes = &memory_bytes_;
+    const uint32_t executors =
+        options_.executors != 0 ? options_.executors : ExecutorsOf(options_.job.cluster.server);
+    executor.move_rate = options_.job.cluster.move_rate / std::max(1u, executors);
     std::vector<std::string> endpoints;
     for (auto& socket : sockets) {
       endpoints.push_back(socket->endpoint());
@@ -171,6 +174,13 @@ class ServerRole : public Server {
   }
 
   void TakeFromExecutors() {
+    for (const auto& executor : executors_) {
+      while (const auto copied = executor->TakeCopied()) {
+        for (const ShardCopies::Copied& each : *copied) {
+          link_->Send(ShardCopiedMessage{each.shard, each.to, each.since});
+        }
+      }
+    }
     if (const auto awaited = core_->awaited()) {
       if (auto answer = executors_[*awaited]->Await(kAnswerPoll)) {
         core_->OnAnswer(SystemClock().Now(), *awaited, *std::move(answer));

@@ -84,9 +84,31 @@ class AsyncClock : public ShardClock {
     return fmt::format("the push of step {} by worker {}", worker.next, id.value());
   }
 
-  void Reset(Step step) override {
-    for (auto& [id, worker] : workers_) worker = {.order = step, .next = step};
+  Status Reset(const ClockState& state) override {
+    for (auto& [id, worker] : workers_) worker = {.order = state.now, .next = state.now};
     held_bytes_ = 0;
+    for (const ClockState::Turn& turn : state.turns) {
+      const auto at = workers_.find(turn.worker);
+      if (at == workers_.end()) return Malformed("worker {}", turn.worker.value());
+      at->second = {.order = turn.order, .next = turn.next};
+    }
+    for (const Contribution& each : state.held) {
+      const auto at = workers_.find(each.worker);
+      if (at == workers_.end() || each.step != at->second.next) {
+        return Malformed("a held push of step {} by worker {}", each.step, each.worker.value());
+      }
+      DT_TRY(const bool added, AddPiece(each, at->second.held));
+      if (added) held_bytes_ += BytesOf(each);
+    }
+    return OkStatus();
+  }
+  ClockState state() const override {
+    ClockState state;
+    for (const auto& [id, worker] : workers_) {
+      state.turns.push_back({id, worker.order, worker.next});
+      AppendPieces(worker.held, state.held);
+    }
+    return state;
   }
 
   uint64_t held_bytes() const override { return held_bytes_; }

@@ -67,4 +67,10 @@ Result<bool> AddPiece(Contribution piece, Contributions& push) {
   return true;
 }
 
+void AppendPieces(const Contributions& push, std::vector<Contribution>& to) {
+  for (const std::optional<Contribution>& piece : push) {
+    if (piece.has_value()) to.push_back(*piece);
+  }
+}
+
 }  // namespace dt::server

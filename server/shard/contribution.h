@@ -45,6 +45,9 @@ uint64_t BytesOf(const Contributions& push);
 bool Has(const Contributions& push, uint32_t piece);
 // Malformed: the number of pieces differs from that of earlier ones.
 Status CheckPieces(const Contribution& piece, const Contributions& push);
+// Appends the pieces that have arrived.
+void AppendPieces(const Contributions& push, std::vector<Contribution>& to);
+
 // Stores a piece. Returns false if it was there already. Malformed: as CheckPieces.
 Result<bool> AddPiece(Contribution piece, Contributions& push);
 

@@ -179,9 +179,15 @@ Status Shard::DoRecord(Record record, ShardContext& context) {
   return OkStatus();
 }
 
+Status Shard::Become(const ClockState& clock, Position position) {
+  DT_TRY_STATUS(clock_->Reset(clock));
+  position_ = position;
+  return OkStatus();
+}
+
 void Shard::Reset(Step step) {
   for (EmbeddingTable& table : tables_) table.Clear(step);
-  clock_->Reset(step);
+  clock_->Reset({.now = step}).IgnoreError();  // It holds nothing that could be wrong.
   position_ = 0;
 }
 

@@ -44,6 +44,7 @@ class Shard {
   // follow them. The tail counts in sums over servers.
   struct Place {
     bool head = true, tail = true;
+    bool syncing = false;  // It is no member: its rows are being copied to here.
   };
   Place place() const { return place_; }
   void SetPlace(Place place) { place_ = place; }
@@ -71,6 +72,9 @@ class Shard {
 
   // Forgets keys, rows, contributions and position.
   void Reset(Step step);
+  // Ends the copying of a shard whose rows are here: the next record has the number `position` + 1.
+  // Malformed: as ShardClock::Reset.
+  Status Become(const ClockState& clock, Position position);
   // Called after its rows were restored: the next record has the number `position` + 1.
   void SetPosition(Position position) { position_ = position; }
 

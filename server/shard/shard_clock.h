@@ -37,6 +37,18 @@ class ShardUpdater {
   virtual void MoveTime(Step now) = 0;
 };
 
+// What a clock is after the records so far.
+struct ClockState {
+  struct Turn {  // Of an asynchronous worker: the first step of its order, and its next push.
+    ProcessId worker;
+    Step order = 0, next = 0;
+    friend bool operator==(const Turn&, const Turn&) = default;
+  };
+  Step now = 0;                         // For synchronous workers.
+  std::vector<Turn> turns = {};         // Of workers without one, order and next are `now`.
+  std::vector<Contribution> held = {};  // Those that are not applied.
+};
+
 class ShardClock {
  public:
   enum class Pullable { kYes, kNotYet, kTooLate };
@@ -59,8 +71,10 @@ class ShardClock {
   virtual bool settled() const = 0;
   // What now() waits for: "slice 3 of step 7", "the push of step 17 by worker 3".
   virtual std::string Missing() const = 0;
-  // Forgets contributions, which then count as never sent; the next step is `step`.
-  virtual void Reset(Step step) = 0;
+  // The clock becomes this; contributions that are not in it count as never sent. Malformed: the
+  // state cannot be one of this job.
+  virtual Status Reset(const ClockState& state) = 0;
+  virtual ClockState state() const = 0;
   virtual uint64_t held_bytes() const = 0;  // Bytes of the contributions held.
 };
 

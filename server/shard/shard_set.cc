@@ -58,7 +58,7 @@ std::unique_ptr<ShardClock> ShardSet::MakeClock() const {
 
 Shard::Place ShardSet::PlaceOf(ShardId shard) const {
   const Chain& chain = options_.view.map.chains[shard.value()];
-  return {chain.head() == options_.self, chain.tail() == options_.self};
+  return {chain.head() == options_.self, chain.tail() == options_.self, !chain.Has(options_.self)};
 }
 
 void ShardSet::SetMap(ShardMap map) {
@@ -67,11 +67,17 @@ void ShardSet::SetMap(ShardMap map) {
   ++changes_;
 }
 
+bool ShardSet::IsMember(ShardId shard) const {
+  const Shard* const here = Find(shard);
+  return here != nullptr && !here->place().syncing;
+}
+
 Status ShardSet::CheckStamp(const Stamp& stamp) const {
   const View& own = options_.view;
   if (stamp.server != options_.self) {
-    return Stale("sent to server {}; this is server {}", stamp.server.value(),
-                 options_.self.value());
+    // Another server had this address before. The sender will learn where to send it.
+    return Busy("sent to server {}; this is server {}", stamp.server.value(),
+                options_.self.value());
   }
   if (stamp.generation < own.generation) {
     return Stale("sent in generation {} of the job, which is now in {}", stamp.generation.value(),
@@ -98,11 +104,21 @@ Result<std::vector<ShardId>> ShardSet::Refused(const Stamp& stamp,
     }
     if (map.chains[shard.value()].since > stamp.map) {
       refused.push_back(shard);
-    } else if (Find(shard) == nullptr) {
+    } else if (!IsMember(shard)) {
       return Malformed("shard {} is not on this executor", shard.value());
     }
   }
   return refused;
+}
+
+std::vector<ShardId> ShardSet::Syncing() const {
+  std::vector<ShardId> syncing;
+  const ShardMap& map = options_.view.map;
+  for (uint32_t s = 0; s < map.shards(); ++s) {
+    if (ShardMap::ExecutorOf(ShardId(s), options_.executors) != options_.executor) continue;
+    if (map.chains[s].IsSyncing(options_.self)) syncing.emplace_back(s);
+  }
+  return syncing;
 }
 
 Status ShardSet::CheckHeads(std::span<const ShardId> shards,
@@ -212,6 +228,7 @@ Status ShardSet::CheckStep(Step step) const {
 ShardClock::Pullable ShardSet::MayPull(PullMode mode, Step step) const {
   auto all = ShardClock::Pullable::kYes;
   for (const Shard& shard : shards_) {
+    if (shard.place().syncing) continue;
     const ShardClock::Pullable one = shard.clock().MayPull(mode, step);
     if (one == ShardClock::Pullable::kNotYet) return one;
     if (one != ShardClock::Pullable::kYes) all = one;
@@ -240,7 +257,8 @@ bool ShardSet::EnsureInMemory(std::span<const KeyGroup> groups, std::span<const 
 }
 
 bool ShardSet::Settled() const {
-  return std::ranges::all_of(shards_, [](const Shard& shard) { return shard.clock().settled(); });
+  return std::ranges::all_of(
+      shards_, [](const Shard& shard) { return shard.place().syncing || shard.clock().settled(); });
 }
 
 EmbeddingTable* ShardSet::FindTable(ShardId shard, TableId table) {
@@ -314,12 +332,16 @@ void ShardSet::PassTime(Duration elapsed) {
 
 Step ShardSet::clock() const {
   Step least = std::numeric_limits<Step>::max();
-  for (const Shard& shard : shards_) least = std::min(least, shard.now());
+  for (const Shard& shard : shards_) {
+    if (!shard.place().syncing) least = std::min(least, shard.now());
+  }
   return least;
 }
 
 std::string ShardSet::SlowestText() const {
-  const auto slowest = std::ranges::min_element(shards_, {}, &Shard::now);
+  const auto slowest = std::ranges::min_element(shards_, {}, [](const Shard& shard) {
+    return std::pair(shard.place().syncing, shard.now());
+  });
   if (slowest == shards_.end()) return "there are no shards here";
   return fmt::format("shard {} waits for {}", slowest->id().value(), slowest->clock().Missing());
 }
@@ -367,7 +389,9 @@ Shard& ShardSet::Add(ShardId id) {
   const auto at = std::ranges::lower_bound(shards_, id, {}, &Shard::id);
   DT_CHECK((at == shards_.end() || at->id() != id) && !HasRowsToRemove(id));
   ++changes_;
-  return *shards_.emplace(at, id, rows_, MakeClock());
+  Shard& added = *shards_.emplace(at, id, rows_, MakeClock());
+  added.SetPlace(PlaceOf(id));
+  return added;
 }
 
 void ShardSet::Remove(ShardId id) {

@@ -32,8 +32,8 @@ class ShardSet {
   ProcessId self() const { return options_.self; }  // This server.
   Generation generation() const { return options_.view.generation; }
 
-  // OK if a request may be handled. Stale: its sender has an old view, or means another server.
-  // Busy: its sender knows a newer state than this server, which will follow.
+  // OK if a request may be handled. Stale: its sender has an old view. Busy: its sender means the
+  // server that had this address before, or knows a newer state than this one, which will follow.
   Status CheckStamp(const Stamp& stamp) const;
   // Returns those of `shards` (ascending) for which a request is refused, because their chains have
   // changed since the sender's map. Malformed: by the sender's own map the shard is not here.
@@ -106,6 +106,10 @@ class ShardSet {
   // if some of these pushes are missing from it: power was lost, or the file was cut.
   Status CheckNothingLost(Step step) const;
   void Reset(Step clock, Generation generation);
+  // True if the shard is here, and this server a member of its chain.
+  bool IsMember(ShardId shard) const;
+  // The shards that are to be copied to this executor.
+  std::vector<ShardId> Syncing() const;
   // Sets a newer map. The caller removes and adds shards as the map demands.
   void SetMap(ShardMap map);
   // Adds an empty shard, to be filled by the caller. REQUIRES: it is not here, nor are rows of it.

@@ -71,10 +71,25 @@ class SyncClock : public ShardClock {
     return fmt::format("{} of step {}", MissingSlice(), now_);
   }
 
-  void Reset(Step step) override {
+  Status Reset(const ClockState& state) override {
     held_.clear();
     held_bytes_ = 0;
-    now_ = step;
+    now_ = state.now;
+    for (const Contribution& each : state.held) {
+      if (each.slice >= slices_ || each.step < now_ || each.step > now_ + 1) {
+        return Malformed("slice {} of step {} at step {}", each.slice, each.step, now_);
+      }
+      DT_TRY(const bool added, AddPiece(each, HeldOf(each.step)[each.slice]));
+      if (added) held_bytes_ += BytesOf(each);
+    }
+    return OkStatus();
+  }
+  ClockState state() const override {
+    ClockState state{.now = now_};
+    for (const auto& [step, slices] : held_) {
+      for (const Contributions& push : slices) AppendPieces(push, state.held);
+    }
+    return state;
   }
 
   uint64_t held_bytes() const override { return held_bytes_; }

@@ -156,6 +156,15 @@ Status DiskTier::MakeRoom() {
   return WaitForWrites(Evictor::kRunsMax - 1);
 }
 
+uint64_t DiskTier::BeginReading() {
+  below_.Seal();
+  return below_.written() + below_.runs().size();
+}
+
+std::unique_ptr<RowsDb::Cursor> DiskTier::Read() const {
+  return disk_.db() == nullptr ? nullptr : disk_.db()->Read();
+}
+
 Status DiskTier::VisitRowsBelow(const Visit& visit) {
   if (below_.rows() == 0) return OkStatus();
   below_.Seal();

@@ -75,6 +75,13 @@ class DiskTier : public Residency {
   using Visit =
       std::function<void(const EmbeddingTable& table, Key key, std::span<const std::byte> record)>;
   Status VisitRowsBelow(const Visit& visit);
+  // For a shard that is copied while requests go on. All rows that are below memory now are on disk
+  // once runs_written() has reached what BeginReading returns; then Read gives what the disk has,
+  // null if it has nothing.
+  uint64_t BeginReading();
+  uint64_t runs_written() const { return below_.written(); }
+  std::unique_ptr<RowsDb::Cursor> Read() const;
+
   // Exact, except that expired rows may be counted.
   uint64_t rows_below() const { return below_.rows(); }
   uint64_t bytes() const;  // The tier's own memory, without that of the shards.

@@ -72,6 +72,7 @@ void RowsBelow::GiveRuns() {
 void RowsBelow::OnWritten(const std::shared_ptr<const RowRun>& run) {
   DT_CHECK(runs_.front() == run);
   runs_.pop_front();
+  ++written_;
   --given_;
   GiveRuns();
 }

@@ -57,6 +57,7 @@ class RowsBelow : public RowSink {
   // Called when the disk has written the oldest run.
   void OnWritten(const std::shared_ptr<const RowRun>& run);
   const std::deque<std::shared_ptr<const RowRun>>& runs() const { return runs_; }
+  uint64_t written() const { return written_; }  // The number of runs written so far.
   // True if the disk has not accepted all runs yet; what must come after them has to wait.
   bool runs_wait() const { return given_ < runs_.size(); }
 
@@ -81,7 +82,7 @@ class RowsBelow : public RowSink {
   size_t given_ = 0;                                // The disk has accepted this many of runs_.
   KeyFilter filter_;
   absl::flat_hash_set<RowKey> nowhere_;
-  uint64_t rows_ = 0;
+  uint64_t rows_ = 0, written_ = 0;
   bool saving_ = false;
 };
 

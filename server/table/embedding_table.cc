@@ -39,6 +39,7 @@ void EmbeddingTable::Evict(uint64_t buckets, uint32_t keep_period, RowSink& sink
     index_.Erase(cold[i].key);
     rows_->Remove(cold[i].row);
     sink.Left(*this, cold[i].key);
+    if (changes_ != nullptr && notes_leaving_) changes_->insert(cold[i].key);
   }
 }
 
@@ -116,9 +117,17 @@ Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record, bool 
   return OkStatus();
 }
 
+Status EmbeddingTable::Replace(Key key, std::span<const std::byte> record) {
+  const uint32_t row = index_.Find(key);
+  if (row == KeyIndex::kAbsent || record.size() != record_bytes()) return Restore(key, record);
+  rows_->SetRecord(row, record);
+  return OkStatus();
+}
+
 void EmbeddingTable::SetAbsent(Key key, std::span<const float> values) {
   DT_CHECK(values.size() == dim());
   if (index_.Find(key) != KeyIndex::kAbsent) return;
+  if (changes_ != nullptr) changes_->insert(key);
   const uint32_t row = rows_->Add(key);
   EncodeRow(spec().dtype, values, rows_->row(row));
   index_.Insert(key, row);

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <absl/container/flat_hash_set.h>
+
 #include "common/base/status.h"
 #include "common/rows/row_key.h"
 #include "server/life/life_state.h"
@@ -111,6 +113,20 @@ class EmbeddingTable {
   bool Contains(Key key) const { return index_.Find(key) != KeyIndex::kAbsent; }
   // Adds a saved row. Malformed: the record has a wrong size, or the key is there already.
   Status Restore(Key key, std::span<const std::byte> record, bool on_disk = false);
+  // As Restore, but a row that is in memory gets this record instead of its own.
+  Status Replace(Key key, std::span<const std::byte> record);
+  // Notes the keys of all rows that are pushed or made from now on, and with `leaving` those of rows
+  // that leave memory; null: no more.
+  void NoteChanges(absl::flat_hash_set<Key>* changes, bool leaving = false) {
+    changes_ = changes;
+    notes_leaving_ = leaving;
+  }
+  // Visits rows in memory, in several calls as for SaveChanged; one may come twice.
+  uint64_t Walk(uint64_t from, uint64_t buckets, std::vector<KeyRow>& rows) const {
+    return index_.Walk(from, buckets, rows);
+  }
+  // The row's number, or KeyIndex::kAbsent.
+  uint32_t FindRow(Key key) const { return index_.Find(key); }
   // Makes a row with these values and the optimizer state of a new row, unless the key is there
   // already.
   void SetAbsent(Key key, std::span<const float> values);
@@ -147,6 +163,8 @@ class EmbeddingTable {
   RowAdmission admission_;
   RowExpiry expiry_;
   TierCounts tier_counts_;
+  absl::flat_hash_set<Key>* changes_ = nullptr;
+  bool notes_leaving_ = false;
   uint64_t removed_up_to_ = 0;  // A position of KeyIndex::Walk.
 };
 

@@ -276,6 +276,10 @@ void EmbeddingTable::Pull(std::span<const PullRun> runs, bool evaluate) {
 }
 
 void EmbeddingTable::Push(std::span<const PushRun> runs, Step step) {
+  for (const PushRun& run : runs) {
+    if (run.table->changes_ != nullptr)
+      run.table->changes_->insert(run.keys.begin(), run.keys.end());
+  }
   PushPipeline work(step);
   BlockPipeline(runs, work).Go();
   for (const PushRun& run : runs) run.table->admission_.Settle();

@@ -74,13 +74,17 @@ void TableRows::Renew(uint32_t number, Key key) {
 }
 
 uint32_t TableRows::AddRecord(std::span<const std::byte> record, bool on_disk) {
-  DT_CHECK(record.size() == record_bytes());
   const uint32_t number = slabs_.Add();
+  SetRecord(number, record, on_disk);
+  return number;
+}
+
+void TableRows::SetRecord(uint32_t number, std::span<const std::byte> record, bool on_disk) {
+  DT_CHECK(record.size() == record_bytes());
   std::memcpy(row(number), record.data(), row_bytes_);
   Step last_push = 0;
   std::memcpy(&last_push, record.data() + row_bytes_, sizeof(last_push));
   header(number) = {last_push, on_disk ? RowHeader::kOnDisk : change_period_};
-  return number;
 }
 
 void TableRows::CopyRecord(uint32_t number, std::span<std::byte> out) const {

@@ -24,6 +24,7 @@ class TableRows {
   // Adds a row from its record (CopyRecord). `on_disk`: the disk has the same record. REQUIRES:
   // record.size() == record_bytes().
   uint32_t AddRecord(std::span<const std::byte> record, bool on_disk = false);
+  void SetRecord(uint32_t number, std::span<const std::byte> record, bool on_disk = false);
   void Remove(uint32_t number) { slabs_.Remove(number); }
   void Clear() { slabs_.Clear(); }
 

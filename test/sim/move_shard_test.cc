@@ -72,7 +72,7 @@ class SimExecutor {
                  .executor = executor,
                  .executors = static_cast<uint32_t>(map.FindServer(server)->endpoints.size())}),
         frontend_(WireTables(), seconds(5)) {
-    frontend_.Serve(&shards_, &links_, false, answers_);
+    frontend_.Serve(&shards_, &links_, &copies_, false, answers_);
   }
 
   static std::vector<WireTable> WireTables() { return {{1}, {3}}; }
@@ -89,6 +89,7 @@ class SimExecutor {
  private:
   server::ShardSet shards_;
   server::ChainLinks links_;
+  server::ShardCopies copies_{0};
   server::DataFrontend frontend_;
   std::vector<PeerMessage> answers_;
 };

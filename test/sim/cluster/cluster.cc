@@ -39,8 +39,11 @@ void Cluster::Start(bool resume) {
   resumed_ = resume;
   disk_.record.clear();
   RestartScheduler();
+  for (auto& server : servers_) {
+    if (server != nullptr) former_.push_back(std::move(server));
+  }
+  servers_.resize(job_.cluster.servers);
   for (uint32_t s = 0; s < servers_.size(); ++s) {
-    if (servers_[s] != nullptr) former_.push_back(std::move(servers_[s]));
     world_.After(world_.UpTo(kStartMax), [this, s, start = starts_] {
       if (start == starts_) StartServer(s);
     });
@@ -60,12 +63,23 @@ void Cluster::RestartScheduler() {
 }
 
 void Cluster::StartServer(uint32_t index) {
-  Replace(servers_[index], std::make_unique<SimServer>(world_, wires_, 1 + index, NextIncarnation(),
-                                                       SimServer::Options{job_, 1 + index}));
+  const Node node = NodeOfServer(index);
+  Replace(servers_[index], std::make_unique<SimServer>(world_, wires_, node, NextIncarnation(),
+                                                       SimServer::Options{job_, node}));
+}
+
+void Cluster::AddServer() {
+  servers_.emplace_back();
+  StartServer(servers() - 1);
+}
+
+// The nodes of servers that were added follow those of the workers.
+Node Cluster::NodeOfServer(uint32_t index) const {
+  return 1 + index + (index < job_.cluster.servers ? 0 : job_.cluster.workers);
 }
 
 void Cluster::StartWorker(uint32_t index) {
-  const auto before = static_cast<uint32_t>(servers_.size());
+  const uint32_t before = job_.cluster.servers;
   Replace(workers_[index],
           std::make_unique<SimWorker>(world_, wires_, 1 + before + index, NextIncarnation(),
                                       SimWorker::Options{job_, meshes_, 1 + before + index,
@@ -87,8 +101,10 @@ bool Cluster::AllEnded() const {
 
 Process* Cluster::process(Node node) {
   if (node == kScheduler) return scheduler_.get();
-  if (node <= servers_.size()) return servers_[node - 1].get();
-  return workers_[node - 1 - servers_.size()].get();
+  const uint32_t servers = job_.cluster.servers, workers = job_.cluster.workers;
+  if (node <= servers) return servers_[node - 1].get();
+  if (node <= servers + workers) return workers_[node - 1 - servers].get();
+  return servers_[node - 1 - workers].get();
 }
 
 }  // namespace dt::sim

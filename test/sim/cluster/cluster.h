@@ -30,6 +30,8 @@ class Cluster {
   void Start(bool resume);
   // Another scheduler where the killed one was; it finds what that has left on the disk.
   void RestartScheduler();
+  // A server beyond those that the job begins with.
+  void AddServer();
   // Another process where that of a server was; it finds what that has left on the disk.
   void StartServer(uint32_t index);
   // Runs until `done`, or for so long; what `done` has said last.
@@ -39,15 +41,17 @@ class Cluster {
   World& world() { return world_; }
   Wires& wires() { return wires_; }
   SimScheduler& scheduler() { return *scheduler_; }
-  // Null before its first start.
+  // Null before its first start. Those that were added are behind the job's own.
   SimServer* server(uint32_t index) { return servers_[index].get(); }
+  uint32_t servers() const { return static_cast<uint32_t>(servers_.size()); }
   // By node; null before its first start.
   Process* process(Node node);
-  uint32_t nodes() const { return 1 + job_.cluster.servers + job_.cluster.workers; }
+  uint32_t nodes() const { return 1 + servers() + job_.cluster.workers; }
   const JobConfig& job() const { return job_; }
 
  private:
   void StartWorker(uint32_t index);
+  Node NodeOfServer(uint32_t index) const;
   uint64_t NextIncarnation() { return ++incarnations_; }
   template <class T>
   void Replace(std::unique_ptr<T>& old, std::unique_ptr<T> fresh);

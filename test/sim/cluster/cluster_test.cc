@@ -104,7 +104,24 @@ TEST(Cluster, AsynchronousServersThatKeepALogComeBack) {
   ExpectAtLeast(all.recoveries, 0.5);
 }
 
-// Two of three servers are lost at most; the others have all that was acknowledged.
+// Shards go to servers that join, and leave servers that are drained, while training goes on.
+TEST(Cluster, ServersJoinAndAreDrained) {
+  for (const Mode mode : {Mode::kSynchronous, Mode::kBounded, Mode::kChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .kill_scheduler = 0.02,
+                                            .add_server = 0.06,
+                                            .drain_server = 0.06});
+    ExpectAtLeast(all.changes, 1.5);
+    ExpectAtLeast(all.moves, 1);
+    EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 4) << NameOf(mode);
+    if (HasFailure()) return;
+  }
+}
+
+// Servers that are lost; the others have all that was acknowledged. Others take their places.
 TEST(Cluster, ChainsOutliveTheirServers) {
   for (const Mode mode : {Mode::kChains, Mode::kBoundedChains}) {
     const Story::Tally all = TellAll(mode, {.network = kBadNetwork,

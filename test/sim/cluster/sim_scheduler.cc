@@ -105,6 +105,12 @@ void SimScheduler::Tick() {
   Later(kTick, [this] { Tick(); });
 }
 
+bool SimScheduler::Drain(ProcessId server) {
+  const Status begun = job_->Drain(world().Now(), server);
+  SendAll();
+  return begun.ok();
+}
+
 void SimScheduler::RequestStop() {
   job_->RequestStop(world().Now());
   SendAll();

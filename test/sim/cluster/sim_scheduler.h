@@ -28,6 +28,8 @@ class SimScheduler : public Process, private scheduler::JobEnvironment {
   // If the disk has a record, goes on where it ends.
   SimScheduler(World& world, Wires& wires, Node node, Options options);
 
+  // Whether it has begun.
+  bool Drain(ProcessId server);
   // A clean stop at the next step boundary.
   void RequestStop();
   // Killed in the midst of the next messages that it sends; what they follow from is on its disk.

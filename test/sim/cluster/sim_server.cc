@@ -247,6 +247,9 @@ void SimServer::Turn(uint32_t e) {
     wires().Send(node(), executor.endpoint, letter.endpoint, std::move(letter.frames));
   }
   core.letters().clear();
+  for (const server::ShardCopies::Copied& each : core.TakeCopied()) {
+    link_->Send(ShardCopiedMessage{each.shard, each.to, each.since});
+  }
   TakeResults(e);
   if (alive()) PlanTurn(e, executor.busy ? kCommandTurn : kTick);
 }

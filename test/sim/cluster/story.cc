@@ -83,6 +83,7 @@ void Story::CountRecoveries() {
   for (const JobResult::Event& event : cluster_->scheduler().job().record().events) {
     if (event.kind == "recovered") ++tally_.recoveries;
     if (event.kind == "server_lost") ++tally_.removals;
+    if (event.kind == "shards_moved") ++tally_.moves;
   }
 }
 
@@ -117,6 +118,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
     if (SimServer* const server = cluster_->server(index)) server->FillDisk(world.Now() + duration);
     ++tally_.full_disks;
   }
+  ChangeServers(misfortunes);
   if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   if (world.Chance(misfortunes.kill_server)) KillServer();
   if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
@@ -133,9 +135,25 @@ void Story::Befall(const Misfortunes& misfortunes) {
   }
 }
 
+void Story::ChangeServers(const Misfortunes& misfortunes) {
+  World& world = cluster_->world();
+  if (tally_.changes >= misfortunes.changes_max) return;
+  if (world.Chance(misfortunes.add_server)) {
+    cluster_->AddServer();
+    Note("another server is started");
+    ++tally_.changes;
+  }
+  if (world.Chance(misfortunes.drain_server) && cluster_->scheduler().alive()) {
+    const Node node = AnyNode();
+    if (!cluster_->scheduler().Drain(ProcessId(node))) return;
+    Note(fmt::format("server {} is drained", node));
+    ++tally_.changes;
+  }
+}
+
 void Story::KillServer() {
   World& world = cluster_->world();
-  const auto index = static_cast<uint32_t>(world.Below(job_.cluster.servers));
+  const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
   SimServer* const server = cluster_->server(index);
   if (server == nullptr || !server->alive()) return;
   const bool in_write = job_.cluster.replicas == 1 && world.Chance(0.5);
@@ -146,7 +164,6 @@ void Story::KillServer() {
     server->Kill();
   }
   ++tally_.kills;
-  if (job_.cluster.replicas > 1) return server->Kill();
   // It may write nothing any more; then it is killed without that.
   world.After(world.UpTo(kAwayMax), [this, index, server, restarts = tally_.restarts] {
     if (restarts != tally_.restarts || cluster_->server(index) != server) return;
@@ -189,13 +206,14 @@ void Story::Check() {
 // generation.
 void Story::CheckOwnersAndClocks() {
   std::map<std::pair<ShardId, MapVersion>, uint32_t> heads;
-  for (uint32_t s = 0; s < job_.cluster.servers; ++s) {
+  for (uint32_t s = 0; s < cluster_->servers(); ++s) {
     const SimServer* const server = cluster_->server(s);
     if (server == nullptr || !server->alive()) continue;
     for (const server::ShardSet* const set : server->shard_sets()) {
       for (const server::Shard& shard : set->shards()) {
         const Chain& chain = set->view().map.chains[shard.id().value()];
         if (shard.place().head) ++heads[{shard.id(), chain.since}];
+        if (shard.place().syncing) continue;
         Step& last = clocks_[{server->incarnation(), set->generation().value(), shard.id()}];
         EXPECT_GE(shard.now(), last) << "shard " << shard.id().value();
         last = shard.now();
@@ -221,7 +239,8 @@ Ending Story::EndingNow() {
     for (const Metrics& of : at.valid) ending.history += fmt::format(" {}", of.logloss.value_or(0));
     ending.history += "\n";
   }
-  for (uint32_t s = 0; s < job_.cluster.servers; ++s) {
+  for (uint32_t s = 0; s < cluster_->servers(); ++s) {
+    if (cluster_->server(s) == nullptr) continue;
     for (const server::ShardSet* const set : cluster_->server(s)->shard_sets()) {
       if (map.FindServer(set->self()) == nullptr) continue;  // The job went on without it.
       for (const auto& [key, count] : CountsOf(*set)) {
@@ -235,7 +254,8 @@ Ending Story::EndingNow() {
 
 Story::Tally& Story::Tally::operator+=(const Tally& other) {
   pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
-  full_disks += other.full_disks, restarts += other.restarts, recoveries += other.recoveries;
+  changes += other.changes, moves += other.moves, full_disks += other.full_disks,
+      restarts += other.restarts, recoveries += other.recoveries;
   successions += other.successions, removals += other.removals;
   return *this;
 }

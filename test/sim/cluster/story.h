@@ -19,6 +19,9 @@ struct Misfortunes {
   double kill = 0;            // Of any process: the job ends, and goes on from a checkpoint.
   double kill_server = 0;     // It comes back with its log, or the job goes on without it.
   double kill_scheduler = 0;  // Another one goes on from what is on its disk.
+  double add_server = 0;      // One more joins.
+  double drain_server = 0;    // By the user.
+  uint32_t changes_max = 4;   // Of the two above together.
   double full_disk = 0;       // For a server's log.
   double stop = 0;            // By the user, who resumes it.
   uint32_t kills_max = 3;     // Of all kinds together, stops included.
@@ -47,6 +50,8 @@ class Story {
     uint32_t pauses = 0, cuts = 0, kills = 0, stops = 0, full_disks = 0;
     uint32_t restarts = 0;     // Of the job, from a checkpoint or the beginning.
     uint32_t recoveries = 0;   // Servers that came back with their logs.
+    uint32_t changes = 0;      // Servers that were added or drained.
+    uint32_t moves = 0;        // Servers whose number of shards has changed.
     uint32_t removals = 0;     // Servers that the job went on without.
     uint32_t successions = 0;  // Schedulers that went on where one had been killed.
     Tally& operator+=(const Tally& other);
@@ -57,6 +62,7 @@ class Story {
   void Befall(const Misfortunes& misfortunes);
   void KillServer();
   void KillScheduler();
+  void ChangeServers(const Misfortunes& misfortunes);
   Node AnyNode() { return static_cast<Node>(cluster_->world().Below(cluster_->nodes())); }
   void Note(const std::string& what);
   bool RestartIfEnded();

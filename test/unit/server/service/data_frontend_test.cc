@@ -21,7 +21,7 @@ constexpr Duration kTimeout = seconds(60);
 
 class Frontend : public ::testing::Test {
  protected:
-  void SetUp() override { frontend_.Serve(&shards_, &links_, false, answers_); }
+  void SetUp() override { frontend_.Serve(&shards_, &links_, &copies_, false, answers_); }
 
   static PushRequest Push(Step step, SliceIndex slice) {
     const Grouping grouping(kTables, 4, test::AllShards(4), RowMap{{{0, 9}, {1, 1}}});
@@ -76,6 +76,7 @@ class Frontend : public ::testing::Test {
 
   ShardSet shards_{test::SetOf(kTables, 2, 4, test::AllShards(4))};
   ChainLinks links_;
+  ShardCopies copies_{0};
   DataFrontend frontend_{{{.dim = 2}}, kTimeout};
   std::vector<PeerMessage> answers_;
   TimePoint now_{};
@@ -238,7 +239,7 @@ TEST_F(Frontend, RecordsHaveWhatWasPushedThoughItsSenderChangesIt) {
     std::vector<Record> records;
   } kept;
   shards_.RecordTo(&kept);
-  frontend_.Serve(&shards_, &links_, true, answers_);
+  frontend_.Serve(&shards_, &links_, &copies_, true, answers_);
   const Frames sent = Encode(Push(0, 0));
   // Memory that a peer could change.
   std::vector<uint64_t> keys(sent[1].size() / 8), gradients(sent[2].size() / 8);
@@ -264,7 +265,7 @@ TEST_F(Frontend, RecordsHaveWhatWasPushedThoughItsSenderChangesIt) {
 
 TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {
   EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
-  frontend_.Serve(nullptr, nullptr, false, answers_);
+  frontend_.Serve(nullptr, nullptr, nullptr, false, answers_);
   EXPECT_EQ(Answers()[0].second.status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(Tell("w", Encode(Pull(0)))[0].second.status.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(Tell("w", Encode(Push(0, 0)))[0].second.status.code(), StatusCode::kResourceExhausted);

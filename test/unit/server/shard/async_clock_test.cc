@@ -165,7 +165,7 @@ TEST_F(AsyncClockTest, WithoutBoundNothingWaits) {
 
 TEST_F(AsyncClockTest, ResetBeginsAnew) {
   EXPECT_EQ(Take({.worker = 1, .step = 1}), kBusy);
-  clock_->Reset(40);
+  clock_->Reset({.now = 40}).IgnoreError();
   EXPECT_EQ(clock_->now(), 40u);
   EXPECT_EQ(Take({.worker = 1, .step = 39, .first_step = 38}), kOk);
   EXPECT_TRUE(applied_[1].empty());
@@ -180,7 +180,7 @@ TEST_F(AsyncClockTest, AnyArrivalAppliesEveryPushOnceInOrder) {
   constexpr uint32_t kWorkers = 2;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
-    clock_->Reset(0);
+    clock_->Reset({}).IgnoreError();
     applied_.clear();
     notes_.recorded.clear();
     std::vector<Sent> unacknowledged;

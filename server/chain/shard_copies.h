@@ -1,0 +1,111 @@
+// Copies shards to servers that are to become members of their chains (Chain::syncing), and takes
+// what is copied to here. A tail copies one shard after the other:
+//
+//   tail                                        newcomer
+//   parts 0, 1, … (a few ahead) ──────────────▶ rows into memory, and from there to disk
+//        ◀────────────────────── "all before part n is taken"
+//   the last part ────────────────────────────▶ clock, what is held, counts, position
+//   records after that position ──────────────▶ as in a chain (chain_links.h)
+//
+// The scheduler is told that the newcomer has caught up (TakeCopied), and makes it a member. A part
+// that is lost is sent again. If another server becomes the tail, or the shard begins anew, so does
+// the copying: the newcomer drops what it has and starts with an empty shard.
+//
+// Owned by the executor's thread; no socket, no clock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/wire/data.h"
+#include "server/chain/chain_links.h"
+#include "server/chain/shard_copy.h"
+#include "server/shard/shard_set.h"
+#include "server/storage/disk_tier.h"
+
+namespace dt::server {
+
+class ShardCopies {
+ public:
+  // `bytes_per_second`: limit for what is copied from here; 0: none.
+  explicit ShardCopies(uint64_t bytes_per_second) : bytes_per_second_(bytes_per_second) {}
+
+  // Ends all copying, from here and to here. What is still to be copied begins anew. Call it before
+  // the shards' rows or their tier are replaced.
+  void Reset();
+
+  // Messages of other servers; those that do not count are passed over. Errors: Malformed, if no
+  // server sends such a message.
+  Status OnCopy(CopyRequest message, ShardSet& shards);
+  void OnCopyAck(TimePoint now, const CopyAckRequest& message, const ShardSet& shards,
+                 ChainLinks& links);
+
+  // One turn: takes parts that have waited for room, makes and sends the next ones. Errors: those
+  // of the disk.
+  Status Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainLinks& links,
+              std::vector<ChainLinks::Letter>& letters);
+  bool idle() const { return outgoing_.empty() && incoming_.empty(); }
+  // When Work has something to do again if nothing happens; TimePoint::max(): nothing to do.
+  TimePoint next_work() const { return next_work_; }
+
+  // Shards that have arrived here in part and must be dropped, because the copying begins anew. The
+  // caller removes them, and adds them empty when nothing of them is left.
+  void DropAgain(ShardId shard) { dropped_.push_back(shard); }
+  std::vector<ShardId> TakeDropped() { return std::exchange(dropped_, {}); }
+
+  // Shards whose copy has caught up: told now and then until the map makes the server a member.
+  struct Copied {
+    ShardId shard;
+    ProcessId to;
+    MapVersion since;
+  };
+  std::vector<Copied> TakeCopied() { return std::exchange(copied_, {}); }
+
+ private:
+  struct Outgoing {  // A shard that is copied from here.
+    ProcessId to;
+    std::string endpoint;
+    MapVersion since;
+    uint64_t session = 0;
+    std::unique_ptr<ShardCopy> reader;  // Null once the last part is made.
+    std::deque<CopyRequest> parts;      // Not acknowledged.
+    uint64_t acknowledged = 0;          // Parts before this one; it is the first of `parts`.
+    size_t sent = 0;                    // The first of `parts` that are sent.
+    TimePoint send_again{}, tell_again{};
+    bool done = false;
+  };
+  struct Incoming {  // A shard that is copied to here.
+    ProcessId from;
+    uint64_t session = 0;
+    uint64_t next = 0;
+    bool done = false, tell = false;
+    std::optional<CopyRequest> waiting;  // Waits for room, or for rows from disk.
+  };
+
+  void FollowMap(ShardSet& shards, DiskTier& tier);
+  Status Send(TimePoint now, ShardId id, Outgoing& out, ShardSet& shards, ChainLinks& links,
+              std::vector<ChainLinks::Letter>& letters);
+  Status MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet& shards, ChainLinks& links);
+  // False: it must wait.
+  Result<bool> Take(ShardId id, Incoming& in, ShardSet& shards, DiskTier& tier, ChainLinks& links);
+  Status TakeEnd(ShardId id, CopyRequest& last, ShardSet& shards);
+
+  const uint64_t bytes_per_second_;
+  std::map<ShardId, Outgoing> outgoing_;
+  std::map<ShardId, Incoming> incoming_;
+  std::vector<ShardId> dropped_;
+  std::vector<Copied> copied_;
+  uint64_t sessions_ = 0;
+  TimePoint may_send_{};  // The limit allows the next part then.
+  TimePoint next_work_ = TimePoint::max();
+};
+
+}  // namespace dt::server
