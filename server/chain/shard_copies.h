@@ -58,7 +58,8 @@ class ShardCopies {
 
   // Shards that have arrived here in part and must be dropped, because the copying begins anew. The
   // caller removes them, and adds them empty when nothing of them is left.
-  void DropAgain(ShardId shard) { dropped_.push_back(shard); }
+  // The caller tells of such a shard.
+  void Drop(ShardId shard) { dropped_.push_back(shard); }
   std::vector<ShardId> TakeDropped() { return std::exchange(dropped_, {}); }
 
   // Shards whose copy has caught up: told now and then until the map makes the server a member.

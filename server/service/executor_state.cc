@@ -23,9 +23,15 @@ void ExecutorState::SetMap(TimePoint now, ShardMap map) {
     return;
   }
   if (map.version <= shards_->view().map.version) return;
+  // What is here of a shard that has left counts no more, even if it is to come back.
+  for (const Shard& shard : shards_->shards()) {
+    const bool stays = map.chains[shard.id().value()].Has(shards_->self());
+    if (shards_->IsMember(shard.id()) && !stays) copies_.Drop(shard.id());
+  }
   shards_->SetMap(std::move(map));
   settled_ = false;
   Rewire(now);
+  shards_->Resume();  // It may be the head now of shards of which a step is complete.
 }
 
 void ExecutorState::FollowMap(TimePoint now) {
@@ -45,7 +51,7 @@ void ExecutorState::FollowMap(TimePoint now) {
     if (shards_->Find(id) == nullptr) continue;
     if (tier_->saving()) {
       settled_ = false;
-      copies_.DropAgain(id);
+      copies_.Drop(id);
       continue;
     }
     Remove(id);

@@ -110,6 +110,7 @@ JobConfig SimJob::In(const std::string& folder) const {
 std::map<Key, long> CountsOf(const server::ShardSet& shards) {
   std::map<Key, long> counts;
   for (const server::Shard& shard : shards.shards()) {
+    if (!shards.IsMember(shard.id())) continue;
     for (uint32_t t = 0; t < shard.tables(); ++t) {
       const server::EmbeddingTable& table = shard.table(t);
       if (table.spec().id != TableIdOf("counts")) continue;

@@ -41,7 +41,7 @@ class SimJob {
   scheduler::MadePlan plan_;
 };
 
-// How often each key of the table `counts` was updated.
+// How often each key of the table `counts` was updated, on shards that count.
 std::map<Key, long> CountsOf(const server::ShardSet& shards);
 
 }  // namespace dt::sim

@@ -29,7 +29,8 @@ class SimWorker::Socket : public ClientSocket {
   Socket(SimWorker& worker, std::string endpoint)
       : worker_(worker),
         endpoint_(std::move(endpoint)),
-        address_("client/" + std::to_string(worker.incarnation()) + "/" + endpoint_) {
+        address_(
+            fmt::format("client/{}/{}/{}", worker.incarnation(), endpoint_, worker.sockets_++)) {
     worker_.wires().Listen(address_, worker_.node(),
                            [this](const std::string&, const Frames& message) {
                              worker_.WhenAwake([this, message] {

@@ -69,6 +69,7 @@ class SimWorker : public Process, private ControlLink, private Network {
   const Options options_;
   const worker::WorkerOptions worker_;
   LatestMap maps_;
+  uint64_t sockets_ = 0;  // Opened so far.
   LinkCore core_;
   HeartbeatMessage progress_;
   std::deque<ControlMessage> incoming_;

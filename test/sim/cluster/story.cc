@@ -213,7 +213,11 @@ void Story::CheckOwnersAndClocks() {
       for (const server::Shard& shard : set->shards()) {
         const Chain& chain = set->view().map.chains[shard.id().value()];
         if (shard.place().head) ++heads[{shard.id(), chain.since}];
-        if (shard.place().syncing) continue;
+        // What it had before, if it was here before, counts no more.
+        if (shard.place().syncing) {
+          clocks_.erase({server->incarnation(), set->generation().value(), shard.id()});
+          continue;
+        }
         Step& last = clocks_[{server->incarnation(), set->generation().value(), shard.id()}];
         EXPECT_GE(shard.now(), last) << "shard " << shard.id().value();
         last = shard.now();
