@@ -175,7 +175,7 @@ Status ChainLinks::Resume(ShardSet& shards) {
 
 // ------------------------------------------------------------ towards the head
 
-Status ChainLinks::OnAcks(const AcksRequest& message, ShardSet& shards) {
+Status ChainLinks::OnAcks(TimePoint now, const AcksRequest& message, ShardSet& shards) {
   if (message.stamp.generation != shards.generation()) return OkStatus();
   if (message.stamp.server != shards.self()) return OkStatus();
   for (const ChainAck& ack : message.acks) {
@@ -191,6 +191,7 @@ Status ChainLinks::OnAcks(const AcksRequest& message, ShardSet& shards) {
     }
     if (link.kept.empty() || ack.position < link.kept.front().position) continue;
     link.pause = kPauseMin;
+    link.send_again = now + kPauseMin;
     Forget(link, ack.position);
     ++progress_;
   }
@@ -270,7 +271,8 @@ void ChainLinks::WriteRecords(TimePoint now, const ShardSet& shards, std::vector
       link.sent = 0;
       link.pause = Longer(link.pause);
     }
-    if (link.sent < link.kept.size()) link.send_again = now + link.pause;
+    // Records that come later do not put it off.
+    if (link.sent == 0) link.send_again = now + link.pause;
     Writing& writing = writings[link.after->endpoint];
     writing.server = link.after->server;
     for (; link.sent < link.kept.size() && left > 0; ++link.sent) {

@@ -74,7 +74,7 @@ class ChainLinks {
   // Messages of other members; those that do not count are passed over. Errors: Malformed, if no
   // server sends such a message; DataLoss, if the shards cannot follow a record.
   Status OnRecords(RecordsRequest message, ShardSet& shards);
-  Status OnAcks(const AcksRequest& message, ShardSet& shards);
+  Status OnAcks(TimePoint now, const AcksRequest& message, ShardSet& shards);
 
   // Lets shards follow records that had to wait for rows from disk. Errors: DataLoss, as OnRecords.
   Status Resume(ShardSet& shards);

@@ -84,7 +84,7 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
       }
       break;
     case DataRequest::Kind::kAcks:
-      if (ready.ok()) OnBad(now, message.peer, links_->OnAcks(request->acks, *shards_));
+      if (ready.ok()) OnBad(now, message.peer, links_->OnAcks(now, request->acks, *shards_));
       break;
     case DataRequest::Kind::kCopy:
       if (!ready.ok()) break;
