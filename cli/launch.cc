@@ -2,8 +2,9 @@
 //
 // Starts the scheduler, reads its address from run.json, starts servers and workers, and waits. It
 // reports each ended process to the scheduler at once. Restarts the scheduler and servers that are
-// killed, as often as cluster.restarts allows. Lets servers go whose shards others hold, too. The scheduler ends the job; if the scheduler itself
-// is lost, this process ends the job. All processes are stopped before it returns.
+// killed, as often as cluster.restarts allows. Lets servers go whose shards others hold, too. The
+// scheduler ends the job; if the scheduler itself is lost, this process ends the job. All processes
+// are stopped before it returns.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -258,8 +259,8 @@ class Launch {
     return OkStatus();
   }
 
-  // The rows of a server without a log or copies are gone, so it is not restarted. Returns true if a process
-  // was restarted and no other is lost.
+  // The rows of a server without a log or copies are gone, so it is not restarted. Returns true if
+  // a process was restarted and no other is lost.
   bool RestartServers() {
     if (signals_.received() != 0 || !children_.front().running()) return false;
     bool started = std::exchange(restored_, false);

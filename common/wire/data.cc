@@ -3,21 +3,14 @@
 #include <cmath>
 
 #include "common/net/socket.h"
+#include "common/wire/data_header.h"
 #include "common/wire/spec_tables.h"
 #include "common/wire/table_reader.h"
 #include "common/wire/table_writer.h"
 #include "data_generated.h"
 
 namespace dt {
-namespace {
-
-static_assert(kMessageBytesMax == kPartBytesMax);  // Sockets refuse larger messages.
-
-constexpr size_t kHeaderBytesMax = 16 << 20;
-constexpr uint32_t kSlicesMax = 1 << 20;
-
-// Maximum number of FlatBuffers tables in a header. A reply can name every chain of a map.
-constexpr uint32_t kRequestTablesMax = 8, kReplyTablesMax = 1 << 22;
+namespace wire {
 
 fb::Stamp ToFb(const Stamp& stamp) {
   return {stamp.generation.value(), stamp.view.value(), stamp.map.value(), stamp.server.value()};
@@ -34,6 +27,34 @@ flatbuffers::FlatBufferBuilder& EmptyBuilder() {
   builder.Clear();
   return builder;
 }
+Frame Finish(flatbuffers::FlatBufferBuilder& builder, fb::Body type,
+             flatbuffers::Offset<void> body) {
+  builder.Finish(fb::CreateData(builder, kWireVersion, type, body), fb::DataIdentifier());
+  return Frame::CopyOf(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
+}
+
+Status CheckFrames(const Frames& frames, size_t want) {
+  if (frames.size() == want) return OkStatus();
+  return Malformed("data message: {} frames instead of {}", frames.size(), want);
+}
+
+}  // namespace wire
+
+namespace {
+
+using wire::CheckFrames;
+using wire::EmptyBuilder;
+using wire::Finish;
+using wire::FromFb;
+using wire::ToFb;
+
+static_assert(kMessageBytesMax == kPartBytesMax);  // Sockets refuse larger messages.
+
+constexpr size_t kHeaderBytesMax = 16 << 20;
+constexpr uint32_t kSlicesMax = 1 << 20;
+
+// Maximum number of FlatBuffers tables in a header. A reply can name every chain of a map.
+constexpr uint32_t kRequestTablesMax = 8, kReplyTablesMax = 1 << 22;
 
 auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const KeyGroup> groups) {
   return builder.CreateVectorOfStructs<fb::Group>(groups.size(), [&](size_t i, fb::Group* out) {
@@ -45,19 +66,6 @@ auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const ShardPiece> pi
   return builder.CreateVectorOfStructs<fb::Piece>(pieces.size(), [&](size_t i, fb::Piece* out) {
     *out = fb::Piece(pieces[i].shard.value(), pieces[i].piece, pieces[i].pieces);
   });
-}
-
-auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const RecordPart> parts) {
-  return builder.CreateVectorOfStructs<fb::Part>(parts.size(), [&](size_t i, fb::Part* out) {
-    const RecordPart& part = parts[i];
-    *out = fb::Part(part.since.value(), part.head_bytes, part.key_bytes, part.gradient_bytes);
-  });
-}
-
-Frame Finish(flatbuffers::FlatBufferBuilder& builder, fb::Body type,
-             flatbuffers::Offset<void> body) {
-  builder.Finish(fb::CreateData(builder, kWireVersion, type, body), fb::DataIdentifier());
-  return Frame::CopyOf(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
 }
 
 // Returns the header after checking its bytes, its version and the number of frames.
@@ -107,11 +115,6 @@ Result<Counts> ReadGroups(const flatbuffers::Vector<const fb::Group*>& in,
     }
   }
   return counts;
-}
-
-Status CheckFrames(const Frames& frames, size_t want) {
-  if (frames.size() == want) return OkStatus();
-  return Malformed("data message: {} frames instead of {}", frames.size(), want);
 }
 
 Status CheckSize(const Frame& frame, uint64_t count, size_t element, const char* what) {
@@ -194,68 +197,6 @@ Status ReadPush(const fb::Push& in, Frames frames, std::span<const WireTable> ta
   return OkStatus();
 }
 
-std::vector<RecordPart> ReadParts(const flatbuffers::Vector<const fb::Part*>& in) {
-  std::vector<RecordPart> parts;
-  parts.reserve(in.size());
-  for (const fb::Part* part : in) {
-    parts.push_back(
-        {MapVersion(part->since()), part->head_bytes(), part->key_bytes(), part->gradient_bytes()});
-  }
-  return parts;
-}
-
-Status ReadRecords(const fb::Records& in, Frames frames, RecordsRequest& out) {
-  DT_TRY_STATUS(CheckFrames(frames, 4));
-  out.stamp = FromFb(*in.stamp());
-  out.from = ProcessId(in.from());
-  out.parts = ReadParts(*in.parts());
-  // They stay until the step is complete, or for longer; the sender's memory is not held that long.
-  out.heads = Frame::Settled(std::move(frames[1]));
-  out.keys = Frame::Settled(std::move(frames[2]));
-  out.gradients = Frame::Settled(std::move(frames[3]));
-  return OkStatus();
-}
-
-Status ReadAcks(const fb::Acks& in, const Frames& frames, AcksRequest& out) {
-  DT_TRY_STATUS(CheckFrames(frames, 1));
-  out.stamp = FromFb(*in.stamp());
-  out.from = ProcessId(in.from());
-  out.complete = in.complete();
-  out.acks.reserve(in.acks()->size());
-  for (const fb::Ack* ack : *in.acks()) {
-    out.acks.push_back({ShardId(ack->shard()), MapVersion(ack->since()), ack->position()});
-  }
-  return OkStatus();
-}
-
-Status ReadCopy(const fb::Copy& in, Frames frames, CopyRequest& out) {
-  DT_TRY_STATUS(CheckFrames(frames, 6));
-  out.stamp = FromFb(*in.stamp());
-  out.from = ProcessId(in.from());
-  out.shard = ShardId(in.shard());
-  out.since = MapVersion(in.since());
-  out.session = in.session();
-  out.number = in.number();
-  out.end = in.end();
-  out.position = in.position();
-  out.now = in.now();
-  for (const fb::Turn* turn : *in.turns()) {
-    out.turns.push_back({ProcessId(turn->worker()), turn->order(), turn->next()});
-  }
-  out.life_bytes.assign(in.life_bytes()->begin(), in.life_bytes()->end());
-  out.held = ReadParts(*in.held());
-  Frame* const to[] = {&out.rows, &out.lives, &out.heads, &out.keys, &out.gradients};
-  for (size_t i = 0; i < std::size(to); ++i) *to[i] = Frame::Settled(std::move(frames[i + 1]));
-  return OkStatus();
-}
-
-Status ReadCopyAck(const fb::CopyAck& in, const Frames& frames, CopyAckRequest& out) {
-  DT_TRY_STATUS(CheckFrames(frames, 1));
-  out = {FromFb(*in.stamp()),    ProcessId(in.from()), ShardId(in.shard()),
-         MapVersion(in.since()), in.session(),         in.next()};
-  return OkStatus();
-}
-
 Status ReadRefused(const fb::Reply& in, size_t header_bytes, DataReply& out) {
   if (in.refused() == nullptr) return OkStatus();
   BudgetReader reader(header_bytes);
@@ -310,69 +251,6 @@ Frames Encode(const CompleteRequest& request) {
   return frames;
 }
 
-Frames Encode(const RecordsRequest& request) {
-  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
-  const auto parts =
-      builder.CreateVectorOfStructs<fb::Part>(request.parts.size(), [&](size_t i, fb::Part* out) {
-        const RecordPart& part = request.parts[i];
-        *out = fb::Part(part.since.value(), part.head_bytes, part.key_bytes, part.gradient_bytes);
-      });
-  const fb::Stamp stamp = ToFb(request.stamp);
-  const auto body = fb::CreateRecords(builder, &stamp, request.from.value(), parts);
-  Frames frames;
-  frames.push_back(Finish(builder, fb::Body::Records, body.Union()));
-  frames.push_back(request.heads);
-  frames.push_back(request.keys);
-  frames.push_back(request.gradients);
-  return frames;
-}
-
-Frames Encode(const AcksRequest& request) {
-  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
-  const auto acks =
-      builder.CreateVectorOfStructs<fb::Ack>(request.acks.size(), [&](size_t i, fb::Ack* out) {
-        const ChainAck& ack = request.acks[i];
-        *out = fb::Ack(ack.since.value(), ack.position, ack.shard.value());
-      });
-  const fb::Stamp stamp = ToFb(request.stamp);
-  const auto body = fb::CreateAcks(builder, &stamp, request.from.value(), request.complete, acks);
-  Frames frames;
-  frames.push_back(Finish(builder, fb::Body::Acks, body.Union()));
-  return frames;
-}
-
-Frames Encode(const CopyRequest& request) {
-  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
-  const auto turns =
-      builder.CreateVectorOfStructs<fb::Turn>(request.turns.size(), [&](size_t i, fb::Turn* out) {
-        const CopyRequest::Turn& turn = request.turns[i];
-        *out = fb::Turn(turn.order, turn.next, turn.worker.value());
-      });
-  const auto lives = builder.CreateVector(request.life_bytes);
-  const auto held = Add(builder, request.held);
-  const fb::Stamp stamp = ToFb(request.stamp);
-  const auto body = fb::CreateCopy(builder, &stamp, request.from.value(), request.shard.value(),
-                                   request.since.value(), request.session, request.number,
-                                   request.end, request.position, request.now, turns, lives, held);
-  Frames frames;
-  frames.push_back(Finish(builder, fb::Body::Copy, body.Union()));
-  for (const Frame* frame :
-       {&request.rows, &request.lives, &request.heads, &request.keys, &request.gradients}) {
-    frames.push_back(*frame);
-  }
-  return frames;
-}
-
-Frames Encode(const CopyAckRequest& request) {
-  flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
-  const fb::Stamp stamp = ToFb(request.stamp);
-  const auto body = fb::CreateCopyAck(builder, &stamp, request.from.value(), request.shard.value(),
-                                      request.since.value(), request.session, request.next);
-  Frames frames;
-  frames.push_back(Finish(builder, fb::Body::CopyAck, body.Union()));
-  return frames;
-}
-
 Frames Encode(const DataReply& reply) {
   flatbuffers::FlatBufferBuilder& builder = EmptyBuilder();
   flatbuffers::Offset<flatbuffers::String> what, where, hint;
@@ -421,19 +299,19 @@ Result<DataRequest> DecodeDataRequest(Frames frames, std::span<const WireTable> 
     }
     case fb::Body::Records:
       out.kind = DataRequest::Kind::kRecords;
-      DT_TRY_STATUS(ReadRecords(*data->body_as_Records(), std::move(frames), out.records));
+      DT_TRY_STATUS(wire::ReadRecords(*data->body_as_Records(), std::move(frames), out.records));
       return out;
     case fb::Body::Acks:
       out.kind = DataRequest::Kind::kAcks;
-      DT_TRY_STATUS(ReadAcks(*data->body_as_Acks(), frames, out.acks));
+      DT_TRY_STATUS(wire::ReadAcks(*data->body_as_Acks(), frames, out.acks));
       return out;
     case fb::Body::Copy:
       out.kind = DataRequest::Kind::kCopy;
-      DT_TRY_STATUS(ReadCopy(*data->body_as_Copy(), std::move(frames), out.copy));
+      DT_TRY_STATUS(wire::ReadCopy(*data->body_as_Copy(), std::move(frames), out.copy));
       return out;
     case fb::Body::CopyAck:
       out.kind = DataRequest::Kind::kCopyAck;
-      DT_TRY_STATUS(ReadCopyAck(*data->body_as_CopyAck(), frames, out.copy_ack));
+      DT_TRY_STATUS(wire::ReadCopyAck(*data->body_as_CopyAck(), frames, out.copy_ack));
       return out;
     default:
       return Malformed("data message: not a request");

@@ -144,9 +144,9 @@ struct AcksRequest {
   std::vector<ChainAck> acks;
 };
 
-// A part of a shard on its way to a server that is to become the next member of its chain. The parts
-// of a session are taken in the order of their numbers. The last one says what the shard is besides
-// its rows; records follow from `position` + 1 on.
+// A part of a shard on its way to a server that is to become the next member of its chain. The
+// parts of a session are taken in the order of their numbers. The last one says what the shard is
+// besides its rows; records follow from `position` + 1 on.
 struct CopyRequest {
   struct Turn {  // Asynchronous workers: the first step of the worker's order, and its next push.
     ProcessId worker;

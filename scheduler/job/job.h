@@ -87,8 +87,8 @@ class Job {
   // Sends what a process needs that begins a session: the start, and the orders that it has not
   // carried out. Nothing before the job starts.
   void SendState(const Member& to);
-  // Goes on without a server, if the other members of its chains have all that it had. Returns false
-  // if it cannot.
+  // Goes on without a server, if the other members of its chains have all that it had. Returns
+  // false if it cannot.
   bool Remove(TimePoint now, const Member& server, const std::string& how);
   void MoveShards(TimePoint now);
   void ReleaseDrained(TimePoint now);

@@ -22,8 +22,8 @@ struct Totals {
   std::map<ProcessId, ProcessStats> stats;
   DT_FIELDS(tables, dense_checksum, stats)
 };
-// Errors: Internal, if two workers hold different rows or different dense parameters, or two servers
-// different copies of a shard.
+// Errors: Internal, if two workers hold different rows or different dense parameters, or two
+// servers different copies of a shard.
 Result<Totals> TotalsOf(const std::map<ProcessId, FinishDone>& reports, const Membership& members,
                         const JobConfig& job);
 

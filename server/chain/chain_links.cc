@@ -61,7 +61,7 @@ void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
       link = std::move(was.mapped());
       was.mapped().kept.clear();
     }
-    SetUp(now, shard, chain.since, before, after, link);
+    SetUp(now, shard, {chain.since, before, after}, link);
   }
   kept_bytes_ = 0;
   for (const auto& [id, link] : links_) {
@@ -70,13 +70,12 @@ void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
   ++progress_;
 }
 
-void ChainLinks::SetUp(TimePoint now, const Shard& shard, MapVersion since,
-                       std::optional<Peer> before, std::optional<Peer> after, Link& link) {
-  if (link.since == since && link.before == before && link.after == after) return;
-  if (link.after != after || link.since != since) link.held_back = false;
-  link.since = since;
-  link.before = std::move(before);
-  link.after = std::move(after);
+void ChainLinks::SetUp(TimePoint now, const Shard& shard, Neighbours next, Link& link) {
+  if (link.since == next.since && link.before == next.before && link.after == next.after) return;
+  if (link.after != next.after || link.since != next.since) link.held_back = false;
+  link.since = next.since;
+  link.before = std::move(next.before);
+  link.after = std::move(next.after);
   link.sent = 0;
   link.pause = kPauseMin;
   link.send_again = now;

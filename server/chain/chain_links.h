@@ -121,8 +121,11 @@ class ChainLinks {
     TimePoint again{};
   };
 
-  void SetUp(TimePoint now, const Shard& shard, MapVersion since, std::optional<Peer> before,
-             std::optional<Peer> after, Link& link);
+  struct Neighbours {
+    MapVersion since;
+    std::optional<Peer> before, after;
+  };
+  void SetUp(TimePoint now, const Shard& shard, Neighbours next, Link& link);
   static Peer PeerOf(const ShardMap& map, ProcessId server, ShardId shard);
   static uint64_t BytesOf(const Kept& kept);
   // Up to which record all members from this one on have them.

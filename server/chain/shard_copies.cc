@@ -98,22 +98,20 @@ Status ShardCopies::MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet
   return OkStatus();
 }
 
-Status ShardCopies::Send(TimePoint now, ShardId id, Outgoing& out, ShardSet& shards,
-                         ChainLinks& links, std::vector<ChainLinks::Letter>& letters) {
-  DT_TRY_STATUS(MakeParts(now, id, out, shards, links));
+void ShardCopies::Send(TimePoint now, ShardId id, Outgoing& out,
+                       std::vector<ChainLinks::Letter>& letters) {
   if (out.sent != 0 && now >= out.send_again) out.sent = 0;
   if (out.sent < out.parts.size()) out.send_again = now + kSendAgain;
   for (; out.sent < out.parts.size(); ++out.sent) {
     letters.push_back({out.endpoint, Encode(out.parts[out.sent])});
   }
   if (!out.parts.empty()) next_work_ = std::min(next_work_, out.send_again);
-  if (!out.done) return OkStatus();
+  if (!out.done) return;
   if (now >= out.tell_again) {
     copied_.push_back({id, out.to, out.since});
     out.tell_again = now + kTellAgain;
   }
   next_work_ = std::min(next_work_, out.tell_again);
-  return OkStatus();
 }
 
 void ShardCopies::OnCopyAck(TimePoint now, const CopyAckRequest& message, const ShardSet& shards,
@@ -227,7 +225,10 @@ Status ShardCopies::Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainL
                          std::vector<ChainLinks::Letter>& letters) {
   next_work_ = TimePoint::max();
   FollowMap(shards, tier);
-  for (auto& [id, out] : outgoing_) DT_TRY_STATUS(Send(now, id, out, shards, links, letters));
+  for (auto& [id, out] : outgoing_) {
+    DT_TRY_STATUS(MakeParts(now, id, out, shards, links));
+    Send(now, id, out, letters);
+  }
   Status bad;
   for (auto& [id, in] : incoming_) {
     if (in.waiting.has_value()) {

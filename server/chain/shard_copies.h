@@ -92,9 +92,8 @@ class ShardCopies {
   };
 
   void FollowMap(ShardSet& shards, DiskTier& tier);
-  Status Send(TimePoint now, ShardId id, Outgoing& out, ShardSet& shards, ChainLinks& links,
-              std::vector<ChainLinks::Letter>& letters);
   Status MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet& shards, ChainLinks& links);
+  void Send(TimePoint now, ShardId id, Outgoing& out, std::vector<ChainLinks::Letter>& letters);
   // False: it must wait.
   Result<bool> Take(ShardId id, Incoming& in, ShardSet& shards, DiskTier& tier, ChainLinks& links);
   Status TakeEnd(ShardId id, CopyRequest& last, ShardSet& shards);

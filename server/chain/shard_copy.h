@@ -2,7 +2,7 @@
 // of. A part holds rows as they are when it is made.
 //
 //   rows on disk ─▶ rows in memory ─▶ again all rows that have changed, or left memory, meanwhile
-//                                      └─ few are left: these and the rest of the shard, in one part
+//                                     └─ few are left: these and the rest of the shard, in one part
 //
 // A row that changes after it was read is read again. The last part is made in one turn of the
 // executor: it and the parts before it are the shard after its record number `position`.
@@ -34,8 +34,8 @@ class ShardCopy {
   ShardCopy(const ShardCopy&) = delete;
   ShardCopy& operator=(const ShardCopy&) = delete;
 
-  // The next part, with `rows` and, in the last one, all fields that follow `end`. Nothing: rows are
-  // on their way to or from the disk; ask again in a later turn. REQUIRES: not ended.
+  // The next part, with `rows` and, in the last one, all fields that follow `end`. Nothing: rows
+  // are on their way to or from the disk; ask again in a later turn. REQUIRES: not ended.
   Result<std::optional<CopyRequest>> NextPart();
   bool ended() const { return stage_ == Stage::kEnded; }
 

@@ -28,9 +28,9 @@ class DataFrontend {
   DataFrontend(std::vector<WireTable> tables, Duration pull_timeout);
 
   // Requests are for these shards from now on; without shards they are answered with Busy. Parked
-  // pulls are answered with Stale. `links`, `copies`: those of the shards' chains; pushes are acknowledged
-  // when they are stable. `logged`: the shards' records go into a log, and OnCommit acknowledges
-  // pushes. Shards and links must outlive their use here.
+  // pulls are answered with Stale. `links`, `copies`: of the shards' chains; pushes are
+  // acknowledged when they are stable. `logged`: the shards' records go into a log, and OnCommit
+  // acknowledges pushes. All of these must outlive their use here.
   void Serve(ShardSet* shards, ChainLinks* links, ShardCopies* copies, bool logged,
              std::vector<PeerMessage>& answers);
   // Called after every commit of the log: OK acknowledges the pushes since the last commit;

@@ -50,8 +50,8 @@ class ExecutorCore {
   void BeginTurn(TimePoint now);
   void OnMessage(TimePoint now, PeerMessage message);
   void EndTurn(TimePoint now);
-  // If there is a log, or a chain, many requests share a turn, and so one write to it or one message
-  // to the next member.
+  // If there is a log, or a chain, many requests share a turn, and so one write to it or one
+  // message to the next member.
   bool shares_turns() const { return state_.log() != nullptr || state_.links().active(); }
   // How long the next turn may wait if no request comes.
   Duration UntilNextTurn(TimePoint now) const;

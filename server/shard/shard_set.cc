@@ -16,9 +16,6 @@ constexpr Step kStepsAheadMax = 1024;
 // Rows expire this part of their life late, at most.
 constexpr int kTimeStepsPerLife = 256;
 constexpr Duration kTimeStepMax = seconds(10);
-// For removing rows; a turn takes some milliseconds.
-constexpr uint64_t kBucketsAtOnce = 512;
-constexpr uint64_t kBucketsPerTurn = 8 << 10;
 
 // How often time is told to the shards; zero: no table has rows that expire by time.
 Duration TimeStepOf(std::span<const TableSpec> tables) {
@@ -54,22 +51,6 @@ ShardSet::ShardSet(ShardSetOptions options)
 std::unique_ptr<ShardClock> ShardSet::MakeClock() const {
   if (!asynchronous()) return MakeSyncClock(options_.slices);
   return MakeAsyncClock({*options_.staleness, options_.view.workers});
-}
-
-Shard::Place ShardSet::PlaceOf(ShardId shard) const {
-  const Chain& chain = options_.view.map.chains[shard.value()];
-  return {chain.head() == options_.self, chain.tail() == options_.self, !chain.Has(options_.self)};
-}
-
-void ShardSet::SetMap(ShardMap map) {
-  options_.view.map = std::move(map);
-  for (Shard& shard : shards_) shard.SetPlace(PlaceOf(shard.id()));
-  ++changes_;
-}
-
-bool ShardSet::IsMember(ShardId shard) const {
-  const Shard* const here = Find(shard);
-  return here != nullptr && !here->place().syncing;
 }
 
 Status ShardSet::CheckStamp(const Stamp& stamp) const {
@@ -109,16 +90,6 @@ Result<std::vector<ShardId>> ShardSet::Refused(const Stamp& stamp,
     }
   }
   return refused;
-}
-
-std::vector<ShardId> ShardSet::Syncing() const {
-  std::vector<ShardId> syncing;
-  const ShardMap& map = options_.view.map;
-  for (uint32_t s = 0; s < map.shards(); ++s) {
-    if (ShardMap::ExecutorOf(ShardId(s), options_.executors) != options_.executor) continue;
-    if (map.chains[s].IsSyncing(options_.self)) syncing.emplace_back(s);
-  }
-  return syncing;
 }
 
 Status ShardSet::CheckHeads(std::span<const ShardId> shards,
@@ -383,54 +354,6 @@ uint64_t ShardSet::bytes() const {
 Shard* ShardSet::Find(ShardId id) {
   const auto it = std::ranges::lower_bound(shards_, id, {}, &Shard::id);
   return it != shards_.end() && it->id() == id ? &*it : nullptr;
-}
-
-Shard& ShardSet::Add(ShardId id) {
-  const auto at = std::ranges::lower_bound(shards_, id, {}, &Shard::id);
-  DT_CHECK((at == shards_.end() || at->id() != id) && !HasRowsToRemove(id));
-  ++changes_;
-  Shard& added = *shards_.emplace(at, id, rows_, MakeClock());
-  added.SetPlace(PlaceOf(id));
-  return added;
-}
-
-void ShardSet::Remove(ShardId id) {
-  const auto at = std::ranges::lower_bound(shards_, id, {}, &Shard::id);
-  DT_CHECK(at != shards_.end() && at->id() == id);
-  removed_.push_back({id, std::move(*at).TakeTables()});
-  shards_.erase(at);
-  ++changes_;
-}
-
-void ShardSet::RemoveRows() {
-  uint64_t left = kBucketsPerTurn;
-  while (left > 0 && !removed_.empty()) {
-    Removed& shard = removed_.back();
-    if (shard.table == shard.tables.size()) {
-      removed_.pop_back();
-      continue;
-    }
-    const uint64_t buckets = std::min(left, kBucketsAtOnce);
-    shard.position = shard.tables[shard.table].RemoveRows(shard.position, buckets);
-    left -= buckets;
-    if (shard.position != KeyIndex::kEnd) continue;
-    shard.position = 0;
-    ++shard.table;
-  }
-}
-
-bool ShardSet::HasRowsToRemove(ShardId id) const {
-  return std::ranges::find(removed_, id, &Removed::id) != removed_.end();
-}
-
-std::vector<ShardId> ShardsOf(const ShardMap& map, ProcessId server, uint32_t executor,
-                              size_t executors) {
-  std::vector<ShardId> shards;
-  for (uint32_t s = 0; s < map.shards(); ++s) {
-    const bool ours = map.chains[s].Has(server);
-    if (ours && ShardMap::ExecutorOf(ShardId(s), executors) == executor) shards.emplace_back(s);
-  }
-  return shards;
 }
 
 }  // namespace dt::server

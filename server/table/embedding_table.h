@@ -115,8 +115,8 @@ class EmbeddingTable {
   Status Restore(Key key, std::span<const std::byte> record, bool on_disk = false);
   // As Restore, but a row that is in memory gets this record instead of its own.
   Status Replace(Key key, std::span<const std::byte> record);
-  // Notes the keys of all rows that are pushed or made from now on, and with `leaving` those of rows
-  // that leave memory; null: no more.
+  // Notes the keys of all rows that are pushed or made from now on, and with `leaving` those of
+  // rows that leave memory; null: no more.
   void NoteChanges(absl::flat_hash_set<Key>* changes, bool leaving = false) {
     changes_ = changes;
     notes_leaving_ = leaving;

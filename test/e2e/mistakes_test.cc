@@ -36,7 +36,7 @@ const Mistake kMistakes[] = {
     {"a key taken for a flag with =", {"--batch-size=8"}, 2, "--set train.batch_size=8"},
     {"a rate taken for a flag", {"--lr", "0.1"}, 2, "--set optimizer.lr=0.1"},
     {"a key of the top taken for a flag", {"--seed", "3"}, 2, "--set seed=3"},
-    {"mechanism of later", {"--set", "cluster.replicas=2"}, 2, "not available yet"},
+    {"mechanism of later", {"--set", "parallel.stages=2"}, 2, "not available yet"},
     {"wrong format", {"--set", "data.format=criteo"}, 2, "features"},
     {"a folder as data", {"--set", "data.train=[.]"}, 2, ". is a folder, not a file"},
     {"a text that needs quotes", {"--set", "data.train=[${X}/a]"}, 2, "needs quotes"},

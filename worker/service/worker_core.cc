@@ -84,8 +84,8 @@ class WorkerCore {
     const bool log = options_.job.checkpoint.durability == Durability::kLog;
     return (log || options_.job.cluster.replicas > 1) && !options_.one_process;
   }
-  // Limit for answers of others. A server that keeps a log comes back, or others have its shards, or the scheduler ends the
-  // job.
+  // Limit for answers of others. A server that keeps a log comes back, or others have its shards,
+  // or the scheduler ends the job.
   Duration Timeout() const {
     return WaitsForServers() ? options_.job.cluster.wait_for_server + kRecovery : kTimeout;
   }

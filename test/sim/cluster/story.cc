@@ -202,8 +202,8 @@ void Story::Check() {
   cluster_->world().After(kMoment / 4, [this] { Check(); });
 }
 
-// A version of a chain has one head, and a shard's clock never goes back while its process lives, but for a new
-// generation.
+// A version of a chain has one head, and a shard's clock never goes back while its process lives,
+// but for a new generation.
 void Story::CheckOwnersAndClocks() {
   std::map<std::pair<ShardId, MapVersion>, uint32_t> heads;
   for (uint32_t s = 0; s < cluster_->servers(); ++s) {

@@ -136,12 +136,13 @@ TEST_P(NotAvailable, IsRefusedAsSuch) {
   EXPECT_NE(message.find("not available yet"), std::string::npos) << message;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Keys, NotAvailable,
-    ::testing::Values("cluster.replicas=2", "cluster.store=memory", "parallel.stages=2",
-                      "parallel.micro_batches=4", "parallel.data=2", "parallel.strategy=dynamic",
-                      "model.graph.deep.stage=1", "model.graph.deep.recompute=true",
-                      "observe.tensorboard=logs", "data.split=full_batch", "data.format=binary"));
+INSTANTIATE_TEST_SUITE_P(Keys, NotAvailable,
+                         ::testing::Values("cluster.store=memory", "parallel.stages=2",
+                                           "parallel.micro_batches=4", "parallel.data=2",
+                                           "parallel.strategy=dynamic", "model.graph.deep.stage=1",
+                                           "model.graph.deep.recompute=true",
+                                           "observe.tensorboard=logs", "data.split=full_batch",
+                                           "data.format=binary"));
 
 TEST(NotAvailableValues, DefaultsMayBeWrittenOut) {
   const char* const flags[] = {"train.staleness=0",         "cluster.replicas=1",
@@ -284,9 +285,20 @@ TEST(DurabilityValues, ALogGoesWithEveryWayToTrain) {
   }
 }
 
+TEST(NotAvailableValues, CopiesAndALog) {
+  LoadOptions options;
+  options.overrides = {"cluster.replicas=2", "cluster.servers=2", "checkpoint.durability=log"};
+  EXPECT_NE(ProblemsOf(kGoodJob, options).find("not available yet with cluster.replicas above 1"),
+            std::string::npos);
+  options.overrides = {"cluster.replicas=3", "cluster.servers=2"};
+  EXPECT_NE(
+      ProblemsOf(kGoodJob, options).find("found 3, expected at most the number of servers, 2"),
+      std::string::npos);
+}
+
 TEST(NotAvailableValues, AMistakeBesideItIsAMistake) {
   const TempDir dir;
-  const LoadOptions options = {.overrides = {"cluster.replicas=2", "train.epochs=x"},
+  const LoadOptions options = {.overrides = {"parallel.stages=2", "train.epochs=x"},
                                .auto_slices = 0};
   const Result<JobConfig> job = LoadJob(dir.Write("job.yaml", kGoodJob), options);
   EXPECT_EQ(job.status().code(), StatusCode::kInvalidArgument);

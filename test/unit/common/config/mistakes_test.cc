@@ -47,8 +47,9 @@ constexpr Mistake kMistakes[] = {
      "19: optimizer.name: found \"adem\", expected one of sgd, momentum, adagrad, "
      "rowwise_adagrad, adam, lazy_adam, adamw, ftrl; did you mean \"adam\"?"},
     {"ScalarForMap", "{servers: 2, workers: 2}", "2",
-     "21: cluster: found \"2\", expected a map with servers, workers, replicas, shards, scheduler, "
-     "devices, emulated, lease, restarts, scheduler_outage, wait_for_server, start_timeout, store, "
+     "21: cluster: found \"2\", expected a map with servers, workers, replicas, move_rate, shards, "
+     "scheduler, devices, emulated, lease, restarts, scheduler_outage, wait_for_server, "
+     "start_timeout, store, "
      "worker, server"},
     {"ListForText", "job: ads", "job: [ads]", "1: job: found a list, expected a text"},
     {"NoName", "job: ads\n", "", "1: job: missing, expected a text"},
