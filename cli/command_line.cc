@@ -224,6 +224,16 @@ class Parser {
     status->add_option("--key", out_.key_path, "The job's key, if JOB.yaml is not given")
         ->type_name("FILE");
     status->add_flag("--json", out_.json, "One JSON object");
+    CLI::App* drain =
+        Command(app_, "drain", "Take a server out of a running job; its shards go to the others",
+                "drain 2 job.yaml");
+    drain->add_option("server", out_.server, "The server's number, as `dovetail status` shows it")
+        ->required();
+    JobFlags(drain, false);
+    drain->add_option("--scheduler", out_.scheduler, "Ask this scheduler")
+        ->type_name("tcp://HOST:PORT");
+    drain->add_option("--key", out_.key_path, "The job's key, if JOB.yaml is not given")
+        ->type_name("FILE");
     CLI::App* schema =
         Command(app_, "schema", "Print the JSON Schema of the job file, or of what is written",
                 "schema > job.schema.json");

@@ -24,7 +24,8 @@ struct CommandLine {
   std::optional<uint32_t> child;
 
   std::string scheduler;                  // tcp://HOST:PORT
-  std::string key_path;                   // status, keygen
+  uint32_t server = 0;                    // drain
+  std::string key_path;                   // status, drain, keygen
   std::string listen;                     // scheduler, server, worker
   std::string checkpoint;                 // eval, predict, export, checkpoint verify|inspect
   std::vector<std::string> data_paths;    // predict: files, globs, "-" for standard input

@@ -12,6 +12,7 @@ int RunRole(const CommandLine& line, StopSignals& signals);
 int RunEvaluate(const CommandLine& line, StopSignals& signals);  // eval and predict
 int RunPlan(const CommandLine& line);
 int RunStatus(const CommandLine& line);
+int RunDrain(const CommandLine& line);
 int RunCheckpoint(const CommandLine& line);
 int RunExport(const CommandLine& line);
 int RunReport(const CommandLine& line);

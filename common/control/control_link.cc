@@ -254,13 +254,17 @@ Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop) {
   return stopped ? Cancelled("stopped on request") : worked;
 }
 
-Result<std::string> RequestStatus(Network& network, const std::string& scheduler,
-                                  Duration timeout) {
+namespace {
+
+// Sends one message to the scheduler, and returns its answer.
+template <class Answer>
+Result<Answer> Ask(Network& network, const std::string& scheduler, const ControlMessage& question,
+                   Duration timeout) {
   DT_TRY(std::unique_ptr<ClientSocket> socket, network.Connect(scheduler));
   const Clock& clock = SystemClock();
   Session session(EntropyBits(), kStatusResendAfter);
   std::vector<Packet> out;
-  DT_TRY_STATUS(session.Send(clock.Now(), EncodeControl(StatusRequestMessage{}), out));
+  DT_TRY_STATUS(session.Send(clock.Now(), EncodeControl(question), out));
   for (const TimePoint deadline = clock.Now() + timeout; clock.Now() < deadline;) {
     Transmit(*socket, std::exchange(out, {}));
     std::vector<std::string> payloads;
@@ -275,11 +279,27 @@ Result<std::string> RequestStatus(Network& network, const std::string& scheduler
       if (const auto* refused = std::get_if<RefusedMessage>(&*message)) {
         return StatusOf(refused->code, refused->problem);
       }
-      if (auto* reply = std::get_if<StatusReplyMessage>(&*message)) return std::move(reply->json);
+      if (auto* reply = std::get_if<Answer>(&*message)) return std::move(*reply);
     }
     session.Tick(clock.Now(), out);
   }
   return NoAnswer(scheduler, timeout);
+}
+
+}  // namespace
+
+Result<std::string> RequestStatus(Network& network, const std::string& scheduler,
+                                  Duration timeout) {
+  DT_TRY(StatusReplyMessage reply,
+         Ask<StatusReplyMessage>(network, scheduler, StatusRequestMessage{}, timeout));
+  return std::move(reply.json);
+}
+
+Status RequestDrain(Network& network, const std::string& scheduler, ProcessId server,
+                    Duration timeout) {
+  DT_TRY(const DrainReplyMessage reply,
+         Ask<DrainReplyMessage>(network, scheduler, DrainRequestMessage{server}, timeout));
+  return StatusOf(reply.code, reply.problem);
 }
 
 }  // namespace dt

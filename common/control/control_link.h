@@ -63,6 +63,12 @@ class ControlLink {
 // or else the error `worked`.
 Status EndRole(ControlLink& link, const Status& worked, std::stop_token stop);
 
+// Tells a running scheduler, without joining, that the job is to go on without a server. OK: it has
+// begun, or was begun before. Errors: the scheduler's, if it may not be; Unavailable, with the
+// address, if nobody answers in time.
+Status RequestDrain(Network& network, const std::string& scheduler, ProcessId server,
+                    Duration timeout);
+
 // Asks a running scheduler for the job's status, without joining: the JSON of `dovetail status`.
 // Unavailable, with the address, if nobody answers in time.
 Result<std::string> RequestStatus(Network& network, const std::string& scheduler, Duration timeout);

@@ -148,8 +148,7 @@ struct DrainRequestMessage {
 struct DrainReplyMessage {  // OK: it has begun, or is done.
   StatusCode code = StatusCode::kOk;
   Problem problem;
-  std::string text;
-  DT_FIELDS(code, problem, text)
+  DT_FIELDS(code, problem)
 };
 
 using ControlMessage =

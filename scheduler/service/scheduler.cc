@@ -222,6 +222,9 @@ class SchedulerImpl : public Scheduler {
   void Take(TimePoint now, SessionRouter::Arrived arrived) {
     if (std::holds_alternative<StatusRequestMessage>(arrived.message)) {
       router_.Send(now, arrived.from, StatusReplyMessage{StatusJson(pages_->StatusNow())});
+    } else if (const auto* drain = std::get_if<DrainRequestMessage>(&arrived.message)) {
+      const Status begun = job_->Drain(now, drain->server);
+      router_.Send(now, arrived.from, DrainReplyMessage{begun.code(), ProblemOf(begun)});
     } else {
       job_->On(now, arrived.from, std::move(arrived.message));
     }

@@ -51,7 +51,10 @@ bool SessionRouter::MayBegin(TimePoint now, const PeerId& peer, const Packet& pa
   if (packet.sequence != 1) return false;
   const Result<ControlMessage> message = Decode(packet.payload);
   if (!message.ok()) CountMalformed(now, peer, message.status());
-  if (!message.ok() || std::holds_alternative<StatusRequestMessage>(*message)) return message.ok();
+  if (!message.ok() || std::holds_alternative<StatusRequestMessage>(*message) ||
+      std::holds_alternative<DrainRequestMessage>(*message)) {
+    return message.ok();
+  }
   const auto joined =
       std::ranges::count_if(sessions_, [](const auto& e) { return e.second.joined; });
   return std::holds_alternative<JoinMessage>(*message) && std::cmp_less(joined, kJoinedMax);

@@ -79,7 +79,7 @@ TEST(ShardSet, StampsAreComparedPartByPart) {
   const Case cases[] = {
       {{Generation(1), view, map, self}, StatusCode::kFailedPrecondition},
       {{generation, ViewNumber(2), map, self}, StatusCode::kFailedPrecondition},
-      {{generation, view, map, ProcessId(2)}, StatusCode::kFailedPrecondition},
+      {{generation, view, map, ProcessId(2)}, StatusCode::kResourceExhausted},
       {{Generation(3), view, map, self}, StatusCode::kResourceExhausted},
       {{generation, ViewNumber(4), map, self}, StatusCode::kResourceExhausted},
       {{generation, view, MapVersion(5), self}, StatusCode::kResourceExhausted},
