@@ -155,6 +155,8 @@ const KeyCase kCases[] = {
     {"parallel.overlap", "parallel.overlap=false"},
     {"cluster.servers", "cluster.servers=3"},
     {"cluster.workers", "cluster.workers=3"},
+    {"cluster.replicas", "cluster.replicas=2", {"cluster.servers=2"}},
+    {"cluster.move_rate", "cluster.move_rate=9MiB"},
     {"cluster.shards", "cluster.shards=8"},
     {"cluster.scheduler", "cluster.scheduler=tcp://10.0.0.1:7000"},
     {"cluster.devices", "cluster.devices=cpu"},
