@@ -1,6 +1,6 @@
 // Goal: step by step, chains become what they should be, never lose a member too early, and then
-// rest. Method: each copy that NextMap begins is let catch up, until nothing changes any more, after
-// servers were lost, have joined or drain.
+// rest. Method: each copy that NextMap begins is let catch up, until nothing changes any more; for
+// servers that were lost, have joined or drain.
 #include "scheduler/shards/balance.h"
 
 #include <algorithm>

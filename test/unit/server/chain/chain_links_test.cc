@@ -157,7 +157,7 @@ class ChainLinksTest : public ::testing::Test {
       return to.links.OnRecords(std::move(request.records), to.shards);
     }
     EXPECT_EQ(request.kind, DataRequest::Kind::kAcks);
-    return to.links.OnAcks(request.acks, to.shards);
+    return to.links.OnAcks(now_, request.acks, to.shards);
   }
   // A letter to a server that is gone is lost.
   void Deliver(const Letter& letter) {
