@@ -42,44 +42,6 @@ PushRequest SomePush() {
   return push;
 }
 
-// Two records; the second has no rows.
-RecordsRequest SomeRecords() {
-  return {.stamp = kStamp,
-          .from = ProcessId(2),
-          .parts = {{MapVersion(4), 32, 16, 4}, {MapVersion(9), 24, 0, 0}},
-          .heads = FrameOf<uint64_t>({1, 2, 3, 4, 5, 6, 7}),
-          .keys = FrameOf<uint64_t>({10, 11}),
-          .gradients = FrameOf<uint64_t>({77})};
-}
-
-AcksRequest SomeAcks() {
-  return {kStamp,
-          ProcessId(2),
-          12,
-          {{ShardId(1), MapVersion(4), 1'000'000'000'000}, {ShardId(5), MapVersion(9), 0}}};
-}
-
-// The last part of a shard that is copied.
-CopyRequest SomeCopy() {
-  return {.stamp = kStamp,
-          .from = ProcessId(2),
-          .shard = ShardId(5),
-          .since = MapVersion(9),
-          .session = 0x123456789abcdef0,
-          .number = 3,
-          .rows = FrameOf<uint64_t>({1, 2}),
-          .end = true,
-          .position = 4711,
-          .now = 12,
-          .turns = {{ProcessId(3), 12, 14}, {ProcessId(4), 0, 13}},
-          .life_bytes = {0, 8},
-          .lives = FrameOf<uint64_t>({3}),
-          .held = {{MapVersion(0), 8, 16, 4}},
-          .heads = FrameOf<uint64_t>({4}),
-          .keys = FrameOf<uint64_t>({5, 6}),
-          .gradients = FrameOf<uint64_t>({7})};
-}
-
 std::string HexText(const Frame& frame) {
   std::string text;
   for (const std::byte b : frame.bytes()) text += fmt::format("{:02x}", static_cast<unsigned>(b));
@@ -128,66 +90,6 @@ TEST(Data, CompleteSurvivesTheWire) {
   ASSERT_EQ(out->kind, DataRequest::Kind::kComplete);
   EXPECT_EQ(out->complete.stamp, kStamp);
   EXPECT_EQ(out->complete.step, 12u);
-}
-
-TEST(Data, RecordsSurviveTheWire) {
-  const auto out = DecodeDataRequest(Encode(SomeRecords()), kTables);
-  ASSERT_TRUE(out.ok()) << out.status();
-  ASSERT_EQ(out->kind, DataRequest::Kind::kRecords);
-  const RecordsRequest want = SomeRecords();
-  EXPECT_EQ(out->records.stamp, want.stamp);
-  EXPECT_EQ(out->records.from, want.from);
-  EXPECT_EQ(out->records.parts, want.parts);
-  EXPECT_EQ(Values<uint64_t>(out->records.heads), Values<uint64_t>(want.heads));
-  EXPECT_EQ(Values<uint64_t>(out->records.keys), Values<uint64_t>(want.keys));
-  EXPECT_EQ(Values<uint64_t>(out->records.gradients), Values<uint64_t>(want.gradients));
-}
-
-TEST(Data, AcksSurviveTheWire) {
-  const auto out = DecodeDataRequest(Encode(SomeAcks()), kTables);
-  ASSERT_TRUE(out.ok()) << out.status();
-  ASSERT_EQ(out->kind, DataRequest::Kind::kAcks);
-  const AcksRequest want = SomeAcks();
-  EXPECT_EQ(out->acks.stamp, want.stamp);
-  EXPECT_EQ(out->acks.from, want.from);
-  EXPECT_EQ(out->acks.complete, want.complete);
-  EXPECT_EQ(out->acks.acks, want.acks);
-}
-
-TEST(Data, CopiesSurviveTheWire) {
-  const auto out = DecodeDataRequest(Encode(SomeCopy()), kTables);
-  ASSERT_TRUE(out.ok()) << out.status();
-  ASSERT_EQ(out->kind, DataRequest::Kind::kCopy);
-  const CopyRequest want = SomeCopy();
-  const CopyRequest& copy = out->copy;
-  EXPECT_EQ(copy.stamp, want.stamp);
-  EXPECT_EQ(copy.from, want.from);
-  EXPECT_EQ(copy.shard, want.shard);
-  EXPECT_EQ(copy.since, want.since);
-  EXPECT_EQ(copy.session, want.session);
-  EXPECT_EQ(copy.number, want.number);
-  EXPECT_EQ(copy.end, want.end);
-  EXPECT_EQ(copy.position, want.position);
-  EXPECT_EQ(copy.now, want.now);
-  EXPECT_EQ(copy.turns, want.turns);
-  EXPECT_EQ(copy.life_bytes, want.life_bytes);
-  EXPECT_EQ(copy.held, want.held);
-  for (const Frame CopyRequest::*frame :
-       {&CopyRequest::rows, &CopyRequest::lives, &CopyRequest::heads, &CopyRequest::keys,
-        &CopyRequest::gradients}) {
-    EXPECT_EQ(Values<uint64_t>(copy.*frame), Values<uint64_t>(want.*frame));
-  }
-
-  const CopyAckRequest ack{kStamp, ProcessId(3), ShardId(5), MapVersion(9), 17, 4};
-  const auto acked = DecodeDataRequest(Encode(ack), kTables);
-  ASSERT_TRUE(acked.ok()) << acked.status();
-  ASSERT_EQ(acked->kind, DataRequest::Kind::kCopyAck);
-  EXPECT_EQ(acked->copy_ack.stamp, ack.stamp);
-  EXPECT_EQ(acked->copy_ack.from, ack.from);
-  EXPECT_EQ(acked->copy_ack.shard, ack.shard);
-  EXPECT_EQ(acked->copy_ack.since, ack.since);
-  EXPECT_EQ(acked->copy_ack.session, ack.session);
-  EXPECT_EQ(acked->copy_ack.next, ack.next);
 }
 
 TEST(Data, ArraysAreNotCopied) {
@@ -247,29 +149,6 @@ TEST(Data, BytesOfTheVersionStay) {
             "140000004454444100000a001000080007000c000a00000000000003070000000c00000008002c00"
             "24000400080000000300000000000000020000000000000009000000000000000100000000000000"
             "0c00000000000000");
-  EXPECT_EQ(HexText(Encode(SomeRecords())[0]),
-            "18000000445444410000000000000a001200080007000c000a000000000000050700000010000000"
-            "00000a003000040028002c000a000000030000000000000002000000000000000900000000000000"
-            "01000000000000000000000002000000040000000200000004000000000000002000000010000000"
-            "0400000000000000090000000000000018000000000000000000000000000000");
-  EXPECT_EQ(HexText(Encode(SomeAcks())[0]),
-            "18000000445444410000000000000a001000080007000c000a000000000000060700000010000000"
-            "0c003800040024002c0028000c000000030000000000000002000000000000000900000000000000"
-            "010000000000000002000000100000000c0000000000000000000000020000000400000000000000"
-            "0010a5d4e80000000100000000000000090000000000000000000000000000000500000000000000");
-  EXPECT_EQ(HexText(Encode(SomeCopy())[0]),
-            "140000004454444100000a001000080007000c000a0000000000000707000000200000001c006c00"
-            "08002c003000400048005000070058006000340038003c001c000000000000010300000000000000"
-            "02000000000000000900000000000000010000000000000000000000020000000500000060000000"
-            "50000000300000000900000000000000f0debc9a7856341203000000000000006712000000000000"
-            "0c000000000000000000000001000000000000000000000008000000100000000400000000000000"
-            "020000000000000008000000020000000c000000000000000e000000000000000300000000000000"
-            "00000000000000000d000000000000000400000000000000");
-  EXPECT_EQ(
-      HexText(Encode(CopyAckRequest{kStamp, ProcessId(3), ShardId(5), MapVersion(9), 17, 4})[0]),
-      "140000004454444100000a001000080007000c000a00000000000008070000001400000010004400"
-      "0400240028002c0034003c0010000000030000000000000002000000000000000900000000000000"
-      "01000000000000000300000005000000090000000000000011000000000000000400000000000000");
   DataReply reply;
   reply.request = 6;
   reply.status = Stale("old");
@@ -333,24 +212,6 @@ TEST(Data, LyingRequestsAreRefused) {
       {"a piece twice", push([](auto& p) { p.pieces[0] = p.pieces[1]; })},
       {"rows without a piece", push([](auto& p) { p.pieces.pop_back(); })},
       {"a rate that is no number", push([](auto& p) { p.lr_scale = 0.0f / 0.0f; })},
-      {"records without gradients",
-       [] {
-         Frames f = Encode(SomeRecords());
-         f.pop_back();
-         return f;
-       }},
-      {"acks with a frame",
-       [] {
-         Frames f = Encode(SomeAcks());
-         f.emplace_back();
-         return f;
-       }},
-      {"a copy without what is held",
-       [] {
-         Frames f = Encode(SomeCopy());
-         f.resize(3);
-         return f;
-       }},
   };
   for (const Case& c : cases) {
     const auto out = DecodeDataRequest(c.make(), kTables);
@@ -375,10 +236,6 @@ TEST(Data, KeysStayAsTheyWereCheckedWhateverTheirSenderDoes) {
   ASSERT_TRUE(push.ok()) << push.status();
   shared.assign(shared.size(), 99);
   EXPECT_EQ(Values<uint64_t>(push->push.keys), Values<uint64_t>(SomePush().keys));
-  const auto records = DecodeDataRequest(lent(Encode(SomeRecords())), kTables);
-  ASSERT_TRUE(records.ok()) << records.status();
-  shared.assign(shared.size(), 99);
-  EXPECT_EQ(Values<uint64_t>(records->records.heads), Values<uint64_t>(SomeRecords().heads));
 }
 
 TEST(Data, AnotherWireVersionIsNamed) {
