@@ -1,4 +1,5 @@
 // Messages between servers: records on their way down a chain, shards on their way to a newcomer.
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -14,13 +15,25 @@ auto Add(flatbuffers::FlatBufferBuilder& builder, std::span<const RecordPart> pa
   });
 }
 
+// Calls `take` with each struct of the vector. The verifier looks at the alignment of the vector's
+// length alone, so in a bad message the structs may lie anywhere.
+template <class T, class Take>
+void ForEach(const flatbuffers::Vector<const T*>& in, Take take) {
+  const uint8_t* at = in.Data();
+  for (uint32_t i = 0; i < in.size(); ++i, at += sizeof(T)) {
+    T aligned;
+    std::memcpy(&aligned, at, sizeof(T));
+    take(aligned);
+  }
+}
+
 std::vector<RecordPart> ReadParts(const flatbuffers::Vector<const fb::Part*>& in) {
   std::vector<RecordPart> parts;
   parts.reserve(in.size());
-  for (const fb::Part* part : in) {
+  ForEach(in, [&](const fb::Part& part) {
     parts.push_back(
-        {MapVersion(part->since()), part->head_bytes(), part->key_bytes(), part->gradient_bytes()});
-  }
+        {MapVersion(part.since()), part.head_bytes(), part.key_bytes(), part.gradient_bytes()});
+  });
   return parts;
 }
 
@@ -46,9 +59,9 @@ Status ReadAcks(const fb::Acks& in, const Frames& frames, AcksRequest& out) {
   out.from = ProcessId(in.from());
   out.complete = in.complete();
   out.acks.reserve(in.acks()->size());
-  for (const fb::Ack* ack : *in.acks()) {
-    out.acks.push_back({ShardId(ack->shard()), MapVersion(ack->since()), ack->position()});
-  }
+  ForEach(*in.acks(), [&](const fb::Ack& ack) {
+    out.acks.push_back({ShardId(ack.shard()), MapVersion(ack.since()), ack.position()});
+  });
   return OkStatus();
 }
 
@@ -63,9 +76,9 @@ Status ReadCopy(const fb::Copy& in, Frames frames, CopyRequest& out) {
   out.end = in.end();
   out.position = in.position();
   out.now = in.now();
-  for (const fb::Turn* turn : *in.turns()) {
-    out.turns.push_back({ProcessId(turn->worker()), turn->order(), turn->next()});
-  }
+  ForEach(*in.turns(), [&](const fb::Turn& turn) {
+    out.turns.push_back({ProcessId(turn.worker()), turn.order(), turn.next()});
+  });
   out.life_bytes.assign(in.life_bytes()->begin(), in.life_bytes()->end());
   out.held = ReadParts(*in.held());
   Frame* const to[] = {&out.rows, &out.lives, &out.heads, &out.keys, &out.gradients};

@@ -41,6 +41,9 @@ TEST(CheckShardMap, RefusesWhatCannotBeServed) {
   map.chains[1].members = {ProcessId(3)};
   EXPECT_FALSE(CheckShardMap(map).ok()) << "an unknown server";
   map = good;
+  map.chains[1].syncing = {ProcessId(3)};
+  EXPECT_FALSE(CheckShardMap(map).ok()) << "an unknown newcomer";
+  map = good;
   std::swap(map.servers[0], map.servers[1]);
   EXPECT_FALSE(CheckShardMap(map).ok()) << "not in order";
   map = good;
@@ -81,6 +84,23 @@ TEST(MapChange, LeadsFromAnyOlderMapToTheNewOne) {
       }
     }
   }
+}
+
+// Who is copied to serves nothing, so clients need not know.
+TEST(MapChange, SaysNothingOfNewcomers) {
+  ShardMap map = MakeShardMap(MapVersion(1), 4, Servers(2));
+  map.version = MapVersion(2);
+  map.chains[0].syncing = {map.servers[1].id};
+  map.chains[3].since = map.version;
+  map.chains[3].members = {map.servers[1].id, map.servers[0].id};
+  map.chains[3].syncing = {map.servers[0].id};
+  EXPECT_TRUE(map.chains[0].IsSyncing(map.servers[1].id));
+  EXPECT_FALSE(map.chains[0].Has(map.servers[1].id));
+  const MapChange change = ChangeSince(map, MapVersion(1));
+  ASSERT_EQ(change.chains.size(), 1u);
+  EXPECT_EQ(change.chains[0].shard, ShardId(3));
+  EXPECT_EQ(change.chains[0].chain.members, map.chains[3].members);
+  EXPECT_TRUE(change.chains[0].chain.syncing.empty());
 }
 
 TEST(MapChange, ThatMakesNoMapIsRefused) {

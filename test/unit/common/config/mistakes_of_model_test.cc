@@ -285,6 +285,15 @@ TEST(DurabilityValues, ALogGoesWithEveryWayToTrain) {
   }
 }
 
+TEST(ReplicaValues, CopiesGoWithEveryWayToTrain) {
+  for (const char* flag : {"train.staleness=0", "train.staleness=4", "train.staleness=unbounded",
+                           "model.tables.item.expiry.hours=1", "cluster.move_rate=0"}) {
+    LoadOptions options;
+    options.overrides = {"cluster.replicas=2", flag};
+    EXPECT_EQ(ProblemsOf(kGoodJob, options), "") << flag;
+  }
+}
+
 TEST(NotAvailableValues, CopiesAndALog) {
   LoadOptions options;
   options.overrides = {"cluster.replicas=2", "cluster.servers=2", "checkpoint.durability=log"};

@@ -27,7 +27,7 @@ class Draws {
 
 Frames GoodMessage(Draws& draw) {
   const KeyGroups groups = {{ShardId(0), 0, 2}, {ShardId(0), 2, 1}, {ShardId(9), 1, 4}};
-  const uint32_t kind = draw.Below(4);
+  const uint32_t kind = draw.Below(8);
   if (kind == 0) {
     PullRequest pull;
     pull.groups = groups;
@@ -42,6 +42,25 @@ Frames GoodMessage(Draws& draw) {
     return Encode(push);
   }
   if (kind == 2) return Encode(CompleteRequest{{}, draw.Below(1000)});
+  if (kind == 3) return Encode(AcksRequest{{}, {}, 3, {{ShardId(1), {}, 7}, {ShardId(9), {}, 8}}});
+  if (kind == 4) return Encode(CopyAckRequest{});
+  if (kind == 5) {
+    return Encode(RecordsRequest{.parts = {{{}, 8, 16, 4}, {{}, 8, 0, 0}},
+                                 .heads = Frame::Of(16),
+                                 .keys = Frame::Of(16),
+                                 .gradients = Frame::Of(8)});
+  }
+  if (kind == 6) {
+    return Encode(CopyRequest{.rows = Frame::Of(32),
+                              .end = true,
+                              .turns = {{ProcessId(3), 4, 5}},
+                              .life_bytes = {8, 0, 0},
+                              .lives = Frame::Of(8),
+                              .held = {{{}, 8, 8, 4}},
+                              .heads = Frame::Of(8),
+                              .keys = Frame::Of(8),
+                              .gradients = Frame::Of(8)});
+  }
   DataReply reply;
   if (draw.Below(2) == 0) reply.status = WithHint(Unavailable("disk {} is full", 3), "make room");
   reply.values = Frame::Of(16);

@@ -130,7 +130,7 @@ TEST(Data, AnswersSurviveTheWire) {
   EXPECT_EQ(ToText(refused->status), "the map is old (server 2); refresh it");
 }
 
-// The bytes of version 6. If one of these tests fails, the format has changed: increase
+// The bytes of version 7. If one of these tests fails, the format has changed: increase
 // kWireVersion.
 TEST(Data, BytesOfTheVersionStay) {
   EXPECT_EQ(HexText(Encode(SomePull())[0]),

@@ -180,6 +180,40 @@ TEST_F(CommitTest, ReportsThatAreNotDueChangeNothing) {
   EXPECT_TRUE(commit_.idle());
 }
 
+// With copies the job goes on without a server, but nobody else writes its rows.
+TEST_F(CommitTest, WithoutAServerItIsAbandonedUnlessItsRowsAreWritten) {
+  for (const bool answered : {false, true}) {
+    for (const bool written : {false, true}) {
+      if (written && !answered) continue;
+      SCOPED_TRACE(testing::Message() << "answered " << answered << ", written " << written);
+      const ProcessId server(1), other(2);
+      commit_.Begin(kOrder, kStep, false);
+      std::map<ProcessId, SaveDone> answers = {{other, AnswerOf(other, true)}};
+      if (answered) {
+        answers[server] = AnswerOf(server, true);
+        commit_.Cut({}, answers);
+      }
+      if (written) commit_.OnRowsWritten(server, RowsOf(server));
+      commit_.OnRemoved(server);
+      if (!answered) commit_.Cut({}, answers);
+      EXPECT_FALSE(commit_.TakeSettled().has_value()) << "the other one still writes";
+      commit_.OnRowsWritten(other, RowsOf(other));
+      const auto settled = commit_.TakeSettled();
+      ASSERT_TRUE(settled.has_value());
+      EXPECT_EQ(settled->abandoned, !written);
+      EXPECT_TRUE(commit_.idle());
+    }
+  }
+}
+
+TEST_F(CommitTest, RemovalWhileNothingIsSavedChangesNothing) {
+  commit_.OnRemoved(ProcessId(1));
+  EXPECT_TRUE(commit_.idle());
+  commit_.Begin(kOrder, kStep, false);
+  commit_.Cut({}, {{ProcessId(2), AnswerOf(ProcessId(2), false)}});
+  EXPECT_FALSE(commit_.TakeSettled()->abandoned);
+}
+
 TEST_F(CommitTest, ADeathWhileNothingIsSavedChangesNothing) {
   commit_.OnLost(ProcessId(1), true);
   EXPECT_TRUE(commit_.idle());

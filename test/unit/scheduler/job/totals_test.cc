@@ -63,6 +63,41 @@ TEST_F(TotalsTest, WorkersThatHoldOtherDenseParametersAreNamed) {
             "worker 4 (pid 4 on host) holds other dense parameters than the workers before it");
 }
 
+FinishDone CopiesOf(std::vector<CopySum> copies) { return {{}, "", {}, std::move(copies)}; }
+
+TEST_F(TotalsTest, CopiesOfAShardAreComparedAndNotAddedUp) {
+  const CopySum one{ShardId(1), 5, 6}, other{ShardId(2), 7, 8};
+  const Result<Totals> totals =
+      Of({{ProcessId(1), CopiesOf({one, other})}, {ProcessId(2), CopiesOf({other, one})}});
+  ASSERT_TRUE(totals.ok()) << totals.status();
+  EXPECT_TRUE(totals->tables.empty());
+}
+
+TEST_F(TotalsTest, ServersWithOtherCopiesAreNamed) {
+  const CopySum same{ShardId(1), 5, 6};
+  for (const CopySum& wrong : {CopySum{ShardId(3), 9, 6}, CopySum{ShardId(3), 5, 9}}) {
+    const Status status = Of({{ProcessId(1), CopiesOf({same, {ShardId(3), 5, 6}})},
+                              {ProcessId(2), CopiesOf({same, wrong})}})
+                              .status();
+    EXPECT_EQ(status.code(), StatusCode::kInternal);
+    EXPECT_EQ(
+        ToText(status),
+        "server 1 (pid 1 on host) and server 2 (pid 2 on host) hold different rows of shard 3");
+  }
+}
+
+TEST_F(TotalsTest, CopiesWithRowsThatExpireByTimeMayDiffer) {
+  const auto reports = [] {
+    return std::map<ProcessId, FinishDone>{{ProcessId(1), CopiesOf({{ShardId(3), 5, 6}})},
+                                           {ProcessId(2), CopiesOf({{ShardId(3), 5, 7}})}};
+  };
+  JobConfig job = job_.options.job;
+  job.model.tables.emplace_back();
+  EXPECT_FALSE(TotalsOf(reports(), job_.members, job).ok());
+  job.model.tables.back().life.expiry_time = seconds(3600);
+  EXPECT_TRUE(TotalsOf(reports(), job_.members, job).ok());
+}
+
 TEST_F(TotalsTest, EachProcessTellsItsOwnUse) {
   const Totals totals = *Of({{ProcessId(1), {{}, "", {1.5, 100, 10, 20}}}});
   EXPECT_EQ(totals.stats.at(ProcessId(1)).cpu_seconds, 1.5);

@@ -59,6 +59,33 @@ TEST(OrderTracker, ReportsThatComeAgainChangeNothing) {
   EXPECT_TRUE(tracker.empty());
 }
 
+TEST(OrderTracker, WhoIsRemovedNeedNotReport) {
+  OrdersOut out;
+  OrderTracker tracker(out);
+  tracker.Issue(TrainOrder{}, {kA, kB});
+  tracker.Issue(FinishOrder{}, {kA, kB});
+  EXPECT_TRUE(tracker.OnDone(kB, {1, TrainDone{.samples = 5}}).ok());
+  tracker.Remove(kB);
+  EXPECT_TRUE(tracker.OutTo(kB).empty());
+  EXPECT_FALSE(tracker.TakeCompleted().has_value()) << "the other has not reported";
+  EXPECT_TRUE(tracker.OnDone(kA, {1, TrainDone{}}).ok());
+  auto first = tracker.TakeCompleted();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->TakeOutcomes<TrainDone>().at(kB).samples, 5u) << "what it has reported stays";
+  EXPECT_TRUE(tracker.OnDone(kA, {2, FinishDone{}}).ok());
+  EXPECT_EQ(tracker.TakeCompleted()->outcomes.size(), 1u);
+  EXPECT_TRUE(tracker.empty());
+}
+
+TEST(OrderTracker, AnOrderOnlyTheRemovedWereAtIsComplete) {
+  OrdersOut out;
+  OrderTracker tracker(out);
+  tracker.Issue(TrainOrder{}, {kA});
+  tracker.Remove(kA);
+  ASSERT_TRUE(tracker.TakeCompleted().has_value());
+  EXPECT_TRUE(tracker.empty());
+}
+
 TEST(OrderTracker, AnOrderSaysWhichOnesAreSettled) {
   OrdersOut out;
   OrderTracker tracker(out);

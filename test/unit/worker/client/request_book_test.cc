@@ -248,6 +248,53 @@ TEST_F(RequestBookTest, WhatAServerThatIsGoneOwesGoesElsewhereAtOnce) {
   ExpectRows(other);
 }
 
+// As above, but the scheduler tells the client: no answer is needed, and no time has to pass.
+TEST_F(RequestBookTest, ANewerMapSendsWhatAServerThatIsGoneOwesToOthersAtOnce) {
+  ShardMap without = TwoServers();
+  without.version = MapVersion(2);
+  without.servers.pop_back();
+  for (Chain& chain : without.chains) {
+    if (chain.Has(ProcessId(2))) chain = {without.version, {ProcessId(1)}};
+  }
+  const LookupPlan plan = PlanOf(60);
+  BeginPush(plan);
+  const LookupPlan other = PlanOf(40);
+  book_.BeginPull(now_, other, 0, PullMode::kTrain);
+  for (RequestBook::Outgoing& letter : book_.TakeOutgoing(now_)) {
+    if (book_.routes().executors()[letter.executor].server == ProcessId(2)) continue;  // Lost.
+    const Frames answer = servers_.Answer(std::move(letter.frames));
+    ASSERT_TRUE(book_.OnAnswer(now_, letter.executor, answer).ok());
+  }
+  ASSERT_TRUE(book_.AwaitedBefore(1).has_value());
+  ASSERT_TRUE(book_.Awaited(other).has_value());
+  servers_.Learn(ProcessId(1), without);
+  book_.OnMap(now_, without);
+  EXPECT_EQ(book_.routes().map(), without);
+  for (RequestBook::Outgoing& letter : book_.TakeOutgoing(now_)) {
+    EXPECT_EQ(book_.routes().executors()[letter.executor].server, ProcessId(1));
+    ASSERT_TRUE(
+        book_.OnAnswer(now_, letter.executor, servers_.Answer(std::move(letter.frames))).ok());
+  }
+  EXPECT_FALSE(book_.AwaitedBefore(1).has_value());
+  EXPECT_FALSE(book_.Awaited(other).has_value());
+  ExpectRows(other);
+  ExpectTakenOnce();
+  for (const auto& [shard, server] : servers_.by) EXPECT_EQ(server, ProcessId(1));
+}
+
+// Requests to servers that are still there are not sent twice; these servers refuse what they must.
+TEST_F(RequestBookTest, AMapWithAllServersSendsNothing) {
+  const LookupPlan plan = PlanOf(60);
+  BeginPush(plan);
+  EXPECT_FALSE(book_.TakeOutgoing(now_).empty());
+  const ShardMap moved = Move(TwoServers(), 1, ProcessId(2));
+  book_.OnMap(now_, moved);
+  EXPECT_EQ(book_.routes().map(), moved);
+  EXPECT_TRUE(book_.TakeOutgoing(now_).empty());
+  book_.OnMap(now_, TwoServers());
+  EXPECT_EQ(book_.routes().map(), moved) << "an older map is passed over";
+}
+
 // The server refuses but knows no newer map than the client; this must not lead to a busy loop.
 TEST_F(RequestBookTest, ARefusalThatTeachesNothingIsTriedLaterAndEndsAtTheDeadline) {
   const LookupPlan plan = PlanOf(3);

@@ -1,0 +1,53 @@
+#include "common/cluster/latest_map.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace dt {
+namespace {
+
+ShardMap MapOfVersion(uint64_t version) {
+  return MakeShardMap(MapVersion(version), 2, {{ProcessId(1), {"a"}}});
+}
+
+TEST(LatestMap, HasNoneBeforeTheFirst) {
+  EXPECT_FALSE(LatestMap().NewerThan(MapVersion(0)).has_value());
+}
+
+TEST(LatestMap, GivesOnlyWhatIsNewer) {
+  LatestMap latest;
+  latest.Set(MapOfVersion(3));
+  EXPECT_EQ(latest.NewerThan(MapVersion(2)), MapOfVersion(3));
+  EXPECT_EQ(latest.NewerThan(MapVersion(2)), MapOfVersion(3)) << "as often as it is asked";
+  EXPECT_FALSE(latest.NewerThan(MapVersion(3)).has_value());
+  EXPECT_FALSE(latest.NewerThan(MapVersion(4)).has_value());
+}
+
+TEST(LatestMap, AnOlderMapIsPassedOver) {
+  LatestMap latest;
+  latest.Set(MapOfVersion(3));
+  latest.Set(MapOfVersion(2));
+  EXPECT_EQ(latest.NewerThan(MapVersion(1))->version, MapVersion(3));
+  latest.Set(MapOfVersion(7));
+  EXPECT_EQ(latest.NewerThan(MapVersion(3))->version, MapVersion(7));
+}
+
+TEST(LatestMap, OneThreadSetsWhileAnotherAsks) {
+  constexpr uint64_t kLast = 1000;
+  LatestMap latest;
+  std::thread setter([&] {
+    for (uint64_t version = 1; version <= kLast; ++version) latest.Set(MapOfVersion(version));
+  });
+  MapVersion known(0);
+  while (known != MapVersion(kLast)) {
+    const std::optional<ShardMap> newer = latest.NewerThan(known);
+    if (!newer.has_value()) continue;
+    EXPECT_GT(newer->version, known);
+    known = newer->version;
+  }
+  setter.join();
+}
+
+}  // namespace
+}  // namespace dt
