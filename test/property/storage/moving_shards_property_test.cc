@@ -171,10 +171,18 @@ class MovingStory {
       if (group.shard == id) from.shards().EnsureInMemory({&group, 1}, {&key, 1});
     }
     from.Remove(id);
+    SetMember(from, id, ProcessId(2));
   }
   void Add(TieredShards& to, ShardId id) {
     ASSERT_TRUE(to.Until([&] { return to.HasLeft(id); })) << "since it was there before";
+    SetMember(to, id, ProcessId(1));
     to.shards().Add(id).Reset(step_);
+  }
+  // As kFirstStamp has it, each set is server 1 in its own map.
+  static void SetMember(TieredShards& of, ShardId id, ProcessId server) {
+    ShardMap map = of.shards().view().map;
+    map.chains[id.value()].members = {server};
+    of.shards().SetMap(std::move(map));
   }
 
   // The checkpoint has the state at the cut, though a shard may be on its way out.
