@@ -74,6 +74,8 @@ DT_TABLE(MapChangedMessage, fbs::MapChanged);
 DT_TABLE(ShardCopiedMessage, fbs::ShardCopied);
 DT_TABLE(DrainRequestMessage, fbs::DrainRequest);
 DT_TABLE(DrainReplyMessage, fbs::DrainReply);
+DT_TABLE(RecallMessage, fbs::Recall);
+DT_TABLE(RecalledMessage, fbs::Recalled);
 
 }  // namespace tables
 

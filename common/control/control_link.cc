@@ -1,7 +1,6 @@
 #include "common/control/control_link.h"
 
 #include <atomic>
-#include <deque>
 #include <map>
 #include <optional>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "common/base/host_name.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
+#include "common/control/inbox.h"
 #include "common/control/link_core.h"
 #include "common/control/packet.h"
 #include "common/control/read_process_stats.h"
@@ -96,11 +96,7 @@ class ControlLinkImpl : public ControlLink {
     MutexLock lock(mutex_);
     while (incoming_.empty() && !ended_ && changed_.WaitUntil(lock, deadline)) {
     }
-    if (!incoming_.empty()) {
-      ControlMessage message = std::move(incoming_.front());
-      incoming_.pop_front();
-      return message;
-    }
+    if (!incoming_.empty()) return incoming_.Take();
     if (ended_) return end_status_.ok() ? Cancelled("the job is complete") : end_status_;
     return Timeout("no message from the scheduler");
   }
@@ -201,8 +197,10 @@ class ControlLinkImpl : public ControlLink {
       split_ = *split;
     } else if (auto* map = std::get_if<MapChangedMessage>(&message); map && options_.on_map) {
       options_.on_map(std::move(map->map));
+    } else if (const auto* recall = std::get_if<RecallMessage>(&message)) {
+      outgoing_.push_back(incoming_.OnRecall(*recall));
     } else {
-      incoming_.push_back(std::move(message));
+      incoming_.Add(std::move(message));
     }
   }
 
@@ -216,8 +214,8 @@ class ControlLinkImpl : public ControlLink {
   // Several threads of the process exchange messages with the scheduler.
   mutable Mutex mutex_;
   Condition changed_;
-  std::deque<ControlMessage> outgoing_ DT_GUARDED_BY(mutex_);
-  std::deque<ControlMessage> incoming_ DT_GUARDED_BY(mutex_);
+  std::vector<ControlMessage> outgoing_ DT_GUARDED_BY(mutex_);
+  Inbox incoming_ DT_GUARDED_BY(mutex_);
   std::map<std::string, std::string> values_ DT_GUARDED_BY(mutex_);
   std::optional<SplitMessage> split_ DT_GUARDED_BY(mutex_);
   HeartbeatMessage progress_ DT_GUARDED_BY(mutex_);

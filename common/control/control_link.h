@@ -37,7 +37,8 @@ class ControlLink {
   virtual const WelcomeMessage& welcome() const = 0;
   // Delivers messages in order, exactly once, as long as the link lives. Any thread.
   virtual void Send(ControlMessage message) = 0;
-  // The next message, except KvValue and Split messages, which Get and NextSplit return. Timeout
+  // The next message, except KvValue and Split messages, which Get and NextSplit return. An order
+  // that was received has begun: the link gives back others if the scheduler recalls them. Timeout
   // after `timeout`; once the link has ended, Cancelled if the job completed, else end_status().
   // One thread.
   virtual Result<ControlMessage> Receive(Duration timeout) = 0;

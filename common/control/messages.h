@@ -69,6 +69,14 @@ struct SplitRequestMessage {
   uint64_t number = 0;
   DT_FIELDS(order, number)
 };
+// The answer to a RecallMessage. The process has begun every order before `first` that it was sent,
+// or will; it gives back all others, and does none of them unless it is sent again.
+struct RecalledMessage {
+  uint64_t from = 0;   // As in the question.
+  uint64_t first = 0;  // At least `from`.
+  DT_FIELDS(from, first)
+  bool IsSound() const { return from <= first; }
+};
 
 // ------------------------------------------------------------ scheduler → process
 
@@ -100,6 +108,12 @@ struct OrderMessage {
   Order what;
   uint64_t settled = 0;  // All orders before this number are done by all processes.
   DT_FIELDS(number, what, settled)
+};
+// To workers: orders from this number on that have not begun are to be given back, so that training
+// ends before them.
+struct RecallMessage {
+  uint64_t from = 0;
+  DT_FIELDS(from)
 };
 struct KvValueMessage {
   std::string key, value;
@@ -157,7 +171,8 @@ using ControlMessage =
                  WelcomeMessage, RefusedMessage, StartMessage, OrderMessage, KvValueMessage,
                  StopMessage, StatusReplyMessage, SplitRequestMessage, SplitMessage,
                  RowsWrittenMessage, CheckpointCommittedMessage, MapChangedMessage,
-                 ShardCopiedMessage, DrainRequestMessage, DrainReplyMessage>;
+                 ShardCopiedMessage, DrainRequestMessage, DrainReplyMessage, RecallMessage,
+                 RecalledMessage>;
 std::string_view NameOf(const ControlMessage& message);
 
 std::string EncodeControl(const ControlMessage& message);

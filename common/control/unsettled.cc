@@ -20,6 +20,10 @@ constexpr auto kAny = [](const auto&) { return true; };
 
 void Unsettled::OnSent(ControlMessage& message) {
   if (std::holds_alternative<JoinMessage>(message)) return;
+  if (const auto* recalled = std::get_if<RecalledMessage>(&message)) {
+    last_order_ = std::min(last_order_, recalled->first - 1);
+    return;
+  }
   if (std::holds_alternative<RowsWrittenMessage>(message))
     Erase<RowsWrittenMessage>(messages_, kAny);
   if (auto* const request = std::get_if<SplitRequestMessage>(&message)) {

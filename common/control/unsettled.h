@@ -6,6 +6,7 @@
 //   OrderDone                                   until all have done it (OrderMessage::settled)
 //   RowsWritten, SplitRequest                   until the next one
 //   KvGet, SplitRequest                         until the answer
+//   Recalled                                    not at all: the scheduler asks again
 #pragma once
 
 #include <deque>
@@ -16,7 +17,8 @@ namespace dt {
 
 class Unsettled {
  public:
-  // Called with every message to the scheduler. Numbers a SplitRequest.
+  // Called with every message to the scheduler. Numbers a SplitRequest. Orders that are given back
+  // may come again.
   void OnSent(ControlMessage& message);
   // Called with every message of the scheduler. False: it is a repetition, and is to be dropped.
   bool OnReceived(const ControlMessage& message);

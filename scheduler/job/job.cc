@@ -308,6 +308,7 @@ void Job::SendState(const Member& to) {
   SendStart(context_, to);
   out_.Send(to, MapChangedMessage{record_.map});
   for (OrderMessage& order : orders_.OutTo(to.id)) out_.Send(to, std::move(order));
+  if (const auto recall = orders_.RecallTo(to.id)) out_.Send(to, *recall);
 }
 
 // ------------------------------------------------------------ the end

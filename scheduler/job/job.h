@@ -84,8 +84,8 @@ class Job {
   bool DismissIfGone(Incarnation from);
   // Whether some report was made by another map than the present one, as chains changed meanwhile.
   bool IsMixed(const OrderTracker::Completed& finish) const;
-  // Sends what a process needs that begins a session: the start, and the orders that it has not
-  // carried out. Nothing before the job starts.
+  // Sends what a process needs that begins a session: the start, the orders that it has not carried
+  // out, and a recall that it has not answered. Nothing before the job starts.
   void SendState(const Member& to);
   // Goes on without a server, if the other members of its chains have all that it had. Returns
   // false if it cannot.

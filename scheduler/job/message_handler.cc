@@ -43,6 +43,9 @@ struct Job::MessageHandler {
   Status operator()(const RowsWrittenMessage& written) {
     return job.training_ ? job.training_->OnRowsWritten(now, from, written) : OkStatus();
   }
+  Status operator()(const RecalledMessage& answer) {
+    return job.training_ ? job.training_->OnRecalled(from, answer) : OkStatus();
+  }
   Status operator()(const ShardCopiedMessage& copied) {
     job.moves_.OnCopied(from, copied);
     return OkStatus();

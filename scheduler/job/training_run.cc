@@ -1,6 +1,7 @@
 #include "scheduler/job/training_run.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "common/base/log.h"
 #include "scheduler/job/merge_results.h"
@@ -12,6 +13,12 @@ std::vector<std::string> NamesOf(const std::vector<LossConfig>& losses) {
   std::vector<std::string> names;
   for (const LossConfig& loss : losses) names.push_back(loss.name);
   return names;
+}
+
+// Workers without a bound ask the scheduler for each part of an order, so they wait for it anyway.
+double SecondsAhead(const JobConfig& job) {
+  if (job.train.staleness == kUnboundedStaleness) return 0;
+  return std::chrono::duration<double>(job.cluster.scheduler_outage).count();
 }
 
 ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& data) {
@@ -27,7 +34,8 @@ ScheduleConfig ScheduleConfigOf(const JobConfig& job, const DataReadyMessage& da
           .evaluate_every = job.train.evaluate_every,
           .plateau = job.optimizer.plateau,
           .early_stop = job.train.early_stop,
-          .schedule = job.optimizer.schedule};
+          .schedule = job.optimizer.schedule,
+          .seconds_ahead = SecondsAhead(job)};
 }
 
 uint32_t WorkersOf(const JobContext& job) {
@@ -54,6 +62,7 @@ TrainingRun::TrainingRun(JobContext& job, TrainingRecord& record, TimePoint now)
       schedule_(ScheduleConfigOf(job.options.job, job.record.data), record.schedule),
       work_(WorkersOf(job), record.work),
       checkpoint_(record.checkpoint),
+      first_order_(job.record.orders.next_number),
       pace_(now, record.schedule.state.step) {}
 
 // ------------------------------------------------------------ orders out
@@ -63,6 +72,7 @@ Result<RunState> TrainingRun::HandOut(TimePoint now) {
     if (job_.orders.empty()) DT_TRY_STATUS(IssueLoad());
     return RunState::kGoing;
   }
+  RecallOrders();
   for (;;) {
     if (!schedule_.training()) trained_until_ = now;
     const std::optional<schedule::Order> next = schedule_.Next();
@@ -80,6 +90,29 @@ Result<RunState> TrainingRun::HandOut(TimePoint now) {
   }
   if (schedule_.finished()) return RunState::kFinished;
   return schedule_.interrupted() ? RunState::kInterrupted : RunState::kGoing;
+}
+
+// The processes that are asked are all workers.
+void TrainingRun::RecallOrders() {
+  const std::optional<size_t> keep = schedule_.TakeRecall();
+  if (!keep.has_value()) return;
+  job_.orders.Recall(*keep);
+  for (const ProcessId id : IdsOf(job_.members, Audience::kWorkers)) {
+    job_.out.Send(*job_.members.Find(id), *job_.orders.RecallTo(id));
+  }
+}
+
+Status TrainingRun::OnRecalled(const Member& from, const RecalledMessage& answer) {
+  Result<std::optional<OrderTracker::Recalled>> answered = job_.orders.OnRecalled(from.id, answer);
+  if (!answered.ok()) return Prefixed(answered.status(), from.Name());
+  if (!answered->has_value()) return OkStatus();
+  const auto& [cancelled, again] = **answered;
+  for (const OrderMessage& order : cancelled) work_.Close(order.number);
+  if (!cancelled.empty()) {
+    schedule_.OnRecalled(std::get<TrainOrder>(cancelled.front().what).first_step, cancelled.size());
+  }
+  for (const auto& [id, order] : again) job_.out.Send(*job_.members.Find(id), order);
+  return OkStatus();
 }
 
 Status TrainingRun::IssueLoad() {
@@ -152,8 +185,10 @@ Status TrainingRun::OnTrained(TimePoint now, OrderTracker::Completed done) {
                     order.first_step, order.end_step);
   }
   Trained all = MergeTraining(reports, kind);
-  // Asynchronous workers overlap: one begins an order while another still does the one before.
-  if (kind.asynchronous) all.seconds = SecondsBetween(std::exchange(trained_until_, now), now);
+  // Asynchronous workers overlap: one begins an order while another still does the one before. Those
+  // of an earlier scheduler's orders may have been done long before this one hears of it.
+  const double passed = SecondsBetween(std::exchange(trained_until_, now), now);
+  if (kind.asynchronous && done.order.number >= first_order_) all.passed = passed;
   work_.Close(done.order.number);
   schedule_.OnTrained(order.end_step, all);
   last_step_at_ = now;

@@ -25,6 +25,8 @@ class TrainingRun {
   // Issues all orders that may go out now.
   Result<RunState> HandOut(TimePoint now);
   Status OnCompleted(TimePoint now, OrderTracker::Completed done);
+  // A worker has answered a recall of orders.
+  Status OnRecalled(const Member& from, const RecalledMessage& answer);
   Status OnRowsWritten(TimePoint now, const Member& from, const RowsWrittenMessage& written);
   // The process of a server has died, and another has replaced it.
   Status OnReplaced(TimePoint now, const Member& server);
@@ -56,6 +58,7 @@ class TrainingRun {
   bool asynchronous() const { return job_.options.job.train.asynchronous(); }
   Step ReportedStep() const;
   Status IssueLoad();
+  void RecallOrders();
   Result<Order> OrderOf(const schedule::Order& next);
   std::vector<uint32_t> SliceOwners() const;
   Status OnTrained(TimePoint now, OrderTracker::Completed done);
@@ -71,6 +74,7 @@ class TrainingRun {
   JobSchedule schedule_;
   WorkQueue work_;
   CheckpointCommit checkpoint_;
+  const uint64_t first_order_;  // The number of the first order that this scheduler issues.
 
   Pace pace_;
   std::set<std::string> diverged_;  // Losses that a warning was given for.

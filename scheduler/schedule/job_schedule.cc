@@ -9,7 +9,8 @@
 namespace dt::scheduler {
 namespace {
 
-constexpr uint32_t kTrainsAhead = 2;
+// At least so many training orders are out, and at most.
+constexpr uint32_t kTrainsAhead = 2, kTrainsAheadMax = 256;
 constexpr double kOrderSeconds = 0.4;
 constexpr uint64_t kOrderStepsMax = 4096;
 
@@ -57,8 +58,15 @@ Step JobSchedule::Boundary(Step from) const {
   return boundary;
 }
 
+bool JobSchedule::EnoughOut() const {
+  if (record_.trains_out < kTrainsAhead) return false;
+  if (record_.trains_out >= kTrainsAheadMax || record_.step_seconds == 0) return true;
+  const auto steps = static_cast<double>(record_.issued - record_.state.step);
+  return steps * record_.step_seconds >= config_.seconds_ahead;
+}
+
 std::optional<schedule::Order> JobSchedule::NextTrain() {
-  if (record_.stop_requested || at_end() || record_.trains_out >= kTrainsAhead) return std::nullopt;
+  if (record_.stop_requested || at_end() || EnoughOut()) return std::nullopt;
   // All steps up to the boundary are issued.
   if (record_.issued == Boundary(record_.state.step)) return std::nullopt;
   if (record_.save_requested && record_.trains_out > 0) return std::nullopt;
@@ -70,6 +78,19 @@ std::optional<schedule::Order> JobSchedule::NextTrain() {
   record_.issued = end;
   ++record_.trains_out;
   return train;
+}
+
+std::optional<size_t> JobSchedule::TakeRecall() {
+  const bool asked = record_.stop_requested || record_.save_requested;
+  if (!asked || record_.recalled || record_.trains_out <= kTrainsAhead) return std::nullopt;
+  record_.recalled = true;
+  return kTrainsAhead;
+}
+
+void JobSchedule::OnRecalled(Step step, size_t orders) {
+  DT_CHECK(orders <= record_.trains_out && step >= record_.state.step && step <= record_.issued);
+  record_.trains_out -= static_cast<uint32_t>(orders);
+  record_.issued = step;
 }
 
 float JobSchedule::lr_scale() const {
@@ -154,7 +175,7 @@ std::optional<double> JobSchedule::FirstLossOf(std::string_view loss) const {
 void JobSchedule::OnTrained(Step end_step, const Trained& trained) {
   DT_CHECK(record_.trains_out > 0 && end_step <= record_.issued);
   DT_CHECK(trained.loss_sums.size() == config_.losses.size());
-  --record_.trains_out;
+  if (--record_.trains_out == 0) record_.recalled = false;
   if (record_.state.step == 0) record_.state.first_losses = trained.first_losses;
   if (record_.state.step % config_.steps_per_epoch() == 0) {
     record_.state.epoch_loss_sums.assign(config_.losses.size(), 0);
@@ -163,7 +184,7 @@ void JobSchedule::OnTrained(Step end_step, const Trained& trained) {
   const double steps = static_cast<double>(end_step - record_.state.step);
   record_.state.step = end_step;
   record_.state.samples += trained.samples;
-  record_.state.train_seconds += trained.seconds;
+  record_.state.train_seconds += trained.passed.value_or(trained.seconds);
   for (size_t l = 0; l < trained.loss_sums.size(); ++l) {
     record_.state.epoch_loss_sums[l] += trained.loss_sums[l];
   }
@@ -174,7 +195,8 @@ void JobSchedule::OnTrained(Step end_step, const Trained& trained) {
                record_.state.curve);
   }
   if (trained.seconds <= 0) return;
-  const double fitting = std::clamp(kOrderSeconds * steps / trained.seconds, 1.0,
+  record_.step_seconds = trained.seconds / steps;
+  const double fitting = std::clamp(kOrderSeconds / record_.step_seconds, 1.0,
                                     4.0 * static_cast<double>(record_.chunk));
   record_.chunk = std::min(kOrderStepsMax, static_cast<uint64_t>(fitting));
 }

@@ -1,6 +1,7 @@
-// Decides which order of a training job comes next. Training is divided into short orders, so that
-// a stop request soon finds a step boundary; several of them are issued ahead. Every other order is
-// issued alone, when all orders before it are done.
+// Decides which order of a training job comes next. Training is divided into short orders; so many
+// are issued ahead, up to the next step at which something else may be due, that workers can go on
+// without a scheduler for a while. A stop request recalls those that nobody has begun, so that it
+// soon finds a step boundary. Every other order is issued alone, when all orders before it are done.
 //
 //   train ──▶ boundary: evaluate? ─▶ save? ─┬─▶ train …
 //                                           └─ end: restore the best? ─▶ test? ─▶ finish ─▶ done
@@ -31,6 +32,7 @@ struct ScheduleConfig {
   std::optional<PlateauConfig> plateau;
   std::optional<EarlyStopConfig> early_stop;
   RateSchedule schedule;
+  double seconds_ahead = 0;  // Training that is to be issued ahead; two orders are in any case.
 
   uint64_t steps_per_epoch() const { return (train_rows + batch_size - 1) / batch_size; }
   Step steps() const {
@@ -63,7 +65,9 @@ struct Trained {
   uint64_t samples = 0;
   std::vector<double> loss_sums;     // For each loss.
   std::vector<double> first_losses;  // For each loss, the mean over the first step of the order.
-  double seconds = 0;
+  double seconds = 0;                // That the slowest worker took.
+  // That training took, if it is not the same since workers overlap.
+  std::optional<double> passed;
 };
 
 namespace schedule {
@@ -102,12 +106,14 @@ struct ScheduleRecord {
   uint32_t trains_out = 0;          // Number of training orders that are not done.
   // Steps of the next training order, chosen so that an order takes a fixed time.
   uint64_t chunk = 4;
+  double step_seconds = 0;  // As the last training order took; 0: unknown.
+  bool recalled = false;    // The orders out now are what a recall has left, or is about to leave.
   std::optional<schedule::Order> out;  // The issued order, if it is not one to train.
   std::optional<Step> saved;           // The step of the last checkpoint.
   bool writing = false;                // A checkpoint is being written while training goes on.
   bool stop_requested = false, save_requested = false, restored = false, finished = false;
-  DT_FIELDS(state, test, issued, trains_out, chunk, out, saved, writing, stop_requested,
-            save_requested, restored, finished)
+  DT_FIELDS(state, test, issued, trains_out, chunk, step_seconds, recalled, out, saved, writing,
+            stop_requested, save_requested, restored, finished)
 };
 // A schedule that starts at `state`; a step above 0 counts as saved.
 ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state);
@@ -121,6 +127,11 @@ class JobSchedule {
 
   // The next order, if one may be issued now. Call until it returns nothing.
   std::optional<schedule::Order> Next();
+  // How many of the training orders that are out are to stay, if the others are to be recalled now.
+  // Returns a number only once for each boundary that is asked for.
+  std::optional<size_t> TakeRecall();
+  // Nobody has begun the last `orders` training orders, and nobody will; they begin at `step`.
+  void OnRecalled(Step step, size_t orders);
 
   // Results of training orders, in the order in which they were issued.
   void OnTrained(Step end_step, const Trained& trained);
@@ -134,7 +145,7 @@ class JobSchedule {
   // Ends at the next boundary; makes a checkpoint if the job makes any during training.
   void RequestStop() { record_.stop_requested = true; }
 
-  // Makes a checkpoint at the end of the current training orders, whether or not one is due.
+  // Makes a checkpoint at the next boundary, whether or not one is due.
   void RequestSave();
 
   bool finished() const { return record_.finished; }  // Finish is done.
@@ -163,6 +174,7 @@ class JobSchedule {
  private:
   std::optional<schedule::Order> NextTrain();
   std::optional<schedule::Order> NextAtBoundary();
+  bool EnoughOut() const;
   Step Boundary(Step from) const;
   bool EvaluationDue() const;
   bool SaveDue() const;

@@ -38,9 +38,60 @@ void OrderTracker::Remove(ProcessId id) {
 std::vector<OrderMessage> OrderTracker::OutTo(ProcessId id) const {
   std::vector<OrderMessage> orders;
   for (const OrdersOut::Out& out : record_.out) {
+    if (record_.recall.has_value() && out.order.number >= record_.recall->from) break;
     if (out.missing.contains(id)) orders.push_back(out.order);
   }
   return orders;
+}
+
+void OrderTracker::Recall(size_t keep) {
+  DT_CHECK(!record_.recall.has_value());
+  DT_CHECK(keep < record_.out.size());
+  const OrdersOut::Out& first = record_.out[keep];
+  OrdersOut::Recall& recall = record_.recall.emplace();
+  recall.from = first.order.number;
+  recall.missing = first.missing;
+  for (const auto& [id, outcome] : first.outcomes) recall.missing.insert(id);
+}
+
+std::optional<RecallMessage> OrderTracker::RecallTo(ProcessId id) const {
+  if (!record_.recall.has_value() || !record_.recall->missing.contains(id)) return std::nullopt;
+  return RecallMessage{record_.recall->from};
+}
+
+Result<std::optional<OrderTracker::Recalled>> OrderTracker::OnRecalled(
+    ProcessId from, const RecalledMessage& answer) {
+  std::optional<OrdersOut::Recall>& recall = record_.recall;
+  if (answer.first > record_.next_number) {
+    return Internal("it has begun order {}, which was never given", answer.first - 1);
+  }
+  if (!recall.has_value() || answer.from != recall->from || recall->missing.erase(from) == 0) {
+    return std::optional<Recalled>();
+  }
+  recall->firsts[from] = answer.first;
+  if (!recall->missing.empty()) return std::optional<Recalled>();
+  return std::optional<Recalled>(EndRecall());
+}
+
+// Orders before the highest answer have begun somewhere, so all must do them.
+OrderTracker::Recalled OrderTracker::EndRecall() {
+  const std::map<ProcessId, uint64_t> firsts = std::move(record_.recall->firsts);
+  record_.recall.reset();
+  uint64_t end = 0;
+  for (const auto& [id, first] : firsts) end = std::max(end, first);
+  Recalled recalled;
+  for (; !record_.out.empty() && record_.out.back().order.number >= end; record_.out.pop_back()) {
+    recalled.cancelled.push_back(std::move(record_.out.back().order));
+  }
+  std::ranges::reverse(recalled.cancelled);
+  for (const OrdersOut::Out& out : record_.out) {
+    for (const ProcessId id : out.missing) {
+      const auto first = firsts.find(id);
+      if (first == firsts.end() || out.order.number < first->second) continue;
+      recalled.again.emplace_back(id, out.order);
+    }
+  }
+  return recalled;
 }
 
 std::optional<OrderTracker::Completed> OrderTracker::TakeCompleted() {
@@ -48,6 +99,7 @@ std::optional<OrderTracker::Completed> OrderTracker::TakeCompleted() {
   OrdersOut::Out& first = record_.out.front();
   Completed completed{std::move(first.order), std::move(first.outcomes)};
   record_.out.pop_front();
+  if (record_.out.empty()) record_.recall.reset();  // All that was recalled had begun.
   return completed;
 }
 

@@ -1,5 +1,10 @@
 // The orders that are out, and which processes have not carried them out yet. Orders complete in
 // the order of their numbers. A plain state machine.
+//
+// Orders to train are given out long before they begin. A recall ends them early: each process
+// gives back what it has not begun, and answers where that begins. When all have answered, the
+// orders that nobody has begun are cancelled, and the others are sent again to those that gave them
+// back. Until then no process is sent an order that is recalled, so that its answer stays true.
 #pragma once
 
 #include <deque>
@@ -22,9 +27,16 @@ struct OrdersOut {
     std::map<ProcessId, OrderResult> outcomes;  // Reports of the other processes.
     DT_FIELDS(order, missing, outcomes)
   };
+  struct Recall {
+    uint64_t from = 0;                     // The number of the first order that is recalled.
+    std::set<ProcessId> missing;           // Processes that have not answered.
+    std::map<ProcessId, uint64_t> firsts;  // RecalledMessage::first of the others.
+    DT_FIELDS(from, missing, firsts)
+  };
   uint64_t next_number = 1;
   std::deque<Out> out;  // Oldest first.
-  DT_FIELDS(next_number, out)
+  std::optional<Recall> recall;
+  DT_FIELDS(next_number, out, recall)
 };
 
 class OrderTracker {
@@ -52,13 +64,29 @@ class OrderTracker {
   Status OnDone(ProcessId from, OrderDoneMessage done);
   // Returns the oldest order once all processes have carried it out.
   std::optional<Completed> TakeCompleted();
-  // Nothing is expected of this process any more. What it has reported stays.
+  // Nothing is expected of this process any more. What it has reported stays. REQUIRES: no order
+  // that is recalled was issued to it.
   void Remove(ProcessId id);
-  // The orders that one process has not carried out, oldest first.
+  // The orders that one process has not carried out and that are not recalled, oldest first.
   std::vector<OrderMessage> OutTo(ProcessId id) const;
+
+  struct Recalled {
+    std::vector<OrderMessage> cancelled;  // Oldest first.
+    std::vector<std::pair<ProcessId, OrderMessage>> again;  // To be sent again.
+  };
+  // Recalls all orders but the `keep` oldest; they are out to the same processes. REQUIRES: more
+  // are out, and no recall is.
+  void Recall(size_t keep);
+  // An answer; once all have come, what follows. One that is late changes nothing. Errors:
+  // Internal, if it cannot be.
+  Result<std::optional<Recalled>> OnRecalled(ProcessId from, const RecalledMessage& answer);
+  // What a process is still to be asked.
+  std::optional<RecallMessage> RecallTo(ProcessId id) const;
   bool empty() const { return record_.out.empty(); }
 
  private:
+  Recalled EndRecall();
+
   OrdersOut& record_;
 };
 

@@ -43,6 +43,7 @@ class Cluster {
   SimScheduler& scheduler() { return *scheduler_; }
   // Null before its first start. Those that were added are behind the job's own.
   SimServer* server(uint32_t index) { return servers_[index].get(); }
+  SimWorker* worker(uint32_t index) { return workers_[index].get(); }
   uint32_t servers() const { return static_cast<uint32_t>(servers_.size()); }
   // By node; null before its first start.
   Process* process(Node node);

@@ -54,11 +54,12 @@ model:
 optimizer: {{name: adam, lr: 0.01, clip_norm: 1}}
 train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
 cluster: {{servers: {}, replicas: {}, workers: 2, shards: 8, server: {{executors: 2}}}}
-checkpoint: {{every: 5, keep: 2, durability: {}}}
+checkpoint: {{every: {}, keep: 2, durability: {}}}
 parallel: {{overlap: {}}}
 )",
-      kCount / kSmallestGradient, kSmallestGradient, kBatch, IsSynchronous(mode) ? "4" : "auto",
-      kEpochs, StalenessOf(mode), HasChains(mode) ? 3 : 2, HasChains(mode) ? 3 : 1,
+      kCount / kSmallestGradient, kSmallestGradient, HasManySteps(mode) ? 4 : 16, IsSynchronous(mode) ? "4" : "auto",
+      EpochsOf(mode), StalenessOf(mode), HasChains(mode) ? 3 : 2, HasChains(mode) ? 3 : 1,
+      HasManySteps(mode) ? 1000 : 5,
       HasLog(mode) ? "log" : "checkpoint",
       // The reader's own thread would ask for parts in real time.
       mode == Mode::kUnbounded ? "false" : "true");
@@ -72,21 +73,22 @@ void Write(const std::string& path, const std::string& text) {
 }  // namespace
 
 std::string_view NameOf(Mode mode) {
-  constexpr std::string_view kNames[] = {"synchronous",  "log",    "bounded",        "unbounded",
-                                         "bounded, log", "chains", "bounded, chains"};
+  constexpr std::string_view kNames[] = {
+      "synchronous", "log",    "bounded",         "unbounded",  "bounded, log",
+      "chains",      "bounded, chains", "many steps", "bounded, many steps"};
   return kNames[static_cast<int>(mode)];
 }
 
 SimJob::SimJob(Mode mode) {
-  Write(folder_ / "train.libsvm", Rows(11, kSamples, kFirstSampleKey));
-  Write(folder_ / "valid.libsvm", Rows(12, 32, kFirstSampleKey + kSamples));
+  Write(folder_ / "train.libsvm", Rows(11, SamplesOf(mode), kFirstSampleKey));
+  Write(folder_ / "valid.libsvm", Rows(12, 32, kFirstSampleKey + SamplesOf(mode)));
   Write(folder_ / "job.yaml", YamlOf(mode));
   Result<JobConfig> job = LoadJob(folder_ / "job.yaml", {});
   DT_CHECK_MSG(job.ok(), "{}", ToText(job.status()));
   job_ = *std::move(job);
   job_.data.cache_dir = folder_ / "cache";
   job_.cluster.lease = seconds(3);
-  job_.cluster.scheduler_outage = seconds(10);
+  job_.cluster.scheduler_outage = seconds(HasManySteps(mode) ? 60 : 10);
   job_.cluster.wait_for_server = job_.cluster.start_timeout = seconds(30);
   TaskPool pool(1);
   const auto data = worker::Dataset::Open(job_.data, worker::Split::kTrain, pool);

@@ -13,17 +13,32 @@
 
 namespace dt::sim {
 
-inline constexpr uint32_t kSamples = 96, kEpochs = 2, kBatch = 16;
 inline constexpr uint32_t kFirstSampleKey = 1000;  // Every sample has a key of its own.
 inline constexpr float kCount = 1.0f / 1024;
 
-// With chains, three servers hold every shard.
-enum class Mode { kSynchronous, kLog, kBounded, kUnbounded, kBoundedLog, kChains, kBoundedChains };
+// With chains, three servers hold every shard. With many steps, nothing but training is due in them.
+enum class Mode {
+  kSynchronous,
+  kLog,
+  kBounded,
+  kUnbounded,
+  kBoundedLog,
+  kChains,
+  kBoundedChains,
+  kManySteps,
+  kBoundedManySteps
+};
 std::string_view NameOf(Mode mode);
+inline bool HasManySteps(Mode mode) {
+  return mode == Mode::kManySteps || mode == Mode::kBoundedManySteps;
+}
+inline uint32_t SamplesOf(Mode mode) { return HasManySteps(mode) ? 1200 : 96; }
+inline uint32_t EpochsOf(Mode mode) { return HasManySteps(mode) ? 1 : 2; }
 inline bool HasLog(Mode mode) { return mode == Mode::kLog || mode == Mode::kBoundedLog; }
 inline bool HasChains(Mode mode) { return mode == Mode::kChains || mode == Mode::kBoundedChains; }
 inline bool IsSynchronous(Mode mode) {
-  return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kChains;
+  return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kChains ||
+         mode == Mode::kManySteps;
 }
 
 // A job with its data and the plan of the real planner, made once.

@@ -81,9 +81,9 @@ SimWorker::SimWorker(World& world, Wires& wires, Node node, uint64_t incarnation
 SimWorker::~SimWorker() { Kill(); }
 
 std::string SimWorker::Text() const {
-  return fmt::format("worker at step {}, link: {}, {} messages not taken", progress_.step,
+  return fmt::format("worker at step {}, link: {}, {}", progress_.step,
                      core_.all_acknowledged() ? "all acknowledged" : "not all acknowledged",
-                     incoming_.size());
+                     incoming_.empty() ? "no orders left" : "orders left");
 }
 
 void SimWorker::OnKill() {
@@ -142,8 +142,10 @@ void SimWorker::TakeFromLink() {
       split_ = *split;
     } else if (auto* map = std::get_if<MapChangedMessage>(&message)) {
       maps_.Set(std::move(map->map));
+    } else if (const auto* recall = std::get_if<RecallMessage>(&message)) {
+      core_.Send(incoming_.OnRecall(*recall));
     } else {
-      incoming_.push_back(std::move(message));
+      incoming_.Add(std::move(message));
     }
   }
   if (core_.ended() && !ended_) {
@@ -189,9 +191,7 @@ Result<ControlMessage> SimWorker::Receive(Duration timeout) {
     if (world().Now() >= deadline) return Timeout("no message from the scheduler");
     DT_TRY_STATUS(Wait(deadline));
   }
-  ControlMessage message = std::move(incoming_.front());
-  incoming_.pop_front();
-  return message;
+  return incoming_.Take();
 }
 
 void SimWorker::Put(const std::string&, std::string) { DT_UNREACHABLE(); }

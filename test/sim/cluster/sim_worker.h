@@ -10,6 +10,7 @@
 
 #include "common/base/mutex.h"
 #include "common/control/control_link.h"
+#include "common/control/inbox.h"
 #include "common/control/link_core.h"
 #include "common/net/socket.h"
 #include "test/sim/cluster/process.h"
@@ -31,6 +32,7 @@ class SimWorker : public Process, private ControlLink, private Network {
   ~SimWorker() override;
 
   std::string Text() const override;
+  Step step() const { return progress_.step; }  // Steps that it has done.
 
   // How it has ended, if it has ended by itself.
   const std::optional<Status>& end() const { return end_; }
@@ -72,7 +74,7 @@ class SimWorker : public Process, private ControlLink, private Network {
   uint64_t sockets_ = 0;  // Opened so far.
   LinkCore core_;
   HeartbeatMessage progress_;
-  std::deque<ControlMessage> incoming_;
+  Inbox incoming_;
   std::optional<SplitMessage> split_;
   bool split_asked_ = false;
   std::atomic<bool> ended_ = false;  // Of the link; threads of the engine look at it, too.

@@ -267,11 +267,11 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
 namespace {
 
 // Every sample of the training data exactly once in every epoch.
-void ExpectEverySampleOnce(const Ending& ending) {
-  for (Key key = kFirstSampleKey; key < kFirstSampleKey + kSamples; ++key) {
+void ExpectEverySampleOnce(Mode mode, const Ending& ending) {
+  for (Key key = kFirstSampleKey; key < kFirstSampleKey + SamplesOf(mode); ++key) {
     const auto count = ending.counts.find(key);
     const long times = count == ending.counts.end() ? 0 : count->second;
-    EXPECT_EQ(times, kEpochs) << "sample " << key - kFirstSampleKey;
+    EXPECT_EQ(times, EpochsOf(mode)) << "sample " << key - kFirstSampleKey;
   }
 }
 
@@ -302,7 +302,7 @@ const Ending& Undisturbed(Mode mode) {
 void ExpectAsPromised(Mode mode, const Misfortunes& misfortunes, Story& story) {
   const std::optional<Ending> ending = story.Tell(misfortunes);
   if (!ending.has_value()) return;
-  ExpectEverySampleOnce(*ending);
+  ExpectEverySampleOnce(mode, *ending);
   if (!IsSynchronous(mode)) return;
   const Ending& undisturbed = Undisturbed(mode);
   EXPECT_EQ(ending->checksums, undisturbed.checksums);

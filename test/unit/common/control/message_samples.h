@@ -70,6 +70,8 @@ inline std::vector<ControlMessage> ControlSamples() {
       SplitMessage{7, 12, 16},
       RowsWrittenMessage{7, {{"server-1/rows-0/000001.sst", 12, 34}}},
       CheckpointCommittedMessage{Generation(2), 20, "folder"},
+      RecallMessage{12},
+      RecalledMessage{12, 14},
   };
 }
 

@@ -50,5 +50,16 @@ TEST_F(UnsettledTest, AQuestionIsAskedAgainUntilItsAnswer) {
   EXPECT_EQ(size(), 0u);
 }
 
+TEST_F(UnsettledTest, OrdersThatWereGivenBackMayComeAgain) {
+  for (const uint64_t order : {1, 2, 3, 4}) Hear(OrderMessage{order, TrainOrder{}, 1});
+  Say(RecalledMessage{3, 3});
+  EXPECT_EQ(size(), 0u) << "the scheduler asks again";
+  EXPECT_FALSE(Hear(OrderMessage{2, TrainOrder{}, 1}));
+  EXPECT_TRUE(Hear(OrderMessage{3, TrainOrder{}, 1}));
+  EXPECT_FALSE(Hear(OrderMessage{3, TrainOrder{}, 1}));
+  Say(RecalledMessage{9, 9});
+  EXPECT_FALSE(Hear(OrderMessage{3, TrainOrder{}, 1}));
+}
+
 }  // namespace
 }  // namespace dt

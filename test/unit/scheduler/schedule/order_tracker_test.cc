@@ -96,5 +96,91 @@ TEST(OrderTracker, AnOrderSaysWhichOnesAreSettled) {
   EXPECT_EQ(tracker.Issue(TrainOrder{}, {kA}).settled, 2u);
 }
 
+// Six orders to both, the first of which A has done.
+class RecallTest : public ::testing::Test {
+ protected:
+  RecallTest() {
+    for (int i = 0; i < 6; ++i) tracker_.Issue(TrainOrder{}, {kA, kB});
+    EXPECT_TRUE(tracker_.OnDone(kA, {1, TrainDone{}}).ok());
+    tracker_.Recall(2);
+  }
+  OrderTracker::Recalled Answer(ProcessId from, uint64_t first) {
+    const auto recalled = tracker_.OnRecalled(from, {3, first});
+    EXPECT_TRUE(recalled.ok());
+    EXPECT_TRUE(recalled.ok() && recalled->has_value());
+    return recalled.ok() ? recalled->value_or(OrderTracker::Recalled()) : OrderTracker::Recalled();
+  }
+  void AnswerFirst(ProcessId from, uint64_t first) {
+    const auto recalled = tracker_.OnRecalled(from, {3, first});
+    EXPECT_TRUE(recalled.ok() && !recalled->has_value());
+  }
+  std::vector<uint64_t> OutTo(ProcessId id) const {
+    std::vector<uint64_t> numbers;
+    for (const OrderMessage& order : tracker_.OutTo(id)) numbers.push_back(order.number);
+    return numbers;
+  }
+
+  OrdersOut out_;
+  OrderTracker tracker_{out_};
+};
+
+using Numbers = std::vector<uint64_t>;
+
+TEST_F(RecallTest, WhatNobodyHasBegunIsCancelled) {
+  ASSERT_TRUE(tracker_.RecallTo(kA).has_value());
+  EXPECT_EQ(tracker_.RecallTo(kA)->from, 3u);
+  AnswerFirst(kA, 3);
+  EXPECT_FALSE(tracker_.RecallTo(kA).has_value()) << "it has answered";
+  EXPECT_TRUE(tracker_.RecallTo(kB).has_value());
+  const OrderTracker::Recalled recalled = Answer(kB, 3);
+  ASSERT_EQ(recalled.cancelled.size(), 4u);
+  EXPECT_EQ(recalled.cancelled.front().number, 3u);
+  EXPECT_TRUE(recalled.again.empty());
+  EXPECT_FALSE(tracker_.RecallTo(kB).has_value());
+  EXPECT_EQ(OutTo(kB), (Numbers{1, 2}));
+  EXPECT_EQ(tracker_.Issue(SaveOrder{}, {kA, kB}).number, 7u) << "no number comes twice";
+}
+
+TEST_F(RecallTest, WhatOneHasBegunAllDo) {
+  AnswerFirst(kB, 3);
+  const OrderTracker::Recalled recalled = Answer(kA, 5);
+  ASSERT_EQ(recalled.cancelled.size(), 2u);
+  EXPECT_EQ(recalled.cancelled.front().number, 5u);
+  ASSERT_EQ(recalled.again.size(), 2u);
+  EXPECT_EQ(recalled.again[0].first, kB);
+  EXPECT_EQ(recalled.again[0].second.number, 3u);
+  EXPECT_EQ(recalled.again[1].second.number, 4u);
+  EXPECT_EQ(OutTo(kA), (Numbers{2, 3, 4}));
+}
+
+// An answer would not stay true if its sender began what it has given back.
+TEST_F(RecallTest, NothingThatIsRecalledIsSentMeanwhile) {
+  EXPECT_EQ(OutTo(kA), (Numbers{2}));
+  AnswerFirst(kA, 3);
+  EXPECT_EQ(OutTo(kA), (Numbers{2}));
+  Answer(kB, 6);
+  EXPECT_EQ(OutTo(kA), (Numbers{2, 3, 4, 5}));
+}
+
+TEST_F(RecallTest, AnswersThatComeLateOrAgainChangeNothing) {
+  AnswerFirst(kA, 3);
+  AnswerFirst(kA, 5);
+  EXPECT_EQ(Answer(kB, 3).cancelled.size(), 4u) << "the first answer counts";
+  AnswerFirst(kB, 3);
+  EXPECT_FALSE(tracker_.OnRecalled(kB, {3, 8}).ok()) << "it has begun what was never given";
+}
+
+TEST_F(RecallTest, ARecallThatComesTooLateIsForgotten) {
+  for (uint64_t order = 1; order <= 6; ++order) {
+    for (const ProcessId id : {kA, kB}) EXPECT_TRUE(tracker_.OnDone(id, {order, TrainDone{}}).ok());
+    EXPECT_TRUE(tracker_.TakeCompleted().has_value());
+  }
+  EXPECT_FALSE(tracker_.RecallTo(kA).has_value());
+  tracker_.Issue(SaveOrder{}, {kA, kB});
+  AnswerFirst(kA, 7);
+  AnswerFirst(kB, 7);
+  EXPECT_EQ(OutTo(kA), (Numbers{7}));
+}
+
 }  // namespace
 }  // namespace dt::scheduler

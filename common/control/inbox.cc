@@ -1,0 +1,25 @@
+#include "common/control/inbox.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+
+namespace dt {
+
+ControlMessage Inbox::Take() {
+  DT_CHECK(!messages_.empty());
+  ControlMessage message = std::move(messages_.front());
+  messages_.pop_front();
+  if (const auto* order = std::get_if<OrderMessage>(&message)) last_taken_ = order->number;
+  return message;
+}
+
+RecalledMessage Inbox::OnRecall(const RecallMessage& recall) {
+  std::erase_if(messages_, [&](const ControlMessage& message) {
+    const auto* const order = std::get_if<OrderMessage>(&message);
+    return order != nullptr && order->number >= recall.from;
+  });
+  return {recall.from, std::max(recall.from, last_taken_ + 1)};
+}
+
+}  // namespace dt

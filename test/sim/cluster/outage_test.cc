@@ -1,0 +1,90 @@
+// Goal: workers go on while the scheduler is away, and yet a stop request is soon obeyed, though
+// many orders are out. Method: the simulation of cluster_test.cc, with a job of many steps at whose
+// end alone something else than training is due. The workers' steps are looked at every few
+// milliseconds.
+#include <gtest/gtest.h>
+
+#include "test/sim/cluster/story.h"
+#include "test/support/sim_seeds.h"
+
+namespace dt::sim {
+namespace {
+
+constexpr uint64_t kSeeds = 20;  // Of each story.
+// On a slow network, so that there are not too many steps.
+constexpr Misfortunes kSlow = {.network = {.delay_max = milliseconds(60)}, .lasting = seconds(300)};
+constexpr Duration kOutage = seconds(20);
+
+// The longest time in which the slowest worker did no step.
+class StepWatch {
+ public:
+  explicit StepWatch(Cluster& cluster) : cluster_(cluster) {}
+
+  void Begin() {
+    steps_ = begin_steps_ = StepsDone();
+    changed_ = begin_ = Now();
+    longest_ = Duration::zero();
+    watches_ = true;
+    Look();
+  }
+  void End() {
+    longest_ = std::max(longest_, Now() - changed_);
+    end_ = Now();
+    watches_ = false;
+  }
+  Duration longest() const { return longest_; }
+  Step steps() const { return steps_ - begin_steps_; }
+  Duration mean() const { return (end_ - begin_) / std::max<Step>(1, steps()); }
+
+ private:
+  TimePoint Now() const { return cluster_.world().Now(); }
+  Step StepsDone() {
+    return std::min(cluster_.worker(0)->step(), cluster_.worker(1)->step());
+  }
+  void Look() {
+    if (!watches_) return;
+    if (StepsDone() != steps_) {
+      longest_ = std::max(longest_, Now() - changed_);
+      changed_ = Now();
+      steps_ = StepsDone();
+    }
+    cluster_.world().After(milliseconds(5), [this] { Look(); });
+  }
+
+  Cluster& cluster_;
+  bool watches_ = false;
+  Step begin_steps_ = 0, steps_ = 0;
+  TimePoint begin_{}, changed_{}, end_{};
+  Duration longest_{};
+};
+
+TEST(Outage, TheSchedulersStopsNobody) {
+  for (const Mode mode : {Mode::kManySteps, Mode::kBoundedManySteps}) {
+    for (const uint64_t seed : SimSeeds(kSeeds)) {
+      SCOPED_TRACE(Repeat(seed));
+      Story story(seed, JobOf(mode));
+      Cluster& cluster = story.cluster();
+      World& world = cluster.world();
+      StepWatch before(cluster), away(cluster);
+      const Duration killed = seconds(8) + world.UpTo(seconds(4));
+      world.After(killed - seconds(4), [&] { before.Begin(); });
+      world.After(killed, [&] {
+        before.End();
+        cluster.scheduler().Kill();
+        away.Begin();
+      });
+      world.After(killed + kOutage, [&] {
+        away.End();
+        cluster.RestartScheduler();
+      });
+      ExpectAsPromised(mode, kSlow, story);
+      printf("%s before: %lu steps, mean %ld ms, longest %ld; away %lu, %ld, %ld\n", std::string(NameOf(mode)).c_str(), before.steps(), before.mean()/milliseconds(1), before.longest()/milliseconds(1), away.steps(), away.mean()/milliseconds(1), away.longest()/milliseconds(1));
+      EXPECT_LE(away.longest(), 2 * before.mean());
+      EXPECT_EQ(story.tally().restarts, 0u);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dt::sim

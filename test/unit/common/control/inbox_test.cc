@@ -1,0 +1,44 @@
+// Goal: an order is carried out or given back, never both. Method: messages by hand.
+#include "common/control/inbox.h"
+
+#include <gtest/gtest.h>
+
+namespace dt {
+namespace {
+
+uint64_t TakeOrder(Inbox& inbox) { return std::get<OrderMessage>(inbox.Take()).number; }
+
+TEST(Inbox, GivesBackWhatWasNotTaken) {
+  Inbox inbox;
+  for (const uint64_t number : {1, 2, 3, 4}) inbox.Add(OrderMessage{number, TrainOrder{}, 1});
+  EXPECT_EQ(TakeOrder(inbox), 1u);
+  EXPECT_EQ(inbox.OnRecall({3}).first, 3u);
+  EXPECT_EQ(TakeOrder(inbox), 2u) << "it was not recalled";
+  EXPECT_TRUE(inbox.empty());
+}
+
+TEST(Inbox, KeepsWhatHasBegun) {
+  Inbox inbox;
+  for (const uint64_t number : {1, 2, 3, 4}) inbox.Add(OrderMessage{number, TrainOrder{}, 1});
+  inbox.Add(StartMessage{});
+  for (const uint64_t number : {1, 2, 3}) EXPECT_EQ(TakeOrder(inbox), number);
+  const RecalledMessage answer = inbox.OnRecall({2});
+  EXPECT_EQ(answer.from, 2u);
+  EXPECT_EQ(answer.first, 4u);
+  EXPECT_TRUE(std::holds_alternative<StartMessage>(inbox.Take())) << "no order";
+  EXPECT_TRUE(inbox.empty());
+}
+
+TEST(Inbox, AnswersAlikeWhenItIsAskedAgain) {
+  Inbox inbox;
+  for (const uint64_t number : {1, 2, 3}) inbox.Add(OrderMessage{number, TrainOrder{}, 1});
+  EXPECT_EQ(TakeOrder(inbox), 1u);
+  EXPECT_EQ(inbox.OnRecall({3}).first, 3u);
+  EXPECT_EQ(TakeOrder(inbox), 2u);
+  EXPECT_EQ(inbox.OnRecall({3}).first, 3u);
+  inbox.Add(OrderMessage{3, TrainOrder{}, 1});  // It is to be done nevertheless.
+  EXPECT_EQ(TakeOrder(inbox), 3u);
+}
+
+}  // namespace
+}  // namespace dt
