@@ -87,13 +87,18 @@ class Job {
   // Sends what a process needs that begins a session: the start, and the orders that it has not
   // carried out. Nothing before the job starts.
   void SendState(const Member& to);
-  // Goes on without a server, if the other members of its chains have all that it had. Returns
-  // false if it cannot.
+  // A process is lost. The job goes on without a server, as far as the other members of its chains
+  // have what it had. If it has more, the job waits for its successor, or ends.
+  void Lose(TimePoint now, const ServerRecovery::Loss& loss);
+  // Takes the server out of the chains that have other members. Returns whether it is gone.
   bool Remove(TimePoint now, const Member& server, const std::string& how);
+  void JoinOrphans(TimePoint now);
   void MoveShards(TimePoint now);
   void ReleaseDrained(TimePoint now);
   // Nothing, or why this process may not join now.
   Status CheckLateJoin(const JoinMessage& join) const;
+  // Nothing, or why shards may not change servers.
+  Status CheckMoves() const;
   void FailLost(TimePoint now, const Member& member, const std::string& how);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);

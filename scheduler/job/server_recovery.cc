@@ -25,13 +25,11 @@ bool ServerRecovery::CanReplace(const Member& member) const {
   return member.role() == Role::kServer && member.join.server_token != 0;
 }
 
-std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) {
-  while (const Member* const silent = job_.members.Lost(now)) {
-    const std::string how = Silence(job_.members.presence(silent->id).heard, now);
-    if (!CanReplace(*silent)) return Loss{silent->id, how};
-    SetAway(now, *silent, how);
-  }
-  return AwayTooLong(now);
+std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) const {
+  const Member* const silent = job_.members.Lost(now);
+  if (silent == nullptr) return AwayTooLong(now);
+  return Loss{silent->id, Silence(job_.members.presence(silent->id).heard, now),
+              CanReplace(*silent)};
 }
 
 std::optional<ServerRecovery::Loss> ServerRecovery::AwayTooLong(TimePoint now) const {
@@ -77,6 +75,16 @@ void ServerRecovery::ForgetSuccessor(const std::string& host, int64_t pid) {
   std::erase_if(successors_, [&](const Successor& successor) {
     return successor.join.pid == pid && successor.join.host == host;
   });
+}
+
+std::vector<JoinMessage> ServerRecovery::TakeSuccessorsOfNobody() {
+  std::vector<JoinMessage> joins;
+  std::erase_if(successors_, [&](const Successor& successor) {
+    const bool nobody = job_.members.FindToken(successor.join.server_token) == nullptr;
+    if (nobody) joins.push_back(successor.join);
+    return nobody;
+  });
+  return joins;
 }
 
 std::vector<ProcessId> ServerRecovery::SettleSuccessors(TimePoint now) {

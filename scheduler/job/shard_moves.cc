@@ -11,7 +11,7 @@ namespace dt::scheduler {
 void ShardMoves::OnCopied(const Member& from, const ShardCopiedMessage& copied) {
   if (copied.shard.value() >= job_.record.map.shards()) return;
   const Chain& chain = job_.record.map.chains[copied.shard.value()];
-  if (chain.tail() != from.id || chain.since != copied.since) return;
+  if (chain.tail() != from.id || chain.copied_since() != copied.since) return;
   if (chain.IsSyncing(copied.to)) copied_[copied.shard] = copied;
 }
 
@@ -20,13 +20,15 @@ void ShardMoves::Advance(TimePoint now) {
   ShardMap map = before;
   for (const auto& [shard, copied] : std::exchange(copied_, {})) {
     const Chain& chain = map.chains[shard.value()];
-    if (chain.since == copied.since && chain.IsSyncing(copied.to)) map = WithMember(map, shard);
+    if (chain.copied_since() == copied.since && chain.IsSyncing(copied.to)) map = WithMember(map, shard);
   }
   BalanceInput input{.replicas = job_.options.job.cluster.replicas, .servers = {}};
   for (const Member* server : job_.members.OfRole(Role::kServer)) {
     if (!server->ready && !HasShards(map, server->id)) continue;
     input.servers.push_back(
-        {{{server->id, server->join.endpoints}, server->join.host}, server->draining});
+        {{{server->id, server->join.endpoints}, server->join.host},
+         server->draining,
+         !server->ready || job_.members.presence(server->id).away_since.has_value()});
   }
   if (std::optional<ShardMap> next = NextMap(map, input)) map = *std::move(next);
   if (map.version == before.version) return;

@@ -16,6 +16,7 @@ struct BalanceInput {
   struct Server {
     ServerPlace place;
     bool draining = false;
+    bool away = false;  // Or reads its log. Nothing is copied to it or from it.
   };
   std::vector<Server> servers;  // Those that may hold shards, ascending by id.
 };
@@ -31,11 +32,5 @@ std::optional<ShardMap> NextMap(const ShardMap& map, const BalanceInput& input);
 
 // The next version of the map, in which the newcomer of this shard is a member, and the tail.
 ShardMap WithMember(const ShardMap& map, ShardId shard);
-
-// The next version of the map, in which nothing is copied to this server.
-ShardMap WithoutCopiesTo(const ShardMap& map, ProcessId server);
-
-// Whether a chain names the server, as a member or newcomer.
-bool HasShards(const ShardMap& map, ProcessId server);
 
 }  // namespace dt::scheduler

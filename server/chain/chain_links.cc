@@ -44,7 +44,7 @@ void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
       // Its rows are being copied to here, and the tail may already send records.
       const Peer tail = PeerOf(map, chain.tail(), id);
       const bool follows = !was.empty() && was.mapped().before == tail;
-      if (!follows || was.mapped().since != chain.since) continue;
+      if (!follows || was.mapped().copied_since != chain.copied_since()) continue;
       before = tail;
     } else {
       if (own != chain.members.begin()) before = PeerOf(map, *(own - 1), id);
@@ -52,7 +52,8 @@ void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
         after = PeerOf(map, *(own + 1), id);
       } else if (!chain.syncing.empty() && !was.empty()) {
         const Peer next = PeerOf(map, chain.syncing.front(), id);
-        if (was.mapped().after == next) after = next;
+        const bool same_copy = was.mapped().copied_since == chain.copied_since();
+        if (was.mapped().after == next && same_copy) after = next;
       }
     }
     if (!before.has_value() && !after.has_value()) continue;
@@ -93,6 +94,7 @@ void ChainLinks::BeginFollowing(const ShardSet& shards, ShardId shard, ProcessId
   const ShardMap& map = shards.view().map;
   Link& link = links_[shard];
   link.since = map.chains[shard.value()].since;
+  link.copied_since = map.chains[shard.value()].copied_since();
   link.after = PeerOf(map, to, shard);
   link.held_back = true;
   link.sent = 0;
@@ -109,6 +111,7 @@ void ChainLinks::FollowTail(const ShardSet& shards, ShardId shard) {
   const Chain& chain = shards.view().map.chains[shard.value()];
   Link& link = links_[shard];
   link.since = chain.since;
+  link.copied_since = chain.copied_since();
   link.before = PeerOf(shards.view().map, chain.tail(), shard);
   link.told = 0;
   link.tell = true;

@@ -104,6 +104,7 @@ class ChainLinks {
   // A shard with other members.
   struct Link {
     MapVersion since;
+    MapVersion copied_since;            // Of the copying from here or to here, if there is any.
     std::optional<Peer> before, after;  // Empty: this is the head; the tail.
     // Towards the tail. Without a member after this one, nothing is kept.
     std::deque<Kept> kept;   // Records that are not stable, in order.

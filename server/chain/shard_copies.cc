@@ -41,7 +41,7 @@ void ShardCopies::FollowMap(ShardSet& shards, DiskTier& tier) {
     const auto& [id, out] = entry;
     const Chain& chain = chain_of(id);
     return shards.Find(id) == nullptr || chain.tail() != shards.self() ||
-           chain.since != out.since || !chain.IsSyncing(out.to);
+           chain.copied_since() != out.since || !chain.IsSyncing(out.to);
   });
   std::erase_if(incoming_, [&](const auto& entry) {
     return shards.Find(entry.first) == nullptr || !chain_of(entry.first).IsSyncing(shards.self());
@@ -56,7 +56,7 @@ void ShardCopies::FollowMap(ShardSet& shards, DiskTier& tier) {
     Outgoing& out = outgoing_[shard.id()];
     out.to = to.id;
     out.endpoint = to.endpoints[ShardMap::ExecutorOf(shard.id(), to.endpoints.size())];
-    out.since = chain.since;
+    out.since = chain.copied_since();
     out.session =
         MixBits(uint64_t{shards.self().value()} << 40 ^ map.version.value()) + ++sessions_;
     out.reader = std::make_unique<ShardCopy>(shard.id(), shards, tier);
@@ -139,7 +139,7 @@ Status ShardCopies::OnCopy(CopyRequest message, ShardSet& shards) {
   }
   const Shard* const shard = shards.Find(message.shard);
   const Chain& chain = shards.view().map.chains[message.shard.value()];
-  if (shard == nullptr || !shard->place().syncing || chain.since != message.since ||
+  if (shard == nullptr || !shard->place().syncing || chain.copied_since() != message.since ||
       chain.tail() != message.from) {
     return OkStatus();
   }
@@ -162,8 +162,22 @@ Status ShardCopies::OnCopy(CopyRequest message, ShardSet& shards) {
 
 Result<bool> ShardCopies::Take(ShardId id, Incoming& in, ShardSet& shards, DiskTier& tier,
                                ChainLinks& links) {
+  DT_TRY(const bool taken, Apply(*in.waiting, shards, tier));
+  if (!taken) return false;
+  if (on_part_ != nullptr) on_part_(*in.waiting);
+  if (in.waiting->end) {
+    links.FollowTail(shards, id);
+    in.done = true;
+  }
+  ++in.next;
+  in.tell = true;
+  in.waiting.reset();
+  return true;
+}
+
+Result<bool> ShardCopies::Apply(CopyRequest& part, ShardSet& shards, DiskTier& tier) {
+  const ShardId id = part.shard;
   Shard& shard = *shards.Find(id);
-  CopyRequest& part = *in.waiting;
   DT_TRY(const std::vector<CopiedRow> rows, RowsIn(std::as_const(part.rows).bytes()));
   std::vector<std::vector<Key>> keys(shard.tables());
   for (const CopiedRow& row : rows) {
@@ -182,20 +196,14 @@ Result<bool> ShardCopies::Take(ShardId id, Incoming& in, ShardSet& shards, DiskT
   for (const CopiedRow& row : rows) {
     DT_TRY_STATUS(shard.table(row.table).Replace(row.key, row.record));
   }
-  if (part.end) {
-    DT_TRY_STATUS(TakeEnd(id, part, shards));
-    links.FollowTail(shards, id);
-    in.done = true;
-  }
-  ++in.next;
-  in.tell = true;
-  in.waiting.reset();
+  if (part.end) DT_TRY_STATUS(TakeEnd(part, shards));
   return true;
 }
 
-Status ShardCopies::TakeEnd(ShardId id, CopyRequest& last, ShardSet& shards) {
+Status ShardCopies::TakeEnd(const CopyRequest& last, ShardSet& shards) {
+  const ShardId id = last.shard;
   Shard& shard = *shards.Find(id);
-  std::string_view lives(reinterpret_cast<const char*>(std::as_const(last.lives).bytes().data()),
+  std::string_view lives(reinterpret_cast<const char*>(last.lives.bytes().data()),
                          last.lives.size());
   if (last.life_bytes.size() != shard.tables()) return Malformed("a copied shard: its tables");
   for (uint32_t t = 0; t < shard.tables(); ++t) {
@@ -206,10 +214,10 @@ Status ShardCopies::TakeEnd(ShardId id, CopyRequest& last, ShardSet& shards) {
             .status());
     lives.remove_prefix(last.life_bytes[t]);
   }
-  const RecordsRequest held{.parts = std::move(last.held),
-                            .heads = std::move(last.heads),
-                            .keys = std::move(last.keys),
-                            .gradients = std::move(last.gradients)};
+  const RecordsRequest held{.parts = last.held,
+                            .heads = last.heads,
+                            .keys = last.keys,
+                            .gradients = last.gradients};
   DT_TRY(std::vector<LinkRecord> records, RecordsIn(held, shards.tables(), shards.shards_of_job()));
   ClockState clock{.now = last.now};
   for (const CopyRequest::Turn& turn : last.turns) {
@@ -248,7 +256,7 @@ Status ShardCopies::Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainL
                        Encode(CopyAckRequest{.stamp = StampFor(shards, in.from),
                                              .from = shards.self(),
                                              .shard = id,
-                                             .since = chain.since,
+                                             .since = chain.copied_since(),
                                              .session = in.session,
                                              .next = in.next})});
   }

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,8 +36,11 @@ namespace dt::server {
 
 class ShardCopies {
  public:
-  // `bytes_per_second`: limit for what is copied from here; 0: none.
-  explicit ShardCopies(uint64_t bytes_per_second) : bytes_per_second_(bytes_per_second) {}
+  // `bytes_per_second`: limit for what is copied from here; 0: none. `on_part` is called after each
+  // part that is taken here; null: it is not.
+  explicit ShardCopies(uint64_t bytes_per_second,
+                       std::function<void(const CopyRequest&)> on_part = nullptr)
+      : bytes_per_second_(bytes_per_second), on_part_(std::move(on_part)) {}
 
   // Ends all copying, from here and to here. What is still to be copied begins anew. Call it before
   // the shards' rows or their tier are replaced.
@@ -52,6 +56,9 @@ class ShardCopies {
   // of the disk.
   Status Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainLinks& links,
               std::vector<ChainLinks::Letter>& letters);
+  // Takes the next part of a shard that is being copied to here. False: it must wait for the disk.
+  // Errors: Malformed, if no server makes such a part. REQUIRES: the shard is here.
+  static Result<bool> Apply(CopyRequest& part, ShardSet& shards, DiskTier& tier);
   bool idle() const { return outgoing_.empty() && incoming_.empty(); }
   // When Work has something to do again if nothing happens; TimePoint::max(): nothing to do.
   TimePoint next_work() const { return next_work_; }
@@ -96,9 +103,10 @@ class ShardCopies {
   void Send(TimePoint now, ShardId id, Outgoing& out, std::vector<ChainLinks::Letter>& letters);
   // False: it must wait.
   Result<bool> Take(ShardId id, Incoming& in, ShardSet& shards, DiskTier& tier, ChainLinks& links);
-  Status TakeEnd(ShardId id, CopyRequest& last, ShardSet& shards);
+  static Status TakeEnd(const CopyRequest& last, ShardSet& shards);
 
   const uint64_t bytes_per_second_;
+  const std::function<void(const CopyRequest&)> on_part_;
   std::map<ShardId, Outgoing> outgoing_;
   std::map<ShardId, Incoming> incoming_;
   std::vector<ShardId> dropped_;

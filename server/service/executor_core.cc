@@ -38,16 +38,18 @@ void ExecutorCore::OnMessage(TimePoint now, PeerMessage message) {
 
 void ExecutorCore::EndTurn(TimePoint now) {
   frontend_.OnTick(now, outgoing_);
-  CommitLog(now);
   if (!frontend_.failure().ok()) Fail(frontend_.failure());
   WorkOnChains(now);
+  CommitLog(now);
   NoteProgress();
 }
 
 // Moves time on for rows that expire by time, and now and then takes the sizes of the tables.
 void ExecutorCore::PassTime(TimePoint now) {
   ShardSet* const shards = state_.shards();
-  if (shards != nullptr && time_passed_until_.has_value()) {
+  // While a log is replayed, it says when time has passed.
+  const bool replaced = command_ != nullptr && command_->replaces_rows();
+  if (shards != nullptr && !replaced && time_passed_until_.has_value()) {
     shards->PassTime(now - *time_passed_until_);
   }
   time_passed_until_ = now;
@@ -106,6 +108,8 @@ void ExecutorCore::CommitLog(TimePoint now) {
   const Status written = log->Commit();
   frontend_.OnCommit(written, outgoing_);
   log_bytes_ = log->bytes();
+  // Other servers are told of nothing that is not in the log. What they miss is sent again.
+  if (!written.ok()) letters_.clear();
   if (written.ok()) {
     if (log_failing_since_.has_value()) LogInfo("server.log_goes_on", {{"bytes", log->bytes()}});
     log_failing_since_.reset();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -21,7 +22,8 @@ class ExecutorState : private RecordSink {
   // `wake` is called on the disk's threads when the tier has work; it must not block.
   // `move_rate`: limit for the bytes per second of shards that are copied from here; 0: none.
   explicit ExecutorState(std::function<void()> wake, uint64_t move_rate = 0)
-      : wake_(std::move(wake)), copies_(move_rate) {}
+      : wake_(std::move(wake)),
+        copies_(move_rate, [this](const CopyRequest& part) { OnPart(part); }) {}
 
   // Replaces everything by shards without rows, and no log.
   void Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions disk);
@@ -34,8 +36,13 @@ class ExecutorState : private RecordSink {
   void Remove(ShardId shard);
   // True if nothing of a removed shard is left, in memory or on disk.
   bool HasLeft(ShardId shard) const;
-  // From now on the shards' records go into the log.
+  // Adds a removed shard again, without rows. False: those it had are still leaving.
+  bool AddAgain(TimePoint now, ShardId shard);
+  // From now on the shards' records go into the log, and parts of shards that are copied to here.
   void KeepLog(std::unique_ptr<RecordLog> log);
+  // The first segment of the log that has a part of a copy that is not complete; the largest number
+  // if there is none.
+  uint64_t SegmentOfCopies() const;
 
   ShardSet* shards() const { return shards_.get(); }  // Null until Begin, as is tier().
   DiskTier* tier() const { return tier_.get(); }
@@ -55,6 +62,7 @@ class ExecutorState : private RecordSink {
 
  private:
   void OnRecord(ShardId shard, const Record& record) override;
+  void OnPart(const CopyRequest& part);
   void Rewire(TimePoint now);
 
   const std::function<void()> wake_;
@@ -62,6 +70,7 @@ class ExecutorState : private RecordSink {
   DiskTierOptions disk_;
   std::unique_ptr<DiskTier> tier_;  // The tier below shards_.
   std::unique_ptr<RecordLog> log_;
+  std::map<ShardId, uint64_t> copied_in_;  // The log's segments in which copies to here begin.
   ChainLinks links_;
   ShardCopies copies_;                // Declared last: they read the shards and the tier.
   bool settled_ = false;              // The shards are those of the map.

@@ -49,12 +49,14 @@ TEST(Cluster, ALogChangesNoBits) {
 
 TEST(Cluster, CopiesChangeNoBits) {
   EXPECT_EQ(Undisturbed(Mode::kChains), Undisturbed(Mode::kSynchronous));
+  EXPECT_EQ(Undisturbed(Mode::kLoggedChains), Undisturbed(Mode::kSynchronous));
 }
 
 // Every message of a story, to the nanosecond.
 TEST(Cluster, ASeedReplays) {
   for (const Mode mode : {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded,
-                          Mode::kBoundedLog, Mode::kChains, Mode::kBoundedChains}) {
+                          Mode::kBoundedLog, Mode::kChains, Mode::kBoundedChains,
+                          Mode::kLoggedChains, Mode::kBoundedLoggedChains}) {
     std::map<uint64_t, int> digests;
     for (int time = 0; time < 3; ++time) {
       Story story(7, JobOf(mode));
@@ -132,6 +134,42 @@ TEST(Cluster, ChainsOutliveTheirServers) {
                                             .kill_scheduler = 0.02,
                                             .kills_max = 2});
     ExpectAtLeast(all.removals, 0.8);
+    EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 4) << NameOf(mode);
+    if (HasFailure()) return;
+  }
+}
+
+// Servers that keep a log as well: all members of a chain may be lost at once.
+TEST(Cluster, ChainsWithLogsOutliveAllTheirServers) {
+  for (const Mode mode : {Mode::kLoggedChains, Mode::kBoundedLoggedChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .kill_server = 0.08,
+                                            .kill_scheduler = 0.02,
+                                            .full_disk = 0.02,
+                                            .kills_max = 5});
+    ExpectAtLeast(all.removals, 0.8);
+    ExpectAtLeast(all.recoveries, 0.2);
+    EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 8) << NameOf(mode);
+    if (HasFailure()) return;
+  }
+}
+
+// What is copied is in the log of the server that gets it before the other lets go.
+TEST(Cluster, ServersThatKeepALogJoinAndAreDrained) {
+  for (const Mode mode : {Mode::kLog, Mode::kBoundedLog, Mode::kLoggedChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .kill_server = 0.04,
+                                            .kill_scheduler = 0.02,
+                                            .add_server = 0.06,
+                                            .drain_server = 0.06});
+    ExpectAtLeast(all.changes, 1.5);
+    ExpectAtLeast(all.moves, 1);
     EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 4) << NameOf(mode);
     if (HasFailure()) return;
   }

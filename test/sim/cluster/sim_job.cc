@@ -35,6 +35,11 @@ std::string_view StalenessOf(Mode mode) {
   return mode == Mode::kUnbounded ? "unbounded" : "2";
 }
 
+uint32_t ReplicasOf(Mode mode) {
+  if (!HasChains(mode)) return 1;
+  return HasLog(mode) ? 2 : 3;
+}
+
 std::string YamlOf(Mode mode) {
   return fmt::format(
       R"(job: sim
@@ -58,7 +63,7 @@ checkpoint: {{every: 5, keep: 2, durability: {}}}
 parallel: {{overlap: {}}}
 )",
       kCount / kSmallestGradient, kSmallestGradient, kBatch, IsSynchronous(mode) ? "4" : "auto",
-      kEpochs, StalenessOf(mode), HasChains(mode) ? 3 : 2, HasChains(mode) ? 3 : 1,
+      kEpochs, StalenessOf(mode), HasChains(mode) ? 3 : 2, ReplicasOf(mode),
       HasLog(mode) ? "log" : "checkpoint",
       // The reader's own thread would ask for parts in real time.
       mode == Mode::kUnbounded ? "false" : "true");
@@ -72,8 +77,9 @@ void Write(const std::string& path, const std::string& text) {
 }  // namespace
 
 std::string_view NameOf(Mode mode) {
-  constexpr std::string_view kNames[] = {"synchronous",  "log",    "bounded",        "unbounded",
-                                         "bounded, log", "chains", "bounded, chains"};
+  constexpr std::string_view kNames[] = {
+      "synchronous", "log",    "bounded",         "unbounded",   "bounded, log",
+      "chains",      "bounded, chains", "log, chains", "bounded, log, chains"};
   return kNames[static_cast<int>(mode)];
 }
 

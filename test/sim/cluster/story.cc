@@ -156,7 +156,8 @@ void Story::KillServer() {
   const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
   SimServer* const server = cluster_->server(index);
   if (server == nullptr || !server->alive()) return;
-  const bool in_write = job_.cluster.replicas == 1 && world.Chance(0.5);
+  const bool logs = job_.checkpoint.durability == Durability::kLog;
+  const bool in_write = logs && world.Chance(0.5);
   Note(fmt::format("server {} is killed{}", index + 1, in_write ? " in its next write" : ""));
   if (in_write) {
     server->KillInNextWrite();
