@@ -149,7 +149,12 @@ void DataFrontend::AnswerStable(std::vector<PeerMessage>& answers) {
       ++at;
       continue;
     }
-    answers.push_back(Answer(push.asker, OkStatus(), std::move(push.refused)));
+    // It may be stable only because there is no next member any more.
+    if (logged_to_disk_) {
+      unlogged_.push_back({push.asker, std::move(push.refused)});
+    } else {
+      answers.push_back(Answer(push.asker, OkStatus(), std::move(push.refused)));
+    }
     at = unstable_.erase(at);
   }
 }

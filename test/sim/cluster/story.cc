@@ -232,7 +232,7 @@ void Story::CheckOwnersAndClocks() {
 
 Ending Story::EndingNow() {
   Ending ending;
-  const ShardMap& map = cluster_->scheduler().job().record().map;
+  const scheduler::Membership& members = cluster_->scheduler().job().membership();
   const JobResult result = scheduler::ResultOf(cluster_->scheduler().job(), TimePoint());
   ending.checksums["dense parameters"] = result.dense_checksum;
   for (const auto& [name, table] : result.tables) {
@@ -245,9 +245,10 @@ Ending Story::EndingNow() {
     ending.history += "\n";
   }
   for (uint32_t s = 0; s < cluster_->servers(); ++s) {
-    if (cluster_->server(s) == nullptr) continue;
-    for (const server::ShardSet* const set : cluster_->server(s)->shard_sets()) {
-      if (map.FindServer(set->self()) == nullptr) continue;  // The job went on without it.
+    const SimServer* const server = cluster_->server(s);
+    // The job has gone on without some.
+    if (server == nullptr || members.Find(Incarnation(server->incarnation())) == nullptr) continue;
+    for (const server::ShardSet* const set : server->shard_sets()) {
       for (const auto& [key, count] : CountsOf(*set)) {
         const auto [at, added] = ending.counts.try_emplace(key, count);
         EXPECT_EQ(at->second, count) << "copies of key " << key << " differ";
