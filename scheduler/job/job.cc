@@ -223,7 +223,13 @@ void Job::ReleaseDrained(TimePoint now) {
     DismissIfGone(server.incarnation());
     out_.AddEvent(now, "server_drained", {{"id", int64_t{id.value()}}});
     LogInfo("job.server_drained", {{"who", server.Name()}});
+    recovery_.Forget(id);
     members_.Remove(id);
+  }
+  // They would have gone on as the servers that are released now.
+  for (const JoinMessage& successor : recovery_.TakeSuccessorsOfNobody()) {
+    record_.gone.push_back({successor.incarnation, "", true});
+    DismissIfGone(successor.incarnation);
   }
 }
 
