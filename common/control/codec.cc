@@ -35,6 +35,8 @@ DT_TABLE(ShardMap, fbs::ShardMap);
 DT_TABLE(View, fbs::View);
 DT_TABLE(DeviceInfo, fbs::Device);
 DT_TABLE(TableReport, fbs::TableReport);
+DT_TABLE(CopyReport, fbs::CopyReport);
+DT_TABLE(ChainReport, fbs::ChainReport);
 DT_TABLE(CopySum, fbs::CopySum);
 DT_TABLE(CheckpointFile, fbs::File);
 DT_TABLE(EvaluatePart, fbs::Part);

@@ -35,8 +35,8 @@ class Executor {
   std::optional<SavedRows> TakeSaved() { return saved_.Pop(Duration::zero()); }
   // Why this executor can serve no more; returned once.
   std::optional<Status> TakeFailure() { return failures_.Pop(Duration::zero()); }
-  // The sizes of the tables within the last second or so; nothing if there is no news.
-  std::optional<std::vector<TableReport>> TakeSizes() { return sizes_.Pop(Duration::zero()); }
+  // The sizes within the last second or so; nothing if there is no news.
+  std::optional<ExecutorSizes> TakeSizes() { return sizes_.Pop(Duration::zero()); }
 
   // Shards that other servers have copies of now; told again and again.
   std::optional<std::vector<ShardCopies::Copied>> TakeCopied() {
@@ -72,7 +72,7 @@ class Executor {
   BoundedQueue<ExecutorAnswer> answers_{4};
   BoundedQueue<SavedRows> saved_{4};
   BoundedQueue<Status> failures_{1};
-  BoundedQueue<std::vector<TableReport>> sizes_{1};
+  BoundedQueue<ExecutorSizes> sizes_{1};
   BoundedQueue<std::vector<ShardCopies::Copied>> copied_{4};
   std::atomic<Step> step_ = 0;
   std::atomic<uint64_t> log_bytes_ = 0;

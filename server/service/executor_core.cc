@@ -44,7 +44,7 @@ void ExecutorCore::EndTurn(TimePoint now) {
   NoteProgress();
 }
 
-// Moves time on for rows that expire by time, and now and then takes the sizes of the tables.
+// Moves time on for rows that expire by time, and now and then takes the sizes.
 void ExecutorCore::PassTime(TimePoint now) {
   ShardSet* const shards = state_.shards();
   if (shards != nullptr && time_passed_until_.has_value()) {
@@ -53,7 +53,8 @@ void ExecutorCore::PassTime(TimePoint now) {
   time_passed_until_ = now;
   if (shards == nullptr || now < next_sizes_) return;
   next_sizes_ = now + kSizesEvery;
-  sizes_ = SizesOf(shards->tables(), shards->shards());
+  sizes_ = {SizesOf(shards->tables(), shards->shards()), {}};
+  state_.AddTo(sizes_->chains);
 }
 
 void ExecutorCore::WorkOnTier() {

@@ -17,6 +17,12 @@
 
 namespace dt::server {
 
+// What it tells now and then.
+struct ExecutorSizes {
+  std::vector<TableReport> tables;
+  ChainReport chains;
+};
+
 // The result of saving rows.
 struct SavedRows {
   Status status;
@@ -65,10 +71,8 @@ class ExecutorCore {
   std::optional<ExecutorAnswer> TakeAnswer() { return std::exchange(answer_, std::nullopt); }
   // The result of a save; returned once.
   std::optional<SavedRows> TakeSaved() { return std::exchange(saved_, std::nullopt); }
-  // The sizes of the tables, every now and then.
-  std::optional<std::vector<TableReport>> TakeSizes() {
-    return std::exchange(sizes_, std::nullopt);
-  }
+  // Every now and then.
+  std::optional<ExecutorSizes> TakeSizes() { return std::exchange(sizes_, std::nullopt); }
   // Why it can serve no more; OK while it can.
   const Status& failure() const { return failure_; }
   // The least step that is not applied.
@@ -93,7 +97,7 @@ class ExecutorCore {
   std::vector<ChainLinks::Letter> letters_;
   std::optional<ExecutorAnswer> answer_;
   std::optional<SavedRows> saved_;
-  std::optional<std::vector<TableReport>> sizes_;
+  std::optional<ExecutorSizes> sizes_;
   Status failure_;
   Step step_ = 0;
   uint64_t log_bytes_ = 0;

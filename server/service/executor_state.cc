@@ -104,4 +104,9 @@ void ExecutorState::RenewTier() {
   shards_->Attach(tier_.get());
 }
 
+void ExecutorState::AddTo(ChainReport& report) const {
+  report.kept_bytes += links_.kept_bytes();
+  if (shards_ != nullptr) copies_.AddTo(report, *shards_);
+}
+
 }  // namespace dt::server

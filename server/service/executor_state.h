@@ -50,6 +50,8 @@ class ExecutorState : private RecordSink {
   const ShardCopies& copies() const { return copies_; }
   ChainLinks& links() { return links_; }
   const ChainLinks& links() const { return links_; }
+  // Adds what is done for other members of the chains.
+  void AddTo(ChainReport& report) const;
   // The log's first segment; 0: there is no log.
   uint64_t first_segment() const { return log_ == nullptr ? 0 : log_->first_segment(); }
 

@@ -36,6 +36,17 @@ std::string EndpointOf(const std::string& listen, uint32_t i) {
   return fmt::format("{}:{}", listen.substr(0, colon), port + i);
 }
 
+void AddSizes(const ExecutorSizes& of, HeartbeatMessage& to) {
+  if (to.tables.empty()) {
+    to.tables = of.tables;
+  } else if (!of.tables.empty()) {
+    AddReports(to.tables, of.tables);
+  }
+  to.chains.kept_bytes += of.chains.kept_bytes;
+  to.chains.copied_bytes += of.chains.copied_bytes;
+  std::ranges::copy(of.chains.copies, std::back_inserter(to.chains.copies));
+}
+
 // The endpoint that others connect to: "all addresses" is replaced by the host's name.
 std::string Advertised(const std::string& endpoint) {
   for (const std::string all : {"tcp://0.0.0.0:", "tcp://[::]:", "tcp://*:"}) {
@@ -214,10 +225,7 @@ class ServerRole : public Server {
       if (auto sizes = executors_[i]->TakeSizes()) sizes_[i] = *std::move(sizes);
     }
     if (progress.step == ~Step{0}) progress.step = 0;
-    progress.tables = sizes_[0];
-    for (size_t i = 1; i < sizes_.size() && !progress.tables.empty(); ++i) {
-      if (!sizes_[i].empty()) AddReports(progress.tables, sizes_[i]);
-    }
+    for (const ExecutorSizes& each : sizes_) AddSizes(each, progress);
     link_->SetProgress(progress);
   }
 
@@ -228,7 +236,7 @@ class ServerRole : public Server {
   std::stop_token stop_;
   std::unique_ptr<ControlLink> link_;
   std::optional<ServerCore> core_;
-  std::vector<std::vector<TableReport>> sizes_;  // The last sizes from each executor.
+  std::vector<ExecutorSizes> sizes_;  // The last from each executor.
 };
 
 }  // namespace

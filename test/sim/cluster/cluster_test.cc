@@ -116,6 +116,7 @@ TEST(Cluster, ServersJoinAndAreDrained) {
                                             .drain_server = 0.06});
     ExpectAtLeast(all.changes, 1.5);
     ExpectAtLeast(all.moves, 1);
+    ExpectAtLeast(all.givers, 1);
     EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 4) << NameOf(mode);
     if (HasFailure()) return;
   }

@@ -143,6 +143,7 @@ HeartbeatMessage SimServer::Progress() const {
   for (const Executor& executor : executors_) {
     progress.step = std::min(progress.step, executor.core->step());
     progress.log_bytes += executor.core->log_bytes();
+    executor.core->state().AddTo(progress.chains);
   }
   if (progress.step == ~Step{0}) progress.step = 0;
   return progress;

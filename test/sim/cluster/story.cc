@@ -199,6 +199,11 @@ void Story::KillScheduler() {
 void Story::Check() {
   if (told_) return;
   CheckOwnersAndClocks();
+  const scheduler::Membership& members = cluster_->scheduler().job().membership();
+  for (const scheduler::Member* server : members.OfRole(Role::kServer)) {
+    const bool gave = members.presence(server->id).report.chains.copied_bytes > 0;
+    if (gave && givers_.insert(server->incarnation()).second) ++tally_.givers;
+  }
   cluster_->world().After(kMoment / 4, [this] { Check(); });
 }
 
@@ -260,7 +265,7 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
   pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
   changes += other.changes, moves += other.moves, full_disks += other.full_disks,
       restarts += other.restarts, recoveries += other.recoveries;
-  successions += other.successions, removals += other.removals;
+  successions += other.successions, removals += other.removals, givers += other.givers;
   return *this;
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "test/sim/cluster/cluster.h"
@@ -52,6 +53,7 @@ class Story {
     uint32_t recoveries = 0;   // Servers that came back with their logs.
     uint32_t changes = 0;      // Servers that were added or drained.
     uint32_t moves = 0;        // Servers whose number of shards has changed.
+    uint32_t givers = 0;       // Servers that have reported what they copied to others.
     uint32_t removals = 0;     // Servers that the job went on without.
     uint32_t successions = 0;  // Schedulers that went on where one had been killed.
     Tally& operator+=(const Tally& other);
@@ -77,6 +79,7 @@ class Story {
   std::string text_;
   Tally tally_;
   bool told_ = false;
+  std::set<Incarnation> givers_;
   std::map<std::tuple<uint64_t, uint64_t, ShardId>, Step> clocks_;
 };
 
