@@ -37,6 +37,7 @@ DT_TABLE(DeviceInfo, fbs::Device);
 DT_TABLE(TableReport, fbs::TableReport);
 DT_TABLE(CopyReport, fbs::CopyReport);
 DT_TABLE(ChainReport, fbs::ChainReport);
+DT_TABLE(ExecutorReport, fbs::ExecutorReport);
 DT_TABLE(CopySum, fbs::CopySum);
 DT_TABLE(CheckpointFile, fbs::File);
 DT_TABLE(EvaluatePart, fbs::Part);

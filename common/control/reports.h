@@ -66,15 +66,24 @@ struct ChainReport {
   std::vector<CopyReport> copies;
   DT_FIELDS(kept_bytes, copied_bytes, copies)
 };
+// A thread of a server that owns shards.
+struct ExecutorReport {
+  double turn_age = 0;  // Seconds since its last turn began.
+  std::string doing;    // What it does that may take long; empty: nothing.
+  DT_FIELDS(turn_age, doing)
+};
 // Sent at least four times in a lease.
 struct HeartbeatMessage {
   Step step = 0;         // Workers: steps done. Servers: the lowest applied step.
   uint64_t samples = 0;  // Workers: samples trained so far.
   ProcessStats stats;
-  uint64_t log_bytes = 0;           // Servers: bytes of the log on disk.
-  std::vector<TableReport> tables;  // Sizes; expired rows may still be counted.
-  ChainReport chains;               // Servers.
-  DT_FIELDS(step, samples, stats, log_bytes, tables, chains)
+  uint64_t log_bytes = 0;                 // Servers: bytes of the log on disk.
+  std::vector<TableReport> tables;        // Sizes; expired rows may still be counted.
+  ChainReport chains;                     // Servers.
+  std::vector<ExecutorReport> executors;  // Servers.
+  bool waiting = false;                   // Workers: for answers of servers.
+  std::vector<ProcessId> unreachable;     // Servers that have not answered for a lease.
+  DT_FIELDS(step, samples, stats, log_bytes, tables, chains, executors, waiting, unreachable)
 };
 
 }  // namespace dt

@@ -109,6 +109,9 @@ void Job::Tick(TimePoint now) {
     const Member& lost = *members_.Find(loss->id);
     if (!Remove(now, lost, loss->how)) FailLost(now, lost, loss->how);
   }
+  if (const auto suspect = recovery_.CheckSuspects(now); suspect && phase() == JobPhase::kRunning) {
+    Remove(now, *members_.Find(suspect->id), suspect->how);
+  }
   SettleSuccessors(now);
   const Status in_time = start_.CheckTime(now);
   if (!in_time.ok()) Fail(now, in_time);

@@ -33,6 +33,9 @@ class ServerRecovery {
   // Members whose leases have run out become away, if they can be replaced. Returns a member that
   // cannot, or that has been away for too long.
   std::optional<Loss> CheckLeases(TimePoint now);
+  // Servers that live and are of no use (membership/suspects.h). Returns one that has been so for
+  // half a lease, if others have all that it has.
+  std::optional<Loss> CheckSuspects(TimePoint now);
   void SetAway(TimePoint now, const Member& member, std::string_view why);
   // The member was away, and has been heard again, or its successor is ready.
   void OnRecovered(TimePoint now, const Member& member);
@@ -60,7 +63,7 @@ class ServerRecovery {
   JobContext& job_;
   Admission& admission_;
   std::vector<Successor> successors_;
-  std::map<ProcessId, TimePoint> gone_since_;
+  std::map<ProcessId, TimePoint> gone_since_, suspected_since_;
 };
 
 }  // namespace dt::scheduler

@@ -45,6 +45,8 @@ class Executor {
   // Any thread. The least step that is not applied.
   Step step() const { return step_.load(std::memory_order_relaxed); }
   uint64_t log_bytes() const { return log_bytes_.load(std::memory_order_relaxed); }
+  // Any thread.
+  ExecutorReport Report(TimePoint now) const;
 
  private:
   void Run(std::stop_token stop);
@@ -76,6 +78,7 @@ class Executor {
   BoundedQueue<std::vector<ShardCopies::Copied>> copied_{4};
   std::atomic<Step> step_ = 0;
   std::atomic<uint64_t> log_bytes_ = 0;
+  std::atomic<TimePoint> turned_;  // The beginning of the last turn.
 
   // Declared last: starts when the rest exists, and ends before it is destroyed.
   std::jthread thread_;

@@ -75,7 +75,9 @@ void ExecutorCore::WorkOnTier() {
 
 void ExecutorCore::WorkOnCommand(TimePoint now) {
   if (command_ == nullptr) return;
+  SetDoing("an order");
   std::optional<ExecutorAnswer> answer = command_->Work(now, state_);
+  SetDoing("");
   if (!answer.has_value()) return;
   // After an error only some rows are there, so nothing is served.
   if (command_->replaces_rows() && answer->status.ok()) {
@@ -89,10 +91,12 @@ void ExecutorCore::WorkOnCommand(TimePoint now) {
 void ExecutorCore::WorkOnChains(TimePoint now) {
   if (state_.shards() == nullptr) return;
   state_.FollowMap(now);
+  SetDoing("a copy of a shard");  // Which it reads from disk, too.
   const Status copied =
       state_.copying()
           ? state_.copies().Work(now, *state_.shards(), *state_.tier(), state_.links(), letters_)
           : OkStatus();
+  SetDoing("");
   if (copied.code() == StatusCode::kOutOfRange) {
     LogWarn("server.bad_copy", {{"problem", MessageOf(copied)}});
   } else if (!copied.ok()) {
@@ -104,7 +108,9 @@ void ExecutorCore::WorkOnChains(TimePoint now) {
 void ExecutorCore::CommitLog(TimePoint now) {
   RecordLog* const log = state_.log();
   if (log == nullptr) return;
+  SetDoing("a write to its log");
   const Status written = log->Commit();
+  SetDoing("");
   frontend_.OnCommit(written, outgoing_);
   log_bytes_ = log->bytes();
   if (written.ok()) {

@@ -78,6 +78,8 @@ class ExecutorCore {
   // The least step that is not applied.
   Step step() const { return step_; }
   uint64_t log_bytes() const { return log_bytes_; }
+  // Any thread. What it does that may take long, for people; empty: nothing.
+  const char* doing() const { return doing_.load(std::memory_order_relaxed); }
   ExecutorState& state() { return state_; }
 
  private:
@@ -88,6 +90,7 @@ class ExecutorCore {
   void CommitLog(TimePoint now);
   void NoteProgress();
   void Fail(Status status) { failure_.Update(std::move(status)); }
+  void SetDoing(const char* what) { doing_.store(what, std::memory_order_relaxed); }
 
   const ExecutorOptions options_;
   ExecutorState state_;
@@ -99,6 +102,7 @@ class ExecutorCore {
   std::optional<SavedRows> saved_;
   std::optional<ExecutorSizes> sizes_;
   Status failure_;
+  std::atomic<const char*> doing_ = "";
   Step step_ = 0;
   uint64_t log_bytes_ = 0;
   uint64_t own_memory_bytes_ = 0;

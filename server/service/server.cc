@@ -1,6 +1,8 @@
 #include "server/service/server.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "common/base/host_name.h"
@@ -118,7 +120,9 @@ class ServerRole : public Server {
     const Status worked = Work();
     const bool told = link_->ended() && link_->end_status().code() != StatusCode::kUnavailable;
     if (told && keeper_.has_value()) keeper_->Remove();
-    return EndRole(*link_, worked, stop);
+    const Status ended = EndRole(*link_, worked, stop);
+    ExitIfHung();
+    return ended;
   }
 
  private:
@@ -184,6 +188,18 @@ class ServerRole : public Server {
     return core_->saving() ? kSavingPoll : kPoll;
   }
 
+  // A thread that hangs cannot be joined: the process ends without it.
+  void ExitIfHung() const {
+    if (options_.one_process) return;
+    const double lease = std::chrono::duration<double>(options_.job.cluster.lease).count();
+    for (size_t i = 0; i < executors_.size(); ++i) {
+      const ExecutorReport report = executors_[i]->Report(SystemClock().Now());
+      if (report.turn_age <= lease || !report.doing.empty()) continue;
+      LogError("server.executor_hangs", {{"executor", i}, {"seconds", report.turn_age}});
+      std::_Exit(1);
+    }
+  }
+
   void TakeFromExecutors() {
     for (const auto& executor : executors_) {
       while (const auto copied = executor->TakeCopied()) {
@@ -222,6 +238,7 @@ class ServerRole : public Server {
     for (size_t i = 0; i < executors_.size(); ++i) {
       progress.step = std::min(progress.step, executors_[i]->step());
       progress.log_bytes += executors_[i]->log_bytes();
+      progress.executors.push_back(executors_[i]->Report(SystemClock().Now()));
       if (auto sizes = executors_[i]->TakeSizes()) sizes_[i] = *std::move(sizes);
     }
     if (progress.step == ~Step{0}) progress.step = 0;

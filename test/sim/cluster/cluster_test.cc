@@ -138,6 +138,21 @@ TEST(Cluster, ChainsOutliveTheirServers) {
   }
 }
 
+// A server that still sends heartbeats is lost all the same when one of its threads hangs.
+TEST(Cluster, ServersThatHangAreNoticed) {
+  for (const Mode mode : {Mode::kChains, Mode::kBoundedChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .hang_server = 0.05,
+                                            .kills_max = 2});
+    ExpectAtLeast(all.removals, 0.8);
+    EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 8) << NameOf(mode);
+    if (HasFailure()) return;
+  }
+}
+
 // The processes go on with what they have, and tell the next scheduler what it must know.
 TEST(Cluster, SchedulersThatAreKilledAreSucceeded) {
   for (const Mode mode : {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded}) {

@@ -144,6 +144,8 @@ HeartbeatMessage SimServer::Progress() const {
     progress.step = std::min(progress.step, executor.core->step());
     progress.log_bytes += executor.core->log_bytes();
     executor.core->state().AddTo(progress.chains);
+    progress.executors.push_back(
+        {SecondsBetween(executor.turned, world().Now()), executor.core->doing()});
   }
   if (progress.step == ~Step{0}) progress.step = 0;
   return progress;
@@ -227,6 +229,8 @@ void SimServer::PlanTurn(uint32_t executor, Duration delay) {
 
 void SimServer::Turn(uint32_t e) {
   Executor& executor = executors_[e];
+  if (executor.hangs) return;
+  executor.turned = world().Now();
   server::ExecutorCore& core = *executor.core;
   core.BeginTurn(world().Now());
   // The threads of its disk work in real time: they are waited for, so that the seed alone decides

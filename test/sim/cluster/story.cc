@@ -13,6 +13,7 @@ namespace {
 constexpr Duration kMoment = milliseconds(100);
 constexpr Duration kPauseMax = seconds(2), kCutMax = seconds(2), kFullMax = seconds(4);
 constexpr Duration kAwayMax = seconds(4);
+constexpr Duration kNoticedWithin = seconds(8);  // A server that hangs.
 // For a job without misfortunes, or after them; restarts from checkpoints included.
 constexpr Duration kEndsWithin = seconds(400);
 constexpr Duration kStartsWithin = milliseconds(600);
@@ -121,6 +122,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
   ChangeServers(misfortunes);
   if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   if (world.Chance(misfortunes.kill_server)) KillServer();
+  if (world.Chance(misfortunes.hang_server)) HangServer();
   if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
   if (world.Chance(misfortunes.kill)) {
     const Node node = AnyNode();
@@ -168,6 +170,25 @@ void Story::KillServer() {
   world.After(world.UpTo(kAwayMax), [this, index, server, restarts = tally_.restarts] {
     if (restarts != tally_.restarts || cluster_->server(index) != server) return;
     server->Kill();
+    cluster_->StartServer(index);
+    Note(fmt::format("server {} is started again", index + 1));
+  });
+}
+
+// Its heartbeats go on. When the job has gone on without it, another process takes its place.
+void Story::HangServer() {
+  World& world = cluster_->world();
+  const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
+  SimServer* const server = cluster_->server(index);
+  const bool runs = cluster_->scheduler().job().phase() == scheduler::JobPhase::kRunning;
+  if (!runs || server == nullptr || !server->alive()) return;
+  const auto executor = static_cast<uint32_t>(world.Below(job_.cluster.server.executors));
+  Note(fmt::format("executor {} of server {} hangs", executor, index + 1));
+  server->HangExecutor(executor);
+  ++tally_.kills;
+  world.After(kNoticedWithin, [this, index, server, restarts = tally_.restarts] {
+    if (restarts != tally_.restarts || cluster_->server(index) != server) return;
+    if (server->alive()) return;  // There was no other with its shards.
     cluster_->StartServer(index);
     Note(fmt::format("server {} is started again", index + 1));
   });

@@ -169,6 +169,25 @@ TEST_F(JobTest, AServerThatIsKnownToHaveEndedIsReplacedAtOnce) {
   EXPECT_EQ(Outcome(), "server 1 (pid 4 on host) was killed; see its log") << "no other comes";
 }
 
+TEST_F(JobTest, AServerThatHangsIsLost) {
+  config_.cluster.servers = 2;
+  config_.cluster.replicas = 2;
+  config_.cluster.lease = seconds(3);
+  Make();
+  Join(4, Role::kServer);
+  Begin();
+  Say(4, ReadyMessage{});
+  for (int second = 0; second <= 6; ++second) {
+    for (uint64_t from : {1, 2, 3}) Say(from, HeartbeatMessage{}, seconds(second));
+    Say(4, HeartbeatMessage{.executors = {{double(second), ""}}}, seconds(second));
+    job_->Tick(kStart + seconds(second));
+    EXPECT_EQ(job_->record().gone.size(), second < 6 ? 0u : 1u) << second;
+  }
+  EXPECT_EQ(events().back().kind, "server_lost");
+  EXPECT_EQ(SentTo<StopMessage>(4).size(), 1u);
+  EXPECT_EQ(Outcome(), "not ended");
+}
+
 TEST_F(JobTest, AProcessThatHasEndedTakesNobodysPlace) {
   token_ = 7;
   Begin();
