@@ -17,7 +17,7 @@ constexpr Duration kSizesEvery = milliseconds(500);
 
 ExecutorCore::ExecutorCore(ExecutorOptions options, std::function<void()> wake)
     : options_(std::move(options)),
-      state_(std::move(wake), options_.move_rate),
+      state_(std::move(wake), options_.move_rate, options_.lease),
       frontend_(options_.tables, options_.pull_timeout) {}
 
 void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
@@ -53,7 +53,7 @@ void ExecutorCore::PassTime(TimePoint now) {
   time_passed_until_ = now;
   if (shards == nullptr || now < next_sizes_) return;
   next_sizes_ = now + kSizesEvery;
-  sizes_ = {SizesOf(shards->tables(), shards->shards()), {}};
+  sizes_ = {SizesOf(shards->tables(), shards->shards()), {}, state_.links().silent()};
   state_.AddTo(sizes_->chains);
 }
 

@@ -21,6 +21,7 @@ namespace dt::server {
 struct ExecutorSizes {
   std::vector<TableReport> tables;
   ChainReport chains;
+  std::vector<ProcessId> unreachable;  // ChainLinks::silent
 };
 
 // The result of saving rows.
@@ -32,6 +33,7 @@ struct SavedRows {
 struct ExecutorOptions {
   std::vector<WireTable> tables;  // One for each table of the job.
   Duration pull_timeout = seconds(60);
+  Duration lease = seconds(3);  // A server that does not answer for so long is reported.
   // Limit for the whole server, which fails when use exceeds it by 5 % plus memory_slack.
   uint64_t memory_bytes_max = 0;
   uint64_t memory_slack = 256 << 20;

@@ -8,7 +8,7 @@ void ExecutorState::Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions
   copies_.Reset();
   log_.reset();
   tier_.reset();
-  links_ = ChainLinks(shards.frames);
+  links_ = ChainLinks(shards.frames, lease_);
   shards_ = std::make_unique<ShardSet>(std::move(shards));
   disk_ = std::move(disk);
   disk_.wake = wake_;

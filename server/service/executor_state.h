@@ -20,8 +20,10 @@ class ExecutorState : private RecordSink {
  public:
   // `wake` is called on the disk's threads when the tier has work; it must not block.
   // `move_rate`: limit for the bytes per second of shards that are copied from here; 0: none.
-  explicit ExecutorState(std::function<void()> wake, uint64_t move_rate = 0)
-      : wake_(std::move(wake)), copies_(move_rate) {}
+  // `lease`: see ChainLinks::silent.
+  explicit ExecutorState(std::function<void()> wake, uint64_t move_rate = 0,
+                         Duration lease = seconds(3))
+      : wake_(std::move(wake)), lease_(lease), copies_(move_rate) {}
 
   // Replaces everything by shards without rows, and no log.
   void Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions disk);
@@ -60,6 +62,7 @@ class ExecutorState : private RecordSink {
   void Rewire(TimePoint now);
 
   const std::function<void()> wake_;
+  const Duration lease_;
   std::unique_ptr<ShardSet> shards_;
   DiskTierOptions disk_;
   std::unique_ptr<DiskTier> tier_;  // The tier below shards_.

@@ -47,6 +47,7 @@ void AddSizes(const ExecutorSizes& of, HeartbeatMessage& to) {
   to.chains.kept_bytes += of.chains.kept_bytes;
   to.chains.copied_bytes += of.chains.copied_bytes;
   std::ranges::copy(of.chains.copies, std::back_inserter(to.chains.copies));
+  std::ranges::copy(of.unreachable, std::back_inserter(to.unreachable));
 }
 
 // The endpoint that others connect to: "all addresses" is replaced by the host's name.
@@ -71,6 +72,7 @@ class ServerRole : public Server {
     ExecutorOptions executor;
     for (const TableSpec& table : TableSpecsOf(options_.job))
       executor.tables.push_back({table.dim, table.wire});
+    executor.lease = options_.job.cluster.lease;
     executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
     executor.memory_bytes = &memory_bytes_;
     const uint32_t executors =

@@ -153,6 +153,21 @@ TEST(Cluster, ServersThatHangAreNoticed) {
   }
 }
 
+// A server that the scheduler hears, and nobody else reaches.
+TEST(Cluster, ServersThatNobodyReachesAreNoticed) {
+  for (const Mode mode : {Mode::kChains, Mode::kBoundedChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .isolate_server = 0.05,
+                                            .kills_max = 2});
+    ExpectAtLeast(all.removals, 0.6);
+    EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 8) << NameOf(mode);
+    if (HasFailure()) return;
+  }
+}
+
 // The processes go on with what they have, and tell the next scheduler what it must know.
 TEST(Cluster, SchedulersThatAreKilledAreSucceeded) {
   for (const Mode mode : {Mode::kSynchronous, Mode::kLog, Mode::kBounded, Mode::kUnbounded}) {

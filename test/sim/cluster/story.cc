@@ -13,7 +13,7 @@ namespace {
 constexpr Duration kMoment = milliseconds(100);
 constexpr Duration kPauseMax = seconds(2), kCutMax = seconds(2), kFullMax = seconds(4);
 constexpr Duration kAwayMax = seconds(4);
-constexpr Duration kNoticedWithin = seconds(8);  // A server that hangs.
+constexpr Duration kNoticedWithin = seconds(8);  // A server that hangs, or that nobody reaches.
 // For a job without misfortunes, or after them; restarts from checkpoints included.
 constexpr Duration kEndsWithin = seconds(400);
 constexpr Duration kStartsWithin = milliseconds(600);
@@ -123,6 +123,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
   if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   if (world.Chance(misfortunes.kill_server)) KillServer();
   if (world.Chance(misfortunes.hang_server)) HangServer();
+  if (world.Chance(misfortunes.isolate_server)) IsolateServer();
   if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
   if (world.Chance(misfortunes.kill)) {
     const Node node = AnyNode();
@@ -186,9 +187,29 @@ void Story::HangServer() {
   Note(fmt::format("executor {} of server {} hangs", executor, index + 1));
   server->HangExecutor(executor);
   ++tally_.kills;
-  world.After(kNoticedWithin, [this, index, server, restarts = tally_.restarts] {
-    if (restarts != tally_.restarts || cluster_->server(index) != server) return;
-    if (server->alive()) return;  // There was no other with its shards.
+  StartInItsPlace(index, server);
+}
+
+// The scheduler hears it, and it hears the scheduler.
+void Story::IsolateServer() {
+  World& world = cluster_->world();
+  const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
+  const SimServer* const server = cluster_->server(index);
+  if (server == nullptr || !server->alive()) return;
+  Note(fmt::format("server {} reaches nobody but the scheduler", index + 1));
+  for (Node other = 1; other < cluster_->nodes(); ++other) {
+    cluster_->wires().Cut(server->node(), other, world.Now() + kNoticedWithin);
+    cluster_->wires().Cut(other, server->node(), world.Now() + kNoticedWithin);
+  }
+  ++tally_.kills;
+  StartInItsPlace(index, server);
+}
+
+// When the job has gone on without a server.
+void Story::StartInItsPlace(uint32_t index, const SimServer* former) {
+  cluster_->world().After(kNoticedWithin, [this, index, former, restarts = tally_.restarts] {
+    if (restarts != tally_.restarts || cluster_->server(index) != former) return;
+    if (former->alive()) return;  // There was no other with its shards.
     cluster_->StartServer(index);
     Note(fmt::format("server {} is started again", index + 1));
   });

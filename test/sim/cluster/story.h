@@ -21,6 +21,7 @@ struct Misfortunes {
   double kill_server = 0;     // It comes back with its log, or the job goes on without it.
   double kill_scheduler = 0;  // Another one goes on from what is on its disk.
   double hang_server = 0;     // One of its executors.
+  double isolate_server = 0;  // From all but the scheduler.
   double add_server = 0;      // One more joins.
   double drain_server = 0;    // By the user.
   uint32_t changes_max = 4;   // Of the two above together.
@@ -65,6 +66,8 @@ class Story {
   void Befall(const Misfortunes& misfortunes);
   void KillServer();
   void HangServer();
+  void IsolateServer();
+  void StartInItsPlace(uint32_t index, const SimServer* former);
   void KillScheduler();
   void ChangeServers(const Misfortunes& misfortunes);
   Node AnyNode() { return static_cast<Node>(cluster_->world().Below(cluster_->nodes())); }
