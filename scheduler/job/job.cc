@@ -83,6 +83,10 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
     if (known != nullptr) return out_.Send(*known, *record_.end);
     return admission_.Refuse(now, from, join.role, Unavailable("the job has ended"));
   }
+  if (const Member* const former = members_.FindClaimed(join);
+      former && phase() >= JobPhase::kStarting) {
+    members_.SetClaimed(now, former->id);
+  }
   if (known == nullptr && members_.FindToken(join.server_token) != nullptr) {
     recovery_.AddSuccessor(now, join);
     return SettleSuccessors(now);

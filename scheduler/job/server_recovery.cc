@@ -29,7 +29,10 @@ bool ServerRecovery::CanReplace(const Member& member) const {
 
 std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) {
   while (const Member* const silent = job_.members.Lost(now)) {
-    const std::string how = Silence(job_.members.presence(silent->id).heard, now);
+    const Presence& its = job_.members.presence(silent->id);
+    const std::string how =
+        Silence(its.heard, now) +
+        (its.claimed_since.has_value() ? ", and another process has its addresses" : "");
     if (!CanReplace(*silent)) return Loss{silent->id, how};
     SetAway(now, *silent, how);
   }

@@ -133,6 +133,7 @@ TEST(Cluster, ChainsOutliveTheirServers) {
                                             .kill_scheduler = 0.02,
                                             .kills_max = 2});
     ExpectAtLeast(all.removals, 0.8);
+    EXPECT_LE(all.suspects, SimSeeds(kSeeds).size() / 16) << "whoever is of use is not suspected";
     EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 4) << NameOf(mode);
     if (HasFailure()) return;
   }
@@ -147,7 +148,7 @@ TEST(Cluster, ServersThatHangAreNoticed) {
                                             .cut = 0.03,
                                             .hang_server = 0.05,
                                             .kills_max = 2});
-    ExpectAtLeast(all.removals, 0.8);
+    ExpectAtLeast(all.suspects, 0.8);
     EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 8) << NameOf(mode);
     if (HasFailure()) return;
   }
@@ -162,7 +163,23 @@ TEST(Cluster, ServersThatNobodyReachesAreNoticed) {
                                             .cut = 0.03,
                                             .isolate_server = 0.05,
                                             .kills_max = 2});
-    ExpectAtLeast(all.removals, 0.6);
+    ExpectAtLeast(all.suspects, 0.6);
+    EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 8) << NameOf(mode);
+    if (HasFailure()) return;
+  }
+}
+
+// A process that has the addresses of a server shows that the server is gone.
+TEST(Cluster, ServersThatAreRestartedAreNoticedBeforeTheirLeasesEnd) {
+  for (const Mode mode : {Mode::kChains, Mode::kBoundedChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.02,
+                                            .cut = 0.03,
+                                            .restart_server = 0.05,
+                                            .kills_max = 2});
+    ExpectAtLeast(all.removals, 0.8);
+    ExpectAtLeast(all.quick, 0.6);
     EXPECT_LE(all.restarts, SimSeeds(kSeeds).size() / 8) << NameOf(mode);
     if (HasFailure()) return;
   }

@@ -86,6 +86,10 @@ void Story::CountRecoveries() {
     if (event.kind == "server_lost") ++tally_.removals;
     if (event.kind == "shards_moved") ++tally_.moves;
   }
+  for (const scheduler::GoneServer& gone : cluster_->scheduler().job().record().gone) {
+    const auto says = [&](const char* words) { return gone.why.find(words) != std::string::npos; };
+    if (says("hangs: ") || says("does not answer")) ++tally_.suspects;
+  }
 }
 
 // ------------------------------------------------------------ what befalls it
@@ -122,6 +126,7 @@ void Story::Befall(const Misfortunes& misfortunes) {
   ChangeServers(misfortunes);
   if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   if (world.Chance(misfortunes.kill_server)) KillServer();
+  if (world.Chance(misfortunes.restart_server)) RestartServer();
   if (world.Chance(misfortunes.hang_server)) HangServer();
   if (world.Chance(misfortunes.isolate_server)) IsolateServer();
   if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
@@ -174,6 +179,18 @@ void Story::KillServer() {
     cluster_->StartServer(index);
     Note(fmt::format("server {} is started again", index + 1));
   });
+}
+
+void Story::RestartServer() {
+  World& world = cluster_->world();
+  const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
+  SimServer* const server = cluster_->server(index);
+  if (server == nullptr || !server->alive()) return;
+  Note(fmt::format("server {} is restarted at once", index + 1));
+  restarted_[Incarnation(server->incarnation())] = world.Now();
+  server->Kill();
+  cluster_->StartServer(index);
+  ++tally_.kills;
 }
 
 // Its heartbeats go on. When the job has gone on without it, another process takes its place.
@@ -241,6 +258,13 @@ void Story::KillScheduler() {
 void Story::Check() {
   if (told_) return;
   CheckOwnersAndClocks();
+  for (const scheduler::GoneServer& gone : cluster_->scheduler().job().record().gone) {
+    const auto at = restarted_.find(gone.incarnation);
+    if (at == restarted_.end()) continue;
+    // The last heartbeat was sent up to a quarter of a lease before the end.
+    if (cluster_->world().Now() - at->second < 2 * job_.cluster.lease / 3) ++tally_.quick;
+    restarted_.erase(at);
+  }
   const scheduler::Membership& members = cluster_->scheduler().job().membership();
   for (const scheduler::Member* server : members.OfRole(Role::kServer)) {
     const bool gave = members.presence(server->id).report.chains.copied_bytes > 0;
@@ -308,6 +332,7 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
   changes += other.changes, moves += other.moves, full_disks += other.full_disks,
       restarts += other.restarts, recoveries += other.recoveries;
   successions += other.successions, removals += other.removals, givers += other.givers;
+  quick += other.quick, suspects += other.suspects;
   return *this;
 }
 

@@ -22,6 +22,7 @@ struct Misfortunes {
   double kill_scheduler = 0;  // Another one goes on from what is on its disk.
   double hang_server = 0;     // One of its executors.
   double isolate_server = 0;  // From all but the scheduler.
+  double restart_server = 0;  // It is killed, and at once another process has its addresses.
   double add_server = 0;      // One more joins.
   double drain_server = 0;    // By the user.
   uint32_t changes_max = 4;   // Of the two above together.
@@ -57,6 +58,8 @@ class Story {
     uint32_t moves = 0;        // Servers whose number of shards has changed.
     uint32_t givers = 0;       // Servers that have reported what they copied to others.
     uint32_t removals = 0;     // Servers that the job went on without.
+    uint32_t suspects = 0;     // Of these: servers that sent heartbeats, and were of no use.
+    uint32_t quick = 0;        // Servers that were restarted, and gone after two thirds of a lease.
     uint32_t successions = 0;  // Schedulers that went on where one had been killed.
     Tally& operator+=(const Tally& other);
   };
@@ -65,6 +68,7 @@ class Story {
  private:
   void Befall(const Misfortunes& misfortunes);
   void KillServer();
+  void RestartServer();
   void HangServer();
   void IsolateServer();
   void StartInItsPlace(uint32_t index, const SimServer* former);
@@ -85,6 +89,7 @@ class Story {
   Tally tally_;
   bool told_ = false;
   std::set<Incarnation> givers_;
+  std::map<Incarnation, TimePoint> restarted_;  // Killed then, and not noticed yet.
   std::map<std::tuple<uint64_t, uint64_t, ShardId>, Step> clocks_;
 };
 
