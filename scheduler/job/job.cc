@@ -83,6 +83,10 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
     if (known != nullptr) return out_.Send(*known, *record_.end);
     return admission_.Refuse(now, from, join.role, Unavailable("the job has ended"));
   }
+  if (const Member* const former = members_.FindClaimed(join);
+      former && phase() >= JobPhase::kStarting) {
+    members_.SetClaimed(now, former->id);
+  }
   if (known == nullptr && members_.FindToken(join.server_token) != nullptr) {
     recovery_.AddSuccessor(now, join);
     return SettleSuccessors(now);
@@ -108,6 +112,9 @@ void Job::Tick(TimePoint now) {
   while (const std::optional<ServerRecovery::Loss> loss = recovery_.CheckLeases(now)) {
     Lose(now, *loss);
     if (phase() == JobPhase::kEnded) return;
+  }
+  if (const auto suspect = recovery_.CheckSuspects(now); suspect && phase() == JobPhase::kRunning) {
+    Lose(now, *suspect);
   }
   SettleSuccessors(now);
   const Status in_time = start_.CheckTime(now);

@@ -55,6 +55,7 @@ class Job {
   // How the job has ended: OK, Cancelled (stopped on request), or why it failed.
   const Status& outcome() const { return outcome_; }
   const Membership& membership() const { return members_; }
+  const ShardMoves& moves() const { return moves_; }
   // Time since this scheduler's start.
   double SecondsAt(TimePoint now) const { return SecondsBetween(begin_, now); }
   // For display; empty until the plan is made.

@@ -1,10 +1,12 @@
 #include "scheduler/job/server_recovery.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "scheduler/membership/suspects.h"
 
 namespace dt::scheduler {
 namespace {
@@ -28,8 +30,11 @@ bool ServerRecovery::CanReplace(const Member& member) const {
 std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) const {
   const Member* const silent = job_.members.Lost(now);
   if (silent == nullptr) return AwayTooLong(now);
-  return Loss{silent->id, Silence(job_.members.presence(silent->id).heard, now),
-              CanReplace(*silent)};
+  const Presence& its = job_.members.presence(silent->id);
+  const std::string how =
+      Silence(its.heard, now) +
+      (its.claimed_since.has_value() ? ", and another process has its addresses" : "");
+  return Loss{silent->id, how, CanReplace(*silent)};
 }
 
 std::optional<ServerRecovery::Loss> ServerRecovery::AwayTooLong(TimePoint now) const {
@@ -38,6 +43,25 @@ std::optional<ServerRecovery::Loss> ServerRecovery::AwayTooLong(TimePoint now) c
     if (!presence.away_since.has_value()) continue;
     if (now - *presence.away_since <= job_.options.job.cluster.wait_for_server) continue;
     return Loss{server->id, Silence(presence.heard, now)};
+  }
+  return std::nullopt;
+}
+
+// Those that complain may not have noticed yet that the server answers again.
+std::optional<ServerRecovery::Loss> ServerRecovery::CheckSuspects(TimePoint now) {
+  const ShardMap& map = job_.record.map;
+  const Duration lease = job_.options.job.cluster.lease;
+  const std::vector<Suspect> suspects = SuspectsOf(job_.members, map, now, lease);
+  std::erase_if(suspected_since_, [&](const auto& entry) {
+    return std::ranges::count(suspects, entry.first, &Suspect::id) == 0;
+  });
+  for (const Suspect& suspect : suspects) {
+    if (!suspected_since_.try_emplace(suspect.id, now).second) continue;
+    LogWarn("job.server_suspected",
+            {{"who", job_.members.Find(suspect.id)->Name()}, {"why", suspect.how}});
+  }
+  for (const Suspect& suspect : Removable(suspects, map)) {
+    if (now - suspected_since_.at(suspect.id) >= lease / 2) return Loss{suspect.id, suspect.how};
   }
   return std::nullopt;
 }

@@ -35,6 +35,9 @@ class ServerRecovery {
   // A member whose lease has run out, or that has been away for too long. Call it again when it is
   // away, or no member any more.
   std::optional<Loss> CheckLeases(TimePoint now) const;
+  // Servers that live and are of no use (membership/suspects.h). Returns one that has been so for
+  // half a lease, if others have all that it has.
+  std::optional<Loss> CheckSuspects(TimePoint now);
   void SetAway(TimePoint now, const Member& member, std::string_view why);
   // The member was away, and has been heard again, or its successor is ready.
   void OnRecovered(TimePoint now, const Member& member);
@@ -65,7 +68,7 @@ class ServerRecovery {
   JobContext& job_;
   Admission& admission_;
   std::vector<Successor> successors_;
-  std::map<ProcessId, TimePoint> gone_since_;
+  std::map<ProcessId, TimePoint> gone_since_, suspected_since_;
 };
 
 }  // namespace dt::scheduler

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "scheduler/shards/balance.h"
 
 namespace dt::scheduler {
 
@@ -20,8 +19,29 @@ void ShardMoves::Advance(TimePoint now) {
   ShardMap map = before;
   for (const auto& [shard, copied] : std::exchange(copied_, {})) {
     const Chain& chain = map.chains[shard.value()];
-    if (chain.copied_since() == copied.since && chain.IsSyncing(copied.to)) map = WithMember(map, shard);
+    if (chain.copied_since() == copied.since && chain.IsSyncing(copied.to))
+      map = WithMember(map, shard);
   }
+  if (std::optional<ShardMap> next = NextMap(map, InputFor(map))) map = *std::move(next);
+  if (map.version == before.version) return;
+  for (const Member* server : job_.members.OfRole(Role::kServer)) {
+    const auto held = [&](const ShardMap& of) {
+      return std::ranges::count_if(of.chains, [&](const Chain& c) { return c.Has(server->id); });
+    };
+    if (held(before) == held(map)) continue;
+    job_.out.AddEvent(now, "shards_moved",
+                      {{"server", int64_t{server->id.value()}},
+                       {"shards", int64_t{held(map)}},
+                       {"map", static_cast<int64_t>(map.version.value())}});
+  }
+  const uint32_t replicas = job_.options.job.cluster.replicas;
+  if (ShortChains(before, replicas) > 0 && ShortChains(map, replicas) == 0) {
+    job_.out.AddEvent(now, "chains_complete", {{"map", static_cast<int64_t>(map.version.value())}});
+  }
+  SetMap(job_, std::move(map));
+}
+
+BalanceInput ShardMoves::InputFor(const ShardMap& map) const {
   BalanceInput input{.replicas = job_.options.job.cluster.replicas, .servers = {}};
   for (const Member* server : job_.members.OfRole(Role::kServer)) {
     if (!server->ready && !HasShards(map, server->id)) continue;
@@ -30,17 +50,16 @@ void ShardMoves::Advance(TimePoint now) {
          server->draining,
          !server->ready || job_.members.presence(server->id).away_since.has_value()});
   }
-  if (std::optional<ShardMap> next = NextMap(map, input)) map = *std::move(next);
-  if (map.version == before.version) return;
-  for (const Member* server : job_.members.OfRole(Role::kServer)) {
-    const auto held = [&](const ShardMap& of) {
-      return std::ranges::count_if(of.chains, [&](const Chain& c) { return c.Has(server->id); });
-    };
-    if (held(before) == held(map)) continue;
-    job_.out.AddEvent(now, "shards_moved",
-                      {{"server", int64_t{server->id.value()}}, {"shards", int64_t{held(map)}}});
-  }
-  SetMap(job_, std::move(map));
+  return input;
+}
+
+void ShardMoves::OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report) {
+  if (from.role() == Role::kServer) rate_.OnReport(now, from.id, report.chains.copied_bytes);
+}
+
+uint32_t ShardMoves::CopiesLeft() const {
+  const ShardMap& map = job_.record.map;
+  return scheduler::CopiesLeft(map, InputFor(map));
 }
 
 std::vector<ProcessId> ShardMoves::Drained() const {

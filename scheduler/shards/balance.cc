@@ -146,6 +146,28 @@ std::optional<ShardMap> NextMap(const ShardMap& map, const BalanceInput& input) 
   return Balancer(map, input).Next();
 }
 
+uint32_t CopiesLeft(ShardMap map, const BalanceInput& input) {
+  uint32_t left = 0;
+  for (bool more = true; more;) {
+    std::set<ProcessId> tails;  // Each copies one shard after the other.
+    for (Chain& chain : map.chains) {
+      if (chain.syncing.empty() || !tails.insert(chain.tail()).second) continue;
+      ++left;
+      chain.members.push_back(chain.syncing.front());
+      chain.syncing.clear();
+    }
+    std::optional<ShardMap> next = NextMap(map, input);
+    more = next.has_value() || !tails.empty();
+    if (next.has_value()) map = *std::move(next);
+  }
+  return left;
+}
+
+uint32_t ShortChains(const ShardMap& map, uint32_t replicas) {
+  return static_cast<uint32_t>(std::ranges::count_if(
+      map.chains, [&](const Chain& chain) { return chain.members.size() < replicas; }));
+}
+
 ShardMap WithMember(const ShardMap& map, ShardId shard) {
   ShardMap next = NextOf(map);
   Chain& chain = next.chains[shard.value()];

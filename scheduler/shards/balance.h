@@ -30,6 +30,13 @@ inline constexpr uint32_t kCopiesPerServer = 4;
 // until they have caught up (WithMember). REQUIRES: the map's servers are among `input.servers`.
 std::optional<ShardMap> NextMap(const ShardMap& map, const BalanceInput& input);
 
+// How many shards are copied, those under way included, until NextMap has nothing to change;
+// about, since it matters which copies end first.
+uint32_t CopiesLeft(ShardMap map, const BalanceInput& input);
+
+// Chains with fewer members than that.
+uint32_t ShortChains(const ShardMap& map, uint32_t replicas);
+
 // The next version of the map, in which the newcomer of this shard is a member, and the tail.
 ShardMap WithMember(const ShardMap& map, ShardId shard);
 

@@ -1,6 +1,7 @@
 #include "server/chain/chain_links.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "server/chain/record_message.h"
@@ -65,9 +66,12 @@ void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
     SetUp(now, shard, {chain.since, before, after}, link);
   }
   kept_bytes_ = 0;
+  std::set<std::string> asked;
   for (const auto& [id, link] : links_) {
     for (const Kept& kept : link.kept) kept_bytes_ += BytesOf(kept);
+    if (!link.kept.empty()) asked.insert(link.after->endpoint);
   }
+  watch_.KeepOnly(asked);
   ++progress_;
 }
 
@@ -147,11 +151,10 @@ Status ChainLinks::OnRecords(RecordsRequest message, ShardSet& shards) {
     Link& link = at->second;
     if (link.since != each.since || !link.before.has_value()) continue;
     if (link.before->server != message.from) continue;
+    link.tell = true;
     const Position next = shards.Find(id)->position() + link.waiting.size() + 1;
-    if (each.record.record.position != next) {
-      link.tell = true;  // It has come before, or one before it was lost.
-      continue;
-    }
+    // It has come before, or one before it was lost.
+    if (each.record.record.position != next) continue;
     link.waiting.push_back(std::move(each.record.record));
     if (link.waiting.size() == 1) DT_TRY_STATUS(Follow(id, link, shards));
   }
@@ -186,6 +189,7 @@ Status ChainLinks::OnAcks(TimePoint now, const AcksRequest& message, ShardSet& s
     Link& link = at->second;
     if (link.since != ack.since || !link.after.has_value()) continue;
     if (link.after->server != message.from) continue;
+    watch_.OnAnswer(link.after->endpoint);
     if (ack.position > shards.Find(ack.shard)->position()) {
       return Malformed("server {} acknowledges record {} of shard {}; {} is the last",
                        message.from.value(), ack.position, ack.shard.value(),
@@ -219,6 +223,7 @@ Stamp ChainLinks::StampFor(const ShardSet& shards, ProcessId server) const {
 }
 
 void ChainLinks::TakeLetters(TimePoint now, const ShardSet& shards, std::vector<Letter>& letters) {
+  watch_.Pass(now);
   if (links_.empty()) return;
   WriteAcks(now, shards, letters);
   WriteRecords(now, shards, letters);
@@ -277,6 +282,9 @@ void ChainLinks::WriteRecords(TimePoint now, const ShardSet& shards, std::vector
     if (link.sent == 0) link.send_again = now + link.pause;
     Writing& writing = writings[link.after->endpoint];
     writing.server = link.after->server;
+    if (link.sent < link.kept.size()) {
+      watch_.OnAsked(link.after->server, link.after->endpoint);
+    }
     for (; link.sent < link.kept.size() && left > 0; ++link.sent) {
       const Kept& kept = link.kept[link.sent];
       writing.writer.Add(link.since, kept.bytes);

@@ -20,6 +20,8 @@ Stamp StampFor(const ShardSet& shards, ProcessId server) {
   return {shards.generation(), shards.view().number, shards.view().map.version, server};
 }
 
+uint64_t BytesOf(const CopyRequest& part) { return part.rows.size() + kHeadBytes; }
+
 bool IsFor(const Stamp& stamp, const ShardSet& shards) {
   return stamp.generation == shards.generation() && stamp.server == shards.self();
 }
@@ -74,6 +76,7 @@ Status ShardCopies::MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet
       next_work_ = std::min(next_work_, now + kNextTurn);
       return OkStatus();
     }
+    out.rows = out.reader->rows();
     part->stamp = StampFor(shards, out.to);
     part->from = shards.self();
     part->shard = id;
@@ -81,8 +84,8 @@ Status ShardCopies::MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet
     part->session = out.session;
     part->number = out.acknowledged + out.parts.size();
     if (bytes_per_second_ != 0) {
-      const double seconds = static_cast<double>(part->rows.size() + kHeadBytes) /
-                             static_cast<double>(bytes_per_second_);
+      const double seconds =
+          static_cast<double>(BytesOf(*part)) / static_cast<double>(bytes_per_second_);
       may_send_ = std::max(may_send_, now - kSendAgain) +
                   std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
     }
@@ -121,6 +124,8 @@ void ShardCopies::OnCopyAck(TimePoint now, const CopyAckRequest& message, const 
   Outgoing& out = at->second;
   if (out.session != message.session || out.to != message.from) return;
   while (!out.parts.empty() && out.acknowledged < message.next) {
+    out.bytes += BytesOf(out.parts.front());
+    copied_bytes_ += BytesOf(out.parts.front());
     out.parts.pop_front();
     ++out.acknowledged;
     if (out.sent > 0) --out.sent;
@@ -129,6 +134,20 @@ void ShardCopies::OnCopyAck(TimePoint now, const CopyAckRequest& message, const 
   if (out.reader != nullptr || !out.parts.empty() || out.done) return;
   out.done = true;
   links.Release(now, message.shard);
+}
+
+void ShardCopies::AddTo(ChainReport& report, const ShardSet& shards) const {
+  report.copied_bytes += copied_bytes_;
+  for (const auto& [id, out] : outgoing_) {
+    const Shard* const shard = shards.Find(id);
+    if (shard == nullptr) continue;
+    CopyReport& copy = report.copies.emplace_back(
+        CopyReport{.shard = id, .to = out.to, .bytes = out.bytes, .rows = out.rows});
+    for (uint32_t t = 0; t < shard->tables(); ++t) {
+      const EmbeddingTable& table = shard->table(t);
+      copy.rows_of_shard += table.rows() + table.tier_counts().below;
+    }
+  }
 }
 
 // ------------------------------------------------------------ to here
@@ -214,10 +233,8 @@ Status ShardCopies::TakeEnd(const CopyRequest& last, ShardSet& shards) {
             .status());
     lives.remove_prefix(last.life_bytes[t]);
   }
-  const RecordsRequest held{.parts = last.held,
-                            .heads = last.heads,
-                            .keys = last.keys,
-                            .gradients = last.gradients};
+  const RecordsRequest held{
+      .parts = last.held, .heads = last.heads, .keys = last.keys, .gradients = last.gradients};
   DT_TRY(std::vector<LinkRecord> records, RecordsIn(held, shards.tables(), shards.shards_of_job()));
   ClockState clock{.now = last.now};
   for (const CopyRequest::Turn& turn : last.turns) {

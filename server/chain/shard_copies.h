@@ -26,6 +26,7 @@
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/control/reports.h"
 #include "common/wire/data.h"
 #include "server/chain/chain_links.h"
 #include "server/chain/shard_copy.h"
@@ -77,6 +78,9 @@ class ShardCopies {
   };
   std::vector<Copied> TakeCopied() { return std::exchange(copied_, {}); }
 
+  // Adds how far the copies from here are.
+  void AddTo(ChainReport& report, const ShardSet& shards) const;
+
  private:
   struct Outgoing {  // A shard that is copied from here.
     ProcessId to;
@@ -89,6 +93,7 @@ class ShardCopies {
     size_t sent = 0;                    // The first of `parts` that are sent.
     TimePoint send_again{}, tell_again{};
     bool done = false;
+    uint64_t rows = 0, bytes = 0;  // In the parts so far; in those that are acknowledged.
   };
   struct Incoming {  // A shard that is copied to here.
     ProcessId from;
@@ -112,7 +117,8 @@ class ShardCopies {
   std::vector<ShardId> dropped_;
   std::vector<Copied> copied_;
   uint64_t sessions_ = 0;
-  TimePoint may_send_{};  // The limit allows the next part then.
+  uint64_t copied_bytes_ = 0;  // Acknowledged since the beginning.
+  TimePoint may_send_{};       // The limit allows the next part then.
   TimePoint next_work_ = TimePoint::max();
 };
 

@@ -50,7 +50,7 @@ class LogReplay {
   const Generation generation_;
   // A record that was refused as busy and is to be pushed again.
   std::optional<RecordLogReader::Record> next_;
-  TimePoint stalled_since_{};  // When next_ was tried first.
+  TimePoint stalled_since_{};           // When next_ was tried first.
   std::map<ShardId, uint64_t> copies_;  // The session of a copy whose first part was here.
   std::optional<TimePoint> begun_;
 };

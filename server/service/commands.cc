@@ -176,7 +176,9 @@ class Report : public ExecutorCommand {
     answer.tables = ReportTables(shards.tables(), {});
     for (const auto& [id, report] : reports) {
       if (shards.Find(id)->place().tail) AddReports(answer.tables, report);
-      if (shards.view().map.chains[id.value()].members.size() > 1) {
+      // What is still being copied to here is not all of the shard.
+      const bool has_others = shards.view().map.chains[id.value()].members.size() > 1;
+      if (has_others && shards.IsMember(id)) {
         answer.copies.push_back(SumOf(id, report));
       }
     }

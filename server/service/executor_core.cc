@@ -17,7 +17,7 @@ constexpr Duration kSizesEvery = milliseconds(500);
 
 ExecutorCore::ExecutorCore(ExecutorOptions options, std::function<void()> wake)
     : options_(std::move(options)),
-      state_(std::move(wake), options_.move_rate),
+      state_(std::move(wake), options_.move_rate, options_.lease),
       frontend_(options_.tables, options_.pull_timeout) {}
 
 void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
@@ -44,7 +44,7 @@ void ExecutorCore::EndTurn(TimePoint now) {
   NoteProgress();
 }
 
-// Moves time on for rows that expire by time, and now and then takes the sizes of the tables.
+// Moves time on for rows that expire by time, and now and then takes the sizes.
 void ExecutorCore::PassTime(TimePoint now) {
   ShardSet* const shards = state_.shards();
   // While a log is replayed, it says when time has passed.
@@ -55,7 +55,8 @@ void ExecutorCore::PassTime(TimePoint now) {
   time_passed_until_ = now;
   if (shards == nullptr || now < next_sizes_) return;
   next_sizes_ = now + kSizesEvery;
-  sizes_ = SizesOf(shards->tables(), shards->shards());
+  sizes_ = {SizesOf(shards->tables(), shards->shards()), {}, state_.links().silent()};
+  state_.AddTo(sizes_->chains);
 }
 
 void ExecutorCore::WorkOnTier() {
@@ -76,7 +77,9 @@ void ExecutorCore::WorkOnTier() {
 
 void ExecutorCore::WorkOnCommand(TimePoint now) {
   if (command_ == nullptr) return;
+  SetDoing("an order");
   std::optional<ExecutorAnswer> answer = command_->Work(now, state_);
+  SetDoing("");
   if (!answer.has_value()) return;
   // After an error only some rows are there, so nothing is served.
   if (command_->replaces_rows() && answer->status.ok()) {
@@ -90,10 +93,12 @@ void ExecutorCore::WorkOnCommand(TimePoint now) {
 void ExecutorCore::WorkOnChains(TimePoint now) {
   if (state_.shards() == nullptr) return;
   state_.FollowMap(now);
+  SetDoing("a copy of a shard");  // Which it reads from disk, too.
   const Status copied =
       state_.copying()
           ? state_.copies().Work(now, *state_.shards(), *state_.tier(), state_.links(), letters_)
           : OkStatus();
+  SetDoing("");
   if (copied.code() == StatusCode::kOutOfRange) {
     LogWarn("server.bad_copy", {{"problem", MessageOf(copied)}});
   } else if (!copied.ok()) {
@@ -105,7 +110,9 @@ void ExecutorCore::WorkOnChains(TimePoint now) {
 void ExecutorCore::CommitLog(TimePoint now) {
   RecordLog* const log = state_.log();
   if (log == nullptr) return;
+  SetDoing("a write to its log");
   const Status written = log->Commit();
+  SetDoing("");
   frontend_.OnCommit(written, outgoing_);
   log_bytes_ = log->bytes();
   // Other servers are told of nothing that is not in the log. What they miss is sent again.

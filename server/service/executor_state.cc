@@ -10,7 +10,7 @@ void ExecutorState::Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions
   copies_.Reset();
   log_.reset();
   tier_.reset();
-  links_ = ChainLinks(shards.frames);
+  links_ = ChainLinks(shards.frames, lease_);
   shards_ = std::make_unique<ShardSet>(std::move(shards));
   disk_ = std::move(disk);
   disk_.wake = wake_;
@@ -126,6 +126,11 @@ void ExecutorState::RenewTier() {
   tier_.reset();  // Only one tier may use the shards at a time.
   tier_ = std::make_unique<DiskTier>(disk_, *shards_);
   shards_->Attach(tier_.get());
+}
+
+void ExecutorState::AddTo(ChainReport& report) const {
+  report.kept_bytes += links_.kept_bytes();
+  if (shards_ != nullptr) copies_.AddTo(report, *shards_);
 }
 
 }  // namespace dt::server

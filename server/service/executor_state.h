@@ -21,8 +21,11 @@ class ExecutorState : private RecordSink {
  public:
   // `wake` is called on the disk's threads when the tier has work; it must not block.
   // `move_rate`: limit for the bytes per second of shards that are copied from here; 0: none.
-  explicit ExecutorState(std::function<void()> wake, uint64_t move_rate = 0)
+  // `lease`: see ChainLinks::silent.
+  explicit ExecutorState(std::function<void()> wake, uint64_t move_rate = 0,
+                         Duration lease = seconds(3))
       : wake_(std::move(wake)),
+        lease_(lease),
         copies_(move_rate, [this](const CopyRequest& part) { OnPart(part); }) {}
 
   // Replaces everything by shards without rows, and no log.
@@ -57,6 +60,8 @@ class ExecutorState : private RecordSink {
   const ShardCopies& copies() const { return copies_; }
   ChainLinks& links() { return links_; }
   const ChainLinks& links() const { return links_; }
+  // Adds what is done for other members of the chains.
+  void AddTo(ChainReport& report) const;
   // The log's first segment; 0: there is no log.
   uint64_t first_segment() const { return log_ == nullptr ? 0 : log_->first_segment(); }
 
@@ -66,6 +71,7 @@ class ExecutorState : private RecordSink {
   void Rewire(TimePoint now);
 
   const std::function<void()> wake_;
+  const Duration lease_;
   std::unique_ptr<ShardSet> shards_;
   DiskTierOptions disk_;
   std::unique_ptr<DiskTier> tier_;  // The tier below shards_.

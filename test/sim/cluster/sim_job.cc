@@ -77,9 +77,9 @@ void Write(const std::string& path, const std::string& text) {
 }  // namespace
 
 std::string_view NameOf(Mode mode) {
-  constexpr std::string_view kNames[] = {
-      "synchronous", "log",    "bounded",         "unbounded",   "bounded, log",
-      "chains",      "bounded, chains", "log, chains", "bounded, log, chains"};
+  constexpr std::string_view kNames[] = {"synchronous",     "log",          "bounded",
+                                         "unbounded",       "bounded, log", "chains",
+                                         "bounded, chains", "log, chains",  "bounded, log, chains"};
   return kNames[static_cast<int>(mode)];
 }
 

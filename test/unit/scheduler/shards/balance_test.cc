@@ -115,6 +115,34 @@ TEST(Balance, AServerThatDrainsIsLeftWithNothing) {
   }
 }
 
+TEST(Balance, TheCopiesLeftAreThoseThatCome) {
+  BalanceInput input = InputOf({"a", "b", "c", "d"}, 2);
+  ShardMap map = MapOf(InputOf({"a", "b", "c"}, 2));
+  EXPECT_EQ(CopiesLeft(map, InputOf({"a", "b", "c"}, 2)), 0u);
+  input.servers[0].draining = true;
+  const uint32_t in_all = CopiesLeft(map, input);
+  EXPECT_GE(in_all, LoadOf(map)[ProcessId(1)]);
+  uint32_t done = 0;
+  for (; done <= in_all; ++done) {
+    while (std::optional<ShardMap> next = NextMap(map, input)) map = *std::move(next);
+    EXPECT_NEAR(CopiesLeft(map, input), in_all - done, in_all / 4.0);
+    const auto copied =
+        std::ranges::find_if(map.chains, [](const Chain& c) { return !c.syncing.empty(); });
+    if (copied == map.chains.end()) break;
+    map = WithMember(map, ShardId(static_cast<uint32_t>(copied - map.chains.begin())));
+  }
+  EXPECT_NEAR(done, in_all, in_all / 4.0) << "the order in which copies end changes little";
+  EXPECT_EQ(CopiesLeft(map, input), 0u);
+}
+
+TEST(Balance, ChainsAreShortWithoutALostServer) {
+  const ShardMap map = MapOf(InputOf({"a", "b", "c"}, 2));
+  EXPECT_EQ(ShortChains(map, 2), 0u);
+  const std::optional<ShardMap> without = Without(map, ProcessId(2));
+  ASSERT_TRUE(without.has_value());
+  EXPECT_EQ(ShortChains(*without, 2), LoadOf(map)[ProcessId(2)]);
+}
+
 TEST(Balance, AMemberIsRemovedOnlyWhenEnoughOthersHaveTheShard) {
   BalanceInput input = InputOf({"a", "b", "c"}, 2);
   ShardMap map = MapOf(input);
