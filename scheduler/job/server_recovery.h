@@ -1,8 +1,8 @@
-// Processes that end or fall silent. The loss of a worker ends the job. So does the loss of a server
-// that has shards which nobody else has, unless it keeps a log: then the job waits for a successor,
-// which is a process with the same server token (the random name of the server's directory). A
-// member that is present is never replaced, so that a process that has learned its token cannot
-// displace it.
+// Processes that end or fall silent. The loss of a worker ends the job. So does the loss of a
+// server that has shards which nobody else has, unless it keeps a log: then the job waits for a
+// successor, which is a process with the same server token (the random name of the server's
+// directory). A member that is present is never replaced, so that a process that has learned its
+// token cannot displace it.
 //
 //   member ──ended, silent for a lease, stopped──▶ away ──successor joins, is Ready──▶ member
 //                                                   └─wait_for_server──▶ lost

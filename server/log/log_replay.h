@@ -1,7 +1,7 @@
-// Replays a server's log into its shards, which follow its records. Passed over are records that are
-// in the checkpoint already, and entries of shards that are no more here. A shard that was copied to
-// here begins anew with the first part of its copy (logged_part.h); without that part, the
-// checkpoint is newer than the copy. Owned by the executor's thread.
+// Replays a server's log into its shards, which follow its records. Passed over are records that
+// are in the checkpoint already, and entries of shards that are no more here. A shard that was
+// copied to here begins anew with the first part of its copy (logged_part.h); without that part,
+// the checkpoint is newer than the copy. Owned by the executor's thread.
 #pragma once
 
 #include <functional>

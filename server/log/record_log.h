@@ -57,9 +57,9 @@ class RecordLog {
   // True after the disk failed in a way that trying again cannot mend.
   bool broken() const { return broken_; }
 
-  // Called at the cut of a checkpoint: later records go into a new segment. Segments from `keep_from`
-  // on are needed beside the checkpoint. After an error the present one stays in use, and Cut keeps
-  // it.
+  // Called at the cut of a checkpoint: later records go into a new segment. Segments from
+  // `keep_from` on are needed beside the checkpoint. After an error the present one stays in use,
+  // and Cut keeps it.
   Status BeginSegmentAtCut(Step step, uint64_t keep_from = ~uint64_t{0});
   // Begins a new generation: what was logged before no longer counts, and the caller removes its
   // segments.

@@ -1,5 +1,5 @@
-// Goal: servers that have copies of shards may be lost, hang, join and be drained, and the job comes
-// to the end of a job that nothing happened to. Method: that of cluster_test.cc.
+// Goal: servers that have copies of shards may be lost, hang, join and be drained, and the job
+// comes to the end of a job that nothing happened to. Method: that of cluster_test.cc.
 #include <gtest/gtest.h>
 
 #include "test/sim/cluster/stories.h"
