@@ -67,13 +67,20 @@ TEST_F(ServerRecoveryTest, AServerThatHangsIsLostAfterHalfALeaseIfAnotherHasItsS
 
 TEST_F(ServerRecoveryTest, AServerIsWaitedForAndThenLost) {
   OthersLive(At(7), logged_);
+  const auto loss = recovery_.CheckLeases(At(7));
+  ASSERT_TRUE(loss.has_value());
+  EXPECT_TRUE(loss->may_return);
+  recovery_.SetAway(At(7), logged_, loss->how);
   EXPECT_FALSE(recovery_.CheckLeases(At(7)).has_value());
   EXPECT_TRUE(recovery_.IsGone(logged_.id));
   EXPECT_EQ(job_.EventKinds(), Names{"server_lost"});
   OthersLive(At(67), logged_);
   EXPECT_FALSE(recovery_.CheckLeases(At(67)).has_value());
   OthersLive(At(68), logged_);
-  EXPECT_EQ(recovery_.CheckLeases(At(68))->id, logged_.id);
+  const auto end = recovery_.CheckLeases(At(68));
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->id, logged_.id);
+  EXPECT_FALSE(end->may_return);
 }
 
 TEST_F(ServerRecoveryTest, OneThatWasOnlySilentHasRecoveredWhenItIsHeardOf) {
