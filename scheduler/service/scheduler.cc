@@ -330,7 +330,7 @@ Result<std::unique_ptr<Scheduler>> Scheduler::Open(SchedulerOptions options) {
     DT_TRY(std::unique_ptr<StateStore> state, OpenRocksStateStore(options.job.run_dir + "/state"));
     DT_TRY(runs, RunStore::Open(std::move(state)));
     DT_TRY(found, BindAndFindRun(options.job, options.network, options.listen,
-                                         options.follows_killed, *runs));
+                                 options.follows_killed, *runs));
   }
   auto scheduler =
       std::make_unique<SchedulerImpl>(std::move(options), std::move(found.socket), std::move(runs));
