@@ -171,26 +171,27 @@ Status ShardCopies::OnCopy(CopyRequest message, ShardSet& shards) {
     }
     in = {.from = message.from, .session = message.session};
   }
-  if (message.number != in.next || in.waiting.has_value()) {
+  if (message.number != in.next + in.waiting.size() || in.waiting.size() == kPartsAhead) {
     in.tell = true;
     return OkStatus();
   }
-  in.waiting = std::move(message);
+  in.waiting.push_back(std::move(message));
   return OkStatus();
 }
 
 Result<bool> ShardCopies::Take(ShardId id, Incoming& in, ShardSet& shards, DiskTier& tier,
                                ChainLinks& links) {
-  DT_TRY(const bool taken, Apply(*in.waiting, shards, tier));
+  CopyRequest& part = in.waiting.front();
+  DT_TRY(const bool taken, Apply(part, shards, tier));
   if (!taken) return false;
-  if (on_part_ != nullptr) on_part_(*in.waiting);
-  if (in.waiting->end) {
+  if (on_part_ != nullptr) on_part_(part);
+  if (part.end) {
     links.FollowTail(shards, id);
     in.done = true;
   }
   ++in.next;
   in.tell = true;
-  in.waiting.reset();
+  in.waiting.pop_front();
   return true;
 }
 
@@ -256,13 +257,13 @@ Status ShardCopies::Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainL
   }
   Status bad;
   for (auto& [id, in] : incoming_) {
-    if (in.waiting.has_value()) {
+    if (!in.waiting.empty()) {
       const Result<bool> taken = Take(id, in, shards, tier, links);
       if (!taken.ok()) {
         bad.Update(taken.status());
-        in.waiting.reset();
-      } else if (!*taken) {
-        next_work_ = std::min(next_work_, now + kNextTurn);
+        in.waiting.clear();
+      } else if (!in.waiting.empty()) {
+        next_work_ = std::min(next_work_, *taken ? now : now + kNextTurn);
       }
     }
     if (!std::exchange(in.tell, false)) continue;

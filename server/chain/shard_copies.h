@@ -19,7 +19,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,7 +99,9 @@ class ShardCopies {
     uint64_t session = 0;
     uint64_t next = 0;
     bool done = false, tell = false;
-    std::optional<CopyRequest> waiting;  // Waits for room, or for rows from disk.
+    // Parts from `next` on, at most kPartsAhead. They wait for a turn each, and for room or rows
+    // from disk.
+    std::deque<CopyRequest> waiting;
   };
 
   void FollowMap(ShardSet& shards, DiskTier& tier);

@@ -30,6 +30,9 @@ void ExecutorCore::BeginTurn(TimePoint now) {
   PassTime(now);
   WorkOnTier();
   WorkOnCommand(now);
+  if (state_.shards() == nullptr) return;
+  state_.FollowMap(now);
+  frontend_.TakeEarly(now);
 }
 
 void ExecutorCore::OnMessage(TimePoint now, PeerMessage message) {
