@@ -52,8 +52,8 @@ class ShardCopies {
   void OnCopyAck(TimePoint now, const CopyAckRequest& message, const ShardSet& shards,
                  ChainLinks& links);
 
-  // One turn: takes parts that have waited for room, makes and sends the next ones. Errors: those
-  // of the disk.
+  // One turn: takes the next part of each shard that is copied to here, if there is room, makes and
+  // sends the next ones of the shards that are copied from here. Errors: those of the disk.
   Status Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainLinks& links,
               std::vector<ChainLinks::Letter>& letters);
   // Takes the next part of a shard that is being copied to here. False: it must wait for the disk.

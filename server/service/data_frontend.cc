@@ -115,7 +115,8 @@ void DataFrontend::OnRecords(TimePoint now, const PeerId& peer, RecordsRequest m
 
 void DataFrontend::OnCopy(TimePoint now, const PeerId& peer, CopyRequest message) {
   if (IsEarly(message.stamp, message.since)) {
-    const uint64_t bytes = message.rows.size() + message.lives.size() + message.gradients.size();
+    const uint64_t bytes = message.rows.size() + message.lives.size() + message.heads.size() +
+                           message.keys.size() + message.gradients.size();
     return KeepEarly(bytes, [this, peer, kept = std::move(message)](TimePoint later) mutable {
       OnCopy(later, peer, std::move(kept));
     });
