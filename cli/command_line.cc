@@ -203,6 +203,7 @@ class Parser {
       }
       // Not in the help: only `launch` passes it.
       sub->add_option("--child", out_.child)->group("");
+      sub->add_flag("--follows-killed", out_.follows_killed)->group("");
       sub->add_option("--listen", out_.listen, "Address to bind and to be reached at")
           ->type_name("ADDR");
     }

@@ -22,6 +22,7 @@ struct CommandLine {
   // The process id that `launch` gave this process. Only `launch` then prints errors, so that each
   // is shown once.
   std::optional<uint32_t> child;
+  bool follows_killed = false;  // `launch` starts this scheduler because the one before was killed.
 
   std::string scheduler;                  // tcp://HOST:PORT
   uint32_t server = 0;                    // drain

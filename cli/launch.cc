@@ -106,6 +106,7 @@ class Launch {
     arguments.insert(arguments.end(),
                      {"--result", results_->PathOf("scheduler"), "--resume", line_.resume});
     if (line_.no_progress) arguments.push_back("--no-progress");
+    if (!children_.empty()) arguments.push_back("--follows-killed");
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
       return Unavailable("cannot start the scheduler: {}", std::strerror(errno));
@@ -237,6 +238,7 @@ class Launch {
   Status RestoreScheduler() {
     const ChildProcess& child = children_.front();
     if (signals_.received() != 0 || !MayRestart(child)) return OkStatus();
+    if (SchedulerResult().is_object()) return OkStatus();  // The job had ended.
     ++restarts_;
     const ChildExit exit = *child.exit();
     const pid_t pid = child.pid();
@@ -348,6 +350,7 @@ class Launch {
     const ChildProcess& scheduler = children_.front();
     if (scheduler.exit()->code == 0 && scheduler.exit()->signal == 0) return OkStatus();
     if (Status said = results_->ErrorOf(scheduler); !said.ok()) return said;
+    if (scheduler.exit()->signal != 0 && SchedulerResult().is_object()) return OkStatus();
     return Unavailable("the scheduler (pid {}) {}", scheduler.pid(), scheduler.exit()->Text());
   }
 

@@ -31,6 +31,7 @@ int RunScheduler(const CommandLine& line, const JobConfig& job, Network& network
        .listen = line.listen.empty() ? job.cluster.scheduler : line.listen,
        .resume = line.resume,
        .on_begin = [&] { RemoveLeftovers(job); },
+       .follows_killed = line.follows_killed,
        .process_ends = line.child.has_value() ? STDIN_FILENO : -1,
        .on_progress = [&](const auto& p) { progress(p); }});
   if (!scheduler.ok()) return EndWithError(line, job.job, scheduler.status());

@@ -1,4 +1,7 @@
 // `dovetail status`: shows the status of a running scheduler.
+#include <algorithm>
+#include <cstdlib>
+
 #include <fmt/ranges.h>
 
 #include "cli/commands.h"
@@ -52,6 +55,65 @@ std::string FiguresOf(const Json& status) {
   return fmt::format("{}", fmt::join(known, ", "));
 }
 
+// "12 of 32 shards have 1 of 2 members", for each number of members that is too small.
+std::string ShortText(const Json& shards) {
+  std::vector<std::string> parts;
+  for (const auto& [members, count] : MemberOf(shards, "by_members").items()) {
+    if (!count.is_number() || std::atof(members.c_str()) >= NumberOf(shards, "replicas")) continue;
+    parts.push_back(fmt::format("{:.0f} of {:.0f} shards have {} of {:.0f} members",
+                                count.get<double>(), NumberOf(shards, "count"), members,
+                                NumberOf(shards, "replicas")));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void PrintCopies(const Json& shards) {
+  constexpr int kMost = 8;
+  int shown = 0;
+  for (const Json& copy : MemberOf(shards, "copies")) {
+    if (++shown > kMost) continue;
+    Print("  copying shard {:.0f} from server {:.0f} to server {:.0f}: ", NumberOf(copy, "shard"),
+          NumberOf(copy, "from"), NumberOf(copy, "to"));
+    if (NumberOf(copy, "rows_of_shard") == 0 && NumberOf(copy, "rows") == 0) {
+      Print("waits for its turn\n");
+    } else {
+      Print("{:.0f} of {:.0f} rows, {}\n",
+            std::min(NumberOf(copy, "rows"), NumberOf(copy, "rows_of_shard")),
+            NumberOf(copy, "rows_of_shard"), BytesAt(copy, "bytes"));
+    }
+  }
+  if (shown > kMost) Print("  and {} more\n", shown - kMost);
+  if (NumberOf(shards, "copies_left") == 0) return;
+  Print("  shards left to copy: {:.0f}, about {}", NumberOf(shards, "copies_left"),
+        BytesAt(shards, "bytes_left"));
+  if (MemberOf(shards, "bytes_per_second").is_number()) {
+    Print(", {}/s", BytesAt(shards, "bytes_per_second"));
+  }
+  if (MemberOf(shards, "seconds_left").is_number()) {
+    Print(", about {:.0f} s left", NumberOf(shards, "seconds_left"));
+  }
+  Print("\n");
+}
+
+void PrintShards(const Json& status) {
+  const Json& shards = MemberOf(status, "shards");
+  if (!shards.is_object()) return;
+  const std::string are_short = ShortText(shards);
+  Print("  {:.0f} shards with {:.0f} cop{} each, version {:.0f} of the map{}{}\n",
+        NumberOf(shards, "count"), NumberOf(shards, "replicas"),
+        NumberOf(shards, "replicas") == 1 ? "y" : "ies", NumberOf(shards, "map_version"),
+        are_short.empty() ? "" : "; ", are_short);
+  for (const Json& p : MemberOf(status, "processes")) {
+    const Json& draining = MemberOf(p, "draining");
+    if (!draining.is_boolean() || !draining.get<bool>()) continue;
+    Print("  server {:.0f} drains: {:.0f} shards left\n", NumberOf(p, "id"), NumberOf(p, "shards"));
+  }
+  PrintCopies(shards);
+  for (const Json& lost : MemberOf(shards, "lost")) {
+    if (lost.is_string()) Print("  lost: {}\n", lost.get<std::string>());
+  }
+}
+
 void PrintStatus(const Json& status) {
   Print("job {}: {}, epoch {:.0f} of {:.0f}, step {:.0f} of {:.0f}\n", TextOf(status, "job", "?"),
         TextOf(status, "phase", "?"), NumberOf(status, "epoch"), NumberOf(status, "epochs"),
@@ -75,6 +137,7 @@ void PrintStatus(const Json& status) {
   const std::string places = TextOf(status, "places");
   if (!places.empty()) Print("  the plan has {}\n", places);
   PrintAccelerators(status);
+  PrintShards(status);
   const Json& tables = MemberOf(status, "tables");
   if (!tables.is_object() || tables.empty()) return;
   Print("  {:<16} {:>13} {:>13} {:>13} {:>10} {:>15} {:>13} {:>13} {:>13}\n", "table", "rows",

@@ -1,6 +1,7 @@
 // Which servers hold which shard. A map is a value; a change is a new map with a higher version.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,11 @@ struct Chain {
   // Servers to which the tail copies the shard. They are no members yet, and serve nothing. At most
   // one.
   std::vector<ProcessId> syncing = {};
-  DT_FIELDS(since, members, syncing)
+  MapVersion syncing_since = {};  // The version at which this copying was ordered.
+  DT_FIELDS(since, members, syncing, syncing_since)
 
+  // Names the copying that is under way: it begins anew with another number.
+  MapVersion copied_since() const { return std::max(since, syncing_since); }
   ProcessId head() const { return members.front(); }
   ProcessId tail() const { return members.back(); }
   bool Has(ProcessId server) const;  // As a member.

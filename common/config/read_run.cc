@@ -259,9 +259,12 @@ void ReadRun(const MapReader& root, JobConfig& job) {
     log.Report("max_bytes", fmt::format("found {}, expected 1 MiB or more",
                                         BytesText(job.checkpoint.log.max_bytes)));
   }
-  if (job.cluster.replicas > 1 && job.checkpoint.durability == Durability::kLog) {
+  const auto by_time = [](const TableConfig& table) { return table.life.expiry_time > Duration(); };
+  if (job.cluster.replicas > 1 && job.checkpoint.durability == Durability::kLog &&
+      std::ranges::any_of(job.model.tables, by_time)) {
     ReportNotYet(root, "checkpoint.durability",
-                 "found log, which is not available yet with cluster.replicas above 1");
+                 "found log, which is not available yet with cluster.replicas above 1 and "
+                 "expiry.hours");
   }
   if (job.cluster.server.dir.empty()) job.cluster.server.dir = job.run_dir;
   if (job.data.cache_dir.empty()) job.data.cache_dir = job.run_dir + "/cache";

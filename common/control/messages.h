@@ -151,7 +151,7 @@ struct MapChangedMessage {
 struct ShardCopiedMessage {
   ShardId shard;
   ProcessId to;
-  MapVersion since;  // Chain::since, as the tail knows it.
+  MapVersion since;  // Chain::copied_since(), as the tail knows it.
   DT_FIELDS(shard, to, since)
 };
 // From `dovetail drain`, which does not join: the job is to go on without this server.

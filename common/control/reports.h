@@ -50,14 +50,40 @@ struct DataReadyMessage {
   std::vector<ColumnSpec> columns;
   DT_FIELDS(train_rows, valid_rows, test_rows, rows_skipped, fingerprint, columns)
 };
+// A shard that is being copied from a server to another one.
+struct CopyReport {
+  ShardId shard;
+  ProcessId to;
+  uint64_t bytes = 0;  // The other server has taken so many.
+  // Rows sent; rows that change meanwhile are sent again, and count again. The shard's rows.
+  uint64_t rows = 0, rows_of_shard = 0;
+  DT_FIELDS(shard, to, bytes, rows, rows_of_shard)
+};
+// What a server does for the other members of its shards' chains, and for those that come.
+struct ChainReport {
+  uint64_t kept_bytes = 0;    // Records in memory that others have not acknowledged.
+  uint64_t copied_bytes = 0;  // Of shards, taken by other servers since this process began.
+  std::vector<CopyReport> copies;
+  DT_FIELDS(kept_bytes, copied_bytes, copies)
+};
+// A thread of a server that owns shards.
+struct ExecutorReport {
+  double turn_age = 0;  // Seconds since its last turn began.
+  std::string doing;    // What it does that may take long; empty: nothing.
+  DT_FIELDS(turn_age, doing)
+};
 // Sent at least four times in a lease.
 struct HeartbeatMessage {
   Step step = 0;         // Workers: steps done. Servers: the lowest applied step.
   uint64_t samples = 0;  // Workers: samples trained so far.
   ProcessStats stats;
-  uint64_t log_bytes = 0;           // Servers: bytes of the log on disk.
-  std::vector<TableReport> tables;  // Sizes; expired rows may still be counted.
-  DT_FIELDS(step, samples, stats, log_bytes, tables)
+  uint64_t log_bytes = 0;                 // Servers: bytes of the log on disk.
+  std::vector<TableReport> tables;        // Sizes; expired rows may still be counted.
+  ChainReport chains;                     // Servers.
+  std::vector<ExecutorReport> executors;  // Servers.
+  bool waiting = false;                   // Workers: for answers of servers.
+  std::vector<ProcessId> unreachable;     // Servers that have not answered for a lease.
+  DT_FIELDS(step, samples, stats, log_bytes, tables, chains, executors, waiting, unreachable)
 };
 
 }  // namespace dt

@@ -156,7 +156,7 @@ struct CopyRequest {
   Stamp stamp;
   ProcessId from;
   ShardId shard;
-  MapVersion since;      // As in RecordPart.
+  MapVersion since;      // Chain::copied_since().
   uint64_t session = 0;  // Another number whenever the copying begins anew.
   uint64_t number = 0;   // From 0.
   Frame rows;            // See server/chain/copy_rows.h.

@@ -21,15 +21,17 @@ void Read(BudgetReader& in, const typename TableOf<T>::type& table, T& value);
 
 template <class T, class Vector>
 void ReadItems(BudgetReader& in, const Vector* from, std::vector<T>& to) {
-  if (from == nullptr || !in.Charge(from->size(), sizeof(T))) return;
-  to.resize(from->size());
-  for (flatbuffers::uoffset_t i = 0; i < from->size() && in.ok(); ++i) {
-    if constexpr (kIsId<T>) {
-      to[i] = T(from->Get(i));
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      to[i] = in.Text(from->Get(i));
-    } else {
-      Read(in, *from->Get(i), to[i]);
+  if constexpr (kIsId<T>) {
+    for (const auto number : in.Numbers(from)) to.push_back(T(number));
+  } else {
+    if (from == nullptr || !in.Charge(from->size(), sizeof(T))) return;
+    to.resize(from->size());
+    for (flatbuffers::uoffset_t i = 0; i < from->size() && in.ok(); ++i) {
+      if constexpr (std::is_same_v<T, std::string>) {
+        to[i] = in.Text(from->Get(i));
+      } else {
+        Read(in, *from->Get(i), to[i]);
+      }
     }
   }
 }

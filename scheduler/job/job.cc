@@ -83,6 +83,10 @@ void Job::TakeJoin(TimePoint now, Incarnation from, const JoinMessage& join) {
     if (known != nullptr) return out_.Send(*known, *record_.end);
     return admission_.Refuse(now, from, join.role, Unavailable("the job has ended"));
   }
+  if (const Member* const former = members_.FindClaimed(join);
+      former && phase() >= JobPhase::kStarting) {
+    members_.SetClaimed(now, former->id);
+  }
   if (known == nullptr && members_.FindToken(join.server_token) != nullptr) {
     recovery_.AddSuccessor(now, join);
     return SettleSuccessors(now);
@@ -105,9 +109,12 @@ void Job::Send(const std::vector<Rendezvous::Answer>& answers) {
 
 void Job::Tick(TimePoint now) {
   if (phase() == JobPhase::kEnded) return;
-  if (const std::optional<ServerRecovery::Loss> loss = recovery_.CheckLeases(now)) {
-    const Member& lost = *members_.Find(loss->id);
-    if (!Remove(now, lost, loss->how)) FailLost(now, lost, loss->how);
+  while (const std::optional<ServerRecovery::Loss> loss = recovery_.CheckLeases(now)) {
+    Lose(now, *loss);
+    if (phase() == JobPhase::kEnded) return;
+  }
+  if (const auto suspect = recovery_.CheckSuspects(now); suspect && phase() == JobPhase::kRunning) {
+    Lose(now, *suspect);
   }
   SettleSuccessors(now);
   const Status in_time = start_.CheckTime(now);
@@ -180,8 +187,7 @@ void Job::OnProcessEnd(TimePoint now, const std::string& host, const ProcessEnd&
     return Fail(now, WithHint(Unavailable("{} (pid {}) {}", end.name, end.pid, end.how),
                               "it had not joined yet; see its log"));
   }
-  if (recovery_.CanReplace(*member) && end.returns) return recovery_.SetAway(now, *member, end.how);
-  if (!Remove(now, *member, end.how)) FailLost(now, *member, end.how);
+  Lose(now, {member->id, end.how, end.returns && recovery_.CanReplace(*member)});
   Advance(now);
 }
 
@@ -191,16 +197,23 @@ Status Job::CheckLateJoin(const JoinMessage& join) const {
                     "start all workers of a job together");
   }
   if (options_.goal == Goal::kEvaluate) return Invalid("the evaluation has begun");
-  if (options_.job.checkpoint.durability != Durability::kLog) return OkStatus();
-  return WithHint(Invalid("the job has begun; servers that join it later are not available yet "
-                          "with checkpoint.durability log"),
-                  "start all servers of the job together");
+  return CheckMoves();
+}
+
+// Time passes for a shard by records, which its members must have cut off their logs at the same
+// place.
+Status Job::CheckMoves() const {
+  const auto by_time = [](const TableConfig& table) { return table.life.expiry_time > Duration(); };
+  const bool logged = options_.job.checkpoint.durability == Durability::kLog;
+  if (!logged || std::ranges::none_of(options_.job.model.tables, by_time)) return OkStatus();
+  return WithHint(Invalid("the job keeps a log, and has rows that expire by time: its shards stay "
+                          "where they are"),
+                  "use expiry.steps instead of expiry.hours, or start all servers together");
 }
 
 // A shard changes its members only when no order is out during which that would matter.
 void Job::MoveShards(TimePoint now) {
-  if (!training_ || training_->cutting()) return;
-  if (options_.job.checkpoint.durability == Durability::kLog) return;
+  if (!training_ || training_->cutting() || !CheckMoves().ok()) return;
   const bool fixed = std::ranges::any_of(record_.orders.out, [](const OrdersOut::Out& out) {
     return std::holds_alternative<LoadOrder>(out.order.what) ||
            std::holds_alternative<FinishOrder>(out.order.what);
@@ -217,7 +230,13 @@ void Job::ReleaseDrained(TimePoint now) {
     DismissIfGone(server.incarnation());
     out_.AddEvent(now, "server_drained", {{"id", int64_t{id.value()}}});
     LogInfo("job.server_drained", {{"who", server.Name()}});
+    recovery_.Forget(id);
     members_.Remove(id);
+  }
+  // They would have gone on as the servers that are released now.
+  for (const JoinMessage& successor : recovery_.TakeSuccessorsOfNobody()) {
+    record_.gone.push_back({successor.incarnation, "", true});
+    DismissIfGone(successor.incarnation);
   }
 }
 
@@ -225,31 +244,53 @@ Status Job::Drain(TimePoint now, ProcessId server) {
   if (phase() != JobPhase::kRunning || !training_) {
     return Invalid("the job is {}; a server can be drained while it trains", NameOf(phase()));
   }
-  if (options_.job.checkpoint.durability == Durability::kLog) {
-    return Invalid("draining is not available yet with checkpoint.durability log");
-  }
+  DT_TRY_STATUS(CheckMoves());
   DT_TRY_STATUS(moves_.Drain(now, server));
   Advance(now);
   return OkStatus();
 }
 
+void Job::Lose(TimePoint now, const ServerRecovery::Loss& loss) {
+  const Member& lost = *members_.Find(loss.id);
+  if (Remove(now, lost, loss.how)) {
+    JoinOrphans(now);
+  } else if (loss.may_return) {
+    recovery_.SetAway(now, lost, loss.how);
+  } else {
+    FailLost(now, lost, loss.how);
+  }
+}
+
 bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {
   if (server.role() != Role::kServer || phase() < JobPhase::kStarting) return false;
-  std::optional<ShardMap> next = Without(record_.map, server.id);
-  if (!next.has_value()) return false;
   const ProcessId id = server.id;
-  const std::string why = fmt::format("{} {}", server.Name(), how);
-  record_.gone.push_back({server.incarnation(), why});
-  DismissIfGone(server.incarnation());
-  out_.AddEvent(now, "server_lost", {{"id", int64_t{id.value()}}, {"how", how}});
-  LogWarn("job.goes_on_without_server", {{"why", why}, {"map", next->version.value()}});
-  members_.Remove(id);
-  orders_.Remove(id);
-  SetMap(context_, *std::move(next));
-  if (!training_) return true;
+  ShardMap next = Without(record_.map, id);
+  const bool gone = !HasShards(next, id);
+  const bool changed = next.version != record_.map.version;
+  if (gone) {
+    const std::string why = fmt::format("{} {}", server.Name(), how);
+    record_.gone.push_back({server.incarnation(), why});
+    DismissIfGone(server.incarnation());
+    if (!recovery_.IsGone(id)) {
+      out_.AddEvent(now, "server_lost", {{"id", int64_t{id.value()}}, {"how", how}});
+    }
+    recovery_.Forget(id);
+    LogWarn("job.goes_on_without_server", {{"why", why}, {"map", next.version.value()}});
+    members_.Remove(id);
+    orders_.Remove(id);
+  }
+  if (changed) SetMap(context_, std::move(next));
+  if (!training_ || !(gone || changed)) return gone;
   const Status settled = training_->OnRemoved(now, id);
   if (!settled.ok()) Fail(now, settled);
-  return true;
+  return gone;
+}
+
+// They have waited for a member to be away, and now it is none.
+void Job::JoinOrphans(TimePoint now) {
+  for (const JoinMessage& join : recovery_.TakeSuccessorsOfNobody()) {
+    TakeJoin(now, join.incarnation, join);
+  }
 }
 
 bool Job::DismissIfGone(Incarnation from) {

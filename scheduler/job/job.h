@@ -55,6 +55,7 @@ class Job {
   // How the job has ended: OK, Cancelled (stopped on request), or why it failed.
   const Status& outcome() const { return outcome_; }
   const Membership& membership() const { return members_; }
+  const ShardMoves& moves() const { return moves_; }
   // Time since this scheduler's start.
   double SecondsAt(TimePoint now) const { return SecondsBetween(begin_, now); }
   // For display; empty until the plan is made.
@@ -87,13 +88,18 @@ class Job {
   // Sends what a process needs that begins a session: the start, the orders that it has not carried
   // out, and a recall that it has not answered. Nothing before the job starts.
   void SendState(const Member& to);
-  // Goes on without a server, if the other members of its chains have all that it had. Returns
-  // false if it cannot.
+  // A process is lost. The job goes on without a server, as far as the other members of its chains
+  // have what it had. If it has more, the job waits for its successor, or ends.
+  void Lose(TimePoint now, const ServerRecovery::Loss& loss);
+  // Takes the server out of the chains that have other members. Returns whether it is gone.
   bool Remove(TimePoint now, const Member& server, const std::string& how);
+  void JoinOrphans(TimePoint now);
   void MoveShards(TimePoint now);
   void ReleaseDrained(TimePoint now);
   // Nothing, or why this process may not join now.
   Status CheckLateJoin(const JoinMessage& join) const;
+  // Nothing, or why shards may not change servers.
+  Status CheckMoves() const;
   void FailLost(TimePoint now, const Member& member, const std::string& how);
   void End(TimePoint now, Status outcome);
   void Send(const std::vector<Rendezvous::Answer>& answers);

@@ -27,6 +27,7 @@ struct Job::MessageHandler {
   }
   Status operator()(const HeartbeatMessage& report) {
     job.members_.Report(from.incarnation(), report);
+    job.moves_.OnReport(now, from, report);
     if (job.training_) job.training_->OnReport(now, from, report);
     return OkStatus();
   }

@@ -1,10 +1,12 @@
 #include "scheduler/job/server_recovery.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "scheduler/membership/suspects.h"
 
 namespace dt::scheduler {
 namespace {
@@ -25,13 +27,14 @@ bool ServerRecovery::CanReplace(const Member& member) const {
   return member.role() == Role::kServer && member.join.server_token != 0;
 }
 
-std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) {
-  while (const Member* const silent = job_.members.Lost(now)) {
-    const std::string how = Silence(job_.members.presence(silent->id).heard, now);
-    if (!CanReplace(*silent)) return Loss{silent->id, how};
-    SetAway(now, *silent, how);
-  }
-  return AwayTooLong(now);
+std::optional<ServerRecovery::Loss> ServerRecovery::CheckLeases(TimePoint now) const {
+  const Member* const silent = job_.members.Lost(now);
+  if (silent == nullptr) return AwayTooLong(now);
+  const Presence& its = job_.members.presence(silent->id);
+  const std::string how =
+      Silence(its.heard, now) +
+      (its.claimed_since.has_value() ? ", and another process has its addresses" : "");
+  return Loss{silent->id, how, CanReplace(*silent)};
 }
 
 std::optional<ServerRecovery::Loss> ServerRecovery::AwayTooLong(TimePoint now) const {
@@ -40,6 +43,25 @@ std::optional<ServerRecovery::Loss> ServerRecovery::AwayTooLong(TimePoint now) c
     if (!presence.away_since.has_value()) continue;
     if (now - *presence.away_since <= job_.options.job.cluster.wait_for_server) continue;
     return Loss{server->id, Silence(presence.heard, now)};
+  }
+  return std::nullopt;
+}
+
+// Those that complain may not have noticed yet that the server answers again.
+std::optional<ServerRecovery::Loss> ServerRecovery::CheckSuspects(TimePoint now) {
+  const ShardMap& map = job_.record.map;
+  const Duration lease = job_.options.job.cluster.lease;
+  const std::vector<Suspect> suspects = SuspectsOf(job_.members, map, now, lease);
+  std::erase_if(suspected_since_, [&](const auto& entry) {
+    return std::ranges::count(suspects, entry.first, &Suspect::id) == 0;
+  });
+  for (const Suspect& suspect : suspects) {
+    if (!suspected_since_.try_emplace(suspect.id, now).second) continue;
+    LogWarn("job.server_suspected",
+            {{"who", job_.members.Find(suspect.id)->Name()}, {"why", suspect.how}});
+  }
+  for (const Suspect& suspect : Removable(suspects, map)) {
+    if (now - suspected_since_.at(suspect.id) >= lease / 2) return Loss{suspect.id, suspect.how};
   }
   return std::nullopt;
 }
@@ -77,6 +99,16 @@ void ServerRecovery::ForgetSuccessor(const std::string& host, int64_t pid) {
   std::erase_if(successors_, [&](const Successor& successor) {
     return successor.join.pid == pid && successor.join.host == host;
   });
+}
+
+std::vector<JoinMessage> ServerRecovery::TakeSuccessorsOfNobody() {
+  std::vector<JoinMessage> joins;
+  std::erase_if(successors_, [&](const Successor& successor) {
+    const bool nobody = job_.members.FindToken(successor.join.server_token) == nullptr;
+    if (nobody) joins.push_back(successor.join);
+    return nobody;
+  });
+  return joins;
 }
 
 std::vector<ProcessId> ServerRecovery::SettleSuccessors(TimePoint now) {

@@ -1,7 +1,8 @@
-// Processes that end or fall silent. The loss of a worker ends the job. The loss of a server does
-// too, unless it keeps a log: then the job waits for a successor, which is a process with the same
-// server token (the random name of the server's directory). A member that is present is never
-// replaced, so that a process that has learned its token cannot displace it.
+// Processes that end or fall silent. The loss of a worker ends the job. So does the loss of a
+// server that has shards which nobody else has, unless it keeps a log: then the job waits for a
+// successor, which is a process with the same server token (the random name of the server's
+// directory). A member that is present is never replaced, so that a process that has learned its
+// token cannot displace it.
 //
 //   member ──ended, silent for a lease, stopped──▶ away ──successor joins, is Ready──▶ member
 //                                                   └─wait_for_server──▶ lost
@@ -20,28 +21,35 @@ namespace dt::scheduler {
 
 class ServerRecovery {
  public:
-  // A process that is lost and cannot be replaced, and how it was lost.
+  // A process that is lost, and how it was lost.
   struct Loss {
     ProcessId id;
     std::string how;
+    bool may_return = false;  // A successor may replace it.
   };
 
   ServerRecovery(JobContext& job, Admission& admission) : job_(job), admission_(admission) {}
 
   // Whether the job can replace this member by a successor.
   bool CanReplace(const Member& member) const;
-  // Members whose leases have run out become away, if they can be replaced. Returns a member that
-  // cannot, or that has been away for too long.
-  std::optional<Loss> CheckLeases(TimePoint now);
+  // A member whose lease has run out, or that has been away for too long. Call it again when it is
+  // away, or no member any more.
+  std::optional<Loss> CheckLeases(TimePoint now) const;
+  // Servers that live and are of no use (membership/suspects.h). Returns one that has been so for
+  // half a lease, if others have all that it has.
+  std::optional<Loss> CheckSuspects(TimePoint now);
   void SetAway(TimePoint now, const Member& member, std::string_view why);
   // The member was away, and has been heard again, or its successor is ready.
   void OnRecovered(TimePoint now, const Member& member);
   // Whether the member went away, and has neither come back nor been replaced by a ready successor.
   bool IsGone(ProcessId id) const { return gone_since_.contains(id); }
+  void Forget(ProcessId id) { gone_since_.erase(id); }
 
   // The process has the token of a member; it waits until that member is away.
   void AddSuccessor(TimePoint now, const JoinMessage& join);
   void ForgetSuccessor(const std::string& host, int64_t pid);
+  // Those that wait for the place of a member that was removed: they may join as others do.
+  std::vector<JoinMessage> TakeSuccessorsOfNobody();
   // Lets successors replace the members that are away, and returns those members; each must be sent
   // what its predecessor had. Refuses successors that have waited for too long.
   std::vector<ProcessId> SettleSuccessors(TimePoint now);
@@ -60,7 +68,7 @@ class ServerRecovery {
   JobContext& job_;
   Admission& admission_;
   std::vector<Successor> successors_;
-  std::map<ProcessId, TimePoint> gone_since_;
+  std::map<ProcessId, TimePoint> gone_since_, suspected_since_;
 };
 
 }  // namespace dt::scheduler

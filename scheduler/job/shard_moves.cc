@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "scheduler/shards/balance.h"
 
 namespace dt::scheduler {
 
 void ShardMoves::OnCopied(const Member& from, const ShardCopiedMessage& copied) {
   if (copied.shard.value() >= job_.record.map.shards()) return;
   const Chain& chain = job_.record.map.chains[copied.shard.value()];
-  if (chain.tail() != from.id || chain.since != copied.since) return;
+  if (chain.tail() != from.id || chain.copied_since() != copied.since) return;
   if (chain.IsSyncing(copied.to)) copied_[copied.shard] = copied;
 }
 
@@ -20,15 +19,10 @@ void ShardMoves::Advance(TimePoint now) {
   ShardMap map = before;
   for (const auto& [shard, copied] : std::exchange(copied_, {})) {
     const Chain& chain = map.chains[shard.value()];
-    if (chain.since == copied.since && chain.IsSyncing(copied.to)) map = WithMember(map, shard);
+    if (chain.copied_since() == copied.since && chain.IsSyncing(copied.to))
+      map = WithMember(map, shard);
   }
-  BalanceInput input{.replicas = job_.options.job.cluster.replicas, .servers = {}};
-  for (const Member* server : job_.members.OfRole(Role::kServer)) {
-    if (!server->ready && !HasShards(map, server->id)) continue;
-    input.servers.push_back(
-        {{{server->id, server->join.endpoints}, server->join.host}, server->draining});
-  }
-  if (std::optional<ShardMap> next = NextMap(map, input)) map = *std::move(next);
+  if (std::optional<ShardMap> next = NextMap(map, InputFor(map))) map = *std::move(next);
   if (map.version == before.version) return;
   for (const Member* server : job_.members.OfRole(Role::kServer)) {
     const auto held = [&](const ShardMap& of) {
@@ -36,9 +30,36 @@ void ShardMoves::Advance(TimePoint now) {
     };
     if (held(before) == held(map)) continue;
     job_.out.AddEvent(now, "shards_moved",
-                      {{"server", int64_t{server->id.value()}}, {"shards", int64_t{held(map)}}});
+                      {{"server", int64_t{server->id.value()}},
+                       {"shards", int64_t{held(map)}},
+                       {"map", static_cast<int64_t>(map.version.value())}});
+  }
+  const uint32_t replicas = job_.options.job.cluster.replicas;
+  if (ShortChains(before, replicas) > 0 && ShortChains(map, replicas) == 0) {
+    job_.out.AddEvent(now, "chains_complete", {{"map", static_cast<int64_t>(map.version.value())}});
   }
   SetMap(job_, std::move(map));
+}
+
+BalanceInput ShardMoves::InputFor(const ShardMap& map) const {
+  BalanceInput input{.replicas = job_.options.job.cluster.replicas, .servers = {}};
+  for (const Member* server : job_.members.OfRole(Role::kServer)) {
+    if (!server->ready && !HasShards(map, server->id)) continue;
+    input.servers.push_back(
+        {{{server->id, server->join.endpoints}, server->join.host},
+         server->draining,
+         !server->ready || job_.members.presence(server->id).away_since.has_value()});
+  }
+  return input;
+}
+
+void ShardMoves::OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report) {
+  if (from.role() == Role::kServer) rate_.OnReport(now, from.id, report.chains.copied_bytes);
+}
+
+uint32_t ShardMoves::CopiesLeft() const {
+  const ShardMap& map = job_.record.map;
+  return scheduler::CopiesLeft(map, InputFor(map));
 }
 
 std::vector<ProcessId> ShardMoves::Drained() const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "common/base/ids.h"
 #include "common/control/messages.h"
 #include "scheduler/job/job_context.h"
+#include "scheduler/shards/balance.h"
+#include "scheduler/shards/copy_rate.h"
 
 namespace dt::scheduler {
 
@@ -26,6 +29,14 @@ class ShardMoves {
   // during which a shard may not change its tail.
   void Advance(TimePoint now);
 
+  // A server's heartbeat.
+  void OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report);
+
+  // Shards to be copied, those under way included, until all is as it should be with the servers of
+  // now.
+  uint32_t CopiesLeft() const;
+  std::optional<double> bytes_per_second() const { return rate_.bytes_per_second(); }
+
   // Servers that drain and have nothing left.
   std::vector<ProcessId> Drained() const;
 
@@ -34,7 +45,10 @@ class ShardMoves {
   Status Drain(TimePoint now, ProcessId server);
 
  private:
+  BalanceInput InputFor(const ShardMap& map) const;
+
   JobContext& job_;
+  CopyRate rate_;
   std::map<ShardId, ShardCopiedMessage> copied_;  // Told since the last Advance.
 };
 

@@ -99,12 +99,27 @@ Status Membership::Return(TimePoint now, ProcessId id, const JoinMessage& join) 
   presence.heard = now;
   presence.reported = false;
   presence.away_since.reset();
+  presence.claimed_since.reset();
   return OkStatus();
 }
 
 void Membership::Remove(ProcessId id) {
   std::erase_if(members_, [&](const Member& member) { return member.id == id; });
   presence_.erase(id);
+}
+
+const Member* Membership::FindClaimed(const JoinMessage& join) const {
+  const auto found = std::ranges::find_if(members_, [&](const Member& m) {
+    return join.role == Role::kServer && m.role() == Role::kServer &&
+           m.incarnation() != join.incarnation && m.join.host == join.host &&
+           m.join.endpoints == join.endpoints;
+  });
+  return found == members_.end() ? nullptr : &*found;
+}
+
+void Membership::SetClaimed(TimePoint now, ProcessId id) {
+  Presence& presence = presence_[id];
+  if (!presence.claimed_since.has_value()) presence.claimed_since = now;
 }
 
 void Membership::SetAway(TimePoint now, ProcessId id) { presence_[id].away_since = now; }
@@ -136,6 +151,7 @@ void Membership::Heard(TimePoint now, Incarnation from) {
   Presence& presence = presence_[member->id];
   presence.heard = std::max(presence.heard, now);
   presence.away_since.reset();
+  presence.claimed_since.reset();
 }
 
 void Membership::Report(Incarnation from, const HeartbeatMessage& report) {
@@ -162,7 +178,9 @@ const Member* Membership::Lost(TimePoint now) const {
   for (const Member& member : members_) {
     const Presence& its = presence(member.id);
     if (its.away_since.has_value()) continue;
-    if (now - its.heard <= needs_.lease * (its.reported ? 1 : 2)) continue;
+    const bool claimed =
+        its.claimed_since.has_value() && now - *its.claimed_since > needs_.lease / 2;
+    if (!claimed && now - its.heard <= needs_.lease * (its.reported ? 1 : 2)) continue;
     if (lost == nullptr || its.heard < presence(lost->id).heard) lost = &member;
   }
   return lost;
@@ -180,7 +198,10 @@ MachineMembers Membership::OnFullestMachine() const {
 }
 
 void Membership::ExtendLeases(TimePoint now, Duration by) {
-  for (auto& [id, its] : presence_) its.heard = std::min(now, its.heard + by);
+  for (auto& [id, its] : presence_) {
+    its.heard = std::min(now, its.heard + by);
+    if (its.claimed_since.has_value()) its.claimed_since = std::min(now, *its.claimed_since + by);
+  }
 }
 
 std::vector<const Member*> Membership::OfRole(Role role) const {

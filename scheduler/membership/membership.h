@@ -34,9 +34,11 @@ struct Member {
 // Signs of life of a member. A scheduler that has just started has none, and gives every member a
 // new lease.
 struct Presence {
-  TimePoint heard{};                    // Last sign of life.
-  HeartbeatMessage report;              // The last heartbeat.
-  bool reported = false;                // Whether this process has sent a heartbeat.
+  TimePoint heard{};        // Last sign of life.
+  HeartbeatMessage report;  // The last heartbeat.
+  bool reported = false;    // Whether this process has sent a heartbeat.
+  // Another process has had its addresses since then, and it has not been heard of.
+  std::optional<TimePoint> claimed_since;
   std::optional<TimePoint> away_since;  // Set while the job waits for the member to return.
 };
 
@@ -71,6 +73,10 @@ class Membership {
   Status Return(TimePoint now, ProcessId id, const JoinMessage& join);
   // The job goes on without this member. Pointers to it are invalid afterwards.
   void Remove(ProcessId id);
+  // The server that had the host and the addresses of a process that joins; null if none.
+  const Member* FindClaimed(const JoinMessage& join) const;
+  // If it still lives it will be heard of soon: half a lease is enough.
+  void SetClaimed(TimePoint now, ProcessId id);
   // Stops checking the member's lease until it is heard again.
   void SetAway(TimePoint now, ProcessId id);
   const Member* Find(Incarnation incarnation) const;
@@ -89,8 +95,8 @@ class Membership {
   // The members so far, as text: "1 of 2 servers and 0 of 2 workers".
   std::string Present() const;
   // The member whose lease ran out longest ago, members that are away excluded; null if there is
-  // none. Before its first heartbeat a member has two leases, since it may not know yet that it was
-  // welcomed.
+  // none. One whose addresses another process has, has half a lease. Before its first heartbeat a
+  // member has two leases, since it may not know yet that it was welcomed.
   const Member* Lost(TimePoint now) const;
   // The members on the machine that has the most of them.
   MachineMembers OnFullestMachine() const;

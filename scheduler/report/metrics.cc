@@ -108,6 +108,42 @@ void AddProcesses(const JobStatus& s, MetricsText& text) {
   each([](const Process& p) { return static_cast<double>(p.bytes_received); });
 }
 
+void AddShards(const JobStatus& s, MetricsText& text) {
+  using Process = JobStatus::Process;
+  if (!s.shards.has_value()) return;
+  const JobStatus::Shards& shards = *s.shards;
+  const auto each = [&](const auto& field, std::string_view role = "") {
+    for (const Process& p : s.processes) {
+      if (p.role == "worker") continue;
+      const std::string label = fmt::format("server=\"{}\"", p.id);
+      text.Line(role.empty() ? label : label + "," + Label("role", role),
+                static_cast<double>(p.*field));
+    }
+  };
+  text.Gauge("shard_map_version", "Version of the map of shards.",
+             static_cast<double>(shards.map_version));
+  text.Gauge("shards",
+             "Shards of a server: those of whose chains it is a member, the head, the "
+             "tail, and those that are copied to it.");
+  each(&Process::shards, "member");
+  each(&Process::heads, "head");
+  each(&Process::tails, "tail");
+  each(&Process::syncing, "syncing");
+  text.Gauge("shards_short", "Shards with fewer copies than the job asks for.",
+             shards.count_short());
+  text.Gauge("shard_copies_left", "Shards to be copied, those under way included.",
+             shards.copies_left);
+  text.Gauge("shard_copies_left_bytes", "Size of the shards to be copied, about.",
+             static_cast<double>(shards.bytes_left));
+  text.Counter("shard_copy_bytes_total", "Bytes of shards that were copied from a server.");
+  each(&Process::copied_bytes);
+  text.Gauge("chain_kept_bytes", "Records in memory until other members have acknowledged them.");
+  each(&Process::kept_bytes);
+  text.Gauge("server_draining", "1 for a server that gives its shards away.");
+  each(&Process::draining);
+  text.Counter("servers_lost_total", "Servers without which the job went on.", shards.lost.size());
+}
+
 void AddTables(const JobStatus& s, MetricsText& text) {
   const auto each = [&](uint64_t JobResult::Table::*field) {
     for (const auto& [name, table] : s.tables) {
@@ -141,6 +177,7 @@ std::string StatusMetrics(const JobStatus& s) {
   AddProgress(s, text);
   if (!s.history.empty()) AddEvaluation(s.history.back().valid, text);
   AddProcesses(s, text);
+  AddShards(s, text);
   AddTables(s, text);
   return text.Take();
 }

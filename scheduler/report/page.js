@@ -249,6 +249,7 @@ function showProcesses(job) {
     { name: 'pid', of: p => isNumber(p.pid) ? String(p.pid) : '' },
     { name: 'step', of: only('worker', p => number(p.step)) },
     { name: 'shards', of: only('server', p => number(p.shards)) },
+    { name: 'kept for copies', of: p => p.kept_bytes ? bytes(p.kept_bytes) : '' },
     { name: 'CPU time', of: p => duration(p.cpu_seconds) },
     { name: 'peak memory', of: p => bytes(p.peak_rss_bytes) },
     { name: 'sent', of: p => bytes(p.bytes_sent) },
@@ -258,6 +259,24 @@ function showProcesses(job) {
       of: p => p.accelerator ? `${p.accelerator.name}, ${bytes(p.accelerator.memory_bytes)}` : '' }],
   processes);
   showTopology(processes);
+}
+
+function showShards(job) {
+  const shards = job.shards || { copies: [] };
+  const lines = job.shards ? chainLines(shards, job.processes) : [];
+  const begun = c => c.rows || c.rows_of_shard;
+  table('copies', [
+    { name: 'shard', of: c => number(c.shard) },
+    { name: 'from', text: 'text', of: c => `server ${c.from}` },
+    { name: 'to', text: 'text', of: c => `server ${c.to}` },
+    { name: 'rows', of: c => begun(c) ? number(Math.min(c.rows, c.rows_of_shard)) : 'waits' },
+    { name: 'of', of: c => begun(c) ? number(c.rows_of_shard) : '' },
+    { name: 'copied', of: c => begun(c) ? bytes(c.bytes) : '' }], shards.copies);
+  at('chains').parentElement.hidden = !lines.length;
+  rebuild(at('chains'), lines, box => {
+    box.replaceChildren();
+    for (const line of lines) make('p', line, box);
+  });
 }
 
 function showTables(job) {
@@ -284,6 +303,7 @@ function show(job) {
   showTiles(tilesOf(job, losses));
   showEvaluations(job, losses, inOrder);
   showProcesses(job);
+  showShards(job);
   showTables(job);
   table('events', [{ name: 'time', of: e => duration(e.t) },
     { name: 'event', text: 'prose', of: sentence }], inOrder(job.events || []));

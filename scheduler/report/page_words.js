@@ -42,6 +42,30 @@ function duration(s) {
 
 const counted = (n, what) => `${number(n)} ${what}${n === 1 ? '' : 's'}`;
 
+// What there is to say of chains of servers; [] if all is as usual.
+function chainLines(shards, processes) {
+  const lines = [];
+  for (const [members, count] of Object.entries(shards.by_members)) {
+    if (members >= shards.replicas) continue;
+    lines.push(`${number(count)} of ${number(shards.count)} shards have ${members} of ${shards.replicas} members.`);
+  }
+  for (const p of processes.filter(p => p.draining)) {
+    lines.push(`Server ${p.id} is drained: ${counted(p.shards, 'shard')} left.`);
+  }
+  if (shards.copies_left) {
+    const parts = [`about ${bytes(shards.bytes_left)}`,
+      isNumber(shards.bytes_per_second) ? `${bytes(shards.bytes_per_second)}/s` : '',
+      isNumber(shards.seconds_left) ? `about ${duration(shards.seconds_left)} left` : ''];
+    lines.push(`${counted(shards.copies_left, 'shard')} to copy, ${parts.filter(p => p).join(', ')}.`);
+  }
+  for (const lost of shards.lost) lines.push(`Lost: ${lost}.`);
+  if (lines.length || shards.replicas > 1) {
+    lines.unshift(`${counted(shards.count, 'shard')}, ${shards.replicas === 1 ? 'one copy' :
+      `${shards.replicas} copies`} each; version ${number(shards.map_version)} of the map.`);
+  }
+  return lines;
+}
+
 // One sentence for each kind of event.
 const sentences = {
   server_joined: e => `Server ${e.id} joined from ${e.host}.`,
@@ -57,7 +81,11 @@ const sentences = {
   loss_diverged: e => `Warning: ${e.why}.`,
   early_stop: e => `Training stopped early after step ${number(e.step)}: ` +
     'the validation metric no longer got better.',
-  server_lost: e => `Server ${e.id} was lost.`,
+  server_lost: e => `Server ${e.id} was lost${e.how ? `: it ${e.how}` : ''}.`,
+  server_drains: e => `Server ${e.id} is drained: its shards go to others.`,
+  server_drained: e => `Server ${e.id} has no shards left, and leaves the job.`,
+  shards_moved: e => `Server ${e.server} has ${counted(e.shards, 'shard')} now.`,
+  chains_complete: () => 'Every shard has all its copies again.',
   worker_lost: e => `Worker ${e.id} was lost.`,
   server_failed: e => `Server ${e.id} reported an error.`,
   worker_failed: e => `Worker ${e.id} reported an error.`,

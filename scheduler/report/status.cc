@@ -1,5 +1,9 @@
 #include "scheduler/report/status.h"
 
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
 #include <nlohmann/json.hpp>
 
 #include "common/cluster/history_json.h"
@@ -29,7 +33,40 @@ Json ProcessJson(const JobStatus::Process& p) {
           {"peak_rss_bytes", p.peak_rss_bytes},
           {"bytes_sent", p.bytes_sent},
           {"bytes_received", p.bytes_received},
-          {"accelerator", DeviceJson(p.accelerator)}};
+          {"accelerator", DeviceJson(p.accelerator)},
+          {"heads", p.heads},
+          {"tails", p.tails},
+          {"syncing", p.syncing},
+          {"draining", p.draining},
+          {"kept_bytes", p.kept_bytes},
+          {"copied_bytes", p.copied_bytes}};
+}
+
+Json ShardsJson(const std::optional<JobStatus::Shards>& shards) {
+  if (!shards.has_value()) return nullptr;
+  Json by_members = Json::object(), copies = Json::array();
+  for (size_t n = 0; n < shards->by_members.size(); ++n) {
+    if (shards->by_members[n] != 0) by_members[std::to_string(n)] = shards->by_members[n];
+  }
+  for (const JobStatus::Shards::Copy& copy : shards->copies) {
+    copies.push_back({{"shard", copy.shard},
+                      {"from", copy.from},
+                      {"to", copy.to},
+                      {"bytes", copy.bytes},
+                      {"rows", copy.rows},
+                      {"rows_of_shard", copy.rows_of_shard}});
+  }
+  return {{"map_version", shards->map_version},
+          {"count", shards->count()},
+          {"replicas", shards->replicas},
+          {"by_members", std::move(by_members)},
+          {"short", shards->count_short()},
+          {"copies", std::move(copies)},
+          {"copies_left", shards->copies_left},
+          {"bytes_left", shards->bytes_left},
+          {"bytes_per_second", OrNull(shards->bytes_per_second)},
+          {"seconds_left", OrNull(shards->seconds_left)},
+          {"lost", shards->lost}};
 }
 
 Json TablesJson(const JobStatus& status) {
@@ -56,6 +93,15 @@ Json OutcomeJson(const std::optional<Status>& outcome) {
 
 }  // namespace
 
+uint32_t JobStatus::Shards::count() const {
+  return std::accumulate(by_members.begin(), by_members.end(), 0u);
+}
+
+uint32_t JobStatus::Shards::count_short() const {
+  const auto full = by_members.begin() + std::min<ptrdiff_t>(replicas, std::ssize(by_members));
+  return std::accumulate(by_members.begin(), full, 0u);
+}
+
 std::string StatusJson(const JobStatus& s) {
   Json processes = Json::array();
   for (const JobStatus::Process& p : s.processes) processes.push_back(ProcessJson(p));
@@ -77,6 +123,7 @@ std::string StatusJson(const JobStatus& s) {
                      {"checkpoint", s.checkpoint.empty() ? Json(nullptr) : Json(s.checkpoint)},
                      {"malformed", s.malformed},
                      {"processes", std::move(processes)},
+                     {"shards", ShardsJson(s.shards)},
                      {"tables", TablesJson(s)},
                      {"history", HistoryJson(s)},
                      {"curve", CurveJson(s.curve)},

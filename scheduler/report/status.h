@@ -23,6 +23,28 @@ struct JobStatus {
     double cpu_seconds = 0;
     uint64_t peak_rss_bytes = 0, bytes_sent = 0, bytes_received = 0;
     std::optional<DeviceInfo> accelerator = {};  // Workers only.
+    // Servers only: chains of which it is the head, the tail, the newcomer.
+    uint32_t heads = 0, tails = 0, syncing = 0;
+    bool draining = false;
+    uint64_t kept_bytes = 0, copied_bytes = 0;  // As in ChainReport.
+  };
+  // The chains of all shards.
+  struct Shards {
+    struct Copy {
+      uint32_t shard = 0, from = 0, to = 0;
+      uint64_t bytes = 0, rows = 0, rows_of_shard = 0;  // As in CopyReport; 0: not begun.
+    };
+    uint32_t count() const;        // Of shards.
+    uint32_t count_short() const;  // Of those with fewer members than `replicas`.
+
+    uint64_t map_version = 0;
+    uint32_t replicas = 1;             // Members that a chain should have.
+    std::vector<uint32_t> by_members;  // [n]: how many shards have n members.
+    std::vector<Copy> copies;          // Under way.
+    uint32_t copies_left = 0;          // Under way or still to come.
+    uint64_t bytes_left = 0;           // Of these; roughly, as all below.
+    std::optional<double> bytes_per_second, seconds_left;
+    std::vector<std::string> lost;  // Servers without which the job went on, and why.
   };
   std::string job, phase;
   double seconds = 0;                                   // Since the scheduler's start.
@@ -39,6 +61,7 @@ struct JobStatus {
   std::optional<double> last_step_time, last_checkpoint_time;
   uint64_t malformed = 0;  // Number of malformed messages.
   std::vector<Process> processes;
+  std::optional<Shards> shards;                    // Empty before there is a map.
   std::map<std::string, JobResult::Table> tables;  // Without checksums.
   std::vector<JobResult::Evaluation> history;
   std::vector<JobResult::CurvePoint> curve;

@@ -12,12 +12,6 @@
 namespace dt::scheduler {
 namespace {
 
-uint32_t ShardsOf(const ShardMap& map, ProcessId server) {
-  uint32_t shards = 0;
-  for (const Chain& chain : map.chains) shards += chain.Has(server) ? 1 : 0;
-  return shards;
-}
-
 // The host's name, and the address if two members have the same name and different addresses.
 std::string HostOf(const Member& member, const Membership& all) {
   const JoinMessage& join = member.join;
@@ -70,6 +64,8 @@ void MergeProcesses(JobStatus& status) {
     one.heartbeat_age = std::min(one.heartbeat_age, p.heartbeat_age);
     one.step = std::max(one.step, p.step);
     one.shards = std::max(one.shards, p.shards);
+    one.heads = std::max(one.heads, p.heads);
+    one.tails = std::max(one.tails, p.tails);
     one.cpu_seconds = std::max(one.cpu_seconds, p.cpu_seconds);
     one.peak_rss_bytes = std::max(one.peak_rss_bytes, p.peak_rss_bytes);
     one.bytes_sent = std::max(one.bytes_sent, p.bytes_sent);
@@ -90,13 +86,71 @@ JobStatus::Process ProcessOf(const Member& member, const Job& job, TimePoint now
                              HostOf(member, job.membership()),
                              SecondsBetween(presence.heard, now),
                              presence.report.step,
-                             ShardsOf(job.record().start.view.map, member.id),
+                             0,
                              stats.cpu_seconds,
                              stats.peak_rss_bytes,
                              stats.bytes_sent,
                              stats.bytes_received};
   if (const DeviceInfo* device = member.accelerator()) process.accelerator = *device;
+  for (const Chain& chain : job.record().map.chains) {
+    process.shards += chain.Has(member.id);
+    process.heads += chain.head() == member.id;
+    process.tails += chain.tail() == member.id;
+    process.syncing += chain.IsSyncing(member.id);
+  }
+  process.draining = member.draining;
+  process.kept_bytes = presence.report.chains.kept_bytes;
+  process.copied_bytes = presence.report.chains.copied_bytes;
   return process;
+}
+
+// Copies that the tails have not reported yet are there with 0.
+std::vector<JobStatus::Shards::Copy> CopiesOf(const ShardMap& map, const Membership& all) {
+  std::vector<JobStatus::Shards::Copy> copies;
+  for (uint32_t s = 0; s < map.shards(); ++s) {
+    const Chain& chain = map.chains[s];
+    if (chain.syncing.empty() || all.Find(chain.tail()) == nullptr) continue;
+    JobStatus::Shards::Copy& copy = copies.emplace_back();
+    copy = {s, chain.tail().value(), chain.syncing.front().value()};
+    for (const CopyReport& report : all.presence(chain.tail()).report.chains.copies) {
+      if (report.shard != ShardId(s) || report.to != chain.syncing.front()) continue;
+      copy.bytes = report.bytes;
+      copy.rows = report.rows;
+      copy.rows_of_shard = report.rows_of_shard;
+    }
+  }
+  return copies;
+}
+
+void AddChains(const Job& job, JobStatus& to) {
+  const ShardMap& map = job.record().map;
+  if (map.chains.empty()) return;
+  JobStatus::Shards shards{.map_version = map.version.value(),
+                           .replicas = job.config().cluster.replicas};
+  for (const Chain& chain : map.chains) {
+    shards.by_members.resize(std::max(shards.by_members.size(), chain.members.size() + 1));
+    ++shards.by_members[chain.members.size()];
+  }
+  for (const GoneServer& gone : job.record().gone) {
+    if (!gone.drained) shards.lost.push_back(gone.why);
+  }
+  shards.copies = CopiesOf(map, job.membership());
+  if (job.phase() == JobPhase::kRunning && job.training() != nullptr) {
+    shards.copies_left = job.moves().CopiesLeft();
+  }
+  if (shards.copies_left > 0) {
+    // The reports count the rows of each shard once.
+    uint64_t bytes = 0, copied = 0;
+    for (const auto& [name, table] : to.tables) bytes += table.bytes;
+    for (const JobStatus::Shards::Copy& copy : shards.copies) copied += copy.bytes;
+    const uint64_t all = bytes / map.shards() * shards.copies_left;
+    shards.bytes_left = all - std::min(all, copied);
+    shards.bytes_per_second = job.moves().bytes_per_second();
+    if (shards.bytes_per_second.value_or(0) > 0) {
+      shards.seconds_left = static_cast<double>(shards.bytes_left) / *shards.bytes_per_second;
+    }
+  }
+  to.shards = std::move(shards);
 }
 
 // Totals of tables, from the members' last reports.
@@ -145,6 +199,7 @@ JobStatus StatusOf(const Job& job, TimePoint now) {
     status.processes.push_back(ProcessOf(m, job, now));
   }
   status.tables = TablesOf(job.membership());
+  AddChains(job, status);
   if (job.training() != nullptr) AddTraining(*job.training(), status);
   return status;
 }

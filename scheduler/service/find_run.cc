@@ -44,7 +44,7 @@ bool AnyMemberSpeaks(ServerSocket& socket, const JobRecord& record, Duration wit
 }  // namespace
 
 Result<FoundRun> BindAndFindRun(const JobConfig& job, Network& network, const std::string& listen,
-                                RunStore& runs) {
+                                bool follows_killed, RunStore& runs) {
   FoundRun found;
   DT_TRY(found.run, runs.Unfinished());
   if (found.run.has_value() && IsOf(found.run->identity, job) &&
@@ -52,8 +52,10 @@ Result<FoundRun> BindAndFindRun(const JobConfig& job, Network& network, const st
     Result<std::unique_ptr<ServerSocket>> socket = network.Bind(found.run->identity.address);
     const Status bound = socket.status();
     if (bound.ok()) found.socket = *std::move(socket);
+    const JobRecord& record = found.run->record;
+    const bool had_ended = follows_killed && record.phase == JobPhase::kEnded;
     if (found.socket != nullptr &&
-        AnyMemberSpeaks(*found.socket, found.run->record, job.cluster.lease)) {
+        (had_ended || AnyMemberSpeaks(*found.socket, record, job.cluster.lease))) {
       return found;
     }
     LogInfo("scheduler.run_is_over",

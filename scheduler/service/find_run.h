@@ -19,9 +19,10 @@ struct FoundRun {
 
 // Binds the socket: to the address of the unfinished run, if `listen` allows it and it is free,
 // because processes that have not joined yet may know that address; otherwise to `listen`. The run
-// goes on if a member speaks at its address within a lease. Errors: DataLoss (damaged record),
-// Unavailable (port in use).
+// goes on if a member speaks at its address within a lease, or if it had ended and only its result
+// was not written (`follows_killed`: the caller knows that its scheduler was killed just now).
+// Errors: DataLoss (damaged record), Unavailable (port in use).
 Result<FoundRun> BindAndFindRun(const JobConfig& job, Network& network, const std::string& listen,
-                                RunStore& runs);
+                                bool follows_killed, RunStore& runs);
 
 }  // namespace dt::scheduler

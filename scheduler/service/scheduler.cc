@@ -51,6 +51,13 @@ class SchedulerImpl : public Scheduler {
                   socket_->Send(peer, EncodePacket(packet)).IgnoreError();
                 }),
         process_ends_(options_.process_ends) {}
+  // Only now, when the result is where the caller wants it: one that follows a scheduler that was
+  // killed before finds the run unfinished, and gives its result again.
+  ~SchedulerImpl() override {
+    if (has_run_ && runs_ != nullptr) runs_->EndRun().IgnoreError();
+  }
+  SchedulerImpl(const SchedulerImpl&) = delete;
+  SchedulerImpl& operator=(const SchedulerImpl&) = delete;
 
   // Goes on with `run`; or begins another.
   Status Begin(std::optional<UnfinishedRun> run) {
@@ -79,7 +86,7 @@ class SchedulerImpl : public Scheduler {
     if (options_.on_progress) loop_.Every(kProgressEvery, [this] { ReportProgress(); });
     loop_.Run();
     RemoveRunFile();
-    if (runs_ != nullptr) runs_->EndRun().IgnoreError();
+    has_run_ = true;
     return FinalResult();
   }
 
@@ -308,6 +315,7 @@ class SchedulerImpl : public Scheduler {
   std::optional<TimePoint> ended_;
   uint64_t malformed_packets_ = 0;
   bool goes_on_ = false;        // Work is posted for the loop's next turn.
+  bool has_run_ = false;        // Run has returned.
   bool record_failed_ = false;  // The disk did not take the record, and the job was ended.
 };
 
@@ -321,7 +329,8 @@ Result<std::unique_ptr<Scheduler>> Scheduler::Open(SchedulerOptions options) {
   } else {
     DT_TRY(std::unique_ptr<StateStore> state, OpenRocksStateStore(options.job.run_dir + "/state"));
     DT_TRY(runs, RunStore::Open(std::move(state)));
-    DT_TRY(found, BindAndFindRun(options.job, options.network, options.listen, *runs));
+    DT_TRY(found, BindAndFindRun(options.job, options.network, options.listen,
+                                 options.follows_killed, *runs));
   }
   auto scheduler =
       std::make_unique<SchedulerImpl>(std::move(options), std::move(found.socket), std::move(runs));

@@ -26,7 +26,8 @@ struct SchedulerOptions {
   // For a run that begins. Called once this is known to be the job's only scheduler, before
   // processes can find it.
   std::function<void()> on_begin = {};
-  int process_ends = -1;  // A pipe, see common/control/process_end.h; -1: none.
+  bool follows_killed = false;  // The job's scheduler was killed just now; see find_run.h.
+  int process_ends = -1;        // A pipe, see common/control/process_end.h; -1: none.
   // Called on the loop's thread, at most four times a second.
   std::function<void(const Progress&)> on_progress = {};
   // Called on a thread of its own. Empty: PlanOf is used.
@@ -40,6 +41,7 @@ class Scheduler {
   // <run_dir>/run.json. Errors: Invalid (checkpoint of another job), DataLoss (damaged checkpoint
   // or record), Unavailable (port, disk, or another scheduler of the same job).
   static Result<std::unique_ptr<Scheduler>> Open(SchedulerOptions options);
+  // A run that has ended can be found by another scheduler until here.
   virtual ~Scheduler() = default;
 
   // The address that servers and workers connect to. Any thread.

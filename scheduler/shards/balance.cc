@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/base/check.h"
 
@@ -13,6 +14,7 @@ class Balancer {
   Balancer(const ShardMap& map, const BalanceInput& input) : input_(input), next_(map) {
     next_.version = MapVersion(map.version.value() + 1);
     for (const BalanceInput::Server& server : input.servers) {
+      if (server.away) away_.insert(server.place.server.id);
       if (!server.draining) places_[server.place.server.id] = &server.place;
     }
     want_ = std::min<size_t>(input.replicas, places_.size());
@@ -40,6 +42,10 @@ class Balancer {
 
  private:
   bool IsDraining(ProcessId id) const { return !places_.contains(id); }
+  bool MayCopyTo(ProcessId id) { return !away_.contains(id) && copies_to_[id] < kCopiesPerServer; }
+  bool MayCopyFrom(ProcessId id) {
+    return !away_.contains(id) && copies_from_[id] < kCopiesPerServer;
+  }
   size_t Staying(const Chain& chain) const {
     return std::ranges::count_if(chain.members, [&](ProcessId id) { return !IsDraining(id); });
   }
@@ -69,7 +75,7 @@ class Balancer {
     const ServerPlace* best = nullptr;
     std::pair<bool, uint32_t> best_rank;
     for (const auto& [id, place] : places_) {
-      if (chain.Has(id) || copies_to_[id] >= kCopiesPerServer) continue;
+      if (chain.Has(id) || !MayCopyTo(id)) continue;
       const std::pair rank(IsHostTaken(chain, *place), load_[id]);
       if (best != nullptr && rank >= best_rank) continue;
       best = place;
@@ -85,8 +91,9 @@ class Balancer {
   }
 
   void BeginCopy(Chain& chain, ProcessId to) {
-    if (copies_from_[chain.tail()] >= kCopiesPerServer) return;
+    if (!MayCopyFrom(chain.tail())) return;
     chain.syncing = {to};
+    chain.syncing_since = next_.version;
     ++load_[to];
     ++copies_to_[to];
     ++copies_from_[chain.tail()];
@@ -100,10 +107,10 @@ class Balancer {
       const auto by_load = [&](const auto& entry) { return load_[entry.first]; };
       const auto [least, most] = std::ranges::minmax_element(places_, {}, by_load);
       const ProcessId to = least->first, from = most->first;
-      if (load_[from] < load_[to] + 2 || copies_to_[to] >= kCopiesPerServer) return;
+      if (load_[from] < load_[to] + 2 || !MayCopyTo(to)) return;
       const auto chain = std::ranges::find_if(next_.chains, [&](const Chain& each) {
         return each.syncing.empty() && each.members.size() == want_ && each.Has(from) &&
-               !each.Has(to) && copies_from_[each.tail()] < kCopiesPerServer;
+               !each.Has(to) && MayCopyFrom(each.tail());
       });
       if (chain == next_.chains.end()) return;
       BeginCopy(*chain, to);
@@ -121,6 +128,7 @@ class Balancer {
   const BalanceInput& input_;
   ShardMap next_;
   std::map<ProcessId, const ServerPlace*> places_;  // Of servers that do not drain.
+  std::set<ProcessId> away_;
   size_t want_ = 1;
   std::map<ProcessId, uint32_t> load_, copies_to_, copies_from_;
   bool copying_ = false, changed_ = false;
@@ -138,6 +146,28 @@ std::optional<ShardMap> NextMap(const ShardMap& map, const BalanceInput& input) 
   return Balancer(map, input).Next();
 }
 
+uint32_t CopiesLeft(ShardMap map, const BalanceInput& input) {
+  uint32_t left = 0;
+  for (bool more = true; more;) {
+    std::set<ProcessId> tails;  // Each copies one shard after the other.
+    for (Chain& chain : map.chains) {
+      if (chain.syncing.empty() || !tails.insert(chain.tail()).second) continue;
+      ++left;
+      chain.members.push_back(chain.syncing.front());
+      chain.syncing.clear();
+    }
+    std::optional<ShardMap> next = NextMap(map, input);
+    more = next.has_value() || !tails.empty();
+    if (next.has_value()) map = *std::move(next);
+  }
+  return left;
+}
+
+uint32_t ShortChains(const ShardMap& map, uint32_t replicas) {
+  return static_cast<uint32_t>(std::ranges::count_if(
+      map.chains, [&](const Chain& chain) { return chain.members.size() < replicas; }));
+}
+
 ShardMap WithMember(const ShardMap& map, ShardId shard) {
   ShardMap next = NextOf(map);
   Chain& chain = next.chains[shard.value()];
@@ -146,19 +176,6 @@ ShardMap WithMember(const ShardMap& map, ShardId shard) {
   chain.syncing.clear();
   chain.since = next.version;
   return next;
-}
-
-ShardMap WithoutCopiesTo(const ShardMap& map, ProcessId server) {
-  ShardMap next = NextOf(map);
-  for (Chain& chain : next.chains) std::erase(chain.syncing, server);
-  std::erase_if(next.servers, [&](const ServerInfo& info) { return !HasShards(next, info.id); });
-  return next;
-}
-
-bool HasShards(const ShardMap& map, ProcessId server) {
-  return std::ranges::any_of(map.chains, [server](const Chain& chain) {
-    return chain.Has(server) || chain.IsSyncing(server);
-  });
 }
 
 }  // namespace dt::scheduler

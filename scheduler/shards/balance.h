@@ -16,6 +16,7 @@ struct BalanceInput {
   struct Server {
     ServerPlace place;
     bool draining = false;
+    bool away = false;  // Or reads its log. Nothing is copied to it or from it.
   };
   std::vector<Server> servers;  // Those that may hold shards, ascending by id.
 };
@@ -29,13 +30,14 @@ inline constexpr uint32_t kCopiesPerServer = 4;
 // until they have caught up (WithMember). REQUIRES: the map's servers are among `input.servers`.
 std::optional<ShardMap> NextMap(const ShardMap& map, const BalanceInput& input);
 
+// How many shards are copied, those under way included, until NextMap has nothing to change;
+// about, since it matters which copies end first.
+uint32_t CopiesLeft(ShardMap map, const BalanceInput& input);
+
+// Chains with fewer members than that.
+uint32_t ShortChains(const ShardMap& map, uint32_t replicas);
+
 // The next version of the map, in which the newcomer of this shard is a member, and the tail.
 ShardMap WithMember(const ShardMap& map, ShardId shard);
-
-// The next version of the map, in which nothing is copied to this server.
-ShardMap WithoutCopiesTo(const ShardMap& map, ProcessId server);
-
-// Whether a chain names the server, as a member or newcomer.
-bool HasShards(const ShardMap& map, ProcessId server);
 
 }  // namespace dt::scheduler

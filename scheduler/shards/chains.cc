@@ -44,18 +44,28 @@ ShardMap MakeChains(MapVersion version, uint32_t shards, uint32_t replicas,
   return map;
 }
 
-std::optional<ShardMap> Without(const ShardMap& map, ProcessId server) {
+ShardMap Without(const ShardMap& map, ProcessId server) {
   ShardMap next = map;
   next.version = MapVersion(map.version.value() + 1);
   for (Chain& chain : next.chains) {
     std::erase(chain.syncing, server);
     if (!chain.Has(server)) continue;
-    if (chain.members.size() == 1) return std::nullopt;
+    if (chain.members.size() == 1) {
+      chain.syncing.clear();
+      continue;
+    }
     std::erase(chain.members, server);
     chain.since = next.version;
   }
-  std::erase_if(next.servers, [&](const ServerInfo& info) { return info.id == server; });
+  if (next.chains == map.chains) return map;
+  std::erase_if(next.servers, [&](const ServerInfo& info) { return !HasShards(next, info.id); });
   return next;
+}
+
+bool HasShards(const ShardMap& map, ProcessId server) {
+  return std::ranges::any_of(map.chains, [server](const Chain& chain) {
+    return chain.Has(server) || chain.IsSyncing(server);
+  });
 }
 
 }  // namespace dt::scheduler

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,11 @@ ShardMap MakeChains(MapVersion version, uint32_t shards, uint32_t replicas,
                     const std::vector<ServerPlace>& servers);
 
 // The next version of the map, without this server; the other members of its chains keep their
-// order. Nothing if it is the only member of a chain.
-std::optional<ShardMap> Without(const ShardMap& map, ProcessId server);
+// order. It stays in chains that have no other member, and nothing is copied from there. The map
+// itself, if the server has no part in it that could go.
+ShardMap Without(const ShardMap& map, ProcessId server);
+
+// Whether a chain names the server, as a member or newcomer.
+bool HasShards(const ShardMap& map, ProcessId server);
 
 }  // namespace dt::scheduler

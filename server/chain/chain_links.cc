@@ -1,6 +1,7 @@
 #include "server/chain/chain_links.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "server/chain/record_message.h"
@@ -44,7 +45,7 @@ void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
       // Its rows are being copied to here, and the tail may already send records.
       const Peer tail = PeerOf(map, chain.tail(), id);
       const bool follows = !was.empty() && was.mapped().before == tail;
-      if (!follows || was.mapped().since != chain.since) continue;
+      if (!follows || was.mapped().copied_since != chain.copied_since()) continue;
       before = tail;
     } else {
       if (own != chain.members.begin()) before = PeerOf(map, *(own - 1), id);
@@ -52,7 +53,8 @@ void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
         after = PeerOf(map, *(own + 1), id);
       } else if (!chain.syncing.empty() && !was.empty()) {
         const Peer next = PeerOf(map, chain.syncing.front(), id);
-        if (was.mapped().after == next) after = next;
+        const bool same_copy = was.mapped().copied_since == chain.copied_since();
+        if (was.mapped().after == next && same_copy) after = next;
       }
     }
     if (!before.has_value() && !after.has_value()) continue;
@@ -64,9 +66,12 @@ void ChainLinks::SetMap(TimePoint now, const ShardSet& shards) {
     SetUp(now, shard, {chain.since, before, after}, link);
   }
   kept_bytes_ = 0;
+  std::set<std::string> asked;
   for (const auto& [id, link] : links_) {
     for (const Kept& kept : link.kept) kept_bytes_ += BytesOf(kept);
+    if (!link.kept.empty()) asked.insert(link.after->endpoint);
   }
+  watch_.KeepOnly(asked);
   ++progress_;
 }
 
@@ -93,6 +98,7 @@ void ChainLinks::BeginFollowing(const ShardSet& shards, ShardId shard, ProcessId
   const ShardMap& map = shards.view().map;
   Link& link = links_[shard];
   link.since = map.chains[shard.value()].since;
+  link.copied_since = map.chains[shard.value()].copied_since();
   link.after = PeerOf(map, to, shard);
   link.held_back = true;
   link.sent = 0;
@@ -109,6 +115,7 @@ void ChainLinks::FollowTail(const ShardSet& shards, ShardId shard) {
   const Chain& chain = shards.view().map.chains[shard.value()];
   Link& link = links_[shard];
   link.since = chain.since;
+  link.copied_since = chain.copied_since();
   link.before = PeerOf(shards.view().map, chain.tail(), shard);
   link.told = 0;
   link.tell = true;
@@ -144,11 +151,10 @@ Status ChainLinks::OnRecords(RecordsRequest message, ShardSet& shards) {
     Link& link = at->second;
     if (link.since != each.since || !link.before.has_value()) continue;
     if (link.before->server != message.from) continue;
+    link.tell = true;
     const Position next = shards.Find(id)->position() + link.waiting.size() + 1;
-    if (each.record.record.position != next) {
-      link.tell = true;  // It has come before, or one before it was lost.
-      continue;
-    }
+    // It has come before, or one before it was lost.
+    if (each.record.record.position != next) continue;
     link.waiting.push_back(std::move(each.record.record));
     if (link.waiting.size() == 1) DT_TRY_STATUS(Follow(id, link, shards));
   }
@@ -183,6 +189,7 @@ Status ChainLinks::OnAcks(TimePoint now, const AcksRequest& message, ShardSet& s
     Link& link = at->second;
     if (link.since != ack.since || !link.after.has_value()) continue;
     if (link.after->server != message.from) continue;
+    watch_.OnAnswer(link.after->endpoint);
     if (ack.position > shards.Find(ack.shard)->position()) {
       return Malformed("server {} acknowledges record {} of shard {}; {} is the last",
                        message.from.value(), ack.position, ack.shard.value(),
@@ -216,6 +223,7 @@ Stamp ChainLinks::StampFor(const ShardSet& shards, ProcessId server) const {
 }
 
 void ChainLinks::TakeLetters(TimePoint now, const ShardSet& shards, std::vector<Letter>& letters) {
+  watch_.Pass(now);
   if (links_.empty()) return;
   WriteAcks(now, shards, letters);
   WriteRecords(now, shards, letters);
@@ -274,6 +282,9 @@ void ChainLinks::WriteRecords(TimePoint now, const ShardSet& shards, std::vector
     if (link.sent == 0) link.send_again = now + link.pause;
     Writing& writing = writings[link.after->endpoint];
     writing.server = link.after->server;
+    if (link.sent < link.kept.size()) {
+      watch_.OnAsked(link.after->server, link.after->endpoint);
+    }
     for (; link.sent < link.kept.size() && left > 0; ++link.sent) {
       const Kept& kept = link.kept[link.sent];
       writing.writer.Add(link.since, kept.bytes);

@@ -29,6 +29,7 @@
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/cluster/answer_watch.h"
 #include "common/net/frame.h"
 #include "common/net/frame_pool.h"
 #include "common/wire/data.h"
@@ -49,8 +50,9 @@ class ChainLinks {
   // Limit for the records that are kept; pushes are refused as Busy above it.
   static constexpr uint64_t kKeptBytesMax = uint64_t{256} << 20;
 
-  // `frames` makes the messages, and outlives this object.
-  explicit ChainLinks(FramePool* frames = &FramePool::Private()) : frames_(frames) {}
+  // `frames` makes the messages, and outlives this object. `lease`: see silent().
+  explicit ChainLinks(FramePool* frames = &FramePool::Private(), Duration lease = seconds(3))
+      : frames_(frames), watch_(lease) {}
 
   // Takes up the chains of `shards`: at the start, and when their map has changed.
   void SetMap(TimePoint now, const ShardSet& shards);
@@ -88,6 +90,8 @@ class ChainLinks {
   bool IsStable(ShardId shard, Position position) const;
   // Changes whenever an answer of IsStable may change.
   uint64_t progress() const { return progress_; }
+  // Servers that get records from here and have not said anything for a lease.
+  std::vector<ProcessId> silent() const { return watch_.Silent(); }
   uint64_t kept_bytes() const { return kept_bytes_; }
   bool full() const { return kept_bytes_ >= kKeptBytesMax; }
 
@@ -104,6 +108,7 @@ class ChainLinks {
   // A shard with other members.
   struct Link {
     MapVersion since;
+    MapVersion copied_since;            // Of the copying from here or to here, if there is any.
     std::optional<Peer> before, after;  // Empty: this is the head; the tail.
     // Towards the tail. Without a member after this one, nothing is kept.
     std::deque<Kept> kept;   // Records that are not stable, in order.
@@ -114,7 +119,7 @@ class ChainLinks {
     // Towards the head.
     std::deque<Record> waiting;  // Arrived, but their rows are on disk.
     Position told = 0;           // Acknowledged to the member before this one.
-    bool tell = false;           // It has sent something that this one had.
+    bool tell = false;           // It has sent something, and wants to hear from this one.
   };
   struct Told {  // What a member before this one knows.
     Step complete = 0;
@@ -139,6 +144,7 @@ class ChainLinks {
   FramePool* frames_;
   std::map<ShardId, Link> links_;
   std::map<std::string, Told> told_;  // By endpoint.
+  AnswerWatch watch_;
   uint64_t kept_bytes_ = 0;
   uint64_t progress_ = 0;
   bool has_more_ = false;

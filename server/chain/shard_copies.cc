@@ -20,6 +20,8 @@ Stamp StampFor(const ShardSet& shards, ProcessId server) {
   return {shards.generation(), shards.view().number, shards.view().map.version, server};
 }
 
+uint64_t BytesOf(const CopyRequest& part) { return part.rows.size() + kHeadBytes; }
+
 bool IsFor(const Stamp& stamp, const ShardSet& shards) {
   return stamp.generation == shards.generation() && stamp.server == shards.self();
 }
@@ -41,7 +43,7 @@ void ShardCopies::FollowMap(ShardSet& shards, DiskTier& tier) {
     const auto& [id, out] = entry;
     const Chain& chain = chain_of(id);
     return shards.Find(id) == nullptr || chain.tail() != shards.self() ||
-           chain.since != out.since || !chain.IsSyncing(out.to);
+           chain.copied_since() != out.since || !chain.IsSyncing(out.to);
   });
   std::erase_if(incoming_, [&](const auto& entry) {
     return shards.Find(entry.first) == nullptr || !chain_of(entry.first).IsSyncing(shards.self());
@@ -56,7 +58,7 @@ void ShardCopies::FollowMap(ShardSet& shards, DiskTier& tier) {
     Outgoing& out = outgoing_[shard.id()];
     out.to = to.id;
     out.endpoint = to.endpoints[ShardMap::ExecutorOf(shard.id(), to.endpoints.size())];
-    out.since = chain.since;
+    out.since = chain.copied_since();
     out.session =
         MixBits(uint64_t{shards.self().value()} << 40 ^ map.version.value()) + ++sessions_;
     out.reader = std::make_unique<ShardCopy>(shard.id(), shards, tier);
@@ -74,6 +76,7 @@ Status ShardCopies::MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet
       next_work_ = std::min(next_work_, now + kNextTurn);
       return OkStatus();
     }
+    out.rows = out.reader->rows();
     part->stamp = StampFor(shards, out.to);
     part->from = shards.self();
     part->shard = id;
@@ -81,8 +84,8 @@ Status ShardCopies::MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet
     part->session = out.session;
     part->number = out.acknowledged + out.parts.size();
     if (bytes_per_second_ != 0) {
-      const double seconds = static_cast<double>(part->rows.size() + kHeadBytes) /
-                             static_cast<double>(bytes_per_second_);
+      const double seconds =
+          static_cast<double>(BytesOf(*part)) / static_cast<double>(bytes_per_second_);
       may_send_ = std::max(may_send_, now - kSendAgain) +
                   std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
     }
@@ -121,6 +124,8 @@ void ShardCopies::OnCopyAck(TimePoint now, const CopyAckRequest& message, const 
   Outgoing& out = at->second;
   if (out.session != message.session || out.to != message.from) return;
   while (!out.parts.empty() && out.acknowledged < message.next) {
+    out.bytes += BytesOf(out.parts.front());
+    copied_bytes_ += BytesOf(out.parts.front());
     out.parts.pop_front();
     ++out.acknowledged;
     if (out.sent > 0) --out.sent;
@@ -131,6 +136,20 @@ void ShardCopies::OnCopyAck(TimePoint now, const CopyAckRequest& message, const 
   links.Release(now, message.shard);
 }
 
+void ShardCopies::AddTo(ChainReport& report, const ShardSet& shards) const {
+  report.copied_bytes += copied_bytes_;
+  for (const auto& [id, out] : outgoing_) {
+    const Shard* const shard = shards.Find(id);
+    if (shard == nullptr) continue;
+    CopyReport& copy = report.copies.emplace_back(
+        CopyReport{.shard = id, .to = out.to, .bytes = out.bytes, .rows = out.rows});
+    for (uint32_t t = 0; t < shard->tables(); ++t) {
+      const EmbeddingTable& table = shard->table(t);
+      copy.rows_of_shard += table.rows() + table.tier_counts().below;
+    }
+  }
+}
+
 // ------------------------------------------------------------ to here
 
 Status ShardCopies::OnCopy(CopyRequest message, ShardSet& shards) {
@@ -139,7 +158,7 @@ Status ShardCopies::OnCopy(CopyRequest message, ShardSet& shards) {
   }
   const Shard* const shard = shards.Find(message.shard);
   const Chain& chain = shards.view().map.chains[message.shard.value()];
-  if (shard == nullptr || !shard->place().syncing || chain.since != message.since ||
+  if (shard == nullptr || !shard->place().syncing || chain.copied_since() != message.since ||
       chain.tail() != message.from) {
     return OkStatus();
   }
@@ -152,18 +171,33 @@ Status ShardCopies::OnCopy(CopyRequest message, ShardSet& shards) {
     }
     in = {.from = message.from, .session = message.session};
   }
-  if (message.number != in.next || in.waiting.has_value()) {
+  if (message.number != in.next + in.waiting.size() || in.waiting.size() == kPartsAhead) {
     in.tell = true;
     return OkStatus();
   }
-  in.waiting = std::move(message);
+  in.waiting.push_back(std::move(message));
   return OkStatus();
 }
 
 Result<bool> ShardCopies::Take(ShardId id, Incoming& in, ShardSet& shards, DiskTier& tier,
                                ChainLinks& links) {
+  CopyRequest& part = in.waiting.front();
+  DT_TRY(const bool taken, Apply(part, shards, tier));
+  if (!taken) return false;
+  if (on_part_ != nullptr) on_part_(part);
+  if (part.end) {
+    links.FollowTail(shards, id);
+    in.done = true;
+  }
+  ++in.next;
+  in.tell = true;
+  in.waiting.pop_front();
+  return true;
+}
+
+Result<bool> ShardCopies::Apply(CopyRequest& part, ShardSet& shards, DiskTier& tier) {
+  const ShardId id = part.shard;
   Shard& shard = *shards.Find(id);
-  CopyRequest& part = *in.waiting;
   DT_TRY(const std::vector<CopiedRow> rows, RowsIn(std::as_const(part.rows).bytes()));
   std::vector<std::vector<Key>> keys(shard.tables());
   for (const CopiedRow& row : rows) {
@@ -182,20 +216,14 @@ Result<bool> ShardCopies::Take(ShardId id, Incoming& in, ShardSet& shards, DiskT
   for (const CopiedRow& row : rows) {
     DT_TRY_STATUS(shard.table(row.table).Replace(row.key, row.record));
   }
-  if (part.end) {
-    DT_TRY_STATUS(TakeEnd(id, part, shards));
-    links.FollowTail(shards, id);
-    in.done = true;
-  }
-  ++in.next;
-  in.tell = true;
-  in.waiting.reset();
+  if (part.end) DT_TRY_STATUS(TakeEnd(part, shards));
   return true;
 }
 
-Status ShardCopies::TakeEnd(ShardId id, CopyRequest& last, ShardSet& shards) {
+Status ShardCopies::TakeEnd(const CopyRequest& last, ShardSet& shards) {
+  const ShardId id = last.shard;
   Shard& shard = *shards.Find(id);
-  std::string_view lives(reinterpret_cast<const char*>(std::as_const(last.lives).bytes().data()),
+  std::string_view lives(reinterpret_cast<const char*>(last.lives.bytes().data()),
                          last.lives.size());
   if (last.life_bytes.size() != shard.tables()) return Malformed("a copied shard: its tables");
   for (uint32_t t = 0; t < shard.tables(); ++t) {
@@ -206,10 +234,8 @@ Status ShardCopies::TakeEnd(ShardId id, CopyRequest& last, ShardSet& shards) {
             .status());
     lives.remove_prefix(last.life_bytes[t]);
   }
-  const RecordsRequest held{.parts = std::move(last.held),
-                            .heads = std::move(last.heads),
-                            .keys = std::move(last.keys),
-                            .gradients = std::move(last.gradients)};
+  const RecordsRequest held{
+      .parts = last.held, .heads = last.heads, .keys = last.keys, .gradients = last.gradients};
   DT_TRY(std::vector<LinkRecord> records, RecordsIn(held, shards.tables(), shards.shards_of_job()));
   ClockState clock{.now = last.now};
   for (const CopyRequest::Turn& turn : last.turns) {
@@ -231,13 +257,13 @@ Status ShardCopies::Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainL
   }
   Status bad;
   for (auto& [id, in] : incoming_) {
-    if (in.waiting.has_value()) {
+    if (!in.waiting.empty()) {
       const Result<bool> taken = Take(id, in, shards, tier, links);
       if (!taken.ok()) {
         bad.Update(taken.status());
-        in.waiting.reset();
-      } else if (!*taken) {
-        next_work_ = std::min(next_work_, now + kNextTurn);
+        in.waiting.clear();
+      } else if (!in.waiting.empty()) {
+        next_work_ = std::min(next_work_, *taken ? now : now + kNextTurn);
       }
     }
     if (!std::exchange(in.tell, false)) continue;
@@ -248,7 +274,7 @@ Status ShardCopies::Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainL
                        Encode(CopyAckRequest{.stamp = StampFor(shards, in.from),
                                              .from = shards.self(),
                                              .shard = id,
-                                             .since = chain.since,
+                                             .since = chain.copied_since(),
                                              .session = in.session,
                                              .next = in.next})});
   }

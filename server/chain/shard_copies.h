@@ -16,15 +16,16 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/control/reports.h"
 #include "common/wire/data.h"
 #include "server/chain/chain_links.h"
 #include "server/chain/shard_copy.h"
@@ -35,8 +36,11 @@ namespace dt::server {
 
 class ShardCopies {
  public:
-  // `bytes_per_second`: limit for what is copied from here; 0: none.
-  explicit ShardCopies(uint64_t bytes_per_second) : bytes_per_second_(bytes_per_second) {}
+  // `bytes_per_second`: limit for what is copied from here; 0: none. `on_part` is called after each
+  // part that is taken here; null: it is not.
+  explicit ShardCopies(uint64_t bytes_per_second,
+                       std::function<void(const CopyRequest&)> on_part = nullptr)
+      : bytes_per_second_(bytes_per_second), on_part_(std::move(on_part)) {}
 
   // Ends all copying, from here and to here. What is still to be copied begins anew. Call it before
   // the shards' rows or their tier are replaced.
@@ -48,10 +52,13 @@ class ShardCopies {
   void OnCopyAck(TimePoint now, const CopyAckRequest& message, const ShardSet& shards,
                  ChainLinks& links);
 
-  // One turn: takes parts that have waited for room, makes and sends the next ones. Errors: those
-  // of the disk.
+  // One turn: takes the next part of each shard that is copied to here, if there is room, makes and
+  // sends the next ones of the shards that are copied from here. Errors: those of the disk.
   Status Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainLinks& links,
               std::vector<ChainLinks::Letter>& letters);
+  // Takes the next part of a shard that is being copied to here. False: it must wait for the disk.
+  // Errors: Malformed, if no server makes such a part. REQUIRES: the shard is here.
+  static Result<bool> Apply(CopyRequest& part, ShardSet& shards, DiskTier& tier);
   bool idle() const { return outgoing_.empty() && incoming_.empty(); }
   // When Work has something to do again if nothing happens; TimePoint::max(): nothing to do.
   TimePoint next_work() const { return next_work_; }
@@ -70,6 +77,9 @@ class ShardCopies {
   };
   std::vector<Copied> TakeCopied() { return std::exchange(copied_, {}); }
 
+  // Adds how far the copies from here are.
+  void AddTo(ChainReport& report, const ShardSet& shards) const;
+
  private:
   struct Outgoing {  // A shard that is copied from here.
     ProcessId to;
@@ -82,13 +92,16 @@ class ShardCopies {
     size_t sent = 0;                    // The first of `parts` that are sent.
     TimePoint send_again{}, tell_again{};
     bool done = false;
+    uint64_t rows = 0, bytes = 0;  // In the parts so far; in those that are acknowledged.
   };
   struct Incoming {  // A shard that is copied to here.
     ProcessId from;
     uint64_t session = 0;
     uint64_t next = 0;
     bool done = false, tell = false;
-    std::optional<CopyRequest> waiting;  // Waits for room, or for rows from disk.
+    // Parts from `next` on, at most kPartsAhead. They wait for a turn each, and for room or rows
+    // from disk.
+    std::deque<CopyRequest> waiting;
   };
 
   void FollowMap(ShardSet& shards, DiskTier& tier);
@@ -96,15 +109,17 @@ class ShardCopies {
   void Send(TimePoint now, ShardId id, Outgoing& out, std::vector<ChainLinks::Letter>& letters);
   // False: it must wait.
   Result<bool> Take(ShardId id, Incoming& in, ShardSet& shards, DiskTier& tier, ChainLinks& links);
-  Status TakeEnd(ShardId id, CopyRequest& last, ShardSet& shards);
+  static Status TakeEnd(const CopyRequest& last, ShardSet& shards);
 
   const uint64_t bytes_per_second_;
+  const std::function<void(const CopyRequest&)> on_part_;
   std::map<ShardId, Outgoing> outgoing_;
   std::map<ShardId, Incoming> incoming_;
   std::vector<ShardId> dropped_;
   std::vector<Copied> copied_;
   uint64_t sessions_ = 0;
-  TimePoint may_send_{};  // The limit allows the next part then.
+  uint64_t copied_bytes_ = 0;  // Acknowledged since the beginning.
+  TimePoint may_send_{};       // The limit allows the next part then.
   TimePoint next_work_ = TimePoint::max();
 };
 

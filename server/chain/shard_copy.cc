@@ -75,6 +75,7 @@ Status ShardCopy::ReadDisk(std::string& rows) {
         std::ranges::copy(
             record,
             AppendRow(index, key.key(), static_cast<uint32_t>(record.size()), rows).begin());
+        ++rows_;
       }
     }
     DT_TRY_STATUS(disk_->Next());
@@ -84,7 +85,8 @@ Status ShardCopy::ReadDisk(std::string& rows) {
   return OkStatus();
 }
 
-void ShardCopy::Append(uint32_t table, const KeyRow& row, std::string& to) const {
+void ShardCopy::Append(uint32_t table, const KeyRow& row, std::string& to) {
+  ++rows_;
   const EmbeddingTable& from = shard().table(table);
   from.CopyRecord(row, AppendRow(table, row.key, from.record_bytes(), to));
 }

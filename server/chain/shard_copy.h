@@ -38,6 +38,8 @@ class ShardCopy {
   // are on their way to or from the disk; ask again in a later turn. REQUIRES: not ended.
   Result<std::optional<CopyRequest>> NextPart();
   bool ended() const { return stage_ == Stage::kEnded; }
+  // Rows in all parts so far.
+  uint64_t rows() const { return rows_; }
 
  private:
   enum class Stage { kWriting, kDisk, kMemory, kChanges, kEnded };
@@ -49,13 +51,14 @@ class ShardCopy {
   bool ReadChanges(std::string& rows);
   size_t changes_left() const;
   CopyRequest End(std::string rows) const;
-  void Append(uint32_t table, const KeyRow& row, std::string& to) const;
+  void Append(uint32_t table, const KeyRow& row, std::string& to);
 
   const ShardId id_;
   ShardSet& shards_;
   DiskTier& tier_;
   Stage stage_ = Stage::kWriting;
   uint64_t written_ = 0;  // DiskTier::BeginReading
+  uint64_t rows_ = 0;
   std::unique_ptr<RowsDb::Cursor> disk_;
   uint32_t table_ = 0;
   uint64_t position_ = 0;                                           // In the index of table_.

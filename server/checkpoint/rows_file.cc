@@ -94,7 +94,8 @@ class RowsLoader {
       }
     }
     // If the files hold exactly our shards, the tier goes on with them.
-    on_disk_ = tier_ != nullptr && header.shards == shards_.shards_of_job() &&
+    on_disk_ = tier_ != nullptr && !header.holds.empty() &&
+               header.shards == shards_.shards_of_job() &&
                std::ranges::equal(header.holds, shards_.shards(), {}, {}, &Shard::id) &&
                std::ranges::none_of(shards_.tables(), &TableSpec::on_worker);
     if (on_disk_) DT_TRY_STATUS(tier_->Adopt(folder));

@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "server/log/logged_part.h"
 #include "server/log/record_log_format.h"
 #include "server/shard/record_codec.h"
 
@@ -26,7 +27,7 @@ Result<std::unique_ptr<LogReplay>> LogReplay::Open(const LogLocation& location,
 LogReplay::LogReplay(Key, RecordLogReader reader, RecordLog::Options log, const ShardSet& shards)
     : reader_(std::move(reader)), log_(std::move(log)), generation_(shards.generation()) {}
 
-Result<bool> LogReplay::Some(TimePoint now, ShardSet& shards) {
+Result<bool> LogReplay::Some(TimePoint now, ShardSet& shards, const TakePart& take_part) {
   if (!begun_.has_value()) begun_ = now;
   const uint64_t until = reader_.bytes_read() + kBytesAtOnce;
   while (reader_.bytes_read() < until) {
@@ -35,24 +36,43 @@ Result<bool> LogReplay::Some(TimePoint now, ShardSet& shards) {
       if (!next_.has_value()) return false;
       stalled_since_ = now;
     }
-    DT_TRY(const bool followed, Follow(now, shards));
+    DT_TRY(const bool followed, Follow(now, shards, take_part));
     if (!followed) return true;
     next_.reset();
   }
   return true;
 }
 
-// False if the record has to wait.
-Result<bool> LogReplay::Follow(TimePoint now, ShardSet& shards) {
-  Result<ShardRecord> record = DecodeRecord(next_->head, next_->keys, next_->gradients,
-                                            shards.tables(), shards.shards_of_job());
-  Status status = record.status();
-  if (status.ok()) status = shards.Follow(record->shard, std::move(record->record));
-  if (status.ok()) return true;
+// False if the entry has to wait.
+Result<bool> LogReplay::Follow(TimePoint now, ShardSet& shards, const TakePart& take_part) {
+  Result<bool> followed =
+      IsPart(next_->head) ? FollowPart(shards, take_part) : FollowRecord(shards);
+  Status status = followed.status();
+  if (followed.ok() && *followed) return true;
+  if (followed.ok()) status = Busy("it waits for rows on disk");
   if (status.code() == StatusCode::kResourceExhausted && now - stalled_since_ < kStallMax) {
     return false;
   }
   return DataLoss("the log cannot be followed at {}: {}", reader_.Where(), MessageOf(status));
+}
+
+Result<bool> LogReplay::FollowRecord(ShardSet& shards) {
+  DT_TRY(ShardRecord record, DecodeRecord(next_->head, next_->keys, next_->gradients,
+                                          shards.tables(), shards.shards_of_job()));
+  if (!shards.IsMember(record.shard)) return true;
+  DT_TRY_STATUS(shards.Follow(record.shard, std::move(record.record)));
+  return true;
+}
+
+Result<bool> LogReplay::FollowPart(const ShardSet& shards, const TakePart& take_part) {
+  DT_TRY(CopyRequest part, DecodePart(next_->head, next_->gradients, shards.tables()));
+  const ShardId shard = part.shard;
+  if (shard.value() >= shards.shards_of_job()) return Malformed("shard {}", shard.value());
+  if (part.number == 0) copies_[shard] = part.session;
+  const auto copy = copies_.find(shard);
+  const bool begun = copy != copies_.end() && copy->second == part.session;
+  if (!begun || !shards.view().map.chains[shard.value()].Has(shards.self())) return true;
+  return take_part(part);
 }
 
 Result<std::unique_ptr<RecordLog>> LogReplay::Finish(ShardSet& shards) {

@@ -173,9 +173,9 @@ Status RecordLog::BeginSegment() {
   return OkStatus();
 }
 
-Status RecordLog::BeginSegmentAtCut(Step step) {
+Status RecordLog::BeginSegmentAtCut(Step step, uint64_t keep_from) {
   DT_TRY_STATUS(BeginSegment());
-  cuts_.push_back({step, segment_});
+  cuts_.push_back({step, std::min(segment_, keep_from)});
   return OkStatus();
 }
 

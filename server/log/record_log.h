@@ -57,9 +57,10 @@ class RecordLog {
   // True after the disk failed in a way that trying again cannot mend.
   bool broken() const { return broken_; }
 
-  // Called at the cut of a checkpoint: later records go into a new segment. After an error the
-  // present one stays in use, and Cut keeps it.
-  Status BeginSegmentAtCut(Step step);
+  // Called at the cut of a checkpoint: later records go into a new segment. Segments from
+  // `keep_from` on are needed beside the checkpoint. After an error the present one stays in use,
+  // and Cut keeps it.
+  Status BeginSegmentAtCut(Step step, uint64_t keep_from = ~uint64_t{0});
   // Begins a new generation: what was logged before no longer counts, and the caller removes its
   // segments.
   Status Restart(Generation generation);
@@ -67,6 +68,7 @@ class RecordLog {
   // of the first segment kept; the caller removes the files before it.
   uint64_t Cut(Step step);
 
+  uint64_t segment() const { return segment_; }  // The one in use.
   uint64_t first_segment() const { return older_.empty() ? segment_ : older_.front().number; }
   uint64_t bytes() const { return older_bytes_ + good_; }
 

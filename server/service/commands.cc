@@ -32,11 +32,22 @@ class Begin : public ExecutorCommand {
   Result<bool> Piece(TimePoint now, ExecutorState& state) {
     if (replay_ == nullptr) DT_TRY_STATUS(Open(now, state));
     if (replay_ == nullptr) return false;
-    DT_TRY(const bool more, replay_->Some(now, *state.shards()));
+    const auto take_part = [&](CopyRequest& part) { return TakePart(now, part, state); };
+    DT_TRY(const bool more, replay_->Some(now, *state.shards(), take_part));
     if (more) return true;
     DT_TRY(auto log, replay_->Finish(*state.shards()));
     state.KeepLog(std::move(log));
     return false;
+  }
+
+  Result<bool> TakePart(TimePoint now, CopyRequest& part, ExecutorState& state) {
+    // What it had before the copy counts no more.
+    if (part.number == 0 && !std::exchange(emptied_, true)) state.Remove(part.shard);
+    const bool here = state.shards()->Find(part.shard) != nullptr;
+    if (!here && !state.AddAgain(now, part.shard)) return false;
+    DT_TRY(const bool taken, ShardCopies::Apply(part, *state.shards(), *state.tier()));
+    if (taken) emptied_ = false;
+    return taken;
   }
 
   Status Open(TimePoint now, ExecutorState& state) {
@@ -63,6 +74,7 @@ class Begin : public ExecutorCommand {
   DiskTierOptions disk_;    // Moved away by Open.
   const std::optional<LogLocation> log_;
   std::unique_ptr<LogReplay> replay_;  // Set while the log is read back.
+  bool emptied_ = false;               // For the part that is tried now.
 };
 
 class Save : public ExecutorCommand {
@@ -84,7 +96,9 @@ class Save : public ExecutorCommand {
     }
     state.tier()->BeginSave(SaveTask(shards, step_, location_));
     // Records from now on are not in the checkpoint. If no segment can begin, the log is cut later.
-    if (state.log() != nullptr) state.log()->BeginSegmentAtCut(step_).IgnoreError();
+    if (state.log() != nullptr) {
+      state.log()->BeginSegmentAtCut(step_, state.SegmentOfCopies()).IgnoreError();
+    }
     return {{OkStatus()}};
   }
 
@@ -162,7 +176,9 @@ class Report : public ExecutorCommand {
     answer.tables = ReportTables(shards.tables(), {});
     for (const auto& [id, report] : reports) {
       if (shards.Find(id)->place().tail) AddReports(answer.tables, report);
-      if (shards.view().map.chains[id.value()].members.size() > 1) {
+      // What is still being copied to here is not all of the shard.
+      const bool has_others = shards.view().map.chains[id.value()].members.size() > 1;
+      if (has_others && shards.IsMember(id)) {
         answer.copies.push_back(SumOf(id, report));
       }
     }

@@ -12,6 +12,8 @@ constexpr size_t kParkedMax = 4096;
 constexpr size_t kParkedBytesMax = 256 << 20;
 constexpr size_t kParkedOfPeerMax = 1024;
 constexpr size_t kParkedBytesOfPeerMax = 64 << 20;
+constexpr size_t kEarlyMax = 256;
+constexpr uint64_t kEarlyBytesMax = 64 << 20;
 constexpr size_t kLinesMax = 10;  // Log lines per minute; a peer that reconnects counts as new.
 constexpr Duration kLogInterval = std::chrono::minutes(1);
 
@@ -44,6 +46,8 @@ void DataFrontend::Serve(ShardSet* shards, ChainLinks* links, ShardCopies* copie
   logged_to_disk_ = logged;
   log_status_ = OkStatus();
   served_at_ = disk_served_at_ = 0;
+  early_.clear();
+  early_bytes_ = 0;
   for (auto at = parked_.begin(); at != parked_.end(); at = Unpark(at)) {
     answers.push_back(Answer(at->second.asker(), Stale("the job starts again elsewhere")));
   }
@@ -77,18 +81,13 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
       if (ready.ok()) OnBad(now, message.peer, HandleComplete(*shards_, request->complete));
       break;
     case DataRequest::Kind::kRecords:
-      if (!ready.ok()) break;
-      if (Status taken = links_->OnRecords(std::move(request->records), *shards_); !taken.ok()) {
-        OnBad(now, message.peer, taken);
-        if (taken.code() == StatusCode::kDataLoss) failure_.Update(std::move(taken));
-      }
+      if (ready.ok()) OnRecords(now, message.peer, std::move(request->records));
       break;
     case DataRequest::Kind::kAcks:
       if (ready.ok()) OnBad(now, message.peer, links_->OnAcks(now, request->acks, *shards_));
       break;
     case DataRequest::Kind::kCopy:
-      if (!ready.ok()) break;
-      OnBad(now, message.peer, copies_->OnCopy(std::move(request->copy), *shards_));
+      if (ready.ok()) OnCopy(now, message.peer, std::move(request->copy));
       break;
     case DataRequest::Kind::kCopyAck:
       if (ready.ok()) copies_->OnCopyAck(now, request->copy_ack, *shards_, *links_);
@@ -96,6 +95,58 @@ void DataFrontend::OnMessage(TimePoint now, PeerMessage message,
   }
   ServeParked(answers);
 }
+
+// ------------------------------------------------------------ messages of other servers
+
+void DataFrontend::OnRecords(TimePoint now, const PeerId& peer, RecordsRequest message) {
+  MapVersion since;
+  for (const RecordPart& part : message.parts) since = std::max(since, part.since);
+  if (IsEarly(message.stamp, since)) {
+    const uint64_t bytes = message.heads.size() + message.keys.size() + message.gradients.size();
+    return KeepEarly(bytes, [this, peer, kept = std::move(message)](TimePoint later) mutable {
+      OnRecords(later, peer, std::move(kept));
+    });
+  }
+  Status taken = links_->OnRecords(std::move(message), *shards_);
+  if (taken.ok()) return;
+  OnBad(now, peer, taken);
+  if (taken.code() == StatusCode::kDataLoss) failure_.Update(std::move(taken));
+}
+
+void DataFrontend::OnCopy(TimePoint now, const PeerId& peer, CopyRequest message) {
+  if (IsEarly(message.stamp, message.since)) {
+    const uint64_t bytes = message.rows.size() + message.lives.size() + message.heads.size() +
+                           message.keys.size() + message.gradients.size();
+    return KeepEarly(bytes, [this, peer, kept = std::move(message)](TimePoint later) mutable {
+      OnCopy(later, peer, std::move(kept));
+    });
+  }
+  OnBad(now, peer, copies_->OnCopy(std::move(message), *shards_));
+}
+
+bool DataFrontend::IsEarly(const Stamp& stamp, MapVersion since) const {
+  return stamp.generation == shards_->generation() && stamp.server == shards_->self() &&
+         since > shards_->view().map.version;
+}
+
+// If there are too many, the oldest ones go; they are sent again.
+void DataFrontend::KeepEarly(uint64_t bytes, std::function<void(TimePoint)> take) {
+  early_at_ = shards_->view().map.version;
+  early_.push_back({bytes, std::move(take)});
+  early_bytes_ += bytes;
+  while (early_.size() > kEarlyMax || early_bytes_ > kEarlyBytesMax) {
+    early_bytes_ -= early_.front().bytes;
+    early_.pop_front();
+  }
+}
+
+void DataFrontend::TakeEarly(TimePoint now) {
+  if (shards_ == nullptr || early_.empty() || shards_->view().map.version == early_at_) return;
+  early_bytes_ = 0;
+  for (const Early& early : std::exchange(early_, {})) early.take(now);
+}
+
+// ------------------------------------------------------------ requests of workers
 
 void DataFrontend::OnPush(TimePoint now, const PeerId& peer, PushRequest request,
                           std::vector<PeerMessage>& answers) {
@@ -149,7 +200,12 @@ void DataFrontend::AnswerStable(std::vector<PeerMessage>& answers) {
       ++at;
       continue;
     }
-    answers.push_back(Answer(push.asker, OkStatus(), std::move(push.refused)));
+    // It may be stable only because there is no next member any more.
+    if (logged_to_disk_) {
+      unlogged_.push_back({push.asker, std::move(push.refused)});
+    } else {
+      answers.push_back(Answer(push.asker, OkStatus(), std::move(push.refused)));
+    }
     at = unstable_.erase(at);
   }
 }

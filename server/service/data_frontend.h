@@ -7,6 +7,8 @@
 // Owned by the executor's thread; no socket, no clock.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -38,6 +40,9 @@ class DataFrontend {
   void OnCommit(const Status& written, std::vector<PeerMessage>& answers);
   // Appends the answers to this message and to parked requests.
   void OnMessage(TimePoint now, PeerMessage message, std::vector<PeerMessage>& answers);
+  // Takes messages of other servers that were here before the map that they need. Called when the
+  // shards are those of their map, before the next message.
+  void TakeEarly(TimePoint now);
   // Answers parked pulls that can be answered now or are past their deadline.
   void OnTick(TimePoint now, std::vector<PeerMessage>& answers);
   // When OnTick must be called again.
@@ -64,6 +69,12 @@ class DataFrontend {
     Asker asker() const { return {peer, request.request, request.stamp.map}; }
   };
   using ParkedById = std::map<uint64_t, Parked>;
+
+  // Messages of other servers.
+  void OnRecords(TimePoint now, const PeerId& peer, RecordsRequest message);
+  void OnCopy(TimePoint now, const PeerId& peer, CopyRequest message);
+  bool IsEarly(const Stamp& stamp, MapVersion since) const;
+  void KeepEarly(uint64_t bytes, std::function<void(TimePoint)> take);
 
   void OnPull(TimePoint now, const PeerId& peer, PullRequest request,
               std::vector<PeerMessage>& answers);
@@ -116,6 +127,16 @@ class DataFrontend {
   };
   std::map<PeerId, Load> parked_of_;  // By peer; only peers with parked pulls.
   size_t parked_bytes_ = 0;
+
+  // Records and parts of copies of a newer map than that of the shards. Without them, each change
+  // of the map would cost the pause after which they are sent again.
+  struct Early {
+    uint64_t bytes = 0;
+    std::function<void(TimePoint)> take;
+  };
+  std::deque<Early> early_;
+  uint64_t early_bytes_ = 0;
+  MapVersion early_at_;  // The map when they were last tried.
 
   uint64_t bad_messages_ = 0;
   std::set<PeerId> logged_;  // Peers logged since logged_since_.

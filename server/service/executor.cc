@@ -17,6 +17,7 @@ Executor::Executor(ExecutorOptions options, std::unique_ptr<ServerSocket> socket
       socket_(std::move(socket)),
       network_(network),
       core_(std::move(options), [this] { socket_->Wake(); }),
+      turned_(SystemClock().Now()),
       thread_([this](std::stop_token stop) { Run(stop); }) {}
 
 Executor::~Executor() {
@@ -37,6 +38,7 @@ void Executor::SetMap(ShardMap map) {
 
 void Executor::Run(std::stop_token stop) {
   while (!stop.stop_requested()) {
+    turned_.store(SystemClock().Now(), std::memory_order_relaxed);
     if (!busy_) {
       if (auto command = commands_.Pop(Duration::zero())) {
         core_.Post(*std::move(command));
@@ -53,6 +55,10 @@ void Executor::Run(std::stop_token stop) {
     Publish();
     if (!alive) return;
   }
+}
+
+ExecutorReport Executor::Report(TimePoint now) const {
+  return {SecondsBetween(turned_.load(std::memory_order_relaxed), now), core_.doing()};
 }
 
 bool Executor::TakeMessages() {

@@ -35,8 +35,8 @@ class Executor {
   std::optional<SavedRows> TakeSaved() { return saved_.Pop(Duration::zero()); }
   // Why this executor can serve no more; returned once.
   std::optional<Status> TakeFailure() { return failures_.Pop(Duration::zero()); }
-  // The sizes of the tables within the last second or so; nothing if there is no news.
-  std::optional<std::vector<TableReport>> TakeSizes() { return sizes_.Pop(Duration::zero()); }
+  // The sizes within the last second or so; nothing if there is no news.
+  std::optional<ExecutorSizes> TakeSizes() { return sizes_.Pop(Duration::zero()); }
 
   // Shards that other servers have copies of now; told again and again.
   std::optional<std::vector<ShardCopies::Copied>> TakeCopied() {
@@ -45,6 +45,8 @@ class Executor {
   // Any thread. The least step that is not applied.
   Step step() const { return step_.load(std::memory_order_relaxed); }
   uint64_t log_bytes() const { return log_bytes_.load(std::memory_order_relaxed); }
+  // Any thread.
+  ExecutorReport Report(TimePoint now) const;
 
  private:
   void Run(std::stop_token stop);
@@ -72,10 +74,11 @@ class Executor {
   BoundedQueue<ExecutorAnswer> answers_{4};
   BoundedQueue<SavedRows> saved_{4};
   BoundedQueue<Status> failures_{1};
-  BoundedQueue<std::vector<TableReport>> sizes_{1};
+  BoundedQueue<ExecutorSizes> sizes_{1};
   BoundedQueue<std::vector<ShardCopies::Copied>> copied_{4};
   std::atomic<Step> step_ = 0;
   std::atomic<uint64_t> log_bytes_ = 0;
+  std::atomic<TimePoint> turned_;  // The beginning of the last turn.
 
   // Declared last: starts when the rest exists, and ends before it is destroyed.
   std::jthread thread_;

@@ -17,7 +17,7 @@ constexpr Duration kSizesEvery = milliseconds(500);
 
 ExecutorCore::ExecutorCore(ExecutorOptions options, std::function<void()> wake)
     : options_(std::move(options)),
-      state_(std::move(wake), options_.move_rate),
+      state_(std::move(wake), options_.move_rate, options_.lease),
       frontend_(options_.tables, options_.pull_timeout) {}
 
 void ExecutorCore::Post(std::unique_ptr<ExecutorCommand> command) {
@@ -30,6 +30,9 @@ void ExecutorCore::BeginTurn(TimePoint now) {
   PassTime(now);
   WorkOnTier();
   WorkOnCommand(now);
+  if (state_.shards() == nullptr) return;
+  state_.FollowMap(now);
+  frontend_.TakeEarly(now);
 }
 
 void ExecutorCore::OnMessage(TimePoint now, PeerMessage message) {
@@ -38,22 +41,25 @@ void ExecutorCore::OnMessage(TimePoint now, PeerMessage message) {
 
 void ExecutorCore::EndTurn(TimePoint now) {
   frontend_.OnTick(now, outgoing_);
-  CommitLog(now);
   if (!frontend_.failure().ok()) Fail(frontend_.failure());
   WorkOnChains(now);
+  CommitLog(now);
   NoteProgress();
 }
 
-// Moves time on for rows that expire by time, and now and then takes the sizes of the tables.
+// Moves time on for rows that expire by time, and now and then takes the sizes.
 void ExecutorCore::PassTime(TimePoint now) {
   ShardSet* const shards = state_.shards();
-  if (shards != nullptr && time_passed_until_.has_value()) {
+  // While a log is replayed, it says when time has passed.
+  const bool replaced = command_ != nullptr && command_->replaces_rows();
+  if (shards != nullptr && !replaced && time_passed_until_.has_value()) {
     shards->PassTime(now - *time_passed_until_);
   }
   time_passed_until_ = now;
   if (shards == nullptr || now < next_sizes_) return;
   next_sizes_ = now + kSizesEvery;
-  sizes_ = SizesOf(shards->tables(), shards->shards());
+  sizes_ = {SizesOf(shards->tables(), shards->shards()), {}, state_.links().silent()};
+  state_.AddTo(sizes_->chains);
 }
 
 void ExecutorCore::WorkOnTier() {
@@ -74,7 +80,9 @@ void ExecutorCore::WorkOnTier() {
 
 void ExecutorCore::WorkOnCommand(TimePoint now) {
   if (command_ == nullptr) return;
+  SetDoing("an order");
   std::optional<ExecutorAnswer> answer = command_->Work(now, state_);
+  SetDoing("");
   if (!answer.has_value()) return;
   // After an error only some rows are there, so nothing is served.
   if (command_->replaces_rows() && answer->status.ok()) {
@@ -88,10 +96,12 @@ void ExecutorCore::WorkOnCommand(TimePoint now) {
 void ExecutorCore::WorkOnChains(TimePoint now) {
   if (state_.shards() == nullptr) return;
   state_.FollowMap(now);
+  SetDoing("a copy of a shard");  // Which it reads from disk, too.
   const Status copied =
       state_.copying()
           ? state_.copies().Work(now, *state_.shards(), *state_.tier(), state_.links(), letters_)
           : OkStatus();
+  SetDoing("");
   if (copied.code() == StatusCode::kOutOfRange) {
     LogWarn("server.bad_copy", {{"problem", MessageOf(copied)}});
   } else if (!copied.ok()) {
@@ -103,9 +113,13 @@ void ExecutorCore::WorkOnChains(TimePoint now) {
 void ExecutorCore::CommitLog(TimePoint now) {
   RecordLog* const log = state_.log();
   if (log == nullptr) return;
+  SetDoing("a write to its log");
   const Status written = log->Commit();
+  SetDoing("");
   frontend_.OnCommit(written, outgoing_);
   log_bytes_ = log->bytes();
+  // Other servers are told of nothing that is not in the log. What they miss is sent again.
+  if (!written.ok()) letters_.clear();
   if (written.ok()) {
     if (log_failing_since_.has_value()) LogInfo("server.log_goes_on", {{"bytes", log->bytes()}});
     log_failing_since_.reset();

@@ -17,6 +17,13 @@
 
 namespace dt::server {
 
+// What it tells now and then.
+struct ExecutorSizes {
+  std::vector<TableReport> tables;
+  ChainReport chains;
+  std::vector<ProcessId> unreachable;  // ChainLinks::silent
+};
+
 // The result of saving rows.
 struct SavedRows {
   Status status;
@@ -26,6 +33,7 @@ struct SavedRows {
 struct ExecutorOptions {
   std::vector<WireTable> tables;  // One for each table of the job.
   Duration pull_timeout = seconds(60);
+  Duration lease = seconds(3);  // A server that does not answer for so long is reported.
   // Limit for the whole server, which fails when use exceeds it by 5 % plus memory_slack.
   uint64_t memory_bytes_max = 0;
   uint64_t memory_slack = 256 << 20;
@@ -65,15 +73,15 @@ class ExecutorCore {
   std::optional<ExecutorAnswer> TakeAnswer() { return std::exchange(answer_, std::nullopt); }
   // The result of a save; returned once.
   std::optional<SavedRows> TakeSaved() { return std::exchange(saved_, std::nullopt); }
-  // The sizes of the tables, every now and then.
-  std::optional<std::vector<TableReport>> TakeSizes() {
-    return std::exchange(sizes_, std::nullopt);
-  }
+  // Every now and then.
+  std::optional<ExecutorSizes> TakeSizes() { return std::exchange(sizes_, std::nullopt); }
   // Why it can serve no more; OK while it can.
   const Status& failure() const { return failure_; }
   // The least step that is not applied.
   Step step() const { return step_; }
   uint64_t log_bytes() const { return log_bytes_; }
+  // Any thread. What it does that may take long, for people; empty: nothing.
+  const char* doing() const { return doing_.load(std::memory_order_relaxed); }
   ExecutorState& state() { return state_; }
 
  private:
@@ -84,6 +92,7 @@ class ExecutorCore {
   void CommitLog(TimePoint now);
   void NoteProgress();
   void Fail(Status status) { failure_.Update(std::move(status)); }
+  void SetDoing(const char* what) { doing_.store(what, std::memory_order_relaxed); }
 
   const ExecutorOptions options_;
   ExecutorState state_;
@@ -93,8 +102,9 @@ class ExecutorCore {
   std::vector<ChainLinks::Letter> letters_;
   std::optional<ExecutorAnswer> answer_;
   std::optional<SavedRows> saved_;
-  std::optional<std::vector<TableReport>> sizes_;
+  std::optional<ExecutorSizes> sizes_;
   Status failure_;
+  std::atomic<const char*> doing_ = "";
   Step step_ = 0;
   uint64_t log_bytes_ = 0;
   uint64_t own_memory_bytes_ = 0;

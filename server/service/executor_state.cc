@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "server/log/logged_part.h"
+
 namespace dt::server {
 
 void ExecutorState::Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions disk) {
   copies_.Reset();
   log_.reset();
   tier_.reset();
-  links_ = ChainLinks(shards.frames);
+  links_ = ChainLinks(shards.frames, lease_);
   shards_ = std::make_unique<ShardSet>(std::move(shards));
   disk_ = std::move(disk);
   disk_.wake = wake_;
@@ -83,7 +85,21 @@ void ExecutorState::KeepLog(std::unique_ptr<RecordLog> log) {
   shards_->RecordTo(this);
 }
 
+bool ExecutorState::AddAgain(TimePoint now, ShardId shard) {
+  if (!HasLeft(shard)) return false;
+  shards_->Add(shard);
+  Rewire(now);
+  return true;
+}
+
+uint64_t ExecutorState::SegmentOfCopies() const {
+  uint64_t first = ~uint64_t{0};
+  for (const auto& [shard, segment] : copied_in_) first = std::min(first, segment);
+  return first;
+}
+
 void ExecutorState::Remove(ShardId shard) {
+  copied_in_.erase(shard);
   tier_->Remove(*shards_->Find(shard));
   shards_->Remove(shard);
 }
@@ -97,11 +113,24 @@ void ExecutorState::OnRecord(ShardId shard, const Record& record) {
   links_.OnRecord(shard, record);
 }
 
+void ExecutorState::OnPart(const CopyRequest& part) {
+  if (log_ == nullptr) return;
+  if (part.number == 0) copied_in_[part.shard] = log_->segment();
+  log_->Append(EncodePart(part));
+  if (part.end) copied_in_.erase(part.shard);
+}
+
 void ExecutorState::RenewTier() {
   copies_.Reset();
+  copied_in_.clear();
   tier_.reset();  // Only one tier may use the shards at a time.
   tier_ = std::make_unique<DiskTier>(disk_, *shards_);
   shards_->Attach(tier_.get());
+}
+
+void ExecutorState::AddTo(ChainReport& report) const {
+  report.kept_bytes += links_.kept_bytes();
+  if (shards_ != nullptr) copies_.AddTo(report, *shards_);
 }
 
 }  // namespace dt::server

@@ -1,6 +1,8 @@
 #include "server/service/server.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "common/base/host_name.h"
@@ -36,6 +38,18 @@ std::string EndpointOf(const std::string& listen, uint32_t i) {
   return fmt::format("{}:{}", listen.substr(0, colon), port + i);
 }
 
+void AddSizes(const ExecutorSizes& of, HeartbeatMessage& to) {
+  if (to.tables.empty()) {
+    to.tables = of.tables;
+  } else if (!of.tables.empty()) {
+    AddReports(to.tables, of.tables);
+  }
+  to.chains.kept_bytes += of.chains.kept_bytes;
+  to.chains.copied_bytes += of.chains.copied_bytes;
+  std::ranges::copy(of.chains.copies, std::back_inserter(to.chains.copies));
+  std::ranges::copy(of.unreachable, std::back_inserter(to.unreachable));
+}
+
 // The endpoint that others connect to: "all addresses" is replaced by the host's name.
 std::string Advertised(const std::string& endpoint) {
   for (const std::string all : {"tcp://0.0.0.0:", "tcp://[::]:", "tcp://*:"}) {
@@ -58,6 +72,7 @@ class ServerRole : public Server {
     ExecutorOptions executor;
     for (const TableSpec& table : TableSpecsOf(options_.job))
       executor.tables.push_back({table.dim, table.wire});
+    executor.lease = options_.job.cluster.lease;
     executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
     executor.memory_bytes = &memory_bytes_;
     const uint32_t executors =
@@ -107,7 +122,9 @@ class ServerRole : public Server {
     const Status worked = Work();
     const bool told = link_->ended() && link_->end_status().code() != StatusCode::kUnavailable;
     if (told && keeper_.has_value()) keeper_->Remove();
-    return EndRole(*link_, worked, stop);
+    const Status ended = EndRole(*link_, worked, stop);
+    ExitIfHung();
+    return ended;
   }
 
  private:
@@ -173,6 +190,18 @@ class ServerRole : public Server {
     return core_->saving() ? kSavingPoll : kPoll;
   }
 
+  // A thread that hangs cannot be joined: the process ends without it.
+  void ExitIfHung() const {
+    if (options_.one_process) return;
+    const double lease = std::chrono::duration<double>(options_.job.cluster.lease).count();
+    for (size_t i = 0; i < executors_.size(); ++i) {
+      const ExecutorReport report = executors_[i]->Report(SystemClock().Now());
+      if (report.turn_age <= lease || !report.doing.empty()) continue;
+      LogError("server.executor_hangs", {{"executor", i}, {"seconds", report.turn_age}});
+      std::_Exit(1);
+    }
+  }
+
   void TakeFromExecutors() {
     for (const auto& executor : executors_) {
       while (const auto copied = executor->TakeCopied()) {
@@ -211,13 +240,11 @@ class ServerRole : public Server {
     for (size_t i = 0; i < executors_.size(); ++i) {
       progress.step = std::min(progress.step, executors_[i]->step());
       progress.log_bytes += executors_[i]->log_bytes();
+      progress.executors.push_back(executors_[i]->Report(SystemClock().Now()));
       if (auto sizes = executors_[i]->TakeSizes()) sizes_[i] = *std::move(sizes);
     }
     if (progress.step == ~Step{0}) progress.step = 0;
-    progress.tables = sizes_[0];
-    for (size_t i = 1; i < sizes_.size() && !progress.tables.empty(); ++i) {
-      if (!sizes_[i].empty()) AddReports(progress.tables, sizes_[i]);
-    }
+    for (const ExecutorSizes& each : sizes_) AddSizes(each, progress);
     link_->SetProgress(progress);
   }
 
@@ -228,7 +255,7 @@ class ServerRole : public Server {
   std::stop_token stop_;
   std::unique_ptr<ControlLink> link_;
   std::optional<ServerCore> core_;
-  std::vector<std::vector<TableReport>> sizes_;  // The last sizes from each executor.
+  std::vector<ExecutorSizes> sizes_;  // The last from each executor.
 };
 
 }  // namespace

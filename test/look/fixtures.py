@@ -69,8 +69,18 @@ def processes(step):
     return [{"role": role, "id": i, "pid": 41200 + i, "host": JOINED[i - 1]["host"], "heartbeat_age": 0.1 * i,
              "step": step if role == "worker" else 0, "shards": 32 if role == "server" else 0,
              "cpu_seconds": 31.4 + i, "peak_rss_bytes": 220_000_000 + i * 9_000_000,
-             "bytes_sent": 221_000_000 * i, "bytes_received": 198_000_000 * i, "accelerator": None}
+             "bytes_sent": 221_000_000 * i, "bytes_received": 198_000_000 * i, "accelerator": None,
+             "heads": 16, "tails": 16, "syncing": 0, "draining": False, "kept_bytes": 0, "copied_bytes": 0}
             for role, i in roles]
+
+
+SHARDS = {"map_version": 1, "count": 32, "replicas": 1, "by_members": {"1": 32}, "short": 0, "copies": [], "copies_left": 0,
+          "bytes_left": 0, "bytes_per_second": None, "seconds_left": None, "lost": []}
+COPYING = dict(SHARDS, map_version=41, replicas=2, by_members={"1": 12, "2": 20}, short=12, copies_left=14,
+               bytes_left=120 << 20, bytes_per_second=12.5 * (1 << 20), seconds_left=9.6,
+               lost=["server 2 (pid 41202 on ps-b.cluster.internal) was killed by signal 9"],
+               copies=[{"shard": 7, "from": 1, "to": 6, "bytes": 3 << 20, "rows": 12000, "rows_of_shard": 40000},
+                       {"shard": 9, "from": 1, "to": 6, "bytes": 0, "rows": 0, "rows_of_shard": 0}])
 
 
 def status(step, losses, **more):
@@ -80,14 +90,14 @@ def status(step, losses, **more):
             "train": train(step, losses), "seconds_left": (4300 - step) * 0.011, "learning_rate": rate_at(step),
             "rate_scale": rate_at(step) * 1000, "places": "41 nodes on cpu; 2 tables on servers",
             "checkpoint": "runs/frappe_deepfm/checkpoints/step-000000001000", "outcome": None, "malformed": 0,
-            "processes": processes(step), "tables": TABLES, "history": history_until(step, losses),
+            "processes": processes(step), "shards": SHARDS, "tables": TABLES, "history": history_until(step, losses),
             "curve": curve_until(step, losses), "events": TRAINED, **more}
 
 
 def gathering():
     return status(0, ["click"], phase="gathering", epoch=0, epochs=0, steps=0, train=None, samples_per_second=None,
                   seconds_left=None, learning_rate=None, places="", checkpoint=None, tables={},
-                  processes=processes(0)[:2], events=JOINED[:2])
+                  shards=None, processes=processes(0)[:2], events=JOINED[:2])
 
 
 def result(step, losses, **more):
@@ -139,6 +149,7 @@ LIVE = {
     "gathering": gathering(),
     "one running": status(2137, ONE),
     "two running": status(2137, TWO),
+    "copying": status(2137, ONE, shards=COPYING),
     "hostile": status(2137, TWO, job=EVIL, checkpoint=EVIL, events=[{"t": 1.0, "kind": EVIL, "why": EVIL}],
                       tables={EVIL: table(3)}, outcome={"status": "failed", "error": {"what": EVIL, "where": "", "hint": ""}}),
     "one failed": status(2137, ONE, phase="ended", seconds_left=None, outcome=FAILED, events=TRAINED + END),

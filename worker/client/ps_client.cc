@@ -66,8 +66,32 @@ Status PsClient::WaitForOne(uint32_t executor, TimePoint& checked) {
   TakeMap();
   DT_TRY_STATUS(book_.CheckTimes(now));
   SendAll();
+  DT_TRY_STATUS(WatchServers());
   checked = now;
   return OkStatus();
+}
+
+// What the others have answered must be looked for before they count as silent.
+Status PsClient::WatchServers() {
+  if (!options_.unreachable) return OkStatus();
+  for (RequestBook::Outgoing& ping : book_.Pings(options_.clock->Now())) Send(ping).IgnoreError();
+  for (uint32_t e = 0; e < sockets_.size() && book_.has_pinged(); ++e) {
+    while (sockets_[e] != nullptr) {
+      Result<Frames> frames = sockets_[e]->Receive(Duration::zero());
+      if (!frames.ok()) break;
+      DT_TRY_STATUS(book_.OnAnswer(options_.clock->Now(), e, *std::move(frames)));
+    }
+  }
+  TellUnreachable(true, book_.Silent(options_.clock->Now()));
+  return OkStatus();
+}
+
+void PsClient::TellUnreachable(bool waiting, std::vector<ProcessId> unreachable) {
+  if (!options_.unreachable) return;
+  if (waiting == told_waiting_ && unreachable == told_unreachable_) return;
+  told_waiting_ = waiting;
+  told_unreachable_ = std::move(unreachable);
+  options_.unreachable(told_waiting_, told_unreachable_);
 }
 
 void PsClient::BeginPull(const LookupPlan& plan, Step step, PullMode mode) {
@@ -82,9 +106,11 @@ Status PsClient::FinishPull(const LookupPlan& plan, PulledRows& rows) {
   for (;;) {
     book_.TakeRows(plan, rows);
     const std::optional<uint32_t> executor = book_.Awaited(plan);
-    if (!executor.has_value()) return OkStatus();
+    if (!executor.has_value()) break;
     DT_TRY_STATUS(WaitForOne(*executor, checked));
   }
+  TellUnreachable(false, {});
+  return OkStatus();
 }
 
 void PsClient::Prefetch(const LookupPlan& plan, Step step) {
@@ -109,6 +135,7 @@ Status PsClient::WaitForPushesBefore(Step end) {
   while (const std::optional<uint32_t> executor = book_.AwaitedBefore(end)) {
     DT_TRY_STATUS(WaitForOne(*executor, checked));
   }
+  TellUnreachable(false, {});
   return OkStatus();
 }
 

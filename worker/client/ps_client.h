@@ -26,6 +26,9 @@ class PsClient {
     // Returns the job's map if it is newer than this version. Asked before requests and while
     // waiting.
     std::function<std::optional<ShardMap>(MapVersion)> newer_map = {};
+    // Told while waiting, when it changes: whether this client waits, and which servers have not
+    // answered for a lease.
+    std::function<void(bool waiting, const std::vector<ProcessId>& unreachable)> unreachable = {};
     const Clock* clock = &SystemClock();
   };
   static Result<std::unique_ptr<PsClient>> Open(const View& view, Options options);
@@ -67,10 +70,15 @@ class PsClient {
   void TakeMap();
   void SendAll();
   Status WaitForOne(uint32_t executor, TimePoint& checked);
+  Status WatchServers();
+  void TellUnreachable(bool waiting, std::vector<ProcessId> unreachable);
 
   const Options options_;
   RequestBook book_;
   std::vector<std::unique_ptr<ClientSocket>> sockets_;  // By executor; null: not connected yet.
+  // As it was told last.
+  bool told_waiting_ = false;
+  std::vector<ProcessId> told_unreachable_;
 };
 
 }  // namespace dt::worker

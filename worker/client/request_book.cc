@@ -1,6 +1,7 @@
 #include "worker/client/request_book.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/base/check.h"
 
@@ -15,7 +16,8 @@ RequestBook::RequestBook(const View& view, Options options)
     : options_(std::move(options)),
       routes_(view.map),
       stamp_{view.generation, view.number, {}, {}},
-      cutter_(options_.tables, options_.message_bytes_max) {
+      cutter_(options_.tables, options_.message_bytes_max),
+      watch_(options_.lease) {
   DT_CHECK(options_.wire_tables.size() == options_.tables.size());
   for (size_t t = 0; t < options_.tables.size(); ++t) {
     wire_of_[options_.wire_tables[t]] = options_.tables[t];
@@ -165,6 +167,7 @@ PooledVector<RequestBook::Outgoing> RequestBook::Complete(Step step) {
 
 Status RequestBook::OnAnswer(TimePoint now, uint32_t executor, Frames frames) {
   const std::string& endpoint = routes_.executors()[executor].endpoint;
+  watch_.OnAnswer(endpoint);
   Result<DataReply> reply = DecodeDataReply(std::move(frames));
   if (!reply.ok()) return WithWhere(Prefixed(reply.status(), "answer of a server"), endpoint);
   const auto at = std::ranges::find(requests_, reply->request, &Request::number);
@@ -244,6 +247,30 @@ void RequestBook::RecordDone(const Request& request, uint64_t bytes_received) co
 }
 
 // ------------------------------------------------------------ waiting
+
+// A pull without keys. Its number is no request's, so that the answer counts for nothing else.
+PooledVector<RequestBook::Outgoing> RequestBook::Pings(TimePoint now) {
+  PooledVector<Outgoing> letters;
+  if (now < next_ping_) return letters;
+  next_ping_ = now + options_.lease / 4;
+  std::set<uint32_t> owing;
+  for (const Request& request : requests_) {
+    if (!request.answered) owing.insert(request.executor);
+  }
+  for (const uint32_t executor : owing) {
+    const Routes::Executor& to = routes_.executors()[executor];
+    PullRequest ping{.request = next_number_++, .mode = PullMode::kEvaluate};
+    ping.stamp = StampFor(executor);
+    letters.push_back({0, executor, Encode(ping)});
+    watch_.OnAsked(to.server, to.endpoint);
+  }
+  return letters;
+}
+
+std::vector<ProcessId> RequestBook::Silent(TimePoint now) {
+  watch_.Pass(now);
+  return watch_.Silent();
+}
 
 Status RequestBook::CheckTimes(TimePoint now) const {
   for (const Request& request : requests_) {

@@ -25,6 +25,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
+#include "common/cluster/answer_watch.h"
 #include "common/cluster/view.h"
 #include "common/metrics/timeline.h"
 #include "common/net/frame_pool.h"
@@ -54,6 +55,7 @@ class RequestBook {
     std::vector<WireTable> tables;      // By table of the graph: the wire format of its rows.
     Duration timeout = seconds(60);     // Limit for one request, however often it is sent.
     Duration resend_after = seconds(5);
+    Duration lease = seconds(3);  // See Silent.
     // Limit for the keys and rows in one message or its answer. Large enough that the cost of a
     // message (four threads woken, on both sides) is small beside that of its bytes; small enough
     // that the server reads rows for one message while the network carries another. Measured:
@@ -98,6 +100,13 @@ class RequestBook {
   void OnMap(TimePoint now, const ShardMap& map);
   // Errors: Timeout naming request and server, if a request is overdue.
   Status CheckTimes(TimePoint now) const;
+
+  // Questions that servers answer at once, to those that owe an answer to a request; now and then.
+  PooledVector<Outgoing> Pings(TimePoint now);
+  bool has_pinged() const { return !watch_.empty(); }
+  // Servers that have answered nothing for a lease, not even those. Call it while waiting, after
+  // OnAnswer for all that has arrived.
+  std::vector<ProcessId> Silent(TimePoint now);
 
   // The executor that owes an answer to the pull of a plan, or to a push of a step before `end`.
   std::optional<uint32_t> Awaited(const LookupPlan& plan) const;
@@ -156,6 +165,8 @@ class RequestBook {
   MessageCutter cutter_;
   std::map<uint32_t, WireTable> wire_of_;  // By the table's index in the job.
   std::vector<Request> requests_;
+  AnswerWatch watch_;
+  TimePoint next_ping_{};
   uint64_t next_number_ = 1;
   bool prefetch_helps_ = false;
 };

@@ -64,6 +64,11 @@ void RequestBook::Regroup(TimePoint now, const Request& request, const Shards& s
 void RequestBook::OnMap(TimePoint now, const ShardMap& map) {
   if (!routes_.Take(map)) return;
   RegroupIf(now, [this](const Request& request) { return !routes_.InUse(request.executor); });
+  std::set<std::string> asked;
+  for (const Request& request : requests_) {
+    if (!request.answered) asked.insert(routes_.executors()[request.executor].endpoint);
+  }
+  watch_.KeepOnly(asked);
 }
 
 // The part of a request that is for these shards.

@@ -166,6 +166,12 @@ class WorkerCore {
                 .requests = RequestOptions(),
                 .interrupted = [this] { return Interrupted(); },
                 .newer_map = [this](MapVersion version) { return parts_.maps.NewerThan(version); },
+                .unreachable =
+                    [this](bool waiting, const std::vector<ProcessId>& servers) {
+                      progress_.waiting = waiting;
+                      progress_.unreachable = servers;
+                      parts_.link.SetProgress(progress_);
+                    },
                 .clock = &parts_.clock}));
     DT_TRY_STATUS(ConnectMesh(start.view));
     std::function<Result<SplitMessage>()> next_split;
@@ -206,6 +212,7 @@ class WorkerCore {
     const Graph& graph = engine_->plan().graph;
     RequestBook::Options requests{.wire_tables = WireTables(graph, options_.job.model.tables),
                                   .timeout = Timeout(),
+                                  .lease = options_.job.cluster.lease,
                                   .timeline = trace_.timeline()};
     if (WaitsForServers()) requests.resend_after = kResendToReturning;
     for (size_t t = 0; t < graph.tables.size(); ++t) {

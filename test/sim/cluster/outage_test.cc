@@ -78,7 +78,6 @@ TEST(Outage, TheSchedulersStopsNobody) {
         cluster.RestartScheduler();
       });
       ExpectAsPromised(mode, kSlow, story);
-      printf("%s before: %lu steps, mean %ld ms, longest %ld; away %lu, %ld, %ld\n", std::string(NameOf(mode)).c_str(), before.steps(), before.mean()/milliseconds(1), before.longest()/milliseconds(1), away.steps(), away.mean()/milliseconds(1), away.longest()/milliseconds(1));
       EXPECT_LE(away.longest(), 2 * before.mean());
       EXPECT_EQ(story.tally().restarts, 0u);
       if (HasFailure()) return;

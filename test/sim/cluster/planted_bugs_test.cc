@@ -114,7 +114,7 @@ class MixesGenerations : public Bug {
     old.first_step = push.first_step;
     const bool same = old.keys.size() == push.keys.size() &&
                       std::ranges::equal(old.keys.bytes(), push.keys.bytes());
-    // Only one push, however often it comes: the old ones of two steps may be each other's new ones.
+    // One push only, however often it comes: the old ones of two steps may be each other's new.
     if (same || struck_at_.value_or(key) != key) return true;
     struck_at_ = key;
     message = Encode(old);

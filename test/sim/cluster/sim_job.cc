@@ -35,6 +35,11 @@ std::string_view StalenessOf(Mode mode) {
   return mode == Mode::kUnbounded ? "unbounded" : "2";
 }
 
+uint32_t ReplicasOf(Mode mode) {
+  if (!HasChains(mode)) return 1;
+  return HasLog(mode) ? 2 : 3;
+}
+
 std::string YamlOf(Mode mode) {
   return fmt::format(
       R"(job: sim
@@ -57,9 +62,9 @@ cluster: {{servers: {}, replicas: {}, workers: 2, shards: 8, server: {{executors
 checkpoint: {{every: {}, keep: 2, durability: {}}}
 parallel: {{overlap: {}}}
 )",
-      kCount / kSmallestGradient, kSmallestGradient, HasManySteps(mode) ? 4 : 16, IsSynchronous(mode) ? "4" : "auto",
-      EpochsOf(mode), StalenessOf(mode), HasChains(mode) ? 3 : 2, HasChains(mode) ? 3 : 1,
-      HasManySteps(mode) ? 1000 : 5,
+      kCount / kSmallestGradient, kSmallestGradient, BatchOf(mode),
+      IsSynchronous(mode) ? "4" : "auto", EpochsOf(mode), StalenessOf(mode),
+      HasChains(mode) ? 3 : 2, ReplicasOf(mode), HasManySteps(mode) ? 1000 : 5,
       HasLog(mode) ? "log" : "checkpoint",
       // The reader's own thread would ask for parts in real time.
       mode == Mode::kUnbounded ? "false" : "true");
@@ -74,8 +79,8 @@ void Write(const std::string& path, const std::string& text) {
 
 std::string_view NameOf(Mode mode) {
   constexpr std::string_view kNames[] = {
-      "synchronous", "log",    "bounded",         "unbounded",  "bounded, log",
-      "chains",      "bounded, chains", "many steps", "bounded, many steps"};
+      "synchronous",         "log",    "bounded",         "unbounded",   "bounded, log", "many steps",
+      "bounded, many steps", "chains", "bounded, chains", "log, chains", "bounded, log, chains"};
   return kNames[static_cast<int>(mode)];
 }
 

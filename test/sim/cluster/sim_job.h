@@ -16,29 +16,35 @@ namespace dt::sim {
 inline constexpr uint32_t kFirstSampleKey = 1000;  // Every sample has a key of its own.
 inline constexpr float kCount = 1.0f / 1024;
 
-// With chains, three servers hold every shard. With many steps, nothing but training is due in them.
+// With many steps, nothing but training is due in them. With chains, three servers hold every shard;
+// with chains and a log, two of three.
 enum class Mode {
   kSynchronous,
   kLog,
   kBounded,
   kUnbounded,
   kBoundedLog,
+  kManySteps,
+  kBoundedManySteps,
   kChains,
   kBoundedChains,
-  kManySteps,
-  kBoundedManySteps
+  kLoggedChains,
+  kBoundedLoggedChains,
 };
 std::string_view NameOf(Mode mode);
 inline bool HasManySteps(Mode mode) {
   return mode == Mode::kManySteps || mode == Mode::kBoundedManySteps;
 }
 inline uint32_t SamplesOf(Mode mode) { return HasManySteps(mode) ? 1200 : 96; }
+inline uint32_t BatchOf(Mode mode) { return HasManySteps(mode) ? 4 : 16; }
 inline uint32_t EpochsOf(Mode mode) { return HasManySteps(mode) ? 1 : 2; }
-inline bool HasLog(Mode mode) { return mode == Mode::kLog || mode == Mode::kBoundedLog; }
-inline bool HasChains(Mode mode) { return mode == Mode::kChains || mode == Mode::kBoundedChains; }
+inline bool HasLog(Mode mode) {
+  return mode == Mode::kLog || mode == Mode::kBoundedLog || mode >= Mode::kLoggedChains;
+}
+inline bool HasChains(Mode mode) { return mode >= Mode::kChains; }
 inline bool IsSynchronous(Mode mode) {
-  return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kChains ||
-         mode == Mode::kManySteps;
+  return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kManySteps ||
+         mode == Mode::kChains || mode == Mode::kLoggedChains;
 }
 
 // A job with its data and the plan of the real planner, made once.

@@ -51,6 +51,7 @@ SimServer::SimServer(World& world, Wires& wires, Node node, uint64_t incarnation
   for (const server::TableSpec& table : server::TableSpecsOf(options_.job)) {
     executor.tables.push_back({table.dim, table.wire});
   }
+  executor.lease = options_.job.cluster.lease;
   executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
   executor.memory_bytes = &memory_bytes_;
   for (uint32_t e = 0; e < options_.job.cluster.server.executors; ++e) {
@@ -143,6 +144,12 @@ HeartbeatMessage SimServer::Progress() const {
   for (const Executor& executor : executors_) {
     progress.step = std::min(progress.step, executor.core->step());
     progress.log_bytes += executor.core->log_bytes();
+    executor.core->state().AddTo(progress.chains);
+    for (const ProcessId id : executor.core->state().links().silent()) {
+      progress.unreachable.push_back(id);
+    }
+    progress.executors.push_back(
+        {SecondsBetween(executor.turned, world().Now()), executor.core->doing()});
   }
   if (progress.step == ~Step{0}) progress.step = 0;
   return progress;
@@ -226,6 +233,8 @@ void SimServer::PlanTurn(uint32_t executor, Duration delay) {
 
 void SimServer::Turn(uint32_t e) {
   Executor& executor = executors_[e];
+  if (executor.hangs) return;
+  executor.turned = world().Now();
   server::ExecutorCore& core = *executor.core;
   core.BeginTurn(world().Now());
   // The threads of its disk work in real time: they are waited for, so that the seed alone decides

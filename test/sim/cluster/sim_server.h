@@ -30,6 +30,9 @@ class SimServer : public Process {
   // nothing is answered. `lost_too`: bytes of earlier writes go as well, which no disk may do.
   void KillInNextWrite(uint64_t lost_too = 0) { dies_writing_ = true, lost_too_ = lost_too; }
 
+  // The executor does nothing any more; the process does not notice.
+  void HangExecutor(uint32_t executor) { executors_[executor].hangs = true; }
+
   // What it holds; of a process that was killed, nothing.
   std::vector<server::ShardSet*> shard_sets() const;
   // "sim://<server>/<executor>".
@@ -41,6 +44,8 @@ class SimServer : public Process {
     std::unique_ptr<server::ExecutorCore> core;
     bool turn_planned = false;
     bool busy = false;  // A command is under way.
+    bool hangs = false;
+    TimePoint turned{};
     std::vector<PeerMessage> arrived;
   };
 

@@ -13,6 +13,7 @@ namespace {
 constexpr Duration kMoment = milliseconds(100);
 constexpr Duration kPauseMax = seconds(2), kCutMax = seconds(2), kFullMax = seconds(4);
 constexpr Duration kAwayMax = seconds(4);
+constexpr Duration kNoticedWithin = seconds(8);  // A server that hangs, or that nobody reaches.
 // For a job without misfortunes, or after them; restarts from checkpoints included.
 constexpr Duration kEndsWithin = seconds(400);
 constexpr Duration kStartsWithin = milliseconds(600);
@@ -85,6 +86,10 @@ void Story::CountRecoveries() {
     if (event.kind == "server_lost") ++tally_.removals;
     if (event.kind == "shards_moved") ++tally_.moves;
   }
+  for (const scheduler::GoneServer& gone : cluster_->scheduler().job().record().gone) {
+    const auto says = [&](const char* words) { return gone.why.find(words) != std::string::npos; };
+    if (says("hangs: ") || says("does not answer")) ++tally_.suspects;
+  }
 }
 
 // ------------------------------------------------------------ what befalls it
@@ -121,6 +126,9 @@ void Story::Befall(const Misfortunes& misfortunes) {
   ChangeServers(misfortunes);
   if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   if (world.Chance(misfortunes.kill_server)) KillServer();
+  if (world.Chance(misfortunes.restart_server)) RestartServer();
+  if (world.Chance(misfortunes.hang_server)) HangServer();
+  if (world.Chance(misfortunes.isolate_server)) IsolateServer();
   if (world.Chance(misfortunes.kill_scheduler)) KillScheduler();
   if (world.Chance(misfortunes.kill)) {
     const Node node = AnyNode();
@@ -156,7 +164,8 @@ void Story::KillServer() {
   const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
   SimServer* const server = cluster_->server(index);
   if (server == nullptr || !server->alive()) return;
-  const bool in_write = job_.cluster.replicas == 1 && world.Chance(0.5);
+  const bool logs = job_.checkpoint.durability == Durability::kLog;
+  const bool in_write = logs && world.Chance(0.5);
   Note(fmt::format("server {} is killed{}", index + 1, in_write ? " in its next write" : ""));
   if (in_write) {
     server->KillInNextWrite();
@@ -168,6 +177,57 @@ void Story::KillServer() {
   world.After(world.UpTo(kAwayMax), [this, index, server, restarts = tally_.restarts] {
     if (restarts != tally_.restarts || cluster_->server(index) != server) return;
     server->Kill();
+    cluster_->StartServer(index);
+    Note(fmt::format("server {} is started again", index + 1));
+  });
+}
+
+void Story::RestartServer() {
+  World& world = cluster_->world();
+  const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
+  SimServer* const server = cluster_->server(index);
+  if (server == nullptr || !server->alive()) return;
+  Note(fmt::format("server {} is restarted at once", index + 1));
+  restarted_[Incarnation(server->incarnation())] = world.Now();
+  server->Kill();
+  cluster_->StartServer(index);
+  ++tally_.kills;
+}
+
+// Its heartbeats go on. When the job has gone on without it, another process takes its place.
+void Story::HangServer() {
+  World& world = cluster_->world();
+  const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
+  SimServer* const server = cluster_->server(index);
+  const bool runs = cluster_->scheduler().job().phase() == scheduler::JobPhase::kRunning;
+  if (!runs || server == nullptr || !server->alive()) return;
+  const auto executor = static_cast<uint32_t>(world.Below(job_.cluster.server.executors));
+  Note(fmt::format("executor {} of server {} hangs", executor, index + 1));
+  server->HangExecutor(executor);
+  ++tally_.kills;
+  StartInItsPlace(index, server);
+}
+
+// The scheduler hears it, and it hears the scheduler.
+void Story::IsolateServer() {
+  World& world = cluster_->world();
+  const auto index = static_cast<uint32_t>(world.Below(cluster_->servers()));
+  const SimServer* const server = cluster_->server(index);
+  if (server == nullptr || !server->alive()) return;
+  Note(fmt::format("server {} reaches nobody but the scheduler", index + 1));
+  for (Node other = 1; other < cluster_->nodes(); ++other) {
+    cluster_->wires().Cut(server->node(), other, world.Now() + kNoticedWithin);
+    cluster_->wires().Cut(other, server->node(), world.Now() + kNoticedWithin);
+  }
+  ++tally_.kills;
+  StartInItsPlace(index, server);
+}
+
+// When the job has gone on without a server.
+void Story::StartInItsPlace(uint32_t index, const SimServer* former) {
+  cluster_->world().After(kNoticedWithin, [this, index, former, restarts = tally_.restarts] {
+    if (restarts != tally_.restarts || cluster_->server(index) != former) return;
+    if (former->alive()) return;  // There was no other with its shards.
     cluster_->StartServer(index);
     Note(fmt::format("server {} is started again", index + 1));
   });
@@ -199,6 +259,18 @@ void Story::KillScheduler() {
 void Story::Check() {
   if (told_) return;
   CheckOwnersAndClocks();
+  for (const scheduler::GoneServer& gone : cluster_->scheduler().job().record().gone) {
+    const auto at = restarted_.find(gone.incarnation);
+    if (at == restarted_.end()) continue;
+    // The last heartbeat was sent up to a quarter of a lease before the end.
+    if (cluster_->world().Now() - at->second < 2 * job_.cluster.lease / 3) ++tally_.quick;
+    restarted_.erase(at);
+  }
+  const scheduler::Membership& members = cluster_->scheduler().job().membership();
+  for (const scheduler::Member* server : members.OfRole(Role::kServer)) {
+    const bool gave = members.presence(server->id).report.chains.copied_bytes > 0;
+    if (gave && givers_.insert(server->incarnation()).second) ++tally_.givers;
+  }
   cluster_->world().After(kMoment / 4, [this] { Check(); });
 }
 
@@ -231,7 +303,7 @@ void Story::CheckOwnersAndClocks() {
 
 Ending Story::EndingNow() {
   Ending ending;
-  const ShardMap& map = cluster_->scheduler().job().record().map;
+  const scheduler::Membership& members = cluster_->scheduler().job().membership();
   const JobResult result = scheduler::ResultOf(cluster_->scheduler().job(), TimePoint());
   ending.checksums["dense parameters"] = result.dense_checksum;
   for (const auto& [name, table] : result.tables) {
@@ -244,9 +316,10 @@ Ending Story::EndingNow() {
     ending.history += "\n";
   }
   for (uint32_t s = 0; s < cluster_->servers(); ++s) {
-    if (cluster_->server(s) == nullptr) continue;
-    for (const server::ShardSet* const set : cluster_->server(s)->shard_sets()) {
-      if (map.FindServer(set->self()) == nullptr) continue;  // The job went on without it.
+    const SimServer* const server = cluster_->server(s);
+    // The job has gone on without some.
+    if (server == nullptr || members.Find(Incarnation(server->incarnation())) == nullptr) continue;
+    for (const server::ShardSet* const set : server->shard_sets()) {
       for (const auto& [key, count] : CountsOf(*set)) {
         const auto [at, added] = ending.counts.try_emplace(key, count);
         EXPECT_EQ(at->second, count) << "copies of key " << key << " differ";
@@ -260,7 +333,8 @@ Story::Tally& Story::Tally::operator+=(const Tally& other) {
   pauses += other.pauses, cuts += other.cuts, kills += other.kills, stops += other.stops;
   changes += other.changes, moves += other.moves, full_disks += other.full_disks,
       restarts += other.restarts, recoveries += other.recoveries;
-  successions += other.successions, removals += other.removals;
+  successions += other.successions, removals += other.removals, givers += other.givers;
+  quick += other.quick, suspects += other.suspects;
   return *this;
 }
 

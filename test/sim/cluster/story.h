@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "test/sim/cluster/cluster.h"
@@ -19,6 +20,9 @@ struct Misfortunes {
   double kill = 0;            // Of any process: the job ends, and goes on from a checkpoint.
   double kill_server = 0;     // It comes back with its log, or the job goes on without it.
   double kill_scheduler = 0;  // Another one goes on from what is on its disk.
+  double hang_server = 0;     // One of its executors.
+  double isolate_server = 0;  // From all but the scheduler.
+  double restart_server = 0;  // It is killed, and at once another process has its addresses.
   double add_server = 0;      // One more joins.
   double drain_server = 0;    // By the user.
   uint32_t changes_max = 4;   // Of the two above together.
@@ -52,7 +56,10 @@ class Story {
     uint32_t recoveries = 0;   // Servers that came back with their logs.
     uint32_t changes = 0;      // Servers that were added or drained.
     uint32_t moves = 0;        // Servers whose number of shards has changed.
+    uint32_t givers = 0;       // Servers that have reported what they copied to others.
     uint32_t removals = 0;     // Servers that the job went on without.
+    uint32_t suspects = 0;     // Of these: servers that sent heartbeats, and were of no use.
+    uint32_t quick = 0;        // Servers that were restarted, and gone after two thirds of a lease.
     uint32_t successions = 0;  // Schedulers that went on where one had been killed.
     Tally& operator+=(const Tally& other);
   };
@@ -61,6 +68,10 @@ class Story {
  private:
   void Befall(const Misfortunes& misfortunes);
   void KillServer();
+  void RestartServer();
+  void HangServer();
+  void IsolateServer();
+  void StartInItsPlace(uint32_t index, const SimServer* former);
   void KillScheduler();
   void ChangeServers(const Misfortunes& misfortunes);
   Node AnyNode() { return static_cast<Node>(cluster_->world().Below(cluster_->nodes())); }
@@ -77,6 +88,8 @@ class Story {
   std::string text_;
   Tally tally_;
   bool told_ = false;
+  std::set<Incarnation> givers_;
+  std::map<Incarnation, TimePoint> restarted_;  // Killed then, and not noticed yet.
   std::map<std::tuple<uint64_t, uint64_t, ShardId>, Step> clocks_;
 };
 

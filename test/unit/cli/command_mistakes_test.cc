@@ -40,7 +40,7 @@ TEST(CommandMistakes, ACommandThatIsNotThereIsComparedWithThoseThatAre) {
                   {{"stat"}, "there is no command \"stat\""},
                   {{"job.yaml"}, "there is no command \"job.yaml\""},
                   {{""}, "there is no command \"\""},
-                  {{"drain"}, "the command drain is not available yet"},
+                  {{"drain"}, "server is required"},
                   {{"serve", "dir"}, "the command serve is not available yet"}});
   EXPECT_THAT(Parse({"frobnicate"}).errors, Not(HasSubstr("did you mean")));
 }

@@ -266,7 +266,17 @@ TEST_F(LaunchTest, ASchedulerThatIsKilledStartsAgainAndHearsWhoEndedMeanwhile) {
               {"worker 2", {"touch ready", "await over"}}});
   EXPECT_EQ(end.code, 1);
   EXPECT_EQ(folder_.Read("heard"), "server 1 exited with code 1");
-  EXPECT_EQ(ArgumentsOf("scheduler again"), ArgumentsOf("scheduler"));
+  EXPECT_EQ(ArgumentsOf("scheduler again"), ArgumentsOf("scheduler") + "\n--follows-killed");
+  EXPECT_THAT(end.errors, HasSubstr("dovetail: lost"));
+}
+
+TEST_F(LaunchTest, ASchedulerThatIsKilledWhenItsResultIsWrittenHasEndedTheJob) {
+  line_.overrides = {"cluster.restarts=1"};
+  const End end = Launch({{"scheduler", {"serve", "await ready", Failed("lost"), "die 9"}},
+                          {"server 1", {"await over"}},
+                          {"worker 2", {"touch ready", "await over"}}});
+  EXPECT_EQ(end.code, 1);
+  EXPECT_EQ(ArgumentsOf("scheduler again"), "");
   EXPECT_THAT(end.errors, HasSubstr("dovetail: lost"));
 }
 

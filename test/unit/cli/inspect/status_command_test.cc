@@ -66,6 +66,8 @@ TEST(StatusCommand, OddAnswersAreSentencesOrTables) {
       {R"({"processes": 7, "history": {}, "tables": []})", 0},
       {R"({"processes": [7, null, [], {"role": 3, "accelerator": {"name": 1}}]})", 0},
       {R"({"history": [3], "tables": {"t": 5, "u": {"rows": "many"}}})", 0},
+      {R"({"shards": {"by_members": {"x": 1, "1": "y"}, "copies": [7, {}], "lost": [3]}})", 0},
+      {R"({"shards": [], "processes": [{"draining": 7}]})", 0},
       {R"({"processes": {"a": {"role": "r"}}, "step": 1e300, "seconds_left": -1})", 0}};
   for (const auto& [json, fails] : answers) {
     for (const bool as_json : {false, true}) {
@@ -74,6 +76,27 @@ TEST(StatusCommand, OddAnswersAreSentencesOrTables) {
       EXPECT_EQ(end.errors.empty(), fails == 0) << json << end.errors;
       EXPECT_EQ(end.output.empty(), fails != 0) << json;
     }
+  }
+}
+
+TEST(StatusCommand, ChainsAndCopiesAreLines) {
+  const Answered end = StatusOf(R"({
+    "processes": [{"role": "server", "id": 3, "shards": 5, "draining": true}],
+    "shards": {"map_version": 41, "count": 32, "replicas": 2, "by_members": {"1": 12, "2": 20},
+      "copies": [{"shard": 7, "from": 1, "to": 4, "bytes": 1024, "rows": 12, "rows_of_shard": 40},
+                 {"shard": 9, "from": 1, "to": 4, "bytes": 0, "rows": 0, "rows_of_shard": 0}],
+      "copies_left": 14, "bytes_left": 2048, "bytes_per_second": 1024, "seconds_left": 2.2,
+      "lost": ["server 2 was killed"]}})",
+                                false);
+  EXPECT_EQ(end.code, 0) << end.errors;
+  for (const char* line : {"  32 shards with 2 copies each, version 41 of the map; "
+                           "12 of 32 shards have 1 of 2 members\n",
+                           "  server 3 drains: 5 shards left\n",
+                           "  copying shard 7 from server 1 to server 4: 12 of 40 rows, 1 KiB\n",
+                           "  copying shard 9 from server 1 to server 4: waits for its turn\n",
+                           "  shards left to copy: 14, about 2 KiB, 1 KiB/s, about 2 s left\n",
+                           "  lost: server 2 was killed\n"}) {
+    EXPECT_NE(end.output.find(line), std::string::npos) << line << "is not in\n" << end.output;
   }
 }
 

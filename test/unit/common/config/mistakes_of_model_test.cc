@@ -297,8 +297,14 @@ TEST(ReplicaValues, CopiesGoWithEveryWayToTrain) {
 TEST(NotAvailableValues, CopiesAndALog) {
   LoadOptions options;
   options.overrides = {"cluster.replicas=2", "cluster.servers=2", "checkpoint.durability=log"};
+  EXPECT_EQ(ProblemsOf(kGoodJob, options), "");
+  options.overrides.push_back("model.tables.item.expiry.hours=1");
   EXPECT_NE(ProblemsOf(kGoodJob, options).find("not available yet with cluster.replicas above 1"),
             std::string::npos);
+}
+
+TEST(ReplicaValues, AtMostOneCopyForEachServer) {
+  LoadOptions options;
   options.overrides = {"cluster.replicas=3", "cluster.servers=2"};
   EXPECT_NE(
       ProblemsOf(kGoodJob, options).find("found 3, expected at most the number of servers, 2"),

@@ -48,7 +48,7 @@ class JobTest : public ::testing::Test {
     join.host = "host";
     join.pid = static_cast<int64_t>(incarnation);
     join.server_token = role == Role::kServer ? token_ : 0;
-    join.endpoints = {"inproc://x"};
+    join.endpoints = {endpoint_.empty() ? fmt::format("inproc://{}", incarnation) : endpoint_};
     join.devices = devices_;
     join.address = address_;
     Say(incarnation, join);
@@ -83,7 +83,8 @@ class JobTest : public ::testing::Test {
 
   std::vector<DeviceInfo> devices_;  // Accelerators of processes that join.
   std::string address_ = "10.0.0.1";
-  uint64_t token_ = 0;  // Token of servers that join.
+  std::string endpoint_;  // Of servers that join; empty: each has its own.
+  uint64_t token_ = 0;    // Token of servers that join.
   bool plans_at_once_ = true;
   JobConfig config_;
   FakeEnvironment environment_;

@@ -155,6 +155,7 @@ TEST_F(JobTest, AnEndBeforeJoiningEndsTheJobUnlessAnotherIsStarted) {
 
 TEST_F(JobTest, AServerThatIsKnownToHaveEndedIsReplacedAtOnce) {
   token_ = 7;
+  endpoint_ = "inproc://x";
   Begin();
   job_->OnProcessEnd(kStart, "host", {"server 1", 3, "was killed", true});
   EXPECT_EQ(Outcome(), "not ended");
@@ -169,8 +170,55 @@ TEST_F(JobTest, AServerThatIsKnownToHaveEndedIsReplacedAtOnce) {
   EXPECT_EQ(Outcome(), "server 1 (pid 4 on host) was killed; see its log") << "no other comes";
 }
 
+TEST_F(JobTest, AServerWhoseAddressesAnotherHasIsGoneAfterHalfALease) {
+  config_.cluster.servers = 2;
+  config_.cluster.replicas = 2;
+  config_.cluster.lease = seconds(3);
+  Make();
+  endpoint_ = "tcp://host:1";
+  Join(4, Role::kServer);
+  endpoint_.clear();
+  Begin();
+  for (uint64_t from : {1, 2, 3, 4}) Say(from, HeartbeatMessage{});
+  Say(4, ReadyMessage{});
+  endpoint_ = "tcp://host:1";
+  Join(5, Role::kServer);
+  const auto live = [&](Duration at) {
+    for (uint64_t from : {1, 2, 3, 5}) Say(from, HeartbeatMessage{}, at);
+    job_->Tick(kStart + at);
+  };
+  live(milliseconds(1500));
+  EXPECT_TRUE(job_->record().gone.empty());
+  live(milliseconds(1600));
+  ASSERT_EQ(job_->record().gone.size(), 1u);
+  EXPECT_EQ(job_->record().gone[0].why,
+            "server 1 (pid 4 on host) has not been heard of for 1.6 s, and another process has its "
+            "addresses");
+  EXPECT_EQ(Outcome(), "not ended");
+}
+
+TEST_F(JobTest, AServerThatHangsIsLost) {
+  config_.cluster.servers = 2;
+  config_.cluster.replicas = 2;
+  config_.cluster.lease = seconds(3);
+  Make();
+  Join(4, Role::kServer);
+  Begin();
+  Say(4, ReadyMessage{});
+  for (int second = 0; second <= 6; ++second) {
+    for (uint64_t from : {1, 2, 3}) Say(from, HeartbeatMessage{}, seconds(second));
+    Say(4, HeartbeatMessage{.executors = {{double(second), ""}}}, seconds(second));
+    job_->Tick(kStart + seconds(second));
+    EXPECT_EQ(job_->record().gone.size(), second < 6 ? 0u : 1u) << second;
+  }
+  EXPECT_EQ(events().back().kind, "server_lost");
+  EXPECT_EQ(SentTo<StopMessage>(4).size(), 1u);
+  EXPECT_EQ(Outcome(), "not ended");
+}
+
 TEST_F(JobTest, AProcessThatHasEndedTakesNobodysPlace) {
   token_ = 7;
+  endpoint_ = "inproc://x";
   Begin();
   Join(4, Role::kServer);  // It waits until server 1 is away.
   job_->OnProcessEnd(kStart, "host", {"server 1", 4, "was killed", true});

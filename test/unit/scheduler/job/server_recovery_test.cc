@@ -45,15 +45,42 @@ TEST_F(ServerRecoveryTest, TheSilenceOfOthersIsALoss) {
   EXPECT_EQ(loss->how, "has not been heard of for 7.0 s");
 }
 
+TEST_F(ServerRecoveryTest, AServerThatHangsIsLostAfterHalfALeaseIfAnotherHasItsShards) {
+  ShardMap& map = job_.record.map;
+  map.chains = {{MapVersion(1), {logged_.id, plain_.id}}};
+  const auto check = [&](TimePoint now, double age) {
+    OthersLive(now, worker_);
+    job_.members.Report(plain_.incarnation(), {.executors = {{age, ""}}});
+    return recovery_.CheckSuspects(now);
+  };
+  EXPECT_FALSE(check(At(5), 4).has_value());
+  EXPECT_FALSE(check(At(6), 0.1).has_value()) << "it goes on";
+  EXPECT_FALSE(check(At(7), 4).has_value());
+  EXPECT_FALSE(check(At(8), 5).has_value());
+  const auto loss = check(At(9), 6);
+  ASSERT_TRUE(loss.has_value());
+  EXPECT_EQ(loss->id, plain_.id);
+  EXPECT_EQ(loss->how, "hangs: its executor 0 has not turned for 6.0 s");
+  map.chains[0].members = {plain_.id};
+  EXPECT_FALSE(check(At(10), 7).has_value()) << "it has all that there is";
+}
+
 TEST_F(ServerRecoveryTest, AServerIsWaitedForAndThenLost) {
   OthersLive(At(7), logged_);
+  const auto loss = recovery_.CheckLeases(At(7));
+  ASSERT_TRUE(loss.has_value());
+  EXPECT_TRUE(loss->may_return);
+  recovery_.SetAway(At(7), logged_, loss->how);
   EXPECT_FALSE(recovery_.CheckLeases(At(7)).has_value());
   EXPECT_TRUE(recovery_.IsGone(logged_.id));
   EXPECT_EQ(job_.EventKinds(), Names{"server_lost"});
   OthersLive(At(67), logged_);
   EXPECT_FALSE(recovery_.CheckLeases(At(67)).has_value());
   OthersLive(At(68), logged_);
-  EXPECT_EQ(recovery_.CheckLeases(At(68))->id, logged_.id);
+  const auto end = recovery_.CheckLeases(At(68));
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->id, logged_.id);
+  EXPECT_FALSE(end->may_return);
 }
 
 TEST_F(ServerRecoveryTest, OneThatWasOnlySilentHasRecoveredWhenItIsHeardOf) {

@@ -136,6 +136,7 @@ TEST_F(TrainingRunTest, ServersThatKeepALogAreToldOfEachCheckpointAndASuccessorO
   config_.checkpoint.every_steps = 1;
   config_.checkpoint.durability = Durability::kLog;
   token_ = 7;
+  endpoint_ = "inproc://x";
   Begin();
   for (uint64_t from : {1, 2}) Say(from, OrderDoneMessage{1, TrainDone{1, 10, {5}, {}, 0.1}});
   for (uint64_t from : {1, 2, 3}) Say(from, OrderDoneMessage{2, SaveDone{}});

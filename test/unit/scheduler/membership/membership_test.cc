@@ -155,6 +155,32 @@ TEST(Membership, SilenceOfALeaseIsLoss) {
   EXPECT_NE(members.Lost(start + milliseconds(13001)), nullptr);
 }
 
+// Only one process at a time has an address; but this may be a mistake, or a lie.
+TEST(Membership, AProcessWithAServersAddressesHalvesItsLease) {
+  std::list<Member> joined;
+  Membership members(Needs(), joined, {});
+  const TimePoint start{};
+  const Member& server = **members.Join(start, Joiner(Role::kServer, 1));
+  members.Report(Incarnation(1), {});
+  EXPECT_EQ(members.FindClaimed(Joiner(Role::kServer, 1)), nullptr) << "it is the same process";
+  EXPECT_EQ(members.FindClaimed(Joiner(Role::kWorker, 2)), nullptr);
+  JoinMessage other = Joiner(Role::kServer, 2);
+  EXPECT_EQ(members.FindClaimed(other), &server);
+  other.host = "elsewhere";
+  EXPECT_EQ(members.FindClaimed(other), nullptr) << "a loopback address, perhaps";
+  other = Joiner(Role::kServer, 2);
+  other.endpoints = {"tcp://a:2"};
+  EXPECT_EQ(members.FindClaimed(other), nullptr);
+
+  members.SetClaimed(start + seconds(1), server.id);
+  members.SetClaimed(start + seconds(2), server.id);
+  EXPECT_EQ(members.Lost(start + milliseconds(2500)), nullptr);
+  EXPECT_EQ(members.Lost(start + milliseconds(2501)), &server);
+  members.Heard(start + milliseconds(2400), Incarnation(1));
+  EXPECT_EQ(members.Lost(start + milliseconds(5400)), nullptr) << "it lives";
+  EXPECT_EQ(members.Lost(start + milliseconds(5401)), &server) << "its lease, as usual";
+}
+
 TEST(Membership, AProcessWithAMembersTokenTakesItsPlace) {
   std::list<Member> joined;
   Membership members(Needs(), joined, {});

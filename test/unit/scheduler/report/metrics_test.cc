@@ -27,6 +27,9 @@ JobStatus Sample() {
   status.last_checkpoint_time = 1.25e9;
   status.processes = {{"server", 1, 77, "host", 0.5, 7, 32, 1.5, 100, 200, 300},
                       {"worker", 2, 78, "host", 0.5, 7, 0, 1.5, 100, 200, 300}};
+  status.processes[0].heads = 20;
+  status.processes[0].copied_bytes = 99;
+  status.shards = {.map_version = 7, .replicas = 2, .by_members = {0, 12, 20}, .copies_left = 14};
   status.tables["item"] = {1000, 900, 100, 5, 6, 7, 8, 9, 10, ""};
   status.history = {{1, 5, 0.5f, 0.1, {{.auc = 0.75, .loss = "click"}, {.loss = "rating"}}, {}}};
   return status;
@@ -102,6 +105,13 @@ TEST(Metrics, PassPromtool) {
            "dovetail_last_checkpoint_timestamp_seconds 1250000000",
            "dovetail_process_received_bytes_total{role=\"server\",id=\"1\"} 300",
            "dovetail_table_rows_fetched_total{table=\"item\"} 9",
+           "dovetail_shard_map_version 7",
+           "dovetail_shards{server=\"1\",role=\"member\"} 32",
+           "dovetail_shards{server=\"1\",role=\"head\"} 20",
+           "dovetail_shards_short 12",
+           "dovetail_shard_copies_left 14",
+           "dovetail_shard_copy_bytes_total{server=\"1\"} 99",
+           "dovetail_servers_lost_total 0",
        }) {
     EXPECT_TRUE(scrape.lines.contains(line)) << line << "\nis not in\n" << StatusMetrics(Sample());
   }

@@ -62,6 +62,57 @@ TEST_F(StatusOfTest, TheFigureIsTheMeanOfTheEpochSoFarAndThereIsNoneBefore) {
   EXPECT_FALSE(StatusOf(*job_, kStart).outcome->ok());
 }
 
+// Two servers hold every shard, and one is lost; what a third gets, the remaining one reports.
+TEST_F(StatusOfTest, ChainsAndTheirCopiesAreShown) {
+  config_.cluster.servers = 2;
+  config_.cluster.replicas = 2;
+  Make();
+  EXPECT_FALSE(StatusOf(*job_, kStart).shards.has_value()) << "before there is a map";
+  Join(4, Role::kServer);
+  Begin();
+  Say(4, ReadyMessage{});
+  JobStatus status = StatusOf(*job_, kStart);
+  ASSERT_TRUE(status.shards.has_value());
+  EXPECT_EQ(status.shards->count(), 4u);
+  EXPECT_EQ(status.shards->by_members, (std::vector<uint32_t>{0, 0, 4}));
+  EXPECT_EQ(status.shards->count_short(), 0u);
+  EXPECT_EQ(status.shards->copies_left, 0u);
+  EXPECT_EQ(status.processes[0].shards, 4u);
+  EXPECT_EQ(status.processes[0].heads, 2u);
+  EXPECT_EQ(status.processes[0].tails, 2u);
+
+  job_->OnProcessEnd(kStart, "host", {"server 1", 4, "was killed", false});
+  Join(5, Role::kServer);
+  Say(5, ReadyMessage{});
+  HeartbeatMessage report;
+  report.tables = {TableReport{.name = "t", .rows = 100, .bytes = 4000}};
+  report.chains.kept_bytes = 77;
+  for (const double second : {0.0, 2.0}) {
+    report.chains.copied_bytes = static_cast<uint64_t>(second * 250);
+    report.chains.copies = {{ShardId(0), ProcessId(1), report.chains.copied_bytes, 12, 25},
+                            {ShardId(1), ProcessId(9), 1, 2, 3}};
+    Say(3, report, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(second)));
+  }
+  status = StatusOf(*job_, kStart + seconds(2));
+  EXPECT_EQ(status.shards->count_short(), 4u);
+  ASSERT_EQ(status.shards->lost.size(), 1u);
+  EXPECT_NE(status.shards->lost[0].find("was killed"), std::string::npos);
+  ASSERT_EQ(status.shards->copies.size(), 4u);
+  const JobStatus::Shards::Copy& first = status.shards->copies[0];
+  EXPECT_EQ(first.shard, 0u);
+  EXPECT_EQ(first.from, 2u);
+  EXPECT_EQ(first.to, 1u) << "the number of the lost one is free";
+  EXPECT_EQ(first.rows, 12u);
+  EXPECT_EQ(first.rows_of_shard, 25u);
+  EXPECT_EQ(status.shards->copies[1].rows, 0u) << "the report is of a copy to another server";
+  EXPECT_EQ(status.shards->copies_left, 4u);
+  EXPECT_EQ(status.shards->bytes_left, 4000u - 500);
+  EXPECT_EQ(status.shards->bytes_per_second, 250.0);
+  EXPECT_EQ(status.shards->seconds_left, 14.0);
+  EXPECT_EQ(status.processes[0].syncing, 4u);
+  EXPECT_EQ(status.processes[1].kept_bytes, 77u);
+}
+
 // The rate is computed at the job's own ticks, however often and whenever the status is requested.
 TEST_F(StatusOfTest, AskingChangesNothing) {
   Begin();

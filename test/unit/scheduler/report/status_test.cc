@@ -25,6 +25,17 @@ JobStatus SampleStatus() {
   status.processes = {{"server", 1, 77, "host", 0.5, 7, 32, 1.5, 100, 200, 300},
                       {"worker", 2, 78, "host", 0.5, 7, 0, 1.5, 100, 200, 300,
                        DeviceInfo{DeviceKind::kEmulated, 0, "emulated accelerator", 1024}}};
+  status.processes[0].heads = 20;
+  status.processes[0].draining = true;
+  status.shards = {.map_version = 7,
+                   .replicas = 2,
+                   .by_members = {0, 12, 20},
+                   .copies = {{5, 1, 4, 1024, 10, 40}},
+                   .copies_left = 14,
+                   .bytes_left = 4096,
+                   .bytes_per_second = 512,
+                   .seconds_left = 8,
+                   .lost = {"server 2 was killed"}};
   status.tables["item"] = {1000, 900, 100, 5, 6, 7, 8, 9, 10, ""};
   status.history = {{1, 5, 0.5f, 0.02, {{.auc = 0.75, .loss = "click"}}, {{"click", 0.25}}}};
   status.curve = {{4, 2, 100, 0.02, {{"click", 0.5}, {"rating", 3}}}};
@@ -48,6 +59,14 @@ TEST(Status, JsonHoldsEverything) {
   EXPECT_TRUE(json["processes"][0]["accelerator"].is_null());
   EXPECT_EQ(json["processes"][1]["accelerator"]["kind"], "emulated");
   EXPECT_EQ(json["processes"][1]["accelerator"]["memory_bytes"], 1024);
+  EXPECT_EQ(json["processes"][0]["heads"], 20);
+  EXPECT_EQ(json["processes"][0]["draining"], true);
+  EXPECT_EQ(json["shards"]["count"], 32);
+  EXPECT_EQ(json["shards"]["short"], 12);
+  EXPECT_EQ(json["shards"]["by_members"], nlohmann::json::parse(R"({"1": 12, "2": 20})"));
+  EXPECT_EQ(json["shards"]["copies"][0]["rows_of_shard"], 40);
+  EXPECT_EQ(json["shards"]["seconds_left"], 8);
+  EXPECT_EQ(json["shards"]["lost"][0], "server 2 was killed");
   EXPECT_EQ(json["tables"]["item"]["rows_in_memory"], 900);
   EXPECT_EQ(json["tables"]["item"]["rows_expired"], 7);
   EXPECT_EQ(json["tables"]["item"]["rows_touched"], 8);
@@ -62,7 +81,7 @@ TEST(Status, JsonHoldsEverything) {
 TEST(Status, NoFigureIsNullAndNotZero) {
   JobStatus status;
   const nlohmann::json json = nlohmann::json::parse(StatusJson(status));
-  for (const char* key : {"train", "samples_per_second", "seconds_left", "checkpoint"}) {
+  for (const char* key : {"train", "samples_per_second", "seconds_left", "checkpoint", "shards"}) {
     EXPECT_TRUE(json.at(key).is_null()) << key;
   }
   status.train = {{"click", 0.5}};

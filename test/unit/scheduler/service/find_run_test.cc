@@ -27,10 +27,11 @@ class FindRunTest : public ::testing::Test {
   }
 
   // The last scheduler dies here, with these members.
-  void LeaveRun(const RunIdentity& identity, const std::vector<uint64_t>& members = {77}) {
+  void LeaveRun(const RunIdentity& identity, const std::vector<uint64_t>& members = {77},
+                JobPhase phase = JobPhase::kRunning) {
     ASSERT_TRUE(runs_->BeginRun(identity).ok());
     JobRecord record;
-    record.phase = JobPhase::kRunning;
+    record.phase = phase;
     for (uint32_t id = 1; const uint64_t incarnation : members) {
       record.members.push_back({.id = ProcessId(id++)});
       record.members.back().join.incarnation = Incarnation(incarnation);
@@ -48,7 +49,7 @@ class FindRunTest : public ::testing::Test {
         Pause(milliseconds(5));
       }
     });
-    return BindAndFindRun(job_, *network_, listen, *runs_);
+    return BindAndFindRun(job_, *network_, listen, false, *runs_);
   }
 
   const test::ScratchFolder folder_;
@@ -93,6 +94,15 @@ TEST_F(FindRunTest, DoesNotWaitForARunThatNobodyHadJoined) {
   const Result<FoundRun> found = Find(78);
   EXPECT_FALSE(found->run.has_value());
   EXPECT_EQ(found->socket->endpoint(), kAddress);
+}
+
+TEST_F(FindRunTest, GoesOnWithARunThatHadEndedOnlyIfItsSchedulerWasKilledJustNow) {
+  LeaveRun(Ours(), {77}, JobPhase::kEnded);
+  job_.cluster.lease = milliseconds(100);
+  EXPECT_TRUE(BindAndFindRun(job_, *network_, kListen, true, *runs_)->run.has_value());
+  EXPECT_FALSE(BindAndFindRun(job_, *network_, kListen, false, *runs_)->run.has_value());
+  LeaveRun(Ours());
+  EXPECT_FALSE(BindAndFindRun(job_, *network_, kListen, true, *runs_)->run.has_value());
 }
 
 TEST_F(FindRunTest, BeginsAnotherWhenTheRunIsOfAnotherJobBuildOrAddress) {

@@ -89,12 +89,11 @@ TEST(MakeChains, MoreReplicasThanServersMeansAllServers) {
 TEST(Without, OnlyChainsThatHadTheServerAreOfTheNextVersion) {
   const ShardMap map = MakeChains(MapVersion(4), kChainShards, 2, PlacesOn({"a", "b", "c", "d"}));
   const ProcessId lost(2);
-  const std::optional<ShardMap> next = Without(map, lost);
-  ASSERT_TRUE(next.has_value());
-  EXPECT_TRUE(CheckShardMap(*next).ok());
-  EXPECT_EQ(next->version, MapVersion(5));
-  EXPECT_EQ(next->FindServer(lost), nullptr);
-  EXPECT_EQ(next->servers.size(), 3u);
+  const ShardMap next = Without(map, lost);
+  EXPECT_TRUE(CheckShardMap(next).ok());
+  EXPECT_EQ(next.version, MapVersion(5));
+  EXPECT_EQ(next.FindServer(lost), nullptr);
+  EXPECT_EQ(next.servers.size(), 3u);
   uint32_t changed = 0;
   for (size_t s = 0; s < kChainShards; ++s) {
     Chain want = map.chains[s];
@@ -103,7 +102,7 @@ TEST(Without, OnlyChainsThatHadTheServerAreOfTheNextVersion) {
       want.since = MapVersion(5);
       ++changed;
     }
-    EXPECT_EQ(next->chains[s], want) << s;
+    EXPECT_EQ(next.chains[s], want) << s;
   }
   EXPECT_EQ(changed, kChainShards / 2);
 }
@@ -111,7 +110,7 @@ TEST(Without, OnlyChainsThatHadTheServerAreOfTheNextVersion) {
 TEST(Without, TheOthersKeepTheirOrder) {
   ShardMap map = MakeChains(MapVersion(1), 1, 3, PlacesOn({"a", "b", "c"}));
   map.chains[0].members = {ProcessId(3), ProcessId(1), ProcessId(2)};
-  EXPECT_EQ(Without(map, ProcessId(1))->chains[0].members,
+  EXPECT_EQ(Without(map, ProcessId(1)).chains[0].members,
             (std::vector{ProcessId(3), ProcessId(2)}));
 }
 
@@ -120,24 +119,38 @@ TEST(Without, WhoeverIsCopiedToIsNoMember) {
   ASSERT_EQ(map.chains[0].head(), ProcessId(1));
   map.chains[0].syncing = {ProcessId(2)};
   map.chains[1].members = {ProcessId(1)};
-  const std::optional<ShardMap> next = Without(map, ProcessId(2));
-  ASSERT_TRUE(next.has_value());
-  EXPECT_TRUE(next->chains[0].syncing.empty());
-  EXPECT_EQ(next->chains[0].since, MapVersion(1)) << "its members are the same";
-  EXPECT_FALSE(Without(map, ProcessId(1)).has_value()) << "the copy is not complete";
+  const ShardMap next = Without(map, ProcessId(2));
+  EXPECT_TRUE(next.chains[0].syncing.empty());
+  EXPECT_EQ(next.chains[0].since, MapVersion(1)) << "its members are the same";
+  const ShardMap giver_lost = Without(map, ProcessId(1));
+  EXPECT_EQ(giver_lost.chains[0].members, std::vector{ProcessId(1)}) << "the copy is not complete";
+  EXPECT_TRUE(giver_lost.chains[0].syncing.empty()) << "nobody sends the rest of it";
+  EXPECT_GT(giver_lost.version, map.version);
 }
 
-TEST(Without, TheLastMemberCannotBeLeftOut) {
+TEST(Without, TheLastMemberIsNeverLeftOut) {
   const ShardMap map = MakeChains(MapVersion(1), 4, 2, PlacesOn({"a", "b"}));
-  const std::optional<ShardMap> next = Without(map, ProcessId(1));
-  ASSERT_TRUE(next.has_value());
-  EXPECT_FALSE(Without(*next, ProcessId(2)).has_value());
-  EXPECT_FALSE(Without(MakeChains(MapVersion(1), 4, 1, PlacesOn({"a", "b"})), ProcessId(1)));
+  const ShardMap next = Without(map, ProcessId(1));
+  EXPECT_FALSE(HasShards(next, ProcessId(1)));
+  EXPECT_EQ(Without(next, ProcessId(2)), next);
+  const ShardMap alone = MakeChains(MapVersion(1), 4, 1, PlacesOn({"a", "b"}));
+  EXPECT_EQ(Without(alone, ProcessId(1)), alone);
+}
+
+TEST(Without, AServerStaysOnlyWhereNobodyElseIs) {
+  ShardMap map = MakeChains(MapVersion(1), 2, 2, PlacesOn({"a", "b"}));
+  map.chains[0].members = {ProcessId(1)};
+  map.chains[1].members = {ProcessId(1), ProcessId(2)};
+  const ShardMap next = Without(map, ProcessId(1));
+  EXPECT_EQ(next.chains[0], map.chains[0]);
+  EXPECT_EQ(next.chains[1].members, std::vector{ProcessId(2)});
+  EXPECT_EQ(next.chains[1].since, next.version);
+  EXPECT_TRUE(HasShards(next, ProcessId(1)));
 }
 
 TEST(Without, AServerWithoutShardsChangesNoChain) {
   const ShardMap map = MakeChains(MapVersion(1), 4, 2, PlacesOn({"a", "b"}));
-  EXPECT_EQ(Without(map, ProcessId(9))->chains, map.chains);
+  EXPECT_EQ(Without(map, ProcessId(9)), map);
 }
 
 }  // namespace

@@ -263,8 +263,12 @@ TEST_F(ChainLinksTest, WhatIsLostIsSentAgainAfterThePause) {
   EXPECT_EQ(LettersOf(Server(1)).size(), 1u) << "lost as well";
   now_ += kFirstPause;
   EXPECT_TRUE(LettersOf(Server(1)).empty()) << "the pause is longer now";
-  now_ += kFirstPause;
+  EXPECT_TRUE(Server(1).links.silent().empty());
+  for (int i = 0; i < 10; ++i, now_ += kFirstPause) LettersOf(Server(1));
+  EXPECT_EQ(Server(1).links.silent(), std::vector{ProcessId(2)}) << "for a lease";
+  now_ += seconds(4);
   Carry();
+  EXPECT_TRUE(Server(1).links.silent().empty());
   ExpectAllHaveTheStepsBefore(1);
 }
 

@@ -157,6 +157,32 @@ TEST_F(Commands, AReportAppliesWhatIsHeld) {
   EXPECT_EQ(Value(4), -1);
 }
 
+TEST_F(Commands, AReportHasNoSumOfAShardThatIsStillCopied) {
+  ASSERT_TRUE(Do(Begin()).status.ok());
+  const ProcessId self = state_.shards()->self(), other(8), third(9);
+  ShardMap map = state_.shards()->view().map;
+  map.version = MapVersion(map.version.value() + 1);
+  for (Chain& chain : map.chains) chain = {map.version, {self, other}};
+  map.chains.back() = {map.version, {other, third}, {self}};
+  for (const ProcessId id : {other, third}) map.servers.push_back({id, {"inproc://other"}});
+  state_.SetMap(kNow, map);
+  const ShardId last(map.shards() - 1);
+  const auto is_syncing = [&] {
+    const Shard* const shard = state_.shards()->Find(last);
+    return shard != nullptr && shard->place().syncing;
+  };
+  for (int turn = 0; turn < 100 && !is_syncing(); ++turn) {
+    state_.shards()->RemoveRows();
+    state_.tier()->Work();
+    state_.FollowMap(kNow);
+  }
+  ASSERT_TRUE(is_syncing());
+  const ExecutorAnswer report = Do(ReportCommand());
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  ASSERT_EQ(report.copies.size(), map.shards() - 1);
+  for (const CopySum& sum : report.copies) EXPECT_NE(sum.shard, last);
+}
+
 TEST_F(Commands, ALogIsBegunReadBackAndCutWhereACheckpointWasSaved) {
   EXPECT_EQ(Do(Begin(Log())).first_segment, 1u);
   Push(0);

@@ -263,6 +263,55 @@ TEST_F(Frontend, RecordsHaveWhatWasPushedThoughItsSenderChangesIt) {
   shards_.RecordTo(nullptr);
 }
 
+// A server whose shards are all on two servers.
+struct Member : RecordSink {
+  Member(uint32_t self, uint64_t version)
+      : shards({.tables = kTables,
+                .slices = 2,
+                .view = {kStamp.generation, kStamp.view, MapOf(version), {}},
+                .self = ProcessId(self)}) {
+    shards.RecordTo(this);
+    links.SetMap({}, shards);
+  }
+  static ShardMap MapOf(uint64_t version) {
+    ShardMap map =
+        MakeShardMap(MapVersion(version), 4, {{ProcessId(1), {"a"}}, {ProcessId(2), {"b"}}});
+    for (Chain& chain : map.chains) {
+      chain.members = {ProcessId(1), ProcessId(2)};
+      chain.since = map.version;
+    }
+    return map;
+  }
+  void OnRecord(ShardId shard, const Record& record) override { links.OnRecord(shard, record); }
+
+  ShardSet shards;
+  ChainLinks links;
+};
+
+TEST_F(Frontend, RecordsThatComeBeforeTheirMapWaitForIt) {
+  Member head(1, 2), tail(2, 1);
+  frontend_.Serve(&tail.shards, &tail.links, &copies_, false, answers_);
+  ASSERT_TRUE(head.shards.Push(Push(0, 0)).ok());
+  std::vector<ChainLinks::Letter> letters;
+  head.links.TakeLetters(now_, head.shards, letters);
+  ASSERT_EQ(letters.size(), 1u);
+  EXPECT_TRUE(Tell("head", letters[0].frames).empty());
+  const auto records = [](const Member& member) {
+    Position all = 0;
+    for (const Shard& shard : member.shards.shards()) all += shard.position();
+    return all;
+  };
+  frontend_.TakeEarly(now_);
+  EXPECT_EQ(records(tail), 0u);
+  tail.shards.SetMap(Member::MapOf(2));
+  tail.links.SetMap(now_, tail.shards);
+  frontend_.TakeEarly(now_);
+  EXPECT_GT(records(head), 0u);
+  EXPECT_EQ(records(tail), records(head));
+  EXPECT_EQ(frontend_.bad_messages(), 0u);
+  frontend_.Serve(nullptr, nullptr, nullptr, false, answers_);
+}
+
 TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {
   EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
   frontend_.Serve(nullptr, nullptr, nullptr, false, answers_);

@@ -224,6 +224,8 @@ TEST_F(ServerTest, ReportsTheLeastAppliedStep) {
   HeartbeatMessage beat = orders_.Await<HeartbeatMessage>();
   for (int i = 0; i < 50 && beat.step != 1; ++i) beat = orders_.Await<HeartbeatMessage>();
   EXPECT_EQ(beat.step, 1u);
+  ASSERT_EQ(beat.executors.size(), 2u);
+  for (const ExecutorReport& executor : beat.executors) EXPECT_LT(executor.turn_age, 60);
 }
 
 TEST_F(ServerTest, EndsWithTheJobsError) {

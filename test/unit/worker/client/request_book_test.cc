@@ -159,6 +159,32 @@ TEST_F(RequestBookTest, NothingIsDueTwice) {
   EXPECT_FALSE(book_.TakeOutgoing(now_).empty());
 }
 
+TEST_F(RequestBookTest, AServerThatAnswersNotEvenAPingIsSilent) {
+  const LookupPlan plan = PlanOf(60);
+  book_.BeginPull(now_, plan, 0, PullMode::kTrain);
+  book_.TakeOutgoing(now_);  // The servers have them, and the rows are not there yet.
+  std::set<ProcessId> alive = {ProcessId(1)};
+  const auto silent_after = [&](Duration time) {
+    std::vector<ProcessId> silent;
+    for (Duration passed{}; passed < time; passed += milliseconds(50)) {
+      now_ += milliseconds(50);
+      for (RequestBook::Outgoing& ping : book_.Pings(now_)) {
+        if (!alive.contains(book_.routes().executors()[ping.executor].server)) continue;
+        EXPECT_TRUE(book_.OnAnswer(now_, ping.executor, servers_.Answer(ping.frames)).ok());
+      }
+      silent = book_.Silent(now_);
+    }
+    return silent;
+  };
+  EXPECT_EQ(silent_after(milliseconds(2900)), std::vector<ProcessId>{});
+  EXPECT_EQ(silent_after(milliseconds(200)), std::vector{ProcessId(2)});
+  alive.insert(ProcessId(2));
+  EXPECT_EQ(silent_after(seconds(4)), std::vector<ProcessId>{});
+  Exchange();
+  ExpectRows(plan);  // The answers to pings count for nothing else.
+  EXPECT_TRUE(book_.Pings(now_ + seconds(9)).empty()) << "nobody owes anything";
+}
+
 TEST_F(RequestBookTest, APullOfAShardThatHasLeftGoesToItsNewServer) {
   const LookupPlan plan = PlanOf(60);
   const ShardMap moved = Move(TwoServers(), 1, ProcessId(2));
