@@ -185,8 +185,8 @@ Status TrainingRun::OnTrained(TimePoint now, OrderTracker::Completed done) {
                     order.first_step, order.end_step);
   }
   Trained all = MergeTraining(reports, kind);
-  // Asynchronous workers overlap: one begins an order while another still does the one before. Those
-  // of an earlier scheduler's orders may have been done long before this one hears of it.
+  // Asynchronous workers overlap: one begins an order while another still does the one before.
+  // Those of an earlier scheduler's orders may have been done long before this one hears of it.
   const double passed = SecondsBetween(std::exchange(trained_until_, now), now);
   if (kind.asynchronous && done.order.number >= first_order_) all.passed = passed;
   work_.Close(done.order.number);

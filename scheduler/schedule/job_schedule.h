@@ -1,7 +1,7 @@
 // Decides which order of a training job comes next. Training is divided into short orders; so many
 // are issued ahead, up to the next step at which something else may be due, that workers can go on
-// without a scheduler for a while. A stop request recalls those that nobody has begun, so that it
-// soon finds a step boundary. Every other order is issued alone, when all orders before it are done.
+// without a scheduler for a while. A stop request recalls those that nobody has begun, so that a
+// step boundary is soon found. Every other order is issued alone, when all before it are done.
 //
 //   train ──▶ boundary: evaluate? ─▶ save? ─┬─▶ train …
 //                                           └─ end: restore the best? ─▶ test? ─▶ finish ─▶ done

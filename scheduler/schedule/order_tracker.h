@@ -71,7 +71,7 @@ class OrderTracker {
   std::vector<OrderMessage> OutTo(ProcessId id) const;
 
   struct Recalled {
-    std::vector<OrderMessage> cancelled;  // Oldest first.
+    std::vector<OrderMessage> cancelled;                    // Oldest first.
     std::vector<std::pair<ProcessId, OrderMessage>> again;  // To be sent again.
   };
   // Recalls all orders but the `keep` oldest; they are out to the same processes. REQUIRES: more

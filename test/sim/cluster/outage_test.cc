@@ -10,7 +10,7 @@
 namespace dt::sim {
 namespace {
 
-constexpr uint64_t kSeeds = 20;  // Of each story.
+constexpr uint64_t kSeeds = 10;  // Of each story.
 // On a slow network, so that there are not too many steps.
 constexpr Misfortunes kSlow = {.network = {.delay_max = milliseconds(60)}, .lasting = seconds(300)};
 constexpr Duration kOutage = seconds(20);
@@ -38,9 +38,7 @@ class StepWatch {
 
  private:
   TimePoint Now() const { return cluster_.world().Now(); }
-  Step StepsDone() {
-    return std::min(cluster_.worker(0)->step(), cluster_.worker(1)->step());
-  }
+  Step StepsDone() { return std::min(cluster_.worker(0)->step(), cluster_.worker(1)->step()); }
   void Look() {
     if (!watches_) return;
     if (StepsDone() != steps_) {
@@ -78,10 +76,28 @@ TEST(Outage, TheSchedulersStopsNobody) {
         cluster.RestartScheduler();
       });
       ExpectAsPromised(mode, kSlow, story);
-      EXPECT_LE(away.longest(), 2 * before.mean());
+      // Asynchronous steps come in bursts, as workers share orders out by parts.
+      const Duration usual = IsSynchronous(mode) ? before.mean() : before.longest();
+      EXPECT_LE(away.longest(), 2 * usual);
       EXPECT_EQ(story.tally().restarts, 0u);
       if (HasFailure()) return;
     }
+  }
+}
+
+// A minute's training is out. Two orders of 0.4 s are kept, and the worker that is behind does what
+// the other one has begun.
+TEST(Outage, AStopIsSoonObeyed) {
+  for (const uint64_t seed : SimSeeds(kSeeds)) {
+    SCOPED_TRACE(Repeat(seed));
+    Story story(seed, JobOf(Mode::kManySteps));
+    World& world = story.cluster().world();
+    const Duration stopped = seconds(8) + world.UpTo(seconds(4));
+    uint32_t restarts = 0;
+    world.After(stopped, [&] { story.cluster().scheduler().RequestStop(); });
+    world.After(stopped + seconds(10), [&] { restarts = story.tally().restarts; });
+    ExpectAsPromised(Mode::kManySteps, kSlow, story);
+    EXPECT_EQ(restarts, 1u) << "it has ended, and was resumed";
   }
 }
 

@@ -47,8 +47,10 @@ seed: 5
 data: {{format: libsvm, train: [train.libsvm], valid: [valid.libsvm], shuffle: {{window: 50}}}}
 model:
   tables:
-    deep: {{dim: 4, device: ps, optimizer: {{name: adam, lr: 0.01}}, l2: 0.01}}
-    counts: {{dim: 1, device: ps, init: zeros, optimizer: {{name: sgd, lr: {}}}, clip_row_norm: {}}}
+    deep: {{dim: 4, device: ps, optimizer: {{name: adam, lr: {rate}}}, l2: 0.01}}
+    counts:
+      {{dim: 1, device: ps, init: zeros, clip_row_norm: {clip},
+        optimizer: {{name: sgd, lr: {count_rate}}}}}
   graph:
     - {{name: e, op: lookup, table: deep, inputs: [features]}}
     - {{name: first, op: linear, table: counts, inputs: [features]}}
@@ -56,18 +58,23 @@ model:
     - {{name: second, op: dense, inputs: [hidden], units: 1}}
     - {{name: logit, op: sum, inputs: [first, second]}}
   loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
-optimizer: {{name: adam, lr: 0.01, clip_norm: 1}}
-train: {{batch_size: {}, slices: {}, epochs: {}, staleness: {}}}
-cluster: {{servers: {}, replicas: {}, workers: 2, shards: 8, server: {{executors: 2}}}}
-checkpoint: {{every: {}, keep: 2, durability: {}}}
-parallel: {{overlap: {}}}
+optimizer: {{name: adam, lr: {rate}, clip_norm: 1}}
+train: {{batch_size: {batch}, slices: {slices}, epochs: {epochs}, staleness: {staleness}}}
+cluster:
+  {{servers: {servers}, replicas: {replicas}, workers: 2, shards: 8, server: {{executors: 2}}}}
+checkpoint: {{every: {every}, keep: 2, durability: {durability}}}
+parallel: {{overlap: {overlap}}}
 )",
-      kCount / kSmallestGradient, kSmallestGradient, BatchOf(mode),
-      IsSynchronous(mode) ? "4" : "auto", EpochsOf(mode), StalenessOf(mode),
-      HasChains(mode) ? 3 : 2, ReplicasOf(mode), HasManySteps(mode) ? 1000 : 5,
-      HasLog(mode) ? "log" : "checkpoint",
+      // So slow over many steps that all gradients stay large enough to be counted.
+      fmt::arg("rate", HasManySteps(mode) ? 1e-5 : 0.01),
+      fmt::arg("count_rate", kCount / kSmallestGradient), fmt::arg("clip", kSmallestGradient),
+      fmt::arg("batch", BatchOf(mode)), fmt::arg("slices", IsSynchronous(mode) ? "4" : "auto"),
+      fmt::arg("epochs", EpochsOf(mode)), fmt::arg("staleness", StalenessOf(mode)),
+      fmt::arg("servers", HasChains(mode) ? 3 : 2), fmt::arg("replicas", ReplicasOf(mode)),
+      fmt::arg("every", HasManySteps(mode) ? 1000 : 5),
+      fmt::arg("durability", HasLog(mode) ? "log" : "checkpoint"),
       // The reader's own thread would ask for parts in real time.
-      mode == Mode::kUnbounded ? "false" : "true");
+      fmt::arg("overlap", mode != Mode::kUnbounded));
 }
 
 void Write(const std::string& path, const std::string& text) {
@@ -78,9 +85,17 @@ void Write(const std::string& path, const std::string& text) {
 }  // namespace
 
 std::string_view NameOf(Mode mode) {
-  constexpr std::string_view kNames[] = {
-      "synchronous",         "log",    "bounded",         "unbounded",   "bounded, log", "many steps",
-      "bounded, many steps", "chains", "bounded, chains", "log, chains", "bounded, log, chains"};
+  constexpr std::string_view kNames[] = {"synchronous",
+                                         "log",
+                                         "bounded",
+                                         "unbounded",
+                                         "bounded, log",
+                                         "many steps",
+                                         "bounded, many steps",
+                                         "chains",
+                                         "bounded, chains",
+                                         "log, chains",
+                                         "bounded, log, chains"};
   return kNames[static_cast<int>(mode)];
 }
 

@@ -16,8 +16,8 @@ namespace dt::sim {
 inline constexpr uint32_t kFirstSampleKey = 1000;  // Every sample has a key of its own.
 inline constexpr float kCount = 1.0f / 1024;
 
-// With many steps, nothing but training is due in them. With chains, three servers hold every shard;
-// with chains and a log, two of three.
+// With many steps, nothing but training is due in them. With chains, three servers hold every
+// shard; with chains and a log, two of three.
 enum class Mode {
   kSynchronous,
   kLog,

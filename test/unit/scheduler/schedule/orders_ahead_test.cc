@@ -1,6 +1,8 @@
-// Goal: so much training is ordered ahead that workers can go on without a scheduler, and yet a stop
-// or a checkpoint that is asked for soon finds a boundary. Method: the schedule of a job of 10,000
-// steps without evaluations.
+// Goal: so much training is ordered ahead that workers can go on without a scheduler, and yet a
+// stop or a checkpoint that is asked for soon finds a boundary. Method: the schedule of a job of
+// 10,000 steps without evaluations.
+#include <deque>
+
 #include <gtest/gtest.h>
 
 #include "scheduler/schedule/job_schedule.h"
@@ -34,10 +36,8 @@ class OrdersAheadTest : public ::testing::Test {
     const schedule::Train order = out_.front();
     out_.pop_front();
     const auto steps = static_cast<double>(order.end_step - order.first_step);
-    schedule_->OnTrained(order.end_step, {static_cast<uint64_t>(steps) * 10,
-                                          {steps},
-                                          {1},
-                                          steps * step_seconds});
+    schedule_->OnTrained(order.end_step,
+                         {static_cast<uint64_t>(steps) * 10, {steps}, {1}, steps * step_seconds});
   }
   double SecondsAhead(double step_seconds) const {
     return static_cast<double>(record_.issued - record_.state.step) * step_seconds;
