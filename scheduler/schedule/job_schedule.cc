@@ -48,14 +48,22 @@ std::optional<schedule::Order> JobSchedule::Next() {
 
 // The first step after `from` at which an order other than training may be due.
 Step JobSchedule::Boundary(Step from) const {
-  Step boundary = std::min(NextMultiple(from, config_.steps_per_epoch()), config_.steps());
+  Step boundary = config_.steps();
   if (config_.save_every > 0) {
     boundary = std::min(boundary, NextMultiple(from, config_.save_every));
   }
-  if (config_.evaluate_every > 0) {
-    boundary = std::min(boundary, NextMultiple(from, config_.evaluate_every));
-  }
+  if (config_.valid_rows > 0) boundary = std::min(boundary, NextMultiple(from, EvaluateEvery()));
   return boundary;
+}
+
+// The end of a training order that begins at `from`.
+Step JobSchedule::OrderEnd(Step from) const {
+  const Step epoch_end = NextMultiple(from, config_.steps_per_epoch());
+  return std::min({Boundary(from), epoch_end, from + record_.chunk});
+}
+
+uint64_t JobSchedule::EvaluateEvery() const {
+  return config_.evaluate_every > 0 ? config_.evaluate_every : config_.steps_per_epoch();
 }
 
 bool JobSchedule::EnoughOut() const {
@@ -70,7 +78,7 @@ std::optional<schedule::Order> JobSchedule::NextTrain() {
   // All steps up to the boundary are issued.
   if (record_.issued == Boundary(record_.state.step)) return std::nullopt;
   if (record_.save_requested && record_.trains_out > 0) return std::nullopt;
-  const Step end = std::min(Boundary(record_.issued), record_.issued + record_.chunk);
+  const Step end = OrderEnd(record_.issued);
   const uint64_t per_epoch = config_.steps_per_epoch();
   const uint64_t epoch = record_.issued / per_epoch;
   schedule::Train train{epoch, epoch * per_epoch, record_.issued, end,
@@ -104,9 +112,7 @@ bool JobSchedule::EvaluationDue() const {
       record_.state.evaluated == record_.state.step)
     return false;
   if (record_.state.step == config_.steps()) return true;
-  const uint64_t every =
-      config_.evaluate_every > 0 ? config_.evaluate_every : config_.steps_per_epoch();
-  return record_.state.step % every == 0;
+  return record_.state.step % EvaluateEvery() == 0;
 }
 
 bool JobSchedule::SaveDue() const {

@@ -176,6 +176,8 @@ class JobSchedule {
   std::optional<schedule::Order> NextAtBoundary();
   bool EnoughOut() const;
   Step Boundary(Step from) const;
+  Step OrderEnd(Step from) const;
+  uint64_t EvaluateEvery() const;
   bool EvaluationDue() const;
   bool SaveDue() const;
   bool RestoreDue() const;

@@ -86,6 +86,23 @@ TEST_F(OrdersAheadTest, ReachToTheNextBoundary) {
   EXPECT_EQ(Issue(), 0u) << "the checkpoint comes first";
 }
 
+TEST_F(OrdersAheadTest, ReachBeyondTheEpochIfNothingIsDueAtItsEnd) {
+  config_.train_rows = 1000;
+  config_.epochs = 100;
+  for (const bool evaluates : {false, true}) {
+    config_.valid_rows = evaluates ? 10 : 0;
+    Make();
+    out_.clear();
+    Issue();
+    Train(0.1);
+    Issue();
+    EXPECT_EQ(record_.issued > 100, !evaluates);
+    for (const schedule::Train& order : out_) {
+      EXPECT_EQ(order.first_step / 100, (order.end_step - 1) / 100) << "an order is of one epoch";
+    }
+  }
+}
+
 TEST_F(OrdersAheadTest, AreBoundedInNumber) {
   config_.seconds_ahead = 86400;
   Make();
