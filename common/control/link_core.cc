@@ -1,14 +1,16 @@
 #include "common/control/link_core.h"
 
+#include <algorithm>
+
 #include "common/base/log.h"
 
 namespace dt {
 namespace {
 
 constexpr Duration kResendAfter = milliseconds(300);
-// The interval of heartbeats before the Welcome. They find out whether the scheduler that has the
-// Join, and owes the answer, has been restarted.
-constexpr Duration kProbeEvery = seconds(1);
+// The longest interval of heartbeats. They also find out that the scheduler, which may owe an answer
+// or an order, has been restarted.
+constexpr Duration kHeartbeatEvery = seconds(1);
 
 std::span<const std::byte> BytesOf(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -52,7 +54,7 @@ void LinkCore::Join(TimePoint now) {
   }
   session_.Send(now, EncodeControl(join), packets_).IgnoreError();  // The window is empty.
   join_sent_ = true;
-  next_heartbeat_ = now + kProbeEvery;
+  next_heartbeat_ = now + kHeartbeatEvery;
 }
 
 void LinkCore::OnPacket(TimePoint now, Packet packet) {
@@ -99,7 +101,8 @@ void LinkCore::Tick(TimePoint now) {
   if (!join_sent_) Join(now);
   if (joined_ && now >= next_heartbeat_) {
     packets_.push_back(Heartbeat());
-    next_heartbeat_ = now + (welcome_.has_value() ? welcome_->lease / 4 : kProbeEvery);
+    const Duration quarter = welcome_.has_value() ? welcome_->lease / 4 : kHeartbeatEvery;
+    next_heartbeat_ = now + std::min(quarter, kHeartbeatEvery);
   }
   SendOutgoing(now);
   session_.Tick(now, packets_);
