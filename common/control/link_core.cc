@@ -8,8 +8,8 @@ namespace dt {
 namespace {
 
 constexpr Duration kResendAfter = milliseconds(300);
-// The longest interval of heartbeats. They also find out that the scheduler, which may owe an answer
-// or an order, has been restarted.
+// The longest interval of heartbeats. They also find out that the scheduler, which may owe an
+// answer or an order, has been restarted.
 constexpr Duration kHeartbeatEvery = seconds(1);
 
 std::span<const std::byte> BytesOf(const std::string& text) {

@@ -88,6 +88,7 @@ class Story {
   std::string text_;
   Tally tally_;
   bool told_ = false;
+  bool ended_badly_ = false;  // Not by what befell it.
   std::set<Incarnation> givers_;
   std::map<Incarnation, TimePoint> restarted_;  // Killed then, and not noticed yet.
   std::map<std::tuple<uint64_t, uint64_t, ShardId>, Step> clocks_;
