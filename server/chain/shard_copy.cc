@@ -118,30 +118,30 @@ size_t ShardCopy::changes_left() const {
 bool ShardCopy::ReadChanges(std::string& rows) {
   ++rounds_;
   const bool all = changes_left() <= kLastChanges || rounds_ > kRoundsMax;
-  for (uint32_t t = 0; t < shard().tables(); ++t) {
+  size_t room = all ? std::numeric_limits<size_t>::max() : kChangesAtOnce;
+  for (uint32_t t = 0; t < shard().tables() && room > 0; ++t) {
     EmbeddingTable& table = shard().table(t);
     absl::flat_hash_set<Key>& changes = *changes_[t];
     if (changes.empty()) continue;
-    const size_t most = all ? std::numeric_limits<size_t>::max() : kChangesAtOnce;
     std::vector<Key> keys;
-    for (auto at = changes.begin(); at != changes.end() && keys.size() < most; ++at) {
+    for (auto at = changes.begin(); at != changes.end() && keys.size() < room; ++at) {
       keys.push_back(*at);
     }
     const EmbeddingTable::KeyRun run{&table, keys};
     if (!tier_.EnsureInMemory({&run, 1})) {
-      rows.clear();
-      return false;
+      if (all) rows.clear();
+      return !rows.empty();
     }
     for (const Key key : keys) {
       const uint32_t row = table.FindRow(key);
       if (row != KeyIndex::kAbsent) Append(t, {key, row}, rows);
+      if (!all) changes.erase(key);
     }
-    if (!all) {
-      for (const Key key : keys) changes.erase(key);
-      return true;
-    }
+    room -= keys.size();
   }
-  for (const auto& changes : changes_) changes->clear();
+  if (all) {
+    for (const auto& changes : changes_) changes->clear();
+  }
   return true;
 }
 

@@ -61,6 +61,13 @@ Program::~Program() {
 
 void Program::Signal(int signal_number) const { kill(pid_, signal_number); }
 
+bool Program::HasEnded() const {
+  siginfo_t info{};
+  return ended_ ||
+         (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+          info.si_pid == pid_);
+}
+
 ProgramEnd Program::Wait(std::chrono::milliseconds timeout) {
   ProgramEnd end;
   int status = 0;

@@ -29,6 +29,8 @@ class Program {
   void Signal(int signal_number) const;
   // Waits for the end; after `timeout` kills the program and sets timed_out.
   ProgramEnd Wait(std::chrono::milliseconds timeout);
+  // Whether it has ended by itself or by a signal; Wait says how.
+  bool HasEnded() const;
   // Its output so far.
   std::string Output() const;
 

@@ -1,7 +1,7 @@
 // Goal: with `durability: log` a server may be killed at any instant. When it has come back, every
 // push that was acknowledged is in its rows exactly once, and the job goes on and ends with the
 // same bits. Damaged logs are detected and named. Method: the real scheduler and server as
-// processes, killed by SIGKILL, with a worker that counts (test/support/counting_worker.h); or a
+// processes, killed by SIGKILL, with a worker that counts (counting_worker.h); or a
 // real job under launch.
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@
 
 #include "common/base/philox.h"
 #include "common/config/load_job.h"
-#include "test/support/counting_worker.h"
+#include "test/e2e/counting/counting_worker.h"
 #include "test/support/tiny_job.h"
 
 namespace dt::test {
