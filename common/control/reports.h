@@ -39,8 +39,9 @@ struct JoinMessage {
   std::string address = {};
   // The run that the process has joined before, from its Welcome; 0 at its first Join.
   uint64_t run = 0;
+  uint64_t memory_bytes = 0;  // Servers: what they may use.
   DT_FIELDS(role, incarnation, wire_version, version, pid, host, job_fingerprint, endpoints,
-            server_token, devices, id, address, run)
+            server_token, devices, id, address, run, memory_bytes)
 };
 // From workers: the data sets are open. All workers must report the same.
 struct DataReadyMessage {

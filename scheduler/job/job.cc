@@ -197,7 +197,8 @@ Status Job::CheckLateJoin(const JoinMessage& join) const {
                     "start all workers of a job together");
   }
   if (options_.goal == Goal::kEvaluate) return Invalid("the evaluation has begun");
-  return CheckMoves();
+  DT_TRY_STATUS(CheckMoves());
+  return moves_.CheckMemory(join);
 }
 
 // Time passes for a shard by records, which its members must have cut off their logs at the same

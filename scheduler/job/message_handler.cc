@@ -57,7 +57,13 @@ struct Job::MessageHandler {
     StatusCode code = failed.code;  // Only a request to stop cancels a job.
     if (code == StatusCode::kCancelled && !job.stopping()) code = StatusCode::kUnavailable;
     if (code == StatusCode::kOk) code = StatusCode::kInternal;  // A failure must not report OK.
-    return Prefixed(StatusOf(code, failed.problem), from.Name());
+    const Status why = Prefixed(StatusOf(code, failed.problem), from.Name());
+    // What its machine lacks, others may have. Any other failure may be one of the job.
+    const bool of_machine =
+        code == StatusCode::kUnavailable || code == StatusCode::kResourceExhausted;
+    if (!of_machine || !job.Remove(now, from, "has failed: " + failed.problem.what)) return why;
+    job.JoinOrphans(now);
+    return OkStatus();
   }
   Status operator()(const LeavingMessage&) {
     if (job.stopping()) return job.Stopped();

@@ -1,9 +1,12 @@
 #include "scheduler/job/shard_moves.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 
 namespace dt::scheduler {
 
@@ -60,6 +63,26 @@ void ShardMoves::OnReport(TimePoint now, const Member& from, const HeartbeatMess
 uint32_t ShardMoves::CopiesLeft() const {
   const ShardMap& map = job_.record.map;
   return scheduler::CopiesLeft(map, InputFor(map));
+}
+
+Status ShardMoves::CheckMemory(const JoinMessage& join) const {
+  std::set<std::string_view> stay;
+  for (const TableConfig& table : job_.options.job.model.tables) {
+    if (table.all_in_memory) stay.insert(table.name);
+  }
+  uint64_t bytes = 0, servers = 1;  // With this one.
+  for (const Member* server : job_.members.OfRole(Role::kServer)) {
+    servers += server->draining ? 0 : 1;
+    for (const TableReport& table : job_.members.presence(server->id).report.tables) {
+      if (stay.contains(table.name)) bytes += table.bytes;
+    }
+  }
+  const uint64_t share = bytes * job_.options.job.cluster.replicas / servers;
+  if (share <= join.memory_bytes) return OkStatus();
+  return WithHint(Invalid("a server would hold about {} of rows that stay in memory; this one may "
+                          "use {}",
+                          BytesText(share), BytesText(join.memory_bytes)),
+                  "raise its cluster.server.memory");
 }
 
 std::vector<ProcessId> ShardMoves::Drained() const {

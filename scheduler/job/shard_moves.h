@@ -37,6 +37,10 @@ class ShardMoves {
   uint32_t CopiesLeft() const;
   std::optional<double> bytes_per_second() const { return rate_.bytes_per_second(); }
 
+  // Whether a server that joins a running job may use enough memory for its share of the rows that
+  // stay in memory. Errors: Invalid.
+  Status CheckMemory(const JoinMessage& join) const;
+
   // Servers that drain and have nothing left.
   std::vector<ProcessId> Drained() const;
 

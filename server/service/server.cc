@@ -98,6 +98,7 @@ class ServerRole : public Server {
     link.traffic = &DataNetwork();
     link.scheduler = options_.scheduler;
     link.join.role = Role::kServer;
+    link.join.memory_bytes = options_.job.cluster.server.memory_bytes;
     link.join.job_fingerprint = options_.job.fingerprint;
     link.scheduler_outage = options_.job.cluster.scheduler_outage;
     link.stop = stop;

@@ -105,11 +105,14 @@ std::vector<KeyRow> EmbeddingTable::SortedRows() const {
 }
 
 // The row starts a little warm; otherwise a row that was just wanted would be the first to leave.
+Status EmbeddingTable::CheckRecord(std::span<const std::byte> record) const {
+  if (record.size() == record_bytes()) return OkStatus();
+  return Malformed("a row of table {} has {} bytes instead of {}", spec().name, record.size(),
+                   record_bytes());
+}
+
 Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record, bool on_disk) {
-  if (record.size() != record_bytes()) {
-    return Malformed("a row of table {} has {} bytes instead of {}", spec().name, record.size(),
-                     record_bytes());
-  }
+  DT_TRY_STATUS(CheckRecord(record));
   if (index_.Find(key) != KeyIndex::kAbsent) {
     return Malformed("row {} of table {} comes twice", key, spec().name);
   }
@@ -118,9 +121,12 @@ Status EmbeddingTable::Restore(Key key, std::span<const std::byte> record, bool 
 }
 
 Status EmbeddingTable::Replace(Key key, std::span<const std::byte> record) {
-  const uint32_t row = index_.Find(key);
-  if (row == KeyIndex::kAbsent || record.size() != record_bytes()) return Restore(key, record);
-  rows_->SetRecord(row, record);
+  DT_TRY_STATUS(CheckRecord(record));
+  if (const uint32_t row = index_.Find(key); row != KeyIndex::kAbsent) {
+    rows_->SetRecord(row, record);
+  } else {
+    index_.Insert(key, rows_->AddRecord(record, false), 2);
+  }
   return OkStatus();
 }
 

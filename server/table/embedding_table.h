@@ -151,6 +151,8 @@ class EmbeddingTable {
   uint64_t index_buckets() const { return index_.buckets(); }
 
  private:
+  Status CheckRecord(std::span<const std::byte> record) const;
+
   friend class Pipeline;  // The pipelines are in pipelines.cc.
   friend class PullPipeline;
   friend class PushPipeline;

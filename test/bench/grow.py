@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two servers get a third and a fourth while two workers train, then one of these is drained.
 
-    test/bench/grow.py BUILD [--gib 8] [--rate 64MiB] [--seconds 15]
+    test/bench/grow.py BUILD [--gib 8] [--rate 32MiB] [--seconds 15]
 
 BUILD is a build folder with dovetail and bare_move. The table is filled in the first epoch (its rows are of 3 KiB). Then, all under
 the same training: bytes are copied over the servers'
@@ -108,7 +108,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--gib", type=float, default=8)
-    parser.add_argument("--rate", default="64MiB")
+    parser.add_argument("--rate", default="32MiB")
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--no-check", action="store_true", help="without the job that nothing happens to")

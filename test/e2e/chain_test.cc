@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <signal.h>
 
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/full_disk.h"
 #include "test/support/http_get.h"
 #include "test/support/tiny_job.h"
 
@@ -29,7 +31,8 @@ using Json = nlohmann::json;
 // Long enough for all that is done while it trains.
 const TinyJobOptions kOptions = {.epochs = 50, .slices = 2, .servers = 2, .workers = 2};
 
-// The settings of all jobs here. None of them may change a bit of the result.
+// The settings of all jobs here. None of them may change a bit of the result, but those of the
+// model.
 Arguments With(Arguments arguments, const std::string& mark, const Arguments& settings) {
   for (const std::string& each : {mark, std::string("cluster.lease=60s")}) {
     arguments.insert(arguments.end(), {"--set", each});
@@ -39,17 +42,17 @@ Arguments With(Arguments arguments, const std::string& mark, const Arguments& se
   return arguments;
 }
 
-// The checksums of all jobs here, trained in one process.
-std::string Undisturbed() {
-  static const std::string checksum = [] {
-    const TempFolder folder;
-    const std::string job = WriteTinyJob(folder, kOptions);
-    const ProgramEnd end =
-        RunProgram(folder.path(), With({"train", job, "--result", "calm.json"}, "job=calm", {}));
-    EXPECT_EQ(end.exit_code, 0) << end.output;
-    return ChecksumOf(folder, "calm.json");
-  }();
-  return checksum;
+// The checksums of a job with this model, trained in one process.
+std::string Undisturbed(const Arguments& model) {
+  static std::map<Arguments, std::string> checksums;
+  std::string& checksum = checksums[model];
+  if (!checksum.empty()) return checksum;
+  const TempFolder folder;
+  const std::string job = WriteTinyJob(folder, kOptions);
+  const ProgramEnd end =
+      RunProgram(folder.path(), With({"train", job, "--result", "calm.json"}, "job=calm", model));
+  EXPECT_EQ(end.exit_code, 0) << end.output;
+  return checksum = ChecksumOf(folder, "calm.json");
 }
 
 class Chains : public ::testing::Test {
@@ -59,9 +62,10 @@ class Chains : public ::testing::Test {
     name_ = JobNameOfOurs(name);
     mark_ = "job=" + name_;
     settings_ = settings;
+    settings_.insert(settings_.end(), model_.begin(), model_.end());
     launch_ = std::make_unique<Program>(
         folder_.path(),
-        With({"launch", job_, "--result", "r.json", "--no-progress"}, mark_, settings));
+        With({"launch", job_, "--result", "r.json", "--no-progress"}, mark_, settings_));
     ASSERT_TRUE(Eventually([&] { return Get("/step", 0) >= 60; })) << launch_->Output();
   }
   bool Eventually(const std::function<bool()>& done) { return test::Eventually(seconds(30), done); }
@@ -76,11 +80,13 @@ class Chains : public ::testing::Test {
     return Json::parse(answer.body).value(Json::json_pointer(pointer), absent);
   }
 
-  // Starts a server as a user would.
-  std::unique_ptr<Program> StartServer() const {
+  // Starts a server as a user would, with settings of its own.
+  std::unique_ptr<Program> StartServer(const Arguments& own = {}) const {
     const std::string scheduler = TextAt(folder_, "runs/" + name_ + "/run.json", "/scheduler");
+    Arguments settings = settings_;
+    settings.insert(settings.end(), own.begin(), own.end());
     return std::make_unique<Program>(
-        folder_.path(), With({"server", job_, "--scheduler", scheduler}, mark_, settings_));
+        folder_.path(), With({"server", job_, "--scheduler", scheduler}, mark_, settings));
   }
   ProgramEnd Drain(uint32_t server) const {
     return RunProgram(folder_.path(),
@@ -124,7 +130,7 @@ class Chains : public ::testing::Test {
     // A server that was started by hand is not waited for by `launch`.
     EXPECT_TRUE(Eventually([&] { return ProcessesWith(mark_).empty(); }));
     result_ = Json::parse(folder_.Read("r.json"));
-    EXPECT_EQ(ChecksumOf(folder_, "r.json"), Undisturbed());
+    EXPECT_EQ(ChecksumOf(folder_, "r.json"), Undisturbed(model_));
   }
   // The first event of this kind, of this server if it is given; null: none.
   Json EventOf(const std::string& kind, const Json& id = nullptr, const char* of = "id") const {
@@ -137,6 +143,7 @@ class Chains : public ::testing::Test {
   const TempFolder folder_;
   const std::string job_ = WriteTinyJob(folder_, kOptions);
   std::string name_, mark_;
+  Arguments model_;  // Settings that change the result.
   Arguments settings_;
   std::unique_ptr<Program> launch_;
   Json result_;
@@ -229,6 +236,53 @@ TEST_F(Chains, ASchedulerThatIsKilledWhileShardsMoveGoesOnWithThem) {
   ExpectUndisturbedEnd();
   EXPECT_FALSE(EventOf("scheduler_restarted").is_null()) << result_["events"];
   EXPECT_FALSE(EventOf("shards_moved", id, "server").is_null()) << result_["events"];
+}
+
+// ------------------------------------------------------------ servers that cannot take what they get
+
+// Tables of megabytes, and servers that join with little memory.
+class Newcomers : public Chains {
+ protected:
+  const std::string kLittle = "cluster.server.memory=256KiB";
+
+  void SetUp() override { model_ = {"model.tables.deep.dim=512"}; }
+};
+
+TEST_F(Newcomers, OneWithTooLittleMemoryIsRefused) {
+  model_.push_back("model.tables.deep.memory=all");
+  Launch("memory", {});
+  ASSERT_TRUE(Eventually([&] { return Get("/tables/deep/bytes", 0) > 1 << 20; })) << "no report";
+  const ProgramEnd end = StartServer({kLittle})->Wait(seconds(20));
+  EXPECT_EQ(end.exit_code, 2) << end.output;
+  EXPECT_THAT(end.output, AllOf(HasSubstr("of rows that stay in memory; this one may use 256 KiB"),
+                                HasSubstr("raise its cluster.server.memory")));
+  ExpectUndisturbedEnd();
+}
+
+TEST_F(Newcomers, OneWhoseDiskIsFullEnds) {
+  const SmallDisk disk(64 << 10);
+  if (!disk.made()) GTEST_SKIP() << "only root can make a small disk";
+  Launch("disk", {"cluster.replicas=2", "cluster.move_rate=0"});
+  const std::unique_ptr<Program> late = StartServer({kLittle, "cluster.server.dir=" + disk.path()});
+  const ProgramEnd end = late->Wait(seconds(20));
+  EXPECT_EQ(end.exit_code, 1) << end.output;
+  EXPECT_THAT(end.output, HasSubstr("the disk is full"));
+  ExpectUndisturbedEnd();
+  EXPECT_FALSE(EventOf("server_lost").is_null()) << result_["events"];
+}
+
+TEST_F(Newcomers, OneThatStandsStillIsSetAway) {
+  Launch("pause", {"cluster.replicas=2", "cluster.move_rate=256KiB", "cluster.lease=1s"});
+  const std::unique_ptr<Program> late = StartServer();
+  uint32_t id = 0;
+  ASSERT_TRUE(Eventually([&] { return (id = IdOf(late->pid())) != 0 && IsCopyingTo(id); }));
+  late->Signal(SIGSTOP);
+  ASSERT_TRUE(Eventually([&] { return IdOf(late->pid()) == 0; })) << launch_->Output();
+  late->Signal(SIGCONT);
+  const ProgramEnd end = late->Wait(seconds(20));
+  EXPECT_EQ(end.exit_code, 1) << end.output;
+  ExpectUndisturbedEnd();
+  EXPECT_FALSE(EventOf("server_lost", id).is_null()) << result_["events"];
 }
 
 // ------------------------------------------------------------ servers that keep a log

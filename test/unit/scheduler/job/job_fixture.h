@@ -51,6 +51,7 @@ class JobTest : public ::testing::Test {
     join.endpoints = {endpoint_.empty() ? fmt::format("inproc://{}", incarnation) : endpoint_};
     join.devices = devices_;
     join.address = address_;
+    join.memory_bytes = server_memory_;
     Say(incarnation, join);
   }
   void JoinAll() {
@@ -85,6 +86,7 @@ class JobTest : public ::testing::Test {
   std::string address_ = "10.0.0.1";
   std::string endpoint_;  // Of servers that join; empty: each has its own.
   uint64_t token_ = 0;    // Token of servers that join.
+  uint64_t server_memory_ = 0;
   bool plans_at_once_ = true;
   JobConfig config_;
   FakeEnvironment environment_;

@@ -216,6 +216,46 @@ TEST_F(JobTest, AServerThatHangsIsLost) {
   EXPECT_EQ(Outcome(), "not ended");
 }
 
+// Other failures may be of the job, and come again wherever its shards are.
+TEST_F(JobTest, AServerWhoseMachineFailsIsLostIfAnotherHasItsShards) {
+  for (const StatusCode code : {StatusCode::kUnavailable, StatusCode::kDataLoss}) {
+    config_.cluster.servers = 2;
+    config_.cluster.replicas = 2;
+    Make();
+    Join(4, Role::kServer);
+    Begin();
+    Say(4, ReadyMessage{});
+    Say(4, FailedMessage{code, {"the disk is full", "", ""}});
+    if (code == StatusCode::kDataLoss) {
+      EXPECT_EQ(Outcome(), "server 1 (pid 4 on host): the disk is full");
+      continue;
+    }
+    EXPECT_EQ(Outcome(), "not ended");
+    EXPECT_EQ(events().back().kind, "server_lost");
+    Say(3, FailedMessage{code, {"the disk is full", "", ""}});
+    EXPECT_EQ(Outcome(), "server 2 (pid 3 on host): the disk is full") << "nobody else has them";
+  }
+}
+
+TEST_F(JobTest, AServerThatJoinsLateNeedsMemoryForItsShare) {
+  config_.model.tables[0].all_in_memory = true;
+  config_.cluster.replicas = 1;
+  Make();
+  Begin();
+  const std::string table = config_.model.tables[0].name;
+  Say(3, HeartbeatMessage{.tables = {{.name = table, .rows = 1000, .bytes = 4 << 20}}});
+  server_memory_ = 1 << 20;
+  Join(4, Role::kServer);
+  const auto refused = SentTo<RefusedMessage>(4);
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].problem.what,
+            "a server would hold about 2 MiB of rows that stay in memory; this one may use 1 MiB");
+  server_memory_ = 2 << 20;
+  Join(5, Role::kServer);
+  EXPECT_EQ(SentTo<WelcomeMessage>(5).size(), 1u);
+  EXPECT_EQ(Outcome(), "not ended");
+}
+
 TEST_F(JobTest, AProcessThatHasEndedTakesNobodysPlace) {
   token_ = 7;
   endpoint_ = "inproc://x";

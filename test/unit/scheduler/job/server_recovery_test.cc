@@ -152,6 +152,20 @@ TEST_F(ServerRecoveryTest, OfTwoSuccessorsOneGetsThePlace) {
   EXPECT_EQ(logged_.incarnation(), Incarnation(4));
 }
 
+// The job goes on without the member: whoever waited for its place may join as a new server.
+TEST_F(ServerRecoveryTest, TheSuccessorsOfARemovedMemberAreTakenOnce) {
+  for (uint64_t id : {4, 5}) {
+    recovery_.AddSuccessor(At(1), job_.Joiner(Role::kServer, id, kToken));
+  }
+  EXPECT_TRUE(recovery_.TakeSuccessorsOfNobody().empty());
+  job_.members.Remove(logged_.id);
+  const std::vector<JoinMessage> joins = recovery_.TakeSuccessorsOfNobody();
+  ASSERT_EQ(joins.size(), 2u);
+  EXPECT_EQ(joins[0].incarnation, Incarnation(4));
+  EXPECT_TRUE(recovery_.TakeSuccessorsOfNobody().empty());
+  EXPECT_TRUE(recovery_.SettleSuccessors(At(9)).empty());
+}
+
 TEST_F(ServerRecoveryTest, ASuccessorThatHasEndedIsForgotten) {
   recovery_.AddSuccessor(At(1), job_.Joiner(Role::kServer, 4, kToken));
   recovery_.ForgetSuccessor("elsewhere", 4);

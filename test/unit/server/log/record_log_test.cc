@@ -238,6 +238,18 @@ TEST_F(RecordLogTest, ACheckpointCutsWhatItHoldsAndKeepsTheRest) {
   EXPECT_EQ(log->Cut(5), 3u);
 }
 
+// As those in which the parts of a shard's copy are, which the checkpoint does not hold.
+TEST_F(RecordLogTest, ACheckpointKeepsTheSegmentsThatAreNeededBesideIt) {
+  const auto log = Open();
+  for (const auto& [step, keep_from] : std::vector<std::pair<Step, uint64_t>>{{3, 1}, {5, 2}}) {
+    Append(*log, static_cast<uint64_t>(step));
+    ASSERT_TRUE(log->Commit().ok());
+    ASSERT_TRUE(log->BeginSegmentAtCut(step, keep_from).ok());
+  }
+  EXPECT_EQ(log->Cut(3), 1u);
+  EXPECT_EQ(log->Cut(5), 2u);
+}
+
 // The checkpoint in between was abandoned.
 TEST_F(RecordLogTest, ALaterCheckpointCutsWhatAnEarlierOneWouldHaveCut) {
   const auto log = Open();
