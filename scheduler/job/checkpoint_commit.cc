@@ -49,10 +49,12 @@ void CheckpointCommit::OnLost(ProcessId server, bool answered) {
   if (early || record_.writing.erase(server) != 0) record_.lost.insert(server);
 }
 
-void CheckpointCommit::OnRemoved(ProcessId server) {
+void CheckpointCommit::OnRemoved(ProcessId server, bool gone) {
   if (idle() || record_.rows.contains(server)) return;
   record_.abandoned = true;
+  if (!gone) return;
   record_.writing.erase(server);
+  record_.lost.insert(server);  // It may have answered before the cut.
 }
 
 std::optional<CheckpointCommit::Settled> CheckpointCommit::TakeSettled() {

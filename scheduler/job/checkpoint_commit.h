@@ -30,7 +30,7 @@ struct CheckpointRecord {
   bool best = false;            // Whether it becomes the best checkpoint.
   Manifest manifest;            // Set at the cut; the files of rows are still missing.
   std::set<ProcessId> writing;  // Servers that still write their rows; set at the cut.
-  // Servers that died after their answer and before their rows were written.
+  // Servers that died, or went, after their answer and before their rows were written.
   std::set<ProcessId> lost;
   bool abandoned = false;  // A server was removed before its rows were written.
   std::map<ProcessId, std::vector<CheckpointFile>> rows;  // The files of the servers that are done.
@@ -61,9 +61,10 @@ class CheckpointCommit {
   void OnRowsWritten(ProcessId from, const RowsWrittenMessage& written);
   // The process of a server has died. `answered`: it had already answered the order to save.
   void OnLost(ProcessId server, bool answered);
-  // The job goes on without this server. Unless its rows are written, the checkpoint is abandoned:
-  // nobody else writes them.
-  void OnRemoved(ProcessId server);
+  // The job goes on without this server, or, unless it is `gone`, without it for some shards. Unless
+  // its rows are written, the checkpoint is abandoned: nobody else writes them. One that is not
+  // gone may still write, and is waited for.
+  void OnRemoved(ProcessId server, bool gone);
   // Returns the result once, when no server writes any more; the state is idle afterwards.
   std::optional<Settled> TakeSettled();
 

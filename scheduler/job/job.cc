@@ -282,7 +282,7 @@ bool Job::Remove(TimePoint now, const Member& server, const std::string& how) {
   }
   if (changed) SetMap(context_, std::move(next));
   if (!training_ || !(gone || changed)) return gone;
-  const Status settled = training_->OnRemoved(now, id);
+  const Status settled = training_->OnRemoved(now, id, gone);
   if (!settled.ok()) Fail(now, settled);
   return gone;
 }

@@ -278,8 +278,8 @@ Status TrainingRun::OnReplaced(TimePoint now, const Member& server) {
   return SettleCheckpoint(now);
 }
 
-Status TrainingRun::OnRemoved(TimePoint now, ProcessId server) {
-  checkpoint_.OnRemoved(server);
+Status TrainingRun::OnRemoved(TimePoint now, ProcessId server, bool gone) {
+  checkpoint_.OnRemoved(server, gone);
   return SettleCheckpoint(now);
 }
 

@@ -30,8 +30,8 @@ class TrainingRun {
   Status OnRowsWritten(TimePoint now, const Member& from, const RowsWrittenMessage& written);
   // The process of a server has died, and another has replaced it.
   Status OnReplaced(TimePoint now, const Member& server);
-  // The job goes on without this server.
-  Status OnRemoved(TimePoint now, ProcessId server);
+  // See CheckpointCommit::OnRemoved.
+  Status OnRemoved(TimePoint now, ProcessId server, bool gone);
   // Asks for a checkpoint if the server's log is too long, since a checkpoint shortens the log.
   void OnReport(TimePoint now, const Member& from, const HeartbeatMessage& report);
   void Tick(TimePoint now) { pace_.Update(now, StepsDone(schedule_, ReportedStep())); }

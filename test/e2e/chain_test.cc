@@ -238,7 +238,7 @@ TEST_F(Chains, ASchedulerThatIsKilledWhileShardsMoveGoesOnWithThem) {
   EXPECT_FALSE(EventOf("shards_moved", id, "server").is_null()) << result_["events"];
 }
 
-// ------------------------------------------------------------ servers that cannot take what they get
+// ------------------------------------------------------------ servers that cannot take their share
 
 // Tables of megabytes, and servers that join with little memory.
 class Newcomers : public Chains {

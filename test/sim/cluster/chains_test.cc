@@ -42,6 +42,21 @@ TEST(Chains, ChainsOutliveTheirServers) {
   }
 }
 
+// Whoever fails has answered the order to save, and its rows are not waited for.
+TEST(Chains, ServersFailInTheMiddleOfCheckpoints) {
+  for (const Mode mode : {Mode::kChains, Mode::kBoundedChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kBadNetwork,
+                                            .lasting = seconds(12),
+                                            .pause = 0.05,
+                                            .cut = 0.05,
+                                            .fail_server = 0.5,
+                                            .kills_max = 2});
+    ExpectAtLeast(all.removals, 0.2);
+    ExpectAtMost(all.restarts, 0.25);
+    if (HasFailure()) return;
+  }
+}
+
 // Servers that keep a log as well: all members of a chain may be lost at once.
 TEST(Chains, ChainsWithLogsOutliveAllTheirServers) {
   for (const Mode mode : {Mode::kLoggedChains, Mode::kBoundedLoggedChains}) {

@@ -30,6 +30,8 @@ class SimServer : public Process {
   // nothing is answered. `lost_too`: bytes of earlier writes go as well, which no disk may do.
   void KillInNextWrite(uint64_t lost_too = 0) { dies_writing_ = true, lost_too_ = lost_too; }
 
+  // Tells the scheduler, and ends once that is acknowledged.
+  void Fail(const Status& why);
   // The executor does nothing any more; the process does not notice.
   void HangExecutor(uint32_t executor) { executors_[executor].hangs = true; }
 
@@ -57,7 +59,6 @@ class SimServer : public Process {
   void Tick();
   void TakeFromLink();
   void SendAll();
-  void Fail(const Status& why);
   void PlanTurn(uint32_t executor, Duration delay);
   void Turn(uint32_t executor);
   void EndTurn(Executor& executor);

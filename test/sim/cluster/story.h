@@ -22,6 +22,7 @@ struct Misfortunes {
   double kill_scheduler = 0;  // Another one goes on from what is on its disk.
   double hang_server = 0;     // One of its executors.
   double isolate_server = 0;  // From all but the scheduler.
+  double fail_server = 0;     // Its disk is full in the midst of a checkpoint, and it ends.
   double restart_server = 0;  // It is killed, and at once another process has its addresses.
   double add_server = 0;      // One more joins.
   double drain_server = 0;    // By the user.
@@ -67,10 +68,11 @@ class Story {
 
  private:
   void Befall(const Misfortunes& misfortunes);
-  void KillServer();
-  void RestartServer();
-  void HangServer();
-  void IsolateServer();
+  void KillServer(uint32_t index);
+  void RestartServer(uint32_t index);
+  void HangServer(uint32_t index);
+  void IsolateServer(uint32_t index);
+  void FailServer(uint32_t index);
   void StartInItsPlace(uint32_t index, const SimServer* former);
   void KillScheduler();
   void ChangeServers(const Misfortunes& misfortunes);

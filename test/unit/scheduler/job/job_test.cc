@@ -238,12 +238,10 @@ TEST_F(JobTest, AServerWhoseMachineFailsIsLostIfAnotherHasItsShards) {
 }
 
 TEST_F(JobTest, AServerThatJoinsLateNeedsMemoryForItsShare) {
-  config_.model.tables[0].all_in_memory = true;
-  config_.cluster.replicas = 1;
+  config_.model.tables.push_back({.name = "deep", .all_in_memory = true});
   Make();
   Begin();
-  const std::string table = config_.model.tables[0].name;
-  Say(3, HeartbeatMessage{.tables = {{.name = table, .rows = 1000, .bytes = 4 << 20}}});
+  Say(3, HeartbeatMessage{.tables = {{.name = "deep", .rows = 1000, .bytes = 4 << 20}}});
   server_memory_ = 1 << 20;
   Join(4, Role::kServer);
   const auto refused = SentTo<RefusedMessage>(4);

@@ -1,6 +1,6 @@
-// Goal: the parts of a copied shard are read back from the log as they were written; a replay takes
-// the parts of the last copy that began in the log, and nothing of one whose beginning is not there.
-// Method: real files; a fake taker of parts.
+// Goal: the parts of a copied shard are read back from the log as they were written; a replay
+// takes the parts of the last copy that began in the log, and nothing of one whose beginning is
+// not there. Method: real files; a fake taker of parts.
 #include "server/log/log_replay.h"
 
 #include <gmock/gmock.h>
