@@ -71,8 +71,8 @@ class CheckpointStore {
   Result<std::string> Begin(Step step);
   // Completes the checkpoint that Begin started: checks that every file is there, writes the
   // manifest, renames the folder into place (replacing one of the same step), updates the link
-  // `best`, and removes checkpoints in excess of `keep`. Returns the folder. A scheduler that died
-  // meanwhile, or before it could note the end, does it again.
+  // `best`, and removes checkpoints in excess of `keep`. Returns the folder. After a scheduler that
+  // died meanwhile, or before it could note the end, another does it again.
   Result<std::string> Commit(const Manifest& manifest, bool best);
   // The folder of the complete checkpoint of `step`. Errors: NotFound.
   Result<std::string> Find(Step step) const;

@@ -20,6 +20,7 @@ Manifest ManifestOf(const Json& json) {
   m.resume_text = json.at("resume_text").get<std::string>();
   m.model = json.at("model").dump(-1, ' ', true, Json::error_handler_t::replace);
   m.written = json.at("written").get<std::string>();
+  m.order = json.value("order", "");
   for (const Json& file : json.at("files")) {
     m.files.push_back({file.at("name").get<std::string>(), file.at("bytes").get<uint64_t>(),
                        HexNumber(file.at("digest"))});
@@ -42,6 +43,7 @@ std::string ManifestToJson(const Manifest& m) {
                {"job", m.job},
                {"step", m.schedule.step},
                {"written", m.written},
+               {"order", m.order},
                {"course", FieldsToJson(m.schedule)},
                {"train_rows", m.train_rows},
                {"slices", m.slices},

@@ -23,9 +23,10 @@ struct Manifest {
   std::string resume_text;
   std::string model = "{}";  // Made by ModelJson.
   std::string written;       // Wall-clock time.
+  std::string order;  // Names the run and its order to save; no two checkpoints have the same.
   std::vector<CheckpointFile> files;
   DT_FIELDS(job, schedule, train_rows, slices, tables, resume_fingerprint, resume_text, model,
-            written, files)
+            written, order, files)
 };
 
 std::string ManifestToJson(const Manifest& manifest);

@@ -61,9 +61,9 @@ class CheckpointCommit {
   void OnRowsWritten(ProcessId from, const RowsWrittenMessage& written);
   // The process of a server has died. `answered`: it had already answered the order to save.
   void OnLost(ProcessId server, bool answered);
-  // The job goes on without this server, or, unless it is `gone`, without it for some shards. Unless
-  // its rows are written, the checkpoint is abandoned: nobody else writes them. One that is not
-  // gone may still write, and is waited for.
+  // The job goes on without this server, or, unless it is `gone`, without it for some shards.
+  // Unless its rows are written, the checkpoint is abandoned: nobody else writes them. One that is
+  // not gone may still write, and is waited for.
   void OnRemoved(ProcessId server, bool gone);
   // Returns the result once, when no server writes any more; the state is idle afterwards.
   std::optional<Settled> TakeSettled();

@@ -60,8 +60,14 @@ std::optional<ServerRecovery::Loss> ServerRecovery::CheckSuspects(TimePoint now)
     LogWarn("job.server_suspected",
             {{"who", job_.members.Find(suspect.id)->Name()}, {"why", suspect.how}});
   }
+  const auto since = [&](const Suspect& suspect) { return suspected_since_.at(suspect.id); };
   for (const Suspect& suspect : Removable(suspects, map)) {
-    if (now - suspected_since_.at(suspect.id) >= lease / 2) return Loss{suspect.id, suspect.how};
+    if (now - since(suspect) >= lease / 2) return Loss{suspect.id, suspect.how};
+  }
+  for (const Suspect& suspect : suspects) {
+    if (now - since(suspect) > job_.options.job.cluster.wait_for_server) {
+      return Loss{suspect.id, suspect.how};
+    }
   }
   return std::nullopt;
 }

@@ -36,7 +36,7 @@ class ServerRecovery {
   // away, or no member any more.
   std::optional<Loss> CheckLeases(TimePoint now) const;
   // Servers that live and are of no use (membership/suspects.h). Returns one that has been so for
-  // half a lease, if others have all that it has.
+  // half a lease, if others have all that it has; or for as long as a lost server is waited for.
   std::optional<Loss> CheckSuspects(TimePoint now);
   void SetAway(TimePoint now, const Member& member, std::string_view why);
   // The member was away, and has been heard again, or its successor is ready.

@@ -259,7 +259,8 @@ Manifest TrainingRun::ManifestNow() const {
                     .resume_fingerprint = job.resume_fingerprint,
                     .resume_text = job.resume_text,
                     .model = job_.record.plan.model,
-                    .written = WallTimeText()};
+                    .written = WallTimeText(),
+                    .order = fmt::format("{:016x}-{}", job_.record.run, record_.checkpoint.order)};
   for (const TableConfig& table : job.model.tables) manifest.tables.push_back(table.name);
   return manifest;
 }

@@ -128,13 +128,14 @@ def main():
         try:
             for line in changes(job, options):
                 print(line, flush=True)
+            if options.no_check:
+                return
             changed = job.end()
         finally:
             if job.launch.poll() is None:
                 job.launch.send_signal(signal.SIGTERM)
+                job.launch.wait(timeout=60)
         print(f"{changed['steps']} steps in {changed['seconds']:.0f} s")
-        if options.no_check:
-            return
         calm = Job(dovetail, folder, "calm").end()
         print("checksums equal" if changed["checksum"] == calm["checksum"] else "CHECKSUMS DIFFER")
 

@@ -1,4 +1,4 @@
-// The seeds of a simulation: 1 to `count`, or 1 to DT_SIM_RUNS, or only DT_SIM_SEED.
+// The seeds of a simulation: `count`, or DT_SIM_RUNS, from 1 or DT_SIM_FIRST on; or only DT_SIM_SEED.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace dt {
 inline std::vector<uint64_t> SimSeeds(uint64_t count = 20) {
   if (const char* seed = std::getenv("DT_SIM_SEED")) return {std::stoull(seed)};
   const char* runs = std::getenv("DT_SIM_RUNS");
+  const char* first = std::getenv("DT_SIM_FIRST");
   std::vector<uint64_t> seeds(runs != nullptr ? std::stoull(runs) : count);
-  std::iota(seeds.begin(), seeds.end(), 1);
+  std::iota(seeds.begin(), seeds.end(), first != nullptr ? std::stoull(first) : 1);
   return seeds;
 }
 

@@ -42,6 +42,7 @@ class CheckpointStoreTest : public ::testing::Test {
     WriteFile(fs::path(*folder) / "dense.bin", content);
     Manifest manifest = ManifestAt(step);
     manifest.files = {{"dense.bin", content.size(), HashString(content)}};
+    manifest.order = content;
     return store.Commit(manifest, best);
   }
   static Manifest ManifestAt(Step step) {
@@ -91,7 +92,7 @@ TEST_F(CheckpointStoreTest, ManifestComesBackAsItWas) {
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(ManifestToJson(*back), ManifestToJson([&] {
               Manifest m = ManifestAt(1000);
-              m.files = back->files;
+              m.files = back->files, m.order = back->order;
               return m;
             }()));
   EXPECT_EQ(back->schedule.decisions, ManifestAt(1000).schedule.decisions);
@@ -184,20 +185,23 @@ TEST_F(CheckpointStoreTest, TheSameStepAgainTakesThePlace) {
   EXPECT_TRUE(VerifyCheckpoint((dir_ / "best").string()).ok());
 }
 
-// Between any two steps of the first scheduler's Commit: the second one does it all again.
+// Between any two steps of the first scheduler's Commit: the second one does it all again. Servers
+// that came back in between have begun to write their rows again.
 TEST_F(CheckpointStoreTest, AnotherSchedulerOfTheRunCommitsAgain) {
   CheckpointStore first = Open();
   ASSERT_TRUE(Make(first, 2, true).ok());
   Manifest manifest = ManifestAt(4);
   manifest.files = {{"dense.bin", 4, HashString("rows")}};
+  manifest.order = "run-9";
   for (const bool committed : {false, true}) {
-    if (!committed) WriteFile(fs::path(*first.Begin(4)) / "dense.bin", "rows");
+    WriteFile(fs::path(*first.Begin(4)) / (committed ? "rows-1" : "dense.bin"), "rows");
     CheckpointStore second = *CheckpointStore::Open(
         {.dir = dir_.string(), .keep = 5, .resumed = 2, .best = {}, .continues = true});
     EXPECT_EQ(*second.Find(2), (dir_ / "step-000000000002").string()) << "the best so far";
     const Result<std::string> folder = second.Commit(manifest, false);
     ASSERT_TRUE(folder.ok()) << folder.status();
     EXPECT_TRUE(VerifyCheckpoint(*folder).ok());
+    manifest.files.push_back({"rows-1", 4, HashString("rows")});
     EXPECT_EQ(Names(), (Strings{"best", "step-000000000002", "step-000000000004"}));
   }
 }

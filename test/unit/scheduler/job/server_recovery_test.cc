@@ -63,6 +63,9 @@ TEST_F(ServerRecoveryTest, AServerThatHangsIsLostAfterHalfALeaseIfAnotherHasItsS
   EXPECT_EQ(loss->how, "hangs: its executor 0 has not turned for 6.0 s");
   map.chains[0].members = {plain_.id};
   EXPECT_FALSE(check(At(10), 7).has_value()) << "it has all that there is";
+  const Duration waits = job_.context.options.job.cluster.wait_for_server;
+  EXPECT_FALSE(check(At(7) + waits, 64).has_value());
+  EXPECT_TRUE(check(At(8) + waits, 65).has_value()) << "it is waited for like one that is lost";
 }
 
 TEST_F(ServerRecoveryTest, AServerIsWaitedForAndThenLost) {
