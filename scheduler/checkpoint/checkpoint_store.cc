@@ -127,9 +127,9 @@ Status PutInPlace(const std::string& writing, const std::string& folder) {
   return error ? DiskError("naming", folder, error.value()) : OkStatus();
 }
 
-// Whether the folder is the complete checkpoint of the same order. A scheduler that was killed after
-// it had committed is followed by one that does so again, at another time; and servers that came
-// back meanwhile may have written their rows again, to files of other names.
+// Whether the folder is the complete checkpoint of the same order. A scheduler that was killed
+// after it had committed is followed by one that does so again, at another time; and servers that
+// came back meanwhile may have written their rows again, to files of other names.
 bool IsCommitted(const std::string& folder, const Manifest& manifest) {
   const Result<Manifest> there = ReadManifest(folder);
   return there.ok() && there->order == manifest.order;

@@ -294,7 +294,10 @@ class LoggedChains : public Chains {
   // the first one first.
   void KillAll(const std::vector<uint32_t>& servers, const std::function<void()>& meanwhile) {
     launch_->Signal(SIGSTOP);
-    for (const uint32_t server : servers) KillServer(server);
+    for (const uint32_t server : servers) {
+      KillServer(server);
+      ASSERT_TRUE(Eventually([&] { return PidOf(server) < 0; })) << "it does not die";
+    }
     meanwhile();
     launch_->Signal(SIGCONT);
   }

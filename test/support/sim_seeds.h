@@ -1,4 +1,5 @@
-// The seeds of a simulation: `count`, or DT_SIM_RUNS, from 1 or DT_SIM_FIRST on; or only DT_SIM_SEED.
+// The seeds of a simulation: `count`, or DT_SIM_RUNS, from 1 or DT_SIM_FIRST on; or only
+// DT_SIM_SEED.
 #pragma once
 
 #include <cstdint>
