@@ -63,7 +63,7 @@ struct ClusterConfig {
   uint32_t servers = 1, workers = 1, shards = 64;
   uint32_t replicas = 1;  // Servers that hold each shard.
   // Limit for the bytes per second that a server sends of shards that move; 0: none.
-  uint64_t move_rate = 32 << 20;
+  uint64_t move_rate = 16 << 20;
   std::string scheduler = "tcp://127.0.0.1:0";
   Duration lease = std::chrono::seconds(3);
   Duration scheduler_outage = std::chrono::seconds(60);

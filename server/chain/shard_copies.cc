@@ -70,7 +70,9 @@ void ShardCopies::FollowMap(ShardSet& shards, DiskTier& tier) {
 
 Status ShardCopies::MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet& shards,
                               ChainLinks& links) {
-  while (out.reader != nullptr && out.parts.size() < kPartsAhead && now >= may_send_) {
+  while (out.reader != nullptr && out.parts.size() < kPartsAhead) {
+    const bool at_once = out.reader->behind();
+    if (now < may_send_ && !at_once) break;
     DT_TRY(std::optional<CopyRequest> part, out.reader->NextPart());
     if (!part.has_value()) {
       next_work_ = std::min(next_work_, now + kNextTurn);
@@ -83,7 +85,7 @@ Status ShardCopies::MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet
     part->since = out.since;
     part->session = out.session;
     part->number = out.acknowledged + out.parts.size();
-    if (bytes_per_second_ != 0) {
+    if (bytes_per_second_ != 0 && !at_once) {
       const double seconds =
           static_cast<double>(BytesOf(*part)) / static_cast<double>(bytes_per_second_);
       may_send_ = std::max(may_send_, now - kSendAgain) +

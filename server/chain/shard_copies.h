@@ -36,7 +36,7 @@ namespace dt::server {
 
 class ShardCopies {
  public:
-  // `bytes_per_second`: limit for what is copied from here; 0: none. `on_part` is called after each
+  // `bytes_per_second`: limit for what is copied from here, unless rows change faster; 0: none. `on_part` is called after each
   // part that is taken here; null: it is not.
   explicit ShardCopies(uint64_t bytes_per_second,
                        std::function<void(const CopyRequest&)> on_part = nullptr)

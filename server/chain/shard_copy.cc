@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kPartBytes = 256 << 10;
 constexpr uint64_t kBucketsAtOnce = 256;
 constexpr size_t kChangesAtOnce = 2048;
+constexpr size_t kProgress = kChangesAtOnce / 2;  // Fewer rows are left after each part.
 // The last part has at most so many changed rows. After kRoundsMax parts it has all of them: the
 // shard changes faster than it is copied.
 constexpr size_t kLastChanges = 512;
@@ -142,6 +143,9 @@ bool ShardCopy::ReadChanges(std::string& rows) {
   if (all) {
     for (const auto& changes : changes_) changes->clear();
   }
+  const size_t left = changes_left();
+  behind_ = left > fewest_left_ - std::min(fewest_left_, kProgress);
+  if (!behind_) fewest_left_ = left;
   return true;
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,6 +39,9 @@ class ShardCopy {
   // are on their way to or from the disk; ask again in a later turn. REQUIRES: not ended.
   Result<std::optional<CopyRequest>> NextPart();
   bool ended() const { return stage_ == Stage::kEnded; }
+  // Rows change about as fast as parts are made: unless the next part follows at once, the copy does
+  // not come to its end.
+  bool behind() const { return behind_; }
   // Rows in all parts so far.
   uint64_t rows() const { return rows_; }
 
@@ -61,8 +65,10 @@ class ShardCopy {
   uint64_t rows_ = 0;
   std::unique_ptr<RowsDb::Cursor> disk_;
   uint32_t table_ = 0;
-  uint64_t position_ = 0;                                           // In the index of table_.
-  uint64_t rounds_ = 0;                                             // Parts of changed rows so far.
+  uint64_t position_ = 0;                                    // In the index of table_.
+  uint64_t rounds_ = 0;                                      // Parts of changed rows so far.
+  size_t fewest_left_ = std::numeric_limits<size_t>::max();  // Changed rows, after a part.
+  bool behind_ = false;
   std::vector<std::unique_ptr<absl::flat_hash_set<Key>>> changes_;  // By table.
 };
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Two servers get a third and a fourth while two workers train, then one of these is drained.
 
-    test/bench/grow.py BUILD [--gib 8] [--rate 32MiB] [--seconds 15]
+    test/bench/grow.py BUILD [--gib 8] [--rate 16MiB] [--seconds 15] [--hot 0]
 
-BUILD is a build folder with dovetail and bare_move. The table is filled in the first epoch (its rows are of 3 KiB). Then, all under
-the same training: bytes are copied over the servers'
+BUILD is a build folder with dovetail and bare_move. The table is filled at the beginning of the first epoch (its rows are of 3 KiB).
+--hot: so many samples follow, of which half of the keys are one of 0.02 % of the rows and 79 % one of 6 %; without them each epoch
+changes every row. Then, all under the same training: bytes are copied over the servers'
 sockets by two bare processes, and rows inserted into an empty table by one (bare_move.cc); servers join and shards are copied to them,
 at most --rate from each server (0: no limit); one server leaves. Prints bytes a second of each, samples a second before, in the
 slowest and the mean window of 5 s meanwhile, and after; CPU-seconds; and whether the checksums are those of a job without all that.
 """
 import argparse
 import pathlib
+import random
 import signal
 import statistics
 import subprocess
@@ -27,7 +29,7 @@ JOB = """job: grow
 seed: 3
 data:
   format: csv
-  train: [keys.csv]
+  train: [TRAIN]
   shuffle: {window: 0}
   columns:
     - {name: click, role: label}
@@ -108,9 +110,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--gib", type=float, default=8)
-    parser.add_argument("--rate", default="32MiB")
+    parser.add_argument("--rate", default="16MiB")
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--hot", type=int, default=0)
     parser.add_argument("--no-check", action="store_true", help="without the job that nothing happens to")
     options = parser.parse_args()
     dovetail = find(options.build, "dovetail")
@@ -121,8 +124,15 @@ def main():
             file.write("click," + ",".join(f"c{c}" for c in range(IDS)) + "\n")
             for i in range(samples):
                 file.write(f"{i % 2}," + ",".join(str(i * IDS + c) for c in range(IDS)) + "\n")
+        if options.hot:
+            with open(folder / "hot.csv", "w") as file:
+                file.write("click," + ",".join(f"c{c}" for c in range(IDS)) + "\n")
+                draw = random.Random(7).random
+                for i in range(options.hot):
+                    file.write(f"{i % 2}," + ",".join([str(int(samples * IDS * draw() ** 12)) for _ in range(IDS)]) + "\n")
         columns = "\n".join(f"    - {{name: c{c}, type: id}}" for c in range(IDS))
         (folder / "job.yaml").write_text(JOB.replace("COLUMNS", columns).replace("MODELS", str(MODELS)).replace("DIM", str(DIM))
+                                         .replace("TRAIN", "keys.csv, hot.csv" if options.hot else "keys.csv")
                                          .replace("EPOCHS", str(options.epochs)).replace("RATE", options.rate))
         job = Job(dovetail, folder, "changed")
         try:
