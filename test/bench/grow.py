@@ -5,7 +5,7 @@
 
 BUILD is a build folder with dovetail and bare_move. The table is filled at the beginning of the first epoch (its rows are of 3 KiB).
 --hot: so many samples follow, of which half of the keys are one of 0.02 % of the rows and 79 % one of 6 %; without them each epoch
-changes every row. Then, all under the same training: bytes are copied over the servers'
+changes every row. The beginnings of later epochs, which do so, are not in the windows then. Then, all under the same training: bytes are copied over the servers'
 sockets by two bare processes, and rows inserted into an empty table by one (bare_move.cc); servers join and shards are copied to them,
 at most --rate from each server (0: no limit); one server leaves. Prints bytes a second of each, samples a second before, in the
 slowest and the mean window of 5 s meanwhile, and after; CPU-seconds; and whether the checksums are those of a job without all that.
@@ -62,7 +62,7 @@ def changes(job, options):
     job.until(lambda status: status["samples"] * IDS >= rows * 1.1)
     start = time.monotonic()
     job.rest(options.seconds)
-    before = statistics.median(job.rates(start, time.monotonic()))
+    before = statistics.median(rates_of(job, start, time.monotonic(), options))
     yield f"before: {before / 1000:.1f} k samples/s"
     bare = {way: bare_move(job, options, way) for way in ("copy", "insert")}
     yield f"the bytes of {options.gib / 4:.1f} GiB copied on their own {bare['copy'] / 2**20:.0f} MiB/s, inserted {bare['insert'] / 2**20:.0f} MiB/s"
@@ -80,7 +80,7 @@ def changes(job, options):
     seconds = end - begun
     yield (f"two servers join: {moved / 2**30:.2f} GiB in {seconds:.1f} s, {moved / seconds / 2**20:.0f} MiB/s, "
            f"{moved / seconds / goal:.2f} of the goal of {goal / 2**20:.0f}; CPU-seconds of all servers {cpu_of(pids(status)) - cpu:.1f}")
-    yield windows(job, begun, end, before)
+    yield windows(job, begun, end, before, options)
     yield from after(job, end, before, options)
 
     going = next(p["id"] for p in status["processes"] if p["pid"] == late[1].pid)
@@ -89,12 +89,23 @@ def changes(job, options):
     job.until(lambda s: len(servers(s)) == 3)
     end = time.monotonic()
     yield f"one is drained in {end - start:.1f} s"
-    yield windows(job, start, end, before)
+    yield windows(job, start, end, before, options)
     yield from after(job, end, before, options)
 
 
-def windows(job, begin, end, before):
-    rates = job.rates(begin, end)
+def rates_of(job, begin, end, options):
+    """Without windows that are, or begin soon after, where every row is changed."""
+    if not options.hot:
+        return job.rates(begin, end)
+    fill = options.gib * 2**30 / ROW_BYTES / IDS
+
+    def counts(first, last):
+        return first // (fill + options.hot) == last // (fill + options.hot) and first % (fill + options.hot) > fill * 1.1
+    return job.rates(begin, end, counts=counts)
+
+
+def windows(job, begin, end, before, options):
+    rates = rates_of(job, begin, end, options)
     if not rates:
         return "  shorter than 5 s"
     return (f"  meanwhile, of the samples/s before: mean {statistics.mean(rates) / before:.2f}, slowest 5 s {min(rates) / before:.2f}")
@@ -102,7 +113,7 @@ def windows(job, begin, end, before):
 
 def after(job, end, before, options):
     job.rest(max(options.seconds, 10))
-    rates = job.rates(end, time.monotonic())
+    rates = rates_of(job, end, time.monotonic(), options)
     yield f"  after: first 5 s {rates[0] / before:.2f}, median {statistics.median(rates) / before:.2f}"
 
 

@@ -47,12 +47,12 @@ class Job:
         begin = time.monotonic()
         self.until(lambda _: time.monotonic() - begin > seconds)
 
-    def rates(self, begin, end, window=5):
-        """Samples a second in windows between two times."""
+    def rates(self, begin, end, window=5, counts=lambda first, last: True):
+        """Samples a second in windows between two times, if these numbers of samples count."""
         found = []
         while begin + window <= end:
             inside = [s for s in self.seen if begin <= s[0] <= begin + window]
-            if len(inside) > 1:
+            if len(inside) > 1 and counts(inside[0][1], inside[-1][1]):
                 found.append((inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0]))
             begin += window
         return found

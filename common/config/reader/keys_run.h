@@ -111,8 +111,7 @@ inline constexpr KeySpec kRunKeys[] = {
      "Servers that hold each shard. With 2 or more, training goes on when a server is lost."},
     {"cluster", "move_rate", kSize, kNobody, "", 0, 0, "16MiB", "",
      "How fast a server sends shards that move to another one, per second, unless their rows "
-     "change "
-     "faster than that; 0: no limit."},
+     "change faster than that; 0: no limit."},
     {"cluster", "shards", kUint, kRun, "", 1, 65536, "64", "",
      "Pieces of the key space; a power of two; a resumed job may have another number."},
     {"cluster", "scheduler", kText, kNobody, "", 0, 0, "tcp://127.0.0.1:0", "",
