@@ -36,8 +36,8 @@ namespace dt::server {
 
 class ShardCopies {
  public:
-  // `bytes_per_second`: limit for what is copied from here, unless rows change faster; 0: none. `on_part` is called after each
-  // part that is taken here; null: it is not.
+  // `bytes_per_second`: limit for what is copied from here, unless rows change faster; 0: none.
+  // `on_part` is called after each part that is taken here; null: it is not.
   explicit ShardCopies(uint64_t bytes_per_second,
                        std::function<void(const CopyRequest&)> on_part = nullptr)
       : bytes_per_second_(bytes_per_second), on_part_(std::move(on_part)) {}

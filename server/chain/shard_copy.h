@@ -39,8 +39,8 @@ class ShardCopy {
   // are on their way to or from the disk; ask again in a later turn. REQUIRES: not ended.
   Result<std::optional<CopyRequest>> NextPart();
   bool ended() const { return stage_ == Stage::kEnded; }
-  // Rows change about as fast as parts are made: unless the next part follows at once, the copy does
-  // not come to its end.
+  // Rows change about as fast as parts are made: unless the next part follows at once, the copy
+  // does not come to its end.
   bool behind() const { return behind_; }
   // Rows in all parts so far.
   uint64_t rows() const { return rows_; }
