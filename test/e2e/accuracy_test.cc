@@ -1,15 +1,23 @@
 // Goal: the shipped models reach their quality gates on real data (docs/accuracy.md). Method:
 // configs/frappe_*.yaml through `launch` on 2 servers and 2 workers. The data is not part of the
 // project: it is read from $DOVETAIL_DATA or ../shared/data; without it the tests are skipped.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <signal.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "common/base/pause.h"
+#include "test/support/http_get.h"
 #include "test/support/tiny_job.h"
 
 namespace dt::test {
 namespace {
+
+using Json = nlohmann::json;
 
 struct Gate {
   const char* model;
@@ -28,47 +36,105 @@ std::string DataFolder() {
   return std::string(std::getenv("DT_SOURCE_DIR")) + "/../shared/data";
 }
 
-void ExpectGate(const Gate& gate, int seed, const std::vector<std::string>& more) {
-  if (!std::filesystem::exists(DataFolder() + "/frappe/train.libsvm")) {
-    GTEST_SKIP() << "no Frappe data in " << DataFolder() << " (set DOVETAIL_DATA)";
+class Frappe : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(DataFolder() + "/frappe/train.libsvm")) {
+      GTEST_SKIP() << "no Frappe data in " << DataFolder() << " (set DOVETAIL_DATA)";
+    }
+    setenv("DOVETAIL_DATA", std::filesystem::absolute(DataFolder()).c_str(), 1);
   }
-  setenv("DOVETAIL_DATA", std::filesystem::absolute(DataFolder()).c_str(), 1);
-  TempFolder folder;
-  const std::string job =
-      std::string(std::getenv("DT_SOURCE_DIR")) + "/configs/frappe_" + gate.model + ".yaml";
-  std::vector<std::string> arguments = {"launch",   job,
-                                        "--set",    "cluster.servers=2",
-                                        "--set",    "cluster.workers=2",
-                                        "--set",    "seed=" + std::to_string(seed),
-                                        "--result", "r.json"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  const ProgramEnd end = RunProgram(folder.path(), arguments, std::chrono::minutes(15));
-  ASSERT_EQ(end.exit_code, 0) << end.output;
-  const double auc = NumberAt(folder, "r.json", "/best/valid/auc");
-  EXPECT_GE(auc, gate.auc_min);
-  EXPECT_LE(auc, gate.auc_max);
-  EXPECT_LE(NumberAt(folder, "r.json", "/best/valid/logloss"), gate.logloss_max);
+  Program Launch(const Gate& gate, int seed, const std::vector<std::string>& more) const {
+    const std::string job =
+        std::string(std::getenv("DT_SOURCE_DIR")) + "/configs/frappe_" + gate.model + ".yaml";
+    std::vector<std::string> arguments = {"launch",   job,
+                                          "--set",    "cluster.servers=2",
+                                          "--set",    "cluster.workers=2",
+                                          "--set",    "seed=" + std::to_string(seed),
+                                          "--result", "r.json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Program(folder_.path(), arguments);
+  }
+  void ExpectGate(Program& launch, const Gate& gate) const {
+    const ProgramEnd end = launch.Wait(std::chrono::minutes(15));
+    ASSERT_EQ(end.exit_code, 0) << end.output;
+    const double auc = NumberAt(folder_, "r.json", "/best/valid/auc");
+    EXPECT_GE(auc, gate.auc_min);
+    EXPECT_LE(auc, gate.auc_max);
+    EXPECT_LE(NumberAt(folder_, "r.json", "/best/valid/logloss"), gate.logloss_max);
+  }
+
+  const TempFolder folder_;
+};
+
+class FrappeModels : public Frappe, public ::testing::WithParamInterface<std::tuple<Gate, int>> {};
+
+TEST_P(FrappeModels, ReachItsGate) {
+  const auto& [gate, seed] = GetParam();
+  Program launch = Launch(gate, seed, {});
+  ExpectGate(launch, gate);
 }
 
-class Frappe : public ::testing::TestWithParam<std::tuple<Gate, int>> {};
-
-TEST_P(Frappe, ReachesItsGate) { ExpectGate(std::get<0>(GetParam()), std::get<1>(GetParam()), {}); }
+const Gate kDeepFm = {"deepfm", 0.983, 1.0, 0.160};
 
 // The gate also holds with rows in other number formats; int8 may cost at most 0.002 AUC.
-class FrappeFormats : public ::testing::TestWithParam<const char*> {};
+class FrappeFormats : public Frappe, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(FrappeFormats, ReachesItsGate) {
-  ExpectGate({"deepfm", 0.983, 1.0, 0.160}, 1, {"--set", std::string("model.with.") + GetParam()});
+TEST_P(FrappeFormats, ReachItsGate) {
+  Program launch = Launch(kDeepFm, 1, {"--set", std::string("model.with.") + GetParam()});
+  ExpectGate(launch, kDeepFm);
+}
+
+// A worker may run ahead, and one server after the other is killed, as soon as all shards have both
+// their copies again: nothing of the model is lost with them.
+class FrappeChains : public Frappe {
+ protected:
+  bool IsWhole() const {
+    const std::string page = TextAt(folder_, "runs/" + name_ + "/run.json", "/http");
+    const HttpAnswer answer = HttpGet(page + "status");
+    if (answer.status != 200) return false;
+    const Json status = Json::parse(answer.body);
+    const auto servers = std::ranges::count_if(
+        status["processes"], [](const Json& process) { return process["role"] == "server"; });
+    return servers == kServers && status["step"] > 0 && status["shards"]["short"] == 0;
+  }
+
+  static constexpr int kServers = 3;
+  const std::string name_ = JobNameOfOurs("gate");
+};
+
+TEST_F(FrappeChains, ReachTheGateWhileServersAreKilled) {
+  Program launch = Launch(
+      kDeepFm, 1,
+      {"--set", "job=" + name_, "--set", fmt::format("cluster.servers={}", kServers), "--set",
+       "cluster.replicas=2", "--set", "cluster.restarts=1000", "--set", "train.staleness=2"});
+  size_t kills = 0;
+  while (!launch.HasEnded()) {
+    if (!Eventually(std::chrono::seconds(20), [&] { return launch.HasEnded() || IsWhole(); })) {
+      ADD_FAILURE() << "shards lack copies for 20 s";
+      break;
+    }
+    const std::vector<pid_t> servers = ProcessesWith("job=" + name_, "server");
+    if (!servers.empty()) kill(servers[kills++ % servers.size()], SIGKILL);
+    Pause(std::chrono::seconds(1));
+  }
+  ExpectGate(launch, kDeepFm);
+  const Json result = Json::parse(folder_.Read("r.json"));
+  const auto lost = std::ranges::count_if(
+      result["events"], [](const Json& event) { return event["kind"] == "server_lost"; });
+  std::printf("%zu servers were killed, %td were lost; best AUC %.4f\n", kills, lost,
+              NumberAt(folder_, "r.json", "/best/valid/auc"));
+  EXPECT_GE(lost, 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, FrappeFormats,
                          ::testing::Values("wire=bf16", "wire=fp16", "wire=int8", "dtype=bf16"));
 
-std::string NameOfCase(const ::testing::TestParamInfo<Frappe::ParamType>& info) {
+std::string NameOfCase(const ::testing::TestParamInfo<FrappeModels::ParamType>& info) {
   return std::string(std::get<0>(info.param).model) + "_" + std::to_string(std::get<1>(info.param));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Frappe,
+INSTANTIATE_TEST_SUITE_P(Models, FrappeModels,
                          ::testing::Combine(::testing::ValuesIn(kGates),
                                             ::testing::Values(1, 2, 3)),
                          NameOfCase);
