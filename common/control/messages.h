@@ -151,8 +151,9 @@ struct MapChangedMessage {
 struct ShardCopiedMessage {
   ShardId shard;
   ProcessId to;
-  MapVersion since;  // Chain::copied_since(), as the tail knows it.
-  DT_FIELDS(shard, to, since)
+  MapVersion since;       // Chain::copied_since(), as the tail knows it.
+  Generation generation;  // What was copied before a checkpoint was loaded counts no more.
+  DT_FIELDS(shard, to, since, generation)
 };
 // From `dovetail drain`, which does not join: the job is to go on without this server.
 struct DrainRequestMessage {

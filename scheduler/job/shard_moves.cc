@@ -21,6 +21,7 @@ void ShardMoves::Advance(TimePoint now) {
   const ShardMap before = job_.record.map;
   ShardMap map = before;
   for (const auto& [shard, copied] : std::exchange(copied_, {})) {
+    if (copied.generation != job_.record.generation) continue;
     const Chain& chain = map.chains[shard.value()];
     if (chain.copied_since() == copied.since && chain.IsSyncing(copied.to))
       map = WithMember(map, shard);

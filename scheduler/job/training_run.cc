@@ -291,7 +291,10 @@ Status TrainingRun::SettleCheckpoint(TimePoint now) {
   const Step step = settled->manifest.schedule.step;
   job_.out.AddEvent(now, "checkpoint_abandoned", {{"step", static_cast<int64_t>(step)}});
   LogWarn("job.checkpoint_abandoned", {{"step", step}, {"why", "a server was lost meanwhile"}});
-  schedule_.OnAbandoned();
+  if (!schedule_.OnAbandoned()) {
+    job_.out.AddEvent(now, "best_lost", {{"step", static_cast<int64_t>(step)}});
+    LogWarn("job.best_lost", {{"step", step}, {"why", "training has gone on meanwhile"}});
+  }
   schedule_.RequestSave();
   return OkStatus();
 }

@@ -76,6 +76,8 @@ const sentences = {
   checkpoint: e => `The checkpoint of step ${number(e.step)} is complete: ${e.folder}`,
   checkpoint_abandoned: e =>
     `The checkpoint of step ${number(e.step)} was given up, because a server was lost meanwhile.`,
+  best_lost: e =>
+    `It was the only one of the best model so far, of step ${number(e.step)}; the best before counts.`,
   rate_changed: e => `From step ${number(e.step)} on the learning rate is ` +
     `${rate(e.rate_scale)} times what the job file says.`,
   loss_diverged: e => `Warning: ${e.why}.`,

@@ -6,8 +6,9 @@
 //   plateau    after `patience` + 1 evaluations in a row without gain the scale is multiplied by
 //              `factor`, but stays at `min_scale` or above; counting starts again
 //   early stop training ends after `patience` evaluations in a row without gain
-//   best       the last evaluation with gain in early_stop's metric, or in plateau's if there is no
-//              early_stop
+//   best       the evaluation with the best value of early_stop's metric, or of plateau's if there
+//              is no early_stop; of equal ones the first. One whose checkpoint was abandoned counts
+//              no more
 // A metric without a value (only one class, or NaN) is no gain.
 #pragma once
 
@@ -24,6 +25,7 @@ struct DecisionState {
   uint32_t stop_without_gain = 0;
   // Best values of the metrics of plateau and early_stop.
   std::optional<double> plateau_best, stop_best;
+  // The best evaluation.
   std::optional<Step> best_step;
   uint64_t best_epoch = 0;  // From 1.
   std::optional<LossMetrics> best;
@@ -32,6 +34,15 @@ struct DecisionState {
             best_epoch, best, stopped)
   friend bool operator==(const DecisionState&, const DecisionState&) = default;
 };
+
+struct BestEvaluation {
+  Step step = 0;
+  uint64_t epoch = 0;
+  LossMetrics metrics;
+  DT_FIELDS(step, epoch, metrics)
+};
+std::optional<BestEvaluation> BestOf(const DecisionState& state);
+void SetBest(std::optional<BestEvaluation> best, DecisionState& state);
 
 // Whether a loss is so far above its mean at the job's first step, before any update, that the
 // steps must be too large. It is compared with that step because losses have no common scale.
@@ -50,6 +61,8 @@ class Decisions {
   // `epoch` counts from 1.
   void OnEvaluation(const LossMetrics& metrics, Step step, uint64_t epoch,
                     DecisionState& state) const;
+  // Makes it the best evaluation if it is better than the one of now.
+  void ConsiderBest(BestEvaluation evaluation, DecisionState& state) const;
 
  private:
   const std::optional<PlateauConfig> plateau_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/base/check.h"
 #include "scheduler/schedule/loss_curve.h"
@@ -33,6 +34,7 @@ ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state) {
   std::erase_if(state.curve, [&](const auto& point) { return point.losses.size() != losses; });
   record.issued = state.step;
   if (state.step > 0) record.saved = state.step;
+  record.best_kept = BestOf(state.decisions);
   record.state = std::move(state);
   return record;
 }
@@ -229,11 +231,32 @@ void JobSchedule::OnEvaluated(const LossMetrics& metrics) {
 void JobSchedule::OnCut() {
   OnDone();
   record_.writing = true;
+  if (BestHere()) record_.best_in_writing = BestOf(record_.state.decisions);
 }
 
-void JobSchedule::OnAbandoned() {
+void JobSchedule::OnWritten() {
   record_.writing = false;
-  if (record_.saved == record_.state.step) record_.saved.reset();
+  if (record_.best_in_writing.has_value()) {
+    record_.best_kept = std::exchange(record_.best_in_writing, std::nullopt);
+  }
+}
+
+bool JobSchedule::OnAbandoned() {
+  record_.writing = false;
+  const bool here = record_.saved == record_.state.step;
+  if (here) record_.saved.reset();
+  const std::optional<BestEvaluation> best = std::exchange(record_.best_in_writing, std::nullopt);
+  DecisionState& decisions = record_.state.decisions;
+  if ((here && record_.trains_out == 0) || !best.has_value() || best->step != decisions.best_step)
+    return true;
+  SetBest(record_.best_kept, decisions);
+  // This step may be better than what is kept, and is about to be saved.
+  const ScheduleState& state = record_.state;
+  if (state.evaluated == state.step && record_.trains_out == 0) {
+    const JobResult::Evaluation& last = state.history.back();
+    decisions_.ConsiderBest({last.step, last.epoch, last.valid}, decisions);
+  }
+  return false;
 }
 
 void JobSchedule::OnDone() {

@@ -111,9 +111,11 @@ struct ScheduleRecord {
   std::optional<schedule::Order> out;  // The issued order, if it is not one to train.
   std::optional<Step> saved;           // The step of the last checkpoint.
   bool writing = false;                // A checkpoint is being written while training goes on.
+  // The best evaluation, if its checkpoint is that one; the last one that has a checkpoint.
+  std::optional<BestEvaluation> best_in_writing, best_kept;
   bool stop_requested = false, save_requested = false, restored = false, finished = false;
   DT_FIELDS(state, test, issued, trains_out, chunk, step_seconds, recalled, out, saved, writing,
-            stop_requested, save_requested, restored, finished)
+            best_in_writing, best_kept, stop_requested, save_requested, restored, finished)
 };
 // A schedule that starts at `state`; a step above 0 counts as saved.
 ScheduleRecord ScheduleFrom(const ScheduleConfig& config, ScheduleState state);
@@ -140,8 +142,10 @@ class JobSchedule {
   // Call instead of OnDone for a Save whose content is fixed: training goes on while it is written.
   // No other Save is issued before OnWritten or OnAbandoned.
   void OnCut();
-  void OnWritten() { record_.writing = false; }
-  void OnAbandoned();
+  void OnWritten();
+  // It is made again if nothing was trained since. Otherwise the step's model is gone: false if it
+  // was the best, whose place the one before it takes.
+  [[nodiscard]] bool OnAbandoned();
   // Ends at the next boundary; makes a checkpoint if the job makes any during training.
   void RequestStop() { record_.stop_requested = true; }
 

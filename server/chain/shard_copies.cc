@@ -30,8 +30,8 @@ bool IsFor(const Stamp& stamp, const ShardSet& shards) {
 
 void ShardCopies::Reset() {
   outgoing_.clear();
-  // A new session begins with an empty shard.
-  for (auto& [id, in] : incoming_) in = {.from = {}, .session = 0, .next = 1};
+  incoming_.clear();
+  copied_.clear();
 }
 
 // ------------------------------------------------------------ the map
@@ -103,7 +103,7 @@ Status ShardCopies::MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet
   return OkStatus();
 }
 
-void ShardCopies::Send(TimePoint now, ShardId id, Outgoing& out,
+void ShardCopies::Send(TimePoint now, ShardId id, Outgoing& out, Generation generation,
                        std::vector<ChainLinks::Letter>& letters) {
   if (out.sent != 0 && now >= out.send_again) out.sent = 0;
   if (out.sent < out.parts.size()) out.send_again = now + kSendAgain;
@@ -113,7 +113,7 @@ void ShardCopies::Send(TimePoint now, ShardId id, Outgoing& out,
   if (!out.parts.empty()) next_work_ = std::min(next_work_, out.send_again);
   if (!out.done) return;
   if (now >= out.tell_again) {
-    copied_.push_back({id, out.to, out.since});
+    copied_.push_back({id, out.to, out.since, generation});
     out.tell_again = now + kTellAgain;
   }
   next_work_ = std::min(next_work_, out.tell_again);
@@ -255,7 +255,7 @@ Status ShardCopies::Work(TimePoint now, ShardSet& shards, DiskTier& tier, ChainL
   FollowMap(shards, tier);
   for (auto& [id, out] : outgoing_) {
     DT_TRY_STATUS(MakeParts(now, id, out, shards, links));
-    Send(now, id, out, letters);
+    Send(now, id, out, shards.generation(), letters);
   }
   Status bad;
   for (auto& [id, in] : incoming_) {

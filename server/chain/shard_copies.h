@@ -74,6 +74,7 @@ class ShardCopies {
     ShardId shard;
     ProcessId to;
     MapVersion since;
+    Generation generation;
   };
   std::vector<Copied> TakeCopied() { return std::exchange(copied_, {}); }
 
@@ -106,7 +107,8 @@ class ShardCopies {
 
   void FollowMap(ShardSet& shards, DiskTier& tier);
   Status MakeParts(TimePoint now, ShardId id, Outgoing& out, ShardSet& shards, ChainLinks& links);
-  void Send(TimePoint now, ShardId id, Outgoing& out, std::vector<ChainLinks::Letter>& letters);
+  void Send(TimePoint now, ShardId id, Outgoing& out, Generation generation,
+            std::vector<ChainLinks::Letter>& letters);
   // False: it must wait.
   Result<bool> Take(ShardId id, Incoming& in, ShardSet& shards, DiskTier& tier, ChainLinks& links);
   static Status TakeEnd(const CopyRequest& last, ShardSet& shards);

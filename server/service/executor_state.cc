@@ -124,6 +124,11 @@ void ExecutorState::RenewTier() {
   copies_.Reset();
   copied_in_.clear();
   tier_.reset();  // Only one tier may use the shards at a time.
+  // What was being copied to here is dropped; FollowMap adds the shards again, without rows.
+  for (const ShardId id : shards_->Syncing()) {
+    if (shards_->Find(id) != nullptr) shards_->Remove(id);
+  }
+  settled_ = false;
   tier_ = std::make_unique<DiskTier>(disk_, *shards_);
   shards_->Attach(tier_.get());
 }

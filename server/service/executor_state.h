@@ -32,7 +32,8 @@ class ExecutorState : private RecordSink {
   void Begin(TimePoint now, ShardSetOptions shards, DiskTierOptions disk);
   // Takes up a newer map of the job, at once or, before Begin, with the next one.
   void SetMap(TimePoint now, ShardMap map);
-  // Replaces the tier by an empty one; rows in memory stay.
+  // Replaces the tier by an empty one. Rows in memory stay, but for shards that are being copied to
+  // here: they begin anew.
   void RenewTier();
   // Takes a shard away. It must not be added again before HasLeft. REQUIRES: no checkpoint is being
   // saved.

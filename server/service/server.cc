@@ -207,7 +207,7 @@ class ServerRole : public Server {
     for (const auto& executor : executors_) {
       while (const auto copied = executor->TakeCopied()) {
         for (const ShardCopies::Copied& each : *copied) {
-          link_->Send(ShardCopiedMessage{each.shard, each.to, each.since});
+          link_->Send(ShardCopiedMessage{each.shard, each.to, each.since, each.generation});
         }
       }
     }

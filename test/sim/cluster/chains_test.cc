@@ -42,6 +42,27 @@ TEST(Chains, ChainsOutliveTheirServers) {
   }
 }
 
+// What was copied of the last model is nothing of the best one.
+TEST(Chains, TheBestIsRestoredWhileShardsMove) {
+  constexpr NetworkFaults kNetwork = {
+      .drop = 0.005, .duplicate = 0.01, .delay_max = milliseconds(20)};
+  for (const Mode mode : {Mode::kRestoredChains, Mode::kBoundedRestoredChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kNetwork,
+                                            .lasting = seconds(60),
+                                            .kill_server = 0.02,
+                                            .kill_scheduler = 0.02,
+                                            .add_server = 0.3,
+                                            .drain_server = 0.3,
+                                            .changes_max = 12,
+                                            .changes_from = 7,
+                                            .kills_max = 2});
+    ExpectAtLeast(all.changes, 3);
+    ExpectAtLeast(all.moves, 1);
+    ExpectAtMost(all.restarts, 0.25);
+    if (HasFailure()) return;
+  }
+}
+
 // Whoever fails has answered the order to save, and its rows are not waited for.
 TEST(Chains, ServersFailInTheMiddleOfCheckpoints) {
   for (const Mode mode : {Mode::kChains, Mode::kBoundedChains}) {

@@ -69,6 +69,9 @@ void Story::Befall(const Misfortunes& misfortunes) {
 void Story::ChangeServers(const Misfortunes& misfortunes) {
   World& world = cluster_->world();
   if (tally_.changes >= misfortunes.changes_max) return;
+  const auto& training = cluster_->scheduler().job().record().training;
+  const Step step = training.has_value() ? training->schedule.state.step : 0;
+  if (step < misfortunes.changes_from) return;
   if (world.Chance(misfortunes.add_server)) {
     cluster_->AddServer();
     Note("another server is started");

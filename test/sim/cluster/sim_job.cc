@@ -21,11 +21,12 @@ namespace {
 constexpr float kSmallestGradient = 1.0f / 65536;
 
 // A sample: its own key, a user's and an item's.
-std::string Rows(uint64_t seed, uint32_t rows, uint32_t first_key) {
+std::string Rows(uint64_t seed, uint32_t rows, uint32_t first_key, int label = 0) {
   std::string text;
   for (uint32_t row = 0; row < rows; ++row) {
     const PhiloxBlock draws = Philox(seed, row, 0);
-    text += fmt::format("0 {}:1 {}:1 {}:1\n", draws[0] % 13, 100 + draws[1] % 29, first_key + row);
+    text += fmt::format("{} {}:1 {}:1 {}:1\n", label, draws[0] % 13, 100 + draws[1] % 29,
+                        first_key + row);
   }
   return text;
 }
@@ -59,9 +60,11 @@ model:
     - {{name: logit, op: sum, inputs: [first, second]}}
   loss: [{{type: binary_cross_entropy, input: logit, label: label}}]
 optimizer: {{name: adam, lr: {rate}, clip_norm: 1}}
-train: {{batch_size: {batch}, slices: {slices}, epochs: {epochs}, staleness: {staleness}}}
+train:
+  {{batch_size: {batch}, slices: {slices}, epochs: {epochs}, staleness: {staleness}{early_stop}}}
 cluster:
-  {{servers: {servers}, replicas: {replicas}, workers: 2, shards: 8, server: {{executors: 2}}}}
+  {{servers: {servers}, replicas: {replicas}, workers: 2, shards: 8, server: {{executors: 2}},
+    move_rate: {move_rate}}}
 checkpoint: {{every: {every}, keep: 2, durability: {durability}}}
 parallel: {{overlap: {overlap}}}
 )",
@@ -70,7 +73,11 @@ parallel: {{overlap: {overlap}}}
       fmt::arg("count_rate", kCount / kSmallestGradient), fmt::arg("clip", kSmallestGradient),
       fmt::arg("batch", BatchOf(mode)), fmt::arg("slices", IsSynchronous(mode) ? "4" : "auto"),
       fmt::arg("epochs", EpochsOf(mode)), fmt::arg("staleness", StalenessOf(mode)),
+      fmt::arg("early_stop",
+               RestoresTheBest(mode) ? ", early_stop: {metric: valid.logloss, patience: 2}" : ""),
       fmt::arg("servers", HasChains(mode) ? 3 : 2), fmt::arg("replicas", ReplicasOf(mode)),
+      // Some shards are being copied when the best model is restored.
+      fmt::arg("move_rate", RestoresTheBest(mode) ? "20KiB" : "0"),
       fmt::arg("every", HasManySteps(mode) ? 1000 : 5),
       fmt::arg("durability", HasLog(mode) ? "log" : "checkpoint"),
       // The reader's own thread would ask for parts in real time.
@@ -94,6 +101,8 @@ std::string_view NameOf(Mode mode) {
                                          "bounded, many steps",
                                          "chains",
                                          "bounded, chains",
+                                         "restored, chains",
+                                         "bounded, restored, chains",
                                          "log, chains",
                                          "bounded, log, chains"};
   return kNames[static_cast<int>(mode)];
@@ -101,7 +110,9 @@ std::string_view NameOf(Mode mode) {
 
 SimJob::SimJob(Mode mode) {
   Write(folder_ / "train.libsvm", Rows(11, SamplesOf(mode), kFirstSampleKey));
-  Write(folder_ / "valid.libsvm", Rows(12, 32, kFirstSampleKey + SamplesOf(mode)));
+  // The less a model has learned of labels that are 0, the better it is for those that are 1.
+  Write(folder_ / "valid.libsvm",
+        Rows(12, 32, kFirstSampleKey + SamplesOf(mode), RestoresTheBest(mode) ? 1 : 0));
   Write(folder_ / "job.yaml", YamlOf(mode));
   Result<JobConfig> job = LoadJob(folder_ / "job.yaml", {});
   DT_CHECK_MSG(job.ok(), "{}", ToText(job.status()));

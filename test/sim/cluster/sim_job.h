@@ -17,7 +17,8 @@ inline constexpr uint32_t kFirstSampleKey = 1000;  // Every sample has a key of 
 inline constexpr float kCount = 1.0f / 1024;
 
 // With many steps, nothing but training is due in them. With chains, three servers hold every
-// shard; with chains and a log, two of three.
+// shard; with chains and a log, two of three. Where the best is restored, it is that of the first
+// epoch.
 enum class Mode {
   kSynchronous,
   kLog,
@@ -28,6 +29,8 @@ enum class Mode {
   kBoundedManySteps,
   kChains,
   kBoundedChains,
+  kRestoredChains,
+  kBoundedRestoredChains,
   kLoggedChains,
   kBoundedLoggedChains,
 };
@@ -38,13 +41,20 @@ inline bool HasManySteps(Mode mode) {
 inline uint32_t SamplesOf(Mode mode) { return HasManySteps(mode) ? 1200 : 96; }
 inline uint32_t BatchOf(Mode mode) { return HasManySteps(mode) ? 4 : 16; }
 inline uint32_t EpochsOf(Mode mode) { return HasManySteps(mode) ? 1 : 2; }
+inline bool RestoresTheBest(Mode mode) {
+  return mode == Mode::kRestoredChains || mode == Mode::kBoundedRestoredChains;
+}
+// The same, with the model of the last epoch at the end.
+inline Mode WithoutRestoring(Mode mode) {
+  return mode == Mode::kRestoredChains ? Mode::kChains : Mode::kBoundedChains;
+}
 inline bool HasLog(Mode mode) {
   return mode == Mode::kLog || mode == Mode::kBoundedLog || mode >= Mode::kLoggedChains;
 }
 inline bool HasChains(Mode mode) { return mode >= Mode::kChains; }
 inline bool IsSynchronous(Mode mode) {
   return mode == Mode::kSynchronous || mode == Mode::kLog || mode == Mode::kManySteps ||
-         mode == Mode::kChains || mode == Mode::kLoggedChains;
+         mode == Mode::kChains || mode == Mode::kRestoredChains || mode == Mode::kLoggedChains;
 }
 
 // A job with its data and the plan of the real planner, made once.

@@ -14,6 +14,8 @@ namespace {
 
 constexpr Duration kCommandTurn = milliseconds(2);
 constexpr Duration kWritingMax = milliseconds(400);  // For the rows of a checkpoint.
+// The thread that talks with the scheduler is not that of an executor.
+constexpr Duration kTellingMax = milliseconds(200);
 constexpr Duration kLastWords = seconds(3);
 constexpr uint64_t kSegmentHead = 64;  // At most: what a segment has before its first record.
 constexpr Duration kDiskPause = std::chrono::microseconds(100);  // Real time.
@@ -54,6 +56,7 @@ SimServer::SimServer(World& world, Wires& wires, Node node, uint64_t incarnation
   executor.lease = options_.job.cluster.lease;
   executor.memory_bytes_max = options_.job.cluster.server.memory_bytes;
   executor.memory_bytes = &memory_bytes_;
+  executor.move_rate = options_.job.cluster.move_rate;
   for (uint32_t e = 0; e < options_.job.cluster.server.executors; ++e) {
     executors_.push_back(
         {EndpointOf(options_.number, e), std::make_unique<server::ExecutorCore>(executor, [] {})});
@@ -257,7 +260,9 @@ void SimServer::Turn(uint32_t e) {
   }
   core.letters().clear();
   for (const server::ShardCopies::Copied& each : core.TakeCopied()) {
-    link_->Send(ShardCopiedMessage{each.shard, each.to, each.since});
+    Later(world().UpTo(kTellingMax), [this, each] {
+      link_->Send(ShardCopiedMessage{each.shard, each.to, each.since, each.generation});
+    });
   }
   TakeResults(e);
   if (alive()) PlanTurn(e, executor.busy ? kCommandTurn : kTick);

@@ -27,6 +27,7 @@ struct Misfortunes {
   double add_server = 0;      // One more joins.
   double drain_server = 0;    // By the user.
   uint32_t changes_max = 4;   // Of the two above together.
+  Step changes_from = 0;      // They begin when so many steps are done.
   double full_disk = 0;       // For a server's log.
   double stop = 0;            // By the user, who resumes it.
   uint32_t kills_max = 3;     // Of all kinds together, stops included.
@@ -37,6 +38,7 @@ struct Ending {
   std::map<std::string, std::string> checksums;  // By table; of the dense parameters.
   std::string history;                           // Its evaluations, as text.
   std::map<Key, long> counts;                    // CountsOf, of all servers.
+  bool restored = false;                         // It ends with an earlier model, the best one.
   friend bool operator==(const Ending&, const Ending&) = default;
 };
 
@@ -62,6 +64,7 @@ class Story {
     uint32_t suspects = 0;     // Of these: servers that sent heartbeats, and were of no use.
     uint32_t quick = 0;        // Servers that were restarted, and gone after two thirds of a lease.
     uint32_t successions = 0;  // Schedulers that went on where one had been killed.
+    uint32_t best_lost = 0;    // Checkpoints of the best model that were abandoned.
     Tally& operator+=(const Tally& other);
   };
   const Tally& tally() const { return tally_; }

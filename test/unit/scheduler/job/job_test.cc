@@ -254,6 +254,27 @@ TEST_F(JobTest, AServerThatJoinsLateNeedsMemoryForItsShare) {
   EXPECT_EQ(Outcome(), "not ended");
 }
 
+// The shard has begun anew on both servers when a checkpoint was loaded.
+TEST_F(JobTest, WhatWasCopiedBeforeACheckpointWasLoadedCountsNoMore) {
+  Begin();
+  const Incarnation late(4);
+  Join(late.value(), Role::kServer);
+  Say(late.value(), ReadyMessage{});
+  const ShardMap before = job_->record().map;
+  const auto chain =
+      std::ranges::find_if(before.chains, [](const Chain& of) { return !of.syncing.empty(); });
+  ASSERT_NE(chain, before.chains.end());
+  ShardCopiedMessage copied{.shard = ShardId(static_cast<uint32_t>(chain - before.chains.begin())),
+                            .to = chain->syncing.front(),
+                            .since = chain->copied_since(),
+                            .generation = Generation(0)};
+  Say(3, copied);
+  EXPECT_EQ(job_->record().map, before);
+  copied.generation = Generation(1);
+  Say(3, copied);
+  EXPECT_TRUE(job_->record().map.chains[copied.shard.value()].Has(copied.to));
+}
+
 TEST_F(JobTest, AProcessThatHasEndedTakesNobodysPlace) {
   token_ = 7;
   endpoint_ = "inproc://x";

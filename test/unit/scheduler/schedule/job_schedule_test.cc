@@ -143,7 +143,7 @@ TEST(JobSchedule, TrainingGoesOnWhileACheckpointIsWrittenUpToTheNext) {
   EXPECT_EQ(Until<schedule::Save>(schedule).step, 16u);
   schedule.OnCut();
   EXPECT_FALSE(schedule.interrupted());
-  schedule.OnAbandoned();
+  EXPECT_TRUE(schedule.OnAbandoned());
   // Nothing was trained after the abandoned checkpoint.
   EXPECT_EQ(Until<schedule::Save>(schedule).step, 16u);
 }
@@ -160,7 +160,8 @@ TEST(JobSchedule, TheEndComesWhenAllThatWasTrainedIsInAWrittenCheckpoint) {
     EXPECT_EQ(Until<schedule::Save>(schedule).step, 10u);
     schedule.OnCut();
     EXPECT_FALSE(schedule.Next().has_value()) << "it is still being written";
-    lost ? schedule.OnAbandoned() : schedule.OnWritten();
+    if (!lost) schedule.OnWritten();
+    EXPECT_TRUE(!lost || schedule.OnAbandoned());
   }
   const auto end = schedule.Next();
   EXPECT_TRUE(end.has_value() && std::holds_alternative<schedule::Finish>(*end));
