@@ -64,8 +64,8 @@ TEST(Outage, TheSchedulersStopsNobody) {
       Cluster& cluster = story.cluster();
       World& world = cluster.world();
       StepWatch before(cluster), away(cluster);
-      const Duration killed = seconds(8) + world.UpTo(seconds(4));
-      world.After(killed - seconds(4), [&] { before.Begin(); });
+      const Duration killed = seconds(12) + world.UpTo(seconds(4));
+      world.After(killed - seconds(8), [&] { before.Begin(); });
       world.After(killed, [&] {
         before.End();
         cluster.scheduler().Kill();
