@@ -312,6 +312,34 @@ TEST_F(Frontend, RecordsThatComeBeforeTheirMapWaitForIt) {
   frontend_.Serve(nullptr, nullptr, nullptr, false, answers_);
 }
 
+// That its first copy is known here does not mean that the next member has it.
+TEST_F(Frontend, ARepeatedPushIsAnsweredWhenItsFirstCopyIsStable) {
+  Member head(1, 1), tail(2, 1);
+  frontend_.Serve(&head.shards, &head.links, &copies_, false, answers_);
+  DataFrontend next({{.dim = 2}}, kTimeout);
+  next.Serve(&tail.shards, &tail.links, &copies_, false, answers_);
+  EXPECT_TRUE(Tell("w", Encode(Push(0, 0))).empty());
+  EXPECT_TRUE(Tell("w", Encode(Push(0, 0))).empty());
+  frontend_.OnTick(now_, answers_);
+  EXPECT_TRUE(Answers().empty());
+  std::vector<ChainLinks::Letter> letters;
+  head.links.TakeLetters(now_, head.shards, letters);
+  ASSERT_EQ(letters.size(), 1u);
+  next.OnMessage(now_, {"head", letters[0].frames}, answers_);
+  letters.clear();
+  tail.links.TakeLetters(now_, tail.shards, letters);
+  ASSERT_EQ(letters.size(), 1u);
+  EXPECT_TRUE(Tell("tail", letters[0].frames).empty());
+  frontend_.OnTick(now_, answers_);
+  const auto answers = Answers();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].first, "w");
+  EXPECT_TRUE(answers[0].second.status.ok());
+  EXPECT_EQ(Tell("w", Encode(Push(0, 0))).size(), 1u) << "it is stable already";
+  next.Serve(nullptr, nullptr, nullptr, false, answers_);
+  frontend_.Serve(nullptr, nullptr, nullptr, false, answers_);
+}
+
 TEST_F(Frontend, WithoutShardsItIsBusyAndParkedPullsAreSentAway) {
   EXPECT_TRUE(Tell("w", Encode(Pull(1))).empty());
   frontend_.Serve(nullptr, nullptr, nullptr, false, answers_);
