@@ -47,8 +47,22 @@ std::optional<ServerRecovery::Loss> ServerRecovery::AwayTooLong(TimePoint now) c
   return std::nullopt;
 }
 
+std::optional<ServerRecovery::Loss> ServerRecovery::StartsTooLong(TimePoint now) {
+  for (const Member* server : job_.members.OfRole(Role::kServer)) {
+    if (server->ready || HasShards(job_.record.map, server->id)) {
+      starting_since_.erase(server->id);
+      continue;
+    }
+    const TimePoint since = starting_since_.try_emplace(server->id, now).first->second;
+    if (now - since <= job_.options.job.cluster.wait_for_server) continue;
+    return Loss{server->id, fmt::format("has not started in {:.1f} s", SecondsBetween(since, now))};
+  }
+  return std::nullopt;
+}
+
 // Those that complain may not have noticed yet that the server answers again.
 std::optional<ServerRecovery::Loss> ServerRecovery::CheckSuspects(TimePoint now) {
+  if (const std::optional<Loss> late = StartsTooLong(now)) return late;
   const ShardMap& map = job_.record.map;
   const Duration lease = job_.options.job.cluster.lease;
   const std::vector<Suspect> suspects = SuspectsOf(job_.members, map, now, lease);

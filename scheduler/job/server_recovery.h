@@ -43,7 +43,7 @@ class ServerRecovery {
   void OnRecovered(TimePoint now, const Member& member);
   // Whether the member went away, and has neither come back nor been replaced by a ready successor.
   bool IsGone(ProcessId id) const { return gone_since_.contains(id); }
-  void Forget(ProcessId id) { gone_since_.erase(id); }
+  void Forget(ProcessId id) { gone_since_.erase(id), starting_since_.erase(id); }
 
   // The process has the token of a member; it waits until that member is away.
   void AddSuccessor(TimePoint now, const JoinMessage& join);
@@ -62,13 +62,15 @@ class ServerRecovery {
     Incarnation predecessor{};  // The member's process.
   };
   std::optional<Loss> AwayTooLong(TimePoint now) const;
+  // A server without shards that has joined a running job: orders wait for it, too.
+  std::optional<Loss> StartsTooLong(TimePoint now);
   void NoteGone(TimePoint now, const Member& member, Outbox::Details details);
   Status Replace(TimePoint now, const Member& member, const JoinMessage& join);
 
   JobContext& job_;
   Admission& admission_;
   std::vector<Successor> successors_;
-  std::map<ProcessId, TimePoint> gone_since_, suspected_since_;
+  std::map<ProcessId, TimePoint> gone_since_, suspected_since_, starting_since_;
 };
 
 }  // namespace dt::scheduler

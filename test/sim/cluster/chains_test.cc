@@ -42,19 +42,36 @@ TEST(Chains, ChainsOutliveTheirServers) {
   }
 }
 
+// A job is at its end when its last checkpoint is written and its servers have reported.
+TEST(Chains, ServersAreLostAtTheEndOfTheJob) {
+  for (const Mode mode : {Mode::kChains, Mode::kBoundedChains, Mode::kLoggedChains}) {
+    const Story::Tally all = TellAll(mode, {.network = kFairNetwork,
+                                            .lasting = seconds(60),
+                                            .from_step = 9,
+                                            .kill_server = 0.2,
+                                            .kill_scheduler = 0.1,
+                                            .hang_server = 0.05,
+                                            .restart_server = 0.05,
+                                            .add_server = 0.1,
+                                            .drain_server = 0.1,
+                                            .kills_max = 2});
+    ExpectAtLeast(all.removals, 0.3);
+    ExpectAtMost(all.restarts, 0.25);
+    if (HasFailure()) return;
+  }
+}
+
 // What was copied of the last model is nothing of the best one.
 TEST(Chains, TheBestIsRestoredWhileShardsMove) {
-  constexpr NetworkFaults kNetwork = {
-      .drop = 0.005, .duplicate = 0.01, .delay_max = milliseconds(20)};
   for (const Mode mode : {Mode::kRestoredChains, Mode::kBoundedRestoredChains}) {
-    const Story::Tally all = TellAll(mode, {.network = kNetwork,
+    const Story::Tally all = TellAll(mode, {.network = kFairNetwork,
                                             .lasting = seconds(60),
+                                            .from_step = 7,
                                             .kill_server = 0.02,
                                             .kill_scheduler = 0.02,
                                             .add_server = 0.3,
                                             .drain_server = 0.3,
                                             .changes_max = 12,
-                                            .changes_from = 7,
                                             .kills_max = 2});
     ExpectAtLeast(all.changes, 3);
     ExpectAtLeast(all.moves, 1);

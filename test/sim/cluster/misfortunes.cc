@@ -39,6 +39,9 @@ void Story::Befall(const Misfortunes& misfortunes) {
     if (SimServer* const server = cluster_->server(index)) server->FillDisk(world.Now() + duration);
     ++tally_.full_disks;
   }
+  const auto& training = cluster_->scheduler().job().record().training;
+  const Step step = training.has_value() ? training->schedule.state.step : 0;
+  if (step < misfortunes.from_step) return;
   ChangeServers(misfortunes);
   if (tally_.kills + tally_.stops >= misfortunes.kills_max) return;
   const auto to_server = [&](double chance, void (Story::*befalls)(uint32_t index)) {
@@ -69,9 +72,6 @@ void Story::Befall(const Misfortunes& misfortunes) {
 void Story::ChangeServers(const Misfortunes& misfortunes) {
   World& world = cluster_->world();
   if (tally_.changes >= misfortunes.changes_max) return;
-  const auto& training = cluster_->scheduler().job().record().training;
-  const Step step = training.has_value() ? training->schedule.state.step : 0;
-  if (step < misfortunes.changes_from) return;
   if (world.Chance(misfortunes.add_server)) {
     cluster_->AddServer();
     Note("another server is started");

@@ -9,6 +9,10 @@ namespace dt::sim {
 inline constexpr NetworkFaults kBadNetwork = {
     .drop = 0.03, .duplicate = 0.03, .late = 0.01, .delay_max = milliseconds(20)};
 
+// Under it, steps are so quick that misfortunes still befall the last ones.
+inline constexpr NetworkFaults kFairNetwork = {
+    .drop = 0.005, .duplicate = 0.01, .delay_max = milliseconds(20)};
+
 // Expects each to end as promised. Returns what befell all of them together.
 Story::Tally TellAll(Mode mode, const Misfortunes& misfortunes);
 

@@ -15,6 +15,7 @@ namespace dt::sim {
 struct Misfortunes {
   NetworkFaults network;
   Duration lasting{};  // Until then things go wrong; afterwards all is well.
+  Step from_step = 0;  // Servers and the scheduler are left alone until so many steps are done.
   // The chance of each in a tenth of a second.
   double pause = 0, cut = 0;
   double kill = 0;            // Of any process: the job ends, and goes on from a checkpoint.
@@ -27,7 +28,6 @@ struct Misfortunes {
   double add_server = 0;      // One more joins.
   double drain_server = 0;    // By the user.
   uint32_t changes_max = 4;   // Of the two above together.
-  Step changes_from = 0;      // They begin when so many steps are done.
   double full_disk = 0;       // For a server's log.
   double stop = 0;            // By the user, who resumes it.
   uint32_t kills_max = 3;     // Of all kinds together, stops included.

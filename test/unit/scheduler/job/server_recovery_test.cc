@@ -68,6 +68,18 @@ TEST_F(ServerRecoveryTest, AServerThatHangsIsLostAfterHalfALeaseIfAnotherHasItsS
   EXPECT_TRUE(check(At(8) + waits, 65).has_value()) << "it is waited for like one that is lost";
 }
 
+TEST_F(ServerRecoveryTest, AServerThatNeverStartsIsLost) {
+  job_.members.SetReady(logged_.id);
+  EXPECT_FALSE(recovery_.CheckSuspects(At(1)).has_value());
+  EXPECT_FALSE(recovery_.CheckSuspects(At(61)).has_value());
+  const auto loss = recovery_.CheckSuspects(At(62));
+  ASSERT_TRUE(loss.has_value());
+  EXPECT_EQ(loss->id, plain_.id);
+  EXPECT_EQ(loss->how, "has not started in 61.0 s");
+  job_.members.SetReady(plain_.id);
+  EXPECT_FALSE(recovery_.CheckSuspects(At(62)).has_value());
+}
+
 TEST_F(ServerRecoveryTest, AServerIsWaitedForAndThenLost) {
   OthersLive(At(7), logged_);
   const auto loss = recovery_.CheckLeases(At(7));
