@@ -1,6 +1,6 @@
 // Goal: the model that a job returns to at its end has a checkpoint, whatever became of those that
-// were abandoned. Method: a job of three epochs; the test says how good the model is after each, and
-// which checkpoint is abandoned.
+// were abandoned. Method: a job of three epochs; the test says how good the model is after each,
+// and which checkpoint is abandoned.
 #include <gtest/gtest.h>
 
 #include "scheduler/schedule/job_schedule.h"
