@@ -235,6 +235,7 @@ class ServerRole : public Server {
   }
 
   void NoteProgress() {
+    if (!core_->started()) return;
     HeartbeatMessage progress{.step = ~Step{0}};
     sizes_.resize(executors_.size());
     for (size_t i = 0; i < executors_.size(); ++i) {

@@ -142,7 +142,7 @@ std::vector<server::ShardSet*> SimServer::shard_sets() const {
 
 HeartbeatMessage SimServer::Progress() const {
   HeartbeatMessage progress;
-  if (!core_.has_value()) return progress;
+  if (!core_.has_value() || !core_->started()) return progress;
   progress.step = ~Step{0};
   for (const Executor& executor : executors_) {
     progress.step = std::min(progress.step, executor.core->step());
