@@ -75,7 +75,13 @@ std::string BroadcastLoops(const Graph& graph, const Node& node) {
       text += (*shapes[t])[d] == Const(1) ? '1' : Letter(skip + d);
     }
   }
-  return node.outputs.empty() ? text + "->" : text;
+  if (node.outputs.empty()) text += "->";
+  // Axes stand in the order of dimensions, also if the first input is broadcast.
+  std::string order;
+  for (size_t d = 0; d < rank; ++d) {
+    if (text.find(Letter(d)) != text.npos) order += Letter(d);
+  }
+  return text.starts_with('1') && node.inputs.size() > 1 ? text + "|order=" + order : text;
 }
 
 std::string AxesText(const std::vector<bool>& whole) {

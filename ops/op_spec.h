@@ -49,6 +49,8 @@ class GradientContext {
 struct ShardingRule {
   std::string_view loops = {};
   std::string (*derive)(const Graph& graph, const Node& node) = nullptr;
+  // The marks & and + of `derive`'s inputs, or "." for none; the last one is repeated.
+  std::string_view linear = {};
 };
 
 // The cost for one slice of `batch` samples.

@@ -23,43 +23,46 @@ bool Take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
+bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+
 // A dimension as names of loops, without their extents.
 struct NamedAxis {
   std::vector<std::string> loops;
-  bool lists = false;
+  bool lists = false, own = false;
 };
 
-Status Malformed(const Node& node, std::string_view term) {
-  return Internal("the sharding rule of {} does not fit {} at \"{}\"", node.op, node.name, term);
-}
-
-// `rank`: rank of the tensor, which `*` and `~` depend on.
-Result<std::vector<NamedAxis>> AxesOf(const Node& node, std::string_view term, size_t rank) {
+// A term, with a place for the dimensions that it does not name.
+struct Term {
   std::vector<NamedAxis> axes;
-  std::optional<std::pair<size_t, bool>> rest;  // Position of `*` (true) or `~` (false).
-  for (size_t i = 0; i < term.size(); ++i) {
-    if (term[i] == '*' || term[i] == '~') {
-      rest = {axes.size(), term[i] == '*'};
-    } else if (term[i] == '(') {
-      axes.emplace_back();
-      while (++i < term.size() && term[i] != ')') axes.back().loops.emplace_back(1, term[i]);
-    } else if (term[i] == '\'') {
-      axes.back().lists = true;
-    } else {
-      axes.emplace_back();
-      if (std::isalpha(static_cast<unsigned char>(term[i])) != 0) {
-        axes.back().loops.emplace_back(1, term[i]);
+  // Position and kind of `*` (true) or `~` (false).
+  std::optional<std::pair<size_t, bool>> rest;
+
+  explicit Term(std::string_view text) {
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '*' || text[i] == '~') {
+        rest = {axes.size(), text[i] == '*'};
+      } else if (text[i] == '\'' && !axes.empty()) {
+        axes.back().lists = true;
+      } else {
+        axes.emplace_back();
+        axes.back().own = text[i] == '$';
+        if (IsLetter(text[i])) axes.back().loops.emplace_back(1, text[i]);
+        if (text[i] != '(') continue;
+        while (++i < text.size() && text[i] != ')') axes.back().loops.emplace_back(1, text[i]);
       }
     }
   }
-  if (axes.size() > rank || (axes.size() < rank && !rest)) return Malformed(node, term);
-  for (size_t i = 0; axes.size() < rank; ++i) {
-    NamedAxis axis;
-    if (rest->second) axis.loops.push_back("*" + std::to_string(i));
-    axes.insert(axes.begin() + static_cast<ptrdiff_t>(rest->first + i), std::move(axis));
+  // False if it cannot name `rank` dimensions.
+  bool Extend(size_t rank) {
+    if (axes.size() > rank || (axes.size() < rank && !rest)) return false;
+    for (size_t i = 0; axes.size() < rank; ++i) {
+      NamedAxis axis;
+      if (rest->second) axis.loops.push_back("*" + std::to_string(i));
+      axes.insert(axes.begin() + static_cast<ptrdiff_t>(rest->first + i), std::move(axis));
+    }
+    return true;
   }
-  return axes;
-}
+};
 
 bool MayBeCut(const std::string& loop) {
   return std::isupper(static_cast<unsigned char>(loop[0])) == 0;
@@ -67,74 +70,147 @@ bool MayBeCut(const std::string& loop) {
 
 class Reader {
  public:
-  Reader(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
+  explicit Reader(ShardingText& rule) : rule_(rule) {}
 
-  Result<Sharding> Read(std::string_view text) {
-    std::string_view attrs;
+  Result<Sharding> Read() {
+    std::string_view text = rule_.text, rest;
     if (const size_t bar = text.find('|'); bar != text.npos) {
-      attrs = text.substr(bar + 1);
+      rest = text.substr(bar + 1);
       text = text.substr(0, bar);
     }
     const size_t arrow = text.find("->");
-    if (arrow == text.npos) return Malformed(node_, text);
+    if (arrow == text.npos) return Malformed(text);
     const std::vector<std::string_view> ins = Pieces(text.substr(0, arrow));
     const std::vector<std::string_view> outs = Pieces(text.substr(arrow + 2));
-    if (node_.inputs.size() > ins.size() || node_.outputs.size() != outs.size()) {
-      return Malformed(node_, text);
+    if (rule_.inputs.size() > ins.size()) return Malformed(text);
+    for (size_t i = 0; i < rule_.inputs.size(); ++i) DT_TRY_STATUS(ReadInput(i, ins[i]));
+    if (rule_.outputs.empty()) {
+      for (const std::string_view out : outs) DT_TRY_STATUS(DeriveShape(out));
     }
-    for (size_t i = 0; i < node_.inputs.size(); ++i) DT_TRY_STATUS(ReadInput(i, ins[i]));
+    if (rule_.outputs.size() != outs.size()) return Malformed(text);
     for (size_t i = 0; i < outs.size(); ++i) DT_TRY_STATUS(ReadOutput(i, outs[i]));
     for (const auto& [axis, dim] : products_) DT_TRY_STATUS(FindFactor(axis, dim));
-    for (const std::string_view attr : Pieces(attrs)) DT_TRY_STATUS(ReadAttr(attr));
+    for (const std::string_view item : Pieces(rest)) DT_TRY_STATUS(ReadItem(item));
+    for (LoopIndex loop = 0; loop < sharding_.loops.size(); ++loop) {
+      const bool named = std::ranges::count(sharding_.order, loop) > 0;
+      if (sharding_.loops[loop].cut && !named) sharding_.order.push_back(loop);
+    }
     return std::move(sharding_);
   }
 
  private:
+  Status Malformed(std::string_view term) const {
+    return Internal("the sharding rule \"{}\" of {} does not fit its shapes at \"{}\"", rule_.text,
+                    rule_.name, term);
+  }
+
   Status ReadInput(size_t i, std::string_view term) {
     ShardTensor tensor;
-    if (Take(term, "^")) tensor.holds = Holds::kListEnds;
-    if (Take(term, "@")) tensor.holds = Holds::kRowUses;
-    DT_TRY(tensor.axes, ReadAxes(term, graph_.value(node_.inputs[i]).shape));
+    std::optional<std::string> counted;
+    for (bool more = true; more;) {
+      if (Take(term, "^")) {
+        tensor.holds = Holds::kListEnds;
+      } else if (Take(term, "@")) {
+        tensor.holds = Holds::kRowUses;
+      } else if (Take(term, "&")) {
+        tensor.linear = Linear::kAlone;
+      } else if (Take(term, "+")) {
+        tensor.linear = Linear::kTogether;
+      } else if (term.size() > 1 && Take(term, "#")) {
+        tensor.holds = Holds::kPositions;
+        counted = std::string(1, term[0]);
+        term.remove_prefix(1);
+      } else {
+        more = false;
+      }
+    }
+    DT_TRY(tensor.axes, ReadAxes(term, rule_.inputs[i]));
+    if (counted) tensor.counted = LoopNamed(*counted);
     sharding_.inputs.push_back(std::move(tensor));
     return OkStatus();
   }
 
-  Status ReadOutput(size_t i, std::string_view term) {
-    ShardTensor tensor;
+  static std::string_view TakeJoin(std::string_view term, ShardTensor& tensor) {
     if (Take(term, "mean ")) tensor.join = Join::kMean;
     if (Take(term, "max ")) tensor.join = Join::kMax;
-    if (Take(term, "same ")) tensor.join = Join::kSame;
-    DT_TRY(tensor.axes, ReadAxes(term, graph_.value(node_.outputs[i]).shape));
+    tensor.same = Take(term, "same ");
+    return term;
+  }
+
+  Status ReadOutput(size_t i, std::string_view term) {
+    ShardTensor tensor;
+    term = TakeJoin(term, tensor);
+    DT_TRY(tensor.axes, ReadAxes(term, rule_.outputs[i]));
     sharding_.outputs.push_back(std::move(tensor));
     return OkStatus();
   }
 
-  // Reads an attribute such as "heads=h" or "shape=b(cd)".
-  Status ReadAttr(std::string_view attr) {
-    const size_t equals = attr.find('=');
-    if (equals == attr.npos) return Malformed(node_, attr);
-    const std::string name(attr.substr(0, equals));
-    const auto given = node_.attrs.find(name);
-    if (given == node_.attrs.end()) return OkStatus();
-    const auto* numbers = std::get_if<std::vector<int64_t>>(&given->second);
-    const size_t count = numbers == nullptr ? 1 : numbers->size();
-    DT_TRY(const std::vector<NamedAxis> axes, AxesOf(node_, attr.substr(equals + 1), count));
-    for (size_t at = 0; at < count; ++at) {
-      sharding_.attrs.push_back({name, at, Numbered(axes[at])});
+  // An output whose shape is not given has the extents of its loops.
+  Status DeriveShape(std::string_view text) {
+    ShardTensor tensor;
+    Term term(TakeJoin(text, tensor));
+    const size_t rest = term.rest && term.rest->second ? stars_ : 0;
+    if (!term.Extend(term.axes.size() + rest)) return Malformed(text);
+    SymShape shape;
+    for (const NamedAxis& axis : term.axes) {
+      Dim dim = Const(1);
+      for (const std::string& name : axis.loops) {
+        const auto loop = numbers_.find(name);
+        if (loop == numbers_.end() || !known_[loop->second]) return Malformed(text);
+        const Dim& extent = sharding_.loops[loop->second].extent;
+        if (dim.symbol != kConstant && extent.symbol != kConstant) return Malformed(text);
+        dim.symbol = std::max(dim.symbol, extent.symbol);
+        dim.times *= extent.times;
+      }
+      shape.push_back(dim);
+    }
+    rule_.outputs.push_back(std::move(shape));
+    return OkStatus();
+  }
+
+  // Reads "heads=h", "shape=b(cd)", "first=b" or "order=bkn".
+  Status ReadItem(std::string_view item) {
+    const size_t equals = item.find('=');
+    if (equals == item.npos) return Malformed(item);
+    const std::string name(item.substr(0, equals));
+    Term term(item.substr(equals + 1));
+    const auto given = rule_.attrs.find(name);
+    const bool first = name == "first", order = name == "order";
+    if (first || order) {
+      term.Extend(term.axes.size() + (term.rest ? stars_ : 0));
+    } else {
+      if (given == rule_.attrs.end()) return OkStatus();
+      const auto* numbers = std::get_if<std::vector<int64_t>>(&given->second);
+      if (!term.Extend(numbers == nullptr ? 1 : numbers->size())) return Malformed(item);
+    }
+    for (size_t at = 0; at < term.axes.size(); ++at) {
+      for (const std::string& loop : term.axes[at].loops) {
+        if (!numbers_.contains(loop)) return Malformed(item);
+      }
+      const ShardAxis axis = Numbered(term.axes[at]);
+      if (!order) {
+        sharding_.attrs.push_back({name, at, axis, first});
+      } else if (axis.loops.size() == 1 && sharding_.loops[axis.loops[0]].cut) {
+        sharding_.order.push_back(axis.loops[0]);
+      }
     }
     return OkStatus();
   }
 
-  Result<std::vector<ShardAxis>> ReadAxes(std::string_view term, const SymShape& shape) {
-    DT_TRY(const std::vector<NamedAxis> named, AxesOf(node_, term, shape.size()));
+  Result<std::vector<ShardAxis>> ReadAxes(std::string_view text, const SymShape& shape) {
+    Term term(text);
+    const size_t named = term.axes.size();
+    if (!term.Extend(shape.size())) return Malformed(text);
+    if (term.rest && term.rest->second) stars_ = std::max(stars_, shape.size() - named);
     std::vector<ShardAxis> axes;
-    for (size_t d = 0; d < named.size(); ++d) {
-      axes.push_back(Numbered(named[d]));
-      if (named[d].lists || named[d].loops.empty()) continue;
-      if (named[d].loops.size() > 1) {
-        products_.emplace_back(axes.back(), shape[d]);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      axes.push_back(Numbered(term.axes[d]));
+      const ShardAxis& axis = axes.back();
+      if (axis.lists || axis.loops.empty()) continue;
+      if (axis.loops.size() > 1) {
+        products_.emplace_back(axis, shape[d]);
       } else {
-        DT_TRY_STATUS(SetExtent(axes.back().loops[0], shape[d]));
+        DT_TRY_STATUS(SetExtent(axis.loops[0], shape[d]));
       }
     }
     return axes;
@@ -143,21 +219,24 @@ class Reader {
   ShardAxis Numbered(const NamedAxis& named) {
     ShardAxis axis;
     axis.lists = named.lists;
-    for (const std::string& loop : named.loops) {
-      const auto [at, is_new] =
-          numbers_.try_emplace(loop, static_cast<uint8_t>(sharding_.loops.size()));
-      if (is_new) {
-        sharding_.loops.push_back({.name = loop, .extent = {}, .cut = MayBeCut(loop)});
-        known_.push_back(false);
-      }
-      axis.loops.push_back(at->second);
-    }
+    axis.own = named.own;
+    for (const std::string& loop : named.loops) axis.loops.push_back(LoopNamed(loop));
     return axis;
   }
 
-  Status SetExtent(uint8_t loop, Dim extent) {
+  LoopIndex LoopNamed(const std::string& name) {
+    const auto [at, is_new] =
+        numbers_.try_emplace(name, static_cast<LoopIndex>(sharding_.loops.size()));
+    if (is_new) {
+      sharding_.loops.push_back({.name = name, .extent = {}, .cut = MayBeCut(name)});
+      known_.push_back(false);
+    }
+    return at->second;
+  }
+
+  Status SetExtent(LoopIndex loop, Dim extent) {
     ShardLoop& of = sharding_.loops[loop];
-    if (known_[loop] && of.extent != extent) return Malformed(node_, of.name);
+    if (known_[loop] && of.extent != extent) return Malformed(of.name);
     of.extent = extent;
     known_[loop] = true;
     return OkStatus();
@@ -165,43 +244,68 @@ class Reader {
 
   // Finds the extent of the one loop of a product that no other dimension gives.
   Status FindFactor(const ShardAxis& axis, Dim product) {
-    std::optional<uint8_t> unknown;
-    for (const uint8_t loop : axis.loops) {
+    std::optional<LoopIndex> unknown;
+    for (const LoopIndex loop : axis.loops) {
       if (!known_[loop]) {
-        if (unknown) return Malformed(node_, sharding_.loops[loop].name);
+        if (unknown) return Malformed(sharding_.loops[loop].name);
         unknown = loop;
         continue;
       }
       const ShardLoop& factor = sharding_.loops[loop];
-      if (!Divides(product, factor.extent)) return Malformed(node_, factor.name);
+      if (!Divides(product, factor.extent)) return Malformed(factor.name);
       product = Quotient(product, factor.extent);
     }
     if (unknown) return SetExtent(*unknown, product);
-    return product == Const(1) ? OkStatus() : Malformed(node_, "a product");
+    return product == Const(1) ? OkStatus() : Malformed("a product");
   }
 
-  const Graph& graph_;
-  const Node& node_;
+  ShardingText& rule_;
   Sharding sharding_;
-  std::map<std::string, uint8_t> numbers_;  // Numbers of loops by name.
-  std::vector<bool> known_;                 // Indexed by loop: whether its extent is known.
+  std::map<std::string, LoopIndex> numbers_;  // Numbers of loops by name.
+  std::vector<bool> known_;                   // Indexed by loop: whether its extent is known.
   std::vector<std::pair<ShardAxis, Dim>> products_;
+  size_t stars_ = 0;  // The most dimensions that a `*` stands for.
 };
+
+// Puts the marks of ShardingRule::linear before the terms of the inputs.
+std::string WithLinear(std::string_view text, std::string_view linear) {
+  const size_t arrow = text.find("->");
+  std::string marked;
+  size_t at = 0;
+  for (const std::string_view term : Pieces(text.substr(0, arrow))) {
+    marked += marked.empty() ? "" : ",";
+    const char mark = linear[std::min(at++, linear.size() - 1)];
+    if (mark != '.') marked += mark;
+    marked += term;
+  }
+  return marked + std::string(text.substr(arrow));
+}
 
 }  // namespace
 
-bool ShardTensor::Has(uint8_t loop) const {
+bool ShardTensor::Has(LoopIndex loop) const {
   return std::ranges::any_of(
       axes, [&](const ShardAxis& axis) { return std::ranges::count(axis.loops, loop) > 0; });
 }
 
+bool ShardTensor::HasOwnRows() const {
+  return std::ranges::any_of(axes, [](const ShardAxis& axis) { return axis.own; });
+}
+
 std::string LoopsOf(const Graph& graph, const Node& node) {
   const ShardingRule& rule = FindOp(node.op)->sharding;
-  return rule.derive == nullptr ? std::string(rule.loops) : rule.derive(graph, node);
+  std::string text = rule.derive == nullptr ? std::string(rule.loops) : rule.derive(graph, node);
+  return rule.linear.empty() ? text : WithLinear(text, rule.linear);
 }
 
 Result<Sharding> ShardingOf(const Graph& graph, const Node& node) {
-  return Reader(graph, node).Read(LoopsOf(graph, node));
+  const std::string text = LoopsOf(graph, node);
+  ShardingText rule{.name = node.name, .text = text, .attrs = node.attrs};
+  for (const ValueIndex v : node.inputs) rule.inputs.push_back(graph.value(v).shape);
+  for (const ValueIndex v : node.outputs) rule.outputs.push_back(graph.value(v).shape);
+  return ReadSharding(rule);
 }
+
+Result<Sharding> ReadSharding(ShardingText& rule) { return Reader(rule).Read(); }
 
 }  // namespace dt

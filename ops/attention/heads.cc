@@ -46,12 +46,12 @@ constexpr OpSpec kSpecs[] = {
     {.name = "split_heads",
      .infer = InferSplitHeads,
      .gradient = SplitHeadsGradient,
-     .sharding = {.loops = "bf(hd)->bhfd|heads=h"},
+     .sharding = {.loops = "&bf(hd)->bhfd|heads=h"},
      .attrs = kAttrs},
     {.name = "merge_heads",
      .infer = InferMergeHeads,
      .gradient = MergeHeadsGradient,
-     .sharding = {.loops = "bhfd->bf(hd)"}},
+     .sharding = {.loops = "&bhfd->bf(hd)"}},
 };
 
 }  // namespace

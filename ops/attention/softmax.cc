@@ -78,7 +78,7 @@ constexpr OpSpec kSpecs[] = {
      .attrs = kAttrs},
     {.name = "softmax_grad",
      .infer = InferSoftmaxGrad,
-     .sharding = {.loops = "*N,*N->*N"},
+     .sharding = {.loops = "*N,&*N->*N"},
      .user_visible = false,
      .attrs = kAttrs},
 };

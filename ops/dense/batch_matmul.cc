@@ -75,7 +75,7 @@ constexpr OpSpec kSpecs[] = {{.name = "batch_matmul",
                               .infer = InferBatchMatmul,
                               .gradient = BatchMatmulGradient,
                               .cost = BatchMatmulCost,
-                              .sharding = {.derive = BatchMatmulLoops},
+                              .sharding = {.derive = BatchMatmulLoops, .linear = "&"},
                               .attrs = kAttrs}};
 
 }  // namespace

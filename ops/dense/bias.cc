@@ -26,7 +26,7 @@ Status BiasAddGradient(GradientContext& context) {
 constexpr OpSpec kSpecs[] = {{.name = "bias_add",
                               .infer = InferBiasAdd,
                               .gradient = BiasAddGradient,
-                              .sharding = {.loops = "*n,n->*n"}}};
+                              .sharding = {.loops = "+*n,+n->*n"}}};
 
 }  // namespace
 

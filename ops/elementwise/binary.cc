@@ -70,18 +70,21 @@ Status PickGradient(GradientContext& context) {
   return OkStatus();
 }
 
-constexpr OpSpec Binary(std::string_view name, Status (*gradient)(GradientContext&)) {
+constexpr OpSpec Binary(std::string_view name, Status (*gradient)(GradientContext&),
+                        std::string_view linear = {}) {
   return {.name = name,
           .infer = InferBinary,
           .gradient = gradient,
-          .sharding = {.derive = BroadcastLoops}};
+          .sharding = {.derive = BroadcastLoops, .linear = linear}};
 }
 
 constexpr OpSpec kSpecs[] = {
-    Binary("add", AddGradient), Binary("sub", SubGradient),       Binary("mul", MulGradient),
-    Binary("div", DivGradient), Binary("maximum", PickGradient),  Binary("minimum", PickGradient),
-    Binary("equal", nullptr),   Binary("less", nullptr),          Binary("less_equal", nullptr),
-    Binary("greater", nullptr), Binary("greater_equal", nullptr),
+    Binary("add", AddGradient, "+"),  Binary("sub", SubGradient, "+"),
+    Binary("mul", MulGradient, "&"),  Binary("div", DivGradient, "&."),
+    Binary("maximum", PickGradient),  Binary("minimum", PickGradient),
+    Binary("equal", nullptr),         Binary("less", nullptr),
+    Binary("less_equal", nullptr),    Binary("greater", nullptr),
+    Binary("greater_equal", nullptr),
 };
 
 }  // namespace

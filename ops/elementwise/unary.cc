@@ -57,18 +57,18 @@ constexpr AttrSpec kRange[] = {{.name = "min", .type = AttrType::kFloat},
                                {.name = "max", .type = AttrType::kFloat}};
 
 constexpr OpSpec Unary(std::string_view name, Status (*gradient)(GradientContext&),
-                       std::span<const AttrSpec> attrs = {}) {
+                       std::span<const AttrSpec> attrs = {}, std::string_view linear = {}) {
   return {.name = name,
           .infer = InferSame,
           .gradient = gradient,
-          .sharding = {.derive = BroadcastLoops},
+          .sharding = {.derive = BroadcastLoops, .linear = linear},
           .attrs = attrs};
 }
 
 constexpr OpSpec UnaryGrad(std::string_view name) {
   return {.name = name,
           .infer = InferGrad,
-          .sharding = {.derive = BroadcastLoops},
+          .sharding = {.derive = BroadcastLoops, .linear = ".&"},
           .user_visible = false};
 }
 
@@ -81,10 +81,10 @@ constexpr OpSpec kSpecs[] = {
     Unary("log", OwnGradient<false>),
     Unary("sqrt", OwnGradient<true>),
     Unary("square", OwnGradient<false>),
-    Unary("neg", LinearGradient),
-    Unary("scale", LinearGradient, kFactor),
+    Unary("neg", LinearGradient, {}, "&"),
+    Unary("scale", LinearGradient, kFactor, "&"),
     Unary("add_const", PassGradient, kConst),
-    Unary("stop_gradient", nullptr),
+    Unary("stop_gradient", nullptr, {}, "&"),
     {.name = "clip",
      .infer = InferClip,
      .gradient = OwnGradient<false>,
@@ -99,7 +99,7 @@ constexpr OpSpec kSpecs[] = {
     UnaryGrad("square_grad"),   // (x, dy)
     {.name = "clip_grad",       // (x, dy)
      .infer = InferClip,
-     .sharding = {.derive = BroadcastLoops},
+     .sharding = {.derive = BroadcastLoops, .linear = ".&"},
      .user_visible = false,
      .attrs = kRange},
 };

@@ -31,7 +31,7 @@ Status WhereGradient(GradientContext& context) {
 constexpr OpSpec kSpecs[] = {{.name = "where",
                               .infer = InferWhere,
                               .gradient = WhereGradient,
-                              .sharding = {.derive = BroadcastLoops}}};
+                              .sharding = {.derive = BroadcastLoops, .linear = ".+"}}};
 
 }  // namespace
 

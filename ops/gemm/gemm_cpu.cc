@@ -23,6 +23,18 @@ std::byte* AlignedScratch(std::vector<std::byte>& scratch, size_t bytes) {
   return scratch.data() + (kAlignment - past) % kAlignment;
 }
 
+// Sums of no terms, with the epilogue: a device's part of a product may be empty.
+void FinishZeros(TaskPool& pool, const GemmTask<float>& task) {
+  const GemmShape& shape = task.shape;
+  pool.ParallelFor(shape.m, kTileRows, [&](size_t begin, size_t end) {
+    float* const zeros = TileBuffer<float, Purpose::kTile>(shape.n);
+    for (size_t r = begin; r < end; ++r) {
+      std::fill_n(zeros, shape.n, 0.0f);
+      FinishRow(task, r, 0, shape.n, zeros);
+    }
+  });
+}
+
 }  // namespace
 
 void StoreBf16(std::span<const float> from, uint16_t* to) {
@@ -50,6 +62,7 @@ void Gemm(TaskPool& pool, const GemmTask<float>& task) {
   DT_CHECK(!epilogue.any() || !shape.transpose_a);
   if (shape.m == 0 || shape.n == 0) return;
   DT_CHECK(task.c != nullptr || epilogue.bf16_c != nullptr || epilogue.sums.parts != nullptr);
+  if (shape.k == 0) return FinishZeros(pool, task);
   if (GoesByPanels(task)) return PanelTiles(pool, task);
   CompiledTiles(pool, task);
 }

@@ -77,13 +77,13 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferCinLayer,
      .gradient = CinLayerGradient,
      .cost = CinLayerCost,
-     .sharding = {.loops = "*p,*q,(pq)n->*n"},
+     .sharding = {.loops = "&*p,&*q,&(pq)n->*n"},
      .user_visible = false},
     {.name = "cin_layer_grad",
      .outputs = 3,
      .infer = InferCinLayerGrad,
      .cost = CinLayerCost,
-     .sharding = {.loops = "*p,*q,(pq)n,*n->*p,*q,(pq)n"},
+     .sharding = {.loops = "*p,*q,(pq)n,&*n->*p,*q,(pq)n"},
      .user_visible = false},
 };
 

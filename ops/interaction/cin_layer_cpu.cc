@@ -26,7 +26,8 @@ struct CinShape {
 
   size_t pairs() const { return outer.p * outer.q; }
   size_t chunk() const {
-    return std::min(std::max<size_t>(1, rows), std::max<size_t>(64, kHeld / pairs() / 64 * 64));
+    const size_t held = kHeld / std::max<size_t>(1, pairs());
+    return std::min(std::max<size_t>(1, rows), std::max<size_t>(64, held / 64 * 64));
   }
   // Calls body(first, count) for one chunk of rows after the other.
   template <class Body>

@@ -32,7 +32,7 @@ constexpr OpSpec kSpecs[] = {
     {.name = "fm", .infer = InferFm, .gradient = FmGradient, .sharding = {.loops = "bFd->b1"}},
     {.name = "fm_grad",
      .infer = InferFmGrad,
-     .sharding = {.loops = "bFd,b1->bFd"},
+     .sharding = {.loops = "bFd,&b1->bFd"},
      .user_visible = false},
 };
 

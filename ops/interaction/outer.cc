@@ -64,12 +64,12 @@ constexpr OpSpec kSpecs[] = {
      .infer = InferOuter,
      .gradient = OuterGradient,
      .cost = OuterCost,
-     .sharding = {.loops = "*p,*q->*(pq)"}},
+     .sharding = {.loops = "&*p,&*q->*(pq)"}},
     {.name = "outer_grad",
      .outputs = 2,
      .infer = InferOuterGrad,
      .cost = OuterCost,
-     .sharding = {.loops = "*p,*q,*(pq)->*p,*q"},
+     .sharding = {.loops = "*p,*q,&*(pq)->*p,*q"},
      .user_visible = false},
 };
 

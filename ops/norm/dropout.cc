@@ -32,11 +32,11 @@ constexpr OpSpec kSpecs[] = {
     {.name = "dropout",
      .infer = InferDropout,
      .gradient = DropoutGradient,
-     .sharding = {.loops = "b~->b~"},
+     .sharding = {.loops = "&b~->b~"},
      .attrs = kAttrs},
     {.name = "dropout_grad",
      .infer = InferDropout,
-     .sharding = {.loops = "b~->b~"},
+     .sharding = {.loops = "&b~->b~"},
      .user_visible = false,
      .attrs = kGradAttrs},
 };

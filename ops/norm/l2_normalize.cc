@@ -42,7 +42,7 @@ constexpr OpSpec kSpecs[] = {
      .attrs = kAttrs},
     {.name = "l2_normalize_grad",
      .infer = InferL2NormalizeGrad,
-     .sharding = {.loops = "*N,*N->*N"},
+     .sharding = {.loops = "*N,&*N->*N"},
      .user_visible = false,
      .attrs = kAttrs},
 };

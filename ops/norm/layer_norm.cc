@@ -61,7 +61,7 @@ constexpr OpSpec kSpecs[] = {
     {.name = "layer_norm_grad",
      .outputs = 3,
      .infer = InferLayerNormGrad,
-     .sharding = {.loops = "*N,N,*N->*N,N,N"},
+     .sharding = {.loops = "*N,N,&*N->*N,N,N"},
      .user_visible = false,
      .attrs = kAttrs},
 };

@@ -34,9 +34,8 @@ void ReduceMax(KernelContext& context) {
       for (size_t o = begin; o < end; ++o) {
         const T* __restrict x = in + o * block;
         T* __restrict y = out + o * shape.inner;
-        std::copy_n(x, shape.inner, y);
-        for (size_t k = 1; k < shape.count; ++k) {
-          x += shape.inner;
+        std::fill_n(y, shape.inner, -std::numeric_limits<T>::infinity());
+        for (size_t k = 0; k < shape.count; ++k, x += shape.inner) {
           for (size_t i = 0; i < shape.inner; ++i) y[i] = IsLarger(x[i], y[i]) ? x[i] : y[i];
         }
       }

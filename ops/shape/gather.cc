@@ -74,11 +74,11 @@ constexpr OpSpec kSpecs[] = {
     {.name = "gather",
      .infer = InferGather,
      .gradient = GatherGradient,
-     .sharding = {.derive = OneAxisLoops},
+     .sharding = {.derive = OneAxisLoops, .linear = "&"},
      .attrs = kAttrs},
     {.name = "gather_grad",
      .infer = InferGatherGrad,
-     .sharding = {.derive = OneAxisLoops},
+     .sharding = {.derive = OneAxisLoops, .linear = "&"},
      .user_visible = false,
      .attrs = kGradAttrs},
 };

@@ -99,12 +99,13 @@ Status InferBagGrad(InferContext& context) {
 // The ids of one sample may be divided among devices only if their rows are just added.
 std::string BagLoops(const Graph&, const Node& node) {
   const bool is_grad = node.op == "bag_grad";
-  const std::string before = is_grad ? "bd" : "Ud", after = is_grad ? "->Ud" : "->bd";
   if (BoolAttr(node.attrs, "ragged", false)) {
-    return before + (is_grad ? "" : ",b'") + ",@U,@b',^b,b'" + after;
+    return is_grad ? "&bd,@$,@b',^b,b'->$d" : "&$d,b',@$,@b',^b,b'->bd|order=bd";
   }
-  const std::string ids = TextAttr(node.attrs, "combiner", "sum") == "sum" ? "(bl)" : "(bL)";
-  return before + (is_grad ? "" : "," + ids) + ",@U,@" + ids + "," + ids + after + "|length=l";
+  const char l = TextAttr(node.attrs, "combiner", "sum") == "sum" ? 'l' : 'L';
+  const std::string lists = fmt::format("@$,@(b{0}),(b{0})", l);
+  if (is_grad) return fmt::format("&bd,{}->$d|length={}", lists, l);
+  return fmt::format("&$d,(b{0}),{1}->bd|length={0},order=b{0}d", l, lists);
 }
 
 constexpr AttrSpec kAttrs[] = {{.name = "length"},

@@ -73,13 +73,13 @@ Status InferGatherRowsGrad(InferContext& context) {
 }
 
 std::string GatherRowsLoops(const Graph&, const Node& node) {
-  if (BoolAttr(node.attrs, "ragged", false)) return "Ud,n,@U,@n,n->nd";
-  return "Ud,(bl),@U,@(bl),(bl)->bld|length=l";
+  if (BoolAttr(node.attrs, "ragged", false)) return "&$d,n,@$,@n,n->nd";
+  return "&$d,(bl),@$,@(bl),(bl)->bld|length=l,order=bld";
 }
 
 std::string GatherRowsGradLoops(const Graph&, const Node& node) {
-  if (BoolAttr(node.attrs, "ragged", false)) return "nd,@U,@n,n->Ud";
-  return "bld,@U,@(bl),(bl)->Ud|length=l";
+  if (BoolAttr(node.attrs, "ragged", false)) return "&nd,@$,@n,n->$d";
+  return "&bld,@$,@(bl),(bl)->$d|length=l";
 }
 
 constexpr AttrSpec kAttrs[] = {{.name = "length"},

@@ -85,13 +85,13 @@ constexpr OpSpec kSpecs[] = {
     {.name = "ragged_to_padded",
      .infer = InferRaggedToPadded,
      .gradient = RaggedToPaddedGradient,
-     .sharding = {.loops = "b'd,^b->bLd"},
+     .sharding = {.loops = "&b'd,^b->bLd"},
      .user_visible = false,
      .attrs = kLength},
     {.name = "padded_to_ragged",
      .infer = InferPaddedToRagged,
      .gradient = PaddedToRaggedGradient,
-     .sharding = {.loops = "bLd,^b,b'~->b'd"},
+     .sharding = {.loops = "&bLd,^b,b'~->b'd"},
      .user_visible = false},
 };
 

@@ -68,7 +68,7 @@ constexpr OpSpec kSpecs[] = {
     {.name = "take_rows",
      .infer = InferTakeRows,
      .cost = TakeRowsCost,
-     .sharding = {.loops = "RW,u->u."},
+     .sharding = {.loops = "RW,$->$."},
      .user_visible = false,
      .attrs = kTake},
     {.name = "update_rows",

@@ -196,6 +196,19 @@ TEST(GemmOfNoRows, NeedsNoResult) {
   Gemm(pool, GemmTask<double>{.shape = {.m = 0, .n = 5, .k = 3}});
 }
 
+TEST(GemmOfNoTerms, GivesTheEpilogueOfZeros) {
+  TaskPool pool(1);
+  const std::vector<float> bias = {1, -2, 3};
+  std::vector<float> c(6, -1);
+  GemmTask<float> task{.shape = {.m = 2, .n = 3, .k = 0}, .c = c.data()};
+  Gemm(pool, task);
+  EXPECT_EQ(c, std::vector<float>(6, 0));
+  task.epilogue.bias = bias.data();
+  task.epilogue.relu = true;
+  Gemm(pool, task);
+  EXPECT_EQ(c, (std::vector<float>{1, 0, 3, 1, 0, 3}));
+}
+
 std::vector<GemmShape> Shapes(std::vector<bool> transpose_a) {
   std::vector<GemmShape> shapes;
   const auto add = [&](size_t m, size_t n, size_t k) {

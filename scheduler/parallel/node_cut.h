@@ -1,0 +1,66 @@
+// From the strategy of a node to the layouts of its inputs and outputs. Pure functions of sharding
+// rules.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/layout/layout.h"
+#include "ops/sharding.h"
+
+namespace dt::scheduler {
+
+// The parts into which a dimension is cut: one number, or one for each factor of a dimension that
+// is a product, the outer one first.
+using DimParts = std::vector<uint32_t>;
+// By input, by dimension. Later inputs may be missing: they follow from the others.
+using Strategy = std::vector<std::vector<DimParts>>;
+// "((2,4),(4,1))"; several numbers for a dimension are "[2,3]".
+std::string TextOf(const Strategy& strategy);
+
+// How the loops of a node are cut. Along an axis that cuts no loop all devices compute the same.
+struct NodeCut {
+  DeviceMatrix matrix;
+  std::vector<AxisList> loops;  // By loop of the rule: the axes that cut it, the outer one first.
+  friend bool operator==(const NodeCut&, const NodeCut&) = default;
+};
+
+// Why a strategy cannot be used.
+struct CutProblem {
+  std::string rule;  // One word: inputs, dimensions, parts, whole, agree, devices.
+  std::string what;  // A sentence.
+};
+
+// The device matrix has an axis for each loop that may be cut, in the order of the rule. If the
+// node uses fewer devices, the rest is one more axis, the last one; `copies_first`: the first one.
+std::variant<NodeCut, CutProblem> CutOf(const Sharding& rule, const Strategy& strategy,
+                                        uint32_t devices, bool copies_first = false);
+// The same from the number of parts of each loop. REQUIRES: they divide the devices.
+NodeCut CutOfParts(const Sharding& rule, const std::vector<uint32_t>& parts, uint32_t devices,
+                   bool copies_first = false);
+// The strategy from which CutOf makes this cut. REQUIRES: at most one axis for a loop.
+Strategy StrategyOf(const Sharding& rule, const NodeCut& cut);
+
+// Every number of parts for each loop such that their product divides `devices` and no constant
+// loop has more parts than iterations; in lexicographic order.
+std::vector<std::vector<uint32_t>> AllParts(const Sharding& rule, uint32_t devices);
+// Of these, the strategy that differs least from a wrong one: by the logarithms of parts, then the
+// one with most parts, then the first.
+std::optional<Strategy> NearestStrategy(const Sharding& rule, const Strategy& wrong,
+                                        uint32_t devices);
+
+struct NodeLayouts {
+  std::vector<Layout> inputs, outputs;
+};
+// The layouts that a cut needs and gives. Dimensions that hold lists or own rows are cut over the
+// axes of the loops that they follow; how long the parts are is known only when the node runs.
+NodeLayouts LayoutsOf(const Sharding& rule, const NodeCut& cut);
+
+// By input: the axes over which its gradient is a partial sum, because devices along them have the
+// same part of the input and use it for different parts of the loops. Empty for inputs without a
+// gradient (positions, ends of lists, uses of rows).
+std::vector<AxisList> GradientAxes(const Sharding& rule, const NodeCut& cut);
+
+}  // namespace dt::scheduler
