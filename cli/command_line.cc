@@ -212,7 +212,13 @@ class Parser {
   void AddInspection() {
     CLI::App* plan = Command(app_, "plan", "Show what would run where, and why",
                              "plan configs/frappe_deepfm.yaml --after differentiate --format dot");
-    JobFlags(plan);
+    JobFlags(plan, false);
+    const CLI::App* query =
+        Command(*plan, "query", "Answer questions about layouts: a line of JSON in, one out",
+                "plan query < questions.jsonl");
+    plan->parse_complete_callback([this, query] {
+      if (!query->parsed() && out_.job_path.empty()) throw CLI::RequiredError("job");
+    });
     plan->add_option("--after", out_.pass, "Show the graph after this pass (or: all, as text)");
     plan->add_option("--format", out_.format,
                      "text, json, dot or html (these three: of the last pass)")

@@ -11,6 +11,7 @@ int RunLaunch(const CommandLine& line, StopSignals& signals);
 int RunRole(const CommandLine& line, StopSignals& signals);
 int RunEvaluate(const CommandLine& line, StopSignals& signals);  // eval and predict
 int RunPlan(const CommandLine& line);
+int RunPlanQuery();
 int RunStatus(const CommandLine& line);
 int RunDrain(const CommandLine& line);
 int RunCheckpoint(const CommandLine& line);

@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
   if (first == "launch") return RunLaunch(line, signals);
   if (first == "scheduler" || first == "server" || first == "worker") return RunRole(line, signals);
   if (first == "eval" || first == "predict") return RunEvaluate(line, signals);
+  if (line.command == "plan query") return RunPlanQuery();
   if (first == "plan") return RunPlan(line);
   if (first == "status") return RunStatus(line);
   if (first == "drain") return RunDrain(line);

@@ -65,6 +65,11 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
+struct ShapedLayout {
+  const Layout& layout;
+  const Shape& shape;
+};
+
 struct Range {
   int64_t begin = 0, end = 0;
   int64_t size() const { return end - begin; }

@@ -35,7 +35,7 @@ bool IsCommunication(const RedistributionStep& step) {
 // What a sequence costs. Adds up the elements of each rank.
 class Meter {
  public:
-  explicit Meter(const Placed& from) : layout_(&from.layout), shape_(&from.shape) {}
+  explicit Meter(const ShapedLayout& from) : layout_(&from.layout), shape_(&from.shape) {}
 
   void Add(const RedistributionStep& step) {
     if (step.kind == Kind::kSendRecv) {
@@ -84,7 +84,7 @@ class Meter {
 
 using Steps = std::vector<RedistributionStep>;
 
-double CostOf(const Placed& from, const Steps& steps) {
+double CostOf(const ShapedLayout& from, const Steps& steps) {
   Meter meter(from);
   for (const RedistributionStep& step : steps) meter.Add(step);
   return meter.most();
@@ -114,7 +114,7 @@ bool TakesCut(const Layout& layout, size_t d, const AxisList& axes, int64_t exte
 // Sequences from one pair of layouts to another.
 class Sequences {
  public:
-  Sequences(const Placed& from, const Placed& to, const RedistributionOptions& options)
+  Sequences(const ShapedLayout& from, const ShapedLayout& to, const RedistributionOptions& options)
       : from_(from), to_(to), options_(options) {}
 
   void AddPath(const Refinement& refinement) {
@@ -191,7 +191,7 @@ class Sequences {
     Layout layout;
     Shape shape;
   };
-  static Spread SpreadOf(const Placed& of) {
+  static Spread SpreadOf(const ShapedLayout& of) {
     Spread spread{of.layout, {}};
     spread.layout.dims.clear();
     for (size_t d = 0; d < of.shape.size(); ++d) {
@@ -285,7 +285,7 @@ class Sequences {
     }
   }
 
-  const Placed from_, to_;
+  const ShapedLayout from_, to_;
   const RedistributionOptions& options_;
   bool found_ = false;
   double best_cost_ = 0;
@@ -301,7 +301,7 @@ bool HasGivenParts(const Layout& layout) {
   return false;
 }
 
-Status CheckPair(const Placed& from, const Placed& to) {
+Status CheckPair(const ShapedLayout& from, const ShapedLayout& to) {
   DT_TRY_STATUS(Prefixed(CheckLayout(from.layout, from.shape), "from"));
   DT_TRY_STATUS(Prefixed(CheckLayout(to.layout, to.shape), "to"));
   if (Elements(from.shape) == Elements(to.shape)) return OkStatus();
@@ -322,18 +322,18 @@ std::string_view NameOf(RedistributionKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-Result<Redistribution> Redistribute(const Placed& from, const Placed& to,
+Result<Redistribution> Redistribute(const ShapedLayout& from, const ShapedLayout& to,
                                     const RedistributionOptions& options) {
   DT_TRY_STATUS(CheckPair(from, to));
   const Layout old_layout = Normalised(from.layout, from.shape);
   const Layout new_layout = Normalised(to.layout, to.shape);
   if (old_layout == new_layout && from.shape == to.shape) return Redistribution();
-  const Placed old_place{old_layout, from.shape}, new_place{new_layout, to.shape};
+  const ShapedLayout old_place{old_layout, from.shape}, new_place{new_layout, to.shape};
   Sequences sequences(old_place, new_place, options);
   const bool same_ranks = SameRanks(old_layout, new_layout);
   std::optional<Refinement> refinement;
   if (same_ranks && !HasGivenParts(old_layout) && !HasGivenParts(new_layout)) {
-    refinement = CommonRefinement(old_layout, from.shape, new_layout, to.shape);
+    refinement = CommonRefinement(old_place, new_place, options.varies);
   }
   if (refinement) {
     if (!std::ranges::includes(refinement->from_partial, refinement->to_partial)) {
@@ -348,7 +348,8 @@ Result<Redistribution> Redistribute(const Placed& from, const Placed& to,
     return Invalid("a tensor cannot change its ranks and its shape at once");
   }
   const bool few = DeviceCount(old_layout.matrix) <= kDevicesCounted || !refinement;
-  const bool boxes = options.all_to_all && few && new_layout.partial.empty();
+  const bool fixed = std::ranges::count(options.varies, true) == 0;
+  const bool boxes = options.all_to_all && few && fixed && new_layout.partial.empty();
   if (from.shape == to.shape && (boxes || !same_ranks)) sequences.AddTransfers();
   return sequences.Best();
 }

@@ -42,13 +42,12 @@ struct Redistribution {
 struct RedistributionOptions {
   bool all_to_all = true;  // False: AllGather and Split instead of AllToAll and SendRecv.
   int64_t element_bytes = 4;
+  // By dimension: its extent is only the largest one, and the steps must be right for every
+  // smaller one. Then no boxes are sent, and no group takes several axes of it at once. Empty: no
+  // dimension varies. REQUIRES: else the shapes are equal.
+  std::vector<bool> varies = {};
   double latency = 20e-6;          // Seconds for each communication.
   double bytes_per_second = 10e9;  // Of the slowest link.
-};
-
-struct Placed {
-  const Layout& layout;
-  const Shape& shape;
 };
 
 // The sequence with the least bytes; among these the one with the fewest steps; among these the
@@ -62,7 +61,7 @@ struct Placed {
 //
 // Errors: Invalid, if a layout does not fit its shape, if the new layout is partial where the old
 // one is not, or if the shapes have different sizes.
-Result<Redistribution> Redistribute(const Placed& from, const Placed& to,
+Result<Redistribution> Redistribute(const ShapedLayout& from, const ShapedLayout& to,
                                     const RedistributionOptions& options);
 
 }  // namespace dt

@@ -31,6 +31,10 @@ bool MayCut(const Sharding& rule, LoopIndex loop) {
   return true;
 }
 
+uint64_t ProductOf(const DimParts& parts) {
+  return std::accumulate(parts.begin(), parts.end(), uint64_t{1}, std::multiplies<>());
+}
+
 // The axes of all loops that a tensor does not have, ascending.
 AxisList OtherAxes(const ShardTensor& tensor, const NodeCut& cut) {
   AxisList axes;
@@ -110,15 +114,14 @@ class StrategyReader {
                                     parts.size(), d, i, axis.loops.size())};
     }
     const DimParts all = OfFactors(axis, parts);
-    const uint32_t product = std::accumulate(parts.begin(), parts.end(), 1U, std::multiplies<>());
     for (size_t f = 0; f < axis.loops.size(); ++f) {
       if (auto problem = SetLoop(axis.loops[f], all[f], i, d)) return problem;
     }
-    if (!axis.loops.empty() || product == 1) return std::nullopt;
-    return Whole(i, d, product);
+    if (!axis.loops.empty() || ProductOf(parts) == 1) return std::nullopt;
+    return Whole(i, d, ProductOf(parts));
   }
 
-  CutProblem Whole(size_t i, size_t d, uint32_t parts) const {
+  static CutProblem Whole(size_t i, size_t d, uint64_t parts) {
     return {"whole", fmt::format("dimension {} of input {} is cut into {} parts, and every device "
                                  "needs all of it",
                                  d, i, parts)};
@@ -271,17 +274,38 @@ std::optional<Strategy> NearestStrategy(const Sharding& rule, const Strategy& wr
                                         uint32_t devices) {
   std::optional<Strategy> nearest;
   double least = 0;
-  uint32_t most = 0;
+  uint64_t most = 0;
   for (const std::vector<uint32_t>& parts : AllParts(rule, devices)) {
     Strategy strategy = StrategyOf(rule, CutOfParts(rule, parts, devices));
     const double distance = Distance(strategy, wrong);
-    const uint32_t used = std::accumulate(parts.begin(), parts.end(), 1U, std::multiplies<>());
+    const uint64_t used = ProductOf(parts);
     if (nearest && (distance > least || (distance == least && used <= most))) continue;
     nearest = std::move(strategy);
     least = distance;
     most = used;
   }
   return nearest;
+}
+
+std::optional<NodeCut> InMatrix(const NodeCut& cut, const DeviceMatrix& finer) {
+  std::vector<AxisList> parts(cut.matrix.size());
+  AxisIndex axis = 0;
+  for (size_t a = 0; a < cut.matrix.size(); ++a) {
+    for (uint32_t size = 1; size < cut.matrix[a]; ++axis) {
+      if (axis == finer.size()) return std::nullopt;
+      size *= finer[axis];
+      parts[a].push_back(axis);
+      if (cut.matrix[a] % size != 0) return std::nullopt;
+    }
+  }
+  NodeCut same{.matrix = finer, .loops = std::vector<AxisList>(cut.loops.size())};
+  for (size_t loop = 0; loop < cut.loops.size(); ++loop) {
+    for (const AxisIndex a : cut.loops[loop]) {
+      if (parts[a].size() > 1) return std::nullopt;
+      same.loops[loop].insert(same.loops[loop].end(), parts[a].begin(), parts[a].end());
+    }
+  }
+  return same;
 }
 
 NodeLayouts LayoutsOf(const Sharding& rule, const NodeCut& cut) {
@@ -294,6 +318,42 @@ NodeLayouts LayoutsOf(const Sharding& rule, const NodeCut& cut) {
     layouts.outputs.push_back(std::move(layout));
   }
   return layouts;
+}
+
+std::variant<Layout, CutProblem> OutLayout(const Layout& made, const std::vector<DimParts>& out) {
+  if (out.size() != made.dims.size()) {
+    return CutProblem{"dimensions", fmt::format("out cuts {} dimensions of an output that has {}",
+                                                out.size(), made.dims.size())};
+  }
+  Layout layout = made;
+  layout.partial.clear();
+  AxisList free = made.partial;
+  for (const AxisIndex axis : CopyAxes(made)) free.push_back(axis);
+  for (size_t d = 0; d < out.size(); ++d) {
+    const uint64_t wanted = ProductOf(out[d]);
+    if (wanted == 1) layout.dims[d].clear();
+    uint64_t parts = 1;
+    for (const CutFactor& factor : layout.dims[d]) {
+      for (const AxisIndex axis : factor.axes) parts *= made.matrix[axis];
+    }
+    for (size_t i = 0; i < free.size() && parts < wanted;) {
+      const uint32_t size = made.matrix[free[i]];
+      if (size == 1 || wanted % (parts * size) != 0) {
+        ++i;
+        continue;
+      }
+      if (layout.dims[d].empty()) layout.dims[d].emplace_back();
+      layout.dims[d].back().axes.push_back(free[i]);
+      free.erase(free.begin() + static_cast<ptrdiff_t>(i));
+      parts *= size;
+    }
+    if (parts == wanted) continue;
+    return CutProblem{"out", fmt::format("dimension {} of the output cannot be cut into {} parts: "
+                                         "it has {}, and no free axis of the device matrix gives "
+                                         "the rest",
+                                         d, wanted, parts)};
+  }
+  return layout;
 }
 
 std::vector<AxisList> GradientAxes(const Sharding& rule, const NodeCut& cut) {

@@ -27,9 +27,9 @@ struct NodeCut {
   friend bool operator==(const NodeCut&, const NodeCut&) = default;
 };
 
-// Why a strategy cannot be used.
+// Why a strategy, or the layouts of inputs, cannot be used.
 struct CutProblem {
-  std::string rule;  // One word: inputs, dimensions, parts, whole, agree, devices.
+  std::string rule;  // One word: inputs, dimensions, parts, whole, agree, devices, linear.
   std::string what;  // A sentence.
 };
 
@@ -51,12 +51,34 @@ std::vector<std::vector<uint32_t>> AllParts(const Sharding& rule, uint32_t devic
 std::optional<Strategy> NearestStrategy(const Sharding& rule, const Strategy& wrong,
                                         uint32_t devices);
 
+// The same cut over a matrix whose axes are those of the cut's matrix, some of them divided.
+// Nothing if an axis that cuts a loop is divided, since parts may be uneven.
+std::optional<NodeCut> InMatrix(const NodeCut& cut, const DeviceMatrix& finer);
+
 struct NodeLayouts {
   std::vector<Layout> inputs, outputs;
 };
 // The layouts that a cut needs and gives. Dimensions that hold lists or own rows are cut over the
 // axes of the loops that they follow; how long the parts are is known only when the node runs.
 NodeLayouts LayoutsOf(const Sharding& rule, const NodeCut& cut);
+
+// The cut of a node whose inputs lie as given, and the axes over which they, and so the outputs,
+// are partial sums.
+struct HeldCut {
+  NodeCut cut;
+  AxisList partial;
+};
+// nullptr: an input that lies as the others need it. REQUIRES: each layout has a dimension for each
+// of its input; at least one is given.
+std::variant<HeldCut, CutProblem> CutOfLayouts(const Sharding& rule,
+                                               const std::vector<const Layout*>& inputs);
+
+// LayoutsOf, with the partial sums that inputs bring.
+NodeLayouts LayoutsOf(const Sharding& rule, const HeldCut& held);
+
+// The layout of an output that the strategy `out` asks for: one number of parts for each dimension.
+// Dimensions keep their cut, and are cut further over partial axes, else over axes of copies.
+std::variant<Layout, CutProblem> OutLayout(const Layout& made, const std::vector<DimParts>& out);
 
 // By input: the axes over which its gradient is a partial sum, because devices along them have the
 // same part of the input and use it for different parts of the loops. Empty for inputs without a

@@ -1,0 +1,84 @@
+// Layouts for all values of a graph, from the strategies of its nodes. A pure function over plain
+// values; it knows no operators, only their sharding rules.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/layout/redistribute.h"
+#include "scheduler/parallel/node_cut.h"
+
+namespace dt::scheduler {
+
+enum class ValueOrigin : uint8_t {
+  kNode,       // Lies as its producer leaves it.
+  kInput,      // Is read from the data by each reader as it needs it.
+  kParameter,  // Lies as its readers need it, who must agree.
+};
+
+struct LayoutValue {
+  std::string name;
+  Shape shape;               // With capacities for dimensions that vary.
+  std::vector<bool> varies;  // By dimension.
+  ValueOrigin origin = ValueOrigin::kNode;
+  ValueIndex gradient_of = kNone;  // The value whose gradient it is.
+};
+
+struct LayoutNode {
+  std::string name;
+  Sharding rule;
+  std::vector<ValueIndex> inputs, outputs;
+  // Without a strategy: samples are cut over all devices; a gradient node is cut as its forward
+  // node.
+  std::optional<Strategy> strategy;
+  std::optional<Strategy> out;  // How outputs shall lie.
+  NodeIndex forward = kNone;    // For a gradient node: the node that it differentiates.
+};
+
+struct LayoutProblem {
+  std::vector<LayoutValue> values;
+  std::vector<LayoutNode> nodes;  // In a topological order.
+  uint32_t devices = 1;
+  bool all_to_all = true;
+};
+
+// A value that changes its layout before a node reads it.
+struct ValueChange {
+  ValueIndex value = kNone;
+  uint32_t after = kNone;  // The change that gives `from`; kNone: as the producer made it.
+  Layout from, to;
+  Redistribution how;
+};
+
+// Where a node takes an input from.
+struct NodeInput {
+  // Index into GraphLayouts::changes; kNone: the value as its producer made it, or as it is bound.
+  uint32_t change = kNone;
+};
+
+struct GraphLayouts {
+  std::vector<NodeCut> cuts;         // By node.
+  std::vector<NodeLayouts> layouts;  // By node: as it reads its inputs, and makes its outputs.
+  std::vector<std::vector<NodeInput>> inputs;  // By node and input.
+  std::vector<ValueChange> changes;            // Each is made once, for all its readers.
+  std::vector<std::optional<Layout>> values;   // Node outputs as made; parameters that are read.
+  // By value: the change that `out` of its node asks for, or that reduces a partial result which no
+  // node reads; kNone: there is none.
+  std::vector<uint32_t> at_producer;
+};
+
+// Why strategies cannot be used, node by node.
+struct NodeProblem {
+  NodeIndex node = kNone;
+  CutProblem problem;
+  std::optional<Strategy> nearest;
+};
+
+// A partial result is reduced when it is made, or later, by a reader that is linear in it, if that
+// moves fewer bytes. All decisions depend on shapes and strategies only. Fills `problems` with
+// everything that is wrong; the result is of use only if it stays empty.
+GraphLayouts FindLayouts(const LayoutProblem& problem, std::vector<NodeProblem>& problems);
+
+}  // namespace dt::scheduler
