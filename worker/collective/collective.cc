@@ -66,7 +66,10 @@ Status Collective::SendSlices(const SliceExchange& exchange) {
 }
 
 Status Collective::Exchange(std::string_view operation) {
-  Status done = mesh_->Exchange(operation, send_, receive_);
+  // All ranks make the same calls, so their number tells them apart.
+  const MessageTag tag{.node = static_cast<uint32_t>(calls_ & 0xffff), .step = calls_ >> 16};
+  ++calls_;
+  Status done = mesh_->Exchange(tag, operation, send_, receive_);
   broken_ = broken_ || !done.ok();
   return done;
 }

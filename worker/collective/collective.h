@@ -69,6 +69,7 @@ class Collective {
   std::vector<std::byte> gathered_;  // Bytes of other ranks; grows and never shrinks.
   std::vector<Outgoing> send_;
   std::vector<Incoming> receive_;
+  uint64_t calls_ = 0;
   bool broken_ = false;
 };
 

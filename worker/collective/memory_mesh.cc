@@ -1,21 +1,23 @@
 #include <deque>
+#include <map>
+#include <tuple>
 
+#include "common/base/check.h"
 #include "common/base/mutex.h"
 #include "worker/collective/mesh.h"
 
 namespace dt::worker {
 namespace {
 
-// Messages under way, in order for each (from, to). It has a mutex because the ranks share it.
+// Messages under way. It has a mutex because the ranks share it.
 struct Hub {
-  explicit Hub(uint32_t ranks_in) : ranks(ranks_in), queues(ranks_in * ranks_in) {}
-  std::deque<std::vector<std::byte>>& QueueOf(uint32_t from, uint32_t to) DT_REQUIRES(mutex) {
-    return queues[from * ranks + to];
-  }
+  explicit Hub(uint32_t ranks_in) : ranks(ranks_in) {}
+
+  using Channel = std::tuple<uint32_t, uint32_t, uint64_t>;  // From, to, slot.
   const uint32_t ranks;
   Mutex mutex;
   Condition arrived;
-  std::vector<std::deque<std::vector<std::byte>>> queues DT_GUARDED_BY(mutex);
+  std::map<Channel, std::deque<std::vector<std::byte>>> messages DT_GUARDED_BY(mutex);
 };
 
 class MemoryMesh : public Mesh {
@@ -26,41 +28,78 @@ class MemoryMesh : public Mesh {
   uint32_t rank() const override { return rank_; }
   uint32_t size() const override { return hub_->ranks; }
 
-  Status Exchange(std::string_view operation, std::span<const Outgoing> send,
-                  std::span<const Incoming> receive) override {
+  Status Begin(const MessageTag& tag, std::string_view operation) override {
+    tag_ = tag;
+    operation_ = operation;
+    awaited_.clear();
+    sent_.assign(size() * kChannels, 0);
+    received_.assign(size() * kChannels, 0);
+    deadline_ = SystemClock().Now() + limits_.timeout;
+    return OkStatus();
+  }
+
+  Status Post(std::span<const Outgoing> send, std::span<const Incoming> receive) override {
     {
       MutexLock lock(hub_->mutex);
       for (const Outgoing& out : send) {
         if (out.bytes.empty()) continue;
-        hub_->QueueOf(rank_, out.rank).emplace_back(out.bytes.begin(), out.bytes.end());
+        const uint64_t slot = NextSlot(sent_, out);
+        hub_->messages[{rank_, out.rank, slot}].emplace_back(out.bytes.begin(), out.bytes.end());
       }
     }
     hub_->arrived.NotifyAll();
-    const TimePoint deadline = SystemClock().Now() + limits_.timeout;
     for (const Incoming& in : receive) {
-      if (!in.bytes.empty()) DT_TRY_STATUS(ReceiveOne(operation, in, deadline));
+      const uint64_t slot = in.bytes.empty() ? 0 : NextSlot(received_, in);
+      awaited_.push_back({in, slot});
     }
     return OkStatus();
   }
 
+  Status WaitFor(size_t received) override {
+    Awaited& message = awaited_[received];
+    if (message.in.bytes.empty()) return OkStatus();
+    DT_TRY_STATUS(Receive(message));
+    message.in.bytes = {};
+    return OkStatus();
+  }
+
+  Status End() override {
+    for (size_t i = 0; i < awaited_.size(); ++i) DT_TRY_STATUS(WaitFor(i));
+    return OkStatus();
+  }
+
  private:
-  Status ReceiveOne(std::string_view operation, const Incoming& in, TimePoint deadline) {
+  struct Awaited {
+    Incoming in;  // Without bytes once it has arrived.
+    uint64_t slot = 0;
+  };
+
+  template <class Message>
+  uint64_t NextSlot(std::vector<uint32_t>& counts, const Message& message) const {
+    uint32_t& count = counts[message.rank * kChannels + message.channel];
+    DT_CHECK(count < kMessagesMax);
+    return tag_.SlotOf(message.channel, count++);
+  }
+
+  Status Receive(const Awaited& message) {
+    const Incoming& in = message.in;
     MutexLock lock(hub_->mutex);
-    auto& queue = hub_->QueueOf(in.rank, rank_);
+    auto& queue = hub_->messages[{in.rank, rank_, message.slot}];
     while (queue.empty()) {
       hub_->arrived.WaitUntil(lock, SystemClock().Now() + milliseconds(50));
       if (!queue.empty()) break;
       if (limits_.interrupted) DT_TRY_STATUS(limits_.interrupted());
-      if (SystemClock().Now() >= deadline) {
-        return Timeout("{}: rank {} of {} heard nothing from rank {} in {:.0f} s", operation, rank_,
-                       hub_->ranks, in.rank,
+      if (SystemClock().Now() >= deadline_) {
+        return Timeout("{}: rank {} of {} heard nothing from rank {} in {:.0f} s", operation_,
+                       rank_, hub_->ranks, in.rank,
                        std::chrono::duration<double>(limits_.timeout).count());
       }
     }
     const std::vector<std::byte> bytes = std::move(queue.front());
     queue.pop_front();
+    if (queue.empty()) hub_->messages.erase({in.rank, rank_, message.slot});
     if (bytes.size() != in.bytes.size()) {
-      return Internal("{}: rank {} of {} got {} bytes from rank {}, not {}", operation, rank_,
+      return Internal("{}: rank {} of {} got {} bytes from rank {}, not {}", operation_, rank_,
                       hub_->ranks, bytes.size(), in.rank, in.bytes.size());
     }
     std::copy(bytes.begin(), bytes.end(), in.bytes.begin());
@@ -70,6 +109,12 @@ class MemoryMesh : public Mesh {
   const std::shared_ptr<Hub> hub_;
   const uint32_t rank_;
   const MeshLimits limits_;
+  // The call under way.
+  MessageTag tag_;
+  std::string operation_;
+  TimePoint deadline_;
+  std::vector<Awaited> awaited_;
+  std::vector<uint32_t> sent_, received_;  // Messages so far, by rank and channel.
 };
 
 }  // namespace

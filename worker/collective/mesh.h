@@ -1,6 +1,7 @@
 // Point-to-point messages between the ranks of one worker set: the base of collectives. One thread
-// per rank. Every wait has a deadline and ends at once when the job ends. After an error a mesh is
-// of no use any more; a new one must be connected under another prefix.
+// per rank makes the calls, one after the other. Only ranks that have messages in a call make it.
+// Every wait has a deadline and ends at once when the job ends. After an error a mesh is of no use
+// any more; a new one must be connected under another prefix.
 #pragma once
 
 #include <cstddef>
@@ -13,34 +14,69 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/ids.h"
 #include "common/base/status.h"
 
 namespace dt::worker {
 
+// Messages of different channels are counted apart.
 struct Outgoing {
   uint32_t rank = 0;
   std::span<const std::byte> bytes;
+  uint32_t channel = 0;  // 0 or 1.
 };
 struct Incoming {
   uint32_t rank = 0;
   std::span<std::byte> bytes;
+  uint32_t channel = 0;
 };
+inline constexpr uint32_t kChannels = 2;
+
+// What the messages of a call belong to. Both ends derive it from the plan, so that a call which
+// one of them leaves out, or makes twice, is not mistaken for another: it ends at the deadline.
+struct MessageTag {
+  uint32_t group = 0;  // Below 2^10.
+  uint32_t node = 0;   // Below 2^16.
+  uint32_t slice = 0;  // Below 2^12.
+  Step step = 0;       // Its last 6 bits count.
+
+  // The n-th message of a channel between two ranks in this call.
+  uint64_t SlotOf(uint32_t channel, uint32_t n) const {
+    return uint64_t{group} << 54 | uint64_t{node} << 38 | uint64_t{slice} << 26 |
+           (step & 0x3f) << 20 | channel << 19 | n;
+  }
+};
+// Between two ranks, in one direction, one call and one channel.
+inline constexpr uint32_t kMessagesMax = 1U << 19;
 
 class Mesh {
  public:
   virtual ~Mesh() = default;
   virtual uint32_t rank() const = 0;
   virtual uint32_t size() const = 0;
-  // Sends and receives all messages, in any order, and returns when all are done. All ranks make
-  // the same calls in the same order: the n-th message from rank a to rank b in a call meets the
-  // n-th one that b awaits from a in the same call. Empty messages are left out on both sides.
-  // `operation` is named in errors.
-  virtual Status Exchange(std::string_view operation, std::span<const Outgoing> send,
-                          std::span<const Incoming> receive) = 0;
+
+  // Begins a call; `operation` is named in errors. REQUIRES: the call before has ended.
+  virtual Status Begin(const MessageTag& tag, std::string_view operation) = 0;
+  // Starts messages and returns at once. The n-th message from rank a to rank b on a channel meets
+  // the n-th one that b awaits from a on this channel in the call with the same tag. Both may be
+  // posted in several parts. Empty messages are left out on both sides. The bytes stay until End.
+  virtual Status Post(std::span<const Outgoing> send, std::span<const Incoming> receive) = 0;
+  // Waits for one message, counted over all that this call awaits, from 0 on.
+  virtual Status WaitFor(size_t received) = 0;
+  // Waits for all messages, and ends the call.
+  virtual Status End() = 0;
+
+  // A call with these messages.
+  Status Exchange(const MessageTag& tag, std::string_view operation, std::span<const Outgoing> send,
+                  std::span<const Incoming> receive) {
+    DT_TRY_STATUS(Begin(tag, operation));
+    DT_TRY_STATUS(Post(send, receive));
+    return End();
+  }
 };
 
 struct MeshLimits {
-  Duration timeout = seconds(30);  // Limit for one exchange.
+  Duration timeout = seconds(30);  // Limit for one call.
   // Called while waiting, on any thread; not OK ends the wait.
   std::function<Status()> interrupted = {};
 };

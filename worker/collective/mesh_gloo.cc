@@ -3,6 +3,8 @@
 #include <charconv>
 #include <csignal>
 #include <exception>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include <gloo/rendezvous/context.h>
@@ -11,9 +13,11 @@
 #include <gloo/transport/unbound_buffer.h>
 #include <netdb.h>
 
+#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/pause.h"
+#include "worker/collective/farewells_gloo.h"
 #include "worker/collective/mesh.h"
 
 namespace dt::worker {
@@ -66,29 +70,42 @@ class PrefixedStore : public gloo::rendezvous::Store {
   Status status_;
 };
 
-// Ends waits in Gloo when the job ends: Gloo can abort a wait, but cannot wait in short pieces.
+// The buffers of a call. Ends waits in Gloo when the job ends: Gloo can abort a wait, but cannot
+// wait in short pieces.
 class Watch {
  public:
   explicit Watch(std::function<Status()> interrupted)
       : interrupted_(std::move(interrupted)),
         thread_([this](std::stop_token stop) { Run(stop); }) {}
 
-  // Not OK if the job has ended already; then nothing is watched.
-  Status Begin(const std::vector<Buffer>* sends, const std::vector<Buffer>* receives) {
-    MutexLock lock(mutex_);
-    if (!reason_.ok()) return reason_;
-    sends_ = sends;
-    receives_ = receives;
-    return OkStatus();
+  // Adds a buffer, and starts its message. A null buffer stands for an empty message. Not OK if
+  // the job has ended.
+  Status AddSend(Buffer buffer, const std::function<void(Buffer&)>& start) {
+    return Add(sends_, std::move(buffer), start);
   }
-  // The reason if the watch ended the wait.
+  Status AddReceive(Buffer buffer, const std::function<void(Buffer&)>& start) {
+    return Add(receives_, std::move(buffer), start);
+  }
+  // The vectors are changed only by the thread that makes the call, which may therefore read them.
+  const std::vector<Buffer>& sends() const { return sends_; }
+  const std::vector<Buffer>& receives() const { return receives_; }
+  // Forgets the buffers; the reason if the watch ended a wait.
   Status End() {
     MutexLock lock(mutex_);
-    sends_ = receives_ = nullptr;
+    sends_.clear();
+    receives_.clear();
     return reason_;
   }
 
  private:
+  Status Add(std::vector<Buffer>& to, Buffer buffer, const std::function<void(Buffer&)>& start) {
+    MutexLock lock(mutex_);
+    if (!reason_.ok()) return reason_;
+    to.push_back(std::move(buffer));
+    if (to.back() != nullptr) start(to.back());
+    return OkStatus();
+  }
+
   void Run(const std::stop_token& stop) {
     bool goes_on = true;
     while (goes_on && Pause(milliseconds(100), stop)) goes_on = Look();
@@ -96,19 +113,22 @@ class Watch {
   // False once the job has ended.
   bool Look() {
     MutexLock lock(mutex_);
-    if (sends_ == nullptr || !interrupted_) return true;
+    if ((sends_.empty() && receives_.empty()) || !interrupted_) return true;
     reason_ = interrupted_();
     if (reason_.ok()) return true;
-    for (const Buffer& buffer : *sends_) buffer->abortWaitSend();
-    for (const Buffer& buffer : *receives_) buffer->abortWaitRecv();
+    for (const Buffer& buffer : sends_) {
+      if (buffer != nullptr) buffer->abortWaitSend();
+    }
+    for (const Buffer& buffer : receives_) {
+      if (buffer != nullptr) buffer->abortWaitRecv();
+    }
     return false;
   }
 
   const std::function<Status()> interrupted_;
   Mutex mutex_;
   Status reason_ DT_GUARDED_BY(mutex_);
-  const std::vector<Buffer>* sends_ DT_GUARDED_BY(mutex_) = nullptr;
-  const std::vector<Buffer>* receives_ DT_GUARDED_BY(mutex_) = nullptr;
+  std::vector<Buffer> sends_, receives_;
   std::jthread thread_;  // Declared last: starts when the rest exists.
 };
 
@@ -120,79 +140,120 @@ class GlooMesh : public Mesh {
   uint32_t rank() const override { return options_.rank; }
   uint32_t size() const override { return options_.size; }
 
-  Status Exchange(std::string_view operation, std::span<const Outgoing> send,
-                  std::span<const Incoming> receive) override {
+  Status Begin(const MessageTag& tag, std::string_view operation) override {
     if (!broken_.ok()) return broken_;
-    uint32_t peer = options_.rank;  // The rank being waited for, to be named in an error.
-    Status done = OkStatus();
-    sends_.clear();
-    receives_.clear();
-    try {
-      Post(send, receive);
-      done = watch_.Begin(&sends_, &receives_);
-      if (done.ok()) done = Wait(send, receive, peer);
-    } catch (const std::exception& e) {
-      done = Unavailable("rank {} of {} lost rank {}: {}", options_.rank, options_.size, peer,
-                         e.what());
-    }
-    const Status interrupted = watch_.End();
-    ++sequence_;
-    if (done.ok()) return done;
-    broken_ = interrupted.ok() ? Prefixed(done, operation) : interrupted;
-    // What arrives from now on must not be written to memory that the caller gives up.
-    sends_.clear();
-    receives_.clear();
-    return broken_;
+    // Not earlier: until all ranks agree that they have connected, a peer may be a stranger.
+    if (!farewells_) farewells_.emplace(options_.rank, options_.size, *context_);
+    tag_ = tag;
+    operation_ = operation;
+    sent_.assign(options_.size * kChannels, 0);
+    received_.assign(options_.size * kChannels, 0);
+    senders_.clear();
+    arrived_.clear();
+    receivers_.clear();
+    deadline_ = SystemClock().Now() + options_.limits.timeout;
+    return OkStatus();
   }
 
- private:
-  // The slot of the n-th message of an exchange between two ranks.
-  uint64_t SlotOf(uint32_t n) const { return sequence_ << 20 | n; }
-
-  void Post(std::span<const Outgoing> send, std::span<const Incoming> receive) {
-    counts_.assign(options_.size, 0);
+  Status Post(std::span<const Outgoing> send, std::span<const Incoming> receive) override {
+    if (!broken_.ok()) return broken_;
     for (const Incoming& in : receive) {
-      if (in.bytes.empty()) continue;
-      receives_.push_back(context_->createUnboundBuffer(in.bytes.data(), in.bytes.size()));
-      receives_.back()->recv(static_cast<int>(in.rank), SlotOf(counts_[in.rank]++));
+      senders_.push_back(in.rank);
+      arrived_.push_back(false);
+      DT_TRY_STATUS(Attempt(in.rank, [&] { return PostReceive(in); }));
     }
-    counts_.assign(options_.size, 0);
     for (const Outgoing& out : send) {
       if (out.bytes.empty()) continue;
-      // Gloo only reads what it sends, but asks for a mutable pointer.
-      sends_.push_back(context_->createUnboundBuffer(const_cast<std::byte*>(out.bytes.data()),
-                                                     out.bytes.size()));
-      sends_.back()->send(static_cast<int>(out.rank), SlotOf(counts_[out.rank]++));
-    }
-  }
-
-  Status Wait(std::span<const Outgoing> send, std::span<const Incoming> receive, uint32_t& peer) {
-    const TimePoint deadline = SystemClock().Now() + options_.limits.timeout;
-    const auto left = [&] {
-      return std::max(milliseconds(1), InMs(deadline - SystemClock().Now()));
-    };
-    size_t next = 0;
-    for (const Incoming& in : receive) {
-      if (in.bytes.empty()) continue;
-      peer = in.rank;
-      if (!receives_[next++]->waitRecv(left())) return Cancelled("interrupted");
-    }
-    next = 0;
-    for (const Outgoing& out : send) {
-      if (out.bytes.empty()) continue;
-      peer = out.rank;
-      if (!sends_[next++]->waitSend(left())) return Cancelled("interrupted");
+      receivers_.push_back(out.rank);
+      DT_TRY_STATUS(Attempt(out.rank, [&] { return PostSend(out); }));
     }
     return OkStatus();
   }
 
+  Status WaitFor(size_t received) override {
+    if (!broken_.ok()) return broken_;
+    if (arrived_[received]) return OkStatus();
+    arrived_[received] = true;
+    return Attempt(senders_[received], [&] {
+      const Buffer& buffer = watch_.receives()[received];
+      const bool arrived = buffer == nullptr || buffer->waitRecv(TimeLeft());
+      return arrived ? OkStatus() : Cancelled("interrupted");
+    });
+  }
+
+  Status End() override {
+    for (size_t i = 0; i < senders_.size(); ++i) DT_TRY_STATUS(WaitFor(i));
+    for (size_t i = 0; i < receivers_.size(); ++i) {
+      DT_TRY_STATUS(Attempt(receivers_[i], [&] {
+        return watch_.sends()[i]->waitSend(TimeLeft()) ? OkStatus() : Cancelled("interrupted");
+      }));
+    }
+    const Status interrupted = watch_.End();
+    if (!interrupted.ok()) broken_ = interrupted;
+    return broken_;
+  }
+
+ private:
+  // Runs what may fail because of this peer. After an error the mesh is broken, and nothing that
+  // arrives is written to memory that the caller gives up.
+  template <class Body>
+  Status Attempt(uint32_t peer, const Body& body) {
+    Status done;
+    try {
+      done = body();
+    } catch (const std::exception& e) {
+      const uint32_t lost = farewells_->LostBehind(peer);
+      done = lost == peer ? Unavailable("rank {} of {} lost rank {}: {}", options_.rank,
+                                        options_.size, peer, e.what())
+                          : Unavailable("rank {} of {} lost rank {}, as rank {} says",
+                                        options_.rank, options_.size, lost, peer);
+      farewells_->Send(lost);
+    }
+    if (done.ok()) return done;
+    const Status interrupted = watch_.End();
+    broken_ = interrupted.ok() ? Prefixed(done, operation_) : interrupted;
+    return broken_;
+  }
+
+  std::chrono::milliseconds TimeLeft() const {
+    return std::max(milliseconds(1), InMs(deadline_ - SystemClock().Now()));
+  }
+
+  template <class Message>
+  uint64_t NextSlot(std::vector<uint32_t>& counts, const Message& message) const {
+    uint32_t& count = counts[message.rank * kChannels + message.channel];
+    DT_CHECK(count < kMessagesMax);
+    return tag_.SlotOf(message.channel, count++);
+  }
+
+  Status PostReceive(const Incoming& in) {
+    if (in.bytes.empty()) return watch_.AddReceive(nullptr, {});
+    const uint64_t slot = NextSlot(received_, in);
+    return watch_.AddReceive(
+        context_->createUnboundBuffer(in.bytes.data(), in.bytes.size()),
+        [&](Buffer& buffer) { buffer->recv(static_cast<int>(in.rank), slot); });
+  }
+
+  Status PostSend(const Outgoing& out) {
+    const uint64_t slot = NextSlot(sent_, out);
+    // Gloo only reads what it sends, but asks for a mutable pointer.
+    auto* const bytes = const_cast<std::byte*>(out.bytes.data());
+    return watch_.AddSend(context_->createUnboundBuffer(bytes, out.bytes.size()),
+                          [&](Buffer& buffer) { buffer->send(static_cast<int>(out.rank), slot); });
+  }
+
   const GlooOptions options_;
   const std::shared_ptr<gloo::rendezvous::Context> context_;
-  uint64_t sequence_ = 1;
+  std::optional<Farewells> farewells_;  // From the first call on.
   Status broken_;
-  std::vector<uint32_t> counts_;
-  std::vector<Buffer> sends_, receives_;
-  Watch watch_;  // Declared last: it looks at the buffers.
+  // The call under way.
+  MessageTag tag_;
+  std::string operation_;
+  TimePoint deadline_;
+  std::vector<uint32_t> sent_, received_;      // Messages so far, by rank and channel.
+  std::vector<uint32_t> senders_, receivers_;  // The peers of messages, as posted.
+  std::vector<bool> arrived_;                  // By message awaited: waited for already.
+  Watch watch_;                                // Declared last: its thread looks at the buffers.
 };
 
 // Gloo would use the result of a failed look-up of the host's address, so it is looked up here

@@ -17,43 +17,68 @@ class SimMesh : public worker::Mesh {
   uint32_t rank() const override { return rank_; }
   uint32_t size() const override { return static_cast<uint32_t>(group_->ranks.size()); }
 
-  Status Exchange(std::string_view operation, std::span<const worker::Outgoing> send,
-                  std::span<const worker::Incoming> receive) override {
-    const TimePoint deadline = hub_.world_.Now() + limits_.timeout;
+  Status Begin(const worker::MessageTag& tag, std::string_view operation) override {
+    tag_ = tag;
+    operation_ = operation;
+    deadline_ = hub_.world_.Now() + limits_.timeout;
+    sent_.clear();
+    received_.clear();
+    awaited_.clear();
+    return OkStatus();
+  }
+
+  Status Post(std::span<const worker::Outgoing> send,
+              std::span<const worker::Incoming> receive) override {
     for (const worker::Outgoing& out : send) {
-      if (!out.bytes.empty()) DT_TRY_STATUS(Send(operation, out, deadline));
+      if (!out.bytes.empty()) DT_TRY_STATUS(Send(out));
     }
     for (const worker::Incoming& in : receive) {
-      if (!in.bytes.empty()) DT_TRY_STATUS(Receive(operation, in, deadline));
+      const uint64_t slot =
+          in.bytes.empty() ? 0 : tag_.SlotOf(in.channel, received_[{in.rank, in.channel}]++);
+      awaited_.push_back({in, slot});
     }
+    return OkStatus();
+  }
+
+  Status WaitFor(size_t received) override {
+    auto& [in, slot] = awaited_[received];
+    if (in.bytes.empty()) return OkStatus();
+    DT_TRY_STATUS(Receive(in, slot));
+    in.bytes = {};
+    return OkStatus();
+  }
+
+  Status End() override {
+    for (size_t i = 0; i < awaited_.size(); ++i) DT_TRY_STATUS(WaitFor(i));
     return OkStatus();
   }
 
  private:
   MeshHub::Rank& Own() { return group_->ranks[rank_]; }
 
-  Status Send(std::string_view operation, const worker::Outgoing& out, TimePoint deadline) {
+  Status Send(const worker::Outgoing& out) {
     while (!group_->ranks[out.rank].host.has_value()) {
-      DT_TRY_STATUS(WaitFor(operation, out.rank, kConnectPoll, deadline));
+      DT_TRY_STATUS(Pause(out.rank, kConnectPoll));
     }
     std::vector<std::byte> bytes(out.bytes.begin(), out.bytes.end());
+    const uint64_t slot = tag_.SlotOf(out.channel, sent_[{out.rank, out.channel}]++);
     const Node to = group_->ranks[out.rank].host->node;
     hub_.wires_.SendInOrder(
         Own().host->node, to,
-        [group = group_, from = rank_, to = out.rank, bytes = std::move(bytes)] {
+        [group = group_, from = rank_, to = out.rank, slot, bytes = std::move(bytes)] {
           MeshHub::Rank& there = group->ranks[to];
           if (!there.host.has_value()) return;
-          there.arrived[from].push_back(bytes);
+          there.arrived[{from, slot}].push_back(bytes);
           there.host->wake();
         });
     return OkStatus();
   }
 
-  Status Receive(std::string_view operation, const worker::Incoming& in, TimePoint deadline) {
-    std::deque<std::vector<std::byte>>& arrived = Own().arrived[in.rank];
-    while (arrived.empty()) DT_TRY_STATUS(WaitFor(operation, in.rank, kPoll, deadline));
+  Status Receive(const worker::Incoming& in, uint64_t slot) {
+    std::deque<std::vector<std::byte>>& arrived = Own().arrived[{in.rank, slot}];
+    while (arrived.empty()) DT_TRY_STATUS(Pause(in.rank, kPoll));
     if (arrived.front().size() != in.bytes.size()) {
-      return Internal("{}: {} bytes from rank {}, not {}", operation, arrived.front().size(),
+      return Internal("{}: {} bytes from rank {}, not {}", operation_, arrived.front().size(),
                       in.rank, in.bytes.size());
     }
     std::ranges::copy(arrived.front(), in.bytes.begin());
@@ -61,12 +86,12 @@ class SimMesh : public worker::Mesh {
     return OkStatus();
   }
 
-  Status WaitFor(std::string_view operation, uint32_t peer, Duration poll, TimePoint deadline) {
-    if (Own().broken) return Unavailable("{}: rank {} has closed its connection", operation, peer);
-    if (hub_.world_.Now() >= deadline) {
-      return Timeout("{}: rank {} heard nothing from rank {}", operation, rank_, peer);
+  Status Pause(uint32_t peer, Duration poll) {
+    if (Own().broken) return Unavailable("{}: rank {} has closed its connection", operation_, peer);
+    if (hub_.world_.Now() >= deadline_) {
+      return Timeout("{}: rank {} heard nothing from rank {}", operation_, rank_, peer);
     }
-    DT_TRY_STATUS(Own().host->wait(std::min(deadline, hub_.world_.Now() + poll)));
+    DT_TRY_STATUS(Own().host->wait(std::min(deadline_, hub_.world_.Now() + poll)));
     return limits_.interrupted ? limits_.interrupted() : OkStatus();
   }
 
@@ -74,6 +99,12 @@ class SimMesh : public worker::Mesh {
   const std::shared_ptr<MeshHub::Group> group_;
   const uint32_t rank_;
   const worker::MeshLimits limits_;
+  // The call under way.
+  worker::MessageTag tag_;
+  std::string operation_;
+  TimePoint deadline_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> sent_, received_;  // By rank and channel.
+  std::vector<std::pair<worker::Incoming, uint64_t>> awaited_;         // With their slots.
 };
 
 std::unique_ptr<worker::Mesh> MeshHub::Connect(const std::string& name, uint32_t rank,

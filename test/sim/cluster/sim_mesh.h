@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/sim/cluster/wires.h"
@@ -38,7 +39,8 @@ class MeshHub {
   struct Rank {
     std::optional<MeshHost> host;  // Absent before it has connected, and behind its end.
     bool broken = false;
-    std::map<uint32_t, std::deque<std::vector<std::byte>>> arrived;  // By sender.
+    // By sender and slot.
+    std::map<std::pair<uint32_t, uint64_t>, std::deque<std::vector<std::byte>>> arrived;
   };
   struct Group {
     std::vector<Rank> ranks;

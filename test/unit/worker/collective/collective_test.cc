@@ -23,59 +23,21 @@
 
 #include "common/base/mutex.h"
 #include "common/base/philox.h"
+#include "test/unit/worker/collective/mesh_ranks.h"
 
 namespace dt::worker {
 namespace {
 
-class HashRendezvous : public Rendezvous {
- public:
-  Status Put(const std::string& key, std::string value) override {
-    MutexLock lock(mutex_);
-    values_[key] = std::move(value);
-    changed_.NotifyAll();
-    return OkStatus();
-  }
-  Result<std::string> Get(const std::string& key, Duration timeout) override {
-    const TimePoint deadline = SystemClock().Now() + timeout;
-    MutexLock lock(mutex_);
-    while (!values_.contains(key) && changed_.WaitUntil(lock, deadline)) {
-    }
-    if (!values_.contains(key)) return Timeout("nobody put {}", key);
-    return values_[key];
-  }
-
- private:
-  Mutex mutex_;
-  Condition changed_;
-  std::map<std::string, std::string> values_ DT_GUARDED_BY(mutex_);
-};
-
-enum class Kind { kMemory, kGloo };
-
-struct Case {
-  Kind kind;
-  uint32_t ranks;
-};
+using Kind = MeshKind;
+using Case = MeshCase;
 
 // Runs `body` with every rank's collective on its own thread.
 void OnRanks(const Case& c, const MeshLimits& limits,
              const std::function<void(Collective&)>& body) {
-  std::vector<std::unique_ptr<Mesh>> memory = MakeMemoryMesh(c.ranks, limits);
-  HashRendezvous rendezvous;
-  std::vector<std::jthread> threads;
-  for (uint32_t r = 0; r < c.ranks; ++r) {
-    threads.emplace_back([&, r] {
-      std::unique_ptr<Mesh> mesh = std::move(memory[r]);
-      if (c.kind == Kind::kGloo) {
-        auto connected = ConnectGlooMesh(
-            rendezvous, {.rank = r, .size = c.ranks, .prefix = "g0", .limits = limits});
-        ASSERT_TRUE(connected.ok()) << ToText(connected.status());
-        mesh = *std::move(connected);
-      }
-      Collective collective(std::move(mesh));
-      body(collective);
-    });
-  }
+  OnMeshes(c, limits, [&](std::unique_ptr<Mesh> mesh) {
+    Collective collective(std::move(mesh));
+    body(collective);
+  });
 }
 
 std::vector<float> Made(uint64_t stream, uint64_t slice, size_t n) {
@@ -103,10 +65,6 @@ struct Part {
 
 class CollectiveTest : public ::testing::TestWithParam<Case> {};
 class PeerTest : public ::testing::TestWithParam<Case> {};
-
-std::string NameOf(const ::testing::TestParamInfo<Case>& test) {
-  return (test.param.kind == Kind::kGloo ? "Gloo" : "Memory") + std::to_string(test.param.ranks);
-}
 
 TEST_P(CollectiveTest, ExchangeGivesTheBitsOfALoopInSliceOrder) {
   const uint32_t ranks = GetParam().ranks;
@@ -328,14 +286,14 @@ TEST(GlooMesh, WhatComesTooLateIsWrittenNowhere) {
     gave_up.wait();
     const std::byte late{7};
     const Outgoing out{1, std::span(&late, 1)};
-    mesh->Exchange("late", std::span(&out, 1), {}).IgnoreError();
+    mesh->Exchange({}, "late", std::span(&out, 1), {}).IgnoreError();
     sent.count_down();
     sent.wait();
   });
   const std::unique_ptr<Mesh> mesh = connect(1);
   std::byte place{1};
   const Incoming in{0, std::span(&place, 1)};
-  EXPECT_EQ(ToText(mesh->Exchange("late", {}, std::span(&in, 1))), "stopped");
+  EXPECT_EQ(ToText(mesh->Exchange({}, "late", {}, std::span(&in, 1))), "stopped");
   gave_up.count_down();
   sent.wait();
   other.join();
@@ -363,7 +321,7 @@ TEST(GlooMesh, WritingToOneThatIsGoneIsAnErrorAndNoSignal) {
     std::byte place{};
     const Incoming in{0, std::span(&place, 1)};
     sending.count_down();
-    EXPECT_EQ(mesh->Exchange("sum", out, std::span(&in, 1)).code(), StatusCode::kUnavailable);
+    EXPECT_EQ(mesh->Exchange({}, "sum", out, std::span(&in, 1)).code(), StatusCode::kUnavailable);
   }
 }
 
@@ -372,11 +330,11 @@ INSTANTIATE_TEST_SUITE_P(Meshes, CollectiveTest,
                                            Case{Kind::kMemory, 3}, Case{Kind::kMemory, 4},
                                            Case{Kind::kGloo, 1}, Case{Kind::kGloo, 2},
                                            Case{Kind::kGloo, 4}),
-                         NameOf);
+                         NameOfCase);
 INSTANTIATE_TEST_SUITE_P(Meshes, PeerTest,
                          ::testing::Values(Case{Kind::kMemory, 2}, Case{Kind::kMemory, 4},
                                            Case{Kind::kGloo, 2}, Case{Kind::kGloo, 4}),
-                         NameOf);
+                         NameOfCase);
 
 }  // namespace
 }  // namespace dt::worker

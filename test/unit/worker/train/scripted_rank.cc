@@ -75,20 +75,27 @@ class ScriptedMesh : public Mesh {
 
   uint32_t rank() const override { return inner_->rank(); }
   uint32_t size() const override { return inner_->size(); }
-  Status Exchange(std::string_view operation, std::span<const Outgoing> send,
-                  std::span<const Incoming> receive) override {
-    const std::string name(operation);
-    DT_TRY_STATUS(script_.Reach("enter " + name));
-    journal_.Add({rank(), "enter " + name, 0, 0});
-    DT_TRY_STATUS(inner_->Exchange(operation, send, receive));
-    journal_.Add({rank(), "leave " + name, 0, 0});
-    return script_.Reach("leave " + name);
+  Status Begin(const MessageTag& tag, std::string_view operation) override {
+    operation_ = operation;
+    DT_TRY_STATUS(script_.Reach("enter " + operation_));
+    journal_.Add({rank(), "enter " + operation_, 0, 0});
+    return inner_->Begin(tag, operation);
+  }
+  Status Post(std::span<const Outgoing> send, std::span<const Incoming> receive) override {
+    return inner_->Post(send, receive);
+  }
+  Status WaitFor(size_t received) override { return inner_->WaitFor(received); }
+  Status End() override {
+    DT_TRY_STATUS(inner_->End());
+    journal_.Add({rank(), "leave " + operation_, 0, 0});
+    return script_.Reach("leave " + operation_);
   }
 
  private:
   const std::unique_ptr<Mesh> inner_;
   Script& script_;
   Journal& journal_;
+  std::string operation_;
 };
 
 std::vector<ColumnSpec> ScriptedColumns() {

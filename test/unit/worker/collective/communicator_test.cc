@@ -1,0 +1,313 @@
+// Goal: collectives give the results of plain loops in the order of the group, bit for bit, on any
+// group of ranks; a peer that is silent, lost, or makes another call is named. Method: every rank
+// is a thread; groups are subsets in other orders, and several communicate side by side.
+#include "worker/collective/communicator.h"
+
+#include <algorithm>
+#include <latch>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/philox.h"
+#include "test/unit/worker/collective/mesh_ranks.h"
+
+namespace dt::worker {
+namespace {
+
+std::vector<float> OfRank(uint32_t rank, size_t n) {
+  std::vector<float> values(n);
+  FillNormal(26, rank, values);
+  return values;
+}
+
+template <class T>
+std::span<const std::byte> Bytes(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+template <class T>
+std::span<std::byte> Writable(std::vector<T>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+// Groups of so many ranks: all, in order and in another; the even and the odd ones.
+std::vector<RankGroup> GroupsOf(uint32_t ranks) {
+  RankGroup all{.id = 1}, turned{.id = 2}, even{.id = 3}, odd{.id = 4};
+  for (uint32_t r = 0; r < ranks; ++r) {
+    all.ranks.push_back(r);
+    turned.ranks.push_back((r * 3 + 1) % ranks);
+    (r % 2 == 0 ? even : odd).ranks.push_back(r);
+  }
+  std::ranges::sort(turned.ranks);
+  turned.ranks.erase(std::unique(turned.ranks.begin(), turned.ranks.end()), turned.ranks.end());
+  std::ranges::reverse(turned.ranks);
+  return {all, turned, even, odd};
+}
+
+class CommunicatorTest : public ::testing::TestWithParam<MeshCase> {
+ protected:
+  // Calls body(communicator, call) on every member of every group; groups do not wait for another.
+  void OnMembers(const std::function<void(Communicator&, const CollectiveCall&)>& body) {
+    const std::vector<RankGroup> groups = GroupsOf(GetParam().ranks);
+    OnMeshes(GetParam(), {.timeout = seconds(20)}, [&](std::unique_ptr<Mesh> mesh) {
+      const std::unique_ptr<Communicator> communicator = MakeMeshCommunicator(*mesh);
+      for (const RankGroup& group : groups) {
+        if (std::ranges::count(group.ranks, mesh->rank()) == 0) continue;
+        body(*communicator, {.group = group, .name = "test"});
+      }
+    });
+  }
+};
+
+constexpr size_t kSizes[] = {0, 1, 100, 5003, 300'001};
+
+TEST_P(CommunicatorTest, AllReduceAddsInTheOrderOfTheGroup) {
+  for (const size_t n : kSizes) {
+    OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+      std::vector<float> sum = OfRank(call.group.ranks[0], n), largest = sum;
+      for (uint32_t m = 1; m < call.group.size(); ++m) {
+        const std::vector<float> term = OfRank(call.group.ranks[m], n);
+        for (size_t i = 0; i < n; ++i) {
+          sum[i] += term[i];
+          largest[i] = std::max(largest[i], term[i]);
+        }
+      }
+      const std::vector<float> own = OfRank(communicator.rank(), n);
+      std::vector<float> out(n);
+      ASSERT_TRUE(communicator.AllReduce(call, {}, Bytes(own), Writable(out)).ok());
+      EXPECT_EQ(out, sum);
+      out = own;  // In place.
+      ASSERT_TRUE(communicator.AllReduce(call, {}, Bytes(out), Writable(out)).ok());
+      EXPECT_EQ(out, sum);
+      ASSERT_TRUE(
+          communicator.AllReduce(call, {.how = Reduction::kMax}, Bytes(own), Writable(out)).ok());
+      EXPECT_EQ(out, largest);
+    });
+  }
+}
+
+// More chunks than are awaited at a time.
+TEST(Communicator, AllReduceOfManyChunks) {
+  RankGroup both{.id = 1, .ranks = {1, 0}};
+  const size_t n = 5'200'000;
+  std::vector<float> sum = OfRank(1, n);
+  const std::vector<float> term = OfRank(0, n);
+  for (size_t i = 0; i < n; ++i) sum[i] += term[i];
+  for (const MeshKind kind : {MeshKind::kMemory, MeshKind::kGloo}) {
+    OnMeshes({kind, 2}, {.timeout = seconds(20)}, [&](std::unique_ptr<Mesh> mesh) {
+      const std::unique_ptr<Communicator> communicator = MakeMeshCommunicator(*mesh);
+      std::vector<float> values = OfRank(mesh->rank(), n);
+      ASSERT_TRUE(
+          communicator
+              ->AllReduce({.group = both, .name = "test"}, {}, Bytes(values), Writable(values))
+              .ok());
+      EXPECT_EQ(values, sum);
+    });
+  }
+}
+
+TEST_P(CommunicatorTest, AllReduceOfDoubles) {
+  OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+    std::vector<double> values = {1e300, 1.0 + communicator.rank()};
+    ASSERT_TRUE(
+        communicator.AllReduce(call, {.dtype = DType::kF64}, Bytes(values), Writable(values)).ok());
+    const uint32_t ranks = std::accumulate(call.group.ranks.begin(), call.group.ranks.end(), 0U);
+    EXPECT_EQ(values[0], 1e300 * call.group.size());
+    EXPECT_EQ(values[1], ranks + call.group.size());
+  });
+}
+
+// Member m gets the m-th part, m · 17 elements more than the one before.
+TEST_P(CommunicatorTest, ReduceScatterGivesEachItsPart) {
+  OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+    const uint32_t me = call.group.PositionOf(communicator.rank());
+    std::vector<size_t> sizes;
+    size_t n = 0, begin = 0;
+    for (uint32_t m = 0; m < call.group.size(); ++m) {
+      if (m == me) begin = n;
+      sizes.push_back(17 * m * sizeof(float));
+      n += 17 * m;
+    }
+    std::vector<float> sum = OfRank(call.group.ranks[0], n);
+    for (uint32_t m = 1; m < call.group.size(); ++m) {
+      const std::vector<float> term = OfRank(call.group.ranks[m], n);
+      for (size_t i = 0; i < n; ++i) sum[i] += term[i];
+    }
+    const std::vector<float> own = OfRank(communicator.rank(), n);
+    std::vector<float> out(17 * me);
+    ASSERT_TRUE(communicator.ReduceScatter(call, {}, Bytes(own), sizes, Writable(out)).ok());
+    EXPECT_TRUE(std::equal(out.begin(), out.end(), sum.begin() + static_cast<ptrdiff_t>(begin)));
+  });
+}
+
+TEST_P(CommunicatorTest, AllGatherJoinsInTheOrderOfTheGroup) {
+  OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+    std::vector<float> all;
+    std::vector<size_t> sizes;
+    for (const uint32_t r : call.group.ranks) {
+      const std::vector<float> part = OfRank(r, 1000 * r);
+      all.insert(all.end(), part.begin(), part.end());
+      sizes.push_back(part.size() * sizeof(float));
+    }
+    const std::vector<float> own = OfRank(communicator.rank(), 1000 * communicator.rank());
+    std::vector<float> out(all.size());
+    ASSERT_TRUE(communicator.AllGather(call, Bytes(own), sizes, Writable(out)).ok());
+    EXPECT_EQ(out, all);
+  });
+}
+
+TEST_P(CommunicatorTest, BroadcastGivesTheRootsBytes) {
+  OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+    for (uint32_t root = 0; root < call.group.size(); ++root) {
+      std::vector<float> values = OfRank(communicator.rank(), 333);
+      ASSERT_TRUE(communicator.Broadcast(call, root, Writable(values)).ok());
+      EXPECT_EQ(values, OfRank(call.group.ranks[root], 333));
+    }
+  });
+}
+
+// Member a sends a + 2 b numbers a · 100 + b to member b.
+TEST_P(CommunicatorTest, AllToAllByCounts) {
+  OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+    const uint32_t me = call.group.PositionOf(communicator.rank());
+    std::vector<uint32_t> in, expected;
+    std::vector<size_t> send, receive;
+    for (uint32_t m = 0; m < call.group.size(); ++m) {
+      in.insert(in.end(), me + 2 * m, me * 100 + m);
+      expected.insert(expected.end(), m + 2 * me, m * 100 + me);
+      send.push_back((me + 2 * m) * sizeof(uint32_t));
+      receive.push_back((m + 2 * me) * sizeof(uint32_t));
+    }
+    std::vector<uint32_t> out(expected.size());
+    ASSERT_TRUE(communicator.AllToAll(call, Bytes(in), {send, receive}, Writable(out)).ok());
+    EXPECT_EQ(out, expected);
+  });
+}
+
+TEST_P(CommunicatorTest, NeighboursInARing) {
+  OnMembers([&](Communicator& communicator, const CollectiveCall& call) {
+    const uint32_t me = call.group.PositionOf(communicator.rank()), n = call.group.size();
+    if (n < 2) return;
+    const std::vector<float> own = OfRank(communicator.rank(), 50);
+    std::vector<float> before(50);
+    const Outgoing send{(me + 1) % n, Bytes(own)};
+    const Incoming receive{(me + n - 1) % n, Writable(before)};
+    ASSERT_TRUE(communicator.NeighborExchange(call, {&send, 1}, {&receive, 1}).ok());
+    EXPECT_EQ(before, OfRank(call.group.ranks[(me + n - 1) % n], 50));
+    ASSERT_TRUE(me != 0 || communicator.Send(call, 1, Bytes(own)).ok());
+    ASSERT_TRUE(me != 1 || communicator.Receive(call, 0, Writable(before)).ok());
+    EXPECT_TRUE(communicator.Barrier(call).ok());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Meshes, CommunicatorTest,
+    ::testing::Values(MeshCase{MeshKind::kMemory, 1}, MeshCase{MeshKind::kMemory, 2},
+                      MeshCase{MeshKind::kMemory, 3}, MeshCase{MeshKind::kMemory, 8},
+                      MeshCase{MeshKind::kGloo, 2}, MeshCase{MeshKind::kGloo, 3},
+                      MeshCase{MeshKind::kGloo, 4}, MeshCase{MeshKind::kGloo, 8}),
+    NameOfCase);
+
+// ------------------------------------------------------------ peers that fail
+
+using Operation = std::function<Status(Communicator&, const CollectiveCall&)>;
+struct NamedOperation {
+  std::string name;
+  Operation run;
+};
+
+std::vector<NamedOperation> Operations(uint32_t ranks) {
+  const auto floats = std::make_shared<std::vector<float>>(1000 * ranks, 1.0f);
+  const auto sizes = std::make_shared<std::vector<size_t>>(ranks, 1000 * sizeof(float));
+  const auto in = [floats] { return Bytes(*floats); };
+  const auto part = [in] { return in().first(1000 * sizeof(float)); };
+  using Call = CollectiveCall;
+  return {
+      {"all-reduce",
+       [=](Communicator& c, const Call& call) {
+         std::vector<float> out(floats->size());
+         return c.AllReduce(call, {}, in(), Writable(out));
+       }},
+      {"all-reduce",
+       [=](Communicator& c, const Call& call) {
+         std::vector<float> out(10);
+         return c.AllReduce(call, {}, in().first(10 * sizeof(float)), Writable(out));
+       }},
+      {"reduce-scatter",
+       [=](Communicator& c, const Call& call) {
+         std::vector<float> out(1000);
+         return c.ReduceScatter(call, {}, in(), *sizes, Writable(out));
+       }},
+      {"all-gather",
+       [=](Communicator& c, const Call& call) {
+         std::vector<float> out(floats->size());
+         return c.AllGather(call, part(), *sizes, Writable(out));
+       }},
+      {"broadcast",
+       [=](Communicator& c, const Call& call) {
+         std::vector<float> out(1000);
+         return c.Broadcast(call, 1, Writable(out));
+       }},
+      {"all-to-all",
+       [=](Communicator& c, const Call& call) {
+         std::vector<float> out(floats->size());
+         return c.AllToAll(call, in(), {*sizes, *sizes}, Writable(out));
+       }},
+      {"barrier", [=](Communicator& c, const Call& call) { return c.Barrier(call); }},
+  };
+}
+
+class LostMemberTest : public ::testing::TestWithParam<MeshCase> {};
+
+// Rank 1 makes no call, or is gone. All others end within the deadline, with an error that names
+// it, the operator, the step and the kind of communication.
+TEST_P(LostMemberTest, IsNamedByAllOthers) {
+  const uint32_t ranks = GetParam().ranks;
+  RankGroup all{.id = 1};
+  for (uint32_t r = 0; r < ranks; ++r) all.ranks.push_back(r);
+  for (const bool silent : {true, false}) {
+    for (const NamedOperation& operation : Operations(ranks)) {
+      SCOPED_TRACE(operation.name);
+      std::latch done(ranks - 1);
+      OnMeshes(GetParam(), {.timeout = milliseconds(400)}, [&](std::unique_ptr<Mesh> mesh) {
+        const std::unique_ptr<Communicator> communicator = MakeMeshCommunicator(*mesh);
+        if (mesh->rank() == 1) {
+          if (silent) done.wait();
+          return;
+        }
+        const TimePoint begun = SystemClock().Now();
+        const Status status =
+            operation.run(*communicator, {.group = all, .name = "wide", .node = 7, .step = 12});
+        EXPECT_LT(SystemClock().Now() - begun, seconds(5));
+        EXPECT_THAT(ToText(status), testing::StartsWith("step 12, " + operation.name + ": wide: "));
+        EXPECT_THAT(ToText(status), testing::HasSubstr("rank 1"));
+        done.count_down();
+      });
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Meshes, LostMemberTest,
+                         ::testing::Values(MeshCase{MeshKind::kMemory, 3},
+                                           MeshCase{MeshKind::kGloo, 3}),
+                         NameOfCase);
+
+// One rank leaves a call out: the next one, of another node, is not mistaken for it.
+TEST(Communicator, AnotherCallIsNotMistaken) {
+  RankGroup both{.id = 1, .ranks = {0, 1}};
+  OnMeshes({MeshKind::kMemory, 2}, {.timeout = milliseconds(300)}, [&](std::unique_ptr<Mesh> mesh) {
+    const std::unique_ptr<Communicator> communicator = MakeMeshCommunicator(*mesh);
+    std::vector<float> values(10, 1.0f);
+    const bool first = mesh->rank() == 0;
+    const CollectiveCall call{
+        .group = both, .name = first ? "first" : "second", .node = first ? 1U : 2U};
+    const Status status = communicator->AllReduce(call, {}, Bytes(values), Writable(values));
+    EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(values, std::vector<float>(10, 1.0f));
+  });
+}
+
+}  // namespace
+}  // namespace dt::worker

@@ -1,0 +1,47 @@
+// Ranks on threads of one process, over a mesh in memory or Gloo's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/hash_rendezvous.h"
+#include "worker/collective/mesh.h"
+
+namespace dt::worker {
+
+enum class MeshKind { kMemory, kGloo };
+struct MeshCase {
+  MeshKind kind;
+  uint32_t ranks;
+};
+inline std::string NameOfCase(const ::testing::TestParamInfo<MeshCase>& test) {
+  return (test.param.kind == MeshKind::kGloo ? "Gloo" : "Memory") +
+         std::to_string(test.param.ranks);
+}
+
+// Runs `body` with every rank's mesh on its own thread.
+inline void OnMeshes(const MeshCase& c, const MeshLimits& limits,
+                     const std::function<void(std::unique_ptr<Mesh>)>& body) {
+  std::vector<std::unique_ptr<Mesh>> memory = MakeMemoryMesh(c.ranks, limits);
+  HashRendezvous rendezvous;
+  std::vector<std::jthread> threads;
+  for (uint32_t r = 0; r < c.ranks; ++r) {
+    threads.emplace_back([&, r] {
+      std::unique_ptr<Mesh> mesh = std::move(memory[r]);
+      if (c.kind == MeshKind::kGloo) {
+        auto connected = ConnectGlooMesh(
+            rendezvous, {.rank = r, .size = c.ranks, .prefix = "g0", .limits = limits});
+        ASSERT_TRUE(connected.ok()) << ToText(connected.status());
+        mesh = *std::move(connected);
+      }
+      body(std::move(mesh));
+    });
+  }
+}
+
+}  // namespace dt::worker
