@@ -10,49 +10,53 @@ namespace {
 
 class LayoutReader {
  public:
-  LayoutReader(const Sharding& rule, const std::vector<const Layout*>& inputs)
-      : rule_(rule), inputs_(inputs), known_(rule.loops.size(), false) {
+  LayoutReader(const Sharding& rule, const KnownLayouts& given)
+      : rule_(rule), inputs_(given.inputs), outputs_(given.outputs),
+        known_(rule.loops.size(), false) {
     held_.cut.loops.resize(rule.loops.size());
   }
 
   std::variant<HeldCut, CutProblem> Read() {
-    const auto first = std::ranges::find_if(inputs_, [](const Layout* l) { return l != nullptr; });
-    held_.cut.matrix = (*first)->matrix;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i] == nullptr) continue;
-      if (inputs_[i]->matrix != held_.cut.matrix) {
-        return CutProblem{"agree", fmt::format("input {} has another device matrix", i)};
-      }
-      for (size_t d = 0; d < rule_.inputs[i].axes.size(); ++d) {
-        if (auto problem = ReadDim(i, d)) return *std::move(problem);
-      }
-    }
+    if (auto problem = ReadTensors(rule_.inputs, inputs_, "input")) return *std::move(problem);
+    if (auto problem = ReadTensors(rule_.outputs, outputs_, "output")) return *std::move(problem);
     if (auto problem = FindPartial()) return *std::move(problem);
     if (auto problem = CheckAxes()) return *std::move(problem);
     return held_;
   }
 
  private:
-  std::optional<CutProblem> ReadDim(size_t i, size_t d) {
-    const ShardAxis& axis = rule_.inputs[i].axes[d];
-    const CutDim& dim = inputs_[i]->dims[d];
+  std::optional<CutProblem> ReadTensors(const std::vector<ShardTensor>& rules,
+                                        const std::vector<const Layout*>& layouts,
+                                        std::string_view what) {
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      if (layouts[i] == nullptr) continue;
+      if (!any_) held_.cut.matrix = layouts[i]->matrix;
+      any_ = true;
+      if (layouts[i]->matrix != held_.cut.matrix) {
+        return CutProblem{"agree", fmt::format("{} {} has another device matrix", what, i)};
+      }
+      for (size_t d = 0; d < rules[i].axes.size(); ++d) {
+        auto problem = ReadDim(rules[i].axes[d], layouts[i]->dims[d]);
+        if (!problem) continue;
+        problem->what = fmt::format("dimension {} of {} {} {}", d, what, i, problem->what);
+        return problem;
+      }
+    }
+    return std::nullopt;
+  }
+
+  // The sentence of a problem begins after the dimension.
+  std::optional<CutProblem> ReadDim(const ShardAxis& axis, const CutDim& dim) {
     if (axis.own) return std::nullopt;
     const bool cut = std::ranges::any_of(dim, [](const CutFactor& f) { return !f.axes.empty(); });
     if (axis.loops.empty()) {
       if (!cut) return std::nullopt;
-      return CutProblem{"whole", fmt::format("dimension {} of input {} is cut, and every device "
-                                             "needs all of it",
-                                             d, i)};
+      return CutProblem{"whole", "is cut, and every device needs all of it"};
     }
     const std::optional<std::vector<AxisList>> axes = AxesOf(axis, dim);
-    if (!axes) {
-      return CutProblem{"whole",
-                        fmt::format("the cut of dimension {} of input {} does not fall between its "
-                                    "factors",
-                                    d, i)};
-    }
+    if (!axes) return CutProblem{"whole", "has a cut that does not fall between its factors"};
     for (size_t f = 0; f < axis.loops.size(); ++f) {
-      if (auto problem = SetLoop(axis.loops[f], (*axes)[f], i, d)) return problem;
+      if (auto problem = SetLoop(axis.loops[f], (*axes)[f])) return problem;
     }
     return std::nullopt;
   }
@@ -86,16 +90,12 @@ class LayoutReader {
     return extent.symbol == kConstant ? extent.times : 0;
   }
 
-  std::optional<CutProblem> SetLoop(LoopIndex loop, const AxisList& axes, size_t i, size_t d) {
+  std::optional<CutProblem> SetLoop(LoopIndex loop, const AxisList& axes) {
     if (!axes.empty() && !rule_.loops[loop].cut) {
-      return CutProblem{"whole", fmt::format("dimension {} of input {} is cut, and every device "
-                                             "needs all of it",
-                                             d, i)};
+      return CutProblem{"whole", "is cut, and every device needs all of it"};
     }
     if (known_[loop] && held_.cut.loops[loop] != axes) {
-      return CutProblem{"agree", fmt::format("dimension {} of input {} is not cut as the same "
-                                             "dimension of another input",
-                                             d, i)};
+      return CutProblem{"agree", "is not cut as the same dimension of another tensor"};
     }
     known_[loop] = true;
     held_.cut.loops[loop] = axes;
@@ -140,16 +140,16 @@ class LayoutReader {
   }
 
   const Sharding& rule_;
-  const std::vector<const Layout*>& inputs_;
-  std::vector<bool> known_;  // By loop: whether an input has told its axes.
+  const std::vector<const Layout*>&inputs_, &outputs_;
+  bool any_ = false;         // A layout has been read.
+  std::vector<bool> known_;  // By loop: whether a tensor has told its axes.
   HeldCut held_;
 };
 
 }  // namespace
 
-std::variant<HeldCut, CutProblem> CutOfLayouts(const Sharding& rule,
-                                               const std::vector<const Layout*>& inputs) {
-  return LayoutReader(rule, inputs).Read();
+std::variant<HeldCut, CutProblem> CutOfLayouts(const Sharding& rule, const KnownLayouts& known) {
+  return LayoutReader(rule, known).Read();
 }
 
 NodeLayouts LayoutsOf(const Sharding& rule, const HeldCut& held) {

@@ -58,7 +58,7 @@ class Finder {
 
   bool FindCut(NodeIndex n) {
     const LayoutNode& node = NodeAt(n);
-    if (node.forward != kNone) return FindGradientCut(n);
+    if (node.forward != kNone || node.like != kNone) return FindGradientCut(n);
     if (!node.strategy) {
       result_.cuts[n] = CutOfParts(node.rule, DefaultParts(node.rule), problem_.devices);
       return true;
@@ -97,17 +97,23 @@ class Finder {
   bool FindGradientCut(NodeIndex n) {
     const LayoutNode& node = NodeAt(n);
     std::vector<std::optional<Layout>> frame;
-    std::vector<const Layout*> inputs;
-    for (const ValueIndex v : node.inputs) frame.push_back(InFrameOf(node.forward, v));
-    for (const std::optional<Layout>& layout : frame) inputs.push_back(layout ? &*layout : nullptr);
-    const bool any = std::ranges::any_of(inputs, [](const Layout* l) { return l != nullptr; });
-    if (!any) {
+    KnownLayouts known;
+    for (const ValueIndex v : node.inputs) frame.push_back(InFrameOf(node, v));
+    for (const std::optional<Layout>& layout : frame) {
+      known.inputs.push_back(layout ? &*layout : nullptr);
+    }
+    if (node.like != kNone && result_.values[node.like]) {
+      known.outputs.assign(node.outputs.size(), &*result_.values[node.like]);
+    }
+    const auto given = [](const Layout* layout) { return layout != nullptr; };
+    if (std::ranges::none_of(known.inputs, given) && std::ranges::none_of(known.outputs, given)) {
       NodeCut& cut = result_.cuts[n];
-      cut.matrix = result_.cuts[node.forward].matrix;
+      cut.matrix =
+          node.forward == kNone ? DeviceMatrix{problem_.devices} : result_.cuts[node.forward].matrix;
       cut.loops.resize(node.rule.loops.size());
       return true;
     }
-    auto held = CutOfLayouts(node.rule, inputs);
+    auto held = CutOfLayouts(node.rule, known);
     if (auto* problem = std::get_if<CutProblem>(&held)) {
       Report(n, std::move(*problem));
       return false;
@@ -116,34 +122,29 @@ class Finder {
     return true;
   }
 
-  // The layout of a value as the forward node sees it. Gradients lie as their values.
-  std::optional<Layout> InFrameOf(NodeIndex forward, ValueIndex v) const {
-    const LayoutNode& node = NodeAt(forward);
-    const NodeLayouts& layouts = result_.layouts[forward];
+  // The layout of a value as the forward node sees it, where it is whole. Gradients lie as their
+  // values. Nothing if it follows from others.
+  std::optional<Layout> InFrameOf(const LayoutNode& gradient, ValueIndex v) const {
+    if (gradient.forward == kNone) return std::nullopt;
+    const LayoutNode& node = NodeAt(gradient.forward);
+    const NodeLayouts& layouts = result_.layouts[gradient.forward];
     if (layouts.outputs.size() != node.outputs.size()) return std::nullopt;
-    for (const ValueIndex of : {v, problem_.values[v].gradient_of}) {
-      if (of == kNone) continue;
-      const auto out = std::ranges::find(node.outputs, of);
-      if (out != node.outputs.end()) {
-        return WithoutPartial(layouts.outputs[static_cast<size_t>(out - node.outputs.begin())]);
-      }
-      const auto in = std::ranges::find(node.inputs, of);
-      if (in != node.inputs.end()) {
-        return layouts.inputs[static_cast<size_t>(in - node.inputs.begin())];
-      }
+    const auto in = std::ranges::find(node.inputs, v);
+    if (in != node.inputs.end()) {
+      return WithoutPartial(layouts.inputs[static_cast<size_t>(in - node.inputs.begin())]);
     }
-    return OfSameForward(forward, v);
-  }
-  // Of a value between two gradient nodes of one forward node.
-  std::optional<Layout> OfSameForward(NodeIndex forward, ValueIndex v) const {
-    for (const NodeIndex n : gradients_[forward]) {
-      const auto out = std::ranges::find(NodeAt(n).outputs, v);
-      if (out == NodeAt(n).outputs.end()) continue;
-      const auto at = static_cast<size_t>(out - NodeAt(n).outputs.begin());
+    const auto out = std::ranges::find(node.outputs, v);
+    if (out != node.outputs.end()) {
+      return WithoutPartial(layouts.outputs[static_cast<size_t>(out - node.outputs.begin())]);
+    }
+    for (const NodeIndex n : gradients_[gradient.forward]) {
+      const auto made = std::ranges::find(NodeAt(n).outputs, v);
+      if (made == NodeAt(n).outputs.end()) continue;
+      const auto at = static_cast<size_t>(made - NodeAt(n).outputs.begin());
       if (at >= result_.layouts[n].outputs.size()) return std::nullopt;
       return WithoutPartial(result_.layouts[n].outputs[at]);
     }
-    return std::nullopt;
+    return WithoutPartial(layouts.outputs[0]);
   }
 
   void TakeInputs(NodeIndex n) {

@@ -23,7 +23,6 @@ struct LayoutValue {
   Shape shape;               // With capacities for dimensions that vary.
   std::vector<bool> varies;  // By dimension.
   ValueOrigin origin = ValueOrigin::kNode;
-  ValueIndex gradient_of = kNone;  // The value whose gradient it is.
 };
 
 struct LayoutNode {
@@ -34,7 +33,10 @@ struct LayoutNode {
   // node.
   std::optional<Strategy> strategy;
   std::optional<Strategy> out;  // How outputs shall lie.
-  NodeIndex forward = kNone;    // For a gradient node: the node that it differentiates.
+  // For a gradient node: the node that it differentiates. What it reads, other than this node's
+  // inputs and outputs and what its other gradient nodes make, is the gradient of output 0.
+  NodeIndex forward = kNone;
+  ValueIndex like = kNone;  // The outputs lie as this value: sums of gradients of a parameter.
 };
 
 struct LayoutProblem {

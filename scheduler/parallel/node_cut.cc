@@ -18,8 +18,11 @@ bool HasConstantFactors(const Sharding& rule, const ShardAxis& axis) {
                      [&](LoopIndex loop) { return rule.loops[loop].extent.symbol == kConstant; });
 }
 
+// Of the dimensions that vary, only samples are cut.
 bool MayCut(const Sharding& rule, LoopIndex loop) {
-  if (!rule.loops[loop].cut) return false;
+  const Dim& extent = rule.loops[loop].extent;
+  const bool samples = extent == Dim{kBatch, 1};
+  if (!rule.loops[loop].cut || (extent.symbol != kConstant && !samples)) return false;
   for (const auto* tensors : {&rule.inputs, &rule.outputs}) {
     for (const ShardTensor& tensor : *tensors) {
       for (const ShardAxis& axis : tensor.axes) {

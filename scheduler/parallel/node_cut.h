@@ -68,10 +68,12 @@ struct HeldCut {
   NodeCut cut;
   AxisList partial;
 };
-// nullptr: an input that lies as the others need it. REQUIRES: each layout has a dimension for each
-// of its input; at least one is given.
-std::variant<HeldCut, CutProblem> CutOfLayouts(const Sharding& rule,
-                                               const std::vector<const Layout*>& inputs);
+// nullptr: an input, or output, that lies as the others need it. REQUIRES: each layout has the
+// dimensions of its tensor; at least one is given; outputs are not partial.
+struct KnownLayouts {
+  std::vector<const Layout*> inputs, outputs;
+};
+std::variant<HeldCut, CutProblem> CutOfLayouts(const Sharding& rule, const KnownLayouts& known);
 
 // LayoutsOf, with the partial sums that inputs bring.
 NodeLayouts LayoutsOf(const Sharding& rule, const HeldCut& held);

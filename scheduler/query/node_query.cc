@@ -100,7 +100,7 @@ Json AnswerLayouts(const Json& question, const BatchedNode& of) {
   std::vector<const Layout*> inputs;
   for (const Layout& layout : layouts) inputs.push_back(&layout);
   if (inputs.empty()) throw QueryError("inputs", "the node has no inputs");
-  auto held = CutOfLayouts(of.node.rule, inputs);
+  auto held = CutOfLayouts(of.node.rule, {inputs, {}});
   if (auto* problem = std::get_if<CutProblem>(&held)) throw QueryError(*std::move(problem));
   const NodeLayouts all = LayoutsOf(of.node.rule, std::get<HeldCut>(held));
   const DeviceIndex device = ReadDevice(question, DeviceCount(std::get<HeldCut>(held).cut.matrix));

@@ -98,7 +98,7 @@ TEST(NodeCut, WhatBreaksARule) {
 TEST(CutOfLayouts, FollowsTheInputs) {
   const NodeCut cut = std::get<NodeCut>(CutOf(Matmul(), {{{2}, {3}}, {{3}, {2}}}, 12));
   const NodeLayouts layouts = LayoutsOf(Matmul(), cut);
-  const auto held = CutOfLayouts(Matmul(), {&layouts.inputs[0], &layouts.inputs[1]});
+  const auto held = CutOfLayouts(Matmul(), {{&layouts.inputs[0], &layouts.inputs[1]}, {}});
   EXPECT_EQ(std::get<HeldCut>(held).cut, cut);
   EXPECT_EQ(LayoutsOf(Matmul(), std::get<HeldCut>(held)).outputs[0], layouts.outputs[0]);
 }
@@ -114,12 +114,12 @@ TEST(CutOfLayouts, PartialInputs) {
     const auto* problem = std::get_if<CutProblem>(&held);
     return problem == nullptr ? "" : problem->rule;
   };
-  EXPECT_EQ(rule_of(CutOfLayouts(add, {&terms, &terms})), "");
-  EXPECT_EQ(rule_of(CutOfLayouts(add, {&terms, &whole})), "linear");
-  EXPECT_EQ(rule_of(CutOfLayouts(mul, {&terms, &whole})), "");
-  EXPECT_EQ(rule_of(CutOfLayouts(mul, {&terms, &terms})), "linear");
-  EXPECT_EQ(rule_of(CutOfLayouts(relu, {&terms})), "linear");
-  EXPECT_EQ(std::get<HeldCut>(CutOfLayouts(mul, {&terms, &whole})).partial, AxisList{0});
+  EXPECT_EQ(rule_of(CutOfLayouts(add, {{&terms, &terms}, {}})), "");
+  EXPECT_EQ(rule_of(CutOfLayouts(add, {{&terms, &whole}, {}})), "linear");
+  EXPECT_EQ(rule_of(CutOfLayouts(mul, {{&terms, &whole}, {}})), "");
+  EXPECT_EQ(rule_of(CutOfLayouts(mul, {{&terms, &terms}, {}})), "linear");
+  EXPECT_EQ(rule_of(CutOfLayouts(relu, {{&terms}, {}})), "linear");
+  EXPECT_EQ(std::get<HeldCut>(CutOfLayouts(mul, {{&terms, &whole}, {}})).partial, AxisList{0});
 }
 
 }  // namespace
