@@ -42,7 +42,9 @@
   X(Where)
 
 // X(Family) for each family whose nodes the executor runs itself; it has FamilySpecs() only.
-#define DT_EXECUTOR_FAMILIES(X) X(Communication)
+#define DT_EXECUTOR_FAMILIES(X) \
+  X(Collectives)                \
+  X(Communication)
 
 // X(File) for each source of CUDA kernels, which defines FileCudaKernels().
 #define DT_CUDA_FILES(X) \

@@ -281,6 +281,55 @@ std::string WithLinear(std::string_view text, std::string_view linear) {
   return marked + std::string(text.substr(arrow));
 }
 
+// The loop over samples; it is added if the rule has none.
+LoopIndex SamplesLoop(Sharding& sharding) {
+  for (const LoopIndex loop : sharding.order) {
+    if (sharding.loops[loop].extent == Dim{kBatch, 1}) return loop;
+  }
+  sharding.loops.push_back({.name = "samples", .extent = {kBatch, 1}, .cut = true});
+  sharding.order.insert(sharding.order.begin(), static_cast<LoopIndex>(sharding.loops.size() - 1));
+  return sharding.order.front();
+}
+
+// Replaces a loop by others in all axes.
+void ReplaceLoop(Sharding& sharding, LoopIndex loop, const ShardAxis& by) {
+  sharding.loops[loop].cut = false;
+  std::erase(sharding.order, loop);
+  for (auto* tensors : {&sharding.inputs, &sharding.outputs}) {
+    for (ShardTensor& tensor : *tensors) {
+      for (ShardAxis& axis : tensor.axes) {
+        const auto at = std::ranges::find(axis.loops, loop);
+        if (at == axis.loops.end()) continue;
+        axis.lists = axis.lists || by.lists;
+        axis.loops.insert(axis.loops.erase(at), by.loops.begin(), by.loops.end());
+      }
+    }
+  }
+}
+
+// How many ids or rows a device has follows from its samples: a loop over them is not cut itself,
+// but holds lists of samples. A loop over several positions of each sample is two loops.
+void FollowSamples(Sharding& sharding) {
+  const size_t loops = sharding.loops.size();
+  for (LoopIndex loop = 0; loop < loops; ++loop) {
+    const Dim extent = sharding.loops[loop].extent;
+    if (!sharding.loops[loop].cut || extent.symbol == kConstant || extent == Dim{kBatch, 1}) {
+      continue;
+    }
+    const LoopIndex samples = SamplesLoop(sharding);
+    if (extent.symbol > kBatch) {
+      ReplaceLoop(sharding, loop, {.loops = {samples}, .lists = true});
+      continue;
+    }
+    const auto positions = static_cast<LoopIndex>(sharding.loops.size());
+    sharding.loops.push_back({.name = sharding.loops[loop].name + ".positions",
+                              .extent = Const(extent.times),
+                              .cut = true});
+    sharding.order.insert(std::ranges::find(sharding.order, loop), positions);
+    ReplaceLoop(sharding, loop, {.loops = {samples, positions}});
+  }
+}
+
 }  // namespace
 
 bool ShardTensor::Has(LoopIndex loop) const {
@@ -303,7 +352,9 @@ Result<Sharding> ShardingOf(const Graph& graph, const Node& node) {
   ShardingText rule{.name = node.name, .text = text, .attrs = node.attrs};
   for (const ValueIndex v : node.inputs) rule.inputs.push_back(graph.value(v).shape);
   for (const ValueIndex v : node.outputs) rule.outputs.push_back(graph.value(v).shape);
-  return ReadSharding(rule);
+  DT_TRY(Sharding sharding, ReadSharding(rule));
+  FollowSamples(sharding);
+  return sharding;
 }
 
 Result<Sharding> ReadSharding(ShardingText& rule) { return Reader(rule).Read(); }

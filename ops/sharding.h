@@ -93,6 +93,7 @@ struct Sharding {
 
 // The rule's text for this node. REQUIRES: the node's operator exists.
 std::string LoopsOf(const Graph& graph, const Node& node);
+// Loops over ids or rows become lists of samples, since a device has those of its samples.
 // Errors: Internal, if the rule does not fit the node's shapes.
 Result<Sharding> ShardingOf(const Graph& graph, const Node& node);
 

@@ -11,7 +11,9 @@ namespace {
 class LayoutReader {
  public:
   LayoutReader(const Sharding& rule, const KnownLayouts& given)
-      : rule_(rule), inputs_(given.inputs), outputs_(given.outputs),
+      : rule_(rule),
+        inputs_(given.inputs),
+        outputs_(given.outputs),
         known_(rule.loops.size(), false) {
     held_.cut.loops.resize(rule.loops.size());
   }

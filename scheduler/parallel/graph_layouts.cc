@@ -7,6 +7,7 @@
 
 #include "common/base/check.h"
 #include "common/layout/refine.h"
+#include "scheduler/parallel/redistribution_cache.h"
 
 namespace dt::scheduler {
 namespace {
@@ -19,7 +20,10 @@ Layout WithoutPartial(Layout layout) {
 class Finder {
  public:
   Finder(const LayoutProblem& problem, std::vector<NodeProblem>& problems)
-      : problem_(problem), problems_(problems), readers_(problem.values.size(), 0) {
+      : problem_(problem),
+        problems_(problems),
+        readers_(problem.values.size(), 0),
+        known_(problem.all_to_all) {
     result_.cuts.resize(problem.nodes.size());
     result_.layouts.resize(problem.nodes.size());
     result_.inputs.resize(problem.nodes.size());
@@ -41,10 +45,29 @@ class Finder {
       TakeInputs(n);
       MakeOutputs(n);
     }
+    for (const LayoutResult& result : problem_.results) result_.results.push_back(Give(result));
     return std::move(result_);
   }
 
  private:
+  uint32_t Give(const LayoutResult& result) {
+    const ValueIndex v = result.value;
+    if (versions_[v].empty()) return kNone;  // Its producer has a problem.
+    Layout wanted = WithoutPartial(Lies(v));
+    for (CutDim& dim : wanted.dims) dim.clear();
+    if (result.like != kNone && result_.values[result.like]) {
+      wanted = WithoutPartial(*result_.values[result.like]);
+    }
+    if (result.may_be_partial) {
+      const Layout& lies = Lies(v);
+      const Shape& shape = problem_.values[v].shape;
+      if (Normalised(WithoutPartial(lies), shape).dims == Normalised(wanted, shape).dims) {
+        return versions_[v][0].change;
+      }
+    }
+    return ChangeTo(v, wanted);
+  }
+
   const LayoutNode& NodeAt(NodeIndex n) const { return problem_.nodes[n]; }
 
   void Report(NodeIndex n, CutProblem problem) {
@@ -108,8 +131,8 @@ class Finder {
     const auto given = [](const Layout* layout) { return layout != nullptr; };
     if (std::ranges::none_of(known.inputs, given) && std::ranges::none_of(known.outputs, given)) {
       NodeCut& cut = result_.cuts[n];
-      cut.matrix =
-          node.forward == kNone ? DeviceMatrix{problem_.devices} : result_.cuts[node.forward].matrix;
+      cut.matrix = node.forward == kNone ? DeviceMatrix{problem_.devices}
+                                         : result_.cuts[node.forward].matrix;
       cut.loops.resize(node.rule.loops.size());
       return true;
     }
@@ -163,8 +186,30 @@ class Finder {
       TakeParameter(n, v, wanted);
       return;
     }
+    if (value.origin == ValueOrigin::kRows && !TakeRows(n, i, v)) return;
     if (!result_.values[v]) return;  // Its producer has a problem of its own.
     result_.inputs[n][i].change = ChangeTo(v, wanted);
+  }
+
+  // The first reader decides whose rows a device has. False if this one needs others.
+  bool TakeRows(NodeIndex n, size_t i, ValueIndex v) {
+    const std::vector<ShardAxis>& axes = NodeAt(n).rule.inputs[i].axes;
+    Layout rows = WithoutPartial(result_.layouts[n].inputs[i]);
+    for (size_t d = 0; d < rows.dims.size(); ++d) {
+      if (!axes[d].own) rows.dims[d].clear();
+    }
+    std::optional<Layout>& held = result_.values[v];
+    const Shape& shape = problem_.values[v].shape;
+    if (!held) {
+      held = rows;
+      versions_[v] = {{rows, kNone}};
+      first_reader_[v] = n;
+    } else if (Normalised(*held, shape) != Normalised(rows, shape)) {
+      Report(n, {"agree", fmt::format("\"{}\" needs rows of other samples than \"{}\"",
+                                      NodeAt(n).name, NodeAt(first_reader_[v]).name)});
+      return false;
+    }
+    return true;
   }
 
   void TakeParameter(NodeIndex n, ValueIndex v, const Layout& wanted) {
@@ -267,7 +312,7 @@ class Finder {
       versions_[v] = {{*result_.values[v], kNone}};
       if (node.out && o < node.out->size()) {
         ShapeOutput(n, o);
-      } else if (readers_[v] == 0) {
+      } else if (readers_[v] == 0 && problem_.results.empty()) {
         result_.at_producer[v] = ChangeTo(v, WithoutPartial(*result_.values[v]));
       }
     }
@@ -317,28 +362,7 @@ class Finder {
 
   const Redistribution& Between(ValueIndex v, const Layout& from, const Layout& to) {
     const LayoutValue& value = problem_.values[v];
-    const std::string key =
-        KeyOf(from) + KeyOf(to) + fmt::format("{}", fmt::join(value.shape, ","));
-    const auto [at, is_new] = known_.try_emplace(key);
-    if (is_new) {
-      const auto how = Redistribute({from, value.shape}, {to, value.shape},
-                                    {.all_to_all = problem_.all_to_all, .varies = value.varies});
-      DT_CHECK(how.ok());
-      at->second = *how;
-    }
-    return at->second;
-  }
-
-  static std::string KeyOf(const Layout& layout) {
-    std::string key = fmt::format("({})", fmt::join(layout.matrix, ","));
-    for (const CutDim& dim : layout.dims) {
-      key += '|';
-      for (const CutFactor& f : dim) {
-        key += fmt::format("{}:{}:{};", f.size, fmt::join(f.axes, ","), fmt::join(f.parts, ","));
-      }
-    }
-    return key +
-           fmt::format("p{}{}", static_cast<int>(layout.join), fmt::join(layout.partial, ","));
+    return known_.Between({from, value.shape}, to, value.varies);
   }
 
   struct Version {
@@ -353,7 +377,7 @@ class Finder {
   std::vector<uint32_t> readers_;                  // By value: how many inputs read it.
   std::vector<NodeIndex> first_reader_;            // By parameter.
   std::vector<std::vector<Version>> versions_;     // By value: the layouts in which it lies.
-  std::map<std::string, Redistribution> known_;
+  RedistributionCache known_;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace dt::scheduler {
 enum class ValueOrigin : uint8_t {
   kNode,       // Lies as its producer leaves it.
   kInput,      // Is read from the data by each reader as it needs it.
+  kRows,       // Rows of a table: each device has those of its samples, with all columns.
   kParameter,  // Lies as its readers need it, who must agree.
 };
 
@@ -39,9 +40,17 @@ struct LayoutNode {
   ValueIndex like = kNone;  // The outputs lie as this value: sums of gradients of a parameter.
 };
 
+// A value that is read outside of the graph.
+struct LayoutResult {
+  ValueIndex value = kNone;
+  ValueIndex like = kNone;      // It shall lie as this value; kNone: whole on every device.
+  bool may_be_partial = false;  // Its terms are added outside.
+};
+
 struct LayoutProblem {
   std::vector<LayoutValue> values;
   std::vector<LayoutNode> nodes;  // In a topological order.
+  std::vector<LayoutResult> results;
   uint32_t devices = 1;
   bool all_to_all = true;
 };
@@ -69,6 +78,7 @@ struct GraphLayouts {
   // By value: the change that `out` of its node asks for, or that reduces a partial result which no
   // node reads; kNone: there is none.
   std::vector<uint32_t> at_producer;
+  std::vector<uint32_t> results;  // By result: the change that gives it; kNone: as made.
 };
 
 // Why strategies cannot be used, node by node.

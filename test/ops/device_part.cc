@@ -112,7 +112,7 @@ int64_t DevicePart::EndBefore(int64_t list) const {
 std::vector<int64_t> DevicePart::PositionsOf(const ShardAxis& axis, const Places& places) const {
   if (axis.own && !layouts_.inputs.empty() && !own_uses_.empty()) return own_rows_;
   Places all = places;
-  if (axis.lists) {
+  if (axis.lists && !cut_.loops[axis.loops[0]].empty()) {
     const Range lists = RangeOf(axis.loops[0]);
     all = {{EndBefore(lists.begin), EndBefore(lists.end)}};
   }
@@ -197,6 +197,7 @@ HostTensor DevicePart::Slice(size_t input) const {
   });
   if (of.dtype != DType::kU32) return part;
   if (rule.holds == Holds::kListEnds) {
+    if (cut_.loops[rule.axes[0].loops[0]].empty()) return part;
     const auto base = static_cast<uint32_t>(EndBefore(RangeOf(rule.axes[0].loops[0]).begin));
     for (uint32_t& end : Ids(part)) end -= base;
   } else if (whole_.rule().inputs[0].HasOwnRows() && !own_uses_.empty() && !rule.HasOwnRows()) {

@@ -47,9 +47,10 @@ class Interpreter {
   StepResult RunStep(const std::vector<SliceData>& slices, Tensors& parameters, const RunInfo& run);
   // The slice nodes of one slice only.
   Tensors RunSlice(const SliceData& slice, Tensors& parameters, RunInfo run);
+  // One node, with the symbols' sizes.
+  void RunNode(const Node& node, const SliceData& sizes, Tensors& values, const RunInfo& run);
 
  private:
-  void RunNode(const Node& node, const SliceData& sizes, Tensors& values, const RunInfo& run);
   static void Communicate(const Node& node, StepResult& result);
   // Runs a sum_rows node; returns the number of rows.
   int64_t SumRows(const Node& node, Step step, StepResult& result);

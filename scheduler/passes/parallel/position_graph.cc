@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "common/base/check.h"
+#include "ops/op_spec.h"
+#include "ops/sharding.h"
+#include "scheduler/passes/parallel/parallel_graph.h"
+
+namespace dt::scheduler {
+namespace {
+
+class Position {
+ public:
+  Position(const ParallelGraph& parallel, DeviceIndex device)
+      : parallel_(parallel), device_(device), local_(parallel.graph) {}
+
+  Graph Make() {
+    for (ValueIndex v = 0; v < local_.values.size(); ++v) {
+      const Layout& layout = parallel_.layouts[v];
+      const SymShape& whole = parallel_.graph.value(v).shape;
+      for (size_t d = 0; d < whole.size(); ++d) {
+        local_.values[v].shape[d] = LocalDim(whole[d], layout.dims[d], layout.matrix);
+      }
+    }
+    for (NodeIndex n = 0; n < local_.nodes.size(); ++n) {
+      if (TraitsOf(local_.nodes[n].op).kind == OpKind::kCommunication) {
+        SetGroup(n);
+      } else {
+        SetAttrs(n);
+      }
+    }
+    return std::move(local_);
+  }
+
+ private:
+  // Pairs of parts and stride, by which a device knows its part of the samples.
+  static std::vector<int64_t> PartsOf(const DeviceMatrix& matrix, const AxisList& axes) {
+    std::vector<int64_t> parts;
+    for (const AxisIndex axis : axes) {
+      if (matrix[axis] == 1) continue;
+      int64_t stride = 1;
+      for (size_t a = axis + 1; a < matrix.size(); ++a) stride *= matrix[a];
+      parts.push_back(matrix[axis]);
+      parts.push_back(stride);
+    }
+    return parts;
+  }
+
+  // B, or a part of it.
+  SymbolIndex SamplesOf(const DeviceMatrix& matrix, const AxisList& axes) {
+    std::string name = "B";
+    const std::vector<int64_t> parts = PartsOf(matrix, axes);
+    for (size_t i = 0; i < parts.size(); i += 2) {
+      name += fmt::format("/{}s{}", parts[i], parts[i + 1]);
+    }
+    return local_.SymbolNamed(name);
+  }
+
+  Dim LocalDim(const Dim& whole, const CutDim& dim, const DeviceMatrix& matrix) {
+    // Ids, rows and lists are as many as the samples of the device have.
+    if (dim.empty() || whole.symbol > kBatch) return whole;
+    const std::vector<uint32_t> at = CoordinatesOf(matrix, device_);
+    Dim local = Const(1);
+    for (size_t f = 0; f < dim.size(); ++f) {
+      if (f == 0 && whole.symbol == kBatch) {
+        local.symbol = SamplesOf(matrix, dim[f].axes);
+        local.times = dim.size() == 1 ? whole.times : 1;
+        continue;
+      }
+      const int64_t size = dim[f].size != 0 ? dim[f].size : OuterSize(whole, dim);
+      Range range{0, size};
+      for (const AxisIndex axis : dim[f].axes) range = EvenPart(range, matrix[axis], at[axis]);
+      local.times *= range.size();
+    }
+    return local;
+  }
+  static int64_t OuterSize(const Dim& whole, const CutDim& dim) {
+    int64_t inner = 1;
+    for (size_t f = 1; f < dim.size(); ++f) inner *= dim[f].size;
+    return whole.times / inner;
+  }
+
+  void SetGroup(NodeIndex n) {
+    Node& node = local_.nodes[n];
+    const DeviceMatrix& matrix = parallel_.cuts[n].matrix;
+    AxisList axes;
+    for (const int64_t axis : IntsAttr(node.attrs, "axes")) {
+      axes.push_back(static_cast<AxisIndex>(axis));
+    }
+    const RankList group = GroupOf(matrix, axes, device_);
+    node.attrs["group"] = std::vector<int64_t>(group.begin(), group.end());
+    node.attrs.erase("matrix");
+    node.attrs.erase("axes");
+  }
+
+  void SetAttrs(NodeIndex n) {
+    Node& node = local_.nodes[n];
+    const NodeCut& cut = parallel_.cuts[n];
+    const Result<Sharding> rule = ShardingOf(parallel_.graph, parallel_.graph.nodes[n]);
+    DT_CHECK(rule.ok());
+    for (const ShardAttr& attr : rule->attrs) SetAttr(node, attr, *rule, cut);
+    for (size_t loop = 0; loop < rule->loops.size(); ++loop) {
+      const std::vector<int64_t> parts = PartsOf(cut.matrix, cut.loops[loop]);
+      const bool samples = rule->loops[loop].extent == Dim{kBatch, 1};
+      if (samples && !parts.empty()) node.attrs["sample_part"] = parts;
+    }
+  }
+
+  Range RangeOf(LoopIndex loop, const Sharding& rule, const NodeCut& cut) const {
+    Range range{0, rule.loops[loop].extent.times};
+    const std::vector<uint32_t> at = CoordinatesOf(cut.matrix, device_);
+    for (const AxisIndex axis : cut.loops[loop]) {
+      range = EvenPart(range, cut.matrix[axis], at[axis]);
+    }
+    return range;
+  }
+
+  // Positions of a dimension that varies are counted by no attribute: it says -1, or B.
+  void SetAttr(Node& node, const ShardAttr& attr, const Sharding& rule, const NodeCut& cut) const {
+    int64_t first = 0, count = 1;
+    bool divided = false;
+    for (const LoopIndex loop : attr.axis.loops) {
+      const ShardLoop& of = rule.loops[loop];
+      if (of.extent.symbol != kConstant) continue;
+      const Range range = RangeOf(loop, rule, cut);
+      divided = divided || range.size() != of.extent.times || range.begin != 0;
+      first = first * of.extent.times + range.begin;
+      count *= range.size();
+    }
+    if (!divided) return;
+    AttrValue& value = node.attrs[attr.name];
+    if (auto* numbers = std::get_if<std::vector<int64_t>>(&value)) {
+      if ((*numbers)[attr.at] >= 0) (*numbers)[attr.at] = attr.first ? first : count;
+    } else {
+      value = attr.first ? first : count;
+    }
+  }
+
+  const ParallelGraph& parallel_;
+  const DeviceIndex device_;
+  Graph local_;
+};
+
+}  // namespace
+
+Graph PositionGraph(const ParallelGraph& parallel, DeviceIndex device) {
+  return Position(parallel, device).Make();
+}
+
+}  // namespace dt::scheduler

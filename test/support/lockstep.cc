@@ -1,0 +1,346 @@
+#include "test/support/lockstep.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "ops/op_spec.h"
+#include "test/support/held_tensor.h"
+
+namespace dt::test {
+namespace {
+
+using Positions = std::vector<std::vector<int64_t>>;  // By dimension.
+
+std::vector<int64_t> ListOf(const Places& places) {
+  std::vector<int64_t> list;
+  for (const Range& range : places) {
+    for (int64_t p = range.begin; p < range.end; ++p) list.push_back(p);
+  }
+  return list;
+}
+
+// Calls f(position in the part, position in the whole).
+template <class F>
+void ForEach(const Positions& positions, const Shape& whole, const F& f) {
+  for (const auto& dimension : positions) {
+    if (dimension.empty()) return;
+  }
+  std::vector<size_t> at(positions.size(), 0);
+  for (size_t n = 0;; ++n) {
+    int64_t flat = 0;
+    for (size_t d = 0; d < positions.size(); ++d) flat = flat * whole[d] + positions[d][at[d]];
+    f(n, static_cast<size_t>(flat));
+    size_t d = positions.size();
+    while (d > 0 && ++at[d - 1] == positions[d - 1].size()) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+HostTensor Cut(const HostTensor& of, const Positions& positions) {
+  Shape shape;
+  for (const auto& dimension : positions) shape.push_back(std::ssize(dimension));
+  HostTensor part = HostTensor::Of(of.dtype, shape);
+  const size_t size = SizeOf(of.dtype);
+  ForEach(positions, of.shape, [&](size_t to, size_t from) {
+    std::memcpy(part.bytes.data() + to * size, of.bytes.data() + from * size, size);
+  });
+  return part;
+}
+
+Positions PositionsOf(const Layout& layout, const Shape& shape, DeviceIndex device) {
+  Positions positions;
+  for (const Places& places : SliceOf(layout, shape, device)) positions.push_back(ListOf(places));
+  return positions;
+}
+
+std::span<uint32_t> NumbersIn(HostTensor& tensor) { return tensor.view().as<uint32_t>(); }
+
+HostTensor NumberList(const std::vector<uint32_t>& numbers) {
+  HostTensor tensor = HostTensor::Of(DType::kU32, {std::ssize(numbers)});
+  std::ranges::copy(numbers, NumbersIn(tensor).begin());
+  return tensor;
+}
+
+LocalTensor Numbers(const HostTensor& tensor) {
+  LocalTensor numbers{tensor.shape, {}};
+  for (size_t i = 0; i < tensor.size(); ++i) numbers.values.push_back(tensor.at(i));
+  return numbers;
+}
+
+HostTensor Tensor(const LocalTensor& numbers, DType dtype) {
+  HostTensor tensor = HostTensor::Of(dtype, numbers.shape);
+  for (size_t i = 0; i < tensor.size(); ++i) tensor.set(i, numbers.values[i]);
+  return tensor;
+}
+
+// The parts of the samples, "B/4s2": 4 parts, of which device / 2 mod 4 is the device's.
+Range SamplesOf(const std::string& symbol, int64_t samples, DeviceIndex device) {
+  Range range{0, samples};
+  for (size_t at = symbol.find('/'); at != symbol.npos; at = symbol.find('/', at + 1)) {
+    const int64_t parts = std::stoll(symbol.substr(at + 1));
+    const int64_t stride = std::stoll(symbol.substr(symbol.find('s', at) + 1));
+    range = EvenPart(range, parts, device / stride % parts);
+  }
+  return range;
+}
+
+// The data of one device's slice.
+class DeviceData {
+ public:
+  DeviceData(const scheduler::ParallelGraph& parallel, const SliceData& slice, DeviceIndex device)
+      : parallel_(parallel), slice_(slice), device_(device) {}
+
+  SliceData Make(const Graph& local) {
+    data_ = slice_;
+    data_.inputs.clear();
+    FindRows();
+    for (const InputSpec& input : parallel_.graph.inputs) Bind(input);
+    for (SymbolIndex s = kBatch + 1; s < local.symbols.size(); ++s) {
+      const std::string& name = local.symbols[s];
+      if (name.starts_with("B/")) data_.sizes[s] = SamplesOf(name, slice_.samples, device_).size();
+    }
+    return std::move(data_);
+  }
+  const std::vector<std::vector<int64_t>>& rows() const { return rows_; }
+
+ private:
+  const Graph& graph() const { return parallel_.graph; }
+
+  // The tensor of the undivided graph.
+  const HostTensor& WholeOf(const InputSpec& input) const {
+    for (const InputSpec& other : graph().inputs) {
+      const bool same = other.kind == input.kind && other.columns == input.columns &&
+                        other.lookup == input.lookup && other.table == input.table;
+      const auto found = slice_.inputs.find(other.value);
+      if (same && found != slice_.inputs.end()) return found->second;
+    }
+    ADD_FAILURE() << "an input without data";
+    return slice_.inputs.begin()->second;
+  }
+  const InputSpec* Find(InputKind kind, uint32_t lookup) const {
+    const auto found = std::ranges::find_if(graph().inputs, [&](const InputSpec& input) {
+      return input.kind == kind && input.lookup == lookup;
+    });
+    return found == graph().inputs.end() ? nullptr : &*found;
+  }
+
+  // The samples that a lookup reads here.
+  Range Lists(uint32_t lookup) const {
+    const InputSpec* const ends = Find(InputKind::kLookupEnds, lookup);
+    const Layout& layout = parallel_.layouts[ends->value];
+    const Places places = SliceOf(layout, {slice_.samples}, device_)[0];
+    return places.empty() ? Range() : places[0];
+  }
+  int64_t EndBefore(uint32_t lookup, int64_t sample) const {
+    HostTensor ends = WholeOf(*Find(InputKind::kLookupEnds, lookup));
+    return sample == 0 ? 0 : NumbersIn(ends)[static_cast<size_t>(sample - 1)];
+  }
+  // The positions of a lookup's ids that this device has.
+  std::vector<int64_t> KeptIds(uint32_t lookup) const {
+    const InputSpec& index = *Find(InputKind::kLookupIndex, lookup);
+    if (graph().lookups[lookup].length == 0) {
+      const Range lists = Lists(lookup);
+      return ListOf({{EndBefore(lookup, lists.begin), EndBefore(lookup, lists.end)}});
+    }
+    return PositionsOf(parallel_.layouts[index.value], WholeOf(index).shape, device_)[0];
+  }
+
+  void FindRows() {
+    std::vector<std::vector<int64_t>> rows(graph().tables.size());
+    for (uint32_t l = 0; l < graph().lookups.size(); ++l) {
+      HostTensor index = WholeOf(*Find(InputKind::kLookupIndex, l));
+      for (const int64_t id : KeptIds(l)) {
+        rows[graph().lookups[l].table].push_back(NumbersIn(index)[static_cast<size_t>(id)]);
+      }
+    }
+    for (std::vector<int64_t>& of : rows) {
+      std::ranges::sort(of);
+      of.erase(std::unique(of.begin(), of.end()), of.end());
+    }
+    rows_ = std::move(rows);
+    for (uint32_t t = 0; t < rows_.size(); ++t) {
+      SetSize("U." + graph().tables[t].name, std::ssize(rows_[t]));
+    }
+    for (uint32_t l = 0; l < graph().lookups.size(); ++l) {
+      SetSize("N." + graph().lookups[l].name, std::ssize(KeptIds(l)));
+    }
+  }
+  void SetSize(const std::string& symbol, int64_t size) {
+    const auto found = std::ranges::find(graph().symbols, symbol);
+    if (found == graph().symbols.end()) return;
+    data_.sizes[static_cast<SymbolIndex>(found - graph().symbols.begin())] = size;
+  }
+
+  void Bind(const InputSpec& input) {
+    HostTensor& to = data_.inputs[input.value];
+    const HostTensor& whole = WholeOf(input);
+    if (input.lookup != kNone) {
+      to = LookupPart(input, whole);
+    } else if (input.kind == InputKind::kRows) {
+      std::vector<int64_t> columns(static_cast<size_t>(whole.shape[1]));
+      std::iota(columns.begin(), columns.end(), 0);
+      to = Cut(whole, {rows_[input.table], columns});
+    } else {
+      to = Cut(whole, PositionsOf(parallel_.layouts[input.value], whole.shape, device_));
+    }
+  }
+
+  HostTensor LookupPart(const InputSpec& input, const HostTensor& whole) {
+    const uint32_t l = input.lookup;
+    // Who reads the ids of other samples than the lookup does only compares them.
+    const InputSpec& index_input = *Find(InputKind::kLookupIndex, l);
+    if (input.kind == InputKind::kLookupIndex && input.value != index_input.value) {
+      return Cut(whole, PositionsOf(parallel_.layouts[input.value], whole.shape, device_));
+    }
+    const std::vector<int64_t> kept = KeptIds(l);
+    const std::vector<int64_t>& rows = rows_[graph().lookups[l].table];
+    if (input.kind == InputKind::kLookupEnds) {
+      const Range lists = Lists(l);
+      HostTensor part = Cut(whole, {ListOf({lists})});
+      for (uint32_t& end : NumbersIn(part)) end -= static_cast<uint32_t>(EndBefore(l, lists.begin));
+      return part;
+    }
+    if (input.kind == InputKind::kLookupIndex || input.kind == InputKind::kLookupWeights) {
+      HostTensor part = Cut(whole, {kept});
+      if (input.kind == InputKind::kLookupWeights) return part;
+      for (uint32_t& row : NumbersIn(part)) {
+        row = static_cast<uint32_t>(std::ranges::lower_bound(rows, int64_t{row}) - rows.begin());
+      }
+      return part;
+    }
+    HostTensor index = WholeOf(*Find(InputKind::kLookupIndex, l));
+    std::vector<uint32_t> ends, order;
+    for (const int64_t row : rows) {
+      for (size_t i = 0; i < kept.size(); ++i) {
+        if (NumbersIn(index)[static_cast<size_t>(kept[i])] != row) continue;
+        order.push_back(static_cast<uint32_t>(i));
+      }
+      ends.push_back(static_cast<uint32_t>(order.size()));
+    }
+    return NumberList(input.kind == InputKind::kRowEnds ? ends : order);
+  }
+
+  const scheduler::ParallelGraph& parallel_;
+  const SliceData& slice_;
+  const DeviceIndex device_;
+  SliceData data_;
+  std::vector<std::vector<int64_t>> rows_;  // By table.
+};
+
+}  // namespace
+
+Lockstep::Lockstep(const scheduler::ParallelGraph& parallel) : parallel_(parallel) {
+  for (DeviceIndex i = 0; i < parallel.devices; ++i) {
+    graphs_.push_back(scheduler::PositionGraph(parallel, i));
+  }
+}
+
+SliceData Lockstep::DataOf(const SliceData& slice, DeviceIndex device) {
+  DeviceData data(parallel_, slice, device);
+  SliceData made = data.Make(graphs_[device]);
+  own_rows_.push_back(data.rows());
+  return made;
+}
+
+void Lockstep::RunSlice(const SliceData& slice, const Tensors& parameters, const RunInfo& run) {
+  data_.clear();
+  values_.clear();
+  own_rows_.clear();
+  for (DeviceIndex i = 0; i < parallel_.devices; ++i) {
+    data_.push_back(DataOf(slice, i));
+    Tensors values = data_.back().inputs;
+    for (const auto& [v, tensor] : parameters) {
+      values[v] = Cut(tensor, PositionsOf(parallel_.layouts[v], tensor.shape, i));
+    }
+    values_.push_back(std::move(values));
+  }
+  for (NodeIndex n = 0; n < parallel_.graph.nodes.size(); ++n) {
+    if (TraitsOf(parallel_.graph.nodes[n].op).kind == OpKind::kCommunication) {
+      Communicate(n);
+    } else {
+      RunNode(n, run);
+    }
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+void Lockstep::RunNode(NodeIndex n, const RunInfo& run) {
+  TaskPool pool(1);
+  for (DeviceIndex i = 0; i < parallel_.devices; ++i) {
+    const Node& node = graphs_[i].nodes[n];
+    RunInfo local = run;
+    local.first_sample = data_[i].first_sample;
+    const std::vector<int64_t> parts = IntsAttr(node.attrs, "sample_part");
+    std::string symbol = "B";
+    for (size_t p = 0; p < parts.size(); p += 2) {
+      symbol += fmt::format("/{}s{}", parts[p], parts[p + 1]);
+    }
+    local.first_sample += static_cast<uint64_t>(SamplesOf(symbol, data_[i].samples, i).begin);
+    Interpreter(graphs_[i], pool).RunNode(node, data_[i], values_[i], local);
+  }
+}
+
+void Lockstep::Communicate(NodeIndex n) {
+  const Node& whole = parallel_.graph.nodes[n];
+  const ValueIndex in = whole.inputs[0], out = whole.outputs[0];
+  const auto dim = static_cast<size_t>(IntAttr(whole.attrs, "dim", 0));
+  for (DeviceIndex i = 0; i < parallel_.devices; ++i) {
+    std::vector<LocalTensor> parts;
+    int64_t at = 0;
+    for (const int64_t member : IntsAttr(graphs_[i].nodes[n].attrs, "group")) {
+      if (member == i) at = std::ssize(parts);
+      parts.push_back(Numbers(values_[static_cast<size_t>(member)].at(in)));
+    }
+    const int64_t count = std::ssize(parts);
+    LocalTensor result = parts[static_cast<size_t>(at)];
+    if (whole.op == "all_gather") result = JoinedAlong(parts, dim);
+    if (whole.op == "take_part") result = EvenPartOf(result, dim, count, at);
+    if (whole.op == "all_to_all") {
+      for (LocalTensor& part : parts) part = EvenPartOf(part, dim, count, at);
+      result = JoinedAlong(parts, static_cast<size_t>(IntAttr(whole.attrs, "from_dim", 0)));
+    }
+    if (whole.op == "all_reduce" || whole.op == "reduce_scatter") {
+      result = parts[0];
+      const bool max = TextAttr(whole.attrs, "reduce", "sum") == "max";
+      for (size_t p = 1; p < parts.size(); ++p) {
+        ASSERT_EQ(parts[p].shape, result.shape) << whole.name;
+        for (size_t e = 0; e < result.values.size(); ++e) {
+          double& x = result.values[e];
+          x = max ? std::max(x, parts[p].values[e]) : x + parts[p].values[e];
+        }
+      }
+      if (whole.op == "reduce_scatter") result = EvenPartOf(result, dim, count, at);
+    }
+    values_[i][out] = Tensor(result, values_[i].at(in).dtype);
+  }
+}
+
+HostTensor Lockstep::Joined(ValueIndex value, const Shape& whole) const {
+  const Layout& layout = parallel_.layouts[value];
+  HostTensor joined = HostTensor::Of(values_[0].at(value).dtype, whole);
+  const auto table = std::ranges::find(parallel_.graph.tables, value, &TableUse::row_grad);
+  const bool rows = table != parallel_.graph.tables.end();
+  for (DeviceIndex i = 0; i < parallel_.devices; ++i) {
+    const HostTensor& part = values_[i].at(value);
+    const DeviceIndex first = ReplicasOf(layout, i)[0];
+    if (first != i) {
+      EXPECT_EQ(part, values_[first].at(value)) << "copies of " << value << " differ";
+      continue;
+    }
+    Positions positions = PositionsOf(layout, whole, i);
+    if (rows) {
+      positions[0] = own_rows_[i][static_cast<size_t>(table - parallel_.graph.tables.begin())];
+    }
+    Shape local;
+    for (const auto& dimension : positions) local.push_back(std::ssize(dimension));
+    EXPECT_EQ(part.shape, local) << parallel_.graph.value(value).name;
+    ForEach(positions, whole,
+            [&](size_t from, size_t to) { joined.set(to, joined.at(to) + part.at(from)); });
+  }
+  return joined;
+}
+
+}  // namespace dt::test

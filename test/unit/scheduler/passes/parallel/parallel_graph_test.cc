@@ -1,0 +1,185 @@
+// Goal: a graph that is divided over the devices of a team computes what the whole graph computes.
+// Method: both run in float64 in one thread, forward and backward; losses, gradients of parameters
+// and of rows, joined from all devices, must be those of the whole.
+#include "scheduler/passes/parallel/parallel_graph.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "ops/op_spec.h"
+#include "scheduler/passes/autodiff/autodiff.h"
+#include "scheduler/passes/frontend/frontend.h"
+#include "test/support/lockstep.h"
+#include "test/support/tiny_model.h"
+
+namespace dt::scheduler {
+namespace {
+
+using test::HostTensor;
+using test::SliceData;
+using test::Tensors;
+using test::TinyJob;
+using test::TinyNode;
+
+constexpr uint64_t kSeed = 26;
+
+Result<Graph> TrainedGraph(const JobConfig& job) {
+  const PlanRequest request{job, test::TinyColumns(), 1};
+  DT_TRY(Graph graph, Expand({}, request));
+  DT_TRY(graph, InferShapes(std::move(graph), request));
+  return Differentiate(std::move(graph), request);
+}
+
+// The names of nodes with this operator.
+std::vector<std::string> NodesOf(const Graph& graph, std::string_view op) {
+  std::vector<std::string> names;
+  for (const Node& node : graph.nodes) {
+    if (node.op == op && node.forward == kNone) names.push_back(node.name);
+  }
+  return names;
+}
+
+class Equality {
+ public:
+  Equality(const JobConfig& job, uint32_t samples) : samples_(samples) {
+    const Result<Graph> graph = TrainedGraph(job);
+    EXPECT_TRUE(graph.ok()) << ToText(graph.status());
+    graph_ = test::InFloat64(*graph);
+    slice_ = test::RandomSlice(graph_, samples, kSeed);
+    slice_.inputs = test::InFloat64(std::move(slice_.inputs));
+    slice_.first_sample = 100;
+    parameters_ = test::InFloat64(test::FirstParameters(graph_, kSeed));
+    run_.seed = kSeed;
+    run_.step_samples = samples;
+    TaskPool pool(1);
+    Tensors parameters = parameters_;
+    whole_ = test::Interpreter(graph_, pool).RunSlice(slice_, parameters, run_);
+  }
+
+  const Graph& graph() const { return graph_; }
+
+  // Returns the operators of the communication nodes.
+  std::map<std::string, size_t> Expect(uint32_t devices,
+                                       std::map<std::string, Strategy, std::less<>> strategies) {
+    SCOPED_TRACE(fmt::format("{} devices", devices));
+    std::map<std::string, size_t> communication;
+    const TeamOptions team{
+        .devices = devices, .strategies = std::move(strategies), .samples = int64_t{samples_}};
+    const Result<ParallelGraph> parallel = Parallelized(graph_, team);
+    EXPECT_TRUE(parallel.ok()) << ToText(parallel.status());
+    if (!parallel.ok()) return communication;
+    EXPECT_TRUE(CheckGraph(parallel->graph).ok()) << CheckGraph(parallel->graph);
+    for (const Node& node : parallel->graph.nodes) {
+      if (TraitsOf(node.op).kind == OpKind::kCommunication) ++communication[node.op];
+    }
+    test::Lockstep lockstep(*parallel);
+    lockstep.RunSlice(slice_, parameters_, run_);
+    for (size_t l = 0; l < graph_.losses.size(); ++l) {
+      ExpectNear(lockstep, parallel->graph.losses[l].loss, graph_.losses[l].loss);
+    }
+    for (size_t p = 0; p < graph_.parameters.size(); ++p) {
+      if (graph_.parameters[p].grad == kNone) continue;
+      ExpectNear(lockstep, parallel->graph.parameters[p].grad, graph_.parameters[p].grad);
+    }
+    for (size_t t = 0; t < graph_.tables.size(); ++t) {
+      if (graph_.tables[t].row_grad == kNone) continue;
+      ExpectNear(lockstep, parallel->graph.tables[t].row_grad, graph_.tables[t].row_grad);
+    }
+    return communication;
+  }
+
+ private:
+  void ExpectNear(const test::Lockstep& lockstep, ValueIndex value, ValueIndex of) const {
+    const HostTensor& whole = whole_.at(of);
+    const HostTensor joined = lockstep.Joined(value, whole.shape);
+    double largest = 1e-3;
+    for (size_t i = 0; i < whole.size(); ++i) largest = std::max(largest, std::fabs(whole.at(i)));
+    for (size_t i = 0; i < whole.size(); ++i) {
+      ASSERT_NEAR(joined.at(i), whole.at(i), 1e-11 * largest) << graph_.value(of).name << " " << i;
+    }
+  }
+
+  const uint32_t samples_;
+  Graph graph_;
+  SliceData slice_;
+  Tensors parameters_, whole_;
+  RunInfo run_;
+};
+
+struct Model {
+  const char* name;
+  JobConfig (*job)();
+};
+constexpr Model kModels[] = {{"DeepFm", [] { return TinyJob(test::TinyDeepFm()); }},
+                             {"Din", [] { return TinyJob(test::TinyDin()); }},
+                             {"EveryLoss", test::TinyLosses}};
+
+class ParallelModel : public ::testing::TestWithParam<Model> {};
+INSTANTIATE_TEST_SUITE_P(Models, ParallelModel, ::testing::ValuesIn(kModels),
+                         [](const auto& model) { return model.param.name; });
+
+TEST_P(ParallelModel, SamplesAreDividedWithoutStrategies) {
+  for (const uint32_t samples : {12U, 7U, 2U}) {
+    Equality equality(GetParam().job(), samples);
+    for (const uint32_t devices : {1U, 2U, 3U, 4U}) equality.Expect(devices, {});
+    if (HasFailure()) return;
+  }
+}
+
+// Every product is cut in turn along rows, the inner dimension and columns.
+TEST_P(ParallelModel, ProductsAreDivided) {
+  Equality equality(GetParam().job(), 7);
+  const std::vector<std::string> products = NodesOf(equality.graph(), "matmul");
+  for (const Strategy& strategy :
+       {Strategy{{{1}, {2}}, {{2}, {1}}}, Strategy{{{1}, {1}}, {{1}, {2}}}, Strategy{{{2}, {2}}},
+        Strategy{{{1}, {4}}}}) {
+    std::map<std::string, Strategy, std::less<>> strategies;
+    for (const std::string& name : products) {
+      const NodeIndex n =
+          static_cast<NodeIndex>(std::ranges::find(equality.graph().nodes, name, &Node::name) -
+                                 equality.graph().nodes.begin());
+      const Node& node = equality.graph().nodes[n];
+      if (equality.graph().value(node.inputs[0]).shape.size() == 2) strategies[name] = strategy;
+    }
+    equality.Expect(4, strategies);
+    if (HasFailure()) return;
+  }
+}
+
+JobConfig Mlp() {
+  return TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{16}}}),
+                  TinyNode("b", "dense", {"a"}, {{"units", int64_t{12}}}),
+                  TinyNode("c", "dense", {"b"}, {{"units", int64_t{1}}})});
+}
+
+// Both layers of a pair are divided along their inner dimension and columns: one all-reduce each.
+TEST(ParallelGraph, LayersThatAreDividedBothWays) {
+  Equality equality(Mlp(), 16);
+  const auto communication = equality.Expect(8, {{"a.matmul", Strategy{{{2}, {1}}, {{1}, {4}}}},
+                                                 {"a.bias_add", Strategy{{{2}, {4}}}},
+                                                 {"b.matmul", Strategy{{{2}, {4}}, {{4}, {1}}}},
+                                                 {"b.bias_add", Strategy{{{8}, {1}}}},
+                                                 {"c.matmul", Strategy{{{1}, {4}}}}});
+  // b's terms are added into parts of the samples, whose join is divided along c's inner dimension.
+  EXPECT_EQ(communication.at("reduce_scatter"), 1U);
+}
+
+TEST(ParallelGraph, AWrongStrategyNamesNodeRuleShapesAndTheNearest) {
+  const Result<Graph> graph = TrainedGraph(Mlp());
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const std::vector<std::string> products = NodesOf(*graph, "matmul");
+  ASSERT_EQ(products.size(), 3U);
+  const TeamOptions team{.devices = 4,
+                         .strategies = {{products[0], Strategy{{{3}, {1}}}},
+                                        {products[1], Strategy{{{1}, {2}}, {{4}, {1}}}}}};
+  const Result<ParallelGraph> parallel = Parallelized(*graph, team);
+  const std::string text = ToText(parallel.status());
+  EXPECT_NE(text.find(products[0]), text.npos) << text;
+  EXPECT_NE(text.find("(devices): it needs 3 devices, which do not divide 4"), text.npos) << text;
+  EXPECT_NE(text.find("(agree)"), text.npos) << text;
+  EXPECT_NE(text.find("the nearest that is valid is"), text.npos) << text;
+}
+
+}  // namespace
+}  // namespace dt::scheduler
