@@ -124,8 +124,6 @@ void LayoutMoves::AddReductions(const CutState& state, std::vector<LayoutMove>& 
 }
 
 bool LayoutMoves::DividesAsOne(const CutState& state, size_t d, const AxisList& axes) const {
-  const bool varies = d < refinement_.varies.size() && refinement_.varies[d];
-  if (varies && axes.size() > 1) return false;
   return dt::DividesAsOne(refinement_.matrix, {state.cuts[d], axes}, refinement_.shape[d]);
 }
 

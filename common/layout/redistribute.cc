@@ -333,7 +333,7 @@ Result<Redistribution> Redistribute(const ShapedLayout& from, const ShapedLayout
   const bool same_ranks = SameRanks(old_layout, new_layout);
   std::optional<Refinement> refinement;
   if (same_ranks && !HasGivenParts(old_layout) && !HasGivenParts(new_layout)) {
-    refinement = CommonRefinement(old_place, new_place, options.varies);
+    refinement = CommonRefinement(old_place, new_place);
   }
   if (refinement) {
     if (!std::ranges::includes(refinement->from_partial, refinement->to_partial)) {
@@ -348,8 +348,7 @@ Result<Redistribution> Redistribute(const ShapedLayout& from, const ShapedLayout
     return Invalid("a tensor cannot change its ranks and its shape at once");
   }
   const bool few = DeviceCount(old_layout.matrix) <= kDevicesCounted || !refinement;
-  const bool fixed = std::ranges::count(options.varies, true) == 0;
-  const bool boxes = options.all_to_all && few && fixed && new_layout.partial.empty();
+  const bool boxes = options.all_to_all && options.boxes && few && new_layout.partial.empty();
   if (from.shape == to.shape && (boxes || !same_ranks)) sequences.AddTransfers();
   return sequences.Best();
 }

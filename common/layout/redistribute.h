@@ -42,11 +42,8 @@ struct Redistribution {
 struct RedistributionOptions {
   bool all_to_all = true;  // False: AllGather and Split instead of AllToAll and SendRecv.
   int64_t element_bytes = 4;
-  // By dimension: its extent is only the largest one, and the steps must be right for every
-  // smaller one. Then no boxes are sent, and no group takes several axes of it at once. Empty: no
-  // dimension varies. REQUIRES: else the shapes are equal.
-  std::vector<bool> varies = {};
-  double latency = 20e-6;          // Seconds for each communication.
+  bool boxes = true;       // False: no SendRecv, where the steps serve for other extents too.
+  double latency = 20e-6;  // Seconds for each communication.
   double bytes_per_second = 10e9;  // Of the slowest link.
 };
 

@@ -52,8 +52,8 @@ std::set<int64_t> ProductsFromRight(const std::vector<Factor>& factors) {
 // One side, written in the common matrix and shape.
 class Side {
  public:
-  Side(const ShapedLayout& of, const std::vector<bool>& varies)
-      : layout_(of.layout), factors_(FactorsOf(of.layout, of.shape)), varies_(varies) {}
+  explicit Side(const ShapedLayout& of)
+      : layout_(of.layout), factors_(FactorsOf(of.layout, of.shape)) {}
 
   const std::vector<Factor>& factors() const { return factors_; }
   const Cuts& cuts() const { return cuts_; }
@@ -107,8 +107,6 @@ class Side {
         PartsOver(layout_.matrix, factor.axes, factor.size)) {
       return false;
     }
-    const bool varies = dims.begin < varies_.size() && varies_[dims.begin];
-    if (varies && axes.size() != factor.axes.size()) return false;
     if (axes.empty()) return true;
     if (dims.begin == dims.end) return false;
     if (dims.end == dims.begin + 1) {
@@ -146,7 +144,6 @@ class Side {
 
   const Layout& layout_;
   const std::vector<Factor> factors_;
-  const std::vector<bool>& varies_;
   const DeviceMatrix* matrix_ = nullptr;
   std::vector<AxisList> finer_;
   Cuts cuts_;
@@ -167,11 +164,9 @@ std::optional<Shape> CommonShape(const Side& from, const Side& to) {
 
 }  // namespace
 
-std::optional<Refinement> CommonRefinement(const ShapedLayout& from, const ShapedLayout& to,
-                                           const std::vector<bool>& varies) {
-  Side old_side(from, varies), new_side(to, varies);
+std::optional<Refinement> CommonRefinement(const ShapedLayout& from, const ShapedLayout& to) {
+  Side old_side(from), new_side(to);
   const bool same_dims = from.shape == to.shape && IsPlain(from.layout) && IsPlain(to.layout);
-  if (!same_dims && std::ranges::count(varies, true) > 0) return std::nullopt;
   const std::optional<Shape> shape =
       same_dims ? std::optional(from.shape) : CommonShape(old_side, new_side);
   if (!shape) return std::nullopt;
@@ -190,8 +185,7 @@ std::optional<Refinement> CommonRefinement(const ShapedLayout& from, const Shape
                         .from = old_side.cuts(),
                         .to = new_side.cuts(),
                         .from_partial = old_side.partial(),
-                        .to_partial = new_side.partial(),
-                        .varies = varies};
+                        .to_partial = new_side.partial()};
     }
     if (boundaries.size() == before) return std::nullopt;
   }

@@ -17,17 +17,13 @@ struct Refinement {
   Shape shape;
   Cuts from, to;
   AxisList from_partial, to_partial;
-  std::vector<bool> varies;  // By dimension; empty if none varies.
 };
 
 // Axes and dimensions are divided at the boundaries that either side has: matrices (2, 6) and
 // (4, 3) become (2, 2, 3); shapes [12, 5] and [3, 4, 5] become [3, 4, 5]. Nothing if a side's
 // slices cannot be written so: if (3, 4) meets (4, 3), or a part that has to be divided is uneven.
-// The axes of a dimension that varies are not divided, since its parts are not even.
-// REQUIRES: equally many devices and elements; no given lengths of parts; equal shapes, if a
-// dimension varies.
-std::optional<Refinement> CommonRefinement(const ShapedLayout& from, const ShapedLayout& to,
-                                           const std::vector<bool>& varies);
+// REQUIRES: equally many devices and elements; no given lengths of parts.
+std::optional<Refinement> CommonRefinement(const ShapedLayout& from, const ShapedLayout& to);
 
 // The layout with these cuts, all plain.
 Layout PlainLayout(const DeviceMatrix& matrix, const Cuts& cuts);

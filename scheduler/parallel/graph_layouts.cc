@@ -286,8 +286,8 @@ class Finder {
     const LayoutValue& value = problem_.values[NodeAt(n).inputs[i]];
     const Layout& lies = Lies(NodeAt(n).inputs[i]);
     if (lies.join != Join::kSum) return false;
-    const auto common = CommonRefinement({lies, value.shape},
-                                         {result_.layouts[n].inputs[i], value.shape}, value.varies);
+    const auto common =
+        CommonRefinement({lies, value.shape}, {result_.layouts[n].inputs[i], value.shape});
     if (!common) return false;
     const std::optional<NodeCut> cut = InMatrix(result_.cuts[n], common->matrix);
     if (!cut || CutsAnyOf(*cut, common->from_partial)) return false;
@@ -362,7 +362,7 @@ class Finder {
 
   const Redistribution& Between(ValueIndex v, const Layout& from, const Layout& to) {
     const LayoutValue& value = problem_.values[v];
-    return known_.Between({from, value.shape}, to, value.varies);
+    return known_.Between({from, value.shape}, to, !value.varies);
   }
 
   struct Version {

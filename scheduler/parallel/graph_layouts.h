@@ -21,8 +21,10 @@ enum class ValueOrigin : uint8_t {
 
 struct LayoutValue {
   std::string name;
-  Shape shape;               // With capacities for dimensions that vary.
-  std::vector<bool> varies;  // By dimension.
+  // With a multiple of the devices for samples: they are divided in units of 1 / devices of their
+  // number, rounded up, so that parts of parts are parts, however many samples there are.
+  Shape shape;
+  bool varies = false;  // A dimension of it varies.
   ValueOrigin origin = ValueOrigin::kNode;
 };
 

@@ -21,14 +21,12 @@ std::string KeyOf(const Layout& layout) {
 }  // namespace
 
 const Redistribution& RedistributionCache::Between(const ShapedLayout& from, const Layout& to,
-                                                   const std::vector<bool>& varies) {
-  std::string key = KeyOf(from.layout) + KeyOf(to);
-  for (size_t d = 0; d < from.shape.size(); ++d) {
-    key += fmt::format(",{}{}", from.shape[d], d < varies.size() && varies[d] ? "v" : "");
-  }
-  const auto [at, is_new] = known_.try_emplace(std::move(key));
+                                                   bool boxes) {
+  const std::string key = fmt::format("{}{}{}{}", KeyOf(from.layout), KeyOf(to),
+                                      fmt::join(from.shape, ","), boxes ? "b" : "");
+  const auto [at, is_new] = known_.try_emplace(key);
   if (is_new) {
-    auto how = Redistribute(from, {to, from.shape}, {.all_to_all = all_to_all_, .varies = varies});
+    auto how = Redistribute(from, {to, from.shape}, {.all_to_all = all_to_all_, .boxes = boxes});
     DT_CHECK(how.ok());
     at->second = *std::move(how);
   }

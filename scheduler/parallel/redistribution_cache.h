@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "common/layout/redistribute.h"
 
@@ -13,10 +12,8 @@ class RedistributionCache {
  public:
   explicit RedistributionCache(bool all_to_all) : all_to_all_(all_to_all) {}
 
-  // `varies`: by dimension, as in RedistributionOptions. The result stays valid.
-  // REQUIRES: `to` is partial only where `from` is.
-  const Redistribution& Between(const ShapedLayout& from, const Layout& to,
-                                const std::vector<bool>& varies);
+  // The result stays valid. REQUIRES: `to` is partial only where `from` is.
+  const Redistribution& Between(const ShapedLayout& from, const Layout& to, bool boxes);
 
  private:
   const bool all_to_all_;

@@ -76,7 +76,6 @@ class GraphReader {
     }
     value.name = name;
     value.shape = NumbersOf(symbolic, batch);
-    for (const Dim& dim : symbolic) value.varies.push_back(dim.symbol != kConstant);
     problem.values.push_back(std::move(value));
     shapes_.push_back(std::move(symbolic));
   }

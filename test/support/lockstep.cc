@@ -50,9 +50,21 @@ HostTensor Cut(const HostTensor& of, const Positions& positions) {
   return part;
 }
 
-Positions PositionsOf(const Layout& layout, const Shape& shape, DeviceIndex device) {
+// Dimensions of samples are divided as if there were a full unit for every device.
+Positions PositionsOf(const Layout& layout, const SymShape& symbols, const Shape& shape,
+                      DeviceIndex device) {
+  const int64_t devices = DeviceCount(layout.matrix);
+  Shape full = shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (symbols[d].symbol != kBatch) continue;
+    const int64_t samples = shape[d] / symbols[d].times;
+    full[d] = (samples + devices - 1) / devices * devices * symbols[d].times;
+  }
   Positions positions;
-  for (const Places& places : SliceOf(layout, shape, device)) positions.push_back(ListOf(places));
+  for (const Places& places : SliceOf(layout, full, device)) positions.push_back(ListOf(places));
+  for (size_t d = 0; d < shape.size(); ++d) {
+    std::erase_if(positions[d], [&](int64_t p) { return p >= shape[d]; });
+  }
   return positions;
 }
 
@@ -76,15 +88,14 @@ HostTensor Tensor(const LocalTensor& numbers, DType dtype) {
   return tensor;
 }
 
-// The parts of the samples, "B/4s2": 4 parts, of which device / 2 mod 4 is the device's.
-Range SamplesOf(const std::string& symbol, int64_t samples, DeviceIndex device) {
-  Range range{0, samples};
+// The pairs of a symbol such as "B/4s2".
+std::vector<int64_t> PartsOf(const std::string& symbol) {
+  std::vector<int64_t> parts;
   for (size_t at = symbol.find('/'); at != symbol.npos; at = symbol.find('/', at + 1)) {
-    const int64_t parts = std::stoll(symbol.substr(at + 1));
-    const int64_t stride = std::stoll(symbol.substr(symbol.find('s', at) + 1));
-    range = EvenPart(range, parts, device / stride % parts);
+    parts.push_back(std::stoll(symbol.substr(at + 1)));
+    parts.push_back(std::stoll(symbol.substr(symbol.find('s', at) + 1)));
   }
-  return range;
+  return parts;
 }
 
 // The data of one device's slice.
@@ -100,7 +111,11 @@ class DeviceData {
     for (const InputSpec& input : parallel_.graph.inputs) Bind(input);
     for (SymbolIndex s = kBatch + 1; s < local.symbols.size(); ++s) {
       const std::string& name = local.symbols[s];
-      if (name.starts_with("B/")) data_.sizes[s] = SamplesOf(name, slice_.samples, device_).size();
+      if (name.starts_with("B/")) {
+        const std::vector<int64_t> parts = PartsOf(name);
+        data_.sizes[s] =
+            scheduler::SamplesOf(parts, slice_.samples, parallel_.devices, device_).size();
+      }
     }
     return std::move(data_);
   }
@@ -127,12 +142,15 @@ class DeviceData {
     return found == graph().inputs.end() ? nullptr : &*found;
   }
 
+  Positions Part(ValueIndex v, const Shape& whole) const {
+    return PositionsOf(parallel_.layouts[v], graph().value(v).shape, whole, device_);
+  }
+
   // The samples that a lookup reads here.
   Range Lists(uint32_t lookup) const {
     const InputSpec* const ends = Find(InputKind::kLookupEnds, lookup);
-    const Layout& layout = parallel_.layouts[ends->value];
-    const Places places = SliceOf(layout, {slice_.samples}, device_)[0];
-    return places.empty() ? Range() : places[0];
+    const std::vector<int64_t> samples = Part(ends->value, {slice_.samples})[0];
+    return samples.empty() ? Range() : Range{samples.front(), samples.back() + 1};
   }
   int64_t EndBefore(uint32_t lookup, int64_t sample) const {
     HostTensor ends = WholeOf(*Find(InputKind::kLookupEnds, lookup));
@@ -145,7 +163,7 @@ class DeviceData {
       const Range lists = Lists(lookup);
       return ListOf({{EndBefore(lookup, lists.begin), EndBefore(lookup, lists.end)}});
     }
-    return PositionsOf(parallel_.layouts[index.value], WholeOf(index).shape, device_)[0];
+    return Part(index.value, WholeOf(index).shape)[0];
   }
 
   void FindRows() {
@@ -184,7 +202,7 @@ class DeviceData {
       std::iota(columns.begin(), columns.end(), 0);
       to = Cut(whole, {rows_[input.table], columns});
     } else {
-      to = Cut(whole, PositionsOf(parallel_.layouts[input.value], whole.shape, device_));
+      to = Cut(whole, Part(input.value, whole.shape));
     }
   }
 
@@ -193,7 +211,7 @@ class DeviceData {
     // Who reads the ids of other samples than the lookup does only compares them.
     const InputSpec& index_input = *Find(InputKind::kLookupIndex, l);
     if (input.kind == InputKind::kLookupIndex && input.value != index_input.value) {
-      return Cut(whole, PositionsOf(parallel_.layouts[input.value], whole.shape, device_));
+      return Cut(whole, Part(input.value, whole.shape));
     }
     const std::vector<int64_t> kept = KeptIds(l);
     const std::vector<int64_t>& rows = rows_[graph().lookups[l].table];
@@ -230,6 +248,19 @@ class DeviceData {
   std::vector<std::vector<int64_t>> rows_;  // By table.
 };
 
+// Adds the terms in their order, or takes the largest.
+void ReduceInto(const Node& node, const std::vector<LocalTensor>& terms, LocalTensor& result) {
+  const bool max = TextAttr(node.attrs, "reduce", "sum") == "max";
+  result = terms[0];
+  for (size_t t = 1; t < terms.size(); ++t) {
+    ASSERT_EQ(terms[t].shape, result.shape) << node.name;
+    for (size_t e = 0; e < result.values.size(); ++e) {
+      double& x = result.values[e];
+      x = max ? std::max(x, terms[t].values[e]) : x + terms[t].values[e];
+    }
+  }
+}
+
 }  // namespace
 
 Lockstep::Lockstep(const scheduler::ParallelGraph& parallel) : parallel_(parallel) {
@@ -253,7 +284,8 @@ void Lockstep::RunSlice(const SliceData& slice, const Tensors& parameters, const
     data_.push_back(DataOf(slice, i));
     Tensors values = data_.back().inputs;
     for (const auto& [v, tensor] : parameters) {
-      values[v] = Cut(tensor, PositionsOf(parallel_.layouts[v], tensor.shape, i));
+      const SymShape& symbols = parallel_.graph.value(v).shape;
+      values[v] = Cut(tensor, PositionsOf(parallel_.layouts[v], symbols, tensor.shape, i));
     }
     values_.push_back(std::move(values));
   }
@@ -274,13 +306,17 @@ void Lockstep::RunNode(NodeIndex n, const RunInfo& run) {
     RunInfo local = run;
     local.first_sample = data_[i].first_sample;
     const std::vector<int64_t> parts = IntsAttr(node.attrs, "sample_part");
-    std::string symbol = "B";
-    for (size_t p = 0; p < parts.size(); p += 2) {
-      symbol += fmt::format("/{}s{}", parts[p], parts[p + 1]);
-    }
-    local.first_sample += static_cast<uint64_t>(SamplesOf(symbol, data_[i].samples, i).begin);
+    const Range part = scheduler::SamplesOf(parts, data_[i].samples, parallel_.devices, i);
+    local.first_sample += static_cast<uint64_t>(part.begin);
     Interpreter(graphs_[i], pool).RunNode(node, data_[i], values_[i], local);
   }
+}
+
+int64_t Lockstep::Length(DeviceIndex device, ValueIndex value, size_t dim) const {
+  const Dim& of = graphs_[device].value(value).shape[dim];
+  if (of.symbol == kConstant) return of.times;
+  return of.times *
+         (of.symbol == kBatch ? data_[device].samples : data_[device].sizes.at(of.symbol));
 }
 
 void Lockstep::Communicate(NodeIndex n) {
@@ -289,30 +325,28 @@ void Lockstep::Communicate(NodeIndex n) {
   const auto dim = static_cast<size_t>(IntAttr(whole.attrs, "dim", 0));
   for (DeviceIndex i = 0; i < parallel_.devices; ++i) {
     std::vector<LocalTensor> parts;
-    int64_t at = 0;
+    size_t at = 0;
+    // The part of a divided dimension: parts are as long as the members' results.
+    Range own;
+    int64_t end = 0;
     for (const int64_t member : IntsAttr(graphs_[i].nodes[n].attrs, "group")) {
-      if (member == i) at = std::ssize(parts);
-      parts.push_back(Numbers(values_[static_cast<size_t>(member)].at(in)));
+      const auto m = static_cast<DeviceIndex>(member);
+      if (m == i) own = {end, end + Length(m, out, dim)};
+      if (m == i) at = parts.size();
+      end += Length(m, out, dim);
+      parts.push_back(Numbers(values_[m].at(in)));
     }
-    const int64_t count = std::ssize(parts);
-    LocalTensor result = parts[static_cast<size_t>(at)];
+    LocalTensor result = parts[at];
     if (whole.op == "all_gather") result = JoinedAlong(parts, dim);
-    if (whole.op == "take_part") result = EvenPartOf(result, dim, count, at);
     if (whole.op == "all_to_all") {
-      for (LocalTensor& part : parts) part = EvenPartOf(part, dim, count, at);
+      for (LocalTensor& part : parts) part = PartOf(part, dim, own);
       result = JoinedAlong(parts, static_cast<size_t>(IntAttr(whole.attrs, "from_dim", 0)));
     }
     if (whole.op == "all_reduce" || whole.op == "reduce_scatter") {
-      result = parts[0];
-      const bool max = TextAttr(whole.attrs, "reduce", "sum") == "max";
-      for (size_t p = 1; p < parts.size(); ++p) {
-        ASSERT_EQ(parts[p].shape, result.shape) << whole.name;
-        for (size_t e = 0; e < result.values.size(); ++e) {
-          double& x = result.values[e];
-          x = max ? std::max(x, parts[p].values[e]) : x + parts[p].values[e];
-        }
-      }
-      if (whole.op == "reduce_scatter") result = EvenPartOf(result, dim, count, at);
+      ReduceInto(whole, parts, result);
+    }
+    if (whole.op == "take_part" || whole.op == "reduce_scatter") {
+      result = PartOf(result, dim, own);
     }
     values_[i][out] = Tensor(result, values_[i].at(in).dtype);
   }
@@ -330,7 +364,7 @@ HostTensor Lockstep::Joined(ValueIndex value, const Shape& whole) const {
       EXPECT_EQ(part, values_[first].at(value)) << "copies of " << value << " differ";
       continue;
     }
-    Positions positions = PositionsOf(layout, whole, i);
+    Positions positions = PositionsOf(layout, parallel_.graph.value(value).shape, whole, i);
     if (rows) {
       positions[0] = own_rows_[i][static_cast<size_t>(table - parallel_.graph.tables.begin())];
     }

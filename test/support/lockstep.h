@@ -25,6 +25,7 @@ class Lockstep {
   SliceData DataOf(const SliceData& slice, DeviceIndex device);
   void RunNode(NodeIndex n, const RunInfo& run);
   void Communicate(NodeIndex n);
+  int64_t Length(DeviceIndex device, ValueIndex value, size_t dim) const;
 
   const scheduler::ParallelGraph& parallel_;
   std::vector<Graph> graphs_;    // By device.

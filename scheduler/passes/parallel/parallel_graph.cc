@@ -31,7 +31,8 @@ class ProblemOf {
  private:
   // Sizes of symbols other than B are not known; they only weigh choices.
   int64_t Numbers(const Dim& dim) const {
-    return dim.symbol == kConstant ? dim.times : dim.times * team_.samples;
+    const int64_t units = (team_.samples + team_.devices - 1) / team_.devices;
+    return dim.symbol == kConstant ? dim.times : dim.times * units * team_.devices;
   }
 
   void AddValue(const Value& value) {
@@ -39,7 +40,7 @@ class ProblemOf {
     made.name = value.name;
     for (const Dim& dim : value.shape) {
       made.shape.push_back(Numbers(dim));
-      made.varies.push_back(dim.symbol != kConstant);
+      made.varies = made.varies || dim.symbol != kConstant;
     }
     if (value.kind == ValueKind::kInput) made.origin = ValueOrigin::kInput;
     if (value.kind == ValueKind::kParameter || value.kind == ValueKind::kState) {

@@ -30,11 +30,16 @@ struct ParallelGraph {
 // and the nearest valid strategy; NotYet, for what cannot be divided yet.
 Result<ParallelGraph> Parallelized(const Graph& graph, const TeamOptions& team);
 
+// Samples are divided in units of 1 / devices of their number, rounded up: a part among k has
+// devices / k units, the last parts what is left. So a part of a part is a part, whatever the number
+// of samples is, which plans do not know. Of n samples, the part that is at `parts`, pairs of a
+// number of parts k and a stride s: its number is device / s mod k, the first pair the outer one.
+Range SamplesOf(const std::vector<int64_t>& parts, int64_t n, uint32_t devices, DeviceIndex device);
+
 // The graph of one device of the team. Constant dimensions have their local length, and attributes
-// that count positions likewise. The samples of a device are a symbol of their own: "B/4s2" is a
-// part of B among 4, and the number of the part is device / 2 mod 4. Communication nodes have the
-// devices of their group in the attribute `group`; nodes that read the samples in parts have
-// `sample_part`, the pairs of parts and stride.
+// that count positions likewise. The samples of a device are a symbol of their own, "B/4s2" for the
+// parts (4, 2). Communication nodes have the devices of their group in the attribute `group`; nodes
+// that read the samples in parts have `sample_part`.
 Graph PositionGraph(const ParallelGraph& parallel, DeviceIndex device);
 
 }  // namespace dt::scheduler

@@ -145,6 +145,16 @@ class Position {
 
 }  // namespace
 
+Range SamplesOf(const std::vector<int64_t>& parts, int64_t n, uint32_t devices,
+                DeviceIndex device) {
+  const int64_t unit = (n + devices - 1) / devices;
+  Range units{0, devices};
+  for (size_t i = 0; i < parts.size(); i += 2) {
+    units = EvenPart(units, parts[i], device / parts[i + 1] % parts[i]);
+  }
+  return {std::min(n, units.begin * unit), std::min(n, units.end * unit)};
+}
+
 Graph PositionGraph(const ParallelGraph& parallel, DeviceIndex device) {
   return Position(parallel, device).Make();
 }

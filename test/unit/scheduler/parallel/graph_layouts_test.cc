@@ -13,7 +13,6 @@ struct Builder {
   ValueIndex Add(ValueOrigin origin, Shape shape, std::string name) {
     LayoutValue value;
     value.name = std::move(name);
-    value.varies.assign(shape.size(), false);
     value.shape = std::move(shape);
     value.origin = origin;
     problem.values.push_back(std::move(value));

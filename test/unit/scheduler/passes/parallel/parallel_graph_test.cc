@@ -161,8 +161,8 @@ TEST(ParallelGraph, LayersThatAreDividedBothWays) {
                                                  {"b.matmul", Strategy{{{2}, {4}}, {{4}, {1}}}},
                                                  {"b.bias_add", Strategy{{{8}, {1}}}},
                                                  {"c.matmul", Strategy{{{1}, {4}}}}});
-  // b's terms are added into parts of the samples, whose join is divided along c's inner dimension.
-  EXPECT_EQ(communication.at("reduce_scatter"), 1U);
+  // The terms of b, and those of the gradient of a, are added and divided at once.
+  EXPECT_EQ(communication.at("reduce_scatter"), 2U);
 }
 
 TEST(ParallelGraph, AWrongStrategyNamesNodeRuleShapesAndTheNearest) {
