@@ -44,6 +44,20 @@ class GradientContext {
   virtual void SetInputGrad(size_t input, ValueIndex grad) = 0;
 };
 
+// Writes a node as several that compute the same, so that a loop can be cut whose reduction is
+// inside of the operator.
+class PartsContext {
+ public:
+  virtual ~PartsContext() = default;
+  virtual const Graph& graph() const = 0;
+  virtual const Node& node() const = 0;
+  // Adds a node "<node>.<op>", infers its output and returns it.
+  virtual ValueIndex Add(std::string_view op, std::vector<ValueIndex> inputs, Attrs attrs) = 0;
+  ValueIndex Add(std::string_view op, std::vector<ValueIndex> inputs) {
+    return Add(op, std::move(inputs), {});
+  }
+};
+
 // How a node may be cut over devices: a text in the notation of ops/sharding.h, or a function that
 // returns it if it depends on attributes or shapes.
 struct ShardingRule {
@@ -92,6 +106,8 @@ struct OpSpec {
   uint8_t outputs = 1;
   Status (*infer)(InferContext& context) = nullptr;
   Status (*gradient)(GradientContext& context) = nullptr;  // nullptr: no gradient flows through.
+  // The last call of Add makes the node's only output. nullptr: the node stays as it is.
+  void (*by_parts)(PartsContext& context) = nullptr;
   // nullptr: the cost is the bytes that are read and written.
   OpCost (*cost)(const Graph& graph, const Node& node, int64_t batch) = nullptr;
   ShardingRule sharding = {};

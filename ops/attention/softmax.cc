@@ -62,17 +62,53 @@ std::string MaskedSoftmaxLoops(const Graph& graph, const Node& node) {
   return text;
 }
 
+const Attrs kLastAxis = {{"axis", std::vector<int64_t>{-1}}, {"keep_dims", true}};
+
+// e^(x - largest x), whose sum over the last dimension does not overflow.
+ValueIndex Exponentials(PartsContext& context, ValueIndex x) {
+  const ValueIndex largest =
+      context.Add("reduce_max", {x}, {{"axis", int64_t{-1}}, {"keep_dims", true}});
+  // The result does not depend on it, so it needs no gradient.
+  const ValueIndex constant = context.Add("stop_gradient", {largest});
+  return context.Add("exp", {context.Add("sub", {x, constant})});
+}
+
+ValueIndex Scaled(PartsContext& context) {
+  const double scale = FloatAttr(context.node().attrs, "scale", 1);
+  const ValueIndex x = context.node().inputs[0];
+  return scale == 1 ? x : context.Add("scale", {x}, {{"factor", scale}});
+}
+
+void SoftmaxByParts(PartsContext& context) {
+  const ValueIndex powers = Exponentials(context, Scaled(context));
+  context.Add("div", {powers, context.Add("reduce_sum", {powers}, kLastAxis)});
+}
+
+// Masked elements count as a number below all others, and their powers as 0.
+void MaskedSoftmaxByParts(PartsContext& context) {
+  constexpr double kLow = -1e30, kLeastSum = 1e-30;
+  const ValueIndex x = Scaled(context), mask = context.node().inputs[1];
+  const ValueIndex zeros = context.Add("scale", {x}, {{"factor", 0.0}});
+  const ValueIndex low = context.Add("add_const", {zeros}, {{"value", kLow}});
+  const ValueIndex all = Exponentials(context, context.Add("where", {mask, x, low}));
+  const ValueIndex powers = context.Add("where", {mask, all, zeros});
+  const ValueIndex sum = context.Add("reduce_sum", {powers}, kLastAxis);
+  context.Add("div", {powers, context.Add("clip", {sum}, {{"min", kLeastSum}})});
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "scale", .type = AttrType::kFloat}};
 constexpr OpSpec kSpecs[] = {
     {.name = "softmax",
      .infer = InferSoftmax,
      .gradient = SoftmaxGradient,
+     .by_parts = SoftmaxByParts,
      .cost = SoftmaxCost,
      .sharding = {.loops = "*N->*N"},
      .attrs = kAttrs},
     {.name = "masked_softmax",
      .infer = InferMaskedSoftmax,
      .gradient = SoftmaxGradient,
+     .by_parts = MaskedSoftmaxByParts,
      .cost = SoftmaxCost,
      .sharding = {.derive = MaskedSoftmaxLoops},
      .attrs = kAttrs},

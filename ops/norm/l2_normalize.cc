@@ -33,11 +33,22 @@ Status L2NormalizeGradient(GradientContext& context) {
   return OkStatus();
 }
 
+// The square of the length is limited, so that its root has a gradient.
+void L2NormalizeByParts(PartsContext& context) {
+  const double least = FloatAttr(context.node().attrs, "epsilon", 1e-12);
+  const ValueIndex x = context.node().inputs[0];
+  const ValueIndex sum = context.Add("reduce_sum", {context.Add("square", {x})},
+                                     {{"axis", std::vector<int64_t>{-1}}, {"keep_dims", true}});
+  const ValueIndex limited = context.Add("clip", {sum}, {{"min", least * least}});
+  context.Add("div", {x, context.Add("sqrt", {limited})});
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "epsilon", .type = AttrType::kFloat}};
 constexpr OpSpec kSpecs[] = {
     {.name = "l2_normalize",
      .infer = InferL2Normalize,
      .gradient = L2NormalizeGradient,
+     .by_parts = L2NormalizeByParts,
      .sharding = {.loops = "*N->*N"},
      .attrs = kAttrs},
     {.name = "l2_normalize_grad",

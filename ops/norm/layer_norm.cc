@@ -49,12 +49,30 @@ Status LayerNormGradient(GradientContext& context) {
   return OkStatus();
 }
 
+void LayerNormByParts(PartsContext& context) {
+  const Node node = context.node();
+  const double width =
+      static_cast<double>(context.graph().value(node.inputs[0]).shape.back().times);
+  const auto mean_of = [&](ValueIndex x) {
+    const Attrs last = {{"axis", std::vector<int64_t>{-1}}, {"keep_dims", true}};
+    return context.Add("scale", {context.Add("reduce_sum", {x}, last)}, {{"factor", 1 / width}});
+  };
+  const ValueIndex centred = context.Add("sub", {node.inputs[0], mean_of(node.inputs[0])});
+  const ValueIndex variance = mean_of(context.Add("square", {centred}));
+  const double epsilon = FloatAttr(node.attrs, "epsilon", 1e-5);
+  const ValueIndex deviation =
+      context.Add("sqrt", {context.Add("add_const", {variance}, {{"value", epsilon}})});
+  const ValueIndex normal = context.Add("div", {centred, deviation});
+  context.Add("add", {context.Add("mul", {normal, node.inputs[1]}), node.inputs[2]});
+}
+
 constexpr AttrSpec kAttrs[] = {{.name = "epsilon", .type = AttrType::kFloat}};
 // Users write a composite, which adds the parameters.
 constexpr OpSpec kSpecs[] = {
     {.name = "layer_norm",
      .infer = InferLayerNorm,
      .gradient = LayerNormGradient,
+     .by_parts = LayerNormByParts,
      .sharding = {.loops = "*N,N,N->*N"},
      .user_visible = false,
      .attrs = kAttrs},

@@ -12,9 +12,11 @@
 
 namespace dt::scheduler {
 
+using Strategies = std::map<std::string, Strategy, std::less<>>;  // By node.
+
 struct TeamOptions {
   uint32_t devices = 1;
-  std::map<std::string, Strategy, std::less<>> strategies;  // By node.
+  Strategies strategies;
   int64_t samples = 1;  // The largest number of samples of a slice.
   bool all_to_all = true;
 };
@@ -26,14 +28,19 @@ struct ParallelGraph {
   uint32_t devices = 1;
 };
 
+// Before differentiation: nodes whose strategy cuts a loop that needs a reduction inside become
+// several nodes, which take over the strategy. Errors: those of shapes.
+Result<Graph> ByParts(const Graph& graph, uint32_t devices, Strategies& strategies);
+
 // Errors: Invalid, one line for each node whose strategy cannot be used, with the rule, the shapes
 // and the nearest valid strategy; NotYet, for what cannot be divided yet.
 Result<ParallelGraph> Parallelized(const Graph& graph, const TeamOptions& team);
 
 // Samples are divided in units of 1 / devices of their number, rounded up: a part among k has
-// devices / k units, the last parts what is left. So a part of a part is a part, whatever the number
-// of samples is, which plans do not know. Of n samples, the part that is at `parts`, pairs of a
-// number of parts k and a stride s: its number is device / s mod k, the first pair the outer one.
+// devices / k units, the last parts what is left. So a part of a part is a part, whatever the
+// number of samples is, which plans do not know. Of n samples, the part that is at `parts`, pairs
+// of a number of parts k and a stride s: its number is device / s mod k, the first pair the outer
+// one.
 Range SamplesOf(const std::vector<int64_t>& parts, int64_t n, uint32_t devices, DeviceIndex device);
 
 // The graph of one device of the team. Constant dimensions have their local length, and attributes

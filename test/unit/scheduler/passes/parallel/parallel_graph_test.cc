@@ -24,11 +24,14 @@ using test::TinyNode;
 
 constexpr uint64_t kSeed = 26;
 
-Result<Graph> TrainedGraph(const JobConfig& job) {
+Result<Graph> ForwardGraph(const JobConfig& job) {
   const PlanRequest request{job, test::TinyColumns(), 1};
   DT_TRY(Graph graph, Expand({}, request));
-  DT_TRY(graph, InferShapes(std::move(graph), request));
-  return Differentiate(std::move(graph), request);
+  return InferShapes(std::move(graph), request);
+}
+Result<Graph> TrainedGraph(const JobConfig& job) {
+  DT_TRY(Graph graph, ForwardGraph(job));
+  return Differentiate(std::move(graph), {job, test::TinyColumns(), 1});
 }
 
 // The names of nodes with this operator.
@@ -42,7 +45,7 @@ std::vector<std::string> NodesOf(const Graph& graph, std::string_view op) {
 
 class Equality {
  public:
-  Equality(const JobConfig& job, uint32_t samples) : samples_(samples) {
+  Equality(const JobConfig& job, uint32_t samples) : job_(job), samples_(samples) {
     const Result<Graph> graph = TrainedGraph(job);
     EXPECT_TRUE(graph.ok()) << ToText(graph.status());
     graph_ = test::InFloat64(*graph);
@@ -60,13 +63,17 @@ class Equality {
   const Graph& graph() const { return graph_; }
 
   // Returns the operators of the communication nodes.
-  std::map<std::string, size_t> Expect(uint32_t devices,
-                                       std::map<std::string, Strategy, std::less<>> strategies) {
+  std::map<std::string, size_t> Expect(uint32_t devices, Strategies strategies) {
     SCOPED_TRACE(fmt::format("{} devices", devices));
     std::map<std::string, size_t> communication;
+    Result<Graph> graph = ForwardGraph(job_);
+    if (graph.ok()) graph = ByParts(*graph, devices, strategies);
+    if (graph.ok()) graph = Differentiate(*graph, {job_, test::TinyColumns(), 1});
+    EXPECT_TRUE(graph.ok()) << ToText(graph.status());
+    if (!graph.ok()) return communication;
     const TeamOptions team{
         .devices = devices, .strategies = std::move(strategies), .samples = int64_t{samples_}};
-    const Result<ParallelGraph> parallel = Parallelized(graph_, team);
+    const Result<ParallelGraph> parallel = Parallelized(test::InFloat64(*graph), team);
     EXPECT_TRUE(parallel.ok()) << ToText(parallel.status());
     if (!parallel.ok()) return communication;
     EXPECT_TRUE(CheckGraph(parallel->graph).ok()) << CheckGraph(parallel->graph);
@@ -100,6 +107,7 @@ class Equality {
     }
   }
 
+  const JobConfig job_;
   const uint32_t samples_;
   Graph graph_;
   SliceData slice_;
@@ -134,7 +142,7 @@ TEST_P(ParallelModel, ProductsAreDivided) {
   for (const Strategy& strategy :
        {Strategy{{{1}, {2}}, {{2}, {1}}}, Strategy{{{1}, {1}}, {{1}, {2}}}, Strategy{{{2}, {2}}},
         Strategy{{{1}, {4}}}}) {
-    std::map<std::string, Strategy, std::less<>> strategies;
+    Strategies strategies;
     for (const std::string& name : products) {
       const NodeIndex n =
           static_cast<NodeIndex>(std::ranges::find(equality.graph().nodes, name, &Node::name) -
@@ -144,6 +152,27 @@ TEST_P(ParallelModel, ProductsAreDivided) {
     }
     equality.Expect(4, strategies);
     if (HasFailure()) return;
+  }
+}
+
+// Rows of softmax, layer norm and L2 norm are divided, over devices that also divide the samples.
+TEST(ParallelGraph, NodesByParts) {
+  const JobConfig job =
+      TinyJob({TinyNode("a", "dense", {"I1"}, {{"units", int64_t{10}}}),
+               TinyNode("norm", "layer_norm", {"a"}), TinyNode("soft", "softmax", {"norm"}),
+               TinyNode("unit", "l2_normalize", {"soft"}),
+               TinyNode("c", "dense", {"unit"}, {{"units", int64_t{1}}})});
+  for (const uint32_t columns : {2U, 3U, 4U}) {
+    Equality equality(job, 7);
+    for (const uint32_t rows : {1U, 2U}) {
+      const Strategy cut = {{{rows}, {columns}}};
+      const std::string norm = NodesOf(equality.graph(), "layer_norm")[0];
+      const auto communication =
+          equality.Expect(rows * columns, {{norm, cut}, {"soft", cut}, {"unit", cut}});
+      if (HasFailure()) return;
+      // Two of layer norm, two of softmax, one of L2 norm, and those of their gradients.
+      EXPECT_GE(communication.at("all_reduce"), 5U);
+    }
   }
 }
 
